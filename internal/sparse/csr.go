@@ -1,0 +1,142 @@
+// Package sparse is the one sparse matrix of the project: compressed sparse
+// rows. The compiler keeps sparse data and constraint rows in it and the
+// runtime reads them, so it stands below both and imports nothing.
+package sparse
+
+import (
+	"fmt"
+	"sort"
+)
+
+// CSR is an m x n matrix in compressed sparse rows. Columns ascend within a
+// row and are distinct; explicit zeros are allowed.
+type CSR struct {
+	Rows, Cols int
+	Ptr        []int     // len Rows+1
+	Col        []int     // len Ptr[Rows]
+	Val        []float64 // len Ptr[Rows]
+}
+
+// Entry is one coefficient, from 0.
+type Entry struct {
+	Row, Col int
+	Val      float64
+}
+
+// FromEntries builds a matrix; entries of one place are added up. It panics
+// on an entry outside the matrix, which is a bug of the caller.
+func FromEntries(rows, cols int, entries []Entry) *CSR {
+	sorted := append([]Entry(nil), entries...)
+	sort.SliceStable(sorted, func(i, j int) bool {
+		if sorted[i].Row != sorted[j].Row {
+			return sorted[i].Row < sorted[j].Row
+		}
+		return sorted[i].Col < sorted[j].Col
+	})
+	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1)}
+	last := -1
+	for _, e := range sorted {
+		if e.Row < 0 || e.Row >= rows || e.Col < 0 || e.Col >= cols {
+			panic(fmt.Sprintf("sparse: entry (%d, %d) outside %d x %d", e.Row, e.Col, rows, cols))
+		}
+		if k := len(m.Col) - 1; last == e.Row && k >= 0 && m.Col[k] == e.Col {
+			m.Val[k] += e.Val
+			continue
+		}
+		m.Col = append(m.Col, e.Col)
+		m.Val = append(m.Val, e.Val)
+		m.Ptr[e.Row+1]++
+		last = e.Row
+	}
+	for i := 0; i < rows; i++ {
+		m.Ptr[i+1] += m.Ptr[i]
+	}
+	return m
+}
+
+// FromDense keeps the nonzero entries of a row-major rows x cols array.
+func FromDense(rows, cols int, a []float64) *CSR {
+	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1)}
+	for i := 0; i < rows; i++ {
+		for j := 0; j < cols; j++ {
+			if v := a[i*cols+j]; v != 0 {
+				m.Col = append(m.Col, j)
+				m.Val = append(m.Val, v)
+			}
+		}
+		m.Ptr[i+1] = len(m.Col)
+	}
+	return m
+}
+
+// NNZ is the number of stored entries.
+func (m *CSR) NNZ() int { return len(m.Col) }
+
+// Row returns the columns and values of row i, shared with the matrix.
+func (m *CSR) Row(i int) (cols []int, vals []float64) {
+	return m.Col[m.Ptr[i]:m.Ptr[i+1]], m.Val[m.Ptr[i]:m.Ptr[i+1]]
+}
+
+// RowDot returns row i times x (len Cols).
+func (m *CSR) RowDot(i int, x []float64) float64 {
+	s := 0.0
+	for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+		s += m.Val[k] * x[m.Col[k]]
+	}
+	return s
+}
+
+// AddRow adds alpha times row i to dst (len Cols).
+func (m *CSR) AddRow(dst []float64, i int, alpha float64) {
+	for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+		dst[m.Col[k]] += alpha * m.Val[k]
+	}
+}
+
+// MulVec sets dst (len Rows) to m x (x of len Cols).
+func (m *CSR) MulVec(dst, x []float64) {
+	for i := range dst[:m.Rows] {
+		dst[i] = m.RowDot(i, x)
+	}
+}
+
+// AddMulVecT adds alpha m' z (z of len Rows) to dst (len Cols).
+func (m *CSR) AddMulVecT(dst []float64, alpha float64, z []float64) {
+	for i, zi := range z[:m.Rows] {
+		if zi != 0 {
+			m.AddRow(dst, i, alpha*zi)
+		}
+	}
+}
+
+// T returns the transpose.
+func (m *CSR) T() *CSR {
+	t := &CSR{Rows: m.Cols, Cols: m.Rows, Ptr: make([]int, m.Cols+1),
+		Col: make([]int, len(m.Col)), Val: make([]float64, len(m.Val))}
+	for _, j := range m.Col {
+		t.Ptr[j+1]++
+	}
+	for j := 0; j < m.Cols; j++ {
+		t.Ptr[j+1] += t.Ptr[j]
+	}
+	next := append([]int(nil), t.Ptr[:m.Cols]...)
+	for i := 0; i < m.Rows; i++ {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			p := next[m.Col[k]]
+			t.Col[p], t.Val[p] = i, m.Val[k]
+			next[m.Col[k]]++
+		}
+	}
+	return t
+}
+
+// Dense returns the row-major Rows x Cols array.
+func (m *CSR) Dense() []float64 {
+	a := make([]float64, m.Rows*m.Cols)
+	for i := 0; i < m.Rows; i++ {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			a[i*m.Cols+m.Col[k]] = m.Val[k]
+		}
+	}
+	return a
+}

@@ -1,0 +1,91 @@
+// Package data holds the numeric arrays of a model: what a literal, a file, a
+// generator or an embedding program gives for a `param` or `data`. It knows
+// nothing of the language; package datafile reads files into it.
+package data
+
+import (
+	"fmt"
+
+	"bilevelc/internal/sparse"
+)
+
+// Array is a real array of rank 0 (scalar), 1 (vector) or 2 (matrix, row
+// major). Exactly one of Dense and Sparse holds the entries; Sparse only at
+// rank 2. Arrays are immutable once made.
+type Array struct {
+	Shape  []int     // len = rank
+	Dense  []float64 // len = product of Shape
+	Sparse *sparse.CSR
+}
+
+// Scalar returns an array of rank 0.
+func Scalar(v float64) *Array { return &Array{Dense: []float64{v}} }
+
+// Vector returns an array of rank 1 over v, which it does not copy.
+func Vector(v []float64) *Array { return &Array{Shape: []int{len(v)}, Dense: v} }
+
+// Matrix returns an m x n array over the row-major v, which it does not copy.
+func Matrix(m, n int, v []float64) *Array {
+	if len(v) != m*n {
+		panic(fmt.Sprintf("data: %d entries for a %d x %d matrix", len(v), m, n))
+	}
+	return &Array{Shape: []int{m, n}, Dense: v}
+}
+
+// SparseMatrix returns an array of rank 2 that stays sparse.
+func SparseMatrix(m *sparse.CSR) *Array {
+	return &Array{Shape: []int{m.Rows, m.Cols}, Sparse: m}
+}
+
+// Rank is the number of dimensions.
+func (a *Array) Rank() int { return len(a.Shape) }
+
+// Len is the number of entries, zeros of a sparse matrix included.
+func (a *Array) Len() int {
+	n := 1
+	for _, d := range a.Shape {
+		n *= d
+	}
+	return n
+}
+
+// Values returns the entries row-major, making a sparse matrix dense.
+func (a *Array) Values() []float64 {
+	if a.Sparse != nil {
+		return a.Sparse.Dense()
+	}
+	return a.Dense
+}
+
+// Entry is one named array and where it came from.
+type Entry struct {
+	Name  string
+	Array *Array
+	// Origin names the file and the place in it, or the call that supplied
+	// the array, for messages: "toy.json", "X.csv", "--set n=5".
+	Origin string
+}
+
+// Set holds the arrays supplied for a model, in the order given.
+type Set struct {
+	Entries []Entry
+}
+
+// Add appends an entry.
+func (s *Set) Add(name string, a *Array, origin string) {
+	s.Entries = append(s.Entries, Entry{Name: name, Array: a, Origin: origin})
+}
+
+// Get returns the last entry of that name, so that a later source overrides
+// an earlier one, or nil.
+func (s *Set) Get(name string) *Entry {
+	if s == nil {
+		return nil
+	}
+	for i := len(s.Entries) - 1; i >= 0; i-- {
+		if s.Entries[i].Name == name {
+			return &s.Entries[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,4 @@
+package expr
+
+// Builder makes nodes.
+type Builder struct{}

@@ -1,0 +1,193 @@
+// Package ir holds the two middle forms of a model and nothing that makes
+// them: Program (checked, before data; made by package check) and Problem
+// (bound to numbers, lowered to expression graphs and constraint rows; made
+// by package bind).
+package ir
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// Program is a checked model. The syntax tree is unchanged; what the checker
+// found stands beside it. A Program without errors has every name resolved,
+// shapes that agree symbolically, levels that are legal (no upper constraint
+// reads a lower variable), exactly one objective a level.
+type Program struct {
+	Name    string
+	File    *lang.File
+	Symbols map[string]*Symbol // every top-level and level name of the model
+	Order   []*Symbol          // params, data and lets in an order in which each can be evaluated
+	Upper   *LevelDecl
+	Lower   *LevelDecl
+	Solve   *lang.Solve         // nil if none
+	Report  *lang.Report        // nil if none
+	Library map[string]*lang.Fn // the standard library, in the language itself
+	Types   map[lang.Expr]Type  // of expressions outside function bodies
+}
+
+// Symbol is a declared name.
+type Symbol struct {
+	Name  string
+	Kind  SymbolKind
+	Decl  lang.Node // *lang.Param, *lang.Data, *lang.Let, *lang.Fn, *lang.Var
+	Type  Type
+	Lower bool      // variables and level lets: which block declares it
+	Deps  expr.Deps // which variables its value depends on
+}
+
+// SymbolKind tells what a name stands for.
+type SymbolKind uint8
+
+// The kinds of names.
+const (
+	ParamSymbol SymbolKind = iota
+	DataSymbol
+	LetSymbol
+	FnSymbol
+	VarSymbol
+)
+
+// LevelDecl is one level with its parts sorted out.
+type LevelDecl struct {
+	Block       *lang.Level
+	Vars        []*lang.Var
+	Lets        []*lang.Let
+	Objective   *lang.Objective
+	Constraints []*lang.Constraint
+}
+
+// Type is a symbolic type: dimensions are expressions in the user's own
+// names, normalised so that dy / 5 and 0.2*dy compare as the checker's
+// package says.
+type Type struct {
+	Kind TypeKind
+	Dims []Dim // len 1 for vectors and rows, 2 for matrices
+}
+
+// TypeKind is the kind of a type. RowVector is what v' has; one-element
+// vectors are not scalars.
+type TypeKind uint8
+
+// The kinds of types. AnyType is what remains unknown after an error.
+const (
+	AnyType TypeKind = iota
+	RealType
+	IntType
+	BoolType
+	VectorType
+	RowVectorType
+	MatrixType
+)
+
+// Dim is a symbolic dimension, printed in the user's names; see package check.
+type Dim interface{ String() string }
+
+// Problem is a model bound to its data.
+type Problem struct {
+	Program  *Program
+	Name     string
+	Graph    *expr.Builder // owns every node below
+	Upper    Level
+	Lower    Level
+	X        UpperSet
+	Rows     []Row       // of the lower level, A, B and Rhs row by row
+	A, B     *sparse.CSR // h(x, y) = A x - B y - Rhs
+	Rhs      []float64
+	Report   []NamedNode // may depend on x and y
+	Start    []float64   // starting x from `solve { start ... }`; nil where none is given
+	Settings []Setting   // the rest of the solve block
+	Data     []BoundData // params and data as bound, in declaration order
+	Seed     uint64
+	Facts    Facts
+}
+
+// Level is one level, bound.
+type Level struct {
+	Vars      []Variable
+	Dim       int        // sum of the variables' lengths
+	Objective *expr.Node // scalar, to be MINIMIZED: a maximize is negated
+	Maximize  bool       // the user wrote maximize: reports undo the sign
+	Span      diag.Span  // of the objective
+	Lets      []NamedNode
+}
+
+// Variable is a declared variable's place in x or y.
+type Variable struct {
+	Name   string
+	Shape  expr.Shape
+	Offset int // first entry, row-major
+	Span   diag.Span
+}
+
+// Family is a constraint as the user wrote it, lowered to rows.
+type Family struct {
+	Name  string // the user's, or the place where none is given
+	Named bool
+	Shape expr.Shape // of the rows' values in reports: scalar, list, list of rows
+	Span  diag.Span
+	// Sign of h against the user's relation: +1 where h = lhs - rhs (<= and
+	// ==), -1 where h = rhs - lhs (>=).
+	Sign float64
+}
+
+// Row is one row of h.
+type Row struct {
+	Equal  bool
+	Family *Family
+	Index  int    // position within the family, row-major
+	Name   string // "cap[3]"
+}
+
+// UpperSet is X.
+type UpperSet struct {
+	Lo, Hi []float64
+	Rows   []Row
+	E      *sparse.CSR
+	Rhs    []float64
+	Balls  []Ball
+}
+
+// Ball is a Euclidean ball around 0 on one variable.
+type Ball struct {
+	Var    int // index in Upper.Vars
+	Radius float64
+}
+
+// NamedNode is a named expression over the bound graph.
+type NamedNode struct {
+	Name string
+	Node *expr.Node
+	Row  bool // a row vector: reported as a list like a vector
+	Span diag.Span
+}
+
+// Setting is one `name = value` of the solve block: a word or a number.
+type Setting struct {
+	Name   string
+	Word   string
+	Value  float64
+	IsWord bool
+	Span   diag.Span
+}
+
+// BoundData is a param or data as bound.
+type BoundData struct {
+	Name   string
+	Array  *data.Array
+	Origin string // "default", "toy.json", "generator (seed 1)", ...
+}
+
+// Facts are what the compiler proved about the bound problem; see package
+// curvature for the derivations. Zero values mean "not known".
+type Facts struct {
+	StrongConvexity float64
+	Smoothness      float64
+	LipschitzF      float64
+	SmoothnessF     float64
+	QuadraticInY    bool
+	FixedHessian    bool
+}

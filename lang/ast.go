@@ -1,0 +1,385 @@
+// Package lang is the syntax tree of the modeling language: what a model
+// says, before anything is known of names, shapes or data. Every node knows
+// its span; the checker keeps its results beside the tree, never in it. The
+// printer (bilevelc fmt) lives here too. The reference is spec.md.
+package lang
+
+import "bilevelc/lang/diag"
+
+// Node is any part of the tree.
+type Node interface {
+	Span() diag.Span
+}
+
+// At is embedded in every node and gives its span.
+type At struct{ Place diag.Span }
+
+// Span returns the node's place in its source.
+func (a At) Span() diag.Span { return a.Place }
+
+// Ident is a name at a place.
+type Ident struct {
+	At
+	Name string
+}
+
+// Comment is one // comment, without its line end. Own reports that nothing
+// but white space stands before it on its line.
+type Comment struct {
+	At
+	Text string // with the leading //
+	Own  bool
+}
+
+// File is one source: a model (Model set), a standard library piece, or REPL
+// input (Model nil). Comments are kept in order of place.
+type File struct {
+	At
+	Source   *diag.Source
+	Model    *Ident
+	Decls    []Decl
+	Comments []Comment
+}
+
+// Decl is a declaration at the top of a file; some also stand inside levels.
+type Decl interface {
+	Node
+	decl()
+}
+
+// TypeExpr is a written type: real, int, vector[n], matrix[m, n]; in a
+// function's parameters the dimensions may be left out.
+type TypeExpr struct {
+	At
+	Kind TypeKind
+	Dims []Expr // none, or as many as the kind has
+}
+
+// TypeKind is the word of a written type.
+type TypeKind uint8
+
+// The written types.
+const (
+	KindReal TypeKind = iota
+	KindInt
+	KindVector
+	KindMatrix
+)
+
+func (k TypeKind) String() string {
+	return [...]string{"real", "int", "vector", "matrix"}[k]
+}
+
+// Param declares a size or scalar that is fixed at binding.
+//
+//	param n: int = 5
+type Param struct {
+	At
+	Name    Ident
+	Type    TypeExpr
+	Default Expr // nil if none
+}
+
+// Data declares an array that is bound from a file, a literal or a generator.
+//
+//	data P: matrix[m, n] ~ normal(0, 1)
+type Data struct {
+	At
+	Name  Ident
+	Type  TypeExpr
+	Value Expr       // nil if none
+	Gen   *Generator // nil if none
+}
+
+// Generator is a seeded random source of a data array.
+type Generator struct {
+	At
+	Name Ident // normal, uniform
+	Args []Expr
+}
+
+// Let names an expression, at the top or inside a level.
+type Let struct {
+	At
+	Name  Ident
+	Value Expr
+}
+
+// Fn defines a function. A parameter without a type takes any shape.
+type Fn struct {
+	At
+	Name   Ident
+	Params []FnParam
+	Result *TypeExpr // nil: inferred
+	Body   Expr
+	Doc    []Comment // own-line comments right above
+}
+
+// FnParam is one parameter of a function.
+type FnParam struct {
+	At
+	Name Ident
+	Type *TypeExpr // nil: any shape
+}
+
+// Level is the block `upper { }` or `lower { }`.
+type Level struct {
+	At
+	Lower bool
+	Items []LevelItem
+}
+
+// Word is the block's keyword.
+func (l *Level) Word() string {
+	if l.Lower {
+		return "lower"
+	}
+	return "upper"
+}
+
+// LevelItem is what may stand in a level.
+type LevelItem interface {
+	Node
+	levelItem()
+}
+
+// Var declares a decision variable.
+//
+//	var x: vector[n] in box(lo, hi)
+type Var struct {
+	At
+	Name Ident
+	Type TypeExpr
+	Set  *Set // nil: free
+}
+
+// Set is what a variable is declared in: box, nonneg, simplex, ball, free.
+type Set struct {
+	At
+	Name Ident
+	Args []Expr
+}
+
+// Objective is `minimize e` or `maximize e`.
+type Objective struct {
+	At
+	Maximize bool
+	Value    Expr
+}
+
+// Constraint is one relation or family under `subject to`.
+//
+//	cap: forall r in 1..routes if r != 2: share[r] <= 4.5
+type Constraint struct {
+	At
+	Name    *Ident   // nil if none
+	Binders []Binder // nil unless forall
+	Cond    Expr     // nil unless `if`
+	Terms   []Expr   // len(Ops)+1
+	Ops     []RelOp  // one, or more in a chain lo <= y <= hi
+}
+
+// SubjectTo holds the constraints that follow the words `subject to`.
+type SubjectTo struct {
+	At
+	Constraints []*Constraint
+}
+
+// RelOp is a relation of a constraint.
+type RelOp uint8
+
+// The relations.
+const (
+	LessEq RelOp = iota
+	GreaterEq
+	Equal
+)
+
+func (r RelOp) String() string { return [...]string{"<=", ">=", "=="}[r] }
+
+// Solve is the block of defaults `solve { }`.
+type Solve struct {
+	At
+	Items []SolveItem
+}
+
+// SolveItem is `start x = e` (Start) or `name = e`; a word such as a method's
+// name is an identifier.
+type SolveItem struct {
+	At
+	Start bool
+	Name  Ident
+	Value Expr
+}
+
+// Report is the block of named expressions evaluated at the solution.
+type Report struct {
+	At
+	Items []*Let
+}
+
+func (*Param) decl()  {}
+func (*Data) decl()   {}
+func (*Let) decl()    {}
+func (*Fn) decl()     {}
+func (*Level) decl()  {}
+func (*Solve) decl()  {}
+func (*Report) decl() {}
+
+func (*Var) levelItem()       {}
+func (*Let) levelItem()       {}
+func (*Objective) levelItem() {}
+func (*SubjectTo) levelItem() {}
+
+// Expr is an expression.
+type Expr interface {
+	Node
+	expr()
+}
+
+// Number is a numeric literal; Int says that it was written without point or
+// exponent and fits an int.
+type Number struct {
+	At
+	Text  string
+	Value float64
+	Int   bool
+}
+
+// Name is a reference by name.
+type Name struct {
+	At
+	Name string
+}
+
+// ListLit is [a, b, c]; a list of lists is a matrix, row by row.
+type ListLit struct {
+	At
+	Elems []Expr
+}
+
+// Unary is -x or not x.
+type Unary struct {
+	At
+	Op UnaryOp
+	X  Expr
+}
+
+// UnaryOp is a prefix operator.
+type UnaryOp uint8
+
+// The prefix operators.
+const (
+	Neg UnaryOp = iota
+	Not
+)
+
+func (o UnaryOp) String() string { return [...]string{"-", "not"}[o] }
+
+// Binary is x op y.
+type Binary struct {
+	At
+	Op      BinaryOp
+	OpPlace diag.Span
+	X, Y    Expr
+}
+
+// BinaryOp is an infix operator.
+type BinaryOp uint8
+
+// The infix operators. Comparisons and logic stand only in conditions, over
+// indices and data.
+const (
+	Add     BinaryOp = iota // +
+	Sub                     // -
+	Mul                     // *  linear-algebra product
+	Div                     // /  by a scalar
+	Pow                     // ^  scalar power
+	ElemMul                 // .*
+	ElemDiv                 // ./
+	ElemPow                 // .^
+	Lt
+	Le
+	Gt
+	Ge
+	Eq
+	Ne
+	And
+	Or
+)
+
+func (o BinaryOp) String() string {
+	return [...]string{"+", "-", "*", "/", "^", ".*", "./", ".^", "<", "<=", ">", ">=", "==", "!=", "and", "or"}[o]
+}
+
+// Transpose is x'.
+type Transpose struct {
+	At
+	X Expr
+}
+
+// Index is x[i], A[i, j], A[i, :], y[2..n].
+type Index struct {
+	At
+	X    Expr
+	Subs []Subscript
+}
+
+// Subscript is one index, a range lo..hi, or all (:).
+type Subscript struct {
+	At
+	All    bool
+	Lo, Hi Expr // Hi nil: the single index Lo
+}
+
+// Call is f(a, b).
+type Call struct {
+	At
+	Fn   Ident
+	Args []Expr
+}
+
+// Comprehension is sum(i in 1..n, j in 1..i if c: e); also max, min, prod.
+type Comprehension struct {
+	At
+	Fn      Ident
+	Binders []Binder
+	Cond    Expr // nil if none
+	Body    Expr
+}
+
+// Binder is `i in lo..hi`, or `i in S` over a vector of integers (Hi nil). A
+// later binder may use the indices of earlier ones.
+type Binder struct {
+	At
+	Name   Ident
+	Lo, Hi Expr
+}
+
+// IfExpr is `if c then a else b`, with c over indices and data only.
+type IfExpr struct {
+	At
+	Cond, Then, Else Expr
+}
+
+// Paren keeps written brackets, for the printer.
+type Paren struct {
+	At
+	X Expr
+}
+
+// Bad stands where the parser recovered from an error that it has reported.
+type Bad struct{ At }
+
+func (*Number) expr()        {}
+func (*Name) expr()          {}
+func (*ListLit) expr()       {}
+func (*Unary) expr()         {}
+func (*Binary) expr()        {}
+func (*Transpose) expr()     {}
+func (*Index) expr()         {}
+func (*Call) expr()          {}
+func (*Comprehension) expr() {}
+func (*IfExpr) expr()        {}
+func (*Paren) expr()         {}
+func (*Bad) expr()           {}

@@ -1,0 +1,212 @@
+// Package diag holds what every stage of the compiler reports with: sources,
+// spans in them, and diagnostics with a stable code. It imports nothing of
+// this project; rendering (text and JSON) lives beside the types, apart from
+// the stages that make the diagnostics.
+package diag
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Source is one named text: a model file, a piece of the standard library, a
+// line typed in the REPL, or a data file.
+type Source struct {
+	Name  string // as the user gave it; "-" for standard input
+	Text  string
+	lines []int // byte offset of the start of each line
+}
+
+// NewSource indexes text by line.
+func NewSource(name, text string) *Source {
+	s := &Source{Name: name, Text: text, lines: []int{0}}
+	for i := 0; i < len(text); i++ {
+		if text[i] == '\n' {
+			s.lines = append(s.lines, i+1)
+		}
+	}
+	return s
+}
+
+// Pos is a place in a source: byte offset from 0, line and column from 1
+// (columns count Unicode code points).
+type Pos struct{ Offset, Line, Column int }
+
+// Pos returns the place of a byte offset, clamped to the text.
+func (s *Source) Pos(offset int) Pos {
+	if offset < 0 {
+		offset = 0
+	}
+	if offset > len(s.Text) {
+		offset = len(s.Text)
+	}
+	line := sort.SearchInts(s.lines, offset+1) - 1
+	col := 1
+	for range s.Text[s.lines[line]:offset] {
+		col++
+	}
+	return Pos{Offset: offset, Line: line + 1, Column: col}
+}
+
+// Line returns the text of line n (from 1) without its end of line.
+func (s *Source) Line(n int) string {
+	if n < 1 || n > len(s.lines) {
+		return ""
+	}
+	end := len(s.Text)
+	if n < len(s.lines) {
+		end = s.lines[n] - 1
+	}
+	return strings.TrimSuffix(s.Text[s.lines[n-1]:end], "\r")
+}
+
+// Span is the half-open byte range [Start, End) of a source. The zero Span is
+// "nowhere".
+type Span struct {
+	Source     *Source
+	Start, End int
+}
+
+// IsZero reports whether the span points nowhere.
+func (s Span) IsZero() bool { return s.Source == nil }
+
+// Text is the part of the source that the span covers.
+func (s Span) Text() string {
+	if s.Source == nil || s.Start > s.End || s.End > len(s.Source.Text) {
+		return ""
+	}
+	return s.Source.Text[s.Start:s.End]
+}
+
+// To returns the span from the start of s to the end of t.
+func (s Span) To(t Span) Span {
+	if s.IsZero() {
+		return t
+	}
+	if t.IsZero() {
+		return s
+	}
+	return Span{Source: s.Source, Start: min(s.Start, t.Start), End: max(s.End, t.End)}
+}
+
+// String is "file:line:column".
+func (s Span) String() string {
+	if s.Source == nil {
+		return "?"
+	}
+	p := s.Source.Pos(s.Start)
+	return fmt.Sprintf("%s:%d:%d", s.Source.Name, p.Line, p.Column)
+}
+
+// Severity orders diagnostics: an error stops the compilation, a warning is
+// an error under --strict, a note explains.
+type Severity uint8
+
+// The severities.
+const (
+	Error Severity = iota
+	Warning
+	Note
+)
+
+func (s Severity) String() string {
+	return [...]string{"error", "warning", "note"}[s]
+}
+
+// Code is a stable name for one kind of diagnostic, such as "E0203". Its
+// explanation and an example that fails with it are in the table of codes
+// (codes.go), which `bilevelc explain CODE` prints.
+type Code string
+
+// Related is a second place that helps to understand a diagnostic.
+type Related struct {
+	Span    Span
+	Message string
+}
+
+// Diagnostic is one finding. Subject is the tight part that is at fault,
+// Context (optional) a wider part to show around it.
+type Diagnostic struct {
+	Severity Severity
+	Code     Code
+	Summary  string // one line, in the user's own names
+	Detail   string // expected and found, why; may be several lines
+	Fix      string // "did you mean ...?", or what to write instead; may be empty
+	Subject  Span
+	Context  Span
+	Related  []Related
+}
+
+func (d *Diagnostic) Error() string {
+	return fmt.Sprintf("%s: %s[%s]: %s", d.Subject, d.Severity, d.Code, d.Summary)
+}
+
+// List collects the diagnostics of a run. It is an error when it holds one.
+type List []*Diagnostic
+
+// Add appends a diagnostic.
+func (l *List) Add(d *Diagnostic) { *l = append(*l, d) }
+
+// Errorf appends an error with a summary and returns it, so that the caller
+// can add detail, fix or related places.
+func (l *List) Errorf(code Code, at Span, format string, args ...any) *Diagnostic {
+	d := &Diagnostic{Severity: Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
+	l.Add(d)
+	return d
+}
+
+// Warnf is Errorf for a warning.
+func (l *List) Warnf(code Code, at Span, format string, args ...any) *Diagnostic {
+	d := l.Errorf(code, at, format, args...)
+	d.Severity = Warning
+	return d
+}
+
+// HasErrors reports whether any diagnostic is an error.
+func (l List) HasErrors() bool {
+	for _, d := range l {
+		if d.Severity == Error {
+			return true
+		}
+	}
+	return false
+}
+
+// Err returns the list as an error where it holds one, and nil otherwise.
+func (l List) Err() error {
+	if l.HasErrors() {
+		return l
+	}
+	return nil
+}
+
+// Error lists the diagnostics, one a line, without source lines.
+func (l List) Error() string {
+	parts := make([]string, len(l))
+	for i, d := range l {
+		parts[i] = d.Error()
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Sort orders by source and place, errors of one place before warnings.
+func (l List) Sort() {
+	sort.SliceStable(l, func(i, j int) bool {
+		a, b := l[i], l[j]
+		if a.Subject.Source != b.Subject.Source {
+			return name(a.Subject.Source) < name(b.Subject.Source)
+		}
+		if a.Subject.Start != b.Subject.Start {
+			return a.Subject.Start < b.Subject.Start
+		}
+		return a.Severity < b.Severity
+	})
+}
+
+func name(s *Source) string {
+	if s == nil {
+		return ""
+	}
+	return s.Name
+}

@@ -1,0 +1,70 @@
+// Package lower solves the lower level at a fixed x: y*(x), its multipliers
+// and its active set, with first-order access to g and explicit linear
+// algebra on the rows. One file a method; each registers a Spec.
+package lower
+
+import (
+	"context"
+
+	"bilevelc/runtime/problem"
+)
+
+// Objective is a smooth function of y at a fixed x: g(x, .) itself, or the
+// perturbed g + delta f of the oracles.
+type Objective interface {
+	Value(y []float64) float64
+	ValueGrad(dst, y []float64) float64 // value, and gradient in dst (len Dy)
+}
+
+// Status is how a solve ended, apart from what its point is worth
+// (Solution.Residuals and the bounds).
+type Status uint8
+
+// The statuses.
+const (
+	Solved     Status = iota // residuals within the tolerances
+	Inaccurate               // stopped short of them; the residuals say by how much
+	Infeasible               // no y satisfies the rows: Witness is a Farkas vector
+	Unbounded                // g falls without bound along Witness
+	Dependent                // equality rows depend on each other and disagree: Witness combines them
+	Failed                   // a NaN, or no progress
+	Stopped                  // the context ended
+)
+
+func (s Status) String() string {
+	return [...]string{"solved", "inaccurate", "infeasible", "unbounded", "dependent rows", "numerical failure", "stopped"}[s]
+}
+
+// Solution is the lower level solved at one x.
+type Solution struct {
+	Status  Status
+	Reason  string
+	Y       []float64 // len Dy
+	Lambda  []float64 // len m; >= 0 on AtMost rows
+	Active  []int     // I: the Equal rows, and the AtMost rows with h_i = 0 and lambda_i > 0, ascending
+	Value   float64   // g(x, Y)
+	Witness []float64 // see Status; len m or Dy
+
+	Residuals     Residuals
+	MinMultiplier float64 // smallest multiplier of an active AtMost row (+Inf if none)
+	MinSlack      float64 // smallest -h_i of an inactive row (+Inf if none)
+	Weak          []int   // rows with slack and multiplier both 0 to tolerance: strict complementarity fails
+	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
+	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known; +Inf otherwise
+}
+
+// Residuals of the KKT conditions, absolute, in the max norm.
+type Residuals struct {
+	Stationarity    float64 // |grad_y g - B' lambda|
+	Primal          float64 // max(h_i, 0) and |h_i| of Equal rows
+	Dual            float64 // max(-lambda_i, 0)
+	Complementarity float64 // |lambda_i h_i|
+}
+
+// Solver solves the lower level. A Solver holds workspaces and is not safe
+// for concurrent use.
+type Solver interface {
+	// Solve minimizes obj over the rows of p at x. warm may be nil, or an
+	// earlier solution near by, which it does not change.
+	Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution
+}

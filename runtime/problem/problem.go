@@ -1,0 +1,112 @@
+// Package problem is the numeric problem that the runtime solves:
+//
+//	minimize F(x) = f(x, y*(x)) over x in X,
+//	y*(x) = argmin { g(x, y) : h_i(x, y) <= 0 or = 0 },  h(x, y) = A x - B y - b.
+//
+// It knows nothing of the language: names are carried for reports only. f and
+// g are touched through values and first gradients alone, and every call is
+// counted (Counter).
+package problem
+
+import "bilevelc/internal/sparse"
+
+// Function is a continuously differentiable function of x (len Dx) and y (len
+// Dy). Implementations may cache what depends on x only between calls with
+// equal x. They are not safe for concurrent use; Clone gives an independent
+// evaluator that shares the immutable parts.
+type Function interface {
+	Value(x, y []float64) float64
+	GradX(dst, x, y []float64)                    // dst len Dx
+	GradY(dst, x, y []float64)                    // dst len Dy
+	ValueGradY(dst, x, y []float64) float64       // value and gradient in y, sharing work
+	ValueGrad(dstX, dstY, x, y []float64) float64 // value and both gradients, sharing work
+	Clone() Function
+}
+
+// Kind of a row.
+type Kind uint8
+
+// The kinds: h_i <= 0 with a multiplier >= 0, or h_i = 0 with a free one.
+const (
+	AtMost Kind = iota
+	Equal
+)
+
+// Rows are the lower level's constraints h(x, y) = A x - B y - b, m rows.
+// Lagrangian g + lambda' h; grad_y h = -B; stationarity grad_y g = B' lambda.
+type Rows struct {
+	Kind []Kind      // len m
+	A    *sparse.CSR // m x Dx
+	B    *sparse.CSR // m x Dy
+	Rhs  []float64   // b, len m
+	Name []string    // len m, for messages: "cap[3]"
+}
+
+// Len is the number of rows.
+func (r *Rows) Len() int { return len(r.Kind) }
+
+// Bound returns the entry j of y and its coefficient where row i involves
+// exactly one entry of y, and j = -1 otherwise. Solvers treat such
+// inequality rows as bounds, not as general rows.
+func (r *Rows) Bound(i int) (j int, coef float64) {
+	j = -1
+	cols, vals := r.B.Row(i)
+	for k, v := range vals {
+		if v == 0 {
+			continue
+		}
+		if j >= 0 {
+			return -1, 0
+		}
+		j, coef = cols[k], v
+	}
+	return j, coef
+}
+
+// Residual sets dst (len m) to h(x, y).
+func (r *Rows) Residual(dst, x, y []float64) {
+	for i := range dst[:r.Len()] {
+		dst[i] = r.A.RowDot(i, x) - r.B.RowDot(i, y) - r.Rhs[i]
+	}
+}
+
+// Set is X: bounds, rows E x <= e or = e, and balls, all convex.
+type Set struct {
+	Lo, Hi []float64 // len Dx; -Inf and +Inf where free
+	Kind   []Kind    // len of the rows
+	E      *sparse.CSR
+	Rhs    []float64
+	Name   []string
+	Balls  []Ball
+}
+
+// Ball is |x[Start:End] - Center| <= Radius.
+type Ball struct {
+	Start, End int
+	Center     []float64 // len End-Start; nil for 0
+	Radius     float64
+	Name       string
+}
+
+// Problem is one bound bilevel problem. F is always minimized: a model's
+// `maximize` is a sign that only reports undo.
+type Problem struct {
+	Name   string
+	Dx, Dy int
+	F, G   Function
+	Rows   *Rows
+	X      *Set
+	Start  []float64 // starting x, len Dx
+	Facts  Facts
+}
+
+// Facts are what the compiler proved; zero values mean "not known".
+type Facts struct {
+	StrongConvexity float64 // mu_g > 0: g(x, .) is mu_g-strongly convex for all x in X
+	Smoothness      float64 // C_g
+	LipschitzF      float64 // L_f
+	SmoothnessF     float64 // C_f
+	QuadraticInY    bool    // g is quadratic in y
+	FixedHessian    bool    // and its Hessian in y does not depend on x
+	EqualityOnly    bool    // every row is an equality, so F is smooth
+}
