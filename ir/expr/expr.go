@@ -118,6 +118,12 @@ type Node struct {
 	Index          []int       // Gather, ScatterAdd
 	TransA, TransB bool        // MatVec, MatMul
 
+	// Opaque reports that the value depends on data that was not supplied:
+	// a Const without Value, or what is made of one.
+	Opaque bool
+
 	// Span is where the model says this, for run-time messages.
 	Span diag.Span
+
+	owner *Builder // remembers the values of nodes without Deps
 }

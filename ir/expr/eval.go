@@ -1,0 +1,274 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"bilevelc/ir/data"
+)
+
+// Eval is the reference evaluator: the value of n at x and y, which hold every
+// upper and lower variable at its offset. It is plain rather than fast; nodes
+// that depend on data only are computed once per graph. Values that are not
+// finite are returned as they are; Trace explains them. It is an error where
+// data was not supplied.
+func Eval(n *Node, x, y []float64) (*data.Array, error) {
+	values := make(map[*Node]*data.Array)
+	if err := evalInto(values, n, x, y); err != nil {
+		return nil, err
+	}
+	return values[n], nil
+}
+
+// Scalar is Eval of a scalar node.
+func Scalar(n *Node, x, y []float64) (float64, error) {
+	if n.Shape.Rank != 0 {
+		return 0, fmt.Errorf("a scalar was expected, not %s", n.Shape)
+	}
+	a, err := Eval(n, x, y)
+	if err != nil {
+		return 0, err
+	}
+	return a.Dense[0], nil
+}
+
+func evalInto(values map[*Node]*data.Array, root *Node, x, y []float64) error {
+	for _, n := range variableNodes(root) {
+		v, err := evalNode(n, values, x, y)
+		if err != nil {
+			return err
+		}
+		values[n] = v
+	}
+	return nil
+}
+
+func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Array, error) {
+	if n.Deps == 0 {
+		return n.owner.Value(n)
+	}
+	if n.Op == Var {
+		v := x
+		if n.Lower {
+			v = y
+		}
+		if n.Offset+n.Shape.Len() > len(v) {
+			return nil, fmt.Errorf("%s has entries %d to %d, but only %d are given", n.Name, n.Offset+1, n.Offset+n.Shape.Len(), len(v))
+		}
+		return newArray(n.Shape, v[n.Offset:n.Offset+n.Shape.Len()]), nil
+	}
+	args := make([]*data.Array, len(n.Args))
+	for i, a := range n.Args {
+		args[i] = values[a]
+	}
+	return apply(n, args)
+}
+
+// variableNodes lists what root reaches in topological order, not looking
+// below nodes without Deps.
+func variableNodes(root *Node) []*Node {
+	return reach(root, func(n *Node) bool { return n.Deps != 0 })
+}
+
+// Reachable lists root and everything below it in topological order.
+func Reachable(root *Node) []*Node {
+	return reach(root, func(*Node) bool { return true })
+}
+
+func reach(root *Node, descend func(*Node) bool) []*Node {
+	seen := map[*Node]bool{root: true}
+	nodes := []*Node{root}
+	for k := 0; k < len(nodes); k++ {
+		if !descend(nodes[k]) {
+			continue
+		}
+		for _, a := range nodes[k].Args {
+			if !seen[a] {
+				seen[a] = true
+				nodes = append(nodes, a)
+			}
+		}
+	}
+	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID < nodes[j].ID })
+	return nodes
+}
+
+// Value returns the value of a node that depends on data only, computing it
+// on first use. Sparse operands stay sparse through products, sums, scaling
+// and slices where the result is sparse.
+func (b *Builder) Value(n *Node) (*data.Array, error) {
+	if n.Deps != 0 {
+		return nil, fmt.Errorf("the value depends on variables")
+	}
+	if n.Opaque {
+		return nil, fmt.Errorf("the value depends on data that was not supplied (%s)", opaqueName(n))
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if v := b.known(n); v != nil {
+		return v, nil
+	}
+	for _, m := range reach(n, func(m *Node) bool { return b.known(m) == nil }) {
+		if b.known(m) != nil {
+			continue
+		}
+		args := make([]*data.Array, len(m.Args))
+		for i, a := range m.Args {
+			args[i] = b.known(a)
+		}
+		v, err := apply(m, args)
+		if err != nil {
+			return nil, err
+		}
+		b.values[m] = v
+	}
+	return b.known(n), nil
+}
+
+// known returns a value that needs no work, or nil.
+func (b *Builder) known(n *Node) *data.Array {
+	if n.Op == Const {
+		return n.Value
+	}
+	return b.values[n]
+}
+
+func opaqueName(n *Node) string {
+	for _, m := range Reachable(n) {
+		if m.Op == Const && m.Opaque {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// apply computes one operation on the values of its arguments.
+func apply(n *Node, args []*data.Array) (*data.Array, error) {
+	switch info := n.Op.Info(); info.Class {
+	case Elementwise1:
+		return map1(n, info, args[0]), nil
+	case Elementwise2:
+		return map2(n, info, args[0], args[1]), nil
+	case Reduction:
+		return data.Scalar(reduce(n.Op, args[0])), nil
+	case Product:
+		return product(n, args[0], args[1]), nil
+	}
+	switch n.Op {
+	case Transpose:
+		return transpose(args[0]), nil
+	case Gather:
+		return gather(n, args[0]), nil
+	case ScatterAdd:
+		out := make([]float64, n.Shape.Len())
+		for k, v := range args[0].Values() {
+			if i := n.Index[k]; i >= 0 {
+				out[i] += v
+			}
+		}
+		return newArray(n.Shape, out), nil
+	}
+	return nil, fmt.Errorf("%s cannot be evaluated", n.Op)
+}
+
+func map1(n *Node, info *Primitive, u *data.Array) *data.Array {
+	if u.Sparse != nil && info.Eval1(0) == 0 {
+		return mapSparse(u, info.Eval1)
+	}
+	vals := u.Values()
+	out := make([]float64, len(vals))
+	for k, v := range vals {
+		out[k] = info.Eval1(v)
+	}
+	return newArray(n.Shape, out)
+}
+
+func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {
+	if s := sparse2(n, info, u, v); s != nil {
+		return s
+	}
+	a, c := u.Values(), v.Values()
+	out := make([]float64, n.Shape.Len())
+	switch {
+	case u.Rank() == v.Rank():
+		for k := range out {
+			out[k] = info.Eval2(a[k], c[k])
+		}
+	case v.Rank() == 0:
+		for k := range out {
+			out[k] = info.Eval2(a[k], c[0])
+		}
+	default:
+		for k := range out {
+			out[k] = info.Eval2(a[0], c[k])
+		}
+	}
+	return newArray(n.Shape, out)
+}
+
+func reduce(op Op, u *data.Array) float64 {
+	if op == Sum && u.Sparse != nil {
+		return total(u.Sparse.Val)
+	}
+	vals := u.Values()
+	switch op {
+	case Sum:
+		return total(vals)
+	case Prod:
+		p := 1.0
+		for _, v := range vals {
+			p *= v
+		}
+		return p
+	case LogSumExp:
+		return logSumExp(vals)
+	}
+	best := vals[0]
+	for _, v := range vals[1:] {
+		if op == MaxAll {
+			best = math.Max(best, v)
+		} else {
+			best = math.Min(best, v)
+		}
+	}
+	return best
+}
+
+func total(vals []float64) float64 {
+	s := 0.0
+	for _, v := range vals {
+		s += v
+	}
+	return s
+}
+
+// logSumExp shifts by the largest entry, so that the largest exponential is 1.
+func logSumExp(vals []float64) float64 {
+	top := vals[0]
+	for _, v := range vals[1:] {
+		top = math.Max(top, v)
+	}
+	if math.IsInf(top, 0) || math.IsNaN(top) {
+		return top
+	}
+	s := 0.0
+	for _, v := range vals {
+		s += math.Exp(v - top)
+	}
+	return top + math.Log(s)
+}
+
+func transpose(u *data.Array) *data.Array {
+	if u.Sparse != nil {
+		return data.SparseMatrix(u.Sparse.T())
+	}
+	m, n := u.Shape[0], u.Shape[1]
+	out := make([]float64, len(u.Dense))
+	for i := 0; i < m; i++ {
+		for j, v := range u.Dense[i*n : (i+1)*n] {
+			out[j*m+i] = v
+		}
+	}
+	return data.Matrix(n, m, out)
+}

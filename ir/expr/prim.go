@@ -1,0 +1,152 @@
+package expr
+
+import "math"
+
+// Class groups operations by what their arguments and results are.
+type Class uint8
+
+// The classes.
+const (
+	Leaf         Class = iota // no arguments
+	Elementwise1              // f(u) entry by entry
+	Elementwise2              // f(u, v) entry by entry, a scalar broadcasts
+	Reduction                 // all entries to a scalar
+	Product                   // linear-algebra products
+	Structural                // moves entries
+)
+
+// Primitive describes one operation: everything that help, checks, evaluation
+// and run-time messages say about it comes from here.
+type Primitive struct {
+	Op        Op
+	Name      string // the function's name in the language, or "" where it is written as an operator
+	Symbol    string // in messages and dumps
+	Class     Class
+	Signature string // as a user writes it
+	Doc       string
+	Domain    string // where it is defined; "" is everywhere
+	Smooth    bool   // continuously differentiable in the interior of its domain
+
+	Eval1 func(u float64) float64    // Elementwise1
+	Eval2 func(u, v float64) float64 // Elementwise2
+	// Inside reports whether the operation is defined at u (and v). nil:
+	// everywhere.
+	Inside func(u, v float64) bool
+}
+
+// Primitives is the table of all operations, indexed by Op.
+var Primitives = [...]Primitive{
+	Const: {Symbol: "const", Class: Leaf, Smooth: true, Doc: "data, a literal, or a number"},
+	Var:   {Symbol: "var", Class: Leaf, Smooth: true, Doc: "a declared variable"},
+
+	Neg: {Symbol: "-", Class: Elementwise1, Smooth: true, Signature: "-u", Doc: "negation",
+		Eval1: func(u float64) float64 { return -u }},
+	Exp: {Name: "exp", Symbol: "exp", Class: Elementwise1, Smooth: true, Signature: "exp(u)",
+		Doc: "exponential, entry by entry", Eval1: math.Exp},
+	Log: {Name: "log", Symbol: "log", Class: Elementwise1, Smooth: true, Signature: "log(u)",
+		Doc: "natural logarithm, entry by entry", Domain: "u > 0", Eval1: math.Log,
+		Inside: func(u, _ float64) bool { return u > 0 }},
+	Sqrt: {Name: "sqrt", Symbol: "sqrt", Class: Elementwise1, Smooth: true, Signature: "sqrt(u)",
+		Doc: "square root, entry by entry; differentiable where u > 0", Domain: "u >= 0", Eval1: math.Sqrt,
+		Inside: func(u, _ float64) bool { return u >= 0 }},
+	Tanh: {Name: "tanh", Symbol: "tanh", Class: Elementwise1, Smooth: true, Signature: "tanh(u)",
+		Doc: "hyperbolic tangent, entry by entry", Eval1: math.Tanh},
+	Sin: {Name: "sin", Symbol: "sin", Class: Elementwise1, Smooth: true, Signature: "sin(u)",
+		Doc: "sine of radians, entry by entry", Eval1: math.Sin},
+	Cos: {Name: "cos", Symbol: "cos", Class: Elementwise1, Smooth: true, Signature: "cos(u)",
+		Doc: "cosine of radians, entry by entry", Eval1: math.Cos},
+	Log1pExp: {Name: "log1pexp", Symbol: "log1pexp", Class: Elementwise1, Smooth: true, Signature: "log1pexp(u)",
+		Doc: "log(1 + exp(u)), entry by entry, without overflow", Eval1: log1pExp},
+	Sigmoid: {Name: "sigmoid", Symbol: "sigmoid", Class: Elementwise1, Smooth: true, Signature: "sigmoid(u)",
+		Doc: "1 / (1 + exp(-u)), entry by entry, without overflow", Eval1: sigmoid},
+	Abs: {Name: "abs", Symbol: "abs", Class: Elementwise1, Signature: "abs(u)",
+		Doc: "absolute value, entry by entry", Eval1: math.Abs},
+	Floor: {Name: "floor", Symbol: "floor", Class: Elementwise1, Signature: "floor(u)",
+		Doc: "largest integer that is at most u, entry by entry", Eval1: math.Floor},
+	Sign: {Name: "sign", Symbol: "sign", Class: Elementwise1, Signature: "sign(u)",
+		Doc: "-1, 0 or 1, entry by entry", Eval1: sign},
+
+	Add: {Symbol: "+", Class: Elementwise2, Smooth: true, Signature: "u + v", Doc: "sum, entry by entry",
+		Eval2: func(u, v float64) float64 { return u + v }},
+	Sub: {Symbol: "-", Class: Elementwise2, Smooth: true, Signature: "u - v", Doc: "difference, entry by entry",
+		Eval2: func(u, v float64) float64 { return u - v }},
+	Mul: {Symbol: ".*", Class: Elementwise2, Smooth: true, Signature: "u .* v", Doc: "product, entry by entry",
+		Eval2: func(u, v float64) float64 { return u * v }},
+	Div: {Symbol: "./", Class: Elementwise2, Smooth: true, Signature: "u ./ v", Doc: "quotient, entry by entry",
+		Domain: "v != 0", Eval2: func(u, v float64) float64 { return u / v },
+		Inside: func(_, v float64) bool { return v != 0 }},
+	Pow: {Symbol: "^", Class: Elementwise2, Smooth: true, Signature: "u .^ v", Doc: "power, entry by entry",
+		Domain: "u > 0, or v an integer (positive where u is 0)", Eval2: math.Pow, Inside: powInside},
+	Max: {Name: "max", Symbol: "max", Class: Elementwise2, Signature: "max(u, v)", Doc: "the larger, entry by entry",
+		Eval2: math.Max},
+	Min: {Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
+		Eval2: math.Min},
+
+	Sum: {Name: "sum", Symbol: "sum", Class: Reduction, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
+	Prod: {Name: "prod", Symbol: "prod", Class: Reduction, Smooth: true, Signature: "prod(u)",
+		Doc: "product of all entries"},
+	LogSumExp: {Name: "logsumexp", Symbol: "logsumexp", Class: Reduction, Smooth: true, Signature: "logsumexp(u)",
+		Doc: "log(sum(exp(u))), without overflow"},
+	MaxAll: {Name: "max", Symbol: "max", Class: Reduction, Signature: "max(u)", Doc: "largest entry"},
+	MinAll: {Name: "min", Symbol: "min", Class: Reduction, Signature: "min(u)", Doc: "smallest entry"},
+
+	Dot: {Symbol: "dot", Class: Product, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
+	MatVec: {Symbol: "matvec", Class: Product, Smooth: true, Signature: "M * v",
+		Doc: "product of a matrix and a vector"},
+	MatMul: {Symbol: "matmul", Class: Product, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
+	Outer: {Name: "outer", Symbol: "outer", Class: Product, Smooth: true, Signature: "outer(u, v)",
+		Doc: "u * v', the outer product of two vectors"},
+
+	Transpose: {Symbol: "transpose", Class: Structural, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
+	Gather:    {Symbol: "gather", Class: Structural, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
+	ScatterAdd: {Symbol: "scatter", Class: Structural, Smooth: true,
+		Doc: "sums of entries by the place they belong to"},
+}
+
+func init() {
+	for op := range Primitives {
+		Primitives[op].Op = Op(op)
+	}
+}
+
+// Info returns the operation's entry in Primitives.
+func (op Op) Info() *Primitive { return &Primitives[op] }
+
+func (op Op) String() string { return Primitives[op].Symbol }
+
+// log1pExp is log(1 + e^u). Beyond 34 in size the smaller term is below half a unit in
+// the last place (e^-34 < 2^-49, and 2^-49 against 34 is below 2^-53).
+func log1pExp(u float64) float64 {
+	if u > 34 {
+		return u
+	}
+	return math.Log1p(math.Exp(u))
+}
+
+func sigmoid(u float64) float64 {
+	if u >= 0 {
+		return 1 / (1 + math.Exp(-u))
+	}
+	e := math.Exp(u)
+	return e / (1 + e)
+}
+
+func sign(u float64) float64 {
+	switch {
+	case u > 0:
+		return 1
+	case u < 0:
+		return -1
+	}
+	return u // 0, -0 and NaN
+}
+
+func powInside(u, v float64) bool {
+	switch {
+	case u > 0:
+		return true
+	case v != math.Trunc(v):
+		return u == 0 && v > 0
+	}
+	return u != 0 || v >= 0
+}

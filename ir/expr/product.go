@@ -1,0 +1,138 @@
+package expr
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+)
+
+// product evaluates Dot, MatVec, MatMul and Outer.
+func product(n *Node, u, v *data.Array) *data.Array {
+	switch n.Op {
+	case Dot:
+		return data.Scalar(blas64.Dot(vec(u.Dense), vec(v.Dense)))
+	case Outer:
+		out := make([]float64, n.Shape.Len())
+		blas64.Ger(1, vec(u.Dense), vec(v.Dense), general(n.Shape.Rows, n.Shape.Cols, out))
+		return newArray(n.Shape, out)
+	case MatVec:
+		return data.Vector(matVec(u, n.TransA, v.Dense, n.Shape.Rows))
+	}
+	if u.Sparse != nil || v.Sparse != nil {
+		return sparseMatMul(n, u, v)
+	}
+	out := make([]float64, n.Shape.Len())
+	if n.Args[0] == n.Args[1] && n.TransA != n.TransB {
+		gram(out, u, n.TransA, n.Shape.Rows)
+	} else {
+		blas64.Gemm(trans(n.TransA), trans(n.TransB), 1, denseMatrix(u), denseMatrix(v), 0,
+			general(n.Shape.Rows, n.Shape.Cols, out))
+	}
+	return newArray(n.Shape, out)
+}
+
+func matVec(m *data.Array, transA bool, v []float64, rows int) []float64 {
+	out := make([]float64, rows)
+	switch {
+	case m.Sparse != nil && transA:
+		m.Sparse.AddMulVecT(out, 1, v)
+	case m.Sparse != nil:
+		m.Sparse.MulVec(out, v)
+	default:
+		blas64.Gemv(trans(transA), 1, denseMatrix(m), vec(v), 0, vec(out))
+	}
+	return out
+}
+
+// gramBlock is the number of columns in a block of the Gram matrix: wide
+// enough for the matrix product's own blocking, narrow enough that the
+// diagonal blocks, computed twice over, cost little.
+const gramBlock = 256
+
+// gram sets out (n x n) to M' M with transA, and to M M' without. Only the
+// blocks on and above the diagonal are computed and then mirrored, so that the
+// result is symmetric to the last bit.
+func gram(out []float64, m *data.Array, transA bool, n int) {
+	src := denseMatrix(m)
+	part := func(lo, hi int) blas64.General {
+		g := src
+		if transA {
+			g.Data, g.Cols = src.Data[lo:], hi-lo
+		} else {
+			g.Data, g.Rows = src.Data[lo*src.Stride:], hi-lo
+		}
+		return g
+	}
+	ta, tb := trans(transA), trans(!transA)
+	for i := 0; i < n; i += gramBlock {
+		iEnd := min(i+gramBlock, n)
+		for j := i; j < n; j += gramBlock {
+			jEnd := min(j+gramBlock, n)
+			dst := blas64.General{Rows: iEnd - i, Cols: jEnd - j, Stride: n, Data: out[i*n+j:]}
+			blas64.Gemm(ta, tb, 1, part(i, iEnd), part(j, jEnd), 0, dst)
+		}
+	}
+	for i := 0; i < n; i++ {
+		for j := i + 1; j < n; j++ {
+			out[j*n+i] = out[i*n+j]
+		}
+	}
+}
+
+// sparseMatMul multiplies where one factor is sparse; the product of two
+// sparse matrices stays sparse.
+func sparseMatMul(n *Node, u, v *data.Array) *data.Array {
+	if u.Sparse != nil && v.Sparse != nil {
+		return data.SparseMatrix(sparse.Mul(turned(u.Sparse, n.TransA), turned(v.Sparse, n.TransB)))
+	}
+	rows, cols := n.Shape.Rows, n.Shape.Cols
+	if u.Sparse != nil { // out[i, :] = sum over k of u[i, k] v[k, :]
+		if n.TransB {
+			v = transpose(v)
+		}
+		return data.Matrix(rows, cols, timesDense(turned(u.Sparse, n.TransA), v.Dense, cols))
+	}
+	// out' = v' u', with the sparse factor on the left
+	left := turned(v.Sparse, !n.TransB)
+	if !n.TransA {
+		u = transpose(u)
+	}
+	return transpose(data.Matrix(cols, rows, timesDense(left, u.Dense, rows)))
+}
+
+// timesDense is m times the row-major dense matrix d of cols columns.
+func timesDense(m *sparse.CSR, d []float64, cols int) []float64 {
+	out := make([]float64, m.Rows*cols)
+	for i := 0; i < m.Rows; i++ {
+		row := vec(out[i*cols : (i+1)*cols])
+		at, vals := m.Row(i)
+		for k, j := range at {
+			blas64.Axpy(vals[k], vec(d[j*cols:(j+1)*cols]), row)
+		}
+	}
+	return out
+}
+
+func turned(m *sparse.CSR, transpose bool) *sparse.CSR {
+	if transpose {
+		return m.T()
+	}
+	return m
+}
+
+func trans(t bool) blas.Transpose {
+	if t {
+		return blas.Trans
+	}
+	return blas.NoTrans
+}
+
+func vec(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
+
+func general(m, n int, v []float64) blas64.General {
+	return blas64.General{Rows: m, Cols: n, Stride: n, Data: v}
+}
+
+func denseMatrix(a *data.Array) blas64.General { return general(a.Shape[0], a.Shape[1], a.Dense) }
