@@ -1,0 +1,145 @@
+// Command bilevelc compiles and solves bilevel models written in the .blv
+// language. It holds the command line only: flags, files, terminals and exit
+// codes. Everything else is in the packages it calls.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/lang/diag"
+)
+
+// version is set by the linker in releases.
+var version = "0.1.0-dev"
+
+// The exit codes, which scripts rely on.
+const (
+	exitSolved      = 0
+	exitInternal    = 1
+	exitUsage       = 2
+	exitModel       = 3
+	exitData        = 4
+	exitInfeasible  = 10
+	exitUnbounded   = 11
+	exitLimit       = 12 // with a feasible point
+	exitLimitNone   = 13 // without
+	exitNumerical   = 14
+	exitInterrupted = 130
+)
+
+// exitError carries an exit code. A nil Err has been reported already.
+type exitError struct {
+	Code int
+	Err  error
+}
+
+func (e *exitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit code %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.Err }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	// After the first interrupt the handler goes, so that a second one ends
+	// the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+}
+
+// run executes one command line and returns its exit code.
+func run(ctx context.Context, args []string, io stdio) (code int) {
+	app := &app{io: io}
+	defer func() {
+		// A panic here is a bug of ours; the user gets one line and a way to
+		// report it, and the trace only on request.
+		if r := recover(); r != nil {
+			if os.Getenv("BILEVELC_TRACE") != "" {
+				panic(r)
+			}
+			fmt.Fprintf(io.err, "internal error: %v\nThis is a bug in bilevelc; please report it with the model. BILEVELC_TRACE=1 shows where it happened.\n", r)
+			code = exitInternal
+		}
+	}()
+	root := app.rootCommand()
+	root.SetArgs(args)
+	root.SetIn(io.in)
+	root.SetOut(io.out)
+	root.SetErr(io.err)
+	return app.exitCode(root.ExecuteContext(ctx))
+}
+
+// exitCode reports an error where it has not been reported, and gives its
+// code.
+func (a *app) exitCode(err error) int {
+	if err == nil {
+		return exitSolved
+	}
+	var diags diag.List
+	if errors.As(err, &diags) {
+		a.reportDiagnostics(diags)
+		return diagnosticsCode(diags)
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		if exit.Err != nil {
+			fmt.Fprintln(a.io.err, "error:", exit.Err)
+		}
+		return exit.Code
+	}
+	fmt.Fprintln(a.io.err, "error:", err)
+	return exitInternal
+}
+
+// diagnosticsCode tells errors of the data (E08xx) from errors of the model.
+func diagnosticsCode(diags diag.List) int {
+	for _, d := range diags {
+		if d.Severity == diag.Error && (len(d.Code) < 3 || d.Code[:3] != "E08") {
+			return exitModel
+		}
+	}
+	return exitData
+}
+
+func usageError(format string, args ...any) error {
+	return &exitError{Code: exitUsage, Err: fmt.Errorf(format, args...)}
+}
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "bilevelc MODEL",
+		Short: "Compile and solve bilevel optimization models",
+		Long: `bilevelc solves linearly constrained bilevel problems
+
+    minimize F(x) = f(x, y*(x)) over x in X,
+    where y*(x) minimizes g(x, y) under linear constraints in (x, y),
+
+written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODEL".`,
+		Example: `  bilevelc toll.blv
+  bilevelc solve toy.blv --data toy.json --json
+  bilevelc eval toll.blv --at point.json
+  bilevelc check ridge.blv --data ridge.json
+  bilevelc repl`,
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetVersionTemplate("bilevelc {{.Version}}\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError("%v\nSee '%s --help'.", err, cmd.CommandPath())
+	})
+	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on the terminal: auto, always or never")
+	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
+	a.solveInto(root)
+	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand())
+	return root
+}

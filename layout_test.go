@@ -1,0 +1,126 @@
+package bilevelc_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers says what each package may import of this project, by path prefix;
+// a package that is not listed here has no place in the layout yet. The
+// arrows run one way: language -> intermediate forms -> gradients -> compiled
+// programs -> runtime -> command.
+var layers = map[string][]string{
+	"internal/sparse": {},
+	"lang/diag":       {},
+	"lang":            {"lang/diag"},
+	"parser":          {"lang"},
+	"stdlib":          {"lang", "parser"},
+	"ir/data":         {"internal/sparse"},
+	"ir/datafile":     {"ir/data", "internal/sparse", "lang/diag"},
+	"ir/expr":         {"ir/data", "internal/sparse", "lang/diag"},
+	"ir":              {"ir/expr", "ir/data", "internal/sparse", "lang"},
+	"ir/check":        {"ir", "lang", "parser", "stdlib", "internal/sparse"},
+	"ir/bind":         {"ir", "lang", "parser", "stdlib", "internal/sparse"},
+	"ir/curvature":    {"ir", "lang", "internal/sparse"},
+	"autodiff":        {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
+	"codegen":         {"autodiff", "ir", "lang", "internal/sparse"},
+	"runtime/method":  {},
+	"runtime/problem": {"internal/sparse", "runtime/method"},
+	"runtime/qp":      {"internal/sparse", "runtime/problem"},
+	"runtime/lower":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method"},
+	"runtime/oracle":  {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower"},
+	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/oracle"},
+	"runtime/certify": {"internal/sparse", "runtime/problem"},
+	"runtime/planted": {"internal/sparse", "runtime/problem"},
+	"runtime":         {"internal/sparse", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
+	"cmd/bilevelc":    {"lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"bench":           {""},
+	"examples":        {"runtime"},
+}
+
+// onlyImporter names the one package that may import a library.
+var onlyImporter = map[string]string{
+	"github.com/alecthomas/participle/v2": "parser",
+	"gorgonia.org/gorgonia":               "autodiff",
+	"gorgonia.org/tensor":                 "autodiff",
+	"github.com/sbinet/npyio":             "ir/datafile",
+	"github.com/spf13/cobra":              "cmd/bilevelc",
+	"github.com/reeflective/readline":     "cmd/bilevelc",
+	"gonum.org/v1/plot":                   "bench",
+}
+
+func TestImportArrows(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".") && file != ".") {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return nil
+		}
+		pkg := filepath.ToSlash(filepath.Dir(file))
+		if pkg == "." {
+			return nil
+		}
+		layer, allowed := layerOf(pkg)
+		if layer == "" {
+			t.Errorf("%s: package %s has no place in the layout (see layers)", file, pkg)
+			return nil
+		}
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range tree.Imports {
+			seen++
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			if own, found := strings.CutPrefix(imported, "bilevelc/"); found {
+				if !within(own, allowed) && own != layer && !strings.HasPrefix(own, layer+"/internal") {
+					t.Errorf("%s imports %s, which %s may not", file, imported, layer)
+				}
+				continue
+			}
+			for library, owner := range onlyImporter {
+				if (imported == library || strings.HasPrefix(imported, library+"/")) && layer != owner {
+					t.Errorf("%s imports %s; only %s may", file, imported, owner)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 100 {
+		t.Fatalf("only %d imports found: the walk does not see the project", seen)
+	}
+}
+
+// layerOf returns the longest listed prefix of a package path.
+func layerOf(pkg string) (string, []string) {
+	for p := pkg; p != "."; p = path.Dir(p) {
+		if allowed, ok := layers[p]; ok {
+			return p, allowed
+		}
+	}
+	return "", nil
+}
+
+// within reports whether pkg is one of the allowed paths or below one.
+func within(pkg string, allowed []string) bool {
+	for _, a := range allowed {
+		if a == "" || pkg == a || strings.HasPrefix(pkg, a+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,110 @@
+// Package runtime is the embedding API of bilevelc: compile a model, bind it
+// to data, solve it, read values by name.
+//
+//	model, err := runtime.CompileFile("toll.blv")
+//	problem, err := model.Bind(runtime.Data{"demand": 7.0}, runtime.BindOptions{})
+//	result, err := problem.Solve(ctx, runtime.Options{})
+//	toll, _ := result.Upper.Variables.Get("toll")
+//
+// Errors of the model and of its data are a diag.List, whose entries have a
+// code, a place and a fix. How a solve ended is not an error but the result's
+// Status; the best point found comes with every status. The package never
+// prints: progress goes to an Observer.
+package runtime
+
+import (
+	"fmt"
+	"os"
+	"sort"
+
+	"bilevelc/ir"
+	"bilevelc/ir/bind"
+	"bilevelc/ir/check"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+// Model is a checked model, not yet bound to data.
+type Model struct {
+	Program *ir.Program
+	// Warnings are the diagnostics that did not stop the compilation.
+	Warnings diag.List
+}
+
+// Compile parses and checks a model. The error is a diag.List with every
+// error of the model, in order of place.
+func Compile(name, text string) (*Model, error) {
+	file, diags := parser.ParseFile(diag.NewSource(name, text))
+	if diags.HasErrors() {
+		// Names and shapes of what parsed are checked all the same, so that
+		// one run reports every error; what the parser already reported is
+		// not reported twice (the checker skips what is broken).
+		_, more := check.Check(file)
+		diags = append(diags, more...)
+		diags.Sort()
+		return nil, diags
+	}
+	program, more := check.Check(file)
+	diags = append(diags, more...)
+	diags.Sort()
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	return &Model{Program: program, Warnings: diags}, nil
+}
+
+// CompileFile is Compile on a file.
+func CompileFile(path string) (*Model, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Compile(path, string(text))
+}
+
+// BindOptions are the choices of binding.
+type BindOptions struct {
+	Seed uint64 // of generated data
+	// Strict turns what the compiler could not prove into errors.
+	Strict bool
+}
+
+// Bind gives the model its data and compiles it. The error is a diag.List.
+func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
+	set, err := d.set()
+	if err != nil {
+		return nil, err
+	}
+	return m.BindSet(set, opts)
+}
+
+// BindSet is Bind on arrays that were read from files.
+func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
+	bound, diags := bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed})
+	if err := diags.Err(); err != nil {
+		diags.Sort()
+		return nil, diags
+	}
+	proof := curvature.Prove(bound, curvature.Options{})
+	diags = append(diags, proof.Diagnostics(opts.Strict)...)
+	if err := diags.Err(); err != nil {
+		diags.Sort()
+		return nil, diags
+	}
+	numeric, err := lowerProblem(bound)
+	if err != nil {
+		return nil, fmt.Errorf("compiling %s: %w", bound.Name, err)
+	}
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags}, nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}

@@ -1,0 +1,173 @@
+package runtime
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"bilevelc/runtime/certify"
+)
+
+// SchemaVersion is the version of the result document. It grows when a field
+// changes its meaning or goes away; new fields do not change it.
+const SchemaVersion = 1
+
+// Status tells why a run ended, apart from what its point is worth.
+type Status uint8
+
+// The statuses. The best point found comes with every one of them.
+const (
+	Solved Status = iota
+	LimitReached
+	Infeasible
+	Unbounded
+	NumericalFailure
+	Interrupted
+)
+
+var statusNames = [...]string{"solved", "limit reached", "infeasible", "unbounded", "numerical failure", "interrupted"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// MarshalText writes the status as words.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a status.
+func (s *Status) UnmarshalText(text []byte) error {
+	for i, name := range statusNames {
+		if name == string(text) {
+			*s = Status(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown status %q", text)
+}
+
+// Result is the result document: everything known about a solved, or
+// evaluated, model, under the model's own names and in the user's own sense
+// of each objective. Its JSON form is versioned and stable.
+type Result struct {
+	Schema int    `json:"schema"`
+	Model  string `json:"model"`
+	Status Status `json:"status"`
+	Reason string `json:"reason"`
+	Seed   uint64 `json:"seed"`
+	Method string `json:"method,omitempty"` // outer method; empty for an evaluation
+	Oracle string `json:"oracle"`
+
+	Upper UpperResult `json:"upper"`
+	Lower LowerResult `json:"lower"`
+
+	Residuals    Residuals    `json:"residuals"`
+	Stationarity Stationarity `json:"stationarity"`
+	Calls        Calls        `json:"calls"`
+	Report       Values       `json:"report"`
+
+	Starts      []StartResult        `json:"starts,omitempty"`
+	Settings    map[string]any       `json:"settings,omitempty"`
+	Notes       []string             `json:"notes,omitempty"`
+	Certificate *certify.Certificate `json:"certificate,omitempty"`
+	Check       *GradientCheck       `json:"gradient_check,omitempty"`
+	Iterations  int                  `json:"iterations"`
+	Time        float64              `json:"time"` // seconds
+	Version     string               `json:"version"`
+}
+
+// UpperResult is the leader's side.
+type UpperResult struct {
+	Objective     Number `json:"objective"`
+	Sense         string `json:"sense"` // minimize or maximize; Objective and Hypergradient are in it
+	Variables     Values `json:"variables"`
+	Hypergradient Values `json:"hypergradient"`
+}
+
+// LowerResult is the follower's side at the upper point. Multipliers are >= 0
+// on inequalities in the user's direction, of either sense.
+type LowerResult struct {
+	Objective   Number   `json:"objective"`
+	Sense       string   `json:"sense"`
+	Solver      string   `json:"solver"`
+	Status      string   `json:"status"`
+	Variables   Values   `json:"variables"`
+	Multipliers Values   `json:"multipliers"`
+	Active      []string `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities
+	Weak        []string `json:"weak"`   // rows with slack and multiplier both zero: F may have a kink here
+	// MinMultiplier and MinSlack are the margin of strict complementarity.
+	MinMultiplier Number `json:"min_multiplier"`
+	MinSlack      Number `json:"min_slack"`
+	ErrorBound    Number `json:"error_bound"` // certified |y - y*|, Infinity where no modulus is proved
+}
+
+// Residuals of the lower level's KKT conditions in the max norm, of x in X,
+// and of each constraint (h <= 0 or = 0; positive is violated) by name.
+type Residuals struct {
+	Stationarity    Number `json:"stationarity"`
+	Primal          Number `json:"primal"`
+	Dual            Number `json:"dual"`
+	Complementarity Number `json:"complementarity"`
+	Upper           Number `json:"upper"`
+	Constraints     Values `json:"constraints"`
+}
+
+// Stationarity is the outer method's measure at the returned point.
+type Stationarity struct {
+	Measure string `json:"measure"` // what Value is
+	Value   Number `json:"value"`
+	Delta   Number `json:"delta,omitempty"` // radius of the Goldstein subdifferential
+	// GradientError is the oracle's own estimate of its error.
+	GradientError Number `json:"gradient_error"`
+	Strict        bool   `json:"strict_complementarity"`
+}
+
+// Calls to the oracles of f and g over the whole run.
+type Calls struct {
+	F     int64 `json:"f"`
+	GradF int64 `json:"grad_f"`
+	G     int64 `json:"g"`
+	GradG int64 `json:"grad_g"`
+}
+
+// StartResult is one of several starts.
+type StartResult struct {
+	Objective Number `json:"objective"`
+	Status    Status `json:"status"`
+	Reason    string `json:"reason"`
+}
+
+// GradientCheck compares the oracle's hypergradient with finite differences
+// of F.
+type GradientCheck struct {
+	Difference Values `json:"difference"` // finite-difference gradient
+	Error      Number `json:"error"`      // |oracle - difference|
+	Relative   Number `json:"relative"`
+}
+
+// Number is a float64 whose JSON form can be NaN or infinite (as a string).
+type Number float64
+
+// MarshalJSON writes a number, or a string for what JSON lacks.
+func (n Number) MarshalJSON() ([]byte, error) {
+	return Value{Data: []float64{float64(n)}}.json(), nil
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Number) UnmarshalJSON(text []byte) error {
+	var raw any
+	if err := unmarshalNumber(text, &raw); err != nil {
+		return err
+	}
+	f, err := readFloat(raw)
+	*n = Number(f)
+	return err
+}
+
+// ReadResult reads a result document.
+func ReadResult(text []byte) (*Result, error) {
+	r := &Result{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("not a result document: %w", err)
+	}
+	if r.Schema != SchemaVersion {
+		return nil, fmt.Errorf("result document of schema %d; this version reads schema %d", r.Schema, SchemaVersion)
+	}
+	return r, nil
+}

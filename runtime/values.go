@@ -1,0 +1,259 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strconv"
+
+	"bilevelc/ir/data"
+)
+
+// Value is one named number, vector or matrix in the shape of its
+// declaration.
+type Value struct {
+	Name  string
+	Shape []int     // none for a scalar, [n], or [m, n]
+	Data  []float64 // row-major
+}
+
+// Scalar returns the number of a value without dimensions.
+func (v Value) Scalar() (float64, error) {
+	if len(v.Shape) != 0 {
+		return 0, fmt.Errorf("%s is not a scalar but has shape %v", v.Name, v.Shape)
+	}
+	return v.Data[0], nil
+}
+
+// Rows returns a matrix row by row, sharing the data.
+func (v Value) Rows() [][]float64 {
+	if len(v.Shape) != 2 {
+		return nil
+	}
+	rows := make([][]float64, v.Shape[0])
+	for i := range rows {
+		rows[i] = v.Data[i*v.Shape[1] : (i+1)*v.Shape[1]]
+	}
+	return rows
+}
+
+// Values is an ordered set of named values. In JSON it is an object whose
+// members keep the order of the model: a number, a list, or a list of rows.
+// NaN and the infinities, which JSON lacks, are the strings "NaN",
+// "Infinity", "-Infinity".
+type Values []Value
+
+// Get returns the value of that name.
+func (vs Values) Get(name string) (Value, bool) {
+	for _, v := range vs {
+		if v.Name == name {
+			return v, true
+		}
+	}
+	return Value{}, false
+}
+
+// MarshalJSON writes an object in order.
+func (vs Values) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, v := range vs {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := json.Marshal(v.Name)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		writeValue(&b, v)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func (v Value) json() []byte {
+	var b bytes.Buffer
+	writeValue(&b, v)
+	return b.Bytes()
+}
+
+// unmarshalNumber decodes keeping numbers exact.
+func unmarshalNumber(text []byte, into *any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	return dec.Decode(into)
+}
+
+func writeValue(b *bytes.Buffer, v Value) {
+	switch len(v.Shape) {
+	case 0:
+		writeFloat(b, v.Data[0])
+	case 1:
+		writeList(b, v.Data)
+	default:
+		b.WriteByte('[')
+		for i, row := range v.Rows() {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			writeList(b, row)
+		}
+		b.WriteByte(']')
+	}
+}
+
+func writeList(b *bytes.Buffer, list []float64) {
+	b.WriteByte('[')
+	for i, f := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		writeFloat(b, f)
+	}
+	b.WriteByte(']')
+}
+
+func writeFloat(b *bytes.Buffer, f float64) {
+	switch {
+	case math.IsNaN(f):
+		b.WriteString(`"NaN"`)
+	case math.IsInf(f, 1):
+		b.WriteString(`"Infinity"`)
+	case math.IsInf(f, -1):
+		b.WriteString(`"-Infinity"`)
+	default:
+		b.Write(strconv.AppendFloat(nil, f, 'g', -1, 64))
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, in order.
+func (vs *Values) UnmarshalJSON(text []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	open, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	if open != json.Delim('{') {
+		return fmt.Errorf("expected an object of named values, found %v", open)
+	}
+	*vs = nil
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		var raw any
+		if err := dec.Decode(&raw); err != nil {
+			return err
+		}
+		v := Value{Name: key.(string)}
+		if v.Shape, v.Data, err = readValue(raw); err != nil {
+			return fmt.Errorf("%s: %w", v.Name, err)
+		}
+		*vs = append(*vs, v)
+	}
+	return nil
+}
+
+// readValue turns decoded JSON into a shape and row-major entries.
+func readValue(raw any) (shape []int, entries []float64, err error) {
+	list, isList := raw.([]any)
+	if !isList {
+		f, err := readFloat(raw)
+		return nil, []float64{f}, err
+	}
+	for i, item := range list {
+		s, e, err := readValue(item)
+		if err != nil {
+			return nil, nil, fmt.Errorf("entry %d: %w", i+1, err)
+		}
+		if len(s) > 1 {
+			return nil, nil, fmt.Errorf("entry %d: nested deeper than a matrix", i+1)
+		}
+		if i == 0 {
+			shape = s
+		} else if !sameShape(shape, s) {
+			return nil, nil, fmt.Errorf("entry %d: has shape %v, the entries before it %v", i+1, s, shape)
+		}
+		entries = append(entries, e...)
+	}
+	return append([]int{len(list)}, shape...), entries, nil
+}
+
+func readFloat(raw any) (float64, error) {
+	switch v := raw.(type) {
+	case json.Number:
+		return v.Float64()
+	case string:
+		switch v {
+		case "NaN":
+			return math.NaN(), nil
+		case "Infinity":
+			return math.Inf(1), nil
+		case "-Infinity":
+			return math.Inf(-1), nil
+		}
+		return 0, fmt.Errorf("expected a number, found the string %q", v)
+	}
+	return 0, fmt.Errorf("expected a number, found %v", raw)
+}
+
+func sameShape(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Data gives arrays to a model by name: float64, int, []float64, [][]float64,
+// or *data.Array (which may be sparse).
+type Data map[string]any
+
+// set converts the map; origin is used in messages.
+func (d Data) set() (*data.Set, error) {
+	s := &data.Set{}
+	for _, name := range sortedKeys(d) {
+		a, err := toArray(d[name])
+		if err != nil {
+			return nil, fmt.Errorf("data %s: %w", name, err)
+		}
+		s.Add(name, a, "Data["+strconv.Quote(name)+"]")
+	}
+	return s, nil
+}
+
+func toArray(v any) (*data.Array, error) {
+	switch v := v.(type) {
+	case *data.Array:
+		return v, nil
+	case float64:
+		return data.Scalar(v), nil
+	case int:
+		return data.Scalar(float64(v)), nil
+	case []float64:
+		return data.Vector(v), nil
+	case [][]float64:
+		if len(v) == 0 {
+			return data.Matrix(0, 0, nil), nil
+		}
+		n := len(v[0])
+		flat := make([]float64, 0, len(v)*n)
+		for i, row := range v {
+			if len(row) != n {
+				return nil, fmt.Errorf("row %d has %d entries, row 1 has %d", i+1, len(row), n)
+			}
+			flat = append(flat, row...)
+		}
+		return data.Matrix(len(v), n, flat), nil
+	}
+	return nil, fmt.Errorf("a %T is not a number, []float64, [][]float64 or *data.Array", v)
+}
