@@ -1,0 +1,260 @@
+package expr
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// Fault is the first place where a value stops being finite: an operation
+// whose arguments are finite and whose result is not, with the numbers that
+// made it.
+type Fault struct {
+	Node     *Node
+	Entry    int       // of the node's value, row-major
+	Value    float64   // NaN, an infinity; the finite value where only the slope is infinite
+	Operands []float64 // elementwise operations: the arguments' entries
+	Slope    bool      // the value is finite but has no finite derivative
+	Where    []VarEntry
+	More     bool // further variables take part
+}
+
+// VarEntry is one entry of a variable and its value.
+type VarEntry struct {
+	Name  string // "y[3]"
+	Value float64
+}
+
+// Trace returns the first fault in the value of n at x and y, or nil where all
+// is finite or data is missing.
+func Trace(n *Node, x, y []float64) *Fault {
+	return trace(n, x, y, func(_ *Node, _ []*data.Array, _ int, v float64) bool {
+		return math.IsNaN(v) || math.IsInf(v, 0)
+	}, false)
+}
+
+// TraceSlope returns the first place at which n has no finite derivative at x
+// and y although its value is finite there, such as sqrt at 0, or nil.
+func TraceSlope(n *Node, x, y []float64) *Fault {
+	return trace(n, x, y, func(m *Node, args []*data.Array, k int, _ float64) bool {
+		if m.Args == nil || m.Args[0].Deps == 0 {
+			return false
+		}
+		switch u := at(args[0], k); m.Op {
+		case Sqrt:
+			return u == 0
+		case Pow:
+			e := at(args[1], k)
+			return u == 0 && e < 1 && e != 0
+		}
+		return false
+	}, true)
+}
+
+func trace(root *Node, x, y []float64, bad func(*Node, []*data.Array, int, float64) bool, slope bool) *Fault {
+	values := map[*Node]*data.Array{}
+	for _, n := range Reachable(root) {
+		v, err := evalNode(n, values, x, y)
+		if err != nil {
+			return nil
+		}
+		values[n] = v
+		args := make([]*data.Array, len(n.Args))
+		for i, a := range n.Args {
+			args[i] = values[a]
+		}
+		for k, e := range v.Values() {
+			if bad(n, args, k, e) {
+				return newFault(n, k, e, args, slope, values)
+			}
+		}
+	}
+	return nil
+}
+
+func newFault(n *Node, k int, value float64, args []*data.Array, slope bool, values map[*Node]*data.Array) *Fault {
+	f := &Fault{Node: n, Entry: k, Value: value, Slope: slope}
+	if c := n.Op.Info().Class; c == Elementwise1 || c == Elementwise2 {
+		for _, a := range args {
+			f.Operands = append(f.Operands, at(a, k))
+		}
+	}
+	f.Where, f.More = behind(n, k, values)
+	return f
+}
+
+// at is entry k of an array, or the only one of a scalar.
+func at(a *data.Array, k int) float64 {
+	if a.Rank() == 0 {
+		return a.Dense[0]
+	}
+	return a.Values()[k]
+}
+
+// Error is one line, such as "log of -0.2 at model.blv:12:9, where y[3] = -0.2".
+func (f *Fault) Error() string {
+	var s strings.Builder
+	s.WriteString(f.What())
+	if f.Node.Span != (diag.Span{}) {
+		fmt.Fprintf(&s, " at %s", f.Node.Span)
+	}
+	if where := f.WhereText(); where != "" {
+		s.WriteString(", where " + where)
+	}
+	return s.String()
+}
+
+// What names the operation and its operands: "log of -0.2".
+func (f *Fault) What() string {
+	info := f.Node.Op.Info()
+	switch {
+	case f.Node.Op == Var:
+		return fmt.Sprintf("%s is %g", entryName(f.Node, f.Entry), f.Value)
+	case f.Node.Op == Const && f.Node.Name != "":
+		return fmt.Sprintf("%s is %g", entryName(f.Node, f.Entry), f.Value)
+	case len(f.Operands) == 0:
+		return fmt.Sprintf("%s gives %g", info.Symbol, f.Value)
+	}
+	var what string
+	switch {
+	case info.Class == Elementwise1:
+		what = fmt.Sprintf("%s of %g", info.Symbol, f.Operands[0])
+	case f.Node.Op == Div:
+		what = fmt.Sprintf("division of %g by %g", f.Operands[0], f.Operands[1])
+	case f.Node.Op == Pow:
+		what = fmt.Sprintf("power %g of %g", f.Operands[1], f.Operands[0])
+	default:
+		what = fmt.Sprintf("%g %s %g", f.Operands[0], info.Symbol, f.Operands[1])
+	}
+	switch {
+	case f.Slope:
+		return what + ", which has no finite derivative,"
+	case math.IsInf(f.Value, 0) && (info.Inside == nil || info.Inside(f.Operands[0], f.Operands[len(f.Operands)-1])):
+		return what + ", which overflows,"
+	}
+	return what
+}
+
+// WhereText lists the entries of variables behind the fault: "y[3] = -0.2".
+func (f *Fault) WhereText() string {
+	if f.Node.Op == Var {
+		return ""
+	}
+	var parts []string
+	for _, w := range f.Where {
+		parts = append(parts, fmt.Sprintf("%s = %g", w.Name, w.Value))
+	}
+	if f.More {
+		parts = append(parts, "...")
+	}
+	return strings.Join(parts, ", ")
+}
+
+func entryName(n *Node, k int) string {
+	switch n.Shape.Rank {
+	case 0:
+		return n.Name
+	case 1:
+		return fmt.Sprintf("%s[%d]", n.Name, k+1)
+	}
+	return fmt.Sprintf("%s[%d, %d]", n.Name, k/n.Shape.Cols+1, k%n.Shape.Cols+1)
+}
+
+// Limits of a trace: so many entries of variables fit a message, and so many
+// steps are taken to find them.
+const (
+	shownEntries = 3
+	traceSteps   = 100_000
+)
+
+type place struct {
+	n *Node
+	k int
+}
+
+// behind finds the entries of variables that entry k of n depends on, the
+// nearest first; more reports that there are others.
+func behind(n *Node, k int, values map[*Node]*data.Array) (found []VarEntry, more bool) {
+	seen := map[place]bool{}
+	queue := []place{{n, k}}
+	for step := 0; step < len(queue); step++ {
+		if step == traceSteps {
+			return found, true
+		}
+		p := queue[step]
+		if p.n.Deps == 0 || seen[p] {
+			continue
+		}
+		seen[p] = true
+		if p.n.Op == Var {
+			if len(found) == shownEntries {
+				return found, true
+			}
+			found = append(found, VarEntry{entryName(p.n, p.k), at(values[p.n], p.k)})
+			continue
+		}
+		queue = append(queue, sources(p.n, p.k)...)
+	}
+	return found, false
+}
+
+// sources lists the entries of the arguments that entry k of n is made of.
+func sources(n *Node, k int) []place {
+	var out []place
+	whole := func(a *Node) {
+		for i := range a.Shape.Len() {
+			out = append(out, place{a, i})
+		}
+	}
+	// line is row i of a, or column i where turned.
+	line := func(a *Node, i int, turned bool) {
+		if turned {
+			for r := range a.Shape.Rows {
+				out = append(out, place{a, r*a.Shape.Cols + i})
+			}
+			return
+		}
+		for c := range a.Shape.Cols {
+			out = append(out, place{a, i*a.Shape.Cols + c})
+		}
+	}
+	switch n.Op {
+	case MatVec:
+		line(n.Args[0], k, n.TransA)
+		whole(n.Args[1])
+	case MatMul:
+		line(n.Args[0], k/n.Shape.Cols, n.TransA)
+		line(n.Args[1], k%n.Shape.Cols, !n.TransB)
+	case Outer:
+		out = append(out, place{n.Args[0], k / n.Shape.Cols}, place{n.Args[1], k % n.Shape.Cols})
+	case Transpose:
+		rows := n.Shape.Rows
+		cols := n.Shape.Cols
+		out = append(out, place{n.Args[0], (k%cols)*rows + k/cols})
+	case Gather:
+		if n.Index[k] >= 0 {
+			out = append(out, place{n.Args[0], n.Index[k]})
+		}
+	case ScatterAdd:
+		for i, t := range n.Index {
+			if t == k {
+				out = append(out, place{n.Args[0], i})
+			}
+		}
+	default:
+		for _, a := range n.Args {
+			switch {
+			case n.Op.Info().Class == Reduction || n.Op == Dot:
+				whole(a)
+			case a.Shape.Rank == 0:
+				out = append(out, place{a, 0})
+			default:
+				out = append(out, place{a, k})
+			}
+		}
+	}
+	return out
+}
