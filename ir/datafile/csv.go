@@ -1,0 +1,194 @@
+package datafile
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// field is one cell of a line: its bytes in the text, without quotes and
+// surrounding blanks.
+type field struct {
+	start, end int
+	quoted     bool
+}
+
+// readCSV reads a table of numbers: one line a row, fields apart by commas
+// (or by semicolons or tabs, whichever the first line has), lines that start
+// with # and blank lines at the end left out. A first line without any number
+// in it is a header. One column makes a vector, several a matrix.
+func readCSV(r *reader, name string) (*data.Array, string) {
+	var (
+		values []float64
+		fields []field
+		rows   int
+		cols   int
+		header bool
+		blank  = -1 // offset of a blank line, an error where a row follows
+		sep    byte
+	)
+	pos := 0
+	if strings.HasPrefix(r.text, byteOrderMark) {
+		pos = len(byteOrderMark)
+	}
+	for first := true; pos < len(r.text); {
+		start := pos
+		end := strings.IndexByte(r.text[pos:], '\n')
+		if end < 0 {
+			end = len(r.text)
+		} else {
+			end += pos
+		}
+		pos = end + 1
+		line := strings.TrimSpace(r.text[start:end])
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		if line == "" {
+			if !first && blank < 0 {
+				blank = start
+			}
+			continue
+		}
+		if blank >= 0 {
+			d := r.errorAt(diag.DataCSV, blank, blank, "a blank line inside the table")
+			d.Detail = fmt.Sprintf("it stands before row %d of %s; a missing value would go unnoticed", rows+1, name)
+			blank = -1
+		}
+		if first {
+			sep = separator(line)
+		}
+		var ok bool
+		if fields, ok = r.splitLine(fields[:0], start, end, sep); !ok {
+			return nil, ""
+		}
+		if first {
+			first = false
+			cols = len(fields)
+			if header = r.isHeader(fields); header {
+				r.checkHeader(fields)
+				continue
+			}
+		}
+		if len(fields) != cols {
+			r.errorAt(diag.DataRagged, start, end, "row %d of %s has %s, where the first line has %d",
+				rows+1, name, entries(len(fields)), cols)
+		}
+		at := entry{name, rows, -1}
+		for j, f := range fields {
+			if cols > 1 {
+				at.col = j
+			}
+			v, kind := parseNumber(r.text[f.start:f.end])
+			if kind != finite {
+				r.badNumber(kind, at, f.start, f.end)
+			}
+			values = append(values, v)
+		}
+		rows++
+	}
+	if rows == 0 && r.errors == 0 {
+		r.errorAt(diag.DataCSV, 0, 0, "the file holds no numbers")
+	}
+	if r.errors > 0 {
+		return nil, ""
+	}
+	origin := r.file
+	if header {
+		origin += " (first line read as a header)"
+	}
+	if cols == 1 {
+		return data.Vector(values), origin
+	}
+	return data.Matrix(rows, cols, values), origin
+}
+
+// separator decides what stands between fields. A semicolon wins, for where
+// it is in use the comma is a decimal point, which is refused with a message.
+func separator(line string) byte {
+	for _, c := range []byte{';', '\t', ','} {
+		if strings.IndexByte(line, c) >= 0 {
+			return c
+		}
+	}
+	return ','
+}
+
+// splitLine appends the fields of the line [start, end). It reports a quote
+// that is not closed on the line and returns false.
+func (r *reader) splitLine(fields []field, start, end int, sep byte) ([]field, bool) {
+	if end > start && r.text[end-1] == '\r' {
+		end--
+	}
+	for pos := start; ; pos++ {
+		for pos < end && r.text[pos] != sep && isBlank(r.text[pos]) {
+			pos++
+		}
+		f := field{start: pos}
+		if pos < end && r.text[pos] == '"' {
+			f.quoted = true
+			f.start++
+			n := strings.IndexByte(r.text[f.start:end], '"')
+			if n < 0 {
+				r.errorAt(diag.DataCSV, pos, end, "a quote is not closed on its line")
+				return fields, false
+			}
+			f.end = f.start + n
+			pos = f.end + 1
+			for pos < end && r.text[pos] != sep && isBlank(r.text[pos]) {
+				pos++
+			}
+			if pos < end && r.text[pos] != sep {
+				r.errorAt(diag.DataCSV, f.start-1, pos+1, "text after a closing quote")
+				return fields, false
+			}
+		} else {
+			for pos < end && r.text[pos] != sep {
+				pos++
+			}
+			f.end = pos
+			for f.end > f.start && isBlank(r.text[f.end-1]) {
+				f.end--
+			}
+		}
+		fields = append(fields, f)
+		if pos >= end {
+			return fields, true
+		}
+	}
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\t' }
+
+// isHeader reports whether no field of the first line is a number, or stands
+// for one that is not finite or missing.
+func (r *reader) isHeader(fields []field) bool {
+	named := false
+	for _, f := range fields {
+		word := r.text[f.start:f.end]
+		_, kind := parseNumber(word)
+		if !f.quoted && (kind != notNumber || word != "" && isMissingWord(word)) {
+			return false
+		}
+		named = named || f.quoted || strings.IndexFunc(word, isLetter) == 0
+	}
+	return named
+}
+
+func isLetter(c rune) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c > 127
+}
+
+// checkHeader refuses a column without a name: that is how programs write an
+// index column, which would be taken for data.
+func (r *reader) checkHeader(fields []field) {
+	for j, f := range fields {
+		if f.start == f.end {
+			d := r.errorAt(diag.DataCSV, f.start, f.end, "column %d has no name in the header", j+1)
+			d.Detail = "an unnamed column is usually an index, not data"
+			d.Fix = "write the table without its index"
+		}
+	}
+}

@@ -1,0 +1,181 @@
+// Package datafile reads the numbers of a model from files into a data.Set
+// and writes them: JSON (one object, name by name, as CmdStan has it), CSV,
+// NumPy .npy and .npz, MatrixMarket .mtx, and the command line's --set.
+//
+// Input: bytes that nobody vouches for. Output: arrays of rank 0, 1 or 2
+// whose every entry is a finite float64, the nearest one to what is written;
+// or diagnostics that name the file, the array and the place in it (line and
+// column of a text, index of an array; indices count from 1, as in the
+// language). All errors of a file are reported, up to maxErrors.
+//
+// Invariants: no input panics; memory stays in proportion to the bytes read,
+// whatever sizes a header claims (an .npz archive may expand to at most
+// MaxExpanded bytes); sparse files stay sparse.
+package datafile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// Format is a file format.
+type Format uint8
+
+// The formats. Auto decides by the extension of the name, or by the content
+// where the extension says nothing.
+const (
+	Auto Format = iota
+	JSON
+	CSV
+	NPY
+	NPZ
+	MatrixMarket
+)
+
+func (f Format) String() string {
+	return [...]string{"auto", "JSON", "CSV", "NumPy .npy", "NumPy .npz", "MatrixMarket"}[f]
+}
+
+// extensions of the formats, in lower case.
+var extensions = map[string]Format{
+	".json": JSON,
+	".csv":  CSV,
+	".tsv":  CSV,
+	".npy":  NPY,
+	".npz":  NPZ,
+	".mtx":  MatrixMarket,
+}
+
+// Load reads what `--data spec` names: a file, or name=file to bind one array
+// under that name. The file `-` is stdin, read as JSON unless its content
+// shows another format. The list holds errors where the set is not to be
+// used.
+//
+// Without a name, a file of one array (CSV, .npy, .mtx) is named by its base
+// name: X.csv binds X. With one, a file of several (JSON object, .npz) must
+// hold that name.
+func Load(spec string, stdin io.Reader) (*data.Set, diag.List) {
+	name, file := splitSpec(spec)
+	text, err := readFile(file, stdin)
+	if err != nil {
+		var list diag.List
+		list.Errorf(diag.DataUnreadable, diag.Span{}, "cannot read the data file %s: %s", file, plainError(err))
+		return &data.Set{}, list
+	}
+	return Read(Auto, file, text, name)
+}
+
+// Read reads the text of a file. file is its name for messages (and for
+// Auto); name is the array to bind, or "" for all of the file under their own
+// names.
+func Read(format Format, file, text, name string) (*data.Set, diag.List) {
+	if format == Auto {
+		format = sniff(file, text)
+	}
+	r := &reader{file: file, text: text, set: &data.Set{}}
+	switch format {
+	case JSON:
+		readJSON(r, name)
+	case CSV:
+		r.one(name, readCSV)
+	case NPY:
+		r.one(name, readNPY)
+	case NPZ:
+		readNPZ(r, name)
+	case MatrixMarket:
+		r.one(name, readMatrixMarket)
+	}
+	return r.finish()
+}
+
+// splitSpec takes name=file apart. A spec that does not start with a name of
+// the language and = is a file as it stands.
+func splitSpec(spec string) (name, file string) {
+	if before, after, ok := strings.Cut(spec, "="); ok && isName(before) && after != "" {
+		return before, after
+	}
+	return "", spec
+}
+
+// isName reports whether s can be a name in a model.
+func isName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// readFile returns the file's bytes as a string, so that no number in it is
+// copied again to be parsed.
+func readFile(file string, stdin io.Reader) (string, error) {
+	var b strings.Builder
+	if file == "-" {
+		if stdin == nil {
+			return "", errors.New("there is no standard input")
+		}
+		_, err := io.Copy(&b, stdin)
+		return b.String(), err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		b.Grow(int(info.Size()))
+	}
+	_, err = io.Copy(&b, f)
+	return b.String(), err
+}
+
+// plainError says what is wrong with a file without repeating its path.
+func plainError(err error) string {
+	var pathErr *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no such file"
+	case errors.As(err, &pathErr):
+		return pathErr.Err.Error()
+	}
+	return err.Error()
+}
+
+// sniff decides the format by the extension, else by the first bytes.
+func sniff(file, text string) Format {
+	if f, ok := extensions[strings.ToLower(filepath.Ext(file))]; ok {
+		return f
+	}
+	switch {
+	case strings.HasPrefix(text, npyMagic):
+		return NPY
+	case strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "PK\x05\x06"):
+		return NPZ
+	case strings.HasPrefix(text, mtxBanner):
+		return MatrixMarket
+	}
+	body := strings.TrimLeft(strings.TrimPrefix(text, byteOrderMark), " \t\r\n")
+	if file == "-" || strings.HasPrefix(body, "{") || strings.HasPrefix(body, "[") {
+		return JSON
+	}
+	return CSV
+}
+
+// byteOrderMark may start a UTF-8 text; it means nothing there.
+const byteOrderMark = "\ufeff"
+
+// stem is the name that a file of one array binds without name=.
+func stem(file string) string {
+	base := filepath.Base(file)
+	return strings.TrimSuffix(base, filepath.Ext(base))
+}

@@ -1,0 +1,410 @@
+package datafile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// jsonReader reads one JSON document without building a tree: numbers go
+// straight into the array they belong to, and nesting is bounded by the two
+// levels that a matrix has.
+type jsonReader struct {
+	*reader
+	pos   int
+	line  int               // of byte lineAt, from 1
+	upTo  int               // lines are counted up to here
+	names map[string][2]int // where each key was first seen: start, end
+}
+
+// readJSON reads an object of arrays; where name is given, the document may
+// also be that array alone.
+func readJSON(r *reader, name string) {
+	p := &jsonReader{reader: r, line: 1, names: map[string][2]int{}}
+	if strings.HasPrefix(r.text, byteOrderMark) {
+		p.pos = len(byteOrderMark)
+	}
+	p.space()
+	switch {
+	case p.peek() == '{':
+		if !p.object(name) {
+			return
+		}
+	case p.pos >= len(p.text):
+		p.syntax("the file is empty", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}")
+		return
+	case name != "":
+		start := p.pos
+		a, ok := p.value(name)
+		if !ok {
+			return
+		}
+		if a != nil {
+			r.set.Add(name, a, p.origin(start))
+		}
+	default:
+		p.syntax("the document is not an object", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}").Fix =
+			"write --data NAME=FILE to bind the one array that the file holds"
+		return
+	}
+	p.space()
+	if p.pos < len(p.text) {
+		p.syntax("text after the end of the document", "")
+		return
+	}
+	if name != "" && r.errors == 0 && r.set.Get(name) == nil {
+		d := r.errorIn(diag.DataNoName, "the object has no member %s", name)
+		d.Detail = "it has " + strings.Join(p.keys(), ", ")
+	}
+}
+
+// object reads the members; where only is given, the others are skipped. It
+// returns false where the syntax is broken.
+func (p *jsonReader) object(only string) bool {
+	p.pos++
+	p.space()
+	if p.peek() == '}' {
+		p.pos++
+		return true
+	}
+	for {
+		p.space()
+		start := p.pos
+		key, ok := p.key()
+		if !ok {
+			return false
+		}
+		end := p.pos
+		if first, seen := p.names[key]; seen {
+			d := p.errorAt(diag.DataDuplicate, start, end, "%s is given twice", key)
+			d.Related = append(d.Related, diag.Related{Span: p.span(first[0], first[1]), Message: "first here"})
+		} else {
+			p.names[key] = [2]int{start, end}
+		}
+		p.space()
+		if p.peek() != ':' {
+			p.syntax(fmt.Sprintf("no colon after the name %s", clip(key)), "")
+			return false
+		}
+		p.pos++
+		p.space()
+		if only != "" && key != only {
+			valueAt := p.pos
+			if !p.skip() {
+				return false
+			}
+			if !json.Valid([]byte(p.text[valueAt:p.pos])) {
+				p.errorAt(diag.DataJSON, valueAt, p.pos, "the value of %s is not valid JSON", key)
+				return false
+			}
+		} else {
+			origin := p.origin(start)
+			a, ok := p.value(key)
+			if !ok {
+				return false
+			}
+			if a != nil {
+				p.set.Add(key, a, origin)
+			}
+		}
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case '}':
+			p.pos++
+			return true
+		default:
+			p.syntax("expected , or } after the value of "+key, "")
+			return false
+		}
+	}
+}
+
+func (p *jsonReader) keys() []string {
+	keys := make([]string, 0, len(p.names))
+	for k := range p.names {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// key reads a member's name.
+func (p *jsonReader) key() (string, bool) {
+	if p.peek() != '"' {
+		p.syntax("expected a name in double quotes", "")
+		return "", false
+	}
+	start := p.pos
+	if !p.stringToken() {
+		return "", false
+	}
+	var key string
+	if err := json.Unmarshal([]byte(p.text[start:p.pos]), &key); err != nil {
+		p.errorAt(diag.DataJSON, start, p.pos, "the name is not a valid JSON string")
+		return "", false
+	}
+	return key, true
+}
+
+// value reads a number, a list or a list of lists. It returns no array where
+// an entry is wrong, and false where the syntax is broken.
+func (p *jsonReader) value(name string) (*data.Array, bool) {
+	at := entry{name, -1, -1}
+	if p.peek() == '[' {
+		return p.array(at)
+	}
+	v, fine, ok := p.number(at)
+	if !ok || !fine {
+		return nil, ok
+	}
+	return data.Scalar(v), true
+}
+
+// array reads a vector or a matrix, row by row.
+func (p *jsonReader) array(at entry) (*data.Array, bool) {
+	open := p.pos
+	before := p.errors
+	var values []float64
+	rows, scalars, cols := 0, 0, 0
+	count, ok := p.elements(func(i int) bool {
+		at.row, at.col = i, -1
+		if p.peek() != '[' {
+			scalars++
+			v, fine, ok := p.number(at)
+			if fine {
+				values = append(values, v)
+			}
+			return ok
+		}
+		rows++
+		start := p.pos
+		n, ok := p.elements(func(j int) bool {
+			at.col = j
+			v, fine, ok := p.number(at)
+			if fine {
+				values = append(values, v)
+			}
+			return ok
+		})
+		if rows == 1 {
+			cols = n
+		} else if ok && n != cols {
+			p.errorAt(diag.DataRagged, start, p.pos, "row %d of %s has %s, where its first row has %d",
+				i+1, at.name, entries(n), cols)
+		}
+		return ok
+	})
+	if !ok {
+		return nil, false
+	}
+	if rows > 0 && scalars > 0 {
+		p.errorAt(diag.DataRagged, open, open+1, "%s mixes numbers and lists", at.name)
+	}
+	if p.errors > before {
+		return nil, true
+	}
+	if rows > 0 {
+		return data.Matrix(count, cols, values), true
+	}
+	return data.Vector(values), true
+}
+
+// elements reads the brackets and commas of a list and calls read at each
+// element. It returns how many there are, and false where the syntax is
+// broken.
+func (p *jsonReader) elements(read func(i int) bool) (int, bool) {
+	p.pos++
+	p.space()
+	if p.peek() == ']' {
+		p.pos++
+		return 0, true
+	}
+	for i := 0; ; i++ {
+		p.space()
+		if !read(i) {
+			return i, false
+		}
+		p.space()
+		switch p.peek() {
+		case ',':
+			p.pos++
+		case ']':
+			p.pos++
+			return i + 1, true
+		default:
+			p.syntax("expected , or ] in a list", "")
+			return i, false
+		}
+	}
+}
+
+// number reads one number. fine is false where something else stands there,
+// which it reports and skips; ok is false where the syntax is broken.
+func (p *jsonReader) number(at entry) (v float64, fine, ok bool) {
+	start := p.pos
+	switch p.peek() {
+	case '[':
+		if !p.skip() {
+			return 0, false, false
+		}
+		d := p.errorAt(diag.DataRank, start, start+1, "%s is a list", at)
+		d.Detail = "expected a number: arrays have at most two dimensions"
+		return 0, false, true
+	case '{':
+		if !p.skip() {
+			return 0, false, false
+		}
+		d := p.errorAt(diag.DataNotNumber, start, start+1, "%s is an object, not a number", at)
+		d.Detail = "expected a number, a list, or a list of lists of equal length"
+		return 0, false, true
+	case '"':
+		if !p.stringToken() {
+			return 0, false, false
+		}
+		if isNonFiniteWord(p.text[start+1 : p.pos-1]) {
+			p.badNumber(notFinite, at, start+1, p.pos-1)
+		} else {
+			p.errorAt(diag.DataNotNumber, start, p.pos, "%s is the string %s, not a number", at, clip(p.text[start+1:p.pos-1]))
+		}
+		return 0, false, true
+	}
+	word := p.word()
+	if word == "" {
+		p.syntax(fmt.Sprintf("expected the value of %s", at), "")
+		return 0, false, false
+	}
+	v, kind := parseNumber(word)
+	if kind == finite && !isJSONNumber(word) {
+		d := p.errorAt(diag.DataNotNumber, start, p.pos, "%s is %s, which JSON does not allow", at, clip(word))
+		d.Detail = "expected digits on both sides of a point, and no plus sign or leading zeros"
+		return 0, false, true
+	}
+	if kind != finite {
+		p.badNumber(kind, at, start, p.pos)
+		return 0, false, true
+	}
+	return v, true, true
+}
+
+// isJSONNumber tells a decimal number that JSON allows from those (+1, 01,
+// .5, 5.) that it does not.
+func isJSONNumber(s string) bool {
+	s = strings.TrimPrefix(s, "-")
+	n := digits(s, 0)
+	if n == 0 || n > 1 && s[0] == '0' {
+		return false
+	}
+	return n == len(s) || s[n] != '.' || digits(s, n+1) > 0
+}
+
+// word reads up to the next white space or punctuation.
+func (p *jsonReader) word() string {
+	start := p.pos
+	for p.pos < len(p.text) && !strings.ContainsRune(" \t\r\n,:[]{}\"", rune(p.text[p.pos])) {
+		p.pos++
+	}
+	return p.text[start:p.pos]
+}
+
+// stringToken reads a string in quotes; the escapes are not looked at.
+func (p *jsonReader) stringToken() bool {
+	start := p.pos
+	for p.pos++; p.pos < len(p.text); p.pos++ {
+		switch p.text[p.pos] {
+		case '\\':
+			p.pos++
+		case '"':
+			p.pos++
+			return true
+		case '\n':
+			p.errorAt(diag.DataJSON, start, p.pos, "a string is not closed on its line")
+			return false
+		}
+	}
+	p.pos = len(p.text)
+	p.errorAt(diag.DataJSON, start, p.pos, "the file ends inside a string")
+	return false
+}
+
+// skip passes one value of any depth without recursion.
+func (p *jsonReader) skip() bool {
+	start := p.pos
+	depth := 0
+	for p.pos < len(p.text) {
+		switch c := p.text[p.pos]; c {
+		case '[', '{':
+			depth++
+			p.pos++
+		case ']', '}':
+			depth--
+			p.pos++
+		case '"':
+			if !p.stringToken() {
+				return false
+			}
+		case ' ', '\t', '\r', '\n', ',', ':':
+			p.pos++
+		default:
+			p.word()
+		}
+		if depth == 0 {
+			return true
+		}
+		if depth < 0 {
+			break
+		}
+	}
+	p.errorAt(diag.DataJSON, start, min(start+1, len(p.text)), "this value has no end")
+	return false
+}
+
+func (p *jsonReader) space() {
+	for p.pos < len(p.text) {
+		switch p.text[p.pos] {
+		case ' ', '\t', '\r', '\n':
+			p.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte, 0 at the end.
+func (p *jsonReader) peek() byte {
+	if p.pos < len(p.text) {
+		return p.text[p.pos]
+	}
+	return 0
+}
+
+// syntax reports broken syntax at the current place, or the file's end.
+func (p *jsonReader) syntax(summary, detail string) *diag.Diagnostic {
+	if p.pos >= len(p.text) && summary != "the file is empty" {
+		summary = "the file ends early: " + summary
+	}
+	d := p.errorAt(diag.DataJSON, p.pos, min(p.pos+1, len(p.text)), "%s", summary)
+	d.Detail = detail
+	return d
+}
+
+// origin names the file and the line of a byte at or after the last one asked
+// for.
+func (p *jsonReader) origin(offset int) string {
+	p.line += strings.Count(p.text[p.upTo:offset], "\n")
+	p.upTo = offset
+	return fmt.Sprintf("%s:%d", p.file, p.line)
+}
+
+// entries is a count in words.
+func entries(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return fmt.Sprintf("%d entries", n)
+}

@@ -1,0 +1,341 @@
+package datafile
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// npyMagic starts every .npy file; the version (major, minor) follows it.
+const npyMagic = "\x93NUMPY"
+
+// npyHeader is what the header of a .npy file says: the format of NumPy
+// Enhancement Proposal 1, versions 1 to 3.
+type npyHeader struct {
+	descr   string // such as <f8
+	fortran bool   // column-major
+	shape   []int
+	size    int // bytes before the entries
+}
+
+// readNPY reads an array of rank 0, 1 or 2 of float32, float64, bool or any
+// integer type, of either byte order, row- or column-major.
+//
+// The reader is the project's own: a file may claim any size, and the entries
+// are checked against the bytes that are there before anything is allocated.
+func readNPY(r *reader, name string) (*data.Array, string) {
+	return r.npy(name, r.file, r.text), r.file
+}
+
+// npy decodes the bytes of a .npy file; file is its name for messages.
+func (r *reader) npy(name, file, text string) *data.Array {
+	h, problem := parseNPYHeader(text)
+	if problem != "" {
+		r.npyError(diag.DataNumPy, file, "not a valid .npy file: %s", problem)
+		return nil
+	}
+	elem, problem := elementType(h.descr)
+	if problem != "" {
+		d := r.npyError(diag.DataElementType, file, "%s holds %s", name, problem)
+		d.Detail = "expected float64, float32, bool or an integer type"
+		return nil
+	}
+	if len(h.shape) > 2 {
+		d := r.npyError(diag.DataRank, file, "%s has %d dimensions", name, len(h.shape))
+		d.Detail = "arrays have at most two dimensions"
+		return nil
+	}
+	body := text[h.size:]
+	count, ok := claimed(h.shape, len(body)/elem.size)
+	if !ok || len(body) != count*elem.size {
+		r.npyError(diag.DataSize, file, "%s claims the shape %s, %d bytes each, and %d bytes follow the header",
+			name, shapeString(h.shape), elem.size, len(body))
+		return nil
+	}
+	values := make([]float64, count)
+	for k := range values {
+		v, exact := elem.decode(body[k*elem.size:])
+		values[k] = v
+		if exact && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			continue
+		}
+		at := h.place(name, k)
+		if exact {
+			r.npyError(diag.DataNotFinite, file, "%s is %v; every entry must be finite", at, v)
+		} else {
+			d := r.npyError(diag.DataInexact, file, "%s is an integer that no double holds exactly", at)
+			d.Detail = "integers are exact up to 2^53 = 9007199254740992"
+		}
+	}
+	switch len(h.shape) {
+	case 0:
+		return data.Scalar(values[0])
+	case 1:
+		return data.Vector(values)
+	}
+	m, n := h.shape[0], h.shape[1]
+	if h.fortran {
+		values = transposed(n, m, values)
+	}
+	return data.Matrix(m, n, values)
+}
+
+func (r *reader) npyError(code diag.Code, file, format string, args ...any) *diag.Diagnostic {
+	return r.report(code, diag.Span{}, "%s: %s", file, fmt.Sprintf(format, args...))
+}
+
+// place is the index of the k-th stored entry.
+func (h *npyHeader) place(name string, k int) entry {
+	switch {
+	case len(h.shape) == 0:
+		return entry{name, -1, -1}
+	case len(h.shape) == 1:
+		return entry{name, k, -1}
+	case h.fortran:
+		return entry{name, k % h.shape[0], k / h.shape[0]}
+	}
+	return entry{name, k / h.shape[1], k % h.shape[1]}
+}
+
+// claimed is the number of entries of a shape, false where it is above limit
+// (or would overflow).
+func claimed(shape []int, limit int) (int, bool) {
+	count := 1
+	for _, d := range shape {
+		if d == 0 {
+			return 0, true
+		}
+	}
+	for _, d := range shape {
+		if count > limit/d {
+			return 0, false
+		}
+		count *= d
+	}
+	return count, count <= limit
+}
+
+// transposed turns the row-major m x n array a into its transpose.
+func transposed(m, n int, a []float64) []float64 {
+	t := make([]float64, len(a))
+	for i := range m {
+		for j := range n {
+			t[j*m+i] = a[i*n+j]
+		}
+	}
+	return t
+}
+
+// parseNPYHeader reads magic, version, header length and the header, a
+// Python dictionary with the keys descr, fortran_order and shape. problem
+// says what is wrong.
+func parseNPYHeader(text string) (h npyHeader, problem string) {
+	rest, ok := strings.CutPrefix(text, npyMagic)
+	if !ok {
+		return h, "it does not start with the NumPy magic bytes"
+	}
+	if len(rest) < 2 {
+		return h, "it ends inside its header"
+	}
+	major := rest[0]
+	rest = rest[2:]
+	var length int
+	switch {
+	case major == 1 && len(rest) >= 2:
+		length = int(rest[0]) | int(rest[1])<<8
+		rest = rest[2:]
+	case (major == 2 || major == 3) && len(rest) >= 4:
+		length = int(binary.LittleEndian.Uint32([]byte(rest[:4])))
+		rest = rest[4:]
+	case major < 1 || major > 3:
+		return h, fmt.Sprintf("unknown version %d of the format", major)
+	default:
+		return h, "it ends inside its header"
+	}
+	if length > len(rest) {
+		return h, "it ends inside its header"
+	}
+	h.size = len(text) - len(rest) + length
+	p := pyReader{s: rest[:length]}
+	if problem := p.header(&h); problem != "" {
+		return h, problem
+	}
+	return h, ""
+}
+
+// pyReader reads the little of Python's literals that a header consists of.
+type pyReader struct {
+	s   string
+	pos int
+}
+
+func (p *pyReader) header(h *npyHeader) (problem string) {
+	const broken = "its header is not a dictionary of descr, fortran_order and shape"
+	seen := map[string]bool{}
+	if !p.accept("{") {
+		return broken
+	}
+	for !p.accept("}") {
+		key, ok := p.str()
+		if !ok || seen[key] || !p.accept(":") {
+			return broken
+		}
+		seen[key] = true
+		switch key {
+		case "descr":
+			if h.descr, ok = p.str(); !ok {
+				return "its entries are records, not numbers"
+			}
+		case "fortran_order":
+			switch {
+			case p.accept("True"):
+				h.fortran = true
+			case !p.accept("False"):
+				return broken
+			}
+		case "shape":
+			if h.shape, ok = p.tuple(); !ok {
+				return "its shape is not a tuple of sizes"
+			}
+		default:
+			return broken
+		}
+		if !p.accept(",") {
+			if !p.accept("}") {
+				return broken
+			}
+			break
+		}
+	}
+	if len(seen) != 3 || strings.TrimSpace(p.s[p.pos:]) != "" {
+		return broken
+	}
+	return ""
+}
+
+// accept passes white space and then the token, if it is next.
+func (p *pyReader) accept(token string) bool {
+	for p.pos < len(p.s) && strings.IndexByte(" \t\r\n", p.s[p.pos]) >= 0 {
+		p.pos++
+	}
+	if strings.HasPrefix(p.s[p.pos:], token) {
+		p.pos += len(token)
+		return true
+	}
+	return false
+}
+
+func (p *pyReader) str() (string, bool) {
+	for _, quote := range []string{"'", `"`} {
+		if p.accept(quote) {
+			body, _, ok := strings.Cut(p.s[p.pos:], quote)
+			if !ok {
+				return "", false
+			}
+			p.pos += len(body) + 1
+			return body, true
+		}
+	}
+	return "", false
+}
+
+func (p *pyReader) tuple() ([]int, bool) {
+	var shape []int
+	if !p.accept("(") {
+		return nil, false
+	}
+	for !p.accept(")") {
+		n := digits(p.s, p.pos)
+		d, err := strconv.Atoi(p.s[p.pos : p.pos+n])
+		if err != nil {
+			return nil, false
+		}
+		p.pos += n
+		p.accept("L") // Python 2 wrote long integers so
+		shape = append(shape, d)
+		if !p.accept(",") {
+			return shape, p.accept(")")
+		}
+		p.accept("")
+	}
+	return shape, true
+}
+
+// element is a number type of NumPy.
+type element struct {
+	size   int
+	decode func(b string) (v float64, exact bool)
+}
+
+// elementType reads a type code such as <f8. problem names a type that holds
+// no real numbers, or none that a double can take.
+func elementType(descr string) (e element, problem string) {
+	order, kind := byte('|'), descr
+	if descr != "" && strings.IndexByte("<>=|", descr[0]) >= 0 {
+		order, kind = descr[0], descr[1:]
+	}
+	bits := func(b string, size int) uint64 {
+		var u uint64
+		for i := range size {
+			k := i
+			if order != '>' {
+				k = size - 1 - i
+			}
+			u = u<<8 | uint64(b[k])
+		}
+		return u
+	}
+	switch kind {
+	case "f8":
+		return element{8, func(b string) (float64, bool) { return math.Float64frombits(bits(b, 8)), true }}, ""
+	case "f4":
+		return element{4, func(b string) (float64, bool) { return float64(math.Float32frombits(uint32(bits(b, 4)))), true }}, ""
+	case "b1":
+		return element{1, func(b string) (float64, bool) { return float64(min(b[0], 1)), true }}, ""
+	case "i1", "i2", "i4", "i8":
+		size := int(kind[1] - '0')
+		shift := 64 - 8*size
+		return element{size, func(b string) (float64, bool) {
+			i := int64(bits(b, size)<<shift) >> shift
+			v := float64(i)
+			return v, v < 1<<63 && int64(v) == i // 2^63 itself does not convert back
+		}}, ""
+	case "u1", "u2", "u4", "u8":
+		size := int(kind[1] - '0')
+		return element{size, func(b string) (float64, bool) {
+			u := bits(b, size)
+			v := float64(u)
+			return v, v < 1<<64 && uint64(v) == u
+		}}, ""
+	}
+	switch {
+	case kind == "f2" || kind == "f16" || kind == "f12":
+		return e, "floats of " + kind[1:] + " bytes"
+	case strings.HasPrefix(kind, "c"):
+		return e, "complex numbers"
+	case strings.HasPrefix(kind, "O"):
+		return e, "Python objects"
+	case strings.HasPrefix(kind, "S"), strings.HasPrefix(kind, "U"), strings.HasPrefix(kind, "a"):
+		return e, "strings"
+	case strings.HasPrefix(kind, "M"), strings.HasPrefix(kind, "m"):
+		return e, "dates or times"
+	}
+	return e, "entries of the type " + clip(descr)
+}
+
+// shapeString writes a shape as NumPy does: (3, 4), (3,), ().
+func shapeString(shape []int) string {
+	if len(shape) == 1 {
+		return fmt.Sprintf("(%d,)", shape[0])
+	}
+	parts := make([]string, len(shape))
+	for i, d := range shape {
+		parts[i] = strconv.Itoa(d)
+	}
+	return "(" + strings.Join(parts, ", ") + ")"
+}

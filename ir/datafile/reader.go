@@ -1,0 +1,92 @@
+package datafile
+
+import (
+	"fmt"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// maxErrors is how many errors of one file are shown one by one; the rest are
+// counted. A file of words in place of numbers would fill the screen.
+const maxErrors = 10
+
+// reader is one file being read: its text, the arrays so far, and what was
+// wrong.
+type reader struct {
+	file   string
+	text   string
+	set    *data.Set
+	source *diag.Source // made at the first located error
+	diags  diag.List
+	errors int // all of them, shown or not
+}
+
+// errorAt reports an error at the bytes [start, end) of the text.
+func (r *reader) errorAt(code diag.Code, start, end int, format string, args ...any) *diag.Diagnostic {
+	return r.report(code, r.span(start, end), format, args...)
+}
+
+// errorIn reports an error of a file that has no lines; the summary starts
+// with the file's name.
+func (r *reader) errorIn(code diag.Code, format string, args ...any) *diag.Diagnostic {
+	return r.report(code, diag.Span{}, "%s: %s", r.file, fmt.Sprintf(format, args...))
+}
+
+func (r *reader) report(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	r.errors++
+	if r.errors > maxErrors {
+		return &diag.Diagnostic{}
+	}
+	return r.diags.Errorf(code, at, format, args...)
+}
+
+func (r *reader) span(start, end int) diag.Span {
+	if r.source == nil {
+		r.source = diag.NewSource(r.file, r.text)
+	}
+	return diag.Span{Source: r.source, Start: start, End: end}
+}
+
+// one binds a file of a single array under name, or under the file's stem.
+func (r *reader) one(name string, read func(r *reader, name string) (*data.Array, string)) {
+	if name == "" {
+		name = stem(r.file)
+		if !isName(name) {
+			d := r.errorIn(diag.DataNoName, "the file holds one array, and its name does not say which")
+			d.Fix = fmt.Sprintf("write --data NAME=%s", r.file)
+			return
+		}
+	}
+	if a, origin := read(r, name); a != nil && r.errors == 0 {
+		r.set.Add(name, a, origin)
+	}
+}
+
+func (r *reader) finish() (*data.Set, diag.List) {
+	if rest := r.errors - maxErrors; rest > 0 {
+		r.diags.Add(&diag.Diagnostic{Severity: diag.Note, Code: r.diags[len(r.diags)-1].Code,
+			Summary: fmt.Sprintf("%s: %d more errors are not shown", r.file, rest)})
+	}
+	if r.errors > 0 {
+		return &data.Set{}, r.diags
+	}
+	return r.set, r.diags
+}
+
+// entry is a place in an array, from 0; -1 where a dimension is absent.
+type entry struct {
+	name     string
+	row, col int
+}
+
+// String is the place as a model would write it: "n", "c[3]", "P[2, 5]".
+func (e entry) String() string {
+	switch {
+	case e.row < 0:
+		return e.name
+	case e.col < 0:
+		return fmt.Sprintf("%s[%d]", e.name, e.row+1)
+	}
+	return fmt.Sprintf("%s[%d, %d]", e.name, e.row+1, e.col+1)
+}
