@@ -5,7 +5,9 @@ package lower
 
 import (
 	"context"
+	"fmt"
 
+	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
@@ -68,3 +70,46 @@ type Solver interface {
 	// earlier solution near by, which it does not change.
 	Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution
 }
+
+// Spec describes a lower solver.
+type Spec struct {
+	Name      string
+	Summary   string // one sentence
+	Reference string // where the method comes from: labels of the paper, or the literature
+	Needs     Needs
+	Settings  []method.Setting
+	// New makes a solver with the defaults changed by values.
+	New func(values method.Values) (Solver, error)
+}
+
+// Needs are the conditions under which a solver applies.
+type Needs struct {
+	EqualityOnly   bool // every row is an equality
+	StrongConvex   bool // a modulus mu_g > 0 is known
+	QuadraticFixed bool // g is quadratic in y with a Hessian that does not depend on x
+}
+
+// Check returns an error that says why a solver with these needs does not
+// apply to p, or nil.
+func (n Needs) Check(solver string, p *problem.Problem) error {
+	switch {
+	case n.EqualityOnly && p.HasInequalities():
+		return fmt.Errorf("lower solver %s needs equality rows only, and %s is an inequality", solver, p.Rows.FirstInequality())
+	case n.StrongConvex && !(p.Facts.StrongConvexity > 0):
+		return fmt.Errorf("lower solver %s needs a proved modulus of strong convexity of g in y", solver)
+	case n.QuadraticFixed && !(p.Facts.QuadraticInY && p.Facts.FixedHessian):
+		return fmt.Errorf("lower solver %s needs g to be proved quadratic in y with a Hessian that does not depend on x", solver)
+	}
+	return nil
+}
+
+// Default is the name of the default solver.
+const Default = "alm"
+
+var registry = method.Registry[Spec]{Kind: "lower solver"}
+
+// Lookup returns the solver of that name; its error names what was meant.
+func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
+
+// All lists the solvers, sorted by name.
+func All() []Spec { return registry.All() }

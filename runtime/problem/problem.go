@@ -5,7 +5,7 @@
 //
 // It knows nothing of the language: names are carried for reports only. f and
 // g are touched through values and first gradients alone, and every call is
-// counted (Counter).
+// counted (Counted).
 package problem
 
 import "bilevelc/internal/sparse"
@@ -98,6 +98,10 @@ type Problem struct {
 	X      *Set
 	Start  []float64 // starting x, len Dx
 	Facts  Facts
+	// Blocks, optional, are independent followers: a partition of the entries
+	// of y such that g is a sum over the blocks (of functions of x and one
+	// block each) and no row involves two of them.
+	Blocks [][]int
 }
 
 // Facts are what the compiler proved; zero values mean "not known".

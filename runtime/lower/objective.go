@@ -1,0 +1,50 @@
+package lower
+
+import "bilevelc/runtime/problem"
+
+// Curvature is what is known of an Objective's second derivatives in y; zero
+// values mean "not known".
+type Curvature struct {
+	Mu        float64 // modulus of strong convexity
+	C         float64 // Lipschitz constant of the gradient
+	Quadratic bool    // the objective is quadratic in y
+	Fixed     bool    // and its Hessian is the same at every x
+}
+
+// Known is an Objective whose curvature is known. Solvers treat any other
+// objective as general.
+type Known interface {
+	Objective
+	Curvature() Curvature
+}
+
+// curvatureOf is the known curvature of an objective.
+func curvatureOf(obj Objective) Curvature {
+	if k, ok := obj.(Known); ok {
+		return k.Curvature()
+	}
+	return Curvature{}
+}
+
+// AtX is g(x, .) of a problem at a fixed x.
+type AtX struct {
+	G     problem.Function
+	X     []float64
+	Facts problem.Facts
+}
+
+// G returns g(x, .) with what the compiler proved of it. It holds x, which the
+// caller may change between solves.
+func G(p *problem.Problem, x []float64) *AtX { return &AtX{G: p.G, X: x, Facts: p.Facts} }
+
+// Value is g(x, y).
+func (o *AtX) Value(y []float64) float64 { return o.G.Value(o.X, y) }
+
+// ValueGrad is g(x, y), and its gradient in y in dst.
+func (o *AtX) ValueGrad(dst, y []float64) float64 { return o.G.ValueGradY(dst, o.X, y) }
+
+// Curvature repeats the problem's facts of g.
+func (o *AtX) Curvature() Curvature {
+	return Curvature{Mu: o.Facts.StrongConvexity, C: o.Facts.Smoothness,
+		Quadratic: o.Facts.QuadraticInY, Fixed: o.Facts.QuadraticInY && o.Facts.FixedHessian}
+}
