@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -172,10 +173,7 @@ func (p *mtxReader) readCoordinate() *data.Array {
 	if !ok {
 		return nil
 	}
-	// Rows and columns without entries take no bytes of the file but one word
-	// each of the matrix and of its transpose: a fixed allowance bounds them.
-	const allowance = 1 << 20
-	if limit := len(p.text) + allowance; p.rows > limit || p.cols > limit {
+	if limit := len(p.text) + emptyAllowance; p.rows > limit || p.cols > limit {
 		p.lineError(diag.DataSize, "%s claims to be %d x %d in a file of %d bytes", p.name, p.rows, p.cols, len(p.text))
 		return nil
 	}
@@ -190,7 +188,7 @@ func (p *mtxReader) readCoordinate() *data.Array {
 		width = 2
 	}
 	list := make([]sparse.Entry, 0, count)
-	places := map[[2]int]int{} // of the entries so far: offset of the line
+	lines := make([]int, 0, count) // offset of the line of each entry
 	for k := range count {
 		if !p.next() {
 			p.endError("%s claims %s, and the file ends after %d", p.name, entries(count), k)
@@ -205,13 +203,6 @@ func (p *mtxReader) readCoordinate() *data.Array {
 		if !okRow || !okCol {
 			continue
 		}
-		at := [2]int{i, j}
-		if first, seen := places[at]; seen {
-			d := p.lineError(diag.DataDuplicate, "%s is given twice", entry{p.name, i, j})
-			d.Related = append(d.Related, diag.Related{Span: p.span(first, first+1), Message: "first here"})
-			continue
-		}
-		places[at] = p.words[0].start
 		if !p.stored(i, j) {
 			continue
 		}
@@ -222,14 +213,65 @@ func (p *mtxReader) readCoordinate() *data.Array {
 			}
 		}
 		list = append(list, sparse.Entry{Row: i, Col: j, Val: v})
-		if p.symmetry != general && i != j {
-			list = append(list, sparse.Entry{Row: j, Col: i, Val: p.mirrored(v)})
-		}
+		lines = append(lines, p.words[0].start)
 	}
 	if !p.end() || p.errors > 0 {
 		return nil
 	}
-	return data.SparseMatrix(sparse.FromEntries(p.rows, p.cols, list))
+	if p.symmetry != general {
+		for _, e := range list {
+			if e.Row != e.Col {
+				list = append(list, sparse.Entry{Row: e.Col, Col: e.Row, Val: p.mirrored(e.Val)})
+			}
+		}
+	}
+	m := fromEntries(p.rows, p.cols, list)
+	for i := range m.Rows {
+		cols, _ := m.Row(i)
+		for k := 1; k < len(cols); k++ {
+			if cols[k] == cols[k-1] {
+				p.duplicates(list, lines)
+				return nil
+			}
+		}
+	}
+	return data.SparseMatrix(m)
+}
+
+// fromEntries builds a matrix in time linear in its entries, by two
+// transpositions; entries of one place are kept side by side.
+func fromEntries(rows, cols int, list []sparse.Entry) *sparse.CSR {
+	m := &sparse.CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1),
+		Col: make([]int, len(list)), Val: make([]float64, len(list))}
+	for _, e := range list {
+		m.Ptr[e.Row+1]++
+	}
+	for i := range rows {
+		m.Ptr[i+1] += m.Ptr[i]
+	}
+	next := append([]int(nil), m.Ptr[:rows]...)
+	for _, e := range list {
+		k := next[e.Row]
+		m.Col[k], m.Val[k] = e.Col, e.Val
+		next[e.Row]++
+	}
+	return m.T().T()
+}
+
+// duplicates reports the entries that repeat the place of an earlier one;
+// lines[k] is the offset of the line of list[k].
+func (p *mtxReader) duplicates(list []sparse.Entry, lines []int) {
+	places := map[[2]int]int{}
+	for k, line := range lines {
+		at := [2]int{list[k].Row, list[k].Col}
+		first, seen := places[at]
+		if !seen {
+			places[at] = line
+			continue
+		}
+		d := p.errorAt(diag.DataDuplicate, line, line+1, "%s is given twice", entry{p.name, at[0], at[1]})
+		d.Related = append(d.Related, diag.Related{Span: p.span(first, first+1), Message: "first here"})
+	}
 }
 
 // readArray reads a dense matrix, column by column.
@@ -334,10 +376,17 @@ func (p *mtxReader) value(w field, i, j int) (float64, bool) {
 		p.errorAt(diag.DataMatrixMarket, w.start, w.end, "%s is %s in a file of integers", entry{p.name, i, j}, clip(word))
 		return 0, false
 	}
-	// Integers up to 2^53 are all doubles; beyond, digits may be lost.
-	if p.integer && math.Abs(v) > 1<<53 && strconv.FormatFloat(v, 'f', 0, 64) != strings.TrimPrefix(word, "+") {
+	// Integers below 2^53 are all doubles; from there on, digits may be lost.
+	if p.integer && math.Abs(v) >= 1<<53 && !exactInteger(word, v) {
 		p.errorAt(diag.DataInexact, w.start, w.end, "%s is %s, an integer that no double holds exactly", entry{p.name, i, j}, clip(word))
 		return 0, false
 	}
 	return v, true
+}
+
+// exactInteger reports whether the written integer is v and not a neighbour
+// of it.
+func exactInteger(word string, v float64) bool {
+	written, ok := new(big.Float).SetPrec(uint(64 + 4*len(word))).SetString(word)
+	return ok && written.Cmp(big.NewFloat(v)) == 0
 }

@@ -102,22 +102,30 @@ func (h *npyHeader) place(name string, k int) entry {
 	return entry{name, k / h.shape[1], k % h.shape[1]}
 }
 
+// emptyAllowance bounds a dimension beyond what the bytes of its file can
+// fill: rows and columns without entries take no bytes of a file, but one
+// word each of a sparse matrix, and every loop over them takes time.
+const emptyAllowance = 1 << 20
+
 // claimed is the number of entries of a shape, false where it is above limit
-// (or would overflow).
+// (or would overflow), or where an empty array has an absurd dimension.
 func claimed(shape []int, limit int) (int, bool) {
 	count := 1
 	for _, d := range shape {
+		if d > limit+emptyAllowance {
+			return 0, false
+		}
 		if d == 0 {
-			return 0, true
+			count = 0
 		}
 	}
 	for _, d := range shape {
-		if count > limit/d {
+		if count > 0 && count > limit/d {
 			return 0, false
 		}
 		count *= d
 	}
-	return count, count <= limit
+	return count, true
 }
 
 // transposed turns the row-major m x n array a into its transpose.
