@@ -1,0 +1,235 @@
+package qp
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// rowsOf builds lower-level rows A x - B y <= b (equality where equal[i]).
+func rowsOf(dx, dy int, a, b, rhs []float64, equal ...int) *problem.Rows {
+	m := len(rhs)
+	r := &problem.Rows{Kind: make([]problem.Kind, m), A: sparse.FromDense(m, dx, a), B: sparse.FromDense(m, dy, b),
+		Rhs: rhs, Name: make([]string, m)}
+	for _, i := range equal {
+		r.Kind[i] = problem.Equal
+	}
+	return r
+}
+
+func freeSet(dx int) *problem.Set {
+	s := &problem.Set{Lo: make([]float64, dx), Hi: make([]float64, dx), E: sparse.FromDense(0, dx, nil)}
+	for j := range s.Lo {
+		s.Lo[j], s.Hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	return s
+}
+
+// Bard's example 1: 3x - y >= 3, x - y/2 <= 4, x + y <= 7, y >= 0 leave x in [1, 5].
+func TestProjectOntoD(t *testing.T) {
+	rows := rowsOf(1, 1, []float64{-3, 1, 1, 0}, []float64{-1, 0.5, -1, 1}, []float64{-3, 4, 7, 0})
+	p := NewProjector(freeSet(1), rows, 1, 1)
+	for _, c := range [][2]float64{{-10, 1}, {0.999, 1}, {1, 1}, {3, 3}, {5, 5}, {5.5, 5}, {1e6, 5}} {
+		x := []float64{0}
+		if err := p.Project(x, []float64{c[0]}); err != nil || math.Abs(x[0]-c[1]) > 1e-14 {
+			t.Errorf("projection of %g: %v (%v), want %g", c[0], x, err, c[1])
+		}
+	}
+	if len(p.Cuts) != 2 {
+		t.Errorf("%d facets learned of an interval: %v", len(p.Cuts), p.Cuts)
+	}
+}
+
+// The projection onto X and D is compared with the nearest point found on
+// (x, y) jointly: minimize |x - x0|^2 + w|y - y_k|^2, iterated as a proximal
+// point method in y, which converges to the same x and learns nothing of D.
+func TestProjectAgreesWithJointProjection(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for trial := 0; trial < 60; trial++ {
+		dx, dy := 1+rng.IntN(6), 1+rng.IntN(6)
+		m := 2 + rng.IntN(2*dy)
+		a, b := normals(rng, m*dx), normals(rng, m*dy)
+		x1, y1 := normals(rng, dx), normals(rng, dy)
+		equal := rng.IntN(2)
+		rhs := make([]float64, m)
+		for i := range rhs {
+			rhs[i] = dot(a[i*dx:(i+1)*dx], x1) - dot(b[i*dy:(i+1)*dy], y1)
+			if i >= equal {
+				rhs[i] += rng.Float64()
+			}
+		}
+		rows := rowsOf(dx, dy, a, b, rhs)
+		if equal == 1 {
+			rows.Kind[0] = problem.Equal
+		}
+		set := freeSet(dx)
+		for j := range x1 {
+			set.Lo[j], set.Hi[j] = x1[j]-rng.Float64(), x1[j]+rng.Float64()
+		}
+		p := NewProjector(set, rows, dx, dy)
+		for range 5 {
+			x0 := normals(rng, dx)
+			for j := range x0 {
+				x0[j] = x1[j] + 3*x0[j]
+			}
+			got := make([]float64, dx)
+			if err := p.Project(got, x0); err != nil {
+				t.Fatalf("trial %d: %v", trial, err)
+			}
+			want := jointProjection(set, rows, x0, dy)
+			for j := range got {
+				if math.Abs(got[j]-want[j]) > 1e-8 {
+					t.Fatalf("trial %d: projection %v, jointly %v", trial, got, want)
+				}
+			}
+		}
+	}
+}
+
+func jointProjection(set *problem.Set, rows *problem.Rows, x0 []float64, dy int) []float64 {
+	const weight = 1e-4
+	dx, m := len(x0), rows.Len()
+	d, c := make([]float64, dx+dy), make([]float64, dx+dy)
+	lo, hi := make([]float64, dx+dy), make([]float64, dx+dy)
+	var entries []sparse.Entry
+	equal := make([]bool, m)
+	for i := 0; i < m; i++ {
+		equal[i] = rows.Kind[i] == problem.Equal
+		cols, vals := rows.A.Row(i)
+		for k, j := range cols {
+			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[k]})
+		}
+		cols, vals = rows.B.Row(i)
+		for k, j := range cols {
+			entries = append(entries, sparse.Entry{Row: i, Col: dx + j, Val: -vals[k]})
+		}
+	}
+	for j := range d {
+		d[j], lo[j], hi[j] = weight, math.Inf(-1), math.Inf(1)
+		if j < dx {
+			d[j], c[j], lo[j], hi[j] = 1, -x0[j], set.Lo[j], set.Hi[j]
+		}
+	}
+	var z []float64
+	for range 2000 {
+		s := Solve(&Problem{H: Diagonal(d), C: c, A: sparse.FromEntries(m, dx+dy, entries), Equal: equal, B: rows.Rhs, Lo: lo, Hi: hi}, nil)
+		moved := 0.0
+		for j := range s.Z {
+			if j >= dx {
+				c[j] = -weight * s.Z[j]
+			}
+			if z != nil {
+				moved = math.Max(moved, math.Abs(s.Z[j]-z[j]))
+			}
+		}
+		if z != nil && moved < 1e-12 {
+			break
+		}
+		z = s.Z
+	}
+	return z[:dx]
+}
+
+// Balls: against the closed form alone, and against the optimality conditions
+// with bounds and a row.
+func TestProjectOntoBalls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	none := rowsOf(3, 1, nil, nil, nil)
+	set := freeSet(3)
+	set.Balls = []problem.Ball{{Start: 0, End: 3, Radius: 2, Name: "x"}}
+	p := NewProjector(set, none, 3, 1)
+	x := make([]float64, 3)
+	if err := p.Project(x, []float64{3, 0, 4}); err != nil || math.Abs(x[0]-1.2) > 1e-14 || math.Abs(x[2]-1.6) > 1e-14 {
+		t.Errorf("projection of (3, 0, 4) onto the ball of radius 2: %v (%v)", x, err)
+	}
+	for trial := 0; trial < 50; trial++ {
+		n := 4 + rng.IntN(5)
+		set := freeSet(n)
+		set.Balls = []problem.Ball{{Start: 0, End: 2, Radius: 0.5, Center: normals(rng, 2)}, {Start: 2, End: n, Radius: 1}}
+		inner := make([]float64, n)
+		copy(inner, set.Balls[0].Center)
+		e := normals(rng, n)
+		set.Kind, set.E, set.Rhs = []problem.Kind{problem.AtMost}, sparse.FromDense(1, n, e), []float64{dot(e, inner) + 0.1}
+		set.Lo[0] = inner[0] - 0.2
+		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
+		far := normals(rng, n)
+		for j := range far {
+			far[j] *= 4
+		}
+		got := make([]float64, n)
+		if err := p.Project(got, far); err != nil {
+			t.Fatal(err)
+		}
+		// The projection is the point of the set at which far - got makes an
+		// obtuse angle with the way to every other point of it.
+		for k := range set.Balls {
+			if r := radius(&set.Balls[k], got); r > set.Balls[k].Radius*(1+1e-13) {
+				t.Fatalf("trial %d: radius %v of %v", trial, r, set.Balls[k].Radius)
+			}
+		}
+		gap := make([]float64, n)
+		for j := range gap {
+			gap[j] = far[j] - got[j]
+		}
+		other := make([]float64, n)
+		for range 200 {
+			if err := p.Project(other, normals(rng, n)); err != nil {
+				t.Fatal(err)
+			}
+			s := 0.0
+			for j := range gap {
+				s += gap[j] * (other[j] - got[j])
+			}
+			if s > 1e-11*norm2(gap) {
+				t.Fatalf("trial %d: angle %.2e", trial, s)
+			}
+		}
+	}
+}
+
+func TestProjectEmptySets(t *testing.T) {
+	// y >= x and y <= x - 1.
+	rows := rowsOf(1, 1, []float64{1, -1}, []float64{1, -1}, []float64{0, -1})
+	rows.Name = []string{"above", "below"}
+	err := NewProjector(freeSet(1), rows, 1, 1).Project([]float64{0}, []float64{0})
+	var empty *EmptySetError
+	if !errors.As(err, &empty) || !empty.Lower || len(empty.Rows) != 2 {
+		t.Errorf("contradicting lower rows: %v", err)
+	}
+	set := freeSet(2)
+	set.Kind, set.E, set.Rhs = make([]problem.Kind, 2), sparse.FromDense(2, 2, []float64{1, 1, -1, -1}), []float64{0, -1}
+	set.Name = []string{"low", "high"}
+	err = NewProjector(set, rowsOf(2, 1, nil, nil, nil), 2, 1).Project(make([]float64, 2), make([]float64, 2))
+	if !errors.As(err, &empty) || empty.Lower || len(empty.Rows) != 2 {
+		t.Errorf("contradicting upper rows: %v", err)
+	}
+	// x <= -1 above, y >= 0 and y <= x below.
+	set = freeSet(1)
+	set.Hi[0] = -1
+	err = NewProjector(set, rowsOf(1, 1, []float64{0, -1}, []float64{1, -1}, []float64{0, 0}), 1, 1).Project([]float64{0}, []float64{0})
+	if !errors.As(err, &empty) || !empty.Lower {
+		t.Errorf("X outside D: %v", err)
+	}
+}
+
+func TestRecourse(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		rows   *problem.Rows
+		always bool
+	}{
+		{"y >= 0, y >= x", rowsOf(1, 1, []float64{0, 1}, []float64{1, 1}, []float64{0, 0}), true},
+		{"y >= 0, y <= x", rowsOf(1, 1, []float64{0, -1}, []float64{1, -1}, []float64{0, 0}), false},
+		{"y1 + y2 = x", rowsOf(1, 2, []float64{1}, []float64{1, 1}, []float64{0}, 0), true},
+		{"y1 + y2 = x twice", rowsOf(1, 2, []float64{1, 1}, []float64{1, 1, 1, 1}, []float64{0, 0}, 0, 1), false},
+		{"none", rowsOf(1, 2, nil, nil, nil), true},
+	} {
+		if got := NewRecourse(c.rows, c.rows.B.Cols).Always(); got != c.always {
+			t.Errorf("%s: always %v", c.name, got)
+		}
+	}
+}
