@@ -64,10 +64,11 @@ const (
 	KindInt
 	KindVector
 	KindMatrix
+	KindBad // the parser has reported an error here; stands for any type
 )
 
 func (k TypeKind) String() string {
-	return [...]string{"real", "int", "vector", "matrix"}[k]
+	return [...]string{"real", "int", "vector", "matrix", "?"}[k]
 }
 
 // Param declares a size or scalar that is fixed at binding.

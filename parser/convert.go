@@ -1,0 +1,201 @@
+package parser
+
+import (
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang"
+)
+
+// Conversion of the grammar's structs to nodes of package lang. A struct may
+// be partial (its statement had an error): parts that are missing become
+// lang.Bad, types that are missing become lang.KindBad.
+
+func (s *session) ident(n name) lang.Ident {
+	return lang.Ident{At: s.at(n.Pos.Offset, n.Pos.Offset+len(n.Text)), Name: n.Text}
+}
+
+// orBad is x, or lang.Bad at the whole statement where x was not read.
+func orBad(x lang.Expr, at lang.At) lang.Expr {
+	if x == nil {
+		return &lang.Bad{At: at}
+	}
+	return x
+}
+
+func (s *session) over(tokens []lexer.Token) lang.At {
+	if len(tokens) == 0 {
+		return lang.At{}
+	}
+	return s.at(tokens[0].Pos.Offset, tokenEndOffset(tokens[len(tokens)-1]))
+}
+
+var typeKinds = map[string]lang.TypeKind{
+	"real": lang.KindReal, "int": lang.KindInt, "vector": lang.KindVector, "matrix": lang.KindMatrix,
+}
+
+// dimensions says how many each kind has, with a form for messages.
+var dimensions = map[lang.TypeKind]struct {
+	count int
+	form  string
+}{
+	lang.KindReal:   {0, "real"},
+	lang.KindInt:    {0, "int"},
+	lang.KindVector: {1, "vector[n]"},
+	lang.KindMatrix: {2, "matrix[m, n]"},
+}
+
+// typeExpr converts a written type and checks the number of its dimensions;
+// only the types of a function may leave them out.
+func (s *session) typeExpr(w writtenType, inFunction bool) lang.TypeExpr {
+	if len(w.Tokens) == 0 { // not read to its end
+		return lang.TypeExpr{Kind: lang.KindBad}
+	}
+	t := lang.TypeExpr{At: s.over(w.Tokens), Kind: typeKinds[w.Word], Dims: w.Dims}
+	want := dimensions[t.Kind]
+	if len(t.Dims) != want.count && !(inFunction && len(t.Dims) == 0) {
+		d := s.errs.Errorf(codeDims, t.Place, "`%s` has %s; its form is `%s`", t.Kind, countDims(len(t.Dims)), want.form)
+		d.Fix = "write `" + want.form + "`"
+		t.Kind, t.Dims = lang.KindBad, nil
+	}
+	return t
+}
+
+func countDims(n int) string {
+	switch n {
+	case 0:
+		return "no dimension here"
+	case 1:
+		return "one dimension here"
+	}
+	return "too many dimensions here"
+}
+
+func (s *session) paramNode(c cut) lang.Decl {
+	tree, _ := parseCut[paramDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	at := lang.At{Place: s.cutSpan(c)}
+	p := &lang.Param{At: at, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false), Default: tree.Default}
+	if p.Type.Kind == lang.KindBad {
+		p.Default = orBad(p.Default, at)
+	}
+	return p
+}
+
+func (s *session) dataNode(c cut) lang.Decl {
+	tree, ok := parseCut[dataDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	at := lang.At{Place: s.cutSpan(c)}
+	d := &lang.Data{At: at, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false), Value: tree.Value}
+	if g := tree.Gen; g != nil && len(g.Tokens) > 0 {
+		d.Gen = &lang.Generator{At: s.over(g.Tokens), Name: s.ident(g.Name), Args: g.Args}
+	}
+	if !ok {
+		d.Value, d.Gen = orBad(nil, at), nil
+	}
+	return d
+}
+
+func (s *session) letNode(c cut) *lang.Let {
+	tree, _ := parseCut[letDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	at := lang.At{Place: s.cutSpan(c)}
+	return &lang.Let{At: at, Name: s.ident(tree.Name), Value: orBad(tree.Value, at)}
+}
+
+func (s *session) fnNode(c cut) lang.Decl {
+	tree, _ := parseCut[fnDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	at := lang.At{Place: s.cutSpan(c)}
+	fn := &lang.Fn{At: at, Name: s.ident(tree.Name), Body: orBad(tree.Body, at)}
+	for _, p := range tree.Params {
+		if p.Name.Text == "" {
+			continue
+		}
+		param := lang.FnParam{At: s.over(p.Tokens), Name: s.ident(p.Name)}
+		if p.Type != nil {
+			t := s.typeExpr(*p.Type, true)
+			param.Type = &t
+		}
+		fn.Params = append(fn.Params, param)
+	}
+	if tree.Result != nil {
+		t := s.typeExpr(*tree.Result, true)
+		fn.Result = &t
+	}
+	return fn
+}
+
+func (s *session) varNode(c cut) lang.LevelItem {
+	tree, _ := parseCut[varDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	v := &lang.Var{At: lang.At{Place: s.cutSpan(c)}, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false)}
+	if set := tree.Set; set != nil && len(set.Tokens) > 0 {
+		v.Set = &lang.Set{At: s.over(set.Tokens), Name: s.ident(set.Name), Args: set.Args}
+	}
+	return v
+}
+
+func (s *session) objectiveNode(c cut) lang.LevelItem {
+	tree, _ := parseCut[objective](s, c)
+	at := lang.At{Place: s.cutSpan(c)}
+	return &lang.Objective{At: at, Maximize: c.word() == "maximize", Value: orBad(tree.Value, at)}
+}
+
+func (s *session) constraintNode(c cut) *lang.Constraint {
+	tree, ok := parseCut[constraintLine](s, c)
+	if !ok {
+		return nil
+	}
+	con := &lang.Constraint{At: lang.At{Place: s.cutSpan(c)}}
+	if tree.Name != nil {
+		id := s.ident(*tree.Name)
+		con.Name = &id
+	}
+	if tree.Indices != nil {
+		list := tree.Indices.indices()
+		con.Binders, con.Cond = list.binders, list.cond
+	}
+	rel := tree.Relation.relation()
+	con.Terms, con.Ops = rel.terms, rel.ops
+	return con
+}
+
+func (s *session) solveNode(c cut) (lang.SolveItem, bool) {
+	tree, ok := parseCut[solveItem](s, c)
+	if !ok {
+		return lang.SolveItem{}, false
+	}
+	return lang.SolveItem{
+		At: lang.At{Place: s.cutSpan(c)}, Start: tree.Start, Name: s.ident(tree.Name), Value: tree.Value,
+	}, true
+}
+
+func (s *session) reportNode(c cut) *lang.Let {
+	tree, _ := parseCut[reportItem](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	at := lang.At{Place: s.cutSpan(c)}
+	return &lang.Let{At: at, Name: s.ident(tree.Name), Value: orBad(tree.Value, at)}
+}
+
+// wholeExpr parses a statement that is one expression.
+func (s *session) wholeExpr(c cut) lang.Expr {
+	at := lang.At{Place: s.cutSpan(c)}
+	if c.empty() {
+		s.errs.Errorf(codeUnexpected, s.tokenSpan(c.stop), "expected an expression, found %s", s.describe(c.stop))
+		return &lang.Bad{At: at}
+	}
+	tree, _ := parseCut[wholeExpr](s, c)
+	return orBad(tree.Value, at)
+}

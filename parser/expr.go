@@ -1,0 +1,319 @@
+package parser
+
+import (
+	"fmt"
+
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// maxNesting bounds brackets, prefix operators, powers and ifs inside each
+// other. Deeper text is a mistake or an attack, and recursion must end.
+const maxNesting = 500
+
+// maxHeight bounds the height of the tree. A sum of n terms is a left-deep
+// tree of height n, which later passes walk recursively; at some hundred bytes
+// of stack a level this stays far below the run time's limit of 1 GB.
+const maxHeight = 50_000
+
+// The binding powers of infix operators, from loose to tight. Prefix minus
+// stands between products and powers, so that -x^2 is -(x^2).
+const (
+	powerOr = iota + 1
+	powerAnd
+	powerNot
+	powerCompare
+	powerSum
+	powerProduct
+	powerNegate
+	powerPower
+)
+
+type infix struct {
+	op    lang.BinaryOp
+	power int
+}
+
+var infixes = map[string]infix{
+	"or": {lang.Or, powerOr}, "and": {lang.And, powerAnd},
+	"<": {lang.Lt, powerCompare}, "<=": {lang.Le, powerCompare},
+	">": {lang.Gt, powerCompare}, ">=": {lang.Ge, powerCompare},
+	"==": {lang.Eq, powerCompare}, "!=": {lang.Ne, powerCompare},
+	"+": {lang.Add, powerSum}, "-": {lang.Sub, powerSum},
+	"*": {lang.Mul, powerProduct}, "/": {lang.Div, powerProduct},
+	".*": {lang.ElemMul, powerProduct}, "./": {lang.ElemDiv, powerProduct},
+	"^": {lang.Pow, powerPower}, ".^": {lang.ElemPow, powerPower},
+}
+
+// tree is an expression with its height.
+type tree struct {
+	lang.Expr
+	height int
+}
+
+// exprParser reads expressions from the tokens of one statement.
+type exprParser struct {
+	s     *session
+	lex   *lexer.PeekingLexer
+	depth int
+}
+
+func (s *session) exprs(lex *lexer.PeekingLexer) *exprParser {
+	return &exprParser{s: s, lex: lex}
+}
+
+func (p *exprParser) peek() lexer.Token { return *p.lex.Peek() }
+
+// is reports whether the next token is the punctuation or keyword text.
+func (p *exprParser) is(text string) bool {
+	t := p.lex.Peek()
+	return t.Value == text && t.Type != tokenIdent && !t.EOF()
+}
+
+// take consumes the next token if it is text.
+func (p *exprParser) take(text string) (lexer.Token, bool) {
+	if !p.is(text) {
+		return lexer.Token{}, false
+	}
+	return *p.lex.Next(), true
+}
+
+// expect consumes text or fails; why says in which construct it is needed.
+func (p *exprParser) expect(text, why string) (lexer.Token, error) {
+	if t, ok := p.take(text); ok {
+		return t, nil
+	}
+	return lexer.Token{}, p.unexpected("`"+text+"` "+why, "")
+}
+
+func (p *exprParser) unexpected(want, fix string) error {
+	t := p.peek()
+	e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "expected %s, found %s", want, p.s.describe(t))
+	e.d.Fix = fix
+	return e
+}
+
+func (p *exprParser) at(from, to lang.Node) lang.At {
+	return lang.At{Place: from.Span().To(to.Span())}
+}
+
+// whole parses an expression that must be followed by something that can
+// follow one: two operands side by side are reported here, in plain words.
+func (p *exprParser) whole() (lang.Expr, error) {
+	x, err := p.expr(powerOr)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.noOperand(x.Expr); err != nil {
+		return nil, err
+	}
+	return x.Expr, nil
+}
+
+// noOperand fails if an operand follows x without an operator.
+func (p *exprParser) noOperand(x lang.Expr) error {
+	t := p.peek()
+	isOperand := t.Type == tokenIdent || t.Type == tokenNumber || p.is("(")
+	if !isOperand {
+		return nil
+	}
+	e := p.s.fail(codeNoOperator, p.s.tokenSpan(t), "expected an operator before %s", p.s.describe(t))
+	if left := x.Span().Text(); len(left)+len(t.Value) < 30 {
+		e.d.Fix = fmt.Sprintf("a product is written with `*`: `%s * %s`", left, t.Value)
+	} else {
+		e.d.Fix = "a product is written with `*`"
+	}
+	return e
+}
+
+// expr parses an expression whose operators bind at least as tightly as least
+// (precedence climbing).
+func (p *exprParser) expr(least int) (tree, error) {
+	if p.depth >= maxNesting {
+		e := p.s.fail(codeTooDeep, p.s.tokenSpan(p.peek()), "this expression is nested more than %d deep", maxNesting)
+		e.d.Fix = "name the inner parts with `let`"
+		return tree{}, e
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	left, err := p.prefix()
+	if err != nil {
+		return tree{}, err
+	}
+	compared := false
+	for {
+		t := p.peek()
+		op, ok := infixes[t.Value]
+		if !ok || t.Type == tokenIdent || op.power < least {
+			return left, nil
+		}
+		if op.power == powerCompare {
+			if compared {
+				e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "comparisons in a condition do not chain")
+				e.d.Fix = "write `a < b and b < c`"
+				return tree{}, e
+			}
+			compared = true
+		}
+		p.lex.Next()
+		next := op.power + 1 // left associative
+		if op.power == powerPower {
+			next = powerNegate // right associative, and 2^-x is allowed
+		}
+		right, err := p.expr(next)
+		if err != nil {
+			return tree{}, err
+		}
+		left, err = p.grow(&lang.Binary{
+			At: p.at(left, right), Op: op.op, OpPlace: p.s.tokenSpan(t), X: left.Expr, Y: right.Expr,
+		}, max(left.height, right.height))
+		if err != nil {
+			return tree{}, err
+		}
+	}
+}
+
+// grow puts x on top of a tree of the given height.
+func (p *exprParser) grow(x lang.Expr, height int) (tree, error) {
+	if height >= maxHeight {
+		e := p.s.fail(codeTooDeep, x.Span(), "this expression has more than %d operations in a row", maxHeight)
+		e.d.Fix = "write a comprehension, such as `sum(i in 1..n: ...)`, over data"
+		return tree{}, e
+	}
+	return tree{x, height + 1}, nil
+}
+
+// prefix parses -x, not x, if c then a else b, or an operand.
+func (p *exprParser) prefix() (tree, error) {
+	t := p.peek()
+	switch {
+	case p.is("-"):
+		return p.unary(lang.Neg, powerNegate)
+	case p.is("not"):
+		return p.unary(lang.Not, powerNot)
+	case p.is("if"):
+		return p.ifExpr()
+	case p.is("+"):
+		e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "there is no prefix `+`")
+		e.d.Fix = "leave it out"
+		return tree{}, e
+	}
+	return p.postfix()
+}
+
+func (p *exprParser) unary(op lang.UnaryOp, power int) (tree, error) {
+	t := *p.lex.Next()
+	x, err := p.expr(power)
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.Unary{At: lang.At{Place: p.s.tokenSpan(t).To(x.Span())}, Op: op, X: x.Expr}, x.height)
+}
+
+// ifExpr parses if c then a else b; the last part extends as far as it can.
+func (p *exprParser) ifExpr() (tree, error) {
+	start := *p.lex.Next()
+	cond, err := p.expr(powerOr)
+	if err != nil {
+		return tree{}, err
+	}
+	if _, err := p.expect("then", "after the condition"); err != nil {
+		return tree{}, err
+	}
+	then, err := p.expr(powerOr)
+	if err != nil {
+		return tree{}, err
+	}
+	if _, err := p.expect("else", "(an `if` always has both branches)"); err != nil {
+		return tree{}, err
+	}
+	other, err := p.expr(powerOr)
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.IfExpr{
+		At:   lang.At{Place: p.s.tokenSpan(start).To(other.Span())},
+		Cond: cond.Expr, Then: then.Expr, Else: other.Expr,
+	}, max(cond.height, then.height, other.height))
+}
+
+// relations maps the relations of constraints.
+var relations = map[string]lang.RelOp{"<=": lang.LessEq, ">=": lang.GreaterEq, "==": lang.Equal}
+
+// relation parses lhs <= rhs, or a chain lo <= y <= hi.
+func (p *exprParser) relation() (relation, error) {
+	var c chain
+	for {
+		x, err := p.expr(powerSum)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.noOperand(x.Expr); err != nil {
+			return nil, err
+		}
+		c.terms = append(c.terms, x.Expr)
+		t := p.peek()
+		op, ok := relations[t.Value]
+		switch {
+		case ok:
+			p.lex.Next()
+			c.ops = append(c.ops, op)
+		case len(c.ops) == 0 || p.is("<") || p.is(">") || p.is("=") || p.is("!="):
+			return nil, p.noRelation(c, t)
+		default:
+			return c, nil
+		}
+	}
+}
+
+func (p *exprParser) noRelation(c chain, t lexer.Token) error {
+	code, at := codeRelation, p.s.tokenSpan(t)
+	fail := func(fix, format string, args ...any) error {
+		e := p.s.fail(code, at, format, args...)
+		e.d.Fix = fix
+		return e
+	}
+	switch t.Value {
+	case "=":
+		return fail("write `==`", "a constraint says that two sides are equal with `==`, not `=`")
+	case "<", ">":
+		return fail(fmt.Sprintf("write `%s=`", t.Value), "`%s` is not a relation of a constraint: the feasible set must be closed", t.Value)
+	case "!=":
+		return fail("", "`!=` is not a relation of a constraint: the feasible set must be convex")
+	}
+	if !t.EOF() {
+		return fail("", "expected a relation `<=`, `>=` or `==`, found %s", p.s.describe(t))
+	}
+	at = c.terms[0].Span().To(c.terms[len(c.terms)-1].Span())
+	return fail("write a relation such as `... <= ...`; a relation that goes on to the next line ends its first line in an operator",
+		"a constraint needs a relation `<=`, `>=` or `==`")
+}
+
+// list parses `@@ ("," @@)*` up to a closing bracket, which it consumes.
+func (p *exprParser) list(closing, why string) (elems []lang.Expr, height int, end lexer.Token, err error) {
+	if t, ok := p.take(closing); ok {
+		return nil, 0, t, nil
+	}
+	for {
+		x, err := p.expr(powerOr)
+		if err != nil {
+			return nil, 0, end, err
+		}
+		if err := p.noOperand(x.Expr); err != nil {
+			return nil, 0, end, err
+		}
+		elems, height = append(elems, x.Expr), max(height, x.height)
+		if _, ok := p.take(","); ok {
+			continue
+		}
+		end, err = p.expect(closing, why)
+		return elems, height, end, err
+	}
+}
+
+// spanFrom is the span from a token to a node's or token's end offset.
+func (p *exprParser) spanFrom(t lexer.Token, end int) diag.Span {
+	return p.s.span(t.Pos.Offset, end)
+}

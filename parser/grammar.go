@@ -1,0 +1,159 @@
+package parser
+
+import (
+	"github.com/alecthomas/participle/v2"
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang"
+)
+
+// The grammar of statements. Each production is one statement, whose tokens
+// have been cut out; expressions, relations and index lists are parsed by the
+// functions that buildGrammar binds to their interface types.
+
+// grammar holds every production, so that participle builds them all.
+type grammar struct {
+	Model      *modelLine      `parser:"@@"`
+	Param      *paramDecl      `parser:"| @@"`
+	Data       *dataDecl       `parser:"| @@"`
+	Let        *letDecl        `parser:"| @@"`
+	Fn         *fnDecl         `parser:"| @@"`
+	Var        *varDecl        `parser:"| @@"`
+	Objective  *objective      `parser:"| @@"`
+	Start      *solveItem      `parser:"| @@"`
+	Report     *reportItem     `parser:"| @@"`
+	Constraint *constraintLine `parser:"| @@"`
+	Expr       *wholeExpr      `parser:"| @@"`
+}
+
+type name struct {
+	Pos  lexer.Position
+	Text string `parser:"@Ident"`
+}
+
+type modelLine struct {
+	Name name `parser:"'model' @@"`
+}
+
+type paramDecl struct {
+	Name    name        `parser:"'param' @@"`
+	Type    writtenType `parser:"':' @@"`
+	Default lang.Expr   `parser:"('=' @@)?"`
+}
+
+type dataDecl struct {
+	Name  name        `parser:"'data' @@"`
+	Type  writtenType `parser:"':' @@"`
+	Value lang.Expr   `parser:"( '=' @@"`
+	Gen   *source     `parser:"| '~' @@ )?"`
+}
+
+type source struct {
+	Tokens []lexer.Token
+	Name   name        `parser:"@@ '('"`
+	Args   []lang.Expr `parser:"( @@ (',' @@)* )? ')'"`
+}
+
+type letDecl struct {
+	Name  name      `parser:"'let' @@"`
+	Value lang.Expr `parser:"'=' @@"`
+}
+
+type fnDecl struct {
+	Name   name         `parser:"'fn' @@ '('"`
+	Params []parameter  `parser:"( @@ (',' @@)* )? ')'"`
+	Result *writtenType `parser:"(':' @@)?"`
+	Body   lang.Expr    `parser:"'=' @@"`
+}
+
+type parameter struct {
+	Tokens []lexer.Token
+	Name   name         `parser:"@@"`
+	Type   *writtenType `parser:"(':' @@)?"`
+}
+
+type writtenType struct {
+	Tokens []lexer.Token
+	Word   string      `parser:"@('real' | 'int' | 'vector' | 'matrix')"`
+	Dims   []lang.Expr `parser:"('[' @@ (',' @@)* ']')?"`
+}
+
+type varDecl struct {
+	Name name        `parser:"'var' @@"`
+	Type writtenType `parser:"':' @@"`
+	Set  *varSet     `parser:"('in' @@)?"`
+}
+
+type varSet struct {
+	Tokens []lexer.Token
+	Name   name        `parser:"@@"`
+	Args   []lang.Expr `parser:"( '(' ( @@ (',' @@)* )? ')' )?"`
+}
+
+type objective struct {
+	Sense string    `parser:"@('minimize' | 'maximize')"`
+	Value lang.Expr `parser:"@@"`
+}
+
+// solveItem is `start x = e` or `name = e`. The word start is not reserved: it
+// is the keyword where another name follows it.
+type solveItem struct {
+	Start bool      `parser:"((?= 'start' Ident) @'start')?"`
+	Name  name      `parser:"@@"`
+	Value lang.Expr `parser:"'=' @@"`
+}
+
+type reportItem struct {
+	Name  name      `parser:"@@"`
+	Value lang.Expr `parser:"'=' @@"`
+}
+
+// constraintLine is `name: forall i in S if c: relation`, where only the
+// relation is needed.
+type constraintLine struct {
+	Name     *name    `parser:"((?= Ident ':') @@ ':')?"`
+	Indices  indices  `parser:"('forall' @@ ':')?"`
+	Relation relation `parser:"@@"`
+}
+
+type wholeExpr struct {
+	Value lang.Expr `parser:"@@"`
+}
+
+// indices is the list of binders of a forall, with its condition.
+type indices interface{ indices() indexList }
+
+// relation is one or more relations in a chain.
+type relation interface{ relation() chain }
+
+type indexList struct {
+	binders []lang.Binder
+	cond    lang.Expr
+}
+
+type chain struct {
+	terms []lang.Expr
+	ops   []lang.RelOp
+}
+
+func (l indexList) indices() indexList { return l }
+func (c chain) relation() chain        { return c }
+
+// buildGrammar builds the parser of statements, whose custom productions put
+// spans of this session's source into the tree. One token of lookahead decides
+// everywhere, so no alternative is retried and errors are exact.
+func buildGrammar(s *session) *participle.Parser[grammar] {
+	return participle.MustBuild[grammar](
+		participle.Lexer(definition{}),
+		participle.UseLookahead(0),
+		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (lang.Expr, error) {
+			return s.exprs(lex).whole()
+		}),
+		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (relation, error) {
+			return s.exprs(lex).relation()
+		}),
+		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (indices, error) {
+			return s.exprs(lex).indices()
+		}),
+	)
+}

@@ -1,0 +1,303 @@
+package parser
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang"
+)
+
+// postfix parses an operand with what follows it: x', x[i, j], f(a).
+func (p *exprParser) postfix() (tree, error) {
+	x, err := p.operand()
+	if err != nil {
+		return tree{}, err
+	}
+	for {
+		switch {
+		case p.is("'"):
+			t := *p.lex.Next()
+			x, err = p.grow(&lang.Transpose{At: lang.At{Place: x.Span().To(p.s.tokenSpan(t))}, X: x.Expr}, x.height)
+		case p.is("["):
+			x, err = p.index(x)
+		default:
+			return x, nil
+		}
+		if err != nil {
+			return tree{}, err
+		}
+	}
+}
+
+// operand parses a number, a name, a call, a bracket or a list.
+func (p *exprParser) operand() (tree, error) {
+	t := p.peek()
+	switch {
+	case t.Type == tokenNumber:
+		return p.number(*p.lex.Next())
+	case t.Type == tokenIdent:
+		p.lex.Next()
+		if p.is("(") {
+			return p.call(t)
+		}
+		return tree{&lang.Name{At: lang.At{Place: p.s.tokenSpan(t)}, Name: t.Value}, 1}, nil
+	case p.is("("):
+		return p.paren()
+	case p.is("["):
+		open := *p.lex.Next()
+		elems, height, end, err := p.list("]", "or `,` in this list")
+		if err != nil {
+			return tree{}, err
+		}
+		return p.grow(&lang.ListLit{At: lang.At{Place: p.spanFrom(open, tokenEndOffset(end))}, Elems: elems}, height)
+	}
+	return tree{}, p.noExpression(t)
+}
+
+// noExpression reports a token that no expression can start with.
+func (p *exprParser) noExpression(t lexer.Token) error {
+	at := p.s.tokenSpan(t)
+	switch {
+	case t.Type == tokenKeyword:
+		e := p.s.fail(codeReserved, at, "expected an expression, found `%s`, a word of the language", t.Value)
+		e.d.Fix = "a name that is reserved cannot be used for data or variables"
+		return e
+	case t.Value == "'":
+		e := p.s.fail(codeUnexpected, at, "`'` (transpose) stands behind an operand")
+		e.d.Fix = "write `x'`; the language has no strings"
+		return e
+	}
+	return p.unexpected("an expression", "")
+}
+
+// number converts a literal. The scanner has checked its form.
+func (p *exprParser) number(t lexer.Token) (tree, error) {
+	at := lang.At{Place: p.s.tokenSpan(t)}
+	v, err := strconv.ParseFloat(t.Value, 64)
+	if err != nil || math.IsInf(v, 0) {
+		e := p.s.fail(codeBadNumber, at.Place, "this number is too large: the largest is about 1.8e308")
+		return tree{}, e
+	}
+	n := &lang.Number{At: at, Text: t.Value, Value: v}
+	if !strings.ContainsAny(t.Value, ".eE") {
+		_, err := strconv.Atoi(t.Value)
+		n.Int = err == nil
+	}
+	if v == 0 && strings.IndexAny(mantissa(t.Value), "123456789") >= 0 {
+		e := p.s.fail(codeBadNumber, at.Place, "this number is too small: it is not 0, but would be read as 0")
+		return tree{}, e
+	}
+	return tree{n, 1}, nil
+}
+
+// mantissa is a literal without its exponent.
+func mantissa(text string) string {
+	if i := strings.IndexAny(text, "eE"); i >= 0 {
+		return text[:i]
+	}
+	return text
+}
+
+func (p *exprParser) paren() (tree, error) {
+	open := *p.lex.Next()
+	x, err := p.expr(powerOr)
+	if err != nil {
+		return tree{}, err
+	}
+	if err := p.noOperand(x.Expr); err != nil {
+		return tree{}, err
+	}
+	if p.is(",") {
+		e := p.s.fail(codeUnexpected, p.s.tokenSpan(p.peek()), "expected `)`, found `,`")
+		e.d.Fix = "a vector is written in square brackets: [a, b]"
+		return tree{}, e
+	}
+	end, err := p.expect(")", "to close this bracket")
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.Paren{At: lang.At{Place: p.spanFrom(open, tokenEndOffset(end))}, X: x.Expr}, x.height)
+}
+
+// call parses f(a, b) or, where the bracket starts with `i in`, a
+// comprehension.
+func (p *exprParser) call(fn lexer.Token) (tree, error) {
+	p.lex.Next() // (
+	name := lang.Ident{At: lang.At{Place: p.s.tokenSpan(fn)}, Name: fn.Value}
+	if p.startsBinder() {
+		return p.comprehension(fn, name)
+	}
+	args, height, end, err := p.list(")", "or `,` in this call of `"+fn.Value+"`")
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.Call{At: lang.At{Place: p.spanFrom(fn, tokenEndOffset(end))}, Fn: name, Args: args}, height)
+}
+
+// startsBinder reports whether the next two tokens are a name and `in`.
+func (p *exprParser) startsBinder() bool {
+	mark := p.lex.MakeCheckpoint()
+	defer p.lex.LoadCheckpoint(mark)
+	first := *p.lex.Next()
+	return first.Type == tokenIdent && p.is("in")
+}
+
+func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident) (tree, error) {
+	indices, height, err := p.binders()
+	if err != nil {
+		return tree{}, err
+	}
+	if _, err := p.expect(":", "after the indices of `"+fn.Value+"`"); err != nil {
+		return tree{}, err
+	}
+	body, err := p.expr(powerOr)
+	if err != nil {
+		return tree{}, err
+	}
+	if err := p.noOperand(body.Expr); err != nil {
+		return tree{}, err
+	}
+	end, err := p.expect(")", "to close `"+fn.Value+"(`")
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.Comprehension{
+		At: lang.At{Place: p.spanFrom(fn, tokenEndOffset(end))},
+		Fn: name, Binders: indices.binders, Cond: indices.cond, Body: body.Expr,
+	}, max(height, body.height))
+}
+
+// indices parses the index list of a forall.
+func (p *exprParser) indices() (indices, error) {
+	list, _, err := p.binders()
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// binders parses `i in 1..n, j in S if c`.
+func (p *exprParser) binders() (indexList, int, error) {
+	var list indexList
+	height := 0
+	for {
+		b, h, err := p.binder()
+		if err != nil {
+			return list, 0, err
+		}
+		list.binders, height = append(list.binders, b), max(height, h)
+		if _, ok := p.take(","); !ok {
+			break
+		}
+	}
+	if _, ok := p.take("if"); ok {
+		cond, err := p.expr(powerOr)
+		if err != nil {
+			return list, 0, err
+		}
+		list.cond, height = cond.Expr, max(height, cond.height)
+		if p.is(",") {
+			return list, 0, p.unexpected("`:` after the condition", "put the condition behind the last index: `i in 1..n, j in 1..m if c: ...`")
+		}
+	}
+	return list, height, nil
+}
+
+func (p *exprParser) binder() (lang.Binder, int, error) {
+	t := p.peek()
+	if t.Type != tokenIdent {
+		if t.Type == tokenKeyword {
+			return lang.Binder{}, 0, p.noExpression(t)
+		}
+		return lang.Binder{}, 0, p.unexpected("an index such as `i in 1..n`", "")
+	}
+	p.lex.Next()
+	b := lang.Binder{Name: lang.Ident{At: lang.At{Place: p.s.tokenSpan(t)}, Name: t.Value}}
+	if p.is("=") {
+		return b, 0, p.unexpected("`in`", "write `"+t.Value+" in 1..n`")
+	}
+	if _, err := p.expect("in", "after the index `"+t.Value+"`"); err != nil {
+		return b, 0, err
+	}
+	lo, err := p.expr(powerSum)
+	if err != nil {
+		return b, 0, err
+	}
+	b.Lo, b.Place = lo.Expr, b.Name.Place.To(lo.Span())
+	height := lo.height
+	if _, ok := p.take(".."); ok {
+		hi, err := p.expr(powerSum)
+		if err != nil {
+			return b, 0, err
+		}
+		b.Hi, b.Place = hi.Expr, b.Name.Place.To(hi.Span())
+		height = max(height, hi.height)
+	} else if p.is(":") && !p.colonEndsBinders() {
+		return b, 0, p.unexpected("`..`", "a range is written `lo..hi`")
+	}
+	return b, height, nil
+}
+
+// colonEndsBinders tells `i in S: body` from the slip `i in 1:n: body`, where
+// a second colon follows directly behind one operand.
+func (p *exprParser) colonEndsBinders() bool {
+	mark := p.lex.MakeCheckpoint()
+	defer p.lex.LoadCheckpoint(mark)
+	p.lex.Next()
+	p.lex.Next()
+	return !p.is(":") && !p.is(",")
+}
+
+// index parses [i], [i, j], [lo..hi], [i, :].
+func (p *exprParser) index(x tree) (tree, error) {
+	p.lex.Next() // [
+	var subs []lang.Subscript
+	height := x.height
+	for {
+		sub, h, err := p.subscript()
+		if err != nil {
+			return tree{}, err
+		}
+		subs, height = append(subs, sub), max(height, h)
+		if _, ok := p.take(","); !ok {
+			break
+		}
+	}
+	if p.is(":") {
+		return tree{}, p.unexpected("`..`", "a range of indices is written `lo..hi`")
+	}
+	end, err := p.expect("]", "or `,` in this index")
+	if err != nil {
+		return tree{}, err
+	}
+	return p.grow(&lang.Index{
+		At: lang.At{Place: x.Span().To(p.s.tokenSpan(end))}, X: x.Expr, Subs: subs,
+	}, height)
+}
+
+func (p *exprParser) subscript() (lang.Subscript, int, error) {
+	if t, ok := p.take(":"); ok {
+		return lang.Subscript{At: lang.At{Place: p.s.tokenSpan(t)}, All: true}, 0, nil
+	}
+	lo, err := p.expr(powerOr)
+	if err != nil {
+		return lang.Subscript{}, 0, err
+	}
+	if err := p.noOperand(lo.Expr); err != nil {
+		return lang.Subscript{}, 0, err
+	}
+	sub := lang.Subscript{At: lang.At{Place: lo.Span()}, Lo: lo.Expr}
+	height := lo.height
+	if _, ok := p.take(".."); ok {
+		hi, err := p.expr(powerOr)
+		if err != nil {
+			return sub, 0, err
+		}
+		sub.Hi, sub.Place = hi.Expr, lo.Span().To(hi.Span())
+		height = max(height, hi.height)
+	}
+	return sub, height, nil
+}

@@ -1,0 +1,74 @@
+// Package parser turns model text into the syntax tree of package lang.
+//
+// Input is any text; output is always a tree and a list of diagnostics, and
+// never a panic. The way through the package:
+//
+//	text -> scan (tokens, comments, the end of each statement; scan.go)
+//	     -> statements (one at a time, blocks by their braces; statements.go)
+//	     -> participle grammar of one statement (grammar.go)
+//	     -> precedence climbing for expressions inside it (expr.go, operand.go)
+//	     -> lang nodes (convert.go)
+//
+// Because a statement is cut out before it is parsed, a syntax error spoils
+// its own statement only: the next one starts afresh, and a declaration whose
+// name was read stays in the tree with lang.Bad in place of what was not, so
+// that later stages do not report its uses as unknown names.
+//
+// Time and memory are linear in the length of the text; depth of nesting is
+// limited (maxNesting, maxHeight), so that no later walk of the tree can
+// exhaust the stack.
+package parser
+
+import (
+	"sort"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// ParseFile parses a model or a piece of the standard library. The tree holds
+// every statement that could be read; the list says what could not be.
+func ParseFile(src *diag.Source) (*lang.File, diag.List) {
+	s := newSession(src)
+	file := &lang.File{At: s.at(0, len(src.Text)), Source: src, Comments: s.comments}
+	s.file(file)
+	attachDocs(file)
+	return file, s.done()
+}
+
+// ParseExpr parses one expression that takes up the whole text. After an error
+// the expression is lang.Bad.
+func ParseExpr(src *diag.Source) (lang.Expr, diag.List) {
+	s := newSession(src)
+	s.skipEnds()
+	expr := s.wholeExpr(s.statement())
+	s.skipEnds()
+	if !s.eof() {
+		s.errs.Errorf(codeUnexpected, s.tokenSpan(s.peek()), "expected one expression, found %s behind it", s.describe(s.peek()))
+	}
+	return expr, s.done()
+}
+
+// attachDocs gives each function the own-line comments that stand right above
+// it, without a blank line between.
+func attachDocs(file *lang.File) {
+	for _, decl := range file.Decls {
+		fn, ok := decl.(*lang.Fn)
+		if !ok {
+			continue
+		}
+		before := sort.Search(len(file.Comments), func(i int) bool {
+			return file.Comments[i].Place.Start >= fn.Place.Start
+		})
+		line := file.Source.Pos(fn.Place.Start).Line
+		first := before
+		for first > 0 && file.Comments[first-1].Own &&
+			file.Source.Pos(file.Comments[first-1].Place.Start).Line == line-1 {
+			first--
+			line--
+		}
+		if first < before {
+			fn.Doc = file.Comments[first:before:before]
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package parser
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alecthomas/participle/v2/lexer"
+)
+
+// puncts are the operators and separators, longest first.
+var puncts = []string{
+	"..", ".*", "./", ".^", "<=", ">=", "==", "!=",
+	"+", "-", "*", "/", "^", "'", "<", ">", "=", "~", ",", ":",
+	"(", ")", "[", "]", "{", "}",
+}
+
+// foreign maps spellings of other languages to the ones of this language.
+// They are reported and read as meant.
+var foreign = []struct{ text, ours, fix string }{
+	{"**", "^", "write `^` for a power (`.^` element by element)"},
+	{"&&", "and", "write `and`"},
+	{"||", "or", "write `or`"},
+	{"<>", "!=", "write `!=`"},
+	{"=<", "<=", "write `<=`"},
+	{"=>", ">=", "write `>=`"},
+	{"!", "not", "write `not`"},
+	{"≤", "<=", "write `<=`"},
+	{"≥", ">=", "write `>=`"},
+	{"≠", "!=", "write `!=`"},
+	{"·", "*", "write `*`"},
+	{"×", "*", "write `*`"},
+	{"−", "-", "write `-`"},
+	{"–", "-", "write `-`"},
+	{"ᵀ", "'", "write `'` for the transpose"},
+	{"²", "", "write `^2`"},
+	{"³", "", "write `^3`"},
+	{"#", "", "start a comment with `//`"},
+	{"%", "", "start a comment with `//`"},
+	{"\"", "", "the language has no strings; names and numbers stand without quotes"},
+	{"`", "", ""},
+	{"\\", "", ""},
+	{"$", "", ""},
+	{"@", "", ""},
+	{"?", "", "a choice is written `if c then a else b`"},
+	{"&", "and", "write `and`"},
+	{"|", "", "write `abs(x)` for an absolute value, `or` for a choice of conditions"},
+	{".", "", "element-wise operators are `.*`, `./` and `.^`; a range is `1..n`"},
+}
+
+// punct scans an operator, separator or bracket.
+func (s *scanner) punct() {
+	rest := s.text[s.pos:]
+	if s.foreign(rest, true) {
+		return
+	}
+	for _, p := range puncts {
+		if strings.HasPrefix(rest, p) {
+			at := s.pos
+			s.pos += len(p)
+			s.bracket(p, at)
+			return
+		}
+	}
+	s.foreign(rest, false)
+}
+
+// foreign reports a spelling of another language at the head of rest. With
+// long set it looks only for those that start like one of our own operators.
+func (s *scanner) foreign(rest string, long bool) bool {
+	for _, f := range foreign {
+		if !strings.HasPrefix(rest, f.text) || long && len(f.text) < 2 {
+			continue
+		}
+		at, end := s.pos, s.pos+len(f.text)
+		d := s.errs.Errorf(codeForeign, s.span(at, end), "`%s` is not in the language", f.text)
+		d.Fix = f.fix
+		s.pos = end
+		switch {
+		case f.text == "#" || f.text == "%" || f.text == "\"":
+			s.skipLine()
+		case f.ours != "" && isKeyword(f.ours):
+			s.emit(tokenKeyword, f.ours, at)
+		case f.ours != "":
+			s.emit(tokenPunct, f.ours, at)
+		}
+		return true
+	}
+	return false
+}
+
+func (s *scanner) skipLine() {
+	if end := strings.IndexByte(s.text[s.pos:], '\n'); end >= 0 {
+		s.pos += end
+	} else {
+		s.pos = len(s.text)
+	}
+}
+
+// bracket emits p and keeps account of what is open.
+func (s *scanner) bracket(p string, at int) {
+	tok := lexer.Token{Type: tokenPunct, Value: p, Pos: lexer.Position{Offset: at}}
+	switch p {
+	case "{":
+		s.closeBrackets()
+		s.emit(tokenPunct, p, at)
+		s.open = append(s.open, tok)
+		return
+	case "}":
+		s.closeBrackets()
+		if len(s.open) > 0 {
+			s.open = s.open[:len(s.open)-1]
+		}
+	case "(", "[":
+		s.open = append(s.open, tok)
+	case ")", "]":
+		if !s.inBracket() {
+			s.errs.Errorf(codeUnmatched, s.span(at, at+1), "`%s` closes nothing", p).
+				Fix = "remove it, or add the bracket that it should close"
+			s.newline = false
+			return
+		}
+		top := s.open[len(s.open)-1]
+		s.open = s.open[:len(s.open)-1]
+		if want := closer(top.Value); want != p {
+			d := s.errs.Errorf(codeUnmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
+			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", top.Value))
+			p = want
+		}
+	}
+	s.emit(tokenPunct, p, at)
+}
+
+// unusual handles what is not ASCII text: letters of other scripts are part of
+// names, white space is white space, the rest is an error.
+func (s *scanner) unusual() {
+	r, n := utf8.DecodeRuneInString(s.text[s.pos:])
+	switch {
+	case r == utf8.RuneError && n <= 1:
+		start := s.pos
+		for s.pos < len(s.text) {
+			r, n := utf8.DecodeRuneInString(s.text[s.pos:])
+			if r != utf8.RuneError || n > 1 {
+				break
+			}
+			s.pos++
+		}
+		s.errs.Errorf(codeBadText, s.span(start, s.pos), "the text is not valid UTF-8 here (byte 0x%02x)", s.text[start]).
+			Fix = "save the file as UTF-8"
+	case unicode.IsLetter(r) && r != 'ᵀ':
+		s.word()
+	case unicode.IsSpace(r):
+		s.pos += n
+	case s.foreign(s.text[s.pos:], false):
+	default:
+		start := s.pos
+		for s.pos < len(s.text) && strings.HasPrefix(s.text[s.pos:], string(r)) {
+			s.pos += n
+		}
+		s.errs.Errorf(codeBadText, s.span(start, s.pos), "unexpected character %s", quoteRune(r))
+	}
+}
+
+func quoteRune(r rune) string {
+	if unicode.IsPrint(r) {
+		return fmt.Sprintf("`%c` (U+%04X)", r, r)
+	}
+	return fmt.Sprintf("U+%04X", r)
+}

@@ -1,0 +1,228 @@
+package parser
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// scanner cuts a source into tokens and decides which newlines end a
+// statement. Brackets are matched here, so that one that is never closed is
+// reported at its opening and does not swallow the rest of the file.
+type scanner struct {
+	src      *diag.Source
+	text     string
+	pos      int
+	tokens   []lexer.Token
+	comments []lang.Comment
+	errs     diag.List
+	open     []lexer.Token // the brackets ( [ and braces { that are open
+	newline  bool          // a newline was passed since the last token
+	unclosed bool          // the text ended inside a bracket or brace
+}
+
+// scan cuts all of src.
+func scan(src *diag.Source) *scanner {
+	s := &scanner{src: src, text: src.Text}
+	s.text = strings.TrimSuffix(s.text, "\x1a") // an end-of-file mark of old editors
+	if strings.HasPrefix(s.text, "\ufeff") {
+		s.pos = len("\ufeff")
+	}
+	for s.pos < len(s.text) {
+		s.next()
+	}
+	for _, t := range s.open {
+		s.reportUnclosed(t)
+		s.unclosed = true
+	}
+	return s
+}
+
+func (s *scanner) span(start, end int) diag.Span {
+	return diag.Span{Source: s.src, Start: start, End: end}
+}
+
+// next scans one token, comment or piece of white space.
+func (s *scanner) next() {
+	c := s.text[s.pos]
+	switch {
+	case c == '\n':
+		s.newline = true
+		s.endStatement("\n")
+		s.pos++
+	case c == ';':
+		s.endStatement(";")
+		s.pos++
+	case c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v':
+		s.pos++
+	case strings.HasPrefix(s.text[s.pos:], "//"):
+		s.comment()
+	case strings.HasPrefix(s.text[s.pos:], "/*"):
+		s.blockComment()
+	case c >= '0' && c <= '9':
+		s.number()
+	case c == '.' && s.pos+1 < len(s.text) && isDigit(s.text[s.pos+1]) && !s.afterOperand():
+		s.number()
+	case c == '_' || c < utf8.RuneSelf && unicode.IsLetter(rune(c)):
+		s.word()
+	case c >= utf8.RuneSelf || c < ' ' || c == 0x7f:
+		s.unusual()
+	default:
+		s.punct()
+	}
+}
+
+// afterOperand reports whether the last token ends an operand that touches
+// this place, as in y.5.
+func (s *scanner) afterOperand() bool {
+	if len(s.tokens) == 0 {
+		return false
+	}
+	t := s.tokens[len(s.tokens)-1]
+	return tokenEndOffset(t) == s.pos && (t.Type == tokenIdent || t.Type == tokenNumber || t.Value == ")" || t.Value == "]")
+}
+
+// inBracket reports whether a ( or [ is open.
+func (s *scanner) inBracket() bool {
+	return len(s.open) > 0 && s.open[len(s.open)-1].Value != "{"
+}
+
+// endStatement adds a token that ends a statement, unless a bracket is open or
+// the line ends in an operator (a semicolon always ends it).
+func (s *scanner) endStatement(text string) {
+	if len(s.tokens) == 0 {
+		return
+	}
+	last := s.tokens[len(s.tokens)-1]
+	if last.Type == tokenEnd || last.Value == "{" {
+		return
+	}
+	if text == ";" && s.inBracket() {
+		s.closeBrackets()
+	}
+	if text == "\n" && (s.inBracket() || continues[last.Value]) {
+		return
+	}
+	s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: text, Pos: lexer.Position{Offset: s.pos}})
+}
+
+// emit adds a token. A word that starts statements, first on its line, ends
+// whatever stands open above it.
+func (s *scanner) emit(kind lexer.TokenType, value string, at int) {
+	if s.newline && kind == tokenKeyword && statementWords[value] {
+		s.closeBrackets()
+		if n := len(s.tokens); n > 0 && s.tokens[n-1].Type != tokenEnd && s.tokens[n-1].Value != "{" {
+			last := tokenEndOffset(s.tokens[n-1])
+			s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: "\n", Pos: lexer.Position{Offset: last}})
+		}
+	}
+	s.newline = false
+	s.tokens = append(s.tokens, lexer.Token{Type: kind, Value: value, Pos: lexer.Position{Offset: at}})
+}
+
+// closeBrackets reports the open ( and [ and forgets them.
+func (s *scanner) closeBrackets() {
+	for s.inBracket() {
+		s.reportUnclosed(s.open[len(s.open)-1])
+		s.open = s.open[:len(s.open)-1]
+	}
+}
+
+func (s *scanner) reportUnclosed(t lexer.Token) {
+	at := s.span(t.Pos.Offset, tokenEndOffset(t))
+	d := s.errs.Errorf(codeUnclosed, at, "`%s` is never closed", t.Value)
+	d.Fix = "add the matching `" + closer(t.Value) + "`"
+}
+
+func closer(open string) string {
+	return map[string]string{"(": ")", "[": "]", "{": "}"}[open]
+}
+
+func (s *scanner) comment() {
+	end := strings.IndexByte(s.text[s.pos:], '\n')
+	if end < 0 {
+		end = len(s.text)
+	} else {
+		end += s.pos
+	}
+	text := strings.TrimRight(s.text[s.pos:end], " \t\r\f\v")
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		s.errs.Errorf(codeBadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
+		text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd")
+	}
+	lineStart := strings.LastIndexByte(s.text[:s.pos], '\n') + 1
+	own := strings.TrimLeft(s.text[lineStart:s.pos], " \t\r\f\v\ufeff") == ""
+	s.comments = append(s.comments, lang.Comment{
+		At: lang.At{Place: s.span(s.pos, s.pos+len(text))}, Text: text, Own: own,
+	})
+	s.pos = end
+}
+
+func (s *scanner) blockComment() {
+	start := s.pos
+	end := strings.Index(s.text[start:], "*/")
+	if end < 0 {
+		end = len(s.text)
+	} else {
+		end += start + 2
+	}
+	d := s.errs.Errorf(codeForeign, s.span(start, start+2), "`/* */` comments are not in the language")
+	d.Fix = "start each line of the comment with `//`"
+	s.pos = end
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// number scans digits [. digits] [e [+-] digits]. In 1..n the point belongs to
+// the range, in 2.*x to the operator.
+func (s *scanner) number() {
+	start := s.pos
+	digits := func() {
+		for s.pos < len(s.text) && isDigit(s.text[s.pos]) {
+			s.pos++
+		}
+	}
+	digits()
+	if s.pos+1 < len(s.text) && s.text[s.pos] == '.' && isDigit(s.text[s.pos+1]) {
+		s.pos++
+		digits()
+	}
+	if s.pos < len(s.text) && (s.text[s.pos] == 'e' || s.text[s.pos] == 'E') {
+		p := s.pos + 1
+		if p < len(s.text) && (s.text[p] == '+' || s.text[p] == '-') {
+			p++
+		}
+		if p < len(s.text) && isDigit(s.text[p]) {
+			s.pos = p
+			digits()
+		}
+	}
+	text := s.text[start:s.pos]
+	if text[0] == '.' {
+		d := s.errs.Errorf(codeBadNumber, s.span(start, s.pos), "a number starts with a digit")
+		d.Fix = "write 0" + text
+	}
+	s.emit(tokenNumber, text, start)
+}
+
+func (s *scanner) word() {
+	start := s.pos
+	for s.pos < len(s.text) {
+		r, n := utf8.DecodeRuneInString(s.text[s.pos:])
+		if r == utf8.RuneError && n <= 1 || r == 'ᵀ' || r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			break
+		}
+		s.pos += n
+	}
+	word := s.text[start:s.pos]
+	if isKeyword(word) {
+		s.emit(tokenKeyword, word, start)
+	} else {
+		s.emit(tokenIdent, word, start)
+	}
+}

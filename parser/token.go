@@ -1,0 +1,128 @@
+package parser
+
+import (
+	"io"
+
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang/diag"
+)
+
+// The kinds of tokens. End is a newline or semicolon that ends a statement;
+// newlines that do not are dropped by the scanner, as are comments (kept
+// aside) and white space.
+const (
+	tokenIdent lexer.TokenType = iota + 1
+	tokenKeyword
+	tokenNumber
+	tokenPunct
+	tokenEnd
+)
+
+// statementWords start a statement. They are reserved, so a line that starts
+// with one starts a new statement even where a bracket was left open above.
+var statementWords = map[string]bool{
+	"model": true, "param": true, "data": true, "let": true, "fn": true,
+	"upper": true, "lower": true, "solve": true, "report": true,
+	"var": true, "minimize": true, "maximize": true, "subject": true,
+}
+
+// otherWords are the remaining reserved words.
+var otherWords = map[string]bool{
+	"in": true, "forall": true, "if": true, "then": true, "else": true,
+	"and": true, "or": true, "not": true,
+	"real": true, "int": true, "vector": true, "matrix": true,
+}
+
+func isKeyword(word string) bool { return statementWords[word] || otherWords[word] }
+
+// Keywords lists the reserved words, for completion and highlighting.
+func Keywords() []string {
+	words := make([]string, 0, len(statementWords)+len(otherWords))
+	for w := range statementWords {
+		words = append(words, w)
+	}
+	for w := range otherWords {
+		words = append(words, w)
+	}
+	return words
+}
+
+// continues holds the tokens that cannot end a statement: a newline after one
+// of them is white space.
+var continues = map[string]bool{
+	"+": true, "-": true, "*": true, "/": true, "^": true,
+	".*": true, "./": true, ".^": true,
+	"<=": true, ">=": true, "==": true, "!=": true, "<": true, ">": true,
+	"=": true, "~": true, ",": true, ":": true, "..": true,
+	"and": true, "or": true, "not": true, "in": true,
+	"if": true, "then": true, "else": true, "forall": true,
+	"minimize": true, "maximize": true,
+}
+
+// infixStarts holds the operators that cannot start a statement. A minus can
+// (-x <= 3), so it is not among them.
+var infixStarts = map[string]bool{
+	"+": true, "*": true, "/": true, "^": true,
+	".*": true, "./": true, ".^": true,
+	"<=": true, ">=": true, "==": true, "!=": true, "<": true, ">": true,
+	",": true, "and": true, "or": true, "then": true, "else": true, "'": true,
+}
+
+// definition presents the scanner to participle.
+type definition struct{}
+
+// Symbols names the token kinds for the grammar tags.
+func (definition) Symbols() map[string]lexer.TokenType {
+	return map[string]lexer.TokenType{
+		"EOF":     lexer.EOF,
+		"Ident":   tokenIdent,
+		"Keyword": tokenKeyword,
+		"Number":  tokenNumber,
+		"Punct":   tokenPunct,
+		"End":     tokenEnd,
+	}
+}
+
+// Lex scans all of r.
+func (definition) Lex(filename string, r io.Reader) (lexer.Lexer, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	sc := scan(diag.NewSource(filename, string(text)))
+	return &tokenList{tokens: sc.tokens, end: len(text)}, sc.errs.Err()
+}
+
+// tokenList is a lexer.Lexer over tokens that have been scanned: one
+// statement. After the last it gives an EOF token at offset end.
+type tokenList struct {
+	tokens []lexer.Token
+	end    int
+}
+
+// Next returns the next token.
+func (l *tokenList) Next() (lexer.Token, error) {
+	if len(l.tokens) == 0 {
+		return lexer.EOFToken(lexer.Position{Offset: l.end}), nil
+	}
+	t := l.tokens[0]
+	l.tokens = l.tokens[1:]
+	return t, nil
+}
+
+// tokenEndOffset is the offset right after a token.
+func tokenEndOffset(t lexer.Token) int { return t.Pos.Offset + len(t.Value) }
+
+// startsOperand reports whether an expression can start with t.
+func startsOperand(t lexer.Token) bool {
+	switch t.Type {
+	case tokenIdent, tokenNumber:
+		return true
+	}
+	switch t.Value {
+	case "(", "[", "-", "not", "if":
+		return true
+	}
+	return false
+}
