@@ -1,0 +1,169 @@
+package lower
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// curvature multiplies by the Hessian H of an objective at a point, from
+// gradients: H v = (grad(y + t v) - grad(y - t v)) / 2t, or for a quadratic,
+// where any step is exact, (grad(y + t v) - grad(y)) / t with a long one. The
+// products are kept on an orthonormal basis V of the directions asked so far,
+// so that a direction in its span costs no call: all products of one solve
+// together cost at most n (quadratic) or 2n gradients.
+type curvature struct {
+	obj       Objective
+	quadratic bool
+	n         int
+	at        []float64 // the point, len n
+	grad      []float64 // the gradient there, len n
+	v, hv     []float64 // k x n, row-major: V and H V
+	k, limit  int
+	largest   float64 // the largest |H v| over unit v so far: estimates C_g from below
+	gradients int     // calls made
+
+	rest, probe, end, behind, coef []float64
+}
+
+// basisEntries bounds the entries of V and H V together: 256 MB.
+const basisEntries = 1 << 25
+
+// outside is the relative size of the part of a direction outside the basis
+// from which it is worth a call. The relative error that leaving it out makes
+// in a product is at most this times the condition number, and every solve
+// ends with steps from true gradients, which remove it.
+const outside = 1e-9
+
+// reset starts anew for an objective with n entries.
+func (c *curvature) reset(obj Objective, quadratic bool, n int) {
+	c.obj, c.quadratic, c.n = obj, quadratic, n
+	c.at, c.grad = resize(c.at, n), resize(c.grad, n)
+	c.rest, c.probe = resize(c.rest, n), resize(c.probe, n)
+	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
+	c.limit = min(n, basisEntries/max(1, 2*n))
+	c.coef = resize(c.coef, max(1, c.limit))
+	c.gradients, c.largest = 0, 0
+	c.clear()
+}
+
+// clear forgets the products.
+func (c *curvature) clear() { c.k, c.v, c.hv = 0, c.v[:0], c.hv[:0] }
+
+// move sets the point and its gradient and keeps the products, which remain
+// exact for a quadratic and are an approximation otherwise.
+func (c *curvature) move(y, grad []float64) {
+	copy(c.at, y)
+	copy(c.grad, grad)
+}
+
+// apply sets dst to H p. It reports false where a gradient was not finite.
+func (c *curvature) apply(dst, p []float64) bool {
+	size := norm2(p)
+	for j := range dst {
+		dst[j] = 0
+	}
+	if size == 0 {
+		return true
+	}
+	copy(c.rest, p)
+	if c.k > 0 {
+		basis := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.v}
+		products := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.hv}
+		rest := blas64.Vector{N: c.n, Inc: 1, Data: c.rest}
+		coef := blas64.Vector{N: c.k, Inc: 1, Data: c.coef[:c.k]}
+		for pass := 0; pass < 2; pass++ {
+			blas64.Gemv(blas.NoTrans, 1, basis, rest, 0, coef)
+			blas64.Gemv(blas.Trans, -1, basis, coef, 1, rest)
+			blas64.Gemv(blas.Trans, 1, products, coef, 1, blas64.Vector{N: c.n, Inc: 1, Data: dst})
+		}
+	}
+	left := norm2(c.rest)
+	if left <= outside*size || c.k >= c.n {
+		return true
+	}
+	for j := range c.rest {
+		c.rest[j] /= left
+	}
+	if !c.difference(c.end, c.rest) {
+		return false
+	}
+	c.largest = math.Max(c.largest, norm2(c.end))
+	axpy(dst, left, c.end)
+	if c.k < c.limit {
+		c.v = append(c.v, c.rest...)
+		c.hv = append(c.hv, c.end...)
+		c.k++
+	}
+	return true
+}
+
+// difference sets dst to H v for a unit v.
+func (c *curvature) difference(dst, v []float64) bool {
+	t := c.step()
+	for j := range v {
+		c.probe[j] = c.at[j] + t*v[j]
+	}
+	c.obj.ValueGrad(dst, c.probe)
+	c.gradients++
+	if c.quadratic {
+		for j := range dst {
+			dst[j] = (dst[j] - c.grad[j]) / t
+		}
+		return finite(dst)
+	}
+	// The far end may lie outside the domain of the objective: shorten the
+	// step, down to where rounding takes over.
+	for tries := 0; ; tries++ {
+		if finite(dst) && c.backward(dst, v, t) {
+			return true
+		}
+		if tries == 4 {
+			return false
+		}
+		t /= 16
+		for j := range v {
+			c.probe[j] = c.at[j] + t*v[j]
+		}
+		c.obj.ValueGrad(dst, c.probe)
+		c.gradients++
+	}
+}
+
+// backward completes a central difference: dst holds grad(at + t v).
+func (c *curvature) backward(dst, v []float64, t float64) bool {
+	for j := range v {
+		c.probe[j] = c.at[j] - t*v[j]
+	}
+	c.obj.ValueGrad(c.behind, c.probe)
+	c.gradients++
+	if !finite(c.behind) {
+		return false
+	}
+	for j := range dst {
+		dst[j] = (dst[j] - c.behind[j]) / (2 * t)
+	}
+	return true
+}
+
+// step is the length of a difference along a unit vector. For a quadratic the
+// error is rounding alone, eps (|grad| + C |y|) / t, which a long step makes
+// small: 16 times the size of y. Otherwise the central difference balances
+// t^2 against eps/t at the cube root of the rounding unit.
+func (c *curvature) step() float64 {
+	size := math.Max(1, norm2(c.at))
+	if c.quadratic {
+		return 16 * size
+	}
+	return math.Cbrt(0x1p-53) * size
+}
+
+// finite reports whether every entry is.
+func finite(v []float64) bool {
+	s := 0.0
+	for _, t := range v {
+		s += t * 0
+	}
+	return s == 0
+}

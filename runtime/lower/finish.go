@@ -1,0 +1,118 @@
+package lower
+
+import (
+	"math"
+	"sort"
+
+	"bilevelc/runtime/problem"
+)
+
+// weakness is the slack (relative to the size of y) and the multiplier
+// (relative to the size of the gradient) below which they count as zero for
+// strict complementarity: well above what the solvers leave (1e-9), so that a
+// row is never taken for strictly active or inactive by rounding.
+const weakness = 1e-7
+
+// assess fills in what a Solution says of its point: residuals, active rows
+// and their margins, weak and dependent rows, and the certified error bound.
+// grad is the gradient of the objective at s.Y; s.Lambda is set. working is
+// the face whose rows carry the multipliers.
+func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Curvature) {
+	n, m := q.n, q.m
+	rest := make([]float64, n)
+	q.subtractPull(rest, grad, s.Lambda)
+	s.Residuals = Residuals{Stationarity: normInf(rest)}
+	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
+	s.Active, s.Weak, s.Dependent = nil, nil, nil
+	size := math.Max(1, normInf(s.Y))
+	pull := norm2(grad)
+	for i := 0; i < m; i++ {
+		slack := q.slack(i, s.Y)
+		h := -slack
+		if q.norm[i] > 0 {
+			h *= q.norm[i]
+		}
+		if q.equal(i) {
+			s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(h))
+			s.Active = append(s.Active, i)
+			if q.norm[i] > 0 && !working.in[i] {
+				s.Dependent = append(s.Dependent, i)
+			}
+			continue
+		}
+		s.Residuals.Primal = math.Max(s.Residuals.Primal, h)
+		s.Residuals.Dual = math.Max(s.Residuals.Dual, -s.Lambda[i])
+		s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*h))
+		force := s.Lambda[i] * q.norm[i]
+		switch {
+		case slack > weakness*size && !(working.in[i] && force > weakness*pull):
+			s.MinSlack = math.Min(s.MinSlack, -h)
+		case q.norm[i] == 0:
+			// A condition on x alone that holds with equality: no part of y's
+			// complementarity.
+		case working.in[i] && force > weakness*pull:
+			s.Active = append(s.Active, i)
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+		case !working.in[i] && s.redundant(q, working, i):
+			s.Dependent = append(s.Dependent, i)
+		default:
+			s.Weak = append(s.Weak, i)
+		}
+	}
+	sort.Ints(s.Active)
+	s.ErrorBound = errorBound(rest, s, q, known.Mu)
+}
+
+// redundant reports whether row i depends on the working rows as a function
+// of (x, y), so that it holds with equality wherever they do and its being
+// active with a zero multiplier does not bend y*(x).
+func (s *Solution) redundant(q *polyhedron, working *face, i int) bool {
+	working.vec = resize(working.vec, q.n)
+	if working.split(i) > math.Sqrt(dependence) {
+		return false
+	}
+	combination := make([]float64, q.m)
+	working.combination(combination, i)
+	difference := make([]float64, q.rows.A.Cols)
+	q.rows.A.AddRow(difference, i, 1)
+	scale := normInf(difference)
+	for t, c := range combination {
+		if c != 0 {
+			q.rows.A.AddRow(difference, t, -c)
+		}
+	}
+	return normInf(difference) <= math.Sqrt(dependence)*math.Max(scale, q.norm[i])
+}
+
+// errorBound is the certified distance to y*. For every z that satisfies the
+// rows, strong convexity and lambda >= 0 give, with s = grad - B' lambda,
+//
+//	g(z) >= g(y) + grad'(z - y) + mu/2 |z - y|^2
+//	     >= g(y) + lambda' h(y) + s'(z - y) + mu/2 |z - y|^2
+//	     >= g(y) + lambda' h(y) - |s|^2 / (2 mu),
+//
+// because B (z - y) >= h(y) row by row. So gap = -lambda' h(y) + |s|^2/(2 mu)
+// bounds g(y) - g*, and |y - y*| <= sqrt(2 gap / mu) for a feasible y. Where
+// y violates rows by no more than Residuals.Primal, the bound is that of the
+// problem with these rows moved by that much. Rounding in the gradient is
+// part of s as computed.
+func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) float64 {
+	if !(mu > 0) || s.Residuals.Dual > 0 {
+		return math.Inf(1)
+	}
+	gap := 0.0
+	for i, lambda := range s.Lambda {
+		h := -q.slack(i, s.Y)
+		if q.norm[i] > 0 {
+			h *= q.norm[i]
+		}
+		if q.rows.Kind[i] == problem.Equal {
+			gap += math.Abs(lambda * h)
+		} else if h < 0 {
+			gap -= lambda * h
+		}
+	}
+	t := norm2(stationarity)
+	gap += t * t / (2 * mu)
+	return math.Sqrt(2 * gap / mu)
+}

@@ -1,0 +1,191 @@
+package lower
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+)
+
+// krylov solves P H P d = -P grad by conjugate gradients, with H from
+// gradient differences and P the projector on a face's directions. Residuals
+// are kept orthogonal to all earlier ones, so that the iteration ends within
+// the dimension of the face whatever the condition number.
+type krylov struct {
+	face      *face
+	curvature *curvature
+	r, p, hp  []float64 // len n
+	basis     []float64 // normalized residuals, rows of len n
+	coef      []float64
+	iterate   int // iterations of the last solve
+}
+
+// ending says why a Krylov solve stopped.
+type ending uint8
+
+const (
+	reached   ending = iota // the residual is below the tolerance
+	exhausted               // the face's dimension or the iteration limit is reached
+	blocked                 // a row outside the face stopped the step
+	flat                    // p is a descent direction without curvature
+	undefined               // a gradient is not finite
+)
+
+// flatness is the curvature along a direction, relative to the largest one
+// seen, below which it is taken for zero: above the rounding in the gradients
+// of a difference, below the reciprocal of the condition numbers (up to 1e12)
+// that double precision can resolve.
+const flatness = 1e-14
+
+func (k *krylov) reset(f *face, c *curvature, n int) {
+	k.face, k.curvature = f, c
+	k.r, k.p, k.hp = resize(k.r, n), resize(k.p, n), resize(k.hp, n)
+}
+
+// solve sets d to the solution, to a residual of at most tolerance. The
+// boundary b, unless nil, ends the step where a row outside the face begins
+// to be violated. residual is the norm reached.
+func (k *krylov) solve(d, grad []float64, tolerance float64, b *boundary) (end ending, residual float64) {
+	n := len(d)
+	for j := range d {
+		d[j] = 0
+		k.r[j] = -grad[j]
+	}
+	k.face.project(k.r)
+	copy(k.p, k.r)
+	k.basis = k.basis[:0]
+	k.iterate = 0
+	rr := dot(k.r, k.r)
+	dimension := n - k.face.size()
+	for {
+		residual = math.Sqrt(rr)
+		if residual <= tolerance {
+			return reached, residual
+		}
+		if k.iterate >= dimension {
+			return exhausted, residual
+		}
+		if !k.curvature.apply(k.hp, k.p) {
+			return undefined, residual
+		}
+		bend := dot(k.p, k.hp)
+		if bend <= flatness*k.curvature.largest*dot(k.p, k.p) {
+			return flat, residual
+		}
+		k.iterate++
+		alpha := rr / bend
+		if b != nil && b.stops(k.p, alpha) {
+			axpy(d, b.step, k.p)
+			return blocked, residual
+		}
+		axpy(d, alpha, k.p)
+		k.remember(residual)
+		k.face.project(k.hp)
+		axpy(k.r, -alpha, k.hp)
+		k.reorthogonalize()
+		next := dot(k.r, k.r)
+		beta := next / rr
+		rr = next
+		for j := range k.p {
+			k.p[j] = k.r[j] + beta*k.p[j]
+		}
+		// The projection keeps rounding from leaving the face.
+		k.face.project(k.p)
+	}
+}
+
+// remember appends the normalized residual to the basis.
+func (k *krylov) remember(norm float64) {
+	if norm == 0 || len(k.basis)+len(k.r) > basisEntries/2 {
+		return
+	}
+	for _, t := range k.r {
+		k.basis = append(k.basis, t/norm)
+	}
+}
+
+// reorthogonalize subtracts from the residual what rounding left of earlier
+// ones.
+func (k *krylov) reorthogonalize() {
+	n := len(k.r)
+	rows := len(k.basis) / max(1, n)
+	if rows == 0 {
+		return
+	}
+	k.coef = resize(k.coef, rows)
+	q := blas64.General{Rows: rows, Cols: n, Stride: n, Data: k.basis}
+	c := blas64.Vector{N: rows, Inc: 1, Data: k.coef}
+	r := blas64.Vector{N: n, Inc: 1, Data: k.r}
+	blas64.Gemv(blas.NoTrans, 1, q, r, 0, c)
+	blas64.Gemv(blas.Trans, -1, q, c, 1, r)
+}
+
+// boundary is the ratio test: the slacks of the rows outside a face, along a
+// path of straight steps.
+type boundary struct {
+	poly  *polyhedron
+	face  *face
+	slack []float64 // len m, of rows outside the face, at the current end of the path
+	speed []float64 // len m, along the step being tested
+	row   int       // the row that stopped the last step, or -1
+	step  float64   // the length at which it did
+}
+
+// set starts a path at y. Slacks within rounding of zero are zero.
+func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
+	b.poly, b.face = poly, f
+	b.slack, b.speed = resize(b.slack, poly.m), resize(b.speed, poly.m)
+	for i := range b.slack {
+		if f.in[i] {
+			continue
+		}
+		s := poly.slack(i, y)
+		if s < poly.rounding(i, y) {
+			s = 0
+		}
+		b.slack[i] = s
+	}
+	b.row = -1
+}
+
+// along computes the speeds of the slacks along p and the length at which the
+// first reaches zero (+Inf if none does), and its row. Of rows that block at
+// the same length the one that p meets most squarely is taken, which keeps
+// the next face well conditioned.
+func (b *boundary) along(p []float64) (length float64, row int) {
+	length, row = math.Inf(1), -1
+	// A row parallel to the face has no speed but rounding.
+	negligible := dependence * norm2(p)
+	steepest := 0.0
+	for i, s := range b.slack {
+		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 {
+			b.speed[i] = 0
+			continue
+		}
+		v := b.poly.speed(i, p)
+		b.speed[i] = v
+		if v >= -negligible {
+			continue
+		}
+		if t := s / -v; t < length || (t == length && v < steepest) {
+			length, row, steepest = t, i, v
+		}
+	}
+	return length, row
+}
+
+// stops tests a step of length t along p: it reports true and sets row and
+// step where a row is met before its end, and moves the slacks on otherwise.
+func (b *boundary) stops(p []float64, t float64) bool {
+	length, row := b.along(p)
+	if length < t {
+		b.row, b.step = row, length
+		return true
+	}
+	for i, v := range b.speed {
+		if v != 0 {
+			b.slack[i] = math.Max(0, b.slack[i]+t*v)
+		}
+	}
+	return false
+}

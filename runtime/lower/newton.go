@@ -1,0 +1,221 @@
+package lower
+
+import (
+	"context"
+	"math"
+)
+
+// newton minimizes an objective on a face: Newton's method whose linear
+// systems are solved by conjugate gradients with gradient differences. Near
+// the solution the products of earlier points are used again (the chord
+// method) as long as each step still reduces the gradient tenfold.
+type newton struct {
+	obj       Objective
+	known     Curvature
+	face      face
+	curvature curvature
+	krylov    krylov
+	n         int
+
+	value    float64
+	grad     []float64 // gradient at y, len n
+	s        []float64 // its part along the face, len n
+	d        []float64 // step, len n
+	trial    []float64 // len n
+	tgrad    []float64 // len n
+	best     []float64 // the point with the smallest |s| so far, len n
+	bestNorm float64
+}
+
+// outcome of a minimization on a face or over the rows.
+type outcome uint8
+
+const (
+	converged   outcome = iota // to rounding, or to the tolerance asked
+	stalled                    // no further progress, above the tolerance
+	descending                 // the objective falls without bound along d
+	notFinite                  // value or gradient is NaN or infinite at the start
+	interrupted                // the context ended
+)
+
+func (w *newton) reset(obj Objective, n int) {
+	w.obj, w.known, w.n = obj, curvatureOf(obj), n
+	for _, v := range []*[]float64{&w.grad, &w.s, &w.d, &w.trial, &w.tgrad, &w.best} {
+		*v = resize(*v, n)
+	}
+	w.curvature.reset(obj, w.known.Quadratic, n)
+	w.krylov.reset(&w.face, &w.curvature, n)
+}
+
+// roundingUnit is half the distance from 1 to the next double.
+const roundingUnit = 0x1p-53
+
+// terms is the size of the terms that the gradient at y is a sum of.
+func (w *newton) terms(y []float64) float64 {
+	return norm2(w.grad) + w.curvature.largest*norm2(y)
+}
+
+// gradientRounding estimates the rounding in the gradient at y.
+func (w *newton) gradientRounding(y []float64) float64 { return 2 * roundingUnit * w.terms(y) }
+
+// minimize moves y (on entry anywhere) to the minimizer on the face, until
+// rounding ends the progress. relative is the |s| at which that counts as
+// converged, relative to the size of the gradient's terms.
+func (w *newton) minimize(ctx context.Context, y []float64, relative float64) outcome {
+	w.face.restore(y)
+	w.value = w.obj.ValueGrad(w.grad, y)
+	if math.IsNaN(w.value) || !finite(w.grad) {
+		return notFinite
+	}
+	// fresh: the products on hand are those of this objective, and at this y
+	// unless it is quadratic. What an earlier solve left is not.
+	fresh := w.curvature.k == 0
+	w.curvature.move(y, w.grad)
+	w.bestNorm = math.Inf(1)
+	previous, first := math.Inf(1), 0.0
+	stalls := 0
+	// A quadratic is solved by one step and cleaned by a few more; 200 is far
+	// beyond what Newton's method needs from anywhere.
+	for iteration := 0; iteration < 200; iteration++ {
+		if ctx.Err() != nil {
+			return interrupted
+		}
+		copy(w.s, w.grad)
+		w.face.project(w.s)
+		norm := norm2(w.s)
+		if iteration == 0 {
+			first = norm
+		}
+		if norm < w.bestNorm {
+			w.bestNorm = norm
+			copy(w.best, y)
+		}
+		if norm <= w.gradientRounding(y) {
+			return w.settle(y, relative)
+		}
+		if norm > 0.1*previous {
+			if !fresh && norm > relative*w.terms(y) {
+				w.curvature.clear()
+				w.curvature.move(y, w.grad)
+				fresh = true
+			} else if norm > 0.5*previous && norm <= math.Sqrt(roundingUnit)*first+relative*w.terms(y) {
+				// Progress has ended near the solution; once may be chance.
+				if stalls++; stalls >= 2 {
+					return w.settle(y, relative)
+				}
+			}
+		}
+		end, _ := w.krylov.solve(w.d, w.grad, w.forcing(norm, previous)*norm, nil)
+		switch {
+		case end == undefined:
+			return w.settle(y, relative)
+		case end == flat && norm <= relative*w.terms(y):
+			// Directions without curvature and without slope: y is one of
+			// several minimizers.
+			return w.settle(y, relative)
+		case end == flat && norm2(w.d) == 0:
+			scale := math.Max(1, norm2(y)) / norm2(w.krylov.p)
+			for j, t := range w.krylov.p {
+				w.d[j] = scale * t
+			}
+			if w.known.Quadratic || w.falls(y) {
+				return descending
+			}
+		}
+		previous = norm
+		if !w.step(y, fresh && w.known.Quadratic) {
+			return w.settle(y, relative)
+		}
+		if w.known.Quadratic {
+			w.curvature.move(y, w.grad)
+		} else {
+			fresh = false
+		}
+	}
+	return w.settle(y, relative)
+}
+
+// forcing is the relative residual to which a Newton system is solved: far
+// enough for a quadratic that one more pass cleans up; otherwise the square
+// of the last reduction, which keeps the convergence superlinear (Eisenstat
+// and Walker 1996, choice 2), within limits.
+func (w *newton) forcing(norm, previous float64) float64 {
+	if w.known.Quadratic {
+		return 1e-10
+	}
+	ratio := norm / previous
+	return math.Max(1e-6, math.Min(0.1, 0.9*ratio*ratio))
+}
+
+// settle returns to the best point seen and grades it.
+func (w *newton) settle(y []float64, relative float64) outcome {
+	copy(w.s, w.grad)
+	w.face.project(w.s)
+	if norm2(w.s) > w.bestNorm {
+		copy(y, w.best)
+		w.value = w.obj.ValueGrad(w.grad, y)
+	}
+	if w.bestNorm <= relative*w.terms(y) {
+		return converged
+	}
+	return stalled
+}
+
+// step moves y along d by the largest of 1, and shorter lengths, that does
+// not increase the objective. Near the solution, where values no longer
+// differ, slopes decide (the approximate Wolfe condition of Hager and Zhang
+// 2005). exact says that the step is that of a quadratic, which needs no
+// test. It leaves value and gradient at y.
+func (w *newton) step(y []float64, exact bool) bool {
+	slope := dot(w.grad, w.d)
+	length := 1.0
+	// From 1 down to where y no longer changes.
+	for tries := 0; tries < 60; tries++ {
+		for j := range y {
+			w.trial[j] = y[j] + length*w.d[j]
+		}
+		w.face.restore(w.trial)
+		value := w.obj.ValueGrad(w.tgrad, w.trial)
+		if !math.IsNaN(value) && finite(w.tgrad) {
+			end := dot(w.tgrad, w.d)
+			if exact || acceptable(w.value, value, slope, end, length) {
+				copy(y, w.trial)
+				w.grad, w.tgrad = w.tgrad, w.grad
+				w.value = value
+				return true
+			}
+			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
+			continue
+		}
+		length *= 0.1
+	}
+	return false
+}
+
+// acceptable is the test of a step of the given length from a value and slope
+// to another: sufficient decrease (Armijo), or within rounding of the values
+// a slope that has not turned up steeply.
+func acceptable(from, to, slope, end, length float64) bool {
+	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
+	if to <= from+decrease*length*slope {
+		return true
+	}
+	rounding := 1e-12 * math.Abs(from) // a sum of many terms, relative
+	return to <= from+rounding && math.Abs(end) <= (1-2*decrease)*math.Abs(slope)
+}
+
+// falls reports whether the objective keeps its slope along d as far as
+// 1e8 times the size of y, and so falls without bound for all that can be
+// told.
+func (w *newton) falls(y []float64) bool {
+	slope := dot(w.grad, w.d)
+	far := 1e8 * math.Max(1, norm2(y)) / norm2(w.d)
+	for j := range y {
+		w.trial[j] = y[j] + far*w.d[j]
+	}
+	value := w.obj.ValueGrad(w.tgrad, w.trial)
+	if math.IsInf(value, -1) {
+		return true
+	}
+	return finite(w.tgrad) && dot(w.tgrad, w.d) <= 0.5*slope
+}

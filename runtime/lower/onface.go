@@ -1,0 +1,200 @@
+package lower
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// FaceSolver minimizes objectives on faces of the lower level: the equality
+// solves of the oracles, at about sqrt(kappa) log(1/eps) gradient calls. It
+// keeps workspaces and, between solves at one x and on one face, the curvature
+// already measured: a solve of g + delta f after one of g - delta f costs
+// little. It is not safe for concurrent use.
+type FaceSolver struct {
+	// Tolerance is the stationarity, relative to the size of the gradient's
+	// terms, at which a solve that rounding stopped counts as Solved.
+	Tolerance float64
+
+	poly   polyhedron
+	newton newton
+	x      []float64 // of the last solve
+	active []int
+	fresh  bool
+}
+
+// NewFaceSolver returns a solver with the default tolerance of the `alm`
+// solver.
+func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: DefaultTolerance} }
+
+// DefaultTolerance of stationarity, relative to the size of the gradient's
+// terms: with a condition number up to 1e4 it leaves 1e-8 in y or better.
+// Solves go on beyond it until rounding ends their progress.
+const DefaultTolerance = 1e-10
+
+// OnFace minimizes obj subject to the Equal rows and the rows `active`, all
+// as equalities, with every other row dropped. The Solution has the
+// multipliers of those rows (of either sign, 0 on all others) and they are
+// its Active. Other rows do not count, so MinSlack is +Inf and Weak empty. warm
+// may be nil. It is a FaceSolver used once.
+func OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
+	return NewFaceSolver().OnFace(ctx, p, obj, x, active, warm)
+}
+
+// OnFace is the function OnFace with the solver's workspaces.
+func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
+	same := f.fresh && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
+	f.poly.set(p, x)
+	w := &f.newton
+	kept, products, values := w.curvature.k, w.curvature.v, w.curvature.hv
+	largest := w.curvature.largest
+	w.reset(obj, p.Dy)
+	if same {
+		w.curvature.k, w.curvature.v, w.curvature.hv, w.curvature.largest = kept, products, values, largest
+	}
+	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
+	f.fresh = true
+
+	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
+	if warm != nil && len(warm.Y) == p.Dy {
+		copy(s.Y, warm.Y)
+	}
+	if witness, row := f.gather(active, s); witness {
+		s.Status = Dependent
+		s.Reason = fmt.Sprintf("%s depends on the other rows of the face and contradicts them", p.Rows.RowName(row))
+		return s
+	}
+	end := w.minimize(ctx, s.Y, f.Tolerance)
+	s.Value = w.value
+	if end == notFinite {
+		s.Status, s.Reason = Failed, "the objective or its gradient is not finite on the face"
+		return s
+	}
+	w.face.multipliers(s.Lambda, w.grad)
+	f.assess(s)
+	s.Status, s.Reason = end.status()
+	if s.Status == Unbounded {
+		s.Witness = append([]float64(nil), w.d...)
+	}
+	return s
+}
+
+// gather builds the face. It reports a row that contradicts those before it,
+// with the combination of rows that shows it in s.Witness.
+func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row int) {
+	w := &f.newton
+	w.face.reset(&f.poly)
+	add := func(i int) bool {
+		if w.face.in[i] || w.face.add(i) {
+			return true
+		}
+		s.Dependent = append(s.Dependent, i)
+		combination := make([]float64, f.poly.m)
+		if f.poly.norm[i] > 0 {
+			w.face.combination(combination, i)
+		}
+		if f.poly.disagreement(combination, i) <= inconsistency {
+			return true
+		}
+		for t := range combination {
+			combination[t] = -combination[t]
+		}
+		combination[i]++
+		s.Witness = combination
+		return false
+	}
+	for i := 0; i < f.poly.m; i++ {
+		if f.poly.equal(i) && !add(i) {
+			return true, i
+		}
+	}
+	for _, i := range active {
+		if !add(i) {
+			return true, i
+		}
+	}
+	w.face.refactor()
+	return false, 0
+}
+
+// inconsistency is the disagreement of dependent rows, relative to the size
+// of their right-hand sides, from which they contradict each other. Below it
+// the data, which carry rounding, do not decide.
+const inconsistency = 1e-9
+
+// disagreement is |r_i - c'r| relative to the size of the terms, for a row
+// that is the combination c of others.
+func (q *polyhedron) disagreement(c []float64, i int) float64 {
+	difference, size := q.rhs[i], math.Abs(q.rhs[i])
+	for t, v := range c {
+		difference -= v * q.rhs[t]
+		size += math.Abs(v * q.rhs[t])
+	}
+	return math.Abs(difference) / math.Max(size, q.norm[i])
+}
+
+// assess is Solution.assess for a face: only its rows count.
+func (f *FaceSolver) assess(s *Solution) {
+	dependent := s.Dependent
+	rest := make([]float64, f.poly.n)
+	f.poly.subtractPull(rest, f.newton.grad, s.Lambda)
+	s.Residuals.Stationarity = normInf(rest)
+	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
+	for i, in := range f.newton.face.in {
+		if !in {
+			continue
+		}
+		s.Active = append(s.Active, i)
+		h := f.poly.slack(i, s.Y) * f.poly.norm[i]
+		s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(h))
+		if !f.poly.equal(i) {
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+		}
+	}
+	s.Dependent = dependent
+	// On an affine set the bound needs no sign of the multipliers.
+	if mu := f.newton.known.Mu; mu > 0 {
+		s.ErrorBound = norm2(rest) / mu
+	}
+}
+
+// status translates the end of a minimization.
+func (o outcome) status() (Status, string) {
+	switch o {
+	case converged:
+		return Solved, "stationary to rounding"
+	case descending:
+		return Unbounded, "the objective falls without bound along the witness"
+	case interrupted:
+		return Stopped, "interrupted"
+	case notFinite:
+		return Failed, "the objective or its gradient is not finite"
+	}
+	return Inaccurate, "no further progress"
+}
+
+func equalFloats(a, b []float64) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func equalInts(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,129 @@
+package lower
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// polyhedron is the lower level's feasible set at one x: row i says
+// B_i y >= r_i (AtMost) or B_i y = r_i (Equal), with r = A x - b. Distances
+// are in y: everything is divided by the row's norm, so that the scale a row
+// is written in does not matter.
+type polyhedron struct {
+	rows *problem.Rows
+	m, n int
+	rhs  []float64 // len m: r
+	norm []float64 // len m: |B_i|; 0 where the row does not involve y
+	// bound[i] is the entry of y that row i bounds or fixes alone, or -1;
+	// coef[i] its coefficient.
+	bound []int
+	coef  []float64
+	cols  *sparse.CSR // B transposed
+}
+
+// set points the polyhedron at the rows, at x. What depends on the rows alone
+// is computed once.
+func (q *polyhedron) set(p *problem.Problem, x []float64) {
+	if q.rows != p.Rows || q.n != p.Dy {
+		q.structure(p)
+	}
+	for i := range q.rhs {
+		q.rhs[i] = q.rows.A.RowDot(i, x) - q.rows.Rhs[i]
+	}
+}
+
+func (q *polyhedron) structure(p *problem.Problem) {
+	m := p.Rows.Len()
+	q.rows, q.m, q.n = p.Rows, m, p.Dy
+	q.rhs = make([]float64, m)
+	q.norm = make([]float64, m)
+	q.bound = make([]int, m)
+	q.coef = make([]float64, m)
+	for i := range q.norm {
+		_, vals := p.Rows.B.Row(i)
+		q.norm[i] = norm2(vals)
+		q.bound[i], q.coef[i] = p.Rows.Bound(i)
+	}
+	q.cols = p.Rows.B.T()
+}
+
+func (q *polyhedron) equal(i int) bool { return q.rows.Kind[i] == problem.Equal }
+
+// slack is the distance by which y satisfies row i; negative where it does not.
+func (q *polyhedron) slack(i int, y []float64) float64 {
+	if j := q.bound[i]; j >= 0 {
+		return math.Copysign(1, q.coef[i]) * (y[j] - q.rhs[i]/q.coef[i])
+	}
+	s := q.rows.B.RowDot(i, y) - q.rhs[i]
+	if q.norm[i] > 0 {
+		s /= q.norm[i]
+	}
+	return s
+}
+
+// speed is the derivative of slack(i) along the direction p.
+func (q *polyhedron) speed(i int, p []float64) float64 {
+	switch j := q.bound[i]; {
+	case j >= 0:
+		return math.Copysign(p[j], q.coef[i]*p[j])
+	case q.norm[i] == 0:
+		return 0
+	}
+	return q.rows.B.RowDot(i, p) / q.norm[i]
+}
+
+// rounding is the size of the rounding errors in slack(i, y): a few units in
+// the last place of the largest intermediate sum.
+func (q *polyhedron) rounding(i int, y []float64) float64 {
+	const units = 8 * 0x1p-53
+	if j := q.bound[i]; j >= 0 {
+		return units * (math.Abs(y[j]) + math.Abs(q.rhs[i]/q.coef[i]))
+	}
+	size := math.Abs(q.rhs[i])
+	cols, vals := q.rows.B.Row(i)
+	for k, j := range cols {
+		size += math.Abs(vals[k] * y[j])
+	}
+	if q.norm[i] > 0 {
+		size /= q.norm[i]
+	}
+	return units * size
+}
+
+// subtractPull sets dst to grad - B' lambda.
+func (q *polyhedron) subtractPull(dst, grad, lambda []float64) {
+	copy(dst, grad)
+	q.rows.B.AddMulVecT(dst, -1, lambda)
+}
+
+func norm2(v []float64) float64 {
+	largest := normInf(v)
+	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
+		return largest
+	}
+	if largest > 1e-140 && largest < 1e140 { // squares neither under- nor overflow
+		return math.Sqrt(dot(v, v))
+	}
+	s := 0.0
+	for _, t := range v {
+		t /= largest
+		s += t * t
+	}
+	return largest * math.Sqrt(s)
+}
+
+// normInf is the largest |v_j|, NaN where one is NaN.
+func normInf(v []float64) float64 {
+	s := 0.0
+	for _, t := range v {
+		if t = math.Abs(t); t > s || math.IsNaN(t) {
+			s = t
+		}
+		if math.IsNaN(s) {
+			return s
+		}
+	}
+	return s
+}
