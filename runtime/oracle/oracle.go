@@ -1,22 +1,30 @@
 // Package oracle evaluates the hyperobjective F(x) = f(x, y*(x)) and its
 // (approximate) gradient with first-order access to f and g alone. One file a
 // method; each registers a Spec.
+//
+// Input is a problem.Problem, a lower solver and a method; output are Points.
+// Sign conventions are those of package problem: h = A x - B y - b, Lagrangian
+// g + lambda'h, so that the part of its gradient in x that comes from the rows
+// is A'lambda, and grad_y g = B'lambda at a lower solution.
 package oracle
 
 import (
 	"context"
 
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
-// Point is what is known of F at one x.
+// Point is what is known of F at one x. Its slices are its own.
 type Point struct {
 	X     []float64 // len Dx
 	F     float64   // f(x, y~)
 	Grad  []float64 // len Dx; nil where only a value was asked for
 	Lower *lower.Solution
 	// FError and GradError are the oracle's own estimates of |F~ - F| and
-	// |Grad - grad F(x)|.
+	// |Grad - grad F(x)|. They are estimates, not bounds, unless the modulus of
+	// strong convexity and L_f are proved, when FError is a bound.
 	FError, GradError float64
 	// Strict reports that strict complementarity holds at x with a margin, so
 	// that F is differentiable there.
@@ -33,3 +41,42 @@ type Hyperobjective interface {
 	// feasible }, both polyhedra (and balls).
 	Project(dst, x []float64) error
 }
+
+// At is a lower level solved at one x, from which an oracle makes a gradient.
+type At struct {
+	Problem *problem.Problem
+	Solver  lower.Solver
+	X       []float64
+	Lower   *lower.Solution
+}
+
+// Oracle is one way to a hypergradient. An Oracle holds workspaces and is not
+// safe for concurrent use; what it returns depends on its arguments alone, not
+// on earlier calls.
+type Oracle interface {
+	// Gradient sets dst (len Dx) to an approximation of grad F at the point
+	// and returns an estimate of its error in the Euclidean norm.
+	Gradient(ctx context.Context, dst []float64, at *At) (gradError float64, err error)
+}
+
+// Spec describes an oracle.
+type Spec struct {
+	Name      string
+	Summary   string // one sentence
+	Reference string // labels of the paper, or the literature
+	Cost      string // lower solves or gradient calls for one hypergradient
+	Settings  []method.Setting
+	// New makes an oracle with the defaults changed by values.
+	New func(values method.Values) (Oracle, error)
+}
+
+// Default is the name of the default oracle.
+const Default = "face"
+
+var registry = method.Registry[Spec]{Kind: "oracle"}
+
+// Lookup returns the oracle of that name; its error names what was meant.
+func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
+
+// All lists the oracles, sorted by name.
+func All() []Spec { return registry.All() }

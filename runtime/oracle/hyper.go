@@ -1,0 +1,142 @@
+package oracle
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// Hyper is the hyperobjective of a problem for one lower solver and one
+// oracle. It keeps the last few lower solutions: a point it has solved is not
+// solved again, and a new one starts from the nearest. Not safe for concurrent
+// use; Clone the problem and make another.
+type Hyper struct {
+	p         *problem.Problem
+	solver    lower.Solver
+	oracle    Oracle
+	projector *qp.Projector
+	recent    []*solved // most recent last
+	dy        []float64 // len Dy: scratch
+}
+
+// solved is one lower level solved, as a warm start.
+type solved struct {
+	X   []float64
+	Sol *lower.Solution
+}
+
+// memory is how many lower solutions are kept: the end points and the middle
+// of a line search, and the samples next to it.
+const memory = 8
+
+// New makes the hyperobjective. The calls to f and g are counted if they are
+// not already.
+func New(p *problem.Problem, solver lower.Solver, oracle Oracle) *Hyper {
+	p = p.Counted()
+	return &Hyper{p: p, solver: solver, oracle: oracle,
+		projector: qp.NewProjector(p.X, p.Rows, p.Dx, p.Dy), dy: make([]float64, p.Dy)}
+}
+
+// Dim is Dx.
+func (h *Hyper) Dim() int { return h.p.Dx }
+
+// Problem is the problem with its counted functions.
+func (h *Hyper) Problem() *problem.Problem { return h.p }
+
+// Calls are the calls to f and g so far.
+func (h *Hyper) Calls() problem.Calls { return h.p.Calls() }
+
+// Projector projects onto X and the set where the lower level is feasible.
+func (h *Hyper) Projector() *qp.Projector { return h.projector }
+
+// Project implements Hyperobjective.
+func (h *Hyper) Project(dst, x []float64) error { return h.projector.Project(dst, x) }
+
+// solve returns the lower level solved at x, from memory where it is there.
+func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error) {
+	var near *lower.Solution
+	best := math.Inf(1)
+	for i := len(h.recent) - 1; i >= 0; i-- {
+		s := h.recent[i]
+		d := 0.0
+		for j, v := range s.X {
+			d = math.Max(d, math.Abs(v-x[j]))
+		}
+		if d == 0 {
+			return s.Sol, nil
+		}
+		if d < best {
+			best, near = d, s.Sol
+		}
+	}
+	at := slices.Clone(x)
+	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, near)
+	if s.Status == lower.Stopped {
+		return nil, context.Cause(ctx)
+	}
+	if err := lowerError(h.p, x, s); err != nil {
+		return nil, err
+	}
+	if len(h.recent) == memory {
+		h.recent = slices.Delete(h.recent, 0, 1)
+	}
+	h.recent = append(h.recent, &solved{at, s})
+	return s, nil
+}
+
+// Value is F~(x) = f(x, y~) (lem:ZeroOrderApprox) with an estimate of its
+// error, |grad_y f| times the error of y~, to first order.
+func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
+	s, err := h.solve(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	pt := &Point{X: slices.Clone(x), Lower: s, GradError: math.Inf(1), Strict: strict(s)}
+	pt.F = h.p.F.ValueGradY(h.dy, pt.X, s.Y)
+	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
+		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
+	}
+	slope := norm(h.dy)
+	if h.p.Facts.LipschitzF > 0 {
+		slope = h.p.Facts.LipschitzF
+	}
+	if pt.FError = slope * s.ErrorBound; math.IsNaN(pt.FError) { // 0 times infinity
+		pt.FError = 0
+	}
+	return pt, nil
+}
+
+// Gradient is Value with the oracle's gradient.
+func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
+	pt, err := h.Value(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	pt.Grad = make([]float64, h.p.Dx)
+	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower}
+	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
+		return nil, err
+	}
+	for _, v := range pt.Grad {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "the hypergradient is not finite"}
+		}
+	}
+	return pt, nil
+}
+
+// strict reports that every row is clearly active or clearly inactive and the
+// active ones are independent, so that F is differentiable at the point.
+func strict(s *lower.Solution) bool { return len(s.Weak) == 0 && s.MinMultiplier > 0 && s.MinSlack > 0 }
+
+func norm(v []float64) float64 {
+	s := 0.0
+	for _, t := range v {
+		s = math.Hypot(s, t)
+	}
+	return s
+}
