@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"fmt"
+	"strings"
 
 	"bilevelc/ir/expr"
 
@@ -71,7 +72,8 @@ func (r *reader) node(n *gorgonia.Node, args []int) (Node, error) {
 		made.Op, made.Number = Number, v[0]
 		return made, nil
 	}
-	as, ok := operations[n.Op().String()]
+	// Elementwise operations end in the flag that only comparisons use.
+	as, ok := operations[strings.TrimSuffix(n.Op().String(), " false")]
 	if !ok {
 		return made, fmt.Errorf("autodiff: internal error: Gorgonia's operation %q is not known", n.Op())
 	}

@@ -80,7 +80,7 @@ func (t *translation) operation(n *expr.Node) (*gorgonia.Node, error) {
 	case expr.Elementwise2:
 		for i := range args {
 			if shapes[i].Rank == 0 && n.Shape.Rank != 0 {
-				wide, err := apply(Broadcast, n.Shape, nil, args[i:i+1], shapes[i])
+				wide, err := apply(Broadcast, n.Shape, nil, []*gorgonia.Node{args[i]}, shapes[i])
 				if err != nil {
 					return nil, err
 				}
