@@ -10,10 +10,12 @@ import (
 
 // Hessian is a factorized positive definite matrix H = U'U, n x n. It is
 // immutable and may be shared.
+//
+// It is a dense block followed by a diagonal one, either of which may be empty.
 type Hessian struct {
 	n    int
-	root []float64         // diagonal H: square roots of its entries, len n
-	u    blas64.Triangular // dense H
+	u    blas64.Triangular // the dense block's factor, u.N x u.N
+	root []float64         // square roots of the diagonal block, len n - u.N
 }
 
 // Dense factorizes h; it reports false where h is not positive definite to
@@ -46,6 +48,12 @@ func Identity(n int) *Hessian {
 	return Diagonal(d)
 }
 
+// extended is h with one more variable, of curvature v, that is not coupled to
+// the others.
+func (h *Hessian) extended(v float64) *Hessian {
+	return &Hessian{n: h.n + 1, u: h.u, root: append(append([]float64(nil), h.root...), math.Sqrt(v))}
+}
+
 // Dim is n.
 func (h *Hessian) Dim() int { return h.n }
 
@@ -56,14 +64,12 @@ func (h *Hessian) solve(v []float64) { h.trsv(blas.NoTrans, v) }
 func (h *Hessian) solveT(v []float64) { h.trsv(blas.Trans, v) }
 
 func (h *Hessian) trsv(t blas.Transpose, v []float64) {
-	if h.root != nil {
-		for i, r := range h.root {
-			v[i] /= r
-		}
-		return
+	k := h.u.N
+	if k > 0 {
+		blas64.Trsv(t, h.u, blas64.Vector{N: k, Data: v[:k], Inc: 1})
 	}
-	if h.n > 0 {
-		blas64.Trsv(t, h.u, blas64.Vector{N: h.n, Data: v, Inc: 1})
+	for i, r := range h.root {
+		v[k+i] /= r
 	}
 }
 
@@ -192,4 +198,17 @@ func resizeBool(v []bool, n int) []bool {
 		v[i] = false
 	}
 	return v
+}
+
+// multiply returns U v.
+func (h *Hessian) multiply(v []float64) []float64 {
+	out := append([]float64(nil), v...)
+	k := h.u.N
+	if k > 0 {
+		blas64.Trmv(blas.NoTrans, h.u, blas64.Vector{N: k, Data: out[:k], Inc: 1})
+	}
+	for i, r := range h.root {
+		out[k+i] *= r
+	}
+	return out
 }

@@ -227,13 +227,17 @@ func (p *Projector) projectX(dst, x []float64) error {
 func radius(b *problem.Ball, x []float64) float64 {
 	s := 0.0
 	for j := b.Start; j < b.End; j++ {
-		d := x[j]
-		if b.Center != nil {
-			d -= b.Center[j-b.Start]
-		}
-		s = math.Hypot(s, d)
+		s = math.Hypot(s, x[j]-center(b, j))
 	}
 	return s
+}
+
+// center is the entry of a ball's center that belongs to x_j.
+func center(b *problem.Ball, j int) float64 {
+	if b.Center == nil {
+		return 0
+	}
+	return b.Center[j-b.Start]
 }
 
 // solveBall finds the multiplier of ball k given the others, with dst the
@@ -313,9 +317,7 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64) error {
 		b := &p.set.Balls[k]
 		for j := b.Start; j < b.End; j++ {
 			weight[j] += t
-			if b.Center != nil {
-				target[j] += t * b.Center[j-b.Start]
-			}
+			target[j] += t * center(b, j)
 		}
 	}
 	if p.e.Rows == 0 {

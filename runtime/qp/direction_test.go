@@ -1,0 +1,89 @@
+package qp
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Optimality of a step: weights are convex and sit on the largest pieces, the
+// stationarity condition holds, the step stays in the set.
+func TestStepIsOptimal(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 22))
+	for trial := 0; trial < 200; trial++ {
+		n, k := 1+rng.IntN(10), 1+rng.IntN(8)
+		in := random(rng, n, 0, 0, math.Pow(10, 4*rng.Float64()), false)
+		set := freeSet(n)
+		x := make([]float64, n)
+		if trial%2 == 0 {
+			for j := range x {
+				set.Lo[j], set.Hi[j] = -0.1*rng.Float64(), 0.1*rng.Float64()
+			}
+		}
+		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
+		pieces := make([]Affine, k)
+		for i := range pieces {
+			pieces[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
+		}
+		s, err := p.Step(x, in.p.H, pieces)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		residual := append([]float64(nil), s.Normal...)
+		var hd mat.VecDense
+		hd.MulVec(in.h, mat.NewVecDense(n, s.D))
+		size := mat.Norm(&hd, 2)
+		for j := range residual {
+			residual[j] += hd.AtVec(j)
+		}
+		for i, a := range pieces {
+			sum += s.Weights[i]
+			axpy(residual, s.Weights[i], a.Gradient)
+			if v := a.Offset + dot(a.Gradient, s.D); s.Weights[i] < 0 || s.Weights[i]*(s.Value-v) > 1e-10 {
+				t.Fatalf("trial %d: weight %g on a piece %g below the largest", trial, s.Weights[i], s.Value-v)
+			}
+		}
+		if math.Abs(sum-1) > 1e-12 || norm2(residual) > 1e-10*(1+size) {
+			t.Fatalf("trial %d: sum of weights %v, residual %.2e", trial, sum, norm2(residual))
+		}
+		for j, d := range s.D {
+			if d < set.Lo[j]-1e-14 || d > set.Hi[j]+1e-14 {
+				t.Fatalf("trial %d: step %v leaves [%v, %v]", trial, s.D, set.Lo, set.Hi)
+			}
+		}
+	}
+}
+
+// The smallest element of known hulls.
+func TestMinNorm(t *testing.T) {
+	free := NewProjector(freeSet(2), rowsOf(2, 1, nil, nil, nil), 2, 1)
+	for _, c := range []struct {
+		gradients [][]float64
+		norm      float64
+	}{
+		{[][]float64{{3, 4}}, 5},
+		{[][]float64{{1, 0}, {-1, 0}}, 0},
+		{[][]float64{{1, 1}, {-1, 1}, {0, 5}}, 1},
+		{[][]float64{{1e-7, 1}, {1e-7, -3}, {4, 4}}, 1e-7},
+		{[][]float64{{1, 2}, {1, 2}, {1, 2}}, math.Sqrt(5)},
+		{[][]float64{{0, 0}}, 0},
+	} {
+		h, err := free.MinNorm([]float64{0, 0}, c.gradients, 1e-4)
+		if err != nil || math.Abs(h.Norm-c.norm) > 1e-13 {
+			t.Errorf("hull of %v: norm %v (%v), want %v", c.gradients, h, err, c.norm)
+		}
+	}
+	// x1 >= 0 takes up what pushes against it, and only near it.
+	set := freeSet(2)
+	set.Lo[0] = 0
+	p := NewProjector(set, rowsOf(2, 1, nil, nil, nil), 2, 1)
+	for _, c := range []struct{ x1, norm float64 }{{0, 1}, {1e-9, 1}, {1, math.Sqrt(10)}} {
+		h, err := p.MinNorm([]float64{c.x1, 0}, [][]float64{{3, 1}}, 1e-4)
+		if err != nil || math.Abs(h.Norm-c.norm) > 2e-4 {
+			t.Errorf("at x1 = %g: norm %v (%v), want %v", c.x1, h, err, c.norm)
+		}
+	}
+}
