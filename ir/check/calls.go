@@ -1,0 +1,377 @@
+package check
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/stdlib"
+)
+
+// call checks f(a, b). A model's own function goes before a primitive or
+// library function of that name; inside the library, only the library and the
+// primitives are seen.
+func (c *checker) call(s *scope, e *lang.Call) value {
+	name := e.Fn.Name
+	inLibrary := s.frame != nil && s.frame.library
+	if entry := c.symbols[name]; entry != nil && !inLibrary {
+		entry.used = true
+		fn, ok := entry.symbol.Decl.(*lang.Fn)
+		if !ok {
+			return c.notFunction(s, e, entry)
+		}
+		args := c.arguments(s, e)
+		return c.invoke(s, fn, false, e, args)
+	}
+	if in := intrinsics[name]; in != nil {
+		if !c.arity(s, e, in.min, in.max, "") {
+			return unknownValue
+		}
+		if in.sizes {
+			return c.apply(s, e, in, nil)
+		}
+		args := c.arguments(s, e)
+		for _, a := range args {
+			if isUnknown(a.typ) {
+				return unknownValue
+			}
+		}
+		return c.apply(s, e, in, args)
+	}
+	args := c.arguments(s, e)
+	if fn := c.program.Library[name]; fn != nil {
+		return c.invoke(s, fn, true, e, args)
+	}
+	d := c.errorf(s, "E0202", e.Fn.Span(), "there is no function `%s`", name)
+	if w := elsewhere[name]; w != "" {
+		d.Fix = w
+	} else {
+		d.Fix = suggest(name, c.functionNames())
+	}
+	return unknownValue
+}
+
+// elsewhere says how the language writes what other languages call.
+var elsewhere = map[string]string{
+	"transpose": "write `A'` for the transpose of A",
+	"inv":       "there is no inverse; state `M * z == v` as a constraint on a variable z",
+	"norm":      "write `norm2(v)` for the length of v, `sumsq(v)` for its square",
+	"pow":       "write `u ^ v` for scalars, `u .^ v` entry by entry",
+	"ln":        "write `log(u)`",
+	"len":       "write `length(v)`, `rows(A)` or `cols(A)`",
+	"size":      "write `length(v)`, `rows(A)` or `cols(A)`",
+	"inner":     "write `u' * v` or `dot(u, v)`",
+	"relu":      "write `softplus(u)`, its smooth stand-in",
+}
+
+// arguments checks the arguments of a call.
+func (c *checker) arguments(s *scope, e *lang.Call) []value {
+	args := make([]value, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = c.operand(s, a)
+	}
+	return args
+}
+
+func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature string) bool {
+	n := len(e.Args)
+	if n >= least && n <= most {
+		return true
+	}
+	want := fmt.Sprint(least)
+	if most > least {
+		want = fmt.Sprintf("%d or %d", least, most)
+	}
+	d := c.errorf(s, "E0304", e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
+	if signature != "" {
+		d.Detail = "it is `" + signature + "`"
+	}
+	return false
+}
+
+func plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
+
+func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
+	args := c.arguments(s, e)
+	d := c.errorf(s, "E0209", e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
+	d.Related = []diag.Related{{Span: entry.name.Span(), Message: "it is declared here"}}
+	v := c.resolve(entry)
+	switch {
+	case len(args) == len(v.typ.Dims) && len(args) > 0:
+		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", e.Fn.Name, argumentText(e))
+	case len(args) == 1:
+		d.Fix = fmt.Sprintf("did you mean `%s * (%s)`?", e.Fn.Name, argumentText(e))
+	}
+	return unknownValue
+}
+
+func argumentText(e *lang.Call) string {
+	parts := make([]string, len(e.Args))
+	for i, a := range e.Args {
+		parts[i] = quote(a)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// functionNames lists every function that a call could mean.
+func (c *checker) functionNames() []string {
+	out := Primitives()
+	for n := range c.program.Library {
+		out = append(out, n)
+	}
+	for n, e := range c.symbols {
+		if e.symbol.Kind == ir.FnSymbol {
+			out = append(out, n)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// function checks a function of the model on its own, with what its
+// parameters say of their types; a parameter without a type is unknown, so
+// that names and what does not hang on it are still checked.
+func (c *checker) function(fn *lang.Fn) {
+	args := make([]value, len(fn.Params))
+	in := c.child(c.global)
+	in.frame = &frame{fn: fn}
+	for i := range fn.Params {
+		args[i] = c.parameter(in, &fn.Params[i])
+	}
+	c.body(in, fn, args)
+	if in.frame.failed {
+		c.failed[fn] = true
+	}
+}
+
+// parameter is a parameter of which only the declaration is known: its
+// missing sizes are its own.
+func (c *checker) parameter(s *scope, p *lang.FnParam) value {
+	if p.Type == nil {
+		return unknownValue
+	}
+	size := func(i int, word string) *poly {
+		if i < len(p.Type.Dims) {
+			return c.parameterSize(s, p.Type.Dims[i])
+		}
+		return atomPoly(c.newAtom(word+"("+p.Name.Name+")", opaqueAtom))
+	}
+	switch p.Type.Kind {
+	case lang.KindInt:
+		return value{typ: intType, size: atomPoly(c.newAtom(p.Name.Name, opaqueAtom))}
+	case lang.KindVector:
+		return value{typ: vectorType(size(0, "length"))}
+	case lang.KindMatrix:
+		return value{typ: matrixType(size(0, "rows"), size(1, "cols"))}
+	}
+	return value{typ: realType}
+}
+
+// parameterSize is a size written in a parameter's type where the function is
+// checked on its own: a name that the model does not declare is the
+// function's own size.
+func (c *checker) parameterSize(s *scope, e lang.Expr) *poly {
+	if name, ok := c.ownSize(s, e); ok {
+		if _, known := s.names[name]; !known {
+			s.names[name] = value{typ: intType, size: atomPoly(c.newAtom(name, opaqueAtom))}
+		}
+		return s.names[name].size
+	}
+	return c.size(s, e)
+}
+
+// ownSize reports whether a written size is a name of the function's own.
+func (c *checker) ownSize(s *scope, e lang.Expr) (string, bool) {
+	n, ok := e.(*lang.Name)
+	if !ok {
+		return "", false
+	}
+	if _, declared := c.symbols[n.Name]; declared && !s.frame.library {
+		return "", false
+	}
+	return n.Name, true
+}
+
+// body checks a function's body in the scope of one call and returns its
+// value, whose sites lie in the body. Sites of the arguments stay with them.
+func (c *checker) body(in *scope, fn *lang.Fn, args []value) value {
+	for i, p := range fn.Params {
+		if _, twice := in.names[p.Name.Name]; twice {
+			c.errorf(in, "E0203", p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
+		}
+		a := args[i]
+		a.bends, a.kinks = nil, nil
+		in.names[p.Name.Name] = a
+	}
+	c.active[fn] = true
+	v := c.operand(in, fn.Body)
+	delete(c.active, fn)
+	if fn.Result != nil && !isUnknown(v.typ) {
+		c.result(in, fn, v)
+	}
+	return v
+}
+
+// result compares a function's declared result with its body.
+func (c *checker) result(s *scope, fn *lang.Fn, v value) {
+	want, ok := c.unify(s, fn.Result, v.typ)
+	if ok {
+		return
+	}
+	c.errorf(s, "E0306", fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
+		"but its body is " + kindOf(v.typ)
+}
+
+// unify fits a type to a written one, which may leave sizes out or name sizes
+// of the function's own; these are bound to what they meet first. It returns
+// the written type as text.
+func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string, ok bool) {
+	text = "a " + strings.Join(strings.Fields(want.Span().Text()), " ")
+	kinds := map[lang.TypeKind]ir.TypeKind{
+		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
+	}
+	switch {
+	case want.Kind == lang.KindReal:
+		return text, isScalar(got)
+	case got.Kind != kinds[want.Kind]:
+		return text, false
+	}
+	for i, e := range want.Dims {
+		if i >= len(got.Dims) {
+			break
+		}
+		if name, own := c.ownSize(s, e); own {
+			if known, bound := s.names[name]; !bound {
+				s.names[name] = value{typ: intType, size: dim(got, i)}
+			} else if known.size != nil && compare(known.size, dim(got, i)) == differ {
+				return text, false
+			}
+			continue
+		}
+		if p := c.integer(s, e, "a size"); p != nil && compare(p, dim(got, i)) == differ {
+			return text, false
+		}
+	}
+	return text, true
+}
+
+// invoke checks a call of a function of the model or of the library.
+func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args []value) value {
+	if !c.arity(s, e, len(fn.Params), len(fn.Params), stdlib.Signature(fn)) {
+		return unknownValue
+	}
+	if c.active[fn] {
+		c.errorf(s, "E0206", e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
+			"functions are expanded where they are called, so they cannot be recursive"
+		return unknownValue
+	}
+	for _, a := range args {
+		if isUnknown(a.typ) {
+			return unknownValue
+		}
+	}
+	if c.failed[fn] {
+		return unknownValue
+	}
+	in := c.child(&scope{})
+	in.frame = &frame{fn: fn, library: library, call: e.Span(), caller: s.frame}
+	for i := range fn.Params {
+		if p := &fn.Params[i]; p.Type != nil {
+			if want, ok := c.unify(in, p.Type, args[i].typ); !ok {
+				c.wrongArgument(s, e, fn, i, want, args[i].typ)
+				return unknownValue
+			}
+		}
+	}
+	key := memoKey(fn, args)
+	raw, known := c.memo[key]
+	if !known {
+		raw = c.body(in, fn, args)
+		if in.frame.failed {
+			raw = unknownValue
+		}
+		// A library function that fails is checked at every call, for each
+		// such call is an error of its own.
+		if !in.frame.failed || !library {
+			c.memo[key] = raw
+		}
+	}
+	return c.returned(raw, in.frame, args)
+}
+
+func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want string, got ir.Type) {
+	p := &fn.Params[i]
+	d := c.errorf(s, "E0305", e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
+	d.Detail = fmt.Sprintf("but `%s` is %s", quote(e.Args[i]), kindOf(got))
+	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
+		d.Fix = fmt.Sprintf("did you mean `%s'`?", operandText(e.Args[i]))
+	}
+	d.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
+}
+
+// returned is the value of a call: the body's, with its sites as the caller
+// should see them, and those of the arguments.
+func (c *checker) returned(raw value, f *frame, args []value) value {
+	if isUnknown(raw.typ) {
+		return unknownValue
+	}
+	v := raw
+	v.bends, v.kinks = outside(raw.bends, f), outside(raw.kinks, f)
+	if v.deps == 0 {
+		v.bends, v.kinks = nil, nil
+		return v
+	}
+	for _, a := range args {
+		if v.degree == curved {
+			v.bends = merge(v.bends, a.bends)
+		}
+		v.kinks = merge(v.kinks, a.kinks)
+	}
+	return v
+}
+
+// outside turns sites of a body into what the caller is told: for a library
+// function the call itself, for others the place in the body and the call.
+func outside(sites []site, f *frame) []site {
+	if len(sites) == 0 {
+		return nil
+	}
+	if f.library {
+		return []site{{at: f.call, what: f.fn.Name.Name}}
+	}
+	out := make([]site, len(sites))
+	for i, s := range sites {
+		related := append([]diag.Related(nil), s.related...)
+		s.related = append(related, diag.Related{Span: f.call, Message: fmt.Sprintf("in this call of `%s`", f.fn.Name.Name)})
+		out[i] = s
+	}
+	return out
+}
+
+// memoKey identifies calls that give the same value: what a body's check may
+// use of its arguments.
+func memoKey(fn *lang.Fn, args []value) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%p", fn)
+	for _, a := range args {
+		fmt.Fprintf(&b, "|%d %d %d", a.typ.Kind, a.deps, a.degree)
+		for _, d := range a.typ.Dims {
+			b.WriteString("," + d.(*poly).key())
+		}
+		if a.size != nil {
+			b.WriteString(" s" + a.size.key())
+		}
+		if a.num != nil {
+			fmt.Fprintf(&b, " n%v", *a.num)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,140 @@
+// Package check is the static checker: it takes the syntax tree of a model
+// and, before any data is read, resolves names, computes symbolic types, and
+// proves the structural rules of the language. It reports every error of a
+// run, each with a code, a place and, where it can, a fix.
+//
+// Input: a lang.File, which may hold Bad nodes where the parser recovered.
+// Output: an ir.Program and diagnostics. The program of a file without errors
+// satisfies the invariants stated at ir.Program; with errors it is as complete
+// as it can be and is good for hovering and completion only.
+//
+// The rules, each in a file of its own:
+//
+//   - names (names.go): every name is declared once, in any order, and no
+//     definition depends on itself;
+//   - types and shapes (operators.go, index.go, calls.go, intrinsics.go),
+//     over symbolic sizes (poly.go, sizes.go);
+//   - levels (levels.go): what may read which variables; sets;
+//   - affine (affine.go): constraints are affine in all variables jointly;
+//   - smooth (smooth.go): objectives use smooth functions only.
+//
+// Each expression is visited once and yields a value (value.go): its type,
+// what it depends on, its degree and the places that are not smooth. The
+// rules then read values. The tree is never changed.
+package check
+
+import (
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/stdlib"
+)
+
+// Check checks a whole model.
+func Check(file *lang.File) (*ir.Program, diag.List) {
+	c := newChecker(file)
+	c.run(true)
+	return c.program, c.finish()
+}
+
+// Partial checks declarations as they come in a session: what is not there
+// yet (the model's name, a level, an objective) is not an error, and unused
+// names are not reported.
+func Partial(file *lang.File) (*ir.Program, diag.List) {
+	c := newChecker(file)
+	c.run(false)
+	return c.program, c.finish()
+}
+
+// Expr checks an expression over the names of a program that has been
+// checked, as a session's input or a question about a model: its type and
+// the variables it depends on. The program is not changed.
+func Expr(p *ir.Program, e lang.Expr) (ir.Type, diag.List) {
+	c := newChecker(p.File)
+	c.run(false)
+	c.diags = nil
+	v := c.expr(c.global, e)
+	return v.typ, c.finish()
+}
+
+type checker struct {
+	file    *lang.File
+	program *ir.Program
+	diags   diag.List
+
+	global   *scope
+	symbols  map[string]*entry // the model's names
+	ordered  []*entry          // in order of declaration
+	resolved []*entry          // the chain of symbols under way, for cycles
+
+	reported map[string]bool
+	memo     map[string]value
+	active   map[*lang.Fn]bool
+	failed   map[*lang.Fn]bool // user functions with errors of their own
+
+	atoms   int // numbers the atoms of symbolic sizes
+	scopes  int // numbers the scopes
+	opaques map[string]*atom
+	depth   int // of the expression under way
+}
+
+func newChecker(file *lang.File) *checker {
+	c := &checker{
+		file: file,
+		program: &ir.Program{
+			File:    file,
+			Symbols: map[string]*ir.Symbol{},
+			Library: map[string]*lang.Fn{},
+			Types:   map[lang.Expr]ir.Type{},
+		},
+		symbols:  map[string]*entry{},
+		reported: map[string]bool{},
+		memo:     map[string]value{},
+		active:   map[*lang.Fn]bool{},
+		failed:   map[*lang.Fn]bool{},
+		opaques:  map[string]*atom{},
+	}
+	for _, f := range stdlib.Functions() {
+		c.program.Library[f.Name] = f.Decl
+	}
+	c.global = &scope{}
+	return c
+}
+
+// run is the whole pass: declare, resolve, then check each part that stands
+// on its own.
+func (c *checker) run(whole bool) {
+	c.declare()
+	c.structure(whole)
+	for _, e := range c.ordered {
+		if fn, ok := e.symbol.Decl.(*lang.Fn); ok {
+			c.function(fn)
+		}
+	}
+	for _, e := range c.ordered {
+		c.resolve(e)
+	}
+	for _, l := range []*ir.LevelDecl{c.program.Upper, c.program.Lower} {
+		if l != nil {
+			c.level(l)
+		}
+	}
+	c.solve()
+	c.report()
+	if whole {
+		c.unused()
+	}
+}
+
+func (c *checker) finish() diag.List {
+	c.diags.Sort()
+	return c.diags
+}
+
+// record notes the type of an expression of the model itself; the types of a
+// function's body differ from call to call and are not kept.
+func (c *checker) record(s *scope, e lang.Expr, t ir.Type) {
+	if s.frame == nil {
+		c.program.Types[e] = t
+	}
+}

@@ -1,0 +1,167 @@
+package check
+
+import (
+	"fmt"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+)
+
+// param checks `param n: int = 5`. An int param is an atom of symbolic sizes,
+// which remembers its default.
+func (c *checker) param(e *entry, d *lang.Param) value {
+	if d.Type.Kind != lang.KindReal && d.Type.Kind != lang.KindInt {
+		c.errorf(c.global, "E0416", d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
+			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, quote(&d.Type))
+		return unknownValue
+	}
+	if d.Type.Kind == lang.KindReal {
+		if d.Default != nil {
+			c.fixedScalar(d.Default, "the default of `"+d.Name.Name+"`")
+		}
+		return value{typ: realType}
+	}
+	return c.integerSymbol(e, d.Default, "the default of `"+d.Name.Name+"`")
+}
+
+// integerSymbol is a declared int: an atom with the default's symbolic value.
+func (c *checker) integerSymbol(e *entry, def lang.Expr, what string) value {
+	a := c.newAtom(e.symbol.Name, paramAtom)
+	if def != nil {
+		a.def = c.integer(c.global, def, what)
+	}
+	return value{typ: intType, size: atomPoly(a)}
+}
+
+// fixedScalar checks a number that must be known before solving.
+func (c *checker) fixedScalar(e lang.Expr, what string) value {
+	v := c.operand(c.global, e)
+	switch {
+	case isUnknown(v.typ):
+	case !isScalar(v.typ):
+		c.errorf(c.global, "E0306", e.Span(), "%s is a scalar, but `%s` is %s", what, quote(e), kindOf(v.typ))
+		return unknownValue
+	case v.deps != 0:
+		c.unfixed(e, v, what)
+		return unknownValue
+	}
+	return v
+}
+
+// unfixed reports a value that depends on variables where it must not.
+func (c *checker) unfixed(e lang.Expr, v value, what string) {
+	c.errorf(c.global, "E0407", e.Span(), "%s depends on %s", what, c.readText(e, v.deps)).Detail =
+		"it must be known before the model is solved"
+}
+
+// data checks `data c: vector[n]`, its literal or its generator.
+func (c *checker) data(e *entry, d *lang.Data) value {
+	t := c.written(&d.Type)
+	if d.Gen != nil {
+		c.generator(d)
+	}
+	if d.Type.Kind == lang.KindInt {
+		return c.integerSymbol(e, d.Value, "the value of `"+d.Name.Name+"`")
+	}
+	if d.Value == nil {
+		return value{typ: t}
+	}
+	v := c.operand(c.global, d.Value)
+	what := "the value of `" + d.Name.Name + "`"
+	switch {
+	case isUnknown(v.typ) || isUnknown(t):
+	case v.deps != 0:
+		c.unfixed(d.Value, v, what)
+	case !c.fits(t, v.typ):
+		c.misfit(d.Value, v.typ, t, what)
+	}
+	return value{typ: t}
+}
+
+// fits reports whether a value of type got may be given where want is
+// declared.
+func (c *checker) fits(want, got ir.Type) bool {
+	if isScalar(want) || isScalar(got) {
+		return isScalar(want) && isScalar(got)
+	}
+	return want.Kind == got.Kind && !disagree(want, got)
+}
+
+func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
+	d := c.errorf(c.global, "E0306", e.Span(), "%s does not have the declared shape", what)
+	d.Detail = fmt.Sprintf("declared %s, given %s", want, got)
+	if want.Kind == got.Kind {
+		for i := range want.Dims {
+			if note := defaultsNote(dim(want, i), dim(got, i)); note != "" {
+				d.Detail += " (" + note + ")"
+				break
+			}
+		}
+	}
+	switch {
+	case isArray(want) && isScalar(got):
+		d.Fix = "give every entry, or multiply `ones(...)` by the number"
+	case want.Kind == ir.MatrixType && got.Kind == ir.VectorType:
+		d.Fix = "a matrix is a list of its rows: `[[1, 2], [3, 4]]`"
+	}
+}
+
+// generators are the seeded random sources, with the names of their
+// arguments.
+var generators = map[string][2]string{
+	"normal":  {"mean", "deviation"},
+	"uniform": {"low", "high"},
+}
+
+func (c *checker) generator(d *lang.Data) {
+	g := d.Gen
+	names, known := generators[g.Name.Name]
+	if !known {
+		e := c.errorf(c.global, "E0211", g.Name.Span(), "there is no generator `%s`", g.Name.Name)
+		e.Detail = "data are drawn by `normal(mean, deviation)` or `uniform(low, high)`"
+		e.Fix = suggest(g.Name.Name, []string{"normal", "uniform"})
+		return
+	}
+	if d.Type.Kind == lang.KindInt {
+		c.errorf(c.global, "E0416", d.Type.Span(), "`%s` draws reals, not ints", g.Name.Name).Fix = "declare it as `real`"
+		return
+	}
+	if len(g.Args) != 2 {
+		c.errorf(c.global, "E0304", g.Span(), "`%s` takes two arguments, but is given %d", g.Name.Name, len(g.Args)).Detail =
+			fmt.Sprintf("it is `%s(%s, %s)`", g.Name.Name, names[0], names[1])
+		return
+	}
+	var nums [2]*float64
+	for i, a := range g.Args {
+		nums[i] = c.fixedScalar(a, fmt.Sprintf("the %s of `%s`", names[i], g.Name.Name)).num
+	}
+	switch {
+	case g.Name.Name == "normal" && nums[1] != nil && *nums[1] < 0:
+		c.errorf(c.global, "E0415", g.Args[1].Span(), "a deviation cannot be negative")
+	case g.Name.Name == "uniform" && nums[0] != nil && nums[1] != nil && *nums[0] > *nums[1]:
+		c.errorf(c.global, "E0415", g.Span(), "the range of `uniform` is empty: its low end is above its high end")
+	}
+}
+
+// written is the type that a declaration writes.
+func (c *checker) written(t *lang.TypeExpr) ir.Type {
+	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
+	if len(t.Dims) != want {
+		if want > 0 {
+			c.errorf(c.global, "E0310", t.Span(), "the size of this %s is missing", t.Kind).Fix =
+				map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
+		} else {
+			c.errorf(c.global, "E0310", t.Span(), "`%s` is a scalar and has no size", t.Kind)
+		}
+		return unknownValue.typ
+	}
+	switch t.Kind {
+	case lang.KindReal:
+		return realType
+	case lang.KindInt:
+		return intType
+	case lang.KindVector:
+		return vectorType(c.size(c.global, t.Dims[0]))
+	}
+	return matrixType(c.size(c.global, t.Dims[0]), c.size(c.global, t.Dims[1]))
+}

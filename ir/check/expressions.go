@@ -1,0 +1,203 @@
+package check
+
+import (
+	"strconv"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+)
+
+// maxDepth bounds the nesting of expressions, through lets and calls. It
+// keeps the stack of this recursive pass near 100 MB at most, and is far past
+// what a person writes; sums of 10,000 terms, nested as deep, pass.
+const maxDepth = 50_000
+
+// expr checks one expression and records its type.
+func (c *checker) expr(s *scope, e lang.Expr) value {
+	if c.depth >= maxDepth {
+		c.errorf(s, "E0318", e.Span(), "this is nested too deeply").Detail =
+			"expressions may be nested " + strconv.Itoa(maxDepth) + " deep, through lets and functions"
+		return unknownValue
+	}
+	c.depth++
+	v := c.form(s, e)
+	c.depth--
+	c.record(s, e, v.typ)
+	return v
+}
+
+// operand is expr where a number or an array is needed: a condition is an
+// error.
+func (c *checker) operand(s *scope, e lang.Expr) value {
+	v := c.expr(s, e)
+	if v.typ.Kind == ir.BoolType {
+		c.errorf(s, "E0312", e.Span(), "`%s` is a condition, not a number", quote(e)).Detail =
+			"comparisons stand in conditions after `if`, and as the relation of a constraint"
+		return unknownValue
+	}
+	return v
+}
+
+func (c *checker) form(s *scope, e lang.Expr) value {
+	switch e := e.(type) {
+	case *lang.Number:
+		return c.number(e)
+	case *lang.Name:
+		return c.name(s, e)
+	case *lang.Paren:
+		return c.expr(s, e.X)
+	case *lang.ListLit:
+		return c.list(s, e)
+	case *lang.Unary:
+		return c.unary(s, e)
+	case *lang.Binary:
+		return c.binary(s, e)
+	case *lang.Transpose:
+		return c.transpose(s, e)
+	case *lang.Index:
+		return c.index(s, e)
+	case *lang.Call:
+		return c.call(s, e)
+	case *lang.Comprehension:
+		return c.comprehension(s, e)
+	case *lang.IfExpr:
+		return c.branch(s, e)
+	}
+	return unknownValue // *lang.Bad: the parser reported it
+}
+
+func (c *checker) number(e *lang.Number) value {
+	v := value{typ: realType, num: &e.Value}
+	if e.Int {
+		if n, err := strconv.ParseInt(e.Text, 10, 64); err == nil {
+			v.typ, v.size = intType, constPoly(n)
+		}
+	}
+	return v
+}
+
+// list checks [a, b, c]: scalars make a vector, lists a matrix.
+func (c *checker) list(s *scope, e *lang.ListLit) value {
+	if len(e.Elems) == 0 {
+		c.errorf(s, "E0311", e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
+		return unknownValue
+	}
+	if _, ok := e.Elems[0].(*lang.ListLit); ok {
+		return c.rows(s, e)
+	}
+	v, ok := c.entries(s, e)
+	if !ok {
+		return unknownValue
+	}
+	v.typ = vectorType(constPoly(int64(len(e.Elems))))
+	return v
+}
+
+// entries checks the scalars of one list. Numbers are not recorded one by
+// one: a literal may hold very many.
+func (c *checker) entries(s *scope, e *lang.ListLit) (value, bool) {
+	out, ok := value{}, true
+	for _, x := range e.Elems {
+		if _, plain := x.(*lang.Number); plain {
+			continue
+		}
+		v := c.operand(s, x)
+		switch {
+		case isUnknown(v.typ):
+			ok = false
+		case !isScalar(v.typ):
+			c.errorf(s, "E0311", x.Span(), "the entries of a list are scalars, but `%s` is %s", quote(x), kindOf(v.typ))
+			ok = false
+		}
+		out = join(out.typ, out, v)
+	}
+	return out, ok
+}
+
+// rows checks a list of lists.
+func (c *checker) rows(s *scope, e *lang.ListLit) value {
+	out, ok := value{}, true
+	width := -1
+	for i, x := range e.Elems {
+		row, isList := x.(*lang.ListLit)
+		if !isList {
+			c.errorf(s, "E0311", x.Span(), "row %d of this matrix is not a list", i+1).Detail =
+				"a list of lists is a matrix, row by row"
+			return unknownValue
+		}
+		v, rowOK := c.entries(s, row)
+		out, ok = join(out.typ, out, v), ok && rowOK
+		if width < 0 {
+			width = len(row.Elems)
+		}
+		if len(row.Elems) != width {
+			c.errorf(s, "E0311", row.Span(), "row %d has %s, row 1 has %d", i+1, entriesText(len(row.Elems)), width).Detail =
+				"the rows of a matrix have the same length"
+			ok = false
+		}
+	}
+	if !ok {
+		return unknownValue
+	}
+	out.typ = matrixType(constPoly(int64(len(e.Elems))), constPoly(int64(width)))
+	return out
+}
+
+func entriesText(n int) string {
+	if n == 1 {
+		return "1 entry"
+	}
+	return strconv.Itoa(n) + " entries"
+}
+
+// branch checks `if c then a else b`.
+func (c *checker) branch(s *scope, e *lang.IfExpr) value {
+	c.condition(s, e.Cond)
+	in := c.child(s)
+	in.guarded = true
+	a, b := c.operand(in, e.Then), c.operand(in, e.Else)
+	if isUnknown(a.typ) || isUnknown(b.typ) {
+		return unknownValue
+	}
+	v := join(a.typ, a, b)
+	switch {
+	case isScalar(a.typ) && isScalar(b.typ):
+		if a.typ.Kind != b.typ.Kind {
+			v.typ = realType
+		}
+		if v.typ.Kind == ir.IntType {
+			v.size = c.opaque(s, quote(e))
+		}
+	case a.typ.Kind != b.typ.Kind || disagree(a.typ, b.typ):
+		c.errorf(s, "E0313", e.Span(), "the branches of `if` have different shapes").Detail =
+			sizeOf(e.Then, a.typ) + ", " + sizeOf(e.Else, b.typ)
+		return unknownValue
+	}
+	return v
+}
+
+// condition checks what stands after `if`: comparisons of scalars and their
+// combinations, over indices and data only.
+func (c *checker) condition(s *scope, e lang.Expr) {
+	v := c.expr(s, e)
+	switch {
+	case isUnknown(v.typ):
+	case v.typ.Kind != ir.BoolType:
+		c.errorf(s, "E0312", e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
+			"compare it, as in `" + quote(e) + " != 0`"
+	case v.deps != 0:
+		d := c.errorf(s, "E0602", e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(e, v.deps))
+		d.Detail = "what jumps with a variable is not differentiable; conditions may use indices, params and data"
+		d.Fix = "blend the cases smoothly, as in `sigmoid(u / eps) * a + sigmoid(-u / eps) * b`"
+	}
+}
+
+// disagree reports whether two types of one kind certainly differ in size.
+func disagree(a, b ir.Type) bool {
+	for i := range a.Dims {
+		if compare(dim(a, i), dim(b, i)) == differ {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,265 @@
+package check
+
+import (
+	"fmt"
+	"math/big"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// index checks x[i], A[i, j], A[i, :], y[2..n].
+func (c *checker) index(s *scope, e *lang.Index) value {
+	x := c.operand(s, e.X)
+	if isUnknown(x.typ) {
+		for i := range e.Subs {
+			c.subscript(s, &e.Subs[i], nil)
+		}
+		return unknownValue
+	}
+	if want := len(x.typ.Dims); want != len(e.Subs) || want == 0 {
+		d := c.errorf(s, "E0307", e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
+		switch {
+		case want == 2 && len(e.Subs) == 1:
+			d.Fix = fmt.Sprintf("write `%s[i, :]` for a row, `%s[:, j]` for a column", quote(e.X), quote(e.X))
+		case want == 1:
+			d.Detail = "a vector takes one subscript"
+		}
+		return unknownValue
+	}
+	sizes := make([]*poly, len(e.Subs)) // nil for a single index
+	for i := range e.Subs {
+		sizes[i] = c.subscript(s, &e.Subs[i], dim(x.typ, i))
+	}
+	v := x.withType(realType)
+	switch {
+	case len(sizes) == 1 && sizes[0] != nil:
+		v.typ = ir.Type{Kind: x.typ.Kind, Dims: []ir.Dim{sizes[0]}}
+	case len(sizes) == 1:
+	case sizes[0] != nil && sizes[1] != nil:
+		v.typ = matrixType(sizes[0], sizes[1])
+	case sizes[0] != nil:
+		v.typ = vectorType(sizes[0])
+	case sizes[1] != nil:
+		v.typ = rowType(sizes[1])
+	}
+	return v
+}
+
+func subscriptsText(n int) string {
+	if n == 1 {
+		return "a subscript"
+	}
+	return fmt.Sprintf("%d subscripts", n)
+}
+
+// subscript checks one subscript against the size n of its dimension (nil if
+// unknown) and returns the size it selects, nil for a single index.
+func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
+	if sub.All {
+		if n == nil {
+			return c.unknownSize()
+		}
+		return n
+	}
+	lo := c.integer(s, sub.Lo, "an index")
+	if sub.Hi == nil {
+		if lo != nil {
+			c.inRange(s, sub.Lo.Span(), lo, n)
+		}
+		return nil
+	}
+	hi := c.integer(s, sub.Hi, "the end of a range")
+	if lo == nil || hi == nil {
+		return c.unknownSize()
+	}
+	c.inRange(s, sub.Lo.Span(), lo, nil)
+	c.inRange(s, sub.Hi.Span(), hi, n)
+	size := hi.sub(lo).plus(1)
+	if k, ok := size.constant(); ok && k.Sign() < 0 {
+		c.errorf(s, "E0308", sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
+	}
+	return c.bounded(s, size, sub.Span())
+}
+
+// inRange reports an index that certainly falls outside 1..n, for the indices
+// around it taken at their extremes. n may be nil.
+func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
+	if low := extreme(s, i, -1); low != nil {
+		if v, ok := low.constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
+			d := c.errorf(s, "E0308", at, "the index `%s` is out of range", quoteSpan(at))
+			d.Detail = "indexing starts at 1" + reaches(i, v.RatString())
+			return
+		}
+	}
+	if n == nil {
+		return
+	}
+	high := extreme(s, i, 1)
+	if high == nil {
+		return
+	}
+	if v, ok := high.sub(n).constant(); ok && v.Sign() > 0 {
+		d := c.errorf(s, "E0308", at, "the index `%s` is out of range", quoteSpan(at))
+		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high.String()))
+	}
+}
+
+func reaches(i *poly, extreme string) string {
+	if _, fixed := i.constant(); fixed {
+		return ""
+	}
+	return ", and this reaches " + extreme
+}
+
+// extreme replaces the indices in p by the bounds that make it least (sign
+// -1) or greatest (+1). nil: not known, or a condition may keep it from being
+// reached.
+func extreme(s *scope, p *poly, sign int) *poly {
+	// A bound may itself hold outer indices, so several rounds; a
+	// comprehension nested deeper than that is left to binding.
+	for range 8 {
+		var a *atom
+		for _, b := range p.atoms() {
+			if b.kind == indexAtom {
+				a = b
+				break
+			}
+		}
+		if a == nil {
+			return p
+		}
+		k := p.linearIn(a)
+		if k == nil || a.filtered || a.lo == nil || a.hi == nil || s.guarded || emptyRange(a) {
+			return nil
+		}
+		bound := a.hi
+		if k.Sign()*sign < 0 {
+			bound = a.lo
+		}
+		p = p.substitute(a, bound)
+	}
+	return nil
+}
+
+// emptyRange reports whether an index certainly takes no value.
+func emptyRange(a *atom) bool {
+	v, ok := a.hi.sub(a.lo).constant()
+	return ok && v.Sign() < 0
+}
+
+// binders opens a scope with the indices of a comprehension or family. A
+// later range may use earlier indices. filtered: a condition follows.
+func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
+	in := c.child(s)
+	for i := range bs {
+		b := &bs[i]
+		a := c.newAtom(b.Name.Name, indexAtom)
+		a.filtered = filtered
+		if b.Hi == nil {
+			c.indexSet(in, b)
+		} else {
+			a.lo = c.integer(in, b.Lo, "the start of a range")
+			a.hi = c.integer(in, b.Hi, "the end of a range")
+		}
+		c.hides(in, b)
+		in.names[b.Name.Name] = value{typ: intType, size: atomPoly(a)}
+	}
+	return in
+}
+
+// indexSet checks S in `i in S`: a vector of integers known before solving.
+func (c *checker) indexSet(s *scope, b *lang.Binder) {
+	v := c.operand(s, b.Lo)
+	switch {
+	case isUnknown(v.typ):
+	case v.typ.Kind != ir.VectorType:
+		d := c.errorf(s, "E0309", b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
+			quote(b.Lo), kindOf(v.typ))
+		if isScalar(v.typ) {
+			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, operandText(b.Lo))
+		}
+	case v.deps != 0:
+		c.errorf(s, "E0407", b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(b.Lo, v.deps))
+	}
+}
+
+// hides warns of an index that hides another name, and reports one that is
+// declared twice in the same place.
+func (c *checker) hides(s *scope, b *lang.Binder) {
+	name := b.Name.Name
+	if _, twice := s.names[name]; twice {
+		c.errorf(s, "E0203", b.Name.Span(), "the index `%s` is declared twice", name)
+		return
+	}
+	for t := s.parent; t != nil; t = t.parent {
+		if _, ok := t.names[name]; ok {
+			c.warnf("E0208", b.Name.Span(), "the index `%s` hides the `%s` around it", name, name)
+			return
+		}
+	}
+	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
+		d := c.warnf("E0208", b.Name.Span(), "the index `%s` hides the declared `%s`", name, name)
+		d.Related = []diag.Related{{Span: e.name.Span(), Message: "declared here"}}
+	}
+}
+
+// comprehension checks sum(i in 1..n if c: e), and prod, max, min.
+func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
+	in := c.binders(s, e.Binders, e.Cond != nil)
+	if e.Cond != nil {
+		c.condition(in, e.Cond)
+	}
+	body := c.operand(in, e.Body)
+	fn := e.Fn.Name
+	switch fn {
+	case "sum", "prod", "max", "min":
+	default:
+		d := c.errorf(s, "E0212", e.Fn.Span(), "`%s` does not range over indices", fn)
+		d.Detail = "sum, prod, max and min do"
+		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
+		return unknownValue
+	}
+	if isUnknown(body.typ) {
+		return unknownValue
+	}
+	if fn != "sum" && !isScalar(body.typ) {
+		c.errorf(s, "E0303", e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
+		return unknownValue
+	}
+	for _, d := range body.typ.Dims {
+		if mentions(d.(*poly), in) {
+			c.errorf(s, "E0316", e.Body.Span(), "the terms of this sum have different sizes").Detail =
+				sizeOf(e.Body, body.typ) + ", which moves with the index"
+			return unknownValue
+		}
+	}
+	v := join(body.typ, body)
+	if v.typ.Kind == ir.IntType {
+		v.size = c.opaque(s, quote(e))
+	}
+	here := site{at: e.Span(), what: fn}
+	if fn != "sum" {
+		v = v.bend(here)
+	}
+	if (fn == "max" || fn == "min") && v.deps != 0 {
+		v.kinks = merge(v.kinks, []site{here})
+	}
+	return v
+}
+
+// mentions reports whether a size moves with an index of the scope.
+func mentions(p *poly, s *scope) bool {
+	for _, a := range p.atoms() {
+		if a.kind != indexAtom {
+			continue
+		}
+		for _, v := range s.names {
+			if v.size != nil && v.size.linearIn(a) != nil {
+				return true
+			}
+		}
+	}
+	return false
+}

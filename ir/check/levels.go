@@ -1,0 +1,239 @@
+package check
+
+import (
+	"fmt"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// variable checks a var's type and set.
+func (c *checker) variable(e *entry, d *lang.Var) value {
+	if d.Type.Kind == lang.KindInt {
+		c.errorf(c.global, "E0416", d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
+			"the methods here need continuous variables: real, vector[n] or matrix[m, n]"
+		return unknownValue
+	}
+	t := c.written(&d.Type)
+	if d.Set != nil {
+		c.set(d, t, e.symbol.Lower)
+	}
+	if isUnknown(t) {
+		return unknownValue
+	}
+	deps := expr.DependsX
+	if e.symbol.Lower {
+		deps = expr.DependsY
+	}
+	return value{typ: t, deps: deps, degree: affine}
+}
+
+// sets are the sets that a variable may be declared in, with their arguments.
+var sets = map[string][]string{
+	"free":    {},
+	"nonneg":  {},
+	"box":     {"lower bound", "upper bound"},
+	"simplex": {"sum"},
+	"ball":    {"radius"},
+}
+
+// set checks `in box(lo, hi)` and the others.
+func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
+	set := d.Set
+	name := set.Name.Name
+	names, known := sets[name]
+	if !known {
+		e := c.errorf(c.global, "E0210", set.Name.Span(), "there is no set `%s`", name)
+		e.Detail = "the sets are box(lo, hi), nonneg, simplex(s), ball(r) and free"
+		e.Fix = suggest(name, []string{"box", "nonneg", "simplex", "ball", "free"})
+		return
+	}
+	if len(set.Args) != len(names) {
+		c.errorf(c.global, "E0304", set.Span(), "`%s` takes %d argument%s, but is given %d",
+			name, len(names), plural(len(names)), len(set.Args)).Fix = setExample[name]
+		return
+	}
+	if name == "ball" && lower {
+		e := c.errorf(c.global, "E0408", set.Span(), "the lower variable `%s` cannot be in a ball", d.Name.Name)
+		e.Detail = "a ball is not a linear constraint, and the lower level's constraints are linear"
+		e.Fix = "use `box(-r, r)`"
+		return
+	}
+	if name == "simplex" && isScalar(t) {
+		c.errorf(c.global, "E0305", set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
+		return
+	}
+	vs := make([]value, len(set.Args))
+	for i, a := range set.Args {
+		what := fmt.Sprintf("the %s of `%s`", names[i], name)
+		if name == "box" {
+			vs[i] = c.bound(a, t, what)
+		} else {
+			vs[i] = c.fixedScalar(a, what)
+		}
+	}
+	c.nonempty(set, vs)
+}
+
+// bound checks an end of a box: a scalar, or as many entries as the variable
+// has.
+func (c *checker) bound(e lang.Expr, t ir.Type, what string) value {
+	v := c.operand(c.global, e)
+	switch {
+	case isUnknown(v.typ) || isUnknown(t):
+	case v.deps != 0:
+		c.unfixed(e, v, what)
+	case !isScalar(v.typ) && !c.fits(t, v.typ):
+		c.misfit(e, v.typ, t, what)
+	}
+	return v
+}
+
+// nonempty reports sets that the text alone shows to be empty.
+func (c *checker) nonempty(set *lang.Set, args []value) {
+	switch set.Name.Name {
+	case "box":
+		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo > *hi {
+			c.errorf(c.global, "E0415", set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
+		}
+	case "simplex", "ball":
+		if v := args[0].num; v != nil && *v < 0 {
+			c.errorf(c.global, "E0415", set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
+		}
+	}
+}
+
+var setExample = map[string]string{
+	"free":    "write `free`",
+	"nonneg":  "write `nonneg`",
+	"box":     "write `box(lo, hi)`",
+	"simplex": "write `simplex(s)`, the vectors of nonnegative entries that add up to s",
+	"ball":    "write `ball(r)`, the vectors of length at most r",
+}
+
+// level checks a level's objective and constraints.
+func (c *checker) level(l *ir.LevelDecl) {
+	word := l.Block.Word()
+	if o := l.Objective; o != nil {
+		c.objective(word, o)
+	}
+	named := map[string]lang.Ident{}
+	for _, r := range l.Constraints {
+		if r.Name != nil && r.Name.Name != "" {
+			if first, twice := named[r.Name.Name]; twice {
+				d := c.errorf(c.global, "E0203", r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
+				d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
+			} else {
+				named[r.Name.Name] = *r.Name
+			}
+		}
+		c.constraint(r, l.Block.Lower)
+	}
+}
+
+func (c *checker) objective(word string, o *lang.Objective) {
+	v := c.operand(c.global, o.Value)
+	if isUnknown(v.typ) {
+		return
+	}
+	if !isScalar(v.typ) {
+		d := c.errorf(c.global, "E0315", o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
+		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
+		return
+	}
+	c.smoothObjective(word, o, v)
+	if v.deps == 0 {
+		c.warnf("E0414", o.Value.Span(), "the %s objective does not depend on any variable", word)
+	}
+}
+
+// constraint checks one relation or family.
+func (c *checker) constraint(r *lang.Constraint, lower bool) {
+	s := c.global
+	if len(r.Binders) > 0 {
+		s = c.binders(s, r.Binders, r.Cond != nil)
+	}
+	if r.Cond != nil {
+		c.condition(s, r.Cond)
+	}
+	terms := make([]value, len(r.Terms))
+	whole := true
+	for i, e := range r.Terms {
+		terms[i] = c.operand(s, e)
+		whole = whole && !isUnknown(terms[i].typ)
+	}
+	if !whole {
+		return
+	}
+	c.relation(s, r, terms)
+	if !lower && c.readsLower(r, terms) {
+		return
+	}
+	c.affineRelation(r, terms)
+	all := join(boolType, terms...)
+	if all.deps == 0 {
+		c.warnf("E0413", r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
+			"it reads no variable: it holds always or never"
+	}
+}
+
+// relation checks that the sides of a constraint go together.
+func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
+	up, down := false, false
+	for i, op := range r.Ops {
+		up, down = up || op == lang.LessEq, down || op == lang.GreaterEq
+		if i+1 >= len(terms) {
+			break
+		}
+		a, b := terms[i], terms[i+1]
+		if _, problem := broadcast(a.typ, b.typ); problem != "" {
+			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
+			d := c.errorf(s, "E0314", at, "the sides of `%s` have different shapes", op)
+			d.Detail = sizeOf(r.Terms[i], a.typ) + ", " + sizeOf(r.Terms[i+1], b.typ) + problem
+		}
+	}
+	if up && down {
+		c.errorf(s, "E0411", r.Span(), "this chain of relations runs in two directions").Fix =
+			"write `lo <= e <= hi`, or two constraints"
+	}
+}
+
+// readsLower reports an upper constraint that depends on a lower variable,
+// directly or through lets and functions.
+func (c *checker) readsLower(r *lang.Constraint, terms []value) bool {
+	for i, v := range terms {
+		if v.deps&expr.DependsY == 0 {
+			continue
+		}
+		d := c.errorf(c.global, "E0401", r.Span(), "upper %s reads the lower variable", constraintText(r))
+		d.Detail = "a constraint of the upper level that reads the lower level's variables couples the levels, which is " +
+			"outside the problem class: X must not depend on the lower level's answer"
+		d.Fix = "state it in the lower level, if the follower is bound by it, or add a penalty to the upper objective"
+		if path := c.readPath(r.Terms[i], expr.DependsY); len(path) > 0 {
+			d.Summary += " `" + path[len(path)-1].Name + "`"
+			d.Subject, d.Context = path[0].Span(), r.Span()
+			for _, n := range path[1:] {
+				d.Related = append(d.Related, diag.Related{Span: n.Span(), Message: "which reads `" + n.Name + "` here"})
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// constraintText names a constraint: by its name, or by its text.
+func constraintText(r *lang.Constraint) string {
+	if r.Name != nil && r.Name.Name != "" {
+		return fmt.Sprintf("constraint `%s` (`%s`)", r.Name.Name, relationText(r))
+	}
+	return fmt.Sprintf("constraint `%s`", relationText(r))
+}
+
+func relationText(r *lang.Constraint) string {
+	if len(r.Terms) == 0 {
+		return quote(r)
+	}
+	return quoteSpan(r.Terms[0].Span().To(r.Terms[len(r.Terms)-1].Span()))
+}

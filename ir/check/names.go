@@ -1,0 +1,226 @@
+package check
+
+import (
+	"sort"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// An entry is a declared name on its way through the checker.
+type entry struct {
+	symbol *ir.Symbol
+	name   lang.Ident
+	state  resolution
+	value  value // once done
+	used   bool
+}
+
+type resolution uint8
+
+const (
+	untouched resolution = iota
+	underway
+	done
+)
+
+// A scope holds the names that an expression sees besides the model's: the
+// indices around it, or the parameters of the function whose body it is.
+type scope struct {
+	parent *scope
+	names  map[string]value
+	frame  *frame // nil outside function bodies
+	id     int
+	// guarded says that a condition decides whether this is evaluated, so
+	// that an index need not reach the ends of its range.
+	guarded bool
+}
+
+// A frame is a function's body being checked for one call.
+type frame struct {
+	fn      *lang.Fn
+	library bool
+	call    diag.Span // zero where the function is checked on its own
+	caller  *frame
+	failed  bool
+}
+
+// child opens a scope inside s.
+func (c *checker) child(s *scope) *scope {
+	c.scopes++
+	return &scope{parent: s, names: map[string]value{}, frame: s.frame, id: c.scopes, guarded: s.guarded}
+}
+
+// declare enters every name of the file, at the top and inside levels, and
+// reports those that are taken.
+func (c *checker) declare() {
+	if c.file.Model != nil {
+		c.program.Name = c.file.Model.Name
+	}
+	for _, d := range c.file.Decls {
+		switch d := d.(type) {
+		case *lang.Param:
+			c.enter(d.Name, ir.ParamSymbol, d, false)
+		case *lang.Data:
+			c.enter(d.Name, ir.DataSymbol, d, false)
+		case *lang.Let:
+			c.enter(d.Name, ir.LetSymbol, d, false)
+		case *lang.Fn:
+			c.enter(d.Name, ir.FnSymbol, d, false)
+		case *lang.Level:
+			for _, item := range d.Items {
+				switch item := item.(type) {
+				case *lang.Var:
+					c.enter(item.Name, ir.VarSymbol, item, d.Lower)
+				case *lang.Let:
+					c.enter(item.Name, ir.LetSymbol, item, d.Lower)
+				}
+			}
+		}
+	}
+}
+
+func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, lower bool) {
+	if name.Name == "" {
+		return // the parser reported that it is missing
+	}
+	if first := c.symbols[name.Name]; first != nil {
+		d := c.errorf(c.global, "E0203", name.Span(), "`%s` is declared twice", name.Name)
+		d.Detail = "the names of a model, those inside its levels included, must differ"
+		d.Related = []diag.Related{{Span: first.name.Span(), Message: "first declared here"}}
+		return
+	}
+	if isPrimitive(name.Name) {
+		d := c.errorf(c.global, "E0204", name.Span(), "`%s` is a primitive of the language", name.Name)
+		d.Detail = "names of library functions may be reused, those of primitives may not"
+		d.Fix = "choose another name, such as `" + name.Name + "_`"
+		return
+	}
+	e := &entry{symbol: &ir.Symbol{Name: name.Name, Kind: kind, Decl: decl, Lower: lower}, name: name}
+	c.symbols[name.Name] = e
+	c.ordered = append(c.ordered, e)
+	c.program.Symbols[name.Name] = e.symbol
+}
+
+// resolve computes the value of a declared name, and first those it needs.
+func (c *checker) resolve(e *entry) value {
+	switch e.state {
+	case done:
+		return e.value
+	case underway:
+		c.cycle(e)
+		return unknownValue
+	}
+	e.state = underway
+	c.resolved = append(c.resolved, e)
+	var v value
+	switch d := e.symbol.Decl.(type) {
+	case *lang.Param:
+		v = c.param(e, d)
+	case *lang.Data:
+		v = c.data(e, d)
+	case *lang.Let:
+		v = c.expr(c.global, d.Value)
+		if v.typ.Kind == ir.BoolType {
+			c.errorf(c.global, "E0312", d.Value.Span(), "a condition cannot be named by a let").Detail =
+				"conditions stand after `if` only"
+			v = unknownValue
+		}
+	case *lang.Var:
+		v = c.variable(e, d)
+	case *lang.Fn:
+		v = unknownValue // functions are called, not read
+	}
+	c.resolved = c.resolved[:len(c.resolved)-1]
+	e.value, e.state = v, done
+	e.symbol.Type, e.symbol.Deps = v.typ, v.deps
+	switch e.symbol.Kind {
+	case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol:
+		c.program.Order = append(c.program.Order, e.symbol)
+	}
+	return v
+}
+
+// cycle reports a definition that needs itself, once for each cycle.
+func (c *checker) cycle(e *entry) {
+	start := len(c.resolved) - 1
+	for start > 0 && c.resolved[start] != e {
+		start--
+	}
+	loop := c.resolved[start:]
+	names := make([]string, 0, len(loop)+1)
+	for _, m := range loop {
+		names = append(names, "`"+m.symbol.Name+"`")
+	}
+	names = append(names, "`"+e.symbol.Name+"`")
+	d := c.errorf(c.global, "E0205", e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
+	d.Detail = strings.Join(names, " needs ")
+	for _, m := range loop[1:] {
+		d.Related = append(d.Related, diag.Related{Span: m.name.Span(), Message: "`" + m.symbol.Name + "` is declared here"})
+	}
+}
+
+// name checks a name that is read as a value.
+func (c *checker) name(s *scope, e *lang.Name) value {
+	for t := s; t != nil; t = t.parent {
+		if v, ok := t.names[e.Name]; ok {
+			return v
+		}
+	}
+	if s.frame == nil || !s.frame.library {
+		if entry := c.symbols[e.Name]; entry != nil {
+			entry.used = true
+			if entry.symbol.Kind == ir.FnSymbol {
+				c.functionAsValue(s, e)
+				return unknownValue
+			}
+			return c.resolve(entry)
+		}
+	}
+	if isPrimitive(e.Name) || c.program.Library[e.Name] != nil {
+		c.functionAsValue(s, e)
+		return unknownValue
+	}
+	d := c.errorf(s, "E0201", e.Span(), "`%s` is not declared", e.Name)
+	d.Fix = suggest(e.Name, c.visible(s))
+	if d.Fix == "" {
+		d.Detail = "a name stands for a param, data, let, variable, function or index"
+	}
+	return unknownValue
+}
+
+func (c *checker) functionAsValue(s *scope, e *lang.Name) {
+	c.errorf(s, "E0209", e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
+}
+
+// visible lists the values that a name at s could mean, for suggestions.
+func (c *checker) visible(s *scope) []string {
+	var out []string
+	for t := s; t != nil; t = t.parent {
+		for n := range t.names {
+			out = append(out, n)
+		}
+	}
+	for n, e := range c.symbols {
+		if e.symbol.Kind != ir.FnSymbol {
+			out = append(out, n)
+		}
+	}
+	sort.Strings(out)
+	return out
+}
+
+// unused warns of what was declared and never read.
+func (c *checker) unused() {
+	for _, e := range c.ordered {
+		if e.used {
+			continue
+		}
+		switch e.symbol.Kind {
+		case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol, ir.VarSymbol:
+			c.warnf("E0207", e.name.Span(), "`%s` is never used", e.symbol.Name)
+		}
+	}
+}

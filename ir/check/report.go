@@ -1,0 +1,82 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// errorf reports an error at a place. Inside the body of a user's function
+// the place stays in the body and the calls that led there are related;
+// inside a library function the user's call is at fault and the library's
+// line is related. A place has each error once, however often it is checked.
+func (c *checker) errorf(s *scope, code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	d := &diag.Diagnostic{Severity: diag.Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
+	for f := s.frame; f != nil; f = f.caller {
+		f.failed = true
+		name := f.fn.Name.Name
+		switch {
+		case f.call.IsZero():
+			// Checked on its own, not through a call.
+		case f.library:
+			d.Related = append(d.Related, diag.Related{Span: d.Subject, Message: fmt.Sprintf("inside the library function `%s`", name)})
+			d.Summary = fmt.Sprintf("`%s` does not take these arguments: %s", name, d.Summary)
+			d.Subject = f.call
+		default:
+			d.Related = append(d.Related, diag.Related{Span: f.call, Message: fmt.Sprintf("in this call of `%s`", name)})
+		}
+	}
+	key := fmt.Sprintf("%p %d %d %s", d.Subject.Source, d.Subject.Start, d.Subject.End, code)
+	if c.reported[key] {
+		return d // not added: its twin was
+	}
+	c.reported[key] = true
+	c.diags.Add(d)
+	return d
+}
+
+func (c *checker) warnf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	return c.diags.Warnf(code, at, format, args...)
+}
+
+// maxQuote bounds the length of model text quoted in a message; longer text
+// is cut, the caret shows the rest.
+const maxQuote = 48
+
+// quote is the text of a node as messages show it, on one line.
+func quote(n lang.Node) string { return quoteSpan(n.Span()) }
+
+func quoteSpan(at diag.Span) string {
+	text := strings.Join(strings.Fields(at.Text()), " ")
+	if r := []rune(text); len(r) > maxQuote {
+		text = string(r[:maxQuote-3]) + "..."
+	}
+	return text
+}
+
+// sizeOf spells an operand's shape in the user's names: "A is dh x dy".
+func sizeOf(n lang.Node, t ir.Type) string { return quote(n) + " is " + t.Size() }
+
+// kindOf spells what an operand is: "a vector[n]", "a condition".
+func kindOf(t ir.Type) string {
+	switch t.Kind {
+	case ir.IntType:
+		return "an int"
+	case ir.RealType:
+		return "a real scalar"
+	case ir.RowVectorType:
+		return fmt.Sprintf("a row vector (%s)", t.Size())
+	}
+	return "a " + t.String()
+}
+
+// suggest turns a near miss into a fix, or "".
+func suggest(name string, candidates []string) string {
+	if s := diag.Suggest(name, candidates); s != "" {
+		return fmt.Sprintf("did you mean `%s`?", s)
+	}
+	return ""
+}

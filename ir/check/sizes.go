@@ -1,0 +1,246 @@
+package check
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// agreement is the outcome of comparing two symbolic sizes.
+type agreement uint8
+
+const (
+	agree agreement = iota
+	// differ: the sizes are not equal, whatever the data, or by the model's own
+	// defaults, or they are independent names.
+	differ
+	// undecided: equal under some bindings; compared with numbers when the
+	// model is bound.
+	undecided
+)
+
+// compare decides whether two sizes are equal. Equal normal forms agree, and
+// a difference that is a number other than zero differs. Otherwise params are
+// replaced by their defaults: what then differs, differs (the model
+// contradicts itself); what then agrees may still be changed by --set or data
+// and is undecided. Where params without a default remain on both sides the
+// sizes are independent names, which a user who means one size would not
+// have made two: they differ. A number against a free param is undecided.
+func compare(a, b *poly) agreement {
+	d := a.sub(b)
+	if v, ok := d.constant(); ok {
+		if v.Sign() == 0 {
+			return agree
+		}
+		return differ
+	}
+	if hasKind(d, indexAtom) || hasKind(d, opaqueAtom) {
+		return undecided
+	}
+	if v, ok := withDefaults(d).constant(); ok {
+		if v.Sign() == 0 {
+			return undecided
+		}
+		return differ
+	}
+	_, aFixed := a.constant()
+	_, bFixed := b.constant()
+	if aFixed || bFixed {
+		return undecided
+	}
+	return differ
+}
+
+// withDefaults replaces params by their defaults, and those by theirs.
+func withDefaults(p *poly) *poly {
+	// Defaults refer to params that are resolved earlier, so this ends; each
+	// round removes the atoms of one level.
+	for range 64 {
+		changed := false
+		for _, a := range p.atoms() {
+			if a.def != nil {
+				p, changed = p.substitute(a, a.def), true
+			}
+			if p.tooLarge() {
+				return p
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	return p
+}
+
+func hasKind(p *poly, k atomKind) bool {
+	for _, a := range p.atoms() {
+		if a.kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// defaultsNote spells the defaults that two sizes hinge on: "dx is 100 and dy
+// is 200 by default", or "".
+func defaultsNote(ps ...*poly) string {
+	var parts []string
+	seen := map[*atom]bool{}
+	for _, p := range ps {
+		for _, a := range p.atoms() {
+			if a.def == nil || seen[a] {
+				continue
+			}
+			seen[a] = true
+			if v, ok := withDefaults(a.def).constant(); ok {
+				parts = append(parts, fmt.Sprintf("%s is %s", a.name, v.RatString()))
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return strings.Join(parts, " and ") + " by default"
+}
+
+// newAtom makes an atom, numbered in order of appearance.
+func (c *checker) newAtom(name string, kind atomKind) *atom {
+	c.atoms++
+	return &atom{id: c.atoms, name: name, kind: kind}
+}
+
+// opaque is the size that stands for an integer expression that is not a
+// polynomial. Within one scope the same text is the same size.
+func (c *checker) opaque(s *scope, text string) *poly {
+	key := fmt.Sprintf("%d %s", s.id, text)
+	a := c.opaques[key]
+	if a == nil {
+		a = c.newAtom(text, opaqueAtom)
+		c.opaques[key] = a
+	}
+	return atomPoly(a)
+}
+
+// bounded replaces a size beyond the limits by an opaque one.
+func (c *checker) bounded(s *scope, p *poly, at diag.Span) *poly {
+	if p.tooLarge() {
+		return c.opaque(s, quoteSpan(at))
+	}
+	return p
+}
+
+// integer checks an expression that must be an integer that is known before
+// solving (a size, an index, the bound of a range) and returns its symbolic
+// value. Division is exact here: n / 2 must divide, which binding verifies.
+// Data that are not declared int, such as perm[i], are accepted and verified
+// at binding. nil means that an error was reported.
+func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
+	switch e := e.(type) {
+	case *lang.Paren:
+		p := c.integer(s, e.X, what)
+		c.record(s, e, intType)
+		return p
+	case *lang.Unary:
+		if e.Op == lang.Neg {
+			p := c.integer(s, e.X, what)
+			c.record(s, e, intType)
+			if p == nil {
+				return nil
+			}
+			return p.scale(big.NewRat(-1, 1))
+		}
+	case *lang.Binary:
+		if p, ok := c.integerBinary(s, e, what); ok {
+			c.record(s, e, intType)
+			return p
+		}
+	}
+	v := c.expr(s, e)
+	if isUnknown(v.typ) {
+		return nil
+	}
+	if v.deps != 0 {
+		c.errorf(s, "E0407", e.Span(), "%s depends on a variable", what).Detail =
+			fmt.Sprintf("`%s` must be known before the model is solved", quote(e))
+		return nil
+	}
+	if v.typ.Kind == ir.IntType {
+		return v.size
+	}
+	_, named := e.(*lang.Name)
+	if !isScalar(v.typ) || named || v.num != nil {
+		d := c.errorf(s, "E0309", e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
+		if named && isScalar(v.typ) {
+			d.Fix = fmt.Sprintf("declare `%s` as `int`", quote(e))
+		}
+		return nil
+	}
+	return c.opaque(s, quote(e))
+}
+
+// integerBinary handles the operators that keep a size a polynomial; ok is
+// false for the others.
+func (c *checker) integerBinary(s *scope, e *lang.Binary, what string) (p *poly, ok bool) {
+	switch e.Op {
+	case lang.Add, lang.Sub, lang.Mul, lang.Div, lang.Pow:
+	default:
+		return nil, false
+	}
+	x, y := c.integer(s, e.X, what), c.integer(s, e.Y, what)
+	if x == nil || y == nil {
+		return nil, true
+	}
+	return c.bounded(s, c.combine(s, e, x, y), e.Span()), true
+}
+
+// combine applies an integer operator to symbolic values.
+func (c *checker) combine(s *scope, e *lang.Binary, x, y *poly) *poly {
+	switch e.Op {
+	case lang.Add:
+		return x.add(y)
+	case lang.Sub:
+		return x.sub(y)
+	case lang.Mul, lang.ElemMul:
+		return x.mul(y)
+	}
+	k, fixed := y.constant()
+	switch {
+	case e.Op == lang.Div && fixed && k.Sign() == 0:
+		c.errorf(s, "E0317", e.Y.Span(), "division by zero")
+	case e.Op == lang.Div && fixed:
+		p := x.scale(new(big.Rat).Inv(k))
+		if v, ok := p.constant(); ok && !v.IsInt() {
+			c.errorf(s, "E0309", e.Span(), "`%s` does not divide", quote(e)).Detail =
+				fmt.Sprintf("integer division is exact here, but %s / %s is %s", x, y, v.RatString())
+			return c.opaque(s, quote(e))
+		}
+		return p
+	case e.Op == lang.Pow && fixed && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
+		p := constPoly(1)
+		for range k.Num().Int64() {
+			p = p.mul(x)
+		}
+		return p
+	}
+	return c.opaque(s, quote(e))
+}
+
+// size checks a written dimension.
+func (c *checker) size(s *scope, e lang.Expr) *poly {
+	p := c.integer(s, e, "a size")
+	if p == nil {
+		return c.unknownSize()
+	}
+	if v, ok := p.constant(); ok && v.Sign() < 0 {
+		c.errorf(s, "E0310", e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
+	}
+	return p
+}
+
+// unknownSize is a size after an error: comparisons with it are undecided, so
+// that one mistake is reported once.
+func (c *checker) unknownSize() *poly { return atomPoly(c.newAtom("?", opaqueAtom)) }

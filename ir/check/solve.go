@@ -1,0 +1,80 @@
+package check
+
+import (
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// solve checks the block of defaults. The names and values of settings belong
+// to the methods, which validate them later; here they are distinct, and a
+// value is a word or a number that is known before solving.
+func (c *checker) solve() {
+	if c.program.Solve == nil {
+		return
+	}
+	given := map[string]lang.Ident{}
+	for i := range c.program.Solve.Items {
+		item := &c.program.Solve.Items[i]
+		key := item.Name.Name
+		if item.Start {
+			key = "start " + key
+		}
+		if first, twice := given[key]; twice {
+			d := c.errorf(c.global, "E0410", item.Name.Span(), "`%s` is given twice", key)
+			d.Related = []diag.Related{{Span: first.Span(), Message: "first given here"}}
+			continue
+		}
+		given[key] = item.Name
+		switch _, word := item.Value.(*lang.Name); {
+		case item.Start:
+			c.start(item)
+		case !word:
+			c.fixedScalar(item.Value, "the setting `"+key+"`")
+		}
+	}
+}
+
+// start checks `start x = e`.
+func (c *checker) start(item *lang.SolveItem) {
+	v := c.operand(c.global, item.Value)
+	name := item.Name.Name
+	e := c.symbols[name]
+	if e == nil || e.symbol.Kind != ir.VarSymbol || e.symbol.Lower {
+		d := c.errorf(c.global, "E0409", item.Name.Span(), "`%s` is not an upper variable", name)
+		d.Detail = "a start is a point of the upper level; the lower level is solved from it"
+		var upper []string
+		if l := c.program.Upper; l != nil {
+			for _, u := range l.Vars {
+				upper = append(upper, u.Name.Name)
+			}
+		}
+		d.Fix = suggest(name, upper)
+		return
+	}
+	t := c.resolve(e).typ
+	what := "the start of `" + name + "`"
+	switch {
+	case isUnknown(v.typ) || isUnknown(t):
+	case v.deps != 0:
+		c.unfixed(item.Value, v, what)
+	case !isScalar(v.typ) && !c.fits(t, v.typ):
+		c.misfit(item.Value, v.typ, t, what)
+	}
+}
+
+// report checks the named expressions of the report, which may use anything.
+func (c *checker) report() {
+	if c.program.Report == nil {
+		return
+	}
+	named := map[string]lang.Ident{}
+	for _, item := range c.program.Report.Items {
+		if first, twice := named[item.Name.Name]; twice && item.Name.Name != "" {
+			d := c.errorf(c.global, "E0203", item.Name.Span(), "`%s` is reported twice", item.Name.Name)
+			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
+		}
+		named[item.Name.Name] = item.Name
+		c.operand(c.global, item.Value)
+	}
+}

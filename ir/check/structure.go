@@ -1,0 +1,110 @@
+package check
+
+import (
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// structure sorts the blocks of the file into the program and reports those
+// that are missing or there twice. whole is false in a session, where what is
+// missing may still come.
+func (c *checker) structure(whole bool) {
+	for _, d := range c.file.Decls {
+		switch d := d.(type) {
+		case *lang.Level:
+			if d.Lower {
+				c.placeLevel(&c.program.Lower, d)
+			} else {
+				c.placeLevel(&c.program.Upper, d)
+			}
+		case *lang.Solve:
+			if c.program.Solve != nil {
+				c.twice(d, c.program.Solve, "solve")
+				continue
+			}
+			c.program.Solve = d
+		case *lang.Report:
+			if c.program.Report != nil {
+				c.twice(d, c.program.Report, "report")
+				continue
+			}
+			c.program.Report = d
+		}
+	}
+	if whole {
+		c.missing()
+	}
+}
+
+func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
+	if *to != nil {
+		c.twice(block, (*to).Block, block.Word())
+		return
+	}
+	l := &ir.LevelDecl{Block: block}
+	for _, item := range block.Items {
+		switch item := item.(type) {
+		case *lang.Var:
+			l.Vars = append(l.Vars, item)
+		case *lang.Let:
+			l.Lets = append(l.Lets, item)
+		case *lang.Objective:
+			if l.Objective != nil {
+				d := c.errorf(c.global, "E0405", item.Span(), "the %s level has two objectives", block.Word())
+				d.Detail = "a level has one; add them up with weights if both matter"
+				d.Related = []diag.Related{{Span: l.Objective.Span(), Message: "the first is here"}}
+				continue
+			}
+			l.Objective = item
+		case *lang.SubjectTo:
+			l.Constraints = append(l.Constraints, item.Constraints...)
+		}
+	}
+	*to = l
+}
+
+func (c *checker) twice(second, first lang.Node, word string) {
+	d := c.errorf(c.global, "E0403", headOf(second.Span(), word), "there are two `%s` blocks", word)
+	d.Detail = "a model has one; write all of it in one block"
+	d.Related = []diag.Related{{Span: headOf(first.Span(), word), Message: "the first is here"}}
+}
+
+// headOf is the keyword at the start of a block.
+func headOf(at diag.Span, word string) diag.Span {
+	if end := at.Start + len(word); end <= at.End {
+		at.End = end
+	}
+	return at
+}
+
+// missing reports what a model needs and this one lacks.
+func (c *checker) missing() {
+	start := diag.Span{Source: c.file.Source}
+	if c.file.Model == nil {
+		c.errorf(c.global, "E0412", start, "the model has no name").Fix = "begin the file with `model NAME`"
+	}
+	for _, l := range []struct {
+		decl *ir.LevelDecl
+		word string
+	}{{c.program.Upper, "upper"}, {c.program.Lower, "lower"}} {
+		if l.decl == nil {
+			at := start
+			if c.file.Model != nil {
+				at = c.file.Model.Span()
+			}
+			c.errorf(c.global, "E0402", at, "the model has no `%s` block", l.word).Detail =
+				"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
+			continue
+		}
+		head := headOf(l.decl.Block.Span(), l.word)
+		if len(l.decl.Vars) == 0 {
+			c.errorf(c.global, "E0406", head, "the %s level has no variable", l.word).Fix =
+				"declare one, as in `var z: vector[n]`"
+		}
+		if l.decl.Objective == nil {
+			c.errorf(c.global, "E0404", head, "the %s level has no objective", l.word).Fix =
+				"write `minimize` or `maximize` and an expression"
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package check
+
+import (
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// A value is what the checker knows of an expression: its type, what it
+// depends on, and the structural facts that the later rules need.
+type value struct {
+	typ  ir.Type
+	deps expr.Deps
+	// degree is the structural degree in all variables jointly; where it is
+	// curved, bends are the innermost places that made it so.
+	degree degree
+	bends  []site
+	// kinks are the places where a function that is not smooth is applied to
+	// something that depends on variables.
+	kinks []site
+	// size is the symbolic value of an int, nil for other types.
+	size *poly
+	// num is the number, where the model's text alone fixes it.
+	num *float64
+}
+
+// degree is the structural degree of an expression in the variables.
+type degree uint8
+
+const (
+	constant degree = iota // no variables
+	affine
+	curved // not affine, as far as its structure tells
+)
+
+// maxSites bounds the places kept for one expression; more would only repeat
+// the message.
+const maxSites = 8
+
+// A site is a place in the model that a later rule may have to name.
+type site struct {
+	at      diag.Span
+	what    string // the function or operation at fault
+	related []diag.Related
+}
+
+// merge appends the sites of b that a lacks.
+func merge(a, b []site) []site {
+	if len(b) == 0 {
+		return a
+	}
+	out := a[:len(a):len(a)]
+	for _, s := range b {
+		if len(out) >= maxSites {
+			break
+		}
+		if !contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func contains(sites []site, s site) bool {
+	for _, t := range sites {
+		if t.at == s.at {
+			return true
+		}
+	}
+	return false
+}
+
+var (
+	unknownValue = value{typ: ir.Type{Kind: ir.AnyType}}
+	realType     = ir.Type{Kind: ir.RealType}
+	intType      = ir.Type{Kind: ir.IntType}
+	boolType     = ir.Type{Kind: ir.BoolType}
+)
+
+func vectorType(n *poly) ir.Type {
+	return ir.Type{Kind: ir.VectorType, Dims: []ir.Dim{n}}
+}
+
+func rowType(n *poly) ir.Type {
+	return ir.Type{Kind: ir.RowVectorType, Dims: []ir.Dim{n}}
+}
+
+func matrixType(m, n *poly) ir.Type {
+	return ir.Type{Kind: ir.MatrixType, Dims: []ir.Dim{m, n}}
+}
+
+// dim is the i-th dimension of a type that this package made.
+func dim(t ir.Type, i int) *poly { return t.Dims[i].(*poly) }
+
+// isScalar reports whether t is a number: real or int.
+func isScalar(t ir.Type) bool { return t.Kind == ir.RealType || t.Kind == ir.IntType }
+
+// isArray reports whether t has entries.
+func isArray(t ir.Type) bool {
+	return t.Kind == ir.VectorType || t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType
+}
+
+func isUnknown(t ir.Type) bool { return t.Kind == ir.AnyType }
+
+// withType is v seen as a value of another type; facts about numbers go.
+func (v value) withType(t ir.Type) value {
+	v.typ, v.size, v.num = t, nil, nil
+	return v
+}
+
+// join collects what several operands contribute to a result of type t: the
+// union of what they depend on, their highest degree and their sites.
+func join(t ir.Type, vs ...value) value {
+	out := value{typ: t}
+	for _, v := range vs {
+		out.deps |= v.deps
+		out.degree = max(out.degree, v.degree)
+		out.bends = merge(out.bends, v.bends)
+		out.kinks = merge(out.kinks, v.kinks)
+	}
+	return out
+}
+
+// bend makes v curved at s, unless an operand was curved already: then the
+// operand's own sites, further in, say why.
+func (v value) bend(s site) value {
+	if v.deps == 0 {
+		return v
+	}
+	if v.degree < curved {
+		v.degree, v.bends = curved, []site{s}
+	}
+	return v
+}
