@@ -18,34 +18,14 @@ const maxNesting = 500
 // of stack a level this stays far below the run time's limit of 1 GB.
 const maxHeight = 50_000
 
-// The binding powers of infix operators, from loose to tight. Prefix minus
-// stands between products and powers, so that -x^2 is -(x^2).
-const (
-	powerOr = iota + 1
-	powerAnd
-	powerNot
-	powerCompare
-	powerSum
-	powerProduct
-	powerNegate
-	powerPower
-)
-
-type infix struct {
-	op    lang.BinaryOp
-	power int
-}
-
-var infixes = map[string]infix{
-	"or": {lang.Or, powerOr}, "and": {lang.And, powerAnd},
-	"<": {lang.Lt, powerCompare}, "<=": {lang.Le, powerCompare},
-	">": {lang.Gt, powerCompare}, ">=": {lang.Ge, powerCompare},
-	"==": {lang.Eq, powerCompare}, "!=": {lang.Ne, powerCompare},
-	"+": {lang.Add, powerSum}, "-": {lang.Sub, powerSum},
-	"*": {lang.Mul, powerProduct}, "/": {lang.Div, powerProduct},
-	".*": {lang.ElemMul, powerProduct}, "./": {lang.ElemDiv, powerProduct},
-	"^": {lang.Pow, powerPower}, ".^": {lang.ElemPow, powerPower},
-}
+// infixes maps the spelling of each infix operator.
+var infixes = func() map[string]lang.BinaryOp {
+	m := map[string]lang.BinaryOp{}
+	for op := lang.Add; op <= lang.Or; op++ {
+		m[op.String()] = op
+	}
+	return m
+}()
 
 // tree is an expression with its height.
 type tree struct {
@@ -102,7 +82,7 @@ func (p *exprParser) at(from, to lang.Node) lang.At {
 // whole parses an expression that must be followed by something that can
 // follow one: two operands side by side are reported here, in plain words.
 func (p *exprParser) whole() (lang.Expr, error) {
-	x, err := p.expr(powerOr)
+	x, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +110,7 @@ func (p *exprParser) noOperand(x lang.Expr) error {
 
 // expr parses an expression whose operators bind at least as tightly as least
 // (precedence climbing).
-func (p *exprParser) expr(least int) (tree, error) {
+func (p *exprParser) expr(least lang.Precedence) (tree, error) {
 	if p.depth >= maxNesting {
 		e := p.s.fail(codeTooDeep, p.s.tokenSpan(p.peek()), "this expression is nested more than %d deep", maxNesting)
 		e.d.Fix = "name the inner parts with `let`"
@@ -146,10 +126,10 @@ func (p *exprParser) expr(least int) (tree, error) {
 	for {
 		t := p.peek()
 		op, ok := infixes[t.Value]
-		if !ok || t.Type == tokenIdent || op.power < least {
+		if !ok || t.Type == tokenIdent || op.Precedence() < least {
 			return left, nil
 		}
-		if op.power == powerCompare {
+		if op.Precedence() == lang.CompareLevel {
 			if compared {
 				e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "comparisons in a condition do not chain")
 				e.d.Fix = "write `a < b and b < c`"
@@ -158,16 +138,12 @@ func (p *exprParser) expr(least int) (tree, error) {
 			compared = true
 		}
 		p.lex.Next()
-		next := op.power + 1 // left associative
-		if op.power == powerPower {
-			next = powerNegate // right associative, and 2^-x is allowed
-		}
-		right, err := p.expr(next)
+		right, err := p.expr(op.RightLevel())
 		if err != nil {
 			return tree{}, err
 		}
 		left, err = p.grow(&lang.Binary{
-			At: p.at(left, right), Op: op.op, OpPlace: p.s.tokenSpan(t), X: left.Expr, Y: right.Expr,
+			At: p.at(left, right), Op: op, OpPlace: p.s.tokenSpan(t), X: left.Expr, Y: right.Expr,
 		}, max(left.height, right.height))
 		if err != nil {
 			return tree{}, err
@@ -190,9 +166,9 @@ func (p *exprParser) prefix() (tree, error) {
 	t := p.peek()
 	switch {
 	case p.is("-"):
-		return p.unary(lang.Neg, powerNegate)
+		return p.unary(lang.Neg)
 	case p.is("not"):
-		return p.unary(lang.Not, powerNot)
+		return p.unary(lang.Not)
 	case p.is("if"):
 		return p.ifExpr()
 	case p.is("+"):
@@ -203,9 +179,9 @@ func (p *exprParser) prefix() (tree, error) {
 	return p.postfix()
 }
 
-func (p *exprParser) unary(op lang.UnaryOp, power int) (tree, error) {
+func (p *exprParser) unary(op lang.UnaryOp) (tree, error) {
 	t := *p.lex.Next()
-	x, err := p.expr(power)
+	x, err := p.expr(op.Precedence())
 	if err != nil {
 		return tree{}, err
 	}
@@ -215,21 +191,21 @@ func (p *exprParser) unary(op lang.UnaryOp, power int) (tree, error) {
 // ifExpr parses if c then a else b; the last part extends as far as it can.
 func (p *exprParser) ifExpr() (tree, error) {
 	start := *p.lex.Next()
-	cond, err := p.expr(powerOr)
+	cond, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return tree{}, err
 	}
 	if _, err := p.expect("then", "after the condition"); err != nil {
 		return tree{}, err
 	}
-	then, err := p.expr(powerOr)
+	then, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return tree{}, err
 	}
 	if _, err := p.expect("else", "(an `if` always has both branches)"); err != nil {
 		return tree{}, err
 	}
-	other, err := p.expr(powerOr)
+	other, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return tree{}, err
 	}
@@ -246,7 +222,7 @@ var relations = map[string]lang.RelOp{"<=": lang.LessEq, ">=": lang.GreaterEq, "
 func (p *exprParser) relation() (relation, error) {
 	var c chain
 	for {
-		x, err := p.expr(powerSum)
+		x, err := p.expr(lang.SumLevel)
 		if err != nil {
 			return nil, err
 		}
@@ -297,7 +273,7 @@ func (p *exprParser) list(closing, why string) (elems []lang.Expr, height int, e
 		return nil, 0, t, nil
 	}
 	for {
-		x, err := p.expr(powerOr)
+		x, err := p.expr(lang.OrLevel)
 		if err != nil {
 			return nil, 0, end, err
 		}

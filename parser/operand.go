@@ -103,7 +103,7 @@ func mantissa(text string) string {
 
 func (p *exprParser) paren() (tree, error) {
 	open := *p.lex.Next()
-	x, err := p.expr(powerOr)
+	x, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return tree{}, err
 	}
@@ -153,7 +153,7 @@ func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident) (tree, error
 	if _, err := p.expect(":", "after the indices of `"+fn.Value+"`"); err != nil {
 		return tree{}, err
 	}
-	body, err := p.expr(powerOr)
+	body, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return tree{}, err
 	}
@@ -194,7 +194,7 @@ func (p *exprParser) binders() (indexList, int, error) {
 		}
 	}
 	if _, ok := p.take("if"); ok {
-		cond, err := p.expr(powerOr)
+		cond, err := p.expr(lang.OrLevel)
 		if err != nil {
 			return list, 0, err
 		}
@@ -222,14 +222,14 @@ func (p *exprParser) binder() (lang.Binder, int, error) {
 	if _, err := p.expect("in", "after the index `"+t.Value+"`"); err != nil {
 		return b, 0, err
 	}
-	lo, err := p.expr(powerSum)
+	lo, err := p.expr(lang.SumLevel)
 	if err != nil {
 		return b, 0, err
 	}
 	b.Lo, b.Place = lo.Expr, b.Name.Place.To(lo.Span())
 	height := lo.height
 	if _, ok := p.take(".."); ok {
-		hi, err := p.expr(powerSum)
+		hi, err := p.expr(lang.SumLevel)
 		if err != nil {
 			return b, 0, err
 		}
@@ -282,7 +282,7 @@ func (p *exprParser) subscript() (lang.Subscript, int, error) {
 	if t, ok := p.take(":"); ok {
 		return lang.Subscript{At: lang.At{Place: p.s.tokenSpan(t)}, All: true}, 0, nil
 	}
-	lo, err := p.expr(powerOr)
+	lo, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return lang.Subscript{}, 0, err
 	}
@@ -292,7 +292,7 @@ func (p *exprParser) subscript() (lang.Subscript, int, error) {
 	sub := lang.Subscript{At: lang.At{Place: lo.Span()}, Lo: lo.Expr}
 	height := lo.height
 	if _, ok := p.take(".."); ok {
-		hi, err := p.expr(powerOr)
+		hi, err := p.expr(lang.OrLevel)
 		if err != nil {
 			return sub, 0, err
 		}

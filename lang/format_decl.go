@@ -1,0 +1,221 @@
+package lang
+
+// decl prints a declaration with what stands before it.
+func (p *printer) decl(d Decl) {
+	switch d := d.(type) {
+	case *Level:
+		p.block(d.Word(), d.At, func() {
+			for _, item := range d.Items {
+				p.item(item)
+			}
+		})
+		return
+	case *Solve:
+		p.block("solve", d.At, func() {
+			for _, item := range d.Items {
+				p.lead(item.Place.Start)
+				if item.Start {
+					p.word("start ")
+				}
+				p.word(item.Name.Name)
+				p.operator("=")
+				p.value(item.Value)
+				p.end(item.Place.End)
+			}
+		})
+		return
+	case *Report:
+		p.block("report", d.At, func() {
+			for _, item := range d.Items {
+				p.lead(item.Place.Start)
+				p.word(item.Name.Name)
+				p.operator("=")
+				p.value(item.Value)
+				p.end(item.Place.End)
+			}
+		})
+		return
+	}
+	p.lead(d.Span().Start)
+	switch d := d.(type) {
+	case *Param:
+		p.word("param " + d.Name.Name + ": ")
+		p.typ(d.Type)
+		if d.Default != nil {
+			p.operator("=")
+			p.value(d.Default)
+		}
+	case *Data:
+		p.word("data " + d.Name.Name + ": ")
+		p.typ(d.Type)
+		if d.Value != nil {
+			p.operator("=")
+			p.value(d.Value)
+		}
+		if d.Gen != nil {
+			p.operator("~")
+			p.gap(d.Gen.Place.Start, " ")
+			p.word(d.Gen.Name.Name)
+			p.args(d.Gen.Args, d.Gen.Place.End)
+		}
+	case *Let:
+		p.let(d)
+	case *Fn:
+		p.fn(d)
+	}
+	p.end(d.Span().End)
+}
+
+func (p *printer) let(d *Let) {
+	p.word("let " + d.Name.Name)
+	p.operator("=")
+	p.value(d.Value)
+}
+
+func (p *printer) fn(d *Fn) {
+	p.word("fn " + d.Name.Name)
+	p.open("(")
+	for i, param := range d.Params {
+		space := ""
+		if i > 0 {
+			p.word(",")
+			space = " "
+		}
+		p.gap(param.Place.Start, space)
+		p.word(param.Name.Name)
+		if param.Type != nil {
+			p.word(": ")
+			p.typ(*param.Type)
+		}
+		p.reach(param.Place.End)
+	}
+	p.shut(")")
+	if d.Result != nil {
+		p.word(": ")
+		p.typ(*d.Result)
+	}
+	p.operator("=")
+	p.value(d.Body)
+}
+
+// item prints an item of a level.
+func (p *printer) item(item LevelItem) {
+	if s, ok := item.(*SubjectTo); ok {
+		p.subjectTo(s)
+		return
+	}
+	p.lead(item.Span().Start)
+	switch item := item.(type) {
+	case *Var:
+		p.word("var " + item.Name.Name + ": ")
+		p.typ(item.Type)
+		if item.Set != nil {
+			p.operator("in")
+			p.gap(item.Set.Place.Start, " ")
+			p.word(item.Set.Name.Name)
+			if len(item.Set.Args) > 0 {
+				p.args(item.Set.Args, item.Set.Place.End)
+			}
+		}
+	case *Let:
+		p.let(item)
+	case *Objective:
+		word := "minimize"
+		if item.Maximize {
+			word = "maximize"
+		}
+		p.word(word)
+		p.value(item.Value)
+	}
+	p.end(item.Span().End)
+}
+
+// subjectTo prints the words on the constraint's line where the author has a
+// single constraint there, else on a line of their own.
+func (p *printer) subjectTo(s *SubjectTo) {
+	p.lead(s.Place.Start)
+	p.word("subject to")
+	p.reach(s.Place.Start + len("subject"))
+	if len(s.Constraints) == 1 && p.sameLine(s.Place.Start, s.Constraints[0].Place.Start) {
+		p.word(" ")
+		p.constraint(s.Constraints[0])
+		return
+	}
+	p.flush()
+	p.indent += 2
+	p.began = false
+	for _, c := range s.Constraints {
+		p.lead(c.Place.Start)
+		p.constraint(c)
+	}
+	p.indent -= 2
+	p.began = true
+}
+
+// sameLine reports whether no newline stands between two offsets.
+func (p *printer) sameLine(from, to int) bool {
+	if to > len(p.text) || from >= to {
+		return false
+	}
+	for _, c := range []byte(p.text[from:to]) {
+		if c == '\n' {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *printer) constraint(c *Constraint) {
+	if c.Name != nil {
+		p.word(c.Name.Name + ":")
+		p.last = ":"
+	}
+	if c.Binders != nil {
+		if c.Name != nil {
+			p.gap(c.Binders[0].Place.Start, " ")
+		}
+		p.word("forall")
+		p.gap(c.Binders[0].Place.Start, " ")
+		p.binders(c.Binders, c.Cond)
+		p.word(":")
+	}
+	if c.Name != nil || c.Binders != nil {
+		p.gap(c.Terms[0].Span().Start, " ")
+	} else {
+		p.word("")
+	}
+	p.align()
+	for i, t := range c.Terms {
+		if i > 0 {
+			p.operator(c.Ops[i-1].String())
+			p.gap(start(t), " ")
+		}
+		last := i == len(c.Terms)-1
+		p.operand(t, needsParens(t, SumLevel) || !last && swallows(t, CompareLevel))
+	}
+	p.end(c.Place.End)
+}
+
+// value prints an expression behind `=` or a statement's word, and aligns what
+// follows on further lines with its start.
+func (p *printer) value(x Expr) {
+	p.gap(start(x), " ")
+	p.align()
+	p.expr(x, OrLevel)
+}
+
+func (p *printer) typ(t TypeExpr) {
+	p.word(t.Kind.String())
+	if len(t.Dims) > 0 {
+		p.open("[")
+		for i, d := range t.Dims {
+			if i > 0 {
+				p.word(",")
+				p.gap(start(d), " ")
+			}
+			p.expr(d, OrLevel)
+		}
+		p.shut("]")
+	}
+	p.reach(t.Place.End)
+}

@@ -1,0 +1,187 @@
+package lang
+
+// start is the offset at which a node starts.
+func start(n Node) int { return n.Span().Start }
+
+// expr prints x where an operand of at least the given level is read.
+func (p *printer) expr(x Expr, least Precedence) {
+	p.operand(x, needsParens(x, least))
+}
+
+func (p *printer) operand(x Expr, parens bool) {
+	if parens {
+		p.open("(")
+		p.bare(x)
+		p.shut(")")
+		return
+	}
+	p.bare(x)
+}
+
+// bare prints x without brackets around it.
+func (p *printer) bare(x Expr) {
+	switch x := x.(type) {
+	case *Number:
+		p.word(x.Text)
+	case *Name:
+		p.word(x.Name)
+	case *ListLit:
+		p.bracketed("[", x.Elems, "]", x.Place.End)
+	case *Unary:
+		if x.Op == Not {
+			p.word("not")
+			p.last = "not "
+			p.gap(start(x.X), " ")
+		} else {
+			p.word("-")
+			p.gap(start(x.X), "")
+		}
+		p.expr(x.X, x.Op.Precedence())
+	case *Binary:
+		p.binary(x)
+	case *Transpose:
+		p.expr(x.X, PostfixLevel)
+		p.word("'")
+	case *Index:
+		p.expr(x.X, PostfixLevel)
+		p.subscripts(x)
+	case *Call:
+		p.word(x.Fn.Name)
+		p.args(x.Args, x.Place.End)
+	case *Comprehension:
+		p.word(x.Fn.Name)
+		p.open("(")
+		p.gap(start(x.Binders[0]), "")
+		p.binders(x.Binders, x.Cond)
+		p.word(":")
+		p.gap(start(x.Body), " ")
+		p.expr(x.Body, OrLevel)
+		p.closingGap(x.Place.End)
+		p.shut(")")
+	case *IfExpr:
+		p.word("if")
+		p.gap(start(x.Cond), " ")
+		p.expr(x.Cond, OrLevel)
+		p.operator("then")
+		p.gap(start(x.Then), " ")
+		p.expr(x.Then, OrLevel)
+		p.operator("else")
+		p.gap(start(x.Else), " ")
+		p.expr(x.Else, OrLevel)
+	case *Paren:
+		p.open("(")
+		p.gap(start(x.X), "")
+		p.expr(x.X, OrLevel)
+		p.closingGap(x.Place.End)
+		p.shut(")")
+	}
+	p.reach(x.Span().End)
+}
+
+// binary prints x op y; a chain of operators that associate to the left is
+// walked without recursion, because sums may be very long.
+func (p *printer) binary(x *Binary) {
+	chain := []*Binary{x}
+	for {
+		left, ok := chain[len(chain)-1].X.(*Binary)
+		if !ok || p.leftParens(chain[len(chain)-1]) {
+			break
+		}
+		chain = append(chain, left)
+	}
+	first := chain[len(chain)-1]
+	p.operand(first.X, p.leftParens(first))
+	for i := len(chain) - 1; i >= 0; i-- {
+		b := chain[i]
+		space := " "
+		if b.Op == Pow {
+			p.word("^")
+			space = ""
+		} else {
+			p.operator(b.Op.String())
+		}
+		p.gap(start(b.Y), space)
+		p.expr(b.Y, b.Op.RightLevel())
+		p.reach(b.Place.End)
+	}
+}
+
+// leftParens reports whether the left operand of b needs brackets.
+func (p *printer) leftParens(b *Binary) bool {
+	level := b.Op.Precedence()
+	least := level
+	if level == PowerLevel || level == CompareLevel {
+		least++ // powers associate to the right, comparisons do not chain
+	}
+	if level == PowerLevel {
+		if _, ok := b.X.(*Unary); ok {
+			return true
+		}
+	}
+	return needsParens(b.X, least) || swallows(b.X, level)
+}
+
+// args prints a bracketed list of arguments whose bracket ends at offset end.
+func (p *printer) args(args []Expr, end int) { p.bracketed("(", args, ")", end) }
+
+func (p *printer) bracketed(open string, elems []Expr, shut string, end int) {
+	p.open(open)
+	for i, e := range elems {
+		space := ""
+		if i > 0 {
+			p.word(",")
+			space = " "
+		}
+		p.gap(start(e), space)
+		p.expr(e, OrLevel)
+	}
+	p.closingGap(end)
+	p.shut(shut)
+}
+
+func (p *printer) subscripts(x *Index) {
+	p.open("[")
+	for i, s := range x.Subs {
+		space := ""
+		if i > 0 {
+			p.word(",")
+			space = " "
+		}
+		p.gap(start(s), space)
+		if s.All {
+			p.word(":")
+			continue
+		}
+		p.expr(s.Lo, OrLevel)
+		if s.Hi != nil {
+			p.word("..")
+			p.gap(start(s.Hi), "")
+			p.expr(s.Hi, OrLevel)
+		}
+	}
+	p.closingGap(x.Place.End)
+	p.shut("]")
+}
+
+func (p *printer) binders(binders []Binder, cond Expr) {
+	for i, b := range binders {
+		if i > 0 {
+			p.word(",")
+			p.gap(start(b), " ")
+		}
+		p.word(b.Name.Name)
+		p.operator("in")
+		p.gap(start(b.Lo), " ")
+		p.expr(b.Lo, SumLevel)
+		if b.Hi != nil {
+			p.word("..")
+			p.gap(start(b.Hi), "")
+			p.expr(b.Hi, SumLevel)
+		}
+	}
+	if cond != nil {
+		p.operator("if")
+		p.gap(start(cond), " ")
+		p.expr(cond, OrLevel)
+	}
+}
