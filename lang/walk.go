@@ -44,3 +44,67 @@ func Walk(e Expr, visit func(Expr) bool) {
 		Walk(e.X, visit)
 	}
 }
+
+// Inspect visits every expression of a declaration or of a part of one, types'
+// dimensions, sets and binders included, as Walk does.
+func Inspect(n Node, visit func(Expr) bool) {
+	each := func(list []Expr) {
+		for _, e := range list {
+			Walk(e, visit)
+		}
+	}
+	switch n := n.(type) {
+	case Expr:
+		Walk(n, visit)
+	case *TypeExpr:
+		if n != nil {
+			each(n.Dims)
+		}
+	case *Param:
+		Inspect(&n.Type, visit)
+		Walk(n.Default, visit)
+	case *Data:
+		Inspect(&n.Type, visit)
+		Walk(n.Value, visit)
+		if n.Gen != nil {
+			each(n.Gen.Args)
+		}
+	case *Let:
+		Walk(n.Value, visit)
+	case *Fn:
+		for i := range n.Params {
+			Inspect(n.Params[i].Type, visit)
+		}
+		Inspect(n.Result, visit)
+		Walk(n.Body, visit)
+	case *Level:
+		for _, item := range n.Items {
+			Inspect(item, visit)
+		}
+	case *Var:
+		Inspect(&n.Type, visit)
+		if n.Set != nil {
+			each(n.Set.Args)
+		}
+	case *Objective:
+		Walk(n.Value, visit)
+	case *SubjectTo:
+		for _, c := range n.Constraints {
+			Inspect(c, visit)
+		}
+	case *Constraint:
+		for _, b := range n.Binders {
+			each([]Expr{b.Lo, b.Hi})
+		}
+		Walk(n.Cond, visit)
+		each(n.Terms)
+	case *Solve:
+		for _, item := range n.Items {
+			Walk(item.Value, visit)
+		}
+	case *Report:
+		for _, item := range n.Items {
+			Walk(item.Value, visit)
+		}
+	}
+}

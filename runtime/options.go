@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"bilevelc/ir"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+)
+
+// Options are the choices of a run. The zero value solves with the model's
+// own `solve` block and the defaults of its class.
+type Options struct {
+	Method string // outer method; "": the model's, else by class (outer.Default)
+	Oracle string // hypergradient oracle; "": the model's, else oracle.Default
+	Solver string // lower solver; "": the model's, else lower.Default
+	// Settings of the outer method, the oracle and the lower solver by name.
+	// A name that two of them have goes to the first in that order unless it
+	// is written with its owner, "alm.tolerance". They override the model's.
+	Settings method.Values
+
+	Start     Values        // upper variables to start from; nil: the model's, else chosen in X
+	Starts    int           // number of starts, the first from Start; 0: the model's, else 1
+	Seed      uint64        // of all randomness of the run
+	MaxIter   int           // outer iterations of each start; 0: the method's default
+	TimeLimit time.Duration // 0: none
+	Threads   int           // starts solved at once; results do not depend on it; 0: one
+	// CheckGradient compares the hypergradient at the result with finite
+	// differences of F.
+	CheckGradient bool
+	Observer      Observer // nil: none
+}
+
+// general are the names of the `solve` block that are not settings of a
+// method.
+var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit"}
+
+// resolve fills what the options leave open from the model's `solve` block
+// and the defaults, and makes the methods.
+func (p *Problem) resolve(opts Options) (Options, *methods, error) {
+	fromModel := method.Values{}
+	spans := map[string]diag.Span{}
+	for _, s := range p.IR.Settings {
+		spans[s.Name] = s.Span
+		if err := opts.fill(s, fromModel); err != nil {
+			return opts, nil, located(s.Span, err)
+		}
+	}
+	if opts.Method == "" {
+		opts.Method = outer.Default(p.Numeric)
+	}
+	if opts.Oracle == "" {
+		opts.Oracle = oracle.Default
+	}
+	if opts.Solver == "" {
+		opts.Solver = lower.Default
+	}
+	opts.Starts = max(opts.Starts, 1)
+	opts.Threads = max(opts.Threads, 1)
+	m, err := newMethods(opts, fromModel, p)
+	if err != nil {
+		if name, ok := settingOf(err); ok {
+			if at, ok := spans[name]; ok && opts.Settings[name] == nil {
+				return opts, nil, located(at, err)
+			}
+		}
+		for _, word := range []string{"method", "oracle", "solver"} {
+			if at, ok := spans[word]; ok && strings.Contains(err.Error(), strings.ReplaceAll(at.Text(), " ", "")) {
+				return opts, nil, located(at, err)
+			}
+		}
+		return opts, nil, &UsageError{Err: err}
+	}
+	return opts, m, nil
+}
+
+// fill takes one entry of the `solve` block where the options leave it open.
+func (o *Options) fill(s ir.Setting, settings method.Values) error {
+	if slices.Contains([]string{"method", "oracle", "solver"}, s.Name) != s.IsWord && slices.Contains(general, s.Name) {
+		return fmt.Errorf("%s takes %s", s.Name, map[bool]string{true: "a number, not a word", false: "the name of a method"}[s.IsWord])
+	}
+	set := func(dst *string) {
+		if *dst == "" {
+			*dst = s.Word
+		}
+	}
+	switch s.Name {
+	case "method":
+		set(&o.Method)
+	case "oracle":
+		set(&o.Oracle)
+	case "solver":
+		set(&o.Solver)
+	case "starts", "max_iter":
+		if s.Value != float64(int(s.Value)) || s.Value < 1 {
+			return fmt.Errorf("%s is a whole number of at least 1, not %v", s.Name, s.Value)
+		}
+		if s.Name == "starts" && o.Starts == 0 {
+			o.Starts = int(s.Value)
+		}
+		if s.Name == "max_iter" && o.MaxIter == 0 {
+			o.MaxIter = int(s.Value)
+		}
+	case "time_limit":
+		if s.Value <= 0 {
+			return fmt.Errorf("time_limit is a positive number of seconds, not %v", s.Value)
+		}
+		if o.TimeLimit == 0 {
+			o.TimeLimit = time.Duration(s.Value * float64(time.Second))
+		}
+	default:
+		if s.IsWord {
+			settings[s.Name] = s.Word
+		} else {
+			settings[s.Name] = s.Value
+		}
+	}
+	return nil
+}
+
+// UsageError is a choice of the caller that does not fit: a method that does
+// not exist or does not apply, a setting out of its range, a point of the
+// wrong shape.
+type UsageError struct{ Err error }
+
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// located turns an error of the `solve` block into a diagnostic.
+func located(at diag.Span, err error) error {
+	var diags diag.List
+	diags.Errorf(codeSetting, at, "%v", err)
+	return diags
+}
+
+// codeSetting is the code of an entry of the `solve` block that does not fit.
+const codeSetting diag.Code = "E0910"

@@ -1,0 +1,231 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+)
+
+// Problem is a model bound to its data and compiled, ready to be evaluated
+// and solved. It is not safe for concurrent use.
+type Problem struct {
+	IR      *ir.Problem      // the bound model
+	Proof   *curvature.Proof // what was proved about it
+	Numeric *problem.Problem // what the solvers see
+	// Warnings are the diagnostics that did not stop the binding.
+	Warnings diag.List
+}
+
+// methods are the methods of a run, by name and with their settings applied.
+type methods struct {
+	oracleName, solverName string
+	oracle                 oracle.Oracle
+	solver                 lower.Solver
+	rest                   *settings
+}
+
+// variables cuts a vector over a level's variables into named values.
+func variables(level *ir.Level, v []float64, sign float64) Values {
+	var out Values
+	for _, decl := range level.Vars {
+		value := Value{Name: decl.Name, Shape: dims(decl.Shape), Data: make([]float64, decl.Shape.Len())}
+		for k := range value.Data {
+			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
+		}
+		out = append(out, value)
+	}
+	return out
+}
+
+func dims(s expr.Shape) []int {
+	switch s.Rank {
+	case 0:
+		return nil
+	case 1:
+		return []int{s.Rows}
+	}
+	return []int{s.Rows, s.Cols}
+}
+
+// families arranges one number a row by the constraints the user wrote. Rows
+// that hold for every (x, y) were dropped by the compiler: they are 0.
+func families(rows []ir.Row, v []float64) Values {
+	var out Values
+	place := map[*ir.Family]int{}
+	for i, row := range rows {
+		k, seen := place[row.Family]
+		if !seen {
+			k = len(out)
+			place[row.Family] = k
+			out = append(out, Value{Name: row.Family.Name, Shape: dims(row.Family.Shape),
+				Data: make([]float64, row.Family.Shape.Len())})
+		}
+		out[k].Data[row.Index] = v[i] + 0
+	}
+	return out
+}
+
+func rowNames(rows []ir.Row, indices []int) []string {
+	names := make([]string, 0, len(indices))
+	for _, i := range indices {
+		names = append(names, rows[i].Name)
+	}
+	return names
+}
+
+func sense(level *ir.Level) (word string, sign float64) {
+	if level.Maximize {
+		return "maximize", -1
+	}
+	return "minimize", 1
+}
+
+// describe fills the parts of a result that a point of the hyperobjective
+// determines.
+func (p *Problem) describe(r *Result, pt *oracle.Point) error {
+	s := pt.Lower
+	upperSense, upperSign := sense(&p.IR.Upper)
+	lowerSense, lowerSign := sense(&p.IR.Lower)
+	r.Upper = UpperResult{
+		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
+		Variables: variables(&p.IR.Upper, pt.X, 1),
+	}
+	if pt.Grad != nil {
+		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)
+	}
+	r.Lower = LowerResult{
+		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
+		Variables:   variables(&p.IR.Lower, s.Y, 1),
+		Multipliers: families(p.IR.Rows, s.Lambda),
+		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
+		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
+	}
+	h := make([]float64, p.Numeric.Rows.Len())
+	p.Numeric.Rows.Residual(h, pt.X, s.Y)
+	r.Residuals = Residuals{
+		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),
+		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
+		Upper: Number(p.upperViolation(pt.X)), Constraints: families(p.IR.Rows, h),
+	}
+	r.Stationarity.GradientError = Number(pt.GradError)
+	r.Stationarity.Strict = pt.Strict
+	var err error
+	r.Report, err = p.report(pt.X, s.Y)
+	return err
+}
+
+// upperViolation is how far x is outside X, in the max norm over its bounds,
+// rows and balls.
+func (p *Problem) upperViolation(x []float64) float64 {
+	set, worst := p.Numeric.X, 0.0
+	for j, v := range x {
+		worst = math.Max(worst, math.Max(set.Lo[j]-v, v-set.Hi[j]))
+	}
+	for i, kind := range set.Kind {
+		r := set.E.RowDot(i, x) - set.Rhs[i]
+		if kind == problem.Equal {
+			r = math.Abs(r)
+		}
+		worst = math.Max(worst, r)
+	}
+	for _, ball := range set.Balls {
+		sum := 0.0
+		for k, v := range x[ball.Start:ball.End] {
+			if ball.Center != nil {
+				v -= ball.Center[k]
+			}
+			sum += v * v
+		}
+		worst = math.Max(worst, math.Sqrt(sum)-ball.Radius)
+	}
+	return worst
+}
+
+// report evaluates the model's report at a point.
+func (p *Problem) report(x, y []float64) (Values, error) {
+	var out Values
+	for _, item := range p.IR.Report {
+		a, err := expr.Eval(item.Node, x, y)
+		if err != nil {
+			return nil, fmt.Errorf("report %s: %w", item.Name, err)
+		}
+		out = append(out, valueOf(item.Name, a))
+	}
+	return out, nil
+}
+
+func valueOf(name string, a *data.Array) Value {
+	return Value{Name: name, Shape: a.Shape, Data: a.Values()}
+}
+
+// upperPoint reads the upper variables by name into x.
+func (p *Problem) upperPoint(at Values) ([]float64, error) {
+	x := make([]float64, p.IR.Upper.Dim)
+	given := map[string]bool{}
+	for _, v := range at {
+		decl := findVariable(&p.IR.Upper, v.Name)
+		if decl == nil {
+			if findVariable(&p.IR.Lower, v.Name) != nil {
+				return nil, fmt.Errorf("%s is a variable of the lower level, which follows from the upper one", v.Name)
+			}
+			return nil, fmt.Errorf("the upper level has no variable %s%s", v.Name, p.didYouMean(v.Name))
+		}
+		if given[v.Name] {
+			return nil, fmt.Errorf("%s is given twice", v.Name)
+		}
+		given[v.Name] = true
+		if !sameShape(v.Shape, dims(decl.Shape)) {
+			return nil, fmt.Errorf("%s is declared as %s but given as %s", v.Name, decl.Shape, shapeWords(v.Shape))
+		}
+		for k, f := range v.Data {
+			if math.IsNaN(f) || math.IsInf(f, 0) {
+				return nil, fmt.Errorf("%s is %v", EntryName(v, k), f)
+			}
+			x[decl.Offset+k] = f
+		}
+	}
+	for _, decl := range p.IR.Upper.Vars {
+		if !given[decl.Name] {
+			return nil, fmt.Errorf("the upper variable %s is missing", decl.Name)
+		}
+	}
+	return x, nil
+}
+
+func (p *Problem) didYouMean(name string) string {
+	var names []string
+	for _, v := range p.IR.Upper.Vars {
+		names = append(names, v.Name)
+	}
+	if best := diag.Suggest(name, names); best != "" {
+		return "; did you mean " + best + "?"
+	}
+	return ""
+}
+
+func findVariable(level *ir.Level, name string) *ir.Variable {
+	for i := range level.Vars {
+		if level.Vars[i].Name == name {
+			return &level.Vars[i]
+		}
+	}
+	return nil
+}
+
+func shapeWords(shape []int) string {
+	switch len(shape) {
+	case 0:
+		return "a number"
+	case 1:
+		return fmt.Sprintf("vector[%d]", shape[0])
+	}
+	return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
+}

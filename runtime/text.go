@@ -1,0 +1,199 @@
+package runtime
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// TextOptions shape the report for people.
+type TextOptions struct {
+	// MaxEntries is how many entries of a vector, and rows of a table, are
+	// shown; the JSON form has all. 0 means all.
+	MaxEntries int
+}
+
+// WriteText writes the result for people to read.
+func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
+	t := &textReport{r: r, opts: opts}
+	t.heading()
+	t.values("upper", r.Upper.Variables)
+	t.values("lower", r.Lower.Variables)
+	t.constraints()
+	t.values("report", r.Report)
+	t.footer()
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+type textReport struct {
+	r    *Result
+	opts TextOptions
+	b    strings.Builder
+}
+
+func (t *textReport) heading() {
+	r := t.r
+	fmt.Fprintf(&t.b, "%s: %s", r.Model, r.Status)
+	if r.Reason != "" {
+		fmt.Fprintf(&t.b, " (%s)", r.Reason)
+	}
+	t.b.WriteByte('\n')
+	t.table(func(row func(cells ...string)) {
+		row("  F", number(float64(r.Upper.Objective)), r.Upper.Sense)
+		row("  g", number(float64(r.Lower.Objective)), r.Lower.Sense)
+		if r.Stationarity.Measure != "" {
+			row("  stationarity", brief(float64(r.Stationarity.Value)), t.measure())
+		}
+	})
+	for _, note := range r.Notes {
+		fmt.Fprintf(&t.b, "  note: %s\n", note)
+	}
+}
+
+func (t *textReport) measure() string {
+	s := t.r.Stationarity
+	text := s.Measure
+	if s.Delta > 0 {
+		text += ", delta " + brief(float64(s.Delta))
+	}
+	if !s.Strict {
+		text += "; strict complementarity fails: F may have a kink here"
+	}
+	return text
+}
+
+// values writes one line a vector, one a matrix row.
+func (t *textReport) values(title string, vs Values) {
+	if len(vs) == 0 {
+		return
+	}
+	fmt.Fprintf(&t.b, "%s\n", title)
+	t.table(func(row func(cells ...string)) {
+		for _, v := range vs {
+			if len(v.Shape) < 2 {
+				row("  "+v.Name, t.list(v.Data))
+				continue
+			}
+			for i, entries := range v.Rows() {
+				if t.cut(i) {
+					row("", fmt.Sprintf("... %d rows in all", v.Shape[0]))
+					break
+				}
+				row(fmt.Sprintf("  %s[%d, :]", v.Name, i+1), t.list(entries))
+			}
+		}
+	})
+}
+
+func (t *textReport) cut(i int) bool { return t.opts.MaxEntries > 0 && i >= t.opts.MaxEntries }
+
+func (t *textReport) list(entries []float64) string {
+	var parts []string
+	for i, e := range entries {
+		if t.cut(i) {
+			parts = append(parts, fmt.Sprintf("... %d entries in all", len(entries)))
+			break
+		}
+		parts = append(parts, number(e))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// constraints lists each row of the lower level with its residual and
+// multiplier, active rows first where the table is cut.
+func (t *textReport) constraints() {
+	type line struct {
+		name      string
+		h, lambda float64
+		active    bool
+	}
+	active := map[string]bool{}
+	for _, name := range t.r.Lower.Active {
+		active[name] = true
+	}
+	var first, rest []line
+	for _, family := range t.r.Lower.Multipliers {
+		residual, _ := t.r.Residuals.Constraints.Get(family.Name)
+		for i, lambda := range family.Data {
+			name := EntryName(family, i)
+			l := line{name: name, lambda: lambda, active: active[name], h: math.NaN()}
+			if i < len(residual.Data) {
+				l.h = residual.Data[i]
+			}
+			if l.active {
+				first = append(first, l)
+			} else {
+				rest = append(rest, l)
+			}
+		}
+	}
+	if len(first)+len(rest) == 0 {
+		return
+	}
+	t.b.WriteString("constraints\n")
+	t.table(func(row func(cells ...string)) {
+		row("  ", "residual", "multiplier", "")
+		for i, l := range append(first, rest...) {
+			if t.cut(i) {
+				row("  ...", fmt.Sprintf("%d rows in all", len(first)+len(rest)), "", "")
+				break
+			}
+			state := ""
+			if l.active {
+				state = "active"
+			}
+			row("  "+l.name, brief(l.h), number(l.lambda), state)
+		}
+	})
+}
+
+func (t *textReport) footer() {
+	r := t.r
+	parts := []string{}
+	if r.Method != "" {
+		parts = append(parts, "method "+r.Method)
+	}
+	parts = append(parts, "oracle "+r.Oracle, "solver "+r.Lower.Solver)
+	if r.Method != "" {
+		parts = append(parts, fmt.Sprintf("%d iterations", r.Iterations))
+	}
+	if len(r.Starts) > 1 {
+		parts = append(parts, fmt.Sprintf("best of %d starts", len(r.Starts)))
+	}
+	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), fmt.Sprintf("%.3g s", r.Time))
+	fmt.Fprintf(&t.b, "%s\n", strings.Join(parts, ", "))
+	fmt.Fprintf(&t.b, "calls: f %d, grad f %d, g %d, grad g %d\n", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG)
+	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
+		r.Lower.Status, brief(float64(r.Residuals.Stationarity)), brief(float64(r.Residuals.Primal)),
+		brief(float64(r.Residuals.Dual)), brief(float64(r.Residuals.Complementarity)))
+}
+
+func (t *textReport) table(fill func(row func(cells ...string))) {
+	w := tabwriter.NewWriter(&t.b, 0, 0, 3, ' ', 0)
+	fill(func(cells ...string) {
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
+	})
+	w.Flush()
+}
+
+// EntryName is the name of entry k (from 0, row-major) of a value, as rows
+// are named: travel, cap[3], flow[2, 1].
+func EntryName(v Value, k int) string {
+	switch len(v.Shape) {
+	case 0:
+		return v.Name
+	case 1:
+		return fmt.Sprintf("%s[%d]", v.Name, k+1)
+	}
+	return fmt.Sprintf("%s[%d, %d]", v.Name, k/v.Shape[1]+1, k%v.Shape[1]+1)
+}
+
+// number prints ten significant digits, which is what answers are good for.
+func number(f float64) string { return strconv.FormatFloat(f+0, 'g', 10, 64) }
+
+// brief prints an order of magnitude.
+func brief(f float64) string { return strconv.FormatFloat(f+0, 'g', 3, 64) }
