@@ -1,0 +1,114 @@
+// Package certify holds the certificates of a result and verifies them.
+//
+// Input of Verify: a Document, which is what a result claims (points,
+// multipliers, values, certificate), and the numeric problem it is about.
+// Output: a Report, one Check a claim. Every claim is evaluated again from the
+// problem's functions and rows; nothing of the solvers, oracles or outer
+// methods is imported, and the ways are different ones: curvature by
+// differences of grad g, dense factorizations, nonnegative least squares.
+//
+// # Lower level
+//
+// With r = grad_y g - B' lambda, lambda >= 0 on inequality rows, and h at
+// (x, y), g(x, .) being mu-strongly convex,
+//
+//	min_z g + lambda' h >= g(x, y) + lambda' h - |r|^2 / (2 mu),
+//
+// and the left side is at most g(x, y*) (weak duality). So for a feasible y
+//
+//	g(x, y) - g(x, y*) <= gap = -lambda' h + |r|^2 / (2 mu),
+//	|y - y*| <= sqrt(2 gap / mu),
+//
+// the second by strong convexity and optimality of y*. A y that violates rows
+// by rounding is feasible for rows moved by that much (Residuals.Primal), and
+// the bound is then one for the moved rows: violated and equality rows count
+// as h_i = 0 in the gap.
+//
+// # Upper level
+//
+// X and D = { x : some y satisfies the rows } are convex. A Goldstein
+// certificate (def:GoldsteinDeltaEpsStationary, with constraints) gives points
+// x_i of X within delta of x, the gradient G_i of F at each, convex weights
+// w_i and a vector n: the measure is |sum w_i G_i + n|, where n is normal to
+// the constraints of X and D that the delta-ball around x meets. With X and D
+// all of R^d, n = 0 and the measure bounds dist(0, d_delta F(x)).
+//
+// A gradient-mapping certificate (eq:gradient-mapping) gives grad F(x), the
+// step 1/L and x+ = the projection of x - grad F(x)/L on X and D; the measure
+// is L |x - x+|.
+package certify
+
+// Document is what a result claims, in the problem's own order and signs: both
+// objectives are minimized, rows are h <= 0 or = 0.
+type Document struct {
+	X             []float64 // len Dx
+	Y             []float64 // len Dy
+	Lambda        []float64 // len m
+	Upper         float64   // F = f(X, Y)
+	Lower         float64   // g(X, Y)
+	Hypergradient []float64 // len Dx; nil where none is claimed
+	// GradientError is the claimed error of Hypergradient, in the 2-norm.
+	GradientError float64
+	Certificate   *Certificate // nil where none is claimed
+}
+
+// Certificate is the part `certificate` of the result document. Its fields are
+// stable: other programs read them. Indices count from 0.
+type Certificate struct {
+	Lower           *Lower           `json:"lower,omitempty"`
+	Goldstein       *Goldstein       `json:"goldstein,omitempty"`
+	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
+}
+
+// Lower certifies that y is close to y*(x).
+type Lower struct {
+	Active    []int     `json:"active"`    // rows of the face: equalities, and inequalities with positive multiplier
+	Residuals Residuals `json:"residuals"` // of the KKT conditions at (x, y, lambda)
+	Bound     *Bound    `json:"bound,omitempty"`
+}
+
+// Residuals of the KKT conditions, absolute, in the max norm.
+type Residuals struct {
+	Stationarity    float64 `json:"stationarity"`    // |grad_y g - B' lambda|
+	Primal          float64 `json:"primal"`          // max(h_i, 0), |h_i| of equalities
+	Dual            float64 `json:"dual"`            // max(-lambda_i, 0) of inequalities
+	Complementarity float64 `json:"complementarity"` // |lambda_i h_i| of inequalities
+}
+
+// Bound is the gap bound; it is there where a modulus was proved.
+type Bound struct {
+	Modulus  float64 `json:"modulus"`  // mu: g(x, .) is mu-strongly convex
+	Gap      float64 `json:"gap"`      // bounds g(x, y) - g(x, y*)
+	Distance float64 `json:"distance"` // bounds |y - y*|
+}
+
+// Goldstein certifies (delta, epsilon)-stationarity.
+type Goldstein struct {
+	Delta   float64  `json:"delta"`
+	Samples []Sample `json:"samples"`
+	// Normal is n, len Dx; nil where no constraint of x takes part.
+	Normal []float64 `json:"normal,omitempty"`
+	Norm   float64   `json:"norm"` // |sum w_i G_i + n|
+	// GradientError bounds the error of every G_i, as the oracle estimates it.
+	GradientError float64 `json:"gradient_error"`
+	Epsilon       float64 `json:"epsilon"` // Norm + GradientError
+}
+
+// Sample is one point of a Goldstein certificate.
+type Sample struct {
+	Point    []float64 `json:"point"`    // x_i, len Dx
+	Gradient []float64 `json:"gradient"` // G_i, len Dx
+	Weight   float64   `json:"weight"`   // w_i >= 0
+	// Active is the face of the lower level on which G_i was taken: the rows
+	// that hold with equality. At a kink it says which side.
+	Active []int `json:"active,omitempty"`
+}
+
+// GradientMapping certifies stationarity where F is smooth.
+type GradientMapping struct {
+	Smoothness    float64   `json:"smoothness"` // L, the inverse of the step
+	Gradient      []float64 `json:"gradient"`   // of F at x
+	Projected     []float64 `json:"projected"`  // x+
+	Norm          float64   `json:"norm"`       // L |x - x+|
+	GradientError float64   `json:"gradient_error"`
+}

@@ -1,0 +1,99 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+)
+
+// Check is one claim of a document, evaluated again.
+type Check struct {
+	Claim string // what is claimed, in words
+	// Claimed is the document's number and Found what it was found to be;
+	// they agree, or Found is small enough, where their difference (or excess)
+	// is at most Tolerance. NaN where a claim has no number.
+	Claimed, Found, Tolerance float64
+	OK                        bool
+	Detail                    string // the worst place, or why it could not be checked
+}
+
+// String says what failed and by how much.
+func (c Check) String() string {
+	word := "ok  "
+	if !c.OK {
+		word = "FAIL"
+	}
+	s := fmt.Sprintf("%s  %s", word, c.Claim)
+	if !math.IsNaN(c.Found) {
+		s += fmt.Sprintf(": claimed %.10g, found %.10g", c.Claimed, c.Found)
+		if !c.OK {
+			s += fmt.Sprintf(", off by %.3g (tolerance %.1g)", math.Abs(c.Claimed-c.Found), c.Tolerance)
+		}
+	}
+	if c.Detail != "" {
+		s += " (" + c.Detail + ")"
+	}
+	return s
+}
+
+// Report is the outcome of a verification: every check, in the order made.
+type Report struct{ Checks []Check }
+
+// OK reports whether every claim holds.
+func (r *Report) OK() bool { return len(r.Failures()) == 0 }
+
+// Failures are the claims that do not hold.
+func (r *Report) Failures() []Check {
+	var failed []Check
+	for _, c := range r.Checks {
+		if !c.OK {
+			failed = append(failed, c)
+		}
+	}
+	return failed
+}
+
+// equal checks that two numbers agree to a tolerance relative to scale.
+func (r *Report) equal(claim string, claimed, found, tolerance, scale float64) {
+	t := tolerance * scale
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: found, Tolerance: t,
+		OK: math.Abs(claimed-found) <= t}) // false on a NaN
+}
+
+// atMost checks that found is no more than claimed, to a tolerance.
+func (r *Report) atMost(claim string, claimed, found, tolerance float64, detail string) {
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: found, Tolerance: tolerance,
+		OK: found <= claimed+tolerance, Detail: detail})
+}
+
+// fail records a claim that cannot hold, or cannot be checked.
+func (r *Report) fail(claim, format string, args ...any) {
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(),
+		Detail: fmt.Sprintf(format, args...)})
+}
+
+// vector checks that two vectors of one length agree in the 2-norm; the
+// detail names the worst entry.
+func (r *Report) vector(claim string, claimed, found []float64, tolerance float64) {
+	worst, sum := 0, 0.0
+	for j := range claimed {
+		d := claimed[j] - found[j]
+		sum += d * d
+		if math.Abs(d) > math.Abs(claimed[worst]-found[worst]) {
+			worst = j
+		}
+	}
+	c := Check{Claim: claim, Claimed: norm(claimed), Found: norm(found), Tolerance: tolerance, OK: math.Sqrt(sum) <= tolerance}
+	if len(claimed) > 0 {
+		c.Claim += fmt.Sprintf(", entry %d the worst", worst)
+		c.Claimed, c.Found = claimed[worst], found[worst]
+	}
+	r.Checks = append(r.Checks, c)
+}
+
+func norm(v []float64) float64 {
+	sum := 0.0
+	for _, t := range v {
+		sum = math.Hypot(sum, t)
+	}
+	return sum
+}
