@@ -33,7 +33,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 			continue
 		}
 		b := v.bends[0]
-		d := c.errorf(c.global, "E0501", b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
+		d := c.errorf(c.global, codeNotAffine, b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
 		d.Detail = bendReason(b.what)
 		d.Fix = bendFix(b.what)
 		d.Context = r.Terms[i].Span()

@@ -28,6 +28,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	}
 	if in := intrinsics[name]; in != nil {
 		if !c.arity(s, e, in.min, in.max, "") {
+			c.arguments(s, e)
 			return unknownValue
 		}
 		if in.sizes {
@@ -45,7 +46,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	if fn := c.program.Library[name]; fn != nil {
 		return c.invoke(s, fn, true, e, args)
 	}
-	d := c.errorf(s, "E0202", e.Fn.Span(), "there is no function `%s`", name)
+	d := c.errorf(s, codeUnknownFunction, e.Fn.Span(), "there is no function `%s`", name)
 	if w := elsewhere[name]; w != "" {
 		d.Fix = w
 	} else {
@@ -85,7 +86,7 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 	if most > least {
 		want = fmt.Sprintf("%d or %d", least, most)
 	}
-	d := c.errorf(s, "E0304", e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
+	d := c.errorf(s, codeArity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
 	if signature != "" {
 		d.Detail = "it is `" + signature + "`"
 	}
@@ -101,7 +102,7 @@ func plural(n int) string {
 
 func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 	args := c.arguments(s, e)
-	d := c.errorf(s, "E0209", e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
+	d := c.errorf(s, codeFunctionValue, e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
 	d.Related = []diag.Related{{Span: entry.name.Span(), Message: "it is declared here"}}
 	v := c.resolve(entry)
 	switch {
@@ -205,7 +206,7 @@ func (c *checker) ownSize(s *scope, e lang.Expr) (string, bool) {
 func (c *checker) body(in *scope, fn *lang.Fn, args []value) value {
 	for i, p := range fn.Params {
 		if _, twice := in.names[p.Name.Name]; twice {
-			c.errorf(in, "E0203", p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
+			c.errorf(in, codeTwice, p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
 		}
 		a := args[i]
 		a.bends, a.kinks = nil, nil
@@ -226,7 +227,7 @@ func (c *checker) result(s *scope, fn *lang.Fn, v value) {
 	if ok {
 		return
 	}
-	c.errorf(s, "E0306", fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
+	c.errorf(s, codeDeclaredType, fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
 		"but its body is " + kindOf(v.typ)
 }
 
@@ -269,7 +270,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		return unknownValue
 	}
 	if c.active[fn] {
-		c.errorf(s, "E0206", e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
+		c.errorf(s, codeRecursion, e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
 			"functions are expanded where they are called, so they cannot be recursive"
 		return unknownValue
 	}
@@ -309,7 +310,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 
 func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want string, got ir.Type) {
 	p := &fn.Params[i]
-	d := c.errorf(s, "E0305", e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
+	d := c.errorf(s, codeArgument, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
 	d.Detail = fmt.Sprintf("but `%s` is %s", quote(e.Args[i]), kindOf(got))
 	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
 		d.Fix = fmt.Sprintf("did you mean `%s'`?", operandText(e.Args[i]))

@@ -19,7 +19,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		return unknownValue
 	}
 	if want := len(x.typ.Dims); want != len(e.Subs) || want == 0 {
-		d := c.errorf(s, "E0307", e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
+		d := c.errorf(s, codeSubscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
 		switch {
 		case want == 2 && len(e.Subs) == 1:
 			d.Fix = fmt.Sprintf("write `%s[i, :]` for a row, `%s[:, j]` for a column", quote(e.X), quote(e.X))
@@ -78,7 +78,7 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 	c.inRange(s, sub.Hi.Span(), hi, n)
 	size := hi.sub(lo).plus(1)
 	if k, ok := size.constant(); ok && k.Sign() < 0 {
-		c.errorf(s, "E0308", sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
+		c.errorf(s, codeIndexRange, sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
 	}
 	return c.bounded(s, size, sub.Span())
 }
@@ -88,7 +88,7 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if low := extreme(s, i, -1); low != nil {
 		if v, ok := low.constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
-			d := c.errorf(s, "E0308", at, "the index `%s` is out of range", quoteSpan(at))
+			d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
 			d.Detail = "indexing starts at 1" + reaches(i, v.RatString())
 			return
 		}
@@ -101,7 +101,7 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 		return
 	}
 	if v, ok := high.sub(n).constant(); ok && v.Sign() > 0 {
-		d := c.errorf(s, "E0308", at, "the index `%s` is out of range", quoteSpan(at))
+		d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
 		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high.String()))
 	}
 }
@@ -175,13 +175,13 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 	switch {
 	case isUnknown(v.typ):
 	case v.typ.Kind != ir.VectorType:
-		d := c.errorf(s, "E0309", b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
+		d := c.errorf(s, codeNotInteger, b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
 			quote(b.Lo), kindOf(v.typ))
 		if isScalar(v.typ) {
 			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, operandText(b.Lo))
 		}
 	case v.deps != 0:
-		c.errorf(s, "E0407", b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(b.Lo, v.deps))
+		c.errorf(s, codeNotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(b.Lo, v.deps))
 	}
 }
 
@@ -190,17 +190,17 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 func (c *checker) hides(s *scope, b *lang.Binder) {
 	name := b.Name.Name
 	if _, twice := s.names[name]; twice {
-		c.errorf(s, "E0203", b.Name.Span(), "the index `%s` is declared twice", name)
+		c.errorf(s, codeTwice, b.Name.Span(), "the index `%s` is declared twice", name)
 		return
 	}
 	for t := s.parent; t != nil; t = t.parent {
 		if _, ok := t.names[name]; ok {
-			c.warnf("E0208", b.Name.Span(), "the index `%s` hides the `%s` around it", name, name)
+			c.warnf(codeHides, b.Name.Span(), "the index `%s` hides the `%s` around it", name, name)
 			return
 		}
 	}
 	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
-		d := c.warnf("E0208", b.Name.Span(), "the index `%s` hides the declared `%s`", name, name)
+		d := c.warnf(codeHides, b.Name.Span(), "the index `%s` hides the declared `%s`", name, name)
 		d.Related = []diag.Related{{Span: e.name.Span(), Message: "declared here"}}
 	}
 }
@@ -216,7 +216,7 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	switch fn {
 	case "sum", "prod", "max", "min":
 	default:
-		d := c.errorf(s, "E0212", e.Fn.Span(), "`%s` does not range over indices", fn)
+		d := c.errorf(s, codeNotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
 		d.Detail = "sum, prod, max and min do"
 		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
 		return unknownValue
@@ -225,19 +225,19 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 		return unknownValue
 	}
 	if fn != "sum" && !isScalar(body.typ) {
-		c.errorf(s, "E0303", e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
+		c.errorf(s, codeNeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
 		return unknownValue
 	}
 	for _, d := range body.typ.Dims {
 		if mentions(d.(*poly), in) {
-			c.errorf(s, "E0316", e.Body.Span(), "the terms of this sum have different sizes").Detail =
+			c.errorf(s, codeVaryingSize, e.Body.Span(), "the terms of this sum have different sizes").Detail =
 				sizeOf(e.Body, body.typ) + ", which moves with the index"
 			return unknownValue
 		}
 	}
 	v := join(body.typ, body)
 	if v.typ.Kind == ir.IntType {
-		v.size = c.opaque(s, quote(e))
+		v.size = c.opaque(s, e.Span())
 	}
 	here := site{at: e.Span(), what: fn}
 	if fn != "sum" {

@@ -93,7 +93,7 @@ func typeNumeric(c *checker, s *scope, e *lang.Call, args []value) (value, bool)
 	case expr.Elementwise2:
 		var problem string
 		if t, problem = broadcast(args[0].typ, args[1].typ); problem != "" {
-			c.errorf(s, "E0301", e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
+			c.errorf(s, codeElementwise, e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
 				sizeOf(e.Args[0], args[0].typ) + ", " + sizeOf(e.Args[1], args[1].typ) + problem
 			return value{}, false
 		}
@@ -102,7 +102,7 @@ func typeNumeric(c *checker, s *scope, e *lang.Call, args []value) (value, bool)
 	}
 	v := join(t, args...)
 	if t.Kind == ir.IntType {
-		v.size = c.opaque(s, quote(e)) // inDomain knows better where it is a number
+		v.size = c.opaque(s, e.Span()) // inDomain knows better where it is a number
 	}
 	if p.Class != expr.Reduction || p.Op != expr.Sum {
 		v = v.bend(site{at: e.Span(), what: p.Name})
@@ -122,7 +122,7 @@ func (c *checker) inDomain(s *scope, e *lang.Call, p *expr.Primitive, args []val
 	u := *args[0].num
 	n := p.Eval1(u)
 	if p.Inside != nil && !p.Inside(u, 0) || math.IsNaN(n) || math.IsInf(n, 0) {
-		d := c.errorf(s, "E0317", e.Span(), "`%s` is not a real number", quote(e))
+		d := c.errorf(s, codeUndefined, e.Span(), "`%s` is not a real number", quote(e))
 		if p.Domain != "" {
 			d.Detail = fmt.Sprintf("`%s(u)` needs %s, and u is %v", p.Name, p.Domain, u)
 		}
@@ -143,7 +143,7 @@ func wholeNumber(op expr.Op, t ir.Type) bool {
 
 // argument reports an argument of the wrong kind.
 func (c *checker) argument(s *scope, e *lang.Call, i int, v value, want string) (value, bool) {
-	c.errorf(s, "E0305", e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, quote(e.Args[i]), kindOf(v.typ))
+	c.errorf(s, codeArgument, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, quote(e.Args[i]), kindOf(v.typ))
 	return value{}, false
 }
 
@@ -200,7 +200,7 @@ func typeDiag(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 		return join(matrixType(dim(t, 0), dim(t, 0)), args...), true
 	case ir.MatrixType:
 		if compare(dim(t, 0), dim(t, 1)) == differ {
-			c.errorf(s, "E0305", e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = sizeOf(e.Args[0], t)
+			c.errorf(s, codeArgument, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = sizeOf(e.Args[0], t)
 			return value{}, false
 		}
 		return join(vectorType(dim(t, 0)), args...), true

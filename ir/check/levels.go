@@ -12,7 +12,7 @@ import (
 // variable checks a var's type and set.
 func (c *checker) variable(e *entry, d *lang.Var) value {
 	if d.Type.Kind == lang.KindInt {
-		c.errorf(c.global, "E0416", d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
+		c.errorf(c.global, codeKind, d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
 			"the methods here need continuous variables: real, vector[n] or matrix[m, n]"
 		return unknownValue
 	}
@@ -45,24 +45,24 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	name := set.Name.Name
 	names, known := sets[name]
 	if !known {
-		e := c.errorf(c.global, "E0210", set.Name.Span(), "there is no set `%s`", name)
+		e := c.errorf(c.global, codeUnknownSet, set.Name.Span(), "there is no set `%s`", name)
 		e.Detail = "the sets are box(lo, hi), nonneg, simplex(s), ball(r) and free"
 		e.Fix = suggest(name, []string{"box", "nonneg", "simplex", "ball", "free"})
 		return
 	}
 	if len(set.Args) != len(names) {
-		c.errorf(c.global, "E0304", set.Span(), "`%s` takes %d argument%s, but is given %d",
+		c.errorf(c.global, codeArity, set.Span(), "`%s` takes %d argument%s, but is given %d",
 			name, len(names), plural(len(names)), len(set.Args)).Fix = setExample[name]
 		return
 	}
 	if name == "ball" && lower {
-		e := c.errorf(c.global, "E0408", set.Span(), "the lower variable `%s` cannot be in a ball", d.Name.Name)
+		e := c.errorf(c.global, codeLowerBall, set.Span(), "the lower variable `%s` cannot be in a ball", d.Name.Name)
 		e.Detail = "a ball is not a linear constraint, and the lower level's constraints are linear"
 		e.Fix = "use `box(-r, r)`"
 		return
 	}
 	if name == "simplex" && isScalar(t) {
-		c.errorf(c.global, "E0305", set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
+		c.errorf(c.global, codeArgument, set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
 		return
 	}
 	vs := make([]value, len(set.Args))
@@ -96,11 +96,11 @@ func (c *checker) nonempty(set *lang.Set, args []value) {
 	switch set.Name.Name {
 	case "box":
 		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo > *hi {
-			c.errorf(c.global, "E0415", set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
+			c.errorf(c.global, codeEmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
 		}
 	case "simplex", "ball":
 		if v := args[0].num; v != nil && *v < 0 {
-			c.errorf(c.global, "E0415", set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
+			c.errorf(c.global, codeEmptySet, set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
 		}
 	}
 }
@@ -123,7 +123,7 @@ func (c *checker) level(l *ir.LevelDecl) {
 	for _, r := range l.Constraints {
 		if r.Name != nil && r.Name.Name != "" {
 			if first, twice := named[r.Name.Name]; twice {
-				d := c.errorf(c.global, "E0203", r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
+				d := c.errorf(c.global, codeTwice, r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
 				d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 			} else {
 				named[r.Name.Name] = *r.Name
@@ -139,13 +139,13 @@ func (c *checker) objective(word string, o *lang.Objective) {
 		return
 	}
 	if !isScalar(v.typ) {
-		d := c.errorf(c.global, "E0315", o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
+		d := c.errorf(c.global, codeObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
 		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
 		return
 	}
 	c.smoothObjective(word, o, v)
 	if v.deps == 0 {
-		c.warnf("E0414", o.Value.Span(), "the %s objective does not depend on any variable", word)
+		c.warnf(codeIdleObjective, o.Value.Span(), "the %s objective does not depend on any variable", word)
 	}
 }
 
@@ -174,7 +174,7 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	c.affineRelation(r, terms)
 	all := join(boolType, terms...)
 	if all.deps == 0 {
-		c.warnf("E0413", r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
+		c.warnf(codeIdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
 	}
 }
@@ -190,12 +190,12 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 		a, b := terms[i], terms[i+1]
 		if _, problem := broadcast(a.typ, b.typ); problem != "" {
 			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
-			d := c.errorf(s, "E0314", at, "the sides of `%s` have different shapes", op)
+			d := c.errorf(s, codeRelationShapes, at, "the sides of `%s` have different shapes", op)
 			d.Detail = sizeOf(r.Terms[i], a.typ) + ", " + sizeOf(r.Terms[i+1], b.typ) + problem
 		}
 	}
 	if up && down {
-		c.errorf(s, "E0411", r.Span(), "this chain of relations runs in two directions").Fix =
+		c.errorf(s, codeChain, r.Span(), "this chain of relations runs in two directions").Fix =
 			"write `lo <= e <= hi`, or two constraints"
 	}
 }
@@ -207,7 +207,7 @@ func (c *checker) readsLower(r *lang.Constraint, terms []value) bool {
 		if v.deps&expr.DependsY == 0 {
 			continue
 		}
-		d := c.errorf(c.global, "E0401", r.Span(), "upper %s reads the lower variable", constraintText(r))
+		d := c.errorf(c.global, codeCoupled, r.Span(), "upper %s reads the lower variable", constraintText(r))
 		d.Detail = "a constraint of the upper level that reads the lower level's variables couples the levels, which is " +
 			"outside the problem class: X must not depend on the lower level's answer"
 		d.Fix = "state it in the lower level, if the follower is bound by it, or add a penalty to the upper objective"

@@ -87,13 +87,13 @@ func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, low
 		return // the parser reported that it is missing
 	}
 	if first := c.symbols[name.Name]; first != nil {
-		d := c.errorf(c.global, "E0203", name.Span(), "`%s` is declared twice", name.Name)
+		d := c.errorf(c.global, codeTwice, name.Span(), "`%s` is declared twice", name.Name)
 		d.Detail = "the names of a model, those inside its levels included, must differ"
 		d.Related = []diag.Related{{Span: first.name.Span(), Message: "first declared here"}}
 		return
 	}
 	if isPrimitive(name.Name) {
-		d := c.errorf(c.global, "E0204", name.Span(), "`%s` is a primitive of the language", name.Name)
+		d := c.errorf(c.global, codePrimitiveName, name.Span(), "`%s` is a primitive of the language", name.Name)
 		d.Detail = "names of library functions may be reused, those of primitives may not"
 		d.Fix = "choose another name, such as `" + name.Name + "_`"
 		return
@@ -124,7 +124,7 @@ func (c *checker) resolve(e *entry) value {
 	case *lang.Let:
 		v = c.expr(c.global, d.Value)
 		if v.typ.Kind == ir.BoolType {
-			c.errorf(c.global, "E0312", d.Value.Span(), "a condition cannot be named by a let").Detail =
+			c.errorf(c.global, codeCondition, d.Value.Span(), "a condition cannot be named by a let").Detail =
 				"conditions stand after `if` only"
 			v = unknownValue
 		}
@@ -155,7 +155,7 @@ func (c *checker) cycle(e *entry) {
 		names = append(names, "`"+m.symbol.Name+"`")
 	}
 	names = append(names, "`"+e.symbol.Name+"`")
-	d := c.errorf(c.global, "E0205", e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
+	d := c.errorf(c.global, codeCycle, e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
 	d.Detail = strings.Join(names, " needs ")
 	for _, m := range loop[1:] {
 		d.Related = append(d.Related, diag.Related{Span: m.name.Span(), Message: "`" + m.symbol.Name + "` is declared here"})
@@ -183,8 +183,11 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		c.functionAsValue(s, e)
 		return unknownValue
 	}
-	d := c.errorf(s, "E0201", e.Span(), "`%s` is not declared", e.Name)
+	d := c.errorf(s, codeUnknownName, e.Span(), "`%s` is not declared", e.Name)
 	d.Fix = suggest(e.Name, c.visible(s))
+	if meant := c.symbols[diag.Suggest(e.Name, c.visible(s))]; meant != nil {
+		meant.used = true
+	}
 	if d.Fix == "" {
 		d.Detail = "a name stands for a param, data, let, variable, function or index"
 	}
@@ -192,7 +195,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 }
 
 func (c *checker) functionAsValue(s *scope, e *lang.Name) {
-	c.errorf(s, "E0209", e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
+	c.errorf(s, codeFunctionValue, e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
 }
 
 // visible lists the values that a name at s could mean, for suggestions.
@@ -220,7 +223,7 @@ func (c *checker) unused() {
 		}
 		switch e.symbol.Kind {
 		case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol, ir.VarSymbol:
-			c.warnf("E0207", e.name.Span(), "`%s` is never used", e.symbol.Name)
+			c.warnf(codeUnused, e.name.Span(), "`%s` is never used", e.symbol.Name)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func (c *checker) unary(s *scope, e *lang.Unary) value {
 	if e.Op == lang.Not {
-		return c.logical(s, e.X, "not")
+		return c.logical(s, e.X, c.expr(s, e.X), "not")
 	}
 	v := c.operand(s, e.X)
 	if v.size != nil {
@@ -25,25 +25,44 @@ func (c *checker) unary(s *scope, e *lang.Unary) value {
 }
 
 // logical checks an operand of and, or, not.
-func (c *checker) logical(s *scope, e lang.Expr, op string) value {
-	v := c.expr(s, e)
+func (c *checker) logical(s *scope, e lang.Expr, v value, op string) value {
 	if v.typ.Kind != ir.BoolType && !isUnknown(v.typ) {
-		c.errorf(s, "E0312", e.Span(), "`%s` joins conditions, but `%s` is %s", op, quote(e), kindOf(v.typ)).Fix =
+		c.errorf(s, codeCondition, e.Span(), "`%s` joins conditions, but `%s` is %s", op, quote(e), kindOf(v.typ)).Fix =
 			"compare it, as in `" + quote(e) + " != 0`"
 		return unknownValue
 	}
 	return v
 }
 
+// binary checks x op y. A sum of many terms leans to the left as deep as it is
+// long, so the left operands are taken in a loop.
 func (c *checker) binary(s *scope, e *lang.Binary) value {
-	switch e.Op {
-	case lang.And, lang.Or:
+	spine := []*lang.Binary{e}
+	for {
+		left, ok := spine[len(spine)-1].X.(*lang.Binary)
+		if !ok {
+			break
+		}
+		spine = append(spine, left)
+	}
+	v := c.expr(s, spine[len(spine)-1].X)
+	for i := len(spine) - 1; i >= 0; i-- {
+		v = c.operate(s, spine[i], v)
+		c.record(s, spine[i], v.typ)
+	}
+	return v
+}
+
+// operate checks one operator whose left operand is x.
+func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
+	if e.Op == lang.And || e.Op == lang.Or {
 		in := c.child(s)
 		in.guarded = true // the left side may decide
-		x, y := c.logical(s, e.X, e.Op.String()), c.logical(in, e.Y, e.Op.String())
-		return join(boolType, x, y)
+		y := c.expr(in, e.Y)
+		return join(boolType, c.logical(s, e.X, x, e.Op.String()), c.logical(s, e.Y, y, e.Op.String()))
 	}
-	x, y := c.operand(s, e.X), c.operand(s, e.Y)
+	x = c.numeric(s, e.X, x)
+	y := c.operand(s, e.Y)
 	if isUnknown(x.typ) || isUnknown(y.typ) {
 		return unknownValue
 	}
@@ -78,7 +97,7 @@ func (c *checker) comparison(s *scope, e *lang.Binary, x, y value) value {
 		v value
 	}{{e.X, x}, {e.Y, y}} {
 		if !isScalar(o.v.typ) {
-			c.errorf(s, "E0312", o.e.Span(), "`%s` compares scalars, but `%s` is %s", e.Op, quote(o.e), kindOf(o.v.typ))
+			c.errorf(s, codeCondition, o.e.Span(), "`%s` compares scalars, but `%s` is %s", e.Op, quote(o.e), kindOf(o.v.typ))
 			return unknownValue
 		}
 	}
@@ -94,7 +113,7 @@ func (c *checker) elementwise(s *scope, e *lang.Binary, x, y value) ir.Type {
 		}
 		return t
 	}
-	d := c.errorf(s, "E0301", e.Span(), "the sides of `%s` have different shapes", e.Op)
+	d := c.errorf(s, codeElementwise, e.Span(), "the sides of `%s` have different shapes", e.Op)
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ) + problem
 	d.Fix = c.transposeFix(e, x.typ, y.typ, func(a, b ir.Type) bool { _, p := broadcast(a, b); return p == "" })
 	return unknownValue.typ
@@ -145,7 +164,7 @@ func (c *checker) product(s *scope, e *lang.Binary, x, y value) ir.Type {
 	if problem == "" {
 		return t
 	}
-	d := c.errorf(s, "E0302", e.Span(), "`%s` cannot be multiplied by `%s`", quote(e.X), quote(e.Y))
+	d := c.errorf(s, codeProduct, e.Span(), "`%s` cannot be multiplied by `%s`", quote(e.X), quote(e.Y))
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ)
 	if inner {
 		d.Detail += problem
@@ -230,7 +249,7 @@ func (c *checker) quotient(s *scope, e *lang.Binary, x, y value) ir.Type {
 	if isScalar(y.typ) {
 		return real2(x.typ)
 	}
-	d := c.errorf(s, "E0303", e.Y.Span(), "`/` divides by a scalar, but `%s` is %s", quote(e.Y), kindOf(y.typ))
+	d := c.errorf(s, codeNeedsScalar, e.Y.Span(), "`/` divides by a scalar, but `%s` is %s", quote(e.Y), kindOf(y.typ))
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ)
 	if _, p := broadcast(x.typ, y.typ); p == "" {
 		d.Fix = fmt.Sprintf("write `%s ./ %s` to divide entry by entry", operandText(e.X), operandText(e.Y))
@@ -248,7 +267,7 @@ func (c *checker) power(s *scope, e *lang.Binary, x, y value) ir.Type {
 		if isScalar(o.t) {
 			continue
 		}
-		d := c.errorf(s, "E0303", o.e.Span(), "`^` is the power of a scalar, but `%s` is %s", quote(o.e), kindOf(o.t))
+		d := c.errorf(s, codeNeedsScalar, o.e.Span(), "`^` is the power of a scalar, but `%s` is %s", quote(o.e), kindOf(o.t))
 		if _, p := broadcast(x.typ, y.typ); p == "" {
 			d.Fix = fmt.Sprintf("write `%s .^ %s` to take powers entry by entry", operandText(e.X), operandText(e.Y))
 		}
@@ -283,7 +302,7 @@ func (c *checker) transpose(s *scope, e *lang.Transpose) value {
 // not exist.
 func (c *checker) fold(s *scope, e *lang.Binary, v *value, x, y value) {
 	if (e.Op == lang.Div || e.Op == lang.ElemDiv) && y.num != nil && *y.num == 0 {
-		c.errorf(s, "E0317", e.Y.Span(), "division by zero")
+		c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
 		return
 	}
 	if x.num == nil || y.num == nil {
@@ -303,7 +322,7 @@ func (c *checker) fold(s *scope, e *lang.Binary, v *value, x, y value) {
 		n = math.Pow(*x.num, *y.num)
 	}
 	if math.IsNaN(n) || math.IsInf(n, 0) {
-		c.errorf(s, "E0317", e.Span(), "`%s` is not a real number", quote(e))
+		c.errorf(s, codeUndefined, e.Span(), "`%s` is not a real number", quote(e))
 		return
 	}
 	v.num = &n

@@ -189,8 +189,6 @@ func (p *poly) key() string {
 	return b.String()
 }
 
-func (p *poly) equal(q *poly) bool { return p.key() == q.key() }
-
 // atoms returns the atoms of p, each once, in order of appearance.
 func (p *poly) atoms() []*atom {
 	var out []*atom

@@ -50,9 +50,14 @@ const maxQuote = 48
 func quote(n lang.Node) string { return quoteSpan(n.Span()) }
 
 func quoteSpan(at diag.Span) string {
-	text := strings.Join(strings.Fields(at.Text()), " ")
-	if r := []rune(text); len(r) > maxQuote {
-		text = string(r[:maxQuote-3]) + "..."
+	text, cut := at.Text(), false
+	// A rune is at most 4 bytes, and as much white space again may go.
+	if limit := 8 * maxQuote; len(text) > limit {
+		text, cut = strings.ToValidUTF8(text[:limit], ""), true
+	}
+	text = strings.Join(strings.Fields(text), " ")
+	if r := []rune(text); len(r) > maxQuote || cut {
+		text = string(r[:min(len(r), maxQuote-3)]) + "..."
 	}
 	return text
 }

@@ -114,9 +114,14 @@ func (c *checker) newAtom(name string, kind atomKind) *atom {
 }
 
 // opaque is the size that stands for an integer expression that is not a
-// polynomial. Within one scope the same text is the same size.
-func (c *checker) opaque(s *scope, text string) *poly {
+// polynomial. Within one scope the same text is the same size; a text too
+// long to quote is the same at the same place only.
+func (c *checker) opaque(s *scope, at diag.Span) *poly {
+	text := quoteSpan(at)
 	key := fmt.Sprintf("%d %s", s.id, text)
+	if at.End-at.Start > maxQuote {
+		key = fmt.Sprintf("%d %p %d %d", s.id, at.Source, at.Start, at.End)
+	}
 	a := c.opaques[key]
 	if a == nil {
 		a = c.newAtom(text, opaqueAtom)
@@ -128,7 +133,7 @@ func (c *checker) opaque(s *scope, text string) *poly {
 // bounded replaces a size beyond the limits by an opaque one.
 func (c *checker) bounded(s *scope, p *poly, at diag.Span) *poly {
 	if p.tooLarge() {
-		return c.opaque(s, quoteSpan(at))
+		return c.opaque(s, at)
 	}
 	return p
 }
@@ -164,7 +169,7 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 		return nil
 	}
 	if v.deps != 0 {
-		c.errorf(s, "E0407", e.Span(), "%s depends on a variable", what).Detail =
+		c.errorf(s, codeNotFixed, e.Span(), "%s depends on a variable", what).Detail =
 			fmt.Sprintf("`%s` must be known before the model is solved", quote(e))
 		return nil
 	}
@@ -173,13 +178,13 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 	}
 	_, named := e.(*lang.Name)
 	if !isScalar(v.typ) || named || v.num != nil {
-		d := c.errorf(s, "E0309", e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
+		d := c.errorf(s, codeNotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
 		if named && isScalar(v.typ) {
 			d.Fix = fmt.Sprintf("declare `%s` as `int`", quote(e))
 		}
 		return nil
 	}
-	return c.opaque(s, quote(e))
+	return c.opaque(s, e.Span())
 }
 
 // integerBinary handles the operators that keep a size a polynomial; ok is
@@ -210,13 +215,13 @@ func (c *checker) combine(s *scope, e *lang.Binary, x, y *poly) *poly {
 	k, fixed := y.constant()
 	switch {
 	case e.Op == lang.Div && fixed && k.Sign() == 0:
-		c.errorf(s, "E0317", e.Y.Span(), "division by zero")
+		c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
 	case e.Op == lang.Div && fixed:
 		p := x.scale(new(big.Rat).Inv(k))
 		if v, ok := p.constant(); ok && !v.IsInt() {
-			c.errorf(s, "E0309", e.Span(), "`%s` does not divide", quote(e)).Detail =
+			c.errorf(s, codeNotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
 				fmt.Sprintf("integer division is exact here, but %s / %s is %s", x, y, v.RatString())
-			return c.opaque(s, quote(e))
+			return c.opaque(s, e.Span())
 		}
 		return p
 	case e.Op == lang.Pow && fixed && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
@@ -226,7 +231,7 @@ func (c *checker) combine(s *scope, e *lang.Binary, x, y *poly) *poly {
 		}
 		return p
 	}
-	return c.opaque(s, quote(e))
+	return c.opaque(s, e.Span())
 }
 
 // size checks a written dimension.
@@ -236,7 +241,7 @@ func (c *checker) size(s *scope, e lang.Expr) *poly {
 		return c.unknownSize()
 	}
 	if v, ok := p.constant(); ok && v.Sign() < 0 {
-		c.errorf(s, "E0310", e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
+		c.errorf(s, codeSize, e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
 	}
 	return p
 }

@@ -21,7 +21,7 @@ func (c *checker) solve() {
 			key = "start " + key
 		}
 		if first, twice := given[key]; twice {
-			d := c.errorf(c.global, "E0410", item.Name.Span(), "`%s` is given twice", key)
+			d := c.errorf(c.global, codeSettingTwice, item.Name.Span(), "`%s` is given twice", key)
 			d.Related = []diag.Related{{Span: first.Span(), Message: "first given here"}}
 			continue
 		}
@@ -41,7 +41,7 @@ func (c *checker) start(item *lang.SolveItem) {
 	name := item.Name.Name
 	e := c.symbols[name]
 	if e == nil || e.symbol.Kind != ir.VarSymbol || e.symbol.Lower {
-		d := c.errorf(c.global, "E0409", item.Name.Span(), "`%s` is not an upper variable", name)
+		d := c.errorf(c.global, codeStart, item.Name.Span(), "`%s` is not an upper variable", name)
 		d.Detail = "a start is a point of the upper level; the lower level is solved from it"
 		var upper []string
 		if l := c.program.Upper; l != nil {
@@ -71,7 +71,7 @@ func (c *checker) report() {
 	named := map[string]lang.Ident{}
 	for _, item := range c.program.Report.Items {
 		if first, twice := named[item.Name.Name]; twice && item.Name.Name != "" {
-			d := c.errorf(c.global, "E0203", item.Name.Span(), "`%s` is reported twice", item.Name.Name)
+			d := c.errorf(c.global, codeTwice, item.Name.Span(), "`%s` is reported twice", item.Name.Name)
 			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 		}
 		named[item.Name.Name] = item.Name

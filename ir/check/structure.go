@@ -51,7 +51,7 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 			l.Lets = append(l.Lets, item)
 		case *lang.Objective:
 			if l.Objective != nil {
-				d := c.errorf(c.global, "E0405", item.Span(), "the %s level has two objectives", block.Word())
+				d := c.errorf(c.global, codeObjectives, item.Span(), "the %s level has two objectives", block.Word())
 				d.Detail = "a level has one; add them up with weights if both matter"
 				d.Related = []diag.Related{{Span: l.Objective.Span(), Message: "the first is here"}}
 				continue
@@ -65,7 +65,7 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 }
 
 func (c *checker) twice(second, first lang.Node, word string) {
-	d := c.errorf(c.global, "E0403", headOf(second.Span(), word), "there are two `%s` blocks", word)
+	d := c.errorf(c.global, codeBlockTwice, headOf(second.Span(), word), "there are two `%s` blocks", word)
 	d.Detail = "a model has one; write all of it in one block"
 	d.Related = []diag.Related{{Span: headOf(first.Span(), word), Message: "the first is here"}}
 }
@@ -82,7 +82,7 @@ func headOf(at diag.Span, word string) diag.Span {
 func (c *checker) missing() {
 	start := diag.Span{Source: c.file.Source}
 	if c.file.Model == nil {
-		c.errorf(c.global, "E0412", start, "the model has no name").Fix = "begin the file with `model NAME`"
+		c.errorf(c.global, codeNoModelLine, start, "the model has no name").Fix = "begin the file with `model NAME`"
 	}
 	for _, l := range []struct {
 		decl *ir.LevelDecl
@@ -93,17 +93,17 @@ func (c *checker) missing() {
 			if c.file.Model != nil {
 				at = c.file.Model.Span()
 			}
-			c.errorf(c.global, "E0402", at, "the model has no `%s` block", l.word).Detail =
+			c.errorf(c.global, codeNoLevel, at, "the model has no `%s` block", l.word).Detail =
 				"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
 			continue
 		}
 		head := headOf(l.decl.Block.Span(), l.word)
 		if len(l.decl.Vars) == 0 {
-			c.errorf(c.global, "E0406", head, "the %s level has no variable", l.word).Fix =
+			c.errorf(c.global, codeNoVariable, head, "the %s level has no variable", l.word).Fix =
 				"declare one, as in `var z: vector[n]`"
 		}
 		if l.decl.Objective == nil {
-			c.errorf(c.global, "E0404", head, "the %s level has no objective", l.word).Fix =
+			c.errorf(c.global, codeNoObjective, head, "the %s level has no objective", l.word).Fix =
 				"write `minimize` or `maximize` and an expression"
 		}
 	}
