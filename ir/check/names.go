@@ -215,10 +215,14 @@ func (c *checker) visible(s *scope) []string {
 	return out
 }
 
-// unused warns of what was declared and never read.
+// unused warns of what was declared and never read. What has an error of its
+// own has been spoken of.
 func (c *checker) unused() {
+	faults := c.faults()
 	for _, e := range c.ordered {
-		if e.used {
+		decl := e.symbol.Decl.Span()
+		i := sort.SearchInts(faults, decl.Start)
+		if e.used || i < len(faults) && faults[i] < decl.End {
 			continue
 		}
 		switch e.symbol.Kind {
@@ -226,4 +230,16 @@ func (c *checker) unused() {
 			c.warnf(codeUnused, e.name.Span(), "`%s` is never used", e.symbol.Name)
 		}
 	}
+}
+
+// faults lists the places of the errors in the model, in order.
+func (c *checker) faults() []int {
+	var out []int
+	for _, d := range c.diags {
+		if d.Severity == diag.Error && d.Subject.Source == c.file.Source {
+			out = append(out, d.Subject.Start)
+		}
+	}
+	sort.Ints(out)
+	return out
 }
