@@ -1,0 +1,120 @@
+package codegen
+
+// entry is one way to call a program.
+type entry uint8
+
+const (
+	entryValue entry = iota
+	entryGradX
+	entryGradY
+	entryValueGradY
+	entryValueGrad
+	entryCount
+)
+
+func (e entry) String() string {
+	return [...]string{"Value", "GradX", "GradY", "ValueGradY", "ValueGrad"}[e]
+}
+
+// wants reports whether the entry returns an output.
+func (e entry) wants(t target) bool {
+	switch t {
+	case toValue:
+		return e == entryValue || e == entryValueGradY || e == entryValueGrad
+	case toX:
+		return e == entryGradX || e == entryValueGrad
+	case toY:
+		return e == entryGradY || e == entryValueGradY || e == entryValueGrad
+	}
+	return false
+}
+
+// keep returns the form with the given outputs and only the values that they
+// need (dead code goes), stopping at values for which leaf gives a
+// replacement without arguments.
+func (f *form) keep(outs []output, leaf func(i int) (val, bool)) *form {
+	need := make([]bool, len(f.vals))
+	replaced := make([]*val, len(f.vals))
+	for _, o := range outs {
+		need[o.v] = true
+	}
+	for i := len(f.vals) - 1; i >= 0; i-- {
+		if !need[i] {
+			continue
+		}
+		if leaf != nil {
+			if v, ok := leaf(i); ok {
+				replaced[i] = &v
+				continue
+			}
+		}
+		for _, a := range f.vals[i].args {
+			need[a] = true
+		}
+	}
+	g := &form{dx: f.dx, dy: f.dy, builder: f.builder}
+	at := make([]int, len(f.vals))
+	for i := range f.vals {
+		if !need[i] {
+			continue
+		}
+		v := f.vals[i]
+		if replaced[i] != nil {
+			v = *replaced[i]
+		}
+		args := make([]int, len(v.args))
+		for k, a := range v.args {
+			args[k] = at[a]
+		}
+		v.args = args
+		at[i] = len(g.vals)
+		g.vals = append(g.vals, v)
+	}
+	for _, o := range outs {
+		o.v = at[o.v]
+		g.outs = append(g.outs, o)
+	}
+	return g
+}
+
+// split separates the stages: hold computes, as outputs of target toHeld, all
+// values of the x stage that later work reads; the returned forms compute the
+// outputs of each entry from them.
+func (f *form) split() (hold *form, entries [entryCount]*form) {
+	slot := map[int]int{}
+	var held []output
+	needSlot := func(i int) {
+		v := &f.vals[i]
+		if v.stage != xStage || v.op == opVar || v.op == opConst {
+			return
+		}
+		if _, ok := slot[i]; !ok {
+			slot[i] = len(held)
+			held = append(held, output{toHeld, len(held), i})
+		}
+	}
+	for i := range f.vals {
+		if f.vals[i].stage == yStage {
+			for _, a := range f.vals[i].args {
+				needSlot(a)
+			}
+		}
+	}
+	for _, o := range f.outs {
+		needSlot(o.v)
+	}
+	hold = f.keep(held, nil)
+	for e := range entryCount {
+		var outs []output
+		for _, o := range f.outs {
+			if e.wants(o.to) {
+				outs = append(outs, o)
+			}
+		}
+		entries[e] = f.keep(outs, func(i int) (val, bool) {
+			s, ok := slot[i]
+			return val{op: opHeld, shape: f.vals[i].shape, stage: xStage, offset: s}, ok
+		})
+	}
+	return hold, entries
+}

@@ -1,0 +1,252 @@
+// Package kernel holds the inner loops of compiled programs: elementwise
+// functions, sums, and products of dense and sparse matrices with vectors.
+//
+// Every function writes its whole destination, never allocates, and adds in an
+// order that depends on lengths only, so that equal input gives equal bits.
+// Lengths are the destination's (or the first operand's); operands must be at
+// least as long.
+package kernel
+
+import "math"
+
+// Fill sets every entry of dst to v.
+func Fill(dst []float64, v float64) {
+	for i := range dst {
+		dst[i] = v
+	}
+}
+
+// Lin1 sets dst to c a + bias.
+func Lin1(dst, a []float64, c, bias float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = c*v + bias
+	}
+}
+
+// Lin2 sets dst to c a + d b + bias.
+func Lin2(dst, a []float64, c float64, b []float64, d, bias float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = c*v + d*b[i] + bias
+	}
+}
+
+// Mul sets dst to a b, entry by entry.
+func Mul(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = v * b[i]
+	}
+}
+
+// Div sets dst to a / b, entry by entry.
+func Div(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = v / b[i]
+	}
+}
+
+// DivBy sets dst to a / s.
+func DivBy(dst, a []float64, s float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = v / s
+	}
+}
+
+// Over sets dst to s / a.
+func Over(dst []float64, s float64, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = s / v
+	}
+}
+
+// Pow sets dst to a^b, entry by entry.
+func Pow(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Pow(v, b[i])
+	}
+}
+
+// PowBy sets dst to a^s.
+func PowBy(dst, a []float64, s float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Pow(v, s)
+	}
+}
+
+// PowOf sets dst to s^a.
+func PowOf(dst []float64, s float64, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Pow(s, v)
+	}
+}
+
+// Square sets dst to a^2.
+func Square(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = v * v
+	}
+}
+
+// Exp sets dst to e^a.
+func Exp(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Exp(v)
+	}
+}
+
+// Log sets dst to the natural logarithm of a.
+func Log(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Log(v)
+	}
+}
+
+// Sqrt sets dst to the square root of a.
+func Sqrt(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Sqrt(v)
+	}
+}
+
+// Tanh sets dst to tanh(a).
+func Tanh(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Tanh(v)
+	}
+}
+
+// Sin sets dst to sin(a).
+func Sin(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Sin(v)
+	}
+}
+
+// Cos sets dst to cos(a).
+func Cos(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = math.Cos(v)
+	}
+}
+
+// Log1pExp sets dst to log(1 + e^a).
+func Log1pExp(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = log1pExp(v)
+	}
+}
+
+// log1pExp is log(1 + e^u) without overflow: beyond 34 in size the smaller
+// term is below half a unit in the last place.
+func log1pExp(u float64) float64 {
+	if u > 34 {
+		return u
+	}
+	return math.Log1p(math.Exp(u))
+}
+
+// Sigmoid sets dst to 1/(1 + e^-a).
+func Sigmoid(dst, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		if v >= 0 {
+			dst[i] = 1 / (1 + math.Exp(-v))
+			continue
+		}
+		e := math.Exp(v)
+		dst[i] = e / (1 + e)
+	}
+}
+
+// Prod is the product of all entries.
+func Prod(a []float64) float64 {
+	p := 1.0
+	for _, v := range a {
+		p *= v
+	}
+	return p
+}
+
+// ProdExcept sets dst[i] to the product of a[j] over j != i, also where
+// entries are 0: prefix products forward, suffix products backward.
+func ProdExcept(dst, a []float64) {
+	p := 1.0
+	for i, v := range a {
+		dst[i] = p
+		p *= v
+	}
+	p = 1
+	for i := len(a) - 1; i >= 0; i-- {
+		dst[i] *= p
+		p *= a[i]
+	}
+}
+
+// LogSumExp is log(sum(e^a)) without overflow.
+func LogSumExp(a []float64) float64 {
+	top := math.Inf(-1)
+	for _, v := range a {
+		top = math.Max(top, v)
+	}
+	if math.IsInf(top, 0) || math.IsNaN(top) {
+		return top
+	}
+	sum := 0.0
+	for _, v := range a {
+		sum += math.Exp(v - top)
+	}
+	return top + math.Log(sum)
+}
+
+// Gather sets dst[k] to a[index[k]], and 0 where index[k] < 0.
+func Gather(dst, a []float64, index []int) {
+	for k, i := range index {
+		if i < 0 {
+			dst[k] = 0
+			continue
+		}
+		dst[k] = a[i]
+	}
+}
+
+// ScatterAdd sets dst to 0 and adds dst[index[k]] += a[k], dropping entries
+// where index[k] < 0.
+func ScatterAdd(dst, a []float64, index []int) {
+	Fill(dst, 0)
+	for k, i := range index {
+		if i >= 0 {
+			dst[i] += a[k]
+		}
+	}
+}
+
+// Transpose sets dst (n x m) to the transpose of a (m x n), both row-major,
+// in tiles that stay in cache.
+func Transpose(dst, a []float64, m, n int) {
+	const tile = 16 // two tiles of 16 x 16 entries take 4 KiB
+	for i0 := 0; i0 < m; i0 += tile {
+		for j0 := 0; j0 < n; j0 += tile {
+			for i := i0; i < min(i0+tile, m); i++ {
+				for j := j0; j < min(j0+tile, n); j++ {
+					dst[j*m+i] = a[i*n+j]
+				}
+			}
+		}
+	}
+}

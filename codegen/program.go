@@ -1,0 +1,171 @@
+package codegen
+
+import (
+	"fmt"
+
+	"bilevelc/autodiff"
+	"bilevelc/ir/data"
+)
+
+// PassSet is a set of passes.
+type PassSet uint32
+
+// Options of a compilation. The zero value is the default: every pass, all
+// processors.
+type Options struct {
+	// Off are passes to leave out, for tests and measurements.
+	Off PassSet
+	// Threads bounds the goroutines of one evaluation; 0 is one for each
+	// processor. Results do not depend on it.
+	Threads int
+}
+
+// Program is a compiled expression. It is immutable and safe to share.
+type Program struct {
+	dx, dy  int
+	data    [][]float64 // dense constants, shared with the model's data
+	held    []ref       // results of the x stage
+	hold    []instr     // the x stage
+	code    [entryCount][]instr
+	value   [entryCount]ref
+	arena   int // entries of an evaluator's arena
+	live    int // entries of it that are live at once, at most
+	scratch int // where the registers of loops start
+	regs    int // registers of the loop that has most
+	readsX  [entryCount]bool
+	threads int
+
+	dataAt map[*float64]int // index in data by first entry
+}
+
+// Compile compiles a gradient graph. Errors: data that was not supplied or
+// cannot be computed; anything else is a bug, and names the pass.
+func Compile(g *autodiff.Graph, opts Options) (p *Program, err error) {
+	pass := "import"
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, fmt.Errorf("codegen: internal error: %s: %v", pass, r)
+		}
+	}()
+	f, err := importGraph(g)
+	if err != nil {
+		return nil, err
+	}
+	for i := range passes {
+		if opts.Off&passes[i].set != 0 {
+			continue
+		}
+		pass = passes[i].name
+		if f, err = passes[i].run(f); err != nil {
+			return nil, fmt.Errorf("codegen: %s: %w", pass, err)
+		}
+	}
+	pass = "schedule"
+	return schedule(f, opts)
+}
+
+// schedule makes the program of a form: stages, entries, loops and places.
+func schedule(f *form, opts Options) (*Program, error) {
+	p := &Program{dx: f.dx, dy: f.dy, threads: threads(opts.Threads), dataAt: map[*float64]int{}}
+	hold, entries := f.split()
+	hold = late(hold, opts.Off)
+	a := &arena{}
+	pl := planner{program: p, f: hold, arena: a}
+	if err := pl.plan(); err != nil {
+		return nil, err
+	}
+	p.hold, p.live = pl.code, pl.peak
+	for _, o := range hold.outs {
+		p.held = append(p.held, pl.place[o.v])
+	}
+	base, size, peak := a.size, a.size, 0
+	for e := range entryCount {
+		y := late(entries[e], opts.Off)
+		pl := planner{program: p, f: y, held: p.held, arena: &arena{size: base, reuse: opts.Off&Reuse == 0},
+			gradX: e.wants(toX), gradY: e.wants(toY)}
+		if err := pl.plan(); err != nil {
+			return nil, err
+		}
+		p.code[e] = pl.code
+		for _, o := range y.outs {
+			if o.to == toValue {
+				p.value[e] = pl.place[o.v]
+			}
+		}
+		for i := range y.vals {
+			if y.vals[i].op == opHeld {
+				p.readsX[e] = true
+			}
+		}
+		size, peak = max(size, pl.arena.size), max(peak, pl.peak)
+		p.mark(e, y)
+	}
+	for _, code := range append([][]instr{p.hold}, p.code[:]...) {
+		for i := range code {
+			if code[i].loop != nil {
+				p.regs = max(p.regs, code[i].loop.registers)
+			}
+		}
+	}
+	p.scratch = size
+	p.arena = size + p.threads*p.regs*blockLen
+	p.live += peak + p.threads*p.regs*blockLen
+	return p, nil
+}
+
+// late runs the passes that depend on what an entry returns.
+func late(f *form, off PassSet) *form {
+	return fuse(f, off&Fusion == 0)
+}
+
+// mark notes in the x stage what entry e needs of it.
+func (p *Program) mark(e entry, y *form) {
+	need := map[int]bool{} // places, by offset: the x stage never reuses one
+	for i := range y.vals {
+		if v := &y.vals[i]; v.op == opHeld {
+			need[p.held[v.offset].off] = true
+		}
+	}
+	for i := len(p.hold) - 1; i >= 0; i-- {
+		in := &p.hold[i]
+		for _, o := range in.out {
+			if need[o.off] {
+				in.need |= 1 << e
+			}
+		}
+		if in.need&(1<<e) == 0 {
+			continue
+		}
+		for _, r := range in.in {
+			if r.base == inArena {
+				need[r.off] = true
+			}
+		}
+	}
+}
+
+// dataRef is the place of a constant, densely stored; equal arrays share one.
+func (p *Program) dataRef(a *data.Array) ref {
+	v := a.Values()
+	if len(v) == 0 {
+		return ref{base: inData, off: p.newData(v)}
+	}
+	at, ok := p.dataAt[&v[0]]
+	if !ok || len(p.data[at]) != len(v) {
+		at = p.newData(v)
+		p.dataAt[&v[0]] = at
+	}
+	return ref{inData, at, len(v)}
+}
+
+func (p *Program) newData(v []float64) int {
+	p.data = append(p.data, v)
+	return len(p.data) - 1
+}
+
+// Dims are the lengths of x and y.
+func (p *Program) Dims() (dx, dy int) { return p.dx, p.dy }
+
+// ArenaBytes is the memory of one evaluator's arena, and the part of it that
+// is live at once at most: results that are kept or under way, and registers.
+func (p *Program) ArenaBytes() (total, live int) { return 8 * p.arena, 8 * p.live }

@@ -1,0 +1,262 @@
+package codegen
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// generator makes random smooth scalar expressions over x and y: shared
+// subexpressions, scalars, one-element vectors, broadcasts, slices,
+// reductions, products with dense, symmetric and sparse data, data-only and
+// x-only parts. Values stay bounded (arguments of exp, powers and products
+// pass through tanh), so that differences of them mean something.
+type generator struct {
+	b      *expr.Builder
+	r      *rand.Rand
+	pool   []*expr.Node
+	dx, dy int
+	sizes  []int
+	consts []*expr.Node
+}
+
+func newGenerator(seed uint64) *generator {
+	g := &generator{b: expr.NewBuilder(), r: rand.New(rand.NewPCG(seed, 7)), sizes: []int{1, 2, 3, 5, 17}}
+	add := func(name string, lower bool, s expr.Shape) {
+		at := &g.dx
+		if lower {
+			at = &g.dy
+		}
+		g.pool = append(g.pool, g.b.Var(name, lower, *at, s, diag.Span{}))
+		*at += s.Len()
+	}
+	for i := range 1 + g.r.IntN(3) {
+		add(fmt.Sprintf("x%d", i), false, g.shape())
+	}
+	for i := range 1 + g.r.IntN(3) {
+		add(fmt.Sprintf("y%d", i), true, g.shape())
+	}
+	return g
+}
+
+func (g *generator) size() int { return g.sizes[g.r.IntN(len(g.sizes))] }
+
+func (g *generator) shape() expr.Shape {
+	switch g.r.IntN(5) {
+	case 0:
+		return expr.ScalarShape()
+	case 1:
+		return expr.MatrixShape(g.size(), g.size())
+	}
+	return expr.VectorShape(g.size())
+}
+
+func must(n *expr.Node, err error) *expr.Node {
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
+func (g *generator) data(s expr.Shape) *expr.Node {
+	if s.Rank == 2 && s.Rows == s.Cols && g.r.IntN(2) == 0 {
+		return g.symmetric(s.Rows)
+	}
+	if s.Rank == 2 && g.r.IntN(2) == 0 {
+		return g.sparse(s.Rows, s.Cols)
+	}
+	v := make([]float64, s.Len())
+	for i := range v {
+		v[i] = g.r.NormFloat64()
+	}
+	a := &data.Array{Dense: v}
+	switch s.Rank {
+	case 1:
+		a.Shape = []int{s.Rows}
+	case 2:
+		a.Shape = []int{s.Rows, s.Cols}
+	}
+	return g.b.Const(fmt.Sprintf("d%d", g.r.IntN(1e9)), a, diag.Span{})
+}
+
+func (g *generator) symmetric(n int) *expr.Node {
+	v := make([]float64, n*n)
+	for i := range n {
+		for j := range i + 1 {
+			v[i*n+j] = g.r.NormFloat64()
+			v[j*n+i] = v[i*n+j]
+		}
+	}
+	return g.b.Const(fmt.Sprintf("Q%d", g.r.IntN(1e9)), data.Matrix(n, n, v), diag.Span{})
+}
+
+func (g *generator) sparse(m, n int) *expr.Node {
+	var es []sparse.Entry
+	for i := range m {
+		for j := range n {
+			if g.r.IntN(3) == 0 {
+				es = append(es, sparse.Entry{Row: i, Col: j, Val: g.r.NormFloat64()})
+			}
+		}
+	}
+	return g.b.Const(fmt.Sprintf("S%d", g.r.IntN(1e9)), data.SparseMatrix(sparse.FromEntries(m, n, es)), diag.Span{})
+}
+
+// any is an existing node, sometimes data.
+func (g *generator) any() *expr.Node {
+	if g.r.IntN(8) == 0 {
+		return g.data(g.shape())
+	}
+	return g.pool[g.r.IntN(len(g.pool))]
+}
+
+// like is a node of shape s or a scalar: an existing one, or data.
+func (g *generator) like(s expr.Shape) *expr.Node {
+	var found []*expr.Node
+	for _, n := range g.pool {
+		if n.Shape == s || n.Shape.Rank == 0 {
+			found = append(found, n)
+		}
+	}
+	if len(found) == 0 || g.r.IntN(4) == 0 {
+		return g.data(s)
+	}
+	return found[g.r.IntN(len(found))]
+}
+
+func (g *generator) vector(n int) *expr.Node {
+	u := g.like(expr.VectorShape(n))
+	if u.Shape.Rank == 0 {
+		return must(g.b.Binary(expr.Mul, u, g.data(expr.VectorShape(n)), diag.Span{}))
+	}
+	return u
+}
+
+func (g *generator) bounded(u *expr.Node) *expr.Node {
+	return must(g.b.Unary(expr.Tanh, u, diag.Span{}))
+}
+
+// positive is 1.5 + tanh(u), between 0.5 and 2.5.
+func (g *generator) positive(u *expr.Node) *expr.Node {
+	return must(g.b.Binary(expr.Add, g.bounded(u), g.b.Number(1.5), diag.Span{}))
+}
+
+// step adds one random node.
+func (g *generator) step() {
+	at := diag.Span{}
+	un := func(op expr.Op, u *expr.Node) *expr.Node { return must(g.b.Unary(op, u, at)) }
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	u := g.any()
+	var n *expr.Node
+	switch g.r.IntN(22) {
+	case 0:
+		n = un([]expr.Op{expr.Sin, expr.Cos, expr.Tanh, expr.Log1pExp, expr.Sigmoid, expr.Neg}[g.r.IntN(6)], u)
+	case 1:
+		n = un(expr.Exp, g.bounded(u))
+	case 2:
+		n = un([]expr.Op{expr.Log, expr.Sqrt}[g.r.IntN(2)], g.positive(u))
+	case 3, 4:
+		n = bin([]expr.Op{expr.Add, expr.Sub}[g.r.IntN(2)], u, g.like(u.Shape))
+	case 5, 6:
+		n = bin(expr.Mul, g.bounded(u), g.bounded(g.like(u.Shape)))
+	case 7:
+		n = bin(expr.Div, u, g.positive(g.like(u.Shape)))
+	case 8:
+		n = bin(expr.Pow, g.bounded(u), g.b.Number(float64(1+g.r.IntN(4))))
+	case 9:
+		n = bin(expr.Pow, g.positive(u), g.bounded(g.like(u.Shape)))
+	case 10:
+		n = must(g.b.Reduce(expr.Sum, u, at))
+	case 11:
+		n = must(g.b.Reduce(expr.LogSumExp, u, at))
+	case 12:
+		n = must(g.b.Reduce(expr.Prod, g.bounded(u), at))
+	case 13:
+		v := g.vector(g.size())
+		n = must(g.b.Dot(v, g.vector(v.Shape.Rows), at))
+	case 14, 15, 16:
+		m := g.data(expr.MatrixShape(g.size(), g.size()))
+		if u.Shape.Rank == 2 {
+			m = u
+		}
+		if g.r.IntN(3) == 0 {
+			m = g.symmetric(g.size())
+		}
+		trans := g.r.IntN(2) == 0
+		k := m.Shape.Cols
+		if trans {
+			k = m.Shape.Rows
+		}
+		n = must(g.b.MatVec(m, trans, g.vector(k), at))
+	case 17:
+		m := g.data(expr.MatrixShape(g.size(), g.size()))
+		if u.Shape.Rank == 2 {
+			m = u
+		}
+		ta, tb := g.r.IntN(2) == 0, g.r.IntN(2) == 0
+		k, cols := m.Shape.Cols, g.size()
+		if ta {
+			k = m.Shape.Rows
+		}
+		s := expr.MatrixShape(k, cols)
+		if tb {
+			s = expr.MatrixShape(cols, k)
+		}
+		c := g.like(s)
+		if c.Shape.Rank == 0 {
+			c = g.data(s)
+		}
+		n = g.bounded(must(g.b.MatMul(m, ta, c, tb, at)))
+	case 18:
+		n = must(g.b.Outer(g.vector(g.size()), g.vector(g.size()), at))
+	case 19:
+		if u.Shape.Rank != 2 {
+			return
+		}
+		n = must(g.b.Transpose(u, at))
+	case 20:
+		s := g.shape()
+		index := make([]int, s.Len())
+		for k := range index {
+			index[k] = g.r.IntN(u.Shape.Len()+1) - 1
+		}
+		n = must(g.b.Gather(u, index, s, at))
+	case 21:
+		s := g.shape()
+		index := make([]int, u.Shape.Len())
+		for k := range index {
+			index[k] = g.r.IntN(s.Len()+1) - 1
+		}
+		n = must(g.b.ScatterAdd(u, index, s, at))
+	}
+	g.pool = append(g.pool, n)
+}
+
+// scalar makes a whole expression of about n operations: the sum of a few
+// bounded quantities, so that much of what was made takes part.
+func (g *generator) scalar(n int) *expr.Node {
+	for range n {
+		g.step()
+	}
+	total := g.b.Number(0.25)
+	for k := len(g.pool) - 1; k >= 0 && k >= len(g.pool)-4; k-- {
+		s := must(g.b.Reduce(expr.Sum, g.bounded(g.pool[k]), diag.Span{}))
+		total = must(g.b.Binary(expr.Add, total, s, diag.Span{}))
+	}
+	return total
+}
+
+func (g *generator) point() (x, y []float64) {
+	x, y = make([]float64, g.dx), make([]float64, g.dy)
+	for i := range x {
+		x[i] = g.r.NormFloat64()
+	}
+	for i := range y {
+		y[i] = g.r.NormFloat64()
+	}
+	return x, y
+}

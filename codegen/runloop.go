@@ -1,0 +1,214 @@
+package codegen
+
+import (
+	"runtime"
+
+	"bilevelc/codegen/kernel"
+)
+
+// threads is the number of goroutines to use where the user asked for n.
+func threads(n int) int {
+	if n > 0 {
+		return n
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// parts is the number of pieces that a loop is cut into. It depends on the
+// loop only, so that sums are the same on any number of threads.
+func parts(l *loop) int {
+	const most = 8             // pieces; more processors than that are not used
+	const least = 8 * blockLen // entries of a piece, below which cutting costs more than it saves
+	return max(1, min(most, l.n/least))
+}
+
+// crew is the goroutines that one evaluator may use.
+type crew struct{ size int }
+
+func newCrew(n int) *crew { return &crew{n} }
+
+// runLoop executes a loop: its pieces, then the sums over them.
+func (e *Evaluator) runLoop(in *instr) {
+	l := in.loop
+	for p := range in.parts {
+		e.runPart(in, p, 0)
+	}
+	for k := range l.results {
+		if !l.results[k].sum {
+			continue
+		}
+		s := 0.0
+		for p := range in.parts {
+			s += e.arena[in.sums+p*len(l.results)+k]
+		}
+		e.at(in.out[k])[0] = s
+	}
+}
+
+// runPart executes piece p of a loop with the registers of one thread.
+func (e *Evaluator) runPart(in *instr, p, thread int) {
+	l := in.loop
+	blocks := (l.n + blockLen - 1) / blockLen
+	from, to := p*blocks/in.parts*blockLen, min((p+1)*blocks/in.parts*blockLen, l.n)
+	sums := e.arena[in.sums+p*len(l.results):][:len(l.results)]
+	clear(sums)
+	regs := e.arena[e.program.scratch+thread*e.program.regs*blockLen:]
+	for lo := from; lo < to; lo += blockLen {
+		hi := min(lo+blockLen, to)
+		for i := range l.steps {
+			e.runStep(in, &l.steps[i], regs, sums, lo, hi)
+		}
+	}
+}
+
+// block is the operand's entries lo to hi.
+func (e *Evaluator) block(in *instr, o operand, regs []float64, lo, hi int) []float64 {
+	switch o.kind {
+	case fromArg:
+		return e.at(in.in[o.index])[lo:hi]
+	case fromReg:
+		return regs[o.index*blockLen:][:hi-lo]
+	}
+	return e.at(in.out[o.index])[lo:hi]
+}
+
+// scalar is the operand's value where it is a scalar.
+func (e *Evaluator) scalar(in *instr, o operand) (float64, bool) {
+	if o.kind == fromScalar {
+		return e.at(in.in[o.index])[0], true
+	}
+	return 0, false
+}
+
+// runStep executes one step on entries lo to hi.
+func (e *Evaluator) runStep(in *instr, s *step, regs, sums []float64, lo, hi int) {
+	if s.op == opSum {
+		sums[s.dst.index] += kernel.Sum(e.block(in, s.in[0], regs, lo, hi))
+		return
+	}
+	if s.op == opDot {
+		sums[s.dst.index] += kernel.Dot(e.block(in, s.in[0], regs, lo, hi), e.block(in, s.in[1], regs, lo, hi))
+		return
+	}
+	dst := e.block(in, s.dst, regs, lo, hi)
+	if s.op == opLin {
+		e.runLin(in, s, dst, regs, lo, hi)
+		return
+	}
+	u, scalarU := e.scalar(in, s.in[0])
+	var a []float64
+	if scalarU {
+		if len(s.in) == 1 { // a function of a scalar: once, then repeated
+			var one [1]float64
+			one[0] = u
+			unary(s.op, dst[:1], one[:])
+			kernel.Fill(dst, dst[0])
+			return
+		}
+	} else {
+		a = e.block(in, s.in[0], regs, lo, hi)
+	}
+	if len(s.in) == 1 {
+		unary(s.op, dst, a)
+		return
+	}
+	v, scalarV := e.scalar(in, s.in[1])
+	var b []float64
+	if !scalarV {
+		b = e.block(in, s.in[1], regs, lo, hi)
+	}
+	binary(s.op, dst, a, u, b, v)
+}
+
+// unary applies an elementwise operation of one argument.
+func unary(o op, dst, a []float64) {
+	switch o {
+	case opExp:
+		kernel.Exp(dst, a)
+	case opLog:
+		kernel.Log(dst, a)
+	case opSqrt:
+		kernel.Sqrt(dst, a)
+	case opTanh:
+		kernel.Tanh(dst, a)
+	case opSin:
+		kernel.Sin(dst, a)
+	case opCos:
+		kernel.Cos(dst, a)
+	case opLog1pExp:
+		kernel.Log1pExp(dst, a)
+	case opSigmoid:
+		kernel.Sigmoid(dst, a)
+	case opSquare:
+		kernel.Square(dst, a)
+	case opCopy:
+		copy(dst, a)
+	}
+}
+
+// binary applies an elementwise operation of two arguments; nil arrays stand
+// for the scalars u and v.
+func binary(o op, dst, a []float64, u float64, b []float64, v float64) {
+	switch {
+	case a == nil && b == nil:
+		var one, two, res [1]float64
+		one[0], two[0] = u, v
+		binary(o, res[:], one[:], 0, two[:], 0)
+		kernel.Fill(dst, res[0])
+	case o == opMul && a == nil:
+		kernel.Lin1(dst, b, u, 0)
+	case o == opMul && b == nil:
+		kernel.Lin1(dst, a, v, 0)
+	case o == opMul:
+		kernel.Mul(dst, a, b)
+	case o == opDiv && a == nil:
+		kernel.Over(dst, u, b)
+	case o == opDiv && b == nil:
+		kernel.DivBy(dst, a, v)
+	case o == opDiv:
+		kernel.Div(dst, a, b)
+	case o == opPow && a == nil:
+		kernel.PowOf(dst, u, b)
+	case o == opPow && b == nil:
+		kernel.PowBy(dst, a, v)
+	case o == opPow:
+		kernel.Pow(dst, a, b)
+	}
+}
+
+// runLin sums arrays with coefficients; scalar operands join the bias.
+func (e *Evaluator) runLin(in *instr, s *step, dst, regs []float64, lo, hi int) {
+	bias := s.bias
+	arrays := 0
+	for k, o := range s.in {
+		if v, ok := e.scalar(in, o); ok {
+			bias += s.coef[k] * v
+			continue
+		}
+		arrays++
+	}
+	if arrays == 0 {
+		kernel.Fill(dst, bias)
+		return
+	}
+	var first []float64
+	var c float64
+	done := 0
+	for k, o := range s.in {
+		if o.kind == fromScalar {
+			continue
+		}
+		a := e.block(in, o, regs, lo, hi)
+		done++
+		switch {
+		case done == 1 && arrays == 1:
+			kernel.Lin1(dst, a, s.coef[k], bias)
+		case done == 1:
+			first, c = a, s.coef[k]
+		case done == 2:
+			kernel.Lin2(dst, first, c, a, s.coef[k], bias)
+		default:
+			kernel.Axpy(dst, s.coef[k], a)
+		}
+	}
+}
