@@ -101,6 +101,10 @@ type Problem struct {
 	Start    []float64   // starting x from `solve { start ... }`; nil where none is given
 	Settings []Setting   // the rest of the solve block
 	Data     []BoundData // params and data as bound, in declaration order
+	// Unbound are the constraint families and sets whose coefficients depend
+	// on data that was not supplied (abstract binding only). They have no rows
+	// and no bounds here.
+	Unbound []*Family
 	Seed     uint64
 	Facts    Facts
 }

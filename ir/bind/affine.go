@@ -1,0 +1,341 @@
+package bind
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/expr"
+)
+
+// form is an array of affine functions of z = (x, y): entry k is coef[k, :] z +
+// rest[k]. Entries of a matrix are row-major.
+type form struct {
+	coef *sparse.CSR // entries x (dx + dy)
+	rest []float64
+}
+
+// notAffine is the innermost node that is not affine.
+type notAffine struct{ node *expr.Node }
+
+// affine interprets nodes as affine forms, each once.
+type affine struct {
+	g      *expr.Builder
+	dx, dy int
+	forms  map[*expr.Node]*form
+}
+
+// of returns the form of a node that depends on data and variables, or the
+// first node below it, arguments before users, that is not affine. err tells
+// of a value that cannot be computed.
+func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
+	for _, n := range expr.Reachable(root) {
+		if n.Deps == 0 && n != root || a.forms[n] != nil {
+			continue
+		}
+		f, err := a.step(n)
+		if err != nil {
+			return nil, nil, err
+		}
+		if f == nil {
+			return nil, &notAffine{n}, nil
+		}
+		a.forms[n] = f
+	}
+	return a.forms[root], nil, nil
+}
+
+// step makes the form of one node from those of its arguments, or nil where
+// the operation is not affine.
+func (a *affine) step(n *expr.Node) (*form, error) {
+	if n.Deps == 0 {
+		vals, err := a.values(n)
+		if err != nil {
+			return nil, err
+		}
+		return &form{coef: a.zero(len(vals)), rest: vals}, nil
+	}
+	if n.Op == expr.Var {
+		return a.variable(n), nil
+	}
+	args := make([]*form, len(n.Args))
+	for i, m := range n.Args {
+		if args[i] = a.forms[m]; args[i] == nil { // depends on data only
+			f, err := a.step(m)
+			if err != nil {
+				return nil, err
+			}
+			args[i] = f
+			a.forms[m] = f
+		}
+	}
+	size := n.Shape.Len()
+	switch n.Op {
+	case expr.Neg:
+		return args[0].scaled(fill(size, -1)), nil
+	case expr.Add, expr.Sub:
+		sign := 1.0
+		if n.Op == expr.Sub {
+			sign = -1
+		}
+		u, v := args[0].broadcast(size), args[1].broadcast(size)
+		return u.plus(v, sign), nil
+	case expr.Mul:
+		u, v := args[0].broadcast(size), args[1].broadcast(size)
+		switch {
+		case v.constant():
+			return u.scaled(v.rest), nil
+		case u.constant():
+			return v.scaled(u.rest), nil
+		}
+	case expr.Div:
+		if v := args[1].broadcast(size); v.constant() {
+			inverse := make([]float64, size)
+			for k, e := range v.rest {
+				inverse[k] = 1 / e
+			}
+			return args[0].broadcast(size).scaled(inverse), nil
+		}
+	case expr.Sum:
+		return args[0].combine(ones(1, len(args[0].rest))), nil
+	case expr.Dot:
+		switch {
+		case args[0].constant():
+			return args[1].combine(sparse.FromDense(1, len(args[0].rest), args[0].rest)), nil
+		case args[1].constant():
+			return args[0].combine(sparse.FromDense(1, len(args[1].rest), args[1].rest)), nil
+		}
+	case expr.MatVec, expr.MatMul, expr.Outer:
+		return a.product(n, args)
+	case expr.Transpose, expr.Gather:
+		return args[0].combine(selection(n)), nil
+	case expr.ScatterAdd:
+		return args[0].combine(selection(n)), nil
+	}
+	if f := allConstant(n, args); f {
+		return a.constantOp(n, args)
+	}
+	return nil, nil
+}
+
+// allConstant reports that no argument varies although variables are written
+// in it (as in 0 * y).
+func allConstant(n *expr.Node, args []*form) bool {
+	for _, f := range args {
+		if !f.constant() {
+			return false
+		}
+	}
+	return len(n.Args) > 0
+}
+
+// constantOp evaluates an operation whose arguments do not vary.
+func (a *affine) constantOp(n *expr.Node, _ []*form) (*form, error) {
+	v, err := expr.Eval(n, make([]float64, a.dx), make([]float64, a.dy))
+	if err != nil {
+		return nil, err
+	}
+	return &form{coef: a.zero(n.Shape.Len()), rest: v.Values()}, nil
+}
+
+func (a *affine) values(n *expr.Node) ([]float64, error) {
+	v, err := a.g.Value(n)
+	if err != nil {
+		return nil, err
+	}
+	return v.Values(), nil
+}
+
+func (a *affine) zero(rows int) *sparse.CSR {
+	return &sparse.CSR{Rows: rows, Cols: a.dx + a.dy, Ptr: make([]int, rows+1)}
+}
+
+// variable is the identity on the variable's entries.
+func (a *affine) variable(n *expr.Node) *form {
+	size, at := n.Shape.Len(), n.Offset
+	if n.Lower {
+		at += a.dx
+	}
+	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: count(0, size+1), Col: count(at, size), Val: fill(size, 1)}
+	return &form{coef: m, rest: make([]float64, size)}
+}
+
+// product is a matrix-vector, matrix or outer product of which one factor is
+// constant.
+func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
+	left, right := args[0].constant(), args[1].constant()
+	switch {
+	case left && n.Op == expr.MatVec:
+		m, err := a.matrix(n.Args[0], n.TransA)
+		if err != nil {
+			return nil, err
+		}
+		return args[1].combine(m), nil
+	case !left && !right:
+		return nil, nil
+	}
+	// out[i, j] = sum over l of u[i, l] v[l, j]: a linear map of the factor
+	// that varies, one coefficient for each (i, j, l).
+	rows, cols := n.Shape.Rows, n.Shape.Cols
+	u, v := n.Args[0].Shape, n.Args[1].Shape
+	inner := 1
+	if n.Op != expr.Outer {
+		inner = u.Cols
+		if n.TransA {
+			inner = u.Rows
+		}
+	}
+	place := func(s expr.Shape, trans bool, i, j int) int {
+		if trans {
+			i, j = j, i
+		}
+		return i*s.Cols + j
+	}
+	m := &sparse.CSR{Rows: rows * cols, Ptr: []int{0}}
+	m.Cols = len(args[0].rest)
+	if left {
+		m.Cols = len(args[1].rest)
+	}
+	for i := range rows {
+		for j := range cols {
+			var entries []sparse.Entry
+			for l := range inner {
+				p, q := place(u, n.TransA, i, l), place(v, n.TransB, l, j)
+				if n.Op == expr.Outer {
+					p, q = i, j
+				}
+				if left {
+					entries = append(entries, sparse.Entry{Col: q, Val: args[0].rest[p]})
+				} else {
+					entries = append(entries, sparse.Entry{Col: p, Val: args[1].rest[q]})
+				}
+			}
+			row := sparse.FromEntries(1, m.Cols, entries)
+			m.Col = append(m.Col, row.Col...)
+			m.Val = append(m.Val, row.Val...)
+			m.Ptr = append(m.Ptr, len(m.Col))
+		}
+	}
+	if left {
+		return args[1].combine(m), nil
+	}
+	return args[0].combine(m), nil
+}
+
+// matrix is the value of a constant matrix, sparse where the data is.
+func (a *affine) matrix(n *expr.Node, trans bool) (*sparse.CSR, error) {
+	var m *sparse.CSR
+	if n.Deps == 0 {
+		v, err := a.g.Value(n)
+		if err != nil {
+			return nil, err
+		}
+		if m = v.Sparse; m == nil {
+			m = sparse.FromDense(n.Shape.Rows, n.Shape.Cols, v.Dense)
+		}
+	} else {
+		m = sparse.FromDense(n.Shape.Rows, n.Shape.Cols, a.forms[n].rest)
+	}
+	if trans {
+		m = m.T()
+	}
+	return m, nil
+}
+
+// selection is the 0-1 matrix of a node that moves entries.
+func selection(n *expr.Node) *sparse.CSR {
+	from := n.Args[0].Shape
+	var entries []sparse.Entry
+	switch n.Op {
+	case expr.Transpose:
+		for i := range n.Shape.Rows {
+			for j := range n.Shape.Cols {
+				entries = append(entries, sparse.Entry{Row: i*n.Shape.Cols + j, Col: j*from.Cols + i, Val: 1})
+			}
+		}
+	case expr.Gather:
+		for k, i := range n.Index {
+			if i >= 0 {
+				entries = append(entries, sparse.Entry{Row: k, Col: i, Val: 1})
+			}
+		}
+	case expr.ScatterAdd:
+		for k, i := range n.Index {
+			if i >= 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: k, Val: 1})
+			}
+		}
+	}
+	return sparse.FromEntries(n.Shape.Len(), from.Len(), entries)
+}
+
+// constant reports that no entry varies with z.
+func (f *form) constant() bool {
+	for _, v := range f.coef.Val {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// broadcast repeats a scalar form.
+func (f *form) broadcast(size int) *form {
+	if len(f.rest) == size {
+		return f
+	}
+	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: count(0, size+1), Col: make([]int, size), Val: fill(size, 1)}
+	return f.combine(m)
+}
+
+// plus is f + sign g.
+func (f *form) plus(g *form, sign float64) *form {
+	out := &form{coef: sparse.Add(1, f.coef, sign, g.coef), rest: make([]float64, len(f.rest))}
+	for k := range out.rest {
+		out.rest[k] = f.rest[k] + sign*g.rest[k]
+	}
+	return out
+}
+
+// scaled multiplies entry k by by[k].
+func (f *form) scaled(by []float64) *form {
+	m := *f.coef
+	m.Val = make([]float64, len(f.coef.Val))
+	out := &form{coef: &m, rest: make([]float64, len(f.rest))}
+	for i := range m.Rows {
+		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
+			m.Val[k] = by[i] * f.coef.Val[k]
+		}
+		out.rest[i] = by[i] * f.rest[i]
+	}
+	return out
+}
+
+// combine is M f, for a matrix M of as many columns as f has entries.
+func (f *form) combine(m *sparse.CSR) *form {
+	rest := make([]float64, m.Rows)
+	m.MulVec(rest, f.rest)
+	return &form{coef: sparse.Mul(m, f.coef), rest: rest}
+}
+
+func ones(rows, cols int) *sparse.CSR {
+	return sparse.FromDense(rows, cols, fill(rows*cols, 1))
+}
+
+func fill(n int, v float64) []float64 {
+	out := make([]float64, n)
+	for k := range out {
+		out[k] = v
+	}
+	return out
+}
+
+// finite reports whether all numbers of row k are finite.
+func (f *form) finite(k int) bool {
+	_, vals := f.coef.Row(k)
+	for _, v := range vals {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return !math.IsNaN(f.rest[k]) && !math.IsInf(f.rest[k], 0)
+}

@@ -1,0 +1,255 @@
+package bind
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// bindData binds one data declaration, whose dimensions are known.
+func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
+	dims, ok := b.dims(&d.Type, s.Name)
+	if !ok {
+		return
+	}
+	at := d.Name.Span()
+	var a *data.Array
+	var origin string
+	switch entry := b.set.Get(s.Name); {
+	case entry != nil:
+		a, origin = entry.Array, entry.Origin
+		if a = b.conform(s, d, a, dims, origin); a == nil {
+			return
+		}
+	case d.Value != nil:
+		if a = b.written(s, d, dims); a == nil {
+			if b.opts.Abstract && !b.list.HasErrors() {
+				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), at))
+			}
+			return
+		}
+		origin = "the model"
+	case d.Gen != nil:
+		if a = b.generate(s, d, dims); a == nil {
+			return
+		}
+		origin = fmt.Sprintf("generator (seed %d)", b.opts.Seed)
+	case b.opts.Abstract:
+		b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), at))
+		return
+	default:
+		b.errorf(diag.BindNoData, at, "%s was not supplied", s.Name).Fix =
+			fmt.Sprintf("give it with --data: a JSON object with the name %s, or a file of its own", s.Name)
+		return
+	}
+	if !b.checkEntries(s, d, a, origin) {
+		return
+	}
+	v := unbatched(b.graph.Const(s.Name, a, at))
+	if d.Type.Kind == lang.KindInt {
+		v = scalarInt(int(a.Dense[0]))
+	}
+	b.bind(s.Name, a, origin, v)
+}
+
+// dims evaluates the written dimensions of a type.
+func (b *binder) dims(t *lang.TypeExpr, name string) ([]int, bool) {
+	out := make([]int, len(t.Dims))
+	for k, d := range t.Dims {
+		n, ok := b.top().size(d, "the size of "+name)
+		if !ok {
+			return nil, false
+		}
+		out[k] = n
+	}
+	if rank := rankOf(t.Kind); len(out) != rank {
+		b.errorf(diag.BindShapes, t.Span(), "%s needs %d dimensions", t.Kind, rank)
+		return nil, false
+	}
+	return out, true
+}
+
+func rankOf(k lang.TypeKind) int {
+	switch k {
+	case lang.KindVector:
+		return 1
+	case lang.KindMatrix:
+		return 2
+	}
+	return 0
+}
+
+// conform compares the shape of a supplied array with the declared one. An n
+// x 1 matrix, as files hold a column, serves as a vector of n.
+func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, origin string) *data.Array {
+	if len(dims) == 1 && a.Rank() == 2 && a.Shape[1] == 1 {
+		a = data.Vector(a.Values())
+	}
+	same := len(dims) == a.Rank()
+	for k := range dims {
+		same = same && dims[k] == a.Shape[k]
+	}
+	if same {
+		return a
+	}
+	code := diag.BindShape
+	e := &diag.Diagnostic{}
+	if len(dims) != a.Rank() {
+		e = b.errorf(code, d.Name.Span(), "%s is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
+	} else {
+		e = b.errorf(code, d.Name.Span(), "%s is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
+	}
+	e.Detail = fmt.Sprintf("%s is declared %s.", s.Name, d.Type.Span().Text())
+	for k, dim := range d.Type.Dims {
+		if len(dims) == a.Rank() && a.Shape[k] == dims[k] {
+			continue
+		}
+		if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
+			in := b.bound[name.Name]
+			e.Detail += fmt.Sprintf(" %s is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
+			if p, ok := b.symbol(name.Name).Decl.(*lang.Param); ok {
+				e.Related = append(e.Related, diag.Related{Span: p.Name.Span(), Message: fmt.Sprintf("%s is declared here", name.Name)})
+				if p.Default == nil && b.set.Get(name.Name) == nil {
+					e.Code = diag.BindConflict // inferred from another array
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkEntries reports the first entry that is not finite, or not an integer
+// where one is declared.
+func (b *binder) checkEntries(s *ir.Symbol, d *lang.Data, a *data.Array, origin string) bool {
+	vals := a.Dense
+	if a.Sparse != nil {
+		vals = a.Sparse.Val
+	}
+	for k, v := range vals {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			continue
+		}
+		b.errorf(diag.BindNotFinite, d.Name.Span(), "%s is %v (%s)", entryName(s.Name, a, k), v, origin)
+		return false
+	}
+	if d.Type.Kind == lang.KindInt && (vals[0] != math.Trunc(vals[0]) || math.Abs(vals[0]) >= exactInt) {
+		b.errorf(diag.BindNotInteger, d.Name.Span(), "%s must be an integer, but is %v (%s)", s.Name, vals[0], origin)
+		return false
+	}
+	return true
+}
+
+// entryName spells the k-th stored entry: "X[3, 2]".
+func entryName(name string, a *data.Array, k int) string {
+	switch {
+	case a.Rank() == 0:
+		return name
+	case a.Rank() == 1:
+		return fmt.Sprintf("%s[%d]", name, k+1)
+	case a.Sparse != nil:
+		i := 0
+		for a.Sparse.Ptr[i+1] <= k {
+			i++
+		}
+		return fmt.Sprintf("%s[%d, %d]", name, i+1, a.Sparse.Col[k]+1)
+	}
+	return fmt.Sprintf("%s[%d, %d]", name, k/a.Shape[1]+1, k%a.Shape[1]+1)
+}
+
+// written evaluates `data v: vector[n] = e`.
+func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
+	e := b.top()
+	v := e.numeric(d.Value)
+	if v.bad() {
+		return nil
+	}
+	if want := shapeOf(dims); v.item != want || v.row {
+		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "%s is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
+		for _, dim := range d.Type.Dims {
+			if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
+				in := b.bound[name.Name]
+				diagnostic.Detail += fmt.Sprintf("%s is %v (%s). ", name.Name, in.Array.Dense[0], in.Origin)
+			}
+		}
+		return nil
+	}
+	if v.node.Deps != 0 {
+		b.errorf(diag.BindNotConstant, d.Value.Span(), "%s depends on variables", s.Name)
+		return nil
+	}
+	if v.node.Opaque {
+		return nil
+	}
+	a, err := b.graph.Value(v.node)
+	if err != nil {
+		b.errorf(diag.BindNotSupported, d.Value.Span(), "%s cannot be computed: %s", s.Name, err)
+		return nil
+	}
+	if fault := expr.Trace(v.node, nil, nil); fault != nil {
+		b.errorf(diag.BindNotFinite, d.Value.Span(), "%s is not finite: %s", s.Name, fault.Error())
+		return nil
+	}
+	return a
+}
+
+// generate draws the entries row by row from a generator of its own, keyed by
+// the seed and the data's name: other declarations do not change it.
+func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
+	if len(d.Gen.Args) != 2 {
+		b.errorf(diag.BindGenerator, d.Gen.Span(), "%s takes two arguments", d.Gen.Name.Name)
+		return nil
+	}
+	var args [2]float64
+	for k, x := range d.Gen.Args {
+		e := b.top()
+		v := e.numeric(x)
+		vals, ok := e.constant(v, x.Span(), "an argument of a generator")
+		if !ok {
+			if !v.bad() && v.node.Opaque { // abstract: the value is not known
+				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), d.Name.Span()))
+			}
+			return nil
+		}
+		if !v.isScalar() {
+			b.errorf(diag.BindGenerator, x.Span(), "an argument of a generator is a scalar, not %s", v.describe())
+			return nil
+		}
+		args[k] = vals[0]
+	}
+	if !b.fits(d.Name.Span(), s.Name, dims...) {
+		return nil
+	}
+	key := fnv.New64a()
+	key.Write([]byte(s.Name))
+	rng := rand.New(rand.NewPCG(b.opts.Seed, key.Sum64()))
+	vals := make([]float64, shapeOf(dims).Len())
+	switch d.Gen.Name.Name {
+	case "normal":
+		if !(args[1] >= 0) {
+			b.errorf(diag.BindGenerator, d.Gen.Args[1].Span(), "the standard deviation is %v: it must be at least 0", args[1])
+			return nil
+		}
+		for k := range vals {
+			vals[k] = args[0] + args[1]*rng.NormFloat64()
+		}
+	case "uniform":
+		if !(args[0] <= args[1]) {
+			b.errorf(diag.BindGenerator, d.Gen.Span(), "the range is empty: %v is above %v", args[0], args[1])
+			return nil
+		}
+		for k := range vals {
+			vals[k] = args[0] + (args[1]-args[0])*rng.Float64()
+		}
+	default:
+		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator %s", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
+		return nil
+	}
+	return denseArray(shapeOf(dims), vals)
+}

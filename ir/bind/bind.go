@@ -1,0 +1,185 @@
+// Package bind binds a checked model to its data: it takes an ir.Program and
+// the supplied arrays and makes an ir.Problem, in which every size is a
+// number, every expression a node of one shared graph (package expr), and
+// every constraint a row of h(x, y) = A x - B y - b or of X.
+//
+// Stages, in order, each in files of its own:
+//
+//	inputs    params from --set, data, defaults, or inferred from array shapes
+//	arrays    data from the set, literals, generators; shapes and entries checked
+//	elaborate syntax to graph: functions inlined, comprehensions batched
+//	affine    relations to sparse coefficient rows
+//	levels    variables, sets, families, objectives, start, report
+//
+// Invariants: no input panics; every diagnostic has a place in the model;
+// nothing is allocated whose size the input does not justify (maxEntries);
+// the result depends only on the program, the set and the seed.
+package bind
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// Options of a binding.
+type Options struct {
+	// Seed of all generators.
+	Seed uint64
+	// Abstract binds what is missing to placeholders: a param to a small
+	// size of its own, data to opaque constants, so that a model can be
+	// checked without data. Conclusions then hold only where they follow
+	// from structure.
+	Abstract bool
+}
+
+// Limits on what a model may conjure up from a few characters. Supplied
+// arrays are not limited: they are as long as their files.
+const (
+	// maxEntries bounds one array (256 MiB of numbers) and one iteration
+	// space.
+	maxEntries = 1 << 25
+	// maxTotal bounds the sum over a model (1 GiB of numbers).
+	maxTotal = 1 << 27
+)
+
+// Bind binds p to the supplied arrays. The problem is nil where the list
+// holds errors. A nil set is an empty one.
+func Bind(p *ir.Program, set *data.Set, opts Options) (*ir.Problem, diag.List) {
+	if set == nil {
+		set = &data.Set{}
+	}
+	if !opts.Abstract {
+		return run(p, set, opts, 0, maxEntries)
+	}
+	// A placeholder has to suit what the model does with it: dh = dy / 5
+	// divides only some. The first step that gives no error is taken; the
+	// steps have more and more divisors.
+	var prob *ir.Problem
+	var list diag.List
+	for _, step := range []int{6, 10, 60, 420} {
+		if prob, list = run(p, set, opts, step, maxEntries); !list.HasErrors() {
+			break
+		}
+	}
+	return prob, list
+}
+
+// run binds with placeholders that are multiples of step, and an own limit on
+// entries.
+func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Problem, diag.List) {
+	b := &binder{
+		prog: p, set: set, opts: opts, step: step, limit: limit, budget: maxTotal,
+		graph:    expr.NewBuilder(),
+		reported: map[string]bool{},
+		known:    map[string]value{},
+		bound:    map[string]*ir.BoundData{},
+		eyes:     map[int]value{},
+		vars:     map[string]value{},
+		lets:     map[*ir.Symbol]*letState{},
+	}
+	prob := &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
+	b.supplied()
+	if b.inputs(prob); b.list.HasErrors() {
+		return nil, b.list
+	}
+	b.levels(prob)
+	b.list.Sort()
+	if b.list.HasErrors() {
+		return nil, b.list
+	}
+	return prob, b.list
+}
+
+// binder holds the state of one binding.
+type binder struct {
+	prog   *ir.Program
+	set    *data.Set
+	opts   Options
+	step   int // distance of placeholder sizes
+	limit  int // entries of one array
+	budget int // entries that may still be conjured up
+	graph  *expr.Builder
+	list   diag.List
+
+	reported map[string]bool  // diagnostics given, by code, place and summary
+	known    map[string]value // params and data
+	bound    map[string]*ir.BoundData
+	eyes     map[int]value // identity matrices by size
+	vars     map[string]value
+	lets     map[*ir.Symbol]*letState
+	dx, dy   int
+	fillers  int // placeholders given
+}
+
+// letState is a let that is being elaborated or has been.
+type letState struct {
+	value value
+	done  bool
+}
+
+// errorf reports an error once: an inlined function body gives the same one
+// for every call.
+func (b *binder) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	d := (&diag.List{}).Errorf(code, at, format, args...)
+	key := string(code) + at.String() + d.Summary
+	if !b.reported[key] {
+		b.reported[key] = true
+		b.list.Add(d)
+	}
+	return d
+}
+
+// fits reports whether an array of these dimensions may be made, and reports
+// an error where not.
+func (b *binder) fits(at diag.Span, what string, dims ...int) bool {
+	entries := 1
+	for _, d := range dims {
+		if d < 0 {
+			b.errorf(diag.BindNegative, at, "%s has the negative size %d", what, d)
+			return false
+		}
+		if d != 0 && entries > b.limit/d {
+			b.errorf(diag.BindTooLarge, at, "%s is too large: %s entries, the limit is %d", what, times(dims), b.limit)
+			return false
+		}
+		entries *= d
+	}
+	if entries > b.budget {
+		b.errorf(diag.BindTooLarge, at, "%s takes the model beyond %d entries in all", what, maxTotal)
+		return false
+	}
+	b.budget -= entries
+	return true
+}
+
+// symbol returns a declared name of the model, or nil.
+func (b *binder) symbol(name string) *ir.Symbol { return b.prog.Symbols[name] }
+
+// declared lists the params and data in the order of the file.
+func (b *binder) declared() []*ir.Symbol {
+	var out []*ir.Symbol
+	for _, d := range b.prog.File.Decls {
+		var name string
+		switch d := d.(type) {
+		case *lang.Param:
+			name = d.Name.Name
+		case *lang.Data:
+			name = d.Name.Name
+		default:
+			continue
+		}
+		if s := b.symbol(name); s != nil && s.Decl == lang.Node(d) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// emptyCSR is a matrix without rows.
+func emptyCSR(cols int) *sparse.CSR {
+	return &sparse.CSR{Cols: cols, Ptr: []int{0}}
+}

@@ -1,0 +1,296 @@
+package bind
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// maxCalls bounds the depth of inlined calls; the checker refuses recursion,
+// so that only a chain of that many functions meets it.
+const maxCalls = 256
+
+// callFn elaborates a call: a function of the model or the library is inlined,
+// anything else is a primitive or an intrinsic.
+func (e *elab) callFn(x *lang.Call) value {
+	if fn, library := e.function(x.Fn.Name); fn != nil {
+		return e.inline(x, fn, library)
+	}
+	args := make([]value, len(x.Args))
+	ok := true
+	for k, a := range x.Args {
+		args[k] = e.expr(a)
+		if args[k].kind == boolean {
+			e.b.errorf(diag.BindShapes, e.at(a), "a number is needed, not a condition")
+			args[k] = value{}
+		}
+		ok = ok && !args[k].bad()
+	}
+	if !ok {
+		return value{}
+	}
+	if v, ok := e.intrinsic(x, args); ok {
+		return v
+	}
+	if op, ok := primitive(x.Fn.Name, len(args)); ok {
+		return e.primitive(op, args, e.at(x))
+	}
+	e.b.errorf(diag.BindNotSupported, e.at(x), "there is no function %s of %d arguments", x.Fn.Name, len(args))
+	return value{}
+}
+
+// function finds a function written in the language.
+func (e *elab) function(name string) (fn *lang.Fn, library bool) {
+	if !e.library {
+		if s := e.b.symbol(name); s != nil && s.Kind == ir.FnSymbol {
+			if fn, ok := s.Decl.(*lang.Fn); ok {
+				return fn, false
+			}
+		}
+	}
+	return e.b.prog.Library[name], true
+}
+
+// inline elaborates the body of a function with its parameters bound to the
+// arguments. Names of dimensions in the parameters' types that nothing else
+// declares stand for the arguments' sizes.
+func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
+	if len(x.Args) != len(fn.Params) {
+		e.b.errorf(diag.BindNotSupported, e.at(x), "%s takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
+		return value{}
+	}
+	if e.depth == maxCalls {
+		e.b.errorf(diag.BindNotSupported, e.at(x), "calls are nested deeper than %d", maxCalls)
+		return value{}
+	}
+	body := &elab{b: e.b, space: e.space, library: e.library || library, call: e.call, depth: e.depth + 1}
+	if library && !e.library {
+		body.call = x.Span()
+	}
+	ok := true
+	args := make([]value, len(x.Args))
+	for k, a := range x.Args {
+		args[k] = e.expr(a)
+		ok = ok && !args[k].bad()
+	}
+	if !ok {
+		return value{}
+	}
+	for k, p := range fn.Params {
+		body = body.with(p.Name.Name, args[k])
+	}
+	for k, p := range fn.Params {
+		if p.Type == nil {
+			continue
+		}
+		if body, ok = body.bindDims(p.Type, args[k], e.at(x.Args[k])); !ok {
+			return value{}
+		}
+	}
+	return body.expr(fn.Body)
+}
+
+// bindDims compares the written dimensions of a parameter with its argument
+// and binds the names that stand for sizes.
+func (e *elab) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elab, bool) {
+	dims := []int{arg.item.Rows, arg.item.Cols}
+	for k, d := range t.Dims {
+		if k >= arg.item.Rank {
+			e.b.errorf(diag.BindShapes, at, "%s is needed, not %s", t.Span().Text(), arg.describe())
+			return e, false
+		}
+		if name, ok := d.(*lang.Name); ok {
+			_, local := e.scope.find(name.Name)
+			_, global := e.b.known[name.Name]
+			if !local && (!global || e.library) {
+				e = e.with(name.Name, scalarInt(dims[k]))
+				continue
+			}
+		}
+		n, ok := e.size(d, "a dimension")
+		if !ok {
+			return e, false
+		}
+		if n != dims[k] {
+			e.b.errorf(diag.BindShapes, at, "%s is needed, not %s: %s is %d", t.Span().Text(), arg.describe(), d.Span().Text(), n)
+			return e, false
+		}
+	}
+	return e, true
+}
+
+// primitive finds the operation of a name and number of arguments: max of two
+// is entry by entry, max of one is of all entries.
+func primitive(name string, args int) (expr.Op, bool) {
+	for op := range expr.Primitives {
+		p := &expr.Primitives[op]
+		if p.Name != name {
+			continue
+		}
+		switch {
+		case args == 1 && (p.Class == expr.Elementwise1 || p.Class == expr.Reduction),
+			args == 2 && (p.Class == expr.Elementwise2 || p.Class == expr.Product):
+			return p.Op, true
+		}
+	}
+	return 0, false
+}
+
+func (e *elab) primitive(op expr.Op, args []value, at diag.Span) value {
+	switch op.Info().Class {
+	case expr.Elementwise1:
+		return e.map1(op, args[0], at)
+	case expr.Elementwise2:
+		return e.map2(op, args[0], args[1], at)
+	case expr.Reduction:
+		v := e.num(args[0])
+		if op == expr.Sum {
+			return e.itemSum(v, at)
+		}
+		return e.itemReduce(op, v, at)
+	}
+	u, v := e.num(args[0]), e.num(args[1]) // outer
+	if u.item.Rank != 1 || v.item.Rank != 1 {
+		e.b.errorf(diag.BindShapes, at, "outer needs two vectors, not %s and %s", u.describe(), v.describe())
+		return value{}
+	}
+	u.row, v.row = false, true
+	return e.product(u, v, at)
+}
+
+// intrinsic elaborates a function that reads or makes shapes; ok is false for
+// other names.
+func (e *elab) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
+	switch {
+	case len(args) == 1:
+		switch x.Fn.Name {
+		case "length":
+			return e.extentOf(x, args[0], 1, 0), true
+		case "rows":
+			return e.extentOf(x, args[0], 2, 0), true
+		case "cols":
+			return e.extentOf(x, args[0], 2, 1), true
+		case "eye":
+			return e.eye(x), true
+		case "diag":
+			return e.diag(x, args[0]), true
+		}
+		fallthrough
+	case len(args) == 2:
+		switch x.Fn.Name {
+		case "ones":
+			return e.filled(x, 1), true
+		case "zeros":
+			return e.filled(x, 0), true
+		}
+	}
+	return value{}, false
+}
+
+// extentOf is a dimension of a value of the given rank.
+func (e *elab) extentOf(x *lang.Call, v value, rank, dim int) value {
+	if v.item.Rank != rank {
+		what := [...]string{1: "a vector", 2: "a matrix"}[rank]
+		e.b.errorf(diag.BindShapes, e.at(x), "%s needs %s, not %s", x.Fn.Name, what, v.describe())
+		return value{}
+	}
+	return scalarInt([...]int{v.item.Rows, v.item.Cols}[dim])
+}
+
+func (e *elab) eye(x *lang.Call) value {
+	n, ok := e.size(x.Args[0], "the size")
+	if !ok || !e.b.fits(e.at(x), "the identity matrix", n) {
+		return value{}
+	}
+	if v, ok := e.b.eyes[n]; ok {
+		return v
+	}
+	m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: make([]float64, n)}
+	for i := range m.Val {
+		m.Val[i] = 1
+	}
+	v := unbatched(e.b.graph.Const("", data.SparseMatrix(m), e.at(x)))
+	e.b.eyes[n] = v
+	return v
+}
+
+// filled is ones or zeros: a vector of n, or an m x n matrix.
+func (e *elab) filled(x *lang.Call, with float64) value {
+	dims := make([]int, len(x.Args))
+	for k, a := range x.Args {
+		n, ok := e.size(a, "the size")
+		if !ok {
+			return value{}
+		}
+		dims[k] = n
+	}
+	if !e.b.fits(e.at(x), x.Fn.Name, dims...) {
+		return value{}
+	}
+	return unbatched(e.b.graph.Fill(with, shapeOf(dims), e.at(x)))
+}
+
+// diag is the diagonal matrix of a vector, or the diagonal of a matrix.
+func (e *elab) diag(x *lang.Call, arg value) value {
+	v, at := e.num(arg), e.at(x)
+	n := v.item.Rows
+	if v.item.Rank == 0 || v.item.Rank == 2 && v.item.Cols != n {
+		e.b.errorf(diag.BindShapes, at, "diag needs a vector or a square matrix, not %s", v.describe())
+		return value{}
+	}
+	batch := 1
+	if v.space != nil {
+		batch = v.space.n
+	}
+	if v.item.Rank == 2 {
+		index := make([]int, 0, batch*n)
+		for k := range batch {
+			for i := range n {
+				index = append(index, k*n*n+i*n+i)
+			}
+		}
+		out := value{kind: number, item: expr.VectorShape(n), space: v.space}
+		shape := out.item
+		if v.space != nil {
+			shape = batchShape(batch, out.item)
+		}
+		out.node = e.gather(v.node, index, shape, at)
+		return out
+	}
+	if v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
+		a, err := e.b.graph.Value(v.node)
+		if err == nil {
+			m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: a.Values()}
+			return unbatched(e.b.graph.Const("", data.SparseMatrix(m), at))
+		}
+	}
+	if !e.b.fits(at, "the diagonal matrix", batch, n, n) {
+		return value{}
+	}
+	index := make([]int, 0, batch*n)
+	for k := range batch {
+		for i := range n {
+			index = append(index, k*n*n+i*n+i)
+		}
+	}
+	out := value{kind: number, item: expr.MatrixShape(n, n), space: v.space}
+	shape := out.item
+	if v.space != nil {
+		shape = batchShape(batch, out.item)
+	}
+	out.node = e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
+	return out
+}
+
+func shapeOf(dims []int) expr.Shape {
+	switch len(dims) {
+	case 0:
+		return expr.ScalarShape()
+	case 1:
+		return expr.VectorShape(dims[0])
+	}
+	return expr.MatrixShape(dims[0], dims[1])
+}

@@ -1,0 +1,361 @@
+package bind
+
+import (
+	"fmt"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file enumerates iteration spaces and reduces bodies over them. The
+// body is elaborated once, for all tuples together.
+
+// reductions are the words a comprehension starts with.
+var reductions = map[string]expr.Op{
+	"sum": expr.Sum, "prod": expr.Prod, "max": expr.MaxAll, "min": expr.MinAll,
+}
+
+func (e *elab) comprehension(x *lang.Comprehension) value {
+	op, ok := reductions[x.Fn.Name]
+	if !ok {
+		e.b.errorf(diag.BindNotSupported, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
+		return value{}
+	}
+	inner, ok := e.iterate(x.Binders, x.Cond)
+	if !ok {
+		return value{}
+	}
+	body := inner.numeric(x.Body)
+	if body.bad() {
+		return value{}
+	}
+	at := e.at(x)
+	if inner.space.mask != nil { // unknown which terms there are: an unknown result
+		mask := value{kind: number, item: expr.ScalarShape(), space: inner.space, node: inner.space.mask}
+		body = e.map2(expr.Mul, mask, body, at)
+	}
+	if op == expr.Sum {
+		return e.sumOver(body, inner.space, e.space, at)
+	}
+	if !body.isScalar() {
+		e.b.errorf(diag.BindShapes, e.at(x.Body), "%s needs scalars, not %s", x.Fn.Name, body.describe())
+		return value{}
+	}
+	return e.reduceOver(op, e.lift(body, inner.space, at), e.space, at)
+}
+
+// iterate enumerates the tuples of binders under a condition, as one space
+// below the current one, and returns the elaborator of the body.
+func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
+	if len(binders) == 0 {
+		return nil, false // the parser has reported it
+	}
+	cur := *e
+	ints := make([][]int, 0, len(binders)) // of the binders so far, at cur.space
+	for k := range binders {
+		next, ok := cur.extend(&binders[k])
+		if !ok {
+			return nil, false
+		}
+		for j := range ints {
+			ints[j] = pick(ints[j], next.up)
+		}
+		ints = append(ints, next.at[0])
+		cur = *cur.in(next)
+		for j := range ints {
+			cur = *cur.with(binders[j].Name.Name, intsAt(ints[j], next))
+		}
+	}
+	if cond != nil {
+		c := cur.condition(cond)
+		if c.bad() {
+			return nil, false
+		}
+		switch {
+		case c.unknown != nil:
+			mask := value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
+			cur.space.mask = e.lift(mask, cur.space, e.at(cond)).node
+		default:
+			part := subspace(cur.space, liftBools(c, cur.space), true)
+			for j := range ints {
+				ints[j] = pick(ints[j], part.up)
+			}
+			cur = *cur.in(part)
+		}
+	}
+	// One level below the outer space, with the indices at hand.
+	all := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask, at: ints}
+	inner := e.in(all)
+	for j := range ints {
+		name := binders[j].Name.Name
+		all.names = append(all.names, name)
+		inner = inner.with(name, intsAt(ints[j], all))
+	}
+	return inner, true
+}
+
+func intsAt(ints []int, s *space) value {
+	return value{kind: integer, item: expr.ScalarShape(), space: s, ints: ints}
+}
+
+func pick(list, at []int) []int {
+	out := make([]int, len(at))
+	for k, i := range at {
+		out[k] = list[i]
+	}
+	return out
+}
+
+// extend makes the space of one more binder below the current one.
+func (e *elab) extend(bd *lang.Binder) (*space, bool) {
+	parents := 1
+	if e.space != nil {
+		parents = e.space.n
+	}
+	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
+	add := func(t int, values []int) bool {
+		if out.n+len(values) > e.b.limit {
+			e.b.errorf(diag.BindTooLarge, e.at(bd), "the range of %s makes more than %d index tuples", bd.Name.Name, e.b.limit)
+			return false
+		}
+		for _, i := range values {
+			out.up = append(out.up, t)
+			out.at[0] = append(out.at[0], i)
+		}
+		out.n += len(values)
+		return true
+	}
+	if bd.Hi == nil {
+		v := e.expr(bd.Lo)
+		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
+			e.b.errorf(diag.BindShapes, e.at(bd.Lo), "%s ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
+			return nil, false
+		}
+		set, ok := e.integers(v, e.at(bd.Lo), "an index")
+		if !ok {
+			return nil, false
+		}
+		if set == nil { // not supplied
+			set = count(1, v.item.Rows)
+		}
+		for t := range parents {
+			if !add(t, set) {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	los, ok := e.bound(bd.Lo, parents)
+	his, ok2 := e.bound(bd.Hi, parents)
+	if !ok || !ok2 {
+		return nil, false
+	}
+	for t := range parents {
+		length := max(his[t]-los[t]+1, 0)
+		if length > e.b.limit {
+			e.b.errorf(diag.BindTooLarge, e.at(bd), "the range of %s has %d indices, the limit is %d", bd.Name.Name, length, e.b.limit)
+			return nil, false
+		}
+		if !add(t, count(los[t], length)) {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// bound evaluates an end of a range for each tuple of the current space.
+func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
+	v := e.expr(x)
+	if !v.bad() && !v.isScalar() {
+		e.b.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
+		return nil, false
+	}
+	ints, ok := e.integers(v, e.at(x), "the end of a range")
+	if !ok {
+		return nil, false
+	}
+	if ints == nil { // not supplied
+		ints, v.space = []int{e.b.filler()}, nil
+	}
+	out := make([]int, parents)
+	at := tuples(e.space, v.space, parents)
+	for t := range out {
+		out[t] = ints[at[t]]
+	}
+	return out, true
+}
+
+// sumOver sums the instances of a value of the inner space into the outer one
+// that is its parent.
+func (e *elab) sumOver(v value, inner, outer *space, at diag.Span) value {
+	if v.space.level() < inner.level() { // the same for all tuples: count times it
+		return e.map2(expr.Mul, e.tupleCount(inner, outer), v, at)
+	}
+	g := e.b.graph
+	out := value{kind: number, item: v.item, row: v.row, space: outer}
+	switch {
+	case outer == nil && v.isScalar():
+		out.node = e.sumEntries(v.node, at)
+	case outer == nil:
+		if s, vec, ok := scalarTimesVectors(v); ok {
+			s, vec = e.lift(s, inner, at), e.lift(vec, inner, at)
+			out.node = e.must(g.MatVec(vec.node, true, s.node, at))
+			break
+		}
+		flat := v.node
+		if v.item.Rank == 2 {
+			flat = e.reshape(flat, expr.MatrixShape(inner.n, v.item.Len()), at)
+		}
+		out.node = e.must(g.MatVec(flat, true, e.ones(inner.n), at))
+		if v.item.Rank == 2 {
+			out.node = e.reshape(out.node, v.item, at)
+		}
+	case v.isScalar():
+		out.node = e.segmentSums(v.node, inner.up, outer.n, at)
+	default:
+		size := v.item.Len()
+		index := make([]int, inner.n*size)
+		for k := range index {
+			index[k] = inner.up[k/size]*size + k%size
+		}
+		out.node = e.must(g.ScatterAdd(v.node, index, batchShape(outer.n, v.item), at))
+	}
+	return out
+}
+
+// tupleCount is the number of tuples, for each tuple of the outer space.
+func (e *elab) tupleCount(inner, outer *space) value {
+	if outer == nil {
+		return scalarInt(inner.n)
+	}
+	counts := make([]int, outer.n)
+	for _, t := range inner.up {
+		counts[t]++
+	}
+	return intsAt(counts, outer)
+}
+
+// scalarTimesVectors recognises a batched scalar times a vector.
+func scalarTimesVectors(v value) (scalar, vector value, ok bool) {
+	if v.product == nil || v.item.Rank != 1 {
+		return value{}, value{}, false
+	}
+	u, w := v.product[0], v.product[1]
+	if w.isScalar() {
+		u, w = w, u
+	}
+	return u, w, u.isScalar() && w.item.Rank == 1
+}
+
+// itemSum sums the entries of each instance.
+func (e *elab) itemSum(v value, at diag.Span) value {
+	if v.bad() || v.isScalar() {
+		return v
+	}
+	out := value{kind: number, item: expr.ScalarShape(), space: v.space}
+	if v.space == nil {
+		out.node = e.sumEntries(v.node, at)
+		return out
+	}
+	if p := v.product; p != nil && v.item.Rank == 1 && p[0].item == p[1].item && (p[0].space == nil || p[1].space == nil) {
+		u, w := p[0], p[1] // sum(u .* w) with one of them fixed: a matrix times a vector
+		u.row, w.row = true, false
+		return e.product(u, w, at)
+	}
+	size := v.item.Len()
+	flat := v.node
+	if v.item.Rank == 2 {
+		flat = e.reshape(flat, expr.MatrixShape(v.space.n, size), at)
+	}
+	out.node = e.must(e.b.graph.MatVec(flat, false, e.ones(size), at))
+	return out
+}
+
+// reduceOver is a product, maximum, minimum or log-sum-exp of batched scalars
+// over the tuples that belong to each tuple of the outer space.
+func (e *elab) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value {
+	if v.bad() {
+		return v
+	}
+	inner := v.space
+	if outer == nil {
+		return e.reduceNode(op, v.node, at)
+	}
+	return e.segments(op, v.node, inner.up, outer, at)
+}
+
+// itemReduce is the same over the entries of each instance.
+func (e *elab) itemReduce(op expr.Op, v value, at diag.Span) value {
+	switch {
+	case v.bad() || v.isScalar():
+		return v
+	case v.space == nil:
+		return e.reduceNode(op, v.node, at)
+	}
+	seg := make([]int, v.space.n*v.item.Len())
+	for k := range seg {
+		seg[k] = k / v.item.Len()
+	}
+	return e.segments(op, v.node, seg, v.space, at)
+}
+
+func (e *elab) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
+	r, err := e.b.graph.Reduce(op, n, at)
+	if err != nil {
+		e.b.errorf(diag.BindEmptyRange, at, "%s", err)
+		return value{}
+	}
+	return unbatched(r)
+}
+
+// segments reduces the entries of each segment. Known numbers are reduced
+// here; otherwise each segment gets a node of its own, as the graph has no
+// operation for it.
+func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at diag.Span) value {
+	members := make([][]int, outer.n)
+	for k, t := range seg {
+		members[t] = append(members[t], k)
+	}
+	out := value{kind: number, item: expr.ScalarShape(), space: outer}
+	g := e.b.graph
+	var known []float64
+	if n.Deps == 0 && !n.Opaque {
+		if a, err := g.Value(n); err == nil {
+			known = a.Values()
+		}
+	}
+	vals := make([]float64, outer.n)
+	for t, ks := range members {
+		if len(ks) == 0 && op != expr.Prod {
+			e.b.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
+				fmt.Sprintf("This happens where %s.", outer.where(t))
+			return value{}
+		}
+		if known != nil {
+			part := make([]float64, len(ks))
+			for j, k := range ks {
+				part[j] = known[k]
+			}
+			r := e.must(g.Reduce(op, g.Const("", data.Vector(part), at), at))
+			a, err := g.Value(r)
+			if err != nil {
+				return value{}
+			}
+			vals[t] = a.Dense[0]
+			continue
+		}
+		part := e.gather(n, ks, expr.VectorShape(len(ks)), at)
+		one := e.must(g.ScatterAdd(e.must(g.Reduce(op, part, at)), []int{t}, expr.VectorShape(outer.n), at))
+		if out.node == nil {
+			out.node = one
+		} else {
+			out.node = e.must(g.Binary(expr.Add, out.node, one, at))
+		}
+	}
+	if out.node == nil {
+		out.node = g.Const("", data.Vector(vals), at)
+	}
+	return out
+}

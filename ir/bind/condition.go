@@ -1,0 +1,226 @@
+package bind
+
+import (
+	"fmt"
+
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file holds conditions: comparisons and logic over indices and data,
+// and the expressions and spaces they split. A condition on data that was not
+// supplied (abstract binding) is a factor that is 0 or 1, unknown which.
+
+func (e *elab) compare(x *lang.Binary) value {
+	u, v := e.expr(x.X), e.expr(x.Y)
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	if u.kind == boolean || v.kind == boolean || !u.isScalar() || !v.isScalar() {
+		e.b.errorf(diag.BindShapes, e.at(x), "%s compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
+		return value{}
+	}
+	out := value{kind: boolean, space: join(u.space, v.space)}
+	if out.space != nil {
+		u, v = e.lift(u, out.space, e.at(x)), e.lift(v, out.space, e.at(x))
+	}
+	if u.kind == integer && v.kind == integer {
+		for k, a := range u.ints {
+			out.bools = append(out.bools, holds(x.Op, float64(a), float64(v.ints[k])))
+		}
+		return out
+	}
+	u, v = e.num(u), e.num(v)
+	if (u.node.Deps|v.node.Deps) == 0 && (u.node.Opaque || v.node.Opaque) {
+		return e.unknownCondition(x, out.space)
+	}
+	a, ok := e.constant(u, e.at(x.X), "a condition")
+	c, ok2 := e.constant(v, e.at(x.Y), "a condition")
+	if !ok || !ok2 {
+		return value{}
+	}
+	for k := range a {
+		out.bools = append(out.bools, holds(x.Op, a[k], c[k]))
+	}
+	return out
+}
+
+func holds(op lang.BinaryOp, a, c float64) bool {
+	switch op {
+	case lang.Lt:
+		return a < c
+	case lang.Le:
+		return a <= c
+	case lang.Gt:
+		return a > c
+	case lang.Ge:
+		return a >= c
+	case lang.Eq:
+		return a == c
+	}
+	return a != c
+}
+
+// unknownCondition is a fresh opaque factor for a condition.
+func (e *elab) unknownCondition(x lang.Node, s *space) value {
+	shape := expr.ScalarShape()
+	if s != nil {
+		shape = expr.VectorShape(s.n)
+	}
+	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(e.b.graph.Nodes()))
+	return value{kind: boolean, space: s, unknown: e.b.graph.Opaque(name, shape, e.at(x))}
+}
+
+func (e *elab) not(v value, at diag.Span) value {
+	if v.kind != boolean {
+		e.b.errorf(diag.BindShapes, at, "not needs a condition")
+		return value{}
+	}
+	if v.unknown != nil {
+		v.unknown = e.must(e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at))
+		return v
+	}
+	bools := make([]bool, len(v.bools))
+	for k, t := range v.bools {
+		bools[k] = !t
+	}
+	v.bools = bools
+	return v
+}
+
+// logic is `and` and `or`. The second condition is evaluated only where it
+// decides, so that it can rely on the first (i > 1 and v[i-1] > 0).
+func (e *elab) logic(x *lang.Binary) value {
+	u := e.condition(x.X)
+	if u.bad() {
+		return value{}
+	}
+	if u.unknown != nil {
+		v := e.condition(x.Y)
+		if v.bad() {
+			return value{}
+		}
+		return e.unknownCondition(x, join(u.space, v.space))
+	}
+	open := x.Op == lang.And // the value of u at which v decides
+	if u.space == nil {
+		if u.bools[0] != open {
+			return u
+		}
+		return e.condition(x.Y)
+	}
+	bools := liftBools(u, e.space)
+	part := subspace(e.space, bools, open)
+	if part.n == 0 {
+		return u
+	}
+	v := e.in(part).condition(x.Y)
+	if v.bad() {
+		return value{}
+	}
+	if v.unknown != nil {
+		return e.unknownCondition(x, e.space)
+	}
+	decided := liftBools(v, part)
+	for k, t := range part.up {
+		bools[t] = decided[k]
+	}
+	return value{kind: boolean, space: e.space, bools: bools}
+}
+
+// liftBools copies a known condition to a deeper space.
+func liftBools(v value, s *space) []bool {
+	out := make([]bool, s.n)
+	up := s.to(v.space)
+	for k := range out {
+		out[k] = v.bools[up[k]]
+	}
+	return out
+}
+
+// condition elaborates an expression that must be a condition.
+func (e *elab) condition(x lang.Expr) value {
+	v := e.expr(x)
+	if !v.bad() && v.kind != boolean {
+		e.b.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as i != j, not %s", v.describe())
+		return value{}
+	}
+	return v
+}
+
+// subspace is the part of s where the condition has the given value.
+func subspace(s *space, bools []bool, want bool) *space {
+	part := &space{parent: s, depth: s.depth + 1}
+	for k, t := range bools {
+		if t == want {
+			part.up = append(part.up, k)
+		}
+	}
+	part.n = len(part.up)
+	return part
+}
+
+// ifExpr is `if c then a else b`: a branch is elaborated only where it is
+// taken.
+func (e *elab) ifExpr(x *lang.IfExpr) value {
+	c := e.condition(x.Cond)
+	if c.bad() {
+		return value{}
+	}
+	at := e.at(x)
+	if c.unknown != nil {
+		mask := value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
+		rest := e.map2(expr.Sub, scalarInt(1), mask, at)
+		yes := e.map2(expr.Mul, mask, e.expr(x.Then), at)
+		return e.map2(expr.Add, yes, e.map2(expr.Mul, rest, e.expr(x.Else), at), at)
+	}
+	yes, no := 0, 0
+	for _, t := range c.bools {
+		if t {
+			yes++
+		} else {
+			no++
+		}
+	}
+	switch {
+	case no == 0:
+		return e.expr(x.Then)
+	case yes == 0:
+		return e.expr(x.Else)
+	}
+	bools := liftBools(c, e.space)
+	onYes, onNo := subspace(e.space, bools, true), subspace(e.space, bools, false)
+	u := e.num(e.in(onYes).expr(x.Then))
+	v := e.num(e.in(onNo).expr(x.Else))
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	if u.kind == boolean || v.kind == boolean {
+		e.b.errorf(diag.BindNotSupported, at, "the branches of an if must be numbers")
+		return value{}
+	}
+	if u.item != v.item || u.row != v.row {
+		e.b.errorf(diag.BindShapes, at, "the branches differ in shape: %s and %s", u.describe(), v.describe())
+		return value{}
+	}
+	u, v = e.lift(u, onYes, at), e.lift(v, onNo, at)
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	out := value{kind: number, item: u.item, row: u.row, space: e.space}
+	out.node = e.must(e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at))
+	return out
+}
+
+// place puts the instances of a part back into its parent, zeros elsewhere.
+func (e *elab) place(v value, s *space, at diag.Span) *expr.Node {
+	size := v.item.Len()
+	up, index := v.space.to(s), make([]int, v.space.n*size)
+	for k, t := range up {
+		for j := range size {
+			index[k*size+j] = t*size + j
+		}
+	}
+	return e.must(e.b.graph.ScatterAdd(v.node, index, batchShape(s.n, v.item), at))
+}

@@ -1,0 +1,375 @@
+package bind
+
+import (
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// elab elaborates expressions in one scope: the model itself, or the body of
+// an inlined function, at one iteration space.
+type elab struct {
+	b     *binder
+	scope *scope
+	space *space // of the innermost comprehension, or nil
+
+	library bool      // in a body of the standard library
+	call    diag.Span // in a library body: the call, where messages point
+	depth   int       // of inlined calls
+}
+
+// scope is a list of local names, the innermost first.
+type scope struct {
+	name  string
+	value value
+	next  *scope
+}
+
+func (s *scope) find(name string) (value, bool) {
+	for ; s != nil; s = s.next {
+		if s.name == name {
+			return s.value, true
+		}
+	}
+	return value{}, false
+}
+
+// top elaborates in the scope of the model.
+func (b *binder) top() *elab { return &elab{b: b} }
+
+// in returns the elaborator of a deeper space.
+func (e *elab) in(s *space) *elab {
+	inner := *e
+	inner.space = s
+	return &inner
+}
+
+// with returns the elaborator with one more local name.
+func (e *elab) with(name string, v value) *elab {
+	inner := *e
+	inner.scope = &scope{name, v, e.scope}
+	return &inner
+}
+
+// at is the place that messages about n point to.
+func (e *elab) at(n lang.Node) diag.Span {
+	if e.library {
+		return e.call
+	}
+	return n.Span()
+}
+
+// expr elaborates an expression. Errors are reported here and give a bad
+// value.
+func (e *elab) expr(x lang.Expr) value {
+	switch x := x.(type) {
+	case *lang.Number:
+		if x.Int && math.Abs(x.Value) < exactInt {
+			return scalarInt(int(x.Value))
+		}
+		return unbatched(e.b.graph.Number(x.Value))
+	case *lang.Paren:
+		return e.expr(x.X)
+	case *lang.Name:
+		return e.name(x)
+	case *lang.ListLit:
+		return e.list(x)
+	case *lang.Unary:
+		return e.unary(x)
+	case *lang.Binary:
+		return e.binary(x)
+	case *lang.Transpose:
+		return e.transposed(e.expr(x.X), e.at(x))
+	case *lang.Index:
+		return e.index(x)
+	case *lang.Call:
+		return e.callFn(x)
+	case *lang.Comprehension:
+		return e.comprehension(x)
+	case *lang.IfExpr:
+		return e.ifExpr(x)
+	case *lang.Bad, nil:
+		e.b.errorf(diag.BindNotSupported, e.at(x), "this expression could not be read")
+		return value{}
+	}
+	e.b.errorf(diag.BindNotSupported, e.at(x), "this expression has no meaning here")
+	return value{}
+}
+
+// numeric elaborates an expression that must be a number, not a condition.
+func (e *elab) numeric(x lang.Expr) value {
+	v := e.expr(x)
+	if v.kind == boolean {
+		e.b.errorf(diag.BindShapes, e.at(x), "a number is needed, not a condition")
+		return value{}
+	}
+	return e.num(v)
+}
+
+func (e *elab) name(x *lang.Name) value {
+	if v, ok := e.scope.find(x.Name); ok {
+		return v
+	}
+	if !e.library {
+		if v, ok := e.b.known[x.Name]; ok {
+			return v
+		}
+		if v, ok := e.b.vars[x.Name]; ok {
+			return v
+		}
+		if s := e.b.symbol(x.Name); s != nil && s.Kind == ir.LetSymbol {
+			return e.b.let(s)
+		}
+	}
+	e.b.errorf(diag.BindNotSupported, e.at(x), "%s has no value here", x.Name)
+	return value{}
+}
+
+// let elaborates a let once, in the scope of the model.
+func (b *binder) let(s *ir.Symbol) value {
+	if st := b.lets[s]; st != nil {
+		if !st.done {
+			b.errorf(diag.BindNotSupported, s.Decl.Span(), "%s is defined by itself", s.Name)
+		}
+		return st.value
+	}
+	st := &letState{}
+	b.lets[s] = st
+	decl, ok := s.Decl.(*lang.Let)
+	if !ok {
+		return value{}
+	}
+	st.value = b.top().expr(decl.Value)
+	st.done = true
+	return st.value
+}
+
+// list is a literal: of numbers a vector, of rows a matrix.
+func (e *elab) list(x *lang.ListLit) value {
+	if len(x.Elems) == 0 {
+		return unbatched(e.b.graph.Fill(0, expr.VectorShape(0), e.at(x)))
+	}
+	items := make([]value, len(x.Elems))
+	ok, rows := true, 0
+	for k, el := range x.Elems {
+		if _, isRow := el.(*lang.ListLit); isRow {
+			rows++
+		}
+		items[k] = e.numeric(el)
+		ok = ok && !items[k].bad()
+	}
+	if !ok {
+		return value{}
+	}
+	width := items[0].item
+	for k, v := range items {
+		if v.item != width || v.item.Rank > 1 || v.row || (rows != 0) != (v.item.Rank == 1) {
+			e.b.errorf(diag.BindShapes, e.at(x.Elems[k]), "element %d of the list is %s, the first is %s", k+1, v.describe(), items[0].describe())
+			return value{}
+		}
+	}
+	item := expr.VectorShape(len(items))
+	if rows > 0 {
+		item = expr.MatrixShape(len(items), width.Rows)
+	}
+	return e.stack(items, item, e.at(x))
+}
+
+// stack puts equal items behind each other into one of the given shape.
+func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
+	out := value{kind: number, item: item}
+	known := true
+	for _, v := range items {
+		out.space = join(out.space, v.space)
+		known = known && v.node.Op == expr.Const && v.node.Value != nil && v.node.Value.Sparse == nil && v.space == nil
+	}
+	size := item.Len() / len(items)
+	if known {
+		vals := make([]float64, 0, item.Len())
+		for _, v := range items {
+			vals = append(vals, v.node.Value.Dense...)
+		}
+		out.node = e.b.graph.Const("", denseArray(item, vals), at)
+		return out
+	}
+	n := 1
+	if out.space != nil {
+		n = out.space.n
+	}
+	shape := item
+	if out.space != nil {
+		shape = batchShape(n, item)
+	}
+	if !e.b.fits(at, "the list", n, item.Len()) {
+		return value{}
+	}
+	for k, v := range items {
+		if out.space != nil {
+			v = e.lift(v, out.space, at)
+		}
+		if v.bad() {
+			return value{}
+		}
+		index := make([]int, 0, n*size)
+		for t := range n {
+			for j := range size {
+				index = append(index, t*item.Len()+k*size+j)
+			}
+		}
+		part := e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
+		if out.node == nil {
+			out.node = part
+		} else {
+			out.node = e.must(e.b.graph.Binary(expr.Add, out.node, part, at))
+		}
+	}
+	return out
+}
+
+func (e *elab) unary(x *lang.Unary) value {
+	v := e.expr(x.X)
+	switch {
+	case v.bad():
+		return v
+	case x.Op == lang.Not:
+		return e.not(v, e.at(x))
+	case v.kind == boolean:
+		e.b.errorf(diag.BindShapes, e.at(x.X), "a number is needed, not a condition")
+		return value{}
+	}
+	return e.map1(expr.Neg, v, e.at(x))
+}
+
+// elementwise maps the operators that act entry by entry.
+var elementwise = map[lang.BinaryOp]expr.Op{
+	lang.Add: expr.Add, lang.Sub: expr.Sub, lang.Div: expr.Div, lang.Pow: expr.Pow,
+	lang.ElemMul: expr.Mul, lang.ElemDiv: expr.Div, lang.ElemPow: expr.Pow,
+}
+
+func (e *elab) binary(x *lang.Binary) value {
+	switch x.Op {
+	case lang.Mul:
+		return e.chain(x)
+	case lang.Lt, lang.Le, lang.Gt, lang.Ge, lang.Eq, lang.Ne:
+		return e.compare(x)
+	case lang.And, lang.Or:
+		return e.logic(x)
+	}
+	u, v := e.expr(x.X), e.expr(x.Y)
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	if u.kind == boolean || v.kind == boolean {
+		e.b.errorf(diag.BindShapes, e.at(x), "%s needs numbers, not conditions", x.Op)
+		return value{}
+	}
+	switch {
+	case x.Op == lang.Div && !v.isScalar():
+		e.b.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write ./ to divide entry by entry"
+		return value{}
+	case x.Op == lang.Pow && !(u.isScalar() && v.isScalar()):
+		e.b.errorf(diag.BindShapes, e.at(x), "^ is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
+			"write .^ to raise entry by entry"
+		return value{}
+	}
+	return e.map2(elementwise[x.Op], u, v, e.at(x))
+}
+
+// constant returns the entries of a value that depends on data only. ok is
+// false where it depends on variables or on data that was not supplied; only
+// the first is an error, which is reported.
+func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok bool) {
+	if v.bad() {
+		return nil, false
+	}
+	v = e.num(v)
+	if v.node.Deps != 0 {
+		e.b.errorf(diag.BindNotConstant, at, "%s depends on variables", what).Detail =
+			"Conditions, ranges, indices and sizes are fixed when the model is bound: they may use params, data and indices."
+		return nil, false
+	}
+	if v.node.Opaque {
+		return nil, false
+	}
+	a, err := e.b.graph.Value(v.node)
+	if err != nil {
+		e.b.errorf(diag.BindNotSupported, at, "%s cannot be computed: %s", what, err)
+		return nil, false
+	}
+	return a.Values(), true
+}
+
+// integers returns a value as integers, one or one a tuple of its space. An
+// unknown value (data not supplied) gives ok and a nil list.
+func (e *elab) integers(v value, at diag.Span, what string) (ints []int, ok bool) {
+	if v.bad() {
+		return nil, false
+	}
+	if v.kind == integer {
+		return v.ints, true
+	}
+	if v.kind == boolean || !v.isScalar() && v.space != nil {
+		e.b.errorf(diag.BindShapes, at, "%s must be an integer, not %s", what, v.describe())
+		return nil, false
+	}
+	vals, ok := e.constant(v, at, what)
+	if !ok {
+		return nil, v.node.Deps == 0 && v.node.Opaque
+	}
+	ints = make([]int, len(vals))
+	for k, f := range vals {
+		if f != math.Trunc(f) || math.Abs(f) >= exactInt {
+			e.b.errorf(diag.BindNotInteger, at, "%s must be an integer, not %v", what, f)
+			return nil, false
+		}
+		ints[k] = int(f)
+	}
+	return ints, true
+}
+
+// size is an integer that is the same for all tuples, such as a dimension.
+func (e *elab) size(x lang.Expr, what string) (int, bool) {
+	v := e.expr(x)
+	if v.bad() {
+		return 0, false
+	}
+	if !v.isScalar() {
+		e.b.errorf(diag.BindShapes, e.at(x), "%s must be an integer, not %s", what, v.describe())
+		return 0, false
+	}
+	ints, ok := e.integers(v, e.at(x), what)
+	if !ok {
+		return 0, false
+	}
+	if ints == nil {
+		return e.b.filler(), true
+	}
+	if len(ints) == 0 {
+		return 0, true
+	}
+	for _, i := range ints {
+		if i != ints[0] {
+			e.b.errorf(diag.BindVaryingSize, e.at(x), "%s changes with the index: it is %d and %d", what, ints[0], i)
+			return 0, false
+		}
+	}
+	if ints[0] < 0 {
+		e.b.errorf(diag.BindNegative, e.at(x), "%s is negative: %d", what, ints[0])
+		return 0, false
+	}
+	return ints[0], true
+}
+
+func denseArray(s expr.Shape, vals []float64) *data.Array {
+	switch s.Rank {
+	case 0:
+		return data.Scalar(vals[0])
+	case 1:
+		return data.Vector(vals)
+	}
+	return data.Matrix(s.Rows, s.Cols, vals)
+}

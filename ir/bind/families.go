@@ -1,0 +1,186 @@
+package bind
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// relation is one relation of a constraint or set, lowered to h <= 0 or h = 0:
+// an affine form with one entry a row.
+type relation struct {
+	family *ir.Family
+	equal  bool
+	form   *form // nil where coefficients are unknown (abstract binding)
+	name   func(k int) string
+	at     diag.Span
+}
+
+// constraint lowers a constraint: one relation, or one for each link of a
+// chain.
+func (r *rows) constraint(c *lang.Constraint) []relation {
+	e, ok := r.b.top(), true
+	if len(c.Binders) > 0 {
+		if e, ok = e.iterate(c.Binders, c.Cond); !ok {
+			return nil
+		}
+	}
+	terms := make([]value, len(c.Terms))
+	for k, t := range c.Terms {
+		terms[k] = e.numeric(t)
+		ok = ok && !terms[k].bad()
+	}
+	if !ok {
+		return nil
+	}
+	var out []relation
+	for k, op := range c.Ops {
+		u, v, sign := terms[k], terms[k+1], 1.0
+		if op == lang.GreaterEq {
+			u, v, sign = v, u, -1
+		}
+		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
+		h := e.map2(expr.Sub, u, v, at)
+		if h.bad() {
+			continue
+		}
+		if e.space != nil {
+			h = e.lift(h, e.space, at)
+		}
+		if h.bad() {
+			continue
+		}
+		name, named := r.nameOf(c, k)
+		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign, Shape: familyShape(h)}
+		rel := relation{family: f, equal: op == lang.Equal, at: at, name: rowNames(name, h)}
+		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
+			rel.form = nil
+		}
+		out = append(out, rel)
+	}
+	return out
+}
+
+// formOf makes the affine form of a relation; false where it cannot.
+func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
+	f, bad, err := r.affine.of(n)
+	switch {
+	case err != nil && r.b.opts.Abstract:
+		return false
+	case err != nil:
+		r.b.errorf(diag.BindNotSupported, rel.at, "the coefficients cannot be computed: %s", err)
+		return false
+	case bad != nil:
+		at := bad.node.Span
+		if at.IsZero() {
+			at = rel.at
+		}
+		d := r.b.errorf(diag.BindNotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
+		d.Context = context.Span()
+		d.Detail = fmt.Sprintf("%s must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
+		return false
+	}
+	rel.form = f
+	return true
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// article spells an operation: "a product", "exp".
+func article(op expr.Op) string {
+	switch op {
+	case expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
+		return "a product"
+	case expr.Div:
+		return "a quotient"
+	case expr.Pow:
+		return "a power"
+	}
+	return op.String()
+}
+
+// nameOf is the name of link k of a constraint: the user's or the place, and
+// in a chain .lower and .upper, or the link's number.
+func (r *rows) nameOf(c *lang.Constraint, k int) (name string, named bool) {
+	if c.Name != nil {
+		name, named = c.Name.Name, true
+	} else {
+		p := c.Span().Source.Pos(c.Span().Start)
+		name = fmt.Sprintf("line %d", p.Line)
+		if r.onLine[p.Line] > 1 {
+			name = fmt.Sprintf("line %d:%d", p.Line, p.Column)
+		}
+	}
+	if len(c.Ops) == 1 {
+		return name, named
+	}
+	if len(c.Ops) == 2 && c.Ops[0] == c.Ops[1] && c.Ops[0] != lang.Equal {
+		if (k == 0) == (c.Ops[0] == lang.LessEq) {
+			return name + ".lower", named
+		}
+		return name + ".upper", named
+	}
+	return fmt.Sprintf("%s.%d", name, k+1), named
+}
+
+// familyShape is the shape in which reports show the rows of h.
+func familyShape(h value) expr.Shape {
+	if h.space == nil {
+		return h.item
+	}
+	if h.item.Rank > 0 {
+		return batchShape(h.space.n, h.item)
+	}
+	if m, n, ok := rectangle(h.space); ok {
+		return expr.MatrixShape(m, n)
+	}
+	return expr.VectorShape(h.space.n)
+}
+
+// rectangle recognises two indices that run over a full m x n grid.
+func rectangle(s *space) (m, n int, ok bool) {
+	if len(s.at) != 2 || s.n == 0 {
+		return 0, 0, false
+	}
+	for n = 1; n < s.n && s.at[0][n] == s.at[0][0]; n++ {
+	}
+	if s.n%n != 0 {
+		return 0, 0, false
+	}
+	for k := range s.n {
+		if s.at[1][k] != s.at[1][k%n] || s.at[0][k] != s.at[0][k-k%n] {
+			return 0, 0, false
+		}
+	}
+	return s.n / n, n, true
+}
+
+// rowNames spells the rows of h: "cap[3]" by the family's indices, then the
+// place within the item.
+func rowNames(name string, h value) func(k int) string {
+	return func(k int) string {
+		size := h.item.Len()
+		var parts []string
+		if h.space != nil {
+			for _, list := range h.space.at {
+				parts = append(parts, strconv.Itoa(list[k/size]))
+			}
+			k %= size
+		}
+		switch h.item.Rank {
+		case 1:
+			parts = append(parts, strconv.Itoa(k+1))
+		case 2:
+			parts = append(parts, strconv.Itoa(k/h.item.Cols+1), strconv.Itoa(k%h.item.Cols+1))
+		}
+		if len(parts) == 0 {
+			return name
+		}
+		return name + "[" + strings.Join(parts, ", ") + "]"
+	}
+}

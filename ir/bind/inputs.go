@@ -1,0 +1,315 @@
+package bind
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file gives every param and data of the model its value. A param takes,
+// in this order: the supplied entry of its name; its default; the size of the
+// arrays whose declared dimension it is. Each is bound as soon as what it is
+// written in is known, in whatever order the model declares them.
+
+// supplied checks that every supplied array is one that the model declares,
+// and lifts the limits to what the supplied arrays justify.
+func (b *binder) supplied() {
+	var names []string
+	for _, s := range b.declared() {
+		names = append(names, s.Name)
+	}
+	reported := map[string]bool{}
+	for _, entry := range b.set.Entries {
+		// A product of supplied arrays may be of the size of their squares;
+		// four times the largest and sixteen times all together leave room
+		// for what models do with them.
+		if entry.Array.Sparse == nil {
+			b.limit = max(b.limit, 4*entry.Array.Len())
+			b.budget += 16 * entry.Array.Len()
+		}
+		s := b.symbol(entry.Name)
+		if s != nil && (s.Kind == ir.ParamSymbol || s.Kind == ir.DataSymbol) || reported[entry.Name] {
+			continue
+		}
+		reported[entry.Name] = true
+		d := b.errorf(diag.BindExtra, b.modelName(), "%s supplies %s, which the model does not declare as param or data", entry.Origin, entry.Name)
+		if near := diag.Suggest(entry.Name, names); near != "" {
+			d.Fix = fmt.Sprintf("did you mean %s?", near)
+		}
+	}
+}
+
+// modelName is the place of the model's name.
+func (b *binder) modelName() diag.Span {
+	if b.prog.File.Model != nil {
+		return b.prog.File.Model.Span()
+	}
+	return b.prog.File.Span()
+}
+
+// inputs binds params and data.
+func (b *binder) inputs(prob *ir.Problem) {
+	all := b.declared()
+	tried := map[*ir.Symbol]bool{}
+	for {
+		progress := false
+		for _, s := range all {
+			if !tried[s] && b.tryInput(s) {
+				tried[s], progress = true, true
+			}
+		}
+		if progress {
+			continue
+		}
+		if b.opts.Abstract && b.fillParam(all, tried) {
+			continue
+		}
+		break
+	}
+	for _, s := range all {
+		if d := b.bound[s.Name]; d != nil {
+			prob.Data = append(prob.Data, *d)
+		} else if p, ok := s.Decl.(*lang.Param); ok && !tried[s] {
+			b.noValue(s, p)
+		}
+	}
+}
+
+// tryInput binds a param or data if all it needs is known, and reports whether
+// it was dealt with (bound, or found in error).
+func (b *binder) tryInput(s *ir.Symbol) bool {
+	switch d := s.Decl.(type) {
+	case *lang.Param:
+		if entry := b.set.Get(s.Name); entry != nil {
+			b.bindParam(s, d, entry.Array, entry.Origin)
+			return true
+		}
+		if d.Default != nil {
+			if !b.ready(d.Default, nil) {
+				return false
+			}
+			b.defaultParam(s, d)
+			return true
+		}
+		array, origin := b.infer(s)
+		if array != nil {
+			b.bindParam(s, d, array, origin)
+		}
+		return array != nil
+	case *lang.Data:
+		for _, dim := range d.Type.Dims {
+			if !b.ready(dim, nil) {
+				return false
+			}
+		}
+		if b.set.Get(s.Name) == nil {
+			if d.Value != nil && !b.ready(d.Value, nil) {
+				return false
+			}
+			if d.Gen != nil {
+				for _, a := range d.Gen.Args {
+					if !b.ready(a, nil) {
+						return false
+					}
+				}
+			}
+		}
+		b.bindData(s, d)
+		return true
+	}
+	return true
+}
+
+// ready reports whether every param and data that an expression is written in
+// is bound. busy guards lets that are defined by themselves.
+func (b *binder) ready(x lang.Expr, busy map[string]bool) bool {
+	ok := true
+	lang.Walk(x, func(n lang.Expr) bool {
+		name, isName := n.(*lang.Name)
+		if !isName {
+			return ok
+		}
+		s := b.symbol(name.Name)
+		if s == nil || busy[name.Name] {
+			return ok
+		}
+		switch s.Kind {
+		case ir.ParamSymbol, ir.DataSymbol:
+			_, known := b.known[name.Name]
+			ok = ok && known
+		case ir.LetSymbol:
+			if let, isLet := s.Decl.(*lang.Let); isLet {
+				inner := map[string]bool{name.Name: true}
+				for k := range busy {
+					inner[k] = true
+				}
+				ok = ok && b.ready(let.Value, inner)
+			}
+		}
+		return ok
+	})
+	return ok
+}
+
+func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
+	e := b.top()
+	v := e.expr(d.Default)
+	if v.bad() {
+		return
+	}
+	if !v.isScalar() || v.kind == boolean {
+		b.errorf(diag.BindShapes, d.Default.Span(), "the default of %s must be a scalar, not %s", s.Name, v.describe())
+		return
+	}
+	vals, ok := e.constant(v, d.Default.Span(), "the default of "+s.Name)
+	switch {
+	case ok:
+		b.bindParam(s, d, data.Scalar(vals[0]), "default")
+	case b.opts.Abstract:
+		b.bindParam(s, d, data.Scalar(float64(b.filler())), "placeholder")
+	}
+}
+
+// bindParam checks the value of a param and binds it.
+func (b *binder) bindParam(s *ir.Symbol, d *lang.Param, a *data.Array, origin string) {
+	at := d.Name.Span()
+	if a.Rank() != 0 {
+		b.errorf(diag.BindShape, at, "%s is a scalar param, but %s gives %s", s.Name, origin, sizeText(a.Shape))
+		return
+	}
+	v := a.Dense[0]
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		b.errorf(diag.BindNotFinite, at, "%s is %v (%s)", s.Name, v, origin)
+		return
+	}
+	if d.Type.Kind == lang.KindInt {
+		if v != math.Trunc(v) || math.Abs(v) >= exactInt {
+			b.notInteger(s, d, v, origin)
+			return
+		}
+		b.bind(s.Name, a, origin, scalarInt(int(v)))
+		return
+	}
+	b.bind(s.Name, a, origin, unbatched(b.graph.Const(s.Name, a, at)))
+}
+
+func (b *binder) notInteger(s *ir.Symbol, d *lang.Param, v float64, origin string) {
+	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "%s must be an integer, but is %v", s.Name, v)
+	if origin != "default" || d.Default == nil {
+		e.Detail = fmt.Sprintf("The value comes from %s.", origin)
+		return
+	}
+	e.Subject, e.Context = d.Default.Span(), d.Span()
+	e.Detail = fmt.Sprintf("Integer arithmetic is exact: %s must divide without remainder.", d.Default.Span().Text())
+	lang.Walk(d.Default, func(n lang.Expr) bool {
+		if name, ok := n.(*lang.Name); ok {
+			if in := b.bound[name.Name]; in != nil && in.Array.Rank() == 0 {
+				e.Detail += fmt.Sprintf(" %s is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
+			}
+		}
+		return true
+	})
+}
+
+// bind enters a param or data.
+func (b *binder) bind(name string, a *data.Array, origin string, v value) {
+	b.known[name] = v
+	b.bound[name] = &ir.BoundData{Name: name, Array: a, Origin: origin}
+}
+
+// infer finds a param's value as the size of an array along a dimension that
+// is written as the param alone: of the supplied arrays first, then of
+// literals. The other arrays are checked against it when they are bound.
+func (b *binder) infer(s *ir.Symbol) (*data.Array, string) {
+	for _, literals := range []bool{false, true} {
+		for _, t := range b.declared() {
+			d, ok := t.Decl.(*lang.Data)
+			if !ok {
+				continue
+			}
+			shape, origin := b.shapeOf(t.Name, d, literals)
+			for k, dim := range d.Type.Dims {
+				name, ok := dim.(*lang.Name)
+				if ok && name.Name == s.Name && k < len(shape) {
+					return data.Scalar(float64(shape[k])), fmt.Sprintf("the size of %s (%s)", t.Name, origin)
+				}
+			}
+		}
+	}
+	return nil, ""
+}
+
+// shapeOf is the shape of a supplied array, or of a literal.
+func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, string) {
+	entry := b.set.Get(name)
+	if !literals {
+		if entry == nil {
+			return nil, ""
+		}
+		return entry.Array.Shape, entry.Origin
+	}
+	list, ok := d.Value.(*lang.ListLit)
+	if !ok || entry != nil {
+		return nil, ""
+	}
+	shape := []int{len(list.Elems)}
+	if len(list.Elems) > 0 {
+		if row, ok := list.Elems[0].(*lang.ListLit); ok {
+			shape = append(shape, len(row.Elems))
+		}
+	}
+	return shape, "the model"
+}
+
+// noValue reports a param that nothing gives a value.
+func (b *binder) noValue(s *ir.Symbol, p *lang.Param) {
+	d := b.errorf(diag.BindNoParam, p.Name.Span(), "%s has no value", s.Name)
+	d.Fix = fmt.Sprintf("give it with --set %s=..., in a data file, or as a default", s.Name)
+	if p.Default != nil {
+		d.Detail = fmt.Sprintf("Its default %s is written in a name that has no value.", p.Default.Span().Text())
+		return
+	}
+	for _, t := range b.declared() {
+		decl, ok := t.Decl.(*lang.Data)
+		if !ok {
+			continue
+		}
+		for _, dim := range decl.Type.Dims {
+			if name, ok := dim.(*lang.Name); ok && name.Name == s.Name {
+				d.Detail = fmt.Sprintf("It would be inferred from %s: %s, which was not supplied either.", t.Name, decl.Type.Span().Text())
+				return
+			}
+		}
+	}
+}
+
+// filler is the next placeholder size: each param without a value gets
+// another one, so that sizes that need not agree do not.
+func (b *binder) filler() int {
+	b.fillers++
+	return b.step * b.fillers
+}
+
+// fillParam gives the first param without a value a placeholder.
+func (b *binder) fillParam(all []*ir.Symbol, tried map[*ir.Symbol]bool) bool {
+	for _, s := range all {
+		p, ok := s.Decl.(*lang.Param)
+		if !ok || tried[s] || p.Default != nil {
+			continue
+		}
+		tried[s] = true
+		if p.Type.Kind == lang.KindInt {
+			n := b.filler()
+			b.bind(s.Name, data.Scalar(float64(n)), "placeholder", scalarInt(n))
+		} else {
+			b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, expr.ScalarShape(), p.Name.Span()))
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,228 @@
+package bind
+
+import (
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// levels binds the two levels: variables first, as each level may read the
+// other's, then constraints, objectives, lets, start, settings and report.
+func (b *binder) levels(prob *ir.Problem) {
+	up, low := b.prog.Upper, b.prog.Lower
+	if up == nil || low == nil {
+		b.errorf(diag.BindNotSupported, b.modelName(), "a model needs an upper and a lower level")
+		return
+	}
+	ok := b.variables(&prob.Upper, up, false)
+	ok = b.variables(&prob.Lower, low, true) && ok
+	if !ok {
+		return
+	}
+	b.dx, b.dy = prob.Upper.Dim, prob.Lower.Dim
+	r := newRows(b, prob)
+	r.lower(low)
+	r.upper(up)
+	b.objective(&prob.Upper, up)
+	b.objective(&prob.Lower, low)
+	for _, d := range b.prog.File.Decls {
+		if let, ok := d.(*lang.Let); ok { // what is wrong in it is reported even if nothing uses it
+			if s := b.symbol(let.Name.Name); s != nil {
+				b.let(s)
+			}
+		}
+	}
+	b.start(prob)
+	b.settings(prob)
+	b.report(prob)
+}
+
+// variables lays out the variables of a level.
+func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
+	ok := true
+	for _, v := range decl.Vars {
+		dims, good := b.dims(&v.Type, v.Name.Name)
+		if !good || !b.fits(v.Type.Span(), v.Name.Name, dims...) {
+			ok = false
+			continue
+		}
+		shape := shapeOf(dims)
+		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span()})
+		node := b.graph.Var(v.Name.Name, lower, l.Dim, shape, v.Name.Span())
+		if shape.Len() == 0 { // nothing to decide
+			node = b.graph.Fill(0, shape, v.Name.Span())
+		}
+		b.vars[v.Name.Name] = unbatched(node)
+		l.Dim += shape.Len()
+	}
+	if ok && l.Dim == 0 {
+		b.errorf(diag.BindShapes, decl.Block.Span(), "the %s level has no variable entries", decl.Block.Word())
+		return false
+	}
+	return ok
+}
+
+// objective binds a level's objective, negated where it is maximized, and its
+// lets.
+func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
+	for _, let := range decl.Lets {
+		s := b.symbol(let.Name.Name)
+		if s == nil {
+			continue
+		}
+		v := b.let(s)
+		if v.bad() || v.kind == boolean {
+			continue
+		}
+		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.row, Span: let.Value.Span()})
+	}
+	if decl.Objective == nil {
+		b.errorf(diag.BindNotSupported, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
+		return
+	}
+	x := decl.Objective.Value
+	l.Maximize, l.Span = decl.Objective.Maximize, x.Span()
+	v := b.top().numeric(x)
+	if v.bad() {
+		return
+	}
+	if !v.isScalar() {
+		b.errorf(diag.BindShapes, x.Span(), "the objective must be a scalar, not %s", v.describe())
+		return
+	}
+	if !b.finite(v.node) {
+		return
+	}
+	if l.Maximize {
+		v = b.top().map1(expr.Neg, v, x.Span())
+	}
+	l.Objective = v.node
+}
+
+// finite reports data-only parts of an expression that are NaN or infinite.
+func (b *binder) finite(root *expr.Node) bool {
+	ok := true
+	seen := map[*expr.Node]bool{}
+	check := func(n *expr.Node) {
+		if n.Deps != 0 || n.Opaque || seen[n] || n.Op == expr.Const && n.Name != "" {
+			return
+		}
+		seen[n] = true
+		if fault := expr.Trace(n, nil, nil); fault != nil {
+			ok = false
+			b.errorf(diag.BindNotFinite, n.Span, "a part that depends on data only is not finite: %s", fault.What())
+		}
+	}
+	check(root)
+	for _, n := range expr.Reachable(root) {
+		if n.Deps == 0 {
+			continue
+		}
+		for _, a := range n.Args {
+			check(a)
+		}
+	}
+	return ok
+}
+
+// start lays out the starting point. Variables without one start at 0, or at
+// the nearest bound.
+func (b *binder) start(prob *ir.Problem) {
+	if b.prog.Solve == nil || b.list.HasErrors() {
+		return
+	}
+	for i := range b.prog.Solve.Items {
+		item := &b.prog.Solve.Items[i]
+		if !item.Start {
+			continue
+		}
+		var target *ir.Variable
+		for k := range prob.Upper.Vars {
+			if prob.Upper.Vars[k].Name == item.Name.Name {
+				target = &prob.Upper.Vars[k]
+			}
+		}
+		if target == nil {
+			b.errorf(diag.BindStart, item.Name.Span(), "%s is not an upper variable", item.Name.Name)
+			continue
+		}
+		e := b.top()
+		v := e.numeric(item.Value)
+		vals, ok := e.constant(v, item.Value.Span(), "the start of "+target.Name)
+		if !ok {
+			continue
+		}
+		if !v.isScalar() && v.item != target.Shape {
+			b.errorf(diag.BindShapes, item.Value.Span(), "%s is %s, but its start is %s", target.Name, target.Shape, v.describe())
+			continue
+		}
+		if prob.Start == nil {
+			prob.Start = make([]float64, prob.Upper.Dim)
+			for j := range prob.Start {
+				prob.Start[j] = min(max(0, prob.X.Lo[j]), prob.X.Hi[j])
+			}
+		}
+		for k := range target.Shape.Len() {
+			if v.isScalar() {
+				prob.Start[target.Offset+k] = vals[0]
+			} else {
+				prob.Start[target.Offset+k] = vals[k]
+			}
+		}
+	}
+	for j, v := range prob.Start {
+		if v-v != 0 { // NaN or infinite
+			b.errorf(diag.BindNotFinite, b.prog.Solve.Span(), "entry %d of the start is %v", j+1, v)
+			return
+		}
+	}
+}
+
+// settings reads the other entries of the solve block: a name that is no
+// scalar of the model is a word.
+func (b *binder) settings(prob *ir.Problem) {
+	if b.prog.Solve == nil {
+		return
+	}
+	for i := range b.prog.Solve.Items {
+		item := &b.prog.Solve.Items[i]
+		if item.Start {
+			continue
+		}
+		out := ir.Setting{Name: item.Name.Name, Span: item.Span()}
+		if name, ok := item.Value.(*lang.Name); ok {
+			if v, ok := b.known[name.Name]; !ok || !v.isScalar() {
+				out.Word, out.IsWord = name.Name, true
+				prob.Settings = append(prob.Settings, out)
+				continue
+			}
+		}
+		e := b.top()
+		v := e.numeric(item.Value)
+		vals, ok := e.constant(v, item.Value.Span(), "the setting "+item.Name.Name)
+		if !ok {
+			continue
+		}
+		if !v.isScalar() {
+			b.errorf(diag.BindStart, item.Value.Span(), "the setting %s must be a number or a word, not %s", item.Name.Name, v.describe())
+			continue
+		}
+		out.Value = vals[0]
+		prob.Settings = append(prob.Settings, out)
+	}
+}
+
+// report binds the report's expressions.
+func (b *binder) report(prob *ir.Problem) {
+	if b.prog.Report == nil {
+		return
+	}
+	for _, item := range b.prog.Report.Items {
+		v := b.top().numeric(item.Value)
+		if v.bad() {
+			continue
+		}
+		prob.Report = append(prob.Report, ir.NamedNode{Name: item.Name.Name, Node: v.node, Row: v.row, Span: item.Value.Span()})
+	}
+}

@@ -1,0 +1,254 @@
+package bind
+
+import (
+	"math"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// This file holds the elementwise operations on values, and how values of
+// different spaces meet.
+
+// num turns an integer value into a number.
+func (e *elab) num(v value) value {
+	if v.kind != integer {
+		return v
+	}
+	if v.space == nil {
+		v.node = e.b.graph.Number(float64(v.ints[0]))
+	} else {
+		vals := make([]float64, len(v.ints))
+		for k, i := range v.ints {
+			vals[k] = float64(i)
+		}
+		v.node = e.b.graph.Const("", data.Vector(vals), diag.Span{})
+	}
+	v.kind, v.ints = number, nil
+	return v
+}
+
+// lift turns a number of an ancestor space into one of s.
+func (e *elab) lift(v value, s *space, at diag.Span) value {
+	if v.space == s || v.bad() {
+		return v
+	}
+	if v.kind == integer {
+		up, ints := s.to(v.space), make([]int, s.n)
+		for k := range ints {
+			ints[k] = v.ints[up[k]]
+		}
+		v.ints, v.space = ints, s
+		return v
+	}
+	size := v.item.Len()
+	if !e.b.fits(at, "the expanded expression", s.n, size) {
+		return value{}
+	}
+	up, index := s.to(v.space), make([]int, s.n*size)
+	for k, t := range up {
+		for j := range size {
+			index[k*size+j] = t*size + j
+		}
+	}
+	v.node = e.gather(v.node, index, batchShape(s.n, v.item), at)
+	v.space, v.product = s, nil
+	return v
+}
+
+// spread repeats a batched scalar to a batched item.
+func (e *elab) spread(v value, item expr.Shape, at diag.Span) value {
+	size := item.Len()
+	if !e.b.fits(at, "the expanded expression", v.space.n, size) {
+		return value{}
+	}
+	index := make([]int, v.space.n*size)
+	for k := range index {
+		index[k] = k / size
+	}
+	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}
+}
+
+// gather is Builder.Gather for indices that are known to be in range.
+func (e *elab) gather(x *expr.Node, index []int, out expr.Shape, at diag.Span) *expr.Node {
+	n, err := e.b.graph.Gather(x, index, out, at)
+	return e.must(n, err)
+}
+
+// must unwraps what the binder has checked already: an error is a bug here.
+func (e *elab) must(n *expr.Node, err error) *expr.Node {
+	if err != nil {
+		panic("bind: " + err.Error())
+	}
+	return n
+}
+
+// map1 applies an elementwise operation of one argument.
+func (e *elab) map1(op expr.Op, v value, at diag.Span) value {
+	if v.bad() {
+		return v
+	}
+	if op == expr.Neg && v.kind == integer {
+		ints := make([]int, len(v.ints))
+		for k, i := range v.ints {
+			ints[k] = -i // -minInt cannot occur: literals and arithmetic stay within 2^53
+		}
+		v.ints = ints
+		return v
+	}
+	v = e.num(v)
+	v.node = e.must(e.b.graph.Unary(op, v.node, at))
+	v.product = nil
+	return v
+}
+
+// map2 applies an elementwise operation of two arguments.
+func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	if u.kind == integer && v.kind == integer {
+		if w, ok := e.intMap2(op, u, v); ok {
+			return w
+		}
+	}
+	u, v = e.num(u), e.num(v)
+	if !u.isScalar() && !v.isScalar() && (u.item != v.item || u.row != v.row) {
+		d := e.b.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
+		if u.item == v.item {
+			d.Fix = "transpose one of the two with '"
+		}
+		return value{}
+	}
+	out := value{kind: number, item: u.item, row: u.row, space: join(u.space, v.space)}
+	if u.isScalar() {
+		out.item, out.row = v.item, v.row
+	}
+	if op == expr.Mul {
+		out.product = &[2]value{u, v}
+	}
+	if out.space != nil {
+		if s, w, ok := scaledVector(u, v); ok && op == expr.Mul {
+			out.node = e.must(e.b.graph.Outer(s.node, w.node, at))
+			return out
+		}
+		u, v = e.align(u, out, at), e.align(v, out, at)
+		if u.bad() || v.bad() {
+			return value{}
+		}
+	}
+	out.node = e.must(e.b.graph.Binary(op, u.node, v.node, at))
+	return out
+}
+
+// scaledVector recognises a batched scalar times an unbatched vector, in
+// either order: the outer product of the two.
+func scaledVector(u, v value) (scalar, vector value, ok bool) {
+	if u.isScalar() {
+		u, v = v, u
+	}
+	return v, u, v.isScalar() && v.space != nil && u.item.Rank == 1 && u.space == nil
+}
+
+// align brings an operand to the space and item of the result; an unbatched
+// scalar broadcasts as it is.
+func (e *elab) align(v, out value, at diag.Span) value {
+	if v.isScalar() && v.space == nil {
+		return v
+	}
+	v = e.lift(v, out.space, at)
+	if !v.bad() && v.isScalar() && !out.isScalar() {
+		v = e.spread(v, out.item, at)
+	}
+	return v
+}
+
+// exactInt bounds integers: beyond 2^53 a double no longer holds each one.
+const exactInt = 1 << 53
+
+// intMap2 is exact integer arithmetic. It does not apply where a quotient is
+// not whole, a power is not an integer, or a result is beyond 2^53; the
+// operation is then one of reals.
+func (e *elab) intMap2(op expr.Op, u, v value) (value, bool) {
+	s := join(u.space, v.space)
+	if s != nil {
+		u, v = e.lift(u, s, diag.Span{}), e.lift(v, s, diag.Span{})
+	}
+	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, len(u.ints))}
+	for k, a := range u.ints {
+		w, ok := intOp(op, a, v.ints[k])
+		if !ok {
+			return value{}, false
+		}
+		out.ints[k] = w
+	}
+	return out, true
+}
+
+func intOp(op expr.Op, a, c int) (int, bool) {
+	switch op {
+	case expr.Add:
+		return inExact(float64(a) + float64(c))
+	case expr.Sub:
+		return inExact(float64(a) - float64(c))
+	case expr.Mul:
+		return inExact(float64(a) * float64(c))
+	case expr.Div:
+		if c == 0 || a%c != 0 {
+			return 0, false
+		}
+		return a / c, true
+	case expr.Pow:
+		if c < 0 {
+			return 0, false
+		}
+		return inExact(math.Pow(float64(a), float64(c)))
+	case expr.Max:
+		return max(a, c), true
+	case expr.Min:
+		return min(a, c), true
+	}
+	return 0, false
+}
+
+// inExact converts a result that is exact where it is below 2^53 in size.
+func inExact(v float64) (int, bool) {
+	if math.Abs(v) >= exactInt || v != math.Trunc(v) {
+		return 0, false
+	}
+	return int(v), true
+}
+
+// transposed is v'.
+func (e *elab) transposed(v value, at diag.Span) value {
+	switch {
+	case v.bad() || v.isScalar():
+		return v
+	case v.item.Rank == 1:
+		v.row, v.product = !v.row, nil
+		return v
+	case v.space == nil:
+		return unbatched(e.must(e.b.graph.Transpose(v.node, at)))
+	}
+	r, c := v.item.Rows, v.item.Cols
+	index := make([]int, 0, v.space.n*r*c)
+	for k := range v.space.n {
+		for j := range c {
+			for i := range r {
+				index = append(index, (k*r+i)*c+j)
+			}
+		}
+	}
+	item := expr.MatrixShape(c, r)
+	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}
+}
+
+// reshape gives a node's entries, in row-major order, another shape.
+func (e *elab) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
+	index := make([]int, out.Len())
+	for k := range index {
+		index[k] = k
+	}
+	return e.gather(n, index, out, at)
+}

@@ -1,0 +1,307 @@
+package bind
+
+import (
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file holds the linear-algebra product `*`, of pairs and of chains.
+
+// factors flattens a chain a * b * c as written, without looking into
+// brackets.
+func factors(x *lang.Binary) []lang.Expr {
+	if left, ok := x.X.(*lang.Binary); ok && left.Op == lang.Mul {
+		return append(factors(left), x.Y)
+	}
+	return []lang.Expr{x.X, x.Y}
+}
+
+// chain is the product of a chain. It reads from the left, as the language
+// does, to find where the product becomes a scalar (x' * y * z is (x' * y) *
+// z); each stretch between is a chain of matrices, which associates as it is
+// cheapest; scalars are multiplied first.
+func (e *elab) chain(x *lang.Binary) value {
+	var scale value // product of the scalar stretches
+	var run []value // the open stretch
+	var acc value   // type of its product; the node is not used
+	scaleBy := func(v value) {
+		if scale.kind == bad {
+			scale = v
+		} else {
+			scale = e.map2(expr.Mul, scale, v, e.at(x))
+		}
+	}
+	list := factors(x)
+	for k, f := range list {
+		v := e.expr(f)
+		if v.bad() {
+			for _, rest := range list[k+1:] {
+				e.expr(rest) // report what is wrong there too
+			}
+			return value{}
+		}
+		if v.isScalar() {
+			scaleBy(v)
+			continue
+		}
+		if len(run) == 0 {
+			run, acc = []value{v}, v
+			continue
+		}
+		item, row, ok := productType(acc, v)
+		if !ok {
+			e.productError(acc, v, e.at(x))
+			return value{}
+		}
+		run = append(run, v)
+		acc = value{kind: number, item: item, row: row}
+		if acc.isScalar() {
+			scaleBy(e.cheapest(run, e.at(x)))
+			run = nil
+		}
+	}
+	if len(run) == 0 {
+		return scale
+	}
+	v := e.cheapest(run, e.at(x))
+	if scale.kind != bad {
+		v = e.map2(expr.Mul, scale, v, e.at(x))
+	}
+	return v
+}
+
+func (e *elab) productError(u, v value, at diag.Span) {
+	d := e.b.errorf(diag.BindShapes, at, "the product of %s and %s is not defined", u.describe(), v.describe())
+	if u.item == v.item && u.item.Rank == 1 && u.row == v.row {
+		d.Fix = "write u' * v for the inner product, or u .* v entry by entry"
+	}
+}
+
+// productType is the type of a pair's product.
+func productType(u, v value) (item expr.Shape, row, ok bool) {
+	if u.isScalar() {
+		return v.item, v.row, true
+	}
+	if v.isScalar() {
+		return u.item, u.row, true
+	}
+	ur, uc := extent(u)
+	vr, vc := extent(v)
+	switch {
+	case uc != vr:
+		return expr.Shape{}, false, false
+	case u.row && isColumn(v):
+		return expr.ScalarShape(), false, true
+	case isColumn(u) && v.row:
+		return expr.MatrixShape(ur, vc), false, true
+	case u.item.Rank == 2 && isColumn(v):
+		return expr.VectorShape(ur), false, true
+	case u.row && v.item.Rank == 2:
+		return expr.VectorShape(vc), true, true
+	case u.item.Rank == 2 && v.item.Rank == 2:
+		return expr.MatrixShape(ur, vc), false, true
+	}
+	return expr.Shape{}, false, false
+}
+
+func isColumn(v value) bool { return v.item.Rank == 1 && !v.row }
+
+// extent is the number of rows and columns of a vector, row or matrix.
+func extent(v value) (rows, cols int) {
+	if v.row {
+		return 1, v.item.Rows
+	}
+	return v.item.Rows, v.item.Cols
+}
+
+// weight is the relative cost of an operation by how often it runs: once, for
+// each x, for each y. It only orders ways to compute the same thing.
+func weight(d expr.Deps) float64 {
+	switch {
+	case d&expr.DependsY != 0:
+		return 1
+	case d&expr.DependsX != 0:
+		return 1.0 / 16
+	}
+	return 1.0 / 64
+}
+
+// cheapest multiplies a chain of conforming factors in the order of least
+// cost (the matrix-chain recursion), from the right where costs are equal.
+func (e *elab) cheapest(run []value, at diag.Span) value {
+	n := len(run)
+	type plan struct {
+		cost  float64
+		split int
+		deps  expr.Deps
+	}
+	best := make([][]plan, n)
+	for i := range best {
+		best[i] = make([]plan, n)
+		best[i][i].deps = run[i].node.Deps
+	}
+	for length := 2; length <= n; length++ {
+		for i := 0; i+length <= n; i++ {
+			j := i + length - 1
+			rows, _ := extent(run[i])
+			_, cols := extent(run[j])
+			deps := best[i][j-1].deps | run[j].node.Deps
+			best[i][j] = plan{cost: -1, deps: deps}
+			for k := i; k < j; k++ {
+				_, inner := extent(run[k])
+				cost := best[i][k].cost + best[k+1][j].cost +
+					weight(deps)*float64(rows)*float64(inner)*float64(cols)
+				if best[i][j].cost < 0 || cost < best[i][j].cost {
+					best[i][j].cost, best[i][j].split = cost, k
+				}
+			}
+		}
+	}
+	var multiply func(i, j int) value
+	multiply = func(i, j int) value {
+		if i == j {
+			return run[i]
+		}
+		k := best[i][j].split
+		return e.product(multiply(i, k), multiply(k+1, j), at)
+	}
+	return multiply(0, n-1)
+}
+
+// product is u * v.
+func (e *elab) product(u, v value, at diag.Span) value {
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	u, v = e.num(u), e.num(v)
+	if u.isScalar() || v.isScalar() {
+		return e.map2(expr.Mul, u, v, at)
+	}
+	item, row, ok := productType(u, v)
+	if !ok {
+		e.productError(u, v, at)
+		return value{}
+	}
+	if !e.roomFor(item, join(u.space, v.space), u, v, at) {
+		return value{}
+	}
+	out := value{kind: number, item: item, row: row, space: join(u.space, v.space)}
+	if out.space != nil {
+		return e.batchedProduct(out, u, v, at)
+	}
+	g := e.b.graph
+	switch {
+	case u.row && isColumn(v):
+		out.node = e.must(g.Dot(u.node, v.node, at))
+	case isColumn(u):
+		out.node = e.must(g.Outer(u.node, v.node, at))
+	case isColumn(v):
+		out.node = e.must(g.MatVec(u.node, false, v.node, at))
+	case u.row:
+		out.node = e.must(g.MatVec(v.node, true, u.node, at))
+	default:
+		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+	}
+	return out
+}
+
+// roomFor checks the size of a product that is a matrix, unless it stays
+// sparse.
+func (e *elab) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) bool {
+	n := 1
+	if s != nil {
+		n = s.n
+	}
+	if item.Rank < 2 && s == nil || staysSparse(u.node) && staysSparse(v.node) {
+		return true
+	}
+	return e.b.fits(at, "the product", n, item.Rows, item.Cols)
+}
+
+// staysSparse reports whether the value of a node will be a sparse matrix.
+func staysSparse(n *expr.Node) bool {
+	switch n.Op {
+	case expr.Const:
+		return n.Value != nil && n.Value.Sparse != nil
+	case expr.Neg, expr.Transpose:
+		return staysSparse(n.Args[0])
+	case expr.Add, expr.Sub, expr.MatMul:
+		return staysSparse(n.Args[0]) && staysSparse(n.Args[1])
+	case expr.Mul:
+		return staysSparse(n.Args[0]) || staysSparse(n.Args[1])
+	case expr.Div:
+		return staysSparse(n.Args[0])
+	}
+	return false
+}
+
+// batchedProduct multiplies where a factor differs from tuple to tuple.
+func (e *elab) batchedProduct(out, u, v value, at diag.Span) value {
+	g, s := e.b.graph, out.space
+	switch {
+	case u.row && isColumn(v) && v.space == nil:
+		u = e.lift(u, s, at)
+		out.node = e.must(g.MatVec(u.node, false, v.node, at))
+	case u.row && isColumn(v) && u.space == nil:
+		v = e.lift(v, s, at)
+		out.node = e.must(g.MatVec(v.node, false, u.node, at))
+	case u.row && isColumn(v):
+		v.row = true
+		return e.itemSum(e.map2(expr.Mul, u, v, at), at)
+	case u.space == nil && u.item.Rank == 2 && isColumn(v):
+		v = e.lift(v, s, at)
+		out.node = e.must(g.MatMul(v.node, false, u.node, true, at))
+	case u.row && v.space == nil:
+		u = e.lift(u, s, at)
+		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+	case u.item.Rank == 2 && v.space == nil && isColumn(v):
+		u = e.lift(u, s, at)
+		flat := e.must(g.MatVec(u.node, false, v.node, at))
+		out.node = e.reshape(flat, batchShape(s.n, out.item), at)
+	case u.item.Rank == 2 && v.space == nil:
+		u = e.lift(u, s, at)
+		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
+	default:
+		return e.contract(out, u, v, at)
+	}
+	return out
+}
+
+// contract is the general batched product: both factors gathered to one entry
+// for each (tuple, row, column, inner index), multiplied, and summed over the
+// inner index.
+func (e *elab) contract(out, u, v value, at diag.Span) value {
+	s := out.space
+	u, v = e.lift(u, s, at), e.lift(v, s, at)
+	if u.bad() || v.bad() {
+		return value{}
+	}
+	rows, inner := extent(u)
+	_, cols := extent(v)
+	if !e.b.fits(at, "the expanded product", s.n, rows, cols, inner) {
+		return value{}
+	}
+	size := s.n * rows * cols * inner
+	left, right := make([]int, 0, size), make([]int, 0, size)
+	for k := range s.n {
+		for i := range rows {
+			for j := range cols {
+				for l := range inner {
+					left = append(left, (k*rows+i)*inner+l)
+					right = append(right, (k*inner+l)*cols+j)
+				}
+			}
+		}
+	}
+	shape := expr.MatrixShape(s.n*rows*cols, inner)
+	prod := e.must(e.b.graph.Binary(expr.Mul, e.gather(u.node, left, shape, at), e.gather(v.node, right, shape, at), at))
+	flat := e.must(e.b.graph.MatVec(prod, false, e.ones(inner), at))
+	out.node = e.reshape(flat, batchShape(s.n, out.item), at)
+	return out
+}
+
+// ones is an unnamed vector of ones.
+func (e *elab) ones(n int) *expr.Node {
+	return e.b.graph.Fill(1, expr.VectorShape(n), diag.Span{})
+}

@@ -1,0 +1,304 @@
+package bind
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// rows collects the constraints of both levels as sparse rows.
+type rows struct {
+	b      *binder
+	prob   *ir.Problem
+	affine *affine
+	onLine map[int]int // constraints without a name by line
+
+	lo, hi []origin // of the bounds of x
+}
+
+// origin is where a bound of x comes from.
+type origin struct {
+	at   diag.Span
+	name string
+}
+
+func newRows(b *binder, prob *ir.Problem) *rows {
+	r := &rows{b: b, prob: prob, onLine: map[int]int{},
+		affine: &affine{g: b.graph, dx: b.dx, dy: b.dy, forms: map[*expr.Node]*form{}}}
+	for _, l := range []*ir.LevelDecl{b.prog.Upper, b.prog.Lower} {
+		for _, c := range l.Constraints {
+			if c.Name == nil && c.Span().Source != nil {
+				r.onLine[c.Span().Source.Pos(c.Span().Start).Line]++
+			}
+		}
+	}
+	return r
+}
+
+// lower fills Rows, A, B and Rhs: the sets of the variables, then the
+// constraints, in the order of the model.
+func (r *rows) lower(decl *ir.LevelDecl) {
+	p := r.prob
+	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
+	emit := func(rel relation) {
+		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
+			for i, j := range cols {
+				if j < r.b.dx {
+					p.A.Col, p.A.Val = append(p.A.Col, j), append(p.A.Val, vals[i])
+				} else {
+					p.B.Col, p.B.Val = append(p.B.Col, j-r.b.dx), append(p.B.Val, -vals[i])
+				}
+			}
+			endRow(p.A)
+			endRow(p.B)
+			p.Rhs = append(p.Rhs, 0-rest)
+			p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+		})
+	}
+	for k, v := range decl.Vars {
+		for _, rel := range r.set(v, p.Lower.Vars[k]) {
+			emit(rel)
+		}
+	}
+	for _, c := range decl.Constraints {
+		for _, rel := range r.constraint(c) {
+			emit(rel)
+		}
+	}
+}
+
+// upper fills X: rows on a single entry become bounds, the tightest wins.
+func (r *rows) upper(decl *ir.LevelDecl) {
+	p := r.prob
+	n := r.b.dx
+	p.X.Lo, p.X.Hi, p.X.E = fill(n, math.Inf(-1)), fill(n, math.Inf(1)), emptyCSR(n)
+	r.lo, r.hi = make([]origin, n), make([]origin, n)
+	emit := func(rel relation) {
+		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
+			if cols[len(cols)-1] >= n {
+				r.b.errorf(diag.BindNotAffine, rel.at, "the upper constraint %s reads a lower variable", rel.family.Name)
+				return
+			}
+			if len(cols) == 1 {
+				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k)})
+				return
+			}
+			p.X.E.Col, p.X.E.Val = append(p.X.E.Col, cols...), append(p.X.E.Val, vals...)
+			endRow(p.X.E)
+			p.X.Rhs = append(p.X.Rhs, 0-rest)
+			p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+		})
+	}
+	for k, v := range decl.Vars {
+		for _, rel := range r.set(v, p.Upper.Vars[k]) {
+			emit(rel)
+		}
+		r.ball(v, k)
+	}
+	for _, c := range decl.Constraints {
+		for _, rel := range r.constraint(c) {
+			emit(rel)
+		}
+	}
+	for j := range n {
+		if p.X.Lo[j] > p.X.Hi[j] {
+			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: %s must be at least %v and at most %v",
+				entryOf(p.Upper.Vars, j), p.X.Lo[j], p.X.Hi[j])
+			if r.hi[j].at != r.lo[j].at {
+				d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
+			}
+		}
+	}
+}
+
+// bound takes coef x_j + rest <= 0 (or = 0) as a bound of x_j.
+func (r *rows) bound(j int, coef, rest float64, equal bool, from origin) {
+	x := &r.prob.X
+	at := 0 - rest/coef
+	if (equal || coef > 0) && at < x.Hi[j] {
+		x.Hi[j], r.hi[j] = at, from
+	}
+	if (equal || coef < 0) && at > x.Lo[j] {
+		x.Lo[j], r.lo[j] = at, from
+	}
+}
+
+func endRow(m *sparse.CSR) {
+	m.Rows++
+	m.Ptr = append(m.Ptr, len(m.Col))
+}
+
+// constantTolerance decides whether a row without variables holds: the
+// feasibility tolerance to which linear programming codes work, far above the
+// rounding of data near 1.
+const constantTolerance = 1e-9
+
+// each calls keep for the rows of a relation that vary, with their nonzero
+// coefficients. Rows that cannot bind are left out, rows that cannot hold are
+// errors.
+func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, rest float64)) {
+	if rel.form == nil {
+		if r.b.opts.Abstract {
+			r.prob.Unbound = append(r.prob.Unbound, rel.family)
+		}
+		return
+	}
+	dropped := 0
+	for k, rest := range rel.form.rest {
+		cols, vals := nonzero(rel.form.coef.Row(k))
+		if math.IsInf(rest, -1) && !rel.equal {
+			continue // an infinite bound
+		}
+		if !rel.form.finite(k) {
+			r.b.errorf(diag.BindNotFinite, rel.at, "%s has a coefficient that is not finite", rel.name(k))
+			return
+		}
+		if len(cols) > 0 {
+			keep(k, cols, vals, rest)
+			continue
+		}
+		if excess := violation(rest, rel.equal); excess > constantTolerance {
+			d := r.b.errorf(diag.BindNeverHolds, rel.at, "%s does not hold, whatever the variables are", rel.name(k))
+			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest))
+			return
+		}
+		dropped++
+	}
+	if dropped > 0 {
+		what := rel.family.Name
+		if dropped < len(rel.form.rest) {
+			what = fmt.Sprintf("%d rows of %s", dropped, what)
+		}
+		d := r.b.errorf(diag.BindAlwaysHolds, rel.at, "%s always holds: no variable takes part in it", what)
+		d.Severity = diag.Warning
+		d.Detail = "It is left out."
+	}
+}
+
+func violation(h float64, equal bool) float64 {
+	if equal {
+		return math.Abs(h)
+	}
+	return h
+}
+
+func nonzero(cols []int, vals []float64) ([]int, []float64) {
+	var c []int
+	var v []float64
+	for k, e := range vals {
+		if e != 0 {
+			c, v = append(c, cols[k]), append(v, e)
+		}
+	}
+	return c, v
+}
+
+// entryOf names entry j of x: "toll[3]".
+func entryOf(vars []ir.Variable, j int) string {
+	for _, v := range vars {
+		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() {
+			return rowNames(v.Name, value{item: v.Shape})(k)
+		}
+	}
+	return fmt.Sprintf("x[%d]", j+1)
+}
+
+// set lowers the set of a variable to relations; a ball is none.
+func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
+	if decl.Set == nil {
+		return nil
+	}
+	e, g, at := r.b.top(), r.b.graph, decl.Set.Span()
+	x := r.b.vars[v.Name]
+	args := make([]value, len(decl.Set.Args))
+	for k, a := range decl.Set.Args {
+		if args[k] = e.numeric(a); args[k].bad() {
+			return nil
+		}
+		if args[k].node.Deps != 0 {
+			r.b.errorf(diag.BindNotConstant, a.Span(), "the set of %s depends on variables", v.Name)
+			return nil
+		}
+		if !args[k].isScalar() && args[k].item != v.Shape {
+			r.b.errorf(diag.BindShapes, a.Span(), "%s is %s, but this bound is %s", v.Name, v.Shape, args[k].describe())
+			return nil
+		}
+	}
+	relate := func(what string, sign float64, h value, equal bool) relation {
+		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item}
+		rel := relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
+		r.formOf(&rel, h.node, decl)
+		return rel
+	}
+	nonneg := func() relation { return relate("nonneg", -1, e.map1(expr.Neg, x, at), false) }
+	switch decl.Set.Name.Name {
+	case "nonneg":
+		return []relation{nonneg()}
+	case "box":
+		if len(args) != 2 || !r.boxHolds(decl, v, args) {
+			return nil
+		}
+		return []relation{
+			relate("lower", -1, e.map2(expr.Sub, args[0], x, at), false),
+			relate("upper", 1, e.map2(expr.Sub, x, args[1], at), false),
+		}
+	case "simplex":
+		if len(args) != 1 || !args[0].isScalar() {
+			return nil
+		}
+		if !args[0].node.Opaque {
+			if s, ok := e.constant(args[0], at, "the sum of a simplex"); !ok || !(s[0] >= 0) {
+				r.b.errorf(diag.BindEmptySet, at, "no %s is in this simplex: nonnegative numbers do not sum to %v", v.Name, s)
+				return nil
+			}
+		}
+		total := unbatched(e.must(g.Reduce(expr.Sum, x.node, at)))
+		return []relation{nonneg(), relate("simplex", 1, e.map2(expr.Sub, total, args[0], at), true)}
+	}
+	return nil
+}
+
+// boxHolds checks that no lower bound is above its upper bound.
+func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
+	if args[0].node.Opaque || args[1].node.Opaque {
+		return true
+	}
+	e := r.b.top()
+	lo, ok := e.constant(args[0], decl.Set.Span(), "a bound")
+	hi, ok2 := e.constant(args[1], decl.Set.Span(), "a bound")
+	if !ok || !ok2 {
+		return false
+	}
+	for k := range v.Shape.Len() {
+		a, c := lo[k%len(lo)], hi[k%len(hi)]
+		if !(a <= c) {
+			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of %s is empty: from %v to %v",
+				rowNames(v.Name, value{item: v.Shape})(k), a, c)
+			return false
+		}
+	}
+	return true
+}
+
+// ball adds the ball of an upper variable to X.
+func (r *rows) ball(decl *lang.Var, k int) {
+	if decl.Set == nil || decl.Set.Name.Name != "ball" || len(decl.Set.Args) != 1 {
+		return
+	}
+	at, e := decl.Set.Args[0].Span(), r.b.top()
+	v := e.numeric(decl.Set.Args[0])
+	radius, ok := e.constant(v, at, "the radius of a ball")
+	if !ok {
+		return
+	}
+	if !v.isScalar() || !(radius[0] >= 0) {
+		r.b.errorf(diag.BindEmptySet, at, "the radius of a ball is a number of at least 0, not %v", radius)
+		return
+	}
+	r.prob.X.Balls = append(r.prob.X.Balls, ir.Ball{Var: k, Radius: radius[0]})
+}

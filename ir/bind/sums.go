@@ -1,0 +1,206 @@
+package bind
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// This file gives sums over index tuples the form of linear algebra where
+// they have it: sum(i, j: P[i, j] * x[i] * y[j]) becomes x' (P y), and
+// sum(j: A[i, j] * y[j]) for each i becomes A y.
+
+// sumEntries is the sum of all entries of a node.
+func (e *elab) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
+	g := e.b.graph
+	if n.Deps != 0 && n.Shape.Rank == 1 && (n.Op == expr.Add || n.Op == expr.Sub) &&
+		n.Args[0].Shape == n.Shape && n.Args[1].Shape == n.Shape {
+		u, v := e.sumEntries(n.Args[0], at), e.sumEntries(n.Args[1], at)
+		return e.must(g.Binary(n.Op, u, v, at))
+	}
+	if t, ok := e.term(n); ok {
+		if s := e.bilinear(t, at); s != nil {
+			return e.scaled(t.scale, s, at)
+		}
+	}
+	return e.must(g.Reduce(expr.Sum, n, at))
+}
+
+// segmentSums is, for each of n segments, the sum of the entries that belong
+// to it.
+func (e *elab) segmentSums(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
+	g, out := e.b.graph, expr.VectorShape(n)
+	if v.Deps != 0 && v.Shape.Rank == 1 && (v.Op == expr.Add || v.Op == expr.Sub) &&
+		v.Args[0].Shape == v.Shape && v.Args[1].Shape == v.Shape {
+		a, c := e.segmentSums(v.Args[0], seg, n, at), e.segmentSums(v.Args[1], seg, n, at)
+		return e.must(g.Binary(v.Op, a, c, at))
+	}
+	if t, ok := e.term(v); ok && len(t.vars) == 1 && t.vars[0].Shape.Rank == 1 && t.vars[0].Op == expr.Gather &&
+		t.vars[0].Args[0].Shape.Rank == 1 && len(t.scale) == 0 {
+		src := t.vars[0].Args[0]
+		if m := e.coefficients(t.data, seg, t.vars[0].Index, n, src.Shape.Rows); m != nil {
+			return e.must(g.MatVec(m.node, m.trans, src, at))
+		}
+	}
+	return e.must(g.ScatterAdd(v, seg, out, at))
+}
+
+// term is a product of batched scalars, its factors sorted out.
+type term struct {
+	scale []*expr.Node // unbatched factors
+	data  *expr.Node   // product of the factors that depend on data only; nil: 1
+	vars  []*expr.Node // the others, each a vector of the tuples
+}
+
+// term flattens an elementwise product of vectors.
+func (e *elab) term(n *expr.Node) (term, bool) {
+	if n.Deps == 0 || n.Shape.Rank != 1 {
+		return term{}, false
+	}
+	var t term
+	sign := false
+	var walk func(m *expr.Node)
+	walk = func(m *expr.Node) {
+		switch {
+		case m.Shape.Rank == 0:
+			t.scale = append(t.scale, m)
+		case m.Deps == 0 && t.data == nil:
+			t.data = m
+		case m.Deps == 0:
+			t.data = e.must(e.b.graph.Binary(expr.Mul, t.data, m, m.Span))
+		case m.Op == expr.Mul:
+			walk(m.Args[0])
+			walk(m.Args[1])
+		case m.Op == expr.Neg:
+			sign = !sign
+			walk(m.Args[0])
+		default:
+			t.vars = append(t.vars, m)
+		}
+	}
+	walk(n)
+	if sign {
+		t.scale = append(t.scale, e.b.graph.Number(-1))
+	}
+	return t, true
+}
+
+func (e *elab) scaled(scale []*expr.Node, n *expr.Node, at diag.Span) *expr.Node {
+	for _, s := range scale {
+		n = e.must(e.b.graph.Binary(expr.Mul, s, n, at))
+	}
+	return n
+}
+
+// bilinear sums a term of one or two variable factors as c' v or u' (M v), or
+// returns nil where it is neither.
+func (e *elab) bilinear(t term, at diag.Span) *expr.Node {
+	g := e.b.graph
+	switch len(t.vars) {
+	case 1:
+		v, c := t.vars[0], t.data
+		if v.Op == expr.Gather && v.Args[0].Shape.Rank == 1 {
+			if c == nil {
+				c = e.ones(v.Shape.Rows)
+			}
+			src := v.Args[0]
+			c = e.must(g.ScatterAdd(c, v.Index, src.Shape, at))
+			return e.must(g.Dot(c, src, at))
+		}
+		if c != nil {
+			return e.must(g.Dot(c, v, at))
+		}
+	case 2:
+		u, v := source(t.vars[0]), source(t.vars[1])
+		tuples := t.vars[0].Shape.Rows
+		if u.node.Shape.Rank != 1 || v.node.Shape.Rank != 1 || tuples <= u.node.Shape.Rows+v.node.Shape.Rows {
+			// No double sum: u' (c .* v) costs least.
+			right := t.vars[1]
+			if t.data != nil {
+				right = e.must(g.Binary(expr.Mul, t.data, right, at))
+			}
+			return e.must(g.Dot(t.vars[0], right, at))
+		}
+		if m := e.coefficients(t.data, u.index, v.index, u.node.Shape.Rows, v.node.Shape.Rows); m != nil {
+			return e.must(g.Dot(u.node, e.must(g.MatVec(m.node, m.trans, v.node, at)), at))
+		}
+	}
+	return nil
+}
+
+// gathered is a vector read by index.
+type gathered struct {
+	node  *expr.Node
+	index []int
+}
+
+func source(n *expr.Node) gathered {
+	if n.Op == expr.Gather {
+		return gathered{n.Args[0], n.Index}
+	}
+	return gathered{n, count(0, n.Shape.Rows)}
+}
+
+// matrix is a node, or its transpose.
+type matrix struct {
+	node  *expr.Node
+	trans bool
+}
+
+// coefficients is the rows x cols matrix M with M[at row[k], col[k]] the sum of
+// the entries c[k] (1 where c is nil): a data matrix of the model where it is
+// one, else a new constant. nil where the entries are not known.
+func (e *elab) coefficients(c *expr.Node, row, col []int, rows, cols int) *matrix {
+	if c != nil && c.Op == expr.Gather && c.Args[0].Shape.Rank == 2 && len(row) == rows*cols {
+		a := c.Args[0]
+		if a.Shape == expr.MatrixShape(rows, cols) && reads(c.Index, row, col, cols) {
+			return &matrix{node: a}
+		}
+		if a.Shape == expr.MatrixShape(cols, rows) && reads(c.Index, col, row, rows) {
+			return &matrix{node: a, trans: true}
+		}
+	}
+	var vals []float64
+	if c != nil {
+		if c.Opaque {
+			return nil
+		}
+		a, err := e.b.graph.Value(c)
+		if err != nil {
+			return nil
+		}
+		vals = a.Values()
+	}
+	entries := make([]sparse.Entry, 0, len(row))
+	for k := range row {
+		if row[k] < 0 || col[k] < 0 {
+			continue
+		}
+		v := 1.0
+		if vals != nil {
+			v = vals[k]
+		}
+		entries = append(entries, sparse.Entry{Row: row[k], Col: col[k], Val: v})
+	}
+	m := sparse.FromEntries(rows, cols, entries)
+	// From about a quarter of the entries on, dense rows are faster than
+	// indexed ones.
+	if 4*m.NNZ() >= rows*cols {
+		return &matrix{node: e.b.graph.Const("", data.Matrix(rows, cols, m.Dense()), diag.Span{})}
+	}
+	return &matrix{node: e.b.graph.Const("", data.SparseMatrix(m), diag.Span{})}
+}
+
+// reads reports whether index lists every entry of a matrix of cols columns
+// exactly once, at its own row and column.
+func reads(index, row, col []int, cols int) bool {
+	seen := make([]bool, len(index))
+	for k, i := range index {
+		if i < 0 || row[k] < 0 || col[k] < 0 || i != row[k]*cols+col[k] || seen[i] {
+			return false
+		}
+		seen[i] = true
+	}
+	return true
+}

@@ -1,0 +1,158 @@
+package bind
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir/expr"
+)
+
+// kind of a value.
+type kind uint8
+
+const (
+	bad     kind = iota // an error was reported
+	number              // a node of the graph
+	integer             // known integers: indices, sizes, and arithmetic on them
+	boolean             // a condition
+)
+
+// value is what an expression elaborates to. Inside a comprehension a value
+// may differ from index tuple to index tuple: it then belongs to a space, and
+// its node holds all of its instances ("batched"):
+//
+//	item scalar       node vector[n]
+//	item vector[k]    node matrix[n, k], an instance a row
+//	item matrix[r, c] node matrix[n*r, c], instances below each other
+//
+// with n the number of tuples. A value whose space is nil is the same for all
+// tuples, and its node has the item's shape.
+type value struct {
+	kind  kind
+	item  expr.Shape
+	row   bool // a row vector
+	space *space
+
+	node    *expr.Node // number
+	ints    []int      // integer: one, or one a tuple
+	bools   []bool     // boolean: one, or one a tuple
+	unknown *expr.Node // boolean on data that was not supplied: a factor that is 0 or 1
+
+	// product holds the operands of the elementwise product that this value
+	// is, so that a sum over it can become a product of the linear algebra.
+	product *[2]value
+}
+
+func (v value) bad() bool { return v.kind == bad }
+
+func scalarInt(i int) value {
+	return value{kind: integer, item: expr.ScalarShape(), ints: []int{i}}
+}
+
+func unbatched(n *expr.Node) value {
+	return value{kind: number, item: n.Shape, node: n}
+}
+
+// isScalar reports a number or integer without dimensions.
+func (v value) isScalar() bool { return v.item.Rank == 0 }
+
+// describe is the type of a value in messages: "vector[5]", "row vector[5]".
+func (v value) describe() string {
+	switch {
+	case v.kind == boolean:
+		return "a condition"
+	case v.row:
+		return "row " + v.item.String()
+	}
+	return v.item.String()
+}
+
+// batchShape is the shape of the node that holds n instances of an item.
+func batchShape(n int, item expr.Shape) expr.Shape {
+	switch item.Rank {
+	case 0:
+		return expr.VectorShape(n)
+	case 1:
+		return expr.MatrixShape(n, item.Rows)
+	}
+	return expr.MatrixShape(n*item.Rows, item.Cols)
+}
+
+// space is an iteration space: the index tuples of a comprehension or family,
+// enumerated, or the part of another space in which a condition holds.
+type space struct {
+	parent *space // nil at the outermost
+	n      int
+	up     []int // tuple of the parent each tuple belongs to, ascending; zeros without parent
+	depth  int
+	mask   *expr.Node // 0 or 1 a tuple, where a condition is on data that was not supplied
+	names  []string   // the binders, for messages
+	at     [][]int    // their values, one list a binder
+}
+
+func (s *space) level() int {
+	if s == nil {
+		return 0
+	}
+	return s.depth
+}
+
+// join returns the deeper of two spaces; values that meet always lie on one
+// chain.
+func join(s, t *space) *space {
+	if t.level() > s.level() {
+		return t
+	}
+	return s
+}
+
+// to returns, for each tuple of s, the tuple of its ancestor t it belongs to.
+func (s *space) to(t *space) []int {
+	out := make([]int, s.n)
+	for k := range out {
+		out[k] = k
+	}
+	for ; s != t; s = s.parent {
+		for k, i := range out {
+			out[k] = s.up[i]
+		}
+	}
+	return out
+}
+
+// where spells a tuple: "i = 3, j = 4".
+func (s *space) where(tuple int) string {
+	var parts []string
+	for t := s; t != nil; t = t.parent {
+		var own []string
+		for k, name := range t.names {
+			own = append(own, name+" = "+strconv.Itoa(t.at[k][tuple]))
+		}
+		parts = append(own, parts...)
+		tuple = t.up[tuple]
+	}
+	return strings.Join(parts, ", ")
+}
+
+// times spells dimensions: "3 x 4".
+func times(dims []int) string {
+	parts := make([]string, len(dims))
+	for i, d := range dims {
+		parts[i] = strconv.Itoa(d)
+	}
+	return strings.Join(parts, " x ")
+}
+
+// sizeText spells the size of an array: "a scalar", "5 entries", "3 x 4".
+func sizeText(dims []int) string {
+	switch len(dims) {
+	case 0:
+		return "a scalar"
+	case 1:
+		return fmt.Sprintf("a vector of %d", dims[0])
+	case 2:
+		return fmt.Sprintf("a %s matrix", times(dims))
+	}
+	return fmt.Sprintf("an array of %d dimensions", len(dims))
+}
