@@ -100,12 +100,32 @@ func (p *exprParser) noOperand(x lang.Expr) error {
 		return nil
 	}
 	e := p.s.fail(codeNoOperator, p.s.tokenSpan(t), "expected an operator before %s", p.s.describe(t))
-	if left := x.Span().Text(); len(left)+len(t.Value) < 30 {
-		e.d.Fix = fmt.Sprintf("a product is written with `*`: `%s * %s`", left, t.Value)
-	} else {
+	left := lastOperand(x)
+	leftText := left.Span().Text()
+	_, leftNumber := left.(*lang.Number)
+	switch {
+	case leftNumber && t.Type == tokenNumber:
+		e.d.Fix = fmt.Sprintf("separate entries and arguments with a comma: `%s, %s`", leftText, t.Value)
+	case len(leftText)+len(t.Value) < 30 && t.Value != "(":
+		e.d.Fix = fmt.Sprintf("a product is written `%s*%s`; entries and arguments are separated by commas", leftText, t.Value)
+	default:
 		e.d.Fix = "a product is written with `*`"
 	}
 	return e
+}
+
+// lastOperand is the operand at the right end of x.
+func lastOperand(x lang.Expr) lang.Expr {
+	for {
+		switch e := x.(type) {
+		case *lang.Binary:
+			x = e.Y
+		case *lang.Unary:
+			x = e.X
+		default:
+			return x
+		}
+	}
 }
 
 // expr parses an expression whose operators bind at least as tightly as least

@@ -74,7 +74,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 			continue
 		}
 		at, end := s.pos, s.pos+len(f.text)
-		d := s.errs.Errorf(codeForeign, s.span(at, end), "`%s` is not in the language", f.text)
+		d := s.errorf(codeForeign, s.span(at, end), "`%s` is not in the language", f.text)
 		d.Fix = f.fix
 		s.pos = end
 		switch {
@@ -116,15 +116,14 @@ func (s *scanner) bracket(p string, at int) {
 		s.open = append(s.open, tok)
 	case ")", "]":
 		if !s.inBracket() {
-			s.errs.Errorf(codeUnmatched, s.span(at, at+1), "`%s` closes nothing", p).
+			s.errorf(codeUnmatched, s.span(at, at+1), "`%s` closes nothing", p).
 				Fix = "remove it, or add the bracket that it should close"
-			s.newline = false
 			return
 		}
 		top := s.open[len(s.open)-1]
 		s.open = s.open[:len(s.open)-1]
 		if want := closer(top.Value); want != p {
-			d := s.errs.Errorf(codeUnmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
+			d := s.errorf(codeUnmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
 			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", top.Value))
 			p = want
 		}
@@ -146,7 +145,7 @@ func (s *scanner) unusual() {
 			}
 			s.pos++
 		}
-		s.errs.Errorf(codeBadText, s.span(start, s.pos), "the text is not valid UTF-8 here (byte 0x%02x)", s.text[start]).
+		s.errorf(codeBadText, s.span(start, s.pos), "the text is not valid UTF-8 here (byte 0x%02x)", s.text[start]).
 			Fix = "save the file as UTF-8"
 	case unicode.IsLetter(r) && r != 'ᵀ':
 		s.word()
@@ -158,7 +157,7 @@ func (s *scanner) unusual() {
 		for s.pos < len(s.text) && strings.HasPrefix(s.text[s.pos:], string(r)) {
 			s.pos += n
 		}
-		s.errs.Errorf(codeBadText, s.span(start, s.pos), "unexpected character %s", quoteRune(r))
+		s.errorf(codeBadText, s.span(start, s.pos), "unexpected character %s", quoteRune(r))
 	}
 }
 

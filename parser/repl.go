@@ -44,7 +44,7 @@ func ParseREPL(src *diag.Source) (*Input, diag.List) {
 		}
 	}
 	input.Model, input.Decls = file.Model, file.Decls
-	return input, s.done()
+	return input, s.errs.diagnostics()
 }
 
 // bareItem reads an item of a level that stands outside a block; the

@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"sort"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,15 +21,17 @@ type scanner struct {
 	pos      int
 	tokens   []lexer.Token
 	comments []lang.Comment
-	errs     diag.List
+	errs     collector
 	open     []lexer.Token // the brackets ( [ and braces { that are open
-	newline  bool          // a newline was passed since the last token
+	newline  int           // offset of the first newline since the last token, or -1
+	first    int           // index of the first token of the current line
+	forall   bool          // the current statement has a forall
 	unclosed bool          // the text ended inside a bracket or brace
 }
 
 // scan cuts all of src.
 func scan(src *diag.Source) *scanner {
-	s := &scanner{src: src, text: src.Text}
+	s := &scanner{src: src, text: src.Text, newline: -1}
 	s.text = strings.TrimSuffix(s.text, "\x1a") // an end-of-file mark of old editors
 	if strings.HasPrefix(s.text, "\ufeff") {
 		s.pos = len("\ufeff")
@@ -40,6 +43,7 @@ func scan(src *diag.Source) *scanner {
 		s.reportUnclosed(t)
 		s.unclosed = true
 	}
+	sort.Ints(s.errs.scanner)
 	return s
 }
 
@@ -47,12 +51,20 @@ func (s *scanner) span(start, end int) diag.Span {
 	return diag.Span{Source: s.src, Start: start, End: end}
 }
 
+// errorf reports an error of the scanner.
+func (s *scanner) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	s.errs.scanner = append(s.errs.scanner, at.Start)
+	return s.errs.Errorf(code, at, format, args...)
+}
+
 // next scans one token, comment or piece of white space.
 func (s *scanner) next() {
 	c := s.text[s.pos]
 	switch {
 	case c == '\n':
-		s.newline = true
+		if s.newline < 0 {
+			s.newline = s.pos
+		}
 		s.endStatement("\n")
 		s.pos++
 	case c == ';':
@@ -95,34 +107,66 @@ func (s *scanner) inBracket() bool {
 // endStatement adds a token that ends a statement, unless a bracket is open or
 // the line ends in an operator (a semicolon always ends it).
 func (s *scanner) endStatement(text string) {
-	if len(s.tokens) == 0 {
+	if s.ended() {
 		return
 	}
 	last := s.tokens[len(s.tokens)-1]
-	if last.Type == tokenEnd || last.Value == "{" {
-		return
-	}
 	if text == ";" && s.inBracket() {
 		s.closeBrackets()
 	}
 	if text == "\n" && (s.inBracket() || continues[last.Value]) {
 		return
 	}
-	s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: text, Pos: lexer.Position{Offset: s.pos}})
+	s.addEnd(text, s.pos)
+}
+
+func (s *scanner) addEnd(text string, at int) {
+	s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: text, Pos: lexer.Position{Offset: at}})
+	s.forall = false
+}
+
+// ended reports whether the last token leaves no statement open.
+func (s *scanner) ended() bool {
+	n := len(s.tokens)
+	return n == 0 || s.tokens[n-1].Type == tokenEnd || s.tokens[n-1].Value == "{"
 }
 
 // emit adds a token. A word that starts statements, first on its line, ends
 // whatever stands open above it.
 func (s *scanner) emit(kind lexer.TokenType, value string, at int) {
-	if s.newline && kind == tokenKeyword && statementWords[value] {
-		s.closeBrackets()
-		if n := len(s.tokens); n > 0 && s.tokens[n-1].Type != tokenEnd && s.tokens[n-1].Value != "{" {
-			last := tokenEndOffset(s.tokens[n-1])
-			s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: "\n", Pos: lexer.Position{Offset: last}})
+	if s.newline >= 0 {
+		if kind == tokenKeyword && statementWords[value] {
+			s.closeBrackets()
+			if !s.ended() {
+				s.addEnd("\n", s.newline)
+			}
 		}
+		s.first = len(s.tokens)
+		s.newline = -1
 	}
-	s.newline = false
+	if kind == tokenKeyword && value == "forall" {
+		s.forall = true
+	}
+	if value == ":" && !s.inBracket() && !s.forall {
+		s.endBeforeName()
+	}
 	s.tokens = append(s.tokens, lexer.Token{Type: kind, Value: value, Pos: lexer.Position{Offset: at}})
+}
+
+// endBeforeName is called at a colon. A name and a colon that start a line
+// start a constraint, even where the line above ends in an operator (which the
+// parser then reports).
+func (s *scanner) endBeforeName() {
+	last := len(s.tokens) - 1
+	if last < 1 || last != s.first || s.tokens[last].Type != tokenIdent {
+		return
+	}
+	if above := s.tokens[last-1]; continues[above.Value] && above.Type != tokenIdent {
+		name := s.tokens[last]
+		s.tokens = s.tokens[:last]
+		s.addEnd("\n", tokenEndOffset(above))
+		s.tokens = append(s.tokens, name)
+	}
 }
 
 // closeBrackets reports the open ( and [ and forgets them.
@@ -135,7 +179,7 @@ func (s *scanner) closeBrackets() {
 
 func (s *scanner) reportUnclosed(t lexer.Token) {
 	at := s.span(t.Pos.Offset, tokenEndOffset(t))
-	d := s.errs.Errorf(codeUnclosed, at, "`%s` is never closed", t.Value)
+	d := s.errorf(codeUnclosed, at, "`%s` is never closed", t.Value)
 	d.Fix = "add the matching `" + closer(t.Value) + "`"
 }
 
@@ -152,7 +196,7 @@ func (s *scanner) comment() {
 	}
 	text := strings.TrimRight(s.text[s.pos:end], " \t\r\f\v")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		s.errs.Errorf(codeBadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
+		s.errorf(codeBadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
 		text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd")
 	}
 	lineStart := strings.LastIndexByte(s.text[:s.pos], '\n') + 1
@@ -171,7 +215,7 @@ func (s *scanner) blockComment() {
 	} else {
 		end += start + 2
 	}
-	d := s.errs.Errorf(codeForeign, s.span(start, start+2), "`/* */` comments are not in the language")
+	d := s.errorf(codeForeign, s.span(start, start+2), "`/* */` comments are not in the language")
 	d.Fix = "start each line of the comment with `//`"
 	s.pos = end
 }
@@ -204,7 +248,7 @@ func (s *scanner) number() {
 	}
 	text := s.text[start:s.pos]
 	if text[0] == '.' {
-		d := s.errs.Errorf(codeBadNumber, s.span(start, s.pos), "a number starts with a digit")
+		d := s.errorf(codeBadNumber, s.span(start, s.pos), "a number starts with a digit")
 		d.Fix = "write 0" + text
 	}
 	s.emit(tokenNumber, text, start)
@@ -212,6 +256,13 @@ func (s *scanner) number() {
 
 func (s *scanner) word() {
 	start := s.pos
+	if strings.HasPrefix(s.text[start:], "s.t.") && s.ended() {
+		s.pos += len("s.t.")
+		s.errorf(codeForeign, s.span(start, s.pos), "`s.t.` is not in the language").Fix = "write `subject to`"
+		s.emit(tokenKeyword, "subject", start)
+		s.emit(tokenIdent, "to", start+2)
+		return
+	}
 	for s.pos < len(s.text) {
 		r, n := utf8.DecodeRuneInString(s.text[s.pos:])
 		if r == utf8.RuneError && n <= 1 || r == 'ᵀ' || r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {

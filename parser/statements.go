@@ -137,7 +137,7 @@ func (s *session) closeBlock(brace lexer.Token) bool {
 	}
 	switch t.Value {
 	case "upper", "lower", "solve", "report", "model", "param", "data", "fn":
-		return brace.Value == "" || s.scanned(brace.Pos.Offset, brace.Pos.Offset)
+		return brace.Value == "" || s.errs.reported(brace.Pos.Offset, brace.Pos.Offset)
 	}
 	return false
 }
@@ -162,7 +162,10 @@ func (s *session) level(f *lang.File) {
 		t := s.peek()
 		if t.Type != tokenKeyword || !statementWords[t.Value] {
 			if subject == nil {
-				s.strayStatement(true)
+				if s.strayStatement(true) {
+					subject = &lang.SubjectTo{At: lang.At{Place: s.tokenSpan(t)}}
+					block.Items = append(block.Items, subject)
+				}
 				continue
 			}
 			s.constraint(subject)

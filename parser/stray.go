@@ -33,69 +33,87 @@ func (s *session) misplacedItem(t lexer.Token) {
 // topWords and itemWords are offered for misspelt first words.
 var (
 	topWords  = []string{"model", "param", "data", "let", "fn", "upper", "lower", "solve", "report"}
-	itemWords = []string{"var", "let", "minimize", "maximize", "subject to"}
+	itemWords = []string{"var", "let", "minimize", "maximize", "subject"}
 )
 
 // elsewhere maps first words of other modeling languages to ours.
 var elsewhere = map[string]string{
-	"min": "minimize", "max": "maximize", "minimise": "minimize", "maximise": "maximize", "Minimize": "minimize", "Maximize": "maximize",
-	"st": "subject to", "s": "subject to", "constraints": "subject to", "such": "subject to", "where": "subject to", "with": "subject to",
+	"min": "minimize", "max": "maximize", "minimise": "minimize", "maximise": "maximize",
+	"st": "subject", "s": "subject", "constraints": "subject", "such": "subject", "where": "subject", "with": "subject",
 	"variable": "var", "variables": "var", "parameter": "param", "parameters": "param",
 	"function": "fn", "def": "fn", "func": "fn", "const": "let", "leader": "upper", "follower": "lower", "set": "let",
 }
 
-// strayStatement reports a statement that starts with no word of the language
-// and passes over it.
-func (s *session) strayStatement(inLevel bool) {
+// strayStatement reports a statement that starts with no word of the language.
+// Where it is clear which word is meant, the statement is left to be read with
+// that word; else it is passed over. It returns true where the statement reads
+// like `subject to`, so that constraints follow.
+func (s *session) strayStatement(inLevel bool) (subject bool) {
 	if s.strayBrace() {
-		return
+		return false
 	}
 	first := s.peek()
 	if first.Value == "}" {
-		if !s.scanned(first.Pos.Offset, first.Pos.Offset) {
+		if !s.errs.reported(first.Pos.Offset, first.Pos.Offset) {
 			s.errs.Errorf(codeUnmatched, s.tokenSpan(first), "`}` closes nothing").Fix = "remove it"
 		}
 		s.next++
-		return
+		return false
 	}
+	from := s.next
 	c := s.statement()
-	at := s.cutSpan(c)
-	block := c.stop.Value == "{"
-	if block {
-		defer s.skipGroup()
-	}
-	if s.scanned(at.Start, at.End) {
-		return
-	}
-	if infixStarts[first.Value] || first.Value == "-" {
-		s.reportLineStart(first)
-		return
+	if s.stray(c, inLevel) {
+		return false
 	}
 	words := topWords
 	if inLevel {
 		words = itemWords
 	}
-	d := s.errs.Errorf(codeStatement, s.tokenSpan(first), "expected a declaration, found %s", s.describe(first))
-	switch word, known := elsewhere[first.Value]; {
-	case known:
-		d.Fix = fmt.Sprintf("write `%s`", word)
+	word := elsewhere[first.Value]
+	if word == "" && first.Type == tokenIdent {
+		word = diag.Suggest(first.Value, words)
+	}
+	at := s.tokenSpan(first)
+	d := s.errs.Errorf(codeStatement, at, "expected a declaration, found %s", s.describe(first))
+	switch word {
+	case "":
+		d.Detail = "A file holds `model`, `param`, `data`, `let`, `fn`, `upper { }`, `lower { }`, `solve { }` and `report { }`."
+		if inLevel {
+			d.Detail = "A level holds `var`, `let`, `minimize` or `maximize`, and `subject to`."
+		}
+	case "subject":
+		d.Fix = "did you mean `subject to`?"
+		return inLevel
+	default:
+		d.Fix = fmt.Sprintf("did you mean `%s`?", word)
+		s.errs.mark(at.Start)
+		s.tokens[from].Type, s.tokens[from].Value = tokenKeyword, word
+		s.next = from
+	}
+	return false
+}
+
+// stray reports a statement that is recognised by more than its first word,
+// or that has been reported already.
+func (s *session) stray(c cut, inLevel bool) bool {
+	first, at := c.tokens[0], s.cutSpan(c)
+	if c.stop.Value == "{" && !statementWords[elsewhere[first.Value]] && diag.Suggest(first.Value, topWords) == "" {
+		defer s.skipGroup()
+	}
+	switch {
+	case s.errs.reported(at.Start, at.End):
+	case infixStarts[first.Value] || first.Value == "-":
+		s.reportLineStart(first)
 	case inLevel && hasRelation(c):
-		d.Summary = fmt.Sprintf("a constraint stands under `subject to`; found %s", s.describe(first))
-		d.Subject = at
+		d := s.errs.Errorf(codeStatement, at, "a constraint stands under `subject to`; found %s", s.describe(first))
 		d.Fix = "write `subject to` on the line above"
 	case assigns(c):
-		d.Summary = fmt.Sprintf("a definition starts with `let`; found %s", s.describe(first))
+		d := s.errs.Errorf(codeStatement, s.tokenSpan(first), "a definition starts with `let`; found %s", s.describe(first))
 		d.Fix = fmt.Sprintf("write `let %s = ...`", first.Value)
 	default:
-		if word := diag.Suggest(first.Value, words); word != "" {
-			d.Fix = fmt.Sprintf("did you mean `%s`?", word)
-		}
+		return false
 	}
-	if d.Fix == "" && inLevel {
-		d.Detail = "A level holds `var`, `let`, `minimize` or `maximize`, and `subject to`."
-	} else if d.Fix == "" {
-		d.Detail = "A file holds `model`, `param`, `data`, `let`, `fn`, `upper { }`, `lower { }`, `solve { }` and `report { }`."
-	}
+	return true
 }
 
 // hasRelation reports whether a statement looks like a constraint.

@@ -91,7 +91,7 @@ func (definition) Lex(filename string, r io.Reader) (lexer.Lexer, error) {
 		return nil, err
 	}
 	sc := scan(diag.NewSource(filename, string(text)))
-	return &tokenList{tokens: sc.tokens, end: len(text)}, sc.errs.Err()
+	return &tokenList{tokens: sc.tokens, end: len(text)}, sc.errs.diagnostics().Err()
 }
 
 // tokenList is a lexer.Lexer over tokens that have been scanned: one

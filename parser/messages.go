@@ -1,0 +1,163 @@
+package parser
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/alecthomas/participle/v2"
+	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang/diag"
+)
+
+// From an error of the grammar to a message in the user's terms.
+
+// syntaxError carries a diagnostic through participle.
+type syntaxError struct{ d *diag.Diagnostic }
+
+func (e *syntaxError) Error() string   { return e.d.Error() }
+func (e *syntaxError) Message() string { return e.d.Summary }
+func (e *syntaxError) Position() lexer.Position {
+	return lexer.Position{Offset: e.d.Subject.Start}
+}
+
+func (s *session) fail(code diag.Code, at diag.Span, format string, args ...any) *syntaxError {
+	return &syntaxError{&diag.Diagnostic{
+		Severity: diag.Error, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...),
+	}}
+}
+
+// explain turns an error of the grammar into one in the user's terms.
+func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
+	var own *syntaxError
+	if errors.As(err, &own) {
+		return own.d
+	}
+	var unexpected *participle.UnexpectedTokenError
+	if !errors.As(err, &unexpected) {
+		return s.fail(codeUnexpected, s.cutSpan(c), "this statement cannot be read: %s", err).d
+	}
+	token := unexpected.Unexpected
+	at := s.tokenSpan(token)
+	want := expected(unexpected.Message())
+	if want == "a name" && token.Type == tokenKeyword {
+		d := s.fail(codeReserved, at, "`%s` is a word of the language and cannot be a name", token.Value).d
+		d.Fix = fmt.Sprintf("choose another name, such as `%s_`", token.Value)
+		return d
+	}
+	if want == "" {
+		want = "the end of the statement"
+	}
+	d := s.fail(codeUnexpected, at, "expected %s, found %s", want, s.describe(token)).d
+	if form != "" {
+		d.Detail = "The form is: " + form
+	}
+	switch {
+	case c.word() == "fn" && token.Value == "-":
+		d.Fix = "the type of the result is written `: real`"
+	case token.Type == tokenIdent && want == productionNames["WrittenType"]:
+		d.Fix = suggestType(token.Value)
+	}
+	return d
+}
+
+// suggestType is the fix for a type that the language does not have.
+func suggestType(word string) string {
+	switch word {
+	case "float", "double", "scalar", "number":
+		return "write `real`"
+	case "integer":
+		return "write `int`"
+	case "array", "list":
+		return "write `vector[n]` or `matrix[m, n]`"
+	}
+	if meant := diag.Suggest(word, []string{"real", "int", "vector", "matrix"}); meant != "" {
+		return "did you mean `" + meant + "`?"
+	}
+	return ""
+}
+
+// describe names a token in a message.
+func (s *session) describe(t lexer.Token) string {
+	switch {
+	case t.EOF() || t.Type == tokenEnd:
+		if strings.IndexByte(s.src.Text[s.behindLast(t.Pos.Offset):min(t.Pos.Offset, len(s.src.Text))], '\n') >= 0 {
+			return "the end of the line"
+		}
+		if t.Pos.Offset >= len(s.src.Text) {
+			return "the end of the text"
+		}
+		switch s.src.Text[t.Pos.Offset] {
+		case '{', '}', ';':
+			return "`" + s.src.Text[t.Pos.Offset:t.Pos.Offset+1] + "`"
+		}
+		return "the end of the line"
+	case len(t.Value) > 40:
+		return "`" + strings.ToValidUTF8(t.Value[:40], "") + "...`"
+	}
+	return "`" + t.Value + "`"
+}
+
+// expected reads what participle waited for out of its message, whose tail is
+// "(expected X Y ...)" in EBNF, and names X in the user's terms.
+func expected(message string) string {
+	_, list, ok := strings.Cut(message, " (expected ")
+	if !ok {
+		return ""
+	}
+	list = strings.TrimLeft(strings.TrimSuffix(list, ")"), "(")
+	if quoted, ok := strings.CutPrefix(list, `"`); ok {
+		word, _, _ := strings.Cut(quoted, `"`)
+		return "`" + word + "`"
+	}
+	production := list
+	if i := strings.IndexAny(list, " ?*+!)"); i >= 0 {
+		production = list[:i]
+	}
+	if name, ok := productionNames[production]; ok {
+		return name
+	}
+	return ""
+}
+
+// productionNames says what a production of the grammar is to the user.
+var productionNames = map[string]string{
+	"<ident>":     "a name",
+	"Name":        "a name",
+	"Expr":        "an expression",
+	"WrittenType": "a type (`real`, `int`, `vector[n]` or `matrix[m, n]`)",
+	"VarSet":      "a set (`box(lo, hi)`, `nonneg`, `simplex(s)`, `ball(r)` or `free`)",
+	"Source":      "a generator (`normal(mean, sd)` or `uniform(lo, hi)`)",
+	"Parameter":   "a parameter",
+	"Relation":    "a relation such as `a <= b`",
+	"Indices":     "indices such as `i in 1..n`",
+}
+
+// statementForm shows the form of the statement that production P reads.
+func statementForm[P any](c cut) string {
+	switch any((*P)(nil)).(type) {
+	case *solveItem:
+		if c.word() == "start" {
+			return "start VARIABLE = VALUE"
+		}
+		return "NAME = VALUE"
+	case *reportItem:
+		return "NAME = EXPRESSION"
+	case *constraintLine:
+		return "NAME: forall i in 1..n: LEFT <= RIGHT   (only LEFT <= RIGHT is needed)"
+	}
+	return statementForms[c.word()]
+}
+
+// statementForms shows the form of each statement, by its first word.
+var statementForms = map[string]string{
+	"model":    "model NAME",
+	"param":    "param NAME: int = VALUE",
+	"data":     "data NAME: TYPE   (or `= VALUE`, or `~ normal(0, 1)`)",
+	"let":      "let NAME = EXPRESSION",
+	"fn":       "fn NAME(z: vector, ...) = EXPRESSION",
+	"var":      "var NAME: TYPE in SET",
+	"minimize": "minimize EXPRESSION",
+	"maximize": "maximize EXPRESSION",
+}
