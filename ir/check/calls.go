@@ -49,8 +49,8 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	d := c.errorf(s, codeUnknownFunction, e.Fn.Span(), "there is no function `%s`", name)
 	if w := elsewhere[name]; w != "" {
 		d.Fix = w
-	} else {
-		d.Fix = suggest(name, c.functionNames())
+	} else if near := c.nearest(name, c.functionNames); near != "" {
+		d.Fix = "did you mean `" + near + "`?"
 	}
 	return unknownValue
 }
@@ -141,13 +141,25 @@ func (c *checker) functionNames() []string {
 // parameters say of their types; a parameter without a type is unknown, so
 // that names and what does not hang on it are still checked.
 func (c *checker) function(fn *lang.Fn) {
-	args := make([]value, len(fn.Params))
 	in := c.child(c.global)
 	in.frame = &frame{fn: fn}
+	declared := map[string]bool{}
 	for i := range fn.Params {
-		args[i] = c.parameter(in, &fn.Params[i])
+		p := &fn.Params[i]
+		if declared[p.Name.Name] {
+			c.errorf(in, codeTwice, p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
+		}
+		declared[p.Name.Name] = true
+		if p.Type != nil && p.Type.Kind == lang.KindInt { // sizes of others may use it
+			in.names[p.Name.Name] = c.parameter(in, p)
+		}
 	}
-	c.body(in, fn, args)
+	for i := range fn.Params {
+		if p := &fn.Params[i]; p.Type == nil || p.Type.Kind != lang.KindInt {
+			in.names[p.Name.Name] = c.parameter(in, p)
+		}
+	}
+	c.body(in, fn)
 	if in.frame.failed {
 		c.failed[fn] = true
 	}
@@ -180,19 +192,23 @@ func (c *checker) parameter(s *scope, p *lang.FnParam) value {
 // checked on its own: a name that the model does not declare is the
 // function's own size.
 func (c *checker) parameterSize(s *scope, e lang.Expr) *poly {
-	if name, ok := c.ownSize(s, e); ok {
-		if _, known := s.names[name]; !known {
-			s.names[name] = value{typ: intType, size: atomPoly(c.newAtom(name, opaqueAtom))}
-		}
-		return s.names[name].size
+	name, own := c.ownSize(s, e)
+	if !own {
+		return c.size(s, e)
 	}
-	return c.size(s, e)
+	p := atomPoly(c.newAtom(name, opaqueAtom))
+	s.names[name] = value{typ: intType, size: p}
+	return p
 }
 
-// ownSize reports whether a written size is a name of the function's own.
+// ownSize reports whether a written size is a name of the function's own that
+// is not bound yet.
 func (c *checker) ownSize(s *scope, e lang.Expr) (string, bool) {
 	n, ok := e.(*lang.Name)
 	if !ok {
+		return "", false
+	}
+	if _, bound := s.names[n.Name]; bound {
 		return "", false
 	}
 	if _, declared := c.symbols[n.Name]; declared && !s.frame.library {
@@ -201,17 +217,9 @@ func (c *checker) ownSize(s *scope, e lang.Expr) (string, bool) {
 	return n.Name, true
 }
 
-// body checks a function's body in the scope of one call and returns its
-// value, whose sites lie in the body. Sites of the arguments stay with them.
-func (c *checker) body(in *scope, fn *lang.Fn, args []value) value {
-	for i, p := range fn.Params {
-		if _, twice := in.names[p.Name.Name]; twice {
-			c.errorf(in, codeTwice, p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
-		}
-		a := args[i]
-		a.bends, a.kinks = nil, nil
-		in.names[p.Name.Name] = a
-	}
+// body checks a function's body in a scope that holds its parameters, and
+// returns its value, whose sites lie in the body.
+func (c *checker) body(in *scope, fn *lang.Fn) value {
 	c.active[fn] = true
 	v := c.operand(in, fn.Body)
 	delete(c.active, fn)
@@ -250,11 +258,7 @@ func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string
 			break
 		}
 		if name, own := c.ownSize(s, e); own {
-			if known, bound := s.names[name]; !bound {
-				s.names[name] = value{typ: intType, size: dim(got, i)}
-			} else if known.size != nil && compare(known.size, dim(got, i)) == differ {
-				return text, false
-			}
+			s.names[name] = value{typ: intType, size: dim(got, i)}
 			continue
 		}
 		if p := c.integer(s, e, "a size"); p != nil && compare(p, dim(got, i)) == differ {
@@ -285,6 +289,11 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 	in := c.child(&scope{})
 	in.frame = &frame{fn: fn, library: library, call: e.Span(), caller: s.frame}
 	for i := range fn.Params {
+		a := args[i]
+		a.bends, a.kinks = nil, nil // they stay with the caller
+		in.names[fn.Params[i].Name.Name] = a
+	}
+	for i := range fn.Params {
 		if p := &fn.Params[i]; p.Type != nil {
 			if want, ok := c.unify(in, p.Type, args[i].typ); !ok {
 				c.wrongArgument(s, e, fn, i, want, args[i].typ)
@@ -295,7 +304,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 	key := memoKey(fn, args)
 	raw, known := c.memo[key]
 	if !known {
-		raw = c.body(in, fn, args)
+		raw = c.body(in, fn)
 		if in.frame.failed {
 			raw = unknownValue
 		}

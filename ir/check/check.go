@@ -25,6 +25,7 @@ package check
 
 import (
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/stdlib"
@@ -49,12 +50,12 @@ func Partial(file *lang.File) (*ir.Program, diag.List) {
 // Expr checks an expression over the names of a program that has been
 // checked, as a session's input or a question about a model: its type and
 // the variables it depends on. The program is not changed.
-func Expr(p *ir.Program, e lang.Expr) (ir.Type, diag.List) {
+func Expr(p *ir.Program, e lang.Expr) (ir.Type, expr.Deps, diag.List) {
 	c := newChecker(p.File)
 	c.run(false)
 	c.diags = nil
 	v := c.expr(c.global, e)
-	return v.typ, c.finish()
+	return v.typ, v.deps, c.finish()
 }
 
 type checker struct {
@@ -76,6 +77,8 @@ type checker struct {
 	scopes  int // numbers the scopes
 	opaques map[string]*atom
 	depth   int // of the expression under way
+
+	suggestions int // near names looked for
 }
 
 func newChecker(file *lang.File) *checker {

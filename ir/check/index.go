@@ -63,13 +63,10 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 		}
 		return n
 	}
-	lo := c.integer(s, sub.Lo, "an index")
 	if sub.Hi == nil {
-		if lo != nil {
-			c.inRange(s, sub.Lo.Span(), lo, n)
-		}
-		return nil
+		return c.single(s, sub.Lo, n)
 	}
+	lo := c.integer(s, sub.Lo, "the start of a range")
 	hi := c.integer(s, sub.Hi, "the end of a range")
 	if lo == nil || hi == nil {
 		return c.unknownSize()
@@ -81,6 +78,26 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 		c.errorf(s, codeIndexRange, sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
 	}
 	return c.bounded(s, size, sub.Span())
+}
+
+// single checks a subscript without a range: an index, or a vector of indices
+// known before solving, which selects as many entries.
+func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
+	var i *poly
+	switch e.(type) {
+	case *lang.Binary, *lang.Unary, *lang.Paren:
+		i = c.integer(s, e, "an index")
+	default:
+		v := c.expr(s, e)
+		if v.typ.Kind == ir.VectorType && v.deps == 0 {
+			return dim(v.typ, 0)
+		}
+		i = c.asInteger(s, e, v, "an index")
+	}
+	if i != nil {
+		c.inRange(s, e.Span(), i, n)
+	}
+	return nil
 }
 
 // inRange reports an index that certainly falls outside 1..n, for the indices

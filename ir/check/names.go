@@ -184,12 +184,14 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		return unknownValue
 	}
 	d := c.errorf(s, codeUnknownName, e.Span(), "`%s` is not declared", e.Name)
-	d.Fix = suggest(e.Name, c.visible(s))
-	if meant := c.symbols[diag.Suggest(e.Name, c.visible(s))]; meant != nil {
-		meant.used = true
-	}
-	if d.Fix == "" {
+	near := c.nearest(e.Name, func() []string { return c.visible(s) })
+	if near == "" {
 		d.Detail = "a name stands for a param, data, let, variable, function or index"
+		return unknownValue
+	}
+	d.Fix = "did you mean `" + near + "`?"
+	if meant := c.symbols[near]; meant != nil {
+		meant.used = true
 	}
 	return unknownValue
 }

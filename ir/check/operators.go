@@ -83,11 +83,22 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 		return unknownValue
 	}
 	v := join(t, x, y)
-	if t.Kind == ir.IntType {
-		v.size = c.bounded(s, c.combine(s, e, x.size, y.size), e.Span())
-	}
+	c.symbolic(s, e, &v, x, y)
 	c.fold(s, e, &v, x, y)
 	return c.degreeOf(e, v, x, y)
+}
+
+// symbolic computes the symbolic value of arithmetic on ints. A quotient is a
+// real, but keeps it: a size may be written by means of it.
+func (c *checker) symbolic(s *scope, e *lang.Binary, v *value, x, y value) {
+	if !isScalar(v.typ) || x.size == nil || y.size == nil {
+		return
+	}
+	if p := combine(e.Op, x.size, y.size); p != nil {
+		v.size = c.bounded(s, p, e.Span())
+	} else if v.typ.Kind == ir.IntType {
+		v.size = c.opaque(s, e.Span())
+	}
 }
 
 // comparison checks a relation inside a condition.

@@ -29,17 +29,24 @@ func (c *checker) errorf(s *scope, code diag.Code, at diag.Span, format string, 
 			d.Related = append(d.Related, diag.Related{Span: f.call, Message: fmt.Sprintf("in this call of `%s`", name)})
 		}
 	}
-	key := fmt.Sprintf("%p %d %d %s", d.Subject.Source, d.Subject.Start, d.Subject.End, code)
-	if c.reported[key] {
-		return d // not added: its twin was
-	}
-	c.reported[key] = true
-	c.diags.Add(d)
+	c.add(d)
 	return d
 }
 
+// warnf reports a warning at a place, once.
 func (c *checker) warnf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
-	return c.diags.Warnf(code, at, format, args...)
+	d := &diag.Diagnostic{Severity: diag.Warning, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
+	c.add(d)
+	return d
+}
+
+// add keeps a diagnostic unless its place has one of its code.
+func (c *checker) add(d *diag.Diagnostic) {
+	key := fmt.Sprintf("%p %d %d %s", d.Subject.Source, d.Subject.Start, d.Subject.End, d.Code)
+	if !c.reported[key] {
+		c.reported[key] = true
+		c.diags.Add(d)
+	}
 }
 
 // maxQuote bounds the length of model text quoted in a message; longer text
@@ -76,6 +83,18 @@ func kindOf(t ir.Type) string {
 		return fmt.Sprintf("a row vector (%s)", t.Size())
 	}
 	return "a " + t.String()
+}
+
+// maxSuggestions bounds the searches for a near name in one run: each looks
+// at every name of the model.
+const maxSuggestions = 100
+
+// nearest finds the name that was most likely meant, or "".
+func (c *checker) nearest(name string, candidates func() []string) string {
+	if c.suggestions++; c.suggestions > maxSuggestions {
+		return ""
+	}
+	return diag.Suggest(name, candidates())
 }
 
 // suggest turns a near miss into a fix, or "".

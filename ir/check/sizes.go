@@ -164,27 +164,44 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 			return p
 		}
 	}
-	v := c.expr(s, e)
-	if isUnknown(v.typ) {
+	return c.asInteger(s, e, c.expr(s, e), what)
+}
+
+// asInteger is integer for an expression whose value is known already.
+func (c *checker) asInteger(s *scope, e lang.Expr, v value, what string) *poly {
+	switch {
+	case isUnknown(v.typ):
 		return nil
-	}
-	if v.deps != 0 {
-		c.errorf(s, codeNotFixed, e.Span(), "%s depends on a variable", what).Detail =
-			fmt.Sprintf("`%s` must be known before the model is solved", quote(e))
+	case v.deps != 0:
+		c.errorf(s, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(e, v.deps)).Detail =
+			"it must be known before the model is solved"
 		return nil
-	}
-	if v.typ.Kind == ir.IntType {
+	case v.typ.Kind == ir.IntType:
 		return v.size
+	case v.size != nil: // a quotient of ints, through a let
+		if k, ok := v.size.constant(); !ok || k.IsInt() {
+			return v.size
+		}
 	}
-	_, named := e.(*lang.Name)
-	if !isScalar(v.typ) || named || v.num != nil {
+	if !isScalar(v.typ) || v.num != nil || c.declaredReal(e) {
 		d := c.errorf(s, codeNotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
-		if named && isScalar(v.typ) {
+		if isScalar(v.typ) && v.num == nil {
 			d.Fix = fmt.Sprintf("declare `%s` as `int`", quote(e))
 		}
 		return nil
 	}
 	return c.opaque(s, e.Span())
+}
+
+// declaredReal reports whether e is the name of a param or data that the
+// model declares real.
+func (c *checker) declaredReal(e lang.Expr) bool {
+	n, ok := e.(*lang.Name)
+	if !ok {
+		return false
+	}
+	entry := c.symbols[n.Name]
+	return entry == nil || entry.symbol.Kind != ir.LetSymbol
 }
 
 // integerBinary handles the operators that keep a size a polynomial; ok is
@@ -199,12 +216,25 @@ func (c *checker) integerBinary(s *scope, e *lang.Binary, what string) (p *poly,
 	if x == nil || y == nil {
 		return nil, true
 	}
-	return c.bounded(s, c.combine(s, e, x, y), e.Span()), true
+	p = combine(e.Op, x, y)
+	if p == nil {
+		if k, fixed := y.constant(); e.Op == lang.Div && fixed && k.Sign() == 0 {
+			c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
+		}
+		return c.opaque(s, e.Span()), true
+	}
+	if v, fixed := p.constant(); fixed && !v.IsInt() {
+		c.errorf(s, codeNotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
+			fmt.Sprintf("integer division is exact here, but %s %s %s is %s", x, e.Op, y, v.RatString())
+		return nil, true
+	}
+	return c.bounded(s, p, e.Span()), true
 }
 
-// combine applies an integer operator to symbolic values.
-func (c *checker) combine(s *scope, e *lang.Binary, x, y *poly) *poly {
-	switch e.Op {
+// combine applies an operator to symbolic values; nil where the result is not
+// a polynomial.
+func combine(op lang.BinaryOp, x, y *poly) *poly {
+	switch op {
 	case lang.Add:
 		return x.add(y)
 	case lang.Sub:
@@ -214,24 +244,17 @@ func (c *checker) combine(s *scope, e *lang.Binary, x, y *poly) *poly {
 	}
 	k, fixed := y.constant()
 	switch {
-	case e.Op == lang.Div && fixed && k.Sign() == 0:
-		c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
-	case e.Op == lang.Div && fixed:
-		p := x.scale(new(big.Rat).Inv(k))
-		if v, ok := p.constant(); ok && !v.IsInt() {
-			c.errorf(s, codeNotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
-				fmt.Sprintf("integer division is exact here, but %s / %s is %s", x, y, v.RatString())
-			return c.opaque(s, e.Span())
-		}
-		return p
-	case e.Op == lang.Pow && fixed && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
+	case !fixed:
+	case op == lang.Div && k.Sign() != 0:
+		return x.scale(new(big.Rat).Inv(k))
+	case op == lang.Pow && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
 		p := constPoly(1)
 		for range k.Num().Int64() {
 			p = p.mul(x)
 		}
 		return p
 	}
-	return c.opaque(s, e.Span())
+	return nil
 }
 
 // size checks a written dimension.

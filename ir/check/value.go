@@ -18,7 +18,8 @@ type value struct {
 	// kinks are the places where a function that is not smooth is applied to
 	// something that depends on variables.
 	kinks []site
-	// size is the symbolic value of an int, nil for other types.
+	// size is the symbolic value of an int, or of a real that is a quotient of
+	// ints; nil for others.
 	size *poly
 	// num is the number, where the model's text alone fixes it.
 	num *float64
