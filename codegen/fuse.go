@@ -99,15 +99,6 @@ func fuse(f *form, together bool) *form {
 	return h
 }
 
-// mapped is args renumbered by at.
-func mapped(args []int, at []int) []int {
-	out := make([]int, len(args))
-	for k, a := range args {
-		out[k] = at[a]
-	}
-	return out
-}
-
 // emitLoop appends the loop of one group to h: its arguments, its steps, and
 // a result for every member that is used outside the group.
 func emitLoop(f, h *form, at []int, members []int, outside []bool) {

@@ -115,6 +115,9 @@ func schedule(f *form, opts Options) (*Program, error) {
 
 // late runs the passes that depend on what an entry returns.
 func late(f *form, off PassSet) *form {
+	if off&Accumulation == 0 {
+		f = accumulate(f)
+	}
 	return fuse(f, off&Fusion == 0)
 }
 

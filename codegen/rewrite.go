@@ -1,0 +1,134 @@
+package codegen
+
+import (
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// rewriter builds a form from another, value by value: at maps the values of
+// the old form to those of the new one. With share set, a value that equals an
+// earlier one is not made twice.
+type rewriter struct {
+	old, form *form
+	at        []int
+	share     bool
+	made      map[valKey][]int
+}
+
+// rewrite applies to to every value in order; to sees the value with its
+// arguments renumbered and returns the index of the value that stands for it.
+func rewrite(f *form, share bool, to func(r *rewriter, v val) int) *form {
+	r := &rewriter{old: f, form: &form{dx: f.dx, dy: f.dy, builder: f.builder}, at: make([]int, len(f.vals)),
+		share: share, made: map[valKey][]int{}}
+	for i := range f.vals {
+		v := f.vals[i]
+		v.args = mapped(v.args, r.at)
+		r.at[i] = to(r, v)
+	}
+	for _, o := range f.outs {
+		o.v = r.at[o.v]
+		r.form.outs = append(r.form.outs, o)
+	}
+	return r.form.keep(r.form.outs, nil)
+}
+
+// mapped is args renumbered by at.
+func mapped(args []int, at []int) []int {
+	out := make([]int, len(args))
+	for k, a := range args {
+		out[k] = at[a]
+	}
+	return out
+}
+
+// val is value i of the new form.
+func (r *rewriter) val(i int) *val { return &r.form.vals[i] }
+
+// emit appends v, or finds the value that equals it.
+func (r *rewriter) emit(v val) int {
+	if v.op != opVar && v.op != opHeld {
+		v.stage = dataStage
+		for _, a := range v.args {
+			v.stage = max(v.stage, r.form.vals[a].stage)
+		}
+	}
+	if !r.share {
+		r.form.vals = append(r.form.vals, v)
+		return len(r.form.vals) - 1
+	}
+	k := keyOf(&v)
+	for _, i := range r.made[k] {
+		if equalVals(r.val(i), &v) {
+			return i
+		}
+	}
+	i := len(r.form.vals)
+	r.form.vals = append(r.form.vals, v)
+	r.made[k] = append(r.made[k], i)
+	return i
+}
+
+// number is a scalar constant.
+func (r *rewriter) number(c float64) int {
+	return r.emit(val{op: opConst, shape: expr.ScalarShape(), array: data.Scalar(c)})
+}
+
+// valKey gathers what is cheap to compare of a value.
+type valKey struct {
+	op             op
+	shape          expr.Shape
+	a, b           int
+	number         float64
+	offset         int
+	lower          bool
+	transA, transB bool
+	length         int
+}
+
+func keyOf(v *val) valKey {
+	k := valKey{op: v.op, shape: v.shape, a: -1, b: -1, offset: v.offset, lower: v.lower, transA: v.transA,
+		transB: v.transB, length: len(v.args) + len(v.index)}
+	if len(v.args) > 0 {
+		k.a = v.args[0]
+	}
+	if len(v.args) > 1 {
+		k.b = v.args[1]
+	}
+	if c, ok := v.number(); ok {
+		k.number = c
+	}
+	return k
+}
+
+// equalVals compares all but the stage.
+func equalVals(u, v *val) bool {
+	if u.op != v.op || u.shape != v.shape || u.lower != v.lower || u.offset != v.offset || u.transA != v.transA ||
+		u.transB != v.transB || u.symmetric != v.symmetric || u.alpha != v.alpha || u.bias != v.bias ||
+		u.loop != v.loop || len(u.args) != len(v.args) || len(u.index) != len(v.index) || len(u.coef) != len(v.coef) {
+		return false
+	}
+	for k := range u.args {
+		if u.args[k] != v.args[k] {
+			return false
+		}
+	}
+	for k := range u.coef {
+		if u.coef[k] != v.coef[k] {
+			return false
+		}
+	}
+	for k := range u.index {
+		if u.index[k] != v.index[k] {
+			return false
+		}
+	}
+	if u.op == opConst {
+		a, ok := u.number()
+		b, ok2 := v.number()
+		if ok && ok2 {
+			return a == b || a != a && b != b
+		}
+		return u.node == v.node && u.array == v.array
+	}
+	return true
+}
