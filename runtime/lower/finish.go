@@ -3,8 +3,6 @@ package lower
 import (
 	"math"
 	"sort"
-
-	"bilevelc/runtime/problem"
 )
 
 // weakness is the slack (relative to the size of y) and the multiplier
@@ -92,24 +90,20 @@ func (s *Solution) redundant(q *polyhedron, working *face, i int) bool {
 //	     >= g(y) + lambda' h(y) - |s|^2 / (2 mu),
 //
 // because B (z - y) >= h(y) row by row. So gap = -lambda' h(y) + |s|^2/(2 mu)
-// bounds g(y) - g*, and |y - y*| <= sqrt(2 gap / mu) for a feasible y. Where
-// y violates rows by no more than Residuals.Primal, the bound is that of the
-// problem with these rows moved by that much. Rounding in the gradient is
-// part of s as computed.
+// bounds g(y) - g*, and |y - y*| <= sqrt(2 gap / mu) for a feasible y. An
+// h_i(y) that is not distinguishable from 0 in double precision counts as 0,
+// and a row that y violates by at most Residuals.Primal as met: the bound is
+// that of the problem with these rows moved by that much. Rounding in the
+// gradient is part of s as computed.
 func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) float64 {
 	if !(mu > 0) || s.Residuals.Dual > 0 {
 		return math.Inf(1)
 	}
 	gap := 0.0
 	for i, lambda := range s.Lambda {
-		h := -q.slack(i, s.Y)
-		if q.norm[i] > 0 {
-			h *= q.norm[i]
-		}
-		if q.rows.Kind[i] == problem.Equal {
-			gap += math.Abs(lambda * h)
-		} else if h < 0 {
-			gap -= lambda * h
+		slack := q.slack(i, s.Y)
+		if lambda != 0 && !q.equal(i) && slack > q.rounding(i, s.Y) {
+			gap += lambda * slack * q.norm[i]
 		}
 	}
 	t := norm2(stationarity)

@@ -15,6 +15,7 @@ type krylov struct {
 	face      *face
 	curvature *curvature
 	r, p, hp  []float64 // len n
+	hd        []float64 // len n: H d of the last solve
 	basis     []float64 // normalized residuals, rows of len n
 	coef      []float64
 	iterate   int // iterations of the last solve
@@ -39,7 +40,7 @@ const flatness = 1e-14
 
 func (k *krylov) reset(f *face, c *curvature, n int) {
 	k.face, k.curvature = f, c
-	k.r, k.p, k.hp = resize(k.r, n), resize(k.p, n), resize(k.hp, n)
+	k.r, k.p, k.hp, k.hd = resize(k.r, n), resize(k.p, n), resize(k.hp, n), resize(k.hd, n)
 }
 
 // solve sets d to the solution, to a residual of at most tolerance. The
@@ -48,7 +49,7 @@ func (k *krylov) reset(f *face, c *curvature, n int) {
 func (k *krylov) solve(d, grad []float64, tolerance float64, b *boundary) (end ending, residual float64) {
 	n := len(d)
 	for j := range d {
-		d[j] = 0
+		d[j], k.hd[j] = 0, 0
 		k.r[j] = -grad[j]
 	}
 	k.face.project(k.r)
@@ -76,9 +77,11 @@ func (k *krylov) solve(d, grad []float64, tolerance float64, b *boundary) (end e
 		alpha := rr / bend
 		if b != nil && b.stops(k.p, alpha) {
 			axpy(d, b.step, k.p)
+			axpy(k.hd, b.step, k.hp)
 			return blocked, residual
 		}
 		axpy(d, alpha, k.p)
+		axpy(k.hd, alpha, k.hp)
 		k.remember(residual)
 		k.face.project(k.hp)
 		axpy(k.r, -alpha, k.hp)
@@ -131,16 +134,22 @@ type boundary struct {
 	step  float64   // the length at which it did
 }
 
-// set starts a path at y. Slacks within rounding of zero are zero.
+// snap is the slack, relative to the size of y, below which a row binds: the
+// level at which the projection onto the rows leaves them. A row that binds
+// is met at once by a step towards it, and y is then moved onto it.
+const snap = 1e-13
+
+// set starts a path at y.
 func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 	b.poly, b.face = poly, f
 	b.slack, b.speed = resize(b.slack, poly.m), resize(b.speed, poly.m)
+	near := snap * normInf(y)
 	for i := range b.slack {
 		if f.in[i] {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s < poly.rounding(i, y) {
+		if s <= poly.rounding(i, y)+near {
 			s = 0
 		}
 		b.slack[i] = s

@@ -174,7 +174,9 @@ func (w *newton) step(y []float64, exact bool) bool {
 		for j := range y {
 			w.trial[j] = y[j] + length*w.d[j]
 		}
-		w.face.restore(w.trial)
+		if length == 1 {
+			w.face.restore(w.trial)
+		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if !math.IsNaN(value) && finite(w.tgrad) {
 			end := dot(w.tgrad, w.d)

@@ -1,0 +1,415 @@
+package lower
+
+import (
+	"context"
+	"math"
+)
+
+// activeSet minimizes an objective over the rows from a guess of the active
+// ones: a primal active-set method. Iterates are feasible. Each pass solves
+// the quadratic model at the current point over the rows, with conjugate
+// gradients on faces and products from gradient differences, which the faces
+// share; a line search then takes the point to the model's solution. For a
+// quadratic objective the model is exact and further passes only remove
+// rounding.
+//
+// On a face, a step that meets a row adds it. Where a face's minimizer is
+// reached, the gradient is projected onto the cone of all binding rows, which
+// gives multipliers >= 0 and with them the next face. What is left of the
+// gradient is a descent direction that no binding row blocks, so that the
+// objective falls strictly and degenerate vertices cannot make it cycle.
+type activeSet struct {
+	newton
+	poly       *polyhedron
+	projection *projection
+	boundary   boundary
+	relative   float64 // see newton.minimize
+
+	z, gz    []float64 // the model's point and gradient, len n
+	base     []float64 // the pass's start, len n
+	baseGrad []float64
+	lambda   []float64 // len m: multipliers on the face
+	current  []float64 // len m: multipliers >= 0 in the cone projection
+	binding  []int
+	bestRows []int
+	changes  int // of the working set, in this solve
+	limit    int // of changes
+}
+
+func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative float64) {
+	w.newton.reset(obj, q.n)
+	w.poly, w.projection, w.relative = q, g, relative
+	for _, v := range []*[]float64{&w.z, &w.gz, &w.base, &w.baseGrad} {
+		*v = resize(*v, q.n)
+	}
+	w.lambda, w.current = resize(w.lambda, q.m), resize(w.current, q.m)
+	w.changes = 0
+}
+
+// enter builds the first face from the Equal rows and the guess, and moves y
+// to a feasible point on it, leaving out guessed rows where the two cannot be
+// had together. The error is a *conflict where no point is feasible.
+func (w *activeSet) enter(y []float64, guess []int) error {
+	w.face.reset(w.poly)
+	for i := 0; i < w.poly.m; i++ {
+		if w.poly.equal(i) {
+			w.face.add(i)
+		}
+	}
+	for _, i := range guess {
+		w.face.add(i)
+	}
+	w.face.refactor()
+	copy(w.z, y)
+	w.face.restore(w.z)
+	if w.feasible(w.z) {
+		copy(y, w.z)
+		return nil
+	}
+	// The nearest feasible point; of the guess keep what binds there.
+	binding, err := w.projection.nearest(w.z, guess, w.binding[:0])
+	w.binding = binding
+	if err != nil {
+		return err
+	}
+	copy(y, w.z)
+	w.face.reset(w.poly)
+	for i := 0; i < w.poly.m; i++ {
+		if w.poly.equal(i) {
+			w.face.add(i)
+		}
+	}
+	for _, i := range binding {
+		w.face.add(i)
+	}
+	for _, i := range guess {
+		if w.poly.slack(i, y) <= w.poly.rounding(i, y) {
+			w.face.add(i)
+		}
+	}
+	w.face.refactor()
+	return nil
+}
+
+// feasibility is the distance, relative to the size of y, by which a row may
+// be violated: the level at which the projection cannot tell either.
+const feasibility = 1e-13
+
+func (w *activeSet) feasible(y []float64) bool {
+	for i := 0; i < w.poly.m; i++ {
+		if w.poly.norm[i] == 0 {
+			continue
+		}
+		s := w.poly.slack(i, y)
+		if w.poly.equal(i) && !w.face.in[i] {
+			s = -math.Abs(s)
+		}
+		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*normInf(y) {
+			return false
+		}
+	}
+	return true
+}
+
+// minimize takes y, feasible and on the face, to the minimizer over the rows,
+// until rounding ends the progress. The outcome `stalled` with changes at the
+// limit says that the guess was too far off.
+func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcome {
+	w.limit = w.changes + limit
+	w.value = w.obj.ValueGrad(w.grad, y)
+	if math.IsNaN(w.value) || !finite(w.grad) {
+		return notFinite
+	}
+	w.curvature.move(y, w.grad)
+	w.bestNorm = math.Inf(1)
+	previous := math.Inf(1)
+	fresh, stalls := w.curvature.k == 0, 0
+	for pass := 0; pass < 200; pass++ { // see newton.minimize
+		if ctx.Err() != nil {
+			return interrupted
+		}
+		measure := w.measure(y)
+		if measure < w.bestNorm {
+			w.keep(y, measure)
+		}
+		if measure <= w.gradientRounding(y) {
+			return converged
+		}
+		if measure > 0.1*previous {
+			if !fresh && measure > w.relative*w.terms(y) {
+				w.curvature.clear()
+				w.curvature.move(y, w.grad)
+				fresh = true
+			} else if measure > 0.5*previous && (measure <= w.relative*w.terms(y) || w.known.Quadratic) {
+				if stalls++; stalls >= 2 {
+					return w.settleRows(y)
+				}
+			}
+		}
+		end := w.model(ctx, y, w.forcing(measure, previous)*measure)
+		switch end {
+		case interrupted, descending:
+			return end
+		case notFinite:
+			return w.settleRows(y)
+		}
+		previous = measure
+		for j := range w.d {
+			w.d[j] = w.z[j] - y[j]
+		}
+		if normInf(w.d) == 0 || !w.step(y, fresh && w.known.Quadratic) {
+			return w.settleRows(y)
+		}
+		w.release(y)
+		if w.known.Quadratic {
+			w.curvature.move(y, w.grad)
+		} else {
+			fresh = false
+		}
+		if end == stalled {
+			return stalled
+		}
+	}
+	return w.settleRows(y)
+}
+
+// measure is the violation of the optimality conditions on the face at y: the
+// gradient along the face and the most negative multiplier, as a force.
+func (w *activeSet) measure(y []float64) float64 {
+	copy(w.s, w.grad)
+	w.face.project(w.s)
+	w.face.multipliers(w.lambda, w.grad)
+	_, force := w.worst(w.lambda)
+	return math.Hypot(norm2(w.s), math.Min(0, force))
+}
+
+// worst is the AtMost row of the face with the smallest multiplier, measured
+// as the force lambda_i |B_i|; the row is -1 where there is none.
+func (w *activeSet) worst(lambda []float64) (row int, force float64) {
+	row, force = -1, math.Inf(1)
+	for i, in := range w.face.in {
+		if in && !w.poly.equal(i) {
+			if v := lambda[i] * w.poly.norm[i]; v < force {
+				row, force = i, v
+			}
+		}
+	}
+	return row, force
+}
+
+// model minimizes the quadratic model at y over the rows, from z = y, to an
+// optimality violation of at most tolerance. It leaves its solution in z and
+// the active rows in the face.
+func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) outcome {
+	copy(w.z, y)
+	copy(w.gz, w.grad)
+	last := math.Inf(1) // the norm when the face was last entered
+	for {
+		if ctx.Err() != nil {
+			return interrupted
+		}
+		w.boundary.set(w.poly, &w.face, w.z)
+		copy(w.s, w.gz)
+		w.face.project(w.s)
+		norm := norm2(w.s)
+		if norm > 0.5*last {
+			return converged // rounding: the next pass has a true gradient
+		}
+		last = norm
+		if norm > tolerance {
+			// A face that will be left is not worth more than two digits.
+			end, left := w.krylov.solve(w.d, w.gz, math.Max(tolerance, 0.01*norm), &w.boundary)
+			axpy(w.z, 1, w.d)
+			axpy(w.gz, 1, w.krylov.hd)
+			switch end {
+			case undefined:
+				return notFinite
+			case blocked:
+				if !w.join(w.boundary.row) {
+					return stalled
+				}
+				last = math.Inf(1)
+				continue
+			case flat:
+				if out := w.slide(y, left <= w.relative*w.terms(y)); out != converged {
+					return out
+				}
+				last = math.Inf(1)
+				continue
+			}
+			norm = left
+		}
+		w.face.multipliers(w.lambda, w.gz)
+		_, force := w.worst(w.lambda)
+		// 1e-12: the multipliers' own rounding, with room for rows nearly dependent.
+		if force >= -math.Max(norm, 1e-12*w.terms(w.z)) {
+			if norm <= tolerance {
+				return converged
+			}
+			continue
+		}
+		if w.changes >= w.limit {
+			return stalled
+		}
+		w.changes++
+		w.project()
+		last = math.Inf(1)
+	}
+}
+
+// join adds a row that stopped a step to the face; false at the limit.
+func (w *activeSet) join(row int) bool {
+	w.changes++
+	w.face.add(row)
+	w.face.restore(w.z)
+	return w.changes < w.limit
+}
+
+// slide follows a direction without curvature, krylov.p, to the first row in
+// the way. Where there is none the objective falls without bound (if the
+// slope is not just rounding), or the model has nothing to say and the pass
+// ends after a long step.
+func (w *activeSet) slide(y []float64, negligible bool) outcome {
+	p := w.krylov.p
+	if negligible {
+		return stalled
+	}
+	w.boundary.set(w.poly, &w.face, w.z)
+	length, row := w.boundary.along(p)
+	if row >= 0 {
+		axpy(w.z, length, p)
+		if w.known.Quadratic && w.curvature.apply(w.krylov.hp, p) {
+			axpy(w.gz, length, w.krylov.hp)
+		}
+		if !w.join(row) {
+			return stalled
+		}
+		return converged
+	}
+	scale := math.Max(1, norm2(w.z)) / norm2(p)
+	for j, t := range p {
+		w.d[j] = scale * t
+	}
+	if w.known.Quadratic || w.falls(y) {
+		return descending
+	}
+	axpy(w.z, 1, w.d)
+	return stalled
+}
+
+// project replaces the face by the one that the projection of the model's
+// gradient onto the cone of the binding rows' normals lies on: nonnegative
+// least squares of gz = B' lambda (Lawson and Hanson 1974, chapter 23), from
+// the present face.
+func (w *activeSet) project() {
+	for { // what pushes the wrong way leaves
+		w.face.multipliers(w.lambda, w.gz)
+		row, force := w.worst(w.lambda)
+		if row < 0 || force >= 0 {
+			break
+		}
+		w.face.drop(row)
+	}
+	copy(w.current, w.lambda)
+	w.boundary.set(w.poly, &w.face, w.z)
+	// Each addition lowers the distance to the cone, so no face repeats.
+	for additions := 0; additions < 3*(w.poly.m+1); additions++ {
+		copy(w.s, w.gz)
+		w.face.project(w.s)
+		for j := range w.s {
+			w.s[j] = -w.s[j]
+		}
+		row := w.steepest(w.s)
+		if row < 0 || !w.face.add(row) {
+			return
+		}
+		w.current[row] = 0
+		w.descend()
+	}
+}
+
+// steepest is the binding row outside the face that the direction d violates
+// most, or -1.
+func (w *activeSet) steepest(d []float64) int {
+	row, worst := -1, -dependence*norm2(d)
+	for i, s := range w.boundary.slack {
+		if w.face.in[i] || w.poly.equal(i) || w.poly.norm[i] == 0 || s > 0 {
+			continue
+		}
+		if v := w.poly.speed(i, d); v < worst {
+			row, worst = i, v
+		}
+	}
+	return row
+}
+
+// descend moves the multipliers `current` to the least-squares solution on the
+// face, dropping rows whose multiplier reaches zero on the way.
+func (w *activeSet) descend() {
+	for {
+		w.face.multipliers(w.lambda, w.gz)
+		fraction, leaving := 1.0, -1
+		for i, in := range w.face.in {
+			if !in || w.poly.equal(i) || w.lambda[i] > 0 {
+				continue
+			}
+			t := 0.0
+			if w.current[i] > w.lambda[i] {
+				t = w.current[i] / (w.current[i] - w.lambda[i])
+			}
+			if t < fraction || leaving < 0 {
+				fraction, leaving = t, i
+			}
+		}
+		if leaving < 0 {
+			copy(w.current, w.lambda)
+			return
+		}
+		for i, in := range w.face.in {
+			if in {
+				w.current[i] += fraction * (w.lambda[i] - w.current[i])
+			}
+		}
+		w.current[leaving] = 0
+		w.face.drop(leaving)
+		w.boundary.slack[leaving] = 0
+	}
+}
+
+// release drops the rows of the face that do not bind at y, as after a step
+// that the line search cut short.
+func (w *activeSet) release(y []float64) {
+	for i, in := range w.face.in {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*math.Max(1, normInf(y)) {
+			w.face.drop(i)
+		}
+	}
+}
+
+// keep remembers y and its face as the best so far.
+func (w *activeSet) keep(y []float64, measure float64) {
+	w.bestNorm = measure
+	copy(w.best, y)
+	w.bestRows = w.bestRows[:0]
+	for i, in := range w.face.in {
+		if in {
+			w.bestRows = append(w.bestRows, i)
+		}
+	}
+}
+
+// settleRows returns to the best point and face seen and grades them.
+func (w *activeSet) settleRows(y []float64) outcome {
+	if w.measure(y) > w.bestNorm {
+		copy(y, w.best)
+		w.face.reset(w.poly)
+		for _, i := range w.bestRows {
+			w.face.add(i)
+		}
+		w.value = w.obj.ValueGrad(w.grad, y)
+	}
+	if w.bestNorm <= w.relative*w.terms(y) {
+		return converged
+	}
+	return stalled
+}

@@ -1,0 +1,184 @@
+package lower
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// projection finds the nearest feasible point, or a proof that there is none,
+// by a dual active-set quadratic program. It costs no oracle calls.
+type projection struct {
+	poly    *polyhedron
+	rows    *problem.Rows // whose structure is built
+	n       int
+	general []int // the rows that are not bounds and involve y
+	program qp.Problem
+	ws      qp.Workspace
+	loRow   []int // len n: the row that gives the lower bound, or -1
+	hiRow   []int
+	where   []int // len m: number of the row's constraint in the program, or -1
+}
+
+// set points the projection at a polyhedron, whose right-hand sides are read.
+func (g *projection) set(q *polyhedron) {
+	g.poly = q
+	if g.rows != q.rows || g.n != q.n {
+		g.structure(q)
+	}
+	for k, i := range g.general {
+		g.program.B[k] = -q.rhs[i] / q.norm[i]
+	}
+	for j := range g.loRow {
+		g.program.Lo[j], g.program.Hi[j] = math.Inf(-1), math.Inf(1)
+		g.loRow[j], g.hiRow[j] = -1, -1
+	}
+	for i, j := range q.bound {
+		if j < 0 {
+			continue
+		}
+		at := q.rhs[i] / q.coef[i]
+		lower, upper := q.coef[i] > 0, q.coef[i] < 0
+		if q.equal(i) {
+			lower, upper = true, true
+		}
+		if lower && at > g.program.Lo[j] {
+			g.program.Lo[j], g.loRow[j] = at, i
+		}
+		if upper && at < g.program.Hi[j] {
+			g.program.Hi[j], g.hiRow[j] = at, i
+		}
+	}
+}
+
+func (g *projection) structure(q *polyhedron) {
+	g.rows, g.n = q.rows, q.n
+	g.general = g.general[:0]
+	var entries []sparse.Entry
+	for i := 0; i < q.m; i++ {
+		if q.bound[i] >= 0 || q.norm[i] == 0 {
+			continue
+		}
+		cols, vals := q.rows.B.Row(i)
+		for t, j := range cols {
+			entries = append(entries, sparse.Entry{Row: len(g.general), Col: j, Val: -vals[t] / q.norm[i]})
+		}
+		g.general = append(g.general, i)
+	}
+	k := len(g.general)
+	equal := make([]bool, k)
+	for t, i := range g.general {
+		equal[t] = q.equal(i)
+	}
+	g.program = qp.Problem{H: qp.Identity(q.n), C: make([]float64, q.n), A: sparse.FromEntries(k, q.n, entries),
+		Equal: equal, B: make([]float64, k), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
+	g.loRow, g.hiRow = make([]int, q.n), make([]int, q.n)
+	g.where = make([]int, q.m)
+	for i := range g.where {
+		g.where[i] = -1
+	}
+	for t, i := range g.general {
+		g.where[i] = t
+	}
+}
+
+// number is the program's constraint that stands for row i, or -1.
+func (g *projection) number(i int) int {
+	j := g.poly.bound[i]
+	switch {
+	case j < 0:
+		return g.where[i]
+	case g.loRow[j] == i:
+		return len(g.general) + j
+	case g.hiRow[j] == i:
+		return len(g.general) + g.poly.n + j
+	}
+	return -1
+}
+
+// nearest overwrites y with the nearest feasible point and appends to binding
+// the rows that hold it there (independent ones). warm are rows guessed to do
+// so. Where no point is feasible it returns a *conflict.
+func (g *projection) nearest(y []float64, warm, binding []int) ([]int, error) {
+	for j, v := range y {
+		g.program.C[j] = -v
+	}
+	g.program.Warm = g.program.Warm[:0]
+	for _, i := range warm {
+		if k := g.number(i); k >= 0 {
+			g.program.Warm = append(g.program.Warm, k)
+		}
+	}
+	s := qp.Solve(&g.program, &g.ws)
+	switch s.Status {
+	case qp.Infeasible:
+		return binding, g.conflict(s)
+	case qp.Failed:
+		return binding, fmt.Errorf("the projection onto the rows made no progress")
+	}
+	copy(y, s.Z)
+	k, n := len(g.general), g.poly.n
+	for _, number := range s.Active {
+		switch {
+		case number < k:
+			binding = append(binding, g.general[number])
+		case number < k+n:
+			binding = append(binding, g.loRow[number-k])
+		default:
+			binding = append(binding, g.hiRow[number-k-n])
+		}
+	}
+	return binding, nil
+}
+
+// conflict is a Farkas vector: witness >= 0 on AtMost rows, B' witness = 0
+// and r' witness > 0, so that no y satisfies B y >= r.
+type conflict struct{ witness []float64 }
+
+func (c *conflict) Error() string { return "no y satisfies the rows" }
+
+// conflict translates the program's Farkas vector: its rows are -B_i/|B_i|,
+// its bounds +e_j and -e_j, so witness_i = F_i/|B_i| on general rows and
+// coef_i witness_i = -FB_j on bound rows.
+func (g *projection) conflict(s *qp.Solution) *conflict {
+	c := &conflict{witness: make([]float64, g.poly.m)}
+	for t, i := range g.general {
+		c.witness[i] = s.Farkas[t] / g.poly.norm[i]
+	}
+	for j, v := range s.FarkasBound {
+		row := g.loRow[j]
+		if v > 0 {
+			row = g.hiRow[j]
+		}
+		if v != 0 && row >= 0 {
+			c.witness[row] = -v / g.poly.coef[row]
+		}
+	}
+	return c
+}
+
+// emptyRow returns a row that does not involve y and does not hold at x, or
+// -1. size, of len m, is |A||x| + |b|, the terms that its value is a sum of.
+func (q *polyhedron) emptyRow(x []float64) int {
+	for i := 0; i < q.m; i++ {
+		if q.norm[i] > 0 {
+			continue
+		}
+		size := math.Abs(q.rows.Rhs[i])
+		cols, vals := q.rows.A.Row(i)
+		for t, j := range cols {
+			size += math.Abs(vals[t] * x[j])
+		}
+		violation := q.rhs[i]
+		if q.equal(i) {
+			violation = math.Abs(violation)
+		}
+		if violation > inconsistency*size {
+			return i
+		}
+	}
+	return -1
+}
