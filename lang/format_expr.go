@@ -113,11 +113,6 @@ func (p *printer) leftParens(b *Binary) bool {
 	if level == PowerLevel || level == CompareLevel {
 		least++ // powers associate to the right, comparisons do not chain
 	}
-	if level == PowerLevel {
-		if _, ok := b.X.(*Unary); ok {
-			return true
-		}
-	}
 	return needsParens(b.X, least) || swallows(b.X, level)
 }
 

@@ -60,6 +60,15 @@ func (s *session) typeExpr(w writtenType, inFunction bool) lang.TypeExpr {
 	return t
 }
 
+// signatureType is the type of a function's parameter or result; nil, any
+// shape, where it could not be read.
+func (s *session) signatureType(w writtenType) *lang.TypeExpr {
+	if t := s.typeExpr(w, true); t.Kind != lang.KindBad {
+		return &t
+	}
+	return nil
+}
+
 func countDims(n int) string {
 	switch n {
 	case 0:
@@ -77,8 +86,8 @@ func (s *session) paramNode(c cut) lang.Decl {
 	}
 	at := lang.At{Place: s.cutSpan(c)}
 	p := &lang.Param{At: at, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false), Default: tree.Default}
-	if p.Type.Kind == lang.KindBad {
-		p.Default = orBad(p.Default, at)
+	if p.Type.Kind == lang.KindBad { // an int serves wherever a real does
+		p.Type.Kind, p.Default = lang.KindInt, &lang.Bad{At: at}
 	}
 	return p
 }
@@ -121,14 +130,12 @@ func (s *session) fnNode(c cut) lang.Decl {
 		}
 		param := lang.FnParam{At: s.over(p.Tokens), Name: s.ident(p.Name)}
 		if p.Type != nil {
-			t := s.typeExpr(*p.Type, true)
-			param.Type = &t
+			param.Type = s.signatureType(*p.Type)
 		}
 		fn.Params = append(fn.Params, param)
 	}
 	if tree.Result != nil {
-		t := s.typeExpr(*tree.Result, true)
-		fn.Result = &t
+		fn.Result = s.signatureType(*tree.Result)
 	}
 	return fn
 }

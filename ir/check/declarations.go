@@ -156,6 +156,8 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 		return unknownValue.typ
 	}
 	switch t.Kind {
+	case lang.KindBad: // the parser has reported it
+		return unknownValue.typ
 	case lang.KindReal:
 		return realType
 	case lang.KindInt:
