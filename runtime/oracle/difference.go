@@ -1,0 +1,91 @@
+package oracle
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+)
+
+// DifferenceSettings are the settings of the oracle `difference`.
+type DifferenceSettings struct {
+	Central bool    `setting:"central" doc:"difference over +delta and -delta, error O(delta^2), instead of over delta and 0, error O(delta)"`
+	Reach   float64 `setting:"reach" doc:"how far delta moves y, relative to 1 + |y|; ignored where delta is set" min:"1e-12" max:"1"`
+	Delta   float64 `setting:"delta" doc:"the perturbation g + delta f itself; 0 derives it from reach" min:"0"`
+}
+
+// DefaultDifference are the defaults: a central difference with its truncation
+// error, of order reach^2 = 1e-10, below the error of the lower solves, about
+// 1e-13/reach = 1e-8.
+func DefaultDifference() *DifferenceSettings {
+	return &DifferenceSettings{Central: true, Reach: 1e-5}
+}
+
+// Validate checks the ranges.
+func (s *DifferenceSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("difference", Spec{
+		Name:      "difference",
+		Summary:   "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
+		Reference: "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
+		Cost:      "two equality solves (central), or one (forward)",
+		Settings:  method.Describe(DefaultDifference()),
+		New: func(values method.Values) (Oracle, error) {
+			s := DefaultDifference()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &Difference{Settings: *s}, nil
+		},
+	})
+}
+
+// Difference is the oracle `difference`: the paper's v_x + grad_x f, with y_delta
+// and lambda_delta from min g + delta f. Where rows are inequalities, the active
+// ones at y* are kept as equalities and the others dropped, so that the perturbed
+// solution stays on the smooth piece of F to which x belongs.
+type Difference struct{ Settings DifferenceSettings }
+
+// Gradient implements Oracle.
+func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
+	p := at.Problem
+	c := make([]float64, p.Dy)
+	p.F.ValueGrad(dst, c, at.X, at.Lower.Y)
+	d := &differences{at: at, face: lower.NewFaceSolver(), slope: norm(c)}
+	if d.slope == 0 {
+		return 0, nil
+	}
+	scratch := make([]float64, p.Dy)
+	d.perturb = func(delta float64) lower.Objective {
+		return &perturbed{g: lower.G(p, at.X), f: p.F, delta: delta, grad: scratch}
+	}
+	scale := 1 + norm(at.Lower.Y)
+	delta := o.Settings.Delta
+	if delta == 0 {
+		delta = d.stepFor(o.Settings.Reach*scale, c)
+	}
+	v := make([]float64, len(dst))
+	order := 2.0
+	solve := d.central
+	if !o.Settings.Central {
+		order, solve = 1, d.forward
+	}
+	speed, err := solve(ctx, v, delta)
+	// An ill-conditioned g lets y move much further than its curvature along
+	// the force suggests.
+	if moved := speed * delta; err == nil && o.Settings.Delta == 0 && moved > 3*o.Settings.Reach*scale {
+		delta *= o.Settings.Reach * scale / moved
+		d.force = 0
+		speed, err = solve(ctx, v, delta)
+	}
+	if err != nil {
+		return 0, err
+	}
+	axpy(dst, 1, v)
+	// The truncation error, taken to be of the order of the relative step to
+	// the power of the order.
+	truncation := norm(v) * math.Pow(speed*delta/scale, order)
+	return truncation + d.noise(v) + rounding*norm(dst), nil
+}

@@ -1,0 +1,127 @@
+package oracle
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+)
+
+// FaceSettings are the settings of the oracle `face`.
+type FaceSettings struct {
+	Reach float64 `setting:"reach" doc:"how far the perturbation moves y, relative to 1 + |y|, where g is not quadratic in y" min:"1e-8" max:"1"`
+	Order int     `setting:"order" doc:"order of the difference where g is not quadratic in y: 2 (two lower solves) or 4 (four, with an error estimate)" min:"2" max:"4"`
+}
+
+// DefaultFace are the defaults. At order 4 the truncation error is of order
+// reach^4 = 1e-8, where the residuals' share, about 1e-13/reach, is far below.
+func DefaultFace() *FaceSettings { return &FaceSettings{Reach: 1e-2, Order: 4} }
+
+// Validate checks the ranges.
+func (s *FaceSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("face", Spec{
+		Name:      "face",
+		Summary:   "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
+		Reference: "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
+		Cost:      "one equality solve on the active face where g is quadratic in y, else two or four",
+		Settings:  method.Describe(DefaultFace()),
+		New: func(values method.Values) (Oracle, error) {
+			s := DefaultFace()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &Face{Settings: *s}, nil
+		},
+	})
+}
+
+// Face is the oracle `face`. With I the active rows at y*, it solves
+//
+//	y_t = argmin { g(x, y) + t c'y : h_I(x, y) = 0 },  c = grad_y f(x, y*),
+//
+// and returns grad_x f + d/dt grad_x [g(x, y_t) + lambda_t'h(x, .)] at t = 0,
+// which equals grad F where strict complementarity holds (the argument of
+// lem:lineq-finitediff-equals-gradf, on the face). The perturbation is linear in
+// y, not f itself: the limit is the same, f is not called again, and for a
+// quadratic g the path y_t is a straight line, so that the difference is exact
+// at any t.
+type Face struct{ Settings FaceSettings }
+
+// Gradient implements Oracle.
+func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
+	p := at.Problem
+	c := make([]float64, p.Dy)
+	p.F.ValueGrad(dst, c, at.X, at.Lower.Y)
+	d := &differences{at: at, face: lower.NewFaceSolver(), slope: norm(c)}
+	if d.slope == 0 {
+		return 0, nil
+	}
+	d.perturb = func(t float64) lower.Objective {
+		slope := make([]float64, len(c))
+		axpy(slope, t, c)
+		return &tilted{lower.G(p, at.X), slope}
+	}
+	scale := 1 + norm(at.Lower.Y)
+	v := make([]float64, len(dst))
+	if p.Facts.QuadraticInY {
+		if _, err := d.forward(ctx, v, d.stepFor(scale, c)); err != nil {
+			return 0, err
+		}
+		axpy(dst, 1, v)
+		return d.noise(v) + rounding*norm(dst), nil
+	}
+	truncation, err := o.extrapolate(ctx, v, d, d.stepFor(o.Settings.Reach*scale, c), scale)
+	if err != nil {
+		return 0, err
+	}
+	axpy(dst, 1, v)
+	return truncation + d.noise(v) + rounding*norm(dst), nil
+}
+
+// rounding is the relative error that no step avoids.
+const rounding = 1e-15
+
+// extrapolate sets v to the central difference at t, or at order 4 to
+// Richardson's extrapolation from t and t/2, and estimates the truncation error.
+// Where y moves much more than asked for (an ill-conditioned g), or the error at
+// order 2 is not small, the step is reduced.
+func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
+	reach := o.Settings.Reach * scale
+	half := make([]float64, len(v))
+	const attempts = 4
+	for attempt := 1; ; attempt++ {
+		d.force = 0
+		speed, err := d.central(ctx, v, t)
+		if err != nil {
+			return 0, err
+		}
+		if moved := speed * t; moved > 10*reach && attempt < attempts {
+			t *= reach / moved
+			continue
+		}
+		if o.Settings.Order < 4 {
+			// The error is of the order of the square of the relative step.
+			return norm(v) * math.Pow(speed*t/scale, 2), nil
+		}
+		if _, err = d.central(ctx, half, t/2); err != nil {
+			return 0, err
+		}
+		second := distance(v, half) // three quarters of the error at t
+		size := norm(half)
+		if second > 1e-3*size && attempt < attempts {
+			t /= 8
+			continue
+		}
+		for j := range v {
+			v[j] = (4*half[j] - v[j]) / 3
+		}
+		if size == 0 {
+			return 0, nil
+		}
+		// The next term of the expansion, if it falls like the first.
+		return second * second / size, nil
+	}
+}

@@ -1,0 +1,166 @@
+package oracle
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+)
+
+// tilted is g(x, .) + slope'y: g perturbed by a linear function. Its curvature is
+// that of g.
+type tilted struct {
+	*lower.AtX
+	slope []float64 // len Dy
+}
+
+func (o *tilted) Value(y []float64) float64 { return o.AtX.Value(y) + dot(o.slope, y) }
+
+func (o *tilted) ValueGrad(dst, y []float64) float64 {
+	v := o.AtX.ValueGrad(dst, y) + dot(o.slope, y)
+	axpy(dst, 1, o.slope)
+	return v
+}
+
+// perturbed is g(x, .) + delta f(x, .) (eq:lower_perturb).
+type perturbed struct {
+	g     *lower.AtX
+	f     problem.Function
+	delta float64
+	grad  []float64 // len Dy: scratch
+}
+
+func (o *perturbed) Value(y []float64) float64 {
+	return o.g.Value(y) + o.delta*o.f.Value(o.g.X, y)
+}
+
+func (o *perturbed) ValueGrad(dst, y []float64) float64 {
+	v := o.g.ValueGrad(dst, y) + o.delta*o.f.ValueGradY(o.grad, o.g.X, y)
+	axpy(dst, o.delta, o.grad)
+	return v
+}
+
+// gradLagrangian sets dst (len Dx) to grad_x [g + lambda'h] = grad_x g(x, y) + A'lambda.
+func gradLagrangian(dst []float64, at *At, y, lambda []float64) {
+	at.Problem.G.GradX(dst, at.X, y)
+	at.Problem.Rows.A.AddMulVecT(dst, 1, lambda)
+}
+
+// differences divides differences of grad_x of the Lagrangian by delta, along
+// the lower solutions of a family of perturbed problems on the face of the
+// active rows, which is frozen: perturb(delta) is the objective.
+type differences struct {
+	at      *At
+	face    *lower.FaceSolver
+	perturb func(delta float64) lower.Objective
+	slope   float64 // |grad_y f| at y*, the force of a unit perturbation
+
+	force float64 // largest residual force of a solve divided by its delta
+}
+
+// solve is the perturbed lower solution on the frozen face.
+func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solution) (*lower.Solution, error) {
+	s := d.face.OnFace(ctx, d.at.Problem, d.perturb(delta), d.at.X, d.at.Lower.Active, warm)
+	if s.Status == lower.Stopped {
+		return nil, context.Cause(ctx)
+	}
+	if err := lowerError(d.at.Problem, d.at.X, s); err != nil {
+		return nil, &LowerError{X: d.at.X, Status: s.Status, Reason: "on the face of the active rows: " + err.Error()}
+	}
+	d.force = math.Max(d.force, s.Residuals.Stationarity/math.Abs(delta))
+	return s, nil
+}
+
+// forward sets v to (grad L(y_delta) - grad L(y*)) / delta
+// (eq:part-hypergrad-approx-lin-eq) and returns how far y moved for a unit of
+// delta.
+func (d *differences) forward(ctx context.Context, v []float64, delta float64) (speed float64, err error) {
+	s, err := d.solve(ctx, delta, d.at.Lower)
+	if err != nil {
+		return 0, err
+	}
+	base := make([]float64, len(v))
+	gradLagrangian(v, d.at, s.Y, s.Lambda)
+	gradLagrangian(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
+	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
+	for j := range v {
+		v[j] = (v[j] - base[j]) / delta
+	}
+	return distance(s.Y, d.at.Lower.Y) / delta, nil
+}
+
+// central sets v to (grad L(y_delta) - grad L(y_-delta)) / (2 delta) and returns
+// how far y moved for a unit of delta.
+func (d *differences) central(ctx context.Context, v []float64, delta float64) (speed float64, err error) {
+	plus, err := d.solve(ctx, delta, d.at.Lower)
+	if err != nil {
+		return 0, err
+	}
+	// To first order y_-delta mirrors y_delta at y*.
+	mirror := *plus
+	mirror.Y = make([]float64, len(plus.Y))
+	for j, y := range d.at.Lower.Y {
+		mirror.Y[j] = 2*y - plus.Y[j]
+	}
+	minus, err := d.solve(ctx, -delta, &mirror)
+	if err != nil {
+		return 0, err
+	}
+	base := make([]float64, len(v))
+	gradLagrangian(v, d.at, plus.Y, plus.Lambda)
+	gradLagrangian(base, d.at, minus.Y, minus.Lambda)
+	for j := range v {
+		v[j] = (v[j] - base[j]) / (2 * delta)
+	}
+	return distance(plus.Y, minus.Y) / (2 * delta), nil
+}
+
+// noise estimates the error in v that the residuals of the solves cause: a force
+// of size slope makes v, so a residual force makes its share of it.
+func (d *differences) noise(v []float64) float64 {
+	if d.slope == 0 {
+		return 0
+	}
+	return norm(v) * d.force / d.slope
+}
+
+// stepFor returns the delta at which y is expected to move by reach, from the
+// curvature of g along its force, found with one gradient of g.
+func (d *differences) stepFor(reach float64, force []float64) float64 {
+	at, n := d.at, len(force)
+	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
+	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
+	// A step on the scale of y, large against rounding and small against it.
+	h := 1e-4 * (1 + norm(at.Lower.Y))
+	copy(y, at.Lower.Y)
+	axpy(y, h/d.slope, force)
+	at.Problem.G.GradY(g1, at.X, y)
+	curvature := distance(g1, g0) / h
+	if !(curvature > 0) || math.IsInf(curvature, 0) {
+		curvature = 1
+	}
+	return reach * curvature / d.slope
+}
+
+func dot(a, b []float64) float64 {
+	s := 0.0
+	for i, v := range a {
+		s += v * b[i]
+	}
+	return s
+}
+
+func axpy(dst []float64, alpha float64, a []float64) {
+	for i, v := range a {
+		dst[i] += alpha * v
+	}
+}
+
+func distance(a, b []float64) float64 {
+	s := 0.0
+	for i, v := range a {
+		s = math.Hypot(s, v-b[i])
+	}
+	return s
+}

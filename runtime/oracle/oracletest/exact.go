@@ -1,0 +1,77 @@
+package oracletest
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Exact is a lower solver for an objective that is quadratic in y: the Hessian
+// is read off gradients at unit vectors and the quadratic program solved by an
+// active-set method. It is simple, costs Dy + 1 gradients a solve, and shares
+// nothing with the project's lower solvers.
+type Exact struct{ ws qp.Workspace }
+
+// Solve implements lower.Solver. The result does not depend on warm.
+func (e *Exact) Solve(ctx context.Context, p *problem.Problem, obj lower.Objective, x []float64, _ *lower.Solution) *lower.Solution {
+	n, m := p.Dy, p.Rows.Len()
+	if ctx.Err() != nil {
+		return &lower.Solution{Status: lower.Stopped}
+	}
+	zero, y, g := make([]float64, n), make([]float64, n), make([]float64, n)
+	obj.ValueGrad(zero, y)
+	h := mat.NewSymDense(n, nil)
+	for i := range y {
+		y[i] = 1
+		obj.ValueGrad(g, y)
+		y[i] = 0
+		for j := 0; j <= i; j++ {
+			h.SetSym(i, j, g[j]-zero[j])
+		}
+	}
+	hess, ok := qp.Dense(h)
+	if !ok {
+		return &lower.Solution{Status: lower.Unbounded, Witness: zero}
+	}
+	minusB := &sparse.CSR{Rows: m, Cols: n, Ptr: p.Rows.B.Ptr, Col: p.Rows.B.Col, Val: make([]float64, len(p.Rows.B.Val))}
+	for k, v := range p.Rows.B.Val {
+		minusB.Val[k] = -v
+	}
+	side, equal := make([]float64, m), make([]bool, m)
+	for i := range side {
+		side[i] = p.Rows.Rhs[i] - p.Rows.A.RowDot(i, x)
+		equal[i] = p.Rows.Kind[i] == problem.Equal
+	}
+	q := qp.Solve(&qp.Problem{H: hess, C: zero, A: minusB, Equal: equal, B: side}, &e.ws)
+	switch q.Status {
+	case qp.Infeasible:
+		return &lower.Solution{Status: lower.Infeasible, Witness: q.Farkas}
+	case qp.Failed:
+		return &lower.Solution{Status: lower.Failed, Reason: "quadratic program"}
+	}
+	s := &lower.Solution{Y: q.Z, Lambda: q.Lambda, Value: obj.Value(q.Z),
+		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1)}
+	slack := make([]float64, m)
+	p.Rows.Residual(slack, x, s.Y)
+	const tiny = 1e-9
+	for i, h := range slack {
+		switch {
+		case equal[i]:
+			s.Active = append(s.Active, i)
+		case s.Lambda[i] > tiny:
+			s.Active = append(s.Active, i)
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+		case h > -tiny:
+			s.Weak = append(s.Weak, i)
+		default:
+			s.MinSlack = math.Min(s.MinSlack, -h)
+		}
+	}
+	return s
+}
