@@ -124,7 +124,10 @@ func argumentText(e *lang.Call) string {
 
 // functionNames lists every function that a call could mean.
 func (c *checker) functionNames() []string {
-	out := Primitives()
+	out := make([]string, 0, len(intrinsics)+len(c.program.Library))
+	for n := range intrinsics {
+		out = append(out, n)
+	}
 	for n := range c.program.Library {
 		out = append(out, n)
 	}
@@ -322,7 +325,7 @@ func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want
 	d := c.errorf(s, codeArgument, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
 	d.Detail = fmt.Sprintf("but `%s` is %s", quote(e.Args[i]), kindOf(got))
 	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
-		d.Fix = fmt.Sprintf("did you mean `%s'`?", operandText(e.Args[i]))
+		d.Fix = fmt.Sprintf("did you mean `%s`?", transposedText(e.Args[i]))
 	}
 	d.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
 }

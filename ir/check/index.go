@@ -123,8 +123,9 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	}
 }
 
+// reaches says how far an index that moves goes.
 func reaches(i *poly, extreme string) string {
-	if _, fixed := i.constant(); fixed {
+	if !hasKind(i, indexAtom) {
 		return ""
 	}
 	return ", and this reaches " + extreme

@@ -12,35 +12,71 @@ import (
 
 // An intrinsic is a function that the language itself provides: the
 // elementwise functions and reductions of the expression graph's table of
-// primitives, typed here by their class, and the structural functions below.
+// primitives, typed here by their class, and the structural functions, which
+// read or make shapes.
 type intrinsic struct {
-	name     string
 	min, max int // number of arguments
-	// typ is the result's type; ok is false after a reported error.
+	// typ types a structural function; ok is false after a reported error.
 	typ func(c *checker, s *scope, e *lang.Call, args []value) (v value, ok bool)
-	ops map[int]*expr.Primitive // by number of arguments; nil for structural ones
 	// sizes says that the arguments are sizes, which typ checks itself.
 	sizes bool
+	// ops holds the primitives of that name by number of arguments; nil for
+	// structural functions.
+	ops map[int]*expr.Primitive
+	// uses holds what help says, one for each form.
+	uses []Builtin
+}
+
+// Builtin describes one form of a function that the language itself
+// provides, for help and completion.
+type Builtin struct {
+	Name      string
+	Signature string // as a user writes it
+	Doc       string
+	Domain    string // where it is defined; "" is everywhere
+	Smooth    bool   // may be applied to variables in an objective
+}
+
+// Builtins lists the functions of the language itself in order of name.
+func Builtins() []Builtin {
+	var out []Builtin
+	for _, in := range intrinsics {
+		out = append(out, in.uses...)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		a, b := out[i], out[j]
+		return a.Name < b.Name || a.Name == b.Name && a.Signature < b.Signature
+	})
+	return out
 }
 
 // intrinsics is fixed at start (by init, for its functions lead back to it).
 var intrinsics = map[string]*intrinsic{}
 
 func init() {
-	structural := map[string]*intrinsic{
-		"length": {min: 1, max: 1, typ: typeLength},
-		"rows":   {min: 1, max: 1, typ: typeRows},
-		"cols":   {min: 1, max: 1, typ: typeCols},
-		"eye":    {min: 1, max: 1, typ: typeEye, sizes: true},
-		"ones":   {min: 1, max: 2, typ: typeFilled, sizes: true},
-		"zeros":  {min: 1, max: 2, typ: typeFilled, sizes: true},
-		"diag":   {min: 1, max: 1, typ: typeDiag},
-		"outer":  {min: 2, max: 2, typ: typeOuter},
+	structural := func(in intrinsic, uses ...Builtin) {
+		in.uses = uses
+		intrinsics[uses[0].Name] = &in
 	}
-	for name, in := range structural {
-		in.name = name
-		intrinsics[name] = in
-	}
+	structural(intrinsic{min: 1, max: 1, typ: typeLength},
+		Builtin{"length", "length(v)", "number of entries of a vector, an int", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeRows},
+		Builtin{"rows", "rows(M)", "number of rows of a matrix, an int", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeCols},
+		Builtin{"cols", "cols(M)", "number of columns of a matrix, an int", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeEye, sizes: true},
+		Builtin{"eye", "eye(n)", "identity matrix of n rows and columns", "", true})
+	structural(intrinsic{min: 1, max: 2, typ: typeFilled, sizes: true},
+		Builtin{"ones", "ones(n)", "vector of n ones", "", true},
+		Builtin{"ones", "ones(m, n)", "m x n matrix of ones", "", true})
+	structural(intrinsic{min: 1, max: 2, typ: typeFilled, sizes: true},
+		Builtin{"zeros", "zeros(n)", "vector of n zeros", "", true},
+		Builtin{"zeros", "zeros(m, n)", "m x n matrix of zeros", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeDiag},
+		Builtin{"diag", "diag(v)", "diagonal matrix with the entries of a vector", "", true},
+		Builtin{"diag", "diag(M)", "diagonal of a square matrix, a vector", "", true})
+	structural(intrinsic{min: 2, max: 2, typ: typeOuter},
+		builtin(expr.Outer.Info()))
 	for i := range expr.Primitives {
 		p := &expr.Primitives[i]
 		arity := map[expr.Class]int{expr.Elementwise1: 1, expr.Elementwise2: 2, expr.Reduction: 1}[p.Class]
@@ -49,40 +85,39 @@ func init() {
 		}
 		in := intrinsics[p.Name]
 		if in == nil {
-			in = &intrinsic{name: p.Name, min: arity, max: arity, typ: typeNumeric, ops: map[int]*expr.Primitive{}}
+			in = &intrinsic{min: arity, max: arity, ops: map[int]*expr.Primitive{}}
 			intrinsics[p.Name] = in
 		}
 		in.min, in.max = min(in.min, arity), max(in.max, arity)
 		in.ops[arity] = p
+		in.uses = append(in.uses, builtin(p))
 	}
+}
+
+func builtin(p *expr.Primitive) Builtin {
+	return Builtin{Name: p.Name, Signature: p.Signature, Doc: p.Doc, Domain: p.Domain, Smooth: p.Smooth}
 }
 
 // isPrimitive reports whether a name belongs to the language itself.
 func isPrimitive(name string) bool { return intrinsics[name] != nil }
 
-// Primitives lists the functions that the language itself provides, in order
-// of name.
-func Primitives() []string {
-	out := make([]string, 0, len(intrinsics))
-	for name := range intrinsics {
-		out = append(out, name)
-	}
-	sort.Strings(out)
-	return out
-}
-
 // apply checks a call of an intrinsic with the right number of arguments.
 func (c *checker) apply(s *scope, e *lang.Call, in *intrinsic, args []value) value {
-	v, ok := in.typ(c, s, e, args)
+	var v value
+	var ok bool
+	if in.typ != nil {
+		v, ok = in.typ(c, s, e, args)
+	} else {
+		v, ok = c.numericCall(s, e, in.ops[len(args)], args)
+	}
 	if !ok {
 		return unknownValue
 	}
 	return v
 }
 
-// typeNumeric types the functions of the table of primitives.
-func typeNumeric(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	p := intrinsics[e.Fn.Name].ops[len(args)]
+// numericCall types the functions of the table of primitives.
+func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []value) (value, bool) {
 	var t ir.Type
 	switch p.Class {
 	case expr.Elementwise1:

@@ -237,13 +237,26 @@ func (c *checker) productFix(e *lang.Binary, x, y ir.Type) string {
 // transposeFix proposes to transpose one side where that makes the operation
 // legal.
 func (c *checker) transposeFix(e *lang.Binary, x, y ir.Type, legal func(a, b ir.Type) bool) string {
-	if isArray(x) && legal(transposed(x), y) {
-		return fmt.Sprintf("did you mean `%s' %s %s`?", operandText(e.X), e.Op, operandText(e.Y))
+	left := isArray(x) && legal(transposed(x), y)
+	right := isArray(y) && legal(x, transposed(y))
+	if left && right && y.Kind == ir.RowVectorType {
+		left = false // a column vector is what both should rather be
 	}
-	if isArray(y) && legal(x, transposed(y)) {
-		return fmt.Sprintf("did you mean `%s %s %s'`?", operandText(e.X), e.Op, operandText(e.Y))
+	switch {
+	case left:
+		return fmt.Sprintf("did you mean `%s %s %s`?", transposedText(e.X), e.Op, operandText(e.Y))
+	case right:
+		return fmt.Sprintf("did you mean `%s %s %s`?", operandText(e.X), e.Op, transposedText(e.Y))
 	}
 	return ""
+}
+
+// transposedText spells the transpose of an operand.
+func transposedText(e lang.Expr) string {
+	if t, ok := e.(*lang.Transpose); ok {
+		return operandText(t.X)
+	}
+	return operandText(e) + "'"
 }
 
 // operandText quotes an operand so that a postfix or an operator may follow.
