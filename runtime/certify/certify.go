@@ -100,8 +100,9 @@ type Sample struct {
 	Gradient []float64 `json:"gradient"` // G_i, len Dx
 	Weight   float64   `json:"weight"`   // w_i >= 0
 	// Active is the face of the lower level on which G_i was taken: the rows
-	// that hold with equality. At a kink it says which side.
-	Active []int `json:"active,omitempty"`
+	// that hold with equality. At a kink it says which side. nil (null) leaves
+	// it to the verification.
+	Active []int `json:"active"`
 }
 
 // GradientMapping certifies stationarity where F is smooth.
