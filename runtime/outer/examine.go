@@ -1,0 +1,146 @@
+package outer
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// radii are the sampling radii of an examination, relative to 1 + |x|. They
+// shrink to the certificate's own.
+func (m *Goldstein) radii() []float64 {
+	return []float64{1e-2, 1e-4, m.Settings.Delta}
+}
+
+// examine looks at a point at which the model sees no descent. It samples
+// gradients in balls of shrinking radius, each round giving the model another
+// chance, then polls values further out. Where nothing helps the run is done.
+func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	scale := 1 + norm(s.Center.X)
+	if radii := m.radii(); s.Sampled < len(radii) {
+		radius := radii[s.Sampled] * scale
+		s.Sampled++
+		s.Stagnated = 0
+		samples, err := sampleBall(ctx, run, s.Center.X, radius, min(m.Settings.Samples, run.Dim()+1))
+		if err != nil {
+			return "", err
+		}
+		m.learn(samples)
+		return "", nil
+	}
+	if s.Polled < m.Settings.Polls {
+		lower, err := m.poll(ctx, run, scale)
+		if err != nil {
+			return "", err
+		}
+		if lower != nil {
+			s.Polled++
+			s.Sampled, s.Stagnated, s.Bundle = 0, 0, nil
+			s.LastStep = distance(lower.X, s.Center.X)
+			s.Center = *lower
+			m.rescale()
+			return "", nil
+		}
+	}
+	c, err := m.certificate(run)
+	if err != nil {
+		return "", err
+	}
+	s.Measure = c.Norm
+	if target := m.Settings.Epsilon * m.gradientScale(c); c.Norm > target {
+		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target))
+	}
+	return fmt.Sprintf("Goldstein stationary: measure %.2g within %.2g", c.Norm, c.Delta), nil
+}
+
+// gradientScale is what epsilon is relative to.
+func (m *Goldstein) gradientScale(c *Certificate) float64 {
+	scale := 1.0
+	for _, g := range c.Gradients {
+		scale = math.Max(scale, norm(g))
+	}
+	return scale
+}
+
+// learn adds samples to the bundle; the lowest becomes the center where it is
+// lower.
+func (m *Goldstein) learn(samples []Sample) {
+	s := &m.state
+	best := -1
+	for i := range samples {
+		if samples[i].F < s.Center.F-noise(s.Center.F) && (best < 0 || samples[i].F < samples[best].F) {
+			best = i
+		}
+	}
+	for i := range samples {
+		if i != best {
+			m.remember(&samples[i])
+		}
+	}
+	if best >= 0 {
+		m.moveTo(&samples[best])
+	}
+}
+
+// poll looks for a lower value of F around the center: along the axes both ways
+// where x has few entries, in random directions otherwise, at radii over several
+// orders of magnitude.
+func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
+	c := &m.state.Center
+	n := run.Dim()
+	direction, trial := make([]float64, n), make([]float64, n)
+	const few = 10 // entries of x up to which every axis is polled
+	for _, radius := range []float64{1e-1, 1e-3, 1e-5} {
+		for k := range 2 * min(n, few) {
+			if n <= few {
+				clear(direction)
+				direction[k/2] = 1 - 2*float64(k%2)
+			} else {
+				run.Direction(direction)
+			}
+			if err := run.Project(trial, plus(c.X, radius*scale, direction)); err != nil {
+				return nil, err
+			}
+			v, err := run.Value(ctx, trial)
+			if err != nil {
+				if Outside(err) {
+					continue
+				}
+				return nil, err
+			}
+			if v.F < c.F-10*noise(c.F) {
+				return run.Gradient(ctx, trial)
+			}
+		}
+	}
+	return nil, nil
+}
+
+// certificate is the certificate at the center from what the bundle holds.
+func (m *Goldstein) certificate(run *Run) (*Certificate, error) {
+	s := &m.state
+	delta := m.Settings.Delta * (1 + norm(s.Center.X))
+	return certifySample(run, &s.Center, s.Bundle, delta)
+}
+
+// Finish implements Method: the certificate of the best point.
+func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
+	delta := m.Settings.Delta * (1 + norm(result.Best.X))
+	samples := m.state.Bundle
+	if result.Status != Solved {
+		more, err := sampleBall(ctx, run, result.Best.X, delta, min(m.Settings.Samples, run.Dim()+1))
+		if err != nil {
+			return err
+		}
+		samples = append(samples[:len(samples):len(samples)], more...)
+	}
+	samples = append(samples[:len(samples):len(samples)], m.state.Center)
+	c, err := certify(run, result.Best, samples, delta)
+	if err != nil {
+		return err
+	}
+	result.Certificate = c
+	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone", Value: c.Norm, Delta: delta}
+	return nil
+}

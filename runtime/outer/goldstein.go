@@ -1,0 +1,398 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/qp"
+)
+
+// GoldsteinSettings are the settings of the method `goldstein`.
+type GoldsteinSettings struct {
+	Delta       float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to 1 + |x|" min:"1e-14" max:"1"`
+	Epsilon     float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
+	Samples     int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
+	Memory      int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
+	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to 1 + |x|" min:"1e-12"`
+	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
+	Polls       int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
+}
+
+// DefaultGoldstein are the defaults.
+func DefaultGoldstein() *GoldsteinSettings {
+	return &GoldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10}
+}
+
+// Validate checks the ranges.
+func (s *GoldsteinSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("goldstein", Spec{
+		Name:      "goldstein",
+		Summary:   "quasi-Newton bundle of gradients, one for each smooth piece of F near x, completed by gradients sampled in a shrinking ball",
+		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
+		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
+		Settings:  method.Describe(DefaultGoldstein()),
+		New: func(values method.Values) (Method, error) {
+			s := DefaultGoldstein()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &Goldstein{Settings: *s}, nil
+		},
+	})
+}
+
+// Goldstein is the method `goldstein`. F is a continuous selection of smooth
+// pieces, one for each active set of the lower level. An iteration at x
+//
+//  1. minimizes the model max_i (e_i + g_i'd) + 1/2 d'Hd over x + d in X and D,
+//     where i ranges over x and the pieces seen near it, each extrapolated to x
+//     with the curvature H, and H is a BFGS matrix whose pairs lie within one
+//     piece, so that kinks do not enter it;
+//  2. tries x + d. Where F does not fall there as predicted and the point lies on
+//     a piece that the model lacks, or has too far from there, its gradient joins
+//     the model, which is solved again (a null step); else the step is
+//     shortened until F falls (Armijo).
+//
+// At a minimizer on a kink the model is accurate to second order, so that steps
+// converge fast there too. Where the model sees no descent, gradients are
+// sampled in balls of shrinking radius around x, as in gradient sampling; what
+// they add may reopen the descent. A point stationary for all of that is left
+// only if a poll of values around it finds a lower one, which at a minimizer
+// does not happen: it then ends the run.
+type Goldstein struct {
+	Settings GoldsteinSettings
+	state    goldsteinState
+}
+
+// goldsteinState is the state between iterations. Slices are not changed in
+// place.
+type goldsteinState struct {
+	Center    Sample
+	Bundle    []Sample // other pieces, most recent last
+	H         quasiNewton
+	LastStep  float64
+	Measure   float64 // |Hd| of the last model: the norm of its stationarity residual
+	Reach     float64 // length of the longest step allowed
+	Sampled   int     // sampling radii tried since the last descent
+	Polled    int     // times a poll has found a lower point
+	Stagnated int     // iterations since F last fell by more than rounding
+}
+
+// Snapshot implements Method.
+func (m *Goldstein) Snapshot() any { return m.state }
+
+// Restore implements Method.
+func (m *Goldstein) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
+
+// Iterate implements Method.
+func (m *Goldstein) Iterate() (x []float64, f, step, measure float64) {
+	s := &m.state
+	return s.Center.X, s.Center.F, s.LastStep, s.Measure
+}
+
+// Begin implements Method.
+func (m *Goldstein) Begin(ctx context.Context, run *Run) error {
+	c, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return err
+	}
+	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
+	m.rescale()
+	return nil
+}
+
+// rescale starts the curvature anew, from the gradient and the initial step.
+func (m *Goldstein) rescale() {
+	s := &m.state
+	length := m.Settings.InitialStep * (1 + norm(s.Center.X))
+	curvature := norm(s.Center.G) / length
+	if curvature == 0 {
+		curvature = 1
+	}
+	s.H = newQuasiNewton(len(s.Center.X), curvature)
+	// Steps beyond this are shortened; it doubles with every step that is full.
+	s.Reach = 10 * (1 + norm(s.Center.X))
+}
+
+// rounding is the relative accuracy of a value of F: what a good lower solve
+// leaves.
+const rounding = 1e-13
+
+// noise is the difference in F that means nothing.
+func noise(f float64) float64 { return rounding * (1 + math.Abs(f)) }
+
+// Step implements Method.
+func (m *Goldstein) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	before := s.Center.F
+	moved, err := m.descend(ctx, run)
+	if err != nil {
+		return "", err
+	}
+	if moved && before-s.Center.F > noise(before) {
+		s.Sampled, s.Stagnated = 0, 0
+		return "", nil
+	}
+	if moved {
+		// Progress in the gradient alone: allowed for a while, as F cannot show it.
+		if s.Stagnated++; s.Stagnated <= maxStagnation {
+			return "", nil
+		}
+	}
+	return m.examine(ctx, run)
+}
+
+// maxStagnation is how many steps in a row may fail to lower F beyond rounding.
+// Superlinear convergence needs one or two such steps.
+const maxStagnation = 3
+
+// model collects the pieces for the step: the center, and the bundle's
+// extrapolated to it. It returns the samples that go with them.
+func (m *Goldstein) model() ([]qp.Affine, []Sample) {
+	s := &m.state
+	pieces := []qp.Affine{{Gradient: s.Center.G}}
+	samples := []Sample{s.Center}
+	for _, b := range s.Bundle {
+		if b.Piece == s.Center.Piece && b.Piece != "" {
+			continue
+		}
+		away := minus(s.Center.X, b.X)
+		hs := s.H.multiply(away)
+		// F_b and its gradient at x, had its piece the curvature H.
+		a := qp.Affine{Gradient: plus(b.G, 1, hs), Offset: b.F + dot(b.G, away) + dot(away, hs)/2 - s.Center.F}
+		// A piece above F at x is not one of a maximum there; if it is clearly
+		// above, by a part of what the gradients' difference can make, the kink is
+		// concave and the piece no obstacle to descent.
+		if a.Offset > concave*distance(b.G, s.Center.G)*norm(away) {
+			continue
+		}
+		a.Offset = math.Min(a.Offset, 0)
+		pieces = append(pieces, a)
+		samples = append(samples, b)
+	}
+	return pieces, samples
+}
+
+// concave separates concave kinks, where the offset is a good part of
+// |g_b - g| |x - x_b|, from convex ones, where only the error of the
+// extrapolation, of second order, makes it positive.
+const concave = 0.1
+
+// descend takes one step to a lower point, with the null steps it needs. It
+// reports false where the model predicts no descent, or none is found.
+func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
+	s := &m.state
+	maxNull := 10 + 2*min(run.Dim(), 100)
+	for null := 0; ; null++ {
+		pieces, _ := m.model()
+		h, err := s.H.factorize()
+		if err != nil {
+			m.rescale()
+			continue
+		}
+		step, err := run.projector.Step(s.Center.X, h, pieces)
+		if err != nil {
+			return false, err
+		}
+		length := norm(step.D)
+		s.Measure = m.residual(step, pieces)
+		predicted := -step.Value
+		if !(predicted > 0) || length == 0 || m.stationary(predicted, step.Curvature, length) {
+			return false, nil
+		}
+		t := 1.0
+		if length > s.Reach {
+			t = s.Reach / length
+		}
+		trial, err := m.try(ctx, run, step.D, t)
+		if err != nil {
+			return false, err
+		}
+		if trial != nil && m.acceptable(trial, step, t) {
+			return m.accept(ctx, run, step, t, trial)
+		}
+		if null < maxNull && trial != nil && m.informs(trial, step, pieces) {
+			m.remember(trial)
+			continue
+		}
+		if trial != nil {
+			m.remember(trial)
+		}
+		return m.backtrack(ctx, run, step, t)
+	}
+}
+
+// residual is |sum_i w_i g_i + normal|, which at the model's solution is |Hd|.
+func (m *Goldstein) residual(step *qp.Step, pieces []qp.Affine) float64 {
+	r := clone(step.Normal)
+	for i, a := range pieces {
+		for j, g := range a.Gradient {
+			r[j] += step.Weights[i] * g
+		}
+	}
+	return norm(r)
+}
+
+// stationary reports that the predicted decrease, or the step, is nothing: both
+// well below what values of F, and its argument, resolve.
+func (m *Goldstein) stationary(predicted, curvature, length float64) bool {
+	c := &m.state.Center
+	return predicted+curvature <= 1e-4*rounding*noise(c.F) || length <= 1e-15*(1+norm(c.X))
+}
+
+// try evaluates F and its gradient at the projection of x + t d; nil where F has
+// no value.
+func (m *Goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
+	x := plus(m.state.Center.X, t, d)
+	if err := run.Project(x, x); err != nil {
+		return nil, err
+	}
+	trial, err := run.Gradient(ctx, x)
+	if err != nil && Outside(err) {
+		return nil, nil
+	}
+	return trial, err
+}
+
+// acceptable is Armijo's condition on the model's decrease. Where the decrease
+// is within the rounding of F, the slope at the trial decides instead (the
+// approximate condition of Hager and Zhang 2005).
+func (m *Goldstein) acceptable(trial *Sample, step *qp.Step, t float64) bool {
+	c := &m.state.Center
+	if trial.F <= c.F+m.Settings.Armijo*t*step.Value && trial.F < c.F {
+		return true
+	}
+	if trial.F > c.F+noise(c.F) || -t*step.Value > 10*noise(c.F) {
+		return false
+	}
+	return math.Abs(dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && norm(trial.G) <= 0.9*norm(c.G)
+}
+
+// informs reports that a trial adds to the model: it lies on another piece than
+// x, and the model at d lies clearly below what the piece shows there.
+func (m *Goldstein) informs(trial *Sample, step *qp.Step, pieces []qp.Affine) bool {
+	c := &m.state.Center
+	if trial.Piece == c.Piece && trial.Piece != "" {
+		return false
+	}
+	away := minus(c.X, trial.X)
+	hs := m.state.H.multiply(away)
+	offset := trial.F + dot(trial.G, away) + dot(away, hs)/2 - c.F
+	if offset > concave*distance(trial.G, c.G)*norm(away) {
+		return false
+	}
+	value := math.Min(offset, 0) + dot(plus(trial.G, 1, hs), step.D)
+	return value > step.Value+0.1*math.Abs(step.Value)
+}
+
+// remember puts a sample into the bundle, in place of the one of its piece.
+func (m *Goldstein) remember(sample *Sample) {
+	s := &m.state
+	kept := make([]Sample, 0, len(s.Bundle)+1)
+	for _, b := range s.Bundle {
+		if b.Piece != sample.Piece || b.Piece == "" {
+			kept = append(kept, b)
+		}
+	}
+	limit := m.Settings.Memory
+	if limit == 0 {
+		limit = max(40, 2*len(sample.X))
+	}
+	if len(kept) >= limit {
+		kept = kept[len(kept)-limit+1:]
+	}
+	s.Bundle = append(kept, *sample)
+}
+
+// accept moves to a trial point, after longer steps along the same direction
+// where F still falls steeply there, and updates the curvature.
+func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
+	const expansions = 20
+	for range expansions {
+		// Still half as steep as predicted: the curvature is too large, or the
+		// step was shortened.
+		if dot(trial.G, step.D) > 0.5*step.Value || 2*t*norm(step.D) > m.state.Reach {
+			break
+		}
+		longer, err := m.try(ctx, run, step.D, 2*t)
+		if err != nil {
+			return false, err
+		}
+		if longer == nil || longer.F > trial.F || !m.acceptable(longer, step, 2*t) {
+			if longer != nil {
+				m.remember(longer)
+			}
+			break
+		}
+		m.remember(trial)
+		t, trial = 2*t, longer
+	}
+	if t >= 1 {
+		m.state.Reach *= 2
+	}
+	m.moveTo(trial)
+	return true, nil
+}
+
+// moveTo makes a sample the center. The curvature learns from the nearest
+// gradient of the same piece.
+func (m *Goldstein) moveTo(next *Sample) {
+	s := &m.state
+	old := s.Center
+	partner, near := -1, math.Inf(1)
+	candidates := append([]Sample{old}, s.Bundle...)
+	for i, b := range candidates {
+		if b.Piece != next.Piece || b.G == nil {
+			continue
+		}
+		if d := distance(b.X, next.X); d > 0 && d < near {
+			partner, near = i, d
+			if i == 0 {
+				break // the last center is the freshest pair
+			}
+		}
+	}
+	if partner >= 0 {
+		b := candidates[partner]
+		s.H = s.H.update(minus(next.X, b.X), minus(next.G, b.G), next.GError+b.GError)
+	}
+	m.remember(&old)
+	s.LastStep = distance(old.X, next.X)
+	s.Center = *next
+}
+
+// backtrack shortens the step until F falls. Each failure halves it; gradients
+// met on the way join the bundle.
+func (m *Goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
+	s := &m.state
+	length := norm(step.D)
+	for range 60 {
+		t /= 2
+		if t*length <= 1e-15*(1+norm(s.Center.X)) {
+			break
+		}
+		trial, err := m.try(ctx, run, step.D, t)
+		if err != nil {
+			return false, err
+		}
+		if trial == nil {
+			continue
+		}
+		if m.acceptable(trial, step, t) {
+			if t < 1e-3 {
+				s.Reach = math.Max(2*t*length, 1e-3*s.Reach)
+			}
+			m.moveTo(trial)
+			return true, nil
+		}
+		m.remember(trial)
+		if -t*step.Value <= noise(s.Center.F) {
+			break // what is left to gain is below the rounding of F
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,67 @@
+package outer
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"testing"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/oracle/oracletest"
+	"bilevelc/runtime/problem"
+)
+
+func hyper(t testing.TB, p *problem.Problem) *oracle.Hyper {
+	t.Helper()
+	spec, err := oracle.Lookup(oracle.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := spec.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return oracle.New(p, &oracletest.Exact{}, o)
+}
+
+func solve(t testing.TB, p *problem.Problem, name string, values method.Values, opts Options) *Result {
+	t.Helper()
+	spec, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := spec.New(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.Start == nil {
+		opts.Start = p.Start
+	}
+	r, err := Solve(context.Background(), hyper(t, p), name, m, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestGoldsteinFindsKnownOptima(t *testing.T) {
+	toy, ref, err := oracletest.Toy(filepath.Join("..", "..", "testdata", "models"), "toy_paper_s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := append(oracletest.Bolib(), oracletest.Quota(), oracletest.Bard1988(), oracletest.Toll(), oracletest.Kink(),
+		oracletest.Case{Problem: toy, Optimum: ref.Optimum, Starts: 1, Tolerance: 1e-8})
+	for _, c := range cases {
+		r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1, Limits: Limits{Iterations: 2000}})
+		if r.Best == nil {
+			t.Errorf("%s: %v: %s", c.Name, r.Status, r.Reason)
+			continue
+		}
+		t.Logf("%s: %v (%s) F %.12g known %.12g, gap %.1e; %d iterations, %d evaluations", c.Name, r.Status, r.Reason, r.Best.F, c.Optimum,
+			r.Best.F-c.Optimum, r.Iterations, r.Evaluations)
+		if gap := (r.Best.F - c.Optimum) / (1 + math.Abs(c.Optimum)); c.Starts == 1 && gap > c.Tolerance {
+			t.Errorf("%s: F = %.12g, known %.12g", c.Name, r.Best.F, c.Optimum)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// Package outer minimizes the hyperobjective F over X and the set D where the
+// lower level is feasible. One file a method; each registers a Spec.
+//
+// Input is an oracle.Hyperobjective, a method and Options; output is a Result:
+// why the run ended, apart from the best point found, its stationarity measure
+// with a certificate, and what was spent. Every random number comes from one
+// seed; results do not depend on time or threads. A run that is interrupted
+// gives a Checkpoint from which it goes on as if it had never stopped.
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+)
+
+// Status tells why a run ended.
+type Status uint8
+
+// The statuses. The best point found comes with every one of them, if any
+// point was evaluated.
+const (
+	Solved       Status = iota // the method's stationarity target is met
+	LimitReached               // iterations, evaluations, calls or time
+	Infeasible                 // X, or X with D, is empty
+	Unbounded                  // F, or the lower level, falls without bound
+	Failed                     // no progress, or numbers that are not finite
+	Interrupted                // the context ended
+)
+
+func (s Status) String() string {
+	return [...]string{"solved", "limit reached", "infeasible", "unbounded", "numerical failure", "interrupted"}[s]
+}
+
+// Limits of a run; zero means none.
+type Limits struct {
+	Iterations  int
+	Evaluations int           // values and gradients of F
+	Calls       int64         // calls to f, grad f, g and grad g together
+	Time        time.Duration // wall clock; the one limit that is not reproducible
+}
+
+// Progress is what an Observer sees after an iteration.
+type Progress struct {
+	Iteration   int
+	Evaluations int
+	F           float64 // at the iterate
+	Best        float64 // least F seen
+	Step        float64 // length of the last step
+	Measure     float64 // the method's stationarity measure, or an estimate of it
+	Calls       problem.Calls
+	X           []float64 // the iterate; not to be changed or kept
+}
+
+// Observer is told about every iteration. It runs on the solver's goroutine.
+type Observer interface{ Observe(Progress) }
+
+// Options of a run.
+type Options struct {
+	Start    []float64 // len Dx; it is projected onto X and D
+	Seed     uint64
+	Limits   Limits
+	Observer Observer    // may be nil
+	Resume   *Checkpoint // may be nil; Start and Seed are then not used
+}
+
+// Result of a run.
+type Result struct {
+	Status Status
+	Reason string
+	// Best is the best point seen, with its gradient; nil where no point of F
+	// could be evaluated.
+	Best *oracle.Point
+	// Sampled is the point that the method's theorem speaks of, where it is
+	// one drawn at random over the iterates; nil otherwise.
+	Sampled     *oracle.Point
+	Certificate *Certificate // of Best; nil where it could not be made
+	Measure     Measure
+	Iterations  int
+	Evaluations int
+	Predicted   *Budget // the method's prediction, made before the run; nil where it makes none
+	Parameters  map[string]float64
+	Checkpoint  *Checkpoint // state before the iteration that was not finished; nil where Status is Solved
+}
+
+// Measure is a method's stationarity measure at the best point.
+type Measure struct {
+	Name  string
+	Value float64
+	Delta float64 // radius of the Goldstein subdifferential; 0 where it has none
+}
+
+// Budget is what a theorem, or a rule, says a run takes.
+type Budget struct {
+	Iterations  float64
+	Evaluations float64
+	Basis       string // the theorem and the constants used
+}
+
+// Method is one outer method. A Method serves one run at a time. Its state
+// between steps is a value that JSON holds without loss, whose slices are
+// never changed in place, so that a copy of it is a snapshot.
+type Method interface {
+	// Begin prepares at run.Start, a point of X and D.
+	Begin(ctx context.Context, run *Run) error
+	// Step does one iteration. A nonempty reason says that the method is done.
+	Step(ctx context.Context, run *Run) (reason string, err error)
+	// Iterate describes the state for observers.
+	Iterate() (x []float64, f, step, measure float64)
+	// Snapshot returns the state, and Restore sets it from its JSON form.
+	Snapshot() any
+	Restore(state json.RawMessage) error
+	// Finish fills in what the method adds to a result whose Best is set:
+	// measure, certificate, sampled point. It is called once, at the end.
+	Finish(ctx context.Context, run *Run, result *Result) error
+}
+
+// Spec describes an outer method.
+type Spec struct {
+	Name      string
+	Summary   string // one sentence
+	Reference string // labels of the paper, or the literature
+	Suits     string // when to choose it
+	Settings  []method.Setting
+	// New makes a method with the defaults changed by values.
+	New func(values method.Values) (Method, error)
+}
+
+var registry = method.Registry[Spec]{Kind: "outer method"}
+
+// Lookup returns the method of that name; its error names what was meant.
+func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
+
+// All lists the methods, sorted by name.
+func All() []Spec { return registry.All() }
+
+// Default is the method for a problem where none is named: projected gradients
+// where F is smooth, gradient bundles where rows are inequalities.
+func Default(p *problem.Problem) string {
+	if p.HasInequalities() {
+		return "goldstein"
+	}
+	return "pgd"
+}

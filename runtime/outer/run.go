@@ -1,0 +1,168 @@
+package outer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// Sample is a point at which F has been evaluated, as methods keep it.
+type Sample struct {
+	X []float64 // len Dx
+	F float64
+	G []float64 // len Dx, nil where only the value was asked for
+	// Piece names the smooth piece of F that holds X, by the lower level's
+	// active rows; empty where that is not known.
+	Piece  string
+	GError float64 // the oracle's estimate of |G - grad F|
+}
+
+// Run is a method's view of the run: F, its random numbers, the best point.
+type Run struct {
+	Start       []float64 // projected onto X and D
+	Rand        *rand.Rand
+	Iteration   int
+	Evaluations int
+
+	h         oracle.Hyperobjective
+	projector *qp.Projector
+	source    *rand.PCG
+	limits    Limits
+	best      *Sample
+	bestPoint *oracle.Point // of best, where it is still at hand
+}
+
+// limitError ends a run at a limit.
+type limitError struct{ reason string }
+
+func (e *limitError) Error() string { return e.reason }
+
+// unboundedError ends a run whose F falls without bound.
+type unboundedError struct{}
+
+func (unboundedError) Error() string { return "F falls without bound over the upper level's set" }
+
+// Dim is Dx.
+func (r *Run) Dim() int { return r.h.Dim() }
+
+// Best is the best point seen, or nil.
+func (r *Run) Best() *Sample { return r.best }
+
+// Projector is the set X and D.
+func (r *Run) Projector() *qp.Projector { return r.projector }
+
+// Project sets dst to the nearest point of X and D.
+func (r *Run) Project(dst, x []float64) error { return r.h.Project(dst, x) }
+
+// Calls are the calls to f and g so far; zero where the Hyperobjective does
+// not count them.
+func (r *Run) Calls() problem.Calls {
+	if c, ok := r.h.(interface{ Calls() problem.Calls }); ok {
+		return c.Calls()
+	}
+	return problem.Calls{}
+}
+
+// check reports a limit or the end of the context.
+func (r *Run) check(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if r.limits.Evaluations > 0 && r.Evaluations >= r.limits.Evaluations {
+		return &limitError{fmt.Sprintf("%d evaluations of F", r.limits.Evaluations)}
+	}
+	if r.limits.Calls > 0 {
+		if c := r.Calls(); c.F+c.GradF+c.G+c.GradG >= r.limits.Calls {
+			return &limitError{fmt.Sprintf("%d calls to f and g", r.limits.Calls)}
+		}
+	}
+	return nil
+}
+
+// Value evaluates F at x, which it copies.
+func (r *Run) Value(ctx context.Context, x []float64) (*Sample, error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	pt, err := r.h.Value(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return r.see(pt)
+}
+
+// Gradient evaluates F and its gradient at x, which it copies.
+func (r *Run) Gradient(ctx context.Context, x []float64) (*Sample, error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	pt, err := r.h.Gradient(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return r.see(pt)
+}
+
+// falling is the F, relative to 1 + |F| at the first point, below which a run
+// counts as unbounded: a value that no model means.
+const falling = -1e20
+
+func (r *Run) see(pt *oracle.Point) (*Sample, error) {
+	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
+	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
+		s.GError = pt.GradError
+	}
+	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
+		r.best, r.bestPoint = s, pt
+	}
+	if s.F < falling {
+		return nil, unboundedError{}
+	}
+	return s, nil
+}
+
+// piece names the active set of a point.
+func piece(pt *oracle.Point) string {
+	if pt.Lower == nil {
+		return ""
+	}
+	b := make([]byte, 0, 4*len(pt.Lower.Active)+1)
+	b = append(b, 'I')
+	for _, i := range pt.Lower.Active {
+		b = fmt.Appendf(b, " %d", i)
+	}
+	return string(b)
+}
+
+// Outside reports an error that says that F has no usable value at the point
+// alone: a trial there has failed, the run has not.
+func Outside(err error) bool {
+	var infeasible *oracle.InfeasibleError
+	var lower *oracle.LowerError
+	return errors.As(err, &infeasible) || errors.As(err, &lower)
+}
+
+// Direction fills dst with a direction drawn uniformly from the unit sphere.
+func (r *Run) Direction(dst []float64) {
+	for {
+		s := 0.0
+		for j := range dst {
+			dst[j] = r.Rand.NormFloat64()
+			s += dst[j] * dst[j]
+		}
+		if s > 0 {
+			for j := range dst {
+				dst[j] /= math.Sqrt(s)
+			}
+			return
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package outer
+
+import "math"
+
+func dot(a, b []float64) float64 {
+	s := 0.0
+	for i, v := range a {
+		s += v * b[i]
+	}
+	return s
+}
+
+func norm(a []float64) float64 { return math.Sqrt(dot(a, a)) }
+
+func distance(a, b []float64) float64 {
+	s := 0.0
+	for i, v := range a {
+		d := v - b[i]
+		s += d * d
+	}
+	return math.Sqrt(s)
+}
+
+// plus returns a + t b.
+func plus(a []float64, t float64, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i, v := range a {
+		out[i] = v + t*b[i]
+	}
+	return out
+}
+
+// minus returns a - b.
+func minus(a, b []float64) []float64 { return plus(a, -1, b) }
+
+func clone(a []float64) []float64 { return append([]float64(nil), a...) }
