@@ -1,0 +1,172 @@
+package curvature
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/lang/diag"
+)
+
+// Diagnostics are the findings that the user must hear of: errors where the
+// methods do not apply, warnings where that is open (errors under strict).
+func (p *Proof) Diagnostics(strict bool) diag.List {
+	var out diag.List
+	open := func(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+		if strict {
+			return out.Errorf(code, at, format, args...)
+		}
+		return out.Warnf(code, at, format, args...)
+	}
+	p.smoothnessDiagnostics(&out, open, "the upper objective", p.SmoothF)
+	p.smoothnessDiagnostics(&out, open, "the lower objective", p.SmoothG)
+	switch c := p.Convexity; {
+	case c.Outcome == Refuted:
+		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly convex in y")
+		w := c.Witness
+		d.Detail = fmt.Sprintf("%s its second derivative is %s", w.Text, number(w.Curvature))
+		if w.Flat {
+			d.Detail = w.Text + " it does not curve at all: its second derivative is 0"
+		}
+		if w.At != "" {
+			d.Detail += ", at " + w.At
+		}
+		d.Detail += "; so y*(x) need not be unique"
+		d.Fix = "add a strongly convex term, such as 0.01 * sumsq(y), over all entries of the lower variable"
+	case c.Outcome == Unknown && c.Blame != nil:
+		at := c.Blame.Span
+		if at.IsZero() {
+			at = p.objective
+		}
+		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly convex in y")
+		d.Detail = fmt.Sprintf("%s: %s", c.Blame.Expr, c.Blame.Reason)
+		d.Context = p.objective
+	case c.Outcome == Proved && c.Scope == AlongEqualities:
+		d := open(diag.ConvexityWeak, p.objective, "the lower objective is strongly convex only along the equality rows")
+		d.Detail = fmt.Sprintf("mu = %s between y that satisfy them; y*(x) is unique, but a method that leaves them may meet no curvature", number(c.Modulus))
+	}
+	for _, d := range p.Qualification.Dependent {
+		if !d.Equality {
+			continue
+		}
+		switch {
+		case d.Inconsistent:
+			e := out.Errorf(diag.EqualityInconsistent, d.Span, "%s contradicts other equality constraints: no y satisfies them, whatever x is", d.Row)
+			e.Detail = "in y it is a combination of them: " + d.Text
+		case d.Redundant:
+			e := open(diag.RowsDependent, d.Span, "%s repeats other equality constraints", d.Row)
+			e.Detail = d.Text + "; its multiplier is not unique"
+		default:
+			e := open(diag.EqualityBindsX, d.Span, "%s and other equality constraints can hold only for some x", d.Row)
+			e.Detail = "in y it is a combination of them: " + d.Text + "; what remains is an equation in x alone, which belongs in the upper level"
+		}
+	}
+	return out
+}
+
+func (p *Proof) smoothnessDiagnostics(out *diag.List, open func(diag.Code, diag.Span, string, ...any) *diag.Diagnostic, what string, s Smoothness) {
+	for _, b := range s.Blames {
+		at := b.Span
+		if at.IsZero() {
+			at = p.objective
+		}
+		if s.Outcome == Refuted {
+			d := out.Errorf(diag.NotSmooth, at, "%s is not continuously differentiable", what)
+			d.Detail = b.Reason
+			continue
+		}
+		d := open(diag.SmoothnessUnknown, at, "%s may not be continuously differentiable everywhere", what)
+		d.Detail = b.Reason
+	}
+}
+
+// Text is what `check` prints: one line a claim, with derivations if explain.
+func (p *Proof) Text(explain bool) string {
+	var out strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&out, "%-22s %s\n", name, value) }
+	steps := func(s *Step) {
+		if explain && s != nil {
+			s.write(&out, 1)
+		}
+	}
+	line("f smooth", p.SmoothF.text())
+	line("g smooth", p.SmoothG.text())
+	line("g strongly convex", p.Convexity.text())
+	steps(p.Convexity.Derivation)
+	line("g quadratic in y", p.Quadratic.text())
+	for _, b := range []struct {
+		name  string
+		bound Bound
+	}{
+		{"C_g (in y)", p.SmoothnessG}, {"C_g (in x and y)", p.JointG},
+		{"C_f (in x and y)", p.SmoothnessF}, {"L_f (in x and y)", p.LipschitzF},
+	} {
+		line(b.name, b.bound.text())
+		steps(b.bound.Derivation)
+	}
+	line("rows of B", p.Qualification.text())
+	for _, d := range p.Qualification.Dependent {
+		if explain || d.Equality {
+			fmt.Fprintf(&out, "  %s\n", d.Text)
+		}
+	}
+	return out.String()
+}
+
+func (s Smoothness) text() string {
+	if len(s.Blames) == 0 {
+		return s.Outcome.String()
+	}
+	b := s.Blames[0]
+	return strings.TrimSpace(fmt.Sprintf("%s: %s: %s %s", s.Outcome, b.Expr, b.Reason, inBrackets(b.Place)))
+}
+
+func inBrackets(place string) string {
+	if place == "" {
+		return ""
+	}
+	return "(" + place + ")"
+}
+
+func (c Convexity) text() string {
+	switch {
+	case c.Outcome == Proved:
+		return fmt.Sprintf("proved: mu = %s, %s and every x in X", number(c.Modulus), c.Scope)
+	case c.Outcome == Refuted && c.Witness.Flat:
+		return strings.TrimSuffix(fmt.Sprintf("refuted: flat %s, at %s", c.Witness.Text, c.Witness.At), ", at ")
+	case c.Outcome == Refuted:
+		return strings.TrimSuffix(fmt.Sprintf("refuted: second derivative %s %s, at %s", number(c.Witness.Curvature), c.Witness.Text, c.Witness.At), ", at ")
+	case c.Blame != nil:
+		return strings.TrimSpace(fmt.Sprintf("unknown: %s: %s %s", c.Blame.Expr, c.Blame.Reason, inBrackets(c.Blame.Place)))
+	}
+	return c.Outcome.String()
+}
+
+func (q Quadratic) text() string {
+	switch {
+	case q.FixedHessian:
+		return "yes, with the same Hessian for every x"
+	case q.InY:
+		return "yes, with a Hessian that moves with x"
+	}
+	return "no"
+}
+
+func (b Bound) text() string {
+	switch {
+	case b.Known:
+		return fmt.Sprintf("%s, %s", number(b.Value), b.Scope)
+	case b.Blame != nil:
+		return strings.TrimSpace(fmt.Sprintf("unknown: %s: %s %s", b.Blame.Expr, b.Blame.Reason, inBrackets(b.Blame.Place)))
+	}
+	return "unknown"
+}
+
+func (q Qualification) text() string {
+	if q.Rows == 0 {
+		return "none"
+	}
+	if q.Rank < 0 {
+		return fmt.Sprintf("%d rows, too many to decompose: %s", q.Rows, q.Standing)
+	}
+	return fmt.Sprintf("rank %d of %d: %s", q.Rank, q.Rows, q.Standing)
+}

@@ -1,0 +1,192 @@
+package curvature
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+)
+
+// domain is a box that contains the points at which a claim is made: one
+// range for each entry of x (len Dx) and y (len Dy).
+type domain struct{ x, y []Interval }
+
+// domains returns the box around X with y unrestricted, and the box that the
+// lower level's rows imply for y when x ranges over X. bounded reports whether
+// the second one says more than the first.
+func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
+	x := upperBox(p)
+	free := make([]Interval, p.Lower.Dim)
+	for j := range free {
+		free[j] = whole()
+	}
+	y := lowerBox(p, x, free)
+	for j := range y {
+		bounded = bounded || y[j] != free[j]
+	}
+	return domain{x, free}, domain{x, y}, bounded
+}
+
+// at is the domain of the single point (x, y).
+func at(x, y []float64) domain {
+	d := domain{make([]Interval, len(x)), make([]Interval, len(y))}
+	for i, v := range x {
+		d.x[i] = point(v)
+	}
+	for j, v := range y {
+		d.y[j] = point(v)
+	}
+	return d
+}
+
+// upperBox is the smallest box found around X: its bounds, tightened by balls
+// and rows.
+func upperBox(p *ir.Problem) []Interval {
+	x := make([]Interval, p.Upper.Dim)
+	for i := range x {
+		x[i] = whole()
+		if i < len(p.X.Lo) {
+			x[i].Lo = p.X.Lo[i]
+		}
+		if i < len(p.X.Hi) {
+			x[i].Hi = p.X.Hi[i]
+		}
+	}
+	for _, ball := range p.X.Balls {
+		v := p.Upper.Vars[ball.Var]
+		for i := v.Offset; i < v.Offset+v.Shape.Len(); i++ {
+			x[i] = x[i].meet(Interval{-ball.Radius, ball.Radius})
+		}
+	}
+	if p.X.E == nil {
+		return x
+	}
+	return tighten(x, len(p.X.Rows), func(i int, visit func(j int, coef float64)) (rest float64, equal bool) {
+		visitRow(p.X.E, i, 1, visit)
+		return p.X.Rhs[i], p.X.Rows[i].Equal
+	})
+}
+
+// lowerBox tightens free by the rows A x - B y <= b (or =), x in its box.
+func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
+	if p.B == nil {
+		return free
+	}
+	least := make([]float64, len(p.Rows)) // of A x, over the box
+	most := make([]float64, len(p.Rows))
+	for i := range p.Rows {
+		var total Interval
+		visitRow(p.A, i, 1, func(j int, coef float64) { total = total.add(x[j].mul(point(coef))) })
+		least[i], most[i] = total.Lo, total.Hi
+	}
+	m := len(p.Rows)
+	// An equality is two inequalities here, because A x differs between them.
+	return tighten(free, 2*m, func(i int, visit func(int, float64)) (float64, bool) {
+		if i < m {
+			visitRow(p.B, i, -1, visit)
+			return addUp(p.Rhs[i], -least[i]), false
+		}
+		if !p.Rows[i-m].Equal {
+			return math.Inf(1), false
+		}
+		visitRow(p.B, i-m, 1, visit)
+		return addUp(-p.Rhs[i-m], most[i-m]), false
+	})
+}
+
+func visitRow(m *sparse.CSR, i int, sign float64, visit func(j int, coef float64)) {
+	if m == nil {
+		return
+	}
+	cols, vals := m.Row(i)
+	for k, j := range cols {
+		if vals[k] != 0 {
+			visit(j, sign*vals[k])
+		}
+	}
+}
+
+// tightenRounds bounds the passes over the rows: bounds reach through a chain
+// of that many rows; further tightening is only lost sharpness.
+const tightenRounds = 8
+
+// tighten applies rows sum_j coef_j z_j <= rest (or =) to a box until it
+// stops shrinking. Where the rows contradict the box it returns the box as it
+// was: an empty set is reported by the run, with a witness.
+func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef float64)) (rest float64, equal bool)) []Interval {
+	z := append([]Interval(nil), box...)
+	for range tightenRounds {
+		changed := false
+		for i := range rows {
+			var cols []int
+			var coefs []float64
+			rest, equal := row(i, func(j int, coef float64) {
+				cols, coefs = append(cols, j), append(coefs, coef)
+			})
+			changed = tightenRow(z, cols, coefs, rest) || changed
+			if equal {
+				for k := range coefs {
+					coefs[k] = -coefs[k]
+				}
+				changed = tightenRow(z, cols, coefs, -rest) || changed
+			}
+		}
+		for _, e := range z {
+			if e.Lo > e.Hi {
+				return box
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	return z
+}
+
+// tightenRow applies one row sum_k coef_k z[col_k] <= rest: each term is at
+// most the rest less the least values of the others.
+func tightenRow(z []Interval, cols []int, coefs []float64, rest float64) (changed bool) {
+	if math.IsInf(rest, 1) {
+		return false
+	}
+	least, open := 0.0, -1 // sum of the finite least terms; the one infinite term
+	terms := make([]float64, len(cols))
+	for k, j := range cols {
+		terms[k] = point(coefs[k]).mul(z[j]).Lo
+		if math.IsInf(terms[k], -1) {
+			if open >= 0 {
+				return false
+			}
+			open = k
+			continue
+		}
+		least = addDown(least, terms[k])
+	}
+	for k, j := range cols {
+		others := least
+		switch {
+		case open < 0:
+			others = addDown(least, -terms[k])
+		case open != k:
+			continue
+		}
+		most := addUp(rest, -others)
+		before := z[j]
+		if coefs[k] > 0 {
+			z[j].Hi = min(z[j].Hi, divUp(most, coefs[k]))
+		} else {
+			z[j].Lo = max(z[j].Lo, divDown(most, coefs[k]))
+		}
+		if z[j].Hi == 0 {
+			z[j].Hi = 0 // no negative zero in messages
+		}
+		if z[j].Lo == 0 {
+			z[j].Lo = 0
+		}
+		// A gain of a thousandth is worth another round.
+		gain := (before.Hi - before.Lo) - (z[j].Hi - z[j].Lo)
+		changed = changed || gain > 1e-3*(before.Hi-before.Lo) || math.IsNaN(gain) && before != z[j] ||
+			!before.finite() && before != z[j]
+	}
+	return changed
+}

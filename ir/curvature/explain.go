@@ -1,0 +1,306 @@
+package curvature
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// Step is one node of a derivation: what is claimed, by which rule, of which
+// part of the model, from which parts.
+type Step struct {
+	Claim    string
+	Rule     string    `json:",omitempty"`
+	Expr     string    `json:",omitempty"`
+	Place    string    `json:",omitempty"`
+	Range    *Interval `json:",omitempty"` // of the part's value
+	Modulus  *float64  `json:",omitempty"` // what the part adds at least
+	From     []*Step   `json:",omitempty"`
+	Span     diag.Span `json:"-"`
+	children int       // parts left out of From
+}
+
+// maxSteps bounds the parts that one step lists: a sum of thousands of terms
+// is explained by its first ones.
+const maxSteps = 12
+
+// write prints the tree with two spaces a level.
+func (st *Step) write(out *strings.Builder, depth int) {
+	fmt.Fprintf(out, "%s%s\n", strings.Repeat("  ", depth), st.line())
+	for _, c := range st.From {
+		c.write(out, depth+1)
+	}
+	if st.children > len(st.From) {
+		fmt.Fprintf(out, "%s... and %d more\n", strings.Repeat("  ", depth+1), st.children-len(st.From))
+	}
+}
+
+func (st *Step) line() string {
+	line := st.Claim
+	if st.Expr != "" {
+		line = fmt.Sprintf("%s: %s", st.Expr, line)
+	}
+	if st.Rule != "" {
+		line += " (" + st.Rule + ")"
+	}
+	if st.Place != "" {
+		line += " at " + st.Place
+	}
+	return line
+}
+
+// text is a node as the model writes it, in one line.
+func (s *study) text(n *expr.Node) string {
+	if t := strings.Join(strings.Fields(n.Span.Text()), " "); t != "" {
+		const room = 60
+		if r := []rune(t); len(r) > room {
+			t = string(r[:room-3]) + "..."
+		}
+		return t
+	}
+	return s.symbol(n, 4)
+}
+
+// symbol writes a node without a place from its operations, down to a depth.
+func (s *study) symbol(n *expr.Node, depth int) string {
+	if n.Name != "" {
+		return n.Name
+	}
+	if v, ok := n.Number(); ok {
+		return number(v)
+	}
+	if n.Op == expr.Const {
+		return "data"
+	}
+	if depth == 0 {
+		return "..."
+	}
+	args := make([]string, len(n.Args))
+	for i, a := range n.Args {
+		args[i] = s.symbol(a, depth-1)
+	}
+	switch {
+	case n.Op == expr.Neg:
+		return "-" + args[0]
+	case n.Op == expr.Dot:
+		return args[0] + "' * " + args[1]
+	case n.Op == expr.MatVec && n.TransA:
+		return args[0] + "' * " + args[1]
+	case n.Op == expr.MatVec:
+		return args[0] + " * " + args[1]
+	case n.Op == expr.Gather && n.Shape.Rank == 0 && n.Args[0].Shape.Rank == 1:
+		return fmt.Sprintf("%s[%d]", args[0], n.Index[0]+1)
+	case n.Op == expr.Gather:
+		return args[0] + "[..]"
+	case len(args) == 2 && n.Op.Info().Name == "":
+		return "(" + args[0] + " " + n.Op.String() + " " + args[1] + ")"
+	}
+	return n.Op.String() + "(" + strings.Join(args, ", ") + ")"
+}
+
+func place(at diag.Span) string {
+	if at.IsZero() {
+		return ""
+	}
+	return at.String()
+}
+
+func (s *study) blameNode(n *expr.Node, reason string) *Blame {
+	return &Blame{Expr: s.text(n), Place: place(n.Span), Reason: reason, Span: n.Span}
+}
+
+func (s *study) blameTerm(t *term, reason string) *Blame {
+	return s.blameNode(t.node, fmt.Sprintf("%s: %s", t.rule, reason))
+}
+
+// hullOf is the common range of many.
+func hullOf(ranges []Interval) Interval {
+	if len(ranges) == 0 {
+		return Interval{}
+	}
+	out := ranges[0]
+	for _, r := range ranges[1:] {
+		out = out.hull(r)
+	}
+	return out
+}
+
+// termSteps explains the parts of a Hessian.
+func (s *study) termSteps(terms []term) (steps []*Step) {
+	for i := range terms {
+		if i == maxSteps {
+			break
+		}
+		t := &terms[i]
+		w := hullOf(t.w)
+		st := &Step{Rule: t.rule, Expr: s.text(t.node), Place: place(t.node.Span), Span: t.node.Span, Range: &w}
+		switch {
+		case !t.square() && t.left != nil:
+			st.Claim = "adds its matrix, times " + w.String()
+		case !t.square():
+			st.Claim = "adds mixed second derivatives with weight in " + w.String()
+		case w.Lo >= 0 && s.direct(t):
+			d := w.Lo
+			st.Modulus = &d
+			st.Claim = fmt.Sprintf("adds at least %s in each of its entries", number(w.Lo))
+		case w.Lo >= 0:
+			st.Claim = "adds a positive semidefinite part, weight in " + w.String()
+		default:
+			st.Claim = "bends by between " + number(w.Lo) + " and " + number(w.Hi)
+		}
+		st.From = s.factorSteps(t)
+		steps = append(steps, st)
+	}
+	return steps
+}
+
+// direct reports that the rows of a term's Jacobian are single unit entries:
+// the term bends entries of y themselves.
+func (s *study) direct(t *term) bool {
+	j, ok := s.jacs[t.arg]
+	if !ok || j.unknown || j.ptr == nil || j.scale != nil {
+		return false
+	}
+	for k := range j.rows {
+		_, mid, rad := j.row(k)
+		if len(mid) != 1 || math.Abs(mid[0]) != 1 || rad != nil && rad[0] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// maxFactors bounds the ranges listed for one term.
+const maxFactors = 6
+
+// factorSteps lists the ranges of the factors without y that weigh a term:
+// the operands beside the way from the objective to it.
+func (s *study) factorSteps(t *term) (steps []*Step) {
+	reaches := map[*expr.Node]bool{t.node: true}
+	seen := map[*expr.Node]bool{}
+	for _, n := range expr.Reachable(s.root) { // arguments before users
+		for _, a := range n.Args {
+			reaches[n] = reaches[n] || reaches[a]
+		}
+	}
+	var visit func(n *expr.Node)
+	list := func(n *expr.Node) {
+		if n.Deps == 0 || s.varies(n) || seen[n] || len(steps) >= maxFactors {
+			return
+		}
+		seen[n] = true
+		r := hullOf(s.rangeOf(n))
+		st := &Step{Claim: "ranges over " + r.String(), Expr: s.text(n), Place: place(n.Span), Range: &r, Span: n.Span}
+		for _, v := range expr.Reachable(n) {
+			if v.Op == expr.Var && v != n && len(st.From) < maxFactors {
+				vr := hullOf(s.rangeOf(v))
+				st.From = append(st.From, &Step{Claim: "ranges over " + vr.String(), Expr: v.Name, Range: &vr, Rule: "the declared set"})
+			}
+		}
+		steps = append(steps, st)
+	}
+	visit = func(n *expr.Node) {
+		if seen[n] {
+			return
+		}
+		seen[n] = true
+		scales := n.Op == expr.Mul || n.Op == expr.Div || n.Op == expr.Dot || n.Op == expr.MatVec || n.Op == expr.Pow
+		for _, a := range n.Args {
+			if scales && s.varies(n) && !s.varies(a) {
+				list(a)
+			}
+		}
+		for _, a := range n.Args {
+			if s.varies(a) && reaches[a] {
+				visit(a)
+			}
+		}
+	}
+	visit(s.root)
+	if s.fused(t.node) != nil {
+		for _, n := range s.fusions[t.node].steps {
+			visit(n)
+		}
+	}
+	return steps
+}
+
+// derivation explains a modulus.
+func (a *attempt) derivation(pr *prover) *Step {
+	st := &Step{Span: pr.Lower.Span, Place: place(pr.Lower.Span), children: len(a.terms)}
+	switch {
+	case a.modulus <= 0 && a.form.failed != nil:
+		st.Claim = "no lower bound on the second derivative of g in y"
+	case a.modulus <= 0:
+		st.Claim = fmt.Sprintf("the second derivative of g in y is at least %s", number(a.extreme.bound))
+	default:
+		st.Claim = fmt.Sprintf("the second derivative of g in y is at least mu = %s, %s and x in X", number(a.modulus), a.scope)
+		m := a.modulus
+		st.Modulus = &m
+	}
+	switch {
+	case a.scope == AlongEqualities:
+		st.Rule = "smallest eigenvalue of the sum of the parts, along the equality rows"
+	case a.coarse:
+		st.Rule = "sum of the parts, entry by entry"
+	default:
+		st.Rule = "smallest eigenvalue of the sum of the parts"
+	}
+	st.From = a.termSteps(a.terms)
+	return st
+}
+
+func (s *study) boundStep(terms []term, value float64) *Step {
+	return &Step{Claim: "the norm of the second derivative is at most " + number(value),
+		Rule: "largest eigenvalue of the sum of the parts", From: s.termSteps(terms), children: len(terms)}
+}
+
+func (s *study) gradientStep(value float64) *Step {
+	return &Step{Claim: "the norm of the gradient is at most " + number(value), Rule: "ranges of its entries"}
+}
+
+// blame finds the part that an attempt failed at.
+func (a *attempt) blame(pr *prover) *Blame {
+	if t := a.form.failed; t != nil {
+		if data := missing(t.node); data != "" {
+			return a.blameTerm(t, "its sign depends on data that is not supplied ("+data+")")
+		}
+		return a.blameTerm(t, "its second derivative has no lower bound over the ranges of x and y")
+	}
+	var worst *term
+	for i := range a.terms {
+		t := &a.terms[i]
+		if t.square() && hullOf(t.w).Lo < 0 && (worst == nil || hullOf(t.w).Lo < hullOf(worst.w).Lo) {
+			worst = t
+		}
+	}
+	if worst != nil {
+		return a.blameTerm(worst, fmt.Sprintf("its second derivative may be as low as %s over the ranges of x and y", number(hullOf(worst.w).Lo)))
+	}
+	for i := range a.terms {
+		if t := &a.terms[i]; !t.square() && t.left == nil {
+			return a.blameTerm(t, "the other terms do not outweigh it")
+		}
+	}
+	reason := "no part of it is shown to curve in every direction of y"
+	if name := pr.directionText(a.extreme); name != "" {
+		reason = "its second derivative " + name + " is not shown to be positive"
+	}
+	return a.blameNode(pr.Lower.Objective, reason)
+}
+
+// missing names a data array below n that was not supplied.
+func missing(n *expr.Node) string {
+	if !n.Opaque {
+		return ""
+	}
+	for _, m := range expr.Reachable(n) {
+		if m.Op == expr.Const && m.Opaque {
+			return m.Name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,462 @@
+package curvature
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// jacobian encloses the derivative of a node's entries with respect to z: row
+// k is scale_k (mid_k ± rad_k), entry by entry. Rows are sparse (ptr, col) or,
+// with ptr nil, dense. An unknown Jacobian may be anything.
+type jacobian struct {
+	rows, cols int
+	ptr, col   []int
+	mid        []float64
+	rad        []float64  // nil: exact
+	scale      []Interval // len rows; nil: 1
+	unknown    bool
+}
+
+// row returns the columns (nil: all), middles and radii (nil: 0) of row k.
+func (j *jacobian) row(k int) (cols []int, mid, rad []float64) {
+	from, to := k*j.cols, (k+1)*j.cols
+	if j.ptr != nil {
+		from, to = j.ptr[k], j.ptr[k+1]
+		cols = j.col[from:to]
+	}
+	if j.rad != nil {
+		rad = j.rad[from:to]
+	}
+	return cols, j.mid[from:to], rad
+}
+
+func (j *jacobian) scaleOf(k int) Interval {
+	if j.scale == nil {
+		return point(1)
+	}
+	return j.scale[k]
+}
+
+// visit calls with every nonzero entry of row k as a range, scale included.
+func (j *jacobian) visit(k int, do func(col int, v Interval)) {
+	cols, mid, rad := j.row(k)
+	for i, m := range mid {
+		v := point(m)
+		if rad != nil && rad[i] != 0 {
+			v = Interval{addDown(m, -rad[i]), addUp(m, rad[i])}
+		}
+		if v.isZero() {
+			continue
+		}
+		if j.scale != nil {
+			v = v.mul(j.scale[k])
+		}
+		if cols != nil {
+			do(cols[i], v)
+		} else {
+			do(i, v)
+		}
+	}
+}
+
+func (j *jacobian) len(k int) int {
+	if j.ptr != nil {
+		return j.ptr[k+1] - j.ptr[k]
+	}
+	return j.cols
+}
+
+// jacobianOf encloses the Jacobian of n.
+func (s *study) jacobianOf(n *expr.Node) *jacobian {
+	if j, ok := s.jacs[n]; ok {
+		return j
+	}
+	j := s.computeJacobian(n)
+	s.jacs[n] = j
+	return j
+}
+
+func (s *study) computeJacobian(n *expr.Node) *jacobian {
+	rows := n.Shape.Len()
+	if !s.varies(n) {
+		return &jacobian{rows: rows, cols: s.cols(), ptr: make([]int, rows+1)}
+	}
+	if n.Op == expr.Var {
+		j := &jacobian{rows: rows, cols: s.cols(), ptr: make([]int, rows+1), col: make([]int, rows), mid: make([]float64, rows)}
+		for k := range rows {
+			j.ptr[k+1], j.col[k], j.mid[k] = k+1, s.column(n)+k, 1
+		}
+		return j
+	}
+	if f := s.fused(n); f != nil && !s.atom(n) {
+		return s.scaled(s.jacobianOf(f.leaf), s.slopesOf(n), rows)
+	}
+	switch n.Op {
+	case expr.MatVec:
+		if m := s.known(n.Args[0]); m != nil {
+			return s.dataTimes(m, n.TransA, s.jacobianOf(n.Args[1]))
+		}
+	case expr.Gather:
+		return s.picked(s.jacobianOf(n.Args[0]), n.Index)
+	}
+	return s.combined(n)
+}
+
+// scaled multiplies row k of the leaf's Jacobian (row 0 of a scalar's) by the
+// slope of entry k: into the entries where the slope is one number, beside
+// them otherwise.
+func (s *study) scaled(leaf *jacobian, slopes []jet, rows int) *jacobian {
+	if leaf.unknown {
+		return leaf
+	}
+	exact := leaf.scale == nil
+	for _, j := range slopes {
+		exact = exact && j.d1.isPoint() && !math.IsInf(j.d1.Lo, 0)
+	}
+	spread := leaf.rows == 1 && rows > 1
+	if spread {
+		index := make([]int, rows)
+		leaf = s.picked(leaf, index)
+		if leaf.unknown {
+			return leaf
+		}
+	}
+	if exact {
+		acc := newRows(leaf.cols)
+		for k, j := range slopes {
+			leaf.visit(k, func(col int, v Interval) { acc.add(col, v.mul(j.d1)) })
+			acc.finish()
+		}
+		return acc.jacobian()
+	}
+	out := *leaf
+	out.scale = make([]Interval, rows)
+	for k, j := range slopes {
+		out.scale[k] = leaf.scaleOf(k).mul(j.d1)
+	}
+	return &out
+}
+
+// picked takes rows by number; a negative number is a row of zeros.
+func (s *study) picked(j *jacobian, index []int) *jacobian {
+	if j.unknown {
+		return j
+	}
+	cost := 0
+	for _, i := range index {
+		if i >= 0 {
+			cost += j.len(i)
+		}
+	}
+	if !s.work.spend(float64(cost)) {
+		return &jacobian{rows: len(index), cols: j.cols, unknown: true}
+	}
+	out := &jacobian{rows: len(index), cols: j.cols, ptr: make([]int, 1, len(index)+1)}
+	if j.rad != nil {
+		out.rad = []float64{}
+	}
+	if j.scale != nil {
+		out.scale = make([]Interval, len(index))
+	}
+	for k, i := range index {
+		if i >= 0 {
+			cols, mid, rad := j.row(i)
+			if cols == nil {
+				for c := range mid {
+					out.col = append(out.col, c)
+				}
+			} else {
+				out.col = append(out.col, cols...)
+			}
+			out.mid = append(out.mid, mid...)
+			if j.rad != nil {
+				out.rad = append(out.rad, rad...)
+			}
+			if j.scale != nil {
+				out.scale[k] = j.scale[i]
+			}
+		}
+		out.ptr = append(out.ptr, len(out.mid))
+	}
+	return out
+}
+
+// dataTimes is m J, or m' J with trans, for a data matrix m.
+func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
+	rows, inner := m.Shape[0], m.Shape[1]
+	if trans {
+		rows, inner = inner, rows
+	}
+	open := &jacobian{rows: rows, cols: j.cols, unknown: true}
+	if j.unknown || !allFinite(m) {
+		return open
+	}
+	if m.Sparse == nil && j.ptr == nil && j.scale == nil {
+		return s.denseTimes(m, trans, j, open)
+	}
+	// Entry (i, k) of m adds a multiple of row k of J to row i of the product.
+	type part struct {
+		k int
+		a float64
+	}
+	parts := make([][]part, rows)
+	cost := 0
+	eachEntry(m, func(i, k int, a float64) {
+		if trans {
+			i, k = k, i
+		}
+		cost += j.len(k)
+		parts[i] = append(parts[i], part{k, a})
+	})
+	if !s.work.spend(8 * float64(cost)) {
+		return open
+	}
+	acc := newRows(j.cols)
+	for i := range parts {
+		for _, p := range parts[i] {
+			j.visit(p.k, func(col int, v Interval) { acc.add(col, v.mul(point(p.a))) })
+		}
+		acc.finish()
+	}
+	return acc.jacobian()
+}
+
+func allFinite(m *data.Array) bool {
+	vals := m.Dense
+	if m.Sparse != nil {
+		vals = m.Sparse.Val
+	}
+	for _, v := range vals {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+// denseTimes multiplies dense matrices with an error bound: an inner product
+// of length k has an error of at most gamma(k) times that of the absolute
+// values (Higham, Accuracy and Stability of Numerical Algorithms, sec. 3.1).
+func (s *study) denseTimes(m *data.Array, trans bool, j, open *jacobian) *jacobian {
+	if !s.work.spend(4 * float64(open.rows) * float64(j.rows) * float64(j.cols)) {
+		return open
+	}
+	t := blas.NoTrans
+	if trans {
+		t = blas.Trans
+	}
+	product := func(a, b []float64) []float64 {
+		c := blas64.General{Rows: open.rows, Cols: j.cols, Stride: j.cols, Data: make([]float64, open.rows*j.cols)}
+		blas64.Gemm(t, blas.NoTrans, 1,
+			blas64.General{Rows: m.Shape[0], Cols: m.Shape[1], Stride: m.Shape[1], Data: a},
+			blas64.General{Rows: j.rows, Cols: j.cols, Stride: j.cols, Data: b}, 0, c)
+		return c.Data
+	}
+	out := &jacobian{rows: open.rows, cols: j.cols, mid: product(m.Dense, j.mid)}
+	size := make([]float64, len(j.mid))
+	g := gamma(j.rows)
+	for i, v := range j.mid {
+		size[i] = g * math.Abs(v)
+		if j.rad != nil {
+			size[i] += j.rad[i]
+		}
+	}
+	out.rad = product(absolute(m.Dense), size)
+	for i := range out.rad {
+		out.rad[i] = out.rad[i]*(1+g) + tiny
+	}
+	return out
+}
+
+func absolute(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i, e := range v {
+		out[i] = math.Abs(e)
+	}
+	return out
+}
+
+// gamma bounds the relative error of a sum of n products, with room for the
+// few operations around it.
+func gamma(n int) float64 { return float64(n+16) * 0x1p-52 }
+
+// combined builds each row as a weighted sum of rows of the arguments'
+// Jacobians: the weights are the first derivatives of the operation.
+func (s *study) combined(n *expr.Node) *jacobian {
+	open := &jacobian{rows: n.Shape.Len(), cols: s.cols(), unknown: true}
+	type part struct {
+		arg    int // which argument
+		row    int
+		weight Interval
+	}
+	parts := make([][]part, n.Shape.Len())
+	add := func(k, arg, row int, weight Interval) { parts[k] = append(parts[k], part{arg, row, weight}) }
+	every := func(arg int, weight func(k int) Interval) {
+		m := n.Args[arg].Shape.Len()
+		for k := range parts {
+			add(k, arg, k%m, weight(k))
+		}
+	}
+	switch n.Op {
+	case expr.Add, expr.Sub:
+		every(0, func(int) Interval { return point(1) })
+		sign := 1.0
+		if n.Op == expr.Sub {
+			sign = -1
+		}
+		every(1, func(int) Interval { return point(sign) })
+	case expr.Mul:
+		u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+		every(0, func(k int) Interval { return entry(v, k) })
+		every(1, func(k int) Interval { return entry(u, k) })
+	case expr.Div:
+		u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+		every(0, func(k int) Interval { return entry(v, k).recip() })
+		every(1, func(k int) Interval { return entry(u, k).mul(power(entry(v, k), -1).d1) })
+	case expr.Sqrt: // of c + |u|^2 (see atom): the slope in c + |u|^2 is 1/(2r)
+		every(0, func(int) Interval { return unary(expr.Sqrt, s.rangeOf(n.Args[0])[0]).d1 })
+	case expr.Log:
+		every(0, func(int) Interval { return unary(expr.Log, s.rangeOf(n.Args[0])[0]).d1 })
+	case expr.Sum:
+		for i := range n.Args[0].Shape.Len() {
+			add(0, 0, i, point(1))
+		}
+	case expr.LogSumExp:
+		for i, p := range softmaxRange(s.rangeOf(n.Args[0])) {
+			add(0, 0, i, p)
+		}
+	case expr.Prod:
+		r := s.rangeOf(n.Args[0])
+		if len(r) > prodFactors {
+			return open
+		}
+		for i := range r {
+			p := point(1)
+			for k := range r {
+				if k != i {
+					p = p.mul(r[k])
+				}
+			}
+			add(0, 0, i, p)
+		}
+	case expr.Dot:
+		u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+		for i := range u {
+			add(0, 0, i, v[i])
+			add(0, 1, i, u[i])
+		}
+	case expr.MatVec, expr.MatMul, expr.Outer:
+		if !s.work.spend(16 * products(n)) {
+			return open
+		}
+		u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+		eachProduct(n, func(i, j, k int) {
+			add(k, 0, i, v[j])
+			add(k, 1, j, u[i])
+		})
+	case expr.Transpose:
+		rows, cols := n.Shape.Rows, n.Shape.Cols
+		for i := range rows {
+			for j := range cols {
+				add(i*cols+j, 0, j*rows+i, point(1))
+			}
+		}
+	case expr.ScatterAdd:
+		for k, i := range n.Index {
+			if i >= 0 {
+				add(i, 0, k, point(1))
+			}
+		}
+	default:
+		return open
+	}
+	var jacs [2]*jacobian
+	for i, a := range n.Args {
+		if s.varies(a) {
+			if jacs[i] = s.jacobianOf(a); jacs[i].unknown {
+				return open
+			}
+		}
+	}
+	cost := 0
+	for _, row := range parts {
+		for _, p := range row {
+			if jacs[p.arg] != nil {
+				cost += jacs[p.arg].len(p.row)
+			}
+		}
+	}
+	if !s.work.spend(8 * float64(cost)) {
+		return open
+	}
+	acc := newRows(s.cols())
+	for _, row := range parts {
+		for _, p := range row {
+			if jacs[p.arg] != nil && !p.weight.isZero() {
+				jacs[p.arg].visit(p.row, func(col int, v Interval) { acc.add(col, v.mul(p.weight)) })
+			}
+		}
+		acc.finish()
+	}
+	return acc.jacobian()
+}
+
+// rowSums collects sparse rows of ranges, one after the other.
+type rowSums struct {
+	cols    int
+	current []Interval
+	used    []bool
+	touched []int
+	out     *jacobian
+	inexact bool
+}
+
+func newRows(cols int) *rowSums {
+	return &rowSums{cols: cols, current: make([]Interval, cols), used: make([]bool, cols),
+		out: &jacobian{cols: cols, ptr: []int{0}, rad: []float64{}}}
+}
+
+func (r *rowSums) add(col int, v Interval) {
+	if !r.used[col] {
+		r.used[col] = true
+		r.touched = append(r.touched, col)
+	}
+	r.current[col] = r.current[col].add(v)
+}
+
+// finish ends the current row. A range without a finite middle and radius is
+// kept as an infinite radius.
+func (r *rowSums) finish() {
+	for _, c := range r.touched {
+		v := r.current[c]
+		if !v.isZero() {
+			mid, rad := 0.0, math.Inf(1)
+			if v.isPoint() {
+				mid, rad = v.Lo, 0
+			} else if v.finite() {
+				mid = v.middle()
+				rad = max(addUp(v.Hi, -mid), addUp(mid, -v.Lo))
+			}
+			r.out.col = append(r.out.col, c)
+			r.out.mid = append(r.out.mid, mid)
+			r.out.rad = append(r.out.rad, rad)
+			r.inexact = r.inexact || rad != 0
+		}
+		r.current[c], r.used[c] = Interval{}, false
+	}
+	r.touched = r.touched[:0]
+	r.out.ptr = append(r.out.ptr, len(r.out.mid))
+	r.out.rows++
+}
+
+func (r *rowSums) jacobian() *jacobian {
+	if !r.inexact {
+		r.out.rad = nil
+	}
+	return r.out
+}

@@ -1,0 +1,350 @@
+package curvature
+
+import (
+	"math"
+
+	"bilevelc/ir/expr"
+)
+
+// This file holds the backward rules of products, of quadratic forms, and of
+// the convex functions of several variables.
+
+// visitDot treats u'v as the sum of an elementwise product, so that sum(u .*
+// log(u)) is one function of one variable, and u' M u as a quadratic form.
+func (b *backward) visitDot(n *expr.Node, w Interval) {
+	u, v := n.Args[0], n.Args[1]
+	if b.varies(u) && b.varies(v) {
+		for _, pair := range [][2]*expr.Node{{u, v}, {v, u}} {
+			if arg, m := pair[0], pair[1]; m.Op == expr.MatVec && m.Args[1] == arg && !b.varies(m.Args[0]) {
+				b.quadratic(n, arg, factor{m.Args[0], m.TransA}, w)
+				b.pushFactors(u, v, w)
+				return
+			}
+		}
+	}
+	ws := fill(make([]Interval, u.Shape.Len()), w)
+	b.visitElementwise(b.multiplied(n), ws)
+}
+
+// pushFactors carries the weight of u'v on to u and v.
+func (b *backward) pushFactors(u, v *expr.Node, w Interval) {
+	for _, pair := range [][2]*expr.Node{{u, v}, {v, u}} {
+		if b.wants(pair[0]) {
+			r := b.rangeOf(pair[1])
+			b.push(pair[0], func(k int) Interval { return w.mul(r[k]) })
+		}
+	}
+}
+
+// multiplied is u .* v for the node u'v, a node of this study only.
+func (s *study) multiplied(dot *expr.Node) *expr.Node {
+	if m, ok := s.elementwiseOf[dot]; ok {
+		return m
+	}
+	m := &expr.Node{Op: expr.Mul, Args: dot.Args, Shape: dot.Args[0].Shape, Deps: dot.Deps, Span: dot.Span, Opaque: dot.Opaque}
+	s.elementwiseOf[dot] = m
+	return m
+}
+
+// quadratic records the terms of w u' M u. A known M of moderate size is kept
+// as it is, so that it adds up exactly with the rest; otherwise M is taken
+// apart into what its structure shows.
+func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
+	size := u.Shape.Rows
+	if v := b.known(m.node); v != nil && !b.coarse && (size <= maxDense || v.Sparse != nil) {
+		rule := "quadratic form"
+		if gram(m.node) {
+			rule = "sum of squares: a matrix times its transpose"
+		}
+		b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: u, left: &m, w: fill(make([]Interval, size), w)})
+		return
+	}
+	switch op := m.node; op.Op {
+	case expr.Add, expr.Sub:
+		if op.Args[0].Shape == op.Shape && op.Args[1].Shape == op.Shape {
+			second := w
+			if op.Op == expr.Sub {
+				second = w.neg()
+			}
+			b.quadratic(n, u, factor{op.Args[0], m.trans}, w)
+			b.quadratic(n, u, factor{op.Args[1], m.trans}, second)
+			return
+		}
+	case expr.Neg:
+		b.quadratic(n, u, factor{op.Args[0], m.trans}, w.neg())
+		return
+	case expr.Transpose:
+		b.quadratic(n, u, factor{op.Args[0], !m.trans}, w)
+		return
+	case expr.Mul:
+		for i, scalar := range op.Args {
+			if scalar.Shape.Rank == 0 {
+				b.quadratic(n, u, factor{op.Args[1-i], m.trans}, w.mul(b.rangeOf(scalar)[0]))
+				return
+			}
+		}
+	case expr.Div:
+		if op.Args[1].Shape.Rank == 0 {
+			b.quadratic(n, u, factor{op.Args[0], m.trans}, w.div(b.rangeOf(op.Args[1])[0]))
+			return
+		}
+	case expr.MatMul:
+		if gram(op) {
+			var frobenius Interval // squared: no eigenvalue of A'A is larger
+			for _, e := range b.rangeOf(op.Args[0]) {
+				frobenius = frobenius.add(e.sqr())
+			}
+			b.bend(op, "sum of squares: a matrix times its transpose", u, []Interval{w.mul(Interval{0, mulUp(2, frobenius.Hi)})})
+			return
+		}
+	case expr.ScatterAdd:
+		if diag := b.rangeOf(op.Args[0]); diagonal(op) {
+			d := make([]Interval, size)
+			for k, i := range op.Index {
+				d[i/size] = d[i/size].add(w.mul(diag[k]).mul(point(2)))
+			}
+			b.bend(op, "diagonal matrix", u, d)
+			return
+		}
+	}
+	b.bend(m.node, "matrix bounded entry by entry", u, b.gershgorin(m.node, w))
+}
+
+// gram reports A' A or A A'.
+func gram(n *expr.Node) bool {
+	return n.Op == expr.MatMul && n.Args[0] == n.Args[1] && n.TransA != n.TransB
+}
+
+// diagonal reports that a scatter puts entries on the diagonal of a square
+// matrix only.
+func diagonal(n *expr.Node) bool {
+	if n.Shape.Rank != 2 || n.Shape.Rows != n.Shape.Cols {
+		return false
+	}
+	for _, i := range n.Index {
+		if i < 0 || i%(n.Shape.Rows+1) != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// gershgorin encloses w (M + M') between diagonal matrices, for a matrix known
+// by the ranges of its entries: diagonal plus and minus the sum of the others.
+func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
+	r, n := b.rangeOf(m), m.Shape.Rows
+	out := make([]Interval, n)
+	for i := range n {
+		off := 0.0
+		for j := range n {
+			if j != i {
+				off = addUp(off, r[i*n+j].add(r[j*n+i]).mag())
+			}
+		}
+		d := r[i*n+i].add(r[i*n+i])
+		out[i] = w.mul(Interval{addDown(d.Lo, -off), addUp(d.Hi, off)})
+	}
+	return out
+}
+
+// visitProduct handles MatVec, MatMul and Outer: bilinear in their arguments.
+func (b *backward) visitProduct(n *expr.Node, w []Interval) {
+	u, v := n.Args[0], n.Args[1]
+	if n.Op == expr.MatVec && !b.varies(u) {
+		if m := b.known(u); m != nil {
+			if b.wants(v) {
+				back := make([]Interval, v.Shape.Len())
+				eachEntry(m, func(i, j int, a float64) {
+					if n.TransA {
+						i, j = j, i
+					}
+					back[j] = back[j].add(w[i].mul(point(a)))
+				})
+				b.push(v, func(k int) Interval { return back[k] })
+			}
+			return
+		}
+	}
+	if b.varies(u) && b.varies(v) {
+		b.out.terms = append(b.out.terms, term{node: n, rule: "a product of two expressions that both vary",
+			arg: u, other: v, w: w, pairs: func(visit func(i, j, k int)) { eachProduct(n, visit) }})
+	}
+	if b.wants(u) {
+		r, back := b.rangeOf(v), make([]Interval, u.Shape.Len())
+		eachProduct(n, func(i, j, k int) { back[i] = back[i].add(w[k].mul(r[j])) })
+		b.push(u, func(k int) Interval { return back[k] })
+	}
+	if b.wants(v) {
+		r, back := b.rangeOf(u), make([]Interval, v.Shape.Len())
+		eachProduct(n, func(i, j, k int) { back[j] = back[j].add(w[k].mul(r[i])) })
+		b.push(v, func(k int) Interval { return back[k] })
+	}
+}
+
+// visitLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
+// the variance under p, between 0 and (max v - min v)^2/4 <= |v|^2/2.
+func (b *backward) visitLogSumExp(n, u *expr.Node, w Interval) {
+	b.bend(n, "log-sum-exp", u, []Interval{w.mul(Interval{0, 0.5})})
+	if b.wants(u) {
+		p := softmaxRange(b.rangeOf(u))
+		b.push(u, func(k int) Interval { return w.mul(p[k]) })
+	}
+}
+
+// softmaxRange: p_k = 1/(1 + sum of exp(u_j - u_k), j != k) is least where u_k
+// is least and the others greatest.
+func softmaxRange(u []Interval) []Interval {
+	out := make([]Interval, len(u))
+	share := func(k int, own, others func(Interval) float64) float64 {
+		total := 1.0
+		for j := range u {
+			if j != k {
+				total += math.Exp(others(u[j]) - own(u[k]))
+			}
+		}
+		return 1 / total
+	}
+	lo := func(e Interval) float64 { return e.Lo }
+	hi := func(e Interval) float64 { return e.Hi }
+	// Above this the quadratic cost matters more than the sharpness.
+	const sharp = 256
+	slack := float64(len(u)+ulps) * 0x1p-50
+	for k := range out {
+		out[k] = Interval{0, 1}
+		if len(u) > sharp {
+			continue
+		}
+		if least, most := share(k, lo, hi), share(k, hi, lo); !math.IsNaN(least) && !math.IsNaN(most) {
+			out[k] = Interval{least * (1 - slack), most * (1 + slack)}.meet(out[k])
+		}
+	}
+	return out
+}
+
+// prodFactors bounds the length of a product that is differentiated entry by
+// entry: the cost is its cube.
+const prodFactors = 64
+
+func (b *backward) visitProd(n *expr.Node, w Interval) {
+	u := n.Args[0]
+	m := u.Shape.Len()
+	if m > prodFactors {
+		b.bend(n, "a product of many entries", u, []Interval{whole()})
+		b.push(u, func(int) Interval { return whole() })
+		return
+	}
+	r := b.rangeOf(u)
+	others := func(i, j int) Interval {
+		p := w
+		for k := range r {
+			if k != i && k != j {
+				p = p.mul(r[k])
+			}
+		}
+		return p
+	}
+	mixed := make([]Interval, 0, m*m/2)
+	for i := range m {
+		for j := range i {
+			mixed = append(mixed, others(i, j))
+		}
+	}
+	b.out.terms = append(b.out.terms, term{node: n, rule: "a product of entries that all vary", arg: u, other: u, w: mixed,
+		pairs: func(visit func(i, j, k int)) {
+			k := 0
+			for i := range m {
+				for j := range i {
+					visit(i, j, k)
+					k++
+				}
+			}
+		}})
+	if b.wants(u) {
+		b.push(u, func(k int) Interval { return others(k, k) })
+	}
+}
+
+// visitAtom recognizes the convex functions of several variables that the
+// model builds from elementary ones, and reports whether n is one.
+func (b *backward) visitAtom(n *expr.Node, w []Interval) bool {
+	if !b.atom(n) {
+		return false
+	}
+	switch n.Op {
+	case expr.Log:
+		b.visitLogSumExp(n, n.Args[0].Args[0].Args[0], w[0])
+	case expr.Sqrt: // r = sqrt(c + |u|^2): second derivative I/r - u u'/r^3, between c/r^3 and 1/r
+		c, u := b.splitNorm(n.Args[0])
+		r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
+		r := Interval{sqrtDown(max(r2.Lo, 0)), sqrtUp(r2.Hi)}
+		least := c.mul(r.mul(r2).recip()).Lo
+		b.bend(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
+		if b.wants(u) {
+			ur := b.rangeOf(u)
+			b.push(u, func(k int) Interval {
+				return w[0].mul(ur[k].mul(r.recip()).meet(Interval{-1, 1}))
+			})
+		}
+	}
+	return true
+}
+
+// atom matches log(sum(exp(u))) and sqrt(c + |u|^2).
+func (s *study) atom(n *expr.Node) bool {
+	switch n.Op {
+	case expr.Log:
+		sum := n.Args[0]
+		return sum.Op == expr.Sum && sum.Args[0].Op == expr.Exp && s.varies(n)
+	case expr.Sqrt:
+		_, u := s.splitNorm(n.Args[0])
+		return u != nil
+	}
+	return false
+}
+
+// splitNorm matches c + |u|^2 with c >= 0 free of the variables (0 where there
+// is none), or returns nil.
+func (s *study) splitNorm(n *expr.Node) (c Interval, u *expr.Node) {
+	if n.Op == expr.Add {
+		for i, k := range n.Args {
+			if q := n.Args[1-i]; !s.varies(k) && s.varies(q) {
+				if r := s.rangeOf(k)[0]; r.Lo >= 0 {
+					if _, u := s.splitNorm(q); u != nil && q.Op != expr.Add {
+						return r, u
+					}
+				}
+			}
+		}
+		return Interval{}, nil
+	}
+	switch {
+	case n.Op == expr.Dot && n.Args[0] == n.Args[1] && s.varies(n):
+		return Interval{}, n.Args[0]
+	case n.Op == expr.Sum && s.varies(n):
+		if u, ok := s.squared(n.Args[0]); ok && u.Shape == n.Args[0].Shape {
+			return Interval{}, u
+		}
+	}
+	return Interval{}, nil
+}
+
+// ruleOf words what the second derivative of a fused region shows.
+func (b *backward) ruleOf(n *expr.Node, slopes []jet) string {
+	d2 := slopes[0].d2
+	for _, j := range slopes[1:] {
+		d2 = d2.hull(j.d2)
+	}
+	name := n.Op.Info().Name
+	if _, ok := b.squared(n); ok {
+		name = "square"
+	} else if name == "" {
+		name = "function of one variable"
+	}
+	switch {
+	case d2.Lo >= 0:
+		return name + ", convex"
+	case d2.Hi <= 0:
+		return name + ", concave"
+	}
+	return name + ", neither convex nor concave over its range"
+}

@@ -1,0 +1,228 @@
+package curvature
+
+import (
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+)
+
+// prover works through the claims about one problem.
+type prover struct {
+	*ir.Problem
+	opts       Options
+	everywhere domain // x in the box around X, y unrestricted
+	feasible   domain // y in the box that the rows imply
+	bounded    bool   // feasible says more than everywhere
+}
+
+// Prove derives what can be shown about p and stores the constants in p.Facts.
+func Prove(p *ir.Problem, opts Options) *Proof {
+	pr := &prover{Problem: p, opts: opts}
+	pr.everywhere, pr.feasible, pr.bounded = domains(p)
+	f, g := p.Upper.Objective, p.Lower.Objective
+	out := &Proof{Model: p.Name, objective: p.Lower.Span}
+	out.SmoothF = pr.smoothness(f)
+	out.SmoothG = pr.smoothness(g)
+	out.Quadratic = pr.quadratic()
+	out.Convexity = pr.convexity()
+	out.SmoothnessG = pr.hessianBound(g, expr.DependsY)
+	out.JointG = pr.hessianBound(g, expr.DependsX|expr.DependsY)
+	out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY)
+	out.LipschitzF = pr.gradientBound(f)
+	out.Qualification = qualify(p)
+	p.Facts = out.Facts()
+	return out
+}
+
+func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
+
+func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
+	return newStudy(pr.Graph, n, wrt, dom, work)
+}
+
+// quadratic reads off the degree of g in y.
+func (pr *prover) quadratic() Quadratic {
+	d := pr.study(pr.Lower.Objective, expr.DependsY, pr.everywhere, &budget{}).degreeOf(pr.Lower.Objective)
+	return Quadratic{InY: d.deg <= 2, FixedHessian: d.deg <= 2 && !d.square}
+}
+
+// regions lists the domains on which a claim is tried, weakest claim last.
+func (pr *prover) regions() []region {
+	out := []region{{Everywhere, pr.everywhere}}
+	if pr.bounded {
+		out = append(out, region{WithinBounds, pr.feasible})
+	}
+	return out
+}
+
+type region struct {
+	scope  Scope
+	domain domain
+}
+
+// convexity tries the scopes from the strongest on, and looks for a witness
+// where none is proved.
+func (pr *prover) convexity() Convexity {
+	g := pr.Lower.Objective
+	var last *attempt
+	for _, r := range pr.regions() {
+		for _, coarse := range []bool{true, false} {
+			a := pr.attempt(g, r, coarse)
+			if coarse {
+				last = better(a, nil)
+				continue
+			}
+			last = better(a, last)
+		}
+		if last.modulus > 0 {
+			return Convexity{Outcome: Proved, Modulus: last.modulus, Scope: r.scope, Derivation: last.derivation(pr)}
+		}
+		if pr.quadratic().InY {
+			break // the ranges of y do not matter
+		}
+	}
+	if a := pr.alongEqualities(last); a != nil {
+		return Convexity{Outcome: Proved, Modulus: a.modulus, Scope: AlongEqualities, Derivation: a.derivation(pr)}
+	}
+	if w := pr.refute(); w != nil {
+		return Convexity{Outcome: Refuted, Witness: w}
+	}
+	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
+}
+
+// attempt is one trial at a modulus.
+type attempt struct {
+	*study
+	region
+	terms   []term
+	form    *form
+	extreme extreme
+	modulus float64 // a lower bound of the Hessian's eigenvalues
+}
+
+func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {
+	s := pr.study(g, expr.DependsY, r.domain, pr.budget())
+	s.coarse = coarse
+	a := &attempt{study: s, region: r, terms: s.differentiate(false).terms}
+	a.form = s.below(a.terms, false)
+	a.extreme = a.form.least(s.work)
+	a.modulus = a.extreme.bound
+	return a
+}
+
+// better is the attempt with the larger modulus, the earlier one if equal.
+func better(a, before *attempt) *attempt {
+	if before != nil && before.modulus >= a.modulus && before.modulus > 0 {
+		return before
+	}
+	return a
+}
+
+// finslerWeights are the multiples of the Hessian's size at which the equality
+// rows are added: larger ones lose nothing but rounding.
+var finslerWeights = []float64{1, 1e2, 1e4}
+
+// alongEqualities tries to prove that the Hessian is positive definite along
+// the equality rows B_= v = 0. If H + rho B_=' B_= >= mu I then v' H v >= mu
+// |v|^2 for each such v (Finsler's lemma), whatever the rank of B_=.
+func (pr *prover) alongEqualities(a *attempt) *attempt {
+	rows := &jacobian{cols: pr.Lower.Dim, ptr: []int{0}}
+	for i, row := range pr.Rows {
+		if !row.Equal {
+			continue
+		}
+		cols, vals := pr.B.Row(i)
+		size := math.Sqrt(dot(vals, vals))
+		if size == 0 {
+			continue
+		}
+		// Scaling by a power of two is exact.
+		_, e := math.Frexp(size)
+		rows.col = append(rows.col, cols...)
+		for _, v := range vals {
+			rows.mid = append(rows.mid, math.Ldexp(v, -e))
+		}
+		rows.ptr = append(rows.ptr, len(rows.mid))
+		rows.rows++
+	}
+	if rows.rows == 0 || a.form.failed != nil {
+		return nil
+	}
+	scale := 0.0
+	for c, d := range a.form.diag {
+		scale = max(scale, math.Abs(d)+a.form.mass[c])
+	}
+	if scale == 0 {
+		return nil
+	}
+	best := *a
+	best.modulus = 0
+	for _, m := range finslerWeights {
+		work := pr.budget()
+		s := *a.study
+		s.work = work
+		f := s.below(a.terms, false, part{term: &term{w: []Interval{point(m * scale)}}, a: rows, sign: 1})
+		if e := f.least(work); e.bound > best.modulus {
+			best.form, best.extreme, best.modulus = f, e, e.bound
+		}
+	}
+	if best.modulus <= 0 {
+		return nil
+	}
+	best.scope = AlongEqualities
+	return &best
+}
+
+// hessianBound bounds the norm of the Hessian of n.
+func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
+	var out Bound
+	for _, r := range pr.regions() {
+		s := pr.study(n, wrt, r.domain, pr.budget())
+		terms := s.differentiate(false).terms
+		lower, upper := s.below(terms, false), s.below(terms, true)
+		least, most := lower.least(s.work), upper.least(s.work)
+		value := max(0, -least.bound, -most.bound)
+		if !math.IsInf(value, 1) {
+			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.boundStep(terms, value)}
+		}
+		failed := lower.failed
+		if failed == nil {
+			failed = upper.failed
+		}
+		if failed != nil {
+			out = Bound{Blame: s.blameTerm(failed, "its second derivative is not bounded "+r.scope.String())}
+		}
+		if pr.polynomial(n, wrt) {
+			break
+		}
+	}
+	return out
+}
+
+// polynomial reports that the Hessian of n does not depend on the variables
+// that the regions restrict.
+func (pr *prover) polynomial(n *expr.Node, wrt expr.Deps) bool {
+	return pr.study(n, wrt, pr.everywhere, &budget{}).degreeOf(n).deg <= 2
+}
+
+// gradientBound bounds the norm of the gradient of n in x and y.
+func (pr *prover) gradientBound(n *expr.Node) Bound {
+	var out Bound
+	for _, r := range pr.regions() {
+		s := pr.study(n, expr.DependsX|expr.DependsY, r.domain, pr.budget())
+		total, open := 0.0, -1
+		for c, g := range s.differentiate(true).gradient {
+			if total = addUp(total, mulUp(g.mag(), g.mag())); math.IsInf(total, 1) {
+				open = c
+				break
+			}
+		}
+		if open < 0 {
+			value := sqrtUp(total)
+			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.gradientStep(value)}
+		}
+		out = Bound{Blame: &Blame{Expr: pr.entryName(s, open), Reason: "the objective's slope in it is not bounded over the ranges of x and y"}}
+	}
+	return out
+}

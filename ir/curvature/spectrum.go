@@ -1,0 +1,227 @@
+package curvature
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/lapack/lapack64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// extreme is a certified lower bound of a symmetric matrix's smallest
+// eigenvalue, with an estimate of it and of its eigenvector, which prove
+// nothing.
+type extreme struct {
+	bound    float64
+	estimate float64
+	vector   []float64 // over cols, length 1; nil where none was computed
+	cols     []int
+}
+
+// fullOrder is up to which order all eigenvalues are computed for the
+// estimate; larger matrices use Lanczos's method. 25 n^3 operations at this
+// order are a few milliseconds.
+const fullOrder = 150
+
+// leastEigenvalue bounds the smallest eigenvalue of the symmetric n x n matrix
+// a from below. An estimate s is certified by a Cholesky factorization of
+// a - s I: if it runs to completion, the smallest eigenvalue is at least
+// s - gamma(n+1) trace(a - s I) (Rump, Verification of positive definiteness,
+// BIT 46, 2006). Gershgorin's bound stands where work runs out.
+func leastEigenvalue(a []float64, n int, work *budget) extreme {
+	out := extreme{bound: gershgorinBound(a, n)}
+	out.estimate = out.bound
+	if math.IsInf(out.bound, 0) || math.IsNaN(out.bound) {
+		out.bound = math.Inf(-1)
+		return out
+	}
+	scale := 0.0
+	for i := range n {
+		scale = max(scale, math.Abs(a[i*n+i]))
+		for j := range i {
+			scale = max(scale, math.Abs(a[i*n+j]))
+		}
+	}
+	if scale == 0 {
+		return extreme{vector: unit(n, 0)}
+	}
+	cube := float64(n) * float64(n) * float64(n)
+	if n <= fullOrder {
+		if !work.spend(25 * cube) {
+			return out
+		}
+		var eig mat.EigenSym
+		if !eig.Factorize(mat.NewSymDense(n, append([]float64(nil), a...)), true) {
+			return out
+		}
+		out.estimate = eig.Values(nil)[0]
+		var vectors mat.Dense
+		eig.VectorsTo(&vectors)
+		out.vector = mat.Col(nil, 0, &vectors)
+	} else {
+		if !work.spend(2 * lanczosSteps * float64(n) * float64(n+2*lanczosSteps)) {
+			return out
+		}
+		out.estimate, out.vector = lanczos(n, func(dst, v []float64) {
+			blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
+				blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: dst})
+		})
+	}
+	// Steps below the estimate, from what rounding allows to the scale of the
+	// matrix; the first success is improved once by inverse iteration.
+	trace := 0.0
+	for i := range n {
+		trace += math.Abs(a[i*n+i] - out.estimate)
+	}
+	for step := 4 * gamma(n) * (trace + scale); step < 4*float64(n)*scale; step *= 100 {
+		bound, factor, ok := certify(a, n, out.estimate-step, work)
+		if !ok {
+			if work.left < cube {
+				break
+			}
+			continue
+		}
+		if bound > out.bound {
+			out.bound = bound
+		}
+		if n > fullOrder {
+			out.estimate, out.vector = inverseIteration(a, n, factor, out.vector)
+			if bound, _, ok := certify(a, n, out.estimate-4*gamma(n)*(trace+scale), work); ok && bound > out.bound {
+				out.bound = bound
+			}
+		}
+		break
+	}
+	return out
+}
+
+func unit(n, i int) []float64 {
+	v := make([]float64, n)
+	v[i] = 1
+	return v
+}
+
+// gershgorinBound: every eigenvalue lies within the sum of a row's other
+// entries of its diagonal.
+func gershgorinBound(a []float64, n int) float64 {
+	least := math.Inf(1)
+	for i := range n {
+		off := 0.0
+		for j := range n {
+			if j != i {
+				off = addUp(off, math.Abs(a[i*n+j]))
+			}
+		}
+		least = min(least, addDown(a[i*n+i], -off))
+	}
+	return least
+}
+
+// certify factorizes a - shift I and returns the bound that success proves.
+func certify(a []float64, n int, shift float64, work *budget) (bound float64, factor blas64.Triangular, ok bool) {
+	if !work.spend(float64(n) * float64(n) * float64(n) / 3) {
+		return 0, factor, false
+	}
+	c := append([]float64(nil), a...)
+	trace := 0.0
+	for i := range n {
+		c[i*n+i] -= shift
+		trace += math.Abs(c[i*n+i])
+	}
+	factor, ok = lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: c})
+	// gamma is twice the constant needed; the rest covers the subtraction.
+	return below(shift - gamma(n+1)*(trace+math.Abs(shift))), factor, ok
+}
+
+// inverseIteration improves an eigenvector estimate with a factorization of a
+// shifted matrix and returns its Rayleigh quotient.
+func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64) (float64, []float64) {
+	const rounds = 12 // each gains the ratio of the two nearest distances to the shift
+	v = append([]float64(nil), v...)
+	for range rounds {
+		lapack64.Potrs(factor, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: v})
+		normalize(v)
+	}
+	w := make([]float64, n)
+	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
+		blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: w})
+	return dot(v, w), v
+}
+
+func dot(u, v []float64) float64 {
+	s := 0.0
+	for i, e := range u {
+		s += e * v[i]
+	}
+	return s
+}
+
+func normalize(v []float64) {
+	if size := math.Sqrt(dot(v, v)); size > 0 && !math.IsInf(size, 0) {
+		for i := range v {
+			v[i] /= size
+		}
+	}
+}
+
+// lanczosSteps is the length of the Lanczos recurrence; its estimate is within
+// a percent of the spread well before, and inverse iteration does the rest.
+const lanczosSteps = 60
+
+// lanczos estimates the smallest eigenvalue of a symmetric operator and its
+// vector, with full reorthogonalization, from a fixed start.
+func lanczos(n int, apply func(dst, v []float64)) (float64, []float64) {
+	v := make([]float64, n)
+	for i := range v { // no symmetry that an eigenvector could be orthogonal to
+		v[i] = 1 + math.Sin(float64(i+1)*1.7)/2
+	}
+	normalize(v)
+	var basis [][]float64
+	var alpha, beta []float64
+	w := make([]float64, n)
+	for len(basis) < min(n, lanczosSteps) {
+		basis = append(basis, append([]float64(nil), v...))
+		apply(w, v)
+		alpha = append(alpha, dot(w, v))
+		for range 2 {
+			for _, q := range basis {
+				c := dot(w, q)
+				for i := range w {
+					w[i] -= c * q[i]
+				}
+			}
+		}
+		size := math.Sqrt(dot(w, w))
+		if size <= 1e-14*math.Abs(alpha[0]) || size == 0 {
+			break
+		}
+		beta = append(beta, size)
+		for i := range v {
+			v[i] = w[i] / size
+		}
+	}
+	k := len(basis)
+	t := mat.NewSymDense(k, nil)
+	for i := range k {
+		t.SetSym(i, i, alpha[i])
+		if i+1 < k {
+			t.SetSym(i, i+1, beta[i])
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(t, true) {
+		return alpha[0], basis[0]
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	out := make([]float64, n)
+	for i, q := range basis {
+		c := vectors.At(i, 0)
+		for j := range out {
+			out[j] += c * q[j]
+		}
+	}
+	normalize(out)
+	return eig.Values(nil)[0], out
+}

@@ -1,0 +1,264 @@
+package curvature
+
+import (
+	"slices"
+
+	"bilevelc/ir/expr"
+)
+
+// term is one part J' W J of the Hessian: the second derivative of one
+// operation. With square set it is the form sum_k D_k a_k a_k' over the rows
+// a_k of the Jacobian of arg, or any form J' W J with D.Lo I <= W <= D.Hi I
+// where one D stands for all rows. Otherwise it is the sum over pairs of
+// w (a_i b_j' + b_j a_i') with rows a_i of arg and b_j of other.
+type term struct {
+	node  *expr.Node // the operation that curves
+	rule  string
+	arg   *expr.Node
+	other *expr.Node
+	left  *factor // rows of other are those of left * J(other); nil: J(other)
+	w     []Interval
+	pairs func(visit func(i, j, k int)) // which rows meet with which weight; nil: equal numbers
+}
+
+// factor is a data matrix, possibly transposed.
+type factor struct {
+	node  *expr.Node
+	trans bool
+}
+
+func (t *term) square() bool { return t.other == nil }
+
+// uniform is the one weight of all rows, where there is one.
+func (t *term) uniform() (Interval, bool) {
+	for _, w := range t.w {
+		if w != t.w[0] {
+			return Interval{}, false
+		}
+	}
+	return t.w[0], len(t.w) > 0
+}
+
+// derivatives are the result of the backward pass.
+type derivatives struct {
+	gradient []Interval // with respect to z; nil unless asked for
+	terms    []term
+}
+
+// backward carries the derivative of the root with respect to each node from
+// the root down, enclosed over the domain, and collects the terms of the
+// Hessian on the way.
+type backward struct {
+	*study
+	weights  map[*expr.Node][]Interval
+	gradient bool
+	out      derivatives
+}
+
+func (s *study) differentiate(gradient bool) derivatives {
+	b := &backward{study: s, weights: map[*expr.Node][]Interval{}, gradient: gradient}
+	if gradient {
+		b.out.gradient = make([]Interval, s.cols())
+	}
+	if s.varies(s.root) {
+		b.push(s.root, func(int) Interval { return point(1) })
+		nodes := expr.Reachable(s.root)
+		slices.Reverse(nodes)
+		for _, n := range nodes {
+			if w := b.weights[n]; w != nil {
+				b.visit(n, w)
+			}
+		}
+	}
+	return b.out
+}
+
+// push adds to the weight of every entry of n. Nodes below which nothing
+// curves are left alone unless the gradient is wanted.
+func (b *backward) push(n *expr.Node, weight func(k int) Interval) {
+	if !b.varies(n) || !b.gradient && b.affine(n) {
+		return
+	}
+	w := b.weights[n]
+	if w == nil {
+		w = make([]Interval, n.Shape.Len())
+		b.weights[n] = w
+	}
+	for k := range w {
+		w[k] = w[k].add(weight(k))
+	}
+}
+
+// pushSum adds the weights of a result of m entries to n, which has m entries
+// or is a scalar that was broadcast.
+func (b *backward) pushSum(n *expr.Node, m int, weight func(k int) Interval) {
+	if n.Shape.Len() == m {
+		b.push(n, weight)
+		return
+	}
+	b.push(n, func(int) Interval {
+		var total Interval
+		for k := range m {
+			total = total.add(weight(k))
+		}
+		return total
+	})
+}
+
+// wants reports whether push would look at the weight of n, so that its
+// computation can be saved.
+func (b *backward) wants(n *expr.Node) bool {
+	return b.varies(n) && (b.gradient || !b.affine(n))
+}
+
+// bend records a square form over the rows of arg's Jacobian, unless it is 0.
+func (b *backward) bend(node *expr.Node, rule string, arg *expr.Node, w []Interval) {
+	for _, d := range w {
+		if !d.isZero() {
+			b.out.terms = append(b.out.terms, term{node: node, rule: rule, arg: arg, w: w})
+			return
+		}
+	}
+}
+
+func (b *backward) visit(n *expr.Node, w []Interval) {
+	switch n.Op {
+	case expr.Var:
+		if b.gradient {
+			for k, e := range w {
+				b.out.gradient[b.column(n)+k] = e
+			}
+		}
+	case expr.Sum:
+		b.push(n.Args[0], func(int) Interval { return w[0] })
+	case expr.Transpose:
+		rows, cols := n.Shape.Rows, n.Shape.Cols
+		b.push(n.Args[0], func(k int) Interval { return w[(k%rows)*cols+k/rows] })
+	case expr.Gather:
+		back := make([]Interval, n.Args[0].Shape.Len())
+		for k, i := range n.Index {
+			if i >= 0 {
+				back[i] = back[i].add(w[k])
+			}
+		}
+		b.push(n.Args[0], func(k int) Interval { return back[k] })
+	case expr.ScatterAdd:
+		b.push(n.Args[0], func(k int) Interval {
+			if n.Index[k] < 0 {
+				return Interval{}
+			}
+			return w[n.Index[k]]
+		})
+	case expr.Dot:
+		b.visitDot(n, w[0])
+	case expr.MatVec, expr.MatMul, expr.Outer:
+		b.visitProduct(n, w)
+	case expr.LogSumExp:
+		b.visitLogSumExp(n, n.Args[0], w[0])
+	case expr.Prod:
+		b.visitProd(n, w[0])
+	case expr.MaxAll, expr.MinAll:
+		b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{whole()})
+		b.push(n.Args[0], func(int) Interval { return w[0].mul(Interval{0, 1}) })
+	default:
+		b.visitElementwise(n, w)
+	}
+}
+
+func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
+	if b.visitAtom(n, w) {
+		return
+	}
+	if f := b.fused(n); f != nil {
+		slopes := b.slopesOf(n)
+		if !b.affine(n) {
+			d := make([]Interval, len(w))
+			for k := range d {
+				d[k] = w[k].mul(slopes[k].d2)
+			}
+			if f.leaf.Shape.Rank == 0 && len(d) > 1 { // broadcast: all rows are the leaf's one
+				var total Interval
+				for _, e := range d {
+					total = total.add(e)
+				}
+				d = []Interval{total}
+			}
+			b.bend(n, b.ruleOf(n, slopes), f.leaf, d)
+		}
+		b.pushSum(f.leaf, len(w), func(k int) Interval { return w[k].mul(slopes[k].d1) })
+		return
+	}
+	if n.Op.Info().Class == expr.Elementwise1 {
+		return // its argument does not vary: unreachable for a node that does
+	}
+	u, v := n.Args[0], n.Args[1]
+	weight := func(k int) Interval { return w[k] }
+	switch n.Op {
+	case expr.Add:
+		b.pushSum(u, len(w), weight)
+		b.pushSum(v, len(w), weight)
+	case expr.Sub:
+		b.pushSum(u, len(w), weight)
+		b.pushSum(v, len(w), func(k int) Interval { return w[k].neg() })
+	case expr.Mul:
+		b.cross(n, "a product of two expressions that both vary", u, v, w)
+		if b.wants(u) {
+			vr := b.rangeOf(v)
+			b.pushSum(u, len(w), func(k int) Interval { return w[k].mul(entry(vr, k)) })
+		}
+		if b.wants(v) {
+			ur := b.rangeOf(u)
+			b.pushSum(v, len(w), func(k int) Interval { return w[k].mul(entry(ur, k)) })
+		}
+	case expr.Div:
+		b.visitQuotient(n, w)
+	default: // Pow, Max, Min of two different expressions
+		open := []Interval{whole()}
+		rule := "this operation on two expressions that both vary has no rule"
+		b.bend(n, rule, u, open)
+		b.bend(n, rule, v, open)
+		b.pushSum(u, len(w), func(int) Interval { return whole() })
+		b.pushSum(v, len(w), func(int) Interval { return whole() })
+	}
+}
+
+// cross records w (J_u' J_v + J_v' J_u) for an elementwise product in which a
+// scalar may broadcast.
+func (b *backward) cross(n *expr.Node, rule string, u, v *expr.Node, w []Interval) {
+	m, lu, lv := len(w), u.Shape.Len(), v.Shape.Len()
+	b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: v, w: w,
+		pairs: func(visit func(i, j, k int)) {
+			for k := range m {
+				visit(k%lu, k%lv, k)
+			}
+		}})
+}
+
+// visitQuotient: the second derivative of u/v is [0, -1/v^2; -1/v^2, 2u/v^3].
+func (b *backward) visitQuotient(n *expr.Node, w []Interval) {
+	u, v := n.Args[0], n.Args[1]
+	ur, vr := b.rangeOf(u), b.rangeOf(v)
+	mixed, own := make([]Interval, len(w)), make([]Interval, len(w))
+	for k := range w {
+		r := power(entry(vr, k), -1)
+		mixed[k] = w[k].mul(r.d1)
+		own[k] = w[k].mul(r.d2).mul(entry(ur, k))
+	}
+	b.cross(n, "a quotient of two expressions that both vary", u, v, mixed)
+	if v.Shape.Rank == 0 {
+		own = []Interval{sumOf(own)}
+	}
+	b.bend(n, "a quotient of two expressions that both vary", v, own)
+	b.pushSum(u, len(w), func(k int) Interval { return w[k].mul(entry(vr, k).recip()) })
+	b.pushSum(v, len(w), func(k int) Interval {
+		return w[k].mul(entry(ur, k)).mul(power(entry(vr, k), -1).d1)
+	})
+}
+
+func sumOf(w []Interval) Interval {
+	var total Interval
+	for _, e := range w {
+		total = total.add(e)
+	}
+	return total
+}

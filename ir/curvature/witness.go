@@ -1,0 +1,444 @@
+package curvature
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+)
+
+// refute looks for a feasible point and a direction along which the second
+// derivative of g in y is negative, or exactly 0. The second derivative at a
+// point is enclosed by the same rules as over a domain, so that a witness is
+// as certain as a proof.
+func (pr *prover) refute() *Witness {
+	work := pr.budget()
+	random := rand.New(rand.NewPCG(pr.opts.Seed, 0x77697473))
+	fixed := pr.quadratic()
+	for k := range pr.opts.Samples {
+		if work.left <= 0 {
+			return nil
+		}
+		x, ok := pr.upperSample(k, random)
+		if !ok {
+			continue
+		}
+		y := make([]float64, pr.Lower.Dim)
+		if !fixed.InY {
+			if y, ok = pr.lowerSample(k, x, random); !ok {
+				continue
+			}
+		}
+		s := pr.study(pr.Lower.Objective, expr.DependsY, at(x, y), work)
+		w := pr.bendsDown(s)
+		if w == nil {
+			w = pr.flat(s)
+		}
+		if w != nil {
+			w.X, w.Y = x, y
+			w.At = pr.pointText(x, y, fixed)
+			return w
+		}
+		if fixed.FixedHessian {
+			return nil // every point is the same
+		}
+	}
+	return nil
+}
+
+// bendsDown finds a direction of negative second derivative at the point of a
+// study: v' H v <= -v' N v for the matrix N below -H.
+func (pr *prover) bendsDown(s *study) *Witness {
+	terms := s.differentiate(false).terms
+	lower, negative := s.below(terms, false), s.below(terms, true)
+	if lower.failed != nil || negative.failed != nil {
+		return nil
+	}
+	for b := range lower.cols {
+		e := lower.leastBlock(b, s.work)
+		if e.vector == nil || !(e.estimate < 0) {
+			continue
+		}
+		v := make([]float64, pr.Lower.Dim)
+		for i, c := range e.cols {
+			v[c] = e.vector[i]
+		}
+		normalize(v)
+		if most := -negative.quadraticForm(v); most < 0 {
+			return &Witness{Direction: v, Curvature: most, Text: pr.directionText(e)}
+		}
+	}
+	return nil
+}
+
+// quadraticForm is a lower bound of v' N v for a form N.
+func (f *form) quadraticForm(v []float64) float64 {
+	total, size := 0.0, 0.0
+	for b, cols := range f.cols {
+		for i, c := range cols {
+			d := addDown(f.diag[c], -f.slack[c]) * v[c] * v[c]
+			total += d
+			size += math.Abs(d)
+			if f.dense[b] == nil {
+				continue
+			}
+			for j, other := range cols {
+				t := f.dense[b][i*len(cols)+j] * v[c] * v[other]
+				total += t
+				size += math.Abs(t)
+			}
+		}
+	}
+	return total - gamma(2*f.n*f.n)*size
+}
+
+// flat finds a direction v along which the second derivative is exactly 0:
+// J v = 0 for the Jacobian rows of every part.
+func (pr *prover) flat(s *study) *Witness {
+	rows, ok := s.bendingRows()
+	if !ok {
+		return nil
+	}
+	n := pr.Lower.Dim
+	touched := make([]bool, n)
+	for _, r := range rows {
+		for c := range r {
+			touched[c] = true
+		}
+	}
+	if c := slices.Index(touched, false); c >= 0 {
+		return pr.flatAlong(unit(n, c), "along "+pr.lowerName(c))
+	}
+	if n > fullOrder {
+		return nil
+	}
+	if v := nullVector(rows, n); v != nil {
+		return pr.flatAlong(v, pr.directionText(extreme{vector: v, cols: allColumns(n)}))
+	}
+	return nil
+}
+
+func (pr *prover) flatAlong(v []float64, text string) *Witness {
+	return &Witness{Direction: v, Flat: true, Text: text}
+}
+
+func allColumns(n int) []int {
+	cols := make([]int, n)
+	for i := range cols {
+		cols[i] = i
+	}
+	return cols
+}
+
+// bendingRows lists the rows of every Jacobian that a part with a weight other
+// than 0 uses, entry by entry; not ok where some row is not known exactly.
+func (s *study) bendingRows() (rows []map[int]float64, ok bool) {
+	ok = true
+	use := func(j *jacobian, k int) {
+		row := map[int]float64{}
+		j.visit(k, func(c int, v Interval) {
+			ok = ok && v.isPoint()
+			row[c] = v.Lo
+		})
+		if len(row) > 0 {
+			rows = append(rows, row)
+		}
+	}
+	for _, t := range s.differentiate(false).terms {
+		p := s.partOf(&t, true)
+		if t.square() {
+			p.a = s.jacobianOf(t.arg)
+		}
+		if p.a.unknown || p.b != nil && p.b.unknown {
+			return nil, false
+		}
+		if t.square() {
+			for k := range p.a.rows {
+				if !entry(t.w, k).isZero() {
+					use(p.a, k)
+				}
+			}
+			continue
+		}
+		// J_b v = 0 for one side of each product is enough.
+		p.pairs(func(i, j, k int) {
+			if !entry(t.w, k).isZero() && p.a.len(i) > 0 && p.b.len(j) > 0 {
+				use(p.b, j)
+			}
+		})
+	}
+	return rows, ok
+}
+
+// nullVector solves J v = 0 in exact arithmetic by elimination and returns a
+// solution of length 1 (rounded), or nil where there is only 0.
+func nullVector(rows []map[int]float64, n int) []float64 {
+	// exactCost bounds rows * columns^2 of rational arithmetic.
+	const exactCost = 3e5
+	if float64(len(rows))*float64(n)*float64(min(n, len(rows))) > exactCost {
+		return nil
+	}
+	m := make([][]*big.Rat, len(rows))
+	for i, r := range rows {
+		m[i] = make([]*big.Rat, n)
+		for c := range n {
+			m[i][c] = new(big.Rat)
+			if v, ok := r[c]; ok {
+				m[i][c].SetFloat64(v)
+			}
+		}
+	}
+	pivots, row := []int{}, 0
+	isPivot := make([]bool, n)
+	for c := 0; c < n && row < len(m); c++ {
+		best := -1
+		for i := row; i < len(m); i++ {
+			if m[i][c].Sign() != 0 {
+				best = i
+				break
+			}
+		}
+		if best < 0 {
+			continue
+		}
+		m[row], m[best] = m[best], m[row]
+		for i := range m {
+			if i == row || m[i][c].Sign() == 0 {
+				continue
+			}
+			ratio := new(big.Rat).Quo(m[i][c], m[row][c])
+			for j := c; j < n; j++ {
+				m[i][j].Sub(m[i][j], new(big.Rat).Mul(ratio, m[row][j]))
+			}
+		}
+		pivots, isPivot[c] = append(pivots, c), true
+		row++
+	}
+	free := slices.Index(isPivot, false)
+	if free < 0 {
+		return nil
+	}
+	v := unit(n, free)
+	for i, c := range pivots {
+		q := new(big.Rat).Quo(m[i][free], m[i][c])
+		f, _ := q.Float64()
+		v[c] = -f
+	}
+	normalize(v)
+	return v
+}
+
+// sampleScale is the size of sampled entries that no set bounds.
+const sampleScale = 4
+
+// upperSample is a point of X: the start, the middle, the corners of its box,
+// then random corners and random points, each moved into X.
+func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
+	x := make([]float64, pr.Upper.Dim)
+	for i, r := range pr.everywhere.x {
+		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
+		switch {
+		case k == 0:
+			x[i] = r.middle()
+		case k == 1:
+			x[i] = r.Lo
+		case k == 2:
+			x[i] = r.Hi
+		case k%2 == 1 && random.IntN(2) == 0:
+			x[i] = r.Lo
+		case k%2 == 1:
+			x[i] = r.Hi
+		default:
+			x[i] = r.Lo + random.Float64()*(r.Hi-r.Lo)
+		}
+	}
+	if k == 3 && len(pr.Start) == len(x) {
+		copy(x, pr.Start)
+	}
+	rows := halfspaces{m: pr.X.E, rhs: pr.X.Rhs, sign: 1, equal: func(i int) bool { return pr.X.Rows[i].Equal }}
+	return x, rows.project(x, func() {
+		for i, r := range pr.everywhere.x {
+			x[i] = min(max(x[i], r.Lo), r.Hi)
+		}
+		for _, b := range pr.X.Balls {
+			v := pr.Upper.Vars[b.Var]
+			part := x[v.Offset : v.Offset+v.Shape.Len()]
+			if size := math.Sqrt(dot(part, part)); size > b.Radius {
+				for i := range part {
+					part[i] *= b.Radius / size
+				}
+			}
+		}
+	})
+}
+
+// lowerSample is a y that the lower level's rows admit at x.
+func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
+	y := make([]float64, pr.Lower.Dim)
+	for j, r := range pr.feasible.y {
+		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
+		if k == 0 {
+			y[j] = r.middle()
+		} else {
+			y[j] = r.Lo + random.Float64()*(r.Hi-r.Lo)
+		}
+	}
+	if pr.B == nil {
+		return y, true
+	}
+	// A x - B y <= b: the rows of -B with right-hand side b - A x.
+	rhs := make([]float64, len(pr.Rows))
+	for i := range rhs {
+		rhs[i] = pr.Rhs[i] - pr.A.RowDot(i, x)
+	}
+	rows := halfspaces{m: pr.B, rhs: rhs, sign: -1, equal: func(i int) bool { return pr.Rows[i].Equal }}
+	return y, rows.project(y, func() {})
+}
+
+// halfspaces are rows sign m_i z <= rhs_i, or = where equal.
+type halfspaces struct {
+	m     *sparse.CSR
+	rhs   []float64
+	sign  float64
+	equal func(i int) bool
+}
+
+// project moves z into the set by cyclic projections, between which others
+// projects onto the rest of it, and reports success: no row violated by more
+// than feasibleTolerance.
+func (h halfspaces) project(z []float64, others func()) bool {
+	others()
+	if h.m == nil {
+		return true
+	}
+	const (
+		rounds            = 400
+		feasibleTolerance = 1e-9 // relative to the row's size and right-hand side
+	)
+	for range rounds {
+		worst := 0.0
+		for i := range h.m.Rows {
+			_, vals := h.m.Row(i)
+			size := dot(vals, vals)
+			if size == 0 {
+				continue
+			}
+			gap := h.sign*h.m.RowDot(i, z) - h.rhs[i]
+			if gap <= 0 && !h.equal(i) {
+				continue
+			}
+			worst = max(worst, math.Abs(gap)/(math.Sqrt(size)+math.Abs(h.rhs[i])))
+			h.m.AddRow(z, i, -h.sign*gap/size)
+		}
+		if worst <= feasibleTolerance {
+			others()
+			return true
+		}
+		others()
+	}
+	return false
+}
+
+// lowerName is the name of entry c of y.
+func (pr *prover) lowerName(c int) string { return nameIn(pr.Lower, c) }
+
+// entryName is the name of entry c of the variables a study differentiates in.
+func (pr *prover) entryName(s *study, c int) string {
+	if s.wrt&expr.DependsX == 0 {
+		return nameIn(pr.Lower, c)
+	}
+	if c < pr.Upper.Dim {
+		return nameIn(pr.Upper, c)
+	}
+	return nameIn(pr.Lower, c-pr.Upper.Dim)
+}
+
+func nameIn(level ir.Level, c int) string {
+	for _, v := range level.Vars {
+		k := c - v.Offset
+		if k < 0 || k >= v.Shape.Len() {
+			continue
+		}
+		switch v.Shape.Rank {
+		case 0:
+			return v.Name
+		case 1:
+			return fmt.Sprintf("%s[%d]", v.Name, k+1)
+		}
+		return fmt.Sprintf("%s[%d, %d]", v.Name, k/v.Shape.Cols+1, k%v.Shape.Cols+1)
+	}
+	return fmt.Sprintf("entry %d", c+1)
+}
+
+// directionText words a direction by its largest entries.
+func (pr *prover) directionText(e extreme) string {
+	if e.vector == nil {
+		return ""
+	}
+	order := allColumns(len(e.vector))
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch x, y := math.Abs(e.vector[a]), math.Abs(e.vector[b]); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	const shown = 4
+	// Entries below a thousandth of the largest are left to the full vector.
+	const visible = 1e-3
+	largest := e.vector[order[0]]
+	var out strings.Builder
+	out.WriteString("along ")
+	for n, i := range order {
+		c := e.vector[i] / largest
+		if math.Abs(c) < visible {
+			break
+		}
+		if n == shown {
+			out.WriteString(" + ...")
+			break
+		}
+		switch {
+		case n > 0 && c < 0:
+			out.WriteString(" - ")
+		case n > 0:
+			out.WriteString(" + ")
+		}
+		if c = math.Abs(c); math.Abs(c-1) > visible {
+			fmt.Fprintf(&out, "%.3g ", c)
+		}
+		out.WriteString(pr.lowerName(e.cols[i]))
+	}
+	return out.String()
+}
+
+// pointText words the point of a witness, as far as the second derivative
+// depends on it.
+func (pr *prover) pointText(x, y []float64, fixed Quadratic) string {
+	if fixed.FixedHessian {
+		return ""
+	}
+	const shown = 6
+	var parts []string
+	list := func(level ir.Level, z []float64) {
+		for c, v := range z {
+			parts = append(parts, fmt.Sprintf("%s = %.4g", nameIn(level, c), v))
+		}
+	}
+	list(pr.Upper, x)
+	if !fixed.InY {
+		list(pr.Lower, y)
+	}
+	if len(parts) > shown {
+		parts = append(parts[:shown], "...")
+	}
+	return strings.Join(parts, ", ")
+}
