@@ -67,6 +67,9 @@ func (s *session) modelLine(f *lang.File) {
 	c := s.statement()
 	tree, ok := parseCut[modelLine](s, c)
 	if tree.Name.Text == "" {
+		if f.Model == nil { // a name that could not be read is a name
+			f.Model = &lang.Ident{At: lang.At{Place: s.cutSpan(c)}}
+		}
 		return
 	}
 	switch {
