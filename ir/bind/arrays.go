@@ -181,17 +181,13 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 		return nil
 	}
 	if v.node.Deps != 0 {
-		b.errorf(diag.BindNotConstant, d.Value.Span(), "%s depends on variables", s.Name)
+		b.errorf(codeNotFixed, d.Value.Span(), "%s depends on variables", s.Name)
 		return nil
 	}
 	if v.node.Opaque {
 		return nil
 	}
-	a, err := b.graph.Value(v.node)
-	if err != nil {
-		b.errorf(diag.BindNotSupported, d.Value.Span(), "%s cannot be computed: %s", s.Name, err)
-		return nil
-	}
+	a := b.value(v.node)
 	if fault := expr.Trace(v.node, nil, nil); fault != nil {
 		b.errorf(diag.BindNotFinite, d.Value.Span(), "%s is not finite: %s", s.Name, fault.Error())
 		return nil

@@ -105,7 +105,8 @@ type binder struct {
 	graph  *expr.Builder
 	list   diag.List
 
-	reported map[string]bool  // diagnostics given, by code, place and summary
+	reported map[string]bool  // diagnostics given, by key
+	varying  bool             // a size was found to vary with an index
 	known    map[string]value // params and data
 	bound    map[string]*ir.BoundData
 	eyes     map[int]value // identity matrices by size
@@ -125,13 +126,15 @@ type letState struct {
 // for every call.
 func (b *binder) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
 	d := (&diag.List{}).Errorf(code, at, format, args...)
-	key := string(code) + at.String() + d.Summary
-	if !b.reported[key] {
-		b.reported[key] = true
+	if k := key(d); !b.reported[k] {
+		b.reported[k] = true
 		b.list.Add(d)
 	}
 	return d
 }
+
+// key identifies a diagnostic among those of a binding.
+func key(d *diag.Diagnostic) string { return string(d.Code) + d.Subject.String() + d.Summary }
 
 // fits reports whether an array of these dimensions may be made, and reports
 // an error where not.
@@ -154,6 +157,15 @@ func (b *binder) fits(at diag.Span, what string, dims ...int) bool {
 	}
 	b.budget -= entries
 	return true
+}
+
+// value computes a node that depends on supplied data only.
+func (b *binder) value(n *expr.Node) *data.Array {
+	a, err := b.graph.Value(n)
+	if err != nil {
+		panic("bind: " + err.Error())
+	}
+	return a
 }
 
 // symbol returns a declared name of the model, or nil.

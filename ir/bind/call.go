@@ -38,7 +38,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	if op, ok := primitive(x.Fn.Name, len(args)); ok {
 		return e.primitive(op, args, e.at(x))
 	}
-	e.b.errorf(diag.BindNotSupported, e.at(x), "there is no function %s of %d arguments", x.Fn.Name, len(args))
+	e.b.errorf(codeUnknownFunction, e.at(x), "there is no function %s of %d arguments", x.Fn.Name, len(args))
 	return value{}
 }
 
@@ -59,11 +59,11 @@ func (e *elab) function(name string) (fn *lang.Fn, library bool) {
 // declares stand for the arguments' sizes.
 func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
-		e.b.errorf(diag.BindNotSupported, e.at(x), "%s takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
+		e.b.errorf(codeArity, e.at(x), "%s takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
 		return value{}
 	}
 	if e.depth == maxCalls {
-		e.b.errorf(diag.BindNotSupported, e.at(x), "calls are nested deeper than %d", maxCalls)
+		e.b.errorf(codeRecursion, e.at(x), "calls are nested deeper than %d", maxCalls)
 		return value{}
 	}
 	body := &elab{b: e.b, space: e.space, library: e.library || library, call: e.call, depth: e.depth + 1}
@@ -261,11 +261,8 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 		return out
 	}
 	if v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
-		a, err := e.b.graph.Value(v.node)
-		if err == nil {
-			m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: a.Values()}
-			return unbatched(e.b.graph.Const("", data.SparseMatrix(m), at))
-		}
+		m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: e.b.value(v.node).Values()}
+		return unbatched(e.b.graph.Const("", data.SparseMatrix(m), at))
 	}
 	if !e.b.fits(at, "the diagonal matrix", batch, n, n) {
 		return value{}

@@ -20,15 +20,19 @@ var reductions = map[string]expr.Op{
 func (e *elab) comprehension(x *lang.Comprehension) value {
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
-		e.b.errorf(diag.BindNotSupported, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
+		e.b.errorf(codeNotReduction, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
 		return value{}
 	}
 	inner, ok := e.iterate(x.Binders, x.Cond)
 	if !ok {
 		return value{}
 	}
+	try := e.b.attempt()
 	body := inner.numeric(x.Body)
 	if body.bad() {
+		if e.space == nil && e.b.again(try) {
+			return e.unroll(x, op, inner.space)
+		}
 		return value{}
 	}
 	at := e.at(x)
@@ -322,9 +326,7 @@ func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at di
 	g := e.b.graph
 	var known []float64
 	if n.Deps == 0 && !n.Opaque {
-		if a, err := g.Value(n); err == nil {
-			known = a.Values()
-		}
+		known = e.b.value(n).Values()
 	}
 	vals := make([]float64, outer.n)
 	for t, ks := range members {
@@ -339,11 +341,7 @@ func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at di
 				part[j] = known[k]
 			}
 			r := e.must(g.Reduce(op, g.Const("", data.Vector(part), at), at))
-			a, err := g.Value(r)
-			if err != nil {
-				return value{}
-			}
-			vals[t] = a.Dense[0]
+			vals[t] = e.b.value(r).Dense[0]
 			continue
 		}
 		part := e.gather(n, ks, expr.VectorShape(len(ks)), at)

@@ -197,7 +197,7 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean {
-		e.b.errorf(diag.BindNotSupported, at, "the branches of an if must be numbers")
+		e.b.errorf(codeCondition, at, "the branches of an if must be numbers")
 		return value{}
 	}
 	if u.item != v.item || u.row != v.row {

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"fmt"
 	"math"
 
 	"bilevelc/ir"
@@ -93,11 +94,9 @@ func (e *elab) expr(x lang.Expr) value {
 	case *lang.IfExpr:
 		return e.ifExpr(x)
 	case *lang.Bad, nil:
-		e.b.errorf(diag.BindNotSupported, e.at(x), "this expression could not be read")
-		return value{}
+		return value{} // the parser has reported it
 	}
-	e.b.errorf(diag.BindNotSupported, e.at(x), "this expression has no meaning here")
-	return value{}
+	panic(fmt.Sprintf("bind: no meaning for %T", x))
 }
 
 // numeric elaborates an expression that must be a number, not a condition.
@@ -125,7 +124,7 @@ func (e *elab) name(x *lang.Name) value {
 			return e.b.let(s)
 		}
 	}
-	e.b.errorf(diag.BindNotSupported, e.at(x), "%s has no value here", x.Name)
+	e.b.errorf(codeUnknownName, e.at(x), "%s has no value here", x.Name)
 	return value{}
 }
 
@@ -133,7 +132,7 @@ func (e *elab) name(x *lang.Name) value {
 func (b *binder) let(s *ir.Symbol) value {
 	if st := b.lets[s]; st != nil {
 		if !st.done {
-			b.errorf(diag.BindNotSupported, s.Decl.Span(), "%s is defined by itself", s.Name)
+			b.errorf(codeCycle, s.Decl.Span(), "%s is defined by itself", s.Name)
 		}
 		return st.value
 	}
@@ -288,19 +287,14 @@ func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok 
 	}
 	v = e.num(v)
 	if v.node.Deps != 0 {
-		e.b.errorf(diag.BindNotConstant, at, "%s depends on variables", what).Detail =
+		e.b.errorf(codeNotFixed, at, "%s depends on variables", what).Detail =
 			"Conditions, ranges, indices and sizes are fixed when the model is bound: they may use params, data and indices."
 		return nil, false
 	}
 	if v.node.Opaque {
 		return nil, false
 	}
-	a, err := e.b.graph.Value(v.node)
-	if err != nil {
-		e.b.errorf(diag.BindNotSupported, at, "%s cannot be computed: %s", what, err)
-		return nil, false
-	}
-	return a.Values(), true
+	return e.b.value(v.node).Values(), true
 }
 
 // integers returns a value as integers, one or one a tuple of its space. An
@@ -353,7 +347,7 @@ func (e *elab) size(x lang.Expr, what string) (int, bool) {
 	}
 	for _, i := range ints {
 		if i != ints[0] {
-			e.b.errorf(diag.BindVaryingSize, e.at(x), "%s changes with the index: it is %d and %d", what, ints[0], i)
+			e.b.vary(e.at(x), "%s changes with the index: it is %d and %d", what, ints[0], i)
 			return 0, false
 		}
 	}

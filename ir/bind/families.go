@@ -24,12 +24,25 @@ type relation struct {
 // constraint lowers a constraint: one relation, or one for each link of a
 // chain.
 func (r *rows) constraint(c *lang.Constraint) []relation {
-	e, ok := r.b.top(), true
+	e := r.b.top()
 	if len(c.Binders) > 0 {
-		if e, ok = e.iterate(c.Binders, c.Cond); !ok {
+		inner, ok := e.iterate(c.Binders, c.Cond)
+		if !ok {
 			return nil
 		}
+		e = inner
 	}
+	try := r.b.attempt()
+	out := r.links(e, c)
+	if e.space != nil && r.b.again(try) {
+		return r.unrolled(c, e.space)
+	}
+	return out
+}
+
+// links lowers the relations of a chain where e is.
+func (r *rows) links(e *elab, c *lang.Constraint) []relation {
+	ok := true
 	terms := make([]value, len(c.Terms))
 	for k, t := range c.Terms {
 		terms[k] = e.numeric(t)
@@ -70,17 +83,14 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 	f, bad, err := r.affine.of(n)
 	switch {
-	case err != nil && r.b.opts.Abstract:
-		return false
-	case err != nil:
-		r.b.errorf(diag.BindNotSupported, rel.at, "the coefficients cannot be computed: %s", err)
+	case err != nil: // data was not supplied
 		return false
 	case bad != nil:
 		at := bad.node.Span
 		if at.IsZero() {
 			at = rel.at
 		}
-		d := r.b.errorf(diag.BindNotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
+		d := r.b.errorf(codeNotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
 		d.Context = context.Span()
 		d.Detail = fmt.Sprintf("%s must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
 		return false

@@ -96,7 +96,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 		return selector{}, false
 	}
 	if los == nil || his == nil {
-		e.b.errorf(diag.BindVaryingSize, sub.Span(), "the length of this range depends on data that was not supplied")
+		e.b.errorf(diag.BindVaryingSize, e.at(sub), "the length of this range depends on data that was not supplied")
 		return selector{}, false
 	}
 	s := join(lo.space, hi.space)
@@ -108,7 +108,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 	for k := range los {
 		width := max(his[k]-los[k]+1, 0)
 		if k > 0 && width != sel.width {
-			e.b.errorf(diag.BindVaryingSize, e.at(sub), "the length of this range changes with the index: %d and %d", sel.width, width).
+			e.b.vary(e.at(sub), "the length of this range changes with the index: %d and %d", sel.width, width).
 				Fix = "write a comprehension over the range, such as sum(j in 1..i: y[j])"
 			return selector{}, false
 		}

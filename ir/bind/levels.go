@@ -12,7 +12,7 @@ import (
 func (b *binder) levels(prob *ir.Problem) {
 	up, low := b.prog.Upper, b.prog.Lower
 	if up == nil || low == nil {
-		b.errorf(diag.BindNotSupported, b.modelName(), "a model needs an upper and a lower level")
+		b.errorf(codeNoLevel, b.modelName(), "a model needs an upper and a lower level")
 		return
 	}
 	ok := b.variables(&prob.Upper, up, false)
@@ -78,7 +78,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.row, Span: let.Value.Span()})
 	}
 	if decl.Objective == nil {
-		b.errorf(diag.BindNotSupported, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
+		b.errorf(codeNoObjective, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
 		return
 	}
 	x := decl.Objective.Value
@@ -144,7 +144,7 @@ func (b *binder) start(prob *ir.Problem) {
 			}
 		}
 		if target == nil {
-			b.errorf(diag.BindStart, item.Name.Span(), "%s is not an upper variable", item.Name.Name)
+			b.errorf(codeStart, item.Name.Span(), "%s is not an upper variable", item.Name.Name)
 			continue
 		}
 		e := b.top()
@@ -205,7 +205,7 @@ func (b *binder) settings(prob *ir.Problem) {
 			continue
 		}
 		if !v.isScalar() {
-			b.errorf(diag.BindStart, item.Value.Span(), "the setting %s must be a number or a word, not %s", item.Name.Name, v.describe())
+			b.errorf(diag.BindShapes, item.Value.Span(), "the setting %s must be a number or a word, not %s", item.Name.Name, v.describe())
 			continue
 		}
 		out.Value = vals[0]

@@ -286,4 +286,3 @@ func agree(got, want []float64) bool {
 	}
 	return true
 }
-

@@ -81,7 +81,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	emit := func(rel relation) {
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			if cols[len(cols)-1] >= n {
-				r.b.errorf(diag.BindNotAffine, rel.at, "the upper constraint %s reads a lower variable", rel.family.Name)
+				r.b.errorf(codeCoupled, rel.at, "the upper constraint %s reads a lower variable", rel.family.Name)
 				return
 			}
 			if len(cols) == 1 {
@@ -221,7 +221,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			return nil
 		}
 		if args[k].node.Deps != 0 {
-			r.b.errorf(diag.BindNotConstant, a.Span(), "the set of %s depends on variables", v.Name)
+			r.b.errorf(codeNotFixed, a.Span(), "the set of %s depends on variables", v.Name)
 			return nil
 		}
 		if !args[k].isScalar() && args[k].item != v.Shape {

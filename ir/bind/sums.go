@@ -166,11 +166,7 @@ func (e *elab) coefficients(c *expr.Node, row, col []int, rows, cols int) *matri
 		if c.Opaque {
 			return nil
 		}
-		a, err := e.b.graph.Value(c)
-		if err != nil {
-			return nil
-		}
-		vals = a.Values()
+		vals = e.b.value(c).Values()
 	}
 	entries := make([]sparse.Entry, 0, len(row))
 	for k := range row {

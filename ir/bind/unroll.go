@@ -1,0 +1,146 @@
+package bind
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// Batching needs the parts of a body to have the same size for every tuple.
+// Where they do not, as in sum(y[1..t]) for each t, the outermost comprehension
+// or family is elaborated tuple by tuple instead, with its indices as plain
+// integers. That takes a graph in proportion to the tuples, so it is bounded.
+
+// maxUnrolled bounds the tuples that are elaborated one by one.
+const maxUnrolled = 4096
+
+// attempt is a point to which diagnostics can be taken back.
+type attempt struct{ diagnostics int }
+
+func (b *binder) attempt() attempt { return attempt{len(b.list)} }
+
+// again reports whether elaboration since the attempt failed on a size that
+// varies with an index. It then takes the diagnostics back.
+func (b *binder) again(a attempt) bool {
+	if !b.varying {
+		return false
+	}
+	for _, d := range b.list[a.diagnostics:] {
+		delete(b.reported, key(d))
+	}
+	b.list, b.varying = b.list[:a.diagnostics], false
+	return true
+}
+
+// vary reports a size that varies with an index.
+func (b *binder) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
+	b.varying = true
+	return b.errorf(diag.BindVaryingSize, at, format, args...)
+}
+
+// tuple returns the elaborator of one tuple of a space that was just
+// enumerated, with its indices as integers.
+func (e *elab) tuple(s *space, k int) *elab {
+	one := e
+	for j, name := range s.names {
+		one = one.with(name, scalarInt(s.at[j][k]))
+	}
+	return one
+}
+
+// mayUnroll checks the number of tuples.
+func (e *elab) mayUnroll(s *space, at diag.Span) bool {
+	if s.n <= maxUnrolled {
+		return true
+	}
+	e.b.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d", s.n, maxUnrolled).
+		Fix = "write an inner comprehension instead of a range, such as sum(j in 1..i: y[j])"
+	return false
+}
+
+// pairwise is the operation that joins two results of a reduction.
+var pairwise = map[expr.Op]expr.Op{
+	expr.Sum: expr.Add, expr.Prod: expr.Mul, expr.MaxAll: expr.Max, expr.MinAll: expr.Min,
+}
+
+// unroll reduces a body over the tuples of s, one by one.
+func (e *elab) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
+	at := e.at(x)
+	if !e.mayUnroll(s, at) {
+		return value{}
+	}
+	items := make([]value, s.n)
+	for k := range items {
+		v := e.tuple(s, k).numeric(x.Body)
+		if s.mask != nil {
+			mask := unbatched(e.gather(s.mask, []int{k}, expr.ScalarShape(), at))
+			v = e.map2(expr.Mul, mask, v, at)
+		}
+		if v.bad() {
+			return value{}
+		}
+		items[k] = v
+	}
+	// A balanced tree keeps the graph shallow and rounding small.
+	for len(items) > 1 {
+		half := (len(items) + 1) / 2
+		for k := half; k < len(items); k++ {
+			items[k-half] = e.map2(pairwise[op], items[k-half], items[k], at)
+		}
+		items = items[:half]
+	}
+	return items[0]
+}
+
+// unrolled lowers the relations of a family tuple by tuple.
+func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
+	e := r.b.top()
+	if !e.mayUnroll(s, c.Span()) {
+		return nil
+	}
+	var out []relation
+	var item value
+	for k := range s.n {
+		links := r.links(e.tuple(s, k), c)
+		if len(links) != len(c.Ops) {
+			return nil
+		}
+		for i, l := range links {
+			if k == 0 {
+				item = value{item: l.family.Shape, space: s}
+				l.name = rowNames(l.family.Name, item)
+				out = append(out, l)
+				continue
+			}
+			if l.family.Shape != item.item {
+				r.b.errorf(diag.BindShapes, l.at, "the rows for %s are %s, those for %s are %s",
+					s.where(0), item.item, s.where(k), l.family.Shape)
+				return nil
+			}
+			out[i].form = out[i].form.below(l.form)
+		}
+	}
+	for i := range out {
+		family := *out[i].family
+		family.Shape = familyShape(item)
+		out[i].family = &family
+		if s.mask != nil {
+			out[i].form = nil
+		}
+	}
+	return out
+}
+
+// below appends the rows of g; nil where either is unknown.
+func (f *form) below(g *form) *form {
+	if f == nil || g == nil {
+		return nil
+	}
+	m := &sparse.CSR{Rows: f.coef.Rows + g.coef.Rows, Cols: f.coef.Cols, Ptr: f.coef.Ptr,
+		Col: append(f.coef.Col, g.coef.Col...), Val: append(f.coef.Val, g.coef.Val...)}
+	for _, p := range g.coef.Ptr[1:] {
+		m.Ptr = append(m.Ptr, len(f.coef.Col)+p)
+	}
+	return &form{coef: m, rest: append(f.rest, g.rest...)}
+}
