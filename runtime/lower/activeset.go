@@ -203,58 +203,74 @@ func (w *activeSet) worst(lambda []float64) (row int, force float64) {
 func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) outcome {
 	copy(w.z, y)
 	copy(w.gz, w.grad)
-	last := math.Inf(1) // the norm when the face was last entered
+	last := math.Inf(1) // what was left on this face before
 	for {
 		if ctx.Err() != nil {
 			return interrupted
 		}
 		w.boundary.set(w.poly, &w.face, w.z)
-		copy(w.s, w.gz)
-		w.face.project(w.s)
-		norm := norm2(w.s)
-		if norm > 0.5*last {
+		end, left := w.onFace(tolerance)
+		if end != reached && left > 0.5*last {
 			return converged // rounding: the next pass has a true gradient
 		}
-		last = norm
-		if norm > tolerance {
-			// A face that will be left is not worth more than two digits.
-			end, left := w.krylov.solve(w.d, w.gz, math.Max(tolerance, 0.01*norm), &w.boundary)
-			axpy(w.z, 1, w.d)
-			axpy(w.gz, 1, w.krylov.hd)
-			switch end {
-			case undefined:
-				return notFinite
-			case blocked:
-				if !w.join(w.boundary.row) {
-					return stalled
+		last = left
+		switch end {
+		case reached, exhausted:
+			_, force := w.worst(w.lambda)
+			if force >= -w.dropLevel(left) {
+				if end == reached {
+					return converged
 				}
-				last = math.Inf(1)
-				continue
-			case flat:
-				if out := w.slide(y, left <= w.relative*w.terms(y)); out != converged {
-					return out
-				}
-				last = math.Inf(1)
 				continue
 			}
-			norm = left
-		}
-		w.face.multipliers(w.lambda, w.gz)
-		_, force := w.worst(w.lambda)
-		// 1e-12: the multipliers' own rounding, with room for rows nearly dependent.
-		if force >= -math.Max(norm, 1e-12*w.terms(w.z)) {
-			if norm <= tolerance {
-				return converged
+			if w.changes >= w.limit {
+				return stalled
 			}
-			continue
+			w.changes++
+			w.project()
+		case undefined:
+			return notFinite
+		case blocked:
+			if !w.join(w.boundary.row) {
+				return stalled
+			}
+		case flat:
+			if out := w.slide(y, left <= w.relative*w.terms(y)); out != converged {
+				return out
+			}
 		}
-		if w.changes >= w.limit {
-			return stalled
-		}
-		w.changes++
-		w.project()
 		last = math.Inf(1)
 	}
+}
+
+// onFace minimizes the model on the face from z, moves z and gz there, and
+// sets lambda. It stops as soon as a multiplier says that the face is to be
+// left: no more accuracy is spent on it than needed to tell.
+func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
+	w.krylov.start(w.gz)
+	left = math.Sqrt(w.krylov.rr)
+	for {
+		end, left = w.krylov.run(math.Max(tolerance, 0.01*left), &w.boundary)
+		for j, t := range w.krylov.hd {
+			w.s[j] = w.gz[j] + t
+		}
+		w.face.multipliers(w.lambda, w.s)
+		_, force := w.worst(w.lambda)
+		if end != reached || left <= tolerance || force < -w.dropLevel(left) {
+			break
+		}
+	}
+	axpy(w.z, 1, w.krylov.d)
+	axpy(w.gz, 1, w.krylov.hd)
+	return end, left
+}
+
+// dropLevel is the force from which a multiplier counts as negative on a face
+// whose gradient is left over to a given size: that size (Dostal 1997's
+// proportioning), or the multipliers' own rounding with room for rows nearly
+// dependent.
+func (w *activeSet) dropLevel(left float64) float64 {
+	return math.Max(left, 1e-12*(norm2(w.gz)+w.curvature.largest*norm2(w.z)))
 }
 
 // join adds a row that stopped a step to the face; false at the limit.

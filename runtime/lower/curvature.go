@@ -36,6 +36,11 @@ const basisEntries = 1 << 25
 // ends with steps from true gradients, which remove it.
 const outside = 1e-9
 
+// orthogonal is the cosine below which a direction counts as orthogonal to
+// the basis: a few roundings. A looser one would let the basis lose its
+// orthogonality step by step.
+const orthogonal = 1e-14
+
 // reset starts anew for an objective with n entries.
 func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.obj, c.quadratic, c.n = obj, quadratic, n
@@ -68,16 +73,18 @@ func (c *curvature) apply(dst, p []float64) bool {
 		return true
 	}
 	copy(c.rest, p)
-	if c.k > 0 {
-		basis := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.v}
-		products := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.hv}
-		rest := blas64.Vector{N: c.n, Inc: 1, Data: c.rest}
-		coef := blas64.Vector{N: c.k, Inc: 1, Data: c.coef[:c.k]}
-		for pass := 0; pass < 2; pass++ {
-			blas64.Gemv(blas.NoTrans, 1, basis, rest, 0, coef)
-			blas64.Gemv(blas.Trans, -1, basis, coef, 1, rest)
-			blas64.Gemv(blas.Trans, 1, products, coef, 1, blas64.Vector{N: c.n, Inc: 1, Data: dst})
+	// Directions are mostly new (residuals of conjugate gradients are
+	// orthogonal to each other), which one product shows. A second
+	// subtraction is needed where the first leaves little.
+	for pass, before := 0, size; pass < 2 && c.k > 0; pass++ {
+		if !c.subtract(dst, orthogonal*before) {
+			break
 		}
+		after := norm2(c.rest)
+		if after > 0.5*before {
+			break
+		}
+		before = after
 	}
 	left := norm2(c.rest)
 	if left <= outside*size || c.k >= c.n {
@@ -96,6 +103,22 @@ func (c *curvature) apply(dst, p []float64) bool {
 		c.hv = append(c.hv, c.end...)
 		c.k++
 	}
+	return true
+}
+
+// subtract takes from rest its part in the span of V and adds H times it to
+// dst. It reports false, and leaves both alone, where that part is negligible.
+func (c *curvature) subtract(dst []float64, negligible float64) bool {
+	basis := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.v}
+	products := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.hv}
+	rest := blas64.Vector{N: c.n, Inc: 1, Data: c.rest}
+	coef := blas64.Vector{N: c.k, Inc: 1, Data: c.coef[:c.k]}
+	blas64.Gemv(blas.NoTrans, 1, basis, rest, 0, coef)
+	if norm2(coef.Data) <= negligible {
+		return false
+	}
+	blas64.Gemv(blas.Trans, -1, basis, coef, 1, rest)
+	blas64.Gemv(blas.Trans, 1, products, coef, 1, blas64.Vector{N: c.n, Inc: 1, Data: dst})
 	return true
 }
 

@@ -14,8 +14,10 @@ import (
 type krylov struct {
 	face      *face
 	curvature *curvature
-	r, p, hp  []float64 // len n
-	hd        []float64 // len n: H d of the last solve
+	r, p      []float64 // len n: residual, direction
+	hr, hp    []float64 // len n: H r, H p
+	d, hd     []float64 // len n: the solution so far, H d
+	rr, beta  float64   // |r|^2 and the last conjugation coefficient
 	basis     []float64 // normalized residuals, rows of len n
 	coef      []float64
 	iterate   int // iterations of the last solve
@@ -40,60 +42,67 @@ const flatness = 1e-14
 
 func (k *krylov) reset(f *face, c *curvature, n int) {
 	k.face, k.curvature = f, c
-	k.r, k.p, k.hp, k.hd = resize(k.r, n), resize(k.p, n), resize(k.hp, n), resize(k.hd, n)
+	k.r, k.p = resize(k.r, n), resize(k.p, n)
+	k.hr, k.hp, k.d, k.hd = resize(k.hr, n), resize(k.hp, n), resize(k.d, n), resize(k.hd, n)
 }
 
-// solve sets d to the solution, to a residual of at most tolerance. The
-// boundary b, unless nil, ends the step where a row outside the face begins
-// to be violated. residual is the norm reached.
-func (k *krylov) solve(d, grad []float64, tolerance float64, b *boundary) (end ending, residual float64) {
-	n := len(d)
-	for j := range d {
-		d[j], k.hd[j] = 0, 0
-		k.r[j] = -grad[j]
+// start begins a solve from d = 0.
+func (k *krylov) start(grad []float64) {
+	for j, t := range grad {
+		k.r[j] = -t
+		k.d[j], k.hd[j], k.hp[j] = 0, 0, 0
 	}
 	k.face.project(k.r)
 	copy(k.p, k.r)
 	k.basis = k.basis[:0]
-	k.iterate = 0
-	rr := dot(k.r, k.r)
-	dimension := n - k.face.size()
+	k.iterate, k.beta = 0, 0
+	k.rr = dot(k.r, k.r)
+}
+
+// run continues the solve, in d, to a residual of at most tolerance. The
+// boundary b, unless nil, ends a step where a row outside the face begins to
+// be violated. residual is the norm reached.
+func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float64) {
+	dimension := len(k.d) - k.face.size()
 	for {
-		residual = math.Sqrt(rr)
+		residual = math.Sqrt(k.rr)
 		if residual <= tolerance {
 			return reached, residual
 		}
 		if k.iterate >= dimension {
 			return exhausted, residual
 		}
-		if !k.curvature.apply(k.hp, k.p) {
+		// Measured along residuals, which are orthogonal to each other and so
+		// new to the curvature; H p follows from them.
+		if !k.curvature.apply(k.hr, k.r) {
 			return undefined, residual
+		}
+		for j, t := range k.hr {
+			k.hp[j] = t + k.beta*k.hp[j]
 		}
 		bend := dot(k.p, k.hp)
 		if bend <= flatness*k.curvature.largest*dot(k.p, k.p) {
 			return flat, residual
 		}
 		k.iterate++
-		alpha := rr / bend
+		alpha := k.rr / bend
 		if b != nil && b.stops(k.p, alpha) {
-			axpy(d, b.step, k.p)
+			axpy(k.d, b.step, k.p)
 			axpy(k.hd, b.step, k.hp)
 			return blocked, residual
 		}
-		axpy(d, alpha, k.p)
+		axpy(k.d, alpha, k.p)
 		axpy(k.hd, alpha, k.hp)
 		k.remember(residual)
-		k.face.project(k.hp)
 		axpy(k.r, -alpha, k.hp)
+		k.face.project(k.r)
 		k.reorthogonalize()
 		next := dot(k.r, k.r)
-		beta := next / rr
-		rr = next
-		for j := range k.p {
-			k.p[j] = k.r[j] + beta*k.p[j]
+		k.beta = next / k.rr
+		k.rr = next
+		for j, t := range k.r {
+			k.p[j] = t + k.beta*k.p[j]
 		}
-		// The projection keeps rounding from leaving the face.
-		k.face.project(k.p)
 	}
 }
 

@@ -105,7 +105,9 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 				}
 			}
 		}
-		end, _ := w.krylov.solve(w.d, w.grad, w.forcing(norm, previous)*norm, nil)
+		w.krylov.start(w.grad)
+		end, _ := w.krylov.run(w.forcing(norm, previous)*norm, nil)
+		copy(w.d, w.krylov.d)
 		switch {
 		case end == undefined:
 			return w.settle(y, relative)
