@@ -33,6 +33,10 @@
 // the constraints of X and D that the delta-ball around x meets. With X and D
 // all of R^d, n = 0 and the measure bounds dist(0, d_delta F(x)).
 //
+// At a kink F has a gradient for each face of the lower level on which the KKT
+// conditions hold, and any of them may be claimed: Sample.Active says which,
+// and where it does not, the faces that differ in weakly active rows are tried.
+//
 // A gradient-mapping certificate (eq:gradient-mapping) gives grad F(x), the
 // step 1/L and x+ = the projection of x - grad F(x)/L on X and D; the measure
 // is L |x - x+|.
@@ -89,7 +93,7 @@ type Goldstein struct {
 	// Normal is n, len Dx; nil where no constraint of x takes part.
 	Normal []float64 `json:"normal,omitempty"`
 	Norm   float64   `json:"norm"` // |sum w_i G_i + n|
-	// GradientError bounds the error of every G_i, as the oracle estimates it.
+	// GradientError bounds sum w_i |G_i - grad F(x_i)|, as the oracle estimates it.
 	GradientError float64 `json:"gradient_error"`
 	Epsilon       float64 `json:"epsilon"` // Norm + GradientError
 }

@@ -101,6 +101,15 @@ func TestKinkIsCertified(t *testing.T) {
 		doc.Certificate.Goldstein.Samples[i] = Sample{Point: []float64{0, 0}, Gradient: c.gradient, Weight: 0.5, Active: c.active}
 	}
 	requireOK(t, "at the kink", Verify(doc, kink()))
+	// Where no face is claimed both are found, and no gradient between them.
+	for i := range 2 {
+		doc.Certificate.Goldstein.Samples[i].Active = nil
+	}
+	requireOK(t, "at the kink, without faces", Verify(doc, kink()))
+	doc.Certificate.Goldstein = NewGoldstein(1e-3, []Sample{{Point: []float64{0, 0}, Gradient: []float64{0, 1}, Weight: 1}}, []float64{0, -1}, 0)
+	if Verify(doc, kink()).OK() {
+		t.Error("a vector between the gradients passed for a gradient")
+	}
 }
 
 // The edge of D: y in [0, x], so D = { x >= 0 }; y = min(x, 5), F = x there,

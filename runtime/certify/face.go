@@ -292,6 +292,54 @@ func (d *deriver) hypergradient(at *derived) ([]float64, error) {
 	return grad, nil
 }
 
+// alternatives calls try with the other faces of at.x: those that differ in
+// rows that are tight and whose multiplier is zero, both to the tolerance of a
+// solution, and on which the KKT conditions hold. It stops where try returns
+// false, and where there are more than maxWeak such rows tries none.
+func (d *deriver) alternatives(at *derived, try func(*derived) bool) {
+	const maxWeak = 6 // 64 faces
+	h := make([]float64, d.p.Rows.Len())
+	d.p.Rows.Residual(h, at.x, at.y)
+	way := make([]float64, len(h))
+	inFace := map[int]bool{}
+	for k, i := range at.active {
+		way[i] = at.lambda[i] * at.system.diagonal[k]
+		inFace[i] = true
+	}
+	tolerance := d.tol.KKT * (1 + maxAbs(at.y))
+	var weak []int
+	for i, kind := range d.p.Rows.Kind {
+		if kind == problem.AtMost && math.Abs(h[i]) <= tolerance && math.Abs(way[i]) <= tolerance {
+			weak = append(weak, i)
+		}
+	}
+	if len(weak) > maxWeak {
+		return
+	}
+	for flips := 1; flips < 1<<len(weak); flips++ {
+		face := map[int]bool{}
+		for i := range inFace {
+			face[i] = true
+		}
+		for k, i := range weak {
+			if flips>>k&1 == 1 {
+				if face[i] {
+					delete(face, i)
+				} else {
+					face[i] = true
+				}
+			}
+		}
+		other, err := d.onFace(at.x, at.y, sortedKeys(face))
+		if err != nil || d.correct(face, other, d.tol.KKT) {
+			continue
+		}
+		if !try(other) {
+			return
+		}
+	}
+}
+
 func sortedKeys(set map[int]bool) []int {
 	keys := make([]int, 0, len(set))
 	for i := range set {
