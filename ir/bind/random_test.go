@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir"
 	"bilevelc/ir/expr"
 )
 
@@ -242,31 +243,29 @@ func TestRandomExpressions(t *testing.T) {
 				z[k] = 2*g.Float64() - 1
 			}
 		}
-		n := &naive{prog: p, vals: map[string]nval{}}
-		for _, d := range prob.Data {
-			n.vals[d.Name] = nof(shapeOf(d.Array.Shape), d.Array.Values())
-		}
-		for _, v := range prob.Upper.Vars {
-			n.vals[v.Name] = nof(v.Shape, x[v.Offset:v.Offset+v.Shape.Len()])
-		}
-		for _, v := range prob.Lower.Vars {
-			n.vals[v.Name] = nof(v.Shape, y[v.Offset:v.Offset+v.Shape.Len()])
-		}
+		n := interpreter(p, prob, x, y)
 		for k, item := range p.Report.Items {
 			want := n.eval(item.Value, nenv{})
-			got, err := expr.Eval(prob.Report[k].Node, x, y)
-			if err != nil {
-				t.Fatalf("seed %d, %s: %v", seed, item.Value.Span().Text(), err)
-			}
+			got := evalReport(t, prob, k, x, y)
 			compared++
-			if !agree(got.Values(), want.e) {
-				t.Errorf("seed %d: %s\n is %v, the naive interpreter has %v", seed, item.Value.Span().Text(), got.Values(), want.e)
+			if !agree(got, want.e) {
+				t.Errorf("seed %d: %s\n is %v, the naive interpreter has %v", seed, item.Value.Span().Text(), got, want.e)
 			}
 		}
 	}
 	if compared < 2000 || comprehensions < compared/2 {
 		t.Errorf("%d expressions with %d indices are too few", compared, comprehensions)
 	}
+}
+
+// evalReport evaluates an item of the report.
+func evalReport(t *testing.T, prob *ir.Problem, k int, x, y []float64) []float64 {
+	t.Helper()
+	v, err := expr.Eval(prob.Report[k].Node, x, y)
+	if err != nil {
+		t.Fatalf("%s: %v", prob.Report[k].Name, err)
+	}
+	return v.Values()
 }
 
 // agree compares up to the rounding of reordered sums: the expressions are

@@ -170,11 +170,11 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 		dropped++
 	}
 	if dropped > 0 {
-		what := rel.family.Name
-		if dropped < len(rel.form.rest) {
-			what = fmt.Sprintf("%d rows of %s", dropped, what)
+		what := rel.family.Name + " always holds"
+		if len(rel.form.rest) > 1 {
+			what = fmt.Sprintf("%d of the %d rows of %s always hold", dropped, len(rel.form.rest), rel.family.Name)
 		}
-		d := r.b.errorf(diag.BindAlwaysHolds, rel.at, "%s always holds: no variable takes part in it", what)
+		d := r.b.errorf(diag.BindAlwaysHolds, rel.at, "%s: no variable takes part", what)
 		d.Severity = diag.Warning
 		d.Detail = "It is left out."
 	}
