@@ -1,12 +1,16 @@
 package check_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"bilevelc/ir"
 	"bilevelc/ir/check"
+	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 )
@@ -48,5 +52,151 @@ func TestModels(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The model of the collection whose upper constraints read y is refused, once
+// for each such constraint, with the constraint and the variable named.
+func TestCoupledModel(t *testing.T) {
+	_, diags := checkFile(t, "../../testdata/models/bolib/GumusFloudas2001Ex4.blv")
+	want := []string{"2*x[1] - y[1] + 1 >= 0", "2*y[1] - x[1] - 2 >= 0", "14 - 2*y[1] - x[1] >= 0"}
+	if len(diags) != len(want) {
+		t.Fatal(diags)
+	}
+	for i, d := range diags {
+		if d.Code != "E0401" || d.Summary != "upper constraint `"+want[i]+"` reads the lower variable `y`" || d.Subject.Text() != "y" {
+			t.Errorf("%v at %q", d, d.Subject.Text())
+		}
+	}
+}
+
+// Seven mistakes give seven messages in one run, each at a place of its own.
+func TestCarelessModel(t *testing.T) {
+	_, diags := checkFile(t, "testdata/careless.blv")
+	places := map[diag.Span]bool{}
+	codes := map[diag.Code]bool{}
+	for _, d := range diags {
+		places[d.Subject], codes[d.Code] = true, true
+	}
+	if len(diags) != 7 || len(places) != 7 || len(codes) != 7 {
+		t.Errorf("%d messages, %d places, %d codes:\n%v", len(diags), len(places), len(codes), diags)
+	}
+}
+
+// Definitions come after what they need, whatever the order of the file.
+func TestOrder(t *testing.T) {
+	p, diags := checkText(t, "order.blv", `model order
+let a = b + c[1]
+let b = 2 * k
+data c: vector[k] = [1, 2]
+param k: int = j + 1
+param j: int = 1
+upper {
+  var x: real
+  minimize x^2 + a
+}
+lower {
+  let moved = late - x
+  var y: real
+  minimize moved^2
+  let late = y
+}
+`)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	at := map[string]int{}
+	for i, s := range p.Order {
+		at[s.Name] = i + 1
+	}
+	for _, pair := range [][2]string{{"j", "k"}, {"k", "b"}, {"k", "c"}, {"b", "a"}, {"c", "a"}, {"late", "moved"}} {
+		if at[pair[0]] == 0 || at[pair[0]] >= at[pair[1]] {
+			t.Errorf("%s stands at %d, %s at %d", pair[0], at[pair[0]], pair[1], at[pair[1]])
+		}
+	}
+	if s := p.Symbols["moved"]; s.Deps != expr.DependsX|expr.DependsY || !s.Lower || s.Type.Kind != ir.RealType {
+		t.Errorf("moved: %+v", s)
+	}
+	if got := p.Symbols["c"].Type.String(); got != "vector[k]" {
+		t.Errorf("c is %s", got)
+	}
+}
+
+// A session checks what is there, and asks for types of expressions.
+func TestSession(t *testing.T) {
+	file, diags := parser.ParseFile(diag.NewSource("session", "param n: int = 3\ndata A: matrix[n, 2]\nlet B = A' * A\n"))
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	p, diags := check.Partial(file)
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	e, diags := parser.ParseExpr(diag.NewSource("input", "B * A[2, :]'"))
+	if len(diags) > 0 {
+		t.Fatal(diags)
+	}
+	typ, deps, diags := check.Expr(p, e)
+	if len(diags) > 0 || typ.String() != "vector[2]" || deps != 0 {
+		t.Errorf("%s, %b, %v", typ, deps, diags)
+	}
+	e, _ = parser.ParseExpr(diag.NewSource("input", "B * A"))
+	if _, _, diags = check.Expr(p, e); len(diags) != 1 || diags[0].Code != "E0302" {
+		t.Errorf("%v", diags)
+	}
+	if _, diags = check.Check(file); !diags.HasErrors() {
+		t.Error("a model without levels is accepted")
+	}
+}
+
+// No form of hostile nesting or repetition makes the checker panic, or take
+// more than time and memory in proportion to its input: each of these would
+// take very long, or overflow the stack, if a part were visited more often
+// than it is written.
+func TestHostile(t *testing.T) {
+	levels := "upper {\n var x: vector[3]\n minimize sumsq(x) + u\n}\nlower {\n var y: vector[3]\n minimize sumsq(y - x)\n}\n"
+	var doubling, calls, chain, powers strings.Builder
+	doubling.WriteString("let u0 = 1\n")
+	calls.WriteString("fn f0(z) = z + 1\n")
+	powers.WriteString("param p: int = 2\nlet q0 = p + 1\n")
+	for i := 1; i <= 60; i++ {
+		fmt.Fprintf(&doubling, "let u%d = u%d + u%d\n", i, i-1, i-1)
+		fmt.Fprintf(&calls, "fn f%d(z) = f%d(z) + f%d(z)\n", i, i-1, i-1)
+		fmt.Fprintf(&powers, "let q%d = q%d * q%d\n", i, i-1, i-1)
+	}
+	for i := range 5000 {
+		fmt.Fprintf(&chain, "let v%d = v%d\n", i, i+1)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want diag.Code // "": none
+	}{
+		"lets":    {doubling.String() + "let u = u60\n", ""},
+		"calls":   {calls.String() + "let u = f60(2) + f60(3)\n", ""},
+		"powers":  {powers.String() + "data c: vector[q60]\nlet u = sum(c) + length(c + c)\n", ""},
+		"chain":   {chain.String() + "let v5000 = 1\nlet u = v0\n", "E0318"},
+		"sum":     {"let u = 1" + strings.Repeat(" + n", 20_000) + "\nparam n: int = 1\n", ""},
+		"indices": {"data c: vector[3]\nlet u = " + strings.Repeat("c[", 400) + "1" + strings.Repeat("]", 400) + "\n", ""},
+		"ranges":  {"data c: vector[3]\nlet u = " + strings.Repeat("sum(i in 1..3: ", 150) + "c[i]" + strings.Repeat(")", 150) + "\n", "E0208"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, diags := checkText(t, name, "model hostile\n"+c.text+levels)
+			found := c.want == ""
+			for _, d := range diags {
+				found = found || d.Code == c.want
+				if c.want == "" {
+					t.Error(d)
+				}
+			}
+			if !found {
+				t.Errorf("no %s in %v", c.want, diags)
+			}
+			// The slowest takes well under a second here; an exponential one
+			// would not end at all.
+			if d := time.Since(start); d > 20*time.Second {
+				t.Errorf("took %v", d)
+			}
+		})
 	}
 }

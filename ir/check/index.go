@@ -104,9 +104,9 @@ func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
 // around it taken at their extremes. n may be nil.
 func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if low := extreme(s, i, -1); low != nil {
-		if v, ok := low.constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
+		if v, ok := withDefaults(low).constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
 			d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
-			d.Detail = "indexing starts at 1" + reaches(i, v.RatString())
+			d.Detail = "indexing starts at 1" + reaches(i, low) + inBrackets(defaultsNote(low))
 			return
 		}
 	}
@@ -117,18 +117,29 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if high == nil {
 		return
 	}
-	if v, ok := high.sub(n).constant(); ok && v.Sign() > 0 {
+	over := high.sub(n)
+	if v, ok := withDefaults(over).constant(); ok && v.Sign() > 0 {
 		d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
-		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high.String()))
+		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high))
+		if _, always := over.constant(); !always {
+			d.Detail += inBrackets(defaultsNote(n, high))
+		}
 	}
 }
 
+func inBrackets(note string) string {
+	if note == "" {
+		return ""
+	}
+	return " (" + note + ")"
+}
+
 // reaches says how far an index that moves goes.
-func reaches(i *poly, extreme string) string {
+func reaches(i, extreme *poly) string {
 	if !hasKind(i, indexAtom) {
 		return ""
 	}
-	return ", and this reaches " + extreme
+	return ", and this reaches " + extreme.String()
 }
 
 // extreme replaces the indices in p by the bounds that make it least (sign

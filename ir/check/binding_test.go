@@ -1,0 +1,237 @@
+package check_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/ir"
+	"bilevelc/ir/bind"
+	"bilevelc/ir/check"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+// The head of the models of this file; sizes are written as params and as
+// numbers.
+const head = `model random
+param n: int = 3
+param m: int = 2
+data s: real = 0.5
+data c: vector[n] ~ uniform(1, 2)
+data d: vector[2] ~ uniform(1, 2)
+data M: matrix[m, n] ~ uniform(1, 2)
+data Q: matrix[3, n] ~ uniform(1, 2)
+fn both(u, v) = u .* v + 1
+fn weigh(u: vector[k], A: matrix[j, k]) = A * u
+`
+
+// writer makes random expressions, most of them almost well typed.
+type writer struct{ *rand.Rand }
+
+func (w writer) pick(s ...string) string { return s[w.IntN(len(s))] }
+
+func (w writer) expr(depth int) string {
+	if depth == 0 || w.IntN(5) == 0 {
+		return w.pick("2", "0.5", "s", "c", "d", "M", "Q", "x", "y", "x", "y", "z", "n", "eye(3)", "ones(m)", "[1, 2, 3]",
+			"x[2]", "y[1]", "c[2..n]", "M[1, :]", "M[:, 2]", "Q[1..2, 2..3]", "x[m..n]")
+	}
+	e := func() string { return w.expr(depth - 1) }
+	switch w.IntN(12) {
+	case 0, 1:
+		return "(" + e() + " + " + e() + ")"
+	case 2:
+		return "(" + e() + " - " + e() + ")"
+	case 3, 4:
+		return "(" + e() + " * " + e() + ")"
+	case 5:
+		return "(" + e() + " .* " + e() + ")"
+	case 6:
+		return "(" + e() + w.pick(" / ", " ./ ") + w.pick("2", "s", "c", "(1 + sumsq(x))") + ")"
+	case 7:
+		return "(" + e() + w.pick(" .^ ", " ^ ") + w.pick("2", "1", "n") + ")"
+	case 8:
+		return "(" + e() + ")'"
+	case 9:
+		return w.pick("sum", "exp", "tanh", "sumsq", "mean", "softmax", "diag", "logsumexp", "length", "norm2") + "(" + e() + ")"
+	case 10:
+		return w.pick("dot", "both", "outer", "weigh", "quad", "max") + "(" + e() + ", " + e() + ")"
+	}
+	body := w.pick("c[i]", "x[i] * c[i]", "M[1, i] * y[m]", "x[i] * y[1]", "Q[i, :]", "M[:, i] * x[i]", "i * s", "exp(x[i])", "d[i]")
+	if body == "d[i]" { // out of range unless filtered, which binding decides
+		return "sum(i in 1..n: d[i])"
+	}
+	return "sum(i in 1..n" + w.pick("", " if i != 2", " if i < n") + ": " + body + ")"
+}
+
+func program(t *testing.T, text string) (*ir.Program, diag.List) {
+	t.Helper()
+	file, diags := parser.ParseFile(diag.NewSource("random.blv", text))
+	if diags.HasErrors() {
+		t.Fatalf("%v\n%s", diags, text)
+	}
+	return check.Check(file)
+}
+
+// The checker and the binder, which share no code for shapes, agree on random
+// expressions: what one accepts the other accepts, with the same shape. All
+// sizes are numbers by default, so nothing is left open.
+func TestShapesAgreeWithBinding(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(3, 4))}
+	accepted := 0
+	const cases = 1500
+	for range cases {
+		e := w.expr(3)
+		text := head + "upper {\n var x: vector[n]\n var z: real\n minimize sumsq(x) + z^2\n}\n" +
+			"lower {\n var y: vector[m]\n minimize sumsq(y)\n}\nreport {\n r = " + e + "\n}\n"
+		p, diags := program(t, text)
+		problem, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
+		if only(diags, "E0305") && !bound.HasErrors() {
+			continue // the binder leaves the kinds of arguments to the checker
+		}
+		if diags.HasErrors() != bound.HasErrors() {
+			t.Fatalf("%s\nchecked: %v\nbound: %v", e, errorsOf(diags), errorsOf(bound))
+		}
+		if diags.HasErrors() {
+			continue
+		}
+		accepted++
+		typ, got := p.Types[p.Report.Items[0].Value], problem.Report[0]
+		if want := numeric(t, typ); got.Node.Shape != want || got.Row != (typ.Kind == ir.RowVectorType) {
+			t.Fatalf("%s is %s by the checker, %s (row %v) by the binder", e, typ, got.Node.Shape, got.Row)
+		}
+		// What the checker says of dependence is no less than what holds.
+		_, deps, _ := check.Expr(p, p.Report.Items[0].Value)
+		if got.Node.Deps&^deps != 0 {
+			t.Fatalf("%s depends on %b, the checker says %b", e, got.Node.Deps, deps)
+		}
+	}
+	if accepted < cases/10 || accepted > cases*9/10 {
+		t.Errorf("%d of %d accepted: the test does not discriminate", accepted, cases)
+	}
+}
+
+// only reports whether a list has errors, all of one code.
+func only(l diag.List, code diag.Code) bool {
+	for _, d := range l {
+		if d.Severity == diag.Error && d.Code != code {
+			return false
+		}
+	}
+	return l.HasErrors()
+}
+
+func errorsOf(l diag.List) string {
+	var parts []string
+	for _, d := range l {
+		if d.Severity == diag.Error {
+			parts = append(parts, d.Error()+" "+d.Detail)
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// numeric is the shape that a type has at the defaults.
+func numeric(t *testing.T, typ ir.Type) expr.Shape {
+	t.Helper()
+	var dims []int
+	for _, d := range typ.Dims {
+		n, ok := check.Number(d)
+		if !ok {
+			t.Fatalf("the size %s is no number", d)
+		}
+		dims = append(dims, n)
+	}
+	switch len(dims) {
+	case 0:
+		return expr.ScalarShape()
+	case 1:
+		return expr.VectorShape(dims[0])
+	}
+	return expr.MatrixShape(dims[0], dims[1])
+}
+
+// A constraint that the checker takes for affine has rows; one that it
+// refuses is, but for rare cancellations, curved along some line through the
+// variables.
+func TestAffineAgreesWithBinding(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(5, 6))}
+	affine, refused, straight := 0, 0, 0
+	for affine+refused < 700 {
+		e := w.expr(3)
+		model := func(relation, item string) string {
+			return fmt.Sprintf("%supper {\n var x: vector[n]\n var z: real\n minimize sumsq(x) + z^2\n}\n"+
+				"lower {\n var y: vector[m]\n minimize sumsq(y)\n%s}\n%s", head, relation, item)
+		}
+		p, diags := program(t, model(" subject to\n  rel: "+e+" <= s\n", ""))
+		if !diags.HasErrors() {
+			affine++
+			_, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
+			for _, d := range bound {
+				if d.Severity == diag.Error && d.Code != diag.BindNeverHolds {
+					t.Fatalf("%s\nchecks, but does not bind: %v", e, d)
+				}
+			}
+			continue
+		}
+		if !only(diags, "E0501") {
+			continue
+		}
+		refused++
+		p, diags = program(t, model("", "report {\n r = "+e+"\n}\n"))
+		if diags.HasErrors() {
+			t.Fatalf("%s: %v", e, diags)
+		}
+		problem, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
+		if bound.HasErrors() {
+			t.Fatalf("%s: %v", e, bound)
+		}
+		if straightAlong(t, w.Rand, problem.Report[0].Node) {
+			straight++
+		}
+	}
+	t.Logf("%d affine, %d refused, of which %d straight along a random line", affine, refused, straight)
+	if affine < 100 || refused < 100 {
+		t.Errorf("%d affine, %d refused: the test does not discriminate", affine, refused)
+	}
+	// Structure cannot see that x - x is 0; random expressions do that rarely.
+	if straight > refused/20 {
+		t.Errorf("%d of %d refused constraints are straight along a random line", straight, refused)
+	}
+}
+
+// straightAlong reports whether a node's entries are affine along a random
+// line, by second differences.
+func straightAlong(t *testing.T, rng *rand.Rand, n *expr.Node) bool {
+	x, y, dx, dy := make([]float64, 4), make([]float64, 2), make([]float64, 4), make([]float64, 2)
+	for _, v := range [][]float64{x, y, dx, dy} {
+		for i := range v {
+			v[i] = 0.3 + 0.4*rng.Float64()
+		}
+	}
+	at := func(h float64) []float64 {
+		u, v := append([]float64(nil), x...), append([]float64(nil), y...)
+		for i := range u {
+			u[i] += h * dx[i]
+		}
+		for i := range v {
+			v[i] += h * dy[i]
+		}
+		a, err := expr.Eval(n, u, v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Values()
+	}
+	a, b, c := at(-1), at(0), at(1)
+	for i := range a {
+		// The second difference of an affine function is rounding alone.
+		if math.Abs(a[i]-2*b[i]+c[i]) > 1e-9*(math.Abs(a[i])+math.Abs(b[i])+math.Abs(c[i])) {
+			return false
+		}
+	}
+	return true
+}
