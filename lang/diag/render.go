@@ -121,7 +121,7 @@ func (p *printer) place(s Span) {
 	p.line(strings.Repeat(" ", p.gutter) + p.blue("--> ") + clean(s.String()))
 }
 
-// note writes `= label: text`, further lines of the text below its first.
+// note writes `= label: text`, wrapped, further lines below its first.
 func (p *printer) note(label, text string) {
 	lead := strings.Repeat(" ", p.gutter+1) + p.blue("=") + " "
 	indent := strings.Repeat(" ", p.gutter+3)
@@ -129,13 +129,32 @@ func (p *printer) note(label, text string) {
 		lead += p.bold(label+":") + " "
 		indent += strings.Repeat(" ", len(label)+2)
 	}
-	for i, l := range strings.Split(text, "\n") {
-		if i == 0 {
-			p.line(lead + clean(l))
-		} else {
-			p.line(indent + clean(l))
+	for _, l := range strings.Split(text, "\n") {
+		for _, part := range wrap(clean(l), maxColumns-len(indent)) {
+			p.line(lead + part)
+			lead = indent
 		}
 	}
+}
+
+// wrap breaks text at spaces into lines of at most width cells; a longer word
+// stands alone. Leading spaces, of a table or of model text, are kept.
+func wrap(text string, width int) []string {
+	lines := []string{}
+	line, used := "", 0
+	for i, word := range strings.SplitAfter(text, " ") {
+		n := 0
+		for _, r := range word {
+			n += cells(r)
+		}
+		if i > 0 && used+len(strings.TrimRight(word, " ")) > width && strings.TrimSpace(line) != "" {
+			lines = append(lines, line)
+			line, used = "", 0
+		}
+		line += word
+		used += n
+	}
+	return append(lines, line)
 }
 
 // maxSnippetLines is how many lines of a long subject are shown.
@@ -163,7 +182,7 @@ func (p *printer) snippet(s, context Span, mark byte, label string, paint func(s
 		}
 		text := src.Line(n)
 		start := src.lines[n-1]
-		from, to := max(s.Start-start, 0), min(s.End-start, len(text))
+		from, to := min(max(s.Start-start, 0), len(text)), min(s.End-start, len(text))
 		if n > first.Line {
 			from = len(text) - len(strings.TrimLeft(text, " \t"))
 		}

@@ -1,11 +1,15 @@
 package diag
 
-import "unicode"
+import (
+	"strings"
+	"unicode"
+)
 
 // Suggest returns the candidate that name was most likely meant to be, or ""
 // where none is close: within a third of the name's length in edits (at least
-// one, where a swap of neighbours counts as one). Candidates that differ in
-// case only always qualify; among equals the first wins.
+// one, where a swap of neighbours counts as one), or a longer word that starts
+// with it (three letters or more). Case does not count; among equals the first
+// wins.
 func Suggest(name string, candidates []string) string {
 	best, bestCost := "", 0
 	limit := max(1, (len([]rune(name))+1)/3)
@@ -14,6 +18,9 @@ func Suggest(name string, candidates []string) string {
 			continue
 		}
 		cost := distance(fold(name), fold(c), limit)
+		if len(name) >= 3 && cost > limit && strings.HasPrefix(strings.ToLower(c), strings.ToLower(name)) {
+			cost = limit
+		}
 		if cost > limit || cost >= len([]rune(name)) {
 			continue
 		}
