@@ -12,7 +12,7 @@ type Evaluator struct {
 	fresh   []bool    // which instructions of the x stage have run for it
 	all     [entryCount]bool
 	base    [inData][]float64
-	crew    *crew
+	crew    crew
 }
 
 // NewEvaluator returns an evaluator with an arena of its own.
@@ -22,7 +22,6 @@ func (p *Program) NewEvaluator() *Evaluator {
 		e.x[i] = math.NaN()
 	}
 	e.base[inArena] = e.arena
-	e.crew = newCrew(p.threads)
 	return e
 }
 

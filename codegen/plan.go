@@ -34,8 +34,8 @@ type instr struct {
 	index          []int
 	sparse         *sparse.CSR // opMatVec, opMatMul: the first matrix, where it is sparse
 	loop           *loop
-	parts          int // opFused: pieces that may run concurrently
-	sums           int // opFused: arena offset of parts x len(loop.results) partial sums
+	parts          int // pieces that may run concurrently
+	scratch        int // arena offset of partial sums, one set a piece (opFused, symmetric opMatVec), or of a column (opMatMul)
 	stage          stage
 	need           uint8 // x stage: entries that need it, one bit each
 }
@@ -202,13 +202,33 @@ func (p *planner) define(i int, direct []*output) error {
 		p.place[j] = p.fresh(j, direct[j])
 		in.out = append(in.out, p.place[j])
 	}
-	if v.op == opFused {
-		in.parts = parts(v.loop)
-		in.sums = p.take(in.parts * len(v.loop.results))
-		p.give(in.sums, in.parts*len(v.loop.results))
+	if n := scratch(&in); n > 0 {
+		in.scratch = p.take(n)
+		p.give(in.scratch, n)
 	}
 	p.code = append(p.code, in)
 	return nil
+}
+
+// scratch cuts an instruction into pieces and returns the entries that it
+// needs while it runs.
+func scratch(in *instr) int {
+	in.parts = 1
+	switch in.op {
+	case opFused:
+		in.parts = piecesOf(in.loop.n * len(in.loop.steps))
+		return in.parts * len(in.loop.results)
+	case opMatVec:
+		in.parts = matVecPieces(in)
+		if in.symmetric && in.sparse == nil && in.parts > 1 {
+			return in.parts * padded(in.rows)
+		}
+	case opMatMul:
+		if in.transA {
+			return in.rows
+		}
+	}
+	return 0
 }
 
 // fresh is a new place for value j: in the caller's gradient where it is one.

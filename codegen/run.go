@@ -1,6 +1,10 @@
 package codegen
 
-import "bilevelc/codegen/kernel"
+import (
+	"math"
+
+	"bilevelc/codegen/kernel"
+)
 
 // run executes one instruction.
 func (e *Evaluator) run(in *instr) {
@@ -11,12 +15,13 @@ func (e *Evaluator) run(in *instr) {
 	case opMatVec:
 		e.matVec(in, out)
 	case opMatMul:
-		a, c := in.in[0], e.at(in.in[1])
+		c := e.at(in.in[1])
 		if in.sparse != nil {
 			kernel.SparseMatMul(out, in.sparse, in.transA, c, in.rowsB, in.colsB, in.transB)
 			return
 		}
-		kernel.Gemm(out, e.at(a), in.rows, in.cols, in.transA, c, in.rowsB, in.colsB, in.transB)
+		kernel.Gemm(out, e.at(in.in[0]), in.rows, in.cols, in.transA, c, in.rowsB, in.colsB, in.transB,
+			e.arena[in.scratch:])
 	case opOuter:
 		kernel.Outer(out, e.at(in.in[0]), e.at(in.in[1]))
 	case opProd:
@@ -40,15 +45,76 @@ func (e *Evaluator) run(in *instr) {
 
 // matVec sets out to alpha M v + base, or alpha M v without a base.
 func (e *Evaluator) matVec(in *instr, out []float64) {
-	v := e.at(in.in[1])
 	if len(in.in) > 2 {
 		copy(out, e.at(in.in[2]))
 	} else {
 		clear(out)
 	}
-	if in.sparse != nil {
-		kernel.SparseMulVec(out, in.alpha, in.sparse, in.transA, v)
+	if in.parts > 1 {
+		e.pieces(in, in.parts)
+		if in.symmetric && in.sparse == nil {
+			for p := range in.parts {
+				kernel.Axpy(out, 1, e.arena[in.scratch+p*padded(in.rows):][:in.rows])
+			}
+		}
 		return
 	}
-	kernel.Gemv(out, in.alpha, e.at(in.in[0]), in.rows, in.cols, in.transA, v)
+	v := e.at(in.in[1])
+	switch {
+	case in.sparse != nil:
+		kernel.SparseMulVec(out, in.alpha, in.sparse, in.transA, v)
+	case in.symmetric:
+		kernel.Symv(out, in.alpha, e.at(in.in[0]), in.rows, v)
+	default:
+		kernel.Gemv(out, in.alpha, e.at(in.in[0]), in.rows, in.cols, in.transA, v)
+	}
+}
+
+// piece runs piece p of an instruction on a thread.
+func (e *Evaluator) piece(in *instr, p, thread int) {
+	switch {
+	case in.op == opFused:
+		e.loopPiece(in, p, thread)
+	case in.sparse != nil:
+		from, to := share(in.rows, 1, p, in.parts)
+		out, v := e.at(in.out[0]), e.at(in.in[1])
+		kernel.SparseMulRows(out, in.alpha, in.sparse, v, from, to)
+	case in.symmetric:
+		from, to := triangle(in.rows, p, in.parts)
+		sum := e.arena[in.scratch+p*padded(in.rows):][:in.rows]
+		clear(sum)
+		kernel.SymvRows(sum, in.alpha, e.at(in.in[0]), in.rows, e.at(in.in[1]), from, to)
+	case in.transA:
+		from, to := share(in.cols, 8, p, in.parts)
+		kernel.GemvColumns(e.at(in.out[0]), in.alpha, e.at(in.in[0]), in.rows, in.cols, e.at(in.in[1]), from, to)
+	default:
+		from, to := share(in.rows, 4, p, in.parts)
+		m := e.at(in.in[0])[from*in.cols : to*in.cols]
+		kernel.Gemv(e.at(in.out[0])[from:to], in.alpha, m, to-from, in.cols, false, e.at(in.in[1]))
+	}
+}
+
+// triangle is piece p of count of the rows of a lower triangle, of about equal
+// area: row k sqrt(p/count) n on, in multiples of 4.
+func triangle(n, p, count int) (from, to int) {
+	at := func(p int) int {
+		if p == count {
+			return n
+		}
+		return int(float64(n)*math.Sqrt(float64(p)/float64(count))) &^ 3
+	}
+	return at(p), at(p + 1)
+}
+
+// matVecPieces cuts a matrix-vector product.
+func matVecPieces(in *instr) int {
+	switch {
+	case in.sparse != nil && in.transA: // rows scatter into the same places
+		return 1
+	case in.sparse != nil:
+		return piecesOf(in.sparse.NNZ())
+	case in.symmetric:
+		return piecesOf(in.rows * in.cols / 2)
+	}
+	return piecesOf(in.rows * in.cols)
 }

@@ -1,56 +1,29 @@
 package codegen
 
-import (
-	"runtime"
-
-	"bilevelc/codegen/kernel"
-)
-
-// threads is the number of goroutines to use where the user asked for n.
-func threads(n int) int {
-	if n > 0 {
-		return n
-	}
-	return runtime.GOMAXPROCS(0)
-}
-
-// parts is the number of pieces that a loop is cut into. It depends on the
-// loop only, so that sums are the same on any number of threads.
-func parts(l *loop) int {
-	const most = 8             // pieces; more processors than that are not used
-	const least = 8 * blockLen // entries of a piece, below which cutting costs more than it saves
-	return max(1, min(most, l.n/least))
-}
-
-// crew is the goroutines that one evaluator may use.
-type crew struct{ size int }
-
-func newCrew(n int) *crew { return &crew{n} }
+import "bilevelc/codegen/kernel"
 
 // runLoop executes a loop: its pieces, then the sums over them.
 func (e *Evaluator) runLoop(in *instr) {
 	l := in.loop
-	for p := range in.parts {
-		e.runPart(in, p, 0)
-	}
+	e.pieces(in, in.parts)
 	for k := range l.results {
 		if !l.results[k].sum {
 			continue
 		}
 		s := 0.0
 		for p := range in.parts {
-			s += e.arena[in.sums+p*len(l.results)+k]
+			s += e.arena[in.scratch+p*len(l.results)+k]
 		}
 		e.at(in.out[k])[0] = s
 	}
 }
 
-// runPart executes piece p of a loop with the registers of one thread.
-func (e *Evaluator) runPart(in *instr, p, thread int) {
+// loopPiece executes piece p of a loop with the registers of one thread.
+func (e *Evaluator) loopPiece(in *instr, p, thread int) {
 	l := in.loop
 	blocks := (l.n + blockLen - 1) / blockLen
 	from, to := p*blocks/in.parts*blockLen, min((p+1)*blocks/in.parts*blockLen, l.n)
-	sums := e.arena[in.sums+p*len(l.results):][:len(l.results)]
+	sums := e.arena[in.scratch+p*len(l.results):][:len(l.results)]
 	clear(sums)
 	regs := e.arena[e.program.scratch+thread*e.program.regs*blockLen:]
 	for lo := from; lo < to; lo += blockLen {

@@ -2,13 +2,7 @@ package kernel
 
 import (
 	"bilevelc/internal/sparse"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/blas/gonum"
 )
-
-var impl gonum.Implementation
 
 // Sum is the sum of all entries, in four interleaved parts.
 func Sum(a []float64) float64 {
@@ -26,41 +20,30 @@ func Sum(a []float64) float64 {
 	return (s0 + s1) + (s2 + s3)
 }
 
-// Dot is the sum of a[i] b[i].
-func Dot(a, b []float64) float64 {
-	return impl.Ddot(len(a), a, 1, b[:len(a)], 1)
-}
-
-// Axpy adds c a to dst.
-func Axpy(dst []float64, c float64, a []float64) {
-	impl.Daxpy(len(dst), c, a[:len(dst)], 1, dst, 1)
-}
-
-// Gemv adds alpha M v to dst, or alpha M' v with trans; M is m x n, row-major.
-func Gemv(dst []float64, alpha float64, M []float64, m, n int, trans bool, v []float64) {
-	t := blas.NoTrans
-	if trans {
-		t = blas.Trans
-	}
-	impl.Dgemv(t, m, n, alpha, M, n, v, 1, 1, dst, 1)
-}
-
 // Gemm sets dst to A C, with A transposed where ta and C where tc; A is
-// am x an, C is cm x cn as stored, row-major.
-func Gemm(dst []float64, A []float64, am, an int, ta bool, C []float64, cm, cn int, tc bool) {
-	rows := am
-	at, ct := blas.NoTrans, blas.NoTrans
+// am x an, C is cm x cn as stored, row-major. column is room for a column of A
+// (am entries) where ta. Every row of the result is a matrix-vector product.
+func Gemm(dst []float64, A []float64, am, an int, ta bool, C []float64, cm, cn int, tc bool, column []float64) {
+	rows, inner := am, an
 	if ta {
-		rows, at = an, blas.Trans
+		rows, inner = an, am
 	}
 	cols := cn
 	if tc {
-		cols, ct = cm, blas.Trans
+		cols = cm
 	}
 	Fill(dst, 0)
-	blas64.Gemm(at, ct, 1, blas64.General{Rows: am, Cols: an, Stride: an, Data: A},
-		blas64.General{Rows: cm, Cols: cn, Stride: cn, Data: C}, 0,
-		blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: dst})
+	for i := range rows {
+		row := column
+		if ta {
+			for k := range inner {
+				column[k] = A[k*an+i]
+			}
+		} else {
+			row = A[i*an:]
+		}
+		Gemv(dst[i*cols:(i+1)*cols], 1, C, cm, cn, !tc, row[:inner])
+	}
 }
 
 // Outer sets dst to u v'.
@@ -77,7 +60,12 @@ func SparseMulVec(dst []float64, alpha float64, M *sparse.CSR, trans bool, v []f
 		M.AddMulVecT(dst, alpha, v)
 		return
 	}
-	for i := range dst {
+	SparseMulRows(dst, alpha, M, v, 0, M.Rows)
+}
+
+// SparseMulRows adds rows from to to of alpha M v to dst.
+func SparseMulRows(dst []float64, alpha float64, M *sparse.CSR, v []float64, from, to int) {
+	for i := from; i < to; i++ {
 		dst[i] += alpha * M.RowDot(i, v)
 	}
 }

@@ -1,0 +1,105 @@
+package codegen
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Large instructions are cut into pieces that may run concurrently. How they
+// are cut depends on the instruction alone, and pieces write to places of
+// their own that are added up in order, so that results are the same bits on
+// any number of threads.
+
+// mostPieces bounds the pieces of one instruction, and with it the processors
+// that one evaluation uses.
+const mostPieces = 8
+
+// pieceLeast is the number of multiply-adds (or entries of a loop, times its
+// steps) that a piece should have: some 50 microseconds of work, against the
+// few that waking a thread takes.
+const pieceLeast = 1 << 17
+
+// piecesOf cuts work into pieces.
+func piecesOf(work int) int { return max(1, min(mostPieces, work/pieceLeast)) }
+
+// threads is the number of threads to use where the user asked for n.
+func threads(n int) int {
+	if n <= 0 {
+		n = runtime.GOMAXPROCS(0)
+	}
+	return min(n, mostPieces)
+}
+
+// crew is one evaluator's share in the helpers: the instruction under way.
+type crew struct {
+	e       *Evaluator
+	in      *instr
+	count   int32
+	next    atomic.Int32 // the next piece to take
+	threads atomic.Int32 // threads at work so far
+	busy    sync.WaitGroup
+}
+
+// helpers are goroutines that wait for evaluators with pieces to run, one for
+// each processor but the caller's. They are started on first use and shared:
+// an evaluator takes those that are idle, so that concurrent evaluators do not
+// crowd each other.
+var helpers = sync.OnceValue(func() chan *crew {
+	ready := make(chan *crew)
+	for range runtime.NumCPU() - 1 {
+		go func() {
+			for c := range ready {
+				c.work()
+				c.busy.Done()
+			}
+		}()
+	}
+	return ready
+})
+
+// pieces runs the pieces of in, on several threads where there are several
+// pieces and helpers are idle.
+func (e *Evaluator) pieces(in *instr, count int) {
+	if count == 1 || e.program.threads == 1 {
+		for p := range count {
+			e.piece(in, p, 0)
+		}
+		return
+	}
+	c := &e.crew
+	c.e, c.in, c.count = e, in, int32(count)
+	c.next.Store(0)
+	c.threads.Store(0)
+	ready := helpers()
+	for range min(e.program.threads, count) - 1 {
+		c.busy.Add(1)
+		select {
+		case ready <- c:
+			continue
+		default:
+			c.busy.Done()
+		}
+		break
+	}
+	c.work()
+	c.busy.Wait()
+}
+
+// work takes pieces until none is left.
+func (c *crew) work() {
+	thread := int(c.threads.Add(1)) - 1
+	for {
+		p := c.next.Add(1) - 1
+		if p >= c.count {
+			return
+		}
+		c.e.piece(c.in, int(p), thread)
+	}
+}
+
+// share is piece p of count of n things, in multiples of unit.
+func share(n, unit, p, count int) (from, to int) {
+	units := (n + unit - 1) / unit
+	return min(n, p*units/count*unit), min(n, (p+1)*units/count*unit)
+}
