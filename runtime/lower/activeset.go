@@ -120,10 +120,13 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	if math.IsNaN(w.value) || !finite(w.grad) {
 		return notFinite
 	}
+	if !w.known.Quadratic {
+		w.curvature.clear()
+	}
 	w.curvature.move(y, w.grad)
 	w.bestNorm = math.Inf(1)
 	previous := math.Inf(1)
-	fresh, stalls := w.curvature.k == 0, 0
+	fresh, stalls := true, 0
 	for pass := 0; pass < 200; pass++ { // see newton.minimize
 		if ctx.Err() != nil {
 			return interrupted
@@ -157,7 +160,14 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		for j := range w.d {
 			w.d[j] = w.z[j] - y[j]
 		}
-		if normInf(w.d) == 0 || !w.step(y, fresh && w.known.Quadratic) {
+		if normInf(w.d) == 0 {
+			// Only the face has changed.
+			if now := w.measure(y); now < w.bestNorm {
+				w.keep(y, now)
+			}
+			return w.settleRows(y)
+		}
+		if !w.step(y, fresh && w.known.Quadratic) {
 			return w.settleRows(y)
 		}
 		w.release(y)

@@ -30,17 +30,18 @@ func init() {
 
 // ALMSettings are the settings of the solver `alm`.
 type ALMSettings struct {
-	Tolerance float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
-	Identify  float64 `setting:"identify" doc:"relative residual at which the augmented Lagrangian hands its active rows to the polish" min:"0" max:"1"`
-	Memory    int     `setting:"memory" doc:"pairs kept by L-BFGS" min:"1"`
-	MaxOuter  int     `setting:"max_outer" doc:"multiplier updates in one identification" min:"1"`
-	MaxInner  int     `setting:"max_inner" doc:"L-BFGS steps between multiplier updates" min:"1"`
+	Tolerance   float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
+	Identify    float64 `setting:"identify" doc:"relative residual at which the augmented Lagrangian hands its active rows to the polish" min:"0" max:"1"`
+	Corrections int     `setting:"corrections" doc:"changes of the working set that the polish may make from its first guess before the augmented Lagrangian is called in" min:"0"`
+	Memory      int     `setting:"memory" doc:"pairs kept by L-BFGS" min:"1"`
+	MaxOuter    int     `setting:"max_outer" doc:"multiplier updates in one identification" min:"1"`
+	MaxInner    int     `setting:"max_inner" doc:"L-BFGS steps between multiplier updates" min:"1"`
 }
 
 // DefaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
 func DefaultALM() ALMSettings {
-	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Memory: 20, MaxOuter: 30, MaxInner: 500}
+	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, MaxInner: 500}
 }
 
 // ALM is the default lower solver.
@@ -48,6 +49,7 @@ type ALM struct {
 	settings   ALMSettings
 	poly       polyhedron
 	projection projection
+	augmented  augmented
 	active     activeSet
 	guess      []int
 }
@@ -55,7 +57,9 @@ type ALM struct {
 // NewALM returns a solver; its settings must be valid.
 func NewALM(settings ALMSettings) *ALM { return &ALM{settings: settings} }
 
-// Solve implements Solver.
+// Solve implements Solver. From a warm start, and for a quadratic objective,
+// whose curvature each face leaves to the next, the polish begins at once; the
+// augmented Lagrangian is called in where it meets too many wrong rows.
 func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
 	a.poly.set(p, x)
@@ -63,15 +67,55 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	if !a.poly.consistent(x, &a.active.face, s) {
 		return s
 	}
+	if c := a.projection.crossing(); c != nil {
+		return a.finish(s, stalled, c)
+	}
 	a.active.reset(obj, &a.poly, &a.projection, a.settings.Tolerance)
 	a.guess = a.guess[:0]
-	if warm != nil && len(warm.Y) == p.Dy {
+	warmed := warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
+	if warmed {
 		copy(s.Y, warm.Y)
-		a.guess = append(a.guess, warm.Active...)
-		a.guess = append(a.guess, warm.Weak...)
+		a.guess = append(append(a.guess, warm.Active...), warm.Weak...)
 	}
-	end, err := a.polish(ctx, s.Y, math.MaxInt32)
+	if warmed || a.active.known.Quadratic {
+		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
+		if err != nil || end != stalled || a.active.changes < a.settings.Corrections {
+			return a.finish(s, end, err)
+		}
+	}
+	if err := a.identify(ctx, s.Y, warm); err != nil {
+		return a.finish(s, stalled, err)
+	}
+	// Far beyond the number of faces that solves meet (a small multiple of the
+	// rows that are wrong), so that only a breakdown ends there.
+	end, err := a.polish(ctx, s.Y, 1000+20*(a.poly.m+a.poly.n))
 	return a.finish(s, end, err)
+}
+
+// identify runs the augmented Lagrangian from the feasible point nearest to y
+// and makes the rows that it found to press the guess. Whatever it ends with
+// is a starting point for the polish.
+func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
+	if err := a.active.enter(y, a.guess); err != nil {
+		return err
+	}
+	w := &a.active
+	w.obj.ValueGrad(w.grad, y)
+	if !finite(w.grad) {
+		return nil
+	}
+	w.curvature.move(y, w.grad)
+	stiffness := 0.0
+	if w.curvature.apply(w.s, w.grad) && norm2(w.grad) > 0 {
+		stiffness = norm2(w.s) / norm2(w.grad)
+	}
+	if stiffness == 0 {
+		stiffness = 1
+	}
+	a.augmented.reset(a.settings, w.obj, &a.projection, warm)
+	a.augmented.identify(ctx, y, stiffness)
+	a.guess = a.augmented.pressed(a.guess[:0], &a.projection, y)
+	return nil
 }
 
 // polish runs the active-set method from y and the guess.

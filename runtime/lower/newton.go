@@ -170,6 +170,8 @@ func (w *newton) settle(y []float64, relative float64) outcome {
 // test. It leaves value and gradient at y.
 func (w *newton) step(y []float64, exact bool) bool {
 	slope := dot(w.grad, w.d)
+	// Of a sum of many terms of the size of the value and of grad'y.
+	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
 	length := 1.0
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
@@ -182,7 +184,7 @@ func (w *newton) step(y []float64, exact bool) bool {
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if !math.IsNaN(value) && finite(w.tgrad) {
 			end := dot(w.tgrad, w.d)
-			if exact || acceptable(w.value, value, slope, end, length) {
+			if exact || acceptable(w.value, value, slope, end, length, rounding) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
 				w.value = value
@@ -198,13 +200,12 @@ func (w *newton) step(y []float64, exact bool) bool {
 
 // acceptable is the test of a step of the given length from a value and slope
 // to another: sufficient decrease (Armijo), or within rounding of the values
-// a slope that has not turned up steeply.
-func acceptable(from, to, slope, end, length float64) bool {
+// a slope that has not turned up steeply. rounding is that of the values.
+func acceptable(from, to, slope, end, length, rounding float64) bool {
 	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
 	if to <= from+decrease*length*slope {
 		return true
 	}
-	rounding := 1e-12 * math.Abs(from) // a sum of many terms, relative
 	return to <= from+rounding && math.Abs(end) <= (1-2*decrease)*math.Abs(slope)
 }
 

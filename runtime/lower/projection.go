@@ -160,8 +160,24 @@ func (g *projection) conflict(s *qp.Solution) *conflict {
 	return c
 }
 
+// crossing returns a proof that two bounds on one entry contradict each other,
+// or nil: the witness weighs the rows y_j >= lo and y_j <= hi to 0 >= lo - hi.
+func (g *projection) crossing() *conflict {
+	for j, lo := range g.program.Lo {
+		hi := g.program.Hi[j]
+		if !(lo-hi > inconsistency*(math.Abs(lo)+math.Abs(hi))) || math.IsInf(lo-hi, 0) {
+			continue
+		}
+		c := &conflict{witness: make([]float64, g.poly.m)}
+		c.witness[g.loRow[j]] += 1 / g.poly.coef[g.loRow[j]]
+		c.witness[g.hiRow[j]] -= 1 / g.poly.coef[g.hiRow[j]]
+		return c
+	}
+	return nil
+}
+
 // emptyRow returns a row that does not involve y and does not hold at x, or
-// -1. size, of len m, is |A||x| + |b|, the terms that its value is a sum of.
+// -1.
 func (q *polyhedron) emptyRow(x []float64) int {
 	for i := 0; i < q.m; i++ {
 		if q.norm[i] > 0 {
