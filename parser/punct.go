@@ -81,9 +81,9 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		case f.text == "#" || f.text == "%" || f.text == "\"":
 			s.skipLine()
 		case f.ours != "" && isKeyword(f.ours):
-			s.emit(tokenKeyword, f.ours, at)
+			s.emitAs(tokenKeyword, f.ours, at, len(f.text))
 		case f.ours != "":
-			s.emit(tokenPunct, f.ours, at)
+			s.emitAs(tokenPunct, f.ours, at, len(f.text))
 		}
 		return true
 	}

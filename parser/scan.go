@@ -153,6 +153,13 @@ func (s *scanner) emit(kind lexer.TokenType, value string, at int) {
 	s.tokens = append(s.tokens, lexer.Token{Type: kind, Value: value, Pos: lexer.Position{Offset: at}})
 }
 
+// emitAs is emit for a token whose text in the source is another, of the given
+// length.
+func (s *scanner) emitAs(kind lexer.TokenType, value string, at, length int) {
+	s.emit(kind, value, at)
+	s.tokens[len(s.tokens)-1].Pos.Column = length
+}
+
 // endBeforeName is called at a colon. A name and a colon that start a line
 // start a constraint, even where the line above ends in an operator (which the
 // parser then reports).
@@ -259,8 +266,8 @@ func (s *scanner) word() {
 	if strings.HasPrefix(s.text[start:], "s.t.") && s.ended() {
 		s.pos += len("s.t.")
 		s.errorf(codeForeign, s.span(start, s.pos), "`s.t.` is not in the language").Fix = "write `subject to`"
-		s.emit(tokenKeyword, "subject", start)
-		s.emit(tokenIdent, "to", start+2)
+		s.emitAs(tokenKeyword, "subject", start, len("s."))
+		s.emitAs(tokenIdent, "to", start+len("s."), len("t."))
 		return
 	}
 	for s.pos < len(s.text) {

@@ -87,7 +87,7 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 	default:
 		d.Fix = fmt.Sprintf("did you mean `%s`?", word)
 		s.errs.mark(at.Start)
-		s.tokens[from].Type, s.tokens[from].Value = tokenKeyword, word
+		s.tokens[from] = readAs(first, tokenKeyword, word)
 		s.next = from
 	}
 	return false

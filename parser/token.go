@@ -111,8 +111,22 @@ func (l *tokenList) Next() (lexer.Token, error) {
 	return t, nil
 }
 
-// tokenEndOffset is the offset right after a token.
-func tokenEndOffset(t lexer.Token) int { return t.Pos.Offset + len(t.Value) }
+// tokenEndOffset is the offset right after a token's text in the source.
+func tokenEndOffset(t lexer.Token) int {
+	if t.Pos.Column > 0 {
+		return t.Pos.Offset + t.Pos.Column
+	}
+	return t.Pos.Offset + len(t.Value)
+}
+
+// readAs makes t the keyword or operator that it was meant to be. Its place
+// remains that of its own text, whose length goes into the position's Column;
+// lines and columns are not used otherwise, for diag.Source knows them.
+func readAs(t lexer.Token, kind lexer.TokenType, value string) lexer.Token {
+	t.Pos.Column = tokenEndOffset(t) - t.Pos.Offset
+	t.Type, t.Value = kind, value
+	return t
+}
 
 // startsOperand reports whether an expression can start with t.
 func startsOperand(t lexer.Token) bool {
