@@ -22,6 +22,8 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		radius := radii[s.Sampled] * scale
 		s.Sampled++
 		s.Stagnated = 0
+		// Pieces known from further away may be what hides a descent.
+		m.forget(radius)
 		samples, err := sampleBall(ctx, run, s.Center.X, radius, min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
@@ -61,6 +63,18 @@ func (m *Goldstein) gradientScale(c *Certificate) float64 {
 		scale = math.Max(scale, norm(g))
 	}
 	return scale
+}
+
+// forget drops what the bundle knows from further than radius.
+func (m *Goldstein) forget(radius float64) {
+	s := &m.state
+	var near []Sample
+	for _, b := range s.Bundle {
+		if distance(b.X, s.Center.X) <= radius {
+			near = append(near, b)
+		}
+	}
+	s.Bundle = near
 }
 
 // learn adds samples to the bundle; the lowest becomes the center where it is

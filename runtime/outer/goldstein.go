@@ -114,7 +114,7 @@ func (m *Goldstein) rescale() {
 		curvature = 1
 	}
 	s.H = newQuasiNewton(len(s.Center.X), curvature)
-	// Steps beyond this are shortened; it doubles with every step that is full.
+	// Steps beyond this are shortened; it grows with steps that reach it.
 	s.Reach = 10 * (1 + norm(s.Center.X))
 }
 
@@ -311,11 +311,15 @@ func (m *Goldstein) remember(sample *Sample) {
 // accept moves to a trial point, after longer steps along the same direction
 // where F still falls steeply there, and updates the curvature.
 func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
+	length := norm(step.D)
+	if t*length >= 0.5*m.state.Reach {
+		m.state.Reach *= 2
+	}
 	const expansions = 20
 	for range expansions {
 		// Still half as steep as predicted: the curvature is too large, or the
 		// step was shortened.
-		if dot(trial.G, step.D) > 0.5*step.Value || 2*t*norm(step.D) > m.state.Reach {
+		if dot(trial.G, step.D) > 0.5*step.Value {
 			break
 		}
 		longer, err := m.try(ctx, run, step.D, 2*t)
@@ -330,9 +334,7 @@ func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 		}
 		m.remember(trial)
 		t, trial = 2*t, longer
-	}
-	if t >= 1 {
-		m.state.Reach *= 2
+		m.state.Reach = math.Max(m.state.Reach, t*length)
 	}
 	m.moveTo(trial)
 	return true, nil

@@ -105,6 +105,7 @@ type Workspace struct {
 	coef, r, u []float64 // len n: coefficients, their solve, multipliers
 	rowNorm    []float64 // len m: Euclidean
 	slackTol   float64
+	size0      float64 // |w0|
 }
 
 // Solve minimizes p by the dual active-set method of Goldfarb and Idnani
@@ -173,6 +174,7 @@ func (ws *Workspace) reset(p *Problem) {
 		ws.w0[j] = -v
 	}
 	p.H.solveT(ws.w0)
+	ws.size0 = norm2(ws.w0)
 	ws.refresh()
 }
 
@@ -223,6 +225,11 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 		return Infeasible
 	}
 	violation /= a.norm
+	if violation <= feasibility*ws.size0 {
+		// Within what rounding of w0 makes of any w.
+		ws.ignored[k] = true
+		return Solved
+	}
 	uk := 0.0
 	for {
 		rest := ws.factor.split(ws.normal, ws.coef, ws.rest)
