@@ -1,0 +1,308 @@
+package codegen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"testing"
+
+	"bilevelc/autodiff"
+)
+
+// contracts check what a pass promises beyond verify.
+var contracts = map[string]func(f *form) error{
+	"transposes": func(f *form) error {
+		return f.each(func(v *val) error {
+			for k, a := range v.args {
+				if (v.op == opMatVec && k == 0 || v.op == opMatMul) && f.vals[a].op == opTranspose {
+					return fmt.Errorf("%s reads a transpose", v.op)
+				}
+			}
+			return nil
+		})
+	},
+	"symmetry": func(f *form) error {
+		return f.each(func(v *val) error {
+			if v.op != opMatVec || f.vals[v.args[0]].op != opConst {
+				return nil
+			}
+			a, err := f.constant(v.args[0])
+			if err != nil {
+				return err
+			}
+			if a.Shape[0] == a.Shape[1] && symmetric(a) != v.symmetric {
+				return fmt.Errorf("symmetric data marked %v", v.symmetric)
+			}
+			return nil
+		})
+	},
+	"sharing": func(f *form) error {
+		for i := range f.vals {
+			for j := range i {
+				if f.vals[i].op != opConst && equalVals(&f.vals[i], &f.vals[j]) {
+					return fmt.Errorf("values %d and %d are equal", j, i)
+				}
+			}
+		}
+		return nil
+	},
+	"dead code": func(f *form) error {
+		if n := len(f.keep(f.outs, nil).vals); n != len(f.vals) {
+			return fmt.Errorf("%d of %d values are needed", n, len(f.vals))
+		}
+		return nil
+	},
+	"algebra": func(f *form) error {
+		return f.each(func(v *val) error {
+			for _, a := range v.args {
+				u := &f.vals[a]
+				if v.op.elementwise() && v.op != opCopy && v.shape.Rank != 0 && u.op == opCopy {
+					return fmt.Errorf("%s reads a broadcast", v.op)
+				}
+				if _, is := u.number(); is && (v.op == opMul || v.op == opLin) {
+					return fmt.Errorf("%s reads a number", v.op)
+				}
+			}
+			return nil
+		})
+	},
+	"data folding": func(f *form) error {
+		return f.each(func(v *val) error {
+			if v.stage == dataStage && v.op != opConst {
+				return fmt.Errorf("%s is left in the data stage", v.op)
+			}
+			return nil
+		})
+	},
+}
+
+func (f *form) each(check func(v *val) error) error {
+	for i := range f.vals {
+		if err := check(&f.vals[i]); err != nil {
+			return fmt.Errorf("%%%d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// TestPasses runs every pass on random expressions, verifies the form and the
+// pass's contract after each, and compares the programs with single passes off,
+// with all off, and with only one on.
+func TestPasses(t *testing.T) {
+	sets := []PassSet{0, allPasses}
+	for s := PassSet(1); s < allPasses; s <<= 1 {
+		sets = append(sets, s, allPasses&^s)
+	}
+	seeds := 120
+	if testing.Short() {
+		seeds = 25
+	}
+	for seed := range seeds {
+		g := newGenerator(uint64(1000 + seed))
+		root := g.scalar(3 + g.r.IntN(25))
+		graph, err := autodiff.Differentiate(g.b, root, g.dx, g.dy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		verifyPasses(t, graph)
+		x, y := g.point()
+		var want outputs
+		for k, off := range sets {
+			p, err := Compile(graph, Options{Off: off})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := evaluate(t, p.NewEvaluator(), g.dx, g.dy, x, y)
+			if k == 0 {
+				want = got
+				continue
+			}
+			near(t, "value", got.value, want.value, rounding)
+			for i := range want.gx {
+				near(t, "dx", got.gx[i], want.gx[i], rounding)
+			}
+			for i := range want.gy {
+				near(t, "dy", got.gy[i], want.gy[i], rounding)
+			}
+			if t.Failed() {
+				t.Fatalf("seed %d, passes off %b", 1000+seed, off)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("seed %d", 1000+seed)
+		}
+	}
+}
+
+func verifyPasses(t *testing.T, g *autodiff.Graph) {
+	t.Helper()
+	f, err := importGraph(g)
+	if err == nil {
+		err = f.verify()
+	}
+	if err != nil {
+		t.Fatalf("import: %v", err)
+	}
+	for _, p := range passes {
+		if f, err = p.run(f); err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
+		if err := f.verify(); err != nil {
+			t.Fatalf("after %s: %v", p.name, err)
+		}
+		if check := contracts[p.name]; check != nil {
+			if err := check(f); err != nil {
+				t.Fatalf("%s: %v", p.name, err)
+			}
+		}
+	}
+	hold, entries := f.split()
+	for _, f := range append(entries[:], hold) {
+		if err := f.verify(); err != nil {
+			t.Fatalf("split: %v", err)
+		}
+		for _, together := range []bool{false, true} {
+			late := fuse(accumulate(f), together)
+			if err := late.verify(); err != nil {
+				t.Fatalf("fused: %v", err)
+			}
+			if err := late.each(func(v *val) error {
+				if v.op.elementwise() || v.op == opSum || v.op == opDot {
+					return fmt.Errorf("%s is not in a loop", v.op)
+				}
+				return nil
+			}); err != nil {
+				t.Fatalf("fused: %v", err)
+			}
+		}
+	}
+}
+
+// TestPlan checks, on random expressions, that no place is written while a
+// value that is still to be read lives there.
+func TestPlan(t *testing.T) {
+	for seed := range 100 {
+		g := newGenerator(uint64(2000 + seed))
+		p := compile(t, g.b, g.scalar(30), g.dx, g.dy, Options{})
+		for e := range entryCount {
+			checkPlaces(t, p, p.code[e], p.value[e])
+		}
+		checkPlaces(t, p, p.hold, ref{})
+	}
+}
+
+// checkPlaces replays code on a map of the arena that remembers which
+// instruction wrote each entry, and compares what every instruction reads with
+// what it was meant to read: the latest writer of that place must be the one
+// that wrote it whole, and places of results must not be written in between.
+func checkPlaces(t *testing.T, p *Program, code []instr, value ref) {
+	t.Helper()
+	owner := map[int]int{} // arena entry -> instruction
+	whole := func(r ref, what string) {
+		if r.base != inArena || r.n == 0 {
+			return
+		}
+		first := owner[r.off]
+		for k := r.off; k < r.off+r.n; k++ {
+			if owner[k] != first {
+				t.Fatalf("%s %s: entries of instructions %d and %d", what, r, first, owner[k])
+			}
+		}
+	}
+	for i := range code {
+		in := &code[i]
+		for _, r := range in.in {
+			whole(r, "argument")
+			for _, o := range in.out {
+				if r.base == o.base && r.base == inArena && r.off < o.off+o.n && o.off < r.off+r.n {
+					t.Fatalf("instruction %d writes %s over its argument %s", i, o, r)
+				}
+			}
+		}
+		for _, o := range in.out {
+			for k := o.off; o.base == inArena && k < o.off+o.n; k++ {
+				owner[k] = i + 1
+			}
+		}
+	}
+	whole(value, "value")
+}
+
+// TestNoAllocations: an evaluation allocates nothing, in any entry point, also
+// when x changes.
+func TestNoAllocations(t *testing.T) {
+	for seed := range 40 {
+		g := newGenerator(uint64(3000 + seed))
+		e := compile(t, g.b, g.scalar(20), g.dx, g.dy, Options{}).NewEvaluator()
+		x, y := g.point()
+		gx, gy := make([]float64, g.dx), make([]float64, g.dy)
+		n := testing.AllocsPerRun(5, func() {
+			x[0] += 0.25
+			e.Value(x, y)
+			e.GradX(gx, x, y)
+			e.GradY(gy, x, y)
+			e.ValueGradY(gy, x, y)
+			e.ValueGrad(gx, gy, x, y)
+		})
+		if n != 0 {
+			t.Fatalf("seed %d: %v allocations", seed, n)
+		}
+	}
+}
+
+// TestClones: evaluators of one program work concurrently and give the bits of
+// one alone.
+func TestClones(t *testing.T) {
+	g := newGenerator(4000)
+	g.sizes = []int{1, 17, 600} // 600 x 600 products are cut into pieces
+	e := compile(t, g.b, g.scalar(25), g.dx, g.dy, Options{}).NewEvaluator()
+	const points, clones = 6, 4
+	var xs, ys [points][]float64
+	var want [points]outputs
+	run := func(e *Evaluator, k int) outputs {
+		o := outputs{gx: make([]float64, g.dx), gy: make([]float64, g.dy)}
+		o.value = e.ValueGrad(o.gx, o.gy, xs[k], ys[k])
+		return o
+	}
+	for k := range points {
+		xs[k], ys[k] = g.point()
+		want[k] = run(e, k)
+	}
+	var wait sync.WaitGroup
+	for c := range clones {
+		e := e.Clone()
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := range 3 * points {
+				k := (i*5 + c) % points
+				got := run(e, k)
+				if !same(got.gx, want[k].gx) || !same(got.gy, want[k].gy) || got.value != want[k].value {
+					t.Errorf("clone %d differs at point %d", c, k)
+				}
+			}
+		}()
+	}
+	wait.Wait()
+}
+
+// TestThreads: the number of threads does not change a bit.
+func TestThreads(t *testing.T) {
+	for seed := range 12 {
+		g := newGenerator(uint64(5000 + seed))
+		g.sizes = []int{3, 700, 1001}
+		root := g.scalar(12)
+		one := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 1}).NewEvaluator()
+		four := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 4}).NewEvaluator()
+		x, y := g.point()
+		a, b := evaluate(t, one, g.dx, g.dy, x, y), evaluate(t, four, g.dx, g.dy, x, y)
+		if a.value != b.value || !same(a.gx, b.gx) || !same(a.gy, b.gy) {
+			t.Fatalf("seed %d: results depend on the number of threads", 5000+seed)
+		}
+	}
+}
+
+func same(a, b []float64) bool {
+	return slices.EqualFunc(a, b, func(u, v float64) bool { return math.Float64bits(u) == math.Float64bits(v) })
+}
