@@ -1,0 +1,42 @@
+package oracle
+
+import (
+	"bytes"
+	"encoding/gob"
+	"slices"
+
+	"bilevelc/runtime/qp"
+)
+
+// hyperMemory is what a Hyper remembers between calls: the warm starts and what
+// the projector has learned. A Hyper restored from it, on the same problem with
+// the same methods, gives the same results bit for bit, provided that the lower
+// solver's results depend on its arguments alone.
+type hyperMemory struct {
+	Recent    []*solved
+	Projector qp.ProjectorState
+}
+
+// Snapshot returns what the Hyper remembers, without encoding it. It shares the
+// solutions, which are not changed once made.
+func (h *Hyper) Snapshot() any {
+	return &hyperMemory{Recent: slices.Clone(h.recent), Projector: h.projector.State()}
+}
+
+// EncodeSnapshot turns a Snapshot into bytes, without loss.
+func (h *Hyper) EncodeSnapshot(snapshot any) ([]byte, error) {
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(snapshot.(*hyperMemory))
+	return b.Bytes(), err
+}
+
+// Restore returns the Hyper to an encoded snapshot.
+func (h *Hyper) Restore(encoded []byte) error {
+	var m hyperMemory
+	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m); err != nil {
+		return err
+	}
+	h.recent = m.Recent
+	h.projector.Restore(m.Projector)
+	return nil
+}

@@ -1,0 +1,79 @@
+package outer
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// constants are what the theorems ask to be known of F.
+type constants struct {
+	F0        float64
+	Lipschitz float64 // L
+	Gap       float64 // F(x0) - inf F
+	GradError float64 // alpha of a gradient oracle
+	Given     bool    // both L and the gap were set by hand
+}
+
+func (c *constants) String() string {
+	how := "estimated at the start"
+	if c.Given {
+		how = "as given"
+	}
+	return fmt.Sprintf("L = %.3g and F(x0) - inf F = %.3g, %s", c.Lipschitz, c.Gap, how)
+}
+
+func (c *constants) parameters() map[string]float64 {
+	return map[string]float64{"L": c.Lipschitz, "gap": c.Gap, "alpha": c.GradError}
+}
+
+// estimate finds L as the largest of a few gradients within delta of the start,
+// and the gap as the decrease that such a gradient suggests over a distance of
+// 1 + |x0|. Neither is a bound; values given by hand take their place.
+func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*constants, error) {
+	first, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return nil, err
+	}
+	c := &constants{F0: first.F, Lipschitz: lipschitz, Gap: gap, GradError: first.GError, Given: lipschitz > 0 && gap > 0}
+	if lipschitz == 0 {
+		c.Lipschitz = norm(first.G)
+		samples, err := sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range samples {
+			c.Lipschitz = math.Max(c.Lipschitz, norm(s.G))
+			c.GradError = math.Max(c.GradError, s.GError)
+		}
+		if c.Lipschitz == 0 {
+			c.Lipschitz = 1
+		}
+	}
+	if gap == 0 {
+		c.Gap = c.Lipschitz * (1 + norm(run.Start))
+	}
+	return c, nil
+}
+
+// finishSampled evaluates the point that a theorem speaks of and certifies the
+// best one at radius delta.
+func finishSampled(ctx context.Context, run *Run, result *Result, sampled []float64, delta float64) error {
+	x := clone(sampled)
+	if err := run.Project(x, x); err == nil {
+		if pt, err := run.h.Gradient(ctx, x); err == nil {
+			result.Sampled = pt
+		}
+	}
+	const count = 20 // gradients for the certificate
+	samples, err := sampleBall(ctx, run, result.Best.X, delta, min(count, run.Dim()+1))
+	if err != nil {
+		return err
+	}
+	if result.Certificate, err = certify(run, result.Best, samples, delta); err != nil {
+		return err
+	}
+	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone",
+		Value: result.Certificate.Norm, Delta: delta}
+	return nil
+}

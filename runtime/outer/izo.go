@@ -1,0 +1,202 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+)
+
+// IZOSettings are the settings of the method `izo`.
+type IZOSettings struct {
+	Delta     float64 `setting:"delta" doc:"radius of the Goldstein subdifferential" min:"1e-12"`
+	Epsilon   float64 `setting:"epsilon" doc:"target for its smallest element" min:"1e-12"`
+	Alpha     float64 `setting:"alpha" doc:"accuracy of the values of F" min:"0"`
+	Lipschitz float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled differences" min:"0"`
+	Gap       float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
+	Smoothing float64 `setting:"smoothing" doc:"smoothing radius rho; 0 derives min(delta/2, gap/L)" min:"0"`
+	Clip      float64 `setting:"clip" doc:"clipping radius D; 0 derives nu/M" min:"0"`
+	Rate      float64 `setting:"rate" doc:"step size eta; 0 derives D/(G sqrt M)" min:"0"`
+	Block     int     `setting:"block" doc:"block length M; 0 derives 9 max(alpha^2 d^2/(rho^2 epsilon^2), L^2 d/epsilon^2)" min:"0"`
+	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 3 gap/(nu epsilon)" min:"0"`
+}
+
+// DefaultIZO are the defaults, of moderate accuracy: the theorem's budget grows
+// like d delta^-1 epsilon^-3.
+func DefaultIZO() *IZOSettings { return &IZOSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8} }
+
+// Validate checks the ranges.
+func (s *IZOSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("izo", Spec{
+		Name:      "izo",
+		Summary:   "the zeroth-order form of oigrm: two values of F along a random direction make a gradient of a smoothed F",
+		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
+		Suits:     "a proved rate without hypergradients, at moderate accuracy",
+		Settings:  method.Describe(DefaultIZO()),
+		New: func(values method.Values) (Method, error) {
+			s := DefaultIZO()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &IZO{Settings: *s}, nil
+		},
+	})
+}
+
+// IZO is the method `izo`, alg: IZO with the parameters of the proof:
+// rho = min(delta/2, gap/L), nu = delta - rho, M >= 9 max(alpha^2 d^2/(rho^2
+// epsilon^2), L^2 d/epsilon^2), K >= 3 gap/(nu epsilon), D = nu/M and
+// eta = D/(G sqrt M) with G^2 = alpha^2 d^2/rho^2 + d L^2. Points of the
+// difference that leave X or D are projected, and the difference is then over the
+// distance between them.
+type IZO struct {
+	Settings IZOSettings
+	state    izoState
+}
+
+type izoState struct {
+	Online    online
+	Rho       float64
+	F         float64
+	LastStep  float64
+	GradNorm  float64
+	Constants constants
+}
+
+// Snapshot implements Method.
+func (m *IZO) Snapshot() any { return m.state }
+
+// Restore implements Method.
+func (m *IZO) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
+
+// Iterate implements Method.
+func (m *IZO) Iterate() (x []float64, f, step, measure float64) {
+	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
+}
+
+// Begin implements Method.
+func (m *IZO) Begin(ctx context.Context, run *Run) error {
+	set := &m.Settings
+	c, err := m.constants(ctx, run)
+	if err != nil {
+		return err
+	}
+	d, l := float64(run.Dim()), c.Lipschitz
+	rho := set.Smoothing
+	if rho == 0 {
+		rho = math.Min(set.Delta/2, c.Gap/l)
+	}
+	nu := math.Max(set.Delta-rho, set.Delta*1e-3)
+	g := math.Hypot(set.Alpha*d/rho, l*math.Sqrt(d))
+	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks}
+	if p.M == 0 {
+		p.M = count(9 / (set.Epsilon * set.Epsilon) * math.Max(math.Pow(set.Alpha*d/rho, 2), l*l*d))
+	}
+	if p.K == 0 {
+		p.K = count(3 * c.Gap / (nu * set.Epsilon))
+	}
+	if p.D == 0 {
+		p.D = nu / float64(p.M)
+	}
+	if p.Eta == 0 {
+		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
+	}
+	m.state = izoState{Online: newOnline(run.Start, p), Rho: rho, F: c.F0, Constants: *c}
+	return nil
+}
+
+// constants is estimate with values of F alone: L from differences along random
+// directions, whose root mean square is |grad F| / sqrt(d).
+func (m *IZO) constants(ctx context.Context, run *Run) (*constants, error) {
+	set := &m.Settings
+	first, err := run.Value(ctx, run.Start)
+	if err != nil {
+		return nil, err
+	}
+	c := &constants{F0: first.F, Lipschitz: set.Lipschitz, Gap: set.Gap, GradError: set.Alpha, Given: set.Lipschitz > 0 && set.Gap > 0}
+	if c.Lipschitz == 0 {
+		const directions = 5
+		sum := 0.0
+		w := make([]float64, run.Dim())
+		for range directions {
+			run.Direction(w)
+			slope, _, err := m.slope(ctx, run, run.Start, w, set.Delta/2)
+			if err != nil {
+				return nil, err
+			}
+			sum += slope * slope
+		}
+		if c.Lipschitz = math.Sqrt(sum / directions * float64(run.Dim())); c.Lipschitz == 0 {
+			c.Lipschitz = 1
+		}
+	}
+	if c.Gap == 0 {
+		c.Gap = c.Lipschitz * (1 + norm(run.Start))
+	}
+	return c, nil
+}
+
+// slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
+func (m *IZO) slope(ctx context.Context, run *Run, z, w []float64, rho float64) (slope, f float64, err error) {
+	up, down := plus(z, rho, w), plus(z, -rho, w)
+	if err := run.Project(up, up); err != nil {
+		return 0, 0, err
+	}
+	if err := run.Project(down, down); err != nil {
+		return 0, 0, err
+	}
+	apart := dot(minus(up, down), w)
+	above, err := run.Value(ctx, up)
+	if err != nil {
+		return 0, 0, err
+	}
+	below, err := run.Value(ctx, down)
+	if err != nil {
+		return 0, 0, err
+	}
+	if apart <= 0 {
+		return 0, math.Min(above.F, below.F), nil
+	}
+	return (above.F - below.F) / apart, math.Min(above.F, below.F), nil
+}
+
+// Predict is 2 K M values.
+func (m *IZO) Predict(*Run) *Budget {
+	p := m.state.Online.Plan
+	t := float64(p.M) * float64(p.K)
+	return &Budget{Iterations: t, Evaluations: 2 * t,
+		Basis: fmt.Sprintf("thm: Lipschitz-min-with-inexact-zero-oracle, M = %d, K = %d, with %s", p.M, p.K, &m.state.Constants)}
+}
+
+// Step implements Method.
+func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	x, z, err := s.Online.next(run)
+	if err != nil {
+		return "", err
+	}
+	w := make([]float64, run.Dim())
+	run.Direction(w)
+	slope, f, err := m.slope(ctx, run, z, w, s.Rho)
+	if err != nil {
+		return "", err
+	}
+	g := plus(make([]float64, len(w)), float64(len(w))*slope, w)
+	s.F, s.GradNorm, s.LastStep = f, norm(g), distance(x, s.Online.X)
+	s.Online.advance(run, x, z, g)
+	if s.Online.finished() {
+		return fmt.Sprintf("the theorem's budget of %d blocks of %d steps is spent", s.Online.Plan.K, s.Online.Plan.M), nil
+	}
+	return "", nil
+}
+
+// Finish implements Method.
+func (m *IZO) Finish(ctx context.Context, run *Run, result *Result) error {
+	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
+	result.Parameters["rho"] = m.state.Rho
+	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.Settings.Delta)
+}

@@ -1,0 +1,131 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+)
+
+// OIGRMSettings are the settings of the method `oigrm`.
+type OIGRMSettings struct {
+	Delta     float64 `setting:"delta" doc:"radius of the Goldstein subdifferential" min:"1e-12"`
+	Epsilon   float64 `setting:"epsilon" doc:"target for its smallest element" min:"1e-12"`
+	Lipschitz float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled gradients" min:"0"`
+	Gap       float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
+	Clip      float64 `setting:"clip" doc:"clipping radius D; 0 derives delta/M" min:"0"`
+	Rate      float64 `setting:"rate" doc:"step size eta; 0 derives D/(G sqrt M)" min:"0"`
+	Block     int     `setting:"block" doc:"block length M; 0 derives 4 G^2/epsilon^2" min:"0"`
+	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 2 gap/(delta epsilon)" min:"0"`
+}
+
+// DefaultOIGRM are the defaults, of moderate accuracy: the theorem's budget grows
+// like delta^-1 epsilon^-3.
+func DefaultOIGRM() *OIGRMSettings { return &OIGRMSettings{Delta: 0.1, Epsilon: 0.1} }
+
+// Validate checks the ranges.
+func (s *OIGRMSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("oigrm", Spec{
+		Name:      "oigrm",
+		Summary:   "online gradient descent on the steps, from inexact gradients at random points of each step",
+		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
+		Suits:     "a proved rate on inequality rows, at moderate accuracy",
+		Settings:  method.Describe(DefaultOIGRM()),
+		New: func(values method.Values) (Method, error) {
+			s := DefaultOIGRM()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &OIGRM{Settings: *s}, nil
+		},
+	})
+}
+
+// OIGRM is the method `oigrm`, alg: OIGRM with the parameters of the proof:
+// with G = sqrt(L^2 + alpha^2), M >= 4 G^2/epsilon^2, K >= 2 gap/(delta epsilon),
+// D = delta/M, eta = D/(G sqrt M).
+type OIGRM struct {
+	Settings OIGRMSettings
+	state    oigrmState
+}
+
+type oigrmState struct {
+	Online    online
+	F         float64
+	LastStep  float64
+	GradNorm  float64
+	Constants constants
+}
+
+// Snapshot implements Method.
+func (m *OIGRM) Snapshot() any { return m.state }
+
+// Restore implements Method.
+func (m *OIGRM) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
+
+// Iterate implements Method.
+func (m *OIGRM) Iterate() (x []float64, f, step, measure float64) {
+	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
+}
+
+// Begin implements Method.
+func (m *OIGRM) Begin(ctx context.Context, run *Run) error {
+	set := &m.Settings
+	c, err := estimate(ctx, run, set.Delta, set.Lipschitz, set.Gap)
+	if err != nil {
+		return err
+	}
+	g := math.Hypot(c.Lipschitz, c.GradError)
+	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks}
+	if p.M == 0 {
+		p.M = count(4 * g * g / (set.Epsilon * set.Epsilon))
+	}
+	if p.K == 0 {
+		p.K = count(2 * c.Gap / (set.Delta * set.Epsilon))
+	}
+	if p.D == 0 {
+		p.D = set.Delta / float64(p.M)
+	}
+	if p.Eta == 0 {
+		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
+	}
+	m.state = oigrmState{Online: newOnline(run.Start, p), F: c.F0, Constants: *c}
+	return nil
+}
+
+// Predict is K M gradients.
+func (m *OIGRM) Predict(*Run) *Budget {
+	p := m.state.Online.Plan
+	t := float64(p.M) * float64(p.K)
+	return &Budget{Iterations: t, Evaluations: t,
+		Basis: fmt.Sprintf("thm:Lipschitz-min-with-inexact-grad-oracle, M = %d, K = %d, with %s", p.M, p.K, &m.state.Constants)}
+}
+
+// Step implements Method.
+func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	x, z, err := s.Online.next(run)
+	if err != nil {
+		return "", err
+	}
+	g, err := run.Gradient(ctx, z)
+	if err != nil {
+		return "", err
+	}
+	s.F, s.GradNorm, s.LastStep = g.F, norm(g.G), distance(x, s.Online.X)
+	s.Online.advance(run, x, z, g.G)
+	if s.Online.finished() {
+		return fmt.Sprintf("the theorem's budget of %d blocks of %d steps is spent", s.Online.Plan.K, s.Online.Plan.M), nil
+	}
+	return "", nil
+}
+
+// Finish implements Method.
+func (m *OIGRM) Finish(ctx context.Context, run *Run, result *Result) error {
+	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
+	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.Settings.Delta)
+}

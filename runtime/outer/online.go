@@ -1,0 +1,83 @@
+package outer
+
+import "math"
+
+// online is the online-to-nonconvex conversion that alg: IZO and alg: OIGRM
+// share: x_t = x_{t-1} + Delta_t, gradients at z_t = x_{t-1} + s_t Delta_t, and
+// online gradient descent on Delta, clipped to radius D. Blocks of M points z are
+// averaged, and the output is one average drawn at random. Points are projected
+// onto X and D, the whole space in the paper; Delta is then the step really
+// taken.
+type online struct {
+	X     []float64 // x_{t-1}
+	Delta []float64 // Delta_t
+	T     int       // steps done
+	Block []float64 // sum of the z of the unfinished block
+	Out   []float64 // an average drawn uniformly from those of the finished blocks
+	Done  int       // finished blocks
+	Plan  plan
+}
+
+// plan are the parameters of a run, derived from (delta, epsilon) or set.
+type plan struct {
+	D   float64 // clipping radius
+	Eta float64 // step size of the online gradient descent
+	M   int     // block length
+	K   int     // number of blocks
+}
+
+func newOnline(x []float64, p plan) online {
+	return online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}
+}
+
+// next draws s_t and returns x_t and z_t, projected.
+func (o *online) next(run *Run) (x, z []float64, err error) {
+	s := run.Rand.Float64()
+	x, z = plus(o.X, 1, o.Delta), plus(o.X, s, o.Delta)
+	if err := run.Project(x, x); err != nil {
+		return nil, nil, err
+	}
+	if err := run.Project(z, z); err != nil {
+		return nil, nil, err
+	}
+	return x, z, nil
+}
+
+// advance ends step t with the gradient estimate g at z.
+func (o *online) advance(run *Run, x, z, g []float64) {
+	step := plus(minus(x, o.X), -o.Plan.Eta, g)
+	if n := norm(step); n > o.Plan.D {
+		step = plus(make([]float64, len(step)), o.Plan.D/n, step)
+	}
+	o.X, o.Delta = x, step
+	o.T++
+	o.Block = plus(o.Block, 1/float64(o.Plan.M), z)
+	if o.T%o.Plan.M == 0 {
+		o.Done++
+		if run.Rand.IntN(o.Done) == 0 {
+			o.Out = o.Block
+		}
+		o.Block = make([]float64, len(z))
+	}
+}
+
+// finished reports that all K blocks are done.
+func (o *online) finished() bool { return o.Done >= o.Plan.K }
+
+// sampled is the point of the theorem, or the iterate where no block is done.
+func (o *online) sampled() []float64 {
+	if o.Out == nil {
+		return o.X
+	}
+	return o.Out
+}
+
+// count rounds a real budget up, within what an int holds.
+func count(v float64) int {
+	return int(math.Min(math.Max(1, math.Ceil(v)), 1<<52))
+}
+
+func (p plan) parameters(into map[string]float64) map[string]float64 {
+	into["D"], into["eta"], into["M"], into["K"] = p.D, p.Eta, float64(p.M), float64(p.K)
+	return into
+}

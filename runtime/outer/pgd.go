@@ -1,0 +1,193 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+)
+
+// PGDSettings are the settings of the method `pgd`.
+type PGDSettings struct {
+	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping" min:"0"`
+	Smoothness float64 `setting:"smoothness" doc:"C_F, the Lipschitz constant of grad F; 0 estimates it by backtracking" min:"0"`
+	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise"`
+}
+
+// DefaultPGD are the defaults.
+func DefaultPGD() *PGDSettings { return &PGDSettings{Epsilon: 1e-6, Accelerate: true} }
+
+// Validate checks the ranges.
+func (s *PGDSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("pgd", Spec{
+		Name:      "pgd",
+		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
+		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
+		Suits:     "equality rows: F is smooth",
+		Settings:  method.Describe(DefaultPGD()),
+		New: func(values method.Values) (Method, error) {
+			s := DefaultPGD()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &PGD{Settings: *s}, nil
+		},
+	})
+}
+
+// PGD is the method `pgd`: x+ = proj_{X and D}(v - grad F(v)/C_F) with v = x,
+// or v extrapolated from the last step (Nesterov's sequence, restarted where F
+// would rise). A given C_F makes it alg:LE-full-alg to the letter; without one,
+// C_F doubles until
+//
+//	F(x+) <= F(v) + <grad F(v), x+ - v> + C_F/2 |x+ - v|^2
+//
+// and relaxes slowly, which is adaptive in regions of less curvature.
+type PGD struct {
+	Settings PGDSettings
+	state    pgdState
+}
+
+type pgdState struct {
+	Center    Sample // with its gradient
+	Previous  []float64
+	C         float64 // estimate of C_F
+	Momentum  float64 // t of Nesterov's sequence
+	LastStep  float64
+	Mapping   float64 // |G_F| at Center
+	Stagnated int
+}
+
+// Snapshot implements Method.
+func (m *PGD) Snapshot() any { return m.state }
+
+// Restore implements Method.
+func (m *PGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
+
+// Iterate implements Method.
+func (m *PGD) Iterate() (x []float64, f, step, measure float64) {
+	return m.state.Center.X, m.state.Center.F, m.state.LastStep, m.state.Mapping
+}
+
+// Begin implements Method. The first C_F makes the first step 0.1 (1 + |x|)
+// long; backtracking corrects it.
+func (m *PGD) Begin(ctx context.Context, run *Run) error {
+	c, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return err
+	}
+	m.state = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
+	if m.state.C == 0 {
+		m.state.C = math.Max(norm(c.G)/(0.1*(1+norm(c.X))), 1e-8)
+	}
+	return nil
+}
+
+// mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).
+func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
+	next := plus(x, -1/c, gradient)
+	if err := run.Project(next, next); err != nil {
+		return 0, err
+	}
+	return c * distance(x, next), nil
+}
+
+// Step implements Method.
+func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	var err error
+	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, s.C); err != nil {
+		return "", err
+	}
+	if s.Mapping <= m.Settings.Epsilon {
+		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, m.Settings.Epsilon), nil
+	}
+	from := s.Center
+	momentum := (1 + math.Sqrt(1+4*s.Momentum*s.Momentum)) / 2
+	if beta := (s.Momentum - 1) / momentum; m.Settings.Accelerate && beta > 0 {
+		v := plus(s.Center.X, beta, minus(s.Center.X, s.Previous))
+		if err := run.Project(v, v); err != nil {
+			return "", err
+		}
+		extrapolated, err := run.Gradient(ctx, v)
+		if err != nil && !Outside(err) {
+			return "", err
+		}
+		if err == nil {
+			from = *extrapolated
+		}
+	}
+	next, err := m.forward(ctx, run, &from)
+	if err != nil {
+		return "", err
+	}
+	if next == nil || next.F > s.Center.F {
+		// A restart: a plain step from the center, which cannot rise.
+		if distance(from.X, s.Center.X) == 0 {
+			return "", stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping))
+		}
+		s.Momentum, s.Previous = 1, s.Center.X
+		return "", nil
+	}
+	full, err := run.Gradient(ctx, next.X)
+	if err != nil {
+		return "", err
+	}
+	if s.Center.F-full.F > noise(full.F) {
+		s.Stagnated = 0
+	} else if s.Stagnated++; s.Stagnated > 50 {
+		return "", stuck(fmt.Sprintf("F no longer falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
+	}
+	s.LastStep = distance(full.X, s.Center.X)
+	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
+	if m.Settings.Smoothness == 0 {
+		s.C *= 0.9
+	}
+	return "", nil
+}
+
+// forward is the projected gradient step from a sample, with C_F raised until
+// the descent lemma holds; nil where no step is short enough.
+func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, error) {
+	s := &m.state
+	for range 100 {
+		next := plus(from.X, -1/s.C, from.G)
+		if err := run.Project(next, next); err != nil {
+			return nil, err
+		}
+		length := distance(next, from.X)
+		if length <= 1e-16*(1+norm(from.X)) {
+			return nil, nil
+		}
+		trial, err := run.Value(ctx, next)
+		if err != nil && !Outside(err) {
+			return nil, err
+		}
+		if m.Settings.Smoothness > 0 {
+			return trial, nil
+		}
+		if err == nil {
+			bound := from.F + dot(from.G, minus(next, from.X)) + s.C/2*length*length
+			if trial.F <= bound+noise(from.F) {
+				return trial, nil
+			}
+		}
+		s.C *= 2
+	}
+	return nil, nil
+}
+
+// Finish implements Method.
+func (m *PGD) Finish(_ context.Context, run *Run, result *Result) error {
+	v, err := mapping(run, result.Best.X, result.Best.Grad, m.state.C)
+	if err != nil {
+		return err
+	}
+	result.Measure = Measure{Name: "norm of the gradient mapping", Value: v}
+	result.Parameters = map[string]float64{"C_F": m.state.C}
+	return nil
+}

@@ -1,0 +1,173 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+)
+
+// PIGDSettings are the settings of the method `pigd`.
+type PIGDSettings struct {
+	Steps      string  `setting:"steps" doc:"plain gradient steps, or Adam's as in the paper's experiment" words:"plain,adam"`
+	Delta      float64 `setting:"delta" doc:"radius of the perturbation" min:"0"`
+	Epsilon    float64 `setting:"epsilon" doc:"target accuracy of the theorem, from which the step size follows" min:"1e-12"`
+	Rate       float64 `setting:"rate" doc:"step size eta; 0 derives it from the theorem (plain) or takes 0.1 (adam)" min:"0"`
+	Iterations int     `setting:"iterations" doc:"budget T" min:"1"`
+	Lipschitz  float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled gradients" min:"0"`
+	Gap        float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
+	Decay      float64 `setting:"decay" doc:"adam: the step size falls to this part of itself over the budget" min:"1e-12" max:"1"`
+}
+
+// DefaultPIGD are the defaults.
+func DefaultPIGD() *PIGDSettings {
+	return &PIGDSettings{Steps: "adam", Delta: 1e-3, Epsilon: 1e-2, Iterations: 1000, Decay: 1e-3}
+}
+
+// Validate checks the ranges.
+func (s *PIGDSettings) Validate() error { return method.Validate(s) }
+
+func init() {
+	registry.Register("pigd", Spec{
+		Name:      "pigd",
+		Summary:   "gradient descent on F with the gradient taken at a randomly perturbed point; plain or Adam steps",
+		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
+		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
+		Settings:  method.Describe(DefaultPIGD()),
+		New: func(values method.Values) (Method, error) {
+			s := DefaultPIGD()
+			if err := method.Apply(s, values); err != nil {
+				return nil, err
+			}
+			return &PIGD{Settings: *s}, nil
+		},
+	})
+}
+
+// PIGD is the method `pigd`: x_{t+1} = proj(x_t - eta g_t), with g_t the inexact
+// gradient at x_t + delta w_t, w_t uniform on the unit sphere. The perturbed
+// point and the step are projected onto X and D, the whole space in the paper.
+type PIGD struct {
+	Settings PIGDSettings
+	state    pigdState
+}
+
+type pigdState struct {
+	X             []float64
+	F             float64 // at the last perturbed point
+	T             int
+	Rate          float64
+	First, Second []float64 // Adam's moments
+	Kept          []float64 // x_t drawn uniformly from x_0 .. x_t (reservoir of one)
+	LastStep      float64
+	GradNorm      float64
+	Constants     constants
+}
+
+// Snapshot implements Method.
+func (m *PIGD) Snapshot() any { return m.state }
+
+// Restore implements Method.
+func (m *PIGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
+
+// Iterate implements Method.
+func (m *PIGD) Iterate() (x []float64, f, step, measure float64) {
+	return m.state.X, m.state.F, m.state.LastStep, m.state.GradNorm
+}
+
+// Begin implements Method.
+func (m *PIGD) Begin(ctx context.Context, run *Run) error {
+	n := run.Dim()
+	c, err := estimate(ctx, run, m.Settings.Delta, m.Settings.Lipschitz, m.Settings.Gap)
+	if err != nil {
+		return err
+	}
+	m.state = pigdState{X: run.Start, F: c.F0, First: make([]float64, n), Second: make([]float64, n), Kept: run.Start,
+		Constants: *c, Rate: m.Settings.Rate}
+	if m.state.Rate == 0 {
+		m.state.Rate = 0.1
+		if m.Settings.Steps == "plain" {
+			// The proof's eta with the O() of its smoothness term as 1:
+			// sqrt((gap + delta L) delta) / sqrt(T L sqrt(d) (alpha + L)^2).
+			delta := math.Max(m.Settings.Delta, 1e-12)
+			la := c.Lipschitz + c.GradError
+			m.state.Rate = math.Sqrt((c.Gap+delta*c.Lipschitz)*delta/
+				(float64(m.Settings.Iterations)*c.Lipschitz*math.Sqrt(float64(n)))) / la
+		}
+	}
+	return nil
+}
+
+// Predict is the theorem's budget for epsilon, T = (gap + delta L) L^3 sqrt(d) /
+// (delta epsilon^4), beside the one that is set.
+func (m *PIGD) Predict(run *Run) *Budget {
+	c := &m.state.Constants
+	delta := math.Max(m.Settings.Delta, 1e-300)
+	t := (c.Gap + delta*c.Lipschitz) * math.Pow(c.Lipschitz, 3) * math.Sqrt(float64(run.Dim())) / (delta * math.Pow(m.Settings.Epsilon, 4))
+	return &Budget{Iterations: t, Evaluations: t,
+		Basis: fmt.Sprintf("thm:practical_Lipschitz-min-with-inexact-grad-oracle with %s; the run is limited to %d", c, m.Settings.Iterations)}
+}
+
+// Step implements Method.
+func (m *PIGD) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	if s.T >= m.Settings.Iterations {
+		return fmt.Sprintf("the budget of %d steps is spent", m.Settings.Iterations), nil
+	}
+	w := make([]float64, run.Dim())
+	run.Direction(w)
+	z := plus(s.X, m.Settings.Delta, w)
+	if err := run.Project(z, z); err != nil {
+		return "", err
+	}
+	g, err := run.Gradient(ctx, z)
+	if err != nil {
+		return "", err
+	}
+	s.T++
+	next := plus(s.X, -s.Rate, g.G)
+	if m.Settings.Steps == "adam" {
+		next = m.adam(g.G)
+	}
+	if err := run.Project(next, next); err != nil {
+		return "", err
+	}
+	if run.Rand.IntN(s.T) == 0 {
+		s.Kept = s.X
+	}
+	s.LastStep, s.F, s.GradNorm = distance(next, s.X), g.F, norm(g.G)
+	s.X = next
+	return "", nil
+}
+
+// adam is Adam's step with its usual constants and a rate that falls
+// geometrically over the budget, so that the last steps settle.
+func (m *PIGD) adam(g []float64) []float64 {
+	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
+	s := &m.state
+	first, second, next := make([]float64, len(g)), make([]float64, len(g)), make([]float64, len(g))
+	t := float64(s.T)
+	rate := s.Rate * math.Pow(m.Settings.Decay, (t-1)/float64(m.Settings.Iterations))
+	for j, v := range g {
+		first[j] = beta1*s.First[j] + (1-beta1)*v
+		second[j] = beta2*s.Second[j] + (1-beta2)*v*v
+		a := first[j] / (1 - math.Pow(beta1, t))
+		b := second[j] / (1 - math.Pow(beta2, t))
+		next[j] = s.X[j] - rate*a/(math.Sqrt(b)+tiny)
+	}
+	s.First, s.Second = first, second
+	return next
+}
+
+// Finish implements Method.
+func (m *PIGD) Finish(ctx context.Context, run *Run, result *Result) error {
+	result.Parameters = m.state.Constants.parameters()
+	result.Parameters["eta"], result.Parameters["delta"] = m.state.Rate, m.Settings.Delta
+	// Values at unperturbed points have not been seen: the last may be the best.
+	if last, err := run.h.Gradient(ctx, m.state.X); err == nil && last.F < result.Best.F {
+		result.Best = last
+	}
+	return finishSampled(ctx, run, result, m.state.Kept, math.Max(m.Settings.Delta, 1e-12))
+}
