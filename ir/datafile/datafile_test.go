@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
@@ -308,6 +309,26 @@ func TestRoundTrip(t *testing.T) {
 			b := back.Entries[i]
 			if b.Name != e.Name || len(b.Array.Shape) != len(e.Array.Shape) || !sameBits(b.Array.Dense, e.Array.Dense) {
 				t.Fatalf("%s: wrote %v, read %v", e.Name, e.Array, b.Array)
+			}
+		}
+	})
+}
+
+func TestMatrixMarketRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m, n := rapid.IntRange(0, 6).Draw(t, "m"), rapid.IntRange(2, 6).Draw(t, "n")
+		values := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0, 1, -2.5e-7, 1e300}), m*n, m*n).Draw(t, "values")
+		for _, a := range []*data.Array{data.Matrix(m, n, values), data.SparseMatrix(sparse.FromDense(m, n, values)), data.Vector(values)} {
+			set, list := Read(MatrixMarket, "a.mtx", string(WriteMatrixMarket(nil, a)), "")
+			if len(list) > 0 {
+				t.Fatal(list)
+			}
+			b := set.Get("a").Array
+			if !reflect.DeepEqual(a.Shape, b.Shape) || !sameBits(a.Values(), b.Values()) || (a.Sparse == nil) != (b.Sparse == nil) {
+				t.Fatalf("wrote %v, read %v", a, b)
+			}
+			if a.Sparse != nil && a.Sparse.NNZ() != b.Sparse.NNZ() {
+				t.Fatalf("wrote %d entries, read %d", a.Sparse.NNZ(), b.Sparse.NNZ())
 			}
 		}
 	})

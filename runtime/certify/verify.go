@@ -176,8 +176,12 @@ func (v *verification) lowerLevel() {
 	const rounding = 1e-6
 	v.atMost("modulus of strong convexity is proved", proved, bound.Modulus, rounding*proved, "")
 	again := NewBound(v.p, v.doc.X, v.doc.Y, v.doc.Lambda, bound.Modulus)
-	// Products lambda h of rounding size enter the gap.
-	v.atMost("gap of the lower level", bound.Gap, again.Gap, v.tol.Value*(bound.Gap+1e-6*scale.Complementarity), "")
+	// At a solution the gap is made of rounding, which may come out otherwise
+	// here: of each product lambda h, and of each entry of r.
+	const unit = 0x1p-50 // a few roundings
+	ofRows := float64(v.p.Rows.Len()) * unit * scale.Complementarity
+	ofEntries := float64(v.p.Dy) * math.Pow(unit*scale.Stationarity, 2) / bound.Modulus
+	v.atMost("gap of the lower level", bound.Gap, again.Gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
 	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
 	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, 1+distance)
 }

@@ -31,7 +31,7 @@
 // the gradient of max(r_i, 0) at each kink (r_i(x*) = 0, w > 0): x* is the
 // unique global minimizer, and with enough kinks F is sharp there.
 //
-// # Family Slack: general rows, F not convex
+// # Family Slack: general rows, F convex or not
 //
 //	g(x, y) = 1/2 sum_j d_j u_j^2 + y' (P x + p)
 //	f(x, y) = 1/2 |y - y*|^2 + rho/2 |x - x*|^2 + sum_i pi_i slack_i(x, y) + nu' (x - x*) + F*
@@ -46,7 +46,7 @@
 // nonnegative, as is nu' (x - x*) on X: F(x) >= F*. At x* the KKT conditions
 // hold, g is strongly convex, so y*(x*) = y*, the floors with pi_i > 0 are
 // tight and F(x*) = F*. Equality needs x = x* (rho > 0), so x* is unique.
-// Elsewhere F has the kinks of y*(x) and is not convex. At x* a row with
+// Elsewhere F has the kinks of y*(x) and need not be convex. At x* a row with
 // lambda* = 0 and slack 0 makes a hinge: F rises steeply on the side where
 // the row lets go.
 package planted
