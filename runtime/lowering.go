@@ -1,6 +1,10 @@
 package runtime
 
 import (
+	"math"
+	"slices"
+	"sync"
+
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
 	"bilevelc/ir"
@@ -8,17 +12,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// lowerProblem compiles f and g and hands the rows over: the last step of
-// the compiler and the only place where its output meets the solvers.
-func lowerProblem(p *ir.Problem) (*problem.Problem, error) {
-	f, err := compileFunction(p, p.Upper.Objective)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compileFunction(p, p.Lower.Objective)
-	if err != nil {
-		return nil, err
-	}
+// lowerProblem hands the compiled f and g and the rows over to the solvers.
+func lowerProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out := &problem.Problem{
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},
@@ -49,7 +44,7 @@ func lowerProblem(p *ir.Problem) (*problem.Problem, error) {
 			Start: v.Offset, End: v.Offset + v.Shape.Len(), Radius: ball.Radius, Name: v.Name,
 		})
 	}
-	return out, nil
+	return out
 }
 
 func rowKind(row ir.Row) problem.Kind {
@@ -61,7 +56,7 @@ func rowKind(row ir.Row) problem.Kind {
 
 // compileFunction turns a scalar expression into a compiled function of
 // (x, y) with its gradients.
-func compileFunction(p *ir.Problem, root *expr.Node) (problem.Function, error) {
+func compileFunction(p *ir.Problem, root *expr.Node) (*compiled, error) {
 	graph, err := autodiff.Differentiate(p.Graph, root, p.Upper.Dim, p.Lower.Dim)
 	if err != nil {
 		return nil, err
@@ -70,11 +65,68 @@ func compileFunction(p *ir.Problem, root *expr.Node) (problem.Function, error) {
 	if err != nil {
 		return nil, err
 	}
-	return compiled{program.NewEvaluator()}, nil
+	return &compiled{Evaluator: program.NewEvaluator(), program: program, root: root, faults: &faults{}}, nil
 }
 
-// compiled is an evaluator as the solvers' Function.
-type compiled struct{ *codegen.Evaluator }
+// compiled is an evaluator as the solvers' Function. It remembers the first
+// point at which a value was not finite, so that a failure can be traced to
+// the subexpression that made it.
+type compiled struct {
+	*codegen.Evaluator
+	program *codegen.Program
+	root    *expr.Node
+	faults  *faults // shared by clones
+}
+
+// faults keeps the first point at which a function was not finite.
+type faults struct {
+	mu   sync.Mutex
+	x, y []float64
+}
+
+func (c *compiled) note(v float64, x, y []float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		c.faults.mu.Lock()
+		if c.faults.x == nil {
+			c.faults.x, c.faults.y = slices.Clone(x), slices.Clone(y)
+		}
+		c.faults.mu.Unlock()
+	}
+	return v
+}
+
+// Value implements problem.Function.
+func (c *compiled) Value(x, y []float64) float64 { return c.note(c.Evaluator.Value(x, y), x, y) }
+
+// ValueGradY implements problem.Function.
+func (c *compiled) ValueGradY(dst, x, y []float64) float64 {
+	return c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
+}
+
+// ValueGrad implements problem.Function.
+func (c *compiled) ValueGrad(dstX, dstY, x, y []float64) float64 {
+	return c.note(c.Evaluator.ValueGrad(dstX, dstY, x, y), x, y)
+}
 
 // Clone returns an independent evaluator of the same program.
-func (c compiled) Clone() problem.Function { return compiled{c.Evaluator.Clone()} }
+func (c *compiled) Clone() problem.Function {
+	d := *c
+	d.Evaluator = c.Evaluator.Clone()
+	return &d
+}
+
+// trace explains the first value that was not finite, and forgets it; ""
+// where every value was finite.
+func (c *compiled) trace() string {
+	c.faults.mu.Lock()
+	defer c.faults.mu.Unlock()
+	if c.faults.x == nil {
+		return ""
+	}
+	x, y := c.faults.x, c.faults.y
+	c.faults.x, c.faults.y = nil, nil
+	if fault := expr.Trace(c.root, x, y); fault != nil {
+		return fault.Error()
+	}
+	return ""
+}

@@ -87,17 +87,22 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		diags.Sort()
 		return nil, diags
 	}
-	proof := curvature.Prove(bound, curvature.Options{})
+	proof := curvature.Prove(bound, curvature.Defaults())
 	diags = append(diags, proof.Diagnostics(opts.Strict)...)
 	if err := diags.Err(); err != nil {
 		diags.Sort()
 		return nil, diags
 	}
-	numeric, err := lowerProblem(bound)
+	bound.Facts = proof.Facts()
+	f, err := compileFunction(bound, bound.Upper.Objective)
 	if err != nil {
-		return nil, fmt.Errorf("compiling %s: %w", bound.Name, err)
+		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags}, nil
+	g, err := compileFunction(bound, bound.Lower.Objective)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	return &Problem{IR: bound, Proof: proof, Numeric: lowerProblem(bound, f, g), Warnings: diags, f: f, g: g}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

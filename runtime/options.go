@@ -3,7 +3,6 @@ package runtime
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"bilevelc/ir"
@@ -42,14 +41,13 @@ type Options struct {
 var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit"}
 
 // resolve fills what the options leave open from the model's `solve` block
-// and the defaults, and makes the methods.
-func (p *Problem) resolve(opts Options) (Options, *methods, error) {
-	fromModel := method.Values{}
-	spans := map[string]diag.Span{}
+// and from the defaults. A fault of the block is a diag.List that points at
+// its entry.
+func (p *Problem) resolve(opts Options) (Options, error) {
+	settings := method.Values{}
 	for _, s := range p.IR.Settings {
-		spans[s.Name] = s.Span
-		if err := opts.fill(s, fromModel); err != nil {
-			return opts, nil, located(s.Span, err)
+		if err := opts.fill(s, settings); err != nil {
+			return opts, located(s.Span, err)
 		}
 	}
 	if opts.Method == "" {
@@ -61,23 +59,24 @@ func (p *Problem) resolve(opts Options) (Options, *methods, error) {
 	if opts.Solver == "" {
 		opts.Solver = lower.Default
 	}
+	// The block's settings are checked on their own first, so that a fault in
+	// one is not taken for a fault of the caller's.
+	for _, s := range p.IR.Settings {
+		value, isSetting := settings[s.Name]
+		if !isSetting {
+			continue
+		}
+		if _, err := opts.split(method.Values{s.Name: value}); err != nil {
+			return opts, located(s.Span, err)
+		}
+	}
+	for name, value := range opts.Settings {
+		settings[name] = value
+	}
+	opts.Settings = settings
 	opts.Starts = max(opts.Starts, 1)
 	opts.Threads = max(opts.Threads, 1)
-	m, err := newMethods(opts, fromModel, p)
-	if err != nil {
-		if name, ok := settingOf(err); ok {
-			if at, ok := spans[name]; ok && opts.Settings[name] == nil {
-				return opts, nil, located(at, err)
-			}
-		}
-		for _, word := range []string{"method", "oracle", "solver"} {
-			if at, ok := spans[word]; ok && strings.Contains(err.Error(), strings.ReplaceAll(at.Text(), " ", "")) {
-				return opts, nil, located(at, err)
-			}
-		}
-		return opts, nil, &UsageError{Err: err}
-	}
-	return opts, m, nil
+	return opts, nil
 }
 
 // fill takes one entry of the `solve` block where the options leave it open.

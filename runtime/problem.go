@@ -9,7 +9,6 @@ import (
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -22,14 +21,8 @@ type Problem struct {
 	Numeric *problem.Problem // what the solvers see
 	// Warnings are the diagnostics that did not stop the binding.
 	Warnings diag.List
-}
 
-// methods are the methods of a run, by name and with their settings applied.
-type methods struct {
-	oracleName, solverName string
-	oracle                 oracle.Oracle
-	solver                 lower.Solver
-	rest                   *settings
+	f, g *compiled
 }
 
 // variables cuts a vector over a level's variables into named values.

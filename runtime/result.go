@@ -70,7 +70,16 @@ type Result struct {
 	Iterations  int                  `json:"iterations"`
 	Time        float64              `json:"time"` // seconds
 	Version     string               `json:"version"`
+	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
+	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
 }
+
+// noPoint is the lower status of a result without a point of F.
+const noPoint = "none"
+
+// HasPoint reports whether the result holds a point of F: an upper point with
+// the lower level solved at it.
+func (r *Result) HasPoint() bool { return r.Lower.Status != noPoint }
 
 // UpperResult is the leader's side.
 type UpperResult struct {

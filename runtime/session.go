@@ -131,6 +131,23 @@ func (s *Session) Bind(opts BindOptions) (*Problem, error) {
 	return model.BindSet(s.declared(program), opts)
 }
 
+// Check proves what it can about the model with the session's data.
+func (s *Session) Check() (*Checked, error) {
+	program, diags := check.Check(s.file())
+	if diags.HasErrors() {
+		diags.Sort()
+		return nil, diags
+	}
+	model := &Model{Program: program, Warnings: diags}
+	return model.Check(s.declared(program), BindOptions{Seed: s.Seed})
+}
+
+// Incomplete reports whether an input goes on in the next line.
+func Incomplete(text string) bool {
+	input, _ := parser.ParseREPL(diag.NewSource("input", text))
+	return input.Incomplete
+}
+
 // Solve solves the model; the result serves later expressions.
 func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
 	p, err := s.Bind(BindOptions{})
@@ -313,7 +330,7 @@ func (s *Session) evaluate(_ context.Context, e lang.Expr) (*Reply, error) {
 	if diags.HasErrors() {
 		return nil, diags
 	}
-	typ, diags := check.Expr(program, e)
+	typ, _, diags := check.Expr(program, e)
 	if diags.HasErrors() {
 		diags.Sort()
 		return nil, diags

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 
@@ -91,15 +90,17 @@ func (a *app) readData(in inputs) (*data.Set, error) {
 	return all, diags.Err()
 }
 
-// reportDiagnostics renders diagnostics on the error stream.
+// reportDiagnostics renders diagnostics on the error stream; without --quiet
+// warnings too.
 func (a *app) reportDiagnostics(diags diag.List) {
+	var shown diag.List
 	for _, d := range diags {
-		if a.quiet && d.Severity != diag.Error {
-			continue
+		if !a.quiet || d.Severity == diag.Error {
+			shown = append(shown, d)
 		}
-		diag.Render(a.io.err, d, diag.RenderOptions{Color: a.colored(a.io.err)})
-		fmt.Fprintln(a.io.err)
 	}
+	// A stream that cannot be written to leaves nobody to tell.
+	_ = diag.Render(a.io.err, shown, diag.Style{Color: a.colored(a.io.err)})
 }
 
 // colored tells whether a stream gets color: --color, then NO_COLOR, then

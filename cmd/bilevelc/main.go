@@ -140,6 +140,7 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on the terminal: auto, always or never")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	a.solveInto(root)
-	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand())
+	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
+		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.generateCommand(), a.replCommand())
 	return root
 }

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+func (a *app) checkCommand() *cobra.Command {
+	var in inputs
+	var explain, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check MODEL",
+		Short: "Check a model and print what is proved about it",
+		Long: `check compiles the model and prints what is proved: smoothness, strong convexity
+with its modulus, Lipschitz constants, the rank of the constraints, and what the
+methods assume beyond it. Without data the proofs hold for any data, where they
+can be made.`,
+		Example: `  bilevelc check toll.blv
+  bilevelc check ridge.blv --data ridge.json --explain`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: modelFiles,
+	}
+	in.register(cmd.Flags())
+	cmd.Flags().BoolVar(&explain, "explain", false, "print the derivation of each claim")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print diagnostics and proofs as JSON")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		checked, err := a.check(args[0], in)
+		if asJSON {
+			return a.printChecked(checked, err)
+		}
+		if err != nil {
+			return err
+		}
+		a.reportDiagnostics(checked.Warnings)
+		_, err = fmt.Fprint(a.io.out, checked.Text(explain))
+		return err
+	}
+	return cmd
+}
+
+func (a *app) check(path string, in inputs) (*runtime.Checked, error) {
+	text, err := a.readFile(path)
+	if err != nil {
+		return nil, &exitError{Code: exitUsage, Err: err}
+	}
+	model, err := runtime.Compile(path, string(text))
+	if err != nil {
+		return nil, err
+	}
+	set, err := a.readData(in)
+	if err != nil {
+		return nil, err
+	}
+	return model.Check(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+}
+
+// printChecked writes the JSON form of a check, errors included.
+func (a *app) printChecked(checked *runtime.Checked, err error) error {
+	var diags diag.List
+	if err != nil && !errors.As(err, &diags) {
+		return err
+	}
+	document := struct {
+		Schema      int             `json:"schema"`
+		Diagnostics json.RawMessage `json:"diagnostics"`
+		Proof       any             `json:"proof,omitempty"`
+	}{Schema: runtime.SchemaVersion}
+	if checked != nil {
+		diags = checked.Warnings
+		document.Proof = checked.Proof
+	}
+	document.Diagnostics = diag.RenderJSON(diags)
+	text, encoding := json.Marshal(document)
+	if encoding != nil {
+		return encoding
+	}
+	fmt.Fprintf(a.io.out, "%s\n", text)
+	if diags.HasErrors() {
+		return &exitError{Code: diagnosticsCode(diags)}
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+func (a *app) explainCommand() *cobra.Command {
+	var in inputs
+	var stage string
+	var program bool
+	var stages []string
+	for _, s := range runtime.Stages() {
+		stages = append(stages, s.Name)
+	}
+	cmd := &cobra.Command{
+		Use:   "explain CODE | MODEL",
+		Short: "Explain a diagnostic's code, or show a model's stages in the compiler",
+		Long: "explain CODE says what a code means, with a model that fails with it.\n" +
+			"explain MODEL shows the forms that a model takes on its way: " + strings.Join(stages, ", ") + ".",
+		Example: `  bilevelc explain E0301
+  bilevelc explain toll.blv --stage rows
+  bilevelc explain toy.blv --data toy.json --program`,
+		Args: cobra.ExactArgs(1),
+	}
+	in.register(cmd.Flags())
+	cmd.Flags().StringVar(&stage, "stage", "", "show one stage only ("+strings.Join(stages, ", ")+")")
+	cmd.Flags().BoolVar(&program, "program", false, "show the compiled program (--stage program)")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if code := strings.ToUpper(args[0]); looksLikeCode(code) {
+			return a.explainCode(diag.Code(code))
+		}
+		if program {
+			stage = "program"
+		}
+		found := stage == ""
+		for _, name := range stages {
+			found = found || name == stage
+		}
+		if !found {
+			return usageError("there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
+		}
+		model, err := a.load(args[0])
+		if err != nil {
+			return err
+		}
+		problem, err := a.bind(model, in)
+		if err != nil {
+			return err
+		}
+		for _, s := range runtime.Stages() {
+			if stage != "" && s.Name != stage {
+				continue
+			}
+			if stage == "" {
+				fmt.Fprintf(a.io.out, "== %s: %s\n", s.Name, s.Summary)
+			}
+			if err := s.Dump(a.io.out, problem); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return cmd
+}
+
+func looksLikeCode(text string) bool {
+	return len(text) == 5 && text[0] == 'E' && strings.Trim(text[1:], "0123456789") == ""
+}
+
+func (a *app) explainCode(code diag.Code) error {
+	entry, ok := diag.Lookup(code)
+	if !ok {
+		return usageError("there is no code %s; the codes run from %s to %s", code, diag.Codes()[0].Code, diag.Codes()[len(diag.Codes())-1].Code)
+	}
+	fmt.Fprintf(a.io.out, "%s: %s\n\n%s\n", entry.Code, entry.Title, strings.TrimSpace(entry.Explanation))
+	if entry.Example != "" {
+		fmt.Fprintf(a.io.out, "\nThis fails with it:\n\n%s\n", indent(entry.Example))
+	}
+	if entry.DataFile != "" {
+		fmt.Fprintf(a.io.out, "\nwith %s:\n\n%s\n", entry.DataFile, indent(entry.Data))
+	}
+	return nil
+}
+
+func indent(text string) string {
+	return "    " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n    ")
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"os"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+func (a *app) formatCommand() *cobra.Command {
+	var write, showDiff bool
+	cmd := &cobra.Command{
+		Use:   "fmt [MODEL ...]",
+		Short: "Bring models into the canonical form",
+		Long: `fmt prints the canonical form of each model; without a model it reads standard
+input. Comments are kept. A model with a syntax error is left alone.`,
+		Example: `  bilevelc fmt toll.blv
+  bilevelc fmt -w *.blv
+  bilevelc fmt -d toll.blv`,
+	}
+	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the result back to the file")
+	cmd.Flags().BoolVarP(&showDiff, "diff", "d", false, "print a diff in place of the result; exit code 1 where there is one")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			if write {
+				return usageError("fmt -w needs files")
+			}
+			args = []string{"-"}
+		}
+		var broken diag.List
+		differs := false
+		for _, path := range args {
+			text, err := a.readFile(path)
+			if err != nil {
+				return &exitError{Code: exitUsage, Err: err}
+			}
+			file, diags := parser.ParseFile(diag.NewSource(path, string(text)))
+			if diags.HasErrors() {
+				broken = append(broken, diags...)
+				continue
+			}
+			formatted := []byte(lang.Format(file))
+			changed := !bytes.Equal(text, formatted)
+			differs = differs || changed
+			switch {
+			case showDiff:
+				if changed {
+					a.io.out.Write(diff.Diff(path, text, path+" (formatted)", formatted))
+				}
+			case write && path != "-":
+				if changed {
+					if err := replaceFile(path, formatted); err != nil {
+						return &exitError{Code: exitUsage, Err: err}
+					}
+				}
+			default:
+				a.io.out.Write(formatted)
+			}
+		}
+		if err := broken.Err(); err != nil {
+			return err
+		}
+		if showDiff && differs {
+			return &exitError{Code: exitInternal}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// replaceFile writes a file by way of a new one beside it, so that nothing is
+// lost where the disk is full.
+func replaceFile(path string, text []byte) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	next := path + ".tmp"
+	if err := os.WriteFile(next, text, info.Mode().Perm()); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}

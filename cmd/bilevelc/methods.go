@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/method"
+	"bilevelc/stdlib"
+)
+
+func (a *app) methodsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "methods [NAME]",
+		Short: "List the methods, oracles and lower solvers, or the settings of one",
+		Example: `  bilevelc methods
+  bilevelc methods goldstein`,
+		Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return methodNames(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				listMethods(a.io.out)
+				return nil
+			}
+			for _, m := range runtime.Methods() {
+				if m.Name == args[0] {
+					describeMethod(a.io.out, m)
+					return nil
+				}
+			}
+			hint := ""
+			if near := method.Nearest(args[0], methodNames()); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			return usageError("no method is called %q%s", args[0], hint)
+		},
+	}
+}
+
+func methodNames() []string {
+	var list []string
+	for _, m := range runtime.Methods() {
+		list = append(list, m.Name)
+	}
+	return list
+}
+
+func listMethods(w io.Writer) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	kind := ""
+	for _, m := range runtime.Methods() {
+		if m.Kind != kind {
+			kind = m.Kind
+			fmt.Fprintf(table, "%ss (--%s)\n", kind, kind)
+		}
+		fmt.Fprintf(table, "  %s\t%s\n", m.Name, m.Summary)
+	}
+	table.Flush()
+}
+
+func describeMethod(w io.Writer, m runtime.MethodInfo) {
+	fmt.Fprintf(w, "%s %s: %s\nsource: %s\n", m.Kind, m.Name, m.Summary, m.Reference)
+	if len(m.Settings) == 0 {
+		fmt.Fprintln(w, "no settings")
+		return
+	}
+	fmt.Fprintln(w, "settings (--option name=value, or name = value in a model's solve block):")
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range m.Settings {
+		fmt.Fprintf(table, "  %s\t%v\t%s\t%s\n", s.Name, s.Default, s.Range(), s.Doc)
+	}
+	table.Flush()
+}
+
+func (a *app) functionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "functions [NAME]",
+		Short: "List the standard library, or explain one function",
+		Example: `  bilevelc functions
+  bilevelc functions huber`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var all []string
+			for _, f := range stdlib.Functions() {
+				all = append(all, f.Name)
+				if len(args) == 0 {
+					fmt.Fprintf(a.io.out, "%s\n    %s\n", f.Signature, f.Doc)
+				} else if f.Name == args[0] {
+					fmt.Fprintf(a.io.out, "%s\n\n%s\n\nexamples\n%s\n\n%s\n", f.Signature, f.Doc, f.Example, f.Source)
+					return nil
+				}
+			}
+			if len(args) == 0 {
+				return nil
+			}
+			hint := ""
+			if near := method.Nearest(args[0], all); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			return usageError("the library has no function %q%s", args[0], hint)
+		},
+	}
+}

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+
+	"github.com/reeflective/readline"
+	"github.com/spf13/cobra"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+func (a *app) replCommand() *cobra.Command {
+	var in inputs
+	cmd := &cobra.Command{
+		Use:   "repl [MODEL]",
+		Short: "Prototype models: declare, load, evaluate, solve, redefine",
+		Long: `repl reads declarations, expressions and commands (:help lists them). Redefining
+a name replaces it; an input with an error changes nothing. It works at a
+terminal and with input from a pipe.`,
+		Example: `  bilevelc repl
+  bilevelc repl toll.blv
+  printf 'let n = 3\n2 * n + 1\n' | bilevelc repl`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: modelFiles,
+	}
+	in.register(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		r := &repl{app: a, session: &runtime.Session{Seed: in.seed}}
+		if len(args) == 1 {
+			if err := r.load(args[0]); err != nil {
+				return err
+			}
+		}
+		set, err := a.readData(in)
+		if err != nil {
+			return err
+		}
+		r.session.AddData(set)
+		if isTerminal(a.io.in) && isTerminal(a.io.out) {
+			return r.terminal()
+		}
+		return r.piped(cmd.Context())
+	}
+	return cmd
+}
+
+// repl is one session at a prompt or on a pipe.
+type repl struct {
+	app     *app
+	session *runtime.Session
+	inputs  int // numbers the inputs, which name them in messages
+	quit    bool
+}
+
+// piped reads inputs line by line without prompts. The exit code is that of
+// the first error, so that a script notices.
+func (r *repl) piped(ctx context.Context) error {
+	lines := bufio.NewScanner(r.app.io.in)
+	lines.Buffer(nil, maxInput)
+	var failed error
+	pending := ""
+	finish := func(text string, last bool) {
+		more, err := r.enter(ctx, text, last)
+		pending = ""
+		if more {
+			pending = text
+			return
+		}
+		if err != nil {
+			r.report(err)
+			if failed == nil {
+				failed = err
+			}
+		}
+	}
+	for !r.quit && lines.Scan() {
+		finish(join(pending, lines.Text()), false)
+	}
+	if pending != "" && !r.quit {
+		finish(pending, true)
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	if failed == nil {
+		return nil
+	}
+	var diags diag.List
+	if errors.As(failed, &diags) {
+		return &exitError{Code: diagnosticsCode(diags)}
+	}
+	var exit *exitError
+	if errors.As(failed, &exit) {
+		return &exitError{Code: exit.Code}
+	}
+	return &exitError{Code: exitUsage}
+}
+
+// maxInput bounds one line of piped input.
+const maxInput = 1 << 26
+
+func join(before, line string) string {
+	if before == "" {
+		return line
+	}
+	return before + "\n" + line
+}
+
+// terminal reads inputs with editing, history and completion.
+func (r *repl) terminal() error {
+	shell := readline.NewShell()
+	shell.Prompt.Primary(func() string { return "blv> " })
+	shell.Prompt.Secondary(func() string { return "...> " })
+	shell.AcceptMultiline = func(line []rune) bool {
+		text := string(line)
+		return strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text)
+	}
+	shell.Completer = func(line []rune, cursor int) readline.Completions {
+		return readline.CompleteValues(r.complete(string(line[:cursor]))...)
+	}
+	if path, ok := historyFile(); ok {
+		shell.History.AddFromFile("history", path)
+	}
+	fmt.Fprintf(r.app.io.out, "bilevelc %s. :help lists the commands, :quit or Ctrl-D leaves.\n", version)
+	for !r.quit {
+		line, err := shell.Readline()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			if errors.Is(err, readline.ErrInterrupt) {
+				continue // Ctrl-C drops the line
+			}
+			return err
+		}
+		// Ctrl-C while an input is being worked on ends that work only.
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		if _, err := r.enter(ctx, line, true); err != nil {
+			r.report(err)
+		}
+		stop()
+	}
+	return nil
+}
+
+func historyFile() (string, bool) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", false
+	}
+	dir = filepath.Join(dir, "bilevelc")
+	if os.MkdirAll(dir, 0o700) != nil {
+		return "", false
+	}
+	return filepath.Join(dir, "history"), true
+}
+
+// enter works on one input. more says that the input goes on; last, that no
+// more is to come.
+func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, err error) {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || strings.HasPrefix(trimmed, "//") && !strings.Contains(trimmed, "\n") {
+		return false, nil
+	}
+	if strings.HasPrefix(trimmed, ":") {
+		return false, r.command(ctx, trimmed[1:])
+	}
+	if !last && runtime.Incomplete(text) {
+		return true, nil
+	}
+	r.inputs++
+	reply, err := r.session.Enter(ctx, fmt.Sprintf("input %d", r.inputs), text)
+	if err != nil {
+		return false, err
+	}
+	if reply.Value != nil {
+		writeAnswer(r.app.io.out, reply)
+	}
+	if len(reply.Defined) > 0 {
+		fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
+	}
+	r.app.reportDiagnostics(reply.Warnings)
+	return false, nil
+}
+
+// report shows an error and goes on.
+func (r *repl) report(err error) {
+	r.app.exitCode(err)
+}
+
+func writeAnswer(w io.Writer, reply *runtime.Reply) {
+	v := *reply.Value
+	if len(v.Shape) == 2 {
+		for i, row := range v.Rows() {
+			fmt.Fprintf(w, "%s\n", rowText(row))
+			if i >= 20 {
+				fmt.Fprintf(w, "... %d rows in all\n", v.Shape[0])
+				break
+			}
+		}
+	} else {
+		fmt.Fprintf(w, "%s\n", rowText(v.Data))
+	}
+	fmt.Fprintf(w, "  : %s\n", reply.Type)
+}
+
+func rowText(row []float64) string {
+	var parts []string
+	for i, f := range row {
+		if i >= 20 {
+			parts = append(parts, fmt.Sprintf("... %d in all", len(row)))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%.10g", f))
+	}
+	return strings.Join(parts, "  ")
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"bilevelc/runtime"
+	"bilevelc/stdlib"
+)
+
+// replCommand is one command of the prompt.
+type replCommand struct {
+	name, args, doc string
+	run             func(r *repl, ctx context.Context, args []string) error
+}
+
+// replCommands lists the commands; :help is made from it.
+func replCommands() []replCommand {
+	return []replCommand{
+		{"load", "FILE", "replace the model by a file's", func(r *repl, _ context.Context, args []string) error {
+			return one(args, "a model file", r.load)
+		}},
+		{"data", "FILE", "read data (JSON, CSV, .npy, .npz, .mtx), or name=FILE", (*repl).data},
+		{"set", "NAME=VALUE", "set a param or data by value", (*repl).set},
+		{"solve", "[flags]", "solve, with the flags of 'bilevelc solve'", (*repl).solve},
+		{"eval", "NAME=VALUE ...", "F, y* and the hypergradient at an upper point", (*repl).eval},
+		{"check", "", "what is proved about the model", (*repl).check},
+		{"show", "", "the model as it stands", func(r *repl, _ context.Context, _ []string) error {
+			fmt.Fprint(r.app.io.out, r.session.Text())
+			return nil
+		}},
+		{"save", "FILE", "write the model to a file", func(r *repl, _ context.Context, args []string) error {
+			return one(args, "a file name", func(path string) error {
+				return os.WriteFile(path, []byte(r.session.Text()), 0o666)
+			})
+		}},
+		{"last", "", "the last result again", func(r *repl, _ context.Context, _ []string) error {
+			if r.session.Last() == nil {
+				return usageError("the model as it stands has not been solved")
+			}
+			return r.session.Last().WriteText(r.app.io.out, runtime.TextOptions{MaxEntries: 12})
+		}},
+		{"reset", "", "forget everything", func(r *repl, _ context.Context, _ []string) error {
+			r.session = &runtime.Session{Seed: r.session.Seed}
+			return nil
+		}},
+		{"help", "", "this list", func(r *repl, _ context.Context, _ []string) error {
+			r.help()
+			return nil
+		}},
+		{"quit", "", "leave", func(r *repl, _ context.Context, _ []string) error {
+			r.quit = true
+			return nil
+		}},
+	}
+}
+
+func one(args []string, what string, use func(string) error) error {
+	if len(args) != 1 {
+		return usageError("this takes %s", what)
+	}
+	return use(args[0])
+}
+
+// command runs `:name args`; a name may be cut short.
+func (r *repl) command(ctx context.Context, line string) error {
+	fields := strings.Fields(line)
+	if len(fields) == 0 {
+		r.help()
+		return nil
+	}
+	var found []replCommand
+	for _, c := range replCommands() {
+		if c.name == fields[0] {
+			return c.run(r, ctx, fields[1:])
+		}
+		if strings.HasPrefix(c.name, fields[0]) {
+			found = append(found, c)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return usageError("there is no command :%s; :help lists them", fields[0])
+	case 1:
+		return found[0].run(r, ctx, fields[1:])
+	}
+	return usageError(":%s could be :%s or :%s", fields[0], found[0].name, found[1].name)
+}
+
+func (r *repl) help() {
+	fmt.Fprintln(r.app.io.out, "Type declarations (param, data, let, fn, upper { }, lower { }, report { }), items of the level")
+	fmt.Fprintln(r.app.io.out, "entered last (var, minimize, subject to ...), or an expression to evaluate.")
+	for _, c := range replCommands() {
+		fmt.Fprintf(r.app.io.out, "  %-24s %s\n", ":"+c.name+" "+c.args, c.doc)
+	}
+}
+
+func (r *repl) load(path string) error {
+	text, err := r.app.readFile(path)
+	if err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	reply, err := r.session.Load(path, string(text))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(r.app.io.out, strings.Join(reply.Defined, ", "))
+	r.app.reportDiagnostics(reply.Warnings)
+	return nil
+}
+
+func (r *repl) data(_ context.Context, args []string) error {
+	if len(args) == 0 {
+		return usageError(":data takes a file, or name=file")
+	}
+	return r.add(inputs{data: args})
+}
+
+func (r *repl) set(_ context.Context, args []string) error {
+	if len(args) == 0 {
+		return usageError(":set takes name=value")
+	}
+	return r.add(inputs{set: []string{strings.Join(args, " ")}})
+}
+
+func (r *repl) add(in inputs) error {
+	set, err := r.app.readData(in)
+	if err != nil {
+		return err
+	}
+	r.session.AddData(set)
+	var names []string
+	for _, e := range set.Entries {
+		names = append(names, e.Name)
+	}
+	fmt.Fprintln(r.app.io.out, "data", strings.Join(names, ", "))
+	return nil
+}
+
+func (r *repl) solve(ctx context.Context, args []string) error {
+	f := &solveFlags{}
+	fs := pflag.NewFlagSet(":solve", pflag.ContinueOnError)
+	fs.Usage = func() {}
+	f.register(fs)
+	if err := fs.Parse(args); err != nil {
+		return usageError("%v", err)
+	}
+	opts, err := f.options(r.app)
+	if err != nil {
+		return err
+	}
+	progress, err := r.app.progress(f.trace)
+	if err != nil {
+		return err
+	}
+	defer progress.close()
+	opts.Observer = progress.observe
+	result, err := r.session.Solve(ctx, opts)
+	progress.clear()
+	if err != nil {
+		return runError(err)
+	}
+	return r.app.show(result, f.runFlags)
+}
+
+// eval reads name=value pairs, values in JSON.
+func (r *repl) eval(ctx context.Context, args []string) error {
+	set, err := r.app.readData(inputs{set: joinPairs(args)})
+	if err != nil {
+		return err
+	}
+	problem, err := r.session.Bind(runtime.BindOptions{})
+	if err != nil {
+		return err
+	}
+	result, err := problem.Eval(ctx, pointOf(set), runtime.Options{Seed: r.session.Seed})
+	if err != nil {
+		return runError(err)
+	}
+	return r.app.show(result, runFlags{})
+}
+
+// joinPairs puts lists that were split at blanks together again: x = [1, 2].
+func joinPairs(args []string) []string {
+	var out []string
+	for _, part := range args {
+		if n := len(out); n > 0 && (strings.Count(out[n-1], "[") > strings.Count(out[n-1], "]") ||
+			strings.HasSuffix(out[n-1], "=") || strings.HasPrefix(part, "=")) {
+			out[n-1] += part
+			continue
+		}
+		out = append(out, part)
+	}
+	return out
+}
+
+func (r *repl) check(context.Context, []string) error {
+	checked, err := r.session.Check()
+	if err != nil {
+		return err
+	}
+	r.app.reportDiagnostics(checked.Warnings)
+	_, err = fmt.Fprint(r.app.io.out, checked.Text(false))
+	return err
+}
+
+// keywords of the language, for completion.
+var keywords = []string{"param", "data", "let", "fn", "upper", "lower", "solve", "report", "var", "minimize",
+	"maximize", "subject to", "forall", "box", "nonneg", "simplex", "ball", "free", "vector", "matrix", "real", "int"}
+
+// complete lists the words that the text before the cursor may go on with.
+func (r *repl) complete(before string) []string {
+	start := strings.LastIndexFunc(before, func(c rune) bool {
+		return c != '_' && c != ':' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	}) + 1
+	word := before[start:]
+	var all []string
+	if strings.HasPrefix(word, ":") && start == 0 {
+		for _, c := range replCommands() {
+			all = append(all, ":"+c.name)
+		}
+	} else {
+		all = append(r.session.Names(), keywords...)
+		for _, f := range stdlib.Functions() {
+			all = append(all, f.Name)
+		}
+	}
+	var out []string
+	for _, name := range all {
+		if strings.HasPrefix(name, word) {
+			out = append(out, name)
+		}
+	}
+	sort.Strings(out)
+	return out
+}

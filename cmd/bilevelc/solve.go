@@ -1,0 +1,266 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/runtime"
+	"bilevelc/runtime/method"
+)
+
+// solveFlags are the flags of solve.
+type solveFlags struct {
+	inputs
+	runFlags
+	method    string
+	starts    int
+	start     string
+	maxIter   int
+	timeLimit time.Duration
+	threads   int
+	trace     string
+}
+
+// runFlags are the flags that solve and eval share.
+type runFlags struct {
+	oracle, solver string
+	options        []string
+	check          bool
+	json           bool
+	all            bool
+}
+
+func (in *inputs) register(fs *pflag.FlagSet) {
+	fs.StringArrayVarP(&in.data, "data", "d", nil, "data file (JSON, CSV, .npy, .npz, .mtx; - for standard input), or name=file; repeatable")
+	fs.StringArrayVarP(&in.set, "set", "s", nil, "param or data by value, n=5; repeatable")
+	fs.Uint64Var(&in.seed, "seed", 1, "seed of all randomness: generated data, starts, samples")
+	fs.BoolVar(&in.strict, "strict", false, "treat what the compiler cannot prove as an error")
+}
+
+// of records where a result's model and data came from.
+func (in *inputs) of(model string) *runtime.Inputs {
+	return &runtime.Inputs{Model: model, Data: in.data, Set: in.set, DataSeed: in.seed}
+}
+
+func (r *runFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&r.oracle, "oracle", "", "hypergradient oracle ("+names("oracle")+")")
+	fs.StringVar(&r.solver, "solver", "", "lower solver ("+names("solver")+")")
+	fs.StringArrayVarP(&r.options, "option", "o", nil, "setting of a method, oracle or solver, name=value (see 'bilevelc methods'); repeatable")
+	fs.BoolVar(&r.check, "check-gradient", false, "compare the hypergradient with finite differences of F")
+	fs.BoolVar(&r.json, "json", false, "print the result document")
+	fs.BoolVar(&r.all, "all", false, "print every entry of long vectors")
+}
+
+func names(kind string) string {
+	var list []string
+	for _, m := range runtime.Methods() {
+		if m.Kind == kind {
+			list = append(list, m.Name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (a *app) solveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "solve MODEL",
+		Short: "Solve a model",
+		Example: `  bilevelc solve toll.blv
+  bilevelc solve toy.blv --data toy.json --starts 5 --seed 7
+  bilevelc solve ridge.blv -d X=X.npy -d t=t.csv -d Xv=Xv.npy -d tv=tv.csv --json > result.json`,
+	}
+	a.solveInto(cmd)
+	return cmd
+}
+
+// solveInto makes a command solve: `bilevelc MODEL` is `bilevelc solve MODEL`.
+func (a *app) solveInto(cmd *cobra.Command) {
+	f := &solveFlags{}
+	f.register(cmd.Flags())
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		if len(args) == 0 && cmd.HasSubCommands() {
+			return cmd.Help()
+		}
+		return usageError("%s takes one model, not %d arguments\nSee '%s --help'.", cmd.CommandPath(), len(args), cmd.CommandPath())
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil // help was shown
+		}
+		return a.solve(cmd.Context(), args[0], f)
+	}
+	cmd.ValidArgsFunction = modelFiles
+}
+
+func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
+	opts, err := f.options(a)
+	if err != nil {
+		return err
+	}
+	model, err := a.load(path)
+	if err != nil {
+		return err
+	}
+	problem, err := a.bind(model, f.inputs)
+	if err != nil {
+		return err
+	}
+	progress, err := a.progress(f.trace)
+	if err != nil {
+		return err
+	}
+	defer progress.close()
+	opts.Observer = progress.observe
+	result, err := problem.Solve(ctx, opts)
+	progress.clear()
+	if err != nil {
+		return runError(err)
+	}
+	result.Inputs = f.inputs.of(path)
+	return a.print(result, f.runFlags)
+}
+
+func (f *solveFlags) options(a *app) (runtime.Options, error) {
+	settings, err := f.settings()
+	if err != nil {
+		return runtime.Options{}, err
+	}
+	for name, v := range map[string]int{"--starts": f.starts, "--max-iter": f.maxIter} {
+		if v < 0 {
+			return runtime.Options{}, usageError("%s is at least 1, not %d", name, v)
+		}
+	}
+	if f.timeLimit < 0 {
+		return runtime.Options{}, usageError("--time-limit is a positive duration, not %v", f.timeLimit)
+	}
+	opts := runtime.Options{Method: f.method, Oracle: f.oracle, Solver: f.solver, Settings: settings,
+		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, TimeLimit: f.timeLimit, Threads: f.threads,
+		CheckGradient: f.check}
+	if f.start != "" {
+		if opts.Start, err = a.readPoint(f.start); err != nil {
+			return opts, err
+		}
+	}
+	return opts, nil
+}
+
+func (f *solveFlags) register(fs *pflag.FlagSet) {
+	f.inputs.register(fs)
+	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
+	f.runFlags.register(fs)
+	fs.IntVar(&f.starts, "starts", 0, "number of starts; the best result is returned")
+	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
+	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
+	fs.DurationVar(&f.timeLimit, "time-limit", 0, "stop after this long with the best point (30s, 5m)")
+	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
+	fs.StringVar(&f.trace, "trace", "", "write one JSON line an iteration to this file")
+}
+
+// settings reads --option name=value.
+func (r *runFlags) settings() (method.Values, error) {
+	values := method.Values{}
+	for _, text := range r.options {
+		name, value, ok := strings.Cut(text, "=")
+		if !ok {
+			return nil, usageError("--option takes name=value, not %q", text)
+		}
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if v, err := strconv.ParseFloat(value, 64); err == nil {
+			values[name] = v
+		} else {
+			values[name] = value
+		}
+	}
+	return values, nil
+}
+
+// readPoint reads upper variables from a JSON file.
+func (a *app) readPoint(path string) (runtime.Values, error) {
+	text, err := a.readFile(path)
+	if err != nil {
+		return nil, &exitError{Code: exitData, Err: err}
+	}
+	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	return pointOf(set), nil
+}
+
+func pointOf(set *data.Set) runtime.Values {
+	var point runtime.Values
+	for _, e := range set.Entries {
+		point = append(point, runtime.Value{Name: e.Name, Shape: e.Array.Shape, Data: e.Array.Values()})
+	}
+	return point
+}
+
+// runError gives an error of the runtime its exit code.
+func runError(err error) error {
+	var usage *runtime.UsageError
+	if errors.As(err, &usage) {
+		return &exitError{Code: exitUsage, Err: usage.Err}
+	}
+	return err
+}
+
+// print writes the result and returns the exit code that its status means.
+func (a *app) print(r *runtime.Result, f runFlags) error {
+	if err := a.show(r, f); err != nil {
+		return err
+	}
+	return statusError(r)
+}
+
+// show writes the result.
+func (a *app) show(r *runtime.Result, f runFlags) error {
+	if f.json {
+		text, err := json.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(a.io.out, "%s\n", text)
+		return err
+	}
+	opts := runtime.TextOptions{MaxEntries: 12}
+	if f.all {
+		opts.MaxEntries = 0
+	}
+	return r.WriteText(a.io.out, opts)
+}
+
+// statusError is the exit code of a status; nil for a solved model.
+func statusError(r *runtime.Result) error {
+	code := exitSolved
+	switch r.Status {
+	case runtime.Solved:
+		return nil
+	case runtime.LimitReached:
+		code = exitLimit
+		if !r.HasPoint() {
+			code = exitLimitNone
+		}
+	case runtime.Infeasible:
+		code = exitInfeasible
+	case runtime.Unbounded:
+		code = exitUnbounded
+	case runtime.NumericalFailure:
+		code = exitNumerical
+	case runtime.Interrupted:
+		code = exitInterrupted
+	}
+	return &exitError{Code: code}
+}

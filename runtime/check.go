@@ -1,0 +1,74 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/bind"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/lower"
+)
+
+// Checked is what a check of a model found.
+type Checked struct {
+	Problem  *ir.Problem
+	Proof    *curvature.Proof
+	Abstract bool // no data were given: the proofs hold for any data
+	Warnings diag.List
+}
+
+// Check proves what it can about the model: with its data where set supplies
+// them, for any data where set is empty and the model needs some. The error
+// is a diag.List.
+func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
+	c := &Checked{Warnings: append(diag.List(nil), m.Warnings...)}
+	bound, diags := bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed})
+	if diags.HasErrors() && len(set.Entries) == 0 {
+		c.Abstract = true
+		bound, diags = bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed, Abstract: true})
+	}
+	if diags.HasErrors() {
+		diags.Sort()
+		return nil, diags
+	}
+	c.Problem = bound
+	c.Proof = curvature.Prove(bound, curvature.Defaults())
+	bound.Facts = c.Proof.Facts()
+	diags = append(diags, c.Proof.Diagnostics(opts.Strict)...)
+	if diags.HasErrors() {
+		diags.Sort()
+		return nil, diags
+	}
+	c.Warnings = append(c.Warnings, diags...)
+	return c, nil
+}
+
+// Text is the check for people, with derivations where explain is set.
+func (c *Checked) Text(explain bool) string {
+	var b strings.Builder
+	b.WriteString(c.Proof.Text(explain))
+	if c.Abstract {
+		b.WriteString("no data given: the claims hold for any data of these shapes\n")
+		return b.String()
+	}
+	b.WriteString("methods\n")
+	numeric := lowerProblem(c.Problem, nil, nil)
+	for _, m := range Methods() {
+		if m.Kind != "solver" {
+			continue
+		}
+		spec, err := lower.Lookup(m.Name)
+		if err == nil {
+			err = spec.Needs.Check(m.Name, numeric)
+		}
+		state := "applies"
+		if err != nil {
+			state = err.Error()
+		}
+		fmt.Fprintf(&b, "  %-10s %s\n", m.Name, state)
+	}
+	return b.String()
+}

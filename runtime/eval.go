@@ -1,0 +1,145 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"bilevelc/runtime/oracle"
+)
+
+// Version is the version of bilevelc, repeated in every result.
+var Version = "0.1.0-dev"
+
+// Eval gives the result document at a given upper point, without solving the
+// upper level: F, y*, multipliers, active rows and the hypergradient there.
+// Of the options, the methods' names and settings, the seed and CheckGradient
+// count.
+func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
+	x, err := p.upperPoint(at)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	opts, err = p.resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	h, err := c.hyperobjective(p)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	began := time.Now()
+	r := p.newResult(opts)
+	r.Method, r.Settings = "", settingsOf(c.forOracle, c.forSolver)
+	r.Stationarity.Value = Number(math.NaN())
+	pt, err := h.Gradient(ctx, x)
+	if err != nil {
+		return p.failed(r, x, err)
+	}
+	if err := p.describe(r, pt); err != nil {
+		return nil, err
+	}
+	if pt.Lower.Status.String() != "solved" {
+		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
+	}
+	if opts.CheckGradient {
+		if r.Check, err = p.checkGradient(ctx, h, pt); err != nil {
+			return nil, err
+		}
+	}
+	if v := p.upperViolation(x); v > 1e-9*(1+maxAbs(x)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
+	}
+	r.Calls = Calls(h.Calls())
+	r.Time = time.Since(began).Seconds()
+	return r, nil
+}
+
+func (p *Problem) newResult(opts Options) *Result {
+	r := &Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
+		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
+	r.Lower.Solver = opts.Solver
+	return r
+}
+
+func settingsOf(sets ...map[string]any) map[string]any {
+	out := map[string]any{}
+	for _, set := range sets {
+		for name, value := range set {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// failed turns an error at a point into the status it means; what is no
+// outcome of a solve stays an error.
+func (p *Problem) failed(r *Result, x []float64, err error) (*Result, error) {
+	var infeasible *oracle.InfeasibleError
+	var unbounded *oracle.UnboundedError
+	var broken *oracle.LowerError
+	p.blank(r, x)
+	r.Reason = err.Error()
+	switch {
+	case errors.As(err, &infeasible):
+		r.Status = Infeasible
+	case errors.As(err, &unbounded):
+		r.Status = Unbounded
+	case errors.As(err, &broken):
+		r.Status = NumericalFailure
+		if where := p.trace(); where != "" {
+			r.Reason += ": " + where
+		}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		r.Status = Interrupted
+	default:
+		return nil, err
+	}
+	return r, nil
+}
+
+// blank fills a result that has no point of F: x is where it was looked for.
+func (p *Problem) blank(r *Result, x []float64) {
+	upperSense, _ := sense(&p.IR.Upper)
+	lowerSense, _ := sense(&p.IR.Lower)
+	none := Number(math.NaN())
+	r.Upper = UpperResult{Objective: none, Sense: upperSense, Variables: variables(&p.IR.Upper, x, 1)}
+	r.Lower.Objective, r.Lower.Sense, r.Lower.Status = none, lowerSense, noPoint
+	r.Lower.MinMultiplier, r.Lower.MinSlack, r.Lower.ErrorBound = none, none, none
+	r.Residuals = Residuals{none, none, none, none, none, nil}
+	r.Stationarity.Value, r.Stationarity.GradientError = none, none
+}
+
+// trace tells which subexpression of g or f first gave a value that is not
+// finite, with the values that made it; "" where none did.
+func (p *Problem) trace() string {
+	if where := p.g.trace(); where != "" {
+		return where
+	}
+	return p.f.trace()
+}
+
+// checkGradient compares the oracle's gradient with central differences of F.
+func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) (*GradientCheck, error) {
+	check, err := h.CheckGradient(ctx, pt.X)
+	if err != nil {
+		return nil, err
+	}
+	_, sign := sense(&p.IR.Upper)
+	return &GradientCheck{Difference: variables(&p.IR.Upper, check.Difference, sign),
+		Error: Number(check.Error), Relative: Number(check.Relative)}, nil
+}
+
+func maxAbs(v []float64) float64 {
+	m := 0.0
+	for _, t := range v {
+		m = math.Max(m, math.Abs(t))
+	}
+	return m
+}

@@ -1,0 +1,135 @@
+package runtime
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"bilevelc/autodiff"
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+)
+
+// Stage is one form of a model on its way through the compiler.
+type Stage struct {
+	Name    string
+	Summary string
+	Dump    func(w io.Writer, p *Problem) error
+}
+
+// Stages lists the forms in order of the pipeline.
+func Stages() []Stage {
+	return []Stage{
+		{"tree", "the syntax tree", func(w io.Writer, p *Problem) error {
+			_, err := io.WriteString(w, lang.Tree(p.IR.Program.File))
+			return err
+		}},
+		{"ir", "the expression graphs of f and g over the bound data", dumpIR},
+		{"rows", "the constraint matrices: X, and h(x, y) = A x - B y - b", dumpRows},
+		{"gradient", "the gradient graphs that Gorgonia's differentiation gives", dumpGradients},
+		{"program", "the compiled programs, with the stage of every instruction and the arena's size", dumpPrograms},
+	}
+}
+
+func dumpIR(w io.Writer, p *Problem) error {
+	fmt.Fprintf(w, "f (minimized)\n%s\ng (minimized)\n%s", expr.Format(p.IR.Upper.Objective), expr.Format(p.IR.Lower.Objective))
+	for _, item := range p.IR.Report {
+		fmt.Fprintf(w, "\nreport %s\n%s", item.Name, expr.Format(item.Node))
+	}
+	return nil
+}
+
+func dumpGradients(w io.Writer, p *Problem) error {
+	for _, part := range []struct {
+		name string
+		root *expr.Node
+	}{{"f", p.IR.Upper.Objective}, {"g", p.IR.Lower.Objective}} {
+		graph, err := autodiff.Differentiate(p.IR.Graph, part.root, p.IR.Upper.Dim, p.IR.Lower.Dim)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s and its gradients\n%s\n", part.name, graph)
+	}
+	return nil
+}
+
+func dumpPrograms(w io.Writer, p *Problem) error {
+	for _, part := range []struct {
+		name string
+		fn   *compiled
+	}{{"f", p.f}, {"g", p.g}} {
+		fmt.Fprintf(w, "program of %s\n", part.name)
+		if err := part.fn.program.Dump(w); err != nil {
+			return err
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+// dumpRows writes each row as an inequality over named entries.
+func dumpRows(w io.Writer, p *Problem) error {
+	xs, ys := entryNames(&p.IR.Upper), entryNames(&p.IR.Lower)
+	fmt.Fprintf(w, "X, %d variables\n", len(xs))
+	for j, name := range xs {
+		lo, hi := p.IR.X.Lo[j], p.IR.X.Hi[j]
+		if !math.IsInf(lo, -1) || !math.IsInf(hi, 1) {
+			fmt.Fprintf(w, "  %s <= %s <= %s\n", number(lo), name, number(hi))
+		}
+	}
+	for i, row := range p.IR.X.Rows {
+		fmt.Fprintf(w, "  %s: %s %s %s\n", row.Name, terms(p.IR.X.E, i, xs, 1), relation(row), number(p.IR.X.Rhs[i]))
+	}
+	for _, ball := range p.IR.X.Balls {
+		fmt.Fprintf(w, "  |%s| <= %s\n", p.IR.Upper.Vars[ball.Var].Name, number(ball.Radius))
+	}
+	fmt.Fprintf(w, "lower level, %d variables, %d rows: A x - B y - b, A with %d and B with %d entries\n",
+		len(ys), len(p.IR.Rows), p.IR.A.NNZ(), p.IR.B.NNZ())
+	for i, row := range p.IR.Rows {
+		left := strings.TrimPrefix(terms(p.IR.A, i, xs, 1)+terms(p.IR.B, i, ys, -1), " + ")
+		fmt.Fprintf(w, "  %s: %s - (%s) %s 0\n", row.Name, left, number(p.IR.Rhs[i]), relation(row))
+	}
+	return nil
+}
+
+func relation(row ir.Row) string {
+	if row.Equal {
+		return "=="
+	}
+	return "<="
+}
+
+func terms(m *sparse.CSR, i int, names []string, sign float64) string {
+	var b strings.Builder
+	cols, vals := m.Row(i)
+	for k, j := range cols {
+		v := sign * vals[k]
+		if v == 0 {
+			continue
+		}
+		op := " + "
+		if v < 0 {
+			op, v = " - ", -v
+		}
+		b.WriteString(op)
+		if v != 1 {
+			b.WriteString(number(v) + " ")
+		}
+		b.WriteString(names[j])
+	}
+	return b.String()
+}
+
+// entryNames names each entry of a level's vector: toll[1], share[2].
+func entryNames(level *ir.Level) []string {
+	names := make([]string, level.Dim)
+	for _, v := range level.Vars {
+		for k := range v.Shape.Len() {
+			names[v.Offset+k] = EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}, k)
+		}
+	}
+	return names
+}

@@ -1,0 +1,126 @@
+package runtime
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+)
+
+// MethodInfo describes one method of any kind, for help and documentation.
+type MethodInfo struct {
+	Kind      string // "method", "oracle" or "solver"
+	Name      string
+	Summary   string
+	Reference string
+	Settings  []method.Setting
+}
+
+// Methods lists every outer method, oracle and lower solver.
+func Methods() []MethodInfo {
+	var out []MethodInfo
+	for _, s := range outer.All() {
+		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings})
+	}
+	for _, s := range oracle.All() {
+		out = append(out, MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings})
+	}
+	for _, s := range lower.All() {
+		out = append(out, MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings})
+	}
+	return out
+}
+
+// chosen are the three methods of a run with the settings that go to each.
+type chosen struct {
+	method outer.Spec
+	oracle oracle.Spec
+	solver lower.Spec
+
+	forMethod, forOracle, forSolver method.Values
+}
+
+// split looks the three methods up and gives each setting to its owner: the
+// one it is written with ("alm.tolerance"), or the first that has it of the
+// outer method, the oracle and the lower solver. Ranges are checked.
+func (o Options) split(values method.Values) (*chosen, error) {
+	c := &chosen{forMethod: method.Values{}, forOracle: method.Values{}, forSolver: method.Values{}}
+	var err error
+	if c.method, err = outer.Lookup(o.Method); err != nil {
+		return nil, err
+	}
+	if c.oracle, err = oracle.Lookup(o.Oracle); err != nil {
+		return nil, err
+	}
+	if c.solver, err = lower.Lookup(o.Solver); err != nil {
+		return nil, err
+	}
+	owners := []struct {
+		name     string
+		settings []method.Setting
+		values   method.Values
+	}{
+		{c.method.Name, c.method.Settings, c.forMethod},
+		{c.oracle.Name, c.oracle.Settings, c.forOracle},
+		{c.solver.Name, c.solver.Settings, c.forSolver},
+	}
+	for _, name := range sortedKeys(values) {
+		bare, owner := name, ""
+		if i := strings.IndexByte(name, '.'); i >= 0 {
+			owner, bare = name[:i], name[i+1:]
+		}
+		placed := false
+		var known []string
+		for _, o := range owners {
+			if owner != "" && owner != o.name {
+				continue
+			}
+			for _, s := range o.settings {
+				known = append(known, s.Name)
+				if s.Name == bare && !placed {
+					o.values[bare] = values[name]
+					placed = true
+				}
+			}
+		}
+		if !placed {
+			return nil, unknownSetting(name, bare, known, c)
+		}
+	}
+	if _, err := c.solver.New(c.forSolver); err != nil {
+		return nil, err
+	}
+	if _, err := c.oracle.New(c.forOracle); err != nil {
+		return nil, err
+	}
+	_, err = c.method.New(c.forMethod)
+	return c, err
+}
+
+func unknownSetting(name, bare string, known []string, c *chosen) error {
+	hint := fmt.Sprintf("; method %s, oracle %s and solver %s have %s",
+		c.method.Name, c.oracle.Name, c.solver.Name, strings.Join(known, ", "))
+	if near := method.Nearest(bare, known); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return fmt.Errorf("there is no setting %s%s", name, hint)
+}
+
+// hyperobjective makes F of a problem for the chosen methods.
+func (c *chosen) hyperobjective(p *Problem) (*oracle.Hyper, error) {
+	solver, err := c.solver.New(c.forSolver)
+	if err != nil {
+		return nil, err
+	}
+	o, err := c.oracle.New(c.forOracle)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.solver.Needs.Check(c.solver.Name, p.Numeric); err != nil {
+		return nil, err
+	}
+	return oracle.New(p.Numeric.Clone(), solver, o), nil
+}

@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/outer"
+)
+
+// Progress is one iteration of one start, as an Observer sees it. Objective
+// and Best are in the user's own sense.
+type Progress struct {
+	Start     int // from 1
+	Starts    int
+	Iteration int
+	Objective float64
+	Best      float64 // of this start
+	Step      float64 // length of the last step
+	Measure   float64 // stationarity, or an estimate of it
+	Calls     Calls
+}
+
+// Observer is told about every iteration, one call at a time.
+type Observer func(Progress)
+
+// Solve solves the model. The error is for misuse: a *UsageError for choices
+// that do not fit, a diag.List for a fault in the model's `solve` block. How
+// the run ended is the result's Status, and the best point found comes with
+// every one.
+func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
+	began := time.Now()
+	opts, err := p.resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	h, err := c.hyperobjective(p)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	start, err := p.start(opts)
+	if err != nil {
+		return nil, err
+	}
+	runs, err := p.runStarts(ctx, c, opts, start)
+	if err != nil {
+		return nil, err
+	}
+	best := runs.Best
+	r := p.newResult(opts)
+	r.Status, r.Reason = Status(best.Status), best.Reason
+	r.Settings = settingsOf(c.forMethod, c.forOracle, c.forSolver)
+	r.Iterations = best.Iterations
+	_, sign := sense(&p.IR.Upper)
+	if opts.Starts > 1 {
+		for _, each := range runs.Runs {
+			s := StartResult{Objective: Number(math.NaN()), Status: Status(each.Status), Reason: each.Reason}
+			if each.Best != nil {
+				s.Objective = Number(sign * each.Best.F)
+			}
+			r.Starts = append(r.Starts, s)
+		}
+	}
+	r.Calls = Calls(runs.Calls)
+	defer func() { r.Time = time.Since(began).Seconds() }()
+	if best.Best == nil {
+		p.blank(r, start)
+		if r.Status == NumericalFailure {
+			if where := p.trace(); where != "" {
+				r.Reason += ": " + where
+			}
+		}
+		return r, nil
+	}
+	if err := p.describe(r, best.Best); err != nil {
+		return nil, err
+	}
+	r.Stationarity.Measure, r.Stationarity.Value = best.Measure.Name, Number(best.Measure.Value)
+	r.Stationarity.Delta = Number(best.Measure.Delta)
+	if best.Sampled != nil {
+		r.Notes = append(r.Notes, fmt.Sprintf("the theorem's randomly drawn point has F = %s; the best point seen is returned",
+			number(sign*best.Sampled.F)))
+	}
+	r.Certificate = p.certificate(best)
+	if opts.CheckGradient {
+		if r.Check, err = p.checkGradient(context.WithoutCancel(ctx), h, best.Best); err != nil {
+			return nil, err
+		}
+		r.Calls = Calls(runs.Calls.Add(h.Calls()))
+	}
+	return r, nil
+}
+
+// start is where the first start begins: the caller's point, the model's, or
+// zero, which is then projected onto X.
+func (p *Problem) start(opts Options) ([]float64, error) {
+	if opts.Start != nil {
+		x, err := p.upperPoint(opts.Start)
+		if err != nil {
+			return nil, &UsageError{Err: fmt.Errorf("start: %w", err)}
+		}
+		return x, nil
+	}
+	if p.IR.Start != nil {
+		return p.IR.Start, nil
+	}
+	return make([]float64, p.IR.Upper.Dim), nil
+}
+
+// certificate is the stable form of what shows that the result is stationary
+// and its lower level solved.
+func (p *Problem) certificate(run *outer.Result) *certify.Certificate {
+	s := run.Best.Lower
+	lowerPart := &certify.Lower{Active: s.Active, Residuals: certify.Residuals(s.Residuals)}
+	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 0) {
+		lowerPart.Bound = &certify.Bound{Modulus: mu, Gap: mu * s.ErrorBound * s.ErrorBound / 2, Distance: s.ErrorBound}
+	}
+	return &certify.Certificate{Lower: lowerPart}
+}

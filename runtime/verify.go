@@ -1,0 +1,176 @@
+package runtime
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/runtime/certify"
+)
+
+// Inputs tell what a result is about, so that it can be verified later.
+type Inputs struct {
+	Model    string   `json:"model"`          // path
+	Data     []string `json:"data,omitempty"` // as given: file or name=file
+	Set      []string `json:"set,omitempty"`
+	DataSeed uint64   `json:"data_seed"`
+}
+
+// Digest identifies the model's text and the data it was bound to.
+func (p *Problem) Digest() string {
+	h := sha256.New()
+	h.Write([]byte(p.IR.Program.File.Source.Text))
+	word := make([]byte, 8)
+	for _, d := range p.IR.Data {
+		fmt.Fprintf(h, "\x00%s %v\x00", d.Name, d.Array.Shape)
+		if d.Array.Sparse != nil {
+			for i := range d.Array.Sparse.Rows {
+				cols, vals := d.Array.Sparse.Row(i)
+				for k, j := range cols {
+					binary.LittleEndian.PutUint64(word, math.Float64bits(vals[k]))
+					fmt.Fprintf(h, "%d,%d:%x ", i, j, word)
+				}
+			}
+			continue
+		}
+		for _, v := range d.Array.Dense {
+			binary.LittleEndian.PutUint64(word, math.Float64bits(v))
+			h.Write(word)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Verify evaluates every claim of a result of this problem again, with code
+// that shares nothing with the solvers. The error says that the document is
+// not one of this problem.
+func (p *Problem) Verify(r *Result) (*certify.Report, error) {
+	if !r.HasPoint() {
+		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
+	}
+	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate}
+	var err error
+	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {
+		return nil, err
+	}
+	if doc.Y, err = vectorOf(&p.IR.Lower, r.Lower.Variables); err != nil {
+		return nil, err
+	}
+	if doc.Lambda, err = rowValues(p.IR.Rows, r.Lower.Multipliers); err != nil {
+		return nil, err
+	}
+	_, upperSign := sense(&p.IR.Upper)
+	_, lowerSign := sense(&p.IR.Lower)
+	doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), lowerSign*float64(r.Lower.Objective)
+	if len(r.Upper.Hypergradient) > 0 {
+		if doc.Hypergradient, err = vectorOf(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
+			return nil, err
+		}
+		for j := range doc.Hypergradient {
+			doc.Hypergradient[j] *= upperSign
+		}
+	}
+	report := certify.Verify(doc, p.Numeric)
+	p.verifyRest(report, r, doc)
+	return report, nil
+}
+
+// verifyRest checks what the numeric problem does not know of: the digest, the
+// residuals by name, the report's expressions.
+func (p *Problem) verifyRest(report *certify.Report, r *Result, doc *certify.Document) {
+	add := func(claim string, ok bool, detail string) {
+		report.Checks = append(report.Checks, certify.Check{Claim: claim, OK: ok, Detail: detail,
+			Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
+	}
+	if r.Digest != "" {
+		add("the document is about this model and data", r.Digest == p.Digest(), "")
+	}
+	h := make([]float64, p.Numeric.Rows.Len())
+	p.Numeric.Rows.Residual(h, doc.X, doc.Y)
+	claimed, err := rowValues(p.IR.Rows, r.Residuals.Constraints)
+	if err != nil {
+		add("residuals by constraint", false, err.Error())
+	} else {
+		i, worst := worstDifference(claimed, h)
+		detail := ""
+		if worst > 0 {
+			detail = fmt.Sprintf("%s differs by %.3g", p.IR.Rows[i].Name, worst)
+		}
+		add("residuals by constraint", worst <= reportTolerance*(1+maxAbs(h)), detail)
+	}
+	again, err := p.report(doc.X, doc.Y)
+	if err != nil {
+		add("report", false, err.Error())
+		return
+	}
+	for _, v := range again {
+		was, ok := r.Report.Get(v.Name)
+		if !ok || !sameShape(was.Shape, v.Shape) {
+			add("report "+v.Name, false, "missing, or of another shape")
+			continue
+		}
+		k, worst := worstDifference(was.Data, v.Data)
+		detail := ""
+		if worst > 0 {
+			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
+		}
+		add("report "+v.Name, worst <= reportTolerance*(1+maxAbs(v.Data)), detail)
+	}
+}
+
+// reportTolerance is what the same expression at the same point may differ by
+// on another machine: a few roundings of sums of moderate length.
+const reportTolerance = 1e-10
+
+// worstDifference is the largest difference of two vectors and its place; a
+// NaN on one side only differs by +Inf.
+func worstDifference(a, b []float64) (at int, worst float64) {
+	for i := range a {
+		d := math.Abs(a[i] - b[i])
+		if math.IsNaN(d) {
+			d = math.Inf(1)
+			if math.IsNaN(a[i]) && math.IsNaN(b[i]) || a[i] == b[i] {
+				d = 0
+			}
+		}
+		if d > worst {
+			at, worst = i, d
+		}
+	}
+	return at, worst
+}
+
+// vectorOf puts named values together into the level's vector.
+func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
+	out := make([]float64, level.Dim)
+	for _, decl := range level.Vars {
+		v, ok := vs.Get(decl.Name)
+		if !ok {
+			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
+		}
+		if !sameShape(v.Shape, dims(decl.Shape)) {
+			return nil, fmt.Errorf("%s has %s in the model, %s in the result", decl.Name, decl.Shape, shapeWords(v.Shape))
+		}
+		copy(out[decl.Offset:], v.Data)
+	}
+	return out, nil
+}
+
+// rowValues is the inverse of families.
+func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
+	out := make([]float64, len(rows))
+	for i, row := range rows {
+		v, ok := vs.Get(row.Family.Name)
+		if !ok {
+			return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
+		}
+		if !sameShape(v.Shape, dims(row.Family.Shape)) {
+			return nil, fmt.Errorf("constraint %s is %s in the model, %s in the result", row.Family.Name, row.Family.Shape, shapeWords(v.Shape))
+		}
+		out[i] = v.Data[row.Index]
+	}
+	return out, nil
+}
