@@ -1,6 +1,8 @@
 package parser
 
 import (
+	"sync"
+
 	"github.com/alecthomas/participle/v2"
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -9,7 +11,7 @@ import (
 
 // The grammar of statements. Each production is one statement, whose tokens
 // have been cut out; expressions, relations and index lists are parsed by the
-// functions that buildGrammar binds to their interface types.
+// functions that newStatementParser binds to their interface types.
 
 // grammar holds every production, so that participle builds them all.
 type grammar struct {
@@ -139,21 +141,33 @@ type chain struct {
 func (l indexList) indices() indexList { return l }
 func (c chain) relation() chain        { return c }
 
-// buildGrammar builds the parser of statements, whose custom productions put
-// spans of this session's source into the tree. One token of lookahead decides
-// everywhere, so no alternative is retried and errors are exact.
-func buildGrammar(s *session) *participle.Parser[grammar] {
-	return participle.MustBuild[grammar](
+// statementParser is the parser of statements, bound to the session whose
+// source its custom productions point into.
+type statementParser struct {
+	*participle.Parser[grammar]
+	session *session
+}
+
+// statementParsers keeps parsers between sessions: building one takes longer
+// than parsing a short model.
+var statementParsers = sync.Pool{New: func() any { return newStatementParser() }}
+
+// newStatementParser builds the parser. The next token decides everywhere, so
+// no alternative is retried and errors are exact.
+func newStatementParser() *statementParser {
+	b := &statementParser{}
+	b.Parser = participle.MustBuild[grammar](
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (lang.Expr, error) {
-			return s.exprs(lex).whole()
+			return b.session.exprs(lex).whole()
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (relation, error) {
-			return s.exprs(lex).relation()
+			return b.session.exprs(lex).relation()
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (indices, error) {
-			return s.exprs(lex).indices()
+			return b.session.exprs(lex).indices()
 		}),
 	)
+	return b
 }

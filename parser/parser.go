@@ -33,7 +33,7 @@ func ParseFile(src *diag.Source) (*lang.File, diag.List) {
 	file := &lang.File{At: s.at(0, len(src.Text)), Source: src, Comments: s.comments}
 	s.file(file)
 	attachDocs(file)
-	return file, s.errs.diagnostics()
+	return file, s.finish()
 }
 
 // ParseExpr parses one expression that takes up the whole text. After an error
@@ -46,7 +46,7 @@ func ParseExpr(src *diag.Source) (lang.Expr, diag.List) {
 	if !s.eof() {
 		s.errs.Errorf(codeUnexpected, s.tokenSpan(s.peek()), "expected one expression, found %s behind it", s.describe(s.peek()))
 	}
-	return expr, s.errs.diagnostics()
+	return expr, s.finish()
 }
 
 // attachDocs gives each function the own-line comments that stand right above

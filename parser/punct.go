@@ -52,7 +52,7 @@ var foreign = []struct{ text, ours, fix string }{
 // punct scans an operator, separator or bracket.
 func (s *scanner) punct() {
 	rest := s.text[s.pos:]
-	if s.foreign(rest, true) {
+	if len(rest) > 1 && strings.IndexByte("*&|>=<", rest[1]) >= 0 && s.foreign(rest, true) {
 		return
 	}
 	for _, p := range puncts {
@@ -67,7 +67,8 @@ func (s *scanner) punct() {
 }
 
 // foreign reports a spelling of another language at the head of rest. With
-// long set it looks only for those that start like one of our own operators.
+// long set it looks only for the operators of two characters, the second one
+// of * & | > = <, which start like one of our own.
 func (s *scanner) foreign(rest string, long bool) bool {
 	for _, f := range foreign {
 		if !strings.HasPrefix(rest, f.text) || long && len(f.text) < 2 {

@@ -44,7 +44,7 @@ func ParseREPL(src *diag.Source) (*Input, diag.List) {
 		}
 	}
 	input.Model, input.Decls = file.Model, file.Decls
-	return input, s.errs.diagnostics()
+	return input, s.finish()
 }
 
 // bareItem reads an item of a level that stands outside a block; the

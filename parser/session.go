@@ -20,14 +20,23 @@ type session struct {
 	comments []lang.Comment
 	errs     collector
 	unclosed bool // the text ended inside a bracket or brace
-	grammar  *participle.Parser[grammar]
+	grammar  *statementParser
 }
 
 func newSession(src *diag.Source) *session {
 	sc := scan(src)
 	s := &session{src: src, tokens: sc.tokens, comments: sc.comments, errs: sc.errs, unclosed: sc.unclosed}
-	s.grammar = buildGrammar(s)
+	s.grammar = statementParsers.Get().(*statementParser)
+	s.grammar.session = s
 	return s
+}
+
+// finish gives the parser back and returns what was found, in order of place.
+func (s *session) finish() diag.List {
+	s.grammar.session = nil
+	statementParsers.Put(s.grammar)
+	s.grammar = nil
+	return s.errs.diagnostics()
 }
 
 func (s *session) span(start, end int) diag.Span {
@@ -145,7 +154,7 @@ func (s *session) reportLineStart(op lexer.Token) {
 // reported unless the scanner already found one in the statement; the partial
 // tree is returned with ok false.
 func parseCut[P any](s *session, c cut) (tree *P, ok bool) {
-	production, err := participle.ParserForProduction[P](s.grammar)
+	production, err := participle.ParserForProduction[P](s.grammar.Parser)
 	if err != nil {
 		panic("parser: " + err.Error()) // a production that the grammar lacks is a bug of this package
 	}
