@@ -171,7 +171,7 @@ func (c *checker) function(fn *lang.Fn) {
 // parameter is a parameter of which only the declaration is known: its
 // missing sizes are its own.
 func (c *checker) parameter(s *scope, p *lang.FnParam) value {
-	if p.Type == nil {
+	if p.Type == nil || p.Type.Kind == lang.KindBad {
 		return unknownValue
 	}
 	size := func(i int, word string) *poly {
@@ -251,6 +251,8 @@ func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string
 		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
 	}
 	switch {
+	case want.Kind == lang.KindBad: // the parser has reported it
+		return text, true
 	case want.Kind == lang.KindReal:
 		return text, isScalar(got)
 	case got.Kind != kinds[want.Kind]:

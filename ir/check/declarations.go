@@ -10,6 +10,9 @@ import (
 // param checks `param n: int = 5`. An int param is an atom of symbolic sizes,
 // which remembers its default.
 func (c *checker) param(e *entry, d *lang.Param) value {
+	if d.Type.Kind == lang.KindBad {
+		return unknownValue // the parser has reported it
+	}
 	if d.Type.Kind != lang.KindReal && d.Type.Kind != lang.KindInt {
 		c.errorf(c.global, codeKind, d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
 			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, quote(&d.Type))

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"bilevelc/ir/check"
 	"bilevelc/lang/diag"
@@ -34,6 +35,9 @@ func FuzzCheck(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		// Texts of the fuzzer take milliseconds; what takes this long hangs.
+		watchdog := time.AfterFunc(20*time.Second, func() { panic("hangs: " + text) })
+		defer watchdog.Stop()
 		file, _ := parser.ParseFile(diag.NewSource("fuzz.blv", text))
 		_, diags := check.Check(file)
 		for _, d := range diags {
