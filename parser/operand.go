@@ -86,7 +86,7 @@ func (p *exprParser) number(t lexer.Token) (tree, error) {
 		_, err := strconv.Atoi(t.Value)
 		n.Int = err == nil
 	}
-	if v == 0 && strings.IndexAny(mantissa(t.Value), "123456789") >= 0 {
+	if v == 0 && strings.ContainsAny(mantissa(t.Value), "123456789") {
 		e := p.s.fail(codeBadNumber, at.Place, "this number is too small: it is not 0, but would be read as 0")
 		return tree{}, e
 	}
