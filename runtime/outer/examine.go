@@ -45,12 +45,25 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return "", nil
 		}
 	}
-	c, err := m.certificate(run)
+	delta := m.Settings.Delta * scale
+	c, err := certifySample(run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
+	target := m.Settings.Epsilon * m.gradientScale(c)
+	if c.Norm > target {
+		// A piece within delta may be missing, or known from further away only.
+		samples, err := sampleBall(ctx, run, s.Center.X, delta, min(m.Settings.Samples, run.Dim()+1))
+		if err != nil {
+			return "", err
+		}
+		s.Bundle = append(s.Bundle[:len(s.Bundle):len(s.Bundle)], samples...)
+		if c, err = certifySample(run, &s.Center, s.Bundle, delta); err != nil {
+			return "", err
+		}
+	}
 	s.Measure = c.Norm
-	if target := m.Settings.Epsilon * m.gradientScale(c); c.Norm > target {
+	if c.Norm > target {
 		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target))
 	}
 	return fmt.Sprintf("Goldstein stationary: measure %.2g within %.2g", c.Norm, c.Delta), nil
@@ -129,13 +142,6 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 		}
 	}
 	return nil, nil
-}
-
-// certificate is the certificate at the center from what the bundle holds.
-func (m *Goldstein) certificate(run *Run) (*Certificate, error) {
-	s := &m.state
-	delta := m.Settings.Delta * (1 + norm(s.Center.X))
-	return certifySample(run, &s.Center, s.Bundle, delta)
 }
 
 // Finish implements Method: the certificate of the best point.

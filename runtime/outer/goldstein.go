@@ -215,8 +215,8 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		if trial != nil && m.acceptable(trial, step, t) {
 			return m.accept(ctx, run, step, t, trial)
 		}
-		if null < maxNull && trial != nil && m.informs(trial, step, pieces) {
-			m.remember(trial)
+		if null < maxNull && trial != nil && m.informs(trial, step) {
+			m.replace(trial)
 			continue
 		}
 		if trial != nil {
@@ -274,7 +274,7 @@ func (m *Goldstein) acceptable(trial *Sample, step *qp.Step, t float64) bool {
 
 // informs reports that a trial adds to the model: it lies on another piece than
 // x, and the model at d lies clearly below what the piece shows there.
-func (m *Goldstein) informs(trial *Sample, step *qp.Step, pieces []qp.Affine) bool {
+func (m *Goldstein) informs(trial *Sample, step *qp.Step) bool {
 	c := &m.state.Center
 	if trial.Piece == c.Piece && trial.Piece != "" {
 		return false
@@ -289,8 +289,21 @@ func (m *Goldstein) informs(trial *Sample, step *qp.Step, pieces []qp.Affine) bo
 	return value > step.Value+0.1*math.Abs(step.Value)
 }
 
-// remember puts a sample into the bundle, in place of the one of its piece.
+// remember puts a sample into the bundle, unless it holds one of that piece that
+// is nearer to the center.
 func (m *Goldstein) remember(sample *Sample) {
+	s := &m.state
+	away := distance(sample.X, s.Center.X)
+	for _, b := range s.Bundle {
+		if b.Piece == sample.Piece && b.Piece != "" && distance(b.X, s.Center.X) <= away {
+			return
+		}
+	}
+	m.replace(sample)
+}
+
+// replace puts a sample into the bundle, in place of the one of its piece.
+func (m *Goldstein) replace(sample *Sample) {
 	s := &m.state
 	kept := make([]Sample, 0, len(s.Bundle)+1)
 	for _, b := range s.Bundle {
@@ -362,9 +375,9 @@ func (m *Goldstein) moveTo(next *Sample) {
 		b := candidates[partner]
 		s.H = s.H.update(minus(next.X, b.X), minus(next.G, b.G), next.GError+b.GError)
 	}
-	m.remember(&old)
 	s.LastStep = distance(old.X, next.X)
 	s.Center = *next
+	m.remember(&old)
 }
 
 // backtrack shortens the step until F falls. Each failure halves it; gradients

@@ -57,27 +57,35 @@ func (q quasiNewton) factorize() (*qp.Hessian, error) {
 }
 
 // update takes a pair s = x+ - x, y = g+ - g of gradients of one piece, known to
-// within noise. Pairs that noise could have made are left out; pairs of negative
-// or little curvature are damped, so that H stays positive definite.
+// within noise. Pairs of negative or little curvature are damped, so that H stays
+// positive definite; pairs that noise could have made are left out, unless even
+// noise cannot hide that there is less curvature than H has.
 func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	ss, sy, yy := dot(s, s), dot(s, y), dot(y, y)
-	if ss == 0 || math.IsNaN(yy) || math.IsInf(yy, 0) || math.Sqrt(yy) <= 2*noise {
+	if ss == 0 || math.IsNaN(yy) || math.IsInf(yy, 0) {
+		return q
+	}
+	hs := q.multiply(s)
+	shs := dot(s, hs)
+	if math.Sqrt(yy) <= 2*noise && 2*noise*math.Sqrt(ss) >= 0.2*shs {
 		return q
 	}
 	if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
 		// The first pair knows the scale better than the initial step
 		// (Nocedal and Wright, (6.20)).
 		q.Scale, q.H = yy/sy, nil
+		hs = q.multiply(s)
+		shs = dot(s, hs)
 	}
 	q.Updates++
 	if q.N > denseLimit {
 		if sy > 1e-8*math.Sqrt(ss*yy) {
 			q.Scale = yy / sy
+		} else {
+			q.Scale /= 5
 		}
 		return q
 	}
-	hs := q.multiply(s)
-	shs := dot(s, hs)
 	if sy < 0.2*shs {
 		theta := 0.8 * shs / (shs - sy)
 		y = plus(hs, theta, minus(y, hs))

@@ -1,0 +1,267 @@
+package outer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/oracle/oracletest"
+	"bilevelc/runtime/problem"
+)
+
+// accuracy that each method reaches on a problem of one global minimum, relative
+// to 1 + |optimum|, within a budget that suits tests.
+var accuracy = map[string]struct {
+	smooth, kinked float64
+	values         method.Values
+}{
+	"goldstein": {1e-9, 1e-9, nil},
+	"pgd":       {1e-9, math.Inf(1), nil},
+	"pigd":      {1e-3, 1e-2, nil},
+	"oigrm":     {2e-2, 2e-2, method.Values{"delta": 0.3, "epsilon": 0.3, "blocks": 20, "block": 100, "clip": 0.3, "rate": 0.01}},
+	"izo":       {5e-2, 5e-2, method.Values{"delta": 0.2, "epsilon": 0.3, "blocks": 20, "block": 200, "clip": 0.3, "rate": 0.003}},
+}
+
+// Every method on problems with known optima, from the registry, so that a new
+// method must state what it reaches.
+func TestConformance(t *testing.T) {
+	for _, spec := range All() {
+		want, ok := accuracy[spec.Name]
+		if !ok {
+			t.Errorf("no accuracy is stated for %s", spec.Name)
+			continue
+		}
+		for _, c := range []struct {
+			oracletest.Case
+			tolerance float64
+		}{
+			{oracletest.Quota(), want.smooth},
+			{oracletest.Toll(), want.kinked},
+			{oracletest.Kink(), want.kinked},
+		} {
+			if math.IsInf(c.tolerance, 1) {
+				continue
+			}
+			r := solve(t, c.Problem, spec.Name, want.values, Options{Seed: 3})
+			if r.Best == nil || r.Status != Solved {
+				t.Errorf("%s on %s: %v: %s", spec.Name, c.Name, r.Status, r.Reason)
+				continue
+			}
+			gap := (r.Best.F - c.Optimum) / (1 + math.Abs(c.Optimum))
+			t.Logf("%s on %s: gap %.1e, %d iterations, %d evaluations; %s", spec.Name, c.Name, gap, r.Iterations, r.Evaluations, r.Reason)
+			if gap > c.tolerance || gap < -1e-8 {
+				t.Errorf("%s on %s: F = %.12g, known %.12g", spec.Name, c.Name, r.Best.F, c.Optimum)
+			}
+			if !(r.Measure.Value >= 0) || r.Measure.Name == "" {
+				t.Errorf("%s on %s: measure %+v", spec.Name, c.Name, r.Measure)
+			}
+			checkCertificate(t, spec.Name+" on "+c.Name, r.Certificate)
+		}
+	}
+}
+
+// checkCertificate re-derives what a certificate claims of itself.
+func checkCertificate(t *testing.T, what string, c *Certificate) {
+	t.Helper()
+	if c == nil {
+		return
+	}
+	sum, total := 0.0, clone(c.Normal)
+	for i, w := range c.Weights {
+		sum += w
+		if w < 0 || distance(c.Points[i], c.X) > c.Delta*(1+1e-12) {
+			t.Errorf("%s: weight %g at distance %g of %g", what, w, distance(c.Points[i], c.X), c.Delta)
+		}
+		total = plus(total, w, c.Gradients[i])
+	}
+	if math.Abs(sum-1) > 1e-12 || math.Abs(norm(total)-c.Norm) > 1e-9*(1+norm(c.Gradients[0])) {
+		t.Errorf("%s: weights sum to %v, norm %g is stated as %g", what, sum, norm(total), c.Norm)
+	}
+}
+
+// stopper ends a context after some iterations.
+type stopper struct {
+	at     int
+	cancel context.CancelFunc
+	seen   []Progress
+}
+
+func (s *stopper) Observe(p Progress) {
+	p.X = clone(p.X)
+	s.seen = append(s.seen, p)
+	if p.Iteration == s.at {
+		s.cancel()
+	}
+}
+
+// A run that is interrupted, encoded, decoded and resumed in a new process (a
+// new hyperobjective, a new method) equals the uninterrupted one bit for bit.
+func TestResumeIsExact(t *testing.T) {
+	for _, spec := range All() {
+		for _, c := range []oracletest.Case{oracletest.Toll(), oracletest.Bard1988(), oracletest.Bolib()[0]} {
+			run := func(ctx context.Context, o *stopper, resume *Checkpoint) *Result {
+				m, err := spec.New(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Solve(ctx, hyper(t, c.Problem), spec.Name, m, Options{Start: c.Start, Seed: 5, Observer: o, Resume: resume,
+					Limits: Limits{Iterations: 25}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			whole := &stopper{at: -1}
+			want := run(context.Background(), whole, nil)
+			for _, at := range []int{1, 3, 9} {
+				ctx, cancel := context.WithCancel(context.Background())
+				part := &stopper{at: at, cancel: cancel}
+				r := run(ctx, part, nil)
+				if len(whole.seen) <= at {
+					continue
+				}
+				if r.Status != Interrupted || r.Checkpoint == nil || r.Best == nil {
+					t.Fatalf("%s on %s: %v (%s)", spec.Name, c.Name, r.Status, r.Reason)
+				}
+				text, err := json.Marshal(r.Checkpoint)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var back Checkpoint
+				if err := json.Unmarshal(text, &back); err != nil {
+					t.Fatal(err)
+				}
+				rest := &stopper{at: -1}
+				got := run(context.Background(), rest, &back)
+				if got.Status != want.Status || got.Best.F != want.Best.F || !reflect.DeepEqual(got.Best.X, want.Best.X) ||
+					got.Iterations != want.Iterations || got.Evaluations != want.Evaluations {
+					t.Fatalf("%s on %s, resumed at %d: %v F %v after %d, whole %v F %v after %d", spec.Name, c.Name, at,
+						got.Status, got.Best.F, got.Evaluations, want.Status, want.Best.F, want.Evaluations)
+				}
+				for k, p := range rest.seen {
+					q := whole.seen[at+k]
+					if p.F != q.F || !reflect.DeepEqual(p.X, q.X) {
+						t.Fatalf("%s on %s, resumed at %d: iteration %d is %v, was %v", spec.Name, c.Name, at, p.Iteration, p.X, q.X)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestLimitsAndInterrupts(t *testing.T) {
+	c := oracletest.Toll()
+	for _, l := range []Limits{{Iterations: 3}, {Evaluations: 7}, {Calls: 200}, {Time: time.Nanosecond}} {
+		r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1, Limits: l})
+		if r.Status != LimitReached || r.Reason == "" {
+			t.Errorf("limits %+v: %v (%s)", l, r.Status, r.Reason)
+		}
+		if l.Time == 0 && (r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || r.Checkpoint == nil) {
+			t.Errorf("limits %+v: best %v, certificate %v", l, r.Best, r.Certificate)
+		}
+		if l.Evaluations > 0 && r.Evaluations > l.Evaluations {
+			t.Errorf("%d evaluations, limit %d", r.Evaluations, l.Evaluations)
+		}
+	}
+}
+
+// Statuses of problems that have no solution.
+func TestStatuses(t *testing.T) {
+	falling := *oracletest.Kink().Problem
+	falling.X = oracletest.Free(1)
+	falling.F = oracletest.FromFormula(1, 1, func(x, _ []float64) float64 { return x[0] })
+	empty := *oracletest.Bard1988().Problem
+	empty.X = oracletest.Box(1, 8, 9)
+	lowerFalls := *oracletest.Kink().Problem
+	lowerFalls.G = oracletest.FromFormula(1, 1, func(_, y []float64) float64 { return -y[0] })
+	broken := *oracletest.Kink().Problem
+	broken.F = oracletest.FromFormula(1, 1, func(_, _ []float64) float64 { return math.NaN() })
+	for _, c := range []struct {
+		name string
+		p    *problem.Problem
+		want Status
+	}{{"F falls", &falling, Unbounded}, {"X outside D", &empty, Infeasible}, {"g falls", &lowerFalls, Unbounded}, {"f is NaN", &broken, Failed}} {
+		for _, spec := range All() {
+			if c.want == Unbounded && spec.Name != "goldstein" && spec.Name != "pgd" && c.name == "F falls" {
+				continue // the others take steps of a fixed length
+			}
+			if r := solve(t, c.p, spec.Name, nil, Options{Seed: 1, Limits: Limits{Iterations: 500}}); r.Status != c.want {
+				t.Errorf("%s, %s: %v (%s), want %v", c.name, spec.Name, r.Status, r.Reason, c.want)
+			}
+		}
+	}
+}
+
+// The public test problems from 20 starts, with the project's own lower solver;
+// results do not depend on the number of threads.
+func TestMultiStart(t *testing.T) {
+	spec, err := lower.Lookup(lower.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range append(oracletest.Bolib(), oracletest.Bard1988(), oracletest.Toll()) {
+		var first []StartResult
+		for _, threads := range []int{1, 2} {
+			p := c.Problem
+			ms := &MultiStart{Starts: 20, Threads: threads, Seed: 1, Set: p.X, Name: "goldstein", Options: Options{Start: p.Start},
+				New: func() (oracle.Hyperobjective, Method, error) {
+					s, err := spec.New(nil)
+					if err != nil {
+						return nil, nil, err
+					}
+					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &Goldstein{Settings: *DefaultGoldstein()}, nil
+				}}
+			results, best, err := ms.Solve(context.Background())
+			if err != nil || best < 0 {
+				t.Fatalf("%s: %d (%v)", c.Name, best, err)
+			}
+			found := 0
+			for k, r := range results {
+				if r.Result.Best != nil && r.Result.Best.F <= c.Optimum+c.Tolerance*(1+math.Abs(c.Optimum)) {
+					found++
+				}
+				if threads == 2 && (r.Result.Best == nil) != (first[k].Result.Best == nil) ||
+					threads == 2 && r.Result.Best != nil && r.Result.Best.F != first[k].Result.Best.F {
+					t.Errorf("%s, start %d: two threads give another result", c.Name, k)
+				}
+				if r.Result.Status != Solved {
+					t.Logf("%s, start %d: %v (%s)", c.Name, k, r.Result.Status, r.Result.Reason)
+				}
+			}
+			if threads == 1 {
+				t.Logf("%s: best F %.10g, known %.10g, found from %d of %d starts", c.Name, results[best].Result.Best.F, c.Optimum, found, len(results))
+				if found == 0 {
+					t.Errorf("%s: best F %.10g, known %.10g", c.Name, results[best].Result.Best.F, c.Optimum)
+				}
+			}
+			first = results
+		}
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for _, spec := range All() {
+		if _, err := spec.New(method.Values{"no_such_setting": 1.0}); err == nil {
+			t.Errorf("%s accepts an unknown setting", spec.Name)
+		}
+		for _, s := range spec.Settings {
+			if s.Doc == "" {
+				t.Errorf("%s: setting %s has no documentation", spec.Name, s.Name)
+			}
+			if s.Type == "real" && !math.IsInf(s.Min, -1) {
+				_, err := spec.New(method.Values{s.Name: s.Min - 1})
+				var e *method.Error
+				if !errors.As(err, &e) {
+					t.Errorf("%s: %s = %v is accepted", spec.Name, s.Name, s.Min-1)
+				}
+			}
+		}
+	}
+}
