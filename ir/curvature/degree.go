@@ -68,7 +68,7 @@ func (s *study) productDegree(a, b *expr.Node) degree {
 		return degree{2, true, u.linear || v.linear}
 	}
 	moves := a.Deps&^s.wrt != 0 // a does not vary, so all it can move with is x
-	return degree{v.deg, moves || v.linear, moves || v.square}
+	return degree{v.deg, moves || v.linear, v.deg == 2 && (moves || v.square)}
 }
 
 // exponent is the exponent of a Pow node where it is one known number.

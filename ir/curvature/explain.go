@@ -52,6 +52,19 @@ func (st *Step) line() string {
 	return line
 }
 
+// spanOf is where the model says n. Equal expressions are one node, which knows
+// its first place only: where that lies in the other level's objective, it
+// would mislead, and the study's own objective stands in.
+func (s *study) spanOf(n *expr.Node) diag.Span {
+	in := func(outer diag.Span) bool {
+		return outer.Source != nil && n.Span.Source == outer.Source && outer.Start <= n.Span.Start && n.Span.End <= outer.End
+	}
+	if in(s.foreign) && !in(s.own) {
+		return s.own
+	}
+	return n.Span
+}
+
 // text is a node as the model writes it, in one line.
 func (s *study) text(n *expr.Node) string {
 	if t := strings.Join(strings.Fields(n.Span.Text()), " "); t != "" {
@@ -109,7 +122,8 @@ func place(at diag.Span) string {
 }
 
 func (s *study) blameNode(n *expr.Node, reason string) *Blame {
-	return &Blame{Expr: s.text(n), Place: place(n.Span), Reason: reason, Span: n.Span}
+	at := s.spanOf(n)
+	return &Blame{Expr: s.text(n), Place: place(at), Reason: reason, Span: at}
 }
 
 func (s *study) blameTerm(t *term, reason string) *Blame {
@@ -136,18 +150,18 @@ func (s *study) termSteps(terms []term) (steps []*Step) {
 		}
 		t := &terms[i]
 		w := hullOf(t.w)
-		st := &Step{Rule: t.rule, Expr: s.text(t.node), Place: place(t.node.Span), Span: t.node.Span, Range: &w}
+		st := &Step{Rule: t.rule, Expr: s.text(t.node), Place: place(s.spanOf(t.node)), Span: s.spanOf(t.node), Range: &w}
 		switch {
 		case !t.square() && t.left != nil:
 			st.Claim = "adds its matrix, times " + w.String()
 		case !t.square():
-			st.Claim = "adds mixed second derivatives with weight in " + w.String()
+			st.Claim = "adds mixed second derivatives, weight " + w.String()
 		case w.Lo >= 0 && s.direct(t):
 			d := w.Lo
 			st.Modulus = &d
 			st.Claim = fmt.Sprintf("adds at least %s in each of its entries", number(w.Lo))
 		case w.Lo >= 0:
-			st.Claim = "adds a positive semidefinite part, weight in " + w.String()
+			st.Claim = "adds a positive semidefinite part, weight " + w.String()
 		default:
 			st.Claim = "bends by between " + number(w.Lo) + " and " + number(w.Hi)
 		}
@@ -193,7 +207,7 @@ func (s *study) factorSteps(t *term) (steps []*Step) {
 		}
 		seen[n] = true
 		r := hullOf(s.rangeOf(n))
-		st := &Step{Claim: "ranges over " + r.String(), Expr: s.text(n), Place: place(n.Span), Range: &r, Span: n.Span}
+		st := &Step{Claim: "ranges over " + r.String(), Expr: s.text(n), Place: place(s.spanOf(n)), Range: &r, Span: s.spanOf(n)}
 		for _, v := range expr.Reachable(n) {
 			if v.Op == expr.Var && v != n && len(st.From) < maxFactors {
 				vr := hullOf(s.rangeOf(v))

@@ -243,6 +243,10 @@ func (b *backward) visitProd(n *expr.Node, w Interval) {
 		}
 		return p
 	}
+	if m == 1 {
+		b.push(u, func(int) Interval { return w })
+		return
+	}
 	mixed := make([]Interval, 0, m*m/2)
 	for i := range m {
 		for j := range i {

@@ -38,7 +38,12 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
 
 func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
-	return newStudy(pr.Graph, n, wrt, dom, work)
+	s := newStudy(pr.Graph, n, wrt, dom, work)
+	s.own, s.foreign = pr.Lower.Span, pr.Upper.Span
+	if n == pr.Upper.Objective {
+		s.own, s.foreign = s.foreign, s.own
+	}
+	return s
 }
 
 // quadratic reads off the degree of g in y.

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // study is second-order differentiation of one scalar node over one domain:
@@ -19,6 +20,8 @@ type study struct {
 	// coarse studies bound each part by a diagonal matrix and take known
 	// matrices apart by their structure: cheap, and free of rounding.
 	coarse bool
+
+	own, foreign diag.Span // of the objective studied and of the other one
 
 	values        map[*expr.Node][]Interval
 	leaves        map[*expr.Node]*expr.Node

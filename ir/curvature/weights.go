@@ -29,14 +29,15 @@ type factor struct {
 
 func (t *term) square() bool { return t.other == nil }
 
-// uniform is the one weight of all rows, where there is one.
+// uniform is the one weight of all rows, where there is one. A term has at
+// least one weight.
 func (t *term) uniform() (Interval, bool) {
 	for _, w := range t.w {
 		if w != t.w[0] {
 			return Interval{}, false
 		}
 	}
-	return t.w[0], len(t.w) > 0
+	return t.w[0], true
 }
 
 // derivatives are the result of the backward pass.

@@ -21,6 +21,9 @@ func (pr *prover) refute() *Witness {
 	work := pr.budget()
 	random := rand.New(rand.NewPCG(pr.opts.Seed, 0x77697473))
 	fixed := pr.quadratic()
+	if len(pr.Unbound) > 0 && !fixed.FixedHessian {
+		return nil // sets that are not known yet: no point is certain to be feasible
+	}
 	for k := range pr.opts.Samples {
 		if work.left <= 0 {
 			return nil
