@@ -57,6 +57,13 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 	if n.Op == expr.Var {
 		return a.variable(n), nil
 	}
+	if n.Op == expr.MatVec && n.Args[0].Deps == 0 { // the matrix may be sparse: it is not made a form
+		m, err := a.matrix(n.Args[0], n.TransA)
+		if err != nil {
+			return nil, err
+		}
+		return a.forms[n.Args[1]].combine(m), nil
+	}
 	args := make([]*form, len(n.Args))
 	for i, m := range n.Args {
 		if args[i] = a.forms[m]; args[i] == nil { // depends on data only
@@ -106,13 +113,11 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		}
 	case expr.MatVec, expr.MatMul, expr.Outer:
 		return a.product(n, args)
-	case expr.Transpose, expr.Gather:
-		return args[0].combine(selection(n)), nil
-	case expr.ScatterAdd:
+	case expr.Transpose, expr.Gather, expr.ScatterAdd:
 		return args[0].combine(selection(n)), nil
 	}
-	if f := allConstant(n, args); f {
-		return a.constantOp(n, args)
+	if allConstant(n, args) {
+		return a.constantOp(n)
 	}
 	return nil, nil
 }
@@ -129,7 +134,7 @@ func allConstant(n *expr.Node, args []*form) bool {
 }
 
 // constantOp evaluates an operation whose arguments do not vary.
-func (a *affine) constantOp(n *expr.Node, _ []*form) (*form, error) {
+func (a *affine) constantOp(n *expr.Node) (*form, error) {
 	v, err := expr.Eval(n, make([]float64, a.dx), make([]float64, a.dy))
 	if err != nil {
 		return nil, err
@@ -163,14 +168,7 @@ func (a *affine) variable(n *expr.Node) *form {
 // constant.
 func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
 	left, right := args[0].constant(), args[1].constant()
-	switch {
-	case left && n.Op == expr.MatVec:
-		m, err := a.matrix(n.Args[0], n.TransA)
-		if err != nil {
-			return nil, err
-		}
-		return args[1].combine(m), nil
-	case !left && !right:
+	if !left && !right {
 		return nil, nil
 	}
 	// out[i, j] = sum over l of u[i, l] v[l, j]: a linear map of the factor
@@ -223,17 +221,13 @@ func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
 
 // matrix is the value of a constant matrix, sparse where the data is.
 func (a *affine) matrix(n *expr.Node, trans bool) (*sparse.CSR, error) {
-	var m *sparse.CSR
-	if n.Deps == 0 {
-		v, err := a.g.Value(n)
-		if err != nil {
-			return nil, err
-		}
-		if m = v.Sparse; m == nil {
-			m = sparse.FromDense(n.Shape.Rows, n.Shape.Cols, v.Dense)
-		}
-	} else {
-		m = sparse.FromDense(n.Shape.Rows, n.Shape.Cols, a.forms[n].rest)
+	v, err := a.g.Value(n)
+	if err != nil {
+		return nil, err
+	}
+	m := v.Sparse
+	if m == nil {
+		m = sparse.FromDense(n.Shape.Rows, n.Shape.Cols, v.Dense)
 	}
 	if trans {
 		m = m.T()

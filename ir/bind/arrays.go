@@ -45,8 +45,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 		b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), at))
 		return
 	default:
-		b.errorf(diag.BindNoData, at, "%s was not supplied", s.Name).Fix =
-			fmt.Sprintf("give it with --data: a JSON object with the name %s, or a file of its own", s.Name)
+		b.noData(s, d)
 		return
 	}
 	if !b.checkEntries(s, d, a, origin) {

@@ -119,17 +119,12 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 		parents = e.space.n
 	}
 	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
-	add := func(t int, values []int) bool {
-		if out.n+len(values) > e.b.limit {
-			e.b.errorf(diag.BindTooLarge, e.at(bd), "the range of %s makes more than %d index tuples", bd.Name.Name, e.b.limit)
-			return false
-		}
+	add := func(t int, values []int) {
 		for _, i := range values {
 			out.up = append(out.up, t)
 			out.at[0] = append(out.at[0], i)
 		}
 		out.n += len(values)
-		return true
 	}
 	if bd.Hi == nil {
 		v := e.expr(bd.Lo)
@@ -144,10 +139,11 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 		if set == nil { // not supplied
 			set = count(1, v.item.Rows)
 		}
+		if !e.b.fits(e.at(bd), "the iteration space", parents, len(set)) {
+			return nil, false
+		}
 		for t := range parents {
-			if !add(t, set) {
-				return nil, false
-			}
+			add(t, set)
 		}
 		return out, true
 	}
@@ -156,15 +152,18 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 	if !ok || !ok2 {
 		return nil, false
 	}
+	total := 0
 	for t := range parents {
-		length := max(his[t]-los[t]+1, 0)
-		if length > e.b.limit {
-			e.b.errorf(diag.BindTooLarge, e.at(bd), "the range of %s has %d indices, the limit is %d", bd.Name.Name, length, e.b.limit)
-			return nil, false
+		// Each length is below 2^54 and the sum stops at the limit.
+		if total += max(his[t]-los[t]+1, 0); total > e.b.limit {
+			break
 		}
-		if !add(t, count(los[t], length)) {
-			return nil, false
-		}
+	}
+	if !e.b.fits(e.at(bd), "the iteration space", total) {
+		return nil, false
+	}
+	for t := range parents {
+		add(t, count(los[t], max(his[t]-los[t]+1, 0)))
 	}
 	return out, true
 }

@@ -71,13 +71,38 @@ func (b *binder) inputs(prob *ir.Problem) {
 		}
 		break
 	}
+	var pending []*ir.Symbol // params whose default waits for another
+	before := len(b.list)
 	for _, s := range all {
 		if d := b.bound[s.Name]; d != nil {
 			prob.Data = append(prob.Data, *d)
-		} else if p, ok := s.Decl.(*lang.Param); ok && !tried[s] {
-			b.noValue(s, p)
+			continue
+		}
+		if tried[s] {
+			continue
+		}
+		switch d := s.Decl.(type) {
+		case *lang.Param:
+			if d.Default != nil {
+				pending = append(pending, s)
+			} else {
+				b.noValue(s, d)
+			}
+		case *lang.Data:
+			if d.Value == nil && d.Gen == nil && b.set.Get(s.Name) == nil {
+				b.noData(s, d)
+			}
 		}
 	}
+	if len(b.list) == before && len(pending) > 0 { // a cycle, which the checker refuses
+		b.errorf(codeCycle, pending[0].Decl.Span(), "the default of %s needs itself", pending[0].Name)
+	}
+}
+
+// noData reports data that nothing supplies.
+func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
+	b.errorf(diag.BindNoData, d.Name.Span(), "%s was not supplied", s.Name).Fix =
+		fmt.Sprintf("give it with --data: a JSON object with the name %s, or a file of its own", s.Name)
 }
 
 // tryInput binds a param or data if all it needs is known, and reports whether
@@ -270,10 +295,6 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 func (b *binder) noValue(s *ir.Symbol, p *lang.Param) {
 	d := b.errorf(diag.BindNoParam, p.Name.Span(), "%s has no value", s.Name)
 	d.Fix = fmt.Sprintf("give it with --set %s=..., in a data file, or as a default", s.Name)
-	if p.Default != nil {
-		d.Detail = fmt.Sprintf("Its default %s is written in a name that has no value.", p.Default.Span().Text())
-		return
-	}
 	for _, t := range b.declared() {
 		decl, ok := t.Decl.(*lang.Data)
 		if !ok {

@@ -130,6 +130,9 @@ func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
 	}
 	if out.space != nil {
 		if s, w, ok := scaledVector(u, v); ok && op == expr.Mul {
+			if !e.b.fits(at, "the expanded expression", s.space.n, w.item.Len()) {
+				return value{}
+			}
 			out.node = e.must(e.b.graph.Outer(s.node, w.node, at))
 			return out
 		}

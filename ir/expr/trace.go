@@ -66,7 +66,18 @@ func trace(root *Node, x, y []float64, bad func(*Node, []*data.Array, int, float
 		for i, a := range n.Args {
 			args[i] = values[a]
 		}
-		for k, e := range v.Values() {
+		if v.Sparse != nil { // stored entries only: the others are 0
+			for i := range v.Sparse.Rows {
+				cols, vals := v.Sparse.Row(i)
+				for k, e := range vals {
+					if at := i*v.Sparse.Cols + cols[k]; bad(n, args, at, e) {
+						return newFault(n, at, e, args, slope, values)
+					}
+				}
+			}
+			continue
+		}
+		for k, e := range v.Dense {
 			if bad(n, args, k, e) {
 				return newFault(n, k, e, args, slope, values)
 			}
@@ -88,10 +99,13 @@ func newFault(n *Node, k int, value float64, args []*data.Array, slope bool, val
 
 // at is entry k of an array, or the only one of a scalar.
 func at(a *data.Array, k int) float64 {
-	if a.Rank() == 0 {
+	switch {
+	case a.Rank() == 0:
 		return a.Dense[0]
+	case a.Sparse != nil:
+		return a.Sparse.At(k/a.Shape[1], k%a.Shape[1])
 	}
-	return a.Values()[k]
+	return a.Dense[k]
 }
 
 // Error is one line, such as "log of -0.2 at model.blv:12:9, where y[3] = -0.2".

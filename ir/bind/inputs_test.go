@@ -1,0 +1,234 @@
+package bind
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+const inputsModel = `model inputs
+param n: int
+param half: int = n / 2
+param rate: real = 0.5
+data A: matrix[half, n]
+data c: vector[n]
+upper {
+  var x: vector[half]
+  minimize sumsq(x) + rate * sum(y)
+}
+lower {
+  var y: vector[n]
+  minimize sumsq(y - c) + sumsq(A * y - x)
+}
+`
+
+func vec(v ...float64) *data.Array { return data.Vector(v) }
+
+// supply makes a set of name, array pairs, all from "data.json".
+func supply(pairs ...any) *data.Set {
+	set := &data.Set{}
+	for i := 0; i < len(pairs); i += 2 {
+		set.Add(pairs[i].(string), pairs[i+1].(*data.Array), "data.json")
+	}
+	return set
+}
+
+// TestInputErrors: each message names the array, its origin and both numbers.
+func TestInputErrors(t *testing.T) {
+	a24 := data.Matrix(2, 4, make([]float64, 8))
+	for _, c := range []struct {
+		name string
+		set  *data.Set
+		code diag.Code
+		want []string // in summary, detail and fix together
+	}{
+		{"nothing", supply(), diag.BindNoParam, []string{"n has no value", "--set n=", "inferred from A"}},
+		{"missing", supply("A", a24), diag.BindNoData, []string{"c was not supplied", "--data"}},
+		{"extra", supply("A", a24, "c", vec(1, 2, 3, 4), "cc", vec(1)), diag.BindExtra, []string{"data.json supplies cc", "did you mean c?"}},
+		{"conflict", supply("A", a24, "c", vec(1, 2, 3)), diag.BindConflict, []string{"c is a vector of 3 in data.json", "a vector of 4 is needed", "n is 4 (the size of A (data.json))"}},
+		{"explicit", supply("n", data.Scalar(6), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"A is a 2 x 4 matrix", "a 3 x 6 matrix is needed", "n is 6 (data.json)", "half is 3 (default)"}},
+		{"rank", supply("n", data.Scalar(4), "A", vec(1, 2), "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"A is a vector of 2", "declared matrix[half, n]"}},
+		{"odd", supply("n", data.Scalar(3)), diag.BindNotInteger, []string{"half must be an integer, but is 1.5", "n / 2 must divide", "n is 3 (data.json)"}},
+		{"fraction", supply("n", data.Scalar(2.5)), diag.BindNotInteger, []string{"n must be an integer, but is 2.5", "data.json"}},
+		{"vector param", supply("n", vec(2)), diag.BindShape, []string{"n is a scalar param", "a vector of 1"}},
+		{"negative", supply("n", data.Scalar(-2)), diag.BindNegative, []string{"is negative: -1"}},
+		{"huge", supply("n", data.Scalar(1e300)), diag.BindNotInteger, []string{"1e+300"}},
+		{"nan", supply("A", a24, "c", vec(1, math.NaN(), 3, 4)), diag.BindNotFinite, []string{"c[2] is NaN (data.json)"}},
+		{"inf", supply("A", data.Matrix(2, 4, []float64{0, 0, 0, 0, 0, 0, math.Inf(-1), 0}), "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"A[2, 3] is -Inf"}},
+		{"nan param", supply("rate", data.Scalar(math.NaN()), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"rate is NaN"}},
+	} {
+		prob, list := Bind(compile(t, "inputs.blv", inputsModel), c.set, Options{})
+		if prob != nil || len(list) == 0 {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		found := false
+		for _, d := range list {
+			all := d.Summary + "\n" + d.Detail + "\n" + d.Fix
+			good := d.Code == c.code && d.Subject.Source != nil
+			for _, w := range c.want {
+				good = good && strings.Contains(all, w)
+			}
+			found = found || good
+		}
+		if !found {
+			t.Errorf("%s: %v, want %s with %q", c.name, list, c.code, c.want)
+		}
+	}
+}
+
+// TestColumnForVector: a file's column, an n x 1 matrix, serves as a vector;
+// later entries of a name override earlier ones.
+func TestColumnForVector(t *testing.T) {
+	set := supply("A", data.Matrix(2, 4, make([]float64, 8)), "c", vec(9, 9, 9, 9))
+	set.Add("c", data.Matrix(4, 1, []float64{1, 2, 3, 4}), "c.npy")
+	prob := mustBind(t, compile(t, "inputs.blv", inputsModel), set)
+	for _, d := range prob.Data {
+		if d.Name == "c" && (d.Array.Rank() != 1 || d.Array.Dense[3] != 4 || d.Origin != "c.npy") {
+			t.Errorf("c = %+v", d)
+		}
+		if d.Name == "half" && d.Array.Dense[0] != 2 {
+			t.Errorf("half = %v", d.Array.Dense)
+		}
+	}
+}
+
+// TestAllErrorsOfARun: binding goes on after an error.
+func TestAllErrorsOfARun(t *testing.T) {
+	_, list := Bind(compile(t, "inputs.blv", inputsModel),
+		supply("A", data.Matrix(2, 3, make([]float64, 6)), "c", vec(1, 2), "zz", vec(1), "n", data.Scalar(4)), Options{})
+	if len(list) != 3 {
+		t.Errorf("%d errors, want those of A, c and zz: %v", len(list), list)
+	}
+}
+
+// TestSizesBeforeAllocation: absurd sizes are refused, quickly, by each way
+// to make an array up.
+func TestSizesBeforeAllocation(t *testing.T) {
+	start := time.Now()
+	for _, term := range []string{
+		"sum(ones(1000000000))", "sum(ones(100000, 100000))", "sum(i in 1..n: i)", "sum(i in 1..k, j in 1..k: 1.0)",
+		"sum(outer(ones(k), ones(k)))", "sum(zeros(n))", "sum(eye(n))", "sum(i in 1..k: sum(ones(k) * i))",
+		"sum(i in 1..k: sum(ones(k) + i))", "sum(diag(ones(k)) .* outer(ones(k), ones(k)))",
+	} {
+		text := `model huge
+param n: int = 1000000000
+param k: int = 100000
+upper {
+  var x: real
+  minimize x^2 + y
+}
+lower {
+  var y: real
+  minimize (y - x)^2 * ` + term + `
+}
+`
+		_, list := Bind(compile(t, "huge.blv", text), nil, Options{})
+		if len(list) != 1 || list[0].Code != diag.BindTooLarge {
+			t.Errorf("%s: %v", term, list)
+		}
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("refusing took %v", took)
+	}
+}
+
+// TestSparseStaysSparse: a large sparse matrix goes through products, sums,
+// slices and rows without being made dense.
+func TestSparseStaysSparse(t *testing.T) {
+	const n = 20000
+	var entries []sparse.Entry
+	for i := range n {
+		entries = append(entries, sparse.Entry{Row: i, Col: i, Val: 2}, sparse.Entry{Row: i, Col: (i + 1) % n, Val: -1})
+	}
+	set := &data.Set{}
+	set.Add("S", data.SparseMatrix(sparse.FromEntries(n, n, entries)), "S.mtx")
+	prob := mustBind(t, compile(t, "sparse.blv", `model sparse
+param n: int
+data S: matrix[n, n]
+let Q = 0.5 * S' * S + 2 * eye(n) - S'
+upper {
+  var x: vector[n]
+  minimize sumsq(x) + sum(y)
+}
+lower {
+  var y: vector[n]
+  minimize y' * Q * y
+  subject to
+    flow: S * y + (S' * S) * x <= 1
+    one: forall i in 1..2: S[i, :] * y >= 0
+}
+`), set)
+	if nnz := prob.B.NNZ(); nnz != 2*n+4 {
+		t.Errorf("B has %d nonzeros", nnz)
+	}
+	if nnz := prob.A.NNZ(); nnz != 3*n {
+		t.Errorf("A has %d nonzeros", nnz)
+	}
+	q := prob.Lower.Objective
+	for _, m := range expr.Reachable(q) {
+		if m.Shape.Rank == 2 && m.Deps == 0 {
+			v, err := prob.Graph.Value(m)
+			if err != nil || v.Sparse == nil {
+				t.Errorf("%s became dense (%v)", m.Span.Text(), err)
+			}
+		}
+	}
+	// Row 1 of Q by hand: S'S has 5 on the diagonal and -2 beside it; half of
+	// it, plus 2 I, less S'.
+	y := make([]float64, n)
+	y[0] = 1
+	if v, err := expr.Scalar(q, make([]float64, n), y); err != nil || v != 0.5*5+2-2 {
+		t.Errorf("Q[1, 1] = %v, %v", v, err)
+	}
+}
+
+// TestSettingsAndStart: words, numbers, and a start for one of two variables.
+func TestSettingsAndStart(t *testing.T) {
+	prob := mustBind(t, compile(t, "solve.blv", `model solve_block
+param k: int = 3
+upper {
+  var a: vector[2] in box(1, 4)
+  var b: matrix[2, 2]
+  maximize sum(a) - sumsq(b) - y
+}
+lower {
+  var y: real
+  let twice = 2 * y
+  minimize (y - a[1])^2 + twice
+}
+solve {
+  start b = [[1, 2], [3, k]]
+  method = pigd
+  step = 1 / k
+  count = k
+}
+report {
+  r = b'
+  v = a'
+}
+`), nil)
+	if want := []float64{1, 1, 1, 2, 3, 3}; !agree(prob.Start, want) {
+		t.Errorf("start %v", prob.Start)
+	}
+	s := prob.Settings
+	if len(s) != 3 || s[0].Word != "pigd" || !s[0].IsWord || s[1].Value != 1.0/3 || s[2].Value != 3 || s[2].IsWord {
+		t.Errorf("settings %+v", s)
+	}
+	if !prob.Upper.Maximize || prob.Lower.Maximize || len(prob.Lower.Lets) != 1 || prob.Lower.Lets[0].Name != "twice" {
+		t.Errorf("levels %+v %+v", prob.Upper, prob.Lower)
+	}
+	f, err := expr.Scalar(prob.Upper.Objective, []float64{1, 2, 0, 0, 0, 1}, []float64{5})
+	if err != nil || f != -(3-1-5) { // negated: it is minimized
+		t.Errorf("f = %v, %v", f, err)
+	}
+	if prob.Report[0].Row || !prob.Report[1].Row {
+		t.Error("only a' is a row")
+	}
+}
