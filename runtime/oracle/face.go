@@ -26,7 +26,7 @@ func init() {
 		Name:      "face",
 		Summary:   "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
 		Reference: "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
-		Cost:      "one equality solve on the active face where g is quadratic in y, else two or four",
+		Cost:      "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
 		Settings:  method.Describe(DefaultFace()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultFace()
@@ -46,8 +46,8 @@ func init() {
 // which equals grad F where strict complementarity holds (the argument of
 // lem:lineq-finitediff-equals-gradf, on the face). The perturbation is linear in
 // y, not f itself: the limit is the same, f is not called again, and for a
-// quadratic g the path y_t is a straight line, so that the difference is exact
-// at any t.
+// quadratic g the path y_t is a straight line, so that a difference is exact at
+// any t.
 type Face struct{ Settings FaceSettings }
 
 // Gradient implements Oracle.
@@ -67,7 +67,14 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 	scale := 1 + norm(at.Lower.Y)
 	v := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {
-		if _, err := d.forward(ctx, v, d.stepFor(scale, c)); err != nil {
+		// y_t is a straight line. Along it grad_x g is affine where the Hessian
+		// in y does not move with x, and quadratic where it does: a forward
+		// difference is exact for the one, a central difference for the other.
+		difference := d.central
+		if p.Facts.FixedHessian {
+			difference = d.forward
+		}
+		if _, err := difference(ctx, v, d.stepFor(scale, c)); err != nil {
 			return 0, err
 		}
 		axpy(dst, 1, v)
