@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/autodiff"
+	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
 
@@ -172,3 +173,22 @@ func (p *Program) Dims() (dx, dy int) { return p.dx, p.dy }
 // ArenaBytes is the memory of one evaluator's arena, and the part of it that
 // is live at once at most: results that are kept or under way, and registers.
 func (p *Program) ArenaBytes() (total, live int) { return 8 * p.arena, 8 * p.live }
+
+// DataBytes is the memory of the data that the program reads, dense and
+// sparse. It is shared with the model's own, but for what was computed here.
+func (p *Program) DataBytes() int {
+	n := 0
+	for _, d := range p.data {
+		n += 8 * len(d)
+	}
+	seen := map[*sparse.CSR]bool{}
+	for _, code := range append([][]instr{p.hold}, p.code[:]...) {
+		for i := range code {
+			if m := code[i].sparse; m != nil && !seen[m] {
+				seen[m] = true
+				n += 8 * (len(m.Ptr) + len(m.Col) + len(m.Val))
+			}
+		}
+	}
+	return n
+}
