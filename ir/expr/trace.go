@@ -126,28 +126,28 @@ func (f *Fault) What() string {
 	info := f.Node.Op.Info()
 	switch {
 	case f.Node.Op == Var:
-		return fmt.Sprintf("%s is %g", entryName(f.Node, f.Entry), f.Value)
+		return fmt.Sprintf("%s is %.6g", entryName(f.Node, f.Entry), f.Value)
 	case f.Node.Op == Const && f.Node.Name != "":
-		return fmt.Sprintf("%s is %g", entryName(f.Node, f.Entry), f.Value)
+		return fmt.Sprintf("%s is %.6g", entryName(f.Node, f.Entry), f.Value)
 	case len(f.Operands) == 0:
-		return fmt.Sprintf("%s gives %g", info.Symbol, f.Value)
+		return fmt.Sprintf("%s gives %.6g", info.Symbol, f.Value)
 	}
 	var what string
 	switch {
 	case info.Class == Elementwise1:
-		what = fmt.Sprintf("%s of %g", info.Symbol, f.Operands[0])
+		what = fmt.Sprintf("%s of %.6g", info.Symbol, f.Operands[0])
 	case f.Node.Op == Div:
-		what = fmt.Sprintf("division of %g by %g", f.Operands[0], f.Operands[1])
+		what = fmt.Sprintf("division of %.6g by %.6g", f.Operands[0], f.Operands[1])
 	case f.Node.Op == Pow:
-		what = fmt.Sprintf("power %g of %g", f.Operands[1], f.Operands[0])
+		what = fmt.Sprintf("power %.6g of %.6g", f.Operands[1], f.Operands[0])
 	default:
-		what = fmt.Sprintf("%g %s %g", f.Operands[0], info.Symbol, f.Operands[1])
+		what = fmt.Sprintf("%.6g %s %.6g", f.Operands[0], info.Symbol, f.Operands[1])
 	}
 	switch {
 	case f.Slope:
-		return what + ", which has no finite derivative,"
+		return what + " has no finite derivative"
 	case math.IsInf(f.Value, 0) && (info.Inside == nil || info.Inside(f.Operands[0], f.Operands[len(f.Operands)-1])):
-		return what + ", which overflows,"
+		return what + " overflows"
 	}
 	return what
 }
@@ -159,7 +159,7 @@ func (f *Fault) WhereText() string {
 	}
 	var parts []string
 	for _, w := range f.Where {
-		parts = append(parts, fmt.Sprintf("%s = %g", w.Name, w.Value))
+		parts = append(parts, fmt.Sprintf("%s = %.6g", w.Name, w.Value))
 	}
 	if f.More {
 		parts = append(parts, "...")
