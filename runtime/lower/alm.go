@@ -2,10 +2,7 @@ package lower
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"sort"
 
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -16,7 +13,7 @@ func init() {
 		Name: "alm",
 		Summary: "augmented Lagrangian with an L-BFGS inner solver to find the active rows, " +
 			"then an active-set polish by conjugate gradients with gradient differences",
-		Reference: "stands in for the exact dual oracle that the paper assumes (def:dual_oracle)",
+		Reference: "stands in for the exact dual oracle that the paper assumes (sec:inequality-bilevel)",
 		Settings:  method.Describe(DefaultALM()),
 		New: func(values method.Values) (Solver, error) {
 			settings := DefaultALM()
@@ -46,12 +43,9 @@ func DefaultALM() ALMSettings {
 
 // ALM is the default lower solver.
 type ALM struct {
-	settings   ALMSettings
-	poly       polyhedron
-	projection projection
-	augmented  augmented
-	active     activeSet
-	guess      []int
+	settings  ALMSettings
+	augmented augmented
+	stage
 }
 
 // NewALM returns a solver; its settings must be valid.
@@ -61,25 +55,13 @@ func NewALM(settings ALMSettings) *ALM { return &ALM{settings: settings} }
 // whose curvature each face leaves to the next, the polish begins at once; the
 // augmented Lagrangian is called in where it meets too many wrong rows.
 func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
-	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
-	a.poly.set(p, x)
-	a.projection.set(&a.poly)
-	if !a.poly.consistent(x, &a.active.face, s) {
+	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
+	if !ok {
 		return s
 	}
-	if c := a.projection.crossing(); c != nil {
-		return a.finish(s, stalled, c)
-	}
-	a.active.reset(obj, &a.poly, &a.projection, a.settings.Tolerance)
-	a.guess = a.guess[:0]
-	warmed := warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
-	if warmed {
-		copy(s.Y, warm.Y)
-		a.guess = append(append(a.guess, warm.Active...), warm.Weak...)
-	}
-	if warmed || a.active.known.Quadratic {
+	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
-		if err != nil || end != stalled || a.active.changes < a.settings.Corrections {
+		if err != nil || !a.astray(s.Y, end) {
 			return a.finish(s, end, err)
 		}
 	}
@@ -88,131 +70,40 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	// Far beyond the number of faces that solves meet (a small multiple of the
 	// rows that are wrong), so that only a breakdown ends there.
-	end, err := a.polish(ctx, s.Y, 1000+20*(a.poly.m+a.poly.n))
+	limit := 1000 + 20*(a.poly.m+a.poly.n)
+	end, err := a.polish(ctx, s.Y, limit)
+	if end == notFinite && err == nil {
+		if err = a.start(s.Y); err == nil {
+			end = a.active.minimize(ctx, s.Y, limit)
+		}
+	}
 	return a.finish(s, end, err)
+}
+
+// astray reports whether a first polish ended for want of a good start: where
+// the objective is not defined, at the limit of corrections, or far from
+// optimal. One that rounding stopped does not count.
+func (a *ALM) astray(y []float64, end outcome) bool {
+	switch end {
+	case notFinite:
+		return true
+	case stalled:
+		return a.active.changes >= a.settings.Corrections ||
+			a.active.bestNorm > math.Sqrt(roundingUnit)*a.active.terms(y)
+	}
+	return false
 }
 
 // identify runs the augmented Lagrangian from the feasible point nearest to y
 // and makes the rows that it found to press the guess. Whatever it ends with
 // is a starting point for the polish.
 func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
-	if err := a.active.enter(y, a.guess); err != nil {
+	if err := a.start(y); err != nil {
 		return err
 	}
-	w := &a.active
-	w.obj.ValueGrad(w.grad, y)
-	if !finite(w.grad) {
-		return nil
-	}
-	w.curvature.move(y, w.grad)
-	stiffness := 0.0
-	if w.curvature.apply(w.s, w.grad) && norm2(w.grad) > 0 {
-		stiffness = norm2(w.s) / norm2(w.grad)
-	}
-	if stiffness == 0 {
-		stiffness = 1
-	}
-	a.augmented.reset(a.settings, w.obj, &a.projection, warm)
+	stiffness := a.stiffness(y)
+	a.augmented.reset(a.settings, a.active.obj, &a.projection, warm)
 	a.augmented.identify(ctx, y, stiffness)
 	a.guess = a.augmented.pressed(a.guess[:0], &a.projection, y)
 	return nil
-}
-
-// polish runs the active-set method from y and the guess.
-func (a *ALM) polish(ctx context.Context, y []float64, limit int) (outcome, error) {
-	if err := a.active.enter(y, a.guess); err != nil {
-		return stalled, err
-	}
-	return a.active.minimize(ctx, y, limit), nil
-}
-
-// finish fills in the solution from the state of the polish.
-func (a *ALM) finish(s *Solution, end outcome, err error) *Solution {
-	var none *conflict
-	if errors.As(err, &none) {
-		s.Status, s.Reason, s.Witness = Infeasible, a.poly.explain(none.witness), none.witness
-		return s
-	}
-	if err != nil {
-		s.Status, s.Reason = Failed, err.Error()
-		return s
-	}
-	w := &a.active
-	s.Value = w.value
-	s.Status, s.Reason = end.status()
-	switch end {
-	case notFinite:
-		return s
-	case descending:
-		s.Witness = append([]float64(nil), w.d...)
-	}
-	w.face.multipliers(s.Lambda, w.grad)
-	for i, l := range s.Lambda {
-		if !a.poly.equal(i) && l < 0 {
-			s.Lambda[i] = 0
-		}
-	}
-	s.assess(&a.poly, &w.face, w.grad, w.known)
-	return s
-}
-
-// consistent reports whether the rows that do not involve y and the equalities
-// leave anything to solve; if not it says so in s. f is used as workspace.
-func (q *polyhedron) consistent(x []float64, f *face, s *Solution) bool {
-	if i := q.emptyRow(x); i >= 0 {
-		s.Status = Infeasible
-		s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
-		s.Witness = make([]float64, q.m)
-		s.Witness[i] = math.Copysign(1, q.rhs[i])
-		return false
-	}
-	f.reset(q)
-	for i := 0; i < q.m; i++ {
-		if !q.equal(i) || q.norm[i] == 0 || f.add(i) {
-			continue
-		}
-		combination := make([]float64, q.m)
-		f.combination(combination, i)
-		if q.disagreement(combination, i) <= inconsistency {
-			continue
-		}
-		for t := range combination {
-			combination[t] = -combination[t]
-		}
-		combination[i]++
-		s.Status, s.Witness = Dependent, combination
-		s.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
-		return false
-	}
-	return true
-}
-
-// explain names the rows of a Farkas vector.
-func (q *polyhedron) explain(witness []float64) string {
-	return fmt.Sprintf("no y satisfies %s together", q.names(witness, -1))
-}
-
-// names lists the rows with a nonzero coefficient, but for one, those with
-// the largest share first.
-func (q *polyhedron) names(combination []float64, but int) string {
-	var rows []int
-	for i, c := range combination {
-		if c != 0 && i != but {
-			rows = append(rows, i)
-		}
-	}
-	share := func(i int) float64 { return math.Abs(combination[i]) * q.norm[i] }
-	sort.SliceStable(rows, func(i, j int) bool { return share(rows[i]) > share(rows[j]) })
-	const shown = 6
-	text := ""
-	for k, i := range rows {
-		if k == shown {
-			return fmt.Sprintf("%s and %d more", text, len(rows)-shown)
-		}
-		if k > 0 {
-			text += ", "
-		}
-		text += q.rows.RowName(i)
-	}
-	return text
 }

@@ -63,6 +63,20 @@ func (c *curvature) move(y, grad []float64) {
 	copy(c.grad, grad)
 }
 
+// learn replaces what is known by the whole of H, n x n.
+func (c *curvature) learn(h []float64) {
+	c.clear()
+	c.v = resize(c.v, c.n*c.n)
+	clear(c.v)
+	for j := 0; j < c.n; j++ {
+		c.v[j*c.n+j] = 1
+		c.largest = math.Max(c.largest, norm2(h[j*c.n:(j+1)*c.n]))
+	}
+	c.hv = append(c.hv, h...)
+	c.k = c.n
+	c.coef = resize(c.coef, c.n)
+}
+
 // apply sets dst to H p. It reports false where a gradient was not finite.
 func (c *curvature) apply(dst, p []float64) bool {
 	size := norm2(p)

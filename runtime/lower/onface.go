@@ -119,22 +119,6 @@ func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row 
 	return false, 0
 }
 
-// inconsistency is the disagreement of dependent rows, relative to the size
-// of their right-hand sides, from which they contradict each other. Below it
-// the data, which carry rounding, do not decide.
-const inconsistency = 1e-9
-
-// disagreement is |r_i - c'r| relative to the size of the terms, for a row
-// that is the combination c of others.
-func (q *polyhedron) disagreement(c []float64, i int) float64 {
-	difference, size := q.rhs[i], math.Abs(q.rhs[i])
-	for t, v := range c {
-		difference -= v * q.rhs[t]
-		size += math.Abs(v * q.rhs[t])
-	}
-	return math.Abs(difference) / math.Max(size, q.norm[i])
-}
-
 // assess is Solution.assess for a face: only its rows count.
 func (f *FaceSolver) assess(s *Solution) {
 	dependent := s.Dependent

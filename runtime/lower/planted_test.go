@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
 
@@ -161,4 +162,30 @@ func dotProduct(a, b []float64) float64 {
 		s += t * b[j]
 	}
 	return s
+}
+
+var plans = []plan{
+	{n: 1, condition: 1},
+	{n: 1, condition: 1, atBound: 1},
+	{n: 10, condition: 1, active: 3, inactive: 5},
+	{n: 10, condition: 100, active: 10, inactive: 5},
+	{n: 20, condition: 1e4, active: 5, inactive: 10, equal: 4},
+	{n: 20, condition: 1e8, active: 5, inactive: 10, atBound: 3, boxed: true},
+	{n: 50, condition: 1e2, active: 10, inactive: 20, weak: 5},
+	{n: 50, condition: 1e2, active: 10, inactive: 20, duplicates: 8},
+	{n: 50, condition: 1e2, active: 10, inactive: 20, redundant: 8, equal: 3},
+	{n: 50, condition: 1e3, active: 10, inactive: 20, badScale: 1e4},
+	{n: 50, condition: 1e2, atBound: 25, boxed: true, equal: 1},
+	{n: 50, condition: 1e6, atBound: 50, boxed: true},
+	{n: 100, condition: 1e4, active: 20, inactive: 60, atBound: 20, boxed: true, equal: 5, weak: 3, duplicates: 3},
+	{n: 200, condition: 1e4, active: 20, inactive: 20},
+	{n: 200, condition: 4e4, active: 100, inactive: 60},
+	{n: 200, condition: 1e8, active: 20, inactive: 20},
+	{n: 200, condition: 1e2, active: 0, inactive: 20, atBound: 150, boxed: true},
+	{n: 200, condition: 1e2, active: 200, inactive: 0},
+}
+
+func (c plan) String() string {
+	return fmt.Sprintf("n %d cond %g act %d inact %d weak %d eq %d bnd %d dup %d red %d scale %g", c.n, c.condition, c.active,
+		c.inactive, c.weak, c.equal, c.atBound, c.duplicates, c.redundant, c.badScale)
 }

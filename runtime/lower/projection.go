@@ -1,7 +1,7 @@
 package lower
 
 import (
-	"fmt"
+	"errors"
 	"math"
 
 	"bilevelc/internal/sparse"
@@ -18,6 +18,7 @@ type projection struct {
 	general []int // the rows that are not bounds and involve y
 	program qp.Problem
 	ws      qp.Workspace
+	warm    []int // numbers of the guessed constraints
 	loRow   []int // len n: the row that gives the lower bound, or -1
 	hiRow   []int
 	where   []int // len m: number of the row's constraint in the program, or -1
@@ -102,22 +103,36 @@ func (g *projection) number(i int) int {
 // nearest overwrites y with the nearest feasible point and appends to binding
 // the rows that hold it there (independent ones). warm are rows guessed to do
 // so. Where no point is feasible it returns a *conflict.
+// binding may share its array with warm.
 func (g *projection) nearest(y []float64, warm, binding []int) ([]int, error) {
 	for j, v := range y {
 		g.program.C[j] = -v
 	}
-	g.program.Warm = g.program.Warm[:0]
+	return g.solve(&g.program, y, warm, binding)
+}
+
+// minimize overwrites y with the minimizer of 1/2 y'Hy + c'y over the rows
+// and returns the rows that hold it there. The error is as that of nearest.
+func (g *projection) minimize(h *qp.Hessian, c, y []float64, warm []int) ([]int, error) {
+	program := g.program
+	program.H, program.C = h, c
+	return g.solve(&program, y, warm, nil)
+}
+
+func (g *projection) solve(program *qp.Problem, y []float64, warm, binding []int) ([]int, error) {
+	g.warm = g.warm[:0]
 	for _, i := range warm {
 		if k := g.number(i); k >= 0 {
-			g.program.Warm = append(g.program.Warm, k)
+			g.warm = append(g.warm, k)
 		}
 	}
-	s := qp.Solve(&g.program, &g.ws)
+	program.Warm = g.warm
+	s := qp.Solve(program, &g.ws)
 	switch s.Status {
 	case qp.Infeasible:
 		return binding, g.conflict(s)
 	case qp.Failed:
-		return binding, fmt.Errorf("the projection onto the rows made no progress")
+		return binding, errors.New("a quadratic program over the rows made no progress")
 	}
 	copy(y, s.Z)
 	k, n := len(g.general), g.poly.n
@@ -160,6 +175,23 @@ func (g *projection) conflict(s *qp.Solution) *conflict {
 	return c
 }
 
+// inset moves the inequality rows inwards by a distance, until the next set.
+func (g *projection) inset(margin float64) {
+	for k := range g.general {
+		if !g.program.Equal[k] {
+			g.program.B[k] -= margin
+		}
+	}
+	for j := range g.loRow {
+		if lo := g.loRow[j]; lo >= 0 && !g.poly.equal(lo) {
+			g.program.Lo[j] += margin
+		}
+		if hi := g.hiRow[j]; hi >= 0 && !g.poly.equal(hi) {
+			g.program.Hi[j] -= margin
+		}
+	}
+}
+
 // crossing returns a proof that two bounds on one entry contradict each other,
 // or nil: the witness weighs the rows y_j >= lo and y_j <= hi to 0 >= lo - hi.
 func (g *projection) crossing() *conflict {
@@ -174,27 +206,4 @@ func (g *projection) crossing() *conflict {
 		return c
 	}
 	return nil
-}
-
-// emptyRow returns a row that does not involve y and does not hold at x, or
-// -1.
-func (q *polyhedron) emptyRow(x []float64) int {
-	for i := 0; i < q.m; i++ {
-		if q.norm[i] > 0 {
-			continue
-		}
-		size := math.Abs(q.rows.Rhs[i])
-		cols, vals := q.rows.A.Row(i)
-		for t, j := range cols {
-			size += math.Abs(vals[t] * x[j])
-		}
-		violation := q.rhs[i]
-		if q.equal(i) {
-			violation = math.Abs(violation)
-		}
-		if violation > inconsistency*size {
-			return i
-		}
-	}
-	return -1
 }

@@ -1,0 +1,152 @@
+package lower
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
+)
+
+func init() {
+	registry.Register("agd", Spec{
+		Name: "agd",
+		Summary: "accelerated gradient projected onto the rows, then multipliers by least squares; " +
+			"with equality rows the projection is one onto an affine set",
+		Reference: "alg:LE-approximate-prima-dual-solution, eq:approximate-lam-hat",
+		Settings:  method.Describe(DefaultAGD()),
+		New: func(values method.Values) (Solver, error) {
+			settings := DefaultAGD()
+			if err := method.Apply(&settings, values); err != nil {
+				return nil, err
+			}
+			return NewAGD(settings), nil
+		},
+	})
+}
+
+// AGDSettings are the settings of the solver `agd`.
+type AGDSettings struct {
+	Tolerance     float64 `setting:"tolerance" doc:"norm of the gradient mapping, relative to the size of the gradient's terms" min:"0" max:"1"`
+	MaxIterations int     `setting:"max_iterations" doc:"limit of gradient steps" min:"1"`
+}
+
+// DefaultAGD returns the defaults. The tolerance leaves an error in y of 1e-8
+// at condition numbers up to 1e4; the limit is some 20 times what a condition
+// number of 1e6 asks for.
+func DefaultAGD() AGDSettings { return AGDSettings{Tolerance: 1e-12, MaxIterations: 500_000} }
+
+// AGD is the accelerated gradient method. The paper runs it on the affine set
+// of equality rows; inequality rows and bounds are met in the same way, by
+// projection onto the polyhedron, which costs no oracle calls. Where mu_g and
+// C_g are known the momentum is Nesterov's constant one for strongly convex
+// functions; otherwise C_g is estimated from the gradients met and the
+// momentum restarts when it points uphill (O'Donoghue and Candes 2015).
+type AGD struct {
+	settings AGDSettings
+	stage
+	z, next, gz []float64 // extrapolated point, next iterate, gradient at z
+	last        []float64 // gradient at the previous z
+	lastZ       []float64
+}
+
+// NewAGD returns a solver; its settings must be valid.
+func NewAGD(settings AGDSettings) *AGD { return &AGD{settings: settings} }
+
+// Solve implements Solver.
+func (a *AGD) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
+	if !ok {
+		return s
+	}
+	for _, v := range []*[]float64{&a.z, &a.next, &a.gz, &a.last, &a.lastZ} {
+		*v = resize(*v, p.Dy)
+	}
+	if err := a.start(s.Y); err != nil {
+		return a.finish(s, stalled, err)
+	}
+	end, err := a.accelerate(ctx, s.Y)
+	if err == nil {
+		err = a.takeStock(s.Y)
+	}
+	return a.finish(s, end, err)
+}
+
+// accelerate runs the method from a feasible y:
+//
+//	y+ = P(z - grad(z)/L),  z+ = y+ + beta (y+ - y).
+func (a *AGD) accelerate(ctx context.Context, y []float64) (outcome, error) {
+	w := &a.active
+	lipschitz, momentum, known := a.constants(y)
+	copy(a.z, y)
+	weight := 1.0 // t_k of the momentum when mu is unknown
+	best, since := math.Inf(1), 0
+	for k := 0; k < a.settings.MaxIterations; k++ {
+		if ctx.Err() != nil {
+			return interrupted, nil
+		}
+		value := w.obj.ValueGrad(a.gz, a.z)
+		if math.IsNaN(value) || !finite(a.gz) {
+			return notFinite, nil
+		}
+		if !known && k > 0 {
+			if seen := slope(a.gz, a.last, a.z, a.lastZ); seen > lipschitz {
+				lipschitz, weight = 1.1*seen, 1
+			}
+		}
+		for j, t := range a.gz {
+			a.next[j] = a.z[j] - t/lipschitz
+		}
+		if err := a.nearest(a.next); err != nil {
+			return stalled, err
+		}
+		mapping, uphill := 0.0, 0.0
+		for j := range y {
+			back := a.z[j] - a.next[j]
+			mapping += back * back
+			uphill += back * (a.next[j] - y[j])
+		}
+		mapping = lipschitz * math.Sqrt(mapping)
+		terms := norm2(a.gz) + lipschitz*norm2(a.z)
+		if mapping <= a.settings.Tolerance*terms {
+			copy(y, a.next)
+			return converged, nil
+		}
+		// Rounding ends the progress where nothing improves over many steps.
+		if mapping < 0.9*best {
+			best, since = mapping, k
+		} else if k-since > 2000 && mapping <= 1e3*a.settings.Tolerance*terms {
+			return stalled, nil
+		}
+		beta := momentum
+		if !known {
+			if uphill > 0 {
+				weight = 1
+			}
+			following := (1 + math.Sqrt(1+4*weight*weight)) / 2
+			beta = (weight - 1) / following
+			weight = following
+		}
+		copy(a.lastZ, a.z)
+		copy(a.last, a.gz)
+		for j, t := range a.next {
+			a.z[j] = t + beta*(t-y[j])
+			y[j] = t
+		}
+	}
+	return stalled, nil
+}
+
+// constants are L and the constant momentum, where both constants are known,
+// or else an estimate of L from one difference along the gradient.
+func (a *AGD) constants(y []float64) (lipschitz, momentum float64, known bool) {
+	k := a.active.known
+	if k.C > 0 && k.Mu > 0 {
+		root := math.Sqrt(k.C / k.Mu)
+		return k.C, (root - 1) / (root + 1), true
+	}
+	if k.C > 0 {
+		return k.C, 0, false
+	}
+	return a.stiffness(y), 0, false
+}

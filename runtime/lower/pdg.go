@@ -1,0 +1,208 @@
+package lower
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
+)
+
+func init() {
+	registry.Register("pdg", Spec{
+		Name:      "pdg",
+		Summary:   "primal-dual gradient: descent in y, ascent in the multipliers, linear convergence",
+		Reference: "cor:linear-convergence-linear-inequality-LL (Du and Hu 2019); steps of Condat 2013 and Vu 2013",
+		Settings:  method.Describe(DefaultPDG()),
+		New: func(values method.Values) (Solver, error) {
+			settings := DefaultPDG()
+			if err := method.Apply(&settings, values); err != nil {
+				return nil, err
+			}
+			return NewPDG(settings), nil
+		},
+	})
+}
+
+// PDGSettings are the settings of the solver `pdg`.
+type PDGSettings struct {
+	Tolerance     float64 `setting:"tolerance" doc:"residuals of stationarity, feasibility and complementarity, relative to the terms they are made of" min:"0" max:"1"`
+	MaxIterations int     `setting:"max_iterations" doc:"limit of primal-dual steps, each one gradient" min:"1"`
+	Ratio         float64 `setting:"ratio" doc:"dual step over primal step, in units of C_g/|B|^2" min:"1e-6" max:"1e6"`
+}
+
+// DefaultPDG returns the defaults. Ratio 1 balances the two steps; the limit
+// ends runs at condition numbers for which this method is not made.
+func DefaultPDG() PDGSettings { return PDGSettings{Tolerance: 1e-12, MaxIterations: 200_000, Ratio: 1} }
+
+// PDG is the primal-dual gradient method on the saddle point of
+// g(y) + lambda'(r - B y) over bounds on y and lambda >= 0:
+//
+//	y+      = clamp(y - tau (grad g(y) - B' lambda))
+//	lambda+ = max(0, lambda + sigma (r - B (2 y+ - y)))
+//
+// which converges where 1/tau - sigma |B|^2 >= C_g/2, linearly where g is
+// strongly convex and the rows are independent. Rows have unit norm. The
+// extrapolation 2 y+ - y is what allows steps that do not depend on mu.
+type PDG struct {
+	settings PDGSettings
+	stage
+	next, grad, pull []float64 // len n
+	force            []float64 // len m: multipliers of general rows of unit norm
+}
+
+// NewPDG returns a solver; its settings must be valid.
+func NewPDG(settings PDGSettings) *PDG { return &PDG{settings: settings} }
+
+// Solve implements Solver.
+func (d *PDG) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+	s, ok := d.prepare(p, obj, x, warm, d.settings.Tolerance)
+	if !ok {
+		return s
+	}
+	for _, v := range []*[]float64{&d.next, &d.grad, &d.pull} {
+		*v = resize(*v, p.Dy)
+	}
+	d.force = resize(d.force, d.poly.m)
+	for i := range d.force {
+		d.force[i] = 0
+		if d.warmed && len(warm.Lambda) == d.poly.m {
+			d.force[i] = warm.Lambda[i] * d.poly.norm[i]
+		}
+	}
+	if err := d.start(s.Y); err != nil {
+		return d.finish(s, stalled, err)
+	}
+	end := d.iterate(ctx, s.Y)
+	if end == notFinite {
+		return d.finish(s, end, nil)
+	}
+	// The rows that press, and the feasible point on them.
+	w := &d.active
+	w.binding = w.binding[:0]
+	for _, i := range d.projection.general {
+		if d.force[i] > 0 {
+			w.binding = append(w.binding, i)
+		}
+	}
+	for j, v := range s.Y {
+		if v <= d.projection.program.Lo[j] {
+			w.binding = append(w.binding, d.projection.loRow[j])
+		} else if v >= d.projection.program.Hi[j] {
+			w.binding = append(w.binding, d.projection.hiRow[j])
+		}
+	}
+	err := d.takeStock(s.Y)
+	return d.finish(s, end, err)
+}
+
+// iterate runs the method from y and the forces.
+func (d *PDG) iterate(ctx context.Context, y []float64) outcome {
+	w := &d.active
+	rows := d.rowsNorm()
+	lipschitz := w.known.C
+	if lipschitz == 0 {
+		lipschitz = d.stiffness(y)
+	}
+	lo, hi := d.projection.program.Lo, d.projection.program.Hi
+	var tau, sigma float64
+	steps := func() {
+		// sigma |B|^2 = ratio C/2 and 1/tau = (1 + ratio) C/2 meet the condition
+		// with equality; 1.01 keeps off its edge.
+		sigma = 0
+		if rows > 0 {
+			sigma = d.settings.Ratio * lipschitz / (2 * rows * rows)
+		}
+		tau = 2 / (1.01 * (1 + d.settings.Ratio) * lipschitz)
+	}
+	steps()
+	last := make([]float64, len(y))
+	for k := 0; k < d.settings.MaxIterations; k++ {
+		if ctx.Err() != nil {
+			return interrupted
+		}
+		copy(last, d.grad)
+		value := w.obj.ValueGrad(d.grad, y)
+		if math.IsNaN(value) || !finite(d.grad) {
+			return notFinite
+		}
+		if k > 0 && w.known.C == 0 {
+			// next still holds the point before.
+			if seen := slope(d.grad, last, y, d.next); seen > lipschitz {
+				lipschitz = 1.1 * seen
+				steps()
+			}
+		}
+		clear(d.pull)
+		for _, i := range d.projection.general {
+			d.poly.rows.B.AddRow(d.pull, i, d.force[i]/d.poly.norm[i])
+		}
+		moved := 0.0
+		for j := range y {
+			t := math.Min(math.Max(y[j]-tau*(d.grad[j]-d.pull[j]), lo[j]), hi[j])
+			moved = math.Max(moved, math.Abs(t-y[j]))
+			d.next[j] = y[j]
+			y[j] = t
+			d.pull[j] = 2*t - d.next[j]
+		}
+		off, size := d.ascend(sigma)
+		stationary := moved/tau <= d.settings.Tolerance*(normInf(d.grad)+lipschitz*normInf(y))
+		if stationary && off <= d.settings.Tolerance*(size+math.Max(1, normInf(y))*lipschitz) {
+			return converged
+		}
+	}
+	return stalled
+}
+
+// ascend moves the forces by sigma times the violation at the extrapolated
+// point, in pull, and returns the largest change as a force per unit sigma/C,
+// and the size of the forces.
+func (d *PDG) ascend(sigma float64) (off, size float64) {
+	for _, i := range d.projection.general {
+		t := d.force[i] - sigma*d.poly.slack(i, d.pull)
+		if !d.poly.equal(i) {
+			t = math.Max(t, 0)
+		}
+		off = math.Max(off, math.Abs(t-d.force[i]))
+		size = math.Max(size, math.Abs(t))
+		d.force[i] = t
+	}
+	return off, size
+}
+
+// rowsNorm bounds the spectral norm of the general rows, scaled to unit norm:
+// the square root of the largest row sum of |B||B'|, at most sqrt(m).
+func (d *PDG) rowsNorm() float64 {
+	worst := 0.0
+	column := make([]float64, d.poly.n)
+	for _, i := range d.projection.general {
+		cols, vals := d.poly.rows.B.Row(i)
+		for t, j := range cols {
+			column[j] += math.Abs(vals[t]) / d.poly.norm[i]
+		}
+	}
+	for _, i := range d.projection.general {
+		sum := 0.0
+		cols, vals := d.poly.rows.B.Row(i)
+		for t, j := range cols {
+			sum += math.Abs(vals[t]) / d.poly.norm[i] * column[j]
+		}
+		worst = math.Max(worst, sum)
+	}
+	return math.Sqrt(worst)
+}
+
+// slope is |g1 - g0| / |y1 - y0|, or 0 where the points nearly coincide and
+// the difference of the gradients would be mostly rounding.
+func slope(g1, g0, y1, y0 []float64) float64 {
+	num, den := 0.0, 0.0
+	for j := range y1 {
+		dg, dy := g1[j]-g0[j], y1[j]-y0[j]
+		num += dg * dg
+		den += dy * dy
+	}
+	if den <= 1e-20*dot(y1, y1) || den == 0 {
+		return 0
+	}
+	return math.Sqrt(num / den)
+}

@@ -1,0 +1,160 @@
+package lower
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// stage is what every solver here is built on: the rows at one x, the
+// projection onto them, and the active-set method, with which solvers polish
+// or take stock of a point.
+type stage struct {
+	poly       polyhedron
+	projection projection
+	active     activeSet
+	guess      []int // rows guessed to be active
+	warmed     bool  // the guess and the start are those of an earlier solution
+}
+
+// prepare sets the stage at x and starts a solution from warm, or from 0. It
+// reports false where the rows alone settle the outcome, which is then in s.
+func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *Solution, relative float64) (s *Solution, ok bool) {
+	s = &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
+	g.poly.set(p, x)
+	g.projection.set(&g.poly)
+	if !g.poly.consistent(x, &g.active.face, s) {
+		return s, false
+	}
+	if c := g.projection.crossing(); c != nil {
+		return g.finish(s, stalled, c), false
+	}
+	g.active.reset(obj, &g.poly, &g.projection, relative)
+	g.guess = g.guess[:0]
+	g.warmed = warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
+	if g.warmed {
+		copy(s.Y, warm.Y)
+		g.guess = append(append(g.guess, warm.Active...), warm.Weak...)
+	}
+	return s, true
+}
+
+// start moves y to a feasible point at which the objective is defined: the
+// nearest one if that will do, or else one inside the inequalities by a
+// distance, 1 if there is room or the next power of 1/10 that there is room
+// for, as objectives with a logarithm ask for.
+func (g *stage) start(y []float64) error {
+	w := &g.active
+	if err := w.enter(y, g.guess); err != nil {
+		return err
+	}
+	if w.defined(y) {
+		return nil
+	}
+	for margin := 1.0; margin >= 1e-6; margin /= 10 {
+		g.projection.inset(margin)
+		copy(w.z, y)
+		_, err := g.projection.nearest(w.z, nil, w.binding[:0])
+		g.projection.set(&g.poly)
+		if err == nil && w.defined(w.z) {
+			copy(y, w.z)
+			g.guess = g.guess[:0]
+			return w.enter(y, nil)
+		}
+	}
+	return nil
+}
+
+// defined reports whether value and gradient at y are finite.
+func (w *activeSet) defined(y []float64) bool {
+	w.value = w.obj.ValueGrad(w.grad, y)
+	return !math.IsNaN(w.value) && !math.IsInf(w.value, 0) && finite(w.grad)
+}
+
+// stiffness estimates the largest curvature of the objective from one
+// difference along the gradient at y; 1 where there is none.
+func (g *stage) stiffness(y []float64) float64 {
+	w := &g.active
+	if !w.defined(y) {
+		return 1
+	}
+	w.curvature.move(y, w.grad)
+	size := norm2(w.grad)
+	if size == 0 || !w.curvature.apply(w.s, w.grad) {
+		return 1
+	}
+	if c := norm2(w.s) / size; c > 0 {
+		return c
+	}
+	return 1
+}
+
+// nearest moves y to the nearest feasible point: onto the present face where
+// that is it, as for equality rows, else by a quadratic program.
+func (g *stage) nearest(y []float64) error {
+	w := &g.active
+	if g.poly.inequalities == 0 {
+		w.face.restore(y)
+		return nil
+	}
+	var err error
+	w.binding, err = g.projection.nearest(y, w.binding, w.binding[:0])
+	return err
+}
+
+// takeStock finds the multipliers and active rows at a feasible y that was
+// reached in another way: by nonnegative least squares over the rows that
+// bind there (eq:approximate-lam-hat, with the signs).
+func (g *stage) takeStock(y []float64) error {
+	w := &g.active
+	if err := w.enter(y, w.binding); err != nil {
+		return err
+	}
+	if !w.defined(y) {
+		return nil
+	}
+	copy(w.z, y)
+	copy(w.gz, w.grad)
+	w.project()
+	return nil
+}
+
+// polish runs the active-set method from y and the guess.
+func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, error) {
+	if err := g.active.enter(y, g.guess); err != nil {
+		return stalled, err
+	}
+	return g.active.minimize(ctx, y, limit), nil
+}
+
+// finish fills in the solution from the state of the polish.
+func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
+	var none *conflict
+	if errors.As(err, &none) {
+		s.Status, s.Reason, s.Witness = Infeasible, g.poly.explain(none.witness), none.witness
+		return s
+	}
+	if err != nil {
+		s.Status, s.Reason = Failed, err.Error()
+		return s
+	}
+	w := &g.active
+	s.Value = w.value
+	s.Status, s.Reason = end.status()
+	switch end {
+	case notFinite:
+		return s
+	case descending:
+		s.Witness = append([]float64(nil), w.d...)
+	}
+	w.face.multipliers(s.Lambda, w.grad)
+	for i, l := range s.Lambda {
+		if !g.poly.equal(i) && l < 0 {
+			s.Lambda[i] = 0
+		}
+	}
+	s.assess(&g.poly, &w.face, w.grad, w.known)
+	return s
+}
