@@ -64,6 +64,8 @@ type Result struct {
 
 	Starts      []StartResult        `json:"starts,omitempty"`
 	Settings    map[string]any       `json:"settings,omitempty"`
+	Parameters  map[string]Number    `json:"parameters,omitempty"` // what the method derived from its targets
+	Budget      *Budget              `json:"budget,omitempty"`
 	Notes       []string             `json:"notes,omitempty"`
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	Check       *GradientCheck       `json:"gradient_check,omitempty"`
@@ -133,6 +135,15 @@ type Calls struct {
 	GradF int64 `json:"grad_f"`
 	G     int64 `json:"g"`
 	GradG int64 `json:"grad_g"`
+}
+
+// Budget is what the method's theorem predicted before the run, and what the
+// run took.
+type Budget struct {
+	Iterations  Number `json:"iterations"`
+	Evaluations Number `json:"evaluations"` // of F or its gradient
+	Basis       string `json:"basis"`       // the theorem and the constants used
+	Actual      int    `json:"actual_evaluations"`
 }
 
 // StartResult is one of several starts.

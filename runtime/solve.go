@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 )
 
@@ -60,9 +61,12 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	_, sign := sense(&p.IR.Upper)
 	if opts.Starts > 1 {
 		for _, each := range runs.Runs {
-			s := StartResult{Objective: Number(math.NaN()), Status: Status(each.Status), Reason: each.Reason}
-			if each.Best != nil {
-				s.Objective = Number(sign * each.Best.F)
+			s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
+			if each != nil {
+				s.Status, s.Reason = Status(each.Status), each.Reason
+				if each.Best != nil {
+					s.Objective = Number(sign * each.Best.F)
+				}
 			}
 			r.Starts = append(r.Starts, s)
 		}
@@ -83,11 +87,20 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r.Stationarity.Measure, r.Stationarity.Value = best.Measure.Name, Number(best.Measure.Value)
 	r.Stationarity.Delta = Number(best.Measure.Delta)
+	if b := best.Predicted; b != nil {
+		r.Budget = &Budget{Iterations: Number(b.Iterations), Evaluations: Number(b.Evaluations), Basis: b.Basis, Actual: best.Evaluations}
+	}
+	r.Parameters = map[string]Number{}
+	for name, v := range best.Parameters {
+		r.Parameters[name] = Number(v)
+	}
 	if best.Sampled != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the theorem's randomly drawn point has F = %s; the best point seen is returned",
 			number(sign*best.Sampled.F)))
 	}
-	r.Certificate = p.certificate(best)
+	if r.Certificate, err = p.certificate(best, h); err != nil {
+		return nil, err
+	}
 	if opts.CheckGradient {
 		if r.Check, err = p.checkGradient(context.WithoutCancel(ctx), h, best.Best); err != nil {
 			return nil, err
@@ -113,13 +126,27 @@ func (p *Problem) start(opts Options) ([]float64, error) {
 	return make([]float64, p.IR.Upper.Dim), nil
 }
 
-// certificate is the stable form of what shows that the result is stationary
-// and its lower level solved.
-func (p *Problem) certificate(run *outer.Result) *certify.Certificate {
-	s := run.Best.Lower
-	lowerPart := &certify.Lower{Active: s.Active, Residuals: certify.Residuals(s.Residuals)}
-	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 0) {
-		lowerPart.Bound = &certify.Bound{Modulus: mu, Gap: mu * s.ErrorBound * s.ErrorBound / 2, Distance: s.ErrorBound}
+// certificate is the stable form of what shows that the lower level is solved
+// and the upper point stationary.
+func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
+	pt := run.Best
+	c := &certify.Certificate{Lower: certify.NewLower(p.Numeric, pt.X, pt.Lower.Y, pt.Lower.Lambda, pt.Lower.Active)}
+	if g := run.Certificate; g != nil {
+		samples := make([]certify.Sample, len(g.Points))
+		for i := range samples {
+			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i]}
+		}
+		c.Goldstein = certify.NewGoldstein(g.Delta, samples, g.Normal, g.GradError)
 	}
-	return &certify.Certificate{Lower: lowerPart}
+	if smoothness, ok := run.Parameters["C_F"]; ok && pt.Grad != nil {
+		next := make([]float64, len(pt.X))
+		for j := range next {
+			next[j] = pt.X[j] - pt.Grad[j]/smoothness
+		}
+		if err := h.Project(next, next); err != nil {
+			return nil, fmt.Errorf("certificate: %w", err)
+		}
+		c.GradientMapping = certify.NewGradientMapping(smoothness, pt.X, pt.Grad, next, pt.GradError)
+	}
+	return c, nil
 }

@@ -2,30 +2,77 @@ package runtime
 
 import (
 	"context"
+	"sync"
 
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 )
 
+// startRuns are the runs of all starts.
 type startRuns struct {
-	Best  *outer.Result
-	Runs  []*outer.Result
-	Calls problem.Calls
+	Best  *outer.Result   // the one with the least F; the first where none has a point
+	Runs  []*outer.Result // in order of starts; nil where a start was skipped
+	Calls problem.Calls   // of all of them
 }
 
+// runStarts runs the method from each start.
 func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start []float64) (*startRuns, error) {
-	m, err := c.method.New(c.forMethod)
+	var mu sync.Mutex
+	var made []*oracle.Hyper
+	_, sign := sense(&p.IR.Upper)
+	multi := &outer.MultiStart{
+		Starts: opts.Starts, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		New: func() (oracle.Hyperobjective, outer.Method, error) {
+			m, err := c.method.New(c.forMethod)
+			if err != nil {
+				return nil, nil, err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			h, err := c.hyperobjective(p)
+			if err != nil {
+				return nil, nil, err
+			}
+			made = append(made, h)
+			return h, m, nil
+		},
+		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter, Time: opts.TimeLimit}},
+		Observer: func(k int) outer.Observer {
+			if opts.Observer == nil {
+				return nil
+			}
+			return &startObserver{mu: &mu, to: opts.Observer, start: k + 1, starts: opts.Starts, sign: sign}
+		},
+	}
+	results, best, err := multi.Solve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	h, err := c.hyperobjective(p)
-	if err != nil {
-		return nil, err
+	runs := &startRuns{}
+	for _, r := range results {
+		runs.Runs = append(runs.Runs, r.Result)
 	}
-	r, err := outer.Solve(ctx, h, c.method.Name, m, outer.Options{Start: start, Seed: opts.Seed,
-		Limits: outer.Limits{Iterations: opts.MaxIter, Time: opts.TimeLimit}})
-	if err != nil {
-		return nil, err
+	runs.Best = runs.Runs[max(best, 0)]
+	for _, h := range made {
+		runs.Calls = runs.Calls.Add(h.Calls())
 	}
-	return &startRuns{Best: r, Runs: []*outer.Result{r}, Calls: h.Calls()}, nil
+	return runs, nil
+}
+
+// startObserver passes the progress of one start on, one call at a time over
+// all starts.
+type startObserver struct {
+	mu            *sync.Mutex
+	to            Observer
+	start, starts int
+	sign          float64
+}
+
+// Observe implements outer.Observer.
+func (o *startObserver) Observe(now outer.Progress) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.to(Progress{Start: o.start, Starts: o.starts, Iteration: now.Iteration, Objective: o.sign * now.F,
+		Best: o.sign * now.Best, Step: now.Step, Measure: now.Measure, Calls: Calls(now.Calls)})
 }

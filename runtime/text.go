@@ -167,6 +167,13 @@ func (t *textReport) footer() {
 	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), fmt.Sprintf("%.3g s", r.Time))
 	fmt.Fprintf(&t.b, "%s\n", strings.Join(parts, ", "))
 	fmt.Fprintf(&t.b, "calls: f %d, grad f %d, g %d, grad g %d\n", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG)
+	if r.Budget != nil {
+		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", brief(float64(r.Budget.Evaluations)), r.Budget.Basis, r.Budget.Actual)
+	}
+	if r.Check != nil {
+		fmt.Fprintf(&t.b, "gradient check: the oracle and finite differences of F differ by %s (%s relative)\n",
+			brief(float64(r.Check.Error)), brief(float64(r.Check.Relative)))
+	}
 	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
 		r.Lower.Status, brief(float64(r.Residuals.Stationarity)), brief(float64(r.Residuals.Primal)),
 		brief(float64(r.Residuals.Dual)), brief(float64(r.Residuals.Complementarity)))
