@@ -39,11 +39,18 @@ type Options struct {
 // Limits on what a model may conjure up from a few characters. Supplied
 // arrays are not limited: they are as long as their files.
 const (
-	// maxEntries bounds one array (256 MiB of numbers) and one iteration
-	// space.
+	// maxEntries bounds one array (256 MiB of numbers).
 	maxEntries = 1 << 25
-	// maxTotal bounds the sum over a model (1 GiB of numbers).
+	// maxTuples bounds one iteration space: an expression over it takes
+	// several arrays of its length.
+	maxTuples = 1 << 22
+	// maxTotal bounds the sum of all arrays and spaces of a model (1 GiB of
+	// numbers).
 	maxTotal = 1 << 27
+	// maxSteps bounds the expressions that are elaborated, each time that a
+	// function is inlined counted anew: k functions that each call the one
+	// before twice are 2^k expressions. It takes about two seconds.
+	maxSteps = 1 << 22
 )
 
 // Bind binds p to the supplied arrays. The problem is nil where the list
@@ -72,7 +79,7 @@ func Bind(p *ir.Program, set *data.Set, opts Options) (*ir.Problem, diag.List) {
 // entries.
 func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Problem, diag.List) {
 	b := &binder{
-		prog: p, set: set, opts: opts, step: step, limit: limit, budget: maxTotal,
+		prog: p, set: set, opts: opts, step: step, limit: limit, tuples: min(limit, maxTuples), budget: maxTotal,
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
@@ -101,7 +108,10 @@ type binder struct {
 	opts   Options
 	step   int // distance of placeholder sizes
 	limit  int // entries of one array
+	tuples int // of one iteration space
 	budget int // entries that may still be conjured up
+	steps  int // expressions elaborated
+	loops  int // tuples elaborated one by one
 	graph  *expr.Builder
 	list   diag.List
 
@@ -139,14 +149,19 @@ func key(d *diag.Diagnostic) string { return string(d.Code) + d.Subject.String()
 // fits reports whether an array of these dimensions may be made, and reports
 // an error where not.
 func (b *binder) fits(at diag.Span, what string, dims ...int) bool {
+	return b.within(b.limit, at, what, dims...)
+}
+
+// within is fits with a limit of its own.
+func (b *binder) within(limit int, at diag.Span, what string, dims ...int) bool {
 	entries := 1
 	for _, d := range dims {
 		if d < 0 {
 			b.errorf(diag.BindNegative, at, "%s has the negative size %d", what, d)
 			return false
 		}
-		if d != 0 && entries > b.limit/d {
-			b.errorf(diag.BindTooLarge, at, "%s is too large: %s entries, the limit is %d", what, times(dims), b.limit)
+		if d != 0 && entries > limit/d {
+			b.errorf(diag.BindTooLarge, at, "%s is too large: %s entries, the limit is %d", what, times(dims), limit)
 			return false
 		}
 		entries *= d

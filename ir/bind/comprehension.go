@@ -139,7 +139,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 		if set == nil { // not supplied
 			set = count(1, v.item.Rows)
 		}
-		if !e.b.fits(e.at(bd), "the iteration space", parents, len(set)) {
+		if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", parents, len(set)) {
 			return nil, false
 		}
 		for t := range parents {
@@ -154,12 +154,12 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 	}
 	total := 0
 	for t := range parents {
-		// Each length is below 2^54 and the sum stops at the limit.
-		if total += max(his[t]-los[t]+1, 0); total > e.b.limit {
+		// Each length is below 2^54, and the sum stops at the limit.
+		if total += max(his[t]-los[t]+1, 0); total > e.b.tuples {
 			break
 		}
 	}
-	if !e.b.fits(e.at(bd), "the iteration space", total) {
+	if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", total) {
 		return nil, false
 	}
 	for t := range parents {

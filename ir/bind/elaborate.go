@@ -67,6 +67,10 @@ func (e *elab) at(n lang.Node) diag.Span {
 // expr elaborates an expression. Errors are reported here and give a bad
 // value.
 func (e *elab) expr(x lang.Expr) value {
+	if e.b.steps++; e.b.steps > maxSteps {
+		e.b.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: inlining its functions gives more than %d expressions", maxSteps)
+		return value{}
+	}
 	switch x := x.(type) {
 	case *lang.Number:
 		if x.Int && math.Abs(x.Value) < exactInt {

@@ -30,6 +30,7 @@ func (b *binder) supplied() {
 		// for what models do with them.
 		if entry.Array.Sparse == nil {
 			b.limit = max(b.limit, 4*entry.Array.Len())
+			b.tuples = max(b.tuples, entry.Array.Len())
 			b.budget += 16 * entry.Array.Len()
 		}
 		s := b.symbol(entry.Name)

@@ -12,8 +12,12 @@ import (
 // or family is elaborated tuple by tuple instead, with its indices as plain
 // integers. That takes a graph in proportion to the tuples, so it is bounded.
 
-// maxUnrolled bounds the tuples that are elaborated one by one.
-const maxUnrolled = 4096
+// maxUnrolled bounds the tuples that are elaborated one by one for a
+// comprehension, and maxLoops those of a model, nested ones multiplied.
+const (
+	maxUnrolled = 1 << 12
+	maxLoops    = 1 << 16
+)
 
 // attempt is a point to which diagnostics can be taken back.
 type attempt struct{ diagnostics int }
@@ -51,10 +55,11 @@ func (e *elab) tuple(s *space, k int) *elab {
 
 // mayUnroll checks the number of tuples.
 func (e *elab) mayUnroll(s *space, at diag.Span) bool {
-	if s.n <= maxUnrolled {
+	e.b.loops += s.n
+	if s.n <= maxUnrolled && e.b.loops <= maxLoops {
 		return true
 	}
-	e.b.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d", s.n, maxUnrolled).
+	e.b.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d, and %d in the model", s.n, maxUnrolled, maxLoops).
 		Fix = "write an inner comprehension instead of a range, such as sum(j in 1..i: y[j])"
 	return false
 }

@@ -1,0 +1,77 @@
+package bind
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bilevelc/ir/check"
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+// FuzzBind: whatever passes the checker binds or gives located errors, with a
+// small limit on entries so that no input is slow, concretely and abstractly.
+func FuzzBind(f *testing.F) {
+	files, _ := filepath.Glob(models + "*.blv")
+	more, _ := filepath.Glob(models + "bolib/*.blv")
+	for _, name := range append(files, more...) {
+		if text, err := os.ReadFile(name); err == nil {
+			f.Add(string(text), `{"n": 3}`)
+		}
+	}
+	for _, entry := range diag.Codes() {
+		if entry.Stage == diag.BindStage {
+			f.Add(entry.Example, entry.Data)
+		}
+	}
+	f.Add(inputsModel, `{"n": 4, "A": [[1, 2, 3, 4], [5, 6, 7, 8]], "c": [1, 2, 3, 4]}`)
+	f.Add(scaleModel, `{"n": 20}`)
+	f.Add(strings.Replace(randomHead, "report {\n", "report {\n r = sum(i in 1..n, j in 1..i if c[i] < rho: y[j] * A[j, i]) + max(i in perm: c[i])\n}\n", 1), `{"rho": 2}`)
+	f.Fuzz(func(t *testing.T, model, values string) {
+		file, list := parser.ParseFile(diag.NewSource("fuzz.blv", model))
+		if list.HasErrors() {
+			return
+		}
+		p, list := check.Check(file)
+		if list.HasErrors() {
+			return
+		}
+		set := &data.Set{}
+		if values != "" {
+			if s, l := datafile.Read(datafile.JSON, "fuzz.json", values, ""); !l.HasErrors() {
+				set = s
+			}
+		}
+		start := time.Now()
+		for _, opts := range []Options{{Seed: 1}, {Seed: 1, Abstract: true}} {
+			step := 0
+			if opts.Abstract {
+				step = 6
+			}
+			prob, list := run(p, set, opts, step, 1<<12)
+			if (prob == nil) != list.HasErrors() {
+				t.Fatalf("problem %v, errors %v", prob != nil, list)
+			}
+			for _, d := range list {
+				if d.Subject.Source == nil || d.Summary == "" || d.Code == "" {
+					t.Fatalf("a diagnostic without a place: %+v", d)
+				}
+			}
+			if prob == nil {
+				continue
+			}
+			if prob.Upper.Objective == nil || prob.Lower.Objective == nil || len(prob.X.Lo) != prob.Upper.Dim ||
+				prob.A.Rows != len(prob.Rows) || prob.B.Rows != len(prob.Rows) || len(prob.Rhs) != len(prob.Rows) {
+				t.Fatal("an incomplete problem")
+			}
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Fatalf("binding took %v", took)
+		}
+	})
+}
