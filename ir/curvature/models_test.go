@@ -1,11 +1,13 @@
 package curvature
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
+
+	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
@@ -36,50 +38,149 @@ func bound(t testing.TB, name, text string, set *data.Set, opts bind.Options) *i
 	return p
 }
 
-func TestShow(t *testing.T) {
-	files, _ := filepath.Glob(models + "*.blv")
-	more, _ := filepath.Glob(models + "bolib/*.blv")
-	for _, file := range append(files, more...) {
-		base := filepath.Base(file)
-		if base == "GumusFloudas2001Ex4.blv" {
-			continue
+// random arrays for a model that ships without data.
+type source struct{ r *rand.Rand }
+
+func (s source) vector(n int) *data.Array    { return data.Vector(gauss(s.r, n)) }
+func (s source) matrix(m, n int) *data.Array { return data.Matrix(m, n, gauss(s.r, m*n)) }
+func (s source) labels(n int) *data.Array {
+	v := gauss(s.r, n)
+	for i := range v {
+		v[i] = math.Copysign(1, v[i])
+	}
+	return data.Vector(v)
+}
+
+func reference(t testing.TB, file string, set *data.Set) *ir.Problem {
+	t.Helper()
+	text, err := os.ReadFile(models + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bound(t, file, string(text), set, bind.Options{Seed: 1})
+}
+
+func ridgeData(train, valid, p int) *data.Set {
+	s, set := source{rand.New(rand.NewPCG(1, 2))}, &data.Set{}
+	set.Add("X", s.matrix(train, p), "X")
+	set.Add("t", s.vector(train), "t")
+	set.Add("Xv", s.matrix(valid, p), "Xv")
+	set.Add("tv", s.vector(valid), "tv")
+	return set
+}
+
+func classifierData(n, m, p int) *data.Set {
+	s, set := source{rand.New(rand.NewPCG(3, 4))}, &data.Set{}
+	set.Add("X", s.matrix(n, p), "X")
+	set.Add("s", s.labels(n), "s")
+	set.Add("Xv", s.matrix(m, p), "Xv")
+	set.Add("sv", s.labels(m), "sv")
+	return set
+}
+
+// eigenvalues of scale*a'a + shift*I for a row-major m x n matrix, ascending.
+func eigenvalues(m, n int, a []float64, scale, shift float64) []float64 {
+	mat1 := mat.NewDense(m, n, append([]float64(nil), a...))
+	h := mat.NewSymDense(n, nil)
+	h.SymOuterK(scale, mat1.T())
+	for i := range n {
+		h.SetSym(i, i, h.At(i, i)+shift)
+	}
+	var eig mat.EigenSym
+	eig.Factorize(h, false)
+	return eig.Values(nil)
+}
+
+// TestModels holds what is proved about the reference models against the
+// eigenvalues of their Hessians in y, known in closed form or computed apart.
+func TestModels(t *testing.T) {
+	toy, list := datafile.Load(models+"toy_mid.json", nil)
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	dy := int(toy.Get("dy").Array.Dense[0])
+	toyEigen := eigenvalues(dy, dy, toy.Get("L").Array.Dense, 1, 1)
+	ridge := ridgeData(30, 20, 8)
+	ridgeEigen := eigenvalues(30, 8, ridge.Get("X").Array.Dense, 1.0/30, 0)
+	classifier := classifierData(40, 20, 6)
+	fixed, moving, other := Quadratic{true, true}, Quadratic{InY: true}, Quadratic{}
+	// slope in the order of the arcs; uses is 4 x 6: H = 0.02 I + uses diag(slope) uses'.
+	tollRoot := make([]float64, 24) // 6 x 4: diag(sqrt slope) uses'
+	uses := [][]float64{{1, 1, 0, 0, 0, 0}, {0, 0, 1, 1, 0, 0}, {1, 0, 0, 1, 1, 0}, {0, 0, 0, 0, 0, 1}}
+	for a, slope := range []float64{0.8, 0.6, 0.6, 0.8, 0.2, 1.2} {
+		for r := range 4 {
+			tollRoot[a*4+r] = math.Sqrt(slope) * uses[r][a]
 		}
-		text, _ := os.ReadFile(file)
-		set := &data.Set{}
-		r := rand.New(rand.NewPCG(1, 2))
-		normal := func(n int) []float64 {
-			out := make([]float64, n)
-			for i := range out {
-				out[i] = r.NormFloat64()
-			}
-			return out
-		}
-		switch base {
-		case "toy.blv":
-			set, _ = datafile.Load(models+"toy_mid.json", nil)
-		case "ridge.blv":
-			set.Add("X", data.Matrix(30, 8, normal(240)), "")
-			set.Add("t", data.Vector(normal(30)), "")
-			set.Add("Xv", data.Matrix(20, 8, normal(160)), "")
-			set.Add("tv", data.Vector(normal(20)), "")
-		case "classifier.blv":
-			set.Add("X", data.Matrix(30, 8, normal(240)), "")
-			set.Add("s", data.Vector(sign(normal(30))), "")
-			set.Add("Xv", data.Matrix(20, 8, normal(160)), "")
-			set.Add("sv", data.Vector(sign(normal(20))), "")
-		}
-		p := bound(t, base, string(text), set, bind.Options{Seed: 1})
+	}
+	tollEigen := eigenvalues(6, 4, tollRoot, 1, 0.02)
+	for _, c := range []struct {
+		file     string
+		set      *data.Set
+		least    float64 // the true modulus
+		most     float64 // the true C_g in y, or 0 where it is not asked for
+		form     Quadratic
+		standing Standing
+	}{
+		{"toy.blv", toy, toyEigen[0], toyEigen[dy-1], fixed, AllRows},
+		{"ridge.blv", ridge, ridgeEigen[0] + math.Exp(-6), ridgeEigen[7] + math.Exp(3), moving, AllRows},
+		{"classifier.blv", classifier, 0.1, 0, other, ActiveOnly},
+		{"quota.blv", nil, 2, 8, fixed, AllRows},
+		{"bard1988.blv", nil, 2, 2, fixed, ActiveOnly},
+		{"toll.blv", nil, tollEigen[0], tollEigen[3], fixed, ActiveOnly},
+		{"bolib/Bard1988Ex2.blv", nil, 2, 2, fixed, ActiveOnly},
+		{"bolib/CalamaiVicente1994b.blv", nil, 1, 1, fixed, ActiveOnly},
+		{"bolib/DeSilva1978.blv", nil, 2, 2, fixed, EveryActive},
+		{"bolib/FalkLiu1995.blv", nil, 2, 2, fixed, EveryActive},
+		{"bolib/HatzEtal2013.blv", nil, 2, 2, fixed, AllRows},
+		{"bolib/HendersonQuandt1958.blv", nil, 2, 2, fixed, AllRows},
+		{"bolib/MuuQuy2003Ex1.blv", nil, (3 - math.Sqrt(5)) / 2, (3 + math.Sqrt(5)) / 2, fixed, ActiveOnly},
+		{"bolib/Outrata1990Ex1a.blv", nil, 3 - math.Sqrt(8), 3 + math.Sqrt(8), fixed, ActiveOnly},
+		{"bolib/SinhaMaloDeb2014TP6.blv", nil, 8, 8, fixed, ActiveOnly},
+		{"bolib/Yezza1996Ex41.blv", nil, 1, 1, fixed, ActiveOnly},
+	} {
+		p := reference(t, c.file, c.set)
 		proof := Prove(p, Defaults())
-		t.Logf("=== %s\n%s", base, proof.Text(true))
-		for _, d := range proof.Diagnostics(false) {
-			t.Logf("%v\n%s", d, d.Detail)
+		g := proof.Convexity
+		// Bounds must hold exactly; 1e-9 is what certification may give away,
+		// 1e-14 the error of the reference eigenvalues.
+		if g.Outcome != Proved || g.Scope != Everywhere || g.Modulus > c.least*(1+1e-14) || g.Modulus < c.least*(1-1e-9) {
+			t.Errorf("%s: %v %v, mu = %v, want %v", c.file, g.Outcome, g.Scope, g.Modulus, c.least)
+		}
+		if b := proof.SmoothnessG; c.most != 0 && (b.Value < c.most*(1-1e-14) || b.Value > c.most*(1+1e-3)) || !b.Known {
+			t.Errorf("%s: C_g = %v, want %v", c.file, b.Value, c.most)
+		}
+		if proof.Quadratic != c.form {
+			t.Errorf("%s: %+v", c.file, proof.Quadratic)
+		}
+		if proof.Qualification.Standing != c.standing {
+			t.Errorf("%s: %s", c.file, proof.Qualification.text())
+		}
+		if proof.SmoothF.Outcome != Proved || proof.SmoothG.Outcome != Proved {
+			t.Errorf("%s: smoothness %+v %+v", c.file, proof.SmoothF, proof.SmoothG)
+		}
+		if list := proof.Diagnostics(true); len(list) > 0 {
+			t.Errorf("%s: %v", c.file, list)
+		}
+		if p.Facts != proof.Facts() || p.Facts.StrongConvexity != g.Modulus || p.Facts.Smoothness != proof.SmoothnessG.Value {
+			t.Errorf("%s: facts %+v", c.file, p.Facts)
+		}
+		if _, err := json.Marshal(proof); err != nil {
+			t.Errorf("%s: %v", c.file, err)
 		}
 	}
 }
 
-func sign(v []float64) []float64 {
-	for i := range v {
-		v[i] = math.Copysign(1, v[i])
+// TestAbstract proves without data: the claims hold for any data.
+func TestAbstract(t *testing.T) {
+	for file, least := range map[string]float64{"toy.blv": 1, "ridge.blv": math.Exp(-6), "classifier.blv": 0.1} {
+		text, err := os.ReadFile(models + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := bound(t, file, string(text), nil, bind.Options{Abstract: true})
+		g := Prove(p, Defaults()).Convexity
+		if g.Outcome != Proved || g.Modulus > least || g.Modulus < least*(1-1e-9) {
+			t.Errorf("%s: %v, mu = %v, want %v", file, g.Outcome, g.Modulus, least)
+		}
 	}
-	return v
 }
