@@ -12,19 +12,20 @@ import (
 )
 
 // call checks f(a, b). A model's own function goes before a primitive or
-// library function of that name; inside the library, only the library and the
+// library function of that name; a value does not hide a library function, for
+// only functions are called. Inside the library, only the library and the
 // primitives are seen.
 func (c *checker) call(s *scope, e *lang.Call) value {
 	name := e.Fn.Name
 	inLibrary := s.frame != nil && s.frame.library
 	if entry := c.symbols[name]; entry != nil && !inLibrary {
-		entry.used = true
-		fn, ok := entry.symbol.Decl.(*lang.Fn)
-		if !ok {
+		if fn, ok := entry.symbol.Decl.(*lang.Fn); ok {
+			entry.used = true
+			return c.invoke(s, fn, false, e, c.arguments(s, e))
+		}
+		if c.program.Library[name] == nil {
 			return c.notFunction(s, e, entry)
 		}
-		args := c.arguments(s, e)
-		return c.invoke(s, fn, false, e, args)
 	}
 	if in := intrinsics[name]; in != nil {
 		if !c.arity(s, e, in.min, in.max, "") {
@@ -100,7 +101,9 @@ func plural(n int) string {
 	return "s"
 }
 
+// notFunction reports a call of something that has a value.
 func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
+	entry.used = true
 	args := c.arguments(s, e)
 	d := c.errorf(s, codeFunctionValue, e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
 	d.Related = []diag.Related{{Span: entry.name.Span(), Message: "it is declared here"}}

@@ -117,14 +117,24 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if high == nil {
 		return
 	}
-	over := high.sub(n)
-	if v, ok := withDefaults(over).constant(); ok && v.Sign() > 0 {
+	if exceeds(withDefaults(high), withDefaults(n)) {
 		d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
 		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high))
-		if _, always := over.constant(); !always {
+		if !exceeds(high, n) {
 			d.Detail += inBrackets(defaultsNote(n, high))
 		}
 	}
+}
+
+// exceeds reports whether a is certainly greater than b.
+func exceeds(a, b *poly) bool {
+	v, fixed := a.constant()
+	w, also := b.constant()
+	if fixed && also {
+		return v.Cmp(w) > 0
+	}
+	v, fixed = a.sub(b).constant()
+	return fixed && v.Sign() > 0
 }
 
 func inBrackets(note string) string {

@@ -47,6 +47,9 @@ const (
 // are immutable.
 type poly struct {
 	terms []term // sorted by key, no zero coefficients
+	// byDefault caches withDefaults: the sizes of large arrays are compared
+	// with every index.
+	byDefault *poly
 }
 
 type term struct {
@@ -176,6 +179,12 @@ func (p *poly) constant() (*big.Rat, bool) {
 		return p.terms[0].coef, true
 	}
 	return nil, false
+}
+
+// bare reports whether p is one atom and nothing else.
+func (p *poly) bare() bool {
+	return len(p.terms) == 1 && len(p.terms[0].powers) == 1 && p.terms[0].powers[0].exp == 1 &&
+		p.terms[0].coef.Cmp(big.NewRat(1, 1)) == 0
 }
 
 // key is equal for equal polys and for no others.

@@ -120,6 +120,10 @@ func TestCompare(t *testing.T) {
 		{free, constPoly(3), undecided},
 		{free, other, differ},
 		{free, n, differ},
+		{free, other.scale(big.NewRat(2, 1)), undecided},
+		{free.plus(1), other, undecided},
+		{free, free.scale(big.NewRat(2, 1)), differ},
+		{free, free.add(other), differ},
 		{opaque, n, undecided},
 		{opaque, opaque, agree},
 	} {

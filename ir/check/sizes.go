@@ -27,9 +27,10 @@ const (
 // a difference that is a number other than zero differs. Otherwise params are
 // replaced by their defaults: what then differs, differs (the model
 // contradicts itself); what then agrees may still be changed by --set or data
-// and is undecided. Where params without a default remain on both sides the
-// sizes are independent names, which a user who means one size would not
-// have made two: they differ. A number against a free param is undecided.
+// and is undecided. Where params without a default remain, two bare names are
+// two sizes, which a user who means one would not have made two: they differ.
+// So do n and n + m, for sizes are positive. What is left (m and 2 * k, n and
+// 3) is undecided.
 func compare(a, b *poly) agreement {
 	d := a.sub(b)
 	if v, ok := d.constant(); ok {
@@ -47,16 +48,34 @@ func compare(a, b *poly) agreement {
 		}
 		return differ
 	}
-	_, aFixed := a.constant()
-	_, bFixed := b.constant()
-	if aFixed || bFixed {
-		return undecided
+	if a.bare() && b.bare() || oneSign(d) {
+		return differ
 	}
-	return differ
+	return undecided
+}
+
+// oneSign reports whether all terms of a polynomial have one sign.
+func oneSign(p *poly) bool {
+	for _, t := range p.terms {
+		if t.coef.Sign() != p.terms[0].coef.Sign() {
+			return false
+		}
+	}
+	return true
 }
 
 // withDefaults replaces params by their defaults, and those by theirs.
 func withDefaults(p *poly) *poly {
+	if _, fixed := p.constant(); fixed {
+		return p
+	}
+	if p.byDefault == nil {
+		p.byDefault = replaceParams(p)
+	}
+	return p.byDefault
+}
+
+func replaceParams(p *poly) *poly {
 	// Defaults refer to params that are resolved earlier, so this ends; each
 	// round removes the atoms of one level.
 	for range 64 {
