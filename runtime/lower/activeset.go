@@ -50,16 +50,7 @@ func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative 
 // to a feasible point on it, leaving out guessed rows where the two cannot be
 // had together. The error is a *conflict where no point is feasible.
 func (w *activeSet) enter(y []float64, guess []int) error {
-	w.face.reset(w.poly)
-	for i := 0; i < w.poly.m; i++ {
-		if w.poly.equal(i) {
-			w.face.add(i)
-		}
-	}
-	for _, i := range guess {
-		w.face.add(i)
-	}
-	w.face.refactor()
+	w.gather(guess)
 	copy(w.z, y)
 	w.face.restore(w.z)
 	if w.feasible(w.z) {
@@ -73,15 +64,7 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 		return err
 	}
 	copy(y, w.z)
-	w.face.reset(w.poly)
-	for i := 0; i < w.poly.m; i++ {
-		if w.poly.equal(i) {
-			w.face.add(i)
-		}
-	}
-	for _, i := range binding {
-		w.face.add(i)
-	}
+	w.gather(binding)
 	for _, i := range guess {
 		if w.poly.slack(i, y) <= w.poly.rounding(i, y) {
 			w.face.add(i)
@@ -89,6 +72,21 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 	}
 	w.face.refactor()
 	return nil
+}
+
+// gather makes the face that of the Equal rows and the given ones, as far as
+// they are independent.
+func (w *activeSet) gather(rows []int) {
+	w.face.reset(w.poly)
+	for i := 0; i < w.poly.m; i++ {
+		if w.poly.equal(i) {
+			w.face.add(i)
+		}
+	}
+	for _, i := range rows {
+		w.face.add(i)
+	}
+	w.face.refactor()
 }
 
 // feasibility is the distance, relative to the size of y, by which a row may
@@ -416,12 +414,7 @@ func (w *activeSet) release(y []float64) {
 func (w *activeSet) keep(y []float64, measure float64) {
 	w.bestNorm = measure
 	copy(w.best, y)
-	w.bestRows = w.bestRows[:0]
-	for i, in := range w.face.in {
-		if in {
-			w.bestRows = append(w.bestRows, i)
-		}
-	}
+	w.bestRows = w.face.rows(w.bestRows[:0])
 }
 
 // settleRows returns to the best point and face seen and grades them.

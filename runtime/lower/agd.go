@@ -67,7 +67,8 @@ func (a *AGD) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	end, err := a.accelerate(ctx, s.Y)
 	if err == nil {
-		err = a.takeStock(s.Y)
+		a.guess = a.active.face.rows(a.guess[:0])
+		err = a.takeStock(s.Y, a.guess)
 	}
 	return a.finish(s, end, err)
 }

@@ -53,6 +53,16 @@ func (f *face) reset(poly *polyhedron) {
 // size is the number of rows in the working set, and the codimension.
 func (f *face) size() int { return f.fixed + len(f.members) }
 
+// rows appends the rows of the working set, ascending.
+func (f *face) rows(dst []int) []int {
+	for i, in := range f.in {
+		if in {
+			dst = append(dst, i)
+		}
+	}
+	return dst
+}
+
 // column returns the packed column j of R, len j+1.
 func (f *face) column(j int) []float64 { return f.r[j*(j+1)/2 : (j+1)*(j+2)/2] }
 

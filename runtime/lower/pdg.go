@@ -78,21 +78,20 @@ func (d *PDG) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		return d.finish(s, end, nil)
 	}
 	// The rows that press, and the feasible point on them.
-	w := &d.active
-	w.binding = w.binding[:0]
+	d.guess = d.guess[:0]
 	for _, i := range d.projection.general {
 		if d.force[i] > 0 {
-			w.binding = append(w.binding, i)
+			d.guess = append(d.guess, i)
 		}
 	}
 	for j, v := range s.Y {
 		if v <= d.projection.program.Lo[j] {
-			w.binding = append(w.binding, d.projection.loRow[j])
+			d.guess = append(d.guess, d.projection.loRow[j])
 		} else if v >= d.projection.program.Hi[j] {
-			w.binding = append(w.binding, d.projection.hiRow[j])
+			d.guess = append(d.guess, d.projection.hiRow[j])
 		}
 	}
-	err := d.takeStock(s.Y)
+	err := d.takeStock(s.Y, d.guess)
 	return d.finish(s, end, err)
 }
 

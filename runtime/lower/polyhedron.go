@@ -21,8 +21,6 @@ type polyhedron struct {
 	bound []int
 	coef  []float64
 	cols  *sparse.CSR // B transposed
-
-	inequalities int // AtMost rows that involve y
 }
 
 // set points the polyhedron at the rows, at x. What depends on the rows alone
@@ -38,7 +36,7 @@ func (q *polyhedron) set(p *problem.Problem, x []float64) {
 
 func (q *polyhedron) structure(p *problem.Problem) {
 	m := p.Rows.Len()
-	q.rows, q.m, q.n, q.inequalities = p.Rows, m, p.Dy, 0
+	q.rows, q.m, q.n = p.Rows, m, p.Dy
 	q.rhs = make([]float64, m)
 	q.norm = make([]float64, m)
 	q.bound = make([]int, m)
@@ -47,9 +45,6 @@ func (q *polyhedron) structure(p *problem.Problem) {
 		_, vals := p.Rows.B.Row(i)
 		q.norm[i] = norm2(vals)
 		q.bound[i], q.coef[i] = p.Rows.Bound(i)
-		if p.Rows.Kind[i] == problem.AtMost && q.norm[i] > 0 {
-			q.inequalities++
-		}
 	}
 	q.cols = p.Rows.B.T()
 }

@@ -91,25 +91,40 @@ func (g *stage) stiffness(y []float64) float64 {
 	return 1
 }
 
-// nearest moves y to the nearest feasible point: onto the present face where
-// that is it, as for equality rows, else by a quadratic program.
+// nearest moves y to the nearest feasible point: the one on the present face
+// where it is feasible and its multipliers are those of a projection, as
+// always with equality rows; or else by a quadratic program, whose active
+// rows become the face.
 func (g *stage) nearest(y []float64) error {
 	w := &g.active
-	if g.poly.inequalities == 0 {
-		w.face.restore(y)
-		return nil
+	copy(w.z, y)
+	w.face.restore(w.z)
+	if w.feasible(w.z) {
+		for j, t := range w.z {
+			w.s[j] = t - y[j]
+		}
+		w.face.multipliers(w.lambda, w.s)
+		if _, force := w.worst(w.lambda); force >= 0 {
+			copy(y, w.z)
+			return nil
+		}
 	}
+	w.binding = w.face.rows(w.binding[:0])
 	var err error
-	w.binding, err = g.projection.nearest(y, w.binding, w.binding[:0])
-	return err
+	if w.binding, err = g.projection.nearest(y, w.binding, w.binding[:0]); err != nil {
+		return err
+	}
+	w.gather(w.binding)
+	return nil
 }
 
 // takeStock finds the multipliers and active rows at a feasible y that was
-// reached in another way: by nonnegative least squares over the rows that
-// bind there (eq:approximate-lam-hat, with the signs).
-func (g *stage) takeStock(y []float64) error {
+// reached in another way, with the rows that are thought to press: by
+// nonnegative least squares over the rows that bind there
+// (eq:approximate-lam-hat, with the signs).
+func (g *stage) takeStock(y []float64, pressing []int) error {
 	w := &g.active
-	if err := w.enter(y, w.binding); err != nil {
+	if err := w.enter(y, pressing); err != nil {
 		return err
 	}
 	if !w.defined(y) {
