@@ -72,13 +72,14 @@ func (s *session) modelLine(f *lang.File) {
 		}
 		return
 	}
-	switch {
+	switch at := s.cutSpan(c); {
+	case s.errs.reported(at.Start, at.Start):
 	case f.Model != nil:
-		d := s.errs.Errorf(codeModelLine, s.cutSpan(c), "a second `model` line")
+		d := s.errs.Errorf(codeModelLine, at, "a second `model` line")
 		d.Related = relate(f.Model.Place, "the model is named here")
 		d.Fix = "one file holds one model; remove this line"
 	case len(f.Decls) > 0 && ok:
-		d := s.errs.Errorf(codeModelLine, s.cutSpan(c), "the `model` line does not stand first")
+		d := s.errs.Errorf(codeModelLine, at, "the `model` line does not stand first")
 		d.Related = relate(headline(f.Decls[0]), "this declaration stands before it")
 		d.Fix = "move it above all declarations"
 	}
@@ -158,7 +159,7 @@ func (s *session) blockEnd(from lexer.Token) int {
 // level reads upper { } or lower { }.
 func (s *session) level(f *lang.File) {
 	word, brace := s.openBlock()
-	block := &lang.Level{Lower: word.Value == "lower"}
+	block := &lang.Level{At: lang.At{Place: s.tokenSpan(word)}, Lower: word.Value == "lower"}
 	f.Decls = append(f.Decls, block)
 	var subject *lang.SubjectTo
 	for !s.closeBlock(brace) {
@@ -177,6 +178,7 @@ func (s *session) level(f *lang.File) {
 		if isTopWord(t.Value) {
 			d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block.Word())
 			d.Fix = "move it to the top of the file, outside both levels"
+			s.errs.mark(t.Pos.Offset)
 			s.topKeyword(f)
 			continue
 		}
@@ -256,7 +258,7 @@ func (s *session) constraint(subject *lang.SubjectTo) {
 // solve reads solve { start x = e; name = e }.
 func (s *session) solve(f *lang.File) {
 	word, brace := s.openBlock()
-	block := &lang.Solve{}
+	block := &lang.Solve{At: lang.At{Place: s.tokenSpan(word)}}
 	f.Decls = append(f.Decls, block)
 	for !s.closeBlock(brace) {
 		if s.strayBrace() || s.strayWord("solve", "NAME = VALUE") {
@@ -272,7 +274,7 @@ func (s *session) solve(f *lang.File) {
 // report reads report { name = e }.
 func (s *session) report(f *lang.File) {
 	word, brace := s.openBlock()
-	block := &lang.Report{}
+	block := &lang.Report{At: lang.At{Place: s.tokenSpan(word)}}
 	f.Decls = append(f.Decls, block)
 	for !s.closeBlock(brace) {
 		if s.strayBrace() || s.strayWord("report", "NAME = EXPRESSION") {
