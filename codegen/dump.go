@@ -110,7 +110,7 @@ func (in *instr) describe() string {
 func (s *step) describe(in *instr) string {
 	text := func(o operand) string {
 		switch o.kind {
-		case fromArg, fromScalar:
+		case fromArg, fromScalar, fromWhole:
 			return in.in[o.index].String()
 		case fromReg:
 			return fmt.Sprintf("r%d", o.index)
@@ -135,8 +135,11 @@ func (s *step) describe(in *instr) string {
 		return b.String()
 	}
 	b.WriteString(s.op.String())
-	for _, o := range s.in {
+	for k, o := range s.in {
 		fmt.Fprintf(&b, " %s", text(o))
+		if k == 0 && s.transposed {
+			b.WriteString("'")
+		}
 	}
 	return b.String()
 }

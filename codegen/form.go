@@ -101,6 +101,7 @@ type val struct {
 	transA, transB bool        // opMatVec, opMatMul
 	symmetric      bool        // opMatVec: the matrix equals its transpose
 	alpha          float64     // opMatVec
+	byRows         bool        // opMatVec: a step of a loop along the matrix's rows
 	coef           []float64   // opLin, parallel to args
 	bias           float64     // opLin
 	loop           *loop       // opFused

@@ -17,6 +17,7 @@ type loop struct {
 	steps     []step
 	registers int
 	results   []result
+	rowLen    int // columns of the widest matrix whose rows it goes along; 0: none
 }
 
 // blockLen is the length of a register. Eight registers of 512 entries take
@@ -29,23 +30,42 @@ const (
 	fromScalar        // argument index, a scalar
 	fromReg           // register index
 	fromResult        // result index, written earlier in the block
+	fromWhole         // argument index, all of it: matrices, and vectors they multiply
 )
 
 // operand is where a step reads, or writes (fromReg, fromResult).
 type operand struct{ kind, index int }
 
-// step is one operation over a block. The sums (opSum, opDot) add up over all
-// blocks; dst is their result.
+// step is one operation over a block. The sums (opSum, opDot, and opMatVec of a
+// transposed matrix, whose rows the block's entries weigh) add up over all
+// blocks; dst is their result. opMatVec of a matrix makes the block's entries
+// from its rows.
 type step struct {
 	op   op
 	in   []operand
 	dst  operand
 	coef []float64 // opLin
 	bias float64   // opLin
+
+	transposed bool // opMatVec
 }
 
-// result is an array of length n or, with sum set, a scalar.
-type result struct{ sum bool }
+// result is an array of the loop's length or, where sum is not 0, a sum of so
+// many entries over all blocks.
+type result struct{ sum int }
+
+// block is the number of entries that the loop works on at a time: blockLen,
+// or, with the rows of a matrix, as many as keep the rows in cache.
+func (l *loop) block() int {
+	if l.rowLen == 0 {
+		return blockLen
+	}
+	return max(4, min(blockLen, rowBytes/(8*l.rowLen))&^3)
+}
+
+// rowBytes is the part of a matrix that a loop reads twice before it goes on:
+// half of the second-level cache of 512 KiB that common processors have.
+const rowBytes = 256 << 10
 
 // loopLen is the length of the loop that computes value i, and whether it is
 // computed by one.
@@ -56,8 +76,72 @@ func (f *form) loopLen(i int) (int, bool) {
 		return v.shape.Len(), true
 	case v.op == opSum || v.op == opDot:
 		return f.vals[v.args[0]].shape.Len(), true
+	case v.byRows:
+		return f.vals[v.args[0]].shape.Rows, true
 	}
 	return 0, false
+}
+
+// summing is the number of entries that value i sums over its loop, 0 where it
+// is an array of the loop's length.
+func (f *form) summing(i int) int {
+	v := &f.vals[i]
+	if v.op == opSum || v.op == opDot || v.byRows && v.transA {
+		return v.shape.Len()
+	}
+	return 0
+}
+
+// byRows marks pairs of products M v and M' w, of one dense matrix too large
+// for the cache, that can go along its rows in one loop, so that it is read
+// once. Contract: w depends on M v; marked values are unchanged otherwise.
+func byRows(f *form) *form {
+	return rewrite(f, false, func(r *rewriter, v val) int {
+		if v.op != opMatVec || !v.transA || v.symmetric || len(v.args) != 2 || !r.largeDense(v.args[0]) {
+			return r.emit(v)
+		}
+		if s := r.source(v.args[0], v.args[1]); s >= 0 {
+			r.val(s).byRows, v.byRows = true, true
+		}
+		return r.emit(v)
+	})
+}
+
+// largeDense reports whether value i is a dense constant matrix that does not
+// fit into cache, with rows that do.
+func (r *rewriter) largeDense(i int) bool {
+	m := r.val(i)
+	if m.op != opConst {
+		return false
+	}
+	a, err := r.form.constant(i)
+	return err == nil && a.Sparse == nil && 8*m.shape.Len() > rowBytes && 8*8*m.shape.Cols <= rowBytes
+}
+
+// source finds the product M v that the entries of value w come from through
+// elementwise operations alone, or -1.
+func (r *rewriter) source(matrix, w int) int {
+	seen := map[int]bool{}
+	n := r.val(w).shape.Len()
+	var find func(i, depth int) int
+	find = func(i, depth int) int {
+		v := r.val(i)
+		if v.op == opMatVec && v.args[0] == matrix && !v.transA && len(v.args) == 2 {
+			return i
+		}
+		// Deeper chains are rare; the bound keeps the search short.
+		if depth > 16 || seen[i] || !v.op.elementwise() || v.shape.Len() != n {
+			return -1
+		}
+		seen[i] = true
+		for _, a := range v.args {
+			if s := find(a, depth+1); s >= 0 {
+				return s
+			}
+		}
+		return -1
+	}
+	return find(w, 0)
 }
 
 // fuse groups the operations of f into loops; see the contract above.
@@ -115,7 +199,7 @@ func emitLoop(f, h *form, at []int, members []int, outside []bool) {
 		w := &f.vals[i]
 		v.stage = max(v.stage, w.stage)
 		s := step{op: w.op, coef: w.coef, bias: w.bias}
-		for _, a := range w.args {
+		for k, a := range w.args {
 			src, ok := where[a]
 			if !ok {
 				p, seen := argAt[a]
@@ -125,13 +209,20 @@ func emitLoop(f, h *form, at []int, members []int, outside []bool) {
 					v.args = append(v.args, at[a])
 				}
 				src = operand{fromArg, p}
-				if f.vals[a].shape.Rank == 0 && !(w.op == opSum || w.op == opDot) {
+				switch {
+				case w.byRows && (k == 0 || !w.transA):
+					src.kind = fromWhole
+				case f.vals[a].shape.Rank == 0 && f.summing(i) == 0:
 					src.kind = fromScalar
 				}
 			}
 			s.in = append(s.in, src)
 		}
-		sum := w.op == opSum || w.op == opDot
+		if w.byRows {
+			s.transposed = w.transA
+			body.rowLen = max(body.rowLen, f.vals[w.args[0]].shape.Cols)
+		}
+		sum := f.summing(i)
 		switch {
 		case outside[i]:
 			s.dst = operand{fromResult, len(results)}
@@ -147,7 +238,7 @@ func emitLoop(f, h *form, at []int, members []int, outside []bool) {
 			s.dst = operand{fromReg, r}
 			expires[lastUse[i]] = append(expires[lastUse[i]], r)
 		}
-		if !sum {
+		if sum == 0 {
 			where[i] = s.dst
 		}
 		body.steps = append(body.steps, s)

@@ -103,7 +103,7 @@ func (g *grouping) behind(i, k int) bool {
 	for _, a := range g.f.vals[i].args {
 		p := g.group[a]
 		if p == k {
-			if o := g.f.vals[a].op; o == opSum || o == opDot {
+			if g.f.summing(a) > 0 {
 				return true
 			}
 			continue

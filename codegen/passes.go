@@ -8,7 +8,7 @@ type pass struct {
 	run      func(*form) (*form, error)
 }
 
-// The passes, for Options.Off. Fusion, Accumulation and Reuse belong to
+// The passes, for Options.Off. RowFusion, Accumulation, Fusion and Reuse belong to
 // scheduling.
 const (
 	DeadCode PassSet = 1 << iota
@@ -18,6 +18,7 @@ const (
 	Symmetry
 	Reassociation
 	DataFolding
+	RowFusion
 	Accumulation
 	Fusion
 	Reuse

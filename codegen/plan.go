@@ -216,8 +216,8 @@ func scratch(in *instr) int {
 	in.parts = 1
 	switch in.op {
 	case opFused:
-		in.parts = piecesOf(in.loop.n * len(in.loop.steps))
-		return in.parts * len(in.loop.results)
+		in.parts = piecesOf(in.loop.n * (len(in.loop.steps) + 2*in.loop.rowLen))
+		return in.parts * in.loop.sums()
 	case opMatVec:
 		in.parts = matVecPieces(in)
 		if in.symmetric && in.sparse == nil && in.parts > 1 {

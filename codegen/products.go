@@ -234,7 +234,7 @@ func accumulate(f *form) *form {
 		rest := val{op: opLin, shape: v.shape, bias: v.bias}
 		var products []int // positions in v.args
 		for k, a := range old.args {
-			if u := &f.vals[a]; u.op == opMatVec && len(u.args) == 2 && uses[a] == 1 && u.shape == v.shape && u.stage == old.stage {
+			if u := &f.vals[a]; u.op == opMatVec && len(u.args) == 2 && !u.byRows && uses[a] == 1 && u.shape == v.shape && u.stage == old.stage {
 				products = append(products, k)
 				continue
 			}

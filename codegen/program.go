@@ -116,6 +116,9 @@ func schedule(f *form, opts Options) (*Program, error) {
 
 // late runs the passes that depend on what an entry returns.
 func late(f *form, off PassSet) *form {
+	if off&RowFusion == 0 {
+		f = byRows(f)
+	}
 	if off&Accumulation == 0 {
 		f = accumulate(f)
 	}

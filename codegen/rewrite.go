@@ -103,7 +103,7 @@ func keyOf(v *val) valKey {
 // equalVals compares all but the stage.
 func equalVals(u, v *val) bool {
 	if u.op != v.op || u.shape != v.shape || u.lower != v.lower || u.offset != v.offset || u.transA != v.transA ||
-		u.transB != v.transB || u.symmetric != v.symmetric || u.alpha != v.alpha || u.bias != v.bias ||
+		u.transB != v.transB || u.symmetric != v.symmetric || u.byRows != v.byRows || u.alpha != v.alpha || u.bias != v.bias ||
 		u.loop != v.loop || len(u.args) != len(v.args) || len(u.index) != len(v.index) || len(u.coef) != len(v.coef) {
 		return false
 	}

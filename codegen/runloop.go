@@ -2,36 +2,56 @@ package codegen
 
 import "bilevelc/codegen/kernel"
 
+// sums is the room for one piece's sums.
+func (l *loop) sums() int {
+	n := 0
+	for _, r := range l.results {
+		n += r.sum
+	}
+	return padded(n)
+}
+
 // runLoop executes a loop: its pieces, then the sums over them.
 func (e *Evaluator) runLoop(in *instr) {
 	l := in.loop
 	e.pieces(in, in.parts)
-	for k := range l.results {
-		if !l.results[k].sum {
+	at, stride := in.scratch, l.sums()
+	for k, r := range l.results {
+		if r.sum == 0 {
 			continue
 		}
-		s := 0.0
-		for p := range in.parts {
-			s += e.arena[in.scratch+p*len(l.results)+k]
+		out := e.at(in.out[k])
+		copy(out, e.arena[at:at+r.sum])
+		for p := 1; p < in.parts; p++ {
+			kernel.Axpy(out, 1, e.arena[at+p*stride:][:r.sum])
 		}
-		e.at(in.out[k])[0] = s
+		at += r.sum
 	}
 }
 
 // loopPiece executes piece p of a loop with the registers of one thread.
 func (e *Evaluator) loopPiece(in *instr, p, thread int) {
 	l := in.loop
-	blocks := (l.n + blockLen - 1) / blockLen
-	from, to := p*blocks/in.parts*blockLen, min((p+1)*blocks/in.parts*blockLen, l.n)
-	sums := e.arena[in.scratch+p*len(l.results):][:len(l.results)]
+	size := l.block()
+	from, to := share(l.n, size, p, in.parts)
+	sums := e.arena[in.scratch+p*l.sums():][:l.sums()]
 	clear(sums)
 	regs := e.arena[e.program.scratch+thread*e.program.regs*blockLen:]
-	for lo := from; lo < to; lo += blockLen {
-		hi := min(lo+blockLen, to)
+	for lo := from; lo < to; lo += size {
+		hi := min(lo+size, to)
 		for i := range l.steps {
 			e.runStep(in, &l.steps[i], regs, sums, lo, hi)
 		}
 	}
+}
+
+// sum is the running sum that a step adds to.
+func (l *loop) sum(sums []float64, s *step) []float64 {
+	at := 0
+	for k := range s.dst.index {
+		at += l.results[k].sum
+	}
+	return sums[at:][:l.results[s.dst.index].sum]
 }
 
 // block is the operand's entries lo to hi.
@@ -55,16 +75,27 @@ func (e *Evaluator) scalar(in *instr, o operand) (float64, bool) {
 
 // runStep executes one step on entries lo to hi.
 func (e *Evaluator) runStep(in *instr, s *step, regs, sums []float64, lo, hi int) {
-	if s.op == opSum {
-		sums[s.dst.index] += kernel.Sum(e.block(in, s.in[0], regs, lo, hi))
+	switch {
+	case s.op == opSum:
+		in.loop.sum(sums, s)[0] += kernel.Sum(e.block(in, s.in[0], regs, lo, hi))
 		return
-	}
-	if s.op == opDot {
-		sums[s.dst.index] += kernel.Dot(e.block(in, s.in[0], regs, lo, hi), e.block(in, s.in[1], regs, lo, hi))
+	case s.op == opDot:
+		in.loop.sum(sums, s)[0] += kernel.Dot(e.block(in, s.in[0], regs, lo, hi), e.block(in, s.in[1], regs, lo, hi))
+		return
+	case s.op == opMatVec && s.transposed:
+		sum := in.loop.sum(sums, s)
+		m := e.at(in.in[s.in[0].index])[lo*len(sum) : hi*len(sum)]
+		kernel.Gemv(sum, 1, m, hi-lo, len(sum), true, e.block(in, s.in[1], regs, lo, hi))
 		return
 	}
 	dst := e.block(in, s.dst, regs, lo, hi)
-	if s.op == opLin {
+	switch s.op {
+	case opMatVec:
+		v := e.at(in.in[s.in[1].index])
+		clear(dst)
+		kernel.Gemv(dst, 1, e.at(in.in[s.in[0].index])[lo*len(v):hi*len(v)], hi-lo, len(v), false, v)
+		return
+	case opLin:
 		e.runLin(in, s, dst, regs, lo, hi)
 		return
 	}

@@ -158,6 +158,10 @@ func (l *loop) verify(args []expr.Shape) error {
 				if o.index >= len(args) || o.kind == fromArg && args[o.index].Len() != l.n || o.kind == fromScalar && args[o.index].Len() != 1 {
 					return fmt.Errorf("step %d reads argument %d", k, o.index)
 				}
+			case fromWhole:
+				if o.index >= len(args) || s.op != opMatVec {
+					return fmt.Errorf("step %d reads all of argument %d", k, o.index)
+				}
 			default:
 				if !written[o] {
 					return fmt.Errorf("step %d reads %v before it is written", k, o)
