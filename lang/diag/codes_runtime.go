@@ -20,6 +20,41 @@ lower {
 `,
 	},
 	Entry{
+		Code: "E0902", Stage: RunStage, Title: "constraints that contradict each other",
+		Explanation: `No point satisfies all constraints: at the x that was given no y is feasible for the lower
+level, or none is for any x in X. The message names constraints that contradict each
+other; it is enough to relax one of them.`,
+		Example: `model contradiction
+upper {
+  var x: real in box(0, 1)
+  minimize x^2 + y^2
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+  subject to
+    least: y >= 2 + x
+    most: y <= 1
+}
+`,
+	},
+	Entry{
+		Code: "E0903", Stage: RunStage, Title: "an objective that falls without bound",
+		Explanation: `An objective goes to minus infinity (to plus infinity where it is maximized) along a
+direction that the constraints leave open. Bound the variables, or weigh them with a
+small term such as 0.01 * sumsq(x).`,
+		Example: `model unbounded
+upper {
+  var x: real
+  minimize y - 2*x
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`,
+	},
+	Entry{
 		Code: "E0910", Stage: RunStage, Title: "a setting that does not fit",
 		Explanation: `The solve block sets something that the chosen method does not have, or to a value that is
 out of its range. "bilevelc methods NAME" lists the settings of a method.`,
