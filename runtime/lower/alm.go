@@ -45,6 +45,7 @@ func DefaultALM() ALMSettings {
 type ALM struct {
 	settings  ALMSettings
 	augmented augmented
+	begin     []float64 // where an identification began, len n
 	stage
 }
 
@@ -102,8 +103,20 @@ func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
 		return err
 	}
 	stiffness := a.stiffness(y)
+	a.begin = append(a.begin[:0], y...)
 	a.augmented.reset(a.settings, a.active.obj, &a.projection, warm)
 	a.augmented.identify(ctx, y, stiffness)
-	a.guess = a.augmented.pressed(a.guess[:0], &a.projection, y)
+	a.guess = a.guess[:0]
+	// Run away along a direction without curvature, or into a NaN: the polish
+	// tells which from where this began.
+	if away := normInf(y); !(away <= runaway*math.Max(1, normInf(a.begin))) {
+		copy(y, a.begin)
+		return nil
+	}
+	a.guess = a.augmented.pressed(a.guess, &a.projection, y)
 	return nil
 }
+
+// runaway is the growth of y at which the augmented Lagrangian's answer is not
+// trusted: an objective that is bounded below rarely has its minimizer there.
+const runaway = 1e6

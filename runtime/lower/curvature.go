@@ -196,6 +196,23 @@ func (c *curvature) step() float64 {
 	return math.Cbrt(0x1p-53) * size
 }
 
+// flatness is the curvature along a direction, relative to the largest one
+// seen, below which it is taken for zero: above the rounding in the products,
+// below the reciprocal of the condition numbers (up to 1e12 for a quadratic)
+// that double precision can resolve.
+const flatness = 1e-14
+
+// flat is the curvature that counts as none. Where the objective is not known
+// to be quadratic it is that of the rounding in a central difference.
+func (c *curvature) flat() float64 {
+	level := flatness * c.largest
+	if c.quadratic {
+		return level
+	}
+	terms := norm2(c.grad) + c.largest*norm2(c.at)
+	return math.Max(level, 4*roundingUnit*terms/c.step())
+}
+
 // finite reports whether every entry is.
 func finite(v []float64) bool {
 	s := 0.0

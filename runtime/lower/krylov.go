@@ -20,7 +20,8 @@ type krylov struct {
 	rr, beta  float64   // |r|^2 and the last conjugation coefficient
 	basis     []float64 // normalized residuals, rows of len n
 	coef      []float64
-	iterate   int // iterations of the last solve
+	iterate   int     // iterations of the last solve
+	mu        float64 // known modulus of strong convexity, or 0
 }
 
 // ending says why a Krylov solve stopped.
@@ -34,14 +35,8 @@ const (
 	undefined               // a gradient is not finite
 )
 
-// flatness is the curvature along a direction, relative to the largest one
-// seen, below which it is taken for zero: above the rounding in the gradients
-// of a difference, below the reciprocal of the condition numbers (up to 1e12)
-// that double precision can resolve.
-const flatness = 1e-14
-
-func (k *krylov) reset(f *face, c *curvature, n int) {
-	k.face, k.curvature = f, c
+func (k *krylov) reset(f *face, c *curvature, mu float64, n int) {
+	k.face, k.curvature, k.mu = f, c, mu
 	k.r, k.p = resize(k.r, n), resize(k.p, n)
 	k.hr, k.hp, k.d, k.hd = resize(k.hr, n), resize(k.hp, n), resize(k.d, n), resize(k.hd, n)
 }
@@ -80,8 +75,10 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		for j, t := range k.hr {
 			k.hp[j] = t + k.beta*k.hp[j]
 		}
-		bend := dot(k.p, k.hp)
-		if bend <= flatness*k.curvature.largest*dot(k.p, k.p) {
+		bend, pp := dot(k.p, k.hp), dot(k.p, k.p)
+		if k.mu > 0 {
+			bend = math.Max(bend, k.mu*pp) // what is below is rounding
+		} else if bend <= k.curvature.flat()*pp {
 			return flat, residual
 		}
 		k.iterate++

@@ -44,7 +44,7 @@ func (w *newton) reset(obj Objective, n int) {
 		*v = resize(*v, n)
 	}
 	w.curvature.reset(obj, w.known.Quadratic, n)
-	w.krylov.reset(&w.face, &w.curvature, n)
+	w.krylov.reset(&w.face, &w.curvature, w.known.Mu, n)
 }
 
 // roundingUnit is half the distance from 1 to the next double.

@@ -108,14 +108,29 @@ func (q *Quadratic) recover(obj Objective, n int) bool {
 			q.columns[i*n+j], q.columns[j*n+i] = mean, mean
 		}
 	}
-	q.hessian = nil
-	if h, ok := qp.Dense(mat.NewSymDense(n, append([]float64(nil), q.columns...))); ok {
-		q.hessian = h
-	}
+	q.factorize(n)
 	if isAtX && curvatureOf(obj).Fixed {
 		q.source = at.G
 	}
 	return true
+}
+
+// singular is the condition number from which H counts as singular: there the
+// flatness of a direction and the rounding of the differences meet.
+const singular = 1 / flatness / 10
+
+// factorize leaves no factors where H is not positive definite, or singular
+// to rounding: faces and their flat directions are then the polish's affair.
+func (q *Quadratic) factorize(n int) {
+	q.hessian = nil
+	h := mat.NewSymDense(n, append([]float64(nil), q.columns...))
+	var factors mat.Cholesky
+	if !factors.Factorize(h) || factors.Cond() > singular {
+		return
+	}
+	if factored, ok := qp.Dense(h); ok {
+		q.hessian = factored
+	}
 }
 
 // program solves 1/2 y'Hy + c'y over the rows, c = grad(y0) - H y0 from the
