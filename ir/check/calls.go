@@ -38,7 +38,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 		args := c.arguments(s, e)
 		for _, a := range args {
 			if isUnknown(a.typ) {
-				return unknownValue
+				return unknownOf(args...)
 			}
 		}
 		return c.apply(s, e, in, args)
@@ -279,20 +279,20 @@ func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string
 // invoke checks a call of a function of the model or of the library.
 func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args []value) value {
 	if !c.arity(s, e, len(fn.Params), len(fn.Params), stdlib.Signature(fn)) {
-		return unknownValue
+		return unknownOf(args...)
 	}
 	if c.active[fn] {
 		c.errorf(s, codeRecursion, e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
 			"functions are expanded where they are called, so they cannot be recursive"
-		return unknownValue
+		return unknownOf(args...)
 	}
 	for _, a := range args {
 		if isUnknown(a.typ) {
-			return unknownValue
+			return unknownOf(args...)
 		}
 	}
 	if c.failed[fn] {
-		return unknownValue
+		return unknownOf(args...)
 	}
 	in := c.child(&scope{})
 	in.frame = &frame{fn: fn, library: library, call: e.Span(), caller: s.frame}
@@ -305,7 +305,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		if p := &fn.Params[i]; p.Type != nil {
 			if want, ok := c.unify(in, p.Type, args[i].typ); !ok {
 				c.wrongArgument(s, e, fn, i, want, args[i].typ)
-				return unknownValue
+				return unknownOf(args...)
 			}
 		}
 	}
@@ -314,7 +314,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 	if !known {
 		raw = c.body(in, fn)
 		if in.frame.failed {
-			raw = unknownValue
+			raw = unknownOf(raw)
 		}
 		// A library function that fails is checked at every call, for each
 		// such call is an error of its own.
@@ -338,11 +338,11 @@ func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want
 // returned is the value of a call: the body's, with its sites as the caller
 // should see them, and those of the arguments.
 func (c *checker) returned(raw value, f *frame, args []value) value {
-	if isUnknown(raw.typ) {
-		return unknownValue
-	}
 	v := raw
 	v.bends, v.kinks = outside(raw.bends, f), outside(raw.kinks, f)
+	if isUnknown(v.typ) {
+		return unknownOf(append([]value{v}, args...)...)
+	}
 	if v.deps == 0 {
 		v.bends, v.kinks = nil, nil
 		return v

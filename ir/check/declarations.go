@@ -53,7 +53,7 @@ func (c *checker) fixedScalar(e lang.Expr, what string) value {
 
 // unfixed reports a value that depends on variables where it must not.
 func (c *checker) unfixed(e lang.Expr, v value, what string) {
-	c.errorf(c.global, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(e, v.deps)).Detail =
+	c.errorf(c.global, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(c.global, e, v.deps)).Detail =
 		"it must be known before the model is solved"
 }
 

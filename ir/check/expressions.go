@@ -92,7 +92,7 @@ func (c *checker) list(s *scope, e *lang.ListLit) value {
 	}
 	v, ok := c.entries(s, e)
 	if !ok {
-		return unknownValue
+		return unknownOf(v)
 	}
 	v.typ = vectorType(constPoly(int64(len(e.Elems))))
 	return v
@@ -142,7 +142,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 		}
 	}
 	if !ok {
-		return unknownValue
+		return unknownOf(out)
 	}
 	out.typ = matrixType(constPoly(int64(len(e.Elems))), constPoly(int64(width)))
 	return out
@@ -162,7 +162,7 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	in.guarded = true
 	a, b := c.operand(in, e.Then), c.operand(in, e.Else)
 	if isUnknown(a.typ) || isUnknown(b.typ) {
-		return unknownValue
+		return unknownOf(a, b)
 	}
 	v := join(a.typ, a, b)
 	switch {
@@ -176,7 +176,7 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	case a.typ.Kind != b.typ.Kind || disagree(a.typ, b.typ):
 		c.errorf(s, codeBranches, e.Span(), "the branches of `if` have different shapes").Detail =
 			sizeOf(e.Then, a.typ) + ", " + sizeOf(e.Else, b.typ)
-		return unknownValue
+		return unknownOf(a, b)
 	}
 	return v
 }
@@ -191,7 +191,7 @@ func (c *checker) condition(s *scope, e lang.Expr) {
 		c.errorf(s, codeCondition, e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
 			"compare it, as in `" + quote(e) + " != 0`"
 	case v.deps != 0:
-		d := c.errorf(s, codeJump, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(e, v.deps))
+		d := c.errorf(s, codeJump, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(s, e, v.deps))
 		d.Detail = "what jumps with a variable is not differentiable; conditions may use indices, params and data"
 		d.Fix = "blend the cases smoothly, as in `sigmoid(u / eps) * a + sigmoid(-u / eps) * b`"
 	}

@@ -16,7 +16,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		for i := range e.Subs {
 			c.subscript(s, &e.Subs[i], nil)
 		}
-		return unknownValue
+		return unknownOf(x)
 	}
 	if want := len(x.typ.Dims); want != len(e.Subs) || want == 0 {
 		d := c.errorf(s, codeSubscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
@@ -26,7 +26,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		case want == 1:
 			d.Detail = "a vector takes one subscript"
 		}
-		return unknownValue
+		return unknownOf(x)
 	}
 	sizes := make([]*poly, len(e.Subs)) // nil for a single index
 	for i := range e.Subs {
@@ -220,7 +220,7 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, operandText(b.Lo))
 		}
 	case v.deps != 0:
-		c.errorf(s, codeNotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(b.Lo, v.deps))
+		c.errorf(s, codeNotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(s, b.Lo, v.deps))
 	}
 }
 
@@ -258,20 +258,20 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 		d := c.errorf(s, codeNotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
 		d.Detail = "sum, prod, max and min do"
 		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
-		return unknownValue
+		return unknownOf(body)
 	}
 	if isUnknown(body.typ) {
-		return unknownValue
+		return unknownOf(body)
 	}
 	if fn != "sum" && !isScalar(body.typ) {
 		c.errorf(s, codeNeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
-		return unknownValue
+		return unknownOf(body)
 	}
 	for _, d := range body.typ.Dims {
 		if mentions(d.(*poly), in) {
 			c.errorf(s, codeVaryingSize, e.Body.Span(), "the terms of this sum have different sizes").Detail =
 				sizeOf(e.Body, body.typ) + ", which moves with the index"
-			return unknownValue
+			return unknownOf(body)
 		}
 	}
 	v := join(body.typ, body)

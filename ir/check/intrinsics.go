@@ -111,7 +111,7 @@ func (c *checker) apply(s *scope, e *lang.Call, in *intrinsic, args []value) val
 		v, ok = c.numericCall(s, e, in.ops[len(args)], args)
 	}
 	if !ok {
-		return unknownValue
+		return unknownOf(args...)
 	}
 	return v
 }

@@ -11,23 +11,20 @@ import (
 
 // variable checks a var's type and set.
 func (c *checker) variable(e *entry, d *lang.Var) value {
+	v := value{deps: expr.DependsX, degree: affine}
+	if e.symbol.Lower {
+		v.deps = expr.DependsY
+	}
 	if d.Type.Kind == lang.KindInt {
 		c.errorf(c.global, codeKind, d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
 			"the methods here need continuous variables: real, vector[n] or matrix[m, n]"
-		return unknownValue
+		return v
 	}
-	t := c.written(&d.Type)
+	v.typ = c.written(&d.Type)
 	if d.Set != nil {
-		c.set(d, t, e.symbol.Lower)
+		c.set(d, v.typ, e.symbol.Lower)
 	}
-	if isUnknown(t) {
-		return unknownValue
-	}
-	deps := expr.DependsX
-	if e.symbol.Lower {
-		deps = expr.DependsY
-	}
-	return value{typ: t, deps: deps, degree: affine}
+	return v
 }
 
 // sets are the sets that a variable may be declared in, with their arguments.
@@ -135,6 +132,7 @@ func (c *checker) level(l *ir.LevelDecl) {
 
 func (c *checker) objective(word string, o *lang.Objective) {
 	v := c.operand(c.global, o.Value)
+	c.smoothObjective(word, o, v)
 	if isUnknown(v.typ) {
 		return
 	}
@@ -143,7 +141,6 @@ func (c *checker) objective(word string, o *lang.Objective) {
 		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
 		return
 	}
-	c.smoothObjective(word, o, v)
 	if v.deps == 0 {
 		c.warnf(codeIdleObjective, o.Value.Span(), "the %s objective does not depend on any variable", word)
 	}
@@ -164,16 +161,14 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 		terms[i] = c.operand(s, e)
 		whole = whole && !isUnknown(terms[i].typ)
 	}
-	if !whole {
-		return
+	if whole {
+		c.relation(s, r, terms)
 	}
-	c.relation(s, r, terms)
 	if !lower && c.readsLower(r, terms) {
 		return
 	}
 	c.affineRelation(r, terms)
-	all := join(boolType, terms...)
-	if all.deps == 0 {
+	if whole && join(boolType, terms...).deps == 0 {
 		c.warnf(codeIdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
 	}

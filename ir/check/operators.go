@@ -64,7 +64,7 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 	x = c.numeric(s, e.X, x)
 	y := c.operand(s, e.Y)
 	if isUnknown(x.typ) || isUnknown(y.typ) {
-		return unknownValue
+		return unknownOf(x, y)
 	}
 	var t ir.Type
 	switch e.Op {
@@ -80,7 +80,7 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 		t = c.elementwise(s, e, x, y)
 	}
 	if isUnknown(t) {
-		return unknownValue
+		return unknownOf(x, y)
 	}
 	v := join(t, x, y)
 	c.symbolic(s, e, &v, x, y)

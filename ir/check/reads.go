@@ -6,9 +6,12 @@ import (
 	"bilevelc/lang"
 )
 
-// readText names the variable that an expression of the model depends on:
-// "the variable `y`".
-func (c *checker) readText(e lang.Expr, deps expr.Deps) string {
+// readText names the variable that an expression depends on: "the variable
+// `y`". In the body of a function it depends on the call which one that is.
+func (c *checker) readText(s *scope, e lang.Expr, deps expr.Deps) string {
+	if s.frame != nil {
+		return "a variable"
+	}
 	path := c.readPath(e, deps)
 	if len(path) == 0 {
 		return "a variable"

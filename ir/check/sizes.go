@@ -192,7 +192,7 @@ func (c *checker) asInteger(s *scope, e lang.Expr, v value, what string) *poly {
 	case isUnknown(v.typ):
 		return nil
 	case v.deps != 0:
-		c.errorf(s, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(e, v.deps)).Detail =
+		c.errorf(s, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(s, e, v.deps)).Detail =
 			"it must be known before the model is solved"
 		return nil
 	case v.typ.Kind == ir.IntType:

@@ -103,6 +103,10 @@ func isArray(t ir.Type) bool {
 
 func isUnknown(t ir.Type) bool { return t.Kind == ir.AnyType }
 
+// unknownOf is what remains of an expression after an error: its type is not
+// known, but what its operands depend on and bring along still counts.
+func unknownOf(vs ...value) value { return join(unknownValue.typ, vs...) }
+
 // withType is v seen as a value of another type; facts about numbers go.
 func (v value) withType(t ir.Type) value {
 	v.typ, v.size, v.num = t, nil, nil
