@@ -2,6 +2,7 @@ package parser
 
 import (
 	"io"
+	"sort"
 
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -36,7 +37,7 @@ var otherWords = map[string]bool{
 
 func isKeyword(word string) bool { return statementWords[word] || otherWords[word] }
 
-// Keywords lists the reserved words, for completion and highlighting.
+// Keywords lists the reserved words in order, for completion and highlighting.
 func Keywords() []string {
 	words := make([]string, 0, len(statementWords)+len(otherWords))
 	for w := range statementWords {
@@ -45,6 +46,7 @@ func Keywords() []string {
 	for w := range otherWords {
 		words = append(words, w)
 	}
+	sort.Strings(words)
 	return words
 }
 
