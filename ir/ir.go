@@ -105,8 +105,8 @@ type Problem struct {
 	// on data that was not supplied (abstract binding only). They have no rows
 	// and no bounds here.
 	Unbound []*Family
-	Seed     uint64
-	Facts    Facts
+	Seed    uint64
+	Facts   Facts
 }
 
 // Level is one level, bound.

@@ -13,7 +13,8 @@ func (m *CSR) At(i, j int) float64 {
 
 // Add returns alpha a + beta b for matrices of one shape.
 func Add(alpha float64, a *CSR, beta float64, b *CSR) *CSR {
-	m := &CSR{Rows: a.Rows, Cols: a.Cols, Ptr: make([]int, a.Rows+1)}
+	room := a.NNZ() + b.NNZ()
+	m := &CSR{Rows: a.Rows, Cols: a.Cols, Ptr: make([]int, a.Rows+1), Col: make([]int, 0, room), Val: make([]float64, 0, room)}
 	for i := 0; i < a.Rows; i++ {
 		ac, av := a.Row(i)
 		bc, bv := b.Row(i)
@@ -42,7 +43,14 @@ func Add(alpha float64, a *CSR, beta float64, b *CSR) *CSR {
 // Mul returns the product a b, row by row over a dense accumulator of one row
 // (Gustavson, 1978). The time is that of the multiplications.
 func Mul(a, b *CSR) *CSR {
-	m := &CSR{Rows: a.Rows, Cols: b.Cols, Ptr: make([]int, a.Rows+1)}
+	room := 0 // at most the multiplications, and at most a full matrix
+	for _, l := range a.Col {
+		room += b.Ptr[l+1] - b.Ptr[l]
+	}
+	if b.Cols > 0 && room/b.Cols > a.Rows {
+		room = a.Rows * b.Cols
+	}
+	m := &CSR{Rows: a.Rows, Cols: b.Cols, Ptr: make([]int, a.Rows+1), Col: make([]int, 0, room), Val: make([]float64, 0, room)}
 	sum := make([]float64, b.Cols)
 	seen := make([]int, b.Cols) // seen[j] == i+1: column j is in row i
 	for i := 0; i < a.Rows; i++ {
@@ -58,7 +66,9 @@ func Mul(a, b *CSR) *CSR {
 				sum[j] += av[k] * bv[t]
 			}
 		}
-		sort.Ints(m.Col[start:])
+		if !sort.IntsAreSorted(m.Col[start:]) {
+			sort.Ints(m.Col[start:])
+		}
 		for _, j := range m.Col[start:] {
 			m.Val = append(m.Val, sum[j])
 		}

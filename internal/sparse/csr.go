@@ -33,7 +33,7 @@ func FromEntries(rows, cols int, entries []Entry) *CSR {
 		}
 		return sorted[i].Col < sorted[j].Col
 	})
-	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1)}
+	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1), Col: make([]int, 0, len(entries)), Val: make([]float64, 0, len(entries))}
 	last := -1
 	for _, e := range sorted {
 		if e.Row < 0 || e.Row >= rows || e.Col < 0 || e.Col >= cols {
@@ -56,7 +56,13 @@ func FromEntries(rows, cols int, entries []Entry) *CSR {
 
 // FromDense keeps the nonzero entries of a row-major rows x cols array.
 func FromDense(rows, cols int, a []float64) *CSR {
-	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1)}
+	nonzeros := 0
+	for _, v := range a {
+		if v != 0 {
+			nonzeros++
+		}
+	}
+	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1), Col: make([]int, 0, nonzeros), Val: make([]float64, 0, nonzeros)}
 	for i := 0; i < rows; i++ {
 		for j := 0; j < cols; j++ {
 			if v := a[i*cols+j]; v != 0 {

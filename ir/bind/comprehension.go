@@ -20,7 +20,7 @@ var reductions = map[string]expr.Op{
 func (e *elab) comprehension(x *lang.Comprehension) value {
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
-		e.b.errorf(codeNotReduction, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
+		e.errorf(codeNotReduction, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
 		return value{}
 	}
 	inner, ok := e.iterate(x.Binders, x.Cond)
@@ -44,7 +44,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 		return e.sumOver(body, inner.space, e.space, at)
 	}
 	if !body.isScalar() {
-		e.b.errorf(diag.BindShapes, e.at(x.Body), "%s needs scalars, not %s", x.Fn.Name, body.describe())
+		e.errorf(diag.BindShapes, e.at(x.Body), "%s needs scalars, not %s", x.Fn.Name, body.describe())
 		return value{}
 	}
 	return e.reduceOver(op, e.lift(body, inner.space, at), e.space, at)
@@ -129,7 +129,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 	if bd.Hi == nil {
 		v := e.expr(bd.Lo)
 		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
-			e.b.errorf(diag.BindShapes, e.at(bd.Lo), "%s ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
+			e.errorf(diag.BindShapes, e.at(bd.Lo), "%s ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
 			return nil, false
 		}
 		set, ok := e.integers(v, e.at(bd.Lo), "an index")
@@ -172,7 +172,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
 	v := e.expr(x)
 	if !v.bad() && !v.isScalar() {
-		e.b.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
 		return nil, false
 	}
 	ints, ok := e.integers(v, e.at(x), "the end of a range")
@@ -307,7 +307,7 @@ func (e *elab) itemReduce(op expr.Op, v value, at diag.Span) value {
 func (e *elab) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
 	r, err := e.b.graph.Reduce(op, n, at)
 	if err != nil {
-		e.b.errorf(diag.BindEmptyRange, at, "%s", err)
+		e.errorf(diag.BindEmptyRange, at, "%s", err)
 		return value{}
 	}
 	return unbatched(r)
@@ -330,7 +330,7 @@ func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at di
 	vals := make([]float64, outer.n)
 	for t, ks := range members {
 		if len(ks) == 0 && op != expr.Prod {
-			e.b.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
+			e.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
 				fmt.Sprintf("This happens where %s.", outer.where(t))
 			return value{}
 		}

@@ -18,7 +18,7 @@ func (e *elab) compare(x *lang.Binary) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean || !u.isScalar() || !v.isScalar() {
-		e.b.errorf(diag.BindShapes, e.at(x), "%s compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "%s compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
 		return value{}
 	}
 	out := value{kind: boolean, space: join(u.space, v.space)}
@@ -74,7 +74,7 @@ func (e *elab) unknownCondition(x lang.Node, s *space) value {
 
 func (e *elab) not(v value, at diag.Span) value {
 	if v.kind != boolean {
-		e.b.errorf(diag.BindShapes, at, "not needs a condition")
+		e.errorf(diag.BindShapes, at, "not needs a condition")
 		return value{}
 	}
 	if v.unknown != nil {
@@ -143,7 +143,7 @@ func liftBools(v value, s *space) []bool {
 func (e *elab) condition(x lang.Expr) value {
 	v := e.expr(x)
 	if !v.bad() && v.kind != boolean {
-		e.b.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as i != j, not %s", v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as i != j, not %s", v.describe())
 		return value{}
 	}
 	return v
@@ -197,11 +197,11 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean {
-		e.b.errorf(codeCondition, at, "the branches of an if must be numbers")
+		e.errorf(codeCondition, at, "the branches of an if must be numbers")
 		return value{}
 	}
 	if u.item != v.item || u.row != v.row {
-		e.b.errorf(diag.BindShapes, at, "the branches differ in shape: %s and %s", u.describe(), v.describe())
+		e.errorf(diag.BindShapes, at, "the branches differ in shape: %s and %s", u.describe(), v.describe())
 		return value{}
 	}
 	u, v = e.lift(u, onYes, at), e.lift(v, onNo, at)

@@ -20,7 +20,27 @@ type elab struct {
 
 	library bool      // in a body of the standard library
 	call    diag.Span // in a library body: the call, where messages point
-	depth   int       // of inlined calls
+	calls   *call     // of functions that are being inlined
+}
+
+// call is an inlined call of a function of the model.
+type call struct {
+	name   string
+	at     diag.Span
+	caller *call
+	depth  int
+}
+
+// errorf reports an error; inside the body of a function it shows the calls
+// that lead there.
+func (e *elab) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+	d := e.b.errorf(code, at, format, args...)
+	for c := e.calls; c != nil; c = c.caller {
+		if c.at != at {
+			d.Related = append(d.Related, diag.Related{Span: c.at, Message: fmt.Sprintf("in this call of %s", c.name)})
+		}
+	}
+	return d
 }
 
 // scope is a list of local names, the innermost first.
@@ -68,7 +88,7 @@ func (e *elab) at(n lang.Node) diag.Span {
 // value.
 func (e *elab) expr(x lang.Expr) value {
 	if e.b.steps++; e.b.steps > maxSteps {
-		e.b.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: inlining its functions gives more than %d expressions", maxSteps)
+		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: inlining its functions gives more than %d expressions", maxSteps)
 		return value{}
 	}
 	switch x := x.(type) {
@@ -107,7 +127,7 @@ func (e *elab) expr(x lang.Expr) value {
 func (e *elab) numeric(x lang.Expr) value {
 	v := e.expr(x)
 	if v.kind == boolean {
-		e.b.errorf(diag.BindShapes, e.at(x), "a number is needed, not a condition")
+		e.errorf(diag.BindShapes, e.at(x), "a number is needed, not a condition")
 		return value{}
 	}
 	return e.num(v)
@@ -128,7 +148,7 @@ func (e *elab) name(x *lang.Name) value {
 			return e.b.let(s)
 		}
 	}
-	e.b.errorf(codeUnknownName, e.at(x), "%s has no value here", x.Name)
+	e.errorf(codeUnknownName, e.at(x), "%s has no value here", x.Name)
 	return value{}
 }
 
@@ -171,7 +191,7 @@ func (e *elab) list(x *lang.ListLit) value {
 	width := items[0].item
 	for k, v := range items {
 		if v.item != width || v.item.Rank > 1 || v.row || (rows != 0) != (v.item.Rank == 1) {
-			e.b.errorf(diag.BindShapes, e.at(x.Elems[k]), "element %d of the list is %s, the first is %s", k+1, v.describe(), items[0].describe())
+			e.errorf(diag.BindShapes, e.at(x.Elems[k]), "element %d of the list is %s, the first is %s", k+1, v.describe(), items[0].describe())
 			return value{}
 		}
 	}
@@ -241,7 +261,7 @@ func (e *elab) unary(x *lang.Unary) value {
 	case x.Op == lang.Not:
 		return e.not(v, e.at(x))
 	case v.kind == boolean:
-		e.b.errorf(diag.BindShapes, e.at(x.X), "a number is needed, not a condition")
+		e.errorf(diag.BindShapes, e.at(x.X), "a number is needed, not a condition")
 		return value{}
 	}
 	return e.map1(expr.Neg, v, e.at(x))
@@ -267,15 +287,15 @@ func (e *elab) binary(x *lang.Binary) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean {
-		e.b.errorf(diag.BindShapes, e.at(x), "%s needs numbers, not conditions", x.Op)
+		e.errorf(diag.BindShapes, e.at(x), "%s needs numbers, not conditions", x.Op)
 		return value{}
 	}
 	switch {
 	case x.Op == lang.Div && !v.isScalar():
-		e.b.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write ./ to divide entry by entry"
+		e.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write ./ to divide entry by entry"
 		return value{}
 	case x.Op == lang.Pow && !(u.isScalar() && v.isScalar()):
-		e.b.errorf(diag.BindShapes, e.at(x), "^ is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
+		e.errorf(diag.BindShapes, e.at(x), "^ is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
 			"write .^ to raise entry by entry"
 		return value{}
 	}
@@ -291,7 +311,7 @@ func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok 
 	}
 	v = e.num(v)
 	if v.node.Deps != 0 {
-		e.b.errorf(codeNotFixed, at, "%s depends on variables", what).Detail =
+		e.errorf(codeNotFixed, at, "%s depends on variables", what).Detail =
 			"Conditions, ranges, indices and sizes are fixed when the model is bound: they may use params, data and indices."
 		return nil, false
 	}
@@ -311,7 +331,7 @@ func (e *elab) integers(v value, at diag.Span, what string) (ints []int, ok bool
 		return v.ints, true
 	}
 	if v.kind == boolean || !v.isScalar() && v.space != nil {
-		e.b.errorf(diag.BindShapes, at, "%s must be an integer, not %s", what, v.describe())
+		e.errorf(diag.BindShapes, at, "%s must be an integer, not %s", what, v.describe())
 		return nil, false
 	}
 	vals, ok := e.constant(v, at, what)
@@ -321,7 +341,7 @@ func (e *elab) integers(v value, at diag.Span, what string) (ints []int, ok bool
 	ints = make([]int, len(vals))
 	for k, f := range vals {
 		if f != math.Trunc(f) || math.Abs(f) >= exactInt {
-			e.b.errorf(diag.BindNotInteger, at, "%s must be an integer, not %v", what, f)
+			e.errorf(diag.BindNotInteger, at, "%s must be an integer, not %v", what, f)
 			return nil, false
 		}
 		ints[k] = int(f)
@@ -336,7 +356,7 @@ func (e *elab) size(x lang.Expr, what string) (int, bool) {
 		return 0, false
 	}
 	if !v.isScalar() {
-		e.b.errorf(diag.BindShapes, e.at(x), "%s must be an integer, not %s", what, v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "%s must be an integer, not %s", what, v.describe())
 		return 0, false
 	}
 	ints, ok := e.integers(v, e.at(x), what)
@@ -351,12 +371,12 @@ func (e *elab) size(x lang.Expr, what string) (int, bool) {
 	}
 	for _, i := range ints {
 		if i != ints[0] {
-			e.b.vary(e.at(x), "%s changes with the index: it is %d and %d", what, ints[0], i)
+			e.vary(e.at(x), "%s changes with the index: it is %d and %d", what, ints[0], i)
 			return 0, false
 		}
 	}
 	if ints[0] < 0 {
-		e.b.errorf(diag.BindNegative, e.at(x), "%s is negative: %d", what, ints[0])
+		e.errorf(diag.BindNegative, e.at(x), "%s is negative: %d", what, ints[0])
 		return 0, false
 	}
 	return ints[0], true

@@ -28,7 +28,7 @@ func (e *elab) index(x *lang.Index) value {
 		return value{}
 	}
 	if v.item.Rank != len(x.Subs) {
-		e.b.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), v.item.Rank, len(x.Subs))
+		e.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), v.item.Rank, len(x.Subs))
 		return value{}
 	}
 	dims := []int{v.item.Rows, v.item.Cols}
@@ -96,7 +96,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 		return selector{}, false
 	}
 	if los == nil || his == nil {
-		e.b.errorf(diag.BindVaryingSize, e.at(sub), "the length of this range depends on data that was not supplied")
+		e.errorf(diag.BindVaryingSize, e.at(sub), "the length of this range depends on data that was not supplied")
 		return selector{}, false
 	}
 	s := join(lo.space, hi.space)
@@ -108,7 +108,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 	for k := range los {
 		width := max(his[k]-los[k]+1, 0)
 		if k > 0 && width != sel.width {
-			e.b.vary(e.at(sub), "the length of this range changes with the index: %d and %d", sel.width, width).
+			e.vary(e.at(sub), "the length of this range changes with the index: %d and %d", sel.width, width).
 				Fix = "write a comprehension over the range, such as sum(j in 1..i: y[j])"
 			return selector{}, false
 		}
@@ -139,7 +139,7 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim int)
 		if n, ok := x.X.(*lang.Name); ok {
 			what = n.Name
 		}
-		d := e.b.errorf(diag.BindIndex, e.at(sub), "index %d is outside 1..%d", p+1, dim)
+		d := e.errorf(diag.BindIndex, e.at(sub), "index %d is outside 1..%d", p+1, dim)
 		d.Detail = fmt.Sprintf("%s has %d entries along this dimension.", what, dim)
 		if sel.space != nil && sel.width > 0 {
 			d.Detail += " This happens where " + sel.space.where(k/sel.width) + "."

@@ -101,11 +101,13 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 }
 
 // finite reports data-only parts of an expression that are NaN or infinite.
+// Parts that are made of sums and products only are finite as the data is, and
+// are not computed here: they may be large.
 func (b *binder) finite(root *expr.Node) bool {
 	ok := true
 	seen := map[*expr.Node]bool{}
 	check := func(n *expr.Node) {
-		if n.Deps != 0 || n.Opaque || seen[n] || n.Op == expr.Const && n.Name != "" {
+		if n.Deps != 0 || n.Opaque || seen[n] || !hasDomain(n) {
 			return
 		}
 		seen[n] = true
@@ -124,6 +126,17 @@ func (b *binder) finite(root *expr.Node) bool {
 		}
 	}
 	return ok
+}
+
+// hasDomain reports whether a node is made with an operation that finite
+// operands can make infinite or NaN.
+func hasDomain(n *expr.Node) bool {
+	for _, m := range expr.Reachable(n) {
+		if m.Op.Info().Inside != nil || m.Op == expr.Exp {
+			return true
+		}
+	}
+	return false
 }
 
 // start lays out the starting point. Variables without one start at 0, or at

@@ -115,7 +115,7 @@ func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
 	}
 	u, v = e.num(u), e.num(v)
 	if !u.isScalar() && !v.isScalar() && (u.item != v.item || u.row != v.row) {
-		d := e.b.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
+		d := e.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
 		if u.item == v.item {
 			d.Fix = "transpose one of the two with '"
 		}

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -46,6 +47,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	p := r.prob
 	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
 	emit := func(rel relation) {
+		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			for i, j := range cols {
 				if j < r.b.dx {
@@ -128,6 +130,22 @@ func (r *rows) bound(j int, coef, rest float64, equal bool, from origin) {
 	}
 }
 
+// reserve makes room for the rows of a form that splits into A and B.
+func reserve(a, b *sparse.CSR, f *form) {
+	if f == nil {
+		return
+	}
+	left := 0
+	for _, j := range f.coef.Col {
+		if j < a.Cols {
+			left++
+		}
+	}
+	a.Col, a.Val = slices.Grow(a.Col, left), slices.Grow(a.Val, left)
+	right := f.coef.NNZ() - left
+	b.Col, b.Val = slices.Grow(b.Col, right), slices.Grow(b.Val, right)
+}
+
 func endRow(m *sparse.CSR) {
 	m.Rows++
 	m.Ptr = append(m.Ptr, len(m.Col))
@@ -187,7 +205,11 @@ func violation(h float64, equal bool) float64 {
 	return h
 }
 
+// nonzero drops explicit zeros.
 func nonzero(cols []int, vals []float64) ([]int, []float64) {
+	if !slices.Contains(vals, 0) {
+		return cols, vals
+	}
 	var c []int
 	var v []float64
 	for k, e := range vals {

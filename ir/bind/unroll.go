@@ -38,9 +38,9 @@ func (b *binder) again(a attempt) bool {
 }
 
 // vary reports a size that varies with an index.
-func (b *binder) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
-	b.varying = true
-	return b.errorf(diag.BindVaryingSize, at, format, args...)
+func (e *elab) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
+	e.b.varying = true
+	return e.errorf(diag.BindVaryingSize, at, format, args...)
 }
 
 // tuple returns the elaborator of one tuple of a space that was just
@@ -59,7 +59,7 @@ func (e *elab) mayUnroll(s *space, at diag.Span) bool {
 	if s.n <= maxUnrolled && e.b.loops <= maxLoops {
 		return true
 	}
-	e.b.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d, and %d in the model", s.n, maxUnrolled, maxLoops).
+	e.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d, and %d in the model", s.n, maxUnrolled, maxLoops).
 		Fix = "write an inner comprehension instead of a range, such as sum(j in 1..i: y[j])"
 	return false
 }
