@@ -104,6 +104,8 @@ func (p *exprParser) noOperand(x lang.Expr) error {
 	leftText := left.Span().Text()
 	_, leftNumber := left.(*lang.Number)
 	switch {
+	case t.Value == "for" || leftText == "for":
+		e.d.Fix = "a family is written `forall i in 1..n: ... <= ...`, a sum `sum(i in 1..n: ...)`"
 	case leftNumber && t.Type == tokenNumber:
 		e.d.Fix = fmt.Sprintf("separate entries and arguments with a comma: `%s, %s`", leftText, t.Value)
 	case len(leftText)+len(t.Value) < 30 && t.Value != "(":
@@ -279,7 +281,15 @@ func (p *exprParser) noRelation(c chain, t lexer.Token) error {
 	case "!=":
 		return fail("", "`!=` is not a relation of a constraint: the feasible set must be convex")
 	}
-	if !t.EOF() {
+	name, isName := c.terms[0].(*lang.Name)
+	switch _, isIf := c.terms[0].(*lang.IfExpr); {
+	case isIf && t.EOF():
+		at = c.terms[0].Span()
+		return fail("put the `if` in ( ): what follows `else` belongs to it, as far as it goes",
+			"a constraint needs a relation `<=`, `>=` or `==`")
+	case isName && t.Value == "forall":
+		return fail(fmt.Sprintf("write `%s: forall ...`", name.Name), "expected `:` after the name of a constraint, found `forall`")
+	case !t.EOF():
 		return fail("", "expected a relation `<=`, `>=` or `==`, found %s", p.s.describe(t))
 	}
 	at = c.terms[0].Span().To(c.terms[len(c.terms)-1].Span())

@@ -54,6 +54,8 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 		d.Detail = "The form is: " + form
 	}
 	switch {
+	case token.Value == "forall":
+		d.Fix = "`forall i in 1..n:` stands before the relation"
 	case c.word() == "fn" && token.Value == "-":
 		d.Fix = "the type of the result is written `: real`"
 	case token.Type == tokenIdent && want == productionNames["WrittenType"]:

@@ -219,8 +219,8 @@ func (p *exprParser) binder() (lang.Binder, int, error) {
 	if p.is("=") {
 		return b, 0, p.unexpected("`in`", "write `"+t.Value+" in 1..n`")
 	}
-	if _, err := p.expect("in", "after the index `"+t.Value+"`"); err != nil {
-		return b, 0, err
+	if _, ok := p.take("in"); !ok {
+		return b, 0, p.unexpected("`in` after the index `"+t.Value+"`", "an index reads `"+t.Value+" in 1..n`; the list of indices ends with `:`")
 	}
 	lo, err := p.expr(lang.SumLevel)
 	if err != nil {
