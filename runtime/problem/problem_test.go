@@ -1,0 +1,97 @@
+package problem
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/sparse"
+)
+
+// bilinear is x y, both of length 1.
+type bilinear struct{}
+
+func (bilinear) Value(x, y []float64) float64           { return x[0] * y[0] }
+func (bilinear) GradX(dst, x, y []float64)              { dst[0] = y[0] }
+func (bilinear) GradY(dst, x, y []float64)              { dst[0] = x[0] }
+func (bilinear) ValueGradY(dst, x, y []float64) float64 { dst[0] = x[0]; return x[0] * y[0] }
+func (bilinear) ValueGrad(dx, dy, x, y []float64) float64 {
+	dx[0], dy[0] = y[0], x[0]
+	return x[0] * y[0]
+}
+func (bilinear) Clone() Function { return bilinear{} }
+
+func sample() *Problem {
+	inf := math.Inf(1)
+	return &Problem{Name: "sample", Dx: 1, Dy: 1, F: bilinear{}, G: bilinear{},
+		Rows: &Rows{Kind: []Kind{Equal, AtMost}, A: sparse.FromDense(2, 1, []float64{1, 0}),
+			B: sparse.FromDense(2, 1, []float64{2, -3}), Rhs: []float64{1, 2}, Name: []string{"", "cap"}},
+		X: &Set{Lo: []float64{-inf}, Hi: []float64{inf}}}
+}
+
+func TestCallsAreCounted(t *testing.T) {
+	p := sample().Counted()
+	x, y, d := []float64{2}, []float64{3}, []float64{0}
+	p.F.Value(x, y)
+	p.F.GradX(d, x, y)
+	p.F.GradY(d, x, y)
+	p.G.ValueGradY(d, x, y)
+	before := p.Calls()
+	if before != (Calls{F: 1, GradF: 2, G: 1, GradG: 1}) {
+		t.Errorf("calls %+v", before)
+	}
+	q := p.Clone()
+	if v := q.G.ValueGrad(d, d, x, y); v != 6 {
+		t.Errorf("a counted clone gives %v", v)
+	}
+	q.G.Clone().Value(x, y)
+	if got := p.Calls().Sub(before); got != (Calls{G: 2, GradG: 1}) {
+		t.Errorf("calls of clones %+v", got)
+	}
+	if got := q.Counted().Calls(); got != (Calls{G: 2, GradG: 1}) {
+		t.Errorf("a clone counts %+v, counting again must not start over", got)
+	}
+	if got := (Calls{1, 2, 3, 4}).Add(Calls{1, 1, 1, 1}); got != (Calls{2, 3, 4, 5}) {
+		t.Errorf("sum %+v", got)
+	}
+}
+
+func TestRows(t *testing.T) {
+	p := sample()
+	h := make([]float64, 2)
+	p.Rows.Residual(h, []float64{5}, []float64{7}) // 5 - 14 - 1, 21 - 2
+	if h[0] != -10 || h[1] != 19 {
+		t.Errorf("h = %v", h)
+	}
+	if j, c := p.Rows.Bound(1); j != 0 || c != -3 {
+		t.Errorf("bound %d, %v", j, c)
+	}
+	if p.Rows.RowName(0) != "row 0" || p.Rows.FirstInequality() != "cap" || !p.HasInequalities() {
+		t.Errorf("names %q, %q", p.Rows.RowName(0), p.Rows.FirstInequality())
+	}
+}
+
+func TestValidate(t *testing.T) {
+	if err := sample().Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for says, spoil := range map[string]func(*Problem){
+		"f or g is missing":        func(p *Problem) { p.F = nil },
+		"start has 2 entries":      func(p *Problem) { p.Start = []float64{1, 2} },
+		"start: entry 0 is NaN":    func(p *Problem) { p.Start = []float64{math.NaN()} },
+		"rows: A is 1 x 1":         func(p *Problem) { p.Rows.A = sparse.FromDense(1, 1, []float64{1}) },
+		"rows: B is missing":       func(p *Problem) { p.Rows.B = nil },
+		"rows: b: entry 1 is +Inf": func(p *Problem) { p.Rows.Rhs[1] = math.Inf(1) },
+		"X: bounds of length 0":    func(p *Problem) { p.X.Lo = nil },
+		"X: bounds +Inf":           func(p *Problem) { p.X.Lo[0] = math.Inf(1) },
+		"X: ball b":                func(p *Problem) { p.X.Balls = []Ball{{Start: 0, End: 2, Radius: 1, Name: "b"}} },
+		"in two blocks":            func(p *Problem) { p.Blocks = [][]int{{0}, {0}} },
+		"are in none":              func(p *Problem) { p.Blocks = [][]int{{}} },
+	} {
+		p := sample()
+		spoil(p)
+		if err := p.Validate(); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("error %v, want %q", err, says)
+		}
+	}
+}
