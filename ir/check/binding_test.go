@@ -203,6 +203,60 @@ func TestAffineAgreesWithBinding(t *testing.T) {
 	}
 }
 
+// An objective that the checker accepts binds to a graph in which every
+// operation on variables is smooth; one that it refuses for a kink binds to
+// one that has such an operation, unless binding found it to be of no effect.
+func TestSmoothAgreesWithBinding(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(7, 8))}
+	smooth, refused, harmless := 0, 0, 0
+	for smooth+refused < 600 {
+		inner := w.pick("x", "y[1]", "c", "z", "(x - c)", "s", "i")
+		e := w.pick("abs", "sign", "floor", "tanh", "both2", "top", "norm1", "sumsq") + "(" + inner + ")"
+		if w.IntN(2) == 0 {
+			e = w.expr(2) + w.pick(" + ", " * ", " .* ") + e
+		}
+		e = "sum(i in 1..2: sum(" + e + "))"
+		text := func(objective, item string) string {
+			return head + "fn both2(u) = min(u, 1) + sum(abs(c))\nfn top(u) = max(u, 0.5)\nupper {\n var x: vector[n]\n var z: real\n minimize " + objective + "\n}\n" +
+				"lower {\n var y: vector[m]\n minimize sumsq(y)\n}\n" + item
+		}
+		p, diags := program(t, text(e, ""))
+		if diags.HasErrors() && !only(diags, "E0601") {
+			continue
+		}
+		if diags.HasErrors() {
+			p, _ = program(t, text("z^2", "report {\n r = "+e+"\n}\n"))
+		}
+		problem, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
+		if bound.HasErrors() {
+			t.Fatalf("%s: %v", e, bound)
+		}
+		root := problem.Upper.Objective
+		if diags.HasErrors() {
+			root = problem.Report[0].Node
+		}
+		rough := false
+		for _, n := range expr.Reachable(root) {
+			rough = rough || n.Deps != 0 && !n.Op.Info().Smooth
+		}
+		switch {
+		case !diags.HasErrors() && rough:
+			t.Fatalf("%s is accepted, but is not smooth:\n%s", e, expr.Format(root))
+		case !diags.HasErrors():
+			smooth++
+		default:
+			refused++
+			if !rough {
+				harmless++
+			}
+		}
+	}
+	t.Logf("%d smooth, %d refused, of which %d without effect", smooth, refused, harmless)
+	if smooth < 100 || refused < 100 || harmless > refused/20 {
+		t.Errorf("%d smooth, %d refused, %d of them without effect: the test does not discriminate", smooth, refused, harmless)
+	}
+}
+
 // straightAlong reports whether a node's entries are affine along a random
 // line, by second differences.
 func straightAlong(t *testing.T, rng *rand.Rand, n *expr.Node) bool {

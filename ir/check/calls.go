@@ -28,7 +28,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 		}
 	}
 	if in := intrinsics[name]; in != nil {
-		if !c.arity(s, e, in.min, in.max, "") {
+		if !c.arity(s, e, in.min, in.max, in.uses[0].Signature) {
 			c.arguments(s, e)
 			return unknownValue
 		}
@@ -88,9 +88,7 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 		want = fmt.Sprintf("%d or %d", least, most)
 	}
 	d := c.errorf(s, codeArity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
-	if signature != "" {
-		d.Detail = "it is `" + signature + "`"
-	}
+	d.Detail = "it is `" + signature + "`"
 	return false
 }
 

@@ -102,6 +102,8 @@ func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
 		}
 	}
 	switch {
+	case isArray(got) && c.fits(want, transposed(got)):
+		d.Fix = fmt.Sprintf("did you mean `%s`?", transposedText(e))
 	case isArray(want) && isScalar(got):
 		d.Fix = "give every entry, or multiply `ones(...)` by the number"
 	case want.Kind == ir.MatrixType && got.Kind == ir.VectorType:
