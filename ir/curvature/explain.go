@@ -234,9 +234,11 @@ func (s *study) factorSteps(t *term) (steps []*Step) {
 		}
 	}
 	visit(s.root)
-	if s.fused(t.node) != nil {
-		for _, n := range s.fusions[t.node].steps {
-			visit(n)
+	for _, n := range []*expr.Node{t.node, t.arg, t.other} {
+		if n != nil && s.fused(n) != nil {
+			for _, step := range s.fusions[n].steps {
+				visit(step)
+			}
 		}
 	}
 	return steps
@@ -284,20 +286,19 @@ func (a *attempt) blame(pr *prover) *Blame {
 		}
 		return a.blameTerm(t, "its second derivative has no lower bound over the ranges of x and y")
 	}
+	// The part that may take most away.
 	var worst *term
+	least := 0.0
 	for i := range a.terms {
-		t := &a.terms[i]
-		if t.square() && hullOf(t.w).Lo < 0 && (worst == nil || hullOf(t.w).Lo < hullOf(worst.w).Lo) {
-			worst = t
+		if a.work.left <= 0 {
+			break
+		}
+		if own := a.below(a.terms[i:i+1], false).least(a.work).bound; own < least {
+			worst, least = &a.terms[i], own
 		}
 	}
-	if worst != nil {
-		return a.blameTerm(worst, fmt.Sprintf("its second derivative may be as low as %s over the ranges of x and y", number(hullOf(worst.w).Lo)))
-	}
-	for i := range a.terms {
-		if t := &a.terms[i]; !t.square() && t.left == nil {
-			return a.blameTerm(t, "the other terms do not outweigh it")
-		}
+	if worst != nil && worst.left == nil {
+		return a.blameTerm(worst, fmt.Sprintf("it may take up to %s away from the second derivative over the ranges of x and y", number(-least)))
 	}
 	reason := "no part of it is shown to curve in every direction of y"
 	if name := pr.directionText(a.extreme); name != "" {

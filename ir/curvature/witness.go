@@ -101,107 +101,145 @@ func (f *form) quadraticForm(v []float64) float64 {
 	return total - gamma(2*f.n*f.n)*size
 }
 
-// flat finds a direction v along which the second derivative is exactly 0:
-// J v = 0 for the Jacobian rows of every part.
+// flat finds a direction v along which the second derivative is exactly 0: one
+// that no part touches, or an exact solution of H v = 0.
 func (pr *prover) flat(s *study) *Witness {
-	rows, ok := s.bendingRows()
+	parts, ok := s.exactParts()
 	if !ok {
 		return nil
 	}
 	n := pr.Lower.Dim
 	touched := make([]bool, n)
-	for _, r := range rows {
-		for c := range r {
-			touched[c] = true
+	cost := 0.0
+	for _, p := range parts {
+		for _, row := range []map[int]float64{p.a, p.b} {
+			for c := range row {
+				touched[c] = true
+			}
 		}
+		cost += float64(len(p.a)) * float64(len(p.b))
 	}
 	if c := slices.Index(touched, false); c >= 0 {
-		return pr.flatAlong(unit(n, c), "along "+pr.lowerName(c))
+		return &Witness{Direction: unit(n, c), Flat: true, Text: "along " + pr.lowerName(c)}
 	}
-	if n > fullOrder {
+	// exactCost bounds the operations in rational arithmetic, at about a
+	// microsecond each.
+	const exactCost = 3e5
+	if cost+math.Pow(float64(n), 3) > exactCost {
 		return nil
 	}
-	if v := nullVector(rows, n); v != nil {
-		return pr.flatAlong(v, pr.directionText(extreme{vector: v, cols: allColumns(n)}))
+	v := nullVector(exactHessian(parts, n))
+	if v == nil {
+		return nil
 	}
-	return nil
+	return &Witness{Direction: v, Flat: true, Text: pr.directionText(extreme{vector: v, cols: indices(n)})}
 }
 
-func (pr *prover) flatAlong(v []float64, text string) *Witness {
-	return &Witness{Direction: v, Flat: true, Text: text}
-}
-
-func allColumns(n int) []int {
-	cols := make([]int, n)
-	for i := range cols {
-		cols[i] = i
+func indices(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
 	}
-	return cols
+	return out
 }
 
-// bendingRows lists the rows of every Jacobian that a part with a weight other
-// than 0 uses, entry by entry; not ok where some row is not known exactly.
-func (s *study) bendingRows() (rows []map[int]float64, ok bool) {
+// exactPart is w (a b' + b a')/2 with rows that are known exactly. The weight
+// is exact too, or known to be positive with a = b, where its size does not
+// matter to the null space.
+type exactPart struct {
+	w    float64
+	a, b map[int]float64
+}
+
+// exactParts lists the parts of the Hessian at the point of a study; not ok
+// where they are not exact enough for its null space.
+func (s *study) exactParts() (parts []exactPart, ok bool) {
 	ok = true
-	use := func(j *jacobian, k int) {
-		row := map[int]float64{}
+	positive, rounded := true, false
+	row := func(j *jacobian, k int) map[int]float64 {
+		out := map[int]float64{}
 		j.visit(k, func(c int, v Interval) {
 			ok = ok && v.isPoint()
-			row[c] = v.Lo
+			out[c] = v.Lo
 		})
-		if len(row) > 0 {
-			rows = append(rows, row)
-		}
+		return out
 	}
 	for _, t := range s.differentiate(false).terms {
-		p := s.partOf(&t, true)
+		p := s.partOf(&t, false)
 		if t.square() {
 			p.a = s.jacobianOf(t.arg)
+			p.pairs = func(visit func(i, j, k int)) {
+				for k := range p.a.rows {
+					visit(k, k, k)
+				}
+			}
 		}
 		if p.a.unknown || p.b != nil && p.b.unknown {
 			return nil, false
 		}
-		if t.square() {
-			for k := range p.a.rows {
-				if !entry(t.w, k).isZero() {
-					use(p.a, k)
-				}
-			}
-			continue
-		}
-		// J_b v = 0 for one side of each product is enough.
 		p.pairs(func(i, j, k int) {
-			if !entry(t.w, k).isZero() && p.a.len(i) > 0 && p.b.len(j) > 0 {
-				use(p.b, j)
+			w := entry(t.w, k)
+			if w.isZero() {
+				return
+			}
+			ok = ok && !math.IsInf(w.Lo, 0) && !math.IsInf(w.Hi, 0)
+			e := exactPart{w: w.Lo, a: row(p.a, i)}
+			if e.b = e.a; !t.square() {
+				e.w, e.b = 2*w.Lo, row(p.b, j)
+				positive = false
+			}
+			if len(e.a) == 0 || len(e.b) == 0 {
+				return
+			}
+			rounded = rounded || !w.isPoint() || len(t.w) == 1 && p.a.rows > 1
+			positive = positive && w.Hi > 0
+			if !w.isPoint() {
+				e.w = 1
+			}
+			if ok {
+				parts = append(parts, e)
 			}
 		})
 	}
-	return rows, ok
+	// With inexact weights, J v = 0 for all rows is still enough where all
+	// parts are squares: v' H v is a sum of weights times (a' v)^2.
+	return parts, ok && (!rounded || positive)
 }
 
-// nullVector solves J v = 0 in exact arithmetic by elimination and returns a
-// solution of length 1 (rounded), or nil where there is only 0.
-func nullVector(rows []map[int]float64, n int) []float64 {
-	// exactCost bounds rows * columns^2 of rational arithmetic.
-	const exactCost = 3e5
-	if float64(len(rows))*float64(n)*float64(min(n, len(rows))) > exactCost {
-		return nil
+// exactHessian adds the parts up in rational arithmetic.
+func exactHessian(parts []exactPart, n int) [][]*big.Rat {
+	h := make([][]*big.Rat, n)
+	for i := range h {
+		h[i] = make([]*big.Rat, n)
+		for j := range h[i] {
+			h[i][j] = new(big.Rat)
+		}
 	}
-	m := make([][]*big.Rat, len(rows))
-	for i, r := range rows {
-		m[i] = make([]*big.Rat, n)
-		for c := range n {
-			m[i][c] = new(big.Rat)
-			if v, ok := r[c]; ok {
-				m[i][c].SetFloat64(v)
+	rat := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+	half := big.NewRat(1, 2)
+	for _, p := range parts {
+		w := new(big.Rat).Mul(rat(p.w), half)
+		for i, a := range p.a {
+			wa := new(big.Rat).Mul(w, rat(a))
+			for j, b := range p.b {
+				e := new(big.Rat).Mul(wa, rat(b))
+				h[i][j].Add(h[i][j], e)
+				h[j][i].Add(h[j][i], e)
 			}
 		}
 	}
+	return h
+}
+
+// nullVector solves m v = 0 by elimination and returns a solution of length 1
+// (rounded), or nil where there is only 0. It changes m.
+func nullVector(m [][]*big.Rat) []float64 {
+	n := len(m)
 	pivots, row := []int{}, 0
 	isPivot := make([]bool, n)
-	for c := 0; c < n && row < len(m); c++ {
+	for c := 0; c < n && row < n; c++ {
 		best := -1
-		for i := row; i < len(m); i++ {
+		for i := row; i < n; i++ {
 			if m[i][c].Sign() != 0 {
 				best = i
 				break
@@ -229,8 +267,7 @@ func nullVector(rows []map[int]float64, n int) []float64 {
 	}
 	v := unit(n, free)
 	for i, c := range pivots {
-		q := new(big.Rat).Quo(m[i][free], m[i][c])
-		f, _ := q.Float64()
+		f, _ := new(big.Rat).Quo(m[i][free], m[i][c]).Float64()
 		v[c] = -f
 	}
 	normalize(v)
@@ -281,14 +318,20 @@ func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
 	})
 }
 
-// lowerSample is a y that the lower level's rows admit at x.
+// lowerSample is a y that the lower level's rows admit at x: the middle of its
+// box, then points with some entries at the ends, each moved onto the rows.
 func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
 	y := make([]float64, pr.Lower.Dim)
 	for j, r := range pr.feasible.y {
 		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
-		if k == 0 {
+		switch pick := random.IntN(4); {
+		case k == 0:
 			y[j] = r.middle()
-		} else {
+		case pick == 0:
+			y[j] = r.Lo
+		case pick == 1:
+			y[j] = r.Hi
+		default:
 			y[j] = r.Lo + random.Float64()*(r.Hi-r.Lo)
 		}
 	}
@@ -384,7 +427,7 @@ func (pr *prover) directionText(e extreme) string {
 	if e.vector == nil {
 		return ""
 	}
-	order := allColumns(len(e.vector))
+	order := indices(len(e.vector))
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch x, y := math.Abs(e.vector[a]), math.Abs(e.vector[b]); {
 		case x > y:

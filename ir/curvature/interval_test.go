@@ -1,0 +1,195 @@
+package curvature
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/ir/expr"
+)
+
+// edge draws numbers of very different sizes, with the special ones often.
+func edge(r *rand.Rand) float64 {
+	switch r.IntN(8) {
+	case 0:
+		return 0
+	case 1:
+		return math.Round(4 * r.NormFloat64())
+	case 2:
+		return math.Ldexp(r.NormFloat64(), r.IntN(2000)-1000)
+	case 3:
+		return math.Ldexp(r.NormFloat64(), -1060+r.IntN(20))
+	}
+	return r.NormFloat64()
+}
+
+// TestDirectedRounding compares with exact arithmetic: the results enclose it,
+// and are exact where it is a double.
+func TestDirectedRounding(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	exact := func() *big.Float { return new(big.Float).SetPrec(4000) }
+	check := func(name string, a, b, lo, hi float64, want *big.Float) {
+		t.Helper()
+		if !math.IsInf(lo, -1) && exact().SetFloat64(lo).Cmp(want) > 0 || !math.IsInf(hi, 1) && exact().SetFloat64(hi).Cmp(want) < 0 {
+			t.Errorf("%v %s %v: [%v, %v] does not hold %v", a, name, b, lo, hi, want.Text('g', 20))
+		}
+		if v, acc := want.Float64(); acc == big.Exact && !math.IsInf(v, 0) && math.Abs(v) > 1e-280 && (lo != v || hi != v) {
+			t.Errorf("%v %s %v: [%v, %v] is not exact", a, name, b, lo, hi)
+		}
+	}
+	for range 200000 {
+		a, b := edge(r), edge(r)
+		x, y := exact().SetFloat64(a), exact().SetFloat64(b)
+		check("+", a, b, addDown(a, b), addUp(a, b), exact().Add(x, y))
+		check("*", a, b, mulDown(a, b), mulUp(a, b), exact().Mul(x, y))
+		if b != 0 {
+			q := exact().Quo(x, y)
+			if lo, hi := divDown(a, b), divUp(a, b); !math.IsInf(lo, -1) && exact().SetFloat64(lo).Cmp(q) > 0 ||
+				!math.IsInf(hi, 1) && exact().SetFloat64(hi).Cmp(q) < 0 {
+				t.Errorf("%v / %v: [%v, %v] does not hold %v", a, b, lo, hi, q.Text('g', 20))
+			}
+		}
+		if a >= 0 {
+			lo, hi := exact().SetFloat64(sqrtDown(a)), exact().SetFloat64(sqrtUp(a))
+			if exact().Mul(lo, lo).Cmp(x) > 0 || exact().Mul(hi, hi).Cmp(x) < 0 {
+				t.Errorf("sqrt %v: [%v, %v]", a, lo, hi)
+			}
+		}
+	}
+}
+
+// TestIntervals draws points from intervals and looks for their results in the
+// intervals' results.
+func TestIntervals(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for range 200000 {
+		a, b := interval(r), interval(r)
+		u, v := within(r, a), within(r, b)
+		for _, c := range []struct {
+			name string
+			got  Interval
+			want float64
+		}{
+			{"+", a.add(b), u + v}, {"-", a.sub(b), u - v}, {"*", a.mul(b), u * v},
+			{"sqr", a.sqr(), u * u}, {"1/", a.recip(), 1 / u}, {"/", a.div(b), u / v},
+			{"hull", a.hull(b), v},
+		} {
+			if !math.IsNaN(c.want) && !math.IsInf(c.want, 0) && !c.got.contains(c.want) {
+				t.Errorf("%s of %v, %v: %v does not hold %v", c.name, a, b, c.got, c.want)
+			}
+		}
+	}
+	if got := (Interval{0, math.Inf(1)}).mul(point(0)); !got.isZero() {
+		t.Errorf("0 times anything is %v", got)
+	}
+}
+
+func interval(r *rand.Rand) Interval {
+	a, b := 3*r.NormFloat64(), 3*r.NormFloat64()
+	if r.IntN(3) == 0 {
+		a, b = math.Round(a), math.Round(b)
+	}
+	i := Interval{min(a, b), max(a, b)}
+	switch r.IntN(12) {
+	case 0:
+		i.Lo = math.Inf(-1)
+	case 1:
+		i.Hi = math.Inf(1)
+	case 2:
+		i.Hi = i.Lo
+	case 3:
+		i.Lo *= 20
+		i.Hi = max(i.Hi, i.Lo)
+	}
+	return i
+}
+
+func within(r *rand.Rand, a Interval) float64 {
+	b := a.meet(Interval{-20, 20})
+	switch r.IntN(6) {
+	case 0:
+		return b.Lo
+	case 1:
+		return b.Hi
+	}
+	return min(b.Lo+r.Float64()*(b.Hi-b.Lo), b.Hi)
+}
+
+// TestFunctions holds the ranges of every elementary function and of its
+// derivatives against the Taylor reference at drawn points.
+func TestFunctions(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	b := expr.NewBuilder()
+	y := b.Var("y", true, 0, expr.ScalarShape(), noSpan)
+	type function struct {
+		name string
+		jet  func(Interval) jet
+		node *expr.Node
+	}
+	var functions []function
+	for _, op := range []expr.Op{expr.Neg, expr.Exp, expr.Log, expr.Sqrt, expr.Tanh, expr.Sin, expr.Cos, expr.Log1pExp, expr.Sigmoid} {
+		n, err := b.Unary(op, y, noSpan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		functions = append(functions, function{op.String(), func(u Interval) jet { return unary(op, u) }, n})
+	}
+	for _, p := range []float64{0.5, 1.5, 2, 2.5, 3, 4, 7, -1, -2, -0.5, -3} {
+		n, err := b.Binary(expr.Pow, y, b.Number(p), noSpan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		functions = append(functions, function{number(p), func(u Interval) jet { return power(u, p) }, n})
+	}
+	for _, f := range functions {
+		for range 20000 {
+			u := interval(r)
+			v := within(r, u)
+			want, _ := along(f.node, nil, []float64{v}, nil, []float64{1})
+			if !finite(want) {
+				continue
+			}
+			got := f.jet(u)
+			for k, e := range []Interval{got.v, got.d1, got.d2} {
+				// The reference's own rounding, near its zeros in absolute terms.
+				slack := 1e-12 * (1e-3 + math.Abs(want[k]))
+				if want[k] < e.Lo-slack || want[k] > e.Hi+slack {
+					t.Fatalf("%s: derivative %d over %v is %v, which does not hold %v at %v", f.name, k, u, e, want[k], v)
+				}
+			}
+			if u.isPoint() { // and the ranges are no wider than they need to be
+				for k, e := range []Interval{got.v, got.d1, got.d2} {
+					if e.Hi-e.Lo > 1e-12*(1+math.Abs(want[k])) {
+						t.Fatalf("%s: derivative %d at %v is only known to be in %v", f.name, k, v, e)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTightness: the ranges over whole intervals are attained.
+func TestTightness(t *testing.T) {
+	for _, c := range []struct {
+		op       expr.Op
+		u        Interval
+		k        int
+		from, to float64
+	}{
+		{expr.Tanh, whole(), 2, -4 / (3 * math.Sqrt(3)), 4 / (3 * math.Sqrt(3))},
+		{expr.Sigmoid, whole(), 2, -1 / (6 * math.Sqrt(3)), 1 / (6 * math.Sqrt(3))},
+		{expr.Log1pExp, whole(), 2, 0, 0.25},
+		{expr.Log1pExp, Interval{-2, 1}, 2, logisticDensity(2), 0.25},
+		{expr.Sin, Interval{0, 2}, 0, 0, 1},
+		{expr.Sin, Interval{3, 5}, 0, -1, math.Sin(3)},
+		{expr.Cos, Interval{-1, 2}, 0, math.Cos(2), 1},
+		{expr.Exp, Interval{-6, 3}, 0, math.Exp(-6), math.Exp(3)},
+	} {
+		j := unary(c.op, c.u)
+		got := []Interval{j.v, j.d1, j.d2}[c.k]
+		if math.Abs(got.Lo-c.from) > 1e-13*(1+math.Abs(c.from)) || math.Abs(got.Hi-c.to) > 1e-13*(1+math.Abs(c.to)) {
+			t.Errorf("%s over %v: derivative %d is %v, want [%v, %v]", c.op, c.u, c.k, got, c.from, c.to)
+		}
+	}
+}

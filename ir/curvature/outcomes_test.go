@@ -1,0 +1,252 @@
+package curvature
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"bilevelc/ir"
+	"bilevelc/ir/bind"
+)
+
+// lowerModel is a model with x: vector[3] in a box, y: vector[3], and this
+// lower level.
+func lowerModel(objective, constraints string) string {
+	if constraints != "" {
+		constraints = "\n  subject to\n    " + constraints
+	}
+	return fmt.Sprintf(`model example
+data M: matrix[3, 3] = [[2, 1, 0], [1, 3, 1], [0, 1, 4]]
+data L: matrix[2, 3] = [[1, 2, 0], [0, 1, 1]]
+data N: matrix[3, 3] = [[1, 0, 2], [0, 1, 0], [2, 0, 1]]
+
+upper {
+  var x: vector[3] in box(-1, 2)
+  minimize sumsq(x) + sumsq(y)
+}
+
+lower {
+  var y: vector[3]
+  minimize %s%s
+}
+`, objective, constraints)
+}
+
+func proveLower(t *testing.T, objective, constraints string) (*ir.Problem, *Proof) {
+	t.Helper()
+	p := bound(t, "example.blv", lowerModel(objective, constraints), nil, bind.Options{})
+	return p, Prove(p, Defaults())
+}
+
+// TestProved: moduli that the rules must find, with the true one beside it
+// where it is known in closed form.
+func TestProved(t *testing.T) {
+	for _, c := range []struct {
+		objective, constraints string
+		modulus                float64
+		scope                  Scope
+	}{
+		{"sumsq(y)", "", 2, Everywhere},
+		{"0.5 * y' * M * y", "", 3 - math.Sqrt(3), Everywhere}, // of M: 3, 3 -+ sqrt 3
+		{"y' * (L' * L) * y + 0.25 * sumsq(y)", "", 0.5, Everywhere},
+		{"exp(x[1]) * (y' * M * y)", "", 2 * (3 - math.Sqrt(3)) * math.Exp(-1), Everywhere},
+		{"sum(exp(x) .* y .^ 2)", "", 2 * math.Exp(-1), Everywhere},
+		{"sum((exp(x / 2) .* y) .^ 2)", "", 2 * math.Exp(-1), Everywhere},
+		{"y' * diag(exp(x)) * y", "", 2 * math.Exp(-1), Everywhere},
+		{"y' * (diag(exp(x)) + M) * y", "", 2*math.Exp(-1) + 2*(3-math.Sqrt(3)), Everywhere},
+		{"sumsq(y) + exp(y[1]) + log1pexp(-sum(y)) + logsumexp(y) + norm2(y - x + 1)", "", 2, Everywhere},
+		{"sumsq(y) + exp(sumsq(y)) - sum(x)", "", 4, Everywhere},
+		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, Everywhere},
+		{"sum(sqrt(1 + y .^ 2))", "-1 <= y <= 1", math.Pow(2, -1.5), WithinBounds},
+		{"sum(y .^ 4) + x[1] * y[2]", "1 <= y <= 3", 12, WithinBounds},
+		{"sum(y .* log(y))", "0.1 <= y <= 4", 0.25, WithinBounds},
+		{"sum(y .* log(y))", "y >= 0\n    sum(y) == 5", 0.2, WithinBounds},
+		{"-sum(log(y))", "0.1 <= y <= 4", 1.0 / 16, WithinBounds},
+		{"sum(exp(y))", "-1 <= y <= 4", math.Exp(-1), WithinBounds},
+		{"sumsq(y) + y[1] * y[2]", "", 1, Everywhere},
+		{"sumsq(y) - 0.5 * sum(sin(y))", "", 1.5, Everywhere},
+		{"sumsq(y) - sumsq(y) / 2 + 3 * sum(y)", "", 1, Everywhere},
+		{"2 * sumsq(y) + x[1] * y[2] * y[3]", "", 2, Everywhere},
+		{"y[1] * y[2] + sumsq(y)/4", "y[1] == y[2]", 0.5, AlongEqualities},
+		// eigenvalues of N: 1, 3 and -1 along (1, 0, -1), which the row excludes
+		{"0.5 * y' * N * y", "y[1] - y[3] == x[1]", 1, AlongEqualities},
+		{"sumsq(y) / 2 + prod(i in 1..2: y[i])", "", 0, Everywhere},
+	} {
+		_, proof := proveLower(t, c.objective, c.constraints)
+		g := proof.Convexity
+		if c.modulus == 0 { // (y1 + y2)^2/2 + y3^2/2 is flat along (1, -1, 0)
+			if g.Outcome == Proved {
+				t.Errorf("%s: proved with mu = %v", c.objective, g.Modulus)
+			}
+			continue
+		}
+		if g.Outcome != Proved || g.Scope != c.scope || g.Modulus > c.modulus*(1+1e-12) {
+			t.Errorf("%s: %s\nwant mu = %v %s", c.objective, proof.Text(true), c.modulus, c.scope)
+			continue
+		}
+		// Along equalities the multiplier of the rows costs up to a percent.
+		within := 1e-9
+		if c.scope == AlongEqualities {
+			within = 0.02
+		}
+		if g.Modulus < c.modulus*(1-within) {
+			t.Errorf("%s: mu = %v, the true one is %v\n%s", c.objective, g.Modulus, c.modulus, proof.Text(true))
+		}
+	}
+}
+
+// TestRefuted: objectives that are not strongly convex, and where a user would
+// look for the reason.
+func TestRefuted(t *testing.T) {
+	for _, c := range []struct {
+		objective, constraints string
+		text                   string // of the direction
+		flat                   bool
+	}{
+		{"-sumsq(y)", "", "along y[", false},
+		{"sumsq(y[1..2])", "", "along y[3]", true},
+		{"sum(y)", "", "along y[1]", true},
+		{"sum(x .* y .^ 2)", "", "along y[", false},
+		{"sum((y - x) .^ 2 .* [1, 2, -0.5])", "", "along y[3]", false},
+		{"y[1]^2 + y[2]^2 + 2*y[1]*y[2] + y[3]^2", "", "along y[1] - y[2]", true},
+		{"sumsq(L * y)", "", "along y[1] - 0.5 y[2] + 0.5 y[3]", true},
+		{"0.5 * y' * N * y", "", "along y[1] - y[3]", false},
+		{"sumsq(y) - 0.9 * sum(y .^ 4)", "-1 <= y <= 1", "along y[", false},
+		{"sum(y .^ 4)", "-1 <= y <= 1", "along y[1]", true},
+		{"sum(sin(y))", "0 <= y <= 3", "along y[", false},
+		{"(1 + x[2]) * sumsq(y)", "", "along y[1]", true},
+		{"exp(x[1]) * y' * N * y", "", "along", false},
+		{"sumsq(y) - log1pexp(y[1] - y[2]) * tanh(y[3])", "-2 <= y <= 2", "along", false},
+	} {
+		p, proof := proveLower(t, c.objective, c.constraints)
+		g := proof.Convexity
+		if g.Outcome != Refuted || g.Witness.Flat != c.flat || !strings.Contains(g.Witness.Text, c.text) {
+			t.Errorf("%s: %s\nwant it refuted %s", c.objective, proof.Text(true), c.text)
+			continue
+		}
+		w := g.Witness
+		d, _ := along(p.Lower.Objective, w.X, w.Y, make([]float64, 3), w.Direction)
+		if d[2] > 1e-12 {
+			t.Errorf("%s: the second derivative along the witness is %v", c.objective, d[2])
+		}
+		if proof.Facts().StrongConvexity != 0 {
+			t.Errorf("%s: a modulus although refuted", c.objective)
+		}
+		list := proof.Diagnostics(false)
+		if !list.HasErrors() || !strings.Contains(list[0].Subject.Text(), c.objective[:4]) {
+			t.Errorf("%s: %v at %q", c.objective, list, list[0].Subject.Text())
+		}
+	}
+}
+
+// TestBlame: what is left open names its innermost part.
+func TestBlame(t *testing.T) {
+	for _, c := range []struct{ objective, constraints, expr, reason string }{
+		{"sumsq(y) + sin(3 * y[1] * y[2]) / 8 + exp(y[3])", "-1 <= y <= 1", "sin(3 * y[1] * y[2]) / 8", "neither convex nor concave"},
+	} {
+		_, proof := proveLower(t, c.objective, c.constraints)
+		g := proof.Convexity
+		if g.Outcome != Unknown || g.Blame == nil || !strings.Contains(g.Blame.Expr, c.expr) || !strings.Contains(g.Blame.Reason, c.reason) {
+			t.Errorf("%s:\n%s", c.objective, proof.Text(true))
+			continue
+		}
+		list := proof.Diagnostics(false)
+		if list.HasErrors() || len(list) != 1 || !strings.Contains(list[0].Subject.Text(), c.expr) {
+			t.Errorf("%s: %v", c.objective, list)
+		}
+	}
+}
+
+// TestMissingData: without data, what cannot hold for all data names it.
+func TestMissingData(t *testing.T) {
+	text := strings.Replace(lowerModel("sum(w .* y .^ 2)", ""), "upper {", "data w: vector[3]\nupper {", 1)
+	p := bound(t, "example.blv", text, nil, bind.Options{Abstract: true})
+	g := Prove(p, Defaults()).Convexity
+	if g.Outcome != Unknown || !strings.Contains(g.Blame.Reason, "(w)") {
+		t.Errorf("%+v", g.Blame)
+	}
+}
+
+// TestQualification: what the rows of B show.
+func TestQualification(t *testing.T) {
+	for _, c := range []struct {
+		constraints string
+		standing    Standing
+		rank        int
+		dependent   string
+	}{
+		{"sum(y) == 1", AllRows, 1, ""},
+		{"y >= 0", AllRows, 3, ""},
+		{"0 <= y <= 1", EveryActive, 3, ""},
+		{"x <= y <= x + 1", EveryActive, 3, ""},
+		{"x <= y <= 2 * x", ActiveOnly, 3, "line 15"}, // lo and hi meet at x = 0
+		{"y >= 0\n    total: sum(y) == 1", ActiveOnly, 3, "total"},
+		{"first: y[1] + y[2] == x[1]\n    second: y[2] + y[3] == 0\n    third: y[1] + 2*y[2] + y[3] == x[1]", EqualityFault, 2, "third = first + second"},
+		{"first: y[1] - y[2] <= 1\n    second: 3*y[1] - 3*y[2] <= x[1]", ActiveOnly, 1, "second = 3 first"},
+	} {
+		_, proof := proveLower(t, "sumsq(y)", c.constraints)
+		q := proof.Qualification
+		if q.Standing != c.standing || q.Rank != c.rank {
+			t.Errorf("%s: %s", c.constraints, q.text())
+		}
+		if (len(q.Dependent) > 0) != (c.dependent != "") || c.dependent != "" && !strings.Contains(q.Dependent[0].Text, c.dependent) {
+			t.Errorf("%s: %+v, want %s", c.constraints, q.Dependent, c.dependent)
+		}
+	}
+}
+
+// TestSmoothness: where objectives are differentiable over the declared sets.
+func TestSmoothness(t *testing.T) {
+	for _, c := range []struct {
+		objective, constraints string
+		want                   Outcome
+	}{
+		{"sumsq(y) - log(y[1])", "y >= 0.1", Proved},
+		{"sumsq(y) - log(y[1])", "y >= 0", Unknown},
+		{"sumsq(y) - log(y[1])", "y <= -1", Refuted},
+		{"sumsq(y) - log(y[1])", "y[1] + y[2] == 4\n    y[2] <= 3", Proved},
+		{"sumsq(y) + 1 / (2 + x[1])", "", Proved},
+		{"sumsq(y) + 1 / (1 + x[1])", "", Unknown},
+		{"sumsq(y) + norm2(y)", "", Unknown},
+		{"sumsq(y) + sqrt(1 + sumsq(y))", "", Proved},
+		{"sumsq(y) + y[1] ^ 1.5", "y >= 0", Proved},
+		{"sumsq(y) + y[1] ^ 1.5", "", Unknown},
+		{"sumsq(y) + y[1] ^ 0.5", "y >= 0", Unknown},
+		{"sumsq(y) + y[1] ^ (-2)", "y[1] >= 1", Proved},
+		{"sumsq(y) + y[1] ^ (-2)", "", Unknown},
+	} {
+		_, proof := proveLower(t, c.objective, c.constraints)
+		if s := proof.SmoothG; s.Outcome != c.want || (c.want == Proved) != (len(s.Blames) == 0) {
+			t.Errorf("%s with %s: %+v", c.objective, c.constraints, s)
+		}
+	}
+}
+
+// TestBounds: constants whose true values are known.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		objective, constraints string
+		get                    func(*Proof) Bound
+		want                   float64 // the true constant; infinite where there is none
+		factor                 float64 // by which the bound may exceed it
+	}{
+		{"sum(y .^ 4)", "-1 <= y <= 2", func(p *Proof) Bound { return p.SmoothnessG }, 48, 1},
+		{"sum(y .^ 4)", "", func(p *Proof) Bound { return p.SmoothnessG }, math.Inf(1), 1},
+		{"sumsq(y) + log1pexp(x' * y)", "", func(p *Proof) Bound { return p.SmoothnessG }, 5, 1},
+		{"0.5 * y' * M * y", "", func(p *Proof) Bound { return p.SmoothnessG }, 3 + math.Sqrt(3), 1 + 1e-9},
+		{"sumsq(y - x)", "", func(p *Proof) Bound { return p.JointG }, 4, 1 + 1e-9},
+		{"sumsq(y)", "", func(p *Proof) Bound { return p.SmoothnessF }, 2, 1},
+		{"sumsq(y)", "0 <= y <= 1", func(p *Proof) Bound { return p.LipschitzF }, 2 * math.Sqrt(15), 1},
+		{"sumsq(y)", "", func(p *Proof) Bound { return p.LipschitzF }, math.Inf(1), 1},
+	} {
+		_, proof := proveLower(t, c.objective, c.constraints)
+		b := c.get(proof)
+		if b.Known == math.IsInf(c.want, 1) || b.Known && (b.Value < c.want*(1-1e-12) || b.Value > c.want*c.factor*(1+1e-12)) {
+			t.Errorf("%s: %s, want %v", c.objective, b.text(), c.want)
+		}
+		if !b.Known && b.Blame == nil {
+			t.Errorf("%s: no reason", c.objective)
+		}
+	}
+}
