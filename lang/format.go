@@ -48,14 +48,6 @@ func FormatExpr(x Expr) string {
 	return strings.TrimSpace(p.render())
 }
 
-// FormatType prints a written type.
-func FormatType(t TypeExpr) string {
-	p := &printer{}
-	p.typ(t)
-	p.flush()
-	return strings.TrimSpace(p.render())
-}
-
 // outLine is one line of output, with the comment behind its code.
 type outLine struct{ code, comment string }
 

@@ -176,9 +176,11 @@ func (s *session) level(f *lang.File) {
 			continue
 		}
 		if isTopWord(t.Value) {
-			d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block.Word())
-			d.Fix = "move it to the top of the file, outside both levels"
-			s.errs.mark(t.Pos.Offset)
+			if !s.errs.reported(t.Pos.Offset, t.Pos.Offset) {
+				d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block.Word())
+				d.Fix = "move it to the top of the file, outside both levels"
+				s.errs.mark(t.Pos.Offset)
+			}
 			s.topKeyword(f)
 			continue
 		}

@@ -17,8 +17,10 @@ func (s *session) misplacedItem(t lexer.Token) {
 	if word == "subject" {
 		word = "subject to"
 	}
-	d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` stands outside `upper { }` and `lower { }`", word)
-	d.Fix = "move it into the level that it belongs to"
+	if at := s.tokenSpan(t); !s.errs.reported(at.Start, at.Start) {
+		d := s.errs.Errorf(codePlace, at, "`%s` stands outside `upper { }` and `lower { }`", word)
+		d.Fix = "move it into the level that it belongs to"
+	}
 	if _, subject := s.levelItem(); subject != nil {
 		for { // its constraints, so that each is not reported as well
 			s.skipEnds()
@@ -39,7 +41,7 @@ var (
 // elsewhere maps first words of other modeling languages to ours.
 var elsewhere = map[string]string{
 	"min": "minimize", "max": "maximize", "minimise": "minimize", "maximise": "maximize",
-	"st": "subject", "s": "subject", "constraints": "subject", "such": "subject", "where": "subject", "with": "subject",
+	"st": "subject", "constraints": "subject", "such": "subject", "where": "subject", "with": "subject",
 	"variable": "var", "variables": "var", "parameter": "param", "parameters": "param",
 	"function": "fn", "def": "fn", "func": "fn", "const": "let", "leader": "upper", "follower": "lower", "set": "let",
 }
