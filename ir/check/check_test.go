@@ -167,6 +167,11 @@ func TestHostile(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&chain, "let v%d = v%d\n", i, i+1)
 	}
+	terms, sum := "", "0"
+	for i := range 30 {
+		terms += fmt.Sprintf("param t%d: int\n", i)
+		sum += fmt.Sprintf(" + t%d", i)
+	}
 	for name, c := range map[string]struct {
 		text string
 		want diag.Code // "": none
@@ -174,6 +179,7 @@ func TestHostile(t *testing.T) {
 		"lets":    {doubling.String() + "let u = u60\n", ""},
 		"calls":   {calls.String() + "let u = f60(2) + f60(3)\n", ""},
 		"powers":  {powers.String() + "data c: vector[q60]\nlet u = sum(c) + length(c + c)\n", ""},
+		"terms":   {terms + "data c: vector[(" + sum + ")^8]\nlet w = " + sum + "\nparam k: int = w\ndata d: vector[k^8]\nlet u = sum(c + d) + d[k]\n", ""},
 		"chain":   {chain.String() + "let v5000 = 1\nlet u = v0\n", "E0318"},
 		"sum":     {"let u = 1" + strings.Repeat(" + n", 20_000) + "\nparam n: int = 1\n", ""},
 		"indices": {"data c: vector[3]\nlet u = " + strings.Repeat("c[", 400) + "1" + strings.Repeat("]", 400) + "\n", ""},

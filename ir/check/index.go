@@ -177,7 +177,9 @@ func extreme(s *scope, p *poly, sign int) *poly {
 		if k.Sign()*sign < 0 {
 			bound = a.lo
 		}
-		p = p.substitute(a, bound)
+		if p = p.substitute(a, bound); p == nil {
+			return nil
+		}
 	}
 	return nil
 }

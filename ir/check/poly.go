@@ -213,7 +213,8 @@ func (p *poly) atoms() []*atom {
 	return out
 }
 
-// substitute replaces every occurrence of a by q.
+// substitute replaces every occurrence of a by q; nil where that goes past
+// the limits.
 func (p *poly) substitute(a *atom, q *poly) *poly {
 	out := &poly{}
 	for _, t := range p.terms {
@@ -224,10 +225,15 @@ func (p *poly) substitute(a *atom, q *poly) *poly {
 				f = q
 			}
 			for range w.exp {
-				factor = factor.mul(f)
+				if factor = factor.mul(f); factor.tooLarge() {
+					return nil
+				}
 			}
 		}
 		out = out.add(factor)
+	}
+	if out.tooLarge() {
+		return nil
 	}
 	return out
 }

@@ -75,18 +75,22 @@ func withDefaults(p *poly) *poly {
 	return p.byDefault
 }
 
+// replaceParams is withDefaults, computed. What would go past the limits stays
+// as it is.
 func replaceParams(p *poly) *poly {
-	// Defaults refer to params that are resolved earlier, so this ends; each
-	// round removes the atoms of one level.
+	// Defaults refer to params that are resolved earlier, so that each round
+	// removes one level of them; a chain longer than this is left open.
 	for range 64 {
 		changed := false
 		for _, a := range p.atoms() {
-			if a.def != nil {
-				p, changed = p.substitute(a, a.def), true
+			if a.def == nil {
+				continue
 			}
-			if p.tooLarge() {
+			q := p.substitute(a, a.def)
+			if q == nil {
 				return p
 			}
+			p, changed = q, true
 		}
 		if !changed {
 			break
@@ -269,7 +273,9 @@ func combine(op lang.BinaryOp, x, y *poly) *poly {
 	case op == lang.Pow && k.IsInt() && k.Sign() >= 0 && k.Cmp(big.NewRat(maxPolyDegree, 1)) <= 0:
 		p := constPoly(1)
 		for range k.Num().Int64() {
-			p = p.mul(x)
+			if p = p.mul(x); p.tooLarge() {
+				return nil
+			}
 		}
 		return p
 	}
