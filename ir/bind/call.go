@@ -70,7 +70,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		e.b.errorf(codeRecursion, e.at(x), "calls are nested deeper than %d", maxCalls)
 		return value{}
 	}
-	body := &elab{b: e.b, space: e.space, library: e.library || library, call: e.call,
+	body := &elab{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
 		calls: &call{fn.Name.Name, e.at(x), e.calls, depth}}
 	if library && !e.library {
 		body.call = x.Span()
@@ -78,7 +78,10 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	ok := true
 	args := make([]value, len(x.Args))
 	for k, a := range x.Args {
-		args[k] = e.expr(a)
+		if args[k] = e.expr(a); args[k].kind == boolean {
+			e.errorf(codeCondition, e.at(a), "a number is needed, not a condition")
+			return value{}
+		}
 		ok = ok && !args[k].bad()
 	}
 	if !ok {

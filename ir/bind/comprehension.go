@@ -67,7 +67,7 @@ func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
 			ints[j] = pick(ints[j], next.up)
 		}
 		ints = append(ints, next.at[0])
-		cur = *cur.in(next)
+		cur = *cur.within(next)
 		for j := range ints {
 			cur = *cur.with(binders[j].Name.Name, intsAt(ints[j], next))
 		}
@@ -86,12 +86,12 @@ func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
 			for j := range ints {
 				ints[j] = pick(ints[j], part.up)
 			}
-			cur = *cur.in(part)
+			cur = *cur.within(part)
 		}
 	}
 	// One level below the outer space, with the indices at hand.
 	all := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask, at: ints}
-	inner := e.in(all)
+	inner := e.within(all)
 	for j := range ints {
 		name := binders[j].Name.Name
 		all.names = append(all.names, name)

@@ -115,7 +115,7 @@ func (e *elab) logic(x *lang.Binary) value {
 	if part.n == 0 {
 		return u
 	}
-	v := e.in(part).condition(x.Y)
+	v := e.within(part).condition(x.Y)
 	if v.bad() {
 		return value{}
 	}
@@ -191,8 +191,8 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 	}
 	bools := liftBools(c, e.space)
 	onYes, onNo := subspace(e.space, bools, true), subspace(e.space, bools, false)
-	u := e.num(e.in(onYes).expr(x.Then))
-	v := e.num(e.in(onNo).expr(x.Else))
+	u := e.num(e.within(onYes).expr(x.Then))
+	v := e.num(e.within(onNo).expr(x.Else))
 	if u.bad() || v.bad() {
 		return value{}
 	}

@@ -17,6 +17,10 @@ type elab struct {
 	b     *binder
 	scope *scope
 	space *space // of the innermost comprehension, or nil
+	// floor is the innermost space that leaves out tuples of the spaces around
+	// it. Values from further out are taken there first, so that what a
+	// condition guards is not evaluated where it does not hold.
+	floor *space
 
 	library bool      // in a body of the standard library
 	call    diag.Span // in a library body: the call, where messages point
@@ -67,6 +71,16 @@ func (e *elab) in(s *space) *elab {
 	inner := *e
 	inner.space = s
 	return &inner
+}
+
+// within returns the elaborator of a deeper space that may leave out tuples of
+// the current one.
+func (e *elab) within(s *space) *elab {
+	inner := e.in(s)
+	if !s.covers() {
+		inner.floor = s
+	}
+	return inner
 }
 
 // with returns the elaborator with one more local name.
@@ -135,6 +149,9 @@ func (e *elab) numeric(x lang.Expr) value {
 
 func (e *elab) name(x *lang.Name) value {
 	if v, ok := e.scope.find(x.Name); ok {
+		if v.space != nil && v.space.level() < e.floor.level() {
+			return e.lift(v, e.floor, e.at(x))
+		}
 		return v
 	}
 	if !e.library {

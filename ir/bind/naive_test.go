@@ -273,6 +273,14 @@ func (n *naive) call(x *lang.Call, env nenv) nval {
 		inner := nenv{local: map[string]nval{}, lib: lib}
 		for k, p := range fn.Params {
 			inner.local[p.Name.Name] = args[k]
+			if p.Type == nil {
+				continue
+			}
+			for d, dim := range p.Type.Dims { // a name of a size
+				if name, ok := dim.(*lang.Name); ok {
+					inner.local[name.Name] = nscalar(float64([]int{args[k].rows, args[k].cols}[d]))
+				}
+			}
 		}
 		return n.eval(fn.Body, inner)
 	}

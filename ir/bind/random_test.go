@@ -58,7 +58,17 @@ func (g *generator) scalar(depth int) string {
 	}
 	s := func() string { return g.scalar(depth - 1) }
 	size := g.pick("n", "m")
-	switch g.IntN(16) {
+	switch g.IntN(21) {
+	case 16:
+		return g.pick("dot", "pairs") + "(" + g.vector(size, depth-1) + ", " + g.vector(size, depth-1) + ")"
+	case 17:
+		return "quad(B, " + g.vector("n", depth-1) + ")"
+	case 18:
+		return "bilin(" + g.matrix(depth-1) + ", " + g.vector("m", depth-1) + ", " + g.vector("n", depth-1) + ")"
+	case 19:
+		return "sum(" + g.pick("gram(", "(B * diag(c) * ") + g.matrix(depth-1) + "')' .* 0.5)"
+	case 20:
+		return "trace((" + g.matrix(depth-1) + ")' * (" + g.matrix(depth-1) + "))"
 	case 0:
 		return "(" + s() + g.pick(" + ", " - ", "*") + s() + ")"
 	case 1:
@@ -76,6 +86,10 @@ func (g *generator) scalar(depth int) string {
 	case 7:
 		return "(if " + g.condition() + " then " + s() + " else " + s() + ")"
 	case 8, 9, 10, 11:
+		if g.IntN(4) == 0 && len(g.indices) > 0 && g.indices[len(g.indices)-1].size == "n" {
+			i := g.indices[len(g.indices)-1].name // a branch that is undefined elsewhere
+			return "(if " + i + " > 1 then y[" + i + " - 1] * " + s() + " else " + s() + ")"
+		}
 		return g.comprehension(depth, func() string { return g.scalar(depth - 1) })
 	case 12:
 		return "row(" + g.matrix(depth-1) + ", " + g.vector("n", depth-1) + ")"
@@ -90,6 +104,9 @@ func (g *generator) scalar(depth int) string {
 func (g *generator) condition() string {
 	list := []string{"rho > 0", "c[" + g.at("n") + "] < 0", "n == 3"}
 	for _, i := range g.indices {
+		if i.size == "n" { // the second part is defined only where the first holds
+			list = append(list, i.name+" > 1 and c["+i.name+" - 1] > 0", i.name+" == n or not (c["+i.name+" + 1] < 0.2)")
+		}
 		list = append(list, i.name+" != 2", i.name+" >= 2 and c["+g.at("n")+"] > -0.3", "not ("+i.name+" == 1)", i.name+" > 1 or rho < 0")
 	}
 	return g.pick(list...)
@@ -203,6 +220,8 @@ data c: vector[n] ~ uniform(-1, 1)
 data d: vector[m] ~ uniform(-1, 1)
 data perm: vector[n] = [2, 3, 1]
 fn f(v: vector) = sum(i in 1..length(v): v[i]^2 * rho) / length(v)
+fn pairs(a: vector[p], b: vector[p]): real = sum(i in 1..p, j in 1..p if i < j: a[i] * b[j] * p) + f(a)
+fn bilin(M: matrix[r, s], u: vector[r], v: vector[s]) = sum(i in 1..r: u[i] * sum(j in 1..s: M[i, j] * v[j]))
 fn row(M: matrix, v: vector) = sum(i in 1..rows(M): M[i, :] * v)
 upper {
   var x: vector[m]

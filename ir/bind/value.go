@@ -91,6 +91,23 @@ type space struct {
 	at     [][]int    // their values, one list a binder
 }
 
+// covers reports whether every tuple of the parent has one in s.
+func (s *space) covers() bool {
+	if s.parent == nil {
+		return s.n > 0
+	}
+	next := 0 // up is ascending
+	for _, t := range s.up {
+		if t > next {
+			return false
+		}
+		if t == next {
+			next++
+		}
+	}
+	return next == s.parent.n
+}
+
 func (s *space) level() int {
 	if s == nil {
 		return 0
