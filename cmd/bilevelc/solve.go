@@ -225,8 +225,10 @@ func (a *app) print(r *runtime.Result, f runFlags) error {
 	return statusError(r)
 }
 
-// show writes the result.
+// show writes the result, and on the error stream where in the model a
+// failure has its cause.
 func (a *app) show(r *runtime.Result, f runFlags) error {
+	a.reportDiagnostics(r.Diagnostics)
 	if f.json {
 		text, err := json.Marshal(r)
 		if err != nil {

@@ -1,0 +1,152 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// Codes of what can go wrong at run time.
+const (
+	codeNotFinite  diag.Code = "E0901"
+	codeInfeasible diag.Code = "E0902"
+	codeUnbounded  diag.Code = "E0903"
+)
+
+// explainFailure adds to a result without a solution where in the model the
+// cause is.
+func (p *Problem) explainFailure(r *Result, err error) {
+	var infeasible *oracle.InfeasibleError
+	switch r.Status {
+	case Infeasible:
+		if errors.As(err, &infeasible) {
+			p.infeasibleAt(r, infeasible)
+		} else {
+			p.infeasible(r)
+		}
+	case Unbounded:
+		if level := &p.IR.Lower; !r.HasPoint() {
+			r.Diagnostics.Errorf(codeUnbounded, level.Span, "%s", r.Reason)
+		} else {
+			r.Diagnostics.Errorf(codeUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
+				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
+		}
+	case NumericalFailure:
+		for _, fn := range []*compiled{p.g, p.f} {
+			if fault := fn.trace(); fault != nil {
+				r.Reason += ": " + fault.Error()
+				d := r.Diagnostics.Errorf(codeNotFinite, fault.Node.Span, "%s", fault.Error())
+				d.Detail = "the value is not a finite number there, so the run cannot go on"
+				return
+			}
+		}
+	}
+}
+
+// infeasibleAt names the rows that contradict each other at a given x.
+func (p *Problem) infeasibleAt(r *Result, e *oracle.InfeasibleError) {
+	conflict := make([]ir.Row, 0, len(e.Rows))
+	for i, u := range e.Farkas {
+		if u != 0 && i < len(p.IR.Rows) {
+			conflict = append(conflict, p.IR.Rows[i])
+		}
+	}
+	p.conflict(r, "at this x the lower level has no feasible y", conflict)
+}
+
+// infeasible finds rows of X and of the lower level that contradict each other
+// for every (x, y), by a Farkas vector of them all.
+func (p *Problem) infeasible(r *Result) {
+	dx, dy := p.Numeric.Dx, p.Numeric.Dy
+	rows := append(append([]ir.Row(nil), p.IR.X.Rows...), p.IR.Rows...)
+	upper := len(p.IR.X.Rows)
+	var entries []sparse.Entry
+	add := func(m *sparse.CSR, i, row, shift int, sign float64) {
+		cols, vals := m.Row(i)
+		for k, j := range cols {
+			entries = append(entries, sparse.Entry{Row: row, Col: shift + j, Val: sign * vals[k]})
+		}
+	}
+	n := dx + dy
+	q := &qp.Problem{H: qp.Identity(n), C: make([]float64, n), Lo: make([]float64, n), Hi: make([]float64, n),
+		B: make([]float64, len(rows)), Equal: make([]bool, len(rows))}
+	copy(q.Lo, p.IR.X.Lo)
+	copy(q.Hi, p.IR.X.Hi)
+	for j := dx; j < n; j++ {
+		q.Lo[j], q.Hi[j] = negInf, posInf
+	}
+	for i, row := range rows {
+		q.Equal[i] = rowKind(row) == problem.Equal
+		if i < upper {
+			add(p.IR.X.E, i, i, 0, 1)
+			q.B[i] = p.IR.X.Rhs[i]
+			continue
+		}
+		add(p.IR.A, i-upper, i, 0, 1)
+		add(p.IR.B, i-upper, i, dx, -1)
+		q.B[i] = p.IR.Rhs[i-upper]
+	}
+	q.A = sparse.FromEntries(len(rows), n, entries)
+	solution := qp.Solve(q, &qp.Workspace{})
+	var conflict []ir.Row
+	for i, row := range rows {
+		if i < len(solution.Farkas) && solution.Farkas[i] != 0 {
+			conflict = append(conflict, row)
+		}
+	}
+	summary := "no x in the upper level's set leaves the lower level a feasible y"
+	if len(conflict) > 0 && conflict[len(conflict)-1].Family != nil && allUpper(conflict, p.IR.X.Rows) {
+		summary = "the upper level's constraints contradict each other"
+	}
+	p.conflict(r, summary, conflict)
+}
+
+func allUpper(conflict, upper []ir.Row) bool {
+	families := map[*ir.Family]bool{}
+	for _, row := range upper {
+		families[row.Family] = true
+	}
+	for _, row := range conflict {
+		if !families[row.Family] {
+			return false
+		}
+	}
+	return true
+}
+
+// conflict reports rows that contradict each other: the first as the subject,
+// the other families as related places.
+func (p *Problem) conflict(r *Result, summary string, rows []ir.Row) {
+	if len(rows) == 0 {
+		r.Diagnostics.Errorf(codeInfeasible, p.IR.Lower.Span, "%s", summary)
+		return
+	}
+	var names []string
+	seen := map[*ir.Family]bool{}
+	d := r.Diagnostics.Errorf(codeInfeasible, rows[0].Family.Span, "%s", summary)
+	for _, row := range rows {
+		if len(names) < maxNamed {
+			names = append(names, row.Name)
+		}
+		if !seen[row.Family] && len(seen) > 0 {
+			d.Related = append(d.Related, diag.Related{Span: row.Family.Span, Message: "contradicts"})
+		}
+		seen[row.Family] = true
+	}
+	more := ""
+	if len(rows) > maxNamed {
+		more = fmt.Sprintf(" and %d more", len(rows)-maxNamed)
+	}
+	d.Detail = fmt.Sprintf("these rows contradict each other: %s%s", strings.Join(names, ", "), more)
+	r.Reason += ": " + strings.Join(names, ", ") + more + " contradict each other"
+}
+
+// maxNamed is how many contradicting rows a message names.
+const maxNamed = 8
