@@ -28,8 +28,7 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		m.learn(samples)
-		return "", nil
+		return "", m.learn(ctx, run, samples)
 	}
 	if s.Polled < m.Settings.Polls {
 		lower, err := m.poll(ctx, run, scale)
@@ -38,7 +37,7 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		}
 		if lower != nil {
 			s.Polled++
-			s.Sampled, s.Stagnated, s.Bundle = 0, 0, nil
+			s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
 			s.LastStep = distance(lower.X, s.Center.X)
 			s.Center = *lower
 			m.rescale()
@@ -88,11 +87,18 @@ func (m *Goldstein) forget(radius float64) {
 		}
 	}
 	s.Bundle = near
+	var bends []kink
+	for _, k := range s.Kinks {
+		if distance(k.X, s.Center.X) <= radius {
+			bends = append(bends, k)
+		}
+	}
+	s.Kinks = bends
 }
 
-// learn adds samples to the bundle; the lowest becomes the center where it is
-// lower.
-func (m *Goldstein) learn(samples []Sample) {
+// learn adds samples to the bundle, and the kinks between them and the center;
+// the lowest becomes the center where it is lower.
+func (m *Goldstein) learn(ctx context.Context, run *Run, samples []Sample) error {
 	s := &m.state
 	best := -1
 	for i := range samples {
@@ -107,7 +113,14 @@ func (m *Goldstein) learn(samples []Sample) {
 	}
 	if best >= 0 {
 		m.moveTo(&samples[best])
+		return nil
 	}
+	for i := range samples {
+		if _, err := m.learnKinks(ctx, run, &samples[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // poll looks for a lower value of F around the center: along the axes both ways

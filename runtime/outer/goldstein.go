@@ -48,14 +48,16 @@ func init() {
 // Goldstein is the method `goldstein`. F is a continuous selection of smooth
 // pieces, one for each active set of the lower level. An iteration at x
 //
-//  1. minimizes the model max_i (e_i + g_i'd) + 1/2 d'Hd over x + d in X and D,
-//     where i ranges over x and the pieces seen near it, each extrapolated to x
-//     with the curvature H, and H is a BFGS matrix whose pairs lie within one
+//  1. minimizes the model max_i (e_i + g_i'd) + sum_k max(0, c_k + h_k'd) + 1/2 d'Hd
+//     over x + d in X and D, where k ranges over the rows whose change of state
+//     is known to make a convex kink near x (oracle.Flip), i over x and those
+//     pieces seen near it that such rows do not explain, each extrapolated to
+//     x with the curvature H, and H is a BFGS matrix whose pairs lie within one
 //     piece, so that kinks do not enter it;
-//  2. tries x + d. Where F does not fall there as predicted and the point lies on
-//     a piece that the model lacks, or has too far from there, its gradient joins
-//     the model, which is solved again (a null step); else the step is
-//     shortened until F falls (Armijo).
+//  2. tries x + d. Where F does not fall there as predicted, the rows that
+//     changed their state on the way are flipped at x to join the model, or else
+//     the new piece does, and the model is solved again (a null step); where
+//     nothing is new the step is shortened until F falls (Armijo).
 //
 // At a minimizer on a kink the model is accurate to second order, so that steps
 // converge fast there too. Where the model sees no descent, gradients are
@@ -73,6 +75,7 @@ type Goldstein struct {
 type goldsteinState struct {
 	Center    Sample
 	Bundle    []Sample // other pieces, most recent last
+	Kinks     []kink   // rows whose change of state near x is known, most recent last
 	H         quasiNewton
 	LastStep  float64
 	Measure   float64 // |Hd| of the last model: the norm of its stationarity residual
@@ -150,14 +153,13 @@ func (m *Goldstein) Step(ctx context.Context, run *Run) (string, error) {
 // Superlinear convergence needs one or two such steps.
 const maxStagnation = 3
 
-// model collects the pieces for the step: the center, and the bundle's
-// extrapolated to it. It returns the samples that go with them.
-func (m *Goldstein) model() ([]qp.Affine, []Sample) {
+// model collects the pieces and hinges for the step: the center, the bundle's
+// pieces extrapolated to it, and the kinks known row by row.
+func (m *Goldstein) model() *qp.Model {
 	s := &m.state
-	pieces := []qp.Affine{{Gradient: s.Center.G}}
-	samples := []Sample{s.Center}
+	model := &qp.Model{Pieces: []qp.Affine{{Gradient: s.Center.G}}}
 	for _, b := range s.Bundle {
-		if b.Piece == s.Center.Piece && b.Piece != "" {
+		if (b.Piece == s.Center.Piece && b.Piece != "") || m.explained(&b) {
 			continue
 		}
 		away := minus(s.Center.X, b.X)
@@ -171,10 +173,14 @@ func (m *Goldstein) model() ([]qp.Affine, []Sample) {
 			continue
 		}
 		a.Offset = math.Min(a.Offset, 0)
-		pieces = append(pieces, a)
-		samples = append(samples, b)
+		model.Pieces = append(model.Pieces, a)
 	}
-	return pieces, samples
+	for i := range s.Kinks {
+		if a, convex := m.hinge(&s.Kinks[i]); convex {
+			model.Hinges = append(model.Hinges, a)
+		}
+	}
+	return model
 }
 
 // concave separates concave kinks, where the offset is a good part of
@@ -188,18 +194,19 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	s := &m.state
 	maxNull := 10 + 2*min(run.Dim(), 100)
 	for null := 0; ; null++ {
-		pieces, _ := m.model()
+		model := m.model()
 		h, err := s.H.factorize()
 		if err != nil {
 			m.rescale()
 			continue
 		}
-		step, err := run.projector.Step(s.Center.X, h, pieces)
+		model.H = h
+		step, err := run.projector.Step(s.Center.X, model)
 		if err != nil {
 			return false, err
 		}
 		length := norm(step.D)
-		s.Measure = m.residual(step, pieces)
+		s.Measure = residual(step, model)
 		predicted := -step.Value
 		if !(predicted > 0) || length == 0 || m.stationary(predicted, step.Curvature, length) {
 			return false, nil
@@ -215,9 +222,18 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		if trial != nil && m.acceptable(trial, step, t) {
 			return m.accept(ctx, run, step, t, trial)
 		}
-		if null < maxNull && trial != nil && m.informs(trial, step) {
-			m.replace(trial)
-			continue
+		if null < maxNull && trial != nil {
+			bent, err := m.learnKinks(ctx, run, trial)
+			if err != nil {
+				return false, err
+			}
+			if bent {
+				continue
+			}
+			if m.informs(trial, step) {
+				m.replace(trial)
+				continue
+			}
 		}
 		if trial != nil {
 			m.remember(trial)
@@ -226,13 +242,15 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	}
 }
 
-// residual is |sum_i w_i g_i + normal|, which at the model's solution is |Hd|.
-func (m *Goldstein) residual(step *qp.Step, pieces []qp.Affine) float64 {
+// residual is |sum_i w_i g_i + sum_k theta_k h_k + normal|, which at the model's
+// solution is |Hd|.
+func residual(step *qp.Step, model *qp.Model) float64 {
 	r := clone(step.Normal)
-	for i, a := range pieces {
-		for j, g := range a.Gradient {
-			r[j] += step.Weights[i] * g
-		}
+	for i, a := range model.Pieces {
+		r = plus(r, step.Weights[i], a.Gradient)
+	}
+	for i, a := range model.Hinges {
+		r = plus(r, step.Slopes[i], a.Gradient)
 	}
 	return norm(r)
 }
@@ -276,7 +294,7 @@ func (m *Goldstein) acceptable(trial *Sample, step *qp.Step, t float64) bool {
 // x, and the model at d lies clearly below what the piece shows there.
 func (m *Goldstein) informs(trial *Sample, step *qp.Step) bool {
 	c := &m.state.Center
-	if trial.Piece == c.Piece && trial.Piece != "" {
+	if (trial.Piece == c.Piece && trial.Piece != "") || m.explained(trial) {
 		return false
 	}
 	away := minus(c.X, trial.X)
@@ -374,6 +392,8 @@ func (m *Goldstein) moveTo(next *Sample) {
 	if partner >= 0 {
 		b := candidates[partner]
 		s.H = s.H.update(minus(next.X, b.X), minus(next.G, b.G), next.GError+b.GError)
+	} else if g := m.translate(&old, next.Active); g != nil {
+		s.H = s.H.update(minus(next.X, old.X), minus(next.G, g), next.GError+old.GError)
 	}
 	s.LastStep = distance(old.X, next.X)
 	s.Center = *next

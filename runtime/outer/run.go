@@ -20,6 +20,7 @@ type Sample struct {
 	// Piece names the smooth piece of F that holds X, by the lower level's
 	// active rows; empty where that is not known.
 	Piece  string
+	Active []int   // those rows, ascending
 	GError float64 // the oracle's estimate of |G - grad F|
 }
 
@@ -111,12 +112,35 @@ func (r *Run) Gradient(ctx context.Context, x []float64) (*Sample, error) {
 	return r.see(pt)
 }
 
+// Flip evaluates what one row does to F at a sample (oracle.Flip); nil where the
+// row has no flip, or the Hyperobjective knows none. It counts as an evaluation.
+func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, error) {
+	h, ok := r.h.(interface {
+		Flip(context.Context, *oracle.Point, int) (*oracle.Flip, error)
+	})
+	if !ok {
+		return nil, nil
+	}
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	f, err := h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G}, row)
+	if errors.Is(err, oracle.ErrNoFlip) {
+		return nil, nil
+	}
+	return f, err
+}
+
 // falling is the F, relative to 1 + |F| at the first point, below which a run
 // counts as unbounded: a value that no model means.
 const falling = -1e20
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
+	if pt.Lower != nil {
+		s.Active = pt.Lower.Active
+	}
 	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
 		s.GError = pt.GradError
 	}

@@ -12,15 +12,25 @@ type Affine struct {
 	Gradient []float64 // len n
 }
 
-// Step minimizes max_i (offset_i + gradient_i'd) + 1/2 d'Hd over the steps d with
-// x + d in X and D, the model of a bundle method.
+// Model is the function max_i (offset_i + gradient_i'd) + sum_k max(0, hinge_k) +
+// 1/2 d'Hd of a step d, where hinge_k = offset_k + gradient_k'd: the model of a
+// bundle method, with the kinks that are known one by one as hinges.
+type Model struct {
+	H      *Hessian
+	Pieces []Affine // at least one
+	Hinges []Affine
+}
+
+// Step minimizes a Model over the steps d with x + d in X and D.
 type Step struct {
 	D         []float64 // len n
-	Value     float64   // max_i (offset_i + gradient_i'd)
+	Value     float64   // the model without its curvature
 	Curvature float64   // 1/2 d'Hd
-	Weights   []float64 // one for each affine function: >= 0, sum 1
+	Weights   []float64 // one for each piece: >= 0, sum 1
+	Slopes    []float64 // one for each hinge: in [0, 1]
 	// Normal is the part of the multipliers that X and D hold: an element of
-	// their normal cone at x + d, so that sum_i w_i gradient_i + Hd + Normal = 0.
+	// their normal cone at x + d, so that sum_i Weights_i gradient_i +
+	// sum_k Slopes_k gradient_k + Hd + Normal = 0.
 	Normal []float64
 	Balls  []float64 // multipliers of the balls' tangents, one a ball
 }
@@ -29,12 +39,12 @@ type Step struct {
 // tangent half spaces at x, so that x + d may leave a ball by O(|d|^2); a caller
 // that adds the balls' multipliers to H as curvature, and projects x + d, sees
 // steps of second order.
-func (p *Projector) Step(x []float64, h *Hessian, model []Affine) (*Step, error) {
+func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
 	n := p.dx
 	next := make([]float64, n)
-	m := newModel(h, model)
+	e := newEpigraph(m)
 	for range maxCuts {
-		step, err := p.stepX(x, m)
+		step, err := p.stepX(x, e)
 		if err != nil {
 			return nil, err
 		}
@@ -52,74 +62,103 @@ func (p *Projector) Step(x []float64, h *Hessian, model []Affine) (*Step, error)
 	return nil, &StalledError{"too many facets of the set where the lower level is feasible"}
 }
 
-// model is the max of affine functions in epigraph form: minimize
-// t + 1/2 d'Hd subject to gradient_i'd - t <= -offset_i. A small curvature in t,
-// about the last t, makes it strictly convex; repeating that is the proximal
-// point method in t, which converges to the exact solution, by a factor of at
-// least 1/(1 + 1/proximal) a round, since t + min { 1/2 d'Hd } as a function of
-// t has at least the curvature 1/max_i |gradient_i|^2 in the metric of H^-1.
-type model struct {
-	h         *Hessian // n + 1 variables
-	pieces    []Affine
-	curvature float64
-	t         float64
-	warm      []int
-	ws        Workspace
+// epigraph is a Model as a quadratic program: minimize t + sum_k s_k + 1/2 d'Hd
+// subject to piece_i - t <= 0, hinge_k - s_k <= 0, s_k >= 0. A single piece
+// needs no t. A small curvature in each of the added variables, about its last
+// value, makes the program strictly convex; repeating that is the proximal point
+// method in them, which converges to the exact solution, and fast: as a function
+// of such a variable the rest has at least the curvature 1/|gradient|^2 in the
+// metric of H^-1.
+type epigraph struct {
+	*Model
+	h       *Hessian  // n + len(center) variables
+	ratio   []float64 // curvature in each added variable
+	center  []float64 // their last values
+	shared  bool      // there is a t, the first of them
+	warm    []int
+	ws      Workspace
+	scratch []float64
 }
 
 // proximal is the ratio of the artificial curvature to the least natural one.
 const proximal = 1e-2
 
-func newModel(h *Hessian, pieces []Affine) *model {
+func newEpigraph(m *Model) *epigraph {
+	e := &epigraph{Model: m, h: m.H, scratch: make([]float64, m.H.Dim()), shared: len(m.Pieces) > 1}
 	largest := 0.0
-	v := make([]float64, h.Dim())
-	for _, a := range pieces {
-		copy(v, a.Gradient)
-		h.solveT(v)
-		largest = math.Max(largest, dot(v, v))
+	for _, a := range m.Pieces {
+		largest = math.Max(largest, e.squared(a.Gradient))
 	}
-	m := &model{pieces: pieces, curvature: 1}
-	if largest > 0 {
-		m.curvature = proximal / largest
+	if e.shared {
+		// The minimum over one piece alone is at minus its square.
+		e.add(largest, -largest/2)
 	}
-	m.h = h.extended(m.curvature)
-	for _, a := range pieces {
-		m.t = math.Max(m.t, a.Offset)
+	for _, a := range m.Hinges {
+		e.add(e.squared(a.Gradient), 0)
 	}
-	m.t -= largest / 2 // the value at the unconstrained minimizer of one piece lies between
-	return m
+	return e
+}
+
+// squared is |g|^2 in the metric of H^-1.
+func (e *epigraph) squared(g []float64) float64 {
+	copy(e.scratch, g)
+	e.H.solveT(e.scratch)
+	return dot(e.scratch, e.scratch)
+}
+
+func (e *epigraph) add(squared, center float64) {
+	r := 1.0
+	if squared > 0 {
+		r = proximal / squared
+	}
+	e.h = e.h.extended(r)
+	e.ratio, e.center = append(e.ratio, r), append(e.center, center)
 }
 
 // stepX solves the model over X and the known cuts.
-func (p *Projector) stepX(x []float64, m *model) (*Step, error) {
-	n, k := p.dx, len(m.pieces)
-	rows := &sparse.CSR{Cols: n + 1, Ptr: []int{0}}
-	var side []float64
-	var equal []bool
+func (p *Projector) stepX(x []float64, m *epigraph) (*Step, error) {
+	n, k := p.dx, len(m.Pieces)
+	added := len(m.center)
+	q := &Problem{H: m.h, C: make([]float64, n+added), A: &sparse.CSR{Cols: n + added, Ptr: []int{0}},
+		Lo: make([]float64, n+added), Hi: make([]float64, n+added), Warm: m.warm}
 	end := func(b float64, eq bool) {
-		rows.Ptr = append(rows.Ptr, len(rows.Col))
-		rows.Rows++
-		side, equal = append(side, b), append(equal, eq)
+		q.A.Ptr = append(q.A.Ptr, len(q.A.Col))
+		q.A.Rows++
+		q.B, q.Equal = append(q.B, b), append(q.Equal, eq)
 	}
-	for _, a := range m.pieces {
+	below := func(a Affine, variable int) {
 		for j, v := range a.Gradient {
-			rows.Col, rows.Val = append(rows.Col, j), append(rows.Val, v)
+			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, v)
 		}
-		rows.Col, rows.Val = append(rows.Col, n), append(rows.Val, -1)
+		q.A.Col, q.A.Val = append(q.A.Col, variable), append(q.A.Val, -1)
 		end(-a.Offset, false)
 	}
+	hinge := n // number of the first hinge's variable
+	if m.shared {
+		for _, a := range m.Pieces {
+			below(a, n)
+		}
+		hinge++
+	} else {
+		k = 0
+		copy(q.C, m.Pieces[0].Gradient)
+	}
+	for i, a := range m.Hinges {
+		below(a, hinge+i)
+	}
+	balls := q.A.Rows
 	for b := range p.set.Balls {
 		ball := &p.set.Balls[b]
 		r := radius(ball, x)
 		for j := ball.Start; j < ball.End; j++ {
-			rows.Col, rows.Val = append(rows.Col, j), append(rows.Val, x[j]-center(ball, j))
+			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, x[j]-center(ball, j))
 		}
 		end((ball.Radius-r)*(ball.Radius+r)/2, false)
 	}
-	fixed := rows.Rows
+	fixed := q.A.Rows
 	for i := 0; i < p.e.Rows; i++ {
 		cols, vals := p.e.Row(i)
-		rows.Col, rows.Val = append(rows.Col, cols...), append(rows.Val, vals...)
+		q.A.Col, q.A.Val = append(q.A.Col, cols...), append(q.A.Val, vals...)
 		slack := p.side[i] - p.e.RowDot(i, x)
 		if !p.equal[i] {
 			// x is a point of the set: what rounding makes of it is no violation.
@@ -127,60 +166,88 @@ func (p *Projector) stepX(x []float64, m *model) (*Step, error) {
 		}
 		end(slack, p.equal[i])
 	}
-	q := &Problem{H: m.h, C: make([]float64, n+1), A: rows, Equal: equal, B: side,
-		Lo: make([]float64, n+1), Hi: make([]float64, n+1), Warm: m.warm}
-	for j := range n {
+	for j := range q.Lo {
 		q.Lo[j], q.Hi[j] = math.Inf(-1), math.Inf(1)
-		if p.set.Lo != nil {
+		if j < n && p.set.Lo != nil {
 			q.Lo[j], q.Hi[j] = math.Min(p.set.Lo[j]-x[j], 0), math.Max(p.set.Hi[j]-x[j], 0)
 		}
-	}
-	q.Lo[n], q.Hi[n] = math.Inf(-1), math.Inf(1)
-	var s *Solution
-	const rounds = 60 // a factor of a hundred each is expected; a bound all the same
-	for range rounds {
-		q.C[n] = 1 - m.curvature*m.t
-		s = Solve(q, &m.ws)
-		if s.Status != Solved {
-			return nil, &StalledError{"the step's quadratic program: " + s.Status.String()}
-		}
-		q.Warm = s.Active
-		moved := math.Abs(s.Z[n] - m.t)
-		m.t = s.Z[n]
-		if moved <= 1e-13*math.Abs(m.t) || m.curvature*moved <= 1e-15 {
-			break
+		if j >= hinge {
+			q.Lo[j] = 0
 		}
 	}
-	m.warm = keepPieces(s.Active, k)
-	step := &Step{D: s.Z[:n], Weights: make([]float64, k), Normal: make([]float64, n), Balls: make([]float64, len(p.set.Balls))}
-	sum := 0.0
-	for _, w := range s.Lambda[:k] {
-		sum += w
+	s, err := m.solve(q, n)
+	if err != nil {
+		return nil, err
 	}
-	step.Value = math.Inf(-1)
-	for i, a := range m.pieces {
-		step.Weights[i] = s.Lambda[i] / sum
-		step.Value = math.Max(step.Value, a.Offset+dot(a.Gradient, step.D))
+	m.warm = keepBelow(s.Active, balls)
+	step := &Step{D: s.Z[:n], Weights: []float64{1}, Normal: make([]float64, n), Balls: append([]float64(nil), s.Lambda[balls:fixed]...)}
+	if m.shared {
+		step.Weights = make([]float64, k)
+		sum := 0.0
+		for _, w := range s.Lambda[:k] {
+			sum += w
+		}
+		for i := range step.Weights {
+			step.Weights[i] = s.Lambda[i] / sum
+		}
 	}
-	copy(step.Balls, s.Lambda[k:fixed])
-	for j := range step.Normal {
-		step.Normal[j] = s.Bound[j]
+	for _, w := range s.Lambda[k:balls] {
+		step.Slopes = append(step.Slopes, math.Min(w, 1))
 	}
-	for i := k; i < rows.Rows; i++ {
-		cols, vals := rows.Row(i)
+	step.Value = m.value(step.D)
+	copy(step.Normal, s.Bound)
+	for i := balls; i < q.A.Rows; i++ {
+		cols, vals := q.A.Row(i)
 		for t, j := range cols {
 			step.Normal[j] += s.Lambda[i] * vals[t]
 		}
 	}
-	u := m.h.multiply(s.Z)
-	u[n] = 0
+	u := m.H.multiply(step.D)
 	step.Curvature = dot(u, u) / 2
 	return step, nil
 }
 
-// keepPieces keeps the constraint numbers that stay the same when a row is
-// appended: those of the pieces.
-func keepPieces(active []int, k int) []int {
+// value is the model at d without its curvature.
+func (m *Model) value(d []float64) float64 {
+	v := math.Inf(-1)
+	for _, a := range m.Pieces {
+		v = math.Max(v, a.Offset+dot(a.Gradient, d))
+	}
+	for _, a := range m.Hinges {
+		v += math.Max(0, a.Offset+dot(a.Gradient, d))
+	}
+	return v
+}
+
+// solve runs the proximal rounds on the program, whose added variables start
+// at n.
+func (m *epigraph) solve(q *Problem, n int) (*Solution, error) {
+	const rounds = 60 // a factor of a hundred each is expected; a bound all the same
+	for round := 1; ; round++ {
+		for i, r := range m.ratio {
+			q.C[n+i] = 1 - r*m.center[i]
+		}
+		s := Solve(q, &m.ws)
+		if s.Status != Solved {
+			return nil, &StalledError{"the step's quadratic program: " + s.Status.String()}
+		}
+		q.Warm = s.Active
+		settled := true
+		for i, r := range m.ratio {
+			v := s.Z[n+i]
+			moved := math.Abs(v - m.center[i])
+			settled = settled && (moved <= 1e-13*math.Abs(v) || r*moved <= 1e-15)
+			m.center[i] = v
+		}
+		if settled || round == rounds {
+			return s, nil
+		}
+	}
+}
+
+// keepBelow keeps the constraint numbers below k, which stay the same when a
+// row is appended.
+func keepBelow(active []int, k int) []int {
 	var out []int
 	for _, i := range active {
 		if i < k {
@@ -220,7 +287,7 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64) 
 		model[i].Gradient = make([]float64, len(g))
 		axpy(model[i].Gradient, scale, g)
 	}
-	step, err := p.Step(x, Identity(p.dx), model)
+	step, err := p.Step(x, &Model{H: Identity(p.dx), Pieces: model})
 	if err != nil {
 		return nil, err
 	}

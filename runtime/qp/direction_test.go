@@ -27,7 +27,11 @@ func TestStepIsOptimal(t *testing.T) {
 		for i := range pieces {
 			pieces[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
 		}
-		s, err := p.Step(x, in.p.H, pieces)
+		hinges := make([]Affine, rng.IntN(6))
+		for i := range hinges {
+			hinges[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
+		}
+		s, err := p.Step(x, &Model{H: in.p.H, Pieces: pieces, Hinges: hinges})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +43,26 @@ func TestStepIsOptimal(t *testing.T) {
 		for j := range residual {
 			residual[j] += hd.AtVec(j)
 		}
+		largest, bent := math.Inf(-1), 0.0
+		for i, a := range hinges {
+			axpy(residual, s.Slopes[i], a.Gradient)
+			v := a.Offset + dot(a.Gradient, s.D)
+			bent += math.Max(v, 0)
+			if th := s.Slopes[i]; th < 0 || th > 1 || th*math.Max(-v, 0) > 1e-10 || (1-th)*math.Max(v, 0) > 1e-10 {
+				t.Fatalf("trial %d: slope %g of a hinge at %g", trial, th, v)
+			}
+		}
+		for _, a := range pieces {
+			largest = math.Max(largest, a.Offset+dot(a.Gradient, s.D))
+		}
+		if math.Abs(largest+bent-s.Value) > 1e-12 {
+			t.Fatalf("trial %d: value %v, want %v", trial, s.Value, largest+bent)
+		}
 		for i, a := range pieces {
 			sum += s.Weights[i]
 			axpy(residual, s.Weights[i], a.Gradient)
-			if v := a.Offset + dot(a.Gradient, s.D); s.Weights[i] < 0 || s.Weights[i]*(s.Value-v) > 1e-10 {
-				t.Fatalf("trial %d: weight %g on a piece %g below the largest", trial, s.Weights[i], s.Value-v)
+			if v := a.Offset + dot(a.Gradient, s.D); s.Weights[i] < 0 || s.Weights[i]*(largest-v) > 1e-10 {
+				t.Fatalf("trial %d: weight %g on a piece %g below the largest", trial, s.Weights[i], largest-v)
 			}
 		}
 		if math.Abs(sum-1) > 1e-12 || norm2(residual) > 1e-10*(1+size) {

@@ -1,0 +1,153 @@
+package outer
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/qp"
+)
+
+// kink is a row's flip (oracle.Flip) measured at X: the piece of F with the row
+// active minus the one with it inactive. Grad is nil where the row has none
+// there. A kink of F lies where the value is zero.
+type kink struct {
+	Row   int
+	X     []float64
+	Value float64
+	Grad  []float64
+}
+
+// hinge is a kink as the model at the center sees it: F is the center's piece,
+// plus max(0, offset + gradient'd) where the kink is convex. The sign of the
+// offset tells: the center's own piece is the larger one on its side of a convex
+// kink.
+func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
+	if k.Grad == nil {
+		return a, false
+	}
+	c := &m.state.Center
+	sign := 1.0
+	if _, active := slices.BinarySearch(c.Active, k.Row); active {
+		sign = -1
+	}
+	away := minus(c.X, k.X)
+	offset := sign * (k.Value + dot(k.Grad, away))
+	// Zero but for rounding, and for the second order of the extrapolation.
+	if offset > noise(c.F)+concave*norm(k.Grad)*norm(away) {
+		return a, false
+	}
+	return qp.Affine{Offset: math.Min(offset, 0), Gradient: plus(make([]float64, len(k.Grad)), sign, k.Grad)}, true
+}
+
+// changed lists the rows that are active at one sample and not at the other.
+func changed(a, b *Sample) []int {
+	var out []int
+	for _, row := range a.Active {
+		if _, both := slices.BinarySearch(b.Active, row); !both {
+			out = append(out, row)
+		}
+	}
+	for _, row := range b.Active {
+		if _, both := slices.BinarySearch(a.Active, row); !both {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// known returns the kink of a row, or nil.
+func (m *Goldstein) known(row int) *kink {
+	for i := range m.state.Kinks {
+		if m.state.Kinks[i].Row == row {
+			return &m.state.Kinks[i]
+		}
+	}
+	return nil
+}
+
+// explained reports that a sample's piece differs from the center's only in rows
+// whose flips are known, so that hinges stand for it.
+func (m *Goldstein) explained(b *Sample) bool {
+	rows := changed(b, &m.state.Center)
+	for _, row := range rows {
+		if k := m.known(row); k == nil || k.Grad == nil {
+			return false
+		}
+	}
+	return len(rows) > 0
+}
+
+// maxFlips bounds the rows flipped for one trial point. A step over more kinks
+// than this is too long for any model, and is better shortened.
+const maxFlips = 64
+
+// learnKinks flips, at the center, the rows whose state a trial has changed, and
+// reports whether the model has become another by it.
+func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
+	c := &m.state.Center
+	rows := changed(trial, c)
+	if len(rows) > maxFlips {
+		return false, nil
+	}
+	bent := false
+	for _, row := range rows {
+		if k := m.known(row); k != nil && slices.Equal(k.X, c.X) {
+			continue
+		}
+		f, err := run.Flip(ctx, c, row)
+		if err != nil {
+			if Outside(err) {
+				continue
+			}
+			return false, err
+		}
+		k := kink{Row: row, X: c.X}
+		if f != nil {
+			k.Value, k.Grad = f.Value, f.Grad
+		}
+		m.keep(k)
+		if _, convex := m.hinge(&k); convex {
+			bent = true
+		}
+	}
+	return bent, nil
+}
+
+// keep stores a kink in place of what was known of its row.
+func (m *Goldstein) keep(k kink) {
+	s := &m.state
+	kept := make([]kink, 0, len(s.Kinks)+1)
+	for _, old := range s.Kinks {
+		if old.Row != k.Row {
+			kept = append(kept, old)
+		}
+	}
+	// As many as may meet in one point, and as many again.
+	if limit := max(40, 2*len(k.X)); len(kept) >= limit {
+		kept = kept[len(kept)-limit+1:]
+	}
+	s.Kinks = append(kept, k)
+}
+
+// translate turns a sample's gradient into that of the piece with the given
+// active rows, by the jumps of the rows in between; nil where one is not known.
+func (m *Goldstein) translate(b *Sample, active []int) []float64 {
+	if b.Piece == "" {
+		return nil
+	}
+	g := b.G
+	target := &Sample{Active: active}
+	for _, row := range changed(b, target) {
+		k := m.known(row)
+		if k == nil || k.Grad == nil {
+			return nil
+		}
+		sign := -1.0
+		if _, gains := slices.BinarySearch(active, row); gains {
+			sign = 1
+		}
+		g = plus(g, sign, k.Grad)
+	}
+	return g
+}
