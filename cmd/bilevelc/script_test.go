@@ -68,4 +68,3 @@ func exitcode(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("exit code %d, want %s\n%s", code, want, text)
 	}
 }
-
