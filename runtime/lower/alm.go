@@ -32,13 +32,13 @@ type ALMSettings struct {
 	Corrections int     `setting:"corrections" doc:"changes of the working set that the polish may make from its first guess before the augmented Lagrangian is called in" min:"0"`
 	Memory      int     `setting:"memory" doc:"pairs kept by L-BFGS" min:"1"`
 	MaxOuter    int     `setting:"max_outer" doc:"multiplier updates in one identification" min:"1"`
-	MaxInner    int     `setting:"max_inner" doc:"L-BFGS steps between multiplier updates" min:"1"`
+	Budget      int     `setting:"budget" doc:"gradients of one identification; the polish takes over from where they end" min:"1"`
 }
 
 // DefaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
 func DefaultALM() ALMSettings {
-	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, MaxInner: 500}
+	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Budget: 2000}
 }
 
 // ALM is the default lower solver.

@@ -28,6 +28,7 @@ type augmented struct {
 	free                  []bool    // len n
 	value                 float64   // of L
 	size                  float64   // of the objective's gradient, largest so far
+	gradients             int       // spent
 }
 
 func (a *augmented) reset(settings ALMSettings, obj Objective, g *projection, warm *Solution) {
@@ -55,7 +56,7 @@ func (a *augmented) identify(ctx context.Context, y []float64, stiffness float64
 	n := a.poly.n
 	a.rho = stiffness
 	a.clamp(y)
-	a.size = 0
+	a.size, a.gradients = 0, 0
 	a.value = a.evaluate(a.grad, y)
 	if math.IsNaN(a.value) || !finite(a.grad) {
 		return notFinite
@@ -67,6 +68,9 @@ func (a *augmented) identify(ctx context.Context, y []float64, stiffness float64
 		left := a.descend(ctx, y, inner)
 		if ctx.Err() != nil {
 			return interrupted
+		}
+		if a.gradients >= a.settings.Budget {
+			return stalled
 		}
 		off := a.update(y)
 		if off <= a.settings.Identify*math.Max(1, normInf(y)) && left <= a.settings.Identify*a.size {
@@ -94,6 +98,7 @@ func (a *augmented) clamp(y []float64) {
 // evaluate returns L at y, and its gradient in dst.
 func (a *augmented) evaluate(dst, y []float64) float64 {
 	value := a.obj.ValueGrad(dst, y)
+	a.gradients++
 	a.size = math.Max(a.size, norm2(dst))
 	for _, i := range a.general {
 		push := a.lambda[i] - a.rho*a.poly.slack(i, y)
@@ -127,7 +132,7 @@ func (a *augmented) update(y []float64) float64 {
 // descend minimizes L over the bounds until its projected gradient is below
 // a fraction of the size of the objective's gradient, and returns what is left.
 func (a *augmented) descend(ctx context.Context, y []float64, fraction float64) float64 {
-	for step := 0; ; step++ {
+	for {
 		left := 0.0
 		for j, t := range a.grad {
 			a.free[j] = !(y[j] <= a.lo[j] && t >= 0) && !(y[j] >= a.hi[j] && t <= 0)
@@ -136,7 +141,7 @@ func (a *augmented) descend(ctx context.Context, y []float64, fraction float64) 
 			}
 		}
 		left = math.Sqrt(left)
-		if left <= fraction*a.size || step >= a.settings.MaxInner || ctx.Err() != nil {
+		if left <= fraction*a.size || a.gradients >= a.settings.Budget || ctx.Err() != nil {
 			return left
 		}
 		a.lbfgs.direction(a.d, a.grad, a.free)

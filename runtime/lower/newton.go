@@ -125,7 +125,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			}
 		}
 		previous = norm
-		if !w.step(y, fresh && w.known.Quadratic) {
+		if !w.step(y, fresh && w.known.Quadratic, norm) {
 			return w.settle(y, relative)
 		}
 		if w.known.Quadratic {
@@ -163,12 +163,15 @@ func (w *newton) settle(y []float64, relative float64) outcome {
 	return stalled
 }
 
-// step moves y along d by the largest of 1, and shorter lengths, that does
-// not increase the objective. Near the solution, where values no longer
-// differ, slopes decide (the approximate Wolfe condition of Hager and Zhang
-// 2005). exact says that the step is that of a quadratic, which needs no
-// test. It leaves value and gradient at y.
-func (w *newton) step(y []float64, exact bool) bool {
+// step moves y along d by the first of 1, and shorter lengths, with a
+// sufficient decrease of the objective (Armijo); or, near the solution, where
+// values no longer differ, with at most half the gradient along the face, of
+// which norm is now left. Slopes would not do there: the gradient's part
+// across the face, which is not small, makes them all rounding. exact says
+// that the step is that of a quadratic, which needs no test. It leaves value
+// and gradient at y.
+func (w *newton) step(y []float64, exact bool, norm float64) bool {
+	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
 	slope := dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
 	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
@@ -183,13 +186,13 @@ func (w *newton) step(y []float64, exact bool) bool {
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
 		if !math.IsNaN(value) && finite(w.tgrad) {
-			end := dot(w.tgrad, w.d)
-			if exact || acceptable(w.value, value, slope, end, length, rounding) {
+			if exact || value <= w.value+decrease*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
 				w.value = value
 				return true
 			}
+			end := dot(w.tgrad, w.d)
 			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
 			continue
 		}
@@ -198,15 +201,11 @@ func (w *newton) step(y []float64, exact bool) bool {
 	return false
 }
 
-// acceptable is the test of a step of the given length from a value and slope
-// to another: sufficient decrease (Armijo), or within rounding of the values
-// a slope that has not turned up steeply. rounding is that of the values.
-func acceptable(from, to, slope, end, length, rounding float64) bool {
-	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
-	if to <= from+decrease*length*slope {
-		return true
-	}
-	return to <= from+rounding && math.Abs(end) <= (1-2*decrease)*math.Abs(slope)
+// flatter reports whether the trial gradient along the face is at most a norm.
+func (w *newton) flatter(norm float64) bool {
+	copy(w.s, w.tgrad)
+	w.face.project(w.s)
+	return norm2(w.s) <= norm
 }
 
 // falls reports whether the objective keeps its slope along d as far as

@@ -82,9 +82,9 @@ func TestValidate(t *testing.T) {
 		"rows: A is 1 x 1":         func(p *Problem) { p.Rows.A = sparse.FromDense(1, 1, []float64{1}) },
 		"rows: B is missing":       func(p *Problem) { p.Rows.B = nil },
 		"rows: b: entry 1 is +Inf": func(p *Problem) { p.Rows.Rhs[1] = math.Inf(1) },
-		"X: bounds of length 0":    func(p *Problem) { p.X.Lo = nil },
-		"X: bounds +Inf":           func(p *Problem) { p.X.Lo[0] = math.Inf(1) },
-		"X: ball b":                func(p *Problem) { p.X.Balls = []Ball{{Start: 0, End: 2, Radius: 1, Name: "b"}} },
+		"set X: bounds of length 0":    func(p *Problem) { p.X.Lo = nil },
+		"set X: bounds +Inf":           func(p *Problem) { p.X.Lo[0] = math.Inf(1) },
+		"set X: ball b":                func(p *Problem) { p.X.Balls = []Ball{{Start: 0, End: 2, Radius: 1, Name: "b"}} },
 		"in two blocks":            func(p *Problem) { p.Blocks = [][]int{{0}, {0}} },
 		"are in none":              func(p *Problem) { p.Blocks = [][]int{{}} },
 	} {

@@ -49,28 +49,28 @@ func (r *Rows) validate(dx, dy int) error {
 
 func (s *Set) validate(dx int) error {
 	if len(s.Lo) != dx || len(s.Hi) != dx {
-		return fmt.Errorf("X: bounds of length %d and %d for %d entries of x", len(s.Lo), len(s.Hi), dx)
+		return fmt.Errorf("set X: bounds of length %d and %d for %d entries of x", len(s.Lo), len(s.Hi), dx)
 	}
 	for j := range s.Lo {
 		if math.IsNaN(s.Lo[j]) || math.IsNaN(s.Hi[j]) || math.IsInf(s.Lo[j], 1) || math.IsInf(s.Hi[j], -1) {
-			return fmt.Errorf("X: bounds %v and %v of entry %d", s.Lo[j], s.Hi[j], j)
+			return fmt.Errorf("set X: bounds %v and %v of entry %d", s.Lo[j], s.Hi[j], j)
 		}
 	}
 	m := len(s.Kind)
 	if len(s.Rhs) != m {
-		return fmt.Errorf("X: %d kinds and %d right-hand sides", m, len(s.Rhs))
+		return fmt.Errorf("set X: %d kinds and %d right-hand sides", m, len(s.Rhs))
 	}
 	if m > 0 || s.E != nil {
-		if err := matrix("X: E", s.E, m, dx); err != nil {
+		if err := matrix("set X: E", s.E, m, dx); err != nil {
 			return err
 		}
 	}
 	for _, b := range s.Balls {
 		if b.Start < 0 || b.End > dx || b.Start > b.End || (b.Center != nil && len(b.Center) != b.End-b.Start) || !(b.Radius >= 0) {
-			return fmt.Errorf("X: ball %s over entries %d to %d with radius %v", b.Name, b.Start, b.End, b.Radius)
+			return fmt.Errorf("set X: ball %s over entries %d to %d with radius %v", b.Name, b.Start, b.End, b.Radius)
 		}
 	}
-	return finite("X: e", s.Rhs)
+	return finite("set X: e", s.Rhs)
 }
 
 func validateBlocks(blocks [][]int, dy int) error {
