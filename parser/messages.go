@@ -53,15 +53,36 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 	if form != "" {
 		d.Detail = "The form is: " + form
 	}
-	switch {
-	case token.Value == "forall":
-		d.Fix = "`forall i in 1..n:` stands before the relation"
-	case c.word() == "fn" && token.Value == "-":
-		d.Fix = "the type of the result is written `: real`"
-	case token.Type == tokenIdent && want == productionNames["WrittenType"]:
-		d.Fix = suggestType(token.Value)
-	}
+	d.Fix = slip(c.word(), token, want)
 	return d
+}
+
+// slip is the fix for a common slip in a statement that starts with word: want
+// was expected and token found. "" where none is known.
+func slip(word string, token lexer.Token, want string) string {
+	switch found := token.Value; {
+	case found == "forall":
+		return "`forall i in 1..n:` stands before the relation"
+	case token.Type == tokenIdent && want == productionNames["WrittenType"]:
+		return suggestType(found)
+	case word == "fn" && found == "-":
+		return "the type of the result is written `: real`"
+	case word == "fn" && want == "`=`":
+		return "the body follows `=`, as in `fn f(z) = 2 * z`"
+	case word == "let" && found == ":":
+		return "a `let` has no written type; leave it out"
+	case word == "data" && found == "[":
+		return "write `=` before the value"
+	case (word == "var" || word == "param" || word == "data") && found == "," && want == "`:`":
+		return "declare each name on a line of its own"
+	case word == "var" && want == "`:`" && (found == "in" || token.EOF()):
+		return "the type comes first, as in `var x: real in box(0, 1)`"
+	case found == ",":
+		return "statements are separated by newlines, without commas"
+	case found == "==" && want == "`=`":
+		return "a definition is written with a single `=`"
+	}
+	return ""
 }
 
 // suggestType is the fix for a type that the language does not have.

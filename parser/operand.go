@@ -70,6 +70,9 @@ func (p *exprParser) noExpression(t lexer.Token) error {
 		e.d.Fix = "write `x'`; the language has no strings"
 		return e
 	}
+	if t.Value == ":" {
+		return p.unexpected("an expression", "leave the colon out; a whole row or column is written `A[i, :]`, in square brackets")
+	}
 	return p.unexpected("an expression", "")
 }
 

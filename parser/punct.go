@@ -22,6 +22,7 @@ var foreign = []struct{ text, ours, fix string }{
 	{"**", "^", "write `^` for a power (`.^` element by element)"},
 	{"&&", "and", "write `and`"},
 	{"||", "or", "write `or`"},
+	{":=", "=", "write `=`"},
 	{"<>", "!=", "write `!=`"},
 	{"=<", "<=", "write `<=`"},
 	{"=>", ">=", "write `>=`"},

@@ -168,6 +168,7 @@ func parseCut[P any](s *session, c cut) (tree *P, ok bool) {
 	}
 	if at := s.cutSpan(c); !s.errs.reported(at.Start, max(at.End, c.stop.Pos.Offset-1)) {
 		s.errs.add(s.explain(err, c, statementForm[P](c)))
+		s.errs.mark(c.stop.Pos.Offset) // a brace that stopped it needs no other
 	}
 	return tree, false
 }

@@ -308,6 +308,10 @@ func (s *session) strayBrace() bool {
 	if t.Value != "{" {
 		return false
 	}
+	if s.errs.reported(t.Pos.Offset, t.Pos.Offset) {
+		s.skipGroup()
+		return true
+	}
 	d := s.errs.Errorf(codeUnexpected, s.tokenSpan(t), "a block that belongs to nothing")
 	d.Fix = "braces stand after `upper`, `lower`, `solve` and `report` only; an expression is grouped by ( )"
 	s.skipGroup()
