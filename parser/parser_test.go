@@ -2,6 +2,7 @@ package parser_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"bilevelc/lang"
@@ -241,4 +242,24 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: no model name", file)
 		}
 	}
+}
+
+// TestConcurrent parses different sources at once: each tree must point into
+// its own source (parsers are shared through a pool).
+func TestConcurrent(t *testing.T) {
+	var group sync.WaitGroup
+	for _, file := range models(t) {
+		src := read(t, file)
+		group.Go(func() {
+			for range 5 {
+				tree, errs := parser.ParseFile(src)
+				for _, d := range tree.Decls {
+					if len(errs) > 0 || d.Span().Source != src {
+						t.Errorf("%s: %v, a declaration of %s", src.Name, errs, d.Span())
+					}
+				}
+			}
+		})
+	}
+	group.Wait()
 }
