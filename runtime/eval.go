@@ -93,14 +93,12 @@ func (p *Problem) failed(r *Result, x []float64, err error) (*Result, error) {
 		r.Status = Unbounded
 	case errors.As(err, &broken):
 		r.Status = NumericalFailure
-		if where := p.trace(); where != "" {
-			r.Reason += ": " + where
-		}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		r.Status = Interrupted
 	default:
 		return nil, err
 	}
+	p.explainFailure(r, err)
 	return r, nil
 }
 
@@ -114,15 +112,6 @@ func (p *Problem) blank(r *Result, x []float64) {
 	r.Lower.MinMultiplier, r.Lower.MinSlack, r.Lower.ErrorBound = none, none, none
 	r.Residuals = Residuals{none, none, none, none, none, nil}
 	r.Stationarity.Value, r.Stationarity.GradientError = none, none
-}
-
-// trace tells which subexpression of g or f first gave a value that is not
-// finite, with the values that made it; "" where none did.
-func (p *Problem) trace() string {
-	if where := p.g.trace(); where != "" {
-		return where
-	}
-	return p.f.trace()
 }
 
 // checkGradient compares the oracle's gradient with central differences of F.

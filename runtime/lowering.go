@@ -115,18 +115,15 @@ func (c *compiled) Clone() problem.Function {
 	return &d
 }
 
-// trace explains the first value that was not finite, and forgets it; ""
+// trace explains the first value that was not finite, and forgets it; nil
 // where every value was finite.
-func (c *compiled) trace() string {
+func (c *compiled) trace() *expr.Fault {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()
 	if c.faults.x == nil {
-		return ""
+		return nil
 	}
 	x, y := c.faults.x, c.faults.y
 	c.faults.x, c.faults.y = nil, nil
-	if fault := expr.Trace(c.root, x, y); fault != nil {
-		return fault.Error()
-	}
-	return ""
+	return expr.Trace(c.root, x, y)
 }

@@ -30,6 +30,7 @@ type Options struct {
 	MaxIter   int           // outer iterations of each start; 0: the method's default
 	TimeLimit time.Duration // 0: none
 	Threads   int           // starts solved at once; results do not depend on it; 0: one
+	Resume    *Checkpoint   // go on from here; Start and Seed are then the checkpoint's
 	// CheckGradient compares the hypergradient at the result with finite
 	// differences of F.
 	CheckGradient bool
@@ -44,6 +45,9 @@ var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time
 // and from the defaults. A fault of the block is a diag.List that points at
 // its entry.
 func (p *Problem) resolve(opts Options) (Options, error) {
+	if opts.Resume != nil {
+		opts = opts.Resume.adopt(opts)
+	}
 	settings := method.Values{}
 	for _, s := range p.IR.Settings {
 		if err := opts.fill(s, settings); err != nil {
@@ -58,6 +62,11 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 	}
 	if opts.Solver == "" {
 		opts.Solver = lower.Default
+	}
+	for _, s := range p.IR.Settings {
+		if err := lookup(s); err != nil {
+			return opts, located(s.Span, err)
+		}
 	}
 	// The block's settings are checked on their own first, so that a fault in
 	// one is not taken for a fault of the caller's.
@@ -77,6 +86,19 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 	opts.Starts = max(opts.Starts, 1)
 	opts.Threads = max(opts.Threads, 1)
 	return opts, nil
+}
+
+// lookup reports a method of the `solve` block that does not exist.
+func lookup(s ir.Setting) (err error) {
+	switch s.Name {
+	case "method":
+		_, err = outer.Lookup(s.Word)
+	case "oracle":
+		_, err = oracle.Lookup(s.Word)
+	case "solver":
+		_, err = lower.Lookup(s.Word)
+	}
+	return err
 }
 
 // fill takes one entry of the `solve` block where the options leave it open.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime/certify"
 )
 
@@ -62,10 +63,15 @@ type Result struct {
 	Calls        Calls        `json:"calls"`
 	Report       Values       `json:"report"`
 
-	Starts      []StartResult        `json:"starts,omitempty"`
-	Settings    map[string]any       `json:"settings,omitempty"`
-	Parameters  map[string]Number    `json:"parameters,omitempty"` // what the method derived from its targets
-	Budget      *Budget              `json:"budget,omitempty"`
+	Starts     []StartResult     `json:"starts,omitempty"`
+	Settings   map[string]any    `json:"settings,omitempty"`
+	Parameters map[string]Number `json:"parameters,omitempty"` // what the method derived from its targets
+	Budget     *Budget           `json:"budget,omitempty"`
+	// Checkpoint is where to go on from; nil where the run was solved, or had
+	// several starts.
+	Checkpoint *Checkpoint `json:"-"`
+	// Diagnostics say where in the model the cause of a failure is.
+	Diagnostics diag.List            `json:"-"`
 	Notes       []string             `json:"notes,omitempty"`
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	Check       *GradientCheck       `json:"gradient_check,omitempty"`

@@ -28,6 +28,8 @@ type Session struct {
 	level bool // a level was entered last; bare items go to it
 	lower bool // which one
 	last  *Result
+
+	pending map[string]bool // errors that wait for another input, as told
 }
 
 // Reply is what an input led to.
@@ -68,16 +70,51 @@ func (s *Session) Enter(ctx context.Context, name, text string) (*Reply, error) 
 		}
 		reply.Defined = append(reply.Defined, words)
 	}
-	_, found := check.Partial(next.file())
-	if err := found.Err(); err != nil {
-		found.Sort()
-		return nil, found
+	rejected, pending := next.examine(name)
+	if len(rejected) > 0 {
+		return nil, rejected
 	}
-	reply.Warnings = found
+	reply.Warnings = pending
 	next.last = nil // what was solved is another model
 	*s = next
 	return reply, nil
 }
+
+// examine checks the model as it stands. Errors in the input of that name
+// reject it, but for names that are still to be declared; they, and what the
+// input breaks elsewhere, are pending until solving, and told once.
+func (s *Session) examine(input string) (rejected, pending diag.List) {
+	_, found := check.Partial(s.file())
+	found.Sort()
+	told := map[string]bool{}
+	for _, d := range found {
+		if d.Severity != diag.Error {
+			continue
+		}
+		own := d.Subject.Source != nil && d.Subject.Source.Name == input
+		if own && d.Code != codeUnknownName && d.Code != codeUnknownFunction {
+			rejected = append(rejected, d)
+			continue
+		}
+		key := d.Error()
+		told[key] = true
+		if !s.pending[key] {
+			later := *d
+			later.Severity = diag.Warning
+			pending = append(pending, &later)
+		}
+	}
+	if len(rejected) == 0 {
+		s.pending = told
+	}
+	return rejected, pending
+}
+
+// Codes of names that another input may still declare.
+const (
+	codeUnknownName     diag.Code = "E0201"
+	codeUnknownFunction diag.Code = "E0202"
+)
 
 // Load replaces the session's model by a whole one; the data stay.
 func (s *Session) Load(name, text string) (*Reply, error) {
@@ -382,7 +419,6 @@ const answer = "it"
 // Codes of expressions that have no value.
 const (
 	codeNoSolution diag.Code = "E0912"
-	codeNotFinite  diag.Code = "E0901"
 )
 
 func flatten(vs Values) []float64 {

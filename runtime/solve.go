@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
 )
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
@@ -49,6 +50,12 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	settings := settingsOf(c.forMethod, c.forOracle, c.forSolver)
+	if opts.Resume != nil {
+		if err := opts.Resume.fits(p, opts, settings); err != nil {
+			return nil, &UsageError{Err: err}
+		}
+	}
 	runs, err := p.runStarts(ctx, c, opts, start)
 	if err != nil {
 		return nil, err
@@ -56,7 +63,15 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	best := runs.Best
 	r := p.newResult(opts)
 	r.Status, r.Reason = Status(best.Status), best.Reason
-	r.Settings = settingsOf(c.forMethod, c.forOracle, c.forSolver)
+	r.Settings = settings
+	r.Calls = Calls(runs.Calls)
+	if opts.Resume != nil {
+		r.Calls = Calls(runs.Calls.Add(problem.Calls(opts.Resume.Calls)))
+	}
+	if best.Checkpoint != nil && opts.Starts == 1 {
+		r.Checkpoint = &Checkpoint{Schema: SchemaVersion, Model: r.Model, Digest: r.Digest, Oracle: opts.Oracle,
+			Solver: opts.Solver, Seed: opts.Seed, Settings: settings, Calls: r.Calls, Run: best.Checkpoint}
+	}
 	r.Iterations = best.Iterations
 	_, sign := sense(&p.IR.Upper)
 	if opts.Starts > 1 {
@@ -71,19 +86,17 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 			r.Starts = append(r.Starts, s)
 		}
 	}
-	r.Calls = Calls(runs.Calls)
 	defer func() { r.Time = time.Since(began).Seconds() }()
 	if best.Best == nil {
 		p.blank(r, start)
-		if r.Status == NumericalFailure {
-			if where := p.trace(); where != "" {
-				r.Reason += ": " + where
-			}
-		}
+		p.explainFailure(r, nil)
 		return r, nil
 	}
 	if err := p.describe(r, best.Best); err != nil {
 		return nil, err
+	}
+	if r.Status != Solved {
+		p.explainFailure(r, nil)
 	}
 	r.Stationarity.Measure, r.Stationarity.Value = best.Measure.Name, Number(best.Measure.Value)
 	r.Stationarity.Delta = Number(best.Measure.Delta)
@@ -105,7 +118,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		if r.Check, err = p.checkGradient(context.WithoutCancel(ctx), h, best.Best); err != nil {
 			return nil, err
 		}
-		r.Calls = Calls(runs.Calls.Add(h.Calls()))
+		r.Calls = Calls(problem.Calls(r.Calls).Add(h.Calls()))
 	}
 	return r, nil
 }

@@ -18,6 +18,10 @@ type startRuns struct {
 
 // runStarts runs the method from each start.
 func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start []float64) (*startRuns, error) {
+	var resume *outer.Checkpoint
+	if opts.Resume != nil {
+		resume = opts.Resume.Run
+	}
 	var mu sync.Mutex
 	var made []*oracle.Hyper
 	_, sign := sense(&p.IR.Upper)
@@ -37,7 +41,8 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			made = append(made, h)
 			return h, m, nil
 		},
-		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter, Time: opts.TimeLimit}},
+		Options: outer.Options{Start: start, Resume: resume,
+			Limits: outer.Limits{Iterations: opts.MaxIter, Time: opts.TimeLimit}},
 		Observer: func(k int) outer.Observer {
 			if opts.Observer == nil {
 				return nil

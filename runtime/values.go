@@ -214,6 +214,8 @@ func sameShape(a, b []int) bool {
 	return true
 }
 
+var negInf, posInf = math.Inf(-1), math.Inf(1)
+
 // Data gives arrays to a model by name: float64, int, []float64, [][]float64,
 // or *data.Array (which may be sparse).
 type Data map[string]any

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ type solveFlags struct {
 	timeLimit time.Duration
 	threads   int
 	trace     string
+	// checkpoint is the file that a run which did not end writes its state to,
+	// resume the one to go on from.
+	checkpoint, resume string
 }
 
 // runFlags are the flags that solve and eval share.
@@ -130,6 +134,9 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return runError(err)
 	}
 	result.Inputs = f.inputs.of(path)
+	if err := a.saveCheckpoint(result, path, f.checkpoint); err != nil {
+		return err
+	}
 	return a.print(result, f.runFlags)
 }
 
@@ -154,7 +161,38 @@ func (f *solveFlags) options(a *app) (runtime.Options, error) {
 			return opts, err
 		}
 	}
+	if f.resume != "" {
+		text, err := a.readFile(f.resume)
+		if err == nil {
+			opts.Resume, err = runtime.ReadCheckpoint(text)
+		}
+		if err != nil {
+			return opts, usageError("--resume %s: %v", f.resume, err)
+		}
+	}
 	return opts, nil
+}
+
+// saveCheckpoint writes the state of a run that did not end: where the user
+// says, or, after an interrupt, beside the model.
+func (a *app) saveCheckpoint(r *runtime.Result, model, path string) error {
+	if path == "" && r.Status == runtime.Interrupted && model != "-" {
+		path = strings.TrimSuffix(model, ".blv") + ".checkpoint.json"
+	}
+	if path == "" || r.Checkpoint == nil {
+		return nil
+	}
+	text, err := json.Marshal(r.Checkpoint)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	if !a.quiet {
+		fmt.Fprintf(a.io.err, "checkpoint written; go on with --resume %s\n", path)
+	}
+	return nil
 }
 
 func (f *solveFlags) register(fs *pflag.FlagSet) {
@@ -166,6 +204,8 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "stop after this long with the best point (30s, 5m)")
 	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
+	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that meets a limit or is interrupted (interrupted: MODEL.checkpoint.json)")
+	fs.StringVar(&f.resume, "resume", "", "go on from a checkpoint")
 	fs.StringVar(&f.trace, "trace", "", "write one JSON line an iteration to this file")
 }
 
