@@ -17,19 +17,28 @@ type form struct {
 // notAffine is the innermost node that is not affine.
 type notAffine struct{ node *expr.Node }
 
-// affine interprets nodes as affine forms, each once.
+// affine interprets nodes as affine forms.
 type affine struct {
 	g      *expr.Builder
 	dx, dy int
-	forms  map[*expr.Node]*form
+	forms  map[*expr.Node]*form // of the nodes that users wait for
 }
 
 // of returns the form of a node that depends on data and variables, or the
 // first node below it, arguments before users, that is not affine. err tells
 // of a value that cannot be computed.
 func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
-	for _, n := range expr.Reachable(root) {
-		if n.Deps == 0 && n != root || a.forms[n] != nil {
+	nodes := expr.Reachable(root)
+	waiting := map[*expr.Node]int{root: 1} // users that still need a node's form
+	for _, n := range nodes {
+		for _, m := range n.Args {
+			waiting[m]++
+		}
+	}
+	forms := a.forms
+	defer func() { clear(forms) }()
+	for _, n := range nodes {
+		if n.Deps == 0 && n != root {
 			continue
 		}
 		f, err := a.step(n)
@@ -39,9 +48,14 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 		if f == nil {
 			return nil, &notAffine{n}, nil
 		}
-		a.forms[n] = f
+		forms[n] = f
+		for _, m := range n.Args { // the partial sums of a long sum would take its length squared
+			if waiting[m]--; waiting[m] == 0 {
+				delete(forms, m)
+			}
+		}
 	}
-	return a.forms[root], nil, nil
+	return forms[root], nil, nil
 }
 
 // step makes the form of one node from those of its arguments, or nil where

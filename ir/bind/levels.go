@@ -94,6 +94,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 	if !b.finite(v.node) {
 		return
 	}
+	v.node = b.top().collected(v.node, x.Span())
 	if l.Maximize {
 		v = b.top().map1(expr.Neg, v, x.Span())
 	}

@@ -2,11 +2,14 @@ package bind
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 	"time"
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
+	"bilevelc/lang"
 )
 
 const scaleModel = `model scale
@@ -125,5 +128,52 @@ lower {
 	longer := get(model("data a: vector[3000] ~ normal(1, 2)\n"+b), 7)
 	if fmt.Sprint(longer["a"].Dense[:5]) != fmt.Sprint(one["a"].Dense[:5]) {
 		t.Error("the size changed the numbers")
+	}
+}
+
+// TestWrittenOutSums: a sum written term by term becomes vector operations,
+// with the value of the naive interpreter; a long written-out row is linear
+// in memory.
+func TestWrittenOutSums(t *testing.T) {
+	const n = 2000
+	var f, g, row strings.Builder
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&f, " + exp(%d.5 - x[%d]) * %d", i%3, n+1-i, i)
+		fmt.Fprintf(&g, "%s (y[%d] - c[%d] * x[%d])^2", map[bool]string{true: " -", false: " +"}[i%5 == 0], i, (i+7)%n+1, i)
+		fmt.Fprintf(&row, " + %d * y[%d]", i, i)
+	}
+	p := compile(t, "long.blv", fmt.Sprintf(`model long
+param n: int = %d
+data c: vector[n] ~ normal(0, 1)
+upper {
+  var x: vector[n]
+  minimize 3%s + sum(y)
+}
+lower {
+  var y: vector[n]
+  minimize 0 %s + y[1] * y[2]
+  subject to
+    long: 0%s <= 1
+}
+`, n, f.String(), g.String(), row.String()))
+	prob := mustBind(t, p, nil)
+	x, y := normal(1, n), normal(2, n)
+	in := interpreter(p, prob, x, y)
+	for _, l := range []struct {
+		got  *expr.Node
+		want lang.Expr
+	}{{prob.Upper.Objective, p.Upper.Objective.Value}, {prob.Lower.Objective, p.Lower.Objective.Value}} {
+		want := in.eval(l.want, nenv{}).e[0]
+		got, err := expr.Scalar(l.got, x, y)
+		// A sum of 2000 terms in another order.
+		if err != nil || math.Abs(got-want) > 1e-10*math.Abs(want) {
+			t.Errorf("%v, want %v (%v)", got, want, err)
+		}
+		if k := len(expr.Reachable(l.got)); k > 40 {
+			t.Errorf("%d nodes", k)
+		}
+	}
+	if compareRows(t, p, prob, x, y) != 1 {
+		t.Error("one row is expected")
 	}
 }
