@@ -34,7 +34,8 @@ func threads(n int) int {
 // crew is one evaluator's share in the helpers: the instruction under way.
 type crew struct {
 	e       *Evaluator
-	in      *instr
+	in      *instr                            // of interpreted code
+	native  func(m *Frame, piece, thread int) // of native code
 	count   int32
 	next    atomic.Int32 // the next piece to take
 	threads atomic.Int32 // threads at work so far
@@ -58,17 +59,17 @@ var helpers = sync.OnceValue(func() chan *crew {
 	return ready
 })
 
-// pieces runs the pieces of in, on several threads where there are several
-// pieces and helpers are idle.
-func (e *Evaluator) pieces(in *instr, count int) {
+// pieces runs the pieces of in, or of native code, on several threads where
+// there are several pieces and helpers are idle.
+func (e *Evaluator) pieces(in *instr, native func(m *Frame, piece, thread int), count int) {
+	c := &e.crew
+	c.e, c.in, c.native, c.count = e, in, native, int32(count)
 	if count == 1 || e.program.threads == 1 {
 		for p := range count {
-			e.piece(in, p, 0)
+			c.piece(p, 0)
 		}
 		return
 	}
-	c := &e.crew
-	c.e, c.in, c.count = e, in, int32(count)
 	c.next.Store(0)
 	c.threads.Store(0)
 	ready := helpers()
@@ -94,12 +95,15 @@ func (c *crew) work() {
 		if p >= c.count {
 			return
 		}
-		c.e.piece(c.in, int(p), thread)
+		c.piece(int(p), thread)
 	}
 }
 
-// share is piece p of count of n things, in multiples of unit.
-func share(n, unit, p, count int) (from, to int) {
-	units := (n + unit - 1) / unit
-	return min(n, p*units/count*unit), min(n, (p+1)*units/count*unit)
+// piece runs one piece on a thread.
+func (c *crew) piece(p, thread int) {
+	if c.native != nil {
+		c.native(&c.e.frame, p, thread)
+		return
+	}
+	c.e.piece(c.in, p, thread)
 }

@@ -13,6 +13,7 @@ type Evaluator struct {
 	all     [entryCount]bool
 	base    [inData][]float64
 	crew    crew
+	frame   Frame // of native code
 }
 
 // NewEvaluator returns an evaluator with an arena of its own.
@@ -22,6 +23,9 @@ func (p *Program) NewEvaluator() *Evaluator {
 		e.x[i] = math.NaN()
 	}
 	e.base[inArena] = e.arena
+	if p.native != nil {
+		e.frame = e.newFrame()
+	}
 	return e
 }
 
@@ -53,12 +57,19 @@ func (e *Evaluator) ValueGrad(dstX, dstY, x, y []float64) float64 {
 func (e *Evaluator) call(k entry, gx, gy, x, y []float64) float64 {
 	p := e.program
 	e.base[inX], e.base[inY], e.base[inGradX], e.base[inGradY] = x[:p.dx], y[:p.dy], gx, gy
+	if p.native != nil {
+		e.frame.X, e.frame.Y, e.frame.GradX, e.frame.GradY = x[:p.dx], y[:p.dy], gx, gy
+	}
 	if p.readsX[k] {
 		e.refresh(k, x)
 	}
-	code := p.code[k]
-	for i := range code {
-		e.run(&code[i])
+	if p.native != nil {
+		p.native.Entry[k](&e.frame)
+	} else {
+		code := p.code[k]
+		for i := range code {
+			e.run(&code[i])
+		}
 	}
 	if v := p.value[k]; v.n == 1 {
 		return e.at(v)[0]
@@ -83,7 +94,11 @@ func (e *Evaluator) refresh(k entry, x []float64) {
 	hold := e.program.hold
 	for i := range hold {
 		if hold[i].need&(1<<k) != 0 && !e.fresh[i] {
-			e.run(&hold[i])
+			if n := e.program.native; n != nil {
+				n.Hold[i](&e.frame)
+			} else {
+				e.run(&hold[i])
+			}
 			e.fresh[i] = true
 		}
 	}

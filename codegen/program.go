@@ -35,6 +35,7 @@ type Program struct {
 	regs    int // registers of the loop that has most
 	readsX  [entryCount]bool
 	threads int
+	native  *Native // nil: instructions are interpreted
 
 	dataAt map[*float64]int // index in data by first entry
 }

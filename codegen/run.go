@@ -1,10 +1,6 @@
 package codegen
 
-import (
-	"math"
-
-	"bilevelc/codegen/kernel"
-)
+import "bilevelc/codegen/kernel"
 
 // run executes one instruction.
 func (e *Evaluator) run(in *instr) {
@@ -51,7 +47,7 @@ func (e *Evaluator) matVec(in *instr, out []float64) {
 		clear(out)
 	}
 	if in.parts > 1 {
-		e.pieces(in, in.parts)
+		e.pieces(in, nil, in.parts)
 		if in.symmetric && in.sparse == nil {
 			for p := range in.parts {
 				kernel.Axpy(out, 1, e.arena[in.scratch+p*padded(in.rows):][:in.rows])
@@ -76,34 +72,22 @@ func (e *Evaluator) piece(in *instr, p, thread int) {
 	case in.op == opFused:
 		e.loopPiece(in, p, thread)
 	case in.sparse != nil:
-		from, to := share(in.rows, 1, p, in.parts)
+		from, to := kernel.Share(in.rows, 1, p, in.parts)
 		out, v := e.at(in.out[0]), e.at(in.in[1])
 		kernel.SparseMulRows(out, in.alpha, in.sparse, v, from, to)
 	case in.symmetric:
-		from, to := triangle(in.rows, p, in.parts)
+		from, to := kernel.Triangle(in.rows, p, in.parts)
 		sum := e.arena[in.scratch+p*padded(in.rows):][:in.rows]
 		clear(sum)
 		kernel.SymvRows(sum, in.alpha, e.at(in.in[0]), in.rows, e.at(in.in[1]), from, to)
 	case in.transA:
-		from, to := share(in.cols, 8, p, in.parts)
+		from, to := kernel.Share(in.cols, 8, p, in.parts)
 		kernel.GemvColumns(e.at(in.out[0]), in.alpha, e.at(in.in[0]), in.rows, in.cols, e.at(in.in[1]), from, to)
 	default:
-		from, to := share(in.rows, 4, p, in.parts)
+		from, to := kernel.Share(in.rows, 4, p, in.parts)
 		m := e.at(in.in[0])[from*in.cols : to*in.cols]
 		kernel.Gemv(e.at(in.out[0])[from:to], in.alpha, m, to-from, in.cols, false, e.at(in.in[1]))
 	}
-}
-
-// triangle is piece p of count of the rows of a lower triangle, of about equal
-// area: row k sqrt(p/count) n on, in multiples of 4.
-func triangle(n, p, count int) (from, to int) {
-	at := func(p int) int {
-		if p == count {
-			return n
-		}
-		return int(float64(n)*math.Sqrt(float64(p)/float64(count))) &^ 3
-	}
-	return at(p), at(p + 1)
 }
 
 // matVecPieces cuts a matrix-vector product.

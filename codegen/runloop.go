@@ -14,7 +14,7 @@ func (l *loop) sums() int {
 // runLoop executes a loop: its pieces, then the sums over them.
 func (e *Evaluator) runLoop(in *instr) {
 	l := in.loop
-	e.pieces(in, in.parts)
+	e.pieces(in, nil, in.parts)
 	at, stride := in.scratch, l.sums()
 	for k, r := range l.results {
 		if r.sum == 0 {
@@ -33,7 +33,7 @@ func (e *Evaluator) runLoop(in *instr) {
 func (e *Evaluator) loopPiece(in *instr, p, thread int) {
 	l := in.loop
 	size := l.block()
-	from, to := share(l.n, size, p, in.parts)
+	from, to := kernel.Share(l.n, size, p, in.parts)
 	sums := e.arena[in.scratch+p*l.sums():][:l.sums()]
 	clear(sums)
 	regs := e.arena[e.program.scratch+thread*e.program.regs*blockLen:]
@@ -212,7 +212,7 @@ func (e *Evaluator) runLin(in *instr, s *step, dst, regs []float64, lo, hi int) 
 		case done == 2:
 			kernel.Lin2(dst, first, c, a, s.coef[k], bias)
 		default:
-			kernel.Axpy(dst, s.coef[k], a)
+			kernel.Add(dst, s.coef[k], a)
 		}
 	}
 }

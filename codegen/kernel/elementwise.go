@@ -32,6 +32,14 @@ func Lin2(dst, a []float64, c float64, b []float64, d, bias float64) {
 	}
 }
 
+// Add adds c a to dst, each entry rounded twice; see Axpy.
+func Add(dst []float64, c float64, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] += c * v
+	}
+}
+
 // Mul sets dst to a b, entry by entry.
 func Mul(dst, a, b []float64) {
 	a, b = a[:len(dst)], b[:len(dst)]
@@ -148,13 +156,13 @@ func Cos(dst, a []float64) {
 func Log1pExp(dst, a []float64) {
 	a = a[:len(dst)]
 	for i, v := range a {
-		dst[i] = log1pExp(v)
+		dst[i] = Log1pExpOf(v)
 	}
 }
 
-// log1pExp is log(1 + e^u) without overflow: beyond 34 in size the smaller
+// Log1pExpOf is log(1 + e^u) without overflow: beyond 34 in size the smaller
 // term is below half a unit in the last place.
-func log1pExp(u float64) float64 {
+func Log1pExpOf(u float64) float64 {
 	if u > 34 {
 		return u
 	}
@@ -165,13 +173,17 @@ func log1pExp(u float64) float64 {
 func Sigmoid(dst, a []float64) {
 	a = a[:len(dst)]
 	for i, v := range a {
-		if v >= 0 {
-			dst[i] = 1 / (1 + math.Exp(-v))
-			continue
-		}
-		e := math.Exp(v)
-		dst[i] = e / (1 + e)
+		dst[i] = SigmoidOf(v)
 	}
+}
+
+// SigmoidOf is 1/(1 + e^-u) without overflow.
+func SigmoidOf(u float64) float64 {
+	if u >= 0 {
+		return 1 / (1 + math.Exp(-u))
+	}
+	e := math.Exp(u)
+	return e / (1 + e)
 }
 
 // Prod is the product of all entries.

@@ -24,7 +24,7 @@ func Dot(a, b []float64) float64 {
 	return s
 }
 
-// Axpy adds c a to dst.
+// Axpy adds c a to dst, where it can in one rounding.
 func Axpy(dst []float64, c float64, a []float64) {
 	a = a[:len(dst)]
 	if vector && len(dst) >= 4 {
