@@ -118,10 +118,11 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	if math.IsNaN(w.value) || !finite(w.grad) {
 		return notFinite
 	}
-	if !w.known.Quadratic {
-		w.curvature.clear()
+	if w.known.Quadratic {
+		w.curvature.move(y, w.grad)
+	} else {
+		w.renew(y)
 	}
-	w.curvature.move(y, w.grad)
 	w.bestNorm = math.Inf(1)
 	previous := math.Inf(1)
 	fresh, stalls := true, 0
@@ -138,8 +139,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		}
 		if measure > 0.1*previous {
 			if !fresh && measure > w.relative*w.terms(y) {
-				w.curvature.clear()
-				w.curvature.move(y, w.grad)
+				w.renew(y)
 				fresh = true
 			} else if measure > 0.5*previous && (measure <= w.relative*w.terms(y) || w.known.Quadratic) {
 				if stalls++; stalls >= 2 {
@@ -278,7 +278,7 @@ func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 // proportioning), or the multipliers' own rounding with room for rows nearly
 // dependent.
 func (w *activeSet) dropLevel(left float64) float64 {
-	return math.Max(left, 1e-12*(norm2(w.gz)+w.curvature.largest*norm2(w.z)))
+	return math.Max(left, 1e-12*(norm2(w.gz)+w.terms(w.z)))
 }
 
 // join adds a row that stopped a step to the face; false at the limit.

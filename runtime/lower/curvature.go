@@ -23,6 +23,7 @@ type curvature struct {
 	k, limit  int
 	largest   float64 // the largest |H v| over unit v so far: estimates C_g from below
 	gradients int     // calls made
+	shrink    float64 // of the step of a central difference, near the edge of the domain
 
 	rest, probe, end, behind, coef []float64
 }
@@ -54,7 +55,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 }
 
 // clear forgets the products.
-func (c *curvature) clear() { c.k, c.v, c.hv = 0, c.v[:0], c.hv[:0] }
+func (c *curvature) clear() { c.k, c.v, c.hv, c.shrink = 0, c.v[:0], c.hv[:0], 1 }
 
 // move sets the point and its gradient and keeps the products, which remain
 // exact for a quadratic and are an approximation otherwise.
@@ -138,34 +139,32 @@ func (c *curvature) subtract(dst []float64, negligible float64) bool {
 
 // difference sets dst to H v for a unit v.
 func (c *curvature) difference(dst, v []float64) bool {
-	t := c.step()
-	for j := range v {
-		c.probe[j] = c.at[j] + t*v[j]
-	}
-	c.obj.ValueGrad(dst, c.probe)
-	c.gradients++
 	if c.quadratic {
-		for j := range dst {
-			dst[j] = (dst[j] - c.grad[j]) / t
-		}
-		return finite(dst)
-	}
-	// The far end may lie outside the domain of the objective: shorten the
-	// step, down to where rounding takes over.
-	for tries := 0; ; tries++ {
-		if finite(dst) && c.backward(dst, v, t) {
-			return true
-		}
-		if tries == 4 {
-			return false
-		}
-		t /= 16
+		t := c.step()
 		for j := range v {
 			c.probe[j] = c.at[j] + t*v[j]
 		}
 		c.obj.ValueGrad(dst, c.probe)
 		c.gradients++
+		for j := range dst {
+			dst[j] = (dst[j] - c.grad[j]) / t
+		}
+		return finite(dst)
 	}
+	// The far ends may lie outside the domain of the objective: shorten the
+	// step, down to where nothing is left of it, and keep to that nearby.
+	for ; c.shrink >= 0x1p-32; c.shrink /= 16 {
+		t := c.shrink * c.step()
+		for j := range v {
+			c.probe[j] = c.at[j] + t*v[j]
+		}
+		c.obj.ValueGrad(dst, c.probe)
+		c.gradients++
+		if finite(dst) && c.backward(dst, v, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // backward completes a central difference: dst holds grad(at + t v).

@@ -18,6 +18,7 @@ type newton struct {
 	n         int
 
 	value    float64
+	along    float64   // |H y| / |y| where curvature was last measured
 	grad     []float64 // gradient at y, len n
 	s        []float64 // its part along the face, len n
 	d        []float64 // step, len n
@@ -50,9 +51,30 @@ func (w *newton) reset(obj Objective, n int) {
 // roundingUnit is half the distance from 1 to the next double.
 const roundingUnit = 0x1p-53
 
-// terms is the size of the terms that the gradient at y is a sum of.
+// terms is the size of the terms that the gradient at y is a sum of: its own
+// and that of C y for a quadratic. Where curvatures differ by far more than
+// rounding resolves, as those of y log y near 0, C would say nothing of y, and
+// H y takes its place.
 func (w *newton) terms(y []float64) float64 {
-	return norm2(w.grad) + w.curvature.largest*norm2(y)
+	if w.known.Quadratic {
+		return norm2(w.grad) + w.curvature.largest*norm2(y)
+	}
+	return norm2(w.grad) + w.along*norm2(y)
+}
+
+// renew measures curvature at y from now on, and w.along with it.
+func (w *newton) renew(y []float64) {
+	w.curvature.clear()
+	w.curvature.move(y, w.grad)
+	w.measureAlong(y)
+}
+
+// measureAlong sets along to |H y| / |y|.
+func (w *newton) measureAlong(y []float64) {
+	w.along = w.curvature.largest
+	if size := norm2(y); !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
+		w.along = norm2(w.s) / size
+	}
 }
 
 // gradientRounding estimates the rounding in the gradient at y.
@@ -71,6 +93,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 	// unless it is quadratic. What an earlier solve left is not.
 	fresh := w.curvature.k == 0
 	w.curvature.move(y, w.grad)
+	w.measureAlong(y)
 	w.bestNorm = math.Inf(1)
 	previous, first := math.Inf(1), 0.0
 	stalls := 0
@@ -95,8 +118,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		if norm > 0.1*previous {
 			if !fresh && norm > relative*w.terms(y) {
-				w.curvature.clear()
-				w.curvature.move(y, w.grad)
+				w.renew(y)
 				fresh = true
 			} else if norm > 0.5*previous && norm <= math.Sqrt(roundingUnit)*first+relative*w.terms(y) {
 				// Progress has ended near the solution; once may be chance.
@@ -175,7 +197,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	slope := dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
 	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
-	length := 1.0
+	length, edge := 1.0, 0.001
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
 		for j := range y {
@@ -196,7 +218,9 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
 			continue
 		}
-		length *= 0.1
+		// Outside the domain: short of its edge, by more each time.
+		edge = 10 * edge
+		length *= math.Max(0.1, 1-edge)
 	}
 	return false
 }
