@@ -62,7 +62,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 func (b *binder) dims(t *lang.TypeExpr, name string) ([]int, bool) {
 	out := make([]int, len(t.Dims))
 	for k, d := range t.Dims {
-		n, ok := b.top().size(d, "the size of "+name)
+		n, ok := b.top().size(d, "the size of `"+name+"`")
 		if !ok {
 			return nil, false
 		}
@@ -101,20 +101,20 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 	code := diag.BindShape
 	e := &diag.Diagnostic{}
 	if len(dims) != a.Rank() {
-		e = b.errorf(code, d.Name.Span(), "%s is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
+		e = b.errorf(code, d.Name.Span(), "`%s` is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
 	} else {
-		e = b.errorf(code, d.Name.Span(), "%s is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
+		e = b.errorf(code, d.Name.Span(), "`%s` is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
 	}
-	e.Detail = fmt.Sprintf("%s is declared %s.", s.Name, d.Type.Span().Text())
+	e.Detail = fmt.Sprintf("`%s` is declared %s.", s.Name, d.Type.Span().Text())
 	for k, dim := range d.Type.Dims {
 		if len(dims) == a.Rank() && a.Shape[k] == dims[k] {
 			continue
 		}
 		if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
 			in := b.bound[name.Name]
-			e.Detail += fmt.Sprintf(" %s is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
+			e.Detail += fmt.Sprintf(" `%s` is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
 			if p, ok := b.symbol(name.Name).Decl.(*lang.Param); ok {
-				e.Related = append(e.Related, diag.Related{Span: p.Name.Span(), Message: fmt.Sprintf("%s is declared here", name.Name)})
+				e.Related = append(e.Related, diag.Related{Span: p.Name.Span(), Message: fmt.Sprintf("`%s` is declared here", name.Name)})
 				if p.Default == nil && b.set.Get(name.Name) == nil {
 					e.Code = diag.BindConflict // inferred from another array
 				}
@@ -135,11 +135,11 @@ func (b *binder) checkEntries(s *ir.Symbol, d *lang.Data, a *data.Array, origin 
 		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			continue
 		}
-		b.errorf(diag.BindNotFinite, d.Name.Span(), "%s is %v (%s)", entryName(s.Name, a, k), v, origin)
+		b.errorf(diag.BindNotFinite, d.Name.Span(), "`%s` is %v (%s)", entryName(s.Name, a, k), v, origin)
 		return false
 	}
 	if d.Type.Kind == lang.KindInt && (vals[0] != math.Trunc(vals[0]) || math.Abs(vals[0]) >= exactInt) {
-		b.errorf(diag.BindNotInteger, d.Name.Span(), "%s must be an integer, but is %v (%s)", s.Name, vals[0], origin)
+		b.errorf(diag.BindNotInteger, d.Name.Span(), "`%s` must be an integer, but is %v (%s)", s.Name, vals[0], origin)
 		return false
 	}
 	return true
@@ -170,17 +170,17 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 		return nil
 	}
 	if want := shapeOf(dims); v.item != want || v.row {
-		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "%s is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
+		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "`%s` is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
 		for _, dim := range d.Type.Dims {
 			if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
 				in := b.bound[name.Name]
-				diagnostic.Detail += fmt.Sprintf("%s is %v (%s). ", name.Name, in.Array.Dense[0], in.Origin)
+				diagnostic.Detail += fmt.Sprintf("`%s` is %v (%s). ", name.Name, in.Array.Dense[0], in.Origin)
 			}
 		}
 		return nil
 	}
 	if v.node.Deps != 0 {
-		b.errorf(codeNotFixed, d.Value.Span(), "%s depends on variables", s.Name)
+		b.errorf(codeNotFixed, d.Value.Span(), "`%s` depends on variables", s.Name)
 		return nil
 	}
 	if v.node.Opaque {
@@ -188,7 +188,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 	}
 	a := b.value(v.node)
 	if fault := expr.Trace(v.node, nil, nil); fault != nil {
-		b.errorf(diag.BindNotFinite, d.Value.Span(), "%s is not finite: %s", s.Name, fault.Error())
+		b.errorf(diag.BindNotFinite, d.Value.Span(), "`%s` is not finite: %s", s.Name, fault.Error())
 		return nil
 	}
 	return a
@@ -243,7 +243,7 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 			vals[k] = args[0] + (args[1]-args[0])*rng.Float64()
 		}
 	default:
-		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator %s", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
+		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator `%s`", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
 		return nil
 	}
 	return denseArray(shapeOf(dims), vals)

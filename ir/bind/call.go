@@ -38,7 +38,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	if op, ok := primitive(x.Fn.Name, len(args)); ok {
 		return e.primitive(op, args, e.at(x))
 	}
-	e.errorf(codeUnknownFunction, e.at(x), "there is no function %s of %d arguments", x.Fn.Name, len(args))
+	e.errorf(codeUnknownFunction, e.at(x), "there is no function `%s` of %d arguments", x.Fn.Name, len(args))
 	return value{}
 }
 
@@ -59,7 +59,7 @@ func (e *elab) function(name string) (fn *lang.Fn, library bool) {
 // declares stand for the arguments' sizes.
 func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
-		e.errorf(codeArity, e.at(x), "%s takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
+		e.errorf(codeArity, e.at(x), "`%s` takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
 		return value{}
 	}
 	depth := 1
@@ -107,7 +107,7 @@ func (e *elab) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elab, bool)
 	dims := []int{arg.item.Rows, arg.item.Cols}
 	for k, d := range t.Dims {
 		if k >= arg.item.Rank {
-			e.errorf(diag.BindShapes, at, "%s is needed, not %s", t.Span().Text(), arg.describe())
+			e.errorf(diag.BindShapes, at, "`%s` is needed, not %s", t.Span().Text(), arg.describe())
 			return e, false
 		}
 		if name, ok := d.(*lang.Name); ok {
@@ -123,7 +123,7 @@ func (e *elab) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elab, bool)
 			return e, false
 		}
 		if n != dims[k] {
-			e.errorf(diag.BindShapes, at, "%s is needed, not %s: %s is %d", t.Span().Text(), arg.describe(), d.Span().Text(), n)
+			e.errorf(diag.BindShapes, at, "`%s` is needed, not %s: `%s` is %d", t.Span().Text(), arg.describe(), d.Span().Text(), n)
 			return e, false
 		}
 	}
@@ -162,7 +162,7 @@ func (e *elab) primitive(op expr.Op, args []value, at diag.Span) value {
 	}
 	u, v := e.num(args[0]), e.num(args[1]) // outer
 	if u.item.Rank != 1 || v.item.Rank != 1 {
-		e.errorf(diag.BindShapes, at, "outer needs two vectors, not %s and %s", u.describe(), v.describe())
+		e.errorf(diag.BindShapes, at, "`outer` needs two vectors, not %s and %s", u.describe(), v.describe())
 		return value{}
 	}
 	u.row, v.row = false, true
@@ -202,7 +202,7 @@ func (e *elab) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
 func (e *elab) extentOf(x *lang.Call, v value, rank, dim int) value {
 	if v.item.Rank != rank {
 		what := [...]string{1: "a vector", 2: "a matrix"}[rank]
-		e.errorf(diag.BindShapes, e.at(x), "%s needs %s, not %s", x.Fn.Name, what, v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "`%s` needs %s, not %s", x.Fn.Name, what, v.describe())
 		return value{}
 	}
 	return scalarInt([...]int{v.item.Rows, v.item.Cols}[dim])
@@ -246,7 +246,7 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 	v, at := e.num(arg), e.at(x)
 	n := v.item.Rows
 	if v.item.Rank == 0 || v.item.Rank == 2 && v.item.Cols != n {
-		e.errorf(diag.BindShapes, at, "diag needs a vector or a square matrix, not %s", v.describe())
+		e.errorf(diag.BindShapes, at, "`diag` needs a vector or a square matrix, not %s", v.describe())
 		return value{}
 	}
 	batch := 1

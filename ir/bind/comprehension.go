@@ -20,7 +20,7 @@ var reductions = map[string]expr.Op{
 func (e *elab) comprehension(x *lang.Comprehension) value {
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
-		e.errorf(codeNotReduction, x.Fn.Span(), "%s is not a reduction", x.Fn.Name)
+		e.errorf(codeNotReduction, x.Fn.Span(), "`%s` is not a reduction", x.Fn.Name)
 		return value{}
 	}
 	inner, ok := e.iterate(x.Binders, x.Cond)
@@ -44,7 +44,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 		return e.sumOver(body, inner.space, e.space, at)
 	}
 	if !body.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x.Body), "%s needs scalars, not %s", x.Fn.Name, body.describe())
+		e.errorf(diag.BindShapes, e.at(x.Body), "`%s` needs scalars, not %s", x.Fn.Name, body.describe())
 		return value{}
 	}
 	return e.reduceOver(op, e.lift(body, inner.space, at), e.space, at)
@@ -129,7 +129,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 	if bd.Hi == nil {
 		v := e.expr(bd.Lo)
 		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
-			e.errorf(diag.BindShapes, e.at(bd.Lo), "%s ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
+			e.errorf(diag.BindShapes, e.at(bd.Lo), "`%s` ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
 			return nil, false
 		}
 		set, ok := e.integers(v, e.at(bd.Lo), "an index")

@@ -18,7 +18,7 @@ func (e *elab) compare(x *lang.Binary) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean || !u.isScalar() || !v.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x), "%s compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "`%s` compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
 		return value{}
 	}
 	out := value{kind: boolean, space: join(u.space, v.space)}
@@ -74,7 +74,7 @@ func (e *elab) unknownCondition(x lang.Node, s *space) value {
 
 func (e *elab) not(v value, at diag.Span) value {
 	if v.kind != boolean {
-		e.errorf(diag.BindShapes, at, "not needs a condition")
+		e.errorf(diag.BindShapes, at, "`not` needs a condition")
 		return value{}
 	}
 	if v.unknown != nil {
@@ -143,7 +143,7 @@ func liftBools(v value, s *space) []bool {
 func (e *elab) condition(x lang.Expr) value {
 	v := e.expr(x)
 	if !v.bad() && v.kind != boolean {
-		e.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as i != j, not %s", v.describe())
+		e.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as `i != j`, not %s", v.describe())
 		return value{}
 	}
 	return v

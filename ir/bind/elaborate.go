@@ -41,7 +41,7 @@ func (e *elab) errorf(code diag.Code, at diag.Span, format string, args ...any) 
 	d := e.b.errorf(code, at, format, args...)
 	for c := e.calls; c != nil; c = c.caller {
 		if c.at != at {
-			d.Related = append(d.Related, diag.Related{Span: c.at, Message: fmt.Sprintf("in this call of %s", c.name)})
+			d.Related = append(d.Related, diag.Related{Span: c.at, Message: fmt.Sprintf("in this call of `%s`", c.name)})
 		}
 	}
 	return d
@@ -165,7 +165,7 @@ func (e *elab) name(x *lang.Name) value {
 			return e.b.let(s)
 		}
 	}
-	e.errorf(codeUnknownName, e.at(x), "%s has no value here", x.Name)
+	e.errorf(codeUnknownName, e.at(x), "`%s` has no value here", x.Name)
 	return value{}
 }
 
@@ -173,7 +173,7 @@ func (e *elab) name(x *lang.Name) value {
 func (b *binder) let(s *ir.Symbol) value {
 	if st := b.lets[s]; st != nil {
 		if !st.done {
-			b.errorf(codeCycle, s.Decl.Span(), "%s is defined by itself", s.Name)
+			b.errorf(codeCycle, s.Decl.Span(), "`%s` is defined by itself", s.Name)
 		}
 		return st.value
 	}
@@ -304,16 +304,21 @@ func (e *elab) binary(x *lang.Binary) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean {
-		e.errorf(diag.BindShapes, e.at(x), "%s needs numbers, not conditions", x.Op)
+		e.errorf(diag.BindShapes, e.at(x), "`%s` needs numbers, not conditions", x.Op)
 		return value{}
 	}
 	switch {
 	case x.Op == lang.Div && !v.isScalar():
-		e.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write ./ to divide entry by entry"
+		e.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write `./` to divide entry by entry"
 		return value{}
 	case x.Op == lang.Pow && !(u.isScalar() && v.isScalar()):
-		e.errorf(diag.BindShapes, e.at(x), "^ is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
-			"write .^ to raise entry by entry"
+		e.errorf(diag.BindShapes, e.at(x), "`^` is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
+			"write `.^` to raise entry by entry"
+		return value{}
+	}
+	if !u.isScalar() && !v.isScalar() && u.item != v.item {
+		e.errorf(diag.BindShapes, e.at(x), "the shapes differ: `%s` is %s, `%s` is %s",
+			oneLine(x.X.Span().Text()), u.describe(), oneLine(x.Y.Span().Text()), v.describe())
 		return value{}
 	}
 	return e.map2(elementwise[x.Op], u, v, e.at(x))

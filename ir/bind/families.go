@@ -92,14 +92,27 @@ func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 		}
 		d := r.b.errorf(codeNotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
 		d.Context = context.Span()
-		d.Detail = fmt.Sprintf("%s must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
+		d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
 		return false
 	}
 	rel.form = f
 	return true
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// maxQuote bounds model text in a message; the caret shows the rest.
+const maxQuote = 48
+
+// oneLine quotes model text on one line.
+func oneLine(s string) string {
+	if len(s) > 8*maxQuote { // a rune is at most 4 bytes; as much white space may go
+		s = strings.ToValidUTF8(s[:8*maxQuote], "")
+	}
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > maxQuote {
+		s = string(r[:maxQuote-3]) + "..."
+	}
+	return s
+}
 
 // article spells an operation: "a product", "exp".
 func article(op expr.Op) string {

@@ -109,7 +109,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 		width := max(his[k]-los[k]+1, 0)
 		if k > 0 && width != sel.width {
 			e.vary(e.at(sub), "the length of this range changes with the index: %d and %d", sel.width, width).
-				Fix = "write a comprehension over the range, such as sum(j in 1..i: y[j])"
+				Fix = "write a comprehension over the range, such as `sum(j in 1..i: y[j])`"
 			return selector{}, false
 		}
 		sel.width = width
@@ -135,9 +135,9 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim int)
 		if p >= 0 && p < dim {
 			continue
 		}
-		what := "the array"
+		what := "The array"
 		if n, ok := x.X.(*lang.Name); ok {
-			what = n.Name
+			what = "`" + n.Name + "`"
 		}
 		d := e.errorf(diag.BindIndex, e.at(sub), "index %d is outside 1..%d", p+1, dim)
 		d.Detail = fmt.Sprintf("%s has %d entries along this dimension.", what, dim)

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"math"
+	"strings"
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -38,9 +39,9 @@ func (b *binder) supplied() {
 			continue
 		}
 		reported[entry.Name] = true
-		d := b.errorf(diag.BindExtra, b.modelName(), "%s supplies %s, which the model does not declare as param or data", entry.Origin, entry.Name)
+		d := b.errorf(diag.BindExtra, b.modelName(), "%s supplies `%s`, which the model does not declare as param or data", entry.Origin, entry.Name)
 		if near := diag.Suggest(entry.Name, names); near != "" {
-			d.Fix = fmt.Sprintf("did you mean %s?", near)
+			d.Fix = fmt.Sprintf("did you mean `%s`?", near)
 		}
 	}
 }
@@ -96,14 +97,20 @@ func (b *binder) inputs(prob *ir.Problem) {
 		}
 	}
 	if len(b.list) == before && len(pending) > 0 { // a cycle, which the checker refuses
-		b.errorf(codeCycle, pending[0].Decl.Span(), "the default of %s needs itself", pending[0].Name)
+		b.errorf(codeCycle, pending[0].Decl.Span(), "the default of `%s` needs itself", pending[0].Name)
 	}
 }
 
 // noData reports data that nothing supplies.
 func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
-	b.errorf(diag.BindNoData, d.Name.Span(), "%s was not supplied", s.Name).Fix =
-		fmt.Sprintf("give it with --data: a JSON object with the name %s, or a file of its own", s.Name)
+	e := b.errorf(diag.BindNoData, d.Name.Span(), "`%s` was not supplied", s.Name)
+	for _, p := range b.declared() {
+		if _, known := b.known[p.Name]; p.Kind == ir.ParamSymbol && !known && isSize(p.Name, d) {
+			e.Detail += fmt.Sprintf("It also gives `%s` its value. ", p.Name)
+		}
+	}
+	e.Detail = strings.TrimSpace(e.Detail)
+	e.Fix = fmt.Sprintf("give it with --data: a JSON object with the name `%s`, or a file of its own", s.Name)
 }
 
 // tryInput binds a param or data if all it needs is known, and reports whether
@@ -189,10 +196,10 @@ func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
 		return
 	}
 	if !v.isScalar() || v.kind == boolean {
-		b.errorf(diag.BindShapes, d.Default.Span(), "the default of %s must be a scalar, not %s", s.Name, v.describe())
+		b.errorf(diag.BindShapes, d.Default.Span(), "the default of `%s` must be a scalar, not %s", s.Name, v.describe())
 		return
 	}
-	vals, ok := e.constant(v, d.Default.Span(), "the default of "+s.Name)
+	vals, ok := e.constant(v, d.Default.Span(), "the default of `"+s.Name+"`")
 	switch {
 	case ok:
 		b.bindParam(s, d, data.Scalar(vals[0]), "default")
@@ -205,12 +212,12 @@ func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
 func (b *binder) bindParam(s *ir.Symbol, d *lang.Param, a *data.Array, origin string) {
 	at := d.Name.Span()
 	if a.Rank() != 0 {
-		b.errorf(diag.BindShape, at, "%s is a scalar param, but %s gives %s", s.Name, origin, sizeText(a.Shape))
+		b.errorf(diag.BindShape, at, "`%s` is a scalar param, but %s gives %s", s.Name, origin, sizeText(a.Shape))
 		return
 	}
 	v := a.Dense[0]
 	if math.IsNaN(v) || math.IsInf(v, 0) {
-		b.errorf(diag.BindNotFinite, at, "%s is %v (%s)", s.Name, v, origin)
+		b.errorf(diag.BindNotFinite, at, "`%s` is %v (%s)", s.Name, v, origin)
 		return
 	}
 	if d.Type.Kind == lang.KindInt {
@@ -225,17 +232,17 @@ func (b *binder) bindParam(s *ir.Symbol, d *lang.Param, a *data.Array, origin st
 }
 
 func (b *binder) notInteger(s *ir.Symbol, d *lang.Param, v float64, origin string) {
-	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "%s must be an integer, but is %v", s.Name, v)
+	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "`%s` must be an integer, but is %v", s.Name, v)
 	if origin != "default" || d.Default == nil {
 		e.Detail = fmt.Sprintf("The value comes from %s.", origin)
 		return
 	}
 	e.Subject, e.Context = d.Default.Span(), d.Span()
-	e.Detail = fmt.Sprintf("Integer arithmetic is exact: %s must divide without remainder.", d.Default.Span().Text())
+	e.Detail = fmt.Sprintf("Integer arithmetic is exact: `%s` must divide without remainder.", d.Default.Span().Text())
 	lang.Walk(d.Default, func(n lang.Expr) bool {
 		if name, ok := n.(*lang.Name); ok {
 			if in := b.bound[name.Name]; in != nil && in.Array.Rank() == 0 {
-				e.Detail += fmt.Sprintf(" %s is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
+				e.Detail += fmt.Sprintf(" `%s` is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
 			}
 		}
 		return true
@@ -262,7 +269,7 @@ func (b *binder) infer(s *ir.Symbol) (*data.Array, string) {
 			for k, dim := range d.Type.Dims {
 				name, ok := dim.(*lang.Name)
 				if ok && name.Name == s.Name && k < len(shape) {
-					return data.Scalar(float64(shape[k])), fmt.Sprintf("the size of %s (%s)", t.Name, origin)
+					return data.Scalar(float64(shape[k])), fmt.Sprintf("the size of `%s` (%s)", t.Name, origin)
 				}
 			}
 		}
@@ -292,22 +299,26 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 	return shape, "the model"
 }
 
-// noValue reports a param that nothing gives a value.
+// noValue reports a param that nothing gives a value. A param that a missing
+// array would give its value is left to the message about that array.
 func (b *binder) noValue(s *ir.Symbol, p *lang.Param) {
-	d := b.errorf(diag.BindNoParam, p.Name.Span(), "%s has no value", s.Name)
-	d.Fix = fmt.Sprintf("give it with --set %s=..., in a data file, or as a default", s.Name)
 	for _, t := range b.declared() {
-		decl, ok := t.Decl.(*lang.Data)
-		if !ok {
-			continue
-		}
-		for _, dim := range decl.Type.Dims {
-			if name, ok := dim.(*lang.Name); ok && name.Name == s.Name {
-				d.Detail = fmt.Sprintf("It would be inferred from %s: %s, which was not supplied either.", t.Name, decl.Type.Span().Text())
-				return
-			}
+		if decl, ok := t.Decl.(*lang.Data); ok && isSize(s.Name, decl) && decl.Value == nil && decl.Gen == nil {
+			return
 		}
 	}
+	b.errorf(diag.BindNoParam, p.Name.Span(), "`%s` has no value", s.Name).Fix =
+		fmt.Sprintf("give it with `--set %s=...`, in a data file, or as a default", s.Name)
+}
+
+// isSize reports whether a param is a dimension of an array as it stands.
+func isSize(param string, d *lang.Data) bool {
+	for _, dim := range d.Type.Dims {
+		if name, ok := dim.(*lang.Name); ok && name.Name == param {
+			return true
+		}
+	}
+	return false
 }
 
 // filler is the next placeholder size: each param without a value gets

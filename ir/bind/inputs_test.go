@@ -48,20 +48,20 @@ func TestInputErrors(t *testing.T) {
 		code diag.Code
 		want []string // in summary, detail and fix together
 	}{
-		{"nothing", supply(), diag.BindNoParam, []string{"n has no value", "--set n=", "inferred from A"}},
-		{"missing", supply("A", a24), diag.BindNoData, []string{"c was not supplied", "--data"}},
-		{"extra", supply("A", a24, "c", vec(1, 2, 3, 4), "cc", vec(1)), diag.BindExtra, []string{"data.json supplies cc", "did you mean c?"}},
-		{"conflict", supply("A", a24, "c", vec(1, 2, 3)), diag.BindConflict, []string{"c is a vector of 3 in data.json", "a vector of 4 is needed", "n is 4 (the size of A (data.json))"}},
-		{"explicit", supply("n", data.Scalar(6), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"A is a 2 x 4 matrix", "a 3 x 6 matrix is needed", "n is 6 (data.json)", "half is 3 (default)"}},
-		{"rank", supply("n", data.Scalar(4), "A", vec(1, 2), "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"A is a vector of 2", "declared matrix[half, n]"}},
-		{"odd", supply("n", data.Scalar(3)), diag.BindNotInteger, []string{"half must be an integer, but is 1.5", "n / 2 must divide", "n is 3 (data.json)"}},
-		{"fraction", supply("n", data.Scalar(2.5)), diag.BindNotInteger, []string{"n must be an integer, but is 2.5", "data.json"}},
-		{"vector param", supply("n", vec(2)), diag.BindShape, []string{"n is a scalar param", "a vector of 1"}},
+		{"nothing", supply(), diag.BindNoData, []string{"`A` was not supplied", "It also gives `n` its value", "--data"}},
+		{"missing", supply("A", a24), diag.BindNoData, []string{"`c` was not supplied", "--data"}},
+		{"extra", supply("A", a24, "c", vec(1, 2, 3, 4), "cc", vec(1)), diag.BindExtra, []string{"data.json supplies `cc`", "did you mean `c`?"}},
+		{"conflict", supply("A", a24, "c", vec(1, 2, 3)), diag.BindConflict, []string{"`c` is a vector of 3 in data.json", "a vector of 4 is needed", "`n` is 4 (the size of `A` (data.json))"}},
+		{"explicit", supply("n", data.Scalar(6), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"`A` is a 2 x 4 matrix", "a 3 x 6 matrix is needed", "`n` is 6 (data.json)", "`half` is 3 (default)"}},
+		{"rank", supply("n", data.Scalar(4), "A", vec(1, 2), "c", vec(1, 2, 3, 4)), diag.BindShape, []string{"`A` is a vector of 2", "declared matrix[half, n]"}},
+		{"odd", supply("n", data.Scalar(3)), diag.BindNotInteger, []string{"`half` must be an integer, but is 1.5", "`n / 2` must divide", "`n` is 3 (data.json)"}},
+		{"fraction", supply("n", data.Scalar(2.5)), diag.BindNotInteger, []string{"`n` must be an integer, but is 2.5", "data.json"}},
+		{"vector param", supply("n", vec(2)), diag.BindShape, []string{"`n` is a scalar param", "a vector of 1"}},
 		{"negative", supply("n", data.Scalar(-2)), diag.BindNegative, []string{"is negative: -1"}},
 		{"huge", supply("n", data.Scalar(1e300)), diag.BindNotInteger, []string{"1e+300"}},
-		{"nan", supply("A", a24, "c", vec(1, math.NaN(), 3, 4)), diag.BindNotFinite, []string{"c[2] is NaN (data.json)"}},
-		{"inf", supply("A", data.Matrix(2, 4, []float64{0, 0, 0, 0, 0, 0, math.Inf(-1), 0}), "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"A[2, 3] is -Inf"}},
-		{"nan param", supply("rate", data.Scalar(math.NaN()), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"rate is NaN"}},
+		{"nan", supply("A", a24, "c", vec(1, math.NaN(), 3, 4)), diag.BindNotFinite, []string{"`c[2]` is NaN (data.json)"}},
+		{"inf", supply("A", data.Matrix(2, 4, []float64{0, 0, 0, 0, 0, 0, math.Inf(-1), 0}), "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"`A[2, 3]` is -Inf"}},
+		{"nan param", supply("rate", data.Scalar(math.NaN()), "A", a24, "c", vec(1, 2, 3, 4)), diag.BindNotFinite, []string{"`rate` is NaN"}},
 	} {
 		prob, list := Bind(compile(t, "inputs.blv", inputsModel), c.set, Options{})
 		if prob != nil || len(list) == 0 {

@@ -158,7 +158,7 @@ func (b *binder) start(prob *ir.Problem) {
 			}
 		}
 		if target == nil {
-			b.errorf(codeStart, item.Name.Span(), "%s is not an upper variable", item.Name.Name)
+			b.errorf(codeStart, item.Name.Span(), "`%s` is not an upper variable", item.Name.Name)
 			continue
 		}
 		e := b.top()
@@ -168,7 +168,7 @@ func (b *binder) start(prob *ir.Problem) {
 			continue
 		}
 		if !v.isScalar() && v.item != target.Shape {
-			b.errorf(diag.BindShapes, item.Value.Span(), "%s is %s, but its start is %s", target.Name, target.Shape, v.describe())
+			b.errorf(diag.BindShapes, item.Value.Span(), "`%s` is %s, but its start is %s", target.Name, target.Shape, v.describe())
 			continue
 		}
 		if prob.Start == nil {
@@ -219,7 +219,7 @@ func (b *binder) settings(prob *ir.Problem) {
 			continue
 		}
 		if !v.isScalar() {
-			b.errorf(diag.BindShapes, item.Value.Span(), "the setting %s must be a number or a word, not %s", item.Name.Name, v.describe())
+			b.errorf(diag.BindShapes, item.Value.Span(), "the setting `%s` must be a number or a word, not %s", item.Name.Name, v.describe())
 			continue
 		}
 		out.Value = vals[0]

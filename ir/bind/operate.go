@@ -117,7 +117,7 @@ func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
 	if !u.isScalar() && !v.isScalar() && (u.item != v.item || u.row != v.row) {
 		d := e.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
 		if u.item == v.item {
-			d.Fix = "transpose one of the two with '"
+			d.Fix = "transpose one of the two with `'`"
 		}
 		return value{}
 	}

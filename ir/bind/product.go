@@ -74,7 +74,7 @@ func (e *elab) chain(x *lang.Binary) value {
 func (e *elab) productError(u, v value, at diag.Span) {
 	d := e.errorf(diag.BindShapes, at, "the product of %s and %s is not defined", u.describe(), v.describe())
 	if u.item == v.item && u.item.Rank == 1 && u.row == v.row {
-		d.Fix = "write u' * v for the inner product, or u .* v entry by entry"
+		d.Fix = "write `u' * v` for the inner product, or `u .* v` entry by entry"
 	}
 }
 

@@ -83,7 +83,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	emit := func(rel relation) {
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			if cols[len(cols)-1] >= n {
-				r.b.errorf(codeCoupled, rel.at, "the upper constraint %s reads a lower variable", rel.family.Name)
+				r.b.errorf(codeCoupled, rel.at, "the upper constraint `%s` reads a lower variable", rel.family.Name)
 				return
 			}
 			if len(cols) == 1 {
@@ -109,7 +109,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	}
 	for j := range n {
 		if p.X.Lo[j] > p.X.Hi[j] {
-			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: %s must be at least %v and at most %v",
+			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: `%s` must be at least %v and at most %v",
 				entryOf(p.Upper.Vars, j), p.X.Lo[j], p.X.Hi[j])
 			if r.hi[j].at != r.lo[j].at {
 				d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
@@ -173,7 +173,7 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 			continue // an infinite bound
 		}
 		if !rel.form.finite(k) {
-			r.b.errorf(diag.BindNotFinite, rel.at, "%s has a coefficient that is not finite", rel.name(k))
+			r.b.errorf(diag.BindNotFinite, rel.at, "`%s` has a coefficient that is not finite", rel.name(k))
 			return
 		}
 		if len(cols) > 0 {
@@ -181,16 +181,16 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 			continue
 		}
 		if excess := violation(rest, rel.equal); excess > constantTolerance {
-			d := r.b.errorf(diag.BindNeverHolds, rel.at, "%s does not hold, whatever the variables are", rel.name(k))
+			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
 			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest))
 			return
 		}
 		dropped++
 	}
 	if dropped > 0 {
-		what := rel.family.Name + " always holds"
+		what := "`" + rel.family.Name + "` always holds"
 		if len(rel.form.rest) > 1 {
-			what = fmt.Sprintf("%d of the %d rows of %s always hold", dropped, len(rel.form.rest), rel.family.Name)
+			what = fmt.Sprintf("%d of the %d rows of `%s` always hold", dropped, len(rel.form.rest), rel.family.Name)
 		}
 		d := r.b.errorf(diag.BindAlwaysHolds, rel.at, "%s: no variable takes part", what)
 		d.Severity = diag.Warning
@@ -243,11 +243,11 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			return nil
 		}
 		if args[k].node.Deps != 0 {
-			r.b.errorf(codeNotFixed, a.Span(), "the set of %s depends on variables", v.Name)
+			r.b.errorf(codeNotFixed, a.Span(), "the set of `%s` depends on variables", v.Name)
 			return nil
 		}
 		if !args[k].isScalar() && args[k].item != v.Shape {
-			r.b.errorf(diag.BindShapes, a.Span(), "%s is %s, but this bound is %s", v.Name, v.Shape, args[k].describe())
+			r.b.errorf(diag.BindShapes, a.Span(), "`%s` is %s, but this bound is %s", v.Name, v.Shape, args[k].describe())
 			return nil
 		}
 	}
@@ -274,8 +274,8 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			return nil
 		}
 		if !args[0].node.Opaque {
-			if s, ok := e.constant(args[0], at, "the sum of a simplex"); !ok || !(s[0] >= 0) {
-				r.b.errorf(diag.BindEmptySet, at, "no %s is in this simplex: nonnegative numbers do not sum to %v", v.Name, s)
+			if s, ok := e.constant(args[0], at, "the sum of a simplex"); ok && !(s[0] >= 0) {
+				r.b.errorf(diag.BindEmptySet, at, "no `%s` is in this simplex: nonnegative numbers do not sum to %v", v.Name, s[0])
 				return nil
 			}
 		}
@@ -299,7 +299,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 	for k := range v.Shape.Len() {
 		a, c := lo[k%len(lo)], hi[k%len(hi)]
 		if !(a <= c) {
-			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of %s is empty: from %v to %v",
+			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of `%s` is empty: from %v to %v",
 				rowNames(v.Name, value{item: v.Shape})(k), a, c)
 			return false
 		}
@@ -315,11 +315,11 @@ func (r *rows) ball(decl *lang.Var, k int) {
 	at, e := decl.Set.Args[0].Span(), r.b.top()
 	v := e.numeric(decl.Set.Args[0])
 	radius, ok := e.constant(v, at, "the radius of a ball")
-	if !ok {
+	if !ok || !v.isScalar() { // the checker has seen to the type
 		return
 	}
-	if !v.isScalar() || !(radius[0] >= 0) {
-		r.b.errorf(diag.BindEmptySet, at, "the radius of a ball is a number of at least 0, not %v", radius)
+	if !(radius[0] >= 0) {
+		r.b.errorf(diag.BindEmptySet, at, "the radius of a ball is at least 0, not %v", radius[0])
 		return
 	}
 	r.prob.X.Balls = append(r.prob.X.Balls, ir.Ball{Var: k, Radius: radius[0]})

@@ -60,7 +60,7 @@ func (e *elab) mayUnroll(s *space, at diag.Span) bool {
 		return true
 	}
 	e.errorf(diag.BindVaryingSize, at, "a part of this changes its size with the index, for %d index tuples; the limit is %d, and %d in the model", s.n, maxUnrolled, maxLoops).
-		Fix = "write an inner comprehension instead of a range, such as sum(j in 1..i: y[j])"
+		Fix = "write an inner comprehension instead of a range, such as `sum(j in 1..i: y[j])`"
 	return false
 }
 
