@@ -33,12 +33,13 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, active := slices.BinarySearch(s.Active, row)
+	held := face(s)
+	at, active := slices.BinarySearch(held, row)
 	var changed []int
 	if active {
-		changed = slices.Delete(slices.Clone(s.Active), at, at+1)
+		changed = slices.Delete(slices.Clone(held), at, at+1)
 	} else {
-		changed = slices.Insert(slices.Clone(s.Active), at, row)
+		changed = slices.Insert(slices.Clone(held), at, row)
 	}
 	other := lower.OnFace(ctx, h.p, lower.G(h.p, pt.X), pt.X, changed, s)
 	switch {
@@ -49,7 +50,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		return nil, ErrNoFlip
 	}
 	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: h.p.F.Value(pt.X, other.Y) - pt.F}
-	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other}); err != nil {
+	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other, Face: other.Active}); err != nil {
 		var failed *LowerError
 		if errors.As(err, &failed) {
 			return nil, ErrNoFlip

@@ -95,7 +95,7 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	pt := &Point{X: slices.Clone(x), Lower: s, GradError: math.Inf(1), Strict: strict(s)}
+	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1), Strict: strict(s)}
 	pt.F = h.p.F.ValueGradY(h.dy, pt.X, s.Y)
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
 		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
@@ -117,7 +117,7 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 		return nil, err
 	}
 	pt.Grad = make([]float64, h.p.Dx)
-	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower}
+	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: pt.Face}
 	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
 		return nil, err
 	}
@@ -132,6 +132,22 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 // strict reports that every row is clearly active or clearly inactive and the
 // active ones are independent, so that F is differentiable at the point.
 func strict(s *lower.Solution) bool { return len(s.Weak) == 0 && s.MinMultiplier > 0 && s.MinSlack > 0 }
+
+// face is the active rows, and the weak ones with a multiplier. Whether a weak
+// row is active within the tolerances of the lower solver is undecided; whether it
+// holds y is a question of the smooth piece to which x belongs, which the solver's
+// working set answers. At a true kink either answer is an element of the
+// subdifferential.
+func face(s *lower.Solution) []int {
+	f := slices.Clone(s.Active)
+	for _, i := range s.Weak {
+		if s.Lambda[i] > 0 {
+			f = append(f, i)
+		}
+	}
+	slices.Sort(f)
+	return f
+}
 
 func norm(v []float64) float64 {
 	s := 0.0

@@ -22,6 +22,9 @@ type Point struct {
 	F     float64   // f(x, y~)
 	Grad  []float64 // len Dx; nil where only a value was asked for
 	Lower *lower.Solution
+	// Face is the rows whose piece of F the gradient is of: Lower.Active, and
+	// those weak rows that hold y, by however small a multiplier.
+	Face []int
 	// FError and GradError are the oracle's own estimates of |F~ - F| and
 	// |Grad - grad F(x)|. They are estimates, not bounds, unless the modulus of
 	// strong convexity and L_f are proved, when FError is a bound.
@@ -48,6 +51,7 @@ type At struct {
 	Solver  lower.Solver
 	X       []float64
 	Lower   *lower.Solution
+	Face    []int // rows held as equalities, ascending; see Point
 }
 
 // Oracle is one way to a hypergradient. An Oracle holds workspaces and is not

@@ -93,9 +93,9 @@ type penalized struct {
 func newPenalized(at *At, s PenaltySettings) (*penalized, error) {
 	p := at.Problem
 	n := p.Dy
-	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.Lower.Active,
+	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.Face,
 		force: make([]float64, n), y: make([]float64, n), w: make([]float64, n), g0: make([]float64, n),
-		g: make([]float64, n), f: make([]float64, n), bw: make([]float64, len(at.Lower.Active))}
+		g: make([]float64, n), f: make([]float64, n), bw: make([]float64, len(at.Face))}
 	p.F.ValueGradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	if k := len(q.active); k > 0 {

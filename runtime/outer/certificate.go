@@ -22,6 +22,7 @@ type Certificate struct {
 	Delta     float64
 	Points    [][]float64
 	Gradients [][]float64
+	Faces     [][]int // for each gradient, the rows held as equalities; nil where not known
 	Weights   []float64
 	Normal    []float64
 	Norm      float64
@@ -31,7 +32,7 @@ type Certificate struct {
 // certify makes the certificate of least norm at pt from samples, those within
 // delta of it, and pt's own gradient.
 func certify(run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
-	own := Sample{X: pt.X, F: pt.F, G: pt.Grad}
+	own := Sample{X: pt.X, F: pt.F, G: pt.Grad, Active: pt.Face}
 	if pt.GradError < math.MaxFloat64 { // not infinite or NaN
 		own.GError = pt.GradError
 	}
@@ -59,6 +60,7 @@ func certifySample(run *Run, at *Sample, samples []Sample, delta float64) (*Cert
 		if w > 0 {
 			c.Points = append(c.Points, near[i].X)
 			c.Gradients = append(c.Gradients, near[i].G)
+			c.Faces = append(c.Faces, near[i].Active)
 			c.Weights = append(c.Weights, w)
 			c.GradError += w * near[i].GError
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // radii are the sampling radii of an examination, relative to 1 + |x|. They
@@ -56,7 +57,11 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		s.Bundle = append(s.Bundle[:len(s.Bundle):len(s.Bundle)], samples...)
+		corners, err := m.chain(ctx, run, delta)
+		if err != nil {
+			return "", err
+		}
+		s.Bundle = slices.Concat(s.Bundle, samples, corners)
 		if c, err = certifySample(run, &s.Center, s.Bundle, delta); err != nil {
 			return "", err
 		}

@@ -27,6 +27,9 @@ func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
 		return a, false
 	}
 	c := &m.state.Center
+	if norm(k.Grad) <= jump*norm(c.G) {
+		return a, false // F does not feel the row
+	}
 	sign := 1.0
 	if _, active := slices.BinarySearch(c.Active, k.Row); active {
 		sign = -1
@@ -39,6 +42,10 @@ func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
 	}
 	return qp.Affine{Offset: math.Min(offset, 0), Gradient: plus(make([]float64, len(k.Grad)), sign, k.Grad)}, true
 }
+
+// jump is the jump of the gradient, relative to it, that counts as one: well
+// above the error of a gradient, well below what a target asks for.
+const jump = 1e-9
 
 // changed lists the rows that are active at one sample and not at the other.
 func changed(a, b *Sample) []int {

@@ -17,8 +17,8 @@ type Sample struct {
 	X []float64 // len Dx
 	F float64
 	G []float64 // len Dx, nil where only the value was asked for
-	// Piece names the smooth piece of F that holds X, by the lower level's
-	// active rows; empty where that is not known.
+	// Piece names the smooth piece of F that holds X, by the rows of the lower
+	// level that hold y (oracle.Point.Face); empty where that is not known.
 	Piece  string
 	Active []int   // those rows, ascending
 	GError float64 // the oracle's estimate of |G - grad F|
@@ -139,7 +139,7 @@ const falling = -1e20
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
 	if pt.Lower != nil {
-		s.Active = pt.Lower.Active
+		s.Active = pt.Face
 	}
 	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
 		s.GError = pt.GradError
@@ -153,14 +153,14 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	return s, nil
 }
 
-// piece names the active set of a point.
+// piece names the smooth piece of a point.
 func piece(pt *oracle.Point) string {
 	if pt.Lower == nil {
 		return ""
 	}
-	b := make([]byte, 0, 4*len(pt.Lower.Active)+1)
+	b := make([]byte, 0, 4*len(pt.Face)+1)
 	b = append(b, 'I')
-	for _, i := range pt.Lower.Active {
+	for _, i := range pt.Face {
 		b = fmt.Appendf(b, " %d", i)
 	}
 	return string(b)

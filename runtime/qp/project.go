@@ -144,6 +144,23 @@ func (p *Projector) Project(dst, x []float64) error {
 	return &StalledError{fmt.Sprintf("more than %d facets of the set where the lower level is feasible", maxCuts)}
 }
 
+// ProjectWithin is Project onto the part of X and D that satisfies further cuts
+// too, which are not kept.
+func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
+	known := len(p.Cuts)
+	p.SetCuts(append(p.Cuts[:known:known], extra...))
+	err := p.Project(dst, x)
+	learned := p.Cuts[known+len(extra):]
+	p.SetCuts(append(p.Cuts[:known:known], learned...))
+	return err
+}
+
+// SetCuts replaces the facets of D that are known.
+func (p *Projector) SetCuts(cuts []Cut) {
+	p.Cuts, p.warm = cuts, nil
+	p.assemble()
+}
+
 // learn adds the cut that separates x from D, if x is outside D.
 func (p *Projector) learn(x []float64) (bool, error) {
 	if p.recourse.always {

@@ -233,3 +233,18 @@ func TestRecourse(t *testing.T) {
 		}
 	}
 }
+
+// Extra cuts bind for one projection and are forgotten; facets learned on the
+// way are not.
+func TestProjectWithin(t *testing.T) {
+	// y >= 0 and y <= x1 leave x1 >= 0.
+	p := NewProjector(freeSet(2), rowsOf(2, 1, []float64{0, 0, -1, 0}, []float64{1, -1}, []float64{0, 0}), 2, 1)
+	x := make([]float64, 2)
+	extra := []Cut{{Normal: []float64{0, 1}, Side: -1}}
+	if err := p.ProjectWithin(x, []float64{-3, 2}, extra); err != nil || math.Abs(x[0]) > 1e-14 || math.Abs(x[1]+1) > 1e-14 {
+		t.Errorf("within x2 <= -1: %v (%v), want (0, -1)", x, err)
+	}
+	if err := p.Project(x, []float64{-3, 2}); err != nil || math.Abs(x[0]) > 1e-14 || math.Abs(x[1]-2) > 1e-14 || len(p.Cuts) != 1 {
+		t.Errorf("afterwards: %v (%v), want (0, 2); cuts %v", x, err, p.Cuts)
+	}
+}
