@@ -55,10 +55,10 @@ func Defaults() Options { return Options{MaxWork: 2e10, Samples: 24, Seed: 1} }
 // Validate reports an option outside its range.
 func (o Options) Validate() error {
 	if !(o.MaxWork >= 0) {
-		return fmt.Errorf("MaxWork must be at least 0, not %g", o.MaxWork)
+		return fmt.Errorf("option MaxWork must be at least 0, not %g", o.MaxWork)
 	}
 	if o.Samples < 0 {
-		return fmt.Errorf("Samples must be at least 0, not %d", o.Samples)
+		return fmt.Errorf("option Samples must be at least 0, not %d", o.Samples)
 	}
 	return nil
 }

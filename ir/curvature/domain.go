@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 )
 
 // domain is a box that contains the points at which a claim is made: one
@@ -65,6 +66,45 @@ func upperBox(p *ir.Problem) []Interval {
 		visitRow(p.X.E, i, 1, visit)
 		return p.X.Rhs[i], p.X.Rows[i].Equal
 	})
+}
+
+// shares finds the variables of x that lie in a simplex: entries >= 0 whose
+// sum a row of X bounds.
+func shares(p *ir.Problem, x []Interval) map[*expr.Node]float64 {
+	out := map[*expr.Node]float64{}
+	if p.X.E == nil {
+		return out
+	}
+	var variables []*expr.Node
+	for _, n := range p.Graph.Nodes() {
+		if n.Op == expr.Var && !n.Lower {
+			variables = append(variables, n)
+		}
+	}
+	for i := range p.X.Rows {
+		lead, columns := 0.0, map[int]bool{}
+		visitRow(p.X.E, i, 1, func(j int, coef float64) {
+			if lead == 0 {
+				lead = coef
+			}
+			columns[j] = coef == lead && lead > 0 && x[j].Lo >= 0
+		})
+		same := len(columns) > 0
+		for _, ok := range columns {
+			same = same && ok
+		}
+		for _, n := range variables {
+			inside := same
+			for j := n.Offset; j < n.Offset+n.Shape.Len(); j++ {
+				inside = inside && columns[j]
+			}
+			// The other entries of the row are >= 0 as well.
+			if limit := divUp(p.X.Rhs[i], lead); inside && limit > 0 && (out[n] == 0 || limit < out[n]) {
+				out[n] = limit
+			}
+		}
+	}
+	return out
 }
 
 // lowerBox tightens free by the rows A x - B y <= b (or =), x in its box.

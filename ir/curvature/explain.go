@@ -293,7 +293,7 @@ func (a *attempt) blame(pr *prover) *Blame {
 		if a.work.left <= 0 {
 			break
 		}
-		if own := a.below(a.terms[i:i+1], false).least(a.work).bound; own < least {
+		if own := a.below(a.terms[i:i+1], false).least(a.work, 0).bound; own < least {
 			worst, least = &a.terms[i], own
 		}
 	}

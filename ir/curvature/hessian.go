@@ -103,8 +103,7 @@ func (f *form) partition(parts []part, coarse bool) {
 	for i := range parent {
 		parent[i] = i
 	}
-	var find func(i int) int
-	find = func(i int) int {
+	find := func(i int) int {
 		for parent[i] != i {
 			parent[i] = parent[parent[i]]
 			i = parent[i]
@@ -172,7 +171,7 @@ func (s *study) addPart(f *form, p *part) {
 		return
 	}
 	weight := p.weight
-	if w, ok := p.uniform(); ok && !w.isPoint() {
+	if w, ok := p.common(); ok && !w.isPoint() {
 		// c S with an uncertain factor c: S >= l I gives
 		// c S >= c.Lo S + (min(c l) - c.Lo l) I.
 		if c := p.weight(0); !math.IsInf(c.Lo, 0) {
@@ -201,7 +200,7 @@ func (s *study) leastOf(p *part) (l float64, cols []int) {
 	}
 	for b := range f.cols {
 		if slices.ContainsFunc(f.cols[b], func(c int) bool { return f.touched[c] }) {
-			l = min(l, f.leastBlock(b, s.work).bound)
+			l = min(l, f.leastBlock(b, s.work, 0).bound)
 			cols = append(cols, f.cols[b]...)
 		}
 	}
@@ -229,6 +228,9 @@ func (s *study) addSquares(f *form, p *part) {
 				f.fail(p.term)
 			}
 		}
+		return
+	}
+	if s.addShared(f, p) {
 		return
 	}
 	for k := range p.a.rows {
@@ -309,6 +311,36 @@ func (s *study) addSquares(f *form, p *part) {
 			}
 		}
 	}
+}
+
+// addShared adds minus a term whose weights are >= 0 and sum up to a known
+// total: it is at least -total max |a_k|^2. It does so only where this is
+// certainly better than weights that are all at their largest: where it is
+// below the average eigenvalue of that.
+func (s *study) addShared(f *form, p *part) bool {
+	if p.total == 0 || p.sign > 0 {
+		return false
+	}
+	largest, trace := 0.0, 0.0
+	columns := map[int]bool{}
+	for k := range p.a.rows {
+		size := 0.0
+		p.a.visit(k, func(c int, v Interval) {
+			size = addUp(size, mulUp(v.mag(), v.mag()))
+			columns[c] = true
+		})
+		largest = max(largest, size)
+		trace += -p.weight(k).Lo * size
+	}
+	most := mulUp(p.total, largest)
+	if !(most < trace/float64(len(columns))) {
+		return false
+	}
+	for c := range columns {
+		f.diag[c] = addDown(f.diag[c], -most)
+		f.touched[c] = f.touched[c] || most != 0
+	}
+	return true
 }
 
 // addRow adds v times a row to the matrix row of column c.
@@ -437,11 +469,12 @@ func (f *form) matrix(b int) []float64 {
 	return a
 }
 
-// least is a lower bound of the smallest eigenvalue of the whole form.
-func (f *form) least(work *budget) extreme {
+// least is a lower bound of the smallest eigenvalue of the whole form. It may
+// give away that part of a large block's eigenvalue to save work.
+func (f *form) least(work *budget, give float64) extreme {
 	out := extreme{bound: math.Inf(1), estimate: math.Inf(1)}
 	for b := range f.cols {
-		if e := f.leastBlock(b, work); e.bound < out.bound {
+		if e := f.leastBlock(b, work, give); e.bound < out.bound {
 			out = e
 		}
 	}
@@ -453,7 +486,7 @@ func (f *form) least(work *budget) extreme {
 
 // leastBlock is a lower bound of the smallest eigenvalue of one block, with an
 // approximate eigenvector in z.
-func (f *form) leastBlock(b int, work *budget) extreme {
+func (f *form) leastBlock(b int, work *budget, give float64) extreme {
 	cols := f.cols[b]
 	if f.dense[b] == nil {
 		out := extreme{bound: math.Inf(1)}
@@ -464,7 +497,7 @@ func (f *form) leastBlock(b int, work *budget) extreme {
 		}
 		return out
 	}
-	e := leastEigenvalue(f.matrix(b), len(cols), work)
+	e := leastEigenvalue(f.matrix(b), len(cols), work, give)
 	e.cols = cols
 	return e
 }

@@ -127,7 +127,7 @@ func (s *study) scaled(leaf *jacobian, slopes []jet, rows int) *jacobian {
 		}
 	}
 	if exact {
-		acc := newRows(leaf.cols)
+		acc := s.newRows()
 		for k, j := range slopes {
 			leaf.visit(k, func(col int, v Interval) { acc.add(col, v.mul(j.d1)) })
 			acc.finish()
@@ -216,7 +216,7 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 	if !s.work.spend(8 * float64(cost)) {
 		return open
 	}
-	acc := newRows(j.cols)
+	acc := s.newRows()
 	for i := range parts {
 		for _, p := range parts[i] {
 			j.visit(p.k, func(col int, v Interval) { acc.add(col, v.mul(point(p.a))) })
@@ -394,7 +394,7 @@ func (s *study) combined(n *expr.Node) *jacobian {
 	if !s.work.spend(8 * float64(cost)) {
 		return open
 	}
-	acc := newRows(s.cols())
+	acc := s.newRows()
 	for _, row := range parts {
 		for _, p := range row {
 			if jacs[p.arg] != nil && !p.weight.isZero() {
@@ -408,17 +408,25 @@ func (s *study) combined(n *expr.Node) *jacobian {
 
 // rowSums collects sparse rows of ranges, one after the other.
 type rowSums struct {
-	cols    int
-	current []Interval
-	used    []bool
+	*rowScratch
 	touched []int
 	out     *jacobian
 	inexact bool
 }
 
-func newRows(cols int) *rowSums {
-	return &rowSums{cols: cols, current: make([]Interval, cols), used: make([]bool, cols),
-		out: &jacobian{cols: cols, ptr: []int{0}, rad: []float64{}}}
+// rowScratch is one row of sums, all 0 between rows. A study has one, which
+// its rowSums use in turn.
+type rowScratch struct {
+	current []Interval
+	used    []bool
+}
+
+func (s *study) newRows() *rowSums {
+	n := s.cols()
+	if s.scratch == nil {
+		s.scratch = &rowScratch{make([]Interval, n), make([]bool, n)}
+	}
+	return &rowSums{rowScratch: s.scratch, out: &jacobian{cols: n, ptr: []int{0}, rad: []float64{}}}
 }
 
 func (r *rowSums) add(col int, v Interval) {

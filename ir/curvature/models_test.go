@@ -170,6 +170,23 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestSharedWeights: q in the simplex weighs the rows of the classifier, so
+// that C_g is that of the longest row, not of their sum.
+func TestSharedWeights(t *testing.T) {
+	const n, p = 300, 6
+	set := classifierData(n, 20, p)
+	x := set.Get("X").Array.Dense
+	longest := 0.0
+	for i := range n {
+		longest = max(longest, dot(x[i*p:(i+1)*p], x[i*p:(i+1)*p]))
+	}
+	want := 0.25*longest + 0.1
+	got := Prove(reference(t, "classifier.blv", set), Defaults()).SmoothnessG
+	if !got.Known || got.Value < want*(1-1e-12) || got.Value > want*(1+1e-12) {
+		t.Errorf("C_g = %v, want %v", got.Value, want)
+	}
+}
+
 // TestAbstract proves without data: the claims hold for any data.
 func TestAbstract(t *testing.T) {
 	for file, least := range map[string]float64{"toy.blv": 1, "ridge.blv": math.Exp(-6), "classifier.blv": 0.1} {

@@ -250,3 +250,15 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestWeightsOfTheirOwn: the products y[2] y[k] inside log-sum-exp have weights
+// that share a range, [0, 1], but are different numbers.
+func TestWeightsOfTheirOwn(t *testing.T) {
+	p, proof := proveLower(t, "2.75 * sumsq(y) + logsumexp(y[2] * y[1..2])", "")
+	y := []float64{3, 1.488, 0}
+	d, _ := along(p.Lower.Objective, make([]float64, 3), y, make([]float64, 3),
+		leastCurvature(p.Lower.Objective, make([]float64, 3), y))
+	if g := proof.Convexity; g.Outcome == Proved && g.Modulus > d[2] {
+		t.Errorf("mu = %v, but the second derivative is %v", g.Modulus, d[2])
+	}
+}

@@ -23,7 +23,12 @@ func (b *backward) visitDot(n *expr.Node, w Interval) {
 		}
 	}
 	ws := fill(make([]Interval, u.Shape.Len()), w)
+	first := len(b.out.terms)
 	b.visitElementwise(b.multiplied(n), ws)
+	for i := range b.out.terms[first:] {
+		t := &b.out.terms[first+i]
+		t.shared = !t.square() // u_k v_k all have the one weight of u'v
+	}
 }
 
 // pushFactors carries the weight of u'v on to u and v.
@@ -56,7 +61,7 @@ func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
 		if gram(m.node) {
 			rule = "sum of squares: a matrix times its transpose"
 		}
-		b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: u, left: &m, w: fill(make([]Interval, size), w)})
+		b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: u, left: &m, w: fill(make([]Interval, size), w), shared: true})
 		return
 	}
 	switch op := m.node; op.Op {

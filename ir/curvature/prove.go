@@ -14,12 +14,14 @@ type prover struct {
 	everywhere domain // x in the box around X, y unrestricted
 	feasible   domain // y in the box that the rows imply
 	bounded    bool   // feasible says more than everywhere
+	shares     map[*expr.Node]float64
 }
 
 // Prove derives what can be shown about p and stores the constants in p.Facts.
 func Prove(p *ir.Problem, opts Options) *Proof {
 	pr := &prover{Problem: p, opts: opts}
 	pr.everywhere, pr.feasible, pr.bounded = domains(p)
+	pr.shares = shares(p, pr.everywhere.x)
 	f, g := p.Upper.Objective, p.Lower.Objective
 	out := &Proof{Model: p.Name, objective: p.Lower.Span}
 	out.SmoothF = pr.smoothness(f)
@@ -39,6 +41,7 @@ func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
 
 func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
 	s := newStudy(pr.Graph, n, wrt, dom, work)
+	s.shares = pr.shares
 	s.own, s.foreign = pr.Lower.Span, pr.Upper.Span
 	if n == pr.Upper.Objective {
 		s.own, s.foreign = s.foreign, s.own
@@ -111,7 +114,7 @@ func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {
 	s.coarse = coarse
 	a := &attempt{study: s, region: r, terms: s.differentiate(false).terms}
 	a.form = s.below(a.terms, false)
-	a.extreme = a.form.least(s.work)
+	a.extreme = a.form.least(s.work, 0)
 	a.modulus = a.extreme.bound
 	return a
 }
@@ -168,7 +171,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 		s := *a.study
 		s.work = work
 		f := s.below(a.terms, false, part{term: &term{w: []Interval{point(m * scale)}}, a: rows, sign: 1})
-		if e := f.least(work); e.bound > best.modulus {
+		if e := f.least(work, 0); e.bound > best.modulus {
 			best.form, best.extreme, best.modulus = f, e, e.bound
 		}
 	}
@@ -179,15 +182,26 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 	return &best
 }
 
+// boundSlack is what an upper bound on a constant may lose for speed: C_g sets
+// step lengths, which a thousandth does not change.
+const boundSlack = 1e-3
+
 // hessianBound bounds the norm of the Hessian of n.
 func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
 	var out Bound
 	for _, r := range pr.regions() {
 		s := pr.study(n, wrt, r.domain, pr.budget())
 		terms := s.differentiate(false).terms
-		lower, upper := s.below(terms, false), s.below(terms, true)
-		least, most := lower.least(s.work), upper.least(s.work)
-		value := max(0, -least.bound, -most.bound)
+		upper := s.below(terms, true)
+		value := max(0, -upper.least(s.work, boundSlack).bound)
+		// The other end is often settled without a matrix.
+		c := pr.study(n, wrt, r.domain, pr.budget())
+		c.coarse = true
+		lower := c.below(c.differentiate(false).terms, false)
+		if least := -lower.least(c.work, 0).bound; least > value {
+			lower = s.below(terms, false)
+			value = max(value, min(least, -lower.least(s.work, boundSlack).bound))
+		}
 		if !math.IsInf(value, 1) {
 			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.boundStep(terms, value)}
 		}

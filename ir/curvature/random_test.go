@@ -53,6 +53,14 @@ func randomModel(r *rand.Rand) *model {
 	for i := range dx {
 		p.X.Lo[i], p.X.Hi[i] = randomBounds(r)
 	}
+	if r.IntN(4) == 0 { // X is a simplex
+		var row []sparse.Entry
+		for i := range dx {
+			p.X.Lo[i], p.X.Hi[i] = 0, math.Inf(1)
+			row = append(row, sparse.Entry{Col: i, Val: 1})
+		}
+		p.X.Rows, p.X.Rhs, p.X.E = []ir.Row{{Equal: true, Name: "simplex"}}, []float64{1}, sparse.FromEntries(1, dx, row)
+	}
 	var a, bm []sparse.Entry
 	row := func(equal bool, rhs float64) int {
 		p.Rows = append(p.Rows, ir.Row{Equal: equal, Name: "row"})
@@ -202,6 +210,16 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 	case 8, 9:
 		n = m.op(expr.Mul, u, v)
 	case 10:
+		if x := pool[0]; r.IntN(2) == 0 && x.Shape.Rank == 1 { // weights from x on a convex function of y
+			h := m.op(expr.Sub, u, constant(u.Shape))
+			if u.Shape != x.Shape {
+				return nil
+			}
+			if h, err = b.Unary([]expr.Op{expr.Exp, expr.Log1pExp, expr.Tanh}[r.IntN(3)], h, diag.Span{}); err == nil {
+				n, err = b.Dot(x, h, diag.Span{})
+			}
+			break
+		}
 		n = m.op(expr.Mul, u, constant([]expr.Shape{expr.ScalarShape(), u.Shape}[r.IntN(2)]))
 	case 11:
 		n = m.op(expr.Div, u, m.op(expr.Add, m.op(expr.Pow, v, b.Number(2)), b.Number(1)))
@@ -276,7 +294,18 @@ func (m *model) sample(r *rand.Rand, scope Scope) (x, y []float64) {
 	if scope != Everywhere {
 		from = m.feasible.y
 	}
-	return draw(m.everywhere.x), draw(from)
+	x = draw(m.everywhere.x)
+	if len(m.p.X.Rows) > 0 {
+		total := 0.0
+		for i := range x {
+			x[i] += 1e-3 * r.Float64()
+			total += x[i]
+		}
+		for i := range x {
+			x[i] /= total
+		}
+	}
+	return x, draw(from)
 }
 
 // TestSoundness holds every claim about 10,000 random models against second
@@ -337,6 +366,11 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		}
 		for i, v := range w.X {
 			if v < m.p.X.Lo[i] || v > m.p.X.Hi[i] {
+				fail("witness x = %v outside X", w.X)
+			}
+		}
+		for i := range m.p.X.Rows {
+			if math.Abs(m.p.X.E.RowDot(i, w.X)-m.p.X.Rhs[i]) > 1e-6 {
 				fail("witness x = %v outside X", w.X)
 			}
 		}

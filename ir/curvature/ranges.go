@@ -21,6 +21,10 @@ type study struct {
 	// matrices apart by their structure: cheap, and free of rounding.
 	coarse bool
 
+	// shares are the variables of x whose entries are >= 0 and sum up to at most
+	// the given number.
+	shares map[*expr.Node]float64
+
 	own, foreign diag.Span // of the objective studied and of the other one
 
 	values        map[*expr.Node][]Interval
@@ -30,6 +34,7 @@ type study struct {
 	degrees       map[*expr.Node]degree
 	elementwiseOf map[*expr.Node]*expr.Node // the node u .* v for the node u'v
 	jacs          map[*expr.Node]*jacobian
+	scratch       *rowScratch // see rowSums
 }
 
 // budget counts floating point operations against Options.MaxWork.

@@ -28,8 +28,10 @@ const fullOrder = 150
 // a from below. An estimate s is certified by a Cholesky factorization of
 // a - s I: if it runs to completion, the smallest eigenvalue is at least
 // s - gamma(n+1) trace(a - s I) (Rump, Verification of positive definiteness,
-// BIT 46, 2006). Gershgorin's bound stands where work runs out.
-func leastEigenvalue(a []float64, n int, work *budget) extreme {
+// BIT 46, 2006). Gershgorin's bound stands where work runs out. For a large
+// matrix the bound may lie below the estimate by the part give of its size,
+// which usually saves all factorizations but one.
+func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 	out := extreme{bound: gershgorinBound(a, n)}
 	out.estimate = out.bound
 	if math.IsInf(out.bound, 0) || math.IsNaN(out.bound) {
@@ -74,20 +76,32 @@ func leastEigenvalue(a []float64, n int, work *budget) extreme {
 	for i := range n {
 		trace += math.Abs(a[i*n+i] - out.estimate)
 	}
-	for step := 4 * gamma(n) * (trace + scale); step < 4*float64(n)*scale; step *= 100 {
+	first := 4 * gamma(n) * (trace + scale)
+	if n <= fullOrder {
+		give = 0
+	}
+	// From 1e-13 of the scale to all of it are seven steps; sizes near the
+	// smallest double have no such room and keep Gershgorin's bound.
+	const tries = 10
+	step := max(first, give*math.Abs(out.estimate))
+	for range tries {
+		if !(step < 4*float64(n)*scale) {
+			break
+		}
 		bound, factor, ok := certify(a, n, out.estimate-step, work)
 		if !ok {
 			if work.left < cube {
 				break
 			}
+			step *= 100
 			continue
 		}
 		if bound > out.bound {
 			out.bound = bound
 		}
-		if n > fullOrder {
+		if n > fullOrder && give == 0 {
 			out.estimate, out.vector = inverseIteration(a, n, factor, out.vector)
-			if bound, _, ok := certify(a, n, out.estimate-4*gamma(n)*(trace+scale), work); ok && bound > out.bound {
+			if bound, _, ok := certify(a, n, out.estimate-first, work); ok && bound > out.bound {
 				out.bound = bound
 			}
 		}

@@ -19,6 +19,12 @@ type term struct {
 	left  *factor // rows of other are those of left * J(other); nil: J(other)
 	w     []Interval
 	pairs func(visit func(i, j, k int)) // which rows meet with which weight; nil: equal numbers
+	// total is an upper bound of the sum of the weights, all >= 0, where it says
+	// more than their ranges: they are a point of a simplex times something.
+	// 0 where there is none.
+	total float64
+	// shared reports that all weights are one number, which is in each range.
+	shared bool
 }
 
 // factor is a data matrix, possibly transposed.
@@ -29,15 +35,10 @@ type factor struct {
 
 func (t *term) square() bool { return t.other == nil }
 
-// uniform is the one weight of all rows, where there is one. A term has at
-// least one weight.
-func (t *term) uniform() (Interval, bool) {
-	for _, w := range t.w {
-		if w != t.w[0] {
-			return Interval{}, false
-		}
-	}
-	return t.w[0], true
+// common is the weight that all rows share: one number in a range, not only
+// equal ranges.
+func (t *term) common() (Interval, bool) {
+	return t.w[0], t.shared || len(t.w) == 1
 }
 
 // derivatives are the result of the backward pass.
@@ -185,6 +186,7 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 				d = []Interval{total}
 			}
 			b.bend(n, b.ruleOf(n, slopes), f.leaf, d)
+			b.shareWeights(n, w)
 		}
 		b.pushSum(f.leaf, len(w), func(k int) Interval { return w[k].mul(slopes[k].d1) })
 		return
@@ -220,6 +222,37 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 		b.bend(n, rule, v, open)
 		b.pushSum(u, len(w), func(int) Interval { return whole() })
 		b.pushSum(v, len(w), func(int) Interval { return whole() })
+	}
+}
+
+// shareWeights notes on the term just recorded for n = q .* h(u), q a variable
+// of x whose entries are >= 0 and sum up to at most s, that its weights w q_k
+// h” sum up to at most s times the largest w h”.
+func (b *backward) shareWeights(n *expr.Node, w []Interval) {
+	if n.Op != expr.Mul {
+		return
+	}
+	for i, q := range n.Args {
+		v := n.Args[1-i]
+		limit := b.shares[q]
+		if limit == 0 || b.varies(q) || !b.varies(v) || q.Shape != n.Shape {
+			continue
+		}
+		most := 0.0
+		inner := b.fused(v)
+		for k := range w {
+			if inner == nil {
+				return // h is the identity: no second derivative
+			}
+			d := w[k].mul(b.slopesOf(v)[k].d2)
+			if d.Lo < 0 {
+				return
+			}
+			most = max(most, d.Hi)
+		}
+		if last := len(b.out.terms) - 1; last >= 0 && b.out.terms[last].node == n {
+			b.out.terms[last].total = mulUp(limit, most)
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ func (pr *prover) bendsDown(s *study) *Witness {
 		return nil
 	}
 	for b := range lower.cols {
-		e := lower.leastBlock(b, s.work)
+		e := lower.leastBlock(b, s.work, 0)
 		if e.vector == nil || !(e.estimate < 0) {
 			continue
 		}

@@ -1,0 +1,85 @@
+package curvature
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"bilevelc/ir/bind"
+	"bilevelc/ir/data"
+	"math/rand/v2"
+)
+
+// TestLarge proves about lower levels of thousands of variables, whose
+// Hessians must not be assembled whole; each of these takes a fraction of a
+// second, where a dense eigenvalue problem of that order would take minutes.
+func TestLarge(t *testing.T) {
+	for _, c := range []struct {
+		n         int
+		objective string
+		outcome   Outcome
+		modulus   float64
+		most      float64 // C_g may be at most this
+	}{
+		{10000, "sum(i in 1..n: (y[i] - x[i])^2 + exp(y[i]))", Proved, 2, 2 + math.E*(1+1e-12)},
+		{10000, "sumsq(y - x) + sum(i in 1..n-1: (y[i] - y[i+1])^2)", Proved, 2, 10},
+		{3000, "sumsq(y - x) + (sum(y) - 4)^2", Proved, 2, 2 + 2*3000},
+		{3000, "sumsq(y[2..n] - x[2..n]) + y[1]*y[2]", Refuted, 0, 3},
+		{3000, "sumsq(y[2..n] - x[2..n])", Refuted, 0, 2},
+	} {
+		text := fmt.Sprintf(`model large
+param n: int = %d
+upper {
+  var x: vector[n] in box(-1, 1)
+  minimize sumsq(x)
+}
+lower {
+  var y: vector[n] in box(0, 1)
+  minimize %s
+}
+`, c.n, c.objective)
+		proof := Prove(bound(t, "large.blv", text, nil, bind.Options{}), Defaults())
+		if g := proof.Convexity; g.Outcome != c.outcome || g.Modulus > c.modulus || g.Modulus < c.modulus*(1-1e-9) {
+			t.Errorf("%s: %s", c.objective, g.text())
+		}
+		if b := proof.SmoothnessG; !b.Known || b.Value > c.most {
+			t.Errorf("%s: C_g %s", c.objective, b.text())
+		}
+		if q := proof.Qualification; q.Standing != EveryActive || q.Rank != c.n {
+			t.Errorf("%s: %s", c.objective, q.text())
+		}
+	}
+}
+
+// TestDense takes the paper's problem at an order where eigenvalues are
+// estimated by Lanczos's method, and with no work allowed.
+func TestDense(t *testing.T) {
+	const dy, dx, dh = 220, 10, 5
+	s, set := source{rand.New(rand.NewPCG(9, 9))}, &data.Set{}
+	for name, v := range map[string]float64{"dx": dx, "dy": dy, "dh": dh} {
+		set.Add(name, data.Scalar(v), name)
+	}
+	set.Add("c", s.vector(dy), "c")
+	set.Add("P", s.matrix(dx, dy), "P")
+	set.Add("A", s.matrix(dh, dy), "A")
+	set.Add("b", s.vector(dh), "b")
+	l := s.matrix(dy, dy)
+	for i := range dy { // well above 1, so that the spectrum says more than the structure
+		l.Dense[i*dy+i] += 60
+	}
+	set.Add("L", l, "L")
+	want := eigenvalues(dy, dy, l.Dense, 1, 1)
+	p := reference(t, "toy.blv", set)
+	proof := Prove(p, Defaults())
+	if g := proof.Convexity; g.Outcome != Proved || g.Modulus > want[0]*(1+1e-12) || g.Modulus < want[0]*(1-1e-6) {
+		t.Errorf("mu = %v, want %v", g.Modulus, want[0])
+	}
+	if b := proof.SmoothnessG; b.Value < want[dy-1]*(1-1e-12) || b.Value > want[dy-1]*(1+2*boundSlack) {
+		t.Errorf("C_g = %v, want %v", b.Value, want[dy-1])
+	}
+	none := Defaults()
+	none.MaxWork = 0
+	if g := Prove(p, none).Convexity; g.Outcome != Proved || g.Modulus > 1 || g.Modulus < 1-1e-9 {
+		t.Errorf("without work: %s, the structure shows mu = 1", g.text())
+	}
+}
