@@ -73,8 +73,9 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	// rows that are wrong), so that only a breakdown ends there.
 	limit := 1000 + 20*(a.poly.m+a.poly.n)
 	end, err := a.polish(ctx, s.Y, limit)
-	if end == notFinite && err == nil {
-		if err = a.start(s.Y); err == nil {
+	if err == nil && a.astray(s.Y, end) && !a.active.known.Quadratic {
+		// Too near the edge of the objective's domain, perhaps.
+		if err = a.inside(s.Y); err == nil {
 			end = a.active.minimize(ctx, s.Y, limit)
 		}
 	}

@@ -197,7 +197,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	slope := dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
 	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
-	length, edge := 1.0, 0.001
+	length, inward := 1.0, 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
 		for j := range y {
@@ -218,9 +218,10 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
 			continue
 		}
-		// Outside the domain: short of its edge, by more each time.
-		edge = 10 * edge
-		length *= math.Max(0.1, 1-edge)
+		// Outside the domain. Not all the way to its edge either, where
+		// curvature is singular and Newton's method slow to come back.
+		length *= inward
+		inward = 0.5
 	}
 	return false
 }

@@ -42,9 +42,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 }
 
 // start moves y to a feasible point at which the objective is defined: the
-// nearest one if that will do, or else one inside the inequalities by a
-// distance, 1 if there is room or the next power of 1/10 that there is room
-// for, as objectives with a logarithm ask for.
+// nearest one if that will do, or else one inside the inequalities.
 func (g *stage) start(y []float64) error {
 	w := &g.active
 	if err := w.enter(y, g.guess); err != nil {
@@ -53,6 +51,15 @@ func (g *stage) start(y []float64) error {
 	if w.defined(y) {
 		return nil
 	}
+	return g.inside(y)
+}
+
+// inside moves y to a point inside the inequalities, as objectives with a
+// logarithm ask for, by a distance of 1 if there is room, or of the next power
+// of 1/10 that there is room for, at which the objective is defined. Where
+// there is none it leaves y alone.
+func (g *stage) inside(y []float64) error {
+	w := &g.active
 	for margin := 1.0; margin >= 1e-6; margin /= 10 {
 		g.projection.inset(margin)
 		copy(w.z, y)
@@ -60,11 +67,11 @@ func (g *stage) start(y []float64) error {
 		g.projection.set(&g.poly)
 		if err == nil && w.defined(w.z) {
 			copy(y, w.z)
-			g.guess = g.guess[:0]
-			return w.enter(y, nil)
+			break
 		}
 	}
-	return nil
+	g.guess = g.guess[:0]
+	return w.enter(y, nil)
 }
 
 // defined reports whether value and gradient at y are finite.

@@ -1,0 +1,72 @@
+package lower
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/runtime/problem"
+)
+
+// entropy is sum_j y_j log y_j - c_j y_j: defined for y > 0 only, with a
+// gradient that is infinite at the bounds.
+type entropy struct{ c, grad []float64 }
+
+func (g *entropy) Clone() problem.Function      { return &entropy{g.c, make([]float64, len(g.c))} }
+func (g *entropy) Value(x, y []float64) float64 { return g.ValueGradY(g.grad, x, y) }
+func (g *entropy) GradX(dst, x, y []float64)    { clear(dst) }
+func (g *entropy) GradY(dst, x, y []float64)    { g.ValueGradY(dst, x, y) }
+func (g *entropy) ValueGrad(dx, dy, x, y []float64) float64 {
+	clear(dx)
+	return g.ValueGradY(dy, x, y)
+}
+
+func (g *entropy) ValueGradY(dst, x, y []float64) float64 {
+	value := 0.0
+	for j, t := range y {
+		value += t*math.Log(t) - g.c[j]*t
+		dst[j] = math.Log(t) + 1 - g.c[j]
+	}
+	return value
+}
+
+// TestObjectivesWithADomain minimizes the entropy over the simplex, and over
+// y >= 0 with sum at most 1: the solution is exp(c - 1), normalized where that
+// exceeds the sum. From y = 0 the objective is not even defined.
+func TestObjectivesWithADomain(t *testing.T) {
+	const n = 20
+	for _, spread := range []float64{1, 5} {
+		for _, equality := range []bool{true, false} {
+			c := normal(rand.New(rand.NewPCG(1, 1)), n)
+			want := make([]float64, n)
+			total := 0.0
+			sum := make([]float64, n)
+			for j := range c {
+				c[j] *= spread
+				want[j] = math.Exp(c[j] - 1)
+				total += want[j]
+				sum[j] = -1
+			}
+			for j := range want {
+				want[j] /= math.Max(1, total)
+			}
+			b, r := [][]float64{sum}, []float64{-1}
+			for j := range c {
+				row := make([]float64, n)
+				row[j] = 1
+				b, r = append(b, row), append(r, 0)
+			}
+			p := &problem.Problem{Dy: n, F: zero{}, G: &entropy{c, make([]float64, n)},
+				Rows: rowsOf(0, n, b, r, map[int]bool{0: equality}), X: unbounded(0), Facts: problem.Facts{StrongConvexity: 1}}
+			s := NewALM(DefaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
+			off := distance(s.Y, want)
+			t.Logf("spread %g, equality %v: %v, y off by %.1e", spread, equality, s.Status, off)
+			// Entries as small as those of a wide spread leave differences of
+			// gradients little room: then it must be said.
+			if (s.Status == Solved && off > 1e-10) || (s.Status != Solved && (spread == 1 || s.Status != Inaccurate)) {
+				t.Errorf("spread %g, equality %v: %v: %s, y off by %g", spread, equality, s.Status, s.Reason, off)
+			}
+		}
+	}
+}
