@@ -31,7 +31,8 @@ func plus(a, b taylor, sign float64) taylor {
 }
 
 // along differentiates the scalar node n at (x, y) in the direction (dx, dy).
-// size is the largest finite number met on the way, the scale of its rounding.
+// size is the largest number met on the way, the scale of its rounding, and
+// infinite after an overflow.
 func along(n *expr.Node, x, y, dx, dy []float64) (t taylor, size float64) {
 	size = 1
 	vals := map[*expr.Node][]taylor{}
@@ -170,9 +171,12 @@ func along(n *expr.Node, x, y, dx, dy []float64) (t taylor, size float64) {
 			}
 		}
 		vals[m] = out
+		// An infinite value is an overflow, after which nothing can be said, but
+		// for operations that leave their domain.
+		outside := m.Op == expr.Log || m.Op == expr.Div || m.Op == expr.Pow && math.Abs(vals[m.Args[0]][0][0]) <= 1
 		for _, e := range out {
-			for _, v := range e {
-				if v = math.Abs(v); v > size && !math.IsInf(v, 0) {
+			for i, v := range e {
+				if v = math.Abs(v); v > size && (!math.IsInf(v, 0) || i == 0 && !outside) {
 					size = v
 				}
 			}

@@ -235,7 +235,7 @@ func (b *backward) shareWeights(n *expr.Node, w []Interval) {
 	for i, q := range n.Args {
 		v := n.Args[1-i]
 		limit := b.shares[q]
-		if limit == 0 || b.varies(q) || !b.varies(v) || q.Shape != n.Shape {
+		if limit == 0 || b.varies(q) || !b.varies(v) || q.Shape != n.Shape || v.Shape != n.Shape {
 			continue
 		}
 		most := 0.0
