@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
 )
 
 // Flip is what one row of the lower level does to F near x: the difference of
@@ -16,6 +17,11 @@ type Flip struct {
 	Row   int
 	Value float64
 	Grad  []float64 // len Dx
+	// Convex reports that the value rises towards the side on which the row is
+	// active, so that F is the larger of the two pieces near x: a convex kink. It
+	// is found from the gradient of the row's own value h_i(x, y(x)), not from
+	// signs at x, which mean nothing on the kink itself.
+	Convex bool
 }
 
 // ErrNoFlip says that a row cannot change its state alone: it is an equality, it
@@ -58,11 +64,62 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		return nil, err
 	}
 	axpy(f.Grad, -1, pt.Grad)
+	released := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: s, Face: held}
 	if active {
 		f.Value = -f.Value
 		for j := range f.Grad {
 			f.Grad[j] = -f.Grad[j]
 		}
+		released.Lower, released.Face = other, other.Active
 	}
+	towards, err := gradRow(ctx, released, row)
+	if err != nil {
+		return nil, err
+	}
+	f.Convex = dot(f.Grad, towards) > 0
 	return f, nil
 }
+
+// gradRow is the gradient of h_row(x, y(x)) along the face of at: the oracle
+// `face` with h_row in the place of f.
+func gradRow(ctx context.Context, at *At, row int) ([]float64, error) {
+	p := *at.Problem
+	p.F = &rowValue{rows: p.Rows, row: row}
+	of := *at
+	of.Problem = &p
+	grad := make([]float64, p.Dx)
+	_, err := (&Face{Settings: *DefaultFace()}).Gradient(ctx, grad, &of)
+	return grad, err
+}
+
+// rowValue is h_i as a function of x and y.
+type rowValue struct {
+	rows *problem.Rows
+	row  int
+}
+
+func (r *rowValue) Value(x, y []float64) float64 {
+	return r.rows.A.RowDot(r.row, x) - r.rows.B.RowDot(r.row, y) - r.rows.Rhs[r.row]
+}
+
+func (r *rowValue) GradX(dst, _, _ []float64) {
+	clear(dst)
+	r.rows.A.AddRow(dst, r.row, 1)
+}
+
+func (r *rowValue) GradY(dst, _, _ []float64) {
+	clear(dst)
+	r.rows.B.AddRow(dst, r.row, -1)
+}
+
+func (r *rowValue) ValueGradY(dst, x, y []float64) float64 {
+	r.GradY(dst, x, y)
+	return r.Value(x, y)
+}
+
+func (r *rowValue) ValueGrad(dstX, dstY, x, y []float64) float64 {
+	r.GradX(dstX, x, y)
+	return r.ValueGradY(dstY, x, y)
+}
+
+func (r *rowValue) Clone() problem.Function { return &rowValue{r.rows, r.row} }

@@ -14,7 +14,7 @@ import (
 // other piece plus 2 (1 - x).
 func TestFlip(t *testing.T) {
 	h := hyper(t, oracletest.Kink().Problem, oracle.Default, nil)
-	for _, x := range []float64{-2, 0.5, 1.5, 4} {
+	for _, x := range []float64{-2, 0.5, 1, 1.5, 4} {
 		pt, err := h.Gradient(context.Background(), []float64{x})
 		if err != nil {
 			t.Fatal(err)
@@ -23,8 +23,21 @@ func TestFlip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if math.Abs(f.Value-2*(1-x)) > 1e-12 || math.Abs(f.Grad[0]+2) > 1e-9 {
-			t.Errorf("at %g: difference %v with gradient %v, want %v and -2", x, f.Value, f.Grad, 2*(1-x))
+		if math.Abs(f.Value-2*(1-x)) > 1e-12 || math.Abs(f.Grad[0]+2) > 1e-9 || !f.Convex {
+			t.Errorf("at %g: %+v, want value %v, gradient -2, convex", x, f, 2*(1-x))
+		}
+	}
+	// -F has the same kink, concave.
+	turned := *oracletest.Kink().Problem
+	turned.F = oracletest.FromFormula(1, 1, func(x, y []float64) float64 { return x[0] - 1 - 2*y[0] })
+	concave := hyper(t, &turned, oracle.Default, nil)
+	for _, x := range []float64{0, 1, 2} {
+		pt, err := concave.Gradient(context.Background(), []float64{x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f, err := concave.Flip(context.Background(), pt, 0); err != nil || f.Convex {
+			t.Errorf("at %g: %+v (%v), want a concave kink", x, f, err)
 		}
 	}
 	p := oracletest.Quota().Problem

@@ -392,7 +392,7 @@ func (m *Goldstein) moveTo(next *Sample) {
 	if partner >= 0 {
 		b := candidates[partner]
 		s.H = s.H.update(minus(next.X, b.X), minus(next.G, b.G), next.GError+b.GError)
-	} else if g := m.translate(&old, next.Active); g != nil {
+	} else if g := m.translate(&old, next.Active, distance(old.X, next.X)); g != nil {
 		s.H = s.H.update(minus(next.X, old.X), minus(next.G, g), next.GError+old.GError)
 	}
 	s.LastStep = distance(old.X, next.X)

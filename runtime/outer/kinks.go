@@ -12,18 +12,19 @@ import (
 // active minus the one with it inactive. Grad is nil where the row has none
 // there. A kink of F lies where the value is zero.
 type kink struct {
-	Row   int
-	X     []float64
-	Value float64
-	Grad  []float64
+	Row    int
+	X      []float64
+	Value  float64
+	Grad   []float64
+	Convex bool
 }
 
 // hinge is a kink as the model at the center sees it: F is the center's piece,
-// plus max(0, offset + gradient'd) where the kink is convex. The sign of the
-// offset tells: the center's own piece is the larger one on its side of a convex
-// kink.
+// plus max(0, offset + gradient'd) where the kink is convex. The center's own
+// piece is the larger one on its side, so that an offset above zero is an error
+// of rounding or of the extrapolation.
 func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
-	if k.Grad == nil {
+	if k.Grad == nil || !k.Convex {
 		return a, false
 	}
 	c := &m.state.Center
@@ -36,10 +37,6 @@ func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
 	}
 	away := minus(c.X, k.X)
 	offset := sign * (k.Value + dot(k.Grad, away))
-	// Zero but for rounding, and for the second order of the extrapolation.
-	if offset > noise(c.F)+concave*norm(k.Grad)*norm(away) {
-		return a, false
-	}
 	return qp.Affine{Offset: math.Min(offset, 0), Gradient: plus(make([]float64, len(k.Grad)), sign, k.Grad)}, true
 }
 
@@ -111,7 +108,7 @@ func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bo
 		}
 		k := kink{Row: row, X: c.X}
 		if f != nil {
-			k.Value, k.Grad = f.Value, f.Grad
+			k.Value, k.Grad, k.Convex = f.Value, f.Grad, f.Convex
 		}
 		m.keep(k)
 		if _, convex := m.hinge(&k); convex {
@@ -138,8 +135,9 @@ func (m *Goldstein) keep(k kink) {
 }
 
 // translate turns a sample's gradient into that of the piece with the given
-// active rows, by the jumps of the rows in between; nil where one is not known.
-func (m *Goldstein) translate(b *Sample, active []int) []float64 {
+// active rows, by the jumps of the rows in between; nil where one is not known
+// from within radius.
+func (m *Goldstein) translate(b *Sample, active []int, radius float64) []float64 {
 	if b.Piece == "" {
 		return nil
 	}
@@ -147,7 +145,7 @@ func (m *Goldstein) translate(b *Sample, active []int) []float64 {
 	target := &Sample{Active: active}
 	for _, row := range changed(b, target) {
 		k := m.known(row)
-		if k == nil || k.Grad == nil {
+		if k == nil || k.Grad == nil || distance(k.X, b.X) > radius {
 			return nil
 		}
 		sign := -1.0
