@@ -147,7 +147,7 @@ func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Cert
 	if g := run.Certificate; g != nil {
 		samples := make([]certify.Sample, len(g.Points))
 		for i := range samples {
-			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i]}
+			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i], Active: g.Faces[i]}
 		}
 		c.Goldstein = certify.NewGoldstein(g.Delta, samples, g.Normal, g.GradError)
 	}
