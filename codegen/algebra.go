@@ -14,15 +14,38 @@ import (
 // numbers are done. 0 * e stays: e may be undefined.
 func algebra(f *form) *form {
 	uses := f.uses()
+	links := f.links(uses)
 	s := &simplifier{once: map[int]bool{}}
 	i := -1
 	return rewrite(f, false, func(r *rewriter, v val) int {
 		i++
 		s.rewriter = r
-		j := s.simplify(v)
+		j := 0
+		if links[i] { // the sum it enters takes it apart
+			j = s.emit(v)
+		} else {
+			j = s.simplify(v)
+		}
 		s.once[j] = uses[i] == 1
 		return j
 	})
+}
+
+// links marks the sums whose only use is another sum of the same shape: links
+// of a chain, which its end takes apart as a whole.
+func (f *form) links(uses []int) []bool {
+	link := make([]bool, len(f.vals))
+	for i := range f.vals {
+		v := &f.vals[i]
+		if v.op != opLin {
+			continue
+		}
+		for _, a := range v.args {
+			u := &f.vals[a]
+			link[a] = u.op == opLin && uses[a] == 1 && u.shape == v.shape
+		}
+	}
+	return link
 }
 
 // simplifier holds what the rules look up: once tells which values of the new
@@ -142,43 +165,41 @@ func (s *simplifier) computed(v *val) (int, bool) {
 }
 
 // lin flattens a sum: nested sums that have no other user, scaled values,
-// numbers; equal terms are gathered.
+// numbers; equal terms are gathered. Terms keep their order.
 func (s *simplifier) lin(v val) int {
 	out := val{op: opLin, shape: v.shape, bias: v.bias}
 	at := map[int]int{}
-	var add func(c float64, i int, depth int)
-	add = func(c float64, i, depth int) {
-		a := s.val(i)
-		if n, ok := a.number(); ok {
-			out.bias += c * n
-			return
-		}
-		if a.op == opCopy && s.val(a.args[0]).shape.Rank == 0 && v.shape.Rank != 0 {
-			add(c, a.args[0], depth)
-			return
-		}
-		if a.op == opLin && (len(a.args) == 1 || s.once[i]) && (a.shape == v.shape || a.shape.Rank == 0) && depth < maxFlatten {
-			// A scalar sum that broadcasts stays a scalar operand: it is
-			// summed once, not for every entry.
-			if a.shape == v.shape {
-				args, coef, bias := a.args, a.coef, a.bias
-				for k, b := range args {
-					add(c*coef[k], b, depth+1)
-				}
-				out.bias += c * bias
-				return
-			}
-		}
-		if k, ok := at[i]; ok {
-			out.coef[k] += c
-			return
-		}
-		at[i] = len(out.args)
-		out.args = append(out.args, i)
-		out.coef = append(out.coef, c)
+	type term struct {
+		c float64
+		i int
 	}
-	for k, a := range v.args {
-		add(v.coef[k], a, 0)
+	var todo []term // a stack
+	push := func(c float64, v *val) {
+		for k := len(v.args) - 1; k >= 0; k-- {
+			todo = append(todo, term{c * v.coef[k], v.args[k]})
+		}
+	}
+	push(1, &v)
+	for len(todo) > 0 {
+		t := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		a := s.val(t.i)
+		n, isNumber := a.number()
+		_, seen := at[t.i]
+		switch {
+		case isNumber:
+			out.bias += t.c * n
+		case a.op == opCopy && v.shape.Rank != 0: // a scalar, repeated
+			todo = append(todo, term{t.c, a.args[0]})
+		case a.op == opLin && a.shape == v.shape && (len(a.args) == 1 || s.once[t.i]):
+			out.bias += t.c * a.bias
+			push(t.c, a)
+		case seen:
+			out.coef[at[t.i]] += t.c
+		default:
+			at[t.i] = len(out.args)
+			out.args, out.coef = append(out.args, t.i), append(out.coef, t.c)
+		}
 	}
 	if len(out.args) == 0 {
 		n := s.number(out.bias)
@@ -195,10 +216,6 @@ func (s *simplifier) lin(v val) int {
 	}
 	return s.emit(out)
 }
-
-// maxFlatten bounds the nesting that one sum absorbs, and with it the stack.
-// Longer chains are absorbed link by link as they are built.
-const maxFlatten = 4
 
 // elementwise simplifies an elementwise operation other than opLin, opCopy.
 func (s *simplifier) elementwise(v val) int {

@@ -21,7 +21,6 @@ type generator struct {
 	pool   []*expr.Node
 	dx, dy int
 	sizes  []int
-	consts []*expr.Node
 }
 
 func newGenerator(seed uint64) *generator {
