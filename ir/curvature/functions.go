@@ -47,7 +47,7 @@ type jet struct{ v, d1, d2 Interval }
 
 func constant(v Interval) jet { return jet{v: v} }
 
-// then is the chain rule: g = (phi, phi', phi”) at the range of a.
+// then is the chain rule: g = the value and two derivatives of phi at the range of a.
 func (a jet) then(g jet) jet {
 	return jet{g.v, g.d1.mul(a.d1), g.d2.mul(a.d1.sqr()).add(g.d1.mul(a.d2))}
 }

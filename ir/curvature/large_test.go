@@ -3,11 +3,11 @@ package curvature
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"bilevelc/ir/bind"
 	"bilevelc/ir/data"
-	"math/rand/v2"
 )
 
 // TestLarge proves about lower levels of thousands of variables, whose

@@ -15,7 +15,7 @@ import (
 // two derivatives along a line, by forward Taylor arithmetic on numbers. It
 // shares no rule with the package.
 
-// taylor is phi(0), phi'(0), phi”(0)/1 of an entry along the line.
+// taylor is the value and the first two derivatives of an entry along the line.
 type taylor [3]float64
 
 func times(a, b taylor) taylor {

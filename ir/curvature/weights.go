@@ -225,9 +225,9 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 	}
 }
 
-// shareWeights notes on the term just recorded for n = q .* h(u), q a variable
-// of x whose entries are >= 0 and sum up to at most s, that its weights w q_k
-// h” sum up to at most s times the largest w h”.
+// shareWeights notes on the term just recorded for n = q .* h(u), where q is a
+// variable of x with entries >= 0 that sum up to at most s: the weights, w q_k
+// times the second derivative d_k of h, sum up to at most s max(w d_k).
 func (b *backward) shareWeights(n *expr.Node, w []Interval) {
 	if n.Op != expr.Mul {
 		return

@@ -1,0 +1,345 @@
+package curvature
+
+import (
+	"math"
+	"slices"
+)
+
+// part is a term with its Jacobians and its sign.
+type part struct {
+	*term
+	a, b  *jacobian // b nil for a square form
+	sign  float64
+	pairs func(visit func(i, j, k int))
+}
+
+func (p *part) weight(k int) Interval {
+	w := entry(p.w, k)
+	if p.sign < 0 {
+		return w.neg()
+	}
+	return w
+}
+
+func (s *study) partOf(t *term, negative bool) part {
+	p := part{term: t, sign: 1, pairs: t.pairs}
+	if negative {
+		p.sign = -1
+	}
+	// A square form that is bounded by 0 needs no Jacobian.
+	if t.square() {
+		needed := false
+		for k := range t.w {
+			needed = needed || p.weight(k).Lo != 0
+		}
+		if !needed {
+			p.a = &jacobian{cols: s.cols(), ptr: []int{0}}
+			return p
+		}
+	}
+	p.a = s.jacobianOf(t.arg)
+	if t.square() {
+		return p
+	}
+	p.b = s.jacobianOf(t.other)
+	if t.left != nil {
+		p.b = s.dataTimes(s.known(t.left.node), t.left.trans, p.b)
+	}
+	if p.pairs == nil {
+		p.pairs = func(visit func(i, j, k int)) {
+			for k := range p.a.rows {
+				visit(k, k, k)
+			}
+		}
+	}
+	return p
+}
+
+// addPart adds one term, row by row.
+func (s *study) addPart(f *form, p *part) {
+	if p.square() {
+		s.addSquares(f, p)
+		return
+	}
+	if p.a.unknown || p.b.unknown {
+		f.fail(p.term)
+		return
+	}
+	weight := p.weight
+	if w, ok := p.common(); ok && !w.isPoint() {
+		// c S with an uncertain factor c: S >= l I gives
+		// c S >= c.Lo S + (min(c l) - c.Lo l) I.
+		if c := p.weight(0); !math.IsInf(c.Lo, 0) {
+			l, cols := s.leastOf(p)
+			shift := c.mul(point(l)).sub(point(c.Lo).mul(point(l))).Lo
+			if !math.IsInf(l, 0) && !math.IsInf(shift, 0) && !math.IsNaN(shift) {
+				for _, j := range cols {
+					f.diag[j] = addDown(f.diag[j], shift)
+				}
+				weight = func(int) Interval { return point(c.Lo) }
+			}
+		}
+	}
+	p.pairs(func(i, j, k int) { s.addPair(f, p, i, j, weight(k)) })
+}
+
+// leastOf is a lower bound of the eigenvalues of the term with weight 1 on the
+// columns it touches.
+func (s *study) leastOf(p *part) (l float64, cols []int) {
+	one := *p.term
+	one.w = []Interval{point(1)}
+	f := s.below([]term{one}, false)
+	l = math.Inf(1)
+	if f.failed != nil {
+		return math.Inf(-1), nil
+	}
+	for b := range f.cols {
+		if slices.ContainsFunc(f.cols[b], func(c int) bool { return f.touched[c] }) {
+			l = min(l, f.leastBlock(b, s.work, 0).bound)
+			cols = append(cols, f.cols[b]...)
+		}
+	}
+	if p.left != nil && gram(p.left.node) {
+		l = max(l, 0)
+	}
+	return l, cols
+}
+
+func (f *form) fail(t *term) {
+	if f.failed == nil {
+		f.failed = t
+	}
+}
+
+// thin is how uncertain a row may be, relative to its size, before a positive
+// part made of it is dropped rather than kept with its uncertainty.
+const thin = 1e-6
+
+// addSquares adds d_k a_k a_k' for the rows of one term.
+func (s *study) addSquares(f *form, p *part) {
+	if p.a.unknown {
+		for k := range p.w {
+			if p.weight(k).Lo < 0 {
+				f.fail(p.term)
+			}
+		}
+		return
+	}
+	if s.addShared(f, p) {
+		return
+	}
+	for k := range p.a.rows {
+		cols, mid, rad := p.a.row(k)
+		w := p.weight(k).mul(p.a.scaleOf(k).sqr())
+		d := w.Lo
+		if len(mid) == 0 || d == 0 {
+			continue
+		}
+		col := func(i int) int {
+			if cols == nil {
+				return i
+			}
+			return cols[i]
+		}
+		count, only := 0, 0
+		size, spread := 0.0, 0.0 // sums of |mid| and of rad
+		for i, m := range mid {
+			r := 0.0
+			if rad != nil {
+				r = rad[i]
+			}
+			if m == 0 && r == 0 {
+				continue
+			}
+			count, only = count+1, i
+			size, spread = addUp(size, math.Abs(m)), addUp(spread, r)
+		}
+		if count == 0 {
+			continue
+		}
+		if count == 1 {
+			v := point(mid[only])
+			if rad != nil {
+				v = Interval{addDown(mid[only], -rad[only]), addUp(mid[only], rad[only])}
+			}
+			add := point(d).mul(v.sqr()).Lo
+			if math.IsInf(add, -1) {
+				f.fail(p.term)
+				continue
+			}
+			c := col(only)
+			f.diag[c] = addDown(f.diag[c], add)
+			f.touched[c] = f.touched[c] || add != 0
+			continue
+		}
+		if math.IsInf(d, -1) || math.IsInf(spread, 1) && d < 0 {
+			f.fail(p.term)
+			continue
+		}
+		dense := f.dense[f.block[col(only)]]
+		n := float64(count)
+		keep := dense != nil && spread <= thin*size && s.work.spend(2*n*n)
+		if d > 0 && (!keep || math.IsInf(d, 1)) {
+			continue // positive semidefinite: at least 0
+		}
+		ad := math.Abs(d)
+		if keep {
+			f.rows[f.block[col(only)]]++
+		}
+		for i, m := range mid {
+			r := 0.0
+			if rad != nil {
+				r = rad[i]
+			}
+			if m == 0 && r == 0 {
+				continue
+			}
+			c := col(i)
+			f.touched[c] = true
+			am := math.Abs(m)
+			f.loosen(c, mulUp(ad, addUp(mulUp(am, spread), mulUp(r, addUp(size, spread)))))
+			if entries := mulUp(ad, mulUp(am, size)); keep {
+				f.mass[c] = addUp(f.mass[c], entries)
+				f.addRow(dense, c, d*m, cols, mid)
+			} else {
+				f.loosen(c, entries)
+			}
+		}
+	}
+}
+
+// addShared adds minus a term whose weights are >= 0 and sum up to a known
+// total: it is at least -total max |a_k|^2. It does so only where this is
+// certainly better than weights that are all at their largest: where it is
+// below the average eigenvalue of that.
+func (s *study) addShared(f *form, p *part) bool {
+	if p.total == 0 || p.sign > 0 {
+		return false
+	}
+	largest, trace := 0.0, 0.0
+	columns := map[int]bool{}
+	for k := range p.a.rows {
+		size := 0.0
+		p.a.visit(k, func(c int, v Interval) {
+			size = addUp(size, mulUp(v.mag(), v.mag()))
+			columns[c] = true
+		})
+		largest = max(largest, size)
+		trace += -p.weight(k).Lo * size
+	}
+	most := mulUp(p.total, largest)
+	if !(most < trace/float64(len(columns))) {
+		return false
+	}
+	for c := range columns {
+		f.diag[c] = addDown(f.diag[c], -most)
+		f.touched[c] = f.touched[c] || most != 0
+	}
+	return true
+}
+
+// addRow adds v times a row to the matrix row of column c.
+func (f *form) addRow(dense []float64, c int, v float64, cols []int, row []float64) {
+	m := len(f.cols[f.block[c]])
+	to := dense[f.place[c]*m : (f.place[c]+1)*m]
+	if cols == nil {
+		for i, e := range row {
+			if e != 0 {
+				to[f.place[i]] += v * e
+			}
+		}
+		return
+	}
+	for i, e := range row {
+		to[f.place[cols[i]]] += v * e
+	}
+}
+
+func (f *form) loosen(c int, by float64) { f.slack[c] = addUp(f.slack[c], by) }
+
+// addPair adds w (a_i b_j' + b_j a_i').
+func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
+	w = w.mul(p.a.scaleOf(i)).mul(p.b.scaleOf(j))
+	type item struct {
+		col      int
+		mid, rad float64
+	}
+	gather := func(jac *jacobian, k int) (items []item, size, spread float64) {
+		cols, mid, rad := jac.row(k)
+		for n, m := range mid {
+			it := item{col: n, mid: m}
+			if cols != nil {
+				it.col = cols[n]
+			}
+			if rad != nil {
+				it.rad = rad[n]
+			}
+			if it.mid != 0 || it.rad != 0 {
+				items = append(items, it)
+				size, spread = addUp(size, math.Abs(m)), addUp(spread, it.rad)
+			}
+		}
+		return items, size, spread
+	}
+	a, sizeA, spreadA := gather(p.a, i)
+	b, sizeB, spreadB := gather(p.b, j)
+	if len(a) == 0 || len(b) == 0 || w.isZero() {
+		return
+	}
+	if !w.finite() || math.IsInf(spreadA+spreadB, 1) {
+		f.fail(p.term)
+		return
+	}
+	if len(a) == 1 && len(b) == 1 && a[0].col == b[0].col {
+		va := Interval{addDown(a[0].mid, -a[0].rad), addUp(a[0].mid, a[0].rad)}
+		vb := Interval{addDown(b[0].mid, -b[0].rad), addUp(b[0].mid, b[0].rad)}
+		c := a[0].col
+		f.diag[c] = addDown(f.diag[c], w.mul(va).mul(vb).mul(point(2)).Lo)
+		f.touched[c] = true
+		return
+	}
+	c := w.middle()
+	radius := 0.0
+	if !w.isPoint() {
+		radius = max(addUp(w.Hi, -c), addUp(c, -w.Lo))
+	}
+	block := f.block[a[0].col]
+	dense := f.dense[block]
+	if dense != nil && !s.work.spend(2*float64(len(a))*float64(len(b))) {
+		dense = nil
+	}
+	if dense != nil {
+		f.rows[block]++
+	}
+	// |error of an entry| <= |a||b| radius + (|c| + radius) (|a| rb + ra |b| + ra rb)
+	ac := math.Abs(c)
+	loosen := func(items []item, size, spread float64) {
+		for _, it := range items {
+			m := math.Abs(it.mid)
+			e := addUp(mulUp(mulUp(m, size), radius),
+				mulUp(addUp(ac, radius), addUp(mulUp(m, spread), mulUp(it.rad, addUp(size, spread)))))
+			f.loosen(it.col, e)
+			f.touched[it.col] = true
+			if entries := mulUp(ac, mulUp(m, size)); dense != nil {
+				f.mass[it.col] = addUp(f.mass[it.col], entries)
+			} else {
+				f.loosen(it.col, entries)
+			}
+		}
+	}
+	loosen(a, sizeB, spreadB)
+	loosen(b, sizeA, spreadA)
+	if dense == nil {
+		return
+	}
+	m := len(f.cols[block])
+	for _, u := range a {
+		pu := f.place[u.col]
+		for _, v := range b {
+			pv := f.place[v.col]
+			e := c * u.mid * v.mid
+			dense[pu*m+pv] += e
+			dense[pv*m+pu] += e
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package curvature
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/internal/sparse"
+)
+
+// sampleScale is the size of sampled entries that no set bounds.
+const sampleScale = 4
+
+// upperSample is a point of X: the start, the middle, the corners of its box,
+// then random corners and random points, each moved into X.
+func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
+	x := make([]float64, pr.Upper.Dim)
+	for i, r := range pr.everywhere.x {
+		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
+		switch {
+		case k == 0:
+			x[i] = r.middle()
+		case k == 1:
+			x[i] = r.Lo
+		case k == 2:
+			x[i] = r.Hi
+		case k%2 == 1 && random.IntN(2) == 0:
+			x[i] = r.Lo
+		case k%2 == 1:
+			x[i] = r.Hi
+		default:
+			x[i] = r.Lo + random.Float64()*(r.Hi-r.Lo)
+		}
+	}
+	if k == 3 && len(pr.Start) == len(x) {
+		copy(x, pr.Start)
+	}
+	rows := halfspaces{m: pr.X.E, rhs: pr.X.Rhs, sign: 1, equal: func(i int) bool { return pr.X.Rows[i].Equal }}
+	return x, rows.project(x, func() {
+		for i, r := range pr.everywhere.x {
+			x[i] = min(max(x[i], r.Lo), r.Hi)
+		}
+		for _, b := range pr.X.Balls {
+			v := pr.Upper.Vars[b.Var]
+			part := x[v.Offset : v.Offset+v.Shape.Len()]
+			if size := math.Sqrt(dot(part, part)); size > b.Radius {
+				for i := range part {
+					part[i] *= b.Radius / size
+				}
+			}
+		}
+	})
+}
+
+// lowerSample is a y that the lower level's rows admit at x: the middle of its
+// box, then points with some entries at the ends, each moved onto the rows.
+func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
+	y := make([]float64, pr.Lower.Dim)
+	for j, r := range pr.feasible.y {
+		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
+		switch pick := random.IntN(4); {
+		case k == 0:
+			y[j] = r.middle()
+		case pick == 0:
+			y[j] = r.Lo
+		case pick == 1:
+			y[j] = r.Hi
+		default:
+			y[j] = r.Lo + random.Float64()*(r.Hi-r.Lo)
+		}
+	}
+	if pr.B == nil {
+		return y, true
+	}
+	// A x - B y <= b: the rows of -B with right-hand side b - A x.
+	rhs := make([]float64, len(pr.Rows))
+	for i := range rhs {
+		rhs[i] = pr.Rhs[i] - pr.A.RowDot(i, x)
+	}
+	rows := halfspaces{m: pr.B, rhs: rhs, sign: -1, equal: func(i int) bool { return pr.Rows[i].Equal }}
+	return y, rows.project(y, func() {})
+}
+
+// halfspaces are rows sign m_i z <= rhs_i, or = where equal.
+type halfspaces struct {
+	m     *sparse.CSR
+	rhs   []float64
+	sign  float64
+	equal func(i int) bool
+}
+
+// project moves z into the set by cyclic projections, between which others
+// projects onto the rest of it, and reports success: no row violated by more
+// than feasibleTolerance.
+func (h halfspaces) project(z []float64, others func()) bool {
+	others()
+	if h.m == nil {
+		return true
+	}
+	const (
+		rounds            = 400
+		feasibleTolerance = 1e-9 // relative to the row's size and right-hand side
+	)
+	for range rounds {
+		worst := 0.0
+		for i := range h.m.Rows {
+			_, vals := h.m.Row(i)
+			size := dot(vals, vals)
+			if size == 0 {
+				continue
+			}
+			gap := h.sign*h.m.RowDot(i, z) - h.rhs[i]
+			if gap <= 0 && !h.equal(i) {
+				continue
+			}
+			worst = max(worst, math.Abs(gap)/(math.Sqrt(size)+math.Abs(h.rhs[i])))
+			h.m.AddRow(z, i, -h.sign*gap/size)
+		}
+		if worst <= feasibleTolerance {
+			others()
+			return true
+		}
+		others()
+	}
+	return false
+}
