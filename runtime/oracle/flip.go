@@ -28,7 +28,7 @@ type Flip struct {
 // depends on the other active rows, or the oracle knows no pieces.
 var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
 
-// Flip evaluates the other piece at pt, of which X, F and Grad must be set: one
+// Flip evaluates the other piece at pt, of which X, F, Grad and Face must be set: one
 // equality solve on the face with the row's state changed, and one gradient
 // there. The lower solution at X is taken from memory, or found anew.
 func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
@@ -39,7 +39,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := face(s)
+	held := pt.Face
 	at, active := slices.BinarySearch(held, row)
 	var changed []int
 	if active {

@@ -125,7 +125,7 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, erro
 		return nil, err
 	}
 	r.Evaluations++
-	f, err := h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G}, row)
+	f, err := h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
 	if errors.Is(err, oracle.ErrNoFlip) {
 		return nil, nil
 	}

@@ -1,0 +1,55 @@
+package outer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/planted"
+)
+
+// Planted optima where several kinks of F meet, with the project's own lower
+// solver and default settings: the optimum is found to rounding and certified.
+func TestGoldsteinOnPlantedKinks(t *testing.T) {
+	spec, err := lower.Lookup(lower.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []planted.Options{
+		{Family: planted.Convex, Dx: 2, Dy: 6, Floors: 4, Active: 1, Kinks: 2, Condition: 10, Seed: 1},
+		{Family: planted.Convex, Dx: 10, Dy: 20, Links: 2, Floors: 10, Active: 4, Kinks: 2, Weak: 1, Condition: 100, Seed: 1},
+		{Family: planted.Convex, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 10, Weak: 1, Condition: 100, Seed: 2},
+		{Family: planted.Convex, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 10, Weak: 1, Curved: true, Condition: 10, Seed: 2},
+		{Family: planted.Convex, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 6, Bounds: true, Condition: 100, Seed: 5},
+		{Family: planted.Slack, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 5, Weak: 1, Condition: 100, Seed: 3},
+		{Family: planted.Slack, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 5, Weak: 1, Condition: 100, UpperActive: 4, Seed: 3},
+		{Family: planted.Convex, Dx: 30, Dy: 40, Links: 2, Floors: 25, Active: 5, Kinks: 12, Weak: 1, Condition: 100, Seed: 4},
+	} {
+		name := fmt.Sprintf("%v dx %d kinks %d", o.Family, o.Dx, o.Kinks)
+		in, err := planted.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := spec.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
+		r, err := Solve(context.Background(), h, "goldstein", &Goldstein{Settings: *DefaultGoldstein()},
+			Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
+		if err != nil || r.Best == nil {
+			t.Fatalf("%s: %v (%v)", name, r.Reason, err)
+		}
+		gap := (r.Best.F - in.Optimum.F) / (1 + math.Abs(in.Optimum.F))
+		t.Logf("%s: %v, gap %.1e, distance %.1e, %d iterations, %d evaluations, %+v; %s", name, r.Status, gap,
+			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
+		// F is known to about 1e-13 of its terms.
+		if r.Status != Solved || math.Abs(gap) > 1e-11 {
+			t.Errorf("%s: %v (%s), gap %.2e", name, r.Status, r.Reason, gap)
+		}
+		checkCertificate(t, name, r.Certificate)
+	}
+}
