@@ -160,6 +160,7 @@ type Proof struct {
 	Qualification Qualification
 
 	objective diag.Span // of the lower level, where refutations point
+	maximize  bool      // the user maximizes it: g is its negative
 }
 
 // Facts are the proved constants in the form that the runtime takes.

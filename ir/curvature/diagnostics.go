@@ -19,11 +19,15 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 	}
 	p.smoothnessDiagnostics(&out, open, "the upper objective", p.SmoothF)
 	p.smoothnessDiagnostics(&out, open, "the lower objective", p.SmoothG)
+	shape, sign, fix := "convex", 1.0, "add a strongly convex term, such as 0.01 * sumsq(y),"
+	if p.maximize {
+		shape, sign, fix = "concave", -1, "subtract a strongly convex term, such as 0.01 * sumsq(y),"
+	}
 	switch c := p.Convexity; {
 	case c.Outcome == Refuted:
-		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly convex in y")
+		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly %s in y", shape)
 		w := c.Witness
-		d.Detail = fmt.Sprintf("%s its second derivative is %s", w.Text, number(w.Curvature))
+		d.Detail = fmt.Sprintf("%s its second derivative is %s", w.Text, number(sign*w.Curvature))
 		if w.Flat {
 			d.Detail = w.Text + " it does not curve at all: its second derivative is 0"
 		}
@@ -31,17 +35,17 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 			d.Detail += ", at " + w.At
 		}
 		d.Detail += "; so y*(x) need not be unique"
-		d.Fix = "add a strongly convex term, such as 0.01 * sumsq(y), over all entries of the lower variable"
+		d.Fix = fix + " over all entries of the lower variable"
 	case c.Outcome == Unknown && c.Blame != nil:
 		at := c.Blame.Span
 		if at.IsZero() {
 			at = p.objective
 		}
-		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly convex in y")
+		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly %s in y", shape)
 		d.Detail = fmt.Sprintf("%s: %s", c.Blame.Expr, c.Blame.Reason)
 		d.Context = p.objective
 	case c.Outcome == Proved && c.Scope == AlongEqualities:
-		d := open(diag.ConvexityWeak, p.objective, "the lower objective is strongly convex only along the equality rows")
+		d := open(diag.ConvexityWeak, p.objective, "the lower objective is strongly %s only along the equality rows", shape)
 		d.Detail = fmt.Sprintf("mu = %s between y that satisfy them; y*(x) is unique, but a method that leaves them may meet no curvature", number(c.Modulus))
 	}
 	for _, d := range p.Qualification.Dependent {

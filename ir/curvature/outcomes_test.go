@@ -140,6 +140,16 @@ func TestRefuted(t *testing.T) {
 	}
 }
 
+// TestMaximize: a maximized lower objective is spoken of in its own sense.
+func TestMaximize(t *testing.T) {
+	text := strings.Replace(lowerModel("sumsq(y) - y[1]", ""), "minimize sumsq(y) - y[1]", "maximize sumsq(y) - y[1]", 1)
+	list := Prove(bound(t, "example.blv", text, nil, bind.Options{}), Defaults()).Diagnostics(false)
+	if len(list) != 1 || !strings.Contains(list[0].Summary, "concave") || !strings.Contains(list[0].Detail, "second derivative is 2") ||
+		!strings.HasPrefix(list[0].Fix, "subtract") {
+		t.Errorf("%v: %+v", list, list[0])
+	}
+}
+
 // TestBlame: what is left open names its innermost part.
 func TestBlame(t *testing.T) {
 	for _, c := range []struct{ objective, constraints, expr, reason string }{
@@ -260,5 +270,37 @@ func TestWeightsOfTheirOwn(t *testing.T) {
 		leastCurvature(p.Lower.Objective, make([]float64, 3), y))
 	if g := proof.Convexity; g.Outcome == Proved && g.Modulus > d[2] {
 		t.Errorf("mu = %v, but the second derivative is %v", g.Modulus, d[2])
+	}
+}
+
+// TestMatrixVariables: y is a matrix, entered through products and transposes.
+// The eigenvalues of A'A are 15 -+ sqrt 221 and those of B B' are 1 and 4.
+func TestMatrixVariables(t *testing.T) {
+	lowA := 15 - math.Sqrt(221)
+	for objective, want := range map[string]float64{
+		"sumsq(A * W - 1)":                    2 * lowA,
+		"sumsq(W * B)":                        2,
+		"sumsq(B * W' + W')":                  2 * 4, // (B + I) has singular values 2, 3
+		"sumsq(A * W) + sumsq(W * B)":         2*lowA + 2,
+		"sum(exp(W)) + sumsq(W' * A')":        2 * lowA,
+		"sumsq(W) + sum(W .* W') / 2":         1, // flat only in the antisymmetric part: 2 - 1
+		"sumsq(W - outer(x, x)) + sum(W * x)": 2,
+	} {
+		text := `model matrices
+data A: matrix[2, 2] = [[1, 2], [3, 4]]
+data B: matrix[2, 2] = [[1, 0], [0, 2]]
+upper {
+  var x: vector[2] in box(0, 1)
+  minimize sumsq(x)
+}
+lower {
+  var W: matrix[2, 2]
+  minimize ` + objective + `
+}
+`
+		g := Prove(bound(t, "matrices.blv", text, nil, bind.Options{}), Defaults()).Convexity
+		if g.Outcome != Proved || g.Modulus > want*(1+1e-12) || g.Modulus < want*(1-1e-9) {
+			t.Errorf("%s: %s, want mu = %v", objective, g.text(), want)
+		}
 	}
 }

@@ -23,7 +23,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	pr.everywhere, pr.feasible, pr.bounded = domains(p)
 	pr.shares = shares(p, pr.everywhere.x)
 	f, g := p.Upper.Objective, p.Lower.Objective
-	out := &Proof{Model: p.Name, objective: p.Lower.Span}
+	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
 	out.SmoothF = pr.smoothness(f)
 	out.SmoothG = pr.smoothness(g)
 	out.Quadratic = pr.quadratic()
