@@ -163,7 +163,8 @@ type Proof struct {
 	maximize  bool      // the user maximizes it: g is its negative
 }
 
-// Facts are the proved constants in the form that the runtime takes.
+// Facts are the proved constants in the form that the runtime takes. Each
+// holds on the scope of its claim, and so between any two feasible y at least.
 func (p *Proof) Facts() ir.Facts {
 	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian}
 	if p.Convexity.Outcome == Proved {
