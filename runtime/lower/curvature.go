@@ -25,6 +25,10 @@ type curvature struct {
 	gradients int     // calls made
 	shrink    float64 // of the step of a central difference, near the edge of the domain
 
+	// generation counts the resets: a Solution remembers the one whose
+	// products were measured for it.
+	generation int
+
 	rest, probe, end, behind, coef []float64
 }
 
@@ -51,7 +55,18 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.limit = min(n, basisEntries/max(1, 2*n))
 	c.coef = resize(c.coef, max(1, c.limit))
 	c.gradients, c.largest = 0, 0
+	c.generation++
 	c.clear()
+}
+
+// inherit starts from the products that a solve near by measured, if they are
+// still those of generation. They are copied.
+func (c *curvature) inherit(from *curvature, generation int) {
+	if from == nil || from == c || from.generation != generation || from.n != c.n || from.k > c.limit {
+		return
+	}
+	c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
+	c.k, c.largest = from.k, from.largest
 }
 
 // clear forgets the products.

@@ -53,6 +53,11 @@ type Solution struct {
 	Weak          []int   // rows with slack and multiplier both 0 to tolerance: strict complementarity fails
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
 	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known; +Inf otherwise
+
+	// The curvature measured on the way, for FaceSolver.Inherit: it lives in the
+	// solver's workspace until that solves again.
+	memory     *curvature
+	generation int
 }
 
 // Residuals of the KKT conditions, absolute, in the max norm.

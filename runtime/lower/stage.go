@@ -178,5 +178,6 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 		}
 	}
 	s.assess(&g.poly, &w.face, w.grad, w.known)
+	s.memory, s.generation = &w.curvature, w.curvature.generation
 	return s
 }
