@@ -71,9 +71,9 @@ func compile(t *testing.T, b *expr.Builder, root *expr.Node, dx, dy int, opts Op
 // TestRandomExpressions compares compiled random expressions with the
 // reference evaluator, Gorgonia's machine and central differences.
 func TestRandomExpressions(t *testing.T) {
-	seeds := 300
+	seeds := 150
 	if testing.Short() {
-		seeds = 60
+		seeds = 30
 	}
 	for seed := range seeds {
 		g := newGenerator(uint64(seed))

@@ -94,9 +94,9 @@ func TestPasses(t *testing.T) {
 	for s := PassSet(1); s < allPasses; s <<= 1 {
 		sets = append(sets, s, allPasses&^s)
 	}
-	seeds := 120
+	seeds := 60
 	if testing.Short() {
-		seeds = 25
+		seeds = 15
 	}
 	for seed := range seeds {
 		g := newGenerator(uint64(1000 + seed))
@@ -289,9 +289,9 @@ func TestClones(t *testing.T) {
 
 // TestThreads: the number of threads does not change a bit.
 func TestThreads(t *testing.T) {
-	for seed := range 12 {
+	for seed := range 8 {
 		g := newGenerator(uint64(5000 + seed))
-		g.sizes = []int{3, 700, 1001}
+		g.sizes = []int{3, 513, 700}
 		root := g.scalar(12)
 		one := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 1}).NewEvaluator()
 		four := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 4}).NewEvaluator()
