@@ -3,6 +3,7 @@ package method
 import (
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Registry holds the methods of one kind by name. It is filled in init
@@ -52,7 +53,7 @@ func (r *Registry[S]) Lookup(name string) (S, error) {
 	if best := Nearest(name, r.Names()); best != "" {
 		return none, fmt.Errorf("no %s is called %q; did you mean %s?", r.Kind, name, best)
 	}
-	return none, fmt.Errorf("no %s is called %q; there are %v", r.Kind, name, r.Names())
+	return none, fmt.Errorf("no %s is called %q; there are %s", r.Kind, name, strings.Join(r.Names(), ", "))
 }
 
 // Nearest returns the candidate within a small edit distance of name (a third
