@@ -152,3 +152,18 @@ func TestBoundsOnly(t *testing.T) {
 		t.Errorf("lambda %v", s.Lambda)
 	}
 }
+
+func TestInterruptedSolvesStop(t *testing.T) {
+	p, x := experiment(3, 5, 10, 3)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, spec := range All() {
+		solver, err := spec.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := solver.Solve(ctx, p, G(p, x), x, nil); s.Status != Stopped || len(s.Y) != 10 {
+			t.Errorf("%s: %v: %s", spec.Name, s.Status, s.Reason)
+		}
+	}
+}
