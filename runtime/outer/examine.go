@@ -164,6 +164,7 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 
 // Finish implements Method: the certificate of the best point.
 func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
+	preferIterate(ctx, run, result, &m.state.Center)
 	delta := m.Settings.Delta * (1 + norm(result.Best.X))
 	samples := m.state.Bundle
 	if result.Status != Solved {

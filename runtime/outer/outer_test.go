@@ -23,7 +23,7 @@ var accuracy = map[string]struct {
 	values         method.Values
 }{
 	"goldstein": {1e-9, 1e-9, nil},
-	"pgd":       {1e-9, math.Inf(1), nil},
+	"pgd":       {1e-12, math.Inf(1), nil},
 	"pigd":      {1e-3, 1e-2, nil},
 	"oigrm":     {2e-2, 2e-2, method.Values{"delta": 0.3, "epsilon": 0.3, "blocks": 20, "block": 100, "clip": 0.3, "rate": 0.01}},
 	"izo":       {5e-2, 5e-2, method.Values{"delta": 0.2, "epsilon": 0.3, "blocks": 20, "block": 200, "clip": 0.3, "rate": 0.003}},
@@ -58,6 +58,9 @@ func TestConformance(t *testing.T) {
 			t.Logf("%s on %s: gap %.1e, %d iterations, %d evaluations; %s", spec.Name, c.Name, gap, r.Iterations, r.Evaluations, r.Reason)
 			if gap > c.tolerance || gap < -1e-8 {
 				t.Errorf("%s on %s: F = %.12g, known %.12g", spec.Name, c.Name, r.Best.F, c.Optimum)
+			}
+			if spec.Name == "pgd" && r.Measure.Value > DefaultPGD().Epsilon {
+				t.Errorf("pgd on %s: measure %+v at the returned point", c.Name, r.Measure)
 			}
 			if !(r.Measure.Value >= 0) || r.Measure.Name == "" {
 				t.Errorf("%s on %s: measure %+v", spec.Name, c.Name, r.Measure)

@@ -17,7 +17,7 @@ type PGDSettings struct {
 }
 
 // DefaultPGD are the defaults.
-func DefaultPGD() *PGDSettings { return &PGDSettings{Epsilon: 1e-6, Accelerate: true} }
+func DefaultPGD() *PGDSettings { return &PGDSettings{Epsilon: 1e-7, Accelerate: true} }
 
 // Validate checks the ranges.
 func (s *PGDSettings) Validate() error { return method.Validate(s) }
@@ -59,6 +59,7 @@ type pgdState struct {
 	Momentum  float64 // t of Nesterov's sequence
 	LastStep  float64
 	Mapping   float64 // |G_F| at Center
+	Least     float64 // least mapping at a gain, see maxIdle
 	Stagnated int
 }
 
@@ -125,7 +126,14 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if next == nil || next.F > s.Center.F {
+	// Once steps gain no more than the rounding of F, its values say nothing, and
+	// a step against the last one takes the place of a rise.
+	flat := next != nil && m.flat(&from, next.X)
+	rises := next != nil && next.F > s.Center.F
+	if flat {
+		rises = next.F > s.Center.F+noise(s.Center.F) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
+	}
+	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
 		if distance(from.X, s.Center.X) == 0 {
 			return "", stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping))
@@ -137,17 +145,32 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Center.F-full.F > noise(full.F) {
-		s.Stagnated = 0
-	} else if s.Stagnated++; s.Stagnated > 50 {
-		return "", stuck(fmt.Sprintf("F no longer falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
+	if s.Center.F-full.F > noise(full.F) || s.Mapping < 0.9*s.Least || s.Least == 0 {
+		s.Stagnated, s.Least = 0, s.Mapping
+	} else if s.Stagnated++; s.Stagnated > maxIdle {
+		return "", stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
 	}
 	s.LastStep = distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
-	if m.Settings.Smoothness == 0 {
+	switch {
+	case m.Settings.Smoothness > 0:
+	case flat:
+		s.C = math.Max(s.C, distance(full.G, from.G)/math.Max(distance(full.X, from.X), 1e-300))
+	default:
 		s.C *= 0.9
 	}
 	return "", nil
+}
+
+// maxIdle is how many steps may bring neither a lower F nor a gradient mapping
+// lower by a tenth. Momentum needs a few between two gains.
+const maxIdle = 50
+
+// flat reports that a step from a sample to x gains no more than ten times the
+// rounding of F, where the descent lemma cannot be checked on values.
+func (m *PGD) flat(from *Sample, x []float64) bool {
+	d := distance(x, from.X)
+	return m.state.C/2*d*d <= 10*noise(from.F)
 }
 
 // forward is the projected gradient step from a sample, with C_F raised until
@@ -172,7 +195,7 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 		}
 		if err == nil {
 			bound := from.F + dot(from.G, minus(next, from.X)) + s.C/2*length*length
-			if trial.F <= bound+noise(from.F) {
+			if trial.F <= bound+noise(from.F) || (m.flat(from, next) && trial.F <= from.F+10*noise(from.F)) {
 				return trial, nil
 			}
 		}
@@ -182,7 +205,8 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 }
 
 // Finish implements Method.
-func (m *PGD) Finish(_ context.Context, run *Run, result *Result) error {
+func (m *PGD) Finish(ctx context.Context, run *Run, result *Result) error {
+	preferIterate(ctx, run, result, &m.state.Center)
 	v, err := mapping(run, result.Best.X, result.Best.Grad, m.state.C)
 	if err != nil {
 		return err

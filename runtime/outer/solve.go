@@ -151,6 +151,17 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 	}
 }
 
+// preferIterate makes a method's last iterate the best point where their values
+// differ by rounding alone: it is the one whose stationarity the method has seen.
+func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
+	if result.Best.F < iterate.F-noise(iterate.F) {
+		return
+	}
+	if pt, err := run.h.Gradient(ctx, iterate.X); err == nil {
+		result.Best = pt
+	}
+}
+
 // projectorOf is the description of X and D that h has, or the whole space.
 func projectorOf(h oracle.Hyperobjective) *qp.Projector {
 	if c, ok := h.(interface{ Projector() *qp.Projector }); ok {
