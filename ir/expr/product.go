@@ -4,6 +4,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 
+	"bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
@@ -25,7 +26,7 @@ func product(n *Node, u, v *data.Array) *data.Array {
 	}
 	out := make([]float64, n.Shape.Len())
 	if n.Args[0] == n.Args[1] && n.TransA != n.TransB {
-		gram(out, u, n.TransA, n.Shape.Rows)
+		gram.Of(out, u.Dense, u.Shape[0], u.Shape[1], n.TransA)
 	} else {
 		blas64.Gemm(trans(n.TransA), trans(n.TransB), 1, denseMatrix(u), denseMatrix(v), 0,
 			general(n.Shape.Rows, n.Shape.Cols, out))
@@ -44,41 +45,6 @@ func matVec(m *data.Array, transA bool, v []float64, rows int) []float64 {
 		blas64.Gemv(trans(transA), 1, denseMatrix(m), vec(v), 0, vec(out))
 	}
 	return out
-}
-
-// gramBlock is the number of columns in a block of the Gram matrix: wide
-// enough for the matrix product's own blocking, narrow enough that the
-// diagonal blocks, computed twice over, cost little.
-const gramBlock = 256
-
-// gram sets out (n x n) to M' M with transA, and to M M' without. Only the
-// blocks on and above the diagonal are computed and then mirrored, so that the
-// result is symmetric to the last bit.
-func gram(out []float64, m *data.Array, transA bool, n int) {
-	src := denseMatrix(m)
-	part := func(lo, hi int) blas64.General {
-		g := src
-		if transA {
-			g.Data, g.Cols = src.Data[lo:], hi-lo
-		} else {
-			g.Data, g.Rows = src.Data[lo*src.Stride:], hi-lo
-		}
-		return g
-	}
-	ta, tb := trans(transA), trans(!transA)
-	for i := 0; i < n; i += gramBlock {
-		iEnd := min(i+gramBlock, n)
-		for j := i; j < n; j += gramBlock {
-			jEnd := min(j+gramBlock, n)
-			dst := blas64.General{Rows: iEnd - i, Cols: jEnd - j, Stride: n, Data: out[i*n+j:]}
-			blas64.Gemm(ta, tb, 1, part(i, iEnd), part(j, jEnd), 0, dst)
-		}
-	}
-	for i := 0; i < n; i++ {
-		for j := i + 1; j < n; j++ {
-			out[j*n+i] = out[i*n+j]
-		}
-	}
 }
 
 // sparseMatMul multiplies where one factor is sparse; the product of two
