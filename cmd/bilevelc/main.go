@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -100,14 +102,28 @@ func (a *app) exitCode(err error) int {
 	return exitInternal
 }
 
-// diagnosticsCode tells errors of the data (E08xx) from errors of the model.
+// boundModel are the codes of binding that are faults of the model, and
+// boundInfeasible those that show that nothing is feasible; the other E08 are
+// faults of the data.
+var (
+	boundModel      = []diag.Code{"E0807", "E0810", "E0815", "E0816", "E0817"}
+	boundInfeasible = []diag.Code{"E0812", "E0814"}
+)
+
+// diagnosticsCode is the exit code of a list with errors: the model's faults
+// go before the data's, and both before infeasibility.
 func diagnosticsCode(diags diag.List) int {
+	code := exitInfeasible
 	for _, d := range diags {
-		if d.Severity == diag.Error && (len(d.Code) < 3 || d.Code[:3] != "E08") {
+		switch {
+		case d.Severity != diag.Error || slices.Contains(boundInfeasible, d.Code):
+		case !strings.HasPrefix(string(d.Code), "E08") || slices.Contains(boundModel, d.Code):
 			return exitModel
+		default:
+			code = exitData
 		}
 	}
-	return exitData
+	return code
 }
 
 func usageError(format string, args ...any) error {
