@@ -1,0 +1,3 @@
+package kernel
+
+func setVector(v bool) { vector = v }
