@@ -2,14 +2,11 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -43,7 +40,7 @@ type Reply struct {
 
 // Enter takes one input: declarations, items of the level entered last, or an
 // expression. The error is a diag.List.
-func (s *Session) Enter(ctx context.Context, name, text string) (*Reply, error) {
+func (s *Session) Enter(name, text string) (*Reply, error) {
 	input, diags := parser.ParseREPL(diag.NewSource(name, text))
 	if input.Incomplete {
 		return &Reply{Incomplete: true}, nil
@@ -52,7 +49,7 @@ func (s *Session) Enter(ctx context.Context, name, text string) (*Reply, error) 
 		return nil, diags
 	}
 	if input.Expr != nil {
-		return s.evaluate(ctx, input.Expr)
+		return s.evaluate(input.Expr)
 	}
 	next := s.copy()
 	reply := &Reply{}
@@ -225,264 +222,4 @@ func (s *Session) file() *lang.File {
 		name = &lang.Ident{Name: "session"}
 	}
 	return &lang.File{Source: diag.NewSource("session", ""), Model: name, Decls: s.decls}
-}
-
-// declare adds a declaration, or puts it where the one of its name stood.
-func (s *Session) declare(d lang.Decl) string {
-	if level, ok := d.(*lang.Level); ok {
-		s.level, s.lower = true, level.Lower
-	}
-	key := declKey(d)
-	for i, old := range s.decls {
-		if declKey(old) == key {
-			s.decls[i] = d
-			return declWords(d) + " (replaced)"
-		}
-	}
-	s.decls = append(s.decls, d)
-	return declWords(d)
-}
-
-// declKey is the name under which a declaration replaces another.
-func declKey(d lang.Decl) string {
-	switch d := d.(type) {
-	case *lang.Param:
-		return d.Name.Name
-	case *lang.Data:
-		return d.Name.Name
-	case *lang.Let:
-		return d.Name.Name
-	case *lang.Fn:
-		return d.Name.Name
-	}
-	return declWords(d) // a block: there is one of each
-}
-
-func declWords(d lang.Decl) string {
-	switch d := d.(type) {
-	case *lang.Param:
-		return "param " + d.Name.Name
-	case *lang.Data:
-		return "data " + d.Name.Name
-	case *lang.Let:
-		return "let " + d.Name.Name
-	case *lang.Fn:
-		return "fn " + d.Name.Name
-	case *lang.Level:
-		return d.Word() + " { }"
-	case *lang.Solve:
-		return "solve { }"
-	}
-	return "report { }"
-}
-
-// addItem adds an item to the level that was entered last; a variable, a let
-// or a named constraint replaces the one of its name, an objective the
-// objective.
-func (s *Session) addItem(item lang.LevelItem) (string, error) {
-	if let, ok := item.(*lang.Let); ok && !s.level {
-		return s.declare(let), nil
-	}
-	if !s.level {
-		var diags diag.List
-		d := diags.Errorf(codeNoLevel, item.Span(), "this belongs into a level, and none has been entered")
-		d.Fix = "enter upper { } or lower { } first; what follows goes to the one entered last"
-		return "", diags
-	}
-	i := slices.IndexFunc(s.decls, func(d lang.Decl) bool {
-		level, ok := d.(*lang.Level)
-		return ok && level.Lower == s.lower
-	})
-	level := *s.decls[i].(*lang.Level) // a copy: the session changes only if all is well
-	level.Items = slices.Clone(level.Items)
-	s.decls[i] = &level
-	return level.Word() + ": " + putItem(&level, item), nil
-}
-
-func putItem(level *lang.Level, item lang.LevelItem) string {
-	switch item := item.(type) {
-	case *lang.SubjectTo:
-		return putConstraints(level, item)
-	case *lang.Objective:
-		return replaceItem(level, item, "objective", func(old lang.LevelItem) bool {
-			_, same := old.(*lang.Objective)
-			return same
-		})
-	case *lang.Var:
-		return replaceItem(level, item, "var "+item.Name.Name, func(old lang.LevelItem) bool {
-			v, same := old.(*lang.Var)
-			return same && v.Name.Name == item.Name.Name
-		})
-	}
-	let := item.(*lang.Let)
-	return replaceItem(level, item, "let "+let.Name.Name, func(old lang.LevelItem) bool {
-		l, same := old.(*lang.Let)
-		return same && l.Name.Name == let.Name.Name
-	})
-}
-
-func replaceItem(level *lang.Level, item lang.LevelItem, words string, same func(lang.LevelItem) bool) string {
-	if i := slices.IndexFunc(level.Items, same); i >= 0 {
-		level.Items[i] = item
-		return words + " (replaced)"
-	}
-	level.Items = append(level.Items, item)
-	return words
-}
-
-// putConstraints adds constraints, replacing those whose names they carry.
-func putConstraints(level *lang.Level, added *lang.SubjectTo) string {
-	names := map[string]bool{}
-	for _, c := range added.Constraints {
-		if c.Name != nil {
-			names[c.Name.Name] = true
-		}
-	}
-	for i, item := range level.Items {
-		old, ok := item.(*lang.SubjectTo)
-		if !ok {
-			continue
-		}
-		kept := *old
-		kept.Constraints = slices.DeleteFunc(slices.Clone(old.Constraints), func(c *lang.Constraint) bool {
-			return c.Name != nil && names[c.Name.Name]
-		})
-		level.Items[i] = &kept
-	}
-	level.Items = slices.DeleteFunc(level.Items, func(item lang.LevelItem) bool {
-		st, ok := item.(*lang.SubjectTo)
-		return ok && len(st.Constraints) == 0
-	})
-	level.Items = append(level.Items, added)
-	return fmt.Sprintf("%d constraint(s)", len(added.Constraints))
-}
-
-// codeNoLevel is the code of a level's item outside a level.
-const codeNoLevel diag.Code = "E0911"
-
-// evaluate gives the value of an expression: over data alone, or at the last
-// solution where it reads variables.
-func (s *Session) evaluate(_ context.Context, e lang.Expr) (*Reply, error) {
-	program, diags := check.Partial(s.file())
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	typ, _, diags := check.Expr(program, e)
-	if diags.HasErrors() {
-		diags.Sort()
-		return nil, diags
-	}
-	reads := s.reads(e)
-	file := s.file()
-	file.Decls = slices.DeleteFunc(slices.Clone(s.decls), func(d lang.Decl) bool {
-		switch d := d.(type) {
-		case *lang.Report, *lang.Solve:
-			return true
-		case *lang.Level:
-			return !reads[d.Word()]
-		}
-		return !reads[declKey(d)]
-	})
-	file.Decls = append(file.Decls, s.substitutes(reads)...)
-	at := lang.At{Place: e.Span()}
-	file.Decls = append(file.Decls, &lang.Report{At: at, Items: []*lang.Let{
-		{At: at, Name: lang.Ident{At: at, Name: answer}, Value: e}}})
-	whole, diags := check.Check(file)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	bound, diags := bind.Bind(whole, s.declared(whole), bind.Options{Seed: s.Seed})
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	node := bound.Report[0].Node
-	var x, y []float64
-	if node.Deps != 0 {
-		if s.last == nil {
-			diags.Errorf(codeNoSolution, e.Span(), "this reads variables, and the model as it stands has not been solved")
-			return nil, diags
-		}
-		x, y = flatten(s.last.Upper.Variables), flatten(s.last.Lower.Variables)
-	}
-	a, err := expr.Eval(node, x, y)
-	if err != nil {
-		diags.Errorf(codeNotFinite, e.Span(), "%v", err)
-		return nil, diags
-	}
-	v := valueOf(answer, a)
-	return &Reply{Value: &v, Type: typ.String()}, nil
-}
-
-// answer names an expression's value.
-const answer = "it"
-
-// Codes of expressions that have no value.
-const (
-	codeNoSolution diag.Code = "E0912"
-)
-
-func flatten(vs Values) []float64 {
-	var out []float64
-	for _, v := range vs {
-		out = append(out, v.Data...)
-	}
-	return out
-}
-
-// reads are the names that an expression needs, through everything it is
-// defined by; "upper" and "lower" stand for the blocks.
-func (s *Session) reads(e lang.Expr) map[string]bool {
-	needed := map[string]bool{}
-	owner := map[string]lang.Node{}
-	for _, d := range s.decls {
-		if level, ok := d.(*lang.Level); ok {
-			for _, item := range level.Items {
-				switch item := item.(type) {
-				case *lang.Var:
-					owner[item.Name.Name] = level
-				case *lang.Let:
-					owner[item.Name.Name] = level
-				}
-			}
-			continue
-		}
-		owner[declKey(d)] = d
-	}
-	var need func(name string)
-	visit := func(e lang.Expr) bool {
-		switch e := e.(type) {
-		case *lang.Name:
-			need(e.Name)
-		case *lang.Call:
-			need(e.Fn.Name)
-		}
-		return true
-	}
-	need = func(name string) {
-		at := owner[name]
-		if level, ok := at.(*lang.Level); ok {
-			name = level.Word()
-		}
-		if at == nil || needed[name] {
-			return
-		}
-		needed[name] = true
-		lang.Inspect(at, visit)
-	}
-	lang.Walk(e, visit)
-	return needed
-}
-
-// substitutes are trivial levels in the place of those that an expression
-// does not read, so that what it reads can be bound on its own.
-func (s *Session) substitutes(reads map[string]bool) []lang.Decl {
-	text := ""
-	if !reads["upper"] {
-		text += "upper {\n var unused_upper: real\n minimize unused_upper^2\n}\n"
-	}
-	if !reads["lower"] {
-		text += "lower {\n var unused_lower: real\n minimize unused_lower^2\n}\n"
-	}
-	file, _ := parser.ParseFile(diag.NewSource("session", "model session\n"+text))
-	return file.Decls
 }

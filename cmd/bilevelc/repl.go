@@ -178,7 +178,7 @@ func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, er
 		return true, nil
 	}
 	r.inputs++
-	reply, err := r.session.Enter(ctx, fmt.Sprintf("input %d", r.inputs), text)
+	reply, err := r.session.Enter(fmt.Sprintf("input %d", r.inputs), text)
 	if err != nil {
 		return false, err
 	}

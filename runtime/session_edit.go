@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// declare adds a declaration, or puts it where the one of its name stood.
+func (s *Session) declare(d lang.Decl) string {
+	if level, ok := d.(*lang.Level); ok {
+		s.level, s.lower = true, level.Lower
+	}
+	key := declKey(d)
+	for i, old := range s.decls {
+		if declKey(old) == key {
+			s.decls[i] = d
+			return declWords(d) + " (replaced)"
+		}
+	}
+	s.decls = append(s.decls, d)
+	return declWords(d)
+}
+
+// declKey is the name under which a declaration replaces another.
+func declKey(d lang.Decl) string {
+	switch d := d.(type) {
+	case *lang.Param:
+		return d.Name.Name
+	case *lang.Data:
+		return d.Name.Name
+	case *lang.Let:
+		return d.Name.Name
+	case *lang.Fn:
+		return d.Name.Name
+	}
+	return declWords(d) // a block: there is one of each
+}
+
+func declWords(d lang.Decl) string {
+	switch d := d.(type) {
+	case *lang.Param:
+		return "param " + d.Name.Name
+	case *lang.Data:
+		return "data " + d.Name.Name
+	case *lang.Let:
+		return "let " + d.Name.Name
+	case *lang.Fn:
+		return "fn " + d.Name.Name
+	case *lang.Level:
+		return d.Word() + " { }"
+	case *lang.Solve:
+		return "solve { }"
+	}
+	return "report { }"
+}
+
+// addItem adds an item to the level that was entered last; a variable, a let
+// or a named constraint replaces the one of its name, an objective the
+// objective.
+func (s *Session) addItem(item lang.LevelItem) (string, error) {
+	if let, ok := item.(*lang.Let); ok && !s.level {
+		return s.declare(let), nil
+	}
+	if !s.level {
+		var diags diag.List
+		d := diags.Errorf(codeNoLevel, item.Span(), "this belongs into a level, and none has been entered")
+		d.Fix = "enter upper { } or lower { } first; what follows goes to the one entered last"
+		return "", diags
+	}
+	i := slices.IndexFunc(s.decls, func(d lang.Decl) bool {
+		level, ok := d.(*lang.Level)
+		return ok && level.Lower == s.lower
+	})
+	level := *s.decls[i].(*lang.Level) // a copy: the session changes only if all is well
+	level.Items = slices.Clone(level.Items)
+	s.decls[i] = &level
+	return level.Word() + ": " + putItem(&level, item), nil
+}
+
+func putItem(level *lang.Level, item lang.LevelItem) string {
+	switch item := item.(type) {
+	case *lang.SubjectTo:
+		return putConstraints(level, item)
+	case *lang.Objective:
+		return replaceItem(level, item, "objective", func(old lang.LevelItem) bool {
+			_, same := old.(*lang.Objective)
+			return same
+		})
+	case *lang.Var:
+		return replaceItem(level, item, "var "+item.Name.Name, func(old lang.LevelItem) bool {
+			v, same := old.(*lang.Var)
+			return same && v.Name.Name == item.Name.Name
+		})
+	}
+	let := item.(*lang.Let)
+	return replaceItem(level, item, "let "+let.Name.Name, func(old lang.LevelItem) bool {
+		l, same := old.(*lang.Let)
+		return same && l.Name.Name == let.Name.Name
+	})
+}
+
+func replaceItem(level *lang.Level, item lang.LevelItem, words string, same func(lang.LevelItem) bool) string {
+	if i := slices.IndexFunc(level.Items, same); i >= 0 {
+		level.Items[i] = item
+		return words + " (replaced)"
+	}
+	level.Items = append(level.Items, item)
+	return words
+}
+
+// putConstraints adds constraints, replacing those whose names they carry.
+func putConstraints(level *lang.Level, added *lang.SubjectTo) string {
+	names := map[string]bool{}
+	for _, c := range added.Constraints {
+		if c.Name != nil {
+			names[c.Name.Name] = true
+		}
+	}
+	for i, item := range level.Items {
+		old, ok := item.(*lang.SubjectTo)
+		if !ok {
+			continue
+		}
+		kept := *old
+		kept.Constraints = slices.DeleteFunc(slices.Clone(old.Constraints), func(c *lang.Constraint) bool {
+			return c.Name != nil && names[c.Name.Name]
+		})
+		level.Items[i] = &kept
+	}
+	level.Items = slices.DeleteFunc(level.Items, func(item lang.LevelItem) bool {
+		st, ok := item.(*lang.SubjectTo)
+		return ok && len(st.Constraints) == 0
+	})
+	level.Items = append(level.Items, added)
+	return fmt.Sprintf("%d constraint(s)", len(added.Constraints))
+}
+
+// codeNoLevel is the code of a level's item outside a level.
+const codeNoLevel diag.Code = "E0911"

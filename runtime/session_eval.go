@@ -1,0 +1,139 @@
+package runtime
+
+import (
+	"slices"
+
+	"bilevelc/ir/bind"
+	"bilevelc/ir/check"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+// evaluate gives the value of an expression: over data alone, or at the last
+// solution where it reads variables.
+func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
+	program, diags := check.Partial(s.file())
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	typ, _, diags := check.Expr(program, e)
+	if diags.HasErrors() {
+		diags.Sort()
+		return nil, diags
+	}
+	reads := s.reads(e)
+	file := s.file()
+	file.Decls = slices.DeleteFunc(slices.Clone(s.decls), func(d lang.Decl) bool {
+		switch d := d.(type) {
+		case *lang.Report, *lang.Solve:
+			return true
+		case *lang.Level:
+			return !reads[d.Word()]
+		}
+		return !reads[declKey(d)]
+	})
+	file.Decls = append(file.Decls, s.substitutes(reads)...)
+	at := lang.At{Place: e.Span()}
+	file.Decls = append(file.Decls, &lang.Report{At: at, Items: []*lang.Let{
+		{At: at, Name: lang.Ident{At: at, Name: answer}, Value: e}}})
+	whole, diags := check.Check(file)
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	bound, diags := bind.Bind(whole, s.declared(whole), bind.Options{Seed: s.Seed})
+	if diags.HasErrors() {
+		return nil, diags
+	}
+	node := bound.Report[0].Node
+	var x, y []float64
+	if node.Deps != 0 {
+		if s.last == nil {
+			diags.Errorf(codeNoSolution, e.Span(), "this reads variables, and the model as it stands has not been solved")
+			return nil, diags
+		}
+		x, y = flatten(s.last.Upper.Variables), flatten(s.last.Lower.Variables)
+	}
+	a, err := expr.Eval(node, x, y)
+	if err != nil {
+		diags.Errorf(codeNotFinite, e.Span(), "%v", err)
+		return nil, diags
+	}
+	v := valueOf(answer, a)
+	return &Reply{Value: &v, Type: typ.String()}, nil
+}
+
+// answer names an expression's value.
+const answer = "it"
+
+// Codes of expressions that have no value.
+const (
+	codeNoSolution diag.Code = "E0912"
+)
+
+func flatten(vs Values) []float64 {
+	var out []float64
+	for _, v := range vs {
+		out = append(out, v.Data...)
+	}
+	return out
+}
+
+// reads are the names that an expression needs, through everything it is
+// defined by; "upper" and "lower" stand for the blocks.
+func (s *Session) reads(e lang.Expr) map[string]bool {
+	needed := map[string]bool{}
+	owner := map[string]lang.Node{}
+	for _, d := range s.decls {
+		if level, ok := d.(*lang.Level); ok {
+			for _, item := range level.Items {
+				switch item := item.(type) {
+				case *lang.Var:
+					owner[item.Name.Name] = level
+				case *lang.Let:
+					owner[item.Name.Name] = level
+				}
+			}
+			continue
+		}
+		owner[declKey(d)] = d
+	}
+	var need func(name string)
+	visit := func(e lang.Expr) bool {
+		switch e := e.(type) {
+		case *lang.Name:
+			need(e.Name)
+		case *lang.Call:
+			need(e.Fn.Name)
+		}
+		return true
+	}
+	need = func(name string) {
+		at := owner[name]
+		if level, ok := at.(*lang.Level); ok {
+			name = level.Word()
+		}
+		if at == nil || needed[name] {
+			return
+		}
+		needed[name] = true
+		lang.Inspect(at, visit)
+	}
+	lang.Walk(e, visit)
+	return needed
+}
+
+// substitutes are trivial levels in the place of those that an expression
+// does not read, so that what it reads can be bound on its own.
+func (s *Session) substitutes(reads map[string]bool) []lang.Decl {
+	text := ""
+	if !reads["upper"] {
+		text += "upper {\n var unused_upper: real\n minimize unused_upper^2\n}\n"
+	}
+	if !reads["lower"] {
+		text += "lower {\n var unused_lower: real\n minimize unused_lower^2\n}\n"
+	}
+	file, _ := parser.ParseFile(diag.NewSource("session", "model session\n"+text))
+	return file.Decls
+}
