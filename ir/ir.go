@@ -107,6 +107,11 @@ type Problem struct {
 	Unbound []*Family
 	Seed    uint64
 	Facts   Facts
+	// Blocks are the independent followers: a partition of the entries of y
+	// such that the lower objective is a sum of functions of x and one block
+	// each and no row touches two; nil where there are no two. See package
+	// separable.
+	Blocks [][]int
 }
 
 // Level is one level, bound.

@@ -1,0 +1,347 @@
+package separable
+
+import (
+	"fmt"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// maxPairs bounds the products that one node is written out to.
+const maxPairs = 1 << 22
+
+// Split returns for each group of entries of y, a union of blocks, an
+// expression of x and of a variable of its own, the group's entries in their
+// order from offset 0, that is g up to what the group does not enter. Its size
+// is that of the group's part of g. An error means that the groups are not
+// independent, or that a part would be too large to write out.
+func Split(p *ir.Problem, groups [][]int) ([]*expr.Node, error) {
+	a := analyze(p)
+	if a == nil {
+		return nil, fmt.Errorf("the lower level of %s is one block", p.Name)
+	}
+	group := map[int]int{} // of each class
+	for k, entries := range groups {
+		for _, j := range entries {
+			class := a.find(j)
+			if at, seen := group[class]; seen && at != k {
+				return nil, fmt.Errorf("groups %d and %d of %s depend on each other", at+1, k+1, p.Name)
+			}
+			group[class] = k
+		}
+	}
+	roots := make([]*expr.Node, len(groups))
+	for k, entries := range groups {
+		var err error
+		if roots[k], err = a.cut(fmt.Sprintf("follower %d", k+1), entries); err != nil {
+			return nil, err
+		}
+	}
+	return roots, nil
+}
+
+// cutting is one group's part of the graph. Of an entry that is held, or that
+// y does not enter, it has the value; of another the sum of the terms that the
+// group enters.
+type cutting struct {
+	*analysis
+	enters []bool // of each element: the group does
+	needed []bool
+	list   map[*expr.Node][]int // needed entries, ascending
+	made   map[*expr.Node]*expr.Node
+	pos    []int // of a needed element in its node's list
+}
+
+// term is one term of the entry at position row of a node's list.
+type term struct{ row, p, q int }
+
+func (a *analysis) cut(name string, entries []int) (*expr.Node, error) {
+	c := &cutting{analysis: a, enters: make([]bool, len(a.depends)), needed: make([]bool, len(a.depends)),
+		list: map[*expr.Node][]int{}, made: map[*expr.Node]*expr.Node{}, pos: make([]int, len(a.depends))}
+	for _, j := range entries {
+		c.enters[j] = true
+	}
+	for _, n := range a.nodes {
+		if n.Op == expr.Var {
+			continue
+		}
+		for e := range n.Shape.Len() {
+			a.terms[n].each(e, func(p, q int) bool {
+				in := p >= 0 && c.in(n.Args[0], p) || q >= 0 && c.in(n.Args[1], q)
+				c.enters[a.base[n]+e] = in
+				return !in
+			})
+		}
+	}
+	if !c.in(a.root, 0) {
+		return a.graph.Number(0), nil
+	}
+	c.needed[a.base[a.root]] = true
+	for i := len(a.nodes) - 1; i >= 0; i-- {
+		c.need(a.nodes[i])
+	}
+	own := a.graph.Var(name, true, 0, expr.VectorShape(len(entries)), a.root.Span)
+	place := make(map[int]int, len(entries))
+	for t, j := range entries {
+		place[j] = t
+	}
+	for _, n := range a.nodes {
+		if len(c.list[n]) == 0 {
+			continue
+		}
+		made, err := c.make(n, own, place)
+		if err != nil {
+			return nil, fmt.Errorf("cutting %s at %v: %w", n.Op, n.Span, err)
+		}
+		c.made[n] = made
+	}
+	return c.made[a.root], nil
+}
+
+// in reports whether the group enters entry k of a node.
+func (c *cutting) in(n *expr.Node, k int) bool {
+	return n.Deps&expr.DependsY != 0 && c.enters[c.base[n]+k]
+}
+
+// each calls with the terms that the needed entry e of n keeps; p or q is -1
+// where an argument has no part.
+func (c *cutting) each(n *expr.Node, e int, visit func(p, q int)) {
+	at := c.base[n] + e
+	whole := c.held[at] || !c.depends[at]
+	c.terms[n].each(e, func(p, q int) bool {
+		if whole {
+			visit(p, q)
+			return true
+		}
+		left := p >= 0 && c.in(n.Args[0], p)
+		right := q >= 0 && c.in(n.Args[1], q)
+		switch {
+		case product(n.Op) && (left || right), n.Op == expr.Div && left:
+			visit(p, q)
+		case product(n.Op), n.Op == expr.Div:
+		case left && right:
+			visit(p, q)
+		case left:
+			visit(p, -1)
+		case right:
+			visit(-1, q)
+		}
+		return true
+	})
+}
+
+// need marks what the needed entries of a node are made of, and lists them.
+func (c *cutting) need(n *expr.Node) {
+	base := c.base[n]
+	mark := func(arg *expr.Node, k int) {
+		if k >= 0 && arg.Deps&expr.DependsY != 0 {
+			c.needed[c.base[arg]+k] = true
+		}
+	}
+	for e := range n.Shape.Len() {
+		if !c.needed[base+e] {
+			continue
+		}
+		c.pos[base+e] = len(c.list[n])
+		c.list[n] = append(c.list[n], e)
+		if n.Op == expr.Var {
+			continue
+		}
+		c.each(n, e, func(p, q int) {
+			mark(n.Args[0], p)
+			if q >= 0 {
+				mark(n.Args[1], q)
+			}
+		})
+	}
+}
+
+// operand is a vector of entries of an argument, 0 where the index is
+// negative; a scalar where the argument is one and no entry is missing.
+func (c *cutting) operand(arg *expr.Node, index []int) (*expr.Node, error) {
+	at := index
+	from := arg
+	if arg.Deps&expr.DependsY != 0 {
+		at = make([]int, len(index))
+		for r, k := range index {
+			at[r] = -1
+			if k >= 0 {
+				at[r] = c.pos[c.base[arg]+k]
+			}
+		}
+		if from = c.made[arg]; from == nil { // no entry is there
+			return c.graph.Fill(0, expr.VectorShape(len(at)), arg.Span), nil
+		}
+	}
+	if arg.Shape.Rank == 0 && !slices.Contains(at, -1) {
+		return from, nil
+	}
+	return c.graph.Gather(from, at, expr.VectorShape(len(at)), arg.Span)
+}
+
+// make writes the needed entries of a node: a scalar for a scalar, a vector
+// for anything else.
+func (c *cutting) make(n, own *expr.Node, place map[int]int) (*expr.Node, error) {
+	b, list := c.graph, c.list[n]
+	shape := expr.VectorShape(len(list))
+	if n.Shape.Rank == 0 {
+		shape = n.Shape
+	}
+	if n.Op == expr.Var {
+		index := make([]int, len(list))
+		for r, e := range list {
+			index[r] = place[n.Offset+e]
+		}
+		return b.Gather(own, index, shape, n.Span)
+	}
+	var terms []term
+	for r, e := range list {
+		c.each(n, e, func(p, q int) { terms = append(terms, term{r, p, q}) })
+	}
+	if n.Op == expr.MatVec && n.Args[0].Deps&expr.DependsY == 0 {
+		return c.matrixVector(n, terms)
+	}
+	if len(terms) > maxPairs {
+		return nil, fmt.Errorf("%d products are too many", len(terms))
+	}
+	if sums(n.Op) {
+		return c.sum(n, terms, shape)
+	}
+	// Elementwise: one term an entry.
+	left, right := make([]int, len(list)), make([]int, len(list))
+	for r := range list {
+		left[r], right[r] = -1, -1
+	}
+	for _, t := range terms {
+		left[t.row], right[t.row] = t.p, t.q
+	}
+	u, err := c.operand(n.Args[0], left)
+	if err != nil {
+		return nil, err
+	}
+	if len(n.Args) == 1 {
+		return b.Unary(n.Op, u, n.Span)
+	}
+	v, err := c.operand(n.Args[1], right)
+	if err != nil {
+		return nil, err
+	}
+	return c.binary(n, u, v, shape)
+}
+
+// binary applies an elementwise operation; two scalars that stand for a
+// vector of several entries become one.
+func (c *cutting) binary(n, u, v *expr.Node, shape expr.Shape) (*expr.Node, error) {
+	w, err := c.graph.Binary(n.Op, u, v, n.Span)
+	if err != nil || w.Shape == shape {
+		return w, err
+	}
+	return c.graph.Gather(w, make([]int, shape.Len()), shape, n.Span)
+}
+
+// sums reports whether an entry of the operation is made of any number of
+// terms, or of one that is elsewhere in its argument.
+func sums(op expr.Op) bool {
+	switch op {
+	case expr.Gather, expr.ScatterAdd, expr.Transpose, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
+		return true
+	}
+	return op.Info().Class == expr.Reduction
+}
+
+// sum adds up terms, or reduces them.
+func (c *cutting) sum(n *expr.Node, terms []term, shape expr.Shape) (*expr.Node, error) {
+	b := c.graph
+	rows, left, right := make([]int, len(terms)), make([]int, len(terms)), make([]int, len(terms))
+	for i, t := range terms {
+		rows[i], left[i], right[i] = t.row, t.p, t.q
+	}
+	vector := expr.VectorShape(len(terms))
+	u, err := c.operand(n.Args[0], left)
+	if err != nil {
+		return nil, err
+	}
+	if u.Shape != vector {
+		if u, err = b.Gather(u, make([]int, len(terms)), vector, n.Span); err != nil {
+			return nil, err
+		}
+	}
+	if n.Op.Info().Class == expr.Reduction {
+		return b.Reduce(n.Op, u, n.Span)
+	}
+	if len(n.Args) == 2 {
+		v, err := c.operand(n.Args[1], right)
+		if err != nil {
+			return nil, err
+		}
+		if n.Op == expr.Dot {
+			return b.Dot(u, v, n.Span)
+		}
+		if u, err = b.Binary(expr.Mul, u, v, n.Span); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Equal(rows, sequence(shape.Len())) { // one term a row
+		return b.Gather(u, rows, shape, n.Span)
+	}
+	return b.ScatterAdd(u, rows, shape, n.Span)
+}
+
+func sequence(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// matrixVector is the product of a part of a matrix that y does not enter.
+func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
+	m, rows := n.Args[0], len(c.list[n])
+	var cols []int
+	for _, t := range terms {
+		cols = append(cols, t.q)
+	}
+	slices.Sort(cols)
+	cols = slices.Compact(cols)
+	v, err := c.operand(n.Args[1], cols)
+	if err != nil {
+		return nil, err
+	}
+	at := make(map[int]int, len(cols))
+	for k, j := range cols {
+		at[j] = k
+	}
+	part, value := expr.MatrixShape(rows, len(cols)), c.known(m)
+	var cut *expr.Node
+	switch {
+	case value == nil:
+		index := make([]int, part.Len())
+		for i := range index {
+			index[i] = -1
+		}
+		for _, t := range terms {
+			index[t.row*len(cols)+at[t.q]] = t.p
+		}
+		cut, err = c.graph.Gather(m, index, part, n.Span)
+	case value.Sparse != nil:
+		entries := make([]sparse.Entry, len(terms))
+		for i, t := range terms {
+			entries[i] = sparse.Entry{Row: t.row, Col: at[t.q], Val: entry(value, t.p)}
+		}
+		cut = c.graph.Const("", data.SparseMatrix(sparse.FromEntries(rows, len(cols), entries)), m.Span)
+	default:
+		vals := make([]float64, part.Len())
+		for _, t := range terms {
+			vals[t.row*len(cols)+at[t.q]] = value.Dense[t.p]
+		}
+		cut = c.graph.Const("", data.Matrix(rows, len(cols), vals), m.Span)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c.graph.MatVec(cut, false, v, n.Span)
+}

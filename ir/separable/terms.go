@@ -1,0 +1,211 @@
+package separable
+
+import (
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// terms lists what the entries of a node are made of.
+type terms struct {
+	// each calls visit for the terms of entry e until it returns false: entry p
+	// of the first argument together with entry q of the second, of which one
+	// is -1 where it has no part. Terms with a factor that is known to be 0 are
+	// left out of products.
+	each func(e int, visit func(p, q int) bool)
+	work float64 // terms of all entries, roughly
+}
+
+// product reports whether the terms of an operation are products that are
+// added up.
+func product(op expr.Op) bool {
+	switch op {
+	case expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
+		return true
+	}
+	return false
+}
+
+// place is the entry of an elementwise operand that belongs to entry e.
+func place(n *expr.Node, e int) int {
+	if n.Shape.Rank == 0 {
+		return 0
+	}
+	return e
+}
+
+func (a *analysis) termsOf(n *expr.Node) terms {
+	size := float64(n.Shape.Len())
+	switch n.Op {
+	case expr.MatVec:
+		return a.matrixVector(n)
+	case expr.MatMul:
+		return a.matrixMatrix(n)
+	case expr.Mul, expr.Dot, expr.Outer:
+		left, right := a.nonzero(n.Args[0]), a.nonzero(n.Args[1])
+		pair := func(p, q int, visit func(p, q int) bool) bool { return !left(p) || !right(q) || visit(p, q) }
+		switch n.Op {
+		case expr.Mul:
+			return terms{work: size, each: func(e int, visit func(p, q int) bool) {
+				pair(place(n.Args[0], e), place(n.Args[1], e), visit)
+			}}
+		case expr.Outer:
+			cols := n.Shape.Cols
+			return terms{work: size, each: func(e int, visit func(p, q int) bool) { pair(e/cols, e%cols, visit) }}
+		}
+		count := n.Args[0].Shape.Len()
+		return terms{work: float64(count), each: func(_ int, visit func(p, q int) bool) {
+			for k := 0; k < count && pair(k, k, visit); k++ {
+			}
+		}}
+	case expr.Gather:
+		return terms{work: size, each: func(e int, visit func(p, q int) bool) {
+			if i := n.Index[e]; i >= 0 {
+				visit(i, -1)
+			}
+		}}
+	case expr.ScatterAdd:
+		into := make([][]int, n.Shape.Len())
+		for k, e := range n.Index {
+			if e >= 0 {
+				into[e] = append(into[e], k)
+			}
+		}
+		return terms{work: float64(len(n.Index)) + size, each: func(e int, visit func(p, q int) bool) {
+			for _, k := range into[e] {
+				if !visit(k, -1) {
+					return
+				}
+			}
+		}}
+	case expr.Transpose:
+		rows, cols := n.Shape.Rows, n.Shape.Cols
+		return terms{work: size, each: func(e int, visit func(p, q int) bool) { visit(e%cols*rows+e/cols, -1) }}
+	}
+	switch n.Op.Info().Class {
+	case expr.Reduction:
+		count := n.Args[0].Shape.Len()
+		return terms{work: float64(count), each: func(_ int, visit func(p, q int) bool) {
+			for k := 0; k < count && visit(k, -1); k++ {
+			}
+		}}
+	case expr.Elementwise1:
+		return terms{work: size, each: func(e int, visit func(p, q int) bool) { visit(e, -1) }}
+	}
+	return terms{work: size, each: func(e int, visit func(p, q int) bool) {
+		visit(place(n.Args[0], e), place(n.Args[1], e))
+	}}
+}
+
+// known is the value of a node that depends on data alone, or nil.
+func (a *analysis) known(n *expr.Node) *data.Array {
+	if n.Deps != 0 || n.Opaque {
+		return nil
+	}
+	value, err := a.graph.Value(n)
+	if err != nil {
+		return nil // found out where the program is compiled
+	}
+	return value
+}
+
+// nonzero tells which entries of a node are not known to be 0.
+func (a *analysis) nonzero(n *expr.Node) func(k int) bool {
+	value := a.known(n)
+	if value == nil {
+		return func(int) bool { return true }
+	}
+	return func(k int) bool { return entry(value, k) != 0 }
+}
+
+// entry is entry k of an array, row-major.
+func entry(a *data.Array, k int) float64 {
+	if a.Sparse == nil {
+		return a.Dense[k]
+	}
+	cols, vals := a.Sparse.Row(k / a.Sparse.Cols)
+	if i, found := slices.BinarySearch(cols, k%a.Sparse.Cols); found {
+		return vals[i]
+	}
+	return 0
+}
+
+// matrixVector: entry i is the sum of M[i, j] v[j].
+func (a *analysis) matrixVector(n *expr.Node) terms {
+	m := n.Args[0]
+	right := a.nonzero(n.Args[1])
+	row := a.rows(m, n.TransA)
+	cols := m.Shape.Cols
+	return terms{work: a.entries(m), each: func(i int, visit func(p, q int) bool) {
+		row(i, func(j int) bool {
+			p := i*cols + j
+			if n.TransA {
+				p = j*cols + i
+			}
+			return !right(j) || visit(p, j)
+		})
+	}}
+}
+
+// matrixMatrix: entry (i, j) is the sum of A[i, k] C[k, j].
+func (a *analysis) matrixMatrix(n *expr.Node) terms {
+	left, right := n.Args[0], n.Args[1]
+	row := a.rows(left, n.TransA)
+	nonzero := a.nonzero(right)
+	at := func(m *expr.Node, trans bool, i, j int) int {
+		if trans {
+			i, j = j, i
+		}
+		return i*m.Shape.Cols + j
+	}
+	return terms{work: a.entries(left) * float64(n.Shape.Cols), each: func(e int, visit func(p, q int) bool) {
+		i, j := e/n.Shape.Cols, e%n.Shape.Cols
+		row(i, func(k int) bool {
+			q := at(right, n.TransB, k, j)
+			return !nonzero(q) || visit(at(left, n.TransA, i, k), q)
+		})
+	}}
+}
+
+// entries is how many entries of a matrix are stored.
+func (a *analysis) entries(m *expr.Node) float64 {
+	if value := a.known(m); value != nil && value.Sparse != nil {
+		return float64(value.Sparse.NNZ() + m.Shape.Rows)
+	}
+	return float64(m.Shape.Len())
+}
+
+// rows visits the columns of a row of m, or of its transpose, that are not
+// known to be 0, until visit returns false.
+func (a *analysis) rows(m *expr.Node, trans bool) func(i int, visit func(j int) bool) {
+	value := a.known(m)
+	if value != nil && value.Sparse != nil {
+		s := value.Sparse
+		if trans {
+			s = s.T()
+		}
+		return func(i int, visit func(j int) bool) { visitSparse(s, i, visit) }
+	}
+	count, stride, step := m.Shape.Cols, m.Shape.Cols, 1
+	if trans {
+		count, stride, step = m.Shape.Rows, 1, m.Shape.Cols
+	}
+	return func(i int, visit func(j int) bool) {
+		for j := range count {
+			if (value == nil || value.Dense[i*stride+j*step] != 0) && !visit(j) {
+				return
+			}
+		}
+	}
+}
+
+func visitSparse(s *sparse.CSR, i int, visit func(j int) bool) {
+	cols, vals := s.Row(i)
+	for k, j := range cols {
+		if vals[k] != 0 && !visit(j) {
+			return
+		}
+	}
+}
