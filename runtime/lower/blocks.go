@@ -3,6 +3,8 @@ package lower
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 
 	"bilevelc/internal/sparse"
@@ -11,7 +13,7 @@ import (
 )
 
 // New makes the named solver for p with the defaults changed by values. Where
-// p has independent followers (Problem.Blocks) the solver takes them one by
+// p has independent followers (Problem.Parts) the solver takes them one by
 // one, on at most `threads` of them at a time; the solution does not depend on
 // that number. The error says what is wrong with the name, the settings or
 // the method's needs.
@@ -24,11 +26,11 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 		return nil, err
 	}
 	whole, err := spec.New(values)
-	if err != nil || len(p.Blocks) < 2 {
+	if err != nil || len(p.Parts) < 2 {
 		return whole, err
 	}
 	b := &followers{whole: whole, threads: max(1, threads)}
-	for range p.Blocks {
+	for range p.Parts {
 		solver, err := spec.New(values)
 		if err != nil {
 			return nil, err
@@ -39,52 +41,77 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 }
 
 // followers solves a lower level that is a sum over blocks of y with no
-// shared rows: each block on its own, with the other entries of y at rest, in
-// parallel; then the whole takes stock of the point and removes what rounding
-// left. Objectives other than g itself, which need not be such sums, are left
-// to the whole.
+// shared rows: each block on its own, in parallel. Objectives other than g
+// itself, which need not be such sums, are left to the whole, and so is a
+// point at which a part failed.
 type followers struct {
 	whole   Solver
 	parts   []*part
 	threads int
-
-	stage
-	built *problem.Problem // for which the parts are built
+	built   *problem.Problem // for which the parts are built
 }
 
 // part is one follower.
 type part struct {
 	solver  Solver
 	problem *problem.Problem
-	entries []int // of y
-	rows    []int // of the whole
-	g       *restriction
+	calls   problem.Calls // that were charged
+	entries []int         // of y
+	rows    []int         // of the whole
+	place   map[int]int   // of a row of the whole among the part's
 }
 
-// Solve implements Solver.
+// Solve implements Solver. Evaluating every part of g once is one call of g:
+// the calls are those of the part that needs the most.
 func (b *followers) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	at, ok := obj.(*AtX)
-	if !ok || at.G != p.G || len(p.Blocks) != len(b.parts) {
+	if !ok || at.G != p.G || len(p.Parts) != len(b.parts) {
 		return b.whole.Solve(ctx, p, obj, x, warm)
 	}
-	s, ok := b.prepare(p, obj, x, warm, DefaultTolerance)
-	if !ok {
-		return s
-	}
-	if err := b.start(s.Y); err != nil {
-		return b.finish(s, stalled, err)
-	}
 	b.build(p)
-	solutions := b.each(ctx, x, s.Y, warm)
-	together := &Solution{Y: s.Y, Lambda: make([]float64, p.Rows.Len())}
+	if warm != nil && (len(warm.Y) != p.Dy || len(warm.Lambda) != p.Rows.Len()) {
+		warm = nil
+	}
+	solutions := b.each(ctx, x, warm)
+	b.charge(p)
+	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()),
+		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1)}
+	solved := true
 	for k, part := range b.parts {
 		t := solutions[k]
-		if t.Status != Solved && t.Status != Inaccurate {
-			return part.failure(p, t, s)
+		switch t.Status {
+		case Solved:
+		case Inaccurate:
+			solved = false
+		case Failed:
+			return b.whole.Solve(ctx, p, obj, x, warm)
+		default:
+			return part.failure(p, t)
 		}
-		part.scatter(together, t)
+		part.scatter(s, t)
 	}
-	return b.whole.Solve(ctx, p, obj, x, together)
+	slices.Sort(s.Active)
+	slices.Sort(s.Weak)
+	slices.Sort(s.Dependent)
+	if !solved {
+		return b.whole.Solve(ctx, p, obj, x, s)
+	}
+	s.Value = obj.Value(s.Y)
+	return s
+}
+
+// charge counts the calls of g that the parts have made since the last time.
+func (b *followers) charge(p *problem.Problem) {
+	var values, gradients int64
+	for _, part := range b.parts {
+		now := part.problem.Calls()
+		made := now.Sub(part.calls)
+		part.calls = now
+		values, gradients = max(values, made.G), max(gradients, made.GradG)
+	}
+	if counted, ok := p.G.(*problem.Counted); ok {
+		counted.Charge(values, gradients)
+	}
 }
 
 // build cuts the problem into parts, unless that is done.
@@ -102,16 +129,23 @@ func (b *followers) build(p *problem.Problem) {
 	}
 	rows := make([][]int, len(b.parts))
 	for i := 0; i < p.Rows.Len(); i++ {
-		if cols, _ := p.Rows.B.Row(i); len(cols) > 0 {
-			k := owner[cols[0]]
-			rows[k] = append(rows[k], i)
+		k := 0 // a condition on x alone is looked after by the first
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				k = owner[j]
+			}
 		}
+		rows[k] = append(rows[k], i)
 	}
 	for k, part := range b.parts {
-		part.entries, part.rows = p.Blocks[k], rows[k]
-		part.g = newRestriction(p.G.Clone(), part.entries, p.Dy)
+		part.entries, part.rows, part.place = p.Blocks[k], rows[k], make(map[int]int, len(rows[k]))
+		for t, i := range part.rows {
+			part.place[i] = t
+		}
+		part.calls = problem.Calls{}
 		part.problem = &problem.Problem{Name: fmt.Sprintf("%s, follower %d", p.Name, k+1), Dx: p.Dx, Dy: len(part.entries),
-			F: p.F, G: part.g, Rows: cut(p.Rows, part.rows, place, len(part.entries)), X: p.X, Facts: p.Facts}
+			F: p.F, G: problem.Count(p.Parts[k].Clone()), Rows: cut(p.Rows, part.rows, place, len(part.entries)), X: p.X, Facts: p.Facts}
 	}
 }
 
@@ -137,17 +171,26 @@ func cut(r *problem.Rows, rows, place []int, n int) *problem.Rows {
 	return out
 }
 
-// each solves the parts, `threads` at a time, from the point y.
-func (b *followers) each(ctx context.Context, x, y []float64, warm *Solution) []*Solution {
+// each solves the parts, `threads` at a time.
+func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*Solution {
 	solutions := make([]*Solution, len(b.parts))
+	solve := func(k int) {
+		part := b.parts[k]
+		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm))
+	}
+	if b.threads == 1 {
+		for k := range b.parts {
+			solve(k)
+		}
+		return solutions
+	}
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, b.threads)
-	for k, part := range b.parts {
-		copy(part.g.y, y)
+	for k := range b.parts {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm))
+			solve(k)
 		})
 	}
 	wait.Wait()
@@ -156,23 +199,25 @@ func (b *followers) each(ctx context.Context, x, y []float64, warm *Solution) []
 
 // gather is the part's share of a solution of the whole.
 func (f *part) gather(whole *Solution) *Solution {
-	if whole == nil || len(whole.Y) != len(f.g.y) {
+	if whole == nil {
 		return nil
 	}
 	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows))}
 	for t, j := range f.entries {
 		s.Y[t] = whole.Y[j]
 	}
-	place := make(map[int]int, len(f.rows))
 	for t, i := range f.rows {
 		s.Lambda[t] = whole.Lambda[i]
-		place[i] = t
 	}
-	for _, i := range whole.Active {
-		if t, ok := place[i]; ok {
-			s.Active = append(s.Active, t)
+	own := func(rows []int) (out []int) {
+		for _, i := range rows {
+			if t, ok := f.place[i]; ok {
+				out = append(out, t)
+			}
 		}
+		return out
 	}
+	s.Active, s.Weak = own(whole.Active), own(whole.Weak)
 	return s
 }
 
@@ -184,15 +229,30 @@ func (f *part) scatter(whole, s *Solution) {
 	for t, i := range f.rows {
 		whole.Lambda[i] = s.Lambda[t]
 	}
-	for _, t := range s.Active {
-		whole.Active = append(whole.Active, f.rows[t])
+	add := func(to *[]int, rows []int) {
+		for _, t := range rows {
+			*to = append(*to, f.rows[t])
+		}
 	}
+	add(&whole.Active, s.Active)
+	add(&whole.Weak, s.Weak)
+	add(&whole.Dependent, s.Dependent)
+	whole.MinMultiplier = math.Min(whole.MinMultiplier, s.MinMultiplier)
+	whole.MinSlack = math.Min(whole.MinSlack, s.MinSlack)
+	whole.ErrorBound = math.Hypot(whole.ErrorBound, s.ErrorBound)
+	r, own := &whole.Residuals, s.Residuals
+	r.Stationarity = math.Max(r.Stationarity, own.Stationarity)
+	r.Primal = math.Max(r.Primal, own.Primal)
+	r.Dual = math.Max(r.Dual, own.Dual)
+	r.Complementarity = math.Max(r.Complementarity, own.Complementarity)
 }
 
 // failure is the outcome of the whole where a part has none: its status and
 // reason, and its witness among the rows or entries of the whole.
-func (f *part) failure(p *problem.Problem, s, whole *Solution) *Solution {
-	whole.Status, whole.Reason = s.Status, s.Reason
+func (f *part) failure(p *problem.Problem, s *Solution) *Solution {
+	whole := &Solution{Status: s.Status, Reason: s.Reason, Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()),
+		ErrorBound: math.Inf(1)}
+	f.scatter(whole, s)
 	switch s.Status {
 	case Infeasible, Dependent:
 		whole.Witness = make([]float64, p.Rows.Len())
@@ -206,62 +266,4 @@ func (f *part) failure(p *problem.Problem, s, whole *Solution) *Solution {
 		}
 	}
 	return whole
-}
-
-// restriction is g as a function of x and some entries of y, with the others
-// at rest.
-type restriction struct {
-	g       problem.Function
-	entries []int
-	y, grad []float64 // len Dy of the whole
-}
-
-func newRestriction(g problem.Function, entries []int, n int) *restriction {
-	return &restriction{g: g, entries: entries, y: make([]float64, n), grad: make([]float64, n)}
-}
-
-func (r *restriction) place(y []float64) []float64 {
-	for t, j := range r.entries {
-		r.y[j] = y[t]
-	}
-	return r.y
-}
-
-func (r *restriction) take(dst []float64) {
-	for t, j := range r.entries {
-		dst[t] = r.grad[j]
-	}
-}
-
-// Value is g with the entries set to y.
-func (r *restriction) Value(x, y []float64) float64 { return r.g.Value(x, r.place(y)) }
-
-// GradX is the gradient in x.
-func (r *restriction) GradX(dst, x, y []float64) { r.g.GradX(dst, x, r.place(y)) }
-
-// GradY is the gradient in the entries.
-func (r *restriction) GradY(dst, x, y []float64) {
-	r.g.GradY(r.grad, x, r.place(y))
-	r.take(dst)
-}
-
-// ValueGradY is the value and the gradient in the entries.
-func (r *restriction) ValueGradY(dst, x, y []float64) float64 {
-	value := r.g.ValueGradY(r.grad, x, r.place(y))
-	r.take(dst)
-	return value
-}
-
-// ValueGrad is the value and both gradients.
-func (r *restriction) ValueGrad(dstX, dstY, x, y []float64) float64 {
-	value := r.g.ValueGrad(dstX, r.grad, x, r.place(y))
-	r.take(dstY)
-	return value
-}
-
-// Clone returns an independent restriction.
-func (r *restriction) Clone() problem.Function {
-	c := newRestriction(r.g.Clone(), r.entries, len(r.y))
-	copy(c.y, r.y)
-	return c
 }

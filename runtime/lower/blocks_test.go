@@ -21,8 +21,10 @@ func besides(parts ...*planted) *planted {
 	rows := &problem.Rows{}
 	var entries []sparse.Entry
 	blocks := make([][]int, k)
+	var functions []problem.Function
 	for b, part := range parts {
 		g := part.problem.G.(*quadratic)
+		functions = append(functions, g)
 		for i := 0; i < n; i++ {
 			at := i*k + b
 			blocks[b] = append(blocks[b], at)
@@ -47,7 +49,7 @@ func besides(parts ...*planted) *planted {
 	rows.A = sparse.FromEntries(rows.Len(), 0, nil)
 	rows.B = sparse.FromEntries(rows.Len(), total, entries)
 	out.problem = &problem.Problem{Dy: total, F: zero{}, G: newQuadratic(0, total, q, nil, c), Rows: rows, X: unbounded(0),
-		Facts: parts[0].problem.Facts, Blocks: blocks}
+		Facts: parts[0].problem.Facts, Blocks: blocks, Parts: functions}
 	return out
 }
 

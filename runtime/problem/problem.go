@@ -102,6 +102,10 @@ type Problem struct {
 	// of y such that g is a sum over the blocks (of functions of x and one
 	// block each) and no row involves two of them.
 	Blocks [][]int
+	// Parts, one for each block where there are any, are the functions of x and
+	// the block's entries in their order that add up to g, but for what y does
+	// not enter. The lower level is then solved block by block.
+	Parts []Function
 }
 
 // Facts are what the compiler proved; zero values mean "not known".

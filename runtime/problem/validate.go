@@ -30,6 +30,9 @@ func (p *Problem) Validate() error {
 	if err := p.X.validate(p.Dx); err != nil {
 		return err
 	}
+	if len(p.Parts) > 0 && len(p.Parts) != len(p.Blocks) {
+		return fmt.Errorf("problem %s: %d parts of g for %d blocks", p.Name, len(p.Parts), len(p.Blocks))
+	}
 	return validateBlocks(p.Blocks, p.Dy)
 }
 
