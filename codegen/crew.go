@@ -16,9 +16,10 @@ import (
 const mostPieces = 8
 
 // pieceLeast is the number of multiply-adds (or entries of a loop, times its
-// steps) that a piece should have: some 50 microseconds of work, against the
-// few that waking a thread takes.
-const pieceLeast = 1 << 17
+// steps) that a piece should have: some 100 to 200 microseconds of work.
+// Waking a thread takes a few, but on a busy machine a thread that was put off
+// its processor keeps the others waiting.
+const pieceLeast = 1 << 19
 
 // piecesOf cuts work into pieces.
 func piecesOf(work int) int { return max(1, min(mostPieces, work/pieceLeast)) }

@@ -3,11 +3,15 @@ package codegen
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 
 	"bilevelc/autodiff"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // contracts check what a pass promises beyond verify.
@@ -254,9 +258,8 @@ func TestNoAllocations(t *testing.T) {
 // TestClones: evaluators of one program work concurrently and give the bits of
 // one alone.
 func TestClones(t *testing.T) {
-	g := newGenerator(4000)
-	g.sizes = []int{1, 17, 600} // 600 x 600 products are cut into pieces
-	e := compile(t, g.b, g.scalar(25), g.dx, g.dy, Options{}).NewEvaluator()
+	g, root := large(2)
+	e := compile(t, g.b, root, g.dx, g.dy, Options{}).NewEvaluator()
 	const points, clones = 6, 4
 	var xs, ys [points][]float64
 	var want [points]outputs
@@ -287,19 +290,58 @@ func TestClones(t *testing.T) {
 	wait.Wait()
 }
 
-// TestThreads: the number of threads does not change a bit.
+// large is an expression whose products (symmetric, plain, transposed, sparse)
+// and loops are cut into pieces.
+func large(seed uint64) (*generator, *expr.Node) {
+	g := &generator{b: expr.NewBuilder(), r: rand.New(rand.NewPCG(seed, 7)), dx: 1, dy: 1800}
+	at := diag.Span{}
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	y := g.b.Var("y", true, 0, expr.VectorShape(g.dy), at)
+	x := g.b.Var("x", false, 0, expr.ScalarShape(), at)
+	v := make([]float64, 1500*g.dy)
+	for i := range v {
+		v[i] = g.r.NormFloat64() / 40
+	}
+	A := g.b.Const("A", data.Matrix(1500, g.dy, v), at)
+	B := g.b.Const("B", data.Matrix(g.dy, 1500, v), at)
+	Q, S := g.symmetric(g.dy), g.sparse(g.dy, g.dy)
+	quad := must(g.b.Dot(must(g.b.MatVec(Q, false, y, at)), y, at))
+	squeezed := bin(expr.Add, must(g.b.Reduce(expr.LogSumExp, g.bounded(must(g.b.MatVec(A, false, y, at))), at)),
+		must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(B, true, y, at)), at)))
+	thin := must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(S, false, y, at)), at))
+	wide := make([]int, 400*g.dy)
+	for k := range wide {
+		wide[k] = k % g.dy
+	}
+	long := must(g.b.Gather(y, wide, expr.VectorShape(len(wide)), at))
+	sum := must(g.b.Reduce(expr.Sum, must(g.b.Unary(expr.Sin, bin(expr.Mul, x, long), at)), at))
+	return g, bin(expr.Add, bin(expr.Add, quad, squeezed), bin(expr.Add, thin, sum))
+}
+
+// TestThreads: the number of threads does not change a bit, the instructions
+// really are cut, and nothing is allocated.
 func TestThreads(t *testing.T) {
-	for seed := range 8 {
-		g := newGenerator(uint64(5000 + seed))
-		g.sizes = []int{3, 513, 700}
-		root := g.scalar(12)
-		one := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 1}).NewEvaluator()
-		four := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 4}).NewEvaluator()
-		x, y := g.point()
-		a, b := evaluate(t, one, g.dx, g.dy, x, y), evaluate(t, four, g.dx, g.dy, x, y)
-		if a.value != b.value || !same(a.gx, b.gx) || !same(a.gy, b.gy) {
-			t.Fatalf("seed %d: results depend on the number of threads", 5000+seed)
+	g, root := large(1)
+	one := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 1}).NewEvaluator()
+	four := compile(t, g.b, root, g.dx, g.dy, Options{Threads: 4}).NewEvaluator()
+	kinds := map[string]bool{}
+	for _, in := range four.program.instructions() {
+		if in.parts > 1 {
+			kinds[fmt.Sprint(in.op, in.symmetric, in.transA, in.sparse != nil)] = true
 		}
+	}
+	if len(kinds) != 5 {
+		t.Errorf("instructions in pieces: %v", kinds)
+	}
+	x, y := g.point()
+	a, b := evaluate(t, one, g.dx, g.dy, x, y), evaluate(t, four, g.dx, g.dy, x, y)
+	if a.value != b.value || !same(a.gx, b.gx) || !same(a.gy, b.gy) {
+		t.Error("results depend on the number of threads")
+	}
+	difference(t, "dy", root, x, y, y, 7, a.gy)
+	difference(t, "dx", root, x, y, x, 0, a.gx)
+	if n := testing.AllocsPerRun(2, func() { four.ValueGrad(a.gx, a.gy, x, y) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 

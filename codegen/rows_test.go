@@ -37,7 +37,7 @@ func regression(m, k int) (*generator, *expr.Node) {
 // in one loop along its rows, with the same result as two products, the same
 // bits on any number of threads, and no allocation.
 func TestByRows(t *testing.T) {
-	g, root := regression(2003, 37)
+	g, root := regression(20011, 37)
 	graph, err := autodiff.Differentiate(g.b, root, g.dx, g.dy)
 	if err != nil {
 		t.Fatal(err)

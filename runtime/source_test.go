@@ -1,4 +1,4 @@
-package codegen_test
+package runtime_test
 
 import (
 	"encoding/json"
@@ -15,13 +15,13 @@ import (
 	"bilevelc/runtime"
 )
 
-// mixed exercises every kind of instruction that source is written for: loops
+// mixedModel exercises every kind of instruction that source is written for: loops
 // with stored registers, sums of many terms, slices, sparse and symmetric
 // products large enough to be cut into pieces, powers, a regression by rows.
-const mixed = `model mixed
+const mixedModel = `model mixed
 
-param n: int = 600
-param m: int = 3000
+param n: int = 1500
+param m: int = 30000
 data A: matrix[n, n] ~ normal(0, 1)
 data X: matrix[m, 20] ~ normal(0, 1)
 data t: vector[m] ~ uniform(-1, 1)
@@ -64,21 +64,21 @@ func TestSource(t *testing.T) {
 	models := []string{"quota", "toll", "toy", "mixed"}
 	var imports, checks strings.Builder
 	for _, name := range models {
-		p := bind(t, root, name)
+		p := bindModel(t, root, name)
 		f, g := p.Programs()
 		files, err := codegen.Source(name, p.IR, f, g)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for file, text := range files {
-			place("codegen/zz/"+name+"/"+file, text)
+			place("internal/generated/"+name+"/"+file, text)
 		}
-		fmt.Fprintf(&imports, "%q\n", "bilevelc/codegen/zz/"+name)
-		fmt.Fprintf(&checks, "check(%q, %s.Bind, %s)\n", name, name, dataOf(name))
+		fmt.Fprintf(&imports, "%q\n", "bilevelc/internal/generated/"+name)
+		fmt.Fprintf(&checks, "check(%q, %s.Bind, %s)\n", name, name, dataOfModel(name))
 	}
 	main := strings.NewReplacer("IMPORTS", imports.String(), "CHECKS", checks.String(),
 		"TOY", fmt.Sprintf("%q", filepath.Join(root, "testdata/models/toy_mid.json"))).Replace(mainSource)
-	place("codegen/zz/main.go", []byte(main))
+	place("internal/generated/main.go", []byte(main))
 	text, err := json.Marshal(map[string]any{"Replace": overlay})
 	if err != nil {
 		t.Fatal(err)
@@ -87,23 +87,23 @@ func TestSource(t *testing.T) {
 	if err := os.WriteFile(list, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "run", "-overlay", list, "./codegen/zz")
+	cmd := exec.Command("go", "run", "-overlay", list, "./internal/generated")
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "same" {
 		t.Fatalf("%v\n%s", err, out)
 	}
 }
 
-func dataOf(name string) string {
+func dataOfModel(name string) string {
 	if name == "toy" {
 		return "toyData()"
 	}
 	return name + ".Data{}"
 }
 
-func bind(t *testing.T, root, name string) *runtime.Problem {
+func bindModel(t *testing.T, root, name string) *runtime.Problem {
 	t.Helper()
-	text := mixed
+	text := mixedModel
 	if name != "mixed" {
 		b, err := os.ReadFile(filepath.Join(root, "testdata/models", name+".blv"))
 		if err != nil {
@@ -118,7 +118,7 @@ func bind(t *testing.T, root, name string) *runtime.Problem {
 	set := &data.Set{}
 	if name == "toy" {
 		var list interface{ Err() error }
-		set, list = load(filepath.Join(root, "testdata/models/toy_mid.json"))
+		set, list = loadData(filepath.Join(root, "testdata/models/toy_mid.json"))
 		if err := list.Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func bind(t *testing.T, root, name string) *runtime.Problem {
 	return p
 }
 
-func load(path string) (*data.Set, interface{ Err() error }) {
+func loadData(path string) (*data.Set, interface{ Err() error }) {
 	set, list := datafile.Load(path, nil)
 	return set, list
 }
