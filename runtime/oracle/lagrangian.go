@@ -61,7 +61,7 @@ type differences struct {
 
 // solve is the perturbed lower solution on the frozen face.
 func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solution) (*lower.Solution, error) {
-	s := d.face.OnFace(ctx, d.at.Problem, d.perturb(delta), d.at.X, d.at.Face, warm)
+	s := d.face.OnFace(ctx, d.at.Problem, d.perturb(delta), d.at.X, d.at.held(), warm)
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}

@@ -51,7 +51,15 @@ type At struct {
 	Solver  lower.Solver
 	X       []float64
 	Lower   *lower.Solution
-	Face    []int // rows held as equalities, ascending; see Point
+	Face    []int // rows held as equalities, ascending; see Point. nil: Lower.Active
+}
+
+// held is the rows that the gradient holds as equalities.
+func (at *At) held() []int {
+	if at.Face == nil {
+		return at.Lower.Active
+	}
+	return at.Face
 }
 
 // Oracle is one way to a hypergradient. An Oracle holds workspaces and is not

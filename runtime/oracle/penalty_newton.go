@@ -1,0 +1,152 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+var (
+	errNotFinite = errors.New("penalty: the gradient of f or g is not finite")
+	errNotConvex = errors.New("penalty: f + a1 g has no curvature along a direction that the active rows leave free; a smaller alpha weighs g more")
+)
+
+// truncated minimizes the penalty function by a truncated Newton method. In the
+// scaled unknown u = a1 w its gradient is
+//
+//	r(u) = grad_y f(y* + u/a1) + a1 (grad_y g(y* + u/a1) - grad_y g(y*)) + B_I'nu,
+//
+// and its Hessian K = H_g + H_f/a1 + alpha^-2 B_I'B_I. As u/a1 and H_f/a1 are of
+// order alpha^2, K differs from K_0 = H_g(y*) + alpha^-2 B_I'B_I by as much. So
+// every round solves K_0 d = -r by conjugate gradients in the metric, which reuse
+// the directions of the rounds before, and then evaluates r anew. Where a round
+// does not halve |r| (alpha is large, or g far from quadratic), K itself is used,
+// at the current point, and steps are damped until |r| falls.
+//
+// It stops at |r| <= alpha tolerance |grad_y f(y*)|, in the Euclidean norm, which
+// bounds the hypergradient's error evenly in alpha: the errors e of u and eta of
+// nu that r causes solve H e + B_I'eta = r, B_I e = alpha^2 eta, so that
+// |e| <= |r|/mu and |eta| <= (1 + kappa)|r|/s, with s the smallest positive
+// singular value of B_I. In the dual norm of the metric itself, the part of r in
+// the range of B_I', of which eta is made, would count by a factor of alpha only.
+//
+// It returns w, nu and |r|/|grad_y f(y*)|.
+func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float64, err error) {
+	force := norm(q.force)
+	if math.IsNaN(force) || math.IsInf(force, 0) {
+		return nil, nil, 0, errNotFinite
+	}
+	n := &newton{penalized: q, model: newModel(q), x: newPair(len(q.force), len(q.active))}
+	n.r = append([]float64(nil), q.force...) // r(0)
+	if err := n.minimize(ctx, q.s.Alpha*q.s.Tolerance*force, q.s.Alpha*force); err != nil {
+		return nil, nil, 0, err
+	}
+	if force > 0 {
+		left = norm(n.r) / force
+	}
+	for i := range n.x.u {
+		n.x.u[i] /= q.a1
+	}
+	return n.x.u, n.x.nu, left, nil
+}
+
+// newton is the outer iteration.
+type newton struct {
+	*penalized
+	model *model
+	x     pair      // the current point
+	r     []float64 // the gradient there
+	noise float64   // the rounding in r
+}
+
+// decrease is the share of a step's length by which |r| has to fall: the usual
+// constant of inexact Newton methods (Eisenstat and Walker 1994).
+const decrease = 1e-4
+
+// shortest is the step at which damping gives up: below it |r| cannot fall by
+// more than a single-precision rounding.
+const shortest = 0x1p-24
+
+// minimize moves x until |r| is at most target or what rounding leaves of it.
+// Where no step makes |r| fall, it is content with |r| <= enough.
+func (n *newton) minimize(ctx context.Context, target, enough float64) error {
+	d := newPair(len(n.x.u), len(n.x.nu))
+	for size := norm(n.r); size > math.Max(target, n.noise); {
+		newest := n.model.newest
+		solvable, err := n.model.solve(ctx, d, n.r, target/2)
+		if err != nil {
+			return err
+		}
+		moved := false
+		if solvable {
+			after := size
+			if after, err = n.advance(d, size, newest); err != nil {
+				return err
+			}
+			moved = after < size
+			if after <= size/2 {
+				size = after
+				n.model.newest = false
+				continue
+			}
+			size = after
+		}
+		switch {
+		case newest && !moved && size <= enough:
+			return nil
+		case newest && !solvable:
+			return errNotConvex
+		case newest && !moved:
+			return fmt.Errorf("penalty: no step makes the gradient of norm %.1e fall to %.1e", size, target)
+		}
+		n.model.renew(n.x)
+	}
+	return nil
+}
+
+// advance makes the step d, or with damped the largest of d, d/2, d/4, ... that
+// decreases |r| enough, and returns the new |r|. A step that does not decrease
+// it is not made.
+func (n *newton) advance(d pair, size float64, damped bool) (float64, error) {
+	trial, r := newPair(len(d.u), len(d.nu)), make([]float64, len(n.r))
+	for step := 1.0; step >= shortest; step /= 2 {
+		trial.set(n.x, step, d)
+		noise, err := n.residual(r, trial)
+		if err != nil {
+			return size, err
+		}
+		if after := norm(r); after <= (1-decrease*step)*size {
+			n.x, n.r, n.noise = trial, r, noise
+			return after, nil
+		}
+		if !damped {
+			break
+		}
+	}
+	return size, nil
+}
+
+// residual sets dst to r at a point and returns the rounding in it. Where g is
+// quadratic in y, its gradient's change is taken over a long step along u, where
+// nothing cancels.
+func (n *newton) residual(dst []float64, at pair) (noise float64, err error) {
+	p, x := n.at.Problem, n.at.X
+	if err := n.count(); err != nil {
+		return 0, err
+	}
+	t := 1 / n.a1
+	if p.Facts.QuadraticInY {
+		t = n.model.reach / norm(at.u)
+	}
+	g := make([]float64, len(dst))
+	p.G.GradY(g, x, n.moveTo(t, at.u))
+	terms := norm(g) + norm(n.g0) + n.model.metric.c*norm(n.y)
+	p.F.GradY(dst, x, n.moveTo(1/n.a1, at.u))
+	noise = rounding * (norm(dst) + terms/t)
+	for i := range dst {
+		dst[i] += (g[i] - n.g0[i]) / t
+	}
+	n.pull(dst, at.nu)
+	return noise, nil
+}
