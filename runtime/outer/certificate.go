@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"math"
 
 	"bilevelc/runtime/oracle"
 )
@@ -32,11 +31,7 @@ type Certificate struct {
 // certify makes the certificate of least norm at pt from samples, those within
 // delta of it, and pt's own gradient.
 func certify(run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
-	own := Sample{X: pt.X, F: pt.F, G: pt.Grad, Active: pt.Face}
-	if pt.GradError < math.MaxFloat64 { // not infinite or NaN
-		own.GError = pt.GradError
-	}
-	return certifySample(run, &own, samples, delta)
+	return certifySample(run, sampleOf(pt), samples, delta)
 }
 
 // certifySample is certify at a sample.

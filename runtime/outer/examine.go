@@ -3,7 +3,6 @@ package outer
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -25,11 +24,11 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		s.Stagnated = 0
 		// Pieces known from further away may be what hides a descent.
 		m.forget(radius)
-		samples, err := sampleBall(ctx, run, s.Center.X, radius, min(m.Settings.Samples, run.Dim()+1))
+		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, m.target(), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
 		}
-		return "", m.learn(ctx, run, samples)
+		return "", m.learn(ctx, run, near.Samples)
 	}
 	if s.Polled < m.Settings.Polls {
 		lower, err := m.poll(ctx, run, scale)
@@ -45,42 +44,48 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return "", nil
 		}
 	}
-	delta := m.Settings.Delta * scale
+	return m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+}
+
+// certifyCenter ends the run at the center: with a certificate within its target,
+// or because neither that nor a lower point is to be found. A lower point found on
+// the way lets the run go on from there.
+func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
+	s := &m.state
 	c, err := certifySample(run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
-	target := m.Settings.Epsilon * m.gradientScale(c)
-	if c.Norm > target {
+	if c.Norm > m.target(s.Bundle...) {
 		// A piece within delta may be missing, or known from further away only.
-		samples, err := sampleBall(ctx, run, s.Center.X, delta, min(m.Settings.Samples, run.Dim()+1))
-		if err != nil {
-			return "", err
-		}
 		corners, err := m.chain(ctx, run, delta)
 		if err != nil {
 			return "", err
 		}
-		s.Bundle = slices.Concat(s.Bundle, samples, corners)
+		s.Bundle = slices.Concat(s.Bundle, corners)
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.target(s.Bundle...), certifying*m.Settings.Samples)
+		if err != nil {
+			return "", err
+		}
+		s.Bundle = slices.Concat(s.Bundle, more.Samples)
+		if more.Lower != nil {
+			m.moveTo(more.Lower)
+			return "", nil
+		}
 		if c, err = certifySample(run, &s.Center, s.Bundle, delta); err != nil {
 			return "", err
 		}
 	}
 	s.Measure = c.Norm
-	if c.Norm > target {
+	if target := m.target(s.Bundle...); c.Norm > target {
 		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target))
 	}
 	return fmt.Sprintf("Goldstein stationary: measure %.2g within %.2g", c.Norm, c.Delta), nil
 }
 
-// gradientScale is what epsilon is relative to.
-func (m *Goldstein) gradientScale(c *Certificate) float64 {
-	scale := 1.0
-	for _, g := range c.Gradients {
-		scale = math.Max(scale, norm(g))
-	}
-	return scale
-}
+// certifying is how many times the samples of a ball the last certificate may
+// take: where it needs many, they are all that a run still lacks.
+const certifying = 10
 
 // forget drops what the bundle knows from further than radius.
 func (m *Goldstein) forget(radius float64) {
@@ -168,11 +173,12 @@ func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	delta := m.Settings.Delta * (1 + norm(result.Best.X))
 	samples := m.state.Bundle
 	if result.Status != Solved {
-		more, err := sampleBall(ctx, run, result.Best.X, delta, min(m.Settings.Samples, run.Dim()+1))
+		best := sampleOf(result.Best)
+		more, err := rays(ctx, run, best, samples, delta, m.target(*best), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return err
 		}
-		samples = append(samples[:len(samples):len(samples)], more...)
+		samples = slices.Concat(samples, more.Samples)
 	}
 	samples = append(samples[:len(samples):len(samples)], m.state.Center)
 	c, err := certify(run, result.Best, samples, delta)

@@ -27,6 +27,10 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 		{Family: planted.Slack, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 5, Weak: 1, Condition: 100, Seed: 3},
 		{Family: planted.Slack, Dx: 10, Dy: 30, Links: 2, Floors: 20, Active: 4, Kinks: 5, Weak: 1, Condition: 100, UpperActive: 4, Seed: 3},
 		{Family: planted.Convex, Dx: 30, Dy: 40, Links: 2, Floors: 25, Active: 5, Kinks: 12, Weak: 1, Condition: 100, Seed: 4},
+		// More kinks meet than x has entries, and as many as it has.
+		{Family: planted.Convex, Dx: 2, Dy: 48, Links: 2, Floors: 40, Kinks: 30, Condition: 1e5, Seed: 439627646},
+		{Family: planted.Slack, Dx: 3, Dy: 21, Floors: 20, Active: 10, Kinks: 10, UpperActive: 3, Condition: 10, Seed: 733538617},
+		{Family: planted.Slack, Dx: 20, Dy: 61, Floors: 40, Kinks: 30, Implied: 3, Condition: 1, Seed: 1971499990},
 	} {
 		name := fmt.Sprintf("%v dx %d kinks %d", o.Family, o.Dx, o.Kinks)
 		in, err := planted.New(o)

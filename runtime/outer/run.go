@@ -137,13 +137,7 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, erro
 const falling = -1e20
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
-	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
-	if pt.Lower != nil {
-		s.Active = pt.Face
-	}
-	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
-		s.GError = pt.GradError
-	}
+	s := sampleOf(pt)
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
@@ -151,6 +145,18 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 		return nil, unboundedError{}
 	}
 	return s, nil
+}
+
+// sampleOf is a point as a sample.
+func sampleOf(pt *oracle.Point) *Sample {
+	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
+	if pt.Lower != nil {
+		s.Active = pt.Face
+	}
+	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
+		s.GError = pt.GradError
+	}
+	return s
 }
 
 // piece names the smooth piece of a point.

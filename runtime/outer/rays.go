@@ -1,0 +1,135 @@
+package outer
+
+import (
+	"context"
+	"math"
+)
+
+// ray is how a search for the smallest element of the Goldstein subdifferential
+// ended.
+type ray struct {
+	Samples []Sample // gradients found on the way, within the radius
+	Norm    float64  // of the smallest element of the hull of all gradients known
+	Lower   *Sample  // a point of clearly lower F; nil where none was met
+}
+
+// The search's constants. A decrease of a tenth of the slope's promise is
+// descent; a gradient whose slope along the ray is at most half as steep is new
+// to the hull (Mifflin 1977 asks for two such numbers, the first smaller than
+// the second).
+const (
+	rayDescent = 0.1
+	rayNew     = 0.5
+	inner      = 0.99 // rounding must not take a point of the edge out of the ball
+)
+
+// rays looks for the smallest element of the Goldstein subdifferential of a radius
+// at a sample, beginning with the gradients known: with v the smallest element of
+// their hull and normal cone, it follows -v to the ball's edge. Either F falls
+// there by a part of radius |v|, which ends the search with a lower point; or some
+// point on the way has a gradient that the hull lacks, which makes |v| smaller
+// (Wolfe 1975, Mifflin 1977; as the descent direction of Zhang et al. 2020). Unlike
+// gradients at random points, each one adds to the hull. It ends at |v| <= target,
+// or after a number of gradients.
+func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, target float64, budget int) (*ray, error) {
+	r := &ray{}
+	hull := []Sample{*at}
+	for _, s := range known {
+		if s.G != nil && distance(s.X, at.X) <= radius {
+			hull = append(hull, s)
+		}
+	}
+	for {
+		gradients := make([][]float64, len(hull))
+		for i, s := range hull {
+			gradients[i] = s.G
+		}
+		least, err := run.projector.MinNorm(at.X, gradients, radius)
+		if err != nil {
+			return nil, err
+		}
+		r.Norm = least.Norm
+		if least.Norm <= target || len(r.Samples) >= budget {
+			return r, nil
+		}
+		v := clone(least.Normal)
+		for i, w := range least.Weights {
+			v = plus(v, w, gradients[i])
+		}
+		found, err := follow(ctx, run, at, v, radius, budget-len(r.Samples))
+		r.Samples = append(r.Samples, found.Samples...)
+		r.Lower = found.Lower
+		if err != nil || r.Lower != nil || !found.New {
+			return r, err
+		}
+		hull = append(hull, found.Samples...)
+	}
+}
+
+// followed is what one ray has met.
+type followed struct {
+	Samples []Sample
+	Lower   *Sample
+	New     bool // the last sample's gradient is new to the hull
+}
+
+// follow evaluates F along -v, bisecting between a point where F has fallen too
+// little and the center until the gradient shows why.
+func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float64, budget int) (f followed, err error) {
+	size := norm(v)
+	lo, hi := 0.0, inner*radius/size
+	x := make([]float64, len(v))
+	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
+		if err = run.Project(x, plus(at.X, -t, v)); err != nil {
+			return f, err
+		}
+		moved := minus(x, at.X)
+		length := norm(moved)
+		promise := -dot(moved, v)
+		if promise < 0.5*size*length || length == 0 {
+			// The edge of X or D turns the ray: nearer it does not.
+			if hi = t; lo > 0 || t*size <= 1e-3*radius {
+				return f, nil
+			}
+			t /= 4
+			continue
+		}
+		s, err := run.Gradient(ctx, x)
+		if err != nil {
+			if !Outside(err) {
+				return f, err
+			}
+			hi = t
+			t = (lo + hi) / 2
+			continue
+		}
+		f.Samples = append(f.Samples, *s)
+		falls := at.F-s.F >= rayDescent*promise
+		switch {
+		case falls && at.F-s.F > 10*noise(at.F):
+			f.Lower = s
+			return f, nil
+		case dot(s.G, moved) >= -rayNew*promise:
+			f.New = true
+			return f, nil
+		case promise <= noise(at.F):
+			return f, nil // values say nothing any more
+		case falls:
+			lo = t
+		default:
+			hi = t
+		}
+		t = (lo + hi) / 2
+	}
+	return f, nil
+}
+
+// target is the norm that the settings ask of the smallest element, given the
+// gradients that scale it.
+func (m *Goldstein) target(samples ...Sample) float64 {
+	scale := math.Max(1, norm(m.state.Center.G))
+	for _, s := range samples {
+		scale = math.Max(scale, norm(s.G))
+	}
+	return m.Settings.Epsilon * scale
+}
