@@ -181,30 +181,37 @@ func BenchmarkCompiledQuadratic(b *testing.B) {
 // BenchmarkCompiledGorgonia: the same gradient, against Gorgonia's machine.
 func BenchmarkCompiledGorgonia(b *testing.B) {
 	for _, n := range []int{50, 200, 1000, 4000} {
-		b.Run(fmt.Sprintf("dy=%d", n), func(b *testing.B) {
-			p, _ := quadratic(b, n)
-			e := compiled(b, p, 1).NewEvaluator()
-			machine, err := autodiff.NewReference(p.Graph, p.Lower.Objective, p.Upper.Dim, p.Lower.Dim)
-			if err != nil {
-				b.Fatal(err)
+		for _, threads := range []int{1, 0} {
+			name, clock := fmt.Sprintf("dy=%d", n), wall
+			if threads == 1 {
+				// The machine works in goroutines of its own.
+				name, clock = name+"/onethread", processTime
 			}
-			defer machine.Close()
-			x, y := normals(3, n/2), normals(4, n)
-			got, wantX, want := make([]float64, n), make([]float64, n/2), make([]float64, n)
-			ours := func() { e.GradY(got, x, y) }
-			theirs := func() {
-				if _, err := machine.ValueGrad(wantX, want, x, y); err != nil {
+			b.Run(name, func(b *testing.B) {
+				p, _ := quadratic(b, n)
+				e := compiled(b, p, threads).NewEvaluator()
+				machine, err := autodiff.NewReference(p.Graph, p.Lower.Objective, p.Upper.Dim, p.Lower.Dim)
+				if err != nil {
 					b.Fatal(err)
 				}
-			}
-			ours()
-			theirs()
-			agree(b, got, want)
-			t := contest(b, processTime, ours, theirs)
-			b.ReportMetric(t[0], "ns/op")
-			b.ReportMetric(t[1], "machine-ns")
-			b.ReportMetric(t[1]/t[0], "times-faster")
-		})
+				defer machine.Close()
+				x, y := normals(3, n/2), normals(4, n)
+				got, wantX, want := make([]float64, n), make([]float64, n/2), make([]float64, n)
+				ours := func() { e.GradY(got, x, y) }
+				theirs := func() {
+					if _, err := machine.ValueGrad(wantX, want, x, y); err != nil {
+						b.Fatal(err)
+					}
+				}
+				ours()
+				theirs()
+				agree(b, got, want)
+				t := contest(b, clock, ours, theirs)
+				b.ReportMetric(t[0], "ns/op")
+				b.ReportMetric(t[1], "machine-ns")
+				b.ReportMetric(t[1]/t[0], "times-faster")
+			})
+		}
 	}
 }
 
