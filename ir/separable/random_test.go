@@ -174,7 +174,7 @@ func value(t *testing.T, n *expr.Node, x, y []float64) float64 {
 // takes apart and nowhere else; and the parts of Split against g.
 func TestRandomModels(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
-	count := 5000
+	count := 3000
 	if testing.Short() {
 		count = 1000
 	}

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/ir"
-	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
 
@@ -201,8 +199,13 @@ func (c *cutting) make(n, own *expr.Node, place map[int]int) (*expr.Node, error)
 	for r, e := range list {
 		c.each(n, e, func(p, q int) { terms = append(terms, term{r, p, q}) })
 	}
-	if n.Op == expr.MatVec && n.Args[0].Deps&expr.DependsY == 0 {
+	switch {
+	case n.Op == expr.MatVec && n.Args[0].Deps&expr.DependsY == 0:
 		return c.matrixVector(n, terms)
+	case n.Op == expr.MatMul && (n.Args[0].Deps&n.Args[1].Deps)&expr.DependsY == 0:
+		if made, err := c.matrixMatrix(n, terms); made != nil || err != nil {
+			return made, err
+		}
 	}
 	if len(terms) > maxPairs {
 		return nil, fmt.Errorf("%d products are too many", len(terms))
@@ -288,60 +291,4 @@ func (c *cutting) sum(n *expr.Node, terms []term, shape expr.Shape) (*expr.Node,
 		return b.Gather(u, rows, shape, n.Span)
 	}
 	return b.ScatterAdd(u, rows, shape, n.Span)
-}
-
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-// matrixVector is the product of a part of a matrix that y does not enter.
-func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
-	m, rows := n.Args[0], len(c.list[n])
-	var cols []int
-	for _, t := range terms {
-		cols = append(cols, t.q)
-	}
-	slices.Sort(cols)
-	cols = slices.Compact(cols)
-	v, err := c.operand(n.Args[1], cols)
-	if err != nil {
-		return nil, err
-	}
-	at := make(map[int]int, len(cols))
-	for k, j := range cols {
-		at[j] = k
-	}
-	part, value := expr.MatrixShape(rows, len(cols)), c.known(m)
-	var cut *expr.Node
-	switch {
-	case value == nil:
-		index := make([]int, part.Len())
-		for i := range index {
-			index[i] = -1
-		}
-		for _, t := range terms {
-			index[t.row*len(cols)+at[t.q]] = t.p
-		}
-		cut, err = c.graph.Gather(m, index, part, n.Span)
-	case value.Sparse != nil:
-		entries := make([]sparse.Entry, len(terms))
-		for i, t := range terms {
-			entries[i] = sparse.Entry{Row: t.row, Col: at[t.q], Val: entry(value, t.p)}
-		}
-		cut = c.graph.Const("", data.SparseMatrix(sparse.FromEntries(rows, len(cols), entries)), m.Span)
-	default:
-		vals := make([]float64, part.Len())
-		for _, t := range terms {
-			vals[t.row*len(cols)+at[t.q]] = value.Dense[t.p]
-		}
-		cut = c.graph.Const("", data.Matrix(rows, len(cols), vals), m.Span)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.graph.MatVec(cut, false, v, n.Span)
 }

@@ -1,0 +1,162 @@
+package separable
+
+import (
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// matrixVector is the product of a part of a matrix that y does not enter and
+// a vector.
+func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
+	var cols []int
+	for _, t := range terms {
+		cols = append(cols, t.q)
+	}
+	cols = distinct(cols)
+	m, trans, err := c.submatrix(n.Args[0], n.TransA, c.list[n], cols)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.operand(n.Args[1], cols)
+	if err != nil {
+		return nil, err
+	}
+	return c.graph.MatVec(m, trans, v, n.Span)
+}
+
+// matrixMatrix is the product of matrices of which y enters one, as a product
+// of parts of them; nil where the needed entries are too scattered for that.
+func (c *cutting) matrixMatrix(n *expr.Node, terms []term) (*expr.Node, error) {
+	list, width := c.list[n], n.Shape.Cols
+	left, right := n.Args[0], n.Args[1]
+	var rows, cols, inner []int
+	for _, e := range list {
+		rows, cols = append(rows, e/width), append(cols, e%width)
+	}
+	used := map[int]bool{} // entries of the factor that y enters
+	for _, t := range terms {
+		k := t.p % left.Shape.Cols
+		if n.TransA {
+			k = t.p / left.Shape.Cols
+		}
+		inner = append(inner, k)
+		if left.Deps&expr.DependsY != 0 {
+			used[t.p] = true
+		} else {
+			used[t.q] = true
+		}
+	}
+	rows, cols, inner = distinct(rows), distinct(cols), distinct(inner)
+	const waste = 4 // entries made for one that is needed
+	if len(rows)*len(cols) > waste*len(list) || len(inner) == 0 {
+		return nil, nil
+	}
+	factor := func(m *expr.Node, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+		if m.Deps&expr.DependsY == 0 {
+			return c.submatrix(m, trans, rows, cols)
+		}
+		index := positions(m, trans, rows, cols)
+		for i, k := range index {
+			if !used[k] {
+				index[i] = -1
+			}
+		}
+		v, err := c.operand(m, index)
+		if err != nil {
+			return nil, false, err
+		}
+		v, err = c.graph.Gather(v, sequence(len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span)
+		return v, false, err
+	}
+	u, ta, err := factor(left, n.TransA, rows, inner)
+	if err != nil {
+		return nil, err
+	}
+	v, tb, err := factor(right, n.TransB, inner, cols)
+	if err != nil {
+		return nil, err
+	}
+	made, err := c.graph.MatMul(u, ta, v, tb, n.Span)
+	if err != nil {
+		return nil, err
+	}
+	index := make([]int, len(list))
+	for r, e := range list {
+		i, _ := slices.BinarySearch(rows, e/width)
+		j, _ := slices.BinarySearch(cols, e%width)
+		index[r] = i*len(cols) + j
+	}
+	return c.graph.Gather(made, index, expr.VectorShape(len(list)), n.Span)
+}
+
+// submatrix is a part of a matrix, or of its transpose, that y does not enter:
+// the matrix itself, to be transposed or not, where the part is all of it.
+func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+	height, width := m.Shape.Rows, m.Shape.Cols
+	if trans {
+		height, width = width, height
+	}
+	if slices.Equal(rows, sequence(height)) && slices.Equal(cols, sequence(width)) {
+		return m, trans, nil
+	}
+	value := c.known(m)
+	switch {
+	case value == nil:
+		cut, err := c.graph.Gather(m, positions(m, trans, rows, cols), expr.MatrixShape(len(rows), len(cols)), m.Span)
+		return cut, false, err
+	case value.Sparse != nil:
+		s := value.Sparse
+		if trans {
+			s = s.T()
+		}
+		var entries []sparse.Entry
+		for r, i := range rows {
+			at, vals := s.Row(i)
+			for t, j := range at {
+				if k, found := slices.BinarySearch(cols, j); found {
+					entries = append(entries, sparse.Entry{Row: r, Col: k, Val: vals[t]})
+				}
+			}
+		}
+		return c.graph.Const("", data.SparseMatrix(sparse.FromEntries(len(rows), len(cols), entries)), m.Span), false, nil
+	}
+	vals := make([]float64, 0, len(rows)*len(cols))
+	for _, k := range positions(m, trans, rows, cols) {
+		vals = append(vals, value.Dense[k])
+	}
+	return c.graph.Const("", data.Matrix(len(rows), len(cols), vals), m.Span), false, nil
+}
+
+// positions are the places of the entries of a part of m, or of its transpose,
+// row-major.
+func positions(m *expr.Node, trans bool, rows, cols []int) []int {
+	out := make([]int, 0, len(rows)*len(cols))
+	for _, i := range rows {
+		for _, j := range cols {
+			if trans {
+				out = append(out, j*m.Shape.Cols+i)
+			} else {
+				out = append(out, i*m.Shape.Cols+j)
+			}
+		}
+	}
+	return out
+}
+
+// distinct sorts the numbers and drops repetitions.
+func distinct(v []int) []int {
+	slices.Sort(v)
+	return slices.Compact(v)
+}
+
+// sequence is 0, 1, ..., n-1.
+func sequence(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
