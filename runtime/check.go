@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir/bind"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
+	"bilevelc/ir/separable"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
 )
@@ -36,7 +37,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	}
 	c.Problem = bound
 	c.Proof = curvature.Prove(bound, curvature.Defaults())
-	bound.Facts = c.Proof.Facts()
+	bound.Facts, bound.Blocks = c.Proof.Facts(), separable.Blocks(bound)
 	diags = append(diags, c.Proof.Diagnostics(opts.Strict)...)
 	if diags.HasErrors() {
 		diags.Sort()
@@ -50,6 +51,9 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 func (c *Checked) Text(explain bool) string {
 	var b strings.Builder
 	b.WriteString(c.Proof.Text(explain))
+	if note := followersNote(c.Problem.Blocks); note != "" {
+		fmt.Fprintf(&b, "lower level: %s\n", note)
+	}
 	if c.Abstract {
 		b.WriteString("no data given: the claims hold for any data of these shapes\n")
 		return b.String()

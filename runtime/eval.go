@@ -30,7 +30,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	h, err := c.hyperobjective(p)
+	h, err := c.hyperobjective(p, opts.Threads)
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
@@ -65,6 +65,9 @@ func (p *Problem) newResult(opts Options) *Result {
 	r := &Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
 		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
 	r.Lower.Solver = opts.Solver
+	if n := len(p.Numeric.Parts); n > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", followersNote(p.IR.Blocks), n))
+	}
 	return r
 }
 

@@ -57,7 +57,13 @@ func rowKind(row ir.Row) problem.Kind {
 // compileFunction turns a scalar expression into a compiled function of
 // (x, y) with its gradients.
 func compileFunction(p *ir.Problem, root *expr.Node) (*compiled, error) {
-	graph, err := autodiff.Differentiate(p.Graph, root, p.Upper.Dim, p.Lower.Dim)
+	return compileObjective(p, root, p.Lower.Dim)
+}
+
+// compileObjective is compileFunction where the lower variables in root are dy
+// entries.
+func compileObjective(p *ir.Problem, root *expr.Node, dy int) (*compiled, error) {
+	graph, err := autodiff.Differentiate(p.Graph, root, p.Upper.Dim, dy)
 	if err != nil {
 		return nil, err
 	}

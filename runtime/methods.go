@@ -109,9 +109,11 @@ func unknownSetting(name, bare string, known []string, c *chosen) error {
 	return fmt.Errorf("there is no setting %s%s", name, hint)
 }
 
-// hyperobjective makes F of a problem for the chosen methods.
-func (c *chosen) hyperobjective(p *Problem) (*oracle.Hyper, error) {
-	solver, err := c.solver.New(c.forSolver)
+// hyperobjective makes F of a problem for the chosen methods; independent
+// followers are solved on that many threads.
+func (c *chosen) hyperobjective(p *Problem, threads int) (*oracle.Hyper, error) {
+	numeric := p.Numeric.Clone()
+	solver, err := lower.New(c.solver.Name, c.forSolver, numeric, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +121,5 @@ func (c *chosen) hyperobjective(p *Problem) (*oracle.Hyper, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.solver.Needs.Check(c.solver.Name, p.Numeric); err != nil {
-		return nil, err
-	}
-	return oracle.New(p.Numeric.Clone(), solver, o), nil
+	return oracle.New(numeric, solver, o), nil
 }

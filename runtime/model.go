@@ -22,6 +22,7 @@ import (
 	"bilevelc/ir/check"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
+	"bilevelc/ir/separable"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 )
@@ -40,9 +41,15 @@ func Compile(name, text string) (*Model, error) {
 	if diags.HasErrors() {
 		// Names and shapes of what parsed are checked all the same, so that
 		// one run reports every error; what the parser already reported is
-		// not reported twice (the checker skips what is broken).
+		// not reported twice (the checker skips what is broken). Warnings
+		// are left out: what is never used may be used in a line that did
+		// not parse.
 		_, more := check.Check(file)
-		diags = append(diags, more...)
+		for _, d := range more {
+			if d.Severity == diag.Error {
+				diags = append(diags, d)
+			}
+		}
 		diags.Sort()
 		return nil, diags
 	}
@@ -93,7 +100,7 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		diags.Sort()
 		return nil, diags
 	}
-	bound.Facts = proof.Facts()
+	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
 	f, err := compileFunction(bound, bound.Upper.Objective)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
@@ -102,7 +109,11 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
-	return &Problem{IR: bound, Proof: proof, Numeric: lowerProblem(bound, f, g), Warnings: diags, f: f, g: g}, nil
+	numeric := lowerProblem(bound, f, g)
+	if err := divide(bound, numeric); err != nil {
+		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags, f: f, g: g}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

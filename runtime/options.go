@@ -29,7 +29,7 @@ type Options struct {
 	Seed      uint64        // of all randomness of the run
 	MaxIter   int           // outer iterations of each start; 0: the method's default
 	TimeLimit time.Duration // 0: none
-	Threads   int           // starts solved at once; results do not depend on it; 0: one
+	Threads   int           // starts, or independent followers, solved at once; results do not depend on it; 0: one
 	Resume    *Checkpoint   // go on from here; Start and Seed are then the checkpoint's
 	// CheckGradient compares the hypergradient at the result with finite
 	// differences of F.

@@ -42,7 +42,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	h, err := c.hyperobjective(p)
+	h, err := c.hyperobjective(p, opts.Threads)
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}

@@ -34,7 +34,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			h, err := c.hyperobjective(p)
+			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))
 			if err != nil {
 				return nil, nil, err
 			}

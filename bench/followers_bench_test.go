@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/lower"
+)
+
+// followersModel has `count` followers of `size` goods each: a curved,
+// ill-conditioned objective, bounds and one budget for each follower.
+func followersModel(tb testing.TB, count, size int) *runtime.Problem {
+	tb.Helper()
+	model, err := runtime.Compile("followers.blv", `model followers
+param k: int
+param s: int
+data M: matrix[s, s] ~ normal(0, 1)
+data w: vector[k] ~ uniform(1, 30)
+data c: matrix[k, s] ~ normal(0, 3)
+upper {
+  var x: vector[s] in box(-1, 1)
+  minimize sumsq(x)
+}
+lower {
+  var Y: matrix[k, s] in box(-1, 1)
+  let R = Y * M
+  minimize sum(i in 1..k: w[i] * (R[i, :] * R[i, :]')) / s + sumsq(Y) + sum(log1pexp(Y)) - sum(c .* Y) - sum(Y * x)
+  subject to
+    forall i in 1..k: sum(Y[i, :]) <= 1
+}
+`)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	p, err := model.Bind(runtime.Data{"k": count, "s": size}, runtime.BindOptions{Seed: 1})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// BenchmarkFollowers solves a lower level of independent followers at one x
+// from nothing, in parts and as a whole, by processor time on one thread:
+//
+//	go test ./bench -run '^$' -bench Followers -benchtime 10x
+func BenchmarkFollowers(b *testing.B) {
+	for _, c := range []struct{ count, size int }{{1000, 1}, {2, 8}, {4, 8}, {2, 25}, {4, 25}, {40, 5}, {4, 50}, {16, 25}, {4, 100}, {64, 10}} {
+		b.Run(fmt.Sprintf("%dx%d", c.count, c.size), func(b *testing.B) {
+			p := followersModel(b, c.count, c.size)
+			x := normals(3, c.size)
+			apart := p.Numeric.Clone()
+			whole := p.Numeric.Clone()
+			whole.Parts = nil
+			var inParts, asWhole *lower.Solution
+			solve := func(into **lower.Solution, threads int) func() {
+				q := apart
+				if threads == 0 {
+					q, threads = whole, 1
+				}
+				q = q.Counted()
+				solver, err := lower.New(lower.Default, nil, q, threads)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return func() { *into = solver.Solve(context.Background(), q, lower.G(q, x), x, nil) }
+			}
+			parts, one := solve(&inParts, 1), solve(&asWhole, 0)
+			parts()
+			one()
+			for _, s := range []*lower.Solution{inParts, asWhole} {
+				if s.Status != lower.Solved {
+					b.Fatalf("%s: %s", s.Status, s.Reason)
+				}
+			}
+			worst := 0.0
+			for j, v := range inParts.Y {
+				worst = math.Max(worst, math.Abs(v-asWhole.Y[j]))
+			}
+			if worst > 1e-8 {
+				b.Fatalf("the solutions differ by %g", worst)
+			}
+			t := contest(b, threadTime, parts, one)
+			b.ReportMetric(t[0], "ns/op")
+			b.ReportMetric(t[1], "whole-ns")
+			b.ReportMetric(t[1]/t[0], "times-faster")
+			b.ReportMetric(float64(len(p.Numeric.Parts)), "parts")
+		})
+	}
+}
