@@ -1,0 +1,188 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+// consequences are the codes that the examples of some codes cannot be
+// without: many syntax errors are 50 of another code, and hide the levels; a
+// constraint of constants is left out when the model is bound.
+var consequences = map[diag.Code][]diag.Code{"E0116": {"E0101", "E0402"}, "E0413": {"E0813"}}
+
+// TestCodes takes the example of every code through the public pipeline, as a
+// user would: it must end with exactly that code, error or warning.
+func TestCodes(t *testing.T) {
+	for _, entry := range diag.Codes() {
+		t.Run(string(entry.Code), func(t *testing.T) {
+			found, err := pipeline(entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(found) == 0 {
+				t.Fatal("its example raises nothing")
+			}
+			at := -1 // of its own code
+			for i, d := range found {
+				switch {
+				case d.Code == entry.Code:
+					at = i
+				case !slices.Contains(consequences[entry.Code], d.Code):
+					t.Errorf("its example also gives %v", d)
+				}
+			}
+			if at < 0 {
+				t.Fatal("its example does not give it")
+			}
+			text := found[at].Error()
+			if strings.TrimSpace(found[at].Summary) == "" || strings.Contains(text, "%!") {
+				t.Errorf("badly made: %q", text)
+			}
+		})
+	}
+}
+
+// sessionCodes can only be raised in a session: each line of their examples
+// is an input.
+var sessionCodes = []diag.Code{"E0911", "E0912"}
+
+// pipeline takes an example as far as its stage.
+func pipeline(entry diag.Entry) (diag.List, error) {
+	if slices.Contains(sessionCodes, entry.Code) {
+		return enter(entry.Example)
+	}
+	set := &data.Set{}
+	if entry.Stage == diag.DataStage || entry.DataFile != "" {
+		var list diag.List
+		switch entry.Code {
+		case diag.DataUnreadable:
+			_, list = datafile.Load(entry.DataFile, nil)
+		case diag.DataSpec:
+			_, list = datafile.ParseSet(entry.Data)
+		default:
+			set, list = datafile.Read(datafile.Auto, entry.DataFile, entry.Data, "")
+		}
+		if entry.Stage == diag.DataStage || len(list) > 0 {
+			return list, nil
+		}
+	}
+	model, err := runtime.Compile(string(entry.Code)+".blv", entry.Example)
+	if err != nil {
+		return listOf(err)
+	}
+	problem, err := model.BindSet(set, runtime.BindOptions{Seed: 1})
+	if err != nil {
+		return listOf(err)
+	}
+	found := append(append(diag.List(nil), model.Warnings...), problem.Warnings...)
+	if entry.Stage != diag.RunStage {
+		return found, nil
+	}
+	result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1})
+	if err != nil {
+		return listOf(err)
+	}
+	return append(errorsOf(found), result.Diagnostics...), nil
+}
+
+// enter types an example into a session, a line at a time.
+func enter(example string) (diag.List, error) {
+	session := &runtime.Session{}
+	for line := range strings.Lines(example) {
+		if _, err := session.Enter("input", line); err != nil {
+			return listOf(err)
+		}
+	}
+	return nil, nil
+}
+
+func listOf(err error) (diag.List, error) {
+	var list diag.List
+	if errors.As(err, &list) {
+		return list, nil
+	}
+	return nil, err
+}
+
+// errorsOf leaves warnings out: a model that fails in a run may well have been
+// warned about.
+func errorsOf(list diag.List) (out diag.List) {
+	for _, d := range list {
+		if d.Severity == diag.Error {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+var fence = regexp.MustCompile("(?ms)^```blv(-error (E\\d+))?\n(.*?)^```$")
+
+// TestSpec solves every model of the language's reference; those marked as
+// errors end with the code that the reference gives.
+func TestSpec(t *testing.T) {
+	text, err := os.ReadFile("../lang/spec.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	examples := fence.FindAllStringSubmatch(string(text), -1)
+	if len(examples) < 10 {
+		t.Fatalf("only %d examples found", len(examples))
+	}
+	for _, m := range examples {
+		code, example := m[2], m[3]
+		name := strings.TrimSpace(strings.TrimPrefix(firstCode(example), "model"))
+		t.Run(name, func(t *testing.T) {
+			model, err := runtime.Compile("spec.md", example)
+			if code != "" {
+				list, other := listOf(err)
+				if other != nil || len(list) != 1 || string(list[0].Code) != code {
+					t.Errorf("%v; expected %s alone", err, code)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			problem, err := model.Bind(nil, runtime.BindOptions{Seed: 1, Strict: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if result.Status != runtime.Solved {
+				t.Fatalf("%v: %s", result.Status, result.Reason)
+			}
+			report, err := problem.Verify(result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range report.Checks {
+				if !c.OK {
+					t.Errorf("verify: %+v", c)
+				}
+			}
+		})
+	}
+}
+
+// firstCode is the first line that is neither blank nor a comment.
+func firstCode(text string) string {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "//") {
+			return line
+		}
+	}
+	return ""
+}
