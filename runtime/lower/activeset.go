@@ -125,7 +125,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	}
 	w.bestNorm = math.Inf(1)
 	previous := math.Inf(1)
-	fresh, stalls := true, 0
+	fresh, stalls := w.curvature.memory == nil, 0
 	for pass := 0; pass < 200; pass++ { // see newton.minimize
 		if ctx.Err() != nil {
 			return interrupted
@@ -165,7 +165,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			}
 			return w.settleRows(y)
 		}
-		if !w.step(y, fresh && w.known.Quadratic, measure) {
+		if !w.step(y, w.exact(fresh), measure) {
 			return w.settleRows(y)
 		}
 		w.release(y)

@@ -32,13 +32,14 @@ type ALMSettings struct {
 	Corrections int     `setting:"corrections" doc:"changes of the working set that the polish may make from its first guess before the augmented Lagrangian is called in" min:"0"`
 	Memory      int     `setting:"memory" doc:"pairs kept by L-BFGS" min:"1"`
 	MaxOuter    int     `setting:"max_outer" doc:"multiplier updates in one identification" min:"1"`
+	Recycle     bool    `setting:"recycle" doc:"where the Hessian of g in y is proved to be the same at every x, go on from the gradient differences of earlier solves"`
 	Budget      int     `setting:"budget" doc:"gradients of one identification; the polish takes over from where they end" min:"1"`
 }
 
 // DefaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
 func DefaultALM() ALMSettings {
-	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Budget: 2000}
+	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
 }
 
 // ALM is the default lower solver.
@@ -50,7 +51,9 @@ type ALM struct {
 }
 
 // NewALM returns a solver; its settings must be valid.
-func NewALM(settings ALMSettings) *ALM { return &ALM{settings: settings} }
+func NewALM(settings ALMSettings) *ALM {
+	return &ALM{settings: settings, stage: stage{recycle: settings.Recycle}}
+}
 
 // Solve implements Solver. From a warm start, and for a quadratic objective,
 // whose curvature each face leaves to the next, the polish begins at once; the
@@ -59,6 +62,13 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
 	if !ok {
 		return s
+	}
+	if a.recycled(s.Y) {
+		end, err := a.exact(ctx, s.Y, a.settings.Corrections)
+		if err != nil || !a.astray(s.Y, end) {
+			return a.finish(s, end, err)
+		}
+		a.active.curvature.clear()
 	}
 	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
@@ -80,6 +90,25 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		}
 	}
 	return a.finish(s, end, err)
+}
+
+// recycled reports whether the Hessian is known and positive definite from
+// what earlier solves learned, which it completes where little is missing.
+func (a *ALM) recycled(y []float64) bool {
+	w := &a.active
+	if w.curvature.memory == nil {
+		return false
+	}
+	if w.curvature.whole == nil {
+		if !w.defined(y) {
+			return false
+		}
+		w.curvature.move(y, w.grad)
+		if !w.curvature.complete() {
+			return false
+		}
+	}
+	return a.factored()
 }
 
 // astray reports whether a first polish ended for want of a good start: where

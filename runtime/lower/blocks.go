@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -90,6 +91,7 @@ func (b *followers) Solve(ctx context.Context, p *problem.Problem, obj Objective
 		}
 		part.scatter(s, t)
 	}
+	s.Memory = together(p.Dy, solutions)
 	slices.Sort(s.Active)
 	slices.Sort(s.Weak)
 	slices.Sort(s.Dependent)
@@ -176,7 +178,7 @@ func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*So
 	solutions := make([]*Solution, len(b.parts))
 	solve := func(k int) {
 		part := b.parts[k]
-		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm))
+		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm, k))
 	}
 	if b.threads == 1 {
 		for k := range b.parts {
@@ -197,12 +199,25 @@ func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*So
 	return solutions
 }
 
-// gather is the part's share of a solution of the whole.
-func (f *part) gather(whole *Solution) *Solution {
+// together is what the parts have learned; nil where that is nothing.
+func together(n int, solutions []*Solution) *Memory {
+	m, empty := &Memory{N: n}, true
+	for _, s := range solutions {
+		empty = empty && s.Memory == nil
+		m.Parts = append(m.Parts, cmp.Or(s.Memory, &Memory{}))
+	}
+	if empty {
+		return nil
+	}
+	return m
+}
+
+// gather is the share of the part, number k, of a solution of the whole.
+func (f *part) gather(whole *Solution, k int) *Solution {
 	if whole == nil {
 		return nil
 	}
-	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows))}
+	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows)), Memory: whole.Memory.part(k)}
 	for t, j := range f.entries {
 		s.Y[t] = whole.Y[j]
 	}

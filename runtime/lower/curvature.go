@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -24,6 +25,11 @@ type curvature struct {
 	largest   float64 // the largest |H v| over unit v so far: estimates C_g from below
 	gradients int     // calls made
 	shrink    float64 // of the step of a central difference, near the edge of the domain
+
+	// memory is that of an earlier solve, where its products are in use; whole
+	// is not nil where it knows all of H, which then takes the place of V and H V.
+	memory *Memory
+	whole  *whole
 
 	// generation counts the resets: a Solution remembers the one whose
 	// products were measured for it.
@@ -62,15 +68,92 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 // inherit starts from the products that a solve near by measured, if they are
 // still those of generation. They are copied.
 func (c *curvature) inherit(from *curvature, generation int) {
-	if from == nil || from == c || from.generation != generation || from.n != c.n || from.k > c.limit {
+	if from == nil || from == c || from.generation != generation || from.n != c.n || from.whole != nil || from.k > c.limit {
 		return
 	}
 	c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
 	c.k, c.largest = from.k, from.largest
 }
 
+// resume goes on from the products of a solve that a reset has just ended.
+func (c *curvature) resume(ended *curvature) {
+	c.k, c.v, c.hv, c.largest = ended.k, ended.v, ended.hv, ended.largest
+	c.memory, c.whole = ended.memory, ended.whole
+}
+
 // clear forgets the products.
-func (c *curvature) clear() { c.k, c.v, c.hv, c.shrink = 0, c.v[:0], c.hv[:0], 1 }
+func (c *curvature) clear() {
+	c.k, c.v, c.hv, c.shrink = 0, c.v[:0], c.hv[:0], 1
+	c.memory, c.whole = nil, nil
+}
+
+// recall starts from the memory of an earlier solve.
+func (c *curvature) recall(m *Memory) {
+	if m == nil || m.N != c.n {
+		return
+	}
+	if c.whole = m.unpacked(); c.whole != nil {
+		c.memory, c.k, c.largest = m, c.n, c.whole.largest
+		return
+	}
+	k := len(m.V) / max(1, c.n)
+	if k == 0 || k > c.limit {
+		return
+	}
+	c.v, c.hv = append(c.v[:0], m.V...), append(c.hv[:0], m.HV...)
+	c.memory, c.k = m, k
+	for j := 0; j < k; j++ {
+		c.largest = math.Max(c.largest, norm2(c.product(j)))
+	}
+}
+
+// product is H v_j, of the basis direction j.
+func (c *curvature) product(j int) []float64 { return c.hv[j*c.n : (j+1)*c.n] }
+
+// learned is what is known by now, as a memory; nil for nothing.
+func (c *curvature) learned() *Memory {
+	switch {
+	case c.whole != nil || c.memory != nil && len(c.memory.V) == len(c.v):
+		return c.memory
+	case c.k == 0:
+		return nil
+	case c.k == c.n:
+		return remember(c.n, c.assembled())
+	}
+	return &Memory{N: c.n, V: slices.Clone(c.v), HV: slices.Clone(c.hv)}
+}
+
+// assembled is H = (HV)'V, n x n, from a basis of n directions.
+func (c *curvature) assembled() []float64 {
+	h := make([]float64, c.n*c.n)
+	general := func(a []float64) blas64.General {
+		return blas64.General{Rows: c.n, Cols: c.n, Stride: c.n, Data: a}
+	}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, general(c.hv), general(c.v), 0, general(h))
+	return h
+}
+
+// complete measures the directions that the basis lacks, where it spans most
+// of them already and there is room: that costs fewer gradients than the next
+// few solves would spend on parts of them. It reports whether all of H is known.
+func (c *curvature) complete() bool {
+	if c.whole != nil || 2*c.k < c.n || c.limit < c.n {
+		return c.whole != nil
+	}
+	unit, product := make([]float64, c.n), make([]float64, c.n)
+	for j := 0; j < c.n && c.k < c.n; j++ {
+		unit[j] = 1
+		if !c.apply(product, unit) {
+			return false
+		}
+		unit[j] = 0
+	}
+	if c.k < c.n {
+		return false
+	}
+	c.recall(remember(c.n, c.assembled()))
+	return true
+}
 
 // move sets the point and its gradient and keeps the products, which remain
 // exact for a quadratic and are an approximation otherwise.
@@ -79,22 +162,12 @@ func (c *curvature) move(y, grad []float64) {
 	copy(c.grad, grad)
 }
 
-// learn replaces what is known by the whole of H, n x n.
-func (c *curvature) learn(h []float64) {
-	c.clear()
-	c.v = resize(c.v, c.n*c.n)
-	clear(c.v)
-	for j := 0; j < c.n; j++ {
-		c.v[j*c.n+j] = 1
-		c.largest = math.Max(c.largest, norm2(h[j*c.n:(j+1)*c.n]))
-	}
-	c.hv = append(c.hv, h...)
-	c.k = c.n
-	c.coef = resize(c.coef, c.n)
-}
-
 // apply sets dst to H p. It reports false where a gradient was not finite.
 func (c *curvature) apply(dst, p []float64) bool {
+	if c.whole != nil {
+		c.whole.multiply(dst, p)
+		return true
+	}
 	size := norm2(p)
 	for j := range dst {
 		dst[j] = 0

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"slices"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 )
@@ -152,7 +154,7 @@ func (f *face) drop(i int) {
 	if j := f.poly.bound[i]; j >= 0 && f.fixer[j] == i {
 		f.fixer[j] = -1
 		f.fixed--
-		f.refactor()
+		f.rebuild()
 		return
 	}
 	at := 0
@@ -176,8 +178,15 @@ func (f *face) truncate(k int) {
 	f.r = f.r[:k*(k+1)/2]
 }
 
-// refactor builds the factorization anew, with every bound row in the mask.
+// refactor moves every bound row into the mask.
 func (f *face) refactor() {
+	if slices.ContainsFunc(f.members, func(i int) bool { return f.poly.bound[i] >= 0 }) {
+		f.rebuild()
+	}
+}
+
+// rebuild builds the factorization anew, with every bound row in the mask.
+func (f *face) rebuild() {
 	f.order = append(f.order[:0], f.members...)
 	f.truncate(0)
 	for _, i := range f.order {

@@ -58,6 +58,9 @@ func (k *krylov) start(grad []float64) {
 // boundary b, unless nil, ends a step where a row outside the face begins to
 // be violated. residual is the norm reached.
 func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float64) {
+	if w := k.curvature.whole; w != nil && w.hessian != nil {
+		return k.direct(w, tolerance, b)
+	}
 	dimension := len(k.d) - k.face.size()
 	for {
 		residual = math.Sqrt(k.rr)
@@ -101,6 +104,35 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 			k.p[j] = t + k.beta*k.p[j]
 		}
 	}
+}
+
+// direct is run where H is known and factorized: one step to the solution.
+func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, residual float64) {
+	residual = math.Sqrt(k.rr)
+	switch {
+	case residual <= tolerance:
+		return reached, residual
+	case k.iterate > 0:
+		return exhausted, residual
+	}
+	k.iterate++
+	w.direction(k.p, k.face, k.r)
+	k.face.project(k.p)
+	w.multiply(k.hp, k.p)
+	if b != nil && b.stops(k.p, 1) {
+		axpy(k.d, b.step, k.p)
+		axpy(k.hd, b.step, k.hp)
+		return blocked, residual
+	}
+	copy(k.d, k.p)
+	copy(k.hd, k.hp)
+	axpy(k.r, -1, k.hp)
+	k.face.project(k.r)
+	k.rr = dot(k.r, k.r)
+	if residual = math.Sqrt(k.rr); residual <= tolerance {
+		return reached, residual
+	}
+	return exhausted, residual
 }
 
 // remember appends the normalized residual to the basis.

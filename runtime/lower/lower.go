@@ -54,6 +54,10 @@ type Solution struct {
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
 	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known; +Inf otherwise
 
+	// Memory is what is known by now of a Hessian that is the same at every x, for
+	// the solves that start from this solution; nil otherwise.
+	Memory *Memory
+
 	// The curvature measured on the way, for FaceSolver.Inherit: it lives in the
 	// solver's workspace until that solves again.
 	memory     *curvature
@@ -72,7 +76,8 @@ type Residuals struct {
 // for concurrent use.
 type Solver interface {
 	// Solve minimizes obj over the rows of p at x. warm may be nil, or an
-	// earlier solution near by, which it does not change.
+	// earlier solution of p near by, which it does not change; of a Solution
+	// without Y only the Memory counts.
 	Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution
 }
 

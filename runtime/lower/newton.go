@@ -147,7 +147,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			}
 		}
 		previous = norm
-		if !w.step(y, fresh && w.known.Quadratic, norm) {
+		if !w.step(y, w.exact(fresh), norm) {
 			return w.settle(y, relative)
 		}
 		if w.known.Quadratic {
@@ -157,6 +157,12 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 	}
 	return w.settle(y, relative)
+}
+
+// exact reports whether a step of the Newton system leads to the solution:
+// that of a quadratic, with products of its own Hessian.
+func (w *newton) exact(fresh bool) bool {
+	return w.known.Quadratic && (fresh || w.known.Fixed && w.curvature.memory != nil)
 }
 
 // forcing is the relative residual to which a Newton system is solved: far

@@ -55,12 +55,15 @@ func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objecti
 	same := f.fresh && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
 	f.poly.set(p, x)
 	w := &f.newton
-	kept, products, values := w.curvature.k, w.curvature.v, w.curvature.hv
-	largest := w.curvature.largest
+	kept := w.curvature
 	w.reset(obj, p.Dy)
-	if same {
-		w.curvature.k, w.curvature.v, w.curvature.hv, w.curvature.largest = kept, products, values, largest
-	} else if f.Inherit && warm != nil {
+	switch {
+	case same:
+		w.curvature.resume(&kept)
+	case warm == nil:
+	case w.known.Fixed && warm.Memory != nil:
+		w.curvature.recall(warm.Memory)
+	case f.Inherit:
 		w.curvature.inherit(warm.memory, warm.generation)
 	}
 	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
@@ -83,6 +86,9 @@ func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	w.face.multipliers(s.Lambda, w.grad)
 	f.assess(s)
+	if w.known.Fixed {
+		s.Memory = w.curvature.learned()
+	}
 	s.Status, s.Reason = end.status()
 	if s.Status == Unbounded {
 		s.Witness = append([]float64(nil), w.d...)

@@ -3,11 +3,8 @@ package lower
 import (
 	"context"
 
-	"gonum.org/v1/gonum/mat"
-
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/qp"
 )
 
 func init() {
@@ -37,26 +34,24 @@ type QuadraticSettings struct {
 func DefaultQuadratic() QuadraticSettings { return QuadraticSettings{Tolerance: DefaultTolerance} }
 
 // Quadratic recovers the Hessian H of an objective that is quadratic in y,
-// column by column from gradient differences, factorizes it, and solves a
-// quadratic program at each x from the active set of the last solution, with
-// one gradient for its linear part and one or two to remove rounding. Where
-// the compiler proved that H is the same at every x, it is kept. Objectives
-// that are not known to be quadratic are left to `alm`.
+// column by column from gradient differences, and factorizes it. Where the
+// compiler proved that H is the same at every x, the Solution carries it to
+// the next solve. At each x the face of the last solution is tried first, by
+// one step; where it is not the right one, a quadratic program finds the
+// active rows. One or two gradients more remove rounding. Objectives that
+// are not known to be quadratic are left to `alm`.
 type Quadratic struct {
 	settings QuadraticSettings
 	stage
 	alm     *ALM
-	source  problem.Function // whose Hessian is on hand; nil for none
-	columns []float64        // H, n x n
-	hessian *qp.Hessian      // nil where H is not positive definite
-	linear  []float64        // len n
+	columns []float64 // H as measured, n x n
 }
 
 // NewQuadratic returns a solver; its settings must be valid.
 func NewQuadratic(settings QuadraticSettings) *Quadratic {
 	fallback := DefaultALM()
 	fallback.Tolerance = settings.Tolerance
-	return &Quadratic{settings: settings, alm: NewALM(fallback)}
+	return &Quadratic{settings: settings, stage: stage{recycle: true}, alm: NewALM(fallback)}
 }
 
 // Solve implements Solver.
@@ -69,30 +64,25 @@ func (q *Quadratic) Solve(ctx context.Context, p *problem.Problem, obj Objective
 		return s
 	}
 	w := &q.active
-	if !w.defined(s.Y) {
-		return q.finish(s, notFinite, nil)
-	}
-	w.curvature.move(s.Y, w.grad)
-	if !q.recover(obj, p.Dy) {
-		return q.finish(s, notFinite, nil)
-	}
-	w.curvature.learn(q.columns)
-	if q.hessian != nil {
-		if err := q.program(s.Y); err != nil {
-			return q.finish(s, stalled, err)
+	if w.curvature.whole == nil {
+		if !w.defined(s.Y) {
+			return q.finish(s, notFinite, nil)
+		}
+		w.curvature.move(s.Y, w.grad)
+		if !q.recover(p.Dy) {
+			return q.finish(s, notFinite, nil)
 		}
 	}
-	end, err := q.polish(ctx, s.Y, 1000+20*(q.poly.m+q.poly.n))
+	solve := q.polish
+	if q.factored() {
+		solve = q.exact
+	}
+	end, err := solve(ctx, s.Y, 1000+20*(q.poly.m+q.poly.n))
 	return q.finish(s, end, err)
 }
 
-// recover measures H unless it is on hand: n gradients.
-func (q *Quadratic) recover(obj Objective, n int) bool {
-	at, isAtX := obj.(*AtX)
-	if isAtX && q.source != nil && q.source == at.G && len(q.columns) == n*n {
-		return true
-	}
-	q.source = nil
+// recover measures H: n gradients.
+func (q *Quadratic) recover(n int) bool {
 	q.columns = resize(q.columns, n*n)
 	unit := make([]float64, n)
 	for j := 0; j < n; j++ {
@@ -102,48 +92,6 @@ func (q *Quadratic) recover(obj Objective, n int) bool {
 		}
 		unit[j] = 0
 	}
-	for i := 0; i < n; i++ {
-		for j := 0; j < i; j++ {
-			mean := (q.columns[i*n+j] + q.columns[j*n+i]) / 2
-			q.columns[i*n+j], q.columns[j*n+i] = mean, mean
-		}
-	}
-	q.factorize(n)
-	if isAtX && curvatureOf(obj).Fixed {
-		q.source = at.G
-	}
+	q.active.curvature.recall(remember(n, q.columns))
 	return true
-}
-
-// singular is the condition number from which H counts as singular: there the
-// flatness of a direction and the rounding of the differences meet.
-const singular = 1 / flatness / 10
-
-// factorize leaves no factors where H is not positive definite, or singular
-// to rounding: faces and their flat directions are then the polish's affair.
-func (q *Quadratic) factorize(n int) {
-	q.hessian = nil
-	h := mat.NewSymDense(n, append([]float64(nil), q.columns...))
-	var factors mat.Cholesky
-	if !factors.Factorize(h) || factors.Cond() > singular {
-		return
-	}
-	if factored, ok := qp.Dense(h); ok {
-		q.hessian = factored
-	}
-}
-
-// program solves 1/2 y'Hy + c'y over the rows, c = grad(y0) - H y0 from the
-// gradient at y0 = y, moves y to the solution and makes its active rows the
-// guess.
-func (q *Quadratic) program(y []float64) error {
-	w := &q.active
-	n := len(y)
-	q.linear = resize(q.linear, n)
-	for j := range q.linear {
-		q.linear[j] = w.grad[j] - dot(q.columns[j*n:(j+1)*n], y)
-	}
-	active, err := q.projection.minimize(q.hessian, q.linear, y, q.guess)
-	q.guess = append(q.guess[:0], active...)
-	return err
 }

@@ -17,6 +17,8 @@ type stage struct {
 	active     activeSet
 	guess      []int // rows guessed to be active
 	warmed     bool  // the guess and the start are those of an earlier solution
+	recycle    bool  // solves go on from the Memory of earlier ones
+	linear     []float64
 }
 
 // prepare sets the stage at x and starts a solution from warm, or from 0. It
@@ -32,6 +34,9 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 		return g.finish(s, stalled, c), false
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
+	if warm != nil && g.recycle && g.active.known.Fixed {
+		g.active.curvature.recall(warm.Memory)
+	}
 	g.guess = g.guess[:0]
 	g.warmed = warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
 	if g.warmed {
@@ -151,6 +156,46 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	return g.active.minimize(ctx, y, limit), nil
 }
 
+// factored reports whether the Hessian is known and positive definite.
+func (g *stage) factored() bool {
+	w := g.active.curvature.whole
+	return w != nil && w.hessian != nil
+}
+
+// exact is polish where the Hessian is known: on the guessed face first. Where
+// that is not the right one, a quadratic program finds it.
+func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, error) {
+	w := &g.active
+	if g.warmed {
+		end, err := g.polish(ctx, y, 0)
+		if err != nil || end != stalled {
+			return end, err
+		}
+		g.guess = w.face.rows(g.guess[:0])
+	} else if !w.defined(y) {
+		return notFinite, nil
+	}
+	if err := g.program(y); err != nil {
+		return stalled, err
+	}
+	return g.polish(ctx, y, limit)
+}
+
+// program solves 1/2 y'Hy + c'y over the rows, c = grad(y0) - H y0 from the
+// gradient at y0 = y, moves y to the solution and makes its active rows the
+// guess.
+func (g *stage) program(y []float64) error {
+	w := &g.active
+	g.linear = resize(g.linear, len(y))
+	w.curvature.whole.multiply(g.linear, y)
+	for j, t := range w.grad {
+		g.linear[j] = t - g.linear[j]
+	}
+	active, err := g.projection.minimize(w.curvature.whole.hessian, g.linear, y, g.guess)
+	g.guess = append(g.guess[:0], active...)
+	return err
+}
+
 // finish fills in the solution from the state of the polish.
 func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 	var none *conflict
@@ -179,5 +224,8 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 	}
 	s.assess(&g.poly, &w.face, w.grad, w.known)
 	s.memory, s.generation = &w.curvature, w.curvature.generation
+	if g.recycle && w.known.Fixed {
+		s.Memory = w.curvature.learned()
+	}
 	return s
 }

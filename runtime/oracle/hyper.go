@@ -20,10 +20,12 @@ type Hyper struct {
 	oracle    Oracle
 	projector *qp.Projector
 	recent    []*solved // most recent last
+	learned   *lower.Memory
 	dy        []float64 // len Dy: scratch
 }
 
-// solved is one lower level solved, as a warm start.
+// solved is one lower level solved, as a warm start. Its solution is without
+// what was learned, which Hyper has in its latest form.
 type solved struct {
 	X   []float64
 	Sol *lower.Solution
@@ -67,14 +69,14 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 			d = math.Max(d, math.Abs(v-x[j]))
 		}
 		if d == 0 {
-			return s.Sol, nil
+			return h.informed(s.Sol), nil
 		}
 		if d < best {
 			best, near = d, s.Sol
 		}
 	}
 	at := slices.Clone(x)
-	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, near)
+	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(near))
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}
@@ -84,8 +86,26 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 	if len(h.recent) == memory {
 		h.recent = slices.Delete(h.recent, 0, 1)
 	}
-	h.recent = append(h.recent, &solved{at, s})
+	if s.Memory != nil {
+		h.learned = s.Memory
+	}
+	kept := *s
+	kept.Memory = nil
+	h.recent = append(h.recent, &solved{at, &kept})
 	return s, nil
+}
+
+// informed is a solution, or none, with what has been learned so far.
+func (h *Hyper) informed(s *lower.Solution) *lower.Solution {
+	if h.learned == nil {
+		return s
+	}
+	var with lower.Solution
+	if s != nil {
+		with = *s
+	}
+	with.Memory = h.learned
+	return &with
 }
 
 // Value is F~(x) = f(x, y~) (lem:ZeroOrderApprox) with an estimate of its

@@ -5,22 +5,24 @@ import (
 	"encoding/gob"
 	"slices"
 
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/qp"
 )
 
-// hyperMemory is what a Hyper remembers between calls: the warm starts and what
-// the projector has learned. A Hyper restored from it, on the same problem with
+// hyperMemory is what a Hyper remembers between calls: the warm starts,
+// the products of gradients, and what the projector has learned. A Hyper restored from it, on the same problem with
 // the same methods, gives the same results bit for bit, provided that the lower
 // solver's results depend on its arguments alone.
 type hyperMemory struct {
 	Recent    []*solved
+	Learned   *lower.Memory
 	Projector qp.ProjectorState
 }
 
 // Snapshot returns what the Hyper remembers, without encoding it. It shares the
 // solutions, which are not changed once made.
 func (h *Hyper) Snapshot() any {
-	return &hyperMemory{Recent: slices.Clone(h.recent), Projector: h.projector.State()}
+	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.projector.State()}
 }
 
 // EncodeSnapshot turns a Snapshot into bytes, without loss.
@@ -36,7 +38,7 @@ func (h *Hyper) Restore(encoded []byte) error {
 	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m); err != nil {
 		return err
 	}
-	h.recent = m.Recent
+	h.recent, h.learned = m.Recent, m.Learned
 	h.projector.Restore(m.Projector)
 	return nil
 }

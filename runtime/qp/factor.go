@@ -30,6 +30,13 @@ func Dense(h mat.Symmetric) (*Hessian, bool) {
 	return &Hessian{n: h.SymmetricDim(), u: u.RawTriangular()}, true
 }
 
+// Factored is the Hessian U'U of an upper triangular matrix u with a positive
+// diagonal, which it keeps.
+func Factored(u *mat.TriDense) *Hessian {
+	t := u.RawTriangular()
+	return &Hessian{n: t.N, u: t}
+}
+
 // Diagonal is the Hessian with the positive entries d.
 func Diagonal(d []float64) *Hessian {
 	h := &Hessian{n: len(d), root: make([]float64, len(d))}
