@@ -82,15 +82,20 @@ type penalized struct {
 
 	force []float64 // grad_y f at y*
 	g0    []float64 // grad_y g at y*
+	reach float64   // length of a step over which a quadratic g changes in earnest
 	y     []float64 // len Dy: scratch, the point of the last evaluation
 	calls int       // points at which the minimization has taken gradients
 }
+
+// reachFactor makes a step long against y, so that the rounding of two gradients
+// is small in their difference.
+const reachFactor = 16
 
 func newPenalized(at *At, s PenaltySettings) *penalized {
 	p := at.Problem
 	n := p.Dy
 	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.held(),
-		force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
+		reach: reachFactor * (1 + norm(at.Lower.Y)), force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	return q
@@ -118,6 +123,13 @@ func (q *penalized) pull(dst, nu []float64) {
 	}
 }
 
+// vector is the gradient h + B_I'nu of a pair.
+func (q *penalized) vector(gradient pair) []float64 {
+	v := append([]float64(nil), gradient.u...)
+	q.pull(v, gradient.nu)
+	return v
+}
+
 // activeRows is B_I, |I| x Dy; nil if I is empty.
 func (q *penalized) activeRows() *mat.Dense {
 	if len(q.active) == 0 {
@@ -133,15 +145,63 @@ func (q *penalized) activeRows() *mat.Dense {
 // gradX sets dst to grad_x of the penalty function at y* + w; nu = a2 B_I w.
 func (q *penalized) gradX(dst, w, nu []float64) {
 	p, n := q.at.Problem, q.at.Problem.Dx
-	y := q.moveTo(1, w)
-	at, base := make([]float64, n), make([]float64, n)
-	p.F.GradX(dst, q.at.X, y)
-	p.G.GradX(at, q.at.X, y)
+	base, change := make([]float64, n), make([]float64, n)
+	p.F.GradX(dst, q.at.X, q.moveTo(1, w))
 	p.G.GradX(base, q.at.X, q.at.Lower.Y)
-	for j := range dst {
-		dst[j] += q.a1 * (at[j] - base[j])
-	}
+	q.scaledChange(change, p.G.GradX, base, w, p.Facts.QuadraticInY && p.Facts.FixedHessian)
+	axpy(dst, 1, change)
 	for r, i := range q.active {
 		p.Rows.A.AddRow(dst, i, -nu[r])
 	}
+}
+
+// scaledChange sets dst to a1 (grad(y* + w) - grad(y*)), where grad is a
+// derivative of g that is base at y*, and returns the factor by which the rounding
+// in grad counts. Taken literally the difference cancels, as w is of order
+// alpha^2. So the change of a grad that is affine in y is scaled down from a long
+// step. Of any other, where w is shorter than the step at which rounding and third
+// derivatives balance, the parts that are odd and even in w are scaled down from
+// that step, each by its own power, which leaves an error of third order in that
+// step, at the level of the rounding. Where g is quadratic in y there is none, and
+// the step is long.
+func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), base, w []float64, affine bool) (amplified float64) {
+	size := norm(w)
+	if size == 0 {
+		clear(dst)
+		return 0
+	}
+	h := math.Cbrt(rounding) * (1 + norm(q.at.Lower.Y))
+	if q.at.Problem.Facts.QuadraticInY {
+		h = q.reach
+	}
+	t := h / size
+	if t > 1 {
+		grad(dst, q.at.X, q.moveTo(t, w))
+		if affine {
+			for j, v := range dst {
+				dst[j] = q.a1 * (v - base[j]) / t
+			}
+			return q.a1 / t
+		}
+		behind := make([]float64, len(dst))
+		grad(behind, q.at.X, q.moveTo(-t, w))
+		for j, v := range dst {
+			odd, even := (v-behind[j])/2, (v+behind[j])/2-base[j]
+			dst[j] = q.a1 * (odd/t + even/(t*t))
+		}
+		if finite(dst) {
+			return q.a1 / t
+		}
+		// The step leaves the domain of g, in which y* + w lies.
+	}
+	grad(dst, q.at.X, q.moveTo(1, w))
+	for j, v := range dst {
+		dst[j] = q.a1 * (v - base[j])
+	}
+	return q.a1
+}
+
+func finite(v []float64) bool {
+	size := norm(v)
+	return !math.IsNaN(size) && !math.IsInf(size, 0)
 }

@@ -12,6 +12,8 @@ import (
 // B_I u is of order alpha^2 of u, so that computing it from u would cancel;
 // pairs are made by the metric, which gives both parts to full accuracy, and
 // combined linearly, which keeps them so for every alpha.
+//
+// A gradient is a pair as well: (h, nu) stands for h + B_I'nu.
 type pair struct {
 	u  []float64 // len Dy
 	nu []float64 // len |I|
@@ -23,6 +25,12 @@ func newPair(n, k int) pair { return pair{make([]float64, n), make([]float64, k)
 func (d pair) add(t float64, p pair) {
 	axpy(d.u, t, p.u)
 	axpy(d.nu, t, p.nu)
+}
+
+// pairing is u'(h + B_I'nu) of a direction and a gradient, without the
+// cancellation in B_I u.
+func (d pair) pairing(alpha float64, gradient pair) float64 {
+	return dot(d.u, gradient.u) + alpha*alpha*dot(d.nu, gradient.nu)
 }
 
 // set sets d to the sum a + t p.
@@ -91,4 +99,9 @@ func (m *metric) solve(dst pair, r []float64) error {
 		dst.u[i] /= m.c
 	}
 	return nil
+}
+
+// inner is the inner product a'M b of two directions.
+func (m *metric) inner(a, b pair) float64 {
+	return m.c*dot(a.u, b.u) + m.alpha*m.alpha*dot(a.nu, b.nu)
 }

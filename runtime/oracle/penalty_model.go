@@ -12,7 +12,6 @@ import (
 type model struct {
 	*penalized
 	metric *metric
-	reach  float64 // length of a step over which g changes in earnest, if it is quadratic
 
 	whole  bool      // K has the part of f
 	newest bool      // K is that of the whole function at the current point
@@ -26,17 +25,13 @@ type model struct {
 // direction is a direction of conjugate gradients.
 type direction struct {
 	pair
-	k    []float64 // len Dy: K u
-	bend float64   // u'K u
+	k    pair    // K u as a gradient: (H u, nu)
+	bend float64 // u'K u
 }
 
 // modelEntries bounds the entries of all directions together: 256 MB. Beyond it
 // the oldest is forgotten, which costs conjugacy, not correctness.
 const modelEntries = 1 << 25
-
-// reachFactor makes a long step of a quadratic large against y, so that the
-// rounding of the two gradients is small in their difference.
-const reachFactor = 16
 
 func newModel(q *penalized) *model {
 	c := q.at.Problem.Facts.Smoothness
@@ -44,7 +39,7 @@ func newModel(q *penalized) *model {
 		c = 1 // until the first product
 	}
 	return &model{penalized: q, metric: newMetric(q.activeRows(), q.s.Alpha, c),
-		reach: reachFactor * (1 + norm(q.at.Lower.Y)), base: q.at.Lower.Y, g: q.g0}
+		base: q.at.Lower.Y, g: q.g0}
 }
 
 // renew makes K the Hessian of the whole penalty function at a point.
@@ -57,44 +52,63 @@ func (m *model) renew(at pair) {
 }
 
 // solve sets d to an approximate solution of K d = -r with a residual of at most
-// tolerance, or as close to it as rounding lets it come. It reports false where
+// tolerance, or as close to it as rounding lets it come: rest is orthogonal to
+// the directions so far, so that M^-1 rest is so in the metric, and can but grow in
+// its norm by being made conjugate to them. Where it shrinks, rest is of rounding. It reports false where
 // half of r asks for directions along which K has no curvature.
-func (m *model) solve(ctx context.Context, d pair, r []float64, tolerance float64) (solvable bool, err error) {
+func (m *model) solve(ctx context.Context, d, r pair, tolerance float64) (solvable bool, err error) {
 	clear(d.u)
 	clear(d.nu)
-	rest := make([]float64, len(r))
-	axpy(rest, -1, r)
-	for i := range m.directions {
-		m.directions[i].follow(d, rest)
+	rest := newPair(len(r.u), len(r.nu))
+	rest.add(-1, r)
+	z := newPair(len(r.u), len(r.nu)) // M^-1 rest
+	left := m.vector(rest)
+	size := norm(left)
+	if len(m.directions) > 0 {
+		if err := m.metric.solve(z, left); err != nil {
+			return false, err
+		}
+		for i := range m.directions {
+			p := &m.directions[i]
+			p.follow(m.metric.inner(p.pair, z), d, rest)
+		}
+		left = m.vector(rest)
 	}
 	// In exact arithmetic the dimension is enough; rounding may ask for some more.
-	for most := 2*len(r) + 10; most > 0 && norm(rest) > tolerance; most-- {
+	for most := 2*len(r.u) + 10; most > 0 && norm(left) > tolerance; most-- {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
-		p := direction{pair: newPair(len(r), len(d.nu)), k: make([]float64, len(r))}
-		if err := m.metric.solve(p.pair, rest); err != nil {
+		if err := m.metric.solve(z, left); err != nil {
 			return false, err
 		}
+		p := direction{pair: newPair(len(r.u), len(r.nu)), k: newPair(len(r.u), len(r.nu))}
+		p.add(1, z)
 		m.conjugate(&p)
+		if m.metric.inner(p.pair, p.pair) < m.metric.inner(z, z)/4 {
+			return true, nil // nothing new but rounding
+		}
+		slope := m.metric.inner(p.pair, z) // before the first product sets C
 		flat, err := m.product(&p)
 		if err != nil {
 			return false, err
 		}
 		if flat {
-			return norm(rest) <= norm(r)/2, nil
+			return norm(left) <= size/2, nil
 		}
 		m.remember(p)
-		p.follow(d, rest)
+		p.follow(slope, d, rest)
+		left = m.vector(rest)
 	}
 	return true, nil
 }
 
-// follow minimizes along the direction: it moves d, and updates rest.
-func (p *direction) follow(d pair, rest []float64) {
-	t := dot(p.u, rest) / p.bend
+// follow minimizes along the direction: it moves d, and updates rest. The slope
+// p'rest is given as p'M z with z = M^-1 rest, in which B_I u does not cancel.
+func (p *direction) follow(slope float64, d, rest pair) {
+	t := slope / p.bend
 	d.add(t, p.pair)
-	axpy(rest, -t, p.k)
+	rest.add(-t, p.k)
 }
 
 // conjugate makes a direction conjugate to those known. The second pass removes
@@ -103,13 +117,13 @@ func (m *model) conjugate(p *direction) {
 	for range 2 {
 		for i := range m.directions {
 			q := &m.directions[i]
-			p.add(-dot(q.k, p.u)/q.bend, q.pair)
+			p.add(-p.pairing(m.s.Alpha, q.k)/q.bend, q.pair)
 		}
 	}
 }
 
 func (m *model) remember(p direction) {
-	if len(m.directions)*(2*len(p.u)+len(p.nu)) > modelEntries {
+	if 2*len(m.directions)*(len(p.u)+len(p.nu)) > modelEntries {
 		m.directions = m.directions[1:]
 	}
 	m.directions = append(m.directions, p)
@@ -130,23 +144,23 @@ func (m *model) product(p *direction) (flat bool, err error) {
 	if m.at.Problem.Facts.QuadraticInY {
 		long = m.reach
 	}
-	noise, err := m.difference(p.k, 1, m.at.Problem.G.GradY, m.g, p.u, long/size)
+	noise, err := m.difference(p.k.u, 1, m.at.Problem.G.GradY, m.g, p.u, long/size)
 	if err != nil {
 		return false, err
 	}
-	if c := dot(p.u, p.k) / (size * size); !m.scaled && c > 0 {
+	if c := dot(p.u, p.k.u) / (size * size); !m.scaled && c > 0 {
 		m.metric.rescale(c)
 		m.scaled = true
 	}
 	if m.whole {
-		more, err := m.difference(p.k, 1/m.a1, m.at.Problem.F.GradY, m.f, p.u, short/size)
+		more, err := m.difference(p.k.u, 1/m.a1, m.at.Problem.F.GradY, m.f, p.u, short/size)
 		if err != nil {
 			return false, err
 		}
 		noise += more
 	}
-	p.bend = dot(p.u, p.k) + m.s.Alpha*m.s.Alpha*dot(p.nu, p.nu)
-	m.pull(p.k, p.nu)
+	copy(p.k.nu, p.nu)
+	p.bend = p.pairing(m.s.Alpha, p.k)
 	return !(p.bend > noise*size), nil
 }
 

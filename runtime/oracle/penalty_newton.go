@@ -34,16 +34,16 @@ var (
 // It returns w, nu and |r|/|grad_y f(y*)|.
 func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float64, err error) {
 	force := norm(q.force)
-	if math.IsNaN(force) || math.IsInf(force, 0) {
+	if !finite(q.force) {
 		return nil, nil, 0, errNotFinite
 	}
-	n := &newton{penalized: q, model: newModel(q), x: newPair(len(q.force), len(q.active))}
-	n.r = append([]float64(nil), q.force...) // r(0)
+	n := &newton{penalized: q, model: newModel(q), x: newPair(len(q.force), len(q.active)), r: newPair(len(q.force), len(q.active))}
+	copy(n.r.u, q.force) // r(0)
 	if err := n.minimize(ctx, q.s.Alpha*q.s.Tolerance*force, q.s.Alpha*force); err != nil {
 		return nil, nil, 0, err
 	}
 	if force > 0 {
-		left = norm(n.r) / force
+		left = n.size() / force
 	}
 	for i := range n.x.u {
 		n.x.u[i] /= q.a1
@@ -55,10 +55,13 @@ func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float6
 type newton struct {
 	*penalized
 	model *model
-	x     pair      // the current point
-	r     []float64 // the gradient there
-	noise float64   // the rounding in r
+	x     pair    // the current point
+	r     pair    // the gradient there
+	noise float64 // the rounding in r
 }
+
+// size is |r|.
+func (n *newton) size() float64 { return norm(n.vector(n.r)) }
 
 // decrease is the share of a step's length by which |r| has to fall: the usual
 // constant of inexact Newton methods (Eisenstat and Walker 1994).
@@ -72,7 +75,7 @@ const shortest = 0x1p-24
 // Where no step makes |r| fall, it is content with |r| <= enough.
 func (n *newton) minimize(ctx context.Context, target, enough float64) error {
 	d := newPair(len(n.x.u), len(n.x.nu))
-	for size := norm(n.r); size > math.Max(target, n.noise); {
+	for size := n.size(); size > math.Max(target, n.noise); {
 		newest := n.model.newest
 		solvable, err := n.model.solve(ctx, d, n.r, target/2)
 		if err != nil {
@@ -109,14 +112,14 @@ func (n *newton) minimize(ctx context.Context, target, enough float64) error {
 // decreases |r| enough, and returns the new |r|. A step that does not decrease
 // it is not made.
 func (n *newton) advance(d pair, size float64, damped bool) (float64, error) {
-	trial, r := newPair(len(d.u), len(d.nu)), make([]float64, len(n.r))
 	for step := 1.0; step >= shortest; step /= 2 {
+		trial := newPair(len(d.u), len(d.nu))
 		trial.set(n.x, step, d)
-		noise, err := n.residual(r, trial)
+		r, noise, err := n.residual(trial)
 		if err != nil {
 			return size, err
 		}
-		if after := norm(r); after <= (1-decrease*step)*size {
+		if after := norm(n.vector(r)); after <= (1-decrease*step)*size {
 			n.x, n.r, n.noise = trial, r, noise
 			return after, nil
 		}
@@ -127,26 +130,23 @@ func (n *newton) advance(d pair, size float64, damped bool) (float64, error) {
 	return size, nil
 }
 
-// residual sets dst to r at a point and returns the rounding in it. Where g is
-// quadratic in y, its gradient's change is taken over a long step along u, where
-// nothing cancels.
-func (n *newton) residual(dst []float64, at pair) (noise float64, err error) {
-	p, x := n.at.Problem, n.at.X
+// residual is r at a point, with the rounding in it.
+func (n *newton) residual(at pair) (r pair, noise float64, err error) {
 	if err := n.count(); err != nil {
-		return 0, err
+		return r, 0, err
 	}
-	t := 1 / n.a1
+	p, dim := n.at.Problem, len(at.u)
+	w := make([]float64, dim)
+	axpy(w, 1/n.a1, at.u)
+	r = pair{make([]float64, dim), append([]float64(nil), at.nu...)}
+	g := make([]float64, dim)
+	amplified := n.scaledChange(g, p.G.GradY, n.g0, w, p.Facts.QuadraticInY)
+	p.F.GradY(r.u, n.at.X, n.moveTo(1, w))
+	size := norm(n.at.Lower.Y)
 	if p.Facts.QuadraticInY {
-		t = n.model.reach / norm(at.u)
+		size += n.reach
 	}
-	g := make([]float64, len(dst))
-	p.G.GradY(g, x, n.moveTo(t, at.u))
-	terms := norm(g) + norm(n.g0) + n.model.metric.c*norm(n.y)
-	p.F.GradY(dst, x, n.moveTo(1/n.a1, at.u))
-	noise = rounding * (norm(dst) + terms/t)
-	for i := range dst {
-		dst[i] += (g[i] - n.g0[i]) / t
-	}
-	n.pull(dst, at.nu)
-	return noise, nil
+	noise = rounding * (norm(r.u) + amplified*(norm(n.g0)+n.model.metric.c*size))
+	axpy(r.u, 1, g)
+	return r, noise, nil
 }
