@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/planted"
+)
+
+// The study of planted problems gives every outer method the same number of
+// calls to f, grad f, g and grad g on problems whose global optimum is known and
+// lies at kinks of F, and measures how far from it the method ends.
+
+// racer is an outer method with its settings for a problem and a budget.
+type racer struct {
+	name   string
+	method string
+	oracle string
+	values func(c *course) method.Values
+}
+
+// course is a problem with what the settings need to be chosen: the theorems'
+// methods are given their constants, so that they are at their best.
+type course struct {
+	instance    *planted.Instance
+	budget      int64
+	evaluations float64 // that the budget pays for, by the calls of a first few
+	lipschitz   float64 // largest gradient seen within reach
+	gap, reach  float64 // F(x0) - F*, |x0 - x*|
+}
+
+func racers() []racer {
+	return []racer{
+		{"goldstein", "goldstein", "face", func(*course) method.Values { return nil }},
+		{"pgd", "pgd", "face", func(*course) method.Values { return method.Values{"epsilon": 0.0} }},
+		{"pigd, Adam", "pigd", "face", func(c *course) method.Values {
+			t := max(1, int(c.evaluations))
+			// Adam's steps are of the size of the rate in every entry: to get there
+			// and settle, its sum over the budget is a few times the distance.
+			rate := math.Min(0.1, 20*c.reach/math.Sqrt(float64(c.instance.Problem.Dx))/float64(t))
+			return method.Values{"steps": "adam", "iterations": t, "rate": rate}
+		}},
+		{"pigd, plain", "pigd", "face", func(c *course) method.Values {
+			return method.Values{"steps": "plain", "delta": c.reach / 100, "iterations": max(1, int(c.evaluations)),
+				"lipschitz": c.lipschitz, "gap": c.gap}
+		}},
+		{"oigrm", "oigrm", "face", func(c *course) method.Values {
+			// The epsilon whose budget is the one at hand: T = 8 L^2 gap/(delta epsilon^3).
+			delta := c.reach / 10
+			epsilon := math.Cbrt(8 * c.lipschitz * c.lipschitz * c.gap / (delta * math.Max(1, c.evaluations)))
+			return method.Values{"delta": delta, "epsilon": epsilon, "lipschitz": c.lipschitz, "gap": c.gap}
+		}},
+		{"izo", "izo", "value", func(c *course) method.Values {
+			// T = 2 * 27 d L^2 gap/(nu epsilon^3) values, nu = delta/2.
+			delta := c.reach / 10
+			d := float64(c.instance.Problem.Dx)
+			epsilon := math.Cbrt(108 * d * c.lipschitz * c.lipschitz * c.gap / (delta * math.Max(1, c.evaluations)))
+			return method.Values{"delta": delta, "epsilon": epsilon, "alpha": 0.0, "lipschitz": c.lipschitz, "gap": c.gap}
+		}},
+	}
+}
+
+// plantedRow is the state of a run when its calls first reached a part of the
+// budget.
+type plantedRow struct {
+	racer    string
+	d        int
+	seed     uint64
+	calls    int64 // of the checkpoint
+	gap      float64
+	distance float64
+	status   string
+	startGap float64
+}
+
+// plantedGrid are the dimensions with their budgets of calls.
+func plantedGrid(quick bool) (dims []int, budget int64, seeds map[int]int) {
+	if quick {
+		return []int{10}, 5000, map[int]int{10: 2}
+	}
+	return []int{10, 30, 100, 300, 1000}, 30000, map[int]int{10: 7, 30: 7, 100: 5, 300: 3, 1000: 3}
+}
+
+// checkpoints are the parts of the budget at which a run is looked at.
+func checkpoints(budget int64) []int64 {
+	var out []int64
+	for _, part := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1} {
+		out = append(out, int64(part*float64(budget)))
+	}
+	return out
+}
+
+// newCourse draws a problem of dimension d with d/5 kinks at its optimum, and
+// estimates what the settings need.
+func newCourse(d int, budget int64, seed uint64) (*course, error) {
+	in, err := planted.New(planted.Options{Dx: d, Dy: d, Links: d / 10, Floors: d * 6 / 10, Active: d / 5, Kinks: d / 5,
+		Weak: d / 20, Bounds: d > 100, Condition: 10, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	c := &course{instance: in, budget: budget, reach: distance(in.Problem.Start, in.Optimum.X)}
+	first, _ := in.Exact(in.Problem.Start)
+	c.gap = first.F - in.Optimum.F
+	source := directions(seed)
+	for range 20 {
+		e, _ := in.Exact(source.inBall(in.Optimum.X, c.reach))
+		c.lipschitz = math.Max(c.lipschitz, norm(e.Gradient))
+	}
+	return c, nil
+}
+
+// price is the number of calls of one evaluation, the mean over a short walk
+// toward the optimum in steps of 1/20 of the way.
+func (c *course) price(r racer) (float64, error) {
+	h, err := hyperobjective(c.instance, r)
+	if err != nil {
+		return 0, err
+	}
+	const steps = 10
+	x := slices.Clone(c.instance.Problem.Start)
+	toward := slices.Clone(c.instance.Optimum.X)
+	add(toward, -1, x)
+	for range steps {
+		add(x, 0.05, toward)
+		if r.oracle == "value" {
+			_, err = h.Value(context.Background(), x)
+		} else {
+			_, err = h.Gradient(context.Background(), x)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return float64(total(h.Calls())) / steps, nil
+}
+
+func hyperobjective(in *planted.Instance, r racer) (*oracle.Hyper, error) {
+	solver, err := newSolver(lower.Default, nil)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := oracle.Lookup(r.oracle)
+	if err != nil {
+		return nil, err
+	}
+	maker, err := spec.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	return oracle.New(in.Problem, solver, maker), nil
+}
+
+// tracker records the best point seen whenever the calls pass a checkpoint. The
+// distance is measured with the closed form, apart from the solvers.
+type tracker struct {
+	*oracle.Hyper
+	in   *planted.Instance
+	best float64
+	x    []float64
+	next []int64 // checkpoints to come
+	rows *[]plantedRow
+	row  plantedRow
+}
+
+func (t *tracker) Value(ctx context.Context, x []float64) (*oracle.Point, error) {
+	pt, err := t.Hyper.Value(ctx, x)
+	t.see(pt)
+	return pt, err
+}
+
+func (t *tracker) Gradient(ctx context.Context, x []float64) (*oracle.Point, error) {
+	pt, err := t.Hyper.Gradient(ctx, x)
+	t.see(pt)
+	return pt, err
+}
+
+// see takes the evaluation into account: a point counts from the checkpoint
+// after the calls that it took.
+func (t *tracker) see(pt *oracle.Point) {
+	calls := total(t.Calls())
+	for len(t.next) > 0 && calls > t.next[0] {
+		t.record()
+	}
+	if pt != nil && pt.F < t.best {
+		t.best, t.x = pt.F, pt.X
+	}
+}
+
+// record ends the checkpoint that is next.
+func (t *tracker) record() {
+	row := t.row
+	row.calls, t.next = t.next[0], t.next[1:]
+	x := t.x
+	if x == nil {
+		x = t.in.Problem.Start
+	}
+	e, _ := t.in.Exact(x)
+	row.gap, row.distance = e.F-t.in.Optimum.F, distance(x, t.in.Optimum.X)
+	*t.rows = append(*t.rows, row)
+}
+
+// race runs one method on one course.
+func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
+	each, err := c.price(r)
+	if err != nil {
+		return nil, err
+	}
+	own := *c
+	own.evaluations = float64(c.budget) / each
+	spec, err := outer.Lookup(r.method)
+	if err != nil {
+		return nil, err
+	}
+	m, err := spec.New(r.values(&own))
+	if err != nil {
+		return nil, err
+	}
+	h, err := hyperobjective(c.instance, r)
+	if err != nil {
+		return nil, err
+	}
+	var rows []plantedRow
+	t := &tracker{Hyper: h, in: c.instance, best: math.Inf(1), next: checkpoints(c.budget), rows: &rows,
+		row: plantedRow{racer: r.name, d: c.instance.Problem.Dx, seed: seed, startGap: c.gap}}
+	result, err := outer.Solve(context.Background(), t, r.method, m, outer.Options{Start: c.instance.Problem.Start, Seed: seed,
+		Limits: outer.Limits{Calls: c.budget}})
+	if err != nil {
+		return nil, err
+	}
+	if result.Status == outer.Infeasible || result.Status == outer.Unbounded {
+		return nil, fmt.Errorf("%s: %s: %s", r.name, result.Status, result.Reason)
+	}
+	for len(t.next) > 0 { // the method ended within its budget
+		t.record()
+	}
+	for i := range rows {
+		rows[i].status = result.Status.String()
+	}
+	return rows, nil
+}
+
+func measurePlanted(o options) ([]plantedRow, error) {
+	dims, budget, seeds := plantedGrid(o.quick)
+	var rows []plantedRow
+	for _, d := range dims {
+		count := seeds[d]
+		if o.seeds > 0 {
+			count = o.seeds
+		}
+		for seed := uint64(1); seed <= uint64(count); seed++ {
+			c, err := newCourse(d, budget, seed)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range racers() {
+				run, err := race(r, c, seed)
+				if err != nil {
+					return nil, fmt.Errorf("d = %d, seed %d: %w", d, seed, err)
+				}
+				rows = append(rows, run...)
+				fmt.Fprintf(o.progress, "planted: d = %d, seed %d, %s: F - F* = %.2g\n", d, seed, r.name, run[len(run)-1].gap)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// smallest is what a gap of zero, or below it by rounding, is drawn as.
+const smallest = 1e-16
+
+func runPlanted(o options) (*results, error) {
+	rows, err := measurePlanted(o)
+	if err != nil {
+		return nil, err
+	}
+	dims, budget, _ := plantedGrid(o.quick)
+	r := &results{}
+	raw := table{name: "planted", header: []string{"method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start"}}
+	for _, w := range rows {
+		raw.add(w.racer, w.d, w.seed, w.calls, w.gap, w.distance, w.status, w.startGap)
+	}
+	summary := table{name: "planted_summary", header: []string{"method", "d", "calls", "gap_q1", "gap_median", "gap_q3", "distance_q1", "distance_median", "distance_q3"}}
+	gapByD := figure{name: "planted_gap", title: fmt.Sprintf("Distance to the known optimum after %d calls", budget),
+		xLabel: "d, dimension of x", yLabel: "F(x) - F*"}
+	distanceByD := figure{name: "planted_distance", title: gapByD.title, xLabel: gapByD.xLabel, yLabel: "|x - x*|"}
+	for _, c := range racers() {
+		var gaps, ways []point
+		for _, w := range rows {
+			if w.racer == c.name && w.calls == budget {
+				gaps = append(gaps, point{w.seed, float64(w.d), math.Max(w.gap, smallest)})
+				ways = append(ways, point{w.seed, float64(w.d), math.Max(w.distance, smallest)})
+			}
+		}
+		g, x := medians(gaps), medians(ways)
+		gapByD.series = append(gapByD.series, series{name: c.name, bands: g})
+		distanceByD.series = append(distanceByD.series, series{name: c.name, bands: x})
+		for i := range g {
+			summary.add(c.name, int(g[i].x), budget, g[i].low, g[i].mid, g[i].high, x[i].low, x[i].mid, x[i].high)
+			r.say("planted: %-12s d = %4.0f: F - F* = %.2g (%.2g to %.2g), |x - x*| = %.2g", c.name, g[i].x, g[i].mid, g[i].low, g[i].high, x[i].mid)
+		}
+	}
+	r.tables = append(r.tables, raw, summary)
+	r.figures = append(r.figures, gapByD, distanceByD)
+	for _, d := range dims {
+		fig := figure{name: fmt.Sprintf("planted_calls_%d", d), title: fmt.Sprintf("Distance to the known optimum, d = %d", d),
+			xLabel: "calls to f, grad f, g, grad g", yLabel: "F(x) - F*, best seen"}
+		for _, c := range racers() {
+			var gaps []point
+			for _, w := range rows {
+				if w.racer == c.name && w.d == d {
+					gaps = append(gaps, point{w.seed, float64(w.calls), math.Max(w.gap, smallest)})
+				}
+			}
+			fig.series = append(fig.series, series{name: c.name, bands: medians(gaps)})
+		}
+		r.figures = append(r.figures, fig)
+	}
+	return r, nil
+}
