@@ -153,41 +153,6 @@ func (m *Goldstein) Step(ctx context.Context, run *Run) (string, error) {
 // Superlinear convergence needs one or two such steps.
 const maxStagnation = 3
 
-// model collects the pieces and hinges for the step: the center, the bundle's
-// pieces extrapolated to it, and the kinks known row by row.
-func (m *Goldstein) model() *qp.Model {
-	s := &m.state
-	model := &qp.Model{Pieces: []qp.Affine{{Gradient: s.Center.G}}}
-	for _, b := range s.Bundle {
-		if (b.Piece == s.Center.Piece && b.Piece != "") || m.explained(&b) {
-			continue
-		}
-		away := minus(s.Center.X, b.X)
-		hs := s.H.multiply(away)
-		// F_b and its gradient at x, had its piece the curvature H.
-		a := qp.Affine{Gradient: plus(b.G, 1, hs), Offset: b.F + dot(b.G, away) + dot(away, hs)/2 - s.Center.F}
-		// A piece above F at x is not one of a maximum there; if it is clearly
-		// above, by a part of what the gradients' difference can make, the kink is
-		// concave and the piece no obstacle to descent.
-		if a.Offset > concave*distance(b.G, s.Center.G)*norm(away) {
-			continue
-		}
-		a.Offset = math.Min(a.Offset, 0)
-		model.Pieces = append(model.Pieces, a)
-	}
-	for i := range s.Kinks {
-		if a, convex := m.hinge(&s.Kinks[i]); convex {
-			model.Hinges = append(model.Hinges, a)
-		}
-	}
-	return model
-}
-
-// concave separates concave kinks, where the offset is a good part of
-// |g_b - g| |x - x_b|, from convex ones, where only the error of the
-// extrapolation, of second order, makes it positive.
-const concave = 0.1
-
 // descend takes one step to a lower point, with the null steps it needs. It
 // reports false where the model predicts no descent, or none is found.
 func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
@@ -201,12 +166,22 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 			continue
 		}
 		model.H = h
-		step, err := run.projector.Step(s.Center.X, model)
+		step, err := run.projector.Step(s.Center.X, &model.Model)
 		if err != nil {
 			return false, err
 		}
 		length := norm(step.D)
-		s.Measure = residual(step, model)
+		if null == 0 {
+			renewed, err := m.renew(ctx, run, model, step, length)
+			if err != nil {
+				return false, err
+			}
+			if renewed {
+				null--
+				continue
+			}
+		}
+		s.Measure = model.residual(step)
 		predicted := -step.Value
 		if !(predicted > 0) || length == 0 || m.stationary(predicted, step.Curvature, length) {
 			return false, nil
@@ -242,19 +217,6 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	}
 }
 
-// residual is |sum_i w_i g_i + sum_k theta_k h_k + normal|, which at the model's
-// solution is |Hd|.
-func residual(step *qp.Step, model *qp.Model) float64 {
-	r := clone(step.Normal)
-	for i, a := range model.Pieces {
-		r = plus(r, step.Weights[i], a.Gradient)
-	}
-	for i, a := range model.Hinges {
-		r = plus(r, step.Slopes[i], a.Gradient)
-	}
-	return norm(r)
-}
-
 // stationary reports that the predicted decrease, or the step, is nothing: both
 // well below what values of F, and its argument, resolve.
 func (m *Goldstein) stationary(predicted, curvature, length float64) bool {
@@ -288,55 +250,6 @@ func (m *Goldstein) acceptable(trial *Sample, step *qp.Step, t float64) bool {
 		return false
 	}
 	return math.Abs(dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && norm(trial.G) <= 0.9*norm(c.G)
-}
-
-// informs reports that a trial adds to the model: it lies on another piece than
-// x, and the model at d lies clearly below what the piece shows there.
-func (m *Goldstein) informs(trial *Sample, step *qp.Step) bool {
-	c := &m.state.Center
-	if (trial.Piece == c.Piece && trial.Piece != "") || m.explained(trial) {
-		return false
-	}
-	away := minus(c.X, trial.X)
-	hs := m.state.H.multiply(away)
-	offset := trial.F + dot(trial.G, away) + dot(away, hs)/2 - c.F
-	if offset > concave*distance(trial.G, c.G)*norm(away) {
-		return false
-	}
-	value := math.Min(offset, 0) + dot(plus(trial.G, 1, hs), step.D)
-	return value > step.Value+0.1*math.Abs(step.Value)
-}
-
-// remember puts a sample into the bundle, unless it holds one of that piece that
-// is nearer to the center.
-func (m *Goldstein) remember(sample *Sample) {
-	s := &m.state
-	away := distance(sample.X, s.Center.X)
-	for _, b := range s.Bundle {
-		if b.Piece == sample.Piece && b.Piece != "" && distance(b.X, s.Center.X) <= away {
-			return
-		}
-	}
-	m.replace(sample)
-}
-
-// replace puts a sample into the bundle, in place of the one of its piece.
-func (m *Goldstein) replace(sample *Sample) {
-	s := &m.state
-	kept := make([]Sample, 0, len(s.Bundle)+1)
-	for _, b := range s.Bundle {
-		if b.Piece != sample.Piece || b.Piece == "" {
-			kept = append(kept, b)
-		}
-	}
-	limit := m.Settings.Memory
-	if limit == 0 {
-		limit = max(40, 2*len(sample.X))
-	}
-	if len(kept) >= limit {
-		kept = kept[len(kept)-limit+1:]
-	}
-	s.Bundle = append(kept, *sample)
 }
 
 // accept moves to a trial point, after longer steps along the same direction

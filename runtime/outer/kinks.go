@@ -99,23 +99,28 @@ func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bo
 		if k := m.known(row); k != nil && slices.Equal(k.X, c.X) {
 			continue
 		}
-		f, err := run.Flip(ctx, c, row)
+		convex, err := m.flip(ctx, run, row)
 		if err != nil {
-			if Outside(err) {
-				continue
-			}
 			return false, err
 		}
-		k := kink{Row: row, X: c.X}
-		if f != nil {
-			k.Value, k.Grad, k.Convex = f.Value, f.Grad, f.Convex
-		}
-		m.keep(k)
-		if _, convex := m.hinge(&k); convex {
-			bent = true
-		}
+		bent = bent || convex
 	}
 	return bent, nil
+}
+
+// flip measures a row's kink at the center, and reports whether it bends the model.
+func (m *Goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
+	c := &m.state.Center
+	k := kink{Row: row, X: c.X}
+	switch f, err := run.Flip(ctx, c, row); {
+	case err != nil && !Outside(err):
+		return false, err
+	case err == nil && f != nil:
+		k.Value, k.Grad, k.Convex = f.Value, f.Grad, f.Convex
+	}
+	m.keep(k)
+	_, convex = m.hinge(&k)
+	return convex, nil
 }
 
 // keep stores a kink in place of what was known of its row.
