@@ -101,6 +101,7 @@ func (p *Problem) verifyRest(report *certify.Report, r *Result, doc *certify.Doc
 		}
 		add("residuals by constraint", worst <= reportTolerance*(1+maxAbs(h)), detail)
 	}
+	p.verifySummaries(r, doc, add)
 	again, err := p.report(doc.X, doc.Y)
 	if err != nil {
 		add("report", false, err.Error())
