@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -40,7 +42,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("the README shows %d lines, the command prints %d:\n%s", len(got), len(want), out.String())
 	}
 	for i := range want {
-		if want[i] != got[i] {
+		if !sameLine(want[i], got[i]) {
 			t.Errorf("README: %q\ncommand: %q", got[i], want[i])
 		}
 	}
@@ -52,4 +54,30 @@ func lines(text string) []string {
 		all[i] = strings.Join(strings.Fields(varying.ReplaceAllString(strings.TrimSpace(line), "~")), " ")
 	}
 	return all
+}
+
+// near is the relative difference of numbers that are the same answer: the
+// methods' default targets are some 1e-6.
+const near = 1e-6
+
+// sameLine compares two lines word by word, numbers by tolerance.
+func sameLine(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		u, notU := strconv.ParseFloat(x[i], 64)
+		v, notV := strconv.ParseFloat(y[i], 64)
+		if notU != nil || notV != nil {
+			if x[i] != y[i] {
+				return false
+			}
+			continue
+		}
+		if math.Abs(u-v) > near*(1+math.Abs(u)) {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/codegen"
+	"bilevelc/runtime"
+)
+
+func (a *app) buildCommand() *cobra.Command {
+	var in inputs
+	var dir, pkg string
+	cmd := &cobra.Command{
+		Use:   "build MODEL -o DIR",
+		Short: "Write a Go package specialised to a model",
+		Long: `build writes Go source for the model, bound to its data: f and g and their
+gradients as Go functions (fused loops, no interpreter), and a typed interface to
+the data and the solution. The package imports bilevelc/runtime and returns the
+same results bit for bit. Arrays of the same sizes run on the same code.`,
+		Example: `  bilevelc build toll.blv -o internal/toll
+  bilevelc build ridge.blv --data ridge.json -o ridge --package ridge`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: modelFiles,
+	}
+	in.register(cmd.Flags())
+	cmd.Flags().StringVarP(&dir, "out", "o", "", "folder to write to (made where it is missing)")
+	cmd.Flags().StringVar(&pkg, "package", "", "name of the package (default: the folder's)")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if dir == "" {
+			return usageError("build needs a folder: -o DIR")
+		}
+		if pkg == "" {
+			pkg = packageName(dir)
+		}
+		model, err := a.load(args[0])
+		if err != nil {
+			return err
+		}
+		problem, err := a.bind(model, in)
+		if err != nil {
+			return err
+		}
+		return a.writeSource(problem, pkg, dir)
+	}
+	return cmd
+}
+
+func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
+	f, g := problem.Programs()
+	files, err := codegen.Source(pkg, problem.IR, f, g)
+	if err != nil {
+		return usageError("%v", err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	names := make([]string, 0, len(files))
+	for name := range files {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, files[name], 0o666); err != nil {
+			return &exitError{Code: exitUsage, Err: err}
+		}
+		fmt.Fprintln(a.io.out, path)
+	}
+	return nil
+}
+
+// packageName makes a package's name of a folder's: letters and digits, in
+// lower case.
+func packageName(dir string) string {
+	base := dir
+	if abs, err := filepath.Abs(dir); err == nil {
+		base = abs
+	}
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, strings.ToLower(filepath.Base(base)))
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return "model" + name
+	}
+	return name
+}
