@@ -168,17 +168,35 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	w := &g.active
 	if g.warmed {
 		end, err := g.polish(ctx, y, 0)
-		if err != nil || end != stalled {
+		if err != nil {
 			return end, err
 		}
 		g.guess = w.face.rows(g.guess[:0])
+		if found := len(g.guess); end != stalled {
+			if g.guess = g.violated(g.guess, y); len(g.guess) == found {
+				return end, nil
+			}
+		}
 	} else if !w.defined(y) {
 		return notFinite, nil
 	}
 	if err := g.program(y); err != nil {
 		return stalled, err
 	}
+	// To the accuracy of the program; the polish puts y onto these rows.
+	g.guess = g.violated(g.guess, y)
 	return g.polish(ctx, y, limit)
+}
+
+// violated appends to rows the inequalities outside the face that y violates
+// by more than rounding.
+func (g *stage) violated(rows []int, y []float64) []int {
+	for i, in := range g.active.face.in {
+		if !in && !g.poly.equal(i) && g.poly.slack(i, y) < -g.poly.rounding(i, y) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
 }
 
 // program solves 1/2 y'Hy + c'y over the rows, c = grad(y0) - H y0 from the

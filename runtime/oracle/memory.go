@@ -42,3 +42,23 @@ func (h *Hyper) Restore(encoded []byte) error {
 	h.projector.Restore(m.Projector)
 	return nil
 }
+
+// EncodePoint turns a point into bytes, without loss but for what its lower
+// solution learned, which is part of a Snapshot.
+func EncodePoint(pt *Point) ([]byte, error) {
+	p := *pt
+	if p.Lower != nil {
+		s := *p.Lower
+		s.Memory = nil
+		p.Lower = &s
+	}
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(&p)
+	return b.Bytes(), err
+}
+
+// DecodePoint reads what EncodePoint has written.
+func DecodePoint(encoded []byte) (*Point, error) {
+	p := &Point{}
+	return p, gob.NewDecoder(bytes.NewReader(encoded)).Decode(p)
+}

@@ -187,6 +187,7 @@ type Checkpoint struct {
 	Evaluations int             `json:"evaluations"`
 	Best        *Sample         `json:"best"`
 	Random      []byte          `json:"random"`
+	Point       []byte          `json:"point,omitempty"` // Best in full, where it was at hand
 	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
 }
 
@@ -222,6 +223,11 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
 		Evaluations: s.run.Evaluations, Best: s.run.best, Random: s.random}
+	if p := s.run.bestPoint; p != nil {
+		if c.Point, err = oracle.EncodePoint(p); err != nil {
+			return nil, err
+		}
+	}
 	if h, ok := s.h.(stateful); ok {
 		if c.Hyper, err = h.EncodeSnapshot(s.hyper); err != nil {
 			return nil, err
@@ -242,6 +248,12 @@ func (c *Checkpoint) restore(name string, r *Run, m Method) error {
 	}
 	if h, ok := r.h.(stateful); ok && c.Hyper != nil {
 		if err := h.Restore(c.Hyper); err != nil {
+			return fmt.Errorf("outer: checkpoint: %w", err)
+		}
+	}
+	if c.Point != nil {
+		var err error
+		if r.bestPoint, err = oracle.DecodePoint(c.Point); err != nil {
 			return fmt.Errorf("outer: checkpoint: %w", err)
 		}
 	}
