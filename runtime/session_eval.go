@@ -14,10 +14,9 @@ import (
 // evaluate gives the value of an expression: over data alone, or at the last
 // solution where it reads variables.
 func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
-	program, diags := check.Partial(s.file())
-	if diags.HasErrors() {
-		return nil, diags
-	}
+	// Errors elsewhere in the model do not count: what the expression reads is
+	// checked below, on its own.
+	program, _ := check.Partial(s.file())
 	typ, _, diags := check.Expr(program, e)
 	if diags.HasErrors() {
 		diags.Sort()

@@ -50,9 +50,23 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			return &startObserver{mu: &mu, to: opts.Observer, start: k + 1, starts: opts.Starts, sign: sign}
 		},
 	}
-	results, best, err := multi.Solve(ctx)
+	limited := ctx
+	if opts.TimeLimit > 0 && opts.Starts > 1 {
+		// Each start observes the limit; the context holds them all to it.
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(ctx, opts.TimeLimit)
+		defer cancel()
+	}
+	results, best, err := multi.Solve(limited)
 	if err != nil {
 		return nil, err
+	}
+	if limited.Err() != nil && ctx.Err() == nil {
+		for _, r := range results {
+			if r.Result != nil && r.Result.Status == outer.Interrupted {
+				r.Result.Status, r.Result.Reason = outer.LimitReached, "time limit"
+			}
+		}
 	}
 	runs := &startRuns{}
 	for _, r := range results {

@@ -1,0 +1,89 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+func TestSession(t *testing.T) {
+	s := &runtime.Session{Seed: 1}
+	inputs := 0 // each has a name of its own, as at the prompt
+	send := func(text string) (*runtime.Reply, error) {
+		inputs++
+		return s.Enter(fmt.Sprintf("input %d", inputs), text)
+	}
+	enter := func(text string) *runtime.Reply {
+		t.Helper()
+		reply, err := send(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return reply
+	}
+	refuse := func(text string) {
+		t.Helper()
+		before := s.Text()
+		if _, err := send(text); err == nil {
+			t.Errorf("%s is taken", text)
+		}
+		if s.Text() != before {
+			t.Errorf("%s is refused, but changes the session", text)
+		}
+	}
+	value := func(text string, want float64) {
+		t.Helper()
+		if v := enter(text).Value; v == nil || len(v.Data) != 1 || abs(v.Data[0]-want) > 1e-6 {
+			t.Errorf("%s = %+v, not %v", text, v, want)
+		}
+	}
+	refuse("var x: real") // no level yet
+	enter("upper { var x: real in box(0, 2); minimize (y - 1)^2 + x }")
+	enter("lower { var y: real; minimize (y - x)^2 }")
+	refuse("x + 1") // not solved yet
+	result, err := s.Solve(context.Background(), runtime.Options{})
+	if err != nil || result.Status != runtime.Solved {
+		t.Fatal(result, err)
+	}
+	value("x", 0.5) // 2 (x - 1) + 1 = 0
+	value("2 * y + 1", 2)
+	enter("let k = 3")
+	refuse("let k = [1, 2] + [1, 2, 3]")
+	value("k", 3)
+	enter("minimize (y - k * x)^2")
+	refuse("x") // what was solved is another model
+	if result, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	value("k * x", 1-1.0/6) // minimize (3x - 1)^2 + x
+
+	// A level that no longer fits the other is told, and hinders nothing else.
+	if reply := enter("lower { var y: vector[2]; minimize sumsq(y - x) }"); len(reply.Warnings) == 0 {
+		t.Error("a break of the upper level is not told")
+	}
+	value("k^2", 9)
+	refuse("y")
+	if _, err := s.Solve(context.Background(), runtime.Options{}); err == nil {
+		t.Error("a broken model is solved")
+	}
+	enter("upper { var x: real in box(0, 2); minimize sumsq(y - 1) + x }")
+	if result, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	value("x", 0.75) // 4 (x - 1) + 1 = 0
+
+	for text, want := range map[string]bool{"let a = (": true, "upper {": true, "let a = 1 +": true, "let a = 1": false, "a)": false, "": false} {
+		if runtime.Incomplete(text) != want {
+			t.Errorf("Incomplete(%q) is not %v", text, want)
+		}
+	}
+}
+
+func abs(v float64) float64 {
+	if v < 0 {
+		return -v
+	}
+	return v
+}
