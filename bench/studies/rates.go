@@ -280,7 +280,7 @@ func measureRates(o options) ([]rateRow, error) {
 		if o.quick {
 			grid = []float64{grid[0], grid[2]}
 		}
-		for seed := uint64(1); seed <= uint64(o.count(5, 2)); seed++ {
+		for seed := uint64(1); seed <= uint64(o.count(3, 2)); seed++ {
 			for _, v := range grid {
 				row, err := all[i].measure(v, seed)
 				if err != nil {

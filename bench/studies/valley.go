@@ -80,9 +80,6 @@ func (w *valley) start(gap float64) []float64 {
 	return x
 }
 
-// lipschitz is the Lipschitz constant of F, of inequality rows.
-func (w *valley) lipschitz() float64 { return math.Hypot(w.steep, w.slope) }
-
 func ramp(t float64) (value, slope float64) {
 	h := math.Hypot(bottom, t)
 	return h - bottom, t / h
