@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir/separable"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
 )
 
 // Checked is what a check of a model found.
@@ -61,18 +62,38 @@ func (c *Checked) Text(explain bool) string {
 	b.WriteString("methods\n")
 	numeric := lowerProblem(c.Problem, nil, nil)
 	for _, m := range Methods() {
-		if m.Kind != "solver" {
-			continue
-		}
-		spec, err := lower.Lookup(m.Name)
-		if err == nil {
-			err = spec.Needs.Check(m.Name, numeric)
-		}
-		state := "applies"
-		if err != nil {
-			state = err.Error()
-		}
-		fmt.Fprintf(&b, "  %-10s %s\n", m.Name, state)
+		fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric))
 	}
 	return b.String()
+}
+
+// standing says whether a method applies to a problem, and what its theory assumes
+// there beyond what is proved.
+func (m *MethodInfo) standing(p *problem.Problem) string {
+	if m.Kind == "solver" {
+		spec, err := lower.Lookup(m.Name)
+		if err == nil {
+			err = spec.Needs.Check(m.Name, p)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		return "applies"
+	}
+	var proved, open []string
+	for _, a := range m.Assumes {
+		if p.Proved(a) {
+			proved = append(proved, a.String())
+		} else {
+			open = append(open, a.String())
+		}
+	}
+	var parts []string
+	if len(open) > 0 {
+		parts = append(parts, "assumes "+strings.Join(open, ", "))
+	}
+	if len(proved) > 0 {
+		parts = append(parts, "proved: "+strings.Join(proved, ", "))
+	}
+	return strings.Join(parts, "; ")
 }

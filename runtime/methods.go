@@ -8,6 +8,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
 )
 
 // MethodInfo describes one method of any kind, for help and documentation.
@@ -17,19 +18,22 @@ type MethodInfo struct {
 	Summary   string
 	Reference string
 	Settings  []method.Setting
+	// Assumes is what its theory needs, of outer methods and oracles; lower
+	// solvers check what they need.
+	Assumes []problem.Assumption
 }
 
 // Methods lists every outer method, oracle and lower solver.
 func Methods() []MethodInfo {
 	var out []MethodInfo
 	for _, s := range outer.All() {
-		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings})
+		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})
 	}
 	for _, s := range oracle.All() {
-		out = append(out, MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings})
+		out = append(out, MethodInfo{"oracle", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})
 	}
 	for _, s := range lower.All() {
-		out = append(out, MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings})
+		out = append(out, MethodInfo{"solver", s.Name, s.Summary, s.Reference, s.Settings, nil})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // DifferenceSettings are the settings of the oracle `difference`.
@@ -31,6 +32,7 @@ func init() {
 		Summary:   "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
 		Reference: "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
 		Cost:      "two equality solves (central), or one (forward)",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Settings:  method.Describe(DefaultDifference()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultDifference()

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // FaceSettings are the settings of the oracle `face`.
@@ -27,6 +28,7 @@ func init() {
 		Summary:   "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
 		Reference: "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
 		Cost:      "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Settings:  method.Describe(DefaultFace()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultFace()

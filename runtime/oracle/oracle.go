@@ -74,9 +74,10 @@ type Oracle interface {
 // Spec describes an oracle.
 type Spec struct {
 	Name      string
-	Summary   string // one sentence
-	Reference string // labels of the paper, or the literature
-	Cost      string // lower solves or gradient calls for one hypergradient
+	Summary   string               // one sentence
+	Reference string               // labels of the paper, or the literature
+	Cost      string               // lower solves or gradient calls for one hypergradient
+	Assumes   []problem.Assumption // what its theory needs
 	Settings  []method.Setting
 	// New makes an oracle with the defaults changed by values.
 	New func(values method.Values) (Oracle, error)

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -33,6 +34,7 @@ func init() {
 		Summary:   "minimizes f + a1 (g + lambda*'h - g*) + a2/2 |h_I|^2 over y and returns its gradient in x, with an error of order alpha",
 		Reference: "alg:inexact-gradient-oracle, eqn:penalty-lagrangian, thm:cost_of_computing_ystar_gammastar_inequality",
 		Cost:      "~sqrt(kappa_g) log(1/alpha) gradients in the metric, ~1/alpha plainly",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.SmoothF, problem.StrictComplementarity},
 		Settings:  method.Describe(DefaultPenalty()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultPenalty()

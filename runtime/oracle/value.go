@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // ValueSettings are the settings of the oracle `value`.
@@ -26,6 +27,7 @@ func init() {
 		Summary:   "uses values of F alone; a gradient, where one is asked for, is made of central differences of F",
 		Reference: "lem:ZeroOrderApprox",
 		Cost:      "one lower solve a value, 2 Dx a gradient",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Settings:  method.Describe(DefaultValue()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultValue()

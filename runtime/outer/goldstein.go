@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
 
@@ -34,6 +35,7 @@ func init() {
 		Summary:   "quasi-Newton bundle of gradients, one for each smooth piece of F near x, completed by gradients sampled in a shrinking ball",
 		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
 		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Settings:  method.Describe(DefaultGoldstein()),
 		New: func(values method.Values) (Method, error) {
 			s := DefaultGoldstein()

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // IZOSettings are the settings of the method `izo`.
@@ -36,6 +37,7 @@ func init() {
 		Summary:   "the zeroth-order form of oigrm: two values of F along a random direction make a gradient of a smoothed F",
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
 		Suits:     "a proved rate without hypergradients, at moderate accuracy",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Settings:  method.Describe(DefaultIZO()),
 		New: func(values method.Values) (Method, error) {
 			s := DefaultIZO()

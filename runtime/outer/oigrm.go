@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // OIGRMSettings are the settings of the method `oigrm`.
@@ -34,6 +35,7 @@ func init() {
 		Summary:   "online gradient descent on the steps, from inexact gradients at random points of each step",
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
 		Suits:     "a proved rate on inequality rows, at moderate accuracy",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Settings:  method.Describe(DefaultOIGRM()),
 		New: func(values method.Values) (Method, error) {
 			s := DefaultOIGRM()

@@ -122,9 +122,10 @@ type Method interface {
 // Spec describes an outer method.
 type Spec struct {
 	Name      string
-	Summary   string // one sentence
-	Reference string // labels of the paper, or the literature
-	Suits     string // when to choose it
+	Summary   string               // one sentence
+	Reference string               // labels of the paper, or the literature
+	Suits     string               // when to choose it
+	Assumes   []problem.Assumption // what its theory needs
 	Settings  []method.Setting
 	// New makes a method with the defaults changed by values.
 	New func(values method.Values) (Method, error)

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // PGDSettings are the settings of the method `pgd`.
@@ -28,6 +29,7 @@ func init() {
 		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
 		Settings:  method.Describe(DefaultPGD()),
 		New: func(values method.Values) (Method, error) {
 			s := DefaultPGD()

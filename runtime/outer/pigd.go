@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
 )
 
 // PIGDSettings are the settings of the method `pigd`.
@@ -35,6 +36,7 @@ func init() {
 		Summary:   "gradient descent on F with the gradient taken at a randomly perturbed point; plain or Adam steps",
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
 		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
 		Settings:  method.Describe(DefaultPIGD()),
 		New: func(values method.Values) (Method, error) {
 			s := DefaultPIGD()
