@@ -36,9 +36,9 @@ type StartResult struct {
 }
 
 // Solve runs every start and returns the results in their order, and the index
-// of the best: the least F, the first of equals, and -1 where no start gave a
-// point. A context that ends interrupts the starts that run; the others are
-// skipped and their Result is nil.
+// of the best: the least F, of those that tie with it to rounding the first that is
+// Solved, and -1 where no start gave a point. A context that ends interrupts the
+// starts that run; the others are skipped and their Result is nil.
 func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int, err error) {
 	n := max(1, m.Starts)
 	results = make([]StartResult, n)
@@ -80,11 +80,18 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	}
 	close(next)
 	wait.Wait()
-	best = -1
-	for k, r := range results {
+	for k := range results {
 		if errs[k] != nil {
 			return results, -1, errs[k]
 		}
+	}
+	return results, bestOf(results), nil
+}
+
+// bestOf is the index that Solve returns.
+func bestOf(results []StartResult) int {
+	best := -1
+	for k, r := range results {
 		if r.Result == nil || r.Result.Best == nil {
 			continue
 		}
@@ -92,7 +99,16 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 			best = k
 		}
 	}
-	return results, best, nil
+	if best < 0 || results[best].Result.Status == Solved {
+		return best
+	}
+	least := results[best].Result.Best.F
+	for k, r := range results {
+		if r.Result != nil && r.Result.Best != nil && r.Result.Status == Solved && r.Result.Best.F <= least+10*noise(least) {
+			return k
+		}
+	}
+	return best
 }
 
 // starts are the given start and points sampled around it: uniform in a bounded
