@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
 )
 
 // curvature multiplies by the Hessian H of an objective at a point, from
@@ -66,13 +67,14 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 }
 
 // inherit starts from the products that a solve near by measured, if they are
-// still those of generation. They are copied.
+// still those of generation.
 func (c *curvature) inherit(from *curvature, generation int) {
-	if from == nil || from == c || from.generation != generation || from.n != c.n || from.whole != nil || from.k > c.limit {
+	if from == nil || from == c || from.generation != generation || from.n != c.n || from.k > c.limit {
 		return
 	}
-	c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
-	c.k, c.largest = from.k, from.largest
+	if c.k, c.largest, c.whole = from.k, from.largest, from.whole; c.whole == nil {
+		c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
+	}
 }
 
 // resume goes on from the products of a solve that a reset has just ended.
@@ -140,17 +142,20 @@ func (c *curvature) complete() bool {
 	if c.whole != nil || 2*c.k < c.n || c.limit < c.n {
 		return c.whole != nil
 	}
-	unit, product := make([]float64, c.n), make([]float64, c.n)
-	for j := 0; j < c.n && c.k < c.n; j++ {
-		unit[j] = 1
-		if !c.apply(product, unit) {
+	// The last columns of a full orthogonal factor of V' span what is missing.
+	var factors mat.QR
+	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
+	var q mat.Dense
+	factors.QTo(&q)
+	for j := c.k; j < c.n; j++ {
+		mat.Col(c.rest, j, &q)
+		if !c.difference(c.end, c.rest) {
+			c.k = len(c.v) / c.n
 			return false
 		}
-		unit[j] = 0
+		c.v, c.hv = append(c.v, c.rest...), append(c.hv, c.end...)
 	}
-	if c.k < c.n {
-		return false
-	}
+	c.k = c.n
 	c.recall(remember(c.n, c.assembled()))
 	return true
 }

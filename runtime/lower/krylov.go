@@ -21,7 +21,11 @@ type krylov struct {
 	basis     []float64 // normalized residuals, rows of len n
 	coef      []float64
 	iterate   int     // iterations of the last solve
+	finished  bool    // the step of direct is taken
 	mu        float64 // known modulus of strong convexity, or 0
+	// eager has the rest of a Hessian measured once half of it is known: where
+	// its memory serves later solves, and every iteration costs more than the last.
+	eager bool
 }
 
 // ending says why a Krylov solve stopped.
@@ -50,7 +54,7 @@ func (k *krylov) start(grad []float64) {
 	k.face.project(k.r)
 	copy(k.p, k.r)
 	k.basis = k.basis[:0]
-	k.iterate, k.beta = 0, 0
+	k.iterate, k.beta, k.finished = 0, 0, false
 	k.rr = dot(k.r, k.r)
 }
 
@@ -58,17 +62,20 @@ func (k *krylov) start(grad []float64) {
 // boundary b, unless nil, ends a step where a row outside the face begins to
 // be violated. residual is the norm reached.
 func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float64) {
-	if w := k.curvature.whole; w != nil && w.hessian != nil {
-		return k.direct(w, tolerance, b)
-	}
 	dimension := len(k.d) - k.face.size()
 	for {
+		if w := k.curvature.whole; w != nil && w.hessian != nil {
+			return k.direct(w, tolerance, b)
+		}
 		residual = math.Sqrt(k.rr)
 		if residual <= tolerance {
 			return reached, residual
 		}
 		if k.iterate >= dimension {
 			return exhausted, residual
+		}
+		if k.eager && k.curvature.whole == nil && k.curvature.complete() {
+			continue
 		}
 		// Measured along residuals, which are orthogonal to each other and so
 		// new to the curvature; H p follows from them.
@@ -112,10 +119,10 @@ func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, r
 	switch {
 	case residual <= tolerance:
 		return reached, residual
-	case k.iterate > 0:
+	case k.finished:
 		return exhausted, residual
 	}
-	k.iterate++
+	k.finished = true
 	w.direction(k.p, k.face, k.r)
 	k.face.project(k.p)
 	w.multiply(k.hp, k.p)
@@ -124,8 +131,8 @@ func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, r
 		axpy(k.hd, b.step, k.hp)
 		return blocked, residual
 	}
-	copy(k.d, k.p)
-	copy(k.hd, k.hp)
+	axpy(k.d, 1, k.p)
+	axpy(k.hd, 1, k.hp)
 	axpy(k.r, -1, k.hp)
 	k.face.project(k.r)
 	k.rr = dot(k.r, k.r)

@@ -34,7 +34,8 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 		return g.finish(s, stalled, c), false
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
-	if warm != nil && g.recycle && g.active.known.Fixed {
+	g.active.krylov.eager = g.recycle && g.active.known.Fixed
+	if warm != nil && g.active.krylov.eager {
 		g.active.curvature.recall(warm.Memory)
 	}
 	g.guess = g.guess[:0]
