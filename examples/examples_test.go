@@ -31,6 +31,7 @@ var known = []struct {
 	{"toy/toy.blv", "toy/toy_paper_s1.json", 1, -19.0957170, 1e-7, "exact reference; the paper's run stops at -19.092577"},
 	{"ridge/ridge.blv", "ridge/ridge.json", 1, reference("ridge/ridge.ref.json"), 1e-7, "bench/peers/reference.py"},
 	{"classifier/classifier.blv", "classifier/classifier.json", 1, reference("classifier/classifier.ref.json"), 1e-7, "bench/peers/reference.py"},
+	{"followers/followers.blv", "followers/followers.json", 1, reference("followers/followers.ref.json"), 1e-7, "bench/peers/followers.py"},
 	{"bolib/Bard1988Ex2.blv", "", 20, -6600, 1e-4, "BOLIB"},
 	{"bolib/CalamaiVicente1994b.blv", "", 20, 0.3125, 1e-4, "BOLIB"},
 	{"bolib/DeSilva1978.blv", "", 20, -1, 1e-4, "BOLIB"},
