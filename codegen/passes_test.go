@@ -3,15 +3,11 @@ package codegen
 import (
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
 
 	"bilevelc/autodiff"
-	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
-	"bilevelc/lang/diag"
 )
 
 // contracts check what a pass promises beyond verify.
@@ -288,34 +284,6 @@ func TestClones(t *testing.T) {
 		}()
 	}
 	wait.Wait()
-}
-
-// large is an expression whose products (symmetric, plain, transposed, sparse)
-// and loops are cut into pieces.
-func large(seed uint64) (*generator, *expr.Node) {
-	g := &generator{b: expr.NewBuilder(), r: rand.New(rand.NewPCG(seed, 7)), dx: 1, dy: 1800}
-	at := diag.Span{}
-	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
-	y := g.b.Var("y", true, 0, expr.VectorShape(g.dy), at)
-	x := g.b.Var("x", false, 0, expr.ScalarShape(), at)
-	v := make([]float64, 1500*g.dy)
-	for i := range v {
-		v[i] = g.r.NormFloat64() / 40
-	}
-	A := g.b.Const("A", data.Matrix(1500, g.dy, v), at)
-	B := g.b.Const("B", data.Matrix(g.dy, 1500, v), at)
-	Q, S := g.symmetric(g.dy), g.sparse(g.dy, g.dy)
-	quad := must(g.b.Dot(must(g.b.MatVec(Q, false, y, at)), y, at))
-	squeezed := bin(expr.Add, must(g.b.Reduce(expr.LogSumExp, g.bounded(must(g.b.MatVec(A, false, y, at))), at)),
-		must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(B, true, y, at)), at)))
-	thin := must(g.b.Reduce(expr.LogSumExp, must(g.b.MatVec(S, false, y, at)), at))
-	wide := make([]int, 400*g.dy)
-	for k := range wide {
-		wide[k] = k % g.dy
-	}
-	long := must(g.b.Gather(y, wide, expr.VectorShape(len(wide)), at))
-	sum := must(g.b.Reduce(expr.Sum, must(g.b.Unary(expr.Sin, bin(expr.Mul, x, long), at)), at))
-	return g, bin(expr.Add, bin(expr.Add, quad, squeezed), bin(expr.Add, thin, sum))
 }
 
 // TestThreads: the number of threads does not change a bit, the instructions

@@ -17,10 +17,10 @@ import (
 
 // mixedModel exercises every kind of instruction that source is written for: loops
 // with stored registers, sums of many terms, slices, sparse and symmetric
-// products large enough to be cut into pieces, powers, a regression by rows.
+// products, powers, a regression by rows in pieces.
 const mixedModel = `model mixed
 
-param n: int = 1500
+param n: int = 60
 param m: int = 30000
 data A: matrix[n, n] ~ normal(0, 1)
 data X: matrix[m, 20] ~ normal(0, 1)
