@@ -80,11 +80,12 @@ type goldsteinState struct {
 	Kinks     []kink   // rows whose change of state near x is known, most recent last
 	H         quasiNewton
 	LastStep  float64
-	Measure   float64 // |Hd| of the last model: the norm of its stationarity residual
-	Reach     float64 // length of the longest step allowed
-	Sampled   int     // sampling radii tried since the last descent
-	Polled    int     // times a poll has found a lower point
-	Stagnated int     // iterations since F last fell by more than rounding
+	Measure   float64   // |Hd| of the last model: the norm of its stationarity residual
+	Reach     float64   // length of the longest step allowed
+	Balls     []float64 // multipliers of the balls of X, at the last step
+	Sampled   int       // sampling radii tried since the last descent
+	Polled    int       // times a poll has found a lower point
+	Stagnated int       // iterations since F last fell by more than rounding
 }
 
 // Snapshot implements Method.
@@ -160,9 +161,10 @@ const maxStagnation = 3
 func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	s := &m.state
 	maxNull := 10 + 2*min(run.Dim(), 100)
+	turns := 0
 	for null := 0; ; null++ {
 		model := m.model()
-		h, err := s.H.factorize()
+		h, err := s.H.factorize(m.bend(run))
 		if err != nil {
 			m.rescale()
 			continue
@@ -171,6 +173,11 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		step, err := run.projector.Step(s.Center.X, &model.Model)
 		if err != nil {
 			return false, err
+		}
+		if turns < maxTurns && m.learnBalls(step) {
+			turns++
+			null--
+			continue
 		}
 		length := norm(step.D)
 		if null == 0 {

@@ -40,16 +40,27 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 	return out
 }
 
-// factorize returns H for the step's quadratic program.
-func (q quasiNewton) factorize() (*qp.Hessian, error) {
+// factorize returns H, plus a diagonal (len N, or nil), for the step's quadratic
+// program.
+func (q quasiNewton) factorize(diagonal []float64) (*qp.Hessian, error) {
 	if q.H == nil {
 		d := make([]float64, q.N)
 		for i := range d {
 			d[i] = q.Scale
+			if diagonal != nil {
+				d[i] += diagonal[i]
+			}
 		}
 		return qp.Diagonal(d), nil
 	}
-	h, ok := qp.Dense(mat.NewSymDense(q.N, q.H))
+	full := q.H
+	if diagonal != nil {
+		full = clone(q.H)
+		for i, v := range diagonal {
+			full[i*q.N+i] += v
+		}
+	}
+	h, ok := qp.Dense(mat.NewSymDense(q.N, full))
 	if !ok {
 		return nil, errors.New("the curvature matrix is no longer positive definite")
 	}

@@ -91,6 +91,9 @@ func (p *Projector) appendCut(c Cut) {
 	p.warm = nil
 }
 
+// Balls are the balls of X.
+func (p *Projector) Balls() []problem.Ball { return p.set.Balls }
+
 // ProjectorState is all that a Projector remembers between calls. A Projector
 // with the same state gives the same results bit for bit.
 type ProjectorState struct {
@@ -130,8 +133,10 @@ func (p *Projector) Witness(x []float64) []float64 {
 // the bases of the rows in the worst case; seen are a few.
 const maxCuts = 500
 
-// Project sets dst to the point of X and D nearest to x.
+// Project sets dst to the point of X and D nearest to x; the two may be the same
+// slice.
 func (p *Projector) Project(dst, x []float64) error {
+	x = append([]float64(nil), x...) // rounds below read it after dst is written
 	for range maxCuts {
 		if err := p.projectX(dst, x); err != nil {
 			return err

@@ -248,3 +248,30 @@ func TestProjectWithin(t *testing.T) {
 		t.Errorf("afterwards: %v (%v), want (0, 2); cuts %v", x, err, p.Cuts)
 	}
 }
+
+// Projecting a point in place gives what projecting it to another slice gives, on
+// balls and where facets of D are learned on the way.
+func TestProjectInPlace(t *testing.T) {
+	inf := math.Inf(1)
+	set := &problem.Set{Lo: []float64{-inf, -inf, -inf}, Hi: []float64{inf, inf, inf},
+		Balls: []problem.Ball{{Start: 0, End: 2, Radius: 1, Name: "ball"}}}
+	// y <= x_3 - 1 and y >= x_1 + x_2: D is x_1 + x_2 <= x_3 - 1.
+	rows := &problem.Rows{Kind: []problem.Kind{problem.AtMost, problem.AtMost},
+		A: sparse.FromDense(2, 3, []float64{0, 0, -1, 1, 1, 0}), B: sparse.FromDense(2, 1, []float64{-1, 1}),
+		Rhs: []float64{-1, 0}, Name: []string{"above", "below"}}
+	for _, x := range [][]float64{{3, 1, 5}, {3, 4, -2}, {0.5, 0.2, 0}} {
+		apart, inPlace := make([]float64, 3), append([]float64(nil), x...)
+		if err := NewProjector(set, rows, 3, 1).Project(apart, x); err != nil {
+			t.Fatal(err)
+		}
+		if err := NewProjector(set, rows, 3, 1).Project(inPlace, inPlace); err != nil {
+			t.Fatal(err)
+		}
+		for j := range apart {
+			if apart[j] != inPlace[j] {
+				t.Errorf("%v goes to %v, in place to %v", x, apart, inPlace)
+				break
+			}
+		}
+	}
+}

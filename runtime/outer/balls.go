@@ -1,0 +1,48 @@
+package outer
+
+import (
+	"math"
+
+	"bilevelc/runtime/qp"
+)
+
+// bend is the curvature that the balls of X add to the model: a step along the
+// tangent of |x_S - c| <= r is put back onto the sphere, which moves it inwards by
+// |d|^2 / 2r, so that the Lagrangian with the multiplier theta has theta d'd/2 more.
+// With it steps on a sphere converge as fast as elsewhere. nil where X has no ball.
+func (m *Goldstein) bend(run *Run) []float64 {
+	balls := run.projector.Balls()
+	if len(balls) == 0 || len(m.state.Balls) != len(balls) {
+		return nil
+	}
+	d := make([]float64, run.Dim())
+	for k, b := range balls {
+		for j := b.Start; j < b.End; j++ {
+			d[j] += m.state.Balls[k]
+		}
+	}
+	return d
+}
+
+// maxTurns is how many times a step may be solved again for its multipliers of
+// balls, and settledBall the relative change that calls for it: the fixed point
+// need not be exact, as theta converges with x.
+const (
+	maxTurns    = 5
+	settledBall = 0.1
+)
+
+// learnBalls takes over the multipliers of a step, and reports whether they differ
+// from those that it was made with.
+func (m *Goldstein) learnBalls(step *qp.Step) bool {
+	changed := false
+	for k, theta := range step.Balls {
+		old := 0.0
+		if k < len(m.state.Balls) {
+			old = m.state.Balls[k]
+		}
+		changed = changed || math.Abs(theta-old) > settledBall*math.Max(theta, old)
+	}
+	m.state.Balls = step.Balls
+	return changed
+}
