@@ -131,13 +131,22 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 	return reply, nil
 }
 
-// AddData supplies arrays; later ones of a name replace earlier ones.
-func (s *Session) AddData(set *data.Set) {
+// AddData supplies arrays; later ones of a name replace earlier ones. It
+// returns the names that the model as it stands does not declare as param or
+// data: they wait for a declaration.
+func (s *Session) AddData(set *data.Set) (waiting []string) {
+	program, _ := check.Partial(s.file())
+	for _, e := range set.Entries {
+		if sym := program.Symbols[e.Name]; sym == nil || sym.Kind != ir.DataSymbol && sym.Kind != ir.ParamSymbol {
+			waiting = append(waiting, e.Name)
+		}
+	}
 	for _, e := range set.Entries {
 		s.data.Entries = slices.DeleteFunc(s.data.Entries, func(old data.Entry) bool { return old.Name == e.Name })
 		s.data.Entries = append(s.data.Entries, e)
 	}
 	s.last = nil
+	return waiting
 }
 
 // Text is the model as one source in canonical form.
@@ -160,19 +169,20 @@ func (s *Session) Bind(opts BindOptions) (*Problem, error) {
 		diags.Sort()
 		return nil, diags
 	}
-	model := &Model{Program: program, Warnings: diags}
+	model := &Model{Program: program}
 	opts.Seed = s.Seed
 	return model.BindSet(s.declared(program), opts)
 }
 
-// Check proves what it can about the model with the session's data.
+// Check proves what it can about the model with the session's data. The
+// checker's warnings were told when the inputs were entered.
 func (s *Session) Check() (*Checked, error) {
 	program, diags := check.Check(s.file())
 	if diags.HasErrors() {
 		diags.Sort()
 		return nil, diags
 	}
-	model := &Model{Program: program, Warnings: diags}
+	model := &Model{Program: program}
 	return model.Check(s.declared(program), BindOptions{Seed: s.Seed})
 }
 

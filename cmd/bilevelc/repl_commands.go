@@ -133,12 +133,15 @@ func (r *repl) add(in inputs) error {
 	if err != nil {
 		return err
 	}
-	r.session.AddData(set)
+	waiting := r.session.AddData(set)
 	var names []string
 	for _, e := range set.Entries {
 		names = append(names, e.Name)
 	}
 	fmt.Fprintln(r.app.io.out, "data", strings.Join(names, ", "))
+	if len(waiting) > 0 {
+		fmt.Fprintf(r.app.io.out, "not declared as param or data so far: %s\n", strings.Join(waiting, ", "))
+	}
 	return nil
 }
 
