@@ -41,6 +41,10 @@ func (r *Recourse) Always() bool { return r.always }
 // independent; y far enough along d then satisfies any right-hand side.
 func (r *Recourse) complete() bool {
 	equal := r.equal()
+	kept, impossible := presolve(r.minusB, equal)
+	if impossible || len(kept) == 0 {
+		return !impossible
+	}
 	var f factor
 	f.reset(r.h.Dim())
 	normal, coef, rest := make([]float64, r.h.Dim()), make([]float64, r.h.Dim()), make([]float64, r.h.Dim())

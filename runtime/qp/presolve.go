@@ -1,0 +1,113 @@
+package qp
+
+import "bilevelc/internal/sparse"
+
+// presolve decides, where signs alone do, whether some direction d has
+//
+//	(M d)_i <= -1 on inequality rows and (M d)_i = 0 on equality rows.
+//
+// It removes what one entry of d settles: an entry that no equality row reads
+// and that helps every inequality row it is in (all its coefficients have one
+// sign) can be taken as large as needed, so those rows are gone; and again. What
+// remains is impossible where single-entry rows force the signs of entries and
+// a row's terms are then all of the wrong sign. The rows kept are still to be
+// decided; none kept means yes.
+func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
+	columns := m.T()
+	gone := make([]bool, m.Rows)
+	settles := func(j int) bool {
+		rows, vals := columns.Row(j)
+		sign, any := 0.0, false
+		for k, i := range rows {
+			if gone[i] || vals[k] == 0 {
+				continue
+			}
+			if equal[i] || sign*vals[k] < 0 {
+				return false
+			}
+			sign, any = vals[k], true
+		}
+		return any
+	}
+	queue := make([]int, m.Cols)
+	for j := range queue {
+		queue[j] = j
+	}
+	for len(queue) > 0 {
+		j := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if !settles(j) {
+			continue
+		}
+		rows, vals := columns.Row(j)
+		for k, i := range rows {
+			if gone[i] || vals[k] == 0 {
+				continue
+			}
+			gone[i] = true
+			others, _ := m.Row(i)
+			queue = append(queue, others...) // they may have lost the row that held them
+		}
+	}
+	for i := range gone {
+		if !gone[i] {
+			kept = append(kept, i)
+		}
+	}
+	return kept, contradicts(m, equal, kept)
+}
+
+// contradicts reports that the signs which single-entry inequality rows force
+// on entries of d leave some row no way to hold.
+func contradicts(m *sparse.CSR, equal []bool, rows []int) bool {
+	forced := make([]float64, m.Cols) // the sign of d_j, 0 where open
+	for _, i := range rows {
+		j, c, entries := single(m, i)
+		if entries != 1 || equal[i] {
+			continue
+		}
+		if c > 0 {
+			c = -1 // c d_j <= -1
+		} else {
+			c = 1
+		}
+		if forced[j]*c < 0 {
+			return true
+		}
+		forced[j] = c
+	}
+	for _, i := range rows {
+		cols, vals := m.Row(i)
+		positive, negative, open := false, false, false
+		for k, j := range cols {
+			switch s := vals[k] * forced[j]; {
+			case s > 0:
+				positive = true
+			case s < 0:
+				negative = true
+			case vals[k] != 0:
+				open = true
+			}
+		}
+		// All terms >= 0 with one forced above 0, or, on an equality, all of one
+		// forced sign; an inequality row without a term that may be negative
+		// cannot reach -1.
+		if !open && (!negative && (positive || !equal[i]) || equal[i] && negative && !positive) {
+			return true
+		}
+	}
+	return false
+}
+
+// single returns the entry of a row, its coefficient, and how many entries of
+// the row are not zero.
+func single(m *sparse.CSR, i int) (j int, c float64, entries int) {
+	cols, vals := m.Row(i)
+	for k, v := range vals {
+		if v != 0 {
+			j, c = cols[k], v
+			entries++
+		}
+	}
+	return j, c, entries
+}
