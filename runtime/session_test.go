@@ -54,7 +54,7 @@ func TestSession(t *testing.T) {
 	value("k", 3)
 	enter("minimize (y - k * x)^2")
 	refuse("x") // what was solved is another model
-	if result, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+	if _, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	value("k * x", 1-1.0/6) // minimize (3x - 1)^2 + x
@@ -69,7 +69,7 @@ func TestSession(t *testing.T) {
 		t.Error("a broken model is solved")
 	}
 	enter("upper { var x: real in box(0, 2); minimize sumsq(y - 1) + x }")
-	if result, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
+	if _, err = s.Solve(context.Background(), runtime.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	value("x", 0.75) // 4 (x - 1) + 1 = 0
