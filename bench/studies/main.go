@@ -1,7 +1,7 @@
 // Command studies measures the methods of the runtime against their theory
 // and against problems with known optima. Each study is one subcommand:
 //
-//	go run ./bench/studies [-quick] [-out DIR] [-seeds N] rates|alpha|dual|planted|all
+//	go run ./bench/studies [-quick] [-out DIR] [-seeds N] [-threads N] rates|alpha|dual|planted|all
 //
 // It writes tables (CSV) and figures (PNG and SVG) to DIR and prints the
 // fitted numbers. Work is measured in calls to f, grad f, g and grad g, which
@@ -24,6 +24,7 @@ type options struct {
 	seeds int  // 0 for the study's own number
 	// progress is where a study tells which part it is at.
 	progress io.Writer
+	threads  int // runs at a time
 }
 
 // count is the number of seeds: the one set by hand, or else the study's.
@@ -64,6 +65,7 @@ func command(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("studies", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "directory of the tables and figures")
 	o := options{progress: os.Stderr}
+	flags.IntVar(&o.threads, "threads", 1, "runs at a time; the results do not depend on it")
 	flags.BoolVar(&o.quick, "quick", false, "coarse grids, in a few seconds")
 	flags.IntVar(&o.seeds, "seeds", 0, "instances a setting; 0 for the study's own number")
 	flags.Usage = func() {

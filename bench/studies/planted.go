@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -245,28 +246,56 @@ func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
 	return rows, nil
 }
 
+// measurePlanted runs every method on every course. Courses share nothing, so
+// that the results are the same however many run at a time.
 func measurePlanted(o options) ([]plantedRow, error) {
+	type task struct {
+		d    int
+		seed uint64
+		rows []plantedRow
+	}
 	dims, budget, seeds := plantedGrid(o.quick)
-	var rows []plantedRow
+	var tasks []*task
 	for _, d := range dims {
 		count := seeds[d]
 		if o.seeds > 0 {
 			count = o.seeds
 		}
 		for seed := uint64(1); seed <= uint64(count); seed++ {
-			c, err := newCourse(d, budget, seed)
-			if err != nil {
-				return nil, err
-			}
-			for _, r := range racers() {
-				run, err := race(r, c, seed)
-				if err != nil {
-					return nil, fmt.Errorf("d = %d, seed %d: %w", d, seed, err)
-				}
-				rows = append(rows, run...)
-				fmt.Fprintf(o.progress, "planted: d = %d, seed %d, %s: F - F* = %.2g\n", d, seed, r.name, run[len(run)-1].gap)
-			}
+			tasks = append(tasks, &task{d: d, seed: seed})
 		}
+	}
+	err := parallel(o.threads, len(tasks), func(i int) (err error) {
+		t := tasks[i]
+		if t.rows, err = measureCourse(o.progress, t.d, budget, t.seed); err != nil {
+			return fmt.Errorf("d = %d, seed %d: %w", t.d, t.seed, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var rows []plantedRow
+	for _, t := range tasks {
+		rows = append(rows, t.rows...)
+	}
+	return rows, nil
+}
+
+// measureCourse runs every method on one course.
+func measureCourse(progress io.Writer, d int, budget int64, seed uint64) ([]plantedRow, error) {
+	c, err := newCourse(d, budget, seed)
+	if err != nil {
+		return nil, err
+	}
+	var rows []plantedRow
+	for _, r := range racers() {
+		run, err := race(r, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, run...)
+		fmt.Fprintf(progress, "planted: d = %d, seed %d, %s: F - F* = %.2g\n", d, seed, r.name, run[len(run)-1].gap)
 	}
 	return rows, nil
 }

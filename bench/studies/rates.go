@@ -271,34 +271,38 @@ func (f *fixed) goldstein(x []float64, delta float64, seed uint64) float64 {
 	return minNorm(gradients)
 }
 
-// measureRates runs all curves.
+// measureRates runs all curves, in order of curve, seed and grid. Runs share
+// nothing, so that the results are the same however many go at a time.
 func measureRates(o options) ([]rateRow, error) {
 	all := rates()
 	var rows []rateRow
 	for i := range all {
 		grid := all[i].grid
 		if o.quick {
-			grid = []float64{grid[0], grid[2]}
+			grid = grid[1:3]
 		}
 		for seed := uint64(1); seed <= uint64(o.count(3, 2)); seed++ {
 			for _, v := range grid {
-				row, err := all[i].measure(v, seed)
-				if err != nil {
-					return nil, err
-				}
-				rows = append(rows, row)
+				rows = append(rows, rateRow{rate: &all[i], value: v, seed: seed})
 			}
-			fmt.Fprintf(o.progress, "rates: %s, %s, %s, seed %d\n", all[i].name, kind(all[i].hard), all[i].param, seed)
 		}
 	}
-	return rows, nil
+	err := parallel(o.threads, len(rows), func(i int) (err error) {
+		r := &rows[i]
+		if *r, err = r.rate.measure(r.value, r.seed); err == nil {
+			fmt.Fprintf(o.progress, "rates: %s, %s, %s = %g, seed %d\n", r.rate.name, kind(r.rate.hard), r.rate.param, r.value, r.seed)
+		}
+		return err
+	})
+	return rows, err
 }
 
 // rateFact is a fitted exponent.
 type rateFact struct {
 	rate             *rate
-	measured, budget exponent
-	missed           int // runs that spent the budget without a stationary point
+	measured, budget exponent // of calls
+	points, each     exponent // of evaluations of F, and of the calls of one
+	missed           int      // runs that spent the budget without a stationary point
 	used             float64
 }
 
@@ -309,7 +313,7 @@ func rateFacts(rows []rateRow) []rateFact {
 			continue
 		}
 		f := rateFact{rate: first.rate}
-		var measured, budget []point
+		var measured, budget, points, each []point
 		var used []float64
 		for _, r := range rows[i:] {
 			if r.rate != first.rate {
@@ -321,9 +325,12 @@ func rateFacts(rows []rateRow) []rateFact {
 			}
 			measured = append(measured, point{r.seed, r.value, float64(r.result.calls)})
 			budget = append(budget, point{r.seed, r.value, r.budget})
+			points = append(points, point{r.seed, r.value, float64(r.result.points)})
+			each = append(each, point{r.seed, r.value, r.result.each})
 			used = append(used, float64(r.result.calls)/r.budget)
 		}
 		f.measured, f.budget = fitPower(measured), fitPower(budget)
+		f.points, f.each = fitPower(points), fitPower(each)
 		_, f.used, _ = quartiles(used)
 		facts = append(facts, f)
 	}
@@ -350,12 +357,13 @@ func runRates(o options) (*results, error) {
 			w.result.calls, w.result.points, w.result.each, w.budget)
 	}
 	fits := table{name: "rates_fits", header: []string{"method", "problem", "parameter", "theory", "expected", "measured", "half_interval_95",
-		"min", "max", "budget", "budget_half_interval_95", "part_of_budget", "missed"}}
+		"min", "max", "evaluations", "evaluations_half_interval_95", "calls_per_evaluation", "calls_per_evaluation_half_interval_95",
+		"budget", "budget_half_interval_95", "part_of_budget", "missed"}}
 	for _, f := range rateFacts(rows) {
 		fits.add(f.rate.name, kind(f.rate.hard), f.rate.param, f.rate.theory, f.rate.expected, f.measured.mean, f.measured.half,
-			f.measured.min, f.measured.max, f.budget.mean, f.budget.half, f.used, f.missed)
-		r.say("rates: %-27s %-8s %-8s theory %+.0f, expected here %+.0f, measured %s; budget %s; %.2g of it used, %d missed",
-			f.rate.name, kind(f.rate.hard), f.rate.param, f.rate.theory, f.rate.expected, f.measured, f.budget, f.used, f.missed)
+			f.measured.min, f.measured.max, f.points.mean, f.points.half, f.each.mean, f.each.half, f.budget.mean, f.budget.half, f.used, f.missed)
+		r.say("rates: %-27s %-8s %-8s theory %+.0f, expected here %+.0f, measured %s = evaluations %.2f and calls of each %.2f; budget %.2f, %.2g of it used, %d missed",
+			f.rate.name, kind(f.rate.hard), f.rate.param, f.rate.theory, f.rate.expected, f.measured, f.points.mean, f.each.mean, f.budget.mean, f.used, f.missed)
 	}
 	r.tables = append(r.tables, raw, fits)
 	r.figures = rateFigures(rows)

@@ -26,7 +26,9 @@ import (
 // with t_1 = a'x and the row u_1 >= 0, so that u_1 = max(a'x, 0), and
 // t_2 = b'x - 1 and the row u_2 >= b'x, always active, so that u_2 = b'x; or with
 // the rows u_1 = a'x and u_2 = b'x. The upper objective reads
-// f = L (2 u_1 - a'x) + sigma s(u_2), or C/2 u_1^2 + sigma s(u_2).
+// f = L (2 u_1 - a'x) + sigma s(u_2) + c'u, or C/2 u_1^2 + sigma s(u_2) + c'u, where
+// c reads the other entries of u, which are 0: it adds nothing to F, but a force
+// along every curvature of g to the perturbed problems of the oracles.
 type valley struct {
 	dx, dy int
 	links  bool
@@ -227,6 +229,9 @@ func (f *valleyUpper) eval(gx, gy, x, y []float64) float64 {
 	f.reflect(f.u, y)
 	height, s := ramp(f.u[1])
 	value, push, pull := f.slope*height, f.slope*s, 0.0
+	for _, t := range f.u[2:] {
+		value += f.steep * t
+	}
 	if f.links {
 		value += f.steep / 2 * f.u[0] * f.u[0]
 		pull = f.steep * f.u[0]
@@ -241,7 +246,9 @@ func (f *valleyUpper) eval(gx, gy, x, y []float64) float64 {
 		}
 	}
 	if gy != nil {
-		clear(f.u)
+		for j := range f.u {
+			f.u[j] = f.steep
+		}
 		f.u[0], f.u[1] = pull, push
 		f.reflect(gy, f.u)
 	}
