@@ -58,6 +58,7 @@ func (b *binder) modelName() diag.Span {
 func (b *binder) inputs(prob *ir.Problem) {
 	all := b.declared()
 	tried := map[*ir.Symbol]bool{}
+	before := len(b.list)
 	for {
 		progress := false
 		for _, s := range all {
@@ -74,7 +75,6 @@ func (b *binder) inputs(prob *ir.Problem) {
 		break
 	}
 	var pending []*ir.Symbol // params whose default waits for another
-	before := len(b.list)
 	for _, s := range all {
 		if d := b.bound[s.Name]; d != nil {
 			prob.Data = append(prob.Data, *d)
@@ -96,7 +96,9 @@ func (b *binder) inputs(prob *ir.Problem) {
 			}
 		}
 	}
-	if len(b.list) == before && len(pending) > 0 { // a cycle, which the checker refuses
+	// What waits for an input in error is not reported; where nothing else is
+	// wrong, it is a cycle, which the checker refuses.
+	if len(b.list) == before && len(pending) > 0 {
 		b.errorf(codeCycle, pending[0].Decl.Span(), "the default of `%s` needs itself", pending[0].Name)
 	}
 }
@@ -221,8 +223,12 @@ func (b *binder) bindParam(s *ir.Symbol, d *lang.Param, a *data.Array, origin st
 		return
 	}
 	if d.Type.Kind == lang.KindInt {
-		if v != math.Trunc(v) || math.Abs(v) >= exactInt {
+		if v != math.Trunc(v) {
 			b.notInteger(s, d, v, origin)
+			return
+		}
+		if math.Abs(v) >= exactInt {
+			b.beyondIntegers(s, d, v, origin)
 			return
 		}
 		b.bind(s.Name, a, origin, scalarInt(int(v)))
@@ -247,6 +253,18 @@ func (b *binder) notInteger(s *ir.Symbol, d *lang.Param, v float64, origin strin
 		}
 		return true
 	})
+}
+
+// beyondIntegers reports an int param of a whole number that a double does not
+// tell from its neighbours.
+func (b *binder) beyondIntegers(s *ir.Symbol, d *lang.Param, v float64, origin string) {
+	e := b.errorf(diag.BindNotInteger, d.Name.Span(), "`%s` overflows the integers: it is %v", s.Name, v)
+	e.Detail = fmt.Sprintf("Integers lie between -%d and %d: beyond, not every one can be told from the next.", exactInt-1, exactInt-1)
+	if origin != "default" || d.Default == nil {
+		e.Detail += fmt.Sprintf(" The value comes from %s.", origin)
+		return
+	}
+	e.Subject, e.Context = d.Default.Span(), d.Span()
 }
 
 // bind enters a param or data.

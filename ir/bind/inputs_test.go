@@ -232,3 +232,26 @@ report {
 		t.Error("only a' is a row")
 	}
 }
+
+// TestIntegerOverflow: an int param beyond the exact integers is one error,
+// which speaks of overflow and not of division, and what waits for it is none.
+func TestIntegerOverflow(t *testing.T) {
+	for _, first := range []string{"9223372036854775807", "3000000000 * 3000000000", "9007199254740992"} {
+		_, list := Bind(compile(t, "overflow.blv", `model overflow
+param n: int = `+first+`
+param m: int = n + 1
+upper {
+  var x: real
+  minimize x^2 + y
+}
+lower {
+  var y: real
+  minimize (y - x - m)^2
+}
+`), nil, Options{})
+		if len(list) != 1 || list[0].Code != diag.BindNotInteger || !strings.Contains(list[0].Summary, "overflows") ||
+			strings.Contains(list[0].Detail, "remainder") {
+			t.Errorf("%s: %v", first, list)
+		}
+	}
+}

@@ -57,7 +57,7 @@ others must agree with it.`,
 	Entry{
 		Code: BindNotInteger, Stage: BindStage, Title: "a number that must be an integer",
 		Explanation: `Sizes, indices and int params are integers, and a division among them must leave no
-remainder.`,
+remainder. Their magnitude is below 2^53, so that each is told from the next.`,
 		Example:  bindExample("param n: int = 10\nparam k: int = n / 5", `data c: vector[k] ~ normal(0, 1)`, `vector[k]`, `sumsq(y - c)`, ``),
 		DataFile: "data.json", Data: `{"n": 7}`,
 	},
