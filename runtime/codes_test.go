@@ -16,9 +16,8 @@ import (
 )
 
 // consequences are the codes that the examples of some codes cannot be
-// without: many syntax errors are 50 of another code, and hide the levels; a
-// constraint of constants is left out when the model is bound.
-var consequences = map[diag.Code][]diag.Code{"E0116": {"E0101", "E0402"}, "E0413": {"E0813"}}
+// without: many syntax errors are 50 of another code, and hide the levels.
+var consequences = map[diag.Code][]diag.Code{"E0116": {"E0101", "E0402"}}
 
 // TestCodes takes the example of every code through the public pipeline, as a
 // user would: it must end with exactly that code, error or warning.

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 type relation struct {
 	family *ir.Family
 	equal  bool
+	idle   bool  // no variable is written in it
 	form   *form // nil where coefficients are unknown (abstract binding)
 	name   func(k int) string
 	at     diag.Span
@@ -51,6 +53,7 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 	if !ok {
 		return nil
 	}
+	idle := !slices.ContainsFunc(c.Terms, r.b.readsVariable)
 	var out []relation
 	for k, op := range c.Ops {
 		u, v, sign := terms[k], terms[k+1], 1.0
@@ -70,13 +73,34 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 		}
 		name, named := r.nameOf(c, k)
 		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign, Shape: familyShape(h)}
-		rel := relation{family: f, equal: op == lang.Equal, at: at, name: rowNames(name, h)}
+		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h)}
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
 			rel.form = nil
 		}
 		out = append(out, rel)
 	}
 	return out
+}
+
+// readsVariable reports whether a variable is written in an expression, in the
+// lets that it names or in the functions that it calls.
+func (b *binder) readsVariable(x lang.Expr) bool {
+	found := false
+	lang.Walk(x, func(n lang.Expr) bool {
+		switch n := n.(type) {
+		case *lang.Name:
+			s := b.symbol(n.Name)
+			found = found || s != nil && (s.Kind == ir.VarSymbol || s.Deps != 0)
+		case *lang.Call:
+			if s := b.symbol(n.Fn.Name); s != nil && !found {
+				if fn, ok := s.Decl.(*lang.Fn); ok { // the checker refuses recursion
+					found = b.readsVariable(fn.Body)
+				}
+			}
+		}
+		return !found
+	})
+	return found
 }
 
 // formOf makes the affine form of a relation; false where it cannot.

@@ -315,3 +315,19 @@ report {
 		}
 	}
 }
+
+// TestIdleConstraints: the checker warns of a constraint without variables;
+// the binder does of those whose variables only the numbers take away.
+func TestIdleConstraints(t *testing.T) {
+	p, list := Bind(compile(t, "rows.blv", rowsHead+rowsLower+`  subject to
+    idle: forall i in 1..n: w[i] <= 4
+    gone: 0 * y <= 1
+}
+`), nil, Options{})
+	if len(list) != 1 || list[0].Code != diag.BindAlwaysHolds || !strings.Contains(list[0].Summary, "gone") {
+		t.Fatalf("%v", list)
+	}
+	if len(p.Rows) != 0 {
+		t.Errorf("rows %s", names(p.Rows))
+	}
+}
