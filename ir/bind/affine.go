@@ -8,10 +8,12 @@ import (
 )
 
 // form is an array of affine functions of z = (x, y): entry k is coef[k, :] z +
-// rest[k]. Entries of a matrix are row-major.
+// rest[k]. Entries of a matrix are row-major. Numbers that are the rounding of
+// what they were summed from are zero.
 type form struct {
 	coef *sparse.CSR // entries x (dx + dy)
 	rest []float64
+	size sizes
 }
 
 // notAffine is the innermost node that is not affine.
@@ -61,6 +63,16 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 // step makes the form of one node from those of its arguments, or nil where
 // the operation is not affine.
 func (a *affine) step(n *expr.Node) (*form, error) {
+	if n.Deps == 0 && (n.Op == expr.ScatterAdd || n.Op == expr.Sum) { // coefficients of a variable that is written more than once
+		f, err := a.step(n.Args[0])
+		if err != nil {
+			return nil, err
+		}
+		if n.Op == expr.Sum {
+			return f.combine(ones(1, len(f.rest))), nil
+		}
+		return f.combine(selection(n)), nil
+	}
 	if n.Deps == 0 {
 		vals, err := a.values(n)
 		if err != nil {
@@ -298,31 +310,63 @@ func (f *form) broadcast(size int) *form {
 // plus is f + sign g.
 func (f *form) plus(g *form, sign float64) *form {
 	out := &form{coef: sparse.Add(1, f.coef, sign, g.coef), rest: make([]float64, len(f.rest))}
+	u, p := f.sized()
+	v, q := g.sized()
+	if f.size.coef != nil || g.size.coef != nil || out.coef.NNZ() < u.NNZ()+v.NNZ() {
+		out.size.coef = sparse.Add(1, u, 1, v).Val
+	}
+	out.size.rest = make([]float64, len(f.rest))
 	for k := range out.rest {
 		out.rest[k] = f.rest[k] + sign*g.rest[k]
+		out.size.rest[k] = p[k] + q[k]
 	}
-	return out
+	return out.clean()
 }
 
 // scaled multiplies entry k by by[k].
 func (f *form) scaled(by []float64) *form {
-	m := *f.coef
-	m.Val = make([]float64, len(f.coef.Val))
-	out := &form{coef: &m, rest: make([]float64, len(f.rest))}
-	for i := range m.Rows {
-		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			m.Val[k] = by[i] * f.coef.Val[k]
+	rows := func(vals []float64, by func(i int) float64) []float64 {
+		if vals == nil {
+			return nil
 		}
+		out := make([]float64, len(vals))
+		for i := range f.coef.Rows {
+			for k := f.coef.Ptr[i]; k < f.coef.Ptr[i+1]; k++ {
+				out[k] = by(i) * vals[k]
+			}
+		}
+		return out
+	}
+	value := func(i int) float64 { return by[i] }
+	size := func(i int) float64 { return math.Abs(by[i]) }
+	m := *f.coef
+	m.Val = rows(f.coef.Val, value)
+	out := &form{coef: &m, rest: make([]float64, len(f.rest)), size: sizes{coef: rows(f.size.coef, size)}}
+	for i := range out.rest {
 		out.rest[i] = by[i] * f.rest[i]
+	}
+	if f.size.rest != nil {
+		out.size.rest = make([]float64, len(f.rest))
+		for i := range out.rest {
+			out.size.rest[i] = size(i) * f.size.rest[i]
+		}
 	}
 	return out
 }
 
 // combine is M f, for a matrix M of as many columns as f has entries.
 func (f *form) combine(m *sparse.CSR) *form {
-	rest := make([]float64, m.Rows)
-	m.MulVec(rest, f.rest)
-	return &form{coef: sparse.Mul(m, f.coef), rest: rest}
+	out := &form{coef: sparse.Mul(m, f.coef), rest: make([]float64, m.Rows)}
+	m.MulVec(out.rest, f.rest)
+	abs := *m
+	abs.Val = magnitudes(m.Val)
+	u, p := f.sized()
+	if f.size.coef != nil || out.coef.NNZ() < multiplications(m, f.coef) {
+		out.size.coef = sparse.Mul(&abs, u).Val
+	}
+	out.size.rest = make([]float64, m.Rows)
+	abs.MulVec(out.size.rest, p)
+	return out.clean()
 }
 
 func ones(rows, cols int) *sparse.CSR {

@@ -331,3 +331,54 @@ func TestIdleConstraints(t *testing.T) {
 		t.Errorf("rows %s", names(p.Rows))
 	}
 }
+
+// TestCancelledCoefficients: what rounding leaves of coefficients that cancel
+// is no coefficient, in whatever form the model writes the sum; small
+// coefficients and right-hand sides that nothing cancelled in stay.
+func TestCancelledCoefficients(t *testing.T) {
+	head := `model cancelled
+data c: vector[3] = [0.1, 0.2, -0.3]
+data A: matrix[2, 3] = [[0.1, 0.2, 0.3], [1, 1, 1]]
+upper {
+  var x: real in box(0, 5)
+  minimize x^2 + sum(y)
+}
+lower {
+  var y: vector[3]
+  minimize sumsq(y - x)
+  subject to
+    one: `
+	for _, text := range []string{
+		"0.1 * y[1] + 0.2 * y[1] - 0.3 * y[1] == 0",
+		"2 * (0.1 * y + 0.2 * y - 0.3 * y) <= 0.5",
+		"0.1 * y[1] + 0.2 * y[1] == 0.3 * y[1]",
+		"sum(k in 1..3: c[k] * y[1]) == 0",
+		"forall i in 1..3: sum(k in 1..3: c[k] * y[i]) == 0",
+		"c' * [y[1], y[1], y[1]] == 0",
+		"sum(c .* [y[2], y[2], y[2]]) == 0",
+		"A * [y[1], y[1], -y[1]] <= [1, 1] + [0, 1] .* y[1]",
+		"0.1 * x + 0.2 * x - 0.3 * x == 0",
+	} {
+		p, list := Bind(compile(t, "cancelled.blv", head+text+"\n}\n"), nil, Options{})
+		if len(list) != 1 || list[0].Code != diag.BindAlwaysHolds || len(p.Rows) != 0 {
+			t.Errorf("%s: %v", text, list)
+		}
+	}
+	p := bindText(t, head+`1e-17 * y[1] + y[2] + 0.1 - 0.3 + 0.2 <= 0
+    two: y[1] - (1 - 1e-14) * y[1] >= 1e-300
+    three: 1e-200 * y[1] == 0
+}
+`)
+	if b := p.B.Dense(); b[0] != -1e-17 || b[1] != -1 || p.Rhs[0] != 0 {
+		t.Errorf("one: %v, %v", b[:3], p.Rhs[0])
+	}
+	near := 1 - 1e-14 // a double: the difference from 1 is exact
+	exactly := 1 - near
+	if b := p.B.Dense(); b[3] != exactly || p.Rhs[1] != -1e-300 || b[6] != -1e-200 {
+		t.Errorf("two, three: %v, %v", b[3:], p.Rhs)
+	}
+	_, list := Bind(compile(t, "cancelled.blv", head+"0.1 * y[1] + 0.2 * y[1] - 0.3 * y[1] == 1\n}\n"), nil, Options{})
+	if len(list) != 1 || list[0].Code != diag.BindNeverHolds {
+		t.Errorf("0 == 1: %v", list)
+	}
+}

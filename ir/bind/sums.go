@@ -149,7 +149,7 @@ type matrix struct {
 }
 
 // coefficients is the rows x cols matrix M with M[at row[k], col[k]] the sum of
-// the entries c[k] (1 where c is nil): a data matrix of the model where it is
+// the entries c[k] (1 where c is nil), zero where they cancel up to rounding: a data matrix of the model where it is
 // one, else a new constant. nil where the entries are not known.
 func (e *elab) coefficients(c *expr.Node, row, col []int, rows, cols int) *matrix {
 	if c != nil && c.Op == expr.Gather && c.Args[0].Shape.Rank == 2 && len(row) == rows*cols {
@@ -179,7 +179,7 @@ func (e *elab) coefficients(c *expr.Node, row, col []int, rows, cols int) *matri
 		}
 		entries = append(entries, sparse.Entry{Row: row[k], Col: col[k], Val: v})
 	}
-	m := sparse.FromEntries(rows, cols, entries)
+	m := merged(rows, cols, entries)
 	// From about a quarter of the entries on, dense rows are faster than
 	// indexed ones.
 	if 4*m.NNZ() >= rows*cols {
