@@ -101,6 +101,12 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
 		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
 	}
+	if s.Memory != nil {
+		r.Lower.Curvature = "recycled"
+		if r.Lower.Solver == "quadratic" {
+			r.Lower.Curvature = "recovered"
+		}
+	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
 	r.Residuals = Residuals{

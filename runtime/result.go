@@ -100,9 +100,14 @@ type UpperResult struct {
 // LowerResult is the follower's side at the upper point. Multipliers are >= 0
 // on inequalities in the user's direction, of either sense.
 type LowerResult struct {
-	Objective   Number   `json:"objective"`
-	Sense       string   `json:"sense"`
-	Solver      string   `json:"solver"`
+	Objective Number `json:"objective"`
+	Sense     string `json:"sense"`
+	Solver    string `json:"solver"`
+	// Curvature says that gradient differences of g were kept between solves
+	// and used as its Hessian in y, which was proved not to move: "recycled" by
+	// alm (setting recycle), "recovered" by quadratic. Empty where every solve
+	// stood alone.
+	Curvature   string   `json:"curvature,omitempty"`
 	Status      string   `json:"status"`
 	Variables   Values   `json:"variables"`
 	Multipliers Values   `json:"multipliers"`

@@ -157,7 +157,11 @@ func (t *textReport) footer() {
 	if r.Method != "" {
 		parts = append(parts, "method "+r.Method)
 	}
-	parts = append(parts, "oracle "+r.Oracle, "solver "+r.Lower.Solver)
+	solver := "solver " + r.Lower.Solver
+	if r.Lower.Curvature != "" {
+		solver += " with " + r.Lower.Curvature + " curvature"
+	}
+	parts = append(parts, "oracle "+r.Oracle, solver)
 	if r.Method != "" {
 		parts = append(parts, fmt.Sprintf("%d iterations", r.Iterations))
 	}
