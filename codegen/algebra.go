@@ -188,13 +188,24 @@ func (s *simplifier) lin(v val) int {
 		_, seen := at[t.i]
 		switch {
 		case isNumber:
+			if part := t.c * n; len(out.args) > 0 && math.IsInf(out.bias+part, 0) && !math.IsInf(out.bias, 0) && !math.IsInf(part, 0) {
+				sum := s.emit(out) // what comes before stays apart
+				out = val{op: opLin, shape: v.shape, args: []int{sum}, coef: []float64{1}}
+				at = map[int]int{sum: 0}
+			}
 			out.bias += t.c * n
 		case a.op == opCopy && v.shape.Rank != 0: // a scalar, repeated
 			todo = append(todo, term{t.c, a.args[0]})
-		case a.op == opLin && a.shape == v.shape && (len(a.args) == 1 || s.once[t.i]):
+		case a.op == opLin && a.shape == v.shape && (len(a.args) == 1 || s.once[t.i]) && s.flat(t.c, a, out.bias):
 			out.bias += t.c * a.bias
 			push(t.c, a)
-		case seen:
+		case a.op == opLin && a.shape == v.shape && s.once[t.i]: // it stays; a link was not yet simplified
+			if t.i = s.lin(*a); s.val(t.i).op != opLin {
+				todo = append(todo, t)
+				continue
+			}
+			out.args, out.coef = append(out.args, t.i), append(out.coef, t.c)
+		case seen && !math.IsInf(out.coef[at[t.i]]+t.c, 0):
 			out.coef[at[t.i]] += t.c
 		default:
 			at[t.i] = len(out.args)
@@ -245,7 +256,7 @@ func (s *simplifier) elementwise(v val) int {
 	case opPow:
 		return s.power(v)
 	case opSquare:
-		if c, u, ok := s.scaled(v.args[0]); ok {
+		if c, u, ok := s.scaled(v.args[0]); ok && folds(c*c, c) {
 			v.args = []int{u}
 			return s.scale(c*c, s.emit(v))
 		}
@@ -256,6 +267,9 @@ func (s *simplifier) elementwise(v val) int {
 func (s *simplifier) product(v val) int {
 	for k, a := range v.args {
 		other := v.args[1-k]
+		if !s.joint(v) {
+			break
+		}
 		if c, ok := s.val(a).number(); ok {
 			return s.lin(val{op: opLin, args: []int{other}, coef: []float64{c}, shape: v.shape})
 		}
@@ -347,7 +361,7 @@ func (s *simplifier) sum(v val) int {
 func (s *simplifier) dot(v val) int {
 	for k, a := range v.args {
 		other := v.args[1-k]
-		if c, u, ok := s.scaled(a); ok {
+		if c, u, ok := s.scaled(a); ok && s.joint(v) {
 			if a == other {
 				return s.scale(c*c, s.simplify(val{op: opDot, args: []int{u, u}, shape: v.shape}))
 			}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"bilevelc/autodiff"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // contracts check what a pass promises beyond verify.
@@ -315,4 +317,81 @@ func TestThreads(t *testing.T) {
 
 func same(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(u, v float64) bool { return math.Float64bits(u) == math.Float64bits(v) })
+}
+
+// TestExtremeNumbers: numbers whose product or sum leaves the range of doubles
+// are not made one: the program has the value of the reference evaluator at 0,
+// at points that balance the numbers, and beyond the range, with every pass
+// alone, without each and with all.
+func TestExtremeNumbers(t *testing.T) {
+	at := diag.Span{}
+	type build func(b *expr.Builder, y *expr.Node) *expr.Node
+	times := func(c float64, f build) build {
+		return func(b *expr.Builder, y *expr.Node) *expr.Node {
+			return must(b.Binary(expr.Mul, b.Number(c), f(b, y), at))
+		}
+	}
+	plus := func(f build, c float64) build {
+		return func(b *expr.Builder, y *expr.Node) *expr.Node {
+			return must(b.Binary(expr.Add, f(b, y), b.Number(c), at))
+		}
+	}
+	both := func(op expr.Op, f, g build) build {
+		return func(b *expr.Builder, y *expr.Node) *expr.Node {
+			return must(b.Binary(op, f(b, y), g(b, y), at))
+		}
+	}
+	y := func(_ *expr.Builder, y *expr.Node) *expr.Node { return y }
+	all := func(f build) build {
+		return func(b *expr.Builder, y *expr.Node) *expr.Node { return must(b.Reduce(expr.Sum, f(b, y), at)) }
+	}
+	squared := func(f build) build {
+		return func(b *expr.Builder, y *expr.Node) *expr.Node {
+			u := f(b, y)
+			return must(b.Binary(expr.Mul, u, u, at))
+		}
+	}
+	for name, f := range map[string]build{
+		"10 (1e308 y)":                all(times(10, times(1e308, y))),
+		"1e-200 (1e-200 y)":           all(times(1e-200, times(1e-200, y))),
+		"10 (y + 1e308)":              all(times(10, plus(y, 1e308))),
+		"(y + 1e308) + 1e308":         all(plus(plus(y, 1e308), 1e308)),
+		"1e308 y + 1e308 y":           all(both(expr.Add, times(1e308, y), times(1e308, y))),
+		"10 (1e308 y + 5) - 3 y":      all(both(expr.Sub, times(10, plus(times(1e308, y), 5)), times(3, y))),
+		"(1e200 y)^2":                 all(squared(times(1e200, y))),
+		"(1e-200 y)^2":                all(squared(times(1e-200, y))),
+		"(1e200 y) (1e200 y + 1e200)": all(both(expr.Mul, times(1e200, y), plus(times(1e200, y), 1e200))),
+	} {
+		for _, shape := range []expr.Shape{expr.ScalarShape(), expr.VectorShape(3)} {
+			b := expr.NewBuilder()
+			root := f(b, b.Var("y", true, 0, shape, at))
+			graph, err := autodiff.Differentiate(b, root, 0, shape.Len())
+			if err != nil {
+				t.Fatal(err)
+			}
+			verifyPasses(t, graph)
+			sets := []PassSet{0, allPasses}
+			for s := PassSet(1); s < allPasses; s <<= 1 {
+				sets = append(sets, s, allPasses&^s)
+			}
+			for _, off := range sets {
+				p, err := Compile(graph, Options{Off: off})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e := p.NewEvaluator()
+				for _, value := range []float64{0, 1, -1e308, 1e200, 1e-200, -1} {
+					point := slices.Repeat([]float64{value}, shape.Len())
+					want, err := expr.Scalar(root, nil, point)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got := e.Value(nil, point)
+					if bothNaN := got != got && want != want; !bothNaN && got != want && !(math.Abs(got-want) <= 1e-14*math.Abs(want)) {
+						t.Errorf("%s, %s, y = %v, passes off %b: %v, want %v", name, shape, value, off, got, want)
+					}
+				}
+			}
+		}
+	}
 }
