@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 )
 

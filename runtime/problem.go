@@ -96,16 +96,11 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	}
 	r.Lower = LowerResult{
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
+		Curvature: r.Lower.Curvature,
 		Variables:   variables(&p.IR.Lower, s.Y, 1),
 		Multipliers: families(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
 		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
-	}
-	if s.Memory != nil {
-		r.Lower.Curvature = "recycled"
-		if r.Lower.Solver == "quadratic" {
-			r.Lower.Curvature = "recovered"
-		}
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)

@@ -42,6 +42,13 @@ func DefaultALM() ALMSettings {
 	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
 }
 
+// Recycles reports whether `alm` with these settings keeps the gradient
+// differences of a fixed Hessian between solves.
+func Recycles(values method.Values) bool {
+	settings := DefaultALM()
+	return method.Apply(&settings, values) == nil && settings.Recycle
+}
+
 // ALM is the default lower solver.
 type ALM struct {
 	settings  ALMSettings
