@@ -74,18 +74,27 @@ type plantedRow struct {
 	d        int
 	seed     uint64
 	calls    int64 // of the checkpoint
+	last     bool  // it is the whole budget
 	gap      float64
 	distance float64
 	status   string
 	startGap float64
 }
 
-// plantedGrid are the dimensions with their budgets of calls.
-func plantedGrid(quick bool) (dims []int, budget int64, seeds map[int]int) {
+// heat is one dimension with its budget of calls and its number of seeds.
+type heat struct {
+	d      int
+	budget int64
+	seeds  int
+}
+
+// plantedGrid are the dimensions. The budgets fall with d, as the linear algebra
+// that the calls pay for does not come free of time.
+func plantedGrid(quick bool) []heat {
 	if quick {
-		return []int{10}, 5000, map[int]int{10: 2}
+		return []heat{{10, 5000, 2}}
 	}
-	return []int{10, 30, 100, 300, 1000}, 30000, map[int]int{10: 7, 30: 7, 100: 5, 300: 3, 1000: 3}
+	return []heat{{10, 30000, 7}, {30, 30000, 7}, {100, 30000, 5}, {300, 10000, 3}, {1000, 3000, 3}}
 }
 
 // checkpoints are the parts of the budget at which a run is looked at.
@@ -197,6 +206,7 @@ func (t *tracker) see(pt *oracle.Point) {
 func (t *tracker) record() {
 	row := t.row
 	row.calls, t.next = t.next[0], t.next[1:]
+	row.last = len(t.next) == 0
 	x := t.x
 	if x == nil {
 		x = t.in.Problem.Start
@@ -250,24 +260,22 @@ func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
 // that the results are the same however many run at a time.
 func measurePlanted(o options) ([]plantedRow, error) {
 	type task struct {
-		d    int
+		heat
 		seed uint64
 		rows []plantedRow
 	}
-	dims, budget, seeds := plantedGrid(o.quick)
 	var tasks []*task
-	for _, d := range dims {
-		count := seeds[d]
+	for _, h := range plantedGrid(o.quick) {
 		if o.seeds > 0 {
-			count = o.seeds
+			h.seeds = o.seeds
 		}
-		for seed := uint64(1); seed <= uint64(count); seed++ {
-			tasks = append(tasks, &task{d: d, seed: seed})
+		for seed := uint64(1); seed <= uint64(h.seeds); seed++ {
+			tasks = append(tasks, &task{heat: h, seed: seed})
 		}
 	}
 	err := parallel(o.threads, len(tasks), func(i int) (err error) {
 		t := tasks[i]
-		if t.rows, err = measureCourse(o.progress, t.d, budget, t.seed); err != nil {
+		if t.rows, err = measureCourse(o.progress, t.d, t.budget, t.seed); err != nil {
 			return fmt.Errorf("d = %d, seed %d: %w", t.d, t.seed, err)
 		}
 		return nil
@@ -308,20 +316,20 @@ func runPlanted(o options) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
-	dims, budget, _ := plantedGrid(o.quick)
+	grid := plantedGrid(o.quick)
 	r := &results{}
 	raw := table{name: "planted", header: []string{"method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start"}}
 	for _, w := range rows {
 		raw.add(w.racer, w.d, w.seed, w.calls, w.gap, w.distance, w.status, w.startGap)
 	}
 	summary := table{name: "planted_summary", header: []string{"method", "d", "calls", "gap_q1", "gap_median", "gap_q3", "distance_q1", "distance_median", "distance_q3"}}
-	gapByD := figure{name: "planted_gap", title: fmt.Sprintf("Distance to the known optimum after %d calls", budget),
+	gapByD := figure{name: "planted_gap", title: "Distance to the known optimum at equal budgets of calls",
 		xLabel: "d, dimension of x", yLabel: "F(x) - F*"}
 	distanceByD := figure{name: "planted_distance", title: gapByD.title, xLabel: gapByD.xLabel, yLabel: "|x - x*|"}
 	for _, c := range racers() {
 		var gaps, ways []point
 		for _, w := range rows {
-			if w.racer == c.name && w.calls == budget {
+			if w.racer == c.name && w.last {
 				gaps = append(gaps, point{w.seed, float64(w.d), math.Max(w.gap, smallest)})
 				ways = append(ways, point{w.seed, float64(w.d), math.Max(w.distance, smallest)})
 			}
@@ -330,19 +338,19 @@ func runPlanted(o options) (*results, error) {
 		gapByD.series = append(gapByD.series, series{name: c.name, bands: g})
 		distanceByD.series = append(distanceByD.series, series{name: c.name, bands: x})
 		for i := range g {
-			summary.add(c.name, int(g[i].x), budget, g[i].low, g[i].mid, g[i].high, x[i].low, x[i].mid, x[i].high)
+			summary.add(c.name, grid[i].d, grid[i].budget, g[i].low, g[i].mid, g[i].high, x[i].low, x[i].mid, x[i].high)
 			r.say("planted: %-12s d = %4.0f: F - F* = %.2g (%.2g to %.2g), |x - x*| = %.2g", c.name, g[i].x, g[i].mid, g[i].low, g[i].high, x[i].mid)
 		}
 	}
 	r.tables = append(r.tables, raw, summary)
 	r.figures = append(r.figures, gapByD, distanceByD)
-	for _, d := range dims {
-		fig := figure{name: fmt.Sprintf("planted_calls_%d", d), title: fmt.Sprintf("Distance to the known optimum, d = %d", d),
+	for _, h := range grid {
+		fig := figure{name: fmt.Sprintf("planted_calls_%d", h.d), title: fmt.Sprintf("Distance to the known optimum, d = %d", h.d),
 			xLabel: "calls to f, grad f, g, grad g", yLabel: "F(x) - F*, best seen"}
 		for _, c := range racers() {
 			var gaps []point
 			for _, w := range rows {
-				if w.racer == c.name && w.d == d {
+				if w.racer == c.name && w.d == h.d {
 					gaps = append(gaps, point{w.seed, float64(w.calls), math.Max(w.gap, smallest)})
 				}
 			}
