@@ -65,11 +65,30 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 func (p *Problem) newResult(opts Options) *Result {
 	r := &Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
 		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
-	r.Lower.Solver = opts.Solver
+	r.Lower.Solver, r.Lower.Curvature = opts.Solver, p.curvatureKept(opts)
 	if n := len(p.Numeric.Parts); n > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", followersNote(p.IR.Blocks), n))
 	}
 	return r
+}
+
+// curvatureKept says what a run keeps of the Hessian of g between lower
+// solves (LowerResult.Curvature).
+func (p *Problem) curvatureKept(opts Options) string {
+	facts := p.Numeric.Facts
+	if !facts.QuadraticInY || !facts.FixedHessian {
+		return ""
+	}
+	switch opts.Solver {
+	case "quadratic":
+		return "recovered"
+	case "alm":
+		c, err := opts.split(opts.Settings)
+		if err == nil && lower.Recycles(c.forSolver) {
+			return "recycled"
+		}
+	}
+	return ""
 }
 
 func settingsOf(sets ...map[string]any) map[string]any {

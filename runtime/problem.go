@@ -96,7 +96,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	}
 	r.Lower = LowerResult{
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
-		Curvature: r.Lower.Curvature,
+		Curvature:   r.Lower.Curvature,
 		Variables:   variables(&p.IR.Lower, s.Y, 1),
 		Multipliers: families(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
