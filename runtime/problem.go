@@ -100,6 +100,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 		Variables:   variables(&p.IR.Lower, s.Y, 1),
 		Multipliers: families(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
+		Dependent:     rowNames(p.IR.Rows, s.Dependent),
 		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
 	}
 	h := make([]float64, p.Numeric.Rows.Len())

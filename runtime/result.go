@@ -113,6 +113,8 @@ type LowerResult struct {
 	Multipliers Values   `json:"multipliers"`
 	Active      []string `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities
 	Weak        []string `json:"weak"`   // rows with slack and multiplier both zero: F may have a kink here
+	// Dependent are active rows whose gradients depend on those of the others: their multipliers are not unique.
+	Dependent []string `json:"dependent,omitempty"`
 	// MinMultiplier and MinSlack are the margin of strict complementarity.
 	MinMultiplier Number `json:"min_multiplier"`
 	MinSlack      Number `json:"min_slack"`

@@ -49,6 +49,10 @@ func (t *textReport) heading() {
 			row("  stationarity", brief(float64(r.Stationarity.Value)), t.measure())
 		}
 	})
+	if n := len(r.Lower.Dependent); n > 0 {
+		fmt.Fprintf(&t.b, "  note: multipliers are not unique: active rows depend on each other (%s)\n",
+			strings.Join(r.Lower.Dependent[:min(n, 8)], ", "))
+	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&t.b, "  note: %s\n", note)
 	}
