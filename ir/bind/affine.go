@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
@@ -87,6 +88,9 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		m, err := a.matrix(n.Args[0], n.TransA)
 		if err != nil {
 			return nil, err
+		}
+		if v := n.Args[1]; v.Op == expr.Var {
+			return a.ofVariable(m, v), nil
 		}
 		return a.forms[n.Args[1]].combine(m), nil
 	}
@@ -188,6 +192,20 @@ func (a *affine) variable(n *expr.Node) *form {
 	}
 	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: count(0, size+1), Col: count(at, size), Val: fill(size, 1)}
 	return &form{coef: m, rest: make([]float64, size)}
+}
+
+// ofVariable is the form m v of a variable: nothing is summed, so nothing is
+// rounded, and the coefficients are those of m in v's columns.
+func (a *affine) ofVariable(m *sparse.CSR, v *expr.Node) *form {
+	at := v.Offset
+	if v.Lower {
+		at += a.dx
+	}
+	coef := &sparse.CSR{Rows: m.Rows, Cols: a.dx + a.dy, Ptr: m.Ptr, Col: make([]int, len(m.Col)), Val: slices.Clone(m.Val)}
+	for k, j := range m.Col {
+		coef.Col[k] = j + at
+	}
+	return &form{coef: coef, rest: make([]float64, m.Rows)}
 }
 
 // product is a matrix-vector, matrix or outer product of which one factor is
