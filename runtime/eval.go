@@ -37,7 +37,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	}
 	began := time.Now()
 	r := p.newResult(opts)
-	r.Method, r.Settings = "", settingsOf(c.forOracle, c.forSolver)
+	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())
 	pt, err := h.Gradient(ctx, x)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err := p.describe(r, pt); err != nil {
 		return nil, err
 	}
-	if pt.Lower.Status.String() != "solved" {
+	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}
 	if opts.CheckGradient {
@@ -57,7 +57,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if v := p.upperViolation(x); v > 1e-9*(1+maxAbs(x)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
 	}
-	r.Calls = Calls(h.Calls())
+	r.Calls = h.Calls()
 	r.Time = time.Since(began).Seconds()
 	return r, nil
 }

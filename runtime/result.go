@@ -6,6 +6,8 @@ import (
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // SchemaVersion is the version of the result document. It grows when a field
@@ -13,35 +15,19 @@ import (
 const SchemaVersion = 1
 
 // Status tells why a run ended, apart from what its point is worth.
-type Status uint8
+type Status = status.Status
 
-// The statuses. The best point found comes with every one of them.
+// The statuses (package status says what each means). The best point found
+// comes with every one of them.
 const (
-	Solved Status = iota
-	LimitReached
-	Infeasible
-	Unbounded
-	NumericalFailure
-	Interrupted
+	Solved           = status.Solved
+	LimitReached     = status.LimitReached
+	BudgetSpent      = status.BudgetSpent
+	Infeasible       = status.Infeasible
+	Unbounded        = status.Unbounded
+	NumericalFailure = status.NumericalFailure
+	Interrupted      = status.Interrupted
 )
-
-var statusNames = [...]string{"solved", "limit reached", "infeasible", "unbounded", "numerical failure", "interrupted"}
-
-func (s Status) String() string { return statusNames[s] }
-
-// MarshalText writes the status as words.
-func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText reads a status.
-func (s *Status) UnmarshalText(text []byte) error {
-	for i, name := range statusNames {
-		if name == string(text) {
-			*s = Status(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("unknown status %q", text)
-}
 
 // Result is the result document: everything known about a solved, or
 // evaluated, model, under the model's own names and in the user's own sense
@@ -121,7 +107,7 @@ type LowerResult struct {
 	ErrorBound    Number `json:"error_bound"` // certified |y - y*|, Infinity where no modulus is proved
 }
 
-// Residuals of the lower level's KKT conditions in the max norm, of x in X,
+// Residuals are the document's form of problem.Residuals, with those of x in X
 // and of each constraint (h <= 0 or = 0; positive is violated) by name.
 type Residuals struct {
 	Stationarity    Number `json:"stationarity"`
@@ -143,12 +129,7 @@ type Stationarity struct {
 }
 
 // Calls to the oracles of f and g over the whole run.
-type Calls struct {
-	F     int64 `json:"f"`
-	GradF int64 `json:"grad_f"`
-	G     int64 `json:"g"`
-	GradG int64 `json:"grad_g"`
-}
+type Calls = problem.Calls
 
 // Budget is what the method's theorem predicted before the run, and what the
 // run took.

@@ -9,7 +9,6 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
-	"bilevelc/runtime/problem"
 )
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
@@ -62,11 +61,11 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	best := runs.Best
 	r := p.newResult(opts)
-	r.Status, r.Reason = Status(best.Status), best.Reason
+	r.Status, r.Reason = best.Status, best.Reason
 	r.Settings = settings
-	r.Calls = Calls(runs.Calls)
+	r.Calls = runs.Calls
 	if opts.Resume != nil {
-		r.Calls = Calls(runs.Calls.Add(problem.Calls(opts.Resume.Calls)))
+		r.Calls = runs.Calls.Add(opts.Resume.Calls)
 	}
 	if best.Checkpoint != nil && opts.Starts == 1 {
 		r.Checkpoint = &Checkpoint{Schema: SchemaVersion, Model: r.Model, Digest: r.Digest, Oracle: opts.Oracle,
@@ -78,7 +77,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		for _, each := range runs.Runs {
 			s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
 			if each != nil {
-				s.Status, s.Reason = Status(each.Status), each.Reason
+				s.Status, s.Reason = each.Status, each.Reason
 				if each.Best != nil {
 					s.Objective = Number(sign * each.Best.F)
 				}
@@ -118,7 +117,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		if r.Check, err = p.checkGradient(context.WithoutCancel(ctx), h, best.Best); err != nil {
 			return nil, err
 		}
-		r.Calls = Calls(problem.Calls(r.Calls).Add(h.Calls()))
+		r.Calls = r.Calls.Add(h.Calls())
 	}
 	return r, nil
 }

@@ -7,6 +7,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // startRuns are the runs of all starts.
@@ -63,8 +64,8 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	}
 	if limited.Err() != nil && ctx.Err() == nil {
 		for _, r := range results {
-			if r.Result != nil && r.Result.Status == outer.Interrupted {
-				r.Result.Status, r.Result.Reason = outer.LimitReached, "time limit"
+			if r.Result != nil && r.Result.Status == status.Interrupted {
+				r.Result.Status, r.Result.Reason = status.LimitReached, "time limit"
 			}
 		}
 	}
@@ -93,5 +94,5 @@ func (o *startObserver) Observe(now outer.Progress) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.to(Progress{Start: o.start, Starts: o.starts, Iteration: now.Iteration, Objective: o.sign * now.F,
-		Best: o.sign * now.Best, Step: now.Step, Measure: now.Measure, Calls: Calls(now.Calls)})
+		Best: o.sign * now.Best, Step: now.Step, Measure: now.Measure, Calls: now.Calls})
 }

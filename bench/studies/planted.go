@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/planted"
+	"bilevelc/runtime/status"
 )
 
 // The study of planted problems gives every outer method the same number of
@@ -246,7 +247,7 @@ func race(r racer, c *course, seed uint64) ([]plantedRow, error) {
 	if err != nil {
 		return nil, err
 	}
-	if result.Status == outer.Infeasible || result.Status == outer.Unbounded {
+	if result.Status == status.Infeasible || result.Status == status.Unbounded {
 		return nil, fmt.Errorf("%s: %s: %s", r.name, result.Status, result.Reason)
 	}
 	for len(t.next) > 0 { // the method ended within its budget

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // errReached ends a run whose points have met the target.
@@ -134,7 +135,7 @@ func (e experiment) run() (outcome, error) {
 		return outcome{}, err
 	}
 	if !w.reached {
-		if result.Status == outer.Failed || result.Status == outer.Infeasible || result.Status == outer.Unbounded {
+		if result.Status == status.NumericalFailure || result.Status == status.Infeasible || result.Status == status.Unbounded {
 			return outcome{}, fmt.Errorf("%s with %s: %s: %s", e.method, e.oracle, result.Status, result.Reason)
 		}
 		return outcome{}, nil

@@ -15,24 +15,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/status"
 )
 
 // version is set by the linker in releases.
 var version = "0.1.0-dev"
 
-// The exit codes, which scripts rely on.
+// The exit codes, which scripts rely on, are those of package status.
 const (
-	exitSolved      = 0
-	exitInternal    = 1
-	exitUsage       = 2
-	exitModel       = 3
-	exitData        = 4
-	exitInfeasible  = 10
-	exitUnbounded   = 11
-	exitLimit       = 12 // with a feasible point
-	exitLimitNone   = 13 // without
-	exitNumerical   = 14
-	exitInterrupted = 130
+	exitInternal = status.ExitInternal
+	exitUsage    = status.ExitUsage
+	exitModel    = status.ExitModel
+	exitData     = status.ExitData
 )
 
 // exitError carries an exit code. A nil Err has been reported already.
@@ -84,7 +78,7 @@ func run(ctx context.Context, args []string, io stdio) (code int) {
 // code.
 func (a *app) exitCode(err error) int {
 	if err == nil {
-		return exitSolved
+		return 0
 	}
 	var diags diag.List
 	if errors.As(err, &diags) {
@@ -113,7 +107,7 @@ var (
 // diagnosticsCode is the exit code of a list with errors: the model's faults
 // go before the data's, and both before infeasibility.
 func diagnosticsCode(diags diag.List) int {
-	code := exitInfeasible
+	code := status.Infeasible.Exit(false)
 	for _, d := range diags {
 		switch {
 		case d.Severity != diag.Error || slices.Contains(boundInfeasible, d.Code):

@@ -286,23 +286,8 @@ func (a *app) show(r *runtime.Result, f runFlags) error {
 
 // statusError is the exit code of a status; nil for a solved model.
 func statusError(r *runtime.Result) error {
-	code := exitSolved
-	switch r.Status {
-	case runtime.Solved:
+	if r.Status == runtime.Solved {
 		return nil
-	case runtime.LimitReached:
-		code = exitLimit
-		if !r.HasPoint() {
-			code = exitLimitNone
-		}
-	case runtime.Infeasible:
-		code = exitInfeasible
-	case runtime.Unbounded:
-		code = exitUnbounded
-	case runtime.NumericalFailure:
-		code = exitNumerical
-	case runtime.Interrupted:
-		code = exitInterrupted
 	}
-	return &exitError{Code: code}
+	return &exitError{Code: r.Status.Exit(r.HasPoint())}
 }

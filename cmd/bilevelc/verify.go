@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/runtime"
+	"bilevelc/runtime/status"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
@@ -67,7 +68,7 @@ they are now, if they moved.`,
 		failed := len(report.Failures())
 		fmt.Fprintf(a.io.out, "%d claims checked, %d failed\n", len(report.Checks), failed)
 		if failed > 0 {
-			return &exitError{Code: exitNumerical}
+			return &exitError{Code: status.NumericalFailure.Exit(true)}
 		}
 		return nil
 	}

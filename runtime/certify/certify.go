@@ -42,6 +42,8 @@
 // is L |x - x+|.
 package certify
 
+import "bilevelc/runtime/problem"
+
 // Document is what a result claims, in the problem's own order and signs: both
 // objectives are minimized, rows are h <= 0 or = 0.
 type Document struct {
@@ -66,17 +68,9 @@ type Certificate struct {
 
 // Lower certifies that y is close to y*(x).
 type Lower struct {
-	Active    []int     `json:"active"`    // rows of the face: equalities, and inequalities with positive multiplier
-	Residuals Residuals `json:"residuals"` // of the KKT conditions at (x, y, lambda)
-	Bound     *Bound    `json:"bound,omitempty"`
-}
-
-// Residuals of the KKT conditions, absolute, in the max norm.
-type Residuals struct {
-	Stationarity    float64 `json:"stationarity"`    // |grad_y g - B' lambda|
-	Primal          float64 `json:"primal"`          // max(h_i, 0), |h_i| of equalities
-	Dual            float64 `json:"dual"`            // max(-lambda_i, 0) of inequalities
-	Complementarity float64 `json:"complementarity"` // |lambda_i h_i| of inequalities
+	Active    []int             `json:"active"`    // rows of the face: equalities, and inequalities with positive multiplier
+	Residuals problem.Residuals `json:"residuals"` // of the KKT conditions at (x, y, lambda)
+	Bound     *Bound            `json:"bound,omitempty"`
 }
 
 // Bound is the gap bound; it is there where a modulus was proved.

@@ -8,11 +8,11 @@ import (
 
 // Evaluate returns the KKT residuals at (x, y, lambda), and the sizes that
 // each is to be compared with: those of the terms whose difference it is.
-func Evaluate(p *problem.Problem, x, y, lambda []float64) (residuals, scale Residuals) {
+func Evaluate(p *problem.Problem, x, y, lambda []float64) (residuals, scale problem.Residuals) {
 	grad, force := make([]float64, p.Dy), make([]float64, p.Dy)
 	p.G.Clone().GradY(grad, x, y)
 	p.Rows.B.AddMulVecT(force, 1, lambda)
-	scale = Residuals{Stationarity: 1 + maxAbs(grad) + maxAbs(force), Primal: 1, Dual: 1 + maxAbs(lambda)}
+	scale = problem.Residuals{Stationarity: 1 + maxAbs(grad) + maxAbs(force), Primal: 1, Dual: 1 + maxAbs(lambda)}
 	for j, g := range grad {
 		residuals.Stationarity = larger(residuals.Stationarity, math.Abs(g-force[j]))
 	}

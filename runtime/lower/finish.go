@@ -3,6 +3,8 @@ package lower
 import (
 	"math"
 	"sort"
+
+	"bilevelc/runtime/problem"
 )
 
 // weakness is the slack (relative to the size of y) and the multiplier
@@ -19,7 +21,7 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 	n, m := q.n, q.m
 	rest := make([]float64, n)
 	q.subtractPull(rest, grad, s.Lambda)
-	s.Residuals = Residuals{Stationarity: normInf(rest)}
+	s.Residuals = problem.Residuals{Stationarity: normInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
 	size := math.Max(1, normInf(s.Y))

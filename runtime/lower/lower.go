@@ -47,7 +47,7 @@ type Solution struct {
 	Value   float64   // g(x, Y)
 	Witness []float64 // see Status; len m or Dy
 
-	Residuals     Residuals
+	Residuals     problem.Residuals
 	MinMultiplier float64 // smallest multiplier of an active AtMost row (+Inf if none)
 	MinSlack      float64 // smallest -h_i of an inactive row (+Inf if none)
 	Weak          []int   // rows with slack and multiplier both 0 to tolerance: strict complementarity fails
@@ -62,14 +62,6 @@ type Solution struct {
 	// solver's workspace until that solves again.
 	memory     *curvature
 	generation int
-}
-
-// Residuals of the KKT conditions, absolute, in the max norm.
-type Residuals struct {
-	Stationarity    float64 // |grad_y g - B' lambda|
-	Primal          float64 // max(h_i, 0) and |h_i| of Equal rows
-	Dual            float64 // max(-lambda_i, 0)
-	Complementarity float64 // |lambda_i h_i|
 }
 
 // Solver solves the lower level. A Solver holds workspaces and is not safe

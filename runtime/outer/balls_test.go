@@ -7,6 +7,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/oracle/oracletest"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // F(x) = 1/2 sum_j w_j (x_j - t_j)^2 over |x| <= r, x_1 <= hi, by way of y*(x) = x, with
@@ -63,7 +64,7 @@ func TestBalls(t *testing.T) {
 				t.Fatalf("%s: %v (%s)", name, r.Status, r.Reason)
 			}
 			t.Logf("%s, bound %g: %v after %d iterations, %d evaluations, distance %.1e; %s", name, hi, r.Status, r.Iterations, r.Evaluations, distance(r.Best.X, want), r.Reason)
-			if d := distance(r.Best.X, want); r.Status != Solved || d > 1e-6 {
+			if d := distance(r.Best.X, want); r.Status != status.Solved || d > 1e-6 {
 				t.Errorf("%s, bound %g: %v (%s), distance %.2e", name, hi, r.Status, r.Reason, d)
 			}
 			if name == "goldstein" && r.Iterations > 40 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"bilevelc/runtime/status"
 )
 
 // radii are the sampling radii of an examination, relative to 1 + |x|. They
@@ -172,7 +174,7 @@ func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	preferIterate(ctx, run, result, &m.state.Center)
 	delta := m.Settings.Delta * (1 + norm(result.Best.X))
 	samples := m.state.Bundle
-	if result.Status != Solved {
+	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
 		more, err := rays(ctx, run, best, samples, delta, m.target(*best), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {

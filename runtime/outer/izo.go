@@ -177,6 +177,9 @@ func (m *IZO) Predict(*Run) *Budget {
 // Step implements Method.
 func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
+	if s.Online.finished() {
+		return "", s.Online.spent()
+	}
 	x, z, err := s.Online.next(run)
 	if err != nil {
 		return "", err
@@ -190,9 +193,6 @@ func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
 	g := plus(make([]float64, len(w)), float64(len(w))*slope, w)
 	s.F, s.GradNorm, s.LastStep = f, norm(g), distance(x, s.Online.X)
 	s.Online.advance(run, x, z, g)
-	if s.Online.finished() {
-		return fmt.Sprintf("the theorem's budget of %d blocks of %d steps is spent", s.Online.Plan.K, s.Online.Plan.M), nil
-	}
 	return "", nil
 }
 

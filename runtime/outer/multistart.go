@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // MultiStart is a run from several starts.
@@ -99,12 +100,12 @@ func bestOf(results []StartResult) int {
 			best = k
 		}
 	}
-	if best < 0 || results[best].Result.Status == Solved {
+	if best < 0 || results[best].Result.Status == status.Solved {
 		return best
 	}
 	least := results[best].Result.Best.F
 	for k, r := range results {
-		if r.Result != nil && r.Result.Best != nil && r.Result.Status == Solved && r.Result.Best.F <= least+10*noise(least) {
+		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.Best.F <= least+10*noise(least) {
 			return k
 		}
 	}

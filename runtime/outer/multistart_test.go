@@ -7,23 +7,24 @@ import (
 
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
+	"bilevelc/runtime/status"
 )
 
 // Of values that tie to rounding a certified one is preferred; of others the least.
 func TestBestOfStarts(t *testing.T) {
-	at := func(s Status, f float64) StartResult {
+	at := func(s status.Status, f float64) StartResult {
 		return StartResult{Result: &Result{Status: s, Best: &oracle.Point{F: f}}}
 	}
-	none := StartResult{Result: &Result{Status: Infeasible}}
+	none := StartResult{Result: &Result{Status: status.Infeasible}}
 	for _, c := range []struct {
 		results []StartResult
 		want    int
 	}{
 		{[]StartResult{none, {}}, -1},
-		{[]StartResult{at(Solved, 2), at(Solved, 1), at(Solved, 1)}, 1},
-		{[]StartResult{none, at(Failed, 1), at(Solved, 1+1e-14), at(Solved, 2)}, 2},
-		{[]StartResult{at(Solved, 1.001), at(Failed, 1)}, 1},
-		{[]StartResult{at(Interrupted, 3), at(Interrupted, 2), {}}, 1},
+		{[]StartResult{at(status.Solved, 2), at(status.Solved, 1), at(status.Solved, 1)}, 1},
+		{[]StartResult{none, at(status.NumericalFailure, 1), at(status.Solved, 1+1e-14), at(status.Solved, 2)}, 2},
+		{[]StartResult{at(status.Solved, 1.001), at(status.NumericalFailure, 1)}, 1},
+		{[]StartResult{at(status.Interrupted, 3), at(status.Interrupted, 2), {}}, 1},
 	} {
 		if got := bestOf(c.results); got != c.want {
 			t.Errorf("best of %v is %d, want %d", c.results, got, c.want)
@@ -47,7 +48,7 @@ func TestMultiStartInterrupted(t *testing.T) {
 		t.Fatalf("best is start %d (%v)", best, err)
 	}
 	r := results[0].Result
-	if r.Status != Interrupted || r.Checkpoint == nil || math.IsNaN(r.Best.F) || results[4].Result != nil {
+	if r.Status != status.Interrupted || r.Checkpoint == nil || math.IsNaN(r.Best.F) || results[4].Result != nil {
 		t.Errorf("start 0: %v, checkpoint %v, F %v; start 4: %v", r.Status, r.Checkpoint != nil, r.Best.F, results[4].Result)
 	}
 }

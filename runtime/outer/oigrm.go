@@ -110,6 +110,9 @@ func (m *OIGRM) Predict(*Run) *Budget {
 // Step implements Method.
 func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
+	if s.Online.finished() {
+		return "", s.Online.spent()
+	}
 	x, z, err := s.Online.next(run)
 	if err != nil {
 		return "", err
@@ -120,9 +123,6 @@ func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	s.F, s.GradNorm, s.LastStep = g.F, norm(g.G), distance(x, s.Online.X)
 	s.Online.advance(run, x, z, g.G)
-	if s.Online.finished() {
-		return fmt.Sprintf("the theorem's budget of %d blocks of %d steps is spent", s.Online.Plan.K, s.Online.Plan.M), nil
-	}
 	return "", nil
 }
 

@@ -1,6 +1,9 @@
 package outer
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // online is the online-to-nonconvex conversion that alg: IZO and alg: OIGRM
 // share: x_t = x_{t-1} + Delta_t, gradients at z_t = x_{t-1} + s_t Delta_t, and
@@ -63,6 +66,11 @@ func (o *online) advance(run *Run, x, z, g []float64) {
 
 // finished reports that all K blocks are done.
 func (o *online) finished() bool { return o.Done >= o.Plan.K }
+
+// spent is the end of a run whose blocks are done.
+func (o *online) spent() error {
+	return spent(fmt.Sprintf("the theorem's budget of %d blocks of %d steps is used up, and it speaks of the mean of a block drawn at random", o.Plan.K, o.Plan.M))
+}
 
 // sampled is the point of the theorem, or the iterate where no block is done.
 func (o *online) sampled() []float64 {

@@ -11,30 +11,14 @@ package outer
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
-
-// Status tells why a run ended.
-type Status uint8
-
-// The statuses. The best point found comes with every one of them, if any
-// point was evaluated.
-const (
-	Solved       Status = iota // the method's stationarity target is met
-	LimitReached               // iterations, evaluations, calls or time
-	Infeasible                 // X, or X with D, is empty
-	Unbounded                  // F, or the lower level, falls without bound
-	Failed                     // no progress, or numbers that are not finite
-	Interrupted                // the context ended
-)
-
-func (s Status) String() string {
-	return [...]string{"solved", "limit reached", "infeasible", "unbounded", "numerical failure", "interrupted"}[s]
-}
 
 // Limits of a run; zero means none.
 type Limits struct {
@@ -70,7 +54,7 @@ type Options struct {
 
 // Result of a run.
 type Result struct {
-	Status Status
+	Status status.Status
 	Reason string
 	// Best is the best point seen, with its gradient; nil where no point of F
 	// could be evaluated.
@@ -84,7 +68,7 @@ type Result struct {
 	Evaluations int
 	Predicted   *Budget // the method's prediction, made before the run; nil where it makes none
 	Parameters  map[string]float64
-	Checkpoint  *Checkpoint // state before the iteration that was not finished; nil where Status is Solved
+	Checkpoint  *Checkpoint // state before the iteration that was not finished; nil where Status is Solved or BudgetSpent
 }
 
 // Measure is a method's stationarity measure at the best point.
@@ -92,6 +76,17 @@ type Measure struct {
 	Name  string
 	Value float64
 	Delta float64 // radius of the Goldstein subdifferential; 0 where it has none
+}
+
+// String says what was measured.
+func (m Measure) String() string {
+	switch {
+	case m.Name == "none" || m.Name == "":
+		return "nothing was measured at the best point"
+	case m.Delta > 0:
+		return fmt.Sprintf("measured at the best point, within %.3g of it: %s %.3g", m.Delta, m.Name, m.Value)
+	}
+	return fmt.Sprintf("measured at the best point: %s %.3g", m.Name, m.Value)
 }
 
 // Budget is what a theorem, or a rule, says a run takes.
@@ -107,7 +102,8 @@ type Budget struct {
 type Method interface {
 	// Begin prepares at run.Start, a point of X and D.
 	Begin(ctx context.Context, run *Run) error
-	// Step does one iteration. A nonempty reason says that the method is done.
+	// Step does one iteration. A nonempty reason says that the method has met
+	// its target; a spent error, that its theorem's budget is used up.
 	Step(ctx context.Context, run *Run) (reason string, err error)
 	// Iterate describes the state for observers.
 	Iterate() (x []float64, f, step, measure float64)

@@ -116,7 +116,7 @@ func (m *PIGD) Predict(run *Run) *Budget {
 func (m *PIGD) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	if s.T >= m.Settings.Iterations {
-		return fmt.Sprintf("the budget of %d steps is spent", m.Settings.Iterations), nil
+		return "", spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", m.Settings.Iterations))
 	}
 	w := make([]float64, run.Dim())
 	run.Direction(w)

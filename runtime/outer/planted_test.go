@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/planted"
+	"bilevelc/runtime/status"
 )
 
 // Planted optima where several kinks of F meet, with the project's own lower
@@ -51,7 +52,7 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 		t.Logf("%s: %v, gap %.1e, distance %.1e, %d iterations, %d evaluations, %+v; %s", name, r.Status, gap,
 			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
 		// F is known to about 1e-13 of its terms.
-		if r.Status != Solved || math.Abs(gap) > 1e-11 {
+		if r.Status != status.Solved || math.Abs(gap) > 1e-11 {
 			t.Errorf("%s: %v (%s), gap %.2e", name, r.Status, r.Reason, gap)
 		}
 		checkCertificate(t, name, r.Certificate)

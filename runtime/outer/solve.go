@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/status"
 )
 
 // errTime is the cause of a context that ends at Limits.Time.
@@ -41,6 +42,9 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 			}
 		}
 		finish(context.WithoutCancel(ctx), run, m, result)
+		if result.Status == status.BudgetSpent {
+			result.Reason += "; " + result.Measure.String()
+		}
 		return result, nil
 	}
 	if opts.Resume != nil {
@@ -68,6 +72,9 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 			return end(&limitError{fmt.Sprintf("%d iterations", run.limits.Iterations)}, last)
 		}
 		reason, err := m.Step(ctx, run)
+		if errors.As(err, new(spent)) {
+			last = nil // there is nothing to go on with
+		}
 		if err != nil {
 			return end(err, last)
 		}
@@ -99,15 +106,23 @@ type done string
 
 func (d done) Error() string { return string(d) }
 
+// spent is the end of a method whose theorem promises something of an iterate
+// drawn at random within a budget, not that any target is met: it says which
+// budget is used up.
+type spent string
+
+func (s spent) Error() string { return string(s) }
+
 // stuck is the end of a method that cannot go on without having met its target.
 type stuck string
 
 func (s stuck) Error() string { return string(s) }
 
 // classify turns the end of a run into a status and a reason.
-func classify(err error) (Status, string) {
+func classify(err error) (status.Status, string) {
 	var (
 		finished   done
+		budget     spent
 		limit      *limitError
 		empty      *qp.EmptySetError
 		infeasible *oracle.InfeasibleError
@@ -116,17 +131,19 @@ func classify(err error) (Status, string) {
 	)
 	switch {
 	case errors.As(err, &finished):
-		return Solved, string(finished)
+		return status.Solved, string(finished)
+	case errors.As(err, &budget):
+		return status.BudgetSpent, err.Error()
 	case errors.As(err, &limit), errors.Is(err, errTime):
-		return LimitReached, err.Error()
+		return status.LimitReached, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return Interrupted, "interrupted"
+		return status.Interrupted, "interrupted"
 	case errors.As(err, &empty), errors.As(err, &infeasible):
-		return Infeasible, err.Error()
+		return status.Infeasible, err.Error()
 	case errors.As(err, &lower), errors.As(err, &upper):
-		return Unbounded, err.Error()
+		return status.Unbounded, err.Error()
 	}
-	return Failed, err.Error()
+	return status.NumericalFailure, err.Error()
 }
 
 // finish evaluates the best point in full and lets the method add its measure.
