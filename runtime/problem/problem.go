@@ -117,4 +117,8 @@ type Facts struct {
 	QuadraticInY    bool    // g is quadratic in y
 	FixedHessian    bool    // and its Hessian in y does not depend on x
 	EqualityOnly    bool    // every row is an equality, so F is smooth
+	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
+	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
+	// values unused. nil: not known, as where it would be dense.
+	HessianPattern *sparse.CSR
 }
