@@ -88,16 +88,21 @@ type Dim interface{ String() string }
 
 // Problem is a model bound to its data.
 type Problem struct {
-	Program  *Program
-	Name     string
-	Graph    *expr.Builder // owns every node below
-	Upper    Level
-	Lower    Level
-	X        UpperSet
-	Rows     []Row       // of the lower level, A, B and Rhs row by row
-	A, B     *sparse.CSR // h(x, y) = A x - B y - Rhs
-	Rhs      []float64
-	Report   []NamedNode // may depend on x and y
+	Program *Program
+	Name    string
+	Graph   *expr.Builder // owns every node below
+	Upper   Level
+	Lower   Level
+	X       UpperSet
+	Rows    []Row       // of the lower level, A, B and Rhs row by row
+	A, B    *sparse.CSR // h(x, y) = A x - B y - Rhs
+	Rhs     []float64
+	// Duals are the rows whose multipliers the upper objective and the report
+	// read. To them they are further lower variables: entry Lower.Dim + k is the
+	// multiplier of row Duals[k], >= 0 on inequalities, with the Lagrangian
+	// g + lambda'h of the minimized g.
+	Duals    []int
+	Report   []NamedNode // may depend on x, y and Duals
 	Start    []float64   // starting x from `solve { start ... }`; nil where none is given
 	Settings []Setting   // the rest of the solve block
 	Data     []BoundData // params and data as bound, in declaration order

@@ -87,8 +87,11 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 		eyes:     map[int]value{},
 		vars:     map[string]value{},
 		lets:     map[*ir.Symbol]*letState{},
+		families: map[string]*ir.Family{},
+		duals:    map[string]value{},
 	}
 	prob := &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
+	b.prob = prob
 	b.supplied()
 	if b.inputs(prob); b.list.HasErrors() {
 		return nil, b.list
@@ -123,7 +126,10 @@ type binder struct {
 	vars     map[string]value
 	lets     map[*ir.Symbol]*letState
 	dx, dy   int
-	fillers  int // placeholders given
+	prob     *ir.Problem
+	families map[string]*ir.Family // named constraints of the lower level
+	duals    map[string]value      // their multipliers, where they were asked for
+	fillers  int                   // placeholders given
 }
 
 // letState is a let that is being elaborated or has been.

@@ -19,6 +19,9 @@ func (e *elab) callFn(x *lang.Call) value {
 	if fn, library := e.function(x.Fn.Name); fn != nil {
 		return e.inline(x, fn, library)
 	}
+	if x.Fn.Name == "dual" {
+		return e.dual(x)
+	}
 	args := make([]value, len(x.Args))
 	ok := true
 	for k, a := range x.Args {

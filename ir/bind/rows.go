@@ -47,6 +47,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	p := r.prob
 	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
 	emit := func(rel relation) {
+		r.b.remember(rel.family)
 		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			for i, j := range cols {

@@ -50,6 +50,7 @@ const (
 	codeIdleObjective    diag.Code = "E0414" // warning: an objective without variables
 	codeEmptySet         diag.Code = "E0415" // a set that is certainly empty
 	codeKind             diag.Code = "E0416" // a declaration of a kind that it cannot have
+	codeDualBelow        diag.Code = "E0417" // a multiplier of the lower level that the lower level reads
 	codeNotAffine        diag.Code = "E0501" // a constraint that is not affine
 	codeNotSmooth        diag.Code = "E0601" // a function that is not smooth in an objective
 	codeJump             diag.Code = "E0602" // a condition that depends on variables

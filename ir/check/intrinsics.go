@@ -18,7 +18,7 @@ type intrinsic struct {
 	min, max int // number of arguments
 	// typ types a structural function; ok is false after a reported error.
 	typ func(c *checker, s *scope, e *lang.Call, args []value) (v value, ok bool)
-	// sizes says that the arguments are sizes, which typ checks itself.
+	// sizes says that the arguments are sizes or names, which typ checks itself.
 	sizes bool
 	// ops holds the primitives of that name by number of arguments; nil for
 	// structural functions.
@@ -77,6 +77,8 @@ func init() {
 		Builtin{"diag", "diag(M)", "diagonal of a square matrix, a vector", "", true})
 	structural(intrinsic{min: 2, max: 2, typ: typeOuter},
 		builtin(expr.Outer.Info()))
+	structural(intrinsic{min: 1, max: 1, typ: typeDual, sizes: true},
+		Builtin{dualName, "dual(row)", "multipliers of a named constraint of the lower level, for the upper level and the report", "", true})
 	for i := range expr.Primitives {
 		p := &expr.Primitives[i]
 		arity := map[expr.Class]int{expr.Elementwise1: 1, expr.Elementwise2: 2, expr.Reduction: 1}[p.Class]

@@ -115,6 +115,9 @@ func (c *checker) level(l *ir.LevelDecl) {
 	word := l.Block.Word()
 	if o := l.Objective; o != nil {
 		c.objective(word, o)
+		if l.Block.Lower {
+			c.refuseDual(o.Value)
+		}
 	}
 	named := map[string]lang.Ident{}
 	for _, r := range l.Constraints {
@@ -127,6 +130,11 @@ func (c *checker) level(l *ir.LevelDecl) {
 			}
 		}
 		c.constraint(r, l.Block.Lower)
+		if l.Block.Lower {
+			for _, t := range r.Terms {
+				c.refuseDual(t)
+			}
+		}
 	}
 }
 

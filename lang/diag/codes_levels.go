@@ -250,6 +250,24 @@ lower {
 `,
 	},
 	Entry{
+		Code: "E0417", Stage: CheckStage, Title: "a lower level that reads its own multiplier",
+		Explanation: `The multipliers of the lower level, ` + "`dual(row)`" + `, follow from its solution. The upper
+level and the report may read them; the lower level itself cannot be stated by means
+of them.`,
+		Example: `model circle
+upper {
+  var x: real in box(0, 1)
+  minimize (x - 1)^2
+}
+lower {
+  var y: real
+  minimize (y - x)^2 + dual(cap) * y
+  subject to
+    cap: y <= 0.5
+}
+`,
+	},
+	Entry{
 		Code: "E0501", Stage: CheckStage, Title: "a constraint that is not affine",
 		Explanation: `Constraints are linear in the variables of both levels together, plus a constant: they
 may multiply variables by data, and add, sum, index and transpose. The message names

@@ -1,0 +1,167 @@
+package check
+
+import (
+	"math/big"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// dualName is the function that names the multipliers of a constraint of the
+// lower level.
+const dualName = "dual"
+
+// typeDual types dual(row): one multiplier for each row of a named constraint of
+// the lower level, in the shape in which reports show them. They are part of
+// the lower level's answer, as y is.
+func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+	v := value{typ: unknownValue.typ, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
+	name, isName := e.Args[0].(*lang.Name)
+	if !isName {
+		c.errorf(s, codeArgument, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level").Fix =
+			"name the constraint, as in `balance: sum(y) == demand`, and write `dual(balance)`"
+		return v, true
+	}
+	r := c.lowerConstraint(name.Name)
+	if r == nil {
+		d := c.errorf(s, codeUnknownName, name.Span(), "the lower level has no constraint `%s`", name.Name)
+		d.Detail = "`dual` takes the name of a constraint of the lower level; a set such as `nonneg` has to be written as a named constraint for it"
+		if near := c.nearest(name.Name, c.constraintNames); near != "" {
+			d.Fix = "did you mean `" + near + "`?"
+		}
+		return v, true
+	}
+	if len(r.Ops) > 1 {
+		d := c.errorf(s, codeArgument, name.Span(), "`%s` is a chain of %d relations, each with a multiplier of its own", name.Name, len(r.Ops))
+		d.Fix = "write the chain as two constraints with two names"
+		d.Related = []diag.Related{{Span: r.Name.Span(), Message: "it is here"}}
+		return v, true
+	}
+	v.typ = c.rowsType(r)
+	return v, true
+}
+
+// lowerConstraint finds a constraint of the lower level by name.
+func (c *checker) lowerConstraint(name string) *lang.Constraint {
+	if c.program.Lower == nil {
+		return nil
+	}
+	for _, r := range c.program.Lower.Constraints {
+		if r.Name != nil && r.Name.Name == name {
+			return r
+		}
+	}
+	return nil
+}
+
+func (c *checker) constraintNames() []string {
+	var out []string
+	if c.program.Lower != nil {
+		for _, r := range c.program.Lower.Constraints {
+			if r.Name != nil {
+				out = append(out, r.Name.Name)
+			}
+		}
+	}
+	return out
+}
+
+// rowsType is the type of one number a row of a constraint: that of its sides,
+// or for a family of scalar rows over ranges from 1 the array over them. Other
+// families get their shape when the model is bound. What is wrong in the
+// constraint is reported where the level is checked, not here.
+func (c *checker) rowsType(r *lang.Constraint) ir.Type {
+	before := c.diags
+	defer func() { c.diags = before }()
+	s := c.global
+	if len(r.Binders) > 0 {
+		s = c.binders(s, r.Binders, r.Cond != nil)
+	}
+	var sides ir.Type
+	for i, t := range r.Terms {
+		v := c.operand(s, t)
+		if i == 0 {
+			sides = v.typ
+			continue
+		}
+		joined, problem := broadcast(sides, v.typ)
+		if problem != "" {
+			return unknownValue.typ
+		}
+		sides = joined
+	}
+	if len(r.Binders) == 0 {
+		if isScalar(sides) {
+			return realType
+		}
+		return sides
+	}
+	if r.Cond != nil || !isScalar(sides) || len(r.Binders) > 2 {
+		return unknownValue.typ
+	}
+	var dims []*poly
+	for i := range r.Binders {
+		a := s.names[r.Binders[i].Name.Name].size.atoms()[0]
+		if a.lo == nil || a.hi == nil || hasKind(a.hi, indexAtom) {
+			return unknownValue.typ
+		}
+		if lo, fixed := a.lo.constant(); !fixed || lo.Cmp(big.NewRat(1, 1)) != 0 {
+			return unknownValue.typ
+		}
+		dims = append(dims, a.hi)
+	}
+	if len(dims) == 1 {
+		return vectorType(dims[0])
+	}
+	return matrixType(dims[0], dims[1])
+}
+
+// refuseDual reports a multiplier where only the leader may read it: it follows
+// from the lower level, which therefore cannot be stated by means of it.
+func (c *checker) refuseDual(e lang.Expr) {
+	call := c.findDual(e, map[lang.Node]bool{})
+	if call == nil {
+		return
+	}
+	d := c.errorf(c.global, codeDualBelow, call.Span(), "the lower level reads its own multiplier `%s`", quote(call))
+	d.Detail = "multipliers follow from the lower level's solution; the upper level and the report may read them"
+	d.Context = e.Span()
+}
+
+// findDual finds a call of dual in an expression, in the lets that it names or in
+// the functions that it calls.
+func (c *checker) findDual(e lang.Expr, seen map[lang.Node]bool) *lang.Call {
+	var found *lang.Call
+	lang.Walk(e, func(n lang.Expr) bool {
+		if found != nil {
+			return false
+		}
+		var inner lang.Expr
+		switch n := n.(type) {
+		case *lang.Name:
+			if s := c.symbols[n.Name]; s != nil && !seen[s.symbol.Decl] {
+				if let, ok := s.symbol.Decl.(*lang.Let); ok {
+					seen[let], inner = true, let.Value
+				}
+			}
+		case *lang.Call:
+			s := c.symbols[n.Fn.Name]
+			if s == nil {
+				if n.Fn.Name == dualName {
+					found = n
+				}
+				break
+			}
+			if fn, ok := s.symbol.Decl.(*lang.Fn); ok && !seen[fn] {
+				seen[fn], inner = true, fn.Body
+			}
+		}
+		if inner != nil && found == nil {
+			found = c.findDual(inner, seen)
+		}
+		return found == nil
+	})
+	return found
+}
