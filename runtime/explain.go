@@ -47,7 +47,7 @@ func dumpGradients(w io.Writer, p *Problem) error {
 		name string
 		root *expr.Node
 	}{{"f", p.IR.Upper.Objective}, {"g", p.IR.Lower.Objective}} {
-		graph, err := autodiff.Differentiate(p.IR.Graph, part.root, p.IR.Upper.Dim, p.IR.Lower.Dim)
+		graph, err := autodiff.Differentiate(p.IR.Graph, part.root, p.IR.Upper.Dim, p.IR.Lower.Dim+len(p.IR.Duals))
 		if err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func lowerProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},
 		X:     &problem.Set{Lo: p.X.Lo, Hi: p.X.Hi, E: p.X.E, Rhs: p.X.Rhs},
-		Start: p.Start,
+		Start: p.Start, Duals: p.Duals,
 		Facts: problem.Facts{
 			StrongConvexity: p.Facts.StrongConvexity, Smoothness: p.Facts.Smoothness,
 			LipschitzF: p.Facts.LipschitzF, SmoothnessF: p.Facts.SmoothnessF,
@@ -55,9 +55,13 @@ func rowKind(row ir.Row) problem.Kind {
 }
 
 // compileFunction turns a scalar expression into a compiled function of
-// (x, y) with its gradients.
+// (x, y) with its gradients; where it reads multipliers they follow y.
 func compileFunction(p *ir.Problem, root *expr.Node) (*compiled, error) {
-	return compileObjective(p, root, p.Lower.Dim)
+	dy := p.Lower.Dim
+	if root == p.Upper.Objective {
+		dy += len(p.Duals)
+	}
+	return compileObjective(p, root, dy)
 }
 
 // compileObjective is compileFunction where the lower variables in root are dy

@@ -121,6 +121,9 @@ func (c *chosen) hyperobjective(p *Problem, threads int) (*oracle.Hyper, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := c.oracle.Check(numeric); err != nil {
+		return nil, err
+	}
 	o, err := c.oracle.New(c.forOracle)
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict
 	var err error
-	r.Report, err = p.report(pt.X, s.Y)
+	r.Report, err = p.report(pt.X, p.Numeric.Answer(s.Y, s.Lambda))
 	return err
 }
 
@@ -144,7 +144,8 @@ func (p *Problem) upperViolation(x []float64) float64 {
 	return worst
 }
 
-// report evaluates the model's report at a point.
+// report evaluates the model's report at a point; y is the follower's answer as
+// the upper objective reads it.
 func (p *Problem) report(x, y []float64) (Values, error) {
 	var out Values
 	for _, item := range p.IR.Report {

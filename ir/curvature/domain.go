@@ -28,6 +28,23 @@ func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
 	return domain{x, free}, domain{x, y}, bounded
 }
 
+// withMultipliers adds the ranges of the multipliers that the upper objective
+// reads behind those of y: nonnegative on inequalities.
+func (pr *prover) withMultipliers(d domain) domain {
+	if len(pr.Duals) == 0 {
+		return d
+	}
+	y := append([]Interval(nil), d.y...)
+	for _, i := range pr.Duals {
+		r := whole()
+		if i >= 0 && !pr.Rows[i].Equal {
+			r.Lo = 0
+		}
+		y = append(y, r)
+	}
+	return domain{d.x, y}
+}
+
 // at is the domain of the single point (x, y).
 func at(x, y []float64) domain {
 	d := domain{make([]Interval, len(x)), make([]Interval, len(y))}

@@ -40,6 +40,9 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
 
 func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
+	if n == pr.Upper.Objective {
+		dom = pr.withMultipliers(dom)
+	}
 	s := newStudy(pr.Graph, n, wrt, dom, work)
 	s.shares = pr.shares
 	s.own, s.foreign = pr.Lower.Span, pr.Upper.Span

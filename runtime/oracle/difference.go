@@ -28,12 +28,13 @@ func (s *DifferenceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	registry.Register("difference", Spec{
-		Name:      "difference",
-		Summary:   "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
-		Reference: "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
-		Cost:      "two equality solves (central), or one (forward)",
-		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
-		Settings:  method.Describe(DefaultDifference()),
+		Name:        "difference",
+		Summary:     "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
+		Reference:   "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
+		Cost:        "two equality solves (central), or one (forward)",
+		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
+		Multipliers: true,
+		Settings:    method.Describe(DefaultDifference()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultDifference()
 			if err := method.Apply(s, values); err != nil {
@@ -53,15 +54,16 @@ type Difference struct{ Settings DifferenceSettings }
 // Gradient implements Oracle.
 func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
 	p := at.Problem
-	c := make([]float64, p.Dy)
-	p.F.ValueGrad(dst, c, at.X, at.Lower.Y)
-	d := &differences{at: at, face: lower.NewFaceSolver(), slope: norm(c)}
+	pulled := newPull(dst, at)
+	c := pulled.force(p, at.held())
+	d := &differences{at: at, pull: pulled, face: lower.NewFaceSolver(), slope: norm(c)}
 	if d.slope == 0 {
 		return 0, nil
 	}
 	scratch := make([]float64, p.Dy)
+	f := freeze(at)
 	d.perturb = func(delta float64) lower.Objective {
-		return &perturbed{g: lower.G(p, at.X), f: p.F, delta: delta, grad: scratch}
+		return &perturbed{g: lower.G(p, at.X), f: f, delta: delta, grad: scratch}
 	}
 	scale := 1 + norm(at.Lower.Y)
 	delta := o.Settings.Delta

@@ -24,12 +24,13 @@ func (s *FaceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	registry.Register("face", Spec{
-		Name:      "face",
-		Summary:   "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
-		Reference: "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
-		Cost:      "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
-		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
-		Settings:  method.Describe(DefaultFace()),
+		Name:        "face",
+		Summary:     "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
+		Reference:   "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
+		Cost:        "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
+		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
+		Multipliers: true,
+		Settings:    method.Describe(DefaultFace()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultFace()
 			if err := method.Apply(s, values); err != nil {
@@ -55,19 +56,19 @@ type Face struct{ Settings FaceSettings }
 // Gradient implements Oracle.
 func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
 	p := at.Problem
-	c := make([]float64, p.Dy)
-	p.F.ValueGrad(dst, c, at.X, at.Lower.Y)
-	d := &differences{at: at, face: lower.NewFaceSolver(), slope: norm(c)}
+	v := newPull(dst, at)
+	force := v.force(p, at.held())
+	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: norm(force)}
 	if d.slope == 0 {
 		return 0, nil
 	}
 	d.perturb = func(t float64) lower.Objective {
-		slope := make([]float64, len(c))
-		axpy(slope, t, c)
+		slope := make([]float64, len(v.q))
+		axpy(slope, t, v.q)
 		return &tilted{lower.G(p, at.X), slope}
 	}
 	scale := 1 + norm(at.Lower.Y)
-	v := make([]float64, len(dst))
+	part := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {
 		// y_t is a straight line. Along it grad_x g is affine where the Hessian
 		// in y does not move with x, and quadratic where it does: a forward
@@ -76,18 +77,18 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 		if p.Facts.FixedHessian {
 			difference = d.forward
 		}
-		if _, err := difference(ctx, v, d.stepFor(scale, c)); err != nil {
+		if _, err := difference(ctx, part, d.stepFor(scale, force)); err != nil {
 			return 0, err
 		}
-		axpy(dst, 1, v)
-		return d.noise(v) + rounding*norm(dst), nil
+		axpy(dst, 1, part)
+		return d.noise(part) + rounding*norm(dst), nil
 	}
-	truncation, err := o.extrapolate(ctx, v, d, d.stepFor(o.Settings.Reach*scale, c), scale)
+	truncation, err := o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale)
 	if err != nil {
 		return 0, err
 	}
-	axpy(dst, 1, v)
-	return truncation + d.noise(v) + rounding*norm(dst), nil
+	axpy(dst, 1, part)
+	return truncation + d.noise(part) + rounding*norm(dst), nil
 }
 
 // rounding is the relative error that no step avoids.

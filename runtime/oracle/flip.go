@@ -55,7 +55,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		slices.Contains(other.Active, row) == active:
 		return nil, ErrNoFlip
 	}
-	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: h.p.F.Value(pt.X, other.Y) - pt.F}
+	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: h.p.F.Value(pt.X, h.p.Answer(other.Y, other.Lambda)) - pt.F}
 	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other, Face: other.Active}); err != nil {
 		var failed *LowerError
 		if errors.As(err, &failed) {
@@ -84,7 +84,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 // `face` with h_row in the place of f.
 func gradRow(ctx context.Context, at *At, row int) ([]float64, error) {
 	p := *at.Problem
-	p.F = &rowValue{rows: p.Rows, row: row}
+	p.F, p.Duals = &rowValue{rows: p.Rows, row: row}, nil
 	of := *at
 	of.Problem = &p
 	grad := make([]float64, p.Dx)

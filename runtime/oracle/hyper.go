@@ -21,7 +21,7 @@ type Hyper struct {
 	projector *qp.Projector
 	recent    []*solved // most recent last
 	learned   *lower.Memory
-	dy        []float64 // len Dy: scratch
+	dy        []float64 // len AnswerLen: scratch
 }
 
 // solved is one lower level solved, as a warm start. Its solution is without
@@ -40,7 +40,7 @@ const memory = 8
 func New(p *problem.Problem, solver lower.Solver, oracle Oracle) *Hyper {
 	p = p.Counted()
 	return &Hyper{p: p, solver: solver, oracle: oracle,
-		projector: qp.NewProjector(p.X, p.Rows, p.Dx, p.Dy), dy: make([]float64, p.Dy)}
+		projector: qp.NewProjector(p.X, p.Rows, p.Dx, p.Dy), dy: make([]float64, p.AnswerLen())}
 }
 
 // Dim is Dx.
@@ -116,12 +116,12 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 		return nil, err
 	}
 	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1), Strict: strict(s)}
-	pt.F = h.p.F.ValueGradY(h.dy, pt.X, s.Y)
+	pt.F = h.p.F.ValueGradY(h.dy, pt.X, h.p.Answer(s.Y, s.Lambda))
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
 		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
 	}
 	slope := norm(h.dy)
-	if h.p.Facts.LipschitzF > 0 {
+	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 {
 		slope = h.p.Facts.LipschitzF
 	}
 	if pt.FError = slope * s.ErrorBound; math.IsNaN(pt.FError) { // 0 times infinity

@@ -52,16 +52,17 @@ func gradLagrangian(dst []float64, at *At, y, lambda []float64) {
 // active rows, which is frozen: perturb(delta) is the objective.
 type differences struct {
 	at      *At
+	pull    *pull
 	face    *lower.FaceSolver
 	perturb func(delta float64) lower.Objective
-	slope   float64 // |grad_y f| at y*, the force of a unit perturbation
+	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
 	force float64 // largest residual force of a solve divided by its delta
 }
 
 // solve is the perturbed lower solution on the frozen face.
 func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solution) (*lower.Solution, error) {
-	s := d.face.OnFace(ctx, d.at.Problem, d.perturb(delta), d.at.X, d.at.held(), warm)
+	s := d.face.OnFace(ctx, d.pull.moved(d.at.Problem, delta), d.perturb(delta), d.at.X, d.at.held(), warm)
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}

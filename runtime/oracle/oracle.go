@@ -10,6 +10,7 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -78,9 +79,19 @@ type Spec struct {
 	Reference string               // labels of the paper, or the literature
 	Cost      string               // lower solves or gradient calls for one hypergradient
 	Assumes   []problem.Assumption // what its theory needs
-	Settings  []method.Setting
+	// Multipliers says that f may read multipliers of the lower level.
+	Multipliers bool
+	Settings    []method.Setting
 	// New makes an oracle with the defaults changed by values.
 	New func(values method.Values) (Oracle, error)
+}
+
+// Check returns an error that says why the oracle does not apply to p, or nil.
+func (s *Spec) Check(p *problem.Problem) error {
+	if len(p.Duals) > 0 && !s.Multipliers {
+		return fmt.Errorf("oracle %s cannot differentiate an upper objective that reads multipliers (`dual`): use face, difference or value", s.Name)
+	}
+	return nil
 }
 
 // Default is the name of the default oracle.

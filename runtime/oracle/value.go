@@ -23,12 +23,13 @@ func (s *ValueSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	registry.Register("value", Spec{
-		Name:      "value",
-		Summary:   "uses values of F alone; a gradient, where one is asked for, is made of central differences of F",
-		Reference: "lem:ZeroOrderApprox",
-		Cost:      "one lower solve a value, 2 Dx a gradient",
-		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-		Settings:  method.Describe(DefaultValue()),
+		Name:        "value",
+		Summary:     "uses values of F alone; a gradient, where one is asked for, is made of central differences of F",
+		Reference:   "lem:ZeroOrderApprox",
+		Cost:        "one lower solve a value, 2 Dx a gradient",
+		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
+		Multipliers: true,
+		Settings:    method.Describe(DefaultValue()),
 		New: func(values method.Values) (Oracle, error) {
 			s := DefaultValue()
 			if err := method.Apply(s, values); err != nil {
@@ -54,7 +55,7 @@ func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, e
 // difference is one-sided.
 func FiniteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
 	p := at.Problem
-	center := p.F.Value(at.X, at.Lower.Y)
+	center := p.F.Value(at.X, p.Answer(at.Lower.Y, at.Lower.Lambda))
 	x := append([]float64(nil), at.X...)
 	value := func() (float64, bool, error) {
 		s := at.Solver.Solve(ctx, p, lower.G(p, x), x, at.Lower)
@@ -63,7 +64,7 @@ func FiniteDifference(ctx context.Context, dst []float64, at *At, step float64) 
 		}
 		switch err := lowerError(p, x, s).(type) {
 		case nil:
-			return p.F.Value(x, s.Y), true, nil
+			return p.F.Value(x, p.Answer(s.Y, s.Lambda)), true, nil
 		case *InfeasibleError:
 			return 0, false, nil
 		default:

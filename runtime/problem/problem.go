@@ -98,6 +98,9 @@ type Problem struct {
 	X      *Set
 	Start  []float64 // starting x, len Dx
 	Facts  Facts
+	// Duals are rows whose multipliers F reads: in the place of y it takes y and
+	// lambda_i for i in Duals, in this order (see Answer). G takes y.
+	Duals []int
 	// Blocks, optional, are independent followers: a partition of the entries
 	// of y such that g is a sum over the blocks (of functions of x and one
 	// block each) and no row involves two of them.
