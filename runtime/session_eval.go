@@ -53,6 +53,11 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 			return nil, diags
 		}
 		x, y = flatten(s.last.Upper.Variables), flatten(s.last.Lower.Variables)
+		for _, i := range bound.Duals {
+			row := bound.Rows[i]
+			multipliers, _ := s.last.Lower.Multipliers.Get(row.Family.Name)
+			y = append(y, multipliers.Data[row.Index])
+		}
 	}
 	a, err := expr.Eval(node, x, y)
 	if err != nil {
@@ -92,6 +97,12 @@ func (s *Session) reads(e lang.Expr) map[string]bool {
 					owner[item.Name.Name] = level
 				case *lang.Let:
 					owner[item.Name.Name] = level
+				case *lang.SubjectTo: // for dual(row)
+					for _, c := range item.Constraints {
+						if c.Name != nil && level.Lower && owner[c.Name.Name] == nil {
+							owner[c.Name.Name] = level
+						}
+					}
 				}
 			}
 			continue

@@ -102,7 +102,7 @@ func (p *Problem) verifyRest(report *certify.Report, r *Result, doc *certify.Doc
 		add("residuals by constraint", worst <= reportTolerance*(1+maxAbs(h)), detail)
 	}
 	p.verifySummaries(r, doc, add)
-	again, err := p.report(doc.X, doc.Y)
+	again, err := p.report(doc.X, p.Numeric.Answer(doc.Y, doc.Lambda))
 	if err != nil {
 		add("report", false, err.Error())
 		return

@@ -247,7 +247,8 @@ func (d *deriver) faceResidual(x, y []float64, at *derived) float64 {
 }
 
 // hypergradient is the gradient of F on the face of at, by the adjoint of its
-// KKT system: with H p + B_I' q = grad_y f and B_I p = 0,
+// KKT system: with H p + B_I' q = grad_y f and B_I p = -grad_lambda f (0 where f
+// reads no multipliers),
 //
 //	grad F = grad_x f - (d/dy grad_x g) p + A_I' q,
 //
@@ -264,9 +265,17 @@ func (d *deriver) hypergradient(at *derived) ([]float64, error) {
 		}
 	}
 	grad := make([]float64, d.p.Dx)
-	fy := make([]float64, d.p.Dy)
-	d.f.ValueGrad(grad, fy, at.x, at.y)
-	p, q := system.solve(fy, make([]float64, len(at.active)))
+	pull := make([]float64, d.p.AnswerLen())
+	d.f.ValueGrad(grad, pull, at.x, d.p.Answer(at.y, at.lambda))
+	rows := make([]float64, len(at.active))
+	for k, i := range at.active {
+		for t, j := range d.p.Duals {
+			if i == j {
+				rows[k] -= pull[d.p.Dy+t]
+			}
+		}
+	}
+	p, q := system.solve(pull[:d.p.Dy], rows)
 	if size := norm(p); size > 0 {
 		step := math.Max(1, norm(at.y)) / size
 		if !d.p.Facts.QuadraticInY {

@@ -141,7 +141,7 @@ func (v *verification) upperSet(what string, x []float64) bool {
 
 // values checks f and g at (x, y).
 func (v *verification) values() {
-	f := v.deriver.f.Value(v.doc.X, v.doc.Y)
+	f := v.deriver.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
 	v.equal("upper objective", v.doc.Upper, f, v.tol.Value, 1+math.Abs(f))
 	g := v.deriver.g.Value(v.doc.X, v.doc.Y)
 	v.equal("lower objective", v.doc.Lower, g, v.tol.Value, 1+math.Abs(g))
