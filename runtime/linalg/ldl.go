@@ -1,0 +1,210 @@
+package linalg
+
+import "math"
+
+// LDL is a numeric factorization P K P' = L D L' of a quasi-definite matrix,
+// whose pivots have known signs in any order (Vanderbei 1995): positive for
+// the rows of its positive definite block, negative for the others. It is not
+// safe for concurrent use.
+type LDL struct {
+	*Symbolic
+	sign  []int8    // of pivot k, permuted
+	val   []float64 // the permuted upper triangle
+	lrow  []int32   // rows of L by columns
+	lval  []float64
+	d     []float64 // pivots
+	work  []float64
+	flag  []int32
+	reach []int32
+	fill  []int // where the next entry of each column of L goes
+	// Raised is the number of pivots of the last Factor that rounding had left
+	// with the wrong sign, or nearly 0, and that were replaced.
+	Raised int
+}
+
+// NewLDL makes room for factorizations; negative says which rows of K belong to
+// its negative block (nil: none).
+func NewLDL(s *Symbolic, negative func(i int) bool) *LDL {
+	f := &LDL{Symbolic: s, sign: make([]int8, s.n), val: make([]float64, len(s.row)), lrow: make([]int32, s.NNZ()),
+		lval: make([]float64, s.NNZ()), d: make([]float64, s.n), work: make([]float64, s.n), flag: make([]int32, s.n),
+		reach: make([]int32, s.n), fill: make([]int, s.n)}
+	for k, i := range s.order {
+		f.sign[k] = 1
+		if negative != nil && negative(int(i)) {
+			f.sign[k] = -1
+		}
+	}
+	return f
+}
+
+// Factor factorizes the matrix with the given values, in the order in which
+// the entries were given to Analyze. A pivot whose sign is wrong, or whose
+// size is at most `least`, is made `least` with the right sign: for a
+// quasi-definite matrix only rounding does that, and refinement repairs it.
+// It reports false where a number is not finite.
+func (f *LDL) Factor(values []float64, least float64) bool {
+	clear(f.val)
+	for t, v := range values {
+		f.val[f.place[t]] += v
+	}
+	return f.numeric(func(k int, pivot float64) float64 {
+		if s := float64(f.sign[k]); pivot*s <= least {
+			f.Raised++
+			return s * least
+		}
+		return pivot
+	})
+}
+
+// FactorSemidefinite factorizes a positive semidefinite matrix. A pivot of at
+// most tolerance times the row's diagonal entry says that the row depends on
+// those before it: it is left out, and dependent is called with its number.
+func (f *LDL) FactorSemidefinite(values []float64, tolerance float64, dependent func(row int)) bool {
+	clear(f.val)
+	for t, v := range values {
+		f.val[f.place[t]] += v
+	}
+	diagonal := make([]float64, f.n)
+	for k := range diagonal {
+		for t := f.ptr[k]; t < f.ptr[k+1]; t++ {
+			if int(f.row[t]) == k {
+				diagonal[k] += f.val[t]
+			}
+		}
+	}
+	return f.numeric(func(k int, pivot float64) float64 {
+		if pivot <= tolerance*diagonal[k] {
+			dependent(int(f.order[k]))
+			return math.Inf(1)
+		}
+		return pivot
+	})
+}
+
+// numeric is the up-looking factorization, row by row of L: row k is a sparse
+// triangular solve with the rows before it, whose pattern the elimination tree
+// gives (Davis 2005).
+func (f *LDL) numeric(admit func(k int, pivot float64) float64) bool {
+	f.Raised = 0
+	copy(f.fill, f.lptr[:f.n])
+	y := f.work
+	for k := int32(0); int(k) < f.n; k++ {
+		top := f.n
+		f.flag[k] = k
+		y[k] = 0
+		for t := f.ptr[k]; t < f.ptr[k+1]; t++ {
+			i := f.row[t]
+			y[i] += f.val[t]
+			length := 0
+			for ; f.flag[i] != k; i = f.parent[i] {
+				f.reach[length] = i
+				length++
+				f.flag[i] = k
+			}
+			for length > 0 {
+				length--
+				top--
+				f.reach[top] = f.reach[length]
+			}
+		}
+		pivot := y[k]
+		y[k] = 0
+		for _, i := range f.reach[top:] {
+			yi := y[i]
+			y[i] = 0
+			from, to := f.lptr[i], f.fill[i]
+			rows, vals := f.lrow[from:to], f.lval[from:to]
+			for t, r := range rows {
+				y[r] -= vals[t] * yi
+			}
+			l := yi / f.d[i]
+			pivot -= l * yi
+			f.lrow[to], f.lval[to] = k, l
+			f.fill[i] = to + 1
+		}
+		if math.IsNaN(pivot) || math.IsInf(pivot, 0) {
+			for i := range y { // leave the workspace as a new one
+				y[i] = 0
+			}
+			f.resetFlags()
+			return false
+		}
+		f.d[k] = admit(int(k), pivot)
+	}
+	f.resetFlags()
+	return true
+}
+
+func (f *LDL) resetFlags() {
+	for k := range f.flag {
+		f.flag[k] = -1
+	}
+}
+
+// Solve sets x to the solution of K x = b, for the factorized K; x may be b.
+func (f *LDL) Solve(x, b []float64) {
+	w := f.work
+	for k, i := range f.order {
+		w[k] = b[i]
+	}
+	for k := 0; k < f.n; k++ {
+		if v := w[k]; v != 0 {
+			rows, vals := f.lrow[f.lptr[k]:f.lptr[k+1]], f.lval[f.lptr[k]:f.lptr[k+1]]
+			for t, i := range rows {
+				w[i] -= vals[t] * v
+			}
+		}
+	}
+	for k := f.n - 1; k >= 0; k-- {
+		v := w[k] / f.d[k]
+		rows, vals := f.lrow[f.lptr[k]:f.lptr[k+1]], f.lval[f.lptr[k]:f.lptr[k+1]]
+		for t, i := range rows {
+			v -= vals[t] * w[i]
+		}
+		w[k] = v
+	}
+	for k, i := range f.order {
+		x[i] = w[k]
+		w[k] = 0
+	}
+}
+
+// Refine improves x, an approximate solution of M x = b, by solves with K, a
+// matrix near M: residual sets r to b - M x. It stops where a step no longer
+// halves the residual's largest entry, after at most `steps`, or where that is at
+// most `enough`, and returns it; x is the best seen.
+func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
+	r, best := make([]float64, f.n), make([]float64, f.n)
+	residual(r, x)
+	least := largest(r)
+	copy(best, x)
+	for step := 0; step < steps && least > enough; step++ {
+		f.Solve(r, r)
+		for i, d := range r {
+			x[i] += d
+		}
+		residual(r, x)
+		now := largest(r)
+		if !(now < least) {
+			break
+		}
+		copy(best, x)
+		stalled := now > least/2
+		least = now
+		if stalled {
+			break
+		}
+	}
+	copy(x, best)
+	return least
+}
+
+func largest(v []float64) float64 {
+	m := 0.0
+	for _, t := range v {
+		if t = math.Abs(t); t > m || math.IsNaN(t) {
+			m = t
+		}
+	}
+	return m
+}
