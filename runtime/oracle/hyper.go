@@ -22,6 +22,8 @@ type Hyper struct {
 	recent    []*solved // most recent last
 	learned   *lower.Memory
 	dy        []float64 // len AnswerLen: scratch
+	terms     *terms    // of grad_y g, where last measured; nil before
+	angles    angles
 }
 
 // solved is one lower level solved, as a warm start. Its solution is without
@@ -77,6 +79,14 @@ func (h *Hyper) solve(ctx context.Context, x []float64) (*lower.Solution, error)
 	}
 	at := slices.Clone(x)
 	s := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(near))
+	if near != nil && h.learned.Whole() && h.rough(at, s) {
+		// A guess of rows that is nearly right may hold a solver within its tolerance
+		// but above rounding, at which values of F can be compared.
+		again := h.solver.Solve(ctx, h.p, lower.G(h.p, at), at, h.informed(nil))
+		if again.Status == lower.Stopped || again.Status == s.Status && !h.rough(at, again) {
+			s = again
+		}
+	}
 	if s.Status == lower.Stopped {
 		return nil, context.Cause(ctx)
 	}
@@ -115,7 +125,9 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1), Strict: strict(s)}
+	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1)}
+	pt.Margin, pt.Undecided = h.complementarity(pt.X, s, pt.Face)
+	pt.Strict = len(pt.Undecided) == 0
 	pt.F = h.p.F.ValueGradY(h.dy, pt.X, h.p.Answer(s.Y, s.Lambda))
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
 		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
@@ -136,28 +148,33 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 	if err != nil {
 		return nil, err
 	}
-	pt.Grad = make([]float64, h.p.Dx)
-	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: pt.Face}
-	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
+	if err := h.Complete(ctx, pt); err != nil {
 		return nil, err
-	}
-	for _, v := range pt.Grad {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "the hypergradient is not finite"}
-		}
 	}
 	return pt, nil
 }
 
-// strict reports that every row is clearly active or clearly inactive and the
-// active ones are independent, so that F is differentiable at the point.
-func strict(s *lower.Solution) bool { return len(s.Weak) == 0 && s.MinMultiplier > 0 && s.MinSlack > 0 }
+// Complete adds the oracle's gradient to a point that Value has made.
+func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
+	pt.Grad = make([]float64, h.p.Dx)
+	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: pt.Face}
+	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
+		return err
+	}
+	for _, v := range pt.Grad {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return &LowerError{X: pt.X, Status: lower.Failed, Reason: "the hypergradient is not finite"}
+		}
+	}
+	pt.Open = pt.Strict
+	return nil
+}
 
 // face is the active rows, and the weak ones with a multiplier. Whether a weak
 // row is active within the tolerances of the lower solver is undecided; whether it
 // holds y is a question of the smooth piece to which x belongs, which the solver's
-// working set answers. At a true kink either answer is an element of the
-// subdifferential.
+// working set answers. At a true kink the answer is arbitrary, and the piece need
+// not be one that F has near x: see complementarity.
 func face(s *lower.Solution) []int {
 	f := slices.Clone(s.Active)
 	for _, i := range s.Weak {

@@ -17,12 +17,13 @@ type hyperMemory struct {
 	Recent    []*solved
 	Learned   *lower.Memory
 	Projector qp.ProjectorState
+	Terms     *terms
 }
 
 // Snapshot returns what the Hyper remembers, without encoding it. It shares the
 // solutions, which are not changed once made.
 func (h *Hyper) Snapshot() any {
-	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.projector.State()}
+	return &hyperMemory{Recent: slices.Clone(h.recent), Learned: h.learned, Projector: h.projector.State(), Terms: h.terms}
 }
 
 // EncodeSnapshot turns a Snapshot into bytes, without loss.
@@ -38,7 +39,7 @@ func (h *Hyper) Restore(encoded []byte) error {
 	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m); err != nil {
 		return err
 	}
-	h.recent, h.learned = m.Recent, m.Learned
+	h.recent, h.learned, h.terms = m.Recent, m.Learned, m.Terms
 	h.projector.Restore(m.Projector)
 	return nil
 }

@@ -30,9 +30,19 @@ type Point struct {
 	// |Grad - grad F(x)|. They are estimates, not bounds, unless the modulus of
 	// strong convexity and L_f are proved, when FError is a bound.
 	FError, GradError float64
-	// Strict reports that strict complementarity holds at x with a margin, so
-	// that F is differentiable there.
-	Strict bool
+	// Strict reports that strict complementarity holds at X with a margin above
+	// the errors of y and lambda, so that F is differentiable there. Margin is the
+	// least slack or multiplier over its error, +Inf where no row is an inequality,
+	// and Undecided the rows, ascending, for which it is below 1.
+	Strict    bool
+	Margin    float64
+	Undecided []int
+	// Open reports that Grad is the gradient of a smooth piece that F has on an
+	// open set around the point At, which is next to X, or around X where At is nil.
+	// Without it Grad is the gradient of some face, which need not have anything to
+	// do with F.
+	Open bool
+	At   []float64
 }
 
 // Hyperobjective is F as the outer methods see it. Points outside the set
@@ -41,6 +51,8 @@ type Hyperobjective interface {
 	Dim() int
 	Value(ctx context.Context, x []float64) (*Point, error)
 	Gradient(ctx context.Context, x []float64) (*Point, error)
+	// Complete adds the gradient to a point that Value has made.
+	Complete(ctx context.Context, pt *Point) error
 	// Project sets dst to the nearest point of X and { x : some y is
 	// feasible }, both polyhedra (and balls).
 	Project(dst, x []float64) error

@@ -2,13 +2,17 @@ package outer
 
 import (
 	"context"
+	"errors"
+	"math"
 
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/qp"
 )
 
 // Certificate shows that a point is (Delta, epsilon)-Goldstein stationary
 // (def:GoldsteinDeltaEpsStationary) with respect to X and D: points within
-// Delta of X, a gradient of F at each, convex weights, and an element of the
+// Delta of X, a gradient of F at each where strict complementarity holds with a
+// margin above the errors, convex weights, and an element of the
 // normal cone of X and D at a point within Delta of X, with
 //
 //	Norm = |sum_i Weights_i Gradients_i + Normal|.
@@ -28,32 +32,65 @@ type Certificate struct {
 	GradError float64
 }
 
-// certify makes the certificate of least norm at pt from samples, those within
-// delta of it, and pt's own gradient.
-func certify(run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
-	return certifySample(run, sampleOf(pt), samples, delta)
+// epsilon is what the certificate supports; infinite for none.
+func (c *Certificate) epsilon() float64 {
+	if c == nil {
+		return math.Inf(1)
+	}
+	return c.Norm + c.GradError
+}
+
+// errNoCertificate says that no gradient near a point may enter a certificate.
+var errNoCertificate = errors.New("no point near the best one at which strict complementarity holds")
+
+// certify makes the certificate of least norm at pt from the gradients of samples,
+// and pt's own, that were taken within delta of it and belong to pieces that F has
+// on an open set there; nil where there is none.
+func certify(ctx context.Context, run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
+	return certifySample(ctx, run, sampleOf(pt), samples, delta)
 }
 
 // certifySample is certify at a sample.
-func certifySample(run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
-	near := []Sample{*at}
-	for _, s := range samples {
-		if s.G != nil && distance(s.X, at.X) <= delta {
-			near = append(near, s)
+func certifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
+	near := within(append([]Sample{*at}, samples...), at.X, delta)
+	if len(near) == 0 {
+		return nil, nil
+	}
+	var hull *qp.Hull
+	for settled := false; !settled; {
+		gradients := make([][]float64, len(near))
+		for i, s := range near {
+			gradients[i] = s.G
 		}
-	}
-	gradients := make([][]float64, len(near))
-	for i, s := range near {
-		gradients[i] = s.G
-	}
-	hull, err := run.projector.MinNorm(at.X, gradients, delta)
-	if err != nil {
-		return nil, err
+		var err error
+		if hull, err = run.projector.MinNorm(at.X, gradients, delta); err != nil {
+			return nil, err
+		}
+		// Those that matter are taken where F has them, one by one.
+		settled = true
+		kept := near[:0:0]
+		for i, s := range near {
+			if hull.Weights[i] > 0 && s.At != nil {
+				settled = false
+				e, err := run.exact(ctx, &s)
+				if err != nil {
+					return nil, err
+				}
+				if e == nil {
+					continue
+				}
+				s = *e
+			}
+			kept = append(kept, s)
+		}
+		if near = kept; len(near) == 0 {
+			return nil, nil
+		}
 	}
 	c := &Certificate{X: clone(at.X), Delta: delta, Normal: hull.Normal, Norm: hull.Norm}
 	for i, w := range hull.Weights {
 		if w > 0 {
-			c.Points = append(c.Points, near[i].X)
+			c.Points = append(c.Points, near[i].Where())
 			c.Gradients = append(c.Gradients, near[i].G)
 			c.Faces = append(c.Faces, near[i].Active)
 			c.Weights = append(c.Weights, w)
@@ -61,6 +98,17 @@ func certifySample(run *Run, at *Sample, samples []Sample, delta float64) (*Cert
 		}
 	}
 	return c, nil
+}
+
+// within are the samples whose gradients a certificate of a radius at x may use.
+func within(samples []Sample, x []float64, radius float64) []Sample {
+	var near []Sample
+	for _, s := range samples {
+		if s.Open && distance(s.Where(), x) <= radius {
+			near = append(near, s)
+		}
+	}
+	return near
 }
 
 // sampleBall evaluates count gradients at points drawn from the ball of radius

@@ -61,7 +61,7 @@ func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*co
 func finishSampled(ctx context.Context, run *Run, result *Result, sampled []float64, delta float64) error {
 	x := clone(sampled)
 	if err := run.Project(x, x); err == nil {
-		if pt, err := run.h.Gradient(ctx, x); err == nil {
+		if pt, err := run.point(ctx, x); err == nil {
 			result.Sampled = pt
 		}
 	}
@@ -70,8 +70,11 @@ func finishSampled(ctx context.Context, run *Run, result *Result, sampled []floa
 	if err != nil {
 		return err
 	}
-	if result.Certificate, err = certify(run, result.Best, samples, delta); err != nil {
+	if result.Certificate, err = certify(ctx, run, result.Best, samples, delta); err != nil {
 		return err
+	}
+	if result.Certificate == nil {
+		return errNoCertificate
 	}
 	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone",
 		Value: result.Certificate.Norm, Delta: delta}

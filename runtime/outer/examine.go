@@ -54,11 +54,11 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 // the way lets the run go on from there.
 func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
 	s := &m.state
-	c, err := certifySample(run, &s.Center, s.Bundle, delta)
+	c, err := certifySample(ctx, run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
-	if c.Norm > m.target(s.Bundle...) {
+	if c.epsilon() > m.target(s.Bundle...) {
 		// A piece within delta may be missing, or known from further away only.
 		corners, err := m.chain(ctx, run, delta)
 		if err != nil {
@@ -74,13 +74,18 @@ func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 			m.moveTo(more.Lower)
 			return "", nil
 		}
-		if c, err = certifySample(run, &s.Center, s.Bundle, delta); err != nil {
+		if c, err = certifySample(ctx, run, &s.Center, s.Bundle, delta); err != nil {
 			return "", err
 		}
 	}
-	s.Measure = c.Norm
-	if target := m.target(s.Bundle...); c.Norm > target {
+	s.Measure = c.epsilon()
+	switch target := m.target(s.Bundle...); {
+	case c == nil:
+		return "", stuck(fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta))
+	case c.Norm > target:
 		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target))
+	case c.epsilon() > target:
+		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target))
 	}
 	return fmt.Sprintf("Goldstein stationary: measure %.2g within %.2g", c.Norm, c.Delta), nil
 }
@@ -183,9 +188,12 @@ func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 		samples = slices.Concat(samples, more.Samples)
 	}
 	samples = append(samples[:len(samples):len(samples)], m.state.Center)
-	c, err := certify(run, result.Best, samples, delta)
+	c, err := certify(ctx, run, result.Best, samples, delta)
 	if err != nil {
 		return err
+	}
+	if c == nil {
+		return errNoCertificate
 	}
 	result.Certificate = c
 	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone", Value: c.Norm, Delta: delta}

@@ -86,11 +86,17 @@ func (m *Goldstein) explained(b *Sample) bool {
 // than this is too long for any model, and is better shortened.
 const maxFlips = 64
 
-// learnKinks flips, at the center, the rows whose state a trial has changed, and
+// learnKinks flips, at the center, the rows whose state a trial has changed, or that
+// are about to change at it, and
 // reports whether the model has become another by it.
 func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
 	c := &m.state.Center
 	rows := changed(trial, c)
+	for _, row := range slices.Concat(trial.Weak, c.Weak) {
+		if !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+	}
 	if len(rows) > maxFlips {
 		return false, nil
 	}

@@ -168,7 +168,7 @@ func (m *PIGD) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Constants.parameters()
 	result.Parameters["eta"], result.Parameters["delta"] = m.state.Rate, m.Settings.Delta
 	// Values at unperturbed points have not been seen: the last may be the best.
-	if last, err := run.h.Gradient(ctx, m.state.X); err == nil && last.F < result.Best.F {
+	if last, err := run.point(ctx, m.state.X); err == nil && last.F < result.Best.F {
 		result.Best = last
 	}
 	return finishSampled(ctx, run, result, m.state.Kept, math.Max(m.Settings.Delta, 1e-12))

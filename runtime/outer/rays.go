@@ -32,12 +32,25 @@ const (
 // gradients at random points, each one adds to the hull. It ends at |v| <= target,
 // or after a number of gradients.
 func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, target float64, budget int) (*ray, error) {
-	r := &ray{}
-	hull := []Sample{*at}
-	for _, s := range known {
-		if s.G != nil && distance(s.X, at.X) <= radius {
-			hull = append(hull, s)
+	r := &ray{Norm: math.Inf(1)}
+	hull := within(append([]Sample{*at}, known...), at.X, radius)
+	for len(hull) == 0 && len(r.Samples) < budget {
+		x, err := run.move(at.X, radius/2)
+		if err != nil {
+			return r, err
 		}
+		s, err := run.Gradient(ctx, x)
+		if err != nil && !Outside(err) {
+			return r, err
+		}
+		if err != nil {
+			return r, nil
+		}
+		r.Samples = append(r.Samples, *s)
+		hull = within(r.Samples, at.X, radius)
+	}
+	if len(hull) == 0 {
+		return r, nil
 	}
 	for {
 		gradients := make([][]float64, len(hull))
@@ -62,7 +75,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 		if err != nil || r.Lower != nil || !found.New {
 			return r, err
 		}
-		hull = append(hull, found.Samples...)
+		hull = append(hull, within(found.Samples, at.X, radius)...)
 	}
 }
 

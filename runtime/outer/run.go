@@ -22,6 +22,20 @@ type Sample struct {
 	Piece  string
 	Active []int   // those rows, ascending
 	GError float64 // the oracle's estimate of |G - grad F|
+	// Open reports that G is the gradient of a piece that F has on an open set
+	// around At, a point next to X, or X itself where At is nil. Only gradients
+	// taken at such points may enter a certificate.
+	Open bool
+	At   []float64
+	Weak []int // rows undecided at X: F may have a kink there
+}
+
+// Where is a point around which F has the piece of G.
+func (s *Sample) Where() []float64 {
+	if s.At != nil {
+		return s.At
+	}
+	return s.X
 }
 
 // Run is a method's view of the run: F, its random numbers, the best point.
@@ -99,17 +113,30 @@ func (r *Run) Value(ctx context.Context, x []float64) (*Sample, error) {
 	return r.see(pt)
 }
 
-// Gradient evaluates F and its gradient at x, which it copies.
+// Gradient evaluates F and its gradient at x, which it copies. Where strict
+// complementarity fails at x the gradient is that of a piece next to it.
 func (r *Run) Gradient(ctx context.Context, x []float64) (*Sample, error) {
-	if err := r.check(ctx); err != nil {
-		return nil, err
-	}
-	r.Evaluations++
-	pt, err := r.h.Gradient(ctx, x)
+	pt, err := r.point(ctx, x)
 	if err != nil {
 		return nil, err
 	}
 	return r.see(pt)
+}
+
+// point is Gradient in full.
+func (r *Run) point(ctx context.Context, x []float64) (*oracle.Point, error) {
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	pt, err := r.h.Value(ctx, x)
+	switch {
+	case err != nil:
+		return nil, err
+	case pt.Strict:
+		return pt, r.h.Complete(ctx, pt)
+	}
+	return pt, r.generic(ctx, pt)
 }
 
 // Flip evaluates what one row does to F at a sample (oracle.Flip); nil where the
@@ -149,9 +176,9 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 
 // sampleOf is a point as a sample.
 func sampleOf(pt *oracle.Point) *Sample {
-	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt)}
+	s := &Sample{X: pt.X, F: pt.F, G: pt.Grad, Piece: piece(pt), Open: pt.Open, At: pt.At}
 	if pt.Lower != nil {
-		s.Active = pt.Face
+		s.Active, s.Weak = pt.Face, pt.Undecided
 	}
 	if pt.Grad != nil && !math.IsInf(pt.GradError, 0) && !math.IsNaN(pt.GradError) {
 		s.GError = pt.GradError

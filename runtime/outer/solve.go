@@ -155,7 +155,7 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 	run.limits = Limits{}
 	result.Best = run.bestPoint
 	if result.Best == nil || result.Best.Grad == nil {
-		if pt, err := run.h.Gradient(ctx, run.best.X); err == nil {
+		if pt, err := run.point(ctx, run.best.X); err == nil {
 			result.Best = pt
 		}
 	}
@@ -171,10 +171,10 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 // preferIterate makes a method's last iterate the best point where their values
 // differ by rounding alone: it is the one whose stationarity the method has seen.
 func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
-	if result.Best.F < iterate.F-noise(iterate.F) {
+	if result.Best.F < iterate.F-noise(iterate.F) || distance(result.Best.X, iterate.X) == 0 {
 		return
 	}
-	if pt, err := run.h.Gradient(ctx, iterate.X); err == nil {
+	if pt, err := run.point(ctx, iterate.X); err == nil {
 		result.Best = pt
 	}
 }

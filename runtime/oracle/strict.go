@@ -1,0 +1,278 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+)
+
+// complementarity measures strict complementarity at a lower solution at x against
+// the errors of y and lambda: the margin is the least slack or multiplier over its
+// error, +Inf where no row is an inequality, and the undecided rows, ascending, are
+// those for which it is below 1.
+//
+// A hypergradient is that of the smooth piece of F that the active rows select.
+// F has that piece on an open set around x only where every row is decided: its
+// slack, or its multiplier, is above the error with which it is known. At a point
+// with undecided rows the gradient of a piece need not be an element of the
+// subdifferential at all: F(x) = x can be written with y >= 0 such that at x = 0 the
+// four faces give the slopes 2, 1, 1 and 0.
+func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (margin float64, undecided []int) {
+	if !h.p.HasInequalities() {
+		return math.Inf(1), nil
+	}
+	pull := make([]float64, h.p.Dy)
+	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
+	measured := h.terms == nil
+	if measured {
+		h.terms = h.measure(x, s.Y)
+	}
+	sigma := h.angles.least(h.p.Rows, face)
+	margin, undecided = judge(h.p, x, s, face, sigma, norm(pull), h.terms)
+	if margin < near && !measured {
+		h.terms = h.measure(x, s.Y)
+		margin, undecided = judge(h.p, x, s, face, sigma, norm(pull), h.terms)
+	}
+	return margin, undecided
+}
+
+// The unit roundoff, and the roundings that an entry of a gradient or of a row
+// collects: two for each product and its sum, twice that for a gradient of a
+// gradient's size, and an order of magnitude because the size of the terms is
+// itself an estimate.
+const (
+	unit      = 0x1p-53
+	roundings = 16
+)
+
+// near is the margin below which the terms of the gradient are measured at the
+// point itself, rather than taken from the last point where they were.
+const near = 1e2
+
+// terms are the sizes of what grad_y g is made of.
+type terms struct {
+	Size      float64 // of the terms that add up to the gradient: its rounding is this times the unit
+	Curvature float64 // |grad g(y + v) - grad g(y)| / |v| along one v
+}
+
+// measure finds the terms at (x, y) with three gradients. Changing every entry of
+// x and y by a small part of itself, with signs that have no pattern, changes the
+// gradient by that part of the terms' size, whatever cancels between them.
+func (h *Hyper) measure(x, y []float64) *terms {
+	const part = 0x1p-20 // well above the rounding, well below curvature's effect on a size
+	base, moved := make([]float64, len(y)), make([]float64, len(y))
+	h.p.G.GradY(base, x, y)
+	sign := signs(1)
+	xs, ys := make([]float64, len(x)), make([]float64, len(y))
+	for j, v := range x {
+		xs[j] = v * (1 + part*sign())
+	}
+	for j, v := range y {
+		ys[j] = v * (1 + part*sign())
+	}
+	t := &terms{Size: norm(base)}
+	h.p.G.GradY(moved, xs, ys)
+	if d := distance(moved, base) / part; d < math.Inf(1) {
+		t.Size += d
+	}
+	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
+		return t
+	}
+	length := part * (1 + norm(y)) / math.Sqrt(float64(len(y)))
+	for j, v := range y {
+		ys[j] = v + length*sign()
+	}
+	h.p.G.GradY(moved, x, ys)
+	if d := distance(moved, base) / distance(ys, y); d < math.Inf(1) {
+		t.Curvature = d
+	}
+	return t
+}
+
+// signs returns a sequence of +1 and -1 without a pattern, the same for a seed
+// (SplitMix64; Steele, Lea, Flood 2014).
+func signs(seed uint64) func() float64 {
+	return func() float64 {
+		seed += 0x9e3779b97f4a7c15
+		z := seed
+		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+		z = (z ^ z>>27) * 0x94d049bb133111eb
+		return 1 - 2*float64((z^z>>31)>>63)
+	}
+}
+
+// judge compares slacks and multipliers with their errors. With an error e of the
+// gradient (its rounding, and the residual of stationarity), errors rho of the
+// rows of the face (scaled to length 1), mu and L the least and largest curvature
+// of g, and sigma the least singular value of the face's rows, the perturbed
+// equations of the face give
+//
+//	|dy| <= e/mu + sqrt(L/mu) rho/sigma,  |dlambda| <= sqrt(L/mu) e/sigma + L rho/sigma^2.
+//
+// Where mu and L are not proved, a measured curvature stands in for both.
+func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, pull float64, t *terms) (least float64, undecided []int) {
+	mu, smooth := p.Facts.StrongConvexity, p.Facts.Smoothness
+	if mu == 0 {
+		mu = t.Curvature
+	}
+	if smooth == 0 {
+		smooth = math.Max(mu, t.Curvature)
+	}
+	if mu == 0 {
+		mu, smooth = 1, 1
+	}
+	held := make([]bool, p.Rows.Len())
+	for _, i := range face {
+		held[i] = true
+	}
+	rows := make([]rowState, p.Rows.Len())
+	rho := 0.0
+	for i := range rows {
+		r := stateOf(p.Rows, i, x, s.Y)
+		rows[i] = r
+		if held[i] && r.length > 0 {
+			rho = math.Max(rho, math.Max(r.error, math.Abs(r.slack))/r.length)
+		}
+	}
+	root := math.Sqrt(smooth / mu)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*unit*math.Max(t.Size, pull)
+	errorY := e/mu + root*rho/sigma
+	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
+	dependent := make(map[int]bool, len(s.Dependent))
+	for _, i := range s.Dependent {
+		dependent[i] = true
+	}
+	least = math.Inf(1)
+	for i, r := range rows {
+		if p.Rows.Kind[i] == problem.Equal || r.length == 0 || dependent[i] {
+			continue // a condition on x alone, or one that holds wherever the others do
+		}
+		margin := 0.0
+		if held[i] {
+			margin = s.Lambda[i] * r.length / errorForce
+		} else {
+			margin = r.slack / (r.error + r.length*errorY)
+		}
+		if least = math.Min(least, margin); !(margin >= 1) {
+			undecided = append(undecided, i)
+		}
+	}
+	return least, undecided
+}
+
+// rough reports that a solution crosses inequalities, or is off stationarity, by well
+// more than rounding.
+func (h *Hyper) rough(x []float64, s *lower.Solution) bool {
+	if s.Status != lower.Solved && s.Status != lower.Inaccurate || h.terms == nil || !h.p.HasInequalities() {
+		return false
+	}
+	if s.Residuals.Stationarity > roundings*roundings*unit*h.terms.Size {
+		return true
+	}
+	if s.Residuals.Primal == 0 {
+		return false
+	}
+	for i, kind := range h.p.Rows.Kind {
+		if r := stateOf(h.p.Rows, i, x, s.Y); kind == problem.AtMost && r.slack < -roundings*r.error {
+			return true
+		}
+	}
+	return false
+}
+
+// rowState is a row at (x, y).
+type rowState struct {
+	slack, error, length float64 // -h_i, its rounding, |B_i|
+}
+
+func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
+	var h, size, length float64
+	cols, vals := r.A.Row(i)
+	for k, j := range cols {
+		t := vals[k] * x[j]
+		h += t
+		size += math.Abs(t)
+	}
+	cols, vals = r.B.Row(i)
+	for k, j := range cols {
+		t := vals[k] * y[j]
+		h -= t
+		size += math.Abs(t)
+		length = math.Hypot(length, vals[k])
+	}
+	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
+}
+
+// angles keeps the independence of the last faces, which line searches cross and
+// cross again. It is a function of the face alone, so that what is kept does not
+// show in results.
+type angles struct {
+	faces  [][]int
+	values []float64
+}
+
+// least is the independence of a face.
+func (a *angles) least(r *problem.Rows, face []int) float64 {
+	const kept = 8
+	for k, f := range a.faces {
+		if slices.Equal(f, face) {
+			return a.values[k]
+		}
+	}
+	if len(a.faces) == kept {
+		a.faces, a.values = slices.Delete(a.faces, 0, 1), slices.Delete(a.values, 0, 1)
+	}
+	v := independence(r, face)
+	a.faces, a.values = append(a.faces, face), append(a.values, v)
+	return v
+}
+
+// independence estimates the least singular value of the rows of B in a face,
+// scaled to length 1: the least sine of an angle between a row and those before it,
+// bounds, which are orthogonal to each other, first. Dependent rows do not count.
+func independence(r *problem.Rows, face []int) float64 {
+	const dependent = 1e-10 // below it the lower solvers leave a row out of the face
+	n := r.B.Cols
+	fixed := make([]bool, n)
+	var general []int
+	for _, i := range face {
+		if j, _ := r.Bound(i); j >= 0 {
+			fixed[j] = true
+		} else {
+			general = append(general, i)
+		}
+	}
+	least := 1.0
+	basis := make([][]float64, 0, len(general))
+	for _, i := range general {
+		v := make([]float64, n)
+		r.B.AddRow(v, i, 1)
+		size := norm(v)
+		if size == 0 {
+			continue
+		}
+		for j := range v {
+			if fixed[j] {
+				v[j] = 0
+			}
+			v[j] /= size
+		}
+		for range 2 {
+			for _, q := range basis {
+				axpy(v, -dot(q, v), q)
+			}
+		}
+		rest := norm(v)
+		if rest <= dependent {
+			continue
+		}
+		least = math.Min(least, rest)
+		for j := range v {
+			v[j] /= rest
+		}
+		basis = append(basis, v)
+	}
+	return least
+}

@@ -1,0 +1,155 @@
+package outer
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/oracle"
+)
+
+// A gradient of F belongs to a smooth piece that F has on an open set only where
+// strict complementarity holds with a margin above the errors (oracle.Point.Strict).
+// Elsewhere the gradient of the face that the lower solver happens to end on need
+// not be an element of the subdifferential, nor point anywhere near one. A run
+// therefore takes the gradient at a point moved generically from x, by a little:
+// almost every point has a margin, as the pieces of F that matter have regions with
+// an inside, whose boundaries have none.
+
+// The moves, relative to 1 + |x|: from one whose effect on slacks and multipliers
+// stands out against rounding for a problem of condition 1e4 to the radius of the
+// default certificate, which all moves must stay within.
+const (
+	firstMove = 1e-9
+	moveGrows = 10
+	lastMove  = 5e-7
+)
+
+// generic completes a point without strict complementarity with the gradient at x
+// of a piece that F has on an open set next to it: of the face of a point At with
+// strict complementarity. Where it finds none the gradient is that of the face at x
+// itself, which is not Open and says nothing of F.
+func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
+	scale := 1 + norm(pt.X)
+	var last *oracle.Point
+	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
+		x, err := r.move(pt.X, radius*scale)
+		if err != nil {
+			return err
+		}
+		r.Evaluations++
+		moved, err := r.h.Value(ctx, x)
+		if err != nil {
+			if !Outside(err) {
+				return err
+			}
+			continue
+		}
+		if moved.Strict {
+			return r.adopt(ctx, pt, moved)
+		}
+		last = moved
+	}
+	// Rows that stay undecided wherever one looks, because y meets them everywhere,
+	// do no harm where F does not feel them.
+	if last != nil && len(last.Undecided) <= maxUndecided {
+		err := r.h.Complete(ctx, last)
+		if err == nil {
+			var smooth bool
+			if smooth, err = r.unfelt(ctx, last); smooth {
+				return r.adopt(ctx, pt, last)
+			}
+		}
+		if err != nil && !Outside(err) {
+			return err
+		}
+	}
+	return r.h.Complete(ctx, pt)
+}
+
+// adopt completes a point on the face of another next to it.
+func (r *Run) adopt(ctx context.Context, pt, moved *oracle.Point) error {
+	pt.Face, pt.At = moved.Face, moved.X
+	if err := r.h.Complete(ctx, pt); err != nil {
+		return err
+	}
+	pt.Open = true
+	return nil
+}
+
+// exact is the gradient of a sample's piece at the point At where strict
+// complementarity was found to hold, as a certificate needs it; nil where the
+// oracle has none there.
+func (r *Run) exact(ctx context.Context, s *Sample) (*Sample, error) {
+	if s.At == nil {
+		return s, nil
+	}
+	if err := r.check(ctx); err != nil {
+		return nil, err
+	}
+	r.Evaluations++
+	pt, err := r.h.Value(ctx, s.At)
+	if err == nil {
+		pt.Face = s.Active
+		err = r.h.Complete(ctx, pt)
+	}
+	if err != nil {
+		if Outside(err) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	pt.Open = true
+	return sampleOf(pt), nil
+}
+
+// move is a point of X and D within radius of x in no particular direction:
+// a random one, reflected at X and D so that it leads inside where x is on the edge.
+func (r *Run) move(x []float64, radius float64) ([]float64, error) {
+	w := make([]float64, len(x))
+	r.Direction(w)
+	z := plus(x, radius, w)
+	inside := make([]float64, len(x))
+	if err := r.Project(inside, z); err != nil {
+		return nil, err
+	}
+	if distance(inside, z) == 0 {
+		return inside, nil
+	}
+	// 2P - I does not increase distances, and x is its own image.
+	z = plus(inside, 1, minus(inside, z))
+	if err := r.Project(inside, z); err != nil {
+		return nil, err
+	}
+	return inside, nil
+}
+
+// maxUndecided is how many undecided rows are looked at one by one; each costs an
+// equality solve and a gradient.
+const maxUndecided = 32
+
+// unfelt reports that no undecided row of a point bends F: the gradient stays the
+// same, to its own error, whichever state one of them is in. In the adjoint system
+// of the face, H p + B_I'q = grad_y f and B_I p = 0, this says that B_j p = 0 for
+// those rows outside the face and q_j = 0 for those in it, or that the row's own
+// slack or multiplier does not change with x. In the first case (p, q) solves the
+// system of every face between, so that all pieces that may meet at x have the same
+// gradient.
+func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
+	if math.IsInf(pt.GradError, 0) {
+		return false, nil
+	}
+	s := sampleOf(pt)
+	for _, row := range pt.Undecided {
+		f, err := r.Flip(ctx, s, row)
+		if err != nil {
+			if Outside(err) {
+				return false, nil
+			}
+			return false, err
+		}
+		if f == nil || norm(f.Grad) > 4*pt.GradError+jump*norm(pt.Grad) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
