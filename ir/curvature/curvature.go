@@ -104,14 +104,18 @@ type Blame struct {
 }
 
 // Witness shows that g is not strongly convex: at x (in X) and y, along the
-// direction, the second derivative of g is at most Curvature.
+// direction, the second derivative of g is at most Curvature. With Ends, y lies
+// between these two feasible points, and Curvature bounds the second divided
+// difference of g over the three instead (g need not have a second derivative).
 type Witness struct {
 	X, Y      []float64
-	Direction []float64 // len Dy, Euclidean length 1
-	Curvature float64   // <= 0
-	Flat      bool      // the second derivative is exactly 0
-	Text      string    // the direction in the model's names: "along y[2]"
-	At        string    // the point in the model's names, "" where every point will do
+	Direction []float64   // len Dy, Euclidean length 1
+	Curvature float64     // <= 0
+	Flat      bool        // the second derivative is exactly 0
+	Ends      [][]float64 `json:",omitempty"`
+	Undefined bool        `json:",omitempty"` // g has a finite value at the Ends, but not at y
+	Text      string      // the direction in the model's names: "along y[2]"
+	At        string      // the point in the model's names, "" where every point will do
 }
 
 // Convexity is the claim that g(x, .) is strongly convex for every x in X.

@@ -31,11 +31,18 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if w.Flat {
 			d.Detail = w.Text + " it does not curve at all: its second derivative is 0"
 		}
+		if len(w.Ends) > 0 {
+			d.Detail = fmt.Sprintf("%s it bends the wrong way: its second difference is %s between two feasible points", w.Text, number(sign*w.Curvature))
+		}
+		if w.Undefined {
+			d.Detail = w.Text + " it is not defined between two feasible points"
+		}
 		if w.At != "" {
 			d.Detail += ", at " + w.At
 		}
 		d.Detail += "; so y*(x) need not be unique"
 		d.Fix = fix + " over all entries of the lower variable"
+	case c.Outcome == Unknown && p.SmoothG.Outcome == Refuted: // said already
 	case c.Outcome == Unknown && c.Blame != nil:
 		at := c.Blame.Span
 		if at.IsZero() {

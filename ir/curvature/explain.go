@@ -280,6 +280,9 @@ func (s *study) gradientStep(value float64) *Step {
 
 // blame finds the part that an attempt failed at.
 func (a *attempt) blame(pr *prover) *Blame {
+	if e := a.escape; e != nil {
+		return a.blameNode(e.node, e.reason)
+	}
 	if t := a.form.failed; t != nil {
 		if data := missing(t.node); data != "" {
 			return a.blameTerm(t, "its sign depends on data that is not supplied ("+data+")")

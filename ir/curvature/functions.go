@@ -45,10 +45,14 @@ func over(f func(float64) float64, a Interval, turning ...float64) Interval {
 // variable, each enclosed over the same range.
 type jet struct{ v, d1, d2 Interval }
 
+// sound replaces ranges that say nothing by the whole line.
+func (a jet) sound() jet { return jet{a.v.sound(), a.d1.sound(), a.d2.sound()} }
+
 func constant(v Interval) jet { return jet{v: v} }
 
 // then is the chain rule: g = the value and two derivatives of phi at the range of a.
 func (a jet) then(g jet) jet {
+	g = g.sound()
 	return jet{g.v, g.d1.mul(a.d1), g.d2.mul(a.d1.sqr()).add(g.d1.mul(a.d2))}
 }
 

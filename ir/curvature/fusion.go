@@ -169,7 +169,7 @@ func (s *study) run(f *fusion, slots []jet, k int, u Interval) jet {
 		return slots[f.place[n]]
 	}
 	for i, n := range f.steps {
-		slots[i+1] = s.composite(n, operand)
+		slots[i+1] = s.composite(n, operand).sound()
 	}
 	return slots[len(f.steps)]
 }

@@ -135,7 +135,7 @@ func (f *form) matrix(b int) []float64 {
 func (f *form) least(work *budget, give float64) extreme {
 	out := extreme{bound: math.Inf(1), estimate: math.Inf(1)}
 	for b := range f.cols {
-		if e := f.leastBlock(b, work, give); e.bound < out.bound {
+		if e := f.leastBlock(b, work, give); !(e.bound >= out.bound) {
 			out = e
 		}
 	}
@@ -152,7 +152,7 @@ func (f *form) leastBlock(b int, work *budget, give float64) extreme {
 	if f.dense[b] == nil {
 		out := extreme{bound: math.Inf(1)}
 		for _, c := range cols {
-			if v := addDown(f.diag[c], -f.slack[c]); v < out.bound {
+			if v := addDown(f.diag[c], -f.slack[c]); !(v >= out.bound) {
 				out = extreme{bound: v, estimate: v, vector: []float64{1}, cols: []int{c}}
 			}
 		}

@@ -8,12 +8,22 @@ import (
 
 // Interval is the closed range [Lo, Hi] of the extended reals; it encloses a
 // quantity that is finite wherever it is defined, so 0 times an infinite end
-// is 0. Every operation returns a range that contains all exact results.
+// is 0. Every operation returns a range that contains all exact results. Ends
+// that are not numbers, or are the wrong way round, say nothing: see sound.
 type Interval struct{ Lo, Hi float64 }
 
 func point(v float64) Interval { return Interval{v, v} }
 
 func whole() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
+
+// sound is a where it is a range, and otherwise the whole line: a rule that
+// fails must not prove anything.
+func (a Interval) sound() Interval {
+	if a.Lo <= a.Hi {
+		return a
+	}
+	return whole()
+}
 
 func (a Interval) isPoint() bool { return a.Lo == a.Hi }
 
@@ -124,6 +134,9 @@ func above(v float64) float64 { return math.Nextafter(v, math.Inf(1)) }
 
 func addDown(a, b float64) float64 {
 	s := a + b
+	if math.IsNaN(s) {
+		return math.Inf(-1)
+	}
 	if math.IsInf(s, 0) {
 		if math.IsInf(s, 1) && !math.IsInf(a, 1) && !math.IsInf(b, 1) {
 			return math.MaxFloat64
@@ -149,6 +162,8 @@ func mulDown(a, b float64) float64 {
 	}
 	p := a * b
 	switch {
+	case math.IsNaN(p):
+		return math.Inf(-1)
 	case math.IsInf(p, 1):
 		if !math.IsInf(a, 0) && !math.IsInf(b, 0) {
 			return math.MaxFloat64
@@ -179,6 +194,8 @@ func divDown(a, b float64) float64 {
 	}
 	q := a / b
 	switch {
+	case math.IsNaN(q):
+		return math.Inf(-1)
 	case math.IsInf(q, 1) && !math.IsInf(a, 0) && b != 0:
 		return math.MaxFloat64
 	case math.IsInf(q, 0):

@@ -169,6 +169,35 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// TestPowersOfRanges: u^p and its derivatives in u for every u and p of two
+// ranges, where the exponent depends on x.
+func TestPowersOfRanges(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	b := expr.NewBuilder()
+	x, y := b.Var("x", false, 0, expr.ScalarShape(), noSpan), b.Var("y", true, 0, expr.ScalarShape(), noSpan)
+	n, err := b.Binary(expr.Pow, y, x, noSpan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5000 {
+		u := Interval{Lo: math.Abs(r.NormFloat64())}
+		u.Hi = u.Lo + r.Float64()
+		p := Interval{Lo: 2 * r.NormFloat64()}
+		p.Hi = p.Lo + r.Float64()
+		s := newStudy(b, n, expr.DependsY, domain{[]Interval{p}, []Interval{u}}, &budget{})
+		got := s.slopesOf(n)[0]
+		for range 8 {
+			v, e := within(r, u), within(r, p)
+			want := []float64{math.Pow(v, e), e * math.Pow(v, e-1), e * (e - 1) * math.Pow(v, e-2)}
+			for k, g := range []Interval{got.v, got.d1, got.d2} {
+				if slack := 1e-12 * math.Abs(want[k]); want[k] < g.Lo-slack || want[k] > g.Hi+slack {
+					t.Fatalf("derivative %d of u^p over %v, %v is %v, which does not hold %v at %v, %v", k, u, p, g, want[k], v, e)
+				}
+			}
+		}
+	}
+}
+
 // TestTightness: the ranges over whole intervals are attained.
 func TestTightness(t *testing.T) {
 	for _, c := range []struct {

@@ -59,10 +59,12 @@ func TestProved(t *testing.T) {
 		{"sumsq(y) + exp(sumsq(y)) - sum(x)", "", 4, Everywhere},
 		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, Everywhere},
 		{"sum(sqrt(1 + y .^ 2))", "-1 <= y <= 1", math.Pow(2, -1.5), WithinBounds},
+		{"sqrt(1 + sumsq(y))", "-1 <= y <= 1", 1.0 / 8, WithinBounds}, // 1/r^3 along y, at r = 2
 		{"sum(y .^ 4) + x[1] * y[2]", "1 <= y <= 3", 12, WithinBounds},
 		{"sum(y .* log(y))", "0.1 <= y <= 4", 0.25, WithinBounds},
 		{"sum(y .* log(y))", "y >= 0\n    sum(y) == 5", 0.2, WithinBounds},
 		{"-sum(log(y))", "0.1 <= y <= 4", 1.0 / 16, WithinBounds},
+		{"sum(y .^ (4 + x))", "2 <= y <= 3", 12, WithinBounds}, // p (p - 1) u^(p - 2) at p = 3, u = 2
 		{"sum(exp(y))", "-1 <= y <= 4", math.Exp(-1), WithinBounds},
 		{"sumsq(y) + y[1] * y[2]", "", 1, Everywhere},
 		{"sumsq(y) - 0.5 * sum(sin(y))", "", 1.5, Everywhere},
@@ -245,6 +247,10 @@ func TestBounds(t *testing.T) {
 		{"sum(y .^ 4)", "", func(p *Proof) Bound { return p.SmoothnessG }, math.Inf(1), 1},
 		{"sumsq(y) + log1pexp(x' * y)", "", func(p *Proof) Bound { return p.SmoothnessG }, 5, 1},
 		{"0.5 * y' * M * y", "", func(p *Proof) Bound { return p.SmoothnessG }, 3 + math.Sqrt(3), 1 + 1e-9},
+		{"sqrt(4 + sumsq(y))", "-3 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9}, // 1/sqrt 4 at y = 0
+		{"-sqrt(4 + sumsq(y))", "-3 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9},
+		{"sum(y .^ (4 + x))", "2 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 30 * 81, 1},
+		{"sum(y .^ (4 + x))", "0.25 <= y <= 0.5", func(p *Proof) Bound { return p.SmoothnessG }, 3.09, 5},
 		{"sumsq(y - x)", "", func(p *Proof) Bound { return p.JointG }, 4, 1 + 1e-9},
 		{"sumsq(y)", "", func(p *Proof) Bound { return p.SmoothnessF }, 2, 1},
 		{"sumsq(y)", "0 <= y <= 1", func(p *Proof) Bound { return p.LipschitzF }, 2 * math.Sqrt(15), 1},

@@ -117,6 +117,9 @@ func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {
 	s.coarse = coarse
 	a := &attempt{study: s, region: r, terms: s.differentiate(false).terms}
 	a.form = s.below(a.terms, false)
+	if e := s.escapeOf(); e != nil {
+		a.form.fail(&term{node: e.node})
+	}
 	a.extreme = a.form.least(s.work, 0)
 	a.modulus = a.extreme.bound
 	return a
@@ -194,6 +197,10 @@ func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
 	var out Bound
 	for _, r := range pr.regions() {
 		s := pr.study(n, wrt, r.domain, pr.budget())
+		if e := s.escapeOf(); e != nil {
+			out = Bound{Blame: s.blameNode(e.node, e.reason)}
+			continue
+		}
 		terms := s.differentiate(false).terms
 		upper := s.below(terms, true)
 		value := max(0, -upper.least(s.work, boundSlack).bound)
@@ -233,6 +240,10 @@ func (pr *prover) gradientBound(n *expr.Node) Bound {
 	var out Bound
 	for _, r := range pr.regions() {
 		s := pr.study(n, expr.DependsX|expr.DependsY, r.domain, pr.budget())
+		if e := s.escapeOf(); e != nil {
+			out = Bound{Blame: s.blameNode(e.node, e.reason)}
+			continue
+		}
 		total, open := 0.0, -1
 		for c, g := range s.differentiate(true).gradient {
 			if total = addUp(total, mulUp(g.mag(), g.mag())); math.IsInf(total, 1) {

@@ -9,13 +9,17 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// seed draws other models: go test -run Soundness ./ir/curvature -seed 7
-var seed = flag.Uint64("seed", 26, "of the random models")
+// seed draws other models, and models more of them:
+// go test -run 'Soundness|NoFalse' ./ir/curvature -seed 7 -models 100000
+var (
+	seed   = flag.Uint64("seed", 26, "of the random models")
+	models = flag.Int("models", 4000, "how many random models are drawn")
+)
 
-// TestSoundness holds every claim about 10,000 random models against second
+// TestSoundness holds every claim about random models against second
 // derivatives computed at sampled points.
 func TestSoundness(t *testing.T) {
-	count := 10000
+	count := *models
 	if testing.Short() {
 		count = 1000
 	}
@@ -65,7 +69,12 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		if size := math.Sqrt(dot(w.Direction, w.Direction)); math.Abs(size-1) > 1e-9 {
 			fail("the direction has length %v", size)
 		}
-		if w.Flat && math.Abs(d[2]) > slack || !w.Flat && (d[2] > w.Curvature+slack || w.Curvature >= 0) {
+		if len(w.Ends) > 0 {
+			fall := secondDifference(g, w)
+			if w.Undefined != math.IsNaN(fall-fall) || fall > w.Curvature+slack || !w.Undefined && w.Curvature >= 0 {
+				fail("witness claims a second difference of %v (undefined %v), it is %v", w.Curvature, w.Undefined, fall)
+			}
+		} else if w.Flat && math.Abs(d[2]) > slack || !w.Flat && (d[2] > w.Curvature+slack || w.Curvature >= 0) {
 			fail("witness claims %v (flat %v), the second derivative is %v", w.Curvature, w.Flat, d[2])
 		}
 		for i, v := range w.X {
@@ -122,6 +131,23 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		}
 	}
 	return good
+}
+
+// secondDifference is the second divided difference of g that a witness speaks of.
+func secondDifference(g *expr.Node, w *Witness) float64 {
+	value := func(y []float64) float64 {
+		v, _ := expr.Scalar(g, w.X, y)
+		return v
+	}
+	distance := func(p, q []float64) float64 {
+		s := 0.0
+		for j := range p {
+			s += (q[j] - p[j]) * (q[j] - p[j])
+		}
+		return math.Sqrt(s)
+	}
+	a, b := distance(w.Ends[0], w.Y), distance(w.Y, w.Ends[1])
+	return 2 * ((value(w.Ends[1])-value(w.Y))/b - (value(w.Y)-value(w.Ends[0]))/a) / (a + b)
 }
 
 // project moves v into the null space of the equality row (there is at most one).

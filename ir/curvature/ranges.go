@@ -27,6 +27,9 @@ type study struct {
 
 	own, foreign diag.Span // of the objective studied and of the other one
 
+	examined bool // escape is known
+	escape   *escape
+
 	values        map[*expr.Node][]Interval
 	leaves        map[*expr.Node]*expr.Node
 	fusions       map[*expr.Node]*fusion
@@ -102,9 +105,7 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 	}
 	r := s.computeRange(n)
 	for k := range r {
-		if math.IsNaN(r[k].Lo) || math.IsNaN(r[k].Hi) {
-			r[k] = whole()
-		}
+		r[k] = r[k].sound()
 	}
 	s.values[n] = r
 	return r

@@ -87,7 +87,7 @@ func (b *backward) push(n *expr.Node, weight func(k int) Interval) {
 		b.weights[n] = w
 	}
 	for k := range w {
-		w[k] = w[k].add(weight(k))
+		w[k] = w[k].add(weight(k)).sound()
 	}
 }
 
@@ -115,6 +115,9 @@ func (b *backward) wants(n *expr.Node) bool {
 
 // bend records a square form over the rows of arg's Jacobian, unless it is 0.
 func (b *backward) bend(node *expr.Node, rule string, arg *expr.Node, w []Interval) {
+	for k, d := range w {
+		w[k] = d.sound()
+	}
 	for _, d := range w {
 		if !d.isZero() {
 			b.out.terms = append(b.out.terms, term{node: node, rule: rule, arg: arg, w: w})

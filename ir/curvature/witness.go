@@ -19,6 +19,8 @@ func (pr *prover) refute() *Witness {
 	if len(pr.Unbound) > 0 && !fixed.FixedHessian {
 		return nil // sets that are not known yet: no point is certain to be feasible
 	}
+	// Across a pole or a hole of the domain second derivatives show nothing.
+	escapes := !fixed.InY && pr.study(pr.Lower.Objective, expr.DependsY, pr.feasible, work).escapeOf() != nil
 	for k := range pr.opts.Samples {
 		if !work.spend(sampleWork * float64(pr.Lower.Dim) * float64(pr.Lower.Dim)) {
 			return nil
@@ -29,18 +31,26 @@ func (pr *prover) refute() *Witness {
 		}
 		y := make([]float64, pr.Lower.Dim)
 		if !fixed.InY {
-			if y, ok = pr.lowerSample(k, x, random); !ok {
+			if y, ok = pr.definedSample(k, x, random); !ok {
 				continue
 			}
 		}
 		s := pr.study(pr.Lower.Objective, expr.DependsY, at(x, y), work)
+		if s.escapeOf() != nil {
+			continue // g has no second derivative here
+		}
 		w := pr.bendsDown(s)
 		if w == nil {
 			w = pr.flat(s)
 		}
+		if w == nil && escapes {
+			w = pr.rises(x, y, random)
+		}
 		if w != nil {
-			w.X, w.Y = x, y
-			w.At = pr.pointText(x, y, fixed)
+			if w.X = x; w.Y == nil {
+				w.Y = y
+			}
+			w.At = pr.pointText(x, w.Y, fixed)
 			return w
 		}
 		if fixed.FixedHessian {
@@ -48,6 +58,25 @@ func (pr *prover) refute() *Witness {
 		}
 	}
 	return nil
+}
+
+// definedTries is how many points are drawn at one x until g has a value.
+const definedTries = 8
+
+// definedSample is a feasible y at which g has a finite value.
+func (pr *prover) definedSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
+	for t := range definedTries {
+		y, ok := pr.lowerSample(k+t, x, random)
+		if !ok {
+			continue
+		}
+		if v, err := expr.Scalar(pr.Lower.Objective, x, y); err != nil {
+			return nil, false
+		} else if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return y, true
+		}
+	}
+	return nil, false
 }
 
 // sampleWork is the cost of one point, in operations an entry of a dense

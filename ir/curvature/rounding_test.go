@@ -1,0 +1,213 @@
+package curvature
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+)
+
+// This file holds the roundings that proofs rest on against arithmetic of many
+// digits: without them a proof would be off by a few units in the last place,
+// which no sampling sees.
+
+// digits is the precision of the reference, in bits.
+const digits = 320
+
+func big1(v float64) *big.Float         { return new(big.Float).SetPrec(digits).SetFloat64(v) }
+func bigAdd(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Add(a, b) }
+func bigSub(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Sub(a, b) }
+func bigMul(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Mul(a, b) }
+func bigDiv(a, b *big.Float) *big.Float { return new(big.Float).SetPrec(digits).Quo(a, b) }
+
+// bigExp sums the series of u / 2^k and squares k times.
+func bigExp(u *big.Float) *big.Float {
+	const halvings = 16
+	t := new(big.Float).SetPrec(digits).SetMantExp(u, -halvings)
+	sum, power := big1(1), big1(1)
+	for i := 1; i < 60; i++ {
+		power = bigDiv(bigMul(power, t), big1(float64(i)))
+		sum = bigAdd(sum, power)
+	}
+	for range halvings {
+		sum = bigMul(sum, sum)
+	}
+	return sum
+}
+
+// bigLog is Newton's iteration on exp, from the double's logarithm.
+func bigLog(u *big.Float) *big.Float {
+	f, _ := u.Float64()
+	t := big1(math.Log(f))
+	for range 4 {
+		t = bigAdd(t, bigSub(bigDiv(u, bigExp(t)), big1(1)))
+	}
+	return t
+}
+
+// TestPointsAreEnclosed: the range of a function at one point holds its exact
+// value and derivatives, and the doubles nearest to what package math computes
+// would not always.
+func TestPointsAreEnclosed(t *testing.T) {
+	one, two := big1(1), big1(2)
+	sigmoid := func(u *big.Float) *big.Float { return bigDiv(one, bigAdd(one, bigExp(bigSub(big1(0), u)))) }
+	functions := map[string]struct {
+		jet      func(u Interval) jet
+		exact    func(u *big.Float) [3]*big.Float
+		positive bool
+	}{
+		"exp": {func(u Interval) jet { return unary(expr.Exp, u) }, func(u *big.Float) [3]*big.Float {
+			e := bigExp(u)
+			return [3]*big.Float{e, e, e}
+		}, false},
+		"log": {func(u Interval) jet { return unary(expr.Log, u) }, func(u *big.Float) [3]*big.Float {
+			r := bigDiv(one, u)
+			return [3]*big.Float{bigLog(u), r, bigSub(big1(0), bigMul(r, r))}
+		}, true},
+		"sqrt": {func(u Interval) jet { return unary(expr.Sqrt, u) }, func(u *big.Float) [3]*big.Float {
+			r := new(big.Float).SetPrec(digits).Sqrt(u)
+			return [3]*big.Float{r, bigDiv(big1(0.5), r), bigDiv(big1(-0.25), bigMul(r, u))}
+		}, true},
+		"tanh": {func(u Interval) jet { return unary(expr.Tanh, u) }, func(u *big.Float) [3]*big.Float {
+			v := bigSub(bigMul(two, sigmoid(bigMul(two, u))), one)
+			d := bigSub(one, bigMul(v, v))
+			return [3]*big.Float{v, d, bigMul(bigMul(big1(-2), v), d)}
+		}, false},
+		"sigmoid": {func(u Interval) jet { return unary(expr.Sigmoid, u) }, func(u *big.Float) [3]*big.Float {
+			s := sigmoid(u)
+			d := bigMul(s, bigSub(one, s))
+			return [3]*big.Float{s, d, bigMul(d, bigSub(one, bigMul(two, s)))}
+		}, false},
+		"log1pexp": {func(u Interval) jet { return unary(expr.Log1pExp, u) }, func(u *big.Float) [3]*big.Float {
+			s := sigmoid(u)
+			return [3]*big.Float{bigLog(bigAdd(one, bigExp(u))), s, bigMul(s, bigSub(one, s))}
+		}, false},
+		"u^2.7": {func(u Interval) jet { return power(u, 2.7) }, bigPower(2.7), true},
+		"u^0.1": {func(u Interval) jet { return power(u, 0.1) }, bigPower(0.1), true},
+		"u^-3":  {func(u Interval) jet { return power(u, -3) }, bigPower(-3), true},
+		"u^7":   {func(u Interval) jet { return power(u, 7) }, bigPower(7), true},
+	}
+	r := rand.New(rand.NewPCG(31, *seed))
+	needed := 0
+	for name, f := range functions {
+		for range 400 {
+			u := 4 * r.NormFloat64()
+			if f.positive {
+				u = math.Abs(u)
+			}
+			got := f.jet(point(u))
+			for k, e := range []Interval{got.v, got.d1, got.d2} {
+				want := f.exact(big1(u))[k]
+				if want.Cmp(big1(e.Lo)) < 0 || want.Cmp(big1(e.Hi)) > 0 {
+					t.Fatalf("%s: derivative %d at %v is %v, outside %v", name, k, u, want, e)
+				}
+				middle := e.Lo + (e.Hi-e.Lo)/2
+				if want.Cmp(big1(below(middle))) < 0 || want.Cmp(big1(above(middle))) > 0 {
+					needed++
+				}
+			}
+		}
+	}
+	if needed == 0 {
+		t.Error("no value is off by a unit in the last place: this test sees nothing")
+	}
+}
+
+func bigPower(p float64) func(u *big.Float) [3]*big.Float {
+	return func(u *big.Float) [3]*big.Float {
+		v := bigExp(bigMul(big1(p), bigLog(u)))
+		d1 := bigDiv(bigMul(big1(p), v), u)
+		d2 := bigDiv(bigMul(bigSub(big1(p), big1(1)), d1), u)
+		return [3]*big.Float{v, d1, d2}
+	}
+}
+
+// TestCertifiedEigenvalues: a factorization that runs to completion on a
+// singular matrix proves no positive eigenvalue. The matrices G'G are of
+// integers and exact; their smallest eigenvalue is 0. Rounding lets many of
+// the factorizations through.
+func TestCertifiedEigenvalues(t *testing.T) {
+	r := rand.New(rand.NewPCG(32, *seed))
+	passed := 0
+	for range 2000 {
+		n := 2 + r.IntN(12)
+		rank := 1 + r.IntN(n-1)
+		g := make([]float64, rank*n)
+		for i := range g {
+			g[i] = float64(r.IntN(2001) - 1000)
+		}
+		a := make([]float64, n*n)
+		trace := 0.0
+		for i := range n {
+			for j := range n {
+				for k := range rank {
+					a[i*n+j] += g[k*n+i] * g[k*n+j]
+				}
+			}
+			trace += a[i*n+i]
+		}
+		for _, ulpsOfTrace := range []float64{-2, -0.5, 0, 0.01, 0.1} {
+			shift := ulpsOfTrace * 0x1p-53 * trace
+			bound, _, ok := certify(a, n, shift, &budget{left: 1e9})
+			if !ok {
+				continue
+			}
+			if shift >= 0 {
+				passed++
+			}
+			if bound > 0 {
+				t.Fatalf("n = %d, rank %d: the smallest eigenvalue is 0, but %v is certified", n, rank, bound)
+			}
+		}
+		if e := leastEigenvalue(a, n, &budget{left: 1e9}, 0); e.bound > 0 {
+			t.Fatalf("n = %d, rank %d: least eigenvalue %v > 0", n, rank, e.bound)
+		}
+	}
+	if passed < 20 {
+		t.Errorf("only %d singular matrices were factorized: this test sees nothing", passed)
+	}
+}
+
+// TestRankTolerance: rows that differ by an angle far above rounding are
+// independent, rows that differ by rounding alone are not.
+func TestRankTolerance(t *testing.T) {
+	for _, c := range []struct {
+		angle float64
+		rank  int
+	}{{1, 2}, {1e-2, 2}, {1e-3, 2}, {1e-5, 2}, {1e-8, 2}, {1e-13, 1}, {0, 1}} {
+		p := &ir.Problem{B: sparse.FromEntries(2, 3, []sparse.Entry{
+			{Row: 0, Col: 0, Val: 3}, {Row: 0, Col: 1, Val: 4},
+			{Row: 1, Col: 0, Val: 30}, {Row: 1, Col: 1, Val: 40}, {Row: 1, Col: 2, Val: 50 * c.angle},
+		}), A: sparse.FromEntries(2, 1, nil), Rhs: []float64{1, 10}, Rows: []ir.Row{{Name: "a", Equal: true}, {Name: "b", Equal: true}}}
+		p.Lower.Dim, p.Upper.Dim = 3, 1
+		if q := qualify(p); q.Rank != c.rank {
+			t.Errorf("rows at an angle of %v: rank %d, want %d", c.angle, q.Rank, c.rank)
+		}
+	}
+}
+
+// TestUndefinedRanges: what is not a range says nothing.
+func TestUndefinedRanges(t *testing.T) {
+	nan := math.NaN()
+	for _, a := range []Interval{{nan, nan}, {nan, 1}, {0, nan}, {2, 1}, {math.Inf(1), math.Inf(-1)}} {
+		if a.sound() != whole() {
+			t.Errorf("%v says %v", a, a.sound())
+		}
+		for name, got := range map[string]Interval{
+			"+": Interval{nan, nan}.add(point(1)), "*": Interval{nan, nan}.mul(point(1)),
+			"then": jet{v: point(1), d1: point(1)}.then(jet{a, a, a}).d2, "power": power(Interval{nan, nan}, 1.5).sound().d2,
+		} {
+			if got != whole() {
+				t.Errorf("%s of an undefined range is %v", name, got)
+			}
+		}
+	}
+	f := &form{n: 1, block: []int{0}, cols: [][]int{{0}}, place: []int{0}, dense: [][]float64{nil}, diag: []float64{nan}, slack: []float64{0}}
+	if e := f.least(&budget{}, 0); e.bound > 0 {
+		t.Errorf("a diagonal that is not a number proves mu = %v", e.bound)
+	}
+}
