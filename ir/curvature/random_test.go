@@ -12,14 +12,14 @@ import (
 // seed draws other models, and models more of them:
 // go test -run 'Soundness|NoFalse' ./ir/curvature -seed 7 -models 100000
 var (
-	seed   = flag.Uint64("seed", 26, "of the random models")
-	models = flag.Int("models", 4000, "how many random models are drawn")
+	seed  = flag.Uint64("seed", 26, "of the random models")
+	drawn = flag.Int("models", 4000, "how many random models are drawn")
 )
 
 // TestSoundness holds every claim about random models against second
 // derivatives computed at sampled points.
 func TestSoundness(t *testing.T) {
-	count := *models
+	count := *drawn
 	if testing.Short() {
 		count = 1000
 	}

@@ -253,7 +253,7 @@ func (m *segmentModel) violated(r *rand.Rand, c Convexity, segments int) (x, p, 
 // quotients is proved strongly convex where a segment of its declared sets
 // shows that it is not, or that it is not defined.
 func TestNoFalseProof(t *testing.T) {
-	count := *models / 2
+	count := *drawn / 2
 	if testing.Short() {
 		count = 1000
 	}
