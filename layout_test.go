@@ -18,6 +18,7 @@ import (
 var layers = map[string][]string{
 	"internal/sparse": {},
 	"internal/gram":   {},
+	"internal/exact":  {},
 	"lang/diag":       {},
 	"lang":            {"lang/diag"},
 	"parser":          {"lang"},

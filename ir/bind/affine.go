@@ -64,17 +64,7 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 // step makes the form of one node from those of its arguments, or nil where
 // the operation is not affine.
 func (a *affine) step(n *expr.Node) (*form, error) {
-	if n.Deps == 0 && (n.Op == expr.ScatterAdd || n.Op == expr.Sum) { // coefficients of a variable that is written more than once
-		f, err := a.step(n.Args[0])
-		if err != nil {
-			return nil, err
-		}
-		if n.Op == expr.Sum {
-			return f.combine(ones(1, len(f.rest))), nil
-		}
-		return f.combine(selection(n)), nil
-	}
-	if n.Deps == 0 {
+	if n.Deps == 0 && !sums(n.Op) {
 		vals, err := a.values(n)
 		if err != nil {
 			return nil, err
@@ -150,6 +140,18 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		return a.constantOp(n)
 	}
 	return nil, nil
+}
+
+// sums reports the operations that add numbers up. Those of data too are done
+// here, so that what rounding leaves of terms that cancel is known for it: the
+// coefficients of a variable that is written more than once, the sides of a
+// constraint on data.
+func sums(op expr.Op) bool {
+	switch op {
+	case expr.Add, expr.Sub, expr.Neg, expr.Sum, expr.Dot, expr.ScatterAdd:
+		return true
+	}
+	return false
 }
 
 // allConstant reports that no argument varies although variables are written

@@ -39,6 +39,14 @@ func (f *form) sized() (*sparse.CSR, []float64) {
 	return &m, rest
 }
 
+// restSize is the size of the terms of rest[k].
+func (f *form) restSize(k int) float64 {
+	if f.size.rest == nil {
+		return math.Abs(f.rest[k])
+	}
+	return f.size.rest[k]
+}
+
 // clean makes the numbers of f that are rounding zero.
 func (f *form) clean() *form {
 	drop(f.coef.Val, f.size.coef)

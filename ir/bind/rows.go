@@ -24,8 +24,9 @@ type rows struct {
 
 // origin is where a bound of x comes from.
 type origin struct {
-	at   diag.Span
-	name string
+	at    diag.Span
+	name  string
+	terms float64 // the size of the terms that the bound was computed from
 }
 
 func newRows(b *binder, prob *ir.Problem) *rows {
@@ -88,7 +89,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 				return
 			}
 			if len(cols) == 1 {
-				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k)})
+				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), rel.form.restSize(k) / math.Abs(vals[0])})
 				return
 			}
 			p.X.E.Col, p.X.E.Val = append(p.X.E.Col, cols...), append(p.X.E.Val, vals...)
@@ -109,6 +110,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 		}
 	}
 	for j := range n {
+		r.coincide(j)
 		if p.X.Lo[j] > p.X.Hi[j] {
 			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: `%s` must be at least %v and at most %v",
 				entryOf(p.Upper.Vars, j), p.X.Lo[j], p.X.Hi[j])
@@ -128,6 +130,20 @@ func (r *rows) bound(j int, coef, rest float64, equal bool, from origin) {
 	}
 	if (equal || coef < 0) && at > x.Lo[j] {
 		x.Lo[j], r.lo[j] = at, from
+	}
+}
+
+// coincide makes one number of bounds of x_j that cross by no more than their
+// terms decide: 3 x = 0.3 and x = 0.1 differ by a unit in the last place. It is
+// the one with the smaller terms, whose rounding is less.
+func (r *rows) coincide(j int) {
+	x := &r.prob.X
+	if x.Lo[j] > x.Hi[j] && x.Lo[j]-x.Hi[j] <= constantTolerance*(r.lo[j].terms+r.hi[j].terms) {
+		if r.lo[j].terms <= r.hi[j].terms {
+			x.Hi[j] = x.Lo[j]
+		} else {
+			x.Lo[j] = x.Hi[j]
+		}
 	}
 }
 
@@ -152,9 +168,10 @@ func endRow(m *sparse.CSR) {
 	m.Ptr = append(m.Ptr, len(m.Col))
 }
 
-// constantTolerance decides whether a row without variables holds: the
-// feasibility tolerance to which linear programming codes work, far above the
-// rounding of data near 1.
+// constantTolerance decides whether numbers contradict each other, relative to
+// the terms that they were summed from: the feasibility tolerance to which linear
+// programming codes work, far above rounding, and with the seven digits that are
+// left the contradiction is one of the data.
 const constantTolerance = 1e-9
 
 // each calls keep for the rows of a relation that vary, with their nonzero
@@ -181,7 +198,7 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 			keep(k, cols, vals, rest)
 			continue
 		}
-		if excess := violation(rest, rel.equal); excess > constantTolerance {
+		if excess := violation(rest, rel.equal); excess > constantTolerance*rel.form.restSize(k) {
 			d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
 			d.Detail = fmt.Sprintf("No variable takes part in it, and its sides differ by %v.", math.Abs(rest))
 			return
@@ -299,7 +316,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 	}
 	for k := range v.Shape.Len() {
 		a, c := lo[k%len(lo)], hi[k%len(hi)]
-		if !(a <= c) {
+		if !(a-c <= constantTolerance*(math.Abs(a)+math.Abs(c))) && !(a <= c) {
 			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of `%s` is empty: from %v to %v",
 				rowNames(v.Name, value{item: v.Shape})(k), a, c)
 			return false

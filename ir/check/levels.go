@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"math"
 
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -88,11 +89,15 @@ func (c *checker) bound(e lang.Expr, t ir.Type, what string) value {
 	return v
 }
 
+// cross is the relative amount by which bounds that the text computes may cross
+// without being called empty: binding decides what is below (E0814).
+const cross = 1e-9
+
 // nonempty reports sets that the text alone shows to be empty.
 func (c *checker) nonempty(set *lang.Set, args []value) {
 	switch set.Name.Name {
 	case "box":
-		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo > *hi {
+		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo-*hi > cross*(math.Abs(*lo)+math.Abs(*hi)) {
 			c.errorf(c.global, codeEmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
 		}
 	case "simplex", "ball":

@@ -89,11 +89,12 @@ func (w *activeSet) gather(rows []int) {
 	w.face.refactor()
 }
 
-// feasibility is the distance, relative to the size of y, by which a row may
-// be violated: the level at which the projection cannot tell either.
+// feasibility is the distance, relative to the sizes of y and of the row's terms,
+// by which a row may be violated: the level at which the projection cannot tell either.
 const feasibility = 1e-13
 
 func (w *activeSet) feasible(y []float64) bool {
+	size := normInf(y)
 	for i := 0; i < w.poly.m; i++ {
 		if w.poly.norm[i] == 0 {
 			continue
@@ -102,7 +103,7 @@ func (w *activeSet) feasible(y []float64) bool {
 		if w.poly.equal(i) && !w.face.in[i] {
 			s = -math.Abs(s)
 		}
-		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*normInf(y) {
+		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*(size+w.poly.size[i]) {
 			return false
 		}
 	}
@@ -310,7 +311,7 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 		}
 		return converged
 	}
-	scale := math.Max(1, norm2(w.z)) / norm2(p)
+	scale := w.poly.unit(w.z) / norm2(p)
 	for j, t := range p {
 		w.d[j] = scale * t
 	}
@@ -324,8 +325,9 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 // release drops the rows of the face that do not bind at y, as after a step
 // that the line search cut short.
 func (w *activeSet) release(y []float64) {
+	size := normInf(y)
 	for i, in := range w.face.in {
-		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*math.Max(1, normInf(y)) {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*(size+w.poly.size[i]) {
 			w.face.drop(i)
 		}
 	}

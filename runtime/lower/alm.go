@@ -146,7 +146,7 @@ func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
 	a.guess = a.guess[:0]
 	// Run away along a direction without curvature, or into a NaN: the polish
 	// tells which from where this began.
-	if away := normInf(y); !(away <= runaway*math.Max(1, normInf(a.begin))) {
+	if away := normInf(y); !(away <= runaway*a.poly.unit(a.begin)) {
 		copy(y, a.begin)
 		return nil
 	}

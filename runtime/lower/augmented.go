@@ -73,7 +73,7 @@ func (a *augmented) identify(ctx context.Context, y []float64, stiffness float64
 			return stalled
 		}
 		off := a.update(y)
-		if off <= a.settings.Identify*math.Max(1, normInf(y)) && left <= a.settings.Identify*a.size {
+		if off <= a.settings.Identify*a.poly.unit(y) && left <= a.settings.Identify*a.size {
 			return converged
 		}
 		// Multipliers that do not converge by a quarter an update ask for a

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"sort"
+
+	"bilevelc/runtime/qp"
 )
 
 // consistent reports whether the rows that do not involve y and the equalities
@@ -12,8 +14,7 @@ func (q *polyhedron) consistent(x []float64, f *face, s *Solution) bool {
 	if i := q.emptyRow(x); i >= 0 {
 		s.Status = Infeasible
 		s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
-		s.Witness = make([]float64, q.m)
-		s.Witness[i] = math.Copysign(1, q.rhs[i])
+		s.Witness = q.emptyWitness(i)
 		return false
 	}
 	f.reset(q)
@@ -23,13 +24,9 @@ func (q *polyhedron) consistent(x []float64, f *face, s *Solution) bool {
 		}
 		combination := make([]float64, q.m)
 		f.combination(combination, i)
-		if q.disagreement(combination, i) <= inconsistency {
+		if !q.contradicts(combination, i) {
 			continue
 		}
-		for t := range combination {
-			combination[t] = -combination[t]
-		}
-		combination[i]++
 		s.Status, s.Witness = Dependent, combination
 		s.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
 		return false
@@ -71,37 +68,35 @@ func (q *polyhedron) names(combination []float64, but int) string {
 // -1.
 func (q *polyhedron) emptyRow(x []float64) int {
 	for i := 0; i < q.m; i++ {
-		if q.norm[i] > 0 {
-			continue
-		}
-		size := math.Abs(q.rows.Rhs[i])
-		cols, vals := q.rows.A.Row(i)
-		for t, j := range cols {
-			size += math.Abs(vals[t] * x[j])
-		}
-		violation := q.rhs[i]
-		if q.equal(i) {
-			violation = math.Abs(violation)
-		}
-		if violation > inconsistency*size {
+		if q.norm[i] == 0 && q.rhs[i] != 0 && (q.equal(i) || q.rhs[i] > 0) && qp.Refuted(q.rows, x, q.emptyWitness(i)) {
 			return i
 		}
 	}
 	return -1
 }
 
-// inconsistency is the disagreement of dependent rows, relative to the size
-// of their right-hand sides, from which they contradict each other. Below it
-// the data, which carry rounding, do not decide.
-const inconsistency = 1e-9
+// emptyWitness weighs row i alone, with the sign of its violation.
+func (q *polyhedron) emptyWitness(i int) []float64 {
+	w := make([]float64, q.m)
+	w[i] = math.Copysign(1, q.rhs[i])
+	return w
+}
 
-// disagreement is |r_i - c'r| relative to the size of the terms, for a row
-// that is the combination c of others.
-func (q *polyhedron) disagreement(c []float64, i int) float64 {
-	difference, size := q.rhs[i], math.Abs(q.rhs[i])
+// contradicts makes of c, which combines other rows to row i, the weights that
+// combine all of them to nothing, with the sign that makes r'c >= 0, and reports
+// whether they prove that the rows contradict each other at x: qp.Refuted, on
+// equalities alone.
+func (q *polyhedron) contradicts(c []float64, i int) bool {
+	difference := q.rhs[i]
 	for t, v := range c {
 		difference -= v * q.rhs[t]
-		size += math.Abs(v * q.rhs[t])
+		c[t] = -v
 	}
-	return math.Abs(difference) / math.Max(size, q.norm[i])
+	c[i]++
+	if difference < 0 {
+		for t := range c {
+			c[t] = -c[t]
+		}
+	}
+	return qp.Refuted(q.rows, q.x, c)
 }

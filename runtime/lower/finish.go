@@ -7,7 +7,7 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// weakness is the slack (relative to the size of y) and the multiplier
+// weakness is the slack (relative to the sizes of y and of the row's terms) and the multiplier
 // (relative to the size of the gradient) below which they count as zero for
 // strict complementarity: well above what the solvers leave (1e-9), so that a
 // row is never taken for strictly active or inactive by rounding.
@@ -24,7 +24,7 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 	s.Residuals = problem.Residuals{Stationarity: normInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
-	size := math.Max(1, normInf(s.Y))
+	size := normInf(s.Y)
 	pull := norm2(grad)
 	for i := 0; i < m; i++ {
 		slack := q.slack(i, s.Y)
@@ -44,8 +44,9 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 		s.Residuals.Dual = math.Max(s.Residuals.Dual, -s.Lambda[i])
 		s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*h))
 		force := s.Lambda[i] * q.norm[i]
+		near := weakness * (size + q.size[i])
 		switch {
-		case slack > weakness*size && !(working.in[i] && force > weakness*pull):
+		case slack > near && !(working.in[i] && force > weakness*pull):
 			s.MinSlack = math.Min(s.MinSlack, -h)
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's

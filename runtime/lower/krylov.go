@@ -179,7 +179,7 @@ type boundary struct {
 	step  float64   // the length at which it did
 }
 
-// snap is the slack, relative to the size of y, below which a row binds: the
+// snap is the slack, relative to the sizes of y and of the row's terms, below which a row binds: the
 // level at which the projection onto the rows leaves them. A row that binds
 // is met at once by a step towards it, and y is then moved onto it.
 const snap = 1e-13
@@ -188,13 +188,13 @@ const snap = 1e-13
 func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 	b.poly, b.face = poly, f
 	b.slack, b.speed = resize(b.slack, poly.m), resize(b.speed, poly.m)
-	near := snap * normInf(y)
+	size := normInf(y)
 	for i := range b.slack {
 		if f.in[i] {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s <= poly.rounding(i, y)+near {
+		if s <= poly.rounding(i, y)+snap*(size+poly.size[i]) {
 			s = 0
 		}
 		b.slack[i] = s

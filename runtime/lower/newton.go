@@ -138,7 +138,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			// several minimizers.
 			return w.settle(y, relative)
 		case end == flat && norm2(w.d) == 0:
-			scale := math.Max(1, norm2(y)) / norm2(w.krylov.p)
+			scale := w.face.poly.unit(y) / norm2(w.krylov.p)
 			for j, t := range w.krylov.p {
 				w.d[j] = scale * t
 			}
@@ -244,7 +244,7 @@ func (w *newton) flatter(norm float64) bool {
 // told.
 func (w *newton) falls(y []float64) bool {
 	slope := dot(w.grad, w.d)
-	far := 1e8 * math.Max(1, norm2(y)) / norm2(w.d)
+	far := 1e8 * w.face.poly.unit(y) / norm2(w.d)
 	for j := range y {
 		w.trial[j] = y[j] + far*w.d[j]
 	}

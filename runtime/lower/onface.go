@@ -110,13 +110,9 @@ func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row 
 		if f.poly.norm[i] > 0 {
 			w.face.combination(combination, i)
 		}
-		if f.poly.disagreement(combination, i) <= inconsistency {
+		if !f.poly.contradicts(combination, i) {
 			return true
 		}
-		for t := range combination {
-			combination[t] = -combination[t]
-		}
-		combination[i]++
 		s.Witness = combination
 		return false
 	}

@@ -146,7 +146,7 @@ func (d *PDG) iterate(ctx context.Context, y []float64) outcome {
 		}
 		off, size := d.ascend(sigma)
 		stationary := moved/tau <= d.settings.Tolerance*(normInf(d.grad)+lipschitz*normInf(y))
-		if stationary && off <= d.settings.Tolerance*(size+math.Max(1, normInf(y))*lipschitz) {
+		if stationary && off <= d.settings.Tolerance*(size+d.poly.unit(y)*lipschitz) {
 			return converged
 		}
 	}

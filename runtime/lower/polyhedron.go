@@ -14,7 +14,9 @@ import (
 type polyhedron struct {
 	rows *problem.Rows
 	m, n int
+	x    []float64 // shared with the caller
 	rhs  []float64 // len m: r
+	size []float64 // len m: the size of the terms that r_i is a sum of, |A_i| |x| + |b_i|, over |B_i| where that is not 0
 	norm []float64 // len m: |B_i|; 0 where the row does not involve y
 	// bound[i] is the entry of y that row i bounds or fixes alone, or -1;
 	// coef[i] its coefficient.
@@ -29,15 +31,24 @@ func (q *polyhedron) set(p *problem.Problem, x []float64) {
 	if q.rows != p.Rows || q.n != p.Dy {
 		q.structure(p)
 	}
+	q.x = x
 	for i := range q.rhs {
 		q.rhs[i] = q.rows.A.RowDot(i, x) - q.rows.Rhs[i]
+		q.size[i] = math.Abs(q.rows.Rhs[i])
+		cols, vals := q.rows.A.Row(i)
+		for k, j := range cols {
+			q.size[i] += math.Abs(vals[k] * x[j])
+		}
+		if q.norm[i] > 0 {
+			q.size[i] /= q.norm[i]
+		}
 	}
 }
 
 func (q *polyhedron) structure(p *problem.Problem) {
 	m := p.Rows.Len()
 	q.rows, q.m, q.n = p.Rows, m, p.Dy
-	q.rhs = make([]float64, m)
+	q.rhs, q.size = make([]float64, m), make([]float64, m)
 	q.norm = make([]float64, m)
 	q.bound = make([]int, m)
 	q.coef = make([]float64, m)
@@ -75,13 +86,13 @@ func (q *polyhedron) speed(i int, p []float64) float64 {
 }
 
 // rounding is the size of the rounding errors in slack(i, y): a few units in
-// the last place of the largest intermediate sum.
+// the last place of the terms that it is a sum of, those of r_i among them.
 func (q *polyhedron) rounding(i int, y []float64) float64 {
 	const units = 8 * 0x1p-53
 	if j := q.bound[i]; j >= 0 {
-		return units * (math.Abs(y[j]) + math.Abs(q.rhs[i]/q.coef[i]))
+		return units * (math.Abs(y[j]) + q.size[i])
 	}
-	size := math.Abs(q.rhs[i])
+	size := 0.0
 	cols, vals := q.rows.B.Row(i)
 	for k, j := range cols {
 		size += math.Abs(vals[k] * y[j])
@@ -89,7 +100,24 @@ func (q *polyhedron) rounding(i int, y []float64) float64 {
 	if q.norm[i] > 0 {
 		size /= q.norm[i]
 	}
-	return units * size
+	return units * (size + q.size[i])
+}
+
+// unit is a length that y may be measured by, its own or, where that is 0, the
+// largest distance of a row from 0; 1 where nothing says how long things are.
+func (q *polyhedron) unit(y []float64) float64 {
+	size := norm2(y)
+	if size == 0 {
+		for i, s := range q.size {
+			if q.norm[i] > 0 {
+				size = math.Max(size, s)
+			}
+		}
+	}
+	if size == 0 {
+		return 1
+	}
+	return size
 }
 
 // subtractPull sets dst to grad - B' lambda.

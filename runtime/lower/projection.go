@@ -31,10 +31,10 @@ func (g *projection) set(q *polyhedron) {
 		g.structure(q)
 	}
 	for k, i := range g.general {
-		g.program.B[k] = -q.rhs[i] / q.norm[i]
+		g.program.B[k], g.program.Terms[k] = -q.rhs[i]/q.norm[i], q.size[i]
 	}
 	for j := range g.loRow {
-		g.program.Lo[j], g.program.Hi[j] = math.Inf(-1), math.Inf(1)
+		g.program.Lo[j], g.program.Hi[j], g.program.BoundTerms[j] = math.Inf(-1), math.Inf(1), 0
 		g.loRow[j], g.hiRow[j] = -1, -1
 	}
 	for i, j := range q.bound {
@@ -51,6 +51,13 @@ func (g *projection) set(q *polyhedron) {
 		}
 		if upper && at < g.program.Hi[j] {
 			g.program.Hi[j], g.hiRow[j] = at, i
+		}
+	}
+	for j := range g.loRow {
+		for _, i := range []int{g.loRow[j], g.hiRow[j]} {
+			if i >= 0 {
+				g.program.BoundTerms[j] = math.Max(g.program.BoundTerms[j], q.size[i])
+			}
 		}
 	}
 }
@@ -75,7 +82,7 @@ func (g *projection) structure(q *polyhedron) {
 		equal[t] = q.equal(i)
 	}
 	g.program = qp.Problem{H: qp.Identity(q.n), C: make([]float64, q.n), A: sparse.FromEntries(k, q.n, entries),
-		Equal: equal, B: make([]float64, k), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
+		Equal: equal, B: make([]float64, k), Terms: make([]float64, k), BoundTerms: make([]float64, q.n), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
 	g.loRow, g.hiRow = make([]int, q.n), make([]int, q.n)
 	g.where = make([]int, q.m)
 	for i := range g.where {
@@ -130,9 +137,13 @@ func (g *projection) solve(program *qp.Problem, y []float64, warm, binding []int
 	s := qp.Solve(program, &g.ws)
 	switch s.Status {
 	case qp.Infeasible:
-		return binding, g.conflict(s)
+		c := g.conflict(s)
+		if g.refutes(c.witness) {
+			return binding, c
+		}
+		return binding, errUndecided
 	case qp.Failed:
-		return binding, errors.New("a quadratic program over the rows made no progress")
+		return binding, errUndecided
 	}
 	copy(y, s.Z)
 	k, n := len(g.general), g.poly.n
@@ -147,6 +158,16 @@ func (g *projection) solve(program *qp.Problem, y []float64, warm, binding []int
 		}
 	}
 	return binding, nil
+}
+
+// errUndecided says that neither a feasible point nor a proof that there is none
+// was found.
+var errUndecided = errors.New("rounding leaves open whether the rows can be satisfied: " +
+	"some of them are nearly dependent, and nearly contradict each other")
+
+// refutes checks a conflict's witness against the rows themselves.
+func (g *projection) refutes(witness []float64) bool {
+	return qp.Refuted(g.poly.rows, g.poly.x, witness)
 }
 
 // conflict is a Farkas vector: witness >= 0 on AtMost rows, B' witness = 0
@@ -197,13 +218,15 @@ func (g *projection) inset(margin float64) {
 func (g *projection) crossing() *conflict {
 	for j, lo := range g.program.Lo {
 		hi := g.program.Hi[j]
-		if !(lo-hi > inconsistency*(math.Abs(lo)+math.Abs(hi))) || math.IsInf(lo-hi, 0) {
+		if !(lo > hi) || math.IsInf(lo-hi, 0) {
 			continue
 		}
 		c := &conflict{witness: make([]float64, g.poly.m)}
 		c.witness[g.loRow[j]] += 1 / g.poly.coef[g.loRow[j]]
 		c.witness[g.hiRow[j]] -= 1 / g.poly.coef[g.hiRow[j]]
-		return c
+		if g.refutes(c.witness) {
+			return c
+		}
 	}
 	return nil
 }

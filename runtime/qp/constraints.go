@@ -15,7 +15,7 @@ func (ws *Workspace) orient(k int, sign float64) active {
 		for j := range ws.normal {
 			ws.normal[j] /= a.norm
 		}
-		a.rhs = rhs / a.norm
+		a.rhs, a.terms = rhs/a.norm, ws.sideTerms(k)/a.norm
 	}
 	return a
 }
@@ -45,7 +45,7 @@ func (ws *Workspace) exists(k int) bool {
 		return p.Lo != nil && !math.IsInf(p.Lo[k-ws.m], -1)
 	default:
 		j := k - ws.m - ws.n
-		return p.Hi != nil && !math.IsInf(p.Hi[j], 1) && (p.Lo == nil || p.Lo[j] != p.Hi[j])
+		return p.Hi != nil && !math.IsInf(p.Hi[j], 1) && (p.Lo == nil || p.Lo[j] < p.Hi[j])
 	}
 }
 
@@ -56,26 +56,58 @@ func (ws *Workspace) isEqual(k int) bool {
 	case k < ws.m:
 		return p.Equal != nil && p.Equal[k]
 	case k < ws.m+ws.n:
-		return p.Hi != nil && p.Lo[k-ws.m] == p.Hi[k-ws.m]
+		return p.Lo != nil && p.Hi != nil && p.Lo[k-ws.m] >= p.Hi[k-ws.m]
 	}
 	return false
 }
 
-// termSize is |a|'|z| + |b| of constraint k.
+// termSize is the size of the terms of constraint k at z, |a|'t + |b|, where t_j
+// is the size of the terms of z_j: a z_j of 0 may be what rounding has left of
+// large ones.
 func (ws *Workspace) termSize(k int) float64 {
+	size := ws.sideTerms(k)
 	switch p := ws.p; {
 	case k < ws.m:
-		size := math.Abs(p.B[k])
 		cols, vals := p.A.Row(k)
 		for t, j := range cols {
-			size += math.Abs(vals[t] * ws.z[j])
+			size += math.Abs(vals[t]) * ws.spread[j]
 		}
-		return size
 	case k < ws.m+ws.n:
-		return math.Abs(p.Lo[k-ws.m]) + math.Abs(ws.z[k-ws.m])
+		size += ws.spread[k-ws.m]
 	default:
-		return math.Abs(p.Hi[k-ws.m-ws.n]) + math.Abs(ws.z[k-ws.m-ws.n])
+		size += ws.spread[k-ws.m-ws.n]
 	}
+	return size
+}
+
+// sideTerms is the size of the terms of the side of constraint k.
+func (ws *Workspace) sideTerms(k int) float64 {
+	switch p := ws.p; {
+	case k < ws.m:
+		return p.terms(k)
+	case k < ws.m+ws.n:
+		return math.Max(math.Abs(p.Lo[k-ws.m]), p.boundTerms(k-ws.m))
+	default:
+		j := k - ws.m - ws.n
+		return math.Max(math.Abs(p.Hi[j]), p.boundTerms(j))
+	}
+}
+
+// terms is the size of the terms of b_i.
+func (p *Problem) terms(i int) float64 {
+	if p.Terms == nil {
+		return math.Abs(p.B[i])
+	}
+	return math.Max(math.Abs(p.B[i]), p.Terms[i])
+}
+
+// boundTerms is the size of the terms of the bounds of z_j, as far as it is known
+// to exceed theirs.
+func (p *Problem) boundTerms(j int) float64 {
+	if p.BoundTerms == nil {
+		return 0
+	}
+	return p.BoundTerms[j]
 }
 
 // mostViolated returns the constraint outside the working set that is furthest

@@ -80,6 +80,18 @@ func (h *Hessian) trsv(t blas.Transpose, v []float64) {
 	}
 }
 
+// spread overwrites v, the sizes of the terms of the entries of U z, with those
+// of z; where H couples variables only |z| itself is known.
+func (h *Hessian) spread(v, z []float64) {
+	k := h.u.N
+	for j := range v[:k] {
+		v[j] = math.Abs(z[j])
+	}
+	for i, r := range h.root {
+		v[k+i] /= r
+	}
+}
+
 // factor is a thin factorization G = QR of the working set's normals: q holds
 // the orthonormal columns (len n each), r the columns of R (column j has j+1
 // entries). Columns beyond size are kept as spare memory.

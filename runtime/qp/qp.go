@@ -17,6 +17,7 @@
 package qp
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/internal/sparse"
@@ -28,12 +29,13 @@ type Status uint8
 // The statuses.
 const (
 	Solved     Status = iota
-	Infeasible        // no z satisfies rows and bounds: Solution.Farkas proves it
-	Failed            // a NaN in the input, or no progress within the iteration limit
+	Infeasible        // no z satisfies rows and bounds: Solution.Farkas proves it, and the proof has been checked
+	Failed            // a NaN in the input, no progress within the iteration limit, or rows that rounding does not decide
+	Stopped           // the context ended
 )
 
 func (s Status) String() string {
-	return [...]string{"solved", "infeasible", "numerical failure"}[s]
+	return [...]string{"solved", "infeasible", "numerical failure", "stopped"}[s]
 }
 
 // Problem is one quadratic program. Constraints are numbered: row i is i,
@@ -45,9 +47,16 @@ type Problem struct {
 	Equal  []bool      // len m; true where the row is an equality; nil for none
 	B      []float64   // len m
 	Lo, Hi []float64   // len n, or nil; -Inf and +Inf where free
+	// Terms, of len m, and BoundTerms, of len n, are the sizes of the terms that
+	// the entries of B, and of Lo and Hi, are sums of, where these exceed their
+	// absolute values: a side of 1e-16 may be what rounding has left of 0.8 - 0.8.
+	// They say which violations the data decide. Either may be nil.
+	Terms, BoundTerms []float64
 	// Warm is a guess of the active constraints, by number; a good one saves
 	// iterations, a wrong one only costs some.
 	Warm []int
+	// Context ends a solve with the status Stopped; nil for none.
+	Context context.Context
 }
 
 // Solution of a Problem. Its slices are its own.
@@ -70,14 +79,13 @@ const (
 	// its terms |a|'|z| + |b|, below which it counts as satisfied: a few
 	// hundred roundings, enough for the length of the sums here.
 	feasibility = 1e-13
+	// basisNoise is the error of the entries of the orthonormal basis, in units of
+	// feasibility: about ten roundings. Where it is 0 nothing was added up.
+	basisNoise = 1.0 / 64
 	// dependence is the sine of the angle between a normal and the span of
 	// the active ones (in the metric of H) below which it counts as dependent.
 	// Rounding makes about 1e-15, rows that differ on purpose far more.
 	dependence = 1e-10
-	// inconsistency is the relative violation of a dependent constraint from
-	// which the system is declared infeasible. Between feasibility and this
-	// the data do not decide, and the constraint counts as satisfied.
-	inconsistency = 1e-9
 )
 
 // active is a member of the working set.
@@ -87,6 +95,7 @@ type active struct {
 	sign   float64 // the oriented constraint is sign * a'z <= sign * b
 	norm   float64 // |U^-T a|, the normal's length in the metric of H
 	rhs    float64 // sign * b / norm
+	terms  float64 // the size of the terms of b, over norm
 }
 
 // Workspace holds the arrays of a solver between calls. The zero value is
@@ -100,12 +109,13 @@ type Workspace struct {
 	ignored []bool // satisfied to rounding although dependent
 
 	w0, w, z   []float64 // len n: U z0, U z, z; z0 unconstrained minimizer
+	spread     []float64 // len n: the size of the terms that z_j is a sum of
 	normal     []float64 // len n
 	rest       []float64 // len n: the normal's part orthogonal to the working set
 	coef, r, u []float64 // len n: coefficients, their solve, multipliers
 	rowNorm    []float64 // len m: Euclidean
 	slackTol   float64
-	size0      float64 // |w0|
+	size       float64 // of the terms that w is a sum of, in the norm
 }
 
 // Solve minimizes p by the dual active-set method of Goldfarb and Idnani
@@ -124,6 +134,11 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 			return ws.result(Failed, 0)
 		}
 	}
+	if ws.crossed() {
+		s := ws.result(Infeasible, 0)
+		s.Farkas, s.FarkasBound = make([]float64, ws.m), make([]float64, ws.n)
+		return s
+	}
 	iterations := ws.warmStart()
 	// Each full step raises the dual objective strictly, so no working set
 	// repeats; in practice their number is a small multiple of m + n.
@@ -131,6 +146,9 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 	best := ws.dualObjective()
 	stalls := 0
 	for {
+		if p.Context != nil && p.Context.Err() != nil {
+			return ws.result(Stopped, iterations)
+		}
 		k, violation, sign := ws.mostViolated()
 		if k < 0 {
 			return ws.result(Solved, iterations)
@@ -158,7 +176,7 @@ func Solve(p *Problem, ws *Workspace) *Solution {
 func (ws *Workspace) reset(p *Problem) {
 	n, m := p.H.Dim(), len(p.B)
 	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, feasibility
-	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
+	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.spread, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
 		*v = resize(*v, n)
 	}
 	ws.rowNorm = resize(ws.rowNorm, m)
@@ -174,7 +192,6 @@ func (ws *Workspace) reset(p *Problem) {
 		ws.w0[j] = -v
 	}
 	p.H.solveT(ws.w0)
-	ws.size0 = norm2(ws.w0)
 	ws.refresh()
 }
 
@@ -225,8 +242,9 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 		return Infeasible
 	}
 	violation /= a.norm
-	if violation <= feasibility*ws.size0 {
-		// Within what rounding of w0 makes of any w.
+	if ws.p.H.u.N > 0 && violation <= feasibility*ws.size {
+		// Within what rounding of w makes of z, which spread does not tell where
+		// H couples variables.
 		ws.ignored[k] = true
 		return Solved
 	}
@@ -305,14 +323,45 @@ func (ws *Workspace) refresh() {
 	}
 	ws.factor.solveRT(ws.r[:q])
 	copy(ws.w, ws.w0)
+	for j, v := range ws.w0 {
+		ws.spread[j] = math.Abs(v)
+	}
+	sides := 0.0 // the largest of the terms of the sides so far
 	for i := 0; i < q; i++ {
+		sides = math.Max(sides, ws.set[i].terms)
 		col := ws.factor.q[i]
 		ws.u[i] = dot(col, ws.w0) - ws.r[i]
 		axpy(ws.w, -ws.u[i], col)
+		size := math.Max(math.Abs(ws.r[i]), sides)
+		for j, v := range ws.w0 {
+			size += math.Abs(col[j] * v)
+		}
+		for j, v := range col {
+			if v != 0 {
+				ws.spread[j] += size * (math.Abs(v) + basisNoise)
+			}
+		}
 	}
 	ws.factor.solveR(ws.u[:q])
 	copy(ws.z, ws.w)
 	ws.p.H.solve(ws.z)
+	ws.size = norm2(ws.spread)
+	ws.p.H.spread(ws.spread, ws.z)
+}
+
+// crossed reports a variable whose bounds contradict each other beyond doubt.
+// Bounds that cross by less are taken for one point, by isEqual and exists.
+func (ws *Workspace) crossed() bool {
+	p := ws.p
+	if p.Lo == nil || p.Hi == nil {
+		return false
+	}
+	for j, lo := range p.Lo {
+		if hi := p.Hi[j]; lo > hi && !(lo-hi <= inconsistency*(math.Max(math.Abs(lo), p.boundTerms(j))+math.Max(math.Abs(hi), p.boundTerms(j)))) {
+			return true
+		}
+	}
+	return false
 }
 
 // dualObjective is |w - w0|^2 / 2, which full steps raise.
@@ -325,8 +374,8 @@ func (ws *Workspace) dualObjective() float64 {
 	return s / 2
 }
 
-// spread adds value times the (unoriented) multiplier of member a.
-func (ws *Workspace) spread(a active, value float64, row, bound []float64) {
+// assign adds value times the (unoriented) multiplier of member a.
+func (ws *Workspace) assign(a active, value float64, row, bound []float64) {
 	value *= a.sign / a.norm
 	switch {
 	case a.number < ws.m:
@@ -348,7 +397,7 @@ func (ws *Workspace) result(status Status, iterations int) *Solution {
 		if !a.equal {
 			u = math.Max(u, 0)
 		}
-		ws.spread(a, u, s.Lambda, s.Bound)
+		ws.assign(a, u, s.Lambda, s.Bound)
 		s.Active = append(s.Active, a.number)
 	}
 	return s
@@ -366,15 +415,18 @@ func (ws *Workspace) infeasible(k int, sign float64, status Status, iterations i
 	a := ws.orient(k, sign)
 	if a.norm == 0 {
 		s.Farkas[k] = sign
-		return s
-	}
-	ws.spread(a, 1, s.Farkas, s.FarkasBound)
-	for i, member := range ws.set {
-		v := -ws.r[i]
-		if !member.equal {
-			v = math.Max(v, 0)
+	} else {
+		ws.assign(a, 1, s.Farkas, s.FarkasBound)
+		for i, member := range ws.set {
+			v := -ws.r[i]
+			if !member.equal {
+				v = math.Max(v, 0)
+			}
+			ws.assign(member, v, s.Farkas, s.FarkasBound)
 		}
-		ws.spread(member, v, s.Farkas, s.FarkasBound)
+	}
+	if !ws.p.refuted(s.Farkas) {
+		s.Status = Failed
 	}
 	return s
 }

@@ -1,0 +1,53 @@
+package bind
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/lang/diag"
+)
+
+// Bounds of x, boxes and constraints on data that agree but for rounding are
+// accepted in every unit; those that contradict each other by a millionth are not.
+func TestContradictionsAreThoseOfTheData(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 14))
+	for trial := 0; trial < 300; trial++ {
+		unit := math.Pow(10, float64(rng.IntN(17)-8))
+		k, d := 1+rng.IntN(9), 1+rng.IntN(99)
+		v := float64(d) / 10 * unit
+		for _, c := range []struct {
+			off  float64
+			want diag.Code
+		}{{0, ""}, {1e-6, diag.BindEmptySet}} {
+			for _, model := range []string{
+				fmt.Sprintf("var x: real\nminimize x^2 + y\nsubject to\n%d * x == %d * %.17g\nx == %.17g", k, k, v, v*(1+c.off)),
+				fmt.Sprintf("var x: real\nminimize x^2 + y\nsubject to\n%d * x - %.17g <= %d * %.17g - %.17g\n3 * x >= 3 * %.17g", k, 7*unit, k, v, 7*unit, v*(1+c.off)),
+				fmt.Sprintf("var x: real in box(lo + %.17g, 2 * %.17g)\nminimize x^2 + y", v*(1+c.off), v),
+			} {
+				want := c.want
+				_, list := Bind(compile(t, "edge.blv", fmt.Sprintf("model edge\ndata lo: real = %.17g\nupper {\n", v)+model+"\n}\nlower { var y: real\nminimize (y - x)^2 }\n"), nil, Options{})
+				var got diag.Code
+				for _, e := range list {
+					if e.Severity == diag.Error {
+						got = e.Code
+					}
+				}
+				if got != want {
+					t.Errorf("%s\ncode %q, want %q", model, got, want)
+				}
+			}
+			data := fmt.Sprintf("model edge\ndata s: vector[3] = [%.17g, %.17g, %.17g]\nupper { var x: real in box(0, 1)\nminimize x + y }\nlower { var y: real\nminimize (y - x)^2\nsubject to\nsum(s) == %.17g\n}\n",
+				v, v/3, -v, v/3*(1+1e4*c.off))
+			_, list := Bind(compile(t, "data.blv", data), nil, Options{})
+			failed := false
+			for _, e := range list {
+				failed = failed || e.Code == diag.BindNeverHolds
+			}
+			if failed != (c.off > 0) {
+				t.Errorf("%s\nrefused %v: %v", data, failed, list)
+			}
+		}
+	}
+}
