@@ -180,7 +180,7 @@ func assorted(rng *rand.Rand) *system {
 		k, l := rng.IntN(len(s.rhs)), rng.IntN(len(s.rhs))
 		p, q := float64(1+rng.IntN(3)), float64(rng.IntN(3))
 		if s.equal[k] && s.equal[l] && rng.IntN(2) == 0 {
-			p, q = -p, q
+			p = -p
 		}
 		combine := func(u, v []float64) []float64 {
 			w := make([]float64, len(u))
