@@ -1,44 +1,103 @@
 package runtime
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
 	"bilevelc/runtime/outer"
 )
 
-// Checkpoint is the state of a run that was interrupted or met a limit. A run
-// resumed from it, on the same model, data and settings, equals one that was
-// never stopped, bit for bit. It encodes to JSON without loss.
+// Checkpoint is the state of a run that has not ended. A run resumed from it, on
+// the same model, data and settings, equals one that was never stopped, bit for
+// bit, its calls included. It encodes to JSON without loss, with a digest.
 type Checkpoint struct {
-	Schema   int               `json:"schema"`
-	Model    string            `json:"model"`
-	Digest   string            `json:"digest"` // of the model and its data
-	Oracle   string            `json:"oracle"`
-	Solver   string            `json:"solver"`
-	Seed     uint64            `json:"seed"`
-	Settings map[string]any    `json:"settings"`
-	Calls    Calls             `json:"calls"` // so far
-	Run      *outer.Checkpoint `json:"run"`
+	Model    string             `json:"model"`
+	Digest   string             `json:"digest"` // of the model and its data
+	Method   string             `json:"method"`
+	Oracle   string             `json:"oracle"`
+	Solver   string             `json:"solver"`
+	Seed     uint64             `json:"seed"`
+	Settings map[string]any     `json:"settings"`
+	Start    []float64          `json:"start,omitempty"` // where the caller said; nil: where the model does, or chosen
+	Starts   []outer.StartState `json:"starts"`          // how far each start has come
+}
+
+// checkpointSchema is the version of the checkpoint document.
+const checkpointSchema = 2
+
+// envelope is the document of a checkpoint: its state, and the SHA-256 of the
+// state's text without blanks.
+type envelope struct {
+	Schema int             `json:"schema"`
+	SHA256 string          `json:"sha256"`
+	State  json.RawMessage `json:"state"`
+}
+
+// MarshalJSON writes the checkpoint's document.
+func (c *Checkpoint) MarshalJSON() ([]byte, error) {
+	type plain Checkpoint
+	state, err := json.Marshal((*plain)(c))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(state)
+	return json.Marshal(envelope{Schema: checkpointSchema, SHA256: hex.EncodeToString(sum[:]), State: state})
+}
+
+// UnmarshalJSON reads a checkpoint's document. One that was changed in any way is
+// refused.
+func (c *Checkpoint) UnmarshalJSON(text []byte) error {
+	var e envelope
+	if err := strictly(text, &e); err != nil {
+		return fmt.Errorf("not a checkpoint: %w", err)
+	}
+	if e.Schema != checkpointSchema {
+		return fmt.Errorf("a checkpoint of schema %d; this version reads schema %d", e.Schema, checkpointSchema)
+	}
+	var state bytes.Buffer
+	if err := json.Compact(&state, e.State); err != nil {
+		return fmt.Errorf("not a checkpoint: %w", err)
+	}
+	if sum := sha256.Sum256(state.Bytes()); e.SHA256 != hex.EncodeToString(sum[:]) {
+		return errors.New("the checkpoint is damaged: its digest is not that of its state")
+	}
+	type plain Checkpoint
+	var p plain
+	if err := strictly(state.Bytes(), &p); err != nil {
+		return fmt.Errorf("not a checkpoint: %w", err)
+	}
+	*c = Checkpoint(p)
+	return nil
+}
+
+// strictly decodes a document without fields that it does not know.
+func strictly(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // ReadCheckpoint reads a checkpoint.
 func ReadCheckpoint(text []byte) (*Checkpoint, error) {
-	c := &Checkpoint{}
-	if err := json.Unmarshal(text, c); err != nil {
-		return nil, fmt.Errorf("not a checkpoint: %w", err)
+	if !json.Valid(text) {
+		return nil, errors.New("not a checkpoint: it is not JSON, or not all of it")
 	}
-	if c.Schema != SchemaVersion || c.Run == nil {
-		return nil, fmt.Errorf("not a checkpoint of this version")
+	c := &Checkpoint{}
+	if err := c.UnmarshalJSON(text); err != nil {
+		return nil, err
 	}
 	return c, nil
 }
 
-// adopt takes the methods of a checkpoint where the options leave them open.
+// adopt takes the choices of a checkpoint where the options leave them open.
 func (c *Checkpoint) adopt(opts Options) Options {
 	if opts.Method == "" {
-		opts.Method = c.Run.Method
+		opts.Method = c.Method
 	}
 	if opts.Oracle == "" {
 		opts.Oracle = c.Oracle
@@ -49,6 +108,9 @@ func (c *Checkpoint) adopt(opts Options) Options {
 	if len(opts.Settings) == 0 {
 		opts.Settings = c.Settings
 	}
+	if opts.Starts == 0 {
+		opts.Starts = len(c.Starts)
+	}
 	opts.Seed = c.Seed
 	return opts
 }
@@ -58,12 +120,16 @@ func (c *Checkpoint) fits(p *Problem, opts Options, settings map[string]any) err
 	switch {
 	case c.Digest != p.Digest():
 		return fmt.Errorf("the checkpoint is of another model, or of other data")
-	case c.Run.Method != opts.Method || c.Oracle != opts.Oracle || c.Solver != opts.Solver:
-		return fmt.Errorf("the checkpoint is of method %s, oracle %s and solver %s", c.Run.Method, c.Oracle, c.Solver)
+	case c.Method != opts.Method || c.Oracle != opts.Oracle || c.Solver != opts.Solver:
+		return fmt.Errorf("the checkpoint is of method %s, oracle %s and solver %s", c.Method, c.Oracle, c.Solver)
 	case len(c.Settings)+len(settings) > 0 && !reflect.DeepEqual(plain(c.Settings), plain(settings)):
 		return fmt.Errorf("the checkpoint has other settings: %v", c.Settings)
-	case opts.Starts > 1:
-		return fmt.Errorf("a run of several starts cannot be resumed")
+	case opts.Start != nil:
+		return fmt.Errorf("a run that goes on has its start already")
+	case opts.Starts != len(c.Starts):
+		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
+	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
+		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -35,6 +36,33 @@ type Options struct {
 	// differences of F.
 	CheckGradient bool
 	Observer      Observer // nil: none
+	// Keep, where not nil, is given the state of a run that goes on every KeepEvery
+	// (0: 30 s), between two iterations, one call at a time. It runs on a solver's
+	// goroutine and changes nothing of the run.
+	Keep      func(*Checkpoint)
+	KeepEvery time.Duration
+}
+
+// MaxStarts bounds the starts of a run, each of which keeps a result.
+const MaxStarts = 1_000_000
+
+// validate reports a choice out of its range.
+func (o *Options) validate() error {
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"Starts", o.Starts}, {"MaxIter", o.MaxIter}, {"Threads", o.Threads}} {
+		if c.value < 0 {
+			return &UsageError{Err: fmt.Errorf("%s is %d; it is at least 1, or 0 for the default", c.name, c.value)}
+		}
+	}
+	if o.Starts > MaxStarts {
+		return &UsageError{Err: fmt.Errorf("%d starts are more than the %d that a run may have", o.Starts, MaxStarts)}
+	}
+	if o.TimeLimit < 0 || o.KeepEvery < 0 {
+		return &UsageError{Err: fmt.Errorf("a time limit of %v, a state kept every %v: times are positive, or 0 for the default", o.TimeLimit, o.KeepEvery)}
+	}
+	return nil
 }
 
 // general are the names of the `solve` block that are not settings of a
@@ -47,6 +75,9 @@ var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time
 func (p *Problem) resolve(opts Options) (Options, error) {
 	if opts.Resume != nil {
 		opts = opts.Resume.adopt(opts)
+	}
+	if err := opts.validate(); err != nil {
+		return opts, err
 	}
 	settings := method.Values{}
 	for _, s := range p.IR.Settings {
@@ -119,8 +150,11 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 	case "solver":
 		set(&o.Solver)
 	case "starts", "max_iter":
-		if s.Value != float64(int(s.Value)) || s.Value < 1 {
+		if s.Value != math.Trunc(s.Value) || s.Value < 1 || s.Value >= 1<<53 {
 			return fmt.Errorf("%s is a whole number of at least 1, not %v", s.Name, s.Value)
+		}
+		if s.Name == "starts" && s.Value > MaxStarts {
+			return fmt.Errorf("%.0f starts are more than the %d that a run may have", s.Value, MaxStarts)
 		}
 		if s.Name == "starts" && o.Starts == 0 {
 			o.Starts = int(s.Value)
@@ -129,8 +163,9 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 			o.MaxIter = int(s.Value)
 		}
 	case "time_limit":
-		if s.Value <= 0 {
-			return fmt.Errorf("time_limit is a positive number of seconds, not %v", s.Value)
+		// A Duration holds some 292 years.
+		if !(s.Value > 0 && s.Value*float64(time.Second) < math.MaxInt64) {
+			return fmt.Errorf("time_limit is a positive number of seconds that a clock can measure, not %v", s.Value)
 		}
 		if o.TimeLimit == 0 {
 			o.TimeLimit = time.Duration(s.Value * float64(time.Second))

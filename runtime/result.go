@@ -53,9 +53,10 @@ type Result struct {
 	Settings   map[string]any    `json:"settings,omitempty"`
 	Parameters map[string]Number `json:"parameters,omitempty"` // what the method derived from its targets
 	Budget     *Budget           `json:"budget,omitempty"`
-	// Checkpoint is where to go on from; nil where the run was solved, or had
-	// several starts.
+	// Checkpoint is where to go on from; nil where the run, every start of it, came
+	// to its end, or where its state cannot be written down, which a note says.
 	Checkpoint *Checkpoint `json:"-"`
+	rewind     func() (*Checkpoint, error)
 	// Diagnostics say where in the model the cause of a failure is.
 	Diagnostics diag.List            `json:"-"`
 	Notes       []string             `json:"notes,omitempty"`
@@ -66,6 +67,16 @@ type Result struct {
 	Version     string               `json:"version"`
 	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
 	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
+}
+
+// Rewind is the state of a run before its last iterations, whether or not it came
+// to its end: a run resumed from it gives the same result again. It serves where a
+// result cannot be delivered. It is nil for results that were read or evaluated.
+func (r *Result) Rewind() (*Checkpoint, error) {
+	if r.rewind == nil {
+		return nil, nil
+	}
+	return r.rewind()
 }
 
 // noPoint is the lower status of a result without a point of F.

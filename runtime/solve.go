@@ -2,8 +2,8 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"bilevelc/runtime/certify"
@@ -27,6 +27,10 @@ type Progress struct {
 // Observer is told about every iteration, one call at a time.
 type Observer func(Progress)
 
+// ErrTimeLimit is the cause of a context that ends at a time limit, for callers
+// who hold more than the solve to one: a run that it ends has reached a limit.
+var ErrTimeLimit = outer.ErrTime
+
 // Solve solves the model. The error is for misuse: a *UsageError for choices
 // that do not fit, a diag.List for a fault in the model's `solve` block. How
 // the run ended is the result's Status, and the best point found comes with
@@ -45,46 +49,46 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	start, err := p.start(opts)
-	if err != nil {
-		return nil, err
-	}
 	settings := settingsOf(c.forMethod, c.forOracle, c.forSolver)
 	if opts.Resume != nil {
 		if err := opts.Resume.fits(p, opts, settings); err != nil {
 			return nil, &UsageError{Err: err}
 		}
 	}
-	runs, err := p.runStarts(ctx, c, opts, start)
+	start, given, err := p.start(opts)
 	if err != nil {
 		return nil, err
 	}
-	best := runs.Best
+	if opts.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
+		defer cancel()
+	}
 	r := p.newResult(opts)
+	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
+		Seed: opts.Seed, Settings: settings, Start: given}
+	j := newJournal(head, opts)
+	runs, err := p.runStarts(ctx, c, opts, start, j)
+	if err != nil {
+		var fault *outer.PanicError
+		if !errors.As(err, &fault) {
+			err = &UsageError{Err: err}
+		}
+		return nil, err
+	}
+	best := runs.Best
 	r.Status, r.Reason = best.Status, best.Reason
 	r.Settings = settings
 	r.Calls = runs.Calls
-	if opts.Resume != nil {
-		r.Calls = runs.Calls.Add(opts.Resume.Calls)
-	}
-	if best.Checkpoint != nil && opts.Starts == 1 {
-		r.Checkpoint = &Checkpoint{Schema: SchemaVersion, Model: r.Model, Digest: r.Digest, Oracle: opts.Oracle,
-			Solver: opts.Solver, Seed: opts.Seed, Settings: settings, Calls: r.Calls, Run: best.Checkpoint}
+	r.rewind = func() (*Checkpoint, error) { return j.final(runs.Runs) }
+	if r.Status != Solved && r.Status != BudgetSpent || unfinished(runs.Runs) > 0 {
+		if r.Checkpoint, err = r.rewind(); err != nil {
+			r.Notes = append(r.Notes, err.Error())
+		}
 	}
 	r.Iterations = best.Iterations
 	_, sign := sense(&p.IR.Upper)
-	if opts.Starts > 1 {
-		for _, each := range runs.Runs {
-			s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
-			if each != nil {
-				s.Status, s.Reason = each.Status, each.Reason
-				if each.Best != nil {
-					s.Objective = Number(sign * each.Best.F)
-				}
-			}
-			r.Starts = append(r.Starts, s)
-		}
-	}
+	p.describeStarts(r, runs, start, given != nil || p.IR.Start != nil)
 	defer func() { r.Time = time.Since(began).Seconds() }()
 	if best.Best == nil {
 		p.blank(r, start)
@@ -114,35 +118,40 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	if opts.CheckGradient {
-		if r.Check, err = p.checkGradient(context.WithoutCancel(ctx), h, best.Best); err != nil {
-			return nil, err
+		if r.Check, err = p.checkGradient(ctx, h, best.Best); err != nil {
+			if ctx.Err() == nil {
+				return nil, err
+			}
+			r.Notes = append(r.Notes, "the gradient was not checked: "+context.Cause(ctx).Error())
 		}
-		r.Calls = r.Calls.Add(h.Calls())
 	}
+	r.Calls = r.Calls.Add(h.Calls())
 	return r, nil
 }
 
 // start is where the first start begins: the caller's point, the model's, or
-// zero, which is then projected onto X.
-func (p *Problem) start(opts Options) ([]float64, error) {
-	if opts.Start != nil {
+// zero, which is then projected onto X. given is the caller's.
+func (p *Problem) start(opts Options) (x, given []float64, err error) {
+	switch {
+	case opts.Resume != nil && opts.Resume.Start != nil:
+		return opts.Resume.Start, opts.Resume.Start, nil
+	case opts.Start != nil:
 		x, err := p.upperPoint(opts.Start)
 		if err != nil {
-			return nil, &UsageError{Err: fmt.Errorf("start: %w", err)}
+			return nil, nil, &UsageError{Err: fmt.Errorf("start: %w", err)}
 		}
-		return x, nil
+		return x, x, nil
+	case p.IR.Start != nil:
+		return p.IR.Start, nil, nil
 	}
-	if p.IR.Start != nil {
-		return p.IR.Start, nil
-	}
-	return make([]float64, p.IR.Upper.Dim), nil
+	return make([]float64, p.IR.Upper.Dim), nil, nil
 }
 
 // certificate is the stable form of what shows that the lower level is solved
 // and the upper point stationary.
 func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
-	pt := run.Best
-	c := &certify.Certificate{Lower: certify.NewLower(p.Numeric, pt.X, pt.Lower.Y, pt.Lower.Lambda, pt.Lower.Active)}
+	pt, counted := run.Best, h.Problem()
+	c := &certify.Certificate{Lower: certify.NewLower(counted, pt.X, pt.Lower.Y, pt.Lower.Lambda, pt.Lower.Active)}
 	if g := run.Certificate; g != nil {
 		samples := make([]certify.Sample, len(g.Points))
 		for i := range samples {

@@ -7,24 +7,18 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/status"
 )
 
 // startRuns are the runs of all starts.
 type startRuns struct {
-	Best  *outer.Result   // the one with the least F; the first where none has a point
-	Runs  []*outer.Result // in order of starts; nil where a start was skipped
-	Calls problem.Calls   // of all of them
+	Best  *outer.Result       // the one with the least F; the first where none has a point
+	Runs  []outer.StartResult // in order of starts; their Result is nil where a start was skipped
+	Calls problem.Calls       // of all of them
 }
 
-// runStarts runs the method from each start.
-func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start []float64) (*startRuns, error) {
-	var resume *outer.Checkpoint
-	if opts.Resume != nil {
-		resume = opts.Resume.Run
-	}
+// runStarts runs the method from each start. ctx holds them all to the time limit.
+func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start []float64, j *journal) (*startRuns, error) {
 	var mu sync.Mutex
-	var made []*oracle.Hyper
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
 		Starts: opts.Starts, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
@@ -33,49 +27,38 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			if err != nil {
 				return nil, nil, err
 			}
-			mu.Lock()
+			mu.Lock() // the problem is cloned
 			defer mu.Unlock()
 			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))
-			if err != nil {
-				return nil, nil, err
-			}
-			made = append(made, h)
-			return h, m, nil
+			return h, m, err
 		},
-		Options: outer.Options{Start: start, Resume: resume,
-			Limits: outer.Limits{Iterations: opts.MaxIter, Time: opts.TimeLimit}},
-		Observer: func(k int) outer.Observer {
-			if opts.Observer == nil {
-				return nil
-			}
+		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter}, Every: j.every},
+	}
+	if opts.Observer != nil {
+		multi.Observer = func(k int) outer.Observer {
 			return &startObserver{mu: &mu, to: opts.Observer, start: k + 1, starts: opts.Starts, sign: sign}
-		},
+		}
 	}
-	limited := ctx
-	if opts.TimeLimit > 0 && opts.Starts > 1 {
-		// Each start observes the limit; the context holds them all to it.
-		var cancel context.CancelFunc
-		limited, cancel = context.WithTimeout(ctx, opts.TimeLimit)
-		defer cancel()
+	if opts.Resume != nil {
+		multi.Resume = opts.Resume.Starts
 	}
-	results, best, err := multi.Solve(limited)
+	if j.keep != nil {
+		multi.Keep = j.note
+	}
+	results, best, err := multi.Solve(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if limited.Err() != nil && ctx.Err() == nil {
-		for _, r := range results {
-			if r.Result != nil && r.Result.Status == status.Interrupted {
-				r.Result.Status, r.Result.Reason = status.LimitReached, "time limit"
-			}
+	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result}
+	for k, r := range results {
+		switch {
+		case r.Result != nil:
+			runs.Calls = runs.Calls.Add(r.Result.Calls)
+		case multi.Resume != nil && multi.Resume[k].Run != nil:
+			runs.Calls = runs.Calls.Add(multi.Resume[k].Run.Calls)
+		case multi.Resume != nil && multi.Resume[k].Ended != nil:
+			runs.Calls = runs.Calls.Add(multi.Resume[k].Ended.Calls)
 		}
-	}
-	runs := &startRuns{}
-	for _, r := range results {
-		runs.Runs = append(runs.Runs, r.Result)
-	}
-	runs.Best = runs.Runs[max(best, 0)]
-	for _, h := range made {
-		runs.Calls = runs.Calls.Add(h.Calls())
 	}
 	return runs, nil
 }

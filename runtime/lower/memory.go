@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -32,6 +33,35 @@ type Memory struct {
 
 	once  sync.Once
 	whole *whole
+}
+
+// Fits reports what keeps a memory, which may be nil, from being one of p.
+func (m *Memory) Fits(p *problem.Problem) error {
+	if m == nil {
+		return nil
+	}
+	if len(m.Parts) > 0 {
+		if len(m.Parts) != len(p.Blocks) {
+			return fmt.Errorf("curvature of %d followers, not %d", len(m.Parts), len(p.Blocks))
+		}
+		for k, part := range m.Parts {
+			if part == nil || !part.of(len(p.Blocks[k])) {
+				return fmt.Errorf("the curvature of follower %d is not of its size", k+1)
+			}
+		}
+		return nil
+	}
+	if !m.of(p.Dy) {
+		return fmt.Errorf("curvature that is not of %d entries of y", p.Dy)
+	}
+	return nil
+}
+
+// of reports that the memory, or an empty one, is of n entries of y.
+func (m *Memory) of(n int) bool {
+	empty := len(m.V) == 0 && len(m.HV) == 0 && len(m.Packed) == 0
+	return len(m.Parts) == 0 && (empty || m.N == n && len(m.V) == len(m.HV) && len(m.V)%n == 0 && len(m.V) <= n*n &&
+		(len(m.Packed) == 0 || len(m.Packed) == n*(n+1)/2))
 }
 
 // Whole reports whether all of H is known.

@@ -228,6 +228,9 @@ func Validate(settings any) error {
 	for _, s := range Describe(settings) {
 		switch x := s.Default.(type) {
 		case float64:
+			if math.IsInf(x, 0) || math.IsNaN(x) {
+				return &Error{s.Name, fmt.Sprintf("%v is not a finite number", x)}
+			}
 			if !(x >= s.Min && x <= s.Max) {
 				return &Error{s.Name, fmt.Sprintf("%v is out of range: %s", x, s.Range())}
 			}

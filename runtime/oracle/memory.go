@@ -3,6 +3,7 @@ package oracle
 import (
 	"bytes"
 	"encoding/gob"
+	"fmt"
 	"slices"
 
 	"bilevelc/runtime/lower"
@@ -33,14 +34,61 @@ func (h *Hyper) EncodeSnapshot(snapshot any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Restore returns the Hyper to an encoded snapshot.
+// Restore returns the Hyper to an encoded snapshot. One that is not of the
+// problem's dimensions is refused.
 func (h *Hyper) Restore(encoded []byte) error {
 	var m hyperMemory
 	if err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(&m); err != nil {
-		return err
+		return fmt.Errorf("what the lower level remembers: %w", err)
+	}
+	if err := h.fits(&m); err != nil {
+		return fmt.Errorf("what the lower level remembers: %w", err)
 	}
 	h.recent, h.learned, h.terms = m.Recent, m.Learned, m.Terms
 	h.projector.Restore(m.Projector)
+	return nil
+}
+
+// fits reports what keeps a memory from being one of this problem.
+func (h *Hyper) fits(m *hyperMemory) error {
+	for _, r := range m.Recent {
+		if r == nil || len(r.X) != h.p.Dx {
+			return fmt.Errorf("a point is not of %d entries", h.p.Dx)
+		}
+		if err := h.fitsSolution(r.Sol); err != nil {
+			return err
+		}
+	}
+	if err := m.Learned.Fits(h.p); err != nil {
+		return err
+	}
+	return h.projector.Fits(m.Projector)
+}
+
+// Fits reports what keeps a point from being one of this problem.
+func (h *Hyper) Fits(pt *Point) error {
+	if len(pt.X) != h.p.Dx || pt.Grad != nil && len(pt.Grad) != h.p.Dx {
+		return fmt.Errorf("x has %d entries, not %d", len(pt.X), h.p.Dx)
+	}
+	if err := h.fitsRows(pt.Face); err != nil {
+		return err
+	}
+	return h.fitsSolution(pt.Lower)
+}
+
+func (h *Hyper) fitsSolution(s *lower.Solution) error {
+	if s == nil || len(s.Y) != h.p.Dy || len(s.Lambda) != h.p.Rows.Len() {
+		return fmt.Errorf("a lower solution is not of %d entries of y and %d rows", h.p.Dy, h.p.Rows.Len())
+	}
+	return h.fitsRows(slices.Concat(s.Active, s.Weak, s.Dependent))
+}
+
+func (h *Hyper) fitsRows(rows []int) error {
+	for _, i := range rows {
+		if i < 0 || i >= h.p.Rows.Len() {
+			return fmt.Errorf("there is no row %d", i+1)
+		}
+	}
 	return nil
 }
 

@@ -75,6 +75,10 @@ func (m *IZO) Snapshot() any { return m.state }
 // Restore implements Method.
 func (m *IZO) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
+func (m *IZO) valid(d dimensions) error {
+	return m.state.Online.valid(d)
+}
+
 // Iterate implements Method.
 func (m *IZO) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm

@@ -2,6 +2,8 @@ package outer
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -27,66 +29,194 @@ type MultiStart struct {
 	// Observer, where not nil, gives each start an observer; it is called in
 	// the order of starts, the observers concurrently.
 	Observer func(start int) Observer
+	// Resume, where not nil, says for each start how far it had come.
+	Resume []StartState
+	// Keep, where not nil, is told how far each start has come: as Options.Keep, and
+	// when it has ended (running is false). It is called from several goroutines.
+	Keep func(start int, now StartState, running bool)
 }
 
-// StartResult is one start with its result, or the error that kept it from
-// running.
+// StartResult is one start with its result; nil where it was not begun.
 type StartResult struct {
 	Start  []float64
 	Result *Result
 }
 
+// StartState is how far a start has come: nowhere, to a state from which it goes
+// on, or to its end.
+type StartState struct {
+	Run   *Checkpoint `json:"run,omitempty"`
+	Ended *Ended      `json:"ended,omitempty"`
+}
+
+// Ended is what is kept of a start that has come to its end and is not the best.
+type Ended struct {
+	Status      status.Status `json:"status"`
+	Reason      string        `json:"reason"`
+	X           []float64     `json:"x,omitempty"` // best point; nil where none was evaluated
+	F           float64       `json:"f"`
+	Iterations  int           `json:"iterations"`
+	Evaluations int           `json:"evaluations"`
+	Calls       problem.Calls `json:"calls"`
+}
+
 // Solve runs every start and returns the results in their order, and the index
 // of the best: the least F, of those that tie with it to rounding the first that is
-// Solved, and -1 where no start gave a point. A context that ends interrupts the
-// starts that run; the others are skipped and their Result is nil.
+// Solved, and -1 where no start gave a point. Of starts that ended for good and can
+// not be the best, the Result holds the values of Ended alone. A context that ends
+// interrupts the starts that run; the others are skipped and their Result is nil.
 func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int, err error) {
 	n := max(1, m.Starts)
-	results = make([]StartResult, n)
-	starts := m.starts(n)
-	observers := make([]Observer, n)
-	for k := range observers {
-		observers[k] = m.Options.Observer
-		if m.Observer != nil {
-			observers[k] = m.Observer(k)
-		}
+	if m.Resume != nil && len(m.Resume) != n {
+		return nil, -1, fmt.Errorf("outer: the checkpoint is of %d starts, not %d", len(m.Resume), n)
 	}
+	results = make([]StartResult, n)
 	errs := make([]error, n)
+	ends := &podium{results: results, least: math.Inf(1)}
 	next := make(chan int)
 	var wait sync.WaitGroup
 	for range min(max(1, m.Threads), n) {
 		wait.Go(func() {
 			for k := range next {
-				results[k].Start = starts[k]
 				if ctx.Err() != nil && k > 0 {
 					continue
 				}
-				opts := m.Options
-				opts.Start, opts.Observer = starts[k], observers[k]
-				// Seeds of different starts have nothing in common.
-				opts.Seed = rand.NewPCG(m.Seed, uint64(k)).Uint64()
-				if k == 0 {
-					opts.Seed = m.Seed
+				var r *Result
+				if r, errs[k] = m.run(ctx, k, results[k].Start); r == nil {
+					continue
 				}
-				h, method, err := m.New()
-				if err == nil {
-					results[k].Result, err = Solve(ctx, h, m.Name, method, opts)
+				r = ends.enter(k, r)
+				if m.Keep != nil {
+					// A state that cannot be written down ends nothing (see solving.solve).
+					if now, err := r.Now(); err == nil {
+						m.Keep(k, now, false)
+					}
 				}
-				errs[k] = err
 			}
 		})
 	}
+	draw := m.sampler()
 	for k := range n {
+		results[k].Start = draw(k)
 		next <- k
 	}
 	close(next)
 	wait.Wait()
-	for k := range results {
-		if errs[k] != nil {
-			return results, -1, errs[k]
+	for _, err := range errs {
+		if err != nil {
+			return results, -1, err
 		}
 	}
-	return results, bestOf(results), nil
+	best = bestOf(results)
+	if best >= 0 && results[best].Result.Best.Lower == nil {
+		return results, -1, errors.New("checkpoint: it does not hold the start that is the best one")
+	}
+	return results, best, nil
+}
+
+// run runs one start.
+func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, error) {
+	opts := m.Options
+	opts.Start = start
+	// Seeds of different starts have nothing in common.
+	opts.Seed = rand.NewPCG(m.Seed, uint64(k)).Uint64()
+	if k == 0 {
+		opts.Seed = m.Seed
+	}
+	if m.Observer != nil {
+		opts.Observer = m.Observer(k)
+	}
+	if m.Keep != nil {
+		opts.Keep = func(c *Checkpoint) { m.Keep(k, StartState{Run: c}, true) }
+	}
+	if m.Resume != nil {
+		if e := m.Resume[k].Ended; e != nil {
+			return e.result(), e.valid(len(start))
+		}
+		opts.Resume = m.Resume[k].Run
+	}
+	h, method, err := m.New()
+	if err != nil {
+		return nil, err
+	}
+	r, err := Solve(ctx, h, m.Name, method, opts)
+	var fault *PanicError
+	if errors.As(err, &fault) && m.Starts > 1 {
+		fault.Start = k + 1
+	}
+	return r, err
+}
+
+// result is what a start that has ended gives again.
+func (e *Ended) result() *Result {
+	r := &Result{Status: e.Status, Reason: e.Reason, Iterations: e.Iterations, Evaluations: e.Evaluations, Calls: e.Calls,
+		Measure: unmeasured(), ended: e}
+	if e.X != nil {
+		r.Best = &oracle.Point{X: e.X, F: e.F}
+	}
+	return r
+}
+
+func (e *Ended) valid(n int) error {
+	if e.Status == status.Running {
+		return errors.New("checkpoint: a start that ended does not say how")
+	}
+	if e.X == nil {
+		return nil
+	}
+	if err := vectors(n, e.X); err != nil {
+		return fmt.Errorf("checkpoint: a start that ended: %w", err)
+	}
+	return nil
+}
+
+// podium keeps in full only what may still be the best of the starts.
+type podium struct {
+	mu      sync.Mutex
+	results []StartResult
+	least   float64
+}
+
+// tie is how far above the least F the best start may be, where it is solved and
+// the least is not.
+func tie(least float64) float64 { return least + 10*noise(least) }
+
+// enter takes the result of a start. It is cut down, as are those before it, where
+// it has ended for good with an F above all that can tie with the least.
+func (p *podium) enter(k int, r *Result) *Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.results[k].Result = r
+	if r.Best != nil && r.Best.F < p.least {
+		p.least = r.Best.F
+		for i := range p.results {
+			p.cut(i)
+		}
+	}
+	p.cut(k)
+	return p.results[k].Result
+}
+
+func (p *podium) cut(k int) {
+	r := p.results[k].Result
+	if r == nil || r.ended != nil || r.Status == status.Interrupted || r.Status == status.LimitReached ||
+		r.Best != nil && r.Best.F <= tie(p.least) {
+		return
+	}
+	e := &Ended{Status: r.Status, Reason: r.Reason, Iterations: r.Iterations, Evaluations: r.Evaluations, Calls: r.Calls}
+	if r.Best != nil {
+		e.X, e.F = r.Best.X, r.Best.F
+	}
+	p.results[k].Result = e.result()
+}
+
+// Now is how far the start has come.
+func (r *Result) Now() (StartState, error) {
+	if r.ended != nil {
+		return StartState{Ended: r.ended}, nil
+	}
+	c, err := r.State()
+	return StartState{Run: c}, err
 }
 
 // bestOf is the index that Solve returns.
@@ -105,23 +235,24 @@ func bestOf(results []StartResult) int {
 	}
 	least := results[best].Result.Best.F
 	for k, r := range results {
-		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.Best.F <= least+10*noise(least) {
+		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.Best.F <= tie(least) {
 			return k
 		}
 	}
 	return best
 }
 
-// starts are the given start and points sampled around it: uniform in a bounded
-// interval; where one side is free, at a distance from the other (or the start)
-// whose scale runs through powers of ten from 1 to 100 over the starts. Solve
-// projects them onto X and D.
-func (m *MultiStart) starts(n int) [][]float64 {
-	out := make([][]float64, n)
+// sampler gives the starts one after the other: the given one, then points sampled
+// around it: uniform in a bounded interval; where one side is free, at a distance
+// from the other (or the start) whose scale runs through powers of ten from 1 to
+// 100 over the starts. Solve projects them onto X and D.
+func (m *MultiStart) sampler() func(k int) []float64 {
 	first := m.Options.Start
-	out[0] = first
 	rng := rand.New(rand.NewPCG(m.Seed, stream+1))
-	for k := 1; k < n; k++ {
+	return func(k int) []float64 {
+		if k == 0 {
+			return first
+		}
 		x := make([]float64, len(first))
 		scale := math.Pow(10, float64((k-1)%3))
 		for j, center := range first {
@@ -141,7 +272,6 @@ func (m *MultiStart) starts(n int) [][]float64 {
 				x[j] = center + (2*u-1)*scale*(1+math.Abs(center))
 			}
 		}
-		out[k] = x
+		return x
 	}
-	return out
 }

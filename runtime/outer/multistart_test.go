@@ -48,7 +48,7 @@ func TestMultiStartInterrupted(t *testing.T) {
 		t.Fatalf("best is start %d (%v)", best, err)
 	}
 	r := results[0].Result
-	if r.Status != status.Interrupted || r.Checkpoint == nil || math.IsNaN(r.Best.F) || results[4].Result != nil {
-		t.Errorf("start 0: %v, checkpoint %v, F %v; start 4: %v", r.Status, r.Checkpoint != nil, r.Best.F, results[4].Result)
+	if r.Status != status.Interrupted || state(t, r) == nil || math.IsNaN(r.Best.F) || results[4].Result != nil {
+		t.Errorf("start 0: %v, checkpoint %v, F %v; start 4: %v", r.Status, state(t, r) != nil, r.Best.F, results[4].Result)
 	}
 }

@@ -69,6 +69,10 @@ func (m *OIGRM) Snapshot() any { return m.state }
 // Restore implements Method.
 func (m *OIGRM) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
+func (m *OIGRM) valid(d dimensions) error {
+	return m.state.Online.valid(d)
+}
+
 // Iterate implements Method.
 func (m *OIGRM) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm

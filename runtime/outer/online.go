@@ -33,6 +33,18 @@ func newOnline(x []float64, p plan) online {
 	return online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}
 }
 
+func (o *online) valid(d dimensions) error {
+	if p := o.Plan; o.T < 0 || o.Done < 0 || p.M < 1 || p.K < 1 || !(p.D > 0) || !(p.Eta > 0) {
+		return fmt.Errorf("step %d, %d blocks done, %+v", o.T, o.Done, p)
+	}
+	if o.Out != nil {
+		if err := vectors(d.x, o.Out); err != nil {
+			return err
+		}
+	}
+	return vectors(d.x, o.X, o.Delta, o.Block)
+}
+
 // next draws s_t and returns x_t and z_t, projected.
 func (o *online) next(run *Run) (x, z []float64, err error) {
 	s := run.Rand.Float64()

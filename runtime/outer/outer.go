@@ -50,6 +50,11 @@ type Options struct {
 	Limits   Limits
 	Observer Observer    // may be nil
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
+	// Keep, where not nil, is given the state of the run now and then: between two
+	// iterations, when Every has passed since the last time. It runs on the solver's
+	// goroutine and changes nothing of the run.
+	Keep  func(*Checkpoint)
+	Every time.Duration
 }
 
 // Result of a run.
@@ -68,7 +73,22 @@ type Result struct {
 	Evaluations int
 	Predicted   *Budget // the method's prediction, made before the run; nil where it makes none
 	Parameters  map[string]float64
-	Checkpoint  *Checkpoint // state before the iteration that was not finished; nil where Status is Solved or BudgetSpent
+	Start       []float64     // where the run began: Options.Start projected onto X and D
+	Calls       problem.Calls // of the whole run, that before a checkpoint included, and of what was measured at its end
+
+	name  string
+	last  *snapshot
+	ended *Ended // where that is all that is kept of the run
+}
+
+// State is the state of the run before its last iteration, the one that ended it
+// or that was not finished; nil where none was begun. A run resumed from it ends
+// as this one did, or goes on where this one was kept from it.
+func (r *Result) State() (*Checkpoint, error) {
+	if r.last == nil {
+		return nil, nil
+	}
+	return r.last.encode(r.name)
 }
 
 // Measure is a method's stationarity measure at the best point.
@@ -110,6 +130,9 @@ type Method interface {
 	// Snapshot returns the state, and Restore sets it from its JSON form.
 	Snapshot() any
 	Restore(state json.RawMessage) error
+	// valid reports what keeps a restored state from being one of a problem of these
+	// dimensions.
+	valid(d dimensions) error
 	// Finish fills in what the method adds to a result whose Best is set:
 	// measure, certificate, sampled point. It is called once, at the end.
 	Finish(ctx context.Context, run *Run, result *Result) error

@@ -134,10 +134,10 @@ func TestResumeIsExact(t *testing.T) {
 				if len(whole.seen) <= at {
 					continue
 				}
-				if r.Status != status.Interrupted || r.Checkpoint == nil || r.Best == nil {
+				if r.Status != status.Interrupted || state(t, r) == nil || r.Best == nil {
 					t.Fatalf("%s on %s: %v (%s)", spec.Name, c.Name, r.Status, r.Reason)
 				}
-				text, err := json.Marshal(r.Checkpoint)
+				text, err := json.Marshal(state(t, r))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -170,7 +170,7 @@ func TestLimitsAndInterrupts(t *testing.T) {
 		if r.Status != status.LimitReached || r.Reason == "" {
 			t.Errorf("limits %+v: %v (%s)", l, r.Status, r.Reason)
 		}
-		if l.Time == 0 && (r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || r.Checkpoint == nil) {
+		if l.Time == 0 && (r.Best == nil || r.Best.Grad == nil || r.Certificate == nil || state(t, r) == nil) {
 			t.Errorf("limits %+v: best %v, certificate %v", l, r.Best, r.Certificate)
 		}
 		if l.Evaluations > 0 && r.Evaluations > l.Evaluations {
@@ -271,4 +271,14 @@ func TestSettingsAreChecked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// state is the state of a run before its last iteration.
+func state(t *testing.T, r *Result) *Checkpoint {
+	t.Helper()
+	c, err := r.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -71,6 +71,17 @@ func (m *PGD) Snapshot() any { return m.state }
 // Restore implements Method.
 func (m *PGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
+func (m *PGD) valid(d dimensions) error {
+	s := &m.state
+	if err := s.Center.valid(d); err != nil {
+		return err
+	}
+	if !(s.C > 0) || !(s.Momentum >= 1) || s.Stagnated < 0 {
+		return fmt.Errorf("C_F = %v, momentum %v, %d idle steps", s.C, s.Momentum, s.Stagnated)
+	}
+	return vectors(d.x, s.Center.G, s.Previous)
+}
+
 // Iterate implements Method.
 func (m *PGD) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Center.X, m.state.Center.F, m.state.LastStep, m.state.Mapping

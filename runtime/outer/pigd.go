@@ -74,6 +74,14 @@ func (m *PIGD) Snapshot() any { return m.state }
 // Restore implements Method.
 func (m *PIGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
+func (m *PIGD) valid(d dimensions) error {
+	s := &m.state
+	if s.T < 0 || !(s.Rate > 0) {
+		return fmt.Errorf("step %d, rate %v", s.T, s.Rate)
+	}
+	return vectors(d.x, s.X, s.First, s.Second, s.Kept)
+}
+
 // Iterate implements Method.
 func (m *PIGD) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.X, m.state.F, m.state.LastStep, m.state.GradNorm

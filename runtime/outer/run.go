@@ -51,6 +51,9 @@ type Run struct {
 	limits    Limits
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
+	before    problem.Calls // of the part of the run before it was resumed
+	begun     bool          // the method has a state
+	published *published
 }
 
 // limitError ends a run at a limit.
@@ -75,11 +78,11 @@ func (r *Run) Projector() *qp.Projector { return r.projector }
 // Project sets dst to the nearest point of X and D.
 func (r *Run) Project(dst, x []float64) error { return r.h.Project(dst, x) }
 
-// Calls are the calls to f and g so far; zero where the Hyperobjective does
-// not count them.
+// Calls are the calls to f and g so far, those before a checkpoint from which the
+// run goes on included; zero where the Hyperobjective does not count them.
 func (r *Run) Calls() problem.Calls {
 	if c, ok := r.h.(interface{ Calls() problem.Calls }); ok {
-		return c.Calls()
+		return r.before.Add(c.Calls())
 	}
 	return problem.Calls{}
 }
@@ -168,6 +171,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
+	r.published.evaluation(r)
 	if s.F < falling {
 		return nil, unboundedError{}
 	}

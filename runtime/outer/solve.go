@@ -2,11 +2,12 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime/debug"
+	"time"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/oracle"
@@ -15,77 +16,146 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// errTime is the cause of a context that ends at Limits.Time.
-var errTime = errors.New("time limit")
+// ErrTime is the cause of a context that ends at a time limit: a run that it
+// ends has reached a limit, where any other end of the context interrupts it.
+var ErrTime = errors.New("time limit")
 
-// Solve runs a method on h. The error is not nil only for a misuse of the API;
-// everything that can happen on the way is a Status.
+// How long a run may go on once its context has ended: to bring its best point
+// and its measure into order, and until the caller has what there is whether or
+// not the run has noticed.
+const (
+	finishGrace  = 100 * time.Millisecond
+	abandonGrace = 150 * time.Millisecond
+)
+
+// solving is one run on its way.
+type solving struct {
+	run    *Run
+	method Method
+	name   string
+	opts   Options
+	result *Result
+	last   *snapshot // before the iteration at work
+}
+
+// Solve runs a method on h. The error is for a misuse of the API, or a
+// *PanicError; everything else that can happen on the way is a Status.
+//
+// When ctx ends Solve returns within abandonGrace, whatever the run is at: what
+// does not look at its context by then is left to end by itself, and the result is
+// of the last iteration that ended and of the best point seen.
 func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, opts Options) (*Result, error) {
 	if opts.Resume == nil && len(opts.Start) != h.Dim() {
 		return nil, fmt.Errorf("outer: start has %d entries, x has %d", len(opts.Start), h.Dim())
 	}
-	run := &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: projectorOf(h)}
-	run.Rand = rand.New(run.source)
+	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name},
+		run: &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: projectorOf(h), published: &published{}}}
+	s.run.Rand = rand.New(s.run.source)
 	if opts.Limits.Time > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, errTime)
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, ErrTime)
 		defer cancel()
 	}
-	result := &Result{}
-	end := func(err error, last *snapshot) (*Result, error) {
-		result.Status, result.Reason = classify(err)
-		result.Iterations, result.Evaluations = run.Iteration, run.Evaluations
-		if last != nil {
-			var encoding error
-			if result.Checkpoint, encoding = last.encode(name); encoding != nil {
-				return nil, encoding
-			}
-		}
-		finish(context.WithoutCancel(ctx), run, m, result)
-		if result.Status == status.BudgetSpent {
-			result.Reason += "; " + result.Measure.String()
-		}
-		return result, nil
-	}
 	if opts.Resume != nil {
-		if err := opts.Resume.restore(name, run, m); err != nil {
+		if err := opts.Resume.restore(name, s.run, m); err != nil {
 			return nil, err
 		}
-	} else {
-		run.Start = make([]float64, h.Dim())
-		if err := h.Project(run.Start, opts.Start); err != nil {
-			return end(err, nil)
+	}
+	type outcome struct {
+		result *Result
+		err    error
+	}
+	gate := &gate{}
+	s.opts.Observer, s.opts.Keep = gate.observer(opts.Observer), gate.keeper(opts.Keep)
+	ended := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if v := recover(); v != nil {
+				o = outcome{err: &PanicError{Value: v, Stack: debug.Stack()}}
+			}
+			ended <- o
+		}()
+		o.result = s.solve(ctx)
+	}()
+	select {
+	case o := <-ended:
+		return o.result, o.err
+	case <-ctx.Done():
+	}
+	select {
+	case o := <-ended:
+		return o.result, o.err
+	case <-time.After(abandonGrace):
+	}
+	gate.close()
+	return s.run.published.result(context.Cause(ctx), name), nil
+}
+
+// solve is the run from its start, or from where it was restored to, to its end.
+func (s *solving) solve(ctx context.Context) *Result {
+	run, m := s.run, s.method
+	if s.opts.Resume == nil {
+		run.Start = make([]float64, run.Dim())
+		if err := run.h.Project(run.Start, s.opts.Start); err != nil {
+			return s.end(ctx, err)
 		}
 		if err := m.Begin(ctx, run); err != nil {
-			return end(err, nil)
+			return s.end(ctx, err)
 		}
 	}
+	run.begun = true
 	if p, ok := m.(interface{ Predict(*Run) *Budget }); ok {
-		result.Predicted = p.Predict(run)
+		s.result.Predicted = p.Predict(run)
 	}
+	kept := time.Now()
 	for {
-		last := run.snapshot(m)
+		s.last = run.snapshot(m)
+		run.published.iteration(s.last)
+		if keep := s.opts.Keep; keep != nil && time.Since(kept) >= s.opts.Every {
+			// A state that cannot be written down ends nothing: the caller is told by
+			// Result.State where it matters.
+			if c, err := s.last.encode(s.name); err == nil {
+				keep(c)
+			}
+			kept = time.Now()
+		}
 		if err := run.check(ctx); err != nil {
-			return end(err, last)
+			return s.end(ctx, err)
 		}
 		if run.limits.Iterations > 0 && run.Iteration >= run.limits.Iterations {
-			return end(&limitError{fmt.Sprintf("%d iterations", run.limits.Iterations)}, last)
+			return s.end(ctx, &limitError{fmt.Sprintf("%d iterations", run.limits.Iterations)})
 		}
 		reason, err := m.Step(ctx, run)
-		if errors.As(err, new(spent)) {
-			last = nil // there is nothing to go on with
-		}
 		if err != nil {
-			return end(err, last)
+			return s.end(ctx, err)
 		}
 		run.Iteration++
-		if opts.Observer != nil {
-			opts.Observer.Observe(run.progress(m))
+		if s.opts.Observer != nil {
+			s.opts.Observer.Observe(run.progress(m))
 		}
 		if reason != "" {
-			return end(done(reason), nil)
+			return s.end(ctx, done(reason))
 		}
 	}
+}
+
+// end makes the result of a run that ends for a reason.
+func (s *solving) end(ctx context.Context, why error) *Result {
+	r := s.result
+	r.Status, r.Reason = classify(why)
+	r.Iterations, r.Evaluations, r.Start, r.last = s.run.Iteration, s.run.Evaluations, s.run.Start, s.last
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishGrace)
+		defer cancel()
+	}
+	finish(ctx, s.run, s.method, r)
+	r.Calls = s.run.Calls()
+	if r.Status == status.BudgetSpent {
+		r.Reason += "; " + r.Measure.String()
+	}
+	return r
 }
 
 // stream keeps a run's random numbers apart from those of the data generators
@@ -134,7 +204,7 @@ func classify(err error) (status.Status, string) {
 		return status.Solved, string(finished)
 	case errors.As(err, &budget):
 		return status.BudgetSpent, err.Error()
-	case errors.As(err, &limit), errors.Is(err, errTime):
+	case errors.As(err, &limit), errors.Is(err, ErrTime):
 		return status.LimitReached, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.Interrupted, "interrupted"
@@ -159,14 +229,19 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 			result.Best = pt
 		}
 	}
-	result.Measure = Measure{Name: "none", Value: math.NaN()}
+	result.Measure = unmeasured()
 	if result.Best == nil || result.Best.Grad == nil {
 		return
+	}
+	if !run.begun {
+		return // the method has nothing to say yet
 	}
 	if err := m.Finish(ctx, run, result); err != nil && result.Reason != "" {
 		result.Reason += "; the stationarity measure could not be made: " + err.Error()
 	}
 }
+
+func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 
 // preferIterate makes a method's last iterate the best point where their values
 // differ by rounding alone: it is the one whose stationarity the method has seen.
@@ -191,92 +266,4 @@ func projectorOf(h oracle.Hyperobjective) *qp.Projector {
 	}
 	rows := &problem.Rows{A: sparse.FromDense(0, n, nil), B: sparse.FromDense(0, 0, nil)}
 	return qp.NewProjector(set, rows, n, 0)
-}
-
-// Checkpoint is the state of a run between two iterations. It encodes to JSON
-// without loss; a run resumed from it, on the same problem with the same
-// settings, equals the uninterrupted one bit for bit.
-type Checkpoint struct {
-	Method      string          `json:"method"`
-	State       json.RawMessage `json:"state"`
-	Start       []float64       `json:"start"`
-	Iteration   int             `json:"iteration"`
-	Evaluations int             `json:"evaluations"`
-	Best        *Sample         `json:"best"`
-	Random      []byte          `json:"random"`
-	Point       []byte          `json:"point,omitempty"` // Best in full, where it was at hand
-	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
-}
-
-// stateful is a Hyperobjective whose results depend on earlier calls (through
-// warm starts), with that memory made explicit.
-type stateful interface {
-	Snapshot() any
-	EncodeSnapshot(any) ([]byte, error)
-	Restore([]byte) error
-}
-
-// snapshot is a checkpoint not yet encoded.
-type snapshot struct {
-	method, hyper any
-	run           Run // a copy
-	random        []byte
-	h             oracle.Hyperobjective
-}
-
-func (r *Run) snapshot(m Method) *snapshot {
-	s := &snapshot{method: m.Snapshot(), run: *r, h: r.h}
-	s.random, _ = r.source.MarshalBinary() // never fails
-	if h, ok := r.h.(stateful); ok {
-		s.hyper = h.Snapshot()
-	}
-	return s
-}
-
-func (s *snapshot) encode(name string) (*Checkpoint, error) {
-	state, err := json.Marshal(s.method)
-	if err != nil {
-		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
-	}
-	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Best: s.run.best, Random: s.random}
-	if p := s.run.bestPoint; p != nil {
-		if c.Point, err = oracle.EncodePoint(p); err != nil {
-			return nil, err
-		}
-	}
-	if h, ok := s.h.(stateful); ok {
-		if c.Hyper, err = h.EncodeSnapshot(s.hyper); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
-}
-
-func (c *Checkpoint) restore(name string, r *Run, m Method) error {
-	if c.Method != name {
-		return fmt.Errorf("outer: the checkpoint is of method %s, not %s", c.Method, name)
-	}
-	if len(c.Start) != r.Dim() {
-		return fmt.Errorf("outer: the checkpoint is of a problem with %d entries of x, not %d", len(c.Start), r.Dim())
-	}
-	if err := r.source.UnmarshalBinary(c.Random); err != nil {
-		return fmt.Errorf("outer: checkpoint: %w", err)
-	}
-	if h, ok := r.h.(stateful); ok && c.Hyper != nil {
-		if err := h.Restore(c.Hyper); err != nil {
-			return fmt.Errorf("outer: checkpoint: %w", err)
-		}
-	}
-	if c.Point != nil {
-		var err error
-		if r.bestPoint, err = oracle.DecodePoint(c.Point); err != nil {
-			return fmt.Errorf("outer: checkpoint: %w", err)
-		}
-	}
-	r.Start, r.Iteration, r.Evaluations, r.best = c.Start, c.Iteration, c.Evaluations, c.Best
-	if err := m.Restore(c.State); err != nil {
-		return fmt.Errorf("outer: checkpoint: %w", err)
-	}
-	return nil
 }

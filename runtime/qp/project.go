@@ -113,6 +113,29 @@ func (p *Projector) State() ProjectorState {
 	}
 }
 
+// Fits reports what keeps a state from being one of this Projector.
+func (p *Projector) Fits(s ProjectorState) error {
+	for _, c := range s.Cuts {
+		if len(c.Normal) != p.dx {
+			return fmt.Errorf("a cut has %d entries, not %d", len(c.Normal), p.dx)
+		}
+	}
+	if n := len(s.Witness); n != 0 && n != len(p.recourse.y) {
+		return fmt.Errorf("a feasible y has %d entries, not %d", n, len(p.recourse.y))
+	}
+	for _, i := range s.RecourseWarm {
+		if i < 0 || i >= p.recourse.rows.Len() {
+			return fmt.Errorf("there is no row %d", i+1)
+		}
+	}
+	for _, i := range s.Warm { // rows of X, cuts, and two bounds of each entry of x
+		if i < 0 || i >= len(p.set.Kind)+len(s.Cuts)+2*p.dx {
+			return fmt.Errorf("there is no row %d of X", i+1)
+		}
+	}
+	return nil
+}
+
 // Restore returns the Projector to a state.
 func (p *Projector) Restore(s ProjectorState) {
 	p.Cuts = append([]Cut(nil), s.Cuts...)

@@ -1,0 +1,98 @@
+package outer
+
+import (
+	"fmt"
+	"sync"
+
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+)
+
+// published is what a run has shown so far, for a caller that goes on without it.
+type published struct {
+	mu          sync.Mutex
+	last        *snapshot // of the iteration at work
+	best        *oracle.Point
+	evaluations int
+	calls       problem.Calls
+}
+
+// iteration publishes the state before an iteration.
+func (p *published) iteration(s *snapshot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last, p.best, p.evaluations, p.calls = s, s.run.bestPoint, s.run.Evaluations, s.calls
+}
+
+// evaluation publishes an evaluation within an iteration.
+func (p *published) evaluation(r *Run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.best, p.evaluations, p.calls = r.bestPoint, r.Evaluations, r.Calls()
+}
+
+// result is what there is of a run that did not notice in time why it was to end.
+func (p *published) result(why error, name string) *Result {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := &Result{name: name, last: p.last, Best: p.best, Evaluations: p.evaluations, Calls: p.calls, Measure: unmeasured()}
+	r.Status, r.Reason = classify(why)
+	if p.last != nil {
+		r.Iterations, r.Start = p.last.run.Iteration, p.last.run.Start
+	}
+	return r
+}
+
+// gate lets what a run tells its caller through until the caller goes on without it.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
+}
+
+// pass does what is to be done while the gate is open.
+func (g *gate) pass(do func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		do()
+	}
+}
+
+func (g *gate) observer(to Observer) Observer {
+	if to == nil {
+		return nil
+	}
+	return observerFunc(func(now Progress) { g.pass(func() { to.Observe(now) }) })
+}
+
+func (g *gate) keeper(keep func(*Checkpoint)) func(*Checkpoint) {
+	if keep == nil {
+		return nil
+	}
+	return func(c *Checkpoint) { g.pass(func() { keep(c) }) }
+}
+
+type observerFunc func(Progress)
+
+// Observe implements Observer.
+func (f observerFunc) Observe(now Progress) { f(now) }
+
+// PanicError is a fault of the program that a run met.
+type PanicError struct {
+	Start int // of several starts, from 1; 0 where there is one
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	if e.Start > 0 {
+		return fmt.Sprintf("start %d: %v", e.Start, e.Value)
+	}
+	return fmt.Sprint(e.Value)
+}

@@ -1,0 +1,195 @@
+package outer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+)
+
+// Checkpoint is the state of a run between two iterations. It encodes to JSON
+// without loss; a run resumed from it, on the same problem with the same
+// settings, equals the uninterrupted one bit for bit, its calls included.
+type Checkpoint struct {
+	Method      string          `json:"method"`
+	State       json.RawMessage `json:"state"`
+	Start       []float64       `json:"start"`
+	Iteration   int             `json:"iteration"`
+	Evaluations int             `json:"evaluations"`
+	Calls       problem.Calls   `json:"calls"`
+	Best        *Sample         `json:"best"`
+	Random      []byte          `json:"random"`
+	Point       []byte          `json:"point,omitempty"` // Best in full, where it was at hand
+	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
+}
+
+// stateful is a Hyperobjective whose results depend on earlier calls (through
+// warm starts), with that memory made explicit. Restore and Fits refuse what is
+// not of the problem's dimensions.
+type stateful interface {
+	Snapshot() any
+	EncodeSnapshot(any) ([]byte, error)
+	Restore([]byte) error
+	Fits(*oracle.Point) error
+	Problem() *problem.Problem
+}
+
+// dimensions are what the state of a method is checked against.
+type dimensions struct {
+	x, rows int // entries of x, rows of the lower level
+}
+
+// snapshot is a checkpoint not yet encoded.
+type snapshot struct {
+	method, hyper any
+	run           Run // a copy
+	calls         problem.Calls
+	random        []byte
+	h             oracle.Hyperobjective
+}
+
+func (r *Run) snapshot(m Method) *snapshot {
+	s := &snapshot{method: m.Snapshot(), run: *r, calls: r.Calls(), h: r.h}
+	s.random, _ = r.source.MarshalBinary() // never fails
+	if h, ok := r.h.(stateful); ok {
+		s.hyper = h.Snapshot()
+	}
+	return s
+}
+
+func (s *snapshot) encode(name string) (*Checkpoint, error) {
+	state, err := json.Marshal(s.method)
+	if err != nil {
+		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
+	}
+	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
+		Evaluations: s.run.Evaluations, Calls: s.calls, Best: s.run.best, Random: s.random}
+	if p := s.run.bestPoint; p != nil {
+		if c.Point, err = oracle.EncodePoint(p); err != nil {
+			return nil, err
+		}
+	}
+	if h, ok := s.h.(stateful); ok {
+		if c.Hyper, err = h.EncodeSnapshot(s.hyper); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// restore brings a run and its method to the checkpoint. Nothing in it is taken on
+// trust: what could not be the state of such a run is an error.
+func (c *Checkpoint) restore(name string, r *Run, m Method) error {
+	if err := c.into(name, r, m); err != nil {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
+	return nil
+}
+
+func (c *Checkpoint) into(name string, r *Run, m Method) error {
+	n := r.Dim()
+	if c.Method != name {
+		return fmt.Errorf("it is of method %s, not %s", c.Method, name)
+	}
+	if len(c.Start) != n {
+		return fmt.Errorf("it is of a problem with %d entries of x, not %d", len(c.Start), n)
+	}
+	if !finite(c.Start...) {
+		return fmt.Errorf("its start is not finite")
+	}
+	if c.Iteration < 0 || c.Evaluations < 0 || min(c.Calls.F, c.Calls.GradF, c.Calls.G, c.Calls.GradG) < 0 {
+		return fmt.Errorf("it counts fewer than no iterations, evaluations or calls")
+	}
+	if err := r.source.UnmarshalBinary(c.Random); err != nil {
+		return fmt.Errorf("its random numbers: %w", err)
+	}
+	h, hasState := r.h.(stateful)
+	if hasState != (c.Hyper != nil) {
+		return fmt.Errorf("it is of another kind of hyperobjective")
+	}
+	d := dimensions{x: n, rows: math.MaxInt}
+	if hasState {
+		d.rows = h.Problem().Rows.Len()
+		if err := h.Restore(c.Hyper); err != nil {
+			return err
+		}
+	}
+	if c.Best != nil {
+		if err := c.Best.valid(d); err != nil {
+			return fmt.Errorf("its best point: %w", err)
+		}
+	}
+	if c.Point != nil {
+		pt, err := oracle.DecodePoint(c.Point)
+		if err != nil {
+			return fmt.Errorf("its best point: %w", err)
+		}
+		if c.Best == nil || pt.F != c.Best.F {
+			return fmt.Errorf("it has two best points")
+		}
+		if hasState {
+			if err := h.Fits(pt); err != nil {
+				return fmt.Errorf("its best point: %w", err)
+			}
+		}
+		r.bestPoint = pt
+	}
+	if err := m.Restore(c.State); err != nil {
+		return fmt.Errorf("the state of %s: %w", name, err)
+	}
+	if err := m.valid(d); err != nil {
+		return fmt.Errorf("the state of %s: %w", name, err)
+	}
+	r.Start, r.Iteration, r.Evaluations, r.best, r.before = c.Start, c.Iteration, c.Evaluations, c.Best, c.Calls
+	return nil
+}
+
+// valid reports what keeps a sample from being one of a problem.
+func (s *Sample) valid(d dimensions) error {
+	if err := vectors(d.x, s.X); err != nil {
+		return err
+	}
+	if s.G != nil {
+		if err := vectors(d.x, s.G); err != nil {
+			return err
+		}
+	}
+	if !finite(s.F, s.GError) {
+		return fmt.Errorf("a value is not finite")
+	}
+	return indices(d.rows, s.Active)
+}
+
+// indices reports the first of some indices that is not of n things.
+func indices(n int, all []int) error {
+	for _, i := range all {
+		if i < 0 || i >= n {
+			return fmt.Errorf("there is no row %d", i+1)
+		}
+	}
+	return nil
+}
+
+// vectors reports the first of some vectors that is not of length n.
+func vectors(n int, all ...[]float64) error {
+	for _, v := range all {
+		if len(v) != n {
+			return fmt.Errorf("a vector has %d entries, not %d", len(v), n)
+		}
+		if !finite(v...) {
+			return fmt.Errorf("a vector is not finite")
+		}
+	}
+	return nil
+}
+
+func finite(v ...float64) bool {
+	for _, t := range v {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return false
+		}
+	}
+	return true
+}

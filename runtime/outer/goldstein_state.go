@@ -1,0 +1,35 @@
+package outer
+
+import "fmt"
+
+func (m *Goldstein) valid(d dimensions) error {
+	s := &m.state
+	if s.Center.G == nil {
+		return fmt.Errorf("its center has no gradient")
+	}
+	for _, sample := range append([]Sample{s.Center}, s.Bundle...) {
+		if err := sample.valid(d); err != nil {
+			return err
+		}
+	}
+	for _, k := range s.Kinks {
+		if err := vectors(d.x, k.X); err != nil {
+			return err
+		}
+		if k.Grad != nil {
+			if err := vectors(d.x, k.Grad); err != nil {
+				return err
+			}
+		}
+		if err := indices(d.rows, []int{k.Row}); err != nil {
+			return err
+		}
+	}
+	if h := s.H; h.N != d.x || h.H != nil && len(h.H) != h.N*h.N || !(h.Scale > 0) || !finite(h.H...) {
+		return fmt.Errorf("its curvature is not that of %d entries of x", d.x)
+	}
+	if s.Sampled < 0 || s.Polled < 0 || s.Stagnated < 0 {
+		return fmt.Errorf("it counts fewer than no samples")
+	}
+	return nil
+}

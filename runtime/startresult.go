@@ -1,0 +1,122 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bilevelc/runtime/status"
+)
+
+// describeStarts says how each start ended and what that is worth: how many failed
+// and why, how the values of the others differ, whether the first one was moved.
+func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, given bool) {
+	if first := runs.Runs[0].Result; first != nil && given {
+		if note := p.moved(start, first.Start); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
+	}
+	if len(runs.Runs) == 1 {
+		return
+	}
+	_, sign := sense(&p.IR.Upper)
+	for _, each := range runs.Runs {
+		s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
+		if each.Result != nil {
+			s.Status, s.Reason = each.Result.Status, each.Result.Reason
+			if each.Result.Best != nil {
+				s.Objective = Number(sign * each.Result.Best.F)
+			}
+		}
+		r.Starts = append(r.Starts, s)
+	}
+	r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
+}
+
+// moved says where a start that was given lies outside X, or leaves the lower level
+// without a feasible y, and where the run began instead; "" where it does not.
+func (p *Problem) moved(from, to []float64) string {
+	if len(to) != len(from) {
+		return "" // the run never began
+	}
+	// A projection leaves a point of the set where it is, up to a few roundings.
+	const rounding = 1e-14
+	count, entry := 0, ""
+	for _, decl := range p.IR.Upper.Vars {
+		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}
+		for k := range decl.Shape.Len() {
+			a, b := from[decl.Offset+k], to[decl.Offset+k]
+			if math.Abs(a-b) <= rounding*(math.Abs(a)+math.Abs(b)) {
+				continue
+			}
+			if count++; count == 1 {
+				entry = fmt.Sprintf("%s from %s to %s", EntryName(v, k), number(a), number(b))
+			}
+		}
+	}
+	switch count {
+	case 0:
+		return ""
+	case 1:
+		return "the start is not feasible and was moved: " + entry
+	}
+	return fmt.Sprintf("the start is not feasible and was moved in %d entries: %s, ...", count, entry)
+}
+
+// startNotes are what the starts show together. F is in the user's sense.
+func startNotes(starts []StartResult, sign float64) []string {
+	var notes []string
+	ends := map[status.Status]int{}
+	why := map[status.Status]map[string]int{}
+	var values []float64
+	for _, s := range starts {
+		ends[s.Status]++
+		if why[s.Status] == nil {
+			why[s.Status] = map[string]int{}
+		}
+		why[s.Status][s.Reason]++
+		if s.Status == Solved || s.Status == BudgetSpent {
+			values = append(values, sign*float64(s.Objective))
+		}
+	}
+	var failed []string
+	for _, s := range status.All() {
+		if s != Solved && s != BudgetSpent && ends[s] > 0 {
+			failed = append(failed, fmt.Sprintf("%d %s (%s)", ends[s], s, mostCommon(why[s])))
+		}
+	}
+	if n := len(starts) - len(values); n > 0 {
+		notes = append(notes, fmt.Sprintf("%d of %d starts did not come to a solution: %s", n, len(starts), strings.Join(failed, ", ")))
+	}
+	if len(values) > 1 {
+		slices.Sort(values)
+		best, worst := values[0], values[len(values)-1]
+		// What starts agree to is what their targets leave of F; a part in a million is
+		// beyond what the default targets do.
+		const same = 1e-6
+		count := 0
+		for _, v := range values {
+			if v-best <= same*(1+math.Abs(best)) {
+				count++
+			}
+		}
+		notes = append(notes, fmt.Sprintf("of the %d starts that did, %d reached the best F to a part in a million; F from %s to %s",
+			len(values), count, number(sign*best), number(sign*worst)))
+	}
+	return notes
+}
+
+// mostCommon is the reason given most often, the first by name of several.
+func mostCommon(reasons map[string]int) string {
+	most := ""
+	for _, why := range sortedKeys(reasons) {
+		if most == "" || reasons[why] > reasons[most] {
+			most = why
+		}
+	}
+	if len(reasons) > 1 {
+		return fmt.Sprintf("%d: %s; ...", reasons[most], most)
+	}
+	return most
+}
