@@ -19,6 +19,7 @@ var layers = map[string][]string{
 	"internal/sparse": {},
 	"internal/gram":   {},
 	"internal/exact":  {},
+	"internal/await":  {},
 	"lang/diag":       {},
 	"lang":            {"lang/diag"},
 	"parser":          {"lang"},
@@ -42,8 +43,8 @@ var layers = map[string][]string{
 	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/oracle", "runtime/status"},
 	"runtime/certify": {"internal/sparse", "runtime/problem"},
 	"runtime/planted": {"internal/sparse", "runtime/problem", "ir/data"},
-	"runtime":         {"internal/sparse", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
-	"cmd/bilevelc":    {"lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
+	"cmd/bilevelc":    {"internal/await", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":           {""},
 	"examples":        {"runtime"},
 }

@@ -19,6 +19,7 @@ var Version = "0.1.0-dev"
 // Of the options, the methods' names and settings, the seed and CheckGradient
 // count.
 func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
+	watch := stopwatch{last: time.Now()}
 	x, err := p.upperPoint(at)
 	if err != nil {
 		return nil, &UsageError{Err: err}
@@ -35,7 +36,6 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	began := time.Now()
 	r := p.newResult(opts)
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())
@@ -58,7 +58,9 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
 	}
 	r.Calls = h.Calls()
-	r.Time = time.Since(began).Seconds()
+	r.Phases = p.phases
+	r.Phases.Solve = watch.lap()
+	r.Time = r.Phases.Total()
 	return r, nil
 }
 

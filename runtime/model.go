@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"sort"
+	"time"
 
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
@@ -32,11 +33,14 @@ type Model struct {
 	Program *ir.Program
 	// Warnings are the diagnostics that did not stop the compilation.
 	Warnings diag.List
+
+	took time.Duration // by Compile
 }
 
 // Compile parses and checks a model. The error is a diag.List with every
 // error of the model, in order of place.
 func Compile(name, text string) (*Model, error) {
+	began := time.Now()
 	file, diags := parser.ParseFile(diag.NewSource(name, text))
 	if diags.HasErrors() {
 		// Names and shapes of what parsed are checked all the same, so that
@@ -59,7 +63,7 @@ func Compile(name, text string) (*Model, error) {
 	if err := diags.Err(); err != nil {
 		return nil, err
 	}
-	return &Model{Program: program, Warnings: diags}, nil
+	return &Model{Program: program, Warnings: diags, took: time.Since(began)}, nil
 }
 
 // CompileFile is Compile on a file.
@@ -95,11 +99,14 @@ func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
 
 // BindSet is Bind on arrays that were read from files.
 func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
+	watch := stopwatch{last: time.Now()}
+	phases := Phases{Compile: m.took.Seconds()}
 	bound, diags := bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed})
 	if err := diags.Err(); err != nil {
 		diags.Sort()
 		return nil, diags
 	}
+	phases.Bind = watch.lap()
 	proof := curvature.Prove(bound, bindProofs)
 	diags = append(diags, proof.Diagnostics(opts.Strict)...)
 	if err := diags.Err(); err != nil {
@@ -107,6 +114,7 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		return nil, diags
 	}
 	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
+	phases.Prove = watch.lap()
 	f, err := compileFunction(bound, bound.Upper.Objective)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
@@ -119,7 +127,8 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	if err := divide(bound, numeric); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags, f: f, g: g}, nil
+	phases.Compile += watch.lap()
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags, f: f, g: g, phases: phases}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -22,7 +22,9 @@ type Problem struct {
 	// Warnings are the diagnostics that did not stop the binding.
 	Warnings diag.List
 
-	f, g *compiled
+	f, g   *compiled
+	phases Phases // before a run
+	digest string // once it was asked for
 }
 
 // variables cuts a vector over a level's variables into named values.

@@ -63,7 +63,8 @@ type Result struct {
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	Check       *GradientCheck       `json:"gradient_check,omitempty"`
 	Iterations  int                  `json:"iterations"`
-	Time        float64              `json:"time"` // seconds
+	Time        float64              `json:"time"` // seconds, of all phases
+	Phases      Phases               `json:"phases"`
 	Version     string               `json:"version"`
 	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
 	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"bilevelc/internal/await"
 	"bilevelc/ir"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
@@ -192,9 +193,15 @@ func Incomplete(text string) bool {
 	return input.Incomplete
 }
 
+// BindContext is Bind, given up when ctx ends: the error is then its cause.
+func (s *Session) BindContext(ctx context.Context, opts BindOptions) (*Problem, error) {
+	whole := s.copy() // what is given up goes on, and the session with it
+	return await.Do(ctx, func() (*Problem, error) { return whole.Bind(opts) })
+}
+
 // Solve solves the model; the result serves later expressions.
 func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
-	p, err := s.Bind(BindOptions{})
+	p, err := s.BindContext(ctx, BindOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -222,7 +229,7 @@ func (s *Session) declared(program *ir.Program) *data.Set {
 
 func (s *Session) copy() Session {
 	next := *s
-	next.decls = slices.Clone(s.decls)
+	next.decls, next.data.Entries = slices.Clone(s.decls), slices.Clone(s.data.Entries)
 	return next
 }
 

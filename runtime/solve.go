@@ -36,7 +36,7 @@ var ErrTimeLimit = outer.ErrTime
 // the run ended is the result's Status, and the best point found comes with
 // every one.
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
-	began := time.Now()
+	watch := stopwatch{last: time.Now()}
 	opts, err := p.resolve(opts)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,12 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	r.Iterations = best.Iterations
 	_, sign := sense(&p.IR.Upper)
 	p.describeStarts(r, runs, start, given != nil || p.IR.Start != nil)
-	defer func() { r.Time = time.Since(began).Seconds() }()
+	r.Phases = p.phases
+	r.Phases.Solve = watch.lap()
+	defer func() {
+		r.Phases.Certify = watch.lap()
+		r.Time = r.Phases.Total()
+	}()
 	if best.Best == nil {
 		p.blank(r, start)
 		p.explainFailure(r, nil)

@@ -14,6 +14,8 @@ type TextOptions struct {
 	// MaxEntries is how many entries of a vector, and rows of a table, are
 	// shown; the JSON form has all. 0 means all.
 	MaxEntries int
+	// Phases adds where the time went.
+	Phases bool
 }
 
 // WriteText writes the result for people to read.
@@ -174,6 +176,10 @@ func (t *textReport) footer() {
 	}
 	parts = append(parts, fmt.Sprintf("seed %d", r.Seed), fmt.Sprintf("%.3g s", r.Time))
 	fmt.Fprintf(&t.b, "%s\n", strings.Join(parts, ", "))
+	if p := r.Phases; t.opts.Phases {
+		fmt.Fprintf(&t.b, "time: read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g s\n",
+			p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify)
+	}
 	fmt.Fprintf(&t.b, "calls: f %d, grad f %d, g %d, grad g %d\n", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG)
 	if r.Budget != nil {
 		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", brief(float64(r.Budget.Evaluations)), r.Budget.Basis, r.Budget.Actual)

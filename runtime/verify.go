@@ -21,6 +21,13 @@ type Inputs struct {
 
 // Digest identifies the model's text and the data it was bound to.
 func (p *Problem) Digest() string {
+	if p.digest == "" {
+		p.digest = p.sum()
+	}
+	return p.digest
+}
+
+func (p *Problem) sum() string {
 	h := sha256.New()
 	h.Write([]byte(p.IR.Program.File.Source.Text))
 	word := make([]byte, 8)

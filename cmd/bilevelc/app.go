@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/term"
 
+	"bilevelc/internal/await"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/status"
 )
 
 // stdio is where a command reads and writes.
@@ -24,6 +31,9 @@ type app struct {
 	io    stdio
 	color string
 	quiet bool
+	// verbose adds to results where the time went.
+	verbose bool
+	reading time.Duration // of files, so far
 }
 
 // inputs are the flags that bind a model.
@@ -34,13 +44,16 @@ type inputs struct {
 	strict bool
 }
 
+// Most bytes of a model, whose numbers belong into data files, and of the documents
+// that the command itself writes.
+const (
+	maxModel    = 1 << 24
+	maxDocument = 1 << 30
+)
+
 // load compiles the model and reports its warnings.
-func (a *app) load(path string) (*runtime.Model, error) {
-	text, err := a.readFile(path)
-	if err != nil {
-		return nil, &exitError{Code: exitUsage, Err: err}
-	}
-	model, err := runtime.Compile(path, string(text))
+func (a *app) load(ctx context.Context, path string) (*runtime.Model, error) {
+	model, err := a.compile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -48,21 +61,47 @@ func (a *app) load(path string) (*runtime.Model, error) {
 	return model, nil
 }
 
-// readFile reads a file, or standard input where the path is "-".
-func (a *app) readFile(path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(a.io.in)
+// compile reads and compiles a model.
+func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) {
+	text, err := a.readFile(ctx, path, maxModel)
+	if err != nil {
+		return nil, a.unreadable(path, err, exitUsage)
 	}
-	return os.ReadFile(path)
+	return during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.Compile(path, string(text)) })
+}
+
+// readFile reads a file, or standard input where the path is "-".
+func (a *app) readFile(ctx context.Context, path string, limit int64) ([]byte, error) {
+	began := time.Now()
+	defer func() { a.reading += time.Since(began) }()
+	return during(ctx, "reading "+path, func() ([]byte, error) {
+		text, err := datafile.ReadFile(path, a.io.in, limit)
+		return []byte(text), err
+	})
+}
+
+// unreadable is the error of a file that cannot be read.
+func (a *app) unreadable(path string, err error, code int) error {
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		return err
+	}
+	var known *fs.PathError // it has the path
+	if !errors.As(err, &known) {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return &exitError{Code: code, Err: err}
 }
 
 // bind reads the data and binds the model to it.
-func (a *app) bind(model *runtime.Model, in inputs) (*runtime.Problem, error) {
-	set, err := a.readData(in)
+func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) (*runtime.Problem, error) {
+	set, err := a.readData(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	problem, err := model.BindSet(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+	problem, err := during(ctx, "binding the data and proving what can be proved", func() (*runtime.Problem, error) {
+		return model.BindSet(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -70,24 +109,68 @@ func (a *app) bind(model *runtime.Model, in inputs) (*runtime.Problem, error) {
 	return problem, nil
 }
 
-func (a *app) readData(in inputs) (*data.Set, error) {
-	all := &data.Set{}
-	var diags diag.List
-	for _, spec := range in.data {
-		set, more := datafile.Load(spec, a.io.in)
-		diags = append(diags, more...)
-		if set != nil {
-			all.Entries = append(all.Entries, set.Entries...)
+func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {
+	began := time.Now()
+	defer func() { a.reading += time.Since(began) }()
+	return during(ctx, "reading the data", func() (*data.Set, error) {
+		all := &data.Set{}
+		var diags diag.List
+		for _, spec := range in.data {
+			set, more := datafile.Load(spec, a.io.in)
+			diags = append(diags, more...)
+			if set != nil {
+				all.Entries = append(all.Entries, set.Entries...)
+			}
 		}
-	}
-	for _, spec := range in.set {
-		set, more := datafile.ParseSet(spec)
-		diags = append(diags, more...)
-		if set != nil {
-			all.Entries = append(all.Entries, set.Entries...)
+		for _, spec := range in.set {
+			set, more := datafile.ParseSet(spec)
+			diags = append(diags, more...)
+			if set != nil {
+				all.Entries = append(all.Entries, set.Entries...)
+			}
 		}
+		return all, diags.Err()
+	})
+}
+
+// stoppedError is the end of the command's context in a phase that cannot be
+// interrupted and is left where it is.
+type stoppedError struct {
+	phase string
+	cause error
+}
+
+func (e *stoppedError) Error() string {
+	return fmt.Sprintf("%s, while %s", e.reason(), e.phase)
+}
+
+func (e *stoppedError) reason() string {
+	if errors.Is(e.cause, runtime.ErrTimeLimit) {
+		return e.cause.Error()
 	}
-	return all, diags.Err()
+	return "interrupted"
+}
+
+// status is how a run that stopped there has ended.
+func (e *stoppedError) status() status.Status {
+	if errors.Is(e.cause, runtime.ErrTimeLimit) {
+		return status.LimitReached
+	}
+	return status.Interrupted
+}
+
+// during does the work of a phase, unless the context ends first.
+func during[T any](ctx context.Context, phase string, work func() (T, error)) (T, error) {
+	value, err := await.Do(ctx, work)
+	return value, stopped(ctx, phase, err)
+}
+
+// stopped is a phase's error, which may be the end of its context.
+func stopped(ctx context.Context, phase string, err error) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return &stoppedError{phase: phase, cause: err}
+	}
+	return err
 }
 
 // reportDiagnostics renders diagnostics on the error stream; without --quiet
@@ -100,8 +183,12 @@ func (a *app) reportDiagnostics(diags diag.List) {
 		}
 	}
 	// A stream that cannot be written to leaves nobody to tell.
-	_ = diag.Render(a.io.err, shown, diag.Style{Color: a.colored(a.io.err)})
+	_ = diag.Render(a.io.err, shown.First(maxDiagnostics), diag.Style{Color: a.colored(a.io.err)})
 }
+
+// maxDiagnostics is how many diagnostics of one kind are shown: beyond some screens
+// nobody reads on, and a file of garbage has one on every line.
+const maxDiagnostics = 100
 
 // colored tells whether a stream gets color: --color, then NO_COLOR, then
 // whether it is a terminal.

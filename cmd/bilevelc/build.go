@@ -31,18 +31,18 @@ same results bit for bit. Arrays of the same sizes run on the same code.`,
 	in.register(cmd.Flags())
 	cmd.Flags().StringVarP(&dir, "out", "o", "", "folder to write to (made where it is missing)")
 	cmd.Flags().StringVar(&pkg, "package", "", "name of the package (default: the folder's)")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if dir == "" {
 			return usageError("build needs a folder: -o DIR")
 		}
 		if pkg == "" {
 			pkg = packageName(dir)
 		}
-		model, err := a.load(args[0])
+		model, err := a.load(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		problem, err := a.bind(model, in)
+		problem, err := a.bind(cmd.Context(), model, in)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
 	sort.Strings(names)
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, files[name], 0o666); err != nil {
+		if err := writeFile(path, files[name]); err != nil {
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		fmt.Fprintln(a.io.out, path)

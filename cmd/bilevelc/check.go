@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,8 +30,8 @@ can be made.`,
 	in.register(cmd.Flags())
 	cmd.Flags().BoolVar(&explain, "explain", false, "print the derivation of each claim")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print diagnostics and proofs as JSON")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		checked, err := a.check(args[0], in)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		checked, err := a.check(cmd.Context(), args[0], in)
 		if asJSON {
 			return a.printChecked(checked, err)
 		}
@@ -44,21 +45,22 @@ can be made.`,
 	return cmd
 }
 
-func (a *app) check(path string, in inputs) (*runtime.Checked, error) {
-	text, err := a.readFile(path)
-	if err != nil {
-		return nil, &exitError{Code: exitUsage, Err: err}
-	}
-	model, err := runtime.Compile(path, string(text))
+func (a *app) check(ctx context.Context, path string, in inputs) (*runtime.Checked, error) {
+	model, err := a.compile(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	set, err := a.readData(in)
+	set, err := a.readData(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	return model.Check(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+	return during(ctx, "proving what can be proved", func() (*runtime.Checked, error) {
+		return model.Check(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+	})
 }
+
+// maxJSONDiagnostics is maxDiagnostics for programs, which read further.
+const maxJSONDiagnostics = 1000
 
 // printChecked writes the JSON form of a check, errors included.
 func (a *app) printChecked(checked *runtime.Checked, err error) error {
@@ -75,7 +77,7 @@ func (a *app) printChecked(checked *runtime.Checked, err error) error {
 		diags = checked.Warnings
 		document.Proof = checked.Proof
 	}
-	document.Diagnostics = diag.RenderJSON(diags)
+	document.Diagnostics = diag.RenderJSON(diags.First(maxJSONDiagnostics))
 	text, encoding := json.Marshal(document)
 	if encoding != nil {
 		return encoding

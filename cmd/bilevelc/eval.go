@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"bilevelc/runtime"
@@ -28,19 +30,20 @@ the hypergradient there. The upper level is not solved.`,
 		if at == "" {
 			return usageError("eval needs the point: --at point.json")
 		}
+		began := time.Now()
 		settings, err := run.settings()
 		if err != nil {
 			return err
 		}
-		model, err := a.load(args[0])
+		model, err := a.load(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		problem, err := a.bind(model, in)
+		problem, err := a.bind(cmd.Context(), model, in)
 		if err != nil {
 			return err
 		}
-		point, err := a.readPoint(at)
+		point, err := a.readPoint(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
@@ -50,7 +53,7 @@ the hypergradient there. The upper level is not solved.`,
 			return runError(err)
 		}
 		result.Inputs = in.of(args[0])
-		return a.print(result, run)
+		return a.print(a.timed(result, began), run)
 	}
 	return cmd
 }

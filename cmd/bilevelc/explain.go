@@ -31,7 +31,7 @@ func (a *app) explainCommand() *cobra.Command {
 	in.register(cmd.Flags())
 	cmd.Flags().StringVar(&stage, "stage", "", "show one stage only ("+strings.Join(stages, ", ")+")")
 	cmd.Flags().BoolVar(&program, "program", false, "show the compiled program (--stage program)")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if code := strings.ToUpper(args[0]); looksLikeCode(code) {
 			return a.explainCode(diag.Code(code))
 		}
@@ -45,11 +45,11 @@ func (a *app) explainCommand() *cobra.Command {
 		if !found {
 			return usageError("there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
 		}
-		model, err := a.load(args[0])
+		model, err := a.load(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		problem, err := a.bind(model, in)
+		problem, err := a.bind(cmd.Context(), model, in)
 		if err != nil {
 			return err
 		}

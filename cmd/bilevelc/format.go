@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"os"
 
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
@@ -25,7 +24,7 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 	}
 	cmd.Flags().BoolVarP(&write, "write", "w", false, "write the result back to the file")
 	cmd.Flags().BoolVarP(&showDiff, "diff", "d", false, "print a diff in place of the result; exit code 1 where there is one")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			if write {
 				return usageError("fmt -w needs files")
@@ -35,11 +34,18 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 		var broken diag.List
 		differs := false
 		for _, path := range args {
-			text, err := a.readFile(path)
+			text, err := a.readFile(cmd.Context(), path, maxModel)
 			if err != nil {
-				return &exitError{Code: exitUsage, Err: err}
+				return a.unreadable(path, err, exitUsage)
 			}
-			file, diags := parser.ParseFile(diag.NewSource(path, string(text)))
+			var diags diag.List
+			file, err := during(cmd.Context(), "parsing "+path, func() (file *lang.File, err error) {
+				file, diags = parser.ParseFile(diag.NewSource(path, string(text)))
+				return file, nil
+			})
+			if err != nil {
+				return err
+			}
 			if diags.HasErrors() {
 				broken = append(broken, diags...)
 				continue
@@ -54,7 +60,7 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 				}
 			case write && path != "-":
 				if changed {
-					if err := replaceFile(path, formatted); err != nil {
+					if err := writeFile(path, formatted); err != nil {
 						return &exitError{Code: exitUsage, Err: err}
 					}
 				}
@@ -71,18 +77,4 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 		return nil
 	}
 	return cmd
-}
-
-// replaceFile writes a file by way of a new one beside it, so that nothing is
-// lost where the disk is full.
-func replaceFile(path string, text []byte) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	next := path + ".tmp"
-	if err := os.WriteFile(next, text, info.Mode().Perm()); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ optimum (optimum.json) into a folder.`,
 	fs.IntVar(&o.UpperActive, "upper-active", o.UpperActive, "entries of x at a bound of X at the optimum")
 	fs.Float64Var(&o.Condition, "condition", o.Condition, "condition number of the Hessian of g in y")
 	fs.Uint64Var(&o.Seed, "seed", 1, "seed")
-	cmd.RunE = func(*cobra.Command, []string) error {
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if dir == "" {
 			return usageError("generate needs a folder: -O DIR")
 		}
@@ -50,7 +51,11 @@ optimum (optimum.json) into a folder.`,
 		if o.Family, err = planted.ParseFamily(family); err != nil {
 			return usageError("%v", err)
 		}
-		instance, err := planted.New(o)
+		instance, err := during(cmd.Context(), "generating", func() (*planted.Instance, error) { return planted.New(o) })
+		var stopped *stoppedError
+		if errors.As(err, &stopped) {
+			return err
+		}
 		if err != nil {
 			return usageError("%v", err)
 		}
@@ -77,7 +82,7 @@ func writeInstance(a *app, dir string, instance *planted.Instance) error {
 		{"optimum.json", datafile.WriteJSON(nil, optimum)},
 	} {
 		path := filepath.Join(dir, file.name)
-		if err := os.WriteFile(path, file.text, 0o666); err != nil {
+		if err := writeFile(path, file.text); err != nil {
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		fmt.Fprintln(a.io.out, path)

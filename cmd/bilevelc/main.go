@@ -9,12 +9,16 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/await"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 )
 
@@ -45,7 +49,14 @@ func (e *exitError) Error() string {
 func (e *exitError) Unwrap() error { return e.Err }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signals = append(signals, syscall.SIGHUP)
+	}
+	// A reader that goes away is an error of the write, so that the state of a run
+	// whose result nobody took can still be kept.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first interrupt the handler goes, so that a second one ends
 	// the process at once.
 	context.AfterFunc(ctx, stop)
@@ -59,10 +70,11 @@ func run(ctx context.Context, args []string, io stdio) (code int) {
 		// A panic here is a bug of ours; the user gets one line and a way to
 		// report it, and the trace only on request.
 		if r := recover(); r != nil {
-			if os.Getenv("BILEVELC_TRACE") != "" {
-				panic(r)
+			stack := debug.Stack()
+			if fault, ok := r.(*await.Fault); ok {
+				stack = fault.Stack
 			}
-			fmt.Fprintf(io.err, "internal error: %v\nThis is a bug in bilevelc; please report it with the model. BILEVELC_TRACE=1 shows where it happened.\n", r)
+			app.internal(r, stack)
 			code = exitInternal
 		}
 	}()
@@ -85,6 +97,16 @@ func (a *app) exitCode(err error) int {
 		a.reportDiagnostics(diags)
 		return diagnosticsCode(diags)
 	}
+	var fault *outer.PanicError
+	if errors.As(err, &fault) {
+		a.internal(fault, fault.Stack)
+		return exitInternal
+	}
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		fmt.Fprintln(a.io.err, "error:", stopped)
+		return stopped.status().Exit(false)
+	}
 	var exit *exitError
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
@@ -94,6 +116,16 @@ func (a *app) exitCode(err error) int {
 	}
 	fmt.Fprintln(a.io.err, "error:", err)
 	return exitInternal
+}
+
+// internal reports a bug of ours.
+func (a *app) internal(what any, stack []byte) {
+	fmt.Fprintf(a.io.err, "internal error: %v\nThis is a bug in bilevelc; please report it with the model. ", what)
+	if os.Getenv("BILEVELC_TRACE") == "" {
+		fmt.Fprintln(a.io.err, "BILEVELC_TRACE=1 shows where it happened.")
+		return
+	}
+	fmt.Fprintf(a.io.err, "It happened here:\n%s", stack)
 }
 
 // boundModel are the codes of binding that are faults of the model, and
@@ -148,6 +180,13 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 		return usageError("%v\nSee '%s --help'.", err, cmd.CommandPath())
 	})
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "color on the terminal: auto, always or never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.color != "auto" && a.color != "always" && a.color != "never" {
+			return usageError("--color is auto, always or never, not %q", a.color)
+		}
+		return nil
+	}
+	root.PersistentFlags().BoolVarP(&a.verbose, "verbose", "v", false, "say where the time went")
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	a.solveInto(root)
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),

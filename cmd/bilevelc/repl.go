@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/reeflective/readline"
 	"github.com/spf13/cobra"
@@ -36,11 +37,11 @@ terminal and with input from a pipe.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r := &repl{app: a, session: &runtime.Session{Seed: in.seed}}
 		if len(args) == 1 {
-			if err := r.load(args[0]); err != nil {
+			if err := r.load(cmd.Context(), args[0]); err != nil {
 				return err
 			}
 		}
-		set, err := a.readData(in)
+		set, err := a.readData(cmd.Context(), in)
 		if err != nil {
 			return err
 		}
@@ -143,7 +144,7 @@ func (r *repl) terminal() error {
 			return err
 		}
 		// Ctrl-C while an input is being worked on ends that work only.
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		if _, err := r.enter(ctx, line, true); err != nil {
 			r.report(err)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"sort"
 	"strings"
 
@@ -22,8 +21,8 @@ type replCommand struct {
 // replCommands lists the commands; :help is made from it.
 func replCommands() []replCommand {
 	return []replCommand{
-		{"load", "FILE", "replace the model by a file's", func(r *repl, _ context.Context, args []string) error {
-			return one(args, "a model file", r.load)
+		{"load", "FILE", "replace the model by a file's", func(r *repl, ctx context.Context, args []string) error {
+			return one(args, "a model file", func(path string) error { return r.load(ctx, path) })
 		}},
 		{"data", "FILE", "read data (JSON, CSV, .npy, .npz, .mtx), or name=FILE", (*repl).data},
 		{"set", "NAME=VALUE", "set a param or data by value", (*repl).set},
@@ -36,7 +35,7 @@ func replCommands() []replCommand {
 		}},
 		{"save", "FILE", "write the model to a file", func(r *repl, _ context.Context, args []string) error {
 			return one(args, "a file name", func(path string) error {
-				return os.WriteFile(path, []byte(r.session.Text()), 0o666)
+				return writeFile(path, []byte(r.session.Text()))
 			})
 		}},
 		{"last", "", "the last result again", func(r *repl, _ context.Context, _ []string) error {
@@ -100,10 +99,10 @@ func (r *repl) help() {
 	}
 }
 
-func (r *repl) load(path string) error {
-	text, err := r.app.readFile(path)
+func (r *repl) load(ctx context.Context, path string) error {
+	text, err := r.app.readFile(ctx, path, maxModel)
 	if err != nil {
-		return &exitError{Code: exitUsage, Err: err}
+		return r.app.unreadable(path, err, exitUsage)
 	}
 	reply, err := r.session.Load(path, string(text))
 	if err != nil {
@@ -114,22 +113,22 @@ func (r *repl) load(path string) error {
 	return nil
 }
 
-func (r *repl) data(_ context.Context, args []string) error {
+func (r *repl) data(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return usageError(":data takes a file, or name=file")
 	}
-	return r.add(inputs{data: args})
+	return r.add(ctx, inputs{data: args})
 }
 
-func (r *repl) set(_ context.Context, args []string) error {
+func (r *repl) set(ctx context.Context, args []string) error {
 	if len(args) == 0 {
 		return usageError(":set takes name=value")
 	}
-	return r.add(inputs{set: []string{strings.Join(args, " ")}})
+	return r.add(ctx, inputs{set: []string{strings.Join(args, " ")}})
 }
 
-func (r *repl) add(in inputs) error {
-	set, err := r.app.readData(in)
+func (r *repl) add(ctx context.Context, in inputs) error {
+	set, err := r.app.readData(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -153,33 +152,44 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	if err := fs.Parse(args); err != nil {
 		return usageError("%v", err)
 	}
-	opts, err := f.options(r.app)
+	if f.timeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
+		defer cancel()
+	}
+	opts, err := f.options(ctx, r.app)
 	if err != nil {
 		return err
 	}
+	kept := newCheckpointFile(r.app, "-", f.checkpoint)
 	progress, err := r.app.progress(f.trace)
 	if err != nil {
 		return err
 	}
 	defer progress.close()
-	opts.Observer = progress.observe
+	opts.Observer, opts.Keep = progress.observe, kept.keep
 	result, err := r.session.Solve(ctx, opts)
 	progress.clear()
 	if err != nil {
-		return runError(err)
+		return runError(stopped(ctx, "binding the model", err))
 	}
-	return r.app.show(result, f.runFlags)
+	kept.finish(result, ctx.Err() != nil)
+	if err := r.app.show(result, f.runFlags); err != nil {
+		return err
+	}
+	kept.delivered(result)
+	return nil
 }
 
 // eval reads name=value pairs, values in JSON.
 func (r *repl) eval(ctx context.Context, args []string) error {
-	set, err := r.app.readData(inputs{set: joinPairs(args)})
+	set, err := r.app.readData(ctx, inputs{set: joinPairs(args)})
 	if err != nil {
 		return err
 	}
-	problem, err := r.session.Bind(runtime.BindOptions{})
+	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
 	if err != nil {
-		return err
+		return stopped(ctx, "binding the model", err)
 	}
 	result, err := problem.Eval(ctx, pointOf(set), runtime.Options{Seed: r.session.Seed})
 	if err != nil {

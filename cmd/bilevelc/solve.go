@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +32,8 @@ type solveFlags struct {
 	// checkpoint is the file that a run which did not end writes its state to,
 	// resume the one to go on from.
 	checkpoint, resume string
+	checkpointEvery    time.Duration
+	flags              *pflag.FlagSet
 }
 
 // runFlags are the flags that solve and eval share.
@@ -110,101 +111,122 @@ func (a *app) solveInto(cmd *cobra.Command) {
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
-	opts, err := f.options(a)
+	began := time.Now()
+	if f.timeLimit > 0 { // of the whole command
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
+		defer cancel()
+	}
+	kept := newCheckpointFile(a, path, f.checkpoint)
+	result, err := a.run(ctx, path, f, kept)
+	var stopped *stoppedError
+	if errors.As(err, &stopped) {
+		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
+	}
 	if err != nil {
 		return err
 	}
-	model, err := a.load(path)
-	if err != nil {
-		return err
+	a.timed(result, began)
+	result.Inputs = f.inputs.of(path)
+	// The state goes first, for a result can be made again from it, not the other way.
+	kept.finish(result, ctx.Err() != nil)
+	if err := a.show(result, f.runFlags); err != nil {
+		kept.undelivered(result)
+		return fmt.Errorf("the result could not be written: %w", err)
 	}
-	problem, err := a.bind(model, f.inputs)
+	kept.delivered(result)
+	return statusError(result)
+}
+
+// run is the command up to its result.
+func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (*runtime.Result, error) {
+	opts, err := f.options(ctx, a)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	model, err := a.load(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	problem, err := a.bind(ctx, model, f.inputs)
+	if err != nil {
+		return nil, err
 	}
 	progress, err := a.progress(f.trace)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer progress.close()
-	opts.Observer = progress.observe
+	opts.Observer, opts.Keep = progress.observe, kept.keep
 	result, err := problem.Solve(ctx, opts)
 	progress.clear()
-	if err != nil {
-		return runError(err)
-	}
-	result.Inputs = f.inputs.of(path)
-	if err := a.saveCheckpoint(result, path, f.checkpoint); err != nil {
-		return err
-	}
-	return a.print(result, f.runFlags)
+	return result, runError(err)
 }
 
-func (f *solveFlags) options(a *app) (runtime.Options, error) {
+// timed gives a result the time of the whole command, reading included.
+func (a *app) timed(r *runtime.Result, began time.Time) *runtime.Result {
+	r.Phases.Read = a.reading.Seconds()
+	r.Time = time.Since(began).Seconds()
+	return r
+}
+
+// options reads the flags. The time limit is not among them: the command's context
+// holds all of it to that.
+func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, error) {
 	settings, err := f.settings()
 	if err != nil {
 		return runtime.Options{}, err
 	}
-	for name, v := range map[string]int{"--starts": f.starts, "--max-iter": f.maxIter} {
-		if v < 0 {
-			return runtime.Options{}, usageError("%s is at least 1, not %d", name, v)
+	for _, c := range []struct {
+		name  string
+		value int
+	}{{"starts", f.starts}, {"max-iter", f.maxIter}, {"threads", f.threads}} {
+		if f.flags.Changed(c.name) && c.value < 1 {
+			return runtime.Options{}, usageError("--%s is at least 1, not %d", c.name, c.value)
 		}
 	}
-	if f.timeLimit < 0 {
-		return runtime.Options{}, usageError("--time-limit is a positive duration, not %v", f.timeLimit)
+	for _, c := range []struct {
+		name  string
+		value time.Duration
+	}{{"time-limit", f.timeLimit}, {"checkpoint-every", f.checkpointEvery}} {
+		if f.flags.Changed(c.name) && c.value <= 0 {
+			return runtime.Options{}, usageError("--%s is a positive duration, not %v", c.name, c.value)
+		}
+	}
+	if f.start != "" && f.resume != "" {
+		return runtime.Options{}, usageError("--start and --resume exclude each other: a run that goes on has its start already")
 	}
 	opts := runtime.Options{Method: f.method, Oracle: f.oracle, Solver: f.solver, Settings: settings,
-		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, TimeLimit: f.timeLimit, Threads: f.threads,
-		CheckGradient: f.check}
+		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, Threads: f.threads, CheckGradient: f.check, KeepEvery: f.checkpointEvery}
 	if f.start != "" {
-		if opts.Start, err = a.readPoint(f.start); err != nil {
+		if opts.Start, err = a.readPoint(ctx, f.start); err != nil {
 			return opts, err
 		}
 	}
 	if f.resume != "" {
-		text, err := a.readFile(f.resume)
-		if err == nil {
-			opts.Resume, err = runtime.ReadCheckpoint(text)
-		}
+		text, err := a.readFile(ctx, f.resume, maxDocument)
 		if err != nil {
+			return opts, a.unreadable(f.resume, err, exitUsage)
+		}
+		if opts.Resume, err = runtime.ReadCheckpoint(text); err != nil {
 			return opts, usageError("--resume %s: %v", f.resume, err)
 		}
 	}
 	return opts, nil
 }
 
-// saveCheckpoint writes the state of a run that did not end: where the user
-// says, or, after an interrupt, beside the model.
-func (a *app) saveCheckpoint(r *runtime.Result, model, path string) error {
-	if path == "" && r.Status == runtime.Interrupted && model != "-" {
-		path = strings.TrimSuffix(model, ".blv") + ".checkpoint.json"
-	}
-	if path == "" || r.Checkpoint == nil {
-		return nil
-	}
-	text, err := json.Marshal(r.Checkpoint)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		return &exitError{Code: exitUsage, Err: err}
-	}
-	if !a.quiet {
-		fmt.Fprintf(a.io.err, "checkpoint written; go on with --resume %s\n", path)
-	}
-	return nil
-}
-
 func (f *solveFlags) register(fs *pflag.FlagSet) {
+	f.flags = fs
 	f.inputs.register(fs)
 	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
 	f.runFlags.register(fs)
 	fs.IntVar(&f.starts, "starts", 0, "number of starts; the best result is returned")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
-	fs.DurationVar(&f.timeLimit, "time-limit", 0, "stop after this long with the best point (30s, 5m)")
+	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")
 	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
-	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that meets a limit or is interrupted (interrupted: MODEL.checkpoint.json)")
+	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that goes on, meets a limit or is interrupted (of long and interrupted runs: MODEL.checkpoint.json)")
+	fs.DurationVar(&f.checkpointEvery, "checkpoint-every", 30*time.Second, "how often a run that goes on writes it; a run that is killed loses no more")
 	fs.StringVar(&f.resume, "resume", "", "go on from a checkpoint")
 	fs.StringVar(&f.trace, "trace", "", "write one JSON line an iteration to this file")
 }
@@ -228,10 +250,10 @@ func (r *runFlags) settings() (method.Values, error) {
 }
 
 // readPoint reads upper variables from a JSON file.
-func (a *app) readPoint(path string) (runtime.Values, error) {
-	text, err := a.readFile(path)
+func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error) {
+	text, err := a.readFile(ctx, path, maxDocument)
 	if err != nil {
-		return nil, &exitError{Code: exitData, Err: err}
+		return nil, a.unreadable(path, err, exitData)
 	}
 	set, diags := datafile.Read(datafile.JSON, path, string(text), "")
 	if diags.HasErrors() {
@@ -277,7 +299,7 @@ func (a *app) show(r *runtime.Result, f runFlags) error {
 		_, err = fmt.Fprintf(a.io.out, "%s\n", text)
 		return err
 	}
-	opts := runtime.TextOptions{MaxEntries: 12}
+	opts := runtime.TextOptions{MaxEntries: 12, Phases: a.verbose}
 	if f.all {
 		opts.MaxEntries = 0
 	}

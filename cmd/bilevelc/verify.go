@@ -27,9 +27,9 @@ they are now, if they moved.`,
 	in.register(cmd.Flags())
 	cmd.Flags().StringVar(&modelPath, "model", "", "the model, if not where the result says")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := a.readFile(args[0])
+		text, err := a.readFile(cmd.Context(), args[0], maxDocument)
 		if err != nil {
-			return &exitError{Code: exitUsage, Err: err}
+			return a.unreadable(args[0], err, exitUsage)
 		}
 		result, err := runtime.ReadResult(text)
 		if err != nil {
@@ -50,11 +50,11 @@ they are now, if they moved.`,
 			}
 		}
 		a.quiet = true // warnings were shown when the model was solved
-		model, err := a.load(modelPath)
+		model, err := a.load(cmd.Context(), modelPath)
 		if err != nil {
 			return err
 		}
-		problem, err := a.bind(model, in)
+		problem, err := a.bind(cmd.Context(), model, in)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ package datafile
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -63,7 +64,7 @@ var extensions = map[string]Format{
 // hold that name.
 func Load(spec string, stdin io.Reader) (*data.Set, diag.List) {
 	name, file := splitSpec(spec)
-	text, err := readFile(file, stdin)
+	text, err := ReadFile(file, stdin, MaxFile)
 	if err != nil {
 		var list diag.List
 		list.Errorf(diag.DataUnreadable, diag.Span{}, "cannot read the data file %s: %s", file, plainError(err))
@@ -116,27 +117,69 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// readFile returns the file's bytes as a string, so that no number in it is
-// copied again to be parsed.
-func readFile(file string, stdin io.Reader) (string, error) {
-	var b strings.Builder
+// Limits on what is read into memory, in bytes. They end what has no end, such as
+// /dev/zero or a pipe from it, well before the memory does.
+const (
+	MaxFile   = 1 << 32 // a file of data, whose size is known before it is read
+	MaxStream = 1 << 30 // standard input, or a pipe
+	maxDevice = 1 << 26 // a terminal, or another device
+)
+
+// ReadFile returns the bytes of a file, or of stdin where file is "-", as a string,
+// so that no number in it is copied again to be parsed. It reads at most limit
+// bytes, and less from what has no size.
+func ReadFile(file string, stdin io.Reader, limit int64) (string, error) {
 	if file == "-" {
 		if stdin == nil {
 			return "", errors.New("there is no standard input")
 		}
-		_, err := io.Copy(&b, stdin)
-		return b.String(), err
+		if f, ok := stdin.(*os.File); ok {
+			return readOpen(f, limit)
+		}
+		return readAll(stdin, 0, min(limit, MaxStream))
 	}
 	f, err := os.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-		b.Grow(int(info.Size()))
+	return readOpen(f, limit)
+}
+
+func readOpen(f *os.File, limit int64) (string, error) {
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", err
+	case info.IsDir():
+		return "", errors.New("it is a folder")
+	case info.Mode().IsRegular():
+		if info.Size() > limit {
+			return "", tooLarge(limit)
+		}
+		return readAll(f, info.Size(), limit)
+	case info.Mode()&fs.ModeDevice != 0:
+		return readAll(f, 0, min(limit, maxDevice))
 	}
-	_, err = io.Copy(&b, f)
-	return b.String(), err
+	return readAll(f, 0, min(limit, MaxStream))
+}
+
+// readAll reads up to limit bytes, about size of them; more are an error.
+func readAll(r io.Reader, size, limit int64) (string, error) {
+	var b strings.Builder
+	b.Grow(int(size))
+	n, err := io.Copy(&b, io.LimitReader(r, limit+1))
+	if err == nil && n > limit {
+		err = tooLarge(limit)
+	}
+	if err != nil {
+		return "", err
+	}
+	return b.String(), nil
+}
+
+func tooLarge(limit int64) error {
+	return fmt.Errorf("it has more than the %d MB that are read", limit>>20)
 }
 
 // plainError says what is wrong with a file without repeating its path.

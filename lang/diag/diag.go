@@ -210,3 +210,21 @@ func name(s *Source) string {
 	}
 	return s.Name
 }
+
+// First is the list with at most n errors, n warnings and n notes, in their order,
+// and after each kind's last a note of how many more there are.
+func (l List) First(n int) List {
+	var out List
+	seen := map[Severity]int{}
+	for _, d := range l {
+		if seen[d.Severity]++; seen[d.Severity] <= n {
+			out = append(out, d)
+		}
+	}
+	for _, s := range []Severity{Error, Warning, Note} {
+		if more := seen[s] - n; more > 0 {
+			out = append(out, &Diagnostic{Severity: Note, Summary: fmt.Sprintf("%d more of the kind %s are not shown", more, s)})
+		}
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/status"
+)
+
+// checkpointFile is where the state of a run is kept: the file that the user names,
+// or one beside the model for runs that last, and for those that are interrupted.
+type checkpointFile struct {
+	app     *app
+	path    string // "" where there is no place for it
+	asked   bool   // the user named the file
+	written bool   // by this run
+	failed  bool   // an error was told
+}
+
+func newCheckpointFile(a *app, model, asked string) *checkpointFile {
+	if asked != "" {
+		return &checkpointFile{app: a, path: asked, asked: true}
+	}
+	if model == "-" {
+		return &checkpointFile{app: a}
+	}
+	return &checkpointFile{app: a, path: strings.TrimSuffix(model, ".blv") + ".checkpoint.json"}
+}
+
+// keep writes a state in place of the last one. A failure is told once, and the run
+// goes on: there may be room again later.
+func (f *checkpointFile) keep(c *runtime.Checkpoint) {
+	if f.path == "" || c == nil {
+		return
+	}
+	text, err := json.Marshal(c)
+	if err == nil {
+		err = writeFile(f.path, text)
+	}
+	switch {
+	case err == nil:
+		f.written, f.failed = true, false
+	case !f.failed:
+		f.failed = true
+		fmt.Fprintln(f.app.io.err, "warning: the checkpoint could not be written:", err)
+	}
+}
+
+// finish keeps the last state of a run that has not ended by itself.
+func (f *checkpointFile) finish(r *runtime.Result, interrupted bool) {
+	if r.Checkpoint == nil || !(f.asked || f.written || interrupted && r.Status != status.LimitReached) {
+		return
+	}
+	f.failed = false
+	f.keep(r.Checkpoint)
+	if f.path != "" && !f.failed && !f.app.quiet {
+		fmt.Fprintf(f.app.io.err, "checkpoint written; go on with --resume %s\n", f.path)
+	}
+}
+
+// undelivered keeps the state from which a result that could not be written is made
+// again.
+func (f *checkpointFile) undelivered(r *runtime.Result) {
+	if c, err := r.Rewind(); err == nil && c != nil && f.path != "" {
+		f.failed = false
+		if f.keep(c); !f.failed {
+			fmt.Fprintf(f.app.io.err, "checkpoint written; --resume %s gives the result again\n", f.path)
+		}
+	}
+}
+
+// delivered removes the state of a run that has come to its end and was told of: to
+// go on from it would be to repeat that end.
+func (f *checkpointFile) delivered(r *runtime.Result) {
+	if f.written && r.Checkpoint == nil {
+		_ = os.Remove(f.path) // what stays gives the same result again
+	}
+}
+
+// writeFile puts text into a file such that at every moment, through a crash and a
+// full disk, the file holds all of the old text or all of the new: by way of a new
+// file in the same folder, which takes its place once it is on the disk.
+func writeFile(path string, text []byte) (err error) {
+	mode := os.FileMode(0o666)
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return os.WriteFile(path, text, mode) // a device or a pipe is not replaced
+		}
+		mode = info.Mode().Perm()
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	// One name, so that a run that is killed many times leaves one such file.
+	next := path + ".tmp"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		_ = os.Remove(next)
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder puts a renaming on the disk. Systems and file systems that cannot say
+// so do it on their own.
+func syncFolder(dir string) error {
+	if goruntime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil // a folder that can be written to but not listed
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
+		return err
+	}
+	return nil
+}

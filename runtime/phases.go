@@ -1,0 +1,30 @@
+package runtime
+
+import "time"
+
+// Phases say where the time of a result went, in seconds of wall time. Reading is
+// known to the command line alone; it is 0 for a program that embeds the runtime.
+type Phases struct {
+	Read    float64 `json:"read"`    // of the model and its data
+	Compile float64 `json:"compile"` // of the model, and of f and g
+	Bind    float64 `json:"bind"`    // of the data to the model
+	Prove   float64 `json:"prove"`   // of convexity, constants and ranks
+	Solve   float64 `json:"solve"`   // from the start to the end of the method
+	Certify float64 `json:"certify"` // of the result, and its description
+}
+
+// Total is the sum of the phases.
+func (p Phases) Total() float64 {
+	return p.Read + p.Compile + p.Bind + p.Prove + p.Solve + p.Certify
+}
+
+// stopwatch measures one phase after the other.
+type stopwatch struct{ last time.Time }
+
+// lap is the time since the last lap, in seconds.
+func (w *stopwatch) lap() float64 {
+	now := time.Now()
+	took := now.Sub(w.last).Seconds()
+	w.last = now
+	return took
+}
