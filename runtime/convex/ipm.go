@@ -1,0 +1,459 @@
+package convex
+
+import (
+	"context"
+	"math"
+)
+
+// iterate is a point of the interior-point method: slacks and multipliers of
+// inequality rows, of lower and of upper bounds, all positive.
+type iterate struct {
+	s, z   []float64 // len m; of inequalities
+	tl, zl []float64 // len n; where there is a lower bound
+	tu, zu []float64
+	// steps of the same
+	ds, dz, dtl, dzl, dtu, dzu []float64
+	hasLo, hasHi               []bool
+	pairs                      int
+}
+
+func (s *Solver) newIterate(scale float64) *iterate {
+	v := func(n int) []float64 { return make([]float64, n) }
+	it := &iterate{s: v(s.m), z: v(s.m), tl: v(s.n), zl: v(s.n), tu: v(s.n), zu: v(s.n), ds: v(s.m), dz: v(s.m),
+		dtl: v(s.n), dzl: v(s.n), dtu: v(s.n), dzu: v(s.n), hasLo: make([]bool, s.n), hasHi: make([]bool, s.n)}
+	for j := range s.y {
+		if s.state[j] == Pinned {
+			s.y[j] = s.lo[j]
+			continue
+		}
+		s.put(j, Free)
+		it.hasLo[j], it.hasHi[j] = !math.IsInf(s.lo[j], -1), !math.IsInf(s.hi[j], 1)
+		width := scale
+		if it.hasLo[j] && it.hasHi[j] {
+			width = math.Min(scale, (s.hi[j]-s.lo[j])/2)
+		}
+		if it.hasLo[j] {
+			s.y[j] = math.Max(s.y[j], s.lo[j]+width)
+		}
+		if it.hasHi[j] {
+			s.y[j] = math.Min(s.y[j], s.hi[j]-width)
+		}
+		if it.hasLo[j] {
+			it.tl[j], it.zl[j] = math.Max(s.y[j]-s.lo[j], width/2), scale
+			it.pairs++
+		}
+		if it.hasHi[j] {
+			it.tu[j], it.zu[j] = math.Max(s.hi[j]-s.y[j], width/2), scale
+			it.pairs++
+		}
+	}
+	for i := range s.active {
+		s.lambda[i] = 0
+		if !s.equal[i] {
+			it.s[i], it.z[i] = math.Max(s.rowDot(i, s.y)-s.r[i], scale), scale
+			s.lambda[i] = scale
+			it.pairs++
+		}
+		s.hold(i, !s.skip[i])
+	}
+	return it
+}
+
+// Outcome of an interior-point run.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Optimal     Outcome = iota
+	Interrupted         // the context ended
+	Stuck               // no further progress: the rows may contradict each other
+)
+
+// Minimize finds the minimizer from scratch: interior points until Settle
+// confirms the active set that they point to.
+func (s *Solver) Minimize(ctx context.Context) Outcome {
+	if s.bound(ctx, 0) {
+		return Optimal
+	}
+	if ctx.Err() != nil {
+		return Interrupted
+	}
+	return Stuck
+}
+
+// handover are the complementarities, relative to the scale of the point and the
+// multipliers, at which the active set is tried. The first is where most
+// programs have shown it; the last is near what rounding allows.
+var handover = [...]float64{1e-5, 1e-7, 1e-9, 1e-11, 1e-13}
+
+// bound runs the interior-point method. With soft > 0 rows may be violated, at
+// the price of half the sum of squares over soft, and there is no handover:
+// lambda is then the violation over soft.
+func (s *Solver) bound(ctx context.Context, soft float64) bool {
+	scale := s.scale()
+	it := s.newIterate(scale)
+	if it.pairs == 0 && soft == 0 {
+		return s.onFace() && s.met()
+	}
+	measure := scale * scale
+	next := 0
+	best, stalls := math.Inf(1), 0
+	for range 150 {
+		if ctx.Err() != nil {
+			return false
+		}
+		s.model()
+		mu := it.complementarity()
+		dual, primal := s.interiorResiduals(it, soft)
+		at := math.Max(mu/measure, math.Max(dual/(s.terms+scale), primal/(s.size()+scale)))
+		if math.IsNaN(at) {
+			return false
+		}
+		if soft > 0 && at <= 1e-12 {
+			return true
+		}
+		if soft == 0 && next < len(handover) && at <= handover[next] {
+			for next < len(handover) && at <= handover[next] {
+				next++
+			}
+			if s.tryFace(it) {
+				return true
+			}
+			if next == len(handover) {
+				return false
+			}
+			s.model()
+			s.interiorResiduals(it, soft)
+		}
+		if at < 0.9*best {
+			best, stalls = at, 0
+		} else if stalls++; stalls > 15 {
+			return soft > 0 && best <= 1e-9
+		}
+		if !s.advance(it, mu, soft) {
+			return soft > 0 && best <= 1e-9
+		}
+	}
+	return false
+}
+
+// scale is the size that slacks and multipliers start with: with a unit diagonal
+// of H, that of the forces c and of the way from 0 to the bounds and rows.
+func (s *Solver) scale() float64 {
+	scale := math.Max(1e-3, math.Max(largest(s.c), largest(s.r)))
+	for j, lo := range s.lo {
+		scale = math.Max(scale, math.Max(lo, -s.hi[j])) // finite: one is -Inf where there is no bound
+	}
+	return scale
+}
+
+// tryFace goes on from the active set that the interior point shows; where
+// that does not settle the interior point is restored.
+func (s *Solver) tryFace(it *iterate) bool {
+	y, lambda := append([]float64(nil), s.y...), append([]float64(nil), s.lambda...)
+	for j := range s.y {
+		if s.state[j] == Pinned {
+			continue
+		}
+		switch {
+		case it.hasLo[j] && it.zl[j] > it.tl[j]:
+			s.put(j, Lower)
+		case it.hasHi[j] && it.zu[j] > it.tu[j]:
+			s.put(j, Upper)
+		default:
+			s.put(j, Free)
+		}
+	}
+	for i := range s.active {
+		s.hold(i, !s.skip[i] && (s.equal[i] || it.z[i] > it.s[i]))
+	}
+	if s.Settle(12) {
+		return true
+	}
+	copy(s.y, y)
+	copy(s.lambda, lambda)
+	for j := range s.state {
+		if s.state[j] != Pinned {
+			s.put(j, Free)
+		}
+	}
+	for i := range s.active {
+		s.hold(i, !s.skip[i])
+	}
+	return false
+}
+
+func (it *iterate) complementarity() float64 {
+	sum := 0.0
+	for i, z := range it.z {
+		sum += z * it.s[i]
+	}
+	for j, z := range it.zl {
+		sum += z*it.tl[j] + it.zu[j]*it.tu[j]
+	}
+	return sum / float64(max(1, it.pairs))
+}
+
+// interiorResiduals leaves in rest the residuals of stationarity and of the
+// rows, negated, and returns their sizes.
+func (s *Solver) interiorResiduals(it *iterate, soft float64) (dual, primal float64) {
+	rd := s.rest[:s.n]
+	copy(rd, s.grad)
+	s.subtractPull(rd, s.lambda)
+	for j := range rd {
+		if s.state[j] == Pinned {
+			rd[j] = 0
+			continue
+		}
+		rd[j] = -(rd[j] - it.zl[j] + it.zu[j])
+		dual = math.Max(dual, math.Abs(rd[j]))
+	}
+	for i := range s.active {
+		v := 0.0
+		if s.active[i] {
+			v = gap(s.rowDot(i, s.y)+soft*s.lambda[i], s.r[i], it.s[i]) // s is 0 for equalities
+		}
+		s.rest[s.n+i] = -v
+		primal = math.Max(primal, math.Abs(v))
+	}
+	for j := range s.y {
+		if it.hasLo[j] {
+			primal = math.Max(primal, math.Abs(gap(s.y[j], s.lo[j], it.tl[j])))
+		}
+		if it.hasHi[j] {
+			primal = math.Max(primal, math.Abs(gap(s.hi[j], s.y[j], it.tu[j])))
+		}
+	}
+	return dual, primal
+}
+
+// gap is a - b - t, the error of the slack t of a - b, or 0 where rounding may
+// have made it: near a bound it is multiplied by 1/t.
+func gap(a, b, t float64) float64 {
+	v := a - b - t
+	if math.Abs(v) <= 4*0x1p-53*(math.Abs(a)+math.Abs(b)) {
+		return 0
+	}
+	return v
+}
+
+// advance makes one predictor-corrector step.
+func (s *Solver) advance(it *iterate, mu, soft float64) bool {
+	s.faceKnown = false
+	for t, at := range s.half {
+		s.kkt[t] = s.h[at]
+	}
+	for j, t := range s.diagonal {
+		if it.hasLo[j] {
+			s.kkt[t] += it.zl[j] / it.tl[j]
+		}
+		if it.hasHi[j] {
+			s.kkt[t] += it.zu[j] / it.tu[j]
+		}
+	}
+	s.pin()
+	base := len(s.half)
+	for i := range s.active {
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			s.kkt[base+t] = s.bv[t]
+			if !s.active[i] || s.state[s.b.Col[t]] == Pinned {
+				s.kkt[base+t] = 0
+			}
+		}
+		d := -(soft + regular)
+		if !s.equal[i] {
+			d -= it.s[i] / it.z[i]
+		}
+		if !s.active[i] {
+			d = -1
+		}
+		s.kkt[base+s.b.NNZ()+i] = d
+	}
+	if !s.ldl.Factor(s.kkt, leastPivot) {
+		return false
+	}
+	s.direction(it, soft, 0, false)
+	affine := it.longest(1)
+	after := it.ahead(affine)
+	sigma := 0.0
+	if it.pairs > 0 && mu > 0 {
+		sigma = math.Pow(after/mu, 3)
+	}
+	s.direction(it, soft, sigma*mu, true)
+	length := it.longest(0.995)
+	if length < shortStep || it.ahead(length) > 0.9*mu {
+		// The second-order term misleads off the central path, where iterates may
+		// then go in circles: go back towards the path, without it.
+		s.direction(it, soft, math.Max(sigma, 0.3)*mu, false)
+		length = it.longest(0.995)
+	}
+	if !(length > 1e-12) {
+		return false
+	}
+	for j := range s.y {
+		s.y[j] += length * s.step[j]
+		it.tl[j] += length * it.dtl[j]
+		it.zl[j] += length * it.dzl[j]
+		it.tu[j] += length * it.dtu[j]
+		it.zu[j] += length * it.dzu[j]
+	}
+	for i := range s.lambda {
+		if !s.active[i] {
+			continue
+		}
+		if s.equal[i] {
+			s.lambda[i] -= length * s.step[s.n+i]
+			continue
+		}
+		it.s[i] += length * it.ds[i]
+		it.z[i] += length * it.dz[i]
+		s.lambda[i] = it.z[i]
+	}
+	return true
+}
+
+// shortStep is the length of a step, 1 being the whole, from which it counts as
+// short.
+const shortStep = 0.3
+
+// pin takes pinned variables out of the KKT matrix.
+func (s *Solver) pin() {
+	at := 0
+	for i := 0; i < s.n; i++ {
+		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
+			if j := s.hessian.Col[s.half[at]]; s.state[i] == Pinned || s.state[j] == Pinned {
+				s.kkt[at] = 0
+				if i == j {
+					s.kkt[at] = 1
+				}
+			}
+		}
+	}
+}
+
+// direction solves for the Newton step towards complementarity target, with
+// the second-order term of the step before in it where corrected is set.
+func (s *Solver) direction(it *iterate, soft, target float64, corrected bool) {
+	second := func(a, b float64) float64 {
+		if corrected {
+			return a * b
+		}
+		return 0
+	}
+	for j := range s.y {
+		v := s.rest[j]
+		if it.hasLo[j] {
+			rl := gap(s.y[j], s.lo[j], it.tl[j])
+			rc := it.tl[j]*it.zl[j] - target + second(it.dtl[j], it.dzl[j])
+			v += (-rc - it.zl[j]*rl) / it.tl[j]
+		}
+		if it.hasHi[j] {
+			ru := gap(s.hi[j], s.y[j], it.tu[j])
+			rc := it.tu[j]*it.zu[j] - target + second(it.dtu[j], it.dzu[j])
+			v -= (-rc - it.zu[j]*ru) / it.tu[j]
+		}
+		if s.state[j] == Pinned {
+			v = 0
+		}
+		s.rhs[j] = v
+	}
+	for i := range s.active {
+		v := s.rest[s.n+i]
+		if s.active[i] && !s.equal[i] {
+			v -= (it.s[i]*it.z[i] - target + second(it.ds[i], it.dz[i])) / it.z[i]
+		}
+		s.rhs[s.n+i] = v
+	}
+	s.ldl.Solve(s.step, s.rhs)
+	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 2, 1e-10*largest(s.rhs))
+	for j := range s.y {
+		d := s.step[j]
+		if it.hasLo[j] {
+			rc := it.tl[j]*it.zl[j] - target + second(it.dtl[j], it.dzl[j])
+			it.dtl[j] = d + gap(s.y[j], s.lo[j], it.tl[j])
+			it.dzl[j] = (-rc - it.zl[j]*it.dtl[j]) / it.tl[j]
+		}
+		if it.hasHi[j] {
+			rc := it.tu[j]*it.zu[j] - target + second(it.dtu[j], it.dzu[j])
+			it.dtu[j] = -d + gap(s.hi[j], s.y[j], it.tu[j])
+			it.dzu[j] = (-rc - it.zu[j]*it.dtu[j]) / it.tu[j]
+		}
+	}
+	for i := range s.active {
+		if !s.equal[i] {
+			rc := it.s[i]*it.z[i] - target + second(it.ds[i], it.dz[i])
+			it.dz[i] = -s.step[s.n+i]
+			it.ds[i] = (-rc - it.s[i]*it.dz[i]) / it.z[i]
+		}
+	}
+}
+
+// interiorLeft sets r to what the step leaves of rhs. The regularization stays:
+// it makes the steps those of a proximal method of multipliers, which does not
+// mind rows that depend on each other (Rockafellar 1976).
+func (s *Solver) interiorLeft(it *iterate, soft float64, r, step []float64) {
+	s.multiply(r, step[:s.n])
+	for j := range s.y {
+		if it.hasLo[j] {
+			r[j] += it.zl[j] / it.tl[j] * step[j]
+		}
+		if it.hasHi[j] {
+			r[j] += it.zu[j] / it.tu[j] * step[j]
+		}
+	}
+	for i := range s.active {
+		if !s.active[i] {
+			r[s.n+i] = 0
+			continue
+		}
+		sum, v := 0.0, step[s.n+i]
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			j := s.b.Col[t]
+			sum += s.bv[t] * step[j] // 0 where pinned
+			r[j] += s.bv[t] * v
+		}
+		d := soft + regular
+		if !s.equal[i] {
+			d += it.s[i] / it.z[i]
+		}
+		r[s.n+i] = s.rhs[s.n+i] - sum + d*v
+	}
+	for j := range s.y {
+		r[j] = s.rhs[j] - r[j]
+		if s.state[j] == Pinned {
+			r[j] = 0
+		}
+	}
+}
+
+// longest is the share of the step, at most 1, that keeps `of` the way to the
+// boundary.
+func (it *iterate) longest(of float64) float64 {
+	length := 1.0
+	limit := func(v, d []float64) {
+		for k, t := range d {
+			if t < 0 && v[k] > 0 && -of*v[k] > length*t {
+				length = -of * v[k] / t
+			}
+		}
+	}
+	limit(it.s, it.ds)
+	limit(it.z, it.dz)
+	limit(it.tl, it.dtl)
+	limit(it.zl, it.dzl)
+	limit(it.tu, it.dtu)
+	limit(it.zu, it.dzu)
+	return length
+}
+
+// ahead is the complementarity after a share of the step.
+func (it *iterate) ahead(length float64) float64 {
+	sum := 0.0
+	for i := range it.z {
+		sum += (it.z[i] + length*it.dz[i]) * (it.s[i] + length*it.ds[i])
+	}
+	for j := range it.zl {
+		sum += (it.zl[j]+length*it.dzl[j])*(it.tl[j]+length*it.dtl[j]) + (it.zu[j]+length*it.dzu[j])*(it.tu[j]+length*it.dtu[j])
+	}
+	return sum / float64(max(1, it.pairs))
+}

@@ -1,0 +1,230 @@
+// Package convex solves sparse strictly convex quadratic programs
+//
+//	minimize 1/2 y'Hy + c'y  subject to  lo <= y <= hi,  B_i y = r_i or B_i y >= r_i,
+//
+// exactly: a primal-dual interior-point method (Mehrotra 1992) on the sparse
+// quasi-definite KKT system finds the active set, which a primal-dual
+// active-set method (Hintermueller, Ito, Kunisch 2003; Kunisch, Rendl 2003)
+// confirms by solves on faces; from a good guess the latter is all there is.
+// Multipliers follow the convention grad = B'lambda + z, with lambda >= 0 on
+// inequalities and z >= 0 at lower, <= 0 at upper bounds.
+package convex
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+)
+
+// Program is the structure of quadratic programs that differ in numbers only:
+// patterns, and the symbolic factorization of their KKT systems. It is
+// immutable and may be shared.
+type Program struct {
+	n, m     int
+	hessian  *sparse.CSR // the pattern of H: both triangles and the diagonal
+	b        *sparse.CSR // m x n
+	bt       *sparse.CSR // its transpose
+	fromB    []int       // of each entry of bt, its place in b
+	equal    []bool
+	skip     []bool // equalities that depend on others: they take no part
+	symbolic *linalg.Symbolic
+	// The KKT matrix has the entries half of H (its lower triangle), then all of
+	// b, then one on the diagonal for each row.
+	half     []int // places in H
+	diagonal []int // of each column of H, its place in half
+}
+
+// NewProgram analyzes the structure: the pattern of H (symmetric, with the
+// diagonal) and the rows, of which equal says whether they are equalities.
+// Equalities that depend on others are found here (Skipped), once.
+func NewProgram(hessian, b *sparse.CSR, equal []bool) *Program {
+	p := &Program{n: hessian.Rows, m: b.Rows, hessian: hessian, b: b, equal: equal, diagonal: make([]int, hessian.Rows)}
+	p.transpose()
+	entries := (hessian.NNZ()+p.n)/2 + b.NNZ() + p.m
+	row, col := make([]int32, 0, entries), make([]int32, 0, entries)
+	for i := 0; i < p.n; i++ {
+		for t := hessian.Ptr[i]; t < hessian.Ptr[i+1] && hessian.Col[t] <= i; t++ {
+			j := hessian.Col[t]
+			if j == i {
+				p.diagonal[i] = len(p.half)
+			}
+			p.half = append(p.half, t)
+			row, col = append(row, int32(i)), append(col, int32(j))
+		}
+	}
+	for i := 0; i < p.m; i++ {
+		for t := b.Ptr[i]; t < b.Ptr[i+1]; t++ {
+			row, col = append(row, int32(p.n+i)), append(col, int32(b.Col[t]))
+		}
+	}
+	for i := 0; i < p.m; i++ {
+		row, col = append(row, int32(p.n+i)), append(col, int32(p.n+i))
+	}
+	p.symbolic = linalg.Analyze(p.n+p.m, row, col)
+	p.skip = make([]bool, p.m)
+	for _, i := range p.dependent(make([]int8, p.n), equal) {
+		p.skip[i] = true
+	}
+	return p
+}
+
+// Skipped lists the equalities that depend on the others. Whether they agree
+// with them is for the caller to see from the solution's residuals.
+func (p *Program) Skipped() []int {
+	var out []int
+	for i, skip := range p.skip {
+		if skip {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (p *Program) transpose() {
+	numbered := &sparse.CSR{Rows: p.b.Rows, Cols: p.b.Cols, Ptr: p.b.Ptr, Col: p.b.Col, Val: make([]float64, p.b.NNZ())}
+	for t := range numbered.Val {
+		numbered.Val[t] = float64(t)
+	}
+	p.bt = numbered.T()
+	p.fromB = make([]int, len(p.bt.Val))
+	for t, v := range p.bt.Val {
+		p.fromB[t] = int(v)
+	}
+	p.bt.Val = nil
+}
+
+// Where a variable is: free, or on a bound.
+const (
+	Free   int8 = 0
+	Lower  int8 = -1
+	Upper  int8 = 1
+	Pinned int8 = 2 // its two bounds are one
+)
+
+// dependent lists rows of the active ones that depend on the other active rows
+// on the free columns. Rows with a column of their own are independent of all
+// others, over and over; what is left goes through a Gram matrix.
+func (p *Program) dependent(state []int8, active []bool) []int {
+	count := make([]int32, p.n) // active rows in the column
+	left := make([]bool, p.m)
+	var rows []int
+	for i := 0; i < p.m; i++ {
+		if !active[i] || p.skip != nil && p.skip[i] {
+			continue
+		}
+		left[i] = true
+		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
+			if j := p.b.Col[t]; state[j] == Free && p.b.Val[t] != 0 {
+				count[j]++
+			}
+		}
+	}
+	var queue []int
+	for j, c := range count {
+		if c == 1 {
+			queue = append(queue, j)
+		}
+	}
+	for len(queue) > 0 {
+		j := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if count[j] != 1 {
+			continue
+		}
+		for t := p.bt.Ptr[j]; t < p.bt.Ptr[j+1]; t++ {
+			i := p.bt.Col[t]
+			if !left[i] || p.b.Val[p.fromB[t]] == 0 {
+				continue
+			}
+			left[i] = false
+			for u := p.b.Ptr[i]; u < p.b.Ptr[i+1]; u++ {
+				if k := p.b.Col[u]; state[k] == Free && p.b.Val[u] != 0 {
+					if count[k]--; count[k] == 1 {
+						queue = append(queue, k)
+					}
+				}
+			}
+		}
+	}
+	for i, in := range left {
+		if in {
+			rows = append(rows, i)
+		}
+	}
+	return p.surplus(rows, state)
+}
+
+// nearlyDependent is the square of the sine of the angle between a row and the
+// span of others from which it counts as dependent: products of rows carry
+// 1e-16 times a modest factor, so that angles below 1e-7 cannot be told from 0.
+const nearlyDependent = 1e-14 * 16
+
+// surplus lists rows of the given ones that depend on the others on the free
+// columns, by a factorization of their Gram matrix.
+func (p *Program) surplus(rows []int, state []int8) []int {
+	if len(rows) == 0 {
+		return nil
+	}
+	var dependent []int
+	where := make(map[int]int, len(rows))
+	norm := make([]float64, len(rows))
+	var kept []int
+	for _, i := range rows {
+		sum, whole := 0.0, 0.0
+		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
+			v := p.b.Val[t] * p.b.Val[t]
+			whole += v
+			if state[p.b.Col[t]] == Free {
+				sum += v
+			}
+		}
+		if sum <= nearlyDependent*whole {
+			dependent = append(dependent, i)
+			continue
+		}
+		where[i] = len(kept)
+		norm[len(kept)] = sum
+		kept = append(kept, i)
+	}
+	products := map[[2]int32]float64{}
+	for _, i := range kept {
+		a := int32(where[i])
+		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
+			j := p.b.Col[t]
+			if state[j] != Free {
+				continue
+			}
+			for u := p.bt.Ptr[j]; u < p.bt.Ptr[j+1]; u++ {
+				if k, ok := where[p.bt.Col[u]]; ok && int32(k) <= a {
+					products[[2]int32{a, int32(k)}] += p.b.Val[t] * p.b.Val[p.fromB[u]]
+				}
+			}
+		}
+	}
+	row, col := make([]int32, 0, len(products)), make([]int32, 0, len(products))
+	val := make([]float64, 0, len(products))
+	for a := range kept { // in an order that does not depend on the map's
+		from := len(row)
+		i := kept[a]
+		seen := map[int32]bool{}
+		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
+			j := p.b.Col[t]
+			if state[j] != Free {
+				continue
+			}
+			for u := p.bt.Ptr[j]; u < p.bt.Ptr[j+1]; u++ {
+				if k, ok := where[p.bt.Col[u]]; ok && k <= a && !seen[int32(k)] {
+					seen[int32(k)] = true
+					row, col = append(row, int32(a)), append(col, int32(k))
+				}
+			}
+		}
+		for t := from; t < len(row); t++ {
+			v := products[[2]int32{row[t], col[t]}]
+			val = append(val, v/(sqrt(norm[row[t]])*sqrt(norm[col[t]])))
+		}
+	}
+	linalg.NewLDL(linalg.Analyze(len(kept), row, col), nil).FactorSemidefinite(val, nearlyDependent, func(a int) {
+		dependent = append(dependent, kept[a])
+	})
+	return dependent
+}

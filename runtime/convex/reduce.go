@@ -1,0 +1,170 @@
+package convex
+
+import "math"
+
+// mostDependent is how many dependent rows of one program Reduce takes out one
+// by one, each at the price of a solve or a factorization.
+const mostDependent = 500
+
+// Reduce makes the active rows and bounds of an optimal point independent, so
+// that its multipliers are those of a basis: while they depend on each other the
+// multipliers move along a dependency, none changing its sign, until one is 0
+// and its row or bound is let go (the argument of Caratheodory's theorem). The
+// point stays. It reports false where they are too many, or a factorization
+// failed; the multipliers are valid all the same.
+func (s *Solver) Reduce() bool {
+	surplus := s.dependent(s.state, s.active)
+	if len(surplus) == 0 {
+		return true
+	}
+	if len(surplus) > mostDependent {
+		return false
+	}
+	for _, i := range surplus {
+		s.hold(i, false)
+	}
+	factored := false
+	for _, i := range surplus {
+		if !factored && !s.Span() {
+			return false
+		}
+		factored = !s.letGo(i)
+	}
+	s.faceKnown = false
+	return s.onFace()
+}
+
+// negligible is a coefficient of a dependency, between rows of unit norm, that
+// is taken for 0: what the factorization leaves of one that should be.
+const negligible = 1e-9
+
+// letGo takes the multiplier of the row i, which depends on the active rows and
+// bounds, to 0, or as far as another's allows, which it then replaces. It
+// reports whether it did.
+func (s *Solver) letGo(i int) (replaced bool) {
+	if s.lambda[i] == 0 {
+		return false
+	}
+	s.combine(i, -1)
+	copy(s.rest, s.grad)
+	s.subtractPull(s.rest[:s.n], s.lambda)
+	t, row, bound := -s.lambda[i], -1, -1
+	for k, in := range s.active {
+		if in && !s.equal[k] {
+			if c := s.step[s.n+k]; math.Abs(c) > negligible && s.lambda[k] < t*c { // it becomes lambda - t c
+				t, row, bound = s.lambda[k]/c, k, -1
+				if s.lambda[k] <= 0 {
+					t = 0
+				}
+			}
+		}
+	}
+	// Of bounds: z_j becomes z_j - t q_j, q what the rows leave of row i.
+	for j, at := range s.state {
+		if at != Lower && at != Upper {
+			continue
+		}
+		if z, q := s.rest[j]*float64(-at), s.rhs[j]*float64(-at); math.Abs(q) > negligible && z < t*q {
+			t, row, bound = z/q, -1, j
+			if z <= 0 {
+				t = 0
+			}
+		}
+	}
+	for k, in := range s.active {
+		if in {
+			s.lambda[k] -= t * s.step[s.n+k]
+		}
+	}
+	if row < 0 && bound < 0 {
+		s.lambda[i] = 0
+		return false
+	}
+	s.lambda[i] += t
+	s.hold(i, true)
+	if row >= 0 {
+		s.lambda[row] = 0
+		s.hold(row, false)
+	} else {
+		s.put(bound, Free)
+	}
+	return true
+}
+
+// Span prepares Depends: it factorizes the Gram system of the active rows on
+// the free variables.
+func (s *Solver) Span() bool {
+	s.faceKnown = false
+	return s.assemble(true)
+}
+
+// combine finds the combination of the active rows that is nearest, on the free
+// variables, to the scaled row i, or to the unit vector of variable j where i is
+// negative. It leaves the coefficients in step[n:] and the rest in rhs[:n].
+func (s *Solver) combine(i, j int) {
+	target := make([]float64, s.n)
+	if i >= 0 {
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			target[s.b.Col[t]] = s.bv[t]
+		}
+	} else {
+		target[j] = 1
+	}
+	clear(s.rhs)
+	for k, v := range target {
+		if s.state[k] == Free {
+			s.rhs[k] = v
+		}
+	}
+	s.ldl.Solve(s.step, s.rhs)
+	// The coefficients alone, improved by the rest that they leave.
+	coef := append([]float64(nil), s.step[s.n:]...)
+	for range 3 {
+		copy(s.rhs[:s.n], target)
+		s.subtractPull(s.rhs[:s.n], coef)
+		for k := range target {
+			if s.state[k] != Free {
+				s.rhs[k] = 0
+			}
+		}
+		clear(s.rhs[s.n:])
+		s.ldl.Solve(s.step, s.rhs)
+		for k := range coef {
+			if s.active[k] {
+				coef[k] += s.step[s.n+k]
+			} else {
+				coef[k] = 0
+			}
+		}
+	}
+	copy(s.step[s.n:], coef)
+	copy(s.rhs[:s.n], target)
+	s.subtractPull(s.rhs[:s.n], coef)
+}
+
+// Depends reports whether row i, or variable j where i is negative, lies in the
+// span of the active rows and the variables on bounds, to within the sine
+// tolerance, and how: coef combines the rows to it but for rest, which is 0 on
+// free variables; both in the caller's units. Span must have been called.
+func (s *Solver) Depends(i, j int, tolerance float64, coef, rest []float64) bool {
+	s.combine(i, j)
+	scale := 0.0
+	if i >= 0 {
+		scale = 1 / s.f[i]
+	} else {
+		scale = s.e[j]
+	}
+	free := 0.0
+	for k, v := range s.rhs[:s.n] {
+		rest[k] = 0
+		if s.state[k] == Free {
+			free = math.Max(free, math.Abs(v))
+		} else {
+			rest[k] = v * scale / s.e[k]
+		}
+	}
+	for k, c := range s.step[s.n:] {
+		coef[k] = c * s.f[k] * scale
+	}
+	return free <= tolerance
+}

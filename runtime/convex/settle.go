@@ -1,0 +1,90 @@
+package convex
+
+import "math"
+
+// Tolerances of signs, relative to the size of the point and to the largest
+// term in the gradient: a little above what rounding leaves on a face, so that
+// it does not move rows in and out for ever. Below it a row is as good as on
+// its bound, and a multiplier as good as 0.
+const (
+	slackTolerance      = 1e-13
+	multiplierTolerance = 1e-12
+)
+
+// Settle solves on the face of the guess and moves rows and bounds whose signs
+// are wrong, all at once, until none is or the number of wrong ones has not
+// fallen for a few rounds: the primal-dual active-set method, a semismooth
+// Newton method, which ends in a few rounds from a good guess but need not
+// from another. It reports whether the point is the minimizer.
+func (s *Solver) Settle(rounds int) bool {
+	least, patience := math.MaxInt, 3
+	for range rounds {
+		if !s.onFace() {
+			return false
+		}
+		wrong := s.exchange()
+		if wrong == 0 {
+			return s.met()
+		}
+		if wrong < least {
+			least, patience = wrong, 3
+		} else if patience--; patience == 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// met reports whether the active rows hold to rounding, as they do unless the
+// face is empty.
+func (s *Solver) met() bool {
+	_, primal := s.correct(false)
+	return primal <= 1e3*slackTolerance*math.Max(1, s.size()) // the sum of a row's terms
+}
+
+// exchange moves what has a wrong sign at the present point and returns how
+// many there are.
+func (s *Solver) exchange() (wrong int) {
+	slack := slackTolerance * s.size()
+	force := multiplierTolerance * s.terms
+	copy(s.rest, s.grad)
+	s.subtractPull(s.rest[:s.n], s.lambda)
+	for j, at := range s.state {
+		switch at {
+		case Free:
+			switch v := s.y[j]; {
+			case v < s.lo[j]-slack-rounding*math.Abs(s.lo[j]):
+				s.put(j, Lower)
+				wrong++
+			case v > s.hi[j]+slack+rounding*math.Abs(s.hi[j]):
+				s.put(j, Upper)
+				wrong++
+			}
+		case Lower:
+			if s.rest[j] < -force {
+				s.put(j, Free)
+				wrong++
+			}
+		case Upper:
+			if s.rest[j] > force {
+				s.put(j, Free)
+				wrong++
+			}
+		}
+	}
+	for i := range s.active {
+		if s.equal[i] {
+			continue
+		}
+		if s.active[i] {
+			if s.lambda[i] < -force {
+				s.hold(i, false)
+				wrong++
+			}
+		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-rounding*math.Abs(s.r[i]) {
+			s.hold(i, true)
+			wrong++
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,437 @@
+package convex
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+)
+
+// Solver holds one quadratic program with its workspaces, in coordinates in
+// which H has a unit diagonal and rows have unit norm. It is not safe for
+// concurrent use.
+type Solver struct {
+	*Program
+	ldl *linalg.LDL
+	kkt []float64 // values of the KKT matrix
+
+	h  []float64 // H, scaled, in the order of the pattern
+	bv []float64 // B, scaled
+	e  []float64 // len n: y = e .* (scaled y)
+	f  []float64 // len m: scaled row = f_i B_i
+
+	c, lo, hi, r []float64 // scaled
+	y, lambda    []float64 // scaled: the point
+	state        []int8    // of each variable
+	active       []bool    // of each row
+	grad         []float64 // Hy + c, or what the caller gave
+	terms        float64   // the largest term in the gradient: its rounding's scale
+
+	rhs, step, rest []float64 // len n+m
+	faceKnown       bool      // ldl holds the factors of the face (state, active)
+}
+
+// NewSolver makes a solver of programs of this structure.
+func (p *Program) NewSolver() *Solver {
+	n, m := p.n, p.m
+	v := func(k int) []float64 { return make([]float64, k) }
+	return &Solver{Program: p,
+		ldl: linalg.NewLDL(p.symbolic, func(i int) bool { return i >= n }),
+		kkt: v(len(p.half) + p.b.NNZ() + m), h: v(p.hessian.NNZ()), bv: v(p.b.NNZ()), e: v(n), f: v(m),
+		c: v(n), lo: v(n), hi: v(n), r: v(m), y: v(n), lambda: v(m), state: make([]int8, n), active: make([]bool, m),
+		grad: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
+}
+
+func sqrt(v float64) float64 { return math.Sqrt(v) }
+
+// Load sets H, in the order of its pattern; its diagonal must be positive. It
+// forgets the point.
+func (s *Solver) Load(h []float64) bool {
+	for j := 0; j < s.n; j++ {
+		d := h[s.half[s.diagonal[j]]]
+		if !(d > 0) || math.IsInf(d, 1) {
+			return false
+		}
+		s.e[j] = 1 / math.Sqrt(d)
+	}
+	for i := 0; i < s.n; i++ {
+		for t := s.hessian.Ptr[i]; t < s.hessian.Ptr[i+1]; t++ {
+			s.h[t] = h[t] * s.e[i] * s.e[s.hessian.Col[t]]
+		}
+	}
+	for i := 0; i < s.m; i++ {
+		sum := 0.0
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			s.bv[t] = s.b.Val[t] * s.e[s.b.Col[t]]
+			sum += s.bv[t] * s.bv[t]
+		}
+		s.f[i] = 1
+		if sum > 0 {
+			s.f[i] = 1 / math.Sqrt(sum)
+		}
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			s.bv[t] *= s.f[i]
+		}
+	}
+	clear(s.y)
+	clear(s.lambda)
+	clear(s.state)
+	for i := range s.active {
+		s.active[i] = s.equal[i] && !s.skip[i]
+	}
+	s.faceKnown = false
+	return true
+}
+
+// Set sets the bounds and the right-hand sides.
+func (s *Solver) Set(lo, hi, r []float64) {
+	for j, e := range s.e {
+		s.lo[j], s.hi[j] = lo[j]/e, hi[j]/e
+		if lo[j] == hi[j] {
+			s.put(j, Pinned)
+		} else if s.state[j] == Pinned {
+			s.put(j, Free)
+		}
+	}
+	for i, f := range s.f {
+		s.r[i] = r[i] * f
+	}
+}
+
+// Linear sets c from the gradient at a point: c = grad - H y.
+func (s *Solver) Linear(grad, y []float64) {
+	for j, e := range s.e {
+		s.step[j] = y[j] / e
+	}
+	s.multiply(s.c, s.step[:s.n])
+	for j, e := range s.e {
+		s.c[j] = grad[j]*e - s.c[j]
+	}
+}
+
+// Guess sets the point and the active set. Bounds that do not exist are not
+// held.
+func (s *Solver) Guess(y, lambda []float64, state []int8, active []bool) {
+	for j, e := range s.e {
+		s.y[j] = y[j] / e
+		if s.state[j] == Pinned {
+			continue
+		}
+		at := state[j]
+		if at == Lower && math.IsInf(s.lo[j], 0) || at == Upper && math.IsInf(s.hi[j], 0) || at == Pinned {
+			at = Free
+		}
+		s.put(j, at)
+	}
+	for i, f := range s.f {
+		s.lambda[i] = lambda[i] / f
+		s.hold(i, !s.skip[i] && (s.equal[i] || active[i]))
+	}
+}
+
+func (s *Solver) put(j int, state int8) {
+	if s.state[j] != state {
+		s.state[j] = state
+		s.faceKnown = false
+	}
+}
+
+func (s *Solver) hold(i int, active bool) {
+	if s.active[i] != active {
+		s.active[i] = active
+		s.faceKnown = false
+	}
+}
+
+// Y writes the point; entries on a bound are exactly lo or hi.
+func (s *Solver) Y(dst, lo, hi []float64) {
+	for j, e := range s.e {
+		switch s.state[j] {
+		case Lower, Pinned:
+			dst[j] = lo[j]
+		case Upper:
+			dst[j] = hi[j]
+		default:
+			dst[j] = s.y[j] * e
+		}
+	}
+}
+
+// Lambda writes the multipliers of the rows.
+func (s *Solver) Lambda(dst []float64) {
+	for i, f := range s.f {
+		dst[i] = s.lambda[i] * f
+	}
+}
+
+// State is where each variable is, and which rows are held. Not to be changed.
+func (s *Solver) State() (state []int8, active []bool) { return s.state, s.active }
+
+// multiply sets dst to H v.
+func (s *Solver) multiply(dst, v []float64) {
+	for i := 0; i < s.n; i++ {
+		sum := 0.0
+		cols, vals := s.hessian.Col[s.hessian.Ptr[i]:s.hessian.Ptr[i+1]], s.h[s.hessian.Ptr[i]:s.hessian.Ptr[i+1]]
+		for t, j := range cols {
+			sum += vals[t] * v[j]
+		}
+		dst[i] = sum
+	}
+}
+
+// rowDot is the scaled row i times v.
+func (s *Solver) rowDot(i int, v []float64) float64 {
+	sum := 0.0
+	cols, vals := s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]], s.bv[s.b.Ptr[i]:s.b.Ptr[i+1]]
+	for t, j := range cols {
+		sum += vals[t] * v[j]
+	}
+	return sum
+}
+
+// subtractPull subtracts B'lambda from dst.
+func (s *Solver) subtractPull(dst, lambda []float64) {
+	for i, l := range lambda {
+		if l == 0 {
+			continue
+		}
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			dst[s.b.Col[t]] -= s.bv[t] * l
+		}
+	}
+}
+
+// model sets grad to Hy + c and notes the size of its terms.
+func (s *Solver) model() {
+	s.multiply(s.grad, s.y)
+	s.terms = 0
+	for j, c := range s.c {
+		s.terms = math.Max(s.terms, math.Abs(s.grad[j])+math.Abs(c))
+		s.grad[j] += c
+	}
+}
+
+// regular is what is subtracted on the diagonal of the rows' block of the KKT
+// matrix, whose other entries are 1 or smaller: it makes the matrix
+// quasi-definite, with pivots well above rounding. Repeated steps undo it.
+const regular = 1e-9
+
+// assemble fills the KKT matrix of a face, with H or, for questions of the rows
+// alone, the identity. Rows and columns that take no part become those of the
+// identity.
+func (s *Solver) assemble(identity bool) bool {
+	for t, at := range s.half {
+		s.kkt[t] = s.h[at]
+		if identity {
+			s.kkt[t] = 0
+		}
+	}
+	if identity {
+		for _, t := range s.diagonal {
+			s.kkt[t] = 1
+		}
+	}
+	at := 0
+	for i := 0; i < s.n; i++ {
+		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
+			if j := s.hessian.Col[s.half[at]]; s.state[i] != Free || s.state[j] != Free {
+				s.kkt[at] = 0
+				if i == j {
+					s.kkt[at] = 1
+				}
+			}
+		}
+	}
+	base := len(s.half)
+	for i := 0; i < s.m; i++ {
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			s.kkt[base+t] = s.bv[t]
+			if !s.active[i] || s.state[s.b.Col[t]] != Free {
+				s.kkt[base+t] = 0
+			}
+		}
+		d := -regular
+		if !s.active[i] || !s.reaches(i) {
+			d = -1
+		}
+		s.kkt[base+s.b.NNZ()+i] = d
+	}
+	return s.ldl.Factor(s.kkt, leastPivot)
+}
+
+// leastPivot is the size of the smallest pivot: a rounding error of the
+// largest entries, which are about 1.
+const leastPivot = 1e-14
+
+// reaches reports whether row i involves a free variable.
+func (s *Solver) reaches(i int) bool {
+	for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+		if s.state[s.b.Col[t]] == Free && s.bv[t] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// correct makes one Newton step on the face from the gradient in grad, and
+// returns the residuals from which it was made: of stationarity on the free
+// variables and of the active rows.
+func (s *Solver) correct(apply bool) (dual, primal float64) {
+	copy(s.rhs, s.grad)
+	s.subtractPull(s.rhs[:s.n], s.lambda)
+	for j := range s.rhs[:s.n] {
+		if s.state[j] != Free {
+			s.rhs[j] = 0
+		}
+		s.rhs[j] = -s.rhs[j]
+		dual = math.Max(dual, math.Abs(s.rhs[j]))
+	}
+	for i := 0; i < s.m; i++ {
+		s.rhs[s.n+i] = 0
+		if s.active[i] {
+			v := s.r[i] - s.rowDot(i, s.y)
+			primal = math.Max(primal, math.Abs(v))
+			if s.reaches(i) {
+				s.rhs[s.n+i] = v
+			}
+		}
+	}
+	if !apply {
+		return dual, primal
+	}
+	s.ldl.Solve(s.step, s.rhs)
+	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*math.Max(dual, primal))
+	for j := range s.y {
+		if s.state[j] == Free {
+			s.y[j] += s.step[j]
+		}
+	}
+	for i := range s.lambda {
+		if s.active[i] {
+			s.lambda[i] -= s.step[s.n+i]
+		}
+	}
+	return dual, primal
+}
+
+// faceResidual sets r to what the step leaves of rhs in the KKT system of the
+// face, with its regularization: see interiorLeft.
+func (s *Solver) faceResidual(r, step []float64) {
+	s.multiplyFree(r, step)
+	for i := 0; i < s.m; i++ {
+		if !s.active[i] {
+			r[s.n+i] = 0
+			continue
+		}
+		sum, v := 0.0, step[s.n+i]
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			if j := s.b.Col[t]; s.state[j] == Free {
+				sum += s.bv[t] * step[j]
+				r[j] += s.bv[t] * v
+			}
+		}
+		d := regular
+		if !s.reaches(i) {
+			d = 1
+		}
+		r[s.n+i] = s.rhs[s.n+i] - sum + d*v
+	}
+	for j := range r[:s.n] {
+		if s.state[j] == Free {
+			r[j] = s.rhs[j] - r[j]
+		} else {
+			r[j] = 0
+		}
+	}
+}
+
+func (s *Solver) multiplyFree(dst, v []float64) {
+	for i := 0; i < s.n; i++ {
+		sum := 0.0
+		if s.state[i] == Free {
+			for t := s.hessian.Ptr[i]; t < s.hessian.Ptr[i+1]; t++ {
+				if j := s.hessian.Col[t]; s.state[j] == Free {
+					sum += s.h[t] * v[j]
+				}
+			}
+		}
+		dst[i] = sum
+	}
+}
+
+// prepareFace factorizes the KKT matrix of the face and puts the point onto
+// its bounds.
+func (s *Solver) prepareFace() bool {
+	for j, at := range s.state {
+		switch at {
+		case Lower, Pinned:
+			s.y[j] = s.lo[j]
+		case Upper:
+			s.y[j] = s.hi[j]
+		}
+	}
+	for i, in := range s.active {
+		if !in {
+			s.lambda[i] = 0
+		}
+	}
+	if !s.faceKnown {
+		s.faceKnown = s.assemble(false)
+	}
+	return s.faceKnown
+}
+
+// onFace takes the point to the minimizer of the model on the face, until
+// rounding ends the progress.
+func (s *Solver) onFace() bool {
+	if !s.prepareFace() {
+		return false
+	}
+	last := math.Inf(1)
+	for range 8 {
+		s.model()
+		dual, primal := s.correct(true)
+		left := math.Max(dual, primal)
+		if math.IsNaN(left) {
+			return false
+		}
+		if left <= rounding*(s.terms+s.size()) || left > last/2 {
+			break
+		}
+		last = left
+	}
+	s.model()
+	return true
+}
+
+// rounding is a few units in the last place.
+const rounding = 8 * 0x1p-53
+
+// size is the largest entry of the point.
+func (s *Solver) size() float64 { return largest(s.y) }
+
+func largest(v []float64) float64 {
+	m := 0.0
+	for _, t := range v {
+		if t = math.Abs(t); t > m || math.IsNaN(t) {
+			m = t
+		}
+	}
+	return m
+}
+
+// Correct makes one Newton step on the face from a gradient of the caller's, at
+// the point as Y gives it, and returns the stationarity on the free variables
+// and the rows' residual before the step, in scaled coordinates.
+func (s *Solver) Correct(grad []float64, apply bool) (dual, primal float64) {
+	if !s.prepareFace() {
+		return math.NaN(), math.NaN()
+	}
+	for j, e := range s.e {
+		s.grad[j] = grad[j] * e
+	}
+	return s.correct(apply)
+}
+
+// Structure is the program's pattern of H and its rows.
+func (p *Program) Structure() (hessian, b *sparse.CSR) { return p.hessian, p.b }
