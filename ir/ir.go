@@ -204,4 +204,7 @@ type Facts struct {
 	SmoothnessF     float64
 	QuadraticInY    bool
 	FixedHessian    bool
+	// HessianPattern is where the Hessian of g in y can be nonzero; nil where it
+	// would be dense. See package analysis.
+	HessianPattern *sparse.CSR
 }

@@ -32,6 +32,7 @@ package curvature
 import (
 	"fmt"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 )
@@ -163,14 +164,15 @@ type Proof struct {
 	LipschitzF    Bound // L_f: norm of the gradient of f in (x, y)
 	Qualification Qualification
 
-	objective diag.Span // of the lower level, where refutations point
-	maximize  bool      // the user maximizes it: g is its negative
+	pattern   *sparse.CSR // of the Hessian of g in y, see ir.Facts
+	objective diag.Span   // of the lower level, where refutations point
+	maximize  bool        // the user maximizes it: g is its negative
 }
 
 // Facts are the proved constants in the form that the runtime takes. Each
 // holds on the scope of its claim, and so between any two feasible y at least.
 func (p *Proof) Facts() ir.Facts {
-	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian}
+	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, HessianPattern: p.pattern}
 	if p.Convexity.Outcome == Proved {
 		facts.StrongConvexity = p.Convexity.Modulus
 	}

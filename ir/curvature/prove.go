@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/ir"
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
 )
 
@@ -33,6 +34,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY)
 	out.LipschitzF = pr.gradientBound(f)
 	out.Qualification = qualify(p)
+	out.pattern = analysis.HessianPattern(p.Graph, g, p.Lower.Dim)
 	p.Facts = out.Facts()
 	return out
 }

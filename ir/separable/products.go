@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -102,7 +103,7 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 	if slices.Equal(rows, sequence(height)) && slices.Equal(cols, sequence(width)) {
 		return m, trans, nil
 	}
-	value := c.known(m)
+	value := analysis.Known(c.graph, m)
 	switch {
 	case value == nil:
 		cut, err := c.graph.Gather(m, positions(m, trans, rows, cols), expr.MatrixShape(len(rows), len(cols)), m.Span)

@@ -25,6 +25,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
 )
 
@@ -38,17 +39,17 @@ func Blocks(p *ir.Problem) [][]int {
 	if a == nil {
 		return nil
 	}
-	return a.partition()
+	return a.classes()
 }
 
-// analysis is what is known of every entry of the nodes that depend on y.
-type analysis struct {
+// partition is what is known of every entry of the nodes that depend on y.
+type partition struct {
 	graph *expr.Builder
 	root  *expr.Node
 	n     int                // entries of y, the first elements
 	nodes []*expr.Node       // that the objective uses and y enters, in topological order
 	base  map[*expr.Node]int // the element of a node's first entry
-	terms map[*expr.Node]terms
+	terms map[*expr.Node]analysis.Terms
 
 	depends []bool // of each element: y enters
 	used    []bool // it adds to the objective
@@ -60,9 +61,9 @@ type analysis struct {
 }
 
 // analyze returns nil where everything is one block.
-func analyze(p *ir.Problem) *analysis {
-	a := &analysis{graph: p.Graph, root: p.Lower.Objective, n: p.Lower.Dim, blocks: p.Lower.Dim,
-		base: map[*expr.Node]int{}, terms: map[*expr.Node]terms{}}
+func analyze(p *ir.Problem) *partition {
+	a := &partition{graph: p.Graph, root: p.Lower.Objective, n: p.Lower.Dim, blocks: p.Lower.Dim,
+		base: map[*expr.Node]int{}, terms: map[*expr.Node]analysis.Terms{}}
 	if a.n < 2 {
 		return nil
 	}
@@ -101,7 +102,7 @@ func analyze(p *ir.Problem) *analysis {
 
 // collect numbers the entries of the nodes; it reports false where there are
 // too many, or too many products of them.
-func (a *analysis) collect() (elements int, ok bool) {
+func (a *partition) collect() (elements int, ok bool) {
 	reached := map[*expr.Node]bool{}
 	var visit func(*expr.Node)
 	visit = func(n *expr.Node) {
@@ -124,8 +125,8 @@ func (a *analysis) collect() (elements int, ok bool) {
 		}
 		a.base[n] = elements
 		elements += n.Shape.Len()
-		a.terms[n] = a.termsOf(n)
-		work += a.terms[n].work
+		a.terms[n] = analysis.TermsOf(a.graph, n)
+		work += a.terms[n].Work
 		if work > maxWork || float64(elements) > maxWork {
 			return 0, false
 		}
@@ -134,7 +135,7 @@ func (a *analysis) collect() (elements int, ok bool) {
 }
 
 // forward finds the entries that y enters.
-func (a *analysis) forward() {
+func (a *partition) forward() {
 	for _, n := range a.nodes {
 		base := a.base[n]
 		for e := range n.Shape.Len() {
@@ -142,7 +143,7 @@ func (a *analysis) forward() {
 				a.depends[base+e] = true
 				continue
 			}
-			a.terms[n].each(e, func(p, q int) bool {
+			a.terms[n].Each(e, func(p, q int) bool {
 				enters := p >= 0 && a.enters(n.Args[0], p) || q >= 0 && a.enters(n.Args[1], q)
 				a.depends[base+e] = enters
 				return !enters
@@ -152,12 +153,12 @@ func (a *analysis) forward() {
 }
 
 // enters reports whether y enters entry k of a node.
-func (a *analysis) enters(n *expr.Node, k int) bool {
+func (a *partition) enters(n *expr.Node, k int) bool {
 	return n.Deps&expr.DependsY != 0 && a.depends[a.base[n]+k]
 }
 
 // backward finds what is used and held, and joins what belongs together.
-func (a *analysis) backward() {
+func (a *partition) backward() {
 	a.used[a.base[a.root]] = true
 	for i := len(a.nodes) - 1; i >= 0 && a.blocks > 1; i-- {
 		n := a.nodes[i]
@@ -175,29 +176,29 @@ func (a *analysis) backward() {
 
 // binds reports whether entry e of n is more than a sum of terms with at most
 // one factor that y enters, for another reason than products.
-func (a *analysis) binds(n *expr.Node, e int) bool {
+func (a *partition) binds(n *expr.Node, e int) bool {
 	switch n.Op {
 	case expr.Neg, expr.Add, expr.Sub, expr.Sum, expr.Transpose, expr.Gather, expr.ScatterAdd,
 		expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
 		return false
 	case expr.Div:
-		return a.enters(n.Args[1], place(n.Args[1], e))
+		return a.enters(n.Args[1], analysis.Place(n.Args[1], e))
 	}
 	return true
 }
 
 // descend passes what is known of entry e of n on to what it is made of.
-func (a *analysis) descend(n *expr.Node, e int) {
+func (a *partition) descend(n *expr.Node, e int) {
 	at := a.base[n] + e
 	hold := func(with int, arg *expr.Node, k int) {
 		from := a.base[arg] + k
 		a.used[from], a.held[from] = true, true
 		a.join(with, from)
 	}
-	a.terms[n].each(e, func(p, q int) bool {
+	a.terms[n].Each(e, func(p, q int) bool {
 		left := p >= 0 && a.enters(n.Args[0], p)
 		right := q >= 0 && a.enters(n.Args[1], q)
-		together := a.held[at] || left && right && product(n.Op)
+		together := a.held[at] || left && right && analysis.Product(n.Op)
 		switch {
 		case together && left && right && !a.held[at]:
 			hold(a.base[n.Args[1]]+q, n.Args[0], p)
@@ -222,7 +223,7 @@ func (a *analysis) descend(n *expr.Node, e int) {
 }
 
 // find is the class of an element.
-func (a *analysis) find(i int) int {
+func (a *partition) find(i int) int {
 	at := int32(i)
 	for a.parent[at] != at {
 		a.parent[at] = a.parent[a.parent[at]]
@@ -232,7 +233,7 @@ func (a *analysis) find(i int) int {
 }
 
 // join makes one class of two.
-func (a *analysis) join(i, j int) {
+func (a *partition) join(i, j int) {
 	i, j = a.find(i), a.find(j)
 	if i == j {
 		return
@@ -244,8 +245,8 @@ func (a *analysis) join(i, j int) {
 	a.holding[i] = a.holding[i] || a.holding[j]
 }
 
-// partition lists the classes of the entries of y.
-func (a *analysis) partition() [][]int {
+// classes lists the classes of the entries of y.
+func (a *partition) classes() [][]int {
 	number := map[int]int{}
 	var blocks [][]int
 	for j := range a.n {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
 )
 
@@ -45,7 +46,7 @@ func Split(p *ir.Problem, groups [][]int) ([]*expr.Node, error) {
 // y does not enter, it has the value; of another the sum of the terms that the
 // group enters.
 type cutting struct {
-	*analysis
+	*partition
 	enters []bool // of each element: the group does
 	needed []bool
 	list   map[*expr.Node][]int // needed entries, ascending
@@ -56,8 +57,8 @@ type cutting struct {
 // term is one term of the entry at position row of a node's list.
 type term struct{ row, p, q int }
 
-func (a *analysis) cut(name string, entries []int) (*expr.Node, error) {
-	c := &cutting{analysis: a, enters: make([]bool, len(a.depends)), needed: make([]bool, len(a.depends)),
+func (a *partition) cut(name string, entries []int) (*expr.Node, error) {
+	c := &cutting{partition: a, enters: make([]bool, len(a.depends)), needed: make([]bool, len(a.depends)),
 		list: map[*expr.Node][]int{}, made: map[*expr.Node]*expr.Node{}, pos: make([]int, len(a.depends))}
 	for _, j := range entries {
 		c.enters[j] = true
@@ -67,7 +68,7 @@ func (a *analysis) cut(name string, entries []int) (*expr.Node, error) {
 			continue
 		}
 		for e := range n.Shape.Len() {
-			a.terms[n].each(e, func(p, q int) bool {
+			a.terms[n].Each(e, func(p, q int) bool {
 				in := p >= 0 && c.in(n.Args[0], p) || q >= 0 && c.in(n.Args[1], q)
 				c.enters[a.base[n]+e] = in
 				return !in
@@ -109,7 +110,7 @@ func (c *cutting) in(n *expr.Node, k int) bool {
 func (c *cutting) each(n *expr.Node, e int, visit func(p, q int)) {
 	at := c.base[n] + e
 	whole := c.held[at] || !c.depends[at]
-	c.terms[n].each(e, func(p, q int) bool {
+	c.terms[n].Each(e, func(p, q int) bool {
 		if whole {
 			visit(p, q)
 			return true
@@ -117,9 +118,9 @@ func (c *cutting) each(n *expr.Node, e int, visit func(p, q int)) {
 		left := p >= 0 && c.in(n.Args[0], p)
 		right := q >= 0 && c.in(n.Args[1], q)
 		switch {
-		case product(n.Op) && (left || right), n.Op == expr.Div && left:
+		case analysis.Product(n.Op) && (left || right), n.Op == expr.Div && left:
 			visit(p, q)
-		case product(n.Op), n.Op == expr.Div:
+		case analysis.Product(n.Op), n.Op == expr.Div:
 		case left && right:
 			visit(p, q)
 		case left:

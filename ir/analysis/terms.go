@@ -1,4 +1,4 @@
-package separable
+package analysis
 
 import (
 	"slices"
@@ -8,19 +8,19 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// terms lists what the entries of a node are made of.
-type terms struct {
-	// each calls visit for the terms of entry e until it returns false: entry p
+// Terms lists what the entries of a node are made of.
+type Terms struct {
+	// Each calls visit for the terms of entry e until it returns false: entry p
 	// of the first argument together with entry q of the second, of which one
 	// is -1 where it has no part. Terms with a factor that is known to be 0 are
 	// left out of products.
-	each func(e int, visit func(p, q int) bool)
-	work float64 // terms of all entries, roughly
+	Each func(e int, visit func(p, q int) bool)
+	Work float64 // terms of all entries, roughly
 }
 
-// product reports whether the terms of an operation are products that are
+// Product reports whether the terms of an operation are products that are
 // added up.
-func product(op expr.Op) bool {
+func Product(op expr.Op) bool {
 	switch op {
 	case expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
 		return true
@@ -28,15 +28,17 @@ func product(op expr.Op) bool {
 	return false
 }
 
-// place is the entry of an elementwise operand that belongs to entry e.
-func place(n *expr.Node, e int) int {
+// Place is the entry of an elementwise operand that belongs to entry e.
+func Place(n *expr.Node, e int) int {
 	if n.Shape.Rank == 0 {
 		return 0
 	}
 	return e
 }
 
-func (a *analysis) termsOf(n *expr.Node) terms {
+// TermsOf lists the terms of a node of graph.
+func TermsOf(graph *expr.Builder, n *expr.Node) Terms {
+	a := reader{graph}
 	size := float64(n.Shape.Len())
 	switch n.Op {
 	case expr.MatVec:
@@ -48,20 +50,20 @@ func (a *analysis) termsOf(n *expr.Node) terms {
 		pair := func(p, q int, visit func(p, q int) bool) bool { return !left(p) || !right(q) || visit(p, q) }
 		switch n.Op {
 		case expr.Mul:
-			return terms{work: size, each: func(e int, visit func(p, q int) bool) {
-				pair(place(n.Args[0], e), place(n.Args[1], e), visit)
+			return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
+				pair(Place(n.Args[0], e), Place(n.Args[1], e), visit)
 			}}
 		case expr.Outer:
 			cols := n.Shape.Cols
-			return terms{work: size, each: func(e int, visit func(p, q int) bool) { pair(e/cols, e%cols, visit) }}
+			return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { pair(e/cols, e%cols, visit) }}
 		}
 		count := n.Args[0].Shape.Len()
-		return terms{work: float64(count), each: func(_ int, visit func(p, q int) bool) {
+		return Terms{Work: float64(count), Each: func(_ int, visit func(p, q int) bool) {
 			for k := 0; k < count && pair(k, k, visit); k++ {
 			}
 		}}
 	case expr.Gather:
-		return terms{work: size, each: func(e int, visit func(p, q int) bool) {
+		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
 			if i := n.Index[e]; i >= 0 {
 				visit(i, -1)
 			}
@@ -73,7 +75,7 @@ func (a *analysis) termsOf(n *expr.Node) terms {
 				into[e] = append(into[e], k)
 			}
 		}
-		return terms{work: float64(len(n.Index)) + size, each: func(e int, visit func(p, q int) bool) {
+		return Terms{Work: float64(len(n.Index)) + size, Each: func(e int, visit func(p, q int) bool) {
 			for _, k := range into[e] {
 				if !visit(k, -1) {
 					return
@@ -82,37 +84,42 @@ func (a *analysis) termsOf(n *expr.Node) terms {
 		}}
 	case expr.Transpose:
 		rows, cols := n.Shape.Rows, n.Shape.Cols
-		return terms{work: size, each: func(e int, visit func(p, q int) bool) { visit(e%cols*rows+e/cols, -1) }}
+		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { visit(e%cols*rows+e/cols, -1) }}
 	}
 	switch n.Op.Info().Class {
 	case expr.Reduction:
 		count := n.Args[0].Shape.Len()
-		return terms{work: float64(count), each: func(_ int, visit func(p, q int) bool) {
+		return Terms{Work: float64(count), Each: func(_ int, visit func(p, q int) bool) {
 			for k := 0; k < count && visit(k, -1); k++ {
 			}
 		}}
 	case expr.Elementwise1:
-		return terms{work: size, each: func(e int, visit func(p, q int) bool) { visit(e, -1) }}
+		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { visit(e, -1) }}
 	}
-	return terms{work: size, each: func(e int, visit func(p, q int) bool) {
-		visit(place(n.Args[0], e), place(n.Args[1], e))
+	return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
+		visit(Place(n.Args[0], e), Place(n.Args[1], e))
 	}}
 }
 
-// known is the value of a node that depends on data alone, or nil.
-func (a *analysis) known(n *expr.Node) *data.Array {
+// reader looks the data of a graph up.
+type reader struct{ graph *expr.Builder }
+
+func (a reader) known(n *expr.Node) *data.Array { return Known(a.graph, n) }
+
+// Known is the value of a node that depends on supplied data alone, or nil.
+func Known(graph *expr.Builder, n *expr.Node) *data.Array {
 	if n.Deps != 0 || n.Opaque {
 		return nil
 	}
-	value, err := a.graph.Value(n)
+	value, err := graph.Value(n)
 	if err != nil {
-		return nil // found out where the program is compiled
+		return nil // reported where the program is compiled
 	}
 	return value
 }
 
 // nonzero tells which entries of a node are not known to be 0.
-func (a *analysis) nonzero(n *expr.Node) func(k int) bool {
+func (a reader) nonzero(n *expr.Node) func(k int) bool {
 	value := a.known(n)
 	if value == nil {
 		return func(int) bool { return true }
@@ -133,12 +140,12 @@ func entry(a *data.Array, k int) float64 {
 }
 
 // matrixVector: entry i is the sum of M[i, j] v[j].
-func (a *analysis) matrixVector(n *expr.Node) terms {
+func (a reader) matrixVector(n *expr.Node) Terms {
 	m := n.Args[0]
 	right := a.nonzero(n.Args[1])
 	row := a.rows(m, n.TransA)
 	cols := m.Shape.Cols
-	return terms{work: a.entries(m), each: func(i int, visit func(p, q int) bool) {
+	return Terms{Work: a.entries(m), Each: func(i int, visit func(p, q int) bool) {
 		row(i, func(j int) bool {
 			p := i*cols + j
 			if n.TransA {
@@ -150,7 +157,7 @@ func (a *analysis) matrixVector(n *expr.Node) terms {
 }
 
 // matrixMatrix: entry (i, j) is the sum of A[i, k] C[k, j].
-func (a *analysis) matrixMatrix(n *expr.Node) terms {
+func (a reader) matrixMatrix(n *expr.Node) Terms {
 	left, right := n.Args[0], n.Args[1]
 	row := a.rows(left, n.TransA)
 	nonzero := a.nonzero(right)
@@ -160,7 +167,7 @@ func (a *analysis) matrixMatrix(n *expr.Node) terms {
 		}
 		return i*m.Shape.Cols + j
 	}
-	return terms{work: a.entries(left) * float64(n.Shape.Cols), each: func(e int, visit func(p, q int) bool) {
+	return Terms{Work: a.entries(left) * float64(n.Shape.Cols), Each: func(e int, visit func(p, q int) bool) {
 		i, j := e/n.Shape.Cols, e%n.Shape.Cols
 		row(i, func(k int) bool {
 			q := at(right, n.TransB, k, j)
@@ -170,7 +177,7 @@ func (a *analysis) matrixMatrix(n *expr.Node) terms {
 }
 
 // entries is how many entries of a matrix are stored.
-func (a *analysis) entries(m *expr.Node) float64 {
+func (a reader) entries(m *expr.Node) float64 {
 	if value := a.known(m); value != nil && value.Sparse != nil {
 		return float64(value.Sparse.NNZ() + m.Shape.Rows)
 	}
@@ -179,7 +186,7 @@ func (a *analysis) entries(m *expr.Node) float64 {
 
 // rows visits the columns of a row of m, or of its transpose, that are not
 // known to be 0, until visit returns false.
-func (a *analysis) rows(m *expr.Node, trans bool) func(i int, visit func(j int) bool) {
+func (a reader) rows(m *expr.Node, trans bool) func(i int, visit func(j int) bool) {
 	value := a.known(m)
 	if value != nil && value.Sparse != nil {
 		s := value.Sparse

@@ -1,0 +1,359 @@
+package analysis
+
+import (
+	"math/bits"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/ir/expr"
+)
+
+// The bounds of the work on a pattern: entries and products that are looked
+// at (about a second), and places that are kept at a time (8 bytes each).
+const (
+	maxWork   = 2e8
+	maxPlaces = 2e7
+)
+
+// HessianPattern is where the Hessian in y of a scalar node can be nonzero at
+// some x and y: n x n with n entries of y, symmetric, with both triangles and
+// the whole diagonal; all values are 1. It is nil where more than half of its
+// entries could be, and where the pattern is too large to find.
+//
+// The method is that of sparse differentiation by the chain rule: the Hessian
+// of the root is the sum over its operations of J' W J, with J the Jacobian of
+// the operation's arguments and W its own second derivative (Griewank and
+// Walther, Evaluating Derivatives, 2nd ed., sec. 7.2). Time and memory are
+// linear in the entries of the graph, of its data, and of the pattern.
+func HessianPattern(graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
+	h := &hessian{graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n)}
+	if root.Deps&expr.DependsY != 0 {
+		if !h.collect(root) {
+			return nil
+		}
+		h.mark(root)
+		for _, m := range h.nodes {
+			if !h.bend(m) {
+				return nil
+			}
+		}
+	}
+	return h.rows()
+}
+
+type hessian struct {
+	graph   *expr.Builder
+	n       int
+	nodes   []*expr.Node // that y enters, in topological order
+	terms   map[*expr.Node]Terms
+	used    map[*expr.Node][]bool // of the entries of a node: the root is made of it
+	columns map[*expr.Node]*columns
+	kept    int     // numbers in columns
+	work    float64 // pairs of columns
+	places  *places
+}
+
+// columns are the entries of y that the entries of a node depend on, ascending:
+// those of entry e at col[ptr[e]:ptr[e+1]].
+type columns struct{ ptr, col []int32 }
+
+func (c *columns) of(e int) []int32 { return c.col[c.ptr[e]:c.ptr[e+1]] }
+
+func varies(n *expr.Node) bool { return n.Deps&expr.DependsY != 0 }
+
+// collect lists the nodes and their terms; false where there is too much.
+func (h *hessian) collect(root *expr.Node) bool {
+	work := 0.0
+	for _, n := range expr.Reachable(root) {
+		if !varies(n) {
+			continue
+		}
+		h.nodes = append(h.nodes, n)
+		if n.Op == expr.Var {
+			continue
+		}
+		t := TermsOf(h.graph, n)
+		h.terms[n] = t
+		if work += t.Work; work > maxWork {
+			return false
+		}
+	}
+	return true
+}
+
+// mark finds the entries that the root is made of.
+func (h *hessian) mark(root *expr.Node) {
+	for _, n := range h.nodes {
+		h.used[n] = make([]bool, n.Shape.Len())
+	}
+	h.used[root][0] = true
+	for i := len(h.nodes) - 1; i >= 0; i-- {
+		n := h.nodes[i]
+		if n.Op == expr.Var {
+			continue
+		}
+		left, right := h.used[n.Args[0]], []bool(nil)
+		if len(n.Args) > 1 {
+			right = h.used[n.Args[1]]
+		}
+		for e, used := range h.used[n] {
+			if !used {
+				continue
+			}
+			h.terms[n].Each(e, func(p, q int) bool {
+				if p >= 0 && left != nil {
+					left[p] = true
+				}
+				if q >= 0 && right != nil {
+					right[q] = true
+				}
+				return true
+			})
+		}
+	}
+}
+
+// columnsOf lists the entries of y behind the used entries of n; nil where
+// there are too many.
+func (h *hessian) columnsOf(n *expr.Node) *columns {
+	if c, ok := h.columns[n]; ok {
+		return c
+	}
+	c := h.findColumns(n)
+	h.columns[n] = c
+	return c
+}
+
+func (h *hessian) findColumns(n *expr.Node) *columns {
+	count := n.Shape.Len()
+	c := &columns{ptr: make([]int32, 1, count+1)}
+	if n.Op == expr.Var {
+		for e := range count {
+			c.col, c.ptr = append(c.col, int32(n.Offset+e)), append(c.ptr, int32(e+1))
+		}
+		return c
+	}
+	var args [2]*columns
+	for i, a := range n.Args {
+		if varies(a) {
+			if args[i] = h.columnsOf(a); args[i] == nil {
+				return nil
+			}
+		}
+	}
+	full := false
+	for e, used := range h.used[n] {
+		from := len(c.col)
+		if used {
+			merges := 0
+			h.terms[n].Each(e, func(p, q int) bool {
+				for i, k := range [2]int{p, q} {
+					if k >= 0 && args[i] != nil {
+						c.col = append(c.col, args[i].of(k)...)
+						merges++
+					}
+				}
+				full = h.kept+len(c.col) > maxPlaces
+				return !full
+			})
+			if full {
+				return nil
+			}
+			if merges > 1 {
+				slices.Sort(c.col[from:])
+				c.col = c.col[:from+len(slices.Compact(c.col[from:]))]
+			}
+		}
+		c.ptr = append(c.ptr, int32(len(c.col)))
+	}
+	h.kept += len(c.col)
+	return c
+}
+
+// bend adds the places at which the second derivative of one operation can be
+// nonzero; false where there are too many.
+func (h *hessian) bend(n *expr.Node) bool {
+	switch n.Op {
+	case expr.Var, expr.Neg, expr.Add, expr.Sub, expr.Sum, expr.Transpose, expr.Gather, expr.ScatterAdd:
+		return true
+	}
+	product := Product(n.Op) || n.Op == expr.Div
+	if product && !(varies(n.Args[0]) && varies(n.Args[1])) && !(n.Op == expr.Div && varies(n.Args[1])) {
+		return true // linear in what varies
+	}
+	var args [2]*columns
+	for i, a := range n.Args {
+		if varies(a) {
+			if args[i] = h.columnsOf(a); args[i] == nil {
+				return false
+			}
+		}
+	}
+	var exponent []float64 // known ones
+	if n.Op == expr.Pow {
+		if v := Known(h.graph, n.Args[1]); v != nil {
+			exponent = v.Values()
+		}
+	}
+	var all []int32 // scratch: columns of one entry
+	for e, used := range h.used[n] {
+		if !used {
+			continue
+		}
+		if exponent != nil {
+			if p := exponent[Place(n.Args[1], e)]; p == 0 || p == 1 {
+				continue
+			}
+		}
+		all = all[:0]
+		ok := true
+		h.terms[n].Each(e, func(p, q int) bool {
+			var left, right []int32
+			if p >= 0 && args[0] != nil {
+				left = args[0].of(p)
+			}
+			if q >= 0 && args[1] != nil {
+				right = args[1].of(q)
+			}
+			if product {
+				ok = h.pairs(left, right)
+				if n.Op == expr.Div {
+					ok = ok && h.pairs(right, right)
+				}
+				return ok
+			}
+			all = append(append(all, left...), right...)
+			return true
+		})
+		if !product {
+			slices.Sort(all)
+			all = slices.Compact(all)
+			ok = h.pairs(all, all)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// pairs adds the places (i, j) and (j, i) with i in u and j in v; false where
+// there are too many.
+func (h *hessian) pairs(u, v []int32) bool {
+	if h.work += float64(len(u)) * float64(len(v)); h.work > maxWork {
+		return false
+	}
+	same := len(u) > 0 && len(u) == len(v) && &u[0] == &v[0]
+	for _, i := range u {
+		for _, j := range v {
+			if same && j > i {
+				break
+			}
+			if !h.places.add(max(i, j), min(i, j)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// places is a set of places (i, j), j <= i, of a lower triangle: bits where the
+// matrix is small, and otherwise a list that is sorted out now and then.
+type places struct {
+	n     int
+	bits  []uint64
+	list  []uint64 // row and column in one number
+	limit int      // length at which the list is sorted out
+}
+
+// bitOrder is up to which order the places are bits: 2 MB.
+const bitOrder = 4096
+
+func newPlaces(n int) *places {
+	if n > bitOrder {
+		return &places{n: n, limit: 1 << 16}
+	}
+	return &places{n: n, bits: make([]uint64, (n*n+63)/64)}
+}
+
+// add reports false where there are too many.
+func (s *places) add(i, j int32) bool {
+	if s.bits != nil {
+		k := int(i)*s.n + int(j)
+		s.bits[k>>6] |= 1 << (k & 63)
+		return true
+	}
+	s.list = append(s.list, uint64(i)<<32|uint64(j))
+	if len(s.list) < s.limit {
+		return true
+	}
+	s.sort()
+	s.limit = max(s.limit, 2*len(s.list))
+	return len(s.list) <= maxPlaces
+}
+
+func (s *places) sort() {
+	slices.Sort(s.list)
+	s.list = slices.Compact(s.list)
+}
+
+// count sorts the set out and returns its size.
+func (s *places) count() int {
+	if s.bits == nil {
+		s.sort()
+		return len(s.list)
+	}
+	total := 0
+	for _, w := range s.bits {
+		total += bits.OnesCount64(w)
+	}
+	return total
+}
+
+// each visits the places by rows, columns ascending.
+func (s *places) each(visit func(i, j int)) {
+	for _, p := range s.list {
+		visit(int(p>>32), int(p&(1<<32-1)))
+	}
+	for w, word := range s.bits {
+		for ; word != 0; word &= word - 1 {
+			k := w<<6 + bits.TrailingZeros64(word)
+			visit(k/s.n, k%s.n)
+		}
+	}
+}
+
+// rows makes the pattern of the places, or nil where more than half of the
+// matrix can be nonzero.
+func (h *hessian) rows() *sparse.CSR {
+	for j := range int32(h.n) {
+		h.places.add(j, j)
+	}
+	if nonzeros := 2*float64(h.places.count()) - float64(h.n); nonzeros > float64(h.n)*float64(h.n)/2 {
+		return nil
+	}
+	m := &sparse.CSR{Rows: h.n, Cols: h.n, Ptr: make([]int, h.n+1)}
+	h.places.each(func(i, j int) {
+		m.Ptr[i+1]++
+		if i != j {
+			m.Ptr[j+1]++
+		}
+	})
+	for i := range h.n {
+		m.Ptr[i+1] += m.Ptr[i]
+	}
+	m.Col, m.Val = make([]int, m.Ptr[h.n]), make([]float64, m.Ptr[h.n])
+	next := slices.Clone(m.Ptr[:h.n])
+	put := func(i, j int) {
+		m.Col[next[i]], m.Val[next[i]] = j, 1
+		next[i]++
+	}
+	// Lower places come by rows; the upper triangle, by columns, after them.
+	h.places.each(put)
+	h.places.each(func(i, j int) {
+		if i != j {
+			put(j, i)
+		}
+	})
+	return m
+}
