@@ -39,7 +39,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 	if err != nil {
 		return nil, err
 	}
-	held := pt.Face
+	held := append([]int{}, pt.Face...)
 	at, active := slices.BinarySearch(held, row)
 	var changed []int
 	if active {
@@ -56,7 +56,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		return nil, ErrNoFlip
 	}
 	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: h.p.F.Value(pt.X, h.p.Answer(other.Y, other.Lambda)) - pt.F}
-	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other, Face: other.Active}); err != nil {
+	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other, Face: append([]int{}, other.Active...)}); err != nil {
 		var failed *LowerError
 		if errors.As(err, &failed) {
 			return nil, ErrNoFlip
@@ -70,7 +70,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		for j := range f.Grad {
 			f.Grad[j] = -f.Grad[j]
 		}
-		released.Lower, released.Face = other, other.Active
+		released.Lower, released.Face = other, append([]int{}, other.Active...)
 	}
 	towards, err := gradRow(ctx, released, row)
 	if err != nil {

@@ -157,7 +157,7 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 // Complete adds the oracle's gradient to a point that Value has made.
 func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)
-	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: pt.Face}
+	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: append([]int{}, pt.Face...)}
 	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 // working set answers. At a true kink the answer is arbitrary, and the piece need
 // not be one that F has near x: see complementarity.
 func face(s *lower.Solution) []int {
-	f := slices.Clone(s.Active)
+	f := append([]int{}, s.Active...) // not nil where no row is active: see At.Face
 	for _, i := range s.Weak {
 		if s.Lambda[i] > 0 {
 			f = append(f, i)
