@@ -2,17 +2,20 @@ package oracle
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
 
-// InfeasibleError says that the lower level has no feasible y at X.
+// InfeasibleError says that the lower level has no feasible y at X; Everywhere, that
+// the same combination of rows shows it at every x within the upper level's bounds.
 type InfeasibleError struct {
-	X      []float64
-	Farkas []float64 // len m, see lower.Infeasible
-	Rows   []string  // the rows that contradict each other
+	X          []float64
+	Everywhere bool
+	Farkas     []float64 // len m, see lower.Infeasible
+	Rows       []string  // the rows that contradict each other
 }
 
 func (e *InfeasibleError) Error() string {
@@ -51,7 +54,7 @@ func lowerError(p *problem.Problem, x []float64, s *lower.Solution) error {
 	case lower.Solved, lower.Inaccurate:
 		return nil
 	case lower.Infeasible, lower.Dependent:
-		e := &InfeasibleError{X: at, Farkas: s.Witness}
+		e := &InfeasibleError{X: at, Farkas: s.Witness, Everywhere: refuted(p, s.Witness)}
 		for i, u := range s.Witness {
 			if u != 0 && i < p.Rows.Len() {
 				e.Rows = append(e.Rows, p.Rows.RowName(i))
@@ -62,4 +65,45 @@ func lowerError(p *problem.Problem, x []float64, s *lower.Solution) error {
 		return &UnboundedError{X: at, Direction: s.Witness}
 	}
 	return &LowerError{X: at, Status: s.Status, Reason: s.Reason}
+}
+
+// refuted reports that a Farkas vector u of the lower level's rows, u'B = 0 with
+// u >= 0 on inequalities, holds over the whole box of X: that u'(A x - b), of which
+// a y that satisfies the rows at x makes at most u'B y = 0, is above the rounding of
+// its terms at every x of the box.
+func refuted(p *problem.Problem, u []float64) bool {
+	if len(u) < p.Rows.Len() {
+		return false
+	}
+	a, size := make([]float64, p.Dx), make([]float64, p.Dx)
+	least, terms := 0.0, 0.0
+	for i, v := range u[:p.Rows.Len()] {
+		if v == 0 {
+			continue
+		}
+		if v < 0 && p.Rows.Kind[i] == problem.AtMost {
+			return false
+		}
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			a[j] += v * vals[k]
+			size[j] += math.Abs(v * vals[k])
+		}
+		least -= v * p.Rows.Rhs[i]
+		terms += math.Abs(v * p.Rows.Rhs[i])
+	}
+	for j, v := range a {
+		if math.Abs(v) <= roundings*unit*size[j] {
+			v = 0
+		}
+		at := p.X.Lo[j]
+		if v < 0 {
+			at = p.X.Hi[j]
+		}
+		if v != 0 {
+			least += v * at
+			terms += math.Abs(size[j] * at)
+		}
+	}
+	return least > roundings*unit*terms
 }

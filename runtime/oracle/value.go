@@ -101,7 +101,7 @@ func FiniteDifference(ctx context.Context, dst []float64, at *At, step float64) 
 			dst[j] = (center - below) / left
 			sum = math.Hypot(sum, math.Abs(dst[j])*step)
 		default:
-			return 0, &InfeasibleError{X: append([]float64(nil), at.X...)}
+			return 0, &LowerError{X: append([]float64(nil), at.X...), Status: lower.Infeasible, Reason: "no feasible point on either side of it"}
 		}
 		sum = math.Hypot(sum, 1e-13*math.Abs(center)/h)
 	}

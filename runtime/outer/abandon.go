@@ -36,7 +36,7 @@ func (p *published) result(why error, name string) *Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := &Result{name: name, last: p.last, Best: p.best, Evaluations: p.evaluations, Calls: p.calls, Measure: unmeasured()}
-	r.Status, r.Reason = classify(why)
+	r.Status, r.Reason = classify(why, p.best != nil)
 	if p.last != nil {
 		r.Iterations, r.Start = p.last.run.Iteration, p.last.run.Start
 	}

@@ -121,10 +121,11 @@ func sampleBall(ctx context.Context, run *Run, x []float64, delta float64, count
 		run.Direction(direction)
 		// Uniform in radius rather than in volume: near points matter most.
 		radius := delta * run.Rand.Float64()
-		if err := run.Project(trial, plus(x, radius, direction)); err != nil {
-			return out, err
+		err := run.Project(trial, plus(x, radius, direction))
+		var s *Sample
+		if err == nil {
+			s, err = run.Gradient(ctx, trial)
 		}
-		s, err := run.Gradient(ctx, trial)
 		if err != nil {
 			if Outside(err) {
 				continue

@@ -102,7 +102,7 @@ func (m *Goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64
 		}
 		var empty *qp.EmptySetError
 		switch err := run.projector.ProjectWithin(x, c, cuts); {
-		case errors.As(err, &empty):
+		case errors.As(err, &empty), Outside(err):
 			continue
 		case err != nil:
 			return nil, err

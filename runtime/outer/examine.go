@@ -156,10 +156,11 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 			} else {
 				run.Direction(direction)
 			}
-			if err := run.Project(trial, plus(c.X, radius*scale, direction)); err != nil {
-				return nil, err
+			err := run.Project(trial, plus(c.X, radius*scale, direction))
+			var v *Sample
+			if err == nil {
+				v, err = run.Value(ctx, trial)
 			}
-			v, err := run.Value(ctx, trial)
 			if err != nil {
 				if Outside(err) {
 					continue

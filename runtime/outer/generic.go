@@ -33,11 +33,11 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	var last *oracle.Point
 	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
 		x, err := r.move(pt.X, radius*scale)
-		if err != nil {
-			return err
+		var moved *oracle.Point
+		if err == nil {
+			r.Evaluations++
+			moved, err = r.h.Value(ctx, x)
 		}
-		r.Evaluations++
-		moved, err := r.h.Value(ctx, x)
 		if err != nil {
 			if !Outside(err) {
 				return err

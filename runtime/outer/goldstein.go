@@ -237,10 +237,11 @@ func (m *Goldstein) stationary(predicted, curvature, length float64) bool {
 // no value.
 func (m *Goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
 	x := plus(m.state.Center.X, t, d)
-	if err := run.Project(x, x); err != nil {
-		return nil, err
+	err := run.Project(x, x)
+	var trial *Sample
+	if err == nil {
+		trial, err = run.Gradient(ctx, x)
 	}
-	trial, err := run.Gradient(ctx, x)
 	if err != nil && Outside(err) {
 		return nil, nil
 	}

@@ -36,10 +36,10 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 	hull := within(append([]Sample{*at}, known...), at.X, radius)
 	for len(hull) == 0 && len(r.Samples) < budget {
 		x, err := run.move(at.X, radius/2)
-		if err != nil {
-			return r, err
+		var s *Sample
+		if err == nil {
+			s, err = run.Gradient(ctx, x)
 		}
-		s, err := run.Gradient(ctx, x)
 		if err != nil && !Outside(err) {
 			return r, err
 		}
@@ -94,6 +94,9 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 	x := make([]float64, len(v))
 	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
 		if err = run.Project(x, plus(at.X, -t, v)); err != nil {
+			if Outside(err) {
+				err = nil
+			}
 			return f, err
 		}
 		moved := minus(x, at.X)

@@ -162,9 +162,20 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, erro
 	return f, err
 }
 
-// falling is the F, relative to 1 + |F| at the first point, below which a run
-// counts as unbounded: a value that no model means.
-const falling = -1e20
+// far is the distance from the start, relative to 1 + |start|, at which a run that
+// still falls counts as unbounded: beyond it what is left of the digits of x - start
+// no longer tells models apart.
+const far = 1e10
+
+// falls reports that F falls along the way from the start to s, so far out that
+// nothing but a fall without bound is left: its slope there makes up a part of F
+// itself, which a limit of F would not leave it.
+func (r *Run) falls(s *Sample) bool {
+	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*(1+norm(r.Start))) {
+		return false
+	}
+	return dot(s.G, minus(s.X, r.Start)) < 1e-3*s.F
+}
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
@@ -172,7 +183,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 		r.best, r.bestPoint = s, pt
 	}
 	r.published.evaluation(r)
-	if s.F < falling {
+	if r.falls(s) {
 		return nil, unboundedError{}
 	}
 	return s, nil
@@ -204,11 +215,14 @@ func piece(pt *oracle.Point) string {
 }
 
 // Outside reports an error that says that F has no usable value at the point
-// alone: a trial there has failed, the run has not.
+// alone, or that the point could not be projected: a trial there has failed, the
+// run has not.
 func Outside(err error) bool {
 	var infeasible *oracle.InfeasibleError
 	var lower *oracle.LowerError
-	return errors.As(err, &infeasible) || errors.As(err, &lower)
+	var stalled *qp.StalledError
+	var unbounded *oracle.UnboundedError
+	return errors.As(err, &infeasible) || errors.As(err, &unbounded) || errors.As(err, &lower) || errors.As(err, &stalled)
 }
 
 // Direction fills dst with a direction drawn uniformly from the unit sphere.

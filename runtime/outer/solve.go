@@ -143,7 +143,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 // end makes the result of a run that ends for a reason.
 func (s *solving) end(ctx context.Context, why error) *Result {
 	r := s.result
-	r.Status, r.Reason = classify(why)
+	r.Status, r.Reason = classify(why, s.run.best != nil)
 	r.Iterations, r.Evaluations, r.Start, r.last = s.run.Iteration, s.run.Evaluations, s.run.Start, s.last
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
@@ -188,8 +188,11 @@ type stuck string
 
 func (s stuck) Error() string { return string(s) }
 
-// classify turns the end of a run into a status and a reason.
-func classify(err error) (status.Status, string) {
+// classify turns the end of a run into a status and a reason; found says whether a
+// point of F is known. That the problem has no point is a verdict on all of it: it
+// takes a witness for all of it, and no point to the contrary. What fails at one
+// point is a numerical failure.
+func classify(err error, found bool) (status.Status, string) {
 	var (
 		finished   done
 		budget     spent
@@ -208,8 +211,10 @@ func classify(err error) (status.Status, string) {
 		return status.LimitReached, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.Interrupted, "interrupted"
-	case errors.As(err, &empty), errors.As(err, &infeasible):
+	case errors.As(err, &empty) && !found, errors.As(err, &infeasible) && infeasible.Everywhere && !found:
 		return status.Infeasible, err.Error()
+	case errors.As(err, &infeasible):
+		return status.NumericalFailure, err.Error() + " at this x"
 	case errors.As(err, &lower), errors.As(err, &upper):
 		return status.Unbounded, err.Error()
 	}

@@ -1,0 +1,55 @@
+package outer
+
+import (
+	"math"
+	"testing"
+
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/oracle/oracletest"
+	"bilevelc/runtime/qp"
+	"bilevelc/runtime/status"
+)
+
+// What fails at one point is no verdict on the problem, and a point of F is a witness
+// against there being none.
+func TestVerdictsNeedAWitness(t *testing.T) {
+	for _, c := range []struct {
+		err   error
+		found bool
+		want  status.Status
+	}{
+		{&qp.EmptySetError{}, false, status.Infeasible},
+		{&qp.EmptySetError{}, true, status.NumericalFailure},
+		{&oracle.InfeasibleError{Everywhere: true}, false, status.Infeasible},
+		{&oracle.InfeasibleError{Everywhere: true}, true, status.NumericalFailure},
+		{&oracle.InfeasibleError{}, false, status.NumericalFailure},
+		{&qp.StalledError{}, false, status.NumericalFailure},
+	} {
+		if got, reason := classify(c.err, c.found); got != c.want || reason == "" {
+			t.Errorf("%T %+v, a point found %v: %v (%s), want %v", c.err, c.err, c.found, got, reason, c.want)
+		}
+	}
+}
+
+// Values of any size are no fall without bound where X is bounded, and neither is an
+// approach to a limit where it is not.
+func TestLargeIsNotUnbounded(t *testing.T) {
+	large := *oracletest.Kink().Problem
+	large.X = oracletest.Box(1, 1, 2)
+	large.F = oracletest.FromFormula(1, 1, func(x, _ []float64) float64 { return -1e25 * x[0] })
+	for _, name := range []string{"goldstein", "pgd"} {
+		r := solve(t, &large, name, nil, Options{Seed: 1, Limits: Limits{Iterations: 200}})
+		if r.Status != status.Solved || r.Best.X[0] != 2 {
+			t.Errorf("%s: %v (%s) at %v", name, r.Status, r.Reason, r.Best)
+		}
+	}
+	run := &Run{Start: []float64{0}}
+	for _, c := range []struct {
+		x, f, g float64
+		want    bool
+	}{{1e11, -1e11, -1, true}, {1e11, -math.Log(1e11), -1e-11, true}, {1e11, -1 + 1e-11, -1e-22, false}, {1e9, -1e30, -1e21, false}, {1e11, -1e11, 1, false}} {
+		if got := run.falls(&Sample{X: []float64{c.x}, F: c.f, G: []float64{c.g}}); got != c.want {
+			t.Errorf("at %g with F = %g and slope %g: %v", c.x, c.f, c.g, got)
+		}
+	}
+}
