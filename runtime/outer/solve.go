@@ -56,6 +56,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, ErrTime)
 		defer cancel()
 	}
+	s.run.projector.Attend(ctx)
 	if opts.Resume != nil {
 		if err := opts.Resume.restore(name, s.run, m); err != nil {
 			return nil, err
@@ -228,6 +229,7 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 		return
 	}
 	run.limits = Limits{}
+	run.projector.Attend(ctx)
 	result.Best = run.bestPoint
 	if result.Best == nil || result.Best.Grad == nil {
 		if pt, err := run.point(ctx, run.best.X); err == nil {

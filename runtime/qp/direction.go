@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/internal/sparse"
@@ -40,26 +41,24 @@ type Step struct {
 // that adds the balls' multipliers to H as curvature, and projects x + d, sees
 // steps of second order.
 func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
-	n := p.dx
-	next := make([]float64, n)
-	e := newEpigraph(m)
-	for range maxCuts {
-		step, err := p.stepX(x, e)
-		if err != nil {
-			return nil, err
-		}
-		for j, v := range x {
-			next[j] = v + step.D[j]
-		}
-		learned, err := p.learn(next)
-		if err != nil {
-			return nil, err
-		}
-		if !learned {
-			return step, nil
-		}
+	step, err := p.step(x, newEpigraph(m), p.upper)
+	if err != nil {
+		return nil, err
 	}
-	return nil, &StalledError{"too many facets of the set where the lower level is feasible"}
+	next := make([]float64, p.dx)
+	for j, v := range x {
+		next[j] = v + step.D[j]
+	}
+	inside, err := p.recourse.contains(next)
+	if inside || err != nil {
+		return step, err
+	}
+	e := newEpigraph(m)
+	e.joint(p.center())
+	if step, err = p.step(x, e, p.joint); err == nil {
+		p.remember(e.center[e.y:])
+	}
+	return step, err
 }
 
 // epigraph is a Model as a quadratic program: minimize t + sum_k s_k + 1/2 d'Hd
@@ -74,7 +73,10 @@ type epigraph struct {
 	h       *Hessian  // n + len(center) variables
 	ratio   []float64 // curvature in each added variable
 	center  []float64 // their last values
+	cost    []float64 // their costs: 1, and 0 for the s of Projector.joint
+	y       int       // number of the first s among them
 	shared  bool      // there is a t, the first of them
+	largest float64   // the largest |gradient|^2 in the metric of H^-1
 	warm    []int
 	ws      Workspace
 	scratch []float64
@@ -85,18 +87,27 @@ const proximal = 1e-2
 
 func newEpigraph(m *Model) *epigraph {
 	e := &epigraph{Model: m, h: m.H, scratch: make([]float64, m.H.Dim()), shared: len(m.Pieces) > 1}
-	largest := 0.0
 	for _, a := range m.Pieces {
-		largest = math.Max(largest, e.squared(a.Gradient))
+		e.largest = math.Max(e.largest, e.squared(a.Gradient))
 	}
 	if e.shared {
 		// The minimum over one piece alone is at minus its square.
-		e.add(largest, -largest/2)
+		e.add(e.largest, -e.largest/2)
 	}
 	for _, a := range m.Hinges {
 		e.add(e.squared(a.Gradient), 0)
 	}
+	e.y = len(e.center)
 	return e
+}
+
+// joint adds the variables s at their center, with a curvature well below that of H.
+func (e *epigraph) joint(center []float64) {
+	ratio := nearness * e.H.least()
+	for _, c := range center {
+		e.h = e.h.extended(ratio)
+		e.ratio, e.center, e.cost = append(e.ratio, ratio), append(e.center, c), append(e.cost, 0)
+	}
 }
 
 // squared is |g|^2 in the metric of H^-1.
@@ -112,26 +123,27 @@ func (e *epigraph) add(squared, center float64) {
 		r = proximal / squared
 	}
 	e.h = e.h.extended(r)
-	e.ratio, e.center = append(e.ratio, r), append(e.center, center)
+	e.ratio, e.center, e.cost = append(e.ratio, r), append(e.center, center), append(e.cost, 1)
 }
 
-// stepX solves the model over X and the known cuts.
-func (p *Projector) stepX(x []float64, m *epigraph) (*Step, error) {
+// step solves the model over the rows on, which are those of X, or of X and D with
+// the variables s.
+func (p *Projector) step(x []float64, m *epigraph, on *constraints) (*Step, error) {
 	n, k := p.dx, len(m.Pieces)
 	added := len(m.center)
 	q := &Problem{H: m.h, C: make([]float64, n+added), A: &sparse.CSR{Cols: n + added, Ptr: []int{0}},
-		Lo: make([]float64, n+added), Hi: make([]float64, n+added), Warm: m.warm}
-	end := func(b float64, eq bool) {
+		Lo: make([]float64, n+added), Hi: make([]float64, n+added), Warm: m.warm, Context: p.ctx}
+	end := func(b, terms float64, eq bool) {
 		q.A.Ptr = append(q.A.Ptr, len(q.A.Col))
 		q.A.Rows++
-		q.B, q.Equal = append(q.B, b), append(q.Equal, eq)
+		q.B, q.Terms, q.Equal = append(q.B, b), append(q.Terms, terms), append(q.Equal, eq)
 	}
 	below := func(a Affine, variable int) {
 		for j, v := range a.Gradient {
 			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, v)
 		}
 		q.A.Col, q.A.Val = append(q.A.Col, variable), append(q.A.Val, -1)
-		end(-a.Offset, false)
+		end(-a.Offset, 0, false)
 	}
 	hinge := n // number of the first hinge's variable
 	if m.shared {
@@ -153,29 +165,38 @@ func (p *Projector) stepX(x []float64, m *epigraph) (*Step, error) {
 		for j := ball.Start; j < ball.End; j++ {
 			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, x[j]-center(ball, j))
 		}
-		end((ball.Radius-r)*(ball.Radius+r)/2, false)
+		end((ball.Radius-r)*(ball.Radius+r)/2, ball.Radius*ball.Radius, false)
 	}
 	fixed := q.A.Rows
-	for i := 0; i < p.e.Rows; i++ {
-		cols, vals := p.e.Row(i)
-		q.A.Col, q.A.Val = append(q.A.Col, cols...), append(q.A.Val, vals...)
-		slack := p.side[i] - p.e.RowDot(i, x)
-		if !p.equal[i] {
+	for i := 0; i < on.e.Rows; i++ {
+		cols, vals := on.e.Row(i)
+		slack, terms, reads := on.side[i], math.Abs(on.side[i]), false
+		for t, j := range cols {
+			if j >= n { // s: it is not moved to 0, and comes after t and the hinges
+				q.A.Col, q.A.Val = append(q.A.Col, j+m.y), append(q.A.Val, vals[t])
+				reads = true
+				continue
+			}
+			q.A.Col, q.A.Val = append(q.A.Col, j), append(q.A.Val, vals[t])
+			slack -= vals[t] * x[j]
+			terms += math.Abs(vals[t] * x[j])
+		}
+		if !on.equal[i] && !reads {
 			// x is a point of the set: what rounding makes of it is no violation.
 			slack = math.Max(slack, 0)
 		}
-		end(slack, p.equal[i])
+		end(slack, terms, on.equal[i])
 	}
 	for j := range q.Lo {
 		q.Lo[j], q.Hi[j] = math.Inf(-1), math.Inf(1)
 		if j < n && p.set.Lo != nil {
 			q.Lo[j], q.Hi[j] = math.Min(p.set.Lo[j]-x[j], 0), math.Max(p.set.Hi[j]-x[j], 0)
 		}
-		if j >= hinge {
+		if j >= hinge && j < n+m.y {
 			q.Lo[j] = 0
 		}
 	}
-	s, err := m.solve(q, n)
+	s, err := p.proximal(m, q)
 	if err != nil {
 		return nil, err
 	}
@@ -195,11 +216,13 @@ func (p *Projector) stepX(x []float64, m *epigraph) (*Step, error) {
 		step.Slopes = append(step.Slopes, math.Min(w, 1))
 	}
 	step.Value = m.value(step.D)
-	copy(step.Normal, s.Bound)
+	copy(step.Normal, s.Bound[:n])
 	for i := balls; i < q.A.Rows; i++ {
 		cols, vals := q.A.Row(i)
 		for t, j := range cols {
-			step.Normal[j] += s.Lambda[i] * vals[t]
+			if j < n {
+				step.Normal[j] += s.Lambda[i] * vals[t]
+			}
 		}
 	}
 	u := m.H.multiply(step.D)
@@ -219,16 +242,20 @@ func (m *Model) value(d []float64) float64 {
 	return v
 }
 
-// solve runs the proximal rounds on the program, whose added variables start
-// at n.
-func (m *epigraph) solve(q *Problem, n int) (*Solution, error) {
+// proximal runs the proximal rounds on the program of a step.
+func (p *Projector) proximal(m *epigraph, q *Problem) (*Solution, error) {
+	n := p.dx
 	const rounds = 60 // a factor of a hundred each is expected; a bound all the same
+	size := math.Sqrt(m.largest * m.H.least())
 	for round := 1; ; round++ {
 		for i, r := range m.ratio {
-			q.C[n+i] = 1 - r*m.center[i]
+			q.C[n+i] = m.cost[i] - r*m.center[i]
 		}
 		s := Solve(q, &m.ws)
-		if s.Status != Solved {
+		switch s.Status {
+		case Stopped:
+			return nil, context.Cause(p.ctx)
+		case Infeasible, Failed:
 			return nil, &StalledError{"the step's quadratic program: " + s.Status.String()}
 		}
 		q.Warm = s.Active
@@ -236,7 +263,12 @@ func (m *epigraph) solve(q *Problem, n int) (*Solution, error) {
 		for i, r := range m.ratio {
 			v := s.Z[n+i]
 			moved := math.Abs(v - m.center[i])
-			settled = settled && (moved <= 1e-13*math.Abs(v) || r*moved <= 1e-15)
+			// The pull that is left: of 1 for t and the hinges, of the gradients for s.
+			pull := 1.0
+			if i >= m.y {
+				pull = size
+			}
+			settled = settled && (moved <= 1e-13*math.Abs(v) || r*moved <= 1e-15*pull)
 			m.center[i] = v
 		}
 		if settled || round == rounds {

@@ -61,6 +61,19 @@ func (h *Hessian) extended(v float64) *Hessian {
 	return &Hessian{n: h.n + 1, u: h.u, root: append(append([]float64(nil), h.root...), math.Sqrt(v))}
 }
 
+// least is the square of the smallest diagonal entry of U: an upper bound of the
+// least eigenvalue, and near it where H is nearly diagonal.
+func (h *Hessian) least() float64 {
+	r := math.Inf(1)
+	for j := 0; j < h.u.N; j++ {
+		r = math.Min(r, math.Abs(h.u.Data[j*h.u.Stride+j]))
+	}
+	for _, v := range h.root {
+		r = math.Min(r, v)
+	}
+	return r * r
+}
+
 // Dim is n.
 func (h *Hessian) Dim() int { return h.n }
 

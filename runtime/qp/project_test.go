@@ -35,12 +35,9 @@ func TestProjectOntoD(t *testing.T) {
 	p := NewProjector(freeSet(1), rows, 1, 1)
 	for _, c := range [][2]float64{{-10, 1}, {0.999, 1}, {1, 1}, {3, 3}, {5, 5}, {5.5, 5}, {1e6, 5}} {
 		x := []float64{0}
-		if err := p.Project(x, []float64{c[0]}); err != nil || math.Abs(x[0]-c[1]) > 1e-14 {
+		if err := p.Project(x, []float64{c[0]}); err != nil || math.Abs(x[0]-c[1]) > 1e-14*math.Max(1, math.Abs(c[0])) {
 			t.Errorf("projection of %g: %v (%v), want %g", c[0], x, err, c[1])
 		}
-	}
-	if len(p.Cuts) != 2 {
-		t.Errorf("%d facets learned of an interval: %v", len(p.Cuts), p.Cuts)
 	}
 }
 
@@ -234,8 +231,7 @@ func TestRecourse(t *testing.T) {
 	}
 }
 
-// Extra cuts bind for one projection and are forgotten; facets learned on the
-// way are not.
+// Extra cuts bind for one projection and are forgotten.
 func TestProjectWithin(t *testing.T) {
 	// y >= 0 and y <= x1 leave x1 >= 0.
 	p := NewProjector(freeSet(2), rowsOf(2, 1, []float64{0, 0, -1, 0}, []float64{1, -1}, []float64{0, 0}), 2, 1)
@@ -244,8 +240,8 @@ func TestProjectWithin(t *testing.T) {
 	if err := p.ProjectWithin(x, []float64{-3, 2}, extra); err != nil || math.Abs(x[0]) > 1e-14 || math.Abs(x[1]+1) > 1e-14 {
 		t.Errorf("within x2 <= -1: %v (%v), want (0, -1)", x, err)
 	}
-	if err := p.Project(x, []float64{-3, 2}); err != nil || math.Abs(x[0]) > 1e-14 || math.Abs(x[1]-2) > 1e-14 || len(p.Cuts) != 1 {
-		t.Errorf("afterwards: %v (%v), want (0, 2); cuts %v", x, err, p.Cuts)
+	if err := p.Project(x, []float64{-3, 2}); err != nil || math.Abs(x[0]) > 1e-14 || math.Abs(x[1]-2) > 1e-14 {
+		t.Errorf("afterwards: %v (%v), want (0, 2)", x, err)
 	}
 }
 

@@ -1,63 +1,80 @@
 package qp
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
-// Recourse answers for which x the lower level's rows h(x, y) = A x - B y - b
-// have a solution y, that is, describes D = { x : some y is feasible }. Not safe
-// for concurrent use.
+// Recourse answers for which x the lower level's rows h(x, y) = A x - B y - b that
+// read y have a solution y, that is, describes D = { x : some y is feasible } but
+// for the rows that read x alone. Not safe for concurrent use.
 type Recourse struct {
 	rows   *problem.Rows
+	use    []int // the rows that read y
 	minusB *sparse.CSR
+	equal  []bool
 	h      *Hessian
 	ws     Workspace
-	rhs    []float64 // len m: b - A x
+	rhs    []float64 // b - A x of the rows in use
+	terms  []float64 // the sizes of the terms of rhs
 	y      []float64 // len dy: the last feasible y found, the next guess
 	warm   []int
 	always bool
+	ctx    context.Context
 }
 
 // NewRecourse prepares for rows over dy variables y.
 func NewRecourse(rows *problem.Rows, dy int) *Recourse {
-	r := &Recourse{rows: rows, h: Identity(dy), rhs: make([]float64, rows.Len()), y: make([]float64, dy)}
-	r.minusB = &sparse.CSR{Rows: rows.B.Rows, Cols: rows.B.Cols, Ptr: rows.B.Ptr, Col: rows.B.Col,
-		Val: make([]float64, len(rows.B.Val))}
-	for k, v := range rows.B.Val {
-		r.minusB.Val[k] = -v
+	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: &sparse.CSR{Cols: dy, Ptr: []int{0}}}
+	tied := false // some row ties y to x
+	for i, kind := range rows.Kind {
+		if !readsY(rows, i) {
+			continue
+		}
+		r.use, r.equal = append(r.use, i), append(r.equal, kind == problem.Equal)
+		cols, vals := rows.B.Row(i)
+		for k, j := range cols {
+			r.minusB.Col, r.minusB.Val = append(r.minusB.Col, j), append(r.minusB.Val, -vals[k])
+		}
+		r.minusB.Ptr = append(r.minusB.Ptr, len(r.minusB.Col))
+		r.minusB.Rows++
+		_, vals = rows.A.Row(i)
+		tied = tied || norm2(vals) > 0
 	}
-	r.always = r.complete()
+	r.rhs, r.terms = make([]float64, len(r.use)), make([]float64, len(r.use))
+	r.always = !tied || r.complete()
 	return r
 }
 
-// Always reports that some y is feasible for every x.
+// Always reports that the rows in use do not restrict x: some y is feasible for
+// every x, or none is for any, because they do not read x.
 func (r *Recourse) Always() bool { return r.always }
 
 // complete tests a sufficient condition for D to be the whole space: there is
 // a direction d with B_E d = 0 and B_I d >= 1, and the equality rows of B are
 // independent; y far enough along d then satisfies any right-hand side.
 func (r *Recourse) complete() bool {
-	equal := r.equal()
-	kept, impossible := presolve(r.minusB, equal)
+	kept, impossible := presolve(r.minusB, r.equal)
 	if impossible || len(kept) == 0 {
 		return !impossible
 	}
 	var f factor
 	f.reset(r.h.Dim())
 	normal, coef, rest := make([]float64, r.h.Dim()), make([]float64, r.h.Dim()), make([]float64, r.h.Dim())
-	side := make([]float64, len(equal))
-	for i, eq := range equal {
+	side := make([]float64, len(r.equal))
+	for i, eq := range r.equal {
 		if !eq {
-			side[i] = -1
+			_, vals := r.minusB.Row(i)
+			side[i] = -norm2(vals) // in the row's own unit
 			continue
 		}
 		clear(normal)
 		r.minusB.AddRow(normal, i, 1)
 		size := norm2(normal)
-		if f.size == r.h.Dim() || size == 0 {
+		if f.size == r.h.Dim() {
 			return false
 		}
 		left := f.split(normal, coef, rest)
@@ -66,29 +83,25 @@ func (r *Recourse) complete() bool {
 		}
 		f.push(coef, rest, left)
 	}
-	s := Solve(&Problem{H: r.h, C: make([]float64, r.h.Dim()), A: r.minusB, Equal: equal, B: side}, &r.ws)
+	s := Solve(&Problem{H: r.h, C: make([]float64, r.h.Dim()), A: r.minusB, Equal: r.equal, B: side}, &r.ws)
 	return s.Status == Solved
 }
 
-func (r *Recourse) equal() []bool {
-	equal := make([]bool, r.rows.Len())
-	for i, k := range r.rows.Kind {
-		equal[i] = k == problem.Equal
-	}
-	return equal
-}
-
-// Feasible looks for a y with h(x, y) <= 0 or = 0 as the rows ask, near the one
-// it found last. It returns y, shared with r until the next call, or a Farkas
-// vector u (len m, its own): u'B = 0, u >= 0 on inequality rows, u'(A x - b) > 0.
-// Both are nil where rounding does not let either be found.
+// Feasible looks for a y that satisfies the rows in use at x, near the one it found
+// last. It returns y, shared with r until the next call, or a Farkas vector u (len
+// m, its own): u'B = 0, u >= 0 on inequality rows, u'(A x - b) > 0. Both are nil
+// where rounding does not let either be found, or the context has ended.
 func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 	satisfied := true
-	for i := range r.rhs {
-		ax := r.rows.A.RowDot(i, x)
-		r.rhs[i] = r.rows.Rhs[i] - ax
-		h := r.minusB.RowDot(i, r.y) - r.rhs[i]
-		if r.rows.Kind[i] == problem.Equal {
+	for k, i := range r.use {
+		r.rhs[k], r.terms[k] = r.rows.Rhs[i], math.Abs(r.rows.Rhs[i])
+		cols, vals := r.rows.A.Row(i)
+		for t, j := range cols {
+			r.rhs[k] -= vals[t] * x[j]
+			r.terms[k] += math.Abs(vals[t] * x[j])
+		}
+		h := r.minusB.RowDot(k, r.y) - r.rhs[k]
+		if r.equal[k] {
 			h = math.Abs(h)
 		}
 		satisfied = satisfied && h <= 0
@@ -100,49 +113,30 @@ func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 	for j, v := range r.y {
 		c[j] = -v
 	}
-	s := Solve(&Problem{H: r.h, C: c, A: r.minusB, Equal: r.equal(), B: r.rhs, Warm: r.warm}, &r.ws)
+	s := Solve(&Problem{H: r.h, C: c, A: r.minusB, Equal: r.equal, B: r.rhs, Terms: r.terms, Warm: r.warm, Context: r.ctx}, &r.ws)
 	switch s.Status {
 	case Solved:
 		copy(r.y, s.Z)
 		r.warm = s.Active
 		return r.y, nil
 	case Infeasible:
-		return nil, s.Farkas
+		farkas = make([]float64, r.rows.Len())
+		for k, i := range r.use {
+			farkas[i] = s.Farkas[k]
+		}
+		return nil, farkas
 	}
 	return nil, nil
 }
 
-// Cut turns a Farkas vector of some x outside D into a half space that contains
-// D and not that x: normal'x <= side, or = side where only equality rows take
-// part. The normal has unit length; it is zero, and D empty, where u'A = 0.
-func (r *Recourse) Cut(farkas []float64) Cut {
-	c := Cut{Normal: make([]float64, r.rows.A.Cols), Equal: true}
-	size := 0.0
-	for i, u := range farkas {
-		if u == 0 {
-			continue
-		}
-		r.rows.A.AddRow(c.Normal, i, u)
-		_, vals := r.rows.A.Row(i)
-		size += math.Abs(u) * norm2(vals)
-		c.Side += u * r.rows.Rhs[i]
-		c.Equal = c.Equal && r.rows.Kind[i] == problem.Equal
+// contains reports whether some y is feasible at x, or nothing shows that none is.
+func (r *Recourse) contains(x []float64) (bool, error) {
+	if r.always {
+		return true, nil
 	}
-	norm := norm2(c.Normal)
-	if norm <= feasibility*size || norm == 0 {
-		clear(c.Normal)
-		return c
+	y, _ := r.Feasible(x)
+	if y == nil && r.ctx != nil && r.ctx.Err() != nil {
+		return false, context.Cause(r.ctx)
 	}
-	for j := range c.Normal {
-		c.Normal[j] /= norm
-	}
-	c.Side /= norm
-	return c
-}
-
-// Cut is a half space, or hyperplane, in x that contains D.
-type Cut struct {
-	Normal []float64 // len dx, unit or zero
-	Side   float64
-	Equal  bool
+	return y != nil, nil
 }

@@ -1,0 +1,217 @@
+package qp
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// constraints are rows e z <= side, or = side, with where they come from.
+type constraints struct {
+	e     *sparse.CSR
+	side  []float64
+	equal []bool
+	name  []string
+	lower []bool // a row of the lower level
+}
+
+func newConstraints(cols int) *constraints {
+	return &constraints{e: &sparse.CSR{Cols: cols, Ptr: []int{0}}}
+}
+
+// entry appends to the row that end closes.
+func (c *constraints) entry(j int, v float64) {
+	c.e.Col, c.e.Val = append(c.e.Col, j), append(c.e.Val, v)
+}
+
+func (c *constraints) entries(cols []int, vals []float64) {
+	c.e.Col, c.e.Val = append(c.e.Col, cols...), append(c.e.Val, vals...)
+}
+
+func (c *constraints) end(side float64, equal bool, name string, lower bool) {
+	c.e.Ptr = append(c.e.Ptr, len(c.e.Col))
+	c.e.Rows++
+	c.side, c.equal = append(c.side, side), append(c.equal, equal)
+	c.name, c.lower = append(c.name, name), append(c.lower, lower)
+}
+
+// with returns the constraints with cuts of x appended; c itself for none.
+func (c *constraints) with(cuts []Cut) *constraints {
+	if len(cuts) == 0 {
+		return c
+	}
+	e := *c.e
+	e.Ptr, e.Col, e.Val = slices.Clone(e.Ptr), slices.Clone(e.Col), slices.Clone(e.Val)
+	out := &constraints{e: &e, side: slices.Clone(c.side), equal: slices.Clone(c.equal),
+		name: slices.Clone(c.name), lower: slices.Clone(c.lower)}
+	for _, cut := range cuts {
+		for j, v := range cut.Normal {
+			if v != 0 {
+				out.entry(j, v)
+			}
+		}
+		out.end(cut.Side, cut.Equal, "", false)
+	}
+	return out
+}
+
+// empty names the rows that take part in a proof that no point satisfies them.
+func (c *constraints) empty(farkas []float64) *EmptySetError {
+	e := &EmptySetError{}
+	for i, u := range farkas {
+		if u == 0 {
+			continue
+		}
+		e.Lower = e.Lower || c.lower[i]
+		if c.name[i] != "" {
+			e.Rows = append(e.Rows, c.name[i])
+		}
+	}
+	return e
+}
+
+// Cut is a half space, or hyperplane, in x.
+type Cut struct {
+	Normal []float64 // len dx
+	Side   float64
+	Equal  bool
+}
+
+// assemble builds the rows on x and on (x, s). s is y in the unit of x that most
+// rows say: what a change of y by 1 is worth in x.
+func (p *Projector) assemble() {
+	p.upper, p.joint = newConstraints(p.dx), newConstraints(p.dx+p.dy)
+	both := func(cols []int, vals []float64, side float64, equal bool, name string, lower bool) {
+		for _, c := range []*constraints{p.upper, p.joint} {
+			c.entries(cols, vals)
+			c.end(side, equal, name, lower)
+		}
+	}
+	for i, kind := range p.set.Kind {
+		cols, vals := p.set.E.Row(i)
+		name := ""
+		if i < len(p.set.Name) {
+			name = p.set.Name[i]
+		}
+		both(cols, vals, p.set.Rhs[i], kind == problem.Equal, name, false)
+	}
+	p.unit = unitOf(p.rows)
+	for i, kind := range p.rows.Kind {
+		cols, vals := p.rows.A.Row(i)
+		equal, name := kind == problem.Equal, p.rows.RowName(i)
+		if !readsY(p.rows, i) {
+			both(cols, vals, p.rows.Rhs[i], equal, name, true)
+			continue
+		}
+		p.joint.entries(cols, vals)
+		ycols, yvals := p.rows.B.Row(i)
+		for k, j := range ycols {
+			p.joint.entry(p.dx+j, -yvals[k]*p.unit)
+		}
+		p.joint.end(p.rows.Rhs[i], equal, name, true)
+	}
+}
+
+// readsY reports whether row i of the lower level involves y.
+func readsY(rows *problem.Rows, i int) bool {
+	_, vals := rows.B.Row(i)
+	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
+}
+
+// unitOf is the median of |A_i| / |B_i| over the rows that involve both x and y; 1
+// where there are none. It goes with the units of x and y and not with those of rows.
+func unitOf(rows *problem.Rows) float64 {
+	var ratios []float64
+	for i := range rows.Kind {
+		_, a := rows.A.Row(i)
+		_, b := rows.B.Row(i)
+		if u, v := norm2(a), norm2(b); u > 0 && v > 0 {
+			ratios = append(ratios, u/v)
+		}
+	}
+	if len(ratios) == 0 {
+		return 1
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
+// nearness is the weight of the distance in s, from where it was, beside that in
+// x. Rounds of it are the proximal point method in s, which converges to the
+// nearest x, by about this factor a round; the conditioning suffers by its root.
+const nearness = 1e-4
+
+// projectJointly minimizes the quadratic weight'z^2/2 + linear'z of x over the
+// rows on (x, s), from a center in s that it moves on. weight and linear have room
+// for s.
+func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) error {
+	n := p.dx
+	if on.center == nil {
+		on.center = p.center()
+	}
+	for range p.dy {
+		weight = append(weight, nearness)
+	}
+	q := &Problem{H: Diagonal(weight), C: append(linear, make([]float64, p.dy)...), A: on.e, Equal: on.equal, B: on.side,
+		Lo: p.withFree(p.set.Lo, -1), Hi: p.withFree(p.set.Hi, 1), Context: p.ctx}
+	if on.constraints == p.joint {
+		q.Warm = p.jointWarm
+	}
+	scale := norm2(linear)
+	const rounds = 40 // four digits a round are expected; a bound all the same
+	for range rounds {
+		for j, c := range on.center {
+			q.C[n+j] = -nearness * c
+		}
+		s := Solve(q, &p.jointly)
+		if err := p.outcome(s, on.constraints); err != nil {
+			return err
+		}
+		q.Warm = s.Active
+		moved := 0.0
+		for j, v := range s.Z[n:] {
+			moved = math.Hypot(moved, v-on.center[j])
+			on.center[j] = v
+		}
+		for j, v := range s.Z[:n] {
+			dst[j] = p.clamp(j, v)
+		}
+		// What the distance in s still pulls is as small as rounding.
+		if nearness*moved <= 1e-15*(scale+norm2(s.Z[:n])+nearness*norm2(s.Z[n:])) {
+			break
+		}
+	}
+	if on.constraints == p.joint {
+		p.jointWarm = q.Warm
+	}
+	p.remember(on.center)
+	return nil
+}
+
+// center is the witness in units of s.
+func (p *Projector) center() []float64 {
+	c := slices.Clone(p.recourse.y)
+	for j := range c {
+		c[j] /= p.unit
+	}
+	return c
+}
+
+// remember makes s the witness.
+func (p *Projector) remember(s []float64) {
+	for j, v := range s {
+		p.recourse.y[j] = v * p.unit
+	}
+}
+
+// withFree is the bounds of (x, s): those of x, then none.
+func (p *Projector) withFree(x []float64, sign int) []float64 {
+	out := make([]float64, p.dx+p.dy)
+	for j := range out {
+		out[j] = math.Inf(sign)
+	}
+	copy(out, x)
+	return out
+}
