@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 )
@@ -46,6 +47,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err := p.describe(r, pt); err != nil {
 		return nil, err
 	}
+	r.Certificate = &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"bilevelc/runtime/certify"
-	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/outer"
 )
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
@@ -122,6 +119,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if r.Certificate, err = p.certificate(best, h); err != nil {
 		return nil, err
 	}
+	if err := p.confirm(r); err != nil {
+		return nil, err
+	}
 	if opts.CheckGradient {
 		if r.Check, err = p.checkGradient(ctx, h, best.Best); err != nil {
 			if ctx.Err() == nil {
@@ -150,29 +150,4 @@ func (p *Problem) start(opts Options) (x, given []float64, err error) {
 		return p.IR.Start, nil, nil
 	}
 	return make([]float64, p.IR.Upper.Dim), nil, nil
-}
-
-// certificate is the stable form of what shows that the lower level is solved
-// and the upper point stationary.
-func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
-	pt, counted := run.Best, h.Problem()
-	c := &certify.Certificate{Lower: certify.NewLower(counted, pt.X, pt.Lower.Y, pt.Lower.Lambda, pt.Lower.Active)}
-	if g := run.Certificate; g != nil {
-		samples := make([]certify.Sample, len(g.Points))
-		for i := range samples {
-			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i], Active: g.Faces[i]}
-		}
-		c.Goldstein = certify.NewGoldstein(g.Delta, samples, g.Normal, g.GradError)
-	}
-	if smoothness, ok := run.Parameters["C_F"]; ok && pt.Grad != nil {
-		next := make([]float64, len(pt.X))
-		for j := range next {
-			next[j] = pt.X[j] - pt.Grad[j]/smoothness
-		}
-		if err := h.Project(next, next); err != nil {
-			return nil, fmt.Errorf("certificate: %w", err)
-		}
-		c.GradientMapping = certify.NewGradientMapping(smoothness, pt.X, pt.Grad, next, pt.GradError)
-	}
-	return c, nil
 }

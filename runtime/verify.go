@@ -58,7 +58,8 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if !r.HasPoint() {
 		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
 	}
-	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate}
+	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
+		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked()}
 	var err error
 	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {
 		return nil, err

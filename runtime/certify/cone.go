@@ -15,22 +15,25 @@ import (
 //	bounds' and rows' normals + (x - c)/|x - c| of balls + A' mu,
 //
 // the last with B' mu = 0 and mu >= 0 on inequality rows: every such mu gives
-// the inequality (A' mu)' x <= b' mu on D.
-func normalDistance(p *problem.Problem, x, y, n []float64, reach float64) float64 {
-	g := generators{dx: p.Dx, size: p.Dx}
+// the inequality (A' mu)' x <= b' mu on D. Distances up to enough are not
+// looked into further.
+func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64) float64 {
+	g := generators{size: p.Dx}
 	for j := range x {
-		if x[j]-p.X.Lo[j] <= reach {
-			g.unit(j, -1)
-		}
-		if p.X.Hi[j]-x[j] <= reach {
-			g.unit(j, 1)
+		g.unit(j, p.X.Hi[j]-x[j] <= reach, x[j]-p.X.Lo[j] <= reach)
+	}
+	add := func(row []float64, kind problem.Kind, slack, reach float64) {
+		if kind == problem.Equal {
+			g.add(row)
+			g.add(scaled(row, -1))
+		} else if slack <= reach {
+			g.add(row)
 		}
 	}
 	for i, kind := range p.X.Kind {
 		row := make([]float64, p.Dx)
 		p.X.E.AddRow(row, i, 1)
-		slack := p.X.Rhs[i] - p.X.E.RowDot(i, x)
-		g.row(row, kind, slack, reach*norm(row))
+		add(row, kind, p.X.Rhs[i]-p.X.E.RowDot(i, x), reach*norm(row))
 	}
 	for _, ball := range p.X.Balls {
 		out := make([]float64, p.Dx)
@@ -41,101 +44,217 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach float64) float6
 			}
 		}
 		if r := norm(out); r > 0 && ball.Radius-r <= reach {
-			g.columns = append(g.columns, out)
+			g.add(out)
 		}
+	}
+	away := norm(g.residual(n))
+	if away <= enough {
+		return away // the edge of D takes no part
 	}
 	// Rows that could be tight for some feasible y near by. On the edge of D
 	// the rows of mu are tight for every feasible y; within reach of it, tight
 	// to a few times reach: tenfold allows for rows that meet at an angle.
 	const angle = 10
+	g.size += p.Dy
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
-	g.size += p.Dy
 	for i, kind := range p.Rows.Kind {
+		_, a := p.Rows.A.Row(i)
+		_, b := p.Rows.B.Row(i)
+		near := angle * reach * math.Hypot(norm(a), norm(b))
+		if kind == problem.AtMost && -h[i] > near {
+			continue
+		}
+		// The columns are dense; what does not fit would take minutes as well.
+		const most = 1 << 26
+		if (len(g.columns)+2)*g.size > most {
+			return away
+		}
 		row := make([]float64, p.Dx+p.Dy)
 		p.Rows.A.AddRow(row[:p.Dx], i, 1)
 		p.Rows.B.AddRow(row[p.Dx:], i, 1)
-		g.row(row, kind, -h[i], angle*reach*norm(row))
+		add(row, kind, -h[i], near)
 	}
-	return g.distance(n)
-}
-
-// generators are the columns of a cone in R^size, the first dx entries of
-// which are those of x and the others are to be zero.
-type generators struct {
-	dx, size int
-	columns  [][]float64 // nonnegative combinations of these; shorter ones end in zeros
-}
-
-func (g *generators) unit(j int, sign float64) {
-	column := make([]float64, g.dx)
-	column[j] = sign
-	g.columns = append(g.columns, column)
-}
-
-// row adds a row that is tight to the given reach; both signs of an equality.
-func (g *generators) row(row []float64, kind problem.Kind, slack, reach float64) {
-	if kind == problem.Equal {
-		g.columns = append(g.columns, row, scaled(row, -1))
-	} else if slack <= reach {
-		g.columns = append(g.columns, row)
-	}
-}
-
-func scaled(v []float64, a float64) []float64 {
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = a * t
-	}
-	return out
-}
-
-// distance is min |sum z_k column_k - (n, 0)| over z >= 0.
-func (g *generators) distance(n []float64) float64 {
 	target := make([]float64, g.size)
 	copy(target, n)
-	return leastSquaresNonneg(g.columns, target)
+	return norm(g.residual(target))
 }
 
-// leastSquaresNonneg is min |G z - t| over z >= 0, by the active-set method
-// of Lawson and Hanson (Solving Least Squares Problems, 1974, chapter 23).
-func leastSquaresNonneg(columns [][]float64, t []float64) float64 {
-	m, n := len(t), len(columns)
+// generators are the columns of a cone in R^size: unit vectors of either sign,
+// and others.
+type generators struct {
+	size    int
+	units   []unit
+	columns [][]float64 // shorter ones end in zeros
+}
+
+type unit struct {
+	entry    int
+	up, down bool // +e and -e are generators
+}
+
+func (g *generators) unit(j int, up, down bool) {
+	if up || down {
+		g.units = append(g.units, unit{j, up, down})
+	}
+}
+
+func (g *generators) add(column []float64) { g.columns = append(g.columns, column) }
+
+// residual is t - G z at the z >= 0 that makes it least in the 2-norm, by the
+// active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
+// chapter 23). The unit vectors take part through the entries they leave open:
+// an entry with both signs is open to anything and drops out, one with a sign is
+// a column that starts in the set where it helps.
+func (g *generators) residual(t []float64) []float64 {
+	m := len(t)
+	drop := make([]bool, m)
+	type column struct {
+		entry int // of a unit vector; -1 for a general one
+		v     []float64
+		size  float64
+	}
+	var columns []column
+	var passive []bool
+	for _, u := range g.units {
+		switch {
+		case u.up && u.down:
+			drop[u.entry] = true
+		case u.up:
+			columns, passive = append(columns, column{u.entry, []float64{1}, 1}), append(passive, t[u.entry] > 0)
+		default:
+			columns, passive = append(columns, column{u.entry, []float64{-1}, 1}), append(passive, t[u.entry] < 0)
+		}
+	}
+	for _, c := range g.columns {
+		v := make([]float64, m)
+		copy(v, c)
+		for j := range v {
+			if drop[j] {
+				v[j] = 0
+			}
+		}
+		if size := norm(v); size > 0 {
+			columns, passive = append(columns, column{-1, v, size}), append(passive, false)
+		}
+	}
+	target := append([]float64(nil), t...)
+	for j := range target {
+		if drop[j] {
+			target[j] = 0
+		}
+	}
+	n := len(columns)
 	z := make([]float64, n)
-	passive := make([]bool, n)
-	residual := append([]float64(nil), t...)
+	for k, c := range columns {
+		if passive[k] {
+			z[k] = math.Abs(target[c.entry])
+		}
+	}
+	rest := make([]float64, m)
+	refresh := func() {
+		copy(rest, target)
+		for k, c := range columns {
+			switch {
+			case z[k] == 0:
+			case c.entry >= 0:
+				rest[c.entry] -= z[k] * c.v[0]
+			default:
+				for i, v := range c.v {
+					rest[i] -= z[k] * v
+				}
+			}
+		}
+	}
+	// solve is the least-squares problem over the passive columns. Passive unit
+	// vectors make their entries zero whatever the others do.
+	solve := func() ([]float64, bool) {
+		open := make([]bool, m)
+		for i := range open {
+			open[i] = !drop[i]
+		}
+		var general []int
+		for k, c := range columns {
+			if passive[k] && c.entry >= 0 {
+				open[c.entry] = false
+			} else if passive[k] {
+				general = append(general, k)
+			}
+		}
+		var left []int
+		for i, o := range open {
+			if o {
+				left = append(left, i)
+			}
+		}
+		s := make([]float64, n)
+		if len(general) > 0 {
+			if len(general) > len(left) {
+				return nil, false
+			}
+			a := mat.NewDense(len(left), len(general), nil)
+			b := mat.NewVecDense(len(left), nil)
+			for r, i := range left {
+				b.SetVec(r, target[i])
+				for c, k := range general {
+					a.Set(r, c, columns[k].v[i]/columns[k].size)
+				}
+			}
+			var qr mat.QR
+			qr.Factorize(a)
+			var x mat.VecDense
+			if err := qr.SolveVecTo(&x, false, b); err != nil {
+				return nil, false
+			}
+			for c, k := range general {
+				s[k] = x.AtVec(c) / columns[k].size
+			}
+		}
+		for k, c := range columns {
+			if passive[k] && c.entry >= 0 {
+				v := target[c.entry]
+				for _, l := range general {
+					v -= s[l] * columns[l].v[c.entry]
+				}
+				s[k] = v * c.v[0]
+			}
+		}
+		return s, true
+	}
 	// A column helps where its angle with the residual is more than rounding.
 	const rounding = 1e-13
-	limit := 3 * (n + 1) // the method visits about n sets; thrice that is a failure to converge
-	for range limit {
-		left := norm(residual)
-		if left <= rounding*norm(t) {
-			return left
+	refused := make([]bool, n)
+	refresh()
+	// The method visits about n sets; thrice that is a failure to converge.
+	for range 3 * (n + 1) {
+		left := norm(rest)
+		if left <= rounding*norm(target) {
+			break
 		}
 		best, at := rounding, -1
-		for k, column := range columns {
-			if passive[k] {
+		for k, c := range columns {
+			if passive[k] || refused[k] {
 				continue
 			}
-			if size := norm(column); size > 0 {
-				a := 0.0
-				for i, c := range column {
-					a += c * residual[i]
-				}
-				if a /= size * left; a > best {
-					best, at = a, k
-				}
+			var a float64
+			if c.entry >= 0 {
+				a = c.v[0] * rest[c.entry]
+			} else {
+				a = dot(c.v, rest) / c.size
+			}
+			if a /= left; a > best {
+				best, at = a, k
 			}
 		}
 		if at < 0 {
-			return left
+			break
 		}
 		passive[at] = true
 		for {
-			s, ok := solvePassive(columns, passive, t, m)
+			s, ok := solve()
 			if !ok { // the new column depends on the others: it adds nothing
 				passive[at] = false
-				return left
+				break
 			}
 			step := 1.0
 			for k := range s {
@@ -143,13 +262,17 @@ func leastSquaresNonneg(columns [][]float64, t []float64) float64 {
 					step = math.Min(step, z[k]/(z[k]-s[k]))
 				}
 			}
+			if math.IsNaN(step) {
+				step = 0
+			}
 			blocked := false
 			for k := range z {
 				if !passive[k] {
 					continue
 				}
+				was := z[k]
 				z[k] += step * (s[k] - z[k])
-				if step < 1 && z[k] <= rounding {
+				if step < 1 && s[k] <= 0 && z[k] <= rounding*math.Max(was, math.Abs(s[k])) {
 					z[k], passive[k], blocked = 0, false, true
 				}
 			}
@@ -157,44 +280,12 @@ func leastSquaresNonneg(columns [][]float64, t []float64) float64 {
 				break
 			}
 		}
-		copy(residual, t)
-		for k, column := range columns {
-			if z[k] != 0 {
-				for i, c := range column {
-					residual[i] -= z[k] * c
-				}
-			}
+		if passive[at] {
+			clear(refused)
+		} else {
+			refused[at] = true
 		}
+		refresh()
 	}
-	return norm(residual)
-}
-
-// solvePassive solves the least-squares problem over the passive columns.
-func solvePassive(columns [][]float64, passive []bool, t []float64, m int) ([]float64, bool) {
-	var index []int
-	for k, in := range passive {
-		if in {
-			index = append(index, k)
-		}
-	}
-	if len(index) > m {
-		return nil, false
-	}
-	g := mat.NewDense(m, len(index), nil)
-	for c, k := range index {
-		for i, v := range columns[k] {
-			g.Set(i, c, v)
-		}
-	}
-	var qr mat.QR
-	qr.Factorize(g)
-	var s mat.VecDense
-	if err := qr.SolveVecTo(&s, false, mat.NewVecDense(m, t)); err != nil {
-		return nil, false
-	}
-	out := make([]float64, len(columns))
-	for c, k := range index {
-		out[k] = s.AtVec(c)
-	}
-	return out, true
+	return rest
 }

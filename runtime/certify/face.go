@@ -6,106 +6,101 @@ import (
 	"math"
 	"sort"
 
-	"gonum.org/v1/gonum/mat"
-
 	"bilevelc/runtime/problem"
 )
 
-// deriver derives y*(x), its multipliers and the hypergradient from the
-// functions and rows alone: Newton's method with curvature by differences of
-// grad g, on a face that is corrected until the KKT conditions hold.
+// deriver derives y*(x), its multipliers and gradients of F from the functions
+// and rows alone: Newton's method with curvature by differences of grad g, on a
+// face that is corrected until the KKT conditions hold.
 type deriver struct {
-	p   *problem.Problem
-	f   problem.Function
-	g   problem.Function
-	tol Tolerances
-	// Where the Hessian of g in y is the same everywhere it is built once.
-	hessian *mat.SymDense
-	factor  *mat.Cholesky
+	p     *problem.Problem
+	f, g  problem.Function
+	tol   Tolerances
+	s     *scales
+	parts [][]int
+	near  *hessian              // where the curvature was last looked at
+	kept  map[string]faceSystem // systems of near, by face
 }
 
-func newDeriver(p *problem.Problem, tol Tolerances) *deriver {
-	return &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol}
+func newDeriver(p *problem.Problem, tol Tolerances, x, y, lambda []float64) *deriver {
+	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p)}
+	d.s = measure(p, d.f, d.g, x, y, lambda)
+	return d
 }
 
 // derived is the lower level at one x, on one face.
 type derived struct {
 	x, y, lambda []float64
-	active       []int       // independent rows of the face, ascending
-	rows         [][]float64 // of B, those of active
-	system       *kktSystem
+	face         []int // rows held with equality, ascending
+	active       []int // those of them that are independent
+	system       faceSystem
+	left         float64 // what Newton's method has left of |y - y*(x)|
+	errorY       float64 // that, with rounding over the least curvature
 }
 
-// cubeRootEps is the step, relative to the variable, that balances truncation
-// and rounding of a central difference.
-var cubeRootEps = math.Cbrt(0x1p-52)
-
-// curvature is the Hessian of g in y at (x, y) by central differences of its
-// gradient, symmetrized. For a quadratic any step is exact but for rounding,
-// and a long one has the least of it.
-func (d *deriver) curvature(x, y []float64) (*mat.SymDense, *mat.Cholesky, error) {
-	if d.hessian != nil {
-		return d.hessian, d.factor, nil
-	}
-	n := d.p.Dy
-	up, down := make([]float64, n), make([]float64, n)
-	z := append([]float64(nil), y...)
-	full := mat.NewDense(n, n, nil)
-	for j := range n {
-		step := math.Max(1, math.Abs(y[j]))
-		if !d.p.Facts.QuadraticInY {
-			step *= cubeRootEps
+// curvature is the Hessian of g in y: the last one, or, where fresh is asked for
+// and it may differ, the one at (x, y).
+func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
+	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.blocks != nil) {
+		if d.near.blocks == nil { // products are always taken where they are needed
+			return newHessian(d.p, d.g, d.s, d.parts, x, y)
 		}
-		z[j] = y[j] + step
-		width := z[j]
-		d.g.GradY(up, x, z)
-		z[j] = y[j] - step
-		width -= z[j]
-		d.g.GradY(down, x, z)
-		z[j] = y[j]
-		for i := range n {
-			full.Set(i, j, (up[i]-down[i])/width)
-		}
+		return d.near, nil
 	}
-	h := mat.NewSymDense(n, nil)
-	for i := range n {
-		for j := i; j < n; j++ {
-			h.SetSym(i, j, (full.At(i, j)+full.At(j, i))/2)
-		}
+	h, err := newHessian(d.p, d.g, d.s, d.parts, x, y)
+	if err != nil {
+		return nil, err
 	}
-	factor, err := factorize(h)
-	if err == nil && d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian {
-		d.hessian, d.factor = h, factor
-	}
-	return h, factor, err
+	d.near, d.kept = h, map[string]faceSystem{}
+	return h, nil
 }
 
-// lower solves the lower level at x, from y and the face given. A claimed face
-// is kept where the KKT conditions hold on it to the tolerance of a solution:
-// at a kink of F it says which side is meant. Otherwise it is a start, and the
-// conditions are to hold to rounding.
-func (d *deriver) lower(x, y []float64, active []int, claimed bool) (*derived, error) {
+// faceSystem is the system of a face in the curvature h.
+func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
+	if h != d.near || h.blocks == nil {
+		return h.system(face)
+	}
+	key := fmt.Sprint(face)
+	if s, ok := d.kept[key]; ok {
+		return s, nil
+	}
+	s, err := h.system(face)
+	if err == nil {
+		d.kept[key] = s
+	}
+	return s, err
+}
+
+// lower solves the lower level at x, from y and the face given, until the KKT
+// conditions hold to rounding; where that goes in a circle among weakly active
+// rows, to the tolerance of a solution.
+func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 	const rounding = 1e-12
 	tolerance := rounding
-	if claimed {
-		tolerance = d.tol.KKT
-	}
-	face := map[int]bool{}
+	rows := map[int]bool{}
 	for i, kind := range d.p.Rows.Kind {
-		if kind == problem.Equal {
-			face[i] = true
+		if cols, _ := d.p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
+			rows[i] = true
 		}
 	}
-	for _, i := range active {
-		face[i] = true
+	for _, i := range face {
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) > 0 {
+			rows[i] = true
+		}
 	}
 	seen := map[string]bool{}
-	for {
-		rows := sortedKeys(face)
-		key := fmt.Sprint(rows)
+	// In the first corrections of a large face all rows change that should, as in
+	// a semismooth Newton method, later the worst alone, which cannot go on.
+	together := 0
+	if d.p.Rows.Len() > denseLimit {
+		together = 20
+	}
+	// A face is not seen twice; beyond this many corrections the point is not
+	// near a solution and the document wrong about it.
+	for range 50 + 10*d.p.Rows.Len() {
+		list := sortedKeys(rows)
+		key := fmt.Sprint(list)
 		if seen[key] {
-			// Rounding decides between rows that are weakly active, unless it
-			// is allowed for.
 			if tolerance >= d.tol.KKT {
 				return nil, errors.New("no face solves the lower level: the corrections go in a circle")
 			}
@@ -113,99 +108,109 @@ func (d *deriver) lower(x, y []float64, active []int, claimed bool) (*derived, e
 			clear(seen)
 		}
 		seen[key] = true
-		at, err := d.onFace(x, y, rows)
+		at, err := d.onFace(x, y, list)
 		if err != nil {
 			return nil, err
 		}
-		if !d.correct(face, at, tolerance) {
+		if !d.correct(rows, at, tolerance, len(seen) <= together) {
 			return at, nil
 		}
 		y = at.y
 	}
+	return nil, errors.New("no face that solves the lower level was found")
 }
 
 // correct adds the most violated row to the face, or else drops the one of the
-// most negative multiplier; false where there is neither. A multiplier is
-// measured by how far its row would give way alone, lambda_i (B H^-1 B')_ii,
+// most negative multiplier; false where there is neither. With all it changes
+// every such row. A multiplier is measured by how far its row would give way,
 // which is in the units of h. Rows that depend on others of the face count as
 // outside.
-func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64) bool {
+func (d *deriver) correct(face map[int]bool, at *derived, tolerance float64, all bool) bool {
+	changed := false
 	h := make([]float64, d.p.Rows.Len())
 	d.p.Rows.Residual(h, at.x, at.y)
 	for _, i := range at.active {
 		h[i] = 0
 	}
-	tolerance *= 1 + maxAbs(at.y)
-	worst, violated := tolerance, -1
+	worst, violated := 1.0, -1
 	for i, v := range h {
 		if d.p.Rows.Kind[i] == problem.Equal {
 			v = math.Abs(v)
 		}
-		if v > worst {
-			worst, violated = v, i
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
+			continue // a condition on x alone
+		}
+		if v /= tolerance * d.s.rows[i]; v > 1 && !(d.p.Rows.Kind[i] == problem.Equal && face[i]) {
+			if all {
+				face[i], changed = true, true
+			} else if v > worst {
+				worst, violated = v, i
+			}
 		}
 	}
 	if violated >= 0 {
 		face[violated] = true
 		return true
 	}
-	least, negative := -tolerance, -1
+	least, negative := -1.0, -1
 	for k, i := range at.active {
-		way := at.lambda[i] * at.system.diagonal[k]
-		if d.p.Rows.Kind[i] == problem.AtMost && way < least {
-			least, negative = way, i
+		way := at.lambda[i] * at.system.give(k) / (tolerance * d.s.rows[i])
+		if d.p.Rows.Kind[i] == problem.AtMost && way < -1 {
+			if all {
+				delete(face, i)
+				changed = true
+			} else if way < least {
+				least, negative = way, i
+			}
 		}
 	}
 	if negative < 0 {
-		return false
+		return changed
 	}
 	delete(face, negative)
 	return true
 }
 
-// onFace minimizes g(x, .) on the affine set where the rows hold with
-// equality, by Newton's method with halved steps.
-func (d *deriver) onFace(x, y []float64, rows []int) (*derived, error) {
+// onFace minimizes g(x, .) on the affine set where the rows hold with equality,
+// by Newton's method with halved steps. The curvature of a point near by serves
+// as long as the steps shrink with it.
+func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 	const (
 		maxNewton = 60 // Newton's method doubles the digits at each; more is a failure
 		maxHalve  = 40 // 2^-40 of a step is below the accuracy asked for
+		shrinks   = 0.1
 	)
-	dense := make([][]float64, len(rows))
-	for k, i := range rows {
-		dense[k] = make([]float64, d.p.Dy)
-		d.p.Rows.B.AddRow(dense[k], i, 1)
-	}
-	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len())}
-	for _, k := range independent(dense) {
-		at.active = append(at.active, rows[k])
-		at.rows = append(at.rows, dense[k])
-	}
-	if len(at.active) > d.p.Dy {
-		return nil, errFace
-	}
-	grad := make([]float64, d.p.Dy)
-	gap := make([]float64, len(at.active))
-	trial := make([]float64, d.p.Dy)
+	at := &derived{x: x, y: append([]float64(nil), y...), lambda: make([]float64, d.p.Rows.Len()), face: face}
+	grad, trial := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	last := math.Inf(1)
+	fresh := false
 	for range maxNewton {
-		h, factor, err := d.curvature(x, at.y)
+		h, err := d.curvature(x, at.y, fresh)
 		if err != nil {
 			return nil, err
 		}
-		if at.system, err = newKKTSystem(h, factor, at.rows); err != nil {
+		if at.system, err = d.faceSystem(h, face); err != nil {
 			return nil, err
 		}
+		at.active = at.system.rows()
+		clear(at.lambda)
 		d.g.GradY(grad, x, at.y)
 		for j := range grad {
 			grad[j] = -grad[j]
 		}
+		gap := make([]float64, len(at.active))
 		for k, i := range at.active {
-			gap[k] = d.p.Rows.A.RowDot(i, x) - d.p.Rows.B.RowDot(i, at.y) - d.p.Rows.Rhs[i]
+			gap[k] = d.residual(i, x, at.y)
 		}
-		step, minus := at.system.solve(grad, gap)
+		step, minus, err := at.system.solve(grad, gap)
+		if err != nil {
+			return nil, err
+		}
 		for k, i := range at.active {
 			at.lambda[i] = -minus[k]
 		}
-		if !(norm(step) < math.Inf(1)) {
+		size := norm(step)
+		if !(size < math.Inf(1)) {
 			return nil, errors.New("the Newton iteration on the face broke down")
 		}
 		length := 1.0
@@ -215,7 +220,7 @@ func (d *deriver) onFace(x, y []float64, rows []int) (*derived, error) {
 				for j := range trial {
 					trial[j] = at.y[j] + length*step[j]
 				}
-				if d.faceResidual(x, trial, at) <= (1-length/2)*before || norm(step) <= 1e-8*(1+norm(at.y)) || k == maxHalve {
+				if d.faceResidual(x, trial, at) <= (1-length/2)*before || size <= 1e-8*d.sizeY(at.y) || k == maxHalve {
 					break
 				}
 				length /= 2
@@ -226,11 +231,36 @@ func (d *deriver) onFace(x, y []float64, rows []int) (*derived, error) {
 		}
 		// The step is the error of the point it left; what is left after it is
 		// its square, or rounding.
-		if length == 1 && norm(step) <= 1e-9*(1+norm(at.y)) {
+		if length == 1 && size <= 1e-9*d.sizeY(at.y) {
+			d.estimate(at, size*math.Min(1, size/last))
 			return at, nil
 		}
+		fresh = length < 1 || size > shrinks*last
+		last = size
 	}
 	return nil, errors.New("the Newton iteration on the face did not converge")
+}
+
+// sizeY is the size of y as a vector.
+func (d *deriver) sizeY(y []float64) float64 { return math.Max(norm(y), d.s.y) }
+
+// residual is h_i(x, y).
+func (d *deriver) residual(i int, x, y []float64) float64 {
+	return d.p.Rows.A.RowDot(i, x) - d.p.Rows.B.RowDot(i, y) - d.p.Rows.Rhs[i]
+}
+
+// roundings is how many of them a force on y, or a row, is taken to carry: they
+// are sums of a moderate number of terms.
+const roundings = 16
+
+// noise is the rounding of one force: of a sum of terms of size scales.force.
+func (d *deriver) noise() float64 { return roundings * 0x1p-52 * d.s.force }
+
+// estimate sets the error of y: what Newton's method has left, and rounding in
+// the forces that balance there, over the least curvature.
+func (d *deriver) estimate(at *derived, left float64) {
+	at.left = left
+	at.errorY = left + d.noise()*math.Sqrt(float64(d.p.Dy))/at.system.least() + roundings*0x1p-52*d.sizeY(at.y)
 }
 
 // faceResidual is the norm of the KKT residual of the face at y, with the
@@ -241,56 +271,55 @@ func (d *deriver) faceResidual(x, y []float64, at *derived) float64 {
 	d.p.Rows.B.AddMulVecT(r, -1, at.lambda)
 	sum := norm(r)
 	for _, i := range at.active {
-		sum = math.Hypot(sum, d.p.Rows.A.RowDot(i, x)-d.p.Rows.B.RowDot(i, y)-d.p.Rows.Rhs[i])
+		sum = math.Hypot(sum, d.residual(i, x, y))
+	}
+	if math.IsNaN(sum) {
+		return math.Inf(1)
 	}
 	return sum
 }
 
-// hypergradient is the gradient of F on the face of at, by the adjoint of its
-// KKT system: with H p + B_I' q = grad_y f and B_I p = -grad_lambda f (0 where f
-// reads no multipliers),
+// sensitivity is the gradient in x of c'(y(x), -lambda(x)) on the face of at,
+// where c = (cy, cv), cv in the order of at.active: with the adjoint p, q of the
+// KKT system,
 //
-//	grad F = grad_x f - (d/dy grad_x g) p + A_I' q,
+//	H p + B_I' q = cy,  B_I p = cv:  gradient = -(d/dy grad_x g) p + A_I' q,
 //
-// where the derivative of grad_x g along p is a central difference.
-func (d *deriver) hypergradient(at *derived) ([]float64, error) {
-	system := at.system
-	if d.hessian == nil { // the curvature at the solution, not at the last Newton point
-		h, factor, err := d.curvature(at.x, at.y)
-		if err != nil {
-			return nil, err
-		}
-		if system, err = newKKTSystem(h, factor, at.rows); err != nil {
+// the derivative of grad_x g along p being a central difference. Where g is not
+// quadratic the adjoint is refined with products H p at the point itself, since
+// the factorized curvature may be that of a point near by.
+func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) {
+	p, q, err := at.system.solve(cy, cv)
+	if err != nil {
+		return nil, err
+	}
+	if d.near != nil && d.near.blocks != nil && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) {
+		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
 		}
 	}
 	grad := make([]float64, d.p.Dx)
-	pull := make([]float64, d.p.AnswerLen())
-	d.f.ValueGrad(grad, pull, at.x, d.p.Answer(at.y, at.lambda))
-	rows := make([]float64, len(at.active))
-	for k, i := range at.active {
-		for t, j := range d.p.Duals {
-			if i == j {
-				rows[k] -= pull[d.p.Dy+t]
-			}
-		}
-	}
-	p, q := system.solve(pull[:d.p.Dy], rows)
-	if size := norm(p); size > 0 {
-		step := math.Max(1, norm(at.y)) / size
+	if size := maxAbs(p); size > 0 {
+		step := math.Max(d.s.y, maxAbs(at.y)) / size
 		if !d.p.Facts.QuadraticInY {
 			step *= cubeRootEps
 		}
 		up, down := make([]float64, d.p.Dx), make([]float64, d.p.Dx)
 		z := make([]float64, d.p.Dy)
-		for j := range z {
-			z[j] = at.y[j] + step*p[j]
+		for range 8 {
+			for j := range z {
+				z[j] = at.y[j] + step*p[j]
+			}
+			d.g.GradX(up, at.x, z)
+			for j := range z {
+				z[j] = at.y[j] - step*p[j]
+			}
+			d.g.GradX(down, at.x, z)
+			if isFinite(up) && isFinite(down) {
+				break
+			}
+			step /= 16 // out of the domain of g
 		}
-		d.g.GradX(up, at.x, z)
-		for j := range z {
-			z[j] = at.y[j] - step*p[j]
-		}
-		d.g.GradX(down, at.x, z)
 		for j := range grad {
 			grad[j] -= (up[j] - down[j]) / (2 * step)
 		}
@@ -301,52 +330,78 @@ func (d *deriver) hypergradient(at *derived) ([]float64, error) {
 	return grad, nil
 }
 
-// alternatives calls try with the other faces of at.x: those that differ in
-// rows that are tight and whose multiplier is zero, both to the tolerance of a
-// solution, and on which the KKT conditions hold. It stops where try returns
-// false, and where there are more than maxWeak such rows tries none.
-func (d *deriver) alternatives(at *derived, try func(*derived) bool) {
-	const maxWeak = 6 // 64 faces
-	h := make([]float64, d.p.Rows.Len())
-	d.p.Rows.Residual(h, at.x, at.y)
-	way := make([]float64, len(h))
-	inFace := map[int]bool{}
+// refine improves an adjoint with the curvature at the point itself.
+func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, err error) {
+	here := &hessian{p: d.p, g: d.g, s: d.s, x: at.x, y: at.y, base: make([]float64, d.p.Dy)}
+	d.g.GradY(here.base, at.x, at.y)
+	image := make([]float64, d.p.Dy)
+	last := math.Inf(1)
+	for range 20 {
+		here.mul(image, p)
+		for j := range image {
+			image[j] = cy[j] - image[j]
+		}
+		rest := make([]float64, len(cv))
+		for k, i := range at.active {
+			d.p.Rows.B.AddRow(image, i, -q[k])
+			rest[k] = cv[k] - d.p.Rows.B.RowDot(i, p)
+		}
+		dp, dq, err := at.system.solve(image, rest)
+		if err != nil {
+			return nil, nil, err
+		}
+		size := norm(dp)
+		if size > last/2 { // rounding of the differences is reached
+			break
+		}
+		last = size
+		for j := range p {
+			p[j] += dp[j]
+		}
+		for k := range q {
+			q[k] += dq[k]
+		}
+		if size <= 1e-12*norm(p) {
+			break
+		}
+	}
+	if last > 1e-3*norm(p) { // the factorized curvature is too far from this one
+		h, err := newHessian(d.p, d.g, d.s, d.parts, at.x, at.y)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.near, d.kept = h, map[string]faceSystem{}
+		if at.system, err = d.faceSystem(h, at.face); err != nil {
+			return nil, nil, err
+		}
+		return at.system.solve(cy, cv)
+	}
+	return p, q, nil
+}
+
+// gradient is the gradient of F on the face of at.
+func (d *deriver) gradient(at *derived) ([]float64, error) {
+	fx, pull := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
+	d.f.ValueGrad(fx, pull, at.x, d.p.Answer(at.y, at.lambda))
+	rows := make([]float64, len(at.active)) // of multipliers that f reads
 	for k, i := range at.active {
-		way[i] = at.lambda[i] * at.system.diagonal[k]
-		inFace[i] = true
-	}
-	tolerance := d.tol.KKT * (1 + maxAbs(at.y))
-	var weak []int
-	for i, kind := range d.p.Rows.Kind {
-		if kind == problem.AtMost && math.Abs(h[i]) <= tolerance && math.Abs(way[i]) <= tolerance {
-			weak = append(weak, i)
-		}
-	}
-	if len(weak) > maxWeak {
-		return
-	}
-	for flips := 1; flips < 1<<len(weak); flips++ {
-		face := map[int]bool{}
-		for i := range inFace {
-			face[i] = true
-		}
-		for k, i := range weak {
-			if flips>>k&1 == 1 {
-				if face[i] {
-					delete(face, i)
-				} else {
-					face[i] = true
-				}
+		for t, j := range d.p.Duals {
+			if i == j {
+				rows[k] -= pull[d.p.Dy+t]
 			}
 		}
-		other, err := d.onFace(at.x, at.y, sortedKeys(face))
-		if err != nil || d.correct(face, other, d.tol.KKT) {
-			continue
-		}
-		if !try(other) {
-			return
-		}
 	}
+	grad, err := d.sensitivity(at, pull[:d.p.Dy], rows)
+	if err != nil {
+		return nil, err
+	}
+	for j := range grad {
+		grad[j] += fx[j]
+	}
+	if !isFinite(grad) {
+		return nil, errors.New("the gradient of F is not finite")
+	}
+	return grad, nil
 }
 
 func sortedKeys(set map[int]bool) []int {
@@ -356,12 +411,4 @@ func sortedKeys(set map[int]bool) []int {
 	}
 	sort.Ints(keys)
 	return keys
-}
-
-func maxAbs(v []float64) float64 {
-	top := 0.0
-	for _, t := range v {
-		top = math.Max(top, math.Abs(t))
-	}
-	return top
 }

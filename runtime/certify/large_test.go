@@ -14,7 +14,7 @@ func TestLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := plantedDocument(in, in.Problem.Start)
-	doc.Certificate.Goldstein = NewGoldstein(1e-3, []Sample{{Point: doc.X, Gradient: doc.Hypergradient, Weight: 1}}, nil, 0)
+	doc.Certificate.Goldstein = goldsteinOf(1e-3, []Sample{{Point: doc.X, Gradient: doc.Hypergradient, Weight: 1}}, nil, 0)
 	requireOK(t, "large", Verify(doc, in.Problem))
 	doc.Hypergradient[7] += 1e-2
 	if Verify(doc, in.Problem).OK() {

@@ -1,38 +1,55 @@
 package certify
 
 import (
+	"fmt"
 	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
 )
 
-// Evaluate returns the KKT residuals at (x, y, lambda), and the sizes that
-// each is to be compared with: those of the terms whose difference it is.
-func Evaluate(p *problem.Problem, x, y, lambda []float64) (residuals, scale problem.Residuals) {
-	grad, force := make([]float64, p.Dy), make([]float64, p.Dy)
-	p.G.Clone().GradY(grad, x, y)
-	p.Rows.B.AddMulVecT(force, 1, lambda)
-	scale = problem.Residuals{Stationarity: 1 + maxAbs(grad) + maxAbs(force), Primal: 1, Dual: 1 + maxAbs(lambda)}
-	for j, g := range grad {
-		residuals.Stationarity = larger(residuals.Stationarity, math.Abs(g-force[j]))
-	}
-	h := make([]float64, p.Rows.Len())
-	p.Rows.Residual(h, x, y)
-	for i, v := range h {
-		_, a := p.Rows.A.Row(i)
-		_, b := p.Rows.B.Row(i)
-		size := math.Abs(p.Rows.Rhs[i]) + maxAbs(a)*maxAbs(x) + maxAbs(b)*maxAbs(y)
-		scale.Primal = math.Max(scale.Primal, size)
-		if p.Rows.Kind[i] == problem.Equal {
-			residuals.Primal = larger(residuals.Primal, math.Abs(v))
+// conditions are the KKT residuals at (x, y, lambda) as they are found here.
+type conditions struct {
+	problem.Residuals
+	gap float64 // of the lower level, for the modulus mu; NaN where none is claimed
+}
+
+// lowerConditions evaluates the KKT conditions, and the gap bound for mu > 0 (see
+// the package's documentation). Multipliers of the wrong sign count as 0 in the
+// bound, with what that does to the stationarity.
+func (v *verification) lowerConditions(mu float64) conditions {
+	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
+	var c conditions
+	grad := make([]float64, p.Dy)
+	v.d.g.GradY(grad, x, y)
+	rest := append([]float64(nil), grad...)
+	slack := 0.0 // -lambda' h over the rows that hold
+	for i, kind := range p.Rows.Kind {
+		h := v.d.residual(i, x, y)
+		p.Rows.B.AddRow(grad, i, -lambda[i])
+		if kind == problem.Equal {
+			p.Rows.B.AddRow(rest, i, -lambda[i])
+			c.Primal = larger(c.Primal, math.Abs(h))
 			continue
 		}
-		residuals.Primal = larger(residuals.Primal, v)
-		residuals.Dual = larger(residuals.Dual, -lambda[i])
-		residuals.Complementarity = larger(residuals.Complementarity, math.Abs(lambda[i]*v))
+		c.Primal = larger(c.Primal, h)
+		c.Dual = larger(c.Dual, -lambda[i])
+		c.Complementarity = larger(c.Complementarity, math.Abs(lambda[i]*h))
+		if lambda[i] > 0 {
+			p.Rows.B.AddRow(rest, i, -lambda[i])
+			if h < 0 {
+				slack -= lambda[i] * h
+			}
+		}
 	}
-	scale.Complementarity = scale.Primal * scale.Dual
-	return residuals, scale
+	for _, r := range grad {
+		c.Stationarity = larger(c.Stationarity, math.Abs(r))
+	}
+	r := norm(rest)
+	c.gap = slack + r*r/(2*mu)
+	return c
 }
 
 // larger is max, but a NaN stays.
@@ -43,27 +60,291 @@ func larger(a, b float64) float64 {
 	return a
 }
 
-// NewBound is the gap bound at (x, y, lambda) for the modulus mu > 0; see the
-// package's documentation. Multipliers of the wrong sign count as 0, with
-// what that does to the stationarity.
-func NewBound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
-	proper := append([]float64(nil), lambda...)
-	for i, kind := range p.Rows.Kind {
-		if kind == problem.AtMost {
-			proper[i] = larger(0, lambda[i])
+// lowerLevel checks the KKT conditions at (x, y, lambda), and the claimed
+// residuals and bound.
+func (v *verification) lowerLevel() {
+	mu := math.NaN()
+	var claimed *Lower
+	if v.doc.Certificate != nil {
+		claimed = v.doc.Certificate.Lower
+	}
+	if claimed != nil && claimed.Bound != nil {
+		mu = claimed.Bound.Modulus
+	}
+	found, s := v.lowerConditions(mu), v.d.s
+	scale := problem.Residuals{Stationarity: s.force, Primal: orOne(maxAbs(s.rows))}
+	shortest := math.Inf(1)
+	for _, n := range s.normB {
+		if n > 0 {
+			shortest = math.Min(shortest, n)
 		}
 	}
-	r := make([]float64, p.Dy)
-	p.G.Clone().GradY(r, x, y)
-	p.Rows.B.AddMulVecT(r, -1, proper)
-	h := make([]float64, p.Rows.Len())
-	p.Rows.Residual(h, x, y)
-	size := norm(r)
-	gap := size * size / (2 * mu)
-	for i, kind := range p.Rows.Kind {
-		if kind == problem.AtMost && !(h[i] > 0) {
-			gap -= proper[i] * h[i]
+	scale.Dual = math.Max(maxAbs(v.doc.Lambda), s.force/shortest)
+	scale.Complementarity = scale.Primal * scale.Dual
+	v.atMost("stationarity of the lower level", 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
+	worst, at := 0.0, ""
+	for i, kind := range v.p.Rows.Kind {
+		h := v.d.residual(i, v.doc.X, v.doc.Y)
+		if kind == problem.Equal {
+			h = math.Abs(h)
+		}
+		if h /= orOne(s.rows[i]); h > worst || math.IsNaN(h) {
+			worst, at = h, fmt.Sprintf("row %d", i)
 		}
 	}
-	return &Bound{Modulus: mu, Gap: gap, Distance: math.Sqrt(2 * gap / mu)}
+	v.atMost("feasibility of y, each row by the size of its terms", 0, worst, v.tol.KKT, at)
+	v.atMost("signs of the multipliers", 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
+	v.atMost("complementarity", 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
+	if claimed == nil {
+		return
+	}
+	// Residuals at a solution are rounding, in terms of these sizes.
+	v.equal("claimed residual of stationarity", claimed.Residuals.Stationarity, found.Stationarity, v.tol.Value, scale.Stationarity)
+	v.equal("claimed residual of feasibility", claimed.Residuals.Primal, found.Primal, v.tol.Value, scale.Primal)
+	v.equal("claimed residual of signs", claimed.Residuals.Dual, found.Dual, v.tol.Value, scale.Dual)
+	v.equal("claimed residual of complementarity", claimed.Residuals.Complementarity, found.Complementarity, v.tol.Value, scale.Complementarity)
+	v.activeRows(claimed.Active, scale)
+	bound := claimed.Bound
+	if bound == nil {
+		if v.p.Facts.StrongConvexity > 0 && v.doc.Solved && !(found.Dual > 0) {
+			v.fail("bound on the distance to y*", "the model proves a modulus, and there is none")
+		}
+		return
+	}
+	if !v.modulus(bound.Modulus) {
+		return
+	}
+	// At a solution the gap is made of rounding, which may come out otherwise
+	// here: of each product lambda h, and of each entry of r.
+	const unit = 0x1p-48 // a few roundings
+	ofRows := float64(v.p.Rows.Len()) * unit * scale.Complementarity
+	ofEntries := float64(v.p.Dy) * math.Pow(unit*scale.Stationarity, 2) / bound.Modulus
+	v.atMost("gap of the lower level", bound.Gap, found.gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
+	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
+	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, distance)
+}
+
+// activeRows checks that the claimed face is made of rows that hold with
+// equality: all equality rows, and no row that is slack or pulls the other way;
+// and that no row with a multiplier is left out.
+func (v *verification) activeRows(active []int, scale problem.Residuals) {
+	in := make(map[int]bool, len(active))
+	for _, i := range active {
+		in[i] = true
+		h := v.d.residual(i, v.doc.X, v.doc.Y)
+		if math.Abs(h) > v.tol.KKT*v.d.s.rows[i] {
+			v.fail("active rows", "row %d is slack by %.3g", i, -h)
+			return
+		}
+	}
+	for i, kind := range v.p.Rows.Kind {
+		switch {
+		case in[i]:
+		case kind == problem.Equal:
+			v.fail("active rows", "the equality row %d is missing", i)
+			return
+		case v.doc.Lambda[i] > v.tol.KKT*scale.Dual:
+			v.fail("active rows", "row %d has the multiplier %.3g and is missing", i, v.doc.Lambda[i])
+			return
+		}
+	}
+	v.holds("active rows", "")
+}
+
+// modulus checks a modulus of strong convexity. That it holds everywhere is
+// taken from the compiler's proof; here it is tried: by the least eigenvalue of
+// the Hessian at (x, y), and by pairs of gradients at feasible points around,
+//
+//	(grad g(z) - grad g(y))' (z - y) >= mu |z - y|^2.
+func (v *verification) modulus(mu float64) bool {
+	proved := v.p.Facts.StrongConvexity
+	if !(mu > 0) || math.IsInf(mu, 1) || !(proved > 0) {
+		v.fail("modulus of strong convexity", "claimed %.10g, the model proves %.10g", mu, proved)
+		return false
+	}
+	// The compiler's spectra carry rounding of their own.
+	const rounding = 1e-6
+	v.atMost("modulus of strong convexity is proved", proved, mu, rounding*proved, "")
+	if !v.Checks[len(v.Checks)-1].OK {
+		return false
+	}
+	least, how := math.Inf(1), ""
+	note := func(found float64, words string) {
+		if found < least || math.IsNaN(found) {
+			least, how = found, words
+		}
+	}
+	h, err := v.d.curvature(v.doc.X, v.doc.Y, true)
+	switch {
+	case err != nil:
+		v.fail("modulus of strong convexity", "at (x, y): %v", err)
+		return false
+	case h.blocks != nil:
+		for _, b := range h.blocks {
+			if b.rho == 0 && !b.above(mu*(1-rounding)) {
+				note(b.smallest(), "the least eigenvalue of the Hessian of g at (x, y)")
+			}
+		}
+	default:
+		note(h.rayleigh(), "a direction at (x, y)")
+	}
+	for _, found := range v.pairs() {
+		note(found, "gradients of g at two feasible points")
+	}
+	if least < mu*(1-rounding) {
+		v.fail("modulus of strong convexity", "claimed %.10g, found %.10g: %s", mu, least, how)
+		return false
+	}
+	v.holds("modulus of strong convexity", "taken from the compiler's proof; curvature at the point and gradients around it agree")
+	return true
+}
+
+// above reports that H - mu I is positive semidefinite to rounding.
+func (b *block) above(mu float64) bool {
+	n := len(b.entries)
+	shifted := mat.NewSymDense(n, nil)
+	shifted.CopySym(b.h)
+	// Differences of gradients know H to about this share of its largest entry.
+	known := 1e-9 * mat.Norm(b.h, math.Inf(1))
+	for j := range n {
+		shifted.SetSym(j, j, shifted.At(j, j)-mu+known)
+	}
+	var c mat.Cholesky
+	return c.Factorize(shifted)
+}
+
+// smallest is the least eigenvalue of H.
+func (b *block) smallest() float64 {
+	var e mat.EigenSym
+	if !e.Factorize(b.h, false) {
+		return math.NaN()
+	}
+	return e.Values(nil)[0]
+}
+
+// rayleigh is the least Rayleigh quotient of H met on the way of a few steps of
+// the Lanczos method: at most the least eigenvalue is missed, never undercut.
+func (h *hessian) rayleigh() float64 {
+	const steps = 12
+	n := h.p.Dy
+	if n == 0 || len(equalities(h.p)) > 0 {
+		return math.Inf(1) // the modulus may hold along the equality rows only
+	}
+	rng := rand.New(rand.NewPCG(2, uint64(n)))
+	v, image, direction := make([]float64, n), make([]float64, n), make([]float64, n)
+	for j := range v {
+		v[j] = rng.NormFloat64()
+	}
+	// Locally optimal steps: each moves v against its residual H v - theta v, by
+	// the best amount in that plane.
+	least := math.Inf(1)
+	for range steps {
+		v = scaled(v, 1/norm(v))
+		h.mul(image, v)
+		theta := dot(v, image)
+		least = math.Min(least, theta)
+		for j := range direction {
+			direction[j] = image[j] - theta*v[j]
+		}
+		size := norm(direction)
+		if size <= 1e-9*math.Abs(theta) || math.IsNaN(size) {
+			break
+		}
+		w := scaled(direction, 1/size)
+		h.mul(direction, w)
+		// The 2 x 2 eigenproblem of the plane of v and w.
+		a, b, c := theta, dot(w, image), dot(w, direction)
+		low := (a+c)/2 - math.Hypot((a-c)/2, b)
+		angle := math.Atan2(low-a, b)
+		cos, sin := math.Cos(angle), math.Sin(angle)
+		for j := range v {
+			v[j] = cos*v[j] + sin*w[j]
+		}
+	}
+	return least
+}
+
+func equalities(p *problem.Problem) []int {
+	var rows []int
+	for i, kind := range p.Rows.Kind {
+		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// pairs are moduli that gradients of g show between y and feasible points at
+// distances of a thousandth to a few times the size of y.
+func (v *verification) pairs() []float64 {
+	if len(equalities(v.p)) > 0 {
+		return nil // points off the equality rows say nothing
+	}
+	rng := rand.New(rand.NewPCG(3, uint64(v.p.Dy)))
+	x, y := v.doc.X, v.doc.Y
+	base, grad := make([]float64, v.p.Dy), make([]float64, v.p.Dy)
+	v.d.g.GradY(base, x, y)
+	lo, hi := v.bounds()
+	z := make([]float64, v.p.Dy)
+	var found []float64
+	for _, far := range []float64{1e-3, 0.03, 0.3, 1, 3, 10} {
+		for range 2 {
+			for j := range z {
+				z[j] = y[j] + far*v.d.s.y*rng.NormFloat64()
+				z[j] = math.Max(lo[j], math.Min(hi[j], z[j]))
+			}
+			for halvings := 0; halvings < 20 && !v.feasible(z); halvings++ {
+				for j := range z {
+					z[j] = (z[j] + y[j]) / 2
+				}
+			}
+			if !v.feasible(z) {
+				continue
+			}
+			v.d.g.GradY(grad, x, z)
+			rise, square, size := 0.0, 0.0, 0.0
+			for j := range z {
+				d := z[j] - y[j]
+				rise += (grad[j] - base[j]) * d
+				size += (math.Abs(grad[j]) + math.Abs(base[j])) * math.Abs(d)
+				square += d * d
+			}
+			// Rounding of the gradients' terms, and where they are finite.
+			rise += 1e-12 * size
+			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
+				found = append(found, rise/square)
+			}
+		}
+	}
+	return found
+}
+
+// bounds are those of y at x, from rows of one entry.
+func (v *verification) bounds() (lo, hi []float64) {
+	lo, hi = make([]float64, v.p.Dy), make([]float64, v.p.Dy)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	for i := range v.p.Rows.Kind {
+		j, coef := v.p.Rows.Bound(i)
+		if j < 0 {
+			continue
+		}
+		at := (v.p.Rows.A.RowDot(i, v.doc.X) - v.p.Rows.Rhs[i]) / coef
+		if coef > 0 {
+			lo[j] = math.Max(lo[j], at)
+		} else {
+			hi[j] = math.Min(hi[j], at)
+		}
+	}
+	return lo, hi
+}
+
+func (v *verification) feasible(z []float64) bool {
+	for i := range v.p.Rows.Kind {
+		if v.d.residual(i, v.doc.X, z) > v.tol.KKT*v.d.s.rows[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Check is one claim of a document, evaluated again.
@@ -34,6 +35,9 @@ func (c Check) String() string {
 	}
 	return s
 }
+
+// Problem is a failed check as part of a sentence.
+func (c Check) Problem() string { return strings.TrimPrefix(c.String(), "FAIL  ") }
 
 // Report is the outcome of a verification: every check, in the order made.
 type Report struct{ Checks []Check }
@@ -71,6 +75,16 @@ func (r *Report) fail(claim, format string, args ...any) {
 		Detail: fmt.Sprintf(format, args...)})
 }
 
+// holds records a claim without a number that was found to hold.
+func (r *Report) holds(claim, detail string) {
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN(), OK: true, Detail: detail})
+}
+
+// within checks that a number the document claims is no more than it may be.
+func (r *Report) within(claim string, claimed, most float64) {
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: claimed, Found: most, Tolerance: 0, OK: claimed <= most})
+}
+
 // vector checks that two vectors of one length agree in the 2-norm; the
 // detail names the worst entry.
 func (r *Report) vector(claim string, claimed, found []float64, tolerance float64) {
@@ -88,12 +102,4 @@ func (r *Report) vector(claim string, claimed, found []float64, tolerance float6
 		c.Claimed, c.Found = claimed[worst], found[worst]
 	}
 	r.Checks = append(r.Checks, c)
-}
-
-func norm(v []float64) float64 {
-	sum := 0.0
-	for _, t := range v {
-		sum = math.Hypot(sum, t)
-	}
-	return sum
 }

@@ -7,8 +7,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Tolerances of a verification. All are relative to the size of what is
-// compared.
+// Tolerances of a verification. All are relative to the sizes of the problem
+// (scales).
 type Tolerances struct {
 	// Value of f, g, norms and bounds, which are evaluated by the same
 	// formulas as the document's: a few hundred roundings.
@@ -19,28 +19,43 @@ type Tolerances struct {
 	// Gradient of F, beyond the error that the document claims: a solver's
 	// differences and the differences here.
 	Gradient float64
+	// Radius is the share of the size of x that delta may be, and Share that of
+	// the size of the gradients which a measure of stationarity and the claimed
+	// errors of gradients may be, where a document says that it is solved: beyond
+	// a hundredth and a fiftieth a certificate says next to nothing.
+	Radius, Share float64
 }
 
 // DefaultTolerances are for documents written in full precision.
-func DefaultTolerances() Tolerances { return Tolerances{Value: 1e-9, KKT: 1e-6, Gradient: 1e-5} }
+func DefaultTolerances() Tolerances {
+	return Tolerances{Value: 1e-9, KKT: 1e-6, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
+}
 
 // Verify evaluates every claim of the document again.
 func Verify(doc *Document, p *problem.Problem) *Report { return VerifyTo(doc, p, DefaultTolerances()) }
 
 // VerifyTo is Verify with tolerances of the caller's.
 func VerifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
-	v := &verification{doc: doc, p: p, tol: tol, deriver: newDeriver(p, tol)}
-	if v.lengths() && v.upperSet("x", doc.X) {
-		v.values()
-		v.lowerLevel()
-		v.derive()
-		if c := doc.Certificate; c != nil && v.at != nil {
-			if c.Goldstein != nil {
-				v.goldstein(c.Goldstein)
-			}
-			if c.GradientMapping != nil {
-				v.gradientMapping(c.GradientMapping)
-			}
+	v := &verification{doc: doc, p: p, tol: tol}
+	if !v.lengths() {
+		return &v.Report
+	}
+	v.d = newDeriver(p, tol, doc.X, doc.Y, doc.Lambda)
+	if !v.upperSet("x", doc.X) {
+		return &v.Report
+	}
+	v.values()
+	v.lowerLevel()
+	v.derive()
+	if doc.Solved {
+		v.required()
+	}
+	if c := doc.Certificate; c != nil && v.at != nil {
+		if c.Goldstein != nil {
+			v.goldstein(c.Goldstein)
+		}
+		if c.GradientMapping != nil {
+			v.gradientMapping(c.GradientMapping)
 		}
 	}
 	return &v.Report
@@ -49,14 +64,15 @@ func VerifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
 // verification is one document under examination.
 type verification struct {
 	Report
-	doc     *Document
-	p       *problem.Problem
-	tol     Tolerances
-	deriver *deriver
-	at      *derived // the lower level at x, derived here; nil where that failed
+	doc *Document
+	p   *problem.Problem
+	tol Tolerances
+	d   *deriver
+	at  *derived // the lower level at x, derived here; nil where that failed
 }
 
-// lengths checks the shape of everything, and that all numbers are finite.
+// lengths checks the shape of everything, that all numbers are finite and all
+// rows there.
 func (v *verification) lengths() bool {
 	before := len(v.Checks)
 	check := func(claim string, value []float64, want int) {
@@ -71,10 +87,17 @@ func (v *verification) lengths() bool {
 		}
 	}
 	rows := func(claim string, active []int) {
+		last := -1
 		for _, i := range active {
 			if i < 0 || i >= v.p.Rows.Len() {
 				v.fail(claim, "there is no row %d", i)
+				return
 			}
+			if i <= last {
+				v.fail(claim, "row %d comes after row %d", i, last)
+				return
+			}
+			last = i
 		}
 	}
 	check("x", v.doc.X, v.p.Dx)
@@ -109,13 +132,14 @@ func (v *verification) lengths() bool {
 func (v *verification) upperSet(what string, x []float64) bool {
 	worst, where := 0.0, "every bound, row and ball"
 	note := func(excess, scale float64, name string) {
-		if e := excess / (1 + scale); e > worst || math.IsNaN(e) {
+		if e := excess / orOne(scale); e > worst || math.IsNaN(e) {
 			worst, where = e, name
 		}
 	}
+	size := func(j int) float64 { return math.Max(math.Abs(x[j]), v.d.s.width[j]) }
 	for j, t := range x {
-		note(v.p.X.Lo[j]-t, math.Abs(t), fmt.Sprintf("lower bound of entry %d", j))
-		note(t-v.p.X.Hi[j], math.Abs(t), fmt.Sprintf("upper bound of entry %d", j))
+		note(v.p.X.Lo[j]-t, size(j), fmt.Sprintf("lower bound of entry %d", j))
+		note(t-v.p.X.Hi[j], size(j), fmt.Sprintf("upper bound of entry %d", j))
 	}
 	for i, kind := range v.p.X.Kind {
 		h := v.p.X.E.RowDot(i, x) - v.p.X.Rhs[i]
@@ -126,14 +150,19 @@ func (v *verification) upperSet(what string, x []float64) bool {
 		if i < len(v.p.X.Name) {
 			name = v.p.X.Name[i]
 		}
-		note(h, math.Abs(v.p.X.Rhs[i]), name)
+		scale := math.Abs(v.p.X.Rhs[i])
+		cols, vals := v.p.X.E.Row(i)
+		for k, j := range cols {
+			scale += math.Abs(vals[k]) * size(j)
+		}
+		note(h, scale, name)
 	}
 	for _, b := range v.p.X.Balls {
 		away := append([]float64(nil), x[b.Start:b.End]...)
 		for j, c := range b.Center {
 			away[j] -= c
 		}
-		note(norm(away)-b.Radius, b.Radius, "ball "+b.Name)
+		note(norm(away)-b.Radius, math.Max(b.Radius, norm(x[b.Start:b.End])), "ball "+b.Name)
 	}
 	v.atMost(what+" is in X", 0, worst, v.tol.KKT, where)
 	return v.Checks[len(v.Checks)-1].OK
@@ -141,65 +170,76 @@ func (v *verification) upperSet(what string, x []float64) bool {
 
 // values checks f and g at (x, y).
 func (v *verification) values() {
-	f := v.deriver.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
-	v.equal("upper objective", v.doc.Upper, f, v.tol.Value, 1+math.Abs(f))
-	g := v.deriver.g.Value(v.doc.X, v.doc.Y)
-	v.equal("lower objective", v.doc.Lower, g, v.tol.Value, 1+math.Abs(g))
+	v.equal("upper objective", v.doc.Upper, v.d.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda)), v.tol.Value, v.d.s.value)
+	v.equal("lower objective", v.doc.Lower, v.d.g.Value(v.doc.X, v.doc.Y), v.tol.Value, v.d.s.lower)
 }
 
-// lowerLevel checks the KKT conditions at (x, y, lambda), and the claimed
-// residuals and bound.
-func (v *verification) lowerLevel() {
-	found, scale := Evaluate(v.p, v.doc.X, v.doc.Y, v.doc.Lambda)
-	v.atMost("stationarity of the lower level", 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
-	v.atMost("feasibility of y", 0, found.Primal, v.tol.KKT*scale.Primal, "largest violation of a row")
-	v.atMost("signs of the multipliers", 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	v.atMost("complementarity", 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
-	if v.doc.Certificate == nil || v.doc.Certificate.Lower == nil {
+// required is what must be there for a document to say that it is solved.
+func (v *verification) required() {
+	c := v.doc.Certificate
+	if c == nil || c.Lower == nil {
+		v.fail("solved", "there is no certificate of the lower level")
 		return
 	}
-	claimed := v.doc.Certificate.Lower
-	v.atMost("claimed residual of stationarity", claimed.Residuals.Stationarity, found.Stationarity, v.tol.Value*scale.Stationarity, "")
-	v.atMost("claimed residual of feasibility", claimed.Residuals.Primal, found.Primal, v.tol.Value*scale.Primal, "")
-	v.atMost("claimed residual of signs", claimed.Residuals.Dual, found.Dual, v.tol.Value*scale.Dual, "")
-	v.atMost("claimed residual of complementarity", claimed.Residuals.Complementarity, found.Complementarity, v.tol.Value*scale.Complementarity, "")
-	bound := claimed.Bound
-	if bound == nil {
+	v.within("solved: error of the hypergradient, by the size of gradients", v.doc.GradientError/v.d.s.gradient, v.tol.Share)
+	if !v.doc.Stationary {
 		return
 	}
-	proved := v.p.Facts.StrongConvexity
-	if !(bound.Modulus > 0) || !(proved > 0) {
-		v.fail("modulus of strong convexity", "claimed %.10g, the model proves %.10g", bound.Modulus, proved)
-		return
+	if v.doc.Hypergradient == nil {
+		v.fail("solved", "there is no hypergradient")
 	}
-	// The compiler's spectra carry rounding of their own.
-	const rounding = 1e-6
-	v.atMost("modulus of strong convexity is proved", proved, bound.Modulus, rounding*proved, "")
-	again := NewBound(v.p, v.doc.X, v.doc.Y, v.doc.Lambda, bound.Modulus)
-	// At a solution the gap is made of rounding, which may come out otherwise
-	// here: of each product lambda h, and of each entry of r.
-	const unit = 0x1p-50 // a few roundings
-	ofRows := float64(v.p.Rows.Len()) * unit * scale.Complementarity
-	ofEntries := float64(v.p.Dy) * math.Pow(unit*scale.Stationarity, 2) / bound.Modulus
-	v.atMost("gap of the lower level", bound.Gap, again.Gap, v.tol.Value*bound.Gap+ofRows+ofEntries, "")
-	distance := math.Sqrt(2 * bound.Gap / bound.Modulus)
-	v.equal("bound on the distance to y*", bound.Distance, distance, v.tol.Value, 1+distance)
+	switch {
+	case c.Goldstein != nil:
+		g := c.Goldstein
+		largest := v.d.s.gradient
+		for _, s := range g.Samples {
+			largest = math.Max(largest, norm(s.Gradient))
+		}
+		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
+		v.within("solved: Goldstein measure, by the size of gradients", g.Norm/largest, v.asked(v.doc.Epsilon))
+		v.within("solved: error of the gradients, by their size", g.GradientError/largest, v.tol.Share)
+	case c.GradientMapping != nil:
+		m := c.GradientMapping
+		if v.doc.Epsilon > 0 {
+			v.within("solved: gradient mapping", m.Norm, v.doc.Epsilon)
+		}
+		v.within("solved: gradient mapping, by the size of gradients", m.Norm/v.d.s.gradient, v.tol.Share)
+		v.within("solved: error of the gradient, by its size", m.GradientError/v.d.s.gradient, v.tol.Share)
+	default:
+		v.fail("solved", "there is no certificate of stationarity")
+	}
+}
+
+// asked is the accuracy that counts: what was asked for, within what may be.
+func (v *verification) asked(epsilon float64) float64 {
+	if epsilon > 0 {
+		return math.Min(epsilon, v.tol.Share)
+	}
+	return v.tol.Share
 }
 
 // derive finds y*(x), its multipliers and the hypergradient by other means
 // and compares.
 func (v *verification) derive() {
-	at, err := v.deriver.lower(v.doc.X, v.doc.Y, v.active(), true)
+	at, err := v.d.lower(v.doc.X, v.doc.Y, v.active())
 	if err != nil {
 		v.fail("y = y*(x)", "could not be derived again: %v", err)
 		return
 	}
 	v.at = at
-	v.vector("y = y*(x)", v.doc.Y, at.y, v.tol.KKT*(1+norm(at.y)))
+	v.vector("y = y*(x)", v.doc.Y, at.y, v.tol.KKT*v.d.sizeY(at.y))
+	if v.doc.Strict {
+		weak := v.d.weak(at)
+		if len(weak) > 0 && v.d.undecided(at, weak) {
+			v.fail("strict complementarity", "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
+		} else {
+			v.holds("strict complementarity", "")
+		}
+	}
 	if v.doc.Hypergradient == nil {
 		return
 	}
-	v.gradient("hypergradient", v.doc.Hypergradient, v.doc.GradientError, at)
+	v.gradient("hypergradient", v.doc.Hypergradient, v.doc.GradientError, v.doc.X, v.hints())
 }
 
 // active is the face that the document claims, or else the one that its
@@ -217,52 +257,51 @@ func (v *verification) active() []int {
 	return rows
 }
 
-// gradient compares a claimed gradient of F with the one derived at a point.
-func (v *verification) gradient(claim string, claimed []float64, err float64, at *derived) {
+// hints are the faces that the document names at x.
+func (v *verification) hints() [][]int {
+	faces := [][]int{v.active()}
+	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
+		for _, s := range c.Goldstein.Samples {
+			if s.Active != nil && distance(s.Point, v.doc.X) <= c.Goldstein.Delta {
+				faces = append(faces, s.Active)
+			}
+		}
+	}
+	return faces
+}
+
+// gradient compares a claimed gradient of F with those derived at a point.
+func (v *verification) gradient(claim string, claimed []float64, err float64, x []float64, hints [][]int) {
 	if !(err >= 0) || math.IsInf(err, 1) {
 		v.fail(claim, "its claimed error is %v", err)
 		return
 	}
-	found, failure := v.nearest(claimed, at)
+	if err > math.Max(v.d.s.gradient, norm(claimed)) {
+		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, v.d.s.gradient)
+		return
+	}
+	enough := err + v.tol.Gradient*v.d.s.gradient
+	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
 	if failure != nil {
 		v.fail(claim, "could not be derived again: %v", failure)
 		return
 	}
-	v.vector(claim, claimed, found, err+v.tol.Gradient*(1+norm(found)))
+	v.vector(claim, claimed, found, enough)
 }
 
-// nearest is the gradient of F at a point, of the face of at or, where that is
-// not the claimed one, of the face whose gradient is nearest to it.
-func (v *verification) nearest(claimed []float64, at *derived) ([]float64, error) {
-	found, err := v.deriver.hypergradient(at)
-	if err != nil {
-		return nil, err
+// radius is how far from a point its pieces are looked for.
+func (v *verification) radius() float64 {
+	r := 1e-6 * v.d.s.x
+	if c := v.doc.Certificate; c != nil && c.Goldstein != nil && c.Goldstein.Delta > 0 {
+		r = math.Min(r, c.Goldstein.Delta/2)
 	}
-	enough := v.tol.Gradient * (1 + norm(found))
-	best := distance(claimed, found)
-	if best > enough {
-		v.deriver.alternatives(at, func(other *derived) bool {
-			if g, err := v.deriver.hypergradient(other); err == nil && distance(claimed, g) < best {
-				found, best = g, distance(claimed, g)
-			}
-			return best > enough
-		})
-	}
-	return found, nil
-}
-
-func distance(a, b []float64) float64 {
-	away := append([]float64(nil), a...)
-	for j, t := range b {
-		away[j] -= t
-	}
-	return norm(away)
+	return r
 }
 
 // goldstein checks a Goldstein certificate: points, gradients, weights,
 // normal vector and norm.
 func (v *verification) goldstein(c *Goldstein) {
-	if len(c.Samples) == 0 || !(c.Delta >= 0) {
+	if len(c.Samples) == 0 || !(c.Delta >= 0) || math.IsInf(c.Delta, 1) {
 		v.fail("Goldstein certificate", "%d samples, delta %v", len(c.Samples), c.Delta)
 		return
 	}
@@ -270,26 +309,31 @@ func (v *verification) goldstein(c *Goldstein) {
 		v.fail("Goldstein certificate", "its claimed error of gradients is %v", c.GradientError)
 		return
 	}
-	sum, largest, total := 0.0, 0.0, 0.0
+	sum, largest, total := 0.0, v.d.s.gradient, 0.0
 	worst, detail := 0.0, "no sample is off"
+	for _, s := range c.Samples {
+		largest = math.Max(largest, norm(s.Gradient))
+	}
 	for k, s := range c.Samples {
 		name := fmt.Sprintf("sample %d", k)
-		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), v.tol.Value*(1+norm(v.doc.X)), "")
+		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), v.tol.Value*v.d.s.x, "")
 		v.atMost(name+" has a weight of at least 0", 0, -s.Weight, 0, "")
 		sum += s.Weight
-		largest = math.Max(largest, norm(s.Gradient))
 		if !v.upperSet(name, s.Point) {
 			continue
 		}
-		at, err := v.sample(s)
-		if err != nil {
-			v.fail(name, "its lower level could not be solved again: %v", err)
-			continue
+		hints := [][]int{v.at.face}
+		if s.Active != nil {
+			hints = [][]int{s.Active}
 		}
-		found, err := v.nearest(s.Gradient, at)
+		enough := c.GradientError + v.tol.Gradient*largest
+		at, found, err := v.d.gradientNear(s.Point, v.at.y, hints, s.Gradient, enough, v.radius())
 		if err != nil {
 			v.fail(name+": gradient", "could not be derived again: %v", err)
 			continue
+		}
+		if s.Active != nil {
+			v.face(name, s.Active, at)
 		}
 		off := s.Weight * distance(s.Gradient, found)
 		total += off
@@ -298,25 +342,44 @@ func (v *verification) goldstein(c *Goldstein) {
 			detail = fmt.Sprintf("sample %d the worst: %.3g times the weight %.3g", k, off/s.Weight, s.Weight)
 		}
 	}
-	v.atMost("error of the gradients, weighted", c.GradientError, total, v.tol.Gradient*(1+largest), detail)
+	if c.GradientError > largest {
+		v.fail("error of the gradients", "claimed as %.3g, more than the gradients, %.3g", c.GradientError, largest)
+	}
+	v.atMost("error of the gradients, weighted", c.GradientError, total, v.tol.Gradient*largest, detail)
 	v.equal("sum of the weights", 1, sum, v.tol.Value, 1)
 	if c.Normal != nil {
-		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+v.tol.KKT*(1+norm(v.doc.X)))
-		v.atMost("normal vector: distance from the normal cone", 0, away, v.tol.KKT*(1+norm(c.Normal)), "")
+		size := math.Max(norm(c.Normal), largest)
+		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+v.tol.KKT*v.d.s.x, v.tol.KKT*size)
+		v.atMost("normal vector: distance from the normal cone", 0, away, v.tol.KKT*size, "")
 	}
-	v.equal("norm of the combination", c.Norm, norm(c.combination()), v.tol.Value, 1+largest)
-	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, v.tol.Value, 1+c.Epsilon)
+	v.equal("norm of the combination", c.Norm, norm(c.combination()), v.tol.Value, largest)
+	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, v.tol.Value, largest)
 }
 
-// sample derives the lower level at a sample.
-func (v *verification) sample(s Sample) (*derived, error) {
-	switch {
-	case s.Active != nil:
-		return v.deriver.lower(s.Point, v.at.y, s.Active, true)
-	case distance(s.Point, v.doc.X) == 0:
-		return v.at, nil
+// face checks the rows that a sample names as those its gradient was taken on:
+// the derived face, up to rows that are weakly active there or depend on others.
+func (v *verification) face(name string, claimed []int, at *derived) {
+	held := make(map[int]bool, len(at.face))
+	for _, i := range at.active {
+		held[i] = true
 	}
-	return v.deriver.lower(s.Point, v.at.y, v.at.active, false)
+	undecided := make(map[int]bool)
+	for _, i := range v.d.weak(at) {
+		undecided[i] = true
+	}
+	for _, i := range claimed {
+		if cols, _ := v.p.Rows.B.Row(i); !held[i] && !undecided[i] && len(cols) > 0 && v.p.Rows.Kind[i] == problem.AtMost {
+			v.fail(name+": active rows", "row %d does not hold with equality", i)
+			return
+		}
+		delete(held, i)
+	}
+	for i := range held {
+		if !undecided[i] && v.p.Rows.Kind[i] == problem.AtMost {
+			v.fail(name+": active rows", "row %d holds y and is not among them", i)
+			return
+		}
+	}
 }
 
 // gradientMapping checks the gradient, that the projected point is the
@@ -327,21 +390,47 @@ func (v *verification) gradientMapping(c *GradientMapping) {
 		v.fail("gradient mapping", "its smoothness is %v", c.Smoothness)
 		return
 	}
-	v.gradient("gradient mapping: gradient", c.Gradient, c.GradientError, v.at)
+	v.gradient("gradient mapping: gradient", c.Gradient, c.GradientError, v.doc.X, v.hints())
 	step := mapping(c.Smoothness, v.doc.X, c.Projected)
 	normal := make([]float64, v.p.Dx)
 	for j := range normal {
 		normal[j] = step[j] - c.Gradient[j]
 	}
-	v.equal("norm of the gradient mapping", c.Norm, norm(step), v.tol.Value, 1+norm(c.Gradient))
+	size := math.Max(norm(c.Gradient), v.d.s.gradient)
+	v.equal("norm of the gradient mapping", c.Norm, norm(step), v.tol.Value, size)
 	if !v.upperSet("the projected point", c.Projected) {
 		return
 	}
-	at, err := v.deriver.lower(c.Projected, v.at.y, v.at.active, false)
+	at, err := v.d.lower(c.Projected, v.at.y, v.at.face)
 	if err != nil {
 		v.fail("the projected point has a feasible y", "not found: %v", err)
 		return
 	}
-	away := normalDistance(v.p, c.Projected, at.y, normal, v.tol.KKT*(1+norm(c.Projected)))
-	v.atMost("what the projection cut off is normal", 0, away, v.tol.KKT*(1+norm(c.Gradient)), "")
+	// The projection is known to rounding of x, which the step magnifies by L.
+	enough := v.tol.KKT*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
+	away := normalDistance(v.p, c.Projected, at.y, normal, v.tol.KKT*v.d.s.x, enough)
+	v.atMost("what the projection cut off is normal", 0, away, enough, "")
+}
+
+// combination is sum w_i G_i + n.
+func (c *Goldstein) combination() []float64 {
+	sum := append([]float64(nil), c.Normal...)
+	for _, s := range c.Samples {
+		if sum == nil {
+			sum = make([]float64, len(s.Gradient))
+		}
+		for j, g := range s.Gradient {
+			sum[j] += s.Weight * g
+		}
+	}
+	return sum
+}
+
+// mapping is L (x - x+).
+func mapping(smoothness float64, x, projected []float64) []float64 {
+	step := make([]float64, len(x))
+	for j := range step {
+		step[j] = smoothness * (x[j] - projected[j])
+	}
+	return step
 }

@@ -3,9 +3,11 @@
 // Input of Verify: a Document, which is what a result claims (points,
 // multipliers, values, certificate), and the numeric problem it is about.
 // Output: a Report, one Check a claim. Every claim is evaluated again from the
-// problem's functions and rows; nothing of the solvers, oracles or outer
-// methods is imported, and the ways are different ones: curvature by
-// differences of grad g, dense factorizations, nonnegative least squares.
+// problem's functions and rows; nothing of the solvers, oracles or outer methods
+// is imported and nothing here makes a certificate: this package stays apart on
+// purpose, with linear algebra of its own. The modulus of strong convexity is the
+// one thing taken from the compiler's proof; it is tried at the point and at
+// others around it (modulus).
 //
 // # Lower level
 //
@@ -33,13 +35,23 @@
 // the constraints of X and D that the delta-ball around x meets. With X and D
 // all of R^d, n = 0 and the measure bounds dist(0, d_delta F(x)).
 //
-// At a kink F has a gradient for each face of the lower level on which the KKT
-// conditions hold, and any of them may be claimed: Sample.Active says which,
-// and where it does not, the faces that differ in weakly active rows are tried.
+// F is a continuous selection of smooth pieces, one for each face of the lower
+// level, and a gradient G_i counts only where F is that piece on an open set:
+// where the strict complementarity of y*(x_i) is beyond the errors with which it
+// is known, or where a direction exists along which it becomes so (piece.go).
+// Sample.Active names the face; where it does not, those that differ in weakly
+// active rows are tried.
 //
 // A gradient-mapping certificate (eq:gradient-mapping) gives grad F(x), the
 // step 1/L and x+ = the projection of x - grad F(x)/L on X and D; the measure
 // is L |x - x+|.
+//
+// # Sizes
+//
+// Every tolerance is relative to the sizes of the problem around the point
+// (scales): of x over X, of y as x moves over X, of the terms of gradients and
+// rows. What a document may claim for itself, the radius delta and the errors of
+// its gradients, is bounded by shares of them (Tolerances).
 package certify
 
 import "bilevelc/runtime/problem"
@@ -56,6 +68,14 @@ type Document struct {
 	// GradientError is the claimed error of Hypergradient, in the 2-norm.
 	GradientError float64
 	Certificate   *Certificate // nil where none is claimed
+	// Solved claims that what was asked for is reached: the lower level is solved
+	// and, where Stationary, x is stationary to the accuracy asked for.
+	Solved, Stationary bool
+	// Epsilon is the accuracy asked for: of a gradient mapping, or of a Goldstein
+	// certificate relative to the gradients; 0 where it is not known.
+	Epsilon float64
+	// Strict claims strict complementarity at X.
+	Strict bool
 }
 
 // Certificate is the part `certificate` of the result document. Its fields are

@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
+)
+
+// lowerCertificate is the stable form of what shows that the lower level is
+// solved, from the solver's own assessment; package certify derives it again.
+func lowerCertificate(p *problem.Problem, pt *oracle.Point) *certify.Lower {
+	s := pt.Lower
+	c := &certify.Lower{Active: s.Active, Residuals: s.Residuals}
+	if mu := p.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 1) {
+		c.Bound = &certify.Bound{Modulus: mu, Gap: mu * s.ErrorBound * s.ErrorBound / 2, Distance: s.ErrorBound}
+	}
+	return c
+}
+
+// certificate is the stable form of what shows that the lower level is solved
+// and the upper point stationary.
+func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
+	pt := run.Best
+	c := &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
+	if g := run.Certificate; g != nil {
+		samples := make([]certify.Sample, len(g.Points))
+		for i := range samples {
+			samples[i] = certify.Sample{Point: g.Points[i], Gradient: g.Gradients[i], Weight: g.Weights[i], Active: g.Faces[i]}
+		}
+		c.Goldstein = &certify.Goldstein{Delta: g.Delta, Samples: samples, Normal: g.Normal,
+			Norm: g.Norm, GradientError: g.GradError, Epsilon: g.Norm + g.GradError}
+	}
+	if smoothness, ok := run.Parameters["C_F"]; ok && smoothness > 0 && pt.Grad != nil {
+		next := make([]float64, len(pt.X))
+		for j := range next {
+			next[j] = pt.X[j] - pt.Grad[j]/smoothness
+		}
+		if err := h.Project(next, next); err != nil {
+			return nil, fmt.Errorf("certificate: %w", err)
+		}
+		step := 0.0
+		for j := range next {
+			step = math.Hypot(step, pt.X[j]-next[j])
+		}
+		c.GradientMapping = &certify.GradientMapping{Smoothness: smoothness, Gradient: pt.Grad, Projected: next,
+			Norm: smoothness * step, GradientError: pt.GradError}
+	}
+	return c, nil
+}

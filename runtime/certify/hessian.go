@@ -1,0 +1,333 @@
+package certify
+
+import (
+	"errors"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/problem"
+)
+
+var (
+	errCurvature = errors.New("the curvature of g in y, by differences of its gradient, is not positive definite along the equality rows")
+	errFace      = errors.New("the rows of the face are dependent to working accuracy")
+)
+
+// denseLimit is the size of a block of y up to which its Hessian is built and
+// factorized: about a second. Larger ones are used through products alone.
+const denseLimit = 600
+
+// hessian is the curvature of g in y at one point, by differences of grad_y g:
+// dense for each block of y where all are small, else products.
+type hessian struct {
+	p      *problem.Problem
+	g      problem.Function
+	s      *scales
+	x, y   []float64
+	base   []float64 // grad_y g(x, y)
+	blocks []*block  // nil where a block is too large
+	calls  int
+}
+
+// block is a part of y that g and the rows do not mix with others, with its
+// Hessian H + rho E'E, where E are its equality rows: on any face, all of which
+// hold them, that is the same KKT system with the right side moved by rho E'b,
+// and it is positive definite where H is so along E only.
+type block struct {
+	entries []int
+	place   map[int]int // entry of y -> position
+	h       *mat.SymDense
+	factor  mat.Cholesky
+	rho     float64
+	equal   []int             // equality rows, independent ones
+	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
+	least   float64           // estimate of the smallest eigenvalue
+}
+
+// partition is the problem's blocks, checked to be one; otherwise y as a whole.
+func partition(p *problem.Problem) [][]int {
+	whole := make([]int, p.Dy)
+	owner := make([]int, p.Dy)
+	for j := range whole {
+		whole[j], owner[j] = j, -1
+	}
+	seen := 0
+	for k, entries := range p.Blocks {
+		for _, j := range entries {
+			if j < 0 || j >= p.Dy || owner[j] >= 0 {
+				return [][]int{whole}
+			}
+			owner[j] = k
+			seen++
+		}
+	}
+	if seen != p.Dy || seen == 0 {
+		return [][]int{whole}
+	}
+	for i := range p.Rows.Kind {
+		cols, _ := p.Rows.B.Row(i)
+		for _, j := range cols {
+			if owner[j] != owner[cols[0]] {
+				return [][]int{whole}
+			}
+		}
+	}
+	return p.Blocks
+}
+
+// newHessian looks at the curvature at (x, y).
+func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int, x, y []float64) (*hessian, error) {
+	h := &hessian{p: p, g: g, s: s, x: x, y: append([]float64(nil), y...), base: make([]float64, p.Dy)}
+	g.GradY(h.base, x, y)
+	largest := 0
+	for _, entries := range parts {
+		largest = max(largest, len(entries))
+	}
+	if largest > denseLimit {
+		return h, nil
+	}
+	rows := make(map[int][]int, len(parts)) // equality rows by the first entry of their block
+	first := make([]int, p.Dy)
+	for _, entries := range parts {
+		b := &block{entries: entries, place: make(map[int]int, len(entries)), solved: map[int][]float64{}}
+		for k, j := range entries {
+			b.place[j], first[j] = k, entries[0]
+		}
+		b.h = mat.NewSymDense(max(1, len(entries)), nil)
+		if len(entries) > 0 {
+			h.blocks = append(h.blocks, b)
+		}
+	}
+	for i, kind := range p.Rows.Kind {
+		if cols, _ := p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
+			rows[first[cols[0]]] = append(rows[first[cols[0]]], i)
+		}
+	}
+	h.difference(largest)
+	for _, b := range h.blocks {
+		if err := b.factorize(p, rows[b.entries[0]]); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// difference fills the blocks' Hessians: one entry of every block is moved at a
+// time, since blocks do not mix.
+func (h *hessian) difference(largest int) {
+	up, down := make([]float64, h.p.Dy), make([]float64, h.p.Dy)
+	z := append([]float64(nil), h.y...)
+	step := make([]float64, h.p.Dy)
+	full := make([]*mat.Dense, len(h.blocks))
+	for k, b := range h.blocks {
+		full[k] = mat.NewDense(len(b.entries), len(b.entries), nil)
+	}
+	for c := range largest {
+		shift := func(sign float64) {
+			for _, b := range h.blocks {
+				if c < len(b.entries) {
+					j := b.entries[c]
+					z[j] = h.y[j] + sign*step[j]
+				}
+			}
+		}
+		for _, b := range h.blocks {
+			if c < len(b.entries) {
+				step[b.entries[c]] = h.step(b.entries[c])
+			}
+		}
+		// A step out of the domain of g is shortened.
+		for range 8 {
+			shift(1)
+			h.g.GradY(up, h.x, z)
+			if h.p.Facts.QuadraticInY {
+				copy(down, h.base)
+			} else {
+				shift(-1)
+				h.g.GradY(down, h.x, z)
+			}
+			h.calls += 2
+			if isFinite(up) && isFinite(down) {
+				break
+			}
+			for j := range step {
+				step[j] /= 16
+			}
+		}
+		for k, b := range h.blocks {
+			if c >= len(b.entries) {
+				continue
+			}
+			j := b.entries[c]
+			width := h.y[j] + step[j] - (h.y[j] - step[j])
+			if h.p.Facts.QuadraticInY {
+				width = h.y[j] + step[j] - h.y[j]
+			}
+			for r, i := range b.entries {
+				full[k].Set(r, c, (up[i]-down[i])/width)
+			}
+			z[j] = h.y[j]
+		}
+	}
+	for k, b := range h.blocks {
+		for i := range b.entries {
+			for j := i; j < len(b.entries); j++ {
+				b.h.SetSym(i, j, (full[k].At(i, j)+full[k].At(j, i))/2)
+			}
+		}
+	}
+}
+
+// step is that of a difference in one entry: any for a quadratic, where a long
+// one has the least rounding, else what balances truncation and rounding.
+func (h *hessian) step(j int) float64 {
+	if h.p.Facts.QuadraticInY {
+		return math.Max(math.Abs(h.y[j]), h.s.y)
+	}
+	return cubeRootEps * h.size(j)
+}
+
+// size is that of an entry of y, no less than a thousandth of the largest: what
+// is nearly zero does not say on which scale g varies in it.
+func (h *hessian) size(j int) float64 { return math.Max(math.Abs(h.y[j]), 1e-3*h.s.y) }
+
+// cubeRootEps is the step, relative to the variable, that balances truncation
+// and rounding of a central difference.
+var cubeRootEps = math.Cbrt(0x1p-52)
+
+// factorize factorizes H, or H + rho E'E with growing rho where H is not
+// positive definite by itself.
+func (b *block) factorize(p *problem.Problem, equal []int) error {
+	top := mat.Norm(b.h, math.Inf(1))
+	if math.IsNaN(top) || math.IsInf(top, 0) {
+		return errCurvature
+	}
+	plain := b.h
+	// rho |E|^2 a few orders above H shows whether H is positive definite
+	// along E; much more would cost the digits of H.
+	for _, rho := range []float64{0, 10, 1e3} {
+		if rho > 0 {
+			b.equal = b.independent(p, equal)
+			if len(b.equal) == 0 {
+				return errCurvature
+			}
+			longest := 0.0
+			for _, i := range b.equal {
+				_, vals := p.Rows.B.Row(i)
+				longest = math.Max(longest, norm(vals))
+			}
+			b.rho = rho * top / (longest * longest)
+			b.h = mat.NewSymDense(len(b.entries), nil)
+			b.h.CopySym(plain)
+			for _, i := range b.equal {
+				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(len(b.entries), b.row(p, i)))
+			}
+		}
+		if b.factor.Factorize(b.h) {
+			b.least = top / math.Max(1, b.factor.Cond())
+			return nil
+		}
+	}
+	return errCurvature
+}
+
+// row is row i of B over the block's entries.
+func (b *block) row(p *problem.Problem, i int) []float64 {
+	dense := make([]float64, len(b.entries))
+	cols, vals := p.Rows.B.Row(i)
+	for k, j := range cols {
+		dense[b.place[j]] = vals[k]
+	}
+	return dense
+}
+
+// independent is a maximal independent subset of rows of B, earlier ones first,
+// by Gram-Schmidt with one reorthogonalization. A row depends on the earlier
+// ones where less than 1e-9 of its length is left: about the square root of the
+// rounding of the Schur complement that is built from it.
+func (b *block) independent(p *problem.Problem, rows []int) []int {
+	const left = 1e-9
+	var kept []int
+	var basis [][]float64
+	for _, i := range rows {
+		rest := b.row(p, i)
+		size := norm(rest)
+		for range 2 {
+			for _, q := range basis {
+				a := dot(q, rest)
+				for j, t := range q {
+					rest[j] -= a * t
+				}
+			}
+		}
+		length := norm(rest)
+		if length <= left*size {
+			continue
+		}
+		for j := range rest {
+			rest[j] /= length
+		}
+		kept = append(kept, i)
+		basis = append(basis, rest)
+	}
+	return kept
+}
+
+// mul sets dst to H v, by a difference of gradients along v.
+func (h *hessian) mul(dst, v []float64) {
+	clear(dst)
+	longest := 0.0
+	for j, t := range v {
+		longest = math.Max(longest, math.Abs(t)/h.size(j))
+	}
+	if longest == 0 || math.IsNaN(longest) {
+		return
+	}
+	step := 1 / longest
+	if !h.p.Facts.QuadraticInY {
+		step *= cubeRootEps
+	}
+	z := make([]float64, len(v))
+	down := h.base
+	for range 8 {
+		for j := range z {
+			z[j] = h.y[j] + step*v[j]
+		}
+		h.g.GradY(dst, h.x, z)
+		width := step
+		if !h.p.Facts.QuadraticInY {
+			down = make([]float64, len(v))
+			for j := range z {
+				z[j] = h.y[j] - step*v[j]
+			}
+			h.g.GradY(down, h.x, z)
+			width = 2 * step
+		}
+		h.calls += 2
+		if isFinite(dst) && isFinite(down) {
+			for j := range dst {
+				dst[j] = (dst[j] - down[j]) / width
+			}
+			return
+		}
+		step /= 16
+	}
+}
+
+func isFinite(v []float64) bool {
+	for _, t := range v {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for j, t := range a {
+		sum += t * b[j]
+	}
+	return sum
+}

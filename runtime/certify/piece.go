@@ -1,0 +1,356 @@
+package certify
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// F is a continuous selection of smooth pieces, one for each face of the lower
+// level. Its gradient on a face counts as an element of the subdifferential of F
+// only where F is that piece on an open set: at points with strict
+// complementarity, or, at a point with weakly active rows, where a direction
+// exists along which the face's own conditions become strict. A face that
+// solves the KKT conditions at the point alone says nothing: with
+// y = (max(x, 0), max(-x, 0)) the face on which both entries are held has a
+// gradient at 0, but F is that piece nowhere else.
+
+var (
+	errNowhere = errors.New("the weakly active rows leave this face no open set: F is not this piece near by")
+	errMany    = errors.New("too many weakly active rows to tell the pieces apart")
+)
+
+// margins of a certain row over the errors of y and of the multipliers.
+const margin = 10
+
+// weak are the rows of which the errors of y and lambda leave open whether they
+// hold y: those outside of the independent rows of the face that are tight, and
+// those inside whose multiplier is zero.
+func (d *deriver) weak(at *derived) []int {
+	inside := at.positions()
+	var rows []int
+	for i, kind := range d.p.Rows.Kind {
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
+			continue // a condition on x alone
+		}
+		k, in := inside[i]
+		if kind == problem.Equal {
+			continue // its multiplier is free, or it depends on the others
+		}
+		size := -d.residual(i, at.x, at.y)
+		if in {
+			size = at.lambda[i] * at.system.give(k)
+		}
+		if size <= d.coarse(at, i, in) && size <= d.uncertainty(at, i, k, in) {
+			rows = append(rows, i)
+		}
+	}
+	return rows
+}
+
+// positions of the rows of at.active.
+func (at *derived) positions() map[int]int {
+	inside := make(map[int]int, len(at.active))
+	for k, i := range at.active {
+		inside[i] = k
+	}
+	return inside
+}
+
+// coarse bounds uncertainty without a solve, by the error of y as a whole.
+func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
+	spread := 1.0
+	if inside {
+		spread = at.system.spread()
+	}
+	return margin * (d.s.normB[i]*at.errorY*spread + roundings*0x1p-52*d.s.rows[i])
+}
+
+// uncertainty is margin times what the slack of row i, or the way that it gives
+// as the k-th row of the face, may be off by: rounding in the forces and rows,
+// taken through the adjoint of that number, and what Newton's method has left.
+func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
+	cy, cv := d.decides(at, i, k, inside)
+	p, q, err := at.system.solve(cy, cv)
+	if err != nil {
+		return math.Inf(1)
+	}
+	sum := d.noise()*norm(p) + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
+	for l, row := range at.active {
+		sum = math.Hypot(sum, roundings*0x1p-52*d.s.rows[row]*q[l])
+	}
+	return margin * sum
+}
+
+// decides is the functional of (y, -lambda) on the face of at that decides
+// whether a row holds y: the slack of a row outside, but for its part in x, and
+// the way that the k-th row inside gives.
+func (d *deriver) decides(at *derived, i, k int, inside bool) (cy, cv []float64) {
+	cy, cv = make([]float64, d.p.Dy), make([]float64, len(at.active))
+	if inside {
+		cv[k] = -at.system.give(k)
+	} else {
+		d.p.Rows.B.AddRow(cy, i, 1)
+	}
+	return cy, cv
+}
+
+// attained checks that F is the piece of at on an open set that has at.x in its
+// closure, within radius: strict complementarity at at.x, or a direction along
+// which all weak rows become strict, confirmed at a point along it.
+func (d *deriver) attained(at *derived, radius float64) error {
+	const mostWeak = 200 // each costs an adjoint solve and two gradients of g
+	weak := d.weak(at)
+	if len(weak) == 0 {
+		return nil
+	}
+	if len(weak) > mostWeak {
+		return errMany
+	}
+	slopes, open, err := d.slopes(at, weak)
+	if err != nil {
+		return err
+	}
+	if len(slopes) == 0 {
+		return nil
+	}
+	direction := d.inward(at.x, slopes)
+	if direction == nil {
+		return errNowhere
+	}
+	// A point along it at which the conditions hold strictly. Far enough that the
+	// errors of y do not matter, near enough that the rest stays as it is.
+	x := make([]float64, d.p.Dx)
+	for step := radius; step >= 1e-4*radius; step /= 10 {
+		for j := range x {
+			x[j] = at.x[j] + step*direction[j]
+		}
+		if there, err := d.onFace(x, at.y, at.face); err == nil && d.strictly(there, open) {
+			return nil
+		}
+	}
+	return errNowhere
+}
+
+// slopes are the directions, of unit length, in which x decides each weak row
+// the way the face has it: slack for a row outside, a pull for one inside. open
+// are the rows that they belong to. A row that nothing decides to first order
+// follows from the others, as the duplicate of an active one does, and is left
+// out.
+func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []int, err error) {
+	inside := at.positions()
+	for _, i := range weak {
+		size := d.s.rows[i] / d.s.x
+		k, in := inside[i]
+		cy, cv := d.decides(at, i, k, in)
+		slope, err := d.sensitivity(at, cy, cv)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !in {
+			d.p.Rows.A.AddRow(slope, i, -1)
+		}
+		const nothing = 1e-7 // of the terms; differences of gradients leave 1e-10
+		if norm(slope) <= nothing*size {
+			continue
+		}
+		slopes, open = append(slopes, scaled(slope, 1/norm(slope))), append(open, i)
+	}
+	return slopes, open, nil
+}
+
+// undecided reports that some weak row is decided by no other: F may have a kink.
+func (d *deriver) undecided(at *derived, weak []int) bool {
+	_, open, err := d.slopes(at, weak)
+	return err != nil || len(open) > 0
+}
+
+// strictly reports that the KKT conditions hold at a point of a face, with the
+// given rows decided beyond the errors.
+func (d *deriver) strictly(at *derived, open []int) bool {
+	decide := make(map[int]bool, len(open))
+	for _, i := range open {
+		decide[i] = true
+	}
+	inside := at.positions()
+	for i, kind := range d.p.Rows.Kind {
+		if cols, _ := d.p.Rows.B.Row(i); len(cols) == 0 {
+			continue
+		}
+		k, in := inside[i]
+		size := -d.residual(i, at.x, at.y)
+		switch {
+		case kind == problem.Equal:
+			size = -math.Abs(size)
+			if in {
+				continue
+			}
+		case in:
+			size = at.lambda[i] * at.system.give(k)
+		}
+		if size < -d.coarse(at, i, in) || decide[i] && size <= d.uncertainty(at, i, k, in) {
+			return false
+		}
+	}
+	return true
+}
+
+// inward is a unit direction d into X with slope'd > 0 for every slope, or nil
+// where there is none. The nearest point to (0, 1) of the cone of the columns
+// (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
+// (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
+// c'd >= 0, unless the residual is zero.
+func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
+	g := generators{size: d.p.Dx + 1}
+	for _, slope := range slopes {
+		g.add(append(append([]float64(nil), slope...), 1))
+	}
+	touch := 1e-9 * d.s.x
+	for j := range x {
+		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
+		g.unit(j, low, high)
+	}
+	for i, kind := range d.p.X.Kind {
+		row := make([]float64, d.p.Dx+1)
+		d.p.X.E.AddRow(row, i, -1)
+		slack := d.p.X.Rhs[i] - d.p.X.E.RowDot(i, x)
+		if kind == problem.Equal {
+			g.add(row)
+			g.add(scaled(row, -1))
+		} else if slack <= touch*norm(row) {
+			g.add(row)
+		}
+	}
+	for _, b := range d.p.X.Balls {
+		in := make([]float64, d.p.Dx+1)
+		for j := b.Start; j < b.End; j++ {
+			in[j] = -x[j]
+			if b.Center != nil {
+				in[j] += b.Center[j-b.Start]
+			}
+		}
+		if r := norm(in); r > 0 && b.Radius-r <= touch {
+			in = scaled(in, 1/r)
+			in[d.p.Dx] = 1 // strictly into the ball
+			g.add(in)
+		}
+	}
+	target := make([]float64, d.p.Dx+1)
+	target[d.p.Dx] = 1
+	rest := g.residual(target)
+	direction := scaled(rest[:d.p.Dx], -1)
+	// The residual's square is its own last entry; below this it is rounding.
+	const zero = 1e-9
+	size := norm(direction)
+	if rest[d.p.Dx] <= zero || size == 0 {
+		return nil
+	}
+	return scaled(direction, 1/size)
+}
+
+// gradientNear finds the gradient of F at x (with y near y*(x)) that is nearest
+// to the claimed one, among the pieces that F has on an open set there. hints
+// are faces that the document names; at a point with weak rows of which no hint
+// says the side, all faces that differ in them are tried, if they are few.
+func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64, enough, radius float64) (*derived, []float64, error) {
+	start := []int{}
+	if len(hints) > 0 {
+		start = hints[0]
+	}
+	at, err := d.lower(x, y, start)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the lower level could not be solved again: %w", err)
+	}
+	var best []float64
+	var where *derived
+	var failure error
+	try := func(there *derived) bool {
+		found, err := d.gradient(there)
+		if err == nil && (best == nil || distance(claimed, found) < distance(claimed, best)) {
+			if err = d.attained(there, radius); err == nil {
+				best, where = found, there
+			}
+		}
+		if err != nil {
+			failure = err
+		}
+		return best != nil && distance(claimed, best) <= enough
+	}
+	if try(at) {
+		return where, best, nil
+	}
+	weak := d.weak(at)
+	for _, hint := range hints {
+		if other, ok := d.withSides(at, weak, hint); ok && try(other) {
+			return where, best, nil
+		}
+	}
+	const mostFlipped = 6 // 64 faces
+	if len(weak) > mostFlipped {
+		failure = errMany
+	} else {
+		for flips := range 1 << len(weak) {
+			var side []int
+			for k, i := range weak {
+				if flips>>k&1 == 1 {
+					side = append(side, i)
+				}
+			}
+			if other, ok := d.withSides(at, weak, side); ok && try(other) {
+				return where, best, nil
+			}
+		}
+	}
+	if best != nil {
+		return where, best, nil
+	}
+	if failure == nil {
+		failure = errNowhere
+	}
+	return at, nil, failure
+}
+
+// withSides is the face of at with those of the weak rows held that are in side
+// and no others; false where it does not solve the lower level at at.x.
+func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
+	face := map[int]bool{}
+	for _, i := range at.face {
+		face[i] = true
+	}
+	changed := false
+	for _, i := range weak {
+		held := contains(side, i)
+		changed = changed || held != face[i]
+		if held {
+			face[i] = true
+		} else {
+			delete(face, i)
+		}
+	}
+	if !changed {
+		return nil, false
+	}
+	other, err := d.onFace(at.x, at.y, sortedKeys(face))
+	if err != nil || d.correct(face, other, d.tol.KKT, false) {
+		return nil, false
+	}
+	return other, true
+}
+
+func scaled(v []float64, a float64) []float64 {
+	out := make([]float64, len(v))
+	for j, t := range v {
+		out[j] = a * t
+	}
+	return out
+}
+
+func distance(a, b []float64) float64 {
+	away := append([]float64(nil), a...)
+	for j, t := range b {
+		away[j] -= t
+	}
+	return norm(away)
+}

@@ -1,0 +1,218 @@
+package certify
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/runtime/problem"
+)
+
+// scales are the sizes that tolerances are relative to. All are measured on the
+// problem itself, around the point of the document, so that a problem in other
+// units is judged alike; no constant here has a unit.
+type scales struct {
+	width    []float64 // of each entry of x: half its interval, or the size of its values
+	x        float64   // the largest of them
+	y        float64   // size of the entries of y, or how far they move as x moves by its width
+	response float64   // how far y moves as x moves by x
+	force    float64   // size of the terms of grad_y g
+	gradient float64   // size of the terms of grad F
+	value    float64   // size of the terms of f
+	lower    float64   // size of the terms of g
+	rows     []float64 // of each row's terms A x, B y and b
+	normB    []float64 // 2-norm of each row of B
+	stiff    float64   // typical curvature of g in y
+}
+
+// probes is how many points of X the functions are looked at. Sizes, not
+// bounds, are wanted: a few say as much as many.
+const probes = 3
+
+// measure finds the scales around (x, y, lambda). Values that are not finite,
+// outside the domain of a function, are left out.
+func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) *scales {
+	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len()), normB: make([]float64, p.Rows.Len())}
+	s.x = orOne(maxAbs(s.width))
+	rng := rand.New(rand.NewPCG(1, uint64(p.Dx)))
+	points := [][]float64{x}
+	for range probes {
+		points = append(points, s.probe(p, x, rng))
+	}
+	fx, pull := make([]float64, p.Dx), make([]float64, p.AnswerLen())
+	grad, at := make([]float64, p.Dy), make([]float64, p.Dy)
+	g.GradY(grad, x, y)
+	s.force = finite(maxAbs(grad))
+	s.stiff = stiffness(p, g, x, y, grad, rng)
+
+	// How far y moves: by the change of its forces over the curvature, or as the
+	// rows move that hold it.
+	force := make([]float64, p.Dy)
+	p.Rows.B.AddMulVecT(force, 1, lambda)
+	s.force = math.Max(s.force, finite(maxAbs(force)))
+	for _, z := range points[1:] {
+		g.GradY(at, z, y)
+		moved := 0.0
+		for j := range at {
+			moved = math.Max(moved, finite(math.Abs(at[j]-grad[j])))
+		}
+		s.force = math.Max(s.force, moved)
+		if s.stiff > 0 {
+			s.response = math.Max(s.response, moved/s.stiff)
+		}
+		for i := range s.rows {
+			if n := s.rowNorm(p, i); n > 0 {
+				s.response = math.Max(s.response, math.Abs(p.Rows.A.RowDot(i, z)-p.Rows.A.RowDot(i, x))/n)
+			}
+		}
+	}
+	s.y = math.Max(maxAbs(y), s.response)
+	for i := range s.rows {
+		if n := s.rowNorm(p, i); n > 0 && s.y == 0 {
+			s.y = math.Abs(p.Rows.Rhs[i]) / n
+		}
+	}
+	s.y = orOne(s.y)
+	s.force = orOne(math.Max(s.force, s.stiff*s.y))
+	for i := range s.rows {
+		s.rows[i] = math.Abs(p.Rows.Rhs[i]) + s.normB[i]*s.y
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			s.rows[i] += math.Abs(vals[k]) * math.Max(math.Abs(x[j]), s.width[j])
+		}
+	}
+
+	// Gradients of f at the probes, with y moved as well: at an optimum all of
+	// them may vanish where the point itself is.
+	shift := append([]float64(nil), y...)
+	for k, z := range points {
+		if k > 0 {
+			for j := range shift {
+				shift[j] = y[j] + s.response*(2*rng.Float64()-1)
+			}
+		}
+		v := f.ValueGrad(fx, pull, z, p.Answer(shift, lambda))
+		s.value = math.Max(s.value, finite(math.Abs(v)))
+		s.lower = math.Max(s.lower, finite(math.Abs(g.Value(z, shift))))
+		s.gradient = math.Max(s.gradient, finite(norm(fx)+norm(pull[:p.Dy])*s.response/s.x+norm(pull[p.Dy:])*maxAbs(lambda)/s.x))
+	}
+	s.value = math.Max(s.value, s.gradient*s.x)
+	s.lower = math.Max(s.lower, s.force*s.y)
+	return s
+}
+
+func (s *scales) rowNorm(p *problem.Problem, i int) float64 {
+	if s.normB[i] == 0 {
+		_, vals := p.Rows.B.Row(i)
+		s.normB[i] = norm(vals)
+	}
+	return s.normB[i]
+}
+
+// widths is the size of each entry of x over X: half its interval, or, where
+// that is not bounded, the largest number known of it.
+func widths(p *problem.Problem, x []float64) []float64 {
+	w := make([]float64, p.Dx)
+	for j := range w {
+		lo, hi := p.X.Lo[j], p.X.Hi[j]
+		if !math.IsInf(lo, -1) && !math.IsInf(hi, 1) && hi > lo {
+			w[j] = (hi - lo) / 2
+			continue
+		}
+		w[j] = math.Max(math.Abs(x[j]), math.Max(finite(math.Abs(lo)), finite(math.Abs(hi))))
+		if j < len(p.Start) {
+			w[j] = math.Max(w[j], math.Abs(p.Start[j]))
+		}
+	}
+	for _, b := range p.X.Balls {
+		for j := b.Start; j < b.End; j++ {
+			if b.Radius > 0 && (w[j] == 0 || b.Radius < w[j]) {
+				w[j] = b.Radius
+			}
+		}
+	}
+	// What says nothing of its own size is taken for as large as the others.
+	top := orOne(maxAbs(w))
+	for j := range w {
+		if w[j] == 0 && !(p.X.Lo[j] == p.X.Hi[j]) {
+			w[j] = top
+		}
+	}
+	return w
+}
+
+// probe is a point at about a width from x, within the bounds of X.
+func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float64 {
+	z := make([]float64, len(x))
+	for j := range z {
+		z[j] = x[j] + s.width[j]*(2*rng.Float64()-1)
+		z[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j]))
+	}
+	return z
+}
+
+// stiffness is the curvature of g in y along a random direction: a typical
+// eigenvalue of its Hessian.
+func stiffness(p *problem.Problem, g problem.Function, x, y, grad []float64, rng *rand.Rand) float64 {
+	size := orOne(maxAbs(y))
+	z, at, v := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range v {
+		v[j] = rng.NormFloat64()
+	}
+	length := norm(v)
+	if length == 0 {
+		return 0
+	}
+	// The step shrinks until the gradient is finite: y may be near the edge of
+	// the domain of g.
+	for step := 1e-3 * size / length * math.Sqrt(float64(p.Dy)); step > 1e-12*size/length; step /= 10 {
+		for j := range z {
+			z[j] = y[j] + step*v[j]
+		}
+		g.GradY(at, x, z)
+		change := 0.0
+		for j := range at {
+			change = math.Hypot(change, at[j]-grad[j])
+		}
+		if !math.IsNaN(change) && !math.IsInf(change, 0) {
+			return change / (step * length)
+		}
+	}
+	return 0
+}
+
+// finite is a size, and 0 for what is none.
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// orOne is a size, and 1 for a problem that has nothing to measure it by.
+func orOne(v float64) float64 {
+	if !(v > 0) {
+		return 1
+	}
+	return v
+}
+
+func maxAbs(v []float64) float64 {
+	top := 0.0
+	for _, t := range v {
+		top = math.Max(top, math.Abs(t))
+	}
+	return top
+}
+
+// norm is the 2-norm, without overflow.
+func norm(v []float64) float64 {
+	top := maxAbs(v)
+	if top == 0 || math.IsInf(top, 1) || math.IsNaN(top) {
+		return top
+	}
+	sum := 0.0
+	for _, t := range v {
+		sum += (t / top) * (t / top)
+	}
+	return top * math.Sqrt(sum)
+}

@@ -1,0 +1,62 @@
+package runtime
+
+import (
+	"fmt"
+
+	"bilevelc/runtime/outer"
+)
+
+// confirm verifies a result that is to say solved, as the command verify would.
+// One that does not pass says so, with the first claim that failed; its point and
+// certificate stay for what they are worth.
+func (p *Problem) confirm(r *Result) error {
+	if r.Status != Solved {
+		return nil
+	}
+	report, err := p.Verify(r)
+	if err != nil {
+		return err
+	}
+	// What the verification met on its way is no fault of the run.
+	p.f.trace()
+	p.g.trace()
+	if failed := report.Failures(); len(failed) > 0 {
+		r.Status = NumericalFailure
+		r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, failed[0].Problem())
+	}
+	return nil
+}
+
+// asked is the accuracy of stationarity that a result's method was asked for: its
+// setting epsilon, or the default; 0 where it has none.
+func (r *Result) asked() float64 {
+	if r.Method == "" {
+		return 0
+	}
+	if v, ok := r.Settings["epsilon"]; ok {
+		f, _ := number64(v)
+		return f
+	}
+	spec, err := outer.Lookup(r.Method)
+	if err != nil {
+		return 0
+	}
+	for _, s := range spec.Settings {
+		if s.Name == "epsilon" {
+			f, _ := number64(s.Default)
+			return f
+		}
+	}
+	return 0
+}
+
+// number64 is a setting's value as a number.
+func number64(v any) (float64, bool) {
+	switch f := v.(type) {
+	case float64:
+		return f, true
+	case int:
+		return float64(f), true
+	}
+	return 0, false
+}
