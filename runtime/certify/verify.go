@@ -218,6 +218,9 @@ func (v *verification) asked(epsilon float64) float64 {
 	return v.tol.Share
 }
 
+// StrictClaim is the check of Document.Strict.
+const StrictClaim = "strict complementarity"
+
 // derive finds y*(x), its multipliers and the hypergradient by other means
 // and compares.
 func (v *verification) derive() {
@@ -231,9 +234,9 @@ func (v *verification) derive() {
 	if v.doc.Strict {
 		weak := v.d.weak(at)
 		if len(weak) > 0 && v.d.undecided(at, weak) {
-			v.fail("strict complementarity", "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
+			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
 		} else {
-			v.holds("strict complementarity", "")
+			v.holds(StrictClaim, "")
 		}
 	}
 	if v.doc.Hypergradient == nil {
