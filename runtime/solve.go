@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"bilevelc/runtime/outer"
 )
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
