@@ -1,0 +1,500 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"bilevelc/bench/campaign/truth"
+	"bilevelc/runtime"
+)
+
+// finding is one statement of the tool that is not true, or (soft) one that
+// does not say what a user would want without being false.
+type finding struct {
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
+	Soft   bool   `json:"soft,omitempty"`
+	Reason string `json:"reason,omitempty"` // of an end that is no answer, without its numbers
+}
+
+// report is what one case came to.
+type report struct {
+	Seed     uint64    `json:"seed"`
+	Family   string    `json:"family"`
+	Outcomes []string  `json:"outcomes"`
+	Findings []finding `json:"findings,omitempty"`
+	Text     string    `json:"text,omitempty"`  // the last model asked about
+	Wrong    string    `json:"wrong,omitempty"` // the model of a false statement
+	// Small is the same with everything taken away that is not needed.
+	Small         string    `json:"small,omitempty"`
+	SmallFindings []finding `json:"small_findings,omitempty"`
+}
+
+// examination is one model under the eyes of the truth.
+type examination struct {
+	*report
+	model *truth.Model
+	eval  *truth.Evaluator
+	rng   *rand.Rand
+	style style
+	size  float64 // of the gradients of F over X
+	text  string
+}
+
+func (e *examination) false(kind, format string, args ...any) {
+	e.Findings = append(e.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...)})
+}
+
+func (e *examination) soft(kind, format string, args ...any) {
+	e.Findings = append(e.Findings, finding{Kind: kind, Detail: fmt.Sprintf(format, args...), Soft: true})
+}
+
+func (e *examination) outcome(format string, args ...any) {
+	e.Outcomes = append(e.Outcomes, fmt.Sprintf(format, args...))
+}
+
+// timeLimit is what a run of these small programs is given. Most take
+// milliseconds; one that reaches it is counted as such.
+const timeLimit = 10 * time.Second
+
+// question is one text of a seed's program and how it is run.
+type question struct {
+	style style
+	opts  runtime.Options
+}
+
+// questions draws the program of a seed and what is asked about it: the plain
+// text first, then perhaps one in other units.
+func questions(seed uint64) (m *truth.Model, family string, qs []question) {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	m = g.model()
+	s := style{matrices: g.chance(0.4), maxUpper: g.chance(0.2), maxLower: g.chance(0.2), turned: g.chance(0.2)}
+	defaults := runtime.Options{Seed: 1, TimeLimit: timeLimit}
+	opts := defaults
+	if g.chance(0.25) {
+		g.oddOptions(&opts)
+	}
+	qs = []question{{s, opts}}
+	if g.chance(0.4) {
+		s.scale = scaling{X: g.unit(), Y: g.unit(), F: g.unit(), G: g.unit(), Rows: g.unit()}
+		qs = append(qs, question{s, defaults})
+	}
+	return m, g.family, qs
+}
+
+// texts are the models of a seed.
+func texts(seed uint64) (out []string) {
+	m, _, qs := questions(seed)
+	for _, q := range qs {
+		out = append(out, write(m, q.style))
+	}
+	return out
+}
+
+// examine asks the tool about the program of a seed.
+func examine(seed uint64) (r *report) {
+	r = &report{Seed: seed}
+	defer func() {
+		if err := recover(); err != nil {
+			r.Findings = append(r.Findings, finding{Kind: "panic", Detail: fmt.Sprint(err)})
+		}
+	}()
+	m, family, qs := questions(seed)
+	r.Family = family
+	var plain *runtime.Result
+	for _, q := range qs {
+		plain = r.ask(m, q.style, q.opts, plain)
+	}
+	return r
+}
+
+// ask examines one text of the program and adds what it finds. plain is the
+// result of the same program in other units, nil where there is none.
+func (r *report) ask(m *truth.Model, s style, opts runtime.Options, plain *runtime.Result) *runtime.Result {
+	e := newExamination(m, s, r.Seed)
+	r.Text = e.text // what a panic is about
+	result := e.run(opts)
+	if plain != nil && opts.Method+opts.Oracle+opts.Solver == "" {
+		e.compare(plain, result)
+	}
+	r.Outcomes = append(r.Outcomes, e.Outcomes...)
+	r.Findings = append(r.Findings, e.Findings...)
+	for _, f := range e.Findings {
+		if f.Soft {
+			continue
+		}
+		r.Wrong = e.text
+		text, found := shrink(m, s, opts, f.Kind, r.Seed)
+		if text != "" {
+			r.Small, r.SmallFindings = text, found
+		}
+		break
+	}
+	return result
+}
+
+func (g *generator) unit() int {
+	if g.chance(0.4) {
+		return 0
+	}
+	return g.IntN(17) - 8
+}
+
+// run compiles the text, evaluates it at a few points and solves it.
+func (e *examination) run(opts runtime.Options) *runtime.Result {
+	model, err := runtime.Compile("model.blv", e.text)
+	if err != nil {
+		e.false("refused", "compile: %v", mainError(err))
+		return nil
+	}
+	joint := e.model.JointInfeasibility()
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		switch said := mainError(err); {
+		case joint > 0:
+			e.outcome("refused at bind, and infeasible")
+		case strings.Contains(said, "E0704") && e.entropic():
+			// u log u has no derivative at 0, and the box of y includes 0: where
+			// rows force y there, that is the truth.
+			e.outcome("refused at bind: entropy at 0")
+		default:
+			e.false("refused", "bind: %s", said)
+		}
+		return nil
+	}
+	e.proofs(problem)
+	e.points(problem)
+	return e.solve(problem, opts, joint)
+}
+
+// mainError is the first error of a list, past its warnings.
+func mainError(err error) string {
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if strings.Contains(line, "error") {
+			return line
+		}
+	}
+	return firstLine(err)
+}
+
+func (e *examination) entropic() bool {
+	for _, t := range e.model.G.Terms {
+		if t.Kind == truth.Entropy {
+			return true
+		}
+	}
+	return false
+}
+
+func firstLine(err error) string {
+	s, _, _ := strings.Cut(err.Error(), "\n")
+	return s
+}
+
+// proofs compares the proved modulus with second derivatives at points.
+func (e *examination) proofs(p *runtime.Problem) {
+	mu := p.Numeric.Facts.StrongConvexity * e.unitOf(-2*e.style.scale.Y+e.style.scale.G, -1)
+	for range 3 {
+		x := e.draw()
+		pt, ok := e.eval.At(x)
+		if !ok || pt.Violation > 1e-6 {
+			continue
+		}
+		if least := e.eval.LeastCurvature(pt); mu > least*(1+1e-9) {
+			e.false("proof", "modulus %.6g proved, the Hessian has %.6g at x = %v", mu, least, x)
+			return
+		}
+	}
+}
+
+// unitOf is 10^(sign * exponent).
+func (e *examination) unitOf(exponent, sign int) float64 { return math.Pow(10, float64(sign*exponent)) }
+
+// draw is a point of the box of x, often on a grid where rows meet.
+func (e *examination) draw() []float64 {
+	x := make([]float64, e.model.Dx)
+	grid := e.rng.IntN(2) == 0
+	lo, hi := e.box()
+	for j := range x {
+		if grid {
+			x[j] = lo[j] + (hi[j]-lo[j])*float64(e.rng.IntN(5))/4
+		} else {
+			x[j] = lo[j] + (hi[j]-lo[j])*e.rng.Float64()
+		}
+	}
+	return x
+}
+
+// box is the box of x, or one around the origin where x is free.
+func (e *examination) box() (lo, hi []float64) {
+	lo, hi = make([]float64, e.model.Dx), make([]float64, e.model.Dx)
+	for j := range lo {
+		lo[j], hi[j] = -3, 3
+		if e.model.XLo[j] != nil {
+			lo[j], hi[j] = truth.Float(e.model.XLo[j]), truth.Float(e.model.XHi[j])
+		}
+	}
+	return lo, hi
+}
+
+// points asks for F at a few points and measures the size of its gradients.
+func (e *examination) points(p *runtime.Problem) {
+	e.size = 1e-9 // of F in the units of the truth, where numbers are about 1
+	for k := range 6 {
+		x := e.draw()
+		pt, ok := e.eval.At(x)
+		if ok && pt.Violation <= 1e-6 {
+			for _, v := range pt.Grad {
+				e.size = math.Max(e.size, math.Abs(v))
+			}
+		}
+		if k >= 3 {
+			continue
+		}
+		scaled := make([]float64, len(x))
+		for j := range x {
+			scaled[j] = x[j] * e.unitOf(e.style.scale.X, 1)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
+		r, err := p.Eval(ctx, runtime.Values{{Name: "x", Shape: []int{len(x)}, Data: scaled}}, runtime.Options{})
+		cancel()
+		if err != nil {
+			e.false("eval error", "%v at x = %v", firstLine(err), x)
+			continue
+		}
+		e.outcome("eval %s", r.Status)
+		switch r.Status {
+		case runtime.Solved:
+			e.statements(r, "eval")
+		case runtime.Infeasible:
+			if t := e.eval.Infeasibility(x); t <= 1e-13 {
+				e.false("eval infeasible", "a y satisfies all rows up to %.3g at x = %v: %s", t, x, r.Reason)
+			}
+		case runtime.Unbounded:
+			e.false("eval unbounded", "g is strongly convex: %s", r.Reason)
+		default:
+			e.soft("eval "+r.Status.String(), "%s at x = %v", r.Reason, x)
+		}
+	}
+}
+
+// upperPoint reads x of a result in the units of the truth.
+func (e *examination) upperPoint(r *runtime.Result) []float64 {
+	v, _ := r.Upper.Variables.Get("x")
+	return e.times(v.Data, -e.style.scale.X)
+}
+
+func (e *examination) times(v []float64, exponent int) []float64 {
+	out := make([]float64, len(v))
+	for j := range v {
+		out[j] = v[j] * e.unitOf(exponent, 1)
+	}
+	return out
+}
+
+// far is how far two numbers are apart relative to 1 and their size.
+func far(a, b float64) float64 {
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return math.Inf(1)
+	}
+	return math.Abs(a-b) / (1 + math.Max(math.Abs(a), math.Abs(b)))
+}
+
+// accuracy is what y*, lambda and F must agree to, relative to 1 and their
+// size: the solvers promise 1e-8 of the KKT conditions, which the condition
+// numbers of these programs (up to about 1e3) may amplify.
+const accuracy = 1e-5
+
+// statements checks what a result says of the lower level and of F at its x.
+// It returns the truth there, nil where it is not known.
+func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
+	s := e.style.scale
+	x := e.upperPoint(r)
+	pt, ok := e.eval.At(x)
+	if !ok {
+		e.outcome("truth unknown")
+		return nil
+	}
+	if pt.Violation > 1e-6 {
+		if e.eval.Infeasibility(x) > 1e-6 {
+			e.false(of+" point without y", "no y satisfies the rows at x = %v within %.3g, but one is returned", x, pt.Violation)
+		}
+		return nil
+	}
+	v, _ := r.Lower.Variables.Get("y")
+	y := e.times(v.Data, -s.Y)
+	worst, distance := 0.0, 0.0
+	for j := range y {
+		worst = math.Max(worst, far(y[j], pt.Y[j]))
+		distance += (y[j] - pt.Y[j]) * (y[j] - pt.Y[j])
+	}
+	if worst > accuracy {
+		e.false(of+" y", "y = %v, truly %v at x = %v", y, pt.Y, x)
+		return nil
+	}
+	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
+	if d := math.Sqrt(distance); d > bound*(1+1e-6)+1e-10 {
+		e.false(of+" error bound", "|y - y*| = %.3g, claimed at most %.3g, at x = %v", d, bound, x)
+	}
+	sign := func(maximize bool) float64 {
+		if maximize {
+			return -1
+		}
+		return 1
+	}
+	upper := sign(e.style.maxUpper) * float64(r.Upper.Objective) * e.unitOf(s.F, -1)
+	if far(upper, pt.F) > accuracy {
+		e.false(of+" F", "F = %v, truly %v at x = %v", upper, pt.F, x)
+	}
+	lower := sign(e.style.maxLower) * float64(r.Lower.Objective) * e.unitOf(s.G, -1)
+	if far(lower, pt.G) > accuracy {
+		e.false(of+" g", "g = %v, truly %v at x = %v", lower, pt.G, x)
+	}
+	e.multipliers(r, pt, y, of)
+	e.hypergradient(r, pt, of)
+	return pt
+}
+
+// multipliers checks the KKT conditions with the multipliers of the named
+// rows; what is left of the gradient must be the bounds'.
+func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float64, of string) {
+	s := e.style.scale
+	_, rest := e.eval.LowerGradient(pt.X, y)
+	size := 1.0
+	for _, v := range rest {
+		size = math.Max(size, math.Abs(v))
+	}
+	for i, row := range e.model.Rows {
+		v, ok := r.Lower.Multipliers.Get(fmt.Sprintf("r%d", i+1))
+		if !ok {
+			e.false(of+" multiplier missing", "row r%d", i+1)
+			return
+		}
+		lambda, err := v.Scalar()
+		if err != nil {
+			lambda = v.Data[0]
+		}
+		lambda *= e.unitOf(s.G-s.Rows, -1)
+		size = math.Max(size, math.Abs(lambda))
+		if row.Equal && e.style.maxLower {
+			continue // checked below up to the sign
+		}
+		slack := e.eval.Slack(i, pt.X, y)
+		if !row.Equal && (lambda < -accuracy*size || lambda > accuracy*size && slack > 1e-4) {
+			e.false(of+" multiplier", "row r%d has %.6g with slack %.6g at x = %v", i+1, lambda, slack, pt.X)
+			return
+		}
+		for j, c := range row.C {
+			rest[j] += lambda * truth.Float(c)
+		}
+	}
+	if e.style.maxLower {
+		return // the sign of equality multipliers under maximize is the spec's business
+	}
+	for j, v := range rest { // v = minus the bounds' part: > 0 only at a lower bound
+		low, high := e.model.YLo[j], e.model.YHi[j]
+		atLow := low != nil && y[j]-truth.Float(low) < 1e-4
+		atHigh := high != nil && truth.Float(high)-y[j] < 1e-4
+		if v > 10*accuracy*size && !atLow || v < -10*accuracy*size && !atHigh {
+			e.false(of+" multipliers", "grad_y g and the rows' multipliers leave %.3g at y[%d] = %.6g, x = %v", v, j+1, y[j], pt.X)
+			return
+		}
+	}
+}
+
+// hypergradient compares the gradient where F has one, and the strict flag.
+func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of string) {
+	s := e.style.scale
+	kink := pt.Margin < 1e-12
+	if kink && r.Stationarity.Strict {
+		g := e.eval.AroundX(pt.X, 1e-6, nil, 200, e.rng)
+		if spread(g) > 1e-4*(1+e.size) {
+			e.false(of+" strict at a kink", "strict complementarity is claimed, margin %.3g, gradients spread by %.3g, at x = %v", pt.Margin, spread(g), pt.X)
+		} else {
+			e.soft(of+" strict without a margin", "margin %.3g at x = %v", pt.Margin, pt.X)
+		}
+	}
+	if !r.Stationarity.Strict && pt.Margin > 1e-2 && !pt.Implied {
+		e.soft(of+" strict not seen", "margin %.3g at x = %v", pt.Margin, pt.X)
+	}
+	if len(r.Upper.Hypergradient) == 0 || r.Oracle == "value" {
+		return
+	}
+	sign := 1.0
+	if e.style.maxUpper {
+		sign = -1
+	}
+	v := r.Upper.Hypergradient[0]
+	gradient := e.times(v.Data, s.X-s.F)
+	claimed := float64(r.Stationarity.GradientError) * e.unitOf(s.X-s.F, 1)
+	size := 1 + e.size
+	for j := range gradient {
+		gradient[j] *= sign
+		size = math.Max(size, math.Abs(pt.Grad[j]))
+	}
+	tolerance := 1e-4 * size
+	if claimed > 0 {
+		tolerance = math.Max(tolerance, 10*claimed)
+	}
+	switch {
+	case pt.Margin > 1e-4:
+		for j := range gradient {
+			if !(math.Abs(gradient[j]-pt.Grad[j]) <= tolerance) {
+				e.false(of+" hypergradient", "%v, truly %v (claimed error %.3g), margin %.3g, at x = %v", gradient, pt.Grad, claimed, pt.Margin, pt.X)
+				return
+			}
+		}
+	case kink:
+		g := e.eval.AroundX(pt.X, 1e-6, nil, 300, e.rng)
+		if len(g) > 0 && !inHull(gradient, g, tolerance, e.rng) {
+			e.soft(of+" hypergradient at a kink", "%v is outside the hull of %d gradients around x = %v", gradient, len(g), pt.X)
+		}
+	}
+}
+
+func spread(g [][]float64) float64 {
+	worst := 0.0
+	for _, a := range g {
+		for j := range a {
+			worst = math.Max(worst, math.Abs(a[j]-g[0][j]))
+		}
+	}
+	return worst
+}
+
+// inHull looks for a direction that separates v from the hull of g.
+func inHull(v []float64, g [][]float64, tolerance float64, rng *rand.Rand) bool {
+	for range 200 {
+		d, norm := make([]float64, len(v)), 0.0
+		for j := range d {
+			d[j] = rng.NormFloat64()
+			norm += d[j] * d[j]
+		}
+		norm = math.Sqrt(norm)
+		highest := math.Inf(-1)
+		for _, a := range g {
+			highest = math.Max(highest, product(a, d))
+		}
+		if product(v, d) > highest+tolerance*norm {
+			return false
+		}
+	}
+	return true
+}
+
+func product(a, b []float64) float64 {
+	sum := 0.0
+	for j := range a {
+		sum += a[j] * b[j]
+	}
+	return sum
+}
+
+var errNotApplicable *runtime.UsageError
+
+func isUsage(err error) bool { return errors.As(err, &errNotApplicable) }

@@ -1,0 +1,76 @@
+// Command campaign asks the tool about random bilevel programs whose truth it
+// computes on its own (package truth), and reports every statement that is
+// not true.
+//
+//	go run ./bench/campaign [--for 1h] [--seed 1] [--count N] [--json] [--out DIR]
+//
+// A case is one seed: a program of 1 to 8 variables, a few evaluations of F, a
+// solve, often a second one of a copy in other units. Cases run in child
+// processes, so that a crash, a hang or a flood of memory is a finding and
+// not the end. Every false statement is stored as a model in DIR with its
+// seed; `--seed S --count 1` repeats it.
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"time"
+)
+
+type options struct {
+	duration time.Duration
+	seed     uint64
+	count    uint64
+	workers  int
+	json     bool
+	out      string
+}
+
+func main() {
+	var o options
+	worker := flag.Bool("worker", false, "run the cases in this process and print one JSON report a line")
+	flag.DurationVar(&o.duration, "for", time.Hour, "how long to go on")
+	flag.Uint64Var(&o.seed, "seed", 1, "first seed; a case is one seed")
+	flag.Uint64Var(&o.count, "count", 0, "number of cases; 0 for as many as the time allows")
+	flag.IntVar(&o.workers, "workers", 1, "processes at a time")
+	flag.BoolVar(&o.json, "json", false, "print the summary as JSON")
+	flag.StringVar(&o.out, "out", "", "directory for the models of false statements; empty for none")
+	flag.Parse()
+	if *worker {
+		work(os.Stdout, o.seed, o.count)
+		return
+	}
+	s := newSummary()
+	var stop atomic.Bool
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt)
+	go func() {
+		<-signals
+		stop.Store(true)
+	}()
+	if err := campaign(o, s, &stop); err != nil {
+		fmt.Fprintln(os.Stderr, "campaign:", err)
+		os.Exit(2)
+	}
+	if o.json {
+		json.NewEncoder(os.Stdout).Encode(s)
+	} else {
+		s.print(os.Stdout)
+	}
+	if s.False > 0 {
+		os.Exit(1)
+	}
+}
+
+// work runs cases in this process.
+func work(w io.Writer, seed, count uint64) {
+	enc := json.NewEncoder(w)
+	for k := range count {
+		enc.Encode(examine(seed + k))
+	}
+}

@@ -1,0 +1,255 @@
+package main
+
+import (
+	"context"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+)
+
+// oddOptions draws method, oracle and solver with small budgets.
+func (g *generator) oddOptions(opts *runtime.Options) {
+	methods, oracles, solvers := outer.All(), oracle.All(), lower.All()
+	if g.IntN(2) == 0 {
+		opts.Method = methods[g.IntN(len(methods))].Name
+	}
+	if g.IntN(2) == 0 {
+		opts.Oracle = oracles[g.IntN(len(oracles))].Name
+	}
+	if g.IntN(2) == 0 {
+		opts.Solver = solvers[g.IntN(len(solvers))].Name
+	}
+	if opts.Method != "" {
+		opts.MaxIter = 1 + g.IntN(60)
+		opts.TimeLimit = timeLimit / 5
+	}
+	opts.Seed = g.Uint64N(1000)
+}
+
+// solve solves the program and checks the status and every number.
+func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint float64) *runtime.Result {
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(context.Background(), 3*timeLimit)
+	defer cancel()
+	r, err := p.Solve(ctx, opts)
+	took := time.Since(began)
+	how := "default"
+	if opts.Method+opts.Oracle+opts.Solver != "" {
+		how = opts.Method + "/" + opts.Oracle + "/" + opts.Solver
+	}
+	if err != nil {
+		if isUsage(err) && how != "default" {
+			e.outcome("combination refused")
+		} else {
+			e.false("solve error", "%s: %v", how, firstLine(err))
+		}
+		return nil
+	}
+	if how == "default" {
+		e.outcome("solve %s", r.Status)
+	} else {
+		e.outcome("combination %s", r.Status)
+	}
+	if took > opts.TimeLimit+5*time.Second {
+		e.false("beyond the time limit", "%s: %v for a limit of %v", how, took, opts.TimeLimit)
+	}
+	var at []float64
+	if r.HasPoint() {
+		at = e.upperPoint(r)
+		if out := e.eval.OutsideX(at); out > 1e-7*(1+math.Sqrt(product(at, at))) {
+			e.false("outside X", "%s: by %.3g at x = %v", how, out, at)
+		}
+	}
+	switch r.Status {
+	case runtime.Infeasible:
+		if joint <= 1e-13 {
+			e.false("infeasible", "%s: rows and X have a common point: %s", how, r.Reason)
+		}
+		return r
+	case runtime.Unbounded:
+		if e.model.XLo[0] != nil {
+			e.false("unbounded", "%s: X is bounded: %s", how, r.Reason)
+		} else {
+			e.unbounded(r, how)
+		}
+		return r
+	case runtime.NumericalFailure:
+		e.noAnswer(r, how)
+	case runtime.LimitReached:
+		if how == "default" {
+			e.noAnswer(r, how)
+		}
+	case runtime.Interrupted:
+		e.false("interrupted", "%s: nobody interrupted: %s", how, r.Reason)
+	}
+	if joint > 1e-6 && r.HasPoint() {
+		e.false("point of an infeasible problem", "%s: rows miss each other by %.3g; %s at x = %v", how, joint, r.Status, at)
+		return r
+	}
+	if !r.HasPoint() {
+		return r
+	}
+	wrong := len(e.Findings)
+	pt := e.statements(r, "solve")
+	if r.Status == runtime.Solved && pt != nil {
+		e.stationary(r, at, how)
+	}
+	wrong = len(e.Findings) - wrong
+	e.verify(p, r, how, wrong > 0)
+	return r
+}
+
+var digits = regexp.MustCompile(`-?[0-9][0-9.]*(e[-+]?[0-9]+)?`)
+
+// noAnswer notes a run that ended without one.
+func (e *examination) noAnswer(r *runtime.Result, how string) {
+	if how != "default" {
+		how = "combination"
+	}
+	reason, _, _ := strings.Cut(generic(r.Reason), " at model")
+	e.Findings = append(e.Findings, finding{Kind: how + " " + r.Status.String(), Detail: r.Reason, Soft: true, Reason: reason})
+}
+
+// generic takes the numbers out of a reason, so that equal reasons count
+// together.
+func generic(s string) string { return digits.ReplaceAllString(s, "#") }
+
+// stationary checks that a solved point is one: that within delta there are
+// gradients of F whose convex combination plus a normal is as small as claimed.
+func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
+	s := e.style.scale
+	pt, ok := e.eval.At(x)
+	if !ok {
+		return
+	}
+	delta := float64(r.Stationarity.Delta) * e.unitOf(s.X, -1)
+	claim := (float64(r.Stationarity.Value) + max(0, nanZero(float64(r.Stationarity.GradientError)))) * e.unitOf(s.X-s.F, 1)
+	extent := e.extent()
+	if delta > 1e-2*extent {
+		e.false("delta", "%s: solved with delta %.3g in an X of size %.3g, at x = %v", how, delta, extent, x)
+	}
+	var given [][]float64
+	if r.Certificate != nil && r.Certificate.Goldstein != nil {
+		for _, sample := range r.Certificate.Goldstein.Samples {
+			z := e.times(sample.Point, -s.X)
+			if math.Sqrt(distance(z, x)) <= delta*(1+1e-6)+1e-13 {
+				given = append(given, z)
+			}
+		}
+	}
+	near := math.Max(delta, 1e-8*extent)
+	gradients := e.eval.Gradients(x, near, given, 200, e.rng)
+	size := e.size
+	for _, g := range gradients {
+		size = math.Max(size, math.Sqrt(product(g, g)))
+	}
+	root := math.Sqrt(float64(len(x)))
+	allowed := root * (math.Max(claim, 0) + 1e-5*size)
+	rho := math.Max(2*delta, 1e-6*extent)
+	descent := e.eval.Descent(pt, rho, gradients)
+	if len(gradients) == 0 || descent > allowed || descent > 1e-3*size {
+		spread := e.eval.Spread(x, near, 100, e.rng)
+		gradients = e.eval.Gradients(x, near, append(slices.Clone(given), spread...), 2000, e.rng)
+		descent = e.eval.Descent(pt, rho, gradients)
+	}
+	switch {
+	case len(gradients) == 0:
+		e.outcome("no gradient known near the point")
+	case descent > allowed && descent > 1e-3*root*size:
+		e.false("not stationary", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s); %d gradients known, at x = %v",
+			how, descent, size, claim, delta, r.Reason, len(gradients), x)
+	case descent > allowed:
+		e.false("measure too small", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s), at x = %v",
+			how, descent, size, claim, delta, r.Reason, x)
+	case descent > 1e-3*root*size:
+		e.false("solved at a large measure", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s), at x = %v",
+			how, descent, size, claim, delta, r.Reason, x)
+	default:
+		e.outcome("stationary")
+	}
+}
+
+func nanZero(v float64) float64 {
+	if math.IsNaN(v) {
+		return 0
+	}
+	return v
+}
+
+func distance(a, b []float64) float64 {
+	sum := 0.0
+	for j := range a {
+		sum += (a[j] - b[j]) * (a[j] - b[j])
+	}
+	return sum
+}
+
+// extent is the size of X's box.
+func (e *examination) extent() float64 {
+	lo, hi := e.box()
+	size := 0.0
+	for j := range lo {
+		size = math.Max(size, hi[j]-lo[j])
+	}
+	if size == 0 {
+		return 1
+	}
+	return size
+}
+
+// verify asks the tool to check its own document.
+func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, wrong bool) {
+	report, err := p.Verify(r)
+	if err != nil {
+		e.false("verify error", "%s, %s: %v", how, r.Status, firstLine(err))
+		return
+	}
+	failed := ""
+	for _, c := range report.Checks {
+		if !c.OK {
+			failed = c.Claim + ": " + c.Detail
+			break
+		}
+	}
+	switch {
+	case failed == "" && wrong && r.Status == runtime.Solved:
+		e.outcome("verify accepts a false result")
+	case failed != "" && !wrong:
+		e.false("verify rejects", "%s, %s: %s", how, r.Status, failed)
+	}
+}
+
+// unbounded checks that F falls far below what it is near the origin.
+func (e *examination) unbounded(r *runtime.Result, how string) {
+	if e.eval.FallsFar(e.rng) {
+		e.outcome("unbounded, rightly")
+		return
+	}
+	e.soft("unbounded in doubt", "%s: no far point with a low F was found: %s", how, r.Reason)
+}
+
+// compare holds the results of a program and of its rescaled copy together.
+func (e *examination) compare(plain, again *runtime.Result) {
+	if again == nil {
+		e.false("rescaled copy refused", "%+v", e.style.scale)
+		return
+	}
+	if plain.Status != again.Status {
+		e.soft("rescaled copy ends otherwise", "%s, rescaled by %+v %s (%s)", plain.Status, e.style.scale, again.Status, generic(again.Reason))
+		return
+	}
+	if plain.Status != runtime.Solved || plain.Method != again.Method {
+		return
+	}
+	f := float64(again.Upper.Objective) * e.unitOf(e.style.scale.F, -1)
+	if far(f, float64(plain.Upper.Objective)) > 1e-4 {
+		e.outcome("rescaled copy: another local answer")
+	}
+}

@@ -1,0 +1,558 @@
+package truth
+
+import (
+	"math"
+	"math/big"
+)
+
+// Evaluator finds y*(x) and what follows from it.
+type Evaluator struct {
+	Model *Model
+	f, g  *function
+	rows  []row
+	equal []int // rows of a maximal independent set of equalities in y
+	free  []int // inequality rows that read y
+	faces []*face
+	known bool // faces hold for every x: G is quadratic with constant second derivatives in y
+}
+
+type row struct {
+	a, c  []float64
+	rhs   float64
+	equal bool
+}
+
+// face is a set of independent rows held as equalities, with y and their
+// multipliers as affine functions of x (the last column is the constant).
+type face struct {
+	rows   []int // equal ones first
+	y      [][]float64
+	lambda [][]float64
+	// implied rows hold with equality wherever those of the face do.
+	implied []bool
+}
+
+// Point is what is true at one x.
+type Point struct {
+	X, Y   []float64
+	Lambda []float64 // of Model.Lower's rows; 0 for rows that the face does not need
+	F, G   float64
+	// Margin is the least multiplier of the face's inequalities and slack of
+	// the other rows: above 0, F is smooth around x.
+	Margin float64
+	Grad   []float64 // of the face's piece of F
+	Active []int     // inequality rows of the face
+	// Implied says that a further inequality holds with equality on the whole
+	// face: strict complementarity fails there, though F may be smooth.
+	Implied bool
+	// Violation is by how much y misses rows: 0 up to rounding, or the lower
+	// level has no point here.
+	Violation float64
+}
+
+// NewEvaluator prepares the faces of a model.
+func NewEvaluator(m *Model) *Evaluator {
+	e := &Evaluator{Model: m, f: m.F.compile(), g: m.G.compile()}
+	for _, r := range m.Lower() {
+		e.rows = append(e.rows, row{floats(r.A), floats(r.C), Float(r.Rhs), r.Equal})
+	}
+	// A pair of opposite bounds without room between them is an equality.
+	for i := range e.rows {
+		for k := range e.rows[:i] {
+			if opposite(&e.rows[i], &e.rows[k]) {
+				e.rows[i].equal, e.rows[k].equal = true, true
+			}
+		}
+	}
+	for i := range e.rows {
+		switch {
+		case zero(e.rows[i].c):
+		case e.rows[i].equal:
+			if e.independent(append(append([]int(nil), e.equal...), i)) {
+				e.equal = append(e.equal, i)
+			}
+		default:
+			e.free = append(e.free, i)
+		}
+	}
+	e.known = len(m.G.Terms) == 0
+	if e.known {
+		at := make([]float64, m.Dx)
+		e.faces = e.enumerate(at, make([]float64, m.Dy))
+	}
+	return e
+}
+
+func opposite(r, s *row) bool {
+	if r.equal && s.equal || r.rhs != -s.rhs {
+		return false
+	}
+	for j := range r.a {
+		if r.a[j] != -s.a[j] {
+			return false
+		}
+	}
+	for j := range r.c {
+		if r.c[j] != -s.c[j] {
+			return false
+		}
+	}
+	return true
+}
+
+func zero(v []float64) bool {
+	for _, t := range v {
+		if t != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// independent tells whether the rows are linearly independent in y.
+func (e *Evaluator) independent(rows []int) bool {
+	if len(rows) > e.Model.Dy {
+		return false
+	}
+	gram := make([][]float64, len(rows))
+	for i, r := range rows {
+		gram[i] = make([]float64, len(rows))
+		for k, s := range rows {
+			gram[i][k] = dot(e.rows[r].c, e.rows[s].c)
+		}
+	}
+	return solve(gram, make([][]float64, len(rows)))
+}
+
+// enumerate lists the faces of the quadratic model of G at (x, y): y and
+// lambda are then affine in x to first order, and exactly where G is quadratic.
+func (e *Evaluator) enumerate(x, y []float64) []*face {
+	yy, yx := e.g.hessian(x, y)
+	_, gy := e.g.gradient(x, y)
+	for j := range gy { // G's gradient in y is yy y' + yx x' + gy
+		gy[j] -= dot(yy[j], y) + dot(yx[j], x)
+	}
+	var faces []*face
+	var choose func(from int, rows []int)
+	choose = func(from int, rows []int) {
+		f := e.face(rows, yy, yx, gy)
+		if f == nil {
+			return // dependent, and so are all supersets
+		}
+		faces = append(faces, f)
+		for k := from; k < len(e.free); k++ {
+			choose(k+1, append(append([]int(nil), rows...), e.free[k]))
+		}
+	}
+	choose(0, e.equal)
+	return faces
+}
+
+// face solves the KKT system of the rows held as equalities.
+func (e *Evaluator) face(rows []int, yy, yx [][]float64, gy []float64) *face {
+	dx, dy, k := e.Model.Dx, e.Model.Dy, len(rows)
+	if k > 0 && !e.independent(rows) {
+		return nil
+	}
+	system, rhs := make([][]float64, dy+k), make([][]float64, dy+k)
+	for i := range system {
+		system[i], rhs[i] = make([]float64, dy+k), make([]float64, dx+1)
+	}
+	for j := range dy {
+		copy(system[j], yy[j])
+		for i := range dx {
+			rhs[j][i] = -yx[j][i]
+		}
+		rhs[j][dx] = -gy[j]
+	}
+	for i, r := range rows {
+		for j, c := range e.rows[r].c {
+			system[j][dy+i], system[dy+i][j] = c, c
+		}
+		for j, a := range e.rows[r].a {
+			rhs[dy+i][j] = -a
+		}
+		rhs[dy+i][dx] = e.rows[r].rhs
+	}
+	if !solve(system, rhs) {
+		return nil
+	}
+	f := &face{rows: rows, y: rhs[:dy], lambda: rhs[dy:], implied: make([]bool, len(e.rows))}
+	for i := range e.rows {
+		f.implied[i] = e.implied(f, i)
+	}
+	return f
+}
+
+// implied tells whether row i is an equality on the face whatever x is, up to
+// the equalities that x is known to obey.
+func (e *Evaluator) implied(f *face, i int) bool {
+	r, dx := &e.rows[i], e.Model.Dx
+	size := abs(r.rhs)
+	for _, v := range r.c {
+		size = math.Max(size, abs(v))
+	}
+	slack := make([]float64, dx+1)
+	slack[dx] = r.rhs
+	for j := range dx {
+		slack[j] = -r.a[j]
+		size = math.Max(size, abs(r.a[j]))
+	}
+	for j, c := range r.c {
+		for k, v := range f.y[j] {
+			slack[k] -= c * v
+			size = math.Max(size, abs(c*v))
+		}
+	}
+	for _, v := range slack {
+		if abs(v) > 1e-12*size { // rounding of a short sum
+			return false
+		}
+	}
+	return true
+}
+
+// at evaluates the face at x. The margin is that of strict complementarity,
+// and negative where the face is not optimal.
+func (e *Evaluator) at(f *face, x []float64) (y, lambda []float64, margin, violation float64) {
+	y, lambda = affine(f.y, x), affine(f.lambda, x)
+	margin = math.Inf(1)
+	in := make([]bool, len(e.rows))
+	for i, r := range f.rows {
+		in[r] = true
+		if !e.rows[r].equal {
+			margin = math.Min(margin, lambda[i])
+		}
+	}
+	for i := range e.rows {
+		r := &e.rows[i]
+		slack := r.rhs - dot(r.a, x) - dot(r.c, y)
+		if r.equal {
+			violation = math.Max(violation, abs(slack))
+			continue
+		}
+		violation = math.Max(violation, -slack)
+		if !in[i] && !f.implied[i] && !zero(r.c) {
+			margin = math.Min(margin, slack)
+		}
+	}
+	return y, lambda, margin, violation
+}
+
+func affine(m [][]float64, x []float64) []float64 {
+	out := make([]float64, len(m))
+	for i, row := range m {
+		out[i] = row[len(x)] + dot(row[:len(x)], x)
+	}
+	return out
+}
+
+// tiny is what multipliers and slacks of numbers of moderate size may miss
+// zero by from rounding.
+const tiny = 1e-9
+
+// At finds y*(x). ok is false where it could not be found, which decides
+// nothing; a lower level without a point shows as a Violation.
+func (e *Evaluator) At(x []float64) (p *Point, ok bool) {
+	if !e.known {
+		return e.newton(x)
+	}
+	best, bestFace := math.Inf(-1), -1
+	leastViolation := math.Inf(1)
+	for k, f := range e.faces {
+		_, _, margin, violation := e.at(f, x)
+		leastViolation = math.Min(leastViolation, violation)
+		if violation <= tiny && margin > best {
+			best, bestFace = margin, k
+			if margin > 1e3*tiny {
+				break
+			}
+		}
+	}
+	if bestFace < 0 {
+		return &Point{X: x, Violation: leastViolation}, leastViolation > 1e3*tiny
+	}
+	f := e.faces[bestFace]
+	// Neighbouring points lie on the same few faces: those go first.
+	copy(e.faces[1:bestFace+1], e.faces[:bestFace])
+	e.faces[0] = f
+	return e.point(f, x), best >= -tiny
+}
+
+// point completes what is known on an optimal face.
+func (e *Evaluator) point(f *face, x []float64) *Point {
+	y, lambda, margin, violation := e.at(f, x)
+	p := &Point{X: x, Y: y, Lambda: make([]float64, len(e.rows)), Margin: margin, Violation: violation,
+		F: e.f.value(x, y), G: e.g.value(x, y)}
+	for i, r := range f.rows {
+		p.Lambda[r] = lambda[i]
+		if !e.rows[r].equal {
+			p.Active = append(p.Active, r)
+		}
+	}
+	in := make([]bool, len(e.rows))
+	for _, r := range f.rows {
+		in[r] = true
+	}
+	for i, implied := range f.implied {
+		p.Implied = p.Implied || implied && !in[i] && !e.rows[i].equal
+	}
+	fx, fy := e.f.gradient(x, y)
+	p.Grad = fx
+	for j := range f.y {
+		axpy(p.Grad, fy[j], f.y[j][:len(x)])
+	}
+	return p
+}
+
+// newton minimizes G at x by Newton steps, each the minimizer of the quadratic
+// model under all rows.
+func (e *Evaluator) newton(x []float64) (*Point, bool) {
+	y, ok := e.interior(x)
+	if !ok {
+		return &Point{X: x, Violation: math.Inf(1)}, e.Infeasibility(x) > 1e3*tiny
+	}
+	guess := []int(nil)
+	for range 200 {
+		f, next := e.step(x, y, guess)
+		if f == nil {
+			return nil, false
+		}
+		guess = f.rows
+		direction, slope := make([]float64, len(y)), 0.0
+		_, gy := e.g.gradient(x, y)
+		for j := range y {
+			direction[j] = next[j] - y[j]
+			slope += gy[j] * direction[j]
+		}
+		size := 0.0
+		for j := range y {
+			size = math.Max(size, abs(direction[j])/(1+abs(y[j])))
+		}
+		if size < 1e-13 || slope >= 0 && size < 1e-10 {
+			return e.point(f, x), true
+		}
+		value, t := e.g.value(x, y), e.toDomain(x, y, direction)
+		trial := make([]float64, len(y))
+		for {
+			for j := range y {
+				trial[j] = y[j] + t*direction[j]
+			}
+			v := e.g.value(x, trial)
+			if v <= value+1e-4*t*slope+1e-15*abs(value) && !math.IsInf(v, 0) {
+				break
+			}
+			if t /= 2; t < 1e-12 {
+				if size < 1e-9 {
+					return e.point(f, x), true
+				}
+				return nil, false
+			}
+		}
+		y = trial
+	}
+	return nil, false
+}
+
+// toDomain is the greatest step up to 1 that leaves the argument of every
+// entropy a tenth of what it is.
+func (e *Evaluator) toDomain(x, y, direction []float64) float64 {
+	t := 1.0
+	for i := range e.g.terms {
+		term := &e.g.terms[i]
+		if change := dot(term.c, direction); term.kind == Entropy && change < 0 {
+			t = math.Min(t, -0.9*term.argument(x, y)/change)
+		}
+	}
+	return t
+}
+
+// step minimizes the quadratic model of G at (x, y): the guessed face, or all.
+func (e *Evaluator) step(x, y []float64, guess []int) (*face, []float64) {
+	yy, yx := e.g.hessian(x, y)
+	_, gy := e.g.gradient(x, y)
+	for j := range gy {
+		gy[j] -= dot(yy[j], y) + dot(yx[j], x)
+	}
+	if guess != nil {
+		if f := e.face(guess, yy, yx, gy); f != nil {
+			if next, _, margin, violation := e.at(f, x); margin > 1e3*tiny && violation <= tiny {
+				return f, next
+			}
+		}
+	}
+	var best *face
+	bestMargin := -1e3 * tiny
+	for _, f := range e.enumerate(x, y) {
+		if _, _, margin, violation := e.at(f, x); violation <= tiny && margin > bestMargin {
+			best, bestMargin = f, margin
+		}
+	}
+	if best == nil {
+		return nil, nil
+	}
+	next, _, _, _ := e.at(best, x)
+	return best, next
+}
+
+// exact is a vector of doubles as rationals.
+func exact(v []float64) []*big.Rat {
+	out := make([]*big.Rat, len(v))
+	for i := range v {
+		out[i] = new(big.Rat).SetFloat64(v[i])
+		if out[i] == nil {
+			out[i] = new(big.Rat)
+		}
+	}
+	return out
+}
+
+// interior finds a y with the greatest slack in inequalities and in the
+// domains of entropies (at most 1): a start for Newton's method.
+func (e *Evaluator) interior(x []float64) ([]float64, bool) {
+	m := e.Model
+	p := &LP{N: m.Dy + 1}
+	at := exact(x)
+	slacked := func(c []*big.Rat, by int64) []*big.Rat {
+		return append(append([]*big.Rat(nil), c...), Rat(by, 1))
+	}
+	for i, r := range m.Lower() {
+		rhs := new(big.Rat).Sub(r.Rhs, dotRat(r.A, at))
+		switch {
+		case e.rows[i].equal && !contains(e.equal, i):
+			// implied by the others, up to the rounding of x
+		case e.rows[i].equal:
+			p.Eq(slacked(r.C, 0), rhs)
+		case zero(e.rows[i].c):
+		default:
+			p.Leq(slacked(r.C, 1), rhs)
+		}
+	}
+	for _, t := range m.G.Terms {
+		if t.Kind == Entropy { // C y + A x + Const >= t
+			c := make([]*big.Rat, m.Dy)
+			for j := range c {
+				c[j] = new(big.Rat).Neg(t.C[j])
+			}
+			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, dotRat(t.A, at)))
+		}
+	}
+	p.Leq(slacked(Zeros(m.Dy), 1), Rat(1, 1))
+	cost := Zeros(m.Dy + 1)
+	cost[m.Dy] = Rat(-1, 1)
+	outcome, v, value := p.Minimize(cost)
+	if outcome != Optimal {
+		return nil, false
+	}
+	least := Float(value)
+	return floats(v[:m.Dy]), least <= tiny
+}
+
+func contains(list []int, v int) bool {
+	for _, w := range list {
+		if w == v {
+			return true
+		}
+	}
+	return false
+}
+
+// Infeasibility is the least t for which some y satisfies every row of the
+// lower level at x up to t (and x every row that reads x alone): exact, and 0
+// where the lower level has a point.
+func (e *Evaluator) Infeasibility(x []float64) float64 {
+	m := e.Model
+	p := &LP{N: m.Dy + 1}
+	at := exact(x)
+	for _, r := range m.Lower() {
+		rhs := new(big.Rat).Sub(r.Rhs, dotRat(r.A, at))
+		p.relaxed(r.C, rhs, r.Equal)
+	}
+	return p.leastRelaxation(m.Dy)
+}
+
+// JointInfeasibility is the same over x in X and y together: 0 where the
+// problem has a point.
+func (m *Model) JointInfeasibility() float64 {
+	p := &LP{N: m.Dx + m.Dy + 1}
+	for _, r := range append(m.upper(), m.Lower()...) {
+		p.relaxed(append(append([]*big.Rat(nil), r.A...), r.C...), r.Rhs, r.Equal)
+	}
+	return p.leastRelaxation(m.Dx + m.Dy)
+}
+
+// relaxed adds a'v <= b + t, and a'v >= b - t for an equality; t comes last.
+func (p *LP) relaxed(a []*big.Rat, b *big.Rat, equal bool) {
+	p.Leq(append(append([]*big.Rat(nil), a...), Rat(-1, 1)), b)
+	if equal {
+		minus := make([]*big.Rat, len(a))
+		for j := range a {
+			minus[j] = new(big.Rat).Neg(a[j])
+		}
+		p.Leq(append(minus, Rat(-1, 1)), new(big.Rat).Neg(b))
+	}
+}
+
+func (p *LP) leastRelaxation(n int) float64 {
+	p.Leq(append(Zeros(n), Rat(-1, 1)), Rat(0, 1)) // t >= 0
+	cost := Zeros(n + 1)
+	cost[n] = Rat(1, 1)
+	_, _, value := p.Minimize(cost)
+	return Float(value)
+}
+
+// LowerGradient is the gradient of G at (x, y).
+func (e *Evaluator) LowerGradient(x, y []float64) (gx, gy []float64) { return e.g.gradient(x, y) }
+
+// Slack is the room in row i of Model.Lower at (x, y).
+func (e *Evaluator) Slack(i int, x, y []float64) float64 {
+	r := &e.rows[i]
+	return r.rhs - dot(r.a, x) - dot(r.c, y)
+}
+
+// LeastCurvature is the least eigenvalue of the Hessian of G in y at a point,
+// found by bisection on whether H - t I has a Cholesky factor.
+func (e *Evaluator) LeastCurvature(p *Point) float64 {
+	h, _ := e.g.hessian(p.X, p.Y)
+	trace := 0.0
+	for j := range h {
+		trace += h[j][j]
+	}
+	low, high := 0.0, trace
+	for range 100 {
+		mid := (low + high) / 2
+		if definite(h, mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return high
+}
+
+// definite tells whether h - t I is positive definite.
+func definite(h [][]float64, t float64) bool {
+	n := len(h)
+	l := make([][]float64, n)
+	for i := range l {
+		l[i] = make([]float64, i+1)
+		for j := 0; j <= i; j++ {
+			v := h[i][j]
+			if i == j {
+				v -= t
+			}
+			for k := range j {
+				v -= l[i][k] * l[j][k]
+			}
+			if i == j {
+				if v <= 0 {
+					return false
+				}
+				l[i][i] = math.Sqrt(v)
+			} else {
+				l[i][j] = v / l[j][j]
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,212 @@
+package truth
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+)
+
+// Gradients are gradients of F that hold on open sets (relative to where F is
+// defined) within delta of x: one for each piece met at the given points and
+// at n drawn ones. Every element is right; pieces may be missing.
+func (e *Evaluator) Gradients(x []float64, delta float64, given [][]float64, n int, rng *rand.Rand) [][]float64 {
+	return e.gradients(x, delta, given, n, rng, true)
+}
+
+// AroundX is Gradients without regard to X: what F does on both sides of its
+// bounds.
+func (e *Evaluator) AroundX(x []float64, delta float64, given [][]float64, n int, rng *rand.Rand) [][]float64 {
+	return e.gradients(x, delta, given, n, rng, false)
+}
+
+func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n int, rng *rand.Rand, inX bool) [][]float64 {
+	var out [][]float64
+	seen := map[string]bool{}
+	add := func(z []float64, margin float64, once bool) {
+		p, ok := e.At(z)
+		if !ok || p.Violation > tiny || p.Margin <= margin {
+			return
+		}
+		key := make([]byte, len(p.Active))
+		for i, r := range p.Active {
+			key[i] = byte(r)
+		}
+		if once && seen[string(key)] {
+			return
+		}
+		seen[string(key)] = true
+		out = append(out, p.Grad)
+	}
+	for _, z := range given {
+		add(z, strict, false)
+	}
+	add(x, strict, false)
+	for range n {
+		z := make([]float64, len(x))
+		for j := range z {
+			z[j] = x[j] + delta*(2*rng.Float64()-1)/math.Sqrt(float64(len(z)))
+			if lo := e.Model.XLo[j]; lo != nil && inX {
+				z[j] = math.Max(z[j], Float(lo))
+			}
+			if hi := e.Model.XHi[j]; hi != nil && inX {
+				z[j] = math.Min(z[j], Float(hi))
+			}
+		}
+		if !inX || e.OutsideX(z) <= 1e-12 {
+			add(z, math.Min(strict, 1e-6*delta), true)
+		}
+	}
+	return out
+}
+
+// strict is the margin above which multipliers and slacks of numbers of
+// moderate size are positive in spite of the rounding of a small dense system.
+const strict = 1e-12
+
+// Spread draws points within delta of x at which F is defined, also where that
+// set has no interior: convex combinations of vertices of it.
+func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) [][]float64 {
+	m := e.Model
+	p := &LP{N: m.Dx + m.Dy}
+	for _, r := range append(m.upper(), m.Lower()...) {
+		a := append(append([]*big.Rat(nil), r.A...), r.C...)
+		if r.Equal {
+			p.Eq(a, r.Rhs)
+		} else {
+			p.Leq(a, r.Rhs)
+		}
+	}
+	at, radius := exact(x), new(big.Rat).SetFloat64(delta/math.Sqrt(float64(m.Dx)))
+	for j := range m.Dx {
+		for _, sign := range []int64{1, -1} {
+			a := Zeros(m.Dx + m.Dy)
+			a[j] = Rat(sign, 1)
+			b := new(big.Rat).Mul(Rat(sign, 1), at[j])
+			p.Leq(a, b.Add(b, radius))
+		}
+	}
+	var corners [][]float64
+	for range 2*m.Dx + 2 {
+		cost := Zeros(m.Dx + m.Dy)
+		for j := range m.Dx {
+			cost[j] = Rat(int64(rng.IntN(2001)-1000), 1000)
+		}
+		outcome, v, _ := p.Minimize(cost)
+		if outcome != Optimal {
+			return nil
+		}
+		corners = append(corners, floats(v[:m.Dx]))
+	}
+	out := make([][]float64, n)
+	for i := range out {
+		out[i] = make([]float64, m.Dx)
+		sum := 0.0
+		weights := make([]float64, len(corners))
+		for k := range weights {
+			weights[k] = rng.ExpFloat64()
+			sum += weights[k]
+		}
+		for k, c := range corners {
+			axpy(out[i], weights[k]/sum, c)
+		}
+	}
+	return out
+}
+
+// OutsideX is how far x misses a row of X.
+func (e *Evaluator) OutsideX(x []float64) float64 {
+	worst := 0.0
+	for _, r := range e.Model.upper() {
+		v := dot(floats(r.A), x) - Float(r.Rhs)
+		if r.Equal {
+			v = abs(v)
+		}
+		worst = math.Max(worst, v)
+	}
+	return worst
+}
+
+// Descent is the steepest certain descent at a point: the greatest v such that
+// some z with |z - x| <= rho in the max norm, at which F is defined, has
+// G'(z - x) <= -v rho for every gradient G. It is 0 where 0 is in the convex
+// hull of the gradients plus the normal cone at x, and at most the 1-norm
+// distance from it elsewhere; it lies between the 2-norm distance and
+// sqrt(Dx) times it for rho small enough.
+func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float64 {
+	m := e.Model
+	n := m.Dx + m.Dy + 1 // (z - x)/rho, (y - y*)/rho, and the bound -v
+	lp := &LP{N: n}
+	size := 0.0
+	for _, g := range gradients {
+		for _, v := range g {
+			size = math.Max(size, abs(v))
+		}
+	}
+	if size == 0 || len(gradients) == 0 {
+		return 0
+	}
+	for _, g := range gradients {
+		a := Zeros(n)
+		for j, v := range g {
+			a[j] = rounded(v / size)
+		}
+		a[n-1] = Rat(-1, 1)
+		lp.Leq(a, new(big.Rat))
+	}
+	for j := range m.Dx {
+		for _, sign := range []int64{1, -1} {
+			a := Zeros(n)
+			a[j] = Rat(sign, 1)
+			lp.Leq(a, Rat(1, 1))
+		}
+	}
+	for _, r := range append(m.upper(), m.Lower()...) {
+		room := (Float(r.Rhs) - dot(floats(r.A), p.X) - dot(floats(r.C), p.Y)) / rho
+		a := append(append(append([]*big.Rat(nil), r.A...), r.C...), new(big.Rat))
+		switch {
+		case r.Equal:
+			lp.Eq(a, new(big.Rat)) // p satisfies it, up to rounding
+		case room < 1e9:
+			lp.Leq(a, rounded(math.Max(room, 0)))
+		}
+	}
+	cost := Zeros(n)
+	cost[n-1] = Rat(1, 1)
+	outcome, _, value := lp.Minimize(cost)
+	if outcome != Optimal {
+		return 0
+	}
+	return math.Max(0, -size*Float(value))
+}
+
+// rounded is v to 26 binary places, which keeps exact pivots short.
+func rounded(v float64) *big.Rat {
+	return new(big.Rat).SetFrac(big.NewInt(int64(math.Round(math.Ldexp(v, 26)))), big.NewInt(1<<26))
+}
+
+// FallsFar looks for points far out at which F is far below what it is near
+// the origin, and goes on falling.
+func (e *Evaluator) FallsFar(rng *rand.Rand) bool {
+	dx := e.Model.Dx
+	best := func(radius float64) float64 {
+		least := math.Inf(1)
+		for range 400 {
+			x := make([]float64, dx)
+			for j := range x {
+				x[j] = radius * (2*rng.Float64() - 1)
+				if rng.IntN(3) == 0 {
+					x[j] = 0
+				}
+			}
+			if e.OutsideX(x) > 1e-9*radius {
+				continue
+			}
+			if p, ok := e.At(x); ok && p.Violation <= 1e-9*radius && len(p.Y) > 0 {
+				least = math.Min(least, p.F)
+			}
+		}
+		return least
+	}
+	near, mid, out := best(10), best(1e3), best(1e5)
+	return mid < near-10 && out < 10*mid
+}
