@@ -76,6 +76,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	best := runs.Best
 	r.Status, r.Reason = best.Status, best.Reason
+	if n := unfinished(runs.Runs); n > 0 && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeLimit) && r.Status != Interrupted {
+		r.Status, r.Reason = Interrupted, fmt.Sprintf("interrupted: %d of %d starts had not ended; the best one: %s, %s", n, opts.Starts, best.Status, best.Reason)
+	}
 	r.Settings = settings
 	r.Calls = runs.Calls
 	r.rewind = func() (*Checkpoint, error) { return j.final(runs.Runs) }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -151,15 +152,17 @@ func (s *Sample) valid(d dimensions) error {
 	if err := vectors(d.x, s.X); err != nil {
 		return err
 	}
-	if s.G != nil {
-		if err := vectors(d.x, s.G); err != nil {
-			return err
+	for _, v := range [][]float64{s.G, s.At} {
+		if v != nil {
+			if err := vectors(d.x, v); err != nil {
+				return err
+			}
 		}
 	}
 	if !finite(s.F, s.GError) {
 		return fmt.Errorf("a value is not finite")
 	}
-	return indices(d.rows, s.Active)
+	return indices(d.rows, slices.Concat(s.Active, s.Weak))
 }
 
 // indices reports the first of some indices that is not of n things.
