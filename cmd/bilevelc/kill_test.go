@@ -303,7 +303,7 @@ func (k *killing) fullResult(t *testing.T, e int, rng *rand.Rand) string {
 	defer full.Close()
 	cmd := k.command(dir, e)
 	cmd.Stdout = full
-	return k.undelivered(t, dir, e, cmd, func() {})
+	return k.undelivered(t, dir, e, cmd, false, func() {})
 }
 
 // closedPipe closes both outputs at a random moment.
@@ -321,14 +321,14 @@ func (k *killing) closedPipe(t *testing.T, e int, rng *rand.Rand) string {
 	// The moment comes before the result is written, for what a pipe has taken is
 	// delivered.
 	wait := min(k.moment(e, rng), k.took[e]/2)
-	return k.undelivered(t, dir, e, cmd, func() {
+	return k.undelivered(t, dir, e, cmd, true, func() {
 		time.Sleep(wait)
 		out.Close()
 		errs.Close()
 	})
 }
 
-func (k *killing) undelivered(t *testing.T, dir string, e int, cmd *exec.Cmd, then func()) string {
+func (k *killing) undelivered(t *testing.T, dir string, e int, cmd *exec.Cmd, pipe bool, then func()) string {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func (k *killing) undelivered(t *testing.T, dir string, e int, cmd *exec.Cmd, th
 	if errors.As(err, &exit) && exit.ExitCode() == status.ExitInternal {
 		return k.same(t, dir, e, "toll.checkpoint.json")
 	}
-	if _, pipe := cmd.Stdout.(*os.File); !pipe && (err == nil || exit.ExitCode() == status.BudgetSpent.Exit(true)) {
+	if pipe && (err == nil || exit.ExitCode() == status.BudgetSpent.Exit(true)) {
 		return "the pipe had taken the result" // before it was closed
 	}
 	t.Errorf("%v: a result that could not be written ends with %v", errands[e], err)

@@ -146,12 +146,17 @@ func (s *solving) end(ctx context.Context, why error) *Result {
 	r := s.result
 	r.Status, r.Reason = classify(why, s.run.best != nil)
 	r.Iterations, r.Evaluations, r.Start, r.last = s.run.Iteration, s.run.Evaluations, s.run.Start, s.last
+	finishing := ctx
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishGrace)
+		finishing, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishGrace)
 		defer cancel()
 	}
-	finish(ctx, s.run, s.method, r)
+	finish(finishing, s.run, s.method, r)
+	if finishing.Err() != nil {
+		// What its measure lacks is made when it goes on: it has not ended by itself.
+		r.Status, r.Reason = classify(context.Cause(ctx), s.run.best != nil)
+	}
 	r.Calls = s.run.Calls()
 	if r.Status == status.BudgetSpent {
 		r.Reason += "; " + r.Measure.String()
