@@ -101,11 +101,17 @@ type Problem struct {
 	// read. To them they are further lower variables: entry Lower.Dim + k is the
 	// multiplier of row Duals[k], >= 0 on inequalities, with the Lagrangian
 	// g + lambda'h of the minimized g.
-	Duals    []int
-	Report   []NamedNode // may depend on x, y and Duals
-	Start    []float64   // starting x from `solve { start ... }`; nil where none is given
-	Settings []Setting   // the rest of the solve block
-	Data     []BoundData // params and data as bound, in declaration order
+	Duals []int
+	// Coupled are the upper constraints that are not part of X: c <= 0 or = 0,
+	// smooth in x, y and Duals. Penalized is the upper objective plus w'c with one
+	// weight w an entry of Coupled: to it the weights are the last lower variables,
+	// from Lower.Dim + len(Duals) on. nil where there are none.
+	Coupled   []Row
+	Penalized *expr.Node
+	Report    []NamedNode // may depend on x, y and Duals
+	Start     []float64   // starting x from `solve { start ... }`; nil where none is given
+	Settings  []Setting   // the rest of the solve block
+	Data      []BoundData // params and data as bound, in declaration order
 	// Unbound are the constraint families and sets whose coefficients depend
 	// on data that was not supplied (abstract binding only). They have no rows
 	// and no bounds here.

@@ -72,6 +72,9 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		return &form{coef: a.zero(len(vals)), rest: vals}, nil
 	}
 	if n.Op == expr.Var {
+		if n.Lower && n.Offset >= a.dy {
+			return nil, nil // a multiplier
+		}
 		return a.variable(n), nil
 	}
 	if n.Op == expr.MatVec && n.Args[0].Deps == 0 { // the matrix may be sparse: it is not made a form
@@ -79,7 +82,7 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		if err != nil {
 			return nil, err
 		}
-		if v := n.Args[1]; v.Op == expr.Var {
+		if v := n.Args[1]; v.Op == expr.Var && a.forms[v] == nil {
 			return a.ofVariable(m, v), nil
 		}
 		return a.forms[n.Args[1]].combine(m), nil
@@ -391,6 +394,17 @@ func (f *form) combine(m *sparse.CSR) *form {
 
 func ones(rows, cols int) *sparse.CSR {
 	return sparse.FromDense(rows, cols, fill(rows*cols, 1))
+}
+
+// reads reports whether a row has a coefficient in column n or beyond it.
+func (f *form) reads(n int) bool {
+	for i := range f.coef.Rows {
+		cols, vals := nonzero(f.coef.Row(i))
+		if len(vals) > 0 && cols[len(cols)-1] >= n {
+			return true
+		}
+	}
+	return false
 }
 
 func fill(n int, v float64) []float64 {

@@ -13,7 +13,6 @@ const (
 	codeNotReduction    diag.Code = "E0212"
 	codeArity           diag.Code = "E0304"
 	codeCondition       diag.Code = "E0312"
-	codeCoupled         diag.Code = "E0401"
 	codeNoLevel         diag.Code = "E0402"
 	codeNoObjective     diag.Code = "E0404"
 	codeNotFixed        diag.Code = "E0407"

@@ -18,7 +18,10 @@ type relation struct {
 	family *ir.Family
 	equal  bool
 	idle   bool  // no variable is written in it
-	form   *form // nil where coefficients are unknown (abstract binding)
+	form   *form // nil where coefficients are unknown (abstract binding), or where values are used
+	// values are the entries of h in order, of a relation of the upper level that
+	// is not affine, or reads the lower variables; nil for others.
+	values []*expr.Node
 	name   func(k int) string
 	at     diag.Span
 }
@@ -77,6 +80,9 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
 			rel.form = nil
 		}
+		if r.upperLevel && (rel.form == nil || rel.form.reads(r.b.dx)) && !r.b.opts.Abstract {
+			rel.form, rel.values = nil, []*expr.Node{h.node}
+		}
 		out = append(out, rel)
 	}
 	return out
@@ -109,6 +115,8 @@ func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 	switch {
 	case err != nil: // data was not supplied
 		return false
+	case bad != nil && r.upperLevel:
+		return false // one of the constraints that are not part of X
 	case bad != nil:
 		at := bad.node.Span
 		if at.IsZero() {

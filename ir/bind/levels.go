@@ -36,6 +36,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	b.start(prob)
 	b.settings(prob)
 	b.report(prob)
+	r.penalized()
 }
 
 // variables lays out the variables of a level.

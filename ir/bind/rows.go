@@ -19,7 +19,9 @@ type rows struct {
 	affine *affine
 	onLine map[int]int // constraints without a name by line
 
-	lo, hi []origin // of the bounds of x
+	upperLevel bool     // the constraints at hand are the upper level's
+	lo, hi     []origin // of the bounds of x
+	coupled    []*expr.Node
 }
 
 // origin is where a bound of x comes from.
@@ -84,10 +86,6 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
 	emit := func(rel relation) {
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
-			if cols[len(cols)-1] >= n {
-				r.b.errorf(codeCoupled, rel.at, "the upper constraint `%s` reads a lower variable", rel.family.Name)
-				return
-			}
 			if len(cols) == 1 {
 				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), rel.form.restSize(k) / math.Abs(vals[0])})
 				return
@@ -104,11 +102,17 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 		}
 		r.ball(v, k)
 	}
+	r.upperLevel = true
 	for _, c := range decl.Constraints {
 		for _, rel := range r.constraint(c) {
+			if rel.values != nil {
+				r.couple(rel)
+				continue
+			}
 			emit(rel)
 		}
 	}
+	r.upperLevel = false
 	for j := range n {
 		r.coincide(j)
 		if p.X.Lo[j] > p.X.Hi[j] {
@@ -118,6 +122,39 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 				d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
 			}
 		}
+	}
+}
+
+// couple keeps a relation that is not part of X.
+func (r *rows) couple(rel relation) {
+	k := 0
+	for _, h := range rel.values {
+		r.coupled = append(r.coupled, h)
+		for range h.Shape.Len() {
+			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+			k++
+		}
+	}
+}
+
+// penalized makes the upper objective with a weight on each coupled constraint,
+// once it is known how many multipliers are read.
+func (r *rows) penalized() {
+	p, g := r.prob, r.b.graph
+	if len(r.coupled) == 0 || p.Upper.Objective == nil {
+		return
+	}
+	e := r.b.top()
+	p.Penalized = p.Upper.Objective
+	offset := r.b.dy + len(p.Duals)
+	for k, h := range r.coupled {
+		weight := g.Var(fmt.Sprintf("weights %d", k+1), true, offset, h.Shape, h.Span)
+		offset += h.Shape.Len()
+		term := e.must(g.Binary(expr.Mul, weight, h, h.Span))
+		if h.Shape.Rank > 0 {
+			term = e.must(g.Reduce(expr.Sum, term, h.Span))
+		}
+		p.Penalized = e.must(g.Binary(expr.Add, p.Penalized, term, h.Span))
 	}
 }
 

@@ -123,6 +123,15 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 					s.where(0), item.item, s.where(k), l.family.Shape)
 				return nil
 			}
+			if out[i].values != nil && l.values != nil {
+				out[i].values = append(out[i].values, l.values...)
+				continue
+			}
+			if (out[i].values == nil) != (l.values == nil) {
+				r.b.errorf(diag.BindVaryingSize, l.at, "`%s` is affine in the upper variables for some of its indices only", out[i].family.Name).
+					Fix = "write two families with conditions"
+				return nil
+			}
 			out[i].form = out[i].form.below(l.form)
 		}
 	}

@@ -34,7 +34,7 @@ const (
 	codeVaryingSize      diag.Code = "E0316" // terms of a sum of different sizes
 	codeUndefined        diag.Code = "E0317" // an expression that is certainly not a number
 	codeDepth            diag.Code = "E0318" // nesting beyond the limit
-	codeCoupled          diag.Code = "E0401" // an upper constraint that reads a lower variable
+	codeCoupled          diag.Code = "E0401" // an upper constraint that is not smooth in the lower variables
 	codeNoLevel          diag.Code = "E0402" // a model without one of its levels
 	codeBlockTwice       diag.Code = "E0403" // a block that is there twice
 	codeNoObjective      diag.Code = "E0404" // a level without an objective

@@ -177,10 +177,9 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	if whole {
 		c.relation(s, r, terms)
 	}
-	if !lower && c.readsLower(r, terms) {
-		return
+	if lower || !c.smoothUpper(r, terms) {
+		c.affineRelation(r, terms)
 	}
-	c.affineRelation(r, terms)
 	if whole && join(boolType, terms...).deps == 0 {
 		c.warnf(codeIdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
@@ -208,27 +207,23 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 	}
 }
 
-// readsLower reports an upper constraint that depends on a lower variable,
-// directly or through lets and functions.
-func (c *checker) readsLower(r *lang.Constraint, terms []value) bool {
+// smoothUpper checks an upper constraint: affine ones in the upper variables are
+// part of X, others may be curved and may read the lower level's answer, but have
+// to be smooth. It reports false where the constraint is to be affine.
+func (c *checker) smoothUpper(r *lang.Constraint, terms []value) bool {
 	for i, v := range terms {
-		if v.deps&expr.DependsY == 0 {
+		if len(v.kinks) == 0 {
 			continue
 		}
-		d := c.errorf(c.global, codeCoupled, r.Span(), "upper %s reads the lower variable", constraintText(r))
-		d.Detail = "a constraint of the upper level that reads the lower level's variables couples the levels, which is " +
-			"outside the problem class: X must not depend on the lower level's answer"
-		d.Fix = "state it in the lower level, if the follower is bound by it, or add a penalty to the upper objective"
-		if path := c.readPath(r.Terms[i], expr.DependsY); len(path) > 0 {
-			d.Summary += " `" + path[len(path)-1].Name + "`"
-			d.Subject, d.Context = path[0].Span(), r.Span()
-			for _, n := range path[1:] {
-				d.Related = append(d.Related, diag.Related{Span: n.Span(), Message: "which reads `" + n.Name + "` here"})
-			}
+		if v.deps&expr.DependsY == 0 {
+			return false // affine ones can be written instead
 		}
-		return true
+		k := v.kinks[0]
+		d := c.errorf(c.global, codeCoupled, k.at, "upper %s applies `%s`, which is not smooth, to the lower level's answer", constraintText(r), k.what)
+		d.Detail = "an upper constraint may read the lower variables and multipliers through smooth functions only: the methods follow their gradients"
+		d.Fix, d.Context, d.Related = bendFix(k.what), r.Terms[i].Span(), k.related
 	}
-	return false
+	return true
 }
 
 // constraintText names a constraint: by its name, or by its text.

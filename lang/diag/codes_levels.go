@@ -3,17 +3,17 @@ package diag
 // The codes of levels, structure, affinity and smoothness (package ir/check).
 var _ = register(
 	Entry{
-		Code: "E0401", Stage: CheckStage, Title: "an upper constraint that reads a lower variable",
-		Explanation: `Constraints of the upper level define the set X, which must not depend on the lower
-level's answer: with such constraints the problem is outside the class that the
-methods solve. What binds the follower belongs into the lower level; what the leader
-only prefers can be a penalty in the upper objective.`,
+		Code: "E0401", Stage: CheckStage, Title: "an upper constraint that is not smooth in the lower variables",
+		Explanation: `A constraint of the upper level may read the lower level's answer, its variables and
+multipliers, through smooth functions: the methods follow the gradient of the
+constraint through the answer. Functions with corners, such as ` + "`abs`" + ` and ` + "`max`" + `,
+are restated by several smooth constraints.`,
 		Example: `model coupled
 upper {
   var x: vector[3] in box(-1, 1)
   minimize sumsq(x) + sum(y)
   subject to
-    fair: x[1] - y[1] >= 0
+    fair: abs(x[1] - y[1]) <= 1
 }
 lower {
   var y: vector[3]

@@ -82,7 +82,7 @@ type frozen struct {
 // freeze holds the multipliers of f at those of the lower solution.
 func freeze(at *At) problem.Function {
 	p := at.Problem
-	if len(p.Duals) == 0 {
+	if p.AnswerLen() == p.Dy {
 		return p.F
 	}
 	return &frozen{f: p.F, dy: p.Dy, answer: p.Answer(at.Lower.Y, at.Lower.Lambda), grad: make([]float64, p.AnswerLen())}

@@ -32,14 +32,19 @@ var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
 // equality solve on the face with the row's state changed, and one gradient
 // there. The lower solution at X is taken from memory, or found anew.
 func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
-	if _, values := h.oracle.(*Value); values || row < 0 || row >= h.p.Rows.Len() {
+	m := h.p.Rows.Len()
+	if _, values := h.oracle.(*Value); values || row < 0 || row >= m && h.p.Coupled == nil {
 		return nil, ErrNoFlip
 	}
 	s, err := h.solve(ctx, pt.X)
 	if err != nil {
 		return nil, err
 	}
-	held := append([]int{}, pt.Face...)
+	if row >= m {
+		return h.flipCoupled(ctx, pt, s, row-m)
+	}
+	here := h.at(pt.X, s, pt.Face)
+	held := here.Face
 	at, active := slices.BinarySearch(held, row)
 	var changed []int
 	if active {
@@ -55,8 +60,8 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		slices.Contains(other.Active, row) == active:
 		return nil, ErrNoFlip
 	}
-	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: h.p.F.Value(pt.X, h.p.Answer(other.Y, other.Lambda)) - pt.F}
-	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: other, Face: append([]int{}, other.Active...)}); err != nil {
+	f := &Flip{Row: row, Grad: make([]float64, h.p.Dx), Value: here.Problem.F.Value(pt.X, here.Problem.Answer(other.Y, other.Lambda)) - pt.F}
+	if _, err := h.oracle.Gradient(ctx, f.Grad, &At{Problem: here.Problem, Solver: h.solver, X: pt.X, Lower: other, Face: append([]int{}, other.Active...)}); err != nil {
 		var failed *LowerError
 		if errors.As(err, &failed) {
 			return nil, ErrNoFlip
@@ -84,7 +89,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 // `face` with h_row in the place of f.
 func gradRow(ctx context.Context, at *At, row int) ([]float64, error) {
 	p := *at.Problem
-	p.F, p.Duals = &rowValue{rows: p.Rows, row: row}, nil
+	p.F, p.Duals, p.Coupled = &rowValue{rows: p.Rows, row: row}, nil, nil
 	of := *at
 	of.Problem = &p
 	grad := make([]float64, p.Dx)

@@ -128,12 +128,12 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	pt := &Point{X: slices.Clone(x), Lower: s, Face: face(s), GradError: math.Inf(1)}
 	pt.Margin, pt.Undecided = h.complementarity(pt.X, s, pt.Face)
 	pt.Strict = len(pt.Undecided) == 0
-	pt.F = h.p.F.ValueGradY(h.dy, pt.X, h.p.Answer(s.Y, s.Lambda))
+	h.evaluate(pt)
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
 		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
 	}
-	slope := norm(h.dy)
-	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 {
+	slope := norm(h.dy[:h.p.Dy])
+	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 && h.p.Coupled == nil {
 		slope = h.p.Facts.LipschitzF
 	}
 	if pt.FError = slope * s.ErrorBound; math.IsNaN(pt.FError) { // 0 times infinity
@@ -157,7 +157,7 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 // Complete adds the oracle's gradient to a point that Value has made.
 func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)
-	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: append([]int{}, pt.Face...)}
+	at := h.at(pt.X, pt.Lower, pt.Face)
 	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
 		return err
 	}

@@ -24,8 +24,13 @@ type Point struct {
 	Grad  []float64 // len Dx; nil where only a value was asked for
 	Lower *lower.Solution
 	// Face is the rows whose piece of F the gradient is of: Lower.Active, and
-	// those weak rows that hold y, by however small a multiplier.
+	// those weak rows that hold y, by however small a multiplier; and m + i for each
+	// coupled constraint i that is positive.
 	Face []int
+	// Coupled are the values of the coupled constraints, and Penalty what they add
+	// to F.
+	Coupled []float64
+	Penalty float64
 	// FError and GradError are the oracle's own estimates of |F~ - F| and
 	// |Grad - grad F(x)|. They are estimates, not bounds, unless the modulus of
 	// strong convexity and L_f are proved, when FError is a bound.
@@ -91,7 +96,8 @@ type Spec struct {
 	Reference string               // labels of the paper, or the literature
 	Cost      string               // lower solves or gradient calls for one hypergradient
 	Assumes   []problem.Assumption // what its theory needs
-	// Multipliers says that f may read multipliers of the lower level.
+	// Multipliers says that f may read multipliers of the lower level, and that the
+	// upper level may have coupled constraints.
 	Multipliers bool
 	Settings    []method.Setting
 	// New makes an oracle with the defaults changed by values.
@@ -100,8 +106,14 @@ type Spec struct {
 
 // Check returns an error that says why the oracle does not apply to p, or nil.
 func (s *Spec) Check(p *problem.Problem) error {
-	if len(p.Duals) > 0 && !s.Multipliers {
+	if s.Multipliers {
+		return nil
+	}
+	if len(p.Duals) > 0 {
 		return fmt.Errorf("oracle %s cannot differentiate an upper objective that reads multipliers (`dual`): use face, difference or value", s.Name)
+	}
+	if p.Coupled != nil {
+		return fmt.Errorf("oracle %s cannot differentiate upper constraints that read the lower level or are curved: use face, difference or value", s.Name)
 	}
 	return nil
 }

@@ -101,6 +101,10 @@ type Problem struct {
 	// Duals are rows whose multipliers F reads: in the place of y it takes y and
 	// lambda_i for i in Duals, in this order (see Answer). G takes y.
 	Duals []int
+	// Coupled are the constraints of the upper level that are not part of X; nil
+	// where there are none. F then takes a weight for each behind the multipliers,
+	// and is f + weights'c.
+	Coupled *Coupled
 	// Blocks, optional, are independent followers: a partition of the entries
 	// of y such that g is a sum over the blocks (of functions of x and one
 	// block each) and no row involves two of them.

@@ -1,0 +1,91 @@
+package oracle
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/lower"
+)
+
+// evaluate sets F at a point whose lower level is solved, with the penalty of the
+// coupled constraints (problem.Coupled): their values are the gradient of
+// f + weights'c in the weights. h.dy is then the gradient of that piece of F in
+// the follower's answer.
+func (h *Hyper) evaluate(pt *Point) {
+	y, lambda := pt.Lower.Y, pt.Lower.Lambda
+	pt.F = h.p.F.ValueGradY(h.dy, pt.X, h.p.Answer(y, lambda))
+	k := h.p.Coupled
+	if k == nil {
+		return
+	}
+	pt.Coupled = slices.Clone(h.p.CoupledPart(h.dy))
+	var signs []float64
+	pt.Penalty, signs = k.Penalty(pt.Coupled)
+	m := h.p.Rows.Len()
+	for i, c := range pt.Coupled {
+		if c > 0 {
+			pt.Face = append(pt.Face, m+i)
+		}
+	}
+	if pt.Penalty == 0 && !slices.ContainsFunc(signs, func(s float64) bool { return s != 0 }) {
+		return
+	}
+	signed := h.p.Signed(signs)
+	pt.F = signed.F.ValueGradY(h.dy, pt.X, signed.Answer(y, lambda))
+	for i, c := range pt.Coupled {
+		// A constraint whose share of F is within its rounding may be on either
+		// side of its kink.
+		if k.Weight[i]*math.Abs(c) <= kinkRounding*(1+math.Abs(pt.F)) {
+			pt.Strict = false
+		}
+	}
+}
+
+// kinkRounding is the relative accuracy of F to which a lower solve is good.
+const kinkRounding = 1e-13
+
+// at is a solved point on the piece of F that a face names (Point.Face).
+func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {
+	at := &At{Problem: h.p, Solver: h.solver, X: x, Lower: s, Face: append([]int{}, face...)}
+	if h.p.Coupled != nil {
+		m := h.p.Rows.Len()
+		held, _ := slices.BinarySearch(face, m)
+		at.Face = at.Face[:held:held]
+		at.Problem = h.p.Signed(h.p.Coupled.Signs(func(i int) bool {
+			_, positive := slices.BinarySearch(face, m+i)
+			return positive
+		}))
+	}
+	return at
+}
+
+// flipCoupled is Flip for coupled constraint i: F with the constraint positive less
+// F with it not, on the same face of the lower level. It is always a convex kink.
+func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i int) (*Flip, error) {
+	m := h.p.Rows.Len()
+	face := slices.Clone(pt.Face)
+	at, positive := slices.BinarySearch(face, m+i)
+	if positive {
+		face = slices.Delete(face, at, at+1)
+	} else {
+		face = slices.Insert(face, at, m+i)
+	}
+	if h.p.Coupled.Weight[i] == 0 {
+		return nil, ErrNoFlip
+	}
+	other := h.at(pt.X, s, face)
+	f := &Flip{Row: m + i, Grad: make([]float64, h.p.Dx), Convex: true,
+		Value: other.Problem.F.Value(pt.X, other.Problem.Answer(s.Y, s.Lambda)) - pt.F}
+	if _, err := h.oracle.Gradient(ctx, f.Grad, other); err != nil {
+		return nil, err
+	}
+	axpy(f.Grad, -1, pt.Grad)
+	if positive {
+		f.Value = -f.Value
+		for j := range f.Grad {
+			f.Grad[j] = -f.Grad[j]
+		}
+	}
+	return f, nil
+}
