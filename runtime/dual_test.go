@@ -232,7 +232,7 @@ func TestPricesInTheLeadersObjective(t *testing.T) {
 			}
 			gradient, _ := r.Upper.Hypergradient.Get("x")
 			for j, want := range p.gradient {
-				if !(math.Abs(gradient.Data[j]-want) <= accuracy*(scale+norm2(p.gradient))) {
+				if !(math.Abs(gradient.Data[j]-want) <= accuracy*(scale+length2(p.gradient))) {
 					t.Errorf("%s: dF/dx[%d] = %v, want %v", label, j+1, gradient.Data[j], want)
 				}
 			}
@@ -250,7 +250,7 @@ func TestPricesInTheLeadersObjective(t *testing.T) {
 	}
 }
 
-func norm2(v []float64) float64 {
+func length2(v []float64) float64 {
 	sum := 0.0
 	for _, e := range v {
 		sum += e * e

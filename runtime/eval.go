@@ -48,6 +48,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		return nil, err
 	}
 	r.Certificate = &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
+	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}

@@ -34,6 +34,13 @@ func lowerProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			out.Facts.EqualityOnly = false
 		}
 	}
+	if len(p.Coupled) > 0 {
+		out.Coupled = &problem.Coupled{Weight: make([]float64, len(p.Coupled))}
+		for _, row := range p.Coupled {
+			out.Coupled.Kind = append(out.Coupled.Kind, rowKind(row))
+			out.Coupled.Name = append(out.Coupled.Name, row.Name)
+		}
+	}
 	for _, row := range p.X.Rows {
 		out.X.Kind = append(out.X.Kind, rowKind(row))
 		out.X.Name = append(out.X.Name, row.Name)
@@ -55,11 +62,12 @@ func rowKind(row ir.Row) problem.Kind {
 }
 
 // compileFunction turns a scalar expression into a compiled function of
-// (x, y) with its gradients; where it reads multipliers they follow y.
+// (x, y) with its gradients; in the upper objective multipliers and the weights of
+// coupled constraints follow y.
 func compileFunction(p *ir.Problem, root *expr.Node) (*compiled, error) {
 	dy := p.Lower.Dim
-	if root == p.Upper.Objective {
-		dy += len(p.Duals)
+	if root != p.Lower.Objective {
+		dy += len(p.Duals) + len(p.Coupled)
 	}
 	return compileObjective(p, root, dy)
 }

@@ -115,7 +115,11 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	}
 	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
 	phases.Prove = watch.lap()
-	f, err := compileFunction(bound, bound.Upper.Objective)
+	objective := bound.Upper.Objective
+	if bound.Penalized != nil {
+		objective = bound.Penalized
+	}
+	f, err := compileFunction(bound, objective)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}

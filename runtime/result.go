@@ -93,6 +93,14 @@ type UpperResult struct {
 	Sense         string `json:"sense"` // minimize or maximize; Objective and Hypergradient are in it
 	Variables     Values `json:"variables"`
 	Hypergradient Values `json:"hypergradient"`
+	// Residuals of the constraints that are not part of X, because they read the
+	// lower level or are curved: c <= 0 or = 0, positive is violated. Multipliers are
+	// of the Lagrangian of the minimized objective, >= 0 on inequalities, as the
+	// certificate shows them, and Penalty the weights of the exact penalty under
+	// which the run ended. Absent without such constraints.
+	Residuals   Values `json:"residuals,omitempty"`
+	Multipliers Values `json:"multipliers,omitempty"`
+	Penalty     Values `json:"penalty,omitempty"`
 }
 
 // LowerResult is the follower's side at the upper point. Multipliers are >= 0

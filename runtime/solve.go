@@ -65,8 +65,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
 		Seed: opts.Seed, Settings: settings, Start: given}
-	j := newJournal(head, opts)
-	runs, err := p.runStarts(ctx, c, opts, start, j)
+	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		var fault *outer.PanicError
 		if !errors.As(err, &fault) {
@@ -101,10 +100,18 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		p.explainFailure(r, nil)
 		return r, nil
 	}
-	if err := p.describe(r, best.Best); err != nil {
+	plain, err := h.WithoutPenalty(context.WithoutCancel(ctx), best.Best)
+	if err != nil {
 		return nil, err
 	}
-	if r.Status != Solved {
+	if err := p.describe(r, plain); err != nil {
+		return nil, err
+	}
+	p.describeCoupled(r, plain.Coupled, coupled, best.Certificate)
+	switch {
+	case coupled != nil && coupled.unmet != nil:
+		r.Diagnostics.Errorf(codeInfeasible, coupled.unmet.Span, "%s", r.Reason)
+	case r.Status != Solved:
 		p.explainFailure(r, nil)
 	}
 	r.Stationarity.Measure, r.Stationarity.Value = best.Measure.Name, Number(best.Measure.Value)
@@ -118,7 +125,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	if best.Sampled != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the theorem's randomly drawn point has F = %s; the best point seen is returned",
-			number(sign*best.Sampled.F)))
+			number(sign*(best.Sampled.F-best.Sampled.Penalty))))
 	}
 	if r.Certificate, err = p.certificate(best, h); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 		if each.Result != nil {
 			s.Status, s.Reason = each.Result.Status, each.Result.Reason
 			if each.Result.Best != nil {
-				s.Objective = Number(sign * each.Result.Best.F)
+				s.Objective = Number(sign * (each.Result.Best.F - each.Result.Best.Penalty))
 			}
 		}
 		r.Starts = append(r.Starts, s)

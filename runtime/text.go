@@ -24,6 +24,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t.heading()
 	t.values("upper", r.Upper.Variables)
 	t.values("lower", r.Lower.Variables)
+	t.coupled()
 	t.constraints()
 	t.values("report", r.Report)
 	t.footer()
@@ -107,6 +108,31 @@ func (t *textReport) list(entries []float64) string {
 		parts = append(parts, number(e))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// coupled lists the constraints of the upper level that are not part of X.
+func (t *textReport) coupled() {
+	if len(t.r.Upper.Residuals) == 0 {
+		return
+	}
+	t.b.WriteString("upper constraints\n")
+	t.table(func(row func(cells ...string)) {
+		row("  ", "residual", "multiplier")
+		for _, family := range t.r.Upper.Residuals {
+			multipliers, known := t.r.Upper.Multipliers.Get(family.Name)
+			for i, c := range family.Data {
+				if t.cut(i) {
+					row("  ...", fmt.Sprintf("%d rows in all", len(family.Data)), "")
+					break
+				}
+				multiplier := ""
+				if known {
+					multiplier = number(multipliers.Data[i])
+				}
+				row("  "+EntryName(family, i), brief(c), multiplier)
+			}
+		}
+	})
 }
 
 // constraints lists each row of the lower level with its residual and

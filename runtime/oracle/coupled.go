@@ -24,7 +24,7 @@ func (h *Hyper) evaluate(pt *Point) {
 	pt.Penalty, signs = k.Penalty(pt.Coupled)
 	m := h.p.Rows.Len()
 	for i, c := range pt.Coupled {
-		if c > 0 {
+		if c > 0 && k.Weight[i] > 0 {
 			pt.Face = append(pt.Face, m+i)
 		}
 	}
@@ -88,4 +88,42 @@ func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i
 		}
 	}
 	return f, nil
+}
+
+// WithoutPenalty is a point of a run with F, and its gradient where it has one,
+// without the penalty of the coupled constraints.
+func (h *Hyper) WithoutPenalty(ctx context.Context, pt *Point) (*Point, error) {
+	if h.p.Coupled == nil {
+		return pt, nil
+	}
+	plain := *pt
+	plain.F, plain.Penalty = pt.F-pt.Penalty, 0
+	at := h.at(pt.X, pt.Lower, pt.Face)
+	plain.Face = at.Face
+	at.Problem = h.p.Signed(nil)
+	if pt.Grad == nil {
+		return &plain, nil
+	}
+	var err error
+	plain.Grad = make([]float64, h.p.Dx)
+	plain.GradError, err = h.oracle.Gradient(ctx, plain.Grad, at)
+	return &plain, err
+}
+
+// CoupledGradient sets dst (len Dx) to the gradient of coupled constraint i at a
+// point, through the follower's answer.
+func (h *Hyper) CoupledGradient(ctx context.Context, dst []float64, pt *Point, i int) error {
+	at := h.at(pt.X, pt.Lower, pt.Face)
+	one, none := make([]float64, len(pt.Coupled)), make([]float64, h.p.Dx)
+	one[i] = 1
+	at.Problem = h.p.Signed(one)
+	if _, err := h.oracle.Gradient(ctx, dst, at); err != nil {
+		return err
+	}
+	at.Problem = h.p.Signed(nil)
+	if _, err := h.oracle.Gradient(ctx, none, at); err != nil {
+		return err
+	}
+	axpy(dst, -1, none)
+	return nil
 }

@@ -126,7 +126,7 @@ func (h *Hyper) CheckGradient(ctx context.Context, x []float64) (*GradientCheck,
 		return nil, err
 	}
 	c := &GradientCheck{Point: pt, Difference: make([]float64, len(x))}
-	at := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: pt.Lower, Face: pt.Face}
+	at := h.at(pt.X, pt.Lower, pt.Face)
 	own, err := FiniteDifference(ctx, c.Difference, at, DefaultValue().Step)
 	if err != nil {
 		return nil, err

@@ -161,7 +161,7 @@ func All() []Spec { return registry.All() }
 // Default is the method for a problem where none is named: projected gradients
 // where F is smooth, gradient bundles where rows are inequalities.
 func Default(p *problem.Problem) string {
-	if p.HasInequalities() {
+	if p.HasInequalities() || p.Coupled != nil {
 		return "goldstein"
 	}
 	return "pgd"

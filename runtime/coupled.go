@@ -1,0 +1,204 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/ir"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
+)
+
+// Constraints of the upper level that read the lower level's answer, or are curved,
+// are met by an exact penalty (problem.Coupled): for weights above the size of
+// their multipliers the minimizers of F plus the penalty are those of the
+// constrained problem (Han and Mangasarian 1979), and a Goldstein certificate of
+// the penalized F at a point that satisfies them is one of constrained
+// stationarity, whose convex weights give the multipliers. The weights are raised
+// until the point that a run ends at satisfies the constraints.
+
+const (
+	// penaltyRounds bounds the runs for one start, each with weights raised by
+	// penaltyGrowth: over all rounds by 10^8, the square root of what doubles
+	// resolve, beyond which f would be lost in the rounding of the penalty.
+	penaltyRounds = 8
+	penaltyGrowth = 10
+	// penaltyMargin is the first weight over the ratio of the gradients of F and of
+	// the constraint at the start, an estimate of the multiplier.
+	penaltyMargin = 10
+	// coupledTolerance is the violation of a coupled constraint, relative to its
+	// scale, at which it counts as satisfied: the radius of the Goldstein
+	// subdifferential in a certificate, so that to first order a point that near
+	// satisfies it.
+	coupledTolerance = 1e-6
+)
+
+// coupling is what a run needs to know of the coupled constraints.
+type coupling struct {
+	weight []float64  // of the penalty
+	scale  []float64  // of each constraint: its value and its motion over 1 + |x| at the start
+	unmet  *ir.Family // a constraint that no weight has made to hold; nil if there is none
+}
+
+// minimize runs the method from each start, with weights for the coupled
+// constraints raised until they hold.
+func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64) (*startRuns, *coupling, error) {
+	if p.Numeric.Coupled == nil {
+		runs, err := p.runStarts(ctx, c, opts, start)
+		return runs, nil, err
+	}
+	k, err := p.coupling(ctx, c, opts, start)
+	if err != nil {
+		return nil, nil, err
+	}
+	if opts.Resume != nil {
+		if len(opts.Resume.Penalty) != len(k.weight) {
+			return nil, nil, &UsageError{Err: fmt.Errorf("the checkpoint has %d weights of upper constraints, the model %d", len(opts.Resume.Penalty), len(k.weight))}
+		}
+		k.weight = slices.Clone(opts.Resume.Penalty)
+	}
+	var spent problem.Calls
+	for round := 1; ; round++ {
+		runs, err := p.weighted(k.weight).runStarts(ctx, c, opts, start)
+		if err != nil {
+			return nil, nil, err
+		}
+		spent = spent.Add(runs.Calls)
+		runs.Calls = spent
+		best := runs.Best
+		ended := best.Status == status.Solved || best.Status == status.NumericalFailure || best.Status == status.Unbounded
+		violated := k.violated(p.Numeric.Coupled, best.Best)
+		if best.Best == nil || !ended || len(violated) == 0 {
+			return runs, k, nil
+		}
+		if round == penaltyRounds {
+			worst := violated[0]
+			for _, i := range violated {
+				if math.Abs(best.Best.Coupled[i])/k.scale[i] > math.Abs(best.Best.Coupled[worst])/k.scale[worst] {
+					worst = i
+				}
+			}
+			if best.Status == status.Solved {
+				best.Status = status.Infeasible
+			}
+			best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation cannot be lowered locally, %s is violated by %.3g",
+				p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
+			k.unmet = p.IR.Coupled[worst].Family
+			return runs, k, nil
+		}
+		for _, i := range violated {
+			k.weight[i] *= penaltyGrowth
+		}
+		start, opts.Starts, opts.Resume = best.Best.X, 1, nil
+	}
+}
+
+// weighted is the problem with those weights on its coupled constraints.
+func (p *Problem) weighted(weight []float64) *Problem {
+	q, numeric, coupled := *p, *p.Numeric, *p.Numeric.Coupled
+	coupled.Weight = slices.Clone(weight)
+	numeric.Coupled, q.Numeric = &coupled, &numeric
+	return &q
+}
+
+// coupling estimates weights and scales at the start.
+func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start []float64) (*coupling, error) {
+	n := len(p.Numeric.Coupled.Kind)
+	k := &coupling{weight: make([]float64, n), scale: make([]float64, n)}
+	for i := range n {
+		k.weight[i], k.scale[i] = 1, 1
+	}
+	h, err := c.hyperobjective(p, opts.Threads)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	x := make([]float64, len(start))
+	if h.Project(x, start) != nil {
+		return k, nil // the run says what is wrong with it
+	}
+	pt, err := h.Gradient(ctx, x)
+	if err != nil {
+		return k, nil
+	}
+	slope, size := norm2(pt.Grad), 1+norm2(x)
+	grad := make([]float64, len(x))
+	for i := range n {
+		if err := h.CoupledGradient(ctx, grad, pt, i); err != nil {
+			return k, nil
+		}
+		steep := norm2(grad)
+		if scale := math.Abs(pt.Coupled[i]) + steep*size; scale > 0 && !math.IsInf(scale, 0) {
+			k.scale[i] = scale
+		}
+		if weight := penaltyMargin * slope / steep; weight > 0 && !math.IsInf(weight, 0) {
+			k.weight[i] = weight
+		}
+	}
+	return k, nil
+}
+
+// violated lists the constraints that do not hold at a point.
+func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
+	var out []int
+	if pt == nil {
+		return nil
+	}
+	for i, v := range pt.Coupled {
+		if c.Kind[i] == problem.Equal {
+			v = math.Abs(v)
+		}
+		if !(v <= coupledTolerance*k.scale[i]) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// multipliers are those of the coupled constraints that a certificate of the
+// penalized F shows: the convex combination of the weights with which they enter
+// the pieces of its samples. nil without a certificate.
+func (k *coupling) multipliers(p *Problem, c *outer.Certificate) []float64 {
+	if c == nil {
+		return nil
+	}
+	m := p.Numeric.Rows.Len()
+	coupled := p.weighted(k.weight).Numeric.Coupled
+	out := make([]float64, len(k.weight))
+	for s, share := range c.Weights {
+		signs := coupled.Signs(func(i int) bool {
+			_, positive := slices.BinarySearch(c.Faces[s], m+i)
+			return positive
+		})
+		for i, sign := range signs {
+			out[i] += share * sign
+		}
+	}
+	return out
+}
+
+// describeCoupled adds the coupled constraints to a result.
+func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *outer.Certificate) {
+	if p.Numeric.Coupled == nil {
+		return
+	}
+	r.Upper.Residuals = families(p.IR.Coupled, values)
+	if k == nil {
+		return
+	}
+	r.Upper.Penalty = families(p.IR.Coupled, k.weight)
+	if m := k.multipliers(p, c); m != nil {
+		r.Upper.Multipliers = families(p.IR.Coupled, m)
+	}
+}
+
+func norm2(v []float64) float64 {
+	s := 0.0
+	for _, t := range v {
+		s = math.Hypot(s, t)
+	}
+	return s
+}
