@@ -44,28 +44,10 @@ func TestModels(t *testing.T) {
 		for _, path := range paths {
 			t.Run(filepath.Base(path), func(t *testing.T) {
 				_, diags := checkFile(t, path)
-				if filepath.Base(path) == "GumusFloudas2001Ex4.blv" {
-					return // TestCoupledModel
-				}
 				if len(diags) > 0 {
 					t.Error(diags)
 				}
 			})
-		}
-	}
-}
-
-// The model of the collection whose upper constraints read y is refused, once
-// for each such constraint, with the constraint and the variable named.
-func TestCoupledModel(t *testing.T) {
-	_, diags := checkFile(t, "../../testdata/models/bolib/GumusFloudas2001Ex4.blv")
-	want := []string{"2*x[1] - y[1] + 1 >= 0", "2*y[1] - x[1] - 2 >= 0", "14 - 2*y[1] - x[1] >= 0"}
-	if len(diags) != len(want) {
-		t.Fatal(diags)
-	}
-	for i, d := range diags {
-		if d.Code != "E0401" || d.Summary != "upper constraint `"+want[i]+"` reads the lower variable `y`" || d.Subject.Text() != "y" {
-			t.Errorf("%v at %q", d, d.Subject.Text())
 		}
 	}
 }

@@ -28,18 +28,18 @@ func (h *Hyper) evaluate(pt *Point) {
 			pt.Face = append(pt.Face, m+i)
 		}
 	}
+	for i, c := range pt.Coupled {
+		// A constraint whose share of F is within its rounding may be on either
+		// side of its kink.
+		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= kinkRounding*(1+math.Abs(pt.F)) {
+			pt.Strict, pt.Undecided = false, append(pt.Undecided, m+i)
+		}
+	}
 	if pt.Penalty == 0 && !slices.ContainsFunc(signs, func(s float64) bool { return s != 0 }) {
 		return
 	}
 	signed := h.p.Signed(signs)
 	pt.F = signed.F.ValueGradY(h.dy, pt.X, signed.Answer(y, lambda))
-	for i, c := range pt.Coupled {
-		// A constraint whose share of F is within its rounding may be on either
-		// side of its kink.
-		if k.Weight[i]*math.Abs(c) <= kinkRounding*(1+math.Abs(pt.F)) {
-			pt.Strict = false
-		}
-	}
 }
 
 // kinkRounding is the relative accuracy of F to which a lower solve is good.

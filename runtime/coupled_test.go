@@ -1,0 +1,158 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// coupledModel has a follower with the closed form y_i = max(0, a_i - b_i x_i) and an
+// upper level with one constraint that reads it and one that is curved in x.
+type coupledModel struct {
+	a, b, goal, c, d [2]float64
+	limit, radius    float64
+	equal            bool
+}
+
+func newCoupled(rng *rand.Rand) *coupledModel {
+	m := &coupledModel{equal: rng.IntN(3) == 0, radius: 1 + rng.Float64(), limit: rng.NormFloat64()}
+	for i := range 2 {
+		m.a[i], m.b[i], m.goal[i] = rng.NormFloat64(), 0.2+rng.Float64(), rng.NormFloat64()
+		m.c[i], m.d[i] = rng.NormFloat64(), rng.NormFloat64()
+	}
+	return m
+}
+
+func (m *coupledModel) text() string {
+	relation := "<="
+	if m.equal {
+		relation = "=="
+	}
+	return fmt.Sprintf(`model coupled
+data a: vector[2] = %s
+data b: vector[2] = %s
+data goal: vector[2] = %s
+data c: vector[2] = %s
+data d: vector[2] = %s
+upper {
+  var x: vector[2] in box(-2, 2)
+  minimize sumsq(y - goal) + 0.3 * sumsq(x) + x[1] * y[2]
+  subject to
+    disc: x[1]^2 + 2 * x[2]^2 <= %v
+    joint: forall i in 1..1: c' * y + d' * x %s %v
+}
+lower {
+  var y: vector[2] in nonneg
+  minimize 0.5 * sumsq(y) - (a - b .* x)' * y
+}
+`, text(m.a), text(m.b), text(m.goal), text(m.c), text(m.d), m.radius, relation, m.limit)
+}
+
+// at is F, and the violation of the constraints, from the closed form.
+func (m *coupledModel) at(x [2]float64) (f, violation float64) {
+	joint := -m.limit
+	var y [2]float64
+	for i := range 2 {
+		y[i] = math.Max(0, m.a[i]-m.b[i]*x[i])
+		f += (y[i]-m.goal[i])*(y[i]-m.goal[i]) + 0.3*x[i]*x[i]
+		joint += m.c[i]*y[i] + m.d[i]*x[i]
+	}
+	if m.equal {
+		joint = math.Abs(joint)
+	}
+	f += x[0] * y[1]
+	return f, math.Max(math.Max(joint, x[0]*x[0]+2*x[1]*x[1]-m.radius), 0)
+}
+
+// The points that runs end at satisfy the constraints, and no feasible point near
+// them is better; problems said to be infeasible have no feasible point on a grid.
+// Everything is judged by the closed form of the follower.
+func TestCoupledConstraints(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	solved, infeasible := 0, 0
+	for trial := range 80 {
+		m := newCoupled(rng)
+		model, err := runtime.Compile("coupled.blv", m.text())
+		if err != nil {
+			t.Fatalf("%v\n%s", err, m.text())
+		}
+		problem, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := problem.Solve(context.Background(), runtime.Options{Starts: 3, Seed: uint64(trial)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.Inf(1) // violation on a grid of X
+		for i := range 401 {
+			for j := range 401 {
+				_, v := m.at([2]float64{-2 + float64(i)/100, -2 + float64(j)/100})
+				least = math.Min(least, v)
+			}
+		}
+		if r.Status == runtime.Infeasible {
+			// The grid is 0.01 wide: what is feasible violates less than its motion over that.
+			if infeasible++; least < 0.01 {
+				t.Errorf("case %d: called infeasible, and %v is the violation of a grid point\n%s", trial, least, m.text())
+			}
+			continue
+		}
+		if r.Status != runtime.Solved {
+			t.Errorf("case %d: %s (%s)\n%s", trial, r.Status, r.Reason, m.text())
+			continue
+		}
+		solved++
+		at, _ := r.Upper.Variables.Get("x")
+		x := [2]float64(at.Data)
+		f, violation := m.at(x)
+		if violation > 1e-5 {
+			t.Errorf("case %d: solved at a point that violates a constraint by %v\n%s", trial, violation, m.text())
+		}
+		if got := float64(r.Upper.Objective); math.Abs(got-f) > 1e-8*(1+math.Abs(f)) {
+			t.Errorf("case %d: F = %v, want %v", trial, got, f)
+		}
+		multipliers, _ := r.Upper.Multipliers.Get("disc")
+		residual, _ := r.Upper.Residuals.Get("disc")
+		if residual.Data[0] < -1e-3 && multipliers.Data[0] != 0 {
+			t.Errorf("case %d: disc has slack %v and the multiplier %v", trial, -residual.Data[0], multipliers.Data[0])
+		}
+		for range 4000 {
+			radius := 0.03 * rng.Float64()
+			angle := 2 * math.Pi * rng.Float64()
+			near := [2]float64{x[0] + radius*math.Cos(angle), x[1] + radius*math.Sin(angle)}
+			if math.Max(math.Abs(near[0]), math.Abs(near[1])) > 2 {
+				continue
+			}
+			// Stationary to 1e-5 or so: what is gained nearby is of that order times the
+			// distance, or of the order of the violation allowed.
+			if g, v := m.at(near); v <= violation && g < f-1e-3*radius-1e-5 && m.descends(x, near) {
+				t.Errorf("case %d: %v is better by %v at a distance of %v\n%s", trial, near, f-g, radius, m.text())
+				break
+			}
+		}
+	}
+	t.Logf("%d solved, %d infeasible", solved, infeasible)
+	if solved < 40 || infeasible < 3 {
+		t.Errorf("%d solved and %d infeasible cases say too little", solved, infeasible)
+	}
+}
+
+// descends reports that F falls along the whole way to a better feasible point, so
+// that the start is not stationary.
+func (m *coupledModel) descends(from, to [2]float64) bool {
+	f, v := m.at(from)
+	for k := 1; k <= 64; k++ {
+		s := float64(k) / 64
+		g, w := m.at([2]float64{from[0] + s*(to[0]-from[0]), from[1] + s*(to[1]-from[1])})
+		if g > f || w > v+1e-9 {
+			return false
+		}
+		f = g
+	}
+	return true
+}
