@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -37,64 +38,74 @@ const (
 	coupledTolerance = 1e-6
 )
 
-// coupling is what a run needs to know of the coupled constraints.
+// CouplingState is how far the weights of the coupled constraints have come: part of
+// a checkpoint.
+type CouplingState struct {
+	Round  int       `json:"round"`  // of at most penaltyRounds
+	Weight []float64 `json:"weight"` // of the penalty
+	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over 1 + |x| at the start
+	Spent  Calls     `json:"spent"`  // in earlier rounds
+}
+
+// coupling is what a run knows of the coupled constraints.
 type coupling struct {
-	weight []float64  // of the penalty
-	scale  []float64  // of each constraint: its value and its motion over 1 + |x| at the start
-	unmet  *ir.Family // a constraint that no weight has made to hold; nil if there is none
+	CouplingState
+	unmet *ir.Family // a constraint that no weight has made to hold; nil if there is none
 }
 
 // minimize runs the method from each start, with weights for the coupled
-// constraints raised until they hold.
-func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64) (*startRuns, *coupling, error) {
+// constraints raised until they hold. The journal is that of the last round.
+func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start []float64, head Checkpoint) (*startRuns, *journal, *coupling, error) {
 	if p.Numeric.Coupled == nil {
-		runs, err := p.runStarts(ctx, c, opts, start)
-		return runs, nil, err
+		j := newJournal(head, opts)
+		runs, err := p.runStarts(ctx, c, opts, start, j)
+		return runs, j, nil, err
 	}
 	k, err := p.coupling(ctx, c, opts, start)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	if opts.Resume != nil {
-		if len(opts.Resume.Penalty) != len(k.weight) {
-			return nil, nil, &UsageError{Err: fmt.Errorf("the checkpoint has %d weights of upper constraints, the model %d", len(opts.Resume.Penalty), len(k.weight))}
-		}
-		k.weight = slices.Clone(opts.Resume.Penalty)
-	}
-	var spent problem.Calls
-	for round := 1; ; round++ {
-		runs, err := p.weighted(k.weight).runStarts(ctx, c, opts, start)
+	for {
+		state := k.CouplingState
+		state.Weight = slices.Clone(k.Weight)
+		head.Coupling = &state
+		j := newJournal(head, opts)
+		runs, err := p.weighted(k.Weight).runStarts(ctx, c, opts, start, j)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
-		spent = spent.Add(runs.Calls)
-		runs.Calls = spent
+		k.Spent = k.Spent.Add(runs.Calls)
+		runs.Calls = k.Spent
 		best := runs.Best
 		ended := best.Status == status.Solved || best.Status == status.NumericalFailure || best.Status == status.Unbounded
 		violated := k.violated(p.Numeric.Coupled, best.Best)
-		if best.Best == nil || !ended || len(violated) == 0 {
-			return runs, k, nil
+		if !ended || len(violated) == 0 {
+			return runs, j, k, nil
 		}
-		if round == penaltyRounds {
-			worst := violated[0]
-			for _, i := range violated {
-				if math.Abs(best.Best.Coupled[i])/k.scale[i] > math.Abs(best.Best.Coupled[worst])/k.scale[worst] {
-					worst = i
-				}
-			}
-			if best.Status == status.Solved {
-				best.Status = status.Infeasible
-			}
-			best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation cannot be lowered locally, %s is violated by %.3g",
-				p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
-			k.unmet = p.IR.Coupled[worst].Family
-			return runs, k, nil
+		if k.Round == penaltyRounds {
+			k.giveUp(p, best, violated)
+			return runs, j, k, nil
 		}
 		for _, i := range violated {
-			k.weight[i] *= penaltyGrowth
+			k.Weight[i] *= penaltyGrowth
 		}
+		k.Round++
 		start, opts.Starts, opts.Resume = best.Best.X, 1, nil
+		head.Start = start
 	}
+}
+
+// giveUp says which constraint does not hold at the end of the last round.
+func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
+	worst := slices.MaxFunc(violated, func(i, j int) int {
+		return cmp.Compare(math.Abs(best.Best.Coupled[i])/k.Scale[i], math.Abs(best.Best.Coupled[j])/k.Scale[j])
+	})
+	if best.Status == status.Solved {
+		best.Status = status.Infeasible
+	}
+	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation cannot be lowered locally, %s is violated by %.3g",
+		p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
+	k.unmet = p.IR.Coupled[worst].Family
 }
 
 // weighted is the problem with those weights on its coupled constraints.
@@ -108,9 +119,20 @@ func (p *Problem) weighted(weight []float64) *Problem {
 // coupling estimates weights and scales at the start.
 func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start []float64) (*coupling, error) {
 	n := len(p.Numeric.Coupled.Kind)
-	k := &coupling{weight: make([]float64, n), scale: make([]float64, n)}
+	if opts.Resume != nil {
+		k := &coupling{}
+		if opts.Resume.Coupling != nil {
+			k.CouplingState = *opts.Resume.Coupling
+		}
+		if len(k.Weight) != n || len(k.Scale) != n || k.Round < 1 || k.Round > penaltyRounds {
+			return nil, &UsageError{Err: fmt.Errorf("the checkpoint does not fit the %d constraints of the upper level that are not part of its set", n)}
+		}
+		k.Weight = slices.Clone(k.Weight)
+		return k, nil
+	}
+	k := &coupling{CouplingState: CouplingState{Round: 1, Weight: make([]float64, n), Scale: make([]float64, n)}}
 	for i := range n {
-		k.weight[i], k.scale[i] = 1, 1
+		k.Weight[i], k.Scale[i] = 1, 1
 	}
 	h, err := c.hyperobjective(p, opts.Threads)
 	if err != nil {
@@ -121,9 +143,11 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		return k, nil // the run says what is wrong with it
 	}
 	pt, err := h.Gradient(ctx, x)
+	k.Spent = h.Calls()
 	if err != nil {
 		return k, nil
 	}
+	defer func() { k.Spent = h.Calls() }()
 	slope, size := norm2(pt.Grad), 1+norm2(x)
 	grad := make([]float64, len(x))
 	for i := range n {
@@ -132,10 +156,10 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		}
 		steep := norm2(grad)
 		if scale := math.Abs(pt.Coupled[i]) + steep*size; scale > 0 && !math.IsInf(scale, 0) {
-			k.scale[i] = scale
+			k.Scale[i] = scale
 		}
 		if weight := penaltyMargin * slope / steep; weight > 0 && !math.IsInf(weight, 0) {
-			k.weight[i] = weight
+			k.Weight[i] = weight
 		}
 	}
 	return k, nil
@@ -151,7 +175,7 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 		if c.Kind[i] == problem.Equal {
 			v = math.Abs(v)
 		}
-		if !(v <= coupledTolerance*k.scale[i]) {
+		if !(v <= coupledTolerance*k.Scale[i]) {
 			out = append(out, i)
 		}
 	}
@@ -166,8 +190,8 @@ func (k *coupling) multipliers(p *Problem, c *outer.Certificate) []float64 {
 		return nil
 	}
 	m := p.Numeric.Rows.Len()
-	coupled := p.weighted(k.weight).Numeric.Coupled
-	out := make([]float64, len(k.weight))
+	coupled := p.weighted(k.Weight).Numeric.Coupled
+	out := make([]float64, len(k.Weight))
 	for s, share := range c.Weights {
 		signs := coupled.Signs(func(i int) bool {
 			_, positive := slices.BinarySearch(c.Faces[s], m+i)
@@ -189,7 +213,7 @@ func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *o
 	if k == nil {
 		return
 	}
-	r.Upper.Penalty = families(p.IR.Coupled, k.weight)
+	r.Upper.Penalty = families(p.IR.Coupled, k.Weight)
 	if m := k.multipliers(p, c); m != nil {
 		r.Upper.Multipliers = families(p.IR.Coupled, m)
 	}
