@@ -25,7 +25,7 @@ type Checkpoint struct {
 	Settings map[string]any     `json:"settings"`
 	Start    []float64          `json:"start,omitempty"` // where the caller said; nil: where the model does, or chosen
 	Coupling *CouplingState     `json:"coupling,omitempty"`
-	Starts   []outer.StartState `json:"starts"`          // how far each start has come
+	Starts   []outer.StartState `json:"starts"` // how far each start has come
 }
 
 // checkpointSchema is the version of the checkpoint document.
