@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Optima of market.blv and revenue.blv, by nothing but the KKT conditions of
+their followers: every set of active bounds is tried for each x, and x is found
+by a grid that is refined around its best point. Needs numpy.
+
+    python3 examples/reference.py
+
+prints the values that examples_test.go compares with.
+"""
+import itertools
+import numpy as np
+
+
+seen = {}
+
+
+def follower(Q, c, E, e, G, h):
+    """min 1/2 z'Qz + c'z, E z = e, G z <= h by enumeration; z and the
+    multipliers of E z - e with the Lagrangian + nu'(E z - e)."""
+    n, k = len(c), len(e)
+    subsets = (s for size in range(n - k + 1) for s in itertools.combinations(range(len(h)), size))
+    for active in itertools.chain(list(seen), subsets):  # sets that fitted elsewhere come first
+        rows = list(active)
+        if max(rows, default=0) >= len(h):
+            continue
+        A, b = np.vstack([E, G[rows]]), np.concatenate([e, h[rows]])
+        m = len(b)
+        if np.linalg.matrix_rank(A) < m:
+            continue
+        s = np.linalg.solve(np.block([[Q, A.T], [A, np.zeros((m, m))]]), np.concatenate([-c, b]))
+        z, nu = s[:n], s[n:]
+        if np.all(G @ z <= h + 1e-9) and np.all(nu[k:] >= -1e-9):
+            seen[active] = None
+            return z, nu[:k]
+    raise ValueError("no active set fits")
+
+
+def market(x):
+    demand, limit = np.array([3.0, 4, 7]), np.array([1.5, 2, 3])
+    inc = np.array([[1.0, 1, 0], [-1, 0, 1], [0, -1, -1]])
+    mine = np.array([[1.0, 0], [0, 1], [0, 0]])
+    cost, rival = np.array([1, 1.5]), np.array([4.0, 3, 6])
+    Q = np.diag([0.1, 0.1, 0.8, 0.8, 0.8, 0.05, 0.05, 0.05])
+    c = np.concatenate([x, rival, np.zeros(3)])
+    E = np.hstack([-mine, -np.eye(3), inc])  # demand + inc flow - mine sold - other = 0
+    I = np.eye(8)
+    G = np.vstack([-I[:5], I[:2], I[5:], -I[5:]])
+    h = np.concatenate([np.zeros(5), [6, 6], limit, limit])
+    z, price = follower(Q, c, E, -demand, G, h)
+    sold = z[:2]
+    return -(price @ (mine @ sold) - cost @ sold - 0.05 * sold @ sold), 0.0
+
+
+def revenue(x):
+    free, slope = np.array([2, 1.5, 1]), np.array([0.3, 0.6, 1.1])
+    paid = np.array([x[0], x[1], 0])
+    z, _ = follower(np.diag(slope), free + paid, np.ones((1, 3)), np.array([6.0]), -np.eye(3), np.zeros(3))
+    violation = max(5 - paid @ z, (x[0] - x[1]) ** 2 - 1, 0)
+    return (free + slope * z) @ z, violation
+
+
+def search(f, low, high, points, rounds):
+    """The best feasible point of a grid, refined around it."""
+    centre, half = (low + high) / 2 * np.ones(2), (high - low) / 2
+    best = (np.inf, None)
+    for _ in range(rounds):
+        axes = [np.clip(np.linspace(c - half, c + half, points), low, high) for c in centre]
+        for x in itertools.product(*axes):
+            value, violation = f(np.array(x))
+            if violation <= 1e-12 and value < best[0]:
+                best = (value, np.array(x))
+        centre, half = best[1], half * 0.4
+    return best
+
+
+if __name__ == "__main__":
+    value, x = search(market, 0.0, 15.0, 21, 18)
+    print("market", -value, x)
+    value, x = search(revenue, 0.0, 6.0, 41, 24)
+    print("revenue", value, x)
