@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -217,6 +218,28 @@ func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *o
 	if m := k.multipliers(p, c); m != nil {
 		r.Upper.Multipliers = families(p.IR.Coupled, m)
 	}
+}
+
+// coupledClaims is what a result says about the coupled constraints; nil where the
+// problem has none.
+func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
+	if p.Numeric.Coupled == nil {
+		return nil, nil
+	}
+	c := &certify.Coupled{}
+	var err error
+	if c.Values, err = rowValues(p.IR.Coupled, r.Upper.Residuals); err != nil {
+		return nil, err
+	}
+	if len(r.Upper.Penalty) > 0 {
+		if c.Penalty, err = rowValues(p.IR.Coupled, r.Upper.Penalty); err != nil {
+			return nil, err
+		}
+	}
+	if len(r.Upper.Multipliers) > 0 {
+		c.Multipliers, err = rowValues(p.IR.Coupled, r.Upper.Multipliers)
+	}
+	return c, err
 }
 
 func norm2(v []float64) float64 {

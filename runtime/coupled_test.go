@@ -156,3 +156,42 @@ func (m *coupledModel) descends(from, to [2]float64) bool {
 	}
 	return true
 }
+
+// What a result says about its upper constraints is checked, each number of it.
+func TestForgedCoupledClaims(t *testing.T) {
+	model, err := runtime.CompileFile("../examples/revenue/revenue.blv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := problem.Solve(context.Background(), runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := func() bool {
+		report, err := problem.Verify(r)
+		return err == nil && report.OK()
+	}
+	if r.Status != runtime.Solved || !verified() {
+		t.Fatalf("%s: %s", r.Status, r.Reason)
+	}
+	for name, claim := range map[string]runtime.Values{"residual": r.Upper.Residuals, "multiplier": r.Upper.Multipliers, "weight": r.Upper.Penalty} {
+		for _, family := range claim {
+			for i, was := range family.Data {
+				for _, forged := range []float64{was + 0.01*(1+math.Abs(was)), -was - 1, math.NaN()} {
+					// A constraint that no sample violates does not enter with its weight.
+					if slack, _ := r.Upper.Residuals.Get(family.Name); name == "weight" && slack.Data[i] < -1e-3 && forged >= 0 {
+						continue
+					}
+					if family.Data[i] = forged; verified() {
+						t.Errorf("%s of %s: %v passed for %v", name, family.Name, forged, was)
+					}
+				}
+				family.Data[i] = was
+			}
+		}
+	}
+}

@@ -81,6 +81,9 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 			doc.Hypergradient[j] *= upperSign
 		}
 	}
+	if doc.Coupled, err = p.coupledClaims(r); err != nil {
+		return nil, err
+	}
 	report := certify.Verify(doc, p.Numeric)
 	p.verifyRest(report, r, doc)
 	return report, nil

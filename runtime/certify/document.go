@@ -76,6 +76,8 @@ type Document struct {
 	Epsilon float64
 	// Strict claims strict complementarity at X.
 	Strict bool
+	// Coupled is there where the problem has coupled constraints.
+	Coupled *Coupled
 }
 
 // Certificate is the part `certificate` of the result document. Its fields are
@@ -118,8 +120,9 @@ type Sample struct {
 	Gradient []float64 `json:"gradient"` // G_i, len Dx
 	Weight   float64   `json:"weight"`   // w_i >= 0
 	// Active is the face of the lower level on which G_i was taken: the rows
-	// that hold with equality. At a kink it says which side. nil (null) leaves
-	// it to the verification.
+	// that hold with equality, and m + i for each coupled constraint i that is
+	// positive. At a kink it says which side. nil (null) leaves it to the
+	// verification.
 	Active []int `json:"active"`
 }
 

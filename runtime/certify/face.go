@@ -20,6 +20,8 @@ type deriver struct {
 	parts [][]int
 	near  *hessian              // where the curvature was last looked at
 	kept  map[string]faceSystem // systems of near, by face
+	// coupling says how the coupled constraints enter F; nil where they do not.
+	coupling *coupling
 }
 
 func newDeriver(p *problem.Problem, tol Tolerances, x, y, lambda []float64) *deriver {
@@ -379,10 +381,19 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 	return p, q, nil
 }
 
-// gradient is the gradient of F on the face of at.
+// gradient is the gradient of F on the face of at, with the penalty of the coupled
+// constraints where the deriver has weights for them.
 func (d *deriver) gradient(at *derived) ([]float64, error) {
+	if d.coupling == nil {
+		return d.gradientSigned(at, nil)
+	}
+	return d.gradientSigned(at, d.signed(at))
+}
+
+// gradientSigned is the gradient of F + signs'c on the face of at.
+func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error) {
 	fx, pull := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
-	d.f.ValueGrad(fx, pull, at.x, d.p.Answer(at.y, at.lambda))
+	d.f.ValueGrad(fx, pull, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
 	rows := make([]float64, len(at.active)) // of multipliers that f reads
 	for k, i := range at.active {
 		for t, j := range d.p.Duals {

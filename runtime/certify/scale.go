@@ -93,7 +93,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 		v := f.ValueGrad(fx, pull, z, p.Answer(shift, lambda))
 		s.value = math.Max(s.value, finite(math.Abs(v)))
 		s.lower = math.Max(s.lower, finite(math.Abs(g.Value(z, shift))))
-		s.gradient = math.Max(s.gradient, finite(norm(fx)+norm(pull[:p.Dy])*s.response/s.x+norm(pull[p.Dy:])*maxAbs(lambda)/s.x))
+		s.gradient = math.Max(s.gradient, finite(norm(fx)+norm(pull[:p.Dy])*s.response/s.x+norm(pull[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x))
 	}
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)

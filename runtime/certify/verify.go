@@ -47,6 +47,7 @@ func VerifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
 	v.values()
 	v.lowerLevel()
 	v.derive()
+	v.coupled()
 	if doc.Solved {
 		v.required()
 	}
@@ -86,10 +87,10 @@ func (v *verification) lengths() bool {
 			}
 		}
 	}
-	rows := func(claim string, active []int) {
+	rows := func(claim string, active []int, count int) {
 		last := -1
 		for _, i := range active {
-			if i < 0 || i >= v.p.Rows.Len() {
+			if i < 0 || i >= count {
 				v.fail(claim, "there is no row %d", i)
 				return
 			}
@@ -103,18 +104,25 @@ func (v *verification) lengths() bool {
 	check("x", v.doc.X, v.p.Dx)
 	check("y", v.doc.Y, v.p.Dy)
 	check("multipliers", v.doc.Lambda, v.p.Rows.Len())
+	constraints := 0
+	if v.p.Coupled != nil {
+		constraints = len(v.p.Coupled.Kind)
+	}
+	if c := v.doc.Coupled; c != nil {
+		check("upper constraints", c.Values, constraints)
+	}
 	if v.doc.Hypergradient != nil {
 		check("hypergradient", v.doc.Hypergradient, v.p.Dx)
 	}
 	if c := v.doc.Certificate; c != nil {
 		if c.Lower != nil {
-			rows("active rows", c.Lower.Active)
+			rows("active rows", c.Lower.Active, v.p.Rows.Len())
 		}
 		if g := c.Goldstein; g != nil {
 			for k, s := range g.Samples {
 				check(fmt.Sprintf("sample %d: point", k), s.Point, v.p.Dx)
 				check(fmt.Sprintf("sample %d: gradient", k), s.Gradient, v.p.Dx)
-				rows(fmt.Sprintf("sample %d: active rows", k), s.Active)
+				rows(fmt.Sprintf("sample %d: active rows", k), s.Active, v.p.Rows.Len()+constraints)
 			}
 			if g.Normal != nil {
 				check("normal vector", g.Normal, v.p.Dx)
@@ -266,7 +274,8 @@ func (v *verification) hints() [][]int {
 	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
 		for _, s := range c.Goldstein.Samples {
 			if s.Active != nil && distance(s.Point, v.doc.X) <= c.Goldstein.Delta {
-				faces = append(faces, s.Active)
+				rows, _ := v.split(s.Active)
+				faces = append(faces, rows)
 			}
 		}
 	}
@@ -314,6 +323,11 @@ func (v *verification) goldstein(c *Goldstein) {
 	}
 	sum, largest, total := 0.0, v.d.s.gradient, 0.0
 	worst, detail := 0.0, "no sample is off"
+	if !v.penalized() {
+		return
+	}
+	defer func() { v.d.coupling = nil }()
+	var multipliers []float64
 	for _, s := range c.Samples {
 		largest = math.Max(largest, norm(s.Gradient))
 	}
@@ -326,8 +340,12 @@ func (v *verification) goldstein(c *Goldstein) {
 			continue
 		}
 		hints := [][]int{v.at.face}
+		rows, positive := v.split(s.Active)
 		if s.Active != nil {
-			hints = [][]int{s.Active}
+			hints = [][]int{rows}
+		}
+		if v.d.coupling != nil {
+			v.d.coupling.positive = positive
 		}
 		enough := c.GradientError + v.tol.Gradient*largest
 		at, found, err := v.d.gradientNear(s.Point, v.at.y, hints, s.Gradient, enough, v.radius())
@@ -336,7 +354,15 @@ func (v *verification) goldstein(c *Goldstein) {
 			continue
 		}
 		if s.Active != nil {
-			v.face(name, s.Active, at)
+			v.face(name, rows, at)
+		}
+		if v.d.coupling != nil {
+			if multipliers == nil {
+				multipliers = make([]float64, len(v.d.coupling.weight))
+			}
+			for i, sign := range v.d.signed(at) {
+				multipliers[i] += s.Weight * sign
+			}
 		}
 		off := s.Weight * distance(s.Gradient, found)
 		total += off
@@ -350,6 +376,9 @@ func (v *verification) goldstein(c *Goldstein) {
 	}
 	v.atMost("error of the gradients, weighted", c.GradientError, total, v.tol.Gradient*largest, detail)
 	v.equal("sum of the weights", 1, sum, v.tol.Value, 1)
+	if multipliers != nil {
+		v.multipliers(multipliers)
+	}
 	if c.Normal != nil {
 		size := math.Max(norm(c.Normal), largest)
 		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+v.tol.KKT*v.d.s.x, v.tol.KKT*size)

@@ -1,0 +1,163 @@
+package certify
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// Constraints of the upper level that are not part of X (problem.Coupled) take part
+// in a Goldstein certificate through an exact penalty: its gradients are those of
+// F + sum_i w_i max(0, c_i), with |c_i| for equations. At a point that satisfies the
+// constraints it is one of constrained stationarity, with the multipliers
+// sum_k weight_k w_i s_ik, where s_ik in [-1, 1] says how c_i enters the piece of
+// sample k. Samples name the constraints that are positive as m + i in Active.
+
+// Coupled is what a document claims about such constraints.
+type Coupled struct {
+	Values      []float64 // c at (X, Y), one a constraint
+	Penalty     []float64 // w, >= 0; nil where no certificate was made with it
+	Multipliers []float64 // nil where none are claimed
+}
+
+// coupling is how a deriver sees the constraints at one sample.
+type coupling struct {
+	weight   []float64
+	positive map[int]bool // those the document says are positive
+}
+
+// rows splits the rows of a sample into those of the lower level and the coupled
+// constraints behind them.
+func (v *verification) split(active []int) (rows []int, positive map[int]bool) {
+	positive = map[int]bool{}
+	if active == nil {
+		return nil, positive
+	}
+	rows = []int{}
+	for _, i := range active {
+		if m := v.p.Rows.Len(); i < m {
+			rows = append(rows, i)
+		} else {
+			positive[i-m] = true
+		}
+	}
+	return rows, positive
+}
+
+// values of the coupled constraints at a derived point.
+func (d *deriver) coupled(at *derived) []float64 {
+	pull := make([]float64, d.p.AnswerLen())
+	d.f.ValueGradY(pull, at.x, d.p.Answer(at.y, at.lambda))
+	return d.p.CoupledPart(pull)
+}
+
+// signed are the weights with which the constraints enter F at a derived point. A
+// constraint whose share of F is within its rounding is taken as the document says:
+// if its gradient is not zero there, F has both pieces on open sets next to the
+// point; if it is, they have the same gradient.
+func (d *deriver) signed(at *derived) []float64 {
+	signs := make([]float64, len(d.coupling.weight))
+	for i, c := range d.coupled(at) {
+		w := d.coupling.weight[i]
+		positive := c > 0
+		if w*math.Abs(c) <= d.tol.Value*d.s.value {
+			positive = d.coupling.positive[i]
+		}
+		switch {
+		case positive:
+			signs[i] = w
+		case d.p.Coupled.Kind[i] == problem.Equal:
+			signs[i] = -w
+		}
+	}
+	return signs
+}
+
+// coupled checks the claims about the values of the constraints, and where the
+// document says that it is solved that they hold: that to first order a point within
+// delta satisfies them.
+func (v *verification) coupled() {
+	if v.p.Coupled == nil {
+		return
+	}
+	claimed := v.doc.Coupled
+	if claimed == nil {
+		v.fail("upper constraints", "the document does not say whether they hold")
+		return
+	}
+	found := v.d.coupled(&derived{x: v.doc.X, y: v.doc.Y, lambda: v.doc.Lambda})
+	v.vector("upper constraints", claimed.Values, found, v.tol.Value*math.Max(norm(found), 1))
+	if !v.doc.Solved || !v.doc.Stationary || v.at == nil {
+		return
+	}
+	delta := v.tol.KKT * v.d.s.x
+	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
+		delta = math.Max(delta, c.Goldstein.Delta)
+	}
+	for i, c := range found {
+		if v.p.Coupled.Kind[i] == problem.Equal {
+			c = math.Abs(c)
+		}
+		if c <= 0 {
+			continue
+		}
+		name := v.p.Coupled.Name[i]
+		slope, err := v.d.coupledSlope(v.at, i)
+		if err != nil {
+			v.fail("solved: "+name+" holds", "its gradient could not be derived: %v", err)
+			continue
+		}
+		v.within("solved: "+name+" holds", c, slope*delta+v.tol.Value)
+	}
+}
+
+// coupledSlope is the norm of the gradient of c_i(x, y*(x), lambda*(x)) on a face.
+func (d *deriver) coupledSlope(at *derived, i int) (float64, error) {
+	kept := d.coupling
+	defer func() { d.coupling = kept }()
+	d.coupling = nil
+	plain, err := d.gradient(at)
+	if err != nil {
+		return 0, err
+	}
+	one := make([]float64, len(d.p.Coupled.Kind))
+	one[i] = 1
+	with, err := d.gradientSigned(at, one)
+	if err != nil {
+		return 0, err
+	}
+	return distance(with, plain), nil
+}
+
+// penalized prepares the deriver for the samples of a certificate; false where the
+// document's weights are not such.
+func (v *verification) penalized() bool {
+	if v.p.Coupled == nil {
+		return true
+	}
+	n := len(v.p.Coupled.Kind)
+	if v.doc.Coupled == nil || len(v.doc.Coupled.Penalty) != n {
+		v.fail("Goldstein certificate", "the weights of the %d upper constraints are missing", n)
+		return false
+	}
+	for i, w := range v.doc.Coupled.Penalty {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			v.fail("Goldstein certificate", "the weight of %s is %v", v.p.Coupled.Name[i], w)
+			return false
+		}
+	}
+	v.d.coupling = &coupling{weight: v.doc.Coupled.Penalty}
+	return true
+}
+
+// multipliers checks those that the samples show.
+func (v *verification) multipliers(found []float64) {
+	if v.p.Coupled == nil {
+		return
+	}
+	if len(v.doc.Coupled.Multipliers) != len(found) {
+		v.fail("multipliers of the upper constraints", "%d are claimed for %d constraints", len(v.doc.Coupled.Multipliers), len(found))
+		return
+	}
+	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, v.tol.Value*math.Max(norm(v.doc.Coupled.Penalty), 1))
+}
