@@ -21,6 +21,45 @@ const blockSize = 100
 // most the time limit each, and evaluations.
 const patience = 10 * timeLimit
 
+// task is a range of cases, or of combinations over one model file.
+type task struct {
+	from, n uint64
+	file    string
+}
+
+// tasks returns a source of tasks that is safe for several workers; ok is
+// false at its end.
+func tasks(o options) (next func() (t task, ok bool), err error) {
+	var mu sync.Mutex
+	if o.models == "" {
+		from := o.seed
+		return func() (task, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			t := task{from: from, n: blockSize}
+			if o.count > 0 {
+				t.n = min(t.n, o.seed+o.count-from)
+			}
+			from += t.n
+			return t, t.n > 0
+		}, nil
+	}
+	files, err := modelFiles(o.models)
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("no models that can be bound below %s", o.models)
+	}
+	return func() (task, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(files) == 0 {
+			return task{}, false
+		}
+		t := task{n: uint64(len(combinations())), file: files[0]}
+		files = files[1:]
+		return t, true
+	}, err
+}
+
 // campaign runs cases until the time or the count is spent.
 func campaign(o options, s *summary, stop *atomic.Bool) error {
 	self, err := os.Executable()
@@ -32,28 +71,26 @@ func campaign(o options, s *summary, stop *atomic.Bool) error {
 			return err
 		}
 	}
-	var next atomic.Uint64
-	next.Store(o.seed)
+	next, err := tasks(o)
+	if err != nil {
+		return err
+	}
 	end := time.Now().Add(o.duration)
+	goesOn := func() bool { return !stop.Load() && time.Now().Before(end) }
 	var group sync.WaitGroup
 	for range max(1, o.workers) {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for !stop.Load() && time.Now().Before(end) {
-				from := next.Add(blockSize) - blockSize
-				n := uint64(blockSize)
-				if o.count > 0 {
-					if from >= o.seed+o.count {
-						return
-					}
-					n = min(n, o.seed+o.count-from)
+		group.Go(func() {
+			for goesOn() {
+				t, ok := next()
+				if !ok {
+					return
 				}
-				for done := uint64(0); done < n && !stop.Load() && time.Now().Before(end); {
-					done += block(self, from+done, n-done, o, s, end)
+				for t.n > 0 && goesOn() {
+					done := block(self, t, o, s, end)
+					t.from, t.n = t.from+done, t.n-done
 				}
 			}
-		}()
+		})
 	}
 	group.Wait()
 	return nil
@@ -61,8 +98,9 @@ func campaign(o options, s *summary, stop *atomic.Bool) error {
 
 // block runs cases in one child and returns how many are done: all, or those
 // up to the one that ended the child.
-func block(self string, from, n uint64, o options, s *summary, end time.Time) uint64 {
-	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10))
+func block(self string, t task, o options, s *summary, end time.Time) uint64 {
+	from, n := t.from, t.n
+	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10), "-models", t.file)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -106,8 +144,14 @@ func block(self string, from, n uint64, o options, s *summary, end time.Time) ui
 		if silent.Load() {
 			kind, detail = "endless", fmt.Sprintf("silent for %v", patience)
 		}
-		s.add(&report{Seed: from + done, Text: strings.Join(texts(from+done), "// in other units:\n"),
-			Findings: []finding{{Kind: kind, Detail: detail}}}, o.out)
+		r := &report{Seed: from + done, Family: t.file}
+		if t.file == "" {
+			r.Text = strings.Join(texts(from+done), "// in other units:\n")
+		} else {
+			detail = fmt.Sprintf("%s, %s: %s", t.file, combinations()[from+done], detail)
+		}
+		r.Findings = []finding{{Kind: kind, Detail: detail}}
+		s.add(r, o.out)
 		done++
 	}
 	return done

@@ -3,12 +3,14 @@
 // not true.
 //
 //	go run ./bench/campaign [--for 1h] [--seed 1] [--count N] [--json] [--out DIR]
+//	go run ./bench/campaign --models DIR
 //
 // A case is one seed: a program of 1 to 8 variables, a few evaluations of F, a
 // solve, often a second one of a copy in other units. Cases run in child
 // processes, so that a crash, a hang or a flood of memory is a finding and
 // not the end. Every false statement is stored as a model in DIR with its
-// seed; `--seed S --count 1` repeats it.
+// seed; `--seed S --count 1` repeats it. With --models it runs every
+// combination of method, oracle and solver over the models below DIR instead.
 package main
 
 import (
@@ -29,6 +31,7 @@ type options struct {
 	workers  int
 	json     bool
 	out      string
+	models   string
 }
 
 func main() {
@@ -40,9 +43,10 @@ func main() {
 	flag.IntVar(&o.workers, "workers", 1, "processes at a time")
 	flag.BoolVar(&o.json, "json", false, "print the summary as JSON")
 	flag.StringVar(&o.out, "out", "", "directory for the models of false statements; empty for none")
+	flag.StringVar(&o.models, "models", "", "run all combinations over the models below this directory; in a worker, over this file")
 	flag.Parse()
 	if *worker {
-		work(os.Stdout, o.seed, o.count)
+		work(os.Stdout, o)
 		return
 	}
 	s := newSummary()
@@ -67,10 +71,14 @@ func main() {
 	}
 }
 
-// work runs cases in this process.
-func work(w io.Writer, seed, count uint64) {
+// work runs cases, or combinations over a file, in this process.
+func work(w io.Writer, o options) {
 	enc := json.NewEncoder(w)
-	for k := range count {
-		enc.Encode(examine(seed + k))
+	for k := o.seed; k < o.seed+o.count; k++ {
+		if o.models != "" {
+			enc.Encode(tryCombination(o.models, int(k)))
+		} else {
+			enc.Encode(examine(k))
+		}
 	}
 }

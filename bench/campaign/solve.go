@@ -221,6 +221,8 @@ func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, 
 	switch {
 	case failed == "" && wrong && r.Status == runtime.Solved:
 		e.outcome("verify accepts a false result")
+	case failed != "" && r.Status == runtime.NumericalFailure:
+		e.soft("verify rejects a failed run", "%s: %s", how, failed)
 	case failed != "" && !wrong:
 		e.false("verify rejects", "%s, %s: %s", how, r.Status, failed)
 	}

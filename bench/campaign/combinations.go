@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/runtime"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+)
+
+// combination is one way to solve a model.
+type combination struct{ method, oracle, solver string }
+
+func (c combination) String() string { return c.method + "/" + c.oracle + "/" + c.solver }
+
+func combinations() (out []combination) {
+	for _, m := range outer.All() {
+		for _, o := range oracle.All() {
+			for _, s := range lower.All() {
+				out = append(out, combination{m.Name, o.Name, s.Name})
+			}
+		}
+	}
+	return out
+}
+
+// modelFiles lists the models under a directory that can be bound: alone, or
+// with the JSON document beside them.
+func modelFiles(root string) (out []string, err error) {
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".blv" {
+			return err
+		}
+		if _, err := bindFile(path); err == nil {
+			out = append(out, path)
+		}
+		return nil
+	})
+	return out, err
+}
+
+// bindFile binds a model without data, or with a document of the same name.
+func bindFile(path string) (*runtime.Problem, error) {
+	model, err := runtime.CompileFile(path)
+	if err != nil {
+		return nil, err
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err == nil {
+		return problem, nil
+	}
+	beside, _ := filepath.Glob(strings.TrimSuffix(path, ".blv") + "*.json")
+	for _, name := range beside {
+		var set *data.Set
+		set, diags := datafile.Load(name, nil)
+		if diags.HasErrors() {
+			continue
+		}
+		if problem, also := model.BindSet(set, runtime.BindOptions{}); also == nil {
+			return problem, nil
+		}
+	}
+	return nil, err
+}
+
+// combinationLimit is the time of one run; iterations are few besides, so that
+// most end by them.
+const (
+	combinationLimit      = 2 * time.Second
+	combinationIterations = 30
+)
+
+// tryCombination solves a model of the repository in one way. What is true of
+// it is not known here; what must hold is that the run ends within its limit
+// without a panic, that its document passes the verification, and that another
+// solver finds the same F at the same x.
+func tryCombination(file string, index int) (r *report) {
+	c := combinations()[index]
+	r = &report{Seed: uint64(index), Family: file}
+	wrong := func(kind, format string, args ...any) {
+		r.Findings = append(r.Findings, finding{Kind: kind, Detail: fmt.Sprintf("%s, %s: ", file, c) + fmt.Sprintf(format, args...)})
+	}
+	defer func() {
+		if err := recover(); err != nil {
+			wrong("panic", "%v", err)
+		}
+	}()
+	p, err := bindFile(file)
+	if err != nil {
+		wrong("refused", "%v", firstLine(err))
+		return r
+	}
+	began := time.Now()
+	result, err := p.Solve(context.Background(), runtime.Options{Method: c.method, Oracle: c.oracle, Solver: c.solver,
+		MaxIter: combinationIterations, TimeLimit: combinationLimit, Seed: 1})
+	took := time.Since(began)
+	var usage *runtime.UsageError
+	switch {
+	case errors.As(err, &usage):
+		r.Outcomes = append(r.Outcomes, "refused before the run")
+		return r
+	case err != nil:
+		wrong("error", "%v", firstLine(err))
+		return r
+	}
+	r.Outcomes = append(r.Outcomes, c.method+" "+result.Status.String())
+	if took > 2*combinationLimit+5*time.Second {
+		wrong("beyond the time limit", "%v for a limit of %v", took, combinationLimit)
+	}
+	if result.Status == runtime.NumericalFailure {
+		reason, _, _ := strings.Cut(generic(result.Reason), " at ")
+		r.Findings = append(r.Findings, finding{Kind: "numerical failure", Soft: true, Reason: reason,
+			Detail: fmt.Sprintf("%s, %s: %s", file, c, result.Reason)})
+	}
+	if !result.HasPoint() {
+		return r
+	}
+	checks, err := p.Verify(result)
+	if err != nil {
+		wrong("verify error", "%s: %v", result.Status, err)
+		return r
+	}
+	for _, check := range checks.Checks {
+		if !check.OK {
+			wrong("verify rejects", "%s: %s: %s", result.Status, check.Claim, check.Detail)
+			// A run that failed may say so because its numbers do not hold.
+			r.Findings[len(r.Findings)-1].Soft = result.Status == runtime.NumericalFailure
+			break
+		}
+	}
+	again, err := p.Eval(context.Background(), result.Upper.Variables, runtime.Options{})
+	if err != nil || again.Status != runtime.Solved {
+		r.Outcomes = append(r.Outcomes, "F not found again by default")
+		return r
+	}
+	a, b := float64(result.Upper.Objective), float64(again.Upper.Objective)
+	if d := math.Abs(a - b); result.Status == runtime.Solved && d > 1e-5*(1+math.Abs(a)) {
+		wrong("F differs", "%v, by default %v", a, b)
+	}
+	return r
+}
