@@ -158,6 +158,17 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)
 	at := h.at(pt.X, pt.Lower, pt.Face)
+	if !pt.Strict && h.p.HasInequalities() {
+		// The lower solution knows its undecided rows to within their errors only: on
+		// the face that is meant they hold, or carry nothing, exactly.
+		s := lower.OnFace(ctx, h.p, lower.G(h.p, pt.X), pt.X, at.Face, pt.Lower)
+		if s.Status == lower.Stopped {
+			return context.Cause(ctx)
+		}
+		if lowerError(h.p, pt.X, s) == nil && len(s.Dependent) <= len(pt.Lower.Dependent) {
+			at.Lower = s
+		}
+	}
 	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
 		return err
 	}

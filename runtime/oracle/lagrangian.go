@@ -41,10 +41,15 @@ func (o *perturbed) ValueGrad(dst, y []float64) float64 {
 	return v
 }
 
-// gradLagrangian sets dst (len Dx) to grad_x [g + lambda'h] = grad_x g(x, y) + A'lambda.
-func gradLagrangian(dst []float64, at *At, y, lambda []float64) {
+// gradLagrangian sets dst (len Dx) to grad_x [g + lambda'h] = grad_x g(x, y) +
+// A'lambda, and returns the size of the two, of which rounding makes its share.
+func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {
 	at.Problem.G.GradX(dst, at.X, y)
-	at.Problem.Rows.A.AddMulVecT(dst, 1, lambda)
+	rows := make([]float64, len(dst))
+	at.Problem.Rows.A.AddMulVecT(rows, 1, lambda)
+	size = norm(dst) + norm(rows)
+	axpy(dst, 1, rows)
+	return size
 }
 
 // differences divides differences of grad_x of the Lagrangian by delta, along
@@ -57,7 +62,8 @@ type differences struct {
 	perturb func(delta float64) lower.Objective
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
-	force float64 // largest residual force of a solve divided by its delta
+	force    float64 // largest residual force of a solve divided by its delta
+	rounding float64 // of the Lagrangians' gradients, divided by delta
 }
 
 // solve is the perturbed lower solution on the frozen face.
@@ -82,8 +88,9 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	base := make([]float64, len(v))
-	gradLagrangian(v, d.at, s.Y, s.Lambda)
-	gradLagrangian(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
+	size := gradLagrangian(v, d.at, s.Y, s.Lambda)
+	size += gradLagrangian(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
+	d.rounding = roundings * unit * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / delta
@@ -109,21 +116,28 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	base := make([]float64, len(v))
-	gradLagrangian(v, d.at, plus.Y, plus.Lambda)
-	gradLagrangian(base, d.at, minus.Y, minus.Lambda)
+	size := gradLagrangian(v, d.at, plus.Y, plus.Lambda)
+	size += gradLagrangian(base, d.at, minus.Y, minus.Lambda)
+	d.rounding = roundings * unit * size / (2 * delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
 	return distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
-// noise estimates the error in v that the residuals of the solves cause: a force
-// of size slope makes v, so a residual force makes its share of it.
+// noise estimates the error in v that the residuals of the solves cause, and that
+// rounding does: a force of size slope makes v, so a residual force makes its share of
+// it; y and lambda are known to the unit roundoff times the root of the condition
+// number of g; and the gradients that are differenced have a rounding of their own.
 func (d *differences) noise(v []float64) float64 {
 	if d.slope == 0 {
 		return 0
 	}
-	return norm(v) * d.force / d.slope
+	root := 1.0
+	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
+		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
+	}
+	return norm(v)*(d.force/d.slope+root*roundings*unit) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the

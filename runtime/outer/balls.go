@@ -9,13 +9,22 @@ import (
 // bend is the curvature that the balls of X add to the model: a step along the
 // tangent of |x_S - c| <= r is put back onto the sphere, which moves it inwards by
 // |d|^2 / 2r, so that the Lagrangian with the multiplier theta has theta d'd/2 more.
-// With it steps on a sphere converge as fast as elsewhere. nil where X has no ball.
+// With it steps on a sphere converge as fast as elsewhere.
+//
+// All entries have the least curvature with which a step can still be told from a
+// fall without bound: that of a model step of longest times the reach, beyond which
+// steps are cut off anyway. Without it the model of a piecewise linear F, whose
+// curvature is noise, would be a program that double precision cannot solve.
 func (m *Goldstein) bend(run *Run) []float64 {
-	balls := run.projector.Balls()
-	if len(balls) == 0 || len(m.state.Balls) != len(balls) {
-		return nil
-	}
 	d := make([]float64, run.Dim())
+	least := norm(m.state.Center.G) / (longest * m.state.Reach)
+	for j := range d {
+		d[j] = least
+	}
+	balls := run.projector.Balls()
+	if len(m.state.Balls) != len(balls) {
+		return d
+	}
 	for k, b := range balls {
 		for j := b.Start; j < b.End; j++ {
 			d[j] += m.state.Balls[k]
@@ -23,6 +32,10 @@ func (m *Goldstein) bend(run *Run) []float64 {
 	}
 	return d
 }
+
+// longest is the longest model step in units of the reach: far enough for kinks and
+// bounds to stop it rather than this.
+const longest = 1e4
 
 // maxTurns is how many times a step may be solved again for its multipliers of
 // balls, and settledBall the relative change that calls for it: the fixed point

@@ -161,7 +161,7 @@ const maxStagnation = 3
 func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	s := &m.state
 	maxNull := 10 + 2*min(run.Dim(), 100)
-	turns := 0
+	turns, fresh := 0, false
 	for null := 0; ; null++ {
 		model := m.model()
 		h, err := s.H.factorize(m.bend(run))
@@ -171,6 +171,17 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		}
 		model.H = h
 		step, err := run.projector.Step(s.Center.X, &model.Model)
+		if err != nil && Outside(err) || err == nil && step.Value > noise(s.Center.F)+rounding*norm(s.Center.G)*norm(step.D) {
+			// The program was not solved: a step of 0 has the value 0. It says nothing
+			// of F; a curvature made anew from the gradient is well conditioned.
+			if fresh {
+				return false, nil
+			}
+			fresh = true
+			m.rescale()
+			s.Bundle = nil
+			continue
+		}
 		if err != nil {
 			return false, err
 		}

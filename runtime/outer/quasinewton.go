@@ -69,8 +69,8 @@ func (q quasiNewton) factorize(diagonal []float64) (*qp.Hessian, error) {
 
 // update takes a pair s = x+ - x, y = g+ - g of gradients of one piece, known to
 // within noise. Pairs of negative or little curvature are damped, so that H stays
-// positive definite; pairs that noise could have made are left out, unless even
-// noise cannot hide that there is less curvature than H has.
+// positive definite. A pair that noise could have made shows that there is no more
+// curvature along s than noise/|s|, and H learns that much of it, from above alone.
 func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	ss, sy, yy := dot(s, s), dot(s, y), dot(y, y)
 	if ss == 0 || math.IsNaN(yy) || math.IsInf(yy, 0) {
@@ -78,10 +78,14 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	}
 	hs := q.multiply(s)
 	shs := dot(s, hs)
-	if math.Sqrt(yy) <= 2*noise && 2*noise*math.Sqrt(ss) >= 0.2*shs {
-		return q
-	}
-	if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
+	if math.Sqrt(yy) <= 2*noise {
+		most := 2 * noise / math.Sqrt(ss)
+		if most*ss >= 0.2*shs {
+			return q
+		}
+		y = plus(make([]float64, q.N), most, s)
+		sy, yy = most*ss, most*most*ss
+	} else if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
 		// The first pair knows the scale better than the initial step
 		// (Nocedal and Wright, (6.20)).
 		q.Scale, q.H = yy/sy, nil

@@ -400,7 +400,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	counts := map[string]int{}
-	const problems = 150
+	const problems = 100
 	for number := range problems {
 		p := randomFollower(rng)
 		starts := [][]float64{make([]float64, p.dx), make([]float64, p.dx)}
@@ -473,4 +473,85 @@ func (p *follower) check(t *testing.T, what string, r *Result) {
 			t.Errorf("%s: the gradient %v in the certificate is of none of %+v", what, c.Gradients[i], pieces)
 		}
 	}
+}
+
+// Linear f over a quadratic follower makes F piecewise linear, and its curvature pure
+// rounding. Runs end all the same, at a vertex of kinks and bounds, and soon: the bound
+// on evaluations is ten times what the slowest of these takes.
+func TestPiecewiseLinearEnds(t *testing.T) {
+	spec, err := lower.Lookup(lower.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 2))
+	slowest, ended := 0, map[status.Status]int{}
+	for k := range 200 {
+		p := randomLarge(rng, k%2 == 0)
+		s, err := spec.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
+		const bound = 5000
+		r, err := Solve(context.Background(), h, "goldstein", &Goldstein{Settings: *DefaultGoldstein()},
+			Options{Start: make([]float64, p.dx), Seed: 1, Limits: Limits{Evaluations: bound}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slowest = max(slowest, r.Evaluations)
+		ended[r.Status]++
+		if r.Status != status.Solved && r.Status != status.Infeasible {
+			t.Errorf("problem %d: %v (%s) after %d evaluations", k, r.Status, r.Reason, r.Evaluations)
+		}
+	}
+	t.Log(ended, "most evaluations", slowest)
+}
+
+// randomLarge is a follower of more variables with rows of both signs, so that the
+// lower level is not feasible at every x.
+func randomLarge(rng *rand.Rand, normal bool) *follower {
+	entry := func(k int) float64 {
+		if normal {
+			return 0.6 * float64(k) * rng.NormFloat64()
+		}
+		return float64(rng.IntN(2*k+1) - k)
+	}
+	p := &follower{dx: 2 + rng.IntN(5), dy: 2 + rng.IntN(7)}
+	p.rows = p.dy + rng.IntN(6)
+	root := mat.NewDense(p.dy, p.dy, nil)
+	p.Q, p.C = mat.NewDense(p.dy, p.dy, nil), mat.NewDense(p.dy, p.dx, nil)
+	p.A, p.B = mat.NewDense(p.rows, p.dx, nil), mat.NewDense(p.rows, p.dy, nil)
+	p.c, p.b = make([]float64, p.dy), make([]float64, p.rows)
+	p.fx, p.fy, p.t = make([]float64, p.dx), make([]float64, p.dy), make([]float64, p.dy)
+	at0 := rng.IntN(2) == 0
+	for i := range p.dy {
+		for j := range p.dy {
+			root.Set(i, j, entry(2))
+		}
+		for j := range p.dx {
+			p.C.Set(i, j, entry(3))
+		}
+		if !at0 {
+			p.c[i] = entry(2)
+		}
+		p.fy[i] = entry(3)
+		p.B.Set(i, i, 1)
+	}
+	p.Q.Mul(root, root.T())
+	for i := range p.dy {
+		p.Q.Set(i, i, p.Q.At(i, i)+1)
+	}
+	for j := range p.dx {
+		p.fx[j] = entry(3)
+	}
+	for i := p.dy; i < p.rows; i++ {
+		for j := range p.dx {
+			p.A.Set(i, j, entry(2))
+		}
+		for j := range p.dy {
+			p.B.Set(i, j, entry(2))
+		}
+		p.b[i] = entry(2) + 1
+	}
+	return p
 }
