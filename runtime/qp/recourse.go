@@ -138,5 +138,28 @@ func (r *Recourse) contains(x []float64) (bool, error) {
 	if y == nil && r.ctx != nil && r.ctx.Err() != nil {
 		return false, context.Cause(r.ctx)
 	}
-	return y != nil, nil
+	if y == nil {
+		return false, nil
+	}
+	// A y that crosses rows by more than rounding, but by too little for a proof that
+	// there is none, is one of a point next to x.
+	for k := range r.use {
+		h := r.minusB.RowDot(k, y) - r.rhs[k]
+		if r.equal[k] {
+			h = math.Abs(h)
+		}
+		cols, vals := r.minusB.Row(k)
+		terms := r.terms[k]
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * y[j])
+		}
+		if h > crossing*terms {
+			return false, nil
+		}
+	}
+	return true, nil
 }
+
+// crossing is how far, relative to the size of its terms, a row may be crossed by
+// rounding alone: some units for each of the sums it takes.
+const crossing = 64 * 0x1p-53
