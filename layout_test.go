@@ -38,7 +38,7 @@ var layers = map[string][]string{
 	"runtime/problem": {"internal/sparse", "runtime/method"},
 	"runtime/linalg":  {"internal/sparse"},
 	"runtime/convex":  {"internal/sparse", "runtime/linalg"},
-	"runtime/qp":      {"internal/sparse", "runtime/problem"},
+	"runtime/qp":      {"internal/sparse", "runtime/convex", "runtime/problem"},
 	"runtime/lower":   {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
 	"runtime/oracle":  {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower"},
 	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/oracle", "runtime/status"},

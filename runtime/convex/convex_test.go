@@ -1,4 +1,4 @@
-package convex
+package convex_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
+	. "bilevelc/runtime/convex"
 	"bilevelc/runtime/qp"
 )
 
@@ -124,7 +125,7 @@ func (p *program) optimal(s *Solver) error {
 		rest[j] += c
 	}
 	p.b.AddMulVecT(rest, -1, lambda)
-	scale := 1 + largest(p.c) + largest(lambda)
+	scale := 1 + Largest(p.c) + Largest(lambda)
 	state, _ := s.State()
 	for j, z := range rest {
 		at := state[j]
@@ -167,7 +168,7 @@ func TestAgainstDense(t *testing.T) {
 				y := make([]float64, p.n)
 				s.Y(y, p.lo, p.hi)
 				for j := range y {
-					if math.Abs(y[j]-want.Z[j]) > 1e-9*(1+largest(want.Z)) {
+					if math.Abs(y[j]-want.Z[j]) > 1e-9*(1+Largest(want.Z)) {
 						t.Errorf("degenerate %v, %d, %s: y[%d] = %v, want %v", degenerate, k, when, j, y[j], want.Z[j])
 						break
 					}
@@ -176,7 +177,7 @@ func TestAgainstDense(t *testing.T) {
 					if !s.Reduce() {
 						t.Errorf("%d: not reduced", k)
 					}
-					if left := s.dependent(s.state, s.active); len(left) > 0 {
+					if left := s.DependentActive(); len(left) > 0 {
 						t.Errorf("degenerate %v, %d: rows %v are still dependent", degenerate, k, left)
 					}
 				} else if !s.Settle(10) {
@@ -236,8 +237,8 @@ func TestFarkas(t *testing.T) {
 				gain += v * p.hi[j]
 			}
 		}
-		if !(gain > 0) || largest(pull) > 1e-6*gain {
-			t.Errorf("%d: gain %v, pull %v", k, gain, largest(pull))
+		if !(gain > 0) || Largest(pull) > 1e-6*gain {
+			t.Errorf("%d: gain %v, pull %v", k, gain, Largest(pull))
 		}
 	}
 	if found < 30 {

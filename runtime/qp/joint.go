@@ -165,7 +165,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		for j, c := range on.center {
 			q.C[n+j] = -nearness * c
 		}
-		s := Solve(q, &p.jointly)
+		s := p.program(q, weight, on.constraints)
 		if err := p.outcome(s, on.constraints); err != nil {
 			return err
 		}
@@ -178,8 +178,9 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		for j, v := range s.Z[:n] {
 			dst[j] = p.clamp(j, v)
 		}
-		// What the distance in s still pulls is as small as rounding.
-		if nearness*moved <= 1e-15*(scale+norm2(s.Z[:n])+nearness*norm2(s.Z[n:])) {
+		// What the distance in s still pulls does not show in x: it is on the set
+		// after every round, and as good as the nearest point of it.
+		if nearness*moved <= 1e-13*(scale+norm2(s.Z[:n])+nearness*norm2(s.Z[n:])) {
 			break
 		}
 	}
@@ -188,6 +189,20 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 	}
 	p.remember(on.center)
 	return nil
+}
+
+// program solves a projection onto joint rows, sparse where they are many.
+func (p *Projector) program(q *Problem, diagonal []float64, on *constraints) *Solution {
+	k := p.sparse.of(on.e, on.equal)
+	if on == p.joint {
+		p.sparse = k
+	}
+	if k != nil {
+		if s := k.solve(q, diagonal); s != nil {
+			return s
+		}
+	}
+	return Solve(q, &p.jointly)
 }
 
 // center is the witness in units of s.

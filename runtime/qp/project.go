@@ -26,6 +26,7 @@ type Projector struct {
 	joint *constraints // on (x, s) with y = unit s: those and the other rows of the lower level
 	unit  float64
 
+	sparse          *structured // of joint
 	ws, jointly     Workspace
 	warm, jointWarm []int
 }

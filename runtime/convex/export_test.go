@@ -1,0 +1,7 @@
+package convex
+
+// DependentActive lists the active rows that depend on others, for tests.
+func (s *Solver) DependentActive() []int { return s.dependent(s.state, s.active) }
+
+// Largest is the largest absolute value, for tests.
+func Largest(v []float64) float64 { return largest(v) }

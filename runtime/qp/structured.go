@@ -1,0 +1,163 @@
+package qp
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/convex"
+)
+
+// structured solves programs that share their rows and have a diagonal H by
+// package convex, which works on the sparse KKT system. What it finds is checked
+// against the program; where it finds nothing, which proves nothing, the dense
+// method of Solve decides.
+type structured struct {
+	a       *sparse.CSR
+	program *convex.Program
+	solver  *convex.Solver
+	// diagonal is the H that the solver has loaded.
+	diagonal []float64
+}
+
+// large is the number of variables and rows together from which the sparse
+// system costs less than dense factors.
+const large = 100
+
+// of returns a structured solver for the rows a z <= b or = b, k itself where it
+// has those already; nil where the dense method is as good.
+func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
+	if a.Rows+a.Cols < large || a.Rows == 0 {
+		return nil
+	}
+	if k != nil && k.a == a {
+		return k
+	}
+	minus := &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: make([]float64, len(a.Val))}
+	for t, v := range a.Val {
+		minus.Val[t] = -v
+	}
+	diagonal := &sparse.CSR{Rows: a.Cols, Cols: a.Cols, Ptr: make([]int, a.Cols+1), Col: make([]int, a.Cols), Val: make([]float64, a.Cols)}
+	for j := range diagonal.Col {
+		diagonal.Col[j], diagonal.Ptr[j+1] = j, j+1
+	}
+	p := convex.NewProgram(diagonal, minus, equal)
+	return &structured{a: a, program: p, solver: p.NewSolver()}
+}
+
+// solve returns the solution of p, which has the rows of k and the Hessian with
+// the given diagonal, or nil where none was found.
+func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
+	s := k.solver
+	// The factors of a face serve until another one is asked for: they follow from
+	// H and the face alone, so that keeping them does not show in results.
+	if !slices.Equal(k.diagonal, diagonal) {
+		if !s.Load(diagonal) {
+			return nil
+		}
+		k.diagonal = slices.Clone(diagonal)
+	}
+	n, m := len(diagonal), len(p.B)
+	lo, hi, r := make([]float64, n), make([]float64, n), make([]float64, m)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+		if p.Lo != nil {
+			lo[j] = p.Lo[j]
+		}
+		if p.Hi != nil {
+			hi[j] = p.Hi[j]
+		}
+	}
+	for i, b := range p.B {
+		r[i] = -b
+	}
+	s.Set(lo, hi, r)
+	zero := make([]float64, n)
+	s.Linear(p.C, zero)
+	found := false
+	if len(p.Warm) > 0 {
+		state, active := make([]int8, n), make([]bool, m)
+		for i := range active {
+			active[i] = p.Equal != nil && p.Equal[i]
+		}
+		for _, c := range p.Warm {
+			switch {
+			case c < m:
+				active[c] = true
+			case c < m+n:
+				state[c-m] = convex.Lower
+			case c < m+2*n:
+				state[c-m-n] = convex.Upper
+			}
+		}
+		s.Guess(zero, make([]float64, m), state, active)
+		found = s.Settle(settling)
+	}
+	if !found {
+		s.Load(diagonal)
+		s.Set(lo, hi, r)
+		s.Linear(p.C, zero)
+		ctx := p.Context
+		if ctx == nil {
+			ctx = context.Background()
+		}
+		switch s.Minimize(ctx) {
+		case convex.Interrupted:
+			return &Solution{Status: Stopped, Z: zero}
+		case convex.Stuck:
+			return nil
+		}
+	}
+	return k.solution(p, diagonal, lo, hi)
+}
+
+// settling is how many exchanges of active rows a guess is worth.
+const settling = 12
+
+// solution reads the solution from the solver, or nil where it violates a row by
+// more than rounding.
+func (k *structured) solution(p *Problem, diagonal, lo, hi []float64) *Solution {
+	n, m := len(lo), len(p.B)
+	out := &Solution{Status: Solved, Z: make([]float64, n), Lambda: make([]float64, m), Bound: make([]float64, n)}
+	k.solver.Y(out.Z, lo, hi)
+	k.solver.Lambda(out.Lambda)
+	state, active := k.solver.State()
+	for i := range out.Lambda {
+		equal := p.Equal != nil && p.Equal[i]
+		if !equal {
+			out.Lambda[i] = math.Max(out.Lambda[i], 0)
+		}
+		h, size := -p.B[i], p.terms(i)
+		cols, vals := p.A.Row(i)
+		for t, j := range cols {
+			h += vals[t] * out.Z[j]
+			size += math.Abs(vals[t] * out.Z[j])
+		}
+		if equal {
+			h = math.Abs(h)
+		}
+		if !(h <= 100*feasibility*size) {
+			return nil
+		}
+		if active[i] {
+			out.Active = append(out.Active, i)
+		}
+	}
+	pull := make([]float64, n)
+	p.A.AddMulVecT(pull, -1, out.Lambda)
+	for j, at := range state {
+		if at != convex.Free {
+			out.Bound[j] = pull[j] - p.C[j] - diagonal[j]*out.Z[j]
+		}
+		switch {
+		case out.Z[j] < lo[j]-feasibility*math.Abs(lo[j]) || out.Z[j] > hi[j]+feasibility*math.Abs(hi[j]):
+			return nil
+		case at == convex.Lower || at == convex.Pinned:
+			out.Active = append(out.Active, m+j)
+		case at == convex.Upper:
+			out.Active = append(out.Active, m+n+j)
+		}
+	}
+	return out
+}
