@@ -1,8 +1,11 @@
 package runtime
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
+	"bilevelc/internal/await"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/outer"
 )
@@ -10,11 +13,31 @@ import (
 // confirm verifies a result that is to say solved, as the command verify would.
 // One that does not pass says so, with the first claim that failed; its point and
 // certificate stay for what they are worth.
-func (p *Problem) confirm(r *Result) error {
+//
+// When ctx ends before the verification does, the result is not solved: it is that
+// of a run whose end was still to come.
+func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if r.Status != Solved {
 		return nil
 	}
-	report, err := p.Verify(r)
+	checking := ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
+		defer cancel()
+	}
+	// What is given up goes on, with copies of all that is used further.
+	own, claimed := *p, *r
+	own.Numeric = p.Numeric.Clone()
+	report, err := await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
+	if checking.Err() != nil && report == nil {
+		r.Status, r.Reason = Interrupted, "interrupted while the result was verified: "+r.Reason
+		if errors.Is(context.Cause(ctx), ErrTimeLimit) {
+			r.Status, r.Reason = LimitReached, "time limit reached while the result was verified: "+claimed.Reason
+		}
+		r.Checkpoint, err = r.Rewind()
+		return err
+	}
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if r.Certificate, err = p.certificate(best, h); err != nil {
 		return nil, err
 	}
-	if err := p.confirm(r); err != nil {
+	if err := p.confirm(ctx, r); err != nil {
 		return nil, err
 	}
 	if opts.CheckGradient {

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/status"
 )
 
@@ -58,7 +60,10 @@ they are now, if they moved.`,
 		if err != nil {
 			return err
 		}
-		report, err := problem.Verify(result)
+		report, err := during(cmd.Context(), "verifying", func() (*certify.Report, error) { return problem.Verify(result) })
+		if errors.As(err, new(*stoppedError)) {
+			return err
+		}
 		if err != nil {
 			return &exitError{Code: exitData, Err: err}
 		}

@@ -20,11 +20,11 @@ import (
 // ends has reached a limit, where any other end of the context interrupts it.
 var ErrTime = errors.New("time limit")
 
-// How long a run may go on once its context has ended: to bring its best point
-// and its measure into order, and until the caller has what there is whether or
-// not the run has noticed.
+// How long a run may go on once its context has ended: to bring its best point,
+// its measure and its verification into order, and until the caller has what there
+// is whether or not the run has noticed.
 const (
-	finishGrace  = 100 * time.Millisecond
+	FinishGrace  = 100 * time.Millisecond
 	abandonGrace = 150 * time.Millisecond
 )
 
@@ -149,7 +149,7 @@ func (s *solving) end(ctx context.Context, why error) *Result {
 	finishing := ctx
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
-		finishing, cancel = context.WithTimeout(context.WithoutCancel(ctx), finishGrace)
+		finishing, cancel = context.WithTimeout(context.WithoutCancel(ctx), FinishGrace)
 		defer cancel()
 	}
 	finish(finishing, s.run, s.method, r)

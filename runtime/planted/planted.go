@@ -109,6 +109,10 @@ func Defaults() Options {
 	return Options{Family: Convex, Dx: 10, Dy: 20, Links: 2, Floors: 10, Active: 4, Kinks: 2, Weak: 1, Condition: 100, Seed: 1}
 }
 
+// maxEntries bounds the entries of an instance's matrices, (Dx + Dy) for each row
+// and each entry of y: 800 MB of numbers.
+const maxEntries = 100_000_000
+
 // Validate reports the first option out of range.
 func (o Options) Validate() error {
 	for _, c := range []struct {
@@ -127,6 +131,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("planted: unknown family %d", o.Family)
 	case o.Dx < 1 || o.Dy < 1:
 		return fmt.Errorf("planted: dimensions %d and %d; both must be at least 1", o.Dx, o.Dy)
+	case o.Dx > maxEntries || o.Dy > maxEntries || o.Implied > maxEntries || (o.Dx+o.Dy)*(o.Dy+o.Implied) > maxEntries:
+		return fmt.Errorf("planted: dimensions %d and %d with %d implied rows make matrices of more than %d entries", o.Dx, o.Dy, o.Implied, maxEntries)
 	case o.Links+o.Floors > o.Dy:
 		return fmt.Errorf("planted: %d links and %d floors are more rows than the %d entries of y; use implied rows for more", o.Links, o.Floors, o.Dy)
 	case o.Active+o.Kinks+o.Weak > o.Floors:
