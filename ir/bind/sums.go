@@ -11,14 +11,32 @@ import (
 // they have it: sum(i, j: P[i, j] * x[i] * y[j]) becomes x' (P y), and
 // sum(j: A[i, j] * y[j]) for each i becomes A y.
 
-// sumEntries is the sum of all entries of a node.
+// sumEntries is the sum of all entries of a node. Sums share their parts: each
+// is taken apart once.
 func (e *elab) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
-	g := e.b.graph
-	if n.Deps != 0 && n.Shape.Rank == 1 && (n.Op == expr.Add || n.Op == expr.Sub) &&
-		n.Args[0].Shape == n.Shape && n.Args[1].Shape == n.Shape {
-		u, v := e.sumEntries(n.Args[0], at), e.sumEntries(n.Args[1], at)
-		return e.must(g.Binary(n.Op, u, v, at))
+	done := map[*expr.Node]*expr.Node{}
+	var sum func(n *expr.Node) *expr.Node
+	sum = func(n *expr.Node) *expr.Node {
+		if !splits(n) {
+			return e.sumTerm(n, at)
+		}
+		if done[n] == nil {
+			u := sum(n.Args[0])
+			done[n] = e.must(e.b.graph.Binary(n.Op, u, sum(n.Args[1]), at))
+		}
+		return done[n]
 	}
+	return sum(n)
+}
+
+// splits reports a sum or difference of vectors that vary.
+func splits(n *expr.Node) bool {
+	return n.Deps != 0 && n.Shape.Rank == 1 && (n.Op == expr.Add || n.Op == expr.Sub) &&
+		n.Args[0].Shape == n.Shape && n.Args[1].Shape == n.Shape
+}
+
+func (e *elab) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
+	g := e.b.graph
 	if t, ok := e.term(n); ok {
 		if s := e.bilinear(t, at); s != nil {
 			return e.scaled(t.scale, s, at)
@@ -30,12 +48,23 @@ func (e *elab) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
 // segmentSums is, for each of n segments, the sum of the entries that belong
 // to it.
 func (e *elab) segmentSums(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
-	g, out := e.b.graph, expr.VectorShape(n)
-	if v.Deps != 0 && v.Shape.Rank == 1 && (v.Op == expr.Add || v.Op == expr.Sub) &&
-		v.Args[0].Shape == v.Shape && v.Args[1].Shape == v.Shape {
-		a, c := e.segmentSums(v.Args[0], seg, n, at), e.segmentSums(v.Args[1], seg, n, at)
-		return e.must(g.Binary(v.Op, a, c, at))
+	done := map[*expr.Node]*expr.Node{}
+	var sum func(v *expr.Node) *expr.Node
+	sum = func(v *expr.Node) *expr.Node {
+		if !splits(v) {
+			return e.segmentTerm(v, seg, n, at)
+		}
+		if done[v] == nil {
+			u := sum(v.Args[0])
+			done[v] = e.must(e.b.graph.Binary(v.Op, u, sum(v.Args[1]), at))
+		}
+		return done[v]
 	}
+	return sum(v)
+}
+
+func (e *elab) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
+	g, out := e.b.graph, expr.VectorShape(n)
 	if t, ok := e.term(v); ok && len(t.vars) == 1 && t.vars[0].Shape.Rank == 1 && t.vars[0].Op == expr.Gather &&
 		t.vars[0].Args[0].Shape.Rank == 1 && len(t.scale) == 0 {
 		src := t.vars[0].Args[0]
@@ -53,15 +82,20 @@ type term struct {
 	vars  []*expr.Node // the others, each a vector of the tuples
 }
 
+// maxFactors bounds the factors of a term that are told apart. Products share
+// their parts, and n of them can multiply 2^n factors.
+const maxFactors = 64
+
 // term flattens an elementwise product of vectors.
 func (e *elab) term(n *expr.Node) (term, bool) {
 	if n.Deps == 0 || n.Shape.Rank != 1 {
 		return term{}, false
 	}
 	var t term
-	sign := false
+	sign, factors := false, 0
 	var walk func(m *expr.Node)
 	walk = func(m *expr.Node) {
+		factors++
 		switch {
 		case m.Shape.Rank == 0:
 			t.scale = append(t.scale, m)
@@ -69,10 +103,10 @@ func (e *elab) term(n *expr.Node) (term, bool) {
 			t.data = m
 		case m.Deps == 0:
 			t.data = e.must(e.b.graph.Binary(expr.Mul, t.data, m, m.Span))
-		case m.Op == expr.Mul:
+		case m.Op == expr.Mul && factors < maxFactors:
 			walk(m.Args[0])
 			walk(m.Args[1])
-		case m.Op == expr.Neg:
+		case m.Op == expr.Neg && factors < maxFactors:
 			sign = !sign
 			walk(m.Args[0])
 		default:

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,10 +19,11 @@ import (
 // are fast enough, and messages keep pointing at the term they are about.
 const minTerms = 64
 
-// signed is a term of a sum.
-type signed struct {
-	node     *expr.Node
-	negative bool
+// addend is a term of a sum, and how often it occurs in it, less how often it
+// is subtracted.
+type addend struct {
+	node  *expr.Node
+	times float64
 }
 
 // collected rewrites a scalar sum of many terms.
@@ -31,7 +33,7 @@ func (e *elab) collected(root *expr.Node, at diag.Span) *expr.Node {
 		return root
 	}
 	var order []string
-	groups := map[string][]signed{}
+	groups := map[string][]addend{}
 	for _, t := range terms {
 		key := pattern(t.node)
 		if groups[key] == nil {
@@ -40,7 +42,14 @@ func (e *elab) collected(root *expr.Node, at diag.Span) *expr.Node {
 		groups[key] = append(groups[key], t)
 	}
 	var total *expr.Node
-	add := func(n *expr.Node, op expr.Op) {
+	add := func(n *expr.Node, times float64) {
+		op := expr.Add
+		if times < 0 {
+			op, times = expr.Sub, -times
+		}
+		if times != 1 {
+			n = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Number(times), n, at))
+		}
 		switch {
 		case total != nil:
 			total = e.must(e.b.graph.Binary(op, total, n, at))
@@ -54,50 +63,69 @@ func (e *elab) collected(root *expr.Node, at diag.Span) *expr.Node {
 		group := groups[key]
 		if len(group) < minTerms {
 			for _, t := range group {
-				add(t.node, map[bool]expr.Op{false: expr.Add, true: expr.Sub}[t.negative])
+				add(t.node, t.times)
 			}
 			continue
 		}
-		nodes, signs, negative := make([]*expr.Node, len(group)), make([]float64, len(group)), 0
+		nodes, times, same := make([]*expr.Node, len(group)), make([]float64, len(group)), true
 		for k, t := range group {
-			nodes[k], signs[k] = t.node, 1
-			if t.negative {
-				signs[k] = -1
-				negative++
-			}
+			nodes[k], times[k] = t.node, t.times
+			same = same && t.times == times[0]
 		}
 		v := e.stacked(nodes)
-		op := expr.Add
-		switch {
-		case negative == len(group):
-			op = expr.Sub
-		case negative > 0:
-			v = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Const("", data.Vector(signs), diag.Span{}), v, at))
+		if same {
+			add(e.sumEntries(v, at), times[0])
+			continue
 		}
-		if v.Shape.Rank == 0 { // one term many times
-			v = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Number(float64(len(group))), v, at))
-		}
-		add(e.sumEntries(v, at), op)
+		v = e.must(e.b.graph.Binary(expr.Mul, e.b.graph.Const("", data.Vector(times), diag.Span{}), v, at))
+		add(e.sumEntries(v, at), 1)
 	}
 	return total
 }
 
-// summands lists the terms of nested sums, differences and negations in order.
-func summands(root *expr.Node) []signed {
-	var out []signed
-	stack := []signed{{root, false}}
+// summands lists the terms of nested sums, differences and negations in order,
+// each once: sums share their parts, and a sum of n operations can add up 2^n
+// terms.
+func summands(root *expr.Node) []addend {
+	var out []addend
+	times := map[*expr.Node]float64{root: 1}
+	place := map[*expr.Node]int{} // of the terms in out
+	inner := []*expr.Node{}       // sums
+	stack := []*expr.Node{root}
 	for len(stack) > 0 {
-		t := stack[len(stack)-1]
+		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		n := t.node
-		switch {
-		case n.Deps == 0 || n.Op != expr.Add && n.Op != expr.Sub && n.Op != expr.Neg:
-			out = append(out, t)
-		case n.Op == expr.Neg:
-			stack = append(stack, signed{n.Args[0], !t.negative})
-		default:
-			stack = append(stack, signed{n.Args[1], t.negative != (n.Op == expr.Sub)}, signed{n.Args[0], t.negative})
+		if _, seen := place[n]; seen {
+			continue
 		}
+		if n.Deps == 0 || n.Op != expr.Add && n.Op != expr.Sub && n.Op != expr.Neg {
+			place[n] = len(out)
+			out = append(out, addend{node: n})
+			continue
+		}
+		place[n] = -1
+		inner = append(inner, n)
+		for i := range n.Args {
+			stack = append(stack, n.Args[len(n.Args)-1-i])
+		}
+	}
+	// Users before arguments, so that each sum knows how often it is added.
+	slices.SortFunc(inner, func(a, b *expr.Node) int { return b.ID - a.ID })
+	for _, n := range inner {
+		first, last := times[n], times[n]
+		if n.Op == expr.Neg {
+			first = -first
+		}
+		if n.Op == expr.Sub {
+			last = -last
+		}
+		times[n.Args[0]] += first
+		if len(n.Args) > 1 {
+			times[n.Args[1]] += last
+		}
+	}
+	for k := range out {
+		out[k].times = times[out[k].node]
 	}
 	return out
 }
