@@ -3,6 +3,7 @@ package curvature
 import (
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
 
@@ -134,22 +135,69 @@ func diagonal(n *expr.Node) bool {
 	return true
 }
 
-// gershgorin encloses w (M + M') between diagonal matrices, for a matrix known
-// by the ranges of its entries: diagonal plus and minus the sum of the others.
+// gershgorin encloses w (M + M') between diagonal matrices, diagonal plus and
+// minus the sum of the others: from the stored entries of a data matrix, and
+// otherwise from the ranges of all entries.
 func (b *backward) gershgorin(m *expr.Node, w Interval) []Interval {
-	r, n := b.rangeOf(m), m.Shape.Rows
-	out := make([]Interval, n)
-	for i := range n {
-		off := 0.0
-		for j := range n {
-			if j != i {
-				off = addUp(off, r[i*n+j].add(r[j*n+i]).mag())
-			}
+	n := m.Shape.Rows
+	diagonal, off := make([]Interval, n), make([]float64, n)
+	add := func(i, j int, e Interval) {
+		if i == j {
+			diagonal[i] = e.add(e)
+			return
 		}
-		d := r[i*n+i].add(r[i*n+i])
-		out[i] = w.mul(Interval{addDown(d.Lo, -off), addUp(d.Hi, off)})
+		size := e.mag()
+		off[i], off[j] = addUp(off[i], size), addUp(off[j], size)
+	}
+	if v := b.known(m); v != nil && v.Sparse != nil {
+		eachSymmetric(v.Sparse, func(i, j int, lower, upper float64) {
+			if i == j {
+				add(i, i, point(lower))
+			} else {
+				add(i, j, point(lower).add(point(upper)))
+			}
+		})
+	} else {
+		r := b.rangeOf(m)
+		for i := range n {
+			for j := range i {
+				add(i, j, r[i*n+j].add(r[j*n+i]))
+			}
+			add(i, i, r[i*n+i])
+		}
+	}
+	out := make([]Interval, n)
+	for i, d := range diagonal {
+		out[i] = w.mul(Interval{addDown(d.Lo, -off[i]), addUp(d.Hi, off[i])})
 	}
 	return out
+}
+
+// eachSymmetric visits the pairs of mirrored entries of a square matrix of
+// which one is stored, with i >= j, once.
+func eachSymmetric(m *sparse.CSR, visit func(i, j int, lower, upper float64)) {
+	t := m.T()
+	for i := range m.Rows {
+		cols, vals := m.Row(i)
+		mirrored, others := t.Row(i) // entries (j, i)
+		for len(cols) > 0 && cols[0] <= i || len(mirrored) > 0 && mirrored[0] <= i {
+			j := i
+			if len(cols) > 0 {
+				j = min(j, cols[0])
+			}
+			if len(mirrored) > 0 {
+				j = min(j, mirrored[0])
+			}
+			lower, upper := 0.0, 0.0
+			if len(cols) > 0 && cols[0] == j {
+				lower, cols, vals = vals[0], cols[1:], vals[1:]
+			}
+			if len(mirrored) > 0 && mirrored[0] == j {
+				upper, mirrored, others = others[0], mirrored[1:], others[1:]
+			}
+			visit(i, j, lower, upper)
+		}
+	}
 }
 
 // visitProduct handles MatVec, MatMul and Outer: bilinear in their arguments.
