@@ -33,11 +33,14 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	out.JointG = pr.hessianBound(g, expr.DependsX|expr.DependsY)
 	out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY)
 	out.LipschitzF = pr.gradientBound(f)
-	out.Qualification = qualify(p)
+	out.Qualification = pr.qualify()
 	out.pattern = analysis.HessianPattern(p.Graph, g, p.Lower.Dim)
 	p.Facts = out.Facts()
 	return out
 }
+
+// rankBudget is a fifth of what one claim may spend: operations of Gram-Schmidt.
+func (pr *prover) rankBudget() *budget { return &budget{left: pr.opts.MaxWork / 5} }
 
 func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
 

@@ -1,60 +1,13 @@
 package curvature
 
 import (
-	"fmt"
 	"math"
-	"sort"
-	"strings"
+	"slices"
+
+	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/sparse"
-	"bilevelc/ir"
-	"bilevelc/lang/diag"
 )
-
-// Standing says for which rows of B linear independence (LICQ, paper:
-// item:assumption_tangen_space) was found.
-type Standing uint8
-
-// The standings, from the strongest to the weakest.
-const (
-	AllRows       Standing = iota // B has full row rank
-	EveryActive                   // every set of rows that can be active together is independent
-	ActiveOnly                    // depends on which rows are active at the solution
-	EqualityFault                 // the equality rows themselves are dependent
-)
-
-func (s Standing) String() string {
-	return [...]string{
-		"all rows of B are independent",
-		"rows that can be active together are independent",
-		"independent only as far as the rows active at the solution are",
-		"equality rows are dependent",
-	}[s]
-}
-
-// MarshalText writes the standing as its phrase.
-func (s Standing) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// Dependency is a row of B that is a combination of other rows.
-type Dependency struct {
-	Row       string   // "cap[3]"
-	Of        []string // the rows it is made of
-	Text      string   // "cap[3] = cap[1] + 2 budget"
-	Equality  bool     // all of them are equality rows
-	Redundant bool     // equalities: the row says nothing that the others do not
-	// Inconsistent reports that the right-hand sides contradict each other for
-	// every x, so that no y is feasible.
-	Inconsistent bool
-	Span         diag.Span `json:"-"`
-}
-
-// Qualification is the constraint qualification as far as B shows it.
-type Qualification struct {
-	Standing  Standing
-	Rows      int // of B
-	Rank      int // of B; -1 where it was too large to compute
-	Dependent []Dependency
-}
 
 // rankTolerance is how small a row of length 1 may become, by subtracting the
 // rows before it, to count as their combination. Rounding leaves at most
@@ -62,297 +15,209 @@ type Qualification struct {
 // independent by less than this would make multipliers meaningless.
 const rankTolerance = 1e-10
 
-// rankWork bounds rows^2 * columns of the orthogonalization: 4e9 operations
-// are a few seconds.
-const rankWork = 4e9
+// rows examines rows of a matrix for linear independence. Columns that a bound
+// row stands for are left out: they are in its span.
+type rows struct {
+	b        *sparse.CSR
+	standing []int // of each column: the bound row that stands for it, or -1; nil: none
+	work     *budget
+	rank     int // of the rows examined so far
+}
 
-// maxNamed bounds the rows that the text of a combination names.
-const maxNamed = 6
+func newRows(b *sparse.CSR, standing []int, work *budget) *rows {
+	return &rows{b: b, standing: standing, work: work}
+}
 
-// maxDependent bounds the dependent rows that are named.
-const maxDependent = 20
+func (r *rows) free(j int) bool { return r.standing == nil || r.standing[j] < 0 }
 
-// qualify finds the dependent rows: among the equality rows first, then among
-// all, where one row of each pair of opposite bounds is left out.
-func qualify(p *ir.Problem) Qualification {
-	out := Qualification{Rows: len(p.Rows)}
-	if p.B == nil || len(p.Rows) == 0 {
-		return out
-	}
-	var work float64
-	redundant := map[int]bool{} // dependent equality rows
-	o := &orthogonalizer{b: p.B, work: &work}
-	for i, r := range p.Rows {
-		if !r.Equal {
-			continue
-		}
-		coefs, ok := o.add(i)
+// examine calls found with every row of the list that is a combination of
+// those before it and of the bounds, and with what gives its coefficients,
+// until found returns false: then the rest may be left out of the count. It
+// reports false where the work runs out.
+func (r *rows) examine(list []int, found func(i int, coefs func() map[int]float64) bool) bool {
+	core := r.peel(list)
+	o := newOrthogonalizer(r, core)
+	for _, i := range core {
+		along, ok := o.add(i)
 		if !ok {
-			return out.unknown()
-		}
-		if coefs != nil {
-			redundant[i] = true
-			out.Dependent = append(out.Dependent, dependency(p, i, coefs, true))
-		}
-	}
-	opposite := opposites(p)
-	all := &orthogonalizer{b: p.B, work: &work, bounds: map[int]int{}}
-	pairs, others := 0, 0
-	var later []int // rows that are not the first bound on an entry
-	for i, r := range p.Rows {
-		mate, paired := opposite[i]
-		switch {
-		case redundant[i]:
-		case paired && mate < i:
-			pairs++ // parallel to its mate, with which it is never active
-		case !r.Equal && all.bound(i):
-		default:
-			later = append(later, i)
-		}
-	}
-	for _, i := range later {
-		if all.rank() == p.Lower.Dim && len(out.Dependent) >= maxDependent {
-			others++ // no further row can be independent
-			continue
-		}
-		coefs, ok := all.add(i)
-		switch {
-		case !ok:
-			return out.unknown()
-		case coefs == nil:
-		case len(out.Dependent) < maxDependent:
-			out.Dependent = append(out.Dependent, dependency(p, i, coefs, false))
-		default:
-			others++
-		}
-	}
-	out.Rank = all.rank()
-	switch {
-	case len(redundant) > 0:
-		out.Standing = EqualityFault
-	case len(out.Dependent) > 0 || others > 0:
-		out.Standing = ActiveOnly
-	case pairs > 0:
-		out.Standing = EveryActive
-	}
-	return out
-}
-
-// unknown is what remains where the rows are too many to decompose.
-func (q Qualification) unknown() Qualification {
-	q.Rank, q.Standing = -1, ActiveOnly
-	return q
-}
-
-// opposites pairs inequality rows with parallel, opposite rows of B that cannot
-// both be active: the gap between them is positive and does not depend on x.
-func opposites(p *ir.Problem) map[int]int {
-	mates := map[int]int{}
-	byPattern := map[string][]int{}
-	for i, r := range p.Rows {
-		if r.Equal {
-			continue
-		}
-		key, sign := pattern(p.B, i)
-		if key == "" {
-			continue
-		}
-		for _, j := range byPattern[key] {
-			if _, taken := mates[j]; taken {
-				continue
-			}
-			_, signJ := pattern(p.B, j)
-			if sign != signJ && apart(p, i, j) {
-				mates[i], mates[j] = j, i
-				break
-			}
-		}
-		byPattern[key] = append(byPattern[key], i)
-	}
-	return mates
-}
-
-// pattern is a row of B up to its sign and scale, and its sign.
-func pattern(b *sparse.CSR, i int) (key string, sign float64) {
-	cols, vals := b.Row(i)
-	var out strings.Builder
-	lead := 0.0
-	for k, j := range cols {
-		if vals[k] == 0 {
-			continue
-		}
-		if lead == 0 {
-			lead = vals[k]
-		}
-		fmt.Fprintf(&out, "%d:%.15g;", j, vals[k]/lead)
-	}
-	return out.String(), math.Copysign(1, lead)
-}
-
-// apart reports that opposite rows i and j leave a gap for every x: scaled so
-// that their parts in y cancel, h_i + h_j is a negative number without x.
-func apart(p *ir.Problem, i, j int) bool {
-	lead := func(r int) float64 {
-		_, vals := p.B.Row(r)
-		for _, v := range vals {
-			if v != 0 {
-				return math.Abs(v)
-			}
-		}
-		return 1
-	}
-	si, sj := 1/lead(i), 1/lead(j)
-	rest := map[int]float64{}
-	for r, s := range map[int]float64{i: si, j: sj} {
-		visitRow(p.A, r, s, func(c int, coef float64) { rest[c] += coef })
-	}
-	for _, v := range rest {
-		if v != 0 {
 			return false
 		}
-	}
-	gap := si*p.Rhs[i] + sj*p.Rhs[j]
-	return gap > rankTolerance*(si*math.Abs(p.Rhs[i])+sj*math.Abs(p.Rhs[j]))
-}
-
-// dependency words row i as the combination coefs of rows.
-func dependency(p *ir.Problem, i int, coefs map[int]float64, equality bool) Dependency {
-	d := Dependency{Row: p.Rows[i].Name, Equality: equality}
-	if p.Rows[i].Family != nil {
-		d.Span = p.Rows[i].Family.Span
-	}
-	var rows []int
-	for r := range coefs {
-		rows = append(rows, r)
-	}
-	sort.Ints(rows)
-	var text strings.Builder
-	for n, r := range rows {
-		c := coefs[r]
-		if d.Of = append(d.Of, p.Rows[r].Name); n > maxNamed {
-			continue
+		if along == nil {
+			r.rank++
+		} else if !found(i, func() map[int]float64 { return o.coefficients(i, along) }) {
+			break
 		}
-		if n == maxNamed {
-			fmt.Fprintf(&text, " + ... (%d more)", len(rows)-n)
-			continue
-		}
-		switch {
-		case n == 0 && c < 0:
-			text.WriteString("-")
-		case n > 0 && c < 0:
-			text.WriteString(" - ")
-		case n > 0:
-			text.WriteString(" + ")
-		}
-		if c = math.Abs(c); math.Abs(c-1) > rankTolerance {
-			fmt.Fprintf(&text, "%s ", number(c))
-		}
-		text.WriteString(p.Rows[r].Name)
 	}
-	if len(rows) == 0 {
-		text.WriteString("0 (it does not involve y)")
-	}
-	d.Text = d.Row + " = " + text.String()
-	if !d.Equality {
-		return d
-	}
-	// The same combination of A x - b: equal where the row is redundant.
-	rest, size := map[int]float64{}, 0.0
-	gap, level := -p.Rhs[i], math.Abs(p.Rhs[i])
-	visitRow(p.A, i, 1, func(c int, v float64) { rest[c] += v; size = max(size, math.Abs(v)) })
-	for r, c := range coefs {
-		gap += c * p.Rhs[r]
-		level += math.Abs(c * p.Rhs[r])
-		visitRow(p.A, r, -c, func(col int, v float64) { rest[col] += v; size = max(size, math.Abs(v)) })
-	}
-	free := true
-	for _, v := range rest {
-		free = free && math.Abs(v) <= rankTolerance*size
-	}
-	d.Redundant = free && math.Abs(gap) <= rankTolerance*level
-	d.Inconsistent = free && !d.Redundant
-	return d
-}
-
-// orthogonalizer is the modified Gram-Schmidt process on rows of B, repeated
-// once for accuracy, which remembers each basis vector as a combination of
-// rows. Rows of one entry (bounds) are kept apart: they cost nothing.
-type orthogonalizer struct {
-	b      *sparse.CSR
-	bounds map[int]int       // entry of y -> the bound row that stands for it
-	basis  [][]float64       // orthonormal, len Dy each, 0 where bounds stand
-	combs  []map[int]float64 // basis[k] = sum combs[k][row] * row
-	work   *float64
-}
-
-func (o *orthogonalizer) rank() int { return len(o.bounds) + len(o.basis) }
-
-// bound takes a row of one entry that no other bound stands for.
-func (o *orthogonalizer) bound(i int) bool {
-	entry := -1
-	visitRow(o.b, i, 1, func(j int, _ float64) {
-		if entry == -1 {
-			entry = j
-		} else {
-			entry = -2
-		}
-	})
-	if _, taken := o.bounds[entry]; entry < 0 || taken {
-		return false
-	}
-	o.bounds[entry] = i
 	return true
 }
 
+// pivotTolerance is how large the entry of a row in a column of its own must
+// be, relative to the row, for the row to count as independent without a
+// computation. It is so in exact arithmetic whatever the entry is; the root of
+// rankTolerance leaves two such steps above it.
+const pivotTolerance = 1e-5
+
+// peel takes rows out of a list, in any order, that have an entry in a column
+// which no other row has that is left: no combination of rows that gives 0
+// contains them. It counts them and returns the rest, in order. The time is
+// linear: chains, trees and rows with slacks of their own go at once.
+func (r *rows) peel(list []int) []int {
+	users := make([]int32, r.b.Cols) // rows left that have an entry in the column
+	among := make([]int, r.b.Cols)   // the sum of their places in the list: of one row, its place
+	each := func(i int, visit func(j int, v float64)) {
+		cols, vals := r.b.Row(i)
+		for k, j := range cols {
+			if vals[k] != 0 && r.free(j) {
+				visit(j, vals[k])
+			}
+		}
+	}
+	for at, i := range list {
+		each(i, func(j int, _ float64) {
+			users[j]++
+			among[j] += at
+		})
+	}
+	gone := make([]bool, len(list))
+	var queue []int
+	for j, n := range users {
+		if n == 1 {
+			queue = append(queue, j)
+		}
+	}
+	for len(queue) > 0 {
+		column := queue[len(queue)-1]
+		queue = queue[:len(queue)-1]
+		if users[column] != 1 {
+			continue
+		}
+		at := among[column]
+		pivot, size := 0.0, 0.0
+		_, vals := r.b.Row(list[at])
+		for _, v := range vals {
+			size = math.Hypot(size, v)
+		}
+		each(list[at], func(j int, v float64) {
+			if j == column {
+				pivot = math.Abs(v)
+			}
+		})
+		if !(pivot >= pivotTolerance*size) {
+			continue
+		}
+		gone[at] = true
+		r.rank++
+		each(list[at], func(j int, _ float64) {
+			users[j]--
+			among[j] -= at
+			if users[j] == 1 {
+				queue = append(queue, j)
+			}
+		})
+	}
+	var core []int
+	for at, i := range list {
+		if !gone[at] {
+			core = append(core, i)
+		}
+	}
+	return core
+}
+
+// orthogonalizer is the modified Gram-Schmidt process on rows, repeated once
+// for accuracy.
+type orthogonalizer struct {
+	*rows
+	place []int       // of each column among those that the rows have, or -1
+	width int         // how many there are
+	taken []int       // rows in the basis
+	basis [][]float64 // orthonormal, of length width
+	along [][]float64 // row taken[k] is the sum of along[k][l] basis[l], l <= k
+}
+
+func newOrthogonalizer(r *rows, list []int) *orthogonalizer {
+	o := &orthogonalizer{rows: r}
+	if len(list) == 0 {
+		return o
+	}
+	o.place = make([]int, r.b.Cols)
+	for j := range o.place {
+		o.place[j] = -1
+	}
+	for _, i := range list {
+		visitRow(r.b, i, 1, func(j int, _ float64) {
+			if o.place[j] < 0 && r.free(j) {
+				o.place[j] = o.width
+				o.width++
+			}
+		})
+	}
+	return o
+}
+
 // add takes row i into the basis and returns nil, or, where it depends on the
-// rows before it, its coefficients; not ok where the work runs out.
-func (o *orthogonalizer) add(i int) (coefs map[int]float64, ok bool) {
-	v := make([]float64, o.b.Cols)
-	o.b.AddRow(v, i, 1)
-	size := math.Sqrt(dot(v, v))
-	if size == 0 {
-		return map[int]float64{}, true
-	}
-	comb := map[int]float64{i: 1}
-	for j, r := range o.bounds {
-		if v[j] != 0 {
-			visitRow(o.b, r, 1, func(_ int, coef float64) { comb[r] -= v[j] / coef })
-			v[j] = 0
+// rows before it, what it is along the basis; not ok where the work runs out.
+func (o *orthogonalizer) add(i int) (along []float64, ok bool) {
+	v, size := make([]float64, o.width), 0.0
+	visitRow(o.b, i, 1, func(j int, e float64) {
+		size = math.Hypot(size, e)
+		if k := o.place[j]; k >= 0 {
+			v[k] = e
 		}
-	}
+	})
+	along = make([]float64, len(o.basis)+1)
 	for range 2 {
-		for k, q := range o.basis {
-			c := dot(v, q)
-			if c == 0 {
-				continue
-			}
-			for j := range v {
-				v[j] -= c * q[j]
-			}
-			for r, e := range o.combs[k] {
-				comb[r] -= c * e
-			}
-		}
-		if *o.work += 4 * float64(len(v)) * float64(len(o.basis)); *o.work > rankWork {
+		if !o.work.spend(4 * float64(o.width) * float64(len(o.basis)+1)) {
 			return nil, false
 		}
-	}
-	left := math.Sqrt(dot(v, v))
-	if left > rankTolerance*size {
-		for j := range v {
-			v[j] /= left
-		}
-		for r := range comb {
-			comb[r] /= left
-		}
-		o.basis, o.combs = append(o.basis, v), append(o.combs, comb)
-		return nil, true
-	}
-	coefs = map[int]float64{}
-	for r, e := range comb {
-		if r != i && math.Abs(e) > rankTolerance*10 {
-			coefs[r] = -e
+		for k, q := range o.basis {
+			c := floats.Dot(v, q)
+			if c != 0 {
+				along[k] += c
+				floats.AddScaled(v, -c, q)
+			}
 		}
 	}
-	return coefs, true
+	left := floats.Norm(v, 2)
+	if !(left > rankTolerance*size) {
+		return along[:len(o.basis)], true
+	}
+	floats.Scale(1/left, v)
+	along[len(o.basis)] = left
+	o.taken, o.basis, o.along = append(o.taken, i), append(o.basis, v), append(o.along, along)
+	return nil, true
+}
+
+// coefficients are those of row i in the rows taken and, for what is left in
+// their columns, in the bounds.
+func (o *orthogonalizer) coefficients(i int, along []float64) map[int]float64 {
+	out, rest := map[int]float64{}, map[int]float64{}
+	spread := func(row int, by float64) {
+		visitRow(o.b, row, by, func(j int, v float64) {
+			if !o.free(j) {
+				rest[j] += v
+			}
+		})
+	}
+	spread(i, 1)
+	c := slices.Clone(along)
+	for l := len(c) - 1; l >= 0; l-- { // triangular: row taken[l] is the last with a part along basis[l]
+		a := c[l] / o.along[l][l]
+		for k, e := range o.along[l][:l] {
+			c[k] -= a * e
+		}
+		if math.Abs(a) > rankTolerance*10 {
+			out[o.taken[l]] = a
+			spread(o.taken[l], -a)
+		}
+	}
+	for j, v := range rest {
+		bound := o.standing[j]
+		visitRow(o.b, bound, 1, func(_ int, b float64) {
+			if math.Abs(v) > rankTolerance*10*math.Abs(b) {
+				out[bound] = v / b
+			}
+		})
+	}
+	return out
 }

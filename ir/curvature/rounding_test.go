@@ -184,7 +184,7 @@ func TestRankTolerance(t *testing.T) {
 			{Row: 1, Col: 0, Val: 30}, {Row: 1, Col: 1, Val: 40}, {Row: 1, Col: 2, Val: 50 * c.angle},
 		}), A: sparse.FromEntries(2, 1, nil), Rhs: []float64{1, 10}, Rows: []ir.Row{{Name: "a", Equal: true}, {Name: "b", Equal: true}}}
 		p.Lower.Dim, p.Upper.Dim = 3, 1
-		if q := qualify(p); q.Rank != c.rank {
+		if q := (&prover{Problem: p, opts: Defaults()}).qualify(); q.Rank != c.rank {
 			t.Errorf("rows at an angle of %v: rank %d, want %d", c.angle, q.Rank, c.rank)
 		}
 	}
