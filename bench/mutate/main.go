@@ -1,0 +1,167 @@
+// Command mutate breaks the project's code in one place at a time and tells
+// which breaks no test notices.
+//
+//	go run ./bench/mutate [-only TEXT] [-workers N] [-list] [-o FILE]
+//
+// The mutations are those of the list in named.go and a fixed draw from what
+// the operators of operators.go can do to the files of targets.go. All of them
+// are compiled into one set of test programs, asleep; each is then woken in
+// turn by an environment variable. No file of the project is changed. A
+// survivor is a gap in the tests, unless accepted.txt says why it is none; the
+// command fails if there is another one.
+package main
+
+import (
+	"bufio"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+type options struct {
+	only, output string
+	workers      int
+	list         bool
+	timeFactor   float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "", "only the mutations whose name contains this text")
+	flag.StringVar(&o.output, "o", "", "file that receives one line a mutation as it is done")
+	flag.IntVar(&o.workers, "workers", 1, "tests at a time")
+	flag.BoolVar(&o.list, "list", false, "list the mutations and stop")
+	flag.Float64Var(&o.timeFactor, "patience", 5, "how many times the usual time of a test program is waited")
+	flag.Parse()
+	survivors, err := command(o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(2)
+	}
+	if survivors > 0 {
+		os.Exit(1)
+	}
+}
+
+func command(o options) (survivors int, err error) {
+	root, err := projectRoot()
+	if err != nil {
+		return 0, err
+	}
+	mutants, err := all(root)
+	if err != nil {
+		return 0, err
+	}
+	var chosen []*mutant
+	for _, m := range mutants {
+		if strings.Contains(m.id, o.only) {
+			chosen = append(chosen, m)
+		}
+	}
+	if o.list {
+		for _, m := range chosen {
+			fmt.Println(m.id)
+		}
+		fmt.Println(len(chosen), "mutations")
+		return 0, nil
+	}
+	accepted, err := readAccepted(filepath.Join(root, "bench/mutate/accepted.txt"))
+	if err != nil {
+		return 0, err
+	}
+	dir, err := os.MkdirTemp("", "mutate")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	began := time.Now()
+	ov := &overlay{root: root, dir: dir, mutants: chosen}
+	packages := testPackages(chosen)
+	removed, err := ov.build(packages)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("%d mutations (%d more are no programs), built in %.0f s\n", len(ov.mutants), removed, time.Since(began).Seconds())
+	r := &runner{overlay: ov, options: o, accepted: accepted, packages: packages}
+	return r.run()
+}
+
+// all lists the mutations: the named ones, then those drawn for each target.
+func all(root string) ([]*mutant, error) {
+	out, err := namedMutants(root)
+	if err != nil {
+		return nil, err
+	}
+	for i := range targets {
+		c, err := candidates(root, &targets[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, draw(c, targets[i].draw)...)
+	}
+	for i, m := range out {
+		m.number = i + 1
+	}
+	return out, nil
+}
+
+func testPackages(list []*mutant) (out []string) {
+	seen := map[string]bool{}
+	for _, m := range list {
+		for _, p := range append([]string{m.target.dir}, m.target.tests...) {
+			if !seen[p] {
+				seen[p] = true
+				out = append(out, p)
+			}
+		}
+	}
+	return out
+}
+
+func projectRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for d := dir; ; d = filepath.Dir(d) {
+		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+			return d, nil
+		}
+		if d == filepath.Dir(d) {
+			return "", fmt.Errorf("no go.mod above %s", dir)
+		}
+	}
+}
+
+// readAccepted reads the survivors that are no gaps: a mutation's name on one
+// line, the reason on the next, indented.
+func readAccepted(path string) (map[string]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	out := map[string]string{}
+	last := ""
+	lines := bufio.NewScanner(f)
+	for n := 1; lines.Scan(); n++ {
+		line := lines.Text()
+		switch {
+		case strings.TrimSpace(line) == "" || strings.HasPrefix(line, "#"):
+		case strings.HasPrefix(line, " ") && last != "":
+			out[last] = strings.TrimSpace(out[last] + " " + strings.TrimSpace(line))
+		case last != "" && out[last] == "":
+			return nil, fmt.Errorf("%s:%d: the mutation above has no reason", path, n)
+		default:
+			last = line
+			out[last] = ""
+		}
+	}
+	if last != "" && out[last] == "" {
+		return nil, fmt.Errorf("%s: the last mutation has no reason", path)
+	}
+	return out, lines.Err()
+}

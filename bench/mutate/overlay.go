@@ -1,0 +1,209 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// variable is the environment variable that names the mutant that is awake;
+// 0, or nothing, is the program as it is.
+const variable = "BILEVELC_MUTANT"
+
+// overlay is the project with all mutants asleep in it: every mutated function
+// begins with a switch to its changed copies. The files of the project are not
+// touched; the go command reads the changed ones in their place.
+type overlay struct {
+	root, dir string
+	mutants   []*mutant
+}
+
+// write makes the changed files and the list the go command takes.
+func (o *overlay) write() (list string, err error) {
+	byFile := map[*source][]*mutant{}
+	dirs := map[string]string{}
+	for _, m := range o.mutants {
+		byFile[m.file] = append(byFile[m.file], m)
+		dirs[m.target.dir] = m.file.tree.Name.Name
+	}
+	replace := map[string]string{}
+	put := func(path, text string) error {
+		at := filepath.Join(o.dir, strings.ReplaceAll(path, "/", "__"))
+		replace[filepath.Join(o.root, path)] = at
+		return os.WriteFile(at, []byte(text), 0o644)
+	}
+	for f, list := range byFile {
+		if err := put(f.path, f.withMutants(list)); err != nil {
+			return "", err
+		}
+	}
+	for dir, name := range dirs {
+		text := fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar mutant__, _ = strconv.Atoi(os.Getenv(%q))\n", name, variable)
+		if err := put(dir+"/mutant__.go", text); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	list = filepath.Join(o.dir, "overlay.json")
+	return list, os.WriteFile(list, text, 0o644)
+}
+
+// withMutants is the file with a switch in every mutated function, and the
+// changed copies behind it, each under a file name of its own, so that the
+// compiler's complaints say whose they are.
+func (s *source) withMutants(list []*mutant) string {
+	byFunction := map[*ast.FuncDecl][]*mutant{}
+	for _, m := range list {
+		byFunction[m.fn] = append(byFunction[m.fn], m)
+	}
+	var b strings.Builder
+	done := 0
+	for _, fn := range s.functions() {
+		if len(byFunction[fn]) == 0 {
+			continue
+		}
+		brace := s.offset(fn.Body.Lbrace) + 1
+		header := s.named(fn)
+		b.Write(s.text[done:s.offset(fn.Pos())])
+		b.WriteString(header)
+		b.WriteString("\n\tswitch mutant__ {\n")
+		for _, m := range byFunction[fn] {
+			fmt.Fprintf(&b, "\tcase %d:\n\t\t%s\n", m.number, forward(fn, m.number))
+		}
+		b.WriteString("\t}\n")
+		done = brace
+	}
+	b.Write(s.text[done:])
+	for _, m := range list {
+		text := strings.Replace(m.text, m.fn.Name.Name+"__mutant", copyName(m.fn, m.number), 1)
+		fmt.Fprintf(&b, "\n//line mutant_%d:1\n%s\n", m.number, text)
+	}
+	return b.String()
+}
+
+func copyName(fn *ast.FuncDecl, number int) string {
+	return fmt.Sprintf("%s__mutant%d", fn.Name.Name, number)
+}
+
+// named is the head of a function, up to its opening brace, with every
+// parameter named.
+func (s *source) named(fn *ast.FuncDecl) string {
+	var b strings.Builder
+	b.WriteString("func ")
+	between := func(a, z ast.Node) string { return string(s.text[s.offset(a.Pos()):s.offset(z.End())]) }
+	if fn.Recv != nil {
+		field := fn.Recv.List[0]
+		fmt.Fprintf(&b, "(%s %s) ", receiverName(fn), between(field.Type, field.Type))
+	}
+	b.WriteString(fn.Name.Name + "(")
+	k := 0
+	for i, field := range fn.Type.Params.List {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		names := parameterNames(field, &k)
+		b.WriteString(strings.Join(names, ", ") + " " + between(field.Type, field.Type))
+	}
+	b.WriteString(")")
+	if fn.Type.Results != nil {
+		b.WriteString(" " + between(fn.Type.Results, fn.Type.Results))
+	}
+	b.WriteString(" {")
+	return b.String()
+}
+
+func receiverName(fn *ast.FuncDecl) string {
+	if names := fn.Recv.List[0].Names; len(names) == 1 && names[0].Name != "_" {
+		return names[0].Name
+	}
+	return "receiver__"
+}
+
+// parameterNames names the parameters of a field; k counts those without one.
+func parameterNames(field *ast.Field, k *int) (out []string) {
+	fresh := func() string {
+		*k++
+		return fmt.Sprintf("parameter__%d", *k)
+	}
+	for _, n := range field.Names {
+		if n.Name == "_" {
+			out = append(out, fresh())
+		} else {
+			out = append(out, n.Name)
+		}
+	}
+	if len(field.Names) == 0 {
+		out = append(out, fresh())
+	}
+	return out
+}
+
+// forward is the call of a changed copy.
+func forward(fn *ast.FuncDecl, number int) string {
+	var args []string
+	k := 0
+	for _, field := range fn.Type.Params.List {
+		names := parameterNames(field, &k)
+		if _, variadic := field.Type.(*ast.Ellipsis); variadic {
+			names[len(names)-1] += "..."
+		}
+		args = append(args, names...)
+	}
+	call := fmt.Sprintf("%s(%s)", copyName(fn, number), strings.Join(args, ", "))
+	if fn.Recv != nil {
+		call = receiverName(fn) + "." + call
+	}
+	if fn.Type.Results != nil && len(fn.Type.Results.List) > 0 {
+		return "return " + call
+	}
+	return call + "\n\t\treturn"
+}
+
+var complaint = regexp.MustCompile(`mutant_(\d+):\d+`)
+
+// build compiles the tests of the packages into o.dir, and takes out the
+// mutants that are no programs.
+func (o *overlay) build(packages []string) (removed int, err error) {
+	for {
+		list, err := o.write()
+		if err != nil {
+			return removed, err
+		}
+		bad := map[int]bool{}
+		var failure string
+		for _, p := range packages {
+			cmd := exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-e", "-overlay", list, "-o", filepath.Join(o.dir, binary(p)), "./"+p)
+			cmd.Dir = o.root
+			text, err := cmd.CombinedOutput()
+			if err == nil {
+				continue
+			}
+			failure = string(text)
+			for _, match := range complaint.FindAllStringSubmatch(failure, -1) {
+				n, _ := strconv.Atoi(match[1])
+				bad[n] = true
+			}
+		}
+		if failure == "" {
+			return removed, nil
+		}
+		if len(bad) == 0 {
+			return removed, fmt.Errorf("the project does not build with the mutants in it:\n%s", failure)
+		}
+		before := len(o.mutants)
+		o.mutants = slices.DeleteFunc(o.mutants, func(m *mutant) bool { return bad[m.number] })
+		removed += before - len(o.mutants)
+	}
+}
+
+func binary(pkg string) string { return strings.ReplaceAll(pkg, "/", "__") + ".test" }

@@ -1,0 +1,30 @@
+package main
+
+// target is a package whose claims to users are put to the test: the files
+// that decide what is said (not those that only decide how fast it is found),
+// how many of their possible mutations are drawn, and the packages whose tests
+// are asked, its own first.
+type target struct {
+	dir   string
+	files []string // none: all
+	draw  int
+	tests []string
+}
+
+var targets = []target{
+	{dir: "runtime/certify", draw: 40, tests: []string{"runtime"}},
+	{dir: "ir/curvature", draw: 30, tests: []string{"runtime"},
+		files: []string{"interval.go", "functions.go", "products.go", "jacobian.go", "weights.go", "ranges.go", "domain.go", "spectrum.go", "prove.go", "rank.go"}},
+	{dir: "runtime/lower", draw: 25, tests: []string{"runtime/oracle", "runtime"},
+		files: []string{"finish.go", "consistency.go", "cone.go", "onface.go", "face.go", "activeset.go", "projection.go", "polyhedron.go", "domain.go"}},
+	{dir: "runtime/oracle", draw: 25, tests: []string{"runtime", "bench/campaign"},
+		files: []string{"difference.go", "face.go", "flip.go", "hyper.go", "lagrangian.go", "value.go", "penalty.go", "penalty_model.go", "errors.go", "strict.go"}},
+	{dir: "runtime/outer", draw: 25, tests: []string{"runtime", "bench/campaign"},
+		files: []string{"certificate.go", "constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "solve.go", "examine.go", "rays.go", "multistart.go", "goldstein.go"}},
+	{dir: "runtime/qp", draw: 15, tests: []string{"runtime/lower", "runtime/outer"}},
+	{dir: "codegen", draw: 15, tests: []string{"runtime"},
+		files: []string{"algebra.go", "fuse.go", "products.go", "plan.go", "program.go", "runloop.go"}},
+	{dir: "autodiff", draw: 12, tests: []string{"codegen"}},
+	{dir: "ir/bind", draw: 20, tests: []string{"runtime"},
+		files: []string{"rows.go", "affine.go", "product.go", "index.go", "levels.go", "condition.go", "sums.go"}},
+}
