@@ -73,7 +73,9 @@ func smaller(m *truth.Model) []*truth.Model {
 		c := copyModel(m)
 		change(c)
 		dropEmptyRows(c)
-		out = append(out, c)
+		if c.Convex() {
+			out = append(out, c)
+		}
 	}
 	for j := range m.Dy {
 		if m.Dy > 1 {

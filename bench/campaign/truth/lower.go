@@ -530,6 +530,9 @@ func (e *Evaluator) LeastCurvature(p *Point) float64 {
 	return high
 }
 
+// Convex tells whether the quadratic part of G is strongly convex in y.
+func (m *Model) Convex() bool { return definite(matrix(m.G.Yy), 0) }
+
 // definite tells whether h - t I is positive definite.
 func definite(h [][]float64, t float64) bool {
 	n := len(h)
