@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"bilevelc/runtime/lower"
@@ -112,6 +113,11 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		mirror.Y[j] = 2*y - plus.Y[j]
 	}
 	minus, err := d.solve(ctx, -delta, &mirror)
+	var failed *LowerError
+	if errors.As(err, &failed) && failed.Status == lower.Failed {
+		// The mirror image may lie outside the domain of g; y* does not.
+		minus, err = d.solve(ctx, -delta, d.at.Lower)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -147,11 +153,16 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
 	// A step on the scale of y, large against rounding and small against it.
-	h := 1e-4 * (1 + norm(at.Lower.Y))
-	copy(y, at.Lower.Y)
-	axpy(y, h/d.slope, force)
-	at.Problem.G.GradY(g1, at.X, y)
-	curvature := distance(g1, g0) / h
+	h, curvature := 1e-4*(1+norm(at.Lower.Y)), math.NaN()
+	for range 8 { // shorter ones near the edge of the domain
+		copy(y, at.Lower.Y)
+		axpy(y, h/d.slope, force)
+		at.Problem.G.GradY(g1, at.X, y)
+		if curvature = distance(g1, g0) / h; !math.IsNaN(curvature) && !math.IsInf(curvature, 0) {
+			break
+		}
+		h /= 16
+	}
 	if !(curvature > 0) || math.IsInf(curvature, 0) {
 		curvature = 1
 	}
