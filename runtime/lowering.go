@@ -87,7 +87,7 @@ func compileObjective(p *ir.Problem, root *expr.Node, dy int) (*compiled, error)
 }
 
 // compiled is an evaluator as the solvers' Function. It remembers the first
-// point at which a value was not finite, so that a failure can be traced to
+// point at which a value or a gradient was not finite, so that a failure can be traced to
 // the subexpression that made it.
 type compiled struct {
 	*codegen.Evaluator
@@ -123,7 +123,25 @@ func (c *compiled) ValueGradY(dst, x, y []float64) float64 {
 
 // ValueGrad implements problem.Function.
 func (c *compiled) ValueGrad(dstX, dstY, x, y []float64) float64 {
-	return c.note(c.Evaluator.ValueGrad(dstX, dstY, x, y), x, y)
+	v := c.note(c.Evaluator.ValueGrad(dstX, dstY, x, y), x, y)
+	c.noteSlope(dstX, x, y)
+	c.noteSlope(dstY, x, y)
+	return v
+}
+
+// GradX implements problem.Function.
+func (c *compiled) GradX(dst, x, y []float64) {
+	c.Evaluator.GradX(dst, x, y)
+	c.noteSlope(dst, x, y)
+}
+
+// noteSlope notes a gradient that is not finite.
+func (c *compiled) noteSlope(grad, x, y []float64) {
+	s := 0.0
+	for _, v := range grad {
+		s += v * 0
+	}
+	c.note(s, x, y)
 }
 
 // Clone returns an independent evaluator of the same program.
@@ -133,8 +151,8 @@ func (c *compiled) Clone() problem.Function {
 	return &d
 }
 
-// trace explains the first value that was not finite, and forgets it; nil
-// where every value was finite.
+// trace explains the first value or gradient that was not finite, and forgets it;
+// nil where all were finite.
 func (c *compiled) trace() *expr.Fault {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()
@@ -143,5 +161,8 @@ func (c *compiled) trace() *expr.Fault {
 	}
 	x, y := c.faults.x, c.faults.y
 	c.faults.x, c.faults.y = nil, nil
-	return expr.Trace(c.root, x, y)
+	if f := expr.Trace(c.root, x, y); f != nil {
+		return f
+	}
+	return expr.TraceSlope(c.root, x, y)
 }

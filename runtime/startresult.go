@@ -59,9 +59,9 @@ func (p *Problem) moved(from, to []float64) string {
 	case 0:
 		return ""
 	case 1:
-		return "the start is not feasible and was moved: " + entry
+		return "the start is not feasible, or F is not defined there, and was moved: " + entry
 	}
-	return fmt.Sprintf("the start is not feasible and was moved in %d entries: %s, ...", count, entry)
+	return fmt.Sprintf("the start is not feasible, or F is not defined there, and was moved in %d entries: %s, ...", count, entry)
 }
 
 // startNotes are what the starts show together. F is in the user's sense.

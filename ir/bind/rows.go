@@ -377,5 +377,12 @@ func (r *rows) ball(decl *lang.Var, k int) {
 		r.b.errorf(diag.BindEmptySet, at, "the radius of a ball is at least 0, not %v", radius[0])
 		return
 	}
+	if radius[0] == 0 { // a point
+		v := r.prob.Upper.Vars[k]
+		for j := range v.Shape.Len() {
+			r.bound(v.Offset+j, 1, 0, true, origin{at: decl.Set.Span(), name: v.Name})
+		}
+		return
+	}
 	r.prob.X.Balls = append(r.prob.X.Balls, ir.Ball{Var: k, Radius: radius[0]})
 }

@@ -245,8 +245,14 @@ func (c *curvature) difference(dst, v []float64) bool {
 		return finite(dst)
 	}
 	// The far ends may lie outside the domain of the objective: shorten the
-	// step, down to where nothing is left of it, and keep to that nearby.
-	for ; c.shrink >= 0x1p-32; c.shrink /= 16 {
+	// step, down to where nothing is left of it, and keep to that nearby. Where the
+	// ends are just inside, the next term of the difference is as large as the
+	// first: one step shorter, it is a few thousandths.
+	for outside := false; c.shrink >= 0x1p-40; c.shrink /= 16 {
+		if outside && c.inside(v, c.shrink*c.step()) {
+			outside = false
+			continue
+		}
 		t := c.shrink * c.step()
 		for j := range v {
 			c.probe[j] = c.at[j] + t*v[j]
@@ -256,8 +262,22 @@ func (c *curvature) difference(dst, v []float64) bool {
 		if finite(dst) && c.backward(dst, v, t) {
 			return true
 		}
+		outside = true
 	}
 	return false
+}
+
+// inside reports whether the objective is defined at both ends of a difference.
+func (c *curvature) inside(v []float64, t float64) bool {
+	for _, s := range []float64{t, -t} {
+		for j := range v {
+			c.probe[j] = c.at[j] + s*v[j]
+		}
+		if value := c.obj.Value(c.probe); math.IsNaN(value) || math.IsInf(value, 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // backward completes a central difference: dst holds grad(at + t v).

@@ -33,15 +33,20 @@ type UnboundedError struct {
 
 func (e *UnboundedError) Error() string { return "the lower level is unbounded below" }
 
-// LowerError says that the lower level could not be solved at X for a
-// numerical reason.
+// LowerError says that F has no usable value or gradient at X for a numerical
+// reason: the lower level could not be solved there or, with Upper set, f is the
+// one to blame.
 type LowerError struct {
 	X      []float64
 	Status lower.Status
 	Reason string
+	Upper  bool
 }
 
 func (e *LowerError) Error() string {
+	if e.Upper {
+		return "F is not defined at this x: " + e.Reason
+	}
 	return fmt.Sprintf("the lower level was not solved (%s): %s", e.Status, e.Reason)
 }
 

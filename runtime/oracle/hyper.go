@@ -130,7 +130,7 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	pt.Strict = len(pt.Undecided) == 0
 	h.evaluate(pt)
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
-		return nil, &LowerError{X: pt.X, Status: lower.Failed, Reason: "f is not finite at the lower level's solution"}
+		return nil, &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "f is not finite at the lower level's solution"}
 	}
 	slope := norm(h.dy[:h.p.Dy])
 	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 && h.p.Coupled == nil {
@@ -174,7 +174,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	}
 	for _, v := range pt.Grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &LowerError{X: pt.X, Status: lower.Failed, Reason: "the hypergradient is not finite"}
+			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "its gradient is not finite"}
 		}
 	}
 	pt.Open = pt.Strict

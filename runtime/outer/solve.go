@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"bilevelc/internal/sparse"
@@ -93,6 +94,46 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 	return s.run.published.result(context.Cause(ctx), name), nil
 }
 
+// begin prepares the method at the start, or, where F has no value or gradient
+// there, at the nearest point of a part of X inside of it: as far inside as there
+// is room, then less.
+func (s *solving) begin(ctx context.Context) error {
+	run := s.run
+	first := s.method.Begin(ctx, run)
+	var undefined *oracle.LowerError
+	if !errors.As(first, &undefined) {
+		return first
+	}
+	edge := slices.Clone(run.Start)
+	widths, direction := run.projector.Widths(), make([]float64, len(edge))
+	for share := 0.5; share > 1e-7; share /= 8 {
+		interior := run.projector.Interior(share)
+		clear(direction)
+		// From the start itself; and from points around it, as it may lie inside X
+		// and yet on the edge of a domain.
+		for range 1 + aside {
+			inside := make([]float64, len(edge))
+			for j, v := range edge {
+				inside[j] = v + share*widths[j]*direction[j]
+			}
+			run.Direction(direction)
+			if interior.Project(inside, inside) != nil || slices.Equal(inside, run.Start) {
+				continue
+			}
+			run.Start = inside
+			if err := s.method.Begin(ctx, run); !errors.As(err, &undefined) {
+				return err
+			}
+		}
+	}
+	run.Start = edge
+	return first
+}
+
+// aside is how many points around a start are tried at each distance: one of them
+// is on the right side of a hyperplane but for one time in sixteen.
+const aside = 4
+
 // solve is the run from its start, or from where it was restored to, to its end.
 func (s *solving) solve(ctx context.Context) *Result {
 	run, m := s.run, s.method
@@ -101,7 +142,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 		if err := run.h.Project(run.Start, s.opts.Start); err != nil {
 			return s.end(ctx, err)
 		}
-		if err := m.Begin(ctx, run); err != nil {
+		if err := s.begin(ctx); err != nil {
 			return s.end(ctx, err)
 		}
 	}

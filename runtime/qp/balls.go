@@ -1,7 +1,6 @@
 package qp
 
 import (
-	"fmt"
 	"math"
 
 	"bilevelc/runtime/problem"
@@ -49,9 +48,6 @@ func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (chang
 		if rlo <= b.Radius {
 			return start != 0, nil
 		}
-	}
-	if b.Radius == 0 {
-		return false, &StalledError{fmt.Sprintf("ball %s has radius 0", b.Name)}
 	}
 	// Secant steps on 1/r, kept within the bracket.
 	t, tPrev, invPrev := rlo/b.Radius-1, 0.0, 1/rlo

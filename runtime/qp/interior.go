@@ -1,0 +1,104 @@
+package qp
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// Interior projects onto a part of X, and D, that keeps away from the edge of X by
+// a share of its size (0 to 1): bounds, rows and balls are moved inwards where
+// there is room between them. Objectives that are not defined on the edge, such as
+// log(x) over box(0, 1), are there.
+func (p *Projector) Interior(share float64) *Projector {
+	s := *p.set
+	s.Lo, s.Hi, s.Rhs, s.Balls = slices.Clone(s.Lo), slices.Clone(s.Hi), slices.Clone(s.Rhs), slices.Clone(s.Balls)
+	widths := p.Widths()
+	for j := range widths {
+		if s.Lo != nil {
+			s.Lo[j] += share * widths[j]
+			s.Hi[j] -= share * widths[j]
+		}
+	}
+	for k := range s.Balls {
+		s.Balls[k].Radius *= 1 - share
+	}
+	for i, kind := range s.Kind {
+		if kind == problem.AtMost {
+			s.Rhs[i] -= share * rowWidth(s.E, i, widths)
+		}
+	}
+	q := NewProjector(&s, p.rows, p.dx, p.dy)
+	q.ctx, q.recourse.ctx = p.ctx, p.ctx
+	copy(q.recourse.y, p.recourse.y)
+	return q
+}
+
+// Widths are the sizes of X along the entries of x.
+func (p *Projector) Widths() []float64 {
+	widths := make([]float64, p.dx)
+	for j := range widths {
+		widths[j] = width(p.set.Lo, p.set.Hi, j)
+	}
+	for _, b := range p.set.Balls {
+		for j := b.Start; j < b.End; j++ {
+			widths[j] = math.Min(widths[j], b.Radius)
+		}
+	}
+	return widths
+}
+
+// width is half the distance of the bounds of x_j, or, where one of them or both
+// are missing, the size of the other, or 1.
+func width(lo, hi []float64, j int) float64 {
+	if lo == nil {
+		return 1
+	}
+	l, h := lo[j], hi[j]
+	switch {
+	case !math.IsInf(l, 0) && !math.IsInf(h, 0):
+		return math.Max(0, (h-l)/2)
+	case !math.IsInf(l, 0) && l != 0:
+		return math.Abs(l)
+	case !math.IsInf(h, 0) && h != 0:
+		return math.Abs(h)
+	}
+	return 1
+}
+
+// rowWidth is by how much row i changes over the widths of x, in quadrature.
+func rowWidth(e *sparse.CSR, i int, widths []float64) float64 {
+	s := 0.0
+	cols, vals := e.Row(i)
+	for k, j := range cols {
+		s = math.Hypot(s, vals[k]*widths[j])
+	}
+	return s
+}
+
+// withoutPoints turns balls of radius 0 into bounds.
+func withoutPoints(set *problem.Set, dx int) *problem.Set {
+	if !slices.ContainsFunc(set.Balls, func(b problem.Ball) bool { return b.Radius == 0 }) {
+		return set
+	}
+	s := *set
+	s.Lo, s.Hi, s.Balls = make([]float64, dx), make([]float64, dx), nil
+	for j := range s.Lo {
+		s.Lo[j], s.Hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	copy(s.Lo, set.Lo)
+	copy(s.Hi, set.Hi)
+	for _, b := range set.Balls {
+		if b.Radius > 0 {
+			s.Balls = append(s.Balls, b)
+			continue
+		}
+		for j := b.Start; j < b.End; j++ {
+			c := center(&b, j)
+			s.Lo[j], s.Hi[j] = math.Max(s.Lo[j], c), math.Min(s.Hi[j], c)
+		}
+	}
+	return &s
+}
