@@ -26,7 +26,7 @@ const (
 // Walther, Evaluating Derivatives, 2nd ed., sec. 7.2). Time and memory are
 // linear in the entries of the graph, of its data, and of the pattern.
 func HessianPattern(graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
-	h := &hessian{graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n)}
+	h := &hessian{graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
 	if root.Deps&expr.DependsY != 0 {
 		if !h.collect(root) {
 			return nil
@@ -51,6 +51,7 @@ type hessian struct {
 	kept    int     // numbers in columns
 	work    float64 // pairs of columns
 	places  *places
+	cliques map[[3]int32][][]int32 // long ones that were added, by three of their columns
 }
 
 // columns are the entries of y that the entries of a node depend on, ascending:
@@ -237,13 +238,29 @@ func (h *hessian) bend(n *expr.Node) bool {
 	return true
 }
 
+// longClique is from how many columns on those that all meet each other are
+// remembered: the rows of a matrix product bring the same ones again and again.
+const longClique = 16
+
 // pairs adds the places (i, j) and (j, i) with i in u and j in v; false where
 // there are too many.
 func (h *hessian) pairs(u, v []int32) bool {
+	if len(u) == 0 || len(v) == 0 {
+		return true
+	}
+	same := len(u) == len(v) && &u[0] == &v[0]
+	if same && len(u) >= longClique {
+		ends := [3]int32{u[0], u[len(u)/2], u[len(u)-1]}
+		for _, w := range h.cliques[ends] {
+			if slices.Equal(u, w) {
+				return true
+			}
+		}
+		h.cliques[ends] = append(h.cliques[ends], slices.Clone(u))
+	}
 	if h.work += float64(len(u)) * float64(len(v)); h.work > maxWork {
 		return false
 	}
-	same := len(u) > 0 && len(u) == len(v) && &u[0] == &v[0]
 	for _, i := range u {
 		for _, j := range v {
 			if same && j > i {

@@ -12,6 +12,12 @@ import (
 // range for each entry of x (len Dx) and y (len Dy).
 type domain struct{ x, y []Interval }
 
+// same reports one and the same box, not only equal ones.
+func (d domain) same(other domain) bool {
+	one := func(u, v []Interval) bool { return len(u) == len(v) && (len(u) == 0 || &u[0] == &v[0]) }
+	return one(d.x, other.x) && one(d.y, other.y)
+}
+
 // domains returns the box around X with y unrestricted, and the box that the
 // lower level's rows imply for y when x ranges over X. bounded reports whether
 // the second one says more than the first.

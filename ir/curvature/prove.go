@@ -16,11 +16,12 @@ type prover struct {
 	feasible   domain // y in the box that the rows imply
 	bounded    bool   // feasible says more than everywhere
 	shares     map[*expr.Node]float64
+	studies    map[studied]*study
 }
 
 // Prove derives what can be shown about p and stores the constants in p.Facts.
 func Prove(p *ir.Problem, opts Options) *Proof {
-	pr := &prover{Problem: p, opts: opts}
+	pr := &prover{Problem: p, opts: opts, studies: map[studied]*study{}}
 	pr.everywhere, pr.feasible, pr.bounded = domains(p)
 	pr.shares = shares(p, pr.everywhere.x)
 	f, g := p.Upper.Objective, p.Lower.Objective
@@ -44,7 +45,16 @@ func (pr *prover) rankBudget() *budget { return &budget{left: pr.opts.MaxWork / 
 
 func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
 
+// study begins to study n, or goes on with what studies of it over the same
+// region have found.
 func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
+	key := studied{n, wrt, dom.same(pr.feasible)}
+	lasting := key.feasible || dom.same(pr.everywhere)
+	if known := pr.studies[key]; lasting && known != nil {
+		s := *known
+		s.work, s.coarse = work, false
+		return &s
+	}
 	if n == pr.Upper.Objective {
 		dom = pr.withMultipliers(dom)
 	}
@@ -54,7 +64,17 @@ func (pr *prover) study(n *expr.Node, wrt expr.Deps, dom domain, work *budget) *
 	if n == pr.Upper.Objective {
 		s.own, s.foreign = s.foreign, s.own
 	}
+	if lasting {
+		pr.studies[key] = s
+	}
 	return s
+}
+
+// studied says what a study is of: the region is all y or the feasible box.
+type studied struct {
+	root     *expr.Node
+	wrt      expr.Deps
+	feasible bool
 }
 
 // quadratic reads off the degree of g in y.

@@ -27,6 +27,12 @@ type study struct {
 
 	own, foreign diag.Span // of the objective studied and of the other one
 
+	*findings
+}
+
+// findings are what a study found out, shared by all studies of one root over
+// one domain.
+type findings struct {
 	examined bool // escape is known
 	escape   *escape
 
@@ -53,10 +59,10 @@ func (b *budget) spend(cost float64) bool {
 }
 
 func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
-	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work,
+	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work, findings: &findings{
 		values: map[*expr.Node][]Interval{}, leaves: map[*expr.Node]*expr.Node{},
 		fusions: map[*expr.Node]*fusion{}, slopes: map[*expr.Node][]jet{},
-		degrees: map[*expr.Node]degree{}, elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}}
+		degrees: map[*expr.Node]degree{}, elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}}}
 }
 
 // cols is the number of variables differentiated in: z is y, or x then y.
