@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -37,7 +38,12 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		return nil, diags
 	}
 	c.Problem = bound
-	c.Proof = curvature.Prove(bound, curvature.Defaults())
+	limits := curvature.Defaults()
+	limits.Context = opts.Context
+	c.Proof = curvature.Prove(bound, limits)
+	if ctx := opts.Context; ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	bound.Facts, bound.Blocks = c.Proof.Facts(), separable.Blocks(bound)
 	diags = append(diags, c.Proof.Diagnostics(opts.Strict)...)
 	if diags.HasErrors() {

@@ -13,6 +13,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"sort"
@@ -80,6 +81,8 @@ type BindOptions struct {
 	Seed uint64 // of generated data
 	// Strict turns what the compiler could not prove into errors.
 	Strict bool
+	// Context ends the proofs early, and Bind with its cause; nil: nothing does.
+	Context context.Context
 }
 
 // bindProofs bound the proofs that go before a run: a tenth of what `check`
@@ -107,7 +110,12 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		return nil, diags
 	}
 	phases.Bind = watch.lap()
-	proof := curvature.Prove(bound, bindProofs)
+	limits := bindProofs
+	limits.Context = opts.Context
+	proof := curvature.Prove(bound, limits)
+	if ctx := opts.Context; ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	diags = append(diags, proof.Diagnostics(opts.Strict)...)
 	if err := diags.Err(); err != nil {
 		diags.Sort()

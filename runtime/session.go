@@ -195,7 +195,8 @@ func Incomplete(text string) bool {
 
 // BindContext is Bind, given up when ctx ends: the error is then its cause.
 func (s *Session) BindContext(ctx context.Context, opts BindOptions) (*Problem, error) {
-	whole := s.copy() // what is given up goes on, and the session with it
+	whole := s.copy() // what is given up goes on for a while, and the session with it
+	opts.Context = ctx
 	return await.Do(ctx, func() (*Problem, error) { return whole.Bind(opts) })
 }
 

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"context"
 	"math/bits"
 	"slices"
 
@@ -18,22 +19,23 @@ const (
 // HessianPattern is where the Hessian in y of a scalar node can be nonzero at
 // some x and y: n x n with n entries of y, symmetric, with both triangles and
 // the whole diagonal; all values are 1. It is nil where more than half of its
-// entries could be, and where the pattern is too large to find.
+// entries could be, where the pattern is too large to find, and where ctx, which
+// may be nil, ends.
 //
 // The method is that of sparse differentiation by the chain rule: the Hessian
 // of the root is the sum over its operations of J' W J, with J the Jacobian of
 // the operation's arguments and W its own second derivative (Griewank and
 // Walther, Evaluating Derivatives, 2nd ed., sec. 7.2). Time and memory are
 // linear in the entries of the graph, of its data, and of the pattern.
-func HessianPattern(graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
-	h := &hessian{graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
+func HessianPattern(ctx context.Context, graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
+	h := &hessian{ctx: ctx, graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
 	if root.Deps&expr.DependsY != 0 {
 		if !h.collect(root) {
 			return nil
 		}
 		h.mark(root)
 		for _, m := range h.nodes {
-			if !h.bend(m) {
+			if h.ended() || !h.bend(m) {
 				return nil
 			}
 		}
@@ -42,6 +44,7 @@ func HessianPattern(graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
 }
 
 type hessian struct {
+	ctx     context.Context
 	graph   *expr.Builder
 	n       int
 	nodes   []*expr.Node // that y enters, in topological order
@@ -59,6 +62,8 @@ type hessian struct {
 type columns struct{ ptr, col []int32 }
 
 func (c *columns) of(e int) []int32 { return c.col[c.ptr[e]:c.ptr[e+1]] }
+
+func (h *hessian) ended() bool { return h.ctx != nil && h.ctx.Err() != nil }
 
 func varies(n *expr.Node) bool { return n.Deps&expr.DependsY != 0 }
 
@@ -258,7 +263,8 @@ func (h *hessian) pairs(u, v []int32) bool {
 		}
 		h.cliques[ends] = append(h.cliques[ends], slices.Clone(u))
 	}
-	if h.work += float64(len(u)) * float64(len(v)); h.work > maxWork {
+	before := h.work
+	if h.work += float64(len(u)) * float64(len(v)); h.work > maxWork || int(h.work)>>20 > int(before)>>20 && h.ended() {
 		return false
 	}
 	for _, i := range u {

@@ -123,7 +123,7 @@ func TestHessianPattern(t *testing.T) {
 			}
 			root, _ = g.b.Binary(expr.Add, root, s, nowhere)
 		}
-		m := HessianPattern(g.b, root, size)
+		m := HessianPattern(nil, g.b, root, size)
 		if m == nil {
 			continue
 		}
@@ -216,17 +216,17 @@ func TestPatternOfChains(t *testing.T) {
 		return r
 	}
 	for name, root := range map[string]*expr.Node{"matrix": form(), "sum": steps()} {
-		m := HessianPattern(b, root, n)
+		m := HessianPattern(nil, b, root, n)
 		if m == nil || m.NNZ() != 3*n-2 || m.At(4, 5) != 1 || m.At(4, 6) != 0 {
 			t.Errorf("%s: not tridiagonal", name)
 		}
 	}
 	total, _ := b.Reduce(expr.Sum, y, nowhere)
 	square, _ := b.Binary(expr.Mul, total, total, nowhere)
-	if HessianPattern(b, square, n) != nil {
+	if HessianPattern(nil, b, square, n) != nil {
 		t.Error("the square of a sum has a dense Hessian")
 	}
-	if m := HessianPattern(b, total, n); m == nil || m.NNZ() != n {
+	if m := HessianPattern(nil, b, total, n); m == nil || m.NNZ() != n {
 		t.Error("a sum: the diagonal alone is stored")
 	}
 }

@@ -30,6 +30,7 @@
 package curvature
 
 import (
+	"context"
 	"fmt"
 
 	"bilevelc/internal/sparse"
@@ -47,6 +48,9 @@ type Options struct {
 	Samples int
 	// Seed makes the samples reproducible.
 	Seed uint64
+	// Context ends the work early: claims that are then open stay unknown. nil:
+	// nothing does.
+	Context context.Context
 }
 
 // Defaults: 2e10 operations are a few seconds of one core, which covers dense

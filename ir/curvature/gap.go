@@ -23,6 +23,9 @@ const (
 // lower objective is not defined, or lies above the chord.
 func (pr *prover) rises(x, y []float64, random *rand.Rand) *Witness {
 	for t := range definedTries {
+		if pr.budget().ended() {
+			return nil
+		}
 		other, ok := pr.definedSample(1+t, x, random)
 		if !ok {
 			return nil

@@ -239,6 +239,9 @@ func allFinite(m *data.Array) bool {
 	return true
 }
 
+// productBlock is how many columns of a product are made at a time.
+const productBlock = 128
+
 // denseTimes multiplies dense matrices with an error bound: an inner product
 // of length k has an error of at most gamma(k) times that of the absolute
 // values (Higham, Accuracy and Stability of Numerical Algorithms, sec. 3.1).
@@ -251,11 +254,16 @@ func (s *study) denseTimes(m *data.Array, trans bool, j, open *jacobian) *jacobi
 		t = blas.Trans
 	}
 	product := func(a, b []float64) []float64 {
-		c := blas64.General{Rows: open.rows, Cols: j.cols, Stride: j.cols, Data: make([]float64, open.rows*j.cols)}
-		blas64.Gemm(t, blas.NoTrans, 1,
-			blas64.General{Rows: m.Shape[0], Cols: m.Shape[1], Stride: m.Shape[1], Data: a},
-			blas64.General{Rows: j.rows, Cols: j.cols, Stride: j.cols, Data: b}, 0, c)
-		return c.Data
+		c := make([]float64, open.rows*j.cols)
+		// By columns of b, so that the end of the context is noticed between them.
+		for from := 0; from < j.cols && !s.work.ended(); from += productBlock {
+			cols := min(productBlock, j.cols-from)
+			blas64.Gemm(t, blas.NoTrans, 1,
+				blas64.General{Rows: m.Shape[0], Cols: m.Shape[1], Stride: m.Shape[1], Data: a},
+				blas64.General{Rows: j.rows, Cols: cols, Stride: j.cols, Data: b[from:]}, 0,
+				blas64.General{Rows: open.rows, Cols: cols, Stride: j.cols, Data: c[from:]})
+		}
+		return c
 	}
 	out := &jacobian{rows: open.rows, cols: j.cols, mid: product(m.Dense, j.mid)}
 	size := make([]float64, len(j.mid))
@@ -269,6 +277,9 @@ func (s *study) denseTimes(m *data.Array, trans bool, j, open *jacobian) *jacobi
 	out.rad = product(absolute(m.Dense), size)
 	for i := range out.rad {
 		out.rad[i] = out.rad[i]*(1+g) + tiny
+	}
+	if s.work.ended() {
+		return open
 	}
 	return out
 }

@@ -80,7 +80,18 @@ func (s *study) addPart(f *form, p *part) {
 			}
 		}
 	}
-	p.pairs(func(i, j, k int) { s.addPair(f, p, i, j, weight(k)) })
+	count, ended := 0, false
+	p.pairs(func(i, j, k int) {
+		if count++; count%endedRows == 0 {
+			ended = s.work.ended()
+		}
+		if !ended {
+			s.addPair(f, p, i, j, weight(k))
+		}
+	})
+	if ended {
+		f.fail(p.term)
+	}
 }
 
 // leastOf is a lower bound of the eigenvalues of the term with weight 1 on the
@@ -111,6 +122,10 @@ func (f *form) fail(t *term) {
 	}
 }
 
+// endedRows is after how many rows the context is asked: a row of a few
+// thousand entries takes some ten microseconds.
+const endedRows = 256
+
 // thin is how uncertain a row may be, relative to its size, before a positive
 // part made of it is dropped rather than kept with its uncertainty.
 const thin = 1e-6
@@ -129,6 +144,10 @@ func (s *study) addSquares(f *form, p *part) {
 		return
 	}
 	for k := range p.a.rows {
+		if k%endedRows == 0 && s.work.ended() {
+			f.fail(p.term)
+			return
+		}
 		cols, mid, rad := p.a.row(k)
 		w := p.weight(k).mul(p.a.scaleOf(k).sqr())
 		d := w.Lo

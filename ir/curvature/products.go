@@ -220,16 +220,16 @@ func (b *backward) visitProduct(n *expr.Node, w []Interval) {
 	}
 	if b.varies(u) && b.varies(v) {
 		b.out.terms = append(b.out.terms, term{node: n, rule: "a product of two expressions that both vary",
-			arg: u, other: v, w: w, pairs: func(visit func(i, j, k int)) { eachProduct(n, visit) }})
+			arg: u, other: v, w: w, pairs: func(visit func(i, j, k int)) { b.eachProduct(n, visit) }})
 	}
 	if b.wants(u) {
 		r, back := b.rangeOf(v), make([]Interval, u.Shape.Len())
-		eachProduct(n, func(i, j, k int) { back[i] = back[i].add(w[k].mul(r[j])) })
+		b.eachProduct(n, func(i, j, k int) { back[i] = back[i].add(w[k].mul(r[j])) })
 		b.push(u, func(k int) Interval { return back[k] })
 	}
 	if b.wants(v) {
 		r, back := b.rangeOf(u), make([]Interval, v.Shape.Len())
-		eachProduct(n, func(i, j, k int) { back[j] = back[j].add(w[k].mul(r[i])) })
+		b.eachProduct(n, func(i, j, k int) { back[j] = back[j].add(w[k].mul(r[i])) })
 		b.push(v, func(k int) Interval { return back[k] })
 	}
 }

@@ -26,24 +26,32 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	pr.shares = shares(p, pr.everywhere.x)
 	f, g := p.Upper.Objective, p.Lower.Objective
 	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
-	out.SmoothF = pr.smoothness(f)
-	out.SmoothG = pr.smoothness(g)
-	out.Quadratic = pr.quadratic()
-	out.Convexity = pr.convexity()
-	out.SmoothnessG = pr.hessianBound(g, expr.DependsY)
-	out.JointG = pr.hessianBound(g, expr.DependsX|expr.DependsY)
-	out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY)
-	out.LipschitzF = pr.gradientBound(f)
-	out.Qualification = pr.qualify()
-	out.pattern = analysis.HessianPattern(p.Graph, g, p.Lower.Dim)
+	for _, claim := range []func(){
+		func() { out.SmoothF = pr.smoothness(f) },
+		func() { out.SmoothG = pr.smoothness(g) },
+		func() { out.Quadratic = pr.quadratic() },
+		func() { out.Convexity = pr.convexity() },
+		func() { out.SmoothnessG = pr.hessianBound(g, expr.DependsY) },
+		func() { out.JointG = pr.hessianBound(g, expr.DependsX|expr.DependsY) },
+		func() { out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY) },
+		func() { out.LipschitzF = pr.gradientBound(f) },
+		func() { out.Qualification = pr.qualify() },
+		func() { out.pattern = analysis.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim) },
+	} {
+		if !pr.budget().ended() {
+			claim()
+		}
+	}
 	p.Facts = out.Facts()
 	return out
 }
 
 // rankBudget is a fifth of what one claim may spend: operations of Gram-Schmidt.
-func (pr *prover) rankBudget() *budget { return &budget{left: pr.opts.MaxWork / 5} }
+func (pr *prover) rankBudget() *budget {
+	return &budget{left: pr.opts.MaxWork / 5, ctx: pr.opts.Context}
+}
 
-func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork} }
+func (pr *prover) budget() *budget { return &budget{left: pr.opts.MaxWork, ctx: pr.opts.Context} }
 
 // study begins to study n, or goes on with what studies of it over the same
 // region have found.
@@ -270,7 +278,11 @@ func (pr *prover) gradientBound(n *expr.Node) Bound {
 			continue
 		}
 		total, open := 0.0, -1
-		for c, g := range s.differentiate(true).gradient {
+		gradient := s.differentiate(true).gradient
+		if s.work.ended() {
+			return Bound{} // the gradient is not complete
+		}
+		for c, g := range gradient {
 			if total = addUp(total, mulUp(g.mag(), g.mag())); math.IsInf(total, 1) {
 				open = c
 				break

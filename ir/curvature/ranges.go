@@ -1,6 +1,7 @@
 package curvature
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/ir/data"
@@ -46,16 +47,30 @@ type findings struct {
 	scratch       *rowScratch // see rowSums
 }
 
-// budget counts floating point operations against Options.MaxWork.
-type budget struct{ left float64 }
+// budget counts floating point operations against Options.MaxWork, and ends
+// with Options.Context.
+type budget struct {
+	left float64
+	ctx  context.Context // nil: none
+}
 
 // spend reports whether cost is still affordable, and takes it.
 func (b *budget) spend(cost float64) bool {
-	if cost > b.left {
+	if cost > b.left || b.ended() {
 		return false
 	}
 	b.left -= cost
 	return true
+}
+
+// ended reports that the context has ended: then nothing is affordable. Loops
+// ask it about every tenth of a second.
+func (b *budget) ended() bool {
+	if b.ctx != nil && b.ctx.Err() != nil {
+		b.left = 0
+		return true
+	}
+	return false
 }
 
 func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
@@ -110,6 +125,9 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 		return r
 	}
 	r := s.computeRange(n)
+	if s.work.ended() {
+		fill(r, whole())
+	}
 	for k := range r {
 		r[k] = r[k].sound()
 	}
@@ -241,23 +259,30 @@ func (s *study) productRange(out []Interval, n *expr.Node) {
 		}
 	}
 	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
-	eachProduct(n, func(i, j, k int) { out[k] = out[k].add(u[i].mul(v[j])) })
+	s.eachProduct(n, func(i, j, k int) { out[k] = out[k].add(u[i].mul(v[j])) })
 }
 
 // eachProduct visits the scalar products that a MatVec, MatMul or Outer node
 // is made of: entry i of the first argument times entry j of the second is
-// added to entry k of the result.
-func eachProduct(n *expr.Node, visit func(i, j, k int)) {
+// added to entry k of the result. It ends early with the context; what is made
+// of the products must then not be used (see budget.ended).
+func (s *study) eachProduct(n *expr.Node, visit func(i, j, k int)) {
 	a, b := n.Args[0].Shape, n.Args[1].Shape
 	switch n.Op {
 	case expr.Outer:
 		for i := range a.Rows {
+			if s.work.ended() {
+				return
+			}
 			for j := range b.Rows {
 				visit(i, j, i*b.Rows+j)
 			}
 		}
 	case expr.MatVec:
 		for i := range a.Rows {
+			if s.work.ended() {
+				return
+			}
 			for j := range a.Cols {
 				if n.TransA {
 					visit(i*a.Cols+j, i, j)
@@ -272,6 +297,9 @@ func eachProduct(n *expr.Node, visit func(i, j, k int)) {
 			inner = a.Rows
 		}
 		for r := range n.Shape.Rows {
+			if s.work.ended() {
+				return
+			}
 			for c := range n.Shape.Cols {
 				for t := range inner {
 					i, j := r*a.Cols+t, t*b.Cols+c

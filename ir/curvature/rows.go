@@ -76,7 +76,7 @@ func (s *study) combined(n *expr.Node) *jacobian {
 			return open
 		}
 		u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
-		eachProduct(n, func(i, j, k int) {
+		s.eachProduct(n, func(i, j, k int) {
 			add(k, 0, i, v[j])
 			add(k, 1, j, u[i])
 		})

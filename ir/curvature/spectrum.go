@@ -143,9 +143,38 @@ func certify(a []float64, n int, shift float64, work *budget) (bound float64, fa
 		c[i*n+i] -= shift
 		trace += math.Abs(c[i*n+i])
 	}
-	factor, ok = lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: n, Stride: n, Data: c})
+	factor, ok = cholesky(c, n, work)
 	// gamma is twice the constant needed; the rest covers the subtraction.
 	return below(shift - gamma(n+1)*(trace+math.Abs(shift))), factor, ok
+}
+
+// choleskyBlock is how many rows are factorized at a time: some 10 ms at the
+// largest order.
+const choleskyBlock = 128
+
+// cholesky factorizes the symmetric matrix a = U'U in place, by blocks of rows,
+// so that the end of the context is noticed; not ok where a is not positive
+// definite in floating point, or the work was ended. The error bound of the
+// factorization holds for every order of its sums (Higham, Accuracy and
+// Stability of Numerical Algorithms, sec. 10.1).
+func cholesky(a []float64, n int, work *budget) (blas64.Triangular, bool) {
+	u := blas64.Triangular{Uplo: blas.Upper, Diag: blas.NonUnit, N: n, Stride: n, Data: a}
+	for k := 0; k < n; k += choleskyBlock {
+		if work.ended() {
+			return u, false
+		}
+		m := min(choleskyBlock, n-k)
+		head, ok := lapack64.Potrf(blas64.Symmetric{Uplo: blas.Upper, N: m, Stride: n, Data: a[k*n+k:]})
+		if !ok {
+			return u, false
+		}
+		if rest := n - k - m; rest > 0 {
+			right := blas64.General{Rows: m, Cols: rest, Stride: n, Data: a[k*n+k+m:]}
+			blas64.Trsm(blas.Left, blas.Trans, 1, head, right)
+			blas64.Syrk(blas.Trans, -1, right, 1, blas64.Symmetric{Uplo: blas.Upper, N: rest, Stride: n, Data: a[(k+m)*n+k+m:]})
+		}
+	}
+	return u, true
 }
 
 // inverseIteration improves an eigenvector estimate with a factorization of a

@@ -70,6 +70,10 @@ func (s *study) differentiate(gradient bool) derivatives {
 			if w := b.weights[n]; w != nil {
 				b.visit(n, w)
 			}
+			if b.work.ended() { // nothing is known of the rest
+				b.out.terms = append(b.out.terms, term{node: s.root, rule: "the work was ended", arg: s.root, w: []Interval{whole()}})
+				break
+			}
 		}
 	}
 	return b.out
