@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Method string // outer method; "": the model's, else by class (outer.Default)
 	Oracle string // hypergradient oracle; "": the model's, else oracle.Default
-	Solver string // lower solver; "": the model's, else lower.Default
+	Solver string // lower solver; "": the model's, else lower.Choose
 	// Settings of the outer method, the oracle and the lower solver by name.
 	// A name that two of them have goes to the first in that order unless it
 	// is written with its owner, "alm.tolerance". They override the model's.
@@ -91,7 +91,8 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 	if opts.Oracle == "" {
 		opts.Oracle = oracle.Default
 	}
-	if opts.Solver == "" {
+	open := opts.Solver == ""
+	if open {
 		opts.Solver = lower.Default
 	}
 	for _, s := range p.IR.Settings {
@@ -114,6 +115,14 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 		settings[name] = value
 	}
 	opts.Settings = settings
+	if open {
+		// Settings that only the default solver has ask for it.
+		best := opts
+		best.Solver = lower.Choose(p.Numeric)
+		if _, err := best.split(settings); err == nil {
+			opts.Solver = best.Solver
+		}
+	}
 	opts.Starts = max(opts.Starts, 1)
 	opts.Threads = max(opts.Threads, 1)
 	return opts, nil

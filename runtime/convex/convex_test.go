@@ -174,13 +174,13 @@ func TestAgainstDense(t *testing.T) {
 					}
 				}
 				if when == "cold" {
-					if !s.Reduce() {
-						t.Errorf("%d: not reduced", k)
+					if left := s.Reduce(); left != nil {
+						t.Errorf("%d: not reduced: %v", k, left)
 					}
 					if left := s.DependentActive(); len(left) > 0 {
 						t.Errorf("degenerate %v, %d: rows %v are still dependent", degenerate, k, left)
 					}
-				} else if !s.Settle(10) {
+				} else if !s.Settle(10) || !s.Unchanged() {
 					t.Errorf("degenerate %v, %d: not settled from the answer", degenerate, k)
 				}
 			}

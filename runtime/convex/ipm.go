@@ -237,8 +237,8 @@ func gap(a, b, t float64) float64 {
 	return v
 }
 
-// advance makes one predictor-corrector step.
-func (s *Solver) advance(it *iterate, mu, soft float64) bool {
+// factorInterior factorizes the KKT matrix at an interior point.
+func (s *Solver) factorInterior(it *iterate, soft float64) bool {
 	s.faceKnown = false
 	for t, at := range s.half {
 		s.kkt[t] = s.h[at]
@@ -269,7 +269,12 @@ func (s *Solver) advance(it *iterate, mu, soft float64) bool {
 		}
 		s.kkt[base+s.b.NNZ()+i] = d
 	}
-	if !s.ldl.Factor(s.kkt, leastPivot) {
+	return s.ldl.Factor(s.kkt, leastPivot)
+}
+
+// advance makes one predictor-corrector step.
+func (s *Solver) advance(it *iterate, mu, soft float64) bool {
+	if !s.factorInterior(it, soft) {
 		return false
 	}
 	s.direction(it, soft, 0, false)
@@ -287,6 +292,12 @@ func (s *Solver) advance(it *iterate, mu, soft float64) bool {
 		s.direction(it, soft, math.Max(sigma, 0.3)*mu, false)
 		length = it.longest(0.995)
 	}
+	return s.move(it, length)
+}
+
+// move makes a share of the step; it reports false where that is next to
+// nothing.
+func (s *Solver) move(it *iterate, length float64) bool {
 	if !(length > 1e-12) {
 		return false
 	}

@@ -10,15 +10,13 @@ const mostDependent = 500
 // that its multipliers are those of a basis: while they depend on each other the
 // multipliers move along a dependency, none changing its sign, until one is 0
 // and its row or bound is let go (the argument of Caratheodory's theorem). The
-// point stays. It reports false where they are too many, or a factorization
-// failed; the multipliers are valid all the same.
-func (s *Solver) Reduce() bool {
+// point stays. Where they are too many, or a factorization failed, it leaves
+// rows that depend on others and lists them; the multipliers are valid all the
+// same.
+func (s *Solver) Reduce() (left []int) {
 	surplus := s.dependent(s.state, s.active)
-	if len(surplus) == 0 {
-		return true
-	}
-	if len(surplus) > mostDependent {
-		return false
+	if len(surplus) == 0 || len(surplus) > mostDependent {
+		return surplus
 	}
 	for _, i := range surplus {
 		s.hold(i, false)
@@ -26,12 +24,13 @@ func (s *Solver) Reduce() bool {
 	factored := false
 	for _, i := range surplus {
 		if !factored && !s.Span() {
-			return false
+			return surplus
 		}
 		factored = !s.letGo(i)
 	}
 	s.faceKnown = false
-	return s.onFace()
+	s.onFace()
+	return nil
 }
 
 // negligible is a coefficient of a dependency, between rows of unit norm, that
@@ -147,6 +146,9 @@ func (s *Solver) combine(i, j int) {
 // tolerance, and how: coef combines the rows to it but for rest, which is 0 on
 // free variables; both in the caller's units. Span must have been called.
 func (s *Solver) Depends(i, j int, tolerance float64, coef, rest []float64) bool {
+	if i < 0 && s.state[j] == Free && !s.touched(j) {
+		return false
+	}
 	s.combine(i, j)
 	scale := 0.0
 	if i >= 0 {
@@ -167,4 +169,14 @@ func (s *Solver) Depends(i, j int, tolerance float64, coef, rest []float64) bool
 		coef[k] = c * s.f[k] * scale
 	}
 	return free <= tolerance
+}
+
+// touched reports whether an active row involves variable j.
+func (s *Solver) touched(j int) bool {
+	for t := s.bt.Ptr[j]; t < s.bt.Ptr[j+1]; t++ {
+		if s.active[s.bt.Col[t]] {
+			return true
+		}
+	}
+	return false
 }

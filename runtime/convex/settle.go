@@ -22,7 +22,7 @@ func (s *Solver) Settle(rounds int) bool {
 		if !s.onFace() {
 			return false
 		}
-		wrong := s.exchange()
+		wrong := s.exchange(true)
 		if wrong == 0 {
 			return s.met()
 		}
@@ -42,9 +42,21 @@ func (s *Solver) met() bool {
 	return primal <= 1e3*slackTolerance*math.Max(1, s.size()) // the sum of a row's terms
 }
 
-// exchange moves what has a wrong sign at the present point and returns how
-// many there are.
-func (s *Solver) exchange() (wrong int) {
+// exchange returns how many signs are wrong at the present point, and moves what
+// has them where move is set.
+func (s *Solver) exchange(move bool) (wrong int) {
+	put := func(j int, state int8) {
+		wrong++
+		if move {
+			s.put(j, state)
+		}
+	}
+	hold := func(i int, active bool) {
+		wrong++
+		if move {
+			s.hold(i, active)
+		}
+	}
 	slack := slackTolerance * s.size()
 	force := multiplierTolerance * s.terms
 	copy(s.rest, s.grad)
@@ -54,21 +66,17 @@ func (s *Solver) exchange() (wrong int) {
 		case Free:
 			switch v := s.y[j]; {
 			case v < s.lo[j]-slack-rounding*math.Abs(s.lo[j]):
-				s.put(j, Lower)
-				wrong++
+				put(j, Lower)
 			case v > s.hi[j]+slack+rounding*math.Abs(s.hi[j]):
-				s.put(j, Upper)
-				wrong++
+				put(j, Upper)
 			}
 		case Lower:
 			if s.rest[j] < -force {
-				s.put(j, Free)
-				wrong++
+				put(j, Free)
 			}
 		case Upper:
 			if s.rest[j] > force {
-				s.put(j, Free)
-				wrong++
+				put(j, Free)
 			}
 		}
 	}
@@ -78,12 +86,10 @@ func (s *Solver) exchange() (wrong int) {
 		}
 		if s.active[i] {
 			if s.lambda[i] < -force {
-				s.hold(i, false)
-				wrong++
+				hold(i, false)
 			}
 		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-rounding*math.Abs(s.r[i]) {
-			s.hold(i, true)
-			wrong++
+			hold(i, true)
 		}
 	}
 	return wrong

@@ -3,7 +3,6 @@ package convex
 import (
 	"math"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 )
 
@@ -433,5 +432,52 @@ func (s *Solver) Correct(grad []float64, apply bool) (dual, primal float64) {
 	return s.correct(apply)
 }
 
-// Structure is the program's pattern of H and its rows.
-func (p *Program) Structure() (hessian, b *sparse.CSR) { return p.hessian, p.b }
+// Unchanged reports whether the guess is the minimizer as it stands, to
+// rounding: nothing needs to be factorized then.
+func (s *Solver) Unchanged() bool {
+	for j, at := range s.state {
+		if at == Upper && s.y[j] != s.hi[j] || (at == Lower || at == Pinned) && s.y[j] != s.lo[j] {
+			return false
+		}
+	}
+	for i, l := range s.lambda {
+		if l != 0 && !s.active[i] {
+			return false
+		}
+	}
+	s.model()
+	dual, primal := s.correct(false)
+	return dual <= rounding*s.terms && primal <= rounding*s.size() && s.exchange(false) == 0
+}
+
+// Release lets go of active rows that depend on the others and on the bounds,
+// as they are held, and lists them.
+func (s *Solver) Release() []int {
+	surplus := s.dependent(s.state, s.active)
+	for _, i := range surplus {
+		s.hold(i, false)
+		s.lambda[i] = 0
+	}
+	return surplus
+}
+
+// Stationarity is the largest entry that the active rows leave of a gradient of
+// the caller's on the free variables, and the largest sum of the terms that it
+// is made of, in scaled coordinates.
+func (s *Solver) Stationarity(grad []float64) (left, terms float64) {
+	s.multiply(s.step[:s.n], s.y)
+	for j, e := range s.e {
+		s.rest[j] = grad[j] * e
+		terms = math.Max(terms, math.Abs(s.step[j])+math.Abs(s.rest[j]-s.step[j]))
+	}
+	s.subtractPull(s.rest[:s.n], s.lambda)
+	for j, at := range s.state {
+		if at == Free {
+			left = math.Max(left, math.Abs(s.rest[j]))
+		}
+	}
+	return left, terms
+}
+
+// Rounding is the share of the terms that rounding leaves of a stationarity.
+func (s *Solver) Rounding() float64 { return rounding }

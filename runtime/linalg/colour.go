@@ -10,11 +10,13 @@ import "bilevelc/internal/sparse"
 type Colouring struct {
 	Colours int
 	Of      []int32 // the group of each column
-	// The entries of the pattern that the product with group c holds, and the
-	// rows of the product in which they stand: places from[c] to from[c+1].
+	// The entries of the pattern that the product with group c holds, the rows
+	// of the product in which they stand, and the columns of the group that make
+	// them: places from[c] to from[c+1].
 	from  []int
 	entry []int32
 	row   []int32
+	col   []int32
 }
 
 // Colour colours a symmetric pattern that holds both triangles and the
@@ -25,7 +27,8 @@ type Colouring struct {
 // other end, alone.
 func Colour(pattern *sparse.CSR) *Colouring {
 	n := pattern.Rows
-	c := &Colouring{Of: make([]int32, n), entry: make([]int32, pattern.NNZ()), row: make([]int32, pattern.NNZ())}
+	c := &Colouring{Of: make([]int32, n), entry: make([]int32, pattern.NNZ()),
+		row: make([]int32, pattern.NNZ()), col: make([]int32, pattern.NNZ())}
 	for i := range c.Of {
 		c.Of[i] = -1
 	}
@@ -101,12 +104,13 @@ func (c *Colouring) locate(pattern *sparse.CSR) {
 	for i := 0; i < pattern.Rows; i++ {
 		for t := pattern.Ptr[i]; t < pattern.Ptr[i+1]; t++ {
 			j := pattern.Col[t]
-			group, row := c.Of[j], i
+			row, col := i, j
 			if c.Of[i] < c.Of[j] {
-				group, row = c.Of[i], j
+				row, col = j, i
 			}
-			c.entry[next[group]], c.row[next[group]] = int32(t), int32(row)
-			next[group]++
+			k := &next[c.Of[col]]
+			c.entry[*k], c.row[*k], c.col[*k] = int32(t), int32(row), int32(col)
+			*k++
 		}
 	}
 }
@@ -120,10 +124,11 @@ func insert(set []int32, v int32) []int32 {
 	return append(set, v)
 }
 
-// Read takes from the product with group number `group` the entries of the
-// pattern that stand in it into values, which has the order of the pattern.
-func (c *Colouring) Read(values []float64, group int, product []float64) {
+// Read takes from the product with group number `group`, whose column j was
+// multiplied by step[j], the entries of the pattern that stand in it into
+// values, which has the order of the pattern.
+func (c *Colouring) Read(values []float64, group int, product, step []float64) {
 	for t := c.from[group]; t < c.from[group+1]; t++ {
-		values[c.entry[t]] = product[c.row[t]]
+		values[c.entry[t]] = product[c.row[t]] / step[c.col[t]]
 	}
 }

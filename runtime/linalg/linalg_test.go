@@ -256,16 +256,19 @@ func TestColouring(t *testing.T) {
 	recovered := func(m *sparse.CSR) int {
 		c := Colour(m)
 		got := make([]float64, m.NNZ())
-		seed, product := make([]float64, m.Rows), make([]float64, m.Rows)
+		seed, product, step := make([]float64, m.Rows), make([]float64, m.Rows), make([]float64, m.Rows)
+		for j := range step {
+			step[j] = math.Ldexp(1, rng.IntN(5)) // divides exactly
+		}
 		for g := 0; g < c.Colours; g++ {
 			for j := range seed {
 				seed[j] = 0
 				if int(c.Of[j]) == g {
-					seed[j] = 1
+					seed[j] = step[j]
 				}
 			}
 			m.MulVec(product, seed)
-			c.Read(got, g, product)
+			c.Read(got, g, product, step)
 		}
 		for k, v := range got {
 			if v != m.Val[k] { // read alone: no other term was added

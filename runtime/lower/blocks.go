@@ -26,6 +26,13 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 	if err := spec.Needs.Check(name, p); err != nil {
 		return nil, err
 	}
+	if name == "sparse" { // which finds the followers itself
+		settings := DefaultSparse()
+		if err := method.Apply(&settings, values); err != nil {
+			return nil, err
+		}
+		return NewSparse(settings, max(1, threads)), nil
+	}
 	whole, err := spec.New(values)
 	if err != nil || len(p.Parts) < 2 {
 		return whole, err

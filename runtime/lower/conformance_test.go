@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/method"
 )
 
@@ -16,6 +17,9 @@ func TestConformance(t *testing.T) {
 		for _, c := range plans {
 			made := c.build(7)
 			p := made.problem.Counted()
+			if spec.Needs.SparseHessian {
+				p.Facts.HessianPattern = full(p.Dy)
+			}
 			if spec.Needs.Check(spec.Name, p) != nil || beyond(spec.Name, c) {
 				continue
 			}
@@ -27,6 +31,9 @@ func TestConformance(t *testing.T) {
 			t.Logf("%s on %v: %v, %d gradients, y %.1e lambda %.1e bound %.1e", spec.Name, c, s.Status,
 				p.Calls().GradG, distance(s.Y, made.y), distance(s.Lambda, made.lambda), s.ErrorBound)
 			check(t, spec.Name+" on "+c.String(), c, made, s)
+			if s.Sparse != spec.Needs.SparseHessian {
+				t.Errorf("%s on %v: left to another solver", spec.Name, c)
+			}
 		}
 	}
 }
@@ -72,4 +79,13 @@ func check(t *testing.T, what string, c plan, made *planted, s *Solution) {
 	if len(s.Weak) != c.weak {
 		t.Errorf("%s: weak rows %v, want %d of them", what, s.Weak, c.weak)
 	}
+}
+
+// full is the pattern of a dense Hessian.
+func full(n int) *sparse.CSR {
+	ones := make([]float64, n*n)
+	for k := range ones {
+		ones[k] = 1
+	}
+	return sparse.FromDense(n, n, ones)
 }

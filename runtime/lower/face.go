@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/blas"
@@ -54,6 +55,18 @@ func (f *face) reset(poly *polyhedron) {
 
 // size is the number of rows in the working set, and the codimension.
 func (f *face) size() int { return f.fixed + len(f.members) }
+
+func (f *face) holds(i int) bool { return f.in[i] }
+
+// spans implements workingSet.
+func (f *face) spans(i int, combination []float64) bool {
+	f.vec = resize(f.vec, f.poly.n)
+	if f.split(i) > math.Sqrt(dependence) {
+		return false
+	}
+	f.combination(combination, i)
+	return true
+}
 
 // rows appends the rows of the working set, ascending.
 func (f *face) rows(dst []int) []int {

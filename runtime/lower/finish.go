@@ -15,9 +15,9 @@ const weakness = 1e-7
 
 // assess fills in what a Solution says of its point: residuals, active rows
 // and their margins, weak and dependent rows, and the certified error bound.
-// grad is the gradient of the objective at s.Y; s.Lambda is set. working is
-// the face whose rows carry the multipliers.
-func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Curvature) {
+// grad is the gradient of the objective at s.Y, of size pull; s.Lambda is set.
+// working are the rows that carry the multipliers.
+func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pull float64, known Curvature) {
 	n, m := q.n, q.m
 	rest := make([]float64, n)
 	q.subtractPull(rest, grad, s.Lambda)
@@ -25,7 +25,6 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
 	size := normInf(s.Y)
-	pull := norm2(grad)
 	for i := 0; i < m; i++ {
 		slack := q.slack(i, s.Y)
 		h := -slack
@@ -35,7 +34,7 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 		if q.equal(i) {
 			s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(h))
 			s.Active = append(s.Active, i)
-			if q.norm[i] > 0 && !working.in[i] {
+			if q.norm[i] > 0 && !working.holds(i) {
 				s.Dependent = append(s.Dependent, i)
 			}
 			continue
@@ -46,15 +45,15 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 		force := s.Lambda[i] * q.norm[i]
 		near := weakness * (size + q.size[i])
 		switch {
-		case slack > near && !(working.in[i] && force > weakness*pull):
+		case slack > near && !(working.holds(i) && force > weakness*pull):
 			s.MinSlack = math.Min(s.MinSlack, -h)
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's
 			// complementarity.
-		case working.in[i] && force > weakness*pull:
+		case working.holds(i) && force > weakness*pull:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
-		case !working.in[i] && s.redundant(q, working, i):
+		case !working.holds(i) && s.redundant(q, working, i):
 			s.Dependent = append(s.Dependent, i)
 		default:
 			s.Weak = append(s.Weak, i)
@@ -64,16 +63,23 @@ func (s *Solution) assess(q *polyhedron, working *face, grad []float64, known Cu
 	s.ErrorBound = errorBound(rest, s, q, known.Mu)
 }
 
+// workingSet is a set of independent rows that hold with equality.
+type workingSet interface {
+	holds(i int) bool
+	// spans reports whether the normal of row i is a combination of those of the
+	// set, up to the square root of the tolerance of dependence, and puts it into
+	// combination (len m, 0 on entry).
+	spans(i int, combination []float64) bool
+}
+
 // redundant reports whether row i depends on the working rows as a function
 // of (x, y), so that it holds with equality wherever they do and its being
 // active with a zero multiplier does not bend y*(x).
-func (s *Solution) redundant(q *polyhedron, working *face, i int) bool {
-	working.vec = resize(working.vec, q.n)
-	if working.split(i) > math.Sqrt(dependence) {
+func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
+	combination := make([]float64, q.m)
+	if !working.spans(i, combination) {
 		return false
 	}
-	combination := make([]float64, q.m)
-	working.combination(combination, i)
 	difference := make([]float64, q.rows.A.Cols)
 	q.rows.A.AddRow(difference, i, 1)
 	scale := normInf(difference)

@@ -54,6 +54,10 @@ type Solution struct {
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
 	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known; +Inf otherwise
 
+	// Sparse reports that a sparse solver found the solution: solves on its faces
+	// then are sparse, too.
+	Sparse bool
+
 	// Memory is what is known by now of a Hessian that is the same at every x, for
 	// the solves that start from this solution; nil otherwise.
 	Memory *Memory
@@ -62,6 +66,8 @@ type Solution struct {
 	// solver's workspace until that solves again.
 	memory     *curvature
 	generation int
+
+	plan *sparsePlan // of the sparse solver: it saves the making of another
 }
 
 // Solver solves the lower level. A Solver holds workspaces and is not safe
@@ -89,6 +95,7 @@ type Needs struct {
 	EqualityOnly   bool // every row is an equality
 	StrongConvex   bool // a modulus mu_g > 0 is known
 	QuadraticFixed bool // g is quadratic in y with a Hessian that does not depend on x
+	SparseHessian  bool // the pattern of the Hessian of g in y is known
 }
 
 // Check returns an error that says why a solver with these needs does not
@@ -101,6 +108,8 @@ func (n Needs) Check(solver string, p *problem.Problem) error {
 		return fmt.Errorf("lower solver %s needs a proved modulus of strong convexity of g in y", solver)
 	case n.QuadraticFixed && !(p.Facts.QuadraticInY && p.Facts.FixedHessian):
 		return fmt.Errorf("lower solver %s needs g to be proved quadratic in y with a Hessian that does not depend on x", solver)
+	case n.SparseHessian && p.Facts.HessianPattern == nil:
+		return fmt.Errorf("lower solver %s needs a sparse Hessian of g in y, and more than half of its entries may be nonzero", solver)
 	}
 	return nil
 }

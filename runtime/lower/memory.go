@@ -27,6 +27,9 @@ type Memory struct {
 	V, HV []float64
 	// Packed is the upper triangle of H row by row, N (N+1) / 2, or empty.
 	Packed []float64
+	// Entries are those of H at the places of problem.Facts.HessianPattern, or
+	// none: what a sparse solve measured, of use to sparse solves alone.
+	Entries []float64
 	// Parts are the memories of independent followers, which take the place of
 	// one of the whole.
 	Parts []*Memory

@@ -37,6 +37,16 @@ type AtX struct {
 // caller may change between solves.
 func G(p *problem.Problem, x []float64) *AtX { return &AtX{G: p.G, X: x, Facts: p.Facts} }
 
+// NearG is an Objective whose Hessian in y is that of g(x, .), or next to it:
+// g perturbed by little. Sparse solves take the one for the other.
+type NearG interface {
+	Objective
+	BaseG() *AtX
+}
+
+// BaseG is o itself.
+func (o *AtX) BaseG() *AtX { return o }
+
 // Value is g(x, y).
 func (o *AtX) Value(y []float64) float64 { return o.G.Value(o.X, y) }
 

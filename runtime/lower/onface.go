@@ -30,6 +30,11 @@ type FaceSolver struct {
 	x      []float64 // of the last solve
 	active []int
 	fresh  bool
+
+	pieces   pieces // of solves on the face of a sparse solution
+	sparse   bool   // the last solve was one
+	renewed  bool   // with a Hessian measured along the way
+	released [][]int
 }
 
 // NewFaceSolver returns a solver with the default tolerance of the `alm`
@@ -52,7 +57,10 @@ func OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64,
 
 // OnFace is the function OnFace with the solver's workspaces.
 func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
-	same := f.fresh && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
+	if warm != nil && warm.Sparse && sparsely(p, obj) {
+		return f.sparseFace(ctx, p, obj, x, active, warm)
+	}
+	same := f.fresh && !f.sparse && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
 	f.poly.set(p, x)
 	w := &f.newton
 	kept := w.curvature
@@ -67,7 +75,7 @@ func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objecti
 		w.curvature.inherit(warm.memory, warm.generation)
 	}
 	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
-	f.fresh = true
+	f.fresh, f.sparse = true, false
 
 	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
 	if warm != nil && len(warm.Y) == p.Dy {

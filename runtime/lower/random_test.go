@@ -36,9 +36,17 @@ func TestRandomPlantedProblems(t *testing.T) {
 			"alm": func() *Solution { return solve(NewALM(DefaultALM()), p, G(p, made.x)) },
 			"alm that identifies by the augmented Lagrangian": func() *Solution { return solve(NewALM(identifying), p, G(p, made.x)) },
 			"alm on an objective of unknown curvature":        func() *Solution { return solve(NewALM(DefaultALM()), p, plain{G(p, made.x)}) },
+			"sparse": func() *Solution {
+				with := *p
+				with.Facts.HessianPattern = full(p.Dy)
+				return solve(NewSparse(DefaultSparse(), 1), &with, G(&with, made.x))
+			},
 			"quadratic": func() *Solution { return solve(NewQuadratic(DefaultQuadratic()), p, G(p, made.x)) },
 		} {
 			s := run()
+			if s.Sparse != (what == "sparse") {
+				t.Errorf("seed %d, %s on %v: left to another solver", seed, what, c)
+			}
 			if s.Status != Solved {
 				t.Errorf("seed %d, %s on %v: %v: %s, %+v", seed, what, c, s.Status, s.Reason, s.Residuals)
 			}

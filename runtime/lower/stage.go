@@ -241,7 +241,7 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 			s.Lambda[i] = 0
 		}
 	}
-	s.assess(&g.poly, &w.face, w.grad, w.known)
+	s.assess(&g.poly, &w.face, w.grad, norm2(w.grad), w.known)
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {
 		s.Memory = w.curvature.learned()

@@ -42,6 +42,9 @@ func (o *perturbed) ValueGrad(dst, y []float64) float64 {
 	return v
 }
 
+// BaseG is g, whose Hessian is near: delta is small.
+func (o *perturbed) BaseG() *lower.AtX { return o.g }
+
 // gradLagrangian sets dst (len Dx) to grad_x [g + lambda'h] = grad_x g(x, y) +
 // A'lambda, and returns the size of the two, of which rounding makes its share.
 func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {

@@ -1,0 +1,342 @@
+package lower
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+func init() {
+	registry.Register("sparse", Spec{
+		Name: "sparse",
+		Summary: "recovers the sparse Hessian of g in y from a few gradients along groups of directions, and solves sparse quadratic " +
+			"programs by interior points and exact solves on faces, independent followers apart",
+		Reference: "Curtis, Powell, Reid 1974 and Coleman, More 1984 for the Hessian; Mehrotra 1992 and Hintermueller, Ito, Kunisch 2003 for the programs",
+		Needs:     Needs{StrongConvex: true, SparseHessian: true},
+		Settings:  method.Describe(DefaultSparse()),
+		New: func(values method.Values) (Solver, error) {
+			settings := DefaultSparse()
+			if err := method.Apply(&settings, values); err != nil {
+				return nil, err
+			}
+			return NewSparse(settings, 1), nil
+		},
+	})
+}
+
+// SparseSettings are the settings of the solver `sparse`.
+type SparseSettings struct {
+	Tolerance float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
+}
+
+// DefaultSparse returns the defaults.
+func DefaultSparse() SparseSettings { return SparseSettings{Tolerance: DefaultTolerance} }
+
+// Sparse is Newton's method with quadratic programs over the rows for steps,
+// where the pattern of the Hessian of g in y is known: time and memory go with
+// the entries of Hessian, rows and their factors, not with the square of the
+// dimension. For a quadratic g the first step is exact and further ones remove
+// rounding; a Hessian that is the same at every x is recovered once, and the
+// Solution carries it to the next solve. The lower level is taken apart where
+// neither the pattern nor a row joins it, and a part whose warm start is the
+// answer is not solved again.
+type Sparse struct {
+	settings SparseSettings
+	threads  int
+	poly     polyhedron
+	work     pieces
+	ends     []pieceEnd
+	alm      *ALM // for objectives of unknown curvature, and small problems that fail
+}
+
+// NewSparse returns a solver that works on at most `threads` independent parts
+// at a time, which does not change its results; its settings must be valid.
+func NewSparse(settings SparseSettings, threads int) *Sparse {
+	dense := DefaultALM()
+	dense.Tolerance = settings.Tolerance
+	return &Sparse{settings: settings, threads: threads, alm: NewALM(dense)}
+}
+
+// sparsely reports whether the objective's Hessian has the pattern that is
+// known of g's, or is next to it.
+func sparsely(p *problem.Problem, obj Objective) bool {
+	if p.Facts.HessianPattern == nil || !(p.Facts.StrongConvexity > 0) {
+		return false
+	}
+	near, ok := obj.(NearG)
+	return ok && near.BaseG().G == p.G
+}
+
+// smallEnough is the number of entries of y up to which a solve that fails here
+// is left to the dense solver, whose means are others.
+const smallEnough = 2000
+
+// Choose is the name of the solver for p where the user leaves it open: `sparse`
+// where the Hessian of g in y is known to be sparse and is not too small for
+// that to pay, and else the default.
+func Choose(p *problem.Problem) string {
+	pattern := p.Facts.HessianPattern
+	if pattern == nil || !(p.Facts.StrongConvexity > 0) || p.Dy < leastSparse || pattern.NNZ() > p.Dy*p.Dy/8 {
+		return Default
+	}
+	return "sparse"
+}
+
+// leastSparse is the number of entries of y from which sparse solves are the
+// faster ones: see bench/growth.
+const leastSparse = 64
+
+// Solve implements Solver.
+func (s *Sparse) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+	if !sparsely(p, obj) {
+		return s.alm.Solve(ctx, p, obj, x, warm)
+	}
+	out := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1), Sparse: true}
+	q, w := &s.poly, &s.work
+	q.set(p, x)
+	if q.vacuous(out) {
+		return out
+	}
+	s.prepare(p, warm)
+	if witness := w.bounds(q); witness != nil {
+		return s.infeasible(out, witness)
+	}
+	warmed := warm != nil && len(warm.Y) == p.Dy && len(warm.Lambda) == q.m && finite(warm.Y)
+	var lambda []float64
+	if w.guess(); warmed {
+		copy(w.y, warm.Y)
+		w.guess(warm.Active, warm.Weak)
+		lambda = warm.Lambda
+	} else {
+		for j := range w.y {
+			w.y[j] = math.Min(math.Max(0, w.lo[j]), w.hi[j])
+		}
+	}
+	n := sparseNewton{sparse: s, obj: obj, known: curvatureOf(obj), warmed: warmed, lambda: lambda}
+	if warm != nil && n.known.Fixed && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
+		w.values = warm.Memory.Entries
+	} else {
+		w.values = nil
+	}
+	switch end := n.run(ctx); end {
+	case converged, stalled:
+		out.Status, out.Reason = end.status()
+	case interrupted:
+		out.Status, out.Reason = end.status()
+		return out
+	default:
+		return s.failed(ctx, p, obj, x, out, n.stuck)
+	}
+	copy(out.Y, w.y)
+	out.Value = n.value
+	if s.contradiction(out) {
+		return out
+	}
+	s.assess(out, n.known)
+	if out.Status != Solved && p.Dy <= smallEnough {
+		if dense := s.alm.Solve(ctx, p, obj, x, out); dense.Status == Solved {
+			return dense
+		}
+	}
+	out.plan = w.plan
+	if n.known.Fixed {
+		out.Memory = &Memory{N: p.Dy, Entries: w.values}
+	}
+	return out
+}
+
+// prepare makes the workspace one for p: with the plan of the warm solution, or
+// with the one it has, or with a new one.
+func (s *Sparse) prepare(p *problem.Problem, warm *Solution) {
+	switch {
+	case s.work.plan.fits(p):
+	case warm != nil && warm.plan.fits(p):
+		s.work.use(warm.plan)
+	default:
+		s.work.use(newSparsePlan(p, &s.poly, s.threads))
+	}
+}
+
+// vacuous reports a row that does not involve y and does not hold, and says so
+// in s.
+func (q *polyhedron) vacuous(s *Solution) bool {
+	i := q.emptyRow(q.x)
+	if i < 0 {
+		return false
+	}
+	s.Status = Infeasible
+	s.Reason = fmt.Sprintf("%s does not involve y and does not hold at this x", q.rows.RowName(i))
+	s.Witness = q.emptyWitness(i)
+	return true
+}
+
+func (s *Sparse) infeasible(out *Solution, witness []float64) *Solution {
+	out.Status, out.Reason, out.Witness = Infeasible, s.poly.explain(witness), witness
+	return out
+}
+
+// failed finds out why piece k was not solved: for a proof that its rows
+// contradict each other, or by the dense solver.
+func (s *Sparse) failed(ctx context.Context, p *problem.Problem, obj Objective, x []float64, out *Solution, k int) *Solution {
+	if k >= 0 {
+		if witness := s.contradicted(ctx, k); witness != nil {
+			return s.infeasible(out, witness)
+		}
+	}
+	if p.Dy <= smallEnough {
+		return s.alm.Solve(ctx, p, obj, x, nil)
+	}
+	out.Status, out.Reason = Failed, errUndecided.Error()
+	return out
+}
+
+// contradicted is a checked proof that the rows of piece k contradict each
+// other, or nil.
+func (s *Sparse) contradicted(ctx context.Context, k int) []float64 {
+	q, w := &s.poly, &s.work
+	piece, l, solver := w.plan.pieces[k], w.local[k], w.solvers[k]
+	l.loaded = nil
+	if !solver.Load(l.h) {
+		return nil
+	}
+	solver.Set(l.lo, l.hi, l.r)
+	lambda, z, found := solver.Farkas(ctx)
+	if !found {
+		return nil
+	}
+	witness := make([]float64, q.m)
+	for a, i := range piece.rows {
+		witness[i] = lambda[a] / q.norm[i]
+	}
+	for a, v := range z {
+		row := w.loRow[piece.entries[a]]
+		if v < 0 {
+			row = w.hiRow[piece.entries[a]]
+		}
+		if v != 0 && row >= 0 {
+			witness[row] = v / q.coef[row]
+		}
+	}
+	if !qp.Refuted(q.rows, q.x, witness) {
+		return nil
+	}
+	return witness
+}
+
+// contradiction reports an equality that depends on others, which took no part
+// in the solve, and contradicts them; out then says so.
+func (s *Sparse) contradiction(out *Solution) bool {
+	q, w := &s.poly, &s.work
+	for k, piece := range w.plan.pieces {
+		for _, a := range piece.program.Skipped() {
+			i := piece.rows[a]
+			if math.Abs(q.slack(i, out.Y)) <= 1e3*q.rounding(i, out.Y) {
+				continue
+			}
+			l := w.local[k]
+			l.loaded = nil
+			combination := make([]float64, q.m)
+			set := sparseSet{q: q, work: w}
+			if !w.solvers[k].Load(l.h) || !set.spans(i, combination) || !q.contradicts(combination, i) {
+				continue
+			}
+			out.Status, out.Witness = Dependent, combination
+			out.Reason = fmt.Sprintf("equality %s depends on %s and contradicts them", q.rows.RowName(i), q.names(combination, i))
+			return true
+		}
+	}
+	return false
+}
+
+// assess takes the multipliers, of independent rows, from the pieces and says
+// what the solution is worth.
+func (s *Sparse) assess(out *Solution, known Curvature) {
+	q, w := &s.poly, &s.work
+	left := make([][]int, len(w.solvers))
+	w.each(func(k int) {
+		w.linear(k)
+		left[k] = w.solvers[k].Reduce()
+	})
+	w.multipliers(out.Lambda, q, true)
+	set := newSparseSet(q, w)
+	for k, rows := range left {
+		for _, a := range rows {
+			set.in[w.plan.pieces[k].rows[a]] = false
+		}
+	}
+	out.assess(q, set, w.grad, normInf(w.grad), known)
+}
+
+// sparseSet is the rows and bounds that the pieces hold, as a workingSet.
+type sparseSet struct {
+	q        *polyhedron
+	work     *pieces
+	in       []bool
+	row      []int32 // of each entry of y on a bound: the bound's row, or -1
+	factored []bool  // of each piece
+}
+
+func newSparseSet(q *polyhedron, w *pieces) *sparseSet {
+	f := &sparseSet{q: q, work: w, in: make([]bool, q.m), row: make([]int32, q.n), factored: make([]bool, len(w.solvers))}
+	for j := range f.row {
+		f.row[j] = -1
+	}
+	w.held(func(j int, row int32) {
+		f.in[row] = true
+		f.row[j] = row
+	})
+	for k, piece := range w.plan.pieces {
+		_, active := w.solvers[k].State()
+		for a, i := range piece.rows {
+			f.in[i] = active[a]
+		}
+	}
+	return f
+}
+
+func (f *sparseSet) holds(i int) bool { return f.in[i] }
+
+// spans implements workingSet.
+func (f *sparseSet) spans(i int, combination []float64) bool {
+	w, q := f.work, f.q
+	k, a, j := w.plan.home[i], int(w.plan.seat[i]), -1
+	scale := q.norm[i]
+	if k < 0 {
+		j = int(w.plan.bounded[i])
+		if j < 0 {
+			return false
+		}
+		k, a, scale = w.plan.owner[j], -1, q.coef[i]
+		j = int(w.plan.place[j])
+	}
+	piece, solver := w.plan.pieces[k], w.solvers[k]
+	if f.factored == nil || !f.factored[k] {
+		if !solver.Span() {
+			return false
+		}
+		if f.factored != nil {
+			f.factored[k] = true
+		}
+	}
+	coef, rest := make([]float64, len(piece.rows)), make([]float64, len(piece.entries))
+	if !solver.Depends(a, j, math.Sqrt(dependence), coef, rest) {
+		return false
+	}
+	for t, r := range piece.rows {
+		if r != i {
+			combination[r] += scale * coef[t] / q.norm[r]
+		}
+	}
+	for t, v := range rest {
+		if f.row != nil && v != 0 {
+			if row := f.row[piece.entries[t]]; row >= 0 {
+				combination[row] += scale * v / q.coef[row]
+			}
+		}
+	}
+	return true
+}

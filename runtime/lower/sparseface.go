@@ -1,0 +1,242 @@
+package lower
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// mostFaceSteps bounds the Newton steps on a face: several times what a
+// perturbed solve takes with the Hessian of g at its start.
+const mostFaceSteps = 40
+
+// sparseFace is OnFace by Newton's method with the sparse Hessian of g. It is
+// measured where the solve starts, unless it is known from before or a solve
+// at the same x on the same face has just measured it; the active rows that are
+// independent are found by the sparse factorization.
+func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
+	q, w := &f.poly, &f.pieces
+	same := f.fresh && f.sparse && q.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
+	q.set(p, x)
+	switch {
+	case w.plan.fits(p):
+	case warm != nil && warm.plan.fits(p):
+		w.use(warm.plan)
+	default:
+		w.use(newSparsePlan(p, q, 1))
+	}
+	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
+	f.fresh, f.sparse = true, true
+
+	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, q.m), ErrorBound: math.Inf(1), Sparse: true, plan: w.plan}
+	clear(w.y)
+	var lambda []float64
+	if warm != nil && len(warm.Y) == p.Dy {
+		copy(w.y, warm.Y)
+		if len(warm.Lambda) == q.m {
+			lambda = warm.Lambda
+		}
+	}
+	if row := f.fix(active, s); row >= 0 {
+		return s.contradicted(q, row)
+	}
+	known := curvatureOf(obj)
+	if near, ok := obj.(NearG); ok && !known.Quadratic {
+		known.Quadratic = near.BaseG().Facts.QuadraticInY // of which the Hessian is taken
+	}
+	value := obj.ValueGrad(w.grad, w.y)
+	if !same {
+		w.values = nil
+	}
+	if w.values == nil && known.Fixed && warm != nil && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
+		w.values = warm.Memory.Entries
+	}
+	if w.values == nil && !f.measure(p, obj, x, known.Quadratic) {
+		return s.undefined()
+	}
+	for {
+		if !w.load(q) {
+			return s.undefined()
+		}
+		w.guess(active)
+		w.each(func(k int) { w.start(k, q, lambda) })
+		end, at := f.descend(ctx, obj, value)
+		value = at
+		if end == notFinite {
+			return s.undefined()
+		}
+		if end == stalled && !known.Quadratic && !f.renewed {
+			// The Hessian has moved too far along the way.
+			f.renewed = true
+			if !f.measure(p, obj, x, false) {
+				return s.undefined()
+			}
+			lambda = nil
+			continue
+		}
+		f.renewed = false
+		s.Status, s.Reason = end.status()
+		break
+	}
+	copy(s.Y, w.y)
+	s.Value = value
+	for k, piece := range w.plan.pieces {
+		for _, a := range append(f.released[k], piece.program.Skipped()...) {
+			i := piece.rows[a]
+			s.Dependent = append(s.Dependent, i)
+			if math.Abs(q.slack(i, s.Y)) <= 1e3*q.rounding(i, s.Y) {
+				continue
+			}
+			combination := make([]float64, q.m)
+			set := newSparseSet(q, w)
+			if set.spans(i, combination) && q.contradicts(combination, i) {
+				s.Witness = combination
+				return s.contradicted(q, i)
+			}
+		}
+	}
+	w.multipliers(s.Lambda, q, false)
+	f.assessSparse(s, known.Mu)
+	if known.Fixed {
+		s.Memory = &Memory{N: p.Dy, Entries: w.values}
+	}
+	return s
+}
+
+func (s *Solution) contradicted(q *polyhedron, row int) *Solution {
+	s.Status = Dependent
+	s.Reason = fmt.Sprintf("%s depends on the other rows of the face and contradicts them", q.rows.RowName(row))
+	return s
+}
+
+func (s *Solution) undefined() *Solution {
+	s.Status, s.Reason = Failed, "the objective or its gradient is not finite on the face"
+	return s
+}
+
+// fix pins the entries of y on which active rows bound them. A second row on one
+// entry depends on the first; it returns one that contradicts it, with the
+// proof in s.Witness, or -1.
+func (f *FaceSolver) fix(active []int, s *Solution) int {
+	q, w := &f.poly, &f.pieces
+	w.unbounded()
+	for _, i := range active {
+		j := w.plan.bounded[i]
+		if j < 0 {
+			continue
+		}
+		if row := w.loRow[j]; row >= 0 {
+			if int(row) == i {
+				continue
+			}
+			s.Dependent = append(s.Dependent, i)
+			combination := make([]float64, q.m)
+			combination[row] = q.coef[i] / q.coef[row]
+			if q.contradicts(combination, i) {
+				s.Witness = combination
+				return i
+			}
+			continue
+		}
+		at := q.rhs[i] / q.coef[i]
+		w.lo[j], w.hi[j], w.loRow[j], w.hiRow[j] = at, at, int32(i), int32(i)
+	}
+	return -1
+}
+
+// measure recovers the Hessian of g, which an objective next to it shares, at
+// w.y.
+func (f *FaceSolver) measure(p *problem.Problem, obj Objective, x []float64, quadratic bool) bool {
+	w := &f.pieces
+	near, ok := obj.(NearG)
+	if !ok {
+		return false
+	}
+	base := near.BaseG()
+	kept := append([]float64(nil), w.grad...)
+	base.ValueGrad(w.grad, w.y)
+	done := w.measure(base, quadratic)
+	copy(w.grad, kept)
+	return done
+}
+
+// descend takes w.y to the minimizer on the face with the Hessian at hand, until
+// rounding ends the progress. The outcome stalled says that the progress ended
+// before.
+func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) (outcome, float64) {
+	w := &f.pieces
+	f.released = make([][]int, len(w.solvers))
+	w.each(func(k int) { f.released[k] = w.solvers[k].Release() })
+	last := math.Inf(1)
+	for step := 0; step < mostFaceSteps; step++ {
+		if ctx.Err() != nil {
+			return interrupted, value
+		}
+		left := make([]float64, len(w.solvers))
+		w.each(func(k int) {
+			l := w.local[k]
+			w.plan.pieces[k].gather(l.grad, w.grad)
+			dual, primal := w.solvers[k].Correct(l.grad, true)
+			left[k] = math.Max(dual, primal)
+			w.result(w.y, k)
+		})
+		value = obj.ValueGrad(w.grad, w.y)
+		if !finite(w.grad) {
+			return notFinite, value
+		}
+		now := 0.0
+		for _, v := range left {
+			now = math.Max(now, v)
+		}
+		switch {
+		case math.IsNaN(now):
+			return notFinite, value
+		case now == 0 || now > last/2:
+			// The residual before the step no longer falls: what is left is
+			// rounding, or the Hessian is not that of this place.
+			if f.stationary() {
+				return converged, value
+			}
+			return stalled, value
+		}
+		last = now
+	}
+	return stalled, value
+}
+
+// stationary reports whether what is left of the gradient on every piece is
+// within the tolerance.
+func (f *FaceSolver) stationary() bool {
+	w := &f.pieces
+	for k := range w.solvers {
+		if left, terms := w.stationarity(k); !(left <= f.Tolerance*terms) {
+			return false
+		}
+	}
+	return true
+}
+
+// assessSparse is assess for a sparse face.
+func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
+	q, w := &f.poly, &f.pieces
+	rest := make([]float64, q.n)
+	q.subtractPull(rest, w.grad, s.Lambda)
+	s.Residuals.Stationarity = normInf(rest)
+	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
+	set := newSparseSet(q, w)
+	for i, in := range set.in {
+		if !in {
+			continue
+		}
+		s.Active = append(s.Active, i)
+		s.Residuals.Primal = math.Max(s.Residuals.Primal, math.Abs(q.slack(i, s.Y)*q.norm[i]))
+		if !q.equal(i) {
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+		}
+	}
+	if mu > 0 {
+		s.ErrorBound = norm2(rest) / mu
+	}
+}

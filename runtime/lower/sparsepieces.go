@@ -1,0 +1,309 @@
+package lower
+
+import (
+	"math"
+	"sync"
+
+	"bilevelc/runtime/convex"
+	"bilevelc/runtime/qp"
+)
+
+// pieces is the workspace of sparse solves: the numbers that belong to a plan
+// at one x, and a solver for each piece.
+type pieces struct {
+	plan    *sparsePlan
+	solvers []*convex.Solver
+	local   []*local
+	values  []float64 // the Hessian's entries, in the order of the pattern
+
+	lo, hi       []float64 // len n: bounds
+	loRow, hiRow []int32   // the rows that give them, or -1
+	y, grad      []float64 // len n: the point and the gradient there
+	probe, ahead []float64
+	behind, step []float64
+}
+
+// local holds a piece's share of vectors.
+type local struct {
+	lo, hi, y, grad []float64
+	r, lambda       []float64
+	state           []int8
+	active          []bool
+	h               []float64
+	loaded          *float64 // the values that the solver holds
+}
+
+// use makes the workspace one for the plan.
+func (w *pieces) use(pl *sparsePlan) {
+	if w.plan == pl {
+		return
+	}
+	w.plan, w.values = pl, nil
+	w.solvers, w.local = make([]*convex.Solver, len(pl.pieces)), make([]*local, len(pl.pieces))
+	w.each(func(k int) {
+		piece := pl.pieces[k]
+		n, m := len(piece.entries), len(piece.rows)
+		v := func(n int) []float64 { return make([]float64, n) }
+		w.solvers[k] = piece.program.NewSolver()
+		w.local[k] = &local{lo: v(n), hi: v(n), y: v(n), grad: v(n), r: v(m), lambda: v(m), state: make([]int8, n),
+			active: make([]bool, m), h: v(len(piece.hessian))}
+	})
+	for _, v := range []*[]float64{&w.lo, &w.hi, &w.y, &w.grad, &w.probe, &w.ahead, &w.behind, &w.step} {
+		*v = make([]float64, pl.n)
+	}
+	w.loRow, w.hiRow = make([]int32, pl.n), make([]int32, pl.n)
+}
+
+// each does a piece of work for every piece, on at most `threads` at a time.
+// What is done must depend on the piece alone.
+func (w *pieces) each(do func(k int)) {
+	count := len(w.plan.pieces)
+	threads := min(w.plan.threads, count)
+	if threads <= 1 {
+		for k := 0; k < count; k++ {
+			do(k)
+		}
+		return
+	}
+	var wait sync.WaitGroup
+	for t := 0; t < threads; t++ {
+		wait.Go(func() {
+			for k := count * t / threads; k < count*(t+1)/threads; k++ {
+				do(k)
+			}
+		})
+	}
+	wait.Wait()
+}
+
+// bounds reads the bounds at the polyhedron's x. It returns a proof that two of
+// them contradict each other, or nil; two that do not beyond doubt become one.
+func (w *pieces) bounds(q *polyhedron) (witness []float64) {
+	w.unbounded()
+	for i, j := range q.bound {
+		if j < 0 || q.equal(i) {
+			continue
+		}
+		if at := q.rhs[i] / q.coef[i]; q.coef[i] > 0 {
+			if at > w.lo[j] {
+				w.lo[j], w.loRow[j] = at, int32(i)
+			}
+		} else if at < w.hi[j] {
+			w.hi[j], w.hiRow[j] = at, int32(i)
+		}
+	}
+	for j := range w.lo {
+		if w.lo[j] <= w.hi[j] {
+			continue
+		}
+		lo, hi := w.loRow[j], w.hiRow[j]
+		witness = make([]float64, q.m)
+		witness[lo], witness[hi] = 1/q.coef[lo], -1/q.coef[hi]
+		if qp.Refuted(q.rows, q.x, witness) {
+			return witness
+		}
+		w.hi[j] = w.lo[j]
+	}
+	return nil
+}
+
+func (w *pieces) unbounded() {
+	for j := range w.lo {
+		w.lo[j], w.hi[j], w.loRow[j], w.hiRow[j] = math.Inf(-1), math.Inf(1), -1, -1
+	}
+}
+
+// load gives the pieces' solvers the Hessian and the numbers at x.
+func (w *pieces) load(q *polyhedron) bool {
+	ok := make([]bool, len(w.solvers))
+	w.each(func(k int) {
+		piece, l, s := w.plan.pieces[k], w.local[k], w.solvers[k]
+		ok[k] = true
+		if l.loaded != &w.values[0] {
+			for a, t := range piece.hessian {
+				l.h[a] = w.values[t]
+			}
+			ok[k] = s.Load(l.h)
+			l.loaded = &w.values[0]
+			if !ok[k] {
+				l.loaded = nil
+			}
+		}
+		piece.gather(l.lo, w.lo)
+		piece.gather(l.hi, w.hi)
+		for a, i := range piece.rows {
+			l.r[a] = q.rhs[i] / q.norm[i]
+		}
+		s.Set(l.lo, l.hi, l.r)
+	})
+	for _, good := range ok {
+		if !good {
+			return false
+		}
+	}
+	return true
+}
+
+// linear gives piece k the gradient in w.grad at the point w.y.
+func (w *pieces) linear(k int) {
+	piece, l := w.plan.pieces[k], w.local[k]
+	piece.gather(l.y, w.y)
+	piece.gather(l.grad, w.grad)
+	w.solvers[k].Linear(l.grad, l.y)
+}
+
+// guess notes the rows that are thought to be active.
+func (w *pieces) guess(rows ...[]int) {
+	for _, l := range w.local {
+		clear(l.state)
+		clear(l.active)
+	}
+	pl := w.plan
+	for _, some := range rows {
+		for _, i := range some {
+			if k := pl.home[i]; k >= 0 {
+				w.local[k].active[pl.seat[i]] = true
+			} else if j := pl.bounded[i]; j >= 0 {
+				side := convex.Lower
+				if w.hiRow[j] == int32(i) {
+					side = convex.Upper
+				} else if w.loRow[j] != int32(i) {
+					continue // a bound that another is tighter than
+				}
+				w.local[pl.owner[j]].state[pl.place[j]] = side
+			}
+		}
+	}
+}
+
+// start gives piece k its guess: the point w.y, the rows noted and the whole's
+// multipliers, or none.
+func (w *pieces) start(k int, q *polyhedron, lambda []float64) {
+	piece, l := w.plan.pieces[k], w.local[k]
+	piece.gather(l.y, w.y)
+	for a, i := range piece.rows {
+		l.lambda[a] = 0
+		if lambda != nil {
+			l.lambda[a] = lambda[i] * q.norm[i]
+		}
+	}
+	w.solvers[k].Guess(l.y, l.lambda, l.state, l.active)
+}
+
+// result puts piece k's point into y.
+func (w *pieces) result(y []float64, k int) {
+	piece, l := w.plan.pieces[k], w.local[k]
+	w.solvers[k].Y(l.y, l.lo, l.hi)
+	for a, j := range piece.entries {
+		y[j] = l.y[a]
+	}
+}
+
+// multipliers sets lambda (len m) from the pieces' solutions: those of rows as
+// they are, those of bounds from what the rows leave of the gradient. With
+// signed set, those of inequalities are at least 0.
+func (w *pieces) multipliers(lambda []float64, q *polyhedron, signed bool) {
+	clear(lambda)
+	for k, piece := range w.plan.pieces {
+		l := w.local[k]
+		w.solvers[k].Lambda(l.lambda)
+		for a, i := range piece.rows {
+			lambda[i] = l.lambda[a] / q.norm[i]
+			if signed && !q.equal(i) && lambda[i] < 0 {
+				lambda[i] = 0
+			}
+		}
+	}
+	q.subtractPull(w.probe, w.grad, lambda)
+	w.held(func(j int, row int32) {
+		if v := w.probe[j] / q.coef[row]; v > 0 || !signed {
+			lambda[row] = v
+		}
+	})
+}
+
+// held calls do for every entry of y on a bound, with the bound's row: of two
+// that are one, the one that presses against w.probe.
+func (w *pieces) held(do func(j int, row int32)) {
+	for k, piece := range w.plan.pieces {
+		state, _ := w.solvers[k].State()
+		for a, at := range state {
+			j := piece.entries[a]
+			switch {
+			case at == convex.Lower, at == convex.Pinned && (w.probe[j] >= 0 || w.hiRow[j] < 0):
+				do(j, w.loRow[j])
+			case at == convex.Upper, at == convex.Pinned:
+				do(j, w.hiRow[j])
+			}
+		}
+	}
+}
+
+// measure recovers the Hessian of obj at w.y, where w.grad is the gradient, from
+// gradients along the plan's groups of directions: one for each where the
+// objective is quadratic, which is exact at any step, and else two. It reports
+// false where they are not finite.
+func (w *pieces) measure(obj Objective, quadratic bool) bool {
+	c := w.plan.colouring
+	w.values = make([]float64, w.plan.pattern.NNZ())
+	size := math.Max(1, normInf(w.y))
+	for j, v := range w.y {
+		// See curvature.step.
+		w.step[j] = 16 * size
+		if !quadratic {
+			w.step[j] = math.Cbrt(0x1p-53) * math.Max(1, math.Abs(v))
+		}
+	}
+	for group := 0; group < c.Colours; {
+		if w.difference(obj, quadratic, int32(group)) {
+			c.Read(w.values, group, w.ahead, w.step)
+			group++
+			continue
+		}
+		// A far end may lie outside the domain of the objective: begin again with
+		// shorter steps.
+		for j := range w.step {
+			w.step[j] /= 16
+		}
+		if quadratic || w.step[0] < 0x1p-32*math.Cbrt(0x1p-53) {
+			return false
+		}
+		group = 0
+	}
+	return true
+}
+
+// difference sets ahead to the change of the gradient along a group of
+// directions.
+func (w *pieces) difference(obj Objective, quadratic bool, group int32) bool {
+	at := func(sign float64) {
+		copy(w.probe, w.y)
+		for j, g := range w.plan.colouring.Of {
+			if g == group {
+				w.probe[j] += sign * w.step[j]
+			}
+		}
+	}
+	at(1)
+	obj.ValueGrad(w.ahead, w.probe)
+	if quadratic {
+		for j, v := range w.grad {
+			w.ahead[j] -= v
+		}
+		return finite(w.ahead)
+	}
+	at(-1)
+	obj.ValueGrad(w.behind, w.probe)
+	for j, v := range w.behind {
+		w.ahead[j] = (w.ahead[j] - v) / 2
+	}
+	return finite(w.ahead)
+}
+
+// stationarity is how far w.grad is from the pull of piece k's rows on the
+// variables that are free, and the size of the gradient's terms.
+func (w *pieces) stationarity(k int) (left, terms float64) {
+	piece, l := w.plan.pieces[k], w.local[k]
+	piece.gather(l.grad, w.grad)
+	return w.solvers[k].Stationarity(l.grad)
+}

@@ -1,0 +1,178 @@
+package lower
+
+import (
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// sparsePlan is what sparse solves of a problem share: how its lower level falls
+// apart into pieces that no entry of the Hessian and no row joins, the
+// symbolic factorizations of the pieces, and the groups of directions along
+// which the Hessian is measured. It depends on patterns and rows alone and is
+// immutable.
+type sparsePlan struct {
+	pattern   *sparse.CSR
+	b         *sparse.CSR
+	n, m      int
+	colouring *linalg.Colouring
+	pieces    []*piece
+	owner     []int32 // of each entry of y: its piece
+	place     []int32 // and its place there
+	home      []int32 // of each row: its piece, or -1 for bounds and rows without y
+	seat      []int32 // and its place there
+	bounded   []int32 // of each row: the entry of y that it bounds, or -1
+	threads   int     // that pieces are solved on at a time
+}
+
+// piece is a part of the lower level that is solved on its own.
+type piece struct {
+	program *convex.Program
+	entries []int // of y, ascending
+	rows    []int // general rows, ascending
+	hessian []int // places of its entries in the pattern
+}
+
+// leastPiece is the number of entries up to which pieces are put together: a
+// piece costs about a microsecond and a kilobyte of its own, as much as a
+// few dozen entries.
+const leastPiece = 64
+
+// newPlan plans the lower level of p, whose pattern is known. Inequality rows on
+// one entry of y are bounds; equalities on one are rows like others.
+func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
+	pl := &sparsePlan{pattern: p.Facts.HessianPattern, b: p.Rows.B, n: p.Dy, m: p.Rows.Len(), threads: threads}
+	pl.colouring = linalg.Colour(pl.pattern)
+	pl.home, pl.seat, pl.bounded = make([]int32, pl.m), make([]int32, pl.m), make([]int32, pl.m)
+	general := func(i int) bool { return q.norm[i] > 0 && (q.bound[i] < 0 || q.equal(i)) }
+	for i := range pl.home {
+		pl.home[i], pl.bounded[i] = -1, int32(q.bound[i])
+		if general(i) {
+			pl.bounded[i] = -1
+		}
+	}
+	pl.cut(general)
+	for i := range pl.home {
+		if general(i) {
+			k := pl.owner[first(p.Rows.B, i)]
+			pl.home[i], pl.seat[i] = k, int32(len(pl.pieces[k].rows))
+			pl.pieces[k].rows = append(pl.pieces[k].rows, i)
+		}
+	}
+	for _, piece := range pl.pieces {
+		pl.build(piece, p, q)
+	}
+	return pl
+}
+
+// fits reports whether the plan is one for p.
+func (pl *sparsePlan) fits(p *problem.Problem) bool {
+	return pl != nil && pl.pattern == p.Facts.HessianPattern && pl.b == p.Rows.B && pl.m == p.Rows.Len()
+}
+
+// first is the first entry of y in row i.
+func first(b *sparse.CSR, i int) int {
+	cols, vals := b.Row(i)
+	for t, v := range vals {
+		if v != 0 {
+			return cols[t]
+		}
+	}
+	return 0
+}
+
+// cut finds the connected parts of the entries of y and deals them out to pieces.
+func (pl *sparsePlan) cut(general func(i int) bool) {
+	root := make([]int32, pl.n)
+	for j := range root {
+		root[j] = int32(j)
+	}
+	find := func(j int32) int32 {
+		for root[j] != j {
+			root[j] = root[root[j]]
+			j = root[j]
+		}
+		return j
+	}
+	join := func(a, b int32) {
+		if a, b = find(a), find(b); a < b {
+			root[b] = a
+		} else {
+			root[a] = b
+		}
+	}
+	for i := 0; i < pl.n; i++ {
+		for _, j := range pl.pattern.Col[pl.pattern.Ptr[i]:pl.pattern.Ptr[i+1]] {
+			if j < i {
+				join(int32(i), int32(j))
+			}
+		}
+	}
+	for i := 0; i < pl.m; i++ {
+		if !general(i) {
+			continue
+		}
+		cols, vals := pl.b.Row(i)
+		at := int32(first(pl.b, i))
+		for t, j := range cols {
+			if vals[t] != 0 {
+				join(at, int32(j))
+			}
+		}
+	}
+	size := make([]int32, pl.n)
+	for j := range root {
+		size[find(int32(j))]++
+	}
+	pl.owner, pl.place = make([]int32, pl.n), make([]int32, pl.n)
+	number := make([]int32, pl.n) // of the piece of each root, plus 1
+	room := 0
+	for j := range root {
+		r := find(int32(j))
+		if number[r] == 0 {
+			if room <= 0 {
+				pl.pieces = append(pl.pieces, &piece{})
+				room = leastPiece
+			}
+			number[r] = int32(len(pl.pieces))
+			room -= int(size[r])
+		}
+		k := number[r] - 1
+		pl.owner[j], pl.place[j] = k, int32(len(pl.pieces[k].entries))
+		pl.pieces[k].entries = append(pl.pieces[k].entries, j)
+	}
+}
+
+// build makes the program of a piece. Rows are scaled to unit norm.
+func (pl *sparsePlan) build(s *piece, p *problem.Problem, q *polyhedron) {
+	n := len(s.entries)
+	h := &sparse.CSR{Rows: n, Cols: n, Ptr: make([]int, n+1)}
+	for a, i := range s.entries {
+		for t := pl.pattern.Ptr[i]; t < pl.pattern.Ptr[i+1]; t++ {
+			h.Col = append(h.Col, int(pl.place[pl.pattern.Col[t]]))
+			s.hessian = append(s.hessian, t)
+		}
+		h.Ptr[a+1] = len(h.Col)
+	}
+	b := &sparse.CSR{Rows: len(s.rows), Cols: n, Ptr: make([]int, len(s.rows)+1)}
+	equal := make([]bool, len(s.rows))
+	for a, i := range s.rows {
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				b.Col, b.Val = append(b.Col, int(pl.place[j])), append(b.Val, vals[t]/q.norm[i])
+			}
+		}
+		b.Ptr[a+1] = len(b.Col)
+		equal[a] = q.equal(i)
+	}
+	s.program = convex.NewProgram(h, b, equal)
+}
+
+// gather copies the piece's entries of the whole v.
+func (s *piece) gather(dst, v []float64) {
+	for a, j := range s.entries {
+		dst[a] = v[j]
+	}
+}
