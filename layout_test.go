@@ -40,7 +40,7 @@ var layers = map[string][]string{
 	"runtime/convex":  {"internal/sparse", "runtime/linalg"},
 	"runtime/qp":      {"internal/sparse", "runtime/convex", "runtime/problem"},
 	"runtime/lower":   {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
-	"runtime/oracle":  {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower"},
+	"runtime/oracle":  {"internal/sparse", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower"},
 	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/oracle", "runtime/status"},
 	"runtime/certify": {"internal/sparse", "runtime/problem"},
 	"runtime/planted": {"internal/sparse", "runtime/problem", "ir/data"},

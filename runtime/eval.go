@@ -85,7 +85,7 @@ func (p *Problem) curvatureKept(opts Options) string {
 		return ""
 	}
 	switch opts.Solver {
-	case "quadratic":
+	case "quadratic", "sparse":
 		return "recovered"
 	case "alm":
 		c, err := opts.split(opts.Settings)

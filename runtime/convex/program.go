@@ -150,81 +150,9 @@ func (p *Program) dependent(state []int8, active []bool) []int {
 			rows = append(rows, i)
 		}
 	}
-	return p.surplus(rows, state)
-}
-
-// nearlyDependent is the square of the sine of the angle between a row and the
-// span of others from which it counts as dependent: products of rows carry
-// 1e-16 times a modest factor, so that angles below 1e-7 cannot be told from 0.
-const nearlyDependent = 1e-14 * 16
-
-// surplus lists rows of the given ones that depend on the others on the free
-// columns, by a factorization of their Gram matrix.
-func (p *Program) surplus(rows []int, state []int8) []int {
 	if len(rows) == 0 {
 		return nil
 	}
-	var dependent []int
-	where := make(map[int]int, len(rows))
-	norm := make([]float64, len(rows))
-	var kept []int
-	for _, i := range rows {
-		sum, whole := 0.0, 0.0
-		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
-			v := p.b.Val[t] * p.b.Val[t]
-			whole += v
-			if state[p.b.Col[t]] == Free {
-				sum += v
-			}
-		}
-		if sum <= nearlyDependent*whole {
-			dependent = append(dependent, i)
-			continue
-		}
-		where[i] = len(kept)
-		norm[len(kept)] = sum
-		kept = append(kept, i)
-	}
-	products := map[[2]int32]float64{}
-	for _, i := range kept {
-		a := int32(where[i])
-		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
-			j := p.b.Col[t]
-			if state[j] != Free {
-				continue
-			}
-			for u := p.bt.Ptr[j]; u < p.bt.Ptr[j+1]; u++ {
-				if k, ok := where[p.bt.Col[u]]; ok && int32(k) <= a {
-					products[[2]int32{a, int32(k)}] += p.b.Val[t] * p.b.Val[p.fromB[u]]
-				}
-			}
-		}
-	}
-	row, col := make([]int32, 0, len(products)), make([]int32, 0, len(products))
-	val := make([]float64, 0, len(products))
-	for a := range kept { // in an order that does not depend on the map's
-		from := len(row)
-		i := kept[a]
-		seen := map[int32]bool{}
-		for t := p.b.Ptr[i]; t < p.b.Ptr[i+1]; t++ {
-			j := p.b.Col[t]
-			if state[j] != Free {
-				continue
-			}
-			for u := p.bt.Ptr[j]; u < p.bt.Ptr[j+1]; u++ {
-				if k, ok := where[p.bt.Col[u]]; ok && k <= a && !seen[int32(k)] {
-					seen[int32(k)] = true
-					row, col = append(row, int32(a)), append(col, int32(k))
-				}
-			}
-		}
-		for t := from; t < len(row); t++ {
-			v := products[[2]int32{row[t], col[t]}]
-			val = append(val, v/(sqrt(norm[row[t]])*sqrt(norm[col[t]])))
-		}
-	}
-	linalg.NewLDL(linalg.Analyze(len(kept), row, col), nil).FactorSemidefinite(val, nearlyDependent, func(a int) {
-		dependent = append(dependent, kept[a])
-	})
-	return dependent
+	surplus, _ := linalg.Independent(p.b, rows, func(j int) bool { return state[j] != Free })
+	return surplus
 }

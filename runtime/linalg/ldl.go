@@ -56,29 +56,28 @@ func (f *LDL) Factor(values []float64, least float64) bool {
 	})
 }
 
-// FactorSemidefinite factorizes a positive semidefinite matrix. A pivot of at
-// most tolerance times the row's diagonal entry says that the row depends on
-// those before it: it is left out, and dependent is called with its number.
-func (f *LDL) FactorSemidefinite(values []float64, tolerance float64, dependent func(row int)) bool {
+// FactorSemidefinite factorizes a positive semidefinite matrix whose diagonal
+// entries are about 1. A pivot of at most tolerance says that the row depends on
+// those before it: it is left out, and dependent is called with its number. It
+// returns the smallest of the other pivots, +Inf where there is none and NaN
+// where one is not finite.
+func (f *LDL) FactorSemidefinite(values []float64, tolerance float64, dependent func(row int)) (smallest float64) {
 	clear(f.val)
 	for t, v := range values {
 		f.val[f.place[t]] += v
 	}
-	diagonal := make([]float64, f.n)
-	for k := range diagonal {
-		for t := f.ptr[k]; t < f.ptr[k+1]; t++ {
-			if int(f.row[t]) == k {
-				diagonal[k] += f.val[t]
-			}
-		}
-	}
-	return f.numeric(func(k int, pivot float64) float64 {
-		if pivot <= tolerance*diagonal[k] {
+	smallest = math.Inf(1)
+	if !f.numeric(func(k int, pivot float64) float64 {
+		if pivot <= tolerance {
 			dependent(int(f.order[k]))
 			return math.Inf(1)
 		}
+		smallest = math.Min(smallest, pivot)
 		return pivot
-	})
+	}) {
+		return math.NaN()
+	}
+	return smallest
 }
 
 // numeric is the up-looking factorization, row by row of L: row k is a sparse

@@ -211,6 +211,7 @@ func TestOrder(t *testing.T) {
 // found, and it lies in the span of the others.
 func TestSemidefinite(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 1))
+	tried := 0
 	for range 200 {
 		k, n := 1+rng.IntN(12), 12
 		rank := 1 + rng.IntN(k)
@@ -233,20 +234,42 @@ func TestSemidefinite(t *testing.T) {
 				}
 			}
 		}
-		var gram mat.Dense
-		gram.Mul(rows, rows.T())
-		var row, col []int32
-		var val []float64
-		for i := 0; i < k; i++ {
-			for j := 0; j <= i; j++ {
-				row, col, val = append(row, int32(i)), append(col, int32(j)), append(val, gram.At(i, j))
+		fixed := rng.IntN(n)
+		column := func(j int) bool { return rank < n-1 && j == fixed }
+		all := make([]int, k)
+		dense := mat.NewDense(k, n, nil)
+		for i := range all {
+			all[i] = i
+			for j := 0; j < n; j++ {
+				if !column(j) {
+					dense.Set(i, j, rows.At(i, j)/mat.Norm(rows.RowView(i), 2))
+				}
 			}
 		}
-		found := 0
-		NewLDL(Analyze(k, row, col), nil).FactorSemidefinite(val, 1e-10, func(int) { found++ })
-		if found != k-rank {
-			t.Fatalf("%d of %d rows of rank %d are dependent", found, k, rank)
+		var svd mat.SVD
+		svd.Factorize(dense, mat.SVDNone)
+		values := svd.Values(nil)
+		want, smallest := 0, 1.0
+		for _, v := range values {
+			if v > 1e-9 {
+				want++
+				smallest = v
+			}
 		}
+		if smallest < 1e-2 {
+			continue // the squares of which come near the rounding of the Gram matrix
+		}
+		tried++
+		found, least := Independent(sparse.FromDense(k, n, rows.RawMatrix().Data), all, column)
+		if k-len(found) != want {
+			t.Fatalf("%d of %d rows of rank %d are dependent", len(found), k, want)
+		}
+		if len(found) == 0 && (least < smallest*(1-1e-12) || least > 1) {
+			t.Fatalf("least sine %g, least singular value %g", least, smallest)
+		}
+	}
+	if tried < 100 {
+		t.Errorf("only %d trials", tried)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -229,6 +230,11 @@ func (a *angles) least(r *problem.Rows, face []int) float64 {
 	return v
 }
 
+// mostDense bounds the work of orthogonalizing a face's rows as full vectors: about
+// 10 ms. Larger faces go through a sparse factorization, which tells angles down to
+// 1e-6 only.
+const mostDense = 1e7
+
 // independence estimates the least singular value of the rows of B in a face,
 // scaled to length 1: the least sine of an angle between a row and those before it,
 // bounds, which are orthogonal to each other, first. Dependent rows do not count.
@@ -243,6 +249,10 @@ func independence(r *problem.Rows, face []int) float64 {
 		} else {
 			general = append(general, i)
 		}
+	}
+	if len(general)*len(general)*n > mostDense {
+		_, least := linalg.Independent(r.B, general, func(j int) bool { return fixed[j] })
+		return least
 	}
 	least := 1.0
 	basis := make([][]float64, 0, len(general))
