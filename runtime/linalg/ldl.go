@@ -57,7 +57,7 @@ func (f *LDL) Factor(values []float64, least float64) bool {
 }
 
 // FactorSemidefinite factorizes a positive semidefinite matrix whose diagonal
-// entries are about 1. A pivot of at most tolerance says that the row depends on
+// entries are about 1. A pivot of at most tolerance, or of the size of rounding, says that the row depends on
 // those before it: it is left out, and dependent is called with its number. It
 // returns the smallest of the other pivots, +Inf where there is none and NaN
 // where one is not finite.
@@ -68,7 +68,8 @@ func (f *LDL) FactorSemidefinite(values []float64, tolerance float64, dependent 
 	}
 	smallest = math.Inf(1)
 	if !f.numeric(func(k int, pivot float64) float64 {
-		if pivot <= tolerance {
+		// The roundings of the diagonal grow by division by the pivots before.
+		if pivot <= math.Max(tolerance, 16*0x1p-53/math.Min(1, smallest)) {
 			dependent(int(f.order[k]))
 			return math.Inf(1)
 		}

@@ -262,7 +262,7 @@ func TestSemidefinite(t *testing.T) {
 		tried++
 		found, least := Independent(sparse.FromDense(k, n, rows.RawMatrix().Data), all, column)
 		if k-len(found) != want {
-			t.Fatalf("%d of %d rows of rank %d are dependent", len(found), k, want)
+			t.Fatalf("%d of %d rows of rank %d are dependent: least %g, singular values %v", len(found), k, want, least, values)
 		}
 		if len(found) == 0 && (least < smallest*(1-1e-12) || least > 1) {
 			t.Fatalf("least sine %g, least singular value %g", least, smallest)
