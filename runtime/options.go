@@ -36,6 +36,9 @@ type Options struct {
 	// differences of F.
 	CheckGradient bool
 	Observer      Observer // nil: none
+	// Announce, where not nil, is told what the method's theorem asks of the first
+	// start before that runs, where it asks for anything.
+	Announce func(Budget)
 	// Keep, where not nil, is given the state of a run that goes on every KeepEvery
 	// (0: 30 s), between two iterations, one call at a time. It runs on a solver's
 	// goroutine and changes nothing of the run.

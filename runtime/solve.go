@@ -124,7 +124,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		r.Parameters[name] = Number(v)
 	}
 	if best.Sampled != nil {
-		r.Notes = append(r.Notes, fmt.Sprintf("the theorem's randomly drawn point has F = %s; the best point seen is returned",
+		r.Notes = append(r.Notes, fmt.Sprintf("the point drawn at random has F = %s; the best point seen is returned",
 			number(sign*(best.Sampled.F-best.Sampled.Penalty))))
 	}
 	if r.Certificate, err = p.certificate(best, h); err != nil {

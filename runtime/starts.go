@@ -34,6 +34,11 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 		},
 		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter}, Every: j.every},
 	}
+	if opts.Announce != nil {
+		multi.Options.Announce = func(b *outer.Budget) {
+			opts.Announce(Budget{Iterations: Number(b.Iterations), Evaluations: Number(b.Evaluations), Basis: b.Basis})
+		}
+	}
 	if opts.Observer != nil {
 		multi.Observer = func(k int) outer.Observer {
 			return &startObserver{mu: &mu, to: opts.Observer, start: k + 1, starts: opts.Starts, sign: sign}

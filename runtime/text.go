@@ -21,6 +21,10 @@ type TextOptions struct {
 // WriteText writes the result for people to read.
 func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t := &textReport{r: r, opts: opts}
+	if r.Oracle == "" { // it ended before there was a problem (Unfinished)
+		_, err := fmt.Fprintf(w, "%s: %s (%s)\n", r.Model, r.Status, r.Reason)
+		return err
+	}
 	t.heading()
 	t.values("upper", r.Upper.Variables)
 	t.values("lower", r.Lower.Variables)

@@ -166,7 +166,7 @@ func spanOf(bands []band) float64 {
 }
 
 func runAlpha(o options) (*results, error) {
-	rows, err := measureAlpha(o)
+	rows, err := either(o, measureAlpha, storedAlpha)
 	if err != nil {
 		return nil, err
 	}
@@ -212,8 +212,8 @@ func runAlpha(o options) (*results, error) {
 		}
 		calls.series = append(calls.series, guideThrough("theory of the plain penalty: 1/alpha", plain, -1, 1.6))
 		var line []band
-		for _, alpha := range slices.Sorted(slices.Values(alphaGrid(o.quick))) {
-			line = append(line, band{alpha, alpha, alpha, alpha})
+		for _, b := range plain {
+			line = append(line, band{b.x, b.x, b.x, b.x})
 		}
 		errors.series = append(errors.series, series{name: "alpha", bands: line, guide: true})
 		r.figures = append(r.figures, calls, errors)

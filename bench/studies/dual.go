@@ -216,7 +216,7 @@ func atLeastTwo(points []point) []point {
 }
 
 func runDual(o options) (*results, error) {
-	rows, err := measureDual(o)
+	rows, err := either(o, measureDual, storedDual)
 	if err != nil {
 		return nil, err
 	}

@@ -63,12 +63,19 @@ func spreadOf(slopes []float64) exponent {
 	return e
 }
 
-// quartiles of the values.
+// quartiles of the values: the order statistics at the places p (n - 1) of the sorted
+// values, counted from 0, between which they are interpolated (definition 7 of
+// Hyndman and Fan 1996), so that the one in the middle is the median. gonum's
+// interpolation is of the empirical distribution, whose middle is below the median.
 func quartiles(values []float64) (low, median, high float64) {
 	s := slices.Sorted(slices.Values(values))
-	at := func(p float64) float64 { return stat.Quantile(p, stat.LinInterp, s, nil) }
-	if len(s) == 1 {
-		return s[0], s[0], s[0]
+	at := func(p float64) float64 {
+		place := p * float64(len(s)-1)
+		k := min(int(place), len(s)-2)
+		if k < 0 {
+			return s[0]
+		}
+		return s[k] + (place-float64(k))*(s[k+1]-s[k])
 	}
 	return at(0.25), at(0.5), at(0.75)
 }

@@ -1,7 +1,7 @@
 // Command studies measures the methods of the runtime against their theory
 // and against problems with known optima. Each study is one subcommand:
 //
-//	go run ./bench/studies [-quick] [-out DIR] [-seeds N] [-threads N] rates|alpha|dual|planted|all
+//	go run ./bench/studies [-quick] [-stored] [-out DIR] [-seeds N] [-threads N] rates|alpha|dual|planted|all
 //
 // It writes tables (CSV) and figures (PNG and SVG) to DIR and prints the
 // fitted numbers. Work is measured in calls to f, grad f, g and grad g, which
@@ -25,6 +25,9 @@ type options struct {
 	// progress is where a study tells which part it is at.
 	progress io.Writer
 	threads  int // runs at a time
+	// stored is the folder whose measurements are summarized again in place of new
+	// ones; "" measures.
+	stored string
 }
 
 // count is the number of seeds: the one set by hand, or else the study's.
@@ -67,6 +70,7 @@ func command(args []string, out io.Writer) error {
 	o := options{progress: os.Stderr}
 	flags.IntVar(&o.threads, "threads", 1, "runs at a time; the results do not depend on it")
 	flags.BoolVar(&o.quick, "quick", false, "coarse grids, in a few seconds")
+	again := flags.Bool("stored", false, "summarize the measurements in the folder -out again, without measuring")
 	flags.IntVar(&o.seeds, "seeds", 0, "instances a setting; 0 for the study's own number")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: studies [flags] NAME...")
@@ -78,6 +82,9 @@ func command(args []string, out io.Writer) error {
 	}
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *again {
+		o.stored = *dir
 	}
 	if flags.NArg() == 0 {
 		flags.Usage()

@@ -315,11 +315,10 @@ func measureCourse(progress io.Writer, d int, budget int64, seed uint64) ([]plan
 const smallest = 1e-16
 
 func runPlanted(o options) (*results, error) {
-	rows, err := measurePlanted(o)
+	rows, err := either(o, measurePlanted, storedPlanted)
 	if err != nil {
 		return nil, err
 	}
-	grid := plantedGrid(o.quick)
 	r := &results{}
 	raw := table{name: "planted", header: []string{"method", "d", "seed", "calls", "gap", "distance", "status", "gap_at_start"}}
 	for _, w := range rows {
@@ -338,22 +337,32 @@ func runPlanted(o options) (*results, error) {
 			}
 		}
 		g, x := medians(gaps), medians(ways)
+		budgets := map[float64]int64{}
+		for _, w := range rows {
+			budgets[float64(w.d)] = max(budgets[float64(w.d)], w.calls)
+		}
 		gapByD.series = append(gapByD.series, series{name: c.name, bands: g})
 		distanceByD.series = append(distanceByD.series, series{name: c.name, bands: x})
 		for i := range g {
-			summary.add(c.name, grid[i].d, grid[i].budget, g[i].low, g[i].mid, g[i].high, x[i].low, x[i].mid, x[i].high)
+			summary.add(c.name, g[i].x, budgets[g[i].x], g[i].low, g[i].mid, g[i].high, x[i].low, x[i].mid, x[i].high)
 			r.say("planted: %-12s d = %4.0f: F - F* = %.2g (%.2g to %.2g), |x - x*| = %.2g", c.name, g[i].x, g[i].mid, g[i].low, g[i].high, x[i].mid)
 		}
 	}
 	r.tables = append(r.tables, raw, summary)
 	r.figures = append(r.figures, gapByD, distanceByD)
-	for _, h := range grid {
-		fig := figure{name: fmt.Sprintf("planted_calls_%d", h.d), title: fmt.Sprintf("Distance to the known optimum, d = %d", h.d),
+	var dimensions []int
+	for _, w := range rows {
+		if !slices.Contains(dimensions, w.d) {
+			dimensions = append(dimensions, w.d)
+		}
+	}
+	for _, d := range dimensions {
+		fig := figure{name: fmt.Sprintf("planted_calls_%d", d), title: fmt.Sprintf("Distance to the known optimum, d = %d", d),
 			xLabel: "calls to f, grad f, g, grad g", yLabel: "F(x) - F*, best seen"}
 		for _, c := range racers() {
 			var gaps []point
 			for _, w := range rows {
-				if w.racer == c.name && w.d == h.d {
+				if w.racer == c.name && w.d == d {
 					gaps = append(gaps, point{w.seed, float64(w.calls), math.Max(w.gap, smallest)})
 				}
 			}

@@ -3,8 +3,11 @@ package main
 import (
 	"io"
 	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -227,5 +230,102 @@ func TestFitPower(t *testing.T) {
 	// error of the mean of -2.9 and -3.1 is 0.1.
 	if math.Abs(e.mean+3) > 1e-9 || math.Abs(e.half-1.2706) > 1e-3 || e.seeds != 2 {
 		t.Errorf("fit %+v", e)
+	}
+}
+
+// The middle quartile is the median, of any number of values in any order, and the
+// others are the medians of what lies at or below and above it where the number of
+// values is one more than a multiple of four.
+func TestQuartiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	for n := 1; n < 40; n++ {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = math.Exp(5 * rng.NormFloat64())
+		}
+		low, mid, high := quartiles(v)
+		s := slices.Sorted(slices.Values(v))
+		want := s[n/2]
+		if n%2 == 0 {
+			want = (s[n/2-1] + s[n/2]) / 2
+		}
+		if math.Abs(mid-want) > 1e-12*want {
+			t.Errorf("the median of %d values is %g, not %g", n, mid, want)
+		}
+		if n%4 == 1 && (low != s[n/4] || high != s[n-1-n/4]) || low > mid || mid > high {
+			t.Errorf("quartiles of %d values: %g, %g, %g", n, low, mid, high)
+		}
+	}
+}
+
+// What is made of stored measurements is what was made of them when they were new.
+func TestStoredMeasurements(t *testing.T) {
+	dir := t.TempDir()
+	if err := command([]string{"-quick", "-seeds", "2", "-out", dir, "dual"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	raw := read("dual.csv")
+	if err := command([]string{"-stored", "-out", dir, "dual"}, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if read("dual.csv") != raw {
+		t.Error("the measurements changed")
+	}
+	if err := command([]string{"-stored", "-out", t.TempDir(), "dual"}, io.Discard); err == nil {
+		t.Error("measurements that are not there are summarized")
+	}
+}
+
+// The summary of planted problems in bench/results, and the page, hold the medians of
+// the measurements beside it.
+func TestPlantedTableIsOfMedians(t *testing.T) {
+	rows, err := storedPlanted(options{stored: "../results"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gaps := map[string]map[int][]float64{}
+	for _, r := range rows {
+		if r.last {
+			if gaps[r.racer] == nil {
+				gaps[r.racer] = map[int][]float64{}
+			}
+			gaps[r.racer][r.d] = append(gaps[r.racer][r.d], max(r.gap, smallest))
+		}
+	}
+	summary, err := os.ReadFile("../results/planted_summary.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for racer, byD := range gaps {
+		name, rest, _ := strings.Cut(racer, ",")
+		_, line, found := strings.Cut(string(page), "| `"+name+"`"+strings.TrimRight(","+rest, ",")+" |")
+		if !found {
+			t.Errorf("the page has no line of %s", racer)
+			continue
+		}
+		cells := strings.Split(strings.SplitN(line, "\n", 2)[0], "|")
+		for k, d := range []int{10, 30, 100, 300, 1000} {
+			s := slices.Sorted(slices.Values(byD[d]))
+			median := (s[(len(s)-1)/2] + s[len(s)/2]) / 2
+			shown, err := strconv.ParseFloat(strings.TrimSpace(cells[k]), 64)
+			// One digit is shown, and all of whole numbers.
+			if err != nil || math.Abs(shown-median) > 0.5*math.Pow(10, math.Floor(math.Log10(median)))*1.001 {
+				t.Errorf("%s, d = %d: the page says %v, the median is %.3g", racer, d, cells[k], median)
+			}
+			if !strings.Contains(string(summary), strconv.FormatFloat(median, 'g', 6, 64)) {
+				t.Errorf("%s, d = %d: the median %.6g is not in the summary", racer, d, median)
+			}
+		}
 	}
 }

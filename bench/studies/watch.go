@@ -51,6 +51,15 @@ func (w *watch) Gradient(ctx context.Context, x []float64) (*oracle.Point, error
 	return pt, err
 }
 
+// Complete is how a run makes a gradient at a point whose value it has.
+func (w *watch) Complete(ctx context.Context, pt *oracle.Point) error {
+	err := w.Hyper.Complete(ctx, pt)
+	if err == nil && !w.pairs {
+		w.look(pt.X)
+	}
+	return err
+}
+
 // look takes x into the current block, and checks the block's average where it
 // ends.
 func (w *watch) look(x []float64) {

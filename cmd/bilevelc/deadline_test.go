@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,24 +21,30 @@ import (
 // each of these would never return.
 func TestCommandsEndWhileTheyRead(t *testing.T) {
 	dir := t.TempDir()
-	pipe := filepath.Join(dir, "pipe.blv")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
+	const pipe = "PIPE" // in the place of a new one in each case
 	model := "../../examples/toll/toll.blv"
-	for _, args := range [][]string{
+	for k, args := range [][]string{
 		{pipe}, {"solve", "-"}, {model, "-d", pipe}, {model, "-d", "-"}, {model, "--start", pipe}, {model, "--resume", pipe},
 		{"eval", model, "--at", pipe}, {"check", pipe}, {"fmt", pipe}, {"explain", pipe}, {"verify", pipe}, {"build", pipe, "-o", dir},
 		{pipe, "--time-limit", "1ms"}, {model, "-d", pipe, "--time-limit", "1ms", "--json"},
 	} {
+		fifo := filepath.Join(dir, fmt.Sprintf("pipe%d.blv", k))
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Skip(err)
+		}
+		piped := false
+		for i := range args {
+			piped = piped || args[i] == pipe
+			args[i] = strings.ReplaceAll(args[i], pipe, fifo)
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		want := status.Interrupted.Exit(false)
 		if strings.Contains(strings.Join(args, " "), "--time-limit") {
 			want = status.LimitReached.Exit(false)
-		} else {
+		} else if piped {
 			go func() {
 				// This waits until the command reads.
-				if f, err := os.OpenFile(pipe, os.O_WRONLY, 0); err == nil {
+				if f, err := os.OpenFile(fifo, os.O_WRONLY, 0); err == nil {
 					cancel()
 					defer f.Close()
 					select {} // and this keeps it waiting

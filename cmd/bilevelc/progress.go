@@ -64,6 +64,13 @@ func (p *progress) observe(now runtime.Progress) {
 		start, now.Iteration, now.Best, now.Step, now.Measure)
 }
 
+// announce says what a run is about to take, where a theorem tells.
+func (p *progress) announce(b runtime.Budget) {
+	if !p.app.quiet {
+		fmt.Fprintf(p.app.io.err, "budget: %.3g evaluations of F (%s)\n", float64(b.Evaluations), b.Basis)
+	}
+}
+
 // clear removes the line from the terminal.
 func (p *progress) clear() {
 	if p.shown && !p.last.IsZero() {

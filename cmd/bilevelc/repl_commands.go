@@ -167,7 +167,7 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		return err
 	}
 	defer progress.close()
-	opts.Observer, opts.Keep = progress.observe, kept.keep
+	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
 	result, err := r.session.Solve(ctx, opts)
 	progress.clear()
 	if err != nil {

@@ -157,7 +157,7 @@ func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpo
 		return nil, err
 	}
 	defer progress.close()
-	opts.Observer, opts.Keep = progress.observe, kept.keep
+	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
 	result, err := problem.Solve(ctx, opts)
 	progress.clear()
 	return result, runError(err)

@@ -69,8 +69,8 @@ type part struct {
 	place   map[int]int   // of a row of the whole among the part's
 }
 
-// Solve implements Solver. Evaluating every part of g once is one call of g:
-// the calls are those of the part that needs the most.
+// Solve implements Solver. A call of a part counts as one of g, whatever the part's
+// size: the calls are the sum of those of the parts.
 func (b *followers) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	at, ok := obj.(*AtX)
 	if !ok || at.G != p.G || len(p.Parts) != len(b.parts) {
@@ -116,7 +116,7 @@ func (b *followers) charge(p *problem.Problem) {
 		now := part.problem.Calls()
 		made := now.Sub(part.calls)
 		part.calls = now
-		values, gradients = max(values, made.G), max(gradients, made.GradG)
+		values, gradients = values+made.G, gradients+made.GradG
 	}
 	if counted, ok := p.G.(*problem.Counted); ok {
 		counted.Charge(values, gradients)

@@ -28,7 +28,16 @@ func (p *published) iteration(s *snapshot) {
 func (p *published) evaluation(r *Run) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.best, p.evaluations, p.calls = r.bestPoint, r.Evaluations, r.Calls()
+	p.best, p.evaluations, p.calls = own(r.bestPoint), r.Evaluations, r.Calls()
+}
+
+// own is a copy of a point, to which the run may still add its gradient.
+func own(pt *oracle.Point) *oracle.Point {
+	if pt == nil {
+		return nil
+	}
+	c := *pt
+	return &c
 }
 
 // result is what there is of a run that did not notice in time why it was to end.

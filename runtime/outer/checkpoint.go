@@ -53,6 +53,7 @@ type snapshot struct {
 
 func (r *Run) snapshot(m Method) *snapshot {
 	s := &snapshot{method: m.Snapshot(), run: *r, calls: r.Calls(), h: r.h}
+	s.run.bestPoint = own(r.bestPoint)
 	s.random, _ = r.source.MarshalBinary() // never fails
 	if h, ok := r.h.(stateful); ok {
 		s.hyper = h.Snapshot()

@@ -3,7 +3,6 @@ package outer
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 
 	"bilevelc/runtime/method"
@@ -18,9 +17,9 @@ type IZOSettings struct {
 	Lipschitz float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled differences" min:"0"`
 	Gap       float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
 	Smoothing float64 `setting:"smoothing" doc:"smoothing radius rho; 0 derives min(delta/2, gap/L)" min:"0"`
-	Clip      float64 `setting:"clip" doc:"clipping radius D; 0 derives nu/M" min:"0"`
+	Clip      float64 `setting:"clip" doc:"clipping radius D, by hand; 0 derives nu/M" min:"0"`
 	Rate      float64 `setting:"rate" doc:"step size eta; 0 derives D/(G sqrt M)" min:"0"`
-	Block     int     `setting:"block" doc:"block length M; 0 derives 9 max(alpha^2 d^2/(rho^2 epsilon^2), L^2 d/epsilon^2)" min:"0"`
+	Block     int     `setting:"block" doc:"block length M; 0 derives 9 max(alpha^2 d^2/(rho^2 epsilon^2), L^2 d/epsilon^2), or nu/D where clip is set" min:"0"`
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 3 gap/(nu epsilon)" min:"0"`
 }
 
@@ -98,7 +97,11 @@ func (m *IZO) Begin(ctx context.Context, run *Run) error {
 	}
 	nu := math.Max(set.Delta-rho, set.Delta*1e-3)
 	g := math.Hypot(set.Alpha*d/rho, l*math.Sqrt(d))
-	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks}
+	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
+		ByHand: given([]string{"smoothing", "clip", "rate", "block", "blocks"}, set.Smoothing, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
+	if p.M == 0 && p.D > 0 {
+		p.M = max(1, int(math.Min(nu/p.D, 1<<52))) // of the algorithm: the points of a block are within nu
+	}
 	if p.M == 0 {
 		p.M = count(9 / (set.Epsilon * set.Epsilon) * math.Max(math.Pow(set.Alpha*d/rho, 2), l*l*d))
 	}
@@ -175,7 +178,8 @@ func (m *IZO) Predict(*Run) *Budget {
 	p := m.state.Online.Plan
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: 2 * t,
-		Basis: fmt.Sprintf("thm: Lipschitz-min-with-inexact-zero-oracle, M = %d, K = %d, with %s", p.M, p.K, &m.state.Constants)}
+		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
+		Basis: p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.state.Constants)}
 }
 
 // Step implements Method.
@@ -204,5 +208,5 @@ func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
 func (m *IZO) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
 	result.Parameters["rho"] = m.state.Rho
-	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.Settings.Delta)
+	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta-m.state.Rho)+m.state.Rho)
 }

@@ -122,6 +122,8 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 	opts.Seed = rand.NewPCG(m.Seed, uint64(k)).Uint64()
 	if k == 0 {
 		opts.Seed = m.Seed
+	} else {
+		opts.Announce = nil // told once
 	}
 	if m.Observer != nil {
 		opts.Observer = m.Observer(k)

@@ -3,7 +3,6 @@ package outer
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 
 	"bilevelc/runtime/method"
@@ -16,9 +15,9 @@ type OIGRMSettings struct {
 	Epsilon   float64 `setting:"epsilon" doc:"target for its smallest element" min:"1e-12"`
 	Lipschitz float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled gradients" min:"0"`
 	Gap       float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
-	Clip      float64 `setting:"clip" doc:"clipping radius D; 0 derives delta/M" min:"0"`
+	Clip      float64 `setting:"clip" doc:"clipping radius D, by hand; 0 derives delta/M" min:"0"`
 	Rate      float64 `setting:"rate" doc:"step size eta; 0 derives D/(G sqrt M)" min:"0"`
-	Block     int     `setting:"block" doc:"block length M; 0 derives 4 G^2/epsilon^2" min:"0"`
+	Block     int     `setting:"block" doc:"block length M; 0 derives 4 G^2/epsilon^2, or delta/D where clip is set" min:"0"`
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 2 gap/(delta epsilon)" min:"0"`
 }
 
@@ -86,7 +85,11 @@ func (m *OIGRM) Begin(ctx context.Context, run *Run) error {
 		return err
 	}
 	g := math.Hypot(c.Lipschitz, c.GradError)
-	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks}
+	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
+		ByHand: given([]string{"clip", "rate", "block", "blocks"}, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
+	if p.M == 0 && p.D > 0 {
+		p.M = max(1, int(math.Min(set.Delta/p.D, 1<<52))) // of the algorithm: the points of a block are within delta
+	}
 	if p.M == 0 {
 		p.M = count(4 * g * g / (set.Epsilon * set.Epsilon))
 	}
@@ -108,7 +111,8 @@ func (m *OIGRM) Predict(*Run) *Budget {
 	p := m.state.Online.Plan
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: t,
-		Basis: fmt.Sprintf("thm:Lipschitz-min-with-inexact-grad-oracle, M = %d, K = %d, with %s", p.M, p.K, &m.state.Constants)}
+		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
+		Basis: p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.state.Constants)}
 }
 
 // Step implements Method.
@@ -133,5 +137,5 @@ func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
 // Finish implements Method.
 func (m *OIGRM) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
-	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.Settings.Delta)
+	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta))
 }

@@ -3,6 +3,7 @@ package outer
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // online is the online-to-nonconvex conversion that alg: IZO and alg: OIGRM
@@ -27,6 +28,34 @@ type plan struct {
 	Eta float64 // step size of the online gradient descent
 	M   int     // block length
 	K   int     // number of blocks
+	// ByHand names the parameters that were set and not derived: then no theorem
+	// speaks of the outcome.
+	ByHand string
+}
+
+// radius is the delta of a plan: the theorem's, or how far from their mean the M
+// points of a block can be. Steps are at most D long.
+func (p plan) radius(delta float64) float64 {
+	return math.Max(delta, p.D*float64(p.M))
+}
+
+// basis says where a plan comes from.
+func (p plan) basis(theorem string, c *constants) string {
+	if p.ByHand != "" {
+		theorem = p.ByHand + " set by hand: no theorem speaks of the outcome"
+	}
+	return fmt.Sprintf("%s, M = %d, K = %d, with %s", theorem, p.M, p.K, c)
+}
+
+// given names the settings that are not zero.
+func given(names []string, values ...float64) string {
+	var set []string
+	for i, v := range values {
+		if v != 0 {
+			set = append(set, names[i])
+		}
+	}
+	return strings.Join(set, ", ")
 }
 
 func newOnline(x []float64, p plan) online {
@@ -81,6 +110,9 @@ func (o *online) finished() bool { return o.Done >= o.Plan.K }
 
 // spent is the end of a run whose blocks are done.
 func (o *online) spent() error {
+	if o.Plan.ByHand != "" {
+		return spent(fmt.Sprintf("the budget of %d blocks of %d steps is used up; with %s set by hand no theorem speaks of the outcome", o.Plan.K, o.Plan.M, o.Plan.ByHand))
+	}
 	return spent(fmt.Sprintf("the theorem's budget of %d blocks of %d steps is used up, and it speaks of the mean of a block drawn at random", o.Plan.K, o.Plan.M))
 }
 

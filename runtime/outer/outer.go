@@ -49,6 +49,8 @@ type Options struct {
 	Seed     uint64
 	Limits   Limits
 	Observer Observer    // may be nil
+	// Announce, where not nil, is told the method's prediction before the run.
+	Announce func(*Budget)
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
 	// Keep, where not nil, is given the state of the run now and then: between two
 	// iterations, when Every has passed since the last time. It runs on the solver's
@@ -114,6 +116,8 @@ type Budget struct {
 	Iterations  float64
 	Evaluations float64
 	Basis       string // the theorem and the constants used
+	// Chosen reports that the budget was set by hand, not derived.
+	Chosen bool
 }
 
 // Method is one outer method. A Method serves one run at a time. Its state

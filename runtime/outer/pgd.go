@@ -14,7 +14,7 @@ import (
 type PGDSettings struct {
 	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping" min:"0"`
 	Smoothness float64 `setting:"smoothness" doc:"C_F, the Lipschitz constant of grad F; 0 estimates it by backtracking" min:"0"`
-	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise"`
+	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise, and where smoothness is set and this is not"`
 }
 
 // DefaultPGD are the defaults.
@@ -36,6 +36,9 @@ func init() {
 			if err := method.Apply(s, values); err != nil {
 				return nil, err
 			}
+			if _, set := values["accelerate"]; !set && s.Smoothness > 0 {
+				s.Accelerate = false
+			}
 			return &PGD{Settings: *s}, nil
 		},
 	})
@@ -43,8 +46,8 @@ func init() {
 
 // PGD is the method `pgd`: x+ = proj_{X and D}(v - grad F(v)/C_F) with v = x,
 // or v extrapolated from the last step (Nesterov's sequence, restarted where F
-// would rise). A given C_F makes it alg:LE-full-alg to the letter; without one,
-// C_F doubles until
+// would rise). A given C_F and plain steps make it alg:LE-full-alg to the letter,
+// which takes every step; without one, C_F doubles until
 //
 //	F(x+) <= F(v) + <grad F(v), x+ - v> + C_F/2 |x+ - v|^2
 //
@@ -118,6 +121,11 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	if s.Mapping <= m.Settings.Epsilon {
+		// Projections do not expand, so the true mapping is within the gradient's error.
+		if s.Mapping+s.Center.GError > m.Settings.Epsilon {
+			return "", stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
+				"ask for a more accurate one, or for a larger epsilon", s.Mapping, m.Settings.Epsilon, s.Center.GError))
+		}
 		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, m.Settings.Epsilon), nil
 	}
 	from := s.Center
@@ -145,6 +153,9 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	rises := next != nil && next.F > s.Center.F
 	if flat {
 		rises = next.F > s.Center.F+noise(s.Center.F) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
+	}
+	if m.Settings.Smoothness > 0 && !m.Settings.Accelerate {
+		rises = false // the algorithm takes every step
 	}
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.

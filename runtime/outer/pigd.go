@@ -14,9 +14,9 @@ import (
 type PIGDSettings struct {
 	Steps      string  `setting:"steps" doc:"plain gradient steps, or Adam's as in the paper's experiment" words:"plain,adam"`
 	Delta      float64 `setting:"delta" doc:"radius of the perturbation" min:"0"`
-	Epsilon    float64 `setting:"epsilon" doc:"target accuracy of the theorem, from which the step size follows" min:"1e-12"`
+	Epsilon    float64 `setting:"epsilon" doc:"plain steps: target of the theorem, from which the budget follows; 0: the budget is iterations" min:"0"`
 	Rate       float64 `setting:"rate" doc:"step size eta; 0 derives it from the theorem (plain) or takes 0.1 (adam)" min:"0"`
-	Iterations int     `setting:"iterations" doc:"budget T" min:"1"`
+	Iterations int     `setting:"iterations" doc:"budget T, where epsilon does not derive it" min:"1"`
 	Lipschitz  float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled gradients" min:"0"`
 	Gap        float64 `setting:"gap" doc:"F(x0) - inf F; 0 estimates it" min:"0"`
 	Decay      float64 `setting:"decay" doc:"adam: the step size falls to this part of itself over the budget" min:"1e-12" max:"1"`
@@ -24,7 +24,7 @@ type PIGDSettings struct {
 
 // DefaultPIGD are the defaults.
 func DefaultPIGD() *PIGDSettings {
-	return &PIGDSettings{Steps: "adam", Delta: 1e-3, Epsilon: 1e-2, Iterations: 1000, Decay: 1e-3}
+	return &PIGDSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}
 }
 
 // Validate checks the ranges.
@@ -43,6 +43,12 @@ func init() {
 			if err := method.Apply(s, values); err != nil {
 				return nil, err
 			}
+			if _, both := values["iterations"]; both && s.Epsilon > 0 {
+				return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
+			}
+			if s.Epsilon > 0 && s.Steps != "plain" {
+				return nil, &method.Error{Setting: "epsilon", Reason: "the theorem that derives the budget from it is about plain steps: give steps = plain, or iterations"}
+			}
 			return &PIGD{Settings: *s}, nil
 		},
 	})
@@ -60,6 +66,7 @@ type pigdState struct {
 	X             []float64
 	F             float64 // at the last perturbed point
 	T             int
+	Budget        int // T of the theorem, or as set
 	Rate          float64
 	First, Second []float64 // Adam's moments
 	Kept          []float64 // x_t drawn uniformly from x_0 .. x_t (reservoir of one)
@@ -76,8 +83,8 @@ func (m *PIGD) Restore(state json.RawMessage) error { return json.Unmarshal(stat
 
 func (m *PIGD) valid(d dimensions) error {
 	s := &m.state
-	if s.T < 0 || !(s.Rate > 0) {
-		return fmt.Errorf("step %d, rate %v", s.T, s.Rate)
+	if s.T < 0 || s.Budget < 1 || !(s.Rate > 0) {
+		return fmt.Errorf("step %d of %d, rate %v", s.T, s.Budget, s.Rate)
 	}
 	return vectors(d.x, s.X, s.First, s.Second, s.Kept)
 }
@@ -95,36 +102,64 @@ func (m *PIGD) Begin(ctx context.Context, run *Run) error {
 		return err
 	}
 	m.state = pigdState{X: run.Start, F: c.F0, First: make([]float64, n), Second: make([]float64, n), Kept: run.Start,
-		Constants: *c, Rate: m.Settings.Rate}
+		Constants: *c, Rate: m.Settings.Rate, Budget: m.Settings.Iterations}
+	if m.Settings.Epsilon > 0 {
+		m.state.Budget = count(m.work(n) / math.Pow(m.Settings.Epsilon, 4))
+	}
 	if m.state.Rate == 0 {
 		m.state.Rate = 0.1
 		if m.Settings.Steps == "plain" {
-			// The proof's eta with the O() of its smoothness term as 1:
-			// sqrt((gap + delta L) delta) / sqrt(T L sqrt(d) (alpha + L)^2).
-			delta := math.Max(m.Settings.Delta, 1e-12)
-			la := c.Lipschitz + c.GradError
-			m.state.Rate = math.Sqrt((c.Gap+delta*c.Lipschitz)*delta/
-				(float64(m.Settings.Iterations)*c.Lipschitz*math.Sqrt(float64(n)))) / la
+			m.state.Rate = m.eta(n)
 		}
 	}
 	return nil
 }
 
-// Predict is the theorem's budget for epsilon, T = (gap + delta L) L^3 sqrt(d) /
-// (delta epsilon^4), beside the one that is set.
-func (m *PIGD) Predict(run *Run) *Budget {
+// The proof bounds the mean of |grad F_delta(x_t)|^2 over T steps, but for L alpha, by
+//
+//	A/(eta T) + eta B,  A = gap + delta L,  B = L sqrt(d) (alpha + L)^2 / delta,
+//
+// with the O() of its smoothness term as 1. eta = sqrt(A/(B T)) makes that
+// 2 sqrt(A B/T), which is epsilon^2 for T = 4 A B/epsilon^4.
+func (m *PIGD) bound(n int) (a, b float64) {
 	c := &m.state.Constants
-	delta := math.Max(m.Settings.Delta, 1e-300)
-	t := (c.Gap + delta*c.Lipschitz) * math.Pow(c.Lipschitz, 3) * math.Sqrt(float64(run.Dim())) / (delta * math.Pow(m.Settings.Epsilon, 4))
-	return &Budget{Iterations: t, Evaluations: t,
-		Basis: fmt.Sprintf("thm:practical_Lipschitz-min-with-inexact-grad-oracle with %s; the run is limited to %d", c, m.Settings.Iterations)}
+	delta := math.Max(m.Settings.Delta, 1e-12)
+	return c.Gap + delta*c.Lipschitz, c.Lipschitz * math.Sqrt(float64(n)) * math.Pow(c.Lipschitz+c.GradError, 2) / delta
+}
+
+// eta is the step size of the theorem for the budget.
+func (m *PIGD) eta(n int) float64 {
+	a, b := m.bound(n)
+	return math.Sqrt(a / (b * float64(m.state.Budget)))
+}
+
+// work is T epsilon^4 of the theorem.
+func (m *PIGD) work(n int) float64 {
+	a, b := m.bound(n)
+	return 4 * a * b
+}
+
+// Predict is the budget, with the accuracy that the theorem promises for it.
+func (m *PIGD) Predict(run *Run) *Budget {
+	t := float64(m.state.Budget)
+	b := &Budget{Iterations: t, Evaluations: t, Chosen: m.Settings.Epsilon == 0}
+	switch {
+	case m.Settings.Steps != "plain":
+		b.Basis = "as set; the theorem is about plain steps"
+	case m.Settings.Rate > 0:
+		b.Basis = "with the rate set by hand: no theorem speaks of the outcome"
+	default:
+		b.Basis = fmt.Sprintf("thm:practical_Lipschitz-min-with-inexact-grad-oracle, which promises epsilon = %.3g for it, with %s",
+			math.Pow(m.work(run.Dim())/t, 0.25), &m.state.Constants)
+	}
+	return b
 }
 
 // Step implements Method.
 func (m *PIGD) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	if s.T >= m.Settings.Iterations {
-		return "", spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", m.Settings.Iterations))
+	if s.T >= s.Budget {
+		return "", spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", s.Budget))
 	}
 	w := make([]float64, run.Dim())
 	run.Direction(w)
@@ -159,7 +194,7 @@ func (m *PIGD) adam(g []float64) []float64 {
 	s := &m.state
 	first, second, next := make([]float64, len(g)), make([]float64, len(g)), make([]float64, len(g))
 	t := float64(s.T)
-	rate := s.Rate * math.Pow(m.Settings.Decay, (t-1)/float64(m.Settings.Iterations))
+	rate := s.Rate * math.Pow(m.Settings.Decay, (t-1)/float64(m.state.Budget))
 	for j, v := range g {
 		first[j] = beta1*s.First[j] + (1-beta1)*v
 		second[j] = beta2*s.Second[j] + (1-beta2)*v*v
@@ -174,7 +209,7 @@ func (m *PIGD) adam(g []float64) []float64 {
 // Finish implements Method.
 func (m *PIGD) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Constants.parameters()
-	result.Parameters["eta"], result.Parameters["delta"] = m.state.Rate, m.Settings.Delta
+	result.Parameters["eta"], result.Parameters["delta"], result.Parameters["T"] = m.state.Rate, m.Settings.Delta, float64(m.state.Budget)
 	// Values at unperturbed points have not been seen: the last may be the best.
 	if last, err := run.point(ctx, m.state.X); err == nil && last.F < result.Best.F {
 		result.Best = last

@@ -149,6 +149,12 @@ func (s *solving) solve(ctx context.Context) *Result {
 	run.begun = true
 	if p, ok := m.(interface{ Predict(*Run) *Budget }); ok {
 		s.result.Predicted = p.Predict(run)
+		if s.opts.Announce != nil {
+			s.opts.Announce(s.result.Predicted)
+		}
+		if why := s.hopeless(ctx); why != nil {
+			return s.end(ctx, why)
+		}
 	}
 	kept := time.Now()
 	for {
@@ -180,6 +186,23 @@ func (s *solving) solve(ctx context.Context) *Result {
 			return s.end(ctx, done(reason))
 		}
 	}
+}
+
+// affordable is the largest derived budget, in evaluations of F, that a run without
+// any limit starts on: at 30 us, which is what the quickest lower solves take, it is
+// five minutes.
+const affordable = 1e7
+
+// hopeless is the end of a run whose theorem asks for more than anyone waits for, and
+// to which no limit was set.
+func (s *solving) hopeless(ctx context.Context) error {
+	b, l := s.result.Predicted, s.opts.Limits
+	_, timed := ctx.Deadline()
+	if b.Chosen || b.Evaluations <= affordable || timed || l.Iterations > 0 || l.Evaluations > 0 || l.Calls > 0 {
+		return nil
+	}
+	return &limitError{fmt.Sprintf("the budget is %.2g evaluations of F (%s), and a run without a limit starts on %.0e at most: "+
+		"set a limit on iterations or time, a larger epsilon or delta, or the budget by hand", b.Evaluations, b.Basis, affordable)}
 }
 
 // end makes the result of a run that ends for a reason.

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Measurements take hours, what is made of them a moment: their tables are read
+// back here, so that a summary is corrected without measuring again.
+
+// either measures, or reads what was measured.
+func either[R any](o options, measure, stored func(options) ([]R, error)) ([]R, error) {
+	if o.stored != "" {
+		return stored(o)
+	}
+	return measure(o)
+}
+
+// reader reads the rows of a table by the names of its columns, and remembers the
+// first cell that is not what it should be.
+type reader struct {
+	column map[string]int
+	row    []string
+	err    error
+}
+
+func (r *reader) text(name string) string {
+	k, ok := r.column[name]
+	if !ok {
+		if r.err == nil {
+			r.err = fmt.Errorf("there is no column %s", name)
+		}
+		return ""
+	}
+	return r.row[k]
+}
+
+func (r *reader) float(name string) float64 {
+	v, err := strconv.ParseFloat(r.text(name), 64)
+	if err != nil && r.err == nil {
+		r.err = fmt.Errorf("column %s: %w", name, err)
+	}
+	return v
+}
+
+func (r *reader) int(name string) int64 { return int64(r.float(name)) }
+func (r *reader) bool(name string) bool { return r.text(name) == "true" }
+
+// readStored makes a measurement of each row of a table.
+func readStored[R any](o options, name string, of func(*reader) R) ([]R, error) {
+	f, err := os.Open(filepath.Join(o.stored, name+".csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	table, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(table) < 2 {
+		return nil, fmt.Errorf("%s holds no measurements", f.Name())
+	}
+	r := &reader{column: map[string]int{}}
+	for k, column := range table[0] {
+		r.column[column] = k
+	}
+	var out []R
+	for _, r.row = range table[1:] {
+		out = append(out, of(r))
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), r.err)
+	}
+	return out, nil
+}
+
+func storedAlpha(o options) ([]alphaRow, error) {
+	return readStored(o, "alpha", func(r *reader) alphaRow {
+		return alphaRow{oracle: r.text("oracle"), condition: r.float("condition"), alpha: r.float("alpha"), seed: uint64(r.int("seed")),
+			lower: r.int("lower_calls"), calls: r.int("oracle_calls"), error: r.float("error")}
+	})
+}
+
+func storedDual(o options) ([]dualRow, error) {
+	return readStored(o, "dual", func(r *reader) dualRow {
+		return dualRow{estimator: r.text("estimator"), what: r.text("moved"), e: r.float("e"), seed: uint64(r.int("seed")), margin: r.float("margin"),
+			sameRows: r.bool("rows_right"), error: r.float("error"), extra: r.float("extra_error"), bound: r.float("bound")}
+	})
+}
+
+func storedPlanted(o options) ([]plantedRow, error) {
+	rows, err := readStored(o, "planted", func(r *reader) plantedRow {
+		return plantedRow{racer: r.text("method"), d: int(r.int("d")), seed: uint64(r.int("seed")), calls: r.int("calls"), gap: r.float("gap"),
+			distance: r.float("distance"), status: r.text("status"), startGap: r.float("gap_at_start")}
+	})
+	for i := range rows { // the budget is the last that a run was looked at
+		next := i + 1
+		rows[i].last = next == len(rows) || rows[next].racer != rows[i].racer || rows[next].seed != rows[i].seed || rows[next].d != rows[i].d
+	}
+	return rows, err
+}
+
+func storedRates(o options) ([]rateRow, error) {
+	all := rates()
+	return readStored(o, "rates", func(r *reader) rateRow {
+		k := slices.IndexFunc(all, func(c rate) bool {
+			return c.name == r.text("method") && kind(c.hard) == r.text("problem") && c.param == r.text("parameter")
+		})
+		if k < 0 {
+			r.err = fmt.Errorf("there is no curve %s, %s, %s", r.text("method"), r.text("problem"), r.text("parameter"))
+			return rateRow{}
+		}
+		return rateRow{rate: &all[k], at: setting{d: int(r.int("d")), delta: r.float("delta"), epsilon: r.float("epsilon")},
+			value: r.float(all[k].param), seed: uint64(r.int("seed")), budget: r.float("budget_calls"),
+			result: outcome{reached: r.bool("reached"), calls: r.int("calls"), points: int(r.int("evaluations")), each: r.float("calls_per_evaluation")}}
+	})
+}
