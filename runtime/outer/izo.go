@@ -179,7 +179,7 @@ func (m *IZO) Predict(*Run) *Budget {
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: 2 * t,
 		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis: p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.state.Constants)}
+		Basis:  p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.state.Constants)}
 }
 
 // Step implements Method.

@@ -112,7 +112,7 @@ func (m *OIGRM) Predict(*Run) *Budget {
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: t,
 		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis: p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.state.Constants)}
+		Basis:  p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.state.Constants)}
 }
 
 // Step implements Method.

@@ -48,7 +48,7 @@ type Options struct {
 	Start    []float64 // len Dx; it is projected onto X and D
 	Seed     uint64
 	Limits   Limits
-	Observer Observer    // may be nil
+	Observer Observer // may be nil
 	// Announce, where not nil, is told the method's prediction before the run.
 	Announce func(*Budget)
 	Resume   *Checkpoint // may be nil; Start and Seed are then not used
