@@ -1,9 +1,6 @@
 package runtime
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/problem"
@@ -68,6 +65,9 @@ type Result struct {
 	Version     string               `json:"version"`
 	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
 	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
+	Seal        string               `json:"seal"`             // of all the rest of the document; set when it is written
+	read        bool                 // from a document
+	broken      bool                 // its seal did not hold
 }
 
 // Rewind is the state of a run before its last iterations, whether or not it came
@@ -192,16 +192,4 @@ func (n *Number) UnmarshalJSON(text []byte) error {
 	f, err := readFloat(raw)
 	*n = Number(f)
 	return err
-}
-
-// ReadResult reads a result document.
-func ReadResult(text []byte) (*Result, error) {
-	r := &Result{}
-	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("not a result document: %w", err)
-	}
-	if r.Schema != SchemaVersion {
-		return nil, fmt.Errorf("result document of schema %d; this version reads schema %d", r.Schema, SchemaVersion)
-	}
-	return r, nil
 }

@@ -85,52 +85,10 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 		return nil, err
 	}
 	report := certify.Verify(doc, p.Numeric)
-	p.verifyRest(report, r, doc)
+	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
+	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)
+	c.all()
 	return report, nil
-}
-
-// verifyRest checks what the numeric problem does not know of: the digest, the
-// residuals by name, the report's expressions.
-func (p *Problem) verifyRest(report *certify.Report, r *Result, doc *certify.Document) {
-	add := func(claim string, ok bool, detail string) {
-		report.Checks = append(report.Checks, certify.Check{Claim: claim, OK: ok, Detail: detail,
-			Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
-	}
-	if r.Digest != "" {
-		add("the document is about this model and data", r.Digest == p.Digest(), "")
-	}
-	h := make([]float64, p.Numeric.Rows.Len())
-	p.Numeric.Rows.Residual(h, doc.X, doc.Y)
-	claimed, err := rowValues(p.IR.Rows, r.Residuals.Constraints)
-	if err != nil {
-		add("residuals by constraint", false, err.Error())
-	} else {
-		i, worst := worstDifference(claimed, h)
-		detail := ""
-		if worst > 0 {
-			detail = fmt.Sprintf("%s differs by %.3g", p.IR.Rows[i].Name, worst)
-		}
-		add("residuals by constraint", worst <= reportTolerance*(1+maxAbs(h)), detail)
-	}
-	p.verifySummaries(r, doc, add)
-	again, err := p.report(doc.X, p.Numeric.Answer(doc.Y, doc.Lambda))
-	if err != nil {
-		add("report", false, err.Error())
-		return
-	}
-	for _, v := range again {
-		was, ok := r.Report.Get(v.Name)
-		if !ok || !sameShape(was.Shape, v.Shape) {
-			add("report "+v.Name, false, "missing, or of another shape")
-			continue
-		}
-		k, worst := worstDifference(was.Data, v.Data)
-		detail := ""
-		if worst > 0 {
-			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
-		}
-		add("report "+v.Name, worst <= reportTolerance*(1+maxAbs(v.Data)), detail)
-	}
 }
 
 // reportTolerance is what the same expression at the same point may differ by

@@ -7,86 +7,441 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 )
 
-// verifySummaries checks the numbers that sum up what the certificate proves:
-// the senses, the KKT residuals, the active rows, the stationarity measure.
-func (p *Problem) verifySummaries(r *Result, doc *certify.Document, add func(claim string, ok bool, detail string)) {
-	for _, level := range []struct {
-		name  string
-		claim string
-		of    *ir.Level
-	}{{"upper", r.Upper.Sense, &p.IR.Upper}, {"lower", r.Lower.Sense, &p.IR.Lower}} {
-		word, _ := sense(level.of)
-		add("sense of the "+level.name+" level", level.claim == word, "the model says "+word)
+// claims checks what a document says beyond the numeric problem: everything that
+// follows from the model, the data and the document's own numbers. What does not
+// is listed in underived.
+type claims struct {
+	p      *Problem
+	r      *Result
+	doc    *certify.Document
+	h      []float64 // residuals of the rows at the document's point
+	report *certify.Report
+}
+
+// underived are the parts of a document that nothing here can derive, with the
+// reason. Changes to them are noticed by the seal alone. Besides, a document that
+// does not say solved may have parts of its certificate, or its hypergradient,
+// left out.
+var underived = []struct{ Path, Reason string }{
+	{"reason", "words of the run"},
+	{"seed", "any seed may lead here"},
+	{"method", "that a method with such a certificate was run cannot be seen; its name, and what it may claim, are checked"},
+	{"oracle", "that it was used cannot be seen; that it exists and applies is checked"},
+	{"settings", "that they were used cannot be seen; their names and ranges are checked"},
+	{"parameters", "constants that a method estimated on its way; C_F is checked"},
+	{"budget", "a prediction made before the run; its signs are checked"},
+	{"calls", "how many a run took; signs, and what one point takes, are checked"},
+	{"iterations", "how many a run took; its sign is checked"},
+	{"starts", "runs that left no certificate; the returned one is checked against them"},
+	{"notes", "words of the run"},
+	{"time", "a measurement; that its phases fit into it is checked"},
+	{"phases", "measurements; that they fit into the time is checked"},
+	{"version", "any version may have written it"},
+	{"inputs", "names of files; what is in them is checked by the digest"},
+	{"status", "why a run stopped short cannot be seen; that what it excludes does not hold is checked"},
+	{"lower.solver", "that it was used cannot be seen; that it exists and applies is checked"},
+	{"lower.status", "the solver's own opinion; what a solved one promises is checked"},
+	{"lower.weak", "which nearly active rows a solver left open; that they are nearly active is checked"},
+	{"lower.dependent", "which of dependent rows a solver left out; that they hold with equality is checked"},
+	{"stationarity.gradient_error", "the oracle's estimate; that it covers the error found, and is not larger than gradients, is checked"},
+	{"stationarity.strict_complementarity", "that it fails may be said for caution; that it holds is checked"},
+	{"gradient_check", "differences of F with steps of their own; that they are near the gradient they are compared with is checked"},
+	{"certificate.lower.bound.modulus", "a smaller one claims less; that it is proved is checked"},
+	{"certificate.goldstein.normal", "one that is zero may be left out"},
+}
+
+func (c *claims) check(claim string, ok bool, format string, args ...any) {
+	detail := ""
+	if format != "" {
+		detail = fmt.Sprintf(format, args...)
 	}
-	found := p.residualsAt(doc)
-	for _, c := range []struct {
-		name           string
-		claimed, found float64
-	}{
-		{"stationarity", float64(r.Residuals.Stationarity), found.Stationarity},
-		{"primal", float64(r.Residuals.Primal), found.Primal},
-		{"dual", float64(r.Residuals.Dual), found.Dual},
-		{"complementarity", float64(r.Residuals.Complementarity), found.Complementarity},
-		{"upper", float64(r.Residuals.Upper), p.upperViolation(doc.X)},
-	} {
-		ok := math.Abs(c.claimed-c.found) <= residualTolerance*(1+found.Scale)
-		add("residual: "+c.name, ok, fmt.Sprintf("claimed %.3g, found %.3g", c.claimed, c.found))
-	}
-	if r.Certificate == nil {
-		return
-	}
-	if lower := r.Certificate.Lower; lower != nil {
-		add("active rows by name", slices.Equal(r.Lower.Active, rowNames(p.IR.Rows, lower.Active)), "")
-	}
-	norm := math.NaN()
-	if g := r.Certificate.Goldstein; g != nil {
-		norm = g.Norm
-	} else if m := r.Certificate.GradientMapping; m != nil {
-		norm = m.Norm
-	}
-	if !math.IsNaN(norm) {
-		claimed := float64(r.Stationarity.Value)
-		ok := math.Abs(claimed-norm) <= measureTolerance*(norm+maxAbs(doc.Hypergradient))
-		add("stationarity measure", ok, fmt.Sprintf("claimed %.3g, the certificate gives %.3g", claimed, norm))
+	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: detail,
+		Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
+}
+
+// near checks that two numbers agree to a tolerance; infinities and NaN agree
+// with themselves.
+func (c *claims) near(claim string, claimed, found, tolerance float64) {
+	ok := math.Abs(claimed-found) <= tolerance || claimed == found || math.IsNaN(claimed) && math.IsNaN(found)
+	c.check(claim, ok, "claimed %.3g, found %.3g", claimed, found)
+}
+
+func (c *claims) all() {
+	c.identity()
+	c.methods()
+	c.status()
+	c.residuals()
+	c.rows()
+	c.stationarity()
+	c.spent()
+	c.starts()
+	c.values()
+	for _, u := range underived {
+		c.report.Unchecked = append(c.report.Unchecked, fmt.Sprintf("%s (%s)", u.Path, u.Reason))
 	}
 }
 
-const (
-	// residualTolerance is how far KKT residuals may be from what is found
-	// here, relative to the gradient of g: both are sums of cancelling terms,
-	// and a point is accepted as solved to about 1e-8.
-	residualTolerance = 1e-6
-	// measureTolerance is the cancellation in a norm of a combination of
-	// gradients, relative to the gradients.
-	measureTolerance = 1e-9
-)
+func (c *claims) identity() {
+	c.check("the document is about this model and data", c.r.Digest == c.p.Digest(), "")
+	c.check("name of the model", c.r.Model == c.p.IR.Name, "it is %s", c.p.IR.Name)
+	if flaw := c.r.sealed(); c.r.read {
+		c.check("the document is as it was written", flaw == "", "%s", flaw)
+	}
+	for _, level := range []struct {
+		name, claim string
+		of          *ir.Level
+	}{{"upper", c.r.Upper.Sense, &c.p.IR.Upper}, {"lower", c.r.Lower.Sense, &c.p.IR.Lower}} {
+		word, _ := sense(level.of)
+		c.check("sense of the "+level.name+" level", level.claim == word, "the model says %s", word)
+	}
+}
 
-// residualsAt evaluates the KKT conditions at the document's point, each in
-// the max norm (lower.Residuals says what each is), and the size of the
-// gradient of g.
-func (p *Problem) residualsAt(doc *certify.Document) (found struct{ Stationarity, Primal, Dual, Complementarity, Scale float64 }) {
-	rows := p.Numeric.Rows
-	gradient := make([]float64, p.Numeric.Dy)
-	p.Numeric.G.GradY(gradient, doc.X, doc.Y)
-	found.Scale = maxAbs(gradient)
-	h := make([]float64, rows.Len())
-	rows.Residual(h, doc.X, doc.Y)
-	for i, v := range h {
-		cols, vals := rows.B.Row(i)
-		for k, j := range cols {
-			gradient[j] -= vals[k] * doc.Lambda[i]
+// methods checks that the methods exist and apply, and that their settings are
+// theirs and in range.
+func (c *claims) methods() {
+	r := c.r
+	opts := Options{Method: r.Method, Oracle: r.Oracle, Solver: r.Lower.Solver, Settings: r.Settings}
+	if r.Method == "" {
+		plain := r.Stationarity.Measure == "" && r.Iterations == 0 && len(r.Starts) == 0 && r.Budget == nil && len(r.Parameters) == 0 &&
+			(r.Certificate == nil || r.Certificate.Goldstein == nil && r.Certificate.GradientMapping == nil)
+		c.check("an evaluation has no method, and nothing that one leaves", plain, "")
+		opts.Method = outer.Default(c.p.Numeric)
+	}
+	chosen, err := opts.split(r.Settings)
+	if err == nil {
+		_, err = chosen.hyperobjective(c.p, 1)
+	}
+	c.check("method, oracle, lower solver and settings exist and apply", err == nil, "%v", orNothing(err))
+	kept := c.p.curvatureKept(opts)
+	c.check("curvature kept between lower solves", kept == r.Lower.Curvature, "it would be %q", kept)
+}
+
+func orNothing(err error) any {
+	if err == nil {
+		return ""
+	}
+	return err
+}
+
+// status checks that nothing contradicts the status.
+func (c *claims) status() {
+	r := c.r
+	solved := r.Lower.Status == lower.Solved.String()
+	c.check("status of the lower level", solved || r.Lower.Status == lower.Inaccurate.String() && r.Status != Solved,
+		"%q, where a point of F comes with a solved one", r.Lower.Status)
+	switch r.Status {
+	case Infeasible:
+		c.check("infeasible", false, "the document holds a feasible point")
+	case BudgetSpent:
+		c.check("budget spent", r.Budget != nil, "there is no budget")
+	case Unbounded:
+		bounded := len(c.p.Numeric.X.Lo) > 0
+		for j := range c.p.Numeric.X.Lo {
+			bounded = bounded && !math.IsInf(c.p.Numeric.X.Lo[j], -1) && !math.IsInf(c.p.Numeric.X.Hi[j], 1)
 		}
+		c.check("unbounded", !bounded, "x is bounded, and F is continuous")
+	}
+}
+
+// residuals checks the KKT residuals in the max norm, x in X, and each row.
+func (c *claims) residuals() {
+	rows := c.p.Numeric.Rows
+	gradient, force := make([]float64, c.p.Numeric.Dy), make([]float64, c.p.Numeric.Dy)
+	c.p.Numeric.G.Clone().GradY(gradient, c.doc.X, c.doc.Y)
+	scale := maxAbs(gradient)
+	var found problem.Residuals
+	for i, v := range c.h {
+		lambda := c.doc.Lambda[i]
+		rows.B.AddRow(gradient, i, -lambda)
+		rows.B.AddRow(force, i, math.Abs(lambda))
 		if rows.Kind[i] == problem.Equal {
 			found.Primal = math.Max(found.Primal, math.Abs(v))
 			continue
 		}
 		found.Primal = math.Max(found.Primal, v)
-		found.Dual = math.Max(found.Dual, -doc.Lambda[i])
-		found.Complementarity = math.Max(found.Complementarity, math.Abs(doc.Lambda[i]*v))
+		found.Dual = math.Max(found.Dual, -lambda)
+		found.Complementarity = math.Max(found.Complementarity, math.Abs(lambda*v))
 	}
 	found.Stationarity = maxAbs(gradient)
-	return found
+	scale = math.Max(scale, maxAbs(force))
+	sizes := c.rowSizes()
+	top := maxAbs(sizes)
+	// Residuals are what is left of cancelling terms: rounding of those.
+	c.near("residual: stationarity", float64(c.r.Residuals.Stationarity), found.Stationarity, residualTolerance*scale)
+	c.near("residual: primal", float64(c.r.Residuals.Primal), found.Primal, residualTolerance*top)
+	c.near("residual: dual", float64(c.r.Residuals.Dual), found.Dual, 0)
+	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*maxAbs(c.doc.Lambda))
+	upper := c.p.upperViolation(c.doc.X)
+	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*maxAbs(c.doc.X))
+	claimed, err := rowValues(c.p.IR.Rows, c.r.Residuals.Constraints)
+	if err != nil {
+		c.check("residuals by constraint", false, "%v", err)
+		return
+	}
+	for i, v := range claimed {
+		if math.Abs(v-c.h[i]) > residualTolerance*sizes[i] || math.IsNaN(v) {
+			c.check("residuals by constraint", false, "%s is %.10g", c.p.IR.Rows[i].Name, c.h[i])
+			return
+		}
+	}
+	c.check("residuals by constraint", true, "")
+}
+
+// residualTolerance is what a sum of a row's terms, or of forces, may come out
+// otherwise by, relative to them: a few hundred roundings.
+const residualTolerance = 1e-12
+
+// rowSizes are the sizes of the terms of each row.
+func (c *claims) rowSizes() []float64 {
+	rows := c.p.Numeric.Rows
+	sizes := make([]float64, len(c.h))
+	for i := range sizes {
+		sizes[i] = math.Abs(rows.Rhs[i])
+		cols, vals := rows.A.Row(i)
+		for k, j := range cols {
+			sizes[i] += math.Abs(vals[k] * c.doc.X[j])
+		}
+		cols, vals = rows.B.Row(i)
+		for k, j := range cols {
+			sizes[i] += math.Abs(vals[k] * c.doc.Y[j])
+		}
+	}
+	return sizes
+}
+
+// rows checks the lists of rows and the margins that follow from them.
+func (c *claims) rows() {
+	l := c.r.Lower
+	if cert := c.r.Certificate; cert != nil && cert.Lower != nil {
+		ok := true
+		for _, i := range cert.Lower.Active {
+			ok = ok && i >= 0 && i < len(c.p.IR.Rows)
+		}
+		c.check("active rows by name", ok && slices.Equal(l.Active, rowNames(c.p.IR.Rows, cert.Lower.Active)), "")
+		bound := math.Inf(1)
+		if b := cert.Lower.Bound; b != nil {
+			bound = b.Distance
+		}
+		c.near("lower.error_bound, by the certificate", float64(l.ErrorBound), bound, 0)
+	} else {
+		c.check("lower.error_bound", math.IsInf(float64(l.ErrorBound), 1) || math.IsNaN(float64(l.ErrorBound)), "it has no certificate")
+	}
+	index := make(map[string]int, len(c.p.IR.Rows))
+	for i, row := range c.p.IR.Rows {
+		index[row.Name] = i
+	}
+	listed := map[int]bool{}
+	multiplier, slack := math.Inf(1), math.Inf(1)
+	sizes := c.rowSizes()
+	typical := math.Max(maxAbs(sizes), maxAbs(c.doc.Y))
+	for _, list := range []struct {
+		name string
+		rows []string
+	}{{"active", l.Active}, {"weak", l.Weak}, {"dependent", l.Dependent}} {
+		seen := map[string]bool{}
+		flaw := ""
+		for _, name := range list.rows {
+			i, ok := index[name]
+			switch {
+			case !ok:
+				flaw = "there is no row " + name
+			case seen[name]:
+				flaw = name + " is listed twice"
+			case math.Abs(c.h[i]) > nearlyActive*math.Max(typical, sizes[i]):
+				flaw = name + " is slack"
+			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || c.doc.Lambda[i] > nearlyActive*maxAbs(c.doc.Lambda)):
+				flaw = name + " has a multiplier"
+			}
+			if flaw != "" {
+				break
+			}
+			seen[name], listed[i] = true, true
+			if list.name == "active" && c.p.Numeric.Rows.Kind[i] == problem.AtMost {
+				multiplier = math.Min(multiplier, c.doc.Lambda[i])
+			}
+		}
+		c.check(list.name+" rows", flaw == "", "%s", flaw)
+	}
+	for i, kind := range c.p.Numeric.Rows.Kind {
+		// A condition on x alone may hold with equality and is in no list.
+		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !listed[i] && (len(j) > 0 || -c.h[i] > nearlyActive*sizes[i]) {
+			slack = math.Min(slack, -c.h[i])
+		}
+	}
+	c.near("lower.min_multiplier", float64(l.MinMultiplier), multiplier, 0)
+	c.near("lower.min_slack", float64(l.MinSlack), slack, residualTolerance*typical)
+}
+
+// nearlyActive is the share of its terms by which a row may miss equality, or of
+// the multipliers that its own may be, to be in doubt between active and not.
+const nearlyActive = 1e-3
+
+// stationarity checks the measure against the certificate.
+func (c *claims) stationarity() {
+	s, cert := c.r.Stationarity, c.r.Certificate
+	if cert == nil {
+		cert = &certify.Certificate{}
+	}
+	norm, delta, words := math.NaN(), 0.0, s.Measure
+	switch {
+	case c.r.Method == "":
+		c.check("stationarity", math.IsNaN(float64(s.Value)) && s.Measure == "", "an evaluation measures none")
+		return
+	case cert.Goldstein != nil:
+		norm, delta, words = cert.Goldstein.Norm, cert.Goldstein.Delta, outer.GoldsteinMeasure
+	case cert.GradientMapping != nil:
+		norm, words = cert.GradientMapping.Norm, outer.MappingMeasure
+		c.near("parameter C_F, by the certificate", float64(c.r.Parameters["C_F"]), cert.GradientMapping.Smoothness, 0)
+		c.near("error of the gradient, by the certificate", float64(s.GradientError), cert.GradientMapping.GradientError, 0)
+	default:
+		c.check("stationarity measure", math.IsNaN(float64(s.Value)) || c.r.Status != Solved, "it has no certificate")
+		return
+	}
+	// A norm of a combination is cancellation, of the gradients.
+	const cancellation = 1e-9
+	size := math.Max(norm, maxAbs(c.doc.Hypergradient))
+	if cert.Goldstein != nil {
+		for _, sample := range cert.Goldstein.Samples {
+			size = math.Max(size, maxAbs(sample.Gradient))
+		}
+	}
+	c.near("stationarity measure, by the certificate", float64(s.Value), norm, cancellation*size)
+	c.near("stationarity: delta, by the certificate", float64(s.Delta), delta, 0)
+	c.check("stationarity: what is measured", s.Measure == words, "it is the %s", words)
+}
+
+// spent checks what a run says it took.
+func (c *claims) spent() {
+	calls := c.r.Calls
+	// A point of F takes a value of f, and a gradient of g where there is a y.
+	enough := calls.F >= 1 && calls.GradF >= 0 && calls.G >= 0 && (calls.GradG >= 1 || c.p.Numeric.Dy == 0)
+	c.check("calls", enough, "fewer than one point of F takes")
+	c.check("iterations", c.r.Iterations >= 0, "")
+	if b := c.r.Budget; b != nil {
+		c.check("budget", float64(b.Iterations) > 0 && float64(b.Evaluations) > 0 && b.Actual >= 0, "")
+	}
+	phases := c.r.Phases
+	positive := true
+	for _, t := range []float64{phases.Read, phases.Compile, phases.Bind, phases.Prove, phases.Solve, phases.Certify} {
+		positive = positive && t >= 0 && !math.IsInf(t, 1)
+	}
+	if !c.r.read {
+		return // a run is confirmed before it has ended
+	}
+	c.check("times", positive && phases.Total() <= c.r.Time*(1+1e-9) && !math.IsInf(c.r.Time, 1), "")
+}
+
+// starts checks that the returned point is that of one of the starts.
+func (c *claims) starts() {
+	if len(c.r.Starts) == 0 {
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	best, here := math.Inf(1), false
+	for _, s := range c.r.Starts {
+		v := sign * float64(s.Objective)
+		if !math.IsNaN(v) {
+			best = math.Min(best, v)
+		}
+		here = here || s.Objective == c.r.Upper.Objective
+	}
+	// Of starts that tie to rounding a solved one is returned.
+	const ties = 1e-6
+	c.check("the best of the starts", here && c.doc.Upper <= best+ties*math.Max(math.Abs(best), math.Abs(c.doc.Upper)), "the best is %.10g", sign*best)
+}
+
+// values checks names and shapes, the report's expressions, and the gradient
+// check.
+func (c *claims) values() {
+	for _, vs := range []struct {
+		name       string
+		have, want Values
+	}{
+		{"upper.variables", c.r.Upper.Variables, variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"upper.hypergradient", c.r.Upper.Hypergradient, variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"lower.variables", c.r.Lower.Variables, variables(&c.p.IR.Lower, c.doc.Y, 1)},
+		{"lower.multipliers", c.r.Lower.Multipliers, families(c.p.IR.Rows, c.h)},
+		{"residuals.constraints", c.r.Residuals.Constraints, families(c.p.IR.Rows, c.h)},
+	} {
+		if len(vs.have) == 0 && vs.name == "upper.hypergradient" {
+			continue
+		}
+		ok := len(vs.have) == len(vs.want)
+		for _, w := range vs.want {
+			v, found := vs.have.Get(w.Name)
+			ok = ok && found && sameShape(v.Shape, w.Shape)
+		}
+		c.check("names and shapes of "+vs.name, ok, "")
+	}
+	// Rows that the compiler dropped have no multiplier and no residual.
+	kept := families(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
+	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
+		for _, family := range kept {
+			v, _ := vs.Get(family.Name)
+			for k, in := range family.Data {
+				if in == 0 && k < len(v.Data) && v.Data[k] != 0 {
+					c.check(EntryName(v, k), false, "this row holds for every (x, y)")
+				}
+			}
+		}
+	}
+	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.doc.Y, c.doc.Lambda))
+	if err != nil {
+		c.check("report", false, "%v", err)
+		return
+	}
+	c.check("report", len(again) == len(c.r.Report), "the model reports %d values", len(again))
+	for _, v := range again {
+		was, ok := c.r.Report.Get(v.Name)
+		if !ok || !sameShape(was.Shape, v.Shape) {
+			c.check("report "+v.Name, false, "missing, or of another shape")
+			continue
+		}
+		k, worst := worstDifference(was.Data, v.Data)
+		detail := ""
+		if worst > 0 {
+			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
+		}
+		c.check("report "+v.Name, worst <= reportTolerance*maxAbs(v.Data) || worst == 0, "%s", detail)
+	}
+	c.gradientCheck()
+}
+
+func ones(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}
+
+// gradientCheck checks that the errors said are those between the differences
+// and the hypergradient.
+func (c *claims) gradientCheck() {
+	check := c.r.Check // the errors' sizes, by the document's own numbers
+	if check == nil {
+		return
+	}
+	difference, err := vectorOf(&c.p.IR.Upper, check.Difference)
+	if err != nil || c.doc.Hypergradient == nil {
+		c.check("gradient check", false, "%v", orNothing(err))
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	sum, size := 0.0, 0.0
+	for j, d := range difference {
+		sum = math.Hypot(sum, sign*d-c.doc.Hypergradient[j])
+		size = math.Max(size, math.Max(math.Abs(d), math.Abs(c.doc.Hypergradient[j])))
+	}
+	c.near("gradient check: error", float64(check.Error), sum, 1e-9*size)
+	length := 0.0
+	for _, d := range difference {
+		length = math.Hypot(length, d)
+	}
+	c.near("gradient check: relative error", float64(check.Relative)*(1e-300+length), sum, 1e-9*size)
 }

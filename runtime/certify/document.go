@@ -88,6 +88,27 @@ type Certificate struct {
 	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
 }
 
+// Finite reports that all numbers of the certificate are, so that JSON holds it.
+func (c *Certificate) Finite() bool {
+	var all []float64
+	if l := c.Lower; l != nil {
+		all = append(all, l.Residuals.Stationarity, l.Residuals.Primal, l.Residuals.Dual, l.Residuals.Complementarity)
+		if b := l.Bound; b != nil {
+			all = append(all, b.Modulus, b.Gap, b.Distance)
+		}
+	}
+	if g := c.Goldstein; g != nil {
+		all = append(append(all, g.Delta, g.Norm, g.GradientError, g.Epsilon), g.Normal...)
+		for _, s := range g.Samples {
+			all = append(append(append(all, s.Weight), s.Point...), s.Gradient...)
+		}
+	}
+	if m := c.GradientMapping; m != nil {
+		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
+	}
+	return isFinite(all)
+}
+
 // Lower certifies that y is close to y*(x).
 type Lower struct {
 	Active    []int             `json:"active"`    // rows of the face: equalities, and inequalities with positive multiplier

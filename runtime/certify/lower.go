@@ -148,7 +148,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 			return
 		}
 	}
-	v.holds("active rows", "")
+	v.check("active rows", true, "")
 }
 
 // modulus checks a modulus of strong convexity. That it holds everywhere is
@@ -195,7 +195,7 @@ func (v *verification) modulus(mu float64) bool {
 		v.fail("modulus of strong convexity", "claimed %.10g, found %.10g: %s", mu, least, how)
 		return false
 	}
-	v.holds("modulus of strong convexity", "taken from the compiler's proof; curvature at the point and gradients around it agree")
+	v.check("modulus of strong convexity", true, "taken from the compiler's proof; curvature at the point and gradients around it agree")
 	return true
 }
 

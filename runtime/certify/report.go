@@ -39,8 +39,12 @@ func (c Check) String() string {
 // Problem is a failed check as part of a sentence.
 func (c Check) Problem() string { return strings.TrimPrefix(c.String(), "FAIL  ") }
 
-// Report is the outcome of a verification: every check, in the order made.
-type Report struct{ Checks []Check }
+// Report is the outcome of a verification: every check, in the order made, and
+// what could not be checked, with the reason.
+type Report struct {
+	Checks    []Check
+	Unchecked []string
+}
 
 // OK reports whether every claim holds.
 func (r *Report) OK() bool { return len(r.Failures()) == 0 }
@@ -75,9 +79,9 @@ func (r *Report) fail(claim, format string, args ...any) {
 		Detail: fmt.Sprintf(format, args...)})
 }
 
-// holds records a claim without a number that was found to hold.
-func (r *Report) holds(claim, detail string) {
-	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN(), OK: true, Detail: detail})
+// check records a claim without a number.
+func (r *Report) check(claim string, ok bool, detail string) {
+	r.Checks = append(r.Checks, Check{Claim: claim, Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN(), OK: ok, Detail: detail})
 }
 
 // within checks that a number the document claims is no more than it may be.

@@ -190,11 +190,11 @@ func (v *verification) required() {
 		return
 	}
 	v.within("solved: error of the hypergradient, by the size of gradients", v.doc.GradientError/v.d.s.gradient, v.tol.Share)
-	if !v.doc.Stationary {
-		return
-	}
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
+	}
+	if !v.doc.Stationary {
+		return
 	}
 	switch {
 	case c.Goldstein != nil:
@@ -244,7 +244,7 @@ func (v *verification) derive() {
 		if len(weak) > 0 && v.d.undecided(at, weak) {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
 		} else {
-			v.holds(StrictClaim, "")
+			v.check(StrictClaim, true, "")
 		}
 	}
 	if v.doc.Hypergradient == nil {
@@ -334,7 +334,7 @@ func (v *verification) goldstein(c *Goldstein) {
 	for k, s := range c.Samples {
 		name := fmt.Sprintf("sample %d", k)
 		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), v.tol.Value*v.d.s.x, "")
-		v.atMost(name+" has a weight of at least 0", 0, -s.Weight, 0, "")
+		v.check(name+" has a weight of at least 0", s.Weight >= 0, "")
 		sum += s.Weight
 		if !v.upperSet(name, s.Point) {
 			continue
@@ -407,7 +407,7 @@ func (v *verification) face(name string, claimed []int, at *derived) {
 		delete(held, i)
 	}
 	for i := range held {
-		if !undecided[i] && v.p.Rows.Kind[i] == problem.AtMost {
+		if !undecided[i] {
 			v.fail(name+": active rows", "row %d holds y and is not among them", i)
 			return
 		}

@@ -76,7 +76,7 @@ func finishSampled(ctx context.Context, run *Run, result *Result, sampled []floa
 	if result.Certificate == nil {
 		return errNoCertificate
 	}
-	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone",
+	result.Measure = Measure{Name: GoldsteinMeasure,
 		Value: result.Certificate.Norm, Delta: delta}
 	return nil
 }

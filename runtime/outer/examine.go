@@ -197,6 +197,6 @@ func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 		return errNoCertificate
 	}
 	result.Certificate = c
-	result.Measure = Measure{Name: "norm of the smallest element of the Goldstein subdifferential plus the normal cone", Value: c.Norm, Delta: delta}
+	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}
 	return nil
 }

@@ -93,6 +93,12 @@ func (r *Result) State() (*Checkpoint, error) {
 	return r.last.encode(r.name)
 }
 
+// The measures of stationarity by name, each with its certificate.
+const (
+	GoldsteinMeasure = "norm of the smallest element of the Goldstein subdifferential plus the normal cone"
+	MappingMeasure   = "norm of the gradient mapping"
+)
+
 // Measure is a method's stationarity measure at the best point.
 type Measure struct {
 	Name  string

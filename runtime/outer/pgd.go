@@ -235,7 +235,7 @@ func (m *PGD) Finish(ctx context.Context, run *Run, result *Result) error {
 	if err != nil {
 		return err
 	}
-	result.Measure = Measure{Name: "norm of the gradient mapping", Value: v}
+	result.Measure = Measure{Name: MappingMeasure, Value: v}
 	result.Parameters = map[string]float64{"C_F": m.state.C}
 	return nil
 }

@@ -1,0 +1,150 @@
+package runtime
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+	"sort"
+	"strconv"
+)
+
+// The seal of a result document is the SHA-256 of all the rest of it: of its
+// members by name and its numbers by value, so that layout and order do not
+// matter. It notices changes; it is no signature, and who means to forge a
+// document can seal it again. That is what everything else is derived for.
+
+// sealOf is the seal of a document in JSON.
+func sealOf(text []byte) (string, error) {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var document map[string]any
+	if err := dec.Decode(&document); err != nil {
+		return "", err
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return "", fmt.Errorf("there is more after the document")
+	}
+	delete(document, "seal")
+	h := sha256.New()
+	canonical(h, document)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// canonical writes a JSON value in the one form that the seal is taken of.
+func canonical(h hash.Hash, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for key := range v {
+			keys = append(keys, key)
+		}
+		sort.Strings(keys)
+		fmt.Fprintf(h, "{%d:", len(keys))
+		for _, key := range keys {
+			fmt.Fprintf(h, "%q:", key)
+			canonical(h, v[key])
+		}
+	case []any:
+		fmt.Fprintf(h, "[%d:", len(v))
+		for _, item := range v {
+			canonical(h, item)
+		}
+	case json.Number:
+		// Whole numbers are kept as they are: a seed may be longer than a double.
+		text := v.String()
+		if _, err := strconv.ParseInt(text, 10, 64); err != nil {
+			if f, err := strconv.ParseFloat(text, 64); err == nil {
+				text = strconv.FormatFloat(f, 'g', -1, 64)
+			}
+		}
+		fmt.Fprintf(h, "n%s;", text)
+	case string:
+		fmt.Fprintf(h, "%q;", v)
+	default: // true, false, null
+		fmt.Fprintf(h, "%v;", v)
+	}
+}
+
+// document is a Result without its methods.
+type document Result
+
+// MarshalJSON writes the document with its seal. Numbers that are not finite are
+// strings; a certificate that holds one is left out, with a note, since its form
+// has no place for it.
+func (r Result) MarshalJSON() ([]byte, error) {
+	d := document(r)
+	if c := d.Certificate; c != nil && !c.Finite() {
+		d.Certificate = nil
+		d.Notes = append(append([]string(nil), d.Notes...), "the certificate holds numbers beyond the range of doubles and is left out")
+	}
+	if math.IsNaN(d.Time) || math.IsInf(d.Time, 0) {
+		d.Time = 0
+	}
+	d.Settings = make(map[string]any, len(r.Settings))
+	for name, v := range r.Settings {
+		if f, ok := v.(float64); ok {
+			v = Number(f)
+		}
+		d.Settings[name] = v
+	}
+	d.Seal = ""
+	text, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	if d.Seal, err = sealOf(text); err != nil {
+		return nil, err
+	}
+	return json.Marshal(d)
+}
+
+// ReadResult reads a result document.
+func ReadResult(text []byte) (*Result, error) {
+	d := &document{}
+	if err := json.Unmarshal(text, d); err != nil {
+		return nil, fmt.Errorf("not a result document: %w", err)
+	}
+	if d.Schema != SchemaVersion {
+		return nil, fmt.Errorf("result document of schema %d; this version reads schema %d", d.Schema, SchemaVersion)
+	}
+	for name, v := range d.Settings {
+		if words, ok := v.(string); ok {
+			if f, err := readFloat(words); err == nil {
+				d.Settings[name] = f
+			}
+		}
+	}
+	seal, err := sealOf(text)
+	if err != nil {
+		return nil, fmt.Errorf("not a result document: %w", err)
+	}
+	d.read, d.broken = true, seal != d.Seal
+	return (*Result)(d), nil
+}
+
+// sealed reports what is wrong with the seal of a result that was read; "" where
+// it holds, or the result was never a document.
+func (r *Result) sealed() string {
+	switch {
+	case !r.read:
+		return ""
+	case r.Seal == "":
+		return "the document has no seal"
+	case r.broken:
+		return "the document was changed after it was written"
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err.Error()
+	}
+	again := &document{}
+	if err := json.Unmarshal(text, again); err != nil || again.Seal != r.Seal {
+		return "the result was changed after it was read"
+	}
+	return ""
+}
