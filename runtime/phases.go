@@ -11,6 +11,7 @@ type Phases struct {
 	Prove   float64 `json:"prove"`   // of convexity, constants and ranks
 	Solve   float64 `json:"solve"`   // from the start to the end of the method
 	Certify float64 `json:"certify"` // of the result, and its description
+	Seal    string  `json:"seal"`    // of the times of a document; see Result.Seal
 }
 
 // Total is the sum of the phases.

@@ -65,7 +65,7 @@ type Result struct {
 	Version     string               `json:"version"`
 	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
 	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
-	Seal        string               `json:"seal"`             // of all the rest of the document; set when it is written
+	Seal        string               `json:"seal"`             // of all the rest of the document but its times; set when it is written
 	read        bool                 // from a document
 	broken      bool                 // its seal did not hold
 }

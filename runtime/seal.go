@@ -16,23 +16,33 @@ import (
 // The seal of a result document is the SHA-256 of all the rest of it: of its
 // members by name and its numbers by value, so that layout and order do not
 // matter. It notices changes; it is no signature, and who means to forge a
-// document can seal it again. That is what everything else is derived for.
+// document can seal it again. That is what everything else is derived for. The
+// times have a seal of their own, so that runs that differ in nothing else have
+// the same one.
 
-// sealOf is the seal of a document in JSON.
-func sealOf(text []byte) (string, error) {
+// sealOf is the seal of a document in JSON, and that of its times.
+func sealOf(text []byte) (seal, times string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var document map[string]any
 	if err := dec.Decode(&document); err != nil {
-		return "", err
+		return "", "", err
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return "", fmt.Errorf("there is more after the document")
+		return "", "", fmt.Errorf("there is more after the document")
 	}
-	delete(document, "seal")
+	measured := map[string]any{"time": document["time"], "phases": document["phases"]}
+	if phases, ok := document["phases"].(map[string]any); ok {
+		delete(phases, "seal")
+	}
+	for _, name := range []string{"seal", "time", "phases"} {
+		delete(document, name)
+	}
 	h := sha256.New()
 	canonical(h, document)
-	return hex.EncodeToString(h.Sum(nil)), nil
+	seal = hex.EncodeToString(h.Sum(nil))
+	canonical(h, measured)
+	return seal, hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // canonical writes a JSON value in the one form that the seal is taken of.
@@ -92,12 +102,11 @@ func (r Result) MarshalJSON() ([]byte, error) {
 		}
 		d.Settings[name] = v
 	}
-	d.Seal = ""
 	text, err := json.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
-	if d.Seal, err = sealOf(text); err != nil {
+	if d.Seal, d.Phases.Seal, err = sealOf(text); err != nil {
 		return nil, err
 	}
 	return json.Marshal(d)
@@ -119,11 +128,11 @@ func ReadResult(text []byte) (*Result, error) {
 			}
 		}
 	}
-	seal, err := sealOf(text)
+	seal, times, err := sealOf(text)
 	if err != nil {
 		return nil, fmt.Errorf("not a result document: %w", err)
 	}
-	d.read, d.broken = true, seal != d.Seal
+	d.read, d.broken = true, seal != d.Seal || times != d.Phases.Seal
 	return (*Result)(d), nil
 }
 
@@ -143,7 +152,7 @@ func (r *Result) sealed() string {
 		return err.Error()
 	}
 	again := &document{}
-	if err := json.Unmarshal(text, again); err != nil || again.Seal != r.Seal {
+	if err := json.Unmarshal(text, again); err != nil || again.Seal != r.Seal || again.Phases.Seal != r.Phases.Seal {
 		return "the result was changed after it was read"
 	}
 	return ""
