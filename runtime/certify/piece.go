@@ -286,6 +286,11 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 		if other, ok := d.withSides(at, weak, hint); ok && try(other) {
 			return where, best, nil
 		}
+		// Where more rows are tight than y has entries, pieces differ in rows with
+		// multipliers as well.
+		if other, ok := d.asNamed(at, hint); ok && try(other) {
+			return where, best, nil
+		}
 	}
 	const mostFlipped = 6 // 64 faces
 	if len(weak) > mostFlipped {
@@ -331,6 +336,25 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	}
 	if !changed {
 		return nil, false
+	}
+	other, err := d.onFace(at.x, at.y, sortedKeys(face))
+	if err != nil || d.correct(face, other, d.tol.KKT, false) {
+		return nil, false
+	}
+	return other, true
+}
+
+// asNamed is the face that a document names, at at.x; false where it does not solve
+// the lower level there.
+func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
+	face := map[int]bool{}
+	for i, kind := range d.p.Rows.Kind {
+		if kind == problem.Equal {
+			face[i] = true
+		}
+	}
+	for _, i := range rows {
+		face[i] = true
 	}
 	other, err := d.onFace(at.x, at.y, sortedKeys(face))
 	if err != nil || d.correct(face, other, d.tol.KKT, false) {
