@@ -3,6 +3,7 @@ package oracle
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
@@ -48,64 +49,107 @@ func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, e
 	return FiniteDifference(ctx, dst, at, o.Settings.Step)
 }
 
-// FiniteDifference sets dst to the central differences of F, entry by entry,
-// with steps relative to 1 + |x_j|, and estimates their error from the second
-// differences and the accuracy of the values. It uses nothing of the other
-// oracles. Where the lower level is infeasible on one side of an entry, the
-// difference is one-sided.
+// FiniteDifference sets dst to the central differences of F, entry by entry, with
+// steps relative to 1 + |x_j|, and estimates their error. It uses nothing of the
+// other oracles. Where the piece of F changes within a step, as the rows that hold y
+// show, the step is shortened as far as the accuracy of the values lets it. Where the
+// lower level is infeasible on one side of an entry, the difference is one-sided.
 func FiniteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
-	p := at.Problem
-	center := p.F.Value(at.X, p.Answer(at.Lower.Y, at.Lower.Lambda))
-	x := append([]float64(nil), at.X...)
-	value := func() (float64, bool, error) {
-		s := at.Solver.Solve(ctx, p, lower.G(p, x), x, at.Lower)
-		if s.Status == lower.Stopped {
-			return 0, false, context.Cause(ctx)
-		}
-		switch err := lowerError(p, x, s).(type) {
-		case nil:
-			return p.F.Value(x, p.Answer(s.Y, s.Lambda)), true, nil
-		case *InfeasibleError:
-			return 0, false, nil
-		default:
-			return 0, false, err
-		}
-	}
+	d := &slopes{at: at, x: append([]float64(nil), at.X...), step: step}
+	d.center = at.Problem.F.Value(at.X, at.Problem.Answer(at.Lower.Y, at.Lower.Lambda))
 	sum := 0.0
-	for j, xj := range at.X {
-		h := step * (1 + math.Abs(xj))
-		x[j] = xj + h
-		above, okAbove, err := value()
-		if err != nil {
-			return 0, err
+	for j := range at.X {
+		best := math.Inf(1)
+		for h := step; h >= step*leastStep && best > d.rounding(j, h); h /= shorten {
+			slope, err, failure := d.difference(ctx, j, h)
+			if failure != nil {
+				return 0, failure
+			}
+			if err < best {
+				dst[j], best = slope, err
+			}
 		}
-		right := x[j] - xj
-		x[j] = xj - h
-		below, okBelow, err := value()
-		if err != nil {
-			return 0, err
-		}
-		left := xj - x[j]
-		x[j] = xj
-		switch {
-		case okAbove && okBelow:
-			dst[j] = (above - below) / (right + left)
-			// One-sided differences that disagree show curvature, whose effect
-			// on the central one is of the next order in h, or a kink.
-			kink := math.Abs((above-center)/right - (center-below)/left)
-			sum = math.Hypot(sum, kink*math.Min(1, kink/(1e-300+math.Abs(dst[j]))))
-		case okAbove:
-			dst[j] = (above - center) / right
-			sum = math.Hypot(sum, math.Abs(dst[j])*step)
-		case okBelow:
-			dst[j] = (center - below) / left
-			sum = math.Hypot(sum, math.Abs(dst[j])*step)
-		default:
+		if math.IsInf(best, 1) {
 			return 0, &LowerError{X: append([]float64(nil), at.X...), Status: lower.Infeasible, Reason: "no feasible point on either side of it"}
 		}
-		sum = math.Hypot(sum, 1e-13*math.Abs(center)/h)
+		sum = math.Hypot(sum, best)
 	}
 	return sum, nil
+}
+
+// The steps tried, from the one asked for, and the relative accuracy of a value of F,
+// which a good lower solve leaves.
+const (
+	shorten   = 10
+	leastStep = 1e-4
+	values    = 1e-13
+)
+
+// slopes are differences of F along the entries of x.
+type slopes struct {
+	at           *At
+	x            []float64
+	center, step float64
+}
+
+// rounding is the error that the accuracy of values leaves in a difference, and twice
+// that for what no shorter step would improve.
+func (d *slopes) rounding(j int, h float64) float64 {
+	return 2 * values * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
+}
+
+// side is F with entry j moved by h, and whether it is on the piece of the center.
+func (d *slopes) side(ctx context.Context, j int, h float64) (v, moved float64, same, ok bool, err error) {
+	p := d.at.Problem
+	xj := d.at.X[j]
+	d.x[j] = xj + h
+	defer func() { d.x[j] = xj }()
+	moved = d.x[j] - xj
+	s := d.at.Solver.Solve(ctx, p, lower.G(p, d.x), d.x, d.at.Lower)
+	if s.Status == lower.Stopped {
+		return 0, 0, false, false, context.Cause(ctx)
+	}
+	switch err := lowerError(p, d.x, s).(type) {
+	case nil:
+		return p.F.Value(d.x, p.Answer(s.Y, s.Lambda)), moved, slices.Equal(face(s), d.at.held()), true, nil
+	case *InfeasibleError:
+		return 0, moved, false, false, nil
+	default:
+		return 0, 0, false, false, err
+	}
+}
+
+// difference is the slope along entry j from a step of relative length h, and an
+// estimate of its error; infinite where no side is feasible.
+func (d *slopes) difference(ctx context.Context, j int, h float64) (slope, estimate float64, err error) {
+	length := h * (1 + math.Abs(d.at.X[j]))
+	above, right, sameAbove, okAbove, err := d.side(ctx, j, length)
+	if err != nil {
+		return 0, 0, err
+	}
+	below, left, sameBelow, okBelow, err := d.side(ctx, j, -length)
+	if err != nil {
+		return 0, 0, err
+	}
+	noise := d.rounding(j, h)
+	switch {
+	case okAbove && okBelow:
+		slope = (above - below) / (right - left)
+		// One-sided differences that disagree show curvature, whose effect on the
+		// central one is of the next order in h on one piece; or else a kink.
+		bend := math.Abs((above-d.center)/right - (below-d.center)/left)
+		if sameAbove && sameBelow {
+			bend *= h
+		}
+		return slope, bend + noise, nil
+	case okAbove:
+		slope = (above - d.center) / right
+	case okBelow:
+		slope = (below - d.center) / left
+	default:
+		return 0, math.Inf(1), nil
+	}
+	return slope, math.Abs(slope)*h + noise, nil
 }
 
 // GradientCheck compares an oracle's gradient with finite differences of F.
