@@ -208,10 +208,8 @@ func (v *verification) required() {
 		v.within("solved: error of the gradients, by their size", g.GradientError/largest, v.tol.Share)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping
-		if v.doc.Epsilon > 0 {
-			v.within("solved: gradient mapping", m.Norm, v.doc.Epsilon)
-		}
-		v.within("solved: gradient mapping, by the size of gradients", m.Norm/v.d.s.gradient, v.tol.Share)
+		largest := math.Max(v.d.s.gradient, norm(m.Gradient))
+		v.within("solved: gradient mapping, by the size of gradients", m.Norm/largest, v.asked(v.doc.Epsilon))
 		v.within("solved: error of the gradient, by its size", m.GradientError/v.d.s.gradient, v.tol.Share)
 	default:
 		v.fail("solved", "there is no certificate of stationarity")

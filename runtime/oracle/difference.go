@@ -87,6 +87,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	if err != nil {
 		return 0, err
 	}
+	at.Terms = d.terms(norm(dst), norm(v))
 	axpy(dst, 1, v)
 	// The truncation error, taken to be of the order of the relative step to
 	// the power of the order.

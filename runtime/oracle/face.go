@@ -67,7 +67,7 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 		axpy(slope, t, v.q)
 		return &tilted{lower.G(p, at.X), slope}
 	}
-	scale := 1 + norm(at.Lower.Y)
+	scale, direct := 1+norm(at.Lower.Y), norm(dst)
 	part := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {
 		// y_t is a straight line. Along it grad_x g is affine where the Hessian
@@ -77,10 +77,14 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 		if p.Facts.FixedHessian {
 			difference = d.forward
 		}
-		if _, err := difference(ctx, part, d.stepFor(scale, force)); err != nil {
+		// The step is also as long as y would move if nothing held it, which sets the
+		// scale where y is at a bound of 0.
+		t := d.stepFor(scale, force)
+		if _, err := difference(ctx, part, t+d.held/d.slope); err != nil {
 			return 0, err
 		}
 		axpy(dst, 1, part)
+		at.Terms = d.terms(direct, norm(part))
 		return d.noise(part) + rounding*norm(dst), nil
 	}
 	truncation, err := o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale)
@@ -88,6 +92,7 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 		return 0, err
 	}
 	axpy(dst, 1, part)
+	at.Terms = d.terms(direct, norm(part))
 	return truncation + d.noise(part) + rounding*norm(dst), nil
 }
 

@@ -184,7 +184,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "its gradient is not finite"}
 		}
 	}
-	pt.Open = pt.Strict
+	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, norm(pt.Grad))
 	return nil
 }
 

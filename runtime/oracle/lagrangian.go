@@ -68,6 +68,7 @@ type differences struct {
 
 	force    float64 // largest residual force of a solve divided by its delta
 	rounding float64 // of the Lagrangians' gradients, divided by delta
+	held     float64 // |grad_y g|, the force that the rows hold; set by stepFor
 }
 
 // solve is the perturbed lower solution on the frozen face.
@@ -134,6 +135,15 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	return distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
+// terms is the size of the terms of a gradient of two parts: of the parts, or, where
+// these are rounding alone, of what has been differenced.
+func (d *differences) terms(direct, part float64) float64 {
+	if differenced := d.rounding / (roundings * unit); direct+part <= 10*d.rounding {
+		return math.Max(differenced, unit*d.slope)
+	}
+	return direct + part
+}
+
 // noise estimates the error in v that the residuals of the solves cause, and that
 // rounding does: a force of size slope makes v, so a residual force makes its share of
 // it; y and lambda are known to the unit roundoff times the root of the condition
@@ -156,6 +166,7 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
 	// A step on the scale of y, large against rounding and small against it.
+	d.held = norm(g0)
 	h, curvature := 1e-4*(1+norm(at.Lower.Y)), math.NaN()
 	for range 8 { // shorter ones near the edge of the domain
 		copy(y, at.Lower.Y)

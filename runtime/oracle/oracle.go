@@ -35,6 +35,7 @@ type Point struct {
 	// |Grad - grad F(x)|. They are estimates, not bounds, unless the modulus of
 	// strong convexity and L_f are proved, when FError is a bound.
 	FError, GradError float64
+	Terms             float64 // of Grad, see At
 	// Strict reports that strict complementarity holds at X with a margin above
 	// the errors of y and lambda, so that F is differentiable there. Margin is the
 	// least slack or multiplier over its error, +Inf where no row is an inequality,
@@ -70,6 +71,9 @@ type At struct {
 	X       []float64
 	Lower   *lower.Solution
 	Face    []int // rows held as equalities, ascending; see Point. nil: Lower.Active
+	// Terms is set by Gradient: the size of the terms that the gradient is the sum of,
+	// grad_x f and what y and lambda bring, which may cancel.
+	Terms float64
 }
 
 // held is the rows that the gradient holds as equalities.

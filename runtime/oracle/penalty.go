@@ -62,6 +62,9 @@ type Penalty struct{ Settings PenaltySettings }
 // Gradient implements Oracle.
 func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
 	q := newPenalized(at, o.Settings)
+	at.Problem.F.GradX(dst, at.X, at.Lower.Y)
+	direct := append([]float64(nil), dst...)
+	defer func() { at.Terms = norm(direct) + distance(dst, direct) }()
 	if !o.Settings.Metric {
 		w, nu, left, err := q.accelerated(ctx)
 		if err != nil {

@@ -69,7 +69,7 @@ func (model *bundleModel) residual(step *qp.Step) float64 {
 // brings it back. It reports whether the model has changed.
 func (m *Goldstein) renew(ctx context.Context, run *Run, model *bundleModel, step *qp.Step, length float64) (bool, error) {
 	s := &m.state
-	far := stale*length + 1e-15*(1+norm(s.Center.X))
+	far := stale*length + 1e-15*run.size(s.Center.X)
 	forgotten := make([]bool, len(s.Bundle))
 	changed := false
 	for i, w := range step.Weights[1:] {

@@ -19,6 +19,7 @@ type Checkpoint struct {
 	Start       []float64       `json:"start"`
 	Iteration   int             `json:"iteration"`
 	Evaluations int             `json:"evaluations"`
+	Slope       float64         `json:"slope"` // the unit of gradients
 	Calls       problem.Calls   `json:"calls"`
 	Best        *Sample         `json:"best"`
 	Random      []byte          `json:"random"`
@@ -67,7 +68,7 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Calls: s.calls, Best: s.run.best, Random: s.random}
+		Evaluations: s.run.Evaluations, Slope: s.run.slope, Calls: s.calls, Best: s.run.best, Random: s.random}
 	if p := s.run.bestPoint; p != nil {
 		if c.Point, err = oracle.EncodePoint(p); err != nil {
 			return nil, err
@@ -98,7 +99,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if len(c.Start) != n {
 		return fmt.Errorf("it is of a problem with %d entries of x, not %d", len(c.Start), n)
 	}
-	if !finite(c.Start...) {
+	if !finite(c.Start...) || !finite(c.Slope) || c.Slope < 0 {
 		return fmt.Errorf("its start is not finite")
 	}
 	if c.Iteration < 0 || c.Evaluations < 0 || min(c.Calls.F, c.Calls.GradF, c.Calls.G, c.Calls.GradG) < 0 {
@@ -145,6 +146,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		return fmt.Errorf("the state of %s: %w", name, err)
 	}
 	r.Start, r.Iteration, r.Evaluations, r.best, r.before = c.Start, c.Iteration, c.Evaluations, c.Best, c.Calls
+	r.slope, r.width = c.Slope, r.widthAt(c.Start)
 	return nil
 }
 

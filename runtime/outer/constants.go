@@ -51,7 +51,7 @@ func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*co
 		}
 	}
 	if gap == 0 {
-		c.Gap = c.Lipschitz * (1 + norm(run.Start))
+		c.Gap = c.Lipschitz * run.size(run.Start)
 	}
 	return c, nil
 }

@@ -19,14 +19,14 @@ func (m *Goldstein) radii() []float64 {
 // chance, then polls values further out. Where nothing helps the run is done.
 func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	scale := 1 + norm(s.Center.X)
+	scale := run.size(s.Center.X)
 	if radii := m.radii(); s.Sampled < len(radii) {
 		radius := radii[s.Sampled] * scale
 		s.Sampled++
 		s.Stagnated = 0
 		// Pieces known from further away may be what hides a descent.
 		m.forget(radius)
-		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, m.target(), min(m.Settings.Samples, run.Dim()+1))
+		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, m.target(run), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
 		}
@@ -42,7 +42,7 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
 			s.LastStep = distance(lower.X, s.Center.X)
 			s.Center = *lower
-			m.rescale()
+			m.rescale(run)
 			return "", nil
 		}
 	}
@@ -58,14 +58,14 @@ func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	if err != nil {
 		return "", err
 	}
-	if c.epsilon() > m.target(s.Bundle...) {
+	if c.epsilon() > m.target(run, s.Bundle...) {
 		// A piece within delta may be missing, or known from further away only.
 		corners, err := m.chain(ctx, run, delta)
 		if err != nil {
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.target(s.Bundle...), certifying*m.Settings.Samples)
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.target(run, s.Bundle...), certifying*m.Settings.Samples)
 		if err != nil {
 			return "", err
 		}
@@ -79,7 +79,7 @@ func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
-	switch target := m.target(s.Bundle...); {
+	switch target := m.target(run, s.Bundle...); {
 	case c == nil:
 		return "", stuck(fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta))
 	case c.Norm > target:
@@ -119,7 +119,7 @@ func (m *Goldstein) learn(ctx context.Context, run *Run, samples []Sample) error
 	s := &m.state
 	best := -1
 	for i := range samples {
-		if samples[i].F < s.Center.F-noise(s.Center.F) && (best < 0 || samples[i].F < samples[best].F) {
+		if samples[i].F < s.Center.F-run.noise(&s.Center) && (best < 0 || samples[i].F < samples[best].F) {
 			best = i
 		}
 	}
@@ -167,7 +167,7 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 				}
 				return nil, err
 			}
-			if v.F < c.F-10*noise(c.F) {
+			if v.F < c.F-10*run.noise(c) {
 				return run.Gradient(ctx, trial)
 			}
 		}
@@ -178,11 +178,11 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 // Finish implements Method: the certificate of the best point.
 func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
-	delta := m.Settings.Delta * (1 + norm(result.Best.X))
+	delta := m.Settings.Delta * run.size(result.Best.X)
 	samples := m.state.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
-		more, err := rays(ctx, run, best, samples, delta, m.target(*best), min(m.Settings.Samples, run.Dim()+1))
+		more, err := rays(ctx, run, best, samples, delta, m.target(run, *best), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return err
 		}

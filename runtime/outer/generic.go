@@ -15,7 +15,7 @@ import (
 // almost every point has a margin, as the pieces of F that matter have regions with
 // an inside, whose boundaries have none.
 
-// The moves, relative to 1 + |x|: from one whose effect on slacks and multipliers
+// The moves, relative to the size of x: from one whose effect on slacks and multipliers
 // stands out against rounding for a problem of condition 1e4 to the radius of the
 // default certificate, which all moves must stay within.
 const (
@@ -29,7 +29,7 @@ const (
 // strict complementarity. Where it finds none the gradient is that of the face at x
 // itself, which is not Open and says nothing of F.
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
-	scale := 1 + norm(pt.X)
+	scale := r.size(pt.X)
 	var last *oracle.Point
 	first, pieces := firstMove, true
 	if h, ok := r.h.(interface{ Pieces() bool }); ok && !h.Pieces() {

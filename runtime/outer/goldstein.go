@@ -12,11 +12,11 @@ import (
 
 // GoldsteinSettings are the settings of the method `goldstein`.
 type GoldsteinSettings struct {
-	Delta       float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to 1 + |x|" min:"1e-14" max:"1"`
+	Delta       float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus |x|" min:"1e-14" max:"1"`
 	Epsilon     float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
 	Samples     int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
 	Memory      int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
-	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to 1 + |x|" min:"1e-12"`
+	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 	Polls       int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
@@ -107,39 +107,32 @@ func (m *Goldstein) Begin(ctx context.Context, run *Run) error {
 		return err
 	}
 	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
-	m.rescale()
+	m.rescale(run)
 	return nil
 }
 
 // rescale starts the curvature anew, from the gradient and the initial step.
-func (m *Goldstein) rescale() {
+func (m *Goldstein) rescale(run *Run) {
 	s := &m.state
-	length := m.Settings.InitialStep * (1 + norm(s.Center.X))
+	length := m.Settings.InitialStep * run.size(s.Center.X)
 	curvature := norm(s.Center.G) / length
 	if curvature == 0 {
 		curvature = 1
 	}
 	s.H = newQuasiNewton(len(s.Center.X), curvature)
 	// Steps beyond this are shortened; it grows with steps that reach it.
-	s.Reach = 10 * (1 + norm(s.Center.X))
+	s.Reach = 10 * run.size(s.Center.X)
 }
-
-// rounding is the relative accuracy of a value of F: what a good lower solve
-// leaves.
-const rounding = 1e-13
-
-// noise is the difference in F that means nothing.
-func noise(f float64) float64 { return rounding * (1 + math.Abs(f)) }
 
 // Step implements Method.
 func (m *Goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	before := s.Center.F
+	before := s.Center
 	moved, err := m.descend(ctx, run)
 	if err != nil {
 		return "", err
 	}
-	if moved && before-s.Center.F > noise(before) {
+	if moved && before.F-s.Center.F > run.noise(&before) {
 		s.Sampled, s.Stagnated = 0, 0
 		return "", nil
 	}
@@ -166,19 +159,19 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		model := m.model()
 		h, err := s.H.factorize(m.bend(run))
 		if err != nil {
-			m.rescale()
+			m.rescale(run)
 			continue
 		}
 		model.H = h
 		step, err := run.projector.Step(s.Center.X, &model.Model)
-		if err != nil && Outside(err) || err == nil && step.Value > noise(s.Center.F)+rounding*norm(s.Center.G)*norm(step.D) {
+		if err != nil && Outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
 			// of F; a curvature made anew from the gradient is well conditioned.
 			if fresh {
 				return false, nil
 			}
 			fresh = true
-			m.rescale()
+			m.rescale(run)
 			s.Bundle = nil
 			continue
 		}
@@ -203,7 +196,7 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		}
 		s.Measure = model.residual(step)
 		predicted := -step.Value
-		if !(predicted > 0) || length == 0 || m.stationary(predicted, step.Curvature, length) {
+		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
 		t := 1.0
@@ -214,7 +207,7 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if trial != nil && m.acceptable(trial, step, t) {
+		if trial != nil && m.acceptable(run, trial, step, t) {
 			return m.accept(ctx, run, step, t, trial)
 		}
 		if null < maxNull && trial != nil {
@@ -237,11 +230,15 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	}
 }
 
+// ascent is the slope, relative to the gradient, at which a step uphill shows that its
+// program was not solved, rather than solved to the accuracy of its data.
+const ascent = 0.1
+
 // stationary reports that the predicted decrease, or the step, is nothing: both
 // well below what values of F, and its argument, resolve.
-func (m *Goldstein) stationary(predicted, curvature, length float64) bool {
+func (m *Goldstein) stationary(run *Run, predicted, curvature, length float64) bool {
 	c := &m.state.Center
-	return predicted+curvature <= 1e-4*rounding*noise(c.F) || length <= 1e-15*(1+norm(c.X))
+	return predicted+curvature <= 1e-4*rounding*run.noise(c) || length <= 1e-15*run.size(c.X)
 }
 
 // try evaluates F and its gradient at the projection of x + t d; nil where F has
@@ -262,12 +259,12 @@ func (m *Goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (
 // acceptable is Armijo's condition on the model's decrease. Where the decrease
 // is within the rounding of F, the slope at the trial decides instead (the
 // approximate condition of Hager and Zhang 2005).
-func (m *Goldstein) acceptable(trial *Sample, step *qp.Step, t float64) bool {
+func (m *Goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) bool {
 	c := &m.state.Center
 	if trial.F <= c.F+m.Settings.Armijo*t*step.Value && trial.F < c.F {
 		return true
 	}
-	if trial.F > c.F+noise(c.F) || -t*step.Value > 10*noise(c.F) {
+	if trial.F > c.F+run.noise(c) || -t*step.Value > 10*run.noise(c) {
 		return false
 	}
 	return math.Abs(dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && norm(trial.G) <= 0.9*norm(c.G)
@@ -291,7 +288,7 @@ func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 		if err != nil {
 			return false, err
 		}
-		if longer == nil || longer.F > trial.F || !m.acceptable(longer, step, 2*t) {
+		if longer == nil || longer.F > trial.F || !m.acceptable(run, longer, step, 2*t) {
 			if longer != nil {
 				m.remember(longer)
 			}
@@ -341,7 +338,7 @@ func (m *Goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t fl
 	length := norm(step.D)
 	for range 60 {
 		t /= 2
-		if t*length <= 1e-15*(1+norm(s.Center.X)) {
+		if t*length <= 1e-15*run.size(s.Center.X) {
 			break
 		}
 		trial, err := m.try(ctx, run, step.D, t)
@@ -351,7 +348,7 @@ func (m *Goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t fl
 		if trial == nil {
 			continue
 		}
-		if m.acceptable(trial, step, t) {
+		if m.acceptable(run, trial, step, t) {
 			if t < 1e-3 {
 				s.Reach = math.Max(2*t*length, 1e-3*s.Reach)
 			}
@@ -359,7 +356,7 @@ func (m *Goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t fl
 			return true, nil
 		}
 		m.remember(trial)
-		if -t*step.Value <= noise(s.Center.F) {
+		if -t*step.Value <= run.noise(&s.Center) {
 			break // what is left to gain is below the rounding of F
 		}
 	}

@@ -144,7 +144,7 @@ func (m *IZO) constants(ctx context.Context, run *Run) (*constants, error) {
 		}
 	}
 	if c.Gap == 0 {
-		c.Gap = c.Lipschitz * (1 + norm(run.Start))
+		c.Gap = c.Lipschitz * run.size(run.Start)
 	}
 	return c, nil
 }

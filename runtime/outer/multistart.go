@@ -179,9 +179,11 @@ type podium struct {
 	least   float64
 }
 
-// tie is how far above the least F the best start may be, where it is solved and
-// the least is not.
-func tie(least float64) float64 { return least + 10*noise(least) }
+// ties reports that the F of a result is the least one but for noise: it may then be
+// the best, where it is solved and the least is not.
+func (r *Result) ties(least float64) bool {
+	return r.Best.F <= least+10*math.Max(rounding*math.Abs(least), r.noise)
+}
 
 // enter takes the result of a start. It is cut down, as are those before it, where
 // it has ended for good with an F above all that can tie with the least.
@@ -202,7 +204,7 @@ func (p *podium) enter(k int, r *Result) *Result {
 func (p *podium) cut(k int) {
 	r := p.results[k].Result
 	if r == nil || r.ended != nil || r.Status == status.Interrupted || r.Status == status.LimitReached ||
-		r.Best != nil && r.Best.F <= tie(p.least) {
+		r.Best != nil && r.ties(p.least) {
 		return
 	}
 	e := &Ended{Status: r.Status, Reason: r.Reason, Iterations: r.Iterations, Evaluations: r.Evaluations, Calls: r.Calls}
@@ -237,7 +239,7 @@ func bestOf(results []StartResult) int {
 	}
 	least := results[best].Result.Best.F
 	for k, r := range results {
-		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.Best.F <= tie(least) {
+		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.ties(least) {
 			return k
 		}
 	}

@@ -80,7 +80,8 @@ type Result struct {
 
 	name  string
 	last  *snapshot
-	ended *Ended // where that is all that is kept of the run
+	ended *Ended  // where that is all that is kept of the run
+	noise float64 // difference in F at Best that means nothing
 }
 
 // State is the state of the run before its last iteration, the one that ended it

@@ -12,7 +12,7 @@ import (
 
 // PGDSettings are the settings of the method `pgd`.
 type PGDSettings struct {
-	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping" min:"0"`
+	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0"`
 	Smoothness float64 `setting:"smoothness" doc:"C_F, the Lipschitz constant of grad F; 0 estimates it by backtracking" min:"0"`
 	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise, and where smoothness is set and this is not"`
 }
@@ -99,7 +99,7 @@ func (m *PGD) Begin(ctx context.Context, run *Run) error {
 	}
 	m.state = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
 	if m.state.C == 0 {
-		m.state.C = math.Max(norm(c.G)/(0.1*(1+norm(c.X))), 1e-8)
+		m.state.C = norm(c.G) / (0.1 * run.size(c.X))
 	}
 	return nil
 }
@@ -120,13 +120,16 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, s.C); err != nil {
 		return "", err
 	}
-	if s.Mapping <= m.Settings.Epsilon {
-		// Projections do not expand, so the true mapping is within the gradient's error.
-		if s.Mapping+s.Center.GError > m.Settings.Epsilon {
+	if target := m.Settings.Epsilon * run.gradient(); s.Mapping <= target {
+		switch {
+		case !s.Center.Open:
+			return "", stuck("no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
+		case s.Mapping+s.Center.GError > target:
+			// Projections do not expand, so the true mapping is within the gradient's error.
 			return "", stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
-				"ask for a more accurate one, or for a larger epsilon", s.Mapping, m.Settings.Epsilon, s.Center.GError))
+				"ask for a more accurate one, or for a larger epsilon", s.Mapping, target, s.Center.GError))
 		}
-		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, m.Settings.Epsilon), nil
+		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, target), nil
 	}
 	from := s.Center
 	momentum := (1 + math.Sqrt(1+4*s.Momentum*s.Momentum)) / 2
@@ -149,10 +152,10 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	// Once steps gain no more than the rounding of F, its values say nothing, and
 	// a step against the last one takes the place of a rise.
-	flat := next != nil && m.flat(&from, next.X)
+	flat := next != nil && m.flat(run, &from, next.X)
 	rises := next != nil && next.F > s.Center.F
 	if flat {
-		rises = next.F > s.Center.F+noise(s.Center.F) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
+		rises = next.F > s.Center.F+run.noise(&s.Center) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
 	}
 	if m.Settings.Smoothness > 0 && !m.Settings.Accelerate {
 		rises = false // the algorithm takes every step
@@ -160,7 +163,7 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
 		if distance(from.X, s.Center.X) == 0 {
-			return "", stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping))
+			return "", stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g%s", s.Mapping, m.kink()))
 		}
 		s.Momentum, s.Previous = 1, s.Center.X
 		return "", nil
@@ -169,10 +172,10 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Center.F-full.F > noise(full.F) || s.Mapping < 0.9*s.Least || s.Least == 0 {
+	if s.Center.F-full.F > run.noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
 		s.Stagnated, s.Least = 0, s.Mapping
 	} else if s.Stagnated++; s.Stagnated > maxIdle {
-		return "", stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
+		return "", stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g%s", s.Mapping, m.kink()))
 	}
 	s.LastStep = distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
@@ -186,15 +189,23 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 	return "", nil
 }
 
+// kink explains an end without progress where F may not be smooth.
+func (m *PGD) kink() string {
+	if len(m.state.Center.Weak) == 0 {
+		return ""
+	}
+	return "; F may have a kink here, where gradient steps end: the method goldstein goes on from such points"
+}
+
 // maxIdle is how many steps may bring neither a lower F nor a gradient mapping
 // lower by a tenth. Momentum needs a few between two gains.
 const maxIdle = 50
 
 // flat reports that a step from a sample to x gains no more than ten times the
 // rounding of F, where the descent lemma cannot be checked on values.
-func (m *PGD) flat(from *Sample, x []float64) bool {
+func (m *PGD) flat(run *Run, from *Sample, x []float64) bool {
 	d := distance(x, from.X)
-	return m.state.C/2*d*d <= 10*noise(from.F)
+	return m.state.C/2*d*d <= 10*run.noise(from)
 }
 
 // forward is the projected gradient step from a sample, with C_F raised until
@@ -207,7 +218,7 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 			return nil, err
 		}
 		length := distance(next, from.X)
-		if length <= 1e-16*(1+norm(from.X)) {
+		if length <= 1e-16*run.size(from.X) {
 			return nil, nil
 		}
 		trial, err := run.Value(ctx, next)
@@ -219,7 +230,7 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 		}
 		if err == nil {
 			bound := from.F + dot(from.G, minus(next, from.X)) + s.C/2*length*length
-			if trial.F <= bound+noise(from.F) || (m.flat(from, next) && trial.F <= from.F+10*noise(from.F)) {
+			if trial.F <= bound+run.noise(from) || (m.flat(run, from, next) && trial.F <= from.F+10*run.noise(from)) {
 				return trial, nil
 			}
 		}

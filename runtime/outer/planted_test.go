@@ -51,8 +51,10 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 		gap := (r.Best.F - in.Optimum.F) / (1 + math.Abs(in.Optimum.F))
 		t.Logf("%s: %v, gap %.1e, distance %.1e, %d iterations, %d evaluations, %+v; %s", name, r.Status, gap,
 			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
-		// F is known to about 1e-13 of its terms.
-		if r.Status != status.Solved || math.Abs(gap) > 1e-11 {
+		// F is known to about 1e-13 of its terms; along the kinks, where it is smooth
+		// with a curvature of order 1, a gradient within its target of 1e-5 leaves the
+		// square of that.
+		if r.Status != status.Solved || math.Abs(gap) > 5e-11 {
 			t.Errorf("%s: %v (%s), gap %.2e", name, r.Status, r.Reason, gap)
 		}
 		checkCertificate(t, name, r.Certificate)

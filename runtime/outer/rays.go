@@ -122,13 +122,13 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		f.Samples = append(f.Samples, *s)
 		falls := at.F-s.F >= rayDescent*promise
 		switch {
-		case falls && at.F-s.F > 10*noise(at.F):
+		case falls && at.F-s.F > 10*run.noise(at):
 			f.Lower = s
 			return f, nil
 		case dot(s.G, moved) >= -rayNew*promise:
 			f.New = true
 			return f, nil
-		case promise <= noise(at.F):
+		case promise <= run.noise(at):
 			return f, nil // values say nothing any more
 		case falls:
 			lo = t
@@ -142,10 +142,6 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 
 // target is the norm that the settings ask of the smallest element, given the
 // gradients that scale it.
-func (m *Goldstein) target(samples ...Sample) float64 {
-	scale := math.Max(1, norm(m.state.Center.G))
-	for _, s := range samples {
-		scale = math.Max(scale, norm(s.G))
-	}
-	return m.Settings.Epsilon * scale
+func (m *Goldstein) target(run *Run, samples ...Sample) float64 {
+	return m.Settings.Epsilon * math.Max(run.gradient(m.state.Center), run.gradient(samples...))
 }

@@ -49,6 +49,8 @@ type Run struct {
 	projector *qp.Projector
 	source    *rand.PCG
 	limits    Limits
+	width     float64 // size of x over X, see widthOf
+	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
 	before    problem.Calls // of the part of the run before it was resumed
@@ -162,7 +164,7 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, erro
 	return f, err
 }
 
-// far is the distance from the start, relative to 1 + |start|, at which a run that
+// far is the distance from the start, relative to the size of x, at which a run that
 // still falls counts as unbounded: beyond it what is left of the digits of x - start
 // no longer tells models apart.
 const far = 1e10
@@ -171,7 +173,7 @@ const far = 1e10
 // nothing but a fall without bound is left: its slope there makes up a part of F
 // itself, which a limit of F would not leave it.
 func (r *Run) falls(s *Sample) bool {
-	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*(1+norm(r.Start))) {
+	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.size(r.Start)) {
 		return false
 	}
 	return dot(s.G, minus(s.X, r.Start)) < 1e-3*s.F
@@ -179,6 +181,9 @@ func (r *Run) falls(s *Sample) bool {
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
+	if r.slope == 0 && s.G != nil {
+		r.slope = math.Max(norm(s.G), pt.Terms)
+	}
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}

@@ -120,13 +120,13 @@ func (s *solving) begin(ctx context.Context) error {
 			if interior.Project(inside, inside) != nil || slices.Equal(inside, run.Start) {
 				continue
 			}
-			run.Start = inside
+			run.Start, run.width = inside, run.widthAt(inside)
 			if err := s.method.Begin(ctx, run); !errors.As(err, &undefined) {
 				return err
 			}
 		}
 	}
-	run.Start = edge
+	run.Start, run.width = edge, run.widthAt(edge)
 	return first
 }
 
@@ -142,6 +142,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 		if err := run.h.Project(run.Start, s.opts.Start); err != nil {
 			return s.end(ctx, err)
 		}
+		run.width = run.widthAt(run.Start)
 		if err := s.begin(ctx); err != nil {
 			return s.end(ctx, err)
 		}
@@ -322,7 +323,7 @@ func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 // preferIterate makes a method's last iterate the best point where their values
 // differ by rounding alone: it is the one whose stationarity the method has seen.
 func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
-	if result.Best.F < iterate.F-noise(iterate.F) || distance(result.Best.X, iterate.X) == 0 {
+	if result.Best.F < iterate.F-run.noise(iterate) || distance(result.Best.X, iterate.X) == 0 {
 		return
 	}
 	if pt, err := run.point(ctx, iterate.X); err == nil {

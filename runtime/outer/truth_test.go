@@ -31,6 +31,8 @@ type follower struct {
 	c, b         []float64
 	fx, fy, t    []float64
 	s            float64
+	// Other units, see rescaled; bound is 1 in them, and 0 for 1.
+	length, value, bound float64
 }
 
 func randomFollower(rng *rand.Rand) *follower {
@@ -82,6 +84,11 @@ func randomFollower(rng *rand.Rand) *follower {
 
 // problem is the follower as the runtime sees it.
 func (p *follower) problem() *problem.Problem {
+	p = p.units()
+	bound := p.bound
+	if bound == 0 {
+		bound = 1
+	}
 	n := p.dx + p.dy
 	hf, hg := make([]float64, n*n), make([]float64, n*n)
 	cf, cg := make([]float64, n), make([]float64, n)
@@ -112,7 +119,7 @@ func (p *follower) problem() *problem.Problem {
 		F: oracletest.NewQuadratic(p.dx, p.dy, hf, cf, k), G: oracletest.NewQuadratic(p.dx, p.dy, hg, cg, 0),
 		Rows: &problem.Rows{Kind: make([]problem.Kind, p.rows), Rhs: p.b, Name: make([]string, p.rows),
 			A: sparse.FromDense(p.rows, p.dx, p.A.RawMatrix().Data), B: sparse.FromDense(p.rows, p.dy, p.B.RawMatrix().Data)},
-		X: oracletest.Box(p.dx, -1, 1), Start: make([]float64, p.dx)}
+		X: oracletest.Box(p.dx, -bound, bound), Start: make([]float64, p.dx)}
 	for i := range q.Rows.Name {
 		q.Rows.Name[i] = fmt.Sprint("row ", i)
 	}
@@ -400,7 +407,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	counts := map[string]int{}
-	const problems = 100
+	const problems = 70
 	for number := range problems {
 		p := randomFollower(rng)
 		starts := [][]float64{make([]float64, p.dx), make([]float64, p.dx)}
@@ -485,7 +492,7 @@ func TestPiecewiseLinearEnds(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(7, 2))
 	slowest, ended := 0, map[status.Status]int{}
-	for k := range 200 {
+	for k := range 150 {
 		p := randomLarge(rng, k%2 == 0)
 		s, err := spec.New(nil)
 		if err != nil {

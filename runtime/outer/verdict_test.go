@@ -43,7 +43,7 @@ func TestLargeIsNotUnbounded(t *testing.T) {
 			t.Errorf("%s: %v (%s) at %v", name, r.Status, r.Reason, r.Best)
 		}
 	}
-	run := &Run{Start: []float64{0}}
+	run := &Run{Start: []float64{0}, width: 1}
 	for _, c := range []struct {
 		x, f, g float64
 		want    bool

@@ -1,0 +1,88 @@
+package outer
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// Tolerances have no unit: lengths are relative to the size of x over X, values of F
+// and its gradients to what F does over such a length. A problem in other units is
+// then solved in the same steps.
+
+// widthOf is the size of x over the upper level's set: the largest half interval or
+// radius, or where an entry is not bounded the largest number that is known of it, its
+// bound or its start; 1 where nothing says anything.
+func widthOf(set *problem.Set, start []float64) float64 {
+	width := 0.0
+	note := func(v float64) {
+		if v > width && !math.IsInf(v, 0) {
+			width = v
+		}
+	}
+	for j, x := range start {
+		lo, hi := math.Inf(-1), math.Inf(1)
+		if set != nil && set.Lo != nil {
+			lo, hi = set.Lo[j], set.Hi[j]
+		}
+		if bounded := hi - lo; bounded < math.Inf(1) {
+			note(bounded / 2)
+			continue
+		}
+		note(math.Abs(x))
+		note(math.Abs(lo))
+		note(math.Abs(hi))
+	}
+	if set != nil && width == 0 {
+		for _, b := range set.Balls {
+			note(b.Radius)
+		}
+	}
+	if width == 0 {
+		return 1
+	}
+	return width
+}
+
+// widthAt is widthOf for the run's problem and a start.
+func (r *Run) widthAt(start []float64) float64 {
+	if h, ok := r.h.(interface{ Problem() *problem.Problem }); ok {
+		return widthOf(h.Problem().X, start)
+	}
+	return widthOf(nil, start)
+}
+
+// size is what lengths near x are relative to.
+func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
+
+// rounding is the relative accuracy of a value of F: what a good lower solve
+// leaves.
+const rounding = 1e-13
+
+// The parts of the gradient at a point, and of the first one, over the size of x that
+// count as terms of F: the former where F is steep, as at a kink; the latter so that
+// values below all that a run has seen are noise even where F and its gradient vanish.
+const (
+	localTerms = 1e-3
+	firstTerms = 1e-6
+)
+
+// noise is the difference in F at a sample that means nothing: the accuracy of values
+// times the size of F and of the terms that may cancel in it.
+func (r *Run) noise(at *Sample) float64 {
+	return rounding * (math.Abs(at.F) + r.size(at.X)*(localTerms*norm(at.G)+firstTerms*r.slope))
+}
+
+// gradient is what a measure of stationarity near samples is relative to: the largest
+// of their gradients, and of a share of the first one, as they vanish where F is
+// smooth.
+func (r *Run) gradient(samples ...Sample) float64 {
+	scale := flat * r.slope
+	for _, s := range samples {
+		scale = math.Max(scale, norm(s.G))
+	}
+	return scale
+}
+
+// flat is the share of the first gradient that gradient makes do with.
+const flat = 0.1
