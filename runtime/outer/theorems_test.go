@@ -34,7 +34,7 @@ func (f *formula) Value(_ context.Context, x []float64) (*oracle.Point, error) {
 
 func (f *formula) Gradient(_ context.Context, x []float64) (*oracle.Point, error) {
 	pt := f.at(x)
-	pt.Grad, pt.GradError = f.grad(x), f.alpha
+	pt.Grad, pt.GradError, pt.Open = f.grad(x), f.alpha, true
 	return pt, nil
 }
 
@@ -44,7 +44,7 @@ func linear(c ...float64) *formula {
 }
 
 func (f *formula) Complete(_ context.Context, pt *oracle.Point) error {
-	pt.Grad, pt.GradError = f.grad(pt.X), f.alpha
+	pt.Grad, pt.GradError, pt.Open = f.grad(pt.X), f.alpha, true
 	return nil
 }
 
@@ -332,7 +332,7 @@ func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 	for _, alpha := range []float64{0, 1e-9, 1e-3} {
 		h := &formula{n: 1, alpha: alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: clone}
 		r := ran(t, h, "pgd", made(t, "pgd", nil), Options{Start: []float64{1}})
-		if want := alpha < 1e-7; (r.Status == status.Solved) != want || !want && !strings.Contains(r.Reason, "0.001") {
+		if want := alpha < 1e-8; (r.Status == status.Solved) != want || !want && !strings.Contains(r.Reason, "0.001") {
 			t.Errorf("gradients to %g: %v (%s)", alpha, r.Status, r.Reason)
 		}
 	}
