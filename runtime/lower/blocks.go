@@ -33,9 +33,13 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 		}
 		return NewSparse(settings, max(1, threads)), nil
 	}
-	whole, err := spec.New(values)
-	if err != nil || len(p.Parts) < 2 {
-		return whole, err
+	made, err := spec.New(values)
+	if err != nil {
+		return nil, err
+	}
+	whole := inUnits{made}
+	if len(p.Parts) < 2 {
+		return whole, nil
 	}
 	b := &followers{whole: whole, threads: max(1, threads)}
 	for range p.Parts {
@@ -43,7 +47,7 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 		if err != nil {
 			return nil, err
 		}
-		b.parts = append(b.parts, &part{solver: solver})
+		b.parts = append(b.parts, &part{solver: inUnits{solver}})
 	}
 	return b, nil
 }

@@ -58,12 +58,24 @@ func (k *krylov) start(grad []float64) {
 	k.rr = dot(k.r, k.r)
 }
 
+// representable reports whether |r|^2 is a number that means |r|: neither infinite
+// nor lost below the smallest.
+func (k *krylov) representable() bool {
+	return k.rr > leastGradient*leastGradient && k.rr < largestGradient*largestGradient || k.rr == 0 && norm2(k.r) == 0
+}
+
 // run continues the solve, in d, to a residual of at most tolerance. The
 // boundary b, unless nil, ends a step where a row outside the face begins to
 // be violated. residual is the norm reached.
 func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float64) {
 	dimension := len(k.d) - k.face.size()
 	for {
+		if !k.representable() {
+			if residual = norm2(k.r); residual <= tolerance && !math.IsInf(tolerance, 0) {
+				return reached, residual
+			}
+			return undefined, residual
+		}
 		if w := k.curvature.whole; w != nil && w.hessian != nil {
 			return k.direct(w, tolerance, b)
 		}

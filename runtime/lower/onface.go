@@ -57,6 +57,23 @@ func OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64,
 
 // OnFace is the function OnFace with the solver's workspaces.
 func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
+	s := f.onFace(ctx, p, obj, x, active, warm)
+	factor := unitFactor(ctx, obj, s)
+	if factor == 1 {
+		return s
+	}
+	f.fresh = false
+	if warm != nil {
+		warm = &Solution{Y: warm.Y}
+	}
+	s = f.onFace(ctx, p, &inUnit{obj, factor}, x, active, warm)
+	s.leaveUnit(factor)
+	f.fresh = false
+	return s
+}
+
+// onFace is OnFace where squares of gradients are in the range of double precision.
+func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
 	if warm != nil && warm.Sparse && sparsely(p, obj) {
 		return f.sparseFace(ctx, p, obj, x, active, warm)
 	}
