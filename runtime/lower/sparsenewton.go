@@ -58,7 +58,6 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 		return notFinite
 	}
 	next := make([]float64, len(w.y))
-	stalls := 0
 	for pass := 0; pass < mostPasses; pass++ {
 		if w.values == nil {
 			if !w.measure(n.obj, n.known.Quadratic) {
@@ -93,9 +92,14 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 		case allDone:
 			return n.grade()
 		case poor:
-			// Measure the Hessian anew where it is; where it was, that was that.
-			if stalls++; n.fresh && stalls > 3 || n.known.Quadratic && n.fresh && stalls > 1 || stalls > 8 {
+			if n.fresh {
 				return n.grade()
+			}
+			w.values = nil
+		case slow:
+			// The Hessian is measured anew where the point is now.
+			if n.known.Quadratic && n.fresh {
+				continue
 			}
 			w.values, n.fresh = nil, false
 		case good:
@@ -278,7 +282,8 @@ const slopeUp = 0.1
 // The outcomes of progress.
 const (
 	good = iota
-	poor
+	slow // the Hessian may not be that of the place
+	poor // no progress
 	allDone
 )
 
@@ -299,12 +304,13 @@ func (n *sparseNewton) progress() int {
 		e.done = e.measure <= w.solvers[k].Rounding()*e.terms ||
 			e.measure > e.previous/2 && e.measure <= s.settings.Tolerance*e.terms
 	})
-	all, better := true, true
+	all, better, some := true, true, false
 	for _, e := range s.ends {
 		if e.done {
 			continue
 		}
 		all = false
+		some = some || e.measure <= e.previous/2 || math.IsInf(e.measure, 1) || math.IsInf(e.previous, 1)
 		better = better && e.measure <= 0.1*e.previous && !math.IsInf(e.measure, 1)
 	}
 	switch {
@@ -312,6 +318,8 @@ func (n *sparseNewton) progress() int {
 		return allDone
 	case better:
 		return good
+	case some:
+		return slow
 	}
 	return poor
 }
