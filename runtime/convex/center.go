@@ -7,8 +7,8 @@ import "context"
 // objectives that are not defined on the boundary. It reports false where there
 // is none within reach.
 func (s *Solver) Center(ctx context.Context) bool {
-	scale := s.scale()
-	it := s.newIterate(scale)
+	size, force := s.scales()
+	it := s.newIterate(size, force)
 	for range 100 {
 		if ctx.Err() != nil {
 			return false
@@ -16,7 +16,7 @@ func (s *Solver) Center(ctx context.Context) bool {
 		s.model()
 		mu := it.complementarity()
 		_, primal := s.interiorResiduals(it, 0)
-		if primal <= 1e-12*(s.size()+scale) { // as good as rounding lets rows hold
+		if primal <= 1e-12*(s.size()+size) { // as good as rounding lets rows hold
 			return true
 		}
 		if !s.factorInterior(it, 0) {

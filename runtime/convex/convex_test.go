@@ -245,3 +245,57 @@ func TestFarkas(t *testing.T) {
 		t.Errorf("only %d proofs", found)
 	}
 }
+
+// TestForcesOfManySizes: a store over a day whose prices spread over many orders of
+// magnitude is solved so that the small ones are right, too.
+func TestForcesOfManySizes(t *testing.T) {
+	for _, spread := range []float64{1, 5, 15} {
+		for seed := range uint64(20) {
+			rng := rand.New(rand.NewPCG(seed, 9))
+			const hours = 24
+			p := &program{n: 3 * hours, m: hours}
+			var h, b []sparse.Entry
+			for j := range p.n {
+				h = append(h, sparse.Entry{Row: j, Col: j, Val: 0.1})
+			}
+			p.h = sparse.FromEntries(p.n, p.n, h)
+			p.c, p.lo, p.hi = make([]float64, p.n), make([]float64, p.n), make([]float64, p.n)
+			for i := range hours {
+				price := math.Exp(spread * rng.NormFloat64())
+				in, out, level := i, hours+i, 2*hours+i
+				p.c[in], p.c[out], p.c[level] = price, -price, -0.1
+				p.hi[in], p.hi[out], p.hi[level] = 0.5, 0.2, 1
+				b = append(b, sparse.Entry{Row: i, Col: level, Val: 1})
+				if i > 0 {
+					b = append(b, sparse.Entry{Row: i, Col: level - 1, Val: -1}, sparse.Entry{Row: i, Col: in - 1, Val: -0.9}, sparse.Entry{Row: i, Col: out - 1, Val: 1})
+				}
+				p.equal, p.r = append(p.equal, true), append(p.r, 0)
+			}
+			p.r[0] = 0.5
+			p.b = sparse.FromEntries(p.m, p.n, b)
+			s := p.solver(t)
+			if end := s.Minimize(context.Background()); end != Optimal {
+				t.Errorf("spread %g, %d: outcome %d", spread, seed, end)
+				continue
+			}
+			y, lambda, rest, terms := make([]float64, p.n), make([]float64, p.m), make([]float64, p.n), make([]float64, p.n)
+			s.Y(y, p.lo, p.hi)
+			s.Lambda(lambda)
+			for j, c := range p.c {
+				rest[j], terms[j] = 0.1*y[j]+c, math.Abs(c)+0.1
+			}
+			for i, l := range lambda {
+				cols, vals := p.b.Row(i)
+				for k, j := range cols {
+					rest[j] -= vals[k] * l
+					terms[j] += math.Abs(vals[k] * l)
+				}
+			}
+			for j, z := range rest {
+				if y[j] > p.lo[j] && z > 1e-11*terms[j] || y[j] < p.hi[j] && z < -1e-11*terms[j] {
+					t.Errorf("spread %g, %d: y[%d] = %v is drawn by %g of %g", spread, seed, j, y[j], z, terms[j])
+				}
+			}
+		}
+	}
+}

@@ -17,7 +17,7 @@ type iterate struct {
 	pairs                      int
 }
 
-func (s *Solver) newIterate(scale float64) *iterate {
+func (s *Solver) newIterate(size, force float64) *iterate {
 	v := func(n int) []float64 { return make([]float64, n) }
 	it := &iterate{s: v(s.m), z: v(s.m), tl: v(s.n), zl: v(s.n), tu: v(s.n), zu: v(s.n), ds: v(s.m), dz: v(s.m),
 		dtl: v(s.n), dzl: v(s.n), dtu: v(s.n), dzu: v(s.n), hasLo: make([]bool, s.n), hasHi: make([]bool, s.n)}
@@ -28,9 +28,9 @@ func (s *Solver) newIterate(scale float64) *iterate {
 		}
 		s.put(j, Free)
 		it.hasLo[j], it.hasHi[j] = !math.IsInf(s.lo[j], -1), !math.IsInf(s.hi[j], 1)
-		width := scale
+		width := size
 		if it.hasLo[j] && it.hasHi[j] {
-			width = math.Min(scale, (s.hi[j]-s.lo[j])/2)
+			width = math.Min(size, (s.hi[j]-s.lo[j])/2)
 		}
 		if it.hasLo[j] {
 			s.y[j] = math.Max(s.y[j], s.lo[j]+width)
@@ -39,19 +39,19 @@ func (s *Solver) newIterate(scale float64) *iterate {
 			s.y[j] = math.Min(s.y[j], s.hi[j]-width)
 		}
 		if it.hasLo[j] {
-			it.tl[j], it.zl[j] = math.Max(s.y[j]-s.lo[j], width/2), scale
+			it.tl[j], it.zl[j] = math.Max(s.y[j]-s.lo[j], width/2), force
 			it.pairs++
 		}
 		if it.hasHi[j] {
-			it.tu[j], it.zu[j] = math.Max(s.hi[j]-s.y[j], width/2), scale
+			it.tu[j], it.zu[j] = math.Max(s.hi[j]-s.y[j], width/2), force
 			it.pairs++
 		}
 	}
 	for i := range s.active {
 		s.lambda[i] = 0
 		if !s.equal[i] {
-			it.s[i], it.z[i] = math.Max(s.rowDot(i, s.y)-s.r[i], scale), scale
-			s.lambda[i] = scale
+			it.s[i], it.z[i] = math.Max(s.rowDot(i, s.y)-s.r[i], size), force
+			s.lambda[i] = force
 			it.pairs++
 		}
 		s.hold(i, !s.skip[i])
@@ -83,19 +83,20 @@ func (s *Solver) Minimize(ctx context.Context) Outcome {
 
 // handover are the complementarities, relative to the scale of the point and the
 // multipliers, at which the active set is tried. The first is where most
-// programs have shown it; the last is near what rounding allows.
-var handover = [...]float64{1e-5, 1e-7, 1e-9, 1e-11, 1e-13}
+// programs have shown it; the last are for forces of very different sizes, where
+// the small ones show late.
+var handover = [...]float64{1e-5, 1e-7, 1e-9, 1e-11, 1e-13, 1e-16, 1e-20, 1e-25, 1e-30}
 
 // bound runs the interior-point method. With soft > 0 rows may be violated, at
 // the price of half the sum of squares over soft, and there is no handover:
 // lambda is then the violation over soft.
 func (s *Solver) bound(ctx context.Context, soft float64) bool {
-	scale := s.scale()
-	it := s.newIterate(scale)
+	size, force := s.scales()
+	it := s.newIterate(size, force)
 	if it.pairs == 0 && soft == 0 {
 		return s.onFace() && s.met()
 	}
-	measure := scale * scale
+	measure := size * force
 	next := 0
 	best, stalls := math.Inf(1), 0
 	for range 150 {
@@ -105,7 +106,13 @@ func (s *Solver) bound(ctx context.Context, soft float64) bool {
 		s.model()
 		mu := it.complementarity()
 		dual, primal := s.interiorResiduals(it, soft)
-		at := math.Max(mu/measure, math.Max(dual/(s.terms+scale), primal/(s.size()+scale)))
+		if dual <= rounding*s.terms {
+			dual = 0 // as good as rounding leaves it
+		}
+		if primal <= rounding*s.size() {
+			primal = 0
+		}
+		at := math.Max(mu/measure, math.Max(dual/(s.terms+force), primal/(s.size()+size)))
 		if math.IsNaN(at) {
 			return false
 		}
@@ -137,14 +144,17 @@ func (s *Solver) bound(ctx context.Context, soft float64) bool {
 	return false
 }
 
-// scale is the size that slacks and multipliers start with: with a unit diagonal
-// of H, that of the forces c and of the way from 0 to the bounds and rows.
-func (s *Solver) scale() float64 {
-	scale := math.Max(1e-3, math.Max(largest(s.c), largest(s.r)))
-	for j, lo := range s.lo {
-		scale = math.Max(scale, math.Max(lo, -s.hi[j])) // finite: one is -Inf where there is no bound
+// scales are the sizes that slacks and multipliers start with. With a unit
+// diagonal of H the forces are of the size of c, and the point is of that size,
+// too, but where bounds are nearer, or the way to bounds and rows is longer.
+func (s *Solver) scales() (size, force float64) {
+	size = largest(s.r)
+	for j, c := range s.c {
+		size = math.Max(size, math.Max(s.lo[j], -s.hi[j])) // finite: one is -Inf where there is no bound
+		size = math.Max(size, math.Min(math.Abs(c), math.Max(math.Abs(s.lo[j]), math.Abs(s.hi[j]))))
 	}
-	return scale
+	size = math.Max(1e-3, size)
+	return size, math.Max(size, largest(s.c))
 }
 
 // tryFace goes on from the active set that the interior point shows; where

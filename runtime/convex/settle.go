@@ -2,8 +2,8 @@ package convex
 
 import "math"
 
-// Tolerances of signs, relative to the size of the point and to the largest
-// term in the gradient: a little above what rounding leaves on a face, so that
+// Tolerances of signs, relative to the size of the point and to the terms of the
+// entry of the gradient: a little above what rounding leaves on a face, so that
 // it does not move rows in and out for ever. Below it a row is as good as on
 // its bound, and a multiplier as good as 0.
 const (
@@ -39,7 +39,7 @@ func (s *Solver) Settle(rounds int) bool {
 // face is empty.
 func (s *Solver) met() bool {
 	_, primal := s.correct(false)
-	return primal <= 1e3*slackTolerance*math.Max(1, s.size()) // the sum of a row's terms
+	return primal <= 1e3*slackTolerance
 }
 
 // exchange returns how many signs are wrong at the present point, and moves what
@@ -58,7 +58,6 @@ func (s *Solver) exchange(move bool) (wrong int) {
 		}
 	}
 	slack := slackTolerance * s.size()
-	force := multiplierTolerance * s.terms
 	copy(s.rest, s.grad)
 	s.subtractPull(s.rest[:s.n], s.lambda)
 	for j, at := range s.state {
@@ -71,11 +70,11 @@ func (s *Solver) exchange(move bool) (wrong int) {
 				put(j, Upper)
 			}
 		case Lower:
-			if s.rest[j] < -force {
+			if s.rest[j] < -multiplierTolerance*s.own[j] {
 				put(j, Free)
 			}
 		case Upper:
-			if s.rest[j] > force {
+			if s.rest[j] > multiplierTolerance*s.own[j] {
 				put(j, Free)
 			}
 		}
@@ -85,7 +84,7 @@ func (s *Solver) exchange(move bool) (wrong int) {
 			continue
 		}
 		if s.active[i] {
-			if s.lambda[i] < -force {
+			if s.lambda[i] < -multiplierTolerance*s.around(i) {
 				hold(i, false)
 			}
 		} else if v := s.rowDot(i, s.y) - s.r[i]; v < -slack-rounding*math.Abs(s.r[i]) {
@@ -93,4 +92,14 @@ func (s *Solver) exchange(move bool) (wrong int) {
 		}
 	}
 	return wrong
+}
+
+// around is the largest size of the terms in the gradient's entries that row i
+// involves: what its multiplier is made of.
+func (s *Solver) around(i int) float64 {
+	most := 0.0
+	for _, j := range s.b.Col[s.b.Ptr[i]:s.b.Ptr[i+1]] {
+		most = math.Max(most, s.own[j])
+	}
+	return most
 }

@@ -24,7 +24,8 @@ type Solver struct {
 	state        []int8    // of each variable
 	active       []bool    // of each row
 	grad         []float64 // Hy + c, or what the caller gave
-	terms        float64   // the largest term in the gradient: its rounding's scale
+	terms        float64   // the largest term in the gradient
+	own          []float64 // len n: the size of the terms in each of its entries, which makes its rounding
 
 	rhs, step, rest []float64 // len n+m
 	faceKnown       bool      // ldl holds the factors of the face (state, active)
@@ -38,7 +39,7 @@ func (p *Program) NewSolver() *Solver {
 		ldl: linalg.NewLDL(p.symbolic, func(i int) bool { return i >= n }),
 		kkt: v(len(p.half) + p.b.NNZ() + m), h: v(p.hessian.NNZ()), bv: v(p.b.NNZ()), e: v(n), f: v(m),
 		c: v(n), lo: v(n), hi: v(n), r: v(m), y: v(n), lambda: v(m), state: make([]int8, n), active: make([]bool, m),
-		grad: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
+		grad: v(n), own: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
 }
 
 func sqrt(v float64) float64 { return math.Sqrt(v) }
@@ -178,6 +179,15 @@ func (s *Solver) multiply(dst, v []float64) {
 	}
 }
 
+// rowSize is the size of the terms in row i's residual at a point of that size.
+func (s *Solver) rowSize(i int, size float64) float64 {
+	sum := math.Abs(s.r[i]) + size
+	for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+		sum += math.Abs(s.bv[t] * s.y[s.b.Col[t]])
+	}
+	return sum
+}
+
 // rowDot is the scaled row i times v.
 func (s *Solver) rowDot(i int, v []float64) float64 {
 	sum := 0.0
@@ -205,9 +215,46 @@ func (s *Solver) model() {
 	s.multiply(s.grad, s.y)
 	s.terms = 0
 	for j, c := range s.c {
-		s.terms = math.Max(s.terms, math.Abs(s.grad[j])+math.Abs(c))
+		s.own[j] = math.Abs(s.grad[j]) + math.Abs(c)
+		s.terms = math.Max(s.terms, s.own[j])
 		s.grad[j] += c
 	}
+	s.addPull()
+}
+
+// given sets grad to a gradient of the caller's and notes the size of its terms.
+func (s *Solver) given(grad []float64) {
+	s.multiply(s.grad, s.y)
+	for j, e := range s.e {
+		g := grad[j] * e
+		s.own[j] = math.Abs(s.grad[j]) + math.Abs(g-s.grad[j])
+		s.grad[j] = g
+	}
+	s.addPull()
+}
+
+// addPull counts among the terms the rows' pull, and what the rounding of the
+// point makes of a unit curvature.
+func (s *Solver) addPull() {
+	size := s.size()
+	for j := range s.own {
+		s.own[j] += size
+	}
+	for i, l := range s.lambda {
+		if l != 0 {
+			for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+				s.own[s.b.Col[t]] += math.Abs(s.bv[t] * l)
+			}
+		}
+	}
+}
+
+// share is a part of a sum of the given size.
+func share(part, size float64) float64 {
+	if part == 0 {
+		return 0
+	}
+	return math.Abs(part) / size
 }
 
 // regular is what is subtracted on the diagonal of the rows' block of the KKT
@@ -273,23 +320,25 @@ func (s *Solver) reaches(i int) bool {
 }
 
 // correct makes one Newton step on the face from the gradient in grad, and
-// returns the residuals from which it was made: of stationarity on the free
-// variables and of the active rows.
+// returns the residuals from which it was made, of stationarity on the free
+// variables and of the active rows: the largest, each relative to its own terms.
 func (s *Solver) correct(apply bool) (dual, primal float64) {
 	copy(s.rhs, s.grad)
 	s.subtractPull(s.rhs[:s.n], s.lambda)
 	for j := range s.rhs[:s.n] {
 		if s.state[j] != Free {
 			s.rhs[j] = 0
+			continue
 		}
 		s.rhs[j] = -s.rhs[j]
-		dual = math.Max(dual, math.Abs(s.rhs[j]))
+		dual = math.Max(dual, share(s.rhs[j], s.own[j]))
 	}
+	size := s.size()
 	for i := 0; i < s.m; i++ {
 		s.rhs[s.n+i] = 0
 		if s.active[i] {
 			v := s.r[i] - s.rowDot(i, s.y)
-			primal = math.Max(primal, math.Abs(v))
+			primal = math.Max(primal, share(v, s.rowSize(i, size)))
 			if s.reaches(i) {
 				s.rhs[s.n+i] = v
 			}
@@ -299,7 +348,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 		return dual, primal
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*math.Max(dual, primal))
+	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*largest(s.rhs))
 	for j := range s.y {
 		if s.state[j] == Free {
 			s.y[j] += s.step[j]
@@ -394,7 +443,7 @@ func (s *Solver) onFace() bool {
 		if math.IsNaN(left) {
 			return false
 		}
-		if left <= rounding*(s.terms+s.size()) || left > last/2 {
+		if left <= rounding || left > last/2 {
 			break
 		}
 		last = left
@@ -421,14 +470,12 @@ func largest(v []float64) float64 {
 
 // Correct makes one Newton step on the face from a gradient of the caller's, at
 // the point as Y gives it, and returns the stationarity on the free variables
-// and the rows' residual before the step, in scaled coordinates.
+// and the rows' residual before the step, relative to their terms.
 func (s *Solver) Correct(grad []float64, apply bool) (dual, primal float64) {
 	if !s.prepareFace() {
 		return math.NaN(), math.NaN()
 	}
-	for j, e := range s.e {
-		s.grad[j] = grad[j] * e
-	}
+	s.given(grad)
 	return s.correct(apply)
 }
 
@@ -447,7 +494,7 @@ func (s *Solver) Unchanged() bool {
 	}
 	s.model()
 	dual, primal := s.correct(false)
-	return dual <= rounding*s.terms && primal <= rounding*s.size() && s.exchange(false) == 0
+	return dual <= rounding && primal <= rounding && s.exchange(false) == 0
 }
 
 // Release lets go of active rows that depend on the others and on the bounds,
@@ -462,21 +509,11 @@ func (s *Solver) Release() []int {
 }
 
 // Stationarity is the largest entry that the active rows leave of a gradient of
-// the caller's on the free variables, and the largest sum of the terms that it
-// is made of, in scaled coordinates.
-func (s *Solver) Stationarity(grad []float64) (left, terms float64) {
-	s.multiply(s.step[:s.n], s.y)
-	for j, e := range s.e {
-		s.rest[j] = grad[j] * e
-		terms = math.Max(terms, math.Abs(s.step[j])+math.Abs(s.rest[j]-s.step[j]))
-	}
-	s.subtractPull(s.rest[:s.n], s.lambda)
-	for j, at := range s.state {
-		if at == Free {
-			left = math.Max(left, math.Abs(s.rest[j]))
-		}
-	}
-	return left, terms
+// the caller's on the free variables, relative to its own terms.
+func (s *Solver) Stationarity(grad []float64) float64 {
+	s.given(grad)
+	dual, _ := s.correct(false)
+	return dual
 }
 
 // Rounding is the share of the terms that rounding leaves of a stationarity.

@@ -73,7 +73,7 @@ func sparsely(p *problem.Problem, obj Objective) bool {
 
 // smallEnough is the number of entries of y up to which a solve that fails here
 // is left to the dense solver, whose means are others.
-const smallEnough = 2000
+const smallEnough = 300
 
 // Choose is the name of the solver for p where the user leaves it open: `sparse`
 // where the Hessian of g in y is known to be sparse and is not too small for

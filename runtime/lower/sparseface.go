@@ -211,7 +211,7 @@ func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) 
 func (f *FaceSolver) stationary() bool {
 	w := &f.pieces
 	for k := range w.solvers {
-		if left, terms := w.stationarity(k); !(left <= f.Tolerance*terms) {
+		if !(w.stationarity(k) <= f.Tolerance) {
 			return false
 		}
 	}

@@ -26,9 +26,8 @@ type sparseNewton struct {
 type pieceEnd struct {
 	done     bool
 	failed   bool
-	measure  float64 // stationarity on its face, in scaled coordinates; +Inf after a step cut short
+	measure  float64 // stationarity on its face, relative to the gradient's terms; +Inf after a step cut short
 	previous float64
-	terms    float64
 	length   float64 // of its step
 }
 
@@ -300,9 +299,8 @@ func (n *sparseNewton) progress() int {
 			e.measure = math.Inf(1)
 			return
 		}
-		e.measure, e.terms = w.stationarity(k)
-		e.done = e.measure <= w.solvers[k].Rounding()*e.terms ||
-			e.measure > e.previous/2 && e.measure <= s.settings.Tolerance*e.terms
+		e.measure = w.stationarity(k)
+		e.done = e.measure <= w.solvers[k].Rounding() || e.measure > e.previous/2 && e.measure <= s.settings.Tolerance
 	})
 	all, better, some := true, true, false
 	for _, e := range s.ends {
@@ -328,7 +326,7 @@ func (n *sparseNewton) progress() int {
 func (n *sparseNewton) grade() outcome {
 	for k, e := range n.sparse.ends {
 		if !e.done {
-			if m, terms := n.sparse.work.stationarity(k); !(m <= n.sparse.settings.Tolerance*terms) || e.length != 1 && !n.known.Quadratic {
+			if m := n.sparse.work.stationarity(k); !(m <= n.sparse.settings.Tolerance) || e.length != 1 && !n.known.Quadratic {
 				return stalled
 			}
 		}

@@ -301,8 +301,8 @@ func (w *pieces) difference(obj Objective, quadratic bool, group int32) bool {
 }
 
 // stationarity is how far w.grad is from the pull of piece k's rows on the
-// variables that are free, and the size of the gradient's terms.
-func (w *pieces) stationarity(k int) (left, terms float64) {
+// variables that are free, relative to the gradient's terms.
+func (w *pieces) stationarity(k int) float64 {
 	piece, l := w.plan.pieces[k], w.local[k]
 	piece.gather(l.grad, w.grad)
 	return w.solvers[k].Stationarity(l.grad)
