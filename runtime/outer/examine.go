@@ -198,5 +198,5 @@ func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	}
 	result.Certificate = c
 	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}
-	return nil
+	return run.align(ctx, result.Best, c)
 }
