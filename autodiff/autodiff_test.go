@@ -156,7 +156,7 @@ func models(t *testing.T) (builder, map[string]*expr.Node) {
 	pxy := b.must(b.Dot(b.must(b.MatVec(p, true, x, at)), y, at))
 	smooth := b.un(expr.Tanh, b.un(expr.Sin, y))
 	pos := b.bin(expr.Add, b.Number(1.5), b.un(expr.Sigmoid, y))
-	return b, map[string]*expr.Node{
+	roots := map[string]*expr.Node{
 		"quadratic":  b.bin(expr.Add, quad, pxy),
 		"unaries":    b.red(expr.Sum, b.bin(expr.Add, smooth, b.bin(expr.Mul, b.un(expr.Exp, y), b.un(expr.Cos, y)))),
 		"positive":   b.red(expr.Sum, b.bin(expr.Div, b.un(expr.Log, pos), b.un(expr.Sqrt, pos))),
@@ -174,6 +174,17 @@ func models(t *testing.T) (builder, map[string]*expr.Node) {
 		"scatter":    b.red(expr.LogSumExp, b.must(b.ScatterAdd(y, []int{1, 0, 1, -1}, expr.VectorShape(3), at))),
 		"linear":     b.red(expr.Sum, y),
 	}
+	// Each smooth function of the table, of a vector and of a scalar.
+	for op := range expr.Op(len(expr.Primitives)) {
+		if p := op.Info(); p.Class == expr.Elementwise1 && p.Smooth {
+			u, v := y, s
+			if p.Inside != nil {
+				u, v = pos, b.bin(expr.Add, b.Number(1.5), b.un(expr.Sigmoid, s))
+			}
+			roots["function "+p.Symbol] = b.bin(expr.Mul, b.un(op, v), b.must(b.Dot(b.un(op, u), y, at)))
+		}
+	}
+	return b, roots
 }
 
 // TestGradients compares the gradient graph, evaluated by expr's primitives,

@@ -110,6 +110,14 @@ func apply(op Op, out expr.Shape, index []int, args []*gorgonia.Node, in ...expr
 // result z.
 func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error) {
 	scalar := expr.ScalarShape()
+	if elementwise(r.op) {
+		d, err := slope(expr.Op(r.op), r.out, args[0], z)
+		if err != nil {
+			return nil, err
+		}
+		n, err := gorgonia.HadamardProd(dz, d)
+		return gorgonia.Nodes{n}, err
+	}
 	one := func(n *gorgonia.Node, err error) (gorgonia.Nodes, error) { return gorgonia.Nodes{n}, err }
 	switch r.op {
 	case Broadcast:
@@ -120,22 +128,6 @@ func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Node
 		return one(apply(Op(expr.ScatterAdd), r.in[0], r.index, []*gorgonia.Node{dz}, r.out))
 	case Op(expr.ScatterAdd):
 		return one(apply(Op(expr.Gather), r.in[0], r.index, []*gorgonia.Node{dz}, r.out))
-	case Op(expr.Log1pExp): // dz * sigmoid(u)
-		s, err := apply(Op(expr.Sigmoid), r.out, nil, args, r.in[0])
-		if err != nil {
-			return nil, err
-		}
-		return one(gorgonia.HadamardProd(dz, s))
-	case Op(expr.Sigmoid): // dz * (z - z^2)
-		zz, err := gorgonia.HadamardProd(z, z)
-		if err != nil {
-			return nil, err
-		}
-		d, err := gorgonia.Sub(z, zz)
-		if err != nil {
-			return nil, err
-		}
-		return one(gorgonia.HadamardProd(dz, d))
 	case Op(expr.LogSumExp): // dz * exp(u - z), the softmax, stable since z >= max u
 		w, err := apply(Broadcast, r.in[0], nil, []*gorgonia.Node{z}, scalar)
 		if err != nil {
@@ -163,6 +155,11 @@ func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Node
 		return gorgonia.Nodes{du, dv}, err
 	}
 	return nil, fmt.Errorf("%v has no derivative", r.op)
+}
+
+// elementwise reports a function of one argument of package expr.
+func elementwise(op Op) bool {
+	return op < Broadcast && expr.Op(op).Info().Class == expr.Elementwise1
 }
 
 // Do evaluates the rule for Gorgonia's machine.
@@ -250,7 +247,12 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 			}
 		}
 	default:
-		return fmt.Errorf("%v has no evaluation", r.op)
+		if !elementwise(r.op) {
+			return fmt.Errorf("%v has no evaluation", r.op)
+		}
+		for i, v := range u {
+			out[i] = expr.Op(r.op).Info().Eval1(v)
+		}
 	}
 	return nil
 }

@@ -73,10 +73,7 @@ func (t *translation) operation(n *expr.Node) (*gorgonia.Node, error) {
 	}
 	switch n.Op.Info().Class {
 	case expr.Elementwise1:
-		if f, ok := unaries[n.Op]; ok {
-			return f(args[0])
-		}
-		return apply(Op(n.Op), n.Shape, nil, args, shapes...)
+		return function(n.Op, n.Shape, args[0])
 	case expr.Elementwise2:
 		for i := range args {
 			if shapes[i].Rank == 0 && n.Shape.Rank != 0 {
@@ -124,6 +121,17 @@ var unaries = map[expr.Op]func(*gorgonia.Node) (*gorgonia.Node, error){
 	expr.Tanh: gorgonia.Tanh,
 	expr.Sin:  gorgonia.Sin,
 	expr.Cos:  gorgonia.Cos,
+}
+
+// Every smooth operation has a translation: a function of one argument by the
+// table, one of two by this one, the rest by the cases above and in rules.go.
+func init() {
+	for op := range expr.Primitives {
+		p := &expr.Primitives[op]
+		if p.Class == expr.Elementwise2 && p.Smooth && binaries[p.Op] == nil {
+			panic("autodiff: no translation for " + p.Symbol)
+		}
+	}
 }
 
 // binaries are the elementwise operations of two arguments.

@@ -324,7 +324,7 @@ func (s *simplifier) power(v val) int {
 	case 4:
 		return square(square(base))
 	case 0.5:
-		return s.emit(val{op: opSqrt, args: []int{base}, shape: v.shape})
+		return s.emit(val{op: opFunction + op(expr.Sqrt), args: []int{base}, shape: v.shape})
 	case -1:
 		return s.simplify(val{op: opDiv, args: []int{s.number(1), base}, shape: v.shape})
 	case -2:

@@ -14,14 +14,6 @@ const (
 	opHeld            // a result of the x stage: slot val.offset
 
 	// elementwise, one argument of the result's shape, or a scalar
-	opExp
-	opLog
-	opSqrt
-	opTanh
-	opSin
-	opCos
-	opLog1pExp
-	opSigmoid
 	opSquare
 	opCopy // the argument itself; repeats a scalar over the shape
 
@@ -59,21 +51,32 @@ const (
 	// opZero occurs in compiled programs only: entries of a gradient that no
 	// output covers.
 	opZero
+
+	// opFunction + o is the function o of package expr of one argument, entry by
+	// entry: its value, kernel and Go text come from the table there.
+	opFunction
 )
 
+// function is the operation of package expr behind an op from opFunction on.
+func (o op) function() *expr.Primitive { return expr.Op(o - opFunction).Info() }
+
 var opNames = [...]string{
-	opConst: "const", opVar: "var", opHeld: "held", opExp: "exp", opLog: "log", opSqrt: "sqrt", opTanh: "tanh", opSin: "sin",
-	opCos: "cos", opLog1pExp: "log1pexp", opSigmoid: "sigmoid", opSquare: "square", opCopy: "copy", opMul: "mul",
+	opConst: "const", opVar: "var", opHeld: "held", opSquare: "square", opCopy: "copy", opMul: "mul",
 	opDiv: "div", opPow: "pow", opLin: "lin", opSum: "sum", opProd: "prod", opLogSumExp: "logsumexp", opDot: "dot",
 	opMatVec: "matvec", opMatMul: "matmul", opOuter: "outer", opTranspose: "transpose", opGather: "gather",
 	opScatterAdd: "scatteradd", opProdExcept: "prodexcept", opFused: "fused", opPart: "part", opZero: "zero",
 }
 
-func (o op) String() string { return opNames[o] }
+func (o op) String() string {
+	if o >= opFunction {
+		return o.function().Symbol
+	}
+	return opNames[o]
+}
 
 // elementwise reports whether entry k of the result depends on entries k (and
 // on scalars) only.
-func (o op) elementwise() bool { return o >= opExp && o <= opLin }
+func (o op) elementwise() bool { return o >= opSquare && o <= opLin || o >= opFunction }
 
 // stage says how often a value must be computed.
 type stage uint8

@@ -63,14 +63,6 @@ var imports = map[autodiff.Op]struct {
 	autodiff.Op(expr.Neg):        {op: opLin, coef: []float64{-1}},
 	autodiff.Op(expr.Add):        {op: opLin, coef: []float64{1, 1}},
 	autodiff.Op(expr.Sub):        {op: opLin, coef: []float64{1, -1}},
-	autodiff.Op(expr.Exp):        {op: opExp},
-	autodiff.Op(expr.Log):        {op: opLog},
-	autodiff.Op(expr.Sqrt):       {op: opSqrt},
-	autodiff.Op(expr.Tanh):       {op: opTanh},
-	autodiff.Op(expr.Sin):        {op: opSin},
-	autodiff.Op(expr.Cos):        {op: opCos},
-	autodiff.Op(expr.Log1pExp):   {op: opLog1pExp},
-	autodiff.Op(expr.Sigmoid):    {op: opSigmoid},
 	autodiff.Op(expr.Mul):        {op: opMul},
 	autodiff.Op(expr.Div):        {op: opDiv},
 	autodiff.Op(expr.Pow):        {op: opPow},
@@ -84,6 +76,26 @@ var imports = map[autodiff.Op]struct {
 	autodiff.Op(expr.Transpose):  {op: opTranspose},
 	autodiff.Op(expr.Gather):     {op: opGather},
 	autodiff.Op(expr.ScatterAdd): {op: opScatterAdd},
+}
+
+// Every smooth operation has an import, functions of one argument all by the
+// table.
+func init() {
+	for o := range expr.Primitives {
+		p := &expr.Primitives[o]
+		if !p.Smooth || p.Op == expr.Const {
+			continue
+		}
+		key := autodiff.Op(p.Op)
+		if p.Class == expr.Elementwise1 && p.Op != expr.Neg {
+			i := imports[key]
+			i.op = opFunction + op(p.Op)
+			imports[key] = i
+		}
+		if _, ok := imports[key]; !ok {
+			panic("codegen: no import for " + p.Symbol)
+		}
+	}
 }
 
 // setStages computes the stage of every value from its arguments.

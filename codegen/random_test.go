@@ -144,6 +144,33 @@ func (g *generator) positive(u *expr.Node) *expr.Node {
 	return must(g.b.Binary(expr.Add, g.bounded(u), g.b.Number(1.5), diag.Span{}))
 }
 
+// functions are the smooth functions of one argument in the table.
+func functions() []expr.Op {
+	var out []expr.Op
+	for op := range expr.Op(len(expr.Primitives)) {
+		if p := op.Info(); p.Class == expr.Elementwise1 && p.Smooth {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
+// everyFunction applies each of them to a vector that any of them takes, and to
+// a scalar.
+func everyFunction() (*generator, *expr.Node) {
+	g := newGenerator(5)
+	at := diag.Span{}
+	bin := func(op expr.Op, u, v *expr.Node) *expr.Node { return must(g.b.Binary(op, u, v, at)) }
+	y := g.positive(g.b.Var("y", true, 0, expr.VectorShape(g.dy), at))
+	s := must(g.b.Gather(y, []int{0}, expr.ScalarShape(), at))
+	total := g.b.Number(0)
+	for _, op := range functions() {
+		f := must(g.b.Unary(op, y, at))
+		total = bin(expr.Add, total, bin(expr.Mul, must(g.b.Unary(op, s, at)), must(g.b.Dot(f, y, at))))
+	}
+	return g, total
+}
+
 // step adds one random node.
 func (g *generator) step() {
 	at := diag.Span{}
@@ -153,7 +180,12 @@ func (g *generator) step() {
 	var n *expr.Node
 	switch g.r.IntN(22) {
 	case 0:
-		n = un([]expr.Op{expr.Sin, expr.Cos, expr.Tanh, expr.Log1pExp, expr.Sigmoid, expr.Neg}[g.r.IntN(6)], u)
+		ops := functions()
+		if op := ops[g.r.IntN(len(ops))]; op != expr.Exp && op.Info().Inside == nil {
+			n = un(op, u)
+			break
+		}
+		n = un(expr.Neg, u)
 	case 1:
 		n = un(expr.Exp, g.bounded(u))
 	case 2:
@@ -264,6 +296,9 @@ func (g *generator) point() (x, y []float64) {
 func nativeExpression(k int) (*generator, *expr.Node) {
 	if k == 0 {
 		return large(3)
+	}
+	if k == 1 {
+		return everyFunction()
 	}
 	g := newGenerator(uint64(6000 + k))
 	return g, g.scalar(25)

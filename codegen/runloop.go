@@ -1,6 +1,9 @@
 package codegen
 
-import "bilevelc/codegen/kernel"
+import (
+	"bilevelc/codegen/kernel"
+	"bilevelc/ir/expr"
+)
 
 // sums is the room for one piece's sums.
 func (l *loop) sums() int {
@@ -103,9 +106,8 @@ func (e *Evaluator) runStep(in *instr, s *step, regs, sums []float64, lo, hi int
 	var a []float64
 	if scalarU {
 		if len(s.in) == 1 { // a function of a scalar: once, then repeated
-			var one [1]float64
-			one[0] = u
-			unary(s.op, dst[:1], one[:])
+			dst[0] = u
+			unary(s.op, dst[:1], dst[:1])
 			kernel.Fill(dst, dst[0])
 			return
 		}
@@ -127,27 +129,23 @@ func (e *Evaluator) runStep(in *instr, s *step, regs, sums []float64, lo, hi int
 // unary applies an elementwise operation of one argument.
 func unary(o op, dst, a []float64) {
 	switch o {
-	case opExp:
-		kernel.Exp(dst, a)
-	case opLog:
-		kernel.Log(dst, a)
-	case opSqrt:
-		kernel.Sqrt(dst, a)
-	case opTanh:
-		kernel.Tanh(dst, a)
-	case opSin:
-		kernel.Sin(dst, a)
-	case opCos:
-		kernel.Cos(dst, a)
-	case opLog1pExp:
-		kernel.Log1pExp(dst, a)
-	case opSigmoid:
-		kernel.Sigmoid(dst, a)
 	case opSquare:
 		kernel.Square(dst, a)
 	case opCopy:
 		copy(dst, a)
+	default:
+		if k := kernels[expr.Op(o-opFunction)]; k != nil {
+			k(dst, a)
+			return
+		}
+		kernel.Map(dst, a, o.function().Eval1)
 	}
+}
+
+// kernels are loops of their own, faster than kernel.Map by a call an entry.
+var kernels = [len(expr.Primitives)]func(dst, a []float64){
+	expr.Exp: kernel.Exp, expr.Log: kernel.Log, expr.Sqrt: kernel.Sqrt, expr.Tanh: kernel.Tanh, expr.Sin: kernel.Sin,
+	expr.Cos: kernel.Cos, expr.Log1pExp: kernel.Log1pExp, expr.Sigmoid: kernel.Sigmoid,
 }
 
 // binary applies an elementwise operation of two arguments; nil arrays stand

@@ -218,35 +218,15 @@ func (w *loopWriter) readWithin(dst operand, k, to int) bool {
 func (w *loopWriter) expression(s *step, read func(operand) string) string {
 	u := func() string { return read(s.in[0]) }
 	v := func() string { return read(s.in[1]) }
-	call := func(f string) string {
-		if strings.HasPrefix(f, "math.") {
-			w.math = true
-		}
-		args := make([]string, len(s.in))
-		for k, o := range s.in {
-			args[k] = read(o)
-		}
-		return f + "(" + strings.Join(args, ", ") + ")"
+	if s.op >= opFunction {
+		text := s.op.function().Go
+		w.math = w.math || strings.Contains(text, "math.")
+		return fmt.Sprintf(text, u())
 	}
 	switch s.op {
-	case opExp:
-		return call("math.Exp")
-	case opLog:
-		return call("math.Log")
-	case opSqrt:
-		return call("math.Sqrt")
-	case opTanh:
-		return call("math.Tanh")
-	case opSin:
-		return call("math.Sin")
-	case opCos:
-		return call("math.Cos")
 	case opPow:
-		return call("math.Pow")
-	case opLog1pExp:
-		return call("kernel.Log1pExpOf")
-	case opSigmoid:
-		return call("kernel.SigmoidOf")
+		w.math = true
+		return "math.Pow(" + u() + ", " + v() + ")"
 	case opSquare:
 		return u() + " * " + u()
 	case opCopy:

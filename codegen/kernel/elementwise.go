@@ -104,6 +104,14 @@ func Square(dst, a []float64) {
 	}
 }
 
+// Map sets dst to f(a), entry by entry.
+func Map(dst, a []float64, f func(float64) float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = f(v)
+	}
+}
+
 // Exp sets dst to e^a.
 func Exp(dst, a []float64) {
 	a = a[:len(dst)]

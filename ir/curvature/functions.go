@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/expr"
 )
@@ -17,7 +18,10 @@ import (
 const ulps = 16
 
 // fuzz widens a computed value by its possible error.
-func fuzz(v float64) Interval {
+func fuzz(v float64) Interval { return fuzzBy(v, ulps) }
+
+// fuzzBy is fuzz for an error of so many units in the last place.
+func fuzzBy(v, ulps float64) Interval {
 	if math.IsInf(v, 1) {
 		return Interval{math.MaxFloat64, v}
 	}
@@ -31,14 +35,26 @@ func fuzz(v float64) Interval {
 // over is the range of f over a. f must be continuous on a, with values at
 // infinite ends given by limits, and monotone between the turning points.
 func over(f func(float64) float64, a Interval, turning ...float64) Interval {
-	r := fuzz(f(a.Lo)).hull(fuzz(f(a.Hi)))
-	for _, t := range turning {
+	return rangeOn(&expr.Curve{F: f, Turns: turning, Least: math.Inf(-1), Greatest: math.Inf(1)}, a)
+}
+
+// rangeOn is the range of a curve over a.
+func rangeOn(c *expr.Curve, a Interval) Interval {
+	at := func(u float64) Interval {
+		e := float64(ulps)
+		if c.Ulps != nil {
+			e += c.Ulps(u)
+		}
+		return fuzzBy(c.F(u), e)
+	}
+	r := at(a.Lo).hull(at(a.Hi))
+	for _, t := range c.Turns {
 		// A turning point is itself rounded: its neighbours count as well.
 		if a.Lo <= above(t) && a.Hi >= below(t) {
-			r = r.hull(fuzz(f(t)))
+			r = r.hull(at(t))
 		}
 	}
-	return r
+	return r.meet(Interval{c.Least, c.Greatest})
 }
 
 // jet is a function's value and first two derivatives with respect to one
@@ -78,7 +94,10 @@ func positive(a Interval) Interval { return a.meet(Interval{0, math.Inf(1)}) }
 
 // unary encloses op over u.
 func unary(op expr.Op, u Interval) jet {
-	zeroOne, all := Interval{0, 1}, whole()
+	if c := op.Info().Curves; c != nil {
+		return jet{rangeOn(&c[0], u), rangeOn(&c[1], u), rangeOn(&c[2], u)}
+	}
+	all := whole()
 	switch op {
 	case expr.Neg:
 		return jet{u.neg(), point(-1), point(0)}
@@ -103,28 +122,12 @@ func unary(op expr.Op, u Interval) jet {
 		}
 		r := Interval{sqrtDown(u.Lo), sqrtUp(u.Hi)}
 		return jet{r, r.recip().mul(point(0.5)), r.mul(r.sqr()).recip().mul(point(-0.25))}
-	case expr.Tanh:
-		return jet{
-			over(math.Tanh, u).meet(Interval{-1, 1}),
-			over(sech2, u, 0).meet(zeroOne),
-			over(func(v float64) float64 { return -2 * math.Tanh(v) * sech2(v) }, u, -tanhTurn, tanhTurn),
-		}
 	case expr.Sin:
 		s := sine(u)
 		return jet{s, sine(u.add(halfPi)), s.neg()}
 	case expr.Cos:
 		c := sine(u.add(halfPi))
 		return jet{c, sine(u).neg(), c.neg()}
-	case expr.Log1pExp:
-		v := over(op.Info().Eval1, u)
-		v.Lo = max(v.Lo, 0)
-		return jet{v, over(expr.Sigmoid.Info().Eval1, u).meet(zeroOne), over(logisticDensity, u, 0).meet(zeroOne)}
-	case expr.Sigmoid:
-		return jet{
-			over(op.Info().Eval1, u).meet(zeroOne),
-			over(logisticDensity, u, 0).meet(zeroOne),
-			over(func(v float64) float64 { return -logisticDensity(v) * math.Tanh(v/2) }, u, -sigmoidTurn, sigmoidTurn),
-		}
 	case expr.Abs:
 		switch {
 		case u.Lo >= 0:
@@ -148,25 +151,23 @@ func unary(op expr.Op, u Interval) jet {
 	return jet{all, all, all}
 }
 
-const (
-	tanhTurn    = 0.65847894846240835  // atanh(1/sqrt 3), where tanh'' is extreme
-	sigmoidTurn = 1.31695789692481671  // log(2 + sqrt 3), where sigmoid'' is extreme
-	xlogxTurn   = 0.367879441171442322 // 1/e, where u log u is least
-)
+// Every function of one argument has a rule: its curves, or a case above.
+func init() {
+	own := []expr.Op{expr.Neg, expr.Exp, expr.Log, expr.Sqrt, expr.Sin, expr.Cos, expr.Abs, expr.Sign, expr.Floor}
+	for op := range expr.Primitives {
+		p := &expr.Primitives[op]
+		if p.Class == expr.Elementwise1 && (p.Curves != nil) == slices.Contains(own, p.Op) {
+			panic("curvature: no rule, or two, for " + p.Symbol)
+		}
+		if p.Inside != nil && !slices.Contains([]expr.Op{expr.Log, expr.Sqrt, expr.Div, expr.Pow}, p.Op) {
+			panic("curvature: no rule for the domain of " + p.Symbol) // see defined.go and smooth.go
+		}
+	}
+}
+
+const xlogxTurn = 0.367879441171442322 // 1/e, where u log u is least
 
 var halfPi = Interval{below(math.Pi / 2), above(math.Pi / 2)}
-
-// sech2 is 1/cosh^2, the derivative of tanh.
-func sech2(u float64) float64 {
-	e := math.Exp(-2 * math.Abs(u))
-	return 4 * e / ((1 + e) * (1 + e))
-}
-
-// logisticDensity is the derivative of the sigmoid.
-func logisticDensity(u float64) float64 {
-	e := math.Exp(-math.Abs(u))
-	return e / ((1 + e) * (1 + e))
-}
 
 // sineRange bounds the arguments whose reduction modulo 2 pi is trusted: the
 // math package reduces exactly, and counting turning points is safe while the

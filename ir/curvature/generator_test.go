@@ -73,8 +73,8 @@ func randomModel(r *rand.Rand) *model {
 			}
 		}
 	}
-	if r.IntN(3) == 0 {
-		i := row(r.IntN(2) == 0, r.NormFloat64())
+	if r.IntN(2) == 0 {
+		i := row(r.IntN(3) > 0, r.NormFloat64())
 		for j := range dy {
 			bm = append(bm, sparse.Entry{Row: i, Col: j, Val: math.Round(2 * r.NormFloat64())})
 		}
@@ -180,7 +180,12 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 	var err error
 	switch r.IntN(16) {
 	case 0, 1:
-		ops := []expr.Op{expr.Exp, expr.Tanh, expr.Sin, expr.Cos, expr.Log1pExp, expr.Sigmoid, expr.Neg}
+		var ops []expr.Op
+		for op := range expr.Op(len(expr.Primitives)) {
+			if p := op.Info(); p.Class == expr.Elementwise1 && p.Smooth && p.Inside == nil {
+				ops = append(ops, op)
+			}
+		}
 		n, err = b.Unary(ops[r.IntN(len(ops))], u, diag.Span{})
 	case 2:
 		n = m.op(expr.Pow, u, b.Number([]float64{2, 2, 2, 3, 4}[r.IntN(5)]))

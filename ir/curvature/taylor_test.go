@@ -104,6 +104,18 @@ func along(n *expr.Node, x, y, dx, dy []float64) (t taylor, size float64) {
 				s := 1 / (1 + math.Exp(-u[0]))
 				d := s / (1 + math.Exp(u[0]))
 				out[k] = chain(u, s, d, d*(1-2*s))
+			case expr.Atan:
+				u := arg(0, k)
+				c := math.Cos(math.Atan(u[0])) // 1/sqrt(1 + u^2)
+				out[k] = chain(u, math.Atan2(u[0], 1), c*c, -2*u[0]*c*c*c*c)
+			case expr.Erf:
+				u := arg(0, k)
+				d := 2 / math.Sqrt(math.Pi) / math.Exp(u[0]*u[0])
+				out[k] = chain(u, 1-math.Erfc(u[0]), d, -2*u[0]*d)
+			case expr.NormalCDF:
+				u := arg(0, k)
+				d := 1 / math.Sqrt(2*math.Pi*math.Exp(u[0]*u[0]))
+				out[k] = chain(u, 0.5+0.5*math.Erf(u[0]/math.Sqrt2), d, -u[0]*d)
 			case expr.Sum:
 				for _, e := range vals[m.Args[0]] {
 					out[k] = plus(out[k], e, 1)

@@ -70,9 +70,12 @@ const (
 	Cos
 	Log1pExp // log(1 + exp(u)), stable
 	Sigmoid  // 1/(1+exp(-u)), stable; the derivative of Log1pExp
-	Abs      // not smooth: data, report only
-	Floor    // not smooth
-	Sign     // not smooth
+	Atan
+	Erf
+	NormalCDF
+	Abs   // not smooth: data, report only
+	Floor // not smooth
+	Sign  // not smooth
 
 	// elementwise, two arguments
 	Add

@@ -1,6 +1,10 @@
 package expr
 
-import "math"
+import (
+	"fmt"
+	"math"
+	"strings"
+)
 
 // Class groups operations by what their arguments and results are.
 type Class uint8
@@ -32,6 +36,17 @@ type Primitive struct {
 	// Inside reports whether the operation is defined at u (and v). nil:
 	// everywhere.
 	Inside func(u, v float64) bool
+
+	// Of smooth functions of one argument:
+
+	// Slope is the derivative at u, where the value is z.
+	Slope func(a Algebra, u, z Term) Term
+	// Go is the value in Go, with %s for the argument. It imports math, or
+	// kernel of package codegen, and rounds as Eval1 does.
+	Go string
+	// Curves are the value and two derivatives for proofs. nil: package
+	// curvature has a rule of its own, as for poles and periods.
+	Curves *Curves
 }
 
 // Primitives is the table of all operations, indexed by Op.
@@ -40,25 +55,48 @@ var Primitives = [...]Primitive{
 	Var:   {Symbol: "var", Class: Leaf, Smooth: true, Doc: "a declared variable"},
 
 	Neg: {Symbol: "-", Class: Elementwise1, Smooth: true, Signature: "-u", Doc: "negation",
-		Eval1: func(u float64) float64 { return -u }},
+		Eval1: func(u float64) float64 { return -u }, Go: "-%s",
+		Slope: func(a Algebra, _, _ Term) Term { return a.Number(-1) }},
 	Exp: {Name: "exp", Symbol: "exp", Class: Elementwise1, Smooth: true, Signature: "exp(u)",
-		Doc: "exponential, entry by entry", Eval1: math.Exp},
+		Doc: "exponential, entry by entry", Eval1: math.Exp, Go: "math.Exp(%s)",
+		Slope: func(_ Algebra, _, z Term) Term { return z }},
 	Log: {Name: "log", Symbol: "log", Class: Elementwise1, Smooth: true, Signature: "log(u)",
 		Doc: "natural logarithm, entry by entry", Domain: "u > 0", Eval1: math.Log,
-		Inside: func(u, _ float64) bool { return u > 0 }},
+		Inside: func(u, _ float64) bool { return u > 0 }, Go: "math.Log(%s)",
+		Slope: func(a Algebra, u, _ Term) Term { return a.Div(a.Number(1), u) }},
 	Sqrt: {Name: "sqrt", Symbol: "sqrt", Class: Elementwise1, Smooth: true, Signature: "sqrt(u)",
 		Doc: "square root, entry by entry; differentiable where u > 0", Domain: "u >= 0", Eval1: math.Sqrt,
-		Inside: func(u, _ float64) bool { return u >= 0 }},
+		Inside: func(u, _ float64) bool { return u >= 0 }, Go: "math.Sqrt(%s)",
+		Slope: func(a Algebra, _, z Term) Term { return a.Div(a.Number(0.5), z) }},
 	Tanh: {Name: "tanh", Symbol: "tanh", Class: Elementwise1, Smooth: true, Signature: "tanh(u)",
-		Doc: "hyperbolic tangent, entry by entry", Eval1: math.Tanh},
+		Doc: "hyperbolic tangent, entry by entry", Eval1: math.Tanh, Go: "math.Tanh(%s)", Curves: tanhCurves,
+		Slope: func(a Algebra, _, z Term) Term { return a.Sub(a.Number(1), a.Mul(z, z)) }},
 	Sin: {Name: "sin", Symbol: "sin", Class: Elementwise1, Smooth: true, Signature: "sin(u)",
-		Doc: "sine of radians, entry by entry", Eval1: math.Sin},
+		Doc: "sine of radians, entry by entry", Eval1: math.Sin, Go: "math.Sin(%s)",
+		Slope: func(a Algebra, u, _ Term) Term { return a.Apply(Cos, u) }},
 	Cos: {Name: "cos", Symbol: "cos", Class: Elementwise1, Smooth: true, Signature: "cos(u)",
-		Doc: "cosine of radians, entry by entry", Eval1: math.Cos},
+		Doc: "cosine of radians, entry by entry", Eval1: math.Cos, Go: "math.Cos(%s)",
+		Slope: func(a Algebra, u, _ Term) Term { return a.Apply(Neg, a.Apply(Sin, u)) }},
 	Log1pExp: {Name: "log1pexp", Symbol: "log1pexp", Class: Elementwise1, Smooth: true, Signature: "log1pexp(u)",
-		Doc: "log(1 + exp(u)), entry by entry, without overflow", Eval1: log1pExp},
+		Doc: "log(1 + exp(u)), entry by entry, without overflow", Eval1: log1pExp, Go: "kernel.Log1pExpOf(%s)", Curves: log1pExpCurves,
+		Slope: func(a Algebra, u, _ Term) Term { return a.Apply(Sigmoid, u) }},
 	Sigmoid: {Name: "sigmoid", Symbol: "sigmoid", Class: Elementwise1, Smooth: true, Signature: "sigmoid(u)",
-		Doc: "1 / (1 + exp(-u)), entry by entry, without overflow", Eval1: sigmoid},
+		Doc: "1 / (1 + exp(-u)), entry by entry, without overflow", Eval1: sigmoid, Go: "kernel.SigmoidOf(%s)", Curves: sigmoidCurves,
+		Slope: func(a Algebra, _, z Term) Term { return a.Sub(z, a.Mul(z, z)) }},
+	Atan: {Name: "atan", Symbol: "atan", Class: Elementwise1, Smooth: true, Signature: "atan(u)",
+		Doc: "inverse tangent in radians, entry by entry", Eval1: math.Atan, Go: "math.Atan(%s)", Curves: atanCurves,
+		Slope: func(a Algebra, u, _ Term) Term { return a.Div(a.Number(1), a.Add(a.Number(1), a.Mul(u, u))) }},
+	Erf: {Name: "erf", Symbol: "erf", Class: Elementwise1, Smooth: true, Signature: "erf(u)",
+		Doc: "error function, entry by entry", Eval1: math.Erf, Go: "math.Erf(%s)", Curves: erfCurves,
+		Slope: func(a Algebra, u, _ Term) Term {
+			return a.Mul(a.Number(2/math.Sqrt(math.Pi)), a.Apply(Exp, a.Apply(Neg, a.Mul(u, u))))
+		}},
+	NormalCDF: {Name: "normal_cdf", Symbol: "normal_cdf", Class: Elementwise1, Smooth: true, Signature: "normal_cdf(u)",
+		Doc: "distribution function of the standard normal distribution, entry by entry", Eval1: normalCDF,
+		Go: "0.5 * math.Erfc(-%s/math.Sqrt2)", Curves: normalCurves,
+		Slope: func(a Algebra, u, _ Term) Term {
+			return a.Mul(a.Number(1/math.Sqrt(2*math.Pi)), a.Apply(Exp, a.Mul(a.Number(-0.5), a.Mul(u, u))))
+		}},
 	Abs: {Name: "abs", Symbol: "abs", Class: Elementwise1, Signature: "abs(u)",
 		Doc: "absolute value, entry by entry", Eval1: math.Abs},
 	Floor: {Name: "floor", Symbol: "floor", Class: Elementwise1, Signature: "floor(u)",
@@ -103,9 +141,28 @@ var Primitives = [...]Primitive{
 		Doc: "sums of entries by the place they belong to"},
 }
 
+// A row without one of its parts ends the program when it starts: it would
+// give wrong numbers later.
 func init() {
 	for op := range Primitives {
-		Primitives[op].Op = Op(op)
+		p := &Primitives[op]
+		p.Op = Op(op)
+		missing := ""
+		switch {
+		case p.Symbol == "" || p.Doc == "":
+			missing = "a symbol and a doc line"
+		case p.Name != "" && p.Signature == "":
+			missing = "a signature"
+		case (p.Domain == "") != (p.Inside == nil):
+			missing = "a domain in words and as a condition"
+		case p.Class == Elementwise1 && p.Eval1 == nil, p.Class == Elementwise2 && p.Eval2 == nil:
+			missing = "a value"
+		case p.Class == Elementwise1 && p.Smooth && (p.Slope == nil || strings.Count(p.Go, "%s") != 1):
+			missing = "a derivative and its Go text"
+		}
+		if missing != "" {
+			panic(fmt.Sprintf("expr: operation %d (%s) lacks %s", op, p.Symbol, missing))
+		}
 	}
 }
 
