@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Optima of market.blv and revenue.blv, by nothing but the KKT conditions of
+"""Optima of market.blv, revenue.blv and lineartoll.blv, by nothing but the KKT conditions of
 their followers: every set of active bounds is tried for each x, and x is found
 by a grid that is refined around its best point. Needs numpy.
 
@@ -73,8 +73,41 @@ def search(f, low, high, points, rounds):
     return best
 
 
+def lineartoll():
+    """For each route, the tolls that make it a cheapest one are a polytope: the
+    most that it earns is at a vertex, and all vertices are tried."""
+    ends = list(zip([1, 1, 2, 2, 3, 3, 4, 4, 5, 1], [2, 3, 3, 4, 4, 5, 5, 6, 6, 6]))
+    cost = np.array([2.0, 4, 1, 5, 2, 6, 1, 4, 2, 22])
+    tolled = {2: 0, 4: 1, 7: 2}
+
+    def routes(node):
+        if node == 6:
+            yield []
+        for a, (start, end) in enumerate(ends):
+            if start == node:
+                for rest in routes(end):
+                    yield [a] + rest
+
+    every = [(cost[r].sum(), np.array([sum(tolled.get(a) == k for a in r) for k in range(3)], float)) for r in routes(1)]
+    best = (-1.0, None)
+    for price, use in every:
+        # price + use'T <= other + others'T, 0 <= T <= 20
+        G = np.vstack([use - u for _, u in every] + [-np.eye(3), np.eye(3)])
+        h = np.concatenate([[c - price for c, _ in every], np.zeros(3), 20 * np.ones(3)])
+        for rows in itertools.combinations(range(len(h)), 3):
+            A = G[list(rows)]
+            if abs(np.linalg.det(A)) < 1e-9:
+                continue
+            T = np.linalg.solve(A, h[list(rows)])
+            if np.all(G @ T <= h + 1e-9) and use @ T > best[0] + 1e-12:
+                best = (use @ T, T)
+    return best
+
+
 if __name__ == "__main__":
     value, x = search(market, 0.0, 15.0, 21, 18)
     print("market", -value, x)
     value, x = search(revenue, 0.0, 6.0, 41, 24)
     print("revenue", value, x)
+    value, x = lineartoll()
+    print("lineartoll", value, x)

@@ -102,6 +102,9 @@ type Problem struct {
 	// multiplier of row Duals[k], >= 0 on inequalities, with the Lagrangian
 	// g + lambda'h of the minimized g.
 	Duals []int
+	// Plain is the lower objective as the user wrote it, minimized, where
+	// Lower.Objective is a regularized one; nil otherwise. See Regularized.
+	Plain *expr.Node
 	// Coupled are the upper constraints that are not part of X: c <= 0 or = 0,
 	// smooth in x, y and Duals. Penalized is the upper objective plus w'c with one
 	// weight w an entry of Coupled: to it the weights are the last lower variables,

@@ -49,6 +49,9 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	}
 	r.Certificate = &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
+	if err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
+		return nil, err
+	}
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}

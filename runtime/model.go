@@ -110,6 +110,16 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		return nil, diags
 	}
 	phases.Bind = watch.lap()
+	rule, tau, err := tiesOf(bound)
+	if err != nil {
+		return nil, err
+	}
+	var t *ties
+	if rule != "" {
+		if bound, t, err = breakTies(bound, rule, tau); err != nil {
+			return nil, fmt.Errorf("the regularized follower: %w", err)
+		}
+	}
 	limits := bindProofs
 	limits.Context = opts.Context
 	proof := curvature.Prove(bound, limits)
@@ -121,8 +131,19 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 		diags.Sort()
 		return nil, diags
 	}
-	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
 	phases.Prove = watch.lap()
+	p, err := compileProblem(bound, proof)
+	if err != nil {
+		return nil, err
+	}
+	phases.Compile += watch.lap()
+	p.Warnings, p.phases, p.ties = diags, phases, t
+	return p, nil
+}
+
+// compileProblem compiles a bound problem for the solvers.
+func compileProblem(bound *ir.Problem, proof *curvature.Proof) (*Problem, error) {
+	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
 	objective := bound.Upper.Objective
 	if bound.Penalized != nil {
 		objective = bound.Penalized
@@ -139,8 +160,7 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	if err := divide(bound, numeric); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
-	phases.Compile += watch.lap()
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: diags, f: f, g: g, phases: phases}, nil
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, f: f, g: g}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -70,7 +70,7 @@ func (o *Options) validate() error {
 
 // general are the names of the `solve` block that are not settings of a
 // method.
-var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit"}
+var general = []string{"method", "oracle", "solver", "starts", "max_iter", "time_limit", "ties", "tau"}
 
 // resolve fills what the options leave open from the model's `solve` block
 // and from the defaults. A fault of the block is a diag.List that points at
@@ -146,7 +146,7 @@ func lookup(s ir.Setting) (err error) {
 
 // fill takes one entry of the `solve` block where the options leave it open.
 func (o *Options) fill(s ir.Setting, settings method.Values) error {
-	if slices.Contains([]string{"method", "oracle", "solver"}, s.Name) != s.IsWord && slices.Contains(general, s.Name) {
+	if slices.Contains([]string{"method", "oracle", "solver", "ties"}, s.Name) != s.IsWord && slices.Contains(general, s.Name) {
 		return fmt.Errorf("%s takes %s", s.Name, map[bool]string{true: "a number, not a word", false: "the name of a method"}[s.IsWord])
 	}
 	set := func(dst *string) {
@@ -161,6 +161,7 @@ func (o *Options) fill(s ir.Setting, settings method.Values) error {
 		set(&o.Oracle)
 	case "solver":
 		set(&o.Solver)
+	case "ties", "tau": // part of the problem, see ties.go
 	case "starts", "max_iter":
 		if s.Value != math.Trunc(s.Value) || s.Value < 1 || s.Value >= 1<<53 {
 			return fmt.Errorf("%s is a whole number of at least 1, not %v", s.Name, s.Value)

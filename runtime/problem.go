@@ -23,6 +23,7 @@ type Problem struct {
 	Warnings diag.List
 
 	f, g   *compiled
+	ties   *ties  // nil for a strongly convex follower
 	phases Phases // before a run
 	digest string // once it was asked for
 }

@@ -113,8 +113,11 @@ type LowerResult struct {
 	// and used as its Hessian in y, which was proved not to move: "recycled" by
 	// alm (setting recycle), "recovered" by quadratic. Empty where every solve
 	// stood alone.
-	Curvature   string   `json:"curvature,omitempty"`
-	Status      string   `json:"status"`
+	Curvature string `json:"curvature,omitempty"`
+	Status    string `json:"status"`
+	// Ties is there where the follower is not strongly convex; Objective is then its
+	// own, without what was added to it.
+	Ties        *Ties    `json:"ties,omitempty"`
 	Variables   Values   `json:"variables"`
 	Multipliers Values   `json:"multipliers"`
 	Active      []string `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities

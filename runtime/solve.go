@@ -34,6 +34,33 @@ var ErrTimeLimit = outer.ErrTime
 // the run ended is the result's Status, and the best point found comes with
 // every one.
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
+	if opts.TimeLimit > 0 && p.ties != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
+		defer cancel()
+	}
+	opts, spent, err := p.descend(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.solve(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {
+		// The end came before the last stage had a point: the one before it has.
+		ended := r
+		if r, err = p.Eval(context.WithoutCancel(ctx), opts.Start, Options{Oracle: opts.Oracle, Solver: opts.Solver, Seed: opts.Seed}); err != nil {
+			return ended, nil
+		}
+		r.Status, r.Reason, r.Method = ended.Status, ended.Reason, ended.Method
+	}
+	r.Calls = r.Calls.Add(spent)
+	return r, nil
+}
+
+// solve is Solve for one problem.
+func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	watch := stopwatch{last: time.Now()}
 	opts, err := p.resolve(opts)
 	if err != nil {
@@ -108,6 +135,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	p.describeCoupled(r, plain.Coupled, coupled, best.Certificate)
+	if err := p.describeTies(ctx, r, plain.X, plain.Lower.Y); err != nil {
+		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
+	}
 	switch {
 	case coupled != nil && coupled.unmet != nil:
 		r.Diagnostics.Errorf(codeInfeasible, coupled.unmet.Span, "%s", r.Reason)

@@ -28,6 +28,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t.heading()
 	t.values("upper", r.Upper.Variables)
 	t.values("lower", r.Lower.Variables)
+	t.ties()
 	t.coupled()
 	t.constraints()
 	t.values("report", r.Report)
@@ -112,6 +113,34 @@ func (t *textReport) list(entries []float64) string {
 		parts = append(parts, number(e))
 	}
 	return strings.Join(parts, "  ")
+}
+
+// ties says what was done to a follower that is not strongly convex.
+func (t *textReport) ties() {
+	ties := t.r.Lower.Ties
+	if ties == nil {
+		return
+	}
+	word := "at least"
+	if ties.Exact {
+		word = "exactly"
+	}
+	unique := "its answer is unique"
+	if !ties.Unique {
+		unique = "it has other answers as good"
+	}
+	fmt.Fprintf(&t.b, "follower: ties are broken %s, tau %s; it loses %s %s against its optimum; %s\n",
+		map[string]string{optimistic: "in the leader's favour", leastNorm: "by the least norm"}[ties.Rule],
+		brief(float64(ties.Tau)), word, brief(float64(ties.Loss)), unique)
+	if f := float64(t.r.Upper.Objective); !t.same(float64(ties.Optimistic), f) || !t.same(float64(ties.Pessimistic), f) {
+		fmt.Fprintf(&t.b, "  F is %s with the answer best for the leader, %s with the worst\n",
+			number(float64(ties.Optimistic)), number(float64(ties.Pessimistic)))
+	}
+}
+
+// same reports that two values of F differ by no more than ties do.
+func (t *textReport) same(a, b float64) bool {
+	return math.Abs(a-b) <= 10*float64(t.r.Lower.Ties.Tau)*(1+math.Abs(b))
 }
 
 // coupled lists the constraints of the upper level that are not part of X.

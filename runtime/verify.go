@@ -84,6 +84,9 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if doc.Coupled, err = p.coupledClaims(r); err != nil {
 		return nil, err
 	}
+	if p.ties != nil { // the document's objective is without what was added to it
+		doc.Lower += p.Numeric.G.Value(doc.X, doc.Y) - p.ties.g.Value(doc.X, doc.Y)
+	}
 	report := certify.Verify(doc, p.Numeric)
 	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
 	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)

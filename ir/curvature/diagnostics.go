@@ -42,6 +42,9 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		}
 		d.Detail += "; so y*(x) need not be unique"
 		d.Fix = fix + " over all entries of the lower variable"
+		if w.Flat {
+			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
+		}
 	case c.Outcome == Unknown && p.SmoothG.Outcome == Refuted: // said already
 	case c.Outcome == Unknown && c.Blame != nil:
 		at := c.Blame.Span

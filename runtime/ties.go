@@ -1,0 +1,425 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/curvature"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/lower"
+)
+
+// A follower whose objective is convex but not strongly so, a linear one above all,
+// may have many best answers. A model that says which of them is meant,
+//
+//	solve { ties = optimistic }    // the best for the leader
+//	solve { ties = least_norm }    // the one of least norm
+//
+// is solved with the strongly convex g + a f + b/2 |y|^2 in the place of g, with
+// a = tau and b = tau^2 (optimistic), or a = 0 and b = tau (least norm), in units in
+// which the gradients of f and g and the distance of the rows from 0 are 1; tau
+// goes down to its last value with warm starts (Solla and Royset 2026, arXiv
+// 2602.05417). For a linear g and a tau that is small enough, but not 0, the answer
+// is exactly a best one of the follower (Mangasarian and Meyer 1979).
+
+// The words of `ties`.
+const (
+	optimistic = "optimistic"
+	leastNorm  = "least_norm"
+)
+
+const (
+	// defaultTau is the last tau: the answer, and F at it, are off by about that much
+	// of the leader's stake.
+	defaultTau = 1e-5
+	// leastCurvature is the least b over a. The second tie break has to be weak
+	// against the first, and strong enough for the solvers, which find y to the
+	// rounding of the other terms over b: to eight digits at the default tau.
+	leastCurvature = 1e-3
+	// firstTau is the first one: regularization that is felt, but does not rule.
+	firstTau = 1e-1
+	// tauShrinks is from one tau to the next.
+	tauShrinks = 0.1
+)
+
+// ties is how a problem's follower breaks them.
+type ties struct {
+	rule         string
+	tau          float64
+	plain        *ir.Problem // with the objective as the user wrote it
+	g            *compiled   // that objective
+	cost, profit float64     // sizes of the gradients of g and f in y
+	reach        float64     // of y: the distance of the rows from 0
+}
+
+// tiesOf reads the rule of a model; "" where it has none.
+func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
+	tau = defaultTau
+	var given *ir.Setting
+	for i := range p.Settings {
+		switch s := &p.Settings[i]; s.Name {
+		case "ties":
+			if !s.IsWord || s.Word != optimistic && s.Word != leastNorm {
+				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s or %s", optimistic, leastNorm))
+			}
+			rule = s.Word
+		case "tau":
+			if s.IsWord || !(s.Value > 0 && s.Value <= firstTau) {
+				return "", 0, located(s.Span, fmt.Errorf("tau is a number above 0 and at most %v", firstTau))
+			}
+			tau, given = s.Value, s
+		}
+	}
+	if rule == "" && given != nil {
+		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
+	}
+	if rule == optimistic && len(p.Duals) > 0 {
+		var diags diag.List
+		diags.Errorf(codeSetting, p.Upper.Span, "ties = optimistic needs an upper objective that reads no multipliers (`dual`): use least_norm")
+		return "", 0, diags
+	}
+	return rule, tau, nil
+}
+
+// breakTies replaces the follower's objective by the regularized one.
+func breakTies(p *ir.Problem, rule string, tau float64) (*ir.Problem, *ties, error) {
+	t := &ties{rule: rule, tau: tau, plain: p}
+	var err error
+	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim); err != nil {
+		return nil, nil, err
+	}
+	if err := t.measure(); err != nil {
+		return nil, nil, err
+	}
+	regular, err := t.at(tau)
+	return regular, t, err
+}
+
+// weights are a and b at a tau.
+func (t *ties) weights(tau float64) (a, b float64) {
+	if t.rule == leastNorm {
+		return 0, tau * t.cost / t.reach
+	}
+	return tau * t.cost / t.profit, tau * math.Max(tau, leastCurvature) * t.cost / t.reach
+}
+
+// at is the bound problem with a tau.
+func (t *ties) at(tau float64) (*ir.Problem, error) {
+	a, b := t.weights(tau)
+	return t.plain.Regularized(a, b)
+}
+
+// measure finds the units: the gradients of f and g at a few points of X and in a
+// ball of the reach of the rows.
+func (t *ties) measure() error {
+	p := t.plain
+	f, err := compileFunction(p, p.Upper.Objective)
+	if err != nil {
+		return err
+	}
+	x, y := make([]float64, p.Upper.Dim), make([]float64, p.Lower.Dim+len(p.Duals)+len(p.Coupled))
+	for j := range x {
+		x[j] = math.Min(math.Max(0, p.X.Lo[j]), p.X.Hi[j])
+	}
+	if p.Start != nil {
+		copy(x, p.Start)
+	}
+	for i := range p.Rows {
+		_, vals := p.B.Row(i)
+		if size := norm2(vals); size > 0 {
+			t.reach = math.Max(t.reach, math.Abs(p.A.RowDot(i, x)-p.Rhs[i])/size)
+		}
+	}
+	if !(t.reach > 0) || math.IsInf(t.reach, 0) {
+		t.reach = 1
+	}
+	slope, pull := make([]float64, p.Lower.Dim), make([]float64, len(y))
+	sign := 1.0
+	for range 4 {
+		if v := t.g.ValueGradY(slope, x, y[:p.Lower.Dim]); !math.IsNaN(v) {
+			t.cost = math.Max(t.cost, finiteNorm(slope))
+		}
+		if v := f.ValueGradY(pull, x, y); !math.IsNaN(v) {
+			t.profit = math.Max(t.profit, finiteNorm(pull[:p.Lower.Dim]))
+		}
+		// Further points: a part of the way to the far side of X, y off 0.
+		sign = -0.6 * sign
+		for j := range x {
+			if width := p.X.Hi[j] - p.X.Lo[j]; !math.IsInf(width, 0) {
+				x[j] = p.X.Lo[j] + width*(0.5+0.4*sign)
+			}
+		}
+		for j := range p.Lower.Dim {
+			y[j] = t.reach * math.Abs(sign) / math.Sqrt(float64(p.Lower.Dim))
+		}
+	}
+	t.g.trace() // points outside of a domain were only tried
+	if t.cost == 0 {
+		t.cost = 1
+	}
+	if t.profit == 0 {
+		t.profit = 1
+	}
+	return nil
+}
+
+func finiteNorm(v []float64) float64 {
+	if n := norm2(v); !math.IsNaN(n) && !math.IsInf(n, 0) {
+		return n
+	}
+	return 0
+}
+
+// Ties is what a result says of a follower that is not strongly convex.
+type Ties struct {
+	Rule string `json:"rule"` // optimistic or least_norm
+	// Tau is the last regularization; WeightF and WeightNorm are a and b in
+	// g + a f + b/2 |y|^2, both objectives minimized.
+	Tau        Number `json:"tau"`
+	WeightF    Number `json:"weight_f"`
+	WeightNorm Number `json:"weight_norm"`
+	// Loss is what the follower loses against its true optimum at this x, found by
+	// the proximal point method (Rockafellar 1976): exact where Exact is set, as it
+	// ends after finitely many steps where g is linear, and at least that otherwise.
+	Loss  Number `json:"loss"`
+	Exact bool   `json:"exact"`
+	// Unique says that tilting the follower in two opposite random directions gives
+	// the same answer.
+	Unique bool `json:"unique"`
+	// Optimistic and Pessimistic are the upper objective at the follower's answers
+	// that are best and worst for the leader, NaN where they were not found.
+	Optimistic  Number `json:"optimistic"`
+	Pessimistic Number `json:"pessimistic"`
+}
+
+// withTau is the problem with another tau.
+func (p *Problem) withTau(tau float64) (*Problem, error) {
+	bound, err := p.ties.at(tau)
+	if err != nil {
+		return nil, err
+	}
+	q, diags, err := assemble(bound, false)
+	if err == nil {
+		err = diags.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := *p.ties
+	t.tau = tau
+	q.ties, q.digest = &t, p.Digest()
+	return q, nil
+}
+
+// descend solves the problem for one tau after another, each from the last
+// answer, and returns the options with which the last one is to be solved.
+func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, error) {
+	var spent Calls
+	if p.ties == nil || opts.Resume != nil {
+		return opts, spent, nil
+	}
+	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tauShrinks {
+		q, err := p.withTau(tau)
+		if err != nil {
+			return opts, spent, err
+		}
+		stage := opts
+		stage.CheckGradient, stage.Keep = false, nil
+		r, err := q.solve(ctx, stage)
+		if err != nil {
+			return opts, spent, err
+		}
+		spent = spent.Add(r.Calls)
+		if ctx.Err() != nil || !r.HasPoint() {
+			break
+		}
+		opts.Start, opts.Starts = r.Upper.Variables, 1
+	}
+	return opts, spent, nil
+}
+
+// describeTies adds what the regularization has done to a result at x and y.
+func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) error {
+	t := p.ties
+	if t == nil {
+		return nil
+	}
+	_, lowerSign := sense(&p.IR.Lower)
+	_, upperSign := sense(&p.IR.Upper)
+	a, b := t.weights(t.tau)
+	out := &Ties{Rule: t.rule, Tau: Number(t.tau), WeightF: Number(a), WeightNorm: Number(b),
+		Optimistic: Number(math.NaN()), Pessimistic: Number(math.NaN())}
+	r.Lower.Ties = out
+	value := t.g.Value(x, y)
+	r.Lower.Objective = Number(lowerSign*value + 0)
+	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
+	if err != nil {
+		return err
+	}
+	best, exact, err := near.best(ctx, x, y)
+	if err != nil {
+		return err
+	}
+	// Rounding of g is no loss.
+	out.Exact, out.Loss = exact, Number(math.Max(0, value-t.g.Value(x, best)))
+	if float64(out.Loss) <= 1e-12*t.cost*t.reach {
+		out.Loss = 0
+	}
+	out.Unique = true
+	small, err := t.problem(0, t.tau*leastCurvature*t.cost/t.reach)
+	if err != nil {
+		return err
+	}
+	direction := make([]float64, len(y))
+	for j := range direction { // no particular direction
+		direction[j] = t.tau * t.cost / math.Sqrt(float64(len(y))) * math.Cos(float64(7*j*j+3*j+1))
+	}
+	var ends [2][]float64
+	for k, sign := range []float64{1, -1} {
+		slope := make([]float64, len(y))
+		for j := range slope {
+			slope[j] = sign * direction[j]
+		}
+		if ends[k], err = small.answer(ctx, x, slope); err != nil {
+			out.Unique = false
+			break
+		}
+	}
+	if out.Unique {
+		out.Unique = apart(ends[0], ends[1]) <= 1e-6*t.reach
+	}
+	if len(p.IR.Duals) == 0 {
+		for _, end := range []struct {
+			weight float64
+			to     *Number
+		}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
+			q, err := t.problem(end.weight*t.tau*t.cost/t.profit, t.tau*leastCurvature*t.cost/t.reach)
+			if err != nil {
+				continue // f bends the wrong way for this end
+			}
+			if z, err := q.answer(ctx, x, nil); err == nil {
+				*end.to = Number(upperSign*p.f.Value(x, p.Numeric.Signed(nil).Answer(z, nil)) + 0)
+			}
+		}
+	}
+	return nil
+}
+
+func apart(a, b []float64) float64 {
+	s := 0.0
+	for j, v := range a {
+		s = math.Hypot(s, v-b[j])
+	}
+	return s
+}
+
+// variant is the follower with another regularization.
+type variant struct {
+	p     *Problem
+	ties  *ties
+	prox  float64
+	solve lower.Solver
+}
+
+func (t *ties) problem(a, b float64) (*variant, error) {
+	bound, err := t.plain.Regularized(a, b)
+	if err != nil {
+		return nil, err
+	}
+	q, diags, err := assemble(bound, false)
+	if err == nil {
+		err = diags.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	solver, err := lower.New(lower.Default, nil, q.Numeric, 1)
+	return &variant{p: q, ties: t, prox: b, solve: solver}, err
+}
+
+// leaning is an objective with a linear term.
+type leaning struct {
+	*lower.AtX
+	slope []float64
+}
+
+func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + inner(o.slope, y) }
+
+func (o *leaning) ValueGrad(dst, y []float64) float64 {
+	v := o.AtX.ValueGrad(dst, y) + inner(o.slope, y)
+	for j, s := range o.slope {
+		dst[j] += s
+	}
+	return v
+}
+
+func inner(a, b []float64) float64 {
+	s := 0.0
+	for j, v := range a {
+		s += v * b[j]
+	}
+	return s
+}
+
+// answer is the follower's at x with a linear term added; slope may be nil.
+func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, error) {
+	var obj lower.Objective = lower.G(v.p.Numeric, x)
+	if slope != nil {
+		obj = &leaning{lower.G(v.p.Numeric, x), slope}
+	}
+	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, nil)
+	switch s.Status {
+	case lower.Solved:
+		return s.Y, nil
+	case lower.Stopped:
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("the follower with another regularization: %s", s.Reason)
+}
+
+// The proximal point method: its curvature, and the most steps. A step moves y by
+// what is to be gained over the curvature, so that a small one needs few; at 1e-5 of
+// the other terms y is still found to ten digits.
+const (
+	proxCurvature = 1e-5
+	proxSteps     = 200
+)
+
+// best is a best answer of the follower at x for its own objective, by the proximal
+// point method from y: exact where a step does not move any more.
+func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact bool, err error) {
+	z = append([]float64(nil), y...)
+	slope := make([]float64, len(y))
+	for range proxSteps {
+		for j := range slope {
+			slope[j] = -v.prox * z[j]
+		}
+		next, err := v.answer(ctx, x, slope)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, false, err
+			}
+			return z, false, nil
+		}
+		moved := apart(next, z)
+		z = next
+		if moved <= 1e-10*v.ties.reach {
+			return z, true, nil
+		}
+	}
+	return z, false, nil
+}
+
+// assemble proves what is to be known of a bound problem and compiles it.
+func assemble(bound *ir.Problem, strict bool) (*Problem, diag.List, error) {
+	proof := curvature.Prove(bound, bindProofs)
+	diags := proof.Diagnostics(strict)
+	if diags.HasErrors() {
+		return nil, diags, nil
+	}
+	q, err := compileProblem(bound, proof)
+	return q, diags, err
+}

@@ -1,0 +1,153 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// A linear follower over a box and a budget is a knapsack: the entries with the
+// least costs are filled first, and every tie can be listed. The answers, the loss
+// and the values that are best and worst for the leader are compared with that.
+func TestTiesOfAKnapsack(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 4))
+	tied := 0
+	for trial := range 40 {
+		n := 2 + rng.IntN(4)
+		cost, gain, cap := make([]float64, n), make([]float64, n), make([]float64, n)
+		for j := range n {
+			cost[j], gain[j], cap[j] = float64(1+rng.IntN(3)), float64(rng.IntN(7)-3)+0.5, float64(1+rng.IntN(3))
+		}
+		total := 0.0
+		for _, c := range cap {
+			total += c
+		}
+		amount := math.Floor(total*rng.Float64()) + 0.5
+		scale := math.Pow(10, float64(rng.IntN(7)-3))
+		source := fmt.Sprintf(`model knapsack
+data cost: vector[%d] = %s
+data gain: vector[%d] = %s
+data cap: vector[%d] = %s
+upper {
+  var x: real in box(0, 1)
+  maximize gain' * y - x^2
+}
+lower {
+  var y: vector[%d] in box(0, cap)
+  minimize %v * cost' * y
+  subject to all: sum(y) == %v
+}
+solve { ties = %s }
+`, n, text(cost), n, text(gain), n, text(cap), n, scale, amount, []string{"optimistic", "least_norm"}[trial%2])
+		best, worst, least := knapsack(cost, gain, cap, amount)
+		model, err := runtime.Compile("knapsack.blv", source)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		problem, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Data: []float64{0}}}, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ties := r.Lower.Ties
+		if ties == nil || r.Status != runtime.Solved {
+			t.Fatalf("case %d: %s (%s)\n%s", trial, r.Status, r.Reason, source)
+		}
+		near := func(what string, got, want float64) {
+			if !(math.Abs(got-want) <= 1e-4*(1+math.Abs(want))) {
+				t.Errorf("case %d: %s is %v, want %v\n%s", trial, what, got, want, source)
+			}
+		}
+		near("the follower's objective", float64(r.Lower.Objective)/scale, least)
+		near("the best F", float64(ties.Optimistic), best)
+		near("the worst F", float64(ties.Pessimistic), worst)
+		near("the loss", float64(ties.Loss)/scale, float64(r.Lower.Objective)/scale-least)
+		if trial%2 == 0 {
+			near("F", float64(r.Upper.Objective), best)
+		}
+		if !ties.Exact {
+			t.Errorf("case %d: the follower's optimum was not found\n%s", trial, source)
+		}
+		if best-worst > 0.1 {
+			if tied++; ties.Unique {
+				t.Errorf("case %d: called unique, and F ranges from %v to %v\n%s", trial, worst, best, source)
+			}
+		}
+		report, err := problem.Verify(r)
+		if err != nil || !report.OK() {
+			t.Errorf("case %d: %v %v", trial, err, report.Failures())
+		}
+	}
+	if tied < 5 {
+		t.Errorf("%d cases with ties say too little", tied)
+	}
+}
+
+// knapsack fills the entries in order of cost, those of one cost in the order of
+// gain: the gains that are most and least, and the cost.
+func knapsack(cost, gain, cap []float64, amount float64) (best, worst, least float64) {
+	for k, out := range []*float64{&best, &worst} {
+		left := amount
+		for price := 1.0; price <= 3; price++ {
+			done := make([]bool, len(cost))
+			for range cost {
+				pick := -1
+				for j := range cost {
+					if cost[j] == price && !done[j] && (pick < 0 || (gain[j] > gain[pick]) == (k == 0) && gain[j] != gain[pick]) {
+						pick = j
+					}
+				}
+				if pick < 0 {
+					break
+				}
+				done[pick] = true
+				take := math.Min(left, cap[pick])
+				left -= take
+				*out += take * gain[pick]
+				if k == 0 {
+					least += take * price
+				}
+			}
+		}
+	}
+	return best, worst, least
+}
+
+func TestTiesAreRefused(t *testing.T) {
+	for want, change := range map[string][2]string{
+		"strongly convex": {"ties = optimistic", "starts = 2"},
+		"ties takes":      {"ties = optimistic", "ties = kind"},
+		"tau is a number": {"ties = optimistic", "ties = optimistic; tau = 2"},
+		"tau belongs to":  {"ties = optimistic", "tau = 0.001"},
+		"least_norm":      {"maximize x * y[1]", "maximize dual(all) * x"},
+		"not strongly":    {"minimize y[1] + x * y[2]", "minimize y[1] + x * y[2] - sumsq(y)"},
+	} {
+		source := strings.Replace(`model tied
+upper {
+  var x: real in box(0, 2)
+  maximize x * y[1]
+}
+lower {
+  var y: vector[2] in nonneg
+  minimize y[1] + x * y[2]
+  subject to all: sum(y) == 1
+}
+solve { ties = optimistic }
+`, change[0], change[1], 1)
+		model, err := runtime.Compile("tied.blv", source)
+		if err == nil {
+			_, err = model.Bind(nil, runtime.BindOptions{})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
