@@ -32,8 +32,10 @@ type activeSet struct {
 	current  []float64 // len m: multipliers >= 0 in the cone projection
 	binding  []int
 	bestRows []int
-	changes  int // of the working set, in this solve
-	limit    int // of changes
+	open     []bool // len m: rows on which the objective is not defined, as far as they were met
+	opened   bool   // there are some
+	changes  int    // of the working set, in this solve
+	limit    int    // of changes
 }
 
 func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative float64) {
@@ -43,6 +45,8 @@ func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative 
 		*v = resize(*v, q.n)
 	}
 	w.lambda, w.current = resize(w.lambda, q.m), resize(w.current, q.m)
+	w.open, w.opened = resizeBool(w.open, q.m), false
+	w.face.open, w.curvature.room = w.open, nil
 	w.changes = 0
 }
 
@@ -127,6 +131,8 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	w.bestNorm = math.Inf(1)
 	previous := math.Inf(1)
 	fresh, stalls := w.curvature.memory == nil, 0
+	copy(w.base, y)
+	slow := 0                           // passes that did not reduce the measure tenfold
 	for pass := 0; pass < 200; pass++ { // see newton.minimize
 		if ctx.Err() != nil {
 			return interrupted
@@ -137,6 +143,18 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		}
 		if measure <= w.gradientRounding(y) {
 			return converged
+		}
+		if measure > 0.1*previous {
+			slow++
+		}
+		if slow == 3 && !w.known.Quadratic {
+			// Differences may be as long as the way to a row where the objective ends.
+			slow++
+			if w.discoverNear(y) {
+				w.shun(y)
+				previous, fresh, stalls = math.Inf(1), true, 0
+				continue
+			}
 		}
 		if measure > 0.1*previous {
 			if !fresh && measure > w.relative*w.terms(y) {
@@ -153,7 +171,16 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		case interrupted, descending:
 			return end
 		case notFinite:
-			return w.settleRows(y)
+			// No difference of gradients at y is: it may lie on a row, to rounding, that
+			// the last step has reached.
+			if !w.discover(w.base, y) {
+				return w.settleRows(y)
+			}
+			copy(y, w.base)
+			w.value = w.obj.ValueGrad(w.grad, y)
+			w.shun(y)
+			previous, fresh, stalls = math.Inf(1), true, 0
+			continue
 		}
 		previous = measure
 		for j := range w.d {
@@ -166,7 +193,16 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			}
 			return w.settleRows(y)
 		}
-		if !w.step(y, w.exact(fresh), measure) {
+		w.longest = fraction * w.reachOpen(y, w.d)
+		w.undefined = w.undefined[:0]
+		copy(w.base, y)
+		moved := w.step(y, w.exact(fresh), measure)
+		if len(w.undefined) > 0 && w.discover(w.base, w.undefined) {
+			w.shun(y)
+			previous, fresh, stalls = math.Inf(1), true, 0
+			continue
+		}
+		if !moved {
 			return w.settleRows(y)
 		}
 		w.release(y)

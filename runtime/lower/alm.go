@@ -139,6 +139,12 @@ func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
 	if err := a.start(y); err != nil {
 		return err
 	}
+	// The augmented Lagrangian looks for the solution on bounds and past rows, where
+	// an objective that ends at some of them is not defined.
+	if a.inset || a.active.opened {
+		a.guess = a.guess[:0]
+		return nil
+	}
 	stiffness := a.stiffness(y)
 	a.begin = append(a.begin[:0], y...)
 	a.augmented.reset(a.settings, a.active.obj, &a.projection, warm)

@@ -23,9 +23,10 @@ type curvature struct {
 	grad      []float64 // the gradient there, len n
 	v, hv     []float64 // k x n, row-major: V and H V
 	k, limit  int
-	largest   float64 // the largest |H v| over unit v so far: estimates C_g from below
-	gradients int     // calls made
-	shrink    float64 // of the step of a central difference, near the edge of the domain
+	largest   float64                   // the largest |H v| over unit v so far: estimates C_g from below
+	gradients int                       // calls made
+	room      func(v []float64) float64 // unless nil, how far a difference may go along v
+	shrink    float64                   // of the step of a central difference, near the edge of the domain
 
 	// memory is that of an earlier solve, where its products are in use; whole
 	// is not nil where it knows all of H, which then takes the place of V and H V.
@@ -249,11 +250,14 @@ func (c *curvature) difference(dst, v []float64) bool {
 	// ends are just inside, the next term of the difference is as large as the
 	// first: one step shorter, it is a few thousandths.
 	for outside := false; c.shrink >= 0x1p-40; c.shrink /= 16 {
-		if outside && c.inside(v, c.shrink*c.step()) {
+		if outside && c.room == nil && c.inside(v, c.shrink*c.step()) {
 			outside = false
 			continue
 		}
 		t := c.shrink * c.step()
+		if c.room != nil {
+			t = math.Min(t, c.room(v))
+		}
 		for j := range v {
 			c.probe[j] = c.at[j] + t*v[j]
 		}

@@ -70,3 +70,56 @@ func TestObjectivesWithADomain(t *testing.T) {
 		}
 	}
 }
+
+// TestEdgesOfDomains follows the entropy over the simplex from warm start to warm
+// start, with solutions as near to its edge as 1e-10, where the objective is not
+// defined: what is called solved is the logit distribution, nearly all is solved,
+// and no row of the edge is ever active.
+func TestEdgesOfDomains(t *testing.T) {
+	const n = 8
+	inaccurate, gradients, solves := 0, int64(0), int64(0)
+	for seed := uint64(0); seed < 60; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		c, sum := make([]float64, n), make([]float64, n)
+		var b [][]float64
+		var r []float64
+		for j := range c {
+			c[j], sum[j] = 12*rng.Float64(), -1
+			row := make([]float64, n)
+			row[j] = 1
+			b, r = append(b, row), append(r, 0)
+		}
+		b, r = append(b, sum), append(r, -1)
+		p := (&problem.Problem{Dy: n, F: zero{}, G: &entropy{c, make([]float64, n)}, Rows: rowsOf(0, n, b, r, map[int]bool{n: true}),
+			X: unbounded(0), Facts: problem.Facts{StrongConvexity: 1}}).Counted()
+		solver := NewALM(DefaultALM())
+		var s *Solution
+		for move := 1.0; move > 1e-4; move /= 2 {
+			s = solver.Solve(context.Background(), p, G(p, nil), []float64{}, s)
+			solves++
+			want, total := make([]float64, n), 0.0
+			for j := range want {
+				want[j] = math.Exp(c[j] - 1)
+				total += want[j]
+			}
+			for j := range want {
+				want[j] /= total
+			}
+			off := distance(s.Y, want)
+			switch {
+			case s.Status == Inaccurate:
+				inaccurate++
+			case s.Status != Solved || off > 1e-9 || len(s.Active) != 1:
+				t.Errorf("seed %d, move %g: %v: %s, off by %g, active %v", seed, move, s.Status, s.Reason, off, s.Active)
+			}
+			for j := range c {
+				c[j] += 3 * move * rng.NormFloat64()
+			}
+		}
+		gradients += p.Calls().GradG
+	}
+	t.Logf("%d of %d inaccurate, %d gradients a solve", inaccurate, solves, gradients/solves)
+	if inaccurate > int(solves/50) || gradients/solves > 250 {
+		t.Errorf("%d of %d inaccurate, %d gradients a solve", inaccurate, solves, gradients/solves)
+	}
+}

@@ -31,6 +31,7 @@ type face struct {
 	vec     []float64 // len n: scratch
 	work    []float64 // len n: scratch of orthogonalize
 	order   []int     // scratch
+	open    []bool    // len m, or nil: rows that are kept out (activeSet.open)
 }
 
 // reset empties the face.
@@ -93,6 +94,9 @@ func (f *face) basis() blas64.General {
 func (f *face) add(i int) bool {
 	if f.in[i] {
 		return true
+	}
+	if f.open != nil && f.open[i] {
+		return false
 	}
 	rest := f.split(i)
 	if rest <= dependence {

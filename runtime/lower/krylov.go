@@ -224,7 +224,7 @@ func (b *boundary) along(p []float64) (length float64, row int) {
 	negligible := dependence * norm2(p)
 	steepest := 0.0
 	for i, s := range b.slack {
-		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 {
+		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 || b.face.open != nil && b.face.open[i] {
 			b.speed[i] = 0
 			continue
 		}

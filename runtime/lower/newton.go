@@ -26,6 +26,9 @@ type newton struct {
 	tgrad    []float64 // len n
 	best     []float64 // the point with the smallest |s| so far, len n
 	bestNorm float64
+
+	longest   float64   // the longest step that may be tried
+	undefined []float64 // the first trial of a step at which the objective was not defined; empty: none
 }
 
 // outcome of a minimization on a face or over the rows.
@@ -46,6 +49,7 @@ func (w *newton) reset(obj Objective, n int) {
 	}
 	w.curvature.reset(obj, w.known.Quadratic, n)
 	w.krylov.reset(&w.face, &w.curvature, w.known.Mu, n)
+	w.longest, w.undefined = math.Inf(1), w.undefined[:0]
 }
 
 // roundingUnit is half the distance from 1 to the next double.
@@ -203,7 +207,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	slope := dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
 	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
-	length, inward := 1.0, 0.9
+	length, inward := math.Min(1, w.longest), 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
 		for j := range y {
@@ -223,6 +227,9 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 			end := dot(w.tgrad, w.d)
 			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
 			continue
+		}
+		if len(w.undefined) == 0 {
+			w.undefined = append(w.undefined, w.trial...)
 		}
 		// Outside the domain. Not all the way to its edge either, where
 		// curvature is singular and Newton's method slow to come back.

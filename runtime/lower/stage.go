@@ -18,6 +18,7 @@ type stage struct {
 	guess      []int // rows guessed to be active
 	warmed     bool  // the guess and the start are those of an earlier solution
 	recycle    bool  // solves go on from the Memory of earlier ones
+	inset      bool  // the start was moved inside, to where the objective is defined
 	linear     []float64
 }
 
@@ -54,7 +55,7 @@ func (g *stage) start(y []float64) error {
 	if err := w.enter(y, g.guess); err != nil {
 		return err
 	}
-	if w.defined(y) {
+	if g.inset = !w.defined(y); !g.inset {
 		return nil
 	}
 	return g.inside(y)
