@@ -179,8 +179,7 @@ func (h *hessian) findColumns(n *expr.Node) *columns {
 // bend adds the places at which the second derivative of one operation can be
 // nonzero; false where there are too many.
 func (h *hessian) bend(n *expr.Node) bool {
-	switch n.Op {
-	case expr.Var, expr.Neg, expr.Add, expr.Sub, expr.Sum, expr.Transpose, expr.Gather, expr.ScatterAdd:
+	if n.Op == expr.Var || n.Op.Info().Linear {
 		return true
 	}
 	product := Product(n.Op) || n.Op == expr.Div

@@ -178,20 +178,25 @@ const tightenRounds = 8
 // was: an empty set is reported by the run, with a witness.
 func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef float64)) (rest float64, equal bool)) []Interval {
 	z := append([]Interval(nil), box...)
+	var cols []int
+	var coefs, terms []float64
 	for range tightenRounds {
 		changed := false
 		for i := range rows {
-			var cols []int
-			var coefs []float64
+			cols, coefs = cols[:0], coefs[:0]
 			rest, equal := row(i, func(j int, coef float64) {
 				cols, coefs = append(cols, j), append(coefs, coef)
 			})
-			changed = tightenRow(z, cols, coefs, rest) || changed
+			if terms = terms[:0]; math.IsInf(rest, 1) && !equal {
+				continue
+			}
+			terms = append(terms, coefs...)
+			changed = tightenRow(z, cols, coefs, rest, terms) || changed
 			if equal {
 				for k := range coefs {
 					coefs[k] = -coefs[k]
 				}
-				changed = tightenRow(z, cols, coefs, -rest) || changed
+				changed = tightenRow(z, cols, coefs, -rest, terms) || changed
 			}
 		}
 		for _, e := range z {
@@ -207,13 +212,13 @@ func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef fl
 }
 
 // tightenRow applies one row sum_k coef_k z[col_k] <= rest: each term is at
-// most the rest less the least values of the others.
-func tightenRow(z []Interval, cols []int, coefs []float64, rest float64) (changed bool) {
+// most the rest less the least values of the others. terms is room for as many
+// numbers as there are terms.
+func tightenRow(z []Interval, cols []int, coefs []float64, rest float64, terms []float64) (changed bool) {
 	if math.IsInf(rest, 1) {
 		return false
 	}
 	least, open := 0.0, -1 // sum of the finite least terms; the one infinite term
-	terms := make([]float64, len(cols))
 	for k, j := range cols {
 		terms[k] = point(coefs[k]).mul(z[j]).Lo
 		if math.IsInf(terms[k], -1) {

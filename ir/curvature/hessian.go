@@ -89,17 +89,24 @@ func (f *form) partition(parts []part, coarse bool) {
 			}
 		}
 	}
-	number := map[int]int{}
+	number, sizes := make([]int, f.n), []int(nil) // of each root, its block and one; of each block
 	for c := range f.n {
 		root := find(c)
-		b, ok := number[root]
-		if !ok {
-			b = len(f.cols)
-			number[root] = b
-			f.cols = append(f.cols, nil)
+		if number[root] == 0 {
+			sizes = append(sizes, 0)
+			number[root] = len(sizes)
 		}
-		f.block[c], f.place[c] = b, len(f.cols[b])
-		f.cols[b] = append(f.cols[b], c)
+		b := number[root] - 1
+		f.block[c], f.place[c] = b, sizes[b]
+		sizes[b]++
+	}
+	all := make([]int, f.n)
+	f.cols = make([][]int, len(sizes))
+	for b, size := range sizes {
+		f.cols[b], all = all[:size:size], all[size:]
+	}
+	for c, b := range f.block {
+		f.cols[b][f.place[c]] = c
 	}
 	f.dense = make([][]float64, len(f.cols))
 	f.rows = make([]int, len(f.cols))

@@ -17,10 +17,24 @@ const mateTries = 4
 // It gives the mate of each row, or -1. The time is linear.
 func opposites(p *ir.Problem) []int {
 	mates := make([]int, len(p.Rows))
-	waiting := map[uint64][]int{} // rows without a mate, by their pattern and sign
+	waiting := map[uint64][]int{}      // rows without a mate, by their pattern and sign
+	bounds := make([][2]int, p.B.Cols) // of each entry of y: one and the first bound of each sign without a mate
 	for i, r := range p.Rows {
 		mates[i] = -1
 		if r.Equal {
+			continue
+		}
+		if j := single(p.B, i); j >= 0 {
+			own := 0
+			if lead(p.B, i) < 0 {
+				own = 1
+			}
+			if other := bounds[j][1-own] - 1; other >= 0 && apart(p, i, other) {
+				mates[i], mates[other] = other, i
+				bounds[j][1-own] = 0
+			} else if bounds[j][own] == 0 {
+				bounds[j][own] = i + 1
+			}
 			continue
 		}
 		key, sign, ok := pattern(p.B, i)
@@ -84,6 +98,17 @@ func parallel(b *sparse.CSR, i, j int) bool {
 	return true
 }
 
+// lead is the first nonzero entry of a row, or 1 in a row of zeros.
+func lead(b *sparse.CSR, i int) float64 {
+	_, vals := b.Row(i)
+	for _, v := range vals {
+		if v != 0 {
+			return v
+		}
+	}
+	return 1
+}
+
 // coefficient is a nonzero entry of a row.
 type coefficient struct {
 	col int
@@ -91,7 +116,13 @@ type coefficient struct {
 }
 
 func nonzeros(b *sparse.CSR, i int) []coefficient {
+	if b == nil {
+		return nil
+	}
 	cols, vals := b.Row(i)
+	if len(cols) == 0 {
+		return nil
+	}
 	out := make([]coefficient, 0, len(cols))
 	for k, j := range cols {
 		if vals[k] != 0 {
@@ -120,23 +151,15 @@ func single(b *sparse.CSR, i int) int {
 // apart reports that opposite rows i and j leave a gap for every x: scaled so
 // that their parts in y cancel, h_i + h_j is a negative number without x.
 func apart(p *ir.Problem, i, j int) bool {
-	lead := func(r int) float64 {
-		_, vals := p.B.Row(r)
-		for _, v := range vals {
-			if v != 0 {
-				return math.Abs(v)
-			}
-		}
-		return 1
-	}
-	si, sj := 1/lead(i), 1/lead(j)
-	rest := map[int]float64{}
-	for r, s := range map[int]float64{i: si, j: sj} {
-		visitRow(p.A, r, s, func(c int, coef float64) { rest[c] += coef })
-	}
-	for _, v := range rest {
-		if v != 0 {
+	si, sj := 1/math.Abs(lead(p.B, i)), 1/math.Abs(lead(p.B, j))
+	if u, v := nonzeros(p.A, i), nonzeros(p.A, j); len(u) > 0 || len(v) > 0 {
+		if len(u) != len(v) {
 			return false
+		}
+		for k := range u {
+			if u[k].col != v[k].col || si*u[k].val+sj*v[k].val != 0 {
+				return false
+			}
 		}
 	}
 	gap := si*p.Rhs[i] + sj*p.Rhs[j]

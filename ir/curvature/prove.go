@@ -87,8 +87,8 @@ type studied struct {
 
 // quadratic reads off the degree of g in y.
 func (pr *prover) quadratic() Quadratic {
-	d := pr.study(pr.Lower.Objective, expr.DependsY, pr.everywhere, &budget{}).degreeOf(pr.Lower.Objective)
-	return Quadratic{InY: d.deg <= 2, FixedHessian: d.deg <= 2 && !d.square}
+	d := pr.study(pr.Lower.Objective, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(pr.Lower.Objective)
+	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square}
 }
 
 // regions lists the domains on which a claim is tried, weakest claim last.
@@ -265,7 +265,7 @@ func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
 // polynomial reports that the Hessian of n does not depend on the variables
 // that the regions restrict.
 func (pr *prover) polynomial(n *expr.Node, wrt expr.Deps) bool {
-	return pr.study(n, wrt, pr.everywhere, &budget{}).degreeOf(n).deg <= 2
+	return pr.study(n, wrt, pr.everywhere, &budget{}).degrees.Of(n).Deg <= 2
 }
 
 // gradientBound bounds the norm of the gradient of n in x and y.

@@ -30,6 +30,7 @@ type Primitive struct {
 	Doc       string
 	Domain    string // where it is defined; "" is everywhere
 	Smooth    bool   // continuously differentiable in the interior of its domain
+	Linear    bool   // in all its arguments together: it neither bends nor couples what it adds up
 
 	Eval1 func(u float64) float64    // Elementwise1
 	Eval2 func(u, v float64) float64 // Elementwise2
@@ -54,7 +55,7 @@ var Primitives = [...]Primitive{
 	Const: {Symbol: "const", Class: Leaf, Smooth: true, Doc: "data, a literal, or a number"},
 	Var:   {Symbol: "var", Class: Leaf, Smooth: true, Doc: "a declared variable"},
 
-	Neg: {Symbol: "-", Class: Elementwise1, Smooth: true, Signature: "-u", Doc: "negation",
+	Neg: {Linear: true, Symbol: "-", Class: Elementwise1, Smooth: true, Signature: "-u", Doc: "negation",
 		Eval1: func(u float64) float64 { return -u }, Go: "-%s",
 		Slope: func(a Algebra, _, _ Term) Term { return a.Number(-1) }},
 	Exp: {Name: "exp", Symbol: "exp", Class: Elementwise1, Smooth: true, Signature: "exp(u)",
@@ -104,9 +105,9 @@ var Primitives = [...]Primitive{
 	Sign: {Name: "sign", Symbol: "sign", Class: Elementwise1, Signature: "sign(u)",
 		Doc: "-1, 0 or 1, entry by entry", Eval1: sign},
 
-	Add: {Symbol: "+", Class: Elementwise2, Smooth: true, Signature: "u + v", Doc: "sum, entry by entry",
+	Add: {Linear: true, Symbol: "+", Class: Elementwise2, Smooth: true, Signature: "u + v", Doc: "sum, entry by entry",
 		Eval2: func(u, v float64) float64 { return u + v }},
-	Sub: {Symbol: "-", Class: Elementwise2, Smooth: true, Signature: "u - v", Doc: "difference, entry by entry",
+	Sub: {Linear: true, Symbol: "-", Class: Elementwise2, Smooth: true, Signature: "u - v", Doc: "difference, entry by entry",
 		Eval2: func(u, v float64) float64 { return u - v }},
 	Mul: {Symbol: ".*", Class: Elementwise2, Smooth: true, Signature: "u .* v", Doc: "product, entry by entry",
 		Eval2: func(u, v float64) float64 { return u * v }},
@@ -120,7 +121,7 @@ var Primitives = [...]Primitive{
 	Min: {Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
 		Eval2: math.Min},
 
-	Sum: {Name: "sum", Symbol: "sum", Class: Reduction, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
+	Sum: {Linear: true, Name: "sum", Symbol: "sum", Class: Reduction, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
 	Prod: {Name: "prod", Symbol: "prod", Class: Reduction, Smooth: true, Signature: "prod(u)",
 		Doc: "product of all entries"},
 	LogSumExp: {Name: "logsumexp", Symbol: "logsumexp", Class: Reduction, Smooth: true, Signature: "logsumexp(u)",
@@ -135,9 +136,9 @@ var Primitives = [...]Primitive{
 	Outer: {Name: "outer", Symbol: "outer", Class: Product, Smooth: true, Signature: "outer(u, v)",
 		Doc: "u * v', the outer product of two vectors"},
 
-	Transpose: {Symbol: "transpose", Class: Structural, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
-	Gather:    {Symbol: "gather", Class: Structural, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
-	ScatterAdd: {Symbol: "scatter", Class: Structural, Smooth: true,
+	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
+	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
+	ScatterAdd: {Linear: true, Symbol: "scatter", Class: Structural, Smooth: true,
 		Doc: "sums of entries by the place they belong to"},
 }
 

@@ -177,14 +177,10 @@ func (a *partition) backward() {
 // binds reports whether entry e of n is more than a sum of terms with at most
 // one factor that y enters, for another reason than products.
 func (a *partition) binds(n *expr.Node, e int) bool {
-	switch n.Op {
-	case expr.Neg, expr.Add, expr.Sub, expr.Sum, expr.Transpose, expr.Gather, expr.ScatterAdd,
-		expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
-		return false
-	case expr.Div:
+	if n.Op == expr.Div {
 		return a.enters(n.Args[1], analysis.Place(n.Args[1], e))
 	}
-	return true
+	return !n.Op.Info().Linear && !analysis.Product(n.Op)
 }
 
 // descend passes what is known of entry e of n on to what it is made of.
