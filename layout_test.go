@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"lang":            {"lang/diag"},
 	"parser":          {"lang"},
 	"stdlib":          {"lang", "parser"},
-	"ir/data":         {"internal/sparse"},
+	"ir/data":         {"internal/sparse", "lang/diag"},
 	"ir/datafile":     {"ir/data", "internal/sparse", "lang/diag"},
 	"ir/expr":         {"ir/data", "internal", "lang/diag"},
 	"ir":              {"ir/expr", "ir/data", "internal/sparse", "lang"},

@@ -5,6 +5,8 @@
 package ir
 
 import (
+	"strconv"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -33,7 +35,7 @@ type Program struct {
 type Symbol struct {
 	Name  string
 	Kind  SymbolKind
-	Decl  lang.Node // *lang.Param, *lang.Data, *lang.Let, *lang.Fn, *lang.Var
+	Decl  lang.Node // *lang.Param, *lang.Data, *lang.Let, *lang.Fn, *lang.Var, *lang.IndexSet
 	Type  Type
 	Lower bool      // variables and level lets: which block declares it
 	Deps  expr.Deps // which variables its value depends on
@@ -49,6 +51,7 @@ const (
 	LetSymbol
 	FnSymbol
 	VarSymbol
+	SetSymbol
 )
 
 // LevelDecl is one level with its parts sorted out.
@@ -65,7 +68,7 @@ type LevelDecl struct {
 // package says.
 type Type struct {
 	Kind TypeKind
-	Dims []Dim // len 1 for vectors and rows, 2 for matrices
+	Dims []Dim // len 1 for vectors, rows and sets, 2 for matrices, 3 or more for arrays
 }
 
 // TypeKind is the kind of a type. RowVector is what v' has; one-element
@@ -81,6 +84,9 @@ const (
 	VectorType
 	RowVectorType
 	MatrixType
+	ArrayType // of three or more dimensions
+	SetType   // an index set
+	LabelType // an element of an index set
 )
 
 // Dim is a symbolic dimension, printed in the user's names; see package check.
@@ -115,6 +121,7 @@ type Problem struct {
 	Start     []float64   // starting x from `solve { start ... }`; nil where none is given
 	Settings  []Setting   // the rest of the solve block
 	Data      []BoundData // params and data as bound, in declaration order
+	Sets      []BoundSet  // index sets as bound, in declaration order
 	// Unbound are the constraint families and sets whose coefficients depend
 	// on data that was not supplied (abstract binding only). They have no rows
 	// and no bounds here.
@@ -144,6 +151,33 @@ type Variable struct {
 	Shape  expr.Shape
 	Offset int // first entry, row-major
 	Span   diag.Span
+	// Axes are the dimensions of an array over sets or of more than two
+	// dimensions, whose Shape is that of its entries; nil for others.
+	Axes []Axis
+}
+
+// Axis is one dimension of an array. Labels holds the elements of the set that
+// it is over, each a label or a tuple of labels; nil where the dimension counts
+// 1..Size.
+type Axis struct {
+	Size   int
+	Labels [][]string
+}
+
+// Text spells element k, from 0, as it stands in the square brackets of a
+// name: 3, "Rome", or "Rome", "Oslo".
+func (a Axis) Text(k int) string {
+	if a.Labels == nil {
+		return strconv.Itoa(k + 1)
+	}
+	return lang.TupleText(a.Labels[k])
+}
+
+// BoundSet is an index set as bound.
+type BoundSet struct {
+	Name   string
+	Axis   Axis
+	Origin string
 }
 
 // Family is a constraint as the user wrote it, lowered to rows.
@@ -151,6 +185,7 @@ type Family struct {
 	Name  string // the user's, or the place where none is given
 	Named bool
 	Shape expr.Shape // of the rows' values in reports: scalar, list, list of rows
+	Axes  []Axis     // where the rows have labels; nil for others
 	Span  diag.Span
 	// Sign of h against the user's relation: +1 where h = lhs - rhs (<= and
 	// ==), -1 where h = rhs - lhs (>=).
@@ -186,6 +221,7 @@ type NamedNode struct {
 	Node *expr.Node
 	Row  bool // a row vector: reported as a list like a vector
 	Span diag.Span
+	Axes []Axis // as of a Variable
 }
 
 // Setting is one `name = value` of the solve block: a word or a number.
@@ -201,6 +237,7 @@ type Setting struct {
 type BoundData struct {
 	Name   string
 	Array  *data.Array
+	Axes   []Axis // as of a Variable
 	Origin string // "default", "toy.json", "generator (seed 1)", ...
 }
 

@@ -1,8 +1,10 @@
 package ir
 
+import "strings"
+
 // The words a user reads for the kinds of types.
 func (k TypeKind) String() string {
-	return [...]string{"unknown", "real", "int", "condition", "vector", "row vector", "matrix"}[k]
+	return [...]string{"unknown", "real", "int", "condition", "vector", "row vector", "matrix", "array", "set", "label"}[k]
 }
 
 // String spells a type as it is written in a model: vector[n], matrix[m, n];
@@ -15,6 +17,8 @@ func (t Type) String() string {
 		return "row[" + t.dim(0) + "]"
 	case MatrixType:
 		return "matrix[" + t.dim(0) + ", " + t.dim(1) + "]"
+	case ArrayType:
+		return "[" + t.dims(", ") + "]"
 	}
 	return t.Kind.String()
 }
@@ -30,8 +34,18 @@ func (t Type) Size() string {
 		return "1 x " + t.dim(0)
 	case MatrixType:
 		return t.dim(0) + " x " + t.dim(1)
+	case ArrayType:
+		return t.dims(" x ")
 	}
 	return "a " + t.Kind.String()
+}
+
+func (t Type) dims(between string) string {
+	parts := make([]string, len(t.Dims))
+	for i := range parts {
+		parts[i] = t.dim(i)
+	}
+	return strings.Join(parts, between)
 }
 
 func (t Type) dim(i int) string {

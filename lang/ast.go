@@ -47,12 +47,13 @@ type Decl interface {
 	decl()
 }
 
-// TypeExpr is a written type: real, int, vector[n], matrix[m, n]; in a
-// function's parameters the dimensions may be left out.
+// TypeExpr is a written type: real, int, vector[n], matrix[m, n], or an array
+// over index sets and sizes, [city, hour]; in a function's parameters the
+// dimensions of a vector or matrix may be left out.
 type TypeExpr struct {
 	At
 	Kind TypeKind
-	Dims []Expr // none, or as many as the kind has
+	Dims []Expr // none, or as many as the kind has; an array has one or more
 }
 
 // TypeKind is the word of a written type.
@@ -64,11 +65,12 @@ const (
 	KindInt
 	KindVector
 	KindMatrix
-	KindBad // the parser has reported an error here; stands for any type
+	KindArray // [a, b, ...]: written without a word
+	KindBad   // the parser has reported an error here; stands for any type
 )
 
 func (k TypeKind) String() string {
-	return [...]string{"real", "int", "vector", "matrix", "?"}[k]
+	return [...]string{"real", "int", "vector", "matrix", "array", "?"}[k]
 }
 
 // Param declares a size or scalar that is fixed at binding.
@@ -97,6 +99,34 @@ type Generator struct {
 	At
 	Name Ident // normal, uniform
 	Args []Expr
+}
+
+// IndexSet declares a set of labels that arrays and comprehensions range over.
+//
+//	set city = {"Rome", "Oslo"}
+//	set hour = 0..23
+//	set port within city
+//	set arc(from, to) within city * city
+type IndexSet struct {
+	At
+	Name   Ident
+	Keys   []Ident     // names of the parts, which columns of a table go by
+	Within []Ident     // one: a part of that set; several: tuples of their elements
+	Value  *SetLiteral // nil: supplied as data
+}
+
+// SetLiteral is {a, b, c} (Elems) or lo..hi.
+type SetLiteral struct {
+	At
+	Lo, Hi Expr
+	Elems  []SetElem
+}
+
+// SetElem is one element of a set: a label, or a tuple of labels, each a *Text
+// or a *Number.
+type SetElem struct {
+	At
+	Parts []Expr
 }
 
 // Let names an expression, at the top or inside a level.
@@ -219,13 +249,14 @@ type Report struct {
 	Items []*Let
 }
 
-func (*Param) decl()  {}
-func (*Data) decl()   {}
-func (*Let) decl()    {}
-func (*Fn) decl()     {}
-func (*Level) decl()  {}
-func (*Solve) decl()  {}
-func (*Report) decl() {}
+func (*Param) decl()    {}
+func (*Data) decl()     {}
+func (*IndexSet) decl() {}
+func (*Let) decl()      {}
+func (*Fn) decl()       {}
+func (*Level) decl()    {}
+func (*Solve) decl()    {}
+func (*Report) decl()   {}
 
 func (*Var) levelItem()       {}
 func (*Let) levelItem()       {}
@@ -245,6 +276,12 @@ type Number struct {
 	Text  string
 	Value float64
 	Int   bool
+}
+
+// Text is a label in double quotes.
+type Text struct {
+	At
+	Value string // without the quotes
 }
 
 // Name is a reference by name.
@@ -349,12 +386,22 @@ type Comprehension struct {
 	Body    Expr
 }
 
-// Binder is `i in lo..hi`, or `i in S` over a vector of integers (Hi nil). A
-// later binder may use the indices of earlier ones.
+// Binder is `i in lo..hi`, or `i in S` over an index set or a vector of
+// integers (Hi nil), or `(i, j) in S` over a set of tuples (Tuple). A later
+// binder may use the indices of earlier ones.
 type Binder struct {
 	At
-	Name   Ident
+	Name   Ident   // of a tuple, its first
+	Tuple  []Ident // nil unless it stands in ( )
 	Lo, Hi Expr
+}
+
+// Names lists the indices that the binder declares.
+func (b *Binder) Names() []Ident {
+	if b.Tuple != nil {
+		return b.Tuple
+	}
+	return []Ident{b.Name}
 }
 
 // IfExpr is `if c then a else b`, with c over indices and data only.
@@ -373,6 +420,7 @@ type Paren struct {
 type Bad struct{ At }
 
 func (*Number) expr()        {}
+func (*Text) expr()          {}
 func (*Name) expr()          {}
 func (*ListLit) expr()       {}
 func (*Unary) expr()         {}

@@ -196,7 +196,7 @@ func (p *printer) continuation() int {
 	if n == 0 {
 		return p.indent + 2
 	}
-	if p.last == "(" || p.last == "[" {
+	if p.last == "(" || p.last == "[" || p.last == "{" {
 		p.aligns[n-1] = align{p.lineIn + 2, p.lineIn}
 	}
 	return p.aligns[n-1].inside

@@ -58,12 +58,57 @@ func (p *printer) decl(d Decl) {
 			p.word(d.Gen.Name.Name)
 			p.args(d.Gen.Args, d.Gen.Place.End)
 		}
+	case *IndexSet:
+		p.indexSet(d)
 	case *Let:
 		p.let(d)
 	case *Fn:
 		p.fn(d)
 	}
 	p.end(d.Span().End)
+}
+
+func (p *printer) indexSet(d *IndexSet) {
+	p.word("set " + d.Name.Name)
+	for i, key := range d.Keys {
+		p.word([]string{"(", ", "}[min(i, 1)] + key.Name)
+	}
+	if len(d.Keys) > 0 {
+		p.word(")")
+	}
+	for i, w := range d.Within {
+		p.word([]string{" within ", " * "}[min(i, 1)] + w.Name)
+	}
+	v := d.Value
+	if v == nil {
+		return
+	}
+	p.operator("=")
+	p.gap(v.Place.Start, " ")
+	if v.Lo != nil {
+		p.expr(v.Lo, SumLevel)
+		p.word("..")
+		p.gap(start(v.Hi), "")
+		p.expr(v.Hi, SumLevel)
+		return
+	}
+	p.open("{")
+	for i, e := range v.Elems {
+		space := ""
+		if i > 0 {
+			p.word(",")
+			space = " "
+		}
+		p.gap(e.Place.Start, space)
+		if len(e.Parts) == 1 {
+			p.expr(e.Parts[0], OrLevel)
+		} else {
+			p.bracketed("(", e.Parts, ")", e.Place.End)
+		}
+		p.reach(e.Place.End)
+	}
+	p.closingGap(v.Place.End)
+	p.shut("}")
 }
 
 func (p *printer) let(d *Let) {
@@ -205,7 +250,9 @@ func (p *printer) value(x Expr) {
 }
 
 func (p *printer) typ(t TypeExpr) {
-	p.word(t.Kind.String())
+	if t.Kind != KindArray {
+		p.word(t.Kind.String())
+	}
 	if len(t.Dims) > 0 {
 		p.open("[")
 		for i, d := range t.Dims {

@@ -23,6 +23,8 @@ func (p *printer) bare(x Expr) {
 	switch x := x.(type) {
 	case *Number:
 		p.word(x.Text)
+	case *Text:
+		p.word(Quote(x.Value))
 	case *Name:
 		p.word(x.Name)
 	case *ListLit:
@@ -164,7 +166,14 @@ func (p *printer) binders(binders []Binder, cond Expr) {
 			p.word(",")
 			p.gap(start(b), " ")
 		}
-		p.word(b.Name.Name)
+		if b.Tuple != nil {
+			for k, name := range b.Tuple {
+				p.word([]string{"(", ", "}[min(k, 1)] + name.Name)
+			}
+			p.word(")")
+		} else {
+			p.word(b.Name.Name)
+		}
 		p.operator("in")
 		p.gap(start(b.Lo), " ")
 		p.expr(b.Lo, SumLevel)

@@ -60,6 +60,13 @@ func Inspect(n Node, visit func(Expr) bool) {
 		if n != nil {
 			each(n.Dims)
 		}
+	case *IndexSet:
+		if v := n.Value; v != nil {
+			each([]Expr{v.Lo, v.Hi})
+			for _, e := range v.Elems {
+				each(e.Parts)
+			}
+		}
 	case *Param:
 		Inspect(&n.Type, visit)
 		Walk(n.Default, visit)

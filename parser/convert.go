@@ -50,6 +50,9 @@ func (s *session) typeExpr(w writtenType, inFunction bool) lang.TypeExpr {
 	if len(w.Tokens) == 0 { // not read to its end
 		return lang.TypeExpr{Kind: lang.KindBad}
 	}
+	if w.Array != nil {
+		return lang.TypeExpr{At: s.over(w.Tokens), Kind: lang.KindArray, Dims: w.Array}
+	}
 	t := lang.TypeExpr{At: s.over(w.Tokens), Kind: typeKinds[w.Word], Dims: w.Dims}
 	want := dimensions[t.Kind]
 	if len(t.Dims) != want.count && !(inFunction && len(t.Dims) == 0) {
@@ -104,6 +107,24 @@ func (s *session) dataNode(c cut) lang.Decl {
 	}
 	if !ok {
 		d.Value, d.Gen = orBad(nil, at), nil
+	}
+	return d
+}
+
+func (s *session) setNode(c cut) lang.Decl {
+	tree, _ := parseCut[setDecl](s, c)
+	if tree.Name.Text == "" {
+		return nil
+	}
+	d := &lang.IndexSet{At: lang.At{Place: s.cutSpan(c)}, Name: s.ident(tree.Name)}
+	for _, n := range tree.Keys {
+		d.Keys = append(d.Keys, s.ident(n))
+	}
+	for _, n := range tree.Within {
+		d.Within = append(d.Within, s.ident(n))
+	}
+	if tree.Value != nil {
+		d.Value = tree.Value.setLiteral()
 	}
 	return d
 }

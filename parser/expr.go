@@ -65,7 +65,7 @@ func (p *exprParser) expect(text, why string) (lexer.Token, error) {
 	if t, ok := p.take(text); ok {
 		return t, nil
 	}
-	return lexer.Token{}, p.unexpected("`"+text+"` "+why, "")
+	return lexer.Token{}, p.unexpected("`"+spelling(text)+"` "+why, "")
 }
 
 func (p *exprParser) unexpected(want, fix string) error {

@@ -18,6 +18,7 @@ type grammar struct {
 	Model      *modelLine      `parser:"@@"`
 	Param      *paramDecl      `parser:"| @@"`
 	Data       *dataDecl       `parser:"| @@"`
+	Set        *setDecl        `parser:"| @@"`
 	Let        *letDecl        `parser:"| @@"`
 	Fn         *fnDecl         `parser:"| @@"`
 	Var        *varDecl        `parser:"| @@"`
@@ -56,6 +57,13 @@ type source struct {
 	Args   []lang.Expr `parser:"( @@ (',' @@)* )? ')'"`
 }
 
+type setDecl struct {
+	Name   name       `parser:"'set' @@"`
+	Keys   []name     `parser:"('(' @@ (',' @@)* ')')?"`
+	Within []name     `parser:"('within' @@ ('*' @@)*)?"`
+	Value  setLiteral `parser:"('=' @@)?"`
+}
+
 type letDecl struct {
 	Name  name      `parser:"'let' @@"`
 	Value lang.Expr `parser:"'=' @@"`
@@ -76,8 +84,9 @@ type parameter struct {
 
 type writtenType struct {
 	Tokens []lexer.Token
-	Word   string      `parser:"@('real' | 'int' | 'vector' | 'matrix')"`
-	Dims   []lang.Expr `parser:"('[' @@ (',' @@)* ']')?"`
+	Word   string      `parser:"( @('real' | 'int' | 'vector' | 'matrix')"`
+	Dims   []lang.Expr `parser:"  ('[' @@ (',' @@)* ']')?"`
+	Array  []lang.Expr `parser:"| '[' @@ (',' @@)* ']' )"`
 }
 
 type varDecl struct {
@@ -125,6 +134,13 @@ type wholeExpr struct {
 // indices is the list of binders of a forall, with its condition.
 type indices interface{ indices() indexList }
 
+// setLiteral is what a set holds, where the model says it.
+type setLiteral interface{ setLiteral() *lang.SetLiteral }
+
+type literalOf struct{ *lang.SetLiteral }
+
+func (l literalOf) setLiteral() *lang.SetLiteral { return l.SetLiteral }
+
 // relation is one or more relations in a chain.
 type relation interface{ relation() chain }
 
@@ -167,6 +183,9 @@ func newStatementParser() *statementParser {
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (indices, error) {
 			return b.session.exprs(lex).indices()
+		}),
+		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (setLiteral, error) {
+			return b.session.exprs(lex).setLiteral()
 		}),
 	)
 	return b

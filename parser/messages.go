@@ -119,7 +119,10 @@ func (s *session) describe(t lexer.Token) string {
 	case len(t.Value) > 40:
 		return "`" + strings.ToValidUTF8(t.Value[:40], "") + "...`"
 	}
-	return "`" + t.Value + "`"
+	if t.Type == tokenText {
+		return "the label `" + t.Value + "`"
+	}
+	return "`" + spelling(t.Value) + "`"
 }
 
 // expected reads what participle waited for out of its message, whose tail is
@@ -149,7 +152,8 @@ var productionNames = map[string]string{
 	"<ident>":     "a name",
 	"Name":        "a name",
 	"Expr":        "an expression",
-	"WrittenType": "a type (`real`, `int`, `vector[n]` or `matrix[m, n]`)",
+	"WrittenType": "a type (`real`, `int`, `vector[n]`, `matrix[m, n]`, or `[S, T]` over sets)",
+	"SetLiteral":  "a set such as `{\"Rome\", \"Oslo\"}` or `0..23`",
 	"VarSet":      "a set (`box(lo, hi)`, `nonneg`, `simplex(s)`, `ball(r)` or `free`)",
 	"Source":      "a generator (`normal(mean, sd)` or `uniform(lo, hi)`)",
 	"Parameter":   "a parameter",
@@ -178,6 +182,7 @@ var statementForms = map[string]string{
 	"model":    "model NAME",
 	"param":    "param NAME: int = VALUE",
 	"data":     "data NAME: TYPE   (or `= VALUE`, or `~ normal(0, 1)`)",
+	"set":      "set NAME = {\"A\", \"B\"}   (or `set NAME within SET * SET`, supplied as data)",
 	"let":      "let NAME = EXPRESSION",
 	"fn":       "fn NAME(z: vector, ...) = EXPRESSION",
 	"var":      "var NAME: TYPE in SET",

@@ -38,6 +38,9 @@ func (p *exprParser) operand() (tree, error) {
 	switch {
 	case t.Type == tokenNumber:
 		return p.number(*p.lex.Next())
+	case t.Type == tokenText:
+		p.lex.Next()
+		return tree{&lang.Text{At: lang.At{Place: p.s.tokenSpan(t)}, Value: lang.Unquote(t.Value)}, 1}, nil
 	case t.Type == tokenIdent:
 		p.lex.Next()
 		if p.is("(") {
@@ -67,7 +70,7 @@ func (p *exprParser) noExpression(t lexer.Token) error {
 		return e
 	case t.Value == "'":
 		e := p.s.fail(codeUnexpected, at, "`'` (transpose) stands behind an operand")
-		e.d.Fix = "write `x'`; the language has no strings"
+		e.d.Fix = "write `x'`; a label stands in double quotes"
 		return e
 	}
 	if t.Value == ":" {
@@ -140,10 +143,21 @@ func (p *exprParser) call(fn lexer.Token) (tree, error) {
 	return p.grow(&lang.Call{At: lang.At{Place: p.spanFrom(fn, tokenEndOffset(end))}, Fn: name, Args: args}, height)
 }
 
-// startsBinder reports whether the next two tokens are a name and `in`.
+// startsBinder reports whether the next tokens are a name, or names in ( ),
+// and `in`.
 func (p *exprParser) startsBinder() bool {
 	mark := p.lex.MakeCheckpoint()
 	defer p.lex.LoadCheckpoint(mark)
+	if _, tuple := p.take("("); tuple {
+		for p.peek().Type == tokenIdent {
+			p.lex.Next()
+			if _, more := p.take(","); !more {
+				break
+			}
+		}
+		_, closed := p.take(")")
+		return closed && p.is("in")
+	}
 	first := *p.lex.Next()
 	return first.Type == tokenIdent && p.is("in")
 }
@@ -211,6 +225,9 @@ func (p *exprParser) binders() (indexList, int, error) {
 
 func (p *exprParser) binder() (lang.Binder, int, error) {
 	t := p.peek()
+	if p.is("(") {
+		return p.tupleBinder()
+	}
 	if t.Type != tokenIdent {
 		if t.Type == tokenKeyword {
 			return lang.Binder{}, 0, p.noExpression(t)
@@ -242,6 +259,115 @@ func (p *exprParser) binder() (lang.Binder, int, error) {
 		return b, 0, p.unexpected("`..`", "a range is written `lo..hi`")
 	}
 	return b, height, nil
+}
+
+// tupleBinder parses `(i, j) in S`.
+func (p *exprParser) tupleBinder() (lang.Binder, int, error) {
+	open := *p.lex.Next()
+	b := lang.Binder{}
+	for {
+		t := p.peek()
+		if t.Type != tokenIdent {
+			return b, 0, p.unexpected("an index", "a tuple of indices is written `(i, j) in arc`")
+		}
+		p.lex.Next()
+		b.Tuple = append(b.Tuple, lang.Ident{At: lang.At{Place: p.s.tokenSpan(t)}, Name: t.Value})
+		if _, more := p.take(","); !more {
+			break
+		}
+	}
+	b.Name = b.Tuple[0]
+	if _, err := p.expect(")", "after these indices"); err != nil {
+		return b, 0, err
+	}
+	if _, err := p.expect("in", "after these indices"); err != nil {
+		return b, 0, err
+	}
+	set, err := p.expr(lang.SumLevel)
+	if err != nil {
+		return b, 0, err
+	}
+	b.Lo, b.Place = set.Expr, p.s.tokenSpan(open).To(set.Span())
+	return b, set.height, nil
+}
+
+// setLiteral parses {a, (b, c), ...} or lo..hi.
+func (p *exprParser) setLiteral() (setLiteral, error) {
+	open, braces := p.take(setOpen)
+	if !braces {
+		lo, err := p.expr(lang.SumLevel)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := p.expect("..", "in a set of numbers, as in `0..23`; labels stand in braces: `{\"Rome\", \"Oslo\"}`"); err != nil {
+			return nil, err
+		}
+		hi, err := p.expr(lang.SumLevel)
+		if err != nil {
+			return nil, err
+		}
+		return literalOf{&lang.SetLiteral{At: p.at(lo, hi), Lo: lo.Expr, Hi: hi.Expr}}, nil
+	}
+	lit := &lang.SetLiteral{}
+	for !p.is(setClose) {
+		e, err := p.setElem()
+		if err != nil {
+			return nil, err
+		}
+		lit.Elems = append(lit.Elems, e)
+		if _, more := p.take(","); !more {
+			break
+		}
+	}
+	end, err := p.expect(setClose, "or `,` in this set")
+	if err != nil {
+		return nil, err
+	}
+	lit.Place = p.spanFrom(open, tokenEndOffset(end))
+	return literalOf{lit}, nil
+}
+
+func (p *exprParser) setElem() (lang.SetElem, error) {
+	open, tuple := p.take("(")
+	if !tuple {
+		x, err := p.setLabel()
+		if err != nil {
+			return lang.SetElem{}, err
+		}
+		return lang.SetElem{At: lang.At{Place: x.Span()}, Parts: []lang.Expr{x}}, nil
+	}
+	var e lang.SetElem
+	for {
+		x, err := p.setLabel()
+		if err != nil {
+			return e, err
+		}
+		e.Parts = append(e.Parts, x)
+		if _, more := p.take(","); !more {
+			break
+		}
+	}
+	end, err := p.expect(")", "or `,` in this tuple")
+	e.Place = p.spanFrom(open, tokenEndOffset(end))
+	return e, err
+}
+
+// setLabel parses a label: a text, or an integer.
+func (p *exprParser) setLabel() (lang.Expr, error) {
+	t := p.peek()
+	if t.Type == tokenIdent {
+		return nil, p.unexpected("a label", "a label stands in double quotes: "+lang.Quote(t.Value))
+	}
+	if t.Type != tokenText && t.Type != tokenNumber {
+		return nil, p.unexpected("a label in double quotes", "")
+	}
+	x, err := p.operand()
+	if n, ok := x.Expr.(*lang.Number); ok && !lang.IsNumberLabel(n.Text) {
+		e := p.s.fail(codeBadNumber, n.Span(), "a label is a text or an integer without leading zeros, not `%s`", n.Text)
+		e.d.Fix = "put it in double quotes: " + lang.Quote(n.Text)
+		return nil, e
+	}
+	return x.Expr, err
 }
 
 // colonEndsBinders tells `i in S: body` from the slip `i in 1:n: body`, where

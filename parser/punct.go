@@ -39,7 +39,6 @@ var foreign = []struct{ text, ours, fix string }{
 	{"³", "", "write `^3`"},
 	{"#", "", "start a comment with `//`"},
 	{"%", "", "start a comment with `//`"},
-	{"\"", "", "the language has no strings; names and numbers stand without quotes"},
 	{"`", "", ""},
 	{"\\", "", ""},
 	{"$", "", ""},
@@ -80,7 +79,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		d.Fix = f.fix
 		s.pos = end
 		switch {
-		case f.text == "#" || f.text == "%" || f.text == "\"":
+		case f.text == "#" || f.text == "%":
 			s.skipLine()
 		case f.ours != "" && isKeyword(f.ours):
 			s.emitAs(tokenKeyword, f.ours, at, len(f.text))
@@ -105,11 +104,26 @@ func (s *scanner) bracket(p string, at int) {
 	tok := lexer.Token{Type: tokenPunct, Value: p, Pos: lexer.Position{Offset: at}}
 	switch p {
 	case "{":
+		if s.set && !s.inBracket() {
+			tok.Value, tok.Pos.Column = setOpen, 1
+			s.emitAs(tokenPunct, setOpen, at, 1)
+			s.open = append(s.open, tok)
+			return
+		}
 		s.closeBrackets()
 		s.emit(tokenPunct, p, at)
 		s.open = append(s.open, tok)
 		return
 	case "}":
+		for s.set && s.inBracket() && s.open[len(s.open)-1].Value != setOpen {
+			s.reportUnclosed(s.open[len(s.open)-1])
+			s.open = s.open[:len(s.open)-1]
+		}
+		if n := len(s.open); n > 0 && s.open[n-1].Value == setOpen {
+			s.open = s.open[:n-1]
+			s.emitAs(tokenPunct, setClose, at, 1)
+			return
+		}
 		s.closeBrackets()
 		if len(s.open) > 0 {
 			s.open = s.open[:len(s.open)-1]
@@ -126,7 +140,7 @@ func (s *scanner) bracket(p string, at int) {
 		s.open = s.open[:len(s.open)-1]
 		if want := closer(top.Value); want != p {
 			d := s.errorf(codeUnmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
-			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", top.Value))
+			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", spelling(top.Value)))
 			p = want
 		}
 	}

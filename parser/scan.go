@@ -26,6 +26,7 @@ type scanner struct {
 	newline  int           // offset of the first newline since the last token, or -1
 	first    int           // index of the first token of the current line
 	forall   bool          // the current statement has a forall
+	set      bool          // the current statement declares a set
 	unclosed bool          // the text ended inside a bracket or brace
 }
 
@@ -77,6 +78,8 @@ func (s *scanner) next() {
 		s.pos++
 	case c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v':
 		s.pos++
+	case c == '"':
+		s.label()
 	case strings.HasPrefix(s.text[s.pos:], "//"):
 		s.comment()
 	case strings.HasPrefix(s.text[s.pos:], "/*"):
@@ -127,7 +130,7 @@ func (s *scanner) endStatement(text string) {
 
 func (s *scanner) addEnd(text string, at int) {
 	s.tokens = append(s.tokens, lexer.Token{Type: tokenEnd, Value: text, Pos: lexer.Position{Offset: at}})
-	s.forall = false
+	s.forall, s.set = false, false
 }
 
 // ended reports whether the last token leaves no statement open.
@@ -151,6 +154,9 @@ func (s *scanner) emit(kind lexer.TokenType, value string, at int) {
 	}
 	if kind == tokenKeyword && value == "forall" {
 		s.forall = true
+	}
+	if kind == tokenKeyword && statementWords[value] {
+		s.set = value == "set"
 	}
 	if value == ":" && !s.inBracket() && !s.forall {
 		s.endBeforeName()
@@ -191,12 +197,23 @@ func (s *scanner) closeBrackets() {
 
 func (s *scanner) reportUnclosed(t lexer.Token) {
 	at := s.span(t.Pos.Offset, tokenEndOffset(t))
-	d := s.errorf(codeUnclosed, at, "`%s` is never closed", t.Value)
+	d := s.errorf(codeUnclosed, at, "`%s` is never closed", spelling(t.Value))
 	d.Fix = "add the matching `" + closer(t.Value) + "`"
 }
 
 func closer(open string) string {
-	return map[string]string{"(": ")", "[": "]", "{": "}"}[open]
+	return map[string]string{"(": ")", "[": "]", "{": "}", setOpen: "}"}[open]
+}
+
+// spelling is a bracket as it stands in the text.
+func spelling(bracket string) string {
+	switch bracket {
+	case setOpen:
+		return "{"
+	case setClose:
+		return "}"
+	}
+	return bracket
 }
 
 func (s *scanner) comment() {
@@ -266,6 +283,34 @@ func (s *scanner) number() {
 	s.emit(tokenNumber, text, start)
 }
 
+// nameFollows reports whether the next thing on the line is a name.
+func (s *scanner) nameFollows() bool {
+	rest := strings.TrimLeft(s.text[s.pos:], " \t")
+	r, _ := utf8.DecodeRuneInString(rest)
+	return (r == '_' || unicode.IsLetter(r)) && len(rest) < len(s.text)-s.pos
+}
+
+// label scans a text in double quotes, which ends on its line. A backslash
+// stands before a double quote or a backslash inside.
+func (s *scanner) label() {
+	start := s.pos
+	for s.pos++; s.pos < len(s.text) && s.text[s.pos] != '\n'; s.pos++ {
+		switch c := s.text[s.pos]; {
+		case c == '"':
+			s.pos++
+			if text := s.text[start:s.pos]; !utf8.ValidString(text) {
+				s.errorf(codeBadText, s.span(start, s.pos), "this label is not valid UTF-8 text")
+			} else {
+				s.emit(tokenText, text, start)
+			}
+			return
+		case c == '\\' && s.pos+1 < len(s.text) && (s.text[s.pos+1] == '"' || s.text[s.pos+1] == '\\'):
+			s.pos++
+		}
+	}
+	s.errorf(codeUnclosed, s.span(start, start+1), "this double quote is never closed").Fix = "close the label on its line"
+}
+
 func (s *scanner) word() {
 	start := s.pos
 	if strings.HasPrefix(s.text[start:], "s.t.") && s.ended() {
@@ -283,7 +328,7 @@ func (s *scanner) word() {
 		s.pos += n
 	}
 	word := s.text[start:s.pos]
-	if isKeyword(word) {
+	if isKeyword(word) || word == "set" && s.ended() && s.nameFollows() {
 		s.emit(tokenKeyword, word, start)
 	} else {
 		s.emit(tokenIdent, word, start)

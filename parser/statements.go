@@ -42,6 +42,8 @@ func (s *session) topKeyword(f *lang.File) (item bool) {
 		add(s.paramNode(s.statement()))
 	case "data":
 		add(s.dataNode(s.statement()))
+	case "set":
+		add(s.setNode(s.statement()))
 	case "let":
 		if let := s.letNode(s.statement()); let != nil {
 			add(let)
@@ -140,7 +142,7 @@ func (s *session) closeBlock(brace lexer.Token) bool {
 		return false
 	}
 	switch t.Value {
-	case "upper", "lower", "solve", "report", "model", "param", "data", "fn":
+	case "upper", "lower", "solve", "report", "model", "param", "data", "set", "fn":
 		return brace.Value == "" || s.errs.reported(brace.Pos.Offset, brace.Pos.Offset)
 	}
 	return false
@@ -197,7 +199,7 @@ func (s *session) level(f *lang.File) {
 // top of a file.
 func isTopWord(word string) bool {
 	switch word {
-	case "model", "param", "data", "fn", "upper", "lower", "solve", "report":
+	case "model", "param", "data", "set", "fn", "upper", "lower", "solve", "report":
 		return true
 	}
 	return false

@@ -34,7 +34,7 @@ func (s *session) misplacedItem(t lexer.Token) {
 
 // topWords and itemWords are offered for misspelt first words.
 var (
-	topWords  = []string{"model", "param", "data", "let", "fn", "upper", "lower", "solve", "report"}
+	topWords  = []string{"model", "param", "data", "set", "let", "fn", "upper", "lower", "solve", "report"}
 	itemWords = []string{"var", "let", "minimize", "maximize", "subject"}
 )
 
@@ -43,7 +43,7 @@ var elsewhere = map[string]string{
 	"min": "minimize", "max": "maximize", "minimise": "minimize", "maximise": "maximize",
 	"st": "subject", "constraints": "subject", "such": "subject", "where": "subject", "with": "subject",
 	"variable": "var", "variables": "var", "parameter": "param", "parameters": "param",
-	"function": "fn", "def": "fn", "func": "fn", "const": "let", "leader": "upper", "follower": "lower", "set": "let",
+	"function": "fn", "def": "fn", "func": "fn", "const": "let", "leader": "upper", "follower": "lower",
 }
 
 // strayStatement reports a statement that starts with no word of the language.
@@ -79,7 +79,7 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 	d := s.errs.Errorf(codeStatement, at, "expected a declaration, found %s", s.describe(first))
 	switch word {
 	case "":
-		d.Detail = "A file holds `model`, `param`, `data`, `let`, `fn`, `upper { }`, `lower { }`, `solve { }` and `report { }`."
+		d.Detail = "A file holds `model`, `param`, `data`, `set`, `let`, `fn`, `upper { }`, `lower { }`, `solve { }` and `report { }`."
 		if inLevel {
 			d.Detail = "A level holds `var`, `let`, `minimize` or `maximize`, and `subject to`."
 		}

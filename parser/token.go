@@ -17,13 +17,21 @@ const (
 	tokenKeyword
 	tokenNumber
 	tokenPunct
+	tokenText // a label in double quotes; the value is all of it
 	tokenEnd
+)
+
+// setOpen and setClose are the braces of a set literal, which the scanner
+// tells from those of blocks: newlines inside them end no statement.
+const (
+	setOpen  = "set{"
+	setClose = "set}"
 )
 
 // statementWords start a statement. They are reserved, so a line that starts
 // with one starts a new statement even where a bracket was left open above.
 var statementWords = map[string]bool{
-	"model": true, "param": true, "data": true, "let": true, "fn": true,
+	"model": true, "param": true, "data": true, "let": true, "fn": true, "set": true,
 	"upper": true, "lower": true, "solve": true, "report": true,
 	"var": true, "minimize": true, "maximize": true, "subject": true,
 }
@@ -35,13 +43,19 @@ var otherWords = map[string]bool{
 	"real": true, "int": true, "vector": true, "matrix": true,
 }
 
-func isKeyword(word string) bool { return statementWords[word] || otherWords[word] }
+// isKeyword reports whether a word is reserved. The word set is not: it is one
+// of the language only where it starts a statement and a name follows.
+func isKeyword(word string) bool {
+	return statementWords[word] && word != "set" || otherWords[word]
+}
 
 // Keywords lists the reserved words in order, for completion and highlighting.
 func Keywords() []string {
 	words := make([]string, 0, len(statementWords)+len(otherWords))
 	for w := range statementWords {
-		words = append(words, w)
+		if isKeyword(w) {
+			words = append(words, w)
+		}
 	}
 	for w := range otherWords {
 		words = append(words, w)
@@ -82,6 +96,7 @@ func (definition) Symbols() map[string]lexer.TokenType {
 		"Keyword": tokenKeyword,
 		"Number":  tokenNumber,
 		"Punct":   tokenPunct,
+		"Text":    tokenText,
 		"End":     tokenEnd,
 	}
 }

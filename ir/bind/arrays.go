@@ -24,14 +24,13 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	var origin string
 	switch entry := b.set.Get(s.Name); {
 	case entry != nil:
-		a, origin = entry.Array, entry.Origin
-		if a = b.conform(s, d, a, dims, origin); a == nil {
+		if a, origin = b.given(s, d, entry, dims), entry.Origin; a == nil {
 			return
 		}
 	case d.Value != nil:
 		if a = b.written(s, d, dims); a == nil {
 			if b.opts.Abstract && !b.list.HasErrors() {
-				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), at))
+				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), at)).over(dims)
 			}
 			return
 		}
@@ -42,7 +41,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 		}
 		origin = fmt.Sprintf("generator (seed %d)", b.opts.Seed)
 	case b.opts.Abstract:
-		b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), at))
+		b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), at)).over(dims)
 		return
 	default:
 		b.noData(s, d)
@@ -51,38 +50,33 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	if !b.checkEntries(s, d, a, origin) {
 		return
 	}
-	v := unbatched(b.graph.Const(s.Name, a, at))
+	v := unbatched(b.graph.Const(s.Name, a, at)).over(dims)
 	if d.Type.Kind == lang.KindInt {
 		v = scalarInt(int(a.Dense[0]))
 	}
 	b.bind(s.Name, a, origin, v)
+	b.bound[s.Name].Axes = exported(axesOf(dims))
 }
 
-// dims evaluates the written dimensions of a type.
-func (b *binder) dims(t *lang.TypeExpr, name string) ([]int, bool) {
-	out := make([]int, len(t.Dims))
-	for k, d := range t.Dims {
-		n, ok := b.top().size(d, "the size of `"+name+"`")
-		if !ok {
-			return nil, false
+// given is a supplied array in the shape of its declaration; nil where it does
+// not fit, which is reported.
+func (b *binder) given(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) *data.Array {
+	switch {
+	case entry.Keyed != nil:
+		return b.byLabel(s, d, entry, dims)
+	case entry.Array != nil:
+		return b.conform(s, d, entry.Array, sizesOf(dims), entry.Origin)
+	case entry.Labels != nil:
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives labels", s.Name, d.Type.Span().Text(), entry.Origin)
+	default: // a table that is no array
+		for _, f := range entry.Faults {
+			b.list.Add(f)
 		}
-		out[k] = n
+		if len(entry.Faults) == 0 {
+			b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s is a table without a column `%s`", s.Name, d.Type.Span().Text(), entry.Origin, s.Name)
+		}
 	}
-	if rank := rankOf(t.Kind); len(out) != rank {
-		b.errorf(diag.BindShapes, t.Span(), "%s needs %d dimensions", t.Kind, rank)
-		return nil, false
-	}
-	return out, true
-}
-
-func rankOf(k lang.TypeKind) int {
-	switch k {
-	case lang.KindVector:
-		return 1
-	case lang.KindMatrix:
-		return 2
-	}
-	return 0
+	return nil
 }
 
 // conform compares the shape of a supplied array with the declared one. An n
@@ -96,6 +90,9 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 		same = same && dims[k] == a.Shape[k]
 	}
 	if same {
+		if len(dims) > 2 {
+			return data.Vector(a.Values())
+		}
 		return a
 	}
 	code := diag.BindShape
@@ -109,6 +106,9 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 	for k, dim := range d.Type.Dims {
 		if len(dims) == a.Rank() && a.Shape[k] == dims[k] {
 			continue
+		}
+		if name, ok := dim.(*lang.Name); ok && b.sets[name.Name] != nil {
+			e.Detail += fmt.Sprintf(" `%s` has %d elements (%s).", name.Name, b.sets[name.Name].n, b.setOrigins[name.Name])
 		}
 		if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
 			in := b.bound[name.Name]
@@ -163,13 +163,13 @@ func entryName(name string, a *data.Array, k int) string {
 }
 
 // written evaluates `data v: vector[n] = e`.
-func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
+func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	e := b.top()
 	v := e.numeric(d.Value)
 	if v.bad() {
 		return nil
 	}
-	if want := shapeOf(dims); v.item != want || v.row {
+	if want := shapeOf(sizesOf(dims)); v.item != want || v.row {
 		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "`%s` is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
 		for _, dim := range d.Type.Dims {
 			if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
@@ -196,7 +196,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 
 // generate draws the entries row by row from a generator of its own, keyed by
 // the seed and the data's name: other declarations do not change it.
-func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
+func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	if len(d.Gen.Args) != 2 {
 		b.errorf(diag.BindGenerator, d.Gen.Span(), "%s takes two arguments", d.Gen.Name.Name)
 		return nil
@@ -208,7 +208,7 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 		vals, ok := e.constant(v, x.Span(), "an argument of a generator")
 		if !ok {
 			if !v.bad() && v.node.Opaque { // abstract: the value is not known
-				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(dims), d.Name.Span()))
+				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span())).over(dims)
 			}
 			return nil
 		}
@@ -218,13 +218,13 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 		}
 		args[k] = vals[0]
 	}
-	if !b.fits(d.Name.Span(), s.Name, dims...) {
+	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
 		return nil
 	}
 	key := fnv.New64a()
 	key.Write([]byte(s.Name))
 	rng := rand.New(rand.NewPCG(b.opts.Seed, key.Sum64()))
-	vals := make([]float64, shapeOf(dims).Len())
+	vals := make([]float64, shapeOf(sizesOf(dims)).Len())
 	switch d.Gen.Name.Name {
 	case "normal":
 		if !(args[1] >= 0) {
@@ -246,5 +246,5 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []int) *data.Array {
 		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator `%s`", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
 		return nil
 	}
-	return denseArray(shapeOf(dims), vals)
+	return denseArray(shapeOf(sizesOf(dims)), vals)
 }

@@ -34,6 +34,9 @@ type Options struct {
 	// checked without data. Conclusions then hold only where they follow
 	// from structure.
 	Abstract bool
+	// IgnoreUndeclared leaves out what is supplied and not declared: arrays,
+	// and columns of tables.
+	IgnoreUndeclared bool
 }
 
 // Limits on what a model may conjure up from a few characters. Supplied
@@ -85,13 +88,19 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 		known:    map[string]value{},
 		bound:    map[string]*ir.BoundData{},
 		eyes:     map[int]value{},
-		vars:     map[string]value{},
-		lets:     map[*ir.Symbol]*letState{},
-		families: map[string]*ir.Family{},
-		duals:    map[string]value{},
+		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
+		vars:       map[string]value{},
+		lets:       map[*ir.Symbol]*letState{},
+		families:   map[string]*ir.Family{},
+		familyDims: map[*ir.Family][]dim{},
+		duals:      map[string]value{},
 	}
 	prob := &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
 	b.prob = prob
+	if b.tables(); b.list.HasErrors() { // what they should have supplied is not missing
+		b.list.Sort()
+		return nil, b.list
+	}
 	b.supplied()
 	if b.inputs(prob); b.list.HasErrors() {
 		return nil, b.list
@@ -122,14 +131,18 @@ type binder struct {
 	varying  bool             // a size was found to vary with an index
 	known    map[string]value // params and data
 	bound    map[string]*ir.BoundData
-	eyes     map[int]value // identity matrices by size
-	vars     map[string]value
-	lets     map[*ir.Symbol]*letState
-	dx, dy   int
-	prob     *ir.Problem
-	families map[string]*ir.Family // named constraints of the lower level
-	duals    map[string]value      // their multipliers, where they were asked for
-	fillers  int                   // placeholders given
+	sets     map[string]*boundSet
+	// setOrigins says where the elements of each set come from.
+	setOrigins map[string]string
+	eyes       map[int]value // identity matrices by size
+	vars       map[string]value
+	lets       map[*ir.Symbol]*letState
+	dx, dy     int
+	prob       *ir.Problem
+	families   map[string]*ir.Family // named constraints of the lower level
+	familyDims map[*ir.Family][]dim  // their rows as arrays over sets
+	duals      map[string]value      // their multipliers, where they were asked for
+	fillers    int                   // placeholders given
 }
 
 // letState is a let that is being elaborated or has been.
@@ -192,7 +205,7 @@ func (b *binder) value(n *expr.Node) *data.Array {
 // symbol returns a declared name of the model, or nil.
 func (b *binder) symbol(name string) *ir.Symbol { return b.prog.Symbols[name] }
 
-// declared lists the params and data in the order of the file.
+// declared lists the params, data and sets in the order of the file.
 func (b *binder) declared() []*ir.Symbol {
 	var out []*ir.Symbol
 	for _, d := range b.prog.File.Decls {
@@ -201,6 +214,8 @@ func (b *binder) declared() []*ir.Symbol {
 		case *lang.Param:
 			name = d.Name.Name
 		case *lang.Data:
+			name = d.Name.Name
+		case *lang.IndexSet:
 			name = d.Name.Name
 		default:
 			continue

@@ -22,6 +22,9 @@ func (e *elab) callFn(x *lang.Call) value {
 	if x.Fn.Name == "dual" {
 		return e.dual(x)
 	}
+	if v, ok := e.ofSet(x); ok {
+		return v
+	}
 	args := make([]value, len(x.Args))
 	ok := true
 	for k, a := range x.Args {
@@ -291,14 +294,4 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 	}
 	out.node = e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
 	return out
-}
-
-func shapeOf(dims []int) expr.Shape {
-	switch len(dims) {
-	case 0:
-		return expr.ScalarShape()
-	case 1:
-		return expr.VectorShape(dims[0])
-	}
-	return expr.MatrixShape(dims[0], dims[1])
 }

@@ -57,19 +57,22 @@ func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
 		return nil, false // the parser has reported it
 	}
 	cur := *e
-	ints := make([][]int, 0, len(binders)) // of the binders so far, at cur.space
+	var all []binding // of the binders so far, at cur.space
+	move := func(up []int) {
+		for j := range all {
+			all[j].ints = pick(all[j].ints, up)
+		}
+	}
 	for k := range binders {
-		next, ok := cur.extend(&binders[k])
+		next, own, ok := cur.extend(&binders[k])
 		if !ok {
 			return nil, false
 		}
-		for j := range ints {
-			ints[j] = pick(ints[j], next.up)
-		}
-		ints = append(ints, next.at[0])
+		move(next.up)
+		all = append(all, own...)
 		cur = *cur.within(next)
-		for j := range ints {
-			cur = *cur.with(binders[j].Name.Name, intsAt(ints[j], next))
+		for _, i := range all {
+			cur = *cur.with(i.name, i.at(next))
 		}
 	}
 	if cond != nil {
@@ -83,21 +86,31 @@ func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
 			cur.space.mask = e.lift(mask, cur.space, e.at(cond)).node
 		default:
 			part := subspace(cur.space, liftBools(c, cur.space), true)
-			for j := range ints {
-				ints[j] = pick(ints[j], part.up)
-			}
+			move(part.up)
 			cur = *cur.within(part)
 		}
 	}
 	// One level below the outer space, with the indices at hand.
-	all := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask, at: ints}
-	inner := e.within(all)
-	for j := range ints {
-		name := binders[j].Name.Name
-		all.names = append(all.names, name)
-		inner = inner.with(name, intsAt(ints[j], all))
+	s := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask}
+	inner := e.within(s)
+	for _, i := range all {
+		s.names, s.at, s.sets = append(s.names, i.name), append(s.at, i.ints), append(s.sets, i.set)
+		inner = inner.with(i.name, i.at(s))
 	}
 	return inner, true
+}
+
+// binding is a name that ranges over a space, with its value at each tuple.
+type binding struct {
+	name string
+	ints []int
+	set  *boundSet // nil for numbers
+}
+
+func (i binding) at(s *space) value {
+	v := intsAt(i.ints, s)
+	v.set = i.set
+	return v
 }
 
 func intsAt(ints []int, s *space) value {
@@ -112,8 +125,45 @@ func pick(list, at []int) []int {
 	return out
 }
 
-// extend makes the space of one more binder below the current one.
-func (e *elab) extend(bd *lang.Binder) (*space, bool) {
+// extend makes the space of one more binder below the current one, and the
+// indices that it declares.
+func (e *elab) extend(bd *lang.Binder) (*space, []binding, bool) {
+	set := e.setOf(bd.Lo)
+	if bd.Hi != nil || set == nil {
+		out, ok := e.extendInts(bd, nil)
+		if !ok {
+			return nil, nil, false
+		}
+		return out, []binding{{name: bd.Name.Name, ints: out.at[0]}}, true
+	}
+	first := 1
+	if set.number {
+		first = set.lo
+	}
+	out, ok := e.extendInts(bd, count(first, set.n))
+	if !ok {
+		return nil, nil, false
+	}
+	if bd.Tuple == nil {
+		own := binding{name: bd.Name.Name, ints: out.at[0], set: set}
+		if set.number {
+			own.set = nil
+		}
+		out.sets = []*boundSet{own.set}
+		return out, []binding{own}, true
+	}
+	whole := intsAt(out.at[0], out)
+	var own []binding
+	for i, n := range bd.Tuple {
+		v := component(set, i, whole)
+		own = append(own, binding{name: n.Name, ints: v.ints, set: v.set})
+	}
+	return out, own, true
+}
+
+// extendInts makes the space of a binder over given values, or over the range
+// or vector that it names.
+func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	parents := 1
 	if e.space != nil {
 		parents = e.space.n
@@ -125,6 +175,15 @@ func (e *elab) extend(bd *lang.Binder) (*space, bool) {
 			out.at[0] = append(out.at[0], i)
 		}
 		out.n += len(values)
+	}
+	if given != nil {
+		if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", parents, len(given)) {
+			return nil, false
+		}
+		for t := range parents {
+			add(t, given)
+		}
+		return out, true
 	}
 	if bd.Hi == nil {
 		v := e.expr(bd.Lo)
@@ -197,7 +256,7 @@ func (e *elab) sumOver(v value, inner, outer *space, at diag.Span) value {
 		return e.map2(expr.Mul, e.tupleCount(inner, outer), v, at)
 	}
 	g := e.b.graph
-	out := value{kind: number, item: v.item, row: v.row, space: outer}
+	out := value{kind: number, item: v.item, row: v.row, space: outer, axes: v.axes}
 	switch {
 	case outer == nil && v.isScalar():
 		out.node = e.sumEntries(v.node, at)

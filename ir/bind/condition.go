@@ -208,7 +208,7 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	out := value{kind: number, item: u.item, row: u.row, space: e.space}
+	out := value{kind: number, item: u.item, row: u.row, space: e.space, axes: u.axes}
 	out.node = e.must(e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at))
 	return out
 }

@@ -3,7 +3,6 @@ package bind
 import (
 	"slices"
 
-	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 )
@@ -53,13 +52,51 @@ func (e *elab) dual(x *lang.Call) value {
 		}
 	}
 	v := unbatched(node)
+	if dims := b.familyDims[family]; dims != nil {
+		if want := shapeOf(sizesOf(dims)); want != node.Shape {
+			v = unbatched(e.reshape(node, want, e.at(x)))
+		}
+		v = v.over(dims)
+	}
 	b.duals[name.Name] = v
 	return v
 }
 
-// remember keeps a named family of the lower level for dual.
-func (b *binder) remember(f *ir.Family) {
-	if f.Named {
+// remember keeps a named family of the lower level for dual, and the dimensions
+// that its rows have as an array.
+func (b *binder) remember(rel relation) {
+	if f := rel.family; f.Named {
 		b.families[f.Name] = f
+		b.familyDims[f] = rel.over
 	}
+}
+
+// indexDims are the dimensions that the indices of a family span where it has
+// all of their combinations: sets, and ranges from 1. nil for others, and where
+// no set is among them.
+func (e *elab) indexDims(c *lang.Constraint, s *space) []dim {
+	if c.Cond != nil || s == nil {
+		return nil
+	}
+	var dims []dim
+	total := 1
+	for i := range c.Binders {
+		b := &c.Binders[i]
+		d := dim{set: e.b.top().setOf(b.Lo)}
+		switch {
+		case b.Hi == nil && d.set != nil:
+			d.n = d.set.n
+		case b.Hi != nil:
+			for _, v := range s.at[slices.Index(s.names, b.Name.Name)] {
+				d.n = max(d.n, v)
+			}
+		default:
+			return nil
+		}
+		dims, total = append(dims, d), total*d.n
+	}
+	if total != s.n || axesOf(dims) == nil {
+		return nil
+	}
+	return dims
 }

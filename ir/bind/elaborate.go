@@ -131,6 +131,9 @@ func (e *elab) expr(x lang.Expr) value {
 		return e.comprehension(x)
 	case *lang.IfExpr:
 		return e.ifExpr(x)
+	case *lang.Text:
+		e.errorf(diag.BindShapes, e.at(x), "a label cannot stand here")
+		return value{}
 	case *lang.Bad, nil:
 		return value{} // the parser has reported it
 	}
@@ -291,6 +294,11 @@ var elementwise = map[lang.BinaryOp]expr.Op{
 }
 
 func (e *elab) binary(x *lang.Binary) value {
+	if x.Op == lang.Eq || x.Op == lang.Ne {
+		if v, ok := e.compareLabels(x); ok {
+			return v
+		}
+	}
 	switch x.Op {
 	case lang.Mul:
 		return e.chain(x)

@@ -18,6 +18,8 @@ type relation struct {
 	family *ir.Family
 	equal  bool
 	idle   bool  // no variable is written in it
+	over   []dim // of all rows, where they are an array over sets
+	dims   []dim // of h, where it is over sets
 	form   *form // nil where coefficients are unknown (abstract binding), or where values are used
 	// values are the entries of h in order, of a relation of the upper level that
 	// is not affine, or reads the lower variables; nil for others.
@@ -75,8 +77,14 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 			continue
 		}
 		name, named := r.nameOf(c, k)
-		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign, Shape: familyShape(h)}
-		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h)}
+		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}
+		f.Shape, f.Axes = familyShape(h)
+		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h), dims: h.axes}
+		if h.space == nil {
+			rel.over = h.axes
+		} else if h.isScalar() {
+			rel.over = e.indexDims(c, h.space)
+		}
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
 			rel.form = nil
 		}
@@ -183,18 +191,51 @@ func (r *rows) nameOf(c *lang.Constraint, k int) (name string, named bool) {
 	return fmt.Sprintf("%s.%d", name, k+1), named
 }
 
-// familyShape is the shape in which reports show the rows of h.
-func familyShape(h value) expr.Shape {
+// familyShape is the shape in which reports show the rows of h. Where an index
+// or a dimension has labels, the family has one axis for all of its indices.
+func familyShape(h value) (expr.Shape, []ir.Axis) {
 	if h.space == nil {
-		return h.item
+		return h.item, exported(h.axes)
+	}
+	if labelled(h) {
+		dims := append([]ir.Axis{indexAxis(h.space)}, exportedAll(h.dims())...)
+		return shapeOf([]int{h.space.n, h.item.Len()}[:min(len(dims), 2)]), dims
 	}
 	if h.item.Rank > 0 {
-		return batchShape(h.space.n, h.item)
+		return batchShape(h.space.n, h.item), nil
 	}
 	if m, n, ok := rectangle(h.space); ok {
-		return expr.MatrixShape(m, n)
+		return expr.MatrixShape(m, n), nil
 	}
-	return expr.VectorShape(h.space.n)
+	return expr.VectorShape(h.space.n), nil
+}
+
+// labelled reports whether the rows of a family have labels in their names.
+func labelled(h value) bool {
+	if exported(h.axes) != nil {
+		return true
+	}
+	for k := range h.space.at {
+		if h.space.setAt(k) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// indexAxis is the axis of a family's index tuples.
+func indexAxis(s *space) ir.Axis {
+	a := ir.Axis{Size: s.n, Labels: make([][]string, s.n)}
+	for t := range a.Labels {
+		for k := range s.at {
+			if set := s.setAt(k); set != nil {
+				a.Labels[t] = append(a.Labels[t], set.element(s.at[k][t]-1)...)
+			} else {
+				a.Labels[t] = append(a.Labels[t], strconv.Itoa(s.at[k][t]))
+			}
+		}
+	}
+	return a
 }
 
 // rectangle recognises two indices that run over a full m x n grid.
@@ -222,16 +263,17 @@ func rowNames(name string, h value) func(k int) string {
 		size := h.item.Len()
 		var parts []string
 		if h.space != nil {
-			for _, list := range h.space.at {
-				parts = append(parts, strconv.Itoa(list[k/size]))
+			for i := range h.space.at {
+				if set := h.space.setAt(i); set != nil {
+					parts = append(parts, lang.TupleText(set.element(h.space.at[i][k/size]-1)))
+				} else {
+					parts = append(parts, strconv.Itoa(h.space.at[i][k/size]))
+				}
 			}
 			k %= size
 		}
-		switch h.item.Rank {
-		case 1:
-			parts = append(parts, strconv.Itoa(k+1))
-		case 2:
-			parts = append(parts, strconv.Itoa(k/h.item.Cols+1), strconv.Itoa(k%h.item.Cols+1))
+		if axes := exportedAll(h.dims()); len(axes) > 0 {
+			parts = append(parts, placeText(axes, k))
 		}
 		if len(parts) == 0 {
 			return name

@@ -13,6 +13,7 @@ import (
 type selector struct {
 	single bool // a scalar index: the dimension disappears
 	width  int
+	all    bool // the whole dimension, in its order
 	space  *space
 	pos    []int // width, or width a tuple
 	opaque *expr.Node
@@ -27,17 +28,21 @@ func (e *elab) index(x *lang.Index) value {
 		}
 		return value{}
 	}
-	if v.item.Rank != len(x.Subs) {
-		e.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), v.item.Rank, len(x.Subs))
+	dims := v.dims()
+	groups, fit := e.deal(x, dims)
+	if !fit {
+		e.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), len(dims), len(x.Subs))
 		return value{}
 	}
-	dims := []int{v.item.Rows, v.item.Cols}
-	sels := make([]selector, len(x.Subs))
+	sels := make([]selector, len(groups))
 	s, ok := v.space, true
-	for k, sub := range x.Subs {
-		sel, good := e.subscript(sub, dims[k])
-		if good {
-			good = e.inRange(sel, sub, x, dims[k])
+	for k, subs := range groups {
+		var sel selector
+		var good bool
+		if dims[k].set != nil {
+			sel, good = e.along(subs, dims[k], x)
+		} else if sel, good = e.subscript(subs[0], dims[k].n); good {
+			good = e.inRange(sel, subs[0], x, dims[k])
 		}
 		ok = ok && good
 		sels[k] = sel
@@ -57,7 +62,7 @@ func (e *elab) index(x *lang.Index) value {
 // subscript evaluates one subscript along a dimension.
 func (e *elab) subscript(sub lang.Subscript, dim int) (selector, bool) {
 	if sub.All {
-		return selector{width: dim, pos: count(0, dim)}, true
+		return selector{width: dim, all: true, pos: count(0, dim)}, true
 	}
 	lo := e.expr(sub.Lo)
 	if sub.Hi != nil {
@@ -127,7 +132,11 @@ func (e *elab) asInt(v value, ints []int) value {
 }
 
 // inRange checks the positions against the dimension.
-func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim int) bool {
+func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, along dim) bool {
+	dim, lo := along.n, 1
+	if along.set != nil {
+		lo = along.set.lo
+	}
 	if sel.opaque != nil && dim > 0 {
 		return true
 	}
@@ -139,7 +148,7 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim int)
 		if n, ok := x.X.(*lang.Name); ok {
 			what = "`" + n.Name + "`"
 		}
-		d := e.errorf(diag.BindIndex, e.at(sub), "index %d is outside 1..%d", p+1, dim)
+		d := e.errorf(diag.BindIndex, e.at(sub), "index %d is outside %d..%d", p+lo, lo, lo+dim-1)
 		d.Detail = fmt.Sprintf("%s has %d entries along this dimension.", what, dim)
 		if sel.space != nil && sel.width > 0 {
 			d.Detail += " This happens where " + sel.space.where(k/sel.width) + "."
@@ -151,8 +160,7 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, dim int)
 
 // take gathers the selected entries.
 func (e *elab) take(v value, sels []selector, s *space, at diag.Span) value {
-	out := value{kind: number, space: s, item: selected(sels)}
-	out.row = out.item.Rank == 1 && (v.row || len(sels) == 2 && sels[0].single)
+	out := remaining(v, sels, s)
 	n, shape := 1, out.item
 	if s != nil {
 		n, shape = s.n, batchShape(s.n, out.item)
@@ -160,25 +168,25 @@ func (e *elab) take(v value, sels []selector, s *space, at diag.Span) value {
 	if !e.b.fits(at, "the selection", n, out.item.Len()) {
 		return value{}
 	}
+	dims := v.dims()
 	bases := tuples(s, v.space, n)
-	rows := sels[0]
-	rowAt := tuples(s, rows.space, n)
+	ats := make([][]int, len(sels))
+	for d, sel := range sels {
+		ats[d] = tuples(s, sel.space, n)
+	}
 	index := make([]int, 0, n*out.item.Len())
-	if len(sels) == 1 {
-		for t := range n {
-			base := bases[t] * v.item.Len()
-			for _, p := range rows.pos[rowAt[t]*rows.width : (rowAt[t]+1)*rows.width] {
-				index = append(index, base+p)
-			}
-		}
-	} else {
-		cols := sels[1]
-		colAt := tuples(s, cols.space, n)
-		for t := range n {
-			base := bases[t] * v.item.Len()
-			for _, i := range rows.pos[rowAt[t]*rows.width : (rowAt[t]+1)*rows.width] {
-				for _, j := range cols.pos[colAt[t]*cols.width : (colAt[t]+1)*cols.width] {
-					index = append(index, base+i*v.item.Cols+j)
+	for t := range n {
+		// The places along the first dimensions, then those below each.
+		from := len(index)
+		index = append(index, bases[t])
+		for d, sel := range sels {
+			pos := sel.pos[ats[d][t]*sel.width : (ats[d][t]+1)*sel.width]
+			above := len(index) - from
+			index = append(index, make([]int, above*max(len(pos)-1, 0))...)[:from+above*len(pos)]
+			for i := above - 1; i >= 0; i-- {
+				base := index[from+i] * dims[d].n
+				for j := len(pos) - 1; j >= 0; j-- {
+					index[from+i*len(pos)+j] = base + pos[j]
 				}
 			}
 		}
@@ -187,21 +195,20 @@ func (e *elab) take(v value, sels []selector, s *space, at diag.Span) value {
 	return out
 }
 
-// selected is the shape that subscripts leave.
-func selected(sels []selector) expr.Shape {
-	var dims []int
-	for _, sel := range sels {
-		if !sel.single {
-			dims = append(dims, sel.width)
+// remaining is what subscripts leave of a value, without its node.
+func remaining(v value, sels []selector, s *space) value {
+	var left []dim
+	for k, d := range v.dims() {
+		if !sels[k].single {
+			if !sels[k].all {
+				d = dim{n: sels[k].width}
+			}
+			left = append(left, d)
 		}
 	}
-	switch len(dims) {
-	case 0:
-		return expr.ScalarShape()
-	case 1:
-		return expr.VectorShape(dims[0])
-	}
-	return expr.MatrixShape(dims[0], dims[1])
+	out := value{kind: number, space: s, item: shapeOf(sizesOf(left))}.over(left)
+	out.row = len(left) == 1 && (v.row || len(sels) == 2 && sels[0].single)
+	return out
 }
 
 // tuples maps the tuples of s, or the single instance where s is nil, to
@@ -216,8 +223,7 @@ func tuples(s, ancestor *space, n int) []int {
 // unknownIndex stands for a selection by data that was not supplied. Of data
 // it is unknown data; of variables it is an unknown linear map of all entries.
 func (e *elab) unknownIndex(x *lang.Index, v value, sels []selector, s *space) value {
-	out := value{kind: number, space: s, item: selected(sels)}
-	out.row = out.item.Rank == 1 && (v.row || len(sels) == 2 && sels[0].single)
+	out := remaining(v, sels, s)
 	shape := out.item
 	if s != nil {
 		shape = batchShape(s.n, out.item)

@@ -29,13 +29,16 @@ func (b *binder) supplied() {
 		// A product of supplied arrays may be of the size of their squares;
 		// four times the largest and sixteen times all together leave room
 		// for what models do with them.
-		if entry.Array.Sparse == nil {
+		if entry.Keyed != nil {
+			b.budget += len(entry.Keyed.Values)
+		}
+		if entry.Array != nil && entry.Array.Sparse == nil {
 			b.limit = max(b.limit, 4*entry.Array.Len())
 			b.tuples = max(b.tuples, entry.Array.Len())
 			b.budget += 16 * entry.Array.Len()
 		}
 		s := b.symbol(entry.Name)
-		if s != nil && (s.Kind == ir.ParamSymbol || s.Kind == ir.DataSymbol) || reported[entry.Name] {
+		if s != nil && (s.Kind == ir.ParamSymbol || s.Kind == ir.DataSymbol || s.Kind == ir.SetSymbol) || reported[entry.Name] || b.opts.IgnoreUndeclared {
 			continue
 		}
 		reported[entry.Name] = true
@@ -69,7 +72,7 @@ func (b *binder) inputs(prob *ir.Problem) {
 		if progress {
 			continue
 		}
-		if b.opts.Abstract && b.fillParam(all, tried) {
+		if b.opts.Abstract && (b.fillParam(all, tried) || b.fillPlaceholder(all, tried)) {
 			continue
 		}
 		break
@@ -80,10 +83,18 @@ func (b *binder) inputs(prob *ir.Problem) {
 			prob.Data = append(prob.Data, *d)
 			continue
 		}
+		if set := b.sets[s.Name]; set != nil {
+			prob.Sets = append(prob.Sets, ir.BoundSet{Name: s.Name, Axis: set.axis(), Origin: b.setOrigins[s.Name]})
+		}
 		if tried[s] {
 			continue
 		}
 		switch d := s.Decl.(type) {
+		case *lang.IndexSet:
+			if d.Value == nil && b.set.Get(s.Name) == nil {
+				b.errorf(diag.BindNoData, d.Name.Span(), "the elements of the set `%s` were not supplied", s.Name).Fix =
+					fmt.Sprintf("give them with --data: a JSON object with the list `%s`, or a table with a column of that name", s.Name)
+			}
 		case *lang.Param:
 			if d.Default != nil {
 				pending = append(pending, s)
@@ -119,8 +130,14 @@ func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 // it was dealt with (bound, or found in error).
 func (b *binder) tryInput(s *ir.Symbol) bool {
 	switch d := s.Decl.(type) {
+	case *lang.IndexSet:
+		return b.trySet(s, d)
 	case *lang.Param:
 		if entry := b.set.Get(s.Name); entry != nil {
+			if entry.Array == nil {
+				b.errorf(diag.BindShape, d.Name.Span(), "`%s` is a scalar param, but %s gives labels or a table", s.Name, entry.Origin)
+				return true
+			}
 			b.bindParam(s, d, entry.Array, entry.Origin)
 			return true
 		}
@@ -177,6 +194,8 @@ func (b *binder) ready(x lang.Expr, busy map[string]bool) bool {
 		case ir.ParamSymbol, ir.DataSymbol:
 			_, known := b.known[name.Name]
 			ok = ok && known
+		case ir.SetSymbol:
+			ok = ok && b.sets[name.Name] != nil
 		case ir.LetSymbol:
 			if let, isLet := s.Decl.(*lang.Let); isLet {
 				inner := map[string]bool{name.Name: true}
@@ -300,6 +319,9 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 	entry := b.set.Get(name)
 	if !literals {
 		if entry == nil {
+			return nil, ""
+		}
+		if entry.Array == nil {
 			return nil, ""
 		}
 		return entry.Array.Shape, entry.Origin

@@ -44,17 +44,18 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 	ok := true
 	for _, v := range decl.Vars {
 		dims, good := b.dims(&v.Type, v.Name.Name)
-		if !good || !b.fits(v.Type.Span(), v.Name.Name, dims...) {
+		if !good || !b.fits(v.Type.Span(), v.Name.Name, sizesOf(dims)...) {
 			ok = false
 			continue
 		}
-		shape := shapeOf(dims)
-		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span()})
+		shape := shapeOf(sizesOf(dims))
+		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
+			Axes: exported(axesOf(dims))})
 		node := b.graph.Var(v.Name.Name, lower, l.Dim, shape, v.Name.Span())
 		if shape.Len() == 0 { // nothing to decide
 			node = b.graph.Fill(0, shape, v.Name.Span())
 		}
-		b.vars[v.Name.Name] = unbatched(node)
+		b.vars[v.Name.Name] = unbatched(node).over(dims)
 		l.Dim += shape.Len()
 	}
 	if ok && l.Dim == 0 {
@@ -76,7 +77,8 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 		if v.bad() || v.kind == boolean {
 			continue
 		}
-		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.row, Span: let.Value.Span()})
+		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.row, Span: let.Value.Span(),
+			Axes: exported(v.axes)})
 	}
 	if decl.Objective == nil {
 		b.errorf(codeNoObjective, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
@@ -238,6 +240,7 @@ func (b *binder) report(prob *ir.Problem) {
 		if v.bad() {
 			continue
 		}
-		prob.Report = append(prob.Report, ir.NamedNode{Name: item.Name.Name, Node: v.node, Row: v.row, Span: item.Value.Span()})
+		prob.Report = append(prob.Report, ir.NamedNode{Name: item.Name.Name, Node: v.node, Row: v.row, Span: item.Value.Span(),
+			Axes: exported(v.axes)})
 	}
 }

@@ -122,8 +122,11 @@ func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
 		return value{}
 	}
 	out := value{kind: number, item: u.item, row: u.row, space: join(u.space, v.space)}
+	out.axes = u.axes
 	if u.isScalar() {
-		out.item, out.row = v.item, v.row
+		out.item, out.row, out.axes = v.item, v.row, v.axes
+	} else if out.axes == nil && !v.isScalar() {
+		out.axes = v.axes
 	}
 	if op == expr.Mul {
 		out.product = &[2]value{u, v}
@@ -232,7 +235,7 @@ func (e *elab) transposed(v value, at diag.Span) value {
 		v.row, v.product = !v.row, nil
 		return v
 	case v.space == nil:
-		return unbatched(e.must(e.b.graph.Transpose(v.node, at)))
+		return unbatched(e.must(e.b.graph.Transpose(v.node, at))).over(turned(v))
 	}
 	r, c := v.item.Rows, v.item.Cols
 	index := make([]int, 0, v.space.n*r*c)
@@ -244,7 +247,13 @@ func (e *elab) transposed(v value, at diag.Span) value {
 		}
 	}
 	item := expr.MatrixShape(c, r)
-	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}
+	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}.over(turned(v))
+}
+
+// turned are the dimensions of the transpose of a matrix.
+func turned(v value) []dim {
+	d := v.dims()
+	return []dim{d[1], d[0]}
 }
 
 // reshape gives a node's entries, in row-major order, another shape.

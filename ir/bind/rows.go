@@ -50,7 +50,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	p := r.prob
 	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
 	emit := func(rel relation) {
-		r.b.remember(rel.family)
+		r.b.remember(rel)
 		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			for i, j := range cols {
@@ -279,10 +279,18 @@ func nonzero(cols []int, vals []float64) ([]int, []float64) {
 func entryOf(vars []ir.Variable, j int) string {
 	for _, v := range vars {
 		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() {
-			return rowNames(v.Name, value{item: v.Shape})(k)
+			return EntryName(v, k)
 		}
 	}
 	return fmt.Sprintf("x[%d]", j+1)
+}
+
+// EntryName names entry k of a variable: "toll[3]", "flow["Rome", "Oslo"]".
+func EntryName(v ir.Variable, k int) string {
+	if v.Axes != nil {
+		return v.Name + "[" + placeText(v.Axes, k) + "]"
+	}
+	return rowNames(v.Name, value{item: v.Shape})(k)
 }
 
 // set lowers the set of a variable to relations; a ball is none.
@@ -307,7 +315,11 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 		}
 	}
 	relate := func(what string, sign float64, h value, equal bool) relation {
-		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item}
+		h.axes = x.axes
+		if h.isScalar() {
+			h.axes = nil
+		}
+		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item, Axes: exported(h.axes)}
 		rel := relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
 		r.formOf(&rel, h.node, decl)
 		return rel
@@ -355,7 +367,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 		a, c := lo[k%len(lo)], hi[k%len(hi)]
 		if !(a-c <= constantTolerance*(math.Abs(a)+math.Abs(c))) && !(a <= c) {
 			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of `%s` is empty: from %v to %v",
-				rowNames(v.Name, value{item: v.Shape})(k), a, c)
+				EntryName(v, k), a, c)
 			return false
 		}
 	}

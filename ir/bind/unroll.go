@@ -48,7 +48,7 @@ func (e *elab) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
 func (e *elab) tuple(s *space, k int) *elab {
 	one := e
 	for j, name := range s.names {
-		one = one.with(name, scalarInt(s.at[j][k]))
+		one = one.with(name, element(s.at[j][k], s.setAt(j)))
 	}
 	return one
 }
@@ -113,7 +113,7 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 		}
 		for i, l := range links {
 			if k == 0 {
-				item = value{item: l.family.Shape, space: s}
+				item = value{item: l.family.Shape, space: s, axes: l.dims}
 				l.name = rowNames(l.family.Name, item)
 				out = append(out, l)
 				continue
@@ -137,7 +137,7 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 	}
 	for i := range out {
 		family := *out[i].family
-		family.Shape = familyShape(item)
+		family.Shape, family.Axes = familyShape(item)
 		out[i].family = &family
 		if s.mask != nil {
 			out[i].form = nil

@@ -39,6 +39,9 @@ type value struct {
 	bools   []bool     // boolean: one, or one a tuple
 	unknown *expr.Node // boolean on data that was not supplied: a factor that is 0 or 1
 
+	set  *boundSet // integer: whose elements these are, by position from 1; nil for numbers
+	axes []dim     // the item's dimensions, where they are over sets or more than two
+
 	// product holds the operands of the elementwise product that this value
 	// is, so that a sum over it can become a product of the linear algebra.
 	product *[2]value
@@ -48,6 +51,10 @@ func (v value) bad() bool { return v.kind == bad }
 
 func scalarInt(i int) value {
 	return value{kind: integer, item: expr.ScalarShape(), ints: []int{i}}
+}
+
+func element(i int, set *boundSet) value {
+	return value{kind: integer, item: expr.ScalarShape(), ints: []int{i}, set: set}
 }
 
 func unbatched(n *expr.Node) value {
@@ -86,9 +93,25 @@ type space struct {
 	n      int
 	up     []int // tuple of the parent each tuple belongs to, ascending; zeros without parent
 	depth  int
-	mask   *expr.Node // 0 or 1 a tuple, where a condition is on data that was not supplied
-	names  []string   // the binders, for messages
-	at     [][]int    // their values, one list a binder
+	mask   *expr.Node  // 0 or 1 a tuple, where a condition is on data that was not supplied
+	names  []string    // the binders, for messages
+	at     [][]int     // their values, one list a binder
+	sets   []*boundSet // the sets that they are elements of; nil for numbers
+}
+
+// text spells the value of binder k at a tuple.
+func (s *space) text(k, tuple int) string {
+	if set := s.setAt(k); set != nil {
+		return tupleText(set.element(s.at[k][tuple] - 1))
+	}
+	return strconv.Itoa(s.at[k][tuple])
+}
+
+func (s *space) setAt(k int) *boundSet {
+	if k < len(s.sets) {
+		return s.sets[k]
+	}
+	return nil
 }
 
 // covers reports whether every tuple of the parent has one in s.
@@ -144,7 +167,7 @@ func (s *space) where(tuple int) string {
 	for t := s; t != nil; t = t.parent {
 		var own []string
 		for k, name := range t.names {
-			own = append(own, name+" = "+strconv.Itoa(t.at[k][tuple]))
+			own = append(own, name+" = "+t.text(k, tuple))
 		}
 		parts = append(own, parts...)
 		tuple = t.up[tuple]

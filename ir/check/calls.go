@@ -21,7 +21,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	if entry := c.symbols[name]; entry != nil && !inLibrary {
 		if fn, ok := entry.symbol.Decl.(*lang.Fn); ok {
 			entry.used = true
-			return c.invoke(s, fn, false, e, c.arguments(s, e))
+			return c.invoke(s, fn, false, e, c.passed(s, e))
 		}
 		if c.program.Library[name] == nil {
 			return c.notFunction(s, e, entry)
@@ -74,6 +74,18 @@ func (c *checker) arguments(s *scope, e *lang.Call) []value {
 	args := make([]value, len(e.Args))
 	for i, a := range e.Args {
 		args[i] = c.operand(s, a)
+	}
+	return args
+}
+
+// passed checks the arguments of a call of a function written in the
+// language, which may be labels.
+func (c *checker) passed(s *scope, e *lang.Call) []value {
+	args := make([]value, len(e.Args))
+	for i, a := range e.Args {
+		if args[i] = c.expr(s, a); args[i].typ.Kind != ir.LabelType || args[i].set == nil {
+			args[i] = c.numeric(s, a, args[i])
+		}
 	}
 	return args
 }
@@ -387,6 +399,9 @@ func memoKey(fn *lang.Fn, args []value) string {
 		}
 		if a.num != nil {
 			fmt.Fprintf(&b, " n%v", *a.num)
+		}
+		if a.set != nil {
+			b.WriteString(" in " + a.set.name)
 		}
 	}
 	return b.String()

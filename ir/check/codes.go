@@ -16,6 +16,8 @@ const (
 	codeUnknownSet       diag.Code = "E0210" // a set that does not exist
 	codeUnknownGenerator diag.Code = "E0211" // a generator that does not exist
 	codeNotReduction     diag.Code = "E0212" // a function that does not range over indices
+	codeSetDecl          diag.Code = "E0213" // a declaration of an index set that does not hold together
+	codeUnknownLabel     diag.Code = "E0214" // a label that a set does not have
 	codeElementwise      diag.Code = "E0301" // elementwise operands of different shapes
 	codeProduct          diag.Code = "E0302" // factors that cannot be multiplied
 	codeNeedsScalar      diag.Code = "E0303" // an array where a scalar is needed
@@ -34,6 +36,9 @@ const (
 	codeVaryingSize      diag.Code = "E0316" // terms of a sum of different sizes
 	codeUndefined        diag.Code = "E0317" // an expression that is certainly not a number
 	codeDepth            diag.Code = "E0318" // nesting beyond the limit
+	codeLabelNumber      diag.Code = "E0319" // a label or a set where a number is needed
+	codeWrongSet         diag.Code = "E0320" // a label of one set where one of another is needed
+	codeForgottenIndex   diag.Code = "E0321" // a whole array in a family, where an entry is meant
 	codeCoupled          diag.Code = "E0401" // an upper constraint that is not smooth in the lower variables
 	codeNoLevel          diag.Code = "E0402" // a model without one of its levels
 	codeBlockTwice       diag.Code = "E0403" // a block that is there twice

@@ -150,6 +150,13 @@ func (c *checker) generator(d *lang.Data) {
 
 // written is the type that a declaration writes.
 func (c *checker) written(t *lang.TypeExpr) ir.Type {
+	if t.Kind == lang.KindArray {
+		dims := make([]*poly, len(t.Dims))
+		for i, d := range t.Dims {
+			dims[i] = c.size(c.global, d)
+		}
+		return arrayType(dims...)
+	}
 	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
 	if len(t.Dims) != want {
 		if want > 0 {

@@ -98,11 +98,19 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		}
 		return sides
 	}
-	if r.Cond != nil || !isScalar(sides) || len(r.Binders) > 2 {
+	if r.Cond != nil || !isScalar(sides) {
 		return unknownValue.typ
 	}
 	var dims []*poly
 	for i := range r.Binders {
+		if set := c.namedSet(c.global, r.Binders[i].Lo); r.Binders[i].Hi == nil && set != nil {
+			dims = append(dims, set.size)
+			continue
+		}
+		v := s.names[r.Binders[i].Name.Name]
+		if v.size == nil {
+			return unknownValue.typ
+		}
 		a := s.names[r.Binders[i].Name.Name].size.atoms()[0]
 		if a.lo == nil || a.hi == nil || hasKind(a.hi, indexAtom) {
 			return unknownValue.typ
@@ -112,10 +120,7 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		}
 		dims = append(dims, a.hi)
 	}
-	if len(dims) == 1 {
-		return vectorType(dims[0])
-	}
-	return matrixType(dims[0], dims[1])
+	return arrayType(dims...)
 }
 
 // refuseDual reports a multiplier where only the leader may read it: it follows

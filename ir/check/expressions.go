@@ -40,6 +40,10 @@ func (c *checker) numeric(s *scope, e lang.Expr, v value) value {
 			"comparisons stand in conditions after `if`, and as the relation of a constraint"
 		return unknownValue
 	}
+	if v.typ.Kind == ir.SetType || v.typ.Kind == ir.LabelType {
+		c.notNumber(s, e, v)
+		return unknownValue
+	}
 	return v
 }
 
@@ -47,6 +51,8 @@ func (c *checker) form(s *scope, e lang.Expr) value {
 	switch e := e.(type) {
 	case *lang.Number:
 		return c.number(e)
+	case *lang.Text:
+		return value{typ: labelType}
 	case *lang.Name:
 		return c.name(s, e)
 	case *lang.Paren:

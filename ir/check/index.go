@@ -18,7 +18,8 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		}
 		return unknownOf(x)
 	}
-	if want := len(x.typ.Dims); want != len(e.Subs) || want == 0 {
+	groups, fit := c.axes(s, e, x.typ)
+	if want := len(x.typ.Dims); !fit || want == 0 {
 		d := c.errorf(s, codeSubscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
 		switch {
 		case want == 2 && len(e.Subs) == 1:
@@ -26,14 +27,29 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		case want == 1:
 			d.Detail = "a vector takes one subscript"
 		}
+		if note := tupleNote(x.typ); note != "" {
+			d.Detail = note
+		}
 		return unknownOf(x)
 	}
-	sizes := make([]*poly, len(e.Subs)) // nil for a single index
-	for i := range e.Subs {
-		sizes[i] = c.subscript(s, &e.Subs[i], dim(x.typ, i))
+	sizes := make([]*poly, len(groups)) // nil for a single index
+	for i, subs := range groups {
+		if set := setOf(dim(x.typ, i)); set != nil {
+			sizes[i] = c.alongSet(s, e, subs, set)
+		} else {
+			sizes[i] = c.subscript(s, &subs[0], dim(x.typ, i))
+		}
 	}
 	v := x.withType(realType)
 	switch {
+	case len(sizes) > 2:
+		var left []*poly
+		for _, n := range sizes {
+			if n != nil {
+				left = append(left, n)
+			}
+		}
+		v.typ = arrayType(left...)
 	case len(sizes) == 1 && sizes[0] != nil:
 		v.typ = ir.Type{Kind: x.typ.Kind, Dims: []ir.Dim{sizes[0]}}
 	case len(sizes) == 1:
@@ -91,6 +107,10 @@ func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
 		v := c.expr(s, e)
 		if v.typ.Kind == ir.VectorType && v.deps == 0 {
 			return dim(v.typ, 0)
+		}
+		if v.typ.Kind == ir.LabelType {
+			c.labelOfPlain(s, e, v, n)
+			return nil
 		}
 		i = c.asInteger(s, e, v, "an index")
 	}
@@ -196,6 +216,15 @@ func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
 	in := c.child(s)
 	for i := range bs {
 		b := &bs[i]
+		if b.Hi == nil {
+			if set, v := c.rangedSet(in, b); set != nil {
+				c.elements(in, b, set, filtered)
+				continue
+			} else if b.Tuple != nil {
+				c.tupleOf(in, b, v)
+				continue
+			}
+		}
 		a := c.newAtom(b.Name.Name, indexAtom)
 		a.filtered = filtered
 		if b.Hi == nil {
@@ -204,7 +233,7 @@ func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
 			a.lo = c.integer(in, b.Lo, "the start of a range")
 			a.hi = c.integer(in, b.Hi, "the end of a range")
 		}
-		c.hides(in, b)
+		c.hides(in, b.Name)
 		in.names[b.Name.Name] = value{typ: intType, size: atomPoly(a)}
 	}
 	return in
@@ -228,20 +257,20 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 
 // hides warns of an index that hides another name, and reports one that is
 // declared twice in the same place.
-func (c *checker) hides(s *scope, b *lang.Binder) {
-	name := b.Name.Name
+func (c *checker) hides(s *scope, index lang.Ident) {
+	name := index.Name
 	if _, twice := s.names[name]; twice {
-		c.errorf(s, codeTwice, b.Name.Span(), "the index `%s` is declared twice", name)
+		c.errorf(s, codeTwice, index.Span(), "the index `%s` is declared twice", name)
 		return
 	}
 	for t := s.parent; t != nil; t = t.parent {
 		if _, ok := t.names[name]; ok {
-			c.warnf(codeHides, b.Name.Span(), "the index `%s` hides the `%s` around it", name, name)
+			c.warnf(codeHides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
 			return
 		}
 	}
 	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
-		d := c.warnf(codeHides, b.Name.Span(), "the index `%s` hides the declared `%s`", name, name)
+		d := c.warnf(codeHides, index.Span(), "the index `%s` hides the declared `%s`", name, name)
 		d.Related = []diag.Related{{Span: e.name.Span(), Message: "declared here"}}
 	}
 }

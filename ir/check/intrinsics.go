@@ -20,6 +20,8 @@ type intrinsic struct {
 	typ func(c *checker, s *scope, e *lang.Call, args []value) (v value, ok bool)
 	// sizes says that the arguments are sizes or names, which typ checks itself.
 	sizes bool
+	// yields says that a name of the model goes before this one.
+	yields bool
 	// ops holds the primitives of that name by number of arguments; nil for
 	// structural functions.
 	ops map[int]*expr.Primitive
@@ -79,6 +81,14 @@ func init() {
 		builtin(expr.Outer.Info()))
 	structural(intrinsic{min: 1, max: 1, typ: typeDual, sizes: true},
 		Builtin{dualName, "dual(row)", "multipliers of a named constraint of the lower level, for the upper level and the report", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeCard, sizes: true, yields: true},
+		Builtin{"card", "card(S)", "number of elements of an index set, an int", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeOrd, sizes: true, yields: true},
+		Builtin{"ord", "ord(c)", "position of a label in its set, from 1, an int", "", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeNext, sizes: true, yields: true},
+		Builtin{"next", "next(c)", "label that follows c in its set", "not the last label", true})
+	structural(intrinsic{min: 1, max: 1, typ: typeNext, sizes: true, yields: true},
+		Builtin{"prev", "prev(c)", "label before c in its set", "not the first label", true})
 	for i := range expr.Primitives {
 		p := &expr.Primitives[i]
 		arity := map[expr.Class]int{expr.Elementwise1: 1, expr.Elementwise2: 2, expr.Reduction: 1}[p.Class]

@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -199,12 +201,98 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
 			d := c.errorf(s, codeRelationShapes, at, "the sides of `%s` have different shapes", op)
 			d.Detail = sizeOf(r.Terms[i], a.typ) + ", " + sizeOf(r.Terms[i+1], b.typ) + problem
+			continue
+		}
+		switch {
+		case isScalar(a.typ):
+			c.forgottenIndex(s, r, r.Terms[i+1], b.typ)
+		case isScalar(b.typ):
+			c.forgottenIndex(s, r, r.Terms[i], a.typ)
 		}
 	}
 	if up && down {
 		c.errorf(s, codeChain, r.Span(), "this chain of relations runs in two directions").Fix =
 			"write `lo <= e <= hi`, or two constraints"
 	}
+}
+
+// forgottenIndex reports a side of a family's relation that is a whole array
+// and uses none of the family's indices, while the other side is a scalar:
+// each entry would be compared anew for each index, which nobody means.
+func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t ir.Type) {
+	if len(r.Binders) == 0 || !isArray(t) {
+		return
+	}
+	indices := map[string]bool{}
+	var likely []string // the indices that range over the array's dimensions
+	for _, b := range r.Binders {
+		for _, n := range b.Names() {
+			indices[n.Name] = true
+		}
+	}
+	used := false
+	var array *lang.Name
+	lang.Walk(side, func(x lang.Expr) bool {
+		if n, ok := x.(*lang.Name); ok {
+			used = used || indices[n.Name]
+			if e := c.symbols[n.Name]; array == nil && e != nil && isArray(e.value.typ) {
+				array = n
+			}
+		}
+		return true
+	})
+	if used {
+		return
+	}
+	for i := range t.Dims {
+		if name := c.indexOver(s, r, dim(t, i), likely); name != "" {
+			likely = append(likely, name)
+		}
+	}
+	d := c.errorf(s, codeForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", quote(side))
+	d.Detail = sizeOf(side, t) + ", the other side is a scalar for each " + indexNames(r)
+	if array != nil && len(likely) == len(t.Dims) {
+		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", array.Name, strings.Join(likely, ", "))
+		return
+	}
+	d.Fix = "index the array; a relation that holds for all of its entries stands in a constraint of its own"
+}
+
+// indexOver finds an index of the family that ranges over a dimension and is
+// not taken yet.
+func (c *checker) indexOver(s *scope, r *lang.Constraint, n *poly, taken []string) string {
+	for _, b := range r.Binders {
+		for _, name := range b.Names() {
+			if slices.Contains(taken, name.Name) {
+				continue
+			}
+			v := s.names[name.Name]
+			if v.set != nil && v.set.size.key() == n.key() {
+				return name.Name
+			}
+			if v.size == nil || !v.size.bare() {
+				continue
+			}
+			if a := v.size.terms[0].powers[0].atom; a.hi != nil && compare(a.hi, n) == agree {
+				return name.Name
+			}
+			if set := setOf(n); set != nil && set.hi != nil && v.size.terms[0].powers[0].atom.hi == set.hi {
+				return name.Name
+			}
+		}
+	}
+	return ""
+}
+
+// indexNames lists the indices of a family.
+func indexNames(r *lang.Constraint) string {
+	var names []string
+	for _, b := range r.Binders {
+		for _, n := range b.Names() {
+			names = append(names, "`"+n.Name+"`")
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // smoothUpper checks an upper constraint: affine ones in the upper variables are

@@ -65,6 +65,8 @@ func (c *checker) declare() {
 			c.enter(d.Name, ir.ParamSymbol, d, false)
 		case *lang.Data:
 			c.enter(d.Name, ir.DataSymbol, d, false)
+		case *lang.IndexSet:
+			c.enter(d.Name, ir.SetSymbol, d, false)
 		case *lang.Let:
 			c.enter(d.Name, ir.LetSymbol, d, false)
 		case *lang.Fn:
@@ -92,7 +94,7 @@ func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, low
 		d.Related = []diag.Related{{Span: first.name.Span(), Message: "first declared here"}}
 		return
 	}
-	if isPrimitive(name.Name) {
+	if in := intrinsics[name.Name]; in != nil && !in.yields {
 		d := c.errorf(c.global, codePrimitiveName, name.Span(), "`%s` is a primitive of the language", name.Name)
 		d.Detail = "names of library functions may be reused, those of primitives may not"
 		d.Fix = "choose another name, such as `" + name.Name + "_`"
@@ -121,6 +123,8 @@ func (c *checker) resolve(e *entry) value {
 		v = c.param(e, d)
 	case *lang.Data:
 		v = c.data(e, d)
+	case *lang.IndexSet:
+		v = c.declaredSet(d)
 	case *lang.Let:
 		v = c.expr(c.global, d.Value)
 		if v.typ.Kind == ir.BoolType {
@@ -128,6 +132,7 @@ func (c *checker) resolve(e *entry) value {
 				"conditions stand after `if` only"
 			v = unknownValue
 		}
+		v = c.numeric(c.global, d.Value, v)
 	case *lang.Var:
 		v = c.variable(e, d)
 	case *lang.Fn:
@@ -228,7 +233,7 @@ func (c *checker) unused() {
 			continue
 		}
 		switch e.symbol.Kind {
-		case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol, ir.VarSymbol:
+		case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol, ir.VarSymbol, ir.SetSymbol:
 			c.warnf(codeUnused, e.name.Span(), "`%s` is never used", e.symbol.Name)
 		}
 	}

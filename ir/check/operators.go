@@ -61,8 +61,11 @@ func (c *checker) operate(s *scope, e *lang.Binary, x value) value {
 		y := c.expr(in, e.Y)
 		return join(boolType, c.logical(s, e.X, x, e.Op.String()), c.logical(s, e.Y, y, e.Op.String()))
 	}
-	x = c.numeric(s, e.X, x)
-	y := c.operand(s, e.Y)
+	y := c.expr(s, e.Y)
+	if e.Op.Precedence() == lang.CompareLevel && (x.typ.Kind == ir.LabelType || y.typ.Kind == ir.LabelType) {
+		return c.compareLabels(s, e, x, y)
+	}
+	x, y = c.numeric(s, e.X, x), c.numeric(s, e.Y, y)
 	if isUnknown(x.typ) || isUnknown(y.typ) {
 		return unknownOf(x, y)
 	}
@@ -318,6 +321,10 @@ func transposed(t ir.Type) ir.Type {
 
 func (c *checker) transpose(s *scope, e *lang.Transpose) value {
 	v := c.operand(s, e.X)
+	if v.typ.Kind == ir.ArrayType {
+		c.errorf(s, codeNeedsScalar, e.Span(), "`%s` has %d dimensions and no transpose", quote(e.X), len(v.typ.Dims))
+		return unknownOf(v)
+	}
 	v.typ = transposed(v.typ)
 	return v
 }

@@ -31,6 +31,8 @@ type atom struct {
 	// filtered says that a condition removes values of an index, so that lo
 	// and hi need not be reached.
 	filtered bool
+	// set is the index set whose size this is; nil for other sizes.
+	set *indexSet
 }
 
 type atomKind uint8
@@ -39,6 +41,7 @@ const (
 	paramAtom  atomKind = iota
 	indexAtom           // of a comprehension or family
 	opaqueAtom          // anything else
+	setAtom             // the number of elements of an index set
 )
 
 // A poly is a polynomial over atoms with rational coefficients: the normal

@@ -79,6 +79,12 @@ func kindOf(t ir.Type) string {
 		return "an int"
 	case ir.RealType:
 		return "a real scalar"
+	case ir.LabelType:
+		return "a label"
+	case ir.SetType:
+		return "an index set"
+	case ir.ArrayType:
+		return "an array " + t.String()
 	case ir.RowVectorType:
 		return fmt.Sprintf("a row vector (%s)", t.Size())
 	}

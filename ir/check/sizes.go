@@ -115,7 +115,7 @@ func defaultsNote(ps ...*poly) string {
 	seen := map[*atom]bool{}
 	for _, p := range ps {
 		for _, a := range p.atoms() {
-			if a.def == nil || seen[a] {
+			if a.def == nil || seen[a] || a.kind == setAtom {
 				continue
 			}
 			seen[a] = true
@@ -284,6 +284,10 @@ func combine(op lang.BinaryOp, x, y *poly) *poly {
 
 // size checks a written dimension.
 func (c *checker) size(s *scope, e lang.Expr) *poly {
+	if set := c.namedSet(s, e); set != nil {
+		c.record(s, e, intType)
+		return set.size
+	}
 	p := c.integer(s, e, "a size")
 	if p == nil {
 		return c.unknownSize()

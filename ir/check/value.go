@@ -23,6 +23,9 @@ type value struct {
 	size *poly
 	// num is the number, where the model's text alone fixes it.
 	num *float64
+	// set is the index set that this is, or whose element this is; nil for a
+	// label that is written out.
+	set *indexSet
 }
 
 // degree is the structural degree of an expression in the variables.
@@ -98,7 +101,25 @@ func isScalar(t ir.Type) bool { return t.Kind == ir.RealType || t.Kind == ir.Int
 
 // isArray reports whether t has entries.
 func isArray(t ir.Type) bool {
-	return t.Kind == ir.VectorType || t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType
+	return t.Kind == ir.VectorType || t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType || t.Kind == ir.ArrayType
+}
+
+// arrayType is the type of the given dimensions: a scalar where there are
+// none.
+func arrayType(dims ...*poly) ir.Type {
+	t := ir.Type{Kind: ir.ArrayType}
+	for _, d := range dims {
+		t.Dims = append(t.Dims, d)
+	}
+	switch len(dims) {
+	case 0:
+		return realType
+	case 1:
+		t.Kind = ir.VectorType
+	case 2:
+		t.Kind = ir.MatrixType
+	}
+	return t
 }
 
 func isUnknown(t ir.Type) bool { return t.Kind == ir.AnyType }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/lang/diag"
 )
 
 // Array is a real array of rank 0 (scalar), 1 (vector) or 2 (matrix, row
@@ -57,10 +58,18 @@ func (a *Array) Values() []float64 {
 	return a.Dense
 }
 
-// Entry is one named array and where it came from.
+// Entry is one named array, or the labels of a set, and where it came from. At
+// least one of Array, Labels, Keyed and Table is there; a file with a header may
+// be both an Array and a Table, and the model decides which is meant.
 type Entry struct {
-	Name  string
-	Array *Array
+	Name   string
+	Array  *Array
+	Labels [][]string // elements of a set, each a label or a tuple of labels
+	Keyed  *Keyed
+	Table  *Table
+	// Faults say why a Table has no Array; they are reported where one is
+	// needed.
+	Faults diag.List
 	// Origin names the file and the place in it, or the call that supplied
 	// the array, for messages: "toy.json", "X.csv", "--set n=5".
 	Origin string

@@ -15,6 +15,110 @@ type field struct {
 	quoted     bool
 }
 
+// readCSVFile reads a file as an array, and, where it has a header, as a table
+// as well: which of the two is meant follows from the model. A table may hold
+// texts, so that what keeps it from being an array is no error yet.
+func readCSVFile(r *reader, name string) {
+	table := readCSVTable(r, name)
+	if table == nil {
+		r.one(name, readCSV)
+		return
+	}
+	if name == "" {
+		name = stem(r.file)
+	}
+	e := data.Entry{Name: name, Origin: r.file, Table: table}
+	trial := &reader{file: r.file, text: r.text, set: &data.Set{}, source: r.source}
+	var origin string
+	if e.Array, origin = readCSV(trial, name); e.Array != nil {
+		e.Origin = origin
+	}
+	_, e.Faults = trial.finish()
+	r.set.Entries = append(r.set.Entries, e)
+}
+
+// readCSVTable reads a table with a header; nil where there is none, or where
+// the file is broken, which reading it as an array reports.
+func readCSVTable(r *reader, name string) *data.Table {
+	if name == "" {
+		name = stem(r.file)
+	}
+	trial := &reader{file: r.file, text: r.text, set: &data.Set{}}
+	t := newTable(r, name)
+	var sep byte
+	var fields []field
+	ok := trial.lines(func(start, end int) bool {
+		first := len(t.table.Columns) == 0
+		if first {
+			sep = separator(trial.text[start:end])
+		}
+		var fine bool
+		if fields, fine = trial.splitLine(fields[:0], start, end, sep); !fine {
+			return false
+		}
+		if !first && len(fields) != len(t.table.Columns) {
+			return false
+		}
+		if first && !trial.isHeader(fields) {
+			return false
+		}
+		if !first {
+			t.row(start, end)
+		}
+		for j, f := range fields {
+			word := trial.text[f.start:f.end]
+			switch {
+			case first && word == "":
+				return false
+			case first:
+				t.column(word, f.start, f.end)
+			case f.quoted:
+				t.set(j, quotedCell(word), f.start, f.end)
+			default:
+				t.set(j, cellOf(word), f.start, f.end)
+			}
+		}
+		return true
+	})
+	if !ok || t.table.Rows == 0 {
+		return nil
+	}
+	return t.finish()
+}
+
+// quotedCell is a cell in quotes: its label is just what stands there.
+func quotedCell(word string) data.Cell {
+	c := cellOf(word)
+	c.Text = word
+	return c
+}
+
+// lines calls read at each line that is neither blank nor a comment, until it
+// returns false.
+func (r *reader) lines(read func(start, end int) bool) bool {
+	pos := 0
+	if strings.HasPrefix(r.text, byteOrderMark) {
+		pos = len(byteOrderMark)
+	}
+	for pos < len(r.text) {
+		start, end := pos, strings.IndexByte(r.text[pos:], '\n')
+		if end < 0 {
+			end = len(r.text)
+		} else {
+			end += pos
+		}
+		pos = end + 1
+		line := strings.TrimSpace(r.text[start:end])
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if !read(start, end) {
+			return false
+		}
+	}
+	return true
+}
+
 // readCSV reads a table of numbers: one line a row, fields apart by commas
 // (or by semicolons or tabs, whichever the first line has), lines that start
 // with # and blank lines at the end left out. A first line without any number

@@ -85,7 +85,7 @@ func Read(format Format, file, text, name string) (*data.Set, diag.List) {
 	case JSON:
 		readJSON(r, name)
 	case CSV:
-		r.one(name, readCSV)
+		readCSVFile(r, name)
 	case NPY:
 		r.one(name, readNPY)
 	case NPZ:

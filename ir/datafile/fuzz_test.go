@@ -6,6 +6,8 @@ import (
 	"math"
 	"runtime/metrics"
 	"testing"
+
+	"bilevelc/ir/data"
 )
 
 // fuzz feeds a reader with mutated files. Whatever the bytes, it must return
@@ -30,6 +32,15 @@ func fuzz(f *testing.F, format Format) {
 		}
 		for _, e := range set.Entries {
 			a := e.Array
+			if e.Keyed != nil {
+				checkFinite(t, e.Name, e.Keyed.Values)
+			}
+			if e.Table != nil {
+				checkTable(t, e.Table)
+			}
+			if a == nil {
+				continue
+			}
 			if a.Sparse != nil {
 				checkFinite(t, e.Name, a.Sparse.Val)
 				if a.Sparse.Rows != a.Shape[0] || a.Sparse.Cols != a.Shape[1] || len(a.Sparse.Ptr) != a.Shape[0]+1 {
@@ -37,7 +48,7 @@ func fuzz(f *testing.F, format Format) {
 				}
 				continue
 			}
-			if len(a.Dense) != a.Len() || a.Rank() > 2 {
+			if len(a.Dense) != a.Len() {
 				t.Errorf("%s: %d entries of shape %v", e.Name, len(a.Dense), a.Shape)
 			}
 			checkFinite(t, e.Name, a.Dense)
@@ -50,6 +61,19 @@ func allocated() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
+}
+
+// checkTable checks that every column is whole and that cells have places.
+func checkTable(t *testing.T, table *data.Table) {
+	for j, c := range table.Columns {
+		if len(c.Cells) != table.Rows {
+			t.Fatalf("column %q has %d of %d cells", c.Name, len(c.Cells), table.Rows)
+		}
+		table.At(-1, j)
+		for i := range min(table.Rows, 3) {
+			table.At(i, j)
+		}
+	}
 }
 
 func checkFinite(t *testing.T, name string, values []float64) {
@@ -69,12 +93,13 @@ func seed(f *testing.F, texts ...string) {
 
 func FuzzJSON(f *testing.F) {
 	seed(f, `{"n": 3, "c": [1, -2.5e3], "P": [[1, 2], [3, 4]]}`, `{"a": {"b": [null, "x"]}, "a": 1}`, `[[1], [2, 3]]`,
+		`{"s": ["a", 1], "k": {"a": {"b": 2}}, "t": [{"a": 1, "b": "x"}], "d": [[[1], [2]]]}`,
 		`{"x": [[[1e999]]], "\u0061": NaN}`, "\ufeff{}", `{"a": "\`)
 	fuzz(f, JSON)
 }
 
 func FuzzCSV(f *testing.F) {
-	seed(f, "a,\"b c\"\n1,2\n3,4\n", "# c\n1;2\r\n\r\n3;4", "1\tx\n,\n", "nan\n1e999\n", "\"1\"\"2\"\n")
+	seed(f, "a,\"b c\"\n1,2\n3,4\n", "# c\n1;2\r\n\r\n3;4", "1\tx\n,\n", "nan\n1e999\n", "from,to\nA,1\n\"B\",nan\n", "\"1\"\"2\"\n")
 	fuzz(f, CSV)
 }
 

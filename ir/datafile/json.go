@@ -38,13 +38,8 @@ func readJSON(r *reader, name string) {
 		p.syntax("the file is empty", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}")
 		return
 	case name != "":
-		start := p.pos
-		a, ok := p.value(name)
-		if !ok {
+		if !p.add(name, p.origin(p.pos)) {
 			return
-		}
-		if a != nil {
-			r.set.Add(name, a, p.origin(start))
 		}
 	default:
 		p.syntax("the document is not an object", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}").Fix =
@@ -102,13 +97,8 @@ func (p *jsonReader) object(only string) bool {
 				return false
 			}
 		} else {
-			origin := p.origin(start)
-			a, ok := p.value(key)
-			if !ok {
+			if !p.add(key, p.origin(start)) {
 				return false
-			}
-			if a != nil {
-				p.set.Add(key, a, origin)
 			}
 		}
 		p.space()
@@ -150,6 +140,29 @@ func (p *jsonReader) key() (string, bool) {
 		return "", false
 	}
 	return key, true
+}
+
+// add reads a value and enters it under a name; false where the syntax is
+// broken.
+func (p *jsonReader) add(name, origin string) bool {
+	e := data.Entry{Name: name, Origin: origin}
+	before, ok := p.errors, true
+	switch p.form() {
+	case labels:
+		e.Labels, ok = p.labelList(name)
+	case keyed:
+		e.Keyed, ok = p.byLabel(name)
+	case records:
+		e.Table, ok = p.records(name)
+	case deepNumbers:
+		e.Array, ok = p.deep(name)
+	default:
+		e.Array, ok = p.value(name)
+	}
+	if ok && p.errors == before {
+		p.set.Entries = append(p.set.Entries, e)
+	}
+	return ok
 }
 
 // value reads a number, a list or a list of lists. It returns no array where

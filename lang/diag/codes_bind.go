@@ -19,6 +19,8 @@ const (
 	BindGenerator   Code = "E0815" // a generator's arguments are out of range
 	BindEmptyRange  Code = "E0816" // max, min or logsumexp of nothing
 	BindVaryingSize Code = "E0817" // a size changes with the index of a comprehension
+	BindLabels      Code = "E0818" // labels that do not fit their sets
+	BindTable       Code = "E0819" // a table whose columns do not fit the model
 )
 
 var _ = register(

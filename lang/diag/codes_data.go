@@ -9,7 +9,7 @@ const (
 	DataNotNumber    Code = "E0854" // an entry is not a number, or missing
 	DataNotFinite    Code = "E0855" // an entry is NaN, infinite or out of range
 	DataRagged       Code = "E0856" // rows of different lengths
-	DataRank         Code = "E0857" // more than two dimensions
+	DataRank         Code = "E0857" // a list where a number is needed, or lists nested too deeply
 	DataJSON         Code = "E0858" // broken JSON
 	DataCSV          Code = "E0859" // broken CSV
 	DataNumPy        Code = "E0860" // broken .npy or .npz
@@ -77,9 +77,9 @@ data. For a bound that is absent, leave the constraint out.`,
 		Example:     dataModel, DataFile: "supply.json", Data: `{"c": [1, 2], "P": [[1, 0], [1]]}`,
 	},
 	Entry{
-		Code: DataRank, Stage: DataStage, Title: "more than two dimensions",
-		Explanation: `Arrays are numbers, vectors or matrices. Split a larger array into matrices.`,
-		Example:     dataModel, DataFile: "supply.json", Data: `{"c": [1, 2], "P": [[[1, 0], [0, 1]]]}`,
+		Code: DataRank, Stage: DataStage, Title: "a list where a number is needed",
+		Explanation: `Arrays are numbers, or lists of equal length nested equally deep, in at most 16 levels.`,
+		Example:     dataModel, DataFile: "supply.json", Data: `{"c": [1, 2], "P": [[1, [0]], [0, 1]]}`,
 	},
 	Entry{
 		Code: DataJSON, Stage: DataStage, Title: "text that is not JSON",

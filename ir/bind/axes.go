@@ -1,0 +1,149 @@
+package bind
+
+import (
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// A dim is one dimension of an array: how many entries it has, and the set that
+// it is over, if any.
+type dim struct {
+	n   int
+	set *boundSet
+}
+
+// dims evaluates the written dimensions of a type.
+func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
+	out := make([]dim, len(t.Dims))
+	for k, d := range t.Dims {
+		if n, ok := d.(*lang.Name); ok && b.sets[n.Name] != nil {
+			s := b.sets[n.Name]
+			out[k] = dim{s.n, s}
+			continue
+		}
+		n, ok := b.top().size(d, "the size of `"+name+"`")
+		if !ok {
+			return nil, false
+		}
+		out[k] = dim{n: n}
+	}
+	if rank, fixed := rankOf(t.Kind); fixed && len(out) != rank {
+		b.errorf(diag.BindShapes, t.Span(), "%s needs %d dimensions", t.Kind, rank)
+		return nil, false
+	}
+	return out, true
+}
+
+// rankOf is the number of dimensions of a kind, where its word fixes it.
+func rankOf(k lang.TypeKind) (rank int, fixed bool) {
+	switch k {
+	case lang.KindVector:
+		return 1, true
+	case lang.KindMatrix:
+		return 2, true
+	}
+	return 0, k != lang.KindArray
+}
+
+func sizesOf(dims []dim) []int {
+	out := make([]int, len(dims))
+	for k, d := range dims {
+		out[k] = d.n
+	}
+	return out
+}
+
+// shapeOf is the shape of the node that holds an array: its own up to two
+// dimensions, a vector of all entries, row-major, beyond.
+func shapeOf(dims []int) expr.Shape {
+	switch len(dims) {
+	case 0:
+		return expr.ScalarShape()
+	case 1:
+		return expr.VectorShape(dims[0])
+	case 2:
+		return expr.MatrixShape(dims[0], dims[1])
+	}
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return expr.VectorShape(n)
+}
+
+// axesOf are the dimensions as a value carries them: nil where its shape says
+// it all.
+func axesOf(dims []dim) []dim {
+	if len(dims) > 2 {
+		return dims
+	}
+	for _, d := range dims {
+		if d.set != nil {
+			return dims
+		}
+	}
+	return nil
+}
+
+// over is v with the given dimensions.
+func (v value) over(dims []dim) value {
+	v.axes = axesOf(dims)
+	return v
+}
+
+// dims lists the dimensions of a value.
+func (v value) dims() []dim {
+	if v.axes != nil {
+		return v.axes
+	}
+	switch v.item.Rank {
+	case 1:
+		return []dim{{n: v.item.Rows}}
+	case 2:
+		return []dim{{n: v.item.Rows}, {n: v.item.Cols}}
+	}
+	return nil
+}
+
+// exported are the dimensions as the bound problem keeps them: nil where there
+// are no labels and the shape says it all.
+func exported(axes []dim) []ir.Axis {
+	labelled := len(axes) > 2
+	out := make([]ir.Axis, len(axes))
+	for k, d := range axes {
+		out[k].Size = d.n
+		if d.set != nil {
+			out[k] = d.set.axis()
+		}
+		labelled = labelled || out[k].Labels != nil
+	}
+	if !labelled {
+		return nil
+	}
+	return out
+}
+
+// exportedAll is exported for names: with labels where there are some.
+func exportedAll(dims []dim) []ir.Axis {
+	out := make([]ir.Axis, len(dims))
+	for k, d := range dims {
+		if out[k].Size = d.n; d.set != nil {
+			out[k] = d.set.axis()
+		}
+	}
+	return out
+}
+
+// placeText spells entry k, row-major, of an array: `"Rome", 3`.
+func placeText(axes []ir.Axis, k int) string {
+	parts := make([]string, len(axes))
+	for i := len(axes) - 1; i >= 0; i-- {
+		parts[i] = axes[i].Text(k % axes[i].Size)
+		k /= axes[i].Size
+	}
+	return strings.Join(parts, ", ")
+}

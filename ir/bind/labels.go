@@ -1,0 +1,312 @@
+package bind
+
+import (
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file finds the positions that labels take: as subscripts, in
+// comparisons, and through ord, next and prev.
+
+// elements is a list of elements of a set, one or one a tuple of a space:
+// positions from 0.
+type elements struct {
+	space *space
+	pos   []int
+}
+
+// whole reports whether a subscript stands for all labels of an element of a
+// set of tuples at once.
+func (e *elab) whole(sub lang.Subscript) bool {
+	if sub.All {
+		return true
+	}
+	x := sub.Lo
+	for {
+		call, ok := x.(*lang.Call)
+		if !ok || len(call.Args) != 1 {
+			break
+		}
+		x = call.Args[0]
+	}
+	n, ok := x.(*lang.Name)
+	if !ok || sub.Hi != nil {
+		return false
+	}
+	v, ok := e.scope.find(n.Name)
+	return ok && v.set != nil && v.set.parts != nil
+}
+
+// deal gives each dimension its subscripts: one over a set of tuples takes one
+// for each label, unless it is given a whole element.
+func (e *elab) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
+	var out [][]lang.Subscript
+	subs := x.Subs
+	for _, d := range dims {
+		take := 1
+		if d.set != nil && d.set.parts != nil && len(subs) > 0 && !e.whole(subs[0]) {
+			take = len(d.set.parts)
+		}
+		if take > len(subs) {
+			return nil, false
+		}
+		out, subs = append(out, subs[:take]), subs[take:]
+	}
+	return out, len(subs) == 0
+}
+
+// along evaluates the subscripts of a dimension over a set.
+func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, bool) {
+	set := d.set
+	if len(subs) == 1 && subs[0].All {
+		return selector{width: d.n, all: true, pos: count(0, d.n)}, true
+	}
+	if set.number {
+		if v, ok := e.labelIndex(subs[0].Lo); !ok || v.set == nil {
+			return e.alongNumbers(subs[0], d, x)
+		}
+	}
+	if len(subs) == 1 {
+		el, ok := e.oneElement(subs[0].Lo, set)
+		return selector{single: true, width: 1, space: el.space, pos: el.pos}, ok
+	}
+	parts := make([]elements, len(subs))
+	var s *space
+	for i := range subs {
+		el, ok := e.oneElement(subs[i].Lo, set.parts[i])
+		if !ok {
+			return selector{}, false
+		}
+		parts[i], s = el, join(s, el.space)
+	}
+	n := 1
+	if s != nil {
+		n = s.n
+	}
+	at := make([][]int, len(parts))
+	for i, p := range parts {
+		at[i] = tuples(s, p.space, n)
+	}
+	sel := selector{single: true, width: 1, space: s, pos: make([]int, n)}
+	for k := range n {
+		labels := make([]string, len(parts))
+		for i, p := range parts {
+			labels[i] = set.parts[i].element(p.pos[at[i][k]])[0]
+		}
+		if sel.pos[k] = set.find(labels...); sel.pos[k] >= 0 {
+			continue
+		}
+		if set.fake {
+			sel.pos = make([]int, n)
+			sel.opaque = e.b.graph.Number(0)
+			return sel, true
+		}
+		d := e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(labels), set.name)
+		if s != nil {
+			d.Detail = "This happens where " + s.where(k) + "."
+		}
+		return selector{}, false
+	}
+	return sel, true
+}
+
+// labelIndex is the value of an index that is read by name; ok is false for
+// other expressions.
+func (e *elab) labelIndex(x lang.Expr) (value, bool) {
+	n, ok := x.(*lang.Name)
+	if !ok {
+		return value{}, false
+	}
+	return e.scope.find(n.Name)
+}
+
+// alongNumbers evaluates a subscript of a dimension over a set of numbers.
+func (e *elab) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector, bool) {
+	sel, ok := e.subscript(sub, d.n)
+	if !ok {
+		return sel, false
+	}
+	if shift := d.set.lo - 1; shift != 0 && sel.opaque == nil {
+		pos := make([]int, len(sel.pos))
+		for k, p := range sel.pos {
+			pos[k] = p - shift
+		}
+		sel.pos = pos
+	}
+	return sel, e.inRange(sel, sub, x, d)
+}
+
+// oneElement evaluates an expression that must be an element of a set.
+func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
+	switch x.(type) {
+	case *lang.Text, *lang.Number:
+		k := set.find(labelText(x))
+		if k < 0 && set.fake {
+			k = 0
+		}
+		if k < 0 {
+			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(labelText(x)), set.name), set, []string{labelText(x)})
+			return elements{}, false
+		}
+		return elements{pos: []int{k}}, true
+	}
+	v := e.expr(x)
+	switch {
+	case v.bad():
+		return elements{}, false
+	case v.set == nil && set.number:
+		ints, ok := e.integers(v, e.at(x), "an index")
+		if !ok {
+			return elements{}, false
+		}
+		out := elements{space: v.space, pos: make([]int, len(ints))}
+		for k, i := range ints {
+			if out.pos[k] = i - set.lo; out.pos[k] < 0 || out.pos[k] >= set.n {
+				e.errorf(diag.BindIndex, e.at(x), "index %d is outside %d..%d", i, set.lo, set.lo+set.n-1)
+				return elements{}, false
+			}
+		}
+		return out, true
+	case v.kind != integer || v.set == nil || v.set.root() != set.root():
+		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
+		return elements{}, false
+	}
+	out := elements{space: v.space, pos: make([]int, len(v.ints))}
+	for k, i := range v.ints {
+		if out.pos[k] = v.set.in(set, i-1); out.pos[k] >= 0 {
+			continue
+		}
+		if set.fake || v.set.fake {
+			out.pos[k] = 0
+			continue
+		}
+		d := e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(v.set.element(i-1)), set.name)
+		if v.space != nil {
+			d.Detail = "This happens where " + v.space.where(k) + "."
+		}
+		return elements{}, false
+	}
+	return out, true
+}
+
+// compareLabels is == or != of labels.
+func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
+	u, v := e.labelSide(x.X), e.labelSide(x.Y)
+	set, of := u.set, x.X
+	if set == nil {
+		set, of = v.set, x.Y
+	}
+	if set == nil {
+		return value{}, false
+	}
+	root, other := set.root(), x.Y
+	if of == x.Y {
+		other = x.X
+	}
+	a, ok := e.oneElement(of, root)
+	var c elements
+	switch other.(type) {
+	case *lang.Text, *lang.Number:
+		if c = (elements{pos: []int{root.find(labelText(other))}}); c.pos[0] < 0 && !root.fake {
+			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(other), "`%s` is not in `%s`", lang.LabelText(labelText(other)), root.name), root, []string{labelText(other)})
+			return value{}, true
+		}
+	default:
+		var fine bool
+		c, fine = e.oneElement(other, root)
+		ok = ok && fine
+	}
+	if !ok {
+		return value{}, true
+	}
+	out := value{kind: boolean, space: join(a.space, c.space)}
+	n := 1
+	if out.space != nil {
+		n = out.space.n
+	}
+	at, ct := tuples(out.space, a.space, n), tuples(out.space, c.space, n)
+	out.bools = make([]bool, n)
+	for k := range n {
+		out.bools[k] = (a.pos[at[k]] == c.pos[ct[k]]) == (x.Op == lang.Eq)
+	}
+	return out, true
+}
+
+// labelSide is a side of a comparison as far as it may be an index over a set.
+func (e *elab) labelSide(x lang.Expr) value {
+	switch x := x.(type) {
+	case *lang.Paren:
+		return e.labelSide(x.X)
+	case *lang.Name:
+		v, _ := e.scope.find(x.Name)
+		return v
+	case *lang.Call:
+		if x.Fn.Name == "next" || x.Fn.Name == "prev" {
+			return e.expr(x)
+		}
+	}
+	return value{}
+}
+
+// ofSet elaborates card, ord, next and prev; ok is false for other names.
+func (e *elab) ofSet(x *lang.Call) (v value, ok bool) {
+	switch x.Fn.Name {
+	case "card", "ord", "next", "prev":
+	default:
+		return value{}, false
+	}
+	if len(x.Args) != 1 {
+		return value{}, false
+	}
+	if x.Fn.Name == "card" {
+		if s := e.setOf(x.Args[0]); s != nil {
+			return scalarInt(s.n), true
+		}
+		return value{}, false
+	}
+	v = e.expr(x.Args[0])
+	if v.bad() || v.set == nil {
+		return value{}, v.bad()
+	}
+	if x.Fn.Name == "ord" {
+		v.set = nil
+		return v, true
+	}
+	step := 1
+	if x.Fn.Name == "prev" {
+		step = -1
+	}
+	ints := make([]int, len(v.ints))
+	for k, i := range v.ints {
+		if ints[k] = i + step; ints[k] >= 1 && ints[k] <= v.set.n {
+			continue
+		}
+		d := e.errorf(diag.BindLabels, e.at(x), "%s has no %s label in `%s`", tupleText(v.set.element(i-1)),
+			map[int]string{1: "following", -1: "preceding"}[step], v.set.name)
+		if v.space != nil {
+			d.Detail = "This happens where " + v.space.where(k) + "."
+		}
+		d.Fix = "leave it out by a condition, as in `if ord(c) > 1`"
+		return value{}, true
+	}
+	v.ints = ints
+	return v, true
+}
+
+// component is one label of the elements of a set of tuples, as an index.
+func component(set *boundSet, i int, v value) value {
+	part := set.parts[i]
+	ints := make([]int, len(v.ints))
+	for k, t := range v.ints {
+		ints[k] = set.tuples[t-1][i] + 1
+	}
+	out := value{kind: integer, item: expr.ScalarShape(), space: v.space, ints: ints, set: part}
+	if part.number {
+		for k := range ints {
+			ints[k] += part.lo - 1
+		}
+		out.set = nil
+	}
+	return out
+}

@@ -1,0 +1,377 @@
+package bind
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// A boundSet is an index set with its elements. Positions count from 0 in this
+// file's tables, and from 1 where they are the integers of a value.
+type boundSet struct {
+	name   string
+	n      int
+	lo     int         // of a set of numbers: the first
+	number bool        // a set of numbers lo..lo+n-1
+	labels []string    // of a set of labels
+	parts  []*boundSet // of a set of tuples: the sets of their labels
+	tuples [][]int     // and the positions of the labels in those
+	within *boundSet   // the set that this is a part of, or nil
+	up     []int       // and the position of each element in it
+	fake   bool        // stands for elements that were not supplied
+
+	place map[string]int // positions by label, made when first asked for
+	down  map[int]int    // positions by that in the root, made likewise
+}
+
+func (s *boundSet) root() *boundSet {
+	for s.within != nil {
+		s = s.within
+	}
+	return s
+}
+
+// partSets are the sets of an element's labels.
+func (s *boundSet) partSets() []*boundSet {
+	if s.parts != nil {
+		return s.parts
+	}
+	return []*boundSet{s}
+}
+
+// element lists the labels of element k.
+func (s *boundSet) element(k int) []string {
+	switch {
+	case s.parts != nil:
+		var out []string
+		for i, p := range s.parts {
+			out = append(out, p.element(s.tuples[k][i])...)
+		}
+		return out
+	case s.number:
+		return []string{strconv.Itoa(s.lo + k)}
+	}
+	return []string{s.labels[k]}
+}
+
+// axis is the set as a dimension: numbers from 1 need no labels.
+func (s *boundSet) axis() ir.Axis {
+	a := ir.Axis{Size: s.n}
+	if s.number && s.lo == 1 {
+		return a
+	}
+	a.Labels = make([][]string, s.n)
+	for k := range a.Labels {
+		a.Labels[k] = s.element(k)
+	}
+	return a
+}
+
+// find is the position of a label, or of the labels of a tuple, or -1.
+func (s *boundSet) find(labels ...string) int {
+	if s.number {
+		v, err := strconv.Atoi(labels[0])
+		if len(labels) != 1 || err != nil || !lang.IsNumberLabel(labels[0]) || v < s.lo || v >= s.lo+s.n {
+			return -1
+		}
+		return v - s.lo
+	}
+	if s.place == nil {
+		s.place = make(map[string]int, s.n)
+		for k := range s.n {
+			s.place[strings.Join(s.element(k), "\x00")] = k
+		}
+	}
+	k, ok := s.place[strings.Join(labels, "\x00")]
+	if !ok {
+		return -1
+	}
+	return k
+}
+
+// in is the position in t of element k of s, or -1; the two have one root.
+func (s *boundSet) in(t *boundSet, k int) int {
+	for ; s != t && s.within != nil; s = s.within {
+		k = s.up[k]
+	}
+	if s == t {
+		return k
+	}
+	if t.down == nil {
+		t.down = make(map[int]int, t.n)
+		for j := range t.n {
+			r := j
+			for u := t; u.within != nil; u = u.within {
+				r = u.up[r]
+			}
+			t.down[r] = j
+		}
+	}
+	j, ok := t.down[k]
+	if !ok {
+		return -1
+	}
+	return j
+}
+
+// setOf is the set that a name stands for in a scope, or nil.
+func (e *elab) setOf(x lang.Expr) *boundSet {
+	n, ok := x.(*lang.Name)
+	if !ok || e.library {
+		return nil
+	}
+	if _, local := e.scope.find(n.Name); local {
+		return nil
+	}
+	return e.b.sets[n.Name]
+}
+
+// tryset binds an index set if all it needs is known, and reports whether it
+// was dealt with.
+func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
+	set := &boundSet{name: s.Name}
+	for _, w := range d.Within {
+		of := b.sets[w.Name]
+		if of == nil {
+			return false
+		}
+		if len(d.Within) == 1 {
+			set.within, set.parts = of, of.parts
+		} else {
+			set.parts = append(set.parts, of)
+		}
+	}
+	entry := b.set.Get(s.Name)
+	switch {
+	case entry != nil:
+		b.suppliedSet(set, d, entry)
+	case d.Value == nil:
+		return false
+	case d.Value.Lo != nil:
+		if !b.ready(d.Value.Lo, nil) || !b.ready(d.Value.Hi, nil) {
+			return false
+		}
+		b.numberedSet(set, d)
+	default:
+		elements := make([][]string, len(d.Value.Elems))
+		for k, e := range d.Value.Elems {
+			for _, p := range e.Parts {
+				elements[k] = append(elements[k], labelText(p))
+			}
+		}
+		b.fillSet(set, d, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
+	}
+	return true
+}
+
+// labelText is the label that is written out in a model.
+func labelText(x lang.Expr) string {
+	switch x := x.(type) {
+	case *lang.Text:
+		return x.Value
+	case *lang.Number:
+		return x.Text
+	}
+	return ""
+}
+
+// suppliedSet binds a set whose elements are data. A set of numbers from 1 may
+// be given by its last.
+func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry) {
+	elements := entry.Labels
+	if elements == nil && entry.Array != nil && entry.Array.Rank() > 0 {
+		rows, width := entry.Array.Shape[0], 1
+		if entry.Array.Rank() == 2 {
+			width = entry.Array.Shape[1]
+		}
+		for k, v := range entry.Array.Values() {
+			if k%width == 0 {
+				elements = append(elements, nil)
+			}
+			if v != math.Trunc(v) || math.Abs(v) >= exactInt {
+				b.errorf(diag.BindLabels, d.Name.Span(), "`%s` has the element %v (%s), which is neither a text nor an integer", set.name, v, entry.Origin)
+				return
+			}
+			elements[k/width] = append(elements[k/width], strconv.Itoa(int(v)))
+		}
+		if rows == 0 {
+			elements = [][]string{}
+		}
+	}
+	if elements == nil {
+		b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is an index set, but %s gives numbers by label or a single number", set.name, entry.Origin).Detail =
+			"a set is a list of texts or integers, or of lists of them for a set of tuples"
+		return
+	}
+	if d.Value != nil && d.Value.Lo != nil {
+		b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is the set of numbers `%s` and cannot be supplied (%s)", set.name, d.Value.Span().Text(), entry.Origin).Fix =
+			"make its ends params and supply those"
+		return
+	}
+	b.fillSet(set, d, elements, entry.Origin, func(int) diag.Span { return d.Name.Span() })
+}
+
+func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
+	e := b.top()
+	lo, ok := e.integers(e.expr(d.Value.Lo), d.Value.Lo.Span(), "the first number of a set")
+	hi, ok2 := e.integers(e.expr(d.Value.Hi), d.Value.Hi.Span(), "the last number of a set")
+	if !ok || !ok2 {
+		return
+	}
+	if lo == nil || hi == nil { // depend on data that was not supplied
+		lo, hi = []int{1}, []int{b.filler()}
+	}
+	set.number, set.lo, set.n = true, lo[0], max(hi[0]-lo[0]+1, 0)
+	if !b.within(b.tuples, d.Value.Span(), "the set", set.n) {
+		return
+	}
+	b.bindSet(set, "the model")
+}
+
+// fillSet gives a set its elements, each a tuple of labels.
+func (b *binder) fillSet(set *boundSet, d *lang.IndexSet, elements [][]string, origin string, at func(k int) diag.Span) {
+	arity := len(set.partSets())
+	seen := map[string]bool{}
+	fail := func(k int, format string, args ...any) *diag.Diagnostic {
+		return b.errorf(diag.BindLabels, at(k), "element %d of `%s` (%s), %s, %s", k+1, set.name, origin,
+			tupleText(elements[k]), fmt.Sprintf(format, args...))
+	}
+	for k, labels := range elements {
+		key := strings.Join(labels, "\x00")
+		if len(labels) != arity {
+			fail(k, "has %d labels where %d are needed", len(labels), arity)
+			return
+		}
+		if seen[key] {
+			fail(k, "is there twice")
+			return
+		}
+		seen[key] = true
+		if set.within != nil {
+			place := set.within.find(labels...)
+			if place < 0 {
+				b.nearLabel(fail(k, "is not in `%s`", set.within.name), set.within, labels)
+				return
+			}
+			set.up = append(set.up, place)
+		}
+		if set.parts == nil {
+			set.labels = append(set.labels, labels[0])
+			continue
+		}
+		tuple := make([]int, arity)
+		for i, l := range labels {
+			if tuple[i] = set.parts[i].find(l); tuple[i] < 0 {
+				b.nearLabel(fail(k, "has %s, which is not in `%s`", lang.LabelText(l), set.parts[i].name), set.parts[i], []string{l})
+				return
+			}
+		}
+		set.tuples = append(set.tuples, tuple)
+	}
+	set.n = len(elements)
+	b.bindSet(set, origin)
+}
+
+// nearLabel adds the label that was likely meant.
+func (b *binder) nearLabel(d *diag.Diagnostic, set *boundSet, labels []string) {
+	if len(labels) != 1 || set.number || set.n > maxNear {
+		return
+	}
+	if near := diag.Suggest(labels[0], set.labels); near != "" {
+		d.Fix = "did you mean `" + lang.LabelText(near) + "`?"
+	}
+}
+
+// maxNear bounds the labels among which a near one is looked for.
+const maxNear = 10_000
+
+// tupleText spells an element in messages: "Rome", ("Rome", "Oslo").
+func tupleText(labels []string) string {
+	if len(labels) == 1 {
+		return lang.LabelText(labels[0])
+	}
+	return "(" + lang.TupleText(labels) + ")"
+}
+
+func (b *binder) bindSet(set *boundSet, origin string) {
+	b.sets[set.name] = set
+	b.setOrigins[set.name] = origin
+}
+
+// fillPlaceholder gives the first set without elements some that stand for
+// those that are not supplied.
+func (b *binder) fillPlaceholder(all []*ir.Symbol, tried map[*ir.Symbol]bool) bool {
+	for _, s := range all {
+		d, ok := s.Decl.(*lang.IndexSet)
+		if !ok || tried[s] || d.Value != nil {
+			continue
+		}
+		set := &boundSet{name: s.Name, fake: true, n: b.filler()}
+		known := true
+		for _, w := range d.Within {
+			of := b.sets[w.Name]
+			if known = known && of != nil; !known {
+				break
+			}
+			if len(d.Within) == 1 {
+				set.within, set.parts, set.n = of, of.parts, max(of.n/2, 1)
+			} else {
+				set.parts = append(set.parts, of)
+			}
+		}
+		if !known {
+			continue
+		}
+		set.placeholders()
+		tried[s] = true
+		b.bindSet(set, "placeholder")
+		return true
+	}
+	return false
+}
+
+// placeholders makes up the elements: all different, and, of tuples, spread
+// over the sets of their labels.
+func (s *boundSet) placeholders() {
+	if s.within != nil {
+		s.n = min(s.n, s.within.n)
+		for k := range s.n {
+			s.up = append(s.up, k)
+			if s.parts != nil {
+				s.tuples = append(s.tuples, s.within.tuples[k])
+			} else {
+				s.labels = append(s.labels, s.within.element(k)[0])
+			}
+		}
+		return
+	}
+	if s.parts == nil {
+		for k := range s.n {
+			s.labels = append(s.labels, fmt.Sprintf("%s %d", s.name, k+1))
+		}
+		return
+	}
+	all := 1
+	for _, p := range s.parts {
+		all *= max(p.n, 1)
+	}
+	s.n = min(s.n, all)
+	for k := range s.n {
+		tuple, rest := make([]int, len(s.parts)), k
+		for i, p := range s.parts {
+			// A step to the side for each round, so that tuples of one set with
+			// itself are not all alike.
+			tuple[i] = (rest + i) % max(p.n, 1)
+			if i > 0 {
+				tuple[i] = (k/max(s.parts[0].n, 1) + k + i) % max(p.n, 1)
+			}
+		}
+		s.tuples = append(s.tuples, tuple)
+	}
+}

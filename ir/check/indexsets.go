@@ -1,0 +1,219 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// An indexSet is a declared set of labels, of numbers lo..hi, or of tuples of
+// elements of other sets. Its size is an atom of its own: two sets are two
+// sizes, and an array's dimension tells which set it is over.
+type indexSet struct {
+	name   string
+	decl   *lang.IndexSet
+	size   *poly
+	parts  []*indexSet     // of a set of tuples
+	within *indexSet       // the set that this one is a part of, or nil
+	lo, hi *poly           // of a set of numbers; nil for labels
+	labels map[string]bool // where the model lists them and they are no tuples
+}
+
+// root is the set that a chain of parts is taken from.
+func (s *indexSet) root() *indexSet {
+	for s.within != nil {
+		s = s.within
+	}
+	return s
+}
+
+// tuple lists the sets of an element's labels: the set itself unless its
+// elements are tuples.
+func (s *indexSet) tuple() []*indexSet {
+	if r := s.root(); r.parts != nil {
+		return r.parts
+	}
+	return []*indexSet{s}
+}
+
+// related reports whether an element of one set may be an element of the
+// other.
+func related(a, b *indexSet) bool { return a.root() == b.root() }
+
+// setOf is the set whose size a dimension is, or nil.
+func setOf(p *poly) *indexSet {
+	if p == nil || !p.bare() {
+		return nil
+	}
+	return p.terms[0].powers[0].atom.set
+}
+
+// namedSet is the index set that an expression names, or nil.
+func (c *checker) namedSet(s *scope, e lang.Expr) *indexSet {
+	n, ok := e.(*lang.Name)
+	if !ok || s.frame != nil && s.frame.library {
+		return nil
+	}
+	for t := s; t != nil; t = t.parent {
+		if _, hidden := t.names[n.Name]; hidden {
+			return nil
+		}
+	}
+	entry := c.symbols[n.Name]
+	if entry == nil || entry.symbol.Kind != ir.SetSymbol {
+		return nil
+	}
+	entry.used = true
+	return c.resolve(entry).set
+}
+
+// declaredSet checks a declaration `set S ...`.
+func (c *checker) declaredSet(d *lang.IndexSet) value {
+	a := c.newAtom(d.Name.Name, setAtom)
+	set := &indexSet{name: d.Name.Name, decl: d, size: atomPoly(a)}
+	a.set = set
+	for i, w := range d.Within {
+		of := c.setNamed(w)
+		switch {
+		case of == nil:
+			return unknownValue
+		case len(d.Within) == 1:
+			set.within = of
+		case len(of.tuple()) > 1:
+			c.errorf(c.global, codeSetDecl, d.Within[i].Span(), "`%s` is a set of tuples and cannot be a part of one", of.name).Fix =
+				"name the sets of its labels one by one"
+			return unknownValue
+		default:
+			set.parts = append(set.parts, of)
+		}
+	}
+	if n := len(set.tuple()); len(d.Keys) > 0 && len(d.Keys) != n {
+		c.errorf(c.global, codeSetDecl, d.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
+			len(d.Keys), partsText(n))
+	}
+	if d.Value != nil {
+		if d.Value.Lo != nil {
+			c.numberSet(set, a)
+		} else {
+			c.listedSet(set)
+		}
+	}
+	return value{typ: ir.Type{Kind: ir.SetType, Dims: []ir.Dim{set.size}}, set: set}
+}
+
+func partsText(n int) string {
+	if n == 1 {
+		return "one label"
+	}
+	return fmt.Sprintf("%d labels", n)
+}
+
+// setNamed resolves a name behind `within`.
+func (c *checker) setNamed(n lang.Ident) *indexSet {
+	entry := c.symbols[n.Name]
+	if entry == nil || entry.symbol.Kind != ir.SetSymbol {
+		d := c.errorf(c.global, codeSetDecl, n.Span(), "there is no index set `%s`", n.Name)
+		if entry != nil {
+			d.Summary = fmt.Sprintf("`%s` is not an index set", n.Name)
+		}
+		var names []string
+		for name, e := range c.symbols {
+			if e.symbol.Kind == ir.SetSymbol {
+				names = append(names, name)
+			}
+		}
+		d.Fix = suggest(n.Name, names)
+		return nil
+	}
+	entry.used = true
+	return c.resolve(entry).set
+}
+
+// numberSet checks `set S = lo..hi`.
+func (c *checker) numberSet(set *indexSet, a *atom) {
+	d := set.decl
+	if len(d.Within) > 0 {
+		c.errorf(c.global, codeSetDecl, d.Value.Span(), "a part of a set lists its elements, as in `{1, 2}`")
+		return
+	}
+	set.lo = c.integer(c.global, d.Value.Lo, "the start of a range")
+	set.hi = c.integer(c.global, d.Value.Hi, "the end of a range")
+	if set.lo == nil || set.hi == nil {
+		set.lo, set.hi = constPoly(1), c.unknownSize()
+		return
+	}
+	a.def = set.hi.sub(set.lo).plus(1)
+	if k, ok := withDefaults(a.def).constant(); ok && k.Sign() < 0 {
+		c.errorf(c.global, codeEmptySet, d.Value.Span(), "this set is empty: it ends before it starts")
+	}
+}
+
+// listedSet checks `set S = {a, b}`.
+func (c *checker) listedSet(set *indexSet) {
+	arity := len(set.tuple())
+	seen := map[string]diag.Span{}
+	if arity == 1 {
+		set.labels = map[string]bool{}
+	}
+	for _, e := range set.decl.Value.Elems {
+		if len(e.Parts) != arity {
+			d := c.errorf(c.global, codeSetDecl, e.Span(), "`%s` has %s, but an element of `%s` has %s", quote(e),
+				partsText(len(e.Parts)), set.name, partsText(arity))
+			if arity == 1 && set.within == nil {
+				d.Fix = fmt.Sprintf("say what the labels are taken from, as in `set %s within node * node = ...`", set.name)
+			}
+			return
+		}
+		key := make([]string, arity)
+		for i, p := range e.Parts {
+			key[i] = labelOf(p)
+			of := set.within
+			if arity > 1 {
+				of = set.tuple()[i]
+			}
+			if of != nil {
+				c.isLabel(c.global, p, of)
+			}
+		}
+		if first, twice := seen[strings.Join(key, "\x00")]; twice {
+			d := c.errorf(c.global, codeTwice, e.Span(), "`%s` is in the set `%s` twice", quote(e), set.name)
+			d.Related = []diag.Related{{Span: first, Message: "first here"}}
+		}
+		seen[strings.Join(key, "\x00")] = e.Span()
+		if arity == 1 {
+			set.labels[key[0]] = true
+		}
+	}
+}
+
+// labelOf is the label that a text or a number stands for.
+func labelOf(e lang.Expr) string {
+	switch e := e.(type) {
+	case *lang.Text:
+		return e.Value
+	case *lang.Number:
+		return e.Text
+	}
+	return ""
+}
+
+// isLabel reports a label that a set, whose elements the model lists, does not
+// have.
+func (c *checker) isLabel(s *scope, e lang.Expr, set *indexSet) {
+	label := labelOf(e)
+	if set.labels == nil || set.labels[label] {
+		return
+	}
+	d := c.errorf(s, codeUnknownLabel, e.Span(), "`%s` is not a label of `%s`", quote(e), set.name)
+	d.Related = []diag.Related{{Span: set.decl.Name.Span(), Message: "the set is declared here"}}
+	names := make([]string, 0, len(set.labels))
+	for n := range set.labels {
+		names = append(names, n)
+	}
+	if near := c.nearest(label, func() []string { return names }); near != "" {
+		d.Fix = "did you mean `" + lang.LabelText(near) + "`?"
+	}
+}

@@ -1,0 +1,284 @@
+package check
+
+import (
+	"fmt"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+)
+
+// This file checks where labels stand: as indices that range over a set, as
+// subscripts, in comparisons, and as arguments of card, ord, next and prev.
+
+var labelType = ir.Type{Kind: ir.LabelType}
+
+// notNumber reports a label or a set where a number is needed.
+func (c *checker) notNumber(s *scope, e lang.Expr, v value) {
+	switch {
+	case v.typ.Kind == ir.SetType:
+		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is an index set, not a number", quote(e)).Fix =
+			fmt.Sprintf("`card(%s)` is the number of its elements; `sum(i in %s: ...)` ranges over them", quote(e), quote(e))
+	case v.set == nil:
+		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is a label, not a number", quote(e)).Detail =
+			"labels stand in sets, in subscripts such as `cost[\"Rome\"]`, and in comparisons such as `c == \"Rome\"`"
+	default:
+		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is a label of `%s`, not a number", quote(e), v.set.name).Fix =
+			fmt.Sprintf("`ord(%s)` is its position in the set", quote(e))
+	}
+}
+
+// rangedSet is the index set that a binder ranges over, or nil and the value
+// that stands in its place.
+func (c *checker) rangedSet(s *scope, b *lang.Binder) (*indexSet, value) {
+	if set := c.namedSet(s, b.Lo); set != nil {
+		c.record(s, b.Lo, ir.Type{Kind: ir.SetType, Dims: []ir.Dim{set.size}})
+		return set, value{}
+	}
+	if b.Tuple == nil {
+		return nil, value{}
+	}
+	return nil, c.expr(s, b.Lo)
+}
+
+// tupleOf reports `(i, j) in S` where S is no set of tuples.
+func (c *checker) tupleOf(s *scope, b *lang.Binder, v value) {
+	if !isUnknown(v.typ) {
+		c.errorf(s, codeWrongSet, b.Lo.Span(), "a tuple of indices ranges over a set of tuples, but `%s` is %s", quote(b.Lo), kindOf(v.typ))
+	}
+	for _, n := range b.Tuple {
+		c.hides(s, n)
+		s.names[n.Name] = unknownValue
+	}
+}
+
+// elements declares the indices of a binder over a set.
+func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered bool) {
+	sets := []*indexSet{set}
+	if b.Tuple != nil {
+		if sets = set.tuple(); len(sets) != len(b.Tuple) {
+			c.errorf(s, codeWrongSet, b.Span(), "an element of `%s` has %s, but there are %d indices", set.name, partsText(len(sets)), len(b.Tuple))
+			sets = make([]*indexSet, len(b.Tuple))
+		}
+	}
+	for i, n := range b.Names() {
+		c.hides(s, n)
+		switch set := sets[i]; {
+		case set == nil:
+			s.names[n.Name] = unknownValue
+		case set.lo != nil:
+			a := c.newAtom(n.Name, indexAtom)
+			a.lo, a.hi, a.filtered = set.lo, set.hi, filtered || b.Tuple != nil
+			s.names[n.Name] = value{typ: intType, size: atomPoly(a)}
+		default:
+			s.names[n.Name] = value{typ: labelType, set: set}
+		}
+	}
+}
+
+// axes deals the subscripts of an array out to its dimensions: a dimension
+// over a set of tuples takes one for each label, unless it is given a whole
+// element or `:`. fit is false where they do not come out even.
+func (c *checker) axes(s *scope, e *lang.Index, t ir.Type) (groups [][]lang.Subscript, fit bool) {
+	subs := e.Subs
+	for i := range t.Dims {
+		take := 1
+		if set := setOf(dim(t, i)); set != nil && len(subs) > 0 && !c.wholeElement(s, subs[0]) {
+			take = len(set.tuple())
+		}
+		if take > len(subs) {
+			return nil, false
+		}
+		groups, subs = append(groups, subs[:take:take]), subs[take:]
+	}
+	return groups, len(subs) == 0
+}
+
+// wholeElement reports whether a subscript is `:` or an index that ranges over
+// tuples.
+func (c *checker) wholeElement(s *scope, sub lang.Subscript) bool {
+	if sub.All {
+		return true
+	}
+	n, ok := sub.Lo.(*lang.Name)
+	if !ok || sub.Hi != nil {
+		call, isCall := sub.Lo.(*lang.Call)
+		return isCall && len(call.Args) == 1 && c.wholeElement(s, lang.Subscript{Lo: call.Args[0]})
+	}
+	for t := s; t != nil; t = t.parent {
+		if v, found := t.names[n.Name]; found {
+			return v.set != nil && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
+		}
+	}
+	return false
+}
+
+// tupleNote says how many subscripts the dimensions over sets of tuples take.
+func tupleNote(t ir.Type) string {
+	for i := range t.Dims {
+		if set := setOf(dim(t, i)); set != nil && len(set.tuple()) > 1 {
+			return fmt.Sprintf("the dimension over `%s` takes an element of it, or its %d labels one by one", set.name, len(set.tuple()))
+		}
+	}
+	return ""
+}
+
+// alongSet checks the subscripts of a dimension over a set and returns the
+// size that they select, nil for a single element.
+func (c *checker) alongSet(s *scope, e *lang.Index, subs []lang.Subscript, set *indexSet) *poly {
+	if len(subs) == 1 && subs[0].All {
+		return set.size
+	}
+	tuple := set.tuple()
+	if len(tuple) == 1 && set.lo != nil {
+		return c.alongNumbers(s, e, &subs[0], set)
+	}
+	for i := range subs {
+		of := set
+		if len(subs) > 1 {
+			of = tuple[i]
+		}
+		if subs[i].Hi != nil || subs[i].All {
+			c.errorf(s, codeWrongSet, subs[i].Span(), "a dimension over `%s` takes one label, or `:` for all", set.name).Fix =
+				"declare a part of it, as in `set some within " + set.name + " = {...}`, and range over that"
+			continue
+		}
+		c.element(s, e, subs[i].Lo, of)
+	}
+	return nil
+}
+
+// alongNumbers checks a subscript of a dimension over a set of numbers.
+func (c *checker) alongNumbers(s *scope, e *lang.Index, sub *lang.Subscript, set *indexSet) *poly {
+	if n, ok := sub.Lo.(*lang.Name); ok && sub.Hi == nil {
+		if v := c.name(s, n); v.typ.Kind == ir.LabelType {
+			c.element(s, e, sub.Lo, set)
+			return nil
+		}
+	}
+	if first, ok := set.lo.constant(); ok && first.IsInt() && first.Num().IsInt64() && first.Num().Int64() == 1 {
+		return c.subscript(s, sub, set.size)
+	}
+	return c.shifted(s, sub)
+}
+
+// shifted checks a subscript of a set of numbers that does not start at 1:
+// what is out of range is found when the model is bound.
+func (c *checker) shifted(s *scope, sub *lang.Subscript) *poly {
+	if sub.Hi == nil {
+		if v := c.expr(s, sub.Lo); v.typ.Kind == ir.VectorType && v.deps == 0 {
+			return dim(v.typ, 0)
+		}
+		c.integer(s, sub.Lo, "an index")
+		return nil
+	}
+	lo := c.integer(s, sub.Lo, "the start of a range")
+	hi := c.integer(s, sub.Hi, "the end of a range")
+	if lo == nil || hi == nil {
+		return c.unknownSize()
+	}
+	return c.bounded(s, hi.sub(lo).plus(1), sub.Span())
+}
+
+// element checks a subscript that must be an element of a set.
+func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
+	switch x := x.(type) {
+	case *lang.Text:
+		c.isLabel(s, x, set)
+		return
+	case *lang.Number:
+		if x.Int && set.lo == nil && (set.labels == nil || set.labels[x.Text]) {
+			return
+		}
+	}
+	v := c.expr(s, x)
+	switch {
+	case isUnknown(v.typ):
+	case v.typ.Kind == ir.LabelType && v.set != nil && related(v.set, set):
+	case v.typ.Kind == ir.LabelType && v.set != nil:
+		c.errorf(s, codeWrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", quote(x), v.set.name, quote(e.X), set.name)
+	case set.lo != nil && v.typ.Kind == ir.IntType:
+	default:
+		d := c.errorf(s, codeWrongSet, x.Span(), "`%s` has a dimension over `%s` here, but `%s` is %s", quote(e.X), set.name, quote(x), kindOf(v.typ))
+		d.Detail = "it is indexed by the set's labels"
+		d.Fix = fmt.Sprintf("range over the set, as in `sum(i in %s: ...)`, or write a label in double quotes", set.name)
+	}
+}
+
+// labelOfPlain reports a label as the index of a dimension that is a plain
+// size.
+func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
+	d := c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
+	if n != nil {
+		d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
+	}
+	if v.set != nil {
+		d.Fix = fmt.Sprintf("declare it over `%s`, or write `ord(%s)`", v.set.name, quote(e))
+	}
+}
+
+// compareLabels checks a comparison of labels.
+func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
+	if isUnknown(x.typ) || isUnknown(y.typ) {
+		return unknownOf(x, y)
+	}
+	if e.Op != lang.Eq && e.Op != lang.Ne {
+		c.errorf(s, codeLabelNumber, e.Span(), "labels have no order").Fix = "compare their positions, with `ord(...)`"
+		return unknownValue
+	}
+	a, b, of, other := e.X, e.Y, x, y
+	if of.set == nil {
+		a, b, of, other = e.Y, e.X, y, x
+	}
+	_, number := b.(*lang.Number)
+	switch {
+	case of.set == nil:
+		c.errorf(s, codeLabelNumber, e.Span(), "two labels are compared, neither of which is an index").Fix =
+			"compare an index with a label, as in `c == \"Rome\"`"
+		return unknownValue
+	case other.typ.Kind == ir.LabelType && other.set == nil || number:
+		if len(of.set.tuple()) > 1 {
+			c.errorf(s, codeWrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(a), of.set.name)
+			return unknownValue
+		}
+		c.isLabel(s, b, of.set)
+	case other.typ.Kind != ir.LabelType:
+		c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", quote(a), of.set.name, quote(b), kindOf(other.typ))
+		return unknownValue
+	case !related(of.set, other.set):
+		c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label of `%s`, `%s` of `%s`", quote(a), of.set.name, quote(b), other.set.name).Detail =
+			"labels are compared within one set"
+		return unknownValue
+	}
+	return value{typ: boolType}
+}
+
+func typeCard(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+	v := c.expr(s, e.Args[0])
+	switch {
+	case isUnknown(v.typ):
+		return v, true
+	case v.typ.Kind != ir.SetType:
+		return c.argument(s, e, 0, v, "an index set")
+	}
+	return sizeValue(v.set.size), true
+}
+
+func typeOrd(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+	if v, ok := c.indexArgument(s, e); !ok || isUnknown(v.typ) {
+		return v, ok
+	}
+	return value{typ: intType, size: c.opaque(s, e.Span())}, true
+}
+
+func typeNext(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
+	return c.indexArgument(s, e)
+}
+
+// indexArgument checks an argument that must be an element of a set.
+func (c *checker) indexArgument(s *scope, e *lang.Call) (value, bool) {
+	v := c.expr(s, e.Args[0])
+	if !isUnknown(v.typ) && (v.typ.Kind != ir.LabelType || v.set == nil) {
+		return c.argument(s, e, 0, v, "an index that ranges over a set of labels")
+	}
+	return v, true
+}

@@ -1,0 +1,129 @@
+package datafile
+
+import (
+	"fmt"
+	"strconv"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// tableBuilder collects the rows of a table whose cells stand in the text of
+// the file.
+type tableBuilder struct {
+	r     *reader
+	table *data.Table
+	heads [][2]int   // places of the columns' names
+	cells [][][2]int // by column and row
+}
+
+func newTable(r *reader, name string) *tableBuilder {
+	return &tableBuilder{r: r, table: &data.Table{Name: name}}
+}
+
+// column adds a column, with empty cells for the rows so far.
+func (t *tableBuilder) column(name string, start, end int) {
+	rows := t.table.Rows
+	t.table.Columns = append(t.table.Columns, data.Column{Name: name, Cells: make([]data.Cell, rows)})
+	t.heads = append(t.heads, [2]int{start, end})
+	t.cells = append(t.cells, make([][2]int, rows))
+}
+
+// row adds a row of empty cells that stand at a place.
+func (t *tableBuilder) row(start, end int) {
+	t.table.Rows++
+	for i := range t.table.Columns {
+		t.table.Columns[i].Cells = append(t.table.Columns[i].Cells, data.Cell{})
+		t.cells[i] = append(t.cells[i], [2]int{start, end})
+	}
+}
+
+// set fills a cell of the last row.
+func (t *tableBuilder) set(col int, c data.Cell, start, end int) {
+	row := t.table.Rows - 1
+	t.table.Columns[col].Cells[row], t.cells[col][row] = c, [2]int{start, end}
+}
+
+func (t *tableBuilder) finish() *data.Table {
+	t.table.At = func(row, col int) diag.Place {
+		place := [2]int{}
+		switch {
+		case row < 0 && col < len(t.heads):
+			place = t.heads[col]
+		case row >= 0:
+			place = t.cells[col][row]
+		}
+		return diag.Place{Span: t.r.span(place[0], place[1])}
+	}
+	return t.table
+}
+
+// cellOf reads a word as a cell. A word for NaN or an infinity is a number that
+// is not finite, which is refused where a number is needed.
+func cellOf(word string) data.Cell {
+	c := data.Cell{Text: word}
+	switch v, kind := parseNumber(word); kind {
+	case finite:
+		c.Number, c.IsNumber = v, true
+		if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+			c.Text = strconv.FormatInt(n, 10) // +1 and 01 are the label 1
+		}
+	case notFinite:
+		if isMissingWord(word) {
+			c.Text = ""
+		}
+	}
+	return c
+}
+
+// records reads a list of objects.
+func (p *jsonReader) records(name string) (*data.Table, bool) {
+	t := newTable(p.reader, name)
+	_, ok := p.elementsOf(func() bool {
+		start := p.pos
+		if p.peek() != '{' {
+			p.errorAt(diag.DataNotNumber, start, start+1, "record %d of %s is no object", t.table.Rows+1, name)
+			return p.skip()
+		}
+		t.row(start, start+1)
+		return p.objectOf(func(at int, key string) bool { return p.field(t, at, key) })
+	})
+	return t.finish(), ok
+}
+
+// field reads the value of one member of a record.
+func (p *jsonReader) field(t *tableBuilder, at int, key string) bool {
+	col := t.table.Column(key)
+	if col < 0 {
+		t.column(key, at, at+len(strconv.Quote(key)))
+		col = len(t.table.Columns) - 1
+	}
+	start := p.pos
+	switch c := p.peek(); c {
+	case '"':
+		s, ok := p.quoted()
+		t.set(col, data.Cell{Text: s}, start, p.pos)
+		return ok
+	case '{', '[':
+		p.errorAt(diag.DataNotNumber, start, start+1, "%s of record %d is a list or an object, not a number or a text", key, t.table.Rows)
+		return p.skip()
+	case 'n':
+		if p.word() != "null" {
+			p.pos = start
+			break
+		}
+		return true
+	}
+	v, fine, ok := p.number(entry{fmt.Sprintf("%s of record %d", key, t.table.Rows), -1, -1})
+	if fine {
+		cell := cellOf(p.text[start:p.pos])
+		cell.Number, cell.IsNumber = v, true
+		t.set(col, cell, start, p.pos)
+	}
+	return ok
+}
+
+// elementsOf is elements without a count.
+func (p *jsonReader) elementsOf(read func() bool) (int, bool) {
+	return p.elements(func(int) bool { return read() })
+}

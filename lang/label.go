@@ -1,0 +1,44 @@
+package lang
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Quote writes a label as the language reads it: in double quotes, with \
+// before a double quote or a \ inside.
+func Quote(label string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(label) + `"`
+}
+
+// Unquote is the label that a text in double quotes stands for.
+func Unquote(text string) string {
+	text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)
+	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text)
+}
+
+// LabelText is a label as messages, row names and subscripts show it: bare
+// where it is a number that a model can write, else in quotes.
+func LabelText(label string) string {
+	if IsNumberLabel(label) {
+		return label
+	}
+	return Quote(label)
+}
+
+// IsNumberLabel reports whether a label is the canonical text of an integer,
+// so that a model may write it without quotes.
+func IsNumberLabel(label string) bool {
+	n, err := strconv.Atoi(label)
+	return err == nil && strconv.Itoa(n) == label
+}
+
+// TupleText is an element as row names show it: its labels, with commas
+// between them.
+func TupleText(parts []string) string {
+	out := make([]string, len(parts))
+	for i, p := range parts {
+		out[i] = LabelText(p)
+	}
+	return strings.Join(out, ", ")
+}
