@@ -137,9 +137,19 @@ func dataFields(p *ir.Problem) []field {
 			}
 			f.name = exported(d.Name.Name, taken)
 			fields = append(fields, f)
+		case *lang.IndexSet:
+			if v := d.Value; v != nil && v.Lo != nil {
+				continue // numbers follow from params
+			}
+			f := field{model: d.Name.Name, optional: d.Value != nil, typ: "[]string", doc: "set " + d.Name.Name}
+			if len(d.Within) > 1 {
+				f.typ = "[][]string"
+			}
+			f.name = exported(d.Name.Name, taken)
+			fields = append(fields, f)
 		case *lang.Data:
 			f := field{model: d.Name.Name, optional: d.Value != nil || d.Gen != nil}
-			f.shape = rank(d.Type.Kind)
+			f.shape = rank(&d.Type)
 			f.typ = [...]string{"float64", "[]float64", "[][]float64"}[f.shape]
 			if d.Type.Kind == lang.KindInt {
 				f.typ = "int"
@@ -158,14 +168,13 @@ func dataFields(p *ir.Problem) []field {
 	return fields
 }
 
-func rank(k lang.TypeKind) int {
-	switch k {
-	case lang.KindVector:
+// rank is the number of dimensions of the Go value of a type; an array of more
+// than two is the list of its entries, row-major.
+func rank(t *lang.TypeExpr) int {
+	if len(t.Dims) > 2 {
 		return 1
-	case lang.KindMatrix:
-		return 2
 	}
-	return 0
+	return len(t.Dims)
 }
 
 func variableFields(vars []ir.Variable, taken map[string]bool) []field {

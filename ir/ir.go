@@ -6,6 +6,7 @@ package ir
 
 import (
 	"strconv"
+	"strings"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
@@ -171,6 +172,16 @@ func (a Axis) Text(k int) string {
 		return strconv.Itoa(k + 1)
 	}
 	return lang.TupleText(a.Labels[k])
+}
+
+// Place spells entry k, from 0 and row-major, of an array: `"Rome", 3`.
+func Place(axes []Axis, k int) string {
+	parts := make([]string, len(axes))
+	for i := len(axes) - 1; i >= 0; i-- {
+		parts[i] = axes[i].Text(k % axes[i].Size)
+		k /= axes[i].Size
+	}
+	return strings.Join(parts, ", ")
 }
 
 // BoundSet is an index set as bound.

@@ -28,7 +28,7 @@ type Checked struct {
 // is a diag.List.
 func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	c := &Checked{Warnings: append(diag.List(nil), m.Warnings...)}
-	bound, diags := bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed})
+	bound, diags := bind.Bind(m.Program, set, opts.binding())
 	if diags.HasErrors() && len(set.Entries) == 0 {
 		c.Abstract = true
 		bound, diags = bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed, Abstract: true})

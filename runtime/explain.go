@@ -128,7 +128,7 @@ func entryNames(level *ir.Level) []string {
 	names := make([]string, level.Dim)
 	for _, v := range level.Vars {
 		for k := range v.Shape.Len() {
-			names[v.Offset+k] = EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}, k)
+			names[v.Offset+k] = EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}.over(v.Axes), k)
 		}
 	}
 	return names

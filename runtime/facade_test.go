@@ -120,8 +120,8 @@ func TestValuesRoundTrip(t *testing.T) {
 }
 
 func TestValuesReject(t *testing.T) {
-	for _, text := range []string{`[1]`, `{"x": "two"}`, `{"x": [1, [2]]}`, `{"x": [[1, 2], [3]]}`, `{"x": [[[1]]]}`,
-		`{"x": null}`, `{"x": true}`, `{"x": 1`, `{"x": {"y": 1}}`, `{"x": 1e999}`} {
+	for _, text := range []string{`[1]`, `{"x": "two"}`, `{"x": [1, [2]]}`, `{"x": [[1, 2], [3]]}`, `{"x": [[[1]], [[1, 2]]]}`,
+		`{"x": null}`, `{"x": true}`, `{"x": 1`, `{"x": {"y": null}}`, `{"x": 1e999}`} {
 		var v runtime.Values
 		if err := json.Unmarshal([]byte(text), &v); err == nil {
 			t.Errorf("%s reads as %+v", text, v)

@@ -83,6 +83,14 @@ type BindOptions struct {
 	Strict bool
 	// Context ends the proofs early, and Bind with its cause; nil: nothing does.
 	Context context.Context
+	// IgnoreUndeclared leaves out data, and columns of tables, that the model
+	// does not declare, rather than refuse them.
+	IgnoreUndeclared bool
+}
+
+// binding are the options of package bind.
+func (o BindOptions) binding() bind.Options {
+	return bind.Options{Seed: o.Seed, IgnoreUndeclared: o.IgnoreUndeclared}
 }
 
 // bindProofs bound the proofs that go before a run: a tenth of what `check`
@@ -104,7 +112,7 @@ func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
 func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	watch := stopwatch{last: time.Now()}
 	phases := Phases{Compile: m.took.Seconds()}
-	bound, diags := bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed})
+	bound, diags := bind.Bind(m.Program, set, opts.binding())
 	if err := diags.Err(); err != nil {
 		diags.Sort()
 		return nil, diags

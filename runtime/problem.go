@@ -36,7 +36,7 @@ func variables(level *ir.Level, v []float64, sign float64) Values {
 		for k := range value.Data {
 			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
 		}
-		out = append(out, value)
+		out = append(out, value.over(decl.Axes))
 	}
 	return out
 }
@@ -62,7 +62,7 @@ func families(rows []ir.Row, v []float64) Values {
 			k = len(out)
 			place[row.Family] = k
 			out = append(out, Value{Name: row.Family.Name, Shape: dims(row.Family.Shape),
-				Data: make([]float64, row.Family.Shape.Len())})
+				Data: make([]float64, row.Family.Shape.Len())}.over(row.Family.Axes))
 		}
 		out[k].Data[row.Index] = v[i] + 0
 	}
@@ -156,7 +156,7 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("report %s: %w", item.Name, err)
 		}
-		out = append(out, valueOf(item.Name, a))
+		out = append(out, valueOf(item.Name, a).over(item.Axes))
 	}
 	return out, nil
 }
@@ -181,8 +181,9 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 			return nil, fmt.Errorf("%s is given twice", v.Name)
 		}
 		given[v.Name] = true
-		if !sameShape(v.Shape, dims(decl.Shape)) {
-			return nil, fmt.Errorf("%s is declared as %s but given as %s", v.Name, decl.Shape, shapeWords(v.Shape))
+		v, err := v.fit(dims(decl.Shape), decl.Axes)
+		if err != nil {
+			return nil, err
 		}
 		for k, f := range v.Data {
 			if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -225,6 +226,9 @@ func shapeWords(shape []int) string {
 		return "a number"
 	case 1:
 		return fmt.Sprintf("vector[%d]", shape[0])
+	case 2:
+	default:
+		return fmt.Sprintf("an array of shape %v", shape)
 	}
 	return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
 }

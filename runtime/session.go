@@ -138,7 +138,7 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 func (s *Session) AddData(set *data.Set) (waiting []string) {
 	program, _ := check.Partial(s.file())
 	for _, e := range set.Entries {
-		if sym := program.Symbols[e.Name]; sym == nil || sym.Kind != ir.DataSymbol && sym.Kind != ir.ParamSymbol {
+		if !takes(program, e) {
 			waiting = append(waiting, e.Name)
 		}
 	}
@@ -217,11 +217,19 @@ func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
 	return r, nil
 }
 
+// takes reports whether a program declares what an entry supplies; a table is
+// for its columns to say.
+func takes(program *ir.Program, e data.Entry) bool {
+	sym := program.Symbols[e.Name]
+	return e.Table != nil && e.Array == nil ||
+		sym != nil && (sym.Kind == ir.DataSymbol || sym.Kind == ir.ParamSymbol || sym.Kind == ir.SetSymbol)
+}
+
 // declared keeps the data that the program declares.
 func (s *Session) declared(program *ir.Program) *data.Set {
 	set := &data.Set{}
 	for _, e := range s.data.Entries {
-		if sym := program.Symbols[e.Name]; sym != nil && (sym.Kind == ir.DataSymbol || sym.Kind == ir.ParamSymbol) {
+		if takes(program, e) {
 			set.Entries = append(set.Entries, e)
 		}
 	}

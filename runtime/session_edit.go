@@ -31,6 +31,8 @@ func declKey(d lang.Decl) string {
 		return d.Name.Name
 	case *lang.Data:
 		return d.Name.Name
+	case *lang.IndexSet:
+		return d.Name.Name
 	case *lang.Let:
 		return d.Name.Name
 	case *lang.Fn:
@@ -45,6 +47,8 @@ func declWords(d lang.Decl) string {
 		return "param " + d.Name.Name
 	case *lang.Data:
 		return "data " + d.Name.Name
+	case *lang.IndexSet:
+		return "set " + d.Name.Name
 	case *lang.Let:
 		return "let " + d.Name.Name
 	case *lang.Fn:

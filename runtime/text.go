@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"bilevelc/ir"
 	"fmt"
 	"io"
 	"math"
@@ -86,6 +87,16 @@ func (t *textReport) values(title string, vs Values) {
 	fmt.Fprintf(&t.b, "%s\n", title)
 	t.table(func(row func(cells ...string)) {
 		for _, v := range vs {
+			if v.Axes != nil {
+				for i, f := range v.Data {
+					if t.cut(i) {
+						row("", fmt.Sprintf("... %d entries in all", len(v.Data)))
+						break
+					}
+					row("  "+EntryName(v, i), number(f))
+				}
+				continue
+			}
 			if len(v.Shape) < 2 {
 				row("  "+v.Name, t.list(v.Data))
 				continue
@@ -261,8 +272,11 @@ func (t *textReport) table(fill func(row func(cells ...string))) {
 }
 
 // EntryName is the name of entry k (from 0, row-major) of a value, as rows
-// are named: travel, cap[3], flow[2, 1].
+// are named: travel, cap[3], flow[2, 1], flow["Rome", "Oslo"].
 func EntryName(v Value, k int) string {
+	if v.Axes != nil {
+		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
+	}
 	switch len(v.Shape) {
 	case 0:
 		return v.Name

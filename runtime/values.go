@@ -5,17 +5,22 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"bilevelc/ir/data"
 )
 
-// Value is one named number, vector or matrix in the shape of its
-// declaration.
+// Value is one named number or array in the shape of its declaration.
 type Value struct {
 	Name  string
-	Shape []int     // none for a scalar, [n], or [m, n]
+	Shape []int     // none for a scalar, [n], [m, n], ...
 	Data  []float64 // row-major
+	// Axes are the dimensions of an array over sets or of more than two
+	// dimensions; nil for others.
+	Axes []Axis
+
+	keys [][]string // of a value given by label that has not met its declaration
 }
 
 // Scalar returns the number of a value without dimensions.
@@ -39,7 +44,9 @@ func (v Value) Rows() [][]float64 {
 }
 
 // Values is an ordered set of named values. In JSON it is an object whose
-// members keep the order of the model: a number, a list, or a list of rows.
+// members keep the order of the model: a number, a list, or a list of rows, and,
+// for arrays over sets of labels, an object by label, with one level for each
+// label.
 // NaN and the infinities, which JSON lacks, are the strings "NaN",
 // "Infinity", "-Infinity".
 type Values []Value
@@ -88,10 +95,14 @@ func unmarshalNumber(text []byte, into *any) error {
 }
 
 func writeValue(b *bytes.Buffer, v Value) {
-	switch len(v.Shape) {
-	case 0:
+	switch n := len(v.Shape); {
+	case v.keys != nil || labelled(v.Axes):
+		writeLabelled(b, v)
+	case n > 2:
+		writeNested(b, v.Shape, v.Data)
+	case n == 0:
 		writeFloat(b, v.Data[0])
-	case 1:
+	case n == 1:
 		writeList(b, v.Data)
 	default:
 		b.WriteByte('[')
@@ -146,12 +157,17 @@ func (vs *Values) UnmarshalJSON(text []byte) error {
 		if err != nil {
 			return err
 		}
-		var raw any
-		if err := dec.Decode(&raw); err != nil {
+		raw, keyed, err := decodeOrdered(dec)
+		if err != nil {
 			return err
 		}
 		v := Value{Name: key.(string)}
-		if v.Shape, v.Data, err = readValue(raw); err != nil {
+		if keyed {
+			err = readKeyed(raw, nil, &v)
+		} else {
+			v.Shape, v.Data, err = readValue(raw)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", v.Name, err)
 		}
 		*vs = append(*vs, v)
@@ -170,9 +186,6 @@ func readValue(raw any) (shape []int, entries []float64, err error) {
 		s, e, err := readValue(item)
 		if err != nil {
 			return nil, nil, fmt.Errorf("entry %d: %w", i+1, err)
-		}
-		if len(s) > 1 {
-			return nil, nil, fmt.Errorf("entry %d: nested deeper than a matrix", i+1)
 		}
 		if i == 0 {
 			shape = s
@@ -217,18 +230,32 @@ func sameShape(a, b []int) bool {
 var negInf, posInf = math.Inf(-1), math.Inf(1)
 
 // Data gives arrays to a model by name: float64, int, []float64, [][]float64,
-// or *data.Array (which may be sparse).
+// or *data.Array (which may be sparse); and the elements of index sets: []string,
+// or [][]string for tuples.
 type Data map[string]any
 
 // set converts the map; origin is used in messages.
 func (d Data) set() (*data.Set, error) {
 	s := &data.Set{}
 	for _, name := range sortedKeys(d) {
+		origin := "Data[" + strconv.Quote(name) + "]"
+		switch elements := d[name].(type) {
+		case []string:
+			list := make([][]string, len(elements))
+			for i, e := range elements {
+				list[i] = []string{e}
+			}
+			s.Entries = append(s.Entries, data.Entry{Name: name, Labels: list, Origin: origin})
+			continue
+		case [][]string:
+			s.Entries = append(s.Entries, data.Entry{Name: name, Labels: slices.Clone(elements), Origin: origin})
+			continue
+		}
 		a, err := toArray(d[name])
 		if err != nil {
 			return nil, fmt.Errorf("data %s: %w", name, err)
 		}
-		s.Add(name, a, "Data["+strconv.Quote(name)+"]")
+		s.Add(name, a, origin)
 	}
 	return s, nil
 }
@@ -257,5 +284,5 @@ func toArray(v any) (*data.Array, error) {
 		}
 		return data.Matrix(len(v), n, flat), nil
 	}
-	return nil, fmt.Errorf("a %T is not a number, []float64, [][]float64 or *data.Array", v)
+	return nil, fmt.Errorf("a %T is not a number, []float64, [][]float64, *data.Array, []string or [][]string", v)
 }

@@ -17,6 +17,7 @@ type Inputs struct {
 	Data     []string `json:"data,omitempty"` // as given: file or name=file
 	Set      []string `json:"set,omitempty"`
 	DataSeed uint64   `json:"data_seed"`
+	Ignore   bool     `json:"ignore_undeclared,omitempty"` // what the model does not declare was left out
 }
 
 // Digest identifies the model's text and the data it was bound to.
@@ -31,6 +32,9 @@ func (p *Problem) sum() string {
 	h := sha256.New()
 	h.Write([]byte(p.IR.Program.File.Source.Text))
 	word := make([]byte, 8)
+	for _, s := range p.IR.Sets {
+		fmt.Fprintf(h, "\x00%s %d %q\x00", s.Name, s.Axis.Size, s.Axis.Labels)
+	}
 	for _, d := range p.IR.Data {
 		fmt.Fprintf(h, "\x00%s %v\x00", d.Name, d.Array.Shape)
 		if d.Array.Sparse != nil {
@@ -58,6 +62,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if !r.HasPoint() {
 		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
 	}
+	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked()}
 	var err error
@@ -124,8 +129,9 @@ func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
 		}
-		if !sameShape(v.Shape, dims(decl.Shape)) {
-			return nil, fmt.Errorf("%s has %s in the model, %s in the result", decl.Name, decl.Shape, shapeWords(v.Shape))
+		v, err := v.fit(dims(decl.Shape), decl.Axes)
+		if err != nil {
+			return nil, err
 		}
 		copy(out[decl.Offset:], v.Data)
 	}
@@ -135,13 +141,19 @@ func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
 // rowValues is the inverse of families.
 func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
 	out := make([]float64, len(rows))
+	fitted := map[*ir.Family]Value{}
 	for i, row := range rows {
-		v, ok := vs.Get(row.Family.Name)
-		if !ok {
-			return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
-		}
-		if !sameShape(v.Shape, dims(row.Family.Shape)) {
-			return nil, fmt.Errorf("constraint %s is %s in the model, %s in the result", row.Family.Name, row.Family.Shape, shapeWords(v.Shape))
+		v, known := fitted[row.Family]
+		if !known {
+			found, ok := vs.Get(row.Family.Name)
+			if !ok {
+				return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
+			}
+			var err error
+			if v, err = found.fit(dims(row.Family.Shape), row.Family.Axes); err != nil {
+				return nil, err
+			}
+			fitted[row.Family] = v
 		}
 		out[i] = v.Data[row.Index]
 	}

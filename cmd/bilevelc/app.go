@@ -42,6 +42,7 @@ type inputs struct {
 	set    []string
 	seed   uint64
 	strict bool
+	ignore bool // what the model does not declare
 }
 
 // Most bytes of a model, whose numbers belong into data files, and of the documents
@@ -100,7 +101,7 @@ func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) (*runti
 		return nil, err
 	}
 	problem, err := during(ctx, "binding the data and proving what can be proved", func() (*runtime.Problem, error) {
-		return model.BindSet(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict})
+		return model.BindSet(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})
 	if err != nil {
 		return nil, err

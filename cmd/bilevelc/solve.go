@@ -49,12 +49,13 @@ func (in *inputs) register(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&in.data, "data", "d", nil, "data file (JSON, CSV, .npy, .npz, .mtx; - for standard input), or name=file; repeatable")
 	fs.StringArrayVarP(&in.set, "set", "s", nil, "param or data by value, n=5; repeatable")
 	fs.Uint64Var(&in.seed, "seed", 1, "seed of all randomness: generated data, starts, samples")
+	fs.BoolVar(&in.ignore, "ignore-undeclared", false, "leave out data, and columns of tables, that the model does not declare")
 	fs.BoolVar(&in.strict, "strict", false, "treat what the compiler cannot prove as an error")
 }
 
 // of records where a result's model and data came from.
 func (in *inputs) of(model string) *runtime.Inputs {
-	return &runtime.Inputs{Model: model, Data: in.data, Set: in.set, DataSeed: in.seed}
+	return &runtime.Inputs{Model: model, Data: in.data, Set: in.set, DataSeed: in.seed, Ignore: in.ignore}
 }
 
 func (r *runFlags) register(fs *pflag.FlagSet) {
@@ -265,6 +266,14 @@ func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error
 func pointOf(set *data.Set) runtime.Values {
 	var point runtime.Values
 	for _, e := range set.Entries {
+		if e.Keyed != nil {
+			point = append(point, runtime.ByLabel(e.Name, e.Keyed))
+			continue
+		}
+		if e.Array == nil { // labels or a table: no value of a variable
+			point = append(point, runtime.Value{Name: e.Name, Shape: []int{0}})
+			continue
+		}
 		point = append(point, runtime.Value{Name: e.Name, Shape: e.Array.Shape, Data: e.Array.Values()})
 	}
 	return point

@@ -57,6 +57,7 @@ the names that the document gives. --model and --data say where the others are.`
 				foreign = append(foreign, modelPath)
 			}
 			if len(in.data)+len(in.set) == 0 {
+				in.ignore = result.Inputs.Ignore
 				in.set = result.Inputs.Set
 				for _, spec := range result.Inputs.Data {
 					name, path, of := strings.Cut(spec, "=")

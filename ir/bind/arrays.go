@@ -85,6 +85,11 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 	if len(dims) == 1 && a.Rank() == 2 && a.Shape[1] == 1 {
 		a = data.Vector(a.Values())
 	}
+	if len(dims) > 2 && a.Rank() == 1 { // its entries row-major
+		if n := shapeOf(dims).Len(); n == a.Len() {
+			return a
+		}
+	}
 	same := len(dims) == a.Rank()
 	for k := range dims {
 		same = same && dims[k] == a.Shape[k]

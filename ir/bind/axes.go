@@ -1,8 +1,6 @@
 package bind
 
 import (
-	"strings"
-
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -136,14 +134,4 @@ func exportedAll(dims []dim) []ir.Axis {
 		}
 	}
 	return out
-}
-
-// placeText spells entry k, row-major, of an array: `"Rome", 3`.
-func placeText(axes []ir.Axis, k int) string {
-	parts := make([]string, len(axes))
-	for i := len(axes) - 1; i >= 0; i-- {
-		parts[i] = axes[i].Text(k % axes[i].Size)
-		k /= axes[i].Size
-	}
-	return strings.Join(parts, ", ")
 }

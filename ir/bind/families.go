@@ -273,7 +273,7 @@ func rowNames(name string, h value) func(k int) string {
 			k %= size
 		}
 		if axes := exportedAll(h.dims()); len(axes) > 0 {
-			parts = append(parts, placeText(axes, k))
+			parts = append(parts, ir.Place(axes, k))
 		}
 		if len(parts) == 0 {
 			return name

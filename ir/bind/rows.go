@@ -288,7 +288,7 @@ func entryOf(vars []ir.Variable, j int) string {
 // EntryName names entry k of a variable: "toll[3]", "flow["Rome", "Oslo"]".
 func EntryName(v ir.Variable, k int) string {
 	if v.Axes != nil {
-		return v.Name + "[" + placeText(v.Axes, k) + "]"
+		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
 	}
 	return rowNames(v.Name, value{item: v.Shape})(k)
 }

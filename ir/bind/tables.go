@@ -437,7 +437,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 				missing++
 			}
 		}
-		d := b.errorf(diag.BindLabels, d.Name.Span(), "`%s[%s]` has no value in %s", s.Name, placeText(exportedAll(dims), at), entry.Origin)
+		d := b.errorf(diag.BindLabels, d.Name.Span(), "`%s[%s]` has no value in %s", s.Name, ir.Place(exportedAll(dims), at), entry.Origin)
 		if missing > 1 {
 			d.Detail = fmt.Sprintf("%d of its %d entries are missing.", missing, total)
 		}

@@ -240,7 +240,7 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 			c.errorf(s, codeWrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(a), of.set.name)
 			return unknownValue
 		}
-		c.isLabel(s, b, of.set)
+		c.isLabel(s, b, of.set.root())
 	case other.typ.Kind != ir.LabelType:
 		c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", quote(a), of.set.name, quote(b), kindOf(other.typ))
 		return unknownValue

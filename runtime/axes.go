@@ -1,0 +1,297 @@
+package runtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/lang"
+)
+
+// Axis is one dimension of a value: how many entries it has, and the labels of
+// the set that it is over, one or a tuple for each entry; nil where entries are
+// counted from 1.
+type Axis = ir.Axis
+
+// labelled reports whether a dimension has labels.
+func labelled(axes []Axis) bool {
+	return slices.ContainsFunc(axes, func(a Axis) bool { return a.Labels != nil })
+}
+
+// axisSizes are the shape that axes give.
+func axisSizes(axes []Axis) []int {
+	out := make([]int, len(axes))
+	for k, a := range axes {
+		out[k] = a.Size
+	}
+	return out
+}
+
+// over is v with axes, where there are some.
+func (v Value) over(axes []Axis) Value {
+	if axes != nil {
+		v.Axes, v.Shape = axes, axisSizes(axes)
+	}
+	return v
+}
+
+// At returns the entry with the given labels, dimension by dimension; a tuple
+// counts as many as it has, and an entry without a label its number.
+func (v Value) At(labels ...string) (float64, bool) {
+	for k := range v.Data {
+		if slices.Equal(v.key(k), labels) {
+			return v.Data[k], true
+		}
+	}
+	return 0, false
+}
+
+// key lists the labels of entry k.
+func (v Value) key(k int) []string {
+	if v.keys != nil {
+		return v.keys[k]
+	}
+	out := make([][]string, len(v.Axes))
+	for i := len(v.Axes) - 1; i >= 0; i-- {
+		a := v.Axes[i]
+		if a.Labels == nil {
+			out[i] = []string{strconv.Itoa(k%a.Size + 1)}
+		} else {
+			out[i] = a.Labels[k%a.Size]
+		}
+		k /= a.Size
+	}
+	return slices.Concat(out...)
+}
+
+// writeLabelled writes a value with labels as objects in objects, one level
+// for each label.
+func writeLabelled(b *bytes.Buffer, v Value) {
+	keys := make([][]string, len(v.Data))
+	all := make([]int, len(v.Data))
+	for k := range keys {
+		keys[k], all[k] = v.key(k), k
+	}
+	var write func(entries []int, depth int)
+	write = func(entries []int, depth int) {
+		if len(entries) == 1 && len(keys[entries[0]]) == depth {
+			writeFloat(b, v.Data[entries[0]])
+			return
+		}
+		groups := map[string][]int{}
+		var order []string
+		for _, k := range entries {
+			label := keys[k][depth]
+			if groups[label] == nil {
+				order = append(order, label)
+			}
+			groups[label] = append(groups[label], k)
+		}
+		b.WriteByte('{')
+		for i, label := range order {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			text, _ := json.Marshal(label) // a string has no errors
+			b.Write(text)
+			b.WriteByte(':')
+			write(groups[label], depth+1)
+		}
+		b.WriteByte('}')
+	}
+	write(all, 0)
+}
+
+// writeNested writes entries as lists in lists.
+func writeNested(b *bytes.Buffer, shape []int, entries []float64) {
+	if len(shape) == 0 {
+		writeFloat(b, entries[0])
+		return
+	}
+	b.WriteByte('[')
+	for i := range shape[0] {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		inner := len(entries) / shape[0]
+		writeNested(b, shape[1:], entries[i*inner:(i+1)*inner])
+	}
+	b.WriteByte(']')
+}
+
+// readKeyed reads decoded JSON with objects in it: every number with the
+// labels that lead to it.
+func readKeyed(raw any, above []string, v *Value) error {
+	switch raw := raw.(type) {
+	case *object:
+		for i, name := range raw.names {
+			if err := readKeyed(raw.values[i], append(above[:len(above):len(above)], name), v); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		return nil
+	case []any:
+		for i, item := range raw {
+			if err := readKeyed(item, append(above[:len(above):len(above)], strconv.Itoa(i+1)), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	f, err := readFloat(raw)
+	if err != nil {
+		return err
+	}
+	v.keys, v.Data = append(v.keys, slices.Clone(above)), append(v.Data, f)
+	return nil
+}
+
+// object is a decoded JSON object in its order.
+type object struct {
+	names  []string
+	values []any
+}
+
+// decodeOrdered decodes one JSON value, objects in their order. keyed reports
+// whether there was an object.
+func decodeOrdered(dec *json.Decoder) (v any, keyed bool, err error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, false, err
+	}
+	switch token {
+	case json.Delim('['):
+		list := []any{}
+		for dec.More() {
+			item, inner, err := decodeOrdered(dec)
+			if err != nil {
+				return nil, false, err
+			}
+			list, keyed = append(list, item), keyed || inner
+		}
+		_, err = dec.Token()
+		return list, keyed, err
+	case json.Delim('{'):
+		o := &object{}
+		for dec.More() {
+			name, err := dec.Token()
+			if err != nil {
+				return nil, false, err
+			}
+			item, _, err := decodeOrdered(dec)
+			if err != nil {
+				return nil, false, err
+			}
+			o.names, o.values = append(o.names, name.(string)), append(o.values, item)
+		}
+		_, err = dec.Token()
+		return o, true, err
+	}
+	return token, false, nil
+}
+
+// ByLabel is a value that is given by label, as in JSON
+// {"Rome": {"Oslo": 3}}; it takes its shape where it meets its declaration.
+func ByLabel(name string, k *data.Keyed) Value {
+	return Value{Name: name, Data: k.Values, keys: k.Keys}
+}
+
+// fit brings a value to a declared shape: one that is given by label to the
+// order of the labels. The error says what does not fit.
+func (v Value) fit(shape []int, axes []Axis) (Value, error) {
+	if axes != nil {
+		shape = axisSizes(axes)
+	}
+	if v.keys == nil {
+		if !sameShape(v.Shape, shape) {
+			return v, fmt.Errorf("%s is declared as %s but given as %s", v.Name, shapeWords(shape), shapeWords(v.Shape))
+		}
+		return v.over(axes), nil
+	}
+	if !labelled(axes) {
+		return v, fmt.Errorf("%s is declared as %s but given by label", v.Name, shapeWords(shape))
+	}
+	out := Value{Name: v.Name}.over(axes)
+	size := 1
+	for _, n := range shape {
+		size *= n
+	}
+	place := make(map[string]int, size)
+	for k := range size {
+		place[strings.Join(out.key(k), "\x00")] = k
+	}
+	out.Data = make([]float64, size)
+	given := make([]bool, size)
+	for i, key := range v.keys {
+		k, ok := place[strings.Join(key, "\x00")]
+		if !ok {
+			return v, fmt.Errorf("%s has no entry %s[%s]", v.Name, v.Name, lang.TupleText(key))
+		}
+		if given[k] {
+			return v, fmt.Errorf("%s is given twice", EntryName(out, k))
+		}
+		out.Data[k], given[k] = v.Data[i], true
+	}
+	if k := slices.Index(given, false); k >= 0 {
+		return v, fmt.Errorf("%s is missing", EntryName(out, k))
+	}
+	return out, nil
+}
+
+// inOrder is a result whose values by label, as they are read from JSON, are in
+// the order of the model's sets; those that do not fit stay as they are.
+func (p *Problem) inOrder(r *Result) *Result {
+	out := *r
+	arrange := func(vs Values, shape func(name string) ([]int, []Axis, bool)) Values {
+		list := slices.Clone(vs)
+		for i, v := range list {
+			if dims, axes, known := shape(v.Name); known {
+				if fitted, err := v.fit(dims, axes); err == nil {
+					list[i] = fitted
+				}
+			}
+		}
+		return list
+	}
+	variable := func(level *ir.Level) func(string) ([]int, []Axis, bool) {
+		return func(name string) ([]int, []Axis, bool) {
+			v := findVariable(level, name)
+			if v == nil {
+				return nil, nil, false
+			}
+			return dims(v.Shape), v.Axes, true
+		}
+	}
+	family := func(rows []ir.Row) func(string) ([]int, []Axis, bool) {
+		return func(name string) ([]int, []Axis, bool) {
+			for _, row := range rows {
+				if row.Family.Name == name {
+					return dims(row.Family.Shape), row.Family.Axes, true
+				}
+			}
+			return nil, nil, false
+		}
+	}
+	reported := func(name string) ([]int, []Axis, bool) {
+		for _, item := range p.IR.Report {
+			if item.Name == name {
+				return dims(item.Node.Shape), item.Axes, true
+			}
+		}
+		return nil, nil, false
+	}
+	out.Upper.Variables = arrange(r.Upper.Variables, variable(&p.IR.Upper))
+	out.Upper.Hypergradient = arrange(r.Upper.Hypergradient, variable(&p.IR.Upper))
+	out.Upper.Residuals = arrange(r.Upper.Residuals, family(p.IR.Coupled))
+	out.Upper.Multipliers = arrange(r.Upper.Multipliers, family(p.IR.Coupled))
+	out.Lower.Variables = arrange(r.Lower.Variables, variable(&p.IR.Lower))
+	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
+	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
+	out.Report = arrange(r.Report, reported)
+	return &out
+}

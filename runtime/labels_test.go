@@ -1,0 +1,108 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"bilevelc/ir/datafile"
+	"bilevelc/runtime"
+)
+
+const roads = `model roads
+set city
+set road(from, to) within city * city
+data cost: [road]
+upper {
+  var toll: [road] in box(0, 1)
+  minimize sum((i, j) in road: (flow[i, j] - 1)^2) + 0.1 * sumsq(toll)
+}
+lower {
+  var flow: [road] in nonneg
+  var plan: [city, 2, city]
+  minimize sum((i, j) in road: (cost[i, j] + toll[i, j]) * flow[i, j] + flow[i, j]^2) + sumsq(plan - 1)
+  subject to
+    leave: forall c in city: sum((i, j) in road if i == c: flow[i, j]) == 1
+}
+report {
+  first = flow["Rome", "Oslo"]
+  squares = flow .* flow
+}
+`
+
+// Results carry labels, read back with them, and serve as points.
+func TestResultsHaveLabels(t *testing.T) {
+	model, err := runtime.Compile("roads.blv", roads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, list := datafile.Read(datafile.JSON, "d.json", `{"city": ["Rome", "Oslo"], "road": [["Rome", "Oslo"], ["Oslo", "Rome"]],
+		"cost": {"Oslo": {"Rome": 2}, "Rome": {"Oslo": 1}}}`, "")
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	problem, err := model.BindSet(set, runtime.BindOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1})
+	if err != nil || result.Status != runtime.Solved {
+		t.Fatal(err, result)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`"flow":{"Rome":{"Oslo":1},"Oslo":{"Rome":1}}`, `"leave":{"Rome":-`, `"toll":{"Rome":{"Oslo":0`,
+		`"plan":{"Rome":{"1":{"Rome":1,"Oslo":1},"2":{"Rome":1,"Oslo":1}},"Oslo":`, `"squares":{"Rome":{"Oslo":1}`, `"first":1`,
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("%s\nlacks %s", text, want)
+		}
+	}
+	var shown strings.Builder
+	if err := result.WriteText(&shown, runtime.TextOptions{}); err != nil || !strings.Contains(shown.String(), `flow["Rome", "Oslo"]`) {
+		t.Errorf("the text lacks labels: %v\n%s", err, shown.String())
+	}
+	var again runtime.Result
+	if err := json.Unmarshal(text, &again); err != nil {
+		t.Fatal(err)
+	}
+	report, err := problem.Verify(&again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range report.Checks {
+		if !c.OK {
+			t.Errorf("verify: %+v", c)
+		}
+	}
+	for text, want := range map[string]string{
+		`{"toll": {"Oslo": {"Rome": 0.25}, "Rome": {"Oslo": 0.75}}}`: "",
+		`{"toll": {"Oslo": {"Rome": 0.25}}}`:                         `toll["Rome", "Oslo"] is missing`,
+		`{"toll": {"Oslo": {"Riga": 0.25}}}`:                         `toll has no entry toll["Oslo", "Riga"]`,
+		`{"toll": [0.75, 0.25]}`:                                     "",
+		`{"toll": 1}`:                                                "toll is declared as vector[2] but given as a number",
+	} {
+		var point runtime.Values
+		if err := json.Unmarshal([]byte(text), &point); err != nil {
+			t.Fatal(err)
+		}
+		r, err := problem.Eval(context.Background(), point, runtime.Options{})
+		if want != "" {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: %v, want %s", text, err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		toll, _ := r.Upper.Variables.Get("toll")
+		if a, ok := toll.At("Rome", "Oslo"); !ok || a != 0.75 {
+			t.Errorf("%s: toll is %+v", text, toll)
+		}
+	}
+}
