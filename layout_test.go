@@ -58,6 +58,8 @@ var onlyImporter = map[string]string{
 	"gorgonia.org/gorgonia":               "autodiff",
 	"gorgonia.org/tensor":                 "autodiff",
 	"github.com/sbinet/npyio":             "ir/datafile",
+	"github.com/parquet-go/parquet-go":    "ir/datafile",
+	"github.com/xuri/excelize/v2":         "ir/datafile",
 	"github.com/spf13/cobra":              "cmd/bilevelc",
 	"github.com/reeflective/readline":     "cmd/bilevelc",
 	"gonum.org/v1/plot":                   "bench",

@@ -24,7 +24,7 @@ func replCommands() []replCommand {
 		{"load", "FILE", "replace the model by a file's", func(r *repl, ctx context.Context, args []string) error {
 			return one(args, "a model file", func(path string) error { return r.load(ctx, path) })
 		}},
-		{"data", "FILE", "read data (JSON, CSV, .npy, .npz, .mtx), or name=FILE", (*repl).data},
+		{"data", "FILE", "read data (JSON, CSV, .npy, .npz, .mtx, .parquet, .xlsx), or name=FILE", (*repl).data},
 		{"set", "NAME=VALUE", "set a param or data by value", (*repl).set},
 		{"solve", "[flags]", "solve, with the flags of 'bilevelc solve'", (*repl).solve},
 		{"eval", "NAME=VALUE ...", "F, y* and the hypergradient at an upper point", (*repl).eval},

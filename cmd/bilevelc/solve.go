@@ -46,7 +46,7 @@ type runFlags struct {
 }
 
 func (in *inputs) register(fs *pflag.FlagSet) {
-	fs.StringArrayVarP(&in.data, "data", "d", nil, "data file (JSON, CSV, .npy, .npz, .mtx; - for standard input), or name=file; repeatable")
+	fs.StringArrayVarP(&in.data, "data", "d", nil, "data file (JSON, CSV, .npy, .npz, .mtx, .parquet, .xlsx; - for standard input), or name=file; repeatable")
 	fs.StringArrayVarP(&in.set, "set", "s", nil, "param or data by value, n=5; repeatable")
 	fs.Uint64Var(&in.seed, "seed", 1, "seed of all randomness: generated data, starts, samples")
 	fs.BoolVar(&in.ignore, "ignore-undeclared", false, "leave out data, and columns of tables, that the model does not declare")

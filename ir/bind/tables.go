@@ -28,6 +28,7 @@ func (b *binder) tables() {
 	}
 	out := &data.Set{}
 	listed := map[string]*data.Entry{} // sets whose elements tables give
+	alone := map[string]bool{}         // by a table of that set alone: its rows are the elements
 	var order []string
 	for _, entry := range b.set.Entries {
 		if entry.Table == nil || b.isArray(entry) {
@@ -35,15 +36,18 @@ func (b *binder) tables() {
 			continue
 		}
 		t := &tableReader{b: b, entry: entry, table: entry.Table, used: make([]bool, len(entry.Table.Columns))}
-		t.read(out, func(set string, elements [][]string, first bool) {
+		t.read(out, func(set string, elements [][]string, own bool) {
 			e := listed[set]
-			if e == nil {
+			switch {
+			case e == nil:
 				e = &data.Entry{Name: set, Labels: [][]string{}, Origin: entry.Origin}
 				listed[set], order = e, append(order, set)
+			case own && !alone[set]:
+				e.Labels, e.Origin = [][]string{}, entry.Origin
+			case !own && alone[set]:
+				return
 			}
-			if first { // a table of that set alone: its rows are the elements
-				e.Labels, e.Origin = nil, entry.Origin
-			}
+			alone[set] = alone[set] || own
 			e.Labels = append(e.Labels, elements...)
 		})
 	}
@@ -114,7 +118,7 @@ type tableReader struct {
 
 // read adds the arrays of the table to out, and offers the elements of the
 // sets that it has the keys of.
-func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]string, first bool)) {
+func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]string, own bool)) {
 	type column struct {
 		at   int
 		name string
@@ -280,7 +284,7 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 
 // offer passes on the elements that the key columns list, of the sets
 // themselves and of the sets of their labels.
-func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string, elements [][]string, first bool)) {
+func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string, elements [][]string, own bool)) {
 	at := 0
 	for _, s := range sets {
 		n := t.b.arity(s)

@@ -1,9 +1,11 @@
 // Package datafile reads the numbers of a model from files into a data.Set
 // and writes them: JSON (one object, name by name, as CmdStan has it), CSV,
-// NumPy .npy and .npz, MatrixMarket .mtx, and the command line's --set.
+// NumPy .npy and .npz, MatrixMarket .mtx, Parquet, the sheets of an .xlsx
+// workbook, and the command line's --set.
 //
-// Input: bytes that nobody vouches for. Output: arrays of rank 0, 1 or 2
-// whose every entry is a finite float64, the nearest one to what is written;
+// Input: bytes that nobody vouches for. Output: arrays whose every entry is a
+// finite float64, the nearest one to what is written; the elements of sets;
+// numbers by label; tables, whose cells are read when a model asks for them;
 // or diagnostics that name the file, the array and the place in it (line and
 // column of a text, index of an array; indices count from 1, as in the
 // language). All errors of a file are reported, up to maxErrors.
@@ -38,10 +40,12 @@ const (
 	NPY
 	NPZ
 	MatrixMarket
+	Parquet
+	XLSX
 )
 
 func (f Format) String() string {
-	return [...]string{"auto", "JSON", "CSV", "NumPy .npy", "NumPy .npz", "MatrixMarket"}[f]
+	return [...]string{"auto", "JSON", "CSV", "NumPy .npy", "NumPy .npz", "MatrixMarket", "Parquet", "workbook"}[f]
 }
 
 // extensions of the formats, in lower case.
@@ -52,6 +56,9 @@ var extensions = map[string]Format{
 	".npy":  NPY,
 	".npz":  NPZ,
 	".mtx":  MatrixMarket,
+
+	".parquet": Parquet,
+	".xlsx":    XLSX,
 }
 
 // Load reads what `--data spec` names: a file, or name=file to bind one array
@@ -92,6 +99,10 @@ func Read(format Format, file, text, name string) (*data.Set, diag.List) {
 		readNPZ(r, name)
 	case MatrixMarket:
 		r.one(name, readMatrixMarket)
+	case Parquet:
+		readParquet(r, name)
+	case XLSX:
+		readXLSX(r, name)
 	}
 	return r.finish()
 }
@@ -204,6 +215,8 @@ func sniff(file, text string) Format {
 		return NPY
 	case strings.HasPrefix(text, "PK\x03\x04"), strings.HasPrefix(text, "PK\x05\x06"):
 		return NPZ
+	case strings.HasPrefix(text, "PAR1"):
+		return Parquet
 	case strings.HasPrefix(text, mtxBanner):
 		return MatrixMarket
 	}

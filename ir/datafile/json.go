@@ -37,7 +37,10 @@ func readJSON(r *reader, name string) {
 	case p.pos >= len(p.text):
 		p.syntax("the file is empty", "expected an object such as {\"n\": 3, \"c\": [1, 2, 3]}")
 		return
-	case name != "":
+	case name != "" || p.form() == records:
+		if name == "" {
+			name = stem(r.file)
+		}
 		if !p.add(name, p.origin(p.pos)) {
 			return
 		}

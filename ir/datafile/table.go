@@ -2,6 +2,7 @@ package datafile
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 
 	"bilevelc/ir/data"
@@ -69,9 +70,7 @@ func cellOf(word string) data.Cell {
 			c.Text = strconv.FormatInt(n, 10) // +1 and 01 are the label 1
 		}
 	case notFinite:
-		if isMissingWord(word) {
-			c.Text = ""
-		}
+		c.Number, c.IsNumber = math.NaN(), true
 	}
 	return c
 }

@@ -102,7 +102,7 @@ func appendRecord(dst []byte, t *data.Table, row int) []byte {
 		}
 		first = false
 		dst = append(appendText(dst, c.Name), ": "...)
-		if cell.IsNumber {
+		if cell.IsNumber && cell.Number-cell.Number == 0 {
 			dst = appendNumber(dst, cell.Number)
 		} else {
 			dst = appendText(dst, cell.Text)

@@ -17,6 +17,7 @@ const (
 	DataMatrixMarket Code = "E0862" // broken .mtx
 	DataSize         Code = "E0863" // a claimed size disagrees with the content, or is beyond a limit
 	DataInexact      Code = "E0864" // an integer that no double holds exactly
+	DataSheet        Code = "E0865" // a broken workbook or Parquet file
 )
 
 // dataModel is the model of the examples below; only their data is at fault.
@@ -116,6 +117,13 @@ and the symmetry; then come the sizes and one entry a line, with indices from 1.
 		Explanation: `The file claims more, or fewer, entries than it holds: it is truncated, or damaged. An
 .npz archive may expand to at most 1 GiB.`,
 		Example: dataModel, DataFile: "P.mtx", Data: "%%MatrixMarket matrix array real general\n2 2\n1\n0\n",
+	},
+	Entry{
+		Code: DataSheet, Stage: DataStage, Title: "a workbook or Parquet file that cannot be read",
+		Explanation: `A sheet of a workbook is a table: its first row names the columns, each further row is
+a record. A Parquet file has flat columns of numbers or texts. The file is neither, or is
+damaged.`,
+		Example: dataModel, DataFile: "roads.parquet", Data: "from,to\n",
 	},
 	Entry{
 		Code: DataInexact, Stage: DataStage, Title: "an integer that no double holds exactly",

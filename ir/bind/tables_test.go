@@ -1,0 +1,139 @@
+package bind
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
+)
+
+const transport = `model transport
+set node
+set arc(from, to) within node * node
+set hour
+data supply: [node]
+data cost: [arc]
+data capacity: [arc]
+data price: [node, hour]
+data weight: vector[n]
+param n: int
+upper {
+  var x: [arc] in box(0, 1)
+  minimize sum(x) + sum(flow) + sum(price) + sum(weight)
+}
+lower {
+  var flow: [arc] in nonneg
+  minimize sum((i, j) in arc: (cost[i, j] + x[i, j]) * flow[i, j] + flow[i, j]^2)
+  subject to
+    balance: forall k in node: sum((i, j) in arc if i == k: flow[i, j]) - sum((i, j) in arc if j == k: flow[i, j]) <= supply[k]
+    flow <= capacity
+}
+`
+
+var transportTables = map[string]string{
+	"nodes.csv":   "node;supply\nRome;3\nOslo;-1\nRiga;-2\n",
+	"roads.csv":   "cost,from,to,capacity\n1,Rome,Oslo,5\n2,Rome,Riga,6\n3.5,Oslo,Riga,7\n",
+	"prices.csv":  "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\nnoon,Riga,3\nnight,Riga,6\nnight,Oslo,5\nnight,Rome,4\n",
+	"weights.csv": "weight\n1\n2\n3\n4\n",
+}
+
+// tableSet reads tables, some replaced, as --data does.
+func tableSet(t *testing.T, replaced map[string]string) *data.Set {
+	t.Helper()
+	set := &data.Set{}
+	for _, file := range []string{"nodes.csv", "roads.csv", "prices.csv", "weights.csv"} {
+		text, other := replaced[file]
+		if !other {
+			text = transportTables[file]
+		}
+		if text == "" {
+			continue
+		}
+		more, list := datafile.Read(datafile.Auto, file, text, "")
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		set.Entries = append(set.Entries, more.Entries...)
+	}
+	return set
+}
+
+// Tables give sets in the order of their rows and arrays by column, whatever
+// the order of the columns and of the rows.
+func TestTables(t *testing.T) {
+	prob := mustBind(t, compile(t, "transport", transport), tableSet(t, nil))
+	got := map[string][]float64{}
+	for _, d := range prob.Data {
+		got[d.Name] = d.Array.Values()
+	}
+	want := map[string][]float64{"supply": {3, -1, -2}, "cost": {1, 2, 3.5}, "capacity": {5, 6, 7}, "weight": {1, 2, 3, 4}, "n": {4},
+		"price": {1, 4, 2, 5, 3, 6}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+	sets := ""
+	for _, s := range prob.Sets {
+		sets += fmt.Sprintf("%s %v %s\n", s.Name, s.Axis.Labels, s.Origin)
+	}
+	if want := "node [[Rome] [Oslo] [Riga]] nodes.csv\narc [[Rome Oslo] [Rome Riga] [Oslo Riga]] roads.csv\nhour [[noon] [night]] prices.csv\n"; sets != want {
+		t.Errorf("got %s\nwant %s", sets, want)
+	}
+}
+
+// Without a table of the nodes, they are those that the arcs name, in order of
+// appearance; key columns of other names are taken where they are clear.
+func TestTablesWithoutNames(t *testing.T) {
+	text := strings.Replace(transport, "(from, to)", "", 1)
+	text = strings.Replace(strings.Replace(text, "data supply: [node]\n", "", 1), "<= supply[k]", "<= 1", 1)
+	set := tableSet(t, map[string]string{"nodes.csv": "", "roads.csv": "tail,head,cost,capacity\nRome,Oslo,1,5\nOslo,Riga,3.5,7\n"})
+	prob := mustBind(t, compile(t, "transport", text), set)
+	if got := fmt.Sprint(prob.Sets[0].Axis.Labels, prob.Sets[1].Axis.Labels); got != "[[Rome] [Oslo] [Riga]] [[Rome Oslo] [Oslo Riga]]" {
+		t.Errorf("%s", got)
+	}
+}
+
+// What is wrong with a table is reported at the file, the row and the column.
+func TestTableErrors(t *testing.T) {
+	for _, c := range []struct {
+		file, text string
+		code       diag.Code
+		at, says   string
+	}{
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,1,5\nRome,Riga,two,6\n", diag.DataNotNumber, "roads.csv:3:11", "`cost` is `two`"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,,5\n", diag.DataNotNumber, "roads.csv:2:11", "`cost` has no value here"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,inf,5\n", diag.DataNotFinite, "roads.csv:2:11", "`cost`"},
+		{"roads.csv", "from,to,cost,capacity\nRome,,1,5\n", diag.BindTable, "roads.csv:2:6", "no label here"},
+		{"roads.csv", "id,from,to,cost,capacity\n7,Rome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:1", "column `id`"},
+		{"roads.csv", "from,to,cost,capactiy\nRome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:14", "column `capactiy`"},
+		{"roads.csv", "from,where,to,cost,capacity\nRome,x,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:6", "column `where`"},
+		{"roads.csv", "a,b,c,cost,capacity\nRome,x,Oslo,1,5\n", diag.BindTable, "roads.csv:1:1", "not clear"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,1,5\nRome,Oslo,2,5\n", diag.BindLabels, "roads.csv:3:11", "is given twice"},
+		{"roads.csv", "from,to,cost,capacity\nRome,Paris,1,5\n", diag.BindLabels, "transport:3:5", "has \"Paris\", which is not in `node`"},
+		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\nnoon,Rigga,3\n", diag.BindLabels, "prices.csv:4:12", "has \"Rigga\", which is not in `node` (nodes.csv)"},
+		{"prices.csv", "hour,node,price\nnoon,Rome,1\nnoon,Oslo,2\n", diag.BindLabels, "transport:8:6", "`price[\"Riga\", \"noon\"]` has no value"},
+		{"weights.csv", "height\n1\n", diag.BindTable, "weights.csv:1:1", "no column that the model declares"},
+	} {
+		_, list := Bind(compile(t, "transport", transport), tableSet(t, map[string]string{c.file: c.text}), Options{Seed: 1})
+		found := false
+		for _, d := range list {
+			found = found || d.Code == c.code && d.Subject.String() == c.at && strings.Contains(d.Summary, c.says)
+		}
+		if !found || len(list) > 2 {
+			t.Errorf("%s\n%s\ngot %v\nwant %s at %s: %s", c.file, c.text, list, c.code, c.at, c.says)
+		}
+	}
+}
+
+// On request, what is not declared is left out.
+func TestIgnoreUndeclared(t *testing.T) {
+	set := tableSet(t, map[string]string{"nodes.csv": "node,supply\nRome,1\nOslo,1\nRiga,1\n", "roads.csv": "id,from,to,cost,note,capacity\n7,Rome,Oslo,1,good,5\n"})
+	set.Add("other", data.Scalar(1), "test")
+	prob, list := Bind(compile(t, "transport", transport), set, Options{Seed: 1, IgnoreUndeclared: true})
+	if list.HasErrors() || prob.Lower.Dim != 1 {
+		t.Errorf("%v", list)
+	}
+}

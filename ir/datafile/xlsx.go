@@ -1,0 +1,141 @@
+package datafile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xuri/excelize/v2"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+)
+
+// readXLSX reads the sheets of a workbook as tables, or the sheet called name.
+// The first row of a sheet that is not empty holds the names of its columns.
+func readXLSX(r *reader, name string) {
+	sheets, err := xlsxSheets(r.text)
+	if err != nil {
+		r.errorIn(diag.DataSheet, "%s", err)
+		return
+	}
+	var names []string
+	filled := 0
+	for _, s := range sheets {
+		names = append(names, s.name)
+		if len(s.rows) > 0 {
+			filled++
+		}
+	}
+	found := false
+	for _, s := range sheets {
+		if len(s.rows) == 0 || name != "" && s.name != name && filled > 1 {
+			continue
+		}
+		found = true
+		t := s.table(r)
+		if t == nil {
+			continue
+		}
+		e := data.Entry{Name: s.name, Origin: r.file, Table: t}
+		switch {
+		case name != "":
+			e.Name = name
+		case filled > 1:
+			e.Origin = r.file + ", sheet " + s.name
+		default:
+			e.Name = stem(r.file)
+		}
+		r.set.Entries = append(r.set.Entries, e)
+	}
+	if !found {
+		d := r.errorIn(diag.DataNoName, "the workbook has no sheet %s", name)
+		if name == "" {
+			d.Summary = r.file + ": the workbook is empty"
+		}
+		d.Detail = "it has " + strings.Join(names, ", ")
+	}
+}
+
+// sheet is a sheet's cells as texts; rows that are empty at its start are left
+// out.
+type sheet struct {
+	name  string
+	rows  [][]string
+	first int // the number of the first row that is not empty, from 1
+}
+
+// xlsxSheets reads all sheets. A damaged workbook makes the library panic at
+// times, which is the file's fault.
+func xlsxSheets(text string) (sheets []sheet, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			sheets, err = nil, fmt.Errorf("not a valid workbook: %v", fault)
+		}
+	}()
+	f, err := excelize.OpenReader(strings.NewReader(text),
+		excelize.Options{RawCellValue: true, UnzipSizeLimit: MaxExpanded, UnzipXMLSizeLimit: MaxExpanded})
+	if err != nil {
+		return nil, fmt.Errorf("not a valid workbook: %w", err)
+	}
+	defer f.Close()
+	for _, name := range f.GetSheetList() {
+		rows, err := f.GetRows(name)
+		if err != nil {
+			return nil, fmt.Errorf("sheet %s: %w", name, err)
+		}
+		s := sheet{name: name, first: 1}
+		for len(rows) > 0 && blankRow(rows[0]) {
+			rows, s.first = rows[1:], s.first+1
+		}
+		s.rows = rows
+		sheets = append(sheets, s)
+	}
+	return sheets, nil
+}
+
+func blankRow(row []string) bool { return strings.TrimSpace(strings.Join(row, "")) == "" }
+
+// table makes a table of a sheet; nil after a reported error.
+func (s sheet) table(r *reader) *data.Table {
+	t := &data.Table{Name: s.name}
+	var rowAt []int // of each row of the table, its number in the sheet
+	for _, head := range s.rows[0] {
+		t.Columns = append(t.Columns, data.Column{Name: strings.TrimSpace(head)})
+	}
+	t.At = func(row, col int) diag.Place {
+		line := s.first
+		if row >= 0 {
+			line = rowAt[row]
+		}
+		cell, err := excelize.CoordinatesToCellName(col+1, line)
+		if err != nil {
+			cell = fmt.Sprintf("in row %d", line)
+		}
+		return diag.Place{Words: fmt.Sprintf("%s, sheet %s, cell %s", r.file, s.name, cell)}
+	}
+	for j, c := range t.Columns {
+		if _, kind := parseNumber(c.Name); c.Name == "" || kind == finite {
+			r.errorIn(diag.DataSheet, "%s is no name of a column; the first row of a sheet has one for each", t.At(-1, j).Words)
+			return nil
+		}
+	}
+	for i, row := range s.rows[1:] {
+		if blankRow(row) {
+			continue
+		}
+		t.Rows++
+		rowAt = append(rowAt, s.first+1+i)
+		if len(row) > len(t.Columns) && !blankRow(row[len(t.Columns):]) {
+			r.errorIn(diag.DataRagged, "%s has a value where no column has a name", t.At(t.Rows-1, len(t.Columns)).Words)
+			return nil
+		}
+		for j := range t.Columns {
+			word := ""
+			if j < len(row) {
+				word = strings.TrimSpace(row[j])
+			}
+			t.Columns[j].Cells = append(t.Columns[j].Cells, quotedCell(word))
+		}
+	}
+	return t
+}
