@@ -19,5 +19,6 @@ const (
 	codeModelLine  diag.Code = "E0113" // the model line repeated or not first
 	codeNoOperator diag.Code = "E0114" // two operands side by side
 	codeDims       diag.Code = "E0115" // a type with the wrong number of dimensions
+	codeNotModel   diag.Code = "E0117" // a text that is no model at all
 	codeTooMany    diag.Code = "E0116" // more errors than are shown
 )

@@ -204,7 +204,7 @@ func (s *session) solveNode(c cut) (lang.SolveItem, bool) {
 		return lang.SolveItem{}, false
 	}
 	return lang.SolveItem{
-		At: lang.At{Place: s.cutSpan(c)}, Start: tree.Start, Name: s.ident(tree.Name), Value: tree.Value,
+		At: lang.At{Place: s.cutSpan(c)}, Start: tree.Start, Name: s.ident(tree.Name), Value: tree.Value.setting(),
 	}, true
 }
 

@@ -275,6 +275,12 @@ func (p *exprParser) noRelation(c chain, t lexer.Token) error {
 	}
 	switch t.Value {
 	case "=":
+		if name, ok := c.terms[0].(*lang.Name); ok && len(c.terms) == 1 {
+			p.lex.Next()
+			if p.is("forall") {
+				return fail(fmt.Sprintf("write `%s: forall ...`", name.Name), "a constraint's name is followed by `:`, not `=`")
+			}
+		}
 		return fail("write `==`", "a constraint says that two sides are equal with `==`, not `=`")
 	case "<", ">":
 		return fail(fmt.Sprintf("write `%s=`", t.Value), "`%s` is not a relation of a constraint: the feasible set must be closed", t.Value)

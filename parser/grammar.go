@@ -109,9 +109,9 @@ type objective struct {
 // solveItem is `start x = e` or `name = e`. The word start is not reserved: it
 // is the keyword where another name follows it.
 type solveItem struct {
-	Start bool      `parser:"((?= 'start' Ident) @'start')?"`
-	Name  name      `parser:"@@"`
-	Value lang.Expr `parser:"'=' @@"`
+	Start bool    `parser:"((?= 'start' Ident) @'start')?"`
+	Name  name    `parser:"@@"`
+	Value setting `parser:"'=' @@"`
 }
 
 type reportItem struct {
@@ -133,6 +133,13 @@ type wholeExpr struct {
 
 // indices is the list of binders of a forall, with its condition.
 type indices interface{ indices() indexList }
+
+// setting is the value of a setting: an expression, or a time such as 30s.
+type setting interface{ setting() lang.Expr }
+
+type settingOf struct{ lang.Expr }
+
+func (s settingOf) setting() lang.Expr { return s.Expr }
 
 // setLiteral is what a set holds, where the model says it.
 type setLiteral interface{ setLiteral() *lang.SetLiteral }
@@ -186,6 +193,9 @@ func newStatementParser() *statementParser {
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (setLiteral, error) {
 			return b.session.exprs(lex).setLiteral()
+		}),
+		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (setting, error) {
+			return b.session.exprs(lex).setting()
 		}),
 	)
 	return b

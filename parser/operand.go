@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/alecthomas/participle/v2/lexer"
 
@@ -289,6 +290,30 @@ func (p *exprParser) tupleBinder() (lang.Binder, int, error) {
 	}
 	b.Lo, b.Place = set.Expr, p.s.tokenSpan(open).To(set.Span())
 	return b, set.height, nil
+}
+
+// setting parses the value of a setting: an expression, or a time as the command
+// line takes it, 30s or 1m30s, which is its number of seconds.
+func (p *exprParser) setting() (setting, error) {
+	mark := p.lex.MakeCheckpoint()
+	first := *p.lex.Next()
+	unit := *p.lex.Next()
+	if first.Type == tokenNumber && unit.Type == tokenIdent && unit.Pos.Offset == tokenEndOffset(first) && p.peek().EOF() {
+		text := first.Value + unit.Value
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			e := p.s.fail(codeBadNumber, p.spanFrom(first, tokenEndOffset(unit)), "`%s` is no time", text)
+			e.d.Fix = "write a number of seconds, or a time such as `30s`, `5m` or `1h30m`"
+			return nil, e
+		}
+		return settingOf{&lang.Number{At: lang.At{Place: p.spanFrom(first, tokenEndOffset(unit))}, Text: text, Value: d.Seconds()}}, nil
+	}
+	p.lex.LoadCheckpoint(mark)
+	x, err := p.whole()
+	if err != nil {
+		return nil, err
+	}
+	return settingOf{x}, nil
 }
 
 // setLiteral parses {a, (b, c), ...} or lo..hi.

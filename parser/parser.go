@@ -20,7 +20,9 @@
 package parser
 
 import (
+	"encoding/json"
 	"sort"
+	"strings"
 
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -31,9 +33,30 @@ import (
 func ParseFile(src *diag.Source) (*lang.File, diag.List) {
 	s := newSession(src)
 	file := &lang.File{At: s.at(0, len(src.Text)), Source: src, Comments: s.comments}
+	if s.isJSON() {
+		return file, s.finish()
+	}
 	s.file(file)
 	attachDocs(file)
 	return file, s.finish()
+}
+
+// NoModel reports whether the parser found that its text is no model at all, so
+// that there is nothing to say about parts that are missing.
+func NoModel(diags diag.List) bool { return len(diags) == 1 && diags[0].Code == codeNotModel }
+
+// isJSON reports a text that is a JSON document, in one error.
+func (s *session) isJSON() bool {
+	text := strings.TrimSpace(strings.TrimPrefix(s.src.Text, "\ufeff"))
+	if text == "" || text[0] != '{' && text[0] != '[' || !json.Valid([]byte(text)) {
+		return false
+	}
+	s.errs = collector{}
+	at := strings.IndexByte(s.src.Text, text[0])
+	d := s.errs.Errorf(codeNotModel, s.span(at, at+1), "this is a JSON document, not a model")
+	d.Detail = "a model is written in the language of .blv files; a JSON document holds its data, a point or a result"
+	d.Fix = "give the model first and the data with --data, as in `bilevelc MODEL.blv --data FILE.json`"
+	return true
 }
 
 // ParseExpr parses one expression that takes up the whole text. After an error

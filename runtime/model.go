@@ -43,6 +43,9 @@ type Model struct {
 func Compile(name, text string) (*Model, error) {
 	began := time.Now()
 	file, diags := parser.ParseFile(diag.NewSource(name, text))
+	if parser.NoModel(diags) {
+		return nil, diags
+	}
 	if diags.HasErrors() {
 		// Names and shapes of what parsed are checked all the same, so that
 		// one run reports every error; what the parser already reported is

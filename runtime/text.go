@@ -26,6 +26,12 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 		_, err := fmt.Fprintf(w, "%s: %s (%s)\n", r.Model, r.Status, r.Reason)
 		return err
 	}
+	if r.Status == Infeasible && !r.HasPoint() { // there is no x and no F to show
+		t.status()
+		fmt.Fprintf(&t.b, "seed %d, %.3g s\n", r.Seed, r.Time)
+		_, err := io.WriteString(w, t.b.String())
+		return err
+	}
 	t.heading()
 	t.values("upper", r.Upper.Variables)
 	t.values("lower", r.Lower.Variables)
@@ -44,13 +50,18 @@ type textReport struct {
 	b    strings.Builder
 }
 
-func (t *textReport) heading() {
-	r := t.r
-	fmt.Fprintf(&t.b, "%s: %s", r.Model, r.Status)
-	if r.Reason != "" {
-		fmt.Fprintf(&t.b, " (%s)", r.Reason)
+// status is the line that says how the run ended.
+func (t *textReport) status() {
+	fmt.Fprintf(&t.b, "%s: %s", t.r.Model, t.r.Status)
+	if t.r.Reason != "" {
+		fmt.Fprintf(&t.b, " (%s)", t.r.Reason)
 	}
 	t.b.WriteByte('\n')
+}
+
+func (t *textReport) heading() {
+	r := t.r
+	t.status()
 	t.table(func(row func(cells ...string)) {
 		row("  F", number(float64(r.Upper.Objective)), r.Upper.Sense)
 		row("  g", number(float64(r.Lower.Objective)), r.Lower.Sense)

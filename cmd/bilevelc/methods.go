@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/ir/check"
 	"bilevelc/runtime"
 	"bilevelc/runtime/method"
 	"bilevelc/stdlib"
@@ -98,11 +99,38 @@ func (a *app) functionsCommand() *cobra.Command {
 			if len(args) == 0 {
 				return nil
 			}
+			if a.explainBuiltin(args[0], &all) {
+				return nil
+			}
 			hint := ""
 			if near := method.Nearest(args[0], all); near != "" {
 				hint = "; did you mean " + near + "?"
 			}
-			return usageError("the library has no function %q%s", args[0], hint)
+			return usageError("there is no function %q%s", args[0], hint)
 		},
 	}
+}
+
+// explainBuiltin explains a function that the language itself provides, and
+// adds the names of all of them to names.
+func (a *app) explainBuiltin(name string, names *[]string) (found bool) {
+	for _, b := range check.Builtins() {
+		*names = append(*names, b.Name)
+		if b.Name != name {
+			continue
+		}
+		if !found {
+			fmt.Fprintf(a.io.out, "a primitive of the language\n\n")
+		}
+		found = true
+		fmt.Fprintf(a.io.out, "%s\n    %s", b.Signature, b.Doc)
+		if b.Domain != "" {
+			fmt.Fprintf(a.io.out, "; needs %s", b.Domain)
+		}
+		if !b.Smooth {
+			fmt.Fprintf(a.io.out, "; not smooth: for data, lets over data and the report")
+		}
+		fmt.Fprintln(a.io.out)
+	}
+	return found
 }

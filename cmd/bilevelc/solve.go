@@ -100,6 +100,11 @@ func (a *app) solveInto(cmd *cobra.Command) {
 		if len(args) == 0 && cmd.HasSubCommands() {
 			return cmd.Help()
 		}
+		for _, arg := range args {
+			if name, value, ok := strings.Cut(arg, "="); ok && name != "" && value != "" {
+				return usageError("%s takes one model; did you mean `--set %s`?", cmd.CommandPath(), arg)
+			}
+		}
 		return usageError("%s takes one model, not %d arguments\nSee '%s --help'.", cmd.CommandPath(), len(args), cmd.CommandPath())
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -100,33 +101,55 @@ func (b *binder) conform(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, 
 		}
 		return a
 	}
-	code := diag.BindShape
-	e := &diag.Diagnostic{}
+	b.misshaped(s, d, a, dims, origin)
+	return nil
+}
+
+// misshaped reports an array that does not have its declared shape. Where a
+// param is to blame, one report covers all the arrays that disagree with it.
+func (b *binder) misshaped(s *ir.Symbol, d *lang.Data, a *data.Array, dims []int, origin string) {
+	var blamed []*ir.BoundData // params that the differing dimensions are written as
+	named := len(dims) == a.Rank()
+	for k, dim := range d.Type.Dims {
+		if !named || a.Shape[k] == dims[k] {
+			continue
+		}
+		name, ok := dim.(*lang.Name)
+		named = ok && b.bound[name.Name] != nil
+		if named && !slices.Contains(blamed, b.bound[name.Name]) {
+			blamed = append(blamed, b.bound[name.Name])
+		}
+	}
+	if named && len(blamed) == 1 {
+		if first := b.blamed[blamed[0]]; first != nil {
+			first.Detail += fmt.Sprintf(" `%s` is %s in %s.", s.Name, sizeText(a.Shape), origin)
+			return
+		}
+	}
+	e := b.errorf(diag.BindShape, d.Name.Span(), "`%s` is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
 	if len(dims) != a.Rank() {
-		e = b.errorf(code, d.Name.Span(), "`%s` is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
-	} else {
-		e = b.errorf(code, d.Name.Span(), "`%s` is %s in %s, but %s is needed", s.Name, sizeText(a.Shape), origin, sizeText(dims))
+		e.Summary = fmt.Sprintf("`%s` is %s in %s, but is declared %s", s.Name, sizeText(a.Shape), origin, d.Type.Span().Text())
 	}
 	e.Detail = fmt.Sprintf("`%s` is declared %s.", s.Name, d.Type.Span().Text())
 	for k, dim := range d.Type.Dims {
-		if len(dims) == a.Rank() && a.Shape[k] == dims[k] {
-			continue
-		}
-		if name, ok := dim.(*lang.Name); ok && b.sets[name.Name] != nil {
+		if name, ok := dim.(*lang.Name); ok && b.sets[name.Name] != nil && len(dims) == a.Rank() && a.Shape[k] != dims[k] {
 			e.Detail += fmt.Sprintf(" `%s` has %d elements (%s).", name.Name, b.sets[name.Name].n, b.setOrigins[name.Name])
 		}
-		if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {
-			in := b.bound[name.Name]
-			e.Detail += fmt.Sprintf(" `%s` is %v (%s).", name.Name, in.Array.Dense[0], in.Origin)
-			if p, ok := b.symbol(name.Name).Decl.(*lang.Param); ok {
-				e.Related = append(e.Related, diag.Related{Span: p.Name.Span(), Message: fmt.Sprintf("`%s` is declared here", name.Name)})
-				if p.Default == nil && b.set.Get(name.Name) == nil {
-					e.Code = diag.BindConflict // inferred from another array
-				}
-			}
+	}
+	for _, in := range blamed {
+		e.Detail += fmt.Sprintf(" `%s` is %v (%s).", in.Name, in.Array.Dense[0], in.Origin)
+		p, ok := b.symbol(in.Name).Decl.(*lang.Param)
+		if !ok {
+			continue
+		}
+		e.Related = append(e.Related, diag.Related{Span: p.Name.Span(), Message: fmt.Sprintf("`%s` is declared here", in.Name)})
+		if p.Default == nil && b.set.Get(in.Name) == nil {
+			e.Code = diag.BindConflict // inferred from another array
 		}
 	}
-	return nil
+	if named && len(blamed) == 1 {
+		b.blamed[blamed[0]] = e
+	}
 }
 
 // checkEntries reports the first entry that is not finite, or not an integer

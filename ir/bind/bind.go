@@ -89,6 +89,7 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 		bound:    map[string]*ir.BoundData{},
 		eyes:     map[int]value{},
 		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
+		blamed:     map[*ir.BoundData]*diag.Diagnostic{},
 		vars:       map[string]value{},
 		lets:       map[*ir.Symbol]*letState{},
 		families:   map[string]*ir.Family{},
@@ -132,6 +133,7 @@ type binder struct {
 	known    map[string]value // params and data
 	bound    map[string]*ir.BoundData
 	sets     map[string]*boundSet
+	blamed   map[*ir.BoundData]*diag.Diagnostic // params that supplied arrays disagree with
 	// setOrigins says where the elements of each set come from.
 	setOrigins map[string]string
 	eyes       map[int]value // identity matrices by size

@@ -13,8 +13,9 @@ import (
 )
 
 // This file gives every param and data of the model its value. A param takes,
-// in this order: the supplied entry of its name; its default; the size of the
-// arrays whose declared dimension it is. Each is bound as soon as what it is
+// in this order: the supplied entry of its name; the size of supplied arrays
+// whose declared dimension it is, unless its default is computed; its default; the
+// size of literals. Each is bound as soon as what it is
 // written in is known, in whatever order the model declares them.
 
 // supplied checks that every supplied array is one that the model declares,
@@ -42,6 +43,14 @@ func (b *binder) supplied() {
 			continue
 		}
 		reported[entry.Name] = true
+		if s != nil && s.Kind == ir.VarSymbol {
+			d := b.errorf(diag.BindExtra, s.Decl.(*lang.Var).Name.Span(), "%s supplies `%s`, which is a variable", entry.Origin, entry.Name)
+			d.Fix = "the lower level's answer follows from the upper variables"
+			if !s.Lower {
+				d.Fix = fmt.Sprintf("to start from there, give `--start FILE` with a JSON object such as {\"%s\": ...}, or write `start %s = ...` in the solve block", s.Name, s.Name)
+			}
+			continue
+		}
 		d := b.errorf(diag.BindExtra, b.modelName(), "%s supplies `%s`, which the model does not declare as param or data", entry.Origin, entry.Name)
 		if near := diag.Suggest(entry.Name, names); near != "" {
 			d.Fix = fmt.Sprintf("did you mean `%s`?", near)
@@ -142,13 +151,17 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 			return true
 		}
 		if d.Default != nil {
+			if array, origin := b.infer(s, true); array != nil && isNumber(d.Default) {
+				b.bindParam(s, d, array, origin)
+				return true
+			}
 			if !b.ready(d.Default, nil) {
 				return false
 			}
 			b.defaultParam(s, d)
 			return true
 		}
-		array, origin := b.infer(s)
+		array, origin := b.infer(s, false)
 		if array != nil {
 			b.bindParam(s, d, array, origin)
 		}
@@ -207,6 +220,13 @@ func (b *binder) ready(x lang.Expr, busy map[string]bool) bool {
 		}
 		return ok
 	})
+	return ok
+}
+
+// isNumber reports a default that is written as a number: other defaults say
+// how a param follows from others, which data cannot change.
+func isNumber(x lang.Expr) bool {
+	_, ok := x.(*lang.Number)
 	return ok
 }
 
@@ -293,10 +313,13 @@ func (b *binder) bind(name string, a *data.Array, origin string, v value) {
 }
 
 // infer finds a param's value as the size of an array along a dimension that
-// is written as the param alone: of the supplied arrays first, then of
-// literals. The other arrays are checked against it when they are bound.
-func (b *binder) infer(s *ir.Symbol) (*data.Array, string) {
+// is written as the param alone: of the supplied arrays first, then, unless
+// suppliedOnly, of literals. The other arrays are checked against it when they are bound.
+func (b *binder) infer(s *ir.Symbol, suppliedOnly bool) (*data.Array, string) {
 	for _, literals := range []bool{false, true} {
+		if literals && suppliedOnly {
+			break
+		}
 		for _, t := range b.declared() {
 			d, ok := t.Decl.(*lang.Data)
 			if !ok {

@@ -49,6 +49,7 @@ const (
 	codeLowerBall        diag.Code = "E0408" // a lower variable in a ball
 	codeStart            diag.Code = "E0409" // a start of something that is not an upper variable
 	codeSettingTwice     diag.Code = "E0410" // a setting given twice
+	codeSettingWord      diag.Code = "E0418" // a word of the solve block in quotes
 	codeChain            diag.Code = "E0411" // a chain of relations in two directions
 	codeNoModelLine      diag.Code = "E0412" // a model without a name
 	codeIdleConstraint   diag.Code = "E0413" // warning: a constraint without variables

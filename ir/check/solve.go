@@ -1,6 +1,8 @@
 package check
 
 import (
+	"fmt"
+
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -26,6 +28,11 @@ func (c *checker) solve() {
 			continue
 		}
 		given[key] = item.Name
+		if label, quoted := item.Value.(*lang.Text); quoted && !item.Start {
+			c.errorf(c.global, codeSettingWord, label.Span(), "the setting `%s` is a word, which stands without quotes", key).Fix =
+				fmt.Sprintf("write `%s = %s`", key, label.Value)
+			continue
+		}
 		switch _, word := item.Value.(*lang.Name); {
 		case item.Start:
 			c.start(item)

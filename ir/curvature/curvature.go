@@ -171,6 +171,7 @@ type Proof struct {
 	pattern   *sparse.CSR // of the Hessian of g in y, see ir.Facts
 	objective diag.Span   // of the lower level, where refutations point
 	maximize  bool        // the user maximizes it: g is its negative
+	variables []string    // of the lower level, as the model calls them
 }
 
 // Facts are the proved constants in the form that the runtime takes. Each

@@ -7,6 +7,18 @@ import (
 	"bilevelc/lang/diag"
 )
 
+// quadraticTerm is a strongly convex term in the lower variables.
+func (p *Proof) quadraticTerm() string {
+	terms := make([]string, len(p.variables))
+	for i, v := range p.variables {
+		terms[i] = "sumsq(" + v + ")"
+	}
+	if len(terms) == 1 {
+		return "0.01 * " + terms[0]
+	}
+	return "0.01 * (" + strings.Join(terms, " + ") + ")"
+}
+
 // Diagnostics are the findings that the user must hear of: errors where the
 // methods do not apply, warnings where that is open (errors under strict).
 func (p *Proof) Diagnostics(strict bool) diag.List {
@@ -19,13 +31,14 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 	}
 	p.smoothnessDiagnostics(&out, open, "the upper objective", p.SmoothF)
 	p.smoothnessDiagnostics(&out, open, "the lower objective", p.SmoothG)
-	shape, sign, fix := "convex", 1.0, "add a strongly convex term, such as 0.01 * sumsq(y),"
+	shape, sign, fix, other := "convex", 1.0, "add", "maximize"
 	if p.maximize {
-		shape, sign, fix = "concave", -1, "subtract a strongly convex term, such as 0.01 * sumsq(y),"
+		shape, sign, fix, other = "concave", -1, "subtract", "minimize"
 	}
+	names := strings.Join(p.variables, " and ")
 	switch c := p.Convexity; {
 	case c.Outcome == Refuted:
-		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly %s in y", shape)
+		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly %s in %s", shape, names)
 		w := c.Witness
 		d.Detail = fmt.Sprintf("%s its second derivative is %s", w.Text, number(sign*w.Curvature))
 		if w.Flat {
@@ -40,8 +53,11 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if w.At != "" {
 			d.Detail += ", at " + w.At
 		}
-		d.Detail += "; so y*(x) need not be unique"
-		d.Fix = fix + " over all entries of the lower variable"
+		d.Detail += fmt.Sprintf("; so the best %s need not be unique", names)
+		d.Fix = fmt.Sprintf("%s a strongly convex term, such as %s, over all entries of the lower variables", fix, p.quadraticTerm())
+		if !w.Flat && !w.Undefined {
+			d.Fix = fmt.Sprintf("is a sign wrong, or is it meant to be `%s`? Otherwise %s", other, d.Fix)
+		}
 		if w.Flat {
 			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
 		}
@@ -51,7 +67,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if at.IsZero() {
 			at = p.objective
 		}
-		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly %s in y", shape)
+		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly %s in %s", shape, names)
 		d.Detail = fmt.Sprintf("%s: %s", c.Blame.Expr, c.Blame.Reason)
 		d.Context = p.objective
 	case c.Outcome == Proved && c.Scope == AlongEqualities:

@@ -26,6 +26,9 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	pr.shares = shares(p, pr.everywhere.x)
 	f, g := p.Upper.Objective, p.Lower.Objective
 	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
+	for _, v := range p.Lower.Vars {
+		out.variables = append(out.variables, v.Name)
+	}
 	for _, claim := range []func(){
 		func() { out.SmoothF = pr.smoothness(f) },
 		func() { out.SmoothG = pr.smoothness(g) },

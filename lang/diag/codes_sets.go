@@ -73,6 +73,24 @@ lower {
 `,
 	},
 	Entry{
+		Code: "E0418", Stage: CheckStage, Title: "a setting in quotes",
+		Explanation: `The words of the solve block, such as the name of a method, stand without quotes;
+labels of index sets, and nothing else, are in quotes.`,
+		Example: `model quoted
+upper {
+  var x: real in box(0, 1)
+  minimize (y - 1)^2 + x
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+solve {
+  method = "pgd"
+}
+`,
+	},
+	Entry{
 		Code: BindLabels, Stage: BindStage, Title: "labels that do not fit",
 		Explanation: `Elements of a set differ from each other; those of a part of a set, and the labels of
 tuples, are in the sets that they are taken from. An array that is given by label has a

@@ -5,6 +5,13 @@ import "strings"
 // The codes of syntax errors (package parser).
 var _ = register(
 	Entry{
+		Code: "E0117", Stage: SyntaxStage, Title: "a text that is no model",
+		Explanation: `The file is a JSON document: data, a point or a result. The model is the .blv file, and
+goes first; data are given with --data.`,
+		Example: `{"n": 3, "c": [1, 2, 3]}
+`,
+	},
+	Entry{
 		Code: "E0101", Stage: SyntaxStage, Title: "unexpected text",
 		Explanation: `The parser expected one thing and found another; the message names both. A newline
 ends a statement unless a bracket is open or the line ends in an operator, so "the
