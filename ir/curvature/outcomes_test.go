@@ -147,7 +147,7 @@ func TestMaximize(t *testing.T) {
 	text := strings.Replace(lowerModel("sumsq(y) - y[1]", ""), "minimize sumsq(y) - y[1]", "maximize sumsq(y) - y[1]", 1)
 	list := Prove(bound(t, "example.blv", text, nil, bind.Options{}), Defaults()).Diagnostics(false)
 	if len(list) != 1 || !strings.Contains(list[0].Summary, "concave") || !strings.Contains(list[0].Detail, "second derivative is 2") ||
-		!strings.HasPrefix(list[0].Fix, "subtract") {
+		!strings.HasPrefix(list[0].Fix, "is a sign wrong, or is it meant to be `minimize`? Otherwise subtract") {
 		t.Errorf("%v: %+v", list, list[0])
 	}
 }

@@ -44,9 +44,10 @@ does not go unnoticed.`,
 	},
 	Entry{
 		Code: BindShape, Stage: BindStage, Title: "an array of another size",
-		Explanation: `A supplied array has the shape of its declaration. A param that has a default keeps it:
-to change the size, give the param too (--set n=3).`,
-		Example:  bindExample(`param n: int = 2`, `data c: vector[n]`, `vector[n]`, `sumsq(y - c)`, ``),
+		Explanation: `A supplied array has the shape of its declaration. A param whose default is a number takes
+the size of the data; one that is given, or computed from others, keeps its value. One
+message covers all the arrays that disagree with a param.`,
+		Example:  bindExample("param k: int = 1\nparam n: int = 2 * k", `data c: vector[n]`, `vector[n]`, `sumsq(y - c)`, ``),
 		DataFile: "data.json", Data: `{"c": [1, 2, 3]}`,
 	},
 	Entry{
