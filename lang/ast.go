@@ -290,10 +290,12 @@ type Name struct {
 	Name string
 }
 
-// ListLit is [a, b, c]; a list of lists is a matrix, row by row.
+// ListLit is [a, b, c]; a list of lists is a matrix, row by row; arrays in a list
+// stand side by side. [a; b] (Below) has them one below the other.
 type ListLit struct {
 	At
 	Elems []Expr
+	Below bool
 }
 
 // Unary is -x or not x.
@@ -377,7 +379,8 @@ type Call struct {
 	Args []Expr
 }
 
-// Comprehension is sum(i in 1..n, j in 1..i if c: e); also max, min, prod.
+// Comprehension is sum(i in 1..n, j in 1..i if c: e); also max, min, prod; or,
+// without a name, the array [i in 1..n, j in 1..m: e].
 type Comprehension struct {
 	At
 	Fn      Ident

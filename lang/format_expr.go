@@ -28,7 +28,7 @@ func (p *printer) bare(x Expr) {
 	case *Name:
 		p.word(x.Name)
 	case *ListLit:
-		p.bracketed("[", x.Elems, "]", x.Place.End)
+		p.separated("[", x.Elems, "]", x.Place.End, map[bool]string{false: ",", true: ";"}[x.Below])
 	case *Unary:
 		if x.Op == Not {
 			p.word("not")
@@ -51,15 +51,19 @@ func (p *printer) bare(x Expr) {
 		p.word(x.Fn.Name)
 		p.args(x.Args, x.Place.End)
 	case *Comprehension:
+		open, shut := "(", ")"
+		if x.Fn.Name == "" {
+			open, shut = "[", "]"
+		}
 		p.word(x.Fn.Name)
-		p.open("(")
+		p.open(open)
 		p.gap(start(x.Binders[0]), "")
 		p.binders(x.Binders, x.Cond)
 		p.word(":")
 		p.gap(start(x.Body), " ")
 		p.expr(x.Body, OrLevel)
 		p.closingGap(x.Place.End)
-		p.shut(")")
+		p.shut(shut)
 	case *IfExpr:
 		p.word("if")
 		p.gap(start(x.Cond), " ")
@@ -122,11 +126,15 @@ func (p *printer) leftParens(b *Binary) bool {
 func (p *printer) args(args []Expr, end int) { p.bracketed("(", args, ")", end) }
 
 func (p *printer) bracketed(open string, elems []Expr, shut string, end int) {
+	p.separated(open, elems, shut, end, ",")
+}
+
+func (p *printer) separated(open string, elems []Expr, shut string, end int, between string) {
 	p.open(open)
 	for i, e := range elems {
 		space := ""
 		if i > 0 {
-			p.word(",")
+			p.word(between)
 			space = " "
 		}
 		p.gap(start(e), space)

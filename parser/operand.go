@@ -52,11 +52,10 @@ func (p *exprParser) operand() (tree, error) {
 		return p.paren()
 	case p.is("["):
 		open := *p.lex.Next()
-		elems, height, end, err := p.list("]", "or `,` in this list")
-		if err != nil {
-			return tree{}, err
+		if p.startsBinder() {
+			return p.comprehension(open, lang.Ident{At: lang.At{Place: p.s.tokenSpan(open)}}, "]")
 		}
-		return p.grow(&lang.ListLit{At: lang.At{Place: p.spanFrom(open, tokenEndOffset(end))}, Elems: elems}, height)
+		return p.listLiteral(open)
 	}
 	return tree{}, p.noExpression(t)
 }
@@ -135,7 +134,7 @@ func (p *exprParser) call(fn lexer.Token) (tree, error) {
 	p.lex.Next() // (
 	name := lang.Ident{At: lang.At{Place: p.s.tokenSpan(fn)}, Name: fn.Value}
 	if p.startsBinder() {
-		return p.comprehension(fn, name)
+		return p.comprehension(fn, name, ")")
 	}
 	args, height, end, err := p.list(")", "or `,` in this call of `"+fn.Value+"`")
 	if err != nil {
@@ -163,12 +162,46 @@ func (p *exprParser) startsBinder() bool {
 	return first.Type == tokenIdent && p.is("in")
 }
 
-func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident) (tree, error) {
+// listLiteral parses [a, b] or [a; b] behind its bracket.
+func (p *exprParser) listLiteral(open lexer.Token) (tree, error) {
+	lit := &lang.ListLit{}
+	height := 0
+	for !p.is("]") {
+		x, err := p.expr(lang.OrLevel)
+		if err != nil {
+			return tree{}, err
+		}
+		if err := p.noOperand(x.Expr); err != nil {
+			return tree{}, err
+		}
+		lit.Elems, height = append(lit.Elems, x.Expr), max(height, x.height)
+		sep := p.peek()
+		if !p.is(",") && !p.is(";") {
+			break
+		}
+		if below := sep.Value == ";"; len(lit.Elems) == 1 {
+			lit.Below = below
+		} else if lit.Below != below {
+			e := p.s.fail(codeUnexpected, p.s.tokenSpan(sep), "a list has either `,` or `;` between its entries")
+			e.d.Fix = "a matrix is a list of its rows, `[[1, 2], [3, 4]]`; blocks are put together as in `[[A, B]; [C, D]]`"
+			return tree{}, e
+		}
+		p.lex.Next()
+	}
+	end, err := p.expect("]", "or `,` in this list")
+	if err != nil {
+		return tree{}, err
+	}
+	lit.Place = p.spanFrom(open, tokenEndOffset(end))
+	return p.grow(lit, height)
+}
+
+func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident, closing string) (tree, error) {
 	indices, height, err := p.binders()
 	if err != nil {
 		return tree{}, err
 	}
-	if _, err := p.expect(":", "after the indices of `"+fn.Value+"`"); err != nil {
+	if _, err := p.expect(":", "after these indices"); err != nil {
 		return tree{}, err
 	}
 	body, err := p.expr(lang.OrLevel)
@@ -178,7 +211,7 @@ func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident) (tree, error
 	if err := p.noOperand(body.Expr); err != nil {
 		return tree{}, err
 	}
-	end, err := p.expect(")", "to close `"+fn.Value+"(`")
+	end, err := p.expect(closing, "to close `"+strings.TrimSuffix(fn.Value, "[")+map[string]string{")": "(", "]": "["}[closing]+"`")
 	if err != nil {
 		return tree{}, err
 	}

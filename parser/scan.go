@@ -73,6 +73,9 @@ func (s *scanner) next() {
 		}
 		s.endStatement("\n")
 		s.pos++
+	case c == ';' && s.inList():
+		s.emit(tokenPunct, ";", s.pos)
+		s.pos++
 	case c == ';':
 		s.endStatement(";")
 		s.pos++
@@ -105,6 +108,20 @@ func (s *scanner) afterOperand() bool {
 	}
 	t := s.tokens[len(s.tokens)-1]
 	return tokenEndOffset(t) == s.pos && (t.Type == tokenIdent || t.Type == tokenNumber || t.Value == ")" || t.Value == "]")
+}
+
+// inList reports whether the semicolon that stands here is one of a list, [a; b]:
+// a [ is open, and no word that starts a statement follows on the line.
+func (s *scanner) inList() bool {
+	if !s.inBracket() || s.open[len(s.open)-1].Value != "[" {
+		return false
+	}
+	rest := strings.TrimLeft(s.text[s.pos+1:], " \t")
+	word := rest
+	if end := strings.IndexFunc(rest, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }); end >= 0 {
+		word = rest[:end]
+	}
+	return !isKeyword(word) || otherWords[word]
 }
 
 // inBracket reports whether a ( or [ is open.
