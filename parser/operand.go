@@ -166,7 +166,7 @@ func (p *exprParser) startsBinder() bool {
 func (p *exprParser) listLiteral(open lexer.Token) (tree, error) {
 	lit := &lang.ListLit{}
 	height := 0
-	for !p.is("]") {
+	for more := !p.is("]"); more; {
 		x, err := p.expr(lang.OrLevel)
 		if err != nil {
 			return tree{}, err
@@ -201,7 +201,11 @@ func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident, closing stri
 	if err != nil {
 		return tree{}, err
 	}
-	if _, err := p.expect(":", "after these indices"); err != nil {
+	why := "after the indices of `" + fn.Value + "`"
+	if closing == "]" {
+		why = "after the indices of this array"
+	}
+	if _, err := p.expect(":", why); err != nil {
 		return tree{}, err
 	}
 	body, err := p.expr(lang.OrLevel)

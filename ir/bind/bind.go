@@ -128,12 +128,13 @@ type binder struct {
 	graph  *expr.Builder
 	list   diag.List
 
-	reported map[string]bool  // diagnostics given, by key
-	varying  bool             // a size was found to vary with an index
-	known    map[string]value // params and data
-	bound    map[string]*ir.BoundData
-	sets     map[string]*boundSet
-	blamed   map[*ir.BoundData]*diag.Diagnostic // params that supplied arrays disagree with
+	reported  map[string]bool  // diagnostics given, by key
+	reporting bool             // the report is under way: conditions may depend on variables
+	varying   bool             // a size was found to vary with an index
+	known     map[string]value // params and data
+	bound     map[string]*ir.BoundData
+	sets      map[string]*boundSet
+	blamed    map[*ir.BoundData]*diag.Diagnostic // params that supplied arrays disagree with
 	// setOrigins says where the elements of each set come from.
 	setOrigins map[string]string
 	eyes       map[int]value // identity matrices by size

@@ -18,6 +18,9 @@ var reductions = map[string]expr.Op{
 }
 
 func (e *elab) comprehension(x *lang.Comprehension) value {
+	if x.Fn.Name == "" {
+		return e.arrayOf(x)
+	}
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
 		e.errorf(codeNotReduction, x.Fn.Span(), "`%s` is not a reduction", x.Fn.Name)
@@ -36,6 +39,10 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 		return value{}
 	}
 	at := e.at(x)
+	if inner.space.mask != nil && e.b.reporting && op != expr.Sum {
+		e.errorf(diag.BindShapes, e.at(x.Cond), "`%s` cannot leave out terms by a condition on variables", x.Fn.Name).Fix = "a sum can"
+		return value{}
+	}
 	if inner.space.mask != nil { // unknown which terms there are: an unknown result
 		mask := value{kind: number, item: expr.ScalarShape(), space: inner.space, node: inner.space.mask}
 		body = e.map2(expr.Mul, mask, body, at)

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 
+	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -32,6 +33,9 @@ func (e *elab) compare(x *lang.Binary) value {
 		return out
 	}
 	u, v = e.num(u), e.num(v)
+	if e.b.reporting && u.node.Deps|v.node.Deps != 0 {
+		return e.judged(x.Op, u, v, out.space, e.at(x))
+	}
 	if (u.node.Deps|v.node.Deps) == 0 && (u.node.Opaque || v.node.Opaque) {
 		return e.unknownCondition(x, out.space)
 	}
@@ -44,6 +48,46 @@ func (e *elab) compare(x *lang.Binary) value {
 		out.bools = append(out.bools, holds(x.Op, a[k], c[k]))
 	}
 	return out
+}
+
+// judged is a comparison of what depends on variables, for the report: a factor
+// that is 1 where it holds and 0 elsewhere, made of signs.
+func (e *elab) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span) value {
+	number := func(f float64) value { return unbatched(e.b.graph.Number(f)) }
+	difference := func(a, c value) value { return e.map1(expr.Sign, e.map2(expr.Sub, a, c, at), at) }
+	above := func(a, c value) value { return e.map2(expr.Max, difference(a, c), number(0), at) }
+	not := func(a value) value { return e.map2(expr.Sub, number(1), a, at) }
+	var out value
+	switch op {
+	case lang.Gt:
+		out = above(u, v)
+	case lang.Lt:
+		out = above(v, u)
+	case lang.Ge:
+		out = not(above(v, u))
+	case lang.Le:
+		out = not(above(u, v))
+	default:
+		out = e.map1(expr.Abs, difference(u, v), at)
+		if op == lang.Eq {
+			out = not(out)
+		}
+	}
+	return value{kind: boolean, space: s, unknown: out.node}
+}
+
+// reported is the value of an item of the report: of a condition, 1 or 0.
+func (e *elab) reported(x lang.Expr) value {
+	v := e.expr(x)
+	switch {
+	case v.kind != boolean:
+		return e.num(v)
+	case v.unknown != nil:
+		return unbatched(v.unknown)
+	case v.bools[0]:
+		return unbatched(e.b.graph.Number(1))
+	}
+	return unbatched(e.b.graph.Number(0))
 }
 
 func holds(op lang.BinaryOp, a, c float64) bool {
@@ -101,9 +145,15 @@ func (e *elab) logic(x *lang.Binary) value {
 		if v.bad() {
 			return value{}
 		}
+		if e.b.reporting {
+			return e.joined(x, u, v)
+		}
 		return e.unknownCondition(x, join(u.space, v.space))
 	}
 	open := x.Op == lang.And // the value of u at which v decides
+	if v := e.condition(x.Y); e.b.reporting && v.unknown != nil {
+		return e.joined(x, u, v)
+	}
 	if u.space == nil {
 		if u.bools[0] != open {
 			return u
@@ -127,6 +177,32 @@ func (e *elab) logic(x *lang.Binary) value {
 		bools[t] = decided[k]
 	}
 	return value{kind: boolean, space: e.space, bools: bools}
+}
+
+// joined is `and` and `or` in the report, where a condition may depend on
+// variables: of factors that are 0 or 1, the smaller and the larger.
+func (e *elab) joined(x *lang.Binary, u, v value) value {
+	factor := func(c value) value {
+		if c.unknown == nil {
+			vals := make([]float64, len(c.bools))
+			for k, t := range c.bools {
+				if t {
+					vals[k] = 1
+				}
+			}
+			if c.space == nil {
+				return unbatched(e.b.graph.Number(vals[0]))
+			}
+			c.unknown = e.b.graph.Const("", data.Vector(vals), e.at(x))
+		}
+		return value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
+	}
+	op := expr.Min
+	if x.Op == lang.Or {
+		op = expr.Max
+	}
+	out := e.map2(op, factor(u), factor(v), e.at(x))
+	return value{kind: boolean, space: out.space, unknown: out.node}
 }
 
 // liftBools copies a known condition to a deeper space.

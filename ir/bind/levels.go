@@ -236,7 +236,9 @@ func (b *binder) report(prob *ir.Problem) {
 		return
 	}
 	for _, item := range b.prog.Report.Items {
-		v := b.top().numeric(item.Value)
+		b.reporting = true
+		v := b.top().reported(item.Value)
+		b.reporting = false
 		if v.bad() {
 			continue
 		}

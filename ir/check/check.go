@@ -79,6 +79,9 @@ type checker struct {
 	depth   int // of the expression under way
 
 	suggestions int // near names looked for
+
+	bounds    bool // the bounds of a box are under way: `inf` may stand there
+	reporting bool // an item of the report is: conditions may read variables
 }
 
 func newChecker(file *lang.File) *checker {

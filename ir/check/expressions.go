@@ -93,8 +93,11 @@ func (c *checker) list(s *scope, e *lang.ListLit) value {
 		c.errorf(s, codeList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
 		return unknownValue
 	}
-	if _, ok := e.Elems[0].(*lang.ListLit); ok {
+	if list, ok := e.Elems[0].(*lang.ListLit); ok && !e.Below && !list.Below {
 		return c.rows(s, e)
+	}
+	if vals := c.blocks(s, e); vals != nil {
+		return c.concatenation(s, e, vals)
 	}
 	v, ok := c.entries(s, e)
 	if !ok {
@@ -196,7 +199,7 @@ func (c *checker) condition(s *scope, e lang.Expr) {
 	case v.typ.Kind != ir.BoolType:
 		c.errorf(s, codeCondition, e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
 			"compare it, as in `" + quote(e) + " != 0`"
-	case v.deps != 0:
+	case v.deps != 0 && !c.reporting:
 		d := c.errorf(s, codeJump, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(s, e, v.deps))
 		d.Detail = "what jumps with a variable is not differentiable; conditions may use indices, params and data"
 		d.Fix = "blend the cases smoothly, as in `sigmoid(u / eps) * a + sigmoid(-u / eps) * b`"

@@ -277,6 +277,9 @@ func (c *checker) hides(s *scope, index lang.Ident) {
 
 // comprehension checks sum(i in 1..n if c: e), and prod, max, min.
 func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
+	if e.Fn.Name == "" {
+		return c.arrayOf(s, e)
+	}
 	in := c.binders(s, e.Binders, e.Cond != nil)
 	if e.Cond != nil {
 		c.condition(in, e.Cond)

@@ -69,7 +69,9 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	for i, a := range set.Args {
 		what := fmt.Sprintf("the %s of `%s`", names[i], name)
 		if name == "box" {
+			c.bounds = true
 			vs[i] = c.bound(a, t, what)
+			c.bounds = false
 		} else {
 			vs[i] = c.fixedScalar(a, what)
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"math"
 	"sort"
 	"strings"
 
@@ -167,6 +168,10 @@ func (c *checker) cycle(e *entry) {
 	}
 }
 
+// infinityName is the bound of a side without one, unless the model declares
+// the name.
+const infinityName = "inf"
+
 // name checks a name that is read as a value.
 func (c *checker) name(s *scope, e *lang.Name) value {
 	for t := s; t != nil; t = t.parent {
@@ -183,6 +188,15 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 			}
 			return c.resolve(entry)
 		}
+	}
+	if e.Name == infinityName && c.symbols[e.Name] == nil {
+		if !c.bounds {
+			c.errorf(s, codeUndefined, e.Span(), "`inf` is no number to compute with").Detail =
+				"it stands in the bounds of a box, for a side without one: `box(0, inf)`"
+			return unknownValue
+		}
+		n := math.Inf(1)
+		return value{typ: realType, num: &n}
 	}
 	if isPrimitive(e.Name) || c.program.Library[e.Name] != nil {
 		c.functionAsValue(s, e)

@@ -82,6 +82,10 @@ func (c *checker) report() {
 			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 		}
 		named[item.Name.Name] = item.Name
-		c.operand(c.global, item.Value)
+		c.reporting = true
+		if v := c.expr(c.global, item.Value); v.typ.Kind != ir.BoolType {
+			c.numeric(c.global, item.Value, v)
+		}
+		c.reporting = false
 	}
 }
