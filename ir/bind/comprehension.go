@@ -39,7 +39,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 		return value{}
 	}
 	at := e.at(x)
-	if inner.space.mask != nil && e.b.reporting && op != expr.Sum {
+	if inner.space.mask != nil && inner.space.mask.Deps != 0 && op != expr.Sum {
 		e.errorf(diag.BindShapes, e.at(x.Cond), "`%s` cannot leave out terms by a condition on variables", x.Fn.Name).Fix = "a sum can"
 		return value{}
 	}

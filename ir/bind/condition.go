@@ -151,7 +151,11 @@ func (e *elab) logic(x *lang.Binary) value {
 		return e.unknownCondition(x, join(u.space, v.space))
 	}
 	open := x.Op == lang.And // the value of u at which v decides
-	if v := e.condition(x.Y); e.b.reporting && v.unknown != nil {
+	if e.b.reporting && e.b.readsVariable(x.Y) {
+		v := e.condition(x.Y)
+		if v.bad() {
+			return v
+		}
 		return e.joined(x, u, v)
 	}
 	if u.space == nil {

@@ -36,6 +36,13 @@ func (c *checker) concatenation(s *scope, e *lang.ListLit, vals []value) value {
 	if !e.Below {
 		along, across = 1, 0
 	}
+	if !e.Below {
+		if at, mixed := scalarBesideColumn(vals); mixed {
+			d := c.errorf(s, codeList, e.Elems[at].Span(), "the entries of a list are scalars, but `%s` is %s", quote(e.Elems[at]), kindOf(vals[at].typ))
+			d.Fix = "`[a; b]` puts numbers and vectors one below the other"
+			return unknownOf(vals...)
+		}
+	}
 	vectors, total := true, constPoly(0)
 	var side *poly
 	for i, v := range vals {
@@ -73,6 +80,20 @@ func (c *checker) concatenation(s *scope, e *lang.ListLit, vals []value) value {
 		out.typ = matrixType(side, total)
 	}
 	return out
+}
+
+// scalarBesideColumn finds an array that is no row in a list that has scalars as
+// well.
+func scalarBesideColumn(vals []value) (at int, mixed bool) {
+	scalars := false
+	at = -1
+	for i, v := range vals {
+		scalars = scalars || isScalar(v.typ)
+		if isArray(v.typ) && v.typ.Kind != ir.RowVectorType && at < 0 {
+			at = i
+		}
+	}
+	return at, scalars && at >= 0
 }
 
 // extents are the rows and columns of a block. flat says that it is a number or
