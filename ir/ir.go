@@ -55,11 +55,25 @@ const (
 	SetSymbol
 )
 
-// LevelDecl is one level with its parts sorted out.
+// LevelDecl is one level with its parts sorted out. Of several followers the
+// parts are put together, and Objective is the sum of theirs.
 type LevelDecl struct {
 	Block       *lang.Level
+	Followers   []Follower // the followers that have names
 	Vars        []*lang.Var
 	Lets        []*lang.Let
+	Objective   *lang.Objective
+	Constraints []*lang.Constraint
+}
+
+// Follower is a follower by name, or one for each combination of the indices of
+// its block, with its parts as they are in the LevelDecl: an own variable has the
+// indices as its first dimensions, a constraint is a family over them, and the
+// objective a sum.
+type Follower struct {
+	Name        string
+	Block       *lang.Level
+	Vars        []*lang.Var
 	Objective   *lang.Objective
 	Constraints []*lang.Constraint
 }

@@ -153,11 +153,15 @@ type FnParam struct {
 	Type *TypeExpr // nil: any shape
 }
 
-// Level is the block `upper { }` or `lower { }`.
+// Level is the block `upper { }` or `lower { }`; of several followers each has a
+// block with a name, `lower operator { }`, and one block may stand for many,
+// `lower firm[i in 1..n] { }`.
 type Level struct {
 	At
-	Lower bool
-	Items []LevelItem
+	Lower   bool
+	Name    *Ident   // nil if none
+	Binders []Binder // nil unless the block stands for many
+	Items   []LevelItem
 }
 
 // Word is the block's keyword.

@@ -272,10 +272,14 @@ func (p *printer) end(end int) {
 	p.reach(end)
 }
 
-// block prints `word {`, the items through body, and `}`.
-func (p *printer) block(word string, at At, body func()) {
+// block prints `word {`, with a head between the two, the items through body, and `}`.
+func (p *printer) block(word string, at At, head, body func()) {
 	p.lead(at.Place.Start)
-	p.word(word + " {")
+	p.word(word)
+	if head != nil {
+		head()
+	}
+	p.word(" {")
 	p.flush()
 	if i := strings.IndexByte(at.Place.Text(), '{'); i >= 0 {
 		// Comments between the word and its brace go behind the brace.

@@ -4,14 +4,14 @@ package lang
 func (p *printer) decl(d Decl) {
 	switch d := d.(type) {
 	case *Level:
-		p.block(d.Word(), d.At, func() {
+		p.block(d.Word(), d.At, d.head(p), func() {
 			for _, item := range d.Items {
 				p.item(item)
 			}
 		})
 		return
 	case *Solve:
-		p.block("solve", d.At, func() {
+		p.block("solve", d.At, nil, func() {
 			for _, item := range d.Items {
 				p.lead(item.Place.Start)
 				if item.Start {
@@ -25,7 +25,7 @@ func (p *printer) decl(d Decl) {
 		})
 		return
 	case *Report:
-		p.block("report", d.At, func() {
+		p.block("report", d.At, nil, func() {
 			for _, item := range d.Items {
 				p.lead(item.Place.Start)
 				p.word(item.Name.Name)
@@ -66,6 +66,22 @@ func (p *printer) decl(d Decl) {
 		p.fn(d)
 	}
 	p.end(d.Span().End)
+}
+
+// head prints the name of a follower and its indices, between the word and the
+// brace.
+func (d *Level) head(p *printer) func() {
+	if d.Name == nil {
+		return nil
+	}
+	return func() {
+		p.word(" " + d.Name.Name)
+		if d.Binders != nil {
+			p.open("[")
+			p.binders(d.Binders, nil)
+			p.shut("]")
+		}
+	}
 }
 
 func (p *printer) indexSet(d *IndexSet) {

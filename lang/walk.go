@@ -85,6 +85,9 @@ func Inspect(n Node, visit func(Expr) bool) {
 		Inspect(n.Result, visit)
 		Walk(n.Body, visit)
 	case *Level:
+		for _, b := range n.Binders {
+			each([]Expr{b.Lo, b.Hi})
+		}
 		for _, item := range n.Items {
 			Inspect(item, visit)
 		}

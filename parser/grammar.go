@@ -19,6 +19,7 @@ type grammar struct {
 	Param      *paramDecl      `parser:"| @@"`
 	Data       *dataDecl       `parser:"| @@"`
 	Set        *setDecl        `parser:"| @@"`
+	Follower   *followerHead   `parser:"| @@"`
 	Let        *letDecl        `parser:"| @@"`
 	Fn         *fnDecl         `parser:"| @@"`
 	Var        *varDecl        `parser:"| @@"`
@@ -62,6 +63,12 @@ type setDecl struct {
 	Keys   []name     `parser:"('(' @@ (',' @@)* ')')?"`
 	Within []name     `parser:"('within' @@ ('*' @@)*)?"`
 	Value  setLiteral `parser:"('=' @@)?"`
+}
+
+// followerHead stands between the word lower and its brace.
+type followerHead struct {
+	Name    name    `parser:"@@"`
+	Indices indices `parser:"('[' @@ ']')?"`
 }
 
 type letDecl struct {

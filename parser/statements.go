@@ -106,7 +106,7 @@ func relate(at diag.Span, message string) []diag.Related {
 
 // openBlock takes the word of a block and its brace. Without a brace it
 // reports that, and the statements that follow are read as the block's.
-func (s *session) openBlock() (word, brace lexer.Token) {
+func (s *session) openBlock(head func(c cut)) (word, brace lexer.Token) {
 	word = s.peek()
 	s.next++
 	c := s.statement()
@@ -117,7 +117,9 @@ func (s *session) openBlock() (word, brace lexer.Token) {
 		d.Fix = fmt.Sprintf("write `%s {`, and `}` on a line of its own at the end of the block", word.Value)
 		return word, lexer.Token{}
 	}
-	if !c.empty() {
+	if !c.empty() && head != nil {
+		head(c)
+	} else if !c.empty() {
 		d := s.errs.Errorf(codeUnexpected, s.cutSpan(c), "expected `{` after `%s`, found %s", word.Value, s.describe(c.tokens[0]))
 		d.Fix = fmt.Sprintf("write `%s {`", word.Value)
 	}
@@ -160,8 +162,13 @@ func (s *session) blockEnd(from lexer.Token) int {
 
 // level reads upper { } or lower { }.
 func (s *session) level(f *lang.File) {
-	word, brace := s.openBlock()
-	block := &lang.Level{At: lang.At{Place: s.tokenSpan(word)}, Lower: word.Value == "lower"}
+	block := &lang.Level{Lower: s.peek().Value == "lower"}
+	var head func(cut)
+	if block.Lower {
+		head = func(c cut) { s.followerHead(block, c) }
+	}
+	word, brace := s.openBlock(head)
+	block.At = lang.At{Place: s.tokenSpan(word)}
 	f.Decls = append(f.Decls, block)
 	var subject *lang.SubjectTo
 	for !s.closeBlock(brace) {
@@ -193,6 +200,27 @@ func (s *session) level(f *lang.File) {
 		}
 	}
 	block.At = s.at(word.Pos.Offset, s.blockEnd(word))
+}
+
+// followerHead reads what stands between `lower` and its brace: the name of a
+// follower, and the indices of one that stands for many.
+func (s *session) followerHead(block *lang.Level, c cut) {
+	if at := s.cutSpan(c); s.errs.reported(at.Start, at.End) {
+		return
+	}
+	tree, ok := parseCut[followerHead](s, c)
+	if tree.Name.Text == "" {
+		return
+	}
+	id := s.ident(tree.Name)
+	block.Name = &id
+	if ok && tree.Indices != nil {
+		list := tree.Indices.indices()
+		block.Binders = list.binders
+		if list.cond != nil {
+			s.errs.Errorf(codeUnexpected, list.cond.Span(), "the followers of `%s` are all there are: a condition cannot leave some out", id.Name)
+		}
+	}
 }
 
 // isTopWord reports whether a word starts declarations that stand only at the
@@ -261,7 +289,7 @@ func (s *session) constraint(subject *lang.SubjectTo) {
 
 // solve reads solve { start x = e; name = e }.
 func (s *session) solve(f *lang.File) {
-	word, brace := s.openBlock()
+	word, brace := s.openBlock(nil)
 	block := &lang.Solve{At: lang.At{Place: s.tokenSpan(word)}}
 	f.Decls = append(f.Decls, block)
 	for !s.closeBlock(brace) {
@@ -277,7 +305,7 @@ func (s *session) solve(f *lang.File) {
 
 // report reads report { name = e }.
 func (s *session) report(f *lang.File) {
-	word, brace := s.openBlock()
+	word, brace := s.openBlock(nil)
 	block := &lang.Report{At: lang.At{Place: s.tokenSpan(word)}}
 	f.Decls = append(f.Decls, block)
 	for !s.closeBlock(brace) {

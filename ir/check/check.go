@@ -80,6 +80,8 @@ type checker struct {
 
 	suggestions int // near names looked for
 
+	lowerBlocks map[*lang.Level]*follower
+
 	bounds    bool // the bounds of a box are under way: `inf` may stand there
 	reporting bool // an item of the report is: conditions may read variables
 }
@@ -99,6 +101,8 @@ func newChecker(file *lang.File) *checker {
 		active:   map[*lang.Fn]bool{},
 		failed:   map[*lang.Fn]bool{},
 		opaques:  map[string]*atom{},
+
+		lowerBlocks: map[*lang.Level]*follower{},
 	}
 	for _, f := range stdlib.Functions() {
 		c.program.Library[f.Name] = f.Decl
@@ -110,6 +114,7 @@ func newChecker(file *lang.File) *checker {
 // run is the whole pass: declare, resolve, then check each part that stands
 // on its own.
 func (c *checker) run(whole bool) {
+	c.followers()
 	c.declare()
 	c.structure(whole)
 	for _, e := range c.ordered {

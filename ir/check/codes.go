@@ -49,6 +49,8 @@ const (
 	codeLowerBall        diag.Code = "E0408" // a lower variable in a ball
 	codeStart            diag.Code = "E0409" // a start of something that is not an upper variable
 	codeSettingTwice     diag.Code = "E0410" // a setting given twice
+	codeFollowers        diag.Code = "E0419" // followers that are not written as they must be
+	codeEquilibrium      diag.Code = "E0420" // a follower that reads another's variables
 	codeSettingWord      diag.Code = "E0418" // a word of the solve block in quotes
 	codeChain            diag.Code = "E0411" // a chain of relations in two directions
 	codeNoModelLine      diag.Code = "E0412" // a model without a name

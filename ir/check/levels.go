@@ -122,11 +122,20 @@ var setExample = map[string]string{
 // level checks a level's objective and constraints.
 func (c *checker) level(l *ir.LevelDecl) {
 	word := l.Block.Word()
-	if o := l.Objective; o != nil {
+	for _, f := range l.Followers {
+		if f.Objective != nil {
+			c.objective(word, f.Objective)
+			c.refuseDual(f.Objective.Value)
+		}
+	}
+	if o := l.Objective; o != nil && len(l.Followers) == 0 {
 		c.objective(word, o)
 		if l.Block.Lower {
 			c.refuseDual(o.Value)
 		}
+	}
+	if len(l.Followers) > 0 {
+		c.apart(l)
 	}
 	named := map[string]lang.Ident{}
 	for _, r := range l.Constraints {

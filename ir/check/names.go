@@ -73,7 +73,7 @@ func (c *checker) declare() {
 		case *lang.Fn:
 			c.enter(d.Name, ir.FnSymbol, d, false)
 		case *lang.Level:
-			for _, item := range d.Items {
+			for _, item := range c.itemsOf(d) {
 				switch item := item.(type) {
 				case *lang.Var:
 					c.enter(item.Name, ir.VarSymbol, item, d.Lower)

@@ -32,34 +32,58 @@ func (c *checker) structure(whole bool) {
 			c.program.Report = d
 		}
 	}
+	if l := c.program.Lower; l != nil {
+		c.combine(l)
+	}
 	if whole {
 		c.missing()
 	}
 }
 
 func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
-	if *to != nil {
-		c.twice(block, (*to).Block, block.Word())
+	l := *to
+	switch {
+	case l == nil:
+		l = &ir.LevelDecl{Block: block}
+	case block.Lower && block.Name != nil && l.Block.Name != nil:
+	case block.Lower && (block.Name != nil || l.Block.Name != nil):
+		at := block
+		if block.Name != nil {
+			at = l.Block
+		}
+		c.errorf(c.global, codeFollowers, headOf(at.Span(), "lower"), "of several followers each has a name").Fix =
+			"name this one as well, as in `lower operator { ... }`"
+		return
+	default:
+		c.twice(block, l.Block, block.Word())
 		return
 	}
-	l := &ir.LevelDecl{Block: block}
-	for _, item := range block.Items {
+	own := ir.Follower{Block: block}
+	if block.Name != nil {
+		own.Name = block.Name.Name
+	}
+	for _, item := range c.itemsOf(block) {
 		switch item := item.(type) {
 		case *lang.Var:
 			l.Vars = append(l.Vars, item)
+			own.Vars = append(own.Vars, item)
 		case *lang.Let:
 			l.Lets = append(l.Lets, item)
 		case *lang.Objective:
-			if l.Objective != nil {
+			if own.Objective != nil {
 				d := c.errorf(c.global, codeObjectives, item.Span(), "the %s level has two objectives", block.Word())
 				d.Detail = "a level has one; add them up with weights if both matter"
-				d.Related = []diag.Related{{Span: l.Objective.Span(), Message: "the first is here"}}
+				d.Related = []diag.Related{{Span: own.Objective.Span(), Message: "the first is here"}}
 				continue
 			}
-			l.Objective = item
+			l.Objective, own.Objective = item, item
 		case *lang.SubjectTo:
 			l.Constraints = append(l.Constraints, item.Constraints...)
+			own.Constraints = append(own.Constraints, item.Constraints...)
 		}
+	}
+	if block.Name != nil {
+		l.Followers = append(l.Followers, own)
 	}
 	*to = l
 }
@@ -96,6 +120,12 @@ func (c *checker) missing() {
 			c.errorf(c.global, codeNoLevel, at, "the model has no `%s` block", l.word).Detail =
 				"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
 			continue
+		}
+		for _, f := range l.decl.Followers {
+			if f.Objective == nil && len(l.decl.Followers) > 1 {
+				c.errorf(c.global, codeNoObjective, f.Block.Name.Span(), "the follower `%s` has no objective", f.Name).Fix =
+					"write `minimize` or `maximize` and an expression"
+			}
 		}
 		head := headOf(l.decl.Block.Span(), l.word)
 		if len(l.decl.Vars) == 0 {

@@ -73,6 +73,45 @@ lower {
 `,
 	},
 	Entry{
+		Code: "E0419", Stage: CheckStage, Title: "followers that are not told apart",
+		Explanation: `Of several followers each has a block and a name of its own. A block that stands for many
+has indices over an index set or from 1: lower firm[i in 1..n] { ... }.`,
+		Example: `model unnamed
+upper {
+  var x: real in box(0, 1)
+  minimize y + z + x
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+lower other {
+  var z: real
+  minimize (z - x)^2
+}
+`,
+	},
+	Entry{
+		Code: "E0420", Stage: CheckStage, Title: "followers in equilibrium",
+		Explanation: `Each follower decides on its own variables, given the upper ones. Followers that read each
+other's variables are an equilibrium problem, which has no lower objective to minimize
+and is outside the problem class.`,
+		Example: `model rivals
+upper {
+  var tax: real in box(0, 1)
+  maximize tax * (a + b)
+}
+lower first {
+  var a: real in nonneg
+  minimize a^2 - (4 - a - b - tax) * a
+}
+lower second {
+  var b: real in nonneg
+  minimize b^2 - (4 - b - tax) * b
+}
+`,
+	},
+	Entry{
 		Code: "E0418", Stage: CheckStage, Title: "a setting in quotes",
 		Explanation: `The words of the solve block, such as the name of a method, stand without quotes;
 labels of index sets, and nothing else, are in quotes.`,

@@ -1,0 +1,393 @@
+package check
+
+import (
+	"fmt"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// Several followers, each a block of its own, are one lower level whose
+// objective is the sum of theirs: none reads another's variables, so that the sum
+// is least where each of its terms is. A block with indices stands for one
+// follower for each: its variables get the indices as their first dimensions,
+// its constraints become families over them, and its objective a sum. That is
+// written out here, as syntax; places stay those of the block.
+
+// A follower is one lower block as it stands in the model.
+type follower struct {
+	block *lang.Level
+	name  string
+	items []lang.LevelItem
+	own   map[string]bool // its variables
+	dims  []lang.Expr     // of its indices; none where it has none
+	lets  map[string]*lang.Let
+}
+
+// followers prepares the lower blocks of the model.
+func (c *checker) followers() {
+	var blocks []*lang.Level
+	for _, d := range c.file.Decls {
+		if l, ok := d.(*lang.Level); ok && l.Lower {
+			blocks = append(blocks, l)
+		}
+	}
+	named := map[string]lang.Ident{}
+	for _, b := range blocks {
+		f := &follower{block: b, items: b.Items, own: map[string]bool{}, lets: map[string]*lang.Let{}}
+		c.lowerBlocks[b] = f
+		for _, item := range b.Items {
+			if v, ok := item.(*lang.Var); ok {
+				f.own[v.Name.Name] = true
+			}
+		}
+		if b.Name == nil {
+			if len(blocks) > 1 {
+				f.name = "?"
+			}
+			continue
+		}
+		f.name = b.Name.Name
+		if first, twice := named[f.name]; twice {
+			d := c.errorf(c.global, codeTwice, b.Name.Span(), "two followers are named `%s`", f.name)
+			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
+		}
+		named[f.name] = *b.Name
+		if b.Binders != nil {
+			c.spread(f)
+		}
+	}
+}
+
+// itemsOf are the items of a level, written out where it stands for many
+// followers.
+func (c *checker) itemsOf(l *lang.Level) []lang.LevelItem {
+	if f := c.lowerBlocks[l]; f != nil {
+		return f.items
+	}
+	return l.Items
+}
+
+// spread writes a block with indices out.
+func (c *checker) spread(f *follower) {
+	b := f.block
+	for i := range b.Binders {
+		d := c.followerDim(&b.Binders[i])
+		if d == nil {
+			f.items = nil
+			return
+		}
+		f.dims = append(f.dims, d)
+	}
+	rank := map[string]int{} // of the own variables
+	for _, item := range b.Items {
+		switch item := item.(type) {
+		case *lang.Var:
+			rank[item.Name.Name] = len(item.Type.Dims)
+		case *lang.Let:
+			f.lets[item.Name.Name] = item
+		}
+	}
+	expanding := map[string]bool{}
+	var replace func(x lang.Expr, hidden map[string]bool) lang.Expr
+	replace = func(x lang.Expr, hidden map[string]bool) lang.Expr {
+		switch x := x.(type) {
+		case *lang.Name:
+			if hidden[x.Name] {
+				return nil
+			}
+			if let := f.lets[x.Name]; let != nil && !expanding[x.Name] {
+				expanding[x.Name] = true
+				defer delete(expanding, x.Name)
+				return &lang.Paren{At: x.At, X: lang.Rewrite(let.Value, replace)}
+			}
+			if r, own := rank[x.Name]; own {
+				subs := f.indexSubs(x.At)
+				for range r {
+					subs = append(subs, lang.Subscript{At: x.At, All: true})
+				}
+				return &lang.Index{At: x.At, X: x, Subs: subs}
+			}
+		case *lang.Index:
+			n, ok := x.X.(*lang.Name)
+			if !ok || hidden[n.Name] {
+				return nil
+			}
+			if _, own := rank[n.Name]; own {
+				out := *x
+				out.Subs = append(f.indexSubs(n.At), make([]lang.Subscript, len(x.Subs))...)
+				for i, s := range x.Subs {
+					s.Lo, s.Hi = c.rewritten(s.Lo, hidden, replace), c.rewritten(s.Hi, hidden, replace)
+					out.Subs[len(f.dims)+i] = s
+				}
+				return &out
+			}
+		}
+		return nil
+	}
+	f.items = nil
+	for _, item := range b.Items {
+		switch item := item.(type) {
+		case *lang.Var:
+			v, more := c.spreadVar(f, item)
+			f.items = append(f.items, v)
+			if more != nil {
+				f.items = append(f.items, &lang.SubjectTo{At: item.At, Constraints: []*lang.Constraint{more}})
+			}
+		case *lang.Objective:
+			o := *item
+			o.Value = &lang.Comprehension{At: lang.At{Place: item.Value.Span()}, Fn: lang.Ident{At: item.At, Name: "sum"},
+				Binders: b.Binders, Body: lang.Rewrite(item.Value, replace)}
+			f.items = append(f.items, &o)
+		case *lang.SubjectTo:
+			s := *item
+			s.Constraints = nil
+			for _, r := range item.Constraints {
+				r = lang.RewriteConstraint(r, replace)
+				r.Binders = append(b.Binders[:len(b.Binders):len(b.Binders)], r.Binders...)
+				s.Constraints = append(s.Constraints, r)
+			}
+			f.items = append(f.items, &s)
+		}
+	}
+}
+
+// rewritten is Rewrite below a place where names are hidden already.
+func (c *checker) rewritten(e lang.Expr, hidden map[string]bool, replace func(lang.Expr, map[string]bool) lang.Expr) lang.Expr {
+	return lang.Rewrite(e, func(x lang.Expr, inner map[string]bool) lang.Expr {
+		all := inner
+		if len(hidden) > 0 {
+			all = map[string]bool{}
+			for n := range hidden {
+				all[n] = true
+			}
+			for n := range inner {
+				all[n] = true
+			}
+		}
+		return replace(x, all)
+	})
+}
+
+// indexSubs are the follower's own indices as subscripts.
+func (f *follower) indexSubs(at lang.At) []lang.Subscript {
+	var out []lang.Subscript
+	for i := range f.block.Binders {
+		for _, n := range f.block.Binders[i].Names() {
+			out = append(out, lang.Subscript{At: at, Lo: &lang.Name{At: at, Name: n.Name}})
+		}
+	}
+	return out
+}
+
+// followerDim is the dimension of an index over followers: a set, or the end of
+// a range from 1.
+func (c *checker) followerDim(b *lang.Binder) lang.Expr {
+	if b.Hi == nil {
+		if n, ok := b.Lo.(*lang.Name); ok {
+			for _, d := range c.file.Decls {
+				if s, isSet := d.(*lang.IndexSet); isSet && s.Name.Name == n.Name {
+					return n
+				}
+			}
+		}
+	} else if one, ok := b.Lo.(*lang.Number); ok && one.Text == "1" {
+		return b.Hi
+	}
+	c.errorf(c.global, codeFollowers, b.Span(), "the index of a follower ranges over an index set or from 1, as in `i in 1..n`")
+	return nil
+}
+
+// spreadVar gives a variable of a block with indices their dimensions. What
+// its set says of one follower's variable has to hold for each: bounds that
+// depend on the index become arrays, and the sum of a simplex a constraint.
+func (c *checker) spreadVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constraint) {
+	out := *v
+	if v.Type.Kind == lang.KindBad {
+		return &out, nil
+	}
+	out.Type = lang.TypeExpr{At: v.Type.At, Kind: lang.KindArray, Dims: append(f.dims[:len(f.dims):len(f.dims)], v.Type.Dims...)}
+	if v.Type.Kind == lang.KindInt {
+		out.Type.Kind = lang.KindInt // reported as an integer variable
+		out.Type.Dims = nil
+	}
+	if v.Set == nil {
+		return &out, nil
+	}
+	set := *v.Set
+	out.Set = &set
+	if set.Name.Name == "simplex" && len(set.Args) == 1 && len(v.Type.Dims) > 0 {
+		all := f.indexSubs(v.Name.At)
+		for range v.Type.Dims {
+			all = append(all, lang.Subscript{At: v.Name.At, All: true})
+		}
+		own := &lang.Index{At: v.Name.At, X: &lang.Name{At: v.Name.At, Name: v.Name.Name}, Subs: all}
+		total := &lang.Call{At: set.At, Fn: lang.Ident{At: set.At, Name: "sum"}, Args: []lang.Expr{own}}
+		name := lang.Ident{At: v.Name.At, Name: v.Name.Name + ".simplex"}
+		row := &lang.Constraint{At: set.At, Name: &name, Binders: f.block.Binders, Terms: []lang.Expr{total, set.Args[0]}, Ops: []lang.RelOp{lang.Equal}}
+		set.Name.Name, set.Args = "nonneg", nil
+		return &out, row
+	}
+	set.Args = append([]lang.Expr(nil), set.Args...)
+	for i, a := range set.Args {
+		if !f.mentionsIndex(a) {
+			continue
+		}
+		if len(v.Type.Dims) > 0 {
+			c.errorf(c.global, codeFollowers, a.Span(), "a bound of the array `%s` moves with the follower's index", v.Name.Name).Fix =
+				"write it as a constraint"
+			continue
+		}
+		set.Args[i] = &lang.Comprehension{At: lang.At{Place: a.Span()}, Fn: lang.Ident{At: lang.At{Place: a.Span()}}, Binders: f.block.Binders, Body: a}
+	}
+	return &out, nil
+}
+
+// mentionsIndex reports whether an expression uses an index of the follower.
+func (f *follower) mentionsIndex(e lang.Expr) bool {
+	found := false
+	lang.Walk(e, func(x lang.Expr) bool {
+		if n, ok := x.(*lang.Name); ok {
+			for i := range f.block.Binders {
+				for _, own := range f.block.Binders[i].Names() {
+					found = found || own.Name == n.Name
+				}
+			}
+		}
+		return !found
+	})
+	return found
+}
+
+// combine makes the objective of the lower level of those of its followers:
+// their sum, where one that is maximized counts with the other sign.
+func (c *checker) combine(l *ir.LevelDecl) {
+	if len(l.Followers) == 0 {
+		return
+	}
+	maximize := true
+	for _, f := range l.Followers {
+		maximize = maximize && f.Objective != nil && f.Objective.Maximize
+	}
+	var sum lang.Expr
+	for _, f := range l.Followers {
+		o := f.Objective
+		if o == nil {
+			continue
+		}
+		term := o.Value
+		at := lang.At{Place: o.Value.Span()}
+		if o.Maximize != maximize {
+			term = &lang.Unary{At: at, Op: lang.Neg, X: &lang.Paren{At: at, X: o.Value}}
+		}
+		if sum == nil {
+			sum = term
+		} else {
+			sum = &lang.Binary{At: at, Op: lang.Add, OpPlace: at.Place, X: sum, Y: term}
+		}
+	}
+	if sum == nil {
+		l.Objective = nil
+		return
+	}
+	l.Objective = &lang.Objective{At: l.Followers[0].Block.At, Maximize: maximize, Value: sum}
+	if len(l.Followers) == 1 {
+		l.Objective = l.Followers[0].Objective
+	}
+}
+
+// apart checks that no follower reads another's variables, directly or through
+// lets and functions.
+func (c *checker) apart(l *ir.LevelDecl) {
+	for i := range l.Followers {
+		f := &l.Followers[i]
+		own := c.lowerBlocks[f.Block].own
+		indexed := f.Block.Binders != nil
+		look := func(e lang.Expr) {
+			if path := c.foreign(e, own, indexed); len(path) > 0 {
+				c.equilibrium(f, e, path)
+			}
+		}
+		if f.Objective != nil {
+			look(f.Objective.Value)
+		}
+		for _, r := range f.Constraints {
+			for _, t := range r.Terms {
+				look(t)
+			}
+		}
+	}
+}
+
+// equilibrium reports a follower that reads what another decides.
+func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
+	last := path[len(path)-1]
+	whose := f.Name
+	for b, other := range c.lowerBlocks {
+		if other.own[last.Name] {
+			whose = other.name
+			_ = b
+		}
+	}
+	d := c.errorf(c.global, codeEquilibrium, path[0].Span(), "the follower `%s` reads `%s`, which the follower `%s` decides", f.Name, last.Name, whose)
+	if whose == f.Name {
+		d.Summary = fmt.Sprintf("a follower `%s` reads `%s` of all the others through `%s`", f.Name, last.Name, path[0].Name)
+	}
+	d.Detail = "followers that depend on each other's decisions are an equilibrium, which is outside the problem class: each " +
+		"follower's problem is solved apart, given the upper variables"
+	d.Fix = "where they share one goal, write one lower level with the variables of both"
+	d.Context = e.Span()
+	for _, n := range path[1:] {
+		d.Related = append(d.Related, diag.Related{Span: n.Span(), Message: "which reads `" + n.Name + "` here"})
+	}
+}
+
+// foreign finds how an expression comes to read a lower variable that is not
+// among a follower's own: the names that lead there. A follower with indices
+// reads its own by them, so that a let of the model, which has none, is not its
+// own either.
+func (c *checker) foreign(e lang.Expr, own map[string]bool, indexed bool) []*lang.Name {
+	seen := map[lang.Node]bool{}
+	var in func(e lang.Expr, direct bool) []*lang.Name
+	in = func(e lang.Expr, direct bool) []*lang.Name {
+		var found []*lang.Name
+		lang.Walk(e, func(x lang.Expr) bool {
+			if found != nil {
+				return false
+			}
+			switch x := x.(type) {
+			case *lang.Name:
+				s := c.symbols[x.Name]
+				if s == nil || s.value.deps&expr.DependsY == 0 {
+					return true
+				}
+				if s.symbol.Kind == ir.VarSymbol {
+					if !own[x.Name] || indexed && !direct {
+						found = []*lang.Name{x}
+					}
+					return true
+				}
+				if let, ok := s.symbol.Decl.(*lang.Let); ok && !seen[let] {
+					seen[let] = true
+					if path := in(let.Value, false); path != nil {
+						found = append([]*lang.Name{x}, path...)
+					}
+				}
+			case *lang.Call:
+				if s := c.symbols[x.Fn.Name]; s != nil {
+					if fn, ok := s.symbol.Decl.(*lang.Fn); ok && !seen[fn] {
+						seen[fn] = true
+						if path := in(fn.Body, false); path != nil {
+							found = append([]*lang.Name{{At: x.Fn.At, Name: x.Fn.Name}}, path...)
+						}
+					}
+				}
+			}
+			return found == nil
+		})
+		return found
+	}
+	return in(e, true)
+}

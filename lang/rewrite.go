@@ -1,0 +1,112 @@
+package lang
+
+// Rewrite copies an expression with its parts replaced: where replace returns an
+// expression, that stands in the place of the part, and is not looked into. The
+// names that comprehensions declare hide others inside them: hidden reports them
+// to replace. Nothing of the original is changed; places stay.
+func Rewrite(e Expr, replace func(x Expr, hidden map[string]bool) Expr) Expr {
+	return rewriter{replace, nil}.expr(e)
+}
+
+type rewriter struct {
+	replace func(x Expr, hidden map[string]bool) Expr
+	hidden  map[string]bool
+}
+
+func (r rewriter) expr(e Expr) Expr {
+	if e == nil {
+		return nil
+	}
+	if out := r.replace(e, r.hidden); out != nil {
+		return out
+	}
+	switch e := e.(type) {
+	case *ListLit:
+		c := *e
+		c.Elems = r.exprs(e.Elems)
+		return &c
+	case *Unary:
+		c := *e
+		c.X = r.expr(e.X)
+		return &c
+	case *Binary:
+		c := *e
+		c.X, c.Y = r.expr(e.X), r.expr(e.Y)
+		return &c
+	case *Transpose:
+		c := *e
+		c.X = r.expr(e.X)
+		return &c
+	case *Index:
+		c := *e
+		c.X = r.expr(e.X)
+		c.Subs = r.subscripts(e.Subs)
+		return &c
+	case *Call:
+		c := *e
+		c.Args = r.exprs(e.Args)
+		return &c
+	case *Comprehension:
+		c := *e
+		inner := r
+		c.Binders, inner = r.binders(e.Binders)
+		c.Cond, c.Body = inner.expr(e.Cond), inner.expr(e.Body)
+		return &c
+	case *IfExpr:
+		c := *e
+		c.Cond, c.Then, c.Else = r.expr(e.Cond), r.expr(e.Then), r.expr(e.Else)
+		return &c
+	case *Paren:
+		c := *e
+		c.X = r.expr(e.X)
+		return &c
+	}
+	return e
+}
+
+func (r rewriter) exprs(list []Expr) []Expr {
+	out := make([]Expr, len(list))
+	for i, e := range list {
+		out[i] = r.expr(e)
+	}
+	return out
+}
+
+func (r rewriter) subscripts(subs []Subscript) []Subscript {
+	out := make([]Subscript, len(subs))
+	for i, s := range subs {
+		out[i] = s
+		out[i].Lo, out[i].Hi = r.expr(s.Lo), r.expr(s.Hi)
+	}
+	return out
+}
+
+// binders copies binders and returns the rewriter of what they range over.
+func (r rewriter) binders(list []Binder) ([]Binder, rewriter) {
+	hidden := map[string]bool{}
+	for n := range r.hidden {
+		hidden[n] = true
+	}
+	inner := rewriter{r.replace, hidden}
+	out := make([]Binder, len(list))
+	for i, b := range list {
+		out[i] = b
+		out[i].Lo, out[i].Hi = inner.expr(b.Lo), inner.expr(b.Hi)
+		for _, n := range b.Names() {
+			hidden[n.Name] = true
+		}
+	}
+	return out, inner
+}
+
+// RewriteConstraint is Rewrite on all parts of a constraint.
+func RewriteConstraint(c *Constraint, replace func(x Expr, hidden map[string]bool) Expr) *Constraint {
+	out := *c
+	r := rewriter{replace, nil}
+	out.Binders, r = r.binders(c.Binders)
+	if len(c.Binders) == 0 {
+		out.Binders = nil
+	}
+	out.Cond, out.Terms = r.expr(c.Cond), r.exprs(c.Terms)
+	return &out
+}
