@@ -132,11 +132,12 @@ type Problem struct {
 	// from Lower.Dim + len(Duals) on. nil where there are none.
 	Coupled   []Row
 	Penalized *expr.Node
-	Report    []NamedNode // may depend on x, y and Duals
-	Start     []float64   // starting x from `solve { start ... }`; nil where none is given
-	Settings  []Setting   // the rest of the solve block
-	Data      []BoundData // params and data as bound, in declaration order
-	Sets      []BoundSet  // index sets as bound, in declaration order
+	Report    []NamedNode     // may depend on x, y and Duals
+	Start     []float64       // starting x from `solve { start ... }`; nil where none is given
+	Settings  []Setting       // the rest of the solve block
+	Data      []BoundData     // params and data as bound, in declaration order
+	Followers []BoundFollower // those that have names
+	Sets      []BoundSet      // index sets as bound, in declaration order
 	// Unbound are the constraint families and sets whose coefficients depend
 	// on data that was not supplied (abstract binding only). They have no rows
 	// and no bounds here.
@@ -203,6 +204,15 @@ type BoundSet struct {
 	Name   string
 	Axis   Axis
 	Origin string
+}
+
+// BoundFollower is what belongs to a follower by name.
+type BoundFollower struct {
+	Name      string
+	Maximize  bool
+	Objective NamedNode // in the user's own sense, one number for each of its kind
+	Vars      []string
+	Families  []*Family // of the rows that are its own
 }
 
 // Family is a constraint as the user wrote it, lowered to rows.

@@ -293,5 +293,19 @@ func (p *Problem) inOrder(r *Result) *Result {
 	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
 	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
 	out.Report = arrange(r.Report, reported)
+	out.Lower.Followers = slices.Clone(r.Lower.Followers)
+	for i := range out.Lower.Followers {
+		f := &out.Lower.Followers[i]
+		f.Variables = arrange(f.Variables, variable(&p.IR.Lower))
+		f.Multipliers = arrange(f.Multipliers, family(p.IR.Rows))
+		f.Objective = arrange(f.Objective, func(name string) ([]int, []Axis, bool) {
+			for _, b := range p.IR.Followers {
+				if b.Name == name {
+					return dims(b.Objective.Node.Shape), b.Objective.Axes, true
+				}
+			}
+			return nil, nil, false
+		})
+	}
 	return &out
 }

@@ -115,9 +115,40 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	}
 	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict
+	if err := p.byFollower(r, pt.X, s.Y); err != nil {
+		return err
+	}
 	var err error
 	r.Report, err = p.report(pt.X, p.Numeric.Answer(s.Y, s.Lambda))
 	return err
+}
+
+// byFollower gives each follower that has a name its part of the result.
+func (p *Problem) byFollower(r *Result, x, y []float64) error {
+	for _, f := range p.IR.Followers {
+		word := "minimize"
+		if f.Maximize {
+			word = "maximize"
+		}
+		out := FollowerResult{Name: f.Name, Sense: word}
+		a, err := expr.Eval(f.Objective.Node, x, y)
+		if err != nil {
+			return fmt.Errorf("the objective of %s: %w", f.Name, err)
+		}
+		out.Objective = Values{valueOf(f.Name, a).over(f.Objective.Axes)}
+		for _, name := range f.Vars {
+			if v, ok := r.Lower.Variables.Get(name); ok {
+				out.Variables = append(out.Variables, v)
+			}
+		}
+		for _, family := range f.Families {
+			if v, ok := r.Lower.Multipliers.Get(family.Name); ok {
+				out.Multipliers = append(out.Multipliers, v)
+			}
+		}
+		r.Lower.Followers = append(r.Lower.Followers, out)
+	}
+	return nil
 }
 
 // upperViolation is how far x is outside X, in the max norm over its bounds,

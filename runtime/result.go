@@ -103,6 +103,17 @@ type UpperResult struct {
 	Penalty     Values `json:"penalty,omitempty"`
 }
 
+// FollowerResult is the part of one follower by name: of one for each
+// combination of its indices, where it has some. Objective has one value, called
+// like the follower.
+type FollowerResult struct {
+	Name        string `json:"name"`
+	Sense       string `json:"sense"` // minimize or maximize; Objective is in it
+	Objective   Values `json:"objective"`
+	Variables   Values `json:"variables"`
+	Multipliers Values `json:"multipliers"`
+}
+
 // LowerResult is the follower's side at the upper point. Multipliers are >= 0
 // on inequalities in the user's direction, of either sense.
 type LowerResult struct {
@@ -117,11 +128,14 @@ type LowerResult struct {
 	Status    string `json:"status"`
 	// Ties is there where the follower is not strongly convex; Objective is then its
 	// own, without what was added to it.
-	Ties        *Ties    `json:"ties,omitempty"`
-	Variables   Values   `json:"variables"`
-	Multipliers Values   `json:"multipliers"`
-	Active      []string `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities
-	Weak        []string `json:"weak"`   // rows with slack and multiplier both zero: F may have a kink here
+	Ties        *Ties  `json:"ties,omitempty"`
+	Variables   Values `json:"variables"`
+	Multipliers Values `json:"multipliers"`
+	// Followers are the followers that have names, each with its part of the
+	// above; Objective is then the sum of theirs.
+	Followers []FollowerResult `json:"followers,omitempty"`
+	Active    []string         `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities
+	Weak      []string         `json:"weak"`   // rows with slack and multiplier both zero: F may have a kink here
 	// Dependent are active rows whose gradients depend on those of the others: their multipliers are not unique.
 	Dependent []string `json:"dependent,omitempty"`
 	// MinMultiplier and MinSlack are the margin of strict complementarity.

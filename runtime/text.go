@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -34,7 +35,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	}
 	t.heading()
 	t.values("upper", r.Upper.Variables)
-	t.values("lower", r.Lower.Variables)
+	t.lower()
 	t.ties()
 	t.coupled()
 	t.constraints()
@@ -121,6 +122,22 @@ func (t *textReport) values(title string, vs Values) {
 			}
 		}
 	})
+}
+
+// lower writes the lower variables, by follower where they have names.
+func (t *textReport) lower() {
+	if len(t.r.Lower.Followers) == 0 {
+		t.values("lower", t.r.Lower.Variables)
+		return
+	}
+	for _, f := range t.r.Lower.Followers {
+		own := slices.Clone(f.Variables)
+		for _, v := range f.Objective {
+			v.Name = f.Sense + "d objective"
+			own = append(own, v)
+		}
+		t.values("lower "+f.Name, own)
+	}
 }
 
 func (t *textReport) cut(i int) bool { return t.opts.MaxEntries > 0 && i >= t.opts.MaxEntries }

@@ -409,7 +409,39 @@ func (c *claims) values() {
 		}
 		c.check("report "+v.Name, worst <= reportTolerance*maxAbs(v.Data) || worst == 0, "%s", detail)
 	}
+	c.followers()
 	c.gradientCheck()
+}
+
+// followers checks the parts of the followers that have names against what they
+// are parts of.
+func (c *claims) followers() {
+	fresh := &Result{Lower: LowerResult{Variables: c.r.Lower.Variables, Multipliers: c.r.Lower.Multipliers}}
+	if err := c.p.byFollower(fresh, c.doc.X, c.doc.Y); err != nil {
+		c.check("followers", false, "%v", err)
+		return
+	}
+	want, have := fresh.Lower.Followers, c.r.Lower.Followers
+	if len(want) == 0 && len(have) == 0 {
+		return
+	}
+	c.check("followers", len(want) == len(have), "the model has %d with names", len(want))
+	for i := range min(len(want), len(have)) {
+		w, h := want[i], have[i]
+		ok := w.Name == h.Name && w.Sense == h.Sense
+		for _, pair := range [][2]Values{{w.Objective, h.Objective}, {w.Variables, h.Variables}, {w.Multipliers, h.Multipliers}} {
+			ok = ok && len(pair[0]) == len(pair[1])
+			for k := range min(len(pair[0]), len(pair[1])) {
+				a, b := pair[0][k], pair[1][k]
+				if ok = ok && a.Name == b.Name && sameShape(a.Shape, b.Shape); !ok {
+					break
+				}
+				_, worst := worstDifference(a.Data, b.Data)
+				ok = worst <= reportTolerance*maxAbs(a.Data) || worst == 0
+			}
+		}
+		c.check("follower "+w.Name, ok, "")
+	}
 }
 
 func ones(n int) []float64 {

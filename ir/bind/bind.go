@@ -90,6 +90,7 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 		eyes:     map[int]value{},
 		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
 		blamed:     map[*ir.BoundData]*diag.Diagnostic{},
+		owned:      map[lang.Node][]*ir.Family{},
 		vars:       map[string]value{},
 		lets:       map[*ir.Symbol]*letState{},
 		families:   map[string]*ir.Family{},
@@ -134,6 +135,7 @@ type binder struct {
 	known     map[string]value // params and data
 	bound     map[string]*ir.BoundData
 	sets      map[string]*boundSet
+	owned     map[lang.Node][]*ir.Family         // of the lower level, by what they were written as
 	blamed    map[*ir.BoundData]*diag.Diagnostic // params that supplied arrays disagree with
 	// setOrigins says where the elements of each set come from.
 	setOrigins map[string]string

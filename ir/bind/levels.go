@@ -26,6 +26,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	r.upper(up)
 	b.objective(&prob.Upper, up)
 	b.objective(&prob.Lower, low)
+	b.followers(prob)
 	for _, d := range b.prog.File.Decls {
 		if let, ok := d.(*lang.Let); ok { // what is wrong in it is reported even if nothing uses it
 			if s := b.symbol(let.Name.Name); s != nil {

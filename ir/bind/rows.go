@@ -68,11 +68,13 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	}
 	for k, v := range decl.Vars {
 		for _, rel := range r.set(v, p.Lower.Vars[k]) {
+			r.b.owned[v] = append(r.b.owned[v], rel.family)
 			emit(rel)
 		}
 	}
 	for _, c := range decl.Constraints {
 		for _, rel := range r.constraint(c) {
+			r.b.owned[c] = append(r.b.owned[c], rel.family)
 			emit(rel)
 		}
 	}

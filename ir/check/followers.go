@@ -108,21 +108,21 @@ func (c *checker) spread(f *follower) {
 				for range r {
 					subs = append(subs, lang.Subscript{At: x.At, All: true})
 				}
-				return &lang.Index{At: x.At, X: x, Subs: subs}
+				return f.upright(&lang.Index{At: x.At, X: x, Subs: subs}, r)
 			}
 		case *lang.Index:
 			n, ok := x.X.(*lang.Name)
 			if !ok || hidden[n.Name] {
 				return nil
 			}
-			if _, own := rank[n.Name]; own {
+			if r, own := rank[n.Name]; own {
 				out := *x
 				out.Subs = append(f.indexSubs(n.At), make([]lang.Subscript, len(x.Subs))...)
 				for i, s := range x.Subs {
 					s.Lo, s.Hi = c.rewritten(s.Lo, hidden, replace), c.rewritten(s.Hi, hidden, replace)
-					out.Subs[len(f.dims)+i] = s
+					out.Subs[len(out.Subs)-len(x.Subs)+i] = s
 				}
-				return &out
+				return f.upright(&out, r)
 			}
 		}
 		return nil
@@ -180,6 +180,15 @@ func (f *follower) indexSubs(at lang.At) []lang.Subscript {
 		}
 	}
 	return out
+}
+
+// upright is a selection from an own variable of the given rank: a vector of each
+// follower is a row of the matrix of them all, and a column to the follower.
+func (f *follower) upright(x *lang.Index, rank int) lang.Expr {
+	if rank == 1 && len(x.Subs) == 2 {
+		return &lang.Transpose{At: x.At, X: x}
+	}
+	return x
 }
 
 // followerDim is the dimension of an index over followers: a set, or the end of

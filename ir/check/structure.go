@@ -122,7 +122,7 @@ func (c *checker) missing() {
 			continue
 		}
 		for _, f := range l.decl.Followers {
-			if f.Objective == nil && len(l.decl.Followers) > 1 {
+			if f.Objective == nil && len(l.decl.Followers) > 1 && c.lowerBlocks[f.Block].items != nil {
 				c.errorf(c.global, codeNoObjective, f.Block.Name.Span(), "the follower `%s` has no objective", f.Name).Fix =
 					"write `minimize` or `maximize` and an expression"
 			}

@@ -1,0 +1,97 @@
+package bind
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+
+	"bilevelc/ir/expr"
+	"bilevelc/ir/separable"
+)
+
+// Followers by name bind to what one lower level says that has their sum as its
+// objective and their rows as families.
+func TestFollowersAreOneLevel(t *testing.T) {
+	head := `model joint
+set firms = {"a", "b", "c"}
+data cost: [firms] = [1, 2, 3]
+data need: [firms, 2] = [[1, 2], [3, 4], [5, 6]]
+upper {
+  var price: real in box(0, 10)
+  minimize price + sum(q) + p + sum(w)
+}
+`
+	apart := head + `lower firm[i in firms] {
+  var q: real in box(0, 2 * cost[i])
+  var w: vector[2] in simplex(3)
+  let gain = price * q - cost[i] * q^2
+  let miss = w - need[i, :]'
+  maximize gain - sumsq(miss) - sum(i2 in 1..2: w[i2] * q)
+  subject to
+    own: q + w[1] <= 3 + cost[i]
+    each: forall k in 1..2 if k > 1: w[k] >= 0.1 * q
+}
+lower operator {
+  var p: real
+  minimize (p - price)^2
+  subject to low: p >= 1
+}
+`
+	joint := head + `lower {
+  var q: [firms] in box(0, 2 * cost)
+  var w: [firms, 2] in nonneg
+  var p: real
+  minimize -(sum(i in firms: price * q[i] - cost[i] * q[i]^2 - sumsq(w[i, :]' - need[i, :]') - sum(i2 in 1..2: w[i, i2] * q[i]))) + (p - price)^2
+  subject to
+    simplex: forall i in firms: sum(w[i, :]) == 3
+    own: forall i in firms: q[i] + w[i, 1] <= 3 + cost[i]
+    each: forall i in firms, k in 1..2 if k > 1: w[i, k] >= 0.1 * q[i]
+    low: p >= 1
+}
+`
+	a, b := mustBind(t, compile(t, "apart", apart), nil), mustBind(t, compile(t, "joint", joint), nil)
+	rng := rand.New(rand.NewPCG(4, 4))
+	for range 20 {
+		x, y := []float64{rng.Float64() * 5}, make([]float64, a.Lower.Dim)
+		for i := range y {
+			y[i] = rng.NormFloat64()
+		}
+		f, err := expr.Scalar(a.Lower.Objective, x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := expr.Scalar(b.Lower.Objective, x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := f - g; d > 1e-12*(1+f*f) || -d > 1e-12*(1+f*f) { // the order of the sums differs
+			t.Errorf("%v, the joint level has %v", f, g)
+		}
+	}
+	set := func(rows []string) map[string]bool {
+		out := map[string]bool{}
+		for _, r := range rows {
+			out[r] = true
+		}
+		return out
+	}
+	rowsOf := func(names string) map[string]bool {
+		return set(strings.Fields(strings.NewReplacer("w.simplex", "simplex", ", ", ",").Replace(names)))
+	}
+	if got, want := rowsOf(names(a.Rows)), rowsOf(names(b.Rows)); !reflect.DeepEqual(got, want) {
+		t.Errorf("rows %v\nwant %v", got, want)
+	}
+	// One block of entries a firm, and one for the operator.
+	if blocks := separable.Blocks(a); len(blocks) != 4 {
+		t.Errorf("%d blocks: %v", len(blocks), blocks)
+	}
+	parts := ""
+	for _, f := range a.Followers {
+		parts += fmt.Sprint(f.Name, f.Maximize, f.Vars, f.Objective.Node.Shape, len(f.Families), " ")
+	}
+	if parts != "firmtrue [q w] vector[3] 6 operatorfalse [p] scalar 1 " {
+		t.Errorf("followers %q", parts)
+	}
+}
