@@ -1,0 +1,42 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGrowth measures the smallest problems and checks what is written.
+func TestGrowth(t *testing.T) {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	if err := command([]string{"-out", dir, "d_x"}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"growth.csv", "growth_fits.csv", "growth.png"} {
+		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	table, _ := os.ReadFile(filepath.Join(dir, "growth.csv"))
+	if lines := strings.Count(string(table), "\n"); lines != 1+3*len(phases) || !strings.Contains(string(table), "sparse") {
+		t.Errorf("%d lines:\n%s", lines, table)
+	}
+	if err := command([]string{"-out", dir, "nothing"}, &out); err == nil {
+		t.Error("an axis that does not exist is measured")
+	}
+}
+
+// TestSlope: points of a power law give its power.
+func TestSlope(t *testing.T) {
+	var x, y []float64
+	for _, v := range []float64{1, 3, 10} {
+		x, y = append(x, math.Log(v)), append(y, 1.5*math.Log(v)+2)
+	}
+	if s := slope(x, y); math.Abs(s-1.5) > 1e-12 {
+		t.Errorf("slope %v", s)
+	}
+}

@@ -1,0 +1,177 @@
+// Command growth measures what a problem costs against its sizes: processor
+// time, memory allocated and calls of binding, of one hypergradient from
+// nothing, and of one after x has moved by 1 %.
+//
+//	go run ./bench/growth [-full] [-out DIR] [-threads N] [AXIS...]
+//
+// It writes growth.csv, growth_fits.csv (the exponents of power laws fitted
+// through each series) and growth.png to DIR, and prints both tables. Without
+// -full it takes a minute; with it, up to 10^6 lower variables, about ten and
+// 8 GB. What the numbers show is said in bench/README.md.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	bilevelc "bilevelc/runtime"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+)
+
+// cost is what one phase took.
+type cost struct {
+	seconds   float64 // of processor time, all threads
+	megabytes float64 // allocated
+	values    int64   // of g
+	gradients int64   // of g
+}
+
+// phases of one measurement, in order.
+var phases = []string{"bind", "cold", "warm"}
+
+// measurement is one point of a series.
+type measurement struct {
+	axis   string
+	size   int
+	solver string
+	costs  []cost // by phase
+}
+
+func main() {
+	if err := command(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "growth:", err)
+		os.Exit(1)
+	}
+}
+
+func command(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
+	dir := flags.String("out", "bench/results", "directory of the tables and the figure")
+	full := flags.Bool("full", false, "the large sizes, too")
+	threads := flags.Int("threads", 1, "independent followers solved at a time")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var all []measurement
+	for _, a := range axes() {
+		if !wanted(a.name, flags.Args()) {
+			continue
+		}
+		sizes := a.sizes
+		if *full {
+			sizes = append(sizes, a.large...)
+		}
+		for _, size := range sizes {
+			m, err := measure(a, size, *threads)
+			if err != nil {
+				return fmt.Errorf("%s: %w", a.label(size), err)
+			}
+			all = append(all, m)
+			fmt.Fprintln(out, m)
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("no axis is called %s", strings.Join(flags.Args(), " or "))
+	}
+	fits := fit(all)
+	for _, f := range fits {
+		fmt.Fprintln(out, f)
+	}
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return err
+	}
+	if err := writeTables(*dir, all, fits); err != nil {
+		return err
+	}
+	return draw(filepath.Join(*dir, "growth.png"), all)
+}
+
+// wanted reports whether an axis was asked for: by a part of its name, or by
+// asking for none.
+func wanted(name string, asked []string) bool {
+	for _, part := range asked {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return len(asked) == 0
+}
+
+func (m measurement) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-14s %8d  %-6s", m.axis, m.size, m.solver)
+	for k, c := range m.costs {
+		fmt.Fprintf(&b, "  %s %.4g s, %.4g MB, %d grad g;", phases[k], c.seconds, c.megabytes, c.gradients)
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+// measure builds one problem and takes its hypergradient twice.
+func measure(a axis, size, threads int) (measurement, error) {
+	m := measurement{axis: a.name, size: size}
+	model, err := bilevelc.Compile(a.name+".blv", a.text)
+	if err != nil {
+		return m, err
+	}
+	var p *bilevelc.Problem
+	bound := meter(func() {
+		p, err = model.Bind(bilevelc.Data(a.set(size)), bilevelc.BindOptions{Seed: 1})
+	})
+	if err != nil {
+		return m, err
+	}
+	m.costs = append(m.costs, bound)
+	m.solver = lower.Choose(p.Numeric)
+	solver, err := lower.New(m.solver, nil, p.Numeric, threads)
+	if err != nil {
+		return m, err
+	}
+	spec, err := oracle.Lookup(oracle.Default)
+	if err != nil {
+		return m, err
+	}
+	face, err := spec.New(nil)
+	if err != nil {
+		return m, err
+	}
+	h := oracle.New(p.Numeric, solver, face)
+	x := make([]float64, p.Numeric.Dx)
+	for j := range x {
+		x[j] = 0.2 * math.Sin(float64(j+1))
+	}
+	for range phases[1:] {
+		before := h.Calls()
+		c := meter(func() { _, err = h.Gradient(context.Background(), x) })
+		if err != nil {
+			return m, err
+		}
+		calls := h.Calls().Sub(before)
+		c.values, c.gradients = calls.G, calls.GradG
+		m.costs = append(m.costs, c)
+		for j := range x {
+			x[j] *= 1.01
+		}
+	}
+	return m, nil
+}
+
+// meter measures a piece of work.
+func meter(work func()) (c cost) {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	began := processorTime()
+	work()
+	c.seconds = (processorTime() - began).Seconds()
+	runtime.ReadMemStats(&after)
+	c.megabytes = float64(after.TotalAlloc-before.TotalAlloc) / (1 << 20)
+	return c
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/plotutil"
+	"gonum.org/v1/plot/vg"
+)
+
+// exponents are the powers of the size with which a phase of a series grows.
+type exponents struct {
+	axis, phase                   string
+	points                        int
+	seconds, megabytes, gradients float64
+}
+
+func (e exponents) String() string {
+	return fmt.Sprintf("%-14s %s: time ~ size^%.2f, memory ~ size^%.2f, gradients of g ~ size^%.2f", e.axis, e.phase, e.seconds, e.megabytes, e.gradients)
+}
+
+// fit fits power laws by least squares between the logarithms.
+func fit(all []measurement) (fits []exponents) {
+	for k, phase := range phases {
+		for _, s := range series(all) {
+			e := exponents{axis: s[0].axis, phase: phase, points: len(s)}
+			power := func(value func(c cost) float64) float64 {
+				var x, y []float64
+				for _, m := range s {
+					if v := value(m.costs[k]); v > 0 {
+						x, y = append(x, math.Log(float64(m.size))), append(y, math.Log(v))
+					}
+				}
+				return slope(x, y)
+			}
+			e.seconds = power(func(c cost) float64 { return c.seconds })
+			e.megabytes = power(func(c cost) float64 { return c.megabytes })
+			e.gradients = power(func(c cost) float64 { return float64(c.gradients) })
+			fits = append(fits, e)
+		}
+	}
+	return fits
+}
+
+// series groups measurements by axis.
+func series(all []measurement) (out [][]measurement) {
+	for _, m := range all {
+		if n := len(out); n > 0 && out[n-1][0].axis == m.axis {
+			out[n-1] = append(out[n-1], m)
+		} else {
+			out = append(out, []measurement{m})
+		}
+	}
+	return out
+}
+
+// slope of the line of least squares; NaN through fewer than two points.
+func slope(x, y []float64) float64 {
+	var mx, my, xx, xy float64
+	for i := range x {
+		mx += x[i] / float64(len(x))
+		my += y[i] / float64(len(x))
+	}
+	for i := range x {
+		xx += (x[i] - mx) * (x[i] - mx)
+		xy += (x[i] - mx) * (y[i] - my)
+	}
+	return xy / xx
+}
+
+func writeTables(dir string, all []measurement, fits []exponents) error {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 5, 64) }
+	rows := [][]string{{"axis", "size", "solver", "phase", "seconds", "allocated_mb", "g", "grad_g"}}
+	for _, m := range all {
+		for k, c := range m.costs {
+			rows = append(rows, []string{m.axis, strconv.Itoa(m.size), m.solver, phases[k], number(c.seconds), number(c.megabytes),
+				strconv.FormatInt(c.values, 10), strconv.FormatInt(c.gradients, 10)})
+		}
+	}
+	if err := writeCSV(filepath.Join(dir, "growth.csv"), rows); err != nil {
+		return err
+	}
+	rows = [][]string{{"axis", "phase", "points", "time_exponent", "memory_exponent", "grad_g_exponent"}}
+	for _, e := range fits {
+		rows = append(rows, []string{e.axis, e.phase, strconv.Itoa(e.points), number(e.seconds), number(e.megabytes), number(e.gradients)})
+	}
+	return writeCSV(filepath.Join(dir, "growth_fits.csv"), rows)
+}
+
+func writeCSV(path string, rows [][]string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return csv.NewWriter(file).WriteAll(rows)
+}
+
+// draw plots the time of the cold and the warm hypergradient of every series.
+func draw(path string, all []measurement) error {
+	p := plot.New()
+	p.Title.Text = "processor time of one hypergradient"
+	p.X.Label.Text, p.Y.Label.Text = "size", "seconds"
+	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
+	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
+	p.Legend.Top, p.Legend.Left = true, true
+	for i, s := range series(all) {
+		for k := 1; k < len(phases); k++ {
+			var points plotter.XYs
+			for _, m := range s {
+				if t := m.costs[k].seconds; t > 0 {
+					points = append(points, plotter.XY{X: float64(m.size), Y: t})
+				}
+			}
+			if len(points) == 0 {
+				continue
+			}
+			line, dots, err := plotter.NewLinePoints(points)
+			if err != nil {
+				return err
+			}
+			line.Color, dots.Color = plotutil.Color(i), plotutil.Color(i)
+			line.Dashes, dots.Shape = plotutil.Dashes(k-1), plotutil.Shape(k-1)
+			p.Add(line, dots)
+			p.Legend.Add(s[0].axis+", "+phases[k], line, dots)
+		}
+	}
+	return p.Save(16*vg.Centimeter, 12*vg.Centimeter, path)
+}
