@@ -31,9 +31,9 @@ type FaceSolver struct {
 	active []int
 	fresh  bool
 
-	pieces   pieces // of solves on the face of a sparse solution
-	sparse   bool   // the last solve was one
-	renewed  bool   // with a Hessian measured along the way
+	pieces   *pieces // of solves on the face of a sparse solution
+	sparse   bool    // the last solve was one
+	renewed  bool    // with a Hessian measured along the way
 	released [][]int
 }
 
@@ -52,7 +52,18 @@ const DefaultTolerance = 1e-10
 // its Active. Other rows do not count, so MinSlack is +Inf and Weak empty. warm
 // may be nil. It is a FaceSolver used once.
 func OnFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
-	return NewFaceSolver().OnFace(ctx, p, obj, x, active, warm)
+	f := NewFaceSolver()
+	defer f.Release()
+	return f.OnFace(ctx, p, obj, x, active, warm)
+}
+
+// Release gives the workspaces of sparse solves back to those who come next. It
+// is to be called, where it can be, when no more solves follow.
+func (f *FaceSolver) Release() {
+	if f.pieces != nil {
+		f.pieces.plan.spare.Put(f.pieces)
+		f.pieces, f.fresh = nil, false
+	}
 }
 
 // OnFace is the function OnFace with the solver's workspaces.

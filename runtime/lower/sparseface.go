@@ -15,25 +15,26 @@ const mostFaceSteps = 40
 // sparseFace is OnFace by Newton's method with the sparse Hessian of g. It is
 // measured where the solve starts, unless it is known from before or a solve
 // at the same x on the same face has just measured it; the active rows that are
-// independent are found by the sparse factorization.
+// independent are found by the sparse factorization. warm is not nil.
 func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
-	q, w := &f.poly, &f.pieces
+	q := &f.poly
 	same := f.fresh && f.sparse && q.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
 	q.set(p, x)
-	switch {
-	case w.plan.fits(p):
-	case warm != nil && warm.plan.fits(p):
-		w.use(warm.plan)
-	default:
-		w.use(newSparsePlan(p, q, 1))
+	if f.pieces == nil || !f.pieces.plan.fits(p) {
+		var pl *sparsePlan
+		if pl = warm.plan; !pl.fits(p) {
+			pl = newSparsePlan(p, q, 1)
+		}
+		f.pieces = pl.workspace()
 	}
+	w := f.pieces
 	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
 	f.fresh, f.sparse = true, true
 
 	s := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, q.m), ErrorBound: math.Inf(1), Sparse: true, plan: w.plan}
 	clear(w.y)
 	var lambda []float64
-	if warm != nil && len(warm.Y) == p.Dy {
+	if len(warm.Y) == p.Dy {
 		copy(w.y, warm.Y)
 		if len(warm.Lambda) == q.m {
 			lambda = warm.Lambda
@@ -50,7 +51,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 	if !same {
 		w.values = nil
 	}
-	if w.values == nil && known.Fixed && warm != nil && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
+	if w.values == nil && known.Fixed && warm.Memory != nil && len(warm.Memory.Entries) == w.plan.pattern.NNZ() {
 		w.values = warm.Memory.Entries
 	}
 	if w.values == nil && !f.measure(p, obj, x, known.Quadratic) {
@@ -120,7 +121,7 @@ func (s *Solution) undefined() *Solution {
 // entry depends on the first; it returns one that contradicts it, with the
 // proof in s.Witness, or -1.
 func (f *FaceSolver) fix(active []int, s *Solution) int {
-	q, w := &f.poly, &f.pieces
+	q, w := &f.poly, f.pieces
 	w.unbounded()
 	for _, i := range active {
 		j := w.plan.bounded[i]
@@ -149,7 +150,7 @@ func (f *FaceSolver) fix(active []int, s *Solution) int {
 // measure recovers the Hessian of g, which an objective next to it shares, at
 // w.y.
 func (f *FaceSolver) measure(p *problem.Problem, obj Objective, x []float64, quadratic bool) bool {
-	w := &f.pieces
+	w := f.pieces
 	near, ok := obj.(NearG)
 	if !ok {
 		return false
@@ -166,7 +167,7 @@ func (f *FaceSolver) measure(p *problem.Problem, obj Objective, x []float64, qua
 // rounding ends the progress. The outcome stalled says that the progress ended
 // before.
 func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) (outcome, float64) {
-	w := &f.pieces
+	w := f.pieces
 	f.released = make([][]int, len(w.solvers))
 	w.each(func(k int) { f.released[k] = w.solvers[k].Release() })
 	last := math.Inf(1)
@@ -209,7 +210,7 @@ func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) 
 // stationary reports whether what is left of the gradient on every piece is
 // within the tolerance.
 func (f *FaceSolver) stationary() bool {
-	w := &f.pieces
+	w := f.pieces
 	for k := range w.solvers {
 		if !(w.stationarity(k) <= f.Tolerance) {
 			return false
@@ -220,7 +221,7 @@ func (f *FaceSolver) stationary() bool {
 
 // assessSparse is assess for a sparse face.
 func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
-	q, w := &f.poly, &f.pieces
+	q, w := &f.poly, f.pieces
 	rest := make([]float64, q.n)
 	q.subtractPull(rest, w.grad, s.Lambda)
 	s.Residuals.Stationarity = normInf(rest)

@@ -1,6 +1,8 @@
 package lower
 
 import (
+	"sync"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
@@ -24,6 +26,19 @@ type sparsePlan struct {
 	seat      []int32 // and its place there
 	bounded   []int32 // of each row: the entry of y that it bounds, or -1
 	threads   int     // that pieces are solved on at a time
+
+	spare sync.Pool // of *pieces
+}
+
+// workspace is one that is not in use.
+func (pl *sparsePlan) workspace() *pieces {
+	if w, ok := pl.spare.Get().(*pieces); ok {
+		w.values = nil
+		return w
+	}
+	w := &pieces{}
+	w.use(pl)
+	return w
 }
 
 // piece is a part of the lower level that is solved on its own.

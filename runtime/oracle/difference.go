@@ -57,6 +57,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	pulled := newPull(dst, at)
 	c := pulled.force(p, at.held())
 	d := &differences{at: at, pull: pulled, face: lower.NewFaceSolver(), slope: norm(c)}
+	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
 	}

@@ -59,6 +59,7 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 	v := newPull(dst, at)
 	force := v.force(p, at.held())
 	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: norm(force)}
+	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
 	}
