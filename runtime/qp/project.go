@@ -26,6 +26,7 @@ type Projector struct {
 	joint *constraints // on (x, s) with y = unit s: those and the other rows of the lower level
 	unit  float64
 
+	separable       *separable  // of upper, where it has many variables
 	sparse          *structured // of joint
 	ws, jointly     Workspace
 	warm, jointWarm []int
@@ -238,6 +239,18 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 	}
 	if on.joint {
 		return p.projectJointly(dst, target, weight, on)
+	}
+	if on.constraints == p.upper && p.dx >= leastSeparable {
+		if p.separable == nil {
+			p.separable = newSeparable(p.upper, p.set.Lo, p.set.Hi, p.dx)
+		}
+		if active, ok := p.separable.project(p.ctx, dst, weight, target, p.warm); ok {
+			p.warm = active
+			for j, v := range dst {
+				dst[j] = p.clamp(j, v)
+			}
+			return nil
+		}
 	}
 	s := Solve(&Problem{H: Diagonal(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}, &p.ws)
