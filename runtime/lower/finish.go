@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"fmt"
 	"math"
 	"sort"
 
@@ -70,6 +71,29 @@ type workingSet interface {
 	// set, up to the square root of the tolerance of dependence, and puts it into
 	// combination (len m, 0 on entry).
 	spans(i int, combination []float64) bool
+}
+
+// accuracy is the certified error, relative to the sizes of y and of the rows, up to
+// which a point counts as solved where mu is known: the accuracy that the default
+// tolerances of outer methods ask for. The residuals, which are relative to the largest
+// curvature, do not tell it where the least is 1e10 times smaller.
+const accuracy = 1e-6
+
+// doubt takes back Solved where the residual force, over the least curvature mu,
+// leaves y open. The size of y is its own, or that of the way that the gradient asks
+// for where y is 0.
+func (s *Solution) doubt(q *polyhedron, grad, largest, mu float64) {
+	if s.Status != Solved || !(mu > 0) {
+		return
+	}
+	size := q.unit(s.Y)
+	if largest > 0 {
+		size = math.Max(size, grad/largest)
+	}
+	if open := s.Residuals.Stationarity / mu; open > accuracy*size {
+		s.Status = Inaccurate
+		s.Reason = fmt.Sprintf("the residual leaves y open by %.1e: the curvatures of the objective differ by too much", open)
+	}
 }
 
 // redundant reports whether row i depends on the working rows as a function

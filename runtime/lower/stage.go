@@ -243,6 +243,7 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 		}
 	}
 	s.assess(&g.poly, &w.face, w.grad, norm2(w.grad), w.known)
+	s.doubt(&g.poly, norm2(w.grad), w.curvature.largest, w.known.Mu)
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {
 		s.Memory = w.curvature.learned()
