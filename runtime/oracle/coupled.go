@@ -47,7 +47,9 @@ const kinkRounding = 1e-13
 
 // at is a solved point on the piece of F that a face names (Point.Face).
 func (h *Hyper) at(x []float64, s *lower.Solution, face []int) *At {
-	at := &At{Problem: h.p, Solver: h.solver, X: x, Lower: s, Face: append([]int{}, face...)}
+	// What was learned of the Hessian is taken as it stands now: it is part of a
+	// Snapshot, which a point is not.
+	at := &At{Problem: h.p, Solver: h.solver, X: x, Lower: h.informed(s), Face: append([]int{}, face...)}
 	if h.p.Coupled != nil {
 		m := h.p.Rows.Len()
 		held, _ := slices.BinarySearch(face, m)

@@ -168,7 +168,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	if !pt.Strict && h.p.HasInequalities() {
 		// The lower solution knows its undecided rows to within their errors only: on
 		// the face that is meant they hold, or carry nothing, exactly.
-		s := lower.OnFace(ctx, h.p, lower.G(h.p, pt.X), pt.X, at.Face, pt.Lower)
+		s := lower.OnFace(ctx, h.p, lower.G(h.p, pt.X), pt.X, at.Face, at.Lower)
 		if s.Status == lower.Stopped {
 			return context.Cause(ctx)
 		}
