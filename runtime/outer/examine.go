@@ -2,6 +2,7 @@ package outer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -39,14 +40,44 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		}
 		if lower != nil {
 			s.Polled++
-			s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
-			s.LastStep = distance(lower.X, s.Center.X)
-			s.Center = *lower
-			m.rescale(run)
+			m.restart(run, lower)
 			return "", nil
 		}
 	}
-	return m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+	reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+	var end stuck
+	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
+		return reason, err
+	}
+	if m.Settings.Continuation && s.Continued == "" {
+		lower, failure := m.continuation(ctx, run)
+		var limit *limitError
+		if err == nil && (errors.As(failure, &limit) || errors.Is(failure, ErrTime)) {
+			return reason + "; a limit ended the continuation that looks for a lower one", nil
+		}
+		if failure != nil {
+			return "", failure
+		}
+		s.Continued = "a continuation over followers that react less found no lower one"
+		if lower != nil {
+			s.Continued = "found by a continuation over followers that react less, from the start"
+			m.restart(run, lower)
+			return "", nil
+		}
+	}
+	if s.Continued != "" && err == nil {
+		reason += "; " + s.Continued
+	}
+	return reason, err
+}
+
+// restart goes on from a lower point that may be far away.
+func (m *Goldstein) restart(run *Run, lower *Sample) {
+	s := &m.state
+	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
+	s.LastStep = distance(lower.X, s.Center.X)
+	s.Center = *lower
+	m.rescale(run)
 }
 
 // certifyCenter ends the run at the center: with a certificate within its target,

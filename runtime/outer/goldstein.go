@@ -12,18 +12,19 @@ import (
 
 // GoldsteinSettings are the settings of the method `goldstein`.
 type GoldsteinSettings struct {
-	Delta       float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus |x|" min:"1e-14" max:"1"`
-	Epsilon     float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
-	Samples     int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
-	Memory      int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
-	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
-	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
-	Polls       int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
+	Delta        float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus |x|" min:"1e-14" max:"1"`
+	Epsilon      float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
+	Samples      int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
+	Memory       int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
+	InitialStep  float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
+	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
+	Continuation bool    `setting:"continuation" doc:"look for a lower stationary point once, from the start by way of followers that react less; it may take as long as the search before"`
+	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
 
 // DefaultGoldstein are the defaults.
 func DefaultGoldstein() *GoldsteinSettings {
-	return &GoldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10}
+	return &GoldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true}
 }
 
 // Validate checks the ranges.
@@ -85,6 +86,7 @@ type goldsteinState struct {
 	Balls     []float64 // multipliers of the balls of X, at the last step
 	Sampled   int       // sampling radii tried since the last descent
 	Polled    int       // times a poll has found a lower point
+	Continued string    // what the continuation has come to; empty before
 	Stagnated int       // iterations since F last fell by more than rounding
 }
 

@@ -1,0 +1,125 @@
+package outer
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"bilevelc/runtime/oracle"
+)
+
+// smoothable is a Hyperobjective whose follower can be made to react less.
+type smoothable interface {
+	oracle.Hyperobjective
+	Smoothed(tau float64) oracle.Hyperobjective // nil where it cannot
+	Curvature(pt *oracle.Point) float64         // of g in y
+}
+
+// The stages of a continuation: tau in units of the curvature of g, so large at first
+// that the follower's own curvature hardly counts, then smaller by about the root of
+// ten, which is as far as a minimizer of one stage was found to be a good start for the
+// next.
+var stages = []float64{3, 1, 0.3, 0.1, 0.03, 0.01, 0.003}
+
+// What a continuation may cost, in evaluations of F: a stage a part of what the search
+// has taken before, or a number that small problems need, and no more than a few steps,
+// as only the last minimum counts; its end on F itself as much as the search before.
+const (
+	stageShare = 0.1
+	stageFew   = 60
+	stageSteps = 25
+	endFew     = 300
+)
+
+// continuation looks for a lower point than the center by way of smoothed followers: it
+// follows the minimizer of F with g + tau/2 |y|^2 in the place of g from the run's start
+// as tau goes to 0 and descends on F from where that leads. It returns nil where that
+// is nowhere lower.
+func (m *Goldstein) continuation(ctx context.Context, run *Run) (*Sample, error) {
+	h, ok := run.h.(smoothable)
+	if !ok {
+		return nil, nil
+	}
+	pt, err := h.Value(ctx, run.Start)
+	if err != nil {
+		return nil, ignoring(err)
+	}
+	curvature, spent := h.Curvature(pt), run.Evaluations
+	if !(curvature > 0) || math.IsInf(curvature, 0) {
+		return nil, nil
+	}
+	x := run.Start
+	for _, stage := range stages {
+		if err := run.check(ctx); err != nil {
+			return nil, err
+		}
+		smooth := h.Smoothed(stage * curvature)
+		if smooth == nil {
+			return nil, nil
+		}
+		part := &Run{Start: x, Rand: run.Rand, h: smooth, projector: run.projector, source: run.source, width: run.width,
+			limits: Limits{Evaluations: max(stageFew, int(stageShare*float64(spent)))}, published: &published{}}
+		end, err := m.follow(ctx, part, x, stageSteps)
+		run.Evaluations += part.Evaluations
+		if err != nil {
+			return nil, ignoring(err)
+		}
+		x = end.X
+	}
+	before := run.limits
+	limit := run.Evaluations + max(endFew, spent)
+	if before.Evaluations == 0 || limit < before.Evaluations {
+		run.limits.Evaluations = limit
+	}
+	end, err := m.follow(ctx, run, x, maxEnd)
+	run.limits = before
+	if err != nil {
+		return nil, ignoring(err)
+	}
+	if err := run.check(ctx); err != nil {
+		return nil, err
+	}
+	if end.F < m.state.Center.F-10*run.noise(&m.state.Center) {
+		return end, nil
+	}
+	return nil, nil
+}
+
+// maxEnd bounds the steps on F itself, whose evaluations are limited as well.
+const maxEnd = 1000
+
+// follow descends from x on the run's F until that stalls, or for a number of steps, or
+// to a limit of the run, and returns where it has come to.
+func (m *Goldstein) follow(ctx context.Context, run *Run, x []float64, steps int) (*Sample, error) {
+	c, err := run.Gradient(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	d := &Goldstein{Settings: m.Settings, state: goldsteinState{Center: *c, Measure: norm(c.G)}}
+	d.rescale(run)
+	for range steps {
+		before := d.state.Center
+		moved, err := d.descend(ctx, run)
+		var limit *limitError
+		if errors.As(err, &limit) || err != nil && Outside(err) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !moved || before.F-d.state.Center.F <= run.noise(&before) {
+			break
+		}
+	}
+	return &d.state.Center, nil
+}
+
+// ignoring is nil for what ends a continuation alone, and the error for what ends the
+// run.
+func ignoring(err error) error {
+	var limit *limitError
+	if errors.As(err, &limit) || Outside(err) {
+		return nil
+	}
+	return err
+}
