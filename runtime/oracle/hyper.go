@@ -164,7 +164,9 @@ func (h *Hyper) Pieces() bool {
 // Complete adds the oracle's gradient to a point that Value has made.
 func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)
-	at := h.at(pt.X, pt.Lower, pt.Face)
+	// What has been learned since counts, whether or not the point went through a
+	// checkpoint, which does not hold it twice.
+	at := h.at(pt.X, h.informed(pt.Lower), pt.Face)
 	if !pt.Strict && h.p.HasInequalities() {
 		// The lower solution knows its undecided rows to within their errors only: on
 		// the face that is meant they hold, or carry nothing, exactly.
