@@ -42,10 +42,12 @@ func (s *study) escapeOf() *escape {
 // departure examines one operation.
 func (s *study) departure(n *expr.Node) *escape {
 	if n.Deps == 0 {
-		if v := s.known(n); v != nil && !allFinite(v) {
-			return &escape{node: n, reason: "its value is not finite"}
-		}
 		return nil
+	}
+	for _, a := range n.Args {
+		if v := s.known(a); v != nil && !allFinite(v) {
+			return &escape{node: a, reason: "its value is not finite"}
+		}
 	}
 	var arg *expr.Node
 	var need string

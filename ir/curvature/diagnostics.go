@@ -58,6 +58,9 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if !w.Flat && !w.Undefined {
 			d.Fix = fmt.Sprintf("is a sign wrong, or is it meant to be `%s`? Otherwise %s", other, d.Fix)
 		}
+		if len(w.Ends) > 0 {
+			d.Fix = "bound the lower variable, or what is divided by, so that it stays on one side of the place where it is not defined"
+		}
 		if w.Flat {
 			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
 		}

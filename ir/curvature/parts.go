@@ -276,14 +276,16 @@ func (f *form) addRow(dense []float64, c int, v float64, cols []int, row []float
 
 func (f *form) loosen(c int, by float64) { f.slack[c] = addUp(f.slack[c], by) }
 
+// item is an entry of a row of a Jacobian.
+type item struct {
+	col      int
+	mid, rad float64
+}
+
 // addPair adds w (a_i b_j' + b_j a_i').
 func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
 	w = w.mul(p.a.scaleOf(i)).mul(p.b.scaleOf(j))
-	type item struct {
-		col      int
-		mid, rad float64
-	}
-	gather := func(jac *jacobian, k int) (items []item, size, spread float64) {
+	gather := func(items []item, jac *jacobian, k int) (_ []item, size, spread float64) {
 		cols, mid, rad := jac.row(k)
 		for n, m := range mid {
 			it := item{col: n, mid: m}
@@ -300,8 +302,9 @@ func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
 		}
 		return items, size, spread
 	}
-	a, sizeA, spreadA := gather(p.a, i)
-	b, sizeB, spreadB := gather(p.b, j)
+	a, sizeA, spreadA := gather(s.left[:0], p.a, i)
+	b, sizeB, spreadB := gather(s.right[:0], p.b, j)
+	s.left, s.right = a, b // room for the next
 	if len(a) == 0 || len(b) == 0 || w.isZero() {
 		return
 	}

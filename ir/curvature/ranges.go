@@ -46,6 +46,7 @@ type findings struct {
 	elementwiseOf map[*expr.Node]*expr.Node // the node u .* v for the node u'v
 	jacs          map[*expr.Node]*jacobian
 	scratch       *rowScratch // see rowSums
+	left, right   []item      // see addPair
 }
 
 // budget counts floating point operations against Options.MaxWork, and ends

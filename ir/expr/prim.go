@@ -20,7 +20,10 @@ const (
 )
 
 // Primitive describes one operation: everything that help, checks, evaluation
-// and run-time messages say about it comes from here.
+// and run-time messages say about it comes from here. A smooth function of one
+// argument that is defined everywhere is its constant in expr.go and its row
+// here, and nothing else: gradients, proofs, compiled programs and Go source
+// range over the rows, and so do the tests.
 type Primitive struct {
 	Op        Op
 	Name      string // the function's name in the language, or "" where it is written as an operator
