@@ -192,7 +192,9 @@ func TestQualification(t *testing.T) {
 		{"y >= 0", AllRows, 3, ""},
 		{"0 <= y <= 1", EveryActive, 3, ""},
 		{"x <= y <= x + 1", EveryActive, 3, ""},
-		{"x <= y <= 2 * x", ActiveOnly, 3, "line 15"}, // lo and hi meet at x = 0
+		{"x <= y <= 2 * x", ActiveOnly, 3, "line 15"},                                 // lo and hi meet at x = 0
+		{"x <= y <= 2 * x + 1", ActiveOnly, 3, "line 15"},                             // and here at x = -1
+		{"a: y[1] + y[2] <= 1\n    b: y[1] + 1.00000001 * y[2] >= 0", AllRows, 2, ""}, // nearly parallel
 		{"y >= 0\n    total: sum(y) == 1", ActiveOnly, 3, "total"},
 		{"first: y[1] + y[2] == x[1]\n    second: y[2] + y[3] == 0\n    third: y[1] + 2*y[2] + y[3] == x[1]", EqualityFault, 2, "third = first + second"},
 		{"first: y[1] - y[2] <= 1\n    second: 3*y[1] - 3*y[2] <= x[1]", ActiveOnly, 1, "second = 3 first"},
