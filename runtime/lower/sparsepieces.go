@@ -54,19 +54,21 @@ func (w *pieces) use(pl *sparsePlan) {
 	w.loRow, w.hiRow = make([]int32, pl.n), make([]int32, pl.n)
 }
 
-// each does a piece of work for every piece, on at most `threads` at a time.
-// What is done must depend on the piece alone.
-func (w *pieces) each(do func(k int)) {
-	count := len(w.plan.pieces)
-	threads := min(w.plan.threads, count)
+// each does a piece of work for every piece: see inParallel.
+func (w *pieces) each(do func(k int)) { inParallel(len(w.plan.pieces), w.plan.threads, do) }
+
+// inParallel does a piece of work for 0 to count-1, on at most `threads` at a
+// time. What is done must depend on the number alone.
+func inParallel(count, threads int, do func(k int)) {
+	threads = min(threads, count)
 	if threads <= 1 {
-		for k := 0; k < count; k++ {
+		for k := range count {
 			do(k)
 		}
 		return
 	}
 	var wait sync.WaitGroup
-	for t := 0; t < threads; t++ {
+	for t := range threads {
 		wait.Go(func() {
 			for k := count * t / threads; k < count*(t+1)/threads; k++ {
 				do(k)

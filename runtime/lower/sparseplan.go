@@ -75,9 +75,7 @@ func newSparsePlan(p *problem.Problem, q *polyhedron, threads int) *sparsePlan {
 			pl.pieces[k].rows = append(pl.pieces[k].rows, i)
 		}
 	}
-	for _, piece := range pl.pieces {
-		pl.build(piece, p, q)
-	}
+	inParallel(len(pl.pieces), threads, func(k int) { pl.build(pl.pieces[k], p, q) })
 	return pl
 }
 
