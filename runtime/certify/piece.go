@@ -101,7 +101,7 @@ func (d *deriver) decides(at *derived, i, k int, inside bool) (cy, cv []float64)
 // closure, within radius: strict complementarity at at.x, or a direction along
 // which all weak rows become strict, confirmed at a point along it.
 func (d *deriver) attained(at *derived, radius float64) error {
-	const mostWeak = 200 // each costs an adjoint solve and two gradients of g
+	mostWeak := max(200, d.p.Dy) // each costs an adjoint solve and two gradients of g
 	weak := d.weak(at)
 	if len(weak) == 0 {
 		return nil
