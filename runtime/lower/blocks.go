@@ -151,6 +151,8 @@ func (b *followers) build(p *problem.Problem) {
 		}
 		rows[k] = append(rows[k], i)
 	}
+	facts := p.Facts
+	facts.HessianPattern = nil // that of the whole
 	for k, part := range b.parts {
 		part.entries, part.rows, part.place = p.Blocks[k], rows[k], make(map[int]int, len(rows[k]))
 		for t, i := range part.rows {
@@ -158,7 +160,7 @@ func (b *followers) build(p *problem.Problem) {
 		}
 		part.calls = problem.Calls{}
 		part.problem = &problem.Problem{Name: fmt.Sprintf("%s, follower %d", p.Name, k+1), Dx: p.Dx, Dy: len(part.entries),
-			F: p.F, G: problem.Count(p.Parts[k].Clone()), Rows: cut(p.Rows, part.rows, place, len(part.entries)), X: p.X, Facts: p.Facts}
+			F: p.F, G: problem.Count(p.Parts[k].Clone()), Rows: cut(p.Rows, part.rows, place, len(part.entries)), X: p.X, Facts: facts}
 	}
 }
 
