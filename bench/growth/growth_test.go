@@ -25,6 +25,13 @@ func TestGrowth(t *testing.T) {
 	if lines := strings.Count(string(table), "\n"); lines != 1+3*len(phases) || !strings.Contains(string(table), "sparse") {
 		t.Errorf("%d lines:\n%s", lines, table)
 	}
+	if err := command([]string{"-out", dir, "-stored"}, &out); err != nil {
+		t.Error(err)
+	}
+	again, _ := os.ReadFile(filepath.Join(dir, "growth.csv"))
+	if !bytes.Equal(table, again) {
+		t.Errorf("stored measurements are not those measured:\n%s", again)
+	}
 	if err := command([]string{"-out", dir, "nothing"}, &out); err == nil {
 		t.Error("an axis that does not exist is measured")
 	}

@@ -2,7 +2,7 @@
 // time, memory allocated and calls of binding, of one hypergradient from
 // nothing, and of one after x has moved by 1 %.
 //
-//	go run ./bench/growth [-full] [-out DIR] [-threads N] [AXIS...]
+//	go run ./bench/growth [-full] [-stored] [-out DIR] [-threads N] [AXIS...]
 //
 // It writes growth.csv, growth_fits.csv (the exponents of power laws fitted
 // through each series) and growth.png to DIR, and prints both tables. Without
@@ -56,12 +56,22 @@ func command(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("growth", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "directory of the tables and the figure")
 	full := flags.Bool("full", false, "the large sizes, too")
+	stored := flags.Bool("stored", false, "fit and draw the measurements in the folder -out again, without measuring")
 	threads := flags.Int("threads", 1, "independent followers solved at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	var all []measurement
+	if *stored {
+		var err error
+		if all, err = readTable(*dir); err != nil {
+			return err
+		}
+	}
 	for _, a := range axes() {
+		if *stored {
+			break
+		}
 		if !wanted(a.name, flags.Args()) {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -91,6 +92,37 @@ func writeTables(dir string, all []measurement, fits []exponents) error {
 		rows = append(rows, []string{e.axis, e.phase, strconv.Itoa(e.points), number(e.seconds), number(e.megabytes), number(e.gradients)})
 	}
 	return writeCSV(filepath.Join(dir, "growth_fits.csv"), rows)
+}
+
+// readTable reads growth.csv, as writeTables wrote it.
+func readTable(dir string) ([]measurement, error) {
+	path := filepath.Join(dir, "growth.csv")
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var all []measurement
+	for i, row := range rows[min(1, len(rows)):] {
+		var m measurement
+		var c cost
+		if _, err := fmt.Sscan(strings.Join(append(row[1:3:3], row[4:]...), " "), &m.size, &m.solver, &c.seconds, &c.megabytes, &c.values, &c.gradients); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", path, i+2, err)
+		}
+		if m.axis = row[0]; row[3] == phases[0] {
+			all = append(all, m)
+		}
+		if len(all) == 0 || all[len(all)-1].axis != m.axis || all[len(all)-1].size != m.size {
+			return nil, fmt.Errorf("%s, line %d: no %s of this size before", path, i+2, phases[0])
+		}
+		last := &all[len(all)-1]
+		last.costs = append(last.costs, c)
+	}
+	return all, nil
 }
 
 func writeCSV(path string, rows [][]string) error {
