@@ -90,8 +90,9 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	}
 	at.Terms = d.terms(norm(dst), norm(v))
 	axpy(dst, 1, v)
-	// The truncation error, taken to be of the order of the relative step to
-	// the power of the order.
-	truncation := norm(v) * math.Pow(speed*delta/scale, order)
+	// The truncation error, taken to be of the order of the relative step, or of the
+	// relative change of the force grad_y f over it, to the power of the order.
+	step := math.Max(speed*delta/scale, d.bend(f))
+	truncation := norm(v) * math.Pow(step, order)
 	return truncation + d.noise(v) + rounding*norm(dst), nil
 }

@@ -66,9 +66,10 @@ type differences struct {
 	perturb func(delta float64) lower.Objective
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
-	force    float64 // largest residual force of a solve divided by its delta
-	rounding float64 // of the Lagrangians' gradients, divided by delta
-	held     float64 // |grad_y g|, the force that the rows hold; set by stepFor
+	force    float64   // largest residual force of a solve divided by its delta
+	rounding float64   // of the Lagrangians' gradients, divided by delta
+	last     []float64 // y of the last solve
+	held     float64   // |grad_y g|, the force that the rows hold; set by stepFor
 }
 
 // solve is the perturbed lower solution on the frozen face.
@@ -81,7 +82,21 @@ func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solu
 		return nil, &LowerError{X: d.at.X, Status: s.Status, Reason: "on the face of the active rows: " + err.Error()}
 	}
 	d.force = math.Max(d.force, s.Residuals.Stationarity/math.Abs(delta))
+	d.last = s.Y
 	return s, nil
+}
+
+// bend is how far the force grad_y f has changed, relative to itself, from y* to the
+// last solution.
+func (d *differences) bend(f problem.Function) float64 {
+	n := len(d.last)
+	from, to := make([]float64, n), make([]float64, n)
+	f.GradY(from, d.at.X, d.at.Lower.Y)
+	f.GradY(to, d.at.X, d.last)
+	if size := norm(from); size > 0 {
+		return distance(to, from) / size
+	}
+	return 0
 }
 
 // forward sets v to (grad L(y_delta) - grad L(y*)) / delta
