@@ -66,7 +66,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 			continue
 		}
 		// The columns are dense; what does not fit would take minutes as well.
-		const most = 1 << 26
+		const most = 1 << 24
 		if (len(g.columns)+2)*g.size > most {
 			return away
 		}
