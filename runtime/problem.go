@@ -92,7 +92,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	lowerSense, lowerSign := sense(&p.IR.Lower)
 	r.Upper = UpperResult{
 		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
-		Variables: variables(&p.IR.Upper, pt.X, 1),
+		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X),
 	}
 	if pt.Grad != nil {
 		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)
@@ -149,6 +149,36 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 		r.Lower.Followers = append(r.Lower.Followers, out)
 	}
 	return nil
+}
+
+// atBounds names the entries of x at a bound of X, to a few roundings of their
+// interval.
+func (p *Problem) atBounds(x []float64) []string {
+	const rounding = 1e-12
+	var names []string
+	for _, decl := range p.IR.Upper.Vars {
+		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}
+		for k := range decl.Shape.Len() {
+			j := decl.Offset + k
+			lo, hi := p.Numeric.X.Lo[j], p.Numeric.X.Hi[j]
+			near := func(bound float64) bool {
+				size := math.Max(math.Abs(bound), math.Abs(x[j]))
+				if width := hi - lo; !math.IsInf(width, 0) {
+					size = math.Max(size, width)
+				}
+				return math.Abs(x[j]-bound) <= rounding*size
+			}
+			switch {
+			case lo == hi:
+				names = append(names, EntryName(v, k)+" fixed")
+			case !math.IsInf(lo, 0) && near(lo):
+				names = append(names, EntryName(v, k)+" lower")
+			case !math.IsInf(hi, 0) && near(hi):
+				names = append(names, EntryName(v, k)+" upper")
+			}
+		}
+	}
+	return names
 }
 
 // upperViolation is how far x is outside X, in the max norm over its bounds,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"bilevelc/internal/await"
 	"bilevelc/runtime/certify"
@@ -18,7 +19,7 @@ import (
 // of a run whose end was still to come.
 func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if r.Status != Solved {
-		return nil
+		return p.temper(ctx, r)
 	}
 	checking := ctx
 	if ctx.Err() != nil {
@@ -54,6 +55,41 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 		r.Status = NumericalFailure
 		r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, failed[0].Problem())
 	}
+	return nil
+}
+
+// temper leaves out of a result that is not solved what its verification refuses at
+// a kink of F, where a run that was stopped has had no time to find the pieces:
+// the hypergradient, and a certificate made of such gradients.
+func (p *Problem) temper(ctx context.Context, r *Result) error {
+	if r.Stationarity.Strict || r.Status == Infeasible {
+		return nil
+	}
+	checking := ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
+		defer cancel()
+	}
+	own, claimed := *p, *r
+	own.Numeric = p.Numeric.Clone()
+	report, err := await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
+	if checking.Err() != nil && report == nil {
+		err = nil
+	}
+	if err != nil || report != nil && report.OK() {
+		return err
+	}
+	p.f.trace()
+	p.g.trace()
+	r.Upper.Hypergradient = nil
+	if c := r.Certificate; c != nil && (c.Goldstein != nil || c.GradientMapping != nil) {
+		kept := *c
+		kept.Goldstein, kept.GradientMapping = nil, nil
+		r.Certificate = &kept
+		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
+	}
+	r.Notes = append(r.Notes, "F may have a kink here, and which of its gradients belong to pieces of it was not confirmed: they are left out")
 	return nil
 }
 

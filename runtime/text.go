@@ -70,12 +70,42 @@ func (t *textReport) heading() {
 			row("  stationarity", brief(float64(r.Stationarity.Value)), t.measure())
 		}
 	})
+	t.meaning()
 	if n := len(r.Lower.Dependent); n > 0 {
 		fmt.Fprintf(&t.b, "  note: multipliers are not unique: active rows depend on each other (%s)\n",
 			strings.Join(r.Lower.Dependent[:min(n, 8)], ", "))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&t.b, "  note: %s\n", note)
+	}
+}
+
+// meaning says what a stationary point is worth, where x could not move further,
+// and where F does not react to it.
+func (t *textReport) meaning() {
+	r := t.r
+	if r.Status == Solved && r.Method != "" {
+		more := "; --starts looks from more points"
+		if len(r.Starts) > 1 {
+			more = ""
+		}
+		fmt.Fprintf(&t.b, "  note: stationary is a local statement: F may be better elsewhere%s\n", more)
+	}
+	if n := len(r.Upper.AtBounds); n > 0 {
+		names, rest := r.Upper.AtBounds, ""
+		if t.opts.MaxEntries > 0 && n > t.opts.MaxEntries {
+			names, rest = names[:t.opts.MaxEntries], fmt.Sprintf(" and %d more", n-t.opts.MaxEntries)
+		}
+		fmt.Fprintf(&t.b, "  note: at bounds: %s%s\n", strings.Join(names, ", "), rest)
+	}
+	zero := len(r.Upper.Hypergradient) > 0
+	for _, v := range r.Upper.Hypergradient {
+		for _, g := range v.Data {
+			zero = zero && g == 0
+		}
+	}
+	if zero {
+		fmt.Fprintf(&t.b, "  note: the gradient is exactly zero: F does not react to x here\n")
 	}
 }
 

@@ -378,6 +378,7 @@ func (c *claims) values() {
 		}
 		c.check("names and shapes of "+vs.name, ok, "")
 	}
+	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
 	kept := families(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
