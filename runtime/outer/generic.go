@@ -101,14 +101,23 @@ func (r *Run) align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 	if distance(c.Points[largest], pt.X) == 0 || c.Faces[largest] == nil {
 		return nil
 	}
-	named := *pt
-	if err := r.adopt(ctx, &named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
+	// What a solver has kept of its way to the point counts no more than in a run
+	// that goes on from a checkpoint.
+	text, err := oracle.EncodePoint(pt)
+	if err != nil {
+		return err
+	}
+	named, err := oracle.DecodePoint(text)
+	if err != nil {
+		return err
+	}
+	if err := r.adopt(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
 		if Outside(err) {
 			return nil
 		}
 		return err
 	}
-	*pt = named
+	*pt = *named
 	return nil
 }
 
