@@ -34,7 +34,22 @@ type source struct {
 	tree *ast.File
 }
 
+// parsed keeps one source a file: mutants of the same file belong together.
+var parsed = map[string]*source{}
+
 func parse(root, path string) (*source, error) {
+	whole := filepath.Join(root, path)
+	if s := parsed[whole]; s != nil {
+		return s, nil
+	}
+	s, err := parseFile(root, path)
+	if err == nil {
+		parsed[whole] = s
+	}
+	return s, err
+}
+
+func parseFile(root, path string) (*source, error) {
 	text, err := os.ReadFile(filepath.Join(root, path))
 	if err != nil {
 		return nil, err

@@ -20,14 +20,10 @@ type named struct {
 // namedMutants makes the mutations of the list; one whose text is no longer
 // there is an error: the list is kept with the code.
 func namedMutants(root string) (out []*mutant, err error) {
-	files := map[string]*source{}
 	for _, n := range list {
-		f := files[n.file]
-		if f == nil {
-			if f, err = parse(root, n.file); err != nil {
-				return nil, err
-			}
-			files[n.file] = f
+		f, err := parse(root, n.file)
+		if err != nil {
+			return nil, err
 		}
 		fn := f.function(n.fn)
 		if fn == nil {

@@ -1,0 +1,169 @@
+package certify
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"bilevelc/runtime/problem"
+)
+
+// solvedKink is an honest document that says that the kink x = 0 of F is
+// solved. Its numbers are written by hand.
+func solvedKink() *Document {
+	doc := kinkDocument()
+	doc.Solved, doc.Stationary = true, true
+	doc.Hypergradient = []float64{1, 1}
+	doc.Certificate.Lower = &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}}
+	return doc
+}
+
+// at moves a document to x with y, lambda and a lower certificate, F and g by
+// their formulas.
+func at(doc *Document, x, y, lambda float64, lower *Lower) {
+	doc.X, doc.Y, doc.Lambda = []float64{x, 0}, []float64{y}, []float64{lambda}
+	doc.Upper, doc.Lower = 2*y-x, (y-x)*(y-x)/2
+	doc.Certificate.Lower = lower
+}
+
+// TestForgeries tells consistent lies: every number that follows from the lie
+// follows. Each must be refused, under the name of what is not so.
+func TestForgeries(t *testing.T) {
+	requireOK(t, "the honest document", Verify(solvedKink(), kink()))
+	samples := func(doc *Document) []Sample { return doc.Certificate.Goldstein.Samples }
+	again := func(doc *Document, normal ...float64) {
+		g := doc.Certificate.Goldstein
+		doc.Certificate.Goldstein = goldsteinOf(g.Delta, g.Samples, normal, g.GradientError)
+	}
+	for _, c := range []struct {
+		claim string
+		lie   func(doc *Document)
+	}{
+		{"sum of the weights", func(doc *Document) {
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 0.25, 0.25
+			again(doc, 0, -0.5)
+		}},
+		{"sum of the weights", func(doc *Document) {
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 1e-9, 1e-9
+			again(doc, 0, -2e-9)
+		}},
+		{"weight of at least 0", func(doc *Document) {
+			s := samples(doc)
+			s[0].Weight = 1.5
+			third := s[0]
+			third.Weight = -1
+			doc.Certificate.Goldstein.Samples = append(s, third)
+			again(doc, 0, -1)
+		}},
+		{"norm of the combination", func(doc *Document) {
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 1, 0
+			again(doc, 0, -1)
+			doc.Certificate.Goldstein.Norm, doc.Certificate.Goldstein.Epsilon = 0, 0
+		}},
+		{"normal vector", func(doc *Document) {
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 1, 0
+			again(doc, -1, -1)
+		}},
+		{"within delta", func(doc *Document) { samples(doc)[0].Point = []float64{0.5, 0} }},
+		{"radius delta", func(doc *Document) { doc.Certificate.Goldstein.Delta = 0.5 }},
+		{"radius delta", func(doc *Document) { doc.Certificate.Goldstein.Delta = 0.02 }},
+		{"solved: Goldstein measure", func(doc *Document) {
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 1, 0
+			again(doc, 0, -1)
+		}},
+		{"solved: Goldstein measure", func(doc *Document) { // within the most that may be, not within what was asked
+			doc.Epsilon = 1e-5
+			samples(doc)[0].Weight, samples(doc)[1].Weight = 0.505, 0.495
+			again(doc, 0, -1)
+		}},
+		{"solved: error of the gradients", func(doc *Document) {
+			doc.Certificate.Goldstein.GradientError = 0.5
+			again(doc, 0, -1)
+		}},
+		{"solved: error of the hypergradient", func(doc *Document) { doc.GradientError = 0.5 }},
+		{"solved", func(doc *Document) { doc.Certificate.Goldstein = nil }},
+		{"solved", func(doc *Document) { doc.Certificate.Lower = nil }},
+		{"solved", func(doc *Document) { doc.Certificate = nil }},
+		{"solved", func(doc *Document) { doc.Hypergradient = nil }},
+		{"x is in X", func(doc *Document) { doc.X[1], doc.Upper = -0.1, -0.1 }},
+		{"upper objective", func(doc *Document) { doc.Upper = 1e-3 }},
+		{"lower objective", func(doc *Document) { doc.Lower = -1e-3 }},
+		{"hypergradient", func(doc *Document) { doc.Hypergradient = []float64{0.3, 1} }},
+		{StrictClaim, func(doc *Document) { doc.Strict = true }},
+		// y = 0.5 at x = 0.5 is held at 0 by a multiplier that pulls.
+		{"signs of the multipliers", func(doc *Document) {
+			at(doc, 0.5, 0, -0.5, &Lower{Active: []int{0}, Residuals: problem.Residuals{Dual: 0.5}})
+		}},
+		{"feasibility", func(doc *Document) {
+			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Primal: 0.5}, Bound: &Bound{Modulus: 1}})
+		}},
+		{"claimed residual of feasibility", func(doc *Document) {
+			at(doc, -0.5, -0.5, 0, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
+		}},
+		{"complementarity", func(doc *Document) {
+			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Residuals: problem.Residuals{Complementarity: 0.5}, Bound: &Bound{Modulus: 1, Gap: 0.5, Distance: 1}})
+		}},
+		{"claimed residual of complementarity", func(doc *Document) {
+			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1, Gap: 0.5, Distance: 1}})
+		}},
+		{"gap of the lower level", func(doc *Document) { // -lambda'h = 0.5 is left out
+			at(doc, 0.5, 1, 0.5, &Lower{Active: []int{}, Residuals: problem.Residuals{Complementarity: 0.5}, Bound: &Bound{Modulus: 1}})
+		}},
+		{"gap of the lower level", func(doc *Document) { // |r|^2/2 = 5e-7 is left out
+			at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1}})
+		}},
+		{"stationarity of the lower level", func(doc *Document) {
+			at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1, Gap: 5e-7, Distance: 1e-3}})
+		}},
+		{"bound on the distance", func(doc *Document) { doc.Certificate.Lower.Bound.Gap = 0.5 }},
+		{"bound on the distance", func(doc *Document) { doc.Certificate.Lower.Bound = nil }},
+		{"modulus of strong convexity", func(doc *Document) { doc.Certificate.Lower.Bound.Modulus = 1.5 }},
+		{"active rows", func(doc *Document) {
+			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}})
+		}},
+	} {
+		doc := solvedKink()
+		c.lie(doc)
+		report := Verify(doc, kink())
+		named := false
+		for _, failure := range report.Failures() {
+			named = named || strings.Contains(failure.Claim, c.claim)
+		}
+		if !named {
+			t.Errorf("a lie about %q: %v", c.claim, report.Failures())
+		}
+	}
+}
+
+// A proof that errs is not taken at its word: curvature at the point and
+// gradients around it refute a modulus that g does not have.
+func TestFalseModulus(t *testing.T) {
+	p := kink()
+	p.Facts.StrongConvexity = 2
+	doc := solvedKink()
+	doc.Certificate.Lower.Bound = &Bound{Modulus: 2}
+	for _, failure := range Verify(doc, p).Failures() {
+		if strings.Contains(failure.Claim, "modulus") {
+			return
+		}
+	}
+	t.Error("a modulus of 2 passed for g = (y - x)^2/2")
+}
+
+// Equality rows that y misses are infeasible on both sides.
+func TestEqualityIsMissed(t *testing.T) {
+	for _, y := range []float64{0.25, 0.75} {
+		p := kink()
+		p.Rows.Kind[0], p.Rows.Rhs[0] = problem.Equal, -0.5 // h = -y + 0.5
+		doc := &Document{X: []float64{0, 0}, Y: []float64{y}, Lambda: []float64{y}, Upper: 2 * y, Lower: y * y / 2,
+			Certificate: &Certificate{Lower: &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1},
+				Residuals: problem.Residuals{Primal: math.Abs(y - 0.5)}}}}
+		found := map[string]bool{}
+		for _, failure := range Verify(doc, p).Failures() {
+			found[failure.Claim] = true
+		}
+		if !found["feasibility of y, each row by the size of its terms"] || found["claimed residual of feasibility"] {
+			t.Errorf("y = %v on the row y = 0.5: %v", y, found)
+		}
+	}
+}
