@@ -233,6 +233,17 @@ type Row struct {
 	Family *Family
 	Index  int    // position within the family, row-major
 	Name   string // "cap[3]"
+	// Opposite is set on an equality that stands for two inequalities without
+	// room between them: this row, and the opposite one; nil on others.
+	Opposite *Opposite
+}
+
+// Opposite is the inequality h' = -Ratio h <= 0 that was united with an
+// inequality h <= 0 to h = 0.
+type Opposite struct {
+	Family *Family
+	Index  int
+	Ratio  float64
 }
 
 // UpperSet is X.

@@ -101,7 +101,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
 		Variables:   variables(&p.IR.Lower, s.Y, 1),
-		Multipliers: families(p.IR.Rows, s.Lambda),
+		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
 		Dependent:     rowNames(p.IR.Rows, s.Dependent),
 		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
@@ -111,7 +111,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 	r.Residuals = Residuals{
 		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
-		Upper: Number(p.upperViolation(pt.X)), Constraints: families(p.IR.Rows, h),
+		Upper: Number(p.upperViolation(pt.X)), Constraints: residualValues(p.IR.Rows, h),
 	}
 	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict

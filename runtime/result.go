@@ -137,8 +137,11 @@ type LowerResult struct {
 	// Followers are the followers that have names, each with its part of the
 	// above; Objective is then the sum of theirs.
 	Followers []FollowerResult `json:"followers,omitempty"`
-	Active    []string         `json:"active"` // rows that hold with equality and a positive multiplier, and all equalities
-	Weak      []string         `json:"weak"`   // rows with slack and multiplier both zero: F may have a kink here
+	// Active are rows that hold with equality and a positive multiplier, and all
+	// equalities; two inequalities without room between them, as of a box from a
+	// number to itself, are one equality, under the name of the first.
+	Active []string `json:"active"`
+	Weak   []string `json:"weak"` // rows with slack and multiplier both zero: F may have a kink here
 	// Dependent are active rows whose gradients depend on those of the others: their multipliers are not unique.
 	Dependent []string `json:"dependent,omitempty"`
 	// MinMultiplier and MinSlack are the margin of strict complementarity.

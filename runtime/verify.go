@@ -72,7 +72,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if doc.Y, err = vectorOf(&p.IR.Lower, r.Lower.Variables); err != nil {
 		return nil, err
 	}
-	if doc.Lambda, err = rowValues(p.IR.Rows, r.Lower.Multipliers); err != nil {
+	if doc.Lambda, err = multipliersOf(p.IR.Rows, r.Lower.Multipliers); err != nil {
 		return nil, err
 	}
 	_, upperSign := sense(&p.IR.Upper)

@@ -178,7 +178,7 @@ func (c *claims) residuals() {
 	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*maxAbs(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
 	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*maxAbs(c.doc.X))
-	claimed, err := rowValues(c.p.IR.Rows, c.r.Residuals.Constraints)
+	claimed, err := residualsOf(c.p.IR.Rows, c.r.Residuals.Constraints)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
 		return

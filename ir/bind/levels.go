@@ -38,6 +38,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	b.settings(prob)
 	b.report(prob)
 	r.penalized()
+	r.unite()
 }
 
 // variables lays out the variables of a level.
