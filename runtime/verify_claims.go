@@ -365,8 +365,8 @@ func (c *claims) values() {
 		{"upper.variables", c.r.Upper.Variables, variables(&c.p.IR.Upper, c.doc.X, 1)},
 		{"upper.hypergradient", c.r.Upper.Hypergradient, variables(&c.p.IR.Upper, c.doc.X, 1)},
 		{"lower.variables", c.r.Lower.Variables, variables(&c.p.IR.Lower, c.doc.Y, 1)},
-		{"lower.multipliers", c.r.Lower.Multipliers, families(c.p.IR.Rows, c.h)},
-		{"residuals.constraints", c.r.Residuals.Constraints, families(c.p.IR.Rows, c.h)},
+		{"lower.multipliers", c.r.Lower.Multipliers, multiplierValues(c.p.IR.Rows, c.h)},
+		{"residuals.constraints", c.r.Residuals.Constraints, residualValues(c.p.IR.Rows, c.h)},
 	} {
 		if len(vs.have) == 0 && vs.name == "upper.hypergradient" {
 			continue
@@ -380,7 +380,7 @@ func (c *claims) values() {
 	}
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
-	kept := families(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
+	kept := residualValues(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
 		for _, family := range kept {
 			v, _ := vs.Get(family.Name)
