@@ -66,7 +66,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	d.perturb = func(delta float64) lower.Objective {
 		return &perturbed{g: lower.G(p, at.X), f: f, delta: delta, grad: scratch}
 	}
-	scale := 1 + norm(at.Lower.Y)
+	scale := at.size()
 	delta := o.Settings.Delta
 	if delta == 0 {
 		delta = d.stepFor(o.Settings.Reach*scale, c)

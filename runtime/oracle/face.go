@@ -68,7 +68,7 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 		axpy(slope, t, v.q)
 		return &tilted{lower.G(p, at.X), slope}
 	}
-	scale, direct := 1+norm(at.Lower.Y), norm(dst)
+	scale, direct := at.size(), norm(dst)
 	part := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {
 		// y_t is a straight line. Along it grad_x g is affine where the Hessian

@@ -182,7 +182,7 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
 	// A step on the scale of y, large against rounding and small against it.
 	d.held = norm(g0)
-	h, curvature := 1e-4*(1+norm(at.Lower.Y)), math.NaN()
+	h, curvature := 1e-4*at.size(), math.NaN()
 	for range 8 { // shorter ones near the edge of the domain
 		copy(y, at.Lower.Y)
 		axpy(y, h/d.slope, force)

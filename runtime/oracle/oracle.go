@@ -74,6 +74,8 @@ type At struct {
 	// Terms is set by Gradient: the size of the terms that the gradient is the sum of,
 	// grad_x f and what y and lambda bring, which may cancel.
 	Terms float64
+
+	sizeY float64 // see size; 0 until it is asked for
 }
 
 // held is the rows that the gradient holds as equalities.

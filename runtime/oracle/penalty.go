@@ -122,7 +122,7 @@ func newPenalized(at *At, s PenaltySettings) *penalized {
 	p := at.Problem
 	n := p.Dy
 	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.held(),
-		reach: reachFactor * (1 + norm(at.Lower.Y)), force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
+		reach: reachFactor * at.size(), force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	return q
@@ -197,7 +197,7 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 		clear(dst)
 		return 0
 	}
-	h := math.Cbrt(rounding) * (1 + norm(q.at.Lower.Y))
+	h := math.Cbrt(rounding) * q.at.size()
 	if q.at.Problem.Facts.QuadraticInY {
 		h = q.reach
 	}

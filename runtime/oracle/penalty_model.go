@@ -139,7 +139,7 @@ func (m *model) product(p *direction) (flat bool, err error) {
 	}
 	// The rounding of a difference against its truncation, where the function is
 	// not quadratic, balance at the square root of the rounding unit.
-	short := math.Sqrt(rounding) * (1 + norm(m.base))
+	short := math.Sqrt(rounding) * m.at.size()
 	long := short
 	if m.at.Problem.Facts.QuadraticInY {
 		long = m.reach

@@ -124,7 +124,7 @@ func (q *penalized) curvature() float64 {
 	if size == 0 {
 		return 1
 	}
-	h := 1e-4 * (1 + norm(q.at.Lower.Y))
+	h := 1e-4 * q.at.size()
 	g := make([]float64, len(q.force))
 	q.at.Problem.G.GradY(g, q.at.X, q.moveTo(h/size, q.force))
 	if c := distance(g, q.g0) / h; c > 0 && !math.IsInf(c, 0) {

@@ -81,7 +81,8 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
 		return t
 	}
-	length := part * (1 + norm(y)) / math.Sqrt(float64(len(y)))
+	at := &At{Problem: h.p, X: x, Lower: &lower.Solution{Y: y}}
+	length := part * at.size() / math.Sqrt(float64(len(y)))
 	for j, v := range y {
 		ys[j] = v + length*sign()
 	}
