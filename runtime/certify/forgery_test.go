@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -164,6 +165,42 @@ func TestEqualityIsMissed(t *testing.T) {
 		}
 		if !found["feasibility of y, each row by the size of its terms"] || found["claimed residual of feasibility"] {
 			t.Errorf("y = %v on the row y = 0.5: %v", y, found)
+		}
+	}
+}
+
+// A bound that is not 0 is checked by its formula: sqrt(2 gap/mu).
+func TestHonestBound(t *testing.T) {
+	doc := solvedKink()
+	at(doc, 0.5, 0.501, 0, &Lower{Active: []int{}, Residuals: problem.Residuals{Stationarity: 1e-3}, Bound: &Bound{Modulus: 1, Gap: 5e-7, Distance: 1e-3}})
+	checked := 0
+	for _, c := range Verify(doc, kink()).Checks {
+		if strings.Contains(c.Claim, "bound on the distance") || strings.Contains(c.Claim, "gap of the lower level") {
+			checked++
+			if !c.OK {
+				t.Error(c)
+			}
+		}
+	}
+	if checked != 2 {
+		t.Errorf("%d of 2 claims were checked", checked)
+	}
+}
+
+// An x off an equality row of X is outside, on either side.
+func TestUpperEqualityIsMissed(t *testing.T) {
+	for _, x := range []float64{-0.25, 0.25, 0} {
+		p := kink()
+		p.X.Kind, p.X.Rhs = []problem.Kind{problem.Equal}, []float64{0}
+		p.X.E = sparse.FromDense(1, 2, []float64{1, 1})
+		doc := solvedKink()
+		at(doc, x, math.Max(x, 0), math.Max(-x, 0), &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}})
+		outside := false
+		for _, failure := range Verify(doc, p).Failures() {
+			outside = outside || failure.Claim == "x is in X"
+		}
+		if outside != (x != 0) {
+			t.Errorf("x = (%v, 0) on x_1 + x_2 = 0: outside is %v", x, outside)
 		}
 	}
 }
