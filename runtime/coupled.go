@@ -32,6 +32,12 @@ const (
 	// penaltyMargin is the first weight over the ratio of the gradients of F and of
 	// the constraint at the start, an estimate of the multiplier.
 	penaltyMargin = 10
+	// widerRound is the round from which, at a multiple of 10^4 of the first weights,
+	// it is no longer the weights that are too small but the start that leads nowhere:
+	// the follower does not react there, or another part of X is the feasible one. It
+	// begins anew from widerStarts starts all over X.
+	widerRound  = 5
+	widerStarts = 20
 	// coupledTolerance is the violation of a coupled constraint, relative to its
 	// scale, at which it counts as satisfied: the radius of the Goldstein
 	// subdifferential in a certificate, so that to first order a point that near
@@ -46,6 +52,7 @@ type CouplingState struct {
 	Weight []float64 `json:"weight"` // of the penalty
 	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over 1 + |x| at the start
 	Spent  Calls     `json:"spent"`  // in earlier rounds
+	Starts int       `json:"starts"` // of the round that began anew, 0 before
 }
 
 // coupling is what a run knows of the coupled constraints.
@@ -91,7 +98,13 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			k.Weight[i] *= penaltyGrowth
 		}
 		k.Round++
-		start, opts.Starts, opts.Resume = best.Best.X, 1, nil
+		if k.Round == widerRound {
+			k.Starts = max(widerStarts, opts.Starts)
+			opts.Starts = k.Starts
+		} else {
+			start, opts.Starts = best.Best.X, 1
+		}
+		opts.Resume = nil
 		head.Start = start
 	}
 }
@@ -104,8 +117,8 @@ func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
 	if best.Status == status.Solved {
 		best.Status = status.Infeasible
 	}
-	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints: where their violation cannot be lowered locally, %s is violated by %.3g",
-		p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
+	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints, from %d starts: where their violation was least and cannot be lowered locally, %s is violated by %.3g",
+		max(k.Starts, 1), p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))
 	k.unmet = p.IR.Coupled[worst].Family
 }
 
@@ -218,6 +231,23 @@ func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *o
 	if m := k.multipliers(p, c); m != nil {
 		r.Upper.Multipliers = families(p.IR.Coupled, m)
 	}
+}
+
+// breaks reports that a result's point violates a coupled constraint.
+func (p *Problem) breaks(r *Result) bool {
+	claimed, err := p.coupledClaims(r)
+	if err != nil || claimed == nil {
+		return false
+	}
+	for i, v := range claimed.Values {
+		if p.Numeric.Coupled.Kind[i] == problem.Equal {
+			v = math.Abs(v)
+		}
+		if v > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // coupledClaims is what a result says about the coupled constraints; nil where the

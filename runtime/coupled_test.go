@@ -195,3 +195,47 @@ func TestForgedCoupledClaims(t *testing.T) {
 		}
 	}
 }
+
+// Where the follower does not react to the start, no weight makes a constraint hold
+// from there: other starts are tried before a feasible problem is called infeasible.
+func TestCoupledFromAPlateau(t *testing.T) {
+	model, err := runtime.Compile("plateau.blv", `model plateau
+set node = {"A", "B"}
+data demand: [node] = [4, 3]
+upper {
+  var bid: [node] in box(1, 6)
+  maximize sum(n in node: dual(balance)[n] * mine[n] - mine[n])
+  subject to
+    limit: forall n in node: dual(balance)[n] <= 5
+    total: sum(mine) <= 4
+}
+lower {
+  var mine: [node] in box(0, 3)
+  var rival: [node] in box(0, 9)
+  minimize sum(n in node: bid[n] * mine[n] + 0.05 * mine[n]^2 + 2 * rival[n] + 0.3 * rival[n]^2)
+  subject to
+    balance: forall n in node: demand[n] == mine[n] + rival[n]
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := problem.Solve(context.Background(), runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// By hand: at A and B the price is 2 + 0.6 (demand - mine) on which mine units
+	// earn 1.6 + 0.6 (demand - mine) less 1 each, 4 in all: mine = (2.25, 1.75).
+	if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-7.675) > 1e-6 {
+		t.Errorf("%s (%s): F = %v, want 7.675", r.Status, r.Reason, r.Upper.Objective)
+	}
+	for _, s := range r.Starts {
+		if f := float64(s.Objective); f < 0 || f > 20 {
+			t.Errorf("a start has F = %v: the penalty is in it", f)
+		}
+	}
+}

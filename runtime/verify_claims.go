@@ -136,7 +136,8 @@ func (c *claims) status() {
 		"%q, where a point of F comes with a solved one", r.Lower.Status)
 	switch r.Status {
 	case Infeasible:
-		c.check("infeasible", false, "the document holds a feasible point")
+		// Only the upper constraints that are not part of X leave a point of F infeasible.
+		c.check("infeasible", c.p.breaks(r), "the document holds a feasible point")
 	case BudgetSpent:
 		c.check("budget spent", r.Budget != nil, "there is no budget")
 	case Unbounded:

@@ -99,10 +99,11 @@ func (h *Hyper) WithoutPenalty(ctx context.Context, pt *Point) (*Point, error) {
 		return pt, nil
 	}
 	plain := *pt
-	plain.F, plain.Penalty = pt.F-pt.Penalty, 0
 	at := h.at(pt.X, pt.Lower, pt.Face)
 	plain.Face = at.Face
 	at.Problem = h.p.Signed(nil)
+	// Not F less the penalty, in whose rounding F may be lost.
+	plain.F, plain.Penalty = h.p.F.Value(pt.X, at.Problem.Answer(pt.Lower.Y, pt.Lower.Lambda)), 0
 	if pt.Grad == nil {
 		return &plain, nil
 	}

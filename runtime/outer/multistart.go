@@ -55,6 +55,7 @@ type Ended struct {
 	Reason      string        `json:"reason"`
 	X           []float64     `json:"x,omitempty"` // best point; nil where none was evaluated
 	F           float64       `json:"f"`
+	Penalty     float64       `json:"penalty,omitempty"` // part of F (oracle.Point)
 	Iterations  int           `json:"iterations"`
 	Evaluations int           `json:"evaluations"`
 	Calls       problem.Calls `json:"calls"`
@@ -154,7 +155,7 @@ func (e *Ended) result() *Result {
 	r := &Result{Status: e.Status, Reason: e.Reason, Iterations: e.Iterations, Evaluations: e.Evaluations, Calls: e.Calls,
 		Measure: unmeasured(), ended: e}
 	if e.X != nil {
-		r.Best = &oracle.Point{X: e.X, F: e.F}
+		r.Best = &oracle.Point{X: e.X, F: e.F, Penalty: e.Penalty}
 	}
 	return r
 }
@@ -209,7 +210,7 @@ func (p *podium) cut(k int) {
 	}
 	e := &Ended{Status: r.Status, Reason: r.Reason, Iterations: r.Iterations, Evaluations: r.Evaluations, Calls: r.Calls}
 	if r.Best != nil {
-		e.X, e.F = r.Best.X, r.Best.F
+		e.X, e.F, e.Penalty = r.Best.X, r.Best.F, r.Best.Penalty
 	}
 	p.results[k].Result = e.result()
 }
