@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"sync"
 
 	"bilevelc/ir/expr"
 
@@ -16,6 +17,10 @@ func init() {
 	// primitives, and a rewrite would change what the user wrote.
 	gorgonia.UseNonStable()
 }
+
+// engine is held by whoever uses Gorgonia, whose hashes and pools of nodes are state
+// of the whole process that it does not guard.
+var engine sync.Mutex
 
 // Differentiate gives the value of the scalar root and its gradients in x
 // (len dx) and y (len dy). Errors: root is not a scalar, or reads a variable
@@ -38,6 +43,8 @@ func Differentiate(b *expr.Builder, root *expr.Node, dx, dy int) (*Graph, error)
 	// With n nodes one attempt disagrees with probability below n^2 2^-32; more
 	// than a few in a row mean something else.
 	const attempts = 4
+	engine.Lock()
+	defer engine.Unlock()
 	last, err := differentiate(b, root, dx, dy, "0")
 	if err != nil {
 		return nil, err

@@ -29,6 +29,8 @@ type variableSlot struct {
 // NewReference prepares the machine for root, which must depend on a variable
 // and not be one itself.
 func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference, err error) {
+	engine.Lock()
+	defer engine.Unlock()
 	defer func() {
 		if r := recover(); r != nil {
 			ref, err = nil, fmt.Errorf("autodiff: reference: %v", r)
@@ -71,6 +73,8 @@ func NewReference(b *expr.Builder, root *expr.Node, dx, dy int) (ref *Reference,
 // ValueGrad returns the value and sets dstX (len dx) and dstY (len dy) to the
 // gradients at (x, y).
 func (r *Reference) ValueGrad(dstX, dstY, x, y []float64) (value float64, err error) {
+	engine.Lock()
+	defer engine.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("autodiff: reference: %v", p)

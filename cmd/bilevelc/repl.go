@@ -119,6 +119,11 @@ func join(before, line string) string {
 // terminal reads inputs with editing, history and completion.
 func (r *repl) terminal() error {
 	shell := readline.NewShell()
+	// The probe asks the terminal where the cursor is, and takes what was typed in
+	// the meantime for a part of the answer. Prompts start at the left edge here.
+	if err := shell.Config.Set("cursor-position-probe", false); err != nil {
+		return err
+	}
 	shell.Prompt.Primary(func() string { return "blv> " })
 	shell.Prompt.Secondary(func() string { return "...> " })
 	shell.AcceptMultiline = func(line []rune) bool {

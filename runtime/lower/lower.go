@@ -70,6 +70,17 @@ type Solution struct {
 	plan *sparsePlan // of the sparse solver: it saves the making of another
 }
 
+// Detached is the solution without the tie to its solver's workspace, from which a
+// FaceSolver may inherit: as it is when it has been written down and read again.
+func (s *Solution) Detached() *Solution {
+	if s == nil || s.memory == nil {
+		return s
+	}
+	own := *s
+	own.memory, own.generation = nil, 0
+	return &own
+}
+
 // Solver solves the lower level. A Solver holds workspaces and is not safe
 // for concurrent use.
 type Solver interface {

@@ -99,7 +99,7 @@ func (h *Hyper) WithoutPenalty(ctx context.Context, pt *Point) (*Point, error) {
 		return pt, nil
 	}
 	plain := *pt
-	at := h.at(pt.X, pt.Lower, pt.Face)
+	at := h.at(pt.X, h.informed(pt.Lower), pt.Face)
 	plain.Face = at.Face
 	at.Problem = h.p.Signed(nil)
 	// Not F less the penalty, in whose rounding F may be lost.
@@ -116,7 +116,7 @@ func (h *Hyper) WithoutPenalty(ctx context.Context, pt *Point) (*Point, error) {
 // CoupledGradient sets dst (len Dx) to the gradient of coupled constraint i at a
 // point, through the follower's answer.
 func (h *Hyper) CoupledGradient(ctx context.Context, dst []float64, pt *Point, i int) error {
-	at := h.at(pt.X, pt.Lower, pt.Face)
+	at := h.at(pt.X, h.informed(pt.Lower), pt.Face)
 	one, none := make([]float64, len(pt.Coupled)), make([]float64, h.p.Dx)
 	one[i] = 1
 	at.Problem = h.p.Signed(one)
