@@ -196,6 +196,15 @@ func (k *coupling) violated(c *problem.Coupled, pt *oracle.Point) []int {
 	return out
 }
 
+// allowed is the penalty of a point whose constraints all hold to the tolerance.
+func (k *coupling) allowed() float64 {
+	sum := 0.0
+	for i, w := range k.Weight {
+		sum += w * coupledTolerance * k.Scale[i]
+	}
+	return sum
+}
+
 // multipliers are those of the coupled constraints that a certificate of the
 // penalized F shows: the convex combination of the weights with which they enter
 // the pieces of its samples. nil without a certificate.

@@ -115,7 +115,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r.Iterations = best.Iterations
 	_, sign := sense(&p.IR.Upper)
-	p.describeStarts(r, runs, start, given != nil || p.IR.Start != nil)
+	p.describeStarts(r, runs, start, given != nil || p.IR.Start != nil, coupled)
 	r.Phases = p.phases
 	r.Phases.Solve = watch.lap()
 	defer func() {
@@ -135,6 +135,13 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	p.describeCoupled(r, plain.Coupled, coupled, best.Certificate)
+	if coupled != nil {
+		for i, each := range runs.Runs {
+			if len(r.Starts) > 0 && each.Result == best {
+				r.Starts[i].Objective = r.Upper.Objective // to the last digit, without the penalty
+			}
+		}
+	}
 	if err := p.describeTies(ctx, r, plain.X, plain.Lower.Y); err != nil {
 		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
 	}

@@ -11,7 +11,7 @@ import (
 
 // describeStarts says how each start ended and what that is worth: how many failed
 // and why, how the values of the others differ, whether the first one was moved.
-func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, given bool) {
+func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, given bool, k *coupling) {
 	if first := runs.Runs[0].Result; first != nil && given {
 		if note := p.moved(start, first.Start); note != "" {
 			r.Notes = append(r.Notes, note)
@@ -27,6 +27,9 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 			s.Status, s.Reason = each.Result.Status, each.Result.Reason
 			if each.Result.Best != nil {
 				s.Objective = Number(sign * (each.Result.Best.F - each.Result.Best.Penalty))
+				if k != nil && each.Result.Best.Penalty > k.allowed() {
+					s.Objective, s.Status, s.Reason = Number(math.NaN()), Infeasible, "the upper constraints do not hold where it ended"
+				}
 			}
 		}
 		r.Starts = append(r.Starts, s)
