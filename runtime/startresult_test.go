@@ -1,0 +1,85 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The notes count the starts that failed, with the reason most had, and say how the
+// values of the others differ.
+func TestStartNotes(t *testing.T) {
+	at := func(s Status, f float64, why string) StartResult { return StartResult{Number(f), s, why} }
+	for _, c := range []struct {
+		starts []StartResult
+		sign   float64
+		want   []string
+	}{
+		{[]StartResult{at(Solved, 2, ""), at(Solved, 2, ""), at(Solved, 2, "")}, 1, []string{"of the 3 starts that did, 3 reached the best F to a part in a million; F from 2 to 2"}},
+		{[]StartResult{at(Solved, 5, ""), at(Solved, 7, ""), at(NumericalFailure, 9, "b"), at(NumericalFailure, math.NaN(), "a"), at(NumericalFailure, 1, "b"), at(Infeasible, math.NaN(), "c")}, -1,
+			[]string{"4 of 6 starts did not come to a solution: 1 infeasible (c), 3 numerical failure (2: b; ...)",
+				"of the 2 starts that did, 1 reached the best F to a part in a million; F from 7 to 5"}},
+		{[]StartResult{at(LimitReached, 1, "time limit"), at(Solved, 1, "")}, 1, []string{"1 of 2 starts did not come to a solution: 1 limit reached (time limit)"}},
+	} {
+		if got := startNotes(c.starts, c.sign); strings.Join(got, "|") != strings.Join(c.want, "|") {
+			t.Errorf("%q, not %q", got, c.want)
+		}
+	}
+}
+
+const boxed = `model boxed
+upper {
+  var x: vector[2] in box(0, 1)
+  minimize sumsq(y - 2)
+}
+lower {
+  var y: vector[2]
+  minimize sumsq(y - x)
+}
+`
+
+// A start outside its box is moved, and that is said; one inside, or none, is not
+// spoken of. Phases add up to the time.
+func TestStartsThatAreMovedAreTold(t *testing.T) {
+	model, err := Compile("boxed.blv", boxed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(nil, BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		start []float64
+		want  string
+	}{{nil, ""}, {[]float64{0.5, 1}, ""}, {[]float64{7, 0.5}, "was moved: x[1] from 7 to 1"}, {[]float64{-3, 4}, "was moved in 2 entries: x[1] from -3 to 0"}} {
+		kept := 0
+		opts := Options{Keep: func(*Checkpoint) { kept++ }, KeepEvery: time.Hour}
+		if c.start != nil {
+			opts.Start = Values{{Name: "x", Shape: []int{2}, Data: c.start}}
+		}
+		r, err := p.Solve(context.Background(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := strings.Join(r.Notes, "|")
+		if strings.Contains(notes, "moved") != (c.want != "") || !strings.Contains(notes, c.want) {
+			t.Errorf("start %v: %s", c.start, notes)
+		}
+		if math.Abs(r.Phases.Total()-r.Time) > 1e-12 || r.Phases.Compile <= 0 || r.Phases.Bind <= 0 || r.Phases.Prove <= 0 || r.Phases.Solve <= 0 || r.Phases.Certify <= 0 {
+			t.Errorf("phases %+v of %g s", r.Phases, r.Time)
+		}
+		if kept > 0 {
+			t.Errorf("a run shorter than an hour kept its state %d times", kept)
+		}
+	}
+	for _, opts := range []Options{{Starts: -3}, {MaxIter: -1}, {Threads: -1}, {TimeLimit: -1}, {KeepEvery: -1}, {Starts: MaxStarts + 1}} {
+		if _, err := p.Solve(context.Background(), opts); err == nil {
+			t.Errorf("options %+v are accepted", opts)
+		} else if _, usage := err.(*UsageError); !usage {
+			t.Errorf("options %+v: %T", opts, err)
+		}
+	}
+}
