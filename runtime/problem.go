@@ -156,10 +156,10 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 func (p *Problem) atBounds(x []float64) []string {
 	const rounding = 1e-12
 	var names []string
-	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}
-		for k := range decl.Shape.Len() {
-			j := decl.Offset + k
+	j := -1
+	for _, v := range variables(&p.IR.Upper, x, 1) {
+		for k := range v.Data {
+			j++
 			lo, hi := p.Numeric.X.Lo[j], p.Numeric.X.Hi[j]
 			near := func(bound float64) bool {
 				size := math.Max(math.Abs(bound), math.Abs(x[j]))

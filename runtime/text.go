@@ -35,6 +35,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	}
 	t.heading()
 	t.values("upper", r.Upper.Variables)
+	t.hypergradient()
 	t.lower()
 	t.ties()
 	t.coupled()
@@ -91,7 +92,7 @@ func (t *textReport) meaning() {
 		}
 		fmt.Fprintf(&t.b, "  note: stationary is a local statement: F may be better elsewhere%s\n", more)
 	}
-	if n := len(r.Upper.AtBounds); n > 0 {
+	if n := len(r.Upper.AtBounds); n > 0 && !t.evaluation() {
 		names, rest := r.Upper.AtBounds, ""
 		if t.opts.MaxEntries > 0 && n > t.opts.MaxEntries {
 			names, rest = names[:t.opts.MaxEntries], fmt.Sprintf(" and %d more", n-t.opts.MaxEntries)
@@ -121,26 +122,57 @@ func (t *textReport) measure() string {
 	return text
 }
 
+// hypergradient writes what an evaluation is for; a solution has its measure of
+// stationarity in its place. Entries of x at a bound are marked: there only one
+// sign of the derivative means that F can be improved.
+func (t *textReport) hypergradient() {
+	r := t.r
+	if !t.evaluation() {
+		return
+	}
+	title := "hypergradient, error " + brief(float64(r.Stationarity.GradientError))
+	if !r.Stationarity.Strict {
+		title += "; strict complementarity fails: F may have a kink here"
+	}
+	if len(r.Upper.AtBounds) > 0 {
+		title += "; in brackets: the bound that x is at"
+	}
+	sides := map[string]string{}
+	for _, at := range r.Upper.AtBounds {
+		if space := strings.LastIndexByte(at, ' '); space >= 0 {
+			sides[at[:space]] = " (" + at[space+1:] + ")"
+		}
+	}
+	t.marked(title, r.Upper.Hypergradient, sides)
+}
+
+// evaluation reports that the result is of one point, with its hypergradient.
+func (t *textReport) evaluation() bool { return t.r.Method == "" && len(t.r.Upper.Hypergradient) > 0 }
+
 // values writes one line a vector, one a matrix row.
-func (t *textReport) values(title string, vs Values) {
+func (t *textReport) values(title string, vs Values) { t.marked(title, vs, nil) }
+
+// marked is values with marks behind entries, by their names.
+func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	if len(vs) == 0 {
 		return
 	}
 	fmt.Fprintf(&t.b, "%s\n", title)
 	t.table(func(row func(cells ...string)) {
 		for _, v := range vs {
+			mark := func(i int) string { return marks[EntryName(v, i)] }
 			if v.Axes != nil {
 				for i, f := range v.Data {
 					if t.cut(i) {
 						row("", fmt.Sprintf("... %d entries in all", len(v.Data)))
 						break
 					}
-					row("  "+EntryName(v, i), number(f))
+					row("  "+EntryName(v, i), number(f)+mark(i))
 				}
 				continue
 			}
 			if len(v.Shape) < 2 {
-				row("  "+v.Name, t.list(v.Data))
+				row("  "+v.Name, t.list(v.Data, mark))
 				continue
 			}
 			for i, entries := range v.Rows() {
@@ -148,7 +180,8 @@ func (t *textReport) values(title string, vs Values) {
 					row("", fmt.Sprintf("... %d rows in all", v.Shape[0]))
 					break
 				}
-				row(fmt.Sprintf("  %s[%d, :]", v.Name, i+1), t.list(entries))
+				row(fmt.Sprintf("  %s[%d, :]", v.Name, i+1),
+					t.list(entries, func(j int) string { return mark(i*v.Shape[1] + j) }))
 			}
 		}
 	})
@@ -172,14 +205,14 @@ func (t *textReport) lower() {
 
 func (t *textReport) cut(i int) bool { return t.opts.MaxEntries > 0 && i >= t.opts.MaxEntries }
 
-func (t *textReport) list(entries []float64) string {
+func (t *textReport) list(entries []float64, mark func(i int) string) string {
 	var parts []string
 	for i, e := range entries {
 		if t.cut(i) {
 			parts = append(parts, fmt.Sprintf("... %d entries in all", len(entries)))
 			break
 		}
-		parts = append(parts, number(e))
+		parts = append(parts, number(e)+mark(i))
 	}
 	return strings.Join(parts, "  ")
 }
