@@ -48,8 +48,8 @@ func (r rewriter) expr(e Expr) Expr {
 		return &c
 	case *Comprehension:
 		c := *e
-		inner := r
-		c.Binders, inner = r.binders(e.Binders)
+		binders, inner := r.binders(e.Binders)
+		c.Binders = binders
 		c.Cond, c.Body = inner.expr(e.Cond), inner.expr(e.Body)
 		return &c
 	case *IfExpr:

@@ -289,6 +289,7 @@ func (p *Problem) inOrder(r *Result) *Result {
 	out.Upper.Hypergradient = arrange(r.Upper.Hypergradient, variable(&p.IR.Upper))
 	out.Upper.Residuals = arrange(r.Upper.Residuals, family(p.IR.Coupled))
 	out.Upper.Multipliers = arrange(r.Upper.Multipliers, family(p.IR.Coupled))
+	out.Upper.Penalty = arrange(r.Upper.Penalty, family(p.IR.Coupled))
 	out.Lower.Variables = arrange(r.Lower.Variables, variable(&p.IR.Lower))
 	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
 	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))

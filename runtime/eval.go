@@ -147,7 +147,7 @@ func (p *Problem) blank(r *Result, x []float64) {
 
 // checkGradient compares the oracle's gradient with central differences of F.
 func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) (*GradientCheck, error) {
-	check, err := h.CheckGradient(ctx, pt.X)
+	check, err := h.CheckGradient(ctx, pt)
 	if err != nil {
 		return nil, err
 	}

@@ -170,8 +170,8 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err := p.confirm(ctx, r); err != nil {
 		return nil, err
 	}
-	if opts.CheckGradient {
-		if r.Check, err = p.checkGradient(ctx, h, best.Best); err != nil {
+	if opts.CheckGradient && plain.Grad != nil {
+		if r.Check, err = p.checkGradient(ctx, h, plain); err != nil {
 			if ctx.Err() == nil {
 				return nil, err
 			}

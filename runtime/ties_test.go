@@ -151,3 +151,45 @@ solve { ties = optimistic }
 		}
 	}
 }
+
+// What a result says was added to the follower's objective is checked, each number
+// of it.
+func TestForgedTies(t *testing.T) {
+	model, err := runtime.CompileFile("../examples/lineartoll/lineartoll.blv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := problem.Solve(context.Background(), runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verified := func() bool {
+		report, err := problem.Verify(r)
+		return err == nil && report.OK()
+	}
+	if r.Status != runtime.Solved || !verified() {
+		t.Fatalf("%s: %s", r.Status, r.Reason)
+	}
+	said := *r.Lower.Ties
+	for name, forge := range map[string]func(*runtime.Ties){
+		"rule":           func(x *runtime.Ties) { x.Rule = "least_norm" },
+		"tau":            func(x *runtime.Ties) { x.Tau /= 2 },
+		"weight of f":    func(x *runtime.Ties) { x.WeightF *= 2 },
+		"weight of norm": func(x *runtime.Ties) { x.WeightNorm *= 2 },
+		"negative loss":  func(x *runtime.Ties) { x.Loss = -1e-3 },
+		"loss":           func(x *runtime.Ties) { x.Loss = runtime.Number(math.NaN()) },
+	} {
+		forged := said
+		forge(&forged)
+		if r.Lower.Ties = &forged; verified() {
+			t.Errorf("%s: a forged one passed", name)
+		}
+	}
+	if r.Lower.Ties = nil; verified() {
+		t.Error("a result that says nothing of the ties passed")
+	}
+}

@@ -46,6 +46,11 @@ var underived = []struct{ Path, Reason string }{
 	{"status", "why a run stopped short cannot be seen; that what it excludes does not hold is checked"},
 	{"lower.solver", "that it was used cannot be seen; that it exists and applies is checked"},
 	{"lower.status", "the solver's own opinion; what a solved one promises is checked"},
+	{"lower.ties.loss", "a solver found the follower's optimum; that the loss is not negative is checked"},
+	{"lower.ties.exact", "a solver's opinion"},
+	{"lower.ties.unique", "that tilting the follower moves its answer cannot be seen from the answer"},
+	{"lower.ties.optimistic", "F at an answer that is not in the document"},
+	{"lower.ties.pessimistic", "F at an answer that is not in the document"},
 	{"lower.weak", "which nearly active rows a solver left open; that they are nearly active is checked"},
 	{"lower.dependent", "which of dependent rows a solver left out; that they hold with equality is checked"},
 	{"stationarity.gradient_error", "the oracle's estimate; that it covers the error found, and is not larger than gradients, is checked"},
@@ -288,7 +293,8 @@ func (c *claims) stationarity() {
 	if cert == nil {
 		cert = &certify.Certificate{}
 	}
-	norm, delta, words := math.NaN(), 0.0, s.Measure
+	var norm, delta float64
+	var words string
 	switch {
 	case c.r.Method == "":
 		c.check("stationarity", math.IsNaN(float64(s.Value)) && s.Measure == "", "an evaluation measures none")
@@ -411,8 +417,25 @@ func (c *claims) values() {
 		}
 		c.check("report "+v.Name, worst <= reportTolerance*maxAbs(v.Data) || worst == 0, "%s", detail)
 	}
+	c.ties()
 	c.followers()
 	c.gradientCheck()
+}
+
+// ties checks what was added to the objective of a follower that is not strongly
+// convex.
+func (c *claims) ties() {
+	t, claimed := c.p.ties, c.r.Lower.Ties
+	c.check("ties", (t == nil) == (claimed == nil), "they are broken in the model or in the document alone")
+	if t == nil || claimed == nil {
+		return
+	}
+	a, b := t.weights(t.tau)
+	c.check("rule of the ties", claimed.Rule == t.rule, "it is %s", t.rule)
+	c.near("ties: tau", float64(claimed.Tau), t.tau, 0)
+	c.near("ties: weight of f", float64(claimed.WeightF), a, reportTolerance*a)
+	c.near("ties: weight of the norm", float64(claimed.WeightNorm), b, reportTolerance*b)
+	c.check("ties: loss", claimed.Loss >= 0, "it is negative")
 }
 
 // followers checks the parts of the followers that have names against what they

@@ -42,8 +42,6 @@ func (p *Program) NewSolver() *Solver {
 		grad: v(n), own: v(n), rhs: v(n + m), step: v(n + m), rest: v(n + m)}
 }
 
-func sqrt(v float64) float64 { return math.Sqrt(v) }
-
 // Load sets H, in the order of its pattern; its diagonal must be positive. It
 // forgets the point.
 func (s *Solver) Load(h []float64) bool {

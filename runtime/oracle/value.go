@@ -154,22 +154,17 @@ func (d *slopes) difference(ctx context.Context, j int, h float64) (slope, estim
 
 // GradientCheck compares an oracle's gradient with finite differences of F.
 type GradientCheck struct {
-	Point      *Point
 	Difference []float64 // len Dx
 	// Error is |Grad - Difference|, Relative the same over 1e-300 + |Difference|,
 	// Expected the sum of both sides' own error estimates.
 	Error, Relative, Expected float64
 }
 
-// CheckGradient evaluates the oracle's gradient at x and compares it with
-// central finite differences of F, which share nothing with the oracle but the
-// lower solver.
-func (h *Hyper) CheckGradient(ctx context.Context, x []float64) (*GradientCheck, error) {
-	pt, err := h.Gradient(ctx, x)
-	if err != nil {
-		return nil, err
-	}
-	c := &GradientCheck{Point: pt, Difference: make([]float64, len(x))}
+// CheckGradient compares the oracle's gradient at a point, which must be set, with
+// central finite differences of F on the same piece, which share nothing with the
+// oracle but the lower solver.
+func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (*GradientCheck, error) {
+	c := &GradientCheck{Difference: make([]float64, len(pt.X))}
 	at := h.at(pt.X, pt.Lower, pt.Face)
 	own, err := FiniteDifference(ctx, c.Difference, at, DefaultValue().Step)
 	if err != nil {

@@ -34,28 +34,6 @@ func (f *function) value(x, y []float64) float64 {
 	return v
 }
 
-// size is the sum of the absolute values that value adds up: what its rounding
-// is relative to.
-func (f *function) size(x, y []float64) float64 {
-	ax, ay := absolute(x), absolute(y)
-	v := dot(absolute(f.lx), ax) + dot(absolute(f.ly), ay)
-	for i, row := range f.xx {
-		v += ax[i] * dot(absolute(row), ax)
-	}
-	for i, row := range f.xy {
-		v += ax[i] * dot(absolute(row), ay)
-	}
-	for i, row := range f.yy {
-		v += ay[i] * dot(absolute(row), ay)
-	}
-	for i := range f.terms {
-		t := &f.terms[i]
-		u, _, _ := t.kind.at(t.argument(x, y))
-		v += abs(t.weight * u)
-	}
-	return v
-}
-
 func (f *function) gradient(x, y []float64) (gx, gy []float64) {
 	gx, gy = append([]float64(nil), f.lx...), append([]float64(nil), f.ly...)
 	for i := range f.xx {
@@ -130,14 +108,6 @@ func abs(v float64) float64 {
 		return -v
 	}
 	return v
-}
-
-func absolute(v []float64) []float64 {
-	out := make([]float64, len(v))
-	for i := range v {
-		out[i] = abs(v[i])
-	}
-	return out
 }
 
 // solve solves the square system m z = rhs (several right sides, one a column)
