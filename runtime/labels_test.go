@@ -106,3 +106,27 @@ func TestResultsHaveLabels(t *testing.T) {
 		}
 	}
 }
+
+// Proofs call entries by their labels.
+func TestProofsUseLabels(t *testing.T) {
+	model, err := runtime.Compile("bent.blv", `model bent
+set city = {"Rome", "Oslo"}
+data bend: [city] = [1, -1]
+upper {
+  var x: real in box(0, 1)
+  minimize x + sum(y)
+}
+lower {
+  var y: [city]
+  minimize sum(c in city: bend[c] * (y[c] - x)^2)
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = model.Bind(nil, runtime.BindOptions{Seed: 1})
+	list, _ := listOf(err)
+	if len(list) != 1 || !strings.Contains(list[0].Detail, `along y["Oslo"]`) {
+		t.Errorf("%v: %+v", err, list)
+	}
+}

@@ -30,6 +30,9 @@ func nameIn(level ir.Level, c int) string {
 		if k < 0 || k >= v.Shape.Len() {
 			continue
 		}
+		if v.Axes != nil {
+			return v.Name + "[" + ir.Place(v.Axes, k) + "]"
+		}
 		switch v.Shape.Rank {
 		case 0:
 			return v.Name
