@@ -239,3 +239,51 @@ lower {
 		}
 	}
 }
+
+// A run with upper constraints that read y goes on from its written state to the end
+// that it has without a stop, whichever iteration it was stopped in.
+func TestCoupledResumes(t *testing.T) {
+	m := newCoupled(rand.New(rand.NewPCG(4, 1)))
+	model, err := runtime.Compile("coupled.blv", m.text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	problem, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, err := problem.Solve(context.Background(), runtime.Options{})
+	if err != nil || whole.Status != runtime.Solved {
+		t.Fatalf("%v: %+v", err, whole)
+	}
+	stopped := 0
+	for limit := 1; limit < 12; limit++ {
+		part, err := problem.Solve(context.Background(), runtime.Options{MaxIter: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if part.Status != runtime.LimitReached {
+			continue
+		}
+		stopped++
+		text, err := part.Checkpoint.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := runtime.ReadCheckpoint(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := problem.Solve(context.Background(), runtime.Options{Resume: state})
+		if err != nil {
+			t.Errorf("stopped after %d iterations: %v", limit, err)
+			continue
+		}
+		if r.Status != whole.Status || r.Upper.Objective != whole.Upper.Objective {
+			t.Errorf("stopped after %d iterations: %s, F = %v; in one go %s, %v", limit, r.Status, r.Upper.Objective, whole.Status, whole.Upper.Objective)
+		}
+	}
+	if stopped < 3 {
+		t.Errorf("only %d runs were stopped", stopped)
+	}
+}

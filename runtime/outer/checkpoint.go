@@ -40,7 +40,7 @@ type stateful interface {
 
 // dimensions are what the state of a method is checked against.
 type dimensions struct {
-	x, rows int // entries of x, rows of the lower level
+	x, rows int // entries of x, and rows that a face may name (problem.Problem.FaceLen)
 }
 
 // snapshot is a checkpoint not yet encoded.
@@ -121,7 +121,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	}
 	d := dimensions{x: n, rows: math.MaxInt}
 	if hasState {
-		d.rows = h.Problem().Rows.Len()
+		d.rows = h.Problem().FaceLen()
 		if err := h.Restore(c.Hyper); err != nil {
 			return err
 		}

@@ -55,6 +55,10 @@ func (p *Problem) coupled() int {
 	return len(p.Coupled.Kind)
 }
 
+// FaceLen bounds what the face of a piece of F names: i < m a row of the lower
+// level, m + i coupled constraint i.
+func (p *Problem) FaceLen() int { return p.Rows.Len() + p.coupled() }
+
 // Signed is the problem whose F is the smooth f + signs'c.
 func (p *Problem) Signed(signs []float64) *Problem {
 	if p.Coupled == nil {
