@@ -190,10 +190,7 @@ func FuzzVerify(f *testing.F) {
 				return
 			}
 		}
-		point := runtime.Values{}
-		for _, v := range result.Upper.Variables {
-			point = append(point, v)
-		}
+		point := append(runtime.Values{}, result.Upper.Variables...)
 		truth, err := problem.Eval(context.Background(), point, runtime.Options{})
 		if err != nil {
 			t.Fatalf("accepted, but its x cannot be evaluated: %v", err)

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -123,7 +124,7 @@ func TestHessianPattern(t *testing.T) {
 			}
 			root, _ = g.b.Binary(expr.Add, root, s, nowhere)
 		}
-		m := HessianPattern(nil, g.b, root, size)
+		m := HessianPattern(context.Background(), g.b, root, size)
 		if m == nil {
 			continue
 		}
@@ -216,17 +217,17 @@ func TestPatternOfChains(t *testing.T) {
 		return r
 	}
 	for name, root := range map[string]*expr.Node{"matrix": form(), "sum": steps()} {
-		m := HessianPattern(nil, b, root, n)
+		m := HessianPattern(context.Background(), b, root, n)
 		if m == nil || m.NNZ() != 3*n-2 || m.At(4, 5) != 1 || m.At(4, 6) != 0 {
 			t.Errorf("%s: not tridiagonal", name)
 		}
 	}
 	total, _ := b.Reduce(expr.Sum, y, nowhere)
 	square, _ := b.Binary(expr.Mul, total, total, nowhere)
-	if HessianPattern(nil, b, square, n) != nil {
+	if HessianPattern(context.Background(), b, square, n) != nil {
 		t.Error("the square of a sum has a dense Hessian")
 	}
-	if m := HessianPattern(nil, b, total, n); m == nil || m.NNZ() != n {
+	if m := HessianPattern(context.Background(), b, total, n); m == nil || m.NNZ() != n {
 		t.Error("a sum: the diagonal alone is stored")
 	}
 }
