@@ -234,9 +234,14 @@ func (t *textReport) ties() {
 	fmt.Fprintf(&t.b, "follower: ties are broken %s, tau %s; it loses %s %s against its optimum; %s\n",
 		map[string]string{optimistic: "in the leader's favour", leastNorm: "by the least norm"}[ties.Rule],
 		brief(float64(ties.Tau)), word, brief(float64(ties.Loss)), unique)
-	if f := float64(t.r.Upper.Objective); !t.same(float64(ties.Optimistic), f) || !t.same(float64(ties.Pessimistic), f) {
-		fmt.Fprintf(&t.b, "  F is %s with the answer best for the leader, %s with the worst\n",
-			number(float64(ties.Optimistic)), number(float64(ties.Pessimistic)))
+	f := float64(t.r.Upper.Objective)
+	for _, end := range []struct {
+		which string
+		value float64
+	}{{"best", float64(ties.Optimistic)}, {"worst", float64(ties.Pessimistic)}} {
+		if !math.IsNaN(end.value) && !t.same(end.value, f) {
+			fmt.Fprintf(&t.b, "  F is %s with the answer %s for the leader\n", number(end.value), end.which)
+		}
 	}
 }
 

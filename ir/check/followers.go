@@ -334,10 +334,9 @@ func (c *checker) apart(l *ir.LevelDecl) {
 func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
 	last := path[len(path)-1]
 	whose := f.Name
-	for b, other := range c.lowerBlocks {
+	for _, other := range c.lowerBlocks {
 		if other.own[last.Name] {
 			whose = other.name
-			_ = b
 		}
 	}
 	d := c.errorf(c.global, codeEquilibrium, path[0].Span(), "the follower `%s` reads `%s`, which the follower `%s` decides", f.Name, last.Name, whose)
