@@ -31,7 +31,7 @@ func distance(a, b []float64) float64 {
 	if representable(s) {
 		return math.Sqrt(s)
 	}
-	return floats.Distance(a, b, 2)
+	return floats.Norm(minus(a, b), 2)
 }
 
 // representable reports that a sum of squares has neither left the range of doubles
