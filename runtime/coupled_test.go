@@ -228,8 +228,8 @@ lower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// By hand: at A and B the price is 2 + 0.6 (demand - mine) on which mine units
-	// earn 1.6 + 0.6 (demand - mine) less 1 each, 4 in all: mine = (2.25, 1.75).
+	// By hand: the price is the rival's, 2 + 0.6 (demand - mine), so that a unit earns
+	// 1 + 0.6 (demand - mine); of 4 units in all, 2.25 at A and 1.75 at B earn most.
 	if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-7.675) > 1e-6 {
 		t.Errorf("%s (%s): F = %v, want 7.675", r.Status, r.Reason, r.Upper.Objective)
 	}

@@ -21,20 +21,12 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if r.Status != Solved {
 		return p.temper(ctx, r)
 	}
-	checking := ctx
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
-		defer cancel()
-	}
-	// What is given up goes on, with copies of all that is used further.
-	own, claimed := *p, *r
-	own.Numeric = p.Numeric.Clone()
-	report, err := await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
-	if checking.Err() != nil && report == nil {
-		r.Status, r.Reason = Interrupted, "interrupted while the result was verified: "+r.Reason
+	report, ended, err := p.examine(ctx, r)
+	if ended {
+		reason := r.Reason
+		r.Status, r.Reason = Interrupted, "interrupted while the result was verified: "+reason
 		if errors.Is(context.Cause(ctx), ErrTimeLimit) {
-			r.Status, r.Reason = LimitReached, "time limit reached while the result was verified: "+claimed.Reason
+			r.Status, r.Reason = LimitReached, "time limit reached while the result was verified: "+reason
 		}
 		r.Checkpoint, err = r.Rewind()
 		return err
@@ -42,9 +34,6 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if err != nil {
 		return err
 	}
-	// What the verification met on its way is no fault of the run.
-	p.f.trace()
-	p.g.trace()
 	failed := report.Failures()
 	if len(failed) > 0 && failed[0].Claim == certify.StrictClaim {
 		// The solver took a row for decided that is not: F may have a kink here.
@@ -58,6 +47,28 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	return nil
 }
 
+// examine verifies a result, within a grace where ctx has ended already; ended says
+// that the time for it was up first, and there is no report.
+func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Report, ended bool, err error) {
+	checking := ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
+		defer cancel()
+	}
+	// What is given up goes on, with copies of all that is used further.
+	own, claimed := *p, *r
+	own.Numeric = p.Numeric.Clone()
+	report, err = await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
+	if report == nil && checking.Err() != nil {
+		return nil, true, nil
+	}
+	// What the verification met on its way is no fault of the run.
+	p.f.trace()
+	p.g.trace()
+	return report, false, err
+}
+
 // temper leaves out of a result that is not solved what its verification refuses at
 // a kink of F, where a run that was stopped has had no time to find the pieces:
 // the hypergradient, and a certificate made of such gradients.
@@ -65,23 +76,10 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 	if r.Stationarity.Strict || r.Status == Infeasible {
 		return nil
 	}
-	checking := ctx
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
-		defer cancel()
-	}
-	own, claimed := *p, *r
-	own.Numeric = p.Numeric.Clone()
-	report, err := await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
-	if checking.Err() != nil && report == nil {
-		err = nil
-	}
-	if err != nil || report != nil && report.OK() {
+	report, ended, err := p.examine(ctx, r)
+	if !ended && (err != nil || report.OK()) {
 		return err
 	}
-	p.f.trace()
-	p.g.trace()
 	r.Upper.Hypergradient = nil
 	if c := r.Certificate; c != nil && (c.Goldstein != nil || c.GradientMapping != nil) {
 		kept := *c

@@ -133,16 +133,7 @@ func (p *jsonReader) key() (string, bool) {
 		p.syntax("expected a name in double quotes", "")
 		return "", false
 	}
-	start := p.pos
-	if !p.stringToken() {
-		return "", false
-	}
-	var key string
-	if err := json.Unmarshal([]byte(p.text[start:p.pos]), &key); err != nil {
-		p.errorAt(diag.DataJSON, start, p.pos, "the name is not a valid JSON string")
-		return "", false
-	}
-	return key, true
+	return p.quoted()
 }
 
 // add reads a value and enters it under a name; false where the syntax is

@@ -64,7 +64,7 @@ func (p *jsonReader) nonFiniteAhead() bool {
 	return false
 }
 
-// text reads a text in quotes.
+// quoted reads a text in quotes.
 func (p *jsonReader) quoted() (string, bool) {
 	start := p.pos
 	if !p.stringToken() {

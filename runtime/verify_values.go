@@ -1,0 +1,172 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// The claims about values: of the starts, the report, ties, followers by name and
+// the check of the gradient.
+
+// starts checks that the returned point is that of one of the starts.
+func (c *claims) starts() {
+	if len(c.r.Starts) == 0 {
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	best, here := math.Inf(1), false
+	for _, s := range c.r.Starts {
+		v := sign * float64(s.Objective)
+		if !math.IsNaN(v) {
+			best = math.Min(best, v)
+		}
+		here = here || s.Objective == c.r.Upper.Objective
+	}
+	// Of starts that tie to rounding a solved one is returned.
+	const ties = 1e-6
+	c.check("the best of the starts", here && c.doc.Upper <= best+ties*math.Max(math.Abs(best), math.Abs(c.doc.Upper)), "the best is %.10g", sign*best)
+}
+
+// values checks names and shapes, the report's expressions, and the gradient
+// check.
+func (c *claims) values() {
+	for _, vs := range []struct {
+		name       string
+		have, want Values
+	}{
+		{"upper.variables", c.r.Upper.Variables, variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"upper.hypergradient", c.r.Upper.Hypergradient, variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"lower.variables", c.r.Lower.Variables, variables(&c.p.IR.Lower, c.doc.Y, 1)},
+		{"lower.multipliers", c.r.Lower.Multipliers, multiplierValues(c.p.IR.Rows, c.h)},
+		{"residuals.constraints", c.r.Residuals.Constraints, residualValues(c.p.IR.Rows, c.h)},
+	} {
+		if len(vs.have) == 0 && vs.name == "upper.hypergradient" {
+			continue
+		}
+		ok := len(vs.have) == len(vs.want)
+		for _, w := range vs.want {
+			v, found := vs.have.Get(w.Name)
+			ok = ok && found && sameShape(v.Shape, w.Shape)
+		}
+		c.check("names and shapes of "+vs.name, ok, "")
+	}
+	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
+	// Rows that the compiler dropped have no multiplier and no residual.
+	kept := residualValues(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
+	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
+		for _, family := range kept {
+			v, _ := vs.Get(family.Name)
+			for k, in := range family.Data {
+				if in == 0 && k < len(v.Data) && v.Data[k] != 0 {
+					c.check(EntryName(v, k), false, "this row holds for every (x, y)")
+				}
+			}
+		}
+	}
+	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.doc.Y, c.doc.Lambda))
+	if err != nil {
+		c.check("report", false, "%v", err)
+		return
+	}
+	c.check("report", len(again) == len(c.r.Report), "the model reports %d values", len(again))
+	for _, v := range again {
+		was, ok := c.r.Report.Get(v.Name)
+		if !ok || !sameShape(was.Shape, v.Shape) {
+			c.check("report "+v.Name, false, "missing, or of another shape")
+			continue
+		}
+		k, worst := worstDifference(was.Data, v.Data)
+		detail := ""
+		if worst > 0 {
+			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
+		}
+		c.check("report "+v.Name, worst <= reportTolerance*maxAbs(v.Data) || worst == 0, "%s", detail)
+	}
+	c.ties()
+	c.followers()
+	c.gradientCheck()
+}
+
+// ties checks what was added to the objective of a follower that is not strongly
+// convex.
+func (c *claims) ties() {
+	t, claimed := c.p.ties, c.r.Lower.Ties
+	c.check("ties", (t == nil) == (claimed == nil), "they are broken in the model or in the document alone")
+	if t == nil || claimed == nil {
+		return
+	}
+	a, b := t.weights(t.tau)
+	c.check("rule of the ties", claimed.Rule == t.rule, "it is %s", t.rule)
+	c.near("ties: tau", float64(claimed.Tau), t.tau, 0)
+	c.near("ties: weight of f", float64(claimed.WeightF), a, reportTolerance*a)
+	c.near("ties: weight of the norm", float64(claimed.WeightNorm), b, reportTolerance*b)
+	c.check("ties: loss", claimed.Loss >= 0, "it is negative")
+}
+
+// followers checks the parts of the followers that have names against what they
+// are parts of.
+func (c *claims) followers() {
+	fresh := &Result{Lower: LowerResult{Variables: c.r.Lower.Variables, Multipliers: c.r.Lower.Multipliers}}
+	if err := c.p.byFollower(fresh, c.doc.X, c.doc.Y); err != nil {
+		c.check("followers", false, "%v", err)
+		return
+	}
+	want, have := fresh.Lower.Followers, c.r.Lower.Followers
+	if len(want) == 0 && len(have) == 0 {
+		return
+	}
+	c.check("followers", len(want) == len(have), "the model has %d with names", len(want))
+	for i := range min(len(want), len(have)) {
+		w, h := want[i], have[i]
+		ok := w.Name == h.Name && w.Sense == h.Sense
+		for _, pair := range [][2]Values{{w.Objective, h.Objective}, {w.Variables, h.Variables}, {w.Multipliers, h.Multipliers}} {
+			ok = ok && len(pair[0]) == len(pair[1])
+			for k := range min(len(pair[0]), len(pair[1])) {
+				a, b := pair[0][k], pair[1][k]
+				if ok = ok && a.Name == b.Name && sameShape(a.Shape, b.Shape); !ok {
+					break
+				}
+				_, worst := worstDifference(a.Data, b.Data)
+				ok = worst <= reportTolerance*maxAbs(a.Data) || worst == 0
+			}
+		}
+		c.check("follower "+w.Name, ok, "")
+	}
+}
+
+func ones(n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = 1
+	}
+	return v
+}
+
+// gradientCheck checks that the errors said are those between the differences
+// and the hypergradient.
+func (c *claims) gradientCheck() {
+	check := c.r.Check // the errors' sizes, by the document's own numbers
+	if check == nil || !c.r.Stationarity.Strict {
+		// At a kink the oracle's gradient that was checked need not be the one of the
+		// piece that the result shows.
+		return
+	}
+	difference, err := vectorOf(&c.p.IR.Upper, check.Difference)
+	if err != nil || c.doc.Hypergradient == nil {
+		c.check("gradient check", false, "%v", orNothing(err))
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	sum, size := 0.0, 0.0
+	for j, d := range difference {
+		sum = math.Hypot(sum, sign*d-c.doc.Hypergradient[j])
+		size = math.Max(size, math.Max(math.Abs(d), math.Abs(c.doc.Hypergradient[j])))
+	}
+	c.near("gradient check: error", float64(check.Error), sum, 1e-9*size)
+	length := 0.0
+	for _, d := range difference {
+		length = math.Hypot(length, d)
+	}
+	c.near("gradient check: relative error", float64(check.Relative)*(1e-300+length), sum, 1e-9*size)
+}
