@@ -55,8 +55,13 @@ type Face struct{ Settings FaceSettings }
 
 // Gradient implements Oracle.
 func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
+	return o.add(ctx, dst, at, newPull(dst, at))
+}
+
+// add adds to dst (len Dx) what the follower's answer to x brings to a function that
+// pulls at it so, and returns an estimate of its error.
+func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64, error) {
 	p := at.Problem
-	v := newPull(dst, at)
 	force := v.force(p, at.held())
 	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: norm(force)}
 	defer d.face.Release()

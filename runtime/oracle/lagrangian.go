@@ -58,18 +58,28 @@ func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {
 
 // differences divides differences of grad_x of the Lagrangian by delta, along
 // the lower solutions of a family of perturbed problems on the face of the
-// active rows, which is frozen: perturb(delta) is the objective.
+// active rows, which is frozen: perturb(delta) is the objective. Where read is set,
+// it gives what is differenced in the place of the gradient, and its size.
 type differences struct {
 	at      *At
 	pull    *pull
 	face    *lower.FaceSolver
 	perturb func(delta float64) lower.Objective
+	read    func(dst []float64, at *At, y, lambda []float64) (size float64)
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
 	force    float64   // largest residual force of a solve divided by its delta
 	rounding float64   // of the Lagrangians' gradients, divided by delta
 	last     []float64 // y of the last solve
 	held     float64   // |grad_y g|, the force that the rows hold; set by stepFor
+}
+
+// of is what is differenced, at a lower solution.
+func (d *differences) of(dst []float64, at *At, y, lambda []float64) (size float64) {
+	if d.read != nil {
+		return d.read(dst, at, y, lambda)
+	}
+	return gradLagrangian(dst, at, y, lambda)
 }
 
 // solve is the perturbed lower solution on the frozen face.
@@ -108,8 +118,8 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	base := make([]float64, len(v))
-	size := gradLagrangian(v, d.at, s.Y, s.Lambda)
-	size += gradLagrangian(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
+	size := d.of(v, d.at, s.Y, s.Lambda)
+	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
 	d.rounding = roundings * unit * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	for j := range v {
@@ -141,8 +151,8 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		return 0, err
 	}
 	base := make([]float64, len(v))
-	size := gradLagrangian(v, d.at, plus.Y, plus.Lambda)
-	size += gradLagrangian(base, d.at, minus.Y, minus.Lambda)
+	size := d.of(v, d.at, plus.Y, plus.Lambda)
+	size += d.of(base, d.at, minus.Y, minus.Lambda)
 	d.rounding = roundings * unit * size / (2 * delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)

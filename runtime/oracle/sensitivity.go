@@ -1,0 +1,395 @@
+package oracle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+)
+
+// Sensitivity is how the follower's answer (y*, lambda*) moves with x at one point:
+// the one place where its derivatives are made, from gradients of g alone. Forward
+// multiplies by the Jacobian, Reverse by its transpose. Both solve the lower level
+// on the face of its active rows, perturbed: the KKT matrix of the face is
+// symmetric, so that the derivative along a direction is the answer to a pull, too
+// (see pull and Face).
+//
+// Where every row is decided (Point.Strict), the answer is differentiable. At a kink
+// Forward is the one-sided derivative along the direction it is given, which is not
+// linear in it, and Reverse is of the piece that Point.Face names, which may be none
+// that the answer has near x. A row that is within the errors of y and lambda counts
+// as being at its kink.
+//
+// A Sensitivity belongs to its Hyper, and is not safe for concurrent use either.
+type Sensitivity struct {
+	// Undecided are the rows of the lower level, ascending, that may change their
+	// state at the point; none where the answer is differentiable.
+	Undecided []int
+
+	h    *Hyper
+	at   *At
+	grad []float64 // grad_x f; nil until Forward asks for it
+	pull *pull     // grad of f in the answer
+}
+
+// Tangent is the derivative of the follower's answer along a direction dx, and of F
+// without its penalty of coupled constraints.
+type Tangent struct {
+	Y, Lambda []float64 // len Dy, m
+	F         float64
+	// ErrorY, ErrorLambda are estimates of the errors in the Euclidean norm.
+	ErrorY, ErrorLambda float64
+	// Face is the rows that hold on the way, ascending.
+	Face []int
+}
+
+// KinkError says that the follower's answer has no derivative that could be given at
+// a point. Rows name those that meet there.
+type KinkError struct {
+	Rows   []string
+	Reason string
+}
+
+func (e *KinkError) Error() string {
+	return "the follower's answer is not differentiable at this x: " + strings.Join(e.Rows, ", ") + ": " + e.Reason
+}
+
+// Sensitivity readies the derivatives at a point that Value or Gradient has made.
+func (h *Hyper) Sensitivity(ctx context.Context, pt *Point) (*Sensitivity, error) {
+	at := h.at(pt.X, pt.Lower, pt.Face)
+	at.Problem = h.p.Signed(nil)
+	s := &Sensitivity{h: h, at: at}
+	for _, i := range pt.Undecided {
+		if i < h.p.Rows.Len() {
+			s.Undecided = append(s.Undecided, i)
+		}
+	}
+	if len(s.Undecided) > 0 {
+		if err := s.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// settle solves on the face, as what is undecided is known to within its errors only.
+func (s *Sensitivity) settle(ctx context.Context) error {
+	on := lower.OnFace(ctx, s.h.p, lower.G(s.h.p, s.at.X), s.at.X, s.at.Face, s.at.Lower)
+	if on.Status == lower.Stopped {
+		return context.Cause(ctx)
+	}
+	if lowerError(s.h.p, s.at.X, on) == nil && len(on.Dependent) <= len(s.at.Lower.Dependent) {
+		s.at.Lower = on
+	}
+	return nil
+}
+
+// Reverse sets dst (len Dx) to (dy*/dx)'dy + (dlambda*/dx)'dlambda and returns an
+// estimate of its error in the Euclidean norm. dy is len Dy; dlambda len m, or nil.
+// At a kink it returns a *KinkError beside the product for one piece.
+func (s *Sensitivity) Reverse(ctx context.Context, dst, dy, dlambda []float64) (float64, error) {
+	clear(dst)
+	v := &pull{q: slices.Clone(dy)}
+	if slices.ContainsFunc(dlambda, func(t float64) bool { return t != 0 }) {
+		v.w = slices.Clone(dlambda)
+	}
+	e, err := (&Face{Settings: *DefaultFace()}).add(ctx, dst, s.at, v)
+	if err == nil && len(s.Undecided) > 0 {
+		err = s.kink(s.Undecided, "rows with neither slack nor multiplier; the product is of one of the pieces that meet")
+	}
+	return e, err
+}
+
+// Forward is the derivative along dx (len Dx), one-sided at a kink. A *KinkError says
+// that there is none: that no y is feasible on that side, or that rows which depend on
+// each other leave the multipliers open.
+func (s *Sensitivity) Forward(ctx context.Context, dx []float64) (*Tangent, error) {
+	cross, crossError := s.cross(dx)
+	if math.IsInf(crossError, 1) {
+		return nil, &LowerError{X: s.at.X, Status: lower.Failed, Reason: "the gradient of g is not finite next to this x"}
+	}
+	rates := make([]float64, s.at.Problem.Rows.Len()) // of A x
+	for i := range rates {
+		rates[i] = s.at.Problem.Rows.A.RowDot(i, dx)
+	}
+	// At a kink the rows that hold on the way solve a linear complementarity problem,
+	// whose matrix is positive definite as the face's rows are independent. Changing
+	// the violated row of least index then ends (Murty 1974).
+	held := slices.Clone(s.at.held())
+	for range murty(len(s.Undecided)) {
+		t, err := s.along(ctx, held, cross, crossError, rates)
+		if err != nil {
+			return nil, err
+		}
+		i := s.violated(t, rates)
+		if i < 0 {
+			s.finish(t, dx)
+			return t, nil
+		}
+		if k, on := slices.BinarySearch(held, i); on {
+			held = slices.Delete(slices.Clone(held), k, k+1)
+		} else {
+			held = slices.Insert(slices.Clone(held), k, i)
+		}
+	}
+	return nil, s.kink(s.Undecided, "no choice of rows is consistent along this direction")
+}
+
+// murty bounds the changes: exponential in theory, about as many as there are rows in
+// practice.
+func murty(rows int) int {
+	if rows <= 8 {
+		return 1 << rows
+	}
+	return 32 * rows
+}
+
+// along is the derivative on the face of some rows.
+func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, crossError float64, rates []float64) (*Tangent, error) {
+	at, p := *s.at, s.at.Problem
+	at.Face = held
+	t := &Tangent{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), Face: held}
+	v := &pull{q: cross, w: make([]float64, len(rates))}
+	for _, i := range held {
+		v.w[i] = rates[i]
+	}
+	force := v.force(p, held)
+	d := &differences{at: &at, pull: v, face: lower.NewFaceSolver(), slope: norm(force), read: answerOf}
+	defer d.face.Release()
+	if d.slope == 0 {
+		return t, nil
+	}
+	d.perturb = func(step float64) lower.Objective {
+		slope := make([]float64, p.Dy)
+		axpy(slope, step, cross)
+		return &tilted{lower.G(p, at.X), slope}
+	}
+	scale := at.size()
+	reach := scale
+	if !p.Facts.QuadraticInY {
+		reach *= DefaultFace().Reach
+	}
+	// Of the force, the tilt is one of g's gradient and the rest a way of y: in one
+	// unit both say how far y is about to move.
+	step := d.stepFor(reach, force)
+	curvature := step * d.slope / reach
+	tilt := norm(cross)
+	way := distance(force, cross)
+	d.slope = tilt + curvature*way
+	step = reach * curvature / d.slope
+	part := make([]float64, p.Dy+p.Rows.Len())
+	speed, err := 0.0, error(nil)
+	const attempts, short, long = 6, 1e-2, 1e2
+	for range attempts {
+		d.force = 0
+		speed, err = d.forward(ctx, part, step)
+		var failed *LowerError
+		if errors.As(err, &failed) && failed.Status == lower.Failed && !p.Facts.QuadraticInY {
+			step /= 16 // out of the domain of g
+			continue
+		}
+		if err != nil {
+			return nil, s.contradicted(err, held)
+		}
+		moved := speed * step
+		if moved == 0 || moved > short*reach && moved < long*reach {
+			break
+		}
+		step *= math.Min(math.Max(reach/moved, 1e-6), 1e6)
+	}
+	if err != nil {
+		return nil, err
+	}
+	truncation := 0.0
+	if !p.Facts.QuadraticInY && speed > 0 {
+		if truncation, err = (&Face{Settings: *DefaultFace()}).extrapolate(ctx, part, d, step, scale); err != nil {
+			return nil, s.contradicted(err, held)
+		}
+	}
+	copy(t.Y, part[:p.Dy])
+	for _, i := range held { // others have none, and rounding would make some
+		t.Lambda[i] = part[p.Dy+i]
+	}
+	relative := (truncation+d.noise(part))/math.Max(norm(part), math.SmallestNonzeroFloat64) + crossError/d.slope
+	t.ErrorY, t.ErrorLambda = relative*norm(t.Y), relative*norm(t.Lambda)
+	return t, nil
+}
+
+// answerOf is the follower's answer as what is differenced.
+func answerOf(dst []float64, _ *At, y, lambda []float64) float64 {
+	copy(dst, y)
+	copy(dst[len(y):], lambda)
+	return norm(dst)
+}
+
+// contradicted turns rows that cannot move together into the kink that they make.
+func (s *Sensitivity) contradicted(err error, held []int) error {
+	var infeasible *InfeasibleError
+	var failed *LowerError
+	if errors.As(err, &infeasible) || errors.As(err, &failed) && failed.Status == lower.Dependent {
+		return s.kink(held, "these rows depend on each other, and do not move together with x")
+	}
+	return err
+}
+
+// violated is the undecided row of least index whose state the derivative
+// contradicts: one that holds and whose multiplier falls, or one that does not and is
+// crossed, by more than the errors; -1 where there is none.
+func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
+	rows := s.at.Problem.Rows
+	for _, i := range s.Undecided {
+		if rows.Kind[i] == problem.Equal {
+			continue
+		}
+		if _, on := slices.BinarySearch(t.Face, i); on {
+			if t.Lambda[i] < -kinkMargin*t.ErrorLambda {
+				return i
+			}
+			continue
+		}
+		crossed := rates[i] - rows.B.RowDot(i, t.Y)
+		_, vals := rows.B.Row(i)
+		size := norm(vals)
+		if crossed > kinkMargin*(size*t.ErrorY+roundings*unit*(math.Abs(rates[i])+size*norm(t.Y))) {
+			return i
+		}
+	}
+	return -1
+}
+
+// kinkMargin is by how much a violation is to exceed the estimate of an error.
+const kinkMargin = 10
+
+// finish adds the derivative of F.
+func (s *Sensitivity) finish(t *Tangent, dx []float64) {
+	if s.grad == nil {
+		s.grad = make([]float64, s.at.Problem.Dx)
+		s.pull = newPull(s.grad, s.at)
+	}
+	t.F = dot(s.grad, dx) + dot(s.pull.q, t.Y)
+	if s.pull.w != nil {
+		t.F += dot(s.pull.w, t.Lambda)
+	}
+}
+
+// kink is the error that names rows.
+func (s *Sensitivity) kink(rows []int, reason string) *KinkError {
+	e := &KinkError{Reason: reason}
+	const named = 8
+	for k, i := range rows {
+		if k == named {
+			e.Rows = append(e.Rows, fmt.Sprintf("%d more", len(rows)-named))
+			break
+		}
+		e.Rows = append(e.Rows, s.at.Problem.Rows.RowName(i))
+	}
+	return e
+}
+
+// cross is d/dt grad_y g(x + t dx, y*) at 0, len Dy, by extrapolation of differences
+// to step 0 (Ridders 1982), with an estimate of its error. Steps stay within the
+// bounds of X: where x is at one, the difference is over one side.
+func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
+	p, x, y := s.at.Problem, s.at.X, s.at.Lower.Y
+	n := len(y)
+	v = make([]float64, n)
+	size, speed := 0.0, 0.0
+	forward, backward := math.Inf(1), math.Inf(1) // how far t may go
+	for j, d := range dx {
+		if d == 0 {
+			continue
+		}
+		speed = math.Max(speed, math.Abs(d))
+		size = math.Max(size, math.Abs(x[j]))
+		up, down := (p.X.Hi[j]-x[j])/math.Abs(d), (x[j]-p.X.Lo[j])/math.Abs(d)
+		if d < 0 {
+			up, down = down, up
+		}
+		forward, backward = math.Min(forward, up), math.Min(backward, down)
+		if width := p.X.Hi[j] - p.X.Lo[j]; width > 0 && !math.IsInf(width, 1) {
+			size = math.Max(size, width/2)
+		}
+	}
+	if speed == 0 {
+		return v, 0
+	}
+	if size == 0 {
+		size = 1
+	}
+	const start = 0.1 // of the size of x: long enough that rounding is far below
+	step := start * size / speed
+	central := math.Min(forward, backward) >= step*0x1p-10
+	side := 1.0
+	switch {
+	case central:
+		step = math.Min(step, math.Min(forward, backward))
+	case math.Max(forward, backward) < step*0x1p-10: // X leaves no room: g goes on outside
+		central = true
+	case forward >= backward:
+		step = math.Min(step, forward)
+	default:
+		step, side = math.Min(step, backward), -1
+	}
+	base, plus, minus, z := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, len(x))
+	grad := func(dst []float64, t float64) {
+		copy(z, x)
+		axpy(z, t, dx)
+		p.G.GradY(dst, z, y)
+	}
+	if !central {
+		grad(base, 0)
+	}
+	difference := func(t float64) (d []float64, rounding float64) {
+		d = make([]float64, n)
+		grad(plus, side*t)
+		other, width := base, side*t
+		if central {
+			grad(minus, -t)
+			other, width = minus, 2*t
+		}
+		for j := range d {
+			d[j] = (plus[j] - other[j]) / width
+		}
+		return d, roundings * unit * (norm(plus) + norm(other)) / math.Abs(width)
+	}
+	ratio := 2.0 // the error's next power of the step
+	if central {
+		ratio = 4
+	}
+	const rows = 10
+	var last [][]float64
+	err = math.Inf(1)
+	for k := range rows {
+		d, rounding := difference(step)
+		step /= 2
+		if bad := dot(d, d); math.IsNaN(bad) || math.IsInf(bad, 0) {
+			last, step = nil, step/8 // out of the domain of g
+			continue
+		}
+		row := [][]float64{d}
+		factor := ratio
+		for i, before := range last {
+			better := make([]float64, n)
+			for j := range better {
+				better[j] = (factor*row[i][j] - before[j]) / (factor - 1)
+			}
+			e := math.Max(distance(better, row[i]), distance(better, before))
+			if e += rounding; e < err {
+				err = e
+				copy(v, better)
+			}
+			row = append(row, better)
+			factor *= ratio
+		}
+		if err <= 2*rounding || k > 1 && len(last) > 0 && distance(row[len(row)-1], last[len(last)-1]) > 2*err {
+			break
+		}
+		last = row
+	}
+	return v, err
+}
