@@ -34,7 +34,7 @@ var layers = map[string][]string{
 	"autodiff":        {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
 	"codegen":         {"autodiff", "ir", "lang", "internal"},
 	"runtime/method":  {},
-	"runtime/status":  {},
+	"runtime/status":  {"lang/diag"},
 	"runtime/problem": {"internal/sparse", "runtime/method"},
 	"runtime/linalg":  {"internal/sparse"},
 	"runtime/convex":  {"internal/sparse", "runtime/linalg"},

@@ -57,7 +57,7 @@ func (c *collector) diagnostics() diag.List {
 	if rest := len(c.list) + c.dropped - maxErrors; rest > 0 {
 		c.list = c.list[:maxErrors]
 		last := c.list[maxErrors-1]
-		c.list.Errorf(codeTooMany, last.Subject, "too many syntax errors; %d more are not shown", rest)
+		c.list.Errorf(diag.TooManyErrors, last.Subject, "too many syntax errors; %d more are not shown", rest)
 	}
 	return c.list
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // Conversion of the grammar's structs to nodes of package lang. A struct may
@@ -56,7 +57,7 @@ func (s *session) typeExpr(w writtenType, inFunction bool) lang.TypeExpr {
 	t := lang.TypeExpr{At: s.over(w.Tokens), Kind: typeKinds[w.Word], Dims: w.Dims}
 	want := dimensions[t.Kind]
 	if len(t.Dims) != want.count && !(inFunction && len(t.Dims) == 0) {
-		d := s.errs.Errorf(codeDims, t.Place, "`%s` has %s; its form is `%s`", t.Kind, countDims(len(t.Dims)), want.form)
+		d := s.errs.Errorf(diag.WrongDims, t.Place, "`%s` has %s; its form is `%s`", t.Kind, countDims(len(t.Dims)), want.form)
 		d.Fix = "write `" + want.form + "`"
 		t.Kind, t.Dims = lang.KindBad, nil
 	}
@@ -221,7 +222,7 @@ func (s *session) reportNode(c cut) *lang.Let {
 func (s *session) wholeExpr(c cut) lang.Expr {
 	at := lang.At{Place: s.cutSpan(c)}
 	if c.empty() {
-		s.errs.Errorf(codeUnexpected, s.tokenSpan(c.stop), "expected an expression, found %s", s.describe(c.stop))
+		s.errs.Errorf(diag.Unexpected, s.tokenSpan(c.stop), "expected an expression, found %s", s.describe(c.stop))
 		return &lang.Bad{At: at}
 	}
 	tree, _ := parseCut[wholeExpr](s, c)

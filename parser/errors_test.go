@@ -67,32 +67,6 @@ func takeMatch(byLine map[int][]*diag.Diagnostic, line int, m []string) bool {
 	return false
 }
 
-// TestCodeExamples checks that the example of every syntax code fails with it,
-// and with nothing else before it.
-func TestCodeExamples(t *testing.T) {
-	codes := 0
-	for _, e := range diag.Codes() {
-		if e.Stage != diag.SyntaxStage {
-			continue
-		}
-		codes++
-		_, errs := parser.ParseFile(diag.NewSource(string(e.Code)+".blv", e.Example))
-		found := false
-		for _, d := range errs {
-			found = found || d.Code == e.Code
-			if d.Code != e.Code && e.Code != "E0116" {
-				t.Errorf("%s: also reports %v", e.Code, d)
-			}
-		}
-		if !found {
-			t.Errorf("%s: its example does not report it: %v", e.Code, errs)
-		}
-	}
-	if codes != 17 {
-		t.Errorf("%d syntax codes have entries, want 17", codes)
-	}
-}
-
 // TestRecovery checks that a statement with an error keeps its name, so that
 // its uses are not reported as unknown, and that its neighbours are whole.
 func TestRecovery(t *testing.T) {

@@ -70,7 +70,7 @@ func (p *exprParser) expect(text, why string) (lexer.Token, error) {
 
 func (p *exprParser) unexpected(want, fix string) error {
 	t := p.peek()
-	e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "expected %s, found %s", want, p.s.describe(t))
+	e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "expected %s, found %s", want, p.s.describe(t))
 	e.d.Fix = fix
 	return e
 }
@@ -99,7 +99,7 @@ func (p *exprParser) noOperand(x lang.Expr) error {
 	if !isOperand {
 		return nil
 	}
-	e := p.s.fail(codeNoOperator, p.s.tokenSpan(t), "expected an operator before %s", p.s.describe(t))
+	e := p.s.fail(diag.MissingOperator, p.s.tokenSpan(t), "expected an operator before %s", p.s.describe(t))
 	left := lastOperand(x)
 	leftText := left.Span().Text()
 	_, leftNumber := left.(*lang.Number)
@@ -134,7 +134,7 @@ func lastOperand(x lang.Expr) lang.Expr {
 // (precedence climbing).
 func (p *exprParser) expr(least lang.Precedence) (tree, error) {
 	if p.depth >= maxNesting {
-		e := p.s.fail(codeTooDeep, p.s.tokenSpan(p.peek()), "this expression is nested more than %d deep", maxNesting)
+		e := p.s.fail(diag.TooDeep, p.s.tokenSpan(p.peek()), "this expression is nested more than %d deep", maxNesting)
 		e.d.Fix = "name the inner parts with `let`"
 		return tree{}, e
 	}
@@ -153,7 +153,7 @@ func (p *exprParser) expr(least lang.Precedence) (tree, error) {
 		}
 		if op.Precedence() == lang.CompareLevel {
 			if compared {
-				e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "comparisons in a condition do not chain")
+				e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "comparisons in a condition do not chain")
 				e.d.Fix = "write `a < b and b < c`"
 				return tree{}, e
 			}
@@ -176,7 +176,7 @@ func (p *exprParser) expr(least lang.Precedence) (tree, error) {
 // grow puts x on top of a tree of the given height.
 func (p *exprParser) grow(x lang.Expr, height int) (tree, error) {
 	if height >= maxHeight {
-		e := p.s.fail(codeTooDeep, x.Span(), "this expression has more than %d operations in a row", maxHeight)
+		e := p.s.fail(diag.TooDeep, x.Span(), "this expression has more than %d operations in a row", maxHeight)
 		e.d.Fix = "write a comprehension, such as `sum(i in 1..n: ...)`, over data"
 		return tree{}, e
 	}
@@ -194,7 +194,7 @@ func (p *exprParser) prefix() (tree, error) {
 	case p.is("if"):
 		return p.ifExpr()
 	case p.is("+"):
-		e := p.s.fail(codeUnexpected, p.s.tokenSpan(t), "there is no prefix `+`")
+		e := p.s.fail(diag.Unexpected, p.s.tokenSpan(t), "there is no prefix `+`")
 		e.d.Fix = "leave it out"
 		return tree{}, e
 	}
@@ -267,7 +267,7 @@ func (p *exprParser) relation() (relation, error) {
 }
 
 func (p *exprParser) noRelation(c chain, t lexer.Token) error {
-	code, at := codeRelation, p.s.tokenSpan(t)
+	code, at := diag.BadRelation, p.s.tokenSpan(t)
 	fail := func(fix, format string, args ...any) error {
 		e := p.s.fail(code, at, format, args...)
 		e.d.Fix = fix

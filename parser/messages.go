@@ -36,20 +36,20 @@ func (s *session) explain(err error, c cut, form string) *diag.Diagnostic {
 	}
 	var unexpected *participle.UnexpectedTokenError
 	if !errors.As(err, &unexpected) {
-		return s.fail(codeUnexpected, s.cutSpan(c), "this statement cannot be read: %s", err).d
+		return s.fail(diag.Unexpected, s.cutSpan(c), "this statement cannot be read: %s", err).d
 	}
 	token := unexpected.Unexpected
 	at := s.tokenSpan(token)
 	want := expected(unexpected.Message())
 	if want == "a name" && token.Type == tokenKeyword {
-		d := s.fail(codeReserved, at, "`%s` is a word of the language and cannot be a name", token.Value).d
+		d := s.fail(diag.ReservedWord, at, "`%s` is a word of the language and cannot be a name", token.Value).d
 		d.Fix = fmt.Sprintf("choose another name, such as `%s_`", token.Value)
 		return d
 	}
 	if want == "" {
 		want = "the end of the statement"
 	}
-	d := s.fail(codeUnexpected, at, "expected %s, found %s", want, s.describe(token)).d
+	d := s.fail(diag.Unexpected, at, "expected %s, found %s", want, s.describe(token)).d
 	if form != "" {
 		d.Detail = "The form is: " + form
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/participle/v2/lexer"
 
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // postfix parses an operand with what follows it: x', x[i, j], f(a).
@@ -65,11 +66,11 @@ func (p *exprParser) noExpression(t lexer.Token) error {
 	at := p.s.tokenSpan(t)
 	switch {
 	case t.Type == tokenKeyword:
-		e := p.s.fail(codeReserved, at, "expected an expression, found `%s`, a word of the language", t.Value)
+		e := p.s.fail(diag.ReservedWord, at, "expected an expression, found `%s`, a word of the language", t.Value)
 		e.d.Fix = "a name that is reserved cannot be used for data or variables"
 		return e
 	case t.Value == "'":
-		e := p.s.fail(codeUnexpected, at, "`'` (transpose) stands behind an operand")
+		e := p.s.fail(diag.Unexpected, at, "`'` (transpose) stands behind an operand")
 		e.d.Fix = "write `x'`; a label stands in double quotes"
 		return e
 	}
@@ -84,7 +85,7 @@ func (p *exprParser) number(t lexer.Token) (tree, error) {
 	at := lang.At{Place: p.s.tokenSpan(t)}
 	v, err := strconv.ParseFloat(t.Value, 64)
 	if err != nil || math.IsInf(v, 0) {
-		e := p.s.fail(codeBadNumber, at.Place, "this number is too large: the largest is about 1.8e308")
+		e := p.s.fail(diag.BadNumber, at.Place, "this number is too large: the largest is about 1.8e308")
 		return tree{}, e
 	}
 	n := &lang.Number{At: at, Text: t.Value, Value: v}
@@ -93,7 +94,7 @@ func (p *exprParser) number(t lexer.Token) (tree, error) {
 		n.Int = err == nil
 	}
 	if v == 0 && strings.ContainsAny(mantissa(t.Value), "123456789") {
-		e := p.s.fail(codeBadNumber, at.Place, "this number is too small: it is not 0, but would be read as 0")
+		e := p.s.fail(diag.BadNumber, at.Place, "this number is too small: it is not 0, but would be read as 0")
 		return tree{}, e
 	}
 	return tree{n, 1}, nil
@@ -117,7 +118,7 @@ func (p *exprParser) paren() (tree, error) {
 		return tree{}, err
 	}
 	if p.is(",") {
-		e := p.s.fail(codeUnexpected, p.s.tokenSpan(p.peek()), "expected `)`, found `,`")
+		e := p.s.fail(diag.Unexpected, p.s.tokenSpan(p.peek()), "expected `)`, found `,`")
 		e.d.Fix = "a vector is written in square brackets: [a, b]"
 		return tree{}, e
 	}
@@ -182,7 +183,7 @@ func (p *exprParser) listLiteral(open lexer.Token) (tree, error) {
 		if below := sep.Value == ";"; len(lit.Elems) == 1 {
 			lit.Below = below
 		} else if lit.Below != below {
-			e := p.s.fail(codeUnexpected, p.s.tokenSpan(sep), "a list has either `,` or `;` between its entries")
+			e := p.s.fail(diag.Unexpected, p.s.tokenSpan(sep), "a list has either `,` or `;` between its entries")
 			e.d.Fix = "a matrix is a list of its rows, `[[1, 2], [3, 4]]`; blocks are put together as in `[[A, B]; [C, D]]`"
 			return tree{}, e
 		}
@@ -339,7 +340,7 @@ func (p *exprParser) setting() (setting, error) {
 		text := first.Value + unit.Value
 		d, err := time.ParseDuration(text)
 		if err != nil {
-			e := p.s.fail(codeBadNumber, p.spanFrom(first, tokenEndOffset(unit)), "`%s` is no time", text)
+			e := p.s.fail(diag.BadNumber, p.spanFrom(first, tokenEndOffset(unit)), "`%s` is no time", text)
 			e.d.Fix = "write a number of seconds, or a time such as `30s`, `5m` or `1h30m`"
 			return nil, e
 		}
@@ -425,7 +426,7 @@ func (p *exprParser) setLabel() (lang.Expr, error) {
 	}
 	x, err := p.operand()
 	if n, ok := x.Expr.(*lang.Number); ok && !lang.IsNumberLabel(n.Text) {
-		e := p.s.fail(codeBadNumber, n.Span(), "a label is a text or an integer without leading zeros, not `%s`", n.Text)
+		e := p.s.fail(diag.BadNumber, n.Span(), "a label is a text or an integer without leading zeros, not `%s`", n.Text)
 		e.d.Fix = "put it in double quotes: " + lang.Quote(n.Text)
 		return nil, e
 	}

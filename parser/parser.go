@@ -43,7 +43,7 @@ func ParseFile(src *diag.Source) (*lang.File, diag.List) {
 
 // NoModel reports whether the parser found that its text is no model at all, so
 // that there is nothing to say about parts that are missing.
-func NoModel(diags diag.List) bool { return len(diags) == 1 && diags[0].Code == codeNotModel }
+func NoModel(diags diag.List) bool { return len(diags) == 1 && diags[0].Code == diag.NotModel }
 
 // isJSON reports a text that is a JSON document, in one error.
 func (s *session) isJSON() bool {
@@ -53,7 +53,7 @@ func (s *session) isJSON() bool {
 	}
 	s.errs = collector{}
 	at := strings.IndexByte(s.src.Text, text[0])
-	d := s.errs.Errorf(codeNotModel, s.span(at, at+1), "this is a JSON document, not a model")
+	d := s.errs.Errorf(diag.NotModel, s.span(at, at+1), "this is a JSON document, not a model")
 	d.Detail = "a model is written in the language of .blv files; a JSON document holds its data, a point or a result"
 	d.Fix = "give the model first and the data with --data, as in `bilevelc MODEL.blv --data FILE.json`"
 	return true
@@ -67,7 +67,7 @@ func ParseExpr(src *diag.Source) (lang.Expr, diag.List) {
 	expr := s.wholeExpr(s.statement())
 	s.skipEnds()
 	if !s.eof() {
-		s.errs.Errorf(codeUnexpected, s.tokenSpan(s.peek()), "expected one expression, found %s behind it", s.describe(s.peek()))
+		s.errs.Errorf(diag.Unexpected, s.tokenSpan(s.peek()), "expected one expression, found %s behind it", s.describe(s.peek()))
 	}
 	return expr, s.finish()
 }

@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/participle/v2/lexer"
+
+	"bilevelc/lang/diag"
 )
 
 // puncts are the operators and separators, longest first.
@@ -75,7 +77,7 @@ func (s *scanner) foreign(rest string, long bool) bool {
 			continue
 		}
 		at, end := s.pos, s.pos+len(f.text)
-		d := s.errorf(codeForeign, s.span(at, end), "`%s` is not in the language", f.text)
+		d := s.errorf(diag.ForeignOperator, s.span(at, end), "`%s` is not in the language", f.text)
 		d.Fix = f.fix
 		s.pos = end
 		switch {
@@ -132,14 +134,14 @@ func (s *scanner) bracket(p string, at int) {
 		s.open = append(s.open, tok)
 	case ")", "]":
 		if !s.inBracket() {
-			s.errorf(codeUnmatched, s.span(at, at+1), "`%s` closes nothing", p).
+			s.errorf(diag.Unmatched, s.span(at, at+1), "`%s` closes nothing", p).
 				Fix = "remove it, or add the bracket that it should close"
 			return
 		}
 		top := s.open[len(s.open)-1]
 		s.open = s.open[:len(s.open)-1]
 		if want := closer(top.Value); want != p {
-			d := s.errorf(codeUnmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
+			d := s.errorf(diag.Unmatched, s.span(at, at+1), "expected `%s`, found `%s`", want, p)
 			d.Related = relate(s.span(top.Pos.Offset, top.Pos.Offset+1), fmt.Sprintf("`%s` was opened here", spelling(top.Value)))
 			p = want
 		}
@@ -161,7 +163,7 @@ func (s *scanner) unusual() {
 			}
 			s.pos++
 		}
-		s.errorf(codeBadText, s.span(start, s.pos), "the text is not valid UTF-8 here (byte 0x%02x)", s.text[start]).
+		s.errorf(diag.BadText, s.span(start, s.pos), "the text is not valid UTF-8 here (byte 0x%02x)", s.text[start]).
 			Fix = "save the file as UTF-8"
 	case unicode.IsLetter(r) && r != 'ᵀ':
 		s.word()
@@ -173,7 +175,7 @@ func (s *scanner) unusual() {
 		for s.pos < len(s.text) && strings.HasPrefix(s.text[s.pos:], string(r)) {
 			s.pos += n
 		}
-		s.errorf(codeBadText, s.span(start, s.pos), "unexpected character %s", quoteRune(r))
+		s.errorf(diag.BadText, s.span(start, s.pos), "unexpected character %s", quoteRune(r))
 	}
 }
 

@@ -214,7 +214,7 @@ func (s *scanner) closeBrackets() {
 
 func (s *scanner) reportUnclosed(t lexer.Token) {
 	at := s.span(t.Pos.Offset, tokenEndOffset(t))
-	d := s.errorf(codeUnclosed, at, "`%s` is never closed", spelling(t.Value))
+	d := s.errorf(diag.Unclosed, at, "`%s` is never closed", spelling(t.Value))
 	d.Fix = "add the matching `" + closer(t.Value) + "`"
 }
 
@@ -242,7 +242,7 @@ func (s *scanner) comment() {
 	}
 	text := strings.TrimRight(s.text[s.pos:end], " \t\r\f\v")
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		s.errorf(codeBadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
+		s.errorf(diag.BadText, s.span(s.pos, s.pos+len(text)), "this comment is not valid UTF-8 text")
 		text = strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", "\ufffd"), "\ufffd")
 	}
 	lineStart := strings.LastIndexByte(s.text[:s.pos], '\n') + 1
@@ -261,7 +261,7 @@ func (s *scanner) blockComment() {
 	} else {
 		end += start + 2
 	}
-	d := s.errorf(codeForeign, s.span(start, start+2), "`/* */` comments are not in the language")
+	d := s.errorf(diag.ForeignOperator, s.span(start, start+2), "`/* */` comments are not in the language")
 	d.Fix = "start each line of the comment with `//`"
 	s.pos = end
 }
@@ -294,7 +294,7 @@ func (s *scanner) number() {
 	}
 	text := s.text[start:s.pos]
 	if text[0] == '.' {
-		d := s.errorf(codeBadNumber, s.span(start, s.pos), "a number starts with a digit")
+		d := s.errorf(diag.BadNumber, s.span(start, s.pos), "a number starts with a digit")
 		d.Fix = "write 0" + text
 	}
 	s.emit(tokenNumber, text, start)
@@ -316,7 +316,7 @@ func (s *scanner) label() {
 		case c == '"':
 			s.pos++
 			if text := s.text[start:s.pos]; !utf8.ValidString(text) {
-				s.errorf(codeBadText, s.span(start, s.pos), "this label is not valid UTF-8 text")
+				s.errorf(diag.BadText, s.span(start, s.pos), "this label is not valid UTF-8 text")
 			} else {
 				s.emit(tokenText, text, start)
 			}
@@ -325,14 +325,14 @@ func (s *scanner) label() {
 			s.pos++
 		}
 	}
-	s.errorf(codeUnclosed, s.span(start, start+1), "this double quote is never closed").Fix = "close the label on its line"
+	s.errorf(diag.Unclosed, s.span(start, start+1), "this double quote is never closed").Fix = "close the label on its line"
 }
 
 func (s *scanner) word() {
 	start := s.pos
 	if strings.HasPrefix(s.text[start:], "s.t.") && s.ended() {
 		s.pos += len("s.t.")
-		s.errorf(codeForeign, s.span(start, s.pos), "`s.t.` is not in the language").Fix = "write `subject to`"
+		s.errorf(diag.ForeignOperator, s.span(start, s.pos), "`s.t.` is not in the language").Fix = "write `subject to`"
 		s.emitAs(tokenKeyword, "subject", start, len("s."))
 		s.emitAs(tokenIdent, "to", start+len("s."), len("t."))
 		return

@@ -144,7 +144,7 @@ func (s *session) reportLineStart(op lexer.Token) {
 	if s.errs.reported(at.Start, at.End) {
 		return
 	}
-	d := s.errs.Errorf(codeLineStart, at, "a line starts with `%s`", op.Value)
+	d := s.errs.Errorf(diag.OperatorAtStart, at, "a line starts with `%s`", op.Value)
 	d.Detail = "A newline ends a statement unless a bracket is open or the line ends in an operator."
 	d.Fix = fmt.Sprintf("put `%s` at the end of the line above, or put the expression in ( )", op.Value)
 	s.errs.mark(at.Start)

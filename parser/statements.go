@@ -77,11 +77,11 @@ func (s *session) modelLine(f *lang.File) {
 	switch at := s.cutSpan(c); {
 	case s.errs.reported(at.Start, at.Start):
 	case f.Model != nil:
-		d := s.errs.Errorf(codeModelLine, at, "a second `model` line")
+		d := s.errs.Errorf(diag.ModelLine, at, "a second `model` line")
 		d.Related = relate(f.Model.Place, "the model is named here")
 		d.Fix = "one file holds one model; remove this line"
 	case len(f.Decls) > 0 && ok:
-		d := s.errs.Errorf(codeModelLine, at, "the `model` line does not stand first")
+		d := s.errs.Errorf(diag.ModelLine, at, "the `model` line does not stand first")
 		d.Related = relate(headline(f.Decls[0]), "this declaration stands before it")
 		d.Fix = "move it above all declarations"
 	}
@@ -113,14 +113,14 @@ func (s *session) openBlock(head func(c cut)) (word, brace lexer.Token) {
 	s.skipEnds()
 	brace = s.peek()
 	if brace.Value != "{" {
-		d := s.errs.Errorf(codeUnexpected, s.tokenSpan(word), "expected `{` after `%s`", word.Value)
+		d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(word), "expected `{` after `%s`", word.Value)
 		d.Fix = fmt.Sprintf("write `%s {`, and `}` on a line of its own at the end of the block", word.Value)
 		return word, lexer.Token{}
 	}
 	if !c.empty() && head != nil {
 		head(c)
 	} else if !c.empty() {
-		d := s.errs.Errorf(codeUnexpected, s.cutSpan(c), "expected `{` after `%s`, found %s", word.Value, s.describe(c.tokens[0]))
+		d := s.errs.Errorf(diag.Unexpected, s.cutSpan(c), "expected `{` after `%s`, found %s", word.Value, s.describe(c.tokens[0]))
 		d.Fix = fmt.Sprintf("write `%s {`", word.Value)
 	}
 	s.next++
@@ -186,7 +186,7 @@ func (s *session) level(f *lang.File) {
 		}
 		if isTopWord(t.Value) {
 			if !s.errs.reported(t.Pos.Offset, t.Pos.Offset) {
-				d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block.Word())
+				d := s.errs.Errorf(diag.WrongBlock, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block.Word())
 				d.Fix = "move it to the top of the file, outside both levels"
 				s.errs.mark(t.Pos.Offset)
 			}
@@ -218,7 +218,7 @@ func (s *session) followerHead(block *lang.Level, c cut) {
 		list := tree.Indices.indices()
 		block.Binders = list.binders
 		if list.cond != nil {
-			s.errs.Errorf(codeUnexpected, list.cond.Span(), "the followers of `%s` are all there are: a condition cannot leave some out", id.Name)
+			s.errs.Errorf(diag.Unexpected, list.cond.Span(), "the followers of `%s` are all there are: a condition cannot leave some out", id.Name)
 		}
 	}
 }
@@ -261,12 +261,12 @@ func (s *session) subjectTo() *lang.SubjectTo {
 		s.next++
 		subject.Place = subject.Place.To(s.tokenSpan(to))
 	} else {
-		d := s.errs.Errorf(codeUnexpected, s.tokenSpan(word), "expected `subject to`, found `subject` alone")
+		d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(word), "expected `subject to`, found `subject` alone")
 		d.Fix = "write `subject to`"
 	}
 	if colon := s.peek(); colon.Value == ":" {
 		s.next++
-		d := s.errs.Errorf(codeUnexpected, s.tokenSpan(colon), "`subject to` is not followed by `:`")
+		d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(colon), "`subject to` is not followed by `:`")
 		d.Fix = "leave the colon out; the constraints follow, one a line"
 	}
 	if t := s.peek(); !t.EOF() && t.Type != tokenEnd && t.Value != "}" && t.Value != "{" {
@@ -325,7 +325,7 @@ func (s *session) strayWord(block, form string) bool {
 	if t.Type != tokenKeyword || !statementWords[t.Value] {
 		return false
 	}
-	d := s.errs.Errorf(codePlace, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block)
+	d := s.errs.Errorf(diag.WrongBlock, s.tokenSpan(t), "`%s` does not belong inside `%s { }`", t.Value, block)
 	d.Fix = fmt.Sprintf("each line of `%s { }` reads `%s`", block, form)
 	s.next++
 	s.skipStatement()
@@ -342,7 +342,7 @@ func (s *session) strayBrace() bool {
 		s.skipGroup()
 		return true
 	}
-	d := s.errs.Errorf(codeUnexpected, s.tokenSpan(t), "a block that belongs to nothing")
+	d := s.errs.Errorf(diag.Unexpected, s.tokenSpan(t), "a block that belongs to nothing")
 	d.Fix = "braces stand after `upper`, `lower`, `solve` and `report` only; an expression is grouped by ( )"
 	s.skipGroup()
 	return true

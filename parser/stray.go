@@ -18,7 +18,7 @@ func (s *session) misplacedItem(t lexer.Token) {
 		word = "subject to"
 	}
 	if at := s.tokenSpan(t); !s.errs.reported(at.Start, at.Start) {
-		d := s.errs.Errorf(codePlace, at, "`%s` stands outside `upper { }` and `lower { }`", word)
+		d := s.errs.Errorf(diag.WrongBlock, at, "`%s` stands outside `upper { }` and `lower { }`", word)
 		d.Fix = "move it into the level that it belongs to"
 	}
 	if _, subject := s.levelItem(); subject != nil {
@@ -57,7 +57,7 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 	first := s.peek()
 	if first.Value == "}" {
 		if !s.errs.reported(first.Pos.Offset, first.Pos.Offset) {
-			s.errs.Errorf(codeUnmatched, s.tokenSpan(first), "`}` closes nothing").Fix = "remove it"
+			s.errs.Errorf(diag.Unmatched, s.tokenSpan(first), "`}` closes nothing").Fix = "remove it"
 		}
 		s.next++
 		return false
@@ -76,7 +76,7 @@ func (s *session) strayStatement(inLevel bool) (subject bool) {
 		word = diag.Suggest(first.Value, words)
 	}
 	at := s.tokenSpan(first)
-	d := s.errs.Errorf(codeStatement, at, "expected a declaration, found %s", s.describe(first))
+	d := s.errs.Errorf(diag.NoStatement, at, "expected a declaration, found %s", s.describe(first))
 	switch word {
 	case "":
 		d.Detail = "A file holds `model`, `param`, `data`, `set`, `let`, `fn`, `upper { }`, `lower { }`, `solve { }` and `report { }`."
@@ -107,10 +107,10 @@ func (s *session) stray(c cut, inLevel bool) bool {
 	case infixStarts[first.Value] || first.Value == "-":
 		s.reportLineStart(first)
 	case inLevel && hasRelation(c):
-		d := s.errs.Errorf(codeStatement, at, "a constraint stands under `subject to`; found %s", s.describe(first))
+		d := s.errs.Errorf(diag.NoStatement, at, "a constraint stands under `subject to`; found %s", s.describe(first))
 		d.Fix = "write `subject to` on the line above"
 	case assigns(c):
-		d := s.errs.Errorf(codeStatement, s.tokenSpan(first), "a definition starts with `let`; found %s", s.describe(first))
+		d := s.errs.Errorf(diag.NoStatement, s.tokenSpan(first), "a definition starts with `let`; found %s", s.describe(first))
 		d.Fix = fmt.Sprintf("write `let %s = ...`", first.Value)
 	default:
 		return false

@@ -13,13 +13,6 @@ import (
 	"bilevelc/runtime/qp"
 )
 
-// Codes of what can go wrong at run time.
-const (
-	codeNotFinite  diag.Code = "E0901"
-	codeInfeasible diag.Code = "E0902"
-	codeUnbounded  diag.Code = "E0903"
-)
-
 // explainFailure adds to a result without a solution where in the model the
 // cause is.
 func (p *Problem) explainFailure(r *Result, err error) {
@@ -36,16 +29,16 @@ func (p *Problem) explainFailure(r *Result, err error) {
 			r.Reason = strings.ReplaceAll(r.Reason, "falls without bound", "rises without bound")
 		}
 		if level := &p.IR.Lower; !r.HasPoint() {
-			r.Diagnostics.Errorf(codeUnbounded, level.Span, "%s", r.Reason)
+			r.Diagnostics.Errorf(diag.RunUnbounded, level.Span, "%s", r.Reason)
 		} else {
-			r.Diagnostics.Errorf(codeUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
+			r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
 				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
 		}
 	case NumericalFailure:
 		for _, fn := range []*compiled{p.g, p.f} {
 			if fault := fn.trace(); fault != nil {
 				r.Reason += ": " + fault.Error()
-				d := r.Diagnostics.Errorf(codeNotFinite, fault.Node.Span, "%s", fault.Error())
+				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
 				d.Detail = "the value is not a finite number there, so the run cannot go on"
 				return
 			}
@@ -128,12 +121,12 @@ func allUpper(conflict, upper []ir.Row) bool {
 // the other families as related places.
 func (p *Problem) conflict(r *Result, summary string, rows []ir.Row) {
 	if len(rows) == 0 {
-		r.Diagnostics.Errorf(codeInfeasible, p.IR.Lower.Span, "%s", summary)
+		r.Diagnostics.Errorf(diag.RunInfeasible, p.IR.Lower.Span, "%s", summary)
 		return
 	}
 	var names []string
 	seen := map[*ir.Family]bool{}
-	d := r.Diagnostics.Errorf(codeInfeasible, rows[0].Family.Span, "%s", summary)
+	d := r.Diagnostics.Errorf(diag.RunInfeasible, rows[0].Family.Span, "%s", summary)
 	for _, row := range rows {
 		if len(names) < maxNamed {
 			names = append(names, row.Name)

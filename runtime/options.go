@@ -206,9 +206,6 @@ func (e *UsageError) Unwrap() error { return e.Err }
 // located turns an error of the `solve` block into a diagnostic.
 func located(at diag.Span, err error) error {
 	var diags diag.List
-	diags.Errorf(codeSetting, at, "%v", err)
+	diags.Errorf(diag.RunSetting, at, "%v", err)
 	return diags
 }
-
-// codeSetting is the code of an entry of the `solve` block that does not fit.
-const codeSetting diag.Code = "E0910"

@@ -90,7 +90,7 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 			continue
 		}
 		own := d.Subject.Source != nil && d.Subject.Source.Name == input
-		if own && d.Code != codeUnknownName && d.Code != codeUnknownFunction {
+		if own && d.Code != diag.UnknownName && d.Code != diag.UnknownFunction {
 			rejected = append(rejected, d)
 			continue
 		}
@@ -107,12 +107,6 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 	}
 	return rejected, pending
 }
-
-// Codes of names that another input may still declare.
-const (
-	codeUnknownName     diag.Code = "E0201"
-	codeUnknownFunction diag.Code = "E0202"
-)
 
 // Load replaces the session's model by a whole one; the data stay.
 func (s *Session) Load(name, text string) (*Reply, error) {

@@ -70,7 +70,7 @@ func (s *Session) addItem(item lang.LevelItem) (string, error) {
 	}
 	if !s.level {
 		var diags diag.List
-		d := diags.Errorf(codeNoLevel, item.Span(), "this belongs into a level, and none has been entered")
+		d := diags.Errorf(diag.SessionNoLevel, item.Span(), "this belongs into a level, and none has been entered")
 		d.Fix = "enter upper { } or lower { } first; what follows goes to the one entered last"
 		return "", diags
 	}
@@ -141,6 +141,3 @@ func putConstraints(level *lang.Level, added *lang.SubjectTo) string {
 	level.Items = append(level.Items, added)
 	return fmt.Sprintf("%d constraint(s)", len(added.Constraints))
 }
-
-// codeNoLevel is the code of a level's item outside a level.
-const codeNoLevel diag.Code = "E0911"

@@ -49,7 +49,7 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 	var x, y []float64
 	if node.Deps != 0 {
 		if s.last == nil {
-			diags.Errorf(codeNoSolution, e.Span(), "this reads variables, and the model as it stands has not been solved")
+			diags.Errorf(diag.SessionNoSolution, e.Span(), "this reads variables, and the model as it stands has not been solved")
 			return nil, diags
 		}
 		x, y = flatten(s.last.Upper.Variables), flatten(s.last.Lower.Variables)
@@ -61,7 +61,7 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 	}
 	a, err := expr.Eval(node, x, y)
 	if err != nil {
-		diags.Errorf(codeNotFinite, e.Span(), "%v", err)
+		diags.Errorf(diag.RunNotFinite, e.Span(), "%v", err)
 		return nil, diags
 	}
 	v := valueOf(answer, a)
@@ -70,11 +70,6 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 
 // answer names an expression's value.
 const answer = "it"
-
-// Codes of expressions that have no value.
-const (
-	codeNoSolution diag.Code = "E0912"
-)
 
 func flatten(vs Values) []float64 {
 	var out []float64

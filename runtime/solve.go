@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime/outer"
 )
 
@@ -147,7 +148,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	switch {
 	case coupled != nil && coupled.unmet != nil:
-		r.Diagnostics.Errorf(codeInfeasible, coupled.unmet.Span, "%s", r.Reason)
+		r.Diagnostics.Errorf(diag.RunInfeasible, coupled.unmet.Span, "%s", r.Reason)
 	case r.Status != Solved:
 		p.explainFailure(r, nil)
 	}

@@ -78,7 +78,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	}
 	if rule == optimistic && len(p.Duals) > 0 {
 		var diags diag.List
-		diags.Errorf(codeSetting, p.Upper.Span, "ties = optimistic needs an upper level that reads no multipliers (`dual`): use least_norm")
+		diags.Errorf(diag.RunSetting, p.Upper.Span, "ties = optimistic needs an upper level that reads no multipliers (`dual`): use least_norm")
 		return "", 0, diags
 	}
 	return rule, tau, nil

@@ -10,8 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -128,28 +126,10 @@ func (a *app) internal(what any, stack []byte) {
 	fmt.Fprintf(a.io.err, "It happened here:\n%s", stack)
 }
 
-// boundModel are the codes of binding that are faults of the model, and
-// boundInfeasible those that show that nothing is feasible; the other E08 are
-// faults of the data.
-var (
-	boundModel      = []diag.Code{"E0807", "E0810", "E0815", "E0816", "E0817"}
-	boundInfeasible = []diag.Code{"E0812", "E0814"}
-)
-
-// diagnosticsCode is the exit code of a list with errors: the model's faults
-// go before the data's, and both before infeasibility.
+// diagnosticsCode is the exit code of a list with errors.
 func diagnosticsCode(diags diag.List) int {
-	code := status.Infeasible.Exit(false)
-	for _, d := range diags {
-		switch {
-		case d.Severity != diag.Error || slices.Contains(boundInfeasible, d.Code):
-		case !strings.HasPrefix(string(d.Code), "E08") || slices.Contains(boundModel, d.Code):
-			return exitModel
-		default:
-			code = exitData
-		}
-	}
-	return code
+	class, _ := diags.Class()
+	return status.OfClass(class)
 }
 
 func usageError(format string, args ...any) error {

@@ -208,7 +208,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		return nil
 	}
 	if v.node.Deps != 0 {
-		b.errorf(codeNotFixed, d.Value.Span(), "`%s` depends on variables", s.Name)
+		b.errorf(diag.NotFixed, d.Value.Span(), "`%s` depends on variables", s.Name)
 		return nil
 	}
 	if v.node.Opaque {

@@ -44,7 +44,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	if op, ok := primitive(x.Fn.Name, len(args)); ok {
 		return e.primitive(op, args, e.at(x))
 	}
-	e.errorf(codeUnknownFunction, e.at(x), "there is no function `%s` of %d arguments", x.Fn.Name, len(args))
+	e.errorf(diag.UnknownFunction, e.at(x), "there is no function `%s` of %d arguments", x.Fn.Name, len(args))
 	return value{}
 }
 
@@ -65,7 +65,7 @@ func (e *elab) function(name string) (fn *lang.Fn, library bool) {
 // declares stand for the arguments' sizes.
 func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
-		e.errorf(codeArity, e.at(x), "`%s` takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
+		e.errorf(diag.Arity, e.at(x), "`%s` takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
 		return value{}
 	}
 	depth := 1
@@ -73,7 +73,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		depth = e.calls.depth + 1
 	}
 	if depth > maxCalls {
-		e.b.errorf(codeRecursion, e.at(x), "calls are nested deeper than %d", maxCalls)
+		e.b.errorf(diag.Recursion, e.at(x), "calls are nested deeper than %d", maxCalls)
 		return value{}
 	}
 	body := &elab{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
@@ -85,7 +85,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	args := make([]value, len(x.Args))
 	for k, a := range x.Args {
 		if args[k] = e.expr(a); args[k].kind == boolean {
-			e.errorf(codeCondition, e.at(a), "a number is needed, not a condition")
+			e.errorf(diag.Condition, e.at(a), "a number is needed, not a condition")
 			return value{}
 		}
 		ok = ok && !args[k].bad()

@@ -23,7 +23,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 	}
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
-		e.errorf(codeNotReduction, x.Fn.Span(), "`%s` is not a reduction", x.Fn.Name)
+		e.errorf(diag.NotReduction, x.Fn.Span(), "`%s` is not a reduction", x.Fn.Name)
 		return value{}
 	}
 	inner, ok := e.iterate(x.Binders, x.Cond)

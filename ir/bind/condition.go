@@ -277,7 +277,7 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 		return value{}
 	}
 	if u.kind == boolean || v.kind == boolean {
-		e.errorf(codeCondition, at, "the branches of an if must be numbers")
+		e.errorf(diag.Condition, at, "the branches of an if must be numbers")
 		return value{}
 	}
 	if u.item != v.item || u.row != v.row {

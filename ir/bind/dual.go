@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // dual elaborates dual(row), the multipliers of a named constraint of the lower
@@ -22,7 +23,7 @@ func (e *elab) dual(x *lang.Call) value {
 	}
 	family := b.families[name.Name]
 	if family == nil {
-		e.errorf(codeUnknownName, e.at(x), "the lower level has no constraint `%s`", name.Name)
+		e.errorf(diag.UnknownName, e.at(x), "the lower level has no constraint `%s`", name.Name)
 		return value{}
 	}
 	var rows, places []int

@@ -171,7 +171,7 @@ func (e *elab) name(x *lang.Name) value {
 	if x.Name == "inf" && !e.library { // in the bounds of a box only: the checker sees to that
 		return unbatched(e.b.graph.Number(math.Inf(1)))
 	}
-	e.errorf(codeUnknownName, e.at(x), "`%s` has no value here", x.Name)
+	e.errorf(diag.UnknownName, e.at(x), "`%s` has no value here", x.Name)
 	return value{}
 }
 
@@ -179,7 +179,7 @@ func (e *elab) name(x *lang.Name) value {
 func (b *binder) let(s *ir.Symbol) value {
 	if st := b.lets[s]; st != nil {
 		if !st.done {
-			b.errorf(codeCycle, s.Decl.Span(), "`%s` is defined by itself", s.Name)
+			b.errorf(diag.Cycle, s.Decl.Span(), "`%s` is defined by itself", s.Name)
 		}
 		return st.value
 	}
@@ -347,7 +347,7 @@ func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok 
 	}
 	v = e.num(v)
 	if v.node.Deps != 0 {
-		e.errorf(codeNotFixed, at, "%s depends on variables", what).Detail =
+		e.errorf(diag.NotFixed, at, "%s depends on variables", what).Detail =
 			"Conditions, ranges, indices and sizes are fixed when the model is bound: they may use params, data and indices."
 		return nil, false
 	}

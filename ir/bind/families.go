@@ -130,7 +130,7 @@ func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 		if at.IsZero() {
 			at = rel.at
 		}
-		d := r.b.errorf(codeNotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
+		d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
 		d.Context = context.Span()
 		d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
 		return false

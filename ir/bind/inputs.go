@@ -119,7 +119,7 @@ func (b *binder) inputs(prob *ir.Problem) {
 	// What waits for an input in error is not reported; where nothing else is
 	// wrong, it is a cycle, which the checker refuses.
 	if len(b.list) == before && len(pending) > 0 {
-		b.errorf(codeCycle, pending[0].Decl.Span(), "the default of `%s` needs itself", pending[0].Name)
+		b.errorf(diag.Cycle, pending[0].Decl.Span(), "the default of `%s` needs itself", pending[0].Name)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func (b *binder) levels(prob *ir.Problem) {
 	up, low := b.prog.Upper, b.prog.Lower
 	if up == nil || low == nil {
-		b.errorf(codeNoLevel, b.modelName(), "a model needs an upper and a lower level")
+		b.errorf(diag.NoLevel, b.modelName(), "a model needs an upper and a lower level")
 		return
 	}
 	ok := b.variables(&prob.Upper, up, false)
@@ -83,7 +83,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 			Axes: exported(v.axes)})
 	}
 	if decl.Objective == nil {
-		b.errorf(codeNoObjective, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
+		b.errorf(diag.NoObjective, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
 		return
 	}
 	x := decl.Objective.Value
@@ -163,7 +163,7 @@ func (b *binder) start(prob *ir.Problem) {
 			}
 		}
 		if target == nil {
-			b.errorf(codeStart, item.Name.Span(), "`%s` is not an upper variable", item.Name.Name)
+			b.errorf(diag.NoSuchStart, item.Name.Span(), "`%s` is not an upper variable", item.Name.Name)
 			continue
 		}
 		e := b.top()

@@ -308,7 +308,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			return nil
 		}
 		if args[k].node.Deps != 0 {
-			r.b.errorf(codeNotFixed, a.Span(), "the set of `%s` depends on variables", v.Name)
+			r.b.errorf(diag.NotFixed, a.Span(), "the set of `%s` depends on variables", v.Name)
 			return nil
 		}
 		if !args[k].isScalar() && args[k].item != v.Shape {

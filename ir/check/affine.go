@@ -2,6 +2,7 @@ package check
 
 import (
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // degreeOf applies the composition rules of structural degree to a binary
@@ -33,7 +34,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 			continue
 		}
 		b := v.bends[0]
-		d := c.errorf(c.global, codeNotAffine, b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
+		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
 		d.Detail = bendReason(b.what)
 		d.Fix = bendFix(b.what)
 		d.Context = r.Terms[i].Span()

@@ -47,7 +47,7 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	if fn := c.program.Library[name]; fn != nil {
 		return c.invoke(s, fn, true, e, args)
 	}
-	d := c.errorf(s, codeUnknownFunction, e.Fn.Span(), "there is no function `%s`", name)
+	d := c.errorf(s, diag.UnknownFunction, e.Fn.Span(), "there is no function `%s`", name)
 	if w := elsewhere[name]; w != "" {
 		d.Fix = w
 	} else if near := c.nearest(name, c.functionNames); near != "" {
@@ -99,7 +99,7 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 	if most > least {
 		want = fmt.Sprintf("%d or %d", least, most)
 	}
-	d := c.errorf(s, codeArity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
+	d := c.errorf(s, diag.Arity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
 	d.Detail = "it is `" + signature + "`"
 	return false
 }
@@ -115,7 +115,7 @@ func plural(n int) string {
 func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 	entry.used = true
 	args := c.arguments(s, e)
-	d := c.errorf(s, codeFunctionValue, e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
+	d := c.errorf(s, diag.FunctionValue, e.Fn.Span(), "`%s` is not a function", e.Fn.Name)
 	d.Related = []diag.Related{{Span: entry.name.Span(), Message: "it is declared here"}}
 	v := c.resolve(entry)
 	switch {
@@ -163,7 +163,7 @@ func (c *checker) function(fn *lang.Fn) {
 	for i := range fn.Params {
 		p := &fn.Params[i]
 		if declared[p.Name.Name] {
-			c.errorf(in, codeTwice, p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
+			c.errorf(in, diag.DeclaredTwice, p.Name.Span(), "the parameter `%s` is declared twice", p.Name.Name)
 		}
 		declared[p.Name.Name] = true
 		if p.Type != nil && p.Type.Kind == lang.KindInt { // sizes of others may use it
@@ -251,7 +251,7 @@ func (c *checker) result(s *scope, fn *lang.Fn, v value) {
 	if ok {
 		return
 	}
-	c.errorf(s, codeDeclaredType, fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
+	c.errorf(s, diag.DeclaredType, fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
 		"but its body is " + kindOf(v.typ)
 }
 
@@ -292,7 +292,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		return unknownOf(args...)
 	}
 	if c.active[fn] {
-		c.errorf(s, codeRecursion, e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
+		c.errorf(s, diag.Recursion, e.Span(), "`%s` calls itself", fn.Name.Name).Detail =
 			"functions are expanded where they are called, so they cannot be recursive"
 		return unknownOf(args...)
 	}
@@ -337,7 +337,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 
 func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want string, got ir.Type) {
 	p := &fn.Params[i]
-	d := c.errorf(s, codeArgument, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
+	d := c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
 	d.Detail = fmt.Sprintf("but `%s` is %s", quote(e.Args[i]), kindOf(got))
 	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
 		d.Fix = fmt.Sprintf("did you mean `%s`?", transposedText(e.Args[i]))

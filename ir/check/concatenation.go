@@ -3,6 +3,7 @@ package check
 import (
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // blocks are the values of the entries of a list where one of them is an array,
@@ -38,7 +39,7 @@ func (c *checker) concatenation(s *scope, e *lang.ListLit, vals []value) value {
 	}
 	if !e.Below {
 		if at, mixed := scalarBesideColumn(vals); mixed {
-			d := c.errorf(s, codeList, e.Elems[at].Span(), "the entries of a list are scalars, but `%s` is %s", quote(e.Elems[at]), kindOf(vals[at].typ))
+			d := c.errorf(s, diag.RaggedList, e.Elems[at].Span(), "the entries of a list are scalars, but `%s` is %s", quote(e.Elems[at]), kindOf(vals[at].typ))
 			d.Fix = "`[a; b]` puts numbers and vectors one below the other"
 			return unknownOf(vals...)
 		}
@@ -51,13 +52,13 @@ func (c *checker) concatenation(s *scope, e *lang.ListLit, vals []value) value {
 		}
 		n, flat, ok := extents(v.typ, e.Below)
 		if !ok {
-			c.errorf(s, codeList, e.Elems[i].Span(), "`%s` is %s and cannot stand in a list of arrays", quote(e.Elems[i]), kindOf(v.typ))
+			c.errorf(s, diag.RaggedList, e.Elems[i].Span(), "`%s` is %s and cannot stand in a list of arrays", quote(e.Elems[i]), kindOf(v.typ))
 			return unknownOf(vals...)
 		}
 		vectors = vectors && flat
 		total = total.add(n[along])
 		if side != nil && compare(side, n[across]) == differ {
-			d := c.errorf(s, codeElementwise, e.Elems[i].Span(), "these blocks do not fit %s", map[bool]string{true: "below each other", false: "side by side"}[e.Below])
+			d := c.errorf(s, diag.ElementwiseShapes, e.Elems[i].Span(), "these blocks do not fit %s", map[bool]string{true: "below each other", false: "side by side"}[e.Below])
 			d.Detail = sizeOf(e.Elems[0], vals[0].typ) + ", " + sizeOf(e.Elems[i], v.typ) + differNote(side, n[across])
 			if vals[0].typ.Kind == ir.VectorType && v.typ.Kind == ir.VectorType && !e.Below {
 				d.Fix = "vectors are columns; `[u; v]` puts one behind the other"
@@ -118,7 +119,7 @@ func extents(t ir.Type, below bool) (n [2]*poly, flat, ok bool) {
 func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 	in := c.binders(s, e.Binders, e.Cond != nil)
 	if e.Cond != nil {
-		c.errorf(s, codeVaryingSize, e.Cond.Span(), "an array has an entry for each combination of its indices, without a condition").Fix =
+		c.errorf(s, diag.VaryingSize, e.Cond.Span(), "an array has an entry for each combination of its indices, without a condition").Fix =
 			"write the cases with `if c then a else b`"
 	}
 	body := c.operand(in, e.Body)
@@ -126,7 +127,7 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 		return unknownOf(body)
 	}
 	if !isScalar(body.typ) {
-		c.errorf(s, codeNeedsScalar, e.Body.Span(), "the entries of an array are scalars, but `%s` is %s", quote(e.Body), kindOf(body.typ))
+		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "the entries of an array are scalars, but `%s` is %s", quote(e.Body), kindOf(body.typ))
 		return unknownOf(body)
 	}
 	var dims []*poly
@@ -152,7 +153,7 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 		}
 		n := a.hi.sub(a.lo).plus(1)
 		if mentions(n, in) {
-			c.errorf(s, codeVaryingSize, b.Span(), "the range of `%s` moves with another index, so that this is no array", b.Name.Name)
+			c.errorf(s, diag.VaryingSize, b.Span(), "the range of `%s` moves with another index, so that this is no array", b.Name.Name)
 			return unknownOf(body)
 		}
 		dims = append(dims, c.bounded(s, n, b.Span()))

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // param checks `param n: int = 5`. An int param is an atom of symbolic sizes,
@@ -14,7 +15,7 @@ func (c *checker) param(e *entry, d *lang.Param) value {
 		return unknownValue // the parser has reported it
 	}
 	if d.Type.Kind != lang.KindReal && d.Type.Kind != lang.KindInt {
-		c.errorf(c.global, codeKind, d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
+		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
 			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, quote(&d.Type))
 		return unknownValue
 	}
@@ -42,7 +43,7 @@ func (c *checker) fixedScalar(e lang.Expr, what string) value {
 	switch {
 	case isUnknown(v.typ):
 	case !isScalar(v.typ):
-		c.errorf(c.global, codeDeclaredType, e.Span(), "%s is a scalar, but `%s` is %s", what, quote(e), kindOf(v.typ))
+		c.errorf(c.global, diag.DeclaredType, e.Span(), "%s is a scalar, but `%s` is %s", what, quote(e), kindOf(v.typ))
 		return unknownValue
 	case v.deps != 0:
 		c.unfixed(e, v, what)
@@ -53,7 +54,7 @@ func (c *checker) fixedScalar(e lang.Expr, what string) value {
 
 // unfixed reports a value that depends on variables where it must not.
 func (c *checker) unfixed(e lang.Expr, v value, what string) {
-	c.errorf(c.global, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(c.global, e, v.deps)).Detail =
+	c.errorf(c.global, diag.NotFixed, e.Span(), "%s depends on %s", what, c.readText(c.global, e, v.deps)).Detail =
 		"it must be known before the model is solved"
 }
 
@@ -91,7 +92,7 @@ func (c *checker) fits(want, got ir.Type) bool {
 }
 
 func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
-	d := c.errorf(c.global, codeDeclaredType, e.Span(), "%s does not have the declared shape", what)
+	d := c.errorf(c.global, diag.DeclaredType, e.Span(), "%s does not have the declared shape", what)
 	d.Detail = fmt.Sprintf("declared %s, given %s", want, got)
 	if want.Kind == got.Kind {
 		for i := range want.Dims {
@@ -122,17 +123,17 @@ func (c *checker) generator(d *lang.Data) {
 	g := d.Gen
 	names, known := generators[g.Name.Name]
 	if !known {
-		e := c.errorf(c.global, codeUnknownGenerator, g.Name.Span(), "there is no generator `%s`", g.Name.Name)
+		e := c.errorf(c.global, diag.UnknownGenerator, g.Name.Span(), "there is no generator `%s`", g.Name.Name)
 		e.Detail = "data are drawn by `normal(mean, deviation)` or `uniform(low, high)`"
 		e.Fix = suggest(g.Name.Name, []string{"normal", "uniform"})
 		return
 	}
 	if d.Type.Kind == lang.KindInt {
-		c.errorf(c.global, codeKind, d.Type.Span(), "`%s` draws reals, not ints", g.Name.Name).Fix = "declare it as `real`"
+		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` draws reals, not ints", g.Name.Name).Fix = "declare it as `real`"
 		return
 	}
 	if len(g.Args) != 2 {
-		c.errorf(c.global, codeArity, g.Span(), "`%s` takes two arguments, but is given %d", g.Name.Name, len(g.Args)).Detail =
+		c.errorf(c.global, diag.Arity, g.Span(), "`%s` takes two arguments, but is given %d", g.Name.Name, len(g.Args)).Detail =
 			fmt.Sprintf("it is `%s(%s, %s)`", g.Name.Name, names[0], names[1])
 		return
 	}
@@ -142,9 +143,9 @@ func (c *checker) generator(d *lang.Data) {
 	}
 	switch {
 	case g.Name.Name == "normal" && nums[1] != nil && *nums[1] < 0:
-		c.errorf(c.global, codeEmptySet, g.Args[1].Span(), "a deviation cannot be negative")
+		c.errorf(c.global, diag.EmptySet, g.Args[1].Span(), "a deviation cannot be negative")
 	case g.Name.Name == "uniform" && nums[0] != nil && nums[1] != nil && *nums[0] > *nums[1]:
-		c.errorf(c.global, codeEmptySet, g.Span(), "the range of `uniform` is empty: its low end is above its high end")
+		c.errorf(c.global, diag.EmptySet, g.Span(), "the range of `uniform` is empty: its low end is above its high end")
 	}
 }
 
@@ -160,10 +161,10 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
 	if len(t.Dims) != want {
 		if want > 0 {
-			c.errorf(c.global, codeSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
+			c.errorf(c.global, diag.WrongSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
 				map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
 		} else {
-			c.errorf(c.global, codeSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
+			c.errorf(c.global, diag.WrongSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
 		}
 		return unknownValue.typ
 	}

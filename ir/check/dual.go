@@ -20,13 +20,13 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	v := value{typ: unknownValue.typ, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
 	name, isName := e.Args[0].(*lang.Name)
 	if !isName {
-		c.errorf(s, codeArgument, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level").Fix =
+		c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level").Fix =
 			"name the constraint, as in `balance: sum(y) == demand`, and write `dual(balance)`"
 		return v, true
 	}
 	r := c.lowerConstraint(name.Name)
 	if r == nil {
-		d := c.errorf(s, codeUnknownName, name.Span(), "the lower level has no constraint `%s`", name.Name)
+		d := c.errorf(s, diag.UnknownName, name.Span(), "the lower level has no constraint `%s`", name.Name)
 		d.Detail = "`dual` takes the name of a constraint of the lower level; a set such as `nonneg` has to be written as a named constraint for it"
 		if near := c.nearest(name.Name, c.constraintNames); near != "" {
 			d.Fix = "did you mean `" + near + "`?"
@@ -34,7 +34,7 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 		return v, true
 	}
 	if len(r.Ops) > 1 {
-		d := c.errorf(s, codeArgument, name.Span(), "`%s` is a chain of %d relations, each with a multiplier of its own", name.Name, len(r.Ops))
+		d := c.errorf(s, diag.ArgumentType, name.Span(), "`%s` is a chain of %d relations, each with a multiplier of its own", name.Name, len(r.Ops))
 		d.Fix = "write the chain as two constraints with two names"
 		d.Related = []diag.Related{{Span: r.Name.Span(), Message: "it is here"}}
 		return v, true
@@ -130,7 +130,7 @@ func (c *checker) refuseDual(e lang.Expr) {
 	if call == nil {
 		return
 	}
-	d := c.errorf(c.global, codeDualBelow, call.Span(), "the lower level reads its own multiplier `%s`", quote(call))
+	d := c.errorf(c.global, diag.DualBelow, call.Span(), "the lower level reads its own multiplier `%s`", quote(call))
 	d.Detail = "multipliers follow from the lower level's solution; the upper level and the report may read them"
 	d.Context = e.Span()
 }

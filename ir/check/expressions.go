@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // maxDepth bounds the nesting of expressions through lets and calls, and with
@@ -16,7 +17,7 @@ const maxDepth = 4_000
 // expr checks one expression and records its type.
 func (c *checker) expr(s *scope, e lang.Expr) value {
 	if c.depth >= maxDepth {
-		c.errorf(s, codeDepth, e.Span(), "this is nested too deeply").Detail =
+		c.errorf(s, diag.NestedTooDeep, e.Span(), "this is nested too deeply").Detail =
 			"expressions may be nested " + strconv.Itoa(maxDepth) + " deep, through lets and functions"
 		return unknownValue
 	}
@@ -36,7 +37,7 @@ func (c *checker) operand(s *scope, e lang.Expr) value {
 // numeric reports the value of e where it is a condition.
 func (c *checker) numeric(s *scope, e lang.Expr, v value) value {
 	if v.typ.Kind == ir.BoolType {
-		c.errorf(s, codeCondition, e.Span(), "`%s` is a condition, not a number", quote(e)).Detail =
+		c.errorf(s, diag.Condition, e.Span(), "`%s` is a condition, not a number", quote(e)).Detail =
 			"comparisons stand in conditions after `if`, and as the relation of a constraint"
 		return unknownValue
 	}
@@ -90,7 +91,7 @@ func (c *checker) number(e *lang.Number) value {
 // list checks [a, b, c]: scalars make a vector, lists a matrix.
 func (c *checker) list(s *scope, e *lang.ListLit) value {
 	if len(e.Elems) == 0 {
-		c.errorf(s, codeList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
+		c.errorf(s, diag.RaggedList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
 		return unknownValue
 	}
 	if list, ok := e.Elems[0].(*lang.ListLit); ok && !e.Below && !list.Below {
@@ -120,7 +121,7 @@ func (c *checker) entries(s *scope, e *lang.ListLit) (value, bool) {
 		case isUnknown(v.typ):
 			ok = false
 		case !isScalar(v.typ):
-			c.errorf(s, codeList, x.Span(), "the entries of a list are scalars, but `%s` is %s", quote(x), kindOf(v.typ))
+			c.errorf(s, diag.RaggedList, x.Span(), "the entries of a list are scalars, but `%s` is %s", quote(x), kindOf(v.typ))
 			ok = false
 		}
 		out = join(out.typ, out, v)
@@ -135,7 +136,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 	for i, x := range e.Elems {
 		row, isList := x.(*lang.ListLit)
 		if !isList {
-			c.errorf(s, codeList, x.Span(), "row %d of this matrix is not a list", i+1).Detail =
+			c.errorf(s, diag.RaggedList, x.Span(), "row %d of this matrix is not a list", i+1).Detail =
 				"a list of lists is a matrix, row by row"
 			return unknownValue
 		}
@@ -145,7 +146,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 			width = len(row.Elems)
 		}
 		if len(row.Elems) != width {
-			c.errorf(s, codeList, row.Span(), "row %d has %s, row 1 has %d", i+1, entriesText(len(row.Elems)), width).Detail =
+			c.errorf(s, diag.RaggedList, row.Span(), "row %d has %s, row 1 has %d", i+1, entriesText(len(row.Elems)), width).Detail =
 				"the rows of a matrix have the same length"
 			ok = false
 		}
@@ -183,7 +184,7 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 			v.size = c.opaque(s, e.Span())
 		}
 	case a.typ.Kind != b.typ.Kind || disagree(a.typ, b.typ):
-		c.errorf(s, codeBranches, e.Span(), "the branches of `if` have different shapes").Detail =
+		c.errorf(s, diag.BranchShapes, e.Span(), "the branches of `if` have different shapes").Detail =
 			sizeOf(e.Then, a.typ) + ", " + sizeOf(e.Else, b.typ)
 		return unknownOf(a, b)
 	}
@@ -197,10 +198,10 @@ func (c *checker) condition(s *scope, e lang.Expr) {
 	switch {
 	case isUnknown(v.typ):
 	case v.typ.Kind != ir.BoolType:
-		c.errorf(s, codeCondition, e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
+		c.errorf(s, diag.Condition, e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
 			"compare it, as in `" + quote(e) + " != 0`"
 	case v.deps != 0 && !c.reporting:
-		d := c.errorf(s, codeJump, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(s, e, v.deps))
+		d := c.errorf(s, diag.ConditionOnVariables, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(s, e, v.deps))
 		d.Detail = "what jumps with a variable is not differentiable; conditions may use indices, params and data"
 		d.Fix = "blend the cases smoothly, as in `sigmoid(u / eps) * a + sigmoid(-u / eps) * b`"
 	}

@@ -51,7 +51,7 @@ func (c *checker) followers() {
 		}
 		f.name = b.Name.Name
 		if first, twice := named[f.name]; twice {
-			d := c.errorf(c.global, codeTwice, b.Name.Span(), "two followers are named `%s`", f.name)
+			d := c.errorf(c.global, diag.DeclaredTwice, b.Name.Span(), "two followers are named `%s`", f.name)
 			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 		}
 		named[f.name] = *b.Name
@@ -205,7 +205,7 @@ func (c *checker) followerDim(b *lang.Binder) lang.Expr {
 	} else if one, ok := b.Lo.(*lang.Number); ok && one.Text == "1" {
 		return b.Hi
 	}
-	c.errorf(c.global, codeFollowers, b.Span(), "the index of a follower ranges over an index set or from 1, as in `i in 1..n`")
+	c.errorf(c.global, diag.Followers, b.Span(), "the index of a follower ranges over an index set or from 1, as in `i in 1..n`")
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (c *checker) spreadVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constrai
 			continue
 		}
 		if len(v.Type.Dims) > 0 {
-			c.errorf(c.global, codeFollowers, a.Span(), "a bound of the array `%s` moves with the follower's index", v.Name.Name).Fix =
+			c.errorf(c.global, diag.Followers, a.Span(), "a bound of the array `%s` moves with the follower's index", v.Name.Name).Fix =
 				"write it as a constraint"
 			continue
 		}
@@ -339,7 +339,7 @@ func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
 			whose = other.name
 		}
 	}
-	d := c.errorf(c.global, codeEquilibrium, path[0].Span(), "the follower `%s` reads `%s`, which the follower `%s` decides", f.Name, last.Name, whose)
+	d := c.errorf(c.global, diag.Equilibrium, path[0].Span(), "the follower `%s` reads `%s`, which the follower `%s` decides", f.Name, last.Name, whose)
 	if whose == f.Name {
 		d.Summary = fmt.Sprintf("a follower `%s` reads `%s` of all the others through `%s`", f.Name, last.Name, path[0].Name)
 	}

@@ -20,7 +20,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	}
 	groups, fit := c.axes(s, e, x.typ)
 	if want := len(x.typ.Dims); !fit || want == 0 {
-		d := c.errorf(s, codeSubscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
+		d := c.errorf(s, diag.Subscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
 		switch {
 		case want == 2 && len(e.Subs) == 1:
 			d.Fix = fmt.Sprintf("write `%s[i, :]` for a row, `%s[:, j]` for a column", quote(e.X), quote(e.X))
@@ -91,7 +91,7 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 	c.inRange(s, sub.Hi.Span(), hi, n)
 	size := hi.sub(lo).plus(1)
 	if k, ok := size.constant(); ok && k.Sign() < 0 {
-		c.errorf(s, codeIndexRange, sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
+		c.errorf(s, diag.IndexRange, sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
 	}
 	return c.bounded(s, size, sub.Span())
 }
@@ -125,7 +125,7 @@ func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
 func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if low := extreme(s, i, -1); low != nil {
 		if v, ok := withDefaults(low).constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
-			d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
+			d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", quoteSpan(at))
 			d.Detail = "indexing starts at 1" + reaches(i, low) + inBrackets(defaultsNote(low))
 			return
 		}
@@ -138,7 +138,7 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 		return
 	}
 	if exceeds(withDefaults(high), withDefaults(n)) {
-		d := c.errorf(s, codeIndexRange, at, "the index `%s` is out of range", quoteSpan(at))
+		d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", quoteSpan(at))
 		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high))
 		if !exceeds(high, n) {
 			d.Detail += inBrackets(defaultsNote(n, high))
@@ -245,13 +245,13 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 	switch {
 	case isUnknown(v.typ):
 	case v.typ.Kind != ir.VectorType:
-		d := c.errorf(s, codeNotInteger, b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
+		d := c.errorf(s, diag.NotInteger, b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
 			quote(b.Lo), kindOf(v.typ))
 		if isScalar(v.typ) {
 			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, operandText(b.Lo))
 		}
 	case v.deps != 0:
-		c.errorf(s, codeNotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(s, b.Lo, v.deps))
+		c.errorf(s, diag.NotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(s, b.Lo, v.deps))
 	}
 }
 
@@ -260,17 +260,17 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 func (c *checker) hides(s *scope, index lang.Ident) {
 	name := index.Name
 	if _, twice := s.names[name]; twice {
-		c.errorf(s, codeTwice, index.Span(), "the index `%s` is declared twice", name)
+		c.errorf(s, diag.DeclaredTwice, index.Span(), "the index `%s` is declared twice", name)
 		return
 	}
 	for t := s.parent; t != nil; t = t.parent {
 		if _, ok := t.names[name]; ok {
-			c.warnf(codeHides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
+			c.warnf(diag.Hides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
 			return
 		}
 	}
 	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
-		d := c.warnf(codeHides, index.Span(), "the index `%s` hides the declared `%s`", name, name)
+		d := c.warnf(diag.Hides, index.Span(), "the index `%s` hides the declared `%s`", name, name)
 		d.Related = []diag.Related{{Span: e.name.Span(), Message: "declared here"}}
 	}
 }
@@ -289,7 +289,7 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	switch fn {
 	case "sum", "prod", "max", "min":
 	default:
-		d := c.errorf(s, codeNotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
+		d := c.errorf(s, diag.NotReduction, e.Fn.Span(), "`%s` does not range over indices", fn)
 		d.Detail = "sum, prod, max and min do"
 		d.Fix = suggest(fn, []string{"sum", "prod", "max", "min"})
 		return unknownOf(body)
@@ -298,12 +298,12 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 		return unknownOf(body)
 	}
 	if fn != "sum" && !isScalar(body.typ) {
-		c.errorf(s, codeNeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
+		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
 		return unknownOf(body)
 	}
 	for _, d := range body.typ.Dims {
 		if mentions(d.(*poly), in) {
-			c.errorf(s, codeVaryingSize, e.Body.Span(), "the terms of this sum have different sizes").Detail =
+			c.errorf(s, diag.VaryingSize, e.Body.Span(), "the terms of this sum have different sizes").Detail =
 				sizeOf(e.Body, body.typ) + ", which moves with the index"
 			return unknownOf(body)
 		}

@@ -83,7 +83,7 @@ func (c *checker) declaredSet(d *lang.IndexSet) value {
 		case len(d.Within) == 1:
 			set.within = of
 		case len(of.tuple()) > 1:
-			c.errorf(c.global, codeSetDecl, d.Within[i].Span(), "`%s` is a set of tuples and cannot be a part of one", of.name).Fix =
+			c.errorf(c.global, diag.IndexSet, d.Within[i].Span(), "`%s` is a set of tuples and cannot be a part of one", of.name).Fix =
 				"name the sets of its labels one by one"
 			return unknownValue
 		default:
@@ -91,7 +91,7 @@ func (c *checker) declaredSet(d *lang.IndexSet) value {
 		}
 	}
 	if n := len(set.tuple()); len(d.Keys) > 0 && len(d.Keys) != n {
-		c.errorf(c.global, codeSetDecl, d.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
+		c.errorf(c.global, diag.IndexSet, d.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
 			len(d.Keys), partsText(n))
 	}
 	if d.Value != nil {
@@ -115,7 +115,7 @@ func partsText(n int) string {
 func (c *checker) setNamed(n lang.Ident) *indexSet {
 	entry := c.symbols[n.Name]
 	if entry == nil || entry.symbol.Kind != ir.SetSymbol {
-		d := c.errorf(c.global, codeSetDecl, n.Span(), "there is no index set `%s`", n.Name)
+		d := c.errorf(c.global, diag.IndexSet, n.Span(), "there is no index set `%s`", n.Name)
 		if entry != nil {
 			d.Summary = fmt.Sprintf("`%s` is not an index set", n.Name)
 		}
@@ -136,7 +136,7 @@ func (c *checker) setNamed(n lang.Ident) *indexSet {
 func (c *checker) numberSet(set *indexSet, a *atom) {
 	d := set.decl
 	if len(d.Within) > 0 {
-		c.errorf(c.global, codeSetDecl, d.Value.Span(), "a part of a set lists its elements, as in `{1, 2}`")
+		c.errorf(c.global, diag.IndexSet, d.Value.Span(), "a part of a set lists its elements, as in `{1, 2}`")
 		return
 	}
 	set.lo = c.integer(c.global, d.Value.Lo, "the start of a range")
@@ -147,7 +147,7 @@ func (c *checker) numberSet(set *indexSet, a *atom) {
 	}
 	a.def = set.hi.sub(set.lo).plus(1)
 	if k, ok := withDefaults(a.def).constant(); ok && k.Sign() < 0 {
-		c.errorf(c.global, codeEmptySet, d.Value.Span(), "this set is empty: it ends before it starts")
+		c.errorf(c.global, diag.EmptySet, d.Value.Span(), "this set is empty: it ends before it starts")
 	}
 }
 
@@ -160,7 +160,7 @@ func (c *checker) listedSet(set *indexSet) {
 	}
 	for _, e := range set.decl.Value.Elems {
 		if len(e.Parts) != arity {
-			d := c.errorf(c.global, codeSetDecl, e.Span(), "`%s` has %s, but an element of `%s` has %s", quote(e),
+			d := c.errorf(c.global, diag.IndexSet, e.Span(), "`%s` has %s, but an element of `%s` has %s", quote(e),
 				partsText(len(e.Parts)), set.name, partsText(arity))
 			if arity == 1 && set.within == nil {
 				d.Fix = fmt.Sprintf("say what the labels are taken from, as in `set %s within node * node = ...`", set.name)
@@ -179,7 +179,7 @@ func (c *checker) listedSet(set *indexSet) {
 			}
 		}
 		if first, twice := seen[strings.Join(key, "\x00")]; twice {
-			d := c.errorf(c.global, codeTwice, e.Span(), "`%s` is in the set `%s` twice", quote(e), set.name)
+			d := c.errorf(c.global, diag.DeclaredTwice, e.Span(), "`%s` is in the set `%s` twice", quote(e), set.name)
 			d.Related = []diag.Related{{Span: first, Message: "first here"}}
 		}
 		seen[strings.Join(key, "\x00")] = e.Span()
@@ -207,7 +207,7 @@ func (c *checker) isLabel(s *scope, e lang.Expr, set *indexSet) {
 	if set.labels == nil || set.labels[label] {
 		return
 	}
-	d := c.errorf(s, codeUnknownLabel, e.Span(), "`%s` is not a label of `%s`", quote(e), set.name)
+	d := c.errorf(s, diag.UnknownLabel, e.Span(), "`%s` is not a label of `%s`", quote(e), set.name)
 	d.Related = []diag.Related{{Span: set.decl.Name.Span(), Message: "the set is declared here"}}
 	names := make([]string, 0, len(set.labels))
 	for n := range set.labels {

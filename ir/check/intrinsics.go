@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // An intrinsic is a function that the language itself provides: the
@@ -140,7 +141,7 @@ func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []
 	case expr.Elementwise2:
 		var problem string
 		if t, problem = broadcast(args[0].typ, args[1].typ); problem != "" {
-			c.errorf(s, codeElementwise, e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
+			c.errorf(s, diag.ElementwiseShapes, e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
 				sizeOf(e.Args[0], args[0].typ) + ", " + sizeOf(e.Args[1], args[1].typ) + problem
 			return value{}, false
 		}
@@ -169,7 +170,7 @@ func (c *checker) inDomain(s *scope, e *lang.Call, p *expr.Primitive, args []val
 	u := *args[0].num
 	n := p.Eval1(u)
 	if p.Inside != nil && !p.Inside(u, 0) || math.IsNaN(n) || math.IsInf(n, 0) {
-		d := c.errorf(s, codeUndefined, e.Span(), "`%s` is not a real number", quote(e))
+		d := c.errorf(s, diag.NotReal, e.Span(), "`%s` is not a real number", quote(e))
 		if p.Domain != "" {
 			d.Detail = fmt.Sprintf("`%s(u)` needs %s, and u is %v", p.Name, p.Domain, u)
 		}
@@ -190,7 +191,7 @@ func wholeNumber(op expr.Op, t ir.Type) bool {
 
 // argument reports an argument of the wrong kind.
 func (c *checker) argument(s *scope, e *lang.Call, i int, v value, want string) (value, bool) {
-	c.errorf(s, codeArgument, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, quote(e.Args[i]), kindOf(v.typ))
+	c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, quote(e.Args[i]), kindOf(v.typ))
 	return value{}, false
 }
 
@@ -247,7 +248,7 @@ func typeDiag(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 		return join(matrixType(dim(t, 0), dim(t, 0)), args...), true
 	case ir.MatrixType:
 		if compare(dim(t, 0), dim(t, 1)) == differ {
-			c.errorf(s, codeArgument, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = sizeOf(e.Args[0], t)
+			c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = sizeOf(e.Args[0], t)
 			return value{}, false
 		}
 		return join(vectorType(dim(t, 0)), args...), true

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // This file checks where labels stand: as indices that range over a set, as
@@ -16,13 +17,13 @@ var labelType = ir.Type{Kind: ir.LabelType}
 func (c *checker) notNumber(s *scope, e lang.Expr, v value) {
 	switch {
 	case v.typ.Kind == ir.SetType:
-		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is an index set, not a number", quote(e)).Fix =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is an index set, not a number", quote(e)).Fix =
 			fmt.Sprintf("`card(%s)` is the number of its elements; `sum(i in %s: ...)` ranges over them", quote(e), quote(e))
 	case v.set == nil:
-		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is a label, not a number", quote(e)).Detail =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label, not a number", quote(e)).Detail =
 			"labels stand in sets, in subscripts such as `cost[\"Rome\"]`, and in comparisons such as `c == \"Rome\"`"
 	default:
-		c.errorf(s, codeLabelNumber, e.Span(), "`%s` is a label of `%s`, not a number", quote(e), v.set.name).Fix =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label of `%s`, not a number", quote(e), v.set.name).Fix =
 			fmt.Sprintf("`ord(%s)` is its position in the set", quote(e))
 	}
 }
@@ -43,7 +44,7 @@ func (c *checker) rangedSet(s *scope, b *lang.Binder) (*indexSet, value) {
 // tupleOf reports `(i, j) in S` where S is no set of tuples.
 func (c *checker) tupleOf(s *scope, b *lang.Binder, v value) {
 	if !isUnknown(v.typ) {
-		c.errorf(s, codeWrongSet, b.Lo.Span(), "a tuple of indices ranges over a set of tuples, but `%s` is %s", quote(b.Lo), kindOf(v.typ))
+		c.errorf(s, diag.WrongSet, b.Lo.Span(), "a tuple of indices ranges over a set of tuples, but `%s` is %s", quote(b.Lo), kindOf(v.typ))
 	}
 	for _, n := range b.Tuple {
 		c.hides(s, n)
@@ -56,7 +57,7 @@ func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered boo
 	sets := []*indexSet{set}
 	if b.Tuple != nil {
 		if sets = set.tuple(); len(sets) != len(b.Tuple) {
-			c.errorf(s, codeWrongSet, b.Span(), "an element of `%s` has %s, but there are %d indices", set.name, partsText(len(sets)), len(b.Tuple))
+			c.errorf(s, diag.WrongSet, b.Span(), "an element of `%s` has %s, but there are %d indices", set.name, partsText(len(sets)), len(b.Tuple))
 			sets = make([]*indexSet, len(b.Tuple))
 		}
 	}
@@ -138,7 +139,7 @@ func (c *checker) alongSet(s *scope, e *lang.Index, subs []lang.Subscript, set *
 			of = tuple[i]
 		}
 		if subs[i].Hi != nil || subs[i].All {
-			c.errorf(s, codeWrongSet, subs[i].Span(), "a dimension over `%s` takes one label, or `:` for all", set.name).Fix =
+			c.errorf(s, diag.WrongSet, subs[i].Span(), "a dimension over `%s` takes one label, or `:` for all", set.name).Fix =
 				"declare a part of it, as in `set some within " + set.name + " = {...}`, and range over that"
 			continue
 		}
@@ -195,10 +196,10 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 	case isUnknown(v.typ):
 	case v.typ.Kind == ir.LabelType && v.set != nil && related(v.set, set):
 	case v.typ.Kind == ir.LabelType && v.set != nil:
-		c.errorf(s, codeWrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", quote(x), v.set.name, quote(e.X), set.name)
+		c.errorf(s, diag.WrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", quote(x), v.set.name, quote(e.X), set.name)
 	case set.lo != nil && v.typ.Kind == ir.IntType:
 	default:
-		d := c.errorf(s, codeWrongSet, x.Span(), "`%s` has a dimension over `%s` here, but `%s` is %s", quote(e.X), set.name, quote(x), kindOf(v.typ))
+		d := c.errorf(s, diag.WrongSet, x.Span(), "`%s` has a dimension over `%s` here, but `%s` is %s", quote(e.X), set.name, quote(x), kindOf(v.typ))
 		d.Detail = "it is indexed by the set's labels"
 		d.Fix = fmt.Sprintf("range over the set, as in `sum(i in %s: ...)`, or write a label in double quotes", set.name)
 	}
@@ -207,7 +208,7 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 // labelOfPlain reports a label as the index of a dimension that is a plain
 // size.
 func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
-	d := c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
+	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
 	if n != nil {
 		d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
 	}
@@ -222,7 +223,7 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 		return unknownOf(x, y)
 	}
 	if e.Op != lang.Eq && e.Op != lang.Ne {
-		c.errorf(s, codeLabelNumber, e.Span(), "labels have no order").Fix = "compare their positions, with `ord(...)`"
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "labels have no order").Fix = "compare their positions, with `ord(...)`"
 		return unknownValue
 	}
 	a, b, of, other := e.X, e.Y, x, y
@@ -232,20 +233,20 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 	_, number := b.(*lang.Number)
 	switch {
 	case of.set == nil:
-		c.errorf(s, codeLabelNumber, e.Span(), "two labels are compared, neither of which is an index").Fix =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "two labels are compared, neither of which is an index").Fix =
 			"compare an index with a label, as in `c == \"Rome\"`"
 		return unknownValue
 	case other.typ.Kind == ir.LabelType && other.set == nil || number:
 		if len(of.set.tuple()) > 1 {
-			c.errorf(s, codeWrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(a), of.set.name)
+			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(a), of.set.name)
 			return unknownValue
 		}
 		c.isLabel(s, b, of.set.root())
 	case other.typ.Kind != ir.LabelType:
-		c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", quote(a), of.set.name, quote(b), kindOf(other.typ))
+		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", quote(a), of.set.name, quote(b), kindOf(other.typ))
 		return unknownValue
 	case !related(of.set, other.set):
-		c.errorf(s, codeWrongSet, e.Span(), "`%s` is a label of `%s`, `%s` of `%s`", quote(a), of.set.name, quote(b), other.set.name).Detail =
+		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, `%s` of `%s`", quote(a), of.set.name, quote(b), other.set.name).Detail =
 			"labels are compared within one set"
 		return unknownValue
 	}

@@ -19,7 +19,7 @@ func (c *checker) variable(e *entry, d *lang.Var) value {
 		v.deps = expr.DependsY
 	}
 	if d.Type.Kind == lang.KindInt {
-		c.errorf(c.global, codeKind, d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
+		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
 			"the methods here need continuous variables: real, vector[n] or matrix[m, n]"
 		return v
 	}
@@ -45,24 +45,24 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	name := set.Name.Name
 	names, known := sets[name]
 	if !known {
-		e := c.errorf(c.global, codeUnknownSet, set.Name.Span(), "there is no set `%s`", name)
+		e := c.errorf(c.global, diag.UnknownSet, set.Name.Span(), "there is no set `%s`", name)
 		e.Detail = "the sets are box(lo, hi), nonneg, simplex(s), ball(r) and free"
 		e.Fix = suggest(name, []string{"box", "nonneg", "simplex", "ball", "free"})
 		return
 	}
 	if len(set.Args) != len(names) {
-		c.errorf(c.global, codeArity, set.Span(), "`%s` takes %d argument%s, but is given %d",
+		c.errorf(c.global, diag.Arity, set.Span(), "`%s` takes %d argument%s, but is given %d",
 			name, len(names), plural(len(names)), len(set.Args)).Fix = setExample[name]
 		return
 	}
 	if name == "ball" && lower {
-		e := c.errorf(c.global, codeLowerBall, set.Span(), "the lower variable `%s` cannot be in a ball", d.Name.Name)
+		e := c.errorf(c.global, diag.LowerBall, set.Span(), "the lower variable `%s` cannot be in a ball", d.Name.Name)
 		e.Detail = "a ball is not a linear constraint, and the lower level's constraints are linear"
 		e.Fix = "use `box(-r, r)`"
 		return
 	}
 	if name == "simplex" && isScalar(t) {
-		c.errorf(c.global, codeArgument, set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
+		c.errorf(c.global, diag.ArgumentType, set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
 		return
 	}
 	vs := make([]value, len(set.Args))
@@ -102,11 +102,11 @@ func (c *checker) nonempty(set *lang.Set, args []value) {
 	switch set.Name.Name {
 	case "box":
 		if lo, hi := args[0].num, args[1].num; lo != nil && hi != nil && *lo-*hi > cross*(math.Abs(*lo)+math.Abs(*hi)) {
-			c.errorf(c.global, codeEmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
+			c.errorf(c.global, diag.EmptySet, set.Span(), "this box is empty: its lower bound %v is above its upper bound %v", *lo, *hi)
 		}
 	case "simplex", "ball":
 		if v := args[0].num; v != nil && *v < 0 {
-			c.errorf(c.global, codeEmptySet, set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
+			c.errorf(c.global, diag.EmptySet, set.Args[0].Span(), "this %s is empty: %v is negative", set.Name.Name, *v)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func (c *checker) level(l *ir.LevelDecl) {
 	for _, r := range l.Constraints {
 		if r.Name != nil && r.Name.Name != "" {
 			if first, twice := named[r.Name.Name]; twice {
-				d := c.errorf(c.global, codeTwice, r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
+				d := c.errorf(c.global, diag.DeclaredTwice, r.Name.Span(), "two constraints are named `%s`", r.Name.Name)
 				d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 			} else {
 				named[r.Name.Name] = *r.Name
@@ -163,12 +163,12 @@ func (c *checker) objective(word string, o *lang.Objective) {
 		return
 	}
 	if !isScalar(v.typ) {
-		d := c.errorf(c.global, codeObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
+		d := c.errorf(c.global, diag.ObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
 		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
 		return
 	}
 	if v.deps == 0 {
-		c.warnf(codeIdleObjective, o.Value.Span(), "the %s objective does not depend on any variable", word)
+		c.warnf(diag.IdleObjective, o.Value.Span(), "the %s objective does not depend on any variable", word)
 	}
 }
 
@@ -194,7 +194,7 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 		c.affineRelation(r, terms)
 	}
 	if whole && join(boolType, terms...).deps == 0 {
-		c.warnf(codeIdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
+		c.warnf(diag.IdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
 	}
 }
@@ -210,7 +210,7 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 		a, b := terms[i], terms[i+1]
 		if _, problem := broadcast(a.typ, b.typ); problem != "" {
 			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
-			d := c.errorf(s, codeRelationShapes, at, "the sides of `%s` have different shapes", op)
+			d := c.errorf(s, diag.RelationShapes, at, "the sides of `%s` have different shapes", op)
 			d.Detail = sizeOf(r.Terms[i], a.typ) + ", " + sizeOf(r.Terms[i+1], b.typ) + problem
 			continue
 		}
@@ -222,7 +222,7 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 		}
 	}
 	if up && down {
-		c.errorf(s, codeChain, r.Span(), "this chain of relations runs in two directions").Fix =
+		c.errorf(s, diag.MixedChain, r.Span(), "this chain of relations runs in two directions").Fix =
 			"write `lo <= e <= hi`, or two constraints"
 	}
 }
@@ -260,7 +260,7 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 			likely = append(likely, name)
 		}
 	}
-	d := c.errorf(s, codeForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", quote(side))
+	d := c.errorf(s, diag.ForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", quote(side))
 	d.Detail = sizeOf(side, t) + ", the other side is a scalar for each " + indexNames(r)
 	if array != nil && len(likely) == len(t.Dims) {
 		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", array.Name, strings.Join(likely, ", "))
@@ -318,7 +318,7 @@ func (c *checker) smoothUpper(r *lang.Constraint, terms []value) bool {
 			return false // affine ones can be written instead
 		}
 		k := v.kinks[0]
-		d := c.errorf(c.global, codeCoupled, k.at, "upper %s applies `%s`, which is not smooth, to the lower level's answer", constraintText(r), k.what)
+		d := c.errorf(c.global, diag.CoupledNotSmooth, k.at, "upper %s applies `%s`, which is not smooth, to the lower level's answer", constraintText(r), k.what)
 		d.Detail = "an upper constraint may read the lower variables and multipliers through smooth functions only: the methods follow their gradients"
 		d.Fix, d.Context, d.Related = bendFix(k.what), r.Terms[i].Span(), k.related
 	}

@@ -90,13 +90,13 @@ func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, low
 		return // the parser reported that it is missing
 	}
 	if first := c.symbols[name.Name]; first != nil {
-		d := c.errorf(c.global, codeTwice, name.Span(), "`%s` is declared twice", name.Name)
+		d := c.errorf(c.global, diag.DeclaredTwice, name.Span(), "`%s` is declared twice", name.Name)
 		d.Detail = "the names of a model, those inside its levels included, must differ"
 		d.Related = []diag.Related{{Span: first.name.Span(), Message: "first declared here"}}
 		return
 	}
 	if in := intrinsics[name.Name]; in != nil && !in.yields {
-		d := c.errorf(c.global, codePrimitiveName, name.Span(), "`%s` is a primitive of the language", name.Name)
+		d := c.errorf(c.global, diag.PrimitiveName, name.Span(), "`%s` is a primitive of the language", name.Name)
 		d.Detail = "names of library functions may be reused, those of primitives may not"
 		d.Fix = "choose another name, such as `" + name.Name + "_`"
 		return
@@ -129,7 +129,7 @@ func (c *checker) resolve(e *entry) value {
 	case *lang.Let:
 		v = c.expr(c.global, d.Value)
 		if v.typ.Kind == ir.BoolType {
-			c.errorf(c.global, codeCondition, d.Value.Span(), "a condition cannot be named by a let").Detail =
+			c.errorf(c.global, diag.Condition, d.Value.Span(), "a condition cannot be named by a let").Detail =
 				"conditions stand after `if` only"
 			v = unknownValue
 		}
@@ -161,7 +161,7 @@ func (c *checker) cycle(e *entry) {
 		names = append(names, "`"+m.symbol.Name+"`")
 	}
 	names = append(names, "`"+e.symbol.Name+"`")
-	d := c.errorf(c.global, codeCycle, e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
+	d := c.errorf(c.global, diag.Cycle, e.name.Span(), "`%s` is defined by means of itself", e.symbol.Name)
 	d.Detail = strings.Join(names, " needs ")
 	for _, m := range loop[1:] {
 		d.Related = append(d.Related, diag.Related{Span: m.name.Span(), Message: "`" + m.symbol.Name + "` is declared here"})
@@ -191,7 +191,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 	}
 	if e.Name == infinityName && c.symbols[e.Name] == nil {
 		if !c.bounds {
-			c.errorf(s, codeUndefined, e.Span(), "`inf` is no number to compute with").Detail =
+			c.errorf(s, diag.NotReal, e.Span(), "`inf` is no number to compute with").Detail =
 				"it stands in the bounds of a box, for a side without one: `box(0, inf)`"
 			return unknownValue
 		}
@@ -202,7 +202,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 		c.functionAsValue(s, e)
 		return unknownValue
 	}
-	d := c.errorf(s, codeUnknownName, e.Span(), "`%s` is not declared", e.Name)
+	d := c.errorf(s, diag.UnknownName, e.Span(), "`%s` is not declared", e.Name)
 	near := c.nearest(e.Name, func() []string { return c.visible(s) })
 	if near == "" {
 		d.Detail = "a name stands for a param, data, let, variable, function or index"
@@ -216,7 +216,7 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 }
 
 func (c *checker) functionAsValue(s *scope, e *lang.Name) {
-	c.errorf(s, codeFunctionValue, e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
+	c.errorf(s, diag.FunctionValue, e.Span(), "`%s` is a function and needs arguments", e.Name).Fix = "write `" + e.Name + "(...)`"
 }
 
 // visible lists the values that a name at s could mean, for suggestions.
@@ -248,7 +248,7 @@ func (c *checker) unused() {
 		}
 		switch e.symbol.Kind {
 		case ir.ParamSymbol, ir.DataSymbol, ir.LetSymbol, ir.VarSymbol, ir.SetSymbol:
-			c.warnf(codeUnused, e.name.Span(), "`%s` is never used", e.symbol.Name)
+			c.warnf(diag.Unused, e.name.Span(), "`%s` is never used", e.symbol.Name)
 		}
 	}
 }

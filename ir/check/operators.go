@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 func (c *checker) unary(s *scope, e *lang.Unary) value {
@@ -27,7 +28,7 @@ func (c *checker) unary(s *scope, e *lang.Unary) value {
 // logical checks an operand of and, or, not.
 func (c *checker) logical(s *scope, e lang.Expr, v value, op string) value {
 	if v.typ.Kind != ir.BoolType && !isUnknown(v.typ) {
-		c.errorf(s, codeCondition, e.Span(), "`%s` joins conditions, but `%s` is %s", op, quote(e), kindOf(v.typ)).Fix =
+		c.errorf(s, diag.Condition, e.Span(), "`%s` joins conditions, but `%s` is %s", op, quote(e), kindOf(v.typ)).Fix =
 			"compare it, as in `" + quote(e) + " != 0`"
 		return unknownValue
 	}
@@ -111,7 +112,7 @@ func (c *checker) comparison(s *scope, e *lang.Binary, x, y value) value {
 		v value
 	}{{e.X, x}, {e.Y, y}} {
 		if !isScalar(o.v.typ) {
-			c.errorf(s, codeCondition, o.e.Span(), "`%s` compares scalars, but `%s` is %s", e.Op, quote(o.e), kindOf(o.v.typ))
+			c.errorf(s, diag.Condition, o.e.Span(), "`%s` compares scalars, but `%s` is %s", e.Op, quote(o.e), kindOf(o.v.typ))
 			return unknownValue
 		}
 	}
@@ -127,7 +128,7 @@ func (c *checker) elementwise(s *scope, e *lang.Binary, x, y value) ir.Type {
 		}
 		return t
 	}
-	d := c.errorf(s, codeElementwise, e.Span(), "the sides of `%s` have different shapes", e.Op)
+	d := c.errorf(s, diag.ElementwiseShapes, e.Span(), "the sides of `%s` have different shapes", e.Op)
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ) + problem
 	d.Fix = c.transposeFix(e, x.typ, y.typ, func(a, b ir.Type) bool { _, p := broadcast(a, b); return p == "" })
 	return unknownValue.typ
@@ -178,7 +179,7 @@ func (c *checker) product(s *scope, e *lang.Binary, x, y value) ir.Type {
 	if problem == "" {
 		return t
 	}
-	d := c.errorf(s, codeProduct, e.Span(), "`%s` cannot be multiplied by `%s`", quote(e.X), quote(e.Y))
+	d := c.errorf(s, diag.ProductShapes, e.Span(), "`%s` cannot be multiplied by `%s`", quote(e.X), quote(e.Y))
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ)
 	if inner {
 		d.Detail += problem
@@ -276,7 +277,7 @@ func (c *checker) quotient(s *scope, e *lang.Binary, x, y value) ir.Type {
 	if isScalar(y.typ) {
 		return real2(x.typ)
 	}
-	d := c.errorf(s, codeNeedsScalar, e.Y.Span(), "`/` divides by a scalar, but `%s` is %s", quote(e.Y), kindOf(y.typ))
+	d := c.errorf(s, diag.NeedsScalar, e.Y.Span(), "`/` divides by a scalar, but `%s` is %s", quote(e.Y), kindOf(y.typ))
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ)
 	if _, p := broadcast(x.typ, y.typ); p == "" {
 		d.Fix = fmt.Sprintf("write `%s ./ %s` to divide entry by entry", operandText(e.X), operandText(e.Y))
@@ -294,7 +295,7 @@ func (c *checker) power(s *scope, e *lang.Binary, x, y value) ir.Type {
 		if isScalar(o.t) {
 			continue
 		}
-		d := c.errorf(s, codeNeedsScalar, o.e.Span(), "`^` is the power of a scalar, but `%s` is %s", quote(o.e), kindOf(o.t))
+		d := c.errorf(s, diag.NeedsScalar, o.e.Span(), "`^` is the power of a scalar, but `%s` is %s", quote(o.e), kindOf(o.t))
 		if _, p := broadcast(x.typ, y.typ); p == "" {
 			d.Fix = fmt.Sprintf("write `%s .^ %s` to take powers entry by entry", operandText(e.X), operandText(e.Y))
 		}
@@ -322,7 +323,7 @@ func transposed(t ir.Type) ir.Type {
 func (c *checker) transpose(s *scope, e *lang.Transpose) value {
 	v := c.operand(s, e.X)
 	if v.typ.Kind == ir.ArrayType {
-		c.errorf(s, codeNeedsScalar, e.Span(), "`%s` has %d dimensions and no transpose", quote(e.X), len(v.typ.Dims))
+		c.errorf(s, diag.NeedsScalar, e.Span(), "`%s` has %d dimensions and no transpose", quote(e.X), len(v.typ.Dims))
 		return unknownOf(v)
 	}
 	v.typ = transposed(v.typ)
@@ -333,7 +334,7 @@ func (c *checker) transpose(s *scope, e *lang.Transpose) value {
 // not exist.
 func (c *checker) fold(s *scope, e *lang.Binary, v *value, x, y value) {
 	if (e.Op == lang.Div || e.Op == lang.ElemDiv) && y.num != nil && *y.num == 0 {
-		c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
+		c.errorf(s, diag.NotReal, e.Y.Span(), "division by zero")
 		return
 	}
 	if x.num == nil || y.num == nil {
@@ -353,7 +354,7 @@ func (c *checker) fold(s *scope, e *lang.Binary, v *value, x, y value) {
 		n = math.Pow(*x.num, *y.num)
 	}
 	if math.IsNaN(n) || math.IsInf(n, 0) {
-		c.errorf(s, codeUndefined, e.Span(), "`%s` is not a real number", quote(e))
+		c.errorf(s, diag.NotReal, e.Span(), "`%s` is not a real number", quote(e))
 		return
 	}
 	v.num = &n

@@ -196,7 +196,7 @@ func (c *checker) asInteger(s *scope, e lang.Expr, v value, what string) *poly {
 	case isUnknown(v.typ):
 		return nil
 	case v.deps != 0:
-		c.errorf(s, codeNotFixed, e.Span(), "%s depends on %s", what, c.readText(s, e, v.deps)).Detail =
+		c.errorf(s, diag.NotFixed, e.Span(), "%s depends on %s", what, c.readText(s, e, v.deps)).Detail =
 			"it must be known before the model is solved"
 		return nil
 	case v.typ.Kind == ir.IntType:
@@ -207,7 +207,7 @@ func (c *checker) asInteger(s *scope, e lang.Expr, v value, what string) *poly {
 		}
 	}
 	if !isScalar(v.typ) || v.num != nil || c.declaredReal(e) {
-		d := c.errorf(s, codeNotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
+		d := c.errorf(s, diag.NotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
 		if isScalar(v.typ) && v.num == nil {
 			d.Fix = fmt.Sprintf("declare `%s` as `int`", quote(e))
 		}
@@ -242,12 +242,12 @@ func (c *checker) integerBinary(s *scope, e *lang.Binary, what string) (p *poly,
 	p = combine(e.Op, x, y)
 	if p == nil {
 		if k, fixed := y.constant(); e.Op == lang.Div && fixed && k.Sign() == 0 {
-			c.errorf(s, codeUndefined, e.Y.Span(), "division by zero")
+			c.errorf(s, diag.NotReal, e.Y.Span(), "division by zero")
 		}
 		return c.opaque(s, e.Span()), true
 	}
 	if v, fixed := p.constant(); fixed && !v.IsInt() {
-		c.errorf(s, codeNotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
+		c.errorf(s, diag.NotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
 			fmt.Sprintf("integer division is exact here, but %s %s %s is %s", x, e.Op, y, v.RatString())
 		return nil, true
 	}
@@ -293,7 +293,7 @@ func (c *checker) size(s *scope, e lang.Expr) *poly {
 		return c.unknownSize()
 	}
 	if v, ok := p.constant(); ok && v.Sign() < 0 {
-		c.errorf(s, codeSize, e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
+		c.errorf(s, diag.WrongSize, e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
 	}
 	return p
 }

@@ -10,7 +10,7 @@ import (
 // variables.
 func (c *checker) smoothObjective(level string, o *lang.Objective, v value) {
 	for _, k := range v.kinks {
-		d := c.errorf(c.global, codeNotSmooth, k.at, "the %s objective is not smooth: `%s`", level, quoteSpan(k.at))
+		d := c.errorf(c.global, diag.NonsmoothFunction, k.at, "the %s objective is not smooth: `%s`", level, quoteSpan(k.at))
 		d.Detail = "`" + k.what + "` is not differentiable everywhere, and here it depends on variables; " +
 			"it may be used in data, in lets over data, and in the report"
 		d.Fix = smoothChoice(k.what)

@@ -23,13 +23,13 @@ func (c *checker) solve() {
 			key = "start " + key
 		}
 		if first, twice := given[key]; twice {
-			d := c.errorf(c.global, codeSettingTwice, item.Name.Span(), "`%s` is given twice", key)
+			d := c.errorf(c.global, diag.SettingTwice, item.Name.Span(), "`%s` is given twice", key)
 			d.Related = []diag.Related{{Span: first.Span(), Message: "first given here"}}
 			continue
 		}
 		given[key] = item.Name
 		if label, quoted := item.Value.(*lang.Text); quoted && !item.Start {
-			c.errorf(c.global, codeSettingWord, label.Span(), "the setting `%s` is a word, which stands without quotes", key).Fix =
+			c.errorf(c.global, diag.QuotedSetting, label.Span(), "the setting `%s` is a word, which stands without quotes", key).Fix =
 				fmt.Sprintf("write `%s = %s`", key, label.Value)
 			continue
 		}
@@ -48,7 +48,7 @@ func (c *checker) start(item *lang.SolveItem) {
 	name := item.Name.Name
 	e := c.symbols[name]
 	if e == nil || e.symbol.Kind != ir.VarSymbol || e.symbol.Lower {
-		d := c.errorf(c.global, codeStart, item.Name.Span(), "`%s` is not an upper variable", name)
+		d := c.errorf(c.global, diag.NoSuchStart, item.Name.Span(), "`%s` is not an upper variable", name)
 		d.Detail = "a start is a point of the upper level; the lower level is solved from it"
 		var upper []string
 		if l := c.program.Upper; l != nil {
@@ -78,7 +78,7 @@ func (c *checker) report() {
 	named := map[string]lang.Ident{}
 	for _, item := range c.program.Report.Items {
 		if first, twice := named[item.Name.Name]; twice && item.Name.Name != "" {
-			d := c.errorf(c.global, codeTwice, item.Name.Span(), "`%s` is reported twice", item.Name.Name)
+			d := c.errorf(c.global, diag.DeclaredTwice, item.Name.Span(), "`%s` is reported twice", item.Name.Name)
 			d.Related = []diag.Related{{Span: first.Span(), Message: "the first is here"}}
 		}
 		named[item.Name.Name] = item.Name

@@ -51,7 +51,7 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 		if block.Name != nil {
 			at = l.Block
 		}
-		c.errorf(c.global, codeFollowers, headOf(at.Span(), "lower"), "of several followers each has a name").Fix =
+		c.errorf(c.global, diag.Followers, headOf(at.Span(), "lower"), "of several followers each has a name").Fix =
 			"name this one as well, as in `lower operator { ... }`"
 		return
 	default:
@@ -71,7 +71,7 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 			l.Lets = append(l.Lets, item)
 		case *lang.Objective:
 			if own.Objective != nil {
-				d := c.errorf(c.global, codeObjectives, item.Span(), "the %s level has two objectives", block.Word())
+				d := c.errorf(c.global, diag.TwoObjectives, item.Span(), "the %s level has two objectives", block.Word())
 				d.Detail = "a level has one; add them up with weights if both matter"
 				d.Related = []diag.Related{{Span: own.Objective.Span(), Message: "the first is here"}}
 				continue
@@ -89,7 +89,7 @@ func (c *checker) placeLevel(to **ir.LevelDecl, block *lang.Level) {
 }
 
 func (c *checker) twice(second, first lang.Node, word string) {
-	d := c.errorf(c.global, codeBlockTwice, headOf(second.Span(), word), "there are two `%s` blocks", word)
+	d := c.errorf(c.global, diag.BlockTwice, headOf(second.Span(), word), "there are two `%s` blocks", word)
 	d.Detail = "a model has one; write all of it in one block"
 	d.Related = []diag.Related{{Span: headOf(first.Span(), word), Message: "the first is here"}}
 }
@@ -106,7 +106,7 @@ func headOf(at diag.Span, word string) diag.Span {
 func (c *checker) missing() {
 	start := diag.Span{Source: c.file.Source}
 	if c.file.Model == nil {
-		c.errorf(c.global, codeNoModelLine, start, "the model has no name").Fix = "begin the file with `model NAME`"
+		c.errorf(c.global, diag.NoModelLine, start, "the model has no name").Fix = "begin the file with `model NAME`"
 	}
 	for _, l := range []struct {
 		decl *ir.LevelDecl
@@ -117,23 +117,23 @@ func (c *checker) missing() {
 			if c.file.Model != nil {
 				at = c.file.Model.Span()
 			}
-			c.errorf(c.global, codeNoLevel, at, "the model has no `%s` block", l.word).Detail =
+			c.errorf(c.global, diag.NoLevel, at, "the model has no `%s` block", l.word).Detail =
 				"a bilevel model has an `upper { }` block, the leader's, and a `lower { }` block, the follower's"
 			continue
 		}
 		for _, f := range l.decl.Followers {
 			if f.Objective == nil && len(l.decl.Followers) > 1 && c.lowerBlocks[f.Block].items != nil {
-				c.errorf(c.global, codeNoObjective, f.Block.Name.Span(), "the follower `%s` has no objective", f.Name).Fix =
+				c.errorf(c.global, diag.NoObjective, f.Block.Name.Span(), "the follower `%s` has no objective", f.Name).Fix =
 					"write `minimize` or `maximize` and an expression"
 			}
 		}
 		head := headOf(l.decl.Block.Span(), l.word)
 		if len(l.decl.Vars) == 0 {
-			c.errorf(c.global, codeNoVariable, head, "the %s level has no variable", l.word).Fix =
+			c.errorf(c.global, diag.NoVariable, head, "the %s level has no variable", l.word).Fix =
 				"declare one, as in `var z: vector[n]`"
 		}
 		if l.decl.Objective == nil {
-			c.errorf(c.global, codeNoObjective, head, "the %s level has no objective", l.word).Fix =
+			c.errorf(c.global, diag.NoObjective, head, "the %s level has no objective", l.word).Fix =
 				"write `minimize` or `maximize` and an expression"
 		}
 	}

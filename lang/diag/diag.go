@@ -114,11 +114,6 @@ func (s Severity) String() string {
 	return [...]string{"error", "warning", "note"}[s]
 }
 
-// Code is a stable name for one kind of diagnostic, such as "E0203". Its
-// explanation and an example that fails with it are in the table of codes
-// (codes.go), which `bilevelc explain CODE` prints.
-type Code string
-
 // Related is a second place that helps to understand a diagnostic.
 type Related struct {
 	Span    Span

@@ -184,28 +184,3 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 }
-
-// TestEntries checks that every registered code is explained.
-func TestEntries(t *testing.T) {
-	all := diag.Codes()
-	if len(all) < 16 {
-		t.Fatalf("only %d codes", len(all))
-	}
-	for i, e := range all {
-		if i > 0 && all[i-1].Code >= e.Code {
-			t.Errorf("%s is out of order", e.Code)
-		}
-		if e.Title == "" || e.Explanation == "" || len(e.Code) != 5 || e.Code[0] != 'E' {
-			t.Errorf("%s has no title or explanation", e.Code)
-		}
-		if e.Example == "" && e.Data == "" {
-			t.Errorf("%s has no example", e.Code)
-		}
-		if found, ok := diag.Lookup(e.Code); !ok || found.Title != e.Title {
-			t.Errorf("%s is not found", e.Code)
-		}
-	}
-	if _, ok := diag.Lookup("E9999"); ok {
-		t.Error("an unknown code is found")
-	}
-}

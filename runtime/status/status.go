@@ -8,7 +8,11 @@
 // may well recover.
 package status
 
-import "fmt"
+import (
+	"fmt"
+
+	"bilevelc/lang/diag"
+)
 
 // Status tells why a run ended, apart from what its point is worth.
 type Status uint8
@@ -50,6 +54,18 @@ var table = [count]struct {
 	NumericalFailure: {"numerical failure", 14, 14},
 	Interrupted:      {"interrupted", 130, 130},
 }
+
+// classes has the exit code of each class of diagnostics.
+var classes = [diag.Classes]int{
+	diag.ModelClass:      ExitModel,
+	diag.DataClass:       ExitData,
+	diag.InfeasibleClass: table[Infeasible].exitNone,
+	diag.UnboundedClass:  table[Unbounded].exitNone,
+	diag.NumericalClass:  table[NumericalFailure].exitNone,
+}
+
+// OfClass is the exit code of a process that ends with diagnostics of a class.
+func OfClass(c diag.Class) int { return classes[c] }
 
 // All lists the statuses a run can end with.
 func All() []Status {

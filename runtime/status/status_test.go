@@ -1,6 +1,10 @@
 package status
 
-import "testing"
+import (
+	"testing"
+
+	"bilevelc/lang/diag"
+)
 
 // The words and exit codes are what other programs rely on.
 func TestWordsAndCodes(t *testing.T) {
@@ -28,6 +32,15 @@ func TestWordsAndCodes(t *testing.T) {
 		var back Status
 		if err != nil || back.UnmarshalText(text) != nil || back != s {
 			t.Errorf("%v: %q reads back as %v (%v)", s, text, back, err)
+		}
+	}
+}
+
+func TestClasses(t *testing.T) {
+	for class, want := range map[diag.Class]int{diag.ModelClass: 3, diag.DataClass: 4, diag.InfeasibleClass: 10, diag.UnboundedClass: 11,
+		diag.NumericalClass: 14} {
+		if OfClass(class) != want {
+			t.Errorf("%v: exit code %d, want %d", class, OfClass(class), want)
 		}
 	}
 }
