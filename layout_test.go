@@ -44,6 +44,8 @@ var layers = map[string][]string{
 	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/oracle", "runtime/status"},
 	"runtime/certify": {"internal/sparse", "runtime/problem"},
 	"runtime/planted": {"internal/sparse", "runtime/problem", "ir/data"},
+	"runtime/chart":   {},
+	"runtime/report":  {"lang", "parser", "ir", "runtime"},
 	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"cmd/bilevelc":    {"internal/await", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":           {""},
@@ -63,6 +65,7 @@ var onlyImporter = map[string]string{
 	"github.com/spf13/cobra":              "cmd/bilevelc",
 	"github.com/reeflective/readline":     "cmd/bilevelc",
 	"gonum.org/v1/plot":                   "bench",
+	"github.com/guptarohit/asciigraph":    "runtime/chart",
 }
 
 func TestImportArrows(t *testing.T) {

@@ -51,6 +51,65 @@ func (v Value) At(labels ...string) (float64, bool) {
 	return 0, false
 }
 
+// Dimensions are the value's dimensions, those that count from 1 included. A value by
+// label that was read from a document, and has not met its model, has those that its
+// labels tell: one for each level of labels where every combination is there in
+// order, else a single one of tuples.
+func (v Value) Dimensions() []Axis {
+	switch {
+	case v.Axes != nil:
+		return v.Axes
+	case v.keys != nil:
+		if axes := productOf(v.keys); axes != nil {
+			return axes
+		}
+		return []Axis{{Size: len(v.keys), Labels: v.keys}}
+	}
+	axes := make([]Axis, len(v.Shape))
+	for k, n := range v.Shape {
+		axes[k] = Axis{Size: n}
+	}
+	return axes
+}
+
+// productOf are dimensions, one for each place of the keys, whose elements give the
+// keys row by row; nil where there are none, or one alone.
+func productOf(keys [][]string) []Axis {
+	if len(keys) == 0 || len(keys[0]) < 2 {
+		return nil
+	}
+	axes := make([]Axis, len(keys[0]))
+	seen := make([]map[string]bool, len(axes))
+	for _, key := range keys {
+		if len(key) != len(axes) {
+			return nil
+		}
+		for d, label := range key {
+			if seen[d] == nil {
+				seen[d] = map[string]bool{}
+			}
+			if !seen[d][label] {
+				seen[d][label] = true
+				axes[d].Labels = append(axes[d].Labels, []string{label})
+				axes[d].Size++
+			}
+		}
+	}
+	v := Value{Axes: axes}
+	size := 1
+	for _, a := range axes {
+		if size *= a.Size; size > len(keys) {
+			return nil
+		}
+	}
+	for k, key := range keys {
+		if !slices.Equal(v.key(k), key) {
+			return nil
+		}
+	}
+	return axes
+}
+
 // key lists the labels of entry k.
 func (v Value) key(k int) []string {
 	if v.keys != nil {

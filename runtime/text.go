@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"bilevelc/ir"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +8,9 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
 )
 
 // TextOptions shape the report for people.
@@ -372,6 +374,9 @@ func (t *textReport) table(fill func(row func(cells ...string))) {
 func EntryName(v Value, k int) string {
 	if v.Axes != nil {
 		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
+	}
+	if v.keys != nil {
+		return v.Name + "[" + lang.TupleText(v.keys[k]) + "]"
 	}
 	switch len(v.Shape) {
 	case 0:

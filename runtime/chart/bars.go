@@ -1,0 +1,177 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+)
+
+// Bars are labelled values next to each other: as rows while their labels fit, as
+// columns beyond that.
+type Bars struct {
+	Title  string
+	Labels []string
+	Values []float64
+	Notes  []string // behind values: "lower", at that bound; nil or as many as values
+}
+
+// mostRows is how many values are drawn as rows with their labels.
+const mostRows = 40
+
+func (b *Bars) note(k int) string {
+	if b.Notes == nil || b.Notes[k] == "" {
+		return ""
+	}
+	return " (" + cut(b.Notes[k], 8) + ")"
+}
+
+// SVG implements Chart.
+func (b *Bars) SVG() template.HTML {
+	if len(b.Values) > mostRows {
+		return b.columns()
+	}
+	const height, barWidth = 18.0, 720.0
+	left := 0.0
+	for _, s := range b.Labels {
+		left = math.Max(left, width(cut(s, 32)))
+	}
+	left += 10
+	lo, hi, ok := extent(b.Values)
+	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
+	if !ok {
+		lo, hi = 0, 1
+	}
+	room := 0.0
+	for k, v := range b.Values {
+		room = math.Max(room, width(short(v)+b.note(k))+8)
+	}
+	start := left
+	if lo < 0 {
+		start += room
+	}
+	s := newScale(lo, hi, start, barWidth-room, false, false)
+	c := &canvas{width: barWidth, height: 24 + height*float64(len(b.Values)) + 4}
+	c.text("strong", "start", 0, 14, b.Title)
+	zero := s.at(0)
+	for k, v := range b.Values {
+		y := 24 + height*float64(k)
+		title := b.Labels[k] + ": " + exact(v) + b.note(k)
+		c.text("", "end", left-8, y+13, cut(b.Labels[k], 32))
+		if !finite(v) {
+			c.text("soft", "start", zero+4, y+13, short(v)+b.note(k))
+			continue
+		}
+		from, to := math.Min(zero, s.at(v)), math.Max(zero, s.at(v))
+		c.rect("fa", from, y+3, math.Max(to-from, 0.5), height-6, 1, title)
+		if v < 0 {
+			c.text("soft", "end", from-4, y+13, short(v)+b.note(k))
+		} else {
+			c.text("soft", "start", to+4, y+13, short(v)+b.note(k))
+		}
+	}
+	c.line("axis", zero, 22, zero, c.height-2)
+	return c.svg(fmt.Sprintf("%s: %d values from %s to %s", b.Title, len(b.Values), short(lo), short(hi)))
+}
+
+// columns are bars that stand, without labels of their own.
+func (b *Bars) columns() template.HTML {
+	const w, h = 720.0, 220.0
+	lo, hi, ok := extent(b.Values)
+	c := &canvas{width: w, height: h}
+	c.text("strong", "start", 0, 14, b.Title)
+	if !ok {
+		c.text("soft", "start", 0, 40, "no finite values")
+		return c.svg(b.Title + ": no finite values")
+	}
+	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
+	s := newScale(lo, hi, h-28, 28, false, false)
+	left := 24.0
+	for _, v := range s.ticks(5) {
+		left = math.Max(left, 14+width(short(v)))
+	}
+	for _, v := range s.ticks(5) {
+		c.line("rule", left, s.at(v), w, s.at(v))
+		c.text("soft", "end", left-6, s.at(v)+4, short(v))
+	}
+	n := float64(len(b.Values))
+	each := (w - left) / n
+	for k, v := range b.Values {
+		if !finite(v) {
+			continue
+		}
+		x := left + each*float64(k)
+		top, bottom := math.Min(s.at(0), s.at(v)), math.Max(s.at(0), s.at(v))
+		c.rect("fa", x+each*0.1, top, math.Max(each*0.8, 0.4), math.Max(bottom-top, 0.5), 1, b.Labels[k]+": "+exact(v)+b.note(k))
+	}
+	c.line("axis", left, s.at(0), w, s.at(0))
+	every := max(1, int(math.Ceil(n/8)))
+	for k := 0; k < len(b.Labels); k += every {
+		label := cut(b.Labels[k], 10)
+		c.text("soft", "middle", math.Min(left+each*(float64(k)+0.5), w-width(label)/2), h-10, label)
+	}
+	return c.svg(fmt.Sprintf("%s: %d values from %s to %s", b.Title, len(b.Values), short(lo), short(hi)))
+}
+
+// mostTextRows is how many rows a text chart has.
+const mostTextRows = 60
+
+// Text implements Chart.
+func (b *Bars) Text(w io.Writer, columns int) error {
+	columns = max(columns, MinWidth)
+	labels := 0
+	for _, s := range b.Labels {
+		labels = max(labels, len([]rune(cut(s, columns/4))))
+	}
+	lo, hi, _ := extent(b.Values)
+	lo, hi = math.Min(lo, 0), math.Max(hi, 0)
+	if !finite(lo) || !finite(hi) {
+		lo, hi = 0, 0
+	}
+	behind := 0
+	for k, v := range b.Values[:min(len(b.Values), mostTextRows)] {
+		behind = max(behind, len([]rune(Number(v, 6)+b.note(k))))
+	}
+	room := math.Max(0, float64(columns-labels-behind-6))
+	below := 0 // characters left of zero
+	if hi > lo {
+		below = int(math.Round(room * (-lo / (hi - lo))))
+	}
+	var out strings.Builder
+	fmt.Fprintln(&out, clean(b.Title))
+	for k, v := range b.Values {
+		if k == mostTextRows {
+			fmt.Fprintf(&out, "  ... %d in all\n", len(b.Values))
+			break
+		}
+		label := cut(b.Labels[k], columns/4)
+		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)
+		length := 0.0
+		if finite(v) && hi > lo {
+			length = room * (math.Abs(v) / (hi - lo))
+		}
+		bar := block(length)
+		if v < 0 {
+			full := min(below, int(math.Round(length)))
+			fmt.Fprintf(&out, "%s%s│", strings.Repeat(" ", below-full), strings.Repeat("█", full))
+		} else {
+			fmt.Fprintf(&out, "%s│%s", strings.Repeat(" ", below), bar)
+		}
+		fmt.Fprintf(&out, " %s%s\n", Number(v, 6), b.note(k))
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+// block is a bar of a length in characters, to an eighth.
+func block(length float64) string {
+	const eighths = " ▏▎▍▌▋▊▉"
+	whole := int(length)
+	part := int((length - float64(whole)) * 8)
+	out := strings.Repeat("█", whole)
+	if part > 0 {
+		out += string([]rune(eighths)[part])
+	}
+	return out
+}

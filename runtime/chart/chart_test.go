@@ -1,0 +1,184 @@
+package chart
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// awkward are labels and values that break charts which are made of strings.
+var (
+	awkwardLabels = []string{"plain", `<script>alert("x")</script>`, `"quotes" & 'more'`, "a\x00b\x1f", "\xff\xfe", "Åsa → Ω",
+		strings.Repeat("long ", 40), "", "]]>", "&lt;"}
+	awkwardValues = []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, -math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 1e-300, 1e300, math.Copysign(0, -1), 3.25}
+)
+
+type drawer struct{ r *rand.Rand }
+
+func (d drawer) label() string { return awkwardLabels[d.r.IntN(len(awkwardLabels))] }
+func (d drawer) labels(n int) []string {
+	out := make([]string, n)
+	for k := range out {
+		out[k] = d.label()
+	}
+	return out
+}
+
+// values are tame half of the time.
+func (d drawer) values(n int) []float64 {
+	out := make([]float64, n)
+	wild := d.r.IntN(2) == 0
+	for k := range out {
+		out[k] = d.r.NormFloat64()
+		if wild && d.r.IntN(3) == 0 {
+			out[k] = awkwardValues[d.r.IntN(len(awkwardValues))]
+		}
+	}
+	return out
+}
+
+// charts are one of each kind.
+func (d drawer) charts() []Chart {
+	n := d.r.IntN(70)
+	x := make([]float64, n)
+	for k := range x {
+		x[k] = float64(k) * 1.5
+	}
+	lines := &Lines{Title: d.label(), XTitle: d.label(), YTitle: d.label(), LogY: d.r.IntN(2) == 0, Mark: 3, MarkName: d.label()}
+	for range d.r.IntN(10) {
+		lines.Series = append(lines.Series, Series{Name: d.label(), X: x, Y: d.values(n)})
+	}
+	if d.r.IntN(2) == 0 {
+		lines.Labels = d.labels(n)
+	}
+	rows, cols := d.r.IntN(60), 1+d.r.IntN(60)
+	heat := &Heat{Title: d.label(), Rows: d.labels(rows), Cols: d.labels(cols)}
+	for range rows {
+		heat.Values = append(heat.Values, d.values(cols))
+	}
+	nodes := 1 + d.r.IntN(20)
+	net := &Network{Title: d.label(), Nodes: d.labels(nodes)}
+	for _, v := range d.values(d.r.IntN(50)) {
+		net.Arcs = append(net.Arcs, Arc{From: d.r.IntN(nodes), To: d.r.IntN(nodes), Name: d.label(), Value: v})
+	}
+	return []Chart{lines, heat, net, &Bars{Title: d.label(), Labels: d.labels(n), Values: d.values(n), Notes: d.labels(n)}}
+}
+
+// TestRandomCharts draws charts of anything: each is XML by a strict reader, without
+// elements that no chart has, with finite coordinates within its box, and in a
+// terminal within its width.
+func TestRandomCharts(t *testing.T) {
+	allowed := map[string]bool{"svg": true, "style": true, "g": true, "line": true, "rect": true, "text": true, "title": true, "path": true, "circle": true}
+	for seed := range uint64(100) {
+		for _, c := range (drawer{rand.New(rand.NewPCG(seed, 1))}).charts() {
+			name := fmt.Sprintf("seed %d, %T", seed, c)
+			var box [2]float64
+			dec := xml.NewDecoder(strings.NewReader(Standalone(c)))
+			for {
+				token, err := dec.Token()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatalf("%s: %v\n%s", name, err, c.SVG())
+				}
+				start, ok := token.(xml.StartElement)
+				if !ok {
+					continue
+				}
+				if !allowed[start.Name.Local] {
+					t.Fatalf("%s: <%s>", name, start.Name.Local)
+				}
+				for _, a := range start.Attr {
+					if a.Name.Local == "viewBox" {
+						fmt.Sscanf(a.Value, "0 0 %g %g", &box[0], &box[1])
+					}
+					if !strings.Contains(" x y x1 y1 x2 y2 cx cy width height r fill-opacity ", " "+a.Name.Local+" ") {
+						continue
+					}
+					v, err := strconv.ParseFloat(a.Value, 64)
+					if most := math.Max(box[0], box[1]) + 1; err != nil || !finite(v) || math.Abs(v) > most {
+						t.Fatalf("%s: %s=%q in a box of %v", name, a.Name.Local, a.Value, box)
+					}
+				}
+			}
+			for _, columns := range []int{MinWidth, 80, 200} {
+				var b strings.Builder
+				if err := c.Text(&b, columns); err != nil {
+					t.Fatal(err)
+				}
+				for k, line := range strings.Split(b.String(), "\n") {
+					if n := len([]rune(line)); k > 0 && n > columns && !strings.Contains(line, "long ") {
+						t.Fatalf("%s: a line of %d in %d columns: %q", name, n, columns, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestTicks holds ticks to round places inside their scale.
+func TestTicks(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		lo := r.NormFloat64() * math.Pow(10, float64(r.IntN(40)-20))
+		hi := lo + math.Abs(r.NormFloat64())*math.Pow(10, float64(r.IntN(40)-20))
+		s := newScale(lo, hi, 0, 100, false, true)
+		ticks := s.ticks(5)
+		for k, v := range ticks {
+			if p := s.at(v); !(p >= -1e-6 && p <= 100+1e-6) {
+				t.Fatalf("tick %v of [%v, %v] at %v", v, lo, hi, p)
+			}
+			if k > 0 && !(v > ticks[k-1]) {
+				t.Fatalf("ticks %v", ticks)
+			}
+		}
+		if hi-lo > 1e-6*math.Abs(lo) && (len(ticks) < 2 || len(ticks) > 12) {
+			t.Fatalf("%d ticks in [%v, %v]", len(ticks), lo, hi)
+		}
+	}
+}
+
+// TestBarsAreInProportion reads the lengths of bars back from the drawing.
+func TestBarsAreInProportion(t *testing.T) {
+	b := &Bars{Title: "b", Labels: []string{"one", "two", "minus"}, Values: []float64{1, 2, -3}}
+	var lengths []float64
+	dec := xml.NewDecoder(strings.NewReader(string(b.SVG())))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			break
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "rect" {
+			for _, a := range e.Attr {
+				if a.Name.Local == "width" {
+					v, _ := strconv.ParseFloat(a.Value, 64)
+					lengths = append(lengths, v)
+				}
+			}
+		}
+	}
+	// Coordinates are rounded to a hundredth of a pixel.
+	if len(lengths) != 3 || math.Abs(lengths[1]-2*lengths[0]) > 0.03 || math.Abs(lengths[2]-3*lengths[0]) > 0.04 {
+		t.Errorf("lengths %v of the values %v", lengths, b.Values)
+	}
+}
+
+// TestNetworkLayout puts the nodes of a path in the order of the path.
+func TestNetworkLayout(t *testing.T) {
+	n := &Network{Nodes: []string{"a", "b", "c", "d", "e"}, Arcs: []Arc{{From: 3, To: 1}, {From: 1, To: 4}, {From: 4, To: 0}, {From: 0, To: 2}}}
+	at := n.layout()
+	path := []int{3, 1, 4, 0, 2}
+	rising := at[path[1]][0] > at[path[0]][0]
+	for k := 1; k < len(path); k++ {
+		if at[path[k]][0] > at[path[k-1]][0] != rising {
+			t.Errorf("the path is folded: %v", at)
+		}
+	}
+}

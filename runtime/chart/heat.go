@@ -1,0 +1,195 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strings"
+)
+
+// Heat is a matrix as shades: of one color from zero away, of two where values have
+// both signs. A NaN is a cell without a value.
+type Heat struct {
+	Title      string
+	Rows, Cols []string
+	Values     [][]float64 // one row each
+}
+
+func (h *Heat) size() (lo, hi, most float64) {
+	lo, hi, ok := extent(h.Values...)
+	if !ok {
+		return 0, 0, 0
+	}
+	return lo, hi, math.Max(math.Abs(lo), math.Abs(hi))
+}
+
+// shade is how strong a value is, from 0 to 1.
+func (h *Heat) shade(v, most float64) float64 {
+	if most == 0 {
+		return 0
+	}
+	return math.Abs(v) / most
+}
+
+// Cells beyond these are averaged away: no page and no eye has more.
+const (
+	mostHeatRows, mostHeatCols = 120, 240
+	labelledRows, labelledCols = 48, 60
+)
+
+// SVG implements Chart.
+func (h *Heat) SVG() template.HTML {
+	rows, cols, values := h.Rows, h.Cols, h.Values
+	note := ""
+	if len(rows) > mostHeatRows || len(cols) > mostHeatCols {
+		note = fmt.Sprintf("the first %d × %d of %d × %d", min(len(rows), mostHeatRows), min(len(cols), mostHeatCols), len(rows), len(cols))
+		rows, cols = rows[:min(len(rows), mostHeatRows)], cols[:min(len(cols), mostHeatCols)]
+	}
+	lo, hi, most := h.size()
+	left := 4.0
+	if len(rows) <= labelledRows {
+		for _, s := range rows {
+			left = math.Max(left, width(cut(s, 24))+10)
+		}
+	}
+	const w = 720.0
+	cw := math.Min(56, (w-left)/math.Max(1, float64(len(cols))))
+	ch := math.Min(26, math.Max(4, 640/math.Max(1, float64(len(rows)))))
+	longest := 0.0
+	for _, s := range cols {
+		longest = math.Max(longest, width(cut(s, 14)))
+	}
+	turned := longest+6 > cw
+	top := 40.0
+	if turned && len(cols) <= labelledCols {
+		top = 28 + longest
+	}
+	c := &canvas{width: w, height: top + ch*float64(len(rows)) + 34}
+	c.text("strong", "start", 0, 14, h.Title)
+	if note != "" {
+		c.text("soft", "end", w, 14, note)
+	}
+	if len(cols) <= labelledCols {
+		for j, s := range cols {
+			x := left + cw*(float64(j)+0.5)
+			if turned {
+				fmt.Fprintf(&c.b, `<text class="soft" transform="translate(%s %s) rotate(-90)">%s</text>`, px(x+4), px(top-5), escape(cut(s, 14)))
+			} else {
+				c.text("soft", "middle", x, top-6, cut(s, 14))
+			}
+		}
+	}
+	for i, name := range rows {
+		y := top + ch*float64(i)
+		if len(rows) <= labelledRows {
+			c.text("", "end", left-6, y+ch/2+4, cut(name, 24))
+		}
+		for j, col := range cols {
+			v := values[i][j]
+			x := left + cw*float64(j)
+			if math.IsNaN(v) {
+				continue
+			}
+			class, strength := "fa", h.shade(v, most)
+			if v < 0 {
+				class = "fb"
+			}
+			if math.IsInf(v, 0) {
+				strength = 1
+			}
+			c.rect("cell", x, y, cw, ch, 1, "")
+			c.rect(class, x, y, cw, ch, strength, name+", "+col+": "+exact(v))
+			if words := Number(v, 3); cw >= width(words)+4 && ch >= 16 {
+				// Paper around the digits keeps them readable on any shade.
+				c.text("halo", "middle", x+cw/2, y+ch/2+4, words)
+			}
+		}
+	}
+	h.legend(c, left, c.height-18, lo, hi, most)
+	return c.svg(fmt.Sprintf("%s: %d rows, %d columns, from %s to %s", h.Title, len(h.Rows), len(h.Cols), short(lo), short(hi)))
+}
+
+func (h *Heat) legend(c *canvas, x, y, lo, hi, most float64) {
+	steps := []float64{0, 0.25, 0.5, 0.75, 1}
+	if lo < 0 {
+		steps = []float64{-1, -0.5, 0, 0.5, 1}
+	}
+	if lo < 0 && hi <= 0 {
+		steps = []float64{-1, -0.75, -0.5, -0.25, 0}
+	}
+	for _, t := range steps {
+		class := "fa"
+		if t < 0 {
+			class = "fb"
+		}
+		c.rect("cell", x, y, 18, 10, 1, "")
+		c.rect(class, x, y, 18, 10, math.Abs(t), short(t*most))
+		c.text("soft", "start", x+22, y+9, short(t*most))
+		x += 34 + width(short(t*most))
+	}
+}
+
+// Text implements Chart.
+func (h *Heat) Text(w io.Writer, columns int) error {
+	columns = max(columns, MinWidth)
+	lo, hi, most := h.size()
+	labels := 0
+	for _, s := range h.Rows {
+		labels = max(labels, len([]rune(cut(s, 20))))
+	}
+	per := 2
+	if 2*len(h.Cols) > columns-labels-5 {
+		per = 1
+	}
+	shown := min(len(h.Cols), (columns-labels-5)/per)
+	shades := []rune(" ░▒▓█")
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", clean(h.Title), short(lo), short(hi), cut(first(h.Cols), 20), cut(last(h.Cols[:shown]), 20))
+	for i, name := range h.Rows {
+		if i == mostTextRows {
+			fmt.Fprintf(&out, "  ... %d rows in all\n", len(h.Rows))
+			break
+		}
+		label := cut(name, 20)
+		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)
+		for _, v := range h.Values[i][:shown] {
+			mark := '·'
+			if !math.IsNaN(v) {
+				strength := h.shade(v, most)
+				if math.IsInf(v, 0) {
+					strength = 1
+				}
+				mark = shades[int(math.Round(strength*4))]
+			}
+			switch {
+			case per == 2 && v < 0:
+				fmt.Fprintf(&out, "-%c", mark)
+			case per == 2:
+				fmt.Fprintf(&out, "%c%c", mark, mark)
+			default:
+				fmt.Fprintf(&out, "%c", mark)
+			}
+		}
+		if shown < len(h.Cols) {
+			out.WriteString(" …")
+		}
+		out.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func last(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1]
+}

@@ -1,0 +1,292 @@
+package chart
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/guptarohit/asciigraph"
+)
+
+// Series is one curve: Y over X, of the same length, X ascending. A Y that is not
+// finite is a gap.
+type Series struct {
+	Name string
+	X, Y []float64
+}
+
+// Lines are curves over a common axis.
+type Lines struct {
+	Title  string
+	XTitle string
+	YTitle string
+	Series []Series
+	LogY   bool // values that are not positive are then gaps
+	// Labels, where not nil, are what stands at x = 1, 2, ...: the elements of an
+	// ordered set.
+	Labels []string
+	// Dots marks every value.
+	Dots bool
+	// Mark, where not NaN, is a place on the x axis that is pointed out.
+	Mark     float64
+	MarkName string
+}
+
+const (
+	linesWidth, linesHeight = 720, 270
+	mostLegend              = 8
+)
+
+func (l *Lines) drawn(y float64) bool { return finite(y) && (!l.LogY || y > 0) }
+
+func (l *Lines) extents() (x0, x1, y0, y1 float64, ok bool) {
+	x0, y0, x1, y1 = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	for _, s := range l.Series {
+		for k, y := range s.Y {
+			if l.drawn(y) && finite(s.X[k]) {
+				x0, x1, y0, y1, ok = math.Min(x0, s.X[k]), math.Max(x1, s.X[k]), math.Min(y0, y), math.Max(y1, y), true
+			}
+		}
+	}
+	return x0, x1, y0, y1, ok
+}
+
+// SVG implements Chart.
+func (l *Lines) SVG() template.HTML {
+	x0, x1, y0, y1, ok := l.extents()
+	c := &canvas{width: linesWidth, height: linesHeight}
+	if !ok {
+		c.height = 40
+		c.text("soft", "start", 0, 24, l.Title+": no finite values")
+		return c.svg(l.Title + ": no finite values")
+	}
+	legend := len(l.Series) > 1
+	top, bottom := 26.0, linesHeight-38.0
+	if legend {
+		top = 44
+	}
+	ys := newScale(y0, y1, bottom, top, l.LogY, true)
+	yticks := ys.ticks(5)
+	left := 24.0
+	for _, v := range yticks {
+		left = math.Max(left, 14+width(short(v)))
+	}
+	xs := newScale(x0, x1, left, linesWidth-16, false, false)
+	c.text("strong", "start", 0, 14, l.Title)
+	if l.YTitle != "" {
+		c.text("soft", "end", linesWidth, 14, l.YTitle)
+	}
+	for _, v := range yticks {
+		c.line("rule", left, ys.at(v), linesWidth-16, ys.at(v))
+		c.text("soft", "end", left-6, ys.at(v)+4, short(v))
+	}
+	l.xaxis(c, xs, bottom)
+	if finite(l.Mark) && l.Mark >= x0 && l.Mark <= x1 {
+		c.line("none", xs.at(l.Mark), top, xs.at(l.Mark), bottom)
+		c.text("soft halo", "middle", math.Min(xs.at(l.Mark), linesWidth-16-width(l.MarkName)/2), top+10, l.MarkName)
+	}
+	if legend {
+		l.legend(c, left)
+	}
+	for i, s := range l.Series {
+		l.curve(c, i, s, xs, ys)
+	}
+	return c.svg(fmt.Sprintf("%s, from %s to %s", l.Title, short(y0), short(y1)))
+}
+
+// legend names the curves as far as they have colors and there is room.
+func (l *Lines) legend(c *canvas, at float64) {
+	const more = 80 // room for what is left out
+	for i, s := range l.Series {
+		name := cut(s.Name, 28)
+		room := float64(linesWidth)
+		if i < len(l.Series)-1 {
+			room -= more
+		}
+		if i == mostLegend || at+36+width(name) > room {
+			c.text("soft", "start", at, 34, fmt.Sprintf("and %d more", len(l.Series)-i))
+			return
+		}
+		c.line("l"+color(i), at, 30, at+16, 30)
+		c.text("", "start", at+21, 34, name)
+		at += 36 + width(name)
+	}
+}
+
+func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
+	c.line("axis", xs.from, bottom, xs.to, bottom)
+	if l.Labels != nil {
+		longest := 1.0
+		for _, s := range l.Labels {
+			longest = math.Max(longest, width(cut(s, 12))+12)
+		}
+		every := max(1, int(math.Ceil(longest*float64(len(l.Labels))/(xs.to-xs.from))))
+		for k := 0; k < len(l.Labels); k += every {
+			if x := xs.at(float64(k + 1)); x >= xs.from && x <= xs.to {
+				c.text("soft", "middle", x, bottom+16, cut(l.Labels[k], 12))
+			}
+		}
+	} else {
+		ticks := xs.ticks(8)
+		for _, v := range ticks {
+			c.line("axis", xs.at(v), bottom, xs.at(v), bottom+4)
+			c.text("soft", "middle", xs.at(v), bottom+16, Number(v, 6))
+		}
+	}
+	if l.XTitle != "" {
+		c.text("soft", "end", xs.to, bottom+33, l.XTitle)
+	}
+}
+
+// dotted is how many values a curve may have to show each with its number.
+const dotted = 200
+
+func (l *Lines) curve(c *canvas, i int, s Series, xs, ys scale) {
+	open := false
+	var path strings.Builder
+	for k, y := range s.Y {
+		if !l.drawn(y) || !finite(s.X[k]) {
+			open = false
+			continue
+		}
+		verb := "L"
+		if !open {
+			verb, open = "M", true
+		}
+		fmt.Fprintf(&path, "%s%s %s", verb, px(xs.at(s.X[k])), px(ys.at(y)))
+	}
+	fmt.Fprintf(&c.b, `<path class="l%s" d="%s"/>`, color(i), path.String())
+	if len(s.Y) > dotted {
+		return
+	}
+	radius := "1.75"
+	if l.Dots {
+		radius = "2.75"
+	}
+	for k, y := range s.Y {
+		if l.drawn(y) && finite(s.X[k]) {
+			fmt.Fprintf(&c.b, `<circle class="f%s" cx="%s" cy="%s" r="%s"><title>%s</title></circle>`, color(i),
+				px(xs.at(s.X[k])), px(ys.at(y)), radius, escape(l.point(s, k)))
+		}
+	}
+}
+
+func (l *Lines) point(s Series, k int) string {
+	at := exact(s.X[k])
+	if n := int(s.X[k]); l.Labels != nil && n >= 1 && n <= len(l.Labels) {
+		at = l.Labels[n-1]
+	}
+	return fmt.Sprintf("%s at %s: %s", s.Name, at, exact(s.Y[k]))
+}
+
+// Text implements Chart.
+func (l *Lines) Text(w io.Writer, columns int) error {
+	x0, x1, y0, y1, ok := l.extents()
+	if !ok {
+		_, err := fmt.Fprintf(w, "%s: no finite values\n", clean(l.Title))
+		return err
+	}
+	columns = max(columns, MinWidth)
+	room := columns - 20 // beside the scale, and half of the last label below
+	var data [][]float64
+	var names []string
+	for i, s := range l.Series {
+		if i == mostText {
+			break
+		}
+		data = append(data, l.resample(s, x0, x1, room))
+		names = append(names, cut(s.Name, columns-6))
+	}
+	format := func(v float64) string {
+		if l.LogY {
+			return fmt.Sprintf("%10.2g", math.Pow(10, v))
+		}
+		return fmt.Sprintf("%10s", short(v))
+	}
+	title := clean(l.Title)
+	if l.YTitle != "" {
+		title += " (" + clean(l.YTitle) + ")"
+	}
+	if y0 == y1 { // the library has no scale for a constant
+		_, err := fmt.Fprintf(w, "%s: %s everywhere from %s to %s\n", title, exact(y0), short(x0), short(x1))
+		return err
+	}
+	options := []asciigraph.Option{asciigraph.Height(12), asciigraph.YAxisValueFormatter(format)}
+	if x1 > x0 {
+		options = append(options, asciigraph.XAxisRange(x0, x1), asciigraph.XAxisTickCount(l.ticks()), asciigraph.XAxisValueFormatter(l.tick))
+	}
+	if len(data) > 1 {
+		options = append(options, asciigraph.SeriesChars(charsets[:len(data)]...))
+		for i, name := range names {
+			title += fmt.Sprintf("\n  %s %s", []string{"─", "*", "+", "o"}[i], name)
+		}
+	}
+	if n := len(l.Series) - len(data); n > 0 {
+		title += fmt.Sprintf("\n  and %d more", n)
+	}
+	text := title + "\n" + asciigraph.PlotMany(data, options...) + "\n"
+	if l.XTitle != "" {
+		text += fmt.Sprintf("%*s\n", columns-2, cut(l.XTitle, columns-2))
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
+
+// mostText is how many curves a terminal tells apart.
+const mostText = 4
+
+var charsets = []asciigraph.CharSet{asciigraph.DefaultCharSet, asciigraph.CreateCharSet("*"), asciigraph.CreateCharSet("+"), asciigraph.CreateCharSet("o")}
+
+// ticks is how many places of the x axis a terminal names.
+func (l *Lines) ticks() int {
+	if l.Labels != nil {
+		return max(2, min(5, len(l.Labels)))
+	}
+	return 5
+}
+
+func (l *Lines) tick(v float64) string {
+	if n := int(math.Round(v)); l.Labels != nil && n >= 1 && n <= len(l.Labels) {
+		return cut(l.Labels[n-1], 10)
+	}
+	return short(v)
+}
+
+// resample gives a curve's values at n equally spaced places, on straight lines
+// between its own; NaN in gaps.
+func (l *Lines) resample(s Series, x0, x1 float64, n int) []float64 {
+	out := make([]float64, n)
+	value := func(k int) float64 {
+		switch y := s.Y[k]; {
+		case !l.drawn(y):
+			return math.NaN()
+		case l.LogY:
+			return math.Log10(y)
+		default:
+			return y
+		}
+	}
+	for i := range out {
+		x := x0
+		if n > 1 {
+			x += (x1 - x0) * float64(i) / float64(n-1)
+		}
+		k, here := slices.BinarySearch(s.X, x)
+		switch {
+		case here:
+			out[i] = value(k)
+		case k == 0, k == len(s.X):
+			out[i] = math.NaN()
+			if k == len(s.X) && k > 0 && x <= s.X[k-1]*(1+1e-12) {
+				out[i] = value(k - 1)
+			}
+		default:
+			share := (x - s.X[k-1]) / (s.X[k] - s.X[k-1])
+			out[i] = value(k-1)*(1-share) + value(k)*share
+		}
+	}
+	return out
+}

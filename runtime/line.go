@@ -1,0 +1,242 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/status"
+)
+
+// Along is a line of upper points: one entry of x takes values from From to To, Step
+// apart, both ends included where they are met; the other entries stay.
+type Along struct {
+	Entry string  `json:"entry"` // as results name it: toll, x[3], flow["Rome", "Oslo"]
+	From  float64 `json:"from"`
+	To    float64 `json:"to"`
+	Step  float64 `json:"step"`
+}
+
+// maxLine bounds the points of a line, each of which keeps the follower's answer.
+const maxLine = 100_000
+
+// ParseAlong reads ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1. The error says what is
+// wrong with the text.
+func ParseAlong(text string) (Along, error) {
+	at := strings.LastIndexByte(text, '=')
+	if at <= 0 {
+		return Along{}, fmt.Errorf("%q is not ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1", text)
+	}
+	parts := strings.Split(text[at+1:], ":")
+	if len(parts) != 3 {
+		return Along{}, fmt.Errorf("%q is not ENTRY=FROM:TO:STEP, as in x[3]=0:5:0.1", text)
+	}
+	a := Along{Entry: strings.TrimSpace(text[:at])}
+	for k, into := range []*float64{&a.From, &a.To, &a.Step} {
+		v, err := strconv.ParseFloat(strings.TrimSpace(parts[k]), 64)
+		if err != nil {
+			return Along{}, fmt.Errorf("%q is not a number, in ENTRY=FROM:TO:STEP", parts[k])
+		}
+		*into = v
+	}
+	_, err := a.places()
+	return a, err
+}
+
+// places are the values that the entry takes.
+func (a Along) places() ([]float64, error) {
+	for _, v := range []float64{a.From, a.To, a.Step} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, fmt.Errorf("the line of %s from %v to %v by %v is not finite", a.Entry, a.From, a.To, a.Step)
+		}
+	}
+	span := a.To/2 - a.From/2 // halves: the ends may be far apart
+	if span == 0 {
+		return []float64{a.From}, nil
+	}
+	if a.Step == 0 || a.Step > 0 != (span > 0) {
+		return nil, fmt.Errorf("steps of %v do not lead from %v to %v", a.Step, a.From, a.To)
+	}
+	// The last step may miss the end by the rounding of a decimal step, a few units
+	// in the last place for each of the steps.
+	steps := 2 * (span / a.Step)
+	if steps >= maxLine {
+		return nil, fmt.Errorf("a line of %.3g points is longer than the %d that one may have", steps+1, maxLine)
+	}
+	n := int(math.Floor(steps * (1 + 1e-12)))
+	out := make([]float64, n+1)
+	for k := range out {
+		out[k] = a.From + float64(k)*a.Step
+	}
+	if math.Abs(out[n]-a.To) <= 1e-9*math.Abs(a.Step) {
+		out[n] = a.To
+	}
+	return out, nil
+}
+
+// LinePoint is F and the follower's answer at one point of a line. Where there is no
+// answer Status and Reason say why, and the rest is empty.
+type LinePoint struct {
+	At          Number   `json:"at"`        // the value of the entry
+	Objective   Number   `json:"objective"` // F in the user's sense
+	Lower       Number   `json:"lower"`     // g in the user's sense
+	Variables   Values   `json:"variables"` // of the lower level
+	Multipliers Values   `json:"multipliers"`
+	Active      []string `json:"active"`
+	Strict      bool     `json:"strict_complementarity"` // without it F may have a kink here
+	Status      Status   `json:"status"`
+	Reason      string   `json:"reason,omitempty"`
+}
+
+// Line is F and the follower's answer along a line of upper points.
+type Line struct {
+	Schema int         `json:"schema"`
+	Model  string      `json:"model"`
+	Along  Along       `json:"along"`
+	Sense  string      `json:"sense"` // of F
+	Upper  Values      `json:"upper"` // the point that the line goes through
+	Points []LinePoint `json:"points"`
+	Calls  Calls       `json:"calls"`
+	Time   float64     `json:"time"` // seconds
+	Digest string      `json:"digest"`
+}
+
+// Along evaluates F, the follower's answer and its multipliers along a line through
+// an upper point, without solving the upper level. Each lower solve starts from the
+// one before. A point without an answer is part of the line and says why; only the
+// end of ctx ends it early, with its cause and the points so far. Entries of at that
+// the line sets may be missing where they are a whole variable. Of the options the
+// lower solver and its settings count.
+func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (*Line, error) {
+	watch := stopwatch{last: time.Now()}
+	places, err := a.places()
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	j, name, err := p.upperEntry(a.Entry)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	a.Entry = name
+	if v := findVariable(&p.IR.Upper, name); v != nil { // without an index: a number
+		if _, given := at.Get(name); !given {
+			at = append(at[:len(at):len(at)], Value{Name: name, Data: []float64{a.From}})
+		}
+	}
+	x, err := p.upperPoint(at)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	h, err := p.evaluator(opts)
+	if err != nil {
+		return nil, err
+	}
+	word, sign := sense(&p.IR.Upper)
+	_, lowerSign := sense(&p.IR.Lower)
+	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: variables(&p.IR.Upper, x, 1), Digest: p.Digest()}
+	defer func() { line.Calls, line.Time = h.Calls(), watch.lap() }()
+	for _, t := range places {
+		x[j] = t
+		out := LinePoint{At: Number(t), Objective: Number(math.NaN()), Lower: Number(math.NaN())}
+		pt, err := h.Value(ctx, x)
+		switch {
+		case ctx.Err() != nil:
+			return line, context.Cause(ctx)
+		case err == nil:
+			out.Status = Solved
+			if pt.Lower.Status != lower.Solved {
+				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
+			}
+			if pt, err = h.WithoutPenalty(ctx, pt); err != nil {
+				return line, err
+			}
+			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*pt.Lower.Value+0), pt.Strict
+			out.Variables = variables(&p.IR.Lower, pt.Lower.Y, 1)
+			out.Multipliers = multiplierValues(p.IR.Rows, pt.Lower.Lambda)
+			out.Active = rowNames(p.IR.Rows, pt.Lower.Active)
+		default:
+			if out.Status = statusAt(err); out.Status == status.Running {
+				return line, err
+			}
+			out.Reason = err.Error()
+		}
+		line.Points = append(line.Points, out)
+	}
+	return line, nil
+}
+
+// statusAt is what an error at one point says of it; Running where it is no outcome of
+// a lower solve.
+func statusAt(err error) Status {
+	switch {
+	case errors.As(err, new(*oracle.InfeasibleError)):
+		return Infeasible
+	case errors.As(err, new(*oracle.UnboundedError)):
+		return Unbounded
+	case errors.As(err, new(*oracle.LowerError)):
+		return NumericalFailure
+	}
+	return status.Running
+}
+
+// evaluator is the hyperobjective that evaluations use, for the methods that the
+// options name.
+func (p *Problem) evaluator(opts Options) (*oracle.Hyper, error) {
+	opts, err := p.resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	h, err := c.hyperobjective(p, opts.Threads)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	return h, nil
+}
+
+// upperEntry finds an entry of x by its name, with or without blanks and with or
+// without quotes around labels, and gives its place and its name as results write it.
+func (p *Problem) upperEntry(text string) (j int, name string, err error) {
+	plain := strings.NewReplacer(" ", "", "\t", "", `"`, "")
+	want := plain.Replace(text)
+	var names []string
+	found := -1
+	for _, decl := range p.IR.Upper.Vars {
+		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}.over(decl.Axes)
+		for k := range decl.Shape.Len() {
+			entry := EntryName(v, k)
+			if entry == text {
+				return decl.Offset + k, entry, nil
+			}
+			if plain.Replace(entry) == want {
+				if found >= 0 {
+					return 0, "", fmt.Errorf("%s may be %s or %s: write it as one of them", text, name, entry)
+				}
+				found, name = decl.Offset+k, entry
+			}
+			names = append(names, entry)
+		}
+	}
+	if found >= 0 {
+		return found, name, nil
+	}
+	if v := findVariable(&p.IR.Upper, want); v != nil {
+		example := EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}.over(v.Axes), 0)
+		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(dims(v.Shape)), example)
+	}
+	hint := ""
+	if near := diag.Suggest(text, names); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	return 0, "", fmt.Errorf("the upper level has no entry %s%s", text, hint)
+}
