@@ -1,15 +1,12 @@
 package runtime
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"bilevelc/ir"
-	"bilevelc/ir/bind"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
-	"bilevelc/ir/separable"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -21,42 +18,42 @@ type Checked struct {
 	Proof    *curvature.Proof
 	Abstract bool // no data were given: the proofs hold for any data
 	Warnings diag.List
+
+	ties *ties // nil for a strongly convex follower
 }
 
 // Check proves what it can about the model: with its data where set supplies
 // them, for any data where set is empty and the model needs some. The error
 // is a diag.List.
 func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
-	c := &Checked{Warnings: append(diag.List(nil), m.Warnings...)}
-	bound, diags := bind.Bind(m.Program, set, opts.binding())
-	if diags.HasErrors() && len(set.Entries) == 0 {
-		c.Abstract = true
-		bound, diags = bind.Bind(m.Program, set, bind.Options{Seed: opts.Seed, Abstract: true})
+	s := begin(opts, curvature.Defaults())
+	how := opts.binding()
+	bound, err := s.bind(m.Program, set, how)
+	if err != nil && len(set.Entries) == 0 {
+		how.Abstract, s.diags = true, nil
+		bound, err = s.bind(m.Program, set, how)
 	}
-	if diags.HasErrors() {
-		diags.Sort()
-		return nil, diags
+	if err != nil {
+		return nil, err
 	}
-	c.Problem = bound
-	limits := curvature.Defaults()
-	limits.Context = opts.Context
-	c.Proof = curvature.Prove(bound, limits)
-	if ctx := opts.Context; ctx != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	bound, t, err := s.breakTies(bound, how.Abstract)
+	if err != nil {
+		return nil, err
 	}
-	bound.Facts, bound.Blocks = c.Proof.Facts(), separable.Blocks(bound)
-	diags = append(diags, c.Proof.Diagnostics(opts.Strict)...)
-	if diags.HasErrors() {
-		diags.Sort()
-		return nil, diags
+	proof, err := s.prove(bound)
+	if err != nil {
+		return nil, err
 	}
-	c.Warnings = append(c.Warnings, diags...)
-	return c, nil
+	return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, ties: t,
+		Warnings: append(append(diag.List(nil), m.Warnings...), s.diags...)}, nil
 }
 
 // Text is the check for people, with derivations where explain is set.
 func (c *Checked) Text(explain bool) string {
 	var b strings.Builder
+	if c.ties != nil {
+		fmt.Fprintf(&b, "ties: %s, so g below is the follower's objective with a small strongly convex term (tau %g)\n", c.ties.rule, c.ties.tau)
+	}
 	b.WriteString(c.Proof.Text(explain))
 	if note := followersNote(c.Problem.Blocks); note != "" {
 		fmt.Fprintf(&b, "lower level: %s\n", note)

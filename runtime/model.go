@@ -14,19 +14,15 @@ package runtime
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"sort"
 	"time"
 
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
-	"bilevelc/ir/check"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
-	"bilevelc/ir/separable"
 	"bilevelc/lang/diag"
-	"bilevelc/parser"
 )
 
 // Model is a checked model, not yet bound to data.
@@ -42,32 +38,12 @@ type Model struct {
 // error of the model, in order of place.
 func Compile(name, text string) (*Model, error) {
 	began := time.Now()
-	file, diags := parser.ParseFile(diag.NewSource(name, text))
-	if parser.NoModel(diags) {
-		return nil, diags
-	}
-	if diags.HasErrors() {
-		// Names and shapes of what parsed are checked all the same, so that
-		// one run reports every error; what the parser already reported is
-		// not reported twice (the checker skips what is broken). Warnings
-		// are left out: what is never used may be used in a line that did
-		// not parse.
-		_, more := check.Check(file)
-		for _, d := range more {
-			if d.Severity == diag.Error {
-				diags = append(diags, d)
-			}
-		}
-		diags.Sort()
-		return nil, diags
-	}
-	program, more := check.Check(file)
-	diags = append(diags, more...)
-	diags.Sort()
-	if err := diags.Err(); err != nil {
+	model, err := checked(parse(name, text))
+	if err != nil {
 		return nil, err
 	}
-	return &Model{Program: program, Warnings: diags, took: time.Since(began)}, nil
+	model.took = time.Since(began)
+	return model, nil
 }
 
 // CompileFile is Compile on a file.
@@ -113,65 +89,22 @@ func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
 
 // BindSet is Bind on arrays that were read from files.
 func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
-	watch := stopwatch{last: time.Now()}
-	phases := Phases{Compile: m.took.Seconds()}
-	bound, diags := bind.Bind(m.Program, set, opts.binding())
-	if err := diags.Err(); err != nil {
-		diags.Sort()
-		return nil, diags
-	}
-	phases.Bind = watch.lap()
-	rule, tau, err := tiesOf(bound)
+	s := begin(opts, bindProofs)
+	s.phases.Compile = m.took.Seconds()
+	bound, err := s.bind(m.Program, set, opts.binding())
 	if err != nil {
 		return nil, err
 	}
-	var t *ties
-	if rule != "" {
-		if bound, t, err = breakTies(bound, rule, tau); err != nil {
-			return nil, fmt.Errorf("the regularized follower: %w", err)
-		}
-	}
-	limits := bindProofs
-	limits.Context = opts.Context
-	proof := curvature.Prove(bound, limits)
-	if ctx := opts.Context; ctx != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	diags = append(diags, proof.Diagnostics(opts.Strict)...)
-	if err := diags.Err(); err != nil {
-		diags.Sort()
-		return nil, diags
-	}
-	phases.Prove = watch.lap()
-	p, err := compileProblem(bound, proof)
+	bound, t, err := s.breakTies(bound, false)
 	if err != nil {
 		return nil, err
 	}
-	phases.Compile += watch.lap()
-	p.Warnings, p.phases, p.ties = diags, phases, t
+	p, err := s.finish(bound)
+	if err != nil {
+		return nil, err
+	}
+	p.ties = t
 	return p, nil
-}
-
-// compileProblem compiles a bound problem for the solvers.
-func compileProblem(bound *ir.Problem, proof *curvature.Proof) (*Problem, error) {
-	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
-	objective := bound.Upper.Objective
-	if bound.Penalized != nil {
-		objective = bound.Penalized
-	}
-	f, err := compileFunction(bound, objective)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the upper objective: %w", err)
-	}
-	g, err := compileFunction(bound, bound.Lower.Objective)
-	if err != nil {
-		return nil, fmt.Errorf("compiling the lower objective: %w", err)
-	}
-	numeric := lowerProblem(bound, f, g)
-	if err := divide(bound, numeric); err != nil {
-		return nil, fmt.Errorf("compiling the lower objective: %w", err)
-	}
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, f: f, g: g}, nil
 }
 
 func sortedKeys[V any](m map[string]V) []string {

@@ -110,7 +110,7 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 
 // Load replaces the session's model by a whole one; the data stay.
 func (s *Session) Load(name, text string) (*Reply, error) {
-	file, diags := parser.ParseFile(diag.NewSource(name, text))
+	file, diags := parse(name, text)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -156,29 +156,35 @@ func (s *Session) Names() []string {
 // Last is the result of the last Solve of the model as it stands, or nil.
 func (s *Session) Last() *Result { return s.last }
 
+// whole is the session's model, checked; what warnings there are were told when the
+// inputs were entered.
+func (s *Session) whole() (*Model, error) {
+	model, err := checked(s.file(), nil)
+	if err != nil {
+		return nil, err
+	}
+	model.Warnings = nil
+	return model, nil
+}
+
 // Bind compiles the session's model and binds it to the session's data. Data
 // that the model does not declare are left aside.
 func (s *Session) Bind(opts BindOptions) (*Problem, error) {
-	program, diags := check.Check(s.file())
-	if diags.HasErrors() {
-		diags.Sort()
-		return nil, diags
+	model, err := s.whole()
+	if err != nil {
+		return nil, err
 	}
-	model := &Model{Program: program}
 	opts.Seed = s.Seed
-	return model.BindSet(s.declared(program), opts)
+	return model.BindSet(s.declared(model.Program), opts)
 }
 
-// Check proves what it can about the model with the session's data. The
-// checker's warnings were told when the inputs were entered.
+// Check proves what it can about the model with the session's data.
 func (s *Session) Check() (*Checked, error) {
-	program, diags := check.Check(s.file())
-	if diags.HasErrors() {
-		diags.Sort()
-		return nil, diags
+	model, err := s.whole()
+	if err != nil {
+		return nil, err
 	}
-	model := &Model{Program: program}
-	return model.Check(s.declared(program), BindOptions{Seed: s.Seed})
+	return model.Check(s.declared(model.Program), BindOptions{Seed: s.Seed})
 }
 
 // Incomplete reports whether an input goes on in the next line.
@@ -189,9 +195,9 @@ func Incomplete(text string) bool {
 
 // BindContext is Bind, given up when ctx ends: the error is then its cause.
 func (s *Session) BindContext(ctx context.Context, opts BindOptions) (*Problem, error) {
-	whole := s.copy() // what is given up goes on for a while, and the session with it
+	copied := s.copy() // what is given up goes on for a while, and the session with it
 	opts.Context = ctx
-	return await.Do(ctx, func() (*Problem, error) { return whole.Bind(opts) })
+	return await.Do(ctx, func() (*Problem, error) { return copied.Bind(opts) })
 }
 
 // Solve solves the model; the result serves later expressions.

@@ -8,7 +8,6 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
-	"bilevelc/parser"
 )
 
 // evaluate gives the value of an expression: over data alone, or at the last
@@ -33,15 +32,8 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 		}
 		return !reads[declKey(d)]
 	})
-	file.Decls = append(file.Decls, s.substitutes(reads)...)
-	at := lang.At{Place: e.Span()}
-	file.Decls = append(file.Decls, &lang.Report{At: at, Items: []*lang.Let{
-		{At: at, Name: lang.Ident{At: at, Name: answer}, Value: e}}})
-	whole, diags := check.Check(file)
-	if diags.HasErrors() {
-		return nil, diags
-	}
-	bound, diags := bind.Bind(whole, s.declared(whole), bind.Options{Seed: s.Seed})
+	program, _ = check.Partial(file)
+	bound, diags := bind.Expr(program, s.declared(program), e, bind.Options{Seed: s.Seed})
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -127,18 +119,4 @@ func (s *Session) reads(e lang.Expr) map[string]bool {
 	}
 	lang.Walk(e, visit)
 	return needed
-}
-
-// substitutes are trivial levels in the place of those that an expression
-// does not read, so that what it reads can be bound on its own.
-func (s *Session) substitutes(reads map[string]bool) []lang.Decl {
-	text := ""
-	if !reads["upper"] {
-		text += "upper {\n var unused_upper: real\n minimize unused_upper^2\n}\n"
-	}
-	if !reads["lower"] {
-		text += "lower {\n var unused_lower: real\n minimize unused_lower^2\n}\n"
-	}
-	file, _ := parser.ParseFile(diag.NewSource("session", "model session\n"+text))
-	return file.Decls
 }

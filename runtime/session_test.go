@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime"
@@ -78,6 +79,54 @@ func TestSession(t *testing.T) {
 		if runtime.Incomplete(text) != want {
 			t.Errorf("Incomplete(%q) is not %v", text, want)
 		}
+	}
+}
+
+// TestSessionPart: an expression is bound with what it reads, and nothing else of the
+// model has to be there or to be right.
+func TestSessionPart(t *testing.T) {
+	s := &runtime.Session{Seed: 1}
+	enter := func(text string) (*runtime.Reply, error) { return s.Enter(text, text) }
+	for _, text := range []string{"data c: vector[3] = [1, 2, 4]", "data never: vector[7]",
+		"upper { var x: vector[3] in box(0, 1) }", "let scaled = 2 * c"} {
+		if _, err := enter(text); err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	reply, err := enter("sum(scaled)")
+	if err != nil || reply.Value.Data[0] != 14 {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	for text, want := range map[string]string{"sum(x)": "has not been solved", "sum(never)": "never", "sum(y)": "y"} {
+		if _, err := enter(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	for _, text := range []string{"upper { var x: vector[3] in box(0, 1); minimize sumsq(y - 1) + sum(x) }",
+		"lower { var y: vector[3]; minimize sumsq(y - x); subject to cap: y <= 0.25 }"} {
+		if _, err := enter(text); err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	if _, err := s.Solve(context.Background(), runtime.Options{}); err == nil {
+		t.Error("solved without the data")
+	}
+	if _, err := enter("data never: vector[7] = [1, 1, 1, 1, 1, 1, 1]"); err != nil {
+		t.Fatal(err)
+	}
+	result, err := s.Solve(context.Background(), runtime.Options{})
+	if err != nil || result.Status != runtime.Solved {
+		t.Fatal(result, err)
+	}
+	reply, err = enter("sum(dual(cap)) - sum(x)")
+	multipliers, _ := result.Lower.Multipliers.Get("cap")
+	x, _ := result.Upper.Variables.Get("x")
+	want := 0.0
+	for k := range x.Data {
+		want += multipliers.Data[k] - x.Data[k]
+	}
+	if err != nil || abs(reply.Value.Data[0]-want) > 1e-12 {
+		t.Errorf("%+v is not %g: %v", reply, want, err)
 	}
 }
 

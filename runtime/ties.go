@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"bilevelc/ir"
-	"bilevelc/ir/curvature"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
 )
@@ -84,20 +83,6 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	return rule, tau, nil
 }
 
-// breakTies replaces the follower's objective by the regularized one.
-func breakTies(p *ir.Problem, rule string, tau float64) (*ir.Problem, *ties, error) {
-	t := &ties{rule: rule, tau: tau, plain: p}
-	var err error
-	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim); err != nil {
-		return nil, nil, err
-	}
-	if err := t.measure(); err != nil {
-		return nil, nil, err
-	}
-	regular, err := t.at(tau)
-	return regular, t, err
-}
-
 // weights are a and b at a tau.
 func (t *ties) weights(tau float64) (a, b float64) {
 	if t.rule == leastNorm {
@@ -120,6 +105,10 @@ func (t *ties) measure() error {
 	if err != nil {
 		return err
 	}
+	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim); err != nil {
+		return err
+	}
+	t.cost, t.profit, t.reach = 0, 0, 0
 	x, y := make([]float64, p.Upper.Dim), make([]float64, p.Lower.Dim+len(p.Duals)+len(p.Coupled))
 	for j := range x {
 		x[j] = math.Min(math.Max(0, p.X.Lo[j]), p.X.Hi[j])
@@ -201,10 +190,7 @@ func (p *Problem) withTau(tau float64) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, diags, err := assemble(bound, false)
-	if err == nil {
-		err = diags.Err()
-	}
+	q, err := begin(BindOptions{}, bindProofs).finish(bound)
 	if err != nil {
 		return nil, err
 	}
@@ -329,10 +315,7 @@ func (t *ties) problem(a, b float64) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, diags, err := assemble(bound, false)
-	if err == nil {
-		err = diags.Err()
-	}
+	q, err := begin(BindOptions{}, bindProofs).finish(bound)
 	if err != nil {
 		return nil, err
 	}
@@ -411,15 +394,4 @@ func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact 
 		}
 	}
 	return z, false, nil
-}
-
-// assemble proves what is to be known of a bound problem and compiles it.
-func assemble(bound *ir.Problem, strict bool) (*Problem, diag.List, error) {
-	proof := curvature.Prove(bound, bindProofs)
-	diags := proof.Diagnostics(strict)
-	if diags.HasErrors() {
-		return nil, diags, nil
-	}
-	q, err := compileProblem(bound, proof)
-	return q, diags, err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
 
@@ -191,5 +193,46 @@ func TestForgedTies(t *testing.T) {
 	}
 	if r.Lower.Ties = nil; verified() {
 		t.Error("a result that says nothing of the ties passed")
+	}
+}
+
+// TestTiesChecked: a check goes the way of a run: it proves the regularized follower
+// strongly convex, with data and without, and refuses the plain one.
+func TestTiesChecked(t *testing.T) {
+	const text = `model checked
+param n: int
+data c: vector[n]
+upper {
+  var x: real in box(0, 1)
+  minimize (x - 0.5)^2 + y[1]
+}
+lower {
+  var y: vector[n] in box(0, 1)
+  minimize x * (c' * y)
+}
+`
+	given := &data.Set{}
+	given.Add("c", data.Vector([]float64{3, -4}), "test")
+	for _, rule := range []string{"", "optimistic", "least_norm"} {
+		solve := ""
+		if rule != "" {
+			solve = "solve { ties = " + rule + " }\n"
+		}
+		model, err := runtime.Compile("checked.blv", text+solve)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, set := range []*data.Set{given, {}} {
+			checked, err := model.Check(set, runtime.BindOptions{Seed: 1})
+			if rule == "" {
+				if err == nil || !strings.Contains(err.Error(), string(diag.NotStronglyConvex)) {
+					t.Errorf("a linear follower: %v", err)
+				}
+				continue
+			}
+			if err != nil || checked.Abstract != (set != given) || !strings.Contains(checked.Text(false), "ties: "+rule) {
+				t.Errorf("%s, data %v: %v", rule, set == given, err)
+			}
+		}
 	}
 }

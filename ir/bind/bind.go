@@ -78,9 +78,31 @@ func Bind(p *ir.Program, set *data.Set, opts Options) (*ir.Problem, diag.List) {
 	return prob, list
 }
 
+// Expr binds an expression over the names of p, whose levels may lack an objective, or
+// be missing where nothing reads them. The problem has what the expression reads, its
+// value is the only item of the report, and it cannot be solved.
+func Expr(p *ir.Program, set *data.Set, x lang.Expr, opts Options) (*ir.Problem, diag.List) {
+	b := newBinder(p, set, opts, 0, maxEntries)
+	if b.allInputs() && b.allVariables(b.prob) {
+		if p.Lower != nil {
+			newRows(b, b.prob).lower(p.Lower)
+		}
+		b.reportItem(ir.NamedNode{Span: x.Span()}, x)
+	}
+	return b.finish()
+}
+
 // run binds with placeholders that are multiples of step, and an own limit on
 // entries.
 func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Problem, diag.List) {
+	b := newBinder(p, set, opts, step, limit)
+	if b.allInputs() {
+		b.levels(b.prob)
+	}
+	return b.finish()
+}
+
+func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *binder {
 	b := &binder{
 		prog: p, set: set, opts: opts, step: step, limit: limit, tuples: min(limit, maxTuples), budget: maxTotal,
 		graph:    expr.NewBuilder(),
@@ -97,22 +119,28 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 		familyDims: map[*ir.Family][]dim{},
 		duals:      map[string]value{},
 	}
-	prob := &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
-	b.prob = prob
+	b.prob = &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
+	return b
+}
+
+// allInputs binds what the program is given, and reports whether all is well.
+func (b *binder) allInputs() bool {
 	if b.tables(); b.list.HasErrors() { // what they should have supplied is not missing
 		b.list.Sort()
-		return nil, b.list
+		return false
 	}
 	b.supplied()
-	if b.inputs(prob); b.list.HasErrors() {
-		return nil, b.list
-	}
-	b.levels(prob)
+	b.inputs(b.prob)
+	return !b.list.HasErrors()
+}
+
+// finish gives the problem, nil where there are errors, and all diagnostics.
+func (b *binder) finish() (*ir.Problem, diag.List) {
 	b.list.Sort()
 	if b.list.HasErrors() {
 		return nil, b.list
 	}
-	return prob, b.list
+	return b.prob, b.list
 }
 
 // binder holds the state of one binding.

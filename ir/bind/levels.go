@@ -15,12 +15,9 @@ func (b *binder) levels(prob *ir.Problem) {
 		b.errorf(diag.NoLevel, b.modelName(), "a model needs an upper and a lower level")
 		return
 	}
-	ok := b.variables(&prob.Upper, up, false)
-	ok = b.variables(&prob.Lower, low, true) && ok
-	if !ok {
+	if !b.allVariables(prob) {
 		return
 	}
-	b.dx, b.dy = prob.Upper.Dim, prob.Lower.Dim
 	r := newRows(b, prob)
 	r.lower(low)
 	r.upper(up)
@@ -39,6 +36,19 @@ func (b *binder) levels(prob *ir.Problem) {
 	b.report(prob)
 	r.penalized()
 	r.unite()
+}
+
+// allVariables lays out the variables of the levels that there are.
+func (b *binder) allVariables(prob *ir.Problem) bool {
+	ok := true
+	if up := b.prog.Upper; up != nil {
+		ok = b.variables(&prob.Upper, up, false)
+	}
+	if low := b.prog.Lower; low != nil {
+		ok = b.variables(&prob.Lower, low, true) && ok
+	}
+	b.dx, b.dy = prob.Upper.Dim, prob.Lower.Dim
+	return ok
 }
 
 // variables lays out the variables of a level.
@@ -238,13 +248,18 @@ func (b *binder) report(prob *ir.Problem) {
 		return
 	}
 	for _, item := range b.prog.Report.Items {
-		b.reporting = true
-		v := b.top().reported(item.Value)
-		b.reporting = false
-		if v.bad() {
-			continue
-		}
-		prob.Report = append(prob.Report, ir.NamedNode{Name: item.Name.Name, Node: v.node, Row: v.row, Span: item.Value.Span(),
-			Axes: exported(v.axes)})
+		b.reportItem(ir.NamedNode{Name: item.Name.Name, Span: item.Value.Span()}, item.Value)
 	}
+}
+
+// reportItem binds an item of the report.
+func (b *binder) reportItem(item ir.NamedNode, x lang.Expr) {
+	b.reporting = true
+	v := b.top().reported(x)
+	b.reporting = false
+	if v.bad() {
+		return
+	}
+	item.Node, item.Row, item.Axes = v.node, v.row, exported(v.axes)
+	b.prob.Report = append(b.prob.Report, item)
 }

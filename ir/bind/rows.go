@@ -35,6 +35,9 @@ func newRows(b *binder, prob *ir.Problem) *rows {
 	r := &rows{b: b, prob: prob, onLine: map[int]int{},
 		affine: &affine{g: b.graph, dx: b.dx, dy: b.dy, forms: map[*expr.Node]*form{}}}
 	for _, l := range []*ir.LevelDecl{b.prog.Upper, b.prog.Lower} {
+		if l == nil { // of an expression that does not read it
+			continue
+		}
 		for _, c := range l.Constraints {
 			if c.Name == nil && c.Span().Source != nil {
 				r.onLine[c.Span().Source.Pos(c.Span().Start).Line]++

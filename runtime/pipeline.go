@@ -1,0 +1,155 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"bilevelc/ir"
+	"bilevelc/ir/bind"
+	"bilevelc/ir/check"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/data"
+	"bilevelc/ir/separable"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/parser"
+)
+
+// The story of a model. Compile, Bind, Check and sessions are all told here, each
+// as far as it goes:
+//
+//	parse    a text is a syntax tree          package parser
+//	check    the tree is a program            names, shapes, levels: ir/check
+//	bind     with data it is a problem        one graph, rows of numbers: ir/bind
+//	ties     a follower with many best answers takes one of them: ties.go
+//	prove    what is true of the problem      smoothness, moduli, ranks: ir/curvature
+//	split    followers that do not meet       ir/separable
+//	compile  f and g become functions         autodiff, codegen
+//
+// A step takes what the one before has made, and trusts it; one that reports an
+// error is the last. What solvers make of the result is in solve.go.
+
+// parse reads the text of a model; diagnostics tell what is missing in the file.
+func parse(name, text string) (*lang.File, diag.List) {
+	return parser.ParseFile(diag.NewSource(name, text))
+}
+
+// checked checks a file of which unread could not be parsed.
+func checked(file *lang.File, unread diag.List) (*Model, error) {
+	if parser.NoModel(unread) {
+		return nil, unread
+	}
+	program, found := check.Check(file)
+	diags := unread
+	for _, d := range found {
+		// Names and shapes of what parsed are checked even where something did not, so
+		// that one run reports every error (the checker skips what is broken). Warnings
+		// are then left out: what is never used may be used in a line that is not read.
+		if d.Severity == diag.Error || !unread.HasErrors() {
+			diags = append(diags, d)
+		}
+	}
+	diags.Sort()
+	if err := diags.Err(); err != nil {
+		return nil, err
+	}
+	return &Model{Program: program, Warnings: diags}, nil
+}
+
+// steps takes a checked model on, and collects what is reported on the way.
+type steps struct {
+	strict bool
+	limits curvature.Options // of the proofs; with the context that ends them
+	diags  diag.List
+	phases Phases
+	watch  stopwatch
+}
+
+func begin(opts BindOptions, limits curvature.Options) *steps {
+	limits.Context = opts.Context
+	return &steps{strict: opts.Strict, limits: limits, watch: stopwatch{last: time.Now()}}
+}
+
+// report adds diagnostics; they are the error where one of them is.
+func (s *steps) report(found diag.List) error {
+	s.diags = append(s.diags, found...)
+	if s.diags.HasErrors() {
+		s.diags.Sort()
+	}
+	return s.diags.Err()
+}
+
+// bind gives a program its data.
+func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (*ir.Problem, error) {
+	bound, found := bind.Bind(program, set, opts)
+	s.phases.Bind += s.watch.lap()
+	return bound, s.report(found)
+}
+
+// breakTies replaces the lower objective by one with a single best answer, where
+// the model says which it is. With abstract data nothing can be measured, and the
+// units are 1.
+func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties, error) {
+	rule, tau, err := tiesOf(bound)
+	if err != nil || rule == "" {
+		return bound, nil, err
+	}
+	t := &ties{rule: rule, tau: tau, plain: bound, cost: 1, profit: 1, reach: 1}
+	if !abstract {
+		err = t.measure()
+	}
+	if err == nil {
+		bound, err = t.at(tau)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the regularized follower: %w", err)
+	}
+	return bound, t, nil
+}
+
+// prove finds what is true of a problem, and notes it there, with the followers
+// that it splits into.
+func (s *steps) prove(bound *ir.Problem) (*curvature.Proof, error) {
+	proof := curvature.Prove(bound, s.limits)
+	if ctx := s.limits.Context; ctx != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := s.report(proof.Diagnostics(s.strict)); err != nil {
+		return nil, err
+	}
+	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
+	s.phases.Prove += s.watch.lap()
+	return proof, nil
+}
+
+// compile makes the functions and matrices that solvers see.
+func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, error) {
+	objective := bound.Upper.Objective
+	if bound.Penalized != nil {
+		objective = bound.Penalized
+	}
+	f, err := compileFunction(bound, objective)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the upper objective: %w", err)
+	}
+	g, err := compileFunction(bound, bound.Lower.Objective)
+	if err != nil {
+		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	numeric := lowerProblem(bound, f, g)
+	if err := divide(bound, numeric); err != nil {
+		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	s.phases.Compile += s.watch.lap()
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases}, nil
+}
+
+// finish proves and compiles a bound problem.
+func (s *steps) finish(bound *ir.Problem) (*Problem, error) {
+	proof, err := s.prove(bound)
+	if err != nil {
+		return nil, err
+	}
+	return s.compile(bound, proof)
+}
