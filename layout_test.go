@@ -47,7 +47,9 @@ var layers = map[string][]string{
 	"runtime/chart":   {},
 	"runtime/report":  {"lang", "parser", "ir", "runtime"},
 	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
-	"cmd/bilevelc":    {"internal/await", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"internal/assist": {"lang", "parser", "stdlib", "ir", "runtime"},
+	"internal/lsp":    {"internal/assist", "ir", "lang"},
+	"cmd/bilevelc":    {"internal/assist", "internal/await", "internal/lsp", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":           {""},
 	// What judges the project imports nothing of it.
 	"bench/campaign/truth": {},
@@ -64,6 +66,7 @@ var onlyImporter = map[string]string{
 	"github.com/xuri/excelize/v2":         "ir/datafile",
 	"github.com/spf13/cobra":              "cmd/bilevelc",
 	"github.com/reeflective/readline":     "cmd/bilevelc",
+	"github.com/sourcegraph/jsonrpc2":     "internal/lsp",
 	"gonum.org/v1/plot":                   "bench",
 	"github.com/guptarohit/asciigraph":    "runtime/chart",
 }

@@ -170,6 +170,6 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	a.solveInto(root)
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
-		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.generateCommand(), a.buildCommand(), a.replCommand())
+		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.generateCommand(), a.buildCommand(), a.replCommand(), a.lspCommand())
 	return root
 }
