@@ -174,7 +174,7 @@ func (c *claims) residuals() {
 		found.Complementarity = math.Max(found.Complementarity, math.Abs(lambda*v))
 	}
 	found.Stationarity = maxAbs(gradient)
-	scale = math.Max(scale, maxAbs(force))
+	scale = math.Max(math.Max(scale, maxAbs(force)), c.report.Force)
 	sizes := c.rowSizes()
 	top := maxAbs(sizes)
 	// Residuals are what is left of cancelling terms: rounding of those.

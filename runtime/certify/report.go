@@ -44,6 +44,9 @@ func (c Check) Problem() string { return strings.TrimPrefix(c.String(), "FAIL  "
 type Report struct {
 	Checks    []Check
 	Unchecked []string
+	// Force is the size of the terms of grad_y g, of which a residual of stationarity
+	// is what is left when they cancel; 0 where the document's shape was wrong.
+	Force float64
 }
 
 // OK reports whether every claim holds.

@@ -42,28 +42,30 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	grad, at := make([]float64, p.Dy), make([]float64, p.Dy)
 	g.GradY(grad, x, y)
 	s.force = finite(maxAbs(grad))
-	s.stiff = stiffness(p, g, x, y, grad, rng)
 
 	// How far y moves: by the change of its forces over the curvature, or as the
 	// rows move that hold it.
 	force := make([]float64, p.Dy)
 	p.Rows.B.AddMulVecT(force, 1, lambda)
 	s.force = math.Max(s.force, finite(maxAbs(force)))
+	moved := 0.0
 	for _, z := range points[1:] {
 		g.GradY(at, z, y)
-		moved := 0.0
 		for j := range at {
 			moved = math.Max(moved, finite(math.Abs(at[j]-grad[j])))
-		}
-		s.force = math.Max(s.force, moved)
-		if s.stiff > 0 {
-			s.response = math.Max(s.response, moved/s.stiff)
 		}
 		for i := range s.rows {
 			if n := s.rowNorm(p, i); n > 0 {
 				s.response = math.Max(s.response, math.Abs(p.Rows.A.RowDot(i, z)-p.Rows.A.RowDot(i, x))/n)
 			}
 		}
+	}
+	s.force = math.Max(s.force, moved)
+	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
+		s.response = math.Max(s.response, way)
+		s.stiff = moved / way
+	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
+		s.stiff = s.force / way
 	}
 	s.y = math.Max(maxAbs(y), s.response)
 	for i := range s.rows {
@@ -150,31 +152,60 @@ func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float6
 	return z
 }
 
-// stiffness is the curvature of g in y along a random direction: a typical
-// eigenvalue of its Hessian.
-func stiffness(p *problem.Problem, g problem.Function, x, y, grad []float64, rng *rand.Rand) float64 {
-	size := orOne(maxAbs(y))
-	z, at, v := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
+// reach is how far a force would move y along a random direction if nothing but the
+// bending of g held it: where the gradient has changed by as much, which a convex
+// function's does at one place, whatever the units. 0 where none is found.
+func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
+	v, z, at := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
 	for j := range v {
 		v[j] = rng.NormFloat64()
 	}
 	length := norm(v)
-	if length == 0 {
+	if length == 0 || !(force > 0) {
 		return 0
 	}
-	// The step shrinks until the gradient is finite: y may be near the edge of
-	// the domain of g.
-	for step := 1e-3 * size / length * math.Sqrt(float64(p.Dy)); step > 1e-12*size/length; step /= 10 {
+	change := func(far float64) float64 {
 		for j := range z {
-			z[j] = y[j] + step*v[j]
+			z[j] = y[j] + far*v[j]/length
 		}
 		g.GradY(at, x, z)
-		change := 0.0
 		for j := range at {
-			change = math.Hypot(change, at[j]-grad[j])
+			at[j] -= grad[j]
 		}
-		if !math.IsNaN(change) && !math.IsInf(change, 0) {
-			return change / (step * length)
+		if !isFinite(at) { // norm would not see a NaN
+			return math.Inf(1)
+		}
+		return norm(at)
+	}
+	// By powers of 2^16 to an interval, then by its geometric mean. The range of doubles
+	// is 130 such powers; a guess that is right for a quadratic saves nearly all.
+	far := orOne(maxAbs(y))
+	if c := change(far); c > 0 && !math.IsInf(c, 1) {
+		far *= force / c
+	}
+	low, high := 0.0, math.Inf(1)
+	for range 160 {
+		if far == 0 || math.IsInf(far, 1) {
+			return 0
+		}
+		c := change(far)
+		if c > force/2 && c < 2*force {
+			return far
+		}
+		if c < force {
+			low = far
+		} else {
+			high = far
+		}
+		switch {
+		case low == 0:
+			far = high * 0x1p-16
+		case math.IsInf(high, 1):
+			far = low * 0x1p16
+		case high < 2*low: // the gradient steps, or its domain ends
+			return low
+		default:
+			far = math.Sqrt(low) * math.Sqrt(high)
 		}
 	}
 	return 0

@@ -41,6 +41,7 @@ func VerifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
 		return &v.Report
 	}
 	v.d = newDeriver(p, tol, doc.X, doc.Y, doc.Lambda)
+	v.Force = v.d.s.force
 	if !v.upperSet("x", doc.X) {
 		return &v.Report
 	}

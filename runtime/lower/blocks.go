@@ -103,6 +103,9 @@ func (b *followers) Solve(ctx context.Context, p *problem.Problem, obj Objective
 		part.scatter(s, t)
 	}
 	s.Memory = together(p.Dy, solutions)
+	for _, t := range solutions {
+		s.Lengths = append(s.Lengths, t.length())
+	}
 	slices.Sort(s.Active)
 	slices.Sort(s.Weak)
 	slices.Sort(s.Dependent)
@@ -191,7 +194,7 @@ func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*So
 	solutions := make([]*Solution, len(b.parts))
 	solve := func(k int) {
 		part := b.parts[k]
-		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm, k))
+		solutions[k] = part.solver.Solve(ctx, part.problem, G(part.problem, x), x, part.gather(warm, k, len(b.parts)))
 	}
 	if b.threads == 1 {
 		for k := range b.parts {
@@ -225,8 +228,8 @@ func together(n int, solutions []*Solution) *Memory {
 	return m
 }
 
-// gather is the share of the part, number k, of a solution of the whole.
-func (f *part) gather(whole *Solution, k int) *Solution {
+// gather is the share of the part, number k of parts, of a solution of the whole.
+func (f *part) gather(whole *Solution, k, parts int) *Solution {
 	if whole == nil {
 		return nil
 	}
@@ -236,6 +239,9 @@ func (f *part) gather(whole *Solution, k int) *Solution {
 	}
 	for t, i := range f.rows {
 		s.Lambda[t] = whole.Lambda[i]
+	}
+	if len(whole.Lengths) == parts {
+		s.Lengths = whole.Lengths[k : k+1]
 	}
 	own := func(rows []int) (out []int) {
 		for _, i := range rows {

@@ -27,6 +27,7 @@ type curvature struct {
 	gradients int                       // calls made
 	room      func(v []float64) float64 // unless nil, how far a difference may go along v
 	shrink    float64                   // of the step of a central difference, near the edge of the domain
+	length    float64                   // on which the gradient bends (lengthsOf), where it is not affine; 0 before it is measured
 
 	// memory is that of an earlier solve, where its products are in use; whole
 	// is not nil where it knows all of H, which then takes the place of V and H V.
@@ -62,7 +63,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
 	c.limit = min(n, basisEntries/max(1, 2*n))
 	c.coef = resize(c.coef, max(1, c.limit))
-	c.gradients, c.largest = 0, 0
+	c.gradients, c.largest, c.length = 0, 0, 0
 	c.generation++
 	c.clear()
 }
@@ -80,7 +81,7 @@ func (c *curvature) inherit(from *curvature, generation int) {
 
 // resume goes on from the products of a solve that a reset has just ended.
 func (c *curvature) resume(ended *curvature) {
-	c.k, c.v, c.hv, c.largest = ended.k, ended.v, ended.hv, ended.largest
+	c.k, c.v, c.hv, c.largest, c.length = ended.k, ended.v, ended.hv, ended.largest, ended.length
 	c.memory, c.whole = ended.memory, ended.whole
 }
 
@@ -235,13 +236,13 @@ func (c *curvature) subtract(dst []float64, negligible float64) bool {
 func (c *curvature) difference(dst, v []float64) bool {
 	if c.quadratic {
 		t := c.step()
-		for j := range v {
-			c.probe[j] = c.at[j] + t*v[j]
-		}
-		c.obj.ValueGrad(dst, c.probe)
-		c.gradients++
-		for j := range dst {
-			dst[j] = (dst[j] - c.grad[j]) / t
+		c.forward(dst, v, t)
+		if c.largest == 0 {
+			// The first one shows how long a step must be for its force not to be lost in
+			// the rounding of the gradient.
+			if size := norm2(dst); size > 0 && size*t < norm2(c.grad) {
+				c.forward(dst, v, powerOfTwo(16*norm2(c.grad)/size))
+			}
 		}
 		return finite(dst)
 	}
@@ -249,6 +250,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 	// step, down to where nothing is left of it, and keep to that nearby. Where the
 	// ends are just inside, the next term of the difference is as large as the
 	// first: one step shorter, it is a few thousandths.
+	last := math.Inf(1)
 	for outside := false; c.shrink >= 0x1p-40; c.shrink /= 16 {
 		if outside && c.room == nil && c.inside(v, c.shrink*c.step()) {
 			outside = false
@@ -263,12 +265,36 @@ func (c *curvature) difference(dst, v []float64) bool {
 		}
 		c.obj.ValueGrad(dst, c.probe)
 		c.gradients++
-		if finite(dst) && c.backward(dst, v, t) {
-			return true
+		if finite(dst) {
+			uneven, ok := c.backward(dst, v, t)
+			// Along this direction the gradient may bend much earlier than it does on
+			// the whole; but what a shorter step does not cure is rounding.
+			if ok && (uneven <= straight || uneven > last/4) {
+				return true
+			}
+			if ok {
+				last = uneven
+			}
 		}
 		outside = true
 	}
 	return false
+}
+
+// straight is the share of a central difference up to which its two halves may
+// differ: with 1e-2, what is left of the next term is 1e-4 of it.
+const straight = 1e-2
+
+// forward sets dst to the forward difference over t.
+func (c *curvature) forward(dst, v []float64, t float64) {
+	for j := range v {
+		c.probe[j] = c.at[j] + t*v[j]
+	}
+	c.obj.ValueGrad(dst, c.probe)
+	c.gradients++
+	for j := range dst {
+		dst[j] = (dst[j] - c.grad[j]) / t
+	}
 }
 
 // inside reports whether the objective is defined at both ends of a difference.
@@ -284,33 +310,51 @@ func (c *curvature) inside(v []float64, t float64) bool {
 	return true
 }
 
-// backward completes a central difference: dst holds grad(at + t v).
-func (c *curvature) backward(dst, v []float64, t float64) bool {
+// backward completes a central difference: dst holds grad(at + t v). uneven is how
+// much its halves differ, relative to it.
+func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bool) {
 	for j := range v {
 		c.probe[j] = c.at[j] - t*v[j]
 	}
 	c.obj.ValueGrad(c.behind, c.probe)
 	c.gradients++
 	if !finite(c.behind) {
-		return false
+		return 0, false
 	}
+	halves := 0.0
 	for j := range dst {
+		halves = math.Hypot(halves, dst[j]-c.grad[j]+(c.behind[j]-c.grad[j]))
 		dst[j] = (dst[j] - c.behind[j]) / (2 * t)
 	}
-	return true
+	if size := 2 * t * norm2(dst); size > 0 {
+		uneven = halves / size
+	}
+	return uneven, true
 }
 
 // step is the length of a difference along a unit vector. For a quadratic the
 // error is rounding alone, eps (|grad| + C |y|) / t, which a long step makes
-// small: 16 times the size of y. Otherwise the central difference balances
-// t^2 against eps/t at the cube root of the rounding unit.
+// small: 16 times the size of y, or of the way that the gradient asks for. Otherwise
+// the central difference balances t^2 against eps/t at the cube root of the rounding
+// unit, relative to the length on which the gradient bends.
 func (c *curvature) step() float64 {
-	size := math.Max(1, norm2(c.at))
+	size := norm2(c.at)
 	if c.quadratic {
-		return 16 * size
+		size = math.Max(1, size)
+		if c.largest > 0 {
+			size = math.Max(size, norm2(c.grad)/c.largest)
+		}
+		return powerOfTwo(16 * size)
 	}
-	return math.Cbrt(0x1p-53) * size
+	if c.length == 0 {
+		c.length = lengthsOf(c.obj, c.at, c.grad, nil)[0]
+	}
+	return math.Cbrt(0x1p-53) * math.Max(size, c.length)
 }
+
+// powerOfTwo is the one at most size, by which multiplications and divisions do not
+// round.
+func powerOfTwo(size float64) float64 { return math.Ldexp(1, math.Ilogb(size)) }
 
 // flatness is the curvature along a direction, relative to the largest one
 // seen, below which it is taken for zero: above the rounding in the products,

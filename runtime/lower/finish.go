@@ -81,12 +81,12 @@ const accuracy = 1e-6
 
 // doubt takes back Solved where the residual force, over the least curvature mu,
 // leaves y open. The size of y is its own, or that of the way that the gradient asks
-// for where y is 0.
+// for where y is 0, or the length on which the gradient bends.
 func (s *Solution) doubt(q *polyhedron, grad, largest, mu float64) {
 	if s.Status != Solved || !(mu > 0) {
 		return
 	}
-	size := q.unit(s.Y)
+	size := math.Max(q.unit(s.Y), s.length())
 	if largest > 0 {
 		size = math.Max(size, grad/largest)
 	}

@@ -58,6 +58,10 @@ type Solution struct {
 	// then are sparse, too.
 	Sparse bool
 
+	// Lengths are those on which the gradient of an objective that is not quadratic
+	// bends, where they were measured: one, or one for each independent part.
+	Lengths []float64
+
 	// Memory is what is known by now of a Hessian that is the same at every x, for
 	// the solves that start from this solution; nil otherwise.
 	Memory *Memory

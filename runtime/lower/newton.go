@@ -58,12 +58,14 @@ const roundingUnit = 0x1p-53
 // terms is the size of the terms that the gradient at y is a sum of: its own
 // and that of C y for a quadratic. Where curvatures differ by far more than
 // rounding resolves, as those of y log y near 0, C would say nothing of y, and
-// H y takes its place.
+// H y takes its place. At y = 0 terms that cancel have the size of the force along the
+// length on which they bend.
 func (w *newton) terms(y []float64) float64 {
+	size := norm2(y)
 	if w.known.Quadratic {
-		return norm2(w.grad) + w.curvature.largest*norm2(y)
+		return norm2(w.grad) + w.curvature.largest*size
 	}
-	return norm2(w.grad) + w.along*norm2(y)
+	return norm2(w.grad) + w.along*math.Max(size, w.curvature.length)
 }
 
 // renew measures curvature at y from now on, and w.along with it.

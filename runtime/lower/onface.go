@@ -75,7 +75,7 @@ func (f *FaceSolver) OnFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	f.fresh = false
 	if warm != nil {
-		warm = &Solution{Y: warm.Y}
+		warm = &Solution{Y: warm.Y, Lengths: warm.Lengths}
 	}
 	s = f.onFace(ctx, p, &inUnit{obj, factor}, x, active, warm)
 	s.leaveUnit(factor)
@@ -93,6 +93,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	w := &f.newton
 	kept := w.curvature
 	w.reset(obj, p.Dy)
+	w.curvature.length = warm.length()
 	switch {
 	case same:
 		w.curvature.resume(&kept)
@@ -122,6 +123,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	w.face.multipliers(s.Lambda, w.grad)
 	f.assess(s)
+	s.Lengths = w.curvature.lengths()
 	if w.known.Fixed {
 		s.Memory = w.curvature.learned()
 	}

@@ -102,6 +102,7 @@ func (s *Sparse) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 		return out
 	}
 	s.prepare(p, warm)
+	w.known(warm)
 	if witness := w.bounds(q); witness != nil {
 		return s.infeasible(out, witness)
 	}
@@ -142,7 +143,7 @@ func (s *Sparse) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 			return dense
 		}
 	}
-	out.plan = w.plan
+	out.plan, out.Lengths = w.plan, w.lengths
 	if n.known.Fixed {
 		out.Memory = &Memory{N: p.Dy, Entries: w.values}
 	}

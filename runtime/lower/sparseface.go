@@ -28,6 +28,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		f.pieces = pl.workspace()
 	}
 	w := f.pieces
+	w.known(warm)
 	f.x, f.active = append(f.x[:0], x...), append(f.active[:0], active...)
 	f.fresh, f.sparse = true, true
 
@@ -82,7 +83,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		break
 	}
 	copy(s.Y, w.y)
-	s.Value = value
+	s.Value, s.Lengths = value, w.lengths
 	for k, piece := range w.plan.pieces {
 		for _, a := range append(f.released[k], piece.program.Skipped()...) {
 			i := piece.rows[a]

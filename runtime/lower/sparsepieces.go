@@ -21,6 +21,7 @@ type pieces struct {
 	y, grad      []float64 // len n: the point and the gradient there
 	probe, ahead []float64
 	behind, step []float64
+	lengths      []float64 // of the pieces, on which a gradient that is not affine bends; nil before they are measured
 }
 
 // local holds a piece's share of vectors.
@@ -246,16 +247,56 @@ func (w *pieces) held(do func(j int, row int32)) {
 // objective is quadratic, which is exact at any step, and else two. It reports
 // false where they are not finite.
 func (w *pieces) measure(obj Objective, quadratic bool) bool {
-	c := w.plan.colouring
-	w.values = make([]float64, w.plan.pattern.NNZ())
-	size := math.Max(1, normInf(w.y))
-	for j, v := range w.y {
-		// See curvature.step.
-		w.step[j] = 16 * size
-		if !quadratic {
-			w.step[j] = math.Cbrt(0x1p-53) * math.Max(1, math.Abs(v))
+	w.steps(obj, quadratic)
+	if !w.recover(obj, quadratic) {
+		return false
+	}
+	// The force of a quadratic's step is not to be lost in the rounding of the gradient.
+	if force, largest := normInf(w.grad), normInf(w.values); quadratic && largest > 0 && force > largest*w.step[0] {
+		for j := range w.step {
+			w.step[j] = powerOfTwo(16 * force / largest)
+		}
+		return w.recover(obj, quadratic)
+	}
+	return true
+}
+
+// steps sets those of the differences: see curvature.step.
+func (w *pieces) steps(obj Objective, quadratic bool) {
+	if quadratic {
+		size := powerOfTwo(16 * math.Max(1, normInf(w.y)))
+		for j := range w.step {
+			w.step[j] = size
+		}
+		return
+	}
+	if w.lengths == nil {
+		parts := make([][]int, len(w.plan.pieces))
+		for k, piece := range w.plan.pieces {
+			parts[k] = piece.entries
+		}
+		w.lengths = lengthsOf(obj, w.y, w.grad, parts)
+	}
+	for k, piece := range w.plan.pieces {
+		typical := w.lengths[k] / math.Sqrt(float64(len(piece.entries)))
+		for _, j := range piece.entries {
+			w.step[j] = math.Cbrt(0x1p-53) * math.Max(typical, math.Abs(w.y[j]))
 		}
 	}
+}
+
+// known takes the lengths that an earlier solve measured, or forgets them.
+func (w *pieces) known(warm *Solution) {
+	if w.lengths = nil; warm != nil && len(warm.Lengths) == len(w.plan.pieces) && finite(warm.Lengths) {
+		w.lengths = warm.Lengths
+	}
+}
+
+// recover fills in the Hessian from differences over the steps.
+func (w *pieces) recover(obj Objective, quadratic bool) bool {
+	c := w.plan.colouring
+	w.values = make([]float64, w.plan.pattern.NNZ())
+	shorter := 0
 	for group := 0; group < c.Colours; {
 		if w.difference(obj, quadratic, int32(group)) {
 			c.Read(w.values, group, w.ahead, w.step)
@@ -267,7 +308,7 @@ func (w *pieces) measure(obj Objective, quadratic bool) bool {
 		for j := range w.step {
 			w.step[j] /= 16
 		}
-		if quadratic || w.step[0] < 0x1p-32*math.Cbrt(0x1p-53) {
+		if shorter++; quadratic || shorter > 8 {
 			return false
 		}
 		group = 0

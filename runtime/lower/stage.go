@@ -39,6 +39,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 	if warm != nil && g.active.krylov.eager {
 		g.active.curvature.recall(warm.Memory)
 	}
+	g.active.curvature.length = warm.length()
 	g.guess = g.guess[:0]
 	g.warmed = warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
 	if g.warmed {
@@ -243,6 +244,7 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 		}
 	}
 	s.assess(&g.poly, &w.face, w.grad, norm2(w.grad), w.known)
+	s.Lengths = w.curvature.lengths()
 	s.doubt(&g.poly, norm2(w.grad), w.curvature.largest, w.known.Mu)
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {

@@ -20,7 +20,7 @@ func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 	s := u.Solver.Solve(ctx, p, obj, x, warm)
 	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 {
 		// Rows that held y elsewhere may still do, by less than the tolerance.
-		if t := u.Solver.Solve(ctx, p, obj, x, &Solution{Memory: warm.Memory}); t.Status == Solved || t.ErrorBound < s.ErrorBound {
+		if t := u.Solver.Solve(ctx, p, obj, x, &Solution{Memory: warm.Memory, Lengths: warm.Lengths}); t.Status == Solved || t.ErrorBound < s.ErrorBound {
 			s = t
 		}
 	}
@@ -29,7 +29,7 @@ func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 		return s
 	}
 	if warm != nil {
-		kept := Solution{Y: warm.Y, Active: warm.Active, Weak: warm.Weak, Lambda: make([]float64, len(warm.Lambda))}
+		kept := Solution{Y: warm.Y, Active: warm.Active, Weak: warm.Weak, Lengths: warm.Lengths, Lambda: make([]float64, len(warm.Lambda))}
 		for i, l := range warm.Lambda {
 			kept.Lambda[i] = l * factor
 		}

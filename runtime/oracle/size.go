@@ -1,6 +1,10 @@
 package oracle
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/lower"
+)
 
 // size is the length on which g bends around y*, without a unit: what steps of y
 // are relative to. It is the largest of |y*|, of how far the rows' forces would
@@ -19,7 +23,7 @@ func (at *At) size() float64 {
 		return at.sizeY
 	}
 	n := len(at.Lower.Y)
-	base, moved, y, v := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	base, moved := make([]float64, n), make([]float64, n)
 	gradY := at.Problem.G.GradY
 	gradY(base, at.X, at.Lower.Y)
 	force := norm(base)
@@ -27,40 +31,12 @@ func (at *At) size() float64 {
 	if d := distance(moved, base); d > force && d <= math.MaxFloat64 {
 		force = d
 	}
-	sign := signs(2)
-	for j := range v {
-		v[j] = sign() / math.Sqrt(float64(n))
+	guess := at.sizeY
+	if guess == 0 {
+		guess = 1
 	}
-	// The curvature is to be that on the length sought: it is taken on ever better
-	// guesses of it, a part of them so that y stays inside the domain of g.
-	length := at.sizeY
+	length := math.Max(at.sizeY, lower.Reach(func(dst, y []float64) { gradY(dst, at.X, y) }, at.Lower.Y, base, force, guess))
 	if length == 0 {
-		length = 1
-	}
-	const part, guesses, shorter = 1e-3, 4, 12
-	for range guesses {
-		h, curvature := part*length, math.NaN()
-		for range shorter {
-			copy(y, at.Lower.Y)
-			axpy(y, h, v)
-			gradY(moved, at.X, y)
-			if curvature = distance(moved, base) / h; curvature <= math.MaxFloat64 {
-				break
-			}
-			h /= 16
-		}
-		if !(curvature > 0) || math.IsInf(curvature, 0) {
-			break
-		}
-		before := length
-		if length = math.Max(at.sizeY, force/curvature); length == 0 {
-			break
-		}
-		if length > before/2 && length < before*2 {
-			break
-		}
-	}
-	if !(length > 0) || math.IsInf(length, 0) {
 		length = 1
 	}
 	at.sizeY = length
