@@ -250,7 +250,8 @@ func (c *curvature) difference(dst, v []float64) bool {
 	// step, down to where nothing is left of it, and keep to that nearby. Where the
 	// ends are just inside, the next term of the difference is as large as the
 	// first: one step shorter, it is a few thousandths.
-	last := math.Inf(1)
+	last, kept := math.Inf(1), 0.0 // of steps that were uneven: other directions need not be
+	defer func() { c.shrink = math.Max(c.shrink, kept) }()
 	for outside := false; c.shrink >= 0x1p-40; c.shrink /= 16 {
 		if outside && c.room == nil && c.inside(v, c.shrink*c.step()) {
 			outside = false
@@ -274,6 +275,8 @@ func (c *curvature) difference(dst, v []float64) bool {
 			}
 			if ok {
 				last = uneven
+				kept = math.Max(kept, c.shrink)
+				continue
 			}
 		}
 		outside = true
@@ -282,8 +285,9 @@ func (c *curvature) difference(dst, v []float64) bool {
 }
 
 // straight is the share of a central difference up to which its two halves may
-// differ: with 1e-2, what is left of the next term is 1e-4 of it.
-const straight = 1e-2
+// differ: with a third, the next term, which is left, is about a tenth of it. The edge of
+// the domain of y log y asks for no less, where all steps are a share of the way.
+const straight = 0.3
 
 // forward sets dst to the forward difference over t.
 func (c *curvature) forward(dst, v []float64, t float64) {

@@ -6,11 +6,11 @@ import "math"
 // which gradients are compared. Parts do not mix in the gradient, so that one gradient
 // serves all of them.
 type rays struct {
-	grad          func(dst, y []float64)
-	y, base       []float64
-	parts         [][]int // nil: one part, all entries
-	probe, there  []float64
-	first         []float64 // len parts: changes of the gradient along each ray
+	grad         func(dst, y []float64)
+	y, base      []float64
+	parts        [][]int // nil: one part, all entries
+	probe, there []float64
+	first        []float64 // len parts: changes of the gradient along each ray
 }
 
 func newRays(grad func(dst, y []float64), y, base []float64, parts [][]int) *rays {
