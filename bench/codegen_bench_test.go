@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"bilevelc/autodiff"
+	"bilevelc/bench/clock"
 	"bilevelc/codegen"
 	"bilevelc/ir"
 	"bilevelc/ir/bind"
@@ -77,7 +78,7 @@ func wall() time.Duration { return time.Since(epoch) }
 // compiled program may use one thread.
 func clockFor(threads int) func() time.Duration {
 	if threads == 1 {
-		return threadTime
+		return clock.Thread
 	}
 	return wall
 }
@@ -185,7 +186,7 @@ func BenchmarkCompiledGorgonia(b *testing.B) {
 			name, clock := fmt.Sprintf("dy=%d", n), wall
 			if threads == 1 {
 				// The machine works in goroutines of its own.
-				name, clock = name+"/onethread", processTime
+				name, timer = name+"/onethread", clock.Process
 			}
 			b.Run(name, func(b *testing.B) {
 				p, _ := quadratic(b, n)
@@ -421,13 +422,13 @@ lower {
 	}
 	for _, c := range cases {
 		b.Run(c.name, func(b *testing.B) {
-			start, n := processTime(), 0
+			start, n := clock.Process(), 0
 			for b.Loop() {
 				p := bound(b, c.text, c.set)
 				compiled(b, p, 0).NewEvaluator()
 				n++
 			}
-			b.ReportMetric(float64(processTime()-start)/float64(n), "cpu-ns")
+			b.ReportMetric(float64(clock.Process()-start)/float64(n), "cpu-ns")
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"bilevelc/bench/clock"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 )
@@ -82,7 +83,7 @@ func BenchmarkFollowers(b *testing.B) {
 			if worst > 1e-8 {
 				b.Fatalf("the solutions differ by %g", worst)
 			}
-			t := contest(b, threadTime, parts, one)
+			t := contest(b, clock.Thread, parts, one)
 			b.ReportMetric(t[0], "ns/op")
 			b.ReportMetric(t[1], "whole-ns")
 			b.ReportMetric(t[1]/t[0], "times-faster")

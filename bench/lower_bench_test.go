@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/bench/clock"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
@@ -107,7 +108,7 @@ func BenchmarkLower(b *testing.B) {
 				solve()
 				gradients[k] = p.Calls().GradG - before
 			}
-			medians := contest(b, processTime, solves...)
+			medians := contest(b, clock.Process, solves...)
 			for k, name := range names {
 				b.ReportMetric(medians[k]/1e3, name+"-us")
 				b.ReportMetric(float64(gradients[k]), name+"-gradients")

@@ -21,6 +21,7 @@ import (
 	"runtime"
 	"strings"
 
+	"bilevelc/bench/clock"
 	bilevelc "bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -178,9 +179,9 @@ func meter(work func()) (c cost) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	began := processorTime()
+	began := clock.Process()
 	work()
-	c.seconds = (processorTime() - began).Seconds()
+	c.seconds = (clock.Process() - began).Seconds()
 	runtime.ReadMemStats(&after)
 	c.megabytes = float64(after.TotalAlloc-before.TotalAlloc) / (1 << 20)
 	return c
