@@ -183,7 +183,7 @@ func BenchmarkCompiledQuadratic(b *testing.B) {
 func BenchmarkCompiledGorgonia(b *testing.B) {
 	for _, n := range []int{50, 200, 1000, 4000} {
 		for _, threads := range []int{1, 0} {
-			name, clock := fmt.Sprintf("dy=%d", n), wall
+			name, timer := fmt.Sprintf("dy=%d", n), wall
 			if threads == 1 {
 				// The machine works in goroutines of its own.
 				name, timer = name+"/onethread", clock.Process
@@ -207,7 +207,7 @@ func BenchmarkCompiledGorgonia(b *testing.B) {
 				ours()
 				theirs()
 				agree(b, got, want)
-				t := contest(b, clock, ours, theirs)
+				t := contest(b, timer, ours, theirs)
 				b.ReportMetric(t[0], "ns/op")
 				b.ReportMetric(t[1], "machine-ns")
 				b.ReportMetric(t[1]/t[0], "times-faster")
