@@ -3,12 +3,18 @@
 // other contestants.
 //
 //	evaluator [-oracle NAME] [-alpha A] [-solver NAME] MODEL DATA
+//	evaluator -solve MODEL DATA
 //
 // Each line of input is {"x": [...], "warm": bool}; without "warm" what was
 // learned before is forgotten. Each line of output is {"f", "gradient",
 // "seconds", "gradients"}: F, its gradient, the processor time of all threads
 // that the evaluation took, and the gradients of g. The first line of output,
 // before any input, is {"bind": seconds}.
+//
+// With -solve it reads nothing: it solves by the defaults, writes a line
+// {"f", "seconds"} for each iteration, and last {"status", "f", "x", "seconds"}.
+// Seconds of both count the processor time of all threads from the bound
+// problem on.
 package main
 
 import (
@@ -52,6 +58,7 @@ func command(args []string, in io.Reader, out io.Writer) error {
 	name := flags.String("oracle", oracle.Default, "how the hypergradient is made")
 	alpha := flags.Float64("alpha", 0, "accuracy of the penalty oracle; 0: its default")
 	solver := flags.String("solver", "", "lower solver; empty: as solve chooses")
+	whole := flags.Bool("solve", false, "solve instead of answering")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -62,6 +69,13 @@ func command(args []string, in io.Reader, out io.Writer) error {
 	p, err := bind(flags.Arg(0), flags.Arg(1))
 	if err != nil {
 		return err
+	}
+	encoder := json.NewEncoder(out)
+	if err := encoder.Encode(map[string]float64{"bind": (clock.Process() - began).Seconds()}); err != nil {
+		return err
+	}
+	if *whole {
+		return solve(p, encoder)
 	}
 	values := method.Values{}
 	if *alpha > 0 {
@@ -90,10 +104,6 @@ func command(args []string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	lines := bufio.NewReader(in)
-	encoder := json.NewEncoder(out)
-	if err := encoder.Encode(map[string]float64{"bind": (clock.Process() - began).Seconds()}); err != nil {
-		return err
-	}
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err == io.EOF && len(line) == 0 {
@@ -137,4 +147,29 @@ func bind(file, numbers string) (*runtime.Problem, error) {
 		return nil, err
 	}
 	return model.BindSet(set, runtime.BindOptions{})
+}
+
+// ending is the last line of a solve.
+type ending struct {
+	Status  string          `json:"status"`
+	F       runtime.Number  `json:"f"`
+	X       json.RawMessage `json:"x"`
+	Seconds float64         `json:"seconds"`
+}
+
+// solve solves by the defaults and writes F against processor time.
+func solve(p *runtime.Problem, encoder *json.Encoder) error {
+	began := clock.Process()
+	r, err := p.Solve(context.Background(), runtime.Options{Observer: func(at runtime.Progress) {
+		// A line that cannot be written is missed at the end, by who reads.
+		_ = encoder.Encode(map[string]float64{"f": at.Best, "seconds": (clock.Process() - began).Seconds()})
+	}})
+	if err != nil {
+		return err
+	}
+	x, err := json.Marshal(r.Upper.Variables)
+	if err != nil {
+		return err
+	}
+	return encoder.Encode(ending{r.Status.String(), r.Upper.Objective, x, (clock.Process() - began).Seconds()})
 }

@@ -1,0 +1,163 @@
+"""Ways to the hypergradient of the experiment. Each is a class with `name`,
+made from an instance, whose call at x gives F and the gradient; a call after
+the first may be warm. What a package can keep between calls, it keeps."""
+import numpy as np
+
+from experiment import DX, Hand
+
+INFINITE = 1e30
+
+
+class HandWritten(Hand):
+    name = "hand: Q factorized once, daqp, Schur complement"
+
+
+class DaqpKKT:
+    name = "daqp, dense KKT adjoint"
+
+    def __init__(self, instance):
+        import daqp
+        self.instance, self.model = instance, daqp.Model()
+        self.ready = False
+
+    def __call__(self, x):
+        t, q = self.instance, self.instance.linear(x)
+        if self.ready:
+            self.model.update(f=q)
+        else:
+            self.model.setup(t.Q, q, t.A, t.b, np.full(t.dh, -INFINITE))
+            self.ready = True
+        _, _, flag, info = self.model.solve()
+        if flag != 1:
+            raise RuntimeError(f"daqp ended with {flag}")
+        y, _, p = t.kkt(q, np.flatnonzero(info["lam"] > 0), t.grad_y)
+        return t.value(x, y), t.grad_x(x, p)
+
+
+class Proxsuite:
+    name = "proxsuite, its own adjoint"
+
+    def __init__(self, instance):
+        import proxsuite
+        self.dense, self.instance, self.qp = proxsuite.proxqp.dense, instance, None
+        self.warm = proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
+
+    def __call__(self, x):
+        t, q = self.instance, self.instance.linear(x)
+        if self.qp is None:
+            self.qp = self.dense.QP(t.dy, 0, t.dh)
+            self.qp.settings.eps_abs, self.qp.settings.eps_rel = 1e-9, 0
+            self.qp.init(t.Q, q, None, None, t.A, np.full(t.dh, -INFINITE), t.b)
+        else:
+            self.qp.settings.initial_guess = self.warm
+            self.qp.update(g=q)
+        self.qp.solve()
+        y = np.array(self.qp.results.x)
+        loss = np.concatenate([t.grad_y(y), np.zeros(t.dh)])
+        self.dense.compute_backward(self.qp, loss, 1e-9, 1e-9, 1e-9)
+        return t.value(x, y), t.grad_x(x, np.array(self.qp.model.backward_data.dL_dg))
+
+
+class Piqp:
+    name = "piqp, dense KKT adjoint"
+
+    def __init__(self, instance):
+        import piqp
+        self.instance, self.solver, self.ready = instance, piqp.DenseSolver(), False
+        self.solver.settings.eps_abs = self.solver.settings.eps_rel = 1e-10
+
+    def __call__(self, x):
+        t, q = self.instance, self.instance.linear(x)
+        if self.ready:
+            self.solver.update(c=q)
+        else:
+            self.solver.setup(t.Q, q, None, None, t.A, np.full(t.dh, -np.inf), t.b, None, None)
+            self.ready = True
+        self.solver.solve()
+        y = np.array(self.solver.result.x)
+        slack, z = t.b - t.A @ y, np.array(self.solver.result.z_u)
+        y, _, p = t.kkt(q, np.flatnonzero(z > slack), t.grad_y)
+        return t.value(x, y), t.grad_x(x, p)
+
+
+class Cvxpylayers:
+    mode = "dense"
+    name = "cvxpylayers (torch, diffcp), dense mode"
+
+    def __init__(self, instance):
+        import cvxpy as cp
+        import torch
+        from cvxpylayers.torch import CvxpyLayer
+        torch.set_num_threads(1)
+        self.torch, self.instance = torch, instance
+        q, y = cp.Parameter(instance.dy), cp.Variable(instance.dy)
+        R = np.linalg.cholesky(instance.Q).T
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R @ y) + q @ y), [instance.A @ y <= instance.b])
+        self.layer = CvxpyLayer(problem, parameters=[q], variables=[y])
+
+    def __call__(self, x):
+        t, torch = self.instance, self.torch
+        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        y, = self.layer(at @ torch.tensor(t.P), solver_args={"mode": self.mode})
+        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
+        F.backward()
+        return F.item(), at.grad.numpy()
+
+
+class CvxpylayersDefault(Cvxpylayers):
+    mode = "lsqr"
+    name = "cvxpylayers (torch, diffcp), default lsqr mode"
+
+
+class Qpth:
+    name = "qpth"
+
+    def __init__(self, instance):
+        import torch
+        from qpth.qp import QPFunction
+        torch.set_num_threads(1)
+        self.torch, self.instance = torch, instance
+        self.solve = QPFunction(verbose=-1, eps=1e-12, maxIter=40)
+        self.data = [torch.tensor(a) for a in (instance.Q, instance.A, instance.b)]
+
+    def __call__(self, x):
+        t, torch = self.instance, self.torch
+        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        Q, A, b = self.data
+        none = torch.empty(0, dtype=torch.float64)
+        y = self.solve(Q, at @ torch.tensor(t.P), A, b, none, none)[0]
+        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
+        F.backward()
+        return F.item(), at.grad.numpy()
+
+
+class Jaxopt:
+    name = "jaxopt.OSQP, implicit differentiation by GMRES"
+
+    def __init__(self, instance):
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        import jax.numpy as jnp
+        import jaxopt
+        from jax.scipy.sparse.linalg import gmres
+        self.jnp, t = jnp, instance
+        P, Q, A, b, c = (jnp.asarray(a) for a in (t.P, t.Q, t.A, t.b, t.c))
+        solver = jaxopt.OSQP(tol=1e-8, maxiter=20000,
+                             implicit_diff_solve=lambda matvec, v, **_: gmres(matvec, v, tol=1e-10, restart=200)[0])
+
+        def F(x, start):
+            found = solver.run(start, params_obj=(Q, x @ P), params_ineq=(A, b))
+            y = found.params.primal
+            return c @ y + 0.01 * x @ x + 0.01 * y @ y, found.params
+
+        self.F = jax.jit(jax.value_and_grad(F, has_aux=True))
+        self.start = solver.init_params(jnp.zeros(t.dy), params_obj=(Q, jnp.zeros(DX) @ P), params_ineq=(A, b),
+                                        params_eq=None)
+        self.cold = self.start
+
+    def __call__(self, x):
+        (F, self.start), g = self.F(self.jnp.asarray(x), self.start)
+        return float(F), np.asarray(g)
+
+
+ALL = {c.__name__: c for c in (HandWritten, DaqpKKT, Proxsuite, Piqp, Cvxpylayers, CvxpylayersDefault, Qpth, Jaxopt)}

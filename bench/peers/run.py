@@ -1,0 +1,176 @@
+"""The project beside its peers, in one run:
+
+    python3 bench/peers/run.py                    everything, hours
+    python3 bench/peers/run.py --quick            small sizes and three seeds, minutes
+    python3 bench/peers/run.py hypergradients whole figures    some of it
+
+Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
+Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
+its own environment in bench/peers/.venv. Each contestant runs in a process of
+its own, on one thread; times are processor seconds. Writes CSV and figures to
+bench/results; bench/README.md says what they show."""
+import argparse
+import csv
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+VENV = HERE / ".venv"
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GOMAXPROCS": "1",
+              "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
+GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
+WHOLE = ["Bilevelc", "Lbfgs", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
+
+
+def environment():
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+        pip = [python, "-m", "pip", "install", "-q"]
+        subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
+        # These pin older versions of what they do run with, or need Ipopt: without them the tables lack their rows.
+        for package in (["qpth==0.0.16"], ["cyipopt==1.7.0", "pympcc==1.0.0"], ["--ignore-requires-python", "blvpy==0.5.0"]):
+            if subprocess.run([*pip, "--no-deps", *package]).returncode != 0:
+                print("not to be had here:", *package, file=sys.stderr)
+    return python
+
+
+def lines(command, limit):
+    """The lines of JSON that a contestant prints, and why it stopped."""
+    try:
+        done = subprocess.run(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, timeout=limit)
+        text, why = done.stdout, "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["failed"])[-1]
+    except subprocess.TimeoutExpired as stopped:
+        text, why = (stopped.stdout or b"").decode(), f"stopped after {limit} s"
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")], why
+
+
+def save(folder, name, header, rows):
+    with open(folder / name, "w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow(header)
+        w.writerows(rows)
+
+
+def spread(values):
+    return [statistics.median(values), min(values), max(values)] if values else ["", "", ""]
+
+
+def ours(evaluator, seed, dy, steps):
+    """Rows of bilevelc as the other contestants print them."""
+    sys.path.insert(0, str(HERE))
+    import numpy as np
+    from experiment import Evaluator, Instance, path
+    instance, rows = Instance(seed, dy), []
+    with tempfile.TemporaryDirectory() as folder:
+        e = Evaluator(evaluator, *instance.write(folder))
+        for k, (x, active) in enumerate(path(instance, steps)):
+            a = e(x, warm=k > 0)
+            _, exact, margin = instance.exact(x, active)
+            error = np.linalg.norm(np.array(a["gradient"]) - exact) / np.linalg.norm(exact)
+            rows.append({"phase": "warm" if k else "cold", "seconds": a["seconds"], "error": error, "margin": margin})
+        rows.append({"phase": "memory", "megabytes": e.megabytes()})
+        e.close()
+    return rows
+
+
+def hypergradients(a, python, evaluator):
+    raw, table, gone = [], [], set()
+    for dy in a.sizes:
+        for name in ["Bilevelc", *GRADIENTS]:
+            cold, warm, errors, megabytes, why = [], [], [], [], ""
+            for seed in range(1, a.seeds + 1):
+                if name in gone:
+                    why = "stopped at a smaller size"
+                    break
+                found, why = (lines([python, "run.py", "--rows-of-bilevelc", evaluator, str(seed), str(dy), str(a.steps)], a.limit)
+                              if name == "Bilevelc" else
+                              lines([python, "worker.py", name, str(seed), str(dy), str(a.steps)], a.limit))
+                # The points where the margin of the active set is below rounding have no one gradient.
+                for row in found:
+                    if row["phase"] == "memory":
+                        megabytes.append(row["megabytes"])
+                        continue
+                    (cold if row["phase"] == "cold" else warm).append(row["seconds"])
+                    if row["margin"] > 1e-7:
+                        errors.append(row["error"])
+                    raw.append((name, dy, seed, row["phase"], row["seconds"], row["error"], row["margin"]))
+                if why:
+                    gone.add(name)
+                    break
+            table.append((name, dy, *spread(cold), *spread(warm), *spread(errors)[::2], max(megabytes, default=""), why))
+            print(*table[-1], flush=True)
+    save(a.out, "hypergradients_raw.csv", ["contestant", "d_y", "seed", "phase", "seconds", "relative error", "margin"], raw)
+    save(a.out, "hypergradients.csv", ["contestant", "d_y", "cold s, median", "min", "max", "warm s, median", "min", "max",
+                                       "relative error, median", "max", "MB", "remark"], table)
+
+
+def whole(a, python, evaluator):
+    raw = []
+    for dy in a.whole_sizes:
+        gone = set()
+        for seed in range(1, a.seeds + 1):
+            rows = {}
+            for name in WHOLE:
+                if name in gone:
+                    continue
+                found, why = lines([python, "whole.py", name, str(seed), str(dy), evaluator], a.limit)
+                if why or not found:
+                    gone.add(name)  # the other seeds would take as long
+                    raw.append((name, dy, seed, "", "", "", "", "", why))
+                    continue
+                rows[name] = found[-1]
+            best = min(r["F"] for r in rows.values())
+            for name, r in rows.items():
+                near = [s for s, F in r["trace"] if F <= best + 1e-4 * abs(best)]
+                raw.append((name, dy, seed, r["F"], (r["F"] - best) / abs(best), r["seconds"], near[0] if near else "",
+                            r["megabytes"], r.get("status", "")))
+                print(*raw[-1], flush=True)
+    save(a.out, "whole.csv", ["contestant", "d_y", "seed", "F", "relative gap to the best of the row's seed", "seconds",
+                              "seconds to 1e-4 of the best", "MB", "remark"], raw)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, figures")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--sizes", type=int, nargs="+")
+    parser.add_argument("--whole-sizes", type=int, nargs="+")
+    parser.add_argument("--steps", type=int, default=10, help="points of a path")
+    parser.add_argument("--limit", type=int, default=600, help="seconds that one contestant may take for one path or one solve")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
+    a = parser.parse_args()
+    if a.rows_of_bilevelc:
+        evaluator, seed, dy, steps = a.rows_of_bilevelc
+        for row in ours(evaluator, int(seed), int(dy), int(steps)):
+            print(json.dumps(row))
+        return
+    a.out = a.out.resolve()
+    a.seeds = a.seeds or (3 if a.quick else 10)
+    a.sizes = a.sizes or ([50, 200] if a.quick else [50, 100, 200, 400, 800, 1600])
+    a.whole_sizes = a.whole_sizes or ([50] if a.quick else [50, 200, 800])
+    python = environment()
+    with tempfile.TemporaryDirectory() as folder:
+        evaluator = f"{folder}/evaluator"
+        subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
+        parts = a.parts or ["hypergradients", "whole", "figures"]
+        if "hypergradients" in parts:
+            hypergradients(a, python, evaluator)
+        if "whole" in parts:
+            whole(a, python, evaluator)
+        if "figures" in parts:
+            few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
+            subprocess.run([python, "figures.py", evaluator, a.out, "--seeds", str(a.seeds), *few], cwd=HERE,
+                           env={**os.environ, **ONE_THREAD}, check=True)
+
+
+if __name__ == "__main__":
+    main()
