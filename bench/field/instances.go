@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/runtime"
+)
+
+// withNumbers binds a model of the folder with numbers made here.
+func withNumbers(folder, model string, numbers runtime.Data) func() (*runtime.Problem, error) {
+	return func() (*runtime.Problem, error) {
+		m, err := runtime.CompileFile(filepath.Join(folder, model))
+		if err != nil {
+			return nil, err
+		}
+		return m.Bind(numbers, runtime.BindOptions{})
+	}
+}
+
+// fromFile binds a model of the folder with a file of numbers, and vectors that
+// the file lacks.
+func fromFile(folder, model, numbers string, more map[string][]float64) func() (*runtime.Problem, error) {
+	return func() (*runtime.Problem, error) {
+		m, err := runtime.CompileFile(filepath.Join(folder, model))
+		if err != nil {
+			return nil, err
+		}
+		set, err := load(filepath.Join(folder, numbers))
+		if err != nil {
+			return nil, err
+		}
+		for name, v := range more {
+			set.Add(name, data.Vector(v), "bench/field")
+		}
+		return m.BindSet(set, runtime.BindOptions{})
+	}
+}
+
+func load(path string) (*data.Set, error) {
+	set, faults := datafile.Load(path, nil)
+	return set, faults.Err()
+}
+
+// tolls are the network of Hearn and Ramana: all links tolled, whose answer is
+// the system's optimum, and four links, whose answer is open.
+func tolls(folder string) ([]instance, error) {
+	second := make([]float64, 18)
+	for _, link := range []int{1, 3, 6, 12} {
+		second[link-1] = 1
+	}
+	return []instance{
+		{"hearn", "first best", fromFile(folder, "hearn.blv", "hearn.json", nil), 2253.917938, "system optimum", ""},
+		{"hearn", "second best, links 1 3 6 12", fromFile(folder, "hearn.blv", "hearn.json", map[string][]float64{"tollable": second}), math.NaN(), "", ""},
+	}, nil
+}
+
+// batteries are the first days of the hundred.
+func batteries(folder string) ([]instance, error) {
+	set, err := load(filepath.Join(folder, "battery_100.json"))
+	if err != nil {
+		return nil, err
+	}
+	var list []instance
+	for _, days := range []int{10, 30, 100} {
+		numbers := runtime.Data{}
+		for _, name := range []string{"phi", "price"} {
+			a, err := matrix(set, name)
+			if err != nil {
+				return nil, err
+			}
+			numbers[name] = a[:days]
+		}
+		list = append(list, instance{"battery", fmt.Sprintf("%d days", days), withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
+	}
+	return list, nil
+}
+
+// interdictions are the two stored digraphs and random ones of the same kind.
+func interdictions(folder string) ([]instance, error) {
+	list := []instance{
+		{"interdiction", "0", fromFile(folder, "interdiction.blv", "interdiction_0.json", nil), math.NaN(), "", ""},
+		{"interdiction", "1", fromFile(folder, "interdiction.blv", "interdiction_1.json", nil), math.NaN(), "", ""},
+	}
+	for _, size := range [][2]int{{20, 200}, {50, 1000}} {
+		numbers := digraph(1, size[0], size[1])
+		list = append(list, instance{"interdiction", fmt.Sprintf("random, %d nodes", size[0]),
+			withNumbers(folder, "interdiction.blv", numbers), math.NaN(), "", ""})
+	}
+	return list, nil
+}
+
+// digraph is a random network: a chain keeps the nodes connected, the other
+// arcs are drawn; what is shipped is half of what a feasible flow can carry.
+func digraph(seed uint64, nodes, arcs int) runtime.Data {
+	random := rand.New(rand.NewPCG(seed, 1))
+	inc := make([][]float64, nodes)
+	for i := range inc {
+		inc[i] = make([]float64, arcs)
+	}
+	capacity, cost := make([]float64, arcs), make([]float64, arcs)
+	through := math.Inf(1)
+	for a := range arcs {
+		from, to := a, a+1
+		capacity[a], cost[a] = 50+950*random.Float64(), 5+25*random.Float64()
+		if a < nodes-1 {
+			through = min(through, capacity[a])
+		} else {
+			from, to = random.IntN(nodes), random.IntN(nodes-1)
+			if to >= from {
+				to++
+			}
+		}
+		inc[from][a], inc[to][a] = -1, 1
+	}
+	supply := make([]float64, nodes)
+	supply[0], supply[nodes-1] = -through/2, through/2
+	return runtime.Data{"inc": inc, "cap": capacity, "cost": cost, "supply": supply, "budget": 150}
+}
+
+// prices are the stored instance and others by its recipe: entries |N(0, 1)|,
+// those of B a fifth of that.
+func prices(folder string) ([]instance, error) {
+	list := []instance{{"prices", "0", fromFile(folder, "prices.blv", "prices_0.json", nil), math.NaN(), "", ""}}
+	for seed := uint64(1); seed <= 9; seed++ {
+		random := rand.New(rand.NewPCG(seed, 2))
+		draw := func(scale float64) [][]float64 {
+			m := make([][]float64, 20)
+			for i := range m {
+				m[i] = make([]float64, 60)
+				for j := range m[i] {
+					m[i][j] = scale * math.Abs(random.NormFloat64())
+				}
+			}
+			return m
+		}
+		numbers := runtime.Data{"A": draw(1), "B": draw(0.2), "b": draw(1)[0][:20]}
+		list = append(list, instance{"prices", fmt.Sprintf("seed %d", seed), withNumbers(folder, "prices.blv", numbers), math.NaN(), "", ""})
+	}
+	return list, nil
+}
+
+// bolib are the problems of BOLIB in the language's class, with the published F.
+func bolib(string) ([]instance, error) {
+	var list []instance
+	for _, p := range []struct {
+		name string
+		f    float64
+	}{
+		{"Bard1988Ex2", -6600}, {"CalamaiVicente1994b", 0.3125}, {"DeSilva1978", -1}, {"FalkLiu1995", -2.25}, {"GumusFloudas2001Ex4", 9},
+		{"HatzEtal2013", 0}, {"HendersonQuandt1958", -3266.67}, {"MuuQuy2003Ex1", -2.07692}, {"Outrata1990Ex1a", -8.9172},
+		{"SinhaMaloDeb2014TP6", -1.20988}, {"Yezza1996Ex41", 0.5},
+	} {
+		path := filepath.Join("examples", "bolib", p.name+".blv")
+		if _, err := os.Stat(path); err != nil {
+			return nil, err
+		}
+		bind := func() (*runtime.Problem, error) {
+			m, err := runtime.CompileFile(path)
+			if err != nil {
+				return nil, err
+			}
+			return m.Bind(nil, runtime.BindOptions{})
+		}
+		list = append(list, instance{"bolib", p.name, bind, p.f, "BOLIB", ""})
+	}
+	return list, nil
+}
+
+// supportVectors are the published splits of two sets of data.
+func supportVectors(folder string) ([]instance, error) {
+	text, err := os.ReadFile(filepath.Join(folder, "splits.txt"))
+	if err != nil {
+		return nil, err
+	}
+	var list []instance
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) < 2 {
+			return nil, fmt.Errorf("splits.txt: a line without a split")
+		}
+		samples, labels, err := samples(filepath.Join(folder, words[0]+".txt"))
+		if err != nil {
+			return nil, err
+		}
+		split, err := integers(words[2:], len(samples))
+		if err != nil {
+			return nil, err
+		}
+		if words[0] == "diabetes" {
+			for i, s := range samples {
+				samples[i] = quadraticFeatures(s)
+			}
+		}
+		part := func(from, to int) ([][]float64, []float64) {
+			var X [][]float64
+			var t []float64
+			for _, i := range split[from:to] {
+				X, t = append(X, samples[i]), append(t, labels[i])
+			}
+			return X, t
+		}
+		X, t := part(0, 500)
+		Xv, tv := part(500, 650)
+		Xs, ts := part(650, len(split))
+		list = append(list, instance{"svm", words[0] + " " + words[1],
+			withNumbers(folder, "svm.blv", runtime.Data{"X": X, "t": t, "Xv": Xv, "tv": tv, "Xs": Xs, "ts": ts}),
+			convexBound(Xv, tv), "least loss over all w and b", "test_accuracy"})
+	}
+	slices.SortStableFunc(list, func(a, b instance) int { return strings.Compare(a.name[:4], b.name[:4]) })
+	return list, nil
+}

@@ -1,0 +1,144 @@
+// Command field solves the field's own benchmarks by default settings and
+// writes one row for each to field.csv: F, what is known of the optimum, how
+// the run ended, whether its document passes verification, processor time and
+// memory.
+//
+//	go run ./bench/field [-out DIR] [-limit 120s] [FAMILY...]
+//
+// The families are svm, hearn, battery, interdiction, prices and bolib;
+// without one, all are run, which takes up to an hour. Sources and licences of
+// the data are in bench/field/data/SOURCES.md; what the numbers show is said in
+// bench/README.md.
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"bilevelc/bench/clock"
+	"bilevelc/runtime"
+)
+
+// instance is one problem of a family.
+type instance struct {
+	family, name string
+	bind         func() (*runtime.Problem, error)
+	known        float64 // F of the best point known, or a bound on F; NaN: nothing
+	source       string  // of known
+	report       string  // name of a report entry shown beside F; "": none
+}
+
+// families in the order of the table. Each reads its data from a folder.
+var families = []struct {
+	name string
+	list func(data string) ([]instance, error)
+}{
+	{"svm", supportVectors}, {"hearn", tolls}, {"battery", batteries},
+	{"interdiction", interdictions}, {"prices", prices}, {"bolib", bolib},
+}
+
+func main() {
+	if err := command(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "field:", err)
+		os.Exit(1)
+	}
+}
+
+func command(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("field", flag.ContinueOnError)
+	dir := flags.String("out", "bench/results", "folder of the table")
+	data := flags.String("data", "bench/field/data", "folder of the models and data")
+	limit := flags.Duration("limit", 120*time.Second, "time limit of one solve")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	var chosen []instance
+	for _, f := range families {
+		if flags.NArg() > 0 && !slices.Contains(flags.Args(), f.name) {
+			continue
+		}
+		list, err := f.list(*data)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		chosen = append(chosen, list...)
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no family named %v", flags.Args())
+	}
+	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report"}}
+	for _, in := range chosen {
+		row, err := measure(in, *limit)
+		if err != nil {
+			row = []string{in.family, in.name, "", "", "", "", "", "", in.source, "error: " + err.Error(), "", "", "", ""}
+		}
+		rows = append(rows, row)
+		fmt.Fprintln(out, row)
+	}
+	return write(filepath.Join(*dir, "field.csv"), rows)
+}
+
+// measure solves one instance by default settings.
+func measure(in instance, limit time.Duration) ([]string, error) {
+	goruntime.GC()
+	began := clock.Process()
+	p, err := in.bind()
+	if err != nil {
+		return nil, err
+	}
+	r, err := p.Solve(context.Background(), runtime.Options{TimeLimit: limit})
+	if err != nil {
+		return nil, err
+	}
+	seconds := (clock.Process() - began).Seconds()
+	verified := ""
+	if r.HasPoint() {
+		verified = "no"
+		if v, err := p.Verify(r); err != nil {
+			verified = "error"
+		} else if v.OK() {
+			verified = "yes"
+		}
+	}
+	var memory goruntime.MemStats
+	goruntime.ReadMemStats(&memory)
+	F := float64(r.Upper.Objective)
+	known, difference := "", ""
+	if !math.IsNaN(in.known) {
+		known, difference = number(in.known), number((F-in.known)/math.Max(1, math.Abs(in.known)))
+	}
+	report := ""
+	if v, ok := r.Report.Get(in.report); ok {
+		if s, err := v.Scalar(); err == nil {
+			report = in.report + " " + number(s)
+		}
+	}
+	n := p.Numeric
+	return []string{in.family, in.name, strconv.Itoa(n.Dx), strconv.Itoa(n.Dy), strconv.Itoa(n.Rows.Len()), number(F), known, difference,
+		in.source, r.Status.String(), verified, number(seconds), number(float64(memory.Sys) / (1 << 20)), report}, nil
+}
+
+func number(v float64) string { return strconv.FormatFloat(v, 'g', 10, 64) }
+
+func write(path string, rows [][]string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := csv.NewWriter(f)
+	if err := w.WriteAll(rows); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}
