@@ -5,10 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-
-	"bilevelc/ir/data"
 )
 
 // Value is one named number or array in the shape of its declaration.
@@ -228,61 +225,3 @@ func sameShape(a, b []int) bool {
 }
 
 var negInf, posInf = math.Inf(-1), math.Inf(1)
-
-// Data gives arrays to a model by name: float64, int, []float64, [][]float64,
-// or *data.Array (which may be sparse); and the elements of index sets: []string,
-// or [][]string for tuples.
-type Data map[string]any
-
-// set converts the map; origin is used in messages.
-func (d Data) set() (*data.Set, error) {
-	s := &data.Set{}
-	for _, name := range sortedKeys(d) {
-		origin := "Data[" + strconv.Quote(name) + "]"
-		switch elements := d[name].(type) {
-		case []string:
-			list := make([][]string, len(elements))
-			for i, e := range elements {
-				list[i] = []string{e}
-			}
-			s.Entries = append(s.Entries, data.Entry{Name: name, Labels: list, Origin: origin})
-			continue
-		case [][]string:
-			s.Entries = append(s.Entries, data.Entry{Name: name, Labels: slices.Clone(elements), Origin: origin})
-			continue
-		}
-		a, err := toArray(d[name])
-		if err != nil {
-			return nil, fmt.Errorf("data %s: %w", name, err)
-		}
-		s.Add(name, a, origin)
-	}
-	return s, nil
-}
-
-func toArray(v any) (*data.Array, error) {
-	switch v := v.(type) {
-	case *data.Array:
-		return v, nil
-	case float64:
-		return data.Scalar(v), nil
-	case int:
-		return data.Scalar(float64(v)), nil
-	case []float64:
-		return data.Vector(v), nil
-	case [][]float64:
-		if len(v) == 0 {
-			return data.Matrix(0, 0, nil), nil
-		}
-		n := len(v[0])
-		flat := make([]float64, 0, len(v)*n)
-		for i, row := range v {
-			if len(row) != n {
-				return nil, fmt.Errorf("row %d has %d entries, row 1 has %d", i+1, len(row), n)
-			}
-			flat = append(flat, row...)
-		}
-		return data.Matrix(len(v), n, flat), nil
-	}
-	return nil, fmt.Errorf("a %T is not a number, []float64, [][]float64, *data.Array, []string or [][]string", v)
-}

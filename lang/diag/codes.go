@@ -5,6 +5,10 @@ import "fmt"
 // Code is a stable name for one kind of diagnostic, such as "E0201".
 type Code string
 
+// Error is the code: a code is an error that every diagnostic of that code is, so that
+// errors.Is(err, diag.DataRagged) looks through a List.
+func (c Code) Error() string { return string(c) }
+
 // The codes, one a line: the stage that reports it, the class of its fault,
 // and its title. What it means is codes/CODE.txt (see Lookup).
 var (

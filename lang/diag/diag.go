@@ -137,6 +137,12 @@ func (d *Diagnostic) Error() string {
 	return fmt.Sprintf("%s: %s[%s]: %s", d.Subject, d.Severity, d.Code, d.Summary)
 }
 
+// Is reports that target is the diagnostic's code.
+func (d *Diagnostic) Is(target error) bool {
+	code, ok := target.(Code)
+	return ok && code == d.Code
+}
+
 // List collects the diagnostics of a run. It is an error when it holds one.
 type List []*Diagnostic
 
@@ -174,6 +180,17 @@ func (l List) Err() error {
 		return l
 	}
 	return nil
+}
+
+// Unwrap are the errors of the list, for errors.As and errors.Is.
+func (l List) Unwrap() []error {
+	var errs []error
+	for _, d := range l {
+		if d.Severity == Error {
+			errs = append(errs, d)
+		}
+	}
+	return errs
 }
 
 // Error lists the diagnostics, one a line, without source lines.
