@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"sync"
 	"testing"
@@ -49,5 +50,77 @@ func TestConcurrentModels(t *testing.T) {
 		if f != found[i%len(texts)] {
 			t.Errorf("model %d gives %v and %v", i%len(texts), found[i%len(texts)], f)
 		}
+	}
+}
+
+// One problem is evaluated, solved and verified by many goroutines at a time, each of
+// which gives what it gives alone, to the last bit.
+func TestSharedProblem(t *testing.T) {
+	for _, name := range []string{"toll/toll.blv", "market/market.blv", "lineartoll/lineartoll.blv", "revenue/revenue.blv", "auction/auction.blv"} {
+		model, err := runtime.CompileFile("../examples/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, runtime.BindOptions{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := context.Background()
+		seal := func(r *runtime.Result, err error) string {
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return ""
+			}
+			text, err := json.Marshal(r)
+			var doc struct{ Seal string }
+			if err == nil {
+				err = json.Unmarshal(text, &doc)
+			}
+			if err != nil || doc.Seal == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			return doc.Seal
+		}
+		at := runtime.Values{}
+		for _, v := range p.IR.Upper.Vars {
+			value := runtime.Value{Name: v.Name, Data: make([]float64, v.Shape.Len())}
+			if v.Shape.Rank > 0 {
+				value.Shape = []int{v.Shape.Rows}
+			}
+			for k := range value.Data {
+				value.Data[k] = 1
+			}
+			at = append(at, value)
+		}
+		calls := []func() string{
+			func() string { return seal(p.Solve(ctx, runtime.Options{Seed: 1, MaxIter: 3})) },
+			func() string { return seal(p.Eval(ctx, at, runtime.Options{})) },
+			func() string { return seal(p.Solve(ctx, runtime.Options{Seed: 2, Starts: 2, Threads: 2, MaxIter: 2})) },
+			func() string {
+				r, err := p.Eval(ctx, at, runtime.Options{})
+				if err != nil || !r.HasPoint() {
+					return ""
+				}
+				report, err := p.Verify(r)
+				if err != nil || !report.OK() {
+					t.Errorf("%s: %v", name, err)
+				}
+				return ""
+			},
+		}
+		alone := make([]string, len(calls))
+		for k, call := range calls {
+			alone[k] = call()
+		}
+		const rounds = 3
+		var wait sync.WaitGroup
+		for i := range rounds * len(calls) {
+			wait.Go(func() {
+				if got := calls[i%len(calls)](); got != alone[i%len(calls)] {
+					t.Errorf("%s: call %d gives another document beside others", name, i%len(calls))
+				}
+			})
+		}
+		wait.Wait()
 	}
 }

@@ -20,6 +20,8 @@ var Version = "0.1.0-dev"
 // Of the options, the methods' names and settings, the seed and CheckGradient
 // count.
 func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
+	p, done := p.borrow(ctx)
+	defer done()
 	watch := stopwatch{last: time.Now()}
 	x, err := p.upperPoint(at)
 	if err != nil {

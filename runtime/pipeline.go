@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"bilevelc/ir"
@@ -95,7 +96,7 @@ func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties,
 	if err != nil || rule == "" {
 		return bound, nil, err
 	}
-	t := &ties{rule: rule, tau: tau, plain: bound, cost: 1, profit: 1, reach: 1}
+	t := &ties{rule: rule, tau: tau, plain: bound, cost: 1, profit: 1, reach: 1, building: &sync.Mutex{}}
 	if !abstract {
 		err = t.measure()
 	}
@@ -142,7 +143,7 @@ func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, er
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	s.phases.Compile += s.watch.lap()
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases}, nil
+	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
 }
 
 // finish proves and compiles a bound problem.

@@ -14,7 +14,8 @@ import (
 )
 
 // Problem is a model bound to its data and compiled, ready to be evaluated
-// and solved. It is not safe for concurrent use.
+// and solved. It may be used by several goroutines at a time: each call takes
+// evaluators from a pool, and gives what it gives alone.
 type Problem struct {
 	IR      *ir.Problem      // the bound model
 	Proof   *curvature.Proof // what was proved about it
@@ -25,7 +26,7 @@ type Problem struct {
 	f, g   *compiled
 	ties   *ties  // nil for a strongly convex follower
 	phases Phases // before a run
-	digest string // once it was asked for
+	shared *shared
 }
 
 // variables cuts a vector over a level's variables into named values.

@@ -57,15 +57,11 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 		defer cancel()
 	}
 	// What is given up goes on, with copies of all that is used further.
-	own, claimed := *p, *r
-	own.Numeric = p.Numeric.Clone()
+	own, claimed := p.apart(), *r
 	report, err = await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })
 	if report == nil && checking.Err() != nil {
 		return nil, true, nil
 	}
-	// What the verification met on its way is no fault of the run.
-	p.f.trace()
-	p.g.trace()
 	return report, false, err
 }
 

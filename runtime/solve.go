@@ -35,6 +35,8 @@ var ErrTimeLimit = outer.ErrTime
 // the run ended is the result's Status, and the best point found comes with
 // every one.
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
+	p, done := p.borrow(ctx)
+	defer done()
 	if opts.TimeLimit > 0 && p.ties != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)

@@ -8,9 +8,11 @@ func (p *Problem) Programs() (f, g *codegen.Program) { return p.f.program, p.g.p
 // Specialize makes the problem evaluate its objectives by native code, written
 // by codegen.Source, in place of the interpreter; results are the same. It
 // reports for each objective whether the code fits; where it does not, or is
-// nil, nothing changes.
+// nil, nothing changes. It is for before the problem is shared.
 func (p *Problem) Specialize(f, g *codegen.Native) (upper, lower bool) {
-	return p.f.specialize(f), p.g.specialize(g)
+	upper, lower = p.f.specialize(f), p.g.specialize(g)
+	p.shared = &shared{digest: p.Digest()} // evaluators that were made before go
+	return upper, lower
 }
 
 func (c *compiled) specialize(n *codegen.Native) bool {

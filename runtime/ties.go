@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
@@ -52,6 +53,9 @@ type ties struct {
 	g            *compiled   // that objective
 	cost, profit float64     // sizes of the gradients of g and f in y
 	reach        float64     // of y: the distance of the rows from 0
+	// building guards the graph of plain while it grows: regularizations are made
+	// during a run.
+	building *sync.Mutex
 }
 
 // tiesOf reads the rule of a model; "" where it has none.
@@ -186,6 +190,8 @@ type Ties struct {
 
 // withTau is the problem with another tau.
 func (p *Problem) withTau(tau float64) (*Problem, error) {
+	p.ties.building.Lock()
+	defer p.ties.building.Unlock()
 	bound, err := p.ties.at(tau)
 	if err != nil {
 		return nil, err
@@ -196,7 +202,7 @@ func (p *Problem) withTau(tau float64) (*Problem, error) {
 	}
 	t := *p.ties
 	t.tau = tau
-	q.ties, q.digest = &t, p.Digest()
+	q.ties, q.shared.digest = &t, p.Digest()
 	return q, nil
 }
 
@@ -311,6 +317,8 @@ type variant struct {
 }
 
 func (t *ties) problem(a, b float64) (*variant, error) {
+	t.building.Lock()
+	defer t.building.Unlock()
 	bound, err := t.plain.Regularized(a, b)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -22,10 +23,12 @@ type Inputs struct {
 
 // Digest identifies the model's text and the data it was bound to.
 func (p *Problem) Digest() string {
-	if p.digest == "" {
-		p.digest = p.sum()
-	}
-	return p.digest
+	p.shared.once.Do(func() {
+		if p.shared.digest == "" {
+			p.shared.digest = p.sum()
+		}
+	})
+	return p.shared.digest
 }
 
 func (p *Problem) sum() string {
@@ -62,6 +65,8 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if !r.HasPoint() {
 		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
 	}
+	p, done := p.borrow(context.Background())
+	defer done()
 	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked()}

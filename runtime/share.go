@@ -1,0 +1,53 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+)
+
+// shared is what all goroutines that use one problem have in common.
+type shared struct {
+	idle   sync.Pool // of *Problem: copies with evaluators of their own
+	once   sync.Once // of digest
+	digest string
+}
+
+// borrow is the problem with evaluators of its own, for one call, from those that
+// earlier calls have left. done gives them back, unless ctx has ended: then what was
+// given up may still use them.
+func (p *Problem) borrow(ctx context.Context) (own *Problem, done func()) {
+	if kept, ok := p.shared.idle.Get().(*Problem); ok {
+		own = kept
+	} else {
+		own = p.apart()
+	}
+	return own, func() {
+		if ctx.Err() == nil {
+			own.f.trace() // the next one does not hear of faults of this one
+			own.g.trace()
+			p.shared.idle.Put(own)
+		}
+	}
+}
+
+// apart is the problem with evaluators, and faults found by them, of its own.
+func (p *Problem) apart() *Problem {
+	own := *p
+	own.f, own.g = p.f.apart(), p.g.apart()
+	numeric := p.Numeric.Clone()
+	numeric.F, numeric.G = own.f, own.g
+	own.Numeric = numeric
+	if p.ties != nil {
+		t := *p.ties
+		t.g = t.g.apart()
+		own.ties = &t
+	}
+	return &own
+}
+
+// apart is Clone with faults of its own.
+func (c *compiled) apart() *compiled {
+	d := *c
+	d.Evaluator, d.faults = c.Evaluator.Clone(), &faults{}
+	return &d
+}
