@@ -106,7 +106,7 @@ func counts(list diag.List) map[diag.Code]int {
 	return out
 }
 
-const codeUnused diag.Code = "E0207"
+const codeUnused = diag.Unused
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 

@@ -186,7 +186,7 @@ func (d *document) diagnostic(e *diag.Diagnostic) diagnostic {
 }
 
 // unused are the codes of what could be left out.
-var unused = map[diag.Code]bool{"E0207": true, diag.BindAlwaysHolds: true}
+var unused = map[diag.Code]bool{diag.Unused: true, diag.BindAlwaysHolds: true}
 
 // rangeOf is a place in the document; one in another text is at the start. An empty
 // one is widened to a character, so that there is something to underline.
