@@ -106,7 +106,7 @@ func counts(list diag.List) map[diag.Code]int {
 	return out
 }
 
-const codeUnused = diag.Unused
+var codeUnused = diag.Unused
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
