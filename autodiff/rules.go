@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
-	"math"
 
 	"bilevelc/ir/expr"
 
@@ -109,7 +108,6 @@ func apply(op Op, out expr.Shape, index []int, args []*gorgonia.Node, in ...expr
 // SymDiff gives the gradients in the arguments, dz being the gradient in the
 // result z.
 func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error) {
-	scalar := expr.ScalarShape()
 	if elementwise(r.op) {
 		d, err := slope(expr.Op(r.op), r.out, args[0], z)
 		if err != nil {
@@ -118,18 +116,31 @@ func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Node
 		n, err := gorgonia.HadamardProd(dz, d)
 		return gorgonia.Nodes{n}, err
 	}
-	one := func(n *gorgonia.Node, err error) (gorgonia.Nodes, error) { return gorgonia.Nodes{n}, err }
-	switch r.op {
-	case Broadcast:
-		return one(apply(Op(expr.Sum), scalar, nil, []*gorgonia.Node{dz}, r.out))
-	case Op(expr.Sum):
-		return one(apply(Broadcast, r.in[0], nil, []*gorgonia.Node{dz}, scalar))
-	case Op(expr.Gather):
-		return one(apply(Op(expr.ScatterAdd), r.in[0], r.index, []*gorgonia.Node{dz}, r.out))
-	case Op(expr.ScatterAdd):
-		return one(apply(Op(expr.Gather), r.in[0], r.index, []*gorgonia.Node{dz}, r.out))
-	case Op(expr.LogSumExp): // dz * exp(u - z), the softmax, stable since z >= max u
-		w, err := apply(Broadcast, r.in[0], nil, []*gorgonia.Node{z}, scalar)
+	if adjoint, ok := adjoints[r.op]; ok {
+		return adjoint(r, args, z, dz)
+	}
+	return nil, fmt.Errorf("%v has no derivative", r.op)
+}
+
+// adjoints are the gradients in the arguments of an operation, dz being the
+// gradient in its result z, where neither the row of the operation nor Gorgonia
+// has them.
+var adjoints = map[Op]func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error){
+	Broadcast: func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		return one(apply(Op(expr.Sum), scalar, nil, gorgonia.Nodes{dz}, r.out))
+	},
+	Op(expr.Sum): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		return one(apply(Broadcast, r.in[0], nil, gorgonia.Nodes{dz}, scalar))
+	},
+	Op(expr.Gather): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		return one(apply(Op(expr.ScatterAdd), r.in[0], r.index, gorgonia.Nodes{dz}, r.out))
+	},
+	Op(expr.ScatterAdd): func(r *rule, _ gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		return one(apply(Op(expr.Gather), r.in[0], r.index, gorgonia.Nodes{dz}, r.out))
+	},
+	// dz * exp(u - z), the softmax, stable since z >= max u
+	Op(expr.LogSumExp): func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		w, err := apply(Broadcast, r.in[0], nil, gorgonia.Nodes{z}, scalar)
 		if err != nil {
 			return nil, err
 		}
@@ -140,22 +151,28 @@ func (r *rule) SymDiff(args gorgonia.Nodes, z, dz *gorgonia.Node) (gorgonia.Node
 			return nil, err
 		}
 		return one(gorgonia.HadamardProd(dz, w))
-	case Op(expr.Prod):
+	},
+	Op(expr.Prod): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
 		w, err := apply(ProdExcept, r.in[0], nil, args, r.in[0])
 		if err != nil {
 			return nil, err
 		}
 		return one(gorgonia.HadamardProd(dz, w))
-	case Op(expr.Outer): // z = u v': du = dz v, dv = dz' u
+	},
+	// z = u v': du = dz v, dv = dz' u
+	Op(expr.Outer): func(_ *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
 		du, err := gorgonia.Mul(dz, args[1])
 		if err != nil {
 			return nil, err
 		}
 		dv, err := gorgonia.Mul(args[0], dz)
 		return gorgonia.Nodes{du, dv}, err
-	}
-	return nil, fmt.Errorf("%v has no derivative", r.op)
+	},
 }
+
+var scalar = expr.ScalarShape()
+
+func one(n *gorgonia.Node, err error) (gorgonia.Nodes, error) { return gorgonia.Nodes{n}, err }
 
 // elementwise reports a function of one argument of package expr.
 func elementwise(op Op) bool {
@@ -187,15 +204,6 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 		for i := range out {
 			out[i] = u[0]
 		}
-	case Op(expr.Sum):
-		for _, v := range u {
-			out[0] += v
-		}
-	case Op(expr.Prod):
-		out[0] = 1
-		for _, v := range u {
-			out[0] *= v
-		}
 	case ProdExcept:
 		for i := range out {
 			out[i] = 1
@@ -217,29 +225,6 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 				out[i] += u[k]
 			}
 		}
-	case Op(expr.Log1pExp):
-		for i, v := range u {
-			out[i] = math.Max(v, 0) + math.Log1p(math.Exp(-math.Abs(v)))
-		}
-	case Op(expr.Sigmoid):
-		for i, v := range u {
-			e := math.Exp(-math.Abs(v))
-			if v >= 0 {
-				out[i] = 1 / (1 + e)
-			} else {
-				out[i] = e / (1 + e)
-			}
-		}
-	case Op(expr.LogSumExp):
-		top := math.Inf(-1)
-		for _, v := range u {
-			top = math.Max(top, v)
-		}
-		sum := 0.0
-		for _, v := range u {
-			sum += math.Exp(v - top)
-		}
-		out[0] = top + math.Log(sum)
 	case Op(expr.Outer):
 		for i, ui := range u {
 			for j, vj := range args[1] {
@@ -247,11 +232,15 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 			}
 		}
 	default:
-		if !elementwise(r.op) {
+		switch info := expr.Op(r.op).Info(); info.Class {
+		case expr.Reduction:
+			out[0] = info.Fold(u)
+		case expr.Elementwise1:
+			for i, v := range u {
+				out[i] = info.Eval1(v)
+			}
+		default:
 			return fmt.Errorf("%v has no evaluation", r.op)
-		}
-		for i, v := range u {
-			out[i] = expr.Op(r.op).Info().Eval1(v)
 		}
 	}
 	return nil

@@ -86,27 +86,8 @@ func (t *translation) operation(n *expr.Node) (*gorgonia.Node, error) {
 		}
 		return binaries[n.Op](args[0], args[1])
 	}
-	switch n.Op {
-	case expr.Dot:
-		return gorgonia.Mul(args[0], args[1])
-	case expr.MatVec:
-		if n.TransA { // Gorgonia writes A' v as v A
-			return gorgonia.Mul(args[1], args[0])
-		}
-		return gorgonia.Mul(args[0], args[1])
-	case expr.MatMul:
-		for i, trans := range []bool{n.TransA, n.TransB} {
-			if trans {
-				turned, err := gorgonia.Transpose(args[i], 1, 0)
-				if err != nil {
-					return nil, err
-				}
-				args[i] = turned
-			}
-		}
-		return gorgonia.Mul(args[0], args[1])
-	case expr.Transpose:
-		return gorgonia.Transpose(args[0], 1, 0)
+	if build, ok := products[n.Op]; ok {
+		return build(n, args)
 	}
 	return apply(Op(n.Op), n.Shape, n.Index, args, shapes...)
 }
@@ -123,15 +104,57 @@ var unaries = map[expr.Op]func(*gorgonia.Node) (*gorgonia.Node, error){
 	expr.Cos:  gorgonia.Cos,
 }
 
-// Every smooth operation has a translation: a function of one argument by the
-// table, one of two by this one, the rest by the cases above and in rules.go.
-func init() {
-	for op := range expr.Primitives {
-		p := &expr.Primitives[op]
-		if p.Class == expr.Elementwise2 && p.Smooth && binaries[p.Op] == nil {
-			panic("autodiff: no translation for " + p.Symbol)
+// products are the operations on whole arrays that Gorgonia has and
+// differentiates; the others are of this package (adjoints).
+var products = map[expr.Op]func(n *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error){
+	expr.Dot: func(_ *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error) {
+		return gorgonia.Mul(args[0], args[1])
+	},
+	expr.MatVec: func(n *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error) {
+		if n.TransA { // Gorgonia writes A' v as v A
+			return gorgonia.Mul(args[1], args[0])
+		}
+		return gorgonia.Mul(args[0], args[1])
+	},
+	expr.MatMul: func(n *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error) {
+		for i, trans := range []bool{n.TransA, n.TransB} {
+			if trans {
+				turned, err := gorgonia.Transpose(args[i], 1, 0)
+				if err != nil {
+					return nil, err
+				}
+				args[i] = turned
+			}
+		}
+		return gorgonia.Mul(args[0], args[1])
+	},
+	expr.Transpose: func(_ *expr.Node, args []*gorgonia.Node) (*gorgonia.Node, error) {
+		return gorgonia.Transpose(args[0], 1, 0)
+	},
+}
+
+// Every smooth operation has a derivative: a function of one argument in its row,
+// one of two arguments in binaries, the rest in products or adjoints.
+func init() { require() }
+
+func require() {
+	expr.Require("autodiff: a function of two arguments", binaries,
+		func(p *expr.Primitive) bool { return p.Class == expr.Elementwise2 && p.Smooth })
+	if adjoints[Broadcast] == nil {
+		panic("autodiff: a scalar that is broadcast has no derivative")
+	}
+	whole := map[expr.Op]bool{}
+	for op := range products {
+		whole[op] = true
+	}
+	for op := range adjoints {
+		if op < Broadcast {
+			whole[expr.Op(op)] = true
 		}
 	}
+	expr.Require("autodiff: an operation on arrays", whole, func(p *expr.Primitive) bool {
+		return p.Smooth && (p.Class == expr.Reduction || p.Class == expr.Product || p.Class == expr.Structural)
+	})
 }
 
 // binaries are the elementwise operations of two arguments.

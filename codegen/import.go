@@ -78,22 +78,30 @@ var imports = map[autodiff.Op]struct {
 	autodiff.Op(expr.ScatterAdd): {op: opScatterAdd},
 }
 
-// Every smooth operation has an import, functions of one argument all by the
-// table.
+// Functions of one argument are all imported by the table.
 func init() {
 	for o := range expr.Primitives {
-		p := &expr.Primitives[o]
-		if !p.Smooth || p.Op == expr.Const {
-			continue
-		}
-		key := autodiff.Op(p.Op)
-		if p.Class == expr.Elementwise1 && p.Op != expr.Neg {
-			i := imports[key]
+		if p := &expr.Primitives[o]; p.Smooth && p.Class == expr.Elementwise1 && p.Op != expr.Neg {
+			i := imports[autodiff.Op(p.Op)]
 			i.op = opFunction + op(p.Op)
-			imports[key] = i
+			imports[autodiff.Op(p.Op)] = i
 		}
-		if _, ok := imports[key]; !ok {
-			panic("codegen: no import for " + p.Symbol)
+	}
+	require()
+}
+
+// require panics where a smooth operation, or one that gradients add, has no import.
+func require() {
+	known := map[expr.Op]bool{}
+	for o := range imports {
+		if o < autodiff.Broadcast {
+			known[expr.Op(o)] = true
+		}
+	}
+	expr.Require("codegen: import", known, func(p *expr.Primitive) bool { return p.Smooth && p.Op != expr.Const })
+	for _, o := range []autodiff.Op{autodiff.Broadcast, autodiff.ProdExcept} {
+		if _, ok := imports[o]; !ok {
+			panic("codegen: no import for " + o.String())
 		}
 	}
 }

@@ -20,13 +20,7 @@ type Terms struct {
 
 // Product reports whether the terms of an operation are products that are
 // added up.
-func Product(op expr.Op) bool {
-	switch op {
-	case expr.Mul, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
-		return true
-	}
-	return false
-}
+func Product(op expr.Op) bool { return op == expr.Mul || op.Info().Class == expr.Product }
 
 // Place is the entry of an elementwise operand that belongs to entry e.
 func Place(n *expr.Node, e int) int {
@@ -38,67 +32,97 @@ func Place(n *expr.Node, e int) int {
 
 // TermsOf lists the terms of a node of graph.
 func TermsOf(graph *expr.Builder, n *expr.Node) Terms {
-	a := reader{graph}
-	size := float64(n.Shape.Len())
-	switch n.Op {
-	case expr.MatVec:
-		return a.matrixVector(n)
-	case expr.MatMul:
-		return a.matrixMatrix(n)
-	case expr.Mul, expr.Dot, expr.Outer:
-		left, right := a.nonzero(n.Args[0]), a.nonzero(n.Args[1])
-		pair := func(p, q int, visit func(p, q int) bool) bool { return !left(p) || !right(q) || visit(p, q) }
-		switch n.Op {
-		case expr.Mul:
-			return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
-				pair(Place(n.Args[0], e), Place(n.Args[1], e), visit)
-			}}
-		case expr.Outer:
-			cols := n.Shape.Cols
-			return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { pair(e/cols, e%cols, visit) }}
-		}
+	if rule, ok := terms[n.Op]; ok {
+		return rule(reader{graph}, n)
+	}
+	if n.Op.Info().Class == expr.Reduction {
 		count := n.Args[0].Shape.Len()
 		return Terms{Work: float64(count), Each: func(_ int, visit func(p, q int) bool) {
-			for k := 0; k < count && pair(k, k, visit); k++ {
+			for k := 0; k < count && visit(k, -1); k++ {
 			}
 		}}
-	case expr.Gather:
-		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
-			if i := n.Index[e]; i >= 0 {
-				visit(i, -1)
+	}
+	return oneEach(n, func(e int) (p, q int) {
+		if p, q = Place(n.Args[0], e), -1; len(n.Args) > 1 {
+			q = Place(n.Args[1], e)
+		}
+		return p, q
+	})
+}
+
+// oneEach are the terms of a node whose entries have one each, or none where p < 0.
+func oneEach(n *expr.Node, term func(e int) (p, q int)) Terms {
+	return Terms{Work: float64(n.Shape.Len()), Each: func(e int, visit func(p, q int) bool) {
+		if p, q := term(e); p >= 0 {
+			visit(p, q)
+		}
+	}}
+}
+
+// terms has the operations that are neither entry by entry nor reductions, and the
+// product entry by entry, for its zeros.
+var terms = map[expr.Op]func(a reader, n *expr.Node) Terms{
+	expr.MatVec: reader.matrixVector,
+	expr.MatMul: reader.matrixMatrix,
+	expr.Mul: func(a reader, n *expr.Node) Terms {
+		return oneEach(n, a.unlessZero(n, func(e int) (p, q int) { return Place(n.Args[0], e), Place(n.Args[1], e) }))
+	},
+	expr.Outer: func(a reader, n *expr.Node) Terms {
+		return oneEach(n, a.unlessZero(n, func(e int) (p, q int) { return e / n.Shape.Cols, e % n.Shape.Cols }))
+	},
+	expr.Dot: func(a reader, n *expr.Node) Terms {
+		term := a.unlessZero(n, func(k int) (p, q int) { return k, k })
+		count := n.Args[0].Shape.Len()
+		return Terms{Work: float64(count), Each: func(_ int, visit func(p, q int) bool) {
+			for k := range count {
+				if p, q := term(k); p >= 0 && !visit(p, q) {
+					return
+				}
 			}
 		}}
-	case expr.ScatterAdd:
+	},
+	expr.Gather: func(_ reader, n *expr.Node) Terms {
+		return oneEach(n, func(e int) (p, q int) { return n.Index[e], -1 })
+	},
+	expr.ScatterAdd: func(_ reader, n *expr.Node) Terms {
 		into := make([][]int, n.Shape.Len())
 		for k, e := range n.Index {
 			if e >= 0 {
 				into[e] = append(into[e], k)
 			}
 		}
-		return Terms{Work: float64(len(n.Index)) + size, Each: func(e int, visit func(p, q int) bool) {
+		return Terms{Work: float64(len(n.Index) + n.Shape.Len()), Each: func(e int, visit func(p, q int) bool) {
 			for _, k := range into[e] {
 				if !visit(k, -1) {
 					return
 				}
 			}
 		}}
-	case expr.Transpose:
+	},
+	expr.Transpose: func(_ reader, n *expr.Node) Terms {
 		rows, cols := n.Shape.Rows, n.Shape.Cols
-		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { visit(e%cols*rows+e/cols, -1) }}
+		return oneEach(n, func(e int) (p, q int) { return e%cols*rows + e/cols, -1 })
+	},
+}
+
+// unlessZero leaves out terms that have a factor known to be 0.
+func (a reader) unlessZero(n *expr.Node, term func(e int) (p, q int)) func(e int) (p, q int) {
+	left, right := a.nonzero(n.Args[0]), a.nonzero(n.Args[1])
+	return func(e int) (p, q int) {
+		if p, q = term(e); !left(p) || !right(q) {
+			return -1, -1
+		}
+		return p, q
 	}
-	switch n.Op.Info().Class {
-	case expr.Reduction:
-		count := n.Args[0].Shape.Len()
-		return Terms{Work: float64(count), Each: func(_ int, visit func(p, q int) bool) {
-			for k := 0; k < count && visit(k, -1); k++ {
-			}
-		}}
-	case expr.Elementwise1:
-		return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) { visit(e, -1) }}
-	}
-	return Terms{Work: size, Each: func(e int, visit func(p, q int) bool) {
-		visit(Place(n.Args[0], e), Place(n.Args[1], e))
-	}}
+}
+
+func init() { require() }
+
+// require panics where the terms of an operation would be taken for entries.
+func require() {
+	expr.Require("analysis: terms", terms, func(p *expr.Primitive) bool {
+		return p.Op == expr.Mul || p.Class == expr.Product || p.Class == expr.Structural
+	})
 }
 
 // reader looks the data of a graph up.

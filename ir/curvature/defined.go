@@ -49,47 +49,29 @@ func (s *study) departure(n *expr.Node) *escape {
 			return &escape{node: a, reason: "its value is not finite"}
 		}
 	}
-	var arg *expr.Node
-	var need string
-	var of func(u Interval, k int) position
-	pole := false
-	switch n.Op {
-	case expr.Log:
-		arg, need = n.Args[0], "log needs an argument above 0"
-		of = func(u Interval, _ int) position { return aboveZero(u) }
-	case expr.Sqrt:
-		arg, need = n.Args[0], "sqrt needs an argument above 0"
-		of = func(u Interval, _ int) position { return aboveZero(u) }
-	case expr.Div:
-		arg, need, pole = n.Args[1], "a quotient needs a divisor other than 0", true
-		of = func(u Interval, _ int) position { return besideZero(u) }
-	case expr.Pow:
-		exponents := s.rangeOf(n.Args[1])
-		arg, need = n.Args[0], "this power needs a base above 0"
-		of = func(u Interval, k int) position { return powerPosition(u, entry(exponents, k)) }
-		if p, ok := s.exponent(n); ok && p < 0 && p == math.Trunc(p) {
-			need, pole = "a negative power needs a base other than 0", true
-		}
-	case expr.Abs, expr.Sign, expr.Floor, expr.Max, expr.Min, expr.MaxAll, expr.MinAll:
+	rule := rules[n.Op]
+	if !n.Op.Info().Smooth {
 		if !s.varies(n) {
 			return nil // its value alone matters
 		}
-		if reason, outcome := s.obstacle(n); outcome != Proved {
+		if reason, outcome := rule.obstacle(s, n); outcome != Proved {
 			return &escape{node: n, arg: n.Args[0], reason: reason}
 		}
 		return nil
-	default:
+	}
+	if rule.edge == nil {
 		return nil
 	}
-	for k, u := range s.rangeOf(arg) {
-		switch of(u, k) {
+	e := rule.edge(s, n)
+	for k, u := range s.rangeOf(e.arg) {
+		switch e.of(u, k) {
 		case atEdge:
-			if s.convexWhereDefined(n, arg) {
+			if s.convexWhereDefined(n, e.arg) {
 				continue
 			}
 			fallthrough
 		case outside:
-			return &escape{node: n, arg: arg, pole: pole, reason: fmt.Sprintf("%s; its argument ranges over %s", need, u)}
+			return &escape{node: n, arg: e.arg, pole: e.pole, reason: fmt.Sprintf("%s; its argument ranges over %s", e.need, u)}
 		}
 	}
 	return nil
@@ -103,6 +85,10 @@ const (
 	atEdge                 // in its closure
 	outside
 )
+
+func positiveArgument(n *expr.Node) boundary {
+	return boundary{n.Args[0], n.Op.String() + " needs an argument above 0", false, func(u Interval, _ int) position { return aboveZero(u) }}
+}
 
 // aboveZero is the position of a range in the domain u > 0.
 func aboveZero(u Interval) position {

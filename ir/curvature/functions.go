@@ -2,7 +2,6 @@ package curvature
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/ir/expr"
 )
@@ -97,72 +96,7 @@ func unary(op expr.Op, u Interval) jet {
 	if c := op.Info().Curves; c != nil {
 		return jet{rangeOn(&c[0], u), rangeOn(&c[1], u), rangeOn(&c[2], u)}
 	}
-	all := whole()
-	switch op {
-	case expr.Neg:
-		return jet{u.neg(), point(-1), point(0)}
-	case expr.Exp:
-		if u.isZero() {
-			return jet{point(1), point(1), point(1)}
-		}
-		e := over(math.Exp, u)
-		e.Lo = max(e.Lo, 0)
-		return jet{e, e, e}
-	case expr.Log:
-		if u = positive(u); u.Lo < 0 {
-			return jet{all, all, all}
-		}
-		if u == point(1) {
-			return jet{point(0), point(1), point(-1)}
-		}
-		return jet{over(math.Log, u), u.recip(), u.sqr().recip().neg()}
-	case expr.Sqrt:
-		if u = positive(u); u.Lo < 0 {
-			return jet{all, all, all}
-		}
-		r := Interval{sqrtDown(u.Lo), sqrtUp(u.Hi)}
-		return jet{r, r.recip().mul(point(0.5)), r.mul(r.sqr()).recip().mul(point(-0.25))}
-	case expr.Sin:
-		s := sine(u)
-		return jet{s, sine(u.add(halfPi)), s.neg()}
-	case expr.Cos:
-		c := sine(u.add(halfPi))
-		return jet{c, sine(u).neg(), c.neg()}
-	case expr.Abs:
-		switch {
-		case u.Lo >= 0:
-			return jet{u, point(1), point(0)}
-		case u.Hi <= 0:
-			return jet{u.neg(), point(-1), point(0)}
-		}
-		return jet{Interval{0, u.mag()}, Interval{-1, 1}, all}
-	case expr.Sign:
-		if !u.contains(0) {
-			return constant(point(math.Copysign(1, u.Lo)))
-		}
-		return jet{Interval{-1, 1}, all, all}
-	case expr.Floor:
-		f := Interval{math.Floor(u.Lo), math.Floor(u.Hi)}
-		if f.isPoint() && u.Lo > f.Lo {
-			return constant(f)
-		}
-		return jet{f, all, all}
-	}
-	return jet{all, all, all}
-}
-
-// Every function of one argument has a rule: its curves, or a case above.
-func init() {
-	own := []expr.Op{expr.Neg, expr.Exp, expr.Log, expr.Sqrt, expr.Sin, expr.Cos, expr.Abs, expr.Sign, expr.Floor}
-	for op := range expr.Primitives {
-		p := &expr.Primitives[op]
-		if p.Class == expr.Elementwise1 && (p.Curves != nil) == slices.Contains(own, p.Op) {
-			panic("curvature: no rule, or two, for " + p.Symbol)
-		}
-		if p.Inside != nil && !slices.Contains([]expr.Op{expr.Log, expr.Sqrt, expr.Div, expr.Pow}, p.Op) {
-			panic("curvature: no rule for the domain of " + p.Symbol) // see defined.go and smooth.go
-		}
-	}
+	return rules[op].jet(u)
 }
 
 const xlogxTurn = 0.367879441171442322 // 1/e, where u log u is least

@@ -248,37 +248,8 @@ func xlogx(v float64) float64 {
 // elementwise encloses one elementwise operation on operands that are
 // functions of one variable (b is ignored where the operation takes one).
 func (s *study) elementwise(n *expr.Node, a, b jet) jet {
-	switch n.Op {
-	case expr.Add:
-		return a.add(b)
-	case expr.Sub:
-		return a.add(b.neg())
-	case expr.Mul:
-		return a.mul(b)
-	case expr.Div:
-		return a.mul(b.then(power(b.v, -1)))
-	case expr.Pow:
-		return s.pow(n, a, b)
-	case expr.Max, expr.Min:
-		first := a.v.Lo >= b.v.Hi // a is the larger one
-		if n.Op == expr.Min {
-			first = a.v.Hi <= b.v.Lo
-		}
-		second := b.v.Lo >= a.v.Hi
-		if n.Op == expr.Min {
-			second = b.v.Hi <= a.v.Lo
-		}
-		v := Interval{max(a.v.Lo, b.v.Lo), max(a.v.Hi, b.v.Hi)}
-		if n.Op == expr.Min {
-			v = Interval{min(a.v.Lo, b.v.Lo), min(a.v.Hi, b.v.Hi)}
-		}
-		switch {
-		case first:
-			return a
-		case second:
-			return b
-		}
-		return jet{v, a.d1.hull(b.d1), whole()}
+	if pair := rules[n.Op].pair; pair != nil {
+		return pair(s, n, a, b)
 	}
 	return a.then(unary(n.Op, a.v))
 }

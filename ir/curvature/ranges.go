@@ -160,62 +160,7 @@ func (s *study) computeRange(n *expr.Node) []Interval {
 		}
 		return out
 	}
-	switch n.Op {
-	case expr.Var:
-		from := s.dom.x
-		if n.Lower {
-			from = s.dom.y
-		}
-		copy(out, from[n.Offset:n.Offset+len(out)])
-	case expr.Sum:
-		for _, e := range s.rangeOf(n.Args[0]) {
-			out[0] = out[0].add(e)
-		}
-	case expr.Prod:
-		out[0] = point(1)
-		for _, e := range s.rangeOf(n.Args[0]) {
-			out[0] = out[0].mul(e)
-		}
-	case expr.LogSumExp:
-		out[0] = logSumExpRange(s.rangeOf(n.Args[0]))
-	case expr.MaxAll, expr.MinAll:
-		u := s.rangeOf(n.Args[0])
-		out[0] = u[0]
-		for _, e := range u[1:] {
-			if n.Op == expr.MaxAll {
-				out[0] = Interval{max(out[0].Lo, e.Lo), max(out[0].Hi, e.Hi)}
-			} else {
-				out[0] = Interval{min(out[0].Lo, e.Lo), min(out[0].Hi, e.Hi)}
-			}
-		}
-	case expr.Dot:
-		out[0] = s.dotRange(n)
-	case expr.MatVec, expr.MatMul, expr.Outer:
-		s.productRange(out, n)
-	case expr.Transpose:
-		u := s.rangeOf(n.Args[0])
-		for i := range n.Shape.Rows {
-			for j := range n.Shape.Cols {
-				out[i*n.Shape.Cols+j] = u[j*n.Shape.Rows+i]
-			}
-		}
-	case expr.Gather:
-		u := s.rangeOf(n.Args[0])
-		for k, i := range n.Index {
-			if i >= 0 {
-				out[k] = u[i]
-			}
-		}
-	case expr.ScatterAdd:
-		u := s.rangeOf(n.Args[0])
-		for k, i := range n.Index {
-			if i >= 0 {
-				out[i] = out[i].add(u[k])
-			}
-		}
-	default:
-		fill(out, whole())
-	}
+	rules[n.Op].enclose(s, out, n)
 	return out
 }
 

@@ -32,66 +32,73 @@ func (pr *prover) smoothness(n *expr.Node) Smoothness {
 
 // obstacle decides one operation.
 func (s *study) obstacle(m *expr.Node) (reason string, outcome Outcome) {
-	each := func(arg int, bad func(u Interval) Outcome, need string) (string, Outcome) {
-		worst := Proved
-		var where Interval
-		for _, u := range s.rangeOf(m.Args[arg]) {
-			switch bad(u) {
-			case Refuted:
-				return fmt.Sprintf("%s; its argument is in %s", need, u), Refuted
-			case Unknown:
-				if worst == Proved {
-					worst, where = Unknown, u
-				}
+	if rule := rules[m.Op].obstacle; rule != nil {
+		return rule(s, m)
+	}
+	return "", Proved
+}
+
+// every decides an operation whose argument arg has to be good in all its entries.
+func (s *study) every(arg *expr.Node, need string, good func(u Interval) Outcome) (string, Outcome) {
+	worst := Proved
+	var where Interval
+	for _, u := range s.rangeOf(arg) {
+		switch good(u) {
+		case Refuted:
+			return fmt.Sprintf("%s; its argument is in %s", need, u), Refuted
+		case Unknown:
+			if worst == Proved {
+				worst, where = Unknown, u
 			}
 		}
-		if worst == Unknown {
-			return fmt.Sprintf("%s; its argument ranges over %s", need, where), Unknown
-		}
-		return "", Proved
 	}
-	above0 := func(u Interval) Outcome {
-		switch {
-		case u.Lo > 0:
-			return Proved
-		case u.Hi <= 0:
-			return Refuted
-		}
-		return Unknown
+	if worst == Unknown {
+		return fmt.Sprintf("%s; its argument ranges over %s", need, where), Unknown
 	}
-	not0 := func(u Interval) Outcome {
-		switch {
-		case !u.contains(0):
-			return Proved
-		case u.isZero():
-			return Refuted
-		}
-		return Unknown
+	return "", Proved
+}
+
+func above0(u Interval) Outcome {
+	switch {
+	case u.Lo > 0:
+		return Proved
+	case u.Hi <= 0:
+		return Refuted
 	}
-	switch m.Op {
-	case expr.Log, expr.Sqrt:
-		return each(0, above0, m.Op.String()+" needs an argument above 0")
-	case expr.Abs, expr.Sign:
-		return each(0, func(u Interval) Outcome { return proved(!u.contains(0)) }, m.Op.String()+" has a kink at 0")
-	case expr.Floor:
-		return each(0, func(u Interval) Outcome {
-			return proved(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
-		}, "floor jumps at integers")
-	case expr.Div:
-		return each(1, not0, "a quotient needs a divisor other than 0")
-	case expr.Pow:
-		return s.powObstacle(m, each, above0, not0)
-	case expr.Max, expr.Min:
-		u, v := s.rangeOf(m.Args[0]), s.rangeOf(m.Args[1])
-		for k := range m.Shape.Len() {
-			if a, b := entry(u, k), entry(v, k); a.Lo <= b.Hi && b.Lo <= a.Hi {
-				return fmt.Sprintf("%s has a kink where its arguments are equal; they range over %s and %s", m.Op, a, b), Unknown
-			}
+	return Unknown
+}
+
+func not0(u Interval) Outcome {
+	switch {
+	case !u.contains(0):
+		return Proved
+	case u.isZero():
+		return Refuted
+	}
+	return Unknown
+}
+
+func needsPositive(s *study, n *expr.Node) (string, Outcome) {
+	return s.every(n.Args[0], n.Op.String()+" needs an argument above 0", above0)
+}
+
+func hasKink(s *study, n *expr.Node) (string, Outcome) {
+	return s.every(n.Args[0], n.Op.String()+" has a kink at 0", func(u Interval) Outcome { return proved(!u.contains(0)) })
+}
+
+func mayCross(s *study, n *expr.Node) (string, Outcome) {
+	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+	for k := range n.Shape.Len() {
+		if a, b := entry(u, k), entry(v, k); a.Lo <= b.Hi && b.Lo <= a.Hi {
+			return fmt.Sprintf("%s has a kink where its arguments are equal; they range over %s and %s", n.Op, a, b), Unknown
 		}
-	case expr.MaxAll, expr.MinAll:
-		if m.Args[0].Shape.Len() > 1 {
-			return m.Op.String() + " has kinks where two entries are equal", Unknown
-		}
+	}
+	return "", Proved
+}
+
+func mayTie(_ *study, n *expr.Node) (string, Outcome) {
+	if n.Args[0].Shape.Len() > 1 {
+		return n.Op.String() + " has kinks where two entries are equal", Unknown
 	}
 	return "", Proved
 }
@@ -106,8 +113,7 @@ func proved(ok bool) Outcome {
 // powObstacle: u^p is continuously differentiable everywhere for integers p
 // >= 0, for u >= 0 where p >= 1, for u other than 0 where p is a negative
 // integer, and for u > 0 otherwise.
-func (s *study) powObstacle(m *expr.Node, each func(int, func(Interval) Outcome, string) (string, Outcome),
-	above0, not0 func(Interval) Outcome) (string, Outcome) {
+func (s *study) powObstacle(m *expr.Node) (string, Outcome) {
 	whole, negative, least := true, false, math.Inf(1)
 	for _, p := range s.rangeOf(m.Args[1]) {
 		whole = whole && p.isPoint() && p.Lo == math.Trunc(p.Lo)
@@ -118,9 +124,10 @@ func (s *study) powObstacle(m *expr.Node, each func(int, func(Interval) Outcome,
 	case whole && !negative:
 		return "", Proved
 	case whole:
-		return each(0, not0, "a negative power needs a base other than 0")
+		return s.every(m.Args[0], "a negative power needs a base other than 0", not0)
 	case least >= 1:
-		return each(0, func(u Interval) Outcome { return proved(u.Lo >= 0) }, "a power that is not a whole number needs a base of at least 0")
+		return s.every(m.Args[0], "a power that is not a whole number needs a base of at least 0",
+			func(u Interval) Outcome { return proved(u.Lo >= 0) })
 	}
-	return each(0, above0, "a power that is not a whole number needs a base above 0")
+	return s.every(m.Args[0], "a power that is not a whole number needs a base above 0", above0)
 }

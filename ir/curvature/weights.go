@@ -131,47 +131,17 @@ func (b *backward) bend(node *expr.Node, rule string, arg *expr.Node, w []Interv
 }
 
 func (b *backward) visit(n *expr.Node, w []Interval) {
-	switch n.Op {
-	case expr.Var:
-		if b.gradient {
-			for k, e := range w {
-				b.out.gradient[b.column(n)+k] = e
-			}
-		}
-	case expr.Sum:
-		b.push(n.Args[0], func(int) Interval { return w[0] })
-	case expr.Transpose:
-		rows, cols := n.Shape.Rows, n.Shape.Cols
-		b.push(n.Args[0], func(k int) Interval { return w[(k%rows)*cols+k/rows] })
-	case expr.Gather:
-		back := make([]Interval, n.Args[0].Shape.Len())
-		for k, i := range n.Index {
-			if i >= 0 {
-				back[i] = back[i].add(w[k])
-			}
-		}
-		b.push(n.Args[0], func(k int) Interval { return back[k] })
-	case expr.ScatterAdd:
-		b.push(n.Args[0], func(k int) Interval {
-			if n.Index[k] < 0 {
-				return Interval{}
-			}
-			return w[n.Index[k]]
-		})
-	case expr.Dot:
-		b.visitDot(n, w[0])
-	case expr.MatVec, expr.MatMul, expr.Outer:
-		b.visitProduct(n, w)
-	case expr.LogSumExp:
-		b.visitLogSumExp(n, n.Args[0], w[0])
-	case expr.Prod:
-		b.visitProd(n, w[0])
-	case expr.MaxAll, expr.MinAll:
-		b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{whole()})
-		b.push(n.Args[0], func(int) Interval { return w[0].mul(Interval{0, 1}) })
-	default:
-		b.visitElementwise(n, w)
+	if back := rules[n.Op].back; back != nil {
+		back(b, n, w)
+		return
 	}
+	b.visitElementwise(n, w)
+}
+
+// visitExtreme is back of the largest and of the smallest entry.
+func (b *backward) visitExtreme(n *expr.Node, w []Interval) {
+	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{whole()})
+	b.push(n.Args[0], func(int) Interval { return w[0].mul(Interval{0, 1}) })
 }
 
 func (b *backward) visitElementwise(n *expr.Node, w []Interval) {

@@ -151,23 +151,12 @@ func apply(n *Node, args []*data.Array) (*data.Array, error) {
 	case Elementwise2:
 		return map2(n, info, args[0], args[1]), nil
 	case Reduction:
-		return data.Scalar(reduce(n.Op, args[0])), nil
-	case Product:
-		return product(n, args[0], args[1]), nil
-	}
-	switch n.Op {
-	case Transpose:
-		return transpose(args[0]), nil
-	case Gather:
-		return gather(n, args[0]), nil
-	case ScatterAdd:
-		out := make([]float64, n.Shape.Len())
-		for k, v := range args[0].Values() {
-			if i := n.Index[k]; i >= 0 {
-				out[i] += v
-			}
+		if u := args[0].Sparse; u != nil && info.Linear { // zeros add nothing
+			return data.Scalar(info.Fold(u.Val)), nil
 		}
-		return newArray(n.Shape, out), nil
+		return data.Scalar(info.Fold(args[0].Values())), nil
+	case Product, Structural:
+		return info.Apply(n, args), nil
 	}
 	return nil, fmt.Errorf("%s cannot be evaluated", n.Op)
 }
@@ -211,40 +200,20 @@ func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {
 	return newArray(n.Shape, out)
 }
 
-func reduce(op Op, u *data.Array) float64 {
-	if op == Sum && u.Sparse != nil {
-		return total(u.Sparse.Val)
-	}
-	vals := u.Values()
-	switch op {
-	case Sum:
-		return total(vals)
-	case Prod:
-		p := 1.0
-		for _, v := range vals {
-			p *= v
-		}
-		return p
-	case LogSumExp:
-		return logSumExp(vals)
-	}
-	best := vals[0]
-	for _, v := range vals[1:] {
-		if op == MaxAll {
-			best = math.Max(best, v)
-		} else {
-			best = math.Min(best, v)
-		}
-	}
-	return best
-}
-
 func total(vals []float64) float64 {
 	s := 0.0
 	for _, v := range vals {
 		s += v
 	}
 	return s
+}
+
+func multiplied(vals []float64) float64 {
+	p := 1.0
+	for _, v := range vals {
+		p *= v
+	}
+	return p
 }
 
 // logSumExp shifts by the largest entry, so that the largest exponential is 1.
@@ -261,6 +230,20 @@ func logSumExp(vals []float64) float64 {
 		s += math.Exp(v - top)
 	}
 	return top + math.Log(s)
+}
+
+func transposeOf(_ *Node, args []*data.Array) *data.Array { return transpose(args[0]) }
+
+func gatherOf(n *Node, args []*data.Array) *data.Array { return gather(n, args[0]) }
+
+func scatterAdd(n *Node, args []*data.Array) *data.Array {
+	out := make([]float64, n.Shape.Len())
+	for k, v := range args[0].Values() {
+		if i := n.Index[k]; i >= 0 {
+			out[i] += v
+		}
+	}
+	return newArray(n.Shape, out)
 }
 
 func transpose(u *data.Array) *data.Array {

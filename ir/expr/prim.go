@@ -3,7 +3,10 @@ package expr
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
+
+	"bilevelc/ir/data"
 )
 
 // Class groups operations by what their arguments and results are.
@@ -23,7 +26,8 @@ const (
 // and run-time messages say about it comes from here. A smooth function of one
 // argument that is defined everywhere is its constant in expr.go and its row
 // here, and nothing else: gradients, proofs, compiled programs and Go source
-// range over the rows, and so do the tests.
+// range over the rows, and so do the tests. What other operations need beside
+// their row are rules in tables that Require holds to this one.
 type Primitive struct {
 	Op        Op
 	Name      string // the function's name in the language, or "" where it is written as an operator
@@ -35,8 +39,11 @@ type Primitive struct {
 	Smooth    bool   // continuously differentiable in the interior of its domain
 	Linear    bool   // in all its arguments together: it neither bends nor couples what it adds up
 
-	Eval1 func(u float64) float64    // Elementwise1
-	Eval2 func(u, v float64) float64 // Elementwise2
+	// The value, by class.
+	Eval1 func(u float64) float64                       // Elementwise1
+	Eval2 func(u, v float64) float64                    // Elementwise2
+	Fold  func(u []float64) float64                     // Reduction, of at least one entry
+	Apply func(n *Node, args []*data.Array) *data.Array // Product, Structural
 	// Inside reports whether the operation is defined at u (and v). nil:
 	// everywhere.
 	Inside func(u, v float64) bool
@@ -124,24 +131,24 @@ var Primitives = [...]Primitive{
 	Min: {Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
 		Eval2: math.Min},
 
-	Sum: {Linear: true, Name: "sum", Symbol: "sum", Class: Reduction, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
-	Prod: {Name: "prod", Symbol: "prod", Class: Reduction, Smooth: true, Signature: "prod(u)",
+	Sum: {Linear: true, Name: "sum", Symbol: "sum", Class: Reduction, Fold: total, Smooth: true, Signature: "sum(u)", Doc: "sum of all entries"},
+	Prod: {Name: "prod", Symbol: "prod", Class: Reduction, Fold: multiplied, Smooth: true, Signature: "prod(u)",
 		Doc: "product of all entries"},
-	LogSumExp: {Name: "logsumexp", Symbol: "logsumexp", Class: Reduction, Smooth: true, Signature: "logsumexp(u)",
+	LogSumExp: {Name: "logsumexp", Symbol: "logsumexp", Class: Reduction, Fold: logSumExp, Smooth: true, Signature: "logsumexp(u)",
 		Doc: "log(sum(exp(u))), without overflow"},
-	MaxAll: {Name: "max", Symbol: "max", Class: Reduction, Signature: "max(u)", Doc: "largest entry"},
-	MinAll: {Name: "min", Symbol: "min", Class: Reduction, Signature: "min(u)", Doc: "smallest entry"},
+	MaxAll: {Name: "max", Symbol: "max", Class: Reduction, Fold: slices.Max[[]float64], Signature: "max(u)", Doc: "largest entry"},
+	MinAll: {Name: "min", Symbol: "min", Class: Reduction, Fold: slices.Min[[]float64], Signature: "min(u)", Doc: "smallest entry"},
 
-	Dot: {Symbol: "dot", Class: Product, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
-	MatVec: {Symbol: "matvec", Class: Product, Smooth: true, Signature: "M * v",
+	Dot: {Symbol: "dot", Class: Product, Apply: dot, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
+	MatVec: {Symbol: "matvec", Class: Product, Apply: matVecOf, Smooth: true, Signature: "M * v",
 		Doc: "product of a matrix and a vector"},
-	MatMul: {Symbol: "matmul", Class: Product, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
-	Outer: {Name: "outer", Symbol: "outer", Class: Product, Smooth: true, Signature: "outer(u, v)",
+	MatMul: {Symbol: "matmul", Class: Product, Apply: matMul, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
+	Outer: {Name: "outer", Symbol: "outer", Class: Product, Apply: outer, Smooth: true, Signature: "outer(u, v)",
 		Doc: "u * v', the outer product of two vectors"},
 
-	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
-	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
-	ScatterAdd: {Linear: true, Symbol: "scatter", Class: Structural, Smooth: true,
+	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Apply: transposeOf, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},
+	Gather:    {Linear: true, Symbol: "gather", Class: Structural, Apply: gatherOf, Smooth: true, Signature: "v[i]", Doc: "chosen entries"},
+	ScatterAdd: {Linear: true, Symbol: "scatter", Class: Structural, Apply: scatterAdd, Smooth: true,
 		Doc: "sums of entries by the place they belong to"},
 }
 
@@ -151,21 +158,49 @@ func init() {
 	for op := range Primitives {
 		p := &Primitives[op]
 		p.Op = Op(op)
-		missing := ""
-		switch {
-		case p.Symbol == "" || p.Doc == "":
-			missing = "a symbol and a doc line"
-		case p.Name != "" && p.Signature == "":
-			missing = "a signature"
-		case (p.Domain == "") != (p.Inside == nil):
-			missing = "a domain in words and as a condition"
-		case p.Class == Elementwise1 && p.Eval1 == nil, p.Class == Elementwise2 && p.Eval2 == nil:
-			missing = "a value"
-		case p.Class == Elementwise1 && p.Smooth && (p.Slope == nil || strings.Count(p.Go, "%s") != 1):
-			missing = "a derivative and its Go text"
-		}
-		if missing != "" {
+		if missing := p.missing(); missing != "" {
 			panic(fmt.Sprintf("expr: operation %d (%s) lacks %s", op, p.Symbol, missing))
+		}
+	}
+}
+
+// missing says which part a row lacks, "" where it is complete.
+func (p *Primitive) missing() string {
+	value := p.Class == Leaf
+	switch p.Class {
+	case Elementwise1:
+		value = p.Eval1 != nil
+	case Elementwise2:
+		value = p.Eval2 != nil
+	case Reduction:
+		value = p.Fold != nil
+	case Product, Structural:
+		value = p.Apply != nil
+	}
+	switch {
+	case p.Symbol == "" || p.Doc == "":
+		return "a symbol and a doc line"
+	case p.Name != "" && p.Signature == "":
+		return "a signature"
+	case (p.Domain == "") != (p.Inside == nil):
+		return "a domain in words and as a condition"
+	case !value:
+		return "a value"
+	case p.Class == Elementwise1 && p.Smooth && p.Slope == nil:
+		return "a derivative"
+	case p.Class == Elementwise1 && p.Smooth && strings.Count(p.Go, "%s") != 1:
+		return "its Go text"
+	}
+	return ""
+}
+
+// Require panics unless a table of another package has a rule for exactly the
+// operations that need one there. Packages call it when they start.
+func Require[R any](what string, rules map[Op]R, needs func(p *Primitive) bool) {
+	for op := range Primitives {
+		p := &Primitives[op]
+		if _, has := rules[Op(op)]; has != needs(p) {
+			panic(fmt.Sprintf("%s: %s (%s) is there: %v, is needed: %v", what, p.Symbol, p.Signature, has, !has))
 		}
 	}
 }

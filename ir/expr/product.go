@@ -9,18 +9,22 @@ import (
 	"bilevelc/ir/data"
 )
 
-// product evaluates Dot, MatVec, MatMul and Outer.
-func product(n *Node, u, v *data.Array) *data.Array {
-	switch n.Op {
-	case Dot:
-		return data.Scalar(blas64.Dot(vec(u.Dense), vec(v.Dense)))
-	case Outer:
-		out := make([]float64, n.Shape.Len())
-		blas64.Ger(1, vec(u.Dense), vec(v.Dense), general(n.Shape.Rows, n.Shape.Cols, out))
-		return newArray(n.Shape, out)
-	case MatVec:
-		return data.Vector(matVec(u, n.TransA, v.Dense, n.Shape.Rows))
-	}
+func dot(_ *Node, args []*data.Array) *data.Array {
+	return data.Scalar(blas64.Dot(vec(args[0].Dense), vec(args[1].Dense)))
+}
+
+func outer(n *Node, args []*data.Array) *data.Array {
+	out := make([]float64, n.Shape.Len())
+	blas64.Ger(1, vec(args[0].Dense), vec(args[1].Dense), general(n.Shape.Rows, n.Shape.Cols, out))
+	return newArray(n.Shape, out)
+}
+
+func matVecOf(n *Node, args []*data.Array) *data.Array {
+	return data.Vector(matVec(args[0], n.TransA, args[1].Dense, n.Shape.Rows))
+}
+
+func matMul(n *Node, args []*data.Array) *data.Array {
+	u, v := args[0], args[1]
 	if u.Sparse != nil || v.Sparse != nil {
 		return sparseMatMul(n, u, v)
 	}

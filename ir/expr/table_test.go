@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -99,5 +100,34 @@ func TestReferenceNamesPrimitives(t *testing.T) {
 		if p.Name != "" && !strings.Contains(string(text), "`"+p.Name+"(") {
 			t.Errorf("lang/spec.md does not speak of %s", p.Name)
 		}
+	}
+}
+
+// TestRowsAreWhole deletes each part of each row: every one that is there is
+// needed, or the row says that the operation does without.
+func TestRowsAreWhole(t *testing.T) {
+	optional := func(p *Primitive, part string) bool {
+		return part == "Curves" || part == "Name" || part == "Signature" && p.Name == ""
+	}
+	deleted := 0
+	for _, whole := range Primitives {
+		if missing := whole.missing(); missing != "" {
+			t.Errorf("%s lacks %s", whole.Symbol, missing)
+		}
+		for k := range reflect.TypeFor[Primitive]().NumField() {
+			part, row := reflect.TypeFor[Primitive]().Field(k), whole
+			field := reflect.ValueOf(&row).Elem().Field(k)
+			if field.IsZero() || field.Kind() != reflect.Func && field.Kind() != reflect.String || optional(&whole, part.Name) {
+				continue
+			}
+			field.SetZero()
+			deleted++
+			if row.missing() == "" {
+				t.Errorf("%s does without its %s", whole.Symbol, part.Name)
+			}
+		}
+	}
+	if deleted < 150 {
+		t.Errorf("only %d parts were deleted", deleted)
 	}
 }

@@ -249,11 +249,8 @@ func (c *cutting) binary(n, u, v *expr.Node, shape expr.Shape) (*expr.Node, erro
 // sums reports whether an entry of the operation is made of any number of
 // terms, or of one that is elsewhere in its argument.
 func sums(op expr.Op) bool {
-	switch op {
-	case expr.Gather, expr.ScatterAdd, expr.Transpose, expr.Dot, expr.MatVec, expr.MatMul, expr.Outer:
-		return true
-	}
-	return op.Info().Class == expr.Reduction
+	class := op.Info().Class
+	return class == expr.Structural || class == expr.Product || class == expr.Reduction
 }
 
 // sum adds up terms, or reduces them.

@@ -1,0 +1,14 @@
+package autodiff
+
+import (
+	"testing"
+
+	"bilevelc/ir/expr/exprtest"
+)
+
+// TestRulesAreNeeded: the program does not start when a rule is missing.
+func TestRulesAreNeeded(t *testing.T) {
+	exprtest.Needed(t, products, require)
+	exprtest.Needed(t, binaries, require)
+	exprtest.Needed(t, adjoints, require)
+}

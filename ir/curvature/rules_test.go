@@ -1,0 +1,102 @@
+package curvature
+
+import (
+	"math"
+	"reflect"
+	"testing"
+
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// TestRulesAreNeeded deletes each part of each rule: the program does not start
+// without it.
+func TestRulesAreNeeded(t *testing.T) {
+	starts := func() (ok bool) {
+		defer func() { ok = recover() == nil }()
+		require()
+		return
+	}
+	if !starts() {
+		t.Fatal("the rules are not whole")
+	}
+	deleted := 0
+	for op := range rules {
+		kept := rules[op]
+		for k := range reflect.TypeFor[rule]().NumField() {
+			part := reflect.ValueOf(&kept).Elem().Field(k)
+			if part.IsNil() {
+				continue
+			}
+			deleted++
+			without := kept
+			switch k {
+			case 0:
+				without.jet = nil
+			case 1:
+				without.pair = nil
+			case 2:
+				without.enclose = nil
+			case 3:
+				without.back = nil
+			case 4:
+				without.obstacle = nil
+			case 5:
+				without.edge = nil
+			default:
+				t.Fatalf("part %d is not tried", k)
+			}
+			if rules[op] = without; starts() {
+				t.Errorf("%s does without part %d of its rule", expr.Op(op), k)
+			}
+			rules[op] = kept
+		}
+	}
+	if deleted < 50 {
+		t.Errorf("only %d parts were deleted", deleted)
+	}
+}
+
+// TestNothingIsNoProof: what a rule returns that is no range counts as the whole
+// line, in ranges, weights and what is proved from them.
+func TestNothingIsNoProof(t *testing.T) {
+	nan := func(v Interval) bool { return v.Lo != v.Lo || v.Hi != v.Hi || v.Lo > v.Hi }
+	for op := range expr.Op(len(expr.Primitives)) {
+		if rules[op].jet == nil {
+			continue
+		}
+		kept := rules[op].jet
+		for _, nothing := range []Interval{{math.NaN(), math.NaN()}, {math.NaN(), 1}, {2, 1}} {
+			rules[op].jet = func(Interval) jet { return jet{nothing, nothing, nothing} }
+			b := expr.NewBuilder()
+			y := b.Var("y", true, 0, expr.VectorShape(2), diag.Span{})
+			u, err := b.Unary(op, y, diag.Span{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Twice, so that the second reads what the first has said.
+			v, _ := b.Unary(op, u, diag.Span{})
+			root, _ := b.Reduce(expr.Sum, v, diag.Span{})
+			s := newStudy(b, root, expr.DependsY, domain{y: []Interval{{0.5, 1}, {1, 2}}}, &budget{left: 1e9})
+			for _, r := range s.rangeOf(root) {
+				if nan(r) {
+					t.Errorf("%s, %v: a range of %v", op, nothing, r)
+				}
+			}
+			out := s.differentiate(true)
+			for _, g := range out.gradient {
+				if nan(g) {
+					t.Errorf("%s, %v: a slope of %v", op, nothing, g)
+				}
+			}
+			for _, term := range out.terms {
+				for _, w := range term.w {
+					if nan(w) || w.Lo >= 0 {
+						t.Errorf("%s, %v: a weight of %v", op, nothing, w)
+					}
+				}
+			}
+		}
+		rules[op].jet = kept
+	}
+}
