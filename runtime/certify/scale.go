@@ -247,3 +247,33 @@ func norm(v []float64) float64 {
 	}
 	return top * math.Sqrt(sum)
 }
+
+// gradientOverX is the largest gradient of F where a run starts and at a few points of
+// X, as far as it can be derived there from y and the rows active at the document's
+// point.
+func (d *deriver) gradientOverX(x, y []float64, active []int) (largest float64) {
+	rng := rand.New(rand.NewPCG(2, uint64(d.p.Dx)))
+	start := append([]float64(nil), x...)
+	for j := range start {
+		switch lo, hi := d.p.X.Lo[j], d.p.X.Hi[j]; {
+		case len(d.p.Start) == d.p.Dx:
+			start[j] = d.p.Start[j]
+		case hi-lo < math.Inf(1):
+			start[j] = (lo + hi) / 2
+		}
+	}
+	points := [][]float64{start}
+	for range probes {
+		points = append(points, d.s.probe(d.p, start, rng))
+	}
+	for _, x := range points {
+		at, err := d.lower(x, y, active)
+		if err != nil {
+			continue // where y*(x) is out of reach from here F says nothing
+		}
+		if g, err := d.gradient(at); err == nil {
+			largest = math.Max(largest, finite(norm(g)))
+		}
+	}
+	return largest
+}
