@@ -353,6 +353,17 @@ func (p *Problem) inOrder(r *Result) *Result {
 	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
 	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
 	out.Report = arrange(r.Report, reported)
+	out.Sensitivity = slices.Clone(r.Sensitivity)
+	for i := range out.Sensitivity {
+		for _, side := range []**Rates{&out.Sensitivity[i].Right, &out.Sensitivity[i].Left} {
+			if *side != nil {
+				rates := **side
+				rates.Variables = arrange(rates.Variables, variable(&p.IR.Lower))
+				rates.Multipliers = arrange(rates.Multipliers, family(p.IR.Rows))
+				*side = &rates
+			}
+		}
+	}
 	out.Lower.Followers = slices.Clone(r.Lower.Followers)
 	for i := range out.Lower.Followers {
 		f := &out.Lower.Followers[i]

@@ -57,6 +57,11 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}
+	if opts.Sensitivity {
+		if r.Sensitivity, err = p.sensitivities(ctx, h, pt); err != nil {
+			return p.failed(r, x, err)
+		}
+	}
 	if opts.CheckGradient {
 		if r.Check, err = p.checkGradient(ctx, h, pt); err != nil {
 			return nil, err

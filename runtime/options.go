@@ -35,7 +35,10 @@ type Options struct {
 	// CheckGradient compares the hypergradient at the result with finite
 	// differences of F.
 	CheckGradient bool
-	Observer      Observer // nil: none
+	// Sensitivity adds the derivatives of F, y* and its multipliers in every entry of x
+	// to an evaluation.
+	Sensitivity bool
+	Observer    Observer // nil: none
 	// Announce, where not nil, is told what the method's theorem asks of the first
 	// start before that runs, where it asks for anything.
 	Announce func(Budget)

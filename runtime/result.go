@@ -59,6 +59,7 @@ type Result struct {
 	Notes       []string             `json:"notes,omitempty"`
 	Certificate *certify.Certificate `json:"certificate,omitempty"`
 	Check       *GradientCheck       `json:"gradient_check,omitempty"`
+	Sensitivity []EntrySensitivity   `json:"sensitivity,omitempty"` // of an evaluation, where it was asked for
 	Iterations  int                  `json:"iterations"`
 	Time        float64              `json:"time"` // seconds, of all phases
 	Phases      Phases               `json:"phases"`

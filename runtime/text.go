@@ -38,6 +38,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t.heading()
 	t.values("upper", r.Upper.Variables)
 	t.hypergradient()
+	t.sensitivity()
 	t.lower()
 	t.ties()
 	t.coupled()
@@ -146,6 +147,36 @@ func (t *textReport) hypergradient() {
 		}
 	}
 	t.marked(title, r.Upper.Hypergradient, sides)
+}
+
+// sensitivity writes the derivatives of an evaluation, both sides of a kink.
+func (t *textReport) sensitivity() {
+	for i, e := range t.r.Sensitivity {
+		if t.cut(i) {
+			fmt.Fprintf(&t.b, "... sensitivity to %d entries in all\n", len(t.r.Sensitivity))
+			return
+		}
+		right := "sensitivity to " + e.Entry
+		if e.Left != nil {
+			t.rates(right+", from the left", e.Left)
+			right += ", from the right"
+		}
+		t.rates(right, e.Right)
+	}
+}
+
+func (t *textReport) rates(title string, r *Rates) {
+	if r.Reason != "" {
+		fmt.Fprintf(&t.b, "%s: none; %s\n", title, r.Reason)
+		return
+	}
+	all := Values{{Name: "F", Data: []float64{float64(r.Objective)}}}
+	all = append(all, r.Variables...)
+	for _, v := range r.Multipliers {
+		v.Name = "multiplier " + v.Name
+		all = append(all, v)
+	}
+	t.values(title, all)
 }
 
 // evaluation reports that the result is of one point, with its hypergradient.

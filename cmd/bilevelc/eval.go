@@ -1,61 +1,189 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"bilevelc/runtime"
+	"bilevelc/runtime/chart"
+	"bilevelc/runtime/report"
 )
 
+// evalFlags are the flags of eval.
+type evalFlags struct {
+	inputs
+	runFlags
+	outputs
+	at, along   string
+	sensitivity bool
+}
+
 func (a *app) evalCommand() *cobra.Command {
-	var in inputs
-	var run runFlags
-	var at string
+	f := &evalFlags{}
 	cmd := &cobra.Command{
 		Use:   "eval MODEL --at POINT.json",
 		Short: "Evaluate F, y*, multipliers and the hypergradient at an upper point",
 		Long: `eval solves the lower level at the upper point given as JSON, an object with the
 upper variables by name, and prints F, y*, the multipliers, the active rows and
-the hypergradient there. The upper level is not solved.`,
+the hypergradient there. The upper level is not solved.
+
+--sensitivity adds the derivatives of F, y* and the multipliers in every entry of x:
+at a kink, those of both sides. --along evaluates along a line instead: one entry
+takes the values FROM, FROM+STEP, ..., TO, the others stay.`,
 		Example: `  echo '{"toll": [1, 0, 0, 2, 0, 0]}' | bilevelc eval toll.blv --at -
-  bilevelc eval toll.blv --at point.json --oracle penalty -o alpha=0.01 --json`,
+  bilevelc eval toll.blv --at point.json --oracle penalty -o alpha=0.01 --json
+  bilevelc eval toll.blv --at point.json --along 'toll[1]=0:5:0.1' --plot --csv line`,
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: modelFiles,
 	}
-	in.register(cmd.Flags())
-	run.register(cmd.Flags())
-	cmd.Flags().StringVar(&at, "at", "", "JSON file with the upper variables (- for standard input)")
+	f.inputs.register(cmd.Flags())
+	f.runFlags.register(cmd.Flags())
+	f.outputs.register(cmd.Flags())
+	cmd.Flags().StringVar(&f.at, "at", "", "JSON file with the upper variables (- for standard input)")
+	cmd.Flags().StringVar(&f.along, "along", "", "evaluate along a line, ENTRY=FROM:TO:STEP, as in 'x[3]=0:5:0.1'")
+	cmd.Flags().BoolVar(&f.sensitivity, "sensitivity", false, "add the derivatives of F, y* and multipliers in x")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if at == "" {
-			return usageError("eval needs the point: --at point.json")
-		}
-		began := time.Now()
-		settings, err := run.settings()
-		if err != nil {
-			return err
-		}
-		model, err := a.load(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		problem, err := a.bind(cmd.Context(), model, in)
-		if err != nil {
-			return err
-		}
-		point, err := a.readPoint(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		result, err := problem.Eval(cmd.Context(), point, runtime.Options{Oracle: run.oracle, Solver: run.solver,
-			Settings: settings, Seed: in.seed, CheckGradient: run.check})
-		if err != nil {
-			return runError(err)
-		}
-		result.Inputs = in.of(args[0])
-		return a.print(a.timed(result, began), run)
+		return a.eval(cmd.Context(), args[0], f)
 	}
 	return cmd
+}
+
+func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
+	if f.at == "" && f.along == "" {
+		return usageError("eval needs the point: --at point.json")
+	}
+	if f.along != "" && (f.sensitivity || f.check) {
+		return usageError("--along gives values along a line; --sensitivity and --check-gradient are of one point")
+	}
+	if err := f.outputs.validate(f.json); err != nil {
+		return err
+	}
+	began := time.Now()
+	settings, err := f.settings()
+	if err != nil {
+		return err
+	}
+	opts := runtime.Options{Oracle: f.oracle, Solver: f.solver, Settings: settings, Seed: f.seed, CheckGradient: f.check, Sensitivity: f.sensitivity}
+	var along runtime.Along
+	if f.along != "" {
+		if along, err = runtime.ParseAlong(f.along); err != nil {
+			return usageError("--along: %v", err)
+		}
+	}
+	model, err := a.load(ctx, path)
+	if err != nil {
+		return err
+	}
+	problem, err := a.bind(ctx, model, f.inputs)
+	if err != nil {
+		return err
+	}
+	var point runtime.Values
+	if f.at != "" {
+		if point, err = a.readPoint(ctx, f.at); err != nil {
+			return err
+		}
+	}
+	if f.along != "" {
+		return a.alongLine(ctx, problem, point, along, opts, f)
+	}
+	result, err := problem.Eval(ctx, point, opts)
+	if err != nil {
+		return runError(err)
+	}
+	result.Inputs = f.inputs.of(path)
+	if err := a.show(a.timed(result, began), f.runFlags); err != nil {
+		return err
+	}
+	if err := a.more(result, f.outputs); err != nil {
+		return err
+	}
+	return statusError(result)
+}
+
+// alongLine evaluates along a line. One that is interrupted shows how far it came.
+func (a *app) alongLine(ctx context.Context, p *runtime.Problem, point runtime.Values, along runtime.Along, opts runtime.Options, f *evalFlags) error {
+	line, err := p.Along(ctx, point, along, opts)
+	if err != nil && (line == nil || ctx.Err() == nil) {
+		return runError(err)
+	}
+	if f.json {
+		text, err := json.Marshal(line)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.io.out, "%s\n", text)
+	} else if err := a.lineText(line, f); err != nil {
+		return err
+	}
+	if f.plot {
+		fmt.Fprintln(a.io.out)
+		if err := report.PlotLine(a.io.out, line, a.columns()); err != nil {
+			return err
+		}
+	}
+	if f.csv != "" {
+		if err := writeTables(f.csv, []report.Table{report.LineTable(line)}); err != nil {
+			return err
+		}
+	}
+	return stopped(ctx, "evaluating along the line", err)
+}
+
+// lineText writes a line as a table: F and the follower's answer, as many entries as
+// text shows of a vector.
+func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
+	t := report.LineTable(line)
+	const wide = 12
+	shown := len(t.Header)
+	if !f.all && shown > wide {
+		shown = wide
+	}
+	w := tabwriter.NewWriter(a.io.out, 0, 0, 3, ' ', 0)
+	write := func(cells []string) {
+		fmt.Fprintln(w, strings.Join(cells[:shown], "\t"))
+	}
+	write(t.Header)
+	for k, p := range line.Points {
+		row := t.Rows[k]
+		for i, v := range rowNumbers(p) {
+			if i+2 < len(row) {
+				row[i+2] = chart.Number(v, 10)
+			}
+		}
+		row[0] = chart.Number(float64(p.At), 10)
+		write(row)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if shown < len(t.Header) {
+		fmt.Fprintf(a.io.out, "... %d columns in all; --all shows them, --csv and --json have them\n", len(t.Header))
+	}
+	for _, p := range line.Points {
+		if p.Status != runtime.Solved {
+			fmt.Fprintf(a.io.out, "%s = %v: %s (%s)\n", line.Along.Entry, p.At, p.Status, p.Reason)
+		}
+	}
+	fmt.Fprintf(a.io.out, "calls: f %d, grad f %d, g %d, grad g %d\n", line.Calls.F, line.Calls.GradF, line.Calls.G, line.Calls.GradG)
+	return nil
+}
+
+// rowNumbers are the numbers of a point of a line in the order of its table.
+func rowNumbers(p runtime.LinePoint) []float64 {
+	out := []float64{float64(p.Objective), float64(p.Lower)}
+	for _, vs := range []runtime.Values{p.Variables, p.Multipliers} {
+		for _, v := range vs {
+			out = append(out, v.Data...)
+		}
+	}
+	return out
 }
 
 // modelFiles completes the name of a model.

@@ -22,6 +22,7 @@ import (
 type solveFlags struct {
 	inputs
 	runFlags
+	outputs
 	method    string
 	starts    int
 	start     string
@@ -123,6 +124,9 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
 		defer cancel()
 	}
+	if err := f.outputs.validate(f.json); err != nil {
+		return err
+	}
 	kept := newCheckpointFile(a, path, f.checkpoint)
 	result, err := a.run(ctx, path, f, kept)
 	var stopped *stoppedError
@@ -136,7 +140,11 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	result.Inputs = f.inputs.of(path)
 	// The state goes first, for a result can be made again from it, not the other way.
 	kept.finish(result, ctx.Err() != nil)
-	if err := a.show(result, f.runFlags); err != nil {
+	err = a.show(result, f.runFlags)
+	if err == nil {
+		err = a.more(result, f.outputs)
+	}
+	if err != nil {
 		kept.undelivered(result)
 		return fmt.Errorf("the result could not be written: %w", err)
 	}
@@ -226,6 +234,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	f.inputs.register(fs)
 	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
 	f.runFlags.register(fs)
+	f.outputs.register(fs)
 	fs.IntVar(&f.starts, "starts", 0, "number of starts; the best result is returned")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
@@ -291,14 +300,6 @@ func runError(err error) error {
 		return &exitError{Code: exitUsage, Err: usage.Err}
 	}
 	return err
-}
-
-// print writes the result and returns the exit code that its status means.
-func (a *app) print(r *runtime.Result, f runFlags) error {
-	if err := a.show(r, f); err != nil {
-		return err
-	}
-	return statusError(r)
 }
 
 // show writes the result, and on the error stream where in the model a

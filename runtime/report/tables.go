@@ -1,0 +1,269 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+
+	"bilevelc/runtime"
+)
+
+// Table is a result, or a part of one, as rows of text: the form of a CSV file.
+type Table struct {
+	Name   string // of the file, without its ending
+	Header []string
+	Rows   [][]string
+}
+
+// CSV is the table in the form of RFC 4180, numbers with all their digits.
+func (t *Table) CSV() []byte {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	_ = w.Write(t.Header) // a buffer takes everything
+	_ = w.WriteAll(t.Rows)
+	return b.Bytes()
+}
+
+// Tables are all values of a result: one table a variable and reported value, with a
+// column for each dimension and the labels of its sets; all rows of the lower level
+// with residuals and multipliers; those of the upper level that are not part of its
+// set; a summary; and starts and sensitivities where there are any.
+func Tables(r *runtime.Result) []Table {
+	out := []Table{summaryTable(r)}
+	sides := map[string]string{}
+	for _, at := range r.Upper.AtBounds {
+		for k := len(at) - 1; k > 0; k-- {
+			if at[k] == ' ' {
+				sides[at[:k]] = at[k+1:]
+				break
+			}
+		}
+	}
+	for _, v := range r.Upper.Variables {
+		t := valueTable("upper."+v.Name, v)
+		gradient, known := r.Upper.Hypergradient.Get(v.Name)
+		t.Header = append(t.Header, "bound")
+		if known {
+			t.Header = append(t.Header, "hypergradient")
+		}
+		for k := range t.Rows {
+			t.Rows[k] = append(t.Rows[k], sides[runtime.EntryName(v, k)])
+			if known {
+				t.Rows[k] = append(t.Rows[k], full(gradient.Data[k]))
+			}
+		}
+		out = append(out, t)
+	}
+	for _, v := range r.Lower.Variables {
+		out = append(out, valueTable("lower."+v.Name, v))
+	}
+	for _, v := range r.Report {
+		out = append(out, valueTable("report."+v.Name, v))
+	}
+	if r.HasPoint() {
+		out = append(out, rowsTable(r))
+	}
+	if len(r.Upper.Residuals) > 0 {
+		out = append(out, coupledTable(r))
+	}
+	if len(r.Starts) > 0 {
+		t := Table{Name: "starts", Header: []string{"start", "F", "status", "reason"}}
+		for k, s := range r.Starts {
+			t.Rows = append(t.Rows, []string{strconv.Itoa(k + 1), full(float64(s.Objective)), s.Status.String(), s.Reason})
+		}
+		out = append(out, t)
+	}
+	if len(r.Sensitivity) > 0 {
+		out = append(out, sensitivityTable(r))
+	}
+	return out
+}
+
+func summaryTable(r *runtime.Result) Table {
+	t := Table{Name: "summary", Header: []string{"name", "value"}}
+	add := func(name, value string) { t.Rows = append(t.Rows, []string{name, value}) }
+	add("model", r.Model)
+	add("status", r.Status.String())
+	add("reason", r.Reason)
+	add("F", full(float64(r.Upper.Objective)))
+	add("F sense", r.Upper.Sense)
+	add("g", full(float64(r.Lower.Objective)))
+	add("g sense", r.Lower.Sense)
+	add("stationarity", full(float64(r.Stationarity.Value)))
+	add("method", r.Method)
+	add("oracle", r.Oracle)
+	add("solver", r.Lower.Solver)
+	add("seed", strconv.FormatUint(r.Seed, 10))
+	add("digest", r.Digest)
+	return t
+}
+
+// axisNames are the columns of a value's dimensions, a tuple's labels apart.
+func axisNames(v runtime.Value) []string {
+	var out []string
+	for d, a := range v.Dimensions() {
+		parts := 1
+		if len(a.Labels) > 0 {
+			parts = len(a.Labels[0])
+		}
+		for p := range parts {
+			name := fmt.Sprintf("index%d", d+1)
+			if parts > 1 {
+				name = fmt.Sprintf("index%d.%d", d+1, p+1)
+			}
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// place are the labels of entry k in each of the columns of axisNames.
+func place(v runtime.Value, k int) []string {
+	axes := v.Dimensions()
+	parts := make([][]string, len(axes))
+	for d := len(axes) - 1; d >= 0; d-- {
+		a := axes[d]
+		at := k % max(1, a.Size)
+		if parts[d] = []string{strconv.Itoa(at + 1)}; a.Labels != nil {
+			parts[d] = a.Labels[at]
+		}
+		k /= max(1, a.Size)
+	}
+	var out []string
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
+}
+
+func valueTable(name string, v runtime.Value) Table {
+	t := Table{Name: name, Header: append(axisNames(v), "value")}
+	for k, f := range v.Data {
+		t.Rows = append(t.Rows, append(place(v, k), full(f)))
+	}
+	return t
+}
+
+func rowsTable(r *runtime.Result) Table {
+	t := Table{Name: "rows", Header: []string{"constraint", "row", "residual", "multiplier", "state"}}
+	states := map[string]string{}
+	for _, list := range []struct {
+		word string
+		rows []string
+	}{{"weak", r.Lower.Weak}, {"active", r.Lower.Active}, {"dependent", r.Lower.Dependent}} {
+		for _, name := range list.rows {
+			states[name] = list.word
+		}
+	}
+	for _, family := range r.Lower.Multipliers {
+		residual, _ := r.Residuals.Constraints.Get(family.Name)
+		for k, lambda := range family.Data {
+			h := ""
+			if k < len(residual.Data) {
+				h = full(residual.Data[k])
+			}
+			name := runtime.EntryName(family, k)
+			t.Rows = append(t.Rows, []string{family.Name, name, h, full(lambda), states[name]})
+		}
+	}
+	return t
+}
+
+func coupledTable(r *runtime.Result) Table {
+	t := Table{Name: "upper_rows", Header: []string{"constraint", "row", "residual", "multiplier"}}
+	for _, family := range r.Upper.Residuals {
+		multipliers, known := r.Upper.Multipliers.Get(family.Name)
+		for k, h := range family.Data {
+			lambda := ""
+			if known {
+				lambda = full(multipliers.Data[k])
+			}
+			t.Rows = append(t.Rows, []string{family.Name, runtime.EntryName(family, k), full(h), lambda})
+		}
+	}
+	return t
+}
+
+// sensitivityTable has a row for each derivative; both sides are the same where the
+// answer is differentiable.
+func sensitivityTable(r *runtime.Result) Table {
+	t := Table{Name: "sensitivity", Header: []string{"of", "to", "right", "left"}}
+	for _, e := range r.Sensitivity {
+		left := e.Left
+		if left == nil {
+			left = e.Right
+		}
+		row := func(of string, right, left float64) {
+			t.Rows = append(t.Rows, []string{of, e.Entry, full(right), full(left)})
+		}
+		row("F", float64(e.Right.Objective), float64(left.Objective))
+		for _, group := range []struct {
+			prefix      string
+			right, left runtime.Values
+		}{{"", e.Right.Variables, left.Variables}, {"multiplier ", e.Right.Multipliers, left.Multipliers}} {
+			known := group.right
+			if len(known) == 0 {
+				known = group.left
+			}
+			for _, v := range known {
+				for k := range v.Data {
+					row(group.prefix+runtime.EntryName(v, k), entry(group.right, v.Name, k), entry(group.left, v.Name, k))
+				}
+			}
+		}
+	}
+	return t
+}
+
+// LineTable is a line of upper points: a row for each, with F, g and every entry of
+// the follower's answer and of its multipliers.
+func LineTable(line *runtime.Line) Table {
+	t := Table{Name: "along", Header: []string{line.Along.Entry, "status", "F", "g"}}
+	var shape *runtime.LinePoint
+	for k := range line.Points {
+		if line.Points[k].Variables != nil {
+			shape = &line.Points[k]
+			break
+		}
+	}
+	if shape != nil {
+		for _, group := range []struct {
+			prefix string
+			values runtime.Values
+		}{{"", shape.Variables}, {"multiplier ", shape.Multipliers}} {
+			for _, v := range group.values {
+				for k := range v.Data {
+					t.Header = append(t.Header, group.prefix+runtime.EntryName(v, k))
+				}
+			}
+		}
+	}
+	for _, p := range line.Points {
+		row := []string{full(float64(p.At)), p.Status.String(), full(float64(p.Objective)), full(float64(p.Lower))}
+		for _, vs := range []runtime.Values{p.Variables, p.Multipliers} {
+			for _, v := range vs {
+				for _, f := range v.Data {
+					row = append(row, full(f))
+				}
+			}
+		}
+		for len(row) < len(t.Header) {
+			row = append(row, "NaN")
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// full is a number with all its digits.
+func full(f float64) string { return strconv.FormatFloat(f+0, 'g', -1, 64) }
+
+// entry is one entry of a value of that name; NaN where there is none.
+func entry(vs runtime.Values, name string, k int) float64 {
+	if v, ok := vs.Get(name); ok && k < len(v.Data) {
+		return v.Data[k]
+	}
+	return math.NaN()
+}

@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/runtime/oracle"
+)
+
+// EntrySensitivity is how F and the follower's answer react to one entry of x. Right
+// is the derivative as the entry rises. Left is there only where the answer is not
+// differentiable: the derivative, for a unit that the entry rises, as it falls.
+type EntrySensitivity struct {
+	Entry string `json:"entry"`
+	Right *Rates `json:"right"`
+	Left  *Rates `json:"left,omitempty"`
+}
+
+// Rates are derivatives along an entry of x: dF/dx in the user's sense, dy*/dx,
+// dlambda*/dx. Where there are none Reason says why, and the rest is empty.
+type Rates struct {
+	Objective   Number `json:"objective"`
+	Variables   Values `json:"variables"`   // of the lower level
+	Multipliers Values `json:"multipliers"` // in the user's sign
+	// Estimates of errors, in the Euclidean norm.
+	ErrorVariables   Number `json:"error_variables"`
+	ErrorMultipliers Number `json:"error_multipliers"`
+	Reason           string `json:"reason,omitempty"`
+}
+
+// sensitivities are those of every entry of x at a point.
+func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) ([]EntrySensitivity, error) {
+	s, err := h.Sensitivity(ctx, pt)
+	if err != nil {
+		return nil, err
+	}
+	n := len(pt.X)
+	out := make([]EntrySensitivity, 0, n)
+	dx := make([]float64, n)
+	for _, v := range variables(&p.IR.Upper, pt.X, 1) {
+		for k := range v.Data {
+			j := len(out)
+			e := EntrySensitivity{Entry: EntryName(v, k)}
+			dx[j] = 1
+			if e.Right, err = p.rates(ctx, s, pt, dx, 1); err != nil {
+				return nil, err
+			}
+			if len(s.Undecided) > 0 {
+				dx[j] = -1
+				if e.Left, err = p.rates(ctx, s, pt, dx, -1); err != nil {
+					return nil, err
+				}
+			}
+			dx[j] = 0
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+// rates is the derivative along dx, times sign.
+func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.Point, dx []float64, sign float64) (*Rates, error) {
+	t, err := s.Forward(ctx, dx)
+	none := Number(math.NaN())
+	if err != nil {
+		if ctx.Err() != nil || !errors.As(err, new(*oracle.KinkError)) && !errors.As(err, new(*oracle.LowerError)) {
+			return nil, err
+		}
+		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: err.Error()}, nil
+	}
+	_, upperSign := sense(&p.IR.Upper)
+	return &Rates{
+		Objective:      Number(upperSign*sign*t.F + 0),
+		Variables:      variables(&p.IR.Lower, t.Y, sign),
+		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, t.Lambda, sign),
+		ErrorVariables: Number(t.ErrorY), ErrorMultipliers: Number(t.ErrorLambda),
+	}, nil
+}
+
+// multiplierRates arranges derivatives of multipliers as multiplierValues does the
+// multipliers: of two inequalities that became one equality the one that presses has
+// it, at a multiplier of 0 the one that begins to.
+func multiplierRates(rows []ir.Row, lambda, rate []float64, sign float64) Values {
+	presses := func(i int) float64 {
+		if lambda[i] != 0 {
+			return lambda[i]
+		}
+		return rate[i]
+	}
+	own := make([]float64, len(rate))
+	for i, v := range rate {
+		if rows[i].Opposite == nil || presses(i) > 0 {
+			own[i] = sign * v
+		}
+	}
+	return withOpposites(families(rows, own), rows, func(i int, ratio float64) float64 {
+		if presses(i) < 0 {
+			return -sign * rate[i] / ratio
+		}
+		return 0
+	})
+}
+
+// sensitivity checks the derivatives of F against the hypergradient, which is derived
+// apart from them, where F has one.
+func (c *claims) sensitivity() {
+	if len(c.r.Sensitivity) == 0 {
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	c.check("sensitivity: one for each entry of x", len(c.r.Sensitivity) == c.p.IR.Upper.Dim, "%d of %d", len(c.r.Sensitivity), c.p.IR.Upper.Dim)
+	j := 0
+	for _, v := range c.r.Upper.Variables {
+		for k := range v.Data {
+			if j >= len(c.r.Sensitivity) {
+				return
+			}
+			e := c.r.Sensitivity[j]
+			c.check("sensitivity: entry", e.Entry == EntryName(v, k), "it is %s", EntryName(v, k))
+			if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
+				g := sign * c.doc.Hypergradient[j]
+				// Both are differences of a first-order solver's answers.
+				tolerance := sensitivityTolerance*maxAbs(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
+				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, tolerance)
+			}
+			j++
+		}
+	}
+}
+
+// sensitivityTolerance is what derivatives of F that are made in two ways may differ
+// by, relative to the gradient: the tolerance of hypergradients in package certify.
+const sensitivityTolerance = 1e-5

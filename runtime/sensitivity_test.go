@@ -1,0 +1,185 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// reacting is a follower with random data, of either sense, quadratic or not, with
+// labels: rows `cap` and `floor` are to hold without a multiplier at the point, where
+// kinks is set; `tie` is an equation, `press` holds with a multiplier.
+func reacting(curved, maximize bool) string {
+	sense, sign := "minimize", ""
+	if maximize {
+		sense, sign = "maximize", "-"
+	}
+	g := "0.5 * y' * Q * y + y' * C * x"
+	if curved {
+		g += " + sum(i in good: log1pexp(y[i])) + 0.1 * y[\"b\"] * exp(0.3 * x[1])"
+	}
+	return fmt.Sprintf(`model reacting
+set good = {"a", "b", "c", "d"}
+data Q: matrix[good, good]
+data C: matrix[good, 2]
+data G: matrix[4, good]
+data E: matrix[4, 2]
+data h: vector[4]
+upper {
+  var x: vector[2] in box(-5, 5)
+  %s sumsq(y) + sum(i in good: y[i]) * x[1] + x[2]^2
+}
+lower {
+  var y: [good]
+  %s %s(%s)
+  subject to
+    tie: G[1, :] * y == E[1, :] * x + h[1]
+    press: G[2, :] * y <= E[2, :] * x + h[2]
+    cap: G[3, :] * y <= E[3, :] * x + h[3]
+    floor: G[4, :] * y >= E[4, :] * x + h[4]
+}
+`, sense, sense, sign, g)
+}
+
+// TestSensitivity compares derivatives of F, y* and multipliers with differences of
+// evaluations: of both sides at kinks, where the sides differ.
+func TestSensitivity(t *testing.T) {
+	ctx := context.Background()
+	kinks, apart := 0, 0
+	for seed := range uint64(24) {
+		rng := rand.New(rand.NewPCG(seed, 3))
+		curved, maximize, kinked := seed%2 == 1, seed%4 >= 2, seed%3 != 0
+		model, err := runtime.Compile("reacting.blv", reacting(curved, maximize))
+		if err != nil {
+			t.Fatal(err)
+		}
+		normal := func(m, n int) [][]float64 {
+			out := make([][]float64, m)
+			for i := range out {
+				out[i] = make([]float64, n)
+				for j := range out[i] {
+					out[i][j] = rng.NormFloat64()
+				}
+			}
+			return out
+		}
+		root, q := normal(4, 4), normal(4, 4)
+		for i := range q {
+			for j := range q[i] {
+				q[i][j] = 0
+				for k := range root {
+					q[i][j] += root[k][i] * root[k][j]
+				}
+			}
+			q[i][i]++
+		}
+		g, e := normal(4, 4), normal(4, 2)
+		data := runtime.Data{"Q": q, "C": normal(4, 2), "G": g, "E": e}
+		at := []float64{rng.NormFloat64(), rng.NormFloat64()}
+		point := func(x []float64) runtime.Values { return runtime.Values{{Name: "x", Shape: []int{2}, Data: x}} }
+		eval := func(h, x []float64, opts runtime.Options) (*runtime.Problem, *runtime.Result) {
+			t.Helper()
+			data["h"] = h
+			p, err := model.Bind(data, runtime.BindOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := p.Eval(ctx, point(x), opts)
+			if err != nil || r.Status != runtime.Solved {
+				t.Fatalf("seed %d: %v, %s (%s)", seed, err, r.Status, r.Reason)
+			}
+			return p, r
+		}
+		row := func(i int, r *runtime.Result) float64 {
+			v := -e[i][0]*at[0] - e[i][1]*at[1]
+			for j, y := range r.Lower.Variables[0].Data {
+				v += g[i][j] * y
+			}
+			return v
+		}
+		// First without cap and floor, then with these where the follower is.
+		h := []float64{rng.NormFloat64(), 1e3, 1e3, -1e3}
+		_, r := eval(h, at, runtime.Options{})
+		h[1] = row(1, r) - 0.5
+		_, r = eval(h, at, runtime.Options{})
+		if kinked {
+			h[2], h[3] = row(2, r), row(3, r)
+		}
+		p, r := eval(h, at, runtime.Options{Sensitivity: true})
+		if len(r.Sensitivity) != 2 || (r.Sensitivity[0].Left != nil) != kinked {
+			t.Fatalf("seed %d: kinked %v, sensitivity %+v", seed, kinked, r.Sensitivity)
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := runtime.ReadResult(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report, err := p.Verify(read); err != nil || !report.OK() {
+			t.Errorf("seed %d: %v, %v", seed, err, report.Failures())
+		}
+		value := func(x []float64) []float64 {
+			r, err := p.Eval(ctx, point(x), runtime.Options{})
+			if err != nil || r.Status != runtime.Solved {
+				t.Fatal(err, r.Status)
+			}
+			out := append([]float64{float64(r.Upper.Objective)}, r.Lower.Variables[0].Data...)
+			for _, v := range r.Lower.Multipliers {
+				out = append(out, v.Data...)
+			}
+			return out
+		}
+		base := value(at)
+		for j, s := range r.Sensitivity {
+			sides := []*runtime.Rates{s.Right, s.Left}
+			if s.Left == nil {
+				sides[1] = s.Right
+			}
+			if s.Entry != fmt.Sprintf("x[%d]", j+1) {
+				t.Errorf("entry %s", s.Entry)
+			}
+			differ := 0.0
+			for side, rates := range sides {
+				// Two steps, extrapolated: the error is of the order of the step squared,
+				// or that of a value, 1e-12, over the step.
+				const step = 1e-4
+				slope := func(h float64) []float64 {
+					x := append([]float64(nil), at...)
+					x[j] += []float64{h, -h}[side]
+					out := value(x)
+					for k := range out {
+						out[k] = (out[k] - base[k]) / []float64{h, -h}[side]
+					}
+					return out
+				}
+				whole, half := slope(step), slope(step/2)
+				got := append([]float64{float64(rates.Objective)}, rates.Variables[0].Data...)
+				for _, v := range rates.Multipliers {
+					got = append(got, v.Data...)
+				}
+				for k := range got {
+					want := 2*half[k] - whole[k]
+					if !(math.Abs(got[k]-want) <= 2e-6*(1+math.Abs(want))) {
+						t.Errorf("seed %d (curved %v, maximize %v), %s, side %d, number %d: %.10g, by differences %.10g", seed, curved, maximize, s.Entry, side, k, got[k], want)
+					}
+				}
+				differ = math.Max(differ, math.Abs(float64(s.Right.Objective-rates.Objective)))
+			}
+			if kinked {
+				if kinks++; differ > 1e-3 {
+					apart++
+				}
+			}
+		}
+	}
+	if apart < kinks/2 {
+		t.Errorf("the sides differ at %d of %d kinks: the test does not see kinks", apart, kinks)
+	}
+}
