@@ -71,7 +71,7 @@ func documents(t testing.TB) map[string]struct {
 		"mapping": {model: quota, want: Solved},
 		"limit":   {model: toll, opts: Options{MaxIter: 2}, want: LimitReached},
 		"spent":   {model: quota, opts: Options{Method: "pigd", Settings: map[string]any{"iterations": 3.0}}, want: BudgetSpent},
-		"eval":    {model: toll, eval: true, want: Solved},
+		"eval":    {model: toll, eval: true, opts: Options{Sensitivity: true}, want: Solved},
 	} {
 		model, err := Compile(name+".blv", c.model)
 		if err != nil {
