@@ -11,7 +11,9 @@ type Phases struct {
 	Prove   float64 `json:"prove"`   // of convexity, constants and ranks
 	Solve   float64 `json:"solve"`   // from the start to the end of the method
 	Certify float64 `json:"certify"` // of the result, and its description
-	Seal    string  `json:"seal"`    // of the times of a document; see Result.Seal
+	// Trace are the seconds from the start of the method to each point of Result.Trace.
+	Trace []float64 `json:"trace,omitempty"`
+	Seal  string    `json:"seal"` // of the times of a document; see Result.Seal
 }
 
 // Total is the sum of the phases.

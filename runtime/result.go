@@ -47,6 +47,7 @@ type Result struct {
 	Report       Values       `json:"report"`
 
 	Starts     []StartResult     `json:"starts,omitempty"`
+	Trace      []TracePoint      `json:"trace,omitempty"` // of the start that is returned; its times are in Phases
 	Settings   map[string]any    `json:"settings,omitempty"`
 	Parameters map[string]Number `json:"parameters,omitempty"` // what the method derived from its targets
 	Budget     *Budget           `json:"budget,omitempty"`
@@ -189,6 +190,19 @@ type StartResult struct {
 	Objective Number `json:"objective"`
 	Status    Status `json:"status"`
 	Reason    string `json:"reason"`
+}
+
+// TracePoint is how far a run had come after an iteration: all of them for a short
+// run, evenly spaced ones for a long one. Objectives are in the user's sense. Where
+// upper constraints are not part of X they hold the penalty of the last round, and
+// where a run has stages the trace is of the last one.
+type TracePoint struct {
+	Iteration int    `json:"iteration"`
+	Objective Number `json:"objective"` // at the iterate
+	Best      Number `json:"best"`
+	Step      Number `json:"step"`    // length of the last step
+	Measure   Number `json:"measure"` // the method's stationarity measure, or an estimate of it
+	Calls     int64  `json:"calls"`   // to f, grad f, g and grad g together
 }
 
 // GradientCheck compares the oracle's hypergradient with finite differences

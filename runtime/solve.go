@@ -121,6 +121,11 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	p.describeStarts(r, runs, start, given != nil || p.IR.Start != nil, coupled)
 	r.Phases = p.phases
 	r.Phases.Solve = watch.lap()
+	for _, t := range best.Trace.All() {
+		r.Trace = append(r.Trace, TracePoint{Iteration: t.Iteration, Objective: Number(sign*t.F + 0), Best: Number(sign*t.Best + 0),
+			Step: Number(t.Step), Measure: Number(t.Measure), Calls: t.Calls})
+		r.Phases.Trace = append(r.Phases.Trace, t.Seconds)
+	}
 	defer func() {
 		r.Phases.Certify = watch.lap()
 		r.Time = r.Phases.Total()

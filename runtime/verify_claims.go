@@ -37,6 +37,7 @@ var underived = []struct{ Path, Reason string }{
 	{"budget", "a prediction made before the run; its signs are checked"},
 	{"calls", "how many a run took; signs, and what one point takes, are checked"},
 	{"iterations", "how many a run took; its sign is checked"},
+	{"trace", "the course of a run; that it goes forward is checked"},
 	{"starts", "runs that left no certificate; the returned one is checked against them"},
 	{"notes", "words of the run"},
 	{"time", "a measurement; that its phases fit into it is checked"},
@@ -324,6 +325,24 @@ func (c *claims) stationarity() {
 	c.check("stationarity: what is measured", s.Measure == words, "it is the %s", words)
 }
 
+// course checks that a trace goes forward: iterations, calls and times rise, and the
+// best F seen does not get worse.
+func (c *claims) course() {
+	if len(c.r.Trace) == 0 {
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	forward, last := true, TracePoint{Iteration: -1, Best: Number(sign * math.Inf(1))}
+	for _, t := range c.r.Trace {
+		worse := sign*float64(t.Best) > sign*float64(last.Best)
+		forward = forward && t.Iteration > last.Iteration && t.Calls >= last.Calls && !worse
+		last = t
+	}
+	c.check("trace", forward && last.Iteration <= c.r.Iterations && c.r.Method != "", "it does not go forward to iteration %d", c.r.Iterations)
+	rising := len(c.r.Phases.Trace) == len(c.r.Trace) && slices.IsSorted(c.r.Phases.Trace) && c.r.Phases.Trace[0] >= 0
+	c.check("times of the trace", rising, "")
+}
+
 // spent checks what a run says it took.
 func (c *claims) spent() {
 	calls := c.r.Calls
@@ -331,6 +350,7 @@ func (c *claims) spent() {
 	enough := calls.F >= 1 && calls.GradF >= 0 && calls.G >= 0 && (calls.GradG >= 1 || c.p.Numeric.Dy == 0)
 	c.check("calls", enough, "fewer than one point of F takes")
 	c.check("iterations", c.r.Iterations >= 0, "")
+	c.course()
 	if b := c.r.Budget; b != nil {
 		c.check("budget", float64(b.Iterations) > 0 && float64(b.Evaluations) > 0 && b.Actual >= 0, "")
 	}

@@ -47,7 +47,7 @@ func (p *published) result(why error, name string) *Result {
 	r := &Result{name: name, last: p.last, Best: p.best, Evaluations: p.evaluations, Calls: p.calls, Measure: unmeasured()}
 	r.Status, r.Reason = classify(why, p.best != nil)
 	if p.last != nil {
-		r.Iterations, r.Start = p.last.run.Iteration, p.last.run.Start
+		r.Iterations, r.Start, r.Trace = p.last.run.Iteration, p.last.run.Start, p.last.run.trace
 	}
 	return r
 }

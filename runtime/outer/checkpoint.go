@@ -22,6 +22,7 @@ type Checkpoint struct {
 	Slope       float64         `json:"slope"` // the unit of gradients
 	Calls       problem.Calls   `json:"calls"`
 	Best        *Sample         `json:"best"`
+	Trace       Trace           `json:"trace"` // so far; all but its seconds is the same each time
 	Random      []byte          `json:"random"`
 	Point       []byte          `json:"point,omitempty"` // Best in full, where it was at hand
 	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
@@ -75,7 +76,7 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Slope: s.run.slope, Calls: s.calls, Best: s.run.best, Random: s.random}
+		Evaluations: s.run.Evaluations, Slope: s.run.slope, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random}
 	if p := s.run.bestPoint; p != nil {
 		if c.Point, err = oracle.EncodePoint(p); err != nil {
 			return nil, err
@@ -153,7 +154,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		return fmt.Errorf("the state of %s: %w", name, err)
 	}
 	r.Start, r.Iteration, r.Evaluations, r.best, r.before = c.Start, c.Iteration, c.Evaluations, c.Best, c.Calls
-	r.slope, r.width = c.Slope, r.widthAt(c.Start)
+	r.slope, r.width, r.trace = c.Slope, r.widthAt(c.Start), c.Trace
 	return nil
 }
 

@@ -75,6 +75,7 @@ type Result struct {
 	Evaluations int
 	Predicted   *Budget // the method's prediction, made before the run; nil where it makes none
 	Parameters  map[string]float64
+	Trace       Trace
 	Start       []float64     // where the run began: Options.Start projected onto X and D
 	Calls       problem.Calls // of the whole run, that before a checkpoint included, and of what was measured at its end
 

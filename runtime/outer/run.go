@@ -55,6 +55,7 @@ type Run struct {
 	bestPoint *oracle.Point // of best, where it is still at hand
 	before    problem.Calls // of the part of the run before it was resumed
 	begun     bool          // the method has a state
+	trace     Trace
 	published *published
 }
 

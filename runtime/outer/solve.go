@@ -157,7 +157,10 @@ func (s *solving) solve(ctx context.Context) *Result {
 			return s.end(ctx, why)
 		}
 	}
-	kept := time.Now()
+	kept, since := time.Now(), s.clock()
+	if run.Iteration == 0 && run.trace.Every == 0 {
+		run.traced(m, since())
+	}
 	for {
 		s.last = run.snapshot(m)
 		run.published.iteration(s.last)
@@ -180,6 +183,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 			return s.end(ctx, err)
 		}
 		run.Iteration++
+		run.traced(m, since())
 		if s.opts.Observer != nil {
 			s.opts.Observer.Observe(run.progress(m))
 		}
@@ -187,6 +191,15 @@ func (s *solving) solve(ctx context.Context) *Result {
 			return s.end(ctx, done(reason))
 		}
 	}
+}
+
+// clock measures the seconds of the run, from those of its trace on.
+func (s *solving) clock() func() float64 {
+	before, began := 0.0, time.Now()
+	if all := s.run.trace.All(); len(all) > 0 {
+		before = all[len(all)-1].Seconds
+	}
+	return func() float64 { return before + time.Since(began).Seconds() }
 }
 
 // affordable is the largest derived budget, in evaluations of F, that a run without
@@ -210,7 +223,7 @@ func (s *solving) hopeless(ctx context.Context) error {
 func (s *solving) end(ctx context.Context, why error) *Result {
 	r := s.result
 	r.Status, r.Reason = classify(why, s.run.best != nil)
-	r.Iterations, r.Evaluations, r.Start, r.last = s.run.Iteration, s.run.Evaluations, s.run.Start, s.last
+	r.Iterations, r.Evaluations, r.Start, r.last, r.Trace = s.run.Iteration, s.run.Evaluations, s.run.Start, s.last, s.run.trace
 	finishing := ctx
 	if ctx.Err() != nil {
 		var cancel context.CancelFunc
