@@ -112,31 +112,31 @@ func (p *Proof) smoothnessDiagnostics(out *diag.List, open func(diag.Code, diag.
 	}
 }
 
+// Claim is one line of a proof: what is asked, and what was found about it.
+type Claim struct{ Name, Finding string }
+
+// Claims are what was asked of a model, in the order of Text.
+func (p *Proof) Claims() []Claim {
+	return []Claim{
+		{"f smooth", p.SmoothF.text()}, {"g smooth", p.SmoothG.text()},
+		{"g strongly convex", p.Convexity.text()}, {"g quadratic in y", p.Quadratic.text()},
+		{"C_g (in y)", p.SmoothnessG.text()}, {"C_g (in x and y)", p.JointG.text()},
+		{"C_f (in x and y)", p.SmoothnessF.text()}, {"L_f (in x and y)", p.LipschitzF.text()},
+		{"rows of B", p.Qualification.text()},
+	}
+}
+
 // Text is what `check` prints: one line a claim, with derivations if explain.
 func (p *Proof) Text(explain bool) string {
 	var out strings.Builder
-	line := func(name, value string) { fmt.Fprintf(&out, "%-22s %s\n", name, value) }
-	steps := func(s *Step) {
-		if explain && s != nil {
-			s.write(&out, 1)
+	derivations := map[string]*Step{"g strongly convex": p.Convexity.Derivation, "C_g (in y)": p.SmoothnessG.Derivation,
+		"C_g (in x and y)": p.JointG.Derivation, "C_f (in x and y)": p.SmoothnessF.Derivation, "L_f (in x and y)": p.LipschitzF.Derivation}
+	for _, c := range p.Claims() {
+		fmt.Fprintf(&out, "%-22s %s\n", c.Name, c.Finding)
+		if steps := derivations[c.Name]; explain && steps != nil {
+			steps.write(&out, 1)
 		}
 	}
-	line("f smooth", p.SmoothF.text())
-	line("g smooth", p.SmoothG.text())
-	line("g strongly convex", p.Convexity.text())
-	steps(p.Convexity.Derivation)
-	line("g quadratic in y", p.Quadratic.text())
-	for _, b := range []struct {
-		name  string
-		bound Bound
-	}{
-		{"C_g (in y)", p.SmoothnessG}, {"C_g (in x and y)", p.JointG},
-		{"C_f (in x and y)", p.SmoothnessF}, {"L_f (in x and y)", p.LipschitzF},
-	} {
-		line(b.name, b.bound.text())
-		steps(b.bound.Derivation)
-	}
-	line("rows of B", p.Qualification.text())
 	for _, d := range p.Qualification.Dependent {
 		if explain || d.Equality {
 			fmt.Fprintf(&out, "  %s\n", d.Text)

@@ -115,7 +115,7 @@ const (
 func ChartOf(v runtime.Value, s *Structure) chart.Chart {
 	axes := v.Dimensions()
 	if s != nil {
-		if g := s.Networks[v.Name]; g != nil && len(axes) == 1 {
+		if g := s.Networks[v.Name]; g != nil && len(axes) > 0 && ofFirst(axes) == nil {
 			if n := g.network(v); n != nil {
 				return n
 			}
@@ -208,17 +208,39 @@ func ofPairs(v runtime.Value, axis runtime.Axis) chart.Chart {
 
 // network is a value on the arcs of a graph; nil where it does not fit or is too
 // large to be drawn.
+//
+// Of flows of several kinds on one graph it shows the sum.
 func (g *Graph) network(v runtime.Value) chart.Chart {
-	if len(g.From) != len(v.Data) || len(g.Nodes) > chart.MostNodes || len(v.Data) > chart.MostArcs {
+	arcs := len(g.From)
+	if arcs == 0 || len(v.Data)%arcs != 0 || len(g.Nodes) > chart.MostNodes || arcs > chart.MostArcs {
 		return nil
 	}
+	inner := len(v.Data) / arcs
 	n := &chart.Network{Title: v.Name, Nodes: g.Nodes}
-	for k, value := range v.Data {
-		if g.From[k] >= 0 && g.To[k] >= 0 {
-			n.Arcs = append(n.Arcs, chart.Arc{From: g.From[k], To: g.To[k], Name: runtime.EntryName(v, k), Value: value})
+	if inner > 1 {
+		n.Title += fmt.Sprintf(", the sum of %d on each arc", inner)
+	}
+	first := v.Dimensions()[0]
+	for k := range arcs {
+		if g.From[k] < 0 || g.To[k] < 0 {
+			continue
 		}
+		sum := 0.0
+		for _, f := range v.Data[k*inner : (k+1)*inner] {
+			sum += f
+		}
+		n.Arcs = append(n.Arcs, chart.Arc{From: g.From[k], To: g.To[k], Name: v.Name + "[" + labelText(first, k) + "]", Value: sum})
 	}
 	return n
+}
+
+// ofFirst are the labels of a first dimension of pairs, which say themselves what they
+// join; nil for others.
+func ofFirst(axes []runtime.Axis) [][]string {
+	if l := axes[0].Labels; len(l) > 0 && len(l[0]) == 2 {
+		return l
+	}
+	return nil
 }
 
 func counted(n int) []float64 {

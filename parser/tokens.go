@@ -1,0 +1,66 @@
+package parser
+
+import (
+	"slices"
+
+	"bilevelc/lang/diag"
+)
+
+// TokenKind says what a token is, for highlighting.
+type TokenKind uint8
+
+// The kinds of tokens.
+const (
+	TokenName     TokenKind = iota + 1 // of anything declared, or a function
+	TokenKeyword                       // a reserved word, and `set` where it declares one
+	TokenNumber                        //
+	TokenLabel                         // text in double quotes
+	TokenOperator                      // operators, brackets and other punctuation
+	TokenComment                       // with its slashes
+)
+
+// Token is a piece of a source that is not white space.
+type Token struct {
+	Kind       TokenKind
+	Start, End int // bytes of the source's text
+}
+
+// Tokens cuts a source into tokens and comments, in order of place. It takes any
+// text: what the language has no token for is left out.
+func Tokens(src *diag.Source) []Token {
+	s := scan(src)
+	var out []Token
+	for _, t := range s.tokens {
+		var kind TokenKind
+		switch t.Type {
+		case tokenIdent:
+			kind = TokenName
+		case tokenKeyword:
+			kind = TokenKeyword
+		case tokenNumber:
+			kind = TokenNumber
+		case tokenText:
+			kind = TokenLabel
+		case tokenPunct:
+			kind = TokenOperator
+		default: // the end of a statement
+			continue
+		}
+		// What is mended on the way, as a label without its end, may reach further.
+		if end := min(tokenEndOffset(t), len(src.Text)); end > t.Pos.Offset {
+			out = append(out, Token{Kind: kind, Start: t.Pos.Offset, End: end})
+		}
+	}
+	for _, c := range s.comments {
+		out = append(out, Token{Kind: TokenComment, Start: c.Place.Start, End: c.Place.End})
+	}
+	slices.SortStableFunc(out, func(a, b Token) int { return a.Start - b.Start })
+	last := 0
+	return slices.DeleteFunc(out, func(t Token) bool {
+		if t.Start < last {
+			return true
+		}
+		last = t.End
+		return false
+	})
+}

@@ -1,0 +1,177 @@
+package report
+
+import (
+	"strconv"
+
+	"bilevelc/ir"
+	"bilevelc/runtime"
+)
+
+// StructureOf looks for order and networks in the rows of a bound model. An array is
+// ordered where rows join most of its entries to the next one, with opposite signs, as
+// a store's level does from hour to hour; others of the same length are then, too. It
+// is a flow where each of its entries leaves one row of a constraint (coefficient
+// below 0 on the left side) and enters another.
+func StructureOf(p *runtime.Problem) *Structure {
+	s := &Structure{Ordered: map[string]bool{}, Networks: map[string]*Graph{}}
+	for _, v := range p.IR.Lower.Vars {
+		first, inner := split(&v)
+		if first < 3 {
+			continue
+		}
+		columns := entriesOf(p, &v)
+		switch g := graphOf(p, &v, columns, first, inner); {
+		case follows(p, &v, columns):
+			s.Ordered[v.Name] = true
+		case g != nil:
+			s.Networks[v.Name] = g
+		}
+	}
+	// What is over the same index is alike.
+	for _, level := range []*ir.Level{&p.IR.Upper, &p.IR.Lower} {
+		for _, v := range level.Vars {
+			n, inner := split(&v)
+			for _, w := range p.IR.Lower.Vars {
+				m, innerW := split(&w)
+				if g := s.Networks[w.Name]; g != nil && n == m && inner == 1 && !s.Ordered[v.Name] {
+					s.Networks[v.Name] = g
+				}
+				if s.Ordered[w.Name] && n == m && inner == innerW && s.Networks[v.Name] == nil {
+					s.Ordered[v.Name] = true
+				}
+			}
+		}
+	}
+	return s
+}
+
+// split is a variable as a list of lists: the length of its first dimension, and that
+// of what is left.
+func split(v *ir.Variable) (first, inner int) {
+	first = v.Shape.Rows
+	if v.Axes != nil {
+		first = v.Axes[0].Size
+	} else if v.Shape.Rank == 0 {
+		first = 1
+	}
+	if first == 0 {
+		return 0, 0
+	}
+	return first, v.Shape.Len() / first
+}
+
+// coefficient is one entry of a variable in one row.
+type coefficient struct {
+	row   int
+	value float64 // on the left side of the constraint as it is written
+}
+
+// entriesOf lists, for each entry of a variable, the rows it is in.
+func entriesOf(p *runtime.Problem, v *ir.Variable) [][]coefficient {
+	out := make([][]coefficient, v.Shape.Len())
+	for i, row := range p.IR.Rows {
+		cols, vals := p.Numeric.Rows.B.Row(i)
+		for k, j := range cols {
+			if at := j - v.Offset; at >= 0 && at < len(out) && vals[k] != 0 {
+				out[at] = append(out[at], coefficient{i, -row.Family.Sign * vals[k]})
+			}
+		}
+	}
+	return out
+}
+
+// follows reports that most entries of a variable are joined to the next one, along
+// the last dimension, by a row that has them with opposite signs.
+func follows(p *runtime.Problem, v *ir.Variable, columns [][]coefficient) bool {
+	last := v.Shape.Cols
+	if v.Axes != nil {
+		last = v.Axes[len(v.Axes)-1].Size
+	} else if v.Shape.Rank < 2 {
+		last = v.Shape.Len()
+	}
+	joined, pairs := 0, 0
+	for k := 0; k+1 < len(columns); k++ {
+		if (k+1)%last == 0 {
+			continue
+		}
+		pairs++
+	search:
+		for _, a := range columns[k] {
+			for _, b := range columns[k+1] {
+				if a.row == b.row && a.value*b.value < 0 {
+					joined++
+					break search
+				}
+			}
+		}
+	}
+	return pairs > 1 && 10*joined >= 8*pairs
+}
+
+// graphOf is the graph on whose arcs a variable flows; nil where there is none. A
+// variable of two dimensions has one flow for each element of the second, all on one
+// graph.
+func graphOf(p *runtime.Problem, v *ir.Variable, columns [][]coefficient, arcs, inner int) *Graph {
+families:
+	for _, f := range familiesOf(p) {
+		nodes := f.Shape.Rows
+		if f.Axes != nil {
+			nodes = f.Axes[0].Size
+		}
+		if nodes < 3 || f.Shape.Len()/max(1, nodes) != inner {
+			continue
+		}
+		g := &Graph{From: make([]int, arcs), To: make([]int, arcs)}
+		whole := 0
+		for arc := range arcs {
+			for c := range inner {
+				from, to := -1, -1
+				for _, e := range columns[arc*inner+c] {
+					row := p.IR.Rows[e.row]
+					if row.Family != f {
+						continue
+					}
+					node, other := row.Index/inner, row.Index%inner
+					end := &to
+					if e.value < 0 {
+						end = &from
+					}
+					if *end >= 0 || other != c {
+						continue families
+					}
+					*end = node
+				}
+				if c == 0 {
+					g.From[arc], g.To[arc] = from, to
+				} else if g.From[arc] != from || g.To[arc] != to {
+					continue families
+				}
+			}
+			if g.From[arc] >= 0 && g.To[arc] >= 0 {
+				whole++
+			}
+		}
+		if 10*whole < 6*arcs {
+			continue
+		}
+		for k := range nodes {
+			if f.Axes != nil {
+				g.Nodes = append(g.Nodes, labelText(f.Axes[0], k))
+			} else {
+				g.Nodes = append(g.Nodes, strconv.Itoa(k+1))
+			}
+		}
+		return g
+	}
+	return nil
+}
+
+func familiesOf(p *runtime.Problem) []*ir.Family {
+	var out []*ir.Family
+	for _, row := range p.IR.Rows {
+		if len(out) == 0 || out[len(out)-1] != row.Family {
+			out = append(out, row.Family)
+		}
+	}
+	return out
+}
