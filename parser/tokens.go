@@ -52,7 +52,7 @@ func Tokens(src *diag.Source) []Token {
 		}
 	}
 	for _, c := range s.comments {
-		out = append(out, Token{Kind: TokenComment, Start: c.Place.Start, End: c.Place.End})
+		out = append(out, Token{Kind: TokenComment, Start: c.Place.Start, End: min(c.Place.End, len(src.Text))})
 	}
 	slices.SortStableFunc(out, func(a, b Token) int { return a.Start - b.Start })
 	last := 0
