@@ -20,7 +20,7 @@ const (
 
 // divide compiles the parts of g in which the lower level is solved, groups of
 // the model's independent followers; none where they are too few or too small.
-func divide(p *ir.Problem, to *problem.Problem) error {
+func divide(p *ir.Problem, to *problem.Problem, before *Problem) error {
 	groups := deal(p.Blocks, min(maxParts, p.Lower.Dim/minPart))
 	if len(groups) < 2 {
 		return nil
@@ -31,7 +31,7 @@ func divide(p *ir.Problem, to *problem.Problem) error {
 	}
 	parts := make([]problem.Function, len(roots))
 	for k, root := range roots {
-		if parts[k], err = compileObjective(p, root, len(groups[k])); err != nil {
+		if parts[k], err = compileObjective(p, root, len(groups[k]), before.part(groups, k)); err != nil {
 			return fmt.Errorf("follower %d: %w", k+1, err)
 		}
 	}

@@ -64,17 +64,20 @@ func rowKind(row ir.Row) problem.Kind {
 // compileFunction turns a scalar expression into a compiled function of
 // (x, y) with its gradients; in the upper objective multipliers and the weights of
 // coupled constraints follow y.
-func compileFunction(p *ir.Problem, root *expr.Node) (*compiled, error) {
+func compileFunction(p *ir.Problem, root *expr.Node, before *compiled) (*compiled, error) {
 	dy := p.Lower.Dim
 	if root != p.Lower.Objective {
 		dy += len(p.Duals) + len(p.Coupled)
 	}
-	return compileObjective(p, root, dy)
+	return compileObjective(p, root, dy, before)
 }
 
 // compileObjective is compileFunction where the lower variables in root are dy
-// entries.
-func compileObjective(p *ir.Problem, root *expr.Node, dy int) (*compiled, error) {
+// entries. before is another one, of the same operations perhaps, or nil.
+func compileObjective(p *ir.Problem, root *expr.Node, dy int, before *compiled) (*compiled, error) {
+	if again, err := before.again(p, root); again != nil || err != nil {
+		return again, err
+	}
 	graph, err := autodiff.Differentiate(p.Graph, root, p.Upper.Dim, dy)
 	if err != nil {
 		return nil, err
@@ -83,7 +86,7 @@ func compileObjective(p *ir.Problem, root *expr.Node, dy int) (*compiled, error)
 	if err != nil {
 		return nil, err
 	}
-	return &compiled{Evaluator: program.NewEvaluator(), program: program, root: root, faults: &faults{}}, nil
+	return &compiled{Evaluator: program.NewEvaluator(), program: program, graph: graph, root: root, faults: &faults{}}, nil
 }
 
 // compiled is an evaluator as the solvers' Function. It remembers the first
@@ -92,6 +95,7 @@ func compileObjective(p *ir.Problem, root *expr.Node, dy int) (*compiled, error)
 type compiled struct {
 	*codegen.Evaluator
 	program *codegen.Program
+	graph   *autodiff.Graph // what it was compiled from, for Update
 	root    *expr.Node
 	faults  *faults // shared by clones
 }

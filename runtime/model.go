@@ -89,11 +89,23 @@ func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
 
 // BindSet is Bind on arrays that were read from files.
 func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
+	return m.bindAfter(set, opts, nil)
+}
+
+// bindAfter is BindSet that takes over from an earlier problem of the model what has
+// not changed; nil for none.
+func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Problem, error) {
 	s := begin(opts, bindProofs)
+	s.before = before
 	s.phases.Compile = m.took.Seconds()
 	bound, err := s.bind(m.Program, set, opts.binding())
 	if err != nil {
 		return nil, err
+	}
+	if before != nil {
+		if err := sameShapes(before.IR, bound); err != nil {
+			return nil, err
+		}
 	}
 	bound, t, err := s.breakTies(bound, false)
 	if err != nil {
@@ -103,7 +115,7 @@ func (m *Model) BindSet(set *data.Set, opts BindOptions) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.ties = t
+	p.ties, p.origin = t, &origin{m, set, opts}
 	return p, nil
 }
 

@@ -62,6 +62,7 @@ func checked(file *lang.File, unread diag.List) (*Model, error) {
 type steps struct {
 	strict bool
 	limits curvature.Options // of the proofs; with the context that ends them
+	before *Problem          // of the same model, for what has not changed; nil without one
 	diags  diag.List
 	phases Phases
 	watch  stopwatch
@@ -112,7 +113,9 @@ func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties,
 // prove finds what is true of a problem, and notes it there, with the followers
 // that it splits into.
 func (s *steps) prove(bound *ir.Problem) (*curvature.Proof, error) {
-	proof := curvature.Prove(bound, s.limits)
+	limits := s.limits
+	limits.Earlier = s.before.earlier()
+	proof := curvature.Prove(bound, limits)
 	if ctx := s.limits.Context; ctx != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -130,16 +133,20 @@ func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, er
 	if bound.Penalized != nil {
 		objective = bound.Penalized
 	}
-	f, err := compileFunction(bound, objective)
+	before := s.before
+	if before == nil {
+		before = &Problem{}
+	}
+	f, err := compileFunction(bound, objective, before.f)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}
-	g, err := compileFunction(bound, bound.Lower.Objective)
+	g, err := compileFunction(bound, bound.Lower.Objective, before.g)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	numeric := lowerProblem(bound, f, g)
-	if err := divide(bound, numeric); err != nil {
+	if err := divide(bound, numeric, s.before); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	s.phases.Compile += s.watch.lap()

@@ -27,6 +27,7 @@ type Problem struct {
 	ties   *ties  // nil for a strongly convex follower
 	phases Phases // before a run
 	shared *shared
+	origin *origin // what Bind was given; nil of problems made otherwise
 }
 
 // variables cuts a vector over a level's variables into named values.

@@ -10,6 +10,7 @@ type shared struct {
 	idle   sync.Pool // of *Problem: copies with evaluators of their own
 	once   sync.Once // of digest
 	digest string
+	layers sync.Pool // of *Layer, see Evaluate
 }
 
 // borrow is the problem with evaluators of its own, for one call, from those that

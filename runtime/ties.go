@@ -105,11 +105,11 @@ func (t *ties) at(tau float64) (*ir.Problem, error) {
 // ball of the reach of the rows.
 func (t *ties) measure() error {
 	p := t.plain
-	f, err := compileFunction(p, p.Upper.Objective)
+	f, err := compileFunction(p, p.Upper.Objective, nil)
 	if err != nil {
 		return err
 	}
-	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim); err != nil {
+	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim, nil); err != nil {
 		return err
 	}
 	t.cost, t.profit, t.reach = 0, 0, 0

@@ -51,6 +51,9 @@ type Options struct {
 	// Context ends the work early: claims that are then open stay unknown. nil:
 	// nothing does.
 	Context context.Context
+	// Earlier, where not nil, is a problem like this one with its proof, of which is
+	// taken over what does not depend on numbers that differ.
+	Earlier *Earlier
 }
 
 // Defaults: 2e10 operations are a few seconds of one core, which covers dense

@@ -29,17 +29,42 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	for _, v := range p.Lower.Vars {
 		out.variables = append(out.variables, v.Name)
 	}
+	e := pr.compare(opts.Earlier)
 	for _, claim := range []func(){
 		func() { out.SmoothF = pr.smoothness(f) },
 		func() { out.SmoothG = pr.smoothness(g) },
 		func() { out.Quadratic = pr.quadratic() },
-		func() { out.Convexity = pr.convexity() },
-		func() { out.SmoothnessG = pr.hessianBound(g, expr.DependsY) },
-		func() { out.JointG = pr.hessianBound(g, expr.DependsX|expr.DependsY) },
-		func() { out.SmoothnessF = pr.hessianBound(f, expr.DependsX|expr.DependsY) },
-		func() { out.LipschitzF = pr.gradientBound(f) },
-		func() { out.Qualification = pr.qualify() },
-		func() { out.pattern = analysis.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim) },
+		func() {
+			if out.Convexity = e.convexity(); out.Convexity.Outcome != Proved {
+				out.Convexity = pr.convexity()
+			}
+		},
+		func() {
+			out.SmoothnessG = e.bound(e.g, e.bendsG, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
+		},
+		func() {
+			out.JointG = e.bound(e.g, e.bendsG, func(p *Proof) Bound { return p.JointG }, func() Bound { return pr.hessianBound(g, expr.DependsX|expr.DependsY) })
+		},
+		func() {
+			out.SmoothnessF = e.bound(e.f, e.bendsF, func(p *Proof) Bound { return p.SmoothnessF }, func() Bound { return pr.hessianBound(f, expr.DependsX|expr.DependsY) })
+		},
+		func() {
+			out.LipschitzF = e.bound(e.f, false, func(p *Proof) Bound { return p.LipschitzF }, func() Bound { return pr.gradientBound(f) })
+		},
+		func() {
+			if e.rows {
+				out.Qualification = e.Proof.Qualification
+			} else {
+				out.Qualification = pr.qualify()
+			}
+		},
+		func() {
+			if e.bendsG && e.Proof.pattern != nil {
+				out.pattern = e.Proof.pattern
+			} else {
+				out.pattern = analysis.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim)
+			}
+		},
 	} {
 		if !pr.budget().ended() {
 			claim()

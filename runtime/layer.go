@@ -1,0 +1,262 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"bilevelc/runtime/oracle"
+)
+
+// Layer is a problem as a differentiable function of x, for training loops and for
+// optimizers of the caller's own: F, the follower's answer y*(x) with its multipliers,
+// the gradient of F, and products with the derivatives of the answer. It is warm from
+// call to call: an evaluation starts from the answers to the points before it, and from
+// what they have shown of the curvature of g. So the last bits of what it gives depend
+// on where it has been. All is first order: f and g are asked for values and gradients
+// alone, and Calls counts them.
+//
+// Vectors have the order of the model's declarations, row-major: see Problem.Vector
+// and Problem.Named. A Layer may be shared by goroutines, which then wait for each
+// other; Problem.Evaluate gives each a layer of its own.
+//
+// Where the model breaks ties (solve { ties = ... }), the answer is that of the
+// regularized follower. Constraints of the upper level that are not part of X do not
+// enter F.
+type Layer struct {
+	mu   sync.Mutex
+	p    *Problem
+	h    *oracle.Hyper
+	sign float64
+}
+
+// Layer makes a layer. Of the options, the oracle and the solver, with their settings,
+// and Threads count. The error is a *UsageError, or a diag.List for a fault in the
+// model's `solve` block.
+func (p *Problem) Layer(opts Options) (*Layer, error) {
+	p = p.apart()
+	opts, err := p.resolve(opts)
+	if err != nil {
+		return nil, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	h, err := c.hyperobjective(p, opts.Threads)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	_, sign := sense(&p.IR.Upper)
+	return &Layer{p: p, h: h, sign: sign}, nil
+}
+
+// Dims is Problem.Dims.
+func (l *Layer) Dims() (dx, dy, rows int) {
+	return l.p.Dims()
+}
+
+// Calls to f and g so far.
+func (l *Layer) Calls() Calls {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.h.Calls()
+}
+
+// Evaluation is F and the follower's answer at one x. Its slices are the caller's to
+// read, not to change.
+type Evaluation struct {
+	X []float64
+	F float64 // in the user's own sense
+	// Y is the answer, and Lambda the multipliers of the rows h(x, y) <= 0 or = 0 of
+	// the Lagrangian g + lambda'h of the minimized g, >= 0 on inequalities.
+	Y, Lambda []float64
+	// Accuracy is an estimate of the error of F; a bound where the modulus of g and the
+	// Lipschitz constant of f are proved.
+	Accuracy float64
+	// Kinks are the rows that may change their state at X, as they have neither slack
+	// nor a multiplier above the errors of the answer. Where there are none, the answer
+	// and F are differentiable at X.
+	Kinks []string
+
+	layer *Layer
+	point *oracle.Point
+	state *oracle.Sensitivity
+}
+
+// Evaluate solves the lower level at x (len Dx), which need not be in X. The error is a
+// *StatusError, which errors.Is compares with ErrInfeasible and its kind; the cause of
+// ctx; or a *UsageError.
+func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) {
+	if err := vector("x", x, l.p.Numeric.Dx); err != nil {
+		return nil, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pt, err := l.h.Value(ctx, x)
+	if err != nil {
+		return nil, outcome(ctx, err)
+	}
+	if pt, err = l.h.WithoutPenalty(ctx, pt); err != nil {
+		return nil, outcome(ctx, err)
+	}
+	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: pt.Lower.Y, Lambda: pt.Lower.Lambda, Accuracy: pt.FError, layer: l, point: pt}
+	for _, i := range pt.Undecided {
+		if i < l.p.Numeric.Rows.Len() {
+			e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(i))
+		}
+	}
+	return e, nil
+}
+
+// Gradient of F at X (len Dx) in the user's own sense, with an estimate of its error.
+// At a kink it is that of one of the pieces of F that meet there, beside a
+// *KinkError.
+func (e *Evaluation) Gradient(ctx context.Context) (grad []float64, accuracy float64, err error) {
+	l := e.layer
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e.point.Grad == nil {
+		if err := l.h.Complete(ctx, e.point); err != nil {
+			e.point.Grad = nil
+			return nil, 0, outcome(ctx, err)
+		}
+	}
+	grad = make([]float64, len(e.X))
+	for j, v := range e.point.Grad {
+		grad[j] = l.sign*v + 0
+	}
+	if len(e.Kinks) > 0 {
+		err = &KinkError{Rows: e.Kinks, Reason: "rows with neither slack nor multiplier; the gradient is of one of the pieces that meet"}
+	}
+	return grad, e.point.GradError, err
+}
+
+// VJP is the product dy'(dy*/dx) + dlambda'(dlambda*/dx), len Dx, with an estimate of
+// its error: what backpropagation needs. dy has length Dy, dlambda that of the rows;
+// nil stands for zeros. At a kink the product is that of one of the pieces that meet
+// there, beside a *KinkError: who trains through kinks goes on with it, who must not
+// looks at the error.
+func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []float64, accuracy float64, err error) {
+	dx, ny, rows := e.layer.Dims()
+	if dy == nil {
+		dy = make([]float64, ny)
+	}
+	if err := vector("dy", dy, ny); err != nil {
+		return nil, 0, err
+	}
+	if dlambda != nil {
+		if err := vector("dlambda", dlambda, rows); err != nil {
+			return nil, 0, err
+		}
+	}
+	e.layer.mu.Lock()
+	defer e.layer.mu.Unlock()
+	s, err := e.sensitivity(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	product = make([]float64, dx)
+	accuracy, err = s.Reverse(ctx, product, dy, dlambda)
+	var kink *KinkError
+	if err != nil && !errors.As(err, &kink) {
+		return nil, 0, outcome(ctx, err)
+	}
+	return product, accuracy, err
+}
+
+// Tangent is how the follower's answer, and F, change along a direction.
+type Tangent struct {
+	Y, Lambda []float64 // len Dy, rows
+	F         float64   // in the user's own sense
+	// AccuracyY and AccuracyLambda are estimates of the errors of Y and Lambda.
+	AccuracyY, AccuracyLambda float64
+}
+
+// JVP is the derivative of the answer, and of F, along dx (len Dx). At a kink it is
+// one-sided: of x + t dx as t falls to 0, and JVP of -dx need not be its negative. A
+// *KinkError says that there is none, as where no y is feasible on that side, or where
+// rows depend on each other.
+func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
+	if err := vector("dx", dx, len(e.X)); err != nil {
+		return nil, err
+	}
+	e.layer.mu.Lock()
+	defer e.layer.mu.Unlock()
+	s, err := e.sensitivity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t, err := s.Forward(ctx, dx)
+	if err != nil {
+		return nil, outcome(ctx, err)
+	}
+	return &Tangent{Y: t.Y, Lambda: t.Lambda, F: e.layer.sign * t.F, AccuracyY: t.ErrorY, AccuracyLambda: t.ErrorLambda}, nil
+}
+
+// sensitivity is made when a derivative is first asked for.
+func (e *Evaluation) sensitivity(ctx context.Context) (*oracle.Sensitivity, error) {
+	if e.state == nil {
+		s, err := e.layer.h.Sensitivity(ctx, e.point)
+		if err != nil {
+			return nil, outcome(ctx, err)
+		}
+		e.state = s
+	}
+	return e.state, nil
+}
+
+// Evaluate is Layer.Evaluate with one of the problem's own layers, of which each has
+// the methods of the model or the defaults. It is warm where earlier calls have left a
+// layer that no other goroutine uses now.
+func (p *Problem) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) {
+	l, ok := p.shared.layers.Get().(*Layer)
+	if !ok {
+		var err error
+		if l, err = p.Layer(Options{}); err != nil {
+			return nil, err
+		}
+	}
+	defer p.shared.layers.Put(l)
+	return l.Evaluate(ctx, x)
+}
+
+// Dims are the lengths of x, of y and of the multipliers, one a row of the lower level.
+func (p *Problem) Dims() (dx, dy, rows int) {
+	return p.Numeric.Dx, p.Numeric.Dy, p.Numeric.Rows.Len()
+}
+
+// Vector puts upper variables by name into one vector: x of Evaluate. The error is a
+// *UsageError.
+func (p *Problem) Vector(upper Values) ([]float64, error) {
+	x, err := p.upperPoint(upper)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	return x, nil
+}
+
+// Named gives what an Evaluation has by the names of the model, multipliers in the
+// user's own direction.
+func (p *Problem) Named(e *Evaluation) (upper, lower, multipliers Values) {
+	return variables(&p.IR.Upper, e.X, 1), variables(&p.IR.Lower, e.Y, 1), multiplierValues(p.IR.Rows, e.Lambda)
+}
+
+// vector checks an argument.
+func vector(name string, v []float64, n int) error {
+	if len(v) != n {
+		return &UsageError{Err: fmt.Errorf("%s has %d entries, not %d", name, len(v), n)}
+	}
+	for j, t := range v {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return &UsageError{Err: fmt.Errorf("%s[%d] is %v", name, j, t)}
+		}
+	}
+	return nil
+}
+
+// KinkError says that the follower's answer is not differentiable at a point, or, from
+// JVP, that it has no derivative along a direction.
+type KinkError = oracle.KinkError

@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"bilevelc/codegen"
+	"bilevelc/ir"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+)
+
+// origin is what a problem was bound from, for Update.
+type origin struct {
+	model *Model
+	set   *data.Set
+	opts  BindOptions
+}
+
+// Update is the problem with new numbers for some of its data, of the shapes that they
+// have; p stays as it is. It gives what Bind gives, at a part of the cost: gradient
+// graphs are taken over, compiled programs where their numbers are the same, and
+// proofs where nothing that they depend on has changed; the other claims are checked
+// again. Data that change what the model is made of, such as a condition that selects
+// other rows, cost as much as Bind.
+//
+// The error is a diag.List for data that the model refuses, and a *UsageError for data
+// that change the shape of x, y or the rows: those need Bind.
+func (p *Problem) Update(d Data) (*Problem, error) {
+	if p.origin == nil {
+		return nil, &UsageError{Err: fmt.Errorf("the problem was not made by Bind")}
+	}
+	changed, err := d.set()
+	if err != nil {
+		return nil, err
+	}
+	all := &data.Set{}
+	for _, e := range p.origin.set.Entries {
+		if changed.Get(e.Name) == nil {
+			all.Entries = append(all.Entries, e)
+		}
+	}
+	all.Entries = append(all.Entries, changed.Entries...)
+	return p.origin.model.bindAfter(all, p.origin.opts, p)
+}
+
+// sameShapes is an error where two bound problems do not have the same variables and
+// rows.
+func sameShapes(before, after *ir.Problem) error {
+	for _, level := range [][2]*ir.Level{{&before.Upper, &after.Upper}, {&before.Lower, &after.Lower}} {
+		for i, v := range level[0].Vars {
+			if w := level[1].Vars[i]; v.Shape != w.Shape {
+				return &UsageError{Err: fmt.Errorf("the data make %s a %s, which was a %s: bind them anew", v.Name, w.Shape, v.Shape)}
+			}
+		}
+	}
+	return nil
+}
+
+// again is a compiled function for another expression of the same operations, without
+// differentiating it; nil where it is not one, or c is nil.
+func (c *compiled) again(p *ir.Problem, root *expr.Node) (*compiled, error) {
+	if c == nil {
+		return nil, nil
+	}
+	counterpart, ok := expr.Correspond(c.root, root)
+	if !ok {
+		return nil, nil
+	}
+	graph, ok := c.graph.Rebound(p.Graph, counterpart)
+	if !ok {
+		return nil, nil
+	}
+	next := &compiled{program: c.program, graph: graph, root: root, faults: &faults{}}
+	if numbers := (&expr.Comparison{}); !numbers.Same(c.root, root) {
+		var err error
+		if next.program, err = codegen.Compile(graph, codegen.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	next.Evaluator = next.program.NewEvaluator()
+	return next, nil
+}
+
+// earlier is what proofs may take over from a problem; nil from none.
+func (p *Problem) earlier() *curvature.Earlier {
+	if p == nil {
+		return nil
+	}
+	return &curvature.Earlier{Problem: p.IR, Proof: p.Proof}
+}
+
+// part is the compiled part k of g in a problem that is divided into the same groups;
+// nil in another.
+func (p *Problem) part(groups [][]int, k int) *compiled {
+	if p == nil || !slices.EqualFunc(p.Numeric.Blocks, groups, slices.Equal[[]int]) {
+		return nil
+	}
+	c, _ := p.Numeric.Parts[k].(*compiled)
+	return c
+}
