@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"runtime/method":  {},
 	"runtime/status":  {"lang/diag"},
 	"runtime/problem": {"internal/sparse", "runtime/method"},
-	"runtime/linalg":  {"internal/sparse"},
+	"runtime/linalg":  {"internal/sparse", "internal/gram"},
 	"runtime/convex":  {"internal/sparse", "runtime/linalg"},
 	"runtime/qp":      {"internal/sparse", "runtime/convex", "runtime/problem"},
 	"runtime/lower":   {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},

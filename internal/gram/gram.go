@@ -1,10 +1,10 @@
-// Package gram computes Gram matrices M' M and M M' of dense matrices: what
-// models write as `L' * L` before anything else happens, and the one data
-// computation that costs more than reading the data.
+// Package gram multiplies dense matrices: Gram matrices M' M and M M', what models
+// write as `L' * L` before anything else happens, and the blocks of dense
+// factorizations.
 //
-// Only tiles on and above the diagonal are computed; the rest is mirrored, so
-// that the result is symmetric to the last bit. Every entry is summed in the
-// same order whatever the number of threads.
+// Of a symmetric product only tiles on and above the diagonal are computed. Every
+// entry is summed in the same order whatever the number of threads, and whatever
+// other columns are computed with it.
 package gram
 
 import (
@@ -13,25 +13,37 @@ import (
 	"sync/atomic"
 )
 
+// Block is a rows x cols part of a row-major matrix, rows stride apart.
+type Block struct {
+	Data               []float64
+	Rows, Cols, Stride int
+}
+
 // Of sets out to M' M (cols x cols) with trans, to M M' (rows x rows) without;
-// M is rows x cols, row-major.
+// M is rows x cols, row-major. The result is symmetric to the last bit.
 func Of(out, m []float64, rows, cols int, trans bool) {
-	n, inner := rows, cols
+	n := rows
 	if trans {
-		n, inner = cols, rows
+		n = cols
 	}
 	clear(out[:n*n])
-	if n == 0 || inner == 0 {
-		return
-	}
-	w := work{out: out, n: n, panels: (n + width - 1) / width}
-	w.packed = make([]float64, w.panels*width*min(inner, depth))
-	for k := 0; k < inner; k += depth {
-		w.k = min(depth, inner-k)
-		w.pack(m, rows, cols, trans, k)
-		w.multiply()
-	}
+	w := work{out: Block{out, n, n, n}, sign: 1, symmetric: true}
+	w.sum(Block{m, rows, cols, cols}, trans, Block{})
 	mirror(out, n)
+}
+
+// Subtract takes A' B (with trans) or A B from out. out may lie in the same matrix
+// as A and B where it shares no entry with them.
+func Subtract(out, a Block, trans bool, b Block) {
+	w := work{out: out, sign: -1}
+	w.sum(a, trans, b)
+}
+
+// SubtractGram takes A' A from the upper triangle of out, with which entries of the
+// 8 x 8 blocks on its diagonal change below it.
+func SubtractGram(out, a Block) {
+	w := work{out: out, sign: -1, symmetric: true}
+	w.sum(a, true, Block{})
 }
 
 // width is the number of columns in a panel, depth the number of terms that
@@ -44,29 +56,62 @@ const (
 	group = 16
 )
 
-// work is one round of depth terms.
+// work adds sign times the product of two packed operands to out, in rounds of
+// depth terms. Of a symmetric product both are the same.
 type work struct {
-	out       []float64 // n x n
-	n, panels int
-	k         int       // terms of this round
-	packed    []float64 // panel p, term t, column c at (p*k+t)*width+c; zero past n
+	out       Block
+	sign      float64
+	symmetric bool
+	k         int // terms of this round
+	a, b      []float64
 }
 
-// pack copies terms k to k+w.k of the operand into panels.
-func (w *work) pack(m []float64, rows, cols int, trans bool, k int) {
-	clear(w.packed)
-	for p := range w.panels {
-		at := p * w.k * width
-		c0, c1 := p*width, min((p+1)*width, w.n)
+// sum runs over the rounds.
+func (w *work) sum(a Block, trans bool, b Block) {
+	inner := a.Cols
+	if trans {
+		inner = a.Rows
+	}
+	if w.out.Rows == 0 || w.out.Cols == 0 || inner == 0 {
+		return
+	}
+	w.a = make([]float64, panels(w.out.Rows)*width*min(inner, depth))
+	if !w.symmetric {
+		w.b = make([]float64, panels(w.out.Cols)*width*min(inner, depth))
+	}
+	for k := 0; k < inner; k += depth {
+		w.k = min(depth, inner-k)
+		pack(w.a, a, w.out.Rows, trans, k, w.k)
+		if w.symmetric {
+			w.b = w.a
+		} else {
+			pack(w.b, b, w.out.Cols, true, k, w.k)
+		}
+		w.multiply()
+	}
+}
+
+func panels(n int) int { return (n + width - 1) / width }
+
+// pack copies terms from to from+k of an operand for n columns of the product into
+// panels: panel p, term t, column c at (p*k+t)*width+c, zero past n. With trans the
+// terms are the rows of m, without its columns.
+func pack(packed []float64, m Block, n int, trans bool, from, k int) {
+	for p := range panels(n) {
+		to := packed[p*k*width:][:k*width]
+		c0, c1 := p*width, min((p+1)*width, n)
+		if c1 < c0+width {
+			clear(to)
+		}
 		if trans {
-			for t := range w.k {
-				copy(w.packed[at+t*width:], m[(k+t)*cols+c0:(k+t)*cols+c1])
+			for t := range k {
+				copy(to[t*width:], m.Data[(from+t)*m.Stride+c0:(from+t)*m.Stride+c1])
 			}
 			continue
 		}
 		for c := c0; c < c1; c++ {
-			for t, v := range m[c*cols+k : c*cols+k+w.k] {
-				w.packed[at+t*width+c-c0] = v
+			for t, v := range m.Data[c*m.Stride+from : c*m.Stride+from+k] {
+				to[t*width+c-c0] = v
 			}
 		}
 	}
@@ -76,23 +121,34 @@ func (w *work) pack(m []float64, rows, cols int, trans bool, k int) {
 // than it costs to start.
 const parallelLeast = 1 << 20
 
-// multiply adds this round's products to the tiles on and above the diagonal.
-// Threads take columns of tiles in turn; a tile belongs to one thread.
+// multiply adds this round's products to the tiles of out, on and above the
+// diagonal where it is symmetric. Threads take columns of tiles in turn; a tile
+// belongs to one thread.
 func (w *work) multiply() {
-	threads := runtime.GOMAXPROCS(0)
-	if w.n*w.n/2*w.k < parallelLeast {
+	threads, products := runtime.GOMAXPROCS(0), w.out.Rows*w.out.Cols*w.k
+	if w.symmetric {
+		products /= 2
+	}
+	if products < parallelLeast {
 		threads = 1
 	}
-	for first := 0; first < w.panels; first += group {
+	rows, cols := panels(w.out.Rows), panels(w.out.Cols)
+	for first := 0; first < rows; first += group {
 		var next atomic.Int64
-		next.Store(int64(first))
+		if w.symmetric {
+			next.Store(int64(first))
+		}
 		columns := func() {
 			for {
 				j := int(next.Add(1)) - 1
-				if j >= w.panels {
+				if j >= cols {
 					return
 				}
-				for i := first; i < min(first+group, j+1); i++ {
+				last := min(first+group, rows)
+				if w.symmetric {
+					last = min(last, j+1)
+				}
+				for i := first; i < last; i++ {
 					w.tile(i, j)
 				}
 			}
@@ -113,17 +169,21 @@ func (w *work) multiply() {
 	}
 }
 
-// tile adds the product of panels i and j to out.
+// tile adds the product of panels i of a and j of b to out.
 func (w *work) tile(i, j int) {
-	a, b := w.packed[i*w.k*width:][:w.k*width], w.packed[j*w.k*width:][:w.k*width]
+	a, b := w.a[i*w.k*width:][:w.k*width], w.b[j*w.k*width:][:w.k*width]
 	var sums [4 * width]float64
-	columns := min(width, w.n-j*width)
+	columns := min(width, w.out.Cols-j*width)
 	for half := 0; half < width; half += 4 {
+		rows := min(4, w.out.Rows-i*width-half)
+		if rows <= 0 {
+			return
+		}
 		multiply(&sums, a[half:], b, w.k)
-		for r := range min(4, w.n-i*width-half) {
-			row := w.out[(i*width+half+r)*w.n+j*width:][:columns]
+		for r := range rows {
+			row := w.out.Data[(i*width+half+r)*w.out.Stride+j*width:][:columns]
 			for c := range row {
-				row[c] += sums[r*width+c]
+				row[c] += w.sign * sums[r*width+c]
 			}
 		}
 	}

@@ -83,3 +83,55 @@ func BenchmarkOf(b *testing.B) {
 		})
 	}
 }
+
+// TestSubtract compares with gonum's matrix product, on blocks of larger matrices,
+// and asks that a column has the same bits whichever others are computed with it.
+func TestSubtract(t *testing.T) {
+	for _, s := range [][3]int{{1, 1, 1}, {3, 5, 2}, {8, 8, 8}, {9, 7, 300}, {130, 31, 260}, {40, 140, 17}} {
+		n, m, k := s[0], s[1], s[2]
+		for _, trans := range []bool{false, true} {
+			rows, cols, ta := n, k, blas.NoTrans
+			if trans {
+				rows, cols, ta = k, n, blas.Trans
+			}
+			a, b, c := matrix(rows, cols+3), matrix(k, m+5), matrix(n, m+1)
+			want, got, one := slices.Clone(c), slices.Clone(c), slices.Clone(c)
+			gonum.Implementation{}.Dgemm(ta, blas.NoTrans, n, m, k, -1, a, cols+3, b, m+5, 1, want, m+1)
+			A := Block{a, rows, cols, cols + 3}
+			Subtract(Block{got, n, m, m + 1}, A, trans, Block{b, k, m, m + 5})
+			for j := range m {
+				Subtract(Block{one[j:], n, 1, m + 1}, A, trans, Block{b[j:], k, 1, m + 5})
+			}
+			for i := range got {
+				if math.Abs(got[i]-want[i]) > 1e-11 { // sums of at most 300 products of order 1
+					t.Fatalf("%v trans %v: entry %d is %v, want %v", s, trans, i, got[i], want[i])
+				}
+			}
+			if !slices.Equal(one, got) {
+				t.Fatalf("%v trans %v: depends on the other columns", s, trans)
+			}
+		}
+	}
+}
+
+// TestSubtractGram compares with gonum's product on and above the diagonal.
+func TestSubtractGram(t *testing.T) {
+	for _, s := range [][2]int{{1, 1}, {5, 30}, {64, 257}, {300, 9}} {
+		k, n := s[0], s[1]
+		a, c := matrix(k, n+2), matrix(n, n+4)
+		want, got := slices.Clone(c), slices.Clone(c)
+		gonum.Implementation{}.Dgemm(blas.Trans, blas.NoTrans, n, n, k, -1, a, n+2, a, n+2, 1, want, n+4)
+		SubtractGram(Block{got, n, n, n + 4}, Block{a, k, n, n + 2})
+		for i := range n {
+			for j := range n + 4 {
+				at := i*(n+4) + j
+				switch {
+				case j >= i && j < n && math.Abs(got[at]-want[at]) > 1e-11:
+					t.Fatalf("%v: entry (%d, %d) is %v, want %v", s, i, j, got[at], want[at])
+				case (j >= n || j < i/8*8) && got[at] != c[at] && i*(n+4)+j < len(c):
+					t.Fatalf("%v: entry (%d, %d), not of the upper triangle, has changed", s, i, j)
+				}
+			}
+		}
+	}
+}

@@ -1,4 +1,5 @@
-// Package linalg factorizes sparse symmetric matrices: a fill-reducing order,
+// Package linalg factorizes symmetric matrices. Dense ones: Cholesky's method by
+// blocks. Sparse ones: a fill-reducing order,
 // a symbolic phase that depends on the pattern alone, a numeric phase, solves
 // with iterative refinement; and the colouring by which a sparse Hessian is
 // recovered from few gradients. It knows nothing of optimization. certify does

@@ -168,7 +168,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		}
 		end := w.model(ctx, y, w.forcing(measure, previous)*measure)
 		switch end {
-		case interrupted, descending:
+		case interrupted, descending, informed:
 			return end
 		case notFinite:
 			// No difference of gradients at y is: it may lie on a row, to rounding, that
@@ -255,6 +255,9 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 		}
 		w.boundary.set(w.poly, &w.face, w.z)
 		end, left := w.onFace(tolerance)
+		if end == learned {
+			return informed
+		}
 		if end != reached && left > 0.5*last {
 			return converged // rounding: the next pass has a true gradient
 		}

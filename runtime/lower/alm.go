@@ -100,13 +100,13 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 }
 
 // recycled reports whether the Hessian is known and positive definite from
-// what earlier solves learned, which it completes where little is missing.
+// what earlier solves learned, which it completes where little is missing, or
+// measures where that costs no more than to do without.
 func (a *ALM) recycled(y []float64) bool {
 	w := &a.active
-	if w.curvature.memory == nil {
-		return false
-	}
-	if w.curvature.whole == nil {
+	switch {
+	case w.curvature.whole != nil:
+	case w.curvature.memory != nil:
 		if !w.defined(y) {
 			return false
 		}
@@ -114,6 +114,8 @@ func (a *ALM) recycled(y []float64) bool {
 		if !w.curvature.complete() {
 			return false
 		}
+	case !w.krylov.eager || !w.defined(y) || !w.curvature.pays(w.known, y, w.grad) || !a.recover(len(y)):
+		return false
 	}
 	return a.factored()
 }

@@ -137,6 +137,27 @@ func (c *curvature) assembled() []float64 {
 	return h
 }
 
+// pays reports whether a solve is expected to measure H along half of all directions,
+// from where complete measures the rest, so that it may as well measure all of it at
+// once: conjugate gradients take sqrt(C/mu)/2 log(2/e) iterations to reduce the
+// error by e (Saad 2003, section 6.11), here that of newton.forcing. Where C is not
+// known, the curvature along the gradient stands in for it, which such a solve
+// measures first anyhow.
+func (c *curvature) pays(known Curvature, y, grad []float64) bool {
+	if !(known.Mu > 0) || c.limit < c.n {
+		return false
+	}
+	largest := known.C
+	if largest == 0 {
+		c.move(y, grad)
+		if !c.apply(make([]float64, c.n), grad) {
+			return false
+		}
+		largest = c.largest
+	}
+	return math.Sqrt(largest/known.Mu)*math.Log(2/sharp) >= float64(c.n)
+}
+
 // complete measures the directions that the basis lacks, where it spans most
 // of them already and there is room: that costs fewer gradients than the next
 // few solves would spend on parts of them. It reports whether all of H is known.

@@ -26,6 +26,7 @@ type krylov struct {
 	// eager has the rest of a Hessian measured once half of it is known: where
 	// its memory serves later solves, and every iteration costs more than the last.
 	eager bool
+	tells bool // of that, as the ending `learned`
 }
 
 // ending says why a Krylov solve stopped.
@@ -37,6 +38,7 @@ const (
 	blocked                 // a row outside the face stopped the step
 	flat                    // p is a descent direction without curvature
 	undefined               // a gradient is not finite
+	learned                 // the whole of H has become known, within reach of a boundary: there are better ways
 )
 
 func (k *krylov) reset(f *face, c *curvature, mu float64, n int) {
@@ -76,17 +78,20 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 			}
 			return undefined, residual
 		}
-		if w := k.curvature.whole; w != nil && w.hessian != nil {
-			return k.direct(w, tolerance, b)
-		}
 		residual = math.Sqrt(k.rr)
 		if residual <= tolerance {
 			return reached, residual
 		}
-		if k.iterate >= dimension {
+		if k.finished || k.iterate >= dimension {
 			return exhausted, residual
 		}
+		if w := k.curvature.whole; w != nil && w.factors != nil && w.direction(k.p, k.face, k.r) {
+			return k.direct(w, tolerance, b)
+		}
 		if k.eager && k.curvature.whole == nil && k.curvature.complete() {
+			if k.tells && b != nil && k.curvature.whole.factors != nil {
+				return learned, residual
+			}
 			continue
 		}
 		// Measured along residuals, which are orthogonal to each other and so
@@ -125,23 +130,15 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 	}
 }
 
-// direct is run where H is known and factorized: one step to the solution.
+// direct is run where H is known and factorized: p leads to the solution.
 func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, residual float64) {
-	residual = math.Sqrt(k.rr)
-	switch {
-	case residual <= tolerance:
-		return reached, residual
-	case k.finished:
-		return exhausted, residual
-	}
 	k.finished = true
-	w.direction(k.p, k.face, k.r)
 	k.face.project(k.p)
 	w.multiply(k.hp, k.p)
 	if b != nil && b.stops(k.p, 1) {
 		axpy(k.d, b.step, k.p)
 		axpy(k.hd, b.step, k.hp)
-		return blocked, residual
+		return blocked, math.Sqrt(k.rr)
 	}
 	axpy(k.d, 1, k.p)
 	axpy(k.hd, 1, k.hp)

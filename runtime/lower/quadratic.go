@@ -43,8 +43,7 @@ func DefaultQuadratic() QuadraticSettings { return QuadraticSettings{Tolerance: 
 type Quadratic struct {
 	settings QuadraticSettings
 	stage
-	alm     *ALM
-	columns []float64 // H as measured, n x n
+	alm *ALM
 }
 
 // NewQuadratic returns a solver; its settings must be valid.
@@ -63,15 +62,8 @@ func (q *Quadratic) Solve(ctx context.Context, p *problem.Problem, obj Objective
 	if !ok {
 		return s
 	}
-	w := &q.active
-	if w.curvature.whole == nil {
-		if !w.defined(s.Y) {
-			return q.finish(s, notFinite, nil)
-		}
-		w.curvature.move(s.Y, w.grad)
-		if !q.recover(p.Dy) {
-			return q.finish(s, notFinite, nil)
-		}
+	if q.active.curvature.whole == nil && !q.recover(p.Dy) {
+		return q.finish(s, notFinite, nil)
 	}
 	solve := q.polish
 	if q.factored() {
@@ -79,19 +71,4 @@ func (q *Quadratic) Solve(ctx context.Context, p *problem.Problem, obj Objective
 	}
 	end, err := solve(ctx, s.Y, 1000+20*(q.poly.m+q.poly.n))
 	return q.finish(s, end, err)
-}
-
-// recover measures H: n gradients.
-func (q *Quadratic) recover(n int) bool {
-	q.columns = resize(q.columns, n*n)
-	unit := make([]float64, n)
-	for j := 0; j < n; j++ {
-		unit[j] = 1
-		if !q.active.curvature.difference(q.columns[j*n:(j+1)*n], unit) {
-			return false
-		}
-		unit[j] = 0
-	}
-	q.active.curvature.recall(remember(n, q.columns))
-	return true
 }

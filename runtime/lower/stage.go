@@ -5,7 +5,10 @@ import (
 	"errors"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
 )
 
 // stage is what every solver here is built on: the rows at one x, the
@@ -20,6 +23,8 @@ type stage struct {
 	recycle    bool  // solves go on from the Memory of earlier ones
 	inset      bool  // the start was moved inside, to where the objective is defined
 	linear     []float64
+	columns    []float64 // H as recover measures it, n x n
+	told       int       // how often the polish has ended because it knew H
 }
 
 // prepare sets the stage at x and starts a solution from warm, or from 0. It
@@ -36,6 +41,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
 	g.active.krylov.eager = g.recycle && g.active.known.Fixed
+	g.told, g.active.krylov.tells = 0, g.active.krylov.eager
 	if warm != nil && g.active.krylov.eager {
 		g.active.curvature.recall(warm.Memory)
 	}
@@ -151,51 +157,90 @@ func (g *stage) takeStock(y []float64, pressing []int) error {
 	return nil
 }
 
-// polish runs the active-set method from y and the guess.
+// polish runs the active-set method from y and the guess, until it ends or knows the
+// Hessian, with which there is a shorter way.
 func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, error) {
-	if err := g.active.enter(y, g.guess); err != nil {
+	w := &g.active
+	if err := w.enter(y, g.guess); err != nil {
 		return stalled, err
 	}
-	return g.active.minimize(ctx, y, limit), nil
+	end := w.minimize(ctx, y, limit)
+	if end != informed {
+		return end, nil
+	}
+	// A Hessian that was not the right one is measured again; twice is a breakdown.
+	g.told++
+	w.krylov.tells = g.told < 2
+	g.guess = w.face.rows(g.guess[:0])
+	return g.exact(ctx, y, limit)
+}
+
+// recover measures H of a quadratic column by column: n + 1 gradients. They are taken
+// around 0, whatever y is, where most of what they are products of is 0.
+func (g *stage) recover(n int) bool {
+	w := &g.active
+	zero := make([]float64, n)
+	if !w.defined(zero) {
+		return false
+	}
+	w.curvature.move(zero, w.grad)
+	g.columns = resize(g.columns, n*n)
+	for j := range zero {
+		zero[j] = 1
+		if !w.curvature.difference(g.columns[j*n:(j+1)*n], zero) {
+			return false
+		}
+		zero[j] = 0
+	}
+	w.curvature.recall(remember(n, g.columns))
+	return true
 }
 
 // factored reports whether the Hessian is known and positive definite.
 func (g *stage) factored() bool {
 	w := g.active.curvature.whole
-	return w != nil && w.hessian != nil
+	return w != nil && w.factors != nil
 }
 
-// exact is polish where the Hessian is known: on the guessed face first. Where
-// that is not the right one, a quadratic program finds it.
+// exact is polish where the Hessian is known: from the solution, to rounding, of the
+// quadratic program that it makes with one gradient.
 func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, error) {
 	w := &g.active
-	if g.warmed {
-		end, err := g.polish(ctx, y, 0)
-		if err != nil {
-			return end, err
-		}
-		g.guess = w.face.rows(g.guess[:0])
-		if found := len(g.guess); end != stalled {
-			if g.guess = g.violated(g.guess, y); len(g.guess) == found {
-				return end, nil
-			}
-		}
-	} else if !w.defined(y) {
+	if !w.defined(y) {
 		return notFinite, nil
 	}
-	if err := g.program(y); err != nil {
+	known := w.curvature.whole
+	copy(w.z, w.grad)
+	known.solve(w.z)
+	for j, t := range w.z {
+		w.z[j] = y[j] - t
+	}
+	// What is within a few roundings of the terms of y is 0.
+	level := 8 * roundingUnit * math.Max(normInf(y), normInf(w.z))
+	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
+		g.guess = rows
+	} else if err := g.program(y); err != nil {
 		return stalled, err
+	}
+	for j, t := range y {
+		if math.Abs(t) <= level {
+			y[j] = 0
+		}
 	}
 	// To the accuracy of the program; the polish puts y onto these rows.
 	g.guess = g.violated(g.guess, y)
 	return g.polish(ctx, y, limit)
 }
 
-// violated appends to rows the inequalities outside the face that y violates
+// violated appends to rows the other inequalities that y violates
 // by more than rounding.
 func (g *stage) violated(rows []int, y []float64) []int {
-	for i, in := range g.active.face.in {
-		if !in && !g.poly.equal(i) && g.poly.slack(i, y) < -g.poly.rounding(i, y) {
+	in := make([]bool, g.poly.m)
+	for _, i := range rows {
+		in[i] = true
+	}
+	for i := range in {
+		if !in[i] && !g.poly.equal(i) && g.poly.slack(i, y) < -g.poly.rounding(i, y) {
 			rows = append(rows, i)
 		}
 	}
@@ -212,7 +257,8 @@ func (g *stage) program(y []float64) error {
 	for j, t := range w.grad {
 		g.linear[j] = t - g.linear[j]
 	}
-	active, err := g.projection.minimize(w.curvature.whole.hessian, g.linear, y, g.guess)
+	u := w.curvature.whole.factors.Triangular()
+	active, err := g.projection.minimize(qp.Factored(mat.NewTriDense(u.N, mat.Upper, u.Data)), g.linear, y, g.guess)
 	g.guess = append(g.guess[:0], active...)
 	return err
 }

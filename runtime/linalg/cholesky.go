@@ -1,0 +1,136 @@
+package linalg
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/lapack/lapack64"
+
+	"bilevelc/internal/gram"
+)
+
+// Cholesky is the factorization H = U'U of a dense symmetric positive definite
+// matrix, n x n, with U upper triangular. It is immutable and may be shared.
+type Cholesky struct {
+	n int
+	u []float64 // n x n, row-major; 0 below the diagonal
+}
+
+// panel is the number of rows that are eliminated before the rest of the matrix
+// is brought up to date: wide enough that almost all of the work is matrix
+// products, narrow enough that the panel itself is little.
+const panel = 64
+
+// NewCholesky factorizes h (n x n, row-major, of which the upper triangle is read,
+// and which it keeps and overwrites). It reports false where h is not positive
+// definite to working precision.
+func NewCholesky(n int, h []float64) (*Cholesky, bool) {
+	c := &Cholesky{n: n, u: h[:n*n]}
+	for p := 0; p < n; p += panel {
+		end := min(p+panel, n)
+		for i := p; i < end; i++ {
+			row := c.row(i)
+			for t := p; t < i; t++ {
+				floats.AddScaled(row, -c.u[t*n+i], c.u[t*n+i:(t+1)*n])
+			}
+			if !(row[0] > 0) || math.IsInf(row[0], 1) {
+				return nil, false
+			}
+			floats.Scale(1/math.Sqrt(row[0]), row)
+		}
+		gram.SubtractGram(c.block(end, n, end, n), c.block(p, end, end, n))
+	}
+	for i := 1; i < n; i++ {
+		clear(c.u[i*n : i*n+i])
+	}
+	return c, true
+}
+
+// row is row i of U from its diagonal.
+func (c *Cholesky) row(i int) []float64 { return c.u[i*c.n+i : (i+1)*c.n] }
+
+// block is rows r0 to r1 and columns c0 to c1 of U.
+func (c *Cholesky) block(r0, r1, c0, c1 int) gram.Block {
+	b := gram.Block{Rows: r1 - r0, Cols: c1 - c0, Stride: c.n}
+	if b.Rows > 0 && b.Cols > 0 {
+		b.Data = c.u[r0*c.n+c0:]
+	}
+	return b
+}
+
+// Dim is n.
+func (c *Cholesky) Dim() int { return c.n }
+
+// Pivot is the entry i of U's diagonal.
+func (c *Cholesky) Pivot(i int) float64 { return c.u[i*c.n+i] }
+
+// Triangular is U, shared.
+func (c *Cholesky) Triangular() blas64.Triangular {
+	return blas64.Triangular{N: c.n, Stride: max(1, c.n), Data: c.u, Uplo: blas.Upper, Diag: blas.NonUnit}
+}
+
+// Condition estimates the condition number of H in the norm of column sums, given
+// that norm of H itself (Higham 1988).
+func (c *Cholesky) Condition(norm float64) float64 {
+	if c.n == 0 {
+		return 1
+	}
+	u := c.Triangular()
+	reciprocal := lapack64.Pocon(blas64.Symmetric{N: u.N, Stride: u.Stride, Data: u.Data, Uplo: blas.Upper}, norm,
+		make([]float64, 3*c.n), make([]int, c.n))
+	return 1 / reciprocal
+}
+
+// Solve overwrites v (len n) with U^-1 v.
+func (c *Cholesky) Solve(v []float64) {
+	for i := c.n - 1; i >= 0; i-- {
+		row := c.row(i)
+		v[i] = (v[i] - floats.Dot(row[1:], v[i+1:c.n])) / row[0]
+	}
+}
+
+// SolveT overwrites v (len n) with U^-T v.
+func (c *Cholesky) SolveT(v []float64) {
+	for i := 0; i < c.n; i++ {
+		row := c.row(i)
+		v[i] /= row[0]
+		floats.AddScaled(v[i+1:c.n], -v[i], row[1:])
+	}
+}
+
+// SolveInverse overwrites the k columns of x (n x k, row-major) with H^-1 x. Each
+// has the same bits whichever others there are.
+func (c *Cholesky) SolveInverse(x []float64, k int) {
+	rows := func(from, to int) gram.Block {
+		b := gram.Block{Rows: to - from, Cols: k, Stride: k}
+		if to > from {
+			b.Data = x[from*k:]
+		}
+		return b
+	}
+	at := func(i int) []float64 { return x[i*k : (i+1)*k] }
+	for p := 0; p < c.n; p += panel {
+		end := min(p+panel, c.n)
+		for i := p; i < end; i++ {
+			row := c.row(i)
+			floats.Scale(1/row[0], at(i))
+			for t := i + 1; t < end; t++ {
+				floats.AddScaled(at(t), -row[t-i], at(i))
+			}
+		}
+		gram.Subtract(rows(end, c.n), c.block(p, end, end, c.n), true, rows(p, end))
+	}
+	for p := (c.n - 1) / panel * panel; p >= 0; p -= panel {
+		end := min(p+panel, c.n)
+		for i := end - 1; i >= p; i-- {
+			row := c.row(i)
+			for t := i + 1; t < end; t++ {
+				floats.AddScaled(at(i), -row[t-i], at(t))
+			}
+			floats.Scale(1/row[0], at(i))
+		}
+		gram.Subtract(rows(0, p), c.block(0, p, p, end), false, rows(p, end))
+	}
+}

@@ -1,0 +1,203 @@
+package lower
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// whole is a Hessian known as a matrix, n x n. All that it computes is a function of
+// H and the rows alone, each row's part one of that row alone, so that what it keeps
+// does not show in results.
+type whole struct {
+	n       int
+	h       []float64 // n x n
+	largest float64   // norm of its largest column
+	// factors of H, nil where it is not positive definite or singular to rounding:
+	// faces and their flat directions are then the iteration's affair.
+	factors *linalg.Cholesky
+
+	mu    sync.Mutex
+	rows  *problem.Rows // those that the rest is of
+	place []int         // len m: the place of a row below, or -1
+	row   []int         // by place: the row
+	// solved[a] is H^-1 b', b the row's normal at unit length.
+	solved [][]float64
+	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows; NaN where not
+	// computed so far.
+	gram  [][]float64
+	faces []*metricFace // most recent last
+}
+
+// metricFace is the Gram matrix of a face's rows in the metric of H^-1, factorized.
+type metricFace struct {
+	rows    []int
+	factors *linalg.Cholesky // nil where the rows are dependent to rounding
+}
+
+// facesKept is how many factored faces are kept: those next to each other that
+// a line search crosses.
+const facesKept = 4
+
+// singular is the condition number from which H counts as singular: there the
+// flatness of a direction and the rounding of the differences meet.
+const singular = 1 / flatness / 10
+
+func newWhole(n int, packed []float64) *whole {
+	w := &whole{n: n, h: make([]float64, n*n)}
+	at := 0
+	for i := 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			w.h[i*n+j], w.h[j*n+i] = packed[at], packed[at]
+			at++
+		}
+	}
+	sums := 0.0
+	for i := 0; i < n; i++ {
+		row := w.h[i*n : (i+1)*n]
+		w.largest, sums = math.Max(w.largest, norm2(row)), math.Max(sums, floats.Norm(row, 1))
+	}
+	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= singular {
+		w.factors = factors
+	}
+	return w
+}
+
+// multiply sets dst to H p.
+func (w *whole) multiply(dst, p []float64) {
+	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: w.n, Cols: w.n, Stride: w.n, Data: w.h},
+		blas64.Vector{N: w.n, Inc: 1, Data: p}, 0, blas64.Vector{N: w.n, Inc: 1, Data: dst})
+}
+
+// solve overwrites v with H^-1 v.
+func (w *whole) solve(v []float64) {
+	w.factors.SolveT(v)
+	w.factors.Solve(v)
+}
+
+// direction sets dst to the d along the face f that minimizes 1/2 d'Hd - r'd. It
+// reports false where the face's rows are dependent to rounding.
+func (w *whole) direction(dst []float64, f *face, r []float64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := w.face(f.poly, f.rows(make([]int, 0, f.size())))
+	if m.factors == nil {
+		return false
+	}
+	copy(dst, r)
+	w.solve(dst)
+	pull := make([]float64, len(m.rows))
+	for a, i := range m.rows {
+		pull[a] = f.poly.rows.B.RowDot(i, dst) / f.poly.norm[i]
+	}
+	m.factors.SolveT(pull)
+	m.factors.Solve(pull)
+	for a, i := range m.rows {
+		axpy(dst, -pull[a], w.solved[w.place[i]])
+	}
+	return true
+}
+
+// settled is the sine of the angle between a row and the span of others, in the
+// metric of H^-1, below which the Gram matrix does not tell their multipliers: its
+// pivots are squares of such sines, and what is left of one of 1e-11 after
+// rounding has five digits, so that every pass over a true gradient gains as many.
+const settled = 3e-6
+
+// face is the factored Gram matrix of some rows that involve y, ascending, from
+// those kept or made anew.
+func (w *whole) face(q *polyhedron, rows []int) *metricFace {
+	w.reach(q, rows)
+	for i := len(w.faces) - 1; i >= 0; i-- {
+		if kept := w.faces[i]; slices.Equal(kept.rows, rows) {
+			w.faces = append(slices.Delete(w.faces, i, i+1), kept)
+			return kept
+		}
+	}
+	k := len(rows)
+	gram := make([]float64, k*k)
+	least := math.Inf(1)
+	for a, i := range rows {
+		for c := a; c < k; c++ {
+			gram[a*k+c] = w.product(q, i, rows[c])
+		}
+	}
+	m := &metricFace{rows: rows}
+	if factors, ok := linalg.NewCholesky(k, gram); ok {
+		for a, i := range rows {
+			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(q, i, i)))
+		}
+		if least > settled || k == 0 {
+			m.factors = factors
+		}
+	}
+	if len(w.faces) == facesKept {
+		w.faces = slices.Delete(w.faces, 0, 1)
+	}
+	w.faces = append(w.faces, m)
+	return m
+}
+
+// reach computes H^-1 b' of the rows for which that is not known.
+func (w *whole) reach(q *polyhedron, rows []int) {
+	if w.rows != q.rows {
+		w.rows, w.faces, w.solved, w.gram, w.row = q.rows, nil, nil, nil, nil
+		w.place = make([]int, q.m)
+		for i := range w.place {
+			w.place[i] = -1
+		}
+	}
+	var missing []int
+	for _, i := range rows {
+		if w.place[i] < 0 {
+			w.place[i] = len(w.row) + len(missing)
+			missing = append(missing, i)
+		}
+	}
+	for len(missing) > 0 {
+		some := missing[:min(len(missing), 256)]
+		missing = missing[len(some):]
+		k := len(some)
+		x := make([]float64, w.n*k)
+		for a, i := range some {
+			cols, vals := q.rows.B.Row(i)
+			for t, j := range cols {
+				x[j*k+a] = vals[t] / q.norm[i]
+			}
+		}
+		w.factors.SolveInverse(x, k)
+		solved, first := make([]float64, k*w.n), len(w.row)
+		products := make([]float64, k*first+k*(k+1)/2)
+		for t := range products {
+			products[t] = math.NaN()
+		}
+		for a, i := range some {
+			v := solved[a*w.n : (a+1)*w.n]
+			for j := range v {
+				v[j] = x[j*k+a]
+			}
+			w.row, w.solved, w.gram = append(w.row, i), append(w.solved, v), append(w.gram, products[:first+a+1])
+			products = products[first+a+1:]
+		}
+	}
+}
+
+// product is b H^-1 b' of two rows that have been reached, always computed from the
+// lower-numbered row's normal.
+func (w *whole) product(q *polyhedron, i, j int) float64 {
+	if j < i {
+		i, j = j, i
+	}
+	a, c := max(w.place[i], w.place[j]), min(w.place[i], w.place[j])
+	if math.IsNaN(w.gram[a][c]) {
+		w.gram[a][c] = q.rows.B.RowDot(i, w.solved[w.place[j]]) / q.norm[i]
+	}
+	return w.gram[a][c]
+}
