@@ -109,29 +109,41 @@ func (d *deriver) attained(at *derived, radius float64) error {
 	if len(weak) > mostWeak {
 		return errMany
 	}
-	slopes, open, err := d.slopes(at, weak)
-	if err != nil {
-		return err
-	}
-	if len(slopes) == 0 {
-		return nil
-	}
-	direction := d.inward(at.x, slopes)
-	if direction == nil {
-		return errNowhere
-	}
-	// A point along it at which the conditions hold strictly. Far enough that the
-	// errors of y do not matter, near enough that the rest stays as it is.
+	// A row that is decided here, but by less than the way to such a point, may be lost
+	// on it: the way is then to lead clear of that row as well.
 	x := make([]float64, d.p.Dx)
-	for step := radius; step >= 1e-4*radius; step /= 10 {
-		for j := range x {
-			x[j] = at.x[j] + step*direction[j]
+	for {
+		slopes, open, err := d.slopes(at, weak)
+		if err != nil {
+			return err
 		}
-		if there, err := d.onFace(x, at.y, at.face); err == nil && d.strictly(there, open) {
+		if len(slopes) == 0 {
 			return nil
 		}
+		direction := d.inward(at.x, slopes)
+		if direction == nil {
+			return errNowhere
+		}
+		// A point along it at which the conditions hold strictly. Far enough that the
+		// errors of y do not matter, near enough that the rest stays as it is.
+		lost := -1
+		for step := radius; step >= 1e-4*radius; step /= 10 {
+			for j := range x {
+				x[j] = at.x[j] + step*direction[j]
+			}
+			there, err := d.onFace(x, at.y, at.face)
+			if err != nil {
+				continue
+			}
+			if lost = d.open(there, open); lost < 0 {
+				return nil
+			}
+		}
+		if lost < 0 || contains(weak, lost) || len(weak) >= mostWeak {
+			return errNowhere
+		}
+		weak = append(weak, lost)
 	}
-	return errNowhere
 }
 
 // slopes are the directions, of unit length, in which x decides each weak row
@@ -167,9 +179,9 @@ func (d *deriver) undecided(at *derived, weak []int) bool {
 	return err != nil || len(open) > 0
 }
 
-// strictly reports that the KKT conditions hold at a point of a face, with the
-// given rows decided beyond the errors.
-func (d *deriver) strictly(at *derived, open []int) bool {
+// open is a row whose KKT condition fails at a point of a face or, of the given
+// rows, is not decided beyond the errors; -1 where there is none.
+func (d *deriver) open(at *derived, open []int) int {
 	decide := make(map[int]bool, len(open))
 	for _, i := range open {
 		decide[i] = true
@@ -191,10 +203,10 @@ func (d *deriver) strictly(at *derived, open []int) bool {
 			size = at.lambda[i] * at.system.give(k)
 		}
 		if size < -d.coarse(at, i, in) || decide[i] && size <= d.uncertainty(at, i, k, in) {
-			return false
+			return i
 		}
 	}
-	return true
+	return -1
 }
 
 // inward is a unit direction d into X with slope'd > 0 for every slope, or nil

@@ -210,11 +210,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 		return notFinite, nil
 	}
 	known := w.curvature.whole
-	copy(w.z, w.grad)
-	known.solve(w.z)
-	for j, t := range w.z {
-		w.z[j] = y[j] - t
-	}
+	known.newton(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * roundingUnit * math.Max(normInf(y), normInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {

@@ -82,6 +82,21 @@ func (w *whole) solve(v []float64) {
 	w.factors.Solve(v)
 }
 
+// newton sets dst to y - H^-1 grad, the minimizer without rows of a quadratic that has
+// the gradient at y, with one step of refinement.
+func (w *whole) newton(dst, y, grad []float64) {
+	step, rest := slices.Clone(grad), make([]float64, w.n)
+	w.solve(step)
+	w.multiply(rest, step)
+	for j, t := range grad {
+		rest[j] = t - rest[j]
+	}
+	w.solve(rest)
+	for j := range dst {
+		dst[j] = y[j] - (step[j] + rest[j])
+	}
+}
+
 // direction sets dst to the d along the face f that minimizes 1/2 d'Hd - r'd. It
 // reports false where the face's rows are dependent to rounding.
 func (w *whole) direction(dst []float64, f *face, r []float64) bool {
