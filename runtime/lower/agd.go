@@ -4,25 +4,16 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
 func init() {
-	registry.Register("agd", Spec{
+	register(Spec{
 		Name: "agd",
 		Summary: "accelerated gradient projected onto the rows, then multipliers by least squares; " +
 			"with equality rows the projection is one onto an affine set",
 		Reference: "alg:LE-approximate-prima-dual-solution, eq:approximate-lam-hat",
-		Settings:  method.Describe(DefaultAGD()),
-		New: func(values method.Values) (Solver, error) {
-			settings := DefaultAGD()
-			if err := method.Apply(&settings, values); err != nil {
-				return nil, err
-			}
-			return NewAGD(settings), nil
-		},
-	})
+	}, DefaultAGD(), func(s AGDSettings) Solver { return NewAGD(s) })
 }
 
 // AGDSettings are the settings of the solver `agd`.

@@ -9,20 +9,12 @@ import (
 )
 
 func init() {
-	registry.Register("alm", Spec{
+	register(Spec{
 		Name: "alm",
 		Summary: "augmented Lagrangian with an L-BFGS inner solver to find the active rows, " +
 			"then an active-set polish by conjugate gradients with gradient differences",
 		Reference: "stands in for the exact dual oracle that the paper assumes (sec:inequality-bilevel)",
-		Settings:  method.Describe(DefaultALM()),
-		New: func(values method.Values) (Solver, error) {
-			settings := DefaultALM()
-			if err := method.Apply(&settings, values); err != nil {
-				return nil, err
-			}
-			return NewALM(settings), nil
-		},
-	})
+	}, DefaultALM(), func(s ALMSettings) Solver { return NewALM(s) })
 }
 
 // ALMSettings are the settings of the solver `alm`.

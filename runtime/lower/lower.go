@@ -134,6 +134,14 @@ const Default = "alm"
 
 var registry = method.Registry[Spec]{Kind: "lower solver"}
 
+// register adds a solver with settings of type S, which build makes from the defaults
+// changed by those settings that were given.
+func register[S any](spec Spec, defaults S, build func(settings S) Solver) {
+	spec.Settings = method.Describe(&defaults)
+	spec.New = method.Maker(&defaults, func(settings S, _ method.Values) (Solver, error) { return build(settings), nil })
+	registry.Register(spec.Name, spec)
+}
+
 // Lookup returns the solver of that name; its error names what was meant.
 func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
 

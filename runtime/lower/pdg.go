@@ -4,24 +4,15 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
 func init() {
-	registry.Register("pdg", Spec{
+	register(Spec{
 		Name:      "pdg",
 		Summary:   "primal-dual gradient: descent in y, ascent in the multipliers, linear convergence",
 		Reference: "cor:linear-convergence-linear-inequality-LL (Du and Hu 2019); steps of Condat 2013 and Vu 2013",
-		Settings:  method.Describe(DefaultPDG()),
-		New: func(values method.Values) (Solver, error) {
-			settings := DefaultPDG()
-			if err := method.Apply(&settings, values); err != nil {
-				return nil, err
-			}
-			return NewPDG(settings), nil
-		},
-	})
+	}, DefaultPDG(), func(s PDGSettings) Solver { return NewPDG(s) })
 }
 
 // PDGSettings are the settings of the solver `pdg`.

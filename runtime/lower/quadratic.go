@@ -3,26 +3,17 @@ package lower
 import (
 	"context"
 
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
 func init() {
-	registry.Register("quadratic", Spec{
+	register(Spec{
 		Name: "quadratic",
 		Summary: "recovers the Hessian of a quadratic g by d_y gradient calls, once for all x, " +
 			"and solves a quadratic program at each x; not a first-order method",
 		Reference: "Goldfarb and Idnani 1983, on the curvature that gradient differences give",
 		Needs:     Needs{QuadraticFixed: true},
-		Settings:  method.Describe(DefaultQuadratic()),
-		New: func(values method.Values) (Solver, error) {
-			settings := DefaultQuadratic()
-			if err := method.Apply(&settings, values); err != nil {
-				return nil, err
-			}
-			return NewQuadratic(settings), nil
-		},
-	})
+	}, DefaultQuadratic(), func(s QuadraticSettings) Solver { return NewQuadratic(s) })
 }
 
 // QuadraticSettings are the settings of the solver `quadratic`.

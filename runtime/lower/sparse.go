@@ -5,27 +5,18 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
 
 func init() {
-	registry.Register("sparse", Spec{
+	register(Spec{
 		Name: "sparse",
 		Summary: "recovers the sparse Hessian of g in y from a few gradients along groups of directions, and solves sparse quadratic " +
 			"programs by interior points and exact solves on faces, independent followers apart",
 		Reference: "Curtis, Powell, Reid 1974 and Coleman, More 1984 for the Hessian; Mehrotra 1992 and Hintermueller, Ito, Kunisch 2003 for the programs",
 		Needs:     Needs{StrongConvex: true, SparseHessian: true},
-		Settings:  method.Describe(DefaultSparse()),
-		New: func(values method.Values) (Solver, error) {
-			settings := DefaultSparse()
-			if err := method.Apply(&settings, values); err != nil {
-				return nil, err
-			}
-			return NewSparse(settings, 1), nil
-		},
-	})
+	}, DefaultSparse(), func(s SparseSettings) Solver { return NewSparse(s, 1) })
 }
 
 // SparseSettings are the settings of the solver `sparse`.

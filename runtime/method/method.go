@@ -68,6 +68,19 @@ func Describe(defaults any) []Setting {
 	return out
 }
 
+// Maker makes things of type M from settings of type S: the defaults, with those
+// values that are given. build is told which they are.
+func Maker[S, M any](defaults *S, build func(settings S, given Values) (M, error)) func(Values) (M, error) {
+	return func(values Values) (M, error) {
+		settings := *defaults
+		if err := Apply(&settings, values); err != nil {
+			var none M
+			return none, err
+		}
+		return build(settings, values)
+	}
+}
+
 func structOf(settings any) reflect.Value {
 	v := reflect.ValueOf(settings)
 	for v.Kind() == reflect.Pointer {

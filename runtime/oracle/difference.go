@@ -27,22 +27,14 @@ func DefaultDifference() *DifferenceSettings {
 func (s *DifferenceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("difference", Spec{
+	register(Spec{
 		Name:        "difference",
 		Summary:     "perturbs the lower level to g + delta f and differences the Lagrangians; on inequality rows, on the frozen face of the active ones",
 		Reference:   "alg:LE-inexact-gradient-oracle, eq:part-hypergrad-approx-lin-eq, lem:lineq-finitediff-equals-gradf",
 		Cost:        "two equality solves (central), or one (forward)",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Multipliers: true,
-		Settings:    method.Describe(DefaultDifference()),
-		New: func(values method.Values) (Oracle, error) {
-			s := DefaultDifference()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &Difference{Settings: *s}, nil
-		},
-	})
+	}, DefaultDifference(), func(s DifferenceSettings) Oracle { return &Difference{Settings: s} })
 }
 
 // Difference is the oracle `difference`: the paper's v_x + grad_x f, with y_delta

@@ -23,22 +23,14 @@ func DefaultFace() *FaceSettings { return &FaceSettings{Reach: 1e-2, Order: 4} }
 func (s *FaceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("face", Spec{
+	register(Spec{
 		Name:        "face",
 		Summary:     "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
 		Reference:   "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
 		Cost:        "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Multipliers: true,
-		Settings:    method.Describe(DefaultFace()),
-		New: func(values method.Values) (Oracle, error) {
-			s := DefaultFace()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &Face{Settings: *s}, nil
-		},
-	})
+	}, DefaultFace(), func(s FaceSettings) Oracle { return &Face{Settings: s} })
 }
 
 // Face is the oracle `face`. With I the active rows at y*, it solves

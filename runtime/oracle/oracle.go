@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
 )
 
 // Point is what is known of F at one x. Its slices are its own.
@@ -59,10 +60,32 @@ type Hyperobjective interface {
 	Gradient(ctx context.Context, x []float64) (*Point, error)
 	// Complete adds the gradient to a point that Value has made.
 	Complete(ctx context.Context, pt *Point) error
+	// Flip evaluates what one row does to F at a point; ErrNoFlip where that is
+	// nothing.
+	Flip(ctx context.Context, pt *Point, row int) (*Flip, error)
+	// Pieces reports whether gradients are of a piece of F even where pieces meet.
+	Pieces() bool
 	// Project sets dst to the nearest point of X and { x : some y is
-	// feasible }, both polyhedra (and balls).
+	// feasible }, both polyhedra (and balls), which Projector describes.
 	Project(dst, x []float64) error
+	Projector() *qp.Projector
+	// Problem is what F is of, and Calls those to f and g so far.
+	Problem() *problem.Problem
+	Calls() problem.Calls
+	// Smoothed is F of the follower with tau/2 |y|^2 more, nil where there is none, and
+	// Curvature that of g in y at a point: what tau is to be compared with.
+	Smoothed(tau float64) Hyperobjective
+	Curvature(pt *Point) float64
+	// Snapshot is what later results depend on beside their arguments: warm starts and
+	// what was learned. EncodeSnapshot writes it down, and Restore goes on from there.
+	// Fits reports what keeps a point that was written down from being one of F.
+	Snapshot() any
+	EncodeSnapshot(snapshot any) ([]byte, error)
+	Restore(encoded []byte) error
+	Fits(pt *Point) error
 }
+
+var _ Hyperobjective = (*Hyper)(nil)
 
 // At is a lower level solved at one x, from which an oracle makes a gradient.
 type At struct {
@@ -128,6 +151,14 @@ func (s *Spec) Check(p *problem.Problem) error {
 const Default = "face"
 
 var registry = method.Registry[Spec]{Kind: "oracle"}
+
+// register adds an oracle with settings of type S, which build makes from the defaults
+// changed by those settings that were given.
+func register[S any](spec Spec, defaults *S, build func(settings S) Oracle) {
+	spec.Settings = method.Describe(defaults)
+	spec.New = method.Maker(defaults, func(settings S, _ method.Values) (Oracle, error) { return build(settings), nil })
+	registry.Register(spec.Name, spec)
+}
 
 // Lookup returns the oracle of that name; its error names what was meant.
 func Lookup(name string) (Spec, error) { return registry.Lookup(name) }

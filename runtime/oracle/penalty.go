@@ -31,21 +31,13 @@ func DefaultPenalty() *PenaltySettings {
 func (s *PenaltySettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("penalty", Spec{
+	register(Spec{
 		Name:      "penalty",
 		Summary:   "minimizes f + a1 (g + lambda*'h - g*) + a2/2 |h_I|^2 over y and returns its gradient in x, with an error of order alpha",
 		Reference: "alg:inexact-gradient-oracle, eqn:penalty-lagrangian, thm:cost_of_computing_ystar_gammastar_inequality",
 		Cost:      "~sqrt(kappa_g) log(1/alpha) gradients in the metric, ~1/alpha plainly",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.SmoothF, problem.StrictComplementarity},
-		Settings:  method.Describe(DefaultPenalty()),
-		New: func(values method.Values) (Oracle, error) {
-			s := DefaultPenalty()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &Penalty{Settings: *s}, nil
-		},
-	})
+	}, DefaultPenalty(), func(s PenaltySettings) Oracle { return &Penalty{Settings: s} })
 }
 
 // Penalty is the oracle `penalty`. The unknown is w = y - y*, of order 1/a1, and

@@ -23,22 +23,14 @@ func DefaultValue() *ValueSettings { return &ValueSettings{Step: 5e-5} }
 func (s *ValueSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("value", Spec{
+	register(Spec{
 		Name:        "value",
 		Summary:     "uses values of F alone; a gradient, where one is asked for, is made of central differences of F",
 		Reference:   "lem:ZeroOrderApprox",
 		Cost:        "one lower solve a value, 2 Dx a gradient",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
 		Multipliers: true,
-		Settings:    method.Describe(DefaultValue()),
-		New: func(values method.Values) (Oracle, error) {
-			s := DefaultValue()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &Value{Settings: *s}, nil
-		},
-	})
+	}, DefaultValue(), func(s ValueSettings) Oracle { return &Value{Settings: s} })
 }
 
 // Value is the oracle `value`: F~(x) = f(x, y~), and differences of it.

@@ -28,17 +28,6 @@ type Checkpoint struct {
 	Hyper       []byte          `json:"hyper,omitempty"` // the Hyperobjective's own state
 }
 
-// stateful is a Hyperobjective whose results depend on earlier calls (through
-// warm starts), with that memory made explicit. Restore and Fits refuse what is
-// not of the problem's dimensions.
-type stateful interface {
-	Snapshot() any
-	EncodeSnapshot(any) ([]byte, error)
-	Restore([]byte) error
-	Fits(*oracle.Point) error
-	Problem() *problem.Problem
-}
-
 // dimensions are what the state of a method is checked against.
 type dimensions struct {
 	x, rows int // entries of x, and rows that a face may name (problem.Problem.FaceLen)
@@ -61,12 +50,9 @@ func (r *Run) snapshot(m Method) *snapshot {
 			c.Lower, r.bestPoint = own, &c
 		}
 	}
-	s := &snapshot{method: m.Snapshot(), run: *r, calls: r.Calls(), h: r.h}
+	s := &snapshot{method: m.Snapshot(), hyper: r.h.Snapshot(), run: *r, calls: r.Calls(), h: r.h}
 	s.run.bestPoint = own(r.bestPoint)
 	s.random, _ = r.source.MarshalBinary() // never fails
-	if h, ok := r.h.(stateful); ok {
-		s.hyper = h.Snapshot()
-	}
 	return s
 }
 
@@ -82,12 +68,8 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 			return nil, err
 		}
 	}
-	if h, ok := s.h.(stateful); ok {
-		if c.Hyper, err = h.EncodeSnapshot(s.hyper); err != nil {
-			return nil, err
-		}
-	}
-	return c, nil
+	c.Hyper, err = s.h.EncodeSnapshot(s.hyper)
+	return c, err
 }
 
 // restore brings a run and its method to the checkpoint. Nothing in it is taken on
@@ -116,16 +98,12 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if err := r.source.UnmarshalBinary(c.Random); err != nil {
 		return fmt.Errorf("its random numbers: %w", err)
 	}
-	h, hasState := r.h.(stateful)
-	if hasState != (c.Hyper != nil) {
-		return fmt.Errorf("it is of another kind of hyperobjective")
+	if c.Hyper == nil {
+		return fmt.Errorf("it has no state of the hyperobjective")
 	}
-	d := dimensions{x: n, rows: math.MaxInt}
-	if hasState {
-		d.rows = h.Problem().FaceLen()
-		if err := h.Restore(c.Hyper); err != nil {
-			return err
-		}
+	d := dimensions{x: n, rows: r.h.Problem().FaceLen()}
+	if err := r.h.Restore(c.Hyper); err != nil {
+		return err
 	}
 	if c.Best != nil {
 		if err := c.Best.valid(d); err != nil {
@@ -140,10 +118,8 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		if c.Best == nil || pt.F != c.Best.F {
 			return fmt.Errorf("it has two best points")
 		}
-		if hasState {
-			if err := h.Fits(pt); err != nil {
-				return fmt.Errorf("its best point: %w", err)
-			}
+		if err := r.h.Fits(pt); err != nil {
+			return fmt.Errorf("its best point: %w", err)
 		}
 		r.bestPoint = pt
 	}

@@ -4,16 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
-
-	"bilevelc/runtime/oracle"
 )
-
-// smoothable is a Hyperobjective whose follower can be made to react less.
-type smoothable interface {
-	oracle.Hyperobjective
-	Smoothed(tau float64) oracle.Hyperobjective // nil where it cannot
-	Curvature(pt *oracle.Point) float64         // of g in y
-}
 
 // The stages of a continuation: tau in units of the curvature of g, so large at first
 // that the follower's own curvature hardly counts, then smaller by about the root of
@@ -36,10 +27,7 @@ const (
 // as tau goes to 0 and descends on F from where that leads. It returns nil where that
 // is nowhere lower.
 func (m *Goldstein) continuation(ctx context.Context, run *Run) (*Sample, error) {
-	h, ok := run.h.(smoothable)
-	if !ok {
-		return nil, nil
-	}
+	h := run.h
 	pt, err := h.Value(ctx, run.Start)
 	if err != nil {
 		return nil, ignoring(err)
@@ -95,7 +83,7 @@ func (m *Goldstein) follow(ctx context.Context, run *Run, x []float64, steps int
 	if err != nil {
 		return nil, err
 	}
-	d := &Goldstein{Settings: m.Settings, state: goldsteinState{Center: *c, Measure: norm(c.G)}}
+	d := &Goldstein{Settings: m.Settings, keeps: keeps[goldsteinState]{goldsteinState{Center: *c, Measure: norm(c.G)}}}
 	d.rescale(run)
 	for range steps {
 		before := d.state.Center

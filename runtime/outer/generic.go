@@ -32,7 +32,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	scale := r.size(pt.X)
 	var last *oracle.Point
 	first, pieces := firstMove, true
-	if h, ok := r.h.(interface{ Pieces() bool }); ok && !h.Pieces() {
+	if !r.h.Pieces() {
 		// Differences of values take room: the further from the kinks the better.
 		first, pieces = lastMove, false
 	}

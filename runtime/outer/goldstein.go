@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 
 	"bilevelc/runtime/method"
@@ -31,20 +30,14 @@ func DefaultGoldstein() *GoldsteinSettings {
 func (s *GoldsteinSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("goldstein", Spec{
+	register(Spec{
 		Name:      "goldstein",
 		Summary:   "quasi-Newton bundle of gradients, one for each smooth piece of F near x, completed by gradients sampled in a shrinking ball",
 		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
 		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-		Settings:  method.Describe(DefaultGoldstein()),
-		New: func(values method.Values) (Method, error) {
-			s := DefaultGoldstein()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &Goldstein{Settings: *s}, nil
-		},
+	}, DefaultGoldstein(), func(s GoldsteinSettings, _ method.Values) (Method, error) {
+		return &Goldstein{Settings: s}, nil
 	})
 }
 
@@ -70,7 +63,7 @@ func init() {
 // does not happen: it then ends the run.
 type Goldstein struct {
 	Settings GoldsteinSettings
-	state    goldsteinState
+	keeps[goldsteinState]
 }
 
 // goldsteinState is the state between iterations. Slices are not changed in
@@ -89,12 +82,6 @@ type goldsteinState struct {
 	Continued string    // what the continuation has come to; empty before
 	Stagnated int       // iterations since F last fell by more than rounding
 }
-
-// Snapshot implements Method.
-func (m *Goldstein) Snapshot() any { return m.state }
-
-// Restore implements Method.
-func (m *Goldstein) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
 // Iterate implements Method.
 func (m *Goldstein) Iterate() (x []float64, f, step, measure float64) {

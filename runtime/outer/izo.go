@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 
 	"bilevelc/runtime/method"
@@ -31,20 +30,14 @@ func DefaultIZO() *IZOSettings { return &IZOSettings{Delta: 0.1, Epsilon: 0.1, A
 func (s *IZOSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("izo", Spec{
+	register(Spec{
 		Name:      "izo",
 		Summary:   "the zeroth-order form of oigrm: two values of F along a random direction make a gradient of a smoothed F",
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
 		Suits:     "a proved rate without hypergradients, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-		Settings:  method.Describe(DefaultIZO()),
-		New: func(values method.Values) (Method, error) {
-			s := DefaultIZO()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &IZO{Settings: *s}, nil
-		},
+	}, DefaultIZO(), func(s IZOSettings, _ method.Values) (Method, error) {
+		return &IZO{Settings: s}, nil
 	})
 }
 
@@ -56,7 +49,7 @@ func init() {
 // distance between them.
 type IZO struct {
 	Settings IZOSettings
-	state    izoState
+	keeps[izoState]
 }
 
 type izoState struct {
@@ -67,12 +60,6 @@ type izoState struct {
 	GradNorm  float64
 	Constants constants
 }
-
-// Snapshot implements Method.
-func (m *IZO) Snapshot() any { return m.state }
-
-// Restore implements Method.
-func (m *IZO) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
 func (m *IZO) valid(d dimensions) error {
 	return m.state.Online.valid(d)

@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 
 	"bilevelc/runtime/method"
@@ -29,20 +28,14 @@ func DefaultOIGRM() *OIGRMSettings { return &OIGRMSettings{Delta: 0.1, Epsilon: 
 func (s *OIGRMSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("oigrm", Spec{
+	register(Spec{
 		Name:      "oigrm",
 		Summary:   "online gradient descent on the steps, from inexact gradients at random points of each step",
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
 		Suits:     "a proved rate on inequality rows, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-		Settings:  method.Describe(DefaultOIGRM()),
-		New: func(values method.Values) (Method, error) {
-			s := DefaultOIGRM()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			return &OIGRM{Settings: *s}, nil
-		},
+	}, DefaultOIGRM(), func(s OIGRMSettings, _ method.Values) (Method, error) {
+		return &OIGRM{Settings: s}, nil
 	})
 }
 
@@ -51,7 +44,7 @@ func init() {
 // D = delta/M, eta = D/(G sqrt M).
 type OIGRM struct {
 	Settings OIGRMSettings
-	state    oigrmState
+	keeps[oigrmState]
 }
 
 type oigrmState struct {
@@ -61,12 +54,6 @@ type oigrmState struct {
 	GradNorm  float64
 	Constants constants
 }
-
-// Snapshot implements Method.
-func (m *OIGRM) Snapshot() any { return m.state }
-
-// Restore implements Method.
-func (m *OIGRM) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
 func (m *OIGRM) valid(d dimensions) error {
 	return m.state.Online.valid(d)

@@ -134,12 +134,15 @@ type Budget struct {
 type Method interface {
 	// Begin prepares at run.Start, a point of X and D.
 	Begin(ctx context.Context, run *Run) error
+	// Predict is what the run will take, asked once after Begin; nil where there is
+	// nothing to go by.
+	Predict(run *Run) *Budget
 	// Step does one iteration. A nonempty reason says that the method has met
 	// its target; a spent error, that its theorem's budget is used up.
 	Step(ctx context.Context, run *Run) (reason string, err error)
 	// Iterate describes the state for observers.
 	Iterate() (x []float64, f, step, measure float64)
-	// Snapshot returns the state, and Restore sets it from its JSON form.
+	// Snapshot returns the state, and Restore sets it from its JSON form; see keeps.
 	Snapshot() any
 	Restore(state json.RawMessage) error
 	// valid reports what keeps a restored state from being one of a problem of these
@@ -163,6 +166,26 @@ type Spec struct {
 }
 
 var registry = method.Registry[Spec]{Kind: "outer method"}
+
+// register adds a method with settings of type S. build makes it from the defaults,
+// changed by those settings that were given.
+func register[S any](spec Spec, defaults *S, build func(settings S, given method.Values) (Method, error)) {
+	spec.Settings = method.Describe(defaults)
+	spec.New = method.Maker(defaults, build)
+	registry.Register(spec.Name, spec)
+}
+
+// keeps is embedded in a method: its state, which JSON holds, and no prediction.
+type keeps[S any] struct{ state S }
+
+// Snapshot implements Method.
+func (k *keeps[S]) Snapshot() any { return k.state }
+
+// Restore implements Method.
+func (k *keeps[S]) Restore(state json.RawMessage) error { return json.Unmarshal(state, &k.state) }
+
+// Predict implements Method.
+func (k *keeps[S]) Predict(*Run) *Budget { return nil }
 
 // Lookup returns the method of that name; its error names what was meant.
 func Lookup(name string) (Spec, error) { return registry.Lookup(name) }

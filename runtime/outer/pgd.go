@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -24,23 +23,17 @@ func DefaultPGD() *PGDSettings { return &PGDSettings{Epsilon: 1e-7, Accelerate: 
 func (s *PGDSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("pgd", Spec{
+	register(Spec{
 		Name:      "pgd",
 		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
-		Settings:  method.Describe(DefaultPGD()),
-		New: func(values method.Values) (Method, error) {
-			s := DefaultPGD()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			if _, set := values["accelerate"]; !set && s.Smoothness > 0 {
-				s.Accelerate = false
-			}
-			return &PGD{Settings: *s}, nil
-		},
+	}, DefaultPGD(), func(s PGDSettings, given method.Values) (Method, error) {
+		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
+			s.Accelerate = false
+		}
+		return &PGD{Settings: s}, nil
 	})
 }
 
@@ -54,7 +47,7 @@ func init() {
 // and relaxes slowly, which is adaptive in regions of less curvature.
 type PGD struct {
 	Settings PGDSettings
-	state    pgdState
+	keeps[pgdState]
 }
 
 type pgdState struct {
@@ -67,12 +60,6 @@ type pgdState struct {
 	Least     float64 // least mapping at a gain, see maxIdle
 	Stagnated int
 }
-
-// Snapshot implements Method.
-func (m *PGD) Snapshot() any { return m.state }
-
-// Restore implements Method.
-func (m *PGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
 func (m *PGD) valid(d dimensions) error {
 	s := &m.state

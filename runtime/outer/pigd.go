@@ -2,7 +2,6 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
@@ -31,26 +30,20 @@ func DefaultPIGD() *PIGDSettings {
 func (s *PIGDSettings) Validate() error { return method.Validate(s) }
 
 func init() {
-	registry.Register("pigd", Spec{
+	register(Spec{
 		Name:      "pigd",
 		Summary:   "gradient descent on F with the gradient taken at a randomly perturbed point; plain or Adam steps",
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
 		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
-		Settings:  method.Describe(DefaultPIGD()),
-		New: func(values method.Values) (Method, error) {
-			s := DefaultPIGD()
-			if err := method.Apply(s, values); err != nil {
-				return nil, err
-			}
-			if _, both := values["iterations"]; both && s.Epsilon > 0 {
-				return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
-			}
-			if s.Epsilon > 0 && s.Steps != "plain" {
-				return nil, &method.Error{Setting: "epsilon", Reason: "the theorem that derives the budget from it is about plain steps: give steps = plain, or iterations"}
-			}
-			return &PIGD{Settings: *s}, nil
-		},
+	}, DefaultPIGD(), func(s PIGDSettings, given method.Values) (Method, error) {
+		if _, both := given["iterations"]; both && s.Epsilon > 0 {
+			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
+		}
+		if s.Epsilon > 0 && s.Steps != "plain" {
+			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem that derives the budget from it is about plain steps: give steps = plain, or iterations"}
+		}
+		return &PIGD{Settings: s}, nil
 	})
 }
 
@@ -59,7 +52,7 @@ func init() {
 // point and the step are projected onto X and D, the whole space in the paper.
 type PIGD struct {
 	Settings PIGDSettings
-	state    pigdState
+	keeps[pigdState]
 }
 
 type pigdState struct {
@@ -74,12 +67,6 @@ type pigdState struct {
 	GradNorm      float64
 	Constants     constants
 }
-
-// Snapshot implements Method.
-func (m *PIGD) Snapshot() any { return m.state }
-
-// Restore implements Method.
-func (m *PIGD) Restore(state json.RawMessage) error { return json.Unmarshal(state, &m.state) }
 
 func (m *PIGD) valid(d dimensions) error {
 	s := &m.state

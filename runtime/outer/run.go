@@ -82,13 +82,8 @@ func (r *Run) Projector() *qp.Projector { return r.projector }
 func (r *Run) Project(dst, x []float64) error { return r.h.Project(dst, x) }
 
 // Calls are the calls to f and g so far, those before a checkpoint from which the
-// run goes on included; zero where the Hyperobjective does not count them.
-func (r *Run) Calls() problem.Calls {
-	if c, ok := r.h.(interface{ Calls() problem.Calls }); ok {
-		return r.before.Add(c.Calls())
-	}
-	return problem.Calls{}
-}
+// run goes on included.
+func (r *Run) Calls() problem.Calls { return r.before.Add(r.h.Calls()) }
 
 // check reports a limit or the end of the context.
 func (r *Run) check(ctx context.Context) error {
@@ -146,19 +141,13 @@ func (r *Run) point(ctx context.Context, x []float64) (*oracle.Point, error) {
 }
 
 // Flip evaluates what one row does to F at a sample (oracle.Flip); nil where the
-// row has no flip, or the Hyperobjective knows none. It counts as an evaluation.
+// row has no flip. It counts as an evaluation.
 func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, error) {
-	h, ok := r.h.(interface {
-		Flip(context.Context, *oracle.Point, int) (*oracle.Flip, error)
-	})
-	if !ok {
-		return nil, nil
-	}
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.Evaluations++
-	f, err := h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
+	f, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
 	if errors.Is(err, oracle.ErrNoFlip) {
 		return nil, nil
 	}

@@ -45,12 +45,7 @@ func widthOf(set *problem.Set, start []float64) float64 {
 }
 
 // widthAt is widthOf for the run's problem and a start.
-func (r *Run) widthAt(start []float64) float64 {
-	if h, ok := r.h.(interface{ Problem() *problem.Problem }); ok {
-		return widthOf(h.Problem().X, start)
-	}
-	return widthOf(nil, start)
-}
+func (r *Run) widthAt(start []float64) float64 { return widthOf(r.h.Problem().X, start) }
 
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }

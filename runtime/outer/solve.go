@@ -10,9 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/status"
 )
@@ -50,7 +48,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		return nil, fmt.Errorf("outer: start has %d entries, x has %d", len(opts.Start), h.Dim())
 	}
 	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name},
-		run: &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: projectorOf(h), published: &published{}}}
+		run: &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: h.Projector(), published: &published{}}}
 	s.run.Rand = rand.New(s.run.source)
 	if opts.Limits.Time > 0 {
 		var cancel context.CancelFunc
@@ -148,8 +146,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 		}
 	}
 	run.begun = true
-	if p, ok := m.(interface{ Predict(*Run) *Budget }); ok {
-		s.result.Predicted = p.Predict(run)
+	if s.result.Predicted = m.Predict(run); s.result.Predicted != nil {
 		if s.opts.Announce != nil {
 			s.opts.Announce(s.result.Predicted)
 		}
@@ -342,18 +339,4 @@ func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sampl
 	if pt, err := run.point(ctx, iterate.X); err == nil {
 		result.Best = pt
 	}
-}
-
-// projectorOf is the description of X and D that h has, or the whole space.
-func projectorOf(h oracle.Hyperobjective) *qp.Projector {
-	if c, ok := h.(interface{ Projector() *qp.Projector }); ok {
-		return c.Projector()
-	}
-	n := h.Dim()
-	set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n)}
-	for j := range set.Lo {
-		set.Lo[j], set.Hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	rows := &problem.Rows{A: sparse.FromDense(0, n, nil), B: sparse.FromDense(0, 0, nil)}
-	return qp.NewProjector(set, rows, n, 0)
 }

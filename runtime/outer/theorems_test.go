@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
 	"bilevelc/runtime/status"
 )
 
@@ -25,6 +28,29 @@ type formula struct {
 
 func (f *formula) Dim() int                       { return f.n }
 func (f *formula) Project(dst, x []float64) error { copy(dst, x); return nil }
+func (f *formula) Problem() *problem.Problem {
+	set := &problem.Set{Lo: make([]float64, f.n), Hi: make([]float64, f.n)}
+	for j := range set.Lo {
+		set.Lo[j], set.Hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	rows := &problem.Rows{A: sparse.FromDense(0, f.n, nil), B: sparse.FromDense(0, 0, nil)}
+	return &problem.Problem{Dx: f.n, X: set, Rows: rows}
+}
+func (f *formula) Projector() *qp.Projector {
+	p := f.Problem()
+	return qp.NewProjector(p.X, p.Rows, f.n, 0)
+}
+func (f *formula) Calls() problem.Calls                   { return problem.Calls{} }
+func (f *formula) Pieces() bool                           { return true }
+func (f *formula) Smoothed(float64) oracle.Hyperobjective { return nil }
+func (f *formula) Curvature(*oracle.Point) float64        { return 0 }
+func (f *formula) Snapshot() any                          { return nil }
+func (f *formula) EncodeSnapshot(any) ([]byte, error)     { return []byte{}, nil }
+func (f *formula) Restore([]byte) error                   { return nil }
+func (f *formula) Fits(*oracle.Point) error               { return nil }
+func (f *formula) Flip(context.Context, *oracle.Point, int) (*oracle.Flip, error) {
+	return nil, oracle.ErrNoFlip
+}
 func (f *formula) at(x []float64) *oracle.Point {
 	f.seen = append(f.seen, clone(x))
 	return &oracle.Point{X: clone(x), F: f.value(x), Lower: &lower.Solution{}, Strict: true}
