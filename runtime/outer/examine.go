@@ -118,7 +118,7 @@ func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	case c.epsilon() > target:
 		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target))
 	}
-	return fmt.Sprintf("Goldstein stationary: measure %.2g within %.2g", c.Norm, c.Delta), nil
+	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
 
 // certifying is how many times the samples of a ball the last certificate may
