@@ -284,14 +284,14 @@ func nonzero(cols []int, vals []float64) ([]int, []float64) {
 func entryOf(vars []ir.Variable, j int) string {
 	for _, v := range vars {
 		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() {
-			return EntryName(v, k)
+			return variableEntry(v, k)
 		}
 	}
 	return fmt.Sprintf("x[%d]", j+1)
 }
 
-// EntryName names entry k of a variable: "toll[3]", "flow["Rome", "Oslo"]".
-func EntryName(v ir.Variable, k int) string {
+// variableEntry names entry k of a variable: "toll[3]", "flow["Rome", "Oslo"]".
+func variableEntry(v ir.Variable, k int) string {
 	if v.Axes != nil {
 		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
 	}
@@ -372,7 +372,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 		a, c := lo[k%len(lo)], hi[k%len(hi)]
 		if !(a-c <= constantTolerance*(math.Abs(a)+math.Abs(c))) && !(a <= c) {
 			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of `%s` is empty: from %v to %v",
-				EntryName(v, k), a, c)
+				variableEntry(v, k), a, c)
 			return false
 		}
 	}

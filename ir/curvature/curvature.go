@@ -31,7 +31,6 @@ package curvature
 
 import (
 	"context"
-	"fmt"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -59,17 +58,6 @@ type Options struct {
 // Defaults: 2e10 operations are a few seconds of one core, which covers dense
 // lower levels of about a thousand variables.
 func Defaults() Options { return Options{MaxWork: 2e10, Samples: 24, Seed: 1} }
-
-// Validate reports an option outside its range.
-func (o Options) Validate() error {
-	if !(o.MaxWork >= 0) {
-		return fmt.Errorf("option MaxWork must be at least 0, not %g", o.MaxWork)
-	}
-	if o.Samples < 0 {
-		return fmt.Errorf("option Samples must be at least 0, not %d", o.Samples)
-	}
-	return nil
-}
 
 // Outcome of a claim. The zero value is Unknown: neither shown nor refuted.
 type Outcome uint8

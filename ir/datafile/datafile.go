@@ -44,10 +44,6 @@ const (
 	XLSX
 )
 
-func (f Format) String() string {
-	return [...]string{"auto", "JSON", "CSV", "NumPy .npy", "NumPy .npz", "MatrixMarket", "Parquet", "workbook"}[f]
-}
-
 // extensions of the formats, in lower case.
 var extensions = map[string]Format{
 	".json": JSON,

@@ -170,10 +170,6 @@ const (
 	SessionStage              // inputs that are entered one after the other
 )
 
-func (s Stage) String() string {
-	return [...]string{"syntax", "check", "data", "bind", "proof", "run", "session"}[s]
-}
-
 // Class tells what is at fault, and so how a program ends that reports it: the
 // exit code is a matter of the class alone (see status.OfClass).
 type Class uint8

@@ -32,10 +32,10 @@ func DefaultTolerances() Tolerances {
 }
 
 // Verify evaluates every claim of the document again.
-func Verify(doc *Document, p *problem.Problem) *Report { return VerifyTo(doc, p, DefaultTolerances()) }
+func Verify(doc *Document, p *problem.Problem) *Report { return verifyTo(doc, p, DefaultTolerances()) }
 
-// VerifyTo is Verify with tolerances of the caller's.
-func VerifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
+// verifyTo is Verify with tolerances of the caller's.
+func verifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
 	v := &verification{doc: doc, p: p, tol: tol}
 	if !v.lengths() {
 		return &v.Report

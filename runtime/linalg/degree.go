@@ -2,13 +2,13 @@ package linalg
 
 import "math"
 
-// MinimumDegree orders the nodes of a graph so that a symmetric factorization
+// minimumDegree orders the nodes of a graph so that a symmetric factorization
 // in that order fills in little: approximate minimum degree on a quotient
 // graph (Amestoy, Davis, Duff 1996) with element absorption, mass elimination
 // and indistinguishable nodes merged. ptr (len n+1) and col are the adjacency
 // lists, of both directions; loops do not count. order[k] is the node that is
 // eliminated k-th. Nodes next to more than 10 sqrt(n) others come last.
-func MinimumDegree(n int, ptr []int, col []int) (order []int32) {
+func minimumDegree(n int, ptr []int, col []int) (order []int32) {
 	q := newQuotient(n, ptr, col)
 	for q.ordered < n-len(q.last) {
 		q.eliminate(q.least())

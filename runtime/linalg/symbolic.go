@@ -18,7 +18,7 @@ type Symbolic struct {
 // minimum degree, followed by a postorder of the elimination tree.
 func Analyze(n int, row, col []int32) *Symbolic {
 	ptr, adjacent := neighbours(n, row, col)
-	s := &Symbolic{n: n, order: MinimumDegree(n, ptr, adjacent)}
+	s := &Symbolic{n: n, order: minimumDegree(n, ptr, adjacent)}
 	s.arrange(row, col)
 	parent, _ := s.tree()
 	post := postorder(parent)

@@ -13,39 +13,39 @@ func init() {
 		Summary: "accelerated gradient projected onto the rows, then multipliers by least squares; " +
 			"with equality rows the projection is one onto an affine set",
 		Reference: "alg:LE-approximate-prima-dual-solution, eq:approximate-lam-hat",
-	}, DefaultAGD(), func(s AGDSettings) Solver { return NewAGD(s) })
+	}, defaultAGD(), func(s agdSettings) Solver { return newAGD(s) })
 }
 
-// AGDSettings are the settings of the solver `agd`.
-type AGDSettings struct {
+// agdSettings are the settings of the solver `agd`.
+type agdSettings struct {
 	Tolerance     float64 `setting:"tolerance" doc:"norm of the gradient mapping, relative to the size of the gradient's terms" min:"0" max:"1"`
 	MaxIterations int     `setting:"max_iterations" doc:"limit of gradient steps" min:"1"`
 }
 
-// DefaultAGD returns the defaults. The tolerance leaves an error in y of 1e-8
+// defaultAGD returns the defaults. The tolerance leaves an error in y of 1e-8
 // at condition numbers up to 1e4; the limit is some 20 times what a condition
 // number of 1e6 asks for.
-func DefaultAGD() AGDSettings { return AGDSettings{Tolerance: 1e-12, MaxIterations: 500_000} }
+func defaultAGD() agdSettings { return agdSettings{Tolerance: 1e-12, MaxIterations: 500_000} }
 
-// AGD is the accelerated gradient method. The paper runs it on the affine set
+// agd is the accelerated gradient method. The paper runs it on the affine set
 // of equality rows; inequality rows and bounds are met in the same way, by
 // projection onto the polyhedron, which costs no oracle calls. Where mu_g and
 // C_g are known the momentum is Nesterov's constant one for strongly convex
 // functions; otherwise C_g is estimated from the gradients met and the
 // momentum restarts when it points uphill (O'Donoghue and Candes 2015).
-type AGD struct {
-	settings AGDSettings
+type agd struct {
+	settings agdSettings
 	stage
 	z, next, gz []float64 // extrapolated point, next iterate, gradient at z
 	last        []float64 // gradient at the previous z
 	lastZ       []float64
 }
 
-// NewAGD returns a solver; its settings must be valid.
-func NewAGD(settings AGDSettings) *AGD { return &AGD{settings: settings} }
+// newAGD returns a solver; its settings must be valid.
+func newAGD(settings agdSettings) *agd { return &agd{settings: settings} }
 
 // Solve implements Solver.
-func (a *AGD) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+func (a *agd) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
 	if !ok {
 		return s
@@ -67,7 +67,7 @@ func (a *AGD) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 // accelerate runs the method from a feasible y:
 //
 //	y+ = P(z - grad(z)/L),  z+ = y+ + beta (y+ - y).
-func (a *AGD) accelerate(ctx context.Context, y []float64) (outcome, error) {
+func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 	w := &a.active
 	lipschitz, momentum, known := a.constants(y)
 	copy(a.z, y)
@@ -131,7 +131,7 @@ func (a *AGD) accelerate(ctx context.Context, y []float64) (outcome, error) {
 
 // constants are L and the constant momentum, where both constants are known,
 // or else an estimate of L from one difference along the gradient.
-func (a *AGD) constants(y []float64) (lipschitz, momentum float64, known bool) {
+func (a *agd) constants(y []float64) (lipschitz, momentum float64, known bool) {
 	k := a.active.known
 	if k.C > 0 && k.Mu > 0 {
 		root := math.Sqrt(k.C / k.Mu)

@@ -14,11 +14,11 @@ func init() {
 		Summary: "augmented Lagrangian with an L-BFGS inner solver to find the active rows, " +
 			"then an active-set polish by conjugate gradients with gradient differences",
 		Reference: "stands in for the exact dual oracle that the paper assumes (sec:inequality-bilevel)",
-	}, DefaultALM(), func(s ALMSettings) Solver { return NewALM(s) })
+	}, defaultALM(), func(s almSettings) Solver { return newALM(s) })
 }
 
-// ALMSettings are the settings of the solver `alm`.
-type ALMSettings struct {
+// almSettings are the settings of the solver `alm`.
+type almSettings struct {
 	Tolerance   float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
 	Identify    float64 `setting:"identify" doc:"relative residual at which the augmented Lagrangian hands its active rows to the polish" min:"0" max:"1"`
 	Corrections int     `setting:"corrections" doc:"changes of the working set that the polish may make from its first guess before the augmented Lagrangian is called in" min:"0"`
@@ -28,36 +28,36 @@ type ALMSettings struct {
 	Budget      int     `setting:"budget" doc:"gradients of one identification; the polish takes over from where they end" min:"1"`
 }
 
-// DefaultALM returns the defaults. The identification tolerance and the
+// defaultALM returns the defaults. The identification tolerance and the
 // memory are those with the fewest gradient calls on the paper's experiment.
-func DefaultALM() ALMSettings {
-	return ALMSettings{Tolerance: DefaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
+func defaultALM() almSettings {
+	return almSettings{Tolerance: defaultTolerance, Identify: 1e-3, Corrections: 200, Memory: 20, MaxOuter: 30, Recycle: true, Budget: 2000}
 }
 
 // Recycles reports whether `alm` with these settings keeps the gradient
 // differences of a fixed Hessian between solves.
 func Recycles(values method.Values) bool {
-	settings := DefaultALM()
+	settings := defaultALM()
 	return method.Apply(&settings, values) == nil && settings.Recycle
 }
 
-// ALM is the default lower solver.
-type ALM struct {
-	settings  ALMSettings
+// alm is the default lower solver.
+type alm struct {
+	settings  almSettings
 	augmented augmented
 	begin     []float64 // where an identification began, len n
 	stage
 }
 
-// NewALM returns a solver; its settings must be valid.
-func NewALM(settings ALMSettings) *ALM {
-	return &ALM{settings: settings, stage: stage{recycle: settings.Recycle}}
+// newALM returns a solver; its settings must be valid.
+func newALM(settings almSettings) *alm {
+	return &alm{settings: settings, stage: stage{recycle: settings.Recycle}}
 }
 
 // Solve implements Solver. From a warm start, and for a quadratic objective,
 // whose curvature each face leaves to the next, the polish begins at once; the
 // augmented Lagrangian is called in where it meets too many wrong rows.
-func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
 	if !ok {
 		return s
@@ -94,7 +94,7 @@ func (a *ALM) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 // recycled reports whether the Hessian is known and positive definite from
 // what earlier solves learned, which it completes where little is missing, or
 // measures where that costs no more than to do without.
-func (a *ALM) recycled(y []float64) bool {
+func (a *alm) recycled(y []float64) bool {
 	w := &a.active
 	switch {
 	case w.curvature.whole != nil:
@@ -115,7 +115,7 @@ func (a *ALM) recycled(y []float64) bool {
 // astray reports whether a first polish ended for want of a good start: where
 // the objective is not defined, at the limit of corrections, or far from
 // optimal. One that rounding stopped does not count.
-func (a *ALM) astray(y []float64, end outcome) bool {
+func (a *alm) astray(y []float64, end outcome) bool {
 	switch end {
 	case notFinite:
 		return true
@@ -129,7 +129,7 @@ func (a *ALM) astray(y []float64, end outcome) bool {
 // identify runs the augmented Lagrangian from the feasible point nearest to y
 // and makes the rows that it found to press the guess. Whatever it ends with
 // is a starting point for the polish.
-func (a *ALM) identify(ctx context.Context, y []float64, warm *Solution) error {
+func (a *alm) identify(ctx context.Context, y []float64, warm *Solution) error {
 	if err := a.start(y); err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ func TestALMReachesReferences(t *testing.T) {
 	for _, name := range []string{"toy_paper_s1", "toy_mid", "toy_uniform"} {
 		p, ref := toy(t, name)
 		p = p.Counted()
-		solver := NewALM(DefaultALM())
+		solver := newALM(defaultALM())
 		s := solver.Solve(context.Background(), p, G(p, ref.X), ref.X, nil)
 		t.Logf("%s: n %d: %d gradients, %d changes, |y - y*| %.2g, |lambda - lambda*| %.2g, bound %.2g, %+v, margins %.2g %.2g",
 			name, p.Dy, p.Calls().GradG, solver.active.changes, distance(s.Y, ref.Y), distance(s.Lambda, ref.Multipliers),

@@ -15,7 +15,7 @@ import (
 // 1982), and updates lambda_i = max(0, lambda_i - rho s_i): Rockafellar 1973.
 // It is run to a loose tolerance, to find out which rows are active.
 type augmented struct {
-	settings ALMSettings
+	settings almSettings
 	obj      Objective
 	poly     *polyhedron
 	general  []int
@@ -31,7 +31,7 @@ type augmented struct {
 	gradients             int       // spent
 }
 
-func (a *augmented) reset(settings ALMSettings, obj Objective, g *projection, warm *Solution) {
+func (a *augmented) reset(settings almSettings, obj Objective, g *projection, warm *Solution) {
 	q := g.poly
 	a.settings, a.obj, a.poly, a.general = settings, obj, q, g.general
 	a.lo, a.hi = g.program.Lo, g.program.Hi

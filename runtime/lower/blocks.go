@@ -27,11 +27,11 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 		return nil, err
 	}
 	if name == "sparse" { // which finds the followers itself
-		settings := DefaultSparse()
+		settings := defaultSparse()
 		if err := method.Apply(&settings, values); err != nil {
 			return nil, err
 		}
-		return NewSparse(settings, max(1, threads)), nil
+		return newSparse(settings, max(1, threads)), nil
 	}
 	made, err := spec.New(values)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestObjectivesWithADomain(t *testing.T) {
 			}
 			p := &problem.Problem{Dy: n, F: zero{}, G: &entropy{c, make([]float64, n)},
 				Rows: rowsOf(0, n, b, r, map[int]bool{0: equality}), X: unbounded(0), Facts: problem.Facts{StrongConvexity: 1}}
-			s := NewALM(DefaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
+			s := newALM(defaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
 			off := distance(s.Y, want)
 			t.Logf("spread %g, equality %v: %v, y off by %.1e", spread, equality, s.Status, off)
 			// Entries as small as those of a wide spread leave differences of
@@ -92,7 +92,7 @@ func TestEdgesOfDomains(t *testing.T) {
 		b, r = append(b, sum), append(r, -1)
 		p := (&problem.Problem{Dy: n, F: zero{}, G: &entropy{c, make([]float64, n)}, Rows: rowsOf(0, n, b, r, map[int]bool{n: true}),
 			X: unbounded(0), Facts: problem.Facts{StrongConvexity: 1}}).Counted()
-		solver := NewALM(DefaultALM())
+		solver := newALM(defaultALM())
 		var s *Solution
 		for move := 1.0; move > 1e-4; move /= 2 {
 			s = solver.Solve(context.Background(), p, G(p, nil), []float64{}, s)

@@ -130,7 +130,7 @@ func TestAgainstEnumerationOfFaces(t *testing.T) {
 		compared++
 		p := small(q, c, b, r, equal)
 		p.Facts.StrongConvexity = 0.5
-		for name, solver := range map[string]Solver{"alm": NewALM(DefaultALM()), "quadratic": NewQuadratic(DefaultQuadratic())} {
+		for name, solver := range map[string]Solver{"alm": newALM(defaultALM()), "quadratic": newQuadraticSolver(defaultQuadratic())} {
 			s := solve(solver, p, G(p, nil))
 			if d := distance(s.Y, want); s.Status != Solved || d > 1e-6*math.Max(1, normInf(want)) {
 				t.Errorf("seed %d, %s: %v: %s: y %v, by faces %v", seed, name, s.Status, s.Reason, s.Y, want)
@@ -169,9 +169,9 @@ func TestErrorBoundHoldsAndIsSharp(t *testing.T) {
 		}
 		p := small(q, c, b, r, nil)
 		p.Facts = problem.Facts{StrongConvexity: mu, Smoothness: 3 * mu * float64(n), QuadraticInY: true}
-		settings := DefaultAGD()
+		settings := defaultAGD()
 		settings.MaxIterations = 1 + rng.IntN(20)
-		s := NewAGD(settings).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
+		s := newAGD(settings).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
 		off := distance(s.Y, want)
 		if off > s.ErrorBound*(1+1e-9)+1e-14 {
 			t.Errorf("seed %d: off by %g, bound %g", seed, off, s.ErrorBound)

@@ -224,7 +224,7 @@ func TestVerdictsOnFeasibility(t *testing.T) {
 		for j := range x {
 			x[j] = s.x[j] * s.xUnit
 		}
-		for name, solver := range map[string]Solver{"alm": NewALM(DefaultALM()), "quadratic": NewQuadratic(DefaultQuadratic())} {
+		for name, solver := range map[string]Solver{"alm": newALM(defaultALM()), "quadratic": newQuadraticSolver(defaultQuadratic())} {
 			got := solver.Solve(context.Background(), p, G(p, x), x, nil)
 			count[fmt.Sprintf("%s, feasible %v: %v", family, truth, got.Status)]++
 			ok := got.Status == Solved

@@ -22,14 +22,14 @@ func moves(t *testing.T, name string, through func(*Solution) *Solution) []int64
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := DefaultALM()
+	settings := defaultALM()
 	settings.Recycle = false
 	var warm *Solution
 	var gradients []int64
 	for step := 0; step < 6; step++ {
 		counted := p.Counted()
 		s := solver.Solve(context.Background(), counted, G(counted, x), x, warm)
-		want := NewALM(settings).Solve(context.Background(), p, G(p, x), x, nil)
+		want := newALM(settings).Solve(context.Background(), p, G(p, x), x, nil)
 		gradients = append(gradients, counted.Calls().GradG)
 		// The condition number is some 400.
 		if s.Status != Solved || distance(s.Y, want.Y) > 1e-12 || distance(s.Lambda, want.Lambda) > 1e-12 {

@@ -11,16 +11,16 @@ type Curvature struct {
 	Fixed     bool    // and its Hessian is the same at every x
 }
 
-// Known is an Objective whose curvature is known. Solvers treat any other
+// knownObjective is an Objective whose curvature is known. Solvers treat any other
 // objective as general.
-type Known interface {
+type knownObjective interface {
 	Objective
 	Curvature() Curvature
 }
 
 // curvatureOf is the known curvature of an objective.
 func curvatureOf(obj Objective) Curvature {
-	if k, ok := obj.(Known); ok {
+	if k, ok := obj.(knownObjective); ok {
 		return k.Curvature()
 	}
 	return Curvature{}
@@ -37,9 +37,9 @@ type AtX struct {
 // caller may change between solves.
 func G(p *problem.Problem, x []float64) *AtX { return &AtX{G: p.G, X: x, Facts: p.Facts} }
 
-// NearG is an Objective whose Hessian in y is that of g(x, .), or next to it:
+// nearG is an Objective whose Hessian in y is that of g(x, .), or next to it:
 // g perturbed by little. Sparse solves take the one for the other.
-type NearG interface {
+type nearG interface {
 	Objective
 	BaseG() *AtX
 }

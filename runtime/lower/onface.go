@@ -39,12 +39,12 @@ type FaceSolver struct {
 
 // NewFaceSolver returns a solver with the default tolerance of the `alm`
 // solver.
-func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: DefaultTolerance} }
+func NewFaceSolver() *FaceSolver { return &FaceSolver{Tolerance: defaultTolerance} }
 
-// DefaultTolerance of stationarity, relative to the size of the gradient's
+// defaultTolerance of stationarity, relative to the size of the gradient's
 // terms: with a condition number up to 1e4 it leaves 1e-8 in y or better.
 // Solves go on beyond it until rounding ends their progress.
-const DefaultTolerance = 1e-10
+const defaultTolerance = 1e-10
 
 // OnFace minimizes obj subject to the Equal rows and the rows `active`, all
 // as equalities, with every other row dropped. The Solution has the

@@ -16,7 +16,7 @@ func small(q, c []float64, b [][]float64, r []float64, equal map[int]bool) *prob
 }
 
 func solveSmall(p *problem.Problem) *Solution {
-	return NewALM(DefaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
+	return newALM(defaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
 }
 
 var identity2 = []float64{1, 0, 0, 1}

@@ -12,21 +12,21 @@ func init() {
 		Name:      "pdg",
 		Summary:   "primal-dual gradient: descent in y, ascent in the multipliers, linear convergence",
 		Reference: "cor:linear-convergence-linear-inequality-LL (Du and Hu 2019); steps of Condat 2013 and Vu 2013",
-	}, DefaultPDG(), func(s PDGSettings) Solver { return NewPDG(s) })
+	}, defaultPDG(), func(s pdgSettings) Solver { return newPDG(s) })
 }
 
-// PDGSettings are the settings of the solver `pdg`.
-type PDGSettings struct {
+// pdgSettings are the settings of the solver `pdg`.
+type pdgSettings struct {
 	Tolerance     float64 `setting:"tolerance" doc:"residuals of stationarity, feasibility and complementarity, relative to the terms they are made of" min:"0" max:"1"`
 	MaxIterations int     `setting:"max_iterations" doc:"limit of primal-dual steps, each one gradient" min:"1"`
 	Ratio         float64 `setting:"ratio" doc:"dual step over primal step, in units of C_g/|B|^2" min:"1e-6" max:"1e6"`
 }
 
-// DefaultPDG returns the defaults. Ratio 1 balances the two steps; the limit
+// defaultPDG returns the defaults. Ratio 1 balances the two steps; the limit
 // ends runs at condition numbers for which this method is not made.
-func DefaultPDG() PDGSettings { return PDGSettings{Tolerance: 1e-12, MaxIterations: 200_000, Ratio: 1} }
+func defaultPDG() pdgSettings { return pdgSettings{Tolerance: 1e-12, MaxIterations: 200_000, Ratio: 1} }
 
-// PDG is the primal-dual gradient method on the saddle point of
+// pdg is the primal-dual gradient method on the saddle point of
 // g(y) + lambda'(r - B y) over bounds on y and lambda >= 0:
 //
 //	y+      = clamp(y - tau (grad g(y) - B' lambda))
@@ -35,18 +35,18 @@ func DefaultPDG() PDGSettings { return PDGSettings{Tolerance: 1e-12, MaxIteratio
 // which converges where 1/tau - sigma |B|^2 >= C_g/2, linearly where g is
 // strongly convex and the rows are independent. Rows have unit norm. The
 // extrapolation 2 y+ - y is what allows steps that do not depend on mu.
-type PDG struct {
-	settings PDGSettings
+type pdg struct {
+	settings pdgSettings
 	stage
 	next, grad, pull []float64 // len n
 	force            []float64 // len m: multipliers of general rows of unit norm
 }
 
-// NewPDG returns a solver; its settings must be valid.
-func NewPDG(settings PDGSettings) *PDG { return &PDG{settings: settings} }
+// newPDG returns a solver; its settings must be valid.
+func newPDG(settings pdgSettings) *pdg { return &pdg{settings: settings} }
 
 // Solve implements Solver.
-func (d *PDG) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s, ok := d.prepare(p, obj, x, warm, d.settings.Tolerance)
 	if !ok {
 		return s
@@ -87,7 +87,7 @@ func (d *PDG) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 }
 
 // iterate runs the method from y and the forces.
-func (d *PDG) iterate(ctx context.Context, y []float64) outcome {
+func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 	w := &d.active
 	rows := d.rowsNorm()
 	lipschitz := w.known.C
@@ -147,7 +147,7 @@ func (d *PDG) iterate(ctx context.Context, y []float64) outcome {
 // ascend moves the forces by sigma times the violation at the extrapolated
 // point, in pull, and returns the largest change as a force per unit sigma/C,
 // and the size of the forces.
-func (d *PDG) ascend(sigma float64) (off, size float64) {
+func (d *pdg) ascend(sigma float64) (off, size float64) {
 	for _, i := range d.projection.general {
 		t := d.force[i] - sigma*d.poly.slack(i, d.pull)
 		if !d.poly.equal(i) {
@@ -162,7 +162,7 @@ func (d *PDG) ascend(sigma float64) (off, size float64) {
 
 // rowsNorm bounds the spectral norm of the general rows, scaled to unit norm:
 // the square root of the largest row sum of |B||B'|, at most sqrt(m).
-func (d *PDG) rowsNorm() float64 {
+func (d *pdg) rowsNorm() float64 {
 	worst := 0.0
 	column := make([]float64, d.poly.n)
 	for _, i := range d.projection.general {

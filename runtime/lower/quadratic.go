@@ -13,39 +13,39 @@ func init() {
 			"and solves a quadratic program at each x; not a first-order method",
 		Reference: "Goldfarb and Idnani 1983, on the curvature that gradient differences give",
 		Needs:     Needs{QuadraticFixed: true},
-	}, DefaultQuadratic(), func(s QuadraticSettings) Solver { return NewQuadratic(s) })
+	}, defaultQuadratic(), func(s quadraticSettings) Solver { return newQuadraticSolver(s) })
 }
 
-// QuadraticSettings are the settings of the solver `quadratic`.
-type QuadraticSettings struct {
+// quadraticSettings are the settings of the solver `quadratic`.
+type quadraticSettings struct {
 	Tolerance float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
 }
 
-// DefaultQuadratic returns the defaults.
-func DefaultQuadratic() QuadraticSettings { return QuadraticSettings{Tolerance: DefaultTolerance} }
+// defaultQuadratic returns the defaults.
+func defaultQuadratic() quadraticSettings { return quadraticSettings{Tolerance: defaultTolerance} }
 
-// Quadratic recovers the Hessian H of an objective that is quadratic in y,
+// quadraticSolver recovers the Hessian H of an objective that is quadratic in y,
 // column by column from gradient differences, and factorizes it. Where the
 // compiler proved that H is the same at every x, the Solution carries it to
 // the next solve. At each x the face of the last solution is tried first, by
 // one step; where it is not the right one, a quadratic program finds the
 // active rows. One or two gradients more remove rounding. Objectives that
 // are not known to be quadratic are left to `alm`.
-type Quadratic struct {
-	settings QuadraticSettings
+type quadraticSolver struct {
+	settings quadraticSettings
 	stage
-	alm *ALM
+	alm *alm
 }
 
-// NewQuadratic returns a solver; its settings must be valid.
-func NewQuadratic(settings QuadraticSettings) *Quadratic {
-	fallback := DefaultALM()
+// newQuadraticSolver returns a solver; its settings must be valid.
+func newQuadraticSolver(settings quadraticSettings) *quadraticSolver {
+	fallback := defaultALM()
 	fallback.Tolerance = settings.Tolerance
-	return &Quadratic{settings: settings, stage: stage{recycle: true}, alm: NewALM(fallback)}
+	return &quadraticSolver{settings: settings, stage: stage{recycle: true}, alm: newALM(fallback)}
 }
 
 // Solve implements Solver.
-func (q *Quadratic) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+func (q *quadraticSolver) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	if !curvatureOf(obj).Quadratic {
 		return q.alm.Solve(ctx, p, obj, x, warm)
 	}

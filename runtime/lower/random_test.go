@@ -26,22 +26,22 @@ func draw(rng *rand.Rand) plan {
 }
 
 func TestRandomPlantedProblems(t *testing.T) {
-	identifying := DefaultALM()
+	identifying := defaultALM()
 	identifying.Corrections = 3
 	for seed := uint64(0); seed < 60; seed++ {
 		c := draw(rand.New(rand.NewPCG(seed, 19)))
 		made := c.build(seed)
 		p := made.problem
 		for what, run := range map[string]func() *Solution{
-			"alm": func() *Solution { return solve(NewALM(DefaultALM()), p, G(p, made.x)) },
-			"alm that identifies by the augmented Lagrangian": func() *Solution { return solve(NewALM(identifying), p, G(p, made.x)) },
-			"alm on an objective of unknown curvature":        func() *Solution { return solve(NewALM(DefaultALM()), p, plain{G(p, made.x)}) },
+			"alm": func() *Solution { return solve(newALM(defaultALM()), p, G(p, made.x)) },
+			"alm that identifies by the augmented Lagrangian": func() *Solution { return solve(newALM(identifying), p, G(p, made.x)) },
+			"alm on an objective of unknown curvature":        func() *Solution { return solve(newALM(defaultALM()), p, plain{G(p, made.x)}) },
 			"sparse": func() *Solution {
 				with := *p
 				with.Facts.HessianPattern = full(p.Dy)
-				return solve(NewSparse(DefaultSparse(), 1), &with, G(&with, made.x))
+				return solve(newSparse(defaultSparse(), 1), &with, G(&with, made.x))
 			},
-			"quadratic": func() *Solution { return solve(NewQuadratic(DefaultQuadratic()), p, G(p, made.x)) },
+			"quadratic": func() *Solution { return solve(newQuadraticSolver(defaultQuadratic()), p, G(p, made.x)) },
 		} {
 			s := run()
 			if s.Sparse != (what == "sparse") {
@@ -63,7 +63,7 @@ func TestRandomPlantedProblems(t *testing.T) {
 // only, and agrees with a solver that starts afresh.
 func TestPerturbedSolvesShareCurvature(t *testing.T) {
 	p, x := experiment(5, 20, 60, 12)
-	s := NewALM(DefaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
+	s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
 	f := newQuadratic(20, 60, spectrum(rand.New(rand.NewPCG(1, 1)), 60, 10), nil, normal(rand.New(rand.NewPCG(2, 1)), 60))
 	solver := NewFaceSolver()
 	solver.Inherit = true

@@ -105,7 +105,7 @@ func TestSmoothObjectives(t *testing.T) {
 		made := c.build(11)
 		plantSmooth(made, c.mu, c.scale, c.joint, 5)
 		p := made.problem.Counted()
-		solver := NewALM(DefaultALM())
+		solver := newALM(defaultALM())
 		s := solver.Solve(context.Background(), p, G(p, made.x), made.x, nil)
 		t.Logf("%v mu %g scale %g joint %v: %v, %d calls, %d changes, y %.1e lambda %.1e bound %.1e stationarity %.1e", c.plan, c.mu, c.scale, c.joint,
 			s.Status, p.Calls().GradG, solver.active.changes, distance(s.Y, made.y), distance(s.Lambda, made.lambda), s.ErrorBound, s.Residuals.Stationarity)

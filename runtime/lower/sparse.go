@@ -16,18 +16,18 @@ func init() {
 			"programs by interior points and exact solves on faces, independent followers apart",
 		Reference: "Curtis, Powell, Reid 1974 and Coleman, More 1984 for the Hessian; Mehrotra 1992 and Hintermueller, Ito, Kunisch 2003 for the programs",
 		Needs:     Needs{StrongConvex: true, SparseHessian: true},
-	}, DefaultSparse(), func(s SparseSettings) Solver { return NewSparse(s, 1) })
+	}, defaultSparse(), func(s sparseSettings) Solver { return newSparse(s, 1) })
 }
 
-// SparseSettings are the settings of the solver `sparse`.
-type SparseSettings struct {
+// sparseSettings are the settings of the solver `sparse`.
+type sparseSettings struct {
 	Tolerance float64 `setting:"tolerance" doc:"stationarity, relative to the size of the gradient's terms, at which a solve that rounding stopped counts as solved" min:"0" max:"1"`
 }
 
-// DefaultSparse returns the defaults.
-func DefaultSparse() SparseSettings { return SparseSettings{Tolerance: DefaultTolerance} }
+// defaultSparse returns the defaults.
+func defaultSparse() sparseSettings { return sparseSettings{Tolerance: defaultTolerance} }
 
-// Sparse is Newton's method with quadratic programs over the rows for steps,
+// sparseSolver is Newton's method with quadratic programs over the rows for steps,
 // where the pattern of the Hessian of g in y is known: time and memory go with
 // the entries of Hessian, rows and their factors, not with the square of the
 // dimension. For a quadratic g the first step is exact and further ones remove
@@ -35,21 +35,21 @@ func DefaultSparse() SparseSettings { return SparseSettings{Tolerance: DefaultTo
 // Solution carries it to the next solve. The lower level is taken apart where
 // neither the pattern nor a row joins it, and a part whose warm start is the
 // answer is not solved again.
-type Sparse struct {
-	settings SparseSettings
+type sparseSolver struct {
+	settings sparseSettings
 	threads  int
 	poly     polyhedron
 	work     pieces
 	ends     []pieceEnd
-	alm      *ALM // for objectives of unknown curvature, and small problems that fail
+	alm      *alm // for objectives of unknown curvature, and small problems that fail
 }
 
-// NewSparse returns a solver that works on at most `threads` independent parts
+// newSparse returns a solver that works on at most `threads` independent parts
 // at a time, which does not change its results; its settings must be valid.
-func NewSparse(settings SparseSettings, threads int) *Sparse {
-	dense := DefaultALM()
+func newSparse(settings sparseSettings, threads int) *sparseSolver {
+	dense := defaultALM()
 	dense.Tolerance = settings.Tolerance
-	return &Sparse{settings: settings, threads: threads, alm: NewALM(dense)}
+	return &sparseSolver{settings: settings, threads: threads, alm: newALM(dense)}
 }
 
 // sparsely reports whether the objective's Hessian has the pattern that is
@@ -58,7 +58,7 @@ func sparsely(p *problem.Problem, obj Objective) bool {
 	if p.Facts.HessianPattern == nil || !(p.Facts.StrongConvexity > 0) {
 		return false
 	}
-	near, ok := obj.(NearG)
+	near, ok := obj.(nearG)
 	return ok && near.BaseG().G == p.G
 }
 
@@ -82,7 +82,7 @@ func Choose(p *problem.Problem) string {
 const leastSparse = 64
 
 // Solve implements Solver.
-func (s *Sparse) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
+func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	if !sparsely(p, obj) {
 		return s.alm.Solve(ctx, p, obj, x, warm)
 	}
@@ -143,7 +143,7 @@ func (s *Sparse) Solve(ctx context.Context, p *problem.Problem, obj Objective, x
 
 // prepare makes the workspace one for p: with the plan of the warm solution, or
 // with the one it has, or with a new one.
-func (s *Sparse) prepare(p *problem.Problem, warm *Solution) {
+func (s *sparseSolver) prepare(p *problem.Problem, warm *Solution) {
 	switch {
 	case s.work.plan.fits(p):
 	case warm != nil && warm.plan.fits(p):
@@ -166,14 +166,14 @@ func (q *polyhedron) vacuous(s *Solution) bool {
 	return true
 }
 
-func (s *Sparse) infeasible(out *Solution, witness []float64) *Solution {
+func (s *sparseSolver) infeasible(out *Solution, witness []float64) *Solution {
 	out.Status, out.Reason, out.Witness = Infeasible, s.poly.explain(witness), witness
 	return out
 }
 
 // failed finds out why piece k was not solved: for a proof that its rows
 // contradict each other, or by the dense solver.
-func (s *Sparse) failed(ctx context.Context, p *problem.Problem, obj Objective, x []float64, out *Solution, k int) *Solution {
+func (s *sparseSolver) failed(ctx context.Context, p *problem.Problem, obj Objective, x []float64, out *Solution, k int) *Solution {
 	if k >= 0 {
 		if witness := s.contradicted(ctx, k); witness != nil {
 			return s.infeasible(out, witness)
@@ -188,7 +188,7 @@ func (s *Sparse) failed(ctx context.Context, p *problem.Problem, obj Objective, 
 
 // contradicted is a checked proof that the rows of piece k contradict each
 // other, or nil.
-func (s *Sparse) contradicted(ctx context.Context, k int) []float64 {
+func (s *sparseSolver) contradicted(ctx context.Context, k int) []float64 {
 	q, w := &s.poly, &s.work
 	piece, l, solver := w.plan.pieces[k], w.local[k], w.solvers[k]
 	l.loaded = nil
@@ -221,7 +221,7 @@ func (s *Sparse) contradicted(ctx context.Context, k int) []float64 {
 
 // contradiction reports an equality that depends on others, which took no part
 // in the solve, and contradicts them; out then says so.
-func (s *Sparse) contradiction(out *Solution) bool {
+func (s *sparseSolver) contradiction(out *Solution) bool {
 	q, w := &s.poly, &s.work
 	for k, piece := range w.plan.pieces {
 		for _, a := range piece.program.Skipped() {
@@ -246,7 +246,7 @@ func (s *Sparse) contradiction(out *Solution) bool {
 
 // assess takes the multipliers, of independent rows, from the pieces and says
 // what the solution is worth.
-func (s *Sparse) assess(out *Solution, known Curvature) {
+func (s *sparseSolver) assess(out *Solution, known Curvature) {
 	q, w := &s.poly, &s.work
 	left := make([][]int, len(w.solvers))
 	w.each(func(k int) {

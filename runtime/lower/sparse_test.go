@@ -158,7 +158,7 @@ func TestSparseAgainstDense(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		curved, degenerate := seed%3 == 0, seed%2 == 0
 		p, x := sparseProblem(rng, curved, degenerate)
-		solver, parallel := NewSparse(DefaultSparse(), 1), NewSparse(DefaultSparse(), 3)
+		solver, parallel := newSparse(defaultSparse(), 1), newSparse(defaultSparse(), 3)
 		var warm, other *Solution
 		for step := range 4 {
 			if step > 0 {
@@ -167,7 +167,7 @@ func TestSparseAgainstDense(t *testing.T) {
 					x[j] += 0.2 * rng.NormFloat64()
 				}
 			}
-			want := NewALM(DefaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
+			want := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
 			got := solver.Solve(context.Background(), p, G(p, x), x, warm)
 			other = parallel.Solve(context.Background(), p, G(p, x), x, other)
 			if got.Status != other.Status || !slices.Equal(got.Y, other.Y) || !slices.Equal(got.Lambda, other.Lambda) {
@@ -276,7 +276,7 @@ func TestSparseCalls(t *testing.T) {
 	g := &coupled{h: sparse.FromEntries(n, n, h), p: sparse.FromDense(1, n, cross), c: c, grad: make([]float64, n)}
 	p := (&problem.Problem{Dx: 1, Dy: n, F: zero{}, G: g, Rows: rows, X: unbounded(1),
 		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true, HessianPattern: g.h}}).Counted()
-	solver := NewSparse(DefaultSparse(), 1)
+	solver := newSparse(defaultSparse(), 1)
 	var warm *Solution
 	for step, most := range []int64{7, 4, 4} {
 		before := p.Calls()
@@ -296,7 +296,7 @@ func TestSparseOnSmoothObjectives(t *testing.T) {
 		plantSmooth(made, 0.1, scale, false, 5)
 		p := made.problem
 		p.Facts.HessianPattern = full(p.Dy)
-		s := solve(NewSparse(DefaultSparse(), 1), p, G(p, made.x))
+		s := solve(newSparse(defaultSparse(), 1), p, G(p, made.x))
 		if d := distance(s.Y, made.y); s.Status != Solved || !s.Sparse || d > 1e-9 {
 			t.Errorf("scale %g: %v (%s), sparse %v, y off by %g", scale, s.Status, s.Reason, s.Sparse, d)
 		}
@@ -317,7 +317,7 @@ func TestSparseOnSmoothObjectives(t *testing.T) {
 	}
 	p := &problem.Problem{Dy: n, F: zero{}, G: &entropy{c, make([]float64, n)}, Rows: rowsOf(0, n, append(b, sum), append(r, -1), nil),
 		X: unbounded(0), Facts: problem.Facts{StrongConvexity: 1, HessianPattern: sparse.FromDense(n, n, identity(n))}}
-	s := solve(NewSparse(DefaultSparse(), 1), p, G(p, nil))
+	s := solve(newSparse(defaultSparse(), 1), p, G(p, nil))
 	if d := distance(s.Y, want); s.Status != Solved || !s.Sparse || d > 1e-10 {
 		t.Errorf("entropy: %v (%s), sparse %v, y off by %g", s.Status, s.Reason, s.Sparse, d)
 	}

@@ -45,7 +45,7 @@ func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Obj
 		return s.contradicted(q, row)
 	}
 	known := curvatureOf(obj)
-	if near, ok := obj.(NearG); ok && !known.Quadratic {
+	if near, ok := obj.(nearG); ok && !known.Quadratic {
 		known.Quadratic = near.BaseG().Facts.QuadraticInY // of which the Hessian is taken
 	}
 	value := obj.ValueGrad(w.grad, w.y)
@@ -152,7 +152,7 @@ func (f *FaceSolver) fix(active []int, s *Solution) int {
 // w.y.
 func (f *FaceSolver) measure(p *problem.Problem, obj Objective, x []float64, quadratic bool) bool {
 	w := f.pieces
-	near, ok := obj.(NearG)
+	near, ok := obj.(nearG)
 	if !ok {
 		return false
 	}

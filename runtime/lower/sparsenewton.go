@@ -11,7 +11,7 @@ import (
 // a quadratic program over the rows in every piece, with a line search for each
 // piece that reads slopes from the gradient alone.
 type sparseNewton struct {
-	sparse *Sparse
+	sparse *sparseSolver
 	obj    Objective
 	known  Curvature
 	warmed bool

@@ -59,19 +59,19 @@ func TestRandomIntegerProblems(t *testing.T) {
 		if definite {
 			p.Facts.StrongConvexity = 1
 		}
-		forced := DefaultALM()
+		forced := defaultALM()
 		forced.Corrections = 0
 		for name, run := range map[string]func() *Solution{
-			"alm":       func() *Solution { return solve(NewALM(DefaultALM()), p, G(p, nil)) },
-			"quadratic": func() *Solution { return solve(NewQuadratic(DefaultQuadratic()), p, G(p, nil)) },
-			"alm that identifies by the augmented Lagrangian": func() *Solution { return solve(NewALM(forced), p, G(p, nil)) },
-			"alm on an objective of unknown curvature":        func() *Solution { return solve(NewALM(DefaultALM()), p, plain{G(p, nil)}) },
+			"alm":       func() *Solution { return solve(newALM(defaultALM()), p, G(p, nil)) },
+			"quadratic": func() *Solution { return solve(newQuadraticSolver(defaultQuadratic()), p, G(p, nil)) },
+			"alm that identifies by the augmented Lagrangian": func() *Solution { return solve(newALM(forced), p, G(p, nil)) },
+			"alm on an objective of unknown curvature":        func() *Solution { return solve(newALM(defaultALM()), p, plain{G(p, nil)}) },
 			"alm from an unrelated warm start": func() *Solution {
 				warm := &Solution{Y: normal(rng, n), Lambda: normal(rng, m)}
 				for i := 0; i < m; i += 2 {
 					warm.Active = append(warm.Active, i)
 				}
-				return NewALM(DefaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, warm)
+				return newALM(defaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, warm)
 			},
 		} {
 			s := run()

@@ -39,13 +39,13 @@ func experiment(seed uint64, dx, n, rows int) (*problem.Problem, []float64) {
 // from a cold start, with fewer changes of the working set.
 func TestWarmStartsSaveCalls(t *testing.T) {
 	p, x := experiment(3, 50, 100, 20)
-	solver := NewALM(DefaultALM())
+	solver := newALM(defaultALM())
 	before := solver.Solve(context.Background(), p, G(p, x), x, nil)
 	moved := make([]float64, len(x))
 	for j, v := range x {
 		moved[j] = 1.01 * v
 	}
-	cold := NewALM(DefaultALM())
+	cold := newALM(defaultALM())
 	want := cold.Solve(context.Background(), p, G(p, moved), moved, nil)
 	counted := p.Counted()
 	got := solver.Solve(context.Background(), counted, G(counted, moved), moved, before)
@@ -104,7 +104,7 @@ func BenchmarkALM(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			p, x := experiment(3, 100, 200, 40)
 			p = p.Counted()
-			solver := NewALM(DefaultALM())
+			solver := newALM(defaultALM())
 			var warm *Solution
 			if bench.warm {
 				warm = solver.Solve(context.Background(), p, G(p, x), x, nil)

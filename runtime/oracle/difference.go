@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
@@ -22,9 +21,6 @@ type DifferenceSettings struct {
 func DefaultDifference() *DifferenceSettings {
 	return &DifferenceSettings{Central: true, Reach: 1e-5}
 }
-
-// Validate checks the ranges.
-func (s *DifferenceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
@@ -18,9 +17,6 @@ type FaceSettings struct {
 // DefaultFace are the defaults. At order 4 the truncation error is of order
 // reach^4 = 1e-8, where the residuals' share, about 1e-13/reach, is far below.
 func DefaultFace() *FaceSettings { return &FaceSettings{Reach: 1e-2, Order: 4} }
-
-// Validate checks the ranges.
-func (s *FaceSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 
 	"gonum.org/v1/gonum/mat"
@@ -26,9 +25,6 @@ type PenaltySettings struct {
 func DefaultPenalty() *PenaltySettings {
 	return &PenaltySettings{Alpha: 1e-4, Metric: true, Tolerance: 1e-2, MaxCalls: 1000000}
 }
-
-// Validate checks the ranges.
-func (s *PenaltySettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
 
@@ -18,9 +17,6 @@ type ValueSettings struct {
 // DefaultValue is the cube root of the accuracy of F, about 1e-13 with `alm`,
 // which balances the truncation of a central difference with it.
 func DefaultValue() *ValueSettings { return &ValueSettings{Step: 5e-5} }
-
-// Validate checks the ranges.
-func (s *ValueSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{

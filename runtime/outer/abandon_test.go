@@ -113,7 +113,7 @@ func TestPanicsOfStartsAreErrors(t *testing.T) {
 			if made == 3 {
 				h.left = rand.IntN(10)
 			}
-			return h, &Goldstein{Settings: *DefaultGoldstein()}, nil
+			return h, &goldstein{Settings: *defaultGoldstein()}, nil
 		}}
 	_, _, err := ms.Solve(context.Background())
 	var fault *PanicError

@@ -15,7 +15,7 @@ import (
 // fall without bound: that of a model step of longest times the reach, beyond which
 // steps are cut off anyway. Without it the model of a piecewise linear F, whose
 // curvature is noise, would be a program that double precision cannot solve.
-func (m *Goldstein) bend(run *Run) []float64 {
+func (m *goldstein) bend(run *Run) []float64 {
 	d := make([]float64, run.Dim())
 	least := norm(m.state.Center.G) / (longest * m.state.Reach)
 	for j := range d {
@@ -47,7 +47,7 @@ const (
 
 // learnBalls takes over the multipliers of a step, and reports whether they differ
 // from those that it was made with.
-func (m *Goldstein) learnBalls(step *qp.Step) bool {
+func (m *goldstein) learnBalls(step *qp.Step) bool {
 	changed := false
 	for k, theta := range step.Balls {
 		old := 0.0

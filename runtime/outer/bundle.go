@@ -16,7 +16,7 @@ type bundleModel struct {
 
 // model collects the pieces and hinges for the step: the center, the bundle's
 // pieces extrapolated to it, and the kinks known row by row.
-func (m *Goldstein) model() *bundleModel {
+func (m *goldstein) model() *bundleModel {
 	s := &m.state
 	model := &bundleModel{Model: qp.Model{Pieces: []qp.Affine{{Gradient: s.Center.G}}}}
 	for i, b := range s.Bundle {
@@ -67,7 +67,7 @@ func (model *bundleModel) residual(step *qp.Step) float64 {
 // it is in the way, steps shrink at a point that is not stationary: kinks are then
 // flipped at the center itself, and pieces forgotten, as a trial that meets one
 // brings it back. It reports whether the model has changed.
-func (m *Goldstein) renew(ctx context.Context, run *Run, model *bundleModel, step *qp.Step, length float64) (bool, error) {
+func (m *goldstein) renew(ctx context.Context, run *Run, model *bundleModel, step *qp.Step, length float64) (bool, error) {
 	s := &m.state
 	far := stale*length + 1e-15*run.size(s.Center.X)
 	forgotten := make([]bool, len(s.Bundle))
@@ -108,7 +108,7 @@ const stale = 10
 
 // informs reports that a trial adds to the model: it lies on another piece than
 // x, and the model at d lies clearly below what the piece shows there.
-func (m *Goldstein) informs(trial *Sample, step *qp.Step) bool {
+func (m *goldstein) informs(trial *Sample, step *qp.Step) bool {
 	c := &m.state.Center
 	if (trial.Piece == c.Piece && trial.Piece != "") || m.explained(trial) {
 		return false
@@ -125,7 +125,7 @@ func (m *Goldstein) informs(trial *Sample, step *qp.Step) bool {
 
 // remember puts a sample into the bundle, unless it holds one of that piece that
 // is nearer to the center.
-func (m *Goldstein) remember(sample *Sample) {
+func (m *goldstein) remember(sample *Sample) {
 	s := &m.state
 	away := distance(sample.X, s.Center.X)
 	for _, b := range s.Bundle {
@@ -137,7 +137,7 @@ func (m *Goldstein) remember(sample *Sample) {
 }
 
 // replace puts a sample into the bundle, in place of the one of its piece.
-func (m *Goldstein) replace(sample *Sample) {
+func (m *goldstein) replace(sample *Sample) {
 	s := &m.state
 	kept := make([]Sample, 0, len(s.Bundle)+1)
 	for _, b := range s.Bundle {

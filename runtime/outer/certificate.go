@@ -127,7 +127,7 @@ func sampleBall(ctx context.Context, run *Run, x []float64, delta float64, count
 			s, err = run.Gradient(ctx, trial)
 		}
 		if err != nil {
-			if Outside(err) {
+			if outside(err) {
 				continue
 			}
 			return out, err

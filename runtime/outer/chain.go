@@ -20,7 +20,7 @@ import (
 // each subset. chain finds a point of each such piece within delta, by the
 // hinges' own equations, and evaluates the gradient there. Pieces without such a
 // point are left out.
-func (m *Goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sample, error) {
+func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sample, error) {
 	s := &m.state
 	var near []qp.Affine
 	for i := range s.Kinks {
@@ -72,7 +72,7 @@ func (m *Goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 		}
 		sample, err := run.Gradient(ctx, x)
 		if err != nil {
-			if Outside(err) {
+			if outside(err) {
 				continue
 			}
 			return out, err
@@ -85,7 +85,7 @@ func (m *Goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 // inside returns the point nearest to the center at which exactly the given
 // hinges are bent, each hinge with a margin that shrinks until the point is
 // within delta; nil where there is none.
-func (m *Goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64) ([]float64, error) {
+func (m *goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64) ([]float64, error) {
 	c := m.state.Center.X
 	x := make([]float64, len(c))
 	for margin := delta / 4; margin >= 1e-4*delta; margin /= 4 {
@@ -102,7 +102,7 @@ func (m *Goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64
 		}
 		var empty *qp.EmptySetError
 		switch err := run.projector.ProjectWithin(x, c, cuts); {
-		case errors.As(err, &empty), Outside(err):
+		case errors.As(err, &empty), outside(err):
 			continue
 		case err != nil:
 			return nil, err

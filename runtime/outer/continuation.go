@@ -26,7 +26,7 @@ const (
 // follows the minimizer of F with g + tau/2 |y|^2 in the place of g from the run's start
 // as tau goes to 0 and descends on F from where that leads. It returns nil where that
 // is nowhere lower.
-func (m *Goldstein) continuation(ctx context.Context, run *Run) (*Sample, error) {
+func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	h := run.h
 	pt, err := h.Value(ctx, run.Start)
 	if err != nil {
@@ -78,18 +78,18 @@ const maxEnd = 1000
 
 // follow descends from x on the run's F until that stalls, or for a number of steps, or
 // to a limit of the run, and returns where it has come to.
-func (m *Goldstein) follow(ctx context.Context, run *Run, x []float64, steps int) (*Sample, error) {
+func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int) (*Sample, error) {
 	c, err := run.Gradient(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	d := &Goldstein{Settings: m.Settings, keeps: keeps[goldsteinState]{goldsteinState{Center: *c, Measure: norm(c.G)}}}
+	d := &goldstein{Settings: m.Settings, keeps: keeps[goldsteinState]{goldsteinState{Center: *c, Measure: norm(c.G)}}}
 	d.rescale(run)
 	for range steps {
 		before := d.state.Center
 		moved, err := d.descend(ctx, run)
 		var limit *limitError
-		if errors.As(err, &limit) || err != nil && Outside(err) {
+		if errors.As(err, &limit) || err != nil && outside(err) {
 			break
 		}
 		if err != nil {
@@ -106,7 +106,7 @@ func (m *Goldstein) follow(ctx context.Context, run *Run, x []float64, steps int
 // run.
 func ignoring(err error) error {
 	var limit *limitError
-	if errors.As(err, &limit) || Outside(err) {
+	if errors.As(err, &limit) || outside(err) {
 		return nil
 	}
 	return err

@@ -37,7 +37,7 @@ func TestContinuationLeavesLocalTraps(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
-			m := &Goldstein{Settings: *DefaultGoldstein()}
+			m := &goldstein{Settings: *defaultGoldstein()}
 			m.Settings.Continuation = continued
 			r, err := Solve(context.Background(), h, "goldstein", m, Options{Start: []float64{0.3}, Seed: 1})
 			if err != nil || r.Best == nil || r.Status != status.Solved {

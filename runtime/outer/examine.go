@@ -11,14 +11,14 @@ import (
 
 // radii are the sampling radii of an examination, relative to 1 + |x|. They
 // shrink to the certificate's own.
-func (m *Goldstein) radii() []float64 {
+func (m *goldstein) radii() []float64 {
 	return []float64{1e-2, 1e-4, m.Settings.Delta}
 }
 
 // examine looks at a point at which the model sees no descent. It samples
 // gradients in balls of shrinking radius, each round giving the model another
 // chance, then polls values further out. Where nothing helps the run is done.
-func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
+func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	scale := run.size(s.Center.X)
 	if radii := m.radii(); s.Sampled < len(radii) {
@@ -72,7 +72,7 @@ func (m *Goldstein) examine(ctx context.Context, run *Run) (string, error) {
 }
 
 // restart goes on from a lower point that may be far away.
-func (m *Goldstein) restart(run *Run, lower *Sample) {
+func (m *goldstein) restart(run *Run, lower *Sample) {
 	s := &m.state
 	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
 	s.LastStep = distance(lower.X, s.Center.X)
@@ -83,7 +83,7 @@ func (m *Goldstein) restart(run *Run, lower *Sample) {
 // certifyCenter ends the run at the center: with a certificate within its target,
 // or because neither that nor a lower point is to be found. A lower point found on
 // the way lets the run go on from there.
-func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
+func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
 	s := &m.state
 	c, err := certifySample(ctx, run, &s.Center, s.Bundle, delta)
 	if err != nil {
@@ -126,7 +126,7 @@ func (m *Goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 const certifying = 10
 
 // forget drops what the bundle knows from further than radius.
-func (m *Goldstein) forget(radius float64) {
+func (m *goldstein) forget(radius float64) {
 	s := &m.state
 	var near []Sample
 	for _, b := range s.Bundle {
@@ -146,7 +146,7 @@ func (m *Goldstein) forget(radius float64) {
 
 // learn adds samples to the bundle, and the kinks between them and the center;
 // the lowest becomes the center where it is lower.
-func (m *Goldstein) learn(ctx context.Context, run *Run, samples []Sample) error {
+func (m *goldstein) learn(ctx context.Context, run *Run, samples []Sample) error {
 	s := &m.state
 	best := -1
 	for i := range samples {
@@ -174,7 +174,7 @@ func (m *Goldstein) learn(ctx context.Context, run *Run, samples []Sample) error
 // poll looks for a lower value of F around the center: along the axes both ways
 // where x has few entries, in random directions otherwise, at radii over several
 // orders of magnitude.
-func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
+func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
 	c := &m.state.Center
 	n := run.Dim()
 	direction, trial := make([]float64, n), make([]float64, n)
@@ -193,7 +193,7 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 				v, err = run.Value(ctx, trial)
 			}
 			if err != nil {
-				if Outside(err) {
+				if outside(err) {
 					continue
 				}
 				return nil, err
@@ -207,7 +207,7 @@ func (m *Goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 }
 
 // Finish implements Method: the certificate of the best point.
-func (m *Goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
+func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
 	delta := m.Settings.Delta * run.size(result.Best.X)
 	samples := m.state.Bundle

@@ -44,7 +44,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			moved, err = r.h.Value(ctx, x)
 		}
 		if err != nil {
-			if !Outside(err) {
+			if !outside(err) {
 				return err
 			}
 			continue
@@ -69,7 +69,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 				return r.adopt(ctx, pt, last)
 			}
 		}
-		if err != nil && !Outside(err) {
+		if err != nil && !outside(err) {
 			return err
 		}
 	}
@@ -112,7 +112,7 @@ func (r *Run) align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 		return err
 	}
 	if err := r.adopt(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
-		if Outside(err) {
+		if outside(err) {
 			return nil
 		}
 		return err
@@ -138,7 +138,7 @@ func (r *Run) exact(ctx context.Context, s *Sample) (*Sample, error) {
 		err = r.h.Complete(ctx, pt)
 	}
 	if err != nil {
-		if Outside(err) {
+		if outside(err) {
 			return nil, nil
 		}
 		return nil, err
@@ -187,7 +187,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	for _, row := range pt.Undecided {
 		f, err := r.Flip(ctx, s, row)
 		if err != nil {
-			if Outside(err) {
+			if outside(err) {
 				return false, nil
 			}
 			return false, err

@@ -9,8 +9,8 @@ import (
 	"bilevelc/runtime/qp"
 )
 
-// GoldsteinSettings are the settings of the method `goldstein`.
-type GoldsteinSettings struct {
+// goldsteinSettings are the settings of the method `goldstein`.
+type goldsteinSettings struct {
 	Delta        float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus |x|" min:"1e-14" max:"1"`
 	Epsilon      float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
 	Samples      int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
@@ -21,13 +21,10 @@ type GoldsteinSettings struct {
 	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
 
-// DefaultGoldstein are the defaults.
-func DefaultGoldstein() *GoldsteinSettings {
-	return &GoldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true}
+// defaultGoldstein are the defaults.
+func defaultGoldstein() *goldsteinSettings {
+	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true}
 }
-
-// Validate checks the ranges.
-func (s *GoldsteinSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{
@@ -36,12 +33,12 @@ func init() {
 		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
 		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, DefaultGoldstein(), func(s GoldsteinSettings, _ method.Values) (Method, error) {
-		return &Goldstein{Settings: s}, nil
+	}, defaultGoldstein(), func(s goldsteinSettings, _ method.Values) (Method, error) {
+		return &goldstein{Settings: s}, nil
 	})
 }
 
-// Goldstein is the method `goldstein`. F is a continuous selection of smooth
+// goldstein is the method `goldstein`. F is a continuous selection of smooth
 // pieces, one for each active set of the lower level. An iteration at x
 //
 //  1. minimizes the model max_i (e_i + g_i'd) + sum_k max(0, c_k + h_k'd) + 1/2 d'Hd
@@ -61,8 +58,8 @@ func init() {
 // they add may reopen the descent. A point stationary for all of that is left
 // only if a poll of values around it finds a lower one, which at a minimizer
 // does not happen: it then ends the run.
-type Goldstein struct {
-	Settings GoldsteinSettings
+type goldstein struct {
+	Settings goldsteinSettings
 	keeps[goldsteinState]
 }
 
@@ -84,13 +81,13 @@ type goldsteinState struct {
 }
 
 // Iterate implements Method.
-func (m *Goldstein) Iterate() (x []float64, f, step, measure float64) {
+func (m *goldstein) Iterate() (x []float64, f, step, measure float64) {
 	s := &m.state
 	return s.Center.X, s.Center.F, s.LastStep, s.Measure
 }
 
 // Begin implements Method.
-func (m *Goldstein) Begin(ctx context.Context, run *Run) error {
+func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	c, err := run.Gradient(ctx, run.Start)
 	if err != nil {
 		return err
@@ -101,7 +98,7 @@ func (m *Goldstein) Begin(ctx context.Context, run *Run) error {
 }
 
 // rescale starts the curvature anew, from the gradient and the initial step.
-func (m *Goldstein) rescale(run *Run) {
+func (m *goldstein) rescale(run *Run) {
 	s := &m.state
 	length := m.Settings.InitialStep * run.size(s.Center.X)
 	curvature := norm(s.Center.G) / length
@@ -114,7 +111,7 @@ func (m *Goldstein) rescale(run *Run) {
 }
 
 // Step implements Method.
-func (m *Goldstein) Step(ctx context.Context, run *Run) (string, error) {
+func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	before := s.Center
 	moved, err := m.descend(ctx, run)
@@ -140,7 +137,7 @@ const maxStagnation = 3
 
 // descend takes one step to a lower point, with the null steps it needs. It
 // reports false where the model predicts no descent, or none is found.
-func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
+func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	s := &m.state
 	maxNull := 10 + 2*min(run.Dim(), 100)
 	turns, fresh := 0, false
@@ -153,7 +150,7 @@ func (m *Goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		}
 		model.H = h
 		step, err := run.projector.Step(s.Center.X, &model.Model)
-		if err != nil && Outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
+		if err != nil && outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
 			// of F; a curvature made anew from the gradient is well conditioned.
 			if fresh {
@@ -225,21 +222,21 @@ const ascent = 0.1
 
 // stationary reports that the predicted decrease, or the step, is nothing: both
 // well below what values of F, and its argument, resolve.
-func (m *Goldstein) stationary(run *Run, predicted, curvature, length float64) bool {
+func (m *goldstein) stationary(run *Run, predicted, curvature, length float64) bool {
 	c := &m.state.Center
 	return predicted+curvature <= 1e-4*rounding*run.noise(c) || length <= 1e-15*run.size(c.X)
 }
 
 // try evaluates F and its gradient at the projection of x + t d; nil where F has
 // no value.
-func (m *Goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
+func (m *goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
 	x := plus(m.state.Center.X, t, d)
 	err := run.Project(x, x)
 	var trial *Sample
 	if err == nil {
 		trial, err = run.Gradient(ctx, x)
 	}
-	if err != nil && Outside(err) {
+	if err != nil && outside(err) {
 		return nil, nil
 	}
 	return trial, err
@@ -248,7 +245,7 @@ func (m *Goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (
 // acceptable is Armijo's condition on the model's decrease. Where the decrease
 // is within the rounding of F, the slope at the trial decides instead (the
 // approximate condition of Hager and Zhang 2005).
-func (m *Goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) bool {
+func (m *goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) bool {
 	c := &m.state.Center
 	if trial.F <= c.F+m.Settings.Armijo*t*step.Value && trial.F < c.F {
 		return true
@@ -261,7 +258,7 @@ func (m *Goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64
 
 // accept moves to a trial point, after longer steps along the same direction
 // where F still falls steeply there, and updates the curvature.
-func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
+func (m *goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
 	length := norm(step.D)
 	if t*length >= 0.5*m.state.Reach {
 		m.state.Reach *= 2
@@ -293,7 +290,7 @@ func (m *Goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 
 // moveTo makes a sample the center. The curvature learns from the nearest
 // gradient of the same piece.
-func (m *Goldstein) moveTo(next *Sample) {
+func (m *goldstein) moveTo(next *Sample) {
 	s := &m.state
 	old := s.Center
 	partner, near := -1, math.Inf(1)
@@ -322,7 +319,7 @@ func (m *Goldstein) moveTo(next *Sample) {
 
 // backtrack shortens the step until F falls. Each failure halves it; gradients
 // met on the way join the bundle.
-func (m *Goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
+func (m *goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
 	s := &m.state
 	length := norm(step.D)
 	for range 60 {

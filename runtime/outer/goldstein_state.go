@@ -2,7 +2,7 @@ package outer
 
 import "fmt"
 
-func (m *Goldstein) valid(d dimensions) error {
+func (m *goldstein) valid(d dimensions) error {
 	s := &m.state
 	if s.Center.G == nil {
 		return fmt.Errorf("its center has no gradient")

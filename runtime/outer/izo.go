@@ -8,8 +8,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// IZOSettings are the settings of the method `izo`.
-type IZOSettings struct {
+// izoSettings are the settings of the method `izo`.
+type izoSettings struct {
 	Delta     float64 `setting:"delta" doc:"radius of the Goldstein subdifferential" min:"1e-12"`
 	Epsilon   float64 `setting:"epsilon" doc:"target for its smallest element" min:"1e-12"`
 	Alpha     float64 `setting:"alpha" doc:"accuracy of the values of F" min:"0"`
@@ -22,12 +22,9 @@ type IZOSettings struct {
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 3 gap/(nu epsilon)" min:"0"`
 }
 
-// DefaultIZO are the defaults, of moderate accuracy: the theorem's budget grows
+// defaultIZO are the defaults, of moderate accuracy: the theorem's budget grows
 // like d delta^-1 epsilon^-3.
-func DefaultIZO() *IZOSettings { return &IZOSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8} }
-
-// Validate checks the ranges.
-func (s *IZOSettings) Validate() error { return method.Validate(s) }
+func defaultIZO() *izoSettings { return &izoSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8} }
 
 func init() {
 	register(Spec{
@@ -36,19 +33,19 @@ func init() {
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
 		Suits:     "a proved rate without hypergradients, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, DefaultIZO(), func(s IZOSettings, _ method.Values) (Method, error) {
-		return &IZO{Settings: s}, nil
+	}, defaultIZO(), func(s izoSettings, _ method.Values) (Method, error) {
+		return &izo{Settings: s}, nil
 	})
 }
 
-// IZO is the method `izo`, alg: IZO with the parameters of the proof:
+// izo is the method `izo`, alg: IZO with the parameters of the proof:
 // rho = min(delta/2, gap/L), nu = delta - rho, M >= 9 max(alpha^2 d^2/(rho^2
 // epsilon^2), L^2 d/epsilon^2), K >= 3 gap/(nu epsilon), D = nu/M and
 // eta = D/(G sqrt M) with G^2 = alpha^2 d^2/rho^2 + d L^2. Points of the
 // difference that leave X or D are projected, and the difference is then over the
 // distance between them.
-type IZO struct {
-	Settings IZOSettings
+type izo struct {
+	Settings izoSettings
 	keeps[izoState]
 }
 
@@ -61,17 +58,17 @@ type izoState struct {
 	Constants constants
 }
 
-func (m *IZO) valid(d dimensions) error {
+func (m *izo) valid(d dimensions) error {
 	return m.state.Online.valid(d)
 }
 
 // Iterate implements Method.
-func (m *IZO) Iterate() (x []float64, f, step, measure float64) {
+func (m *izo) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
 }
 
 // Begin implements Method.
-func (m *IZO) Begin(ctx context.Context, run *Run) error {
+func (m *izo) Begin(ctx context.Context, run *Run) error {
 	set := &m.Settings
 	c, err := m.constants(ctx, run)
 	if err != nil {
@@ -107,7 +104,7 @@ func (m *IZO) Begin(ctx context.Context, run *Run) error {
 
 // constants is estimate with values of F alone: L from differences along random
 // directions, whose root mean square is |grad F| / sqrt(d).
-func (m *IZO) constants(ctx context.Context, run *Run) (*constants, error) {
+func (m *izo) constants(ctx context.Context, run *Run) (*constants, error) {
 	set := &m.Settings
 	first, err := run.Value(ctx, run.Start)
 	if err != nil {
@@ -137,7 +134,7 @@ func (m *IZO) constants(ctx context.Context, run *Run) (*constants, error) {
 }
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
-func (m *IZO) slope(ctx context.Context, run *Run, z, w []float64, rho float64) (slope, f float64, err error) {
+func (m *izo) slope(ctx context.Context, run *Run, z, w []float64, rho float64) (slope, f float64, err error) {
 	up, down := plus(z, rho, w), plus(z, -rho, w)
 	if err := run.Project(up, up); err != nil {
 		return 0, 0, err
@@ -161,7 +158,7 @@ func (m *IZO) slope(ctx context.Context, run *Run, z, w []float64, rho float64) 
 }
 
 // Predict is 2 K M values.
-func (m *IZO) Predict(*Run) *Budget {
+func (m *izo) Predict(*Run) *Budget {
 	p := m.state.Online.Plan
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: 2 * t,
@@ -170,7 +167,7 @@ func (m *IZO) Predict(*Run) *Budget {
 }
 
 // Step implements Method.
-func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
+func (m *izo) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	if s.Online.finished() {
 		return "", s.Online.spent()
@@ -192,7 +189,7 @@ func (m *IZO) Step(ctx context.Context, run *Run) (string, error) {
 }
 
 // Finish implements Method.
-func (m *IZO) Finish(ctx context.Context, run *Run, result *Result) error {
+func (m *izo) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
 	result.Parameters["rho"] = m.state.Rho
 	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta-m.state.Rho)+m.state.Rho)

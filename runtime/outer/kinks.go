@@ -23,7 +23,7 @@ type kink struct {
 // plus max(0, offset + gradient'd) where the kink is convex. The center's own
 // piece is the larger one on its side, so that an offset above zero is an error
 // of rounding or of the extrapolation.
-func (m *Goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
+func (m *goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
 	if k.Grad == nil || !k.Convex {
 		return a, false
 	}
@@ -61,7 +61,7 @@ func changed(a, b *Sample) []int {
 }
 
 // known returns the kink of a row, or nil.
-func (m *Goldstein) known(row int) *kink {
+func (m *goldstein) known(row int) *kink {
 	for i := range m.state.Kinks {
 		if m.state.Kinks[i].Row == row {
 			return &m.state.Kinks[i]
@@ -72,7 +72,7 @@ func (m *Goldstein) known(row int) *kink {
 
 // explained reports that a sample's piece differs from the center's only in rows
 // whose flips are known, so that hinges stand for it.
-func (m *Goldstein) explained(b *Sample) bool {
+func (m *goldstein) explained(b *Sample) bool {
 	rows := changed(b, &m.state.Center)
 	for _, row := range rows {
 		if k := m.known(row); k == nil || k.Grad == nil {
@@ -89,7 +89,7 @@ const maxFlips = 64
 // learnKinks flips, at the center, the rows whose state a trial has changed, or that
 // are about to change at it, and
 // reports whether the model has become another by it.
-func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
+func (m *goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
 	c := &m.state.Center
 	rows := changed(trial, c)
 	for _, row := range slices.Concat(trial.Weak, c.Weak) {
@@ -115,11 +115,11 @@ func (m *Goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bo
 }
 
 // flip measures a row's kink at the center, and reports whether it bends the model.
-func (m *Goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
+func (m *goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
 	c := &m.state.Center
 	k := kink{Row: row, X: c.X}
 	switch f, err := run.Flip(ctx, c, row); {
-	case err != nil && !Outside(err):
+	case err != nil && !outside(err):
 		return false, err
 	case err == nil && f != nil:
 		k.Value, k.Grad, k.Convex = f.Value, f.Grad, f.Convex
@@ -130,7 +130,7 @@ func (m *Goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, e
 }
 
 // keep stores a kink in place of what was known of its row.
-func (m *Goldstein) keep(k kink) {
+func (m *goldstein) keep(k kink) {
 	s := &m.state
 	kept := make([]kink, 0, len(s.Kinks)+1)
 	for _, old := range s.Kinks {
@@ -148,7 +148,7 @@ func (m *Goldstein) keep(k kink) {
 // translate turns a sample's gradient into that of the piece with the given
 // active rows, by the jumps of the rows in between; nil where one is not known
 // from within radius.
-func (m *Goldstein) translate(b *Sample, active []int, radius float64) []float64 {
+func (m *goldstein) translate(b *Sample, active []int, radius float64) []float64 {
 	if b.Piece == "" {
 		return nil
 	}

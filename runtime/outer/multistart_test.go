@@ -41,7 +41,7 @@ func TestMultiStartInterrupted(t *testing.T) {
 		Options:  Options{Start: c.Problem.Start},
 		Observer: func(int) Observer { return &stopper{at: 2, cancel: cancel} },
 		New: func() (oracle.Hyperobjective, Method, error) {
-			return hyper(t, c.Problem.Clone()), &Goldstein{Settings: *DefaultGoldstein()}, nil
+			return hyper(t, c.Problem.Clone()), &goldstein{Settings: *defaultGoldstein()}, nil
 		}}
 	results, best, err := ms.Solve(ctx)
 	if err != nil || best != 0 {

@@ -8,8 +8,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// OIGRMSettings are the settings of the method `oigrm`.
-type OIGRMSettings struct {
+// oigrmSettings are the settings of the method `oigrm`.
+type oigrmSettings struct {
 	Delta     float64 `setting:"delta" doc:"radius of the Goldstein subdifferential" min:"1e-12"`
 	Epsilon   float64 `setting:"epsilon" doc:"target for its smallest element" min:"1e-12"`
 	Lipschitz float64 `setting:"lipschitz" doc:"L, the Lipschitz constant of F; 0 estimates it from sampled gradients" min:"0"`
@@ -20,12 +20,9 @@ type OIGRMSettings struct {
 	Blocks    int     `setting:"blocks" doc:"number of blocks K; 0 derives 2 gap/(delta epsilon)" min:"0"`
 }
 
-// DefaultOIGRM are the defaults, of moderate accuracy: the theorem's budget grows
+// defaultOIGRM are the defaults, of moderate accuracy: the theorem's budget grows
 // like delta^-1 epsilon^-3.
-func DefaultOIGRM() *OIGRMSettings { return &OIGRMSettings{Delta: 0.1, Epsilon: 0.1} }
-
-// Validate checks the ranges.
-func (s *OIGRMSettings) Validate() error { return method.Validate(s) }
+func defaultOIGRM() *oigrmSettings { return &oigrmSettings{Delta: 0.1, Epsilon: 0.1} }
 
 func init() {
 	register(Spec{
@@ -34,16 +31,16 @@ func init() {
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
 		Suits:     "a proved rate on inequality rows, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, DefaultOIGRM(), func(s OIGRMSettings, _ method.Values) (Method, error) {
-		return &OIGRM{Settings: s}, nil
+	}, defaultOIGRM(), func(s oigrmSettings, _ method.Values) (Method, error) {
+		return &oigrm{Settings: s}, nil
 	})
 }
 
-// OIGRM is the method `oigrm`, alg: OIGRM with the parameters of the proof:
+// oigrm is the method `oigrm`, alg: OIGRM with the parameters of the proof:
 // with G = sqrt(L^2 + alpha^2), M >= 4 G^2/epsilon^2, K >= 2 gap/(delta epsilon),
 // D = delta/M, eta = D/(G sqrt M).
-type OIGRM struct {
-	Settings OIGRMSettings
+type oigrm struct {
+	Settings oigrmSettings
 	keeps[oigrmState]
 }
 
@@ -55,17 +52,17 @@ type oigrmState struct {
 	Constants constants
 }
 
-func (m *OIGRM) valid(d dimensions) error {
+func (m *oigrm) valid(d dimensions) error {
 	return m.state.Online.valid(d)
 }
 
 // Iterate implements Method.
-func (m *OIGRM) Iterate() (x []float64, f, step, measure float64) {
+func (m *oigrm) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
 }
 
 // Begin implements Method.
-func (m *OIGRM) Begin(ctx context.Context, run *Run) error {
+func (m *oigrm) Begin(ctx context.Context, run *Run) error {
 	set := &m.Settings
 	c, err := estimate(ctx, run, set.Delta, set.Lipschitz, set.Gap)
 	if err != nil {
@@ -94,7 +91,7 @@ func (m *OIGRM) Begin(ctx context.Context, run *Run) error {
 }
 
 // Predict is K M gradients.
-func (m *OIGRM) Predict(*Run) *Budget {
+func (m *oigrm) Predict(*Run) *Budget {
 	p := m.state.Online.Plan
 	t := float64(p.M) * float64(p.K)
 	return &Budget{Iterations: t, Evaluations: t,
@@ -103,7 +100,7 @@ func (m *OIGRM) Predict(*Run) *Budget {
 }
 
 // Step implements Method.
-func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
+func (m *oigrm) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	if s.Online.finished() {
 		return "", s.Online.spent()
@@ -122,7 +119,7 @@ func (m *OIGRM) Step(ctx context.Context, run *Run) (string, error) {
 }
 
 // Finish implements Method.
-func (m *OIGRM) Finish(ctx context.Context, run *Run, result *Result) error {
+func (m *oigrm) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
 	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta))
 }

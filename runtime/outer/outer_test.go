@@ -63,7 +63,7 @@ func TestConformance(t *testing.T) {
 			if gap > c.tolerance || gap < -1e-8 {
 				t.Errorf("%s on %s: F = %.12g, known %.12g", spec.Name, c.Name, r.Best.F, c.Optimum)
 			}
-			if spec.Name == "pgd" && r.Measure.Value > DefaultPGD().Epsilon {
+			if spec.Name == "pgd" && r.Measure.Value > defaultPGD().Epsilon {
 				t.Errorf("pgd on %s: measure %+v at the returned point", c.Name, r.Measure)
 			}
 			if !(r.Measure.Value >= 0) || r.Measure.Name == "" {
@@ -223,7 +223,7 @@ func TestMultiStart(t *testing.T) {
 					if err != nil {
 						return nil, nil, err
 					}
-					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &Goldstein{Settings: *DefaultGoldstein()}, nil
+					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &goldstein{Settings: *defaultGoldstein()}, nil
 				}}
 			results, best, err := ms.Solve(context.Background())
 			if err != nil || best < 0 {

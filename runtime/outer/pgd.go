@@ -9,18 +9,15 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// PGDSettings are the settings of the method `pgd`.
-type PGDSettings struct {
+// pgdSettings are the settings of the method `pgd`.
+type pgdSettings struct {
 	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0"`
 	Smoothness float64 `setting:"smoothness" doc:"C_F, the Lipschitz constant of grad F; 0 estimates it by backtracking" min:"0"`
 	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise, and where smoothness is set and this is not"`
 }
 
-// DefaultPGD are the defaults.
-func DefaultPGD() *PGDSettings { return &PGDSettings{Epsilon: 1e-7, Accelerate: true} }
-
-// Validate checks the ranges.
-func (s *PGDSettings) Validate() error { return method.Validate(s) }
+// defaultPGD are the defaults.
+func defaultPGD() *pgdSettings { return &pgdSettings{Epsilon: 1e-7, Accelerate: true} }
 
 func init() {
 	register(Spec{
@@ -29,15 +26,15 @@ func init() {
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
-	}, DefaultPGD(), func(s PGDSettings, given method.Values) (Method, error) {
+	}, defaultPGD(), func(s pgdSettings, given method.Values) (Method, error) {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
 			s.Accelerate = false
 		}
-		return &PGD{Settings: s}, nil
+		return &pgd{Settings: s}, nil
 	})
 }
 
-// PGD is the method `pgd`: x+ = proj_{X and D}(v - grad F(v)/C_F) with v = x,
+// pgd is the method `pgd`: x+ = proj_{X and D}(v - grad F(v)/C_F) with v = x,
 // or v extrapolated from the last step (Nesterov's sequence, restarted where F
 // would rise). A given C_F and plain steps make it alg:LE-full-alg to the letter,
 // which takes every step; without one, C_F doubles until
@@ -45,8 +42,8 @@ func init() {
 //	F(x+) <= F(v) + <grad F(v), x+ - v> + C_F/2 |x+ - v|^2
 //
 // and relaxes slowly, which is adaptive in regions of less curvature.
-type PGD struct {
-	Settings PGDSettings
+type pgd struct {
+	Settings pgdSettings
 	keeps[pgdState]
 }
 
@@ -61,7 +58,7 @@ type pgdState struct {
 	Stagnated int
 }
 
-func (m *PGD) valid(d dimensions) error {
+func (m *pgd) valid(d dimensions) error {
 	s := &m.state
 	if err := s.Center.valid(d); err != nil {
 		return err
@@ -73,13 +70,13 @@ func (m *PGD) valid(d dimensions) error {
 }
 
 // Iterate implements Method.
-func (m *PGD) Iterate() (x []float64, f, step, measure float64) {
+func (m *pgd) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.Center.X, m.state.Center.F, m.state.LastStep, m.state.Mapping
 }
 
 // Begin implements Method. The first C_F makes the first step 0.1 (1 + |x|)
 // long; backtracking corrects it.
-func (m *PGD) Begin(ctx context.Context, run *Run) error {
+func (m *pgd) Begin(ctx context.Context, run *Run) error {
 	c, err := run.Gradient(ctx, run.Start)
 	if err != nil {
 		return err
@@ -101,7 +98,7 @@ func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
 }
 
 // Step implements Method.
-func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
+func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	var err error
 	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, s.C); err != nil {
@@ -126,7 +123,7 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 			return "", err
 		}
 		extrapolated, err := run.Gradient(ctx, v)
-		if err != nil && !Outside(err) {
+		if err != nil && !outside(err) {
 			return "", err
 		}
 		if err == nil {
@@ -177,7 +174,7 @@ func (m *PGD) Step(ctx context.Context, run *Run) (string, error) {
 }
 
 // kink explains an end without progress where F may not be smooth.
-func (m *PGD) kink() string {
+func (m *pgd) kink() string {
 	if len(m.state.Center.Weak) == 0 {
 		return ""
 	}
@@ -190,14 +187,14 @@ const maxIdle = 50
 
 // flat reports that a step from a sample to x gains no more than ten times the
 // rounding of F, where the descent lemma cannot be checked on values.
-func (m *PGD) flat(run *Run, from *Sample, x []float64) bool {
+func (m *pgd) flat(run *Run, from *Sample, x []float64) bool {
 	d := distance(x, from.X)
 	return m.state.C/2*d*d <= 10*run.noise(from)
 }
 
 // forward is the projected gradient step from a sample, with C_F raised until
 // the descent lemma holds; nil where no step is short enough.
-func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, error) {
+func (m *pgd) forward(ctx context.Context, run *Run, from *Sample) (*Sample, error) {
 	s := &m.state
 	for range 100 {
 		next := plus(from.X, -1/s.C, from.G)
@@ -209,7 +206,7 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 			return nil, nil
 		}
 		trial, err := run.Value(ctx, next)
-		if err != nil && !Outside(err) {
+		if err != nil && !outside(err) {
 			return nil, err
 		}
 		if m.Settings.Smoothness > 0 {
@@ -227,7 +224,7 @@ func (m *PGD) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 }
 
 // Finish implements Method.
-func (m *PGD) Finish(ctx context.Context, run *Run, result *Result) error {
+func (m *pgd) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
 	v, err := mapping(run, result.Best.X, result.Best.Grad, m.state.C)
 	if err != nil {

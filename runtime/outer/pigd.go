@@ -9,8 +9,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// PIGDSettings are the settings of the method `pigd`.
-type PIGDSettings struct {
+// pigdSettings are the settings of the method `pigd`.
+type pigdSettings struct {
 	Steps      string  `setting:"steps" doc:"plain gradient steps, or Adam's as in the paper's experiment" words:"plain,adam"`
 	Delta      float64 `setting:"delta" doc:"radius of the perturbation" min:"0"`
 	Epsilon    float64 `setting:"epsilon" doc:"plain steps: target of the theorem, from which the budget follows; 0: the budget is iterations" min:"0"`
@@ -21,13 +21,10 @@ type PIGDSettings struct {
 	Decay      float64 `setting:"decay" doc:"adam: the step size falls to this part of itself over the budget" min:"1e-12" max:"1"`
 }
 
-// DefaultPIGD are the defaults.
-func DefaultPIGD() *PIGDSettings {
-	return &PIGDSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}
+// defaultPIGD are the defaults.
+func defaultPIGD() *pigdSettings {
+	return &pigdSettings{Steps: "adam", Delta: 1e-3, Iterations: 1000, Decay: 1e-3}
 }
-
-// Validate checks the ranges.
-func (s *PIGDSettings) Validate() error { return method.Validate(s) }
 
 func init() {
 	register(Spec{
@@ -36,22 +33,22 @@ func init() {
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
 		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
-	}, DefaultPIGD(), func(s PIGDSettings, given method.Values) (Method, error) {
+	}, defaultPIGD(), func(s pigdSettings, given method.Values) (Method, error) {
 		if _, both := given["iterations"]; both && s.Epsilon > 0 {
 			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
 		}
 		if s.Epsilon > 0 && s.Steps != "plain" {
 			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem that derives the budget from it is about plain steps: give steps = plain, or iterations"}
 		}
-		return &PIGD{Settings: s}, nil
+		return &pigd{Settings: s}, nil
 	})
 }
 
-// PIGD is the method `pigd`: x_{t+1} = proj(x_t - eta g_t), with g_t the inexact
+// pigd is the method `pigd`: x_{t+1} = proj(x_t - eta g_t), with g_t the inexact
 // gradient at x_t + delta w_t, w_t uniform on the unit sphere. The perturbed
 // point and the step are projected onto X and D, the whole space in the paper.
-type PIGD struct {
-	Settings PIGDSettings
+type pigd struct {
+	Settings pigdSettings
 	keeps[pigdState]
 }
 
@@ -68,7 +65,7 @@ type pigdState struct {
 	Constants     constants
 }
 
-func (m *PIGD) valid(d dimensions) error {
+func (m *pigd) valid(d dimensions) error {
 	s := &m.state
 	if s.T < 0 || s.Budget < 1 || !(s.Rate > 0) {
 		return fmt.Errorf("step %d of %d, rate %v", s.T, s.Budget, s.Rate)
@@ -77,12 +74,12 @@ func (m *PIGD) valid(d dimensions) error {
 }
 
 // Iterate implements Method.
-func (m *PIGD) Iterate() (x []float64, f, step, measure float64) {
+func (m *pigd) Iterate() (x []float64, f, step, measure float64) {
 	return m.state.X, m.state.F, m.state.LastStep, m.state.GradNorm
 }
 
 // Begin implements Method.
-func (m *PIGD) Begin(ctx context.Context, run *Run) error {
+func (m *pigd) Begin(ctx context.Context, run *Run) error {
 	n := run.Dim()
 	c, err := estimate(ctx, run, m.Settings.Delta, m.Settings.Lipschitz, m.Settings.Gap)
 	if err != nil {
@@ -108,26 +105,26 @@ func (m *PIGD) Begin(ctx context.Context, run *Run) error {
 //
 // with the O() of its smoothness term as 1. eta = sqrt(A/(B T)) makes that
 // 2 sqrt(A B/T), which is epsilon^2 for T = 4 A B/epsilon^4.
-func (m *PIGD) bound(n int) (a, b float64) {
+func (m *pigd) bound(n int) (a, b float64) {
 	c := &m.state.Constants
 	delta := math.Max(m.Settings.Delta, 1e-12)
 	return c.Gap + delta*c.Lipschitz, c.Lipschitz * math.Sqrt(float64(n)) * math.Pow(c.Lipschitz+c.GradError, 2) / delta
 }
 
 // eta is the step size of the theorem for the budget.
-func (m *PIGD) eta(n int) float64 {
+func (m *pigd) eta(n int) float64 {
 	a, b := m.bound(n)
 	return math.Sqrt(a / (b * float64(m.state.Budget)))
 }
 
 // work is T epsilon^4 of the theorem.
-func (m *PIGD) work(n int) float64 {
+func (m *pigd) work(n int) float64 {
 	a, b := m.bound(n)
 	return 4 * a * b
 }
 
 // Predict is the budget, with the accuracy that the theorem promises for it.
-func (m *PIGD) Predict(run *Run) *Budget {
+func (m *pigd) Predict(run *Run) *Budget {
 	t := float64(m.state.Budget)
 	b := &Budget{Iterations: t, Evaluations: t, Chosen: m.Settings.Epsilon == 0}
 	switch {
@@ -143,7 +140,7 @@ func (m *PIGD) Predict(run *Run) *Budget {
 }
 
 // Step implements Method.
-func (m *PIGD) Step(ctx context.Context, run *Run) (string, error) {
+func (m *pigd) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	if s.T >= s.Budget {
 		return "", spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", s.Budget))
@@ -176,7 +173,7 @@ func (m *PIGD) Step(ctx context.Context, run *Run) (string, error) {
 
 // adam is Adam's step with its usual constants and a rate that falls
 // geometrically over the budget, so that the last steps settle.
-func (m *PIGD) adam(g []float64) []float64 {
+func (m *pigd) adam(g []float64) []float64 {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
 	s := &m.state
 	first, second, next := make([]float64, len(g)), make([]float64, len(g)), make([]float64, len(g))
@@ -194,7 +191,7 @@ func (m *PIGD) adam(g []float64) []float64 {
 }
 
 // Finish implements Method.
-func (m *PIGD) Finish(ctx context.Context, run *Run, result *Result) error {
+func (m *pigd) Finish(ctx context.Context, run *Run, result *Result) error {
 	result.Parameters = m.state.Constants.parameters()
 	result.Parameters["eta"], result.Parameters["delta"], result.Parameters["T"] = m.state.Rate, m.Settings.Delta, float64(m.state.Budget)
 	// Values at unperturbed points have not been seen: the last may be the best.

@@ -43,7 +43,7 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
-		r, err := Solve(context.Background(), h, "goldstein", &Goldstein{Settings: *DefaultGoldstein()},
+		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
 			Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
 		if err != nil || r.Best == nil {
 			t.Fatalf("%s: %v (%v)", name, r.Reason, err)

@@ -40,7 +40,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 		if err == nil {
 			s, err = run.Gradient(ctx, x)
 		}
-		if err != nil && !Outside(err) {
+		if err != nil && !outside(err) {
 			return r, err
 		}
 		if err != nil {
@@ -94,7 +94,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 	x := make([]float64, len(v))
 	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
 		if err = run.Project(x, plus(at.X, -t, v)); err != nil {
-			if Outside(err) {
+			if outside(err) {
 				err = nil
 			}
 			return f, err
@@ -112,7 +112,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		}
 		s, err := run.Gradient(ctx, x)
 		if err != nil {
-			if !Outside(err) {
+			if !outside(err) {
 				return f, err
 			}
 			hi = t
@@ -142,6 +142,6 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 
 // target is the norm that the settings ask of the smallest element, given the
 // gradients that scale it.
-func (m *Goldstein) target(run *Run, samples ...Sample) float64 {
+func (m *goldstein) target(run *Run, samples ...Sample) float64 {
 	return m.Settings.Epsilon * math.Max(run.gradient(m.state.Center), run.gradient(samples...))
 }

@@ -209,10 +209,10 @@ func piece(pt *oracle.Point) string {
 	return string(b)
 }
 
-// Outside reports an error that says that F has no usable value at the point
+// outside reports an error that says that F has no usable value at the point
 // alone, or that the point could not be projected: a trial there has failed, the
 // run has not.
-func Outside(err error) bool {
+func outside(err error) bool {
 	var infeasible *oracle.InfeasibleError
 	var lower *oracle.LowerError
 	var stalled *qp.StalledError

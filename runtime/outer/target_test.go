@@ -11,7 +11,7 @@ func TestTarget(t *testing.T) {
 	for _, c := range []struct{ slope, center, other, want float64 }{
 		{1, 4, 0, 4e-5}, {1, 0, 3, 3e-5}, {1, 0, 0, 1e-6}, {1e-8, 1e-9, 0, 1e-14}, {1e9, 0, 1e3, 1e3},
 	} {
-		m := &Goldstein{Settings: *DefaultGoldstein()}
+		m := &goldstein{Settings: *defaultGoldstein()}
 		m.state.Center = Sample{G: []float64{0, c.center}}
 		run := &Run{slope: c.slope}
 		if got := m.target(run, Sample{G: []float64{c.other, 0}}); math.Abs(got-c.want) > 1e-9*c.want {

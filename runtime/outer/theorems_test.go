@@ -165,7 +165,7 @@ func TestStepsOfTheAlgorithms(t *testing.T) {
 	c := []float64{3, -4}
 	h := linear(c...)
 	const steps = 4000
-	m := made(t, "oigrm", method.Values{"lipschitz": 5.0, "gap": 1.0, "clip": 0.01, "rate": 1.0, "block": steps, "blocks": 1}).(*OIGRM)
+	m := made(t, "oigrm", method.Values{"lipschitz": 5.0, "gap": 1.0, "clip": 0.01, "rate": 1.0, "block": steps, "blocks": 1}).(*oigrm)
 	ran(t, h, "oigrm", m, Options{Start: []float64{0, 0}, Seed: 3})
 	// Delta_1 = 0, and every later step is -D c/|c|: z_t = -D (t - 2 + s_t) c/|c|.
 	var mean, square, least, most float64 = 0, 0, 1, 0
@@ -185,7 +185,7 @@ func TestStepsOfTheAlgorithms(t *testing.T) {
 	}
 
 	// The first step of oigrm, not clipped.
-	m = made(t, "oigrm", method.Values{"lipschitz": 5.0, "gap": 1.0, "clip": 100.0, "rate": 0.3, "block": 2, "blocks": 1}).(*OIGRM)
+	m = made(t, "oigrm", method.Values{"lipschitz": 5.0, "gap": 1.0, "clip": 100.0, "rate": 0.3, "block": 2, "blocks": 1}).(*oigrm)
 	ran(t, linear(c...), "oigrm", m, Options{Start: []float64{0, 0}, Seed: 3})
 	if want := []float64{-0.9, 1.2}; distance(m.state.Online.X, want) > 1e-12 {
 		t.Errorf("oigrm: after two steps at %v, not %v", m.state.Online.X, want)
@@ -199,7 +199,7 @@ func TestZerothOrderEstimateIsUnbiased(t *testing.T) {
 	mean := make([]float64, len(c))
 	const draws = 4000
 	for k := range draws {
-		m := made(t, "izo", method.Values{"lipschitz": 4.0, "gap": 1.0, "clip": 1e9, "rate": 1.0, "block": 1, "blocks": 1}).(*IZO)
+		m := made(t, "izo", method.Values{"lipschitz": 4.0, "gap": 1.0, "clip": 1e9, "rate": 1.0, "block": 1, "blocks": 1}).(*izo)
 		run := &Run{h: linear(c...), published: &published{}, source: rand.NewPCG(uint64(k), 5)}
 		run.Rand, run.Start = rand.New(run.source), make([]float64, len(c))
 		if err := m.Begin(context.Background(), run); err != nil {
@@ -227,13 +227,13 @@ func TestOutputsAreUniform(t *testing.T) {
 		place  func(m Method) float64
 	}{
 		{"pigd", method.Values{"steps": "plain", "rate": 1.0, "iterations": candidates, "lipschitz": 1.0, "gap": 1.0},
-			func(m Method) float64 { return -m.(*PIGD).state.Kept[0] }},
+			func(m Method) float64 { return -m.(*pigd).state.Kept[0] }},
 		// Steps are 1 long after the first, so that the mean of a block of two is at
 		// its number times two, to within one.
 		{"oigrm", method.Values{"clip": 1.0, "rate": 9.0, "block": 2, "blocks": candidates, "lipschitz": 1.0, "gap": 1.0},
-			func(m Method) float64 { return math.Round(-m.(*OIGRM).state.Online.sampled()[0]/2 + 0.0) }},
+			func(m Method) float64 { return math.Round(-m.(*oigrm).state.Online.sampled()[0]/2 + 0.0) }},
 		{"izo", method.Values{"clip": 1.0, "rate": 9.0, "block": 2, "blocks": candidates, "lipschitz": 1.0, "gap": 1.0},
-			func(m Method) float64 { return math.Round(-m.(*IZO).state.Online.sampled()[0]/2 + 0.0) }},
+			func(m Method) float64 { return math.Round(-m.(*izo).state.Online.sampled()[0]/2 + 0.0) }},
 	} {
 		counts := map[float64]int{}
 		for seed := range uint64(seeds) {
@@ -339,7 +339,7 @@ func TestProjectedGradientToTheLetter(t *testing.T) {
 		grad:  func(x []float64) []float64 { return []float64{x[0], 3 * x[1], 10 * x[2]} }}
 	for _, smoothness := range []float64{10, 4} { // of the second F rises along the third entry
 		x := []float64{1, 1, 1}
-		m := made(t, "pgd", method.Values{"smoothness": smoothness}).(*PGD)
+		m := made(t, "pgd", method.Values{"smoothness": smoothness}).(*pgd)
 		ran(t, h, "pgd", m, Options{Start: clone(x), Limits: Limits{Iterations: 9}})
 		for range 9 {
 			for j := range x {

@@ -500,7 +500,7 @@ func TestPiecewiseLinearEnds(t *testing.T) {
 		}
 		h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
 		const bound = 5000
-		r, err := Solve(context.Background(), h, "goldstein", &Goldstein{Settings: *DefaultGoldstein()},
+		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
 			Options{Start: make([]float64, p.dx), Seed: 1, Limits: Limits{Evaluations: bound}})
 		if err != nil {
 			t.Fatal(err)
