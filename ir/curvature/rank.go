@@ -189,7 +189,8 @@ func (o *orthogonalizer) add(i int) (along []float64, ok bool) {
 }
 
 // coefficients are those of row i in the rows taken and, for what is left in
-// their columns, in the bounds.
+// their columns, in the bounds. What is left out is rounding: parts of row i that
+// are small beside it, whatever units the rows are in.
 func (o *orthogonalizer) coefficients(i int, along []float64) map[int]float64 {
 	out, rest := map[int]float64{}, map[int]float64{}
 	spread := func(row int, by float64) {
@@ -200,13 +201,14 @@ func (o *orthogonalizer) coefficients(i int, along []float64) map[int]float64 {
 		})
 	}
 	spread(i, 1)
+	negligible := 10 * rankTolerance * o.size(i)
 	c := slices.Clone(along)
 	for l := len(c) - 1; l >= 0; l-- { // triangular: row taken[l] is the last with a part along basis[l]
 		a := c[l] / o.along[l][l]
 		for k, e := range o.along[l][:l] {
 			c[k] -= a * e
 		}
-		if math.Abs(a) > rankTolerance*10 {
+		if math.Abs(a)*o.size(o.taken[l]) > negligible {
 			out[o.taken[l]] = a
 			spread(o.taken[l], -a)
 		}
@@ -214,10 +216,17 @@ func (o *orthogonalizer) coefficients(i int, along []float64) map[int]float64 {
 	for j, v := range rest {
 		bound := o.standing[j]
 		visitRow(o.b, bound, 1, func(_ int, b float64) {
-			if math.Abs(v) > rankTolerance*10*math.Abs(b) {
+			if math.Abs(v) > negligible {
 				out[bound] = v / b
 			}
 		})
 	}
 	return out
+}
+
+// size is the length of row i.
+func (r *rows) size(i int) float64 {
+	size := 0.0
+	visitRow(r.b, i, 1, func(_ int, v float64) { size = math.Hypot(size, v) })
+	return size
 }

@@ -18,6 +18,7 @@ type deriver struct {
 	tol   Tolerances
 	s     *scales
 	parts [][]int
+	tied  [][]float64           // see tiedNormals
 	near  *hessian              // where the curvature was last looked at
 	kept  map[string]faceSystem // systems of near, by face
 	// coupling says how the coupled constraints enter F; nil where they do not.
@@ -25,7 +26,7 @@ type deriver struct {
 }
 
 func newDeriver(p *problem.Problem, tol Tolerances, x, y, lambda []float64) *deriver {
-	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p)}
+	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p), tied: tiedNormals(p)}
 	d.s = measure(p, d.f, d.g, x, y, lambda)
 	return d
 }

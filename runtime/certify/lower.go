@@ -181,7 +181,7 @@ func (v *verification) modulus(mu float64) bool {
 		return false
 	case h.blocks != nil:
 		for _, b := range h.blocks {
-			if b.rho == 0 && !b.above(mu*(1-rounding)) {
+			if b.rho == 0 && !b.above(mu*(1-rounding), h.rounding()) {
 				note(b.smallest(), "the least eigenvalue of the Hessian of g at (x, y)")
 			}
 		}
@@ -199,13 +199,23 @@ func (v *verification) modulus(mu float64) bool {
 	return true
 }
 
+// rounding is that of an entry of the Hessian: a few roundings of the forces' terms, over
+// the shortest step of the differences.
+func (h *hessian) rounding() float64 {
+	shortest := math.Inf(1)
+	for j := range h.y {
+		shortest = math.Min(shortest, h.step(j))
+	}
+	return roundings * 0x1p-52 * h.s.force / shortest
+}
+
 // above reports that H - mu I is positive semidefinite to rounding.
-func (b *block) above(mu float64) bool {
+func (b *block) above(mu, rounding float64) bool {
 	n := len(b.entries)
 	shifted := mat.NewSymDense(n, nil)
 	shifted.CopySym(b.h)
 	// Differences of gradients know H to about this share of its largest entry.
-	known := 1e-9 * mat.Norm(b.h, math.Inf(1))
+	known := math.Max(1e-9*mat.Norm(b.h, math.Inf(1)), float64(n)*rounding)
 	for j := range n {
 		shifted.SetSym(j, j, shifted.At(j, j)-mu+known)
 	}

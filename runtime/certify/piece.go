@@ -280,7 +280,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 	var failure error
 	try := func(there *derived) bool {
 		found, err := d.gradient(there)
-		if err == nil && (best == nil || distance(claimed, found) < distance(claimed, best)) {
+		if err == nil && (best == nil || d.apart(claimed, found) < d.apart(claimed, best)) {
 			if err = d.attained(there, radius); err == nil {
 				best, where = found, there
 			}
@@ -288,7 +288,7 @@ func (d *deriver) gradientNear(x, y []float64, hints [][]int, claimed []float64,
 		if err != nil {
 			failure = err
 		}
-		return best != nil && distance(claimed, best) <= enough
+		return best != nil && d.apart(claimed, best) <= enough
 	}
 	if try(at) {
 		return where, best, nil

@@ -312,7 +312,7 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 		v.fail(claim, "could not be derived again: %v", failure)
 		return
 	}
-	v.vector(claim, claimed, found, enough)
+	v.vector(claim, v.d.along(claimed), v.d.along(found), enough)
 }
 
 // radius is how far from a point its pieces are looked for.
@@ -378,7 +378,7 @@ func (v *verification) goldstein(c *Goldstein) {
 				multipliers[i] += s.Weight * sign
 			}
 		}
-		off := s.Weight * distance(s.Gradient, found)
+		off := s.Weight * v.d.apart(s.Gradient, found)
 		total += off
 		if off > worst {
 			worst = off

@@ -104,15 +104,28 @@ func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
 	if !working.spans(i, combination) {
 		return false
 	}
-	difference := make([]float64, q.rows.A.Cols)
-	q.rows.A.AddRow(difference, i, 1)
-	scale := normInf(difference)
-	for t, c := range combination {
-		if c != 0 {
-			q.rows.A.AddRow(difference, t, -c)
+	// Column by column, beside the terms that make the difference: x has units of its own.
+	n := q.rows.A.Cols
+	difference, terms := make([]float64, n), make([]float64, n)
+	add := func(row int, c float64) {
+		cols, vals := q.rows.A.Row(row)
+		for k, j := range cols {
+			difference[j] += c * vals[k]
+			terms[j] += math.Abs(c * vals[k])
 		}
 	}
-	return normInf(difference) <= math.Sqrt(dependence)*math.Max(scale, q.norm[i])
+	add(i, 1)
+	for t, c := range combination {
+		if c != 0 {
+			add(t, -c)
+		}
+	}
+	for j, d := range difference {
+		if math.Abs(d) > math.Sqrt(dependence)*terms[j] {
+			return false
+		}
+	}
+	return true
 }
 
 // errorBound is the certified distance to y*. For every z that satisfies the

@@ -52,9 +52,10 @@ func (h *Hyper) Curvature(pt *Point) float64 {
 	y := pt.Lower.Y
 	base, moved, z := make([]float64, len(y)), make([]float64, len(y)), make([]float64, len(y))
 	h.p.G.GradY(base, pt.X, y)
-	sign := signs(2)
+	at := &At{Problem: h.p, X: pt.X, Lower: pt.Lower}
+	share, length := shares(2), 0x1p-20*at.size()
 	for j, v := range y {
-		z[j] = v + 0x1p-20*(1+norm(y))*sign()
+		z[j] = v + length*share()
 	}
 	h.p.G.GradY(moved, pt.X, z)
 	return distance(moved, base) / distance(z, y)

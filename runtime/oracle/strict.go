@@ -59,19 +59,20 @@ type terms struct {
 }
 
 // measure finds the terms at (x, y) with three gradients. Changing every entry of
-// x and y by a small part of itself, with signs that have no pattern, changes the
-// gradient by that part of the terms' size, whatever cancels between them.
+// x and y by a small part of itself, of its own sign and size, changes the gradient by
+// about that part of the terms' size, whatever cancels between them: changes of one size
+// cancel where terms do.
 func (h *Hyper) measure(x, y []float64) *terms {
 	const part = 0x1p-20 // well above the rounding, well below curvature's effect on a size
 	base, moved := make([]float64, len(y)), make([]float64, len(y))
 	h.p.G.GradY(base, x, y)
-	sign := signs(1)
+	share := shares(1)
 	xs, ys := make([]float64, len(x)), make([]float64, len(y))
 	for j, v := range x {
-		xs[j] = v * (1 + part*sign())
+		xs[j] = v * (1 + part*share())
 	}
 	for j, v := range y {
-		ys[j] = v * (1 + part*sign())
+		ys[j] = v * (1 + part*share())
 	}
 	t := &terms{Size: norm(base)}
 	h.p.G.GradY(moved, xs, ys)
@@ -84,7 +85,7 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	at := &At{Problem: h.p, X: x, Lower: &lower.Solution{Y: y}}
 	length := part * at.size() / math.Sqrt(float64(len(y)))
 	for j, v := range y {
-		ys[j] = v + length*sign()
+		ys[j] = v + length*share()
 	}
 	h.p.G.GradY(moved, x, ys)
 	if d := distance(moved, base) / distance(ys, y); d < math.Inf(1) {
@@ -93,15 +94,16 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	return t
 }
 
-// signs returns a sequence of +1 and -1 without a pattern, the same for a seed
-// (SplitMix64; Steele, Lea, Flood 2014).
-func signs(seed uint64) func() float64 {
+// shares returns a sequence of numbers without a pattern, of 1/2 to 1 and either sign,
+// the same for a seed (SplitMix64; Steele, Lea, Flood 2014).
+func shares(seed uint64) func() float64 {
 	return func() float64 {
 		seed += 0x9e3779b97f4a7c15
 		z := seed
 		z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 		z = (z ^ z>>27) * 0x94d049bb133111eb
-		return 1 - 2*float64((z^z>>31)>>63)
+		z ^= z >> 31
+		return (1 - 2*float64(z>>63)) * (0.5 + float64(z<<12>>12)*0x1p-53)
 	}
 }
 

@@ -86,7 +86,7 @@ func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) []
 		}
 	}
 	var corners [][]float64
-	for range 2*m.Dx + 2 {
+	for range 6 * (m.Dx + 1) {
 		cost := Zeros(m.Dx + m.Dy)
 		for j := range m.Dx {
 			cost[j] = Rat(int64(rng.IntN(2001)-1000), 1000)
@@ -103,7 +103,7 @@ func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) []
 		sum := 0.0
 		weights := make([]float64, len(corners))
 		for k := range weights {
-			weights[k] = rng.ExpFloat64()
+			weights[k] = math.Pow(rng.ExpFloat64(), 4) // near a few of the corners
 			sum += weights[k]
 		}
 		for k, c := range corners {

@@ -1,0 +1,150 @@
+package truth
+
+import "math/big"
+
+// Undecided tells, for a point whose Margin is near 0, whether strict complementarity
+// cannot be seen there: whether the exact margin at x, with the model's own decimals, is
+// within the rounding of numbers of the size of the face's terms. known is false where
+// G is not quadratic or no face is optimal to rounding: then nothing is decided.
+func (e *Evaluator) Undecided(x []*big.Rat) (undecided, known bool) {
+	if !e.known {
+		return false, false
+	}
+	// A model states decimals, which the tool reads as doubles; sums of some of them.
+	rounding := new(big.Rat).SetFloat64(0x1p-50)
+	best, size, _ := e.best(x)
+	if best == nil {
+		return false, false
+	}
+	return best.Cmp(new(big.Rat).Mul(rounding, size)) <= 0, true
+}
+
+// Y is y*(x) without rounding but the last; nil where it is not known.
+func (e *Evaluator) Y(x []*big.Rat) []float64 {
+	if !e.known {
+		return nil
+	}
+	_, _, z := e.best(x)
+	if z == nil {
+		return nil
+	}
+	return floats(z[:e.Model.Dy])
+}
+
+// best is the face of the greatest exact margin at x: the margin, the size of its terms,
+// and y with the multipliers; nil where none is optimal to rounding.
+func (e *Evaluator) best(x []*big.Rat) (best, size *big.Rat, at []*big.Rat) {
+	near := floats(x)
+	for _, f := range e.faces {
+		if _, _, margin, violation := e.at(f, near); margin < -1e-6 || violation > 1e-6 {
+			continue
+		}
+		z, margin, terms, ok := e.exactly(f, x)
+		if ok && (best == nil || margin != nil && margin.Cmp(best) > 0) {
+			best, size, at = margin, terms, z
+		}
+	}
+	return best, size, at
+}
+
+// exactly is y with the multipliers on a face at x, its margin (nil where there are no
+// inequalities), and the size of the terms of what it is the
+// least of: 1, y, the multipliers, and the terms of the rows and forces.
+func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms *big.Rat, ok bool) {
+	m, lower := e.Model, e.Model.Lower()
+	n := m.Dy + len(f.rows)
+	system := make([][]*big.Rat, n) // the last column is the right side
+	terms = Rat(1, 1)
+	grow := func(v *big.Rat) *big.Rat {
+		if a := new(big.Rat).Abs(v); a.Cmp(terms) > 0 {
+			terms = a
+		}
+		return v
+	}
+	product := func(a, b *big.Rat) *big.Rat { return grow(new(big.Rat).Mul(a, b)) }
+	for i := range system {
+		system[i] = Zeros(n + 1)
+	}
+	for j := range m.Dy {
+		for k := range m.Dy {
+			if m.G.Yy != nil {
+				system[j][k].Set(m.G.Yy[j][k])
+			}
+		}
+		system[j][n].Neg(grow(m.G.Ly[j]))
+		for i := range m.Dx {
+			if m.G.Xy != nil {
+				system[j][n].Sub(system[j][n], product(m.G.Xy[i][j], x[i]))
+			}
+		}
+	}
+	for k, i := range f.rows {
+		row := m.Dy + k
+		for j, c := range lower[i].C {
+			system[j][row].Set(c)
+			system[row][j].Set(c)
+		}
+		system[row][n].Set(grow(lower[i].Rhs))
+		for j, a := range lower[i].A {
+			system[row][n].Sub(system[row][n], product(a, x[j]))
+		}
+	}
+	if z, ok = eliminate(system); !ok {
+		return nil, nil, nil, false
+	}
+	in := map[int]bool{}
+	note := func(v *big.Rat) {
+		if margin == nil || v.Cmp(margin) < 0 {
+			margin = v
+		}
+	}
+	for k, i := range f.rows {
+		in[i] = true
+		if grow(z[m.Dy+k]); !e.rows[i].equal {
+			note(z[m.Dy+k])
+		}
+	}
+	for i, r := range lower {
+		if in[i] || e.rows[i].equal || f.implied[i] || zero(e.rows[i].c) {
+			continue
+		}
+		slack := new(big.Rat).Set(grow(r.Rhs))
+		for j, a := range r.A {
+			slack.Sub(slack, product(a, x[j]))
+		}
+		for j, c := range r.C {
+			slack.Sub(slack, product(c, z[j]))
+		}
+		note(slack)
+	}
+	return z, margin, terms, true
+}
+
+// eliminate solves a square system with the right side as the last column.
+func eliminate(a [][]*big.Rat) ([]*big.Rat, bool) {
+	n := len(a)
+	for c := range n {
+		pivot := c
+		for pivot < n && a[pivot][c].Sign() == 0 {
+			pivot++
+		}
+		if pivot == n {
+			return nil, false
+		}
+		a[c], a[pivot] = a[pivot], a[c]
+		for i := range a {
+			if i == c || a[i][c].Sign() == 0 {
+				continue
+			}
+			by := new(big.Rat).Quo(a[i][c], a[c][c])
+			for j := c; j <= n; j++ {
+				a[i][j].Sub(a[i][j], new(big.Rat).Mul(by, a[c][j]))
+			}
+		}
+	}
+	z := make([]*big.Rat, n)
+	for i := range z {
+		z[i] = new(big.Rat).Quo(a[i][n], a[i][i])
+	}
+	return z, true
+}
