@@ -391,8 +391,16 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 	s := e.style.scale
 	_, rest := e.eval.LowerGradient(pt.X, y)
 	size := 1.0
-	for _, v := range rest {
+	// The gradient is a sum of terms that may cancel: those of x and those of y show apart.
+	_, ofX := e.eval.LowerGradient(pt.X, make([]float64, len(y)))
+	_, ofY := e.eval.LowerGradient(make([]float64, len(pt.X)), y)
+	for j, v := range rest {
 		size = math.Max(size, math.Abs(v))
+		for _, part := range []float64{ofX[j], ofY[j]} {
+			if !math.IsNaN(part) && !math.IsInf(part, 0) {
+				size = math.Max(size, math.Abs(part))
+			}
+		}
 	}
 	for i, row := range e.model.Rows {
 		v, ok := r.Lower.Multipliers.Get(fmt.Sprintf("r%d", i+1))

@@ -97,6 +97,12 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 		s.lower = math.Max(s.lower, finite(math.Abs(g.Value(z, shift))))
 		s.gradient = math.Max(s.gradient, finite(norm(fx)+norm(pull[:p.Dy])*s.response/s.x+norm(pull[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x))
 	}
+	if s.gradient == 0 {
+		// Nothing moves y: a gradient of F would have the size that y's moving by its own
+		// size would give it.
+		f.ValueGrad(fx, pull, x, p.Answer(y, lambda))
+		s.gradient = finite(norm(pull) * s.y / s.x)
+	}
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s

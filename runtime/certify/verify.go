@@ -190,7 +190,7 @@ func (v *verification) required() {
 		v.fail("solved", "there is no certificate of the lower level")
 		return
 	}
-	v.within("solved: error of the hypergradient, by the size of gradients", v.doc.GradientError/v.d.s.gradient, v.tol.Share)
+	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.gradient), v.tol.Share)
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
 	}
@@ -206,12 +206,12 @@ func (v *verification) required() {
 		}
 		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, largest)
-		v.within("solved: error of the gradients, by their size", g.GradientError/largest, v.tol.Share)
+		v.within("solved: error of the gradients, by their size", share(g.GradientError, largest), v.tol.Share)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping
 		largest := math.Max(v.d.s.gradient, norm(m.Gradient))
 		v.measure("solved: gradient mapping, by the size of gradients", m.Norm, largest)
-		v.within("solved: error of the gradient, by its size", m.GradientError/v.d.s.gradient, v.tol.Share)
+		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.gradient), v.tol.Share)
 	default:
 		v.fail("solved", "there is no certificate of stationarity")
 	}
@@ -221,16 +221,24 @@ func (v *verification) required() {
 // near the point or, where that does not do, of F over X, as where F is flat near its
 // optimum and steep on the way there.
 func (v *verification) measure(claim string, norm, near float64) {
-	if norm/near > v.asked(v.doc.Epsilon) {
+	if share(norm, near) > v.asked(v.doc.Epsilon) {
 		near = math.Max(near, overX*v.d.gradientOverX(v.doc.X, v.doc.Y, v.active()))
 	}
-	v.within(claim, norm/near, v.asked(v.doc.Epsilon))
+	v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))
 }
 
 // overX is the share of the gradients over X that a measure of stationarity may be
 // relative to: twice the share of the first gradient that a run makes do with, which
 // may have started where F is that much steeper than at these points.
 const overX = 0.2
+
+// share is a part of a whole; none of nothing is none.
+func share(part, whole float64) float64 {
+	if part == 0 {
+		return 0
+	}
+	return part / whole
+}
 
 // asked is the accuracy that counts: what was asked for, within what may be.
 func (v *verification) asked(epsilon float64) float64 {

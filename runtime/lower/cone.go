@@ -15,6 +15,11 @@ func (w *activeSet) project() {
 	}
 	copy(w.current, w.lambda)
 	w.boundary.set(w.poly, &w.face, w.z)
+	w.press()
+}
+
+// press adds the binding rows to the face that the cone asks for, one at a time.
+func (w *activeSet) press() {
 	// Each addition lowers the distance to the cone, so no face repeats.
 	for additions := 0; additions < 3*(w.poly.m+1); additions++ {
 		copy(w.s, w.gz)

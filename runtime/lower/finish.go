@@ -60,6 +60,7 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 			s.Weak = append(s.Weak, i)
 		}
 	}
+	s.spread(q, grad, rest)
 	sort.Ints(s.Active)
 	s.ErrorBound = errorBound(rest, s, q, known.Mu)
 }

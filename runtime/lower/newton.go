@@ -69,9 +69,13 @@ func (w *newton) terms(y []float64) float64 {
 	return norm2(w.grad) + w.along*math.Max(size, w.curvature.length)
 }
 
-// renew measures curvature at y from now on, and w.along with it.
+// renew measures curvature at y from now on, and w.along with it. What was largest
+// elsewhere, as 1/y is near 0, says nothing of what is flat here.
 func (w *newton) renew(y []float64) {
 	w.curvature.clear()
+	if !w.known.Quadratic {
+		w.curvature.largest = 0
+	}
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
 }
