@@ -59,7 +59,7 @@ func TestSpread(t *testing.T) {
 		p := &problem.Problem{Dx: 1, Dy: n, G: newQuadratic(1, n, eye, nil, c), Rows: rows}
 		p.Facts = problem.Facts{StrongConvexity: scale, QuadraticInY: true, FixedHessian: true}
 		x := []float64{0}
-		s := NewALM(DefaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
+		s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
 		if s.Status != Solved || normInf(s.Y) > 1e-12 {
 			t.Fatalf("seed %d: %v, y = %v", seed, s.Status, s.Y)
 		}
