@@ -70,6 +70,10 @@ func (c *Checked) Text(explain bool) string {
 	return b.String()
 }
 
+// Standing says whether a method applies to the problem, and what its theory assumes
+// there beyond what is proved.
+func (p *Problem) Standing(m MethodInfo) string { return m.standing(p.Numeric) }
+
 // standing says whether a method applies to a problem, and what its theory assumes
 // there beyond what is proved.
 func (m *MethodInfo) standing(p *problem.Problem) string {

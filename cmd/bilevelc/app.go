@@ -31,6 +31,7 @@ type app struct {
 	io    stdio
 	color string
 	quiet bool
+	args  []string // of the command line
 	// verbose adds to results where the time went.
 	verbose bool
 	reading time.Duration // of files, so far

@@ -101,7 +101,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	if err := a.show(a.timed(result, began), f.runFlags); err != nil {
 		return err
 	}
-	if err := a.more(result, f.outputs); err != nil {
+	if err := a.more(result, problem, f.outputs); err != nil {
 		return err
 	}
 	return statusError(result)

@@ -63,7 +63,7 @@ func main() {
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, io stdio) (code int) {
-	app := &app{io: io}
+	app := &app{io: io, args: args}
 	defer func() {
 		// A panic here is a bug of ours; the user gets one line and a way to
 		// report it, and the trace only on request.
@@ -170,6 +170,6 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	a.solveInto(root)
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
-		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.generateCommand(), a.buildCommand(), a.replCommand(), a.lspCommand())
+		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.reportCommand(), a.generateCommand(), a.buildCommand(), a.replCommand(), a.lspCommand())
 	return root
 }

@@ -15,12 +15,14 @@ import (
 
 // outputs are the forms that a result takes beside the one on standard output.
 type outputs struct {
-	plot bool
-	csv  string
+	plot   bool
+	csv    string
+	report string
 }
 
 func (o *outputs) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.plot, "plot", false, "draw values as charts in the terminal")
+	fs.StringVar(&o.report, "report", "", "write a page of HTML to this file: the answer in words, charts, proofs, certificate")
 	fs.StringVar(&o.csv, "csv", "", "write tables to this folder: variables, rows, multipliers, with labels")
 }
 
@@ -28,6 +30,17 @@ func (o *outputs) register(fs *pflag.FlagSet) {
 func (o *outputs) validate(json bool) error {
 	if o.plot && json {
 		return usageError("--plot and --json exclude each other: both write to standard output")
+	}
+	if o.report == "-" {
+		return usageError("--report takes a file: standard output has the result")
+	}
+	if o.report != "" {
+		if info, err := os.Stat(o.report); err == nil && info.IsDir() {
+			return usageError("--report %s: it is a folder", o.report)
+		}
+		if err := inFolder("--report", o.report); err != nil {
+			return err
+		}
 	}
 	if o.csv == "" {
 		return nil
@@ -58,9 +71,14 @@ func (a *app) columns() int {
 }
 
 // more gives a result in the other forms that were asked for.
-func (a *app) more(r *runtime.Result, o outputs) error {
+func (a *app) more(r *runtime.Result, p *runtime.Problem, o outputs) error {
 	if o.plot {
 		if err := a.plots(r); err != nil {
+			return err
+		}
+	}
+	if o.report != "" {
+		if err := a.writePage(pageOf(r, p, a.args), o.report); err != nil {
 			return err
 		}
 	}

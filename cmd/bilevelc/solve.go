@@ -128,7 +128,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return err
 	}
 	kept := newCheckpointFile(a, path, f.checkpoint)
-	result, err := a.run(ctx, path, f, kept)
+	result, problem, err := a.run(ctx, path, f, kept)
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
@@ -142,7 +142,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	kept.finish(result, ctx.Err() != nil)
 	err = a.show(result, f.runFlags)
 	if err == nil {
-		err = a.more(result, f.outputs)
+		err = a.more(result, problem, f.outputs)
 	}
 	if err != nil {
 		kept.undelivered(result)
@@ -152,29 +152,29 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	return statusError(result)
 }
 
-// run is the command up to its result.
-func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (*runtime.Result, error) {
+// run is the command up to its result, and the problem that it is of.
+func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (*runtime.Result, *runtime.Problem, error) {
 	opts, err := f.options(ctx, a)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	model, err := a.load(ctx, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	problem, err := a.bind(ctx, model, f.inputs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	progress, err := a.progress(f.trace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer progress.close()
 	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
 	result, err := problem.Solve(ctx, opts)
 	progress.clear()
-	return result, runError(err)
+	return result, problem, runError(err)
 }
 
 // timed gives a result the time of the whole command, reading included.

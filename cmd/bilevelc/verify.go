@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -16,8 +18,7 @@ import (
 )
 
 func (a *app) verifyCommand() *cobra.Command {
-	var in inputs
-	var modelPath string
+	var d documentFlags
 	cmd := &cobra.Command{
 		Use:   "verify RESULT.json",
 		Short: "Check a result's claims and certificates again",
@@ -33,59 +34,15 @@ the names that the document gives. --model and --data say where the others are.`
   bilevelc verify result.json`,
 		Args: cobra.ExactArgs(1),
 	}
-	in.register(cmd.Flags())
-	cmd.Flags().StringVar(&modelPath, "model", "", "the model, if not where the result says")
+	d.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := a.readFile(cmd.Context(), args[0], maxDocument)
+		result, err := a.readResult(cmd.Context(), args[0])
 		if err != nil {
-			return a.unreadable(args[0], err, exitUsage)
+			return err
 		}
-		result, err := runtime.ReadResult(text)
+		problem, err := a.problemOf(cmd.Context(), args[0], result, &d, cmd.Flags().Changed("seed"))
 		if err != nil {
-			return &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", args[0], err)}
-		}
-		named := modelPath != "" // by the user, who may read what is wrong with it
-		var foreign []string     // files that the document names
-		if result.Inputs == nil && modelPath == "" {
-			return usageError("the result does not say which model it is of: give --model and --data")
-		}
-		if result.Inputs != nil {
-			if modelPath == "" {
-				if modelPath, err = beside(args[0], result.Inputs.Model); err != nil {
-					return usageError("model: %v; give --model", err)
-				}
-				foreign = append(foreign, modelPath)
-			}
-			if len(in.data)+len(in.set) == 0 {
-				in.ignore = result.Inputs.Ignore
-				in.set = result.Inputs.Set
-				for _, spec := range result.Inputs.Data {
-					name, path, of := strings.Cut(spec, "=")
-					if !of {
-						name, path = "", spec
-					}
-					if path, err = beside(args[0], path); err != nil {
-						return usageError("data: %v; give --data", err)
-					}
-					foreign = append(foreign, path)
-					if of {
-						path = name + "=" + path
-					}
-					in.data = append(in.data, path)
-				}
-			}
-			if !cmd.Flags().Changed("seed") {
-				in.seed = result.Inputs.DataSeed
-			}
-		}
-		a.quiet = true // warnings were shown when the model was solved
-		model, err := a.load(cmd.Context(), modelPath)
-		if err != nil {
-			return unseen(err, named, foreign)
-		}
-		problem, err := a.bind(cmd.Context(), model, in)
-		if err != nil {
-			return unseen(err, named && len(foreign) == 0, foreign)
+			return err
 		}
 		report, err := during(cmd.Context(), "verifying", func() (*certify.Report, error) { return problem.Verify(result) })
 		if errors.As(err, new(*stoppedError)) {
@@ -108,6 +65,84 @@ the names that the document gives. --model and --data say where the others are.`
 		return nil
 	}
 	return cmd
+}
+
+// documentFlags are the flags of commands that read a result document, with the model
+// and the data that it is about.
+type documentFlags struct {
+	inputs
+	model string
+}
+
+func (d *documentFlags) register(fs *pflag.FlagSet) {
+	d.inputs.register(fs)
+	fs.StringVar(&d.model, "model", "", "the model, if not where the result says")
+}
+
+// readResult reads a result document.
+func (a *app) readResult(ctx context.Context, path string) (*runtime.Result, error) {
+	text, err := a.readFile(ctx, path, maxDocument)
+	if err != nil {
+		return nil, a.unreadable(path, err, exitUsage)
+	}
+	result, err := runtime.ReadResult(text)
+	if err != nil {
+		return nil, &exitError{Code: exitData, Err: fmt.Errorf("%s: %w", path, err)}
+	}
+	return result, nil
+}
+
+// problemOf binds the model that a document is about to its data: from the files that
+// the user named, or those beside the document. seeded says that the user gave a seed.
+func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result, d *documentFlags, seeded bool) (*runtime.Problem, error) {
+	var err error
+	in, modelPath := d.inputs, d.model
+	named := modelPath != "" // by the user, who may read what is wrong with it
+	var foreign []string     // files that the document names
+	if result.Inputs == nil && modelPath == "" {
+		return nil, usageError("the result does not say which model it is of: give --model and --data")
+	}
+	if result.Inputs != nil {
+		if modelPath == "" {
+			if modelPath, err = beside(path, result.Inputs.Model); err != nil {
+				return nil, usageError("model: %v; give --model", err)
+			}
+			foreign = append(foreign, modelPath)
+		}
+		if len(in.data)+len(in.set) == 0 {
+			in.ignore = result.Inputs.Ignore
+			in.set = result.Inputs.Set
+			for _, spec := range result.Inputs.Data {
+				name, file, of := strings.Cut(spec, "=")
+				if !of {
+					name, file = "", spec
+				}
+				if file, err = beside(path, file); err != nil {
+					return nil, usageError("data: %v; give --data", err)
+				}
+				foreign = append(foreign, file)
+				if of {
+					file = name + "=" + file
+				}
+				in.data = append(in.data, file)
+			}
+		}
+		if !seeded {
+			in.seed = result.Inputs.DataSeed
+		}
+	}
+	// Warnings were shown when the model was solved.
+	defer func(quiet bool) { a.quiet = quiet }(a.quiet)
+	a.quiet = true
+	model, err := a.load(ctx, modelPath)
+	if err != nil {
+		return nil, unseen(err, named, foreign)
+	}
+	problem, err := a.bind(ctx, model, in)
+	if err != nil {
+		return nil, unseen(err, named && len(foreign) == 0, foreign)
+	}
+	return problem, nil
 }
 
 // beside is the path of a file that a document names: one in the document's own

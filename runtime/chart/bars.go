@@ -114,12 +114,24 @@ func (b *Bars) columns() template.HTML {
 	return c.svg(fmt.Sprintf("%s: %d values from %s to %s", b.Title, len(b.Values), short(lo), short(hi)))
 }
 
+// curve is more bars than a terminal has lines for, as a line.
+func (b *Bars) curve() *Lines {
+	x := make([]float64, len(b.Values))
+	for k := range x {
+		x[k] = float64(k + 1)
+	}
+	return &Lines{Title: b.Title, Labels: b.Labels, Mark: math.NaN(), Series: []Series{{Name: b.Title, X: x, Y: b.Values}}}
+}
+
 // mostTextRows is how many rows a text chart has.
 const mostTextRows = 60
 
 // Text implements Chart.
 func (b *Bars) Text(w io.Writer, columns int) error {
 	columns = max(columns, MinWidth)
+	if len(b.Values) > mostTextRows {
+		return b.curve().Text(w, columns)
+	}
 	labels := 0
 	for _, s := range b.Labels {
 		labels = max(labels, len([]rune(cut(s, columns/4))))
@@ -130,7 +142,7 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 		lo, hi = 0, 0
 	}
 	behind := 0
-	for k, v := range b.Values[:min(len(b.Values), mostTextRows)] {
+	for k, v := range b.Values {
 		behind = max(behind, len([]rune(Number(v, 6)+b.note(k))))
 	}
 	room := math.Max(0, float64(columns-labels-behind-6))
@@ -141,10 +153,6 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 	var out strings.Builder
 	fmt.Fprintln(&out, clean(b.Title))
 	for k, v := range b.Values {
-		if k == mostTextRows {
-			fmt.Fprintf(&out, "  ... %d in all\n", len(b.Values))
-			break
-		}
 		label := cut(b.Labels[k], columns/4)
 		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)
 		length := 0.0

@@ -40,12 +40,13 @@ func Standalone(c Chart) string {
 const Style = `
 svg.chart{--ink:#1c2430;--soft:#5b6675;--rule:#d9dee5;--paper:#ffffff;--a:#1f6fb2;--b:#c2571a;--c:#2b8a5a;--d:#8b4fb0;--e:#a88a12;--f:#5f6b7a;--g:#b0305c;--h:#17808a;
 display:block;width:100%;height:auto;font:12px system-ui,"Segoe UI",Helvetica,Arial,sans-serif;font-variant-numeric:tabular-nums}
-svg.chart text{fill:var(--ink)}svg.chart .soft{fill:var(--soft)}svg.chart .strong{font-weight:600}
+svg.chart text{fill:var(--ink);font-size:12px}svg.chart .soft{fill:var(--soft)}svg.chart .strong{font-weight:600}
 svg.chart .rule{stroke:var(--rule);stroke-width:1;fill:none}svg.chart .axis{stroke:var(--soft);stroke-width:1;fill:none}
 svg.chart .halo{paint-order:stroke;stroke:var(--paper);stroke-width:3px;stroke-linejoin:round}
 svg.chart .la,svg.chart .lb,svg.chart .lc,svg.chart .ld,svg.chart .le,svg.chart .lf,svg.chart .lg,svg.chart .lh{fill:none;stroke-width:1.75;stroke-linejoin:round}
 svg.chart .la{stroke:var(--a)}svg.chart .lb{stroke:var(--b)}svg.chart .lc{stroke:var(--c)}svg.chart .ld{stroke:var(--d)}
 svg.chart .le{stroke:var(--e)}svg.chart .lf{stroke:var(--f)}svg.chart .lg{stroke:var(--g)}svg.chart .lh{stroke:var(--h)}
+svg.chart .dash{stroke-dasharray:5 4}
 svg.chart .fa{fill:var(--a)}svg.chart .fb{fill:var(--b)}svg.chart .fc{fill:var(--c)}svg.chart .fd{fill:var(--d)}
 svg.chart .fe{fill:var(--e)}svg.chart .ff{fill:var(--f)}svg.chart .fg{fill:var(--g)}svg.chart .fh{fill:var(--h)}
 svg.chart .cell{fill:var(--paper);stroke:var(--rule);stroke-width:.5}svg.chart .none{fill:none;stroke:var(--soft);stroke-width:1;stroke-dasharray:2 2}
@@ -131,8 +132,9 @@ func cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-// width is about how many pixels a label takes at 12 px.
-func width(s string) float64 { return 6.7 * float64(len([]rune(s))) }
+// width is about how many pixels a label takes at 12 px, in the widest of the fonts
+// that Style names or falls back to.
+func width(s string) float64 { return 7.4 * float64(len([]rune(s))) }
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 

@@ -173,7 +173,7 @@ func TestBarsAreInProportion(t *testing.T) {
 // TestNetworkLayout puts the nodes of a path in the order of the path.
 func TestNetworkLayout(t *testing.T) {
 	n := &Network{Nodes: []string{"a", "b", "c", "d", "e"}, Arcs: []Arc{{From: 3, To: 1}, {From: 1, To: 4}, {From: 4, To: 0}, {From: 0, To: 2}}}
-	at := n.layout()
+	at, _ := n.layout()
 	path := []int{3, 1, 4, 0, 2}
 	rising := at[path[1]][0] > at[path[0]][0]
 	for k := 1; k < len(path); k++ {

@@ -16,6 +16,7 @@ import (
 type Series struct {
 	Name string
 	X, Y []float64
+	Dash bool
 }
 
 // Lines are curves over a common axis.
@@ -28,8 +29,8 @@ type Lines struct {
 	// Labels, where not nil, are what stands at x = 1, 2, ...: the elements of an
 	// ordered set.
 	Labels []string
-	// Dots marks every value.
-	Dots bool
+	// Dots marks every value; Points leaves out the line between them.
+	Dots, Points bool
 	// Mark, where not NaN, is a place on the x axis that is pointed out.
 	Mark     float64
 	MarkName string
@@ -39,6 +40,14 @@ const (
 	linesWidth, linesHeight = 720, 270
 	mostLegend              = 8
 )
+
+// class is that of a curve.
+func (s *Series) class(i int) string {
+	if s.Dash {
+		return "l" + color(i) + " dash"
+	}
+	return "l" + color(i)
+}
 
 func (l *Lines) drawn(y float64) bool { return finite(y) && (!l.LogY || y > 0) }
 
@@ -110,7 +119,7 @@ func (l *Lines) legend(c *canvas, at float64) {
 			c.text("soft", "start", at, 34, fmt.Sprintf("and %d more", len(l.Series)-i))
 			return
 		}
-		c.line("l"+color(i), at, 30, at+16, 30)
+		c.line(s.class(i), at, 30, at+16, 30)
 		c.text("", "start", at+21, 34, name)
 		at += 36 + width(name)
 	}
@@ -158,12 +167,14 @@ func (l *Lines) curve(c *canvas, i int, s Series, xs, ys scale) {
 		}
 		fmt.Fprintf(&path, "%s%s %s", verb, px(xs.at(s.X[k])), px(ys.at(y)))
 	}
-	fmt.Fprintf(&c.b, `<path class="l%s" d="%s"/>`, color(i), path.String())
-	if len(s.Y) > dotted {
-		return
+	if !l.Points {
+		fmt.Fprintf(&c.b, `<path class="%s" d="%s"/>`, s.class(i), path.String())
+		if len(s.Y) > dotted || s.Dash {
+			return
+		}
 	}
 	radius := "1.75"
-	if l.Dots {
+	if l.Dots || l.Points && len(s.Y) <= dotted {
 		radius = "2.75"
 	}
 	for k, y := range s.Y {

@@ -26,7 +26,8 @@ type Network struct {
 const MostNodes, MostArcs = 150, 600
 
 const (
-	networkWidth, networkHeight = 720.0, 480.0
+	networkWidth, networkHeight = 720.0, 480.0 // at most
+	fewNodes, lowHeight         = 6, 280.0     // of a graph of few nodes
 	networkMargin               = 34.0
 	nodeRadius                  = 11.0
 	labelledArcs                = 80
@@ -34,9 +35,9 @@ const (
 
 // SVG implements Chart.
 func (n *Network) SVG() template.HTML {
-	c := &canvas{width: networkWidth, height: networkHeight}
+	at, height := n.layout()
+	c := &canvas{width: networkWidth, height: height}
 	c.text("strong", "start", 0, 14, n.Title)
-	at := n.layout()
 	most := 0.0
 	for _, a := range n.Arcs {
 		if finite(a.Value) {
@@ -126,10 +127,10 @@ func towards(a [2]float64, x, y, distance float64) (float64, float64) {
 
 // layout places the nodes so that their distances are as near as can be to those in
 // the graph: stress majorization (Gansner, Koren, North 2004), from nodes on a circle.
-func (n *Network) layout() [][2]float64 {
+func (n *Network) layout() (at [][2]float64, height float64) {
 	count := len(n.Nodes)
 	apart := n.distances()
-	at := make([][2]float64, count)
+	at = make([][2]float64, count)
 	for k := range at {
 		// Where opposite nodes of the circle are the same, a spiral tells them apart.
 		angle, radius := 2*math.Pi*float64(k)/float64(max(1, count)), 1+0.3*float64(k)/float64(max(1, count))
@@ -202,9 +203,9 @@ func (n *Network) distances() [][]float64 {
 }
 
 // fit turns points so that they are wide, and moves them onto the canvas.
-func fit(at [][2]float64) [][2]float64 {
+func fit(at [][2]float64) (placed [][2]float64, height float64) {
 	if len(at) == 0 {
-		return at
+		return at, 2 * networkMargin
 	}
 	var mx, my float64
 	for _, p := range at {
@@ -225,7 +226,12 @@ func fit(at [][2]float64) [][2]float64 {
 			lo[d], hi[d] = math.Min(lo[d], at[k][d]), math.Max(hi[d], at[k][d])
 		}
 	}
-	size := [2]float64{networkWidth - 2*networkMargin, networkHeight - 2*networkMargin - 20}
+	const title = 20.0
+	tall := networkHeight
+	if len(at) <= fewNodes {
+		tall = lowHeight
+	}
+	size := [2]float64{networkWidth - 2*networkMargin, tall - 2*networkMargin - title}
 	share := math.Inf(1)
 	for d := range 2 {
 		if extent := hi[d] - lo[d]; extent > 1e-9 {
@@ -235,10 +241,12 @@ func fit(at [][2]float64) [][2]float64 {
 	if math.IsInf(share, 1) {
 		share = 1
 	}
+	// Arcs bend by less than the margin on top of it.
+	height = title + 3*networkMargin + share*(hi[1]-lo[1])
 	for k, p := range at {
-		at[k] = [2]float64{networkWidth/2 + share*(p[0]-(lo[0]+hi[0])/2), 20 + networkHeight/2 + share*(p[1]-(lo[1]+hi[1])/2)}
+		at[k] = [2]float64{networkWidth/2 + share*(p[0]-(lo[0]+hi[0])/2), title + (height-title)/2 + share*(p[1]-(lo[1]+hi[1])/2)}
 	}
-	return at
+	return at, height
 }
 
 // Text implements Chart: the arcs as bars.

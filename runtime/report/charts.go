@@ -104,8 +104,9 @@ type Graph struct {
 // Sizes up to which a matrix is some lines over its columns, and from which a list
 // is a line.
 const (
-	fewLines = 6
-	longList = 80
+	fewLines   = 6
+	dottedList = 80
+	longList   = 360
 )
 
 // ChartOf is the chart that suits a value: bars for a list; a line where its index is
@@ -153,7 +154,7 @@ func ofList(v runtime.Value, axis runtime.Axis, s *Structure) chart.Chart {
 	}
 	follows := axis.Labels != nil && ordered(axis) || s != nil && s.Ordered[v.Name]
 	if axis.Size > 2 && (follows || axis.Labels == nil && axis.Size > longList) {
-		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(axis), Dots: axis.Size <= longList,
+		return &chart.Lines{Title: v.Name, Mark: math.NaN(), Labels: labels(axis), Dots: axis.Size <= dottedList,
 			Series: []chart.Series{{Name: v.Name, X: counted(axis.Size), Y: v.Data}}}
 	}
 	return &chart.Bars{Title: v.Name, Labels: labels(axis), Values: v.Data}

@@ -27,16 +27,18 @@ func StructureOf(p *runtime.Problem) *Structure {
 			s.Networks[v.Name] = g
 		}
 	}
-	// What is over the same index is alike.
+	// What is over the same index is alike. Where sets do not say so the lengths do, but
+	// for short ones and those of the nodes, which may be equal by chance.
+	const chance = 5
 	for _, level := range []*ir.Level{&p.IR.Upper, &p.IR.Lower} {
 		for _, v := range level.Vars {
 			n, inner := split(&v)
 			for _, w := range p.IR.Lower.Vars {
 				m, innerW := split(&w)
-				if g := s.Networks[w.Name]; g != nil && n == m && inner == 1 && !s.Ordered[v.Name] {
+				if g := s.Networks[w.Name]; g != nil && n == m && inner == 1 && !s.Ordered[v.Name] && n > chance && n != len(g.Nodes) {
 					s.Networks[v.Name] = g
 				}
-				if s.Ordered[w.Name] && n == m && inner == innerW && s.Networks[v.Name] == nil {
+				if s.Ordered[w.Name] && n == m && n > chance && inner == innerW && s.Networks[v.Name] == nil {
 					s.Ordered[v.Name] = true
 				}
 			}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/report"
+)
+
+func (a *app) reportCommand() *cobra.Command {
+	var d documentFlags
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report RESULT.json",
+		Short: "Make a page of HTML of a result document",
+		Long: `report writes one self-contained page: the answer in words, the model, charts of
+the variables, the constraints that hold with their multipliers, the course of the
+run, what was proved and what is assumed, the certificate, and how to reproduce it.
+It needs no network and runs nothing.
+
+The model and its data are looked for as verify does: files that you name, or files in
+the document's own folder under the names that the document gives. With them the
+document is verified, and the page says what was found; without them the page has what
+the document holds.`,
+		Example: `  bilevelc toll.blv --json > result.json
+  bilevelc report result.json --out toll.html`,
+		Args: cobra.ExactArgs(1),
+	}
+	d.register(cmd.Flags())
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file of the page (default: the document's name with .html; - for standard output)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return a.report(cmd.Context(), args[0], out, &d, cmd.Flags().Changed("seed"))
+	}
+	return cmd
+}
+
+func (a *app) report(ctx context.Context, path, out string, d *documentFlags, seeded bool) error {
+	result, err := a.readResult(ctx, path)
+	if err != nil {
+		return err
+	}
+	page := &report.Page{Result: result}
+	explicit := d.model != "" || len(d.data)+len(d.set) > 0
+	problem, err := a.problemOf(ctx, path, result, d, seeded)
+	switch {
+	case err == nil && problem.Digest() != result.Digest:
+		return &exitError{Code: exitData, Err: fmt.Errorf("%s is not about this model with these data: their digests differ", path)}
+	case err == nil:
+		page.Problem = problem
+		if result.HasPoint() {
+			if page.Verified, err = during(ctx, "verifying", func() (*certify.Report, error) { return problem.Verify(result) }); err != nil {
+				return err
+			}
+		}
+	case explicit || ctx.Err() != nil:
+		return err
+	case !a.quiet:
+		fmt.Fprintln(a.io.err, "the page is without the model and its proofs:", err)
+	}
+	if out == "" {
+		out = pageName(path)
+	}
+	return a.writePage(page, out)
+}
+
+// pageName is the page of a document.
+func pageName(document string) string {
+	const ending = ".json"
+	if len(document) > len(ending) && document[len(document)-len(ending):] == ending {
+		document = document[:len(document)-len(ending)]
+	}
+	return document + ".html"
+}
+
+// writePage writes a page to a file, or to standard output where that is "-".
+func (a *app) writePage(page *report.Page, path string) error {
+	var b bytes.Buffer
+	if err := page.Write(&b); err != nil {
+		return err
+	}
+	if path == "-" {
+		_, err := a.io.out.Write(b.Bytes())
+		return err
+	}
+	if err := writeFile(path, b.Bytes()); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	return nil
+}
+
+// pageOf is the page of a result that was just made by those arguments.
+func pageOf(r *runtime.Result, p *runtime.Problem, args []string) *report.Page {
+	return &report.Page{Result: r, Problem: p, Command: append([]string{"bilevelc"}, args...)}
+}

@@ -1,0 +1,547 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/chart"
+)
+
+// Page is a result as one page of HTML: nothing is loaded from elsewhere and nothing
+// is run, so that it can be mailed, kept and printed.
+type Page struct {
+	Result *runtime.Result
+	// Problem is the bound model, for its text, its proofs and the shapes of its rows;
+	// nil where it is not at hand, which the page says.
+	Problem *runtime.Problem
+	// Verified is what a verification of the result found; nil where none was made.
+	Verified *certify.Report
+	// Command is the command line that made the result, word by word; nil: one is made
+	// from what the result says of itself.
+	Command []string
+}
+
+var (
+	//go:embed page.html
+	pageText string
+	//go:embed page.css
+	pageStyle string
+
+	pageTemplate = template.Must(template.New("page").Parse(pageText))
+)
+
+// Write writes the page.
+func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p.view()) }
+
+// view is what the template shows: words, tables and charts, ready made.
+type view struct {
+	Style                template.CSS
+	Title, Status, Tone  string
+	Answer               []string
+	Figures              []pair
+	Notes                []string
+	Upper, Lower, Report []valueView
+	Follower             string // how ties are broken
+	Rows                 []rowView
+	RowsLeft             int // not shown
+	Weak, Dependent      []string
+	Coupled              []rowView
+	Course               []template.HTML
+	CourseNote           string
+	Starts               template.HTML
+	StartRows            []startView
+	StartsLeft           int
+	Sensitivity          []sensitivityView
+	Claims, Assumed      []pair
+	Certificate          []pair
+	Samples              []sampleView
+	Checks               []checkView
+	Unchecked            []string
+	Model                template.HTML
+	ModelName            string
+	Diagnostics          []string
+	Command, Verify      string
+	Provenance           []pair
+	Evaluation, HasPoint bool
+	Gradient             []valueView
+}
+
+type pair struct{ Name, Value string }
+
+type valueView struct {
+	Name   string
+	Scalar string // of a value without dimensions
+	Note   string
+	Chart  template.HTML
+	Header []string
+	Rows   [][]string
+	Left   int
+}
+
+type rowView struct{ Name, Residual, Multiplier, State string }
+
+type startView struct{ Number, F, Status, Reason string }
+
+type sensitivityView struct {
+	Entry, Right, Left string
+	Reason             string
+}
+
+type sampleView struct{ Number, Weight, Distance, Gradient string }
+
+type checkView struct {
+	OK   bool
+	Text string
+}
+
+// Rows that a page lists of a table; files have all of them.
+const (
+	mostValues = 200
+	mostActive = 60
+	mostStarts = 50
+	mostClaims = 400
+)
+
+func (p *Page) view() *view {
+	r := p.Result
+	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
+		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == ""}
+	v.figures(r)
+	var s *Structure
+	if p.Problem != nil {
+		s = StructureOf(p.Problem)
+		v.proofs(p.Problem, r)
+		v.model(p.Problem, r)
+	}
+	v.values(r, s)
+	if r.HasPoint() {
+		v.rows(r)
+	}
+	v.course(r)
+	v.starts(r)
+	for _, e := range r.Sensitivity {
+		if len(v.Sensitivity) == mostValues {
+			break
+		}
+		row := sensitivityView{Entry: e.Entry, Right: number(e.Right.Objective), Reason: e.Right.Reason}
+		if e.Left != nil {
+			row.Left = number(e.Left.Objective)
+			row.Reason = strings.TrimSpace(row.Reason + " " + e.Left.Reason)
+		}
+		v.Sensitivity = append(v.Sensitivity, row)
+	}
+	v.certificate(r, p.Verified)
+	v.provenance(r, p.Command)
+	return v
+}
+
+// tone is the class of the status: good, fair or poor.
+func tone(r *runtime.Result) string {
+	switch r.Status {
+	case runtime.Solved:
+		return "good"
+	case runtime.LimitReached, runtime.BudgetSpent, runtime.Interrupted:
+		return "fair"
+	}
+	return "poor"
+}
+
+func (v *view) figures(r *runtime.Result) {
+	add := func(name, value string) { v.Figures = append(v.Figures, pair{name, value}) }
+	if r.HasPoint() {
+		add("F, to "+r.Upper.Sense, number(r.Upper.Objective))
+		add("g, to "+r.Lower.Sense, number(r.Lower.Objective))
+	}
+	if s := float64(r.Stationarity.Value); !math.IsNaN(s) {
+		add("stationarity", brief(r.Stationarity.Value))
+	}
+	if r.Method != "" {
+		add("iterations", strconv.Itoa(r.Iterations))
+	}
+	if len(r.Starts) > 1 {
+		add("starts", strconv.Itoa(len(r.Starts)))
+	}
+	if r.Oracle != "" {
+		add("calls to f and g", strconv.FormatInt(r.Calls.F+r.Calls.GradF+r.Calls.G+r.Calls.GradG, 10))
+	}
+	add("seconds", chart.Number(r.Time, 3))
+}
+
+func (v *view) values(r *runtime.Result, s *Structure) {
+	sides := map[string]string{}
+	for _, at := range r.Upper.AtBounds {
+		if k := strings.LastIndexByte(at, ' '); k >= 0 {
+			sides[at[:k]] = at[k+1:]
+		}
+	}
+	for _, u := range r.Upper.Variables {
+		v.Upper = append(v.Upper, valueOf(u, s, sides))
+	}
+	if !r.HasPoint() {
+		return
+	}
+	if r.Method == "" {
+		for _, u := range r.Upper.Hypergradient {
+			v.Gradient = append(v.Gradient, valueOf(u, s, sides))
+		}
+	}
+	follower := map[string]string{}
+	for _, f := range r.Lower.Followers {
+		for _, u := range f.Variables {
+			follower[u.Name] = "of " + f.Name + ", which wants to " + f.Sense
+		}
+	}
+	for _, u := range r.Lower.Variables {
+		one := valueOf(u, s, nil)
+		one.Note = follower[u.Name]
+		v.Lower = append(v.Lower, one)
+	}
+	for _, u := range r.Report {
+		v.Report = append(v.Report, valueOf(u, s, nil))
+	}
+	if t := r.Lower.Ties; t != nil {
+		v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s with tau = %s: it loses %s against its optimum. F is %s with the answer best for the leader and %s with the worst.",
+			t.Rule, brief(t.Tau), brief(t.Loss), number(t.Optimistic), number(t.Pessimistic))
+	}
+}
+
+// valueOf is a value with its chart and its table.
+func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
+	out := valueView{Name: u.Name}
+	note := func(k int) string { return sides[runtime.EntryName(u, k)] }
+	if len(u.Data) == 1 && len(u.Dimensions()) == 0 {
+		out.Scalar = chart.Number(u.Data[0], 10)
+		if n := note(0); n != "" {
+			out.Note = "at its bound: " + n
+			if n == "fixed" {
+				out.Note = "fixed by its bounds"
+			}
+		}
+		return out
+	}
+	if len(u.Data) == 0 {
+		out.Scalar = "no entries"
+		return out
+	}
+	c := ChartOf(u, s)
+	if b, ok := c.(*chart.Bars); ok && sides != nil {
+		for k := range u.Data {
+			b.Notes = append(b.Notes, note(k))
+		}
+	}
+	out.Chart = c.SVG()
+	out.Header = append(axisNames(u), "value")
+	if sides != nil {
+		out.Header = append(out.Header, "at bound")
+	}
+	for k, f := range u.Data {
+		if k == mostValues {
+			out.Left = len(u.Data) - k
+			break
+		}
+		row := append(place(u, k), chart.Number(f, 10))
+		if sides != nil {
+			row = append(row, note(k))
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+// rows are the rows that hold, those with the largest multipliers first.
+func (v *view) rows(r *runtime.Result) {
+	states := map[string]string{}
+	for _, name := range r.Lower.Active {
+		states[name] = "active"
+	}
+	for _, name := range r.Lower.Weak {
+		states[name] = "weak"
+	}
+	for _, name := range r.Lower.Dependent {
+		states[name] = "dependent"
+	}
+	var sizes []float64
+	collect := func(into *[]rowView, residuals, multipliers runtime.Values, all bool) {
+		for _, family := range residuals {
+			m, known := multipliers.Get(family.Name)
+			for k, h := range family.Data {
+				name := runtime.EntryName(family, k)
+				if !all && states[name] == "" {
+					continue
+				}
+				row := rowView{Name: name, Residual: chart.Number(h, 3), State: states[name]}
+				size := 0.0
+				if known && k < len(m.Data) {
+					row.Multiplier, size = chart.Number(m.Data[k], 10), math.Abs(m.Data[k])
+				}
+				*into, sizes = append(*into, row), append(sizes, size)
+			}
+		}
+	}
+	collect(&v.Rows, r.Residuals.Constraints, r.Lower.Multipliers, false)
+	order := make([]int, len(v.Rows))
+	for k := range order {
+		order[k] = k
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		switch {
+		case sizes[a] > sizes[b]:
+			return -1
+		case sizes[a] < sizes[b]:
+			return 1
+		}
+		return 0
+	})
+	sorted := make([]rowView, len(order))
+	for k, at := range order {
+		sorted[k] = v.Rows[at]
+	}
+	v.Rows = sorted
+	if len(v.Rows) > mostActive {
+		v.RowsLeft = len(v.Rows) - mostActive
+		v.Rows = v.Rows[:mostActive]
+	}
+	collect(&v.Coupled, r.Upper.Residuals, r.Upper.Multipliers, true)
+	v.Coupled = v.Coupled[:min(len(v.Coupled), mostActive)]
+	v.Weak, v.Dependent = r.Lower.Weak, r.Lower.Dependent
+}
+
+// course draws F and stationarity against calls and time.
+func (v *view) course(r *runtime.Result) {
+	if len(r.Trace) < 2 {
+		if r.Method != "" && r.Iterations > 0 {
+			v.CourseNote = "The document holds no course of the run: it ended before its second iteration, or was written by an earlier version."
+		}
+		return
+	}
+	n := len(r.Trace)
+	calls, seconds := make([]float64, n), make([]float64, n)
+	f, best, measure := make([]float64, n), make([]float64, n), make([]float64, n)
+	for k, t := range r.Trace {
+		calls[k], f[k], best[k], measure[k] = float64(t.Calls), float64(t.Objective), float64(t.Best), float64(t.Measure)
+	}
+	timed := len(r.Phases.Trace) == n
+	if timed {
+		copy(seconds, r.Phases.Trace)
+	}
+	positive := func(list []float64) bool {
+		return slices.ContainsFunc(list, func(x float64) bool { return x > 0 && !math.IsInf(x, 1) })
+	}
+	draw := func(x []float64, xTitle string) {
+		v.Course = append(v.Course, (&chart.Lines{Title: "F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(),
+			Series: []chart.Series{{Name: "F at the iterate", X: x, Y: f}, {Name: "best F seen", X: x, Y: best, Dash: true}}}).SVG())
+		if positive(measure) {
+			v.Course = append(v.Course, (&chart.Lines{Title: "stationarity", YTitle: "logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
+				Series: []chart.Series{{Name: "stationarity", X: x, Y: measure}}}).SVG())
+		}
+	}
+	draw(calls, "calls to f, g and their gradients")
+	if timed {
+		draw(seconds, "seconds")
+	}
+	if len(r.Upper.Penalty) > 0 {
+		v.CourseNote = "F holds the penalty of the upper constraints, with the weights of the last round."
+	}
+}
+
+func (v *view) starts(r *runtime.Result) {
+	if len(r.Starts) < 2 {
+		return
+	}
+	var x, y []float64
+	for k, s := range r.Starts {
+		if k < mostStarts {
+			v.StartRows = append(v.StartRows, startView{strconv.Itoa(k + 1), number(s.Objective), s.Status.String(), s.Reason})
+		}
+		x, y = append(x, float64(k+1)), append(y, float64(s.Objective))
+	}
+	v.StartsLeft = len(r.Starts) - len(v.StartRows)
+	v.Starts = (&chart.Lines{Title: "F reached from each start", YTitle: r.Upper.Sense, XTitle: "start", Points: true, Mark: math.NaN(),
+		Series: []chart.Series{{Name: "start", X: x, Y: y}}}).SVG()
+}
+
+func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
+	for _, c := range p.Proof.Claims() {
+		v.Claims = append(v.Claims, pair{c.Name, c.Finding})
+	}
+	for _, m := range runtime.Methods() {
+		if m.Kind == "method" && m.Name != r.Method || m.Kind == "oracle" && m.Name != r.Oracle || m.Kind == "solver" && m.Name != r.Lower.Solver {
+			continue
+		}
+		if standing := p.Standing(m); standing != "" {
+			v.Assumed = append(v.Assumed, pair{m.Kind + " " + m.Name, standing})
+		}
+	}
+}
+
+func (v *view) model(p *runtime.Problem, r *runtime.Result) {
+	src := p.IR.Program.File.Source
+	v.Model, v.ModelName = Highlight(src, r.Diagnostics), src.Name
+	for _, d := range r.Diagnostics {
+		v.Diagnostics = append(v.Diagnostics, d.Error())
+	}
+}
+
+func (v *view) certificate(r *runtime.Result, report *certify.Report) {
+	add := func(name, value string) { v.Certificate = append(v.Certificate, pair{name, value}) }
+	if r.HasPoint() {
+		add("KKT residuals of the follower", fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", brief(r.Residuals.Stationarity),
+			brief(r.Residuals.Primal), brief(r.Residuals.Dual), brief(r.Residuals.Complementarity)))
+		add("x outside its set by", brief(r.Residuals.Upper))
+	}
+	if c := r.Certificate; c != nil {
+		if c.Lower != nil && c.Lower.Bound != nil {
+			b := c.Lower.Bound
+			add("distance of y to y*", fmt.Sprintf("at most %s: g is strongly convex with modulus %s, and its gap is at most %s", chart.Number(b.Distance, 3), chart.Number(b.Modulus, 6), chart.Number(b.Gap, 3)))
+		}
+		if g := c.Goldstein; g != nil {
+			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
+				count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
+			for k, s := range g.Samples {
+				if k == mostStarts {
+					break
+				}
+				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(distance(s.Point, r.Upper.Variables), 3), chart.Number(size(s.Gradient), 6)})
+			}
+		}
+		if m := c.GradientMapping; m != nil {
+			add("gradient mapping", fmt.Sprintf("norm %s with steps of 1/%s; error of the gradient %s", chart.Number(m.Norm, 3), chart.Number(m.Smoothness, 6), chart.Number(m.GradientError, 3)))
+		}
+	}
+	if g := r.Check; g != nil {
+		add("gradient check", fmt.Sprintf("hypergradient and differences of F differ by %s, %s of its size", brief(g.Error), brief(g.Relative)))
+	}
+	if b := r.Budget; b != nil {
+		add("budget", fmt.Sprintf("the theorem predicts %s evaluations of F (%s); the run took %d", brief(b.Evaluations), b.Basis, b.Actual))
+	}
+	if report == nil {
+		return
+	}
+	for k, c := range report.Checks {
+		if k == mostClaims {
+			break
+		}
+		v.Checks = append(v.Checks, checkView{c.OK, strings.TrimSpace(c.String())})
+	}
+	v.Unchecked = report.Unchecked
+}
+
+// distance of a point to the one with those values.
+func distance(point []float64, vs runtime.Values) float64 {
+	d, k := 0.0, 0
+	for _, v := range vs {
+		for _, f := range v.Data {
+			if k < len(point) {
+				d = math.Hypot(d, point[k]-f)
+			}
+			k++
+		}
+	}
+	return d
+}
+
+func size(v []float64) float64 {
+	s := 0.0
+	for _, f := range v {
+		s = math.Hypot(s, f)
+	}
+	return s
+}
+
+func (v *view) provenance(r *runtime.Result, command []string) {
+	add := func(name, value string) {
+		if value != "" {
+			v.Provenance = append(v.Provenance, pair{name, value})
+		}
+	}
+	if command == nil {
+		command = commandOf(r)
+	}
+	words := make([]string, len(command))
+	for k, w := range command {
+		words[k] = shellWord(w)
+	}
+	v.Command = strings.Join(words, " ")
+	v.Verify = "bilevelc verify result.json"
+	if in := r.Inputs; in != nil {
+		v.Verify += " --model " + shellWord(in.Model)
+		for _, d := range in.Data {
+			v.Verify += " --data " + shellWord(d)
+		}
+		add("model", in.Model)
+		add("data", strings.Join(in.Data, ", "))
+		add("set", strings.Join(in.Set, ", "))
+	}
+	add("digest of the model and its data", r.Digest)
+	add("seed", strconv.FormatUint(r.Seed, 10))
+	add("version", "bilevelc "+r.Version)
+	add("method", r.Method)
+	add("oracle", r.Oracle)
+	add("lower solver", r.Lower.Solver)
+	add("settings", settings(r.Settings))
+	add("calls", fmt.Sprintf("f %d, gradient of f %d, g %d, gradient of g %d", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG))
+	p := r.Phases
+	add("seconds", fmt.Sprintf("read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g", p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify))
+}
+
+// commandOf is a command line that gives the result again, as far as the result says.
+func commandOf(r *runtime.Result) []string {
+	verb := "solve"
+	if r.Method == "" {
+		verb = "eval"
+	}
+	model := r.Model + ".blv"
+	words := []string{"bilevelc", verb}
+	var rest []string
+	if in := r.Inputs; in != nil {
+		model = in.Model
+		for _, d := range in.Data {
+			rest = append(rest, "--data", d)
+		}
+		for _, s := range in.Set {
+			rest = append(rest, "--set", s)
+		}
+		if in.Ignore {
+			rest = append(rest, "--ignore-undeclared")
+		}
+	}
+	words = append(append(words, model), rest...)
+	if r.Method != "" {
+		words = append(words, "--method", r.Method)
+	} else {
+		words = append(words, "--at", "point.json")
+	}
+	words = append(words, "--oracle", r.Oracle, "--solver", r.Lower.Solver, "--seed", strconv.FormatUint(r.Seed, 10))
+	if n := len(r.Starts); n > 1 {
+		words = append(words, "--starts", strconv.Itoa(n))
+	}
+	for _, name := range sortedNames(r.Settings) {
+		words = append(words, "--option", fmt.Sprintf("%s=%v", name, r.Settings[name]))
+	}
+	return words
+}
+
+func settings(s map[string]any) string {
+	var parts []string
+	for _, name := range sortedNames(s) {
+		parts = append(parts, fmt.Sprintf("%s = %v", name, s[name]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func sortedNames(s map[string]any) []string {
+	names := make([]string, 0, len(s))
+	for name := range s {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

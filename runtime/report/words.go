@@ -1,0 +1,122 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/chart"
+)
+
+// answer says in sentences what a result is and what it is worth.
+func answer(r *runtime.Result) []string {
+	var out []string
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	switch {
+	case !r.HasPoint():
+		say("The run ended without a point of F: %s.", r.Status)
+		if r.Reason != "" {
+			say("The reason given: %s.", r.Reason)
+		}
+		return append(out, meaningOf(r.Status))
+	case r.Method == "":
+		say("This is an evaluation at a given upper point; the upper level was not solved. There F = %s (the leader wants to %s it), and the follower's objective is %s (to %s).",
+			number(r.Upper.Objective), r.Upper.Sense, number(r.Lower.Objective), r.Lower.Sense)
+	case r.Status == runtime.Solved:
+		say("The leader %ss F. The point below has F = %s; the follower's objective there is %s (to %s).",
+			r.Upper.Sense, number(r.Upper.Objective), number(r.Lower.Objective), r.Lower.Sense)
+	default:
+		say("The run did not come to a solution: %s. The best point that it found has F = %s (to %s).", r.Status, number(r.Upper.Objective), r.Upper.Sense)
+		if r.Reason != "" {
+			say("The reason given: %s.", r.Reason)
+		}
+		out = append(out, meaningOf(r.Status))
+	}
+	s := r.Stationarity
+	if s.Measure != "" && s.Measure != "none" && !math.IsNaN(float64(s.Value)) {
+		where := "at the point"
+		if s.Delta > 0 {
+			where = fmt.Sprintf("over all points within %s of it", brief(s.Delta))
+		}
+		say("Stationarity was measured %s: the %s is %s.", where, s.Measure, brief(s.Value))
+		say("That is a local statement: F may be better elsewhere.")
+	}
+	if !s.Strict {
+		say("F may have a kink at this point: rows of the lower level meet it with neither slack nor multiplier beyond their errors.")
+	}
+	if n := len(r.Upper.AtBounds); n > 0 {
+		say("%s of the leader's variables %s at a bound.", count(n, "entry", "entries"), are(n))
+	}
+	if r.Lower.Status == "solved" {
+		bound := ""
+		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {
+			bound = fmt.Sprintf(" and is within %s of the exact answer, by a bound that was proved", chart.Number(e, 3))
+		}
+		to := "to " + brief(worst(r.Residuals))
+		if worst(r.Residuals) == 0 {
+			to = "to the last digit of double precision"
+		}
+		say("The follower's answer satisfies its optimality conditions %s%s.", to, bound)
+	} else {
+		say("The follower's problem ended with the status %q: its answer is to be taken with care.", r.Lower.Status)
+	}
+	return out
+}
+
+// meaningOf says what a status other than solved means for the reader.
+func meaningOf(s runtime.Status) string {
+	switch s {
+	case runtime.Infeasible:
+		return "Infeasible means that no choice of the leader was found for which all constraints hold, or that there is none; the reason names the rows that contradict each other."
+	case runtime.Unbounded:
+		return "Unbounded means that an objective falls without end where the constraints allow it: a bound or a term of the model is missing."
+	case runtime.LimitReached:
+		return "A limit on iterations or time ended the run before its target was met: with a larger one, or --resume, it goes on."
+	case runtime.BudgetSpent:
+		return "The method used up the budget that its theorem sets; what the theorem promises is about a point drawn at random from the run."
+	case runtime.NumericalFailure:
+		return "A numerical failure means that the run could not go on, or could not show what it was to show: the point is not to be relied on without a look at the reason."
+	case runtime.Interrupted:
+		return "The run was interrupted; --resume goes on from its checkpoint."
+	}
+	return ""
+}
+
+// worst is the largest KKT residual.
+func worst(r runtime.Residuals) runtime.Number {
+	w := 0.0
+	for _, v := range []runtime.Number{r.Stationarity, r.Primal, r.Dual, r.Complementarity} {
+		w = math.Max(w, float64(v))
+	}
+	return runtime.Number(w)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func are(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+// number prints an answer, brief an order of magnitude.
+func number(f runtime.Number) string { return chart.Number(float64(f), 10) }
+func brief(f runtime.Number) string  { return chart.Number(float64(f), 3) }
+
+// shellWord quotes a word of a command where a shell asks for it.
+func shellWord(s string) string {
+	plain := strings.IndexFunc(s, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./=:,+@%", r))
+	}) < 0
+	if s != "" && plain {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
