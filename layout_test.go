@@ -66,6 +66,7 @@ var onlyImporter = map[string]string{
 	"github.com/xuri/excelize/v2":         "ir/datafile",
 	"github.com/spf13/cobra":              "cmd/bilevelc",
 	"github.com/reeflective/readline":     "cmd/bilevelc",
+	"github.com/cpuguy83/go-md2man/v2":    "cmd/bilevelc",
 	"github.com/sourcegraph/jsonrpc2":     "internal/lsp",
 	"gonum.org/v1/plot":                   "bench",
 	"github.com/guptarohit/asciigraph":    "runtime/chart",

@@ -91,6 +91,10 @@ func documents(t testing.TB) map[string]struct {
 			t.Fatalf("%s: %v, %+v", name, err, r)
 		}
 		r.Inputs = &Inputs{Model: name + ".blv"}
+		if n := len(r.Trace); n > 3 { // the points are alike, and each has many leaves
+			r.Trace = slices.Delete(r.Trace, 2, n-1)
+			r.Phases.Trace = slices.Delete(r.Phases.Trace, 2, n-1)
+		}
 		text, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)

@@ -5,10 +5,14 @@ import (
 	"context"
 	"math"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
 // varying are the parts of a result that differ between runs and machines:
@@ -44,6 +48,56 @@ func TestReadme(t *testing.T) {
 	for i := range want {
 		if !sameLine(want[i], got[i]) {
 			t.Errorf("README: %q\ncommand: %q", got[i], want[i])
+		}
+	}
+}
+
+// TestReadmeShows runs every command of the section on seeing results, as a shell does.
+func TestReadmeShows(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(readme), "## Seeing the result\n")
+	_, block, _ := strings.Cut(section, "```sh\n")
+	block, _, found := strings.Cut(block, "```")
+	if !found || strings.Count(block, "bilevelc ") < 5 {
+		t.Fatalf("the README shows no commands:\n%s", block)
+	}
+	dir := t.TempDir()
+	script := "symlink examples -> $EXAMPLES\nexec sh -e commands.sh\nexists toll.html result.html tables/rows.csv\nstdout 'F along toll'\nstdout 'sensitivity to toll'\n-- commands.sh --\n" + block
+	if err := os.WriteFile(filepath.Join(dir, "readme.txtar"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{Dir: dir, Setup: func(env *testscript.Env) error {
+		examples, err := filepath.Abs("../../examples")
+		env.Setenv("EXAMPLES", examples)
+		return err
+	}})
+}
+
+// TestReleaseSetsTheVersion finds the variables that the linker is to set in releases,
+// which it would pass over in silence where they are not there.
+func TestReleaseSetsTheVersion(t *testing.T) {
+	config, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := regexp.MustCompile(`-X ([a-z/]+)\.(\w+)=`).FindAllStringSubmatch(string(config), -1)
+	if len(set) != 2 {
+		t.Fatalf("the release sets %v", set)
+	}
+	for _, m := range set {
+		folder := map[string]string{"main": ".", "bilevelc/runtime": "../../runtime"}[m[1]]
+		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+		if err != nil || folder == "" {
+			t.Fatal(m, err)
+		}
+		if !slices.ContainsFunc(files, func(file string) bool {
+			text, _ := os.ReadFile(file)
+			return regexp.MustCompile(`(?m)^var ` + m[2] + ` = "`).Match(text)
+		}) {
+			t.Errorf("there is no string variable %s in %s", m[2], m[1])
 		}
 	}
 }

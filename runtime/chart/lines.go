@@ -135,14 +135,16 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 		every := max(1, int(math.Ceil(longest*float64(len(l.Labels))/(xs.to-xs.from))))
 		for k := 0; k < len(l.Labels); k += every {
 			if x := xs.at(float64(k + 1)); x >= xs.from && x <= xs.to {
-				c.text("soft", "middle", x, bottom+16, cut(l.Labels[k], 12))
+				label := cut(l.Labels[k], 12)
+				c.text("soft", "middle", math.Min(x, linesWidth-width(label)/2), bottom+16, label)
 			}
 		}
 	} else {
 		ticks := xs.ticks(8)
 		for _, v := range ticks {
 			c.line("axis", xs.at(v), bottom, xs.at(v), bottom+4)
-			c.text("soft", "middle", xs.at(v), bottom+16, Number(v, 6))
+			label := Number(v, 6)
+			c.text("soft", "middle", math.Min(xs.at(v), linesWidth-width(label)/2), bottom+16, label)
 		}
 	}
 	if l.XTitle != "" {

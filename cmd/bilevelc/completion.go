@@ -1,0 +1,188 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bilevelc/ir"
+	"bilevelc/ir/check"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+	"bilevelc/runtime/method"
+	"bilevelc/stdlib"
+)
+
+// completions are what a shell offers for the values of flags, by the flag's name,
+// which means the same in every command. What is not here is completed as a file.
+var completions = map[string]cobra.CompletionFunc{
+	"method": methodsOf("method"), "oracle": methodsOf("oracle"), "solver": methodsOf("solver"),
+	"option":     settingsFor,
+	"set":        inputsOf,
+	"color":      cobra.FixedCompletions([]string{"auto", "always", "never"}, cobra.ShellCompDirectiveNoFileComp),
+	"family":     cobra.FixedCompletions([]string{"convex", "slack"}, cobra.ShellCompDirectiveNoFileComp),
+	"stage":      stageNames,
+	"model":      files("blv"),
+	"data":       files("json", "csv", "npy", "npz", "mtx", "parquet", "xlsx"),
+	"at":         files("json"),
+	"start":      files("json"),
+	"resume":     files("json"),
+	"checkpoint": files("json"),
+	"report":     files("html"),
+	"csv":        folders,
+}
+
+// arguments are what a shell offers for the arguments of commands.
+var arguments = map[string]cobra.CompletionFunc{
+	"explain": codesOrModels, "functions": functionNames, "verify": files("json"), "report": files("json"), "fmt": files("blv"), "man": folders,
+}
+
+// completing registers the completions of a command and of those below it.
+func completing(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if complete := completions[f.Name]; complete != nil {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // of a flag that is there, once
+		} else if takesNumber(f) {
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions)
+		}
+	})
+	if complete := arguments[cmd.Name()]; complete != nil && cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = complete
+	}
+	for _, sub := range cmd.Commands() {
+		completing(sub)
+	}
+}
+
+func takesNumber(f *pflag.Flag) bool {
+	return slices.Contains([]string{"int", "uint64", "float64", "duration"}, f.Value.Type())
+}
+
+func files(endings ...string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return endings, cobra.ShellCompDirectiveFilterFileExt
+	}
+}
+
+func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// methodsOf lists the methods of a kind.
+func methodsOf(kind string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var list []string
+		for _, m := range runtime.Methods() {
+			if m.Kind == kind {
+				list = append(list, m.Name+"\t"+m.Summary)
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// settingsFor lists the settings of the methods that the flags name, or of all where
+// they name none, and behind the equals sign the words of one.
+func settingsFor(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	chosen := func(m runtime.MethodInfo) bool {
+		name, err := cmd.Flags().GetString(m.Kind)
+		return err != nil || name == "" || name == m.Name
+	}
+	name, _, valued := strings.Cut(typed, "=")
+	var list []string
+	for _, m := range runtime.Methods() {
+		for _, s := range m.Settings {
+			switch {
+			case !chosen(m):
+			case !valued:
+				list = append(list, fmt.Sprintf("%s=\t%s %s: %s, %s", s.Name, m.Kind, m.Name, s.Doc, s.Range()))
+			case s.Name == name:
+				words := s.Words
+				if s.Type == "flag" {
+					words = []string{"true", "false"}
+				}
+				for _, w := range words {
+					list = append(list, name+"="+w)
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	if valued {
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// inputsOf lists the params and data of the model on the command line.
+func inputsOf(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if len(args) > 0 {
+		if model, err := runtime.CompileFile(args[0]); err == nil {
+			for name, s := range model.Program.Symbols {
+				switch s.Kind {
+				case ir.ParamSymbol:
+					list = append(list, name+"=\tparam")
+				case ir.DataSymbol:
+					list = append(list, name+"=\tdata")
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+func stageNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	for _, s := range runtime.Stages() {
+		list = append(list, s.Name+"\t"+s.Summary)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// codesOrModels lists the codes of diagnostics where one is begun, models else.
+func codesOrModels(_ *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for _, e := range diag.Codes() {
+		if strings.HasPrefix(string(e.Code), strings.ToUpper(typed)) {
+			list = append(list, string(e.Code)+"\t"+e.Title)
+		}
+	}
+	if typed == "" || len(list) == 0 {
+		return []string{"blv"}, cobra.ShellCompDirectiveFilterFileExt
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}
+
+// functionNames lists the functions of the library and of the language.
+func functionNames(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if len(args) == 0 {
+		for _, f := range stdlib.Functions() {
+			list = append(list, f.Name+"\t"+firstLine(f.Doc))
+		}
+		for _, b := range check.Builtins() {
+			list = append(list, b.Name+"\t"+firstLine(b.Doc))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list), cobra.ShellCompDirectiveNoFileComp
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// settingLine is a setting as documents list it.
+func settingLine(s method.Setting) string {
+	return fmt.Sprintf("%s (default %v; %s): %s", s.Name, s.Default, s.Range(), s.Doc)
+}
