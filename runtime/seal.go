@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -134,6 +135,16 @@ func ReadResult(text []byte) (*Result, error) {
 	}
 	d.read, d.broken = true, seal != d.Seal || times != d.Phases.Seal
 	return (*Result)(d), nil
+}
+
+// Intact reports, of a result that was read from a document, that it is as it was
+// written: an error says what is wrong with its seal. A result that was never a
+// document is intact. A seal is no signature; see Verify for what the document claims.
+func (r *Result) Intact() error {
+	if flaw := r.sealed(); flaw != "" {
+		return errors.New(flaw)
+	}
+	return nil
 }
 
 // sealed reports what is wrong with the seal of a result that was read; "" where

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/report"
+	"bilevelc/runtime/status"
 )
 
 func (a *app) reportCommand() *cobra.Command {
@@ -26,7 +27,8 @@ It needs no network and runs nothing.
 The model and its data are looked for as verify does: files that you name, or files in
 the document's own folder under the names that the document gives. With them the
 document is verified, and the page says what was found; without them the page has what
-the document holds.`,
+the document holds. It fails, with exit code 14, as verify does, on a document that was
+changed or that claims what does not hold, which its page says.`,
 		Example: `  bilevelc toll.blv --json > result.json
   bilevelc report result.json --out toll.html`,
 		Args: cobra.ExactArgs(1),
@@ -65,7 +67,23 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 	if out == "" {
 		out = pageName(path)
 	}
-	return a.writePage(page, out)
+	if err := a.writePage(page, out); err != nil {
+		return err
+	}
+	return doubtful(page)
+}
+
+// doubtful is the error of a document that is not what it says: the page says so, too.
+func doubtful(page *report.Page) error {
+	if err := page.Result.Intact(); err != nil {
+		return &exitError{Code: status.NumericalFailure.Exit(true), Err: err}
+	}
+	if page.Verified != nil {
+		if n := len(page.Verified.Failures()); n > 0 {
+			return &exitError{Code: status.NumericalFailure.Exit(true), Err: fmt.Errorf("%d of %d claims of the document do not hold; the page lists them", n, len(page.Verified.Checks))}
+		}
+	}
+	return nil
 }
 
 // pageName is the page of a document.

@@ -80,6 +80,13 @@ func (h *Heat) SVG() template.HTML {
 			}
 		}
 	}
+	// Digits are in all cells or in none.
+	digits := ch >= 16
+	for i := range rows {
+		for _, v := range values[i][:len(cols)] {
+			digits = digits && (math.IsNaN(v) || width(Number(v, 3))+4 <= cw)
+		}
+	}
 	for i, name := range rows {
 		y := top + ch*float64(i)
 		if len(rows) <= labelledRows {
@@ -100,9 +107,9 @@ func (h *Heat) SVG() template.HTML {
 			}
 			c.rect("cell", x, y, cw, ch, 1, "")
 			c.rect(class, x, y, cw, ch, strength, name+", "+col+": "+exact(v))
-			if words := Number(v, 3); cw >= width(words)+4 && ch >= 16 {
+			if digits {
 				// Paper around the digits keeps them readable on any shade.
-				c.text("halo", "middle", x+cw/2, y+ch/2+4, words)
+				c.text("halo", "middle", x+cw/2, y+ch/2+4, Number(v, 3))
 			}
 		}
 	}

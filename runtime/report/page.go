@@ -45,6 +45,7 @@ func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p.view(
 type view struct {
 	Style                template.CSS
 	Title, Status, Tone  string
+	Warnings             []string
 	Answer               []string
 	Figures              []pair
 	Notes                []string
@@ -114,6 +115,14 @@ func (p *Page) view() *view {
 	r := p.Result
 	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
 		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == ""}
+	if err := r.Intact(); err != nil {
+		v.Warnings = append(v.Warnings, "This page is not to be relied on: "+err.Error()+".")
+	}
+	if p.Verified != nil {
+		if n := len(p.Verified.Failures()); n > 0 {
+			v.Warnings = append(v.Warnings, fmt.Sprintf("%d of %d claims of the document do not hold when they are derived again: see the certificate.", n, len(p.Verified.Checks)))
+		}
+	}
 	v.figures(r)
 	var s *Structure
 	if p.Problem != nil {
