@@ -165,7 +165,7 @@ func TestResume(t *testing.T) {
 				second := solveText(t, kinked, runtime.Options{Resume: checkpoint, MaxIter: 12})
 				for name, pair := range map[string][2]any{
 					"x": {whole.Upper, second.Upper}, "y": {whole.Lower, second.Lower}, "status": {whole.Status, second.Status},
-					"iterations": {whole.Iterations, second.Iterations},
+					"iterations": {whole.Iterations, second.Iterations}, "trace": {whole.Trace, second.Trace},
 				} {
 					if !equalJSON(t, pair[0], pair[1]) {
 						t.Errorf("stopped after %d: %s differs:\n%+v\n%+v", stop, name, pair[0], pair[1])
