@@ -123,6 +123,34 @@ func TestRandomCharts(t *testing.T) {
 	}
 }
 
+// TestChartsOfManyValues bounds what large values make of a page, and finds their
+// extremes in it all the same.
+func TestChartsOfManyValues(t *testing.T) {
+	const n, mostBytes = 200_000, 3 << 20
+	r := rand.New(rand.NewPCG(5, 6))
+	x, y := make([]float64, n), make([]float64, n)
+	for k := range y {
+		x[k], y[k] = float64(k), r.NormFloat64()
+	}
+	y[n/3], y[n/2] = 50, -60
+	heat := &Heat{Title: "heat"}
+	for i := range 500 {
+		heat.Rows, heat.Cols = append(heat.Rows, strconv.Itoa(i)), append(heat.Cols, strconv.Itoa(i))
+		heat.Values = append(heat.Values, y[500*i%1000:][:500])
+	}
+	lines := &Lines{Title: "lines", Mark: math.NaN(), Series: []Series{{Name: "y", X: x, Y: y}}}
+	for _, c := range []Chart{heat, lines} {
+		if size := len(c.SVG()); size > mostBytes {
+			t.Errorf("%T takes %d bytes", c, size)
+		}
+	}
+	s := lines.thinned(lines.Series[0])
+	lo, hi, _ := extent(s.Y)
+	if len(s.Y) > mostPoints || lo != -60 || hi != 50 {
+		t.Errorf("%d points from %v to %v", len(s.Y), lo, hi)
+	}
+}
+
 // TestTicks holds ticks to round places inside their scale.
 func TestTicks(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))

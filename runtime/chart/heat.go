@@ -34,7 +34,7 @@ func (h *Heat) shade(v, most float64) float64 {
 
 // Cells beyond these are averaged away: no page and no eye has more.
 const (
-	mostHeatRows, mostHeatCols = 120, 240
+	mostHeatRows, mostHeatCols = 80, 160
 	labelledRows, labelledCols = 48, 60
 )
 
@@ -80,6 +80,11 @@ func (h *Heat) SVG() template.HTML {
 			}
 		}
 	}
+	const mostFrames = 2000
+	framed := len(rows)*len(cols) <= mostFrames
+	if !framed {
+		c.rect("cell", left, top, cw*float64(len(cols)), ch*float64(len(rows)), 1, "")
+	}
 	// Digits are in all cells or in none.
 	digits := ch >= 16
 	for i := range rows {
@@ -105,7 +110,9 @@ func (h *Heat) SVG() template.HTML {
 			if math.IsInf(v, 0) {
 				strength = 1
 			}
-			c.rect("cell", x, y, cw, ch, 1, "")
+			if framed {
+				c.rect("cell", x, y, cw, ch, 1, "")
+			}
 			c.rect(class, x, y, cw, ch, strength, name+", "+col+": "+exact(v))
 			if digits {
 				// Paper around the digits keeps them readable on any shade.

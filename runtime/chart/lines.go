@@ -155,7 +155,46 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 // dotted is how many values a curve may have to show each with its number.
 const dotted = 200
 
+// mostPoints is how many values of a curve are drawn; of more, the least and the
+// greatest of as many stretches as make half of them, which look the same.
+const mostPoints = 2000
+
+// thinned leaves out values of a curve that nobody could see.
+func (l *Lines) thinned(s Series) Series {
+	n := len(s.Y)
+	if n <= mostPoints {
+		return s
+	}
+	out := Series{Name: s.Name, Dash: s.Dash}
+	stretches := mostPoints / 2
+	for b := range stretches {
+		from, to := b*n/stretches, (b+1)*n/stretches
+		least, greatest := -1, -1
+		for k := from; k < to; k++ {
+			switch y := s.Y[k]; {
+			case !l.drawn(y):
+			case least < 0:
+				least, greatest = k, k
+			case y < s.Y[least]:
+				least = k
+			case y > s.Y[greatest]:
+				greatest = k
+			}
+		}
+		if least < 0 { // a gap
+			least, greatest = from, from
+		}
+		for _, k := range []int{min(least, greatest), max(least, greatest)} {
+			if len(out.X) == 0 || s.X[k] > out.X[len(out.X)-1] {
+				out.X, out.Y = append(out.X, s.X[k]), append(out.Y, s.Y[k])
+			}
+		}
+	}
+	return out
+}
+
 func (l *Lines) curve(c *canvas, i int, s Series, xs, ys scale) {
+	s = l.thinned(s)
 	open := false
 	var path strings.Builder
 	for k, y := range s.Y {
