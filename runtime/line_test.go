@@ -79,6 +79,22 @@ func TestAlongIsEvaluation(t *testing.T) {
 			t.Errorf("a line of %q", entry)
 		}
 	}
+	// Points of a line are warm: they take fewer gradients than each on its own.
+	warm, err := p.Along(context.Background(), base, runtime.Along{Entry: "toll[1]", From: 0, To: 2, Step: 0.1}, runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cold := int64(0)
+	for _, pt := range warm.Points {
+		one, err := p.Along(context.Background(), base, runtime.Along{Entry: "toll[1]", From: float64(pt.At), To: float64(pt.At)}, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cold += one.Calls.GradG
+	}
+	if 3*warm.Calls.GradG > cold {
+		t.Errorf("%d gradients of g along a line, %d at its points one by one", warm.Calls.GradG, cold)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if line, err := p.Along(ctx, base, runtime.Along{Entry: "toll[1]", To: 1, Step: 0.1}, runtime.Options{}); err != context.Canceled || line == nil {
