@@ -63,6 +63,9 @@ type measured struct {
 // TestPagesInABrowser opens pages of all kinds in a real browser: light and dark, wide
 // and narrow, and printed.
 func TestPagesInABrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a browser many times")
+	}
 	chromium := browser(t)
 	pages := map[string]string{}
 	add := func(name string, p *runtime.Problem, opts runtime.Options) {
