@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -31,7 +32,13 @@ type Options struct {
 	MaxIter   int           // outer iterations of each start; 0: the method's default
 	TimeLimit time.Duration // 0: none
 	Threads   int           // starts, or independent followers, solved at once; results do not depend on it; 0: one
-	Resume    *Checkpoint   // go on from here; Start and Seed are then the checkpoint's
+	// Near, where not nil, is a result on a problem like this one: other numbers, the
+	// same upper variables. The run follows that solution to where it has moved, which
+	// is cheap, and does not look elsewhere: it starts there, with what was learned of
+	// F's curvature, and ends at the first point that has a certificate. Where that does
+	// not fit (ties, several starts, other shapes) the run is as without it.
+	Near   *Result
+	Resume *Checkpoint // go on from here; Start and Seed are then the checkpoint's
 	// CheckGradient compares the hypergradient at the result with finite
 	// differences of F.
 	CheckGradient bool
@@ -47,6 +54,8 @@ type Options struct {
 	// goroutine and changes nothing of the run.
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
+
+	learned json.RawMessage // state of a method on a problem nearby
 }
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.

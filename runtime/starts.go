@@ -27,6 +27,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			if err != nil {
 				return nil, nil, err
 			}
+			learn(m, opts.learned)
 			mu.Lock() // the problem is cloned
 			defer mu.Unlock()
 			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))

@@ -21,6 +21,14 @@ func (m *goldstein) radii() []float64 {
 func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	scale := run.size(s.Center.X)
+	if !m.Settings.Search && s.Sampled == 0 {
+		reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+		var end stuck
+		if err == nil || !errors.As(err, &end) {
+			return reason, err
+		}
+		// No certificate as it is: what the search finds may give one.
+	}
 	if radii := m.radii(); s.Sampled < len(radii) {
 		radius := radii[s.Sampled] * scale
 		s.Sampled++

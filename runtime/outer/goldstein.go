@@ -18,12 +18,13 @@ type goldsteinSettings struct {
 	InitialStep  float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 	Continuation bool    `setting:"continuation" doc:"look for a lower stationary point once, from the start by way of followers that react less; it may take as long as the search before"`
+	Search       bool    `setting:"search" doc:"look around a stationary point for a lower one before the run ends; without it, and without a continuation, the run follows a known solution to where it has moved"`
 	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
 
 // defaultGoldstein are the defaults.
 func defaultGoldstein() *goldsteinSettings {
-	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true}
+	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true, Search: true}
 }
 
 func init() {
@@ -61,6 +62,7 @@ func init() {
 type goldstein struct {
 	Settings goldsteinSettings
 	keeps[goldsteinState]
+	learned *quasiNewton // from a run nearby; nil: none
 }
 
 // goldsteinState is the state between iterations. Slices are not changed in
@@ -94,6 +96,7 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	}
 	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
 	m.rescale(run)
+	m.teach()
 	return nil
 }
 
