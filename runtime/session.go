@@ -26,6 +26,7 @@ type Session struct {
 	level bool // a level was entered last; bare items go to it
 	lower bool // which one
 	last  *Result
+	near  *Result // on the same model with other numbers; nil: none
 
 	pending map[string]bool // errors that wait for another input, as told
 }
@@ -73,7 +74,7 @@ func (s *Session) Enter(name, text string) (*Reply, error) {
 		return nil, rejected
 	}
 	reply.Warnings = pending
-	next.last = nil // what was solved is another model
+	next.changed(s)
 	*s = next
 	return reply, nil
 }
@@ -118,7 +119,7 @@ func (s *Session) Load(name, text string) (*Reply, error) {
 	if found.HasErrors() {
 		return nil, found
 	}
-	s.model, s.decls, s.last = file.Model, file.Decls, nil
+	s.model, s.decls, s.last, s.near = file.Model, file.Decls, nil, nil
 	reply := &Reply{Warnings: found}
 	for _, d := range file.Decls {
 		reply.Defined = append(reply.Defined, declWords(d))
@@ -136,11 +137,14 @@ func (s *Session) AddData(set *data.Set) (waiting []string) {
 			waiting = append(waiting, e.Name)
 		}
 	}
+	needed := s.needed()
 	for _, e := range set.Entries {
+		if e.Table != nil || needed[e.Name] {
+			s.last = nil
+		}
 		s.data.Entries = slices.DeleteFunc(s.data.Entries, func(old data.Entry) bool { return old.Name == e.Name })
 		s.data.Entries = append(s.data.Entries, e)
 	}
-	s.last = nil
 	return waiting
 }
 
@@ -200,6 +204,10 @@ func (s *Session) BindContext(ctx context.Context, opts BindOptions) (*Problem, 
 	return await.Do(ctx, func() (*Problem, error) { return copied.Bind(opts) })
 }
 
+// Near is the last result of a model that differs from this one in numbers at most,
+// for Options.Near; nil where there is none.
+func (s *Session) Near() *Result { return s.near }
+
 // Solve solves the model; the result serves later expressions.
 func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
 	p, err := s.BindContext(ctx, BindOptions{})
@@ -214,6 +222,9 @@ func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, err
 	}
 	s.last = r
+	if r.HasPoint() {
+		s.near = r
+	}
 	return r, nil
 }
 

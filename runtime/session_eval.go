@@ -13,6 +13,10 @@ import (
 // evaluate gives the value of an expression: over data alone, or at the last
 // solution where it reads variables.
 func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
+	var diags diag.List
+	if e, diags = s.answered(e); diags.HasErrors() {
+		return nil, diags
+	}
 	// Errors elsewhere in the model do not count: what the expression reads is
 	// checked below, on its own.
 	program, _ := check.Partial(s.file())
@@ -74,6 +78,25 @@ func flatten(vs Values) []float64 {
 // reads are the names that an expression needs, through everything it is
 // defined by; "upper" and "lower" stand for the blocks.
 func (s *Session) reads(e lang.Expr) map[string]bool {
+	needed, visit := s.follower()
+	lang.Walk(e, visit)
+	return needed
+}
+
+// needed are the names that the two levels need, in the same way.
+func (s *Session) needed() map[string]bool {
+	needed, visit := s.follower()
+	for _, d := range s.decls {
+		if level, ok := d.(*lang.Level); ok {
+			lang.Inspect(level, visit)
+		}
+	}
+	return needed
+}
+
+// follower collects names, and those that their declarations need, from the
+// expressions that visit is shown.
+func (s *Session) follower() (names map[string]bool, visit func(lang.Expr) bool) {
 	needed := map[string]bool{}
 	owner := map[string]lang.Node{}
 	for _, d := range s.decls {
@@ -97,7 +120,7 @@ func (s *Session) reads(e lang.Expr) map[string]bool {
 		owner[declKey(d)] = d
 	}
 	var need func(name string)
-	visit := func(e lang.Expr) bool {
+	visit = func(e lang.Expr) bool {
 		switch e := e.(type) {
 		case *lang.Name:
 			need(e.Name)
@@ -115,8 +138,12 @@ func (s *Session) reads(e lang.Expr) map[string]bool {
 			return
 		}
 		needed[name] = true
+		if set, ok := at.(*lang.IndexSet); ok {
+			for _, of := range set.Within {
+				need(of.Name)
+			}
+		}
 		lang.Inspect(at, visit)
 	}
-	lang.Walk(e, visit)
-	return needed
+	return needed, visit
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
 )
 
@@ -135,4 +136,106 @@ func abs(v float64) float64 {
 		return -v
 	}
 	return v
+}
+
+// What was solved stays while nothing that it hangs on changes, and serves the next
+// run where only numbers have changed.
+func TestSessionKeepsWhatHolds(t *testing.T) {
+	s := &runtime.Session{Seed: 1}
+	n := 0
+	enter := func(text string) *runtime.Reply {
+		t.Helper()
+		n++
+		reply, err := s.Enter(fmt.Sprintf("input %d", n), text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return reply
+	}
+	supply := func(spec string) {
+		t.Helper()
+		set, diags := datafile.ParseSet(spec)
+		if diags.HasErrors() {
+			t.Fatal(diags)
+		}
+		s.AddData(set)
+	}
+	for _, text := range []string{"set town = {\"A\", \"B\"}", "set port within town = {\"A\"}", "param c: real = 2", "data unread: vector[2] = [1, 2]", "let shift = c + 1",
+		"upper { var x: vector[2] in box(0, 9); minimize sumsq(y - shift) + x[1]; subject to cap: sum(x) <= 4; curved: x[1]^2 <= 8 }",
+		"lower { var y: vector[2]; minimize sumsq(y - x); subject to floor: y[1] >= 1; wall: y[2] <= 7 }"} {
+		enter(text)
+	}
+	solve := func() *runtime.Result {
+		t.Helper()
+		r, err := s.Solve(context.Background(), runtime.Options{Near: s.Near()})
+		if err != nil || r.Status != runtime.Solved {
+			t.Fatalf("%+v %v", r, err)
+		}
+		return r
+	}
+	first := solve()
+	kept := func(what string, last, near bool) {
+		t.Helper()
+		if (s.Last() != nil) != last || (s.Near() != nil) != near {
+			t.Errorf("%s: the solution is kept %v, as a guide %v", what, s.Last() != nil, s.Near() != nil)
+		}
+		if !last {
+			solve()
+		}
+	}
+	enter("let unrelated = 3")
+	kept("an unrelated let", true, true)
+	enter("data unread: vector[2] = [3, 4]")
+	kept("unread data", true, true)
+	supply("unread=[5, 6]")
+	kept("unread data supplied", true, true)
+	enter("report { r = sum(y) }")
+	kept("a report", true, true)
+	if v := enter("card(port)").Value; v == nil || v.Data[0] != 1 {
+		t.Errorf("card(port) is %v", v)
+	}
+
+	// Values of the solution, against the result.
+	value := func(text string, want ...float64) {
+		t.Helper()
+		v := enter(text).Value
+		if v == nil || len(v.Data) != len(want) {
+			t.Fatalf("%s is %v, want %v", text, v, want)
+		}
+		for i := range want {
+			if abs(v.Data[i]-want[i]) > 1e-12*(1+abs(want[i])) {
+				t.Errorf("%s is %v, want %v", text, v.Data, want)
+			}
+		}
+	}
+	y, _ := first.Lower.Variables.Get("y")
+	x, _ := first.Upper.Variables.Get("x")
+	grad, _ := first.Upper.Hypergradient.Get("x")
+	floor, _ := first.Lower.Multipliers.Get("floor")
+	value("F", float64(first.Upper.Objective))
+	value("g", float64(first.Lower.Objective))
+	value("2 * F + 1", 2*float64(first.Upper.Objective)+1)
+	value("residual(floor)", 1-y.Data[0])
+	value("residual(wall)", y.Data[1]-7)
+	value("residual(curved)", x.Data[0]*x.Data[0]-8)
+	value("dual(floor)", floor.Data...)
+	value("grad(x)", grad.Data...)
+	value("sum(F in 1..3: F)", 6) // an index hides it
+	for _, bad := range []string{"residual(nowhere)", "grad(y)", "dual(nowhere)"} {
+		if _, err := s.Enter("bad", bad); err == nil {
+			t.Errorf("%s has a value", bad)
+		}
+	}
+	enter("let F = 7")
+	value("F", 7) // the model's own goes first
+	kept("a let called F", true, true)
+
+	enter("param c: real = 2.01")
+	kept("a number", false, true)
+	enter("let shift = c + 1.02")
+	kept("a definition", false, false)
+	supply("c=2.03")
+	kept("a number supplied", false, true)
+	enter("minimize sumsq(y - x) + 0.1 * sumsq(y)")
+	kept("the follower's goal", false, false)
 }

@@ -1,0 +1,233 @@
+package runtime
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// What a session's expressions may read of the last solution besides variables,
+// lets and `dual(row)`: F and g, the objectives in the user's sense; residual(row),
+// what a constraint misses (positive is violated); grad(x), the hypergradient of F
+// with respect to an upper variable; and dual(row) of an upper constraint. Names
+// that the model declares go first.
+
+// AnswerWords are these words, with what they give, for help and completion.
+func AnswerWords() [][2]string {
+	return [][2]string{
+		{"F", "the upper objective at the last solution"},
+		{"g", "the lower objective at the last solution"},
+		{"dual(row)", "multipliers of a constraint at the last solution"},
+		{"residual(row)", "left minus right side of a constraint at the last solution; positive is violated"},
+		{"grad(x)", "hypergradient of F with respect to an upper variable; `grad F` gives all of them"},
+	}
+}
+
+// answered puts numbers of the last solution into an expression.
+func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
+	var diags diag.List
+	declared := map[string]bool{}
+	lowerRow := map[string]bool{}
+	for _, d := range s.decls {
+		level, ok := d.(*lang.Level)
+		if !ok {
+			declared[declKey(d)] = true
+			continue
+		}
+		for _, item := range level.Items {
+			switch item := item.(type) {
+			case *lang.Var:
+				declared[item.Name.Name] = true
+			case *lang.Let:
+				declared[item.Name.Name] = true
+			case *lang.SubjectTo:
+				for _, c := range item.Constraints {
+					if c.Name != nil && level.Lower {
+						lowerRow[c.Name.Name] = true
+					}
+				}
+			}
+		}
+	}
+	solution := func(at lang.Node, what string) *Result {
+		if s.last == nil {
+			diags.Errorf(diag.SessionNoSolution, at.Span(), "%s is of a solution, and the model as it stands has not been solved", what)
+		}
+		return s.last
+	}
+	give := func(at lang.Node, what string, v Value, found bool, names string) lang.Expr {
+		if !found {
+			diags.Errorf(diag.UnknownName, at.Span(), "the last solution has no %s", what).Detail = names
+			return &lang.Bad{At: lang.At{Place: at.Span()}}
+		}
+		x, err := literal(lang.At{Place: at.Span()}, v)
+		if err != nil {
+			diags.Errorf(diag.RunNotFinite, at.Span(), "%s: %v", what, err)
+			return &lang.Bad{At: lang.At{Place: at.Span()}}
+		}
+		return x
+	}
+	out := lang.Rewrite(e, func(x lang.Expr, hidden map[string]bool) lang.Expr {
+		switch x := x.(type) {
+		case *lang.Name:
+			if hidden[x.Name] || declared[x.Name] || x.Name != "F" && x.Name != "g" {
+				return nil
+			}
+			r := solution(x, x.Name)
+			if r == nil {
+				return &lang.Bad{At: x.At}
+			}
+			v := r.Upper.Objective
+			if x.Name == "g" {
+				v = r.Lower.Objective
+			}
+			return give(x, x.Name, Value{Data: []float64{float64(v)}}, true, "")
+		case *lang.Call:
+			name, single := argumentName(x)
+			if declared[x.Fn.Name] || !single {
+				return nil
+			}
+			switch x.Fn.Name {
+			case "residual":
+				if r := solution(x, "residual("+name+")"); r != nil {
+					v, found := r.Residuals.Constraints.Get(name)
+					if !found {
+						v, found = r.Upper.Residuals.Get(name)
+					}
+					return give(x, "residual of `"+name+"`", v, found, "it has those of "+namesOf(r.Residuals.Constraints, r.Upper.Residuals))
+				}
+			case "grad":
+				if r := solution(x, "grad("+name+")"); r != nil {
+					v, found := r.Upper.Hypergradient.Get(name)
+					return give(x, "hypergradient with respect to `"+name+"`", v, found, "it has those of "+namesOf(r.Upper.Hypergradient))
+				}
+			case "dual":
+				if lowerRow[name] {
+					return nil // the language's own
+				}
+				if r := solution(x, "dual("+name+")"); r != nil {
+					v, found := r.Upper.Multipliers.Get(name)
+					return give(x, "multiplier of `"+name+"`", v, found, "it has those of "+namesOf(r.Lower.Multipliers, r.Upper.Multipliers))
+				}
+			default:
+				return nil
+			}
+			return &lang.Bad{At: x.At}
+		}
+		return nil
+	})
+	return out, diags
+}
+
+// argumentName is the one argument of a call, where it is a name.
+func argumentName(x *lang.Call) (string, bool) {
+	if len(x.Args) != 1 {
+		return "", false
+	}
+	n, ok := x.Args[0].(*lang.Name)
+	if !ok {
+		return "", false
+	}
+	return n.Name, true
+}
+
+func namesOf(lists ...Values) string {
+	text := ""
+	for _, list := range lists {
+		for _, v := range list {
+			if text != "" {
+				text += ", "
+			}
+			text += v.Name
+		}
+	}
+	if text == "" {
+		return "nothing"
+	}
+	return text
+}
+
+// literal writes a value as the language does.
+func literal(at lang.At, v Value) (lang.Expr, error) {
+	if len(v.Shape) > 2 {
+		return nil, fmt.Errorf("an array of more than two dimensions cannot be written as a list")
+	}
+	one := func(f float64) (lang.Expr, error) {
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("it is %v", f)
+		}
+		var x lang.Expr = &lang.Number{At: at, Text: strconv.FormatFloat(math.Abs(f), 'g', -1, 64), Value: math.Abs(f)}
+		if f < 0 {
+			x = &lang.Unary{At: at, Op: lang.Neg, X: x}
+		}
+		return x, nil
+	}
+	row := func(data []float64) (lang.Expr, error) {
+		list := &lang.ListLit{At: at}
+		for _, f := range data {
+			x, err := one(f)
+			if err != nil {
+				return nil, err
+			}
+			list.Elems = append(list.Elems, x)
+		}
+		return list, nil
+	}
+	switch len(v.Shape) {
+	case 0:
+		return one(v.Data[0])
+	case 1:
+		return row(v.Data)
+	}
+	list := &lang.ListLit{At: at}
+	for _, r := range v.Rows() {
+		x, err := row(r)
+		if err != nil {
+			return nil, err
+		}
+		list.Elems = append(list.Elems, x)
+	}
+	return list, nil
+}
+
+// changed keeps what was solved where the levels, and all they read, are as they
+// were before; where only numbers have changed it stays as what to start near.
+func (s *Session) changed(before *Session) {
+	now, old := s.core(false), before.core(false)
+	if now != old {
+		s.last = nil
+	}
+	if now != old && s.core(true) != before.core(true) {
+		s.near = nil
+	}
+}
+
+// core is the text of the levels and what they need; without numbers, param and data
+// stand by name and type alone.
+func (s *Session) core(withoutNumbers bool) string {
+	needed := s.needed()
+	file := s.file()
+	file.Decls = nil
+	for _, d := range s.decls {
+		if _, level := d.(*lang.Level); !level && !needed[declKey(d)] {
+			continue
+		}
+		if withoutNumbers {
+			switch old := d.(type) {
+			case *lang.Param:
+				p := *old
+				p.Default = nil
+				d = &p
+			case *lang.Data:
+				p := *old
+				p.Value, p.Gen = nil, nil
+				d = &p
+			}
+		}
+		file.Decls = append(file.Decls, d)
+	}
+	return lang.Format(file)
+}
