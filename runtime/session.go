@@ -148,6 +148,9 @@ func (s *Session) AddData(set *data.Set) (waiting []string) {
 	return waiting
 }
 
+// Data are the arrays supplied so far. The caller must not change them.
+func (s *Session) Data() *data.Set { return &s.data }
+
 // Text is the model as one source in canonical form.
 func (s *Session) Text() string { return lang.Format(s.file()) }
 
@@ -210,7 +213,12 @@ func (s *Session) Near() *Result { return s.near }
 
 // Solve solves the model; the result serves later expressions.
 func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
-	p, err := s.BindContext(ctx, BindOptions{})
+	return s.SolveBound(ctx, BindOptions{}, opts)
+}
+
+// SolveBound is Solve with choices of binding.
+func (s *Session) SolveBound(ctx context.Context, binding BindOptions, opts Options) (*Result, error) {
+	p, err := s.BindContext(ctx, binding)
 	if err != nil {
 		return nil, err
 	}

@@ -3,8 +3,10 @@ package runtime
 import (
 	"slices"
 
+	"bilevelc/ir"
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
+	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -37,7 +39,7 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 		return !reads[declKey(d)]
 	})
 	program, _ = check.Partial(file)
-	bound, diags := bind.Expr(program, s.declared(program), e, bind.Options{Seed: s.Seed})
+	bound, diags := bind.Expr(program, withoutTables(program, s.declared(program)), e, bind.Options{Seed: s.Seed, IgnoreUndeclared: true})
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -62,6 +64,31 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 	}
 	v := valueOf(answer, a)
 	return &Reply{Value: &v, Type: typ.String()}, nil
+}
+
+// withoutTables leaves out the tables of which a program reads no column, which are
+// for other parts of the model.
+func withoutTables(program *ir.Program, set *data.Set) *data.Set {
+	columns := map[string]bool{}
+	for name, sym := range program.Symbols {
+		columns[name] = true
+		if d, ok := sym.Decl.(*lang.IndexSet); ok {
+			for _, k := range d.Keys {
+				columns[k.Name] = true
+			}
+			for _, of := range d.Within {
+				columns[of.Name] = true
+			}
+		}
+	}
+	out := &data.Set{}
+	for _, e := range set.Entries {
+		if e.Table == nil || e.Array != nil && columns[e.Name] ||
+			slices.ContainsFunc(e.Table.Columns, func(c data.Column) bool { return columns[c.Name] }) {
+			out.Entries = append(out.Entries, e)
+		}
+	}
+	return out
 }
 
 // answer names an expression's value.

@@ -94,3 +94,58 @@ func TestPromptKeepsWhatIsTyped(t *testing.T) {
 		})
 	}
 }
+
+// Tab completes commands, flags, methods, files, names and functions: what is typed
+// with it is what the prompt then runs.
+func TestPromptCompletes(t *testing.T) {
+	program, err := exec.LookPath("bilevelc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	model := "model m\nparam capacity: real = 2\nupper {\n  var price: real in box(0, 3)\n  maximize price * amount\n}\n" +
+		"lower {\n  var amount: real\n  minimize (amount - 4 + price)^2\n  subject to\n    shelf: amount <= capacity\n}\n"
+	if err := os.WriteFile(filepath.Join(dir, "mymodel.blv"), []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	typist, screen := terminalPair(t)
+	defer typist.Close()
+	cmd := exec.Command(program, "repl")
+	cmd.Dir = dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "TERM=xterm", "NO_COLOR=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen.Close()
+	shown := make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(typist) // ends with an error when the program has ended
+		shown <- string(text)
+	}()
+	for _, line := range []string{":lo\tmym\t", ":so\t--meth\tgold\t", "pri\t - pri\t + resid\tshelf)", "let b = softp\tcapac\t)",
+		":sa\tsession.blv", ":hi\t", ":qu\t"} {
+		// A key at a time: in one burst a tab is text that was pasted.
+		for _, key := range line + "\r" {
+			if _, err := io.WriteString(typist, string(key)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Millisecond)
+		}
+	}
+	err = cmd.Wait()
+	text := <-shown
+	if err != nil {
+		t.Fatalf("%v\n%.4000q", err, text)
+	}
+	for _, want := range []string{"m: solved", "method goldstein, oracle", "price - price + residual(shelf)", "let b = softplus(capacity)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q on the screen:\n%.6000s", want, text)
+		}
+	}
+	saved, err := os.ReadFile(filepath.Join(dir, "session.blv"))
+	if err != nil || !strings.Contains(string(saved), "let b = softplus(capacity)\n") {
+		t.Errorf("the session is %s (%v)", saved, err)
+	}
+}

@@ -24,9 +24,13 @@ func (a *app) replCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repl [MODEL]",
 		Short: "Prototype models: declare, load, evaluate, solve, redefine",
-		Long: `repl reads declarations, expressions and commands (:help lists them). Redefining
-a name replaces it; an input with an error changes nothing. It works at a
-terminal and with input from a pipe.`,
+		Long: `repl reads declarations, expressions and commands (:help lists them, :help NAME
+explains one, or a function, a method, a code). Redefining a name replaces it; an
+input with an error changes nothing. After :solve expressions read the solution:
+variables, F, g, dual(row), residual(row), grad(x); :plot draws it, :diff compares
+it with the one before. Where only numbers have changed since, :solve follows the
+last solution to where it has moved, which is cheap (:solve --cold looks anew).
+Tab completes. It works at a terminal and with input from a pipe.`,
 		Example: `  bilevelc repl
   bilevelc repl toll.blv
   printf 'let n = 3\n2 * n + 1\n' | bilevelc repl`,
@@ -60,6 +64,9 @@ type repl struct {
 	session *runtime.Session
 	inputs  int // numbers the inputs, which name them in messages
 	quit    bool
+
+	entered   []string          // all inputs, for :history
+	solutions []*runtime.Result // of each :solve that had a point, for :diff
 }
 
 // piped reads inputs line by line without prompts. The exit code is that of
@@ -124,15 +131,18 @@ func (r *repl) terminal() error {
 	if err := shell.Config.Set("cursor-position-probe", false); err != nil {
 		return err
 	}
+	// Tab adds what all candidates have in common and shows them; again, it takes one
+	// after the other.
+	if err := shell.Config.Set("menu-complete-display-prefix", true); err != nil {
+		return err
+	}
 	shell.Prompt.Primary(func() string { return "blv> " })
 	shell.Prompt.Secondary(func() string { return "...> " })
 	shell.AcceptMultiline = func(line []rune) bool {
 		text := string(line)
 		return strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text)
 	}
-	shell.Completer = func(line []rune, cursor int) readline.Completions {
-		return readline.CompleteValues(r.complete(string(line[:cursor]))...)
-	}
+	shell.Completer = func(line []rune, cursor int) readline.Completions { return r.tab(string(line[:cursor])) }
 	if path, ok := historyFile(); ok {
 		shell.History.AddFromFile("history", path)
 	}
@@ -177,12 +187,17 @@ func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, er
 	if trimmed == "" || strings.HasPrefix(trimmed, "//") && !strings.Contains(trimmed, "\n") {
 		return false, nil
 	}
-	if strings.HasPrefix(trimmed, ":") {
+	if name, bare := r.bareCommand(trimmed); bare || strings.HasPrefix(trimmed, ":") {
+		r.entered = append(r.entered, trimmed)
+		if bare {
+			return false, r.command(ctx, name)
+		}
 		return false, r.command(ctx, trimmed[1:])
 	}
 	if !last && runtime.Incomplete(text) {
 		return true, nil
 	}
+	r.entered = append(r.entered, text)
 	r.inputs++
 	reply, err := r.session.Enter(fmt.Sprintf("input %d", r.inputs), text)
 	if err != nil {

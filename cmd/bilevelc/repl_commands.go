@@ -3,13 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
-	"bilevelc/stdlib"
 )
 
 // replCommand is one command of the prompt.
@@ -28,6 +27,8 @@ func replCommands() []replCommand {
 		{"set", "NAME=VALUE", "set a param or data by value", (*repl).set},
 		{"solve", "[flags]", "solve, with the flags of 'bilevelc solve'", (*repl).solve},
 		{"eval", "NAME=VALUE ...", "F, y* and the hypergradient at an upper point", (*repl).eval},
+		{"plot", "NAME", "a chart of a value of the last solution; `:plot F along x[3] from 0 to 5` of F along a line", (*repl).plot},
+		{"diff", "[I J]", "what differs between the last two solutions, or solutions I and J", (*repl).diff},
 		{"check", "", "what is proved about the model", (*repl).check},
 		{"show", "", "the model as it stands", func(r *repl, _ context.Context, _ []string) error {
 			fmt.Fprint(r.app.io.out, r.session.Text())
@@ -44,14 +45,16 @@ func replCommands() []replCommand {
 			}
 			return r.session.Last().WriteText(r.app.io.out, runtime.TextOptions{MaxEntries: 12})
 		}},
+		{"history", "[N]", "what was entered, the last N", (*repl).history},
 		{"reset", "", "forget everything", func(r *repl, _ context.Context, _ []string) error {
-			r.session = &runtime.Session{Seed: r.session.Seed}
+			r.session, r.solutions = &runtime.Session{Seed: r.session.Seed}, nil
 			return nil
 		}},
-		{"help", "", "this list", func(r *repl, _ context.Context, _ []string) error {
-			r.help()
-			return nil
+		{"explain", "CODE", "what a diagnostic's code means", func(r *repl, _ context.Context, args []string) error {
+			return one(args, "a code, such as E0701", func(code string) error { return r.app.explainCode(diag.Code(strings.ToUpper(code))) })
 		}},
+		{"gradient", "", "", (*repl).gradient}, // `grad F`
+		{"help", "[NAME]", "this list, or help on a command, function, method, word or code", (*repl).helpOn},
 		{"quit", "", "leave", func(r *repl, _ context.Context, _ []string) error {
 			r.quit = true
 			return nil
@@ -73,6 +76,9 @@ func (r *repl) command(ctx context.Context, line string) error {
 		r.help()
 		return nil
 	}
+	if fields[0] == "?" {
+		fields[0] = "help"
+	}
 	var found []replCommand
 	for _, c := range replCommands() {
 		if c.name == fields[0] {
@@ -89,14 +95,6 @@ func (r *repl) command(ctx context.Context, line string) error {
 		return found[0].run(r, ctx, fields[1:])
 	}
 	return usageError(":%s could be :%s or :%s", fields[0], found[0].name, found[1].name)
-}
-
-func (r *repl) help() {
-	fmt.Fprintln(r.app.io.out, "Type declarations (param, data, let, fn, upper { }, lower { }, report { }), items of the level")
-	fmt.Fprintln(r.app.io.out, "entered last (var, minimize, subject to ...), or an expression to evaluate.")
-	for _, c := range replCommands() {
-		fmt.Fprintf(r.app.io.out, "  %-24s %s\n", ":"+c.name+" "+c.args, c.doc)
-	}
 }
 
 func (r *repl) load(ctx context.Context, path string) error {
@@ -144,41 +142,77 @@ func (r *repl) add(ctx context.Context, in inputs) error {
 	return nil
 }
 
+// solve takes the flags of the command. Data that they name stay in the session.
 func (r *repl) solve(ctx context.Context, args []string) error {
-	f := &solveFlags{}
-	fs := pflag.NewFlagSet(":solve", pflag.ContinueOnError)
-	fs.Usage = func() {}
-	f.register(fs)
+	f, fs := r.solveFlags()
 	if err := fs.Parse(args); err != nil {
-		return usageError("%v", err)
+		return usageError(":solve: %v\n:help solve lists its flags.", err)
 	}
+	if fs.NArg() > 0 {
+		return usageError(":solve solves the session's model and takes flags only, not %q", fs.Arg(0))
+	}
+	if len(f.data)+len(f.set) > 0 {
+		if err := r.add(ctx, inputs{data: f.data, set: f.set}); err != nil {
+			return err
+		}
+	}
+	if fs.Changed("seed") {
+		r.session.Seed = f.seed
+	} else {
+		f.seed = r.session.Seed
+	}
+	app := *r.app
+	app.quiet, app.verbose = app.quiet || f.quiet, app.verbose || f.verbose
 	if f.timeLimit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
 		defer cancel()
 	}
-	opts, err := f.options(ctx, r.app)
+	opts, err := f.options(ctx, &app)
 	if err != nil {
 		return err
 	}
-	kept := newCheckpointFile(r.app, "-", f.checkpoint)
-	progress, err := r.app.progress(f.trace)
+	if !f.cold && f.method == "" && f.starts == 0 && f.start == "" && f.resume == "" {
+		opts.Near = r.session.Near()
+	}
+	kept := newCheckpointFile(&app, "-", f.checkpoint)
+	progress, err := app.progress(f.trace)
 	if err != nil {
 		return err
 	}
 	defer progress.close()
 	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
-	result, err := r.session.Solve(ctx, opts)
+	result, err := r.session.SolveBound(ctx, runtime.BindOptions{Strict: f.strict}, opts)
 	progress.clear()
 	if err != nil {
 		return runError(stopped(ctx, "binding the model", err))
 	}
 	kept.finish(result, ctx.Err() != nil)
-	if err := r.app.show(result, f.runFlags); err != nil {
+	if err := app.show(result, f.runFlags); err != nil {
 		return err
 	}
 	kept.delivered(result)
+	if result.HasPoint() {
+		r.solutions = append(r.solutions, result)
+	}
 	return nil
+}
+
+// replFlags are the flags of `:solve`: those of the command, and --cold.
+type replFlags struct {
+	solveFlags
+	cold, quiet, verbose bool
+}
+
+func (r *repl) solveFlags() (*replFlags, *pflag.FlagSet) {
+	f := &replFlags{}
+	fs := pflag.NewFlagSet(":solve", pflag.ContinueOnError)
+	fs.Usage = func() {}
+	f.solveFlags.register(fs)
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "no progress and no warnings")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "say where the time went")
+	fs.BoolVar(&f.cold, "cold", false, "look for a solution anew, rather than follow the last one to where other numbers have moved it")
+	return f, fs
 }
 
 // eval reads name=value pairs, values in JSON.
@@ -220,35 +254,4 @@ func (r *repl) check(context.Context, []string) error {
 	r.app.reportDiagnostics(checked.Warnings)
 	_, err = fmt.Fprint(r.app.io.out, checked.Text(false))
 	return err
-}
-
-// keywords of the language, for completion.
-var keywords = []string{"param", "data", "let", "fn", "upper", "lower", "solve", "report", "var", "minimize",
-	"maximize", "subject to", "forall", "box", "nonneg", "simplex", "ball", "free", "vector", "matrix", "real", "int"}
-
-// complete lists the words that the text before the cursor may go on with.
-func (r *repl) complete(before string) []string {
-	start := strings.LastIndexFunc(before, func(c rune) bool {
-		return c != '_' && c != ':' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	}) + 1
-	word := before[start:]
-	var all []string
-	if strings.HasPrefix(word, ":") && start == 0 {
-		for _, c := range replCommands() {
-			all = append(all, ":"+c.name)
-		}
-	} else {
-		all = append(r.session.Names(), keywords...)
-		for _, f := range stdlib.Functions() {
-			all = append(all, f.Name)
-		}
-	}
-	var out []string
-	for _, name := range all {
-		if strings.HasPrefix(name, word) {
-			out = append(out, name)
-		}
-	}
-	sort.Strings(out)
-	return out
 }

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/reeflective/readline"
+	"github.com/spf13/pflag"
+
+	"bilevelc/internal/assist"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+// candidate is one way to go on at the prompt.
+type candidate struct {
+	text    string // in place of what is typed of the word
+	display string // "" for text
+	doc     string
+}
+
+// tab lists what Tab offers behind a line. The library replaces the text back to the
+// last blank, of which a candidate may be the end only.
+func (r *repl) tab(before string) readline.Completions {
+	list, start := r.complete(before)
+	blank := strings.LastIndexAny(before, " \t\n") + 1
+	kept := before[min(blank, start):start]
+	raw := make([]readline.Completion, len(list))
+	for i, c := range list {
+		raw[i] = readline.Completion{Value: kept + c.text, Display: c.text, Description: c.doc}
+		if c.display != "" {
+			raw[i].Display = c.display
+		}
+	}
+	return readline.CompleteRaw(raw)
+}
+
+// complete lists how a line may go on, in order, and where the part begins that
+// they replace.
+func (r *repl) complete(before string) (list []candidate, start int) {
+	trimmed := strings.TrimLeft(before, " \t")
+	if strings.HasPrefix(trimmed, ":") || strings.HasPrefix(trimmed, "help ") || strings.HasPrefix(trimmed, "?") {
+		start = strings.LastIndexAny(before, " \t:?") + 1
+		if at := strings.LastIndexAny(before, " \t"); at >= len(before)-len(trimmed) {
+			start = at + 1
+		}
+		list = r.commandWords(trimmed, before[start:])
+		if eq := strings.LastIndexByte(before, '='); eq >= start && strings.HasPrefix(before[start:], "--") {
+			start = eq + 1
+		}
+	} else {
+		list, start = r.words(before)
+	}
+	word := before[start:]
+	kept := list[:0]
+	for _, c := range list {
+		if strings.HasPrefix(strings.ToLower(c.text), strings.ToLower(word)) {
+			kept = append(kept, c)
+		}
+	}
+	sort.SliceStable(kept, func(i, j int) bool { return kept[i].text < kept[j].text })
+	return kept, start
+}
+
+// words are what the language allows behind a line, over the session's names.
+func (r *repl) words(before string) ([]candidate, int) {
+	head := r.session.Text() + "\n"
+	doc := assist.Read("session", head+before)
+	var list []candidate
+	start := len(before) - len(lastWord(before))
+	for i, c := range doc.Complete(len(head)+len(before), r.session.Data()) {
+		if i == 0 {
+			start = c.Start - len(head)
+		}
+		list = append(list, candidate{text: c.Insert, doc: brief(c.Detail, c.Doc)})
+		if c.Kind == "function" {
+			list[len(list)-1].text += "("
+		}
+	}
+	if start < 0 {
+		return nil, len(before)
+	}
+	if strings.Count(before, `"`)%2 == 0 {
+		for _, w := range runtime.AnswerWords() {
+			name, _, call := strings.Cut(w[0], "(")
+			if doc.Names.Lookup(name, lang.LetName, lang.VarName, lang.DataName, lang.ParamName) == nil && name != "dual" {
+				list = append(list, candidate{text: name, doc: w[1]})
+				if call {
+					list[len(list)-1].text += "("
+				}
+			}
+		}
+	}
+	return list, start
+}
+
+func lastWord(text string) string {
+	start := len(text)
+	for start > 0 && (text[start-1] == '_' || text[start-1] >= '0' && text[start-1] <= '9' || text[start-1]|0x20 >= 'a' && text[start-1]|0x20 <= 'z' || text[start-1] >= 0x80) {
+		start--
+	}
+	return text[start:]
+}
+
+// brief is the description of a candidate, on one line.
+func brief(detail, doc string) string {
+	text := strings.SplitN(detail, "\n", 2)[0]
+	if first := strings.SplitN(doc, "\n", 2)[0]; first != "" {
+		if text != "" {
+			text += ": "
+		}
+		text += strings.ReplaceAll(first, "`", "")
+	}
+	if r := []rune(text); len(r) > 60 {
+		text = string(r[:57]) + "..."
+	}
+	return text
+}
+
+// commandWords are how a command goes on, of which word is typed.
+func (r *repl) commandWords(line, word string) []candidate {
+	var list []candidate
+	name, args, spaced := strings.Cut(strings.TrimPrefix(line, ":"), " ")
+	if strings.HasPrefix(line, "?") {
+		name, spaced = "help", true
+	}
+	if !spaced {
+		for _, c := range replCommands() {
+			if c.doc != "" {
+				text := c.name
+				if c.args != "" {
+					text += " "
+				}
+				list = append(list, candidate{text: text, display: ":" + c.name, doc: c.doc})
+			}
+		}
+		return list
+	}
+	names := func(lists ...runtime.Values) {
+		for _, l := range lists {
+			for _, v := range l {
+				list = append(list, candidate{text: v.Name})
+			}
+		}
+	}
+	switch command := fullName(name); command {
+	case "load":
+		return files(word, ".blv")
+	case "data":
+		return files(word)
+	case "save":
+		return files(word, ".blv")
+	case "solve":
+		return r.flagWords(args, word)
+	case "help":
+		for _, c := range replCommands() {
+			if c.doc != "" {
+				list = append(list, candidate{text: c.name, doc: c.doc})
+			}
+		}
+		for _, w := range assist.Words() {
+			list = append(list, candidate{text: w.Name, doc: brief(w.Signature, w.Doc)})
+		}
+	case "explain":
+		for _, e := range diag.Codes() {
+			list = append(list, candidate{text: string(e.Code), doc: e.Title})
+		}
+	case "set", "eval":
+		doc := r.document()
+		for _, def := range doc.Names.Definitions {
+			wanted := def.Kind == lang.ParamName || def.Kind == lang.DataName
+			if command == "eval" {
+				wanted = def.Kind == lang.VarName && def.Level != nil && !def.Level.Lower
+			}
+			if wanted {
+				list = append(list, candidate{text: def.Name.Name + "=", doc: doc.TypeOf(def, lang.Use{})})
+			}
+		}
+	case "plot":
+		if last := r.session.Last(); last != nil {
+			names(last.Upper.Variables, last.Lower.Variables, last.Report)
+			if strings.HasPrefix(args, "F along ") {
+				list = nil
+				names(last.Upper.Variables)
+				for _, v := range last.Upper.Variables {
+					for k := range min(len(v.Data), 50) {
+						list = append(list, candidate{text: runtime.EntryName(v, k)})
+					}
+				}
+			} else {
+				list = append(list, candidate{text: "F along ", doc: "F along ENTRY from A to B"})
+			}
+		}
+	}
+	return list
+}
+
+// fullName is the command that a name, which may be cut short, means.
+func fullName(name string) string {
+	found := ""
+	for _, c := range replCommands() {
+		if c.name == name {
+			return name
+		}
+		if strings.HasPrefix(c.name, name) && found == "" {
+			found = c.name
+		}
+	}
+	return found
+}
+
+// flagWords are the flags of `:solve`, and what may stand behind one.
+func (r *repl) flagWords(args, word string) []candidate {
+	_, fs := r.solveFlags()
+	var list []candidate
+	previous := ""
+	if fields := strings.Fields(args); len(fields) > 0 {
+		previous = fields[len(fields)-1]
+		if word != "" {
+			previous = ""
+			if len(fields) > 1 {
+				previous = fields[len(fields)-2]
+			}
+		}
+	}
+	value := strings.TrimLeft(previous, "-")
+	if name, _, found := strings.Cut(word, "="); found && strings.HasPrefix(name, "--") {
+		value = name[2:]
+	} else if !strings.HasPrefix(previous, "-") {
+		value = ""
+	}
+	if f := fs.ShorthandLookup(shorthand(value)); f != nil && len(value) == 1 {
+		value = f.Name
+	}
+	switch value {
+	case "method", "oracle", "solver":
+		for _, m := range runtime.Methods() {
+			if m.Kind == value {
+				list = append(list, candidate{text: m.Name, doc: m.Summary})
+			}
+		}
+		return list
+	case "option":
+		for _, w := range assist.Words() {
+			if w.Kind == assist.SettingWord {
+				list = append(list, candidate{text: w.Name + "=", doc: brief("", w.Doc)})
+			}
+		}
+		return list
+	case "data", "start", "resume", "trace", "checkpoint":
+		return files(word)
+	}
+	if f := fs.Lookup(value); f != nil && f.NoOptDefVal == "" {
+		return nil // a number
+	}
+	fs.VisitAll(func(f *pflag.Flag) {
+		list = append(list, candidate{text: "--" + f.Name + " ", doc: f.Usage})
+	})
+	return list
+}
+
+func shorthand(name string) string {
+	if len(name) == 1 {
+		return name
+	}
+	return ""
+}
+
+// files lists folders, and files with one of the endings, behind what is typed.
+func files(word string, endings ...string) []candidate {
+	prefix := ""
+	if name, file, named := strings.Cut(word, "="); named {
+		prefix, word = name+"=", file
+	}
+	dir, _ := filepath.Split(word)
+	look := dir
+	if look == "" {
+		look = "."
+	}
+	if strings.HasPrefix(look, "~"+string(filepath.Separator)) {
+		return nil // the session reads names as they are
+	}
+	entries, err := os.ReadDir(look)
+	if err != nil {
+		return nil
+	}
+	var list []candidate
+	for _, e := range entries {
+		name := e.Name()
+		if strings.HasPrefix(name, ".") && !strings.HasPrefix(filepath.Base(word), ".") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(look, name))
+		if err != nil {
+			continue
+		}
+		if info.IsDir() {
+			list = append(list, candidate{text: fmt.Sprint(prefix, dir, name, string(filepath.Separator)), display: name + "/"})
+			continue
+		}
+		fits := len(endings) == 0
+		for _, e := range endings {
+			fits = fits || strings.HasSuffix(name, e)
+		}
+		if fits {
+			list = append(list, candidate{text: prefix + dir + name, display: name})
+		}
+	}
+	return list
+}
+
+// document is the session's model as an editor has it.
+func (r *repl) document() *assist.Document { return assist.Read("session", r.session.Text()) }

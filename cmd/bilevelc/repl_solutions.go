@@ -1,0 +1,250 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"sort"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/report"
+)
+
+// solution is the last result, or the error that there is none.
+func (r *repl) solution() (*runtime.Result, error) {
+	last := r.session.Last()
+	if last == nil || !last.HasPoint() {
+		return nil, usageError("the model as it stands has not been solved; :solve does")
+	}
+	return last, nil
+}
+
+// gradient writes the hypergradient of F, which `grad F` means.
+func (r *repl) gradient(context.Context, []string) error {
+	last, err := r.solution()
+	if err != nil {
+		return err
+	}
+	if len(last.Upper.Hypergradient) == 0 {
+		return usageError("the last solution has no hypergradient")
+	}
+	for _, v := range last.Upper.Hypergradient {
+		fmt.Fprintf(r.app.io.out, "%s  ", v.Name)
+		writeAnswer(r.app.io.out, &runtime.Reply{Value: &v, Type: "dF/d" + v.Name})
+	}
+	return nil
+}
+
+// plot draws a value of the last solution, or F along a line of upper points:
+//
+//	:plot NAME
+//	:plot F along x[3] from 0 to 5 [by 0.1]
+func (r *repl) plot(ctx context.Context, args []string) error {
+	if len(args) == 0 {
+		return usageError(":plot takes a name, or F along ENTRY from A to B")
+	}
+	if len(args) == 1 {
+		v, err := r.plotted(args[0])
+		if err != nil {
+			return err
+		}
+		return report.Plot(r.app.io.out, v, columns(r.app.io.out))
+	}
+	line, err := r.along(ctx, args)
+	if err != nil {
+		return err
+	}
+	return report.PlotLine(r.app.io.out, line, columns(r.app.io.out))
+}
+
+// plotted is a value by name: of the last solution, or what the expression of that
+// name gives.
+func (r *repl) plotted(name string) (runtime.Value, error) {
+	if last := r.session.Last(); last != nil {
+		for _, list := range []runtime.Values{last.Upper.Variables, last.Lower.Variables, last.Report, last.Lower.Multipliers} {
+			if v, ok := list.Get(name); ok {
+				return v, nil
+			}
+		}
+	}
+	reply, err := r.session.Enter("plot", name)
+	if err != nil {
+		return runtime.Value{}, err
+	}
+	if reply.Value == nil {
+		return runtime.Value{}, usageError("%s is no value", name)
+	}
+	v := *reply.Value
+	v.Name = name
+	return v, nil
+}
+
+// plotPoints is how many points a line has unless the user says how far apart.
+const plotPoints = 60
+
+// along evaluates F along the line that the words `F along x[3] from 0 to 5` mean.
+func (r *repl) along(ctx context.Context, args []string) (*runtime.Line, error) {
+	usage := usageError(":plot F along ENTRY from A to B [by STEP], as in `:plot F along x[3] from 0 to 5`")
+	text := strings.Join(args, " ")
+	rest, ok := strings.CutPrefix(text, "F along ")
+	entry, rest, from := strings.Cut(rest, " from ")
+	low, rest, to := strings.Cut(rest, " to ")
+	high, step, by := strings.Cut(rest, " by ")
+	if !ok || !from || !to {
+		return nil, usage
+	}
+	numbers := make([]float64, 3)
+	for i, s := range []string{low, high, step} {
+		if i == 2 && !by {
+			numbers[2] = (numbers[1] - numbers[0]) / plotPoints
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+		if err != nil {
+			return nil, usageError("%q is not a number", s)
+		}
+		numbers[i] = v
+	}
+	problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
+	if err != nil {
+		return nil, stopped(ctx, "binding the model", err)
+	}
+	var at runtime.Values
+	if last := r.session.Last(); last != nil {
+		at = last.Upper.Variables
+	}
+	line, err := problem.Along(ctx, at, runtime.Along{Entry: strings.TrimSpace(entry), From: numbers[0], To: numbers[1], Step: numbers[2]},
+		runtime.Options{Seed: r.session.Seed})
+	return line, runError(err)
+}
+
+// columns is the width of a terminal, and 80 of what is none.
+func columns(w io.Writer) int {
+	if f, ok := w.(*os.File); ok {
+		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
+			return min(n, 160)
+		}
+	}
+	return 80
+}
+
+// diff shows what differs between two solutions.
+func (r *repl) diff(_ context.Context, args []string) error {
+	n := len(r.solutions)
+	i, j := n-1, n
+	if len(args) > 0 {
+		if len(args) != 2 {
+			return usageError(":diff takes two numbers of solutions, or nothing")
+		}
+		for k, into := range []*int{&i, &j} {
+			v, err := strconv.Atoi(args[k])
+			if err != nil || v < 1 || v > n {
+				return usageError("there is no solution %q; there are %d", args[k], n)
+			}
+			*into = v
+		}
+	}
+	if i < 1 {
+		return usageError("there are not two solutions yet; each :solve makes one")
+	}
+	return writeDifference(r.app.io.out, r.solutions[i-1], r.solutions[j-1], i, j)
+}
+
+// maxDifferences is how many entries of a kind a comparison shows.
+const maxDifferences = 20
+
+// same is the relative difference up to which two values are taken for one: the
+// accuracy to which solutions are certified leaves that much open.
+const same = 1e-6
+
+// writeDifference compares two solutions: objectives, then the entries of variables
+// and multipliers that differ, the largest differences first, then the active rows.
+func writeDifference(w io.Writer, a, b *runtime.Result, i, j int) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(table, "\tsolution %d\tsolution %d\tchange\n", i, j)
+	row := func(name string, x, y float64) {
+		fmt.Fprintf(table, "%s\t%.10g\t%.10g\t%+.4g\n", name, x, y, y-x)
+	}
+	row("F", float64(a.Upper.Objective), float64(b.Upper.Objective))
+	row("g", float64(a.Lower.Objective), float64(b.Lower.Objective))
+	equal := true
+	for _, kind := range []struct {
+		words    string
+		old, new runtime.Values
+	}{{"upper", a.Upper.Variables, b.Upper.Variables}, {"lower", a.Lower.Variables, b.Lower.Variables},
+		{"multipliers", a.Lower.Multipliers, b.Lower.Multipliers}} {
+		type entry struct {
+			name string
+			x, y float64
+		}
+		var all []entry
+		for _, v := range kind.new {
+			old, known := kind.old.Get(v.Name)
+			if !known || len(old.Data) != len(v.Data) {
+				fmt.Fprintf(table, "%s is of another shape\n", v.Name)
+				equal = false
+				continue
+			}
+			size := 0.0 // of the array: its entries are known to that scale
+			for k := range v.Data {
+				size = math.Max(size, math.Max(math.Abs(v.Data[k]), math.Abs(old.Data[k])))
+			}
+			for k := range v.Data {
+				if math.Abs(v.Data[k]-old.Data[k]) > same*size {
+					all = append(all, entry{runtime.EntryName(v, k), old.Data[k], v.Data[k]})
+				}
+			}
+		}
+		sort.SliceStable(all, func(i, j int) bool { return math.Abs(all[i].y-all[i].x) > math.Abs(all[j].y-all[j].x) })
+		for k, e := range all {
+			if k == 0 {
+				fmt.Fprintln(table, kind.words)
+				equal = false
+			}
+			if k == maxDifferences {
+				fmt.Fprintf(table, "  ... %d more\n", len(all)-k)
+				break
+			}
+			row("  "+e.name, e.x, e.y)
+		}
+	}
+	if equal {
+		fmt.Fprintln(table, "no entry differs by more than a millionth of its array")
+	}
+	for _, s := range []struct {
+		words        string
+		have, lacked []string
+	}{{"active now", b.Lower.Active, a.Lower.Active}, {"active no more", a.Lower.Active, b.Lower.Active}} {
+		if rows := missing(s.have, s.lacked); len(rows) > 0 {
+			fmt.Fprintf(table, "%s: %s\n", s.words, strings.Join(rows, ", "))
+		}
+	}
+	fmt.Fprintf(table, "calls\t%d\t%d\n", calls(a), calls(b))
+	return table.Flush()
+}
+
+func calls(r *runtime.Result) int64 {
+	return int64(r.Calls.F) + int64(r.Calls.GradF) + int64(r.Calls.G) + int64(r.Calls.GradG)
+}
+
+// missing are the names of a that b lacks, at most maxDifferences.
+func missing(a, b []string) []string {
+	known := map[string]bool{}
+	for _, name := range b {
+		known[name] = true
+	}
+	var out []string
+	for _, name := range a {
+		if !known[name] && len(out) < maxDifferences {
+			out = append(out, name)
+		}
+	}
+	return out
+}
