@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 
 	"bilevelc/runtime/method"
@@ -15,15 +16,54 @@ const (
 	nearStep  = 1e-3
 )
 
+// nearIterations are how many iterations a solution may be followed for: those that
+// learn the curvature of F over n entries of x, and as many as a descent from nearby
+// takes. What takes more is not nearby.
+func nearIterations(n int) int { return 15 + min(n, 100) }
+
+// follow follows the solution of opts.Near: with the curvature of F that was learned
+// there, then without it. It gives nil, and what was spent, where that fits neither
+// the problem nor the options, or leads to no solution: the run is then as without it.
+func (p *Problem) follow(ctx context.Context, opts Options) (*Result, Calls, error) {
+	var spent Calls
+	opts, fits := p.near(opts)
+	if !fits {
+		return nil, spent, nil
+	}
+	for {
+		r, err := p.solve(ctx, opts)
+		if err != nil {
+			return nil, spent, err
+		}
+		r.Calls, spent = r.Calls.Add(spent), spent.Add(r.Calls)
+		if r.Status == Solved {
+			r.Notes = append(r.Notes, followed)
+			return r, spent, nil
+		}
+		if ctx.Err() != nil && r.HasPoint() {
+			return r, spent, nil
+		}
+		if opts.learned == nil || ctx.Err() != nil {
+			return nil, spent, nil
+		}
+		opts.learned = nil
+	}
+}
+
 // near makes the run one that follows the solution of opts.Near: it starts there,
-// with the curvature of F that was learned there, and ends at the first point with a
-// certificate, which is no worse than the start. It gives false where the run is one
-// that this does not fit: a follower with ties, whose stages lead elsewhere, several
-// starts, a resumed run, or a result without a point of this problem's shape.
+// with what was learned there, and ends at the first point with a certificate, which
+// is no worse than the start. It gives false where the run is one that this does not
+// fit: a follower with ties, whose stages lead elsewhere, several starts, a method of
+// the user's, a resumed run, or a result without a point of this problem's shape.
 func (p *Problem) near(opts Options) (Options, bool) {
 	r := opts.Near
-	if r == nil || !r.HasPoint() || p.ties != nil || opts.Resume != nil || opts.Starts > 1 {
+	if r == nil || !r.HasPoint() || p.ties != nil || opts.Resume != nil || opts.Starts > 1 || opts.Method != "" && opts.Method != following {
 		return opts, false
+	}
+	for _, s := range p.IR.Settings {
+		if opts.Method == "" && s.Name == "method" && s.Word != following || opts.Starts == 0 && s.Name == "starts" && s.Value > 1 {
+			return opts, false
+		}
 	}
 	if _, err := p.upperPoint(r.Upper.Variables); err != nil {
 		return opts, false
@@ -31,19 +71,10 @@ func (p *Problem) near(opts Options) (Options, bool) {
 	if opts.Start == nil {
 		opts.Start = r.Upper.Variables
 	}
-	own := opts.Method
-	for _, s := range p.IR.Settings {
-		if own == "" && s.Name == "method" {
-			own = s.Word
-		}
-		if s.Name == "starts" && opts.Starts == 0 && s.Value > 1 {
-			return opts, false
-		}
-	}
-	if own != "" && own != following {
-		return opts, true
-	}
 	opts.Method = following
+	if most := nearIterations(p.IR.Upper.Dim); opts.MaxIter == 0 || opts.MaxIter > most {
+		opts.MaxIter = most
+	}
 	settings := method.Values{"continuation": false, "search": false, "initial_step": nearStep}
 	for name, value := range opts.Settings {
 		settings[name] = value

@@ -42,26 +42,17 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
-	plain := opts
-	opts, near := p.near(opts)
+	r, followed, err := p.follow(ctx, opts)
+	if err != nil || r != nil {
+		return r, err
+	}
 	opts, spent, err := p.descend(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	r, err := p.solve(ctx, opts)
-	if err != nil {
+	spent = spent.Add(followed)
+	if r, err = p.solve(ctx, opts); err != nil {
 		return nil, err
-	}
-	if near && r.Status == Solved {
-		r.Notes = append(r.Notes, followed)
-	} else if near && ctx.Err() == nil {
-		// There is no solution near the old one: it is looked for as without it.
-		spent = spent.Add(r.Calls)
-		plain.Near = nil
-		if r, err = p.solve(ctx, plain); err != nil {
-			return nil, err
-		}
-		opts = plain
 	}
 	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {
 		// The end came before the last stage had a point: the one before it has.
