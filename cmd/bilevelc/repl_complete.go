@@ -149,11 +149,11 @@ func (r *repl) commandWords(line, word string) []candidate {
 	}
 	switch command := fullName(name); command {
 	case "load":
-		return files(word, ".blv")
+		return filesBehind(word, ".blv")
 	case "data":
-		return files(word)
+		return filesBehind(word)
 	case "save":
-		return files(word, ".blv")
+		return filesBehind(word, ".blv")
 	case "solve":
 		return r.flagWords(args, word)
 	case "help":
@@ -252,7 +252,7 @@ func (r *repl) flagWords(args, word string) []candidate {
 		}
 		return list
 	case "data", "start", "resume", "trace", "checkpoint":
-		return files(word)
+		return filesBehind(word)
 	}
 	if f := fs.Lookup(value); f != nil && f.NoOptDefVal == "" {
 		return nil // a number
@@ -270,8 +270,8 @@ func shorthand(name string) string {
 	return ""
 }
 
-// files lists folders, and files with one of the endings, behind what is typed.
-func files(word string, endings ...string) []candidate {
+// filesBehind lists folders, and files with one of the endings, behind what is typed.
+func filesBehind(word string, endings ...string) []candidate {
 	prefix := ""
 	if name, file, named := strings.Cut(word, "="); named {
 		prefix, word = name+"=", file
