@@ -180,6 +180,9 @@ func rank(t *lang.TypeExpr) int {
 func variableFields(vars []ir.Variable, taken map[string]bool) []field {
 	var fields []field
 	for _, v := range vars {
+		if v.Hidden {
+			continue
+		}
 		f := field{model: v.Name, shape: v.Shape.Rank, doc: "var " + v.Name}
 		f.typ = [...]string{"float64", "[]float64", "[][]float64"}[f.shape]
 		f.name = exported(v.Name, taken)

@@ -132,6 +132,8 @@ type Problem struct {
 	// from Lower.Dim + len(Duals) on. nil where there are none.
 	Coupled   []Row
 	Penalized *expr.Node
+	// Restated is how functions with kinks were restated; nil where there are none.
+	Restated  *Restated
 	Report    []NamedNode     // may depend on x, y and Duals
 	Start     []float64       // starting x from `solve { start ... }`; nil where none is given
 	Settings  []Setting       // the rest of the solve block
@@ -170,6 +172,8 @@ type Variable struct {
 	// Axes are the dimensions of an array over sets or of more than two
 	// dimensions, whose Shape is that of its entries; nil for others.
 	Axes []Axis
+	// Hidden is set on variables that restate a kink; see Restated.
+	Hidden bool
 }
 
 // Axis is one dimension of an array. Labels holds the elements of the set that
@@ -225,6 +229,8 @@ type Family struct {
 	// Sign of h against the user's relation: +1 where h = lhs - rhs (<= and
 	// ==), -1 where h = rhs - lhs (>=).
 	Sign float64
+	// Hidden is set on rows that restate a kink; see Restated.
+	Hidden bool
 }
 
 // Row is one row of h.

@@ -28,10 +28,17 @@ func (p *Problem) Regularized(a, b float64) (*Problem, error) {
 			return nil, err
 		}
 	}
-	for _, n := range g.Nodes() {
-		if n.Op != expr.Var || !n.Lower || n.Offset >= p.Lower.Dim {
+	if p.Restated != nil {
+		restated := *p.Restated
+		restated.Alpha, restated.Modulus = 0, 0
+		q.Restated = &restated
+	}
+	// The graph may hold further variables, those of followers that are solved apart.
+	for _, v := range p.Lower.Vars {
+		if v.Hidden || v.Shape.Len() == 0 {
 			continue
 		}
+		n := g.Var(v.Name, true, v.Offset, v.Shape, v.Span)
 		square, err := g.Binary(expr.Mul, n, n, at)
 		if err == nil && n.Shape.Rank > 0 {
 			square, err = g.Reduce(expr.Sum, square, at)

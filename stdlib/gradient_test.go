@@ -20,8 +20,8 @@ import (
 // The gradient of every function in every argument agrees with central
 // differences of the reference evaluator, over every shape that the parameters
 // admit: a parameter without a type is tried as a scalar, a vector and a
-// matrix. A function that is not smooth is refused in an objective instead,
-// and says so in its doc.
+// matrix. A function that is not smooth is refused in an objective instead, and one
+// with kinks restated; both say so in their docs.
 func TestGradients(t *testing.T) {
 	for _, f := range stdlib.Functions() {
 		accepted := 0
@@ -40,6 +40,11 @@ func TestGradients(t *testing.T) {
 				// Shapes that the body does not take: others must remain.
 			case strings.Contains(f.Doc, "Not smooth"):
 				t.Errorf("%s is said not to be smooth, but is accepted", f.Name)
+			case strings.Contains(f.Doc, "Kinks"):
+				accepted++
+				if p := bound(t, model); p.Restated == nil || !p.Upper.Objective.Smooth() {
+					t.Errorf("%s is said to be restated, but is not", f.Name)
+				}
 			default:
 				accepted++
 				t.Run(f.Name, func(t *testing.T) { gradient(t, model) })

@@ -34,6 +34,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	b.start(prob)
 	b.settings(prob)
 	b.report(prob)
+	r.restate()
 	r.penalized()
 	r.unite()
 }

@@ -101,6 +101,9 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 	}
 	d := c.errorf(s, diag.Arity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
 	d.Detail = "it is `" + signature + "`"
+	if name := e.Fn.Name; n > most && (name == "max" || name == "min") {
+		d.Fix = "write `" + name + "([a, b, c])`, which takes any number"
+	}
 	return false
 }
 

@@ -307,20 +307,22 @@ func indexNames(r *lang.Constraint) string {
 }
 
 // smoothUpper checks an upper constraint: affine ones in the upper variables are
-// part of X, others may be curved and may read the lower level's answer, but have
-// to be smooth. It reports false where the constraint is to be affine.
+// part of X, others may be curved, may read the lower level's answer and may have
+// kinks, but no jumps. It reports false where the constraint is to be affine.
 func (c *checker) smoothUpper(r *lang.Constraint, terms []value) bool {
 	for i, v := range terms {
-		if len(v.kinks) == 0 {
-			continue
+		for _, k := range v.kinks {
+			if v.deps&expr.DependsY == 0 && k.what != "norm1" {
+				return false // affine ones can be written instead
+			}
+			if restatable[k.what] {
+				continue
+			}
+			d := c.errorf(c.global, diag.CoupledNotSmooth, k.at, "upper %s applies `%s`, which jumps, to the lower level's answer", constraintText(r), k.what)
+			d.Detail = "an upper constraint may read the lower variables and multipliers through continuous functions only: the methods follow their gradients"
+			d.Fix, d.Context, d.Related = bendFix(k.what), r.Terms[i].Span(), k.related
+			break
 		}
-		if v.deps&expr.DependsY == 0 {
-			return false // affine ones can be written instead
-		}
-		k := v.kinks[0]
-		d := c.errorf(c.global, diag.CoupledNotSmooth, k.at, "upper %s applies `%s`, which is not smooth, to the lower level's answer", constraintText(r), k.what)
-		d.Detail = "an upper constraint may read the lower variables and multipliers through smooth functions only: the methods follow their gradients"
-		d.Fix, d.Context, d.Related = bendFix(k.what), r.Terms[i].Span(), k.related
 	}
 	return true
 }

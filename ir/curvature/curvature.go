@@ -163,6 +163,11 @@ type Proof struct {
 	objective diag.Span   // of the lower level, where refutations point
 	maximize  bool        // the user maximizes it: g is its negative
 	variables []string    // of the lower level, as the model calls them
+	kinks     []ir.Kink   // that were restated
+	refused   *Blame      // one that cannot be
+	open      *Blame      // what keeps them from being restated: convexity that is not proved
+	step      *Step       // of the modulus in y and hidden variables
+	scope     Scope       // of that
 }
 
 // Facts are the proved constants in the form that the runtime takes. Each

@@ -29,6 +29,9 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		}
 		return out.Warnf(code, at, format, args...)
 	}
+	if p.restatedDiagnostics(&out); p.refused != nil {
+		return out
+	}
 	p.smoothnessDiagnostics(&out, open, "the upper objective", p.SmoothF)
 	p.smoothnessDiagnostics(&out, open, "the lower objective", p.SmoothG)
 	shape, sign, fix, other := "convex", 1.0, "add", "maximize"
@@ -64,7 +67,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if w.Flat {
 			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
 		}
-	case c.Outcome == Unknown && p.SmoothG.Outcome == Refuted: // said already
+	case c.Outcome == Unknown && (p.SmoothG.Outcome == Refuted || p.open != nil): // said already
 	case c.Outcome == Unknown && c.Blame != nil:
 		at := c.Blame.Span
 		if at.IsZero() {
@@ -117,13 +120,17 @@ type Claim struct{ Name, Finding string }
 
 // Claims are what was asked of a model, in the order of Text.
 func (p *Proof) Claims() []Claim {
-	return []Claim{
+	var restated []Claim
+	if text := p.restatedText(); text != "" {
+		restated = []Claim{{"restated", text}}
+	}
+	return append(restated, []Claim{
 		{"f smooth", p.SmoothF.text()}, {"g smooth", p.SmoothG.text()},
 		{"g strongly convex", p.Convexity.text()}, {"g quadratic in y", p.Quadratic.text()},
 		{"C_g (in y)", p.SmoothnessG.text()}, {"C_g (in x and y)", p.JointG.text()},
 		{"C_f (in x and y)", p.SmoothnessF.text()}, {"L_f (in x and y)", p.LipschitzF.text()},
 		{"rows of B", p.Qualification.text()},
-	}
+	}...)
 }
 
 // Text is what `check` prints: one line a claim, with derivations if explain.

@@ -24,19 +24,26 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 	pr := &prover{Problem: p, opts: opts, studies: map[studied]*study{}}
 	pr.everywhere, pr.feasible, pr.bounded = domains(p)
 	pr.shares = shares(p, pr.everywhere.x)
-	f, g := p.Upper.Objective, p.Lower.Objective
 	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
 	for _, v := range p.Lower.Vars {
-		out.variables = append(out.variables, v.Name)
+		if !v.Hidden {
+			out.variables = append(out.variables, v.Name)
+		}
 	}
-	e := pr.compare(opts.Earlier)
+	earlier := opts.Earlier
+	if p.Restated != nil { // the weight of the hidden variables' terms follows from the whole
+		out.kinks, earlier = p.Restated.Kinks, nil
+	}
+	e := pr.compare(earlier)
+	pr.strengthen(out)
+	f, g := p.Upper.Objective, p.Lower.Objective
 	for _, claim := range []func(){
 		func() { out.SmoothF = pr.smoothness(f) },
 		func() { out.SmoothG = pr.smoothness(g) },
 		func() { out.Quadratic = pr.quadratic() },
 		func() {
 			if out.Convexity = e.convexity(); out.Convexity.Outcome != Proved {
-				out.Convexity = pr.convexity()
+				out.Convexity = pr.convexity(out)
 			}
 		},
 		func() {
@@ -133,11 +140,23 @@ type region struct {
 	domain domain
 }
 
-// convexity tries the scopes from the strongest on, and looks for a witness
-// where none is proved.
-func (pr *prover) convexity() Convexity {
-	g := pr.Lower.Objective
-	var last *attempt
+// convexity proves a modulus, or looks for a witness where it can not.
+func (pr *prover) convexity(out *Proof) Convexity {
+	if re := pr.Restated; re != nil && re.Modulus > 0 {
+		return pr.restatedConvexity(out)
+	}
+	a, last := pr.proveConvex(pr.Lower.Objective)
+	if a != nil {
+		return Convexity{Outcome: Proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
+	}
+	if w := pr.refute(); w != nil {
+		return Convexity{Outcome: Refuted, Witness: w}
+	}
+	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
+}
+
+// proveConvex tries the scopes from the strongest on. a is nil where none is proved.
+func (pr *prover) proveConvex(g *expr.Node) (a, last *attempt) {
 	for _, r := range pr.regions() {
 		for _, coarse := range []bool{true, false} {
 			a := pr.attempt(g, r, coarse)
@@ -148,19 +167,13 @@ func (pr *prover) convexity() Convexity {
 			last = better(a, last)
 		}
 		if last.modulus > 0 {
-			return Convexity{Outcome: Proved, Modulus: last.modulus, Scope: r.scope, Derivation: last.derivation(pr)}
+			return last, last
 		}
 		if pr.quadratic().InY {
 			break // the ranges of y do not matter
 		}
 	}
-	if a := pr.alongEqualities(last); a != nil {
-		return Convexity{Outcome: Proved, Modulus: a.modulus, Scope: AlongEqualities, Derivation: a.derivation(pr)}
-	}
-	if w := pr.refute(); w != nil {
-		return Convexity{Outcome: Refuted, Witness: w}
-	}
-	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
+	return pr.alongEqualities(last), last
 }
 
 // attempt is one trial at a modulus.

@@ -76,6 +76,17 @@ func Reachable(root *Node) []*Node {
 	return reach(root, func(*Node) bool { return true })
 }
 
+// Smooth reports that every operation on variables below a node is continuously
+// differentiable inside its domain.
+func (n *Node) Smooth() bool {
+	for _, m := range Reachable(n) {
+		if m.Deps != 0 && !m.Op.Info().Smooth {
+			return false
+		}
+	}
+	return true
+}
+
 func reach(root *Node, descend func(*Node) bool) []*Node {
 	seen := map[*Node]bool{root: true}
 	nodes := []*Node{root}

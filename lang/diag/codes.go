@@ -71,7 +71,7 @@ var (
 	ForgottenIndex    = code("E0321", CheckStage, ModelClass, "a forgotten index")
 
 	// Levels and structure.
-	CoupledNotSmooth = code("E0401", CheckStage, ModelClass, "an upper constraint that is not smooth in the lower variables")
+	CoupledNotSmooth = code("E0401", CheckStage, ModelClass, "an upper constraint that jumps with the lower variables")
 	NoLevel          = code("E0402", CheckStage, ModelClass, "a level is missing")
 	BlockTwice       = code("E0403", CheckStage, ModelClass, "a block is there twice")
 	NoObjective      = code("E0404", CheckStage, ModelClass, "a level without an objective")

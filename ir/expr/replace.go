@@ -1,0 +1,58 @@
+package expr
+
+import "fmt"
+
+// Replace is root with nodes replaced: where a node is a key of with, its value
+// stands in its place and the place of all that is equal to it. What is made on the
+// way is added to with, so that further roots share it.
+func (b *Builder) Replace(root *Node, with map[*Node]*Node) (*Node, error) {
+	for _, n := range Reachable(root) {
+		if with[n] != nil {
+			continue
+		}
+		args := make([]*Node, len(n.Args))
+		changed := false
+		for i, a := range n.Args {
+			args[i] = with[a]
+			changed = changed || args[i] != a
+		}
+		m := n
+		if changed {
+			var err error
+			if m, err = b.again(n, args); err != nil {
+				return nil, err
+			}
+		}
+		with[n] = m
+	}
+	return with[root], nil
+}
+
+// again is the operation of n on other arguments.
+func (b *Builder) again(n *Node, args []*Node) (*Node, error) {
+	switch n.Op.Info().Class {
+	case Elementwise1:
+		return b.Unary(n.Op, args[0], n.Span)
+	case Elementwise2:
+		return b.Binary(n.Op, args[0], args[1], n.Span)
+	case Reduction:
+		return b.Reduce(n.Op, args[0], n.Span)
+	}
+	switch n.Op {
+	case Dot:
+		return b.Dot(args[0], args[1], n.Span)
+	case MatVec:
+		return b.MatVec(args[0], n.TransA, args[1], n.Span)
+	case MatMul:
+		return b.MatMul(args[0], n.TransA, args[1], n.TransB, n.Span)
+	case Outer:
+		return b.Outer(args[0], args[1], n.Span)
+	case Transpose:
+		return b.Transpose(args[0], n.Span)
+	case Gather:
+		return b.Gather(args[0], n.Index, n.Shape, n.Span)
+	case ScatterAdd:
+		return b.ScatterAdd(args[0], n.Index, n.Shape, n.Span)
+	}
+	return nil, fmt.Errorf("%s has no arguments to replace", n.Op)
+}
