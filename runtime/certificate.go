@@ -7,15 +7,14 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
-	"bilevelc/runtime/problem"
 )
 
 // lowerCertificate is the stable form of what shows that the lower level is
 // solved, from the solver's own assessment; package certify derives it again.
-func lowerCertificate(p *problem.Problem, pt *oracle.Point) *certify.Lower {
+func (p *Problem) lowerCertificate(pt *oracle.Point) *certify.Lower {
 	s := pt.Lower
-	c := &certify.Lower{Active: s.Active, Residuals: s.Residuals}
-	if mu := p.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 1) {
+	c := &certify.Lower{Active: s.Active, Residuals: s.Residuals, Hidden: p.evidence(s)}
+	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 1) {
 		c.Bound = &certify.Bound{Modulus: mu, Gap: mu * s.ErrorBound * s.ErrorBound / 2, Distance: s.ErrorBound}
 	}
 	return c
@@ -25,7 +24,7 @@ func lowerCertificate(p *problem.Problem, pt *oracle.Point) *certify.Lower {
 // and the upper point stationary.
 func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
 	pt := run.Best
-	c := &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
+	c := &certify.Certificate{Lower: p.lowerCertificate(pt)}
 	if g := run.Certificate; g != nil {
 		samples := make([]certify.Sample, len(g.Points))
 		for i := range samples {

@@ -55,7 +55,7 @@ func (c *Checked) Text(explain bool) string {
 		fmt.Fprintf(&b, "ties: %s, so g below is the follower's objective with a small strongly convex term (tau %g)\n", c.ties.rule, c.ties.tau)
 	}
 	b.WriteString(c.Proof.Text(explain))
-	if note := followersNote(c.Problem.Blocks); note != "" {
+	if note := followersNote(ownBlocks(c.Problem)); note != "" {
 		fmt.Fprintf(&b, "lower level: %s\n", note)
 	}
 	if c.Abstract {

@@ -153,6 +153,9 @@ func TestSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			model, err := runtime.Compile("spec.md", example)
 			if code != "" {
+				if err == nil {
+					_, err = model.Bind(nil, runtime.BindOptions{Seed: 1})
+				}
 				list, other := listOf(err)
 				if other != nil || len(list) != 1 || string(list[0].Code) != code {
 					t.Errorf("%v; expected %s alone", err, code)

@@ -49,7 +49,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err := p.describe(r, pt); err != nil {
 		return nil, err
 	}
-	r.Certificate = &certify.Certificate{Lower: lowerCertificate(p.Numeric, pt)}
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt)}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Problem) newResult(opts Options) *Result {
 		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
 	r.Lower.Solver, r.Lower.Curvature = opts.Solver, p.curvatureKept(opts)
 	if n := len(p.Numeric.Parts); n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", followersNote(p.IR.Blocks), n))
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", followersNote(ownBlocks(p.IR)), n))
 	}
 	return r
 }

@@ -65,6 +65,22 @@ func deal(blocks [][]int, n int) [][]int {
 	return groups
 }
 
+// ownBlocks are the independent followers without the hidden variables that restate
+// kinks (ir.Restated).
+func ownBlocks(p *ir.Problem) [][]int {
+	if p.Restated == nil {
+		return p.Blocks
+	}
+	var own [][]int
+	for _, b := range p.Blocks {
+		b = slices.DeleteFunc(slices.Clone(b), func(j int) bool { return j >= p.Restated.Declared })
+		if len(b) > 0 {
+			own = append(own, b)
+		}
+	}
+	return own
+}
+
 // followersNote says how many independent followers there are and how large;
 // "" where there are no two.
 func followersNote(blocks [][]int) string {

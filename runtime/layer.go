@@ -102,7 +102,8 @@ func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) 
 	if pt, err = l.h.WithoutPenalty(ctx, pt); err != nil {
 		return nil, outcome(ctx, err)
 	}
-	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: pt.Lower.Y, Lambda: pt.Lower.Lambda, Accuracy: pt.FError, layer: l, point: pt}
+	_, dy, rows := l.p.Dims()
+	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: pt.Lower.Y[:dy:dy], Lambda: pt.Lower.Lambda[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
 	for _, i := range pt.Undecided {
 		if i < l.p.Numeric.Rows.Len() {
 			e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(i))
@@ -159,7 +160,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 		return nil, 0, err
 	}
 	product = make([]float64, dx)
-	accuracy, err = s.Reverse(ctx, product, dy, dlambda)
+	accuracy, err = s.Reverse(ctx, product, padded(dy, e.layer.p.Numeric.Dy), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
 	var kink *KinkError
 	if err != nil && !errors.As(err, &kink) {
 		return nil, 0, outcome(ctx, err)
@@ -193,7 +194,8 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
 	if err != nil {
 		return nil, outcome(ctx, err)
 	}
-	return &Tangent{Y: t.Y, Lambda: t.Lambda, F: e.layer.sign * t.F, AccuracyY: t.ErrorY, AccuracyLambda: t.ErrorLambda}, nil
+	_, ny, rows := e.layer.Dims()
+	return &Tangent{Y: t.Y[:ny:ny], Lambda: t.Lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: t.ErrorY, AccuracyLambda: t.ErrorLambda}, nil
 }
 
 // sensitivity is made when a derivative is first asked for.
@@ -225,7 +227,22 @@ func (p *Problem) Evaluate(ctx context.Context, x []float64) (*Evaluation, error
 
 // Dims are the lengths of x, of y and of the multipliers, one a row of the lower level.
 func (p *Problem) Dims() (dx, dy, rows int) {
-	return p.Numeric.Dx, p.Numeric.Dy, p.Numeric.Rows.Len()
+	dx, dy, rows = p.Numeric.Dx, p.Numeric.Dy, p.Numeric.Rows.Len()
+	if re := p.IR.Restated; re != nil { // what restates kinks stands behind the model's own
+		dy = re.Declared
+		for rows > 0 && hidden(p.IR.Rows, rows-1) {
+			rows--
+		}
+	}
+	return dx, dy, rows
+}
+
+// padded is v with zeros up to n entries; nil stays nil.
+func padded(v []float64, n int) []float64 {
+	if v == nil || len(v) == n {
+		return v
+	}
+	return append(v[:len(v):len(v)], make([]float64, n-len(v))...)
 }
 
 // Vector puts upper variables by name into one vector: x of Evaluate. The error is a

@@ -34,6 +34,9 @@ type Problem struct {
 func variables(level *ir.Level, v []float64, sign float64) Values {
 	var out Values
 	for _, decl := range level.Vars {
+		if decl.Hidden {
+			continue
+		}
 		value := Value{Name: decl.Name, Shape: dims(decl.Shape), Data: make([]float64, decl.Shape.Len())}
 		for k := range value.Data {
 			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
@@ -59,6 +62,9 @@ func families(rows []ir.Row, v []float64) Values {
 	var out Values
 	place := map[*ir.Family]int{}
 	for i, row := range rows {
+		if row.Family.Hidden {
+			continue
+		}
 		k, seen := place[row.Family]
 		if !seen {
 			k = len(out)
@@ -74,7 +80,9 @@ func families(rows []ir.Row, v []float64) Values {
 func rowNames(rows []ir.Row, indices []int) []string {
 	names := make([]string, 0, len(indices))
 	for _, i := range indices {
-		names = append(names, rows[i].Name)
+		if !hidden(rows, i) {
+			names = append(names, rows[i].Name)
+		}
 	}
 	return names
 }
@@ -105,11 +113,13 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 		Variables:   variables(&p.IR.Lower, s.Y, 1),
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
-		Dependent:     rowNames(p.IR.Rows, s.Dependent),
-		MinMultiplier: Number(s.MinMultiplier), MinSlack: Number(s.MinSlack), ErrorBound: Number(s.ErrorBound),
+		Dependent:  rowNames(p.IR.Rows, s.Dependent),
+		ErrorBound: Number(s.ErrorBound),
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
+	multiplier, slack := p.margins(s, h)
+	r.Lower.MinMultiplier, r.Lower.MinSlack = Number(multiplier), Number(slack)
 	r.Residuals = Residuals{
 		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),

@@ -49,6 +49,9 @@ func (p *Problem) Update(d Data) (*Problem, error) {
 // rows.
 func sameShapes(before, after *ir.Problem) error {
 	for _, level := range [][2]*ir.Level{{&before.Upper, &after.Upper}, {&before.Lower, &after.Lower}} {
+		if len(level[0].Vars) != len(level[1].Vars) { // hidden ones of kinks that data switch on or off
+			return &UsageError{Err: fmt.Errorf("the data change how many functions with kinks there are: bind them anew")}
+		}
 		for i, v := range level[0].Vars {
 			if w := level[1].Vars[i]; v.Shape != w.Shape {
 				return &UsageError{Err: fmt.Errorf("the data make %s a %s, which was a %s: bind them anew", v.Name, w.Shape, v.Shape)}

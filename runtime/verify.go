@@ -80,6 +80,9 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if doc.Lambda, err = multipliersOf(p.IR.Rows, r.Lower.Multipliers); err != nil {
 		return nil, err
 	}
+	if err := p.restore(doc); err != nil {
+		return nil, err
+	}
 	_, upperSign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
 	doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), lowerSign*float64(r.Lower.Objective)
@@ -130,6 +133,9 @@ func worstDifference(a, b []float64) (at int, worst float64) {
 func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
 	out := make([]float64, level.Dim)
 	for _, decl := range level.Vars {
+		if decl.Hidden {
+			continue
+		}
 		v, ok := vs.Get(decl.Name)
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
@@ -148,6 +154,9 @@ func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
 	out := make([]float64, len(rows))
 	fitted := map[*ir.Family]Value{}
 	for i, row := range rows {
+		if row.Family.Hidden {
+			continue
+		}
 		v, known := fitted[row.Family]
 		if !known {
 			found, ok := vs.Get(row.Family.Name)

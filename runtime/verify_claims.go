@@ -193,7 +193,7 @@ func (c *claims) residuals() {
 		return
 	}
 	for i, v := range claimed {
-		if math.Abs(v-c.h[i]) > residualTolerance*sizes[i] || math.IsNaN(v) {
+		if !hidden(c.p.IR.Rows, i) && math.Abs(v-c.h[i]) > residualTolerance*sizes[i] || math.IsNaN(v) {
 			c.check("residuals by constraint", false, "%s is %.10g", c.p.IR.Rows[i].Name, c.h[i])
 			return
 		}
@@ -277,6 +277,9 @@ func (c *claims) rows() {
 		c.check(list.name+" rows", flaw == "", "%s", flaw)
 	}
 	for i, kind := range c.p.Numeric.Rows.Kind {
+		if hidden(c.p.IR.Rows, i) {
+			continue
+		}
 		// A condition on x alone may hold with equality and is in no list.
 		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !listed[i] && (len(j) > 0 || -c.h[i] > nearlyActive*sizes[i]) {
 			slack = math.Min(slack, -c.h[i])

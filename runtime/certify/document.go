@@ -96,6 +96,9 @@ func (c *Certificate) Finite() bool {
 		if b := l.Bound; b != nil {
 			all = append(all, b.Modulus, b.Gap, b.Distance)
 		}
+		if h := l.Hidden; h != nil {
+			all = append(append(all, h.Values...), h.Multipliers...)
+		}
 	}
 	if g := c.Goldstein; g != nil {
 		all = append(append(all, g.Delta, g.Norm, g.GradientError, g.Epsilon), g.Normal...)
@@ -114,6 +117,15 @@ type Lower struct {
 	Active    []int             `json:"active"`    // rows of the face: equalities, and inequalities with positive multiplier
 	Residuals problem.Residuals `json:"residuals"` // of the KKT conditions at (x, y, lambda)
 	Bound     *Bound            `json:"bound,omitempty"`
+	Hidden    *Hidden           `json:"hidden,omitempty"`
+}
+
+// Hidden is the part of (y, lambda) that belongs to hidden variables and rows, by
+// which functions with kinks were restated: the last entries of y, and the
+// multipliers of the last rows. A result shows neither.
+type Hidden struct {
+	Values      []float64 `json:"values"`
+	Multipliers []float64 `json:"multipliers"`
 }
 
 // Bound is the gap bound; it is there where a modulus was proved.

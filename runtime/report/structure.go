@@ -16,7 +16,7 @@ func StructureOf(p *runtime.Problem) *Structure {
 	s := &Structure{Ordered: map[string]bool{}, Networks: map[string]*Graph{}}
 	for _, v := range p.IR.Lower.Vars {
 		first, inner := split(&v)
-		if first < 3 {
+		if first < 3 || v.Hidden {
 			continue
 		}
 		columns := entriesOf(p, &v)
@@ -72,6 +72,9 @@ type coefficient struct {
 func entriesOf(p *runtime.Problem, v *ir.Variable) [][]coefficient {
 	out := make([][]coefficient, v.Shape.Len())
 	for i, row := range p.IR.Rows {
+		if row.Family.Hidden {
+			continue
+		}
 		cols, vals := p.Numeric.Rows.B.Row(i)
 		for k, j := range cols {
 			if at := j - v.Offset; at >= 0 && at < len(out) && vals[k] != 0 {
