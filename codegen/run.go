@@ -46,9 +46,13 @@ func (e *Evaluator) matVec(in *instr, out []float64) {
 	} else {
 		clear(out)
 	}
+	triangle := in.symmetric && in.sparse == nil
+	if in.parts > 1 && triangle && kernel.SymvFew(out, in.alpha, e.at(in.in[0]), in.rows, e.at(in.in[1])) {
+		return
+	}
 	if in.parts > 1 {
 		e.pieces(in, nil, in.parts)
-		if in.symmetric && in.sparse == nil {
+		if triangle {
 			for p := range in.parts {
 				kernel.Axpy(out, 1, e.arena[in.scratch+p*padded(in.rows):][:in.rows])
 			}

@@ -166,6 +166,10 @@ func (w *writer) matVec(piece string, in *instr) {
 		}
 		return
 	}
+	triangle := in.symmetric && in.sparse == nil
+	if triangle {
+		w.line("if !kernel.SymvFew(out, %s, %s, %d, %s) {", alpha, matrix, in.rows, v)
+	}
 	w.line("m.Pieces(%d, %s)", in.parts, piece)
 	p := &w.pieces
 	fmt.Fprintf(p, "\nfunc %s(m *codegen.Frame, piece, _ int) {\n", piece)
@@ -180,6 +184,7 @@ func (w *writer) matVec(piece string, in *instr) {
 		fmt.Fprintf(p, "kernel.SymvRows(sum, %s, %s, %d, %s, from, to)\n", alpha, matrix, in.rows, v)
 		w.line("for piece := range %d {", in.parts)
 		w.line("kernel.Axpy(out, 1, m.Arena[%d+piece*%d:][:%d])", in.scratch, padded(in.rows), in.rows)
+		w.line("}")
 		w.line("}")
 	case in.transA:
 		fmt.Fprintf(p, "from, to := kernel.Share(%d, 8, piece, %d)\n", in.cols, in.parts)

@@ -96,6 +96,19 @@ func TestSymv(t *testing.T) {
 			got := append([]float64(nil), base...)
 			Symv(got, -1.3, Q, n, v)
 			near(t, fmt.Sprintf("n = %d", n), got, want)
+			// Few entries, at the ends and between.
+			for _, at := range [][2]int{{0, 1}, {n / 2, n/2 + n/16}, {n - 1, n}, {0, 0}, {n / 3, n}} {
+				few := make([]float64, n)
+				copy(few[at[0]:at[1]], v[at[0]:at[1]])
+				want := product(base, -1.3, Q, n, n, false, few)
+				got := append([]float64(nil), base...)
+				if done := SymvFew(got, -1.3, Q, n, few); done != (at[1]-at[0] <= n/16) {
+					t.Errorf("n = %d: entries %v of v: done %v", n, at, done)
+				}
+				copy(got, base)
+				Symv(got, -1.3, Q, n, few)
+				near(t, fmt.Sprintf("n = %d, entries %v of v", n, at), got, want)
+			}
 			// In pieces; only the lower triangle and the diagonal blocks count.
 			for i := range n {
 				for j := i/4*4 + 4; j < n; j++ {

@@ -95,11 +95,39 @@ const symvLeast = 96
 // symmetric; of a large one only the lower triangle (and the 4 x 4 blocks on
 // the diagonal) is read.
 func Symv(dst []float64, alpha float64, Q []float64, n int, v []float64) {
-	if n < symvLeast {
+	switch {
+	case SymvFew(dst, alpha, Q, n, v):
+	case n < symvLeast:
 		Gemv(dst, alpha, Q, n, n, false, v)
-		return
+	default:
+		SymvRows(dst, alpha, Q, n, v, 0, n)
 	}
-	SymvRows(dst, alpha, Q, n, v, 0, n)
+}
+
+// SymvFew is Symv where v is 0 but for a few entries next to each other, as in
+// differences of gradients along one of them: only their rows of Q are read. It
+// reports false, and leaves dst alone, where v has more.
+func SymvFew(dst []float64, alpha float64, Q []float64, n int, v []float64) bool {
+	from, to := support(v[:n])
+	if to-from > n/16 {
+		return false
+	}
+	for i := from; i < to; i++ {
+		Axpy(dst[:n], alpha*v[i], Q[i*n:(i+1)*n])
+	}
+	return true
+}
+
+// support is the range outside which v is 0.
+func support(v []float64) (from, to int) {
+	to = len(v)
+	for from < to && v[from] == 0 {
+		from++
+	}
+	for to > from && v[to-1] == 0 {
+		to--
+	}
+	return from, to
 }
 
 // SymvRows adds to dst (len n) what rows from to to (from a multiple of 4) of

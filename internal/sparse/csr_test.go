@@ -120,3 +120,38 @@ func TestEntryOutsidePanics(t *testing.T) {
 	}()
 	FromEntries(2, 2, []Entry{{2, 0, 1}})
 }
+
+// TestContiguousRows: rows whose entries stand side by side take a way of their own.
+func TestContiguousRows(t *testing.T) {
+	const n = 40
+	x := make([]float64, n)
+	for j := range x {
+		x[j] = math.Sin(float64(j + 1))
+	}
+	for length := range n - 2 {
+		for _, gap := range []bool{false, true} {
+			m, want := &CSR{Rows: 1, Cols: n, Ptr: []int{0, length}}, 0.0
+			added := append([]float64(nil), x...)
+			for k := range length {
+				j := k + 1
+				if gap && k == length-1 {
+					j++
+				}
+				v := math.Cos(float64(k))
+				m.Col, m.Val = append(m.Col, j), append(m.Val, v)
+				want += v * x[j]
+				added[j] -= 2 * v
+			}
+			if got := m.RowDot(0, x); math.Abs(got-want) > 1e-14 {
+				t.Errorf("%d entries, gap %v: %v, want %v", length, gap, got, want)
+			}
+			got := append([]float64(nil), x...)
+			m.AddRow(got, 0, -2)
+			for j := range got {
+				if got[j] != added[j] {
+					t.Errorf("%d entries, gap %v: entry %d of the sum is %v, want %v", length, gap, j, got[j], added[j])
+				}
+			}
+		}
+	}
+}

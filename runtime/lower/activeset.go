@@ -3,6 +3,8 @@ package lower
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 // activeSet minimizes an objective over the rows from a guess of the active
@@ -81,16 +83,7 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 // gather makes the face that of the Equal rows and the given ones, as far as
 // they are independent.
 func (w *activeSet) gather(rows []int) {
-	w.face.reset(w.poly)
-	for i := 0; i < w.poly.m; i++ {
-		if w.poly.equal(i) {
-			w.face.add(i)
-		}
-	}
-	for _, i := range rows {
-		w.face.add(i)
-	}
-	w.face.refactor()
+	w.face.gather(w.poly, w.curvature.whole, rows, nil)
 }
 
 // feasibility is the distance, relative to the sizes of y and of the row's terms,
@@ -98,7 +91,7 @@ func (w *activeSet) gather(rows []int) {
 const feasibility = 1e-13
 
 func (w *activeSet) feasible(y []float64) bool {
-	size := normInf(y)
+	size := linalg.NormInf(y)
 	for i := 0; i < w.poly.m; i++ {
 		if w.poly.norm[i] == 0 {
 			continue
@@ -186,7 +179,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		for j := range w.d {
 			w.d[j] = w.z[j] - y[j]
 		}
-		if normInf(w.d) == 0 {
+		if linalg.NormInf(w.d) == 0 {
 			// Only the face has changed.
 			if now := w.measure(y); now < w.bestNorm {
 				w.keep(y, now)
@@ -225,7 +218,7 @@ func (w *activeSet) measure(y []float64) float64 {
 	w.face.project(w.s)
 	w.face.multipliers(w.lambda, w.grad)
 	_, force := w.worst(w.lambda)
-	return math.Hypot(norm2(w.s), math.Min(0, force))
+	return math.Hypot(linalg.Norm(w.s), math.Min(0, force))
 }
 
 // worst is the AtMost row of the face with the smallest multiplier, measured
@@ -308,8 +301,8 @@ func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 			break
 		}
 	}
-	axpy(w.z, 1, w.krylov.d)
-	axpy(w.gz, 1, w.krylov.hd)
+	linalg.Axpy(w.z, 1, w.krylov.d)
+	linalg.Axpy(w.gz, 1, w.krylov.hd)
 	return end, left
 }
 
@@ -322,7 +315,7 @@ const shares = 320
 // proportioning), or the multipliers' own rounding with room for rows nearly
 // dependent.
 func (w *activeSet) dropLevel(left float64) float64 {
-	return math.Max(left, 1e-12*(norm2(w.gz)+w.terms(w.z)))
+	return math.Max(left, 1e-12*(linalg.Norm(w.gz)+w.terms(w.z)))
 }
 
 // join adds a row that stopped a step to the face; false at the limit.
@@ -345,30 +338,30 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 	w.boundary.set(w.poly, &w.face, w.z)
 	length, row := w.boundary.along(p)
 	if row >= 0 {
-		axpy(w.z, length, p)
+		linalg.Axpy(w.z, length, p)
 		if w.known.Quadratic && w.curvature.apply(w.krylov.hp, p) {
-			axpy(w.gz, length, w.krylov.hp)
+			linalg.Axpy(w.gz, length, w.krylov.hp)
 		}
 		if !w.join(row) {
 			return stalled
 		}
 		return converged
 	}
-	scale := w.poly.unit(w.z) / norm2(p)
+	scale := w.poly.unit(w.z) / linalg.Norm(p)
 	for j, t := range p {
 		w.d[j] = scale * t
 	}
 	if w.known.Quadratic || w.falls(y) {
 		return descending
 	}
-	axpy(w.z, 1, w.d)
+	linalg.Axpy(w.z, 1, w.d)
 	return stalled
 }
 
 // release drops the rows of the face that do not bind at y, as after a step
 // that the line search cut short.
 func (w *activeSet) release(y []float64) {
-	size := normInf(y)
+	size := linalg.NormInf(y)
 	for i, in := range w.face.in {
 		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*(size+w.poly.size[i]) {
 			w.face.drop(i)

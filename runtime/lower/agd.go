@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -99,7 +100,7 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 			uphill += back * (a.next[j] - y[j])
 		}
 		mapping = lipschitz * math.Sqrt(mapping)
-		terms := norm2(a.gz) + lipschitz*norm2(a.z)
+		terms := linalg.Norm(a.gz) + lipschitz*linalg.Norm(a.z)
 		if mapping <= a.settings.Tolerance*terms {
 			copy(y, a.next)
 			return converged, nil

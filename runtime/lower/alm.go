@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
@@ -146,7 +147,7 @@ func (a *alm) identify(ctx context.Context, y []float64, warm *Solution) error {
 	a.guess = a.guess[:0]
 	// Run away along a direction without curvature, or into a NaN: the polish
 	// tells which from where this began.
-	if away := normInf(y); !(away <= runaway*a.poly.unit(a.begin)) {
+	if away := linalg.NormInf(y); !(away <= runaway*a.poly.unit(a.begin)) {
 		copy(y, a.begin)
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"sort"
+
+	"bilevelc/runtime/linalg"
 )
 
 // augmented minimizes the augmented Lagrangian
@@ -99,7 +101,7 @@ func (a *augmented) clamp(y []float64) {
 func (a *augmented) evaluate(dst, y []float64) float64 {
 	value := a.obj.ValueGrad(dst, y)
 	a.gradients++
-	a.size = math.Max(a.size, norm2(dst))
+	a.size = math.Max(a.size, linalg.Norm(dst))
 	for _, i := range a.general {
 		push := a.lambda[i] - a.rho*a.poly.slack(i, y)
 		if push < 0 && !a.poly.equal(i) {
@@ -145,7 +147,7 @@ func (a *augmented) descend(ctx context.Context, y []float64, fraction float64) 
 			return left
 		}
 		a.lbfgs.direction(a.d, a.grad, a.free)
-		if !(dot(a.d, a.grad) < 0) {
+		if !(linalg.Dot(a.d, a.grad) < 0) {
 			a.lbfgs.reset(a.poly.n, a.settings.Memory, 1/a.rho)
 			a.lbfgs.direction(a.d, a.grad, a.free)
 		}

@@ -1,5 +1,7 @@
 package lower
 
+import "bilevelc/runtime/linalg"
+
 // project replaces the face by the one that the projection of the model's
 // gradient onto the cone of the binding rows' normals lies on: nonnegative
 // least squares of gz = B' lambda (Lawson and Hanson 1974, chapter 23), from
@@ -39,7 +41,7 @@ func (w *activeSet) press() {
 // steepest is the binding row outside the face that the direction d violates
 // most, or -1.
 func (w *activeSet) steepest(d []float64) int {
-	row, worst := -1, -dependence*norm2(d)
+	row, worst := -1, -dependence*linalg.Norm(d)
 	for i, s := range w.boundary.slack {
 		if w.face.in[i] || w.poly.equal(i) || w.poly.norm[i] == 0 || s > 0 {
 			continue

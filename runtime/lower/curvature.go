@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // curvature multiplies by the Hessian H of an objective at a point, from
@@ -107,7 +109,7 @@ func (c *curvature) recall(m *Memory) {
 	c.v, c.hv = append(c.v[:0], m.V...), append(c.hv[:0], m.HV...)
 	c.memory, c.k = m, k
 	for j := 0; j < k; j++ {
-		c.largest = math.Max(c.largest, norm2(c.product(j)))
+		c.largest = math.Max(c.largest, linalg.Norm(c.product(j)))
 	}
 }
 
@@ -196,7 +198,7 @@ func (c *curvature) apply(dst, p []float64) bool {
 		c.whole.multiply(dst, p)
 		return true
 	}
-	size := norm2(p)
+	size := linalg.Norm(p)
 	for j := range dst {
 		dst[j] = 0
 	}
@@ -211,13 +213,13 @@ func (c *curvature) apply(dst, p []float64) bool {
 		if !c.subtract(dst, orthogonal*before) {
 			break
 		}
-		after := norm2(c.rest)
+		after := linalg.Norm(c.rest)
 		if after > 0.5*before {
 			break
 		}
 		before = after
 	}
-	left := norm2(c.rest)
+	left := linalg.Norm(c.rest)
 	if left <= outside*size || c.k >= c.n {
 		return true
 	}
@@ -227,8 +229,8 @@ func (c *curvature) apply(dst, p []float64) bool {
 	if !c.difference(c.end, c.rest) {
 		return false
 	}
-	c.largest = math.Max(c.largest, norm2(c.end))
-	axpy(dst, left, c.end)
+	c.largest = math.Max(c.largest, linalg.Norm(c.end))
+	linalg.Axpy(dst, left, c.end)
 	if c.k < c.limit {
 		c.v = append(c.v, c.rest...)
 		c.hv = append(c.hv, c.end...)
@@ -245,7 +247,7 @@ func (c *curvature) subtract(dst []float64, negligible float64) bool {
 	rest := blas64.Vector{N: c.n, Inc: 1, Data: c.rest}
 	coef := blas64.Vector{N: c.k, Inc: 1, Data: c.coef[:c.k]}
 	blas64.Gemv(blas.NoTrans, 1, basis, rest, 0, coef)
-	if norm2(coef.Data) <= negligible {
+	if linalg.Norm(coef.Data) <= negligible {
 		return false
 	}
 	blas64.Gemv(blas.Trans, -1, basis, coef, 1, rest)
@@ -261,8 +263,8 @@ func (c *curvature) difference(dst, v []float64) bool {
 		if c.largest == 0 {
 			// The first one shows how long a step must be for its force not to be lost in
 			// the rounding of the gradient.
-			if size := norm2(dst); size > 0 && size*t < norm2(c.grad) {
-				c.forward(dst, v, powerOfTwo(16*norm2(c.grad)/size))
+			if size := linalg.Norm(dst); size > 0 && size*t < linalg.Norm(c.grad) {
+				c.forward(dst, v, powerOfTwo(16*linalg.Norm(c.grad)/size))
 			}
 		}
 		return finite(dst)
@@ -351,7 +353,7 @@ func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bo
 		halves = math.Hypot(halves, dst[j]-c.grad[j]+(c.behind[j]-c.grad[j]))
 		dst[j] = (dst[j] - c.behind[j]) / (2 * t)
 	}
-	if size := 2 * t * norm2(dst); size > 0 {
+	if size := 2 * t * linalg.Norm(dst); size > 0 {
 		uneven = halves / size
 	}
 	return uneven, true
@@ -363,11 +365,11 @@ func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bo
 // the central difference balances t^2 against eps/t at the cube root of the rounding
 // unit, relative to the length on which the gradient bends.
 func (c *curvature) step() float64 {
-	size := norm2(c.at)
+	size := linalg.Norm(c.at)
 	if c.quadratic {
 		size = math.Max(1, size)
 		if c.largest > 0 {
-			size = math.Max(size, norm2(c.grad)/c.largest)
+			size = math.Max(size, linalg.Norm(c.grad)/c.largest)
 		}
 		return powerOfTwo(16 * size)
 	}
@@ -394,7 +396,7 @@ func (c *curvature) flat() float64 {
 	if c.quadratic {
 		return level
 	}
-	terms := norm2(c.grad) + c.largest*norm2(c.at)
+	terms := linalg.Norm(c.grad) + c.largest*linalg.Norm(c.at)
 	return math.Max(level, 4*roundingUnit*terms/c.step())
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"bilevelc/runtime/linalg"
 )
 
 // dependence is the sine of the angle between a row and the span of the
@@ -140,10 +142,10 @@ func (f *face) split(i int) float64 {
 		coef[j] = 0
 	}
 	if k == 0 {
-		return norm2(f.vec)
+		return linalg.Norm(f.vec)
 	}
 	f.orthogonalize(f.vec, coef)
-	return norm2(f.vec)
+	return linalg.Norm(f.vec)
 }
 
 // orthogonalize subtracts from v its part in the span of the q_j, twice
@@ -160,7 +162,7 @@ func (f *face) orthogonalize(v, coef []float64) {
 		blas64.Gemv(blas.NoTrans, 1, q, x, 0, c)
 		blas64.Gemv(blas.Trans, -1, q, c, 1, x)
 		if coef != nil {
-			axpy(coef, 1, c.Data)
+			linalg.Axpy(coef, 1, c.Data)
 		}
 	}
 }
@@ -195,6 +197,40 @@ func (f *face) truncate(k int) {
 	f.r = f.r[:k*(k+1)/2]
 }
 
+// gather makes the face that of the Equal rows and some others, as far as they are
+// independent and may be held, the Equal rows first and bounds before what is no
+// bound: these are masked and so cost nothing. known, unless nil, may have the
+// factorization of a face that begins with the same rows. The rows that depend on
+// others are handed to dependent, unless that is nil.
+func (f *face) gather(poly *polyhedron, known *whole, rows []int, dependent func(i int)) {
+	f.reset(poly)
+	f.order = f.order[:0]
+	kinds := [4]int{} // how many rows of each kind, in the order above
+	for kind := range kinds {
+		for i := 0; i < poly.m && kind < 2; i++ {
+			if poly.equal(i) && (poly.bound[i] < 0) == (kind == 1) {
+				f.order = append(f.order, i)
+			}
+		}
+		for _, i := range rows {
+			if kind >= 2 && !poly.equal(i) && (poly.bound[i] < 0) == (kind == 3) {
+				f.order = append(f.order, i)
+			}
+		}
+		kinds[kind] = len(f.order)
+	}
+	for t, i := range f.order {
+		// Members so far are Equal rows: bounds that follow change them.
+		if known != nil && len(f.members) == 0 && poly.bound[i] < 0 && (t >= kinds[2] || kinds[2] == kinds[1]) {
+			known.recall(f, f.order[t:])
+		}
+		if !f.add(i) && dependent != nil {
+			dependent(i)
+		}
+	}
+	f.refactor()
+}
+
 // refactor moves every bound row into the mask.
 func (f *face) refactor() {
 	if slices.ContainsFunc(f.members, func(i int) bool { return f.poly.bound[i] >= 0 }) {
@@ -216,6 +252,16 @@ func (f *face) rebuild() {
 			}
 		}
 	}
+}
+
+// sine is the least sine of the angle between a row of the face and those before it,
+// bounds being orthogonal to each other.
+func (f *face) sine() float64 {
+	least := 1.0
+	for j := range f.members {
+		least = math.Min(least, f.column(j)[j])
+	}
+	return least
 }
 
 // project overwrites v with its part in the face's directions.
@@ -250,7 +296,7 @@ func (f *face) restore(y []float64) {
 		// R' z = c, then y += Q' z.
 		for j := range c {
 			col := f.column(j)
-			c[j] = (c[j] - dot(col[:j], c[:j])) / col[j]
+			c[j] = (c[j] - linalg.Dot(col[:j], c[:j])) / col[j]
 		}
 		blas64.Gemv(blas.Trans, 1, f.basis(), blas64.Vector{N: k, Inc: 1, Data: c}, 1,
 			blas64.Vector{N: len(y), Inc: 1, Data: y})
@@ -305,7 +351,7 @@ func (f *face) solveR(c []float64) {
 	for j := len(c) - 1; j >= 0; j-- {
 		col := f.column(j)
 		c[j] /= col[j]
-		axpy(c[:j], -c[j], col[:j])
+		linalg.Axpy(c[:j], -c[j], col[:j])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -83,7 +84,7 @@ func TestAgainstEnumerationOfFaces(t *testing.T) {
 		for k := 0; k <= n; k++ {
 			row := normal(rng, n)
 			for i, u := range row {
-				axpy(q[i*n:(i+1)*n], u, row)
+				linalg.Axpy(q[i*n:(i+1)*n], u, row)
 			}
 		}
 		for i := range c {
@@ -132,7 +133,7 @@ func TestAgainstEnumerationOfFaces(t *testing.T) {
 		p.Facts.StrongConvexity = 0.5
 		for name, solver := range map[string]Solver{"alm": newALM(defaultALM()), "quadratic": newQuadraticSolver(defaultQuadratic())} {
 			s := solve(solver, p, G(p, nil))
-			if d := distance(s.Y, want); s.Status != Solved || d > 1e-6*math.Max(1, normInf(want)) {
+			if d := distance(s.Y, want); s.Status != Solved || d > 1e-6*math.Max(1, linalg.NormInf(want)) {
 				t.Errorf("seed %d, %s: %v: %s: y %v, by faces %v", seed, name, s.Status, s.Reason, s.Y, want)
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -22,10 +23,10 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 	n, m := q.n, q.m
 	rest := make([]float64, n)
 	q.subtractPull(rest, grad, s.Lambda)
-	s.Residuals = problem.Residuals{Stationarity: normInf(rest)}
+	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
-	size := normInf(s.Y)
+	size := linalg.NormInf(s.Y)
 	for i := 0; i < m; i++ {
 		slack := q.slack(i, s.Y)
 		h := -slack
@@ -153,7 +154,7 @@ func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) 
 			gap += lambda * slack * q.norm[i]
 		}
 	}
-	t := norm2(stationarity)
+	t := linalg.Norm(stationarity)
 	gap += t * t / (2 * mu)
 	return math.Sqrt(2 * gap / mu)
 }

@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+
+	"bilevelc/runtime/linalg"
 )
 
 // krylov solves P H P d = -P grad by conjugate gradients, with H from
@@ -57,13 +59,13 @@ func (k *krylov) start(grad []float64) {
 	copy(k.p, k.r)
 	k.basis = k.basis[:0]
 	k.iterate, k.beta, k.finished = 0, 0, false
-	k.rr = dot(k.r, k.r)
+	k.rr = linalg.Dot(k.r, k.r)
 }
 
 // representable reports whether |r|^2 is a number that means |r|: neither infinite
 // nor lost below the smallest.
 func (k *krylov) representable() bool {
-	return k.rr > leastGradient*leastGradient && k.rr < largestGradient*largestGradient || k.rr == 0 && norm2(k.r) == 0
+	return k.rr > leastGradient*leastGradient && k.rr < largestGradient*largestGradient || k.rr == 0 && linalg.Norm(k.r) == 0
 }
 
 // run continues the solve, in d, to a residual of at most tolerance. The
@@ -73,7 +75,7 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 	dimension := len(k.d) - k.face.size()
 	for {
 		if !k.representable() {
-			if residual = norm2(k.r); residual <= tolerance && !math.IsInf(tolerance, 0) {
+			if residual = linalg.Norm(k.r); residual <= tolerance && !math.IsInf(tolerance, 0) {
 				return reached, residual
 			}
 			return undefined, residual
@@ -102,7 +104,7 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		for j, t := range k.hr {
 			k.hp[j] = t + k.beta*k.hp[j]
 		}
-		bend, pp := dot(k.p, k.hp), dot(k.p, k.p)
+		bend, pp := linalg.Dot(k.p, k.hp), linalg.Dot(k.p, k.p)
 		if k.mu > 0 {
 			bend = math.Max(bend, k.mu*pp) // what is below is rounding
 		} else if bend <= k.curvature.flat()*pp {
@@ -111,17 +113,17 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		k.iterate++
 		alpha := k.rr / bend
 		if b != nil && b.stops(k.p, alpha) {
-			axpy(k.d, b.step, k.p)
-			axpy(k.hd, b.step, k.hp)
+			linalg.Axpy(k.d, b.step, k.p)
+			linalg.Axpy(k.hd, b.step, k.hp)
 			return blocked, residual
 		}
-		axpy(k.d, alpha, k.p)
-		axpy(k.hd, alpha, k.hp)
+		linalg.Axpy(k.d, alpha, k.p)
+		linalg.Axpy(k.hd, alpha, k.hp)
 		k.remember(residual)
-		axpy(k.r, -alpha, k.hp)
+		linalg.Axpy(k.r, -alpha, k.hp)
 		k.face.project(k.r)
 		k.reorthogonalize()
-		next := dot(k.r, k.r)
+		next := linalg.Dot(k.r, k.r)
 		k.beta = next / k.rr
 		k.rr = next
 		for j, t := range k.r {
@@ -136,15 +138,15 @@ func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, r
 	k.face.project(k.p)
 	w.multiply(k.hp, k.p)
 	if b != nil && b.stops(k.p, 1) {
-		axpy(k.d, b.step, k.p)
-		axpy(k.hd, b.step, k.hp)
+		linalg.Axpy(k.d, b.step, k.p)
+		linalg.Axpy(k.hd, b.step, k.hp)
 		return blocked, math.Sqrt(k.rr)
 	}
-	axpy(k.d, 1, k.p)
-	axpy(k.hd, 1, k.hp)
-	axpy(k.r, -1, k.hp)
+	linalg.Axpy(k.d, 1, k.p)
+	linalg.Axpy(k.hd, 1, k.hp)
+	linalg.Axpy(k.r, -1, k.hp)
 	k.face.project(k.r)
-	k.rr = dot(k.r, k.r)
+	k.rr = linalg.Dot(k.r, k.r)
 	if residual = math.Sqrt(k.rr); residual <= tolerance {
 		return reached, residual
 	}
@@ -197,7 +199,7 @@ const snap = 1e-13
 func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 	b.poly, b.face = poly, f
 	b.slack, b.speed = resize(b.slack, poly.m), resize(b.speed, poly.m)
-	size := normInf(y)
+	size := linalg.NormInf(y)
 	for i := range b.slack {
 		if f.in[i] {
 			continue
@@ -218,7 +220,7 @@ func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 func (b *boundary) along(p []float64) (length float64, row int) {
 	length, row = math.Inf(1), -1
 	// A row parallel to the face has no speed but rounding.
-	negligible := dependence * norm2(p)
+	negligible := dependence * linalg.Norm(p)
 	steepest := 0.0
 	for i, s := range b.slack {
 		if b.face.in[i] || b.poly.equal(i) || b.poly.norm[i] == 0 || b.face.open != nil && b.face.open[i] {

@@ -1,6 +1,10 @@
 package lower
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // lbfgs is the limited-memory BFGS approximation of an inverse Hessian
 // (Nocedal 1980), on the entries of y that are free to move.
@@ -28,8 +32,8 @@ func (l *lbfgs) update(y0, g0, y1, g1 []float64) {
 	for j := range s {
 		s[j], y[j] = y1[j]-y0[j], g1[j]-g0[j]
 	}
-	bend, yy := dot(s, y), dot(y, y)
-	if !(bend > roundingUnit*math.Sqrt(dot(s, s)*yy)) {
+	bend, yy := linalg.Dot(s, y), linalg.Dot(y, y)
+	if !(bend > roundingUnit*math.Sqrt(linalg.Dot(s, s)*yy)) {
 		return
 	}
 	l.rho[l.next] = 1 / bend
@@ -52,8 +56,8 @@ func (l *lbfgs) direction(d, grad []float64, free []bool) {
 	for t := 1; t <= l.count; t++ {
 		k := (l.next - t + l.memory) % l.memory
 		s, y := l.pair(k)
-		l.alpha[k] = l.rho[k] * dot(s, d)
-		axpy(d, -l.alpha[k], y)
+		l.alpha[k] = l.rho[k] * linalg.Dot(s, d)
+		linalg.Axpy(d, -l.alpha[k], y)
 	}
 	for j := range d {
 		d[j] *= l.scale
@@ -61,7 +65,7 @@ func (l *lbfgs) direction(d, grad []float64, free []bool) {
 	for t := l.count; t >= 1; t-- {
 		k := (l.next - t + l.memory) % l.memory
 		s, y := l.pair(k)
-		axpy(d, l.alpha[k]-l.rho[k]*dot(y, d), s)
+		linalg.Axpy(d, l.alpha[k]-l.rho[k]*linalg.Dot(y, d), s)
 	}
 	for j, ok := range free {
 		if !ok {

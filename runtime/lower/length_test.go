@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -117,7 +118,7 @@ func TestLengthsInAnyUnits(t *testing.T) {
 			rest := make([]float64, n)
 			g.ValueGradY(rest, x, s.Y)
 			p.Rows.B.AddMulVecT(rest, -1, s.Lambda)
-			if d := norm2(rest) * g.unit / g.factor / g.mu; d > 1e-8 {
+			if d := linalg.Norm(rest) * g.unit / g.factor / g.mu; d > 1e-8 {
 				t.Errorf("seed %d, %s, unit %g, factor %g: y is off by up to %.2g", seed, name, g.unit, g.factor, d)
 			}
 		}

@@ -54,6 +54,12 @@ type Solution struct {
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
 	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known; +Inf otherwise
 
+	// Working are the rows that the multipliers were computed from, ascending and
+	// independent, and Sine is the least sine of the angle between one of them and those
+	// before it, bounds first; nil and 0 where that is not known.
+	Working []int
+	Sine    float64
+
 	// Sparse reports that a sparse solver found the solution: solves on its faces
 	// then are sparse, too.
 	Sparse bool
@@ -70,6 +76,8 @@ type Solution struct {
 	// solver's workspace until that solves again.
 	memory     *curvature
 	generation int
+
+	shape *shape // of its rows: it saves the making of another
 
 	plan *sparsePlan // of the sparse solver: it saves the making of another
 }

@@ -3,6 +3,8 @@ package lower
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 // newton minimizes an objective on a face: Newton's method whose linear
@@ -62,11 +64,11 @@ const roundingUnit = 0x1p-53
 // H y takes its place. At y = 0 terms that cancel have the size of the force along the
 // length on which they bend.
 func (w *newton) terms(y []float64) float64 {
-	size := norm2(y)
+	size := linalg.Norm(y)
 	if w.known.Quadratic {
-		return norm2(w.grad) + w.curvature.largest*size
+		return linalg.Norm(w.grad) + w.curvature.largest*size
 	}
-	return norm2(w.grad) + w.along*math.Max(size, w.curvature.length)
+	return linalg.Norm(w.grad) + w.along*math.Max(size, w.curvature.length)
 }
 
 // renew measures curvature at y from now on, and w.along with it. What was largest
@@ -83,8 +85,8 @@ func (w *newton) renew(y []float64) {
 // measureAlong sets along to |H y| / |y|.
 func (w *newton) measureAlong(y []float64) {
 	w.along = w.curvature.largest
-	if size := norm2(y); !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
-		w.along = norm2(w.s) / size
+	if size := linalg.Norm(y); !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
+		w.along = linalg.Norm(w.s) / size
 	}
 }
 
@@ -116,7 +118,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		copy(w.s, w.grad)
 		w.face.project(w.s)
-		norm := norm2(w.s)
+		norm := linalg.Norm(w.s)
 		if iteration == 0 {
 			first = norm
 		}
@@ -148,8 +150,8 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			// Directions without curvature and without slope: y is one of
 			// several minimizers.
 			return w.settle(y, relative)
-		case end == flat && norm2(w.d) == 0:
-			scale := w.face.poly.unit(y) / norm2(w.krylov.p)
+		case end == flat && linalg.Norm(w.d) == 0:
+			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.p)
 			for j, t := range w.krylov.p {
 				w.d[j] = scale * t
 			}
@@ -195,7 +197,7 @@ func (w *newton) forcing(norm, previous float64) float64 {
 func (w *newton) settle(y []float64, relative float64) outcome {
 	copy(w.s, w.grad)
 	w.face.project(w.s)
-	if norm2(w.s) > w.bestNorm {
+	if linalg.Norm(w.s) > w.bestNorm {
 		copy(y, w.best)
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}
@@ -214,9 +216,9 @@ func (w *newton) settle(y []float64, relative float64) outcome {
 // and gradient at y.
 func (w *newton) step(y []float64, exact bool, norm float64) bool {
 	const decrease = 1e-4 // the usual fraction; any below 1/2 keeps Newton steps
-	slope := dot(w.grad, w.d)
+	slope := linalg.Dot(w.grad, w.d)
 	// Of a sum of many terms of the size of the value and of grad'y.
-	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*norm2(y))
+	rounding := 64 * roundingUnit * (math.Abs(w.value) + w.terms(y)*linalg.Norm(y))
 	length, inward := math.Min(1, w.longest), 0.9
 	// From 1 down to where y no longer changes.
 	for tries := 0; tries < 60; tries++ {
@@ -234,7 +236,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 				w.value = value
 				return true
 			}
-			end := dot(w.tgrad, w.d)
+			end := linalg.Dot(w.tgrad, w.d)
 			length *= math.Max(0.1, math.Min(0.5, slope/(slope-end)))
 			continue
 		}
@@ -253,15 +255,15 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 func (w *newton) flatter(norm float64) bool {
 	copy(w.s, w.tgrad)
 	w.face.project(w.s)
-	return norm2(w.s) <= norm
+	return linalg.Norm(w.s) <= norm
 }
 
 // falls reports whether the objective keeps its slope along d as far as
 // 1e8 times the size of y, and so falls without bound for all that can be
 // told.
 func (w *newton) falls(y []float64) bool {
-	slope := dot(w.grad, w.d)
-	far := 1e8 * w.face.poly.unit(y) / norm2(w.d)
+	slope := linalg.Dot(w.grad, w.d)
+	far := 1e8 * w.face.poly.unit(y) / linalg.Norm(w.d)
 	for j := range y {
 		w.trial[j] = y[j] + far*w.d[j]
 	}
@@ -269,5 +271,5 @@ func (w *newton) falls(y []float64) bool {
 	if math.IsInf(value, -1) {
 		return true
 	}
-	return finite(w.tgrad) && dot(w.tgrad, w.d) <= 0.5*slope
+	return finite(w.tgrad) && linalg.Dot(w.tgrad, w.d) <= 0.5*slope
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -89,7 +90,11 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		return f.sparseFace(ctx, p, obj, x, active, warm)
 	}
 	same := f.fresh && !f.sparse && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
-	f.poly.set(p, x)
+	var known *shape
+	if warm != nil {
+		known = warm.shape
+	}
+	f.poly.set(p, x, known)
 	w := &f.newton
 	kept := w.curvature
 	w.reset(obj, p.Dy)
@@ -127,6 +132,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	if w.known.Fixed {
 		s.Memory = w.curvature.learned()
 	}
+	s.shape = f.poly.shape
 	s.Status, s.Reason = end.status()
 	if s.Status == Unbounded {
 		s.Witness = append([]float64(nil), w.d...)
@@ -138,34 +144,21 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 // with the combination of rows that shows it in s.Witness.
 func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row int) {
 	w := &f.newton
-	w.face.reset(&f.poly)
-	add := func(i int) bool {
-		if w.face.in[i] || w.face.add(i) {
-			return true
+	row = -1
+	w.face.gather(&f.poly, w.curvature.whole, active, func(i int) {
+		if row >= 0 {
+			return
 		}
 		s.Dependent = append(s.Dependent, i)
 		combination := make([]float64, f.poly.m)
 		if f.poly.norm[i] > 0 {
 			w.face.combination(combination, i)
 		}
-		if !f.poly.contradicts(combination, i) {
-			return true
+		if f.poly.contradicts(combination, i) {
+			s.Witness, row = combination, i
 		}
-		s.Witness = combination
-		return false
-	}
-	for i := 0; i < f.poly.m; i++ {
-		if f.poly.equal(i) && !add(i) {
-			return true, i
-		}
-	}
-	for _, i := range active {
-		if !add(i) {
-			return true, i
-		}
-	}
-	w.face.refactor()
-	return false, 0
+	})
+	return row >= 0, row
 }
 
 // assess is Solution.assess for a face: only its rows count.
@@ -173,7 +166,7 @@ func (f *FaceSolver) assess(s *Solution) {
 	dependent := s.Dependent
 	rest := make([]float64, f.poly.n)
 	f.poly.subtractPull(rest, f.newton.grad, s.Lambda)
-	s.Residuals.Stationarity = normInf(rest)
+	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	for i, in := range f.newton.face.in {
 		if !in {
@@ -189,7 +182,7 @@ func (f *FaceSolver) assess(s *Solution) {
 	s.Dependent = dependent
 	// On an affine set the bound needs no sign of the multipliers.
 	if mu := f.newton.known.Mu; mu > 0 {
-		s.ErrorBound = norm2(rest) / mu
+		s.ErrorBound = linalg.Norm(rest) / mu
 	}
 }
 

@@ -1,6 +1,10 @@
 package lower
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // This file deals with objectives that are not defined on some of the rows, as
 // y log y is not at y = 0. Such a row is open: it holds no solution, so that it
@@ -15,7 +19,7 @@ const fraction = 0.99
 // from y, where the objective is defined. It reports whether there were any.
 func (w *activeSet) discover(y, undefined []float64) bool {
 	found := false
-	size := normInf(undefined)
+	size := linalg.NormInf(undefined)
 	at := make([]float64, len(y))
 	grad := make([]float64, len(y))
 	for i := range w.open {

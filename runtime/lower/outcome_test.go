@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -46,7 +47,7 @@ func TestInfeasibleRowsHaveAFarkasVector(t *testing.T) {
 				t.Errorf("%s: witness %v has a negative entry", name, s.Witness)
 			}
 		}
-		if normInf(pull) > 1e-12*size || value <= 1e-6*size {
+		if linalg.NormInf(pull) > 1e-12*size || value <= 1e-6*size {
 			t.Errorf("%s: witness %v proves nothing: B'w = %v, r'w = %v", name, s.Witness, pull, value)
 		}
 	}
@@ -62,9 +63,9 @@ func TestContradictingEqualities(t *testing.T) {
 	}
 	pull := make([]float64, 3)
 	for i, w := range s.Witness {
-		axpy(pull, w, b[i])
+		linalg.Axpy(pull, w, b[i])
 	}
-	if normInf(pull) > 1e-12 || math.Abs(s.Witness[0]+s.Witness[1]+3*s.Witness[2]) < 0.1 {
+	if linalg.NormInf(pull) > 1e-12 || math.Abs(s.Witness[0]+s.Witness[1]+3*s.Witness[2]) < 0.1 {
 		t.Errorf("witness %v", s.Witness)
 	}
 	// Consistent: solved, and the dependent row is named. The projection of 0
@@ -125,7 +126,7 @@ func TestDegenerateVertex(t *testing.T) {
 	eye := []float64{1, 0, 0, 0, 1, 0, 0, 0, 1}
 	for _, c := range [][]float64{{0, 0, 1}, {0.1, 0.2, 3}, {-0.5, 0.3, 1}} {
 		s := solveSmall(small(eye, c, b, r, nil))
-		if s.Status != Solved || normInf(s.Y) > 1e-15 || s.Residuals.Stationarity > 1e-14 || s.Residuals.Dual > 0 {
+		if s.Status != Solved || linalg.NormInf(s.Y) > 1e-15 || s.Residuals.Stationarity > 1e-14 || s.Residuals.Dual > 0 {
 			t.Errorf("c %v: %v: y %v, %+v", c, s.Status, s.Y, s.Residuals)
 		}
 		if len(s.Weak)+len(s.Dependent)+len(s.Active) != 40 || len(s.Active) > 3 {

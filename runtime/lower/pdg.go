@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -136,7 +137,7 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 			d.pull[j] = 2*t - d.next[j]
 		}
 		off, size := d.ascend(sigma)
-		stationary := moved/tau <= d.settings.Tolerance*(normInf(d.grad)+lipschitz*normInf(y))
+		stationary := moved/tau <= d.settings.Tolerance*(linalg.NormInf(d.grad)+lipschitz*linalg.NormInf(y))
 		if stationary && off <= d.settings.Tolerance*(size+d.poly.unit(y)*lipschitz) {
 			return converged
 		}
@@ -191,7 +192,7 @@ func slope(g1, g0, y1, y0 []float64) float64 {
 		num += dg * dg
 		den += dy * dy
 	}
-	if den <= 1e-20*dot(y1, y1) || den == 0 {
+	if den <= 1e-20*linalg.Dot(y1, y1) || den == 0 {
 		return 0
 	}
 	return math.Sqrt(num / den)

@@ -1,6 +1,10 @@
 package lower
 
-import "slices"
+import (
+	"slices"
+
+	"bilevelc/runtime/linalg"
+)
 
 // pivots finds the rows that hold the minimizer of a quadratic with the Hessian H over
 // the rows: the dual, in the forces nu_i = lambda_i |B_i| of the rows that take
@@ -53,13 +57,13 @@ func (w *whole) pivots(q *polyhedron, y, free []float64, guess []int) (active []
 		copy(z, free)
 		wrong := 0
 		for a, i := range active {
-			axpy(z, force[a], w.solved[w.place[i]])
+			linalg.Axpy(z, force[a], w.solved[w.place[i]])
 			if force[a] < 0 && !q.equal(i) {
 				in[i] = false
 				wrong++
 			}
 		}
-		size := normInf(z)
+		size := linalg.NormInf(z)
 		for i := range in {
 			if was[i] || q.norm[i] == 0 {
 				continue
@@ -91,7 +95,7 @@ const most = 10
 func (w *whole) room(q *polyhedron, rows []int) bool {
 	count := len(w.row)
 	for _, i := range rows {
-		if w.rows != q.rows || w.place[i] < 0 {
+		if w.b != q.b || w.place[i] < 0 {
 			count++
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -13,10 +14,16 @@ import (
 // is written in does not matter.
 type polyhedron struct {
 	rows *problem.Rows
-	m, n int
+	*shape
 	x    []float64 // shared with the caller
 	rhs  []float64 // len m: r
 	size []float64 // len m: the size of the terms that r_i is a sum of, |A_i| |x| + |b_i|, over |B_i| where that is not 0
+}
+
+// shape is what of a polyhedron depends on B alone. It is immutable and may be shared.
+type shape struct {
+	b    *sparse.CSR
+	m, n int
 	norm []float64 // len m: |B_i|; 0 where the row does not involve y
 	// bound[i] is the entry of y that row i bounds or fixes alone, or -1;
 	// coef[i] its coefficient.
@@ -25,12 +32,15 @@ type polyhedron struct {
 	cols  *sparse.CSR // B transposed
 }
 
-// set points the polyhedron at the rows, at x. What depends on the rows alone
-// is computed once.
-func (q *polyhedron) set(p *problem.Problem, x []float64) {
-	if q.rows != p.Rows || q.n != p.Dy {
-		q.structure(p)
+// set points the polyhedron at the rows, at x. What depends on the rows alone is
+// computed once, or taken from a shape that may be theirs (or nil).
+func (q *polyhedron) set(p *problem.Problem, x []float64, known *shape) {
+	if q.shape == nil || q.b != p.Rows.B || q.n != p.Dy {
+		if q.shape = known; known == nil || known.b != p.Rows.B || known.n != p.Dy {
+			q.shape = newShape(p)
+		}
 	}
+	q.rows, q.rhs, q.size = p.Rows, resize(q.rhs, q.m), resize(q.size, q.m)
 	q.x = x
 	for i := range q.rhs {
 		q.rhs[i] = q.rows.A.RowDot(i, x) - q.rows.Rhs[i]
@@ -45,19 +55,16 @@ func (q *polyhedron) set(p *problem.Problem, x []float64) {
 	}
 }
 
-func (q *polyhedron) structure(p *problem.Problem) {
+func newShape(p *problem.Problem) *shape {
 	m := p.Rows.Len()
-	q.rows, q.m, q.n = p.Rows, m, p.Dy
-	q.rhs, q.size = make([]float64, m), make([]float64, m)
-	q.norm = make([]float64, m)
-	q.bound = make([]int, m)
-	q.coef = make([]float64, m)
-	for i := range q.norm {
+	s := &shape{b: p.Rows.B, m: m, n: p.Dy, norm: make([]float64, m), bound: make([]int, m), coef: make([]float64, m)}
+	for i := range s.norm {
 		_, vals := p.Rows.B.Row(i)
-		q.norm[i] = norm2(vals)
-		q.bound[i], q.coef[i] = p.Rows.Bound(i)
+		s.norm[i] = linalg.Norm(vals)
+		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
-	q.cols = p.Rows.B.T()
+	s.cols = p.Rows.B.T()
+	return s
 }
 
 func (q *polyhedron) equal(i int) bool { return q.rows.Kind[i] == problem.Equal }
@@ -106,7 +113,7 @@ func (q *polyhedron) rounding(i int, y []float64) float64 {
 // unit is a length that y may be measured by, its own or, where that is 0, the
 // largest distance of a row from 0; 1 where nothing says how long things are.
 func (q *polyhedron) unit(y []float64) float64 {
-	size := norm2(y)
+	size := linalg.Norm(y)
 	if size == 0 {
 		for i, s := range q.size {
 			if q.norm[i] > 0 {
@@ -124,34 +131,4 @@ func (q *polyhedron) unit(y []float64) float64 {
 func (q *polyhedron) subtractPull(dst, grad, lambda []float64) {
 	copy(dst, grad)
 	q.rows.B.AddMulVecT(dst, -1, lambda)
-}
-
-func norm2(v []float64) float64 {
-	largest := normInf(v)
-	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
-		return largest
-	}
-	if largest > 1e-140 && largest < 1e140 { // squares neither under- nor overflow
-		return math.Sqrt(dot(v, v))
-	}
-	s := 0.0
-	for _, t := range v {
-		t /= largest
-		s += t * t
-	}
-	return largest * math.Sqrt(s)
-}
-
-// normInf is the largest |v_j|, NaN where one is NaN.
-func normInf(v []float64) float64 {
-	s := 0.0
-	for _, t := range v {
-		if t = math.Abs(t); t > s || math.IsNaN(t) {
-			s = t
-		}
-		if math.IsNaN(s) {
-			return s
-		}
-	}
-	return s
 }

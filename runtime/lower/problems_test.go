@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -31,7 +32,7 @@ func (g *quadratic) GradX(dst, x, y []float64) {
 	for i := range dst {
 		dst[i] = 0
 		if g.p != nil {
-			dst[i] = dot(g.p[i*g.n:(i+1)*g.n], y)
+			dst[i] = linalg.Dot(g.p[i*g.n:(i+1)*g.n], y)
 		}
 	}
 }
@@ -41,7 +42,7 @@ func (g *quadratic) GradY(dst, x, y []float64) { g.ValueGradY(dst, x, y) }
 func (g *quadratic) ValueGradY(dst, x, y []float64) float64 {
 	value := 0.0
 	for i := range dst {
-		dst[i] = dot(g.q[i*g.n:(i+1)*g.n], y)
+		dst[i] = linalg.Dot(g.q[i*g.n:(i+1)*g.n], y)
 		value += dst[i] * y[i] / 2
 	}
 	for j := range dst {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+
+	"bilevelc/runtime/linalg"
 )
 
 // draw is a random plan: every kind of row, condition numbers to 1e8, rows
@@ -101,7 +103,7 @@ type perturbed struct {
 
 func (o *perturbed) ValueGrad(dst, y []float64) float64 {
 	value := o.AtX.ValueGrad(dst, y) + o.delta*o.f.ValueGradY(o.grad, o.X, y)
-	axpy(dst, o.delta, o.grad)
+	linalg.Axpy(dst, o.delta, o.grad)
 	return value
 }
 

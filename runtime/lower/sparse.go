@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -88,7 +89,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	}
 	out := &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1), Sparse: true}
 	q, w := &s.poly, &s.work
-	q.set(p, x)
+	q.set(p, x, nil)
 	if q.vacuous(out) {
 		return out
 	}
@@ -260,7 +261,7 @@ func (s *sparseSolver) assess(out *Solution, known Curvature) {
 			set.in[w.plan.pieces[k].rows[a]] = false
 		}
 	}
-	out.assess(q, set, w.grad, normInf(w.grad), known)
+	out.assess(q, set, w.grad, linalg.NormInf(w.grad), known)
 }
 
 // sparseSet is the rows and bounds that the pieces hold, as a workingSet.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -39,11 +40,11 @@ func (g *coupled) ValueGrad(dx, dy, x, y []float64) float64 {
 
 func (g *coupled) ValueGradY(dst, x, y []float64) float64 {
 	g.h.MulVec(dst, y)
-	value := dot(dst, y) / 2
+	value := linalg.Dot(dst, y) / 2
 	linear := append([]float64(nil), g.c...)
 	g.p.AddMulVecT(linear, 1, x)
-	value += dot(linear, y)
-	axpy(dst, 1, linear)
+	value += linalg.Dot(linear, y)
+	linalg.Axpy(dst, 1, linear)
 	for k, l := range g.links {
 		u := y[l[0]] - y[l[1]]
 		value += g.weight[k] * (math.Log1p(math.Exp(-math.Abs(u))) + math.Max(u, 0))
@@ -203,11 +204,11 @@ func TestSparseAgainstDense(t *testing.T) {
 
 func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []float64, got, want *Solution) {
 	t.Helper()
-	size := 1 + normInf(want.Y)
+	size := 1 + linalg.NormInf(want.Y)
 	if d := distance(got.Y, want.Y); d > 1e-9*size {
 		t.Errorf("seed %d, step %d: y differs by %g", seed, step, d)
 	}
-	if r := got.Residuals; r.Stationarity > 1e-9*(1+normInf(want.Lambda)) || r.Primal > 1e-11*size || r.Dual != 0 {
+	if r := got.Residuals; r.Stationarity > 1e-9*(1+linalg.NormInf(want.Lambda)) || r.Primal > 1e-11*size || r.Dual != 0 {
 		t.Errorf("seed %d, step %d: residuals %+v", seed, step, r)
 	}
 	if len(want.Dependent)+len(got.Dependent) > 0 {
@@ -218,7 +219,7 @@ func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []
 		}
 		return
 	}
-	if d := distance(got.Lambda, want.Lambda); d > 1e-7*(1+normInf(want.Lambda)) {
+	if d := distance(got.Lambda, want.Lambda); d > 1e-7*(1+linalg.NormInf(want.Lambda)) {
 		t.Errorf("seed %d, step %d: multipliers differ by %g", seed, step, d)
 	}
 	if !slices.Equal(got.Active, want.Active) || !slices.Equal(got.Weak, want.Weak) {
@@ -234,7 +235,7 @@ func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []
 	if got.Sparse != found.Sparse || wanted.Sparse {
 		t.Errorf("seed %d, step %d: on the face: %v, want %v", seed, step, found.Sparse, got.Sparse)
 	}
-	if found.Status != wanted.Status || distance(found.Y, wanted.Y) > 1e-9*size || distance(found.Lambda, wanted.Lambda) > 1e-7*(1+normInf(want.Lambda)) {
+	if found.Status != wanted.Status || distance(found.Y, wanted.Y) > 1e-9*size || distance(found.Lambda, wanted.Lambda) > 1e-7*(1+linalg.NormInf(want.Lambda)) {
 		t.Errorf("seed %d, step %d: on the face: %v (%s), y off by %g, multipliers by %g, want %v", seed, step, found.Status, found.Reason,
 			distance(found.Y, wanted.Y), distance(found.Lambda, wanted.Lambda), wanted.Status)
 	}
@@ -246,11 +247,11 @@ type leaning struct {
 	slope []float64
 }
 
-func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + dot(o.slope, y) }
+func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
 
 func (o *leaning) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + dot(o.slope, y)
-	axpy(dst, 1, o.slope)
+	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
+	linalg.Axpy(dst, 1, o.slope)
 	return v
 }
 

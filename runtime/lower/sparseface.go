@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -19,7 +20,7 @@ const mostFaceSteps = 40
 func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
 	q := &f.poly
 	same := f.fresh && f.sparse && q.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
-	q.set(p, x)
+	q.set(p, x, nil)
 	if f.pieces == nil || !f.pieces.plan.fits(p) {
 		var pl *sparsePlan
 		if pl = warm.plan; !pl.fits(p) {
@@ -225,7 +226,7 @@ func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
 	q, w := &f.poly, f.pieces
 	rest := make([]float64, q.n)
 	q.subtractPull(rest, w.grad, s.Lambda)
-	s.Residuals.Stationarity = normInf(rest)
+	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	set := newSparseSet(q, w)
 	for i, in := range set.in {
@@ -239,6 +240,6 @@ func (f *FaceSolver) assessSparse(s *Solution, mu float64) {
 		}
 	}
 	if mu > 0 {
-		s.ErrorBound = norm2(rest) / mu
+		s.ErrorBound = linalg.Norm(rest) / mu
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 )
 
 // sparseNewton is one sparse minimization: Newton's method, each step the solution of
@@ -175,7 +176,7 @@ func (n *sparseNewton) project(ctx context.Context, find func(k int) bool) outco
 // feasible reports whether w.y satisfies the rows to rounding.
 func (n *sparseNewton) feasible() bool {
 	q, y := &n.sparse.poly, n.sparse.work.y
-	size := normInf(y)
+	size := linalg.NormInf(y)
 	for i := 0; i < q.m; i++ {
 		if q.norm[i] == 0 {
 			continue

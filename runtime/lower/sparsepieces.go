@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -252,7 +253,7 @@ func (w *pieces) measure(obj Objective, quadratic bool) bool {
 		return false
 	}
 	// The force of a quadratic's step is not to be lost in the rounding of the gradient.
-	if force, largest := normInf(w.grad), normInf(w.values); quadratic && largest > 0 && force > largest*w.step[0] {
+	if force, largest := linalg.NormInf(w.grad), linalg.NormInf(w.values); quadratic && largest > 0 && force > largest*w.step[0] {
 		for j := range w.step {
 			w.step[j] = powerOfTwo(16 * force / largest)
 		}
@@ -264,7 +265,7 @@ func (w *pieces) measure(obj Objective, quadratic bool) bool {
 // steps sets those of the differences: see curvature.step.
 func (w *pieces) steps(obj Objective, quadratic bool) {
 	if quadratic {
-		size := powerOfTwo(16 * math.Max(1, normInf(w.y)))
+		size := powerOfTwo(16 * math.Max(1, linalg.NormInf(w.y)))
 		for j := range w.step {
 			w.step[j] = size
 		}

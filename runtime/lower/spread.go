@@ -3,6 +3,8 @@ package lower
 import (
 	"math"
 	"slices"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Bounds on the work of spread: rows that hold with equality, weak ones among them, each
@@ -21,7 +23,7 @@ const (
 // functions of (x, y), they hold y wherever x moves to, and F is smooth where it seemed to
 // have a kink. grad is the gradient and rest what the multipliers leave of it.
 func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
-	pull := norm2(grad)
+	pull := linalg.Norm(grad)
 	if len(s.Weak) == 0 || len(s.Weak) > mostWeak || pull == 0 || len(s.Active)+len(s.Weak)+len(s.Dependent) > mostTight ||
 		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries {
 		return
@@ -58,7 +60,7 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 		w.cone(tight)
 		copy(left, w.gz)
 		w.face.project(left)
-		if norm2(left) > norm2(rest)+rounding*pull {
+		if linalg.Norm(left) > linalg.Norm(rest)+rounding*pull {
 			continue
 		}
 		for k, l := range w.current {
@@ -110,7 +112,7 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 	}
 	s.Lambda, s.Active, s.Weak, s.Dependent = mean, active, weak, dependent
 	q.subtractPull(rest, grad, mean)
-	s.Residuals.Stationarity = normInf(rest)
+	s.Residuals.Stationarity = linalg.NormInf(rest)
 	s.MinMultiplier, s.Residuals.Complementarity = math.Inf(1), 0
 	for _, i := range active {
 		if !q.equal(i) {

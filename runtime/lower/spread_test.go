@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -46,7 +47,7 @@ func TestSpread(t *testing.T) {
 				a = append(a, sparse.Entry{Row: i, Col: 0, Val: float64(1+rng.IntN(9)) * unit})
 			}
 		}
-		if norm2(grad) < 0.1 {
+		if linalg.Norm(grad) < 0.1 {
 			continue
 		}
 		rows.A, rows.B = sparse.FromEntries(m, 1, a), sparse.FromEntries(m, n, b)
@@ -60,12 +61,12 @@ func TestSpread(t *testing.T) {
 		p.Facts = problem.Facts{StrongConvexity: scale, QuadraticInY: true, FixedHessian: true}
 		x := []float64{0}
 		s := newALM(defaultALM()).Solve(context.Background(), p, G(p, x), x, nil)
-		if s.Status != Solved || normInf(s.Y) > 1e-12 {
+		if s.Status != Solved || linalg.NormInf(s.Y) > 1e-12 {
 			t.Fatalf("seed %d: %v, y = %v", seed, s.Status, s.Y)
 		}
 		rest := append([]float64(nil), c...)
 		rows.B.AddMulVecT(rest, -1, s.Lambda)
-		if d := normInf(rest); d > 1e-13*scale*float64(m) || s.Residuals.Stationarity > 1e-13*scale*float64(m) {
+		if d := linalg.NormInf(rest); d > 1e-13*scale*float64(m) || s.Residuals.Stationarity > 1e-13*scale*float64(m) {
 			t.Errorf("seed %d: the multipliers leave %g of the gradient, and say %g", seed, d, s.Residuals.Stationarity)
 		}
 		for i, l := range s.Lambda {

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -31,7 +32,11 @@ type stage struct {
 // reports false where the rows alone settle the outcome, which is then in s.
 func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *Solution, relative float64) (s *Solution, ok bool) {
 	s = &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
-	g.poly.set(p, x)
+	var known *shape
+	if warm != nil {
+		known = warm.shape
+	}
+	g.poly.set(p, x, known)
 	g.projection.set(&g.poly)
 	if !g.poly.consistent(x, &g.active.face, s) {
 		return s, false
@@ -102,11 +107,11 @@ func (g *stage) stiffness(y []float64) float64 {
 		return 1
 	}
 	w.curvature.move(y, w.grad)
-	size := norm2(w.grad)
+	size := linalg.Norm(w.grad)
 	if size == 0 || !w.curvature.apply(w.s, w.grad) {
 		return 1
 	}
-	if c := norm2(w.s) / size; c > 0 {
+	if c := linalg.Norm(w.s) / size; c > 0 {
 		return c
 	}
 	return 1
@@ -212,7 +217,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	known := w.curvature.whole
 	known.newton(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
-	level := 8 * roundingUnit * math.Max(normInf(y), normInf(w.z))
+	level := 8 * roundingUnit * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
 		g.guess = rows
 	} else if err := g.program(y); err != nil {
@@ -285,9 +290,13 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 			s.Lambda[i] = 0
 		}
 	}
-	s.assess(&g.poly, &w.face, w.grad, norm2(w.grad), w.known)
+	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
-	s.doubt(&g.poly, norm2(w.grad), w.curvature.largest, w.known.Mu)
+	s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
+	s.Working, s.Sine, s.shape = w.face.rows(nil), w.face.sine(), g.poly.shape
+	if w.curvature.whole != nil {
+		w.curvature.whole.keep(&w.face)
+	}
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {
 		s.Memory = w.curvature.learned()

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -27,7 +28,7 @@ func TestRandomIntegerProblems(t *testing.T) {
 				row[j] = float64(rng.IntN(5) - 2)
 			}
 			for i, u := range row {
-				axpy(q[i*n:(i+1)*n], u, row)
+				linalg.Axpy(q[i*n:(i+1)*n], u, row)
 			}
 		}
 		definite := rng.IntN(3) > 0
@@ -119,7 +120,7 @@ func examine(q, c []float64, b [][]float64, r []float64, equal map[int]bool, s *
 		value := 0.0
 		pull := make([]float64, n)
 		for k, w := range s.Witness {
-			axpy(pull, w, b[k])
+			linalg.Axpy(pull, w, b[k])
 			value += w * r[k]
 			if s.Status == Infeasible && !equal[k] && w < 0 {
 				return fmt.Errorf("negative witness %v", s.Witness)
@@ -128,23 +129,23 @@ func examine(q, c []float64, b [][]float64, r []float64, equal map[int]bool, s *
 				return fmt.Errorf("witness on an inequality %v", s.Witness)
 			}
 		}
-		if normInf(pull) > tol || math.Abs(value) < tol || (s.Status == Infeasible && value < 0) {
+		if linalg.NormInf(pull) > tol || math.Abs(value) < tol || (s.Status == Infeasible && value < 0) {
 			return fmt.Errorf("witness %v: B'w %v, r'w %g", s.Witness, pull, value)
 		}
 	case Unbounded:
 		// A direction of the recession cone along which g falls linearly.
 		d := s.Witness
 		for i := 0; i < n; i++ {
-			if math.Abs(dotProduct(q[i*n:(i+1)*n], d)) > tol*normInf(d) {
+			if math.Abs(dotProduct(q[i*n:(i+1)*n], d)) > tol*linalg.NormInf(d) {
 				return fmt.Errorf("curvature along %v", d)
 			}
 		}
-		if dotProduct(c, d) >= -tol*normInf(d) {
+		if dotProduct(c, d) >= -tol*linalg.NormInf(d) {
 			return fmt.Errorf("slope %g along %v", dotProduct(c, d), d)
 		}
 		for k, row := range b {
 			v := dotProduct(row, d)
-			if v < -tol*normInf(d) || (equal[k] && v > tol*normInf(d)) {
+			if v < -tol*linalg.NormInf(d) || (equal[k] && v > tol*linalg.NormInf(d)) {
 				return fmt.Errorf("row %d is left along %v", k, d)
 			}
 		}

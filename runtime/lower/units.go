@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -58,7 +59,7 @@ func unitFactor(ctx context.Context, obj Objective, s *Solution) float64 {
 	}
 	grad := make([]float64, len(s.Y))
 	obj.ValueGrad(grad, s.Y)
-	size := normInf(grad)
+	size := linalg.NormInf(grad)
 	if !(size < leastGradient || size > largestGradient) || size == 0 || math.IsInf(size, 0) || math.IsNaN(size) {
 		return 1
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -19,7 +20,7 @@ func experiment(seed uint64, dx, n, rows int) (*problem.Problem, []float64) {
 	for k := 0; k < n; k++ {
 		row := l[k*n : (k+1)*n]
 		for i, u := range row {
-			axpy(q[i*n:(i+1)*n], u, row)
+			linalg.Axpy(q[i*n:(i+1)*n], u, row)
 		}
 	}
 	for i := 0; i < n; i++ {

@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/problem"
 )
 
 // whole is a Hessian known as a matrix, n x n. All that it computes is a function of
@@ -25,15 +25,22 @@ type whole struct {
 	factors *linalg.Cholesky
 
 	mu    sync.Mutex
-	rows  *problem.Rows // those that the rest is of
-	place []int         // len m: the place of a row below, or -1
-	row   []int         // by place: the row
+	b     *sparse.CSR // of the rows that the rest is of
+	place []int       // len m: the place of a row below, or -1
+	row   []int       // by place: the row
 	// solved[a] is H^-1 b', b the row's normal at unit length.
 	solved [][]float64
 	// gram[a][c], of places c <= a, is b H^-1 b' of the two rows; NaN where not
 	// computed so far.
 	gram  [][]float64
 	faces []*metricFace // most recent last
+	bases []*basis      // most recent last
+}
+
+// basis is the factorization of a face's rows.
+type basis struct {
+	fixer, members []int
+	q, r           []float64
 }
 
 // metricFace is the Gram matrix of a face's rows in the metric of H^-1, factorized.
@@ -62,7 +69,7 @@ func newWhole(n int, packed []float64) *whole {
 	sums := 0.0
 	for i := 0; i < n; i++ {
 		row := w.h[i*n : (i+1)*n]
-		w.largest, sums = math.Max(w.largest, norm2(row)), math.Max(sums, floats.Norm(row, 1))
+		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
 	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= singular {
 		w.factors = factors
@@ -115,7 +122,7 @@ func (w *whole) direction(dst []float64, f *face, r []float64) bool {
 	m.factors.SolveT(pull)
 	m.factors.Solve(pull)
 	for a, i := range m.rows {
-		axpy(dst, -pull[a], w.solved[w.place[i]])
+		linalg.Axpy(dst, -pull[a], w.solved[w.place[i]])
 	}
 	return true
 }
@@ -162,8 +169,8 @@ func (w *whole) face(q *polyhedron, rows []int) *metricFace {
 
 // reach computes H^-1 b' of the rows for which that is not known.
 func (w *whole) reach(q *polyhedron, rows []int) {
-	if w.rows != q.rows {
-		w.rows, w.faces, w.solved, w.gram, w.row = q.rows, nil, nil, nil, nil
+	if w.b != q.b {
+		w.b, w.faces, w.bases, w.solved, w.gram, w.row = q.b, nil, nil, nil, nil, nil
 		w.place = make([]int, q.m)
 		for i := range w.place {
 			w.place[i] = -1
@@ -202,6 +209,57 @@ func (w *whole) reach(q *polyhedron, rows []int) {
 			products = products[first+a+1:]
 		}
 	}
+}
+
+// recall gives a face without members those of a kept one with the same mask, as far
+// as they begin like the given rows: what add would make of them.
+func (w *whole) recall(f *face, rows []int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.b != f.poly.b {
+		return
+	}
+	var best *basis
+	most := 0
+	for _, kept := range w.bases {
+		k := 0
+		for k < min(len(rows), len(kept.members)) && rows[k] == kept.members[k] && !(f.open != nil && f.open[rows[k]]) {
+			k++
+		}
+		if k > most && slices.Equal(kept.fixer, f.fixer) {
+			best, most = kept, k
+		}
+	}
+	if best == nil {
+		return
+	}
+	f.members = append(f.members, best.members[:most]...)
+	f.q = append(f.q, best.q[:most*w.n]...)
+	f.r = append(f.r, best.r[:most*(most+1)/2]...)
+	for _, i := range f.members {
+		f.in[i] = true
+	}
+}
+
+// keep remembers the factorization of a face.
+func (w *whole) keep(f *face) {
+	k := len(f.members)
+	if k == 0 || k*w.n > basisEntries/facesKept {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reach(f.poly, nil)
+	for i, kept := range w.bases {
+		if slices.Equal(kept.members, f.members) && slices.Equal(kept.fixer, f.fixer) {
+			w.bases = append(slices.Delete(w.bases, i, i+1), kept)
+			return
+		}
+	}
+	if len(w.bases) == facesKept {
+		w.bases = slices.Delete(w.bases, 0, 1)
+	}
+	w.bases = append(w.bases, &basis{slices.Clone(f.fixer), slices.Clone(f.members), slices.Clone(f.q), slices.Clone(f.r)})
 }
 
 // product is b H^-1 b' of two rows that have been reached, always computed from the

@@ -3,6 +3,7 @@ package oracle
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -50,7 +51,7 @@ func (v *pull) force(p *problem.Problem, held []int) []float64 {
 	out := append([]float64(nil), v.q...)
 	for _, i := range held {
 		cols, vals := p.Rows.B.Row(i)
-		size := norm(vals)
+		size := linalg.Norm(vals)
 		if v.w[i] == 0 || size == 0 {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
 
@@ -82,7 +83,7 @@ func (h *Hyper) flipCoupled(ctx context.Context, pt *Point, s *lower.Solution, i
 	if _, err := h.oracle.Gradient(ctx, f.Grad, other); err != nil {
 		return nil, err
 	}
-	axpy(f.Grad, -1, pt.Grad)
+	linalg.Axpy(f.Grad, -1, pt.Grad)
 	if positive {
 		f.Value = -f.Value
 		for j := range f.Grad {
@@ -127,6 +128,6 @@ func (h *Hyper) CoupledGradient(ctx context.Context, dst []float64, pt *Point, i
 	if _, err := h.oracle.Gradient(ctx, none, at); err != nil {
 		return err
 	}
-	axpy(dst, -1, none)
+	linalg.Axpy(dst, -1, none)
 	return nil
 }

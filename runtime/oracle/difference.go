@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -44,7 +45,7 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	p := at.Problem
 	pulled := newPull(dst, at)
 	c := pulled.force(p, at.held())
-	d := &differences{at: at, pull: pulled, face: lower.NewFaceSolver(), slope: norm(c)}
+	d := &differences{at: at, pull: pulled, face: lower.NewFaceSolver(), slope: linalg.Norm(c)}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
@@ -76,11 +77,11 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 	if err != nil {
 		return 0, err
 	}
-	at.Terms = d.terms(norm(dst), norm(v))
-	axpy(dst, 1, v)
+	at.Terms = d.terms(linalg.Norm(dst), linalg.Norm(v))
+	linalg.Axpy(dst, 1, v)
 	// The truncation error, taken to be of the order of the relative step, or of the
 	// relative change of the force grad_y f over it, to the power of the order.
 	step := math.Max(speed*delta/scale, d.bend(f))
-	truncation := norm(v) * math.Pow(step, order)
-	return truncation + d.noise(v) + rounding*norm(dst), nil
+	truncation := linalg.Norm(v) * math.Pow(step, order)
+	return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil
 }

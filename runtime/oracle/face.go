@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -51,17 +52,17 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64, error) {
 	p := at.Problem
 	force := v.force(p, at.held())
-	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: norm(force)}
+	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force)}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return 0, nil
 	}
 	d.perturb = func(t float64) lower.Objective {
 		slope := make([]float64, len(v.q))
-		axpy(slope, t, v.q)
+		linalg.Axpy(slope, t, v.q)
 		return &tilted{lower.G(p, at.X), slope}
 	}
-	scale, direct := at.size(), norm(dst)
+	scale, direct := at.size(), linalg.Norm(dst)
 	part := make([]float64, len(dst))
 	if p.Facts.QuadraticInY {
 		// y_t is a straight line. Along it grad_x g is affine where the Hessian
@@ -77,17 +78,17 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64
 		if _, err := difference(ctx, part, t+d.held/d.slope); err != nil {
 			return 0, err
 		}
-		axpy(dst, 1, part)
-		at.Terms = d.terms(direct, norm(part))
-		return d.noise(part) + rounding*norm(dst), nil
+		linalg.Axpy(dst, 1, part)
+		at.Terms = d.terms(direct, linalg.Norm(part))
+		return d.noise(part) + rounding*linalg.Norm(dst), nil
 	}
 	truncation, err := o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale)
 	if err != nil {
 		return 0, err
 	}
-	axpy(dst, 1, part)
-	at.Terms = d.terms(direct, norm(part))
-	return truncation + d.noise(part) + rounding*norm(dst), nil
+	linalg.Axpy(dst, 1, part)
+	at.Terms = d.terms(direct, linalg.Norm(part))
+	return truncation + d.noise(part) + rounding*linalg.Norm(dst), nil
 }
 
 // rounding is the relative error that no step avoids.
@@ -113,13 +114,13 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		}
 		if o.Settings.Order < 4 {
 			// The error is of the order of the square of the relative step.
-			return norm(v) * math.Pow(speed*t/scale, 2), nil
+			return linalg.Norm(v) * math.Pow(speed*t/scale, 2), nil
 		}
 		if _, err = d.central(ctx, half, t/2); err != nil {
 			return 0, err
 		}
-		second := distance(v, half) // three quarters of the error at t
-		size := norm(half)
+		second := linalg.Distance(v, half) // three quarters of the error at t
+		size := linalg.Norm(half)
 		if second > 1e-3*size && attempt < attempts {
 			t /= 8
 			continue

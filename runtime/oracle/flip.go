@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -68,7 +69,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		}
 		return nil, err
 	}
-	axpy(f.Grad, -1, pt.Grad)
+	linalg.Axpy(f.Grad, -1, pt.Grad)
 	released := &At{Problem: h.p, Solver: h.solver, X: pt.X, Lower: s, Face: held}
 	if active {
 		f.Value = -f.Value
@@ -81,7 +82,7 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Convex = dot(f.Grad, towards) > 0
+	f.Convex = linalg.Dot(f.Grad, towards) > 0
 	return f, nil
 }
 

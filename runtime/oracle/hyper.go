@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -132,7 +133,7 @@ func (h *Hyper) Value(ctx context.Context, x []float64) (*Point, error) {
 	if math.IsNaN(pt.F) || math.IsInf(pt.F, 0) {
 		return nil, &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "f is not finite at the lower level's solution"}
 	}
-	slope := norm(h.dy[:h.p.Dy])
+	slope := linalg.Norm(h.dy[:h.p.Dy])
 	if h.p.Facts.LipschitzF > 0 && len(h.p.Duals) == 0 && h.p.Coupled == nil {
 		slope = h.p.Facts.LipschitzF
 	}
@@ -186,7 +187,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "its gradient is not finite"}
 		}
 	}
-	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, norm(pt.Grad))
+	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, linalg.Norm(pt.Grad))
 	return nil
 }
 
@@ -204,12 +205,4 @@ func face(s *lower.Solution) []int {
 	}
 	slices.Sort(f)
 	return f
-}
-
-func norm(v []float64) float64 {
-	s := 0.0
-	for _, t := range v {
-		s = math.Hypot(s, t)
-	}
-	return s
 }

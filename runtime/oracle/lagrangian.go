@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -16,11 +17,11 @@ type tilted struct {
 	slope []float64 // len Dy
 }
 
-func (o *tilted) Value(y []float64) float64 { return o.AtX.Value(y) + dot(o.slope, y) }
+func (o *tilted) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
 
 func (o *tilted) ValueGrad(dst, y []float64) float64 {
-	v := o.AtX.ValueGrad(dst, y) + dot(o.slope, y)
-	axpy(dst, 1, o.slope)
+	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
+	linalg.Axpy(dst, 1, o.slope)
 	return v
 }
 
@@ -38,7 +39,7 @@ func (o *perturbed) Value(y []float64) float64 {
 
 func (o *perturbed) ValueGrad(dst, y []float64) float64 {
 	v := o.g.ValueGrad(dst, y) + o.delta*o.f.ValueGradY(o.grad, o.g.X, y)
-	axpy(dst, o.delta, o.grad)
+	linalg.Axpy(dst, o.delta, o.grad)
 	return v
 }
 
@@ -51,8 +52,8 @@ func gradLagrangian(dst []float64, at *At, y, lambda []float64) (size float64) {
 	at.Problem.G.GradX(dst, at.X, y)
 	rows := make([]float64, len(dst))
 	at.Problem.Rows.A.AddMulVecT(rows, 1, lambda)
-	size = norm(dst) + norm(rows)
-	axpy(dst, 1, rows)
+	size = linalg.Norm(dst) + linalg.Norm(rows)
+	linalg.Axpy(dst, 1, rows)
 	return size
 }
 
@@ -103,8 +104,8 @@ func (d *differences) bend(f problem.Function) float64 {
 	from, to := make([]float64, n), make([]float64, n)
 	f.GradY(from, d.at.X, d.at.Lower.Y)
 	f.GradY(to, d.at.X, d.last)
-	if size := norm(from); size > 0 {
-		return distance(to, from) / size
+	if size := linalg.Norm(from); size > 0 {
+		return linalg.Distance(to, from) / size
 	}
 	return 0
 }
@@ -125,7 +126,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	for j := range v {
 		v[j] = (v[j] - base[j]) / delta
 	}
-	return distance(s.Y, d.at.Lower.Y) / delta, nil
+	return linalg.Distance(s.Y, d.at.Lower.Y) / delta, nil
 }
 
 // central sets v to (grad L(y_delta) - grad L(y_-delta)) / (2 delta) and returns
@@ -157,7 +158,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
-	return distance(plus.Y, minus.Y) / (2 * delta), nil
+	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
 // terms is the size of the terms of a gradient of two parts: of the parts, or, where
@@ -181,7 +182,7 @@ func (d *differences) noise(v []float64) float64 {
 	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
 		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
 	}
-	return norm(v)*(d.force/d.slope+root*roundings*unit) + d.rounding
+	return linalg.Norm(v)*(d.force/d.slope+root*roundings*unit) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the
@@ -191,13 +192,13 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
 	// A step on the scale of y, large against rounding and small against it.
-	d.held = norm(g0)
+	d.held = linalg.Norm(g0)
 	h, curvature := 1e-4*at.size(), math.NaN()
 	for range 8 { // shorter ones near the edge of the domain
 		copy(y, at.Lower.Y)
-		axpy(y, h/d.slope, force)
+		linalg.Axpy(y, h/d.slope, force)
 		at.Problem.G.GradY(g1, at.X, y)
-		if curvature = distance(g1, g0) / h; !math.IsNaN(curvature) && !math.IsInf(curvature, 0) {
+		if curvature = linalg.Distance(g1, g0) / h; !math.IsNaN(curvature) && !math.IsInf(curvature, 0) {
 			break
 		}
 		h /= 16
@@ -206,26 +207,4 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 		curvature = 1
 	}
 	return reach * curvature / d.slope
-}
-
-func dot(a, b []float64) float64 {
-	s := 0.0
-	for i, v := range a {
-		s += v * b[i]
-	}
-	return s
-}
-
-func axpy(dst []float64, alpha float64, a []float64) {
-	for i, v := range a {
-		dst[i] += alpha * v
-	}
-}
-
-func distance(a, b []float64) float64 {
-	s := 0.0
-	for i, v := range a {
-		s = math.Hypot(s, v-b[i])
-	}
-	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 
 	"gonum.org/v1/gonum/mat"
@@ -52,7 +53,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 	q := newPenalized(at, o.Settings)
 	at.Problem.F.GradX(dst, at.X, at.Lower.Y)
 	direct := append([]float64(nil), dst...)
-	defer func() { at.Terms = norm(direct) + distance(dst, direct) }()
+	defer func() { at.Terms = linalg.Norm(direct) + linalg.Distance(dst, direct) }()
 	if !o.Settings.Metric {
 		w, nu, left, err := q.accelerated(ctx)
 		if err != nil {
@@ -62,7 +63,7 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 		// O(alpha), with the constant that the force grad_y f sets (its bound,
 		// thm:diff_in_hypergrad_and_gradLagr, needs more than is known here), and
 		// what the minimization left.
-		return (o.Settings.Alpha + left) * norm(q.force), nil
+		return (o.Settings.Alpha + left) * linalg.Norm(q.force), nil
 	}
 	w, nu, left, err := q.truncated(ctx)
 	if err != nil {
@@ -81,11 +82,11 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 		return 0, context.Cause(ctx)
 	}
 	if err != nil { // where alpha is too large for a convex problem, twice alpha is no test
-		return (o.Settings.Alpha + left) * norm(q.force), nil
+		return (o.Settings.Alpha + left) * linalg.Norm(q.force), nil
 	}
 	double := make([]float64, len(dst))
 	p.gradX(double, w, nu)
-	return distance(double, dst) + (left+rest)*norm(q.force) + roundings*unit*norm(dst), nil
+	return linalg.Distance(double, dst) + (left+rest)*linalg.Norm(q.force) + roundings*unit*linalg.Norm(dst), nil
 }
 
 // penalized is the penalty function at one lower solution.
@@ -127,7 +128,7 @@ func (q *penalized) count() error {
 // moveTo sets y to y* + t v.
 func (q *penalized) moveTo(t float64, v []float64) []float64 {
 	copy(q.y, q.at.Lower.Y)
-	axpy(q.y, t, v)
+	linalg.Axpy(q.y, t, v)
 	return q.y
 }
 
@@ -164,7 +165,7 @@ func (q *penalized) gradX(dst, w, nu []float64) {
 	p.F.GradX(dst, q.at.X, q.moveTo(1, w))
 	p.G.GradX(base, q.at.X, q.at.Lower.Y)
 	q.scaledChange(change, p.G.GradX, base, w, p.Facts.QuadraticInY && p.Facts.FixedHessian)
-	axpy(dst, 1, change)
+	linalg.Axpy(dst, 1, change)
 	for r, i := range q.active {
 		p.Rows.A.AddRow(dst, i, -nu[r])
 	}
@@ -180,7 +181,7 @@ func (q *penalized) gradX(dst, w, nu []float64) {
 // step, at the level of the rounding. Where g is quadratic in y there is none, and
 // the step is long.
 func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), base, w []float64, affine bool) (amplified float64) {
-	size := norm(w)
+	size := linalg.Norm(w)
 	if size == 0 {
 		clear(dst)
 		return 0
@@ -217,6 +218,6 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 }
 
 func finite(v []float64) bool {
-	size := norm(v)
+	size := linalg.Norm(v)
 	return !math.IsNaN(size) && !math.IsInf(size, 0)
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // pair is a direction u of the scaled unknown a1 w together with its image
@@ -23,14 +25,14 @@ func newPair(n, k int) pair { return pair{make([]float64, n), make([]float64, k)
 
 // add adds t p to d.
 func (d pair) add(t float64, p pair) {
-	axpy(d.u, t, p.u)
-	axpy(d.nu, t, p.nu)
+	linalg.Axpy(d.u, t, p.u)
+	linalg.Axpy(d.nu, t, p.nu)
 }
 
 // pairing is u'(h + B_I'nu) of a direction and a gradient, without the
 // cancellation in B_I u.
 func (d pair) pairing(alpha float64, gradient pair) float64 {
-	return dot(d.u, gradient.u) + alpha*alpha*dot(d.nu, gradient.nu)
+	return linalg.Dot(d.u, gradient.u) + alpha*alpha*linalg.Dot(d.nu, gradient.nu)
 }
 
 // set sets d to the sum a + t p.
@@ -103,5 +105,5 @@ func (m *metric) solve(dst pair, r []float64) error {
 
 // inner is the inner product a'M b of two directions.
 func (m *metric) inner(a, b pair) float64 {
-	return m.c*dot(a.u, b.u) + m.alpha*m.alpha*dot(a.nu, b.nu)
+	return m.c*linalg.Dot(a.u, b.u) + m.alpha*m.alpha*linalg.Dot(a.nu, b.nu)
 }

@@ -3,6 +3,8 @@ package oracle
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 // model is a quadratic model of the penalty function in the scaled unknown u: its
@@ -63,7 +65,7 @@ func (m *model) solve(ctx context.Context, d, r pair, tolerance float64) (solvab
 	rest.add(-1, r)
 	z := newPair(len(r.u), len(r.nu)) // M^-1 rest
 	left := m.vector(rest)
-	size := norm(left)
+	size := linalg.Norm(left)
 	if len(m.directions) > 0 {
 		if err := m.metric.solve(z, left); err != nil {
 			return false, err
@@ -75,7 +77,7 @@ func (m *model) solve(ctx context.Context, d, r pair, tolerance float64) (solvab
 		left = m.vector(rest)
 	}
 	// In exact arithmetic the dimension is enough; rounding may ask for some more.
-	for most := 2*len(r.u) + 10; most > 0 && norm(left) > tolerance; most-- {
+	for most := 2*len(r.u) + 10; most > 0 && linalg.Norm(left) > tolerance; most-- {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
@@ -94,7 +96,7 @@ func (m *model) solve(ctx context.Context, d, r pair, tolerance float64) (solvab
 			return false, err
 		}
 		if flat {
-			return norm(left) <= size/2, nil
+			return linalg.Norm(left) <= size/2, nil
 		}
 		m.remember(p)
 		p.follow(slope, d, rest)
@@ -133,7 +135,7 @@ func (m *model) remember(p direction) {
 // gives C as well, as the curvature of g along it. It reports whether there is
 // no curvature along p but for rounding.
 func (m *model) product(p *direction) (flat bool, err error) {
-	size := norm(p.u)
+	size := linalg.Norm(p.u)
 	if size == 0 {
 		return true, nil
 	}
@@ -148,7 +150,7 @@ func (m *model) product(p *direction) (flat bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if c := dot(p.u, p.k.u) / (size * size); !m.scaled && c > 0 {
+	if c := linalg.Dot(p.u, p.k.u) / (size * size); !m.scaled && c > 0 {
 		m.metric.rescale(c)
 		m.scaled = true
 	}
@@ -175,16 +177,16 @@ func (m *model) difference(dst []float64, weight float64, grad func(dst, x, y []
 				return 0, err
 			}
 			copy(y, m.base)
-			axpy(y, h, v)
+			linalg.Axpy(y, h, v)
 			grad(there, m.at.X, y)
-			size := norm(there)
+			size := linalg.Norm(there)
 			if math.IsNaN(size) || math.IsInf(size, 0) {
 				continue
 			}
 			for i := range dst {
 				dst[i] += weight * (there[i] - atBase[i]) / h
 			}
-			return rounding * weight * (size + norm(atBase) + m.metric.c*norm(y)) / math.Abs(h), nil
+			return rounding * weight * (size + linalg.Norm(atBase) + m.metric.c*linalg.Norm(y)) / math.Abs(h), nil
 		}
 		h /= 16
 	}

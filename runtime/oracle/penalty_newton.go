@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 var (
@@ -33,7 +35,7 @@ var (
 //
 // It returns w, nu and |r|/|grad_y f(y*)|.
 func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float64, err error) {
-	force := norm(q.force)
+	force := linalg.Norm(q.force)
 	if !finite(q.force) {
 		return nil, nil, 0, errNotFinite
 	}
@@ -61,7 +63,7 @@ type newton struct {
 }
 
 // size is |r|.
-func (n *newton) size() float64 { return norm(n.vector(n.r)) }
+func (n *newton) size() float64 { return linalg.Norm(n.vector(n.r)) }
 
 // decrease is the share of a step's length by which |r| has to fall: the usual
 // constant of inexact Newton methods (Eisenstat and Walker 1994).
@@ -119,7 +121,7 @@ func (n *newton) advance(d pair, size float64, damped bool) (float64, error) {
 		if err != nil {
 			return size, err
 		}
-		if after := norm(n.vector(r)); after <= (1-decrease*step)*size {
+		if after := linalg.Norm(n.vector(r)); after <= (1-decrease*step)*size {
 			n.x, n.r, n.noise = trial, r, noise
 			return after, nil
 		}
@@ -137,16 +139,16 @@ func (n *newton) residual(at pair) (r pair, noise float64, err error) {
 	}
 	p, dim := n.at.Problem, len(at.u)
 	w := make([]float64, dim)
-	axpy(w, 1/n.a1, at.u)
+	linalg.Axpy(w, 1/n.a1, at.u)
 	r = pair{make([]float64, dim), append([]float64(nil), at.nu...)}
 	g := make([]float64, dim)
 	amplified := n.scaledChange(g, p.G.GradY, n.g0, w, p.Facts.QuadraticInY)
 	p.F.GradY(r.u, n.at.X, n.moveTo(1, w))
-	size := norm(n.at.Lower.Y)
+	size := linalg.Norm(n.at.Lower.Y)
 	if p.Facts.QuadraticInY {
 		size += n.reach
 	}
-	noise = rounding * (norm(r.u) + amplified*(norm(n.g0)+n.model.metric.c*size))
-	axpy(r.u, 1, g)
+	noise = rounding * (linalg.Norm(r.u) + amplified*(linalg.Norm(n.g0)+n.model.metric.c*size))
+	linalg.Axpy(r.u, 1, g)
 	return r, noise, nil
 }

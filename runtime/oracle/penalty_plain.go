@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // accelerated minimizes the penalty function as alg:inexact-gradient-oracle
@@ -53,7 +55,7 @@ func (q *penalized) accelerated(ctx context.Context) (w, nu []float64, left floa
 			continue
 		}
 		step := 1 / (q.a1*c + q.a2*rows)
-		size := norm(gv) * math.Sqrt(step) // of the gradient, in the dual metric
+		size := linalg.Norm(gv) * math.Sqrt(step) // of the gradient, in the dual metric
 		if math.IsNaN(size) {
 			return nil, nil, 0, errNotFinite
 		}
@@ -113,21 +115,21 @@ func tooCurved(limit float64, v, last, grad, lastGrad []float64) bool {
 		curved += (grad[i] - lastGrad[i]) * s
 		squared += s * s
 	}
-	noise := rounding * (norm(grad) + norm(lastGrad)) * math.Sqrt(squared)
+	noise := rounding * (linalg.Norm(grad) + linalg.Norm(lastGrad)) * math.Sqrt(squared)
 	return curved > limit*squared*(1+1e-6)+noise
 }
 
 // curvature estimates C_g by the gradient's change along the force, the first
 // step of the power method; accelerated raises it where it is too small.
 func (q *penalized) curvature() float64 {
-	size := norm(q.force)
+	size := linalg.Norm(q.force)
 	if size == 0 {
 		return 1
 	}
 	h := 1e-4 * q.at.size()
 	g := make([]float64, len(q.force))
 	q.at.Problem.G.GradY(g, q.at.X, q.moveTo(h/size, q.force))
-	if c := distance(g, q.g0) / h; c > 0 && !math.IsInf(c, 0) {
+	if c := linalg.Distance(g, q.g0) / h; c > 0 && !math.IsInf(c, 0) {
 		return 2 * c
 	}
 	return 1

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -159,14 +160,14 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 		v.w[i] = rates[i]
 	}
 	force := v.force(p, held)
-	d := &differences{at: &at, pull: v, face: lower.NewFaceSolver(), slope: norm(force), read: answerOf}
+	d := &differences{at: &at, pull: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force), read: answerOf}
 	defer d.face.Release()
 	if d.slope == 0 {
 		return t, nil
 	}
 	d.perturb = func(step float64) lower.Objective {
 		slope := make([]float64, p.Dy)
-		axpy(slope, step, cross)
+		linalg.Axpy(slope, step, cross)
 		return &tilted{lower.G(p, at.X), slope}
 	}
 	scale := at.size()
@@ -178,8 +179,8 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	// unit both say how far y is about to move.
 	step := d.stepFor(reach, force)
 	curvature := step * d.slope / reach
-	tilt := norm(cross)
-	way := distance(force, cross)
+	tilt := linalg.Norm(cross)
+	way := linalg.Distance(force, cross)
 	d.slope = tilt + curvature*way
 	step = reach * curvature / d.slope
 	part := make([]float64, p.Dy+p.Rows.Len())
@@ -215,8 +216,8 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	for _, i := range held { // others have none, and rounding would make some
 		t.Lambda[i] = part[p.Dy+i]
 	}
-	relative := (truncation+d.noise(part))/math.Max(norm(part), math.SmallestNonzeroFloat64) + crossError/d.slope
-	t.ErrorY, t.ErrorLambda = relative*norm(t.Y), relative*norm(t.Lambda)
+	relative := (truncation+d.noise(part))/math.Max(linalg.Norm(part), math.SmallestNonzeroFloat64) + crossError/d.slope
+	t.ErrorY, t.ErrorLambda = relative*linalg.Norm(t.Y), relative*linalg.Norm(t.Lambda)
 	return t, nil
 }
 
@@ -224,7 +225,7 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 func answerOf(dst []float64, _ *At, y, lambda []float64) float64 {
 	copy(dst, y)
 	copy(dst[len(y):], lambda)
-	return norm(dst)
+	return linalg.Norm(dst)
 }
 
 // contradicted turns rows that cannot move together into the kink that they make.
@@ -254,8 +255,8 @@ func (s *Sensitivity) violated(t *Tangent, rates []float64) int {
 		}
 		crossed := rates[i] - rows.B.RowDot(i, t.Y)
 		_, vals := rows.B.Row(i)
-		size := norm(vals)
-		if crossed > kinkMargin*(size*t.ErrorY+roundings*unit*(math.Abs(rates[i])+size*norm(t.Y))) {
+		size := linalg.Norm(vals)
+		if crossed > kinkMargin*(size*t.ErrorY+roundings*unit*(math.Abs(rates[i])+size*linalg.Norm(t.Y))) {
 			return i
 		}
 	}
@@ -271,9 +272,9 @@ func (s *Sensitivity) finish(t *Tangent, dx []float64) {
 		s.grad = make([]float64, s.at.Problem.Dx)
 		s.pull = newPull(s.grad, s.at)
 	}
-	t.F = dot(s.grad, dx) + dot(s.pull.q, t.Y)
+	t.F = linalg.Dot(s.grad, dx) + linalg.Dot(s.pull.q, t.Y)
 	if s.pull.w != nil {
-		t.F += dot(s.pull.w, t.Lambda)
+		t.F += linalg.Dot(s.pull.w, t.Lambda)
 	}
 }
 
@@ -338,7 +339,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 	base, plus, minus, z := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, len(x))
 	grad := func(dst []float64, t float64) {
 		copy(z, x)
-		axpy(z, t, dx)
+		linalg.Axpy(z, t, dx)
 		p.G.GradY(dst, z, y)
 	}
 	if !central {
@@ -355,7 +356,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 		for j := range d {
 			d[j] = (plus[j] - other[j]) / width
 		}
-		return d, roundings * unit * (norm(plus) + norm(other)) / math.Abs(width)
+		return d, roundings * unit * (linalg.Norm(plus) + linalg.Norm(other)) / math.Abs(width)
 	}
 	ratio := 2.0 // the error's next power of the step
 	if central {
@@ -367,7 +368,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 	for k := range rows {
 		d, rounding := difference(step)
 		step /= 2
-		if bad := dot(d, d); math.IsNaN(bad) || math.IsInf(bad, 0) {
+		if bad := linalg.Dot(d, d); math.IsNaN(bad) || math.IsInf(bad, 0) {
 			last, step = nil, step/8 // out of the domain of g
 			continue
 		}
@@ -378,7 +379,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 			for j := range better {
 				better[j] = (factor*row[i][j] - before[j]) / (factor - 1)
 			}
-			e := math.Max(distance(better, row[i]), distance(better, before))
+			e := math.Max(linalg.Distance(better, row[i]), linalg.Distance(better, before))
 			if e += rounding; e < err {
 				err = e
 				copy(v, better)
@@ -386,7 +387,7 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 			row = append(row, better)
 			factor *= ratio
 		}
-		if err <= 2*rounding || k > 1 && len(last) > 0 && distance(row[len(row)-1], last[len(last)-1]) > 2*err {
+		if err <= 2*rounding || k > 1 && len(last) > 0 && linalg.Distance(row[len(row)-1], last[len(last)-1]) > 2*err {
 			break
 		}
 		last = row

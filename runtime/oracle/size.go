@@ -3,6 +3,7 @@ package oracle
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
 
@@ -17,7 +18,7 @@ func (at *At) size() float64 {
 	if at.sizeY > 0 {
 		return at.sizeY
 	}
-	at.sizeY = norm(at.Lower.Y)
+	at.sizeY = linalg.Norm(at.Lower.Y)
 	if at.Problem.Facts.QuadraticInY {
 		at.sizeY += 1
 		return at.sizeY
@@ -26,9 +27,9 @@ func (at *At) size() float64 {
 	base, moved := make([]float64, n), make([]float64, n)
 	gradY := at.Problem.G.GradY
 	gradY(base, at.X, at.Lower.Y)
-	force := norm(base)
+	force := linalg.Norm(base)
 	gradY(moved, at.opposite(), at.Lower.Y)
-	if d := distance(moved, base); d > force && d <= math.MaxFloat64 {
+	if d := linalg.Distance(moved, base); d > force && d <= math.MaxFloat64 {
 		force = d
 	}
 	guess := at.sizeY

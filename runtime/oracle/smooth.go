@@ -3,6 +3,7 @@ package oracle
 import (
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -58,7 +59,7 @@ func (h *Hyper) Curvature(pt *Point) float64 {
 		z[j] = v + length*share()
 	}
 	h.p.G.GradY(moved, pt.X, z)
-	return distance(moved, base) / distance(z, y)
+	return linalg.Distance(moved, base) / linalg.Distance(z, y)
 }
 
 // regularized is g + tau/2 |y|^2.
@@ -67,7 +68,7 @@ type regularized struct {
 	tau float64
 }
 
-func (r *regularized) half(y []float64) float64 { return r.tau / 2 * dot(y, y) }
+func (r *regularized) half(y []float64) float64 { return r.tau / 2 * linalg.Dot(y, y) }
 
 func (r *regularized) Value(x, y []float64) float64 { return r.g.Value(x, y) + r.half(y) }
 
@@ -75,18 +76,18 @@ func (r *regularized) GradX(dst, x, y []float64) { r.g.GradX(dst, x, y) }
 
 func (r *regularized) GradY(dst, x, y []float64) {
 	r.g.GradY(dst, x, y)
-	axpy(dst, r.tau, y)
+	linalg.Axpy(dst, r.tau, y)
 }
 
 func (r *regularized) ValueGradY(dst, x, y []float64) float64 {
 	v := r.g.ValueGradY(dst, x, y)
-	axpy(dst, r.tau, y)
+	linalg.Axpy(dst, r.tau, y)
 	return v + r.half(y)
 }
 
 func (r *regularized) ValueGrad(dstX, dstY, x, y []float64) float64 {
 	v := r.g.ValueGrad(dstX, dstY, x, y)
-	axpy(dstY, r.tau, y)
+	linalg.Axpy(dstY, r.tau, y)
 	return v + r.half(y)
 }
 

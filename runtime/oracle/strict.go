@@ -30,11 +30,14 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 	if measured {
 		h.terms = h.measure(x, s.Y)
 	}
-	sigma := h.angles.least(h.p.Rows, face)
-	margin, undecided = judge(h.p, x, s, face, sigma, norm(pull), h.terms)
+	sigma := s.Sine
+	if !(sigma > 0) || !slices.Equal(s.Working, face) {
+		sigma = h.angles.least(h.p.Rows, face)
+	}
+	margin, undecided = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
 	if margin < near && !measured {
 		h.terms = h.measure(x, s.Y)
-		margin, undecided = judge(h.p, x, s, face, sigma, norm(pull), h.terms)
+		margin, undecided = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
 	}
 	return margin, undecided
 }
@@ -81,11 +84,11 @@ func (h *Hyper) measure(x, y []float64) *terms {
 			ys[j] = v * (1 + part*share())
 		}
 		h.p.G.GradY(moved, xs, ys)
-		if d := distance(moved, base) / part; d < math.Inf(1) {
+		if d := linalg.Distance(moved, base) / part; d < math.Inf(1) {
 			t.Size = math.Max(t.Size, d)
 		}
 	}
-	t.Size += norm(base)
+	t.Size += linalg.Norm(base)
 	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
 		return t
 	}
@@ -95,7 +98,7 @@ func (h *Hyper) measure(x, y []float64) *terms {
 		ys[j] = v + length*share()
 	}
 	h.p.G.GradY(moved, x, ys)
-	if d := distance(moved, base) / distance(ys, y); d < math.Inf(1) {
+	if d := linalg.Distance(moved, base) / linalg.Distance(ys, y); d < math.Inf(1) {
 		t.Curvature = d
 	}
 	return t
@@ -211,8 +214,8 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 		t := vals[k] * y[j]
 		h -= t
 		size += math.Abs(t)
-		length = math.Hypot(length, vals[k])
 	}
+	length = linalg.Norm(vals)
 	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
 }
 
@@ -269,7 +272,7 @@ func independence(r *problem.Rows, face []int) float64 {
 	for _, i := range general {
 		v := make([]float64, n)
 		r.B.AddRow(v, i, 1)
-		size := norm(v)
+		size := linalg.Norm(v)
 		if size == 0 {
 			continue
 		}
@@ -281,10 +284,10 @@ func independence(r *problem.Rows, face []int) float64 {
 		}
 		for range 2 {
 			for _, q := range basis {
-				axpy(v, -dot(q, v), q)
+				linalg.Axpy(v, -linalg.Dot(q, v), q)
 			}
 		}
-		rest := norm(v)
+		rest := linalg.Norm(v)
 		if rest <= dependent {
 			continue
 		}

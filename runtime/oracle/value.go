@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -158,8 +159,8 @@ func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (*GradientCheck, e
 	if err != nil {
 		return nil, err
 	}
-	c.Error = distance(pt.Grad, c.Difference)
-	c.Relative = c.Error / (1e-300 + norm(c.Difference))
+	c.Error = linalg.Distance(pt.Grad, c.Difference)
+	c.Relative = c.Error / (1e-300 + linalg.Norm(c.Difference))
 	c.Expected = own + pt.GradError
 	return c, nil
 }

@@ -1,0 +1,52 @@
+package linalg
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// Dot is a'b, over the length of a.
+func Dot(a, b []float64) float64 { return floats.Dot(a, b[:len(a)]) }
+
+// Axpy adds alpha x to dst, over the length of dst.
+func Axpy(dst []float64, alpha float64, x []float64) { floats.AddScaled(dst, alpha, x[:len(dst)]) }
+
+// Distance is |a - b|.
+func Distance(a, b []float64) float64 {
+	d := make([]float64, len(a))
+	floats.SubTo(d, a, b)
+	return Norm(d)
+}
+
+// Norm is the Euclidean norm, also where squares leave the range of double precision;
+// infinite or NaN where an entry is.
+func Norm(v []float64) float64 {
+	if s := floats.Dot(v, v); s > 1e-280 && s < 1e280 { // no square that counts under- or overflows
+		return math.Sqrt(s)
+	}
+	largest := NormInf(v)
+	if largest == 0 || math.IsInf(largest, 0) || math.IsNaN(largest) {
+		return largest
+	}
+	s := 0.0
+	for _, t := range v {
+		t /= largest
+		s += t * t
+	}
+	return largest * math.Sqrt(s)
+}
+
+// NormInf is the largest |v_j|, NaN where one is NaN.
+func NormInf(v []float64) float64 {
+	s := 0.0
+	for _, t := range v {
+		if t = math.Abs(t); t > s || math.IsNaN(t) {
+			s = t
+		}
+		if math.IsNaN(s) {
+			return s
+		}
+	}
+	return s
+}
