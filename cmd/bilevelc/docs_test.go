@@ -20,6 +20,7 @@ var updateDocs = flag.Bool("update-docs", false, "write what the commands print 
 // before it:
 //
 //	<!-- file parking.blv -->   the block is this file in the reader's folder
+//	<!-- run main.go -->        a Go program; the block after it is what it prints
 //	<!-- exit 3 -->             the commands end with this exit code
 //	<!-- not run: why -->       not for a test, and why
 //	<!-- repl -->               lines typed at the prompt, and what it answers
@@ -57,7 +58,7 @@ func TestDocs(t *testing.T) {
 			if err := os.Symlink(filepath.Join(root, "examples"), "examples"); err != nil {
 				t.Skip(err) // a system without links
 			}
-			page := readPage(t, string(text))
+			page := readPage(t, root, string(text))
 			if *updateDocs && page != string(text) {
 				if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 					t.Fatal(err)
@@ -69,9 +70,9 @@ func TestDocs(t *testing.T) {
 
 // readPage does what a page says, in the working directory, and returns the page
 // with what the commands print.
-func readPage(t *testing.T, text string) string {
+func readPage(t *testing.T, root, text string) string {
 	var page strings.Builder
-	end := 0
+	end, program := 0, ""
 	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
 		note, language, block := "", text[at[4]:at[5]], text[at[6]:at[7]]
 		if at[2] >= 0 {
@@ -88,6 +89,16 @@ func readPage(t *testing.T, text string) string {
 			if err := os.WriteFile(rest, []byte(block), 0o644); err != nil {
 				t.Fatal(err)
 			}
+		case what == "run":
+			program = rest
+			if err := os.WriteFile(rest, []byte(block), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		case language == "text" && program != "":
+			if difference := compare(goRun(t, root, program), block); difference != "" {
+				t.Errorf("%s: %s", program, difference)
+			}
+			program = ""
 		case what == "not":
 		case what == "repl":
 			block = prompt(t, block)
@@ -104,6 +115,9 @@ func readPage(t *testing.T, text string) string {
 			t.Errorf("a block of %s that no test reads: say which file it is, or why it is not run:\n%s", language, block)
 		}
 		page.WriteString(block)
+	}
+	if program != "" {
+		t.Errorf("%s: the page does not show what it prints", program)
 	}
 	return page.String() + text[end:]
 }
@@ -153,6 +167,21 @@ func execute(t *testing.T, command string) (string, int) {
 		return out.String() + errs.String(), code
 	}
 	return out.String(), code
+}
+
+// goRun runs a program of the working directory as one of the project's.
+func goRun(t *testing.T, root, file string) string {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command("go", "run", path)
+	c.Dir = root
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	return string(out)
 }
 
 // prompt types the lines of a block that begin with "> " and compares the answers.
