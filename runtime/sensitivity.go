@@ -37,6 +37,7 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 	if err != nil {
 		return nil, err
 	}
+	sided := len(s.Undecided) > 0 || unpressed(p.IR.Rows, pt.Lower.Lambda)
 	n := len(pt.X)
 	out := make([]EntrySensitivity, 0, n)
 	dx := make([]float64, n)
@@ -48,7 +49,7 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 			if e.Right, err = p.rates(ctx, s, pt, dx, 1); err != nil {
 				return nil, err
 			}
-			if len(s.Undecided) > 0 {
+			if sided {
 				dx[j] = -1
 				if e.Left, err = p.rates(ctx, s, pt, dx, -1); err != nil {
 					return nil, err
@@ -80,12 +81,27 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 	}, nil
 }
 
+// unpressed reports that one of two inequalities that became one equality is about to
+// take over from the other: the multiplier of the equality passes through 0, and those
+// of the inequalities, of which one is 0 on each side, have a kink.
+func unpressed(rows []ir.Row, lambda []float64) bool {
+	const rounding = 1e-12 // of a multiplier, relative to the others
+	most := maxAbs(lambda)
+	for i, row := range rows {
+		if row.Opposite != nil && math.Abs(lambda[i]) <= rounding*most {
+			return true
+		}
+	}
+	return false
+}
+
 // multiplierRates arranges derivatives of multipliers as multiplierValues does the
 // multipliers: of two inequalities that became one equality the one that presses has
 // it, at a multiplier of 0 the one that begins to.
 func multiplierRates(rows []ir.Row, lambda, rate []float64, sign float64) Values {
+	zero := 1e-12 * maxAbs(lambda) // as in unpressed
 	presses := func(i int) float64 {
-		if lambda[i] != 0 {
+		if math.Abs(lambda[i]) > zero {
 			return lambda[i]
 		}
 		return rate[i]

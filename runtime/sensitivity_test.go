@@ -183,3 +183,56 @@ func TestSensitivity(t *testing.T) {
 		t.Errorf("the sides differ at %d of %d kinks: the test does not see kinks", apart, kinks)
 	}
 }
+
+// TestSensitivityOfUnitedRows takes two inequalities that are one equality: y = x, with
+// the multiplier 4x of `above` where x > 0, and -4x of `below` where x < 0, by hand.
+func TestSensitivityOfUnitedRows(t *testing.T) {
+	model, err := runtime.Compile("united.blv", `model united
+upper { var x: real in box(-1, 1)
+  minimize x * y }
+lower { var y: real
+  minimize (y - 3 * x)^2
+  subject to
+    above: y <= x
+    below: 2 * y >= 2 * x }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		x                      float64
+		aboveRight, belowRight float64
+		sided                  bool
+		aboveLeft, belowLeft   float64
+	}{
+		{x: 0.5, aboveRight: 4},
+		{x: -0.5, belowRight: -2}, // of 2y >= 2x the multiplier is half
+		{x: 0, aboveRight: 4, sided: true, belowLeft: -2},
+	} {
+		r, err := p.Eval(context.Background(), runtime.Values{{Name: "x", Data: []float64{c.x}}}, runtime.Options{Sensitivity: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := r.Sensitivity[0]
+		holds := func(what string, rates *runtime.Rates, name string, want float64) {
+			t.Helper()
+			v, _ := rates.Multipliers.Get(name)
+			if math.Abs(v.Data[0]-want) > 1e-7 {
+				t.Errorf("x = %v: multiplier of %s %s: %v, not %v", c.x, name, what, v.Data[0], want)
+			}
+		}
+		holds("from the right", s.Right, "above", c.aboveRight)
+		holds("from the right", s.Right, "below", c.belowRight)
+		if (s.Left != nil) != c.sided {
+			t.Fatalf("x = %v: the left side is %v", c.x, s.Left)
+		}
+		if s.Left != nil {
+			holds("from the left", s.Left, "above", c.aboveLeft)
+			holds("from the left", s.Left, "below", c.belowLeft)
+		}
+	}
+}
