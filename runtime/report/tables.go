@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"bilevelc/runtime"
 )
@@ -78,7 +80,28 @@ func Tables(r *runtime.Result) []Table {
 	if len(r.Sensitivity) > 0 {
 		out = append(out, sensitivityTable(r))
 	}
+	nameFiles(out)
 	return out
+}
+
+// nameFiles makes the tables' names ones that every system has a file for: without
+// other signs than letters, digits, dots and underlines, and apart where systems do
+// not tell x from X.
+func nameFiles(tables []Table) {
+	taken := map[string]bool{}
+	for k := range tables {
+		name := strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '.' {
+				return r
+			}
+			return '_'
+		}, tables[k].Name)
+		tables[k].Name = name
+		for n := 2; taken[strings.ToLower(tables[k].Name)]; n++ {
+			tables[k].Name = fmt.Sprintf("%s_%d", name, n)
+		}
+		taken[strings.ToLower(tables[k].Name)] = true
+	}
 }
 
 func summaryTable(r *runtime.Result) Table {

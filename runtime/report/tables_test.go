@@ -6,11 +6,31 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime"
 	"bilevelc/runtime/report"
 )
+
+// TestTablesHaveFiles names tables of anything apart, without signs that a file system
+// takes for something else.
+func TestTablesHaveFiles(t *testing.T) {
+	r := runtime.Unfinished("m.blv", runtime.Interrupted, "")
+	for _, name := range []string{"x", "X", "x_2", "max(y)", "max[y]", "../up", `a\b:c`, "größe", ""} {
+		r.Upper.Variables = append(r.Upper.Variables, runtime.Value{Name: name, Data: []float64{1}})
+	}
+	seen := map[string]bool{}
+	for _, table := range report.Tables(r) {
+		if seen[strings.ToLower(table.Name)] || strings.ContainsAny(table.Name, `/\:()[]<>|?*" `) {
+			t.Errorf("the file %q", table.Name)
+		}
+		seen[strings.ToLower(table.Name)] = true
+	}
+	if len(seen) != 10 {
+		t.Errorf("%d tables, not 10: %v", len(seen), seen)
+	}
+}
 
 // TestTablesHoldTheResult reads every table back: numbers to the last bit, labels as
 // they are, before and after the result has been a document.
