@@ -148,5 +148,18 @@ func extent(values ...[]float64) (lo, hi float64, ok bool) {
 			}
 		}
 	}
+	most := math.Max(math.Abs(lo), math.Abs(hi))
+	if ok {
+		lo, hi = seen(lo, most), seen(hi, most)
+	}
 	return lo, hi, ok
+}
+
+// seen is v as a chart shows it beside values as large as most: 0 where v is what
+// rounding leaves of 0, which would put a sign and an axis where there is nothing.
+func seen(v, most float64) float64 {
+	if math.Abs(v) < 1e-12*most {
+		return 0
+	}
+	return v
 }

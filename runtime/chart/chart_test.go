@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,3 +211,20 @@ func TestNetworkLayout(t *testing.T) {
 		}
 	}
 }
+
+// What rounding leaves of 0 draws no negative side: a heat map of values from 0 on has
+// the legend and the digits of such.
+func TestRoundingIsZero(t *testing.T) {
+	draw := func(v float64) string {
+		h := &Heat{Title: "flow", Rows: []string{"a", "b"}, Cols: []string{"c"}, Values: [][]float64{{v}, {5}}}
+		return titles.ReplaceAllString(string(h.SVG()), "")
+	}
+	if got, want := draw(-7e-15), draw(0); got != want {
+		t.Errorf("-7e-15 is drawn as\n%s\n0 as\n%s", got, want)
+	}
+	if draw(-1e-3) == draw(0) {
+		t.Error("-0.001 is drawn as 0")
+	}
+}
+
+var titles = regexp.MustCompile(`<title>[^<]*</title>|aria-label="[^"]*"`)

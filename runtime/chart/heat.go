@@ -89,7 +89,7 @@ func (h *Heat) SVG() template.HTML {
 	digits := ch >= 16
 	for i := range rows {
 		for _, v := range values[i][:len(cols)] {
-			digits = digits && (math.IsNaN(v) || width(Number(v, 3))+4 <= cw)
+			digits = digits && (math.IsNaN(v) || width(Number(seen(v, most), 3))+4 <= cw)
 		}
 	}
 	for i, name := range rows {
@@ -104,7 +104,7 @@ func (h *Heat) SVG() template.HTML {
 				continue
 			}
 			class, strength := "fa", h.shade(v, most)
-			if v < 0 {
+			if seen(v, most) < 0 {
 				class = "fb"
 			}
 			if math.IsInf(v, 0) {
@@ -116,7 +116,7 @@ func (h *Heat) SVG() template.HTML {
 			c.rect(class, x, y, cw, ch, strength, name+", "+col+": "+exact(v))
 			if digits {
 				// Paper around the digits keeps them readable on any shade.
-				c.text("halo", "middle", x+cw/2, y+ch/2+4, Number(v, 3))
+				c.text("halo", "middle", x+cw/2, y+ch/2+4, Number(seen(v, most), 3))
 			}
 		}
 	}
