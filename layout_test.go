@@ -33,7 +33,7 @@ var layers = map[string][]string{
 	"ir/curvature":    {"ir", "lang", "internal/sparse"},
 	"autodiff":        {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
 	"codegen":         {"autodiff", "ir", "lang", "internal"},
-	"runtime/method":  {},
+	"runtime/method":  {"lang/diag"},
 	"runtime/status":  {"lang/diag"},
 	"runtime/problem": {"internal/sparse", "runtime/method"},
 	"runtime/linalg":  {"internal/sparse", "internal/gram"},

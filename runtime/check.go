@@ -63,7 +63,7 @@ func (c *Checked) Text(explain bool) string {
 		return b.String()
 	}
 	b.WriteString("methods\n")
-	numeric := lowerProblem(c.Problem, nil, nil)
+	numeric := numericProblem(c.Problem, nil, nil)
 	for _, m := range Methods() {
 		fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric))
 	}

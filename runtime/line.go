@@ -234,9 +234,5 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 		example := EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}.over(v.Axes), 0)
 		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(dims(v.Shape)), example)
 	}
-	hint := ""
-	if near := diag.Suggest(text, names); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	return 0, "", fmt.Errorf("the upper level has no entry %s%s", text, hint)
+	return 0, "", fmt.Errorf("the upper level has no entry %s%s", text, diag.DidYouMean(text, names))
 }

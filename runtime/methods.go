@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
@@ -105,10 +106,10 @@ func (o Options) split(values method.Values) (*chosen, error) {
 }
 
 func unknownSetting(name, bare string, known []string, c *chosen) error {
-	hint := fmt.Sprintf("; method %s, oracle %s and solver %s have %s",
-		c.method.Name, c.oracle.Name, c.solver.Name, strings.Join(known, ", "))
-	if near := method.Nearest(bare, known); near != "" {
-		hint = "; did you mean " + near + "?"
+	hint := diag.DidYouMean(bare, known)
+	if hint == "" {
+		hint = fmt.Sprintf("; method %s, oracle %s and solver %s have %s",
+			c.method.Name, c.oracle.Name, c.solver.Name, strings.Join(known, ", "))
 	}
 	return fmt.Errorf("there is no setting %s%s", name, hint)
 }

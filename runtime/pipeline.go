@@ -145,7 +145,7 @@ func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, er
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
-	numeric := lowerProblem(bound, f, g)
+	numeric := numericProblem(bound, f, g)
 	if err := divide(bound, numeric, s.before); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}

@@ -278,10 +278,7 @@ func (p *Problem) didYouMean(name string) string {
 	for _, v := range p.IR.Upper.Vars {
 		names = append(names, v.Name)
 	}
-	if best := diag.Suggest(name, names); best != "" {
-		return "; did you mean " + best + "?"
-	}
-	return ""
+	return diag.DidYouMean(name, names)
 }
 
 func findVariable(level *ir.Level, name string) *ir.Variable {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/ir/check"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
-	"bilevelc/runtime/method"
 	"bilevelc/stdlib"
 )
 
@@ -34,11 +34,7 @@ func (a *app) methodsCommand() *cobra.Command {
 					return nil
 				}
 			}
-			hint := ""
-			if near := method.Nearest(args[0], methodNames()); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			return usageError("no method is called %q%s", args[0], hint)
+			return usageError("no method is called %q%s", args[0], diag.DidYouMean(args[0], methodNames()))
 		},
 	}
 }
@@ -102,11 +98,7 @@ func (a *app) functionsCommand() *cobra.Command {
 			if a.explainBuiltin(args[0], &all) {
 				return nil
 			}
-			hint := ""
-			if near := method.Nearest(args[0], all); near != "" {
-				hint = "; did you mean " + near + "?"
-			}
-			return usageError("there is no function %q%s", args[0], hint)
+			return usageError("there is no function %q%s", args[0], diag.DidYouMean(args[0], all))
 		},
 	}
 }

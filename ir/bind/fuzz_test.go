@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"bilevelc/ir"
 	"bilevelc/ir/check"
@@ -102,7 +101,6 @@ func FuzzMutations(f *testing.F) {
 // outcome.
 func bindHostile(t *testing.T, p *ir.Program, set *data.Set) {
 	t.Helper()
-	start := time.Now()
 	for _, opts := range []Options{{Seed: 1}, {Seed: 1, Abstract: true}} {
 		step := 0
 		if opts.Abstract {
@@ -124,8 +122,5 @@ func bindHostile(t *testing.T, p *ir.Program, set *data.Set) {
 			prob.A.Rows != len(prob.Rows) || prob.B.Rows != len(prob.Rows) || len(prob.Rhs) != len(prob.Rows) {
 			t.Fatal("an incomplete problem")
 		}
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Fatalf("binding took %v", took)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -35,14 +34,10 @@ lower {
 `
 
 // TestScale: comprehensions become a few tensor operations, whatever their
-// length, and quickly.
+// length.
 func TestScale(t *testing.T) {
 	p := compile(t, "scale.blv", scaleModel)
-	start := time.Now()
 	prob := mustBind(t, p, nil)
-	if took := time.Since(start); took > time.Second { // measured at 30 ms; a slow machine has room
-		t.Errorf("binding took %v", took)
-	}
 	nodes := expr.Reachable(prob.Lower.Objective)
 	if len(nodes) > 40 {
 		t.Errorf("the objective has %d nodes", len(nodes))

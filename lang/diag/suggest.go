@@ -31,6 +31,14 @@ func Suggest(name string, candidates []string) string {
 	return best
 }
 
+// DidYouMean is "; did you mean X?" with the suggestion for name, or "".
+func DidYouMean(name string, candidates []string) string {
+	if meant := Suggest(name, candidates); meant != "" {
+		return "; did you mean " + meant + "?"
+	}
+	return ""
+}
+
 func fold(s string) []rune {
 	r := []rune(s)
 	for i := range r {

@@ -180,7 +180,7 @@ func TestAgainstDense(t *testing.T) {
 					if left := s.DependentActive(); len(left) > 0 {
 						t.Errorf("degenerate %v, %d: rows %v are still dependent", degenerate, k, left)
 					}
-				} else if !s.Settle(10) || !s.Unchanged() {
+				} else if !s.ActiveSet(10) || !s.Unchanged() {
 					t.Errorf("degenerate %v, %d: not settled from the answer", degenerate, k)
 				}
 			}

@@ -69,7 +69,7 @@ const (
 	Stuck               // no further progress: the rows may contradict each other
 )
 
-// Minimize finds the minimizer from scratch: interior points until Settle
+// Minimize finds the minimizer from scratch: interior points until ActiveSet
 // confirms the active set that they point to.
 func (s *Solver) Minimize(ctx context.Context) Outcome {
 	if s.bound(ctx, 0) {
@@ -177,7 +177,7 @@ func (s *Solver) tryFace(it *iterate) bool {
 	for i := range s.active {
 		s.hold(i, !s.skip[i] && (s.equal[i] || it.z[i] > it.s[i]))
 	}
-	if s.Settle(12) {
+	if s.ActiveSet(12) {
 		return true
 	}
 	copy(s.y, y)

@@ -155,7 +155,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 				fresh = true
 			} else if measure > 0.5*previous && (measure <= w.relative*w.terms(y) || w.known.Quadratic) {
 				if stalls++; stalls >= 2 {
-					return w.settleRows(y)
+					return w.restoreBest(y)
 				}
 			}
 		}
@@ -167,7 +167,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			// No difference of gradients at y is: it may lie on a row, to rounding, that
 			// the last step has reached.
 			if !w.discover(w.base, y) {
-				return w.settleRows(y)
+				return w.restoreBest(y)
 			}
 			copy(y, w.base)
 			w.value = w.obj.ValueGrad(w.grad, y)
@@ -184,7 +184,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			if now := w.measure(y); now < w.bestNorm {
 				w.keep(y, now)
 			}
-			return w.settleRows(y)
+			return w.restoreBest(y)
 		}
 		w.longest = fraction * w.reachOpen(y, w.d)
 		w.undefined = w.undefined[:0]
@@ -196,7 +196,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			continue
 		}
 		if !moved {
-			return w.settleRows(y)
+			return w.restoreBest(y)
 		}
 		w.release(y)
 		if w.known.Quadratic {
@@ -208,7 +208,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			return stalled
 		}
 	}
-	return w.settleRows(y)
+	return w.restoreBest(y)
 }
 
 // measure is the violation of the optimality conditions on the face at y: the
@@ -376,8 +376,8 @@ func (w *activeSet) keep(y []float64, measure float64) {
 	w.bestRows = w.face.rows(w.bestRows[:0])
 }
 
-// settleRows returns to the best point and face seen and grades them.
-func (w *activeSet) settleRows(y []float64) outcome {
+// restoreBest returns to the best point and face seen and grades them.
+func (w *activeSet) restoreBest(y []float64) outcome {
 	if w.measure(y) > w.bestNorm {
 		copy(y, w.best)
 		w.face.reset(w.poly)

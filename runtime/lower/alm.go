@@ -65,14 +65,14 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	if a.recycled(s.Y) {
 		end, err := a.exact(ctx, s.Y, a.settings.Corrections)
-		if err != nil || !a.astray(s.Y, end) {
+		if err != nil || !a.poorStart(s.Y, end) {
 			return a.finish(s, end, err)
 		}
 		a.active.curvature.clear()
 	}
 	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
-		if err != nil || !a.astray(s.Y, end) {
+		if err != nil || !a.poorStart(s.Y, end) {
 			return a.finish(s, end, err)
 		}
 	}
@@ -83,7 +83,7 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	// rows that are wrong), so that only a breakdown ends there.
 	limit := 1000 + 20*(a.poly.m+a.poly.n)
 	end, err := a.polish(ctx, s.Y, limit)
-	if err == nil && a.astray(s.Y, end) && !a.active.known.Quadratic {
+	if err == nil && a.poorStart(s.Y, end) && !a.active.known.Quadratic {
 		// Too near the edge of the objective's domain, perhaps.
 		if err = a.inside(s.Y); err == nil {
 			end = a.active.minimize(ctx, s.Y, limit)
@@ -113,10 +113,10 @@ func (a *alm) recycled(y []float64) bool {
 	return a.factored()
 }
 
-// astray reports whether a first polish ended for want of a good start: where
+// poorStart reports whether a first polish ended for want of a good start: where
 // the objective is not defined, at the limit of corrections, or far from
 // optimal. One that rounding stopped does not count.
-func (a *alm) astray(y []float64, end outcome) bool {
+func (a *alm) poorStart(y []float64, end outcome) bool {
 	switch end {
 	case notFinite:
 		return true

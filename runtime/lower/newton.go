@@ -127,7 +127,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			copy(w.best, y)
 		}
 		if norm <= w.gradientRounding(y) {
-			return w.settle(y, relative)
+			return w.restoreBest(y, relative)
 		}
 		if norm > 0.1*previous {
 			if !fresh && norm > relative*w.terms(y) {
@@ -136,7 +136,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			} else if norm > 0.5*previous && norm <= math.Sqrt(roundingUnit)*first+relative*w.terms(y) {
 				// Progress has ended near the solution; once may be chance.
 				if stalls++; stalls >= 2 {
-					return w.settle(y, relative)
+					return w.restoreBest(y, relative)
 				}
 			}
 		}
@@ -145,11 +145,11 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		copy(w.d, w.krylov.d)
 		switch {
 		case end == undefined:
-			return w.settle(y, relative)
+			return w.restoreBest(y, relative)
 		case end == flat && norm <= relative*w.terms(y):
 			// Directions without curvature and without slope: y is one of
 			// several minimizers.
-			return w.settle(y, relative)
+			return w.restoreBest(y, relative)
 		case end == flat && linalg.Norm(w.d) == 0:
 			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.p)
 			for j, t := range w.krylov.p {
@@ -161,7 +161,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 		previous = norm
 		if !w.step(y, w.exact(fresh), norm) {
-			return w.settle(y, relative)
+			return w.restoreBest(y, relative)
 		}
 		if w.known.Quadratic {
 			w.curvature.move(y, w.grad)
@@ -169,7 +169,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			fresh = false
 		}
 	}
-	return w.settle(y, relative)
+	return w.restoreBest(y, relative)
 }
 
 // exact reports whether a step of the Newton system leads to the solution:
@@ -193,8 +193,8 @@ func (w *newton) forcing(norm, previous float64) float64 {
 	return math.Max(1e-6, math.Min(0.1, 0.9*ratio*ratio))
 }
 
-// settle returns to the best point seen and grades it.
-func (w *newton) settle(y []float64, relative float64) outcome {
+// restoreBest returns to the best point seen and grades it.
+func (w *newton) restoreBest(y []float64, relative float64) outcome {
 	copy(w.s, w.grad)
 	w.face.project(w.s)
 	if linalg.Norm(w.s) > w.bestNorm {

@@ -83,7 +83,7 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 			d.guess = append(d.guess, d.projection.hiRow[j])
 		}
 	}
-	err := d.takeStock(s.Y, d.guess)
+	err := d.multipliersAt(s.Y, d.guess)
 	return d.finish(s, end, err)
 }
 

@@ -117,7 +117,7 @@ func (n *sparseNewton) begin(ctx context.Context) outcome {
 	w := &n.sparse.work
 	if !n.feasible() {
 		if end := n.project(ctx, func(k int) bool {
-			return n.warmed && w.solvers[k].Settle(20) || w.solvers[k].Minimize(ctx) == convex.Optimal
+			return n.warmed && w.solvers[k].ActiveSet(20) || w.solvers[k].Minimize(ctx) == convex.Optimal
 		}); end != converged {
 			return end
 		}
@@ -217,7 +217,7 @@ func (n *sparseNewton) program(ctx context.Context, k int, first bool, next []fl
 		e.done = true
 		return
 	}
-	if !((!first || n.warmed) && solver.Settle(warmRounds)) {
+	if !((!first || n.warmed) && solver.ActiveSet(warmRounds)) {
 		w.start(k, &s.poly, nil)
 		if solver.Minimize(ctx) != convex.Optimal {
 			e.failed = true

@@ -144,11 +144,11 @@ func (g *stage) nearest(y []float64) error {
 	return nil
 }
 
-// takeStock finds the multipliers and active rows at a feasible y that was
+// multipliersAt finds the multipliers and active rows at a feasible y that was
 // reached in another way, with the rows that are thought to press: by
 // nonnegative least squares over the rows that bind there
 // (eq:approximate-lam-hat, with the signs).
-func (g *stage) takeStock(y []float64, pressing []int) error {
+func (g *stage) multipliersAt(y []float64, pressing []int) error {
 	w := &g.active
 	if err := w.enter(y, pressing); err != nil {
 		return err

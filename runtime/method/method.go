@@ -18,8 +18,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // Setting describes one field of a settings struct.
@@ -160,10 +163,8 @@ func unknown(name string, known map[string]int) string {
 	for n := range known {
 		names = append(names, n)
 	}
-	if best := Nearest(name, names); best != "" {
-		return fmt.Sprintf("no such setting; did you mean %s?", best)
-	}
-	return "no such setting"
+	slices.Sort(names)
+	return "no such setting" + diag.DidYouMean(name, names)
 }
 
 func assign(field reflect.Value, value any) error {

@@ -74,10 +74,10 @@ func TestRegistry(t *testing.T) {
 	if v, err := r.Lookup("alm"); err != nil || v != 1 {
 		t.Errorf("Lookup: %v, %v", v, err)
 	}
-	if _, err := r.Lookup("aml"); err == nil || !strings.Contains(err.Error(), "there are alm, pgd") {
+	if _, err := r.Lookup("xyz"); err == nil || !strings.Contains(err.Error(), "there are alm, pgd") {
 		t.Errorf("Lookup of a name too far: %v", err)
 	}
-	if _, err := r.Lookup("almm"); err == nil || !strings.Contains(err.Error(), "did you mean alm?") {
+	if _, err := r.Lookup("aml"); err == nil || !strings.Contains(err.Error(), "did you mean alm?") {
 		t.Errorf("Lookup of a near name: %v", err)
 	}
 }

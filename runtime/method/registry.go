@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sort"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // Registry holds the methods of one kind by name. It is filled in init
@@ -50,44 +52,9 @@ func (r *Registry[S]) Lookup(name string) (S, error) {
 		return s, nil
 	}
 	var none S
-	if best := Nearest(name, r.Names()); best != "" {
-		return none, fmt.Errorf("no %s is called %q; did you mean %s?", r.Kind, name, best)
+	hint := diag.DidYouMean(name, r.Names())
+	if hint == "" {
+		hint = "; there are " + strings.Join(r.Names(), ", ")
 	}
-	return none, fmt.Errorf("no %s is called %q; there are %s", r.Kind, name, strings.Join(r.Names(), ", "))
-}
-
-// Nearest returns the candidate within a small edit distance of name (a third
-// of its length, at least 1), or "".
-func Nearest(name string, candidates []string) string {
-	limit := max(1, len(name)/3)
-	best, bestDistance := "", limit+1
-	sorted := append([]string(nil), candidates...)
-	sort.Strings(sorted)
-	for _, c := range sorted {
-		if d := editDistance(name, c); d < bestDistance {
-			best, bestDistance = c, d
-		}
-	}
-	return best
-}
-
-// editDistance is Levenshtein's distance in bytes.
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	return none, fmt.Errorf("no %s is called %q%s", r.Kind, name, hint)
 }

@@ -71,15 +71,15 @@ func (h *Hyper) Sensitivity(ctx context.Context, pt *Point) (*Sensitivity, error
 		}
 	}
 	if len(s.Undecided) > 0 {
-		if err := s.settle(ctx); err != nil {
+		if err := s.solveOnFace(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// settle solves on the face, as what is undecided is known to within its errors only.
-func (s *Sensitivity) settle(ctx context.Context) error {
+// solveOnFace solves on the face, as what is undecided is known to within its errors only.
+func (s *Sensitivity) solveOnFace(ctx context.Context) error {
 	on := lower.OnFace(ctx, s.h.p, lower.G(s.h.p, s.at.X), s.at.X, s.at.Face, s.at.Lower)
 	if on.Status == lower.Stopped {
 		return context.Cause(ctx)

@@ -80,7 +80,7 @@ func (s *separable) project(ctx context.Context, dst, weight, linear []float64, 
 		ctx = context.Background()
 	}
 	s.solver.Guess(s.zero, make([]float64, m), s.state, s.active)
-	if !s.solver.Settle(30) {
+	if !s.solver.ActiveSet(30) {
 		s.solver.Guess(s.zero, make([]float64, m), make([]int8, n), make([]bool, m))
 		if s.solver.Minimize(ctx) != convex.Optimal {
 			return nil, false

@@ -92,7 +92,7 @@ func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
 			}
 		}
 		s.Guess(zero, make([]float64, m), state, active)
-		found = s.Settle(settling)
+		found = s.ActiveSet(settling)
 	}
 	if !found {
 		s.Load(diagonal)

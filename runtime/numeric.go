@@ -12,8 +12,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// lowerProblem hands the compiled f and g and the rows over to the solvers.
-func lowerProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
+// numericProblem hands the compiled f and g and the rows over to the solvers.
+func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out := &problem.Problem{
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},

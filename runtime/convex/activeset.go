@@ -11,12 +11,12 @@ const (
 	multiplierTolerance = 1e-12
 )
 
-// Settle solves on the face of the guess and moves rows and bounds whose signs
+// ActiveSet solves on the face of the guess and moves rows and bounds whose signs
 // are wrong, all at once, until none is or the number of wrong ones has not
 // fallen for a few rounds: the primal-dual active-set method, a semismooth
 // Newton method, which ends in a few rounds from a good guess but need not
 // from another. It reports whether the point is the minimizer.
-func (s *Solver) Settle(rounds int) bool {
+func (s *Solver) ActiveSet(rounds int) bool {
 	least, patience := math.MaxInt, 3
 	for range rounds {
 		if !s.onFace() {
