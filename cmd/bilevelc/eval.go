@@ -61,6 +61,9 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 	if f.along != "" && (f.sensitivity || f.check) {
 		return usageError("--along gives values along a line; --sensitivity and --check-gradient are of one point")
 	}
+	if f.along != "" && f.report != "" {
+		return usageError("--report is of one point; --plot and --csv show a line")
+	}
 	if err := f.outputs.validate(f.json); err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func (a *app) columns() int {
 
 // more gives a result in the other forms that were asked for.
 func (a *app) more(r *runtime.Result, p *runtime.Problem, o outputs) error {
-	if o.plot {
+	if o.plot && r.HasPoint() {
 		if err := a.plots(r); err != nil {
 			return err
 		}
