@@ -31,6 +31,7 @@ type Checkpoint struct {
 // dimensions are what the state of a method is checked against.
 type dimensions struct {
 	x, rows int // entries of x, and rows that a face may name (problem.Problem.FaceLen)
+	y       int // entries of y, where the lower level has a central path; 0 where it has none
 }
 
 // snapshot is a checkpoint not yet encoded.
@@ -102,6 +103,9 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 		return fmt.Errorf("it has no state of the hyperobjective")
 	}
 	d := dimensions{x: n, rows: r.h.Problem().FaceLen()}
+	if p, ok := r.h.(pathful); ok && p.Central() != nil {
+		d.y = p.Problem().Dy
+	}
 	if err := r.h.Restore(c.Hyper); err != nil {
 		return err
 	}

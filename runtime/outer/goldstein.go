@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -17,7 +18,7 @@ type goldsteinSettings struct {
 	Memory       int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
 	InitialStep  float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
-	Continuation bool    `setting:"continuation" doc:"look for a lower stationary point once, from the start by way of followers that react less; it may take as long as the search before"`
+	Continuation bool    `setting:"continuation" doc:"begin along the central path of the follower, on which F is smooth; where it has none, look once for a lower stationary point, from the start by way of followers that react less, for as long as the search before at most"`
 	Search       bool    `setting:"search" doc:"look around a stationary point for a lower one before the run ends; without it, and without a continuation, the run follows a known solution to where it has moved"`
 	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
@@ -62,7 +63,8 @@ func init() {
 type goldstein struct {
 	Settings goldsteinSettings
 	keeps[goldsteinState]
-	learned *quasiNewton // from a run nearby; nil: none
+	learned *quasiNewton  // from a run nearby; nil: none
+	path    *central.Path // of the approach; what it holds between steps does not count
 }
 
 // goldsteinState is the state between iterations. Slices are not changed in
@@ -79,6 +81,7 @@ type goldsteinState struct {
 	Sampled   int       // sampling radii tried since the last descent
 	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
+	Approach  *approach // the way to where the bundle begins; nil once it is over
 	Stagnated int       // iterations since F last fell by more than rounding
 }
 
@@ -97,7 +100,7 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
 	m.rescale(run)
 	m.teach()
-	return nil
+	return m.prepare(ctx, run)
 }
 
 // rescale starts the curvature anew, from the gradient and the initial step.
@@ -116,6 +119,9 @@ func (m *goldstein) rescale(run *Run) {
 // Step implements Method.
 func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
+	if s.Approach != nil {
+		return "", m.advance(ctx, run)
+	}
 	before := s.Center
 	moved, err := m.descend(ctx, run)
 	if err != nil {

@@ -28,6 +28,20 @@ func (m *goldstein) valid(d dimensions) error {
 	if h := s.H; h.N != d.x || h.H != nil && len(h.H) != h.N*h.N || !(h.Scale > 0) || !finite(h.H...) {
 		return fmt.Errorf("its curvature is not that of %d entries of x", d.x)
 	}
+	if a := s.Approach; a != nil {
+		if err := vectors(d.x, a.X); err != nil {
+			return err
+		}
+		if d.y == 0 {
+			return fmt.Errorf("its lower level has no central path")
+		}
+		if err := vectors(d.y, a.Y); err != nil {
+			return err
+		}
+		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit > 0) || !finite(a.Scale, a.Start) {
+			return fmt.Errorf("its approach is at no stage")
+		}
+	}
 	if s.Sampled < 0 || s.Polled < 0 || s.Stagnated < 0 {
 		return fmt.Errorf("it counts fewer than no samples")
 	}

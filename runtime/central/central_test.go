@@ -1,0 +1,195 @@
+package central
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// quadratic is 1/2 y'Qy + x'Py + bend sum_j y_j^4 + c'y, or, with a Q of zeros, any f.
+type quadratic struct {
+	q, p, c []float64
+	nx, ny  int
+	bend    float64
+}
+
+func (f *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
+	clear(dx)
+	v := 0.0
+	for i, yi := range y {
+		dy[i] = f.c[i] + 4*f.bend*yi*yi*yi
+		v += f.c[i]*yi + f.bend*yi*yi*yi*yi
+		for j, yj := range y {
+			dy[i] += f.q[i*f.ny+j] * yj
+			v += yi * f.q[i*f.ny+j] * yj / 2
+		}
+		for j, xj := range x {
+			dy[i] += xj * f.p[j*f.ny+i]
+			dx[j] += f.p[j*f.ny+i] * yi
+			v += xj * f.p[j*f.ny+i] * yi
+		}
+	}
+	return v
+}
+
+func (f *quadratic) Value(x, y []float64) float64 {
+	return f.ValueGrad(make([]float64, f.nx), make([]float64, f.ny), x, y)
+}
+func (f *quadratic) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, f.ny), x, y) }
+func (f *quadratic) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, f.nx), dst, x, y) }
+func (f *quadratic) ValueGradY(dst, x, y []float64) float64 {
+	return f.ValueGrad(make([]float64, f.nx), dst, x, y)
+}
+func (f *quadratic) Clone() problem.Function { return f }
+
+func vector(rng *rand.Rand, n int) []float64 {
+	v := make([]float64, n)
+	for i := range v {
+		v[i] = rng.NormFloat64()
+	}
+	return v
+}
+
+// random is a problem with bounds, general inequalities and an equality row, some of
+// which read x, and an x at which there is a y inside of them.
+func random(rng *rand.Rand, curved bool) (*problem.Problem, []float64) {
+	nx, ny, general := 3, 6, 4
+	x, inside := vector(rng, nx), vector(rng, ny)
+	g := &quadratic{q: make([]float64, ny*ny), p: vector(rng, nx*ny), c: vector(rng, ny), nx: nx, ny: ny}
+	if curved {
+		g.bend = 0.3
+	}
+	for range ny {
+		v := vector(rng, ny)
+		for i := range ny {
+			for j := range ny {
+				g.q[i*ny+j] += v[i] * v[j]
+			}
+		}
+	}
+	for i := range ny {
+		g.q[i*ny+i]++
+	}
+	f := &quadratic{q: make([]float64, ny*ny), p: vector(rng, nx*ny), c: vector(rng, ny), nx: nx, ny: ny, bend: 0.1}
+	var a, b []sparse.Entry
+	rows := &problem.Rows{}
+	add := func(kind problem.Kind, reads bool, coef []float64, room float64) {
+		i, h := rows.Len(), -room
+		for j, v := range coef {
+			if v != 0 {
+				b = append(b, sparse.Entry{Row: i, Col: j, Val: v})
+				h += v * inside[j]
+			}
+		}
+		rhs := -h
+		for j := range x {
+			if reads {
+				v := rng.NormFloat64()
+				a = append(a, sparse.Entry{Row: i, Col: j, Val: v})
+				rhs += v * x[j]
+			}
+		}
+		// A x - B y - b = -room at (x, inside).
+		rows.Kind, rows.Rhs, rows.Name = append(rows.Kind, kind), append(rows.Rhs, rhs-2*room*0), append(rows.Name, "")
+	}
+	for j := range ny {
+		unit := make([]float64, ny)
+		unit[j] = 1 + rng.Float64()
+		add(problem.AtMost, j%2 == 0, unit, 0.2+rng.Float64())
+		unit = make([]float64, ny)
+		unit[j] = -1
+		add(problem.AtMost, j%3 == 0, unit, 0.2+rng.Float64())
+	}
+	for range general {
+		add(problem.AtMost, true, vector(rng, ny), 0.2+rng.Float64())
+	}
+	add(problem.Equal, true, vector(rng, ny), 0)
+	rows.A, rows.B = sparse.FromEntries(rows.Len(), nx, a), sparse.FromEntries(rows.Len(), ny, b)
+	p := &problem.Problem{Dx: nx, Dy: ny, F: f, G: g, Rows: rows, Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: !curved, FixedHessian: !curved}}
+	return p, x
+}
+
+// Points of the path satisfy its equations, and the gradient is that of the values.
+func TestPathAndGradient(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for k := range 60 {
+		p, x := random(rng, k%2 == 1)
+		c := New(p)
+		if c == nil {
+			t.Fatal("no path")
+		}
+		y := make([]float64, p.Dy)
+		c.Begin(y, math.Inf(1))
+		for _, mu := range []float64{3, 1e-2, 1e-5} {
+			grad := make([]float64, p.Dx)
+			if _, err := c.Evaluate(context.Background(), grad, x, mu); err != nil {
+				t.Fatalf("problem %d, mu %g: %v", k, mu, err)
+			}
+			force, h := make([]float64, p.Dy), make([]float64, p.Rows.Len())
+			p.G.GradY(force, x, c.y)
+			p.Rows.B.AddMulVecT(force, -1, c.lambda)
+			p.Rows.Residual(h, x, c.y)
+			if off := largest(force); off > 1e-7*(1+norm(c.lambda)) {
+				t.Errorf("problem %d, mu %g: off stationarity by %g", k, mu, off)
+			}
+			for i, v := range h {
+				if p.Rows.Kind[i] == problem.Equal {
+					if math.Abs(v) > 1e-7 {
+						t.Errorf("problem %d, mu %g: equality row off by %g", k, mu, v)
+					}
+				} else if !(v < 0) || math.Abs(-v*c.lambda[i]-mu) > 1e-3*mu {
+					t.Errorf("problem %d, mu %g: slack %g times multiplier %g is not mu", k, mu, -v, c.lambda[i])
+				}
+			}
+			if mu < 1e-4 {
+				continue // pieces of F are that near
+			}
+			for j := range x {
+				const step = 1e-4
+				at := func(by float64) float64 {
+					z := append([]float64(nil), x...)
+					z[j] += by
+					v, err := c.Evaluate(context.Background(), make([]float64, p.Dx), z, mu)
+					if err != nil {
+						t.Fatalf("problem %d, mu %g: %v", k, mu, err)
+					}
+					return v
+				}
+				if d := (at(step) - at(-step)) / (2 * step); math.Abs(d-grad[j]) > 1e-3*(norm(grad)+1e-2) {
+					t.Errorf("problem %d, mu %g: gradient %g, differences %g", k, mu, grad[j], d)
+				}
+			}
+		}
+	}
+}
+
+// Where there is no y inside the rows the path is off, and the point stays where it was.
+func TestNoInside(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	p, x := random(rng, false)
+	c := New(p)
+	c.Begin(make([]float64, p.Dy), math.Inf(1))
+	grad := make([]float64, p.Dx)
+	first, err := c.Evaluate(context.Background(), grad, x, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rhs := append([]float64(nil), p.Rows.Rhs...)
+	p.Rows.Rhs[0] -= 1e3
+	p.Rows.Rhs[1] -= 1e3
+	if _, err := c.Evaluate(context.Background(), grad, x, 0.1); err != ErrOff {
+		t.Fatalf("bounds that exclude each other: %v", err)
+	}
+	copy(p.Rows.Rhs, rhs)
+	if again, err := c.Evaluate(context.Background(), grad, x, 0.1); err != nil || math.Abs(again-first) > 1e-6*(1+math.Abs(first)) {
+		t.Fatalf("%g after a failure, %g before (%v)", again, first, err)
+	}
+	c.Begin(make([]float64, p.Dy), 1e-9)
+	if _, err := c.Evaluate(context.Background(), grad, x, 0.1); err != ErrOff {
+		t.Fatalf("forces above the limit: %v", err)
+	}
+}

@@ -1,0 +1,303 @@
+// Package central evaluates F along the central path of the lower level:
+//
+//	F_mu(x) = f(x, y_mu(x)),  y_mu(x) = argmin_y g(x, y) - mu sum_i log s_i,  s_i = -h_i(x, y),
+//
+// over the inequality rows i, with the equality rows kept. F_mu is smooth wherever
+// the rows have a point inside, has no kinks, and tends to F as mu goes to 0: the
+// logarithmic barrier makes every row take part in y a little before it binds, so
+// that the leader sees rows, and followers that would switch, ahead of time.
+//
+// Input is a problem.Problem with a strongly convex g; output are values, gradients
+// and the point (y, s, lambda) with s_i lambda_i = mu. Derivatives of g are its
+// gradients and differences of them alone; linear algebra on the rows is a sparse
+// factorization of the KKT matrix.
+package central
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// Path evaluates F_mu for one problem. It goes from one point to the next and is not
+// safe for concurrent use.
+type Path struct {
+	p           *problem.Problem
+	n, m        int
+	pattern     *sparse.CSR // of the Hessian of g in y
+	colours     *linalg.Colouring
+	hessian     []float64 // its entries, in the pattern's order; nil before they are measured
+	lower       []int     // places in the pattern of the entries on and below the diagonal
+	onDiag      []int     // of each entry of y: the place of its diagonal entry in lower
+	bound       []int     // of each row: the entry of y that it bounds, or -1
+	coefficient []float64 // and its entry of B
+	general     []int     // the other rows, in the order of the KKT matrix
+	entries     int       // of B in these
+	part        []int     // of each entry of y: the number of its part of the lower level, see divide
+
+	ldl     *linalg.LDL
+	kkt     []float64
+	unit    []float64 // of entries of y and general rows: factorized is unit K unit
+	scratch []float64
+
+	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
+	warm         bool      // it is one of the path
+	kept         struct{ y, s, lambda []float64 }
+	middle       []float64 // the y of the first point found; nil before
+	limit        float64   // of forces on y
+	force        []float64 // on each part
+
+	dual, primal []float64 // residuals, len n and m
+	pull, side   []float64 // len n: sizes of the terms of dual; len m, see advance
+	rhs, step    []float64 // len n + general rows
+	solution     []float64 // likewise
+	level        int       // of regular
+	ds, dlambda  []float64 // len m
+	probe, ahead []float64 // len n
+}
+
+// mostDense is the number of entries of y up to which an unknown pattern of the
+// Hessian is taken for a full one: a factorization of that size by the sparse method
+// takes about ten milliseconds.
+const mostDense = 300
+
+// mostLarge is the number of entries of y and rows up to which points of the path,
+// hundreds of them, cost seconds.
+const mostLarge = 20000
+
+// mostGroups is the number of gradients up to which the Hessian of a g that is not
+// quadratic is measured anew at each step.
+const mostGroups = 64
+
+// New prepares the path of p; nil where there is none to follow, or following it
+// costs too much: F reads multipliers, or constraints of the leader read y, no row is
+// an inequality, g is not known to be strongly convex, or its Hessian is large and not
+// known to be sparse.
+func New(p *problem.Problem) *Path {
+	if len(p.Duals) > 0 || p.Coupled != nil || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) {
+		return nil
+	}
+	pattern := p.Facts.HessianPattern
+	if pattern == nil {
+		if p.Dy > mostDense {
+			return nil
+		}
+		pattern = full(p.Dy)
+	}
+	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: pattern, colours: linalg.Colour(pattern)}
+	if !p.Facts.QuadraticInY && c.colours.Colours > mostGroups {
+		return nil
+	}
+	c.arrange()
+	if c.n+len(c.general) > mostLarge {
+		return nil
+	}
+	c.analyze()
+	c.divide()
+	v := func(k int) []float64 { return make([]float64, k) }
+	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
+	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
+	c.dual, c.primal, c.pull, c.side = v(c.n), v(c.m), v(c.n), v(c.m)
+	c.unit, c.scratch = v(c.n+len(c.general)), v(c.n+len(c.general))
+	c.solution = v(c.n + len(c.general))
+	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
+	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
+	return c
+}
+
+func full(n int) *sparse.CSR {
+	a := make([]float64, n*n)
+	for i := range a {
+		a[i] = 1
+	}
+	return sparse.FromDense(n, n, a)
+}
+
+// arrange tells bounds from other rows.
+func (c *Path) arrange() {
+	rows := c.p.Rows
+	c.bound, c.coefficient = make([]int, c.m), make([]float64, c.m)
+	for i := range c.bound {
+		c.bound[i] = -1
+		if rows.Kind[i] != problem.Equal {
+			c.bound[i], c.coefficient[i] = rows.Bound(i)
+		}
+		if c.bound[i] < 0 {
+			c.general = append(c.general, i)
+		}
+	}
+}
+
+// analyze finds the pattern of the KKT matrix: the Hessian's lower triangle, to whose
+// diagonal bounds contribute, then all other rows with their entries, and one on the
+// diagonal for each.
+func (c *Path) analyze() {
+	var row, col []int32
+	c.onDiag = make([]int, c.n)
+	for i := 0; i < c.n; i++ {
+		for t := c.pattern.Ptr[i]; t < c.pattern.Ptr[i+1] && c.pattern.Col[t] <= i; t++ {
+			if c.pattern.Col[t] == i {
+				c.onDiag[i] = len(c.lower)
+			}
+			c.lower = append(c.lower, t)
+			row, col = append(row, int32(i)), append(col, int32(c.pattern.Col[t]))
+		}
+	}
+	for k, i := range c.general {
+		cols, _ := c.p.Rows.B.Row(i)
+		c.entries += len(cols)
+		for _, j := range cols {
+			row, col = append(row, int32(c.n+k)), append(col, int32(j))
+		}
+	}
+	for k := range c.general {
+		row, col = append(row, int32(c.n+k)), append(col, int32(c.n+k))
+	}
+	c.kkt = make([]float64, len(row))
+	c.ldl = linalg.NewLDL(linalg.Analyze(c.n+len(c.general), row, col), func(i int) bool { return i >= c.n })
+}
+
+// divide finds the parts of the lower level, which neither a row nor an entry of the
+// Hessian joins to others. Forces of one may be far larger than those of another.
+func (c *Path) divide() {
+	root := make([]int, c.n)
+	for j := range root {
+		root[j] = j
+	}
+	find := func(j int) int {
+		for root[j] != j {
+			root[j] = root[root[j]]
+			j = root[j]
+		}
+		return j
+	}
+	join := func(a, b int) { root[find(a)] = find(b) }
+	for i := range root {
+		cols, _ := c.pattern.Row(i)
+		for _, j := range cols {
+			join(i, j)
+		}
+	}
+	for i := 0; i < c.m; i++ {
+		cols, _ := c.p.Rows.B.Row(i)
+		for _, j := range cols {
+			join(cols[0], j)
+		}
+	}
+	c.part, c.force = make([]int, c.n), make([]float64, c.n)
+	for j := range root {
+		c.part[j] = find(j)
+	}
+}
+
+// Begin sets the point from which the next evaluation starts: a y (len Dy) that is the
+// answer to an x, or near it, and the largest force on an entry of y, that is, entry of
+// grad_y g there, that evaluations are to bear (see Forces). What was known of the path
+// is forgotten.
+func (c *Path) Begin(y []float64, limit float64) {
+	copy(c.y, y)
+	c.warm, c.middle, c.hessian, c.limit, c.level = false, nil, nil, limit, 0
+}
+
+// Forces is a limit for evaluations that begin at (x, y), farForces times the largest
+// force there.
+func (c *Path) Forces(x, y []float64) float64 {
+	c.p.G.GradY(c.dual, x, y)
+	return farForces * largest(c.dual)
+}
+
+// farForces is how much larger than at the beginning the forces on y may be: a mu next to
+// which they are so large smooths nothing, and steps downhill on F_mu that make them so
+// lead to where F is as hard as without it.
+const farForces = 1e3
+
+// Y is the y of the last point, shared with the Path.
+func (c *Path) Y() []float64 { return c.y }
+
+// Scale is the mu at which the barrier is as strong as the follower itself, at a lower
+// solution (y, lambda) at x: the mean slack of the inequality rows times the larger of
+// their mean multiplier and of the force that the curvature of g makes over that slack,
+// in units in which rows have length 1. The next evaluation begins at y.
+func (c *Path) Scale(x, y, lambda []float64) float64 {
+	h := make([]float64, c.m)
+	c.p.Rows.Residual(h, x, y)
+	slack, force, count := 0.0, 0.0, 0.0
+	for i, kind := range c.p.Rows.Kind {
+		_, vals := c.p.Rows.B.Row(i)
+		if length := norm(vals); kind != problem.Equal && length > 0 {
+			slack += math.Max(0, -h[i]) / length
+			force += math.Max(0, lambda[i]) * length
+			count++
+		}
+	}
+	if count == 0 {
+		return 0
+	}
+	slack, force = slack/count, force/count
+	copy(c.y, y)
+	bend := 0.0
+	if c.measure(x) {
+		for _, k := range c.onDiag {
+			bend += c.hessian[c.lower[k]] / float64(c.n)
+		}
+	}
+	return slack * math.Max(force, bend*slack)
+}
+
+// measure sets the Hessian of g in y from differences of gradients at (x, c.y), along
+// groups of directions (linalg.Colouring). It reports false where one is not finite.
+func (c *Path) measure(x []float64) bool {
+	values := make([]float64, c.pattern.NNZ())
+	base, step := make([]float64, c.n), make([]float64, c.n)
+	size := math.Max(1, norm(c.y)/math.Sqrt(float64(c.n)))
+	for j, v := range c.y {
+		// Of a quadratic, differences of any length are exact; the longer, the less
+		// they round.
+		step[j] = 16 * size
+		if !c.p.Facts.QuadraticInY {
+			step[j] = math.Sqrt(unit) * math.Max(size, math.Abs(v))
+		}
+	}
+	c.p.G.GradY(base, x, c.y)
+	for group := range c.colours.Colours {
+		copy(c.probe, c.y)
+		for j, of := range c.colours.Of {
+			if int(of) == group {
+				c.probe[j] += step[j]
+			}
+		}
+		c.p.G.GradY(c.ahead, x, c.probe)
+		for j, v := range base {
+			c.ahead[j] -= v
+			if math.IsNaN(c.ahead[j]) || math.IsInf(c.ahead[j], 0) {
+				return false
+			}
+		}
+		c.colours.Read(values, group, c.ahead, step)
+	}
+	c.hessian = values
+	return true
+}
+
+// unit is the unit roundoff.
+const unit = 0x1p-53
+
+func norm(v []float64) float64 {
+	s := 0.0
+	for _, t := range v {
+		s += t * t
+	}
+	return math.Sqrt(s)
+}
+
+func largest(v []float64) float64 {
+	most := 0.0
+	for _, t := range v {
+		if t = math.Abs(t); t > most || math.IsNaN(t) {
+			most = t
+		}
+	}
+	return most
+}
