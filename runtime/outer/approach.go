@@ -89,7 +89,7 @@ func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, fro
 		}
 		pt, err := run.h.Value(ctx, x)
 		if err != nil {
-			if Outside(err) {
+			if outside(err) {
 				continue
 			}
 			return nil, nil, 0, err
@@ -130,9 +130,15 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	led := x != nil
 	if led {
 		a.X, a.Y = x, clone(m.path.Y())
-		now, err := run.Gradient(ctx, x)
+		// Rounding may leave x outside D, where values of F mean nothing.
+		inside := make([]float64, len(x))
+		var now *Sample
+		err := run.Project(inside, x)
+		if err == nil {
+			now, err = run.Gradient(ctx, inside)
+		}
 		switch {
-		case err != nil && !Outside(err):
+		case err != nil && !outside(err):
 			return err
 		case err == nil && now.F < s.Center.F:
 			s.LastStep = distance(now.X, s.Center.X)
@@ -147,7 +153,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	s.Approach = nil
 	s.Continued = "the central path of the follower led nowhere lower than the start"
 	if s.Center.F < a.Start-run.noise(&s.Center) {
-		s.Continued = "reached along the central path of the follower, from the start"
+		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 	}
 	m.rescale(run)
 	return nil
@@ -265,7 +271,7 @@ func (d *smoothDescent) search(ctx context.Context, c *Sample, direction []float
 	x := make([]float64, len(c.X))
 	for range mostTrials {
 		if err := d.run.projector.ProjectUpper(x, plus(c.X, t, direction)); err != nil {
-			if !Outside(err) {
+			if !outside(err) {
 				return nil, err
 			}
 			return best, nil

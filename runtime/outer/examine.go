@@ -57,6 +57,20 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
+	if err != nil && s.Approached && s.Stuck == "" {
+		// The way along the path may end where the pieces of F lie badly for a search
+		// that begins there: the run begins anew, without it.
+		s.Stuck, s.Continued = end.Error(), ""
+		c, failure := run.Gradient(ctx, run.Start)
+		if failure != nil {
+			return "", failure
+		}
+		m.restart(run, c)
+		return "", nil
+	}
+	if s.Stuck != "" && run.best.F < s.Center.F-10*run.noise(&s.Center) {
+		return "", stuck(s.Stuck)
+	}
 	if m.Settings.Continuation && s.Continued == "" {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError

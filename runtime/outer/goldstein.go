@@ -82,7 +82,11 @@ type goldsteinState struct {
 	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
 	Approach  *approach // the way to where the bundle begins; nil once it is over
-	Stagnated int       // iterations since F last fell by more than rounding
+	// Approached reports that it led to a lower point than the start, and Stuck what
+	// kept the search from there from its end; empty before.
+	Approached bool
+	Stuck      string
+	Stagnated  int // iterations since F last fell by more than rounding
 }
 
 // Iterate implements Method.
