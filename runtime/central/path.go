@@ -68,8 +68,9 @@ const mostDense = 300
 const mostLarge = 20000
 
 // mostGroups is the number of gradients up to which the Hessian of a g that is not
-// quadratic is measured anew at each step.
-const mostGroups = 64
+// quadratic is measured anew at each step: with more, a point of the path costs more
+// gradients than the lower level itself does.
+const mostGroups = 8
 
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is

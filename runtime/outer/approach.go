@@ -31,7 +31,7 @@ type approach struct {
 
 // The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
 // for the next from which a few steps lead on. The values of the last differ from those
-// of F by a part of 1e-6, which bundles make up for in a few steps; from nearer they would begin
+// of F by a part of 1e-5, which bundles make up for in a few steps; from nearer they would begin
 // where kinks can no longer be told from the point itself.
 const (
 	approachStages = 7
@@ -114,6 +114,7 @@ func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, fro
 func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	s := &m.state
 	a := *s.Approach
+	before := a.X
 	if h, ok := run.h.(pathful); ok && m.path == nil {
 		m.path = h.Central()
 	}
@@ -156,6 +157,10 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 	}
 	m.rescale(run)
+	if moved := distance(a.X, before); led && moved > 0 {
+		// What is left of the way is about a tenth of the last stage's.
+		s.H = newQuasiNewton(len(a.X), math.Max(s.H.Scale, norm(s.Center.G)/moved))
+	}
 	return nil
 }
 
