@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/bench/campaign/truth"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -97,7 +98,12 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 		return r
 	}
 	wrong := len(e.Findings)
-	pt := e.statements(r, "solve")
+	var pt *truth.Point
+	if r.Lower.Status == lower.Solved.String() {
+		pt = e.statements(r, "solve")
+	} else {
+		e.outcome("lower level not solved, as it says")
+	}
 	if r.Status == runtime.Solved && pt != nil {
 		e.stationary(r, at, how)
 	}

@@ -15,6 +15,10 @@ const (
 	mostEntries = 1 << 20
 )
 
+// unsolved is the share of the gradient that multipliers leave where there is nothing to
+// spread yet: far above the tolerance of solvers.
+const unsolved = 1e-6
+
 // spread gives multipliers to weak rows that may have one. Where more rows hold with
 // equality than are independent, multipliers are a choice, and a solver's leaves some
 // rows without one on which others press. A weak row i may press if the gradient minus
@@ -25,7 +29,7 @@ const (
 func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 	pull := linalg.Norm(grad)
 	if len(s.Weak) == 0 || len(s.Weak) > mostWeak || pull == 0 || len(s.Active)+len(s.Weak)+len(s.Dependent) > mostTight ||
-		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries {
+		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries || norm2(rest) > unsolved*pull {
 		return
 	}
 	var w activeSet
@@ -81,6 +85,7 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 	for _, rows := range [][]int{s.Active, s.Weak, s.Dependent} {
 		for _, i := range rows {
 			switch {
+			case slices.Contains(active, i): // a dependent equality is in two lists
 			case q.equal(i):
 				active = append(active, i)
 				if !w.face.in[i] && q.norm[i] > 0 {
@@ -88,7 +93,6 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 				}
 			case !presses(i):
 				mean[i] = 0
-			case slices.Contains(active, i):
 			case w.face.add(i):
 				active = append(active, i)
 			case s.redundant(q, &w.face, i):
@@ -124,9 +128,11 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 	slices.Sort(s.Dependent)
 }
 
-// cone is project where the rows that bind are given.
+// cone is project where the rows that bind are given, and the face is that of the
+// equalities.
 func (w *activeSet) cone(tight []bool) {
-	clear(w.current)
+	w.face.multipliers(w.lambda, w.gz)
+	copy(w.current, w.lambda)
 	for i := range w.boundary.slack {
 		w.boundary.slack[i] = math.Inf(1)
 		if tight[i] {

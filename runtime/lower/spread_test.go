@@ -27,7 +27,11 @@ func TestSpread(t *testing.T) {
 		grad := make([]float64, n)
 		for i := range m {
 			unit := math.Pow(10, float64(rng.IntN(9)-4))
-			rows.Kind = append(rows.Kind, problem.AtMost)
+			kind := problem.AtMost
+			if i == 0 && rng.IntN(3) == 0 {
+				kind = problem.Equal
+			}
+			rows.Kind = append(rows.Kind, kind)
 			force := float64(1 + rng.IntN(3))
 			for j := range n {
 				// The orthant, and combinations of it: a cone with an inside.
@@ -69,8 +73,13 @@ func TestSpread(t *testing.T) {
 		if d := linalg.NormInf(rest); d > 1e-13*scale*float64(m) || s.Residuals.Stationarity > 1e-13*scale*float64(m) {
 			t.Errorf("seed %d: the multipliers leave %g of the gradient, and say %g", seed, d, s.Residuals.Stationarity)
 		}
+		for k, i := range s.Active {
+			if k > 0 && s.Active[k-1] >= i {
+				t.Errorf("seed %d: active rows %v", seed, s.Active)
+			}
+		}
 		for i, l := range s.Lambda {
-			if l < 0 {
+			if l < 0 && rows.Kind[i] == problem.AtMost {
 				t.Errorf("seed %d: multiplier %d is %g", seed, i, l)
 			}
 		}
