@@ -130,7 +130,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 		return out
 	}
 	s.assess(out, n.known)
-	terms := normInf(w.grad) + normInf(w.values)*q.unit(out.Y)
+	terms := linalg.NormInf(w.grad) + linalg.NormInf(w.values)*q.unit(out.Y)
 	if out.Status == Solved && out.Residuals.Stationarity > unsolved*terms {
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
 	}

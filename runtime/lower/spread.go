@@ -29,7 +29,7 @@ const unsolved = 1e-6
 func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 	pull := linalg.Norm(grad)
 	if len(s.Weak) == 0 || len(s.Weak) > mostWeak || pull == 0 || len(s.Active)+len(s.Weak)+len(s.Dependent) > mostTight ||
-		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries || norm2(rest) > unsolved*pull {
+		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries || linalg.Norm(rest) > unsolved*pull {
 		return
 	}
 	var w activeSet
