@@ -134,7 +134,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
 	}
 	if err != nil {
-		return err
+		return a.refused(path, err, f.report)
 	}
 	a.timed(result, began)
 	result.Inputs = f.inputs.of(path)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/chart"
@@ -114,7 +115,7 @@ const (
 func (p *Page) view() *view {
 	r := p.Result
 	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
-		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == ""}
+		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == "" && r.Oracle != ""}
 	if err := r.Intact(); err != nil {
 		v.Warnings = append(v.Warnings, "This page is not to be relied on: "+err.Error()+".")
 	}
@@ -128,7 +129,9 @@ func (p *Page) view() *view {
 	if p.Problem != nil {
 		s = StructureOf(p.Problem)
 		v.proofs(p.Problem, r)
-		v.model(p.Problem, r)
+		v.model(p.Problem.IR.Program.File.Source, r)
+	} else if len(r.Diagnostics) > 0 && r.Diagnostics[0].Subject.Source != nil {
+		v.model(r.Diagnostics[0].Subject.Source, r) // it was never bound
 	}
 	v.values(r, s)
 	if r.HasPoint() {
@@ -391,8 +394,7 @@ func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
 	}
 }
 
-func (v *view) model(p *runtime.Problem, r *runtime.Result) {
-	src := p.IR.Program.File.Source
+func (v *view) model(src *diag.Source, r *runtime.Result) {
 	v.Model, v.ModelName = Highlight(src, r.Diagnostics), src.Name
 	for _, d := range r.Diagnostics {
 		v.Diagnostics = append(v.Diagnostics, d.Error())
