@@ -50,8 +50,10 @@ var layers = map[string][]string{
 	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"internal/assist": {"lang", "parser", "stdlib", "ir", "runtime"},
 	"internal/lsp":    {"internal/assist", "ir", "lang"},
-	"cmd/bilevelc":    {"internal/assist", "internal/await", "internal/lsp", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":    {"internal/assist", "internal/await", "internal/jupyter", "internal/lsp", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":           {""},
+	// It speaks a protocol, and knows no language.
+	"internal/jupyter": {},
 	// What judges the project imports nothing of it.
 	"bench/campaign/truth": {},
 	"examples":             {"runtime"},
@@ -69,6 +71,7 @@ var onlyImporter = map[string]string{
 	"github.com/reeflective/readline":     "cmd/bilevelc",
 	"github.com/cpuguy83/go-md2man/v2":    "cmd/bilevelc",
 	"github.com/sourcegraph/jsonrpc2":     "internal/lsp",
+	"github.com/go-zeromq/zmq4":           "internal/jupyter",
 	"gonum.org/v1/plot":                   "bench",
 	"github.com/guptarohit/asciigraph":    "runtime/chart",
 }

@@ -33,6 +33,7 @@ var completions = map[string]cobra.CompletionFunc{
 	"checkpoint": files("json"),
 	"report":     files("html"),
 	"csv":        folders,
+	"prefix":     folders,
 }
 
 // arguments are what a shell offers for the arguments of commands.

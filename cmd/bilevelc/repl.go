@@ -17,6 +17,7 @@ import (
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/chart"
 )
 
 func (a *app) replCommand() *cobra.Command {
@@ -65,8 +66,9 @@ type repl struct {
 	inputs  int // numbers the inputs, which name them in messages
 	quit    bool
 
-	entered   []string          // all inputs, for :history
-	solutions []*runtime.Result // of each :solve that had a point, for :diff
+	entered   []string                // all inputs, for :history
+	draw      func(chart.Chart) error // of plots; nil: as text
+	solutions []*runtime.Result       // of each :solve that had a point, for :diff
 }
 
 // piped reads inputs line by line without prompts. The exit code is that of

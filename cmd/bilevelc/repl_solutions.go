@@ -55,11 +55,17 @@ func (r *repl) plot(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
+		if r.draw != nil {
+			return r.draw(report.ChartOf(v, nil))
+		}
 		return report.Plot(r.app.io.out, v, columns(r.app.io.out))
 	}
 	line, err := r.along(ctx, args)
 	if err != nil {
 		return err
+	}
+	if r.draw != nil {
+		return r.draw(report.ChartOfLine(line))
 	}
 	return report.PlotLine(r.app.io.out, line, columns(r.app.io.out))
 }

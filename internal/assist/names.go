@@ -105,7 +105,7 @@ func (d *Document) wordKinds(at diag.Span) []WordKind {
 	case "solve":
 		return []WordKind{MethodWord, SettingWord, KeywordWord}
 	}
-	return []WordKind{KeywordWord, VariableSetWord, GeneratorWord}
+	return []WordKind{KeywordWord, VariableSetWord, GeneratorWord, FunctionWord}
 }
 
 func describeWords(words []Word, kinds ...WordKind) string {

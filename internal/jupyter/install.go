@@ -1,0 +1,56 @@
+package jupyter
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Install writes the kernel's description to where Jupyter looks for kernels: below
+// prefix/share/jupyter, or, where prefix is "", the user's own folder. It returns the
+// folder.
+func Install(prefix, name, displayName, language string, command []string) (string, error) {
+	folder := filepath.Join(prefix, "share", "jupyter")
+	if prefix == "" {
+		var err error
+		if folder, err = userFolder(); err != nil {
+			return "", err
+		}
+	}
+	folder = filepath.Join(folder, "kernels", name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", err
+	}
+	spec, err := json.MarshalIndent(map[string]any{"argv": command, "display_name": displayName, "language": language,
+		"interrupt_mode": "message", "metadata": map[string]any{}}, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	return folder, os.WriteFile(filepath.Join(folder, "kernel.json"), append(spec, '\n'), 0o644)
+}
+
+// userFolder is Jupyter's data folder of the user.
+func userFolder() (string, error) {
+	if dir := os.Getenv("JUPYTER_DATA_DIR"); dir != "" {
+		return dir, nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", err
+	}
+	switch runtime.GOOS {
+	case "darwin":
+		return filepath.Join(home, "Library", "Jupyter"), nil
+	case "windows":
+		if dir := os.Getenv("APPDATA"); dir != "" {
+			return filepath.Join(dir, "jupyter"), nil
+		}
+		return "", fmt.Errorf("%%APPDATA%% is not set")
+	}
+	if dir := os.Getenv("XDG_DATA_HOME"); dir != "" {
+		return filepath.Join(dir, "jupyter"), nil
+	}
+	return filepath.Join(home, ".local", "share", "jupyter"), nil
+}
