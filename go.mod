@@ -6,8 +6,8 @@ require (
 	github.com/alecthomas/participle/v2 v2.1.4
 	github.com/chewxy/hm v1.0.0
 	github.com/cpuguy83/go-md2man/v2 v2.0.6
-	github.com/guptarohit/asciigraph v0.10.0
 	github.com/go-zeromq/zmq4 v0.17.0
+	github.com/guptarohit/asciigraph v0.10.0
 	github.com/parquet-go/parquet-go v0.32.0
 	github.com/reeflective/readline v1.3.0
 	github.com/rogpeppe/go-internal v1.16.0
