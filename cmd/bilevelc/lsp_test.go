@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -72,7 +73,7 @@ func startServer(t *testing.T, options any) *client {
 			}
 			c.notes <- req
 			return nil, nil
-		}))
+		}), jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
 	var answer struct {
 		Capabilities map[string]any
 	}
