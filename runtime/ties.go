@@ -220,17 +220,41 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		}
 		stage := opts
 		stage.CheckGradient, stage.Keep = false, nil
-		r, err := q.solve(ctx, stage)
+		at, calls, err := q.stage(ctx, stage)
 		if err != nil {
 			return opts, spent, err
 		}
-		spent = spent.Add(r.Calls)
-		if ctx.Err() != nil || !r.HasPoint() {
+		spent = spent.Add(calls)
+		if ctx.Err() != nil || at == nil {
 			break
 		}
-		opts.Start, opts.Starts = r.Upper.Variables, 1
+		opts.Start, opts.Starts = at, 1
 	}
 	return opts, spent, nil
+}
+
+// stage is solve for the point alone, from which the next tau starts: what it is worth
+// is neither described nor verified. at is nil where there is none.
+func (p *Problem) stage(ctx context.Context, opts Options) (at Values, spent Calls, err error) {
+	if opts, err = p.resolve(opts); err != nil {
+		return nil, spent, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, spent, &UsageError{Err: err}
+	}
+	start, _, err := p.start(opts)
+	if err != nil {
+		return nil, spent, err
+	}
+	runs, _, _, err := p.minimize(ctx, c, opts, start, Checkpoint{})
+	if err != nil {
+		return nil, spent, &UsageError{Err: err}
+	}
+	if best := runs.Best.Best; best != nil && best.Lower != nil {
+		at = variables(&p.IR.Upper, best.X, 1)
+	}
+	return at, runs.Calls, nil
 }
 
 // describeTies adds what the regularization has done to a result at x and y.

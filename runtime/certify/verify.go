@@ -320,7 +320,33 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 		v.fail(claim, "could not be derived again: %v", failure)
 		return
 	}
+	if v.d.apart(claimed, found) > enough {
+		if near := v.ofSample(claimed, enough); near != nil {
+			found = near
+		}
+	}
 	v.vector(claim, v.d.along(claimed), v.d.along(found), enough)
+}
+
+// ofSample derives the gradient of the sample that has the claimed one; nil where there
+// is none. At a kink a document shows the gradient of the piece that its Goldstein
+// certificate relies on most, which may be one within delta and not at the point: where
+// little curvature makes y move fast pieces are narrow.
+func (v *verification) ofSample(claimed []float64, enough float64) []float64 {
+	c := v.doc.Certificate
+	if c == nil || c.Goldstein == nil || v.doc.Strict || v.p.Coupled != nil {
+		return nil
+	}
+	for _, s := range c.Goldstein.Samples {
+		if len(s.Point) != v.p.Dx || len(s.Gradient) != v.p.Dx || distance(s.Point, v.doc.X) > c.Goldstein.Delta || !(v.d.apart(claimed, s.Gradient) <= enough) {
+			continue
+		}
+		rows, _ := v.split(s.Active)
+		if _, found, err := v.d.gradientNear(s.Point, v.at.y, [][]int{rows}, claimed, enough, v.radius()); err == nil {
+			return found
+		}
+	}
+	return nil
 }
 
 // radius is how far from a point its pieces are looked for.
