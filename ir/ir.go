@@ -193,6 +193,17 @@ func (a Axis) Text(k int) string {
 	return lang.TupleText(a.Labels[k])
 }
 
+// EntryName names entry j of the level's vector with the labels of its variable, as in
+// flow["Rome", "Oslo"]; ok is false for entries of variables without labels.
+func (l *Level) EntryName(j int) (name string, ok bool) {
+	for _, v := range l.Vars {
+		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() && v.Axes != nil {
+			return v.Name + "[" + Place(v.Axes, k) + "]", true
+		}
+	}
+	return "", false
+}
+
 // Place spells entry k, from 0 and row-major, of an array: `"Rome", 3`.
 func Place(axes []Axis, k int) string {
 	parts := make([]string, len(axes))

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -37,11 +38,26 @@ func (p *Problem) explainFailure(r *Result, err error) {
 	case NumericalFailure:
 		for _, fn := range []*compiled{p.g, p.f} {
 			if fault := fn.trace(); fault != nil {
+				p.label(fault)
 				r.Reason += ": " + fault.Error()
 				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
 				d.Detail = "the value is not a finite number there, so the run cannot go on"
 				return
 			}
+		}
+	}
+}
+
+// label names the entries of variables behind a fault by their labels.
+func (p *Problem) label(fault *expr.Fault) {
+	for i := range fault.Where {
+		w := &fault.Where[i]
+		level := &p.IR.Upper
+		if w.Lower {
+			level = &p.IR.Lower
+		}
+		if name, ok := level.EntryName(w.Place); ok {
+			w.Name = name
 		}
 	}
 }

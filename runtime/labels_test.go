@@ -130,3 +130,33 @@ lower {
 		t.Errorf("%v: %+v", err, list)
 	}
 }
+
+// TestLabelsInFaults: a value outside a domain names the entries behind it by label, and
+// following the advice of the code, bounds that keep them inside, gives a solution.
+func TestLabelsInFaults(t *testing.T) {
+	model := func(set string) string {
+		return "model m\nset city = {\"Rome\", \"Oslo\"}\nupper {\n  var x: [city] in box(0, 1)\n  minimize sum(x) + sumsq(y)\n}\n" +
+			"lower {\n  var y: [city]" + set + "\n  minimize sumsq(y - x) - log(y[\"Oslo\"] - 3)\n}\n"
+	}
+	for set, want := range map[string]runtime.Status{"": runtime.NumericalFailure, " in box(3.01, 9)": runtime.Solved} {
+		m, err := runtime.Compile("m.blv", model(set))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		warned := strings.Contains(p.Warnings.Error(), "E0705")
+		if warned != (set == "") {
+			t.Errorf("%q: %v", set, p.Warnings)
+		}
+		res, err := p.Solve(context.Background(), runtime.Options{Seed: 1})
+		if err != nil || res.Status != want {
+			t.Errorf("%q: %v %v %v", set, err, res.Status, res.Reason)
+		}
+		if set == "" && !strings.Contains(res.Reason, `where y["Oslo"] = `) {
+			t.Errorf("%s", res.Reason)
+		}
+	}
+}

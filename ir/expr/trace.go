@@ -18,14 +18,16 @@ type Fault struct {
 	Value    float64   // NaN, an infinity; the finite value where only the slope is infinite
 	Operands []float64 // elementwise operations: the arguments' entries
 	Slope    bool      // the value is finite but has no finite derivative
-	Where    []varEntry
+	Where    []VarEntry
 	More     bool // further variables take part
 }
 
-// varEntry is one entry of a variable and its value.
-type varEntry struct {
+// VarEntry is one entry of a variable and its value.
+type VarEntry struct {
 	Name  string // "y[3]"
 	Value float64
+	Lower bool // its level, and its place in the level's vector
+	Place int
 }
 
 // Trace returns the first fault in the value of n at x and y, or nil where all
@@ -191,7 +193,7 @@ type place struct {
 
 // behind finds the entries of variables that entry k of n depends on, the
 // nearest first; more reports that there are others.
-func behind(n *Node, k int, values map[*Node]*data.Array) (found []varEntry, more bool) {
+func behind(n *Node, k int, values map[*Node]*data.Array) (found []VarEntry, more bool) {
 	seen := map[place]bool{}
 	queue := []place{{n, k}}
 	for step := 0; step < len(queue); step++ {
@@ -207,7 +209,7 @@ func behind(n *Node, k int, values map[*Node]*data.Array) (found []varEntry, mor
 			if len(found) == shownEntries {
 				return found, true
 			}
-			found = append(found, varEntry{entryName(p.n, p.k), at(values[p.n], p.k)})
+			found = append(found, VarEntry{entryName(p.n, p.k), at(values[p.n], p.k), p.n.Lower, p.n.Offset + p.k})
 			continue
 		}
 		queue = append(queue, sources(p.n, p.k)...)

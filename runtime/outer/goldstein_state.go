@@ -38,7 +38,7 @@ func (m *goldstein) valid(d dimensions) error {
 		if err := vectors(d.y, a.Y); err != nil {
 			return err
 		}
-		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit > 0) || !finite(a.Scale, a.Start) {
+		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit >= 0) || !finite(a.Scale, a.Start) {
 			return fmt.Errorf("its approach is at no stage")
 		}
 	}
