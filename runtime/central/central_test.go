@@ -193,3 +193,34 @@ func TestNoInside(t *testing.T) {
 		t.Fatalf("forces above the limit: %v", err)
 	}
 }
+
+// Where no row holds y the force there is none, and the path begins all the same.
+func TestFreeFollower(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	p, x := random(rng, false)
+	for i, kind := range p.Rows.Kind {
+		if kind == problem.Equal {
+			p.Rows.Kind[i] = problem.AtMost
+		}
+		p.Rows.Rhs[i] += 100
+	}
+	c := New(p)
+	// Newton's method finds the minimizer without rows: it is 0 for c = -P'x.
+	g := p.G.(*quadratic)
+	for i := range g.c {
+		g.c[i] = 0
+		for j, v := range x {
+			g.c[i] -= v * g.p[j*g.ny+i]
+		}
+	}
+	y := make([]float64, p.Dy)
+	mu := c.Scale(x, y, make([]float64, p.Rows.Len()))
+	limit := c.Forces(x, y)
+	if !(mu > 0) || !(limit > 0) || math.IsInf(limit, 0) {
+		t.Fatalf("mu %g, limit %g", mu, limit)
+	}
+	c.Begin(y, limit)
+	if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, mu); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -47,6 +47,7 @@ type Path struct {
 	kept         struct{ y, s, lambda []float64 }
 	middle       []float64 // the y of the first point found; nil before
 	limit        float64   // of forces on y
+	typical      float64   // force, see Scale
 	force        []float64 // on each part
 
 	dual, primal []float64 // residuals, len n and m
@@ -203,10 +204,10 @@ func (c *Path) Begin(y []float64, limit float64) {
 }
 
 // Forces is a limit for evaluations that begin at (x, y), farForces times the largest
-// force there.
+// force there, or that of the last Scale where no row holds y.
 func (c *Path) Forces(x, y []float64) float64 {
 	c.p.G.GradY(c.dual, x, y)
-	return farForces * largest(c.dual)
+	return farForces * math.Max(largest(c.dual), c.typical)
 }
 
 // farForces is how much larger than at the beginning the forces on y may be: a mu next to
@@ -244,7 +245,8 @@ func (c *Path) Scale(x, y, lambda []float64) float64 {
 			bend += c.hessian[c.lower[k]] / float64(c.n)
 		}
 	}
-	return slack * math.Max(force, bend*slack)
+	c.typical = math.Max(force, bend*slack)
+	return slack * c.typical
 }
 
 // measure sets the Hessian of g in y from differences of gradients at (x, c.y), along
