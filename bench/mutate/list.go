@@ -79,7 +79,7 @@ var list = []named{
 
 	// The oracles.
 	{"the difference oracle without an error", "runtime/oracle/difference.go", "(*Difference).Gradient",
-		`return truncation + d.noise(v) + rounding*norm(dst), nil`, `return 0 * truncation, nil`},
+		`return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil`, `return 0 * truncation, nil`},
 	{"strict complementarity at every point", "runtime/oracle/hyper.go", "(*Hyper).Value",
 		`pt.Strict = len(pt.Undecided) == 0`, `pt.Strict = true`},
 
