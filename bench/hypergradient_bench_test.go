@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bilevelc/bench/clock"
+	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 )
@@ -18,57 +19,93 @@ import (
 //	GOMAXPROCS=1 go test ./bench -run '^$' -bench 'Hypergradient$' -benchtime 5x
 func BenchmarkHypergradient(b *testing.B) {
 	for _, dy := range []int{50, 100, 200, 400, 800, 1600} {
+		b.Run(fmt.Sprintf("dy=%d", dy), func(b *testing.B) { hypergradients(b, experimentModel(b, dy)) })
+	}
+}
+
+// BenchmarkLogistic is the same for a follower that fits a logistic regression to 4 d_y
+// observations within a box, where about a third of the bounds hold it:
+//
+//	GOMAXPROCS=1 go test ./bench -run '^$' -bench 'Logistic$' -benchtime 5x
+func BenchmarkLogistic(b *testing.B) {
+	for _, dy := range []int{50, 200} {
 		b.Run(fmt.Sprintf("dy=%d", dy), func(b *testing.B) {
-			p := experimentModel(b, dy).Numeric.Counted()
-			x := normals(3, p.Dx)
-			moved := make([]float64, len(x))
+			model, err := runtime.Compile("logistic.blv", logisticText)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p, err := model.Bind(runtime.Data{"n": dy}, runtime.BindOptions{Seed: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			hypergradients(b, p)
+		})
+	}
+}
+
+const logisticText = `model logistic
+param n: int
+param k: int = 4 * n
+data X: matrix[k, n] ~ normal(0, 1)
+data s: vector[k] ~ normal(0, 1)
+data P: matrix[20, n] ~ normal(0, 1)
+upper {
+  var x: vector[20] in box(-1, 1)
+  minimize 0.5 * sumsq(y - 0.1) + 0.1 * sumsq(x)
+}
+lower {
+  var y: vector[n] in box(-0.3, 0.3)
+  minimize mean(log1pexp(-sign(s) .* (X * y))) + 0.01 * sumsq(y) + 0.05 * x' * P * y / sqrt(n)
+}
+`
+
+// hypergradients measures the hypergradient of a problem, cold and warm.
+func hypergradients(b *testing.B, bound *runtime.Problem) {
+	p := bound.Numeric.Counted()
+	x := normals(3, p.Dx)
+	moved := make([]float64, len(x))
+	fresh := func() *oracle.Hyper {
+		solver, err := lower.New(lower.Choose(p), nil, p, 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		spec, err := oracle.Lookup(oracle.Default)
+		if err != nil {
+			b.Fatal(err)
+		}
+		face, err := spec.New(nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return oracle.New(p, solver, face)
+	}
+	gradient := func(h *oracle.Hyper, x []float64) {
+		if _, err := h.Gradient(context.Background(), x); err != nil {
+			b.Fatal(err)
+		}
+	}
+	kept := fresh()
+	gradient(kept, x)
+	steps := 0
+	for _, run := range []struct {
+		name string
+		take func()
+	}{
+		{"cold", func() { gradient(fresh(), x) }},
+		{"warm", func() {
+			steps++ // never a point of the last few, which are not solved again
 			for j, v := range x {
-				moved[j] = 1.01 * v
+				moved[j] = (1 + 0.01*float64(steps%20)/20) * v
 			}
-			fresh := func() *oracle.Hyper {
-				solver, err := lower.New(lower.Choose(p), nil, p, 1)
-				if err != nil {
-					b.Fatal(err)
-				}
-				spec, err := oracle.Lookup(oracle.Default)
-				if err != nil {
-					b.Fatal(err)
-				}
-				face, err := spec.New(nil)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return oracle.New(p, solver, face)
-			}
-			gradient := func(h *oracle.Hyper, x []float64) {
-				if _, err := h.Gradient(context.Background(), x); err != nil {
-					b.Fatal(err)
-				}
-			}
-			kept := fresh()
-			gradient(kept, x)
-			steps := 0
-			for _, run := range []struct {
-				name string
-				take func()
-			}{
-				{"cold", func() { gradient(fresh(), x) }},
-				{"warm", func() {
-					steps++ // never a point of the last few, which are not solved again
-					for j, v := range x {
-						moved[j] = (1 + 0.01*float64(steps%20)/20) * v
-					}
-					gradient(kept, moved)
-				}},
-			} {
-				b.Run(run.name, func(b *testing.B) {
-					before := p.Calls().GradG
-					run.take()
-					calls := p.Calls().GradG - before
-					b.ReportMetric(contest(b, clock.Process, run.take)[0]/1e3, "processor-us")
-					b.ReportMetric(float64(calls), "gradients")
-				})
-			}
+			gradient(kept, moved)
+		}},
+	} {
+		b.Run(run.name, func(b *testing.B) {
+			before := p.Calls().GradG
+			run.take()
+			calls := p.Calls().GradG - before
+			b.ReportMetric(contest(b, clock.Process, run.take)[0]/1e3, "processor-us")
+			b.ReportMetric(float64(calls), "gradients")
 		})
 	}
 }
