@@ -116,9 +116,13 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	if math.IsNaN(w.value) || !finite(w.grad) {
 		return notFinite
 	}
-	if w.known.Quadratic {
+	switch {
+	case w.known.Quadratic:
 		w.curvature.move(y, w.grad)
-	} else {
+	case w.curvature.whole != nil:
+		w.curvature.move(y, w.grad)
+		w.measureAlong(y)
+	default:
 		w.renew(y)
 	}
 	w.bestNorm = math.Inf(1)
@@ -137,7 +141,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if measure <= w.gradientRounding(y) {
 			return converged
 		}
-		if measure > 0.1*previous {
+		if measure > w.pace()*previous {
 			slow++
 		}
 		if slow == 3 && !w.known.Quadratic {
@@ -149,7 +153,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 				continue
 			}
 		}
-		if measure > 0.1*previous {
+		if measure > w.pace()*previous {
 			if !fresh && measure > w.relative*w.terms(y) {
 				w.renew(y)
 				fresh = true

@@ -70,6 +70,21 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		}
 		a.active.curvature.clear()
 	}
+	if a.chords(s.Y) {
+		found, err := a.chord(ctx, s.Y)
+		if err != nil {
+			return a.finish(s, stalled, err)
+		}
+		if found {
+			a.active.curvature.recall(a.near)
+			end, err := a.polish(ctx, s.Y, a.settings.Corrections)
+			if err != nil || !a.astray(s.Y, end) {
+				return a.finish(s, end, err)
+			}
+		}
+		a.near = nil
+		a.active.curvature.clear()
+	}
 	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
 		if err != nil || !a.poorStart(s.Y, end) {

@@ -23,6 +23,10 @@ type Memory struct {
 	// Entries are those of H at the places of problem.Facts.HessianPattern, or
 	// none: what a sparse solve measured, of use to sparse solves alone.
 	Entries []float64
+	// Near says that H is not the same at every x: it was measured, whole, at a point near
+	// by, and Steps have been taken with it since.
+	Near  bool
+	Steps int
 	// Parts are the memories of independent followers, which take the place of
 	// one of the whole.
 	Parts []*Memory
@@ -58,6 +62,13 @@ func (m *Memory) of(n int) bool {
 	empty := len(m.V) == 0 && len(m.HV) == 0 && len(m.Packed) == 0
 	return len(m.Parts) == 0 && (empty || m.N == n && len(m.V) == len(m.HV) && len(m.V)%n == 0 && len(m.V) <= n*n &&
 		(len(m.Packed) == 0 || len(m.Packed) == n*(n+1)/2))
+}
+
+// stepped is a memory with one more step.
+func (m *Memory) stepped() *Memory {
+	next := &Memory{N: m.N, Packed: m.Packed, Near: m.Near, Steps: m.Steps + 1}
+	next.once.Do(func() { next.whole = m.unpacked() })
+	return next
 }
 
 // Whole reports whether all of H is known.

@@ -129,7 +129,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if norm <= w.gradientRounding(y) {
 			return w.restoreBest(y, relative)
 		}
-		if norm > 0.1*previous {
+		if norm > w.pace()*previous {
 			if !fresh && norm > relative*w.terms(y) {
 				w.renew(y)
 				fresh = true
@@ -170,6 +170,15 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 	}
 	return w.restoreBest(y, relative)
+}
+
+// pace is the reduction of the gradient that a step has to make, or else curvature is
+// measured anew: a tenth, or what pays where that takes n gradients.
+func (w *newton) pace() float64 {
+	if !w.known.Quadratic && w.curvature.whole != nil {
+		return patient(w.n)
+	}
+	return 0.1
 }
 
 // exact reports whether a step of the Newton system leads to the solution:

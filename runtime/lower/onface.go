@@ -103,7 +103,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	case same:
 		w.curvature.resume(&kept)
 	case warm == nil:
-	case w.known.Fixed && warm.Memory != nil:
+	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Whole() && warm.Memory.Near:
 		w.curvature.recall(warm.Memory)
 	case f.Inherit:
 		w.curvature.inherit(warm.memory, warm.generation)

@@ -25,6 +25,7 @@ type stage struct {
 	inset      bool  // the start was moved inside, to where the objective is defined
 	linear     []float64
 	columns    []float64 // H as recover measures it, n x n
+	near       *Memory   // of a Hessian measured near by, or nil
 	told       int       // how often the polish has ended because it knew H
 }
 
@@ -49,6 +50,10 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 	g.told, g.active.krylov.tells = 0, g.active.krylov.eager
 	if warm != nil && g.active.krylov.eager {
 		g.active.curvature.recall(warm.Memory)
+	}
+	g.near = nil
+	if warm != nil && warm.Memory.Whole() && warm.Memory.Near && warm.Memory.N == p.Dy {
+		g.near = warm.Memory
 	}
 	g.active.curvature.length = warm.length()
 	g.guess = g.guess[:0]
@@ -300,6 +305,9 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {
 		s.Memory = w.curvature.learned()
+	}
+	if g.recycle && g.near != nil {
+		s.Memory = g.near
 	}
 	return s
 }

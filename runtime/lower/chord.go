@@ -1,0 +1,162 @@
+package lower
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
+
+// The chord method for objectives that are not quadratic: Newton's method over the
+// rows with a Hessian that was measured once, somewhere near. A step is a quadratic
+// program and one gradient; a Hessian is n gradients, and serves the solves at the
+// next x, too (Solution.Memory).
+
+// systems is the number of Newton systems that one evaluation of F with its gradient
+// solves: about five of the lower level, two for each of the four perturbed ones of the
+// oracle `face`.
+const systems = 13
+
+// chords reports whether n gradients for a Hessian are expected to be less than those
+// that conjugate gradients take for the systems of one evaluation, two for each of
+// sqrt(C/mu)/2 log(2/e) products, at a forcing e of 1e-3 in the middle.
+func (g *stage) chords(y []float64) bool {
+	w := &g.active
+	if !g.recycle || w.known.Quadratic || !(w.known.Mu > 0) || w.curvature.limit < w.n {
+		return false
+	}
+	if g.near != nil {
+		return true
+	}
+	largest := w.known.C
+	if largest == 0 {
+		if !w.defined(y) {
+			return false
+		}
+		w.curvature.move(y, w.grad)
+		if !w.curvature.apply(make([]float64, w.n), w.grad) {
+			return false
+		}
+		largest = w.curvature.largest
+	}
+	return systems*math.Sqrt(largest/w.known.Mu)*math.Log(2/1e-3) >= float64(w.n)
+}
+
+// patient is the reduction that a step with a Hessian at hand has to make, or else it is
+// measured anew: with it rounding is reached in as many steps as a Hessian has columns.
+func patient(n int) float64 { return math.Max(0.1, math.Exp(math.Log(roundingUnit)/float64(n))) }
+
+// close is the length of a step, relative to y, from which the polish takes over.
+const close = 1e-6
+
+// chord moves y near the solution and makes the rows that hold it there the guess. It
+// reports false where it could not: y is then feasible, and no worse than at the start.
+func (g *stage) chord(ctx context.Context, y []float64) (bool, error) {
+	w := &g.active
+	if err := w.enter(y, g.guess); err != nil {
+		return false, err
+	}
+	if !w.defined(y) {
+		return false, nil
+	}
+	fresh := false
+	// A Hessian from elsewhere that has cost more steps than its own measurement
+	// would: all of an evaluation, of which the lower level is a fifth.
+	if g.near == nil || 5*g.near.Steps > w.n {
+		if !g.measure(y) {
+			return false, nil
+		}
+		fresh = true
+	}
+	last := math.Inf(1)
+	for ctx.Err() == nil {
+		h := g.near.unpacked()
+		if h.factors == nil {
+			return false, nil
+		}
+		h.newton(w.gz, y, w.grad)
+		copy(w.z, y)
+		rows, ok := h.pivots(&g.poly, w.z, w.gz, g.guess)
+		if !ok {
+			return false, nil
+		}
+		for j, t := range w.z {
+			w.d[j] = t - y[j]
+		}
+		length := linalg.Norm(w.d)
+		if math.IsNaN(length) {
+			return false, nil
+		}
+		if length <= close*g.poly.unit(y) {
+			g.guess = append(g.guess[:0], rows...)
+			return true, nil
+		}
+		if length > patient(w.n)*last {
+			if fresh {
+				return false, nil
+			}
+			if !g.measure(y) {
+				return false, nil
+			}
+			fresh, last = true, math.Inf(1)
+			continue
+		}
+		if !g.descend(y) {
+			return false, nil
+		}
+		g.guess, last = append(g.guess[:0], rows...), length
+		g.near = g.near.stepped()
+	}
+	return true, nil // the polish sees that the context has ended
+}
+
+// descend moves y along d by the first of 1, 1/2, ... with a sufficient decrease, and
+// leaves value and gradient there; false where there is none.
+func (g *stage) descend(y []float64) bool {
+	w := &g.active
+	slope := linalg.Dot(w.grad, w.d)
+	for t := 1.0; t > 1e-3; t /= 2 {
+		for j := range y {
+			w.trial[j] = y[j] + t*w.d[j]
+		}
+		value := w.obj.ValueGrad(w.tgrad, w.trial)
+		if finite(w.tgrad) && value <= w.value+1e-4*t*slope {
+			copy(y, w.trial)
+			w.grad, w.tgrad, w.value = w.tgrad, w.grad, value
+			return true
+		}
+	}
+	return false
+}
+
+// measure takes the Hessian at y from n forward differences along the axes: half of the
+// digits, which is enough for steps from true gradients. The gradient at y is known.
+func (g *stage) measure(y []float64) bool {
+	w := &g.active
+	n := len(y)
+	g.columns = resize(g.columns, n*n)
+	step := math.Sqrt(roundingUnit) * math.Max(1, linalg.NormInf(y))
+	copy(w.trial, y)
+	for j := range y {
+		column := g.columns[j*n : (j+1)*n]
+		t := step
+		for range 2 {
+			w.trial[j] = y[j] + t
+			t = w.trial[j] - y[j] // as represented
+			if w.obj.ValueGrad(column, w.trial); finite(column) {
+				break
+			}
+			t = -step // the objective may end at a bound
+		}
+		w.trial[j] = y[j]
+		if !finite(column) {
+			return false
+		}
+		for i := range column {
+			column[i] = (column[i] - w.grad[i]) / t
+		}
+	}
+	g.near = remember(n, g.columns)
+	g.near.Near = true
+	return true
+}
