@@ -70,20 +70,10 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		}
 		a.active.curvature.clear()
 	}
-	if a.chords(s.Y) {
-		found, err := a.chord(ctx, s.Y)
-		if err != nil {
-			return a.finish(s, stalled, err)
+	if a.warmed {
+		if end, err := a.chased(ctx, s.Y); err != nil || end == converged {
+			return a.finish(s, end, err)
 		}
-		if found {
-			a.active.curvature.recall(a.near)
-			end, err := a.polish(ctx, s.Y, a.settings.Corrections)
-			if err != nil || !a.astray(s.Y, end) {
-				return a.finish(s, end, err)
-			}
-		}
-		a.near = nil
-		a.active.curvature.clear()
 	}
 	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
@@ -93,6 +83,9 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 	}
 	if err := a.identify(ctx, s.Y, warm); err != nil {
 		return a.finish(s, stalled, err)
+	}
+	if end, err := a.chased(ctx, s.Y); err != nil || end == converged {
+		return a.finish(s, end, err)
 	}
 	// Far beyond the number of faces that solves meet (a small multiple of the
 	// rows that are wrong), so that only a breakdown ends there.
@@ -126,6 +119,28 @@ func (a *alm) recycled(y []float64) bool {
 		return false
 	}
 	return a.factored()
+}
+
+// chased is the chord method where that pays, and the polish behind it; stalled where
+// another way is to be tried.
+func (a *alm) chased(ctx context.Context, y []float64) (outcome, error) {
+	if !a.chords(y) {
+		return stalled, nil
+	}
+	found, err := a.chord(ctx, y)
+	if err != nil {
+		return stalled, err
+	}
+	if found {
+		a.active.curvature.recall(a.near)
+		end, err := a.polish(ctx, y, a.settings.Corrections)
+		if err != nil || end == converged {
+			return end, err
+		}
+	}
+	a.near = nil
+	a.active.curvature.clear()
+	return stalled, nil
 }
 
 // poorStart reports whether a first polish ended for want of a good start: where

@@ -135,7 +135,10 @@ func (g *stage) measure(y []float64) bool {
 	w := &g.active
 	n := len(y)
 	g.columns = resize(g.columns, n*n)
-	step := math.Sqrt(roundingUnit) * math.Max(1, linalg.NormInf(y))
+	// The error of a forward difference is least at the square root of the rounding
+	// unit, where that of a central one is at the cube root.
+	w.curvature.move(y, w.grad)
+	step := w.curvature.step() * math.Sqrt(roundingUnit) / math.Cbrt(roundingUnit)
 	copy(w.trial, y)
 	for j := range y {
 		column := g.columns[j*n : (j+1)*n]

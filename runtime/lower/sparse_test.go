@@ -219,6 +219,9 @@ func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []
 		}
 		return
 	}
+	if tied(p, x, want) && tied(p, x, got) {
+		return // so are the multipliers, at this x alone
+	}
 	if d := distance(got.Lambda, want.Lambda); d > 1e-7*(1+linalg.NormInf(want.Lambda)) {
 		t.Errorf("seed %d, step %d: multipliers differ by %g", seed, step, d)
 	}
@@ -239,6 +242,17 @@ func compareSparse(t *testing.T, seed uint64, step int, p *problem.Problem, x []
 		t.Errorf("seed %d, step %d: on the face: %v (%s), y off by %g, multipliers by %g, want %v", seed, step, found.Status, found.Reason,
 			distance(found.Y, wanted.Y), distance(found.Lambda, wanted.Lambda), wanted.Status)
 	}
+}
+
+// tied reports that the rows that hold with equality at a solution, weak ones among
+// them, have dependent normals.
+func tied(p *problem.Problem, x []float64, s *Solution) bool {
+	var q polyhedron
+	var f face
+	q.set(p, x, nil)
+	tied := false
+	f.gather(&q, nil, slices.Concat(s.Active, s.Weak), func(int) { tied = true })
+	return tied
 }
 
 // leaning is g + slope'y.
