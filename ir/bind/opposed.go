@@ -33,22 +33,41 @@ func (r *rows) unite() {
 	for _, i := range p.Duals {
 		taken[i] = true
 	}
-	seen := map[string][]int{}
+	// Rows of one pattern, ascending: the bounds of each entry, of which there may be
+	// millions, as lists within these arrays, the others in a map.
+	type list struct{ first, last int }
+	bounds, next := make([]list, p.B.Cols), make([]int, len(p.Rows)) // indices from 1; 0 ends
+	seen := map[string]*list{}
 	united := false
 	for k, row := range p.Rows {
-		if cols, _ := p.B.Row(k); row.Equal || taken[k] || len(cols) == 0 {
+		cols, _ := p.B.Row(k)
+		if row.Equal || taken[k] || len(cols) == 0 {
 			continue
 		}
-		key := r.pattern(k)
+		var like *list
+		if on, _ := p.A.Row(k); len(cols) == 1 && len(on) == 0 {
+			like = &bounds[cols[0]]
+		} else {
+			key := r.pattern(k)
+			if like = seen[key]; like == nil {
+				like = new(list)
+				seen[key] = like
+			}
+		}
 		found := -1
-		for _, i := range seen[key] {
+		for i := like.first - 1; i >= 0; i = next[i] - 1 {
 			if kept[i] && !p.Rows[i].Equal && r.noRoom(i, k) {
 				found = i
 				break
 			}
 		}
 		if found < 0 {
-			seen[key] = append(seen[key], k)
+			if like.first == 0 {
+				like.first = k + 1
+			} else {
+				next[like.last-1] = k + 1
+			}
+			like.last = k + 1
 			continue
 		}
 		p.Rows[found].Equal = true
