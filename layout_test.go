@@ -50,13 +50,17 @@ var layers = map[string][]string{
 	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"internal/assist": {"lang", "parser", "stdlib", "ir", "runtime"},
 	"internal/lsp":    {"internal/assist", "ir", "lang"},
-	"cmd/bilevelc":    {"internal/assist", "internal/await", "internal/jupyter", "internal/lsp", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":    {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":           {""},
 	// It speaks a protocol, and knows no language.
 	"internal/jupyter": {},
+
+	"internal/atomicfile": {},
+	"internal/sweep":      {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
+
 	// What judges the project imports nothing of it.
 	"bench/campaign/truth": {},
-	"examples":             {"runtime"},
+	"examples":             {"runtime", "lang/diag"},
 }
 
 // onlyImporter names the one package that may import a library.
@@ -74,6 +78,12 @@ var onlyImporter = map[string]string{
 	"github.com/go-zeromq/zmq4":           "internal/jupyter",
 	"gonum.org/v1/plot":                   "bench",
 	"github.com/guptarohit/asciigraph":    "runtime/chart",
+
+	"github.com/nats-io/nats-server/v2":   "internal/sweep",
+	"github.com/nats-io/nats.go":          "internal/sweep",
+	"github.com/BurntSushi/toml":          "internal/sweep",
+	"github.com/vbauerster/mpb/v8":        "cmd/bilevelc",
+	"github.com/prometheus/client_golang": "examples",
 }
 
 func TestImportArrows(t *testing.T) {

@@ -26,12 +26,15 @@ type Options struct {
 	// is written with its owner, "alm.tolerance". They override the model's.
 	Settings method.Values
 
-	Start     Values        // upper variables to start from; nil: the model's, else chosen in X
-	Starts    int           // number of starts, the first from Start; 0: the model's, else 1
-	Seed      uint64        // of all randomness of the run
-	MaxIter   int           // outer iterations of each start; 0: the method's default
-	TimeLimit time.Duration // 0: none
-	Threads   int           // starts, or independent followers, solved at once; results do not depend on it; 0: one
+	Start  Values // upper variables to start from; nil: the model's, else chosen in X
+	Starts int    // number of starts, the first from Start; 0: the model's, else 1
+	// FirstStart is the number of the first start, from 1, as a part of a run with more
+	// of them: each start is what it is there. 0: the first.
+	FirstStart int
+	Seed       uint64        // of all randomness of the run
+	MaxIter    int           // outer iterations of each start; 0: the method's default
+	TimeLimit  time.Duration // 0: none
+	Threads    int           // starts, or independent followers, solved at once; results do not depend on it; 0: one
 	// Near, where not nil, is a result on a problem like this one: other numbers, the
 	// same upper variables. The run follows that solution to where it has moved, which
 	// is cheap, and does not look elsewhere: it starts there, with what was learned of
@@ -66,10 +69,13 @@ func (o *Options) validate() error {
 	for _, c := range []struct {
 		name  string
 		value int
-	}{{"Starts", o.Starts}, {"MaxIter", o.MaxIter}, {"Threads", o.Threads}} {
+	}{{"Starts", o.Starts}, {"FirstStart", o.FirstStart}, {"MaxIter", o.MaxIter}, {"Threads", o.Threads}} {
 		if c.value < 0 {
 			return &UsageError{Err: fmt.Errorf("%s is %d; it is at least 1, or 0 for the default", c.name, c.value)}
 		}
+	}
+	if o.FirstStart > MaxStarts || o.FirstStart > 1 && o.Resume != nil {
+		return &UsageError{Err: fmt.Errorf("start %d is not one of at most %d of a run from its beginning", o.FirstStart, MaxStarts)}
 	}
 	if o.Starts > MaxStarts {
 		return &UsageError{Err: fmt.Errorf("%d starts are more than the %d that a run may have", o.Starts, MaxStarts)}

@@ -228,7 +228,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		if ctx.Err() != nil || at == nil {
 			break
 		}
-		opts.Start, opts.Starts = at, 1
+		opts.Start, opts.Starts, opts.FirstStart = at, 1, 0
 	}
 	return opts, spent, nil
 }

@@ -58,7 +58,6 @@ var underived = []struct{ Path, Reason string }{
 	{"stationarity.strict_complementarity", "that it fails may be said for caution; that it holds is checked"},
 	{"sensitivity", "differences of lower solves; that those of F are the hypergradient is checked where it has one"},
 	{"gradient_check", "differences of F with steps of their own; that they are near the gradient they are compared with is checked"},
-	{"certificate.lower.bound.modulus", "a smaller one claims less; that it is proved is checked"},
 	{"certificate.goldstein.normal", "one that is zero may be left out"},
 }
 

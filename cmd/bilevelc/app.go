@@ -69,6 +69,11 @@ func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) 
 	if err != nil {
 		return nil, a.unreadable(path, err, exitUsage)
 	}
+	return a.compileText(ctx, path, text)
+}
+
+// compileText compiles a model that has been read.
+func (a *app) compileText(ctx context.Context, path string, text []byte) (*runtime.Model, error) {
 	return during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.Compile(path, string(text)) })
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/codegen"
+	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 )
 
@@ -67,7 +68,7 @@ func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
 	sort.Strings(names)
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		if err := writeFile(path, files[name]); err != nil {
+		if err := atomicfile.Write(path, files[name]); err != nil {
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		fmt.Fprintln(a.io.out, path)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	goruntime "runtime"
 	"strings"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 	"bilevelc/runtime/status"
 )
@@ -41,7 +39,7 @@ func (f *checkpointFile) keep(c *runtime.Checkpoint) {
 	}
 	text, err := json.Marshal(c)
 	if err == nil {
-		err = writeFile(f.path, text)
+		err = atomicfile.Write(f.path, text)
 	}
 	switch {
 	case err == nil:
@@ -81,61 +79,4 @@ func (f *checkpointFile) delivered(r *runtime.Result) {
 	if f.written && r.Checkpoint == nil {
 		_ = os.Remove(f.path) // what stays gives the same result again
 	}
-}
-
-// writeFile puts text into a file such that at every moment, through a crash and a
-// full disk, the file holds all of the old text or all of the new: by way of a new
-// file in the same folder, which takes its place once it is on the disk.
-func writeFile(path string, text []byte) (err error) {
-	mode := os.FileMode(0o666)
-	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return os.WriteFile(path, text, mode) // a device or a pipe is not replaced
-		}
-		mode = info.Mode().Perm()
-		if path, err = filepath.EvalSymlinks(path); err != nil {
-			return err
-		}
-	}
-	// One name, so that a run that is killed many times leaves one such file.
-	next := path + ".tmp"
-	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
-		_ = os.Remove(next)
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder puts a renaming on the disk. Systems and file systems that cannot say
-// so do it on their own.
-func syncFolder(dir string) error {
-	if goruntime.GOOS == "windows" {
-		return nil
-	}
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil // a folder that can be written to but not listed
-	}
-	defer f.Close()
-	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
-		return err
-	}
-	return nil
 }

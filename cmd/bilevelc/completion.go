@@ -34,11 +34,23 @@ var completions = map[string]cobra.CompletionFunc{
 	"report":     files("html"),
 	"csv":        folders,
 	"prefix":     folders,
+
+	"over": inputsOf, "draw": inputsOf,
+	"dir": folders, "sweep": folders,
+	"emit":        cobra.FixedCompletions([]string{"slurm", "k8s"}, cobra.ShellCompDirectiveNoFileComp),
+	"format":      cobra.FixedCompletions([]string{"csv", "parquet"}, cobra.ShellCompDirectiveNoFileComp),
+	"output":      files("csv", "parquet", "html"),
+	"nats-config": files("conf"),
+	"creds":       files("creds"),
+	"tls-ca":      files("pem"), "tls-cert": files("pem"), "tls-key": files("pem"),
+	"shard": cobra.NoFileCompletions, "image": cobra.NoFileCompletions, "claim": cobra.NoFileCompletions,
+	"listen": cobra.NoFileCompletions, "nats": cobra.NoFileCompletions,
 }
 
 // arguments are what a shell offers for the arguments of commands.
 var arguments = map[string]cobra.CompletionFunc{
 	"explain": codesOrModels, "functions": functionNames, "verify": files("json"), "report": files("json"), "fmt": files("blv"), "man": folders,
+	"sweep": files("blv", "toml"), "status": folders, "table": folders,
 }
 
 // completing registers the completions of a command and of those below it.

@@ -6,6 +6,7 @@ import (
 	"github.com/rogpeppe/go-internal/diff"
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -60,7 +61,7 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 				}
 			case write && path != "-":
 				if changed {
-					if err := writeFile(path, formatted); err != nil {
+					if err := atomicfile.Write(path, formatted); err != nil {
 						return &exitError{Code: exitUsage, Err: err}
 					}
 				}

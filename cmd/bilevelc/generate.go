@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime/planted"
@@ -82,7 +83,7 @@ func writeInstance(a *app, dir string, instance *planted.Instance) error {
 		{"optimum.json", datafile.WriteJSON(nil, optimum)},
 	} {
 		path := filepath.Join(dir, file.name)
-		if err := writeFile(path, file.text); err != nil {
+		if err := atomicfile.Write(path, file.text); err != nil {
 			return &exitError{Code: exitUsage, Err: err}
 		}
 		fmt.Fprintln(a.io.out, path)

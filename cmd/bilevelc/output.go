@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 	"bilevelc/runtime/report"
@@ -118,12 +119,12 @@ func writeTables(dir string, tables []report.Table) error {
 	if err := os.Rename(next, dir); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(filepath.Clean(dir)))
+	return atomicfile.SyncFolder(filepath.Dir(filepath.Clean(dir)))
 }
 
 func fillFolder(dir string, tables []report.Table) error {
 	for _, t := range tables {
-		if err := writeFile(filepath.Join(dir, t.Name+".csv"), t.CSV()); err != nil {
+		if err := atomicfile.Write(filepath.Join(dir, t.Name+".csv"), t.CSV()); err != nil {
 			return err
 		}
 	}

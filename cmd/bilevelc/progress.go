@@ -9,11 +9,11 @@ import (
 	"bilevelc/runtime"
 )
 
-// progress shows a run while it goes on: one line on a terminal, and one JSON
-// line an iteration in a trace file.
+// progress shows a run while it goes on: a bar on a terminal, a line now and then
+// elsewhere, and one JSON line an iteration in a trace file.
 type progress struct {
 	app   *app
-	shown bool
+	meter *meter // from the first iteration on, which tells how many starts there are
 	last  time.Time
 	trace *os.File
 	enc   *json.Encoder
@@ -23,7 +23,7 @@ type progress struct {
 const redraw = 100 * time.Millisecond
 
 func (a *app) progress(trace string) (*progress, error) {
-	p := &progress{app: a, shown: !a.quiet && isTerminal(a.io.err)}
+	p := &progress{app: a}
 	if trace == "" {
 		return p, nil
 	}
@@ -52,17 +52,20 @@ func (p *progress) observe(now runtime.Progress) {
 		_ = p.enc.Encode(traced{now.Start, now.Iteration, runtime.Number(now.Objective), runtime.Number(now.Best),
 			runtime.Number(now.Step), runtime.Number(now.Measure), now.Calls})
 	}
-	if !p.shown || time.Since(p.last) < redraw {
+	if p.app.quiet || time.Since(p.last) < redraw {
 		return
 	}
 	p.last = time.Now()
-	start := ""
-	if now.Starts > 1 {
-		start = fmt.Sprintf("start %d of %d, ", now.Start, now.Starts)
+	if p.meter == nil {
+		p.meter = p.app.meter("solve", 0, now.Starts)
+		p.meter.every = solveLines
 	}
-	fmt.Fprintf(p.app.io.err, "\r\x1b[K%siteration %d: F %.10g, step %.2g, stationarity %.2g",
-		start, now.Iteration, now.Best, now.Step, now.Measure)
+	p.meter.at(now.Start-1, fmt.Sprintf("; iteration %d: F %.10g, step %.2g, stationarity %.2g", now.Iteration, now.Best, now.Step, now.Measure))
 }
+
+// solveLines is how often a run tells of itself where there is no terminal. Most runs
+// are over before.
+const solveLines = 30 * time.Second
 
 // announce says what a run is about to take, where a theorem tells.
 func (p *progress) announce(b runtime.Budget) {
@@ -71,10 +74,11 @@ func (p *progress) announce(b runtime.Budget) {
 	}
 }
 
-// clear removes the line from the terminal.
+// clear leaves the terminal as it was.
 func (p *progress) clear() {
-	if p.shown && !p.last.IsZero() {
-		fmt.Fprint(p.app.io.err, "\r\x1b[K")
+	if p.meter != nil {
+		p.meter.close()
+		p.meter = nil
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -36,7 +37,7 @@ func replCommands() []replCommand {
 		}},
 		{"save", "FILE", "write the model to a file", func(r *repl, _ context.Context, args []string) error {
 			return one(args, "a file name", func(path string) error {
-				return writeFile(path, []byte(r.session.Text()))
+				return atomicfile.Write(path, []byte(r.session.Text()))
 			})
 		}},
 		{"last", "", "the last result again", func(r *repl, _ context.Context, _ []string) error {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
@@ -107,7 +108,7 @@ func (a *app) writePage(page *report.Page, path string) error {
 		_, err := a.io.out.Write(b.Bytes())
 		return err
 	}
-	if err := writeFile(path, b.Bytes()); err != nil {
+	if err := atomicfile.Write(path, b.Bytes()); err != nil {
 		return &exitError{Code: exitUsage, Err: err}
 	}
 	return nil

@@ -34,7 +34,9 @@ type solveFlags struct {
 	// resume the one to go on from.
 	checkpoint, resume string
 	checkpointEvery    time.Duration
-	flags              *pflag.FlagSet
+	// sweep is the folder of a sweep whose jobs the starts are.
+	sweep string
+	flags *pflag.FlagSet
 }
 
 // runFlags are the flags that solve and eval share.
@@ -118,6 +120,9 @@ func (a *app) solveInto(cmd *cobra.Command) {
 }
 
 func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
+	if f.sweep != "" {
+		return a.solveBySweep(ctx, path, f)
+	}
 	began := time.Now()
 	if f.timeLimit > 0 { // of the whole command
 		var cancel context.CancelFunc
@@ -236,6 +241,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	f.runFlags.register(fs)
 	f.outputs.register(fs)
 	fs.IntVar(&f.starts, "starts", 0, "number of starts; the best result is returned")
+	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")

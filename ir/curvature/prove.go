@@ -47,7 +47,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			}
 		},
 		func() {
-			out.SmoothnessG = e.bound(e.g, e.bendsG, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
+			out.SmoothnessG = e.bound(e.g, e.bendsY, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
 		},
 		func() {
 			out.JointG = e.bound(e.g, e.bendsG, func(p *Proof) Bound { return p.JointG }, func() Bound { return pr.hessianBound(g, expr.DependsX|expr.DependsY) })
@@ -66,7 +66,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			}
 		},
 		func() {
-			if e.bendsG && e.Proof.pattern != nil {
+			if e.bendsY && e.Proof.pattern != nil {
 				out.pattern = e.Proof.pattern
 			} else {
 				out.pattern = analysis.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim)

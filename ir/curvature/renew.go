@@ -22,6 +22,7 @@ type renewal struct {
 	f, g   bool // an objective is the same, and so are its regions
 	bendsF bool // the second derivatives of f are the same, and so is X
 	bendsG bool
+	bendsY bool // the second derivatives of g in y are the same, and so is X
 	rows   bool // the rows of the lower level are the same, and so is X
 }
 
@@ -41,12 +42,14 @@ func (pr *prover) compare(e *Earlier) renewal {
 	r.rows = normals && expr.SameMatrix(before.A, pr.A) && expr.SameBits(before.Rhs, pr.Rhs)
 	regions := normals && slices.Equal(feasible.y, pr.feasible.y)
 	numbers := &expr.Comparison{}
-	degrees := [2]*analysis.Degrees{}
-	for k, p := range []*ir.Problem{before, pr.Problem} {
-		degrees[k] = analysis.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
+	bends := func(wrt expr.Deps, a, b *expr.Node) bool {
+		degrees := [2]*analysis.Degrees{analysis.NewDegrees(before.Graph, wrt), analysis.NewDegrees(pr.Graph, wrt)}
+		return sameBends(numbers, degrees, a, b)
 	}
-	bends := func(a, b *expr.Node) bool { return sameBends(numbers, degrees, a, b) }
-	r.bendsF, r.bendsG = bends(before.Upper.Objective, pr.Upper.Objective), bends(before.Lower.Objective, pr.Lower.Objective)
+	const both = expr.DependsX | expr.DependsY
+	r.bendsF = bends(both, before.Upper.Objective, pr.Upper.Objective)
+	r.bendsG = bends(both, before.Lower.Objective, pr.Lower.Objective)
+	r.bendsY = bends(expr.DependsY, before.Lower.Objective, pr.Lower.Objective)
 	r.f = regions && numbers.Same(before.Upper.Objective, pr.Upper.Objective)
 	r.g = regions && numbers.Same(before.Lower.Objective, pr.Lower.Objective)
 	return r
@@ -56,8 +59,8 @@ func sameRows(a, b []ir.Row) bool {
 	return slices.EqualFunc(a, b, func(u, v ir.Row) bool { return u.Equal == v.Equal })
 }
 
-// sameBends reports that two sums have the same second derivatives in (x, y), term by
-// term: terms that are affine may differ.
+// sameBends reports that two sums have the same second derivatives in the variables of
+// the degrees, term by term: terms that are affine in them may differ.
 func sameBends(numbers *expr.Comparison, degrees [2]*analysis.Degrees, a, b *expr.Node) bool {
 	if degrees[0].Affine(a) && degrees[1].Affine(b) {
 		return true
@@ -92,7 +95,7 @@ func (r renewal) bound(same, bends bool, of func(*Proof) Bound, anew func() Boun
 // convexity is a proof that holds again, or not one.
 func (r renewal) convexity() Convexity {
 	if r.Earlier != nil {
-		if c := r.Proof.Convexity; c.Outcome == Proved && (r.g || r.bendsG && c.Scope == Everywhere) {
+		if c := r.Proof.Convexity; c.Outcome == Proved && (r.g || r.bendsY && c.Scope == Everywhere) {
 			return c
 		}
 	}

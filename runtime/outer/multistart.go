@@ -15,7 +15,10 @@ import (
 
 // MultiStart is a run from several starts.
 type MultiStart struct {
-	Starts  int // 1 is the given start alone
+	Starts int // 1 is the given start alone
+	// First is how many starts go before these, and are left out: starts First to
+	// First + Starts - 1 of a longer run, each as it is there.
+	First   int
 	Threads int // starts that run at once; results do not depend on it
 	Seed    uint64
 	// New makes an independent hyperobjective and method for one start.
@@ -97,8 +100,11 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		})
 	}
 	draw := m.sampler()
+	for k := range m.First {
+		draw(k)
+	}
 	for k := range n {
-		results[k].Start = draw(k)
+		results[k].Start = draw(m.First + k)
 		next <- k
 	}
 	close(next)
@@ -120,10 +126,11 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 	opts := m.Options
 	opts.Start = start
 	// Seeds of different starts have nothing in common.
-	opts.Seed = rand.NewPCG(m.Seed, uint64(k)).Uint64()
-	if k == 0 {
+	opts.Seed = rand.NewPCG(m.Seed, uint64(m.First+k)).Uint64()
+	if m.First+k == 0 {
 		opts.Seed = m.Seed
-	} else {
+	}
+	if k > 0 {
 		opts.Announce = nil // told once
 	}
 	if m.Observer != nil {

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"sort"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/sweep"
+	"bilevelc/ir/datafile"
+)
+
+// oneFolder takes a sweep's folder as its argument.
+func oneFolder(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usageError("%s takes the folder of a sweep, not %d arguments", cmd.CommandPath(), len(args))
+	}
+	return nil
+}
+
+func (a *app) sweepStatusCommand() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "status DIR",
+		Short: "How far a sweep is, and how its jobs ended",
+		Args:  oneFolder,
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := a.openSweep(args[0])
+			if err != nil {
+				return err
+			}
+			c, err := folder.Counts()
+			if err != nil {
+				return &exitError{Code: exitData, Err: err}
+			}
+			if asJSON {
+				text, err := json.Marshal(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus})
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(a.io.out, "%s\n", text)
+				return err
+			}
+			w := tabwriter.NewWriter(a.io.out, 0, 0, 2, ' ', 0)
+			fmt.Fprintf(w, "jobs\t%d\nwith a result\t%d\n", c.Jobs, c.Done)
+			var words []string
+			for word := range c.ByStatus {
+				words = append(words, word)
+			}
+			sort.Strings(words)
+			for _, word := range words {
+				fmt.Fprintf(w, "  %s\t%d\n", word, c.ByStatus[word])
+			}
+			fmt.Fprintf(w, "failed\t%d\nmissing\t%d\n", c.Failed, c.Jobs-c.Done-c.Failed)
+			if err := w.Flush(); err != nil {
+				return err
+			}
+			return a.failures(folder)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as a JSON object")
+	return cmd
+}
+
+// failures lists some of the jobs that could not be run.
+func (a *app) failures(folder *sweep.Folder) error {
+	const shown = 10
+	n := 0
+	for _, j := range folder.Plan.Jobs {
+		why := folder.Failure(j.Key)
+		if why == "" || folder.Has(j.Key) {
+			continue
+		}
+		if n++; n > shown {
+			continue
+		}
+		var at []string
+		for k, axis := range folder.Plan.Axes {
+			if j.At[k] != "" {
+				at = append(at, axis+"="+j.At[k])
+			}
+		}
+		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", strings.Join(at, " "), clipped(why)); err != nil {
+			return err
+		}
+	}
+	if n > shown {
+		_, err := fmt.Fprintf(a.io.out, "and %d more\n", n-shown)
+		return err
+	}
+	return nil
+}
+
+func (a *app) sweepTableCommand() *cobra.Command {
+	var out, format string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "table DIR",
+		Short: "A table with a row for each job: CSV or Parquet",
+		Long: `table has a row for each job: its key, its place on the axes, status, objective,
+stationarity, calls, time, and the model's values of one entry; with --all, every entry
+of the upper variables and of the report.`,
+		Example: `  bilevelc sweep table toll.sweep > toll.csv
+  bilevelc sweep table toll.sweep -o toll.parquet`,
+		Args: oneFolder,
+		RunE: func(_ *cobra.Command, args []string) error {
+			kind := datafile.CSV
+			switch {
+			case format == "parquet" || format == "" && strings.HasSuffix(strings.ToLower(out), ".parquet"):
+				kind = datafile.Parquet
+			case format != "" && format != "csv":
+				return usageError("--format is csv or parquet, not %q", format)
+			}
+			folder, err := a.openSweep(args[0])
+			if err != nil {
+				return err
+			}
+			table, err := folder.Table(all)
+			if err != nil {
+				return &exitError{Code: exitData, Err: err}
+			}
+			var b bytes.Buffer
+			if err := datafile.WriteTable(&b, kind, table); err != nil {
+				return err
+			}
+			return a.deliver(out, b.Bytes())
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output); its ending says the format")
+	cmd.Flags().StringVar(&format, "format", "", "csv or parquet")
+	cmd.Flags().BoolVar(&all, "all", false, "every entry of the upper variables and of the report")
+	return cmd
+}
+
+func (a *app) sweepReportCommand() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "report DIR",
+		Short: "A page with a chart of the objective over each axis",
+		Args:  oneFolder, ValidArgsFunction: folders,
+		RunE: func(_ *cobra.Command, args []string) error {
+			folder, err := a.openSweep(args[0])
+			if err != nil {
+				return err
+			}
+			var b bytes.Buffer
+			if err := folder.Report(&b, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".sweep")); err != nil {
+				return &exitError{Code: exitData, Err: err}
+			}
+			return a.deliver(out, b.Bytes())
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output)")
+	return cmd
+}
+
+// deliver writes to a file, or to standard output.
+func (a *app) deliver(path string, text []byte) error {
+	if path == "" || path == "-" {
+		_, err := a.io.out.Write(text)
+		return err
+	}
+	if err := atomicfile.Write(path, text); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	return nil
+}

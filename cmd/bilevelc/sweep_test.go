@@ -1,0 +1,315 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"bilevelc/internal/sweep"
+	"bilevelc/runtime"
+)
+
+// sweptModel has 200 jobs in TestSweepOfWorkers.
+const sweptModel = `
+model shelf
+param cap: real
+upper {
+  var price: vector[3] in box(0, 10)
+  maximize price' * amount
+}
+lower {
+  var amount: vector[3] in nonneg
+  minimize 0.5 * sumsq(amount) + sum(log1pexp(amount)) - (8 - price)' * amount
+  subject to
+    shelf: sum(amount) <= cap
+}
+`
+
+// documents are the results of a sweep without their times, by job. The seals that the
+// runtime puts on them, of all but the times, are compared apart.
+func documents(t *testing.T, dir string) (docs, seals map[string]string) {
+	t.Helper()
+	f, err := sweep.Open(dir, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "results"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(f.Plan.Jobs) {
+		t.Errorf("%s: %d files in results for %d jobs", dir, len(entries), len(f.Plan.Jobs))
+	}
+	docs, seals = map[string]string{}, map[string]string{}
+	for _, j := range f.Plan.Jobs {
+		text, err := os.ReadFile(filepath.Join(dir, "results", j.Key+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]any
+		dec := json.NewDecoder(strings.NewReader(string(text)))
+		dec.UseNumber() // every digit
+		if err := dec.Decode(&doc); err != nil {
+			t.Fatal(err)
+		}
+		seals[j.Key], _ = doc["seal"].(string)
+		for _, times := range []string{"time", "phases"} {
+			if doc[times] == nil {
+				t.Fatalf("%s has no %s", j.Key, times)
+			}
+			delete(doc, times)
+		}
+		untimed(doc)
+		plain, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[j.Key] = string(plain)
+	}
+	return docs, seals
+}
+
+// untimed leaves the times out of the course of a run.
+func untimed(doc map[string]any) {
+	trace, _ := doc["trace"].(map[string]any)
+	delete(trace, "time")
+	delete(trace, "seconds")
+}
+
+// background starts a process of the real command and gives its error stream.
+func background(t *testing.T, bin string, args ...string) (*exec.Cmd, *bufio.Scanner) {
+	t.Helper()
+	cmd := exec.Command(bin, args...)
+	out, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, bufio.NewScanner(out)
+}
+
+// 200 jobs on four worker processes, two of which are killed at random moments, while
+// the server is killed and started again once: every result is there exactly once, and
+// is that of a run on one machine, to the last bit.
+func TestSweepOfWorkers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts processes")
+	}
+	dir := t.TempDir()
+	bin := filepath.Join(dir, "bilevelc")
+	if text, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	model := filepath.Join(dir, "shelf.blv")
+	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	over := []string{"--over", "cap=1:10:1", "--over", "seed=1..20"}
+	alone := filepath.Join(dir, "alone")
+	if text, err := exec.Command(bin, append([]string{"sweep", model, "--dir", alone}, over...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := port.Addr().String()
+	port.Close()
+	queued := filepath.Join(dir, "queued")
+	serve := append([]string{"sweep", model, "--dir", queued, "--serve", "--listen", address, "--redeliver", "1s"}, over...)
+	server, lines := background(t, bin, serve...)
+	if !lines.Scan() || !strings.Contains(lines.Text(), address) {
+		t.Fatalf("the server says %q", lines.Text())
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	var workers []*exec.Cmd
+	for range 4 {
+		w, _ := background(t, bin, "worker", "--nats", "nats://"+address, "--quiet")
+		workers = append(workers, w)
+	}
+	results := func() int {
+		entries, _ := os.ReadDir(filepath.Join(queued, "results"))
+		return len(entries)
+	}
+	// Until there are so many results, some of them under way.
+	reach := func(n int) {
+		for results() < n {
+			time.Sleep(5 * time.Millisecond)
+		}
+		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
+	}
+	first := 10 + rng.IntN(30)
+	reach(first)
+	_ = workers[0].Process.Kill()
+	second := first + 10 + rng.IntN(30)
+	reach(second)
+	_ = server.Process.Kill()
+	_ = server.Wait()
+	restarted, lines := background(t, bin, serve...)
+	if !lines.Scan() || !strings.Contains(lines.Text(), address) {
+		t.Fatalf("the server, again, says %q", lines.Text())
+	}
+	reach(second + 5 + rng.IntN(40))
+	_ = workers[1].Process.Kill()
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if err := restarted.Wait(); err != nil {
+		t.Fatalf("%v: %s", err, last)
+	}
+	want, wantSeals := documents(t, alone)
+	got, gotSeals := documents(t, queued)
+	if len(want) != 200 {
+		t.Fatalf("%d jobs", len(want))
+	}
+	for key, doc := range want {
+		if got[key] != doc {
+			t.Errorf("job %s: another document than on one machine:\n%s\n%s", key, got[key], doc)
+		}
+		if gotSeals[key] != wantSeals[key] || gotSeals[key] == "" {
+			t.Errorf("job %s: seal %s, on one machine %s", key, gotSeals[key], wantSeals[key])
+		}
+	}
+	// The journals tell of each job's result once as the one that was kept.
+	kept := map[string]int{}
+	journals, _ := filepath.Glob(filepath.Join(queued, "journal", "*.jsonl"))
+	names := map[string]bool{}
+	for _, path := range journals {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			var e sweep.Event
+			if err := json.Unmarshal([]byte(line), &e); err != nil {
+				continue // the last line of a process that was killed
+			}
+			if e.Event == "done" {
+				kept[e.Key]++
+				names[e.Worker] = true
+			}
+			if e.Event == "differs" || e.Event == "failed" {
+				t.Errorf("journal: %s", line)
+			}
+		}
+	}
+	// A kill between the writing of a result and of its line leaves at most that one out.
+	if len(kept) < len(want)-1 {
+		t.Errorf("journals tell of %d results", len(kept))
+	}
+	for key, n := range kept {
+		if n != 1 {
+			t.Errorf("job %s was kept %d times", key, n)
+		}
+	}
+	if len(names) < 3 {
+		t.Errorf("only the workers %v did something", names)
+	}
+}
+
+// The folder alone is the truth: what is lost of the queue changes nothing, and what a
+// sweep lacks is done by a run without a queue.
+func TestSweepWithoutItsQueue(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "shelf.blv")
+	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) (string, string, int) {
+		var out, errs strings.Builder
+		code := run(context.Background(), args, stdio{strings.NewReader(""), &out, &errs})
+		return out.String(), errs.String(), code
+	}
+	if _, errs, code := command("sweep", model, "--over", "cap=1:4:1", "--jobs", "2", "--serve", "--listen", "127.0.0.1:0", "--dir", filepath.Join(dir, "s")); code != 0 {
+		t.Fatalf("%d: %s", code, errs)
+	}
+	_, seals := documents(t, filepath.Join(dir, "s"))
+	for key := range seals {
+		if err := os.Remove(filepath.Join(dir, "s", "results", key+".json")); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "s", "queue")); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := command("sweep", filepath.Join(dir, "s"), "--shard", "1/1"); code != 0 || !strings.Contains(errs, "4 of 4") {
+		t.Fatalf("%d: %s", code, errs)
+	}
+	if _, again := documents(t, filepath.Join(dir, "s")); fmt.Sprint(again) != fmt.Sprint(seals) {
+		t.Error("other results without the queue")
+	}
+	for _, args := range [][]string{
+		{"sweep", model, "--over", "cap=1,2", "--serve", "--listen", "0.0.0.0:0", "--dir", filepath.Join(dir, "open")},
+		{"sweep", model, "--over", "cap=1,2", "--serve", "--nats", "nats://127.0.0.1:1", "--dir", filepath.Join(dir, "both")},
+		{"sweep", filepath.Join(dir, "s"), "--over", "cap=1,2"},
+		{"sweep", model, "--over", "cap=1,2", "--dir", filepath.Join(dir, "s")},
+		{"sweep", model, "--over", "cap=2:1:1"},
+		{"sweep", model, "--shard", "3/2"},
+		{"sweep", "status", dir},
+		{"worker"},
+		{"worker", "--nats", "nats://127.0.0.1:1", "--jobs", "0"},
+	} {
+		if _, errs, code := command(args...); code != exitUsage || errs == "" {
+			t.Errorf("%v: %d, %s", args, code, errs)
+		}
+	}
+}
+
+// The starts of a run may be the jobs of a sweep: the best is the same, to the last
+// digit, in one go and after an interruption.
+func TestSolveBySweep(t *testing.T) {
+	dir := t.TempDir()
+	model := filepath.Join(dir, "waves.blv")
+	if err := os.WriteFile(model, []byte("model waves\nupper {\n  var x: real in box(-9, 9)\n  minimize sin(3 * x) + 0.1 * (y - 2)^2\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	solved := func(args ...string) (r runtime.Result) {
+		var out, errs strings.Builder
+		if code := run(context.Background(), append([]string{"solve", model, "--starts", "12", "--json", "--quiet"}, args...), stdio{strings.NewReader(""), &out, &errs}); code != 0 {
+			t.Fatalf("%v: %d, %s", args, code, errs.String())
+		}
+		if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	whole, folder := solved(), filepath.Join(dir, "starts")
+	swept := solved("--sweep", folder, "--threads", "2")
+	if whole.Upper.Objective != swept.Upper.Objective || whole.Upper.Objective > -0.5 {
+		t.Errorf("F = %v, and by a sweep %v", whole.Upper.Objective, swept.Upper.Objective)
+	}
+	results, err := filepath.Glob(filepath.Join(folder, "results", "*.json"))
+	if err != nil || len(results) != 12 {
+		t.Fatalf("%d results, %v", len(results), err)
+	}
+	for _, path := range results[:5] {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if again := solved("--sweep", folder); again.Upper.Objective != whole.Upper.Objective {
+		t.Errorf("F = %v after an interruption", again.Upper.Objective)
+	}
+	for _, args := range [][]string{{"--sweep", folder}, {"--sweep", folder, "--starts", "3", "--start", "x.json"}} {
+		var out, errs strings.Builder
+		if code := run(context.Background(), append([]string{"solve", model}, args...), stdio{strings.NewReader(""), &out, &errs}); code != exitUsage {
+			t.Errorf("%v: %d, %s", args, code, errs.String())
+		}
+	}
+}

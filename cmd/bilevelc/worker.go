@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"bilevelc/internal/sweep"
+	"bilevelc/internal/sweep/queue"
+	"bilevelc/runtime/status"
+)
+
+// natsFlags say where a queue is, and who asks.
+type natsFlags struct {
+	url       string
+	by        queue.Security
+	redeliver time.Duration
+}
+
+func (f *natsFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.url, "nats", "", "NATS servers of the queue, with JetStream: nats://host:4222, or tls://user:password@host:4222")
+	fs.StringVar(&f.by.Credentials, "creds", "", "NATS credentials file")
+	fs.StringVar(&f.by.CA, "tls-ca", "", "certificates that the server's is checked against (PEM)")
+	fs.StringVar(&f.by.Cert, "tls-cert", "", "this side's certificate (PEM)")
+	fs.StringVar(&f.by.Key, "tls-key", "", "and its key (PEM)")
+	fs.DurationVar(&f.redeliver, "redeliver", queue.DefaultRedeliver, "a worker that gives no sign of life for this long loses its job to another")
+}
+
+// connect connects with what the flags say.
+func (f *natsFlags) connect(url, name string) (*queue.Conn, error) {
+	if (f.by.Cert == "") != (f.by.Key == "") {
+		return nil, usageError("--tls-cert and --tls-key go together")
+	}
+	if f.redeliver <= 0 {
+		return nil, usageError("--redeliver is a positive duration, not %v", f.redeliver)
+	}
+	conn, err := queue.Connect(url, name, f.by)
+	if err != nil {
+		return nil, usageError("the queue at %s: %v", url, err)
+	}
+	return conn, nil
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	var f natsFlags
+	var jobs int
+	var idle time.Duration
+	cmd := &cobra.Command{
+		Use:   "worker --nats URL",
+		Short: "Run jobs of sweeps that a queue hands out",
+		Long: `worker takes jobs from the queue of 'bilevelc sweep --serve', or of NATS servers with
+JetStream that 'bilevelc sweep --nats' uses, until it is ended. It needs no disk: models
+and data come with the queue, and results go back to it. It may be killed at any time:
+its jobs go to others. While the server is away it waits.`,
+		Example: `  bilevelc worker --nats nats://127.0.0.1:4222 --jobs 4
+  bilevelc worker --nats tls://queue.example:4222 --creds worker.creds --tls-ca ca.pem --idle 10m`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case f.url == "":
+				return usageError("a worker needs --nats URL\nSee 'bilevelc worker --help'.")
+			case jobs < 1:
+				return usageError("--jobs is at least 1, not %d", jobs)
+			case idle < 0:
+				return usageError("--idle is not negative")
+			}
+			return a.worker(cmd.Context(), f, jobs, idle)
+		},
+	}
+	fs := cmd.Flags()
+	f.register(fs)
+	fs.IntVarP(&jobs, "jobs", "j", 1, "jobs at a time")
+	fs.DurationVar(&idle, "idle", 0, "end after this long without a job (default: never)")
+	return cmd
+}
+
+func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Duration) error {
+	name := who()
+	conn, err := f.connect(f.url, "worker "+name)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	done, failed := 0, 0
+	told := time.Now()
+	w := &queue.Worker{Conn: conn, Name: name, Jobs: jobs, Idle: idle, Watch: func(o sweep.Outcome) {
+		done++
+		if o.Err != nil {
+			failed++
+		}
+		if !a.quiet && (isTerminal(a.io.err) || time.Since(told) >= linesEvery) {
+			told = time.Now()
+			end := "\n"
+			if isTerminal(a.io.err) {
+				end = "\r"
+			}
+			fmt.Fprintf(a.io.err, "worker %s: %d jobs done, %d failed; the last one took %.3g s%s", name, done, failed, o.Seconds, end)
+		}
+	}}
+	if !a.quiet {
+		fmt.Fprintf(a.io.err, "worker %s waits for jobs from %s\n", name, f.url)
+	}
+	err = w.Run(ctx)
+	if !a.quiet {
+		fmt.Fprintf(a.io.err, "worker %s: %d jobs done, %d failed\n", name, done, failed)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return &exitError{Code: status.Interrupted.Exit(false)}
+	}
+	return err
+}

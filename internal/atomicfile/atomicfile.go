@@ -1,0 +1,93 @@
+// Package atomicfile writes files that are never seen in part.
+package atomicfile
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Write puts text into a file such that at every moment, through a crash and a full
+// disk, the file holds all of the old text or all of the new: by way of a new file in
+// the same folder, which takes its place once it is on the disk. A device or a pipe is
+// written to as it stands.
+func Write(path string, text []byte) (err error) {
+	mode := os.FileMode(0o666)
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return os.WriteFile(path, text, mode)
+		}
+		mode = info.Mode().Perm()
+		if path, err = filepath.EvalSymlinks(path); err != nil {
+			return err
+		}
+	}
+	// One name, so that a run that is killed many times leaves one such file.
+	next := path + ".tmp"
+	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		_ = os.Remove(next)
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// Create is Write of a file that is not there, for processes that may write the same
+// one at a time: the first one wins, and the others get an error that is
+// os.ErrExist. The text goes through the file next, on the same disk, which is this
+// process's own.
+func Create(path string, text []byte, next string) (err error) {
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(next)
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Link(next, path)
+	}
+	if err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// SyncFolder puts renamings in a folder on the disk. Systems and file systems that cannot say
+// so do it on their own.
+func SyncFolder(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil // a folder that can be written to but not listed
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) && !errors.Is(err, os.ErrInvalid) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,179 @@
+package sweep
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/BurntSushi/toml"
+)
+
+// File is a plan as it is written by hand, in TOML:
+//
+//	model = "toll.blv"
+//	data = ["roads.csv"]
+//	set = {n = 5}
+//	seed = 1                      # of all jobs, unless it is varied
+//	method = "goldstein"          # and oracle, solver, starts, max_iter, time_limit
+//	options = {epsilon = 1e-6}
+//
+//	[over]                        # a grid: every combination
+//	cap = "1:10:1"
+//	seed = "1..20"
+//	method = ["pgd", "goldstein"]
+//
+//	[draw]                        # random points, each with the whole grid
+//	slope = "uniform(0.5, 2)"
+//	[draws]
+//	count = 50
+//	seed = 7
+//
+//	[[job]]                       # or a list of jobs
+//	cap = 3
+//
+// Names under over, draw and job are params and data of the model, and seed, start,
+// method, oracle, solver and data. Paths are relative to the file.
+type File struct {
+	Model     string         `toml:"model"`
+	Data      []string       `toml:"data"`
+	Set       map[string]any `toml:"set"`
+	Seed      *uint64        `toml:"seed"`
+	Method    string         `toml:"method"`
+	Oracle    string         `toml:"oracle"`
+	Solver    string         `toml:"solver"`
+	Starts    int            `toml:"starts"`
+	MaxIter   int            `toml:"max_iter"`
+	TimeLimit string         `toml:"time_limit"`
+	Options   map[string]any `toml:"options"`
+	Over      map[string]any `toml:"over"`
+	Draw      map[string]any `toml:"draw"`
+	Draws     struct {
+		Count int    `toml:"count"`
+		Seed  uint64 `toml:"seed"`
+	} `toml:"draws"`
+	Job []map[string]any `toml:"job"`
+}
+
+// ParseFile reads a plan. An error says the line; names that mean nothing are errors.
+func ParseFile(name, text string) (*File, Fixed, Space, error) {
+	f := &File{}
+	var fixed Fixed
+	var space Space
+	meta, err := toml.Decode(text, f)
+	if err != nil {
+		if e, ok := err.(toml.ParseError); ok {
+			return nil, fixed, space, fmt.Errorf("%s:%d: %s", name, e.Position.Line, e.Message)
+		}
+		err = fmt.Errorf("%s: %w", name, err)
+		return nil, fixed, space, err
+	}
+	for _, key := range meta.Undecoded() {
+		return nil, fixed, space, fmt.Errorf("%s: a plan has no %s; see 'bilevelc sweep --help'", name, key)
+	}
+	wrong := func(err error) (*File, Fixed, Space, error) {
+		return nil, fixed, space, fmt.Errorf("%s: %w", name, err)
+	}
+	if f.Model == "" {
+		return wrong(fmt.Errorf(`a plan names its model: model = "toll.blv"`))
+	}
+	fixed = Fixed{Seed: 1, Method: f.Method, Oracle: f.Oracle, Solver: f.Solver, Starts: f.Starts, MaxIter: f.MaxIter, Options: options(f.Options)}
+	if f.Seed != nil {
+		fixed.Seed = *f.Seed
+	}
+	if f.Starts < 0 || f.MaxIter < 0 {
+		return wrong(fmt.Errorf("starts and max_iter are at least 1"))
+	}
+	if f.TimeLimit != "" {
+		if fixed.Limit, err = time.ParseDuration(f.TimeLimit); err != nil || fixed.Limit <= 0 {
+			return wrong(fmt.Errorf(`time_limit is a positive duration, such as "30s", not %q`, f.TimeLimit))
+		}
+	}
+	for _, key := range sorted(f.Set) {
+		fixed.Set = append(fixed.Set, key+"="+spell(f.Set[key]))
+	}
+	for _, key := range ordered(meta, "over", f.Over) {
+		axis := Axis{Name: key}
+		if list, ok := f.Over[key].([]any); ok {
+			for _, v := range list {
+				axis.Values = append(axis.Values, spell(v))
+			}
+		} else if axis, err = ParseAxis(key + "=" + spell(f.Over[key])); err != nil {
+			return wrong(err)
+		}
+		if err := axis.check(); err != nil {
+			return wrong(err)
+		}
+		space.Axes = append(space.Axes, axis)
+	}
+	for _, key := range ordered(meta, "draw", f.Draw) {
+		law, ok := f.Draw[key].(string)
+		if !ok {
+			return wrong(fmt.Errorf(`draw.%s is a law, such as "uniform(0, 1)"`, key))
+		}
+		d, err := ParseDraw(key + "=" + law)
+		if err != nil {
+			return wrong(err)
+		}
+		space.Draw = append(space.Draw, d)
+	}
+	space.Draws, space.Seed = f.Draws.Count, f.Draws.Seed
+	for _, entry := range f.Job {
+		point := map[string]string{}
+		for key, v := range entry {
+			point[key] = spell(v)
+		}
+		space.List = append(space.List, point)
+	}
+	return f, fixed, space, nil
+}
+
+// ordered are the keys of a table in the order of the file.
+func ordered(meta toml.MetaData, table string, m map[string]any) []string {
+	var keys []string
+	for _, key := range meta.Keys() {
+		if len(key) == 2 && key[0] == table && m[key[1]] != nil && !slices.Contains(keys, key[1]) {
+			keys = append(keys, key[1])
+		}
+	}
+	return keys
+}
+
+func sorted(m map[string]any) []string {
+	var keys []string
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// spell writes a value of TOML as --set takes it.
+func spell(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		parts := make([]string, len(v))
+		for i, e := range v {
+			parts[i] = spell(e)
+		}
+		return "[" + strings.Join(parts, ", ") + "]"
+	}
+	return fmt.Sprint(v)
+}
+
+// options are settings as the runtime takes them.
+func options(m map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, v := range m {
+		if n, ok := v.(int64); ok {
+			v = float64(n)
+		}
+		out[key] = v
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,310 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"bilevelc/internal/atomicfile"
+	"bilevelc/runtime"
+)
+
+// Folder is a sweep on the disk. Several processes, on machines that share the disk,
+// may use it at a time.
+type Folder struct {
+	Path string
+	Plan *Plan
+
+	who     string // of the journal
+	mu      sync.Mutex
+	journal *os.File
+}
+
+const (
+	planName    = "plan.json"
+	inputsName  = "inputs"
+	resultsName = "results"
+	failedName  = "failed"
+	journalName = "journal"
+
+	unfinishedName = "unfinished" // documents on their way into results
+)
+
+// ErrOtherPlan says that a folder holds another sweep.
+var ErrOtherPlan = errors.New("the folder holds a sweep with another plan")
+
+// HashOf is the name of an input under inputs/.
+func HashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// Create makes a sweep, or opens it where it is there with the same plan; a plan with
+// further jobs over the same axes extends it. who names this process in the journal.
+func Create(path string, plan *Plan, inputs map[string][]byte, who string) (*Folder, error) {
+	before, err := Open(path, who)
+	if err == nil {
+		if !plan.extends(before.Plan) {
+			return nil, fmt.Errorf("%s: %w: name another one, or delete this", path, ErrOtherPlan)
+		}
+	}
+	if err != nil && errors.Is(err, fs.ErrNotExist) {
+		before = nil
+	} else if err != nil {
+		return nil, err
+	}
+	for _, dir := range []string{inputsName, resultsName, failedName, journalName, unfinishedName} {
+		if err := os.MkdirAll(filepath.Join(path, dir), 0o777); err != nil {
+			return nil, err
+		}
+	}
+	for hash, text := range inputs {
+		if HashOf(text) != hash {
+			return nil, fmt.Errorf("sweep: an input is not of its hash")
+		}
+		if err := atomicfile.Write(filepath.Join(path, inputsName, hash), text); err != nil {
+			return nil, err
+		}
+	}
+	full := *plan
+	full.ID = rand.Text()[:12]
+	if before != nil {
+		full.ID = before.Plan.ID
+	}
+	text, err := json.MarshalIndent(&full, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	if err := atomicfile.Write(filepath.Join(path, planName), append(text, '\n')); err != nil {
+		return nil, err
+	}
+	return Open(path, who)
+}
+
+// extends reports that a plan has all jobs of another one, at the same axes.
+func (p *Plan) extends(before *Plan) bool {
+	if strings.Join(p.Axes, "\x00") != strings.Join(before.Axes, "\x00") {
+		return false
+	}
+	has := map[string]bool{}
+	for _, j := range p.Jobs {
+		has[j.Key] = true
+	}
+	for _, j := range before.Jobs {
+		if !has[j.Key] {
+			return false
+		}
+	}
+	return true
+}
+
+// Open opens a sweep that is there. Its plan is checked: every job is of its key.
+func Open(path, who string) (*Folder, error) {
+	text, err := os.ReadFile(filepath.Join(path, planName))
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	if err := dec.Decode(plan); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(path, planName), err)
+	}
+	if plan.Schema != schema || plan.ID == "" {
+		return nil, fmt.Errorf("%s: a plan of schema %d; this version reads %d", path, plan.Schema, schema)
+	}
+	for i, j := range plan.Jobs {
+		if j.Key != j.key() || len(j.At) != len(plan.Axes) {
+			return nil, fmt.Errorf("%s: job %d is not what its key %s says: the plan was changed by hand", filepath.Join(path, planName), i+1, j.Key)
+		}
+	}
+	return &Folder{Path: path, Plan: plan, who: who}, nil
+}
+
+// Close closes the journal.
+func (f *Folder) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.journal == nil {
+		return nil
+	}
+	err := f.journal.Close()
+	f.journal = nil
+	return err
+}
+
+// Input implements Inputs. What is read is checked against its hash.
+func (f *Folder) Input(_ context.Context, hash string) ([]byte, error) {
+	text, err := os.ReadFile(filepath.Join(f.Path, inputsName, filepath.Base(hash)))
+	if err == nil && HashOf(text) != hash {
+		err = fmt.Errorf("%s: input %s was changed", f.Path, hash)
+	}
+	return text, err
+}
+
+func (f *Folder) resultPath(key string) string {
+	return filepath.Join(f.Path, resultsName, filepath.Base(key)+".json")
+}
+
+func (f *Folder) failedPath(key string) string {
+	return filepath.Join(f.Path, failedName, filepath.Base(key)+".json")
+}
+
+// Has reports whether a job has its result.
+func (f *Folder) Has(key string) bool {
+	_, err := os.Stat(f.resultPath(key))
+	return err == nil
+}
+
+// Missing lists the jobs without a result, in the order of the plan; with failed, also
+// those that cannot have one.
+func (f *Folder) Missing(failed bool) []Job {
+	there := names(filepath.Join(f.Path, resultsName))
+	if !failed {
+		for key := range names(filepath.Join(f.Path, failedName)) {
+			there[key] = true
+		}
+	}
+	var missing []Job
+	for _, j := range f.Plan.Jobs {
+		if !there[j.Key] {
+			missing = append(missing, j)
+		}
+	}
+	return missing
+}
+
+// names are the keys of the documents in a folder.
+func names(dir string) map[string]bool {
+	out := map[string]bool{}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if key, ok := strings.CutSuffix(e.Name(), ".json"); ok {
+			out[key] = true
+		}
+	}
+	return out
+}
+
+// Put writes the document of a job, once: where another process was faster, its
+// document stays. same reports that both say the same, by their seals.
+func (f *Folder) Put(key string, document []byte) (same bool, err error) {
+	path := f.resultPath(key)
+	if before, err := os.ReadFile(path); err == nil {
+		return sealOf(before) == sealOf(document) && sealOf(document) != "", nil
+	}
+	if sealOf(document) == "" {
+		return false, fmt.Errorf("sweep: what was given for job %s is no result document", key)
+	}
+	switch err := atomicfile.Create(path, document, filepath.Join(f.Path, unfinishedName, filepath.Base(key)+"."+fileName(f.who))); {
+	case errors.Is(err, fs.ErrExist):
+		return f.Put(key, document)
+	case err != nil:
+		return false, err
+	}
+	_ = os.Remove(f.failedPath(key)) // of an earlier try
+	return true, nil
+}
+
+// fileName is a name that any file system takes.
+func fileName(who string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, who)
+}
+
+// sealOf is the seal that a document carries.
+func sealOf(document []byte) string {
+	var d struct{ Seal string }
+	if json.Unmarshal(document, &d) != nil {
+		return ""
+	}
+	return d.Seal
+}
+
+// failure is a document under failed/.
+type failure struct {
+	Key   string    `json:"key"`
+	Error string    `json:"error"`
+	Time  time.Time `json:"time"`
+}
+
+// Fail notes why a job can have no result.
+func (f *Folder) Fail(key string, why error) error {
+	text, err := json.Marshal(failure{key, why.Error(), time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(f.failedPath(key), append(text, '\n'))
+}
+
+// Failure is why a job has no result; "" where nothing is known.
+func (f *Folder) Failure(key string) string {
+	var d failure
+	text, err := os.ReadFile(f.failedPath(key))
+	if err != nil || json.Unmarshal(text, &d) != nil {
+		return ""
+	}
+	return d.Error
+}
+
+// Result reads the document of a job; nil without an error where there is none yet.
+func (f *Folder) Result(key string) (*runtime.Result, error) {
+	text, err := os.ReadFile(f.resultPath(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &runtime.Result{}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.resultPath(key), err)
+	}
+	return r, nil
+}
+
+// Event is a line of a journal.
+type Event struct {
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"` // began, done, again (a result that was there), differs, failed
+	Key     string    `json:"key"`
+	Worker  string    `json:"worker,omitempty"`
+	Status  string    `json:"status,omitempty"`
+	Seconds float64   `json:"seconds,omitempty"`
+	Seal    string    `json:"seal,omitempty"`
+	Error   string    `json:"error,omitempty"`
+}
+
+// Note adds an event to the journal of this process.
+func (f *Folder) Note(e Event) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.journal == nil {
+		file, err := os.OpenFile(filepath.Join(f.Path, journalName, fileName(f.who)+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
+		if err != nil {
+			return err
+		}
+		f.journal = file
+	}
+	e.Time = time.Now().UTC()
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = f.journal.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,227 @@
+package sweep
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Input is a file that jobs read: the model, or data.
+type Input struct {
+	Name string `json:"name"` // as the user gave it: a path, or name=path
+	Hash string `json:"hash"` // SHA-256 of its bytes; the file is inputs/HASH
+}
+
+// Fixed is what all jobs of a sweep have in common, unless an axis says otherwise.
+type Fixed struct {
+	Model   Input          `json:"model"`
+	Data    []Input        `json:"data,omitempty"`
+	Set     []string       `json:"set,omitempty"` // name=value, as of --set
+	Seed    uint64         `json:"seed"`
+	Method  string         `json:"method,omitempty"`
+	Oracle  string         `json:"oracle,omitempty"`
+	Solver  string         `json:"solver,omitempty"`
+	Starts  int            `json:"starts,omitempty"`
+	Start   int            `json:"start,omitempty"` // the one of the starts that is meant, from 1; 0: all
+	MaxIter int            `json:"max_iter,omitempty"`
+	Limit   time.Duration  `json:"time_limit,omitempty"` // of one job; what it ends is not the same twice
+	Options map[string]any `json:"options,omitempty"`
+}
+
+// Job is one run. Key is the SHA-256 of Fixed, so that a job is what it computes,
+// whatever sweep it is in; At is where it stands on the axes.
+type Job struct {
+	Key string `json:"key"`
+	Fixed
+	At []string `json:"at"` // a value an axis, in the order of Plan.Axes
+}
+
+// Plan is all jobs of a sweep.
+type Plan struct {
+	Schema int `json:"schema"`
+	// ID is the folder's own name in a queue, made with it.
+	ID   string   `json:"id"`
+	Axes []string `json:"axes"`
+	Jobs []Job    `json:"jobs"`
+}
+
+// schema of plan.json.
+const schema = 1
+
+// Space is what to run over: the grid of Axes, times Draws random points, or the
+// points of a List.
+type Space struct {
+	Axes  []Axis
+	Draw  []Draw
+	Draws int
+	Seed  uint64              // of the draws
+	List  []map[string]string // names and values of each job
+	// Data are the files that the values of the axis `data` name.
+	Data map[string]Input
+}
+
+// NewPlan makes the jobs. Two that are the same are one.
+func NewPlan(fixed Fixed, over Space) (*Plan, error) {
+	p := &Plan{Schema: schema}
+	add := func(name string) error {
+		if slices.Contains(p.Axes, name) {
+			return fmt.Errorf("%s is varied twice", name)
+		}
+		p.Axes = append(p.Axes, name)
+		return nil
+	}
+	jobs := 1
+	for _, a := range over.Axes {
+		if err := a.check(); err != nil {
+			return nil, err
+		}
+		if err := add(a.Name); err != nil {
+			return nil, err
+		}
+		if jobs *= len(a.Values); jobs > mostJobs {
+			return nil, fmt.Errorf("the grid has more than the %d jobs that a sweep may have", mostJobs)
+		}
+	}
+	points := [][]string{{}}
+	for _, a := range over.Axes {
+		var next [][]string
+		for _, p := range points {
+			for _, v := range a.Values {
+				next = append(next, append(slices.Clone(p), v))
+			}
+		}
+		points = next
+	}
+	if len(over.Draw) > 0 || over.Draws > 0 {
+		if len(over.Draw) == 0 || over.Draws < 1 || over.Draws > mostJobs/len(points) {
+			return nil, fmt.Errorf("random points need something to draw, and how often, at most %d times here: there are %d laws and %d draws", mostJobs/len(points), len(over.Draw), over.Draws)
+		}
+		for _, d := range over.Draw {
+			if err := add(d.Name); err != nil {
+				return nil, err
+			}
+		}
+		rng := rand.New(rand.NewPCG(over.Seed, 0))
+		var drawn [][]string
+		for range over.Draws {
+			var point []string
+			for _, d := range over.Draw {
+				point = append(point, d.value(rng))
+			}
+			drawn = append(drawn, point)
+		}
+		var next [][]string
+		for _, p := range points {
+			for _, q := range drawn {
+				next = append(next, append(slices.Clone(p), q...))
+			}
+		}
+		points = next
+	}
+	if len(over.List) > 0 {
+		if len(p.Axes) > 0 {
+			return nil, fmt.Errorf("a list of jobs goes without a grid and without draws")
+		}
+		for _, entry := range over.List {
+			for name := range entry {
+				if !slices.Contains(p.Axes, name) {
+					p.Axes = append(p.Axes, name)
+				}
+			}
+		}
+		slices.Sort(p.Axes)
+		points = nil
+		for _, entry := range over.List {
+			var point []string
+			for _, name := range p.Axes {
+				point = append(point, entry[name])
+			}
+			points = append(points, point)
+		}
+	}
+	seen := map[string]bool{}
+	for _, at := range points {
+		job, err := fixed.at(p.Axes, at, over.Data)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[job.Key] {
+			p.Jobs = append(p.Jobs, job)
+		}
+		seen[job.Key] = true
+	}
+	return p, nil
+}
+
+// at is the job at a point; an empty value leaves what is fixed.
+func (f Fixed) at(axes, at []string, files map[string]Input) (Job, error) {
+	job := Job{Fixed: f, At: at}
+	job.Data, job.Set = slices.Clone(f.Data), slices.Clone(f.Set)
+	for k, name := range axes {
+		value := at[k]
+		if value == "" {
+			continue
+		}
+		var err error
+		switch name {
+		case "seed":
+			job.Seed, err = strconv.ParseUint(value, 10, 64)
+		case "start":
+			job.Start, err = strconv.Atoi(value)
+			if err == nil && job.Start < 1 {
+				err = fmt.Errorf("starts count from 1")
+			}
+		case "method":
+			job.Method = value
+		case "oracle":
+			job.Oracle = value
+		case "solver":
+			job.Solver = value
+		case "data":
+			file, ok := files[value]
+			if !ok {
+				err = fmt.Errorf("there is no such file among the inputs")
+			}
+			job.Data = append(job.Data, file)
+		default:
+			job.Set = append(job.Set, name+"="+value)
+		}
+		if err != nil {
+			return job, fmt.Errorf("%s = %s: %w", name, value, err)
+		}
+	}
+	job.Key = job.key()
+	return job, nil
+}
+
+// key is the hash of what decides the result: not of the names of files.
+func (f Fixed) key() string {
+	content := f
+	content.Model.Name = ""
+	content.Data = nil
+	for _, d := range f.Data {
+		d.Name = bindingName(d.Name)
+		content.Data = append(content.Data, d)
+	}
+	text, err := json.Marshal(content) // maps are written in order
+	if err != nil {
+		panic("sweep: " + err.Error()) // options are numbers and texts
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Find returns the job of a key.
+func (p *Plan) Find(key string) (Job, bool) {
+	for _, j := range p.Jobs {
+		if j.Key == key {
+			return j, true
+		}
+	}
+	return Job{}, false
+}

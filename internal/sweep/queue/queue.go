@@ -1,0 +1,137 @@
+// Package queue hands the jobs of sweeps to workers on any machine through NATS
+// JetStream. The folder of a sweep stays the truth: a coordinator puts what is missing
+// there into the queue, takes results out of it and writes them, and can do so again
+// from nothing after any loss of the queue.
+//
+//	stream BILEVELC_JOBS     bilevelc.jobs.SWEEP.KEY: at most one message a job, gone when
+//	                         a worker has its result in the stream of results
+//	stream BILEVELC_RESULTS  bilevelc.results.SWEEP.KEY: gone when the folder has it
+//	bucket bilevelc-inputs   models and data by their SHA-256
+//	bucket bilevelc-large    results that are too large for a message
+//
+// A job is delivered at least once: a worker that gives no sign of life loses its job
+// to another. Its result is kept exactly once.
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"bilevelc/internal/sweep"
+)
+
+const (
+	jobsStream    = "BILEVELC_JOBS"
+	resultsStream = "BILEVELC_RESULTS"
+	workers       = "workers" // the consumer that all workers share
+	inputsBucket  = "bilevelc-inputs"
+	largeBucket   = "bilevelc-large"
+
+	// Headers of a result.
+	headerWorker  = "Bilevelc-Worker"
+	headerSeconds = "Bilevelc-Seconds"
+	headerStatus  = "Bilevelc-Status"
+	headerFault   = "Bilevelc-Fault" // why there is none
+	headerLarge   = "Bilevelc-Large" // the document is in the bucket, under this name
+)
+
+// deliveries bounds how often a job is given to workers: one that ends this many of
+// them ends the next one, too.
+const deliveries = 10
+
+func jobSubject(id, key string) string    { return "bilevelc.jobs." + id + "." + key }
+func resultSubject(id, key string) string { return "bilevelc.results." + id + "." + key }
+
+// message is a job on its way to a worker.
+type message struct {
+	Sweep string    `json:"sweep"`
+	Job   sweep.Job `json:"job"`
+}
+
+// Security is how a connection shows who it is, by NATS's own means; a URL may hold
+// more: tls://user:password@host.
+type Security struct {
+	Credentials string // file of a user's JWT and key
+	CA          string // PEM file that the server's certificate is checked against
+	Cert, Key   string // PEM files of this side
+}
+
+// Conn is a connection to a queue.
+type Conn = nats.Conn
+
+// Connect connects to the servers at url, and again whenever the connection is lost.
+func Connect(url, name string, by Security) (*nats.Conn, error) {
+	var options []nats.Option
+	if by.Credentials != "" {
+		options = append(options, nats.UserCredentials(by.Credentials))
+	}
+	if by.CA != "" {
+		options = append(options, nats.RootCAs(by.CA))
+	}
+	if by.Cert != "" || by.Key != "" {
+		options = append(options, nats.ClientCert(by.Cert, by.Key))
+	}
+	all := append([]nats.Option{nats.Name(name), nats.MaxReconnects(-1), nats.RetryOnFailedConnect(true),
+		nats.ReconnectWait(200 * time.Millisecond), nats.Timeout(5 * time.Second)}, options...)
+	return nats.Connect(url, all...)
+}
+
+// setup makes the streams, the consumer and the buckets where they are not there yet.
+func setup(ctx context.Context, js jetstream.JetStream, redeliver time.Duration) error {
+	_, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: jobsStream, Subjects: []string{"bilevelc.jobs.*.*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage,
+		MaxMsgsPerSubject: 1, Discard: jetstream.DiscardNew, DiscardNewPerSubject: true})
+	if err != nil {
+		return fmt.Errorf("the stream of jobs: %w", err)
+	}
+	if _, err := js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{Name: resultsStream, Subjects: []string{"bilevelc.results.*.*"},
+		Retention: jetstream.WorkQueuePolicy, Storage: jetstream.FileStorage}); err != nil {
+		return fmt.Errorf("the stream of results: %w", err)
+	}
+	if _, err := js.CreateOrUpdateConsumer(ctx, jobsStream, jetstream.ConsumerConfig{Durable: workers, AckPolicy: jetstream.AckExplicitPolicy,
+		AckWait: redeliver, MaxDeliver: deliveries, MaxAckPending: 100_000}); err != nil {
+		return fmt.Errorf("the consumer of jobs: %w", err)
+	}
+	for _, bucket := range []string{inputsBucket, largeBucket} {
+		if _, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{Bucket: bucket, Storage: jetstream.FileStorage}); err != nil {
+			return fmt.Errorf("the bucket %s: %w", bucket, err)
+		}
+	}
+	return nil
+}
+
+// persist repeats what needs the server until it succeeds or ctx ends: the server may
+// be away for a while.
+func persist(ctx context.Context, what func(context.Context) error) error {
+	const (
+		patience = 10 * time.Second // for one answer
+		pause    = 300 * time.Millisecond
+	)
+	for {
+		one, cancel := context.WithTimeout(ctx, patience)
+		err := what(one)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		var refused *permanentError
+		if errors.As(err, &refused) {
+			return refused.err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// permanentError is an error that another try would meet again.
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }

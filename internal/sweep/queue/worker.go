@@ -1,0 +1,228 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"bilevelc/internal/sweep"
+)
+
+// Worker takes jobs from a queue and sends their results.
+type Worker struct {
+	Conn  *nats.Conn
+	Name  string
+	Jobs  int           // at a time; 0: one
+	Idle  time.Duration // ends when there is nothing to do for this long; 0: never
+	Watch func(sweep.Outcome)
+
+	js jetstream.JetStream
+	mu sync.Mutex // of Watch, last
+	// last is when a job was last at hand.
+	last time.Time
+}
+
+// Run ends with the cause of ctx, when the jobs under way have been given back, or with
+// nil after a time without jobs.
+func (w *Worker) Run(ctx context.Context) error {
+	var err error
+	if w.js, err = jetstream.New(w.Conn); err != nil {
+		return err
+	}
+	w.last = time.Now()
+	runner := &sweep.Runner{Inputs: &inputs{js: w.js}}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var wait sync.WaitGroup
+	for range max(1, w.Jobs) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				if done, err := w.next(ctx, runner); err != nil {
+					end(err)
+				} else if done {
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// next waits for a job and does it. What the server does not answer is asked again.
+func (w *Worker) next(ctx context.Context, runner *sweep.Runner) (done bool, err error) {
+	const wait, pause = 2 * time.Second, 300 * time.Millisecond
+	one, cancel := context.WithTimeout(ctx, 10*time.Second)
+	consumer, err := w.js.Consumer(one, jobsStream, workers)
+	cancel()
+	if err == nil {
+		var batch jetstream.MessageBatch
+		if batch, err = consumer.Fetch(1, jetstream.FetchMaxWait(wait)); err == nil {
+			for m := range batch.Messages() {
+				w.busy()
+				err = w.do(ctx, runner, m, consumer.CachedInfo().Config.AckWait)
+				w.busy()
+			}
+			if err != nil {
+				return false, err
+			}
+			err = batch.Error()
+		}
+	}
+	if err != nil && ctx.Err() == nil { // the server is away, or has no sweep yet
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Idle > 0 && time.Since(w.last) > w.Idle, nil
+}
+
+func (w *Worker) busy() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now()
+}
+
+// do runs a job while it says to the queue that it does. The job leaves the queue when
+// the queue has the result.
+func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, patience time.Duration) error {
+	var task message
+	if err := json.Unmarshal(m.Data(), &task); err != nil {
+		return m.Term() // of another version
+	}
+	alive := make(chan struct{})
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		tick := time.NewTicker(max(patience/3, 10*time.Millisecond))
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				_ = m.InProgress() // one that is lost is followed by another
+				w.busy()
+			case <-alive:
+				return
+			}
+		}
+	})
+	document, outcome, err := runner.Do(ctx, task.Job)
+	outcome.Worker = w.Name
+	var fault *sweep.FaultError
+	if err != nil && !errors.As(err, &fault) {
+		close(alive)
+		wait.Wait()
+		_ = m.Nak() // another worker takes it at once
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("job %s: %w", task.Job.Key, err)
+	}
+	err = w.send(ctx, task, document, outcome)
+	close(alive)
+	wait.Wait()
+	if err != nil {
+		_ = m.Nak()
+		return nil // ctx has ended
+	}
+	one, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	_ = m.DoubleAck(one) // one that is lost gives the job to another, whose result changes nothing
+	if w.Watch != nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.Watch(outcome)
+	}
+	return nil
+}
+
+// send gives a result to the queue, however long the server is away.
+func (w *Worker) send(ctx context.Context, task message, document []byte, outcome sweep.Outcome) error {
+	m := nats.NewMsg(resultSubject(task.Sweep, task.Job.Key))
+	m.Header.Set(headerWorker, w.Name)
+	m.Header.Set(headerSeconds, strconv.FormatFloat(outcome.Seconds, 'g', -1, 64))
+	if outcome.Err != nil {
+		m.Header.Set(headerFault, oneLine(outcome.Err.Error()))
+	} else {
+		m.Header.Set(headerStatus, outcome.Status.String())
+		m.Data = document
+	}
+	return persist(ctx, func(ctx context.Context) error {
+		// What a message may hold, less its headers.
+		if limit := int(w.Conn.MaxPayload()) - 4096; limit > 0 && len(document) > limit {
+			store, err := w.js.ObjectStore(ctx, largeBucket)
+			if err != nil {
+				return err
+			}
+			name := task.Sweep + "." + task.Job.Key + "." + nats.NewInbox()
+			if _, err := store.PutBytes(ctx, name, document); err != nil {
+				return err
+			}
+			m.Header.Set(headerLarge, name)
+			m.Data = nil
+		}
+		_, err := w.js.PublishMsg(ctx, m)
+		return err
+	})
+}
+
+// oneLine keeps a text within a header.
+func oneLine(s string) string {
+	const most = 2000
+	out := []rune{}
+	for _, r := range s {
+		if r < ' ' {
+			r = ' '
+		}
+		if out = append(out, r); len(out) == most {
+			break
+		}
+	}
+	return string(out)
+}
+
+// inputs reads what jobs need from the queue's bucket, each once.
+type inputs struct {
+	js   jetstream.JetStream
+	mu   sync.Mutex
+	have map[string][]byte
+}
+
+// Input implements sweep.Inputs.
+func (in *inputs) Input(ctx context.Context, hash string) (text []byte, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if text := in.have[hash]; text != nil {
+		return text, nil
+	}
+	err = persist(ctx, func(ctx context.Context) error {
+		store, err := in.js.ObjectStore(ctx, inputsBucket)
+		if err != nil {
+			return err
+		}
+		text, err = store.GetBytes(ctx, hash)
+		return err
+	})
+	if err == nil && sweep.HashOf(text) != hash {
+		err = fmt.Errorf("input %s came as another", hash)
+	}
+	if err == nil {
+		if in.have == nil {
+			in.have = map[string][]byte{}
+		}
+		in.have[hash] = text
+	}
+	return text, err
+}

@@ -1,0 +1,175 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+// Inputs gives the bytes of an input by its hash.
+type Inputs interface {
+	Input(ctx context.Context, hash string) ([]byte, error)
+}
+
+// Runner runs jobs. Models that it has compiled are kept, and the last problems that
+// it has bound. It may be used by several goroutines at a time.
+type Runner struct {
+	Inputs Inputs
+
+	mu     sync.Mutex
+	models map[string]*runtime.Model
+	bound  []boundProblem // most recent last
+}
+
+type boundProblem struct {
+	key     string
+	problem *runtime.Problem
+}
+
+// problemsKept is how many bound problems a runner keeps: jobs that differ in their
+// start or method alone come one after the other.
+const problemsKept = 4
+
+// FaultError is a job that cannot be run at all, by a fault in the model, in its data
+// or in what is asked of it: another try would end so again.
+type FaultError struct{ Err error }
+
+func (e *FaultError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the fault.
+func (e *FaultError) Unwrap() error { return e.Err }
+
+// Run runs a job to its end. The error is a *FaultError, the cause of ctx, or one of
+// reading the inputs. A job that ctx ends has no result.
+func (r *Runner) Run(ctx context.Context, job Job) (*runtime.Result, error) {
+	problem, err := r.problem(ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	opts := runtime.Options{Method: job.Method, Oracle: job.Oracle, Solver: job.Solver, Settings: job.Options,
+		Seed: job.Seed, Starts: job.Starts, MaxIter: job.MaxIter, TimeLimit: job.Limit}
+	if job.Start > 0 {
+		opts.Starts, opts.FirstStart = 1, job.Start
+	}
+	result, err := problem.Solve(ctx, opts)
+	if err != nil {
+		return nil, fault(err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	result.Inputs = &runtime.Inputs{Model: job.Model.Name, Set: job.Set, DataSeed: job.Seed}
+	for _, d := range job.Data {
+		result.Inputs.Data = append(result.Inputs.Data, d.Name)
+	}
+	return result, nil
+}
+
+// fault tells what is wrong with the job from what is wrong with this process.
+func fault(err error) error {
+	var diags diag.List
+	var usage *runtime.UsageError
+	if errors.As(err, &diags) || errors.As(err, &usage) {
+		return &FaultError{err}
+	}
+	return err
+}
+
+// problem is the job's model bound to its data.
+func (r *Runner) problem(ctx context.Context, job Job) (*runtime.Problem, error) {
+	part := Fixed{Model: job.Model, Data: job.Data, Set: job.Set, Seed: job.Seed}
+	key := part.key()
+	r.mu.Lock()
+	for _, b := range r.bound {
+		if b.key == key {
+			r.mu.Unlock()
+			return b.problem, nil
+		}
+	}
+	r.mu.Unlock()
+	model, err := r.model(ctx, job.Model)
+	if err != nil {
+		return nil, err
+	}
+	set := &data.Set{}
+	var diags diag.List
+	add := func(more *data.Set, found diag.List) {
+		diags = append(diags, found...)
+		if more != nil {
+			set.Entries = append(set.Entries, more.Entries...)
+		}
+	}
+	for _, input := range job.Data {
+		text, err := r.Inputs.Input(ctx, input.Hash)
+		if err != nil {
+			return nil, err
+		}
+		name, file := splitName(input.Name)
+		add(datafile.Read(datafile.Auto, file, string(text), name))
+	}
+	for _, spec := range job.Set {
+		add(datafile.ParseSet(spec))
+	}
+	if err := diags.Err(); err != nil {
+		return nil, &FaultError{err}
+	}
+	problem, err := model.BindSet(set, runtime.BindOptions{Seed: job.Seed, Context: ctx})
+	if err != nil {
+		return nil, fault(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.bound) == problemsKept {
+		r.bound = append(r.bound[:0:0], r.bound[1:]...)
+	}
+	r.bound = append(r.bound, boundProblem{key, problem})
+	return problem, nil
+}
+
+// model is a compiled model, each once.
+func (r *Runner) model(ctx context.Context, input Input) (*runtime.Model, error) {
+	key := input.Hash + " " + input.Name
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.models[key]; m != nil {
+		return m, nil
+	}
+	text, err := r.Inputs.Input(ctx, input.Hash)
+	if err != nil {
+		return nil, err
+	}
+	m, err := runtime.Compile(input.Name, string(text))
+	if err != nil {
+		return nil, &FaultError{err}
+	}
+	if r.models == nil {
+		r.models = map[string]*runtime.Model{}
+	}
+	r.models[key] = m
+	return m, nil
+}
+
+// splitName takes name=path apart.
+func splitName(spec string) (name, path string) {
+	if before, after, ok := strings.Cut(spec, "="); ok && before != "" && !strings.ContainsAny(before, `/\.`) {
+		return before, after
+	}
+	return "", spec
+}
+
+// bindingName is the part of an input's name that decides what it binds: the name
+// given with it, or that of the file.
+func bindingName(spec string) string {
+	name, path := splitName(spec)
+	if name != "" {
+		return name + "=" + filepath.Ext(path)
+	}
+	return filepath.Base(path)
+}
