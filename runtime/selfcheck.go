@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/internal/await"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
 )
 
@@ -69,8 +70,11 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 // a kink of F, where a run that was stopped has had no time to find the pieces:
 // the hypergradient, and a certificate made of such gradients.
 func (p *Problem) temper(ctx context.Context, r *Result) error {
-	if r.Stationarity.Strict || r.Status == Infeasible {
+	if r.Stationarity.Strict && !r.rough() || r.Status == Infeasible {
 		return nil
+	}
+	if r.rough() {
+		r.Stationarity.Strict = false
 	}
 	report, ended, err := p.examine(ctx, r)
 	if !ended && (err != nil || report.OK()) {
@@ -83,9 +87,16 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		r.Certificate = &kept
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
 	}
+	if r.rough() {
+		r.Notes = append(r.Notes, "the lower level is not solved to its tolerance here, so that F and its gradients are not known: they are left out")
+		return nil
+	}
 	r.Notes = append(r.Notes, "F may have a kink here, and which of its gradients belong to pieces of it was not confirmed: they are left out")
 	return nil
 }
+
+// rough reports that a result says of itself that its lower level is not solved.
+func (r *Result) rough() bool { return r.Lower.Status == lower.Inaccurate.String() }
 
 // asked is the accuracy of stationarity that a result's method was asked for: its
 // setting epsilon, or the default; 0 where it has none.

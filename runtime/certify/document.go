@@ -59,6 +59,10 @@ import "bilevelc/runtime/problem"
 // Document is what a result claims, in the problem's own order and signs: both
 // objectives are minimized, rows are h <= 0 or = 0.
 type Document struct {
+	// Rough says that the document itself calls its lower level not solved. What it says
+	// of F there, but for the numbers that follow from its own point, is then neither
+	// claimed nor checked; one that is Solved cannot say so.
+	Rough         bool
 	X             []float64 // len Dx
 	Y             []float64 // len Dy
 	Lambda        []float64 // len m

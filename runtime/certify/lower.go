@@ -81,7 +81,13 @@ func (v *verification) lowerLevel() {
 	}
 	scale.Dual = math.Max(maxAbs(v.doc.Lambda), s.force/shortest)
 	scale.Complementarity = scale.Primal * scale.Dual
-	v.atMost("stationarity of the lower level", 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
+	rough := v.doc.Rough && !v.doc.Solved
+	atMost := func(claim string, claimed, found, tolerance float64, detail string) {
+		if !rough {
+			v.atMost(claim, claimed, found, tolerance, detail)
+		}
+	}
+	atMost("stationarity of the lower level", 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
 	worst, at := 0.0, ""
 	for i, kind := range v.p.Rows.Kind {
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
@@ -92,9 +98,9 @@ func (v *verification) lowerLevel() {
 			worst, at = h, fmt.Sprintf("row %d", i)
 		}
 	}
-	v.atMost("feasibility of y, each row by the size of its terms", 0, worst, v.tol.KKT, at)
-	v.atMost("signs of the multipliers", 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	v.atMost("complementarity", 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
+	atMost("feasibility of y, each row by the size of its terms", 0, worst, v.tol.KKT, at)
+	atMost("signs of the multipliers", 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
+	atMost("complementarity", 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
 	if claimed == nil {
 		return
 	}
@@ -103,7 +109,9 @@ func (v *verification) lowerLevel() {
 	v.equal("claimed residual of feasibility", claimed.Residuals.Primal, found.Primal, v.tol.Value, scale.Primal)
 	v.equal("claimed residual of signs", claimed.Residuals.Dual, found.Dual, v.tol.Value, scale.Dual)
 	v.equal("claimed residual of complementarity", claimed.Residuals.Complementarity, found.Complementarity, v.tol.Value, scale.Complementarity)
-	v.activeRows(claimed.Active, scale)
+	if !rough {
+		v.activeRows(claimed.Active, scale)
+	}
 	bound := claimed.Bound
 	if bound == nil {
 		if v.p.Facts.StrongConvexity > 0 && v.doc.Solved && !(found.Dual > 0) {

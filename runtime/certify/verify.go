@@ -47,6 +47,9 @@ func verifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
 	}
 	v.values()
 	v.lowerLevel()
+	if v.rough() {
+		return &v.Report
+	}
 	v.derive()
 	v.coupled()
 	if doc.Solved {
@@ -246,6 +249,19 @@ func (v *verification) asked(epsilon float64) float64 {
 		return math.Min(epsilon, v.tol.Share)
 	}
 	return v.tol.Share
+}
+
+// rough checks that a document that is not solved, and says that its lower level is not
+// either, claims nothing that would follow from it; false for others.
+func (v *verification) rough() bool {
+	if !v.doc.Rough || v.doc.Solved {
+		return false
+	}
+	c := v.doc.Certificate
+	v.check("no gradient of F where the lower level is not solved",
+		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
+	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
+	return true
 }
 
 // StrictClaim is the check of Document.Strict.
