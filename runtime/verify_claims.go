@@ -46,7 +46,6 @@ var underived = []struct{ Path, Reason string }{
 	{"inputs", "names of files; what is in them is checked by the digest"},
 	{"status", "why a run stopped short cannot be seen; that what it excludes does not hold is checked"},
 	{"lower.solver", "that it was used cannot be seen; that it exists and applies is checked"},
-	{"lower.status", "the solver's own opinion; what a solved one promises is checked"},
 	{"lower.ties.loss", "a solver found the follower's optimum; that the loss is not negative is checked"},
 	{"lower.ties.exact", "a solver's opinion"},
 	{"lower.ties.unique", "that tilting the follower moves its answer cannot be seen from the answer"},
