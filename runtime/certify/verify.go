@@ -333,6 +333,10 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 	enough := err + v.tol.Gradient*v.d.s.gradient
 	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
 	if failure != nil {
+		if near := v.ofSample(claimed, enough); near != nil {
+			v.vector(claim, v.d.along(claimed), v.d.along(near), enough)
+			return
+		}
 		v.fail(claim, "could not be derived again: %v", failure)
 		return
 	}
