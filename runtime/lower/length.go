@@ -80,9 +80,9 @@ func (r *rays) reach(lengths, forces []float64) {
 				continue
 			}
 			next := lengths[k] * force / change
-			if change < force {
+			if change >= 0 && change < force {
 				short[k] = lengths[k]
-			} else { // or NaN: beyond the end of the domain
+			} else { // or NaN or negative: beyond the end of the domain, or of where g is convex
 				long[k] = lengths[k]
 			}
 			if !(next > short[k]*1.001 && next < long[k]/1.001) {

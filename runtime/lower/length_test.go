@@ -157,3 +157,29 @@ func TestLengthsInAnyUnits(t *testing.T) {
 		}
 	}
 }
+
+// An odd power is convex on one side of 0 alone. The way that a force would move y ends
+// where g ceases to be convex, and is not looked for beyond, where gradients fall
+// without end.
+func TestReachEndsWithConvexity(t *testing.T) {
+	for _, side := range []float64{1, -1} { // on which g = 2.5e-4 y^2 + |y|^5 is convex
+		grad := func(dst, y []float64) {
+			for j, v := range y {
+				dst[j] = 5e-4*v + side*5*math.Pow(v, 4)
+			}
+		}
+		for n := 1; n <= 12; n++ {
+			y, base := make([]float64, n), make([]float64, n)
+			for j := range y {
+				y[j] = side * (1 + float64(j%3))
+			}
+			grad(base, y)
+			for _, force := range []float64{1, 60, 1e4} {
+				// Where the entries are, their fourth powers change by the force within this.
+				if got := Reach(grad, y, base, force, 2); got > 20*math.Sqrt(float64(n))*math.Pow(force, 0.25) {
+					t.Errorf("side %g, %d entries, force %g: reach %g", side, n, force, got)
+				}
+			}
+		}
+	}
+}
