@@ -16,9 +16,6 @@ type Axis struct {
 	Values []string `json:"values"`
 }
 
-// The names of axes that are not params or data of the model.
-var choices = []string{"seed", "start", "method", "oracle", "solver", "data"}
-
 // mostValues bounds the values of one axis, and mostJobs the jobs of a sweep, each of
 // which is a file: far above what is of use, and below what a folder or a slip of the
 // hand would make.
