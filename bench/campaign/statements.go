@@ -1,0 +1,238 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/bench/campaign/truth"
+	"bilevelc/runtime"
+)
+
+// far is how far two numbers are apart relative to 1 and their size.
+func far(a, b float64) float64 {
+	if math.IsNaN(a) || math.IsNaN(b) {
+		return math.Inf(1)
+	}
+	return math.Abs(a-b) / (1 + math.Max(math.Abs(a), math.Abs(b)))
+}
+
+// accuracy is what y*, lambda and F must agree to, relative to 1 and their
+// size: the solvers promise 1e-8 of the KKT conditions, which the condition
+// numbers of these programs (up to about 1e3) may amplify.
+const accuracy = 1e-5
+
+// statements checks what a result says of the lower level and of F at its x.
+// It returns the truth there, nil where it is not known.
+func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
+	s := e.style.scale
+	x := e.upperPoint(r)
+	pt, ok := e.eval.At(x)
+	if !ok {
+		e.outcome("truth unknown")
+		return nil
+	}
+	if pt.Violation > 1e-6 {
+		if e.eval.Infeasibility(x) > 1e-6 {
+			e.false(of+" point without y", "no y satisfies the rows at x = %v within %.3g, but one is returned", x, pt.Violation)
+		}
+		return nil
+	}
+	v, _ := r.Lower.Variables.Get("y")
+	y := e.times(v.Data, -s.Y)
+	worst, distance := 0.0, 0.0
+	for j := range y {
+		worst = math.Max(worst, far(y[j], pt.Y[j]))
+		distance += (y[j] - pt.Y[j]) * (y[j] - pt.Y[j])
+	}
+	if worst > accuracy {
+		e.false(of+" y", "y = %v, truly %v at x = %v", y, pt.Y, x)
+		return nil
+	}
+	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
+	d := math.Sqrt(distance)
+	if d > bound*(1+1e-6)+1e-10 {
+		// The truth's own rounding may be more than that.
+		if exact := e.eval.Y(e.exactPoint(r)); exact != nil {
+			distance = 0
+			for j := range y {
+				distance += (y[j] - exact[j]) * (y[j] - exact[j])
+			}
+			d = math.Sqrt(distance)
+		}
+	}
+	if d > bound*(1+1e-6)+1e-10 {
+		e.false(of+" error bound", "|y - y*| = %.3g, claimed at most %.3g, at x = %v", d, bound, x)
+	}
+	sign := func(maximize bool) float64 {
+		if maximize {
+			return -1
+		}
+		return 1
+	}
+	upper := sign(e.style.maxUpper) * float64(r.Upper.Objective) * e.unitOf(s.F, -1)
+	if far(upper, pt.F) > accuracy {
+		e.false(of+" F", "F = %v, truly %v at x = %v", upper, pt.F, x)
+	}
+	lower := sign(e.style.maxLower) * float64(r.Lower.Objective) * e.unitOf(s.G, -1)
+	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of.
+	_, pull := e.eval.LowerGradient(x, pt.Y)
+	if slope := math.Sqrt(product(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+10*slope*pt.Violation {
+		e.false(of+" g", "g = %v, truly %v at x = %v", lower, pt.G, x)
+	}
+	e.multipliers(r, pt, y, of)
+	e.hypergradient(r, pt, of)
+	return pt
+}
+
+// multipliers checks the KKT conditions with the multipliers of the named
+// rows; what is left of the gradient must be the bounds'.
+func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float64, of string) {
+	s := e.style.scale
+	_, rest := e.eval.LowerGradient(pt.X, y)
+	size := 1.0
+	// The gradient is a sum of terms that may cancel: those of x and those of y show apart.
+	_, ofX := e.eval.LowerGradient(pt.X, make([]float64, len(y)))
+	_, ofY := e.eval.LowerGradient(make([]float64, len(pt.X)), y)
+	for j, v := range rest {
+		size = math.Max(size, math.Abs(v))
+		for _, part := range []float64{ofX[j], ofY[j]} {
+			if !math.IsNaN(part) && !math.IsInf(part, 0) {
+				size = math.Max(size, math.Abs(part))
+			}
+		}
+	}
+	for i, row := range e.model.Rows {
+		v, ok := r.Lower.Multipliers.Get(fmt.Sprintf("r%d", i+1))
+		if !ok {
+			e.false(of+" multiplier missing", "row r%d", i+1)
+			return
+		}
+		lambda, err := v.Scalar()
+		if err != nil {
+			lambda = v.Data[0]
+		}
+		lambda *= e.unitOf(s.G-s.Rows, -1)
+		size = math.Max(size, math.Abs(lambda))
+		if row.Equal && e.style.maxLower {
+			continue // checked below up to the sign
+		}
+		slack := e.eval.Slack(i, pt.X, y)
+		if !row.Equal && (lambda < -accuracy*size || lambda > accuracy*size && slack > 1e-4) {
+			e.false(of+" multiplier", "row r%d has %.6g with slack %.6g at x = %v", i+1, lambda, slack, pt.X)
+			return
+		}
+		for j, c := range row.C {
+			rest[j] += lambda * truth.Float(c)
+		}
+	}
+	if e.style.maxLower {
+		return // the sign of equality multipliers under maximize is the spec's business
+	}
+	for j, v := range rest { // v = minus the bounds' part: > 0 only at a lower bound
+		low, high := e.model.YLo[j], e.model.YHi[j]
+		atLow := low != nil && y[j]-truth.Float(low) < 1e-4
+		atHigh := high != nil && truth.Float(high)-y[j] < 1e-4
+		if v > 10*accuracy*size && !atLow || v < -10*accuracy*size && !atHigh {
+			e.false(of+" multipliers", "grad_y g and the rows' multipliers leave %.3g at y[%d] = %.6g, x = %v", v, j+1, y[j], pt.X)
+			return
+		}
+	}
+}
+
+// hypergradient compares the gradient where F has one, and the strict flag.
+func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of string) {
+	s := e.style.scale
+	kink := pt.Margin < 1e-12
+	if kink && r.Stationarity.Strict {
+		// The doubles of the truth do not tell a margin of 1e-13 from none; rationals do.
+		if undecided, known := e.eval.Undecided(e.exactPoint(r)); known && !undecided {
+			kink = false
+			e.outcome("strict by less than 1e-12")
+		}
+	}
+	if kink && r.Stationarity.Strict {
+		g := e.eval.AroundX(pt.X, 1e-6, nil, 200, e.rng)
+		if spread(g) > 1e-4*(1+e.size) {
+			e.false(of+" strict at a kink", "strict complementarity is claimed, margin %.3g, gradients spread by %.3g, at x = %v", pt.Margin, spread(g), pt.X)
+		} else {
+			e.soft(of+" strict without a margin", "margin %.3g at x = %v", pt.Margin, pt.X)
+		}
+	}
+	if !r.Stationarity.Strict && pt.Margin > 1e-2 && !pt.Implied {
+		e.soft(of+" strict not seen", "margin %.3g at x = %v", pt.Margin, pt.X)
+	}
+	if len(r.Upper.Hypergradient) == 0 || r.Oracle == "value" {
+		return
+	}
+	sign := 1.0
+	if e.style.maxUpper {
+		sign = -1
+	}
+	v := r.Upper.Hypergradient[0]
+	gradient := e.times(v.Data, s.X-s.F)
+	claimed := float64(r.Stationarity.GradientError) * e.unitOf(s.X-s.F, 1)
+	size := 1 + e.size
+	for j := range gradient {
+		gradient[j] *= sign
+		size = math.Max(size, math.Abs(pt.Grad[j]))
+	}
+	// Where dependent equalities tie x, F has no gradient across that.
+	gradient, truly := e.eval.Along(gradient), e.eval.Along(pt.Grad)
+	tolerance := 1e-4 * size
+	if claimed > 0 {
+		tolerance = math.Max(tolerance, 10*claimed)
+	}
+	switch {
+	case pt.Margin > 1e-4:
+		for j := range gradient {
+			if !(math.Abs(gradient[j]-truly[j]) <= tolerance) {
+				e.false(of+" hypergradient", "%v, truly %v (claimed error %.3g), margin %.3g, at x = %v", gradient, truly, claimed, pt.Margin, pt.X)
+				return
+			}
+		}
+	case kink:
+		g := e.eval.AroundX(pt.X, 1e-6, nil, 300, e.rng)
+		if len(g) > 0 && !inHull(gradient, g, tolerance, e.rng) {
+			e.soft(of+" hypergradient at a kink", "%v is outside the hull of %d gradients around x = %v", gradient, len(g), pt.X)
+		}
+	}
+}
+
+func spread(g [][]float64) float64 {
+	worst := 0.0
+	for _, a := range g {
+		for j := range a {
+			worst = math.Max(worst, math.Abs(a[j]-g[0][j]))
+		}
+	}
+	return worst
+}
+
+// inHull looks for a direction that separates v from the hull of g.
+func inHull(v []float64, g [][]float64, tolerance float64, rng *rand.Rand) bool {
+	for range 200 {
+		d, norm := make([]float64, len(v)), 0.0
+		for j := range d {
+			d[j] = rng.NormFloat64()
+			norm += d[j] * d[j]
+		}
+		norm = math.Sqrt(norm)
+		highest := math.Inf(-1)
+		for _, a := range g {
+			highest = math.Max(highest, product(a, d))
+		}
+		if product(v, d) > highest+tolerance*norm {
+			return false
+		}
+	}
+	return true
+}
+
+func product(a, b []float64) float64 {
+	sum := 0.0
+	for j := range a {
+		sum += a[j] * b[j]
+	}
+	return sum
+}

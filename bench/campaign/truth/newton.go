@@ -1,0 +1,158 @@
+package truth
+
+import (
+	"math"
+	"math/big"
+)
+
+// newton minimizes G at x by Newton steps, each the minimizer of the quadratic
+// model under all rows.
+func (e *Evaluator) newton(x []float64) (*Point, bool) {
+	y, ok := e.interior(x)
+	if !ok {
+		return &Point{X: x, Violation: math.Inf(1)}, e.Infeasibility(x) > 1e3*tiny
+	}
+	guess := []int(nil)
+	for range 200 {
+		f, next := e.step(x, y, guess)
+		if f == nil {
+			return nil, false
+		}
+		guess = f.rows
+		direction, slope := make([]float64, len(y)), 0.0
+		_, gy := e.g.gradient(x, y)
+		for j := range y {
+			direction[j] = next[j] - y[j]
+			slope += gy[j] * direction[j]
+		}
+		size := 0.0
+		for j := range y {
+			size = math.Max(size, abs(direction[j])/(1+abs(y[j])))
+		}
+		if size < 1e-13 || slope >= 0 && size < 1e-10 {
+			return e.point(f, x), true
+		}
+		value, t := e.g.value(x, y), e.toDomain(x, y, direction)
+		trial := make([]float64, len(y))
+		for {
+			for j := range y {
+				trial[j] = y[j] + t*direction[j]
+			}
+			v := e.g.value(x, trial)
+			if v <= value+1e-4*t*slope+1e-15*abs(value) && !math.IsInf(v, 0) {
+				break
+			}
+			if t /= 2; t < 1e-12 {
+				if size < 1e-9 {
+					return e.point(f, x), true
+				}
+				return nil, false
+			}
+		}
+		y = trial
+	}
+	return nil, false
+}
+
+// toDomain is the greatest step up to 1 that leaves the argument of every
+// entropy a tenth of what it is.
+func (e *Evaluator) toDomain(x, y, direction []float64) float64 {
+	t := 1.0
+	for i := range e.g.terms {
+		term := &e.g.terms[i]
+		if change := dot(term.c, direction); term.kind == Entropy && change < 0 {
+			t = math.Min(t, -0.9*term.argument(x, y)/change)
+		}
+	}
+	return t
+}
+
+// step minimizes the quadratic model of G at (x, y): the guessed face, or all.
+func (e *Evaluator) step(x, y []float64, guess []int) (*face, []float64) {
+	yy, yx := e.g.hessian(x, y)
+	_, gy := e.g.gradient(x, y)
+	for j := range gy {
+		gy[j] -= dot(yy[j], y) + dot(yx[j], x)
+	}
+	if guess != nil {
+		if f := e.face(guess, yy, yx, gy); f != nil {
+			if next, _, margin, violation := e.at(f, x); margin > 1e3*tiny && violation <= tiny {
+				return f, next
+			}
+		}
+	}
+	var best *face
+	bestMargin := -1e3 * tiny
+	for _, f := range e.enumerate(x, y) {
+		if _, _, margin, violation := e.at(f, x); violation <= tiny && margin > bestMargin {
+			best, bestMargin = f, margin
+		}
+	}
+	if best == nil {
+		return nil, nil
+	}
+	next, _, _, _ := e.at(best, x)
+	return best, next
+}
+
+// exact is a vector of doubles as rationals.
+func exact(v []float64) []*big.Rat {
+	out := make([]*big.Rat, len(v))
+	for i := range v {
+		out[i] = new(big.Rat).SetFloat64(v[i])
+		if out[i] == nil {
+			out[i] = new(big.Rat)
+		}
+	}
+	return out
+}
+
+// interior finds a y with the greatest slack in inequalities and in the
+// domains of entropies (at most 1): a start for Newton's method.
+func (e *Evaluator) interior(x []float64) ([]float64, bool) {
+	m := e.Model
+	p := &LP{N: m.Dy + 1}
+	at := exact(x)
+	slacked := func(c []*big.Rat, by int64) []*big.Rat {
+		return append(append([]*big.Rat(nil), c...), Rat(by, 1))
+	}
+	for i, r := range m.Lower() {
+		rhs := new(big.Rat).Sub(r.Rhs, dotRat(r.A, at))
+		switch {
+		case e.rows[i].equal && !contains(e.equal, i):
+			// implied by the others, up to the rounding of x
+		case e.rows[i].equal:
+			p.Eq(slacked(r.C, 0), rhs)
+		case zero(e.rows[i].c):
+		default:
+			p.Leq(slacked(r.C, 1), rhs)
+		}
+	}
+	for _, t := range m.G.Terms {
+		if t.Kind == Entropy { // C y + A x + Const >= t
+			c := make([]*big.Rat, m.Dy)
+			for j := range c {
+				c[j] = new(big.Rat).Neg(t.C[j])
+			}
+			p.Leq(slacked(c, 1), new(big.Rat).Add(t.Const, dotRat(t.A, at)))
+		}
+	}
+	p.Leq(slacked(Zeros(m.Dy), 1), Rat(1, 1))
+	cost := Zeros(m.Dy + 1)
+	cost[m.Dy] = Rat(-1, 1)
+	outcome, v, value := p.Minimize(cost)
+	if outcome != Optimal {
+		return nil, false
+	}
+	least := Float(value)
+	return floats(v[:m.Dy]), least <= tiny
+}
+
+func contains(list []int, v int) bool {
+	for _, w := range list {
+		if w == v {
+			return true
+		}
+	}
+	return false
+}

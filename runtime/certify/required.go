@@ -1,0 +1,81 @@
+package certify
+
+import "math"
+
+// required is what must be there for a document to say that it is solved.
+func (v *verification) required() {
+	c := v.doc.Certificate
+	if c == nil || c.Lower == nil {
+		v.fail("solved", "there is no certificate of the lower level")
+		return
+	}
+	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.gradient), v.tol.Share)
+	if v.doc.Hypergradient == nil {
+		v.fail("solved", "there is no hypergradient")
+	}
+	if !v.doc.Stationary {
+		return
+	}
+	switch {
+	case c.Goldstein != nil:
+		g := c.Goldstein
+		largest := v.d.s.gradient
+		for _, s := range g.Samples {
+			largest = math.Max(largest, norm(s.Gradient))
+		}
+		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
+		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, largest)
+		v.within("solved: error of the gradients, by their size", share(g.GradientError, largest), v.tol.Share)
+	case c.GradientMapping != nil:
+		m := c.GradientMapping
+		largest := math.Max(v.d.s.gradient, norm(m.Gradient))
+		v.measure("solved: gradient mapping, by the size of gradients", m.Norm, largest)
+		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.gradient), v.tol.Share)
+	default:
+		v.fail("solved", "there is no certificate of stationarity")
+	}
+}
+
+// measure checks a measure of stationarity against the size of gradients: of those
+// near the point or, where that does not do, of F over X, as where F is flat near its
+// optimum and steep on the way there.
+func (v *verification) measure(claim string, norm, near float64) {
+	if share(norm, near) > v.asked(v.doc.Epsilon) {
+		near = math.Max(near, overX*v.d.gradientOverX(v.doc.X, v.doc.Y, v.active()))
+	}
+	v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))
+}
+
+// overX is the share of the gradients over X that a measure of stationarity may be
+// relative to: twice the share of the first gradient that a run makes do with, which
+// may have started where F is that much steeper than at these points.
+const overX = 0.2
+
+// share is a part of a whole; none of nothing is none.
+func share(part, whole float64) float64 {
+	if part == 0 {
+		return 0
+	}
+	return part / whole
+}
+
+// asked is the accuracy that counts: what was asked for, within what may be.
+func (v *verification) asked(epsilon float64) float64 {
+	if epsilon > 0 {
+		return math.Min(epsilon, v.tol.Share)
+	}
+	return v.tol.Share
+}
+
+// rough checks that a document that is not solved, and says that its lower level is not
+// either, claims nothing that would follow from it; false for others.
+func (v *verification) rough() bool {
+	if !v.doc.Rough || v.doc.Solved {
+		return false
+	}
+	c := v.doc.Certificate
+	v.check("no gradient of F where the lower level is not solved",
+		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
+	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
+	return true
+}

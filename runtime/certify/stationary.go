@@ -1,0 +1,165 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// goldstein checks a Goldstein certificate: points, gradients, weights,
+// normal vector and norm.
+func (v *verification) goldstein(c *Goldstein) {
+	if len(c.Samples) == 0 || !(c.Delta >= 0) || math.IsInf(c.Delta, 1) {
+		v.fail("Goldstein certificate", "%d samples, delta %v", len(c.Samples), c.Delta)
+		return
+	}
+	if !(c.GradientError >= 0) || math.IsInf(c.GradientError, 1) {
+		v.fail("Goldstein certificate", "its claimed error of gradients is %v", c.GradientError)
+		return
+	}
+	sum, largest, total := 0.0, v.d.s.gradient, 0.0
+	worst, detail := 0.0, "no sample is off"
+	if !v.penalized() {
+		return
+	}
+	defer func() { v.d.coupling = nil }()
+	var multipliers []float64
+	for _, s := range c.Samples {
+		largest = math.Max(largest, norm(s.Gradient))
+	}
+	for k, s := range c.Samples {
+		name := fmt.Sprintf("sample %d", k)
+		v.atMost(name+" is within delta", c.Delta, distance(s.Point, v.doc.X), v.tol.Value*v.d.s.x, "")
+		v.check(name+" has a weight of at least 0", s.Weight >= 0, "")
+		sum += s.Weight
+		if !v.upperSet(name, s.Point) {
+			continue
+		}
+		hints := [][]int{v.at.face}
+		rows, positive := v.split(s.Active)
+		if s.Active != nil {
+			hints = [][]int{rows}
+		}
+		if v.d.coupling != nil {
+			v.d.coupling.positive = positive
+		}
+		enough := c.GradientError + v.tol.Gradient*largest
+		at, found, err := v.d.gradientNear(s.Point, v.at.y, hints, s.Gradient, enough, v.radius())
+		if err != nil {
+			v.fail(name+": gradient", "could not be derived again: %v", err)
+			continue
+		}
+		if s.Active != nil {
+			v.face(name, rows, at)
+		}
+		if v.d.coupling != nil {
+			if multipliers == nil {
+				multipliers = make([]float64, len(v.d.coupling.weight))
+			}
+			for i, sign := range v.d.signed(at) {
+				multipliers[i] += s.Weight * sign
+			}
+		}
+		off := s.Weight * v.d.apart(s.Gradient, found)
+		total += off
+		if off > worst {
+			worst = off
+			detail = fmt.Sprintf("sample %d the worst: %.3g times the weight %.3g", k, off/s.Weight, s.Weight)
+		}
+	}
+	if c.GradientError > largest {
+		v.fail("error of the gradients", "claimed as %.3g, more than the gradients, %.3g", c.GradientError, largest)
+	}
+	v.atMost("error of the gradients, weighted", c.GradientError, total, v.tol.Gradient*largest, detail)
+	v.equal("sum of the weights", 1, sum, v.tol.Value, 1)
+	if multipliers != nil {
+		v.multipliers(multipliers)
+	}
+	if c.Normal != nil {
+		size := math.Max(norm(c.Normal), largest)
+		away := normalDistance(v.p, v.doc.X, v.at.y, c.Normal, c.Delta+v.tol.KKT*v.d.s.x, v.tol.KKT*size)
+		v.atMost("normal vector: distance from the normal cone", 0, away, v.tol.KKT*size, "")
+	}
+	v.equal("norm of the combination", c.Norm, norm(c.combination()), v.tol.Value, largest)
+	v.equal("epsilon", c.Epsilon, c.Norm+c.GradientError, v.tol.Value, largest)
+}
+
+// face checks the rows that a sample names as those its gradient was taken on:
+// the derived face, up to rows that are weakly active there or depend on others.
+func (v *verification) face(name string, claimed []int, at *derived) {
+	held := make(map[int]bool, len(at.face))
+	for _, i := range at.active {
+		held[i] = true
+	}
+	undecided := make(map[int]bool)
+	for _, i := range v.d.weak(at) {
+		undecided[i] = true
+	}
+	for _, i := range claimed {
+		if cols, _ := v.p.Rows.B.Row(i); !held[i] && !undecided[i] && len(cols) > 0 && v.p.Rows.Kind[i] == problem.AtMost {
+			v.fail(name+": active rows", "row %d does not hold with equality", i)
+			return
+		}
+		delete(held, i)
+	}
+	for i := range held {
+		if !undecided[i] {
+			v.fail(name+": active rows", "row %d holds y and is not among them", i)
+			return
+		}
+	}
+}
+
+// gradientMapping checks the gradient, that the projected point is the
+// projection (it is in X and D, and what was cut off is normal to them there),
+// and the norm.
+func (v *verification) gradientMapping(c *GradientMapping) {
+	if !(c.Smoothness > 0) || math.IsInf(c.Smoothness, 1) {
+		v.fail("gradient mapping", "its smoothness is %v", c.Smoothness)
+		return
+	}
+	v.gradient("gradient mapping: gradient", c.Gradient, c.GradientError, v.doc.X, v.hints())
+	step := mapping(c.Smoothness, v.doc.X, c.Projected)
+	normal := make([]float64, v.p.Dx)
+	for j := range normal {
+		normal[j] = step[j] - c.Gradient[j]
+	}
+	size := math.Max(norm(c.Gradient), v.d.s.gradient)
+	v.equal("norm of the gradient mapping", c.Norm, norm(step), v.tol.Value, size)
+	if !v.upperSet("the projected point", c.Projected) {
+		return
+	}
+	at, err := v.d.lower(c.Projected, v.at.y, v.at.face)
+	if err != nil {
+		v.fail("the projected point has a feasible y", "not found: %v", err)
+		return
+	}
+	// The projection is known to rounding of x, which the step magnifies by L.
+	enough := v.tol.KKT*size + c.Smoothness*0x1p-50*math.Max(norm(v.doc.X), v.d.s.x)
+	away := normalDistance(v.p, c.Projected, at.y, normal, v.tol.KKT*v.d.s.x, enough)
+	v.atMost("what the projection cut off is normal", 0, away, enough, "")
+}
+
+// combination is sum w_i G_i + n.
+func (c *Goldstein) combination() []float64 {
+	sum := append([]float64(nil), c.Normal...)
+	for _, s := range c.Samples {
+		if sum == nil {
+			sum = make([]float64, len(s.Gradient))
+		}
+		for j, g := range s.Gradient {
+			sum[j] += s.Weight * g
+		}
+	}
+	return sum
+}
+
+// mapping is L (x - x+).
+func mapping(smoothness float64, x, projected []float64) []float64 {
+	step := make([]float64, len(x))
+	for j := range step {
+		step[j] = smoothness * (x[j] - projected[j])
+	}
+	return step
+}

@@ -1,0 +1,209 @@
+package convex
+
+import "math"
+
+// regular is what is subtracted on the diagonal of the rows' block of the KKT
+// matrix, whose other entries are 1 or smaller: it makes the matrix
+// quasi-definite, with pivots well above rounding. Repeated steps undo it.
+const regular = 1e-9
+
+// assemble fills the KKT matrix of a face, with H or, for questions of the rows
+// alone, the identity. Rows and columns that take no part become those of the
+// identity.
+func (s *Solver) assemble(identity bool) bool {
+	for t, at := range s.half {
+		s.kkt[t] = s.h[at]
+		if identity {
+			s.kkt[t] = 0
+		}
+	}
+	if identity {
+		for _, t := range s.diagonal {
+			s.kkt[t] = 1
+		}
+	}
+	at := 0
+	for i := 0; i < s.n; i++ {
+		for ; at < len(s.half) && s.half[at] < s.hessian.Ptr[i+1]; at++ {
+			if j := s.hessian.Col[s.half[at]]; s.state[i] != Free || s.state[j] != Free {
+				s.kkt[at] = 0
+				if i == j {
+					s.kkt[at] = 1
+				}
+			}
+		}
+	}
+	base := len(s.half)
+	for i := 0; i < s.m; i++ {
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			s.kkt[base+t] = s.bv[t]
+			if !s.active[i] || s.state[s.b.Col[t]] != Free {
+				s.kkt[base+t] = 0
+			}
+		}
+		d := -regular
+		if !s.active[i] || !s.reaches(i) {
+			d = -1
+		}
+		s.kkt[base+s.b.NNZ()+i] = d
+	}
+	return s.ldl.Factor(s.kkt, leastPivot)
+}
+
+// leastPivot is the size of the smallest pivot: a rounding error of the
+// largest entries, which are about 1.
+const leastPivot = 1e-14
+
+// reaches reports whether row i involves a free variable.
+func (s *Solver) reaches(i int) bool {
+	for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+		if s.state[s.b.Col[t]] == Free && s.bv[t] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// correct makes one Newton step on the face from the gradient in grad, and
+// returns the residuals from which it was made, of stationarity on the free
+// variables and of the active rows: the largest, each relative to its own terms.
+func (s *Solver) correct(apply bool) (dual, primal float64) {
+	copy(s.rhs, s.grad)
+	s.subtractPull(s.rhs[:s.n], s.lambda)
+	for j := range s.rhs[:s.n] {
+		if s.state[j] != Free {
+			s.rhs[j] = 0
+			continue
+		}
+		s.rhs[j] = -s.rhs[j]
+		dual = math.Max(dual, share(s.rhs[j], s.own[j]))
+	}
+	size := s.size()
+	for i := 0; i < s.m; i++ {
+		s.rhs[s.n+i] = 0
+		if s.active[i] {
+			v := s.r[i] - s.rowDot(i, s.y)
+			primal = math.Max(primal, share(v, s.rowSize(i, size)))
+			if s.reaches(i) {
+				s.rhs[s.n+i] = v
+			}
+		}
+	}
+	if !apply {
+		return dual, primal
+	}
+	s.ldl.Solve(s.step, s.rhs)
+	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*largest(s.rhs))
+	for j := range s.y {
+		if s.state[j] == Free {
+			s.y[j] += s.step[j]
+		}
+	}
+	for i := range s.lambda {
+		if s.active[i] {
+			s.lambda[i] -= s.step[s.n+i]
+		}
+	}
+	return dual, primal
+}
+
+// faceResidual sets r to what the step leaves of rhs in the KKT system of the
+// face, with its regularization: see interiorLeft.
+func (s *Solver) faceResidual(r, step []float64) {
+	s.multiplyFree(r, step)
+	for i := 0; i < s.m; i++ {
+		if !s.active[i] {
+			r[s.n+i] = 0
+			continue
+		}
+		sum, v := 0.0, step[s.n+i]
+		for t := s.b.Ptr[i]; t < s.b.Ptr[i+1]; t++ {
+			if j := s.b.Col[t]; s.state[j] == Free {
+				sum += s.bv[t] * step[j]
+				r[j] += s.bv[t] * v
+			}
+		}
+		d := regular
+		if !s.reaches(i) {
+			d = 1
+		}
+		r[s.n+i] = s.rhs[s.n+i] - sum + d*v
+	}
+	for j := range r[:s.n] {
+		if s.state[j] == Free {
+			r[j] = s.rhs[j] - r[j]
+		} else {
+			r[j] = 0
+		}
+	}
+}
+
+func (s *Solver) multiplyFree(dst, v []float64) {
+	for i := 0; i < s.n; i++ {
+		sum := 0.0
+		if s.state[i] == Free {
+			for t := s.hessian.Ptr[i]; t < s.hessian.Ptr[i+1]; t++ {
+				if j := s.hessian.Col[t]; s.state[j] == Free {
+					sum += s.h[t] * v[j]
+				}
+			}
+		}
+		dst[i] = sum
+	}
+}
+
+// prepareFace factorizes the KKT matrix of the face and puts the point onto
+// its bounds.
+func (s *Solver) prepareFace() bool {
+	for j, at := range s.state {
+		switch at {
+		case Lower, Pinned:
+			s.y[j] = s.lo[j]
+		case Upper:
+			s.y[j] = s.hi[j]
+		}
+	}
+	for i, in := range s.active {
+		if !in {
+			s.lambda[i] = 0
+		}
+	}
+	if !s.faceKnown {
+		s.faceKnown = s.assemble(false)
+	}
+	return s.faceKnown
+}
+
+// onFace takes the point to the minimizer of the model on the face, until
+// rounding ends the progress.
+func (s *Solver) onFace() bool {
+	if !s.prepareFace() {
+		return false
+	}
+	last := math.Inf(1)
+	for range 8 {
+		s.model()
+		dual, primal := s.correct(true)
+		left := math.Max(dual, primal)
+		if math.IsNaN(left) {
+			return false
+		}
+		if left <= rounding || left > last/2 {
+			break
+		}
+		last = left
+	}
+	s.model()
+	return true
+}
+
+// Correct makes one Newton step on the face from a gradient of the caller's, at
+// the point as Y gives it, and returns the stationarity on the free variables
+// and the rows' residual before the step, relative to their terms.
+func (s *Solver) Correct(grad []float64, apply bool) (dual, primal float64) {
+	if !s.prepareFace() {
+		return math.NaN(), math.NaN()
+	}
+	s.given(grad)
+	return s.correct(apply)
+}

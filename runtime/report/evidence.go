@@ -1,0 +1,93 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/chart"
+)
+
+func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
+	for _, c := range p.Proof.Claims() {
+		v.Claims = append(v.Claims, pair{c.Name, c.Finding})
+	}
+	for _, m := range runtime.Methods() {
+		if m.Kind == "method" && m.Name != r.Method || m.Kind == "oracle" && m.Name != r.Oracle || m.Kind == "solver" && m.Name != r.Lower.Solver {
+			continue
+		}
+		if standing := p.Standing(m); standing != "" {
+			v.Assumed = append(v.Assumed, pair{m.Kind + " " + m.Name, standing})
+		}
+	}
+}
+
+func (v *view) certificate(r *runtime.Result, report *certify.Report) {
+	add := func(name, value string) { v.Certificate = append(v.Certificate, pair{name, value}) }
+	if r.HasPoint() {
+		add("KKT residuals of the follower", fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", brief(r.Residuals.Stationarity),
+			brief(r.Residuals.Primal), brief(r.Residuals.Dual), brief(r.Residuals.Complementarity)))
+		add("x outside its set by", brief(r.Residuals.Upper))
+	}
+	if c := r.Certificate; c != nil {
+		if c.Lower != nil && c.Lower.Bound != nil {
+			b := c.Lower.Bound
+			add("distance of y to y*", fmt.Sprintf("at most %s: g is strongly convex with modulus %s, and its gap is at most %s", chart.Number(b.Distance, 3), chart.Number(b.Modulus, 6), chart.Number(b.Gap, 3)))
+		}
+		if g := c.Goldstein; g != nil {
+			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
+				count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))
+			for k, s := range g.Samples {
+				if k == mostStarts {
+					break
+				}
+				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(distance(s.Point, r.Upper.Variables), 3), chart.Number(size(s.Gradient), 6)})
+			}
+		}
+		if m := c.GradientMapping; m != nil {
+			add("gradient mapping", fmt.Sprintf("norm %s with steps of 1/%s; error of the gradient %s", chart.Number(m.Norm, 3), chart.Number(m.Smoothness, 6), chart.Number(m.GradientError, 3)))
+		}
+	}
+	if g := r.Check; g != nil {
+		add("gradient check", fmt.Sprintf("hypergradient and differences of F differ by %s, %s of its size", brief(g.Error), brief(g.Relative)))
+	}
+	if b := r.Budget; b != nil {
+		add("budget", fmt.Sprintf("the theorem predicts %s evaluations of F (%s); the run took %d", brief(b.Evaluations), b.Basis, b.Actual))
+	}
+	if report == nil {
+		return
+	}
+	for k, c := range report.Checks {
+		if k == mostClaims {
+			break
+		}
+		v.Checks = append(v.Checks, checkView{c.OK, strings.TrimSpace(c.String())})
+	}
+	v.Unchecked = report.Unchecked
+}
+
+// distance of a point to the one with those values.
+func distance(point []float64, vs runtime.Values) float64 {
+	d, k := 0.0, 0
+	for _, v := range vs {
+		for _, f := range v.Data {
+			if k < len(point) {
+				d = math.Hypot(d, point[k]-f)
+			}
+			k++
+		}
+	}
+	return d
+}
+
+func size(v []float64) float64 {
+	s := 0.0
+	for _, f := range v {
+		s = math.Hypot(s, f)
+	}
+	return s
+}
