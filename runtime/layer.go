@@ -37,17 +37,9 @@ type Layer struct {
 // model's `solve` block.
 func (p *Problem) Layer(opts Options) (*Layer, error) {
 	p = p.apart()
-	opts, err := p.resolve(opts)
+	h, err := p.evaluator(opts)
 	if err != nil {
 		return nil, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
-	h, err := c.hyperobjective(p, opts.Threads)
-	if err != nil {
-		return nil, &UsageError{Err: err}
 	}
 	_, sign := sense(&p.IR.Upper)
 	return &Layer{p: p, h: h, sign: sign}, nil
