@@ -172,10 +172,12 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		if scale := math.Abs(pt.Coupled[i]) + steep*size; scale > 0 && !math.IsInf(scale, 0) {
 			k.Scale[i] = scale
 		}
-		// A constraint whose gradient vanishes at the start, as at a kink of its own, and
-		// that is to bind somewhere moves by its value over the size of x at least: a
-		// thousandth of that leaves room to an x of another size.
-		steep = math.Max(steep, 1e-3*math.Abs(pt.Coupled[i])/size)
+		// A constraint whose gradient vanishes at the start, as at a kink or a stationary
+		// point of its own, and that is to bind somewhere in reach has a mean slope of its
+		// value over the size of x on the way there. The weight is not to be much above
+		// what that asks for: the steps along a curved constraint shrink with it, while
+		// one that is too small is raised in a round.
+		steep = math.Max(steep, math.Abs(pt.Coupled[i])/size)
 		if weight := penaltyMargin * slope / steep; weight > 0 && !math.IsInf(weight, 0) {
 			k.Weight[i] = weight
 		}
