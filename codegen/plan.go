@@ -182,6 +182,9 @@ func (p *planner) define(i int, direct []*output) error {
 	case opPart:
 		return nil // placed with its loop
 	}
+	if v.op >= opFunction || instructions[v.op].run == nil {
+		return fmt.Errorf("codegen: no instruction for %s outside of loops", v.op)
+	}
 	in := instr{op: v.op, transA: v.transA, transB: v.transB, symmetric: v.symmetric, alpha: v.alpha,
 		index: v.index, loop: v.loop, stage: v.stage}
 	for k, a := range v.args {

@@ -104,46 +104,6 @@ func (w *writer) number(v float64) string {
 	return s
 }
 
-// instr writes one instruction; piece names the function of its pieces.
-func (w *writer) instr(piece string, in *instr) {
-	if in.op != opFused {
-		w.line("out := %s", place(in.out[0]))
-	}
-	arg := func(k int) string { return place(in.in[k]) }
-	switch in.op {
-	case opFused:
-		w.loop(piece, in)
-	case opMatVec:
-		w.matVec(piece, in)
-	case opMatMul:
-		if in.sparse != nil {
-			w.line("kernel.SparseMatMul(out, m.Sparse[%d], %t, %s, %d, %d, %t)", w.sparse[in], in.transA, arg(1),
-				in.rowsB, in.colsB, in.transB)
-			return
-		}
-		w.line("kernel.Gemm(out, %s, %d, %d, %t, %s, %d, %d, %t, m.Arena[%d:])", arg(0), in.rows, in.cols, in.transA,
-			arg(1), in.rowsB, in.colsB, in.transB, in.scratch)
-	case opOuter:
-		w.line("kernel.Outer(out, %s, %s)", arg(0), arg(1))
-	case opProd:
-		w.line("out[0] = kernel.Prod(%s)", arg(0))
-	case opLogSumExp:
-		w.line("out[0] = kernel.LogSumExp(%s)", arg(0))
-	case opTranspose:
-		w.line("kernel.Transpose(out, %s, %d, %d)", arg(0), in.rows, in.cols)
-	case opGather:
-		w.line("kernel.Gather(out, %s, m.Index[%d])", arg(0), w.index[in])
-	case opScatterAdd:
-		w.line("kernel.ScatterAdd(out, %s, m.Index[%d])", arg(0), w.index[in])
-	case opProdExcept:
-		w.line("kernel.ProdExcept(out, %s)", arg(0))
-	case opCopy:
-		w.line("copy(out, %s)", arg(0))
-	case opZero:
-		w.line("clear(out)")
-	}
-}
-
 func (w *writer) matVec(piece string, in *instr) {
 	if len(in.in) > 2 {
 		w.line("copy(out, %s)", place(in.in[2]))
