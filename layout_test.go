@@ -16,42 +16,42 @@ import (
 // arrows run one way: language -> intermediate forms -> gradients -> compiled
 // programs -> runtime -> command.
 var layers = map[string][]string{
-	"internal/sparse": {},
-	"internal/gram":   {},
-	"internal/exact":  {},
-	"internal/await":  {},
-	"lang/diag":       {},
-	"lang":            {"lang/diag"},
-	"parser":          {"lang"},
-	"stdlib":          {"lang", "parser"},
-	"ir/data":         {"internal/sparse", "lang/diag"},
-	"ir/datafile":     {"ir/data", "internal/sparse", "lang/diag"},
-	"ir/expr":         {"ir/data", "internal", "lang/diag"},
-	"ir":              {"ir/expr", "ir/data", "internal/sparse", "lang"},
-	"ir/check":        {"ir", "lang", "parser", "stdlib", "internal/sparse"},
-	"ir/bind":         {"ir", "lang", "parser", "stdlib", "internal/sparse"},
-	"ir/curvature":    {"ir", "lang", "internal/sparse"},
-	"autodiff":        {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
-	"codegen":         {"autodiff", "ir", "lang", "internal"},
-	"runtime/method":  {"lang/diag"},
-	"runtime/status":  {"lang/diag"},
-	"runtime/problem": {"internal/sparse", "runtime/method"},
-	"runtime/linalg":  {"internal/sparse", "internal/gram"},
-	"runtime/convex":  {"internal/sparse", "runtime/linalg"},
-	"runtime/qp":      {"internal/sparse", "runtime/convex", "runtime/problem"},
-	"runtime/central": {"internal/sparse", "runtime/linalg", "runtime/problem"},
-	"runtime/lower":   {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
-	"runtime/oracle":  {"internal/sparse", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
-	"runtime/outer":   {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status"},
-	"runtime/certify": {"internal/sparse", "runtime/problem"},
-	"runtime/planted": {"internal/sparse", "runtime/problem", "ir/data"},
-	"runtime/chart":   {},
-	"runtime/report":  {"lang", "parser", "ir", "runtime"},
-	"runtime":         {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
-	"internal/assist": {"lang", "parser", "stdlib", "ir", "runtime"},
-	"internal/lsp":    {"internal/assist", "ir", "lang"},
-	"cmd/bilevelc":    {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
-	"bench":           {""},
+	"internal/sparse":  {},
+	"internal/gram":    {},
+	"internal/exact":   {},
+	"internal/await":   {},
+	"lang/diag":        {},
+	"lang":             {"lang/diag"},
+	"parser":           {"lang"},
+	"stdlib":           {"lang", "parser"},
+	"ir/data":          {"internal/sparse", "lang/diag"},
+	"ir/datafile":      {"ir/data", "internal/sparse", "lang/diag"},
+	"ir/expr":          {"ir/data", "internal", "lang/diag"},
+	"ir":               {"ir/expr", "ir/data", "internal/sparse", "lang"},
+	"ir/check":         {"ir", "lang", "parser", "stdlib", "internal/sparse"},
+	"ir/bind":          {"ir", "lang", "parser", "stdlib", "internal/sparse"},
+	"ir/curvature":     {"ir", "lang", "internal/sparse"},
+	"autodiff":         {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
+	"codegen":          {"autodiff", "ir", "lang", "internal"},
+	"runtime/method":   {"lang/diag"},
+	"runtime/status":   {"lang/diag"},
+	"runtime/problem":  {"internal/sparse", "runtime/method"},
+	"runtime/linalg":   {"internal/sparse", "internal/gram"},
+	"runtime/convex":   {"internal/sparse", "runtime/linalg"},
+	"runtime/qp":       {"internal/sparse", "runtime/convex", "runtime/problem"},
+	"runtime/central":  {"internal/sparse", "runtime/linalg", "runtime/problem"},
+	"runtime/lower":    {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
+	"runtime/oracle":   {"internal/sparse", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
+	"runtime/outer":    {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status"},
+	"runtime/certify":  {"internal/sparse", "runtime/problem"},
+	"internal/planted": {"internal/sparse", "runtime/problem", "ir/data"},
+	"runtime/chart":    {},
+	"runtime/report":   {"lang", "parser", "ir", "runtime"},
+	"runtime":          {"internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
+	"internal/assist":  {"lang", "parser", "stdlib", "ir", "runtime"},
+	"internal/lsp":     {"internal/assist", "ir", "lang"},
+	"cmd/bilevelc":     {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/planted", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"bench":            {""},
 	// It speaks a protocol, and knows no language.
 	"internal/jupyter": {},
 
@@ -62,6 +62,10 @@ var layers = map[string][]string{
 	"bench/campaign/truth": {},
 	"examples":             {"runtime", "lang/diag"},
 }
+
+// workshop holds what tests and studies are made of: nothing of the product may
+// import it.
+var workshop = []string{"bench", "internal/exact", "ir/expr/exprtest", "runtime/oracle/oracletest"}
 
 // onlyImporter names the one package that may import a library.
 var onlyImporter = map[string]string{
@@ -117,6 +121,9 @@ func TestImportArrows(t *testing.T) {
 			if own, found := strings.CutPrefix(imported, "bilevelc/"); found {
 				if !within(own, append(allowed, layer)) {
 					t.Errorf("%s imports %s, which %s may not", file, imported, layer)
+				}
+				if within(own, workshop) && !within(pkg, workshop) {
+					t.Errorf("%s imports %s, which is for tests", file, imported)
 				}
 				continue
 			}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
+	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

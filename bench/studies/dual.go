@@ -6,10 +6,10 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

@@ -7,11 +7,11 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/status"
 )
 

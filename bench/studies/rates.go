@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/planted"
 	"bilevelc/runtime/method"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

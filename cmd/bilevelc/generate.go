@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/planted"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
-	"bilevelc/runtime/planted"
 )
 
 func (a *app) generateCommand() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

@@ -3,7 +3,7 @@ package certify
 import (
 	"testing"
 
-	"bilevelc/runtime/planted"
+	"bilevelc/internal/planted"
 )
 
 // A problem of the size of the benchmarks is verified within seconds.

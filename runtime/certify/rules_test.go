@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

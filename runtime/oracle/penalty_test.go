@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/problem"
 )
 

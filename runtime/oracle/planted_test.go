@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/planted"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/planted"
 )
 
 // Lower levels with hypergradients in closed form, quadratic and not, with the

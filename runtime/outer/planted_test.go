@@ -6,9 +6,9 @@ import (
 	"math"
 	"testing"
 
+	"bilevelc/internal/planted"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/planted"
 	"bilevelc/runtime/status"
 )
 
