@@ -2,26 +2,26 @@ package codegen
 
 // pass rewrites a form. Every pass keeps the outputs' values up to rounding.
 type pass struct {
-	set      PassSet
+	set      passSet
 	name     string
 	contract string // what holds of its result
 	run      func(*form) (*form, error)
 }
 
-// The passes, for Options.Off. RowFusion, Accumulation, Fusion and Reuse belong to
+// The passes, for Options.off. Row fusion, accumulation, fusion and reuse belong to
 // scheduling.
 const (
-	DeadCode PassSet = 1 << iota
-	Algebra
-	Sharing
-	Transposes
-	Symmetry
-	Reassociation
-	DataFolding
-	RowFusion
-	Accumulation
-	Fusion
-	Reuse
+	deadCodePass passSet = 1 << iota
+	algebraPass
+	sharingPass
+	transposesPass
+	symmetryPass
+	reassociationPass
+	dataFoldingPass
+	rowFusionPass
+	accumulationPass
+	fusionPass
+	reusePass
 	allPasses = 1<<iota - 1
 )
 
@@ -29,17 +29,17 @@ const (
 // expose work to them: once Q' y is known to be Q y, the two are one value, and
 // their sum is 2 Q y.
 var passes = []pass{
-	{DeadCode, "dead code", "every value is needed by an output", simple(deadCode)},
-	{Algebra, "algebra", algebraContract, simple(algebra)},
-	{Transposes, "transposes", "no product reads a transpose", simple(transposes)},
-	{Symmetry, "symmetry", "products with symmetric data are marked and not transposed", symmetry},
-	{Sharing, "sharing", sharingContract, simple(shareEqual)},
-	{Algebra, "algebra", algebraContract, simple(algebra)},
-	{Sharing, "sharing", sharingContract, simple(shareEqual)},
-	{Reassociation, "reassociation", "products run in the earlier stage and the cheaper order", simple(reassociate)},
-	{Algebra, "algebra", algebraContract, simple(algebra)},
-	{Sharing, "sharing", sharingContract, simple(shareEqual)},
-	{DataFolding, "data folding", "the data stage holds constants only", foldData},
+	{deadCodePass, "dead code", "every value is needed by an output", simple(deadCode)},
+	{algebraPass, "algebra", algebraContract, simple(algebra)},
+	{transposesPass, "transposes", "no product reads a transpose", simple(transposes)},
+	{symmetryPass, "symmetry", "products with symmetric data are marked and not transposed", symmetry},
+	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
+	{algebraPass, "algebra", algebraContract, simple(algebra)},
+	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
+	{reassociationPass, "reassociation", "products run in the earlier stage and the cheaper order", simple(reassociate)},
+	{algebraPass, "algebra", algebraContract, simple(algebra)},
+	{sharingPass, "sharing", sharingContract, simple(shareEqual)},
+	{dataFoldingPass, "data folding", "the data stage holds constants only", foldData},
 }
 
 const (

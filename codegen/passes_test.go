@@ -92,8 +92,8 @@ func (f *form) each(check func(v *val) error) error {
 // pass's contract after each, and compares the programs with single passes off,
 // with all off, and with only one on.
 func TestPasses(t *testing.T) {
-	sets := []PassSet{0, allPasses}
-	for s := PassSet(1); s < allPasses; s <<= 1 {
+	sets := []passSet{0, allPasses}
+	for s := passSet(1); s < allPasses; s <<= 1 {
 		sets = append(sets, s, allPasses&^s)
 	}
 	seeds := 60
@@ -111,7 +111,7 @@ func TestPasses(t *testing.T) {
 		x, y := g.point()
 		var want outputs
 		for k, off := range sets {
-			p, err := Compile(graph, Options{Off: off})
+			p, err := Compile(graph, Options{off: off})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -370,12 +370,12 @@ func TestExtremeNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 			verifyPasses(t, graph)
-			sets := []PassSet{0, allPasses}
-			for s := PassSet(1); s < allPasses; s <<= 1 {
+			sets := []passSet{0, allPasses}
+			for s := passSet(1); s < allPasses; s <<= 1 {
 				sets = append(sets, s, allPasses&^s)
 			}
 			for _, off := range sets {
-				p, err := Compile(graph, Options{Off: off})
+				p, err := Compile(graph, Options{off: off})
 				if err != nil {
 					t.Fatal(err)
 				}

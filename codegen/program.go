@@ -8,14 +8,14 @@ import (
 	"bilevelc/ir/data"
 )
 
-// PassSet is a set of passes.
-type PassSet uint32
+// passSet is a set of passes.
+type passSet uint32
 
 // Options of a compilation. The zero value is the default: every pass, all
 // processors.
 type Options struct {
-	// Off are passes to leave out, for tests and measurements.
-	Off PassSet
+	// off are passes to leave out, for tests and measurements.
+	off passSet
 	// Threads bounds the goroutines of one evaluation; 0 is one for each
 	// processor. Results do not depend on it.
 	Threads int
@@ -54,7 +54,7 @@ func Compile(g *autodiff.Graph, opts Options) (p *Program, err error) {
 		return nil, err
 	}
 	for i := range passes {
-		if opts.Off&passes[i].set != 0 {
+		if opts.off&passes[i].set != 0 {
 			continue
 		}
 		pass = passes[i].name
@@ -70,7 +70,7 @@ func Compile(g *autodiff.Graph, opts Options) (p *Program, err error) {
 func schedule(f *form, opts Options) (*Program, error) {
 	p := &Program{dx: f.dx, dy: f.dy, threads: threads(opts.Threads), dataAt: map[*float64]int{}}
 	hold, entries := f.split()
-	hold = late(hold, opts.Off)
+	hold = late(hold, opts.off)
 	a := &arena{}
 	pl := planner{program: p, f: hold, arena: a}
 	if err := pl.plan(); err != nil {
@@ -82,8 +82,8 @@ func schedule(f *form, opts Options) (*Program, error) {
 	}
 	base, size, peak := a.size, a.size, 0
 	for e := range entryCount {
-		y := late(entries[e], opts.Off)
-		pl := planner{program: p, f: y, held: p.held, arena: &arena{size: base, reuse: opts.Off&Reuse == 0},
+		y := late(entries[e], opts.off)
+		pl := planner{program: p, f: y, held: p.held, arena: &arena{size: base, reuse: opts.off&reusePass == 0},
 			gradX: e.wants(toX), gradY: e.wants(toY)}
 		if err := pl.plan(); err != nil {
 			return nil, err
@@ -116,14 +116,14 @@ func schedule(f *form, opts Options) (*Program, error) {
 }
 
 // late runs the passes that depend on what an entry returns.
-func late(f *form, off PassSet) *form {
-	if off&RowFusion == 0 {
+func late(f *form, off passSet) *form {
+	if off&rowFusionPass == 0 {
 		f = byRows(f)
 	}
-	if off&Accumulation == 0 {
+	if off&accumulationPass == 0 {
 		f = accumulate(f)
 	}
-	return fuse(f, off&Fusion == 0)
+	return fuse(f, off&fusionPass == 0)
 }
 
 // mark notes in the x stage what entry e needs of it.

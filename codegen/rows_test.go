@@ -44,7 +44,7 @@ func TestByRows(t *testing.T) {
 	}
 	var results []outputs
 	x, y := g.point()
-	for _, opts := range []Options{{Threads: 1}, {Threads: 4}, {Off: RowFusion}, {Off: Fusion}} {
+	for _, opts := range []Options{{Threads: 1}, {Threads: 4}, {off: rowFusionPass}, {off: fusionPass}} {
 		p, err := Compile(graph, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -61,14 +61,14 @@ func TestByRows(t *testing.T) {
 				products++
 			}
 		}
-		if want := map[PassSet]int{0: 0, RowFusion: 2}; opts.Off != Fusion && products != want[opts.Off] {
-			t.Errorf("off %b: %d products outside the loop\n%s", opts.Off, products, sweep)
+		if want := map[passSet]int{0: 0, rowFusionPass: 2}; opts.off != fusionPass && products != want[opts.off] {
+			t.Errorf("off %b: %d products outside the loop\n%s", opts.off, products, sweep)
 		}
 		e := p.NewEvaluator()
 		results = append(results, evaluate(t, e, g.dx, g.dy, x, y))
 		gy := make([]float64, g.dy)
 		if n := testing.AllocsPerRun(5, func() { e.ValueGradY(gy, x, y) }); n != 0 {
-			t.Errorf("off %b: %v allocations", opts.Off, n)
+			t.Errorf("off %b: %v allocations", opts.off, n)
 		}
 	}
 	if results[0].value != results[1].value || !same(results[0].gy, results[1].gy) {

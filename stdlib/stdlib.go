@@ -41,16 +41,6 @@ type Function struct {
 // it.
 func Functions() []Function { return load() }
 
-// Lookup returns the function of that name, or nil.
-func Lookup(name string) *Function {
-	fs := load()
-	i := sort.Search(len(fs), func(i int) bool { return fs[i].Name >= name })
-	if i < len(fs) && fs[i].Name == name {
-		return &fs[i]
-	}
-	return nil
-}
-
 // load parses the embedded files once. They are part of the program: one that
 // does not parse is a defect of the build, found by this package's tests.
 var load = sync.OnceValue(func() []Function {

@@ -123,7 +123,7 @@ var wordKinds = map[WordKind]string{FunctionWord: "function", KeywordWord: "keyw
 func (d *Document) visible(offset int, add func(Completion), want func(*lang.Definition) bool) {
 	for _, def := range d.Names.Visible(offset) {
 		if want(def) {
-			c := Completion{Label: def.Name.Name, Kind: def.Kind.String(), Detail: d.TypeOf(def, lang.Use{}), Doc: d.DocOf(def)}
+			c := Completion{Label: def.Name.Name, Kind: def.Kind.String(), Detail: d.TypeOf(def, lang.Use{}), Doc: d.docOf(def)}
 			if fn, ok := def.Decl.(*lang.Fn); ok && def.Kind == lang.FnName {
 				c.Kind, c.Detail = "function", oneLine(fn.Span().Text())
 			}
@@ -169,7 +169,7 @@ func (d *Document) labels(text string, from int, set *data.Set) []Completion {
 	}
 	var out []Completion
 	typed := strings.Trim(text[from:], `"`)
-	for _, label := range d.Members(axes[position], set) {
+	for _, label := range d.members(axes[position], set) {
 		if strings.HasPrefix(strings.Trim(label, `"`), typed) {
 			out = append(out, Completion{Label: label, Insert: label, Start: from, Kind: "member", Detail: axes[position]})
 		}
@@ -204,9 +204,9 @@ func (d *Document) axesOf(e lang.Expr) []string {
 // maxMembers is how many elements of a set are listed.
 const maxMembers = 500
 
-// Members lists the elements of an index set as the model writes them, from the
+// members lists the elements of an index set as the model writes them, from the
 // model or from the data at hand; of a set of tuples, with brackets.
-func (d *Document) Members(name string, set *data.Set) []string {
+func (d *Document) members(name string, set *data.Set) []string {
 	def := d.Names.Lookup(name, lang.SetName)
 	if def == nil {
 		return nil

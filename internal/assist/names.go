@@ -27,7 +27,7 @@ func (d *Document) RenameTo(offset int, name string) ([]Edit, error) {
 	if def == nil {
 		return nil, fmt.Errorf("there is no name of the model here")
 	}
-	if !IsName(name) {
+	if !isName(name) {
 		return nil, fmt.Errorf("%q is not a name: a name starts with a letter or _ and goes on with letters, digits and _, and is no word of the language", name)
 	}
 	edits := []Edit{{def.Name.Place.Start, def.Name.Place.End, name}}
@@ -139,7 +139,7 @@ func (d *Document) describe(def *lang.Definition, use lang.Use, set *data.Set) s
 		fmt.Fprintf(&b, " · `%s`", t)
 	}
 	b.WriteString("\n")
-	if doc := d.DocOf(def); doc != "" {
+	if doc := d.docOf(def); doc != "" {
 		b.WriteString("\n" + doc + "\n")
 	}
 	if set != nil {
@@ -160,7 +160,7 @@ func (d *Document) valueOf(def *lang.Definition, set *data.Set) string {
 		}
 	case lang.SetName:
 		if n := d.Value("card("+def.Name.Name+")", set); n != "" {
-			return "{" + strings.Join(d.Members(def.Name.Name, set), ", ") + "}  // " + n + " elements"
+			return "{" + strings.Join(d.members(def.Name.Name, set), ", ") + "}  // " + n + " elements"
 		}
 	}
 	return ""
@@ -246,8 +246,8 @@ const maxHead = 60
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// DocOf are the comments right above a declaration, or the one behind it on its line.
-func (d *Document) DocOf(def *lang.Definition) string {
+// docOf are the comments right above a declaration, or the one behind it on its line.
+func (d *Document) docOf(def *lang.Definition) string {
 	start := def.Decl.Span().Start
 	switch def.Kind {
 	case lang.IndexName, lang.ParameterName, lang.SizeName, lang.KeyName:

@@ -124,8 +124,8 @@ var keywordDocs = map[string]string{
 	"real": "a number", "int": "an integer: sizes, indices, ranges", "vector": "`vector[n]`, a column of n numbers", "matrix": "`matrix[m, n]`, m rows of n numbers",
 }
 
-// IsName tells whether a text can be a name of a model.
-func IsName(text string) bool {
+// isName tells whether a text can be a name of a model.
+func isName(text string) bool {
 	for i, r := range text {
 		if r == 'ᵀ' || r != '_' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
 			return false

@@ -289,8 +289,8 @@ type Event struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// Note adds an event to the journal of this process.
-func (f *Folder) Note(e Event) error {
+// note adds an event to the journal of this process.
+func (f *Folder) note(e Event) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.journal == nil {

@@ -43,7 +43,7 @@ func (f *Folder) Keep(document []byte, o Outcome) error {
 			return err
 		}
 		e.Event, e.Error = "failed", o.Err.Error()
-		return f.Note(e)
+		return f.note(e)
 	}
 	again := f.Has(o.Job.Key)
 	same, err := f.Put(o.Job.Key, document)
@@ -57,7 +57,7 @@ func (f *Folder) Keep(document []byte, o Outcome) error {
 	case again:
 		e.Event = "again"
 	}
-	if err := f.Note(e); err != nil {
+	if err := f.note(e); err != nil {
 		return err
 	}
 	if !same {

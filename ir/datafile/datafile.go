@@ -12,7 +12,7 @@
 //
 // Invariants: no input panics; memory stays in proportion to the bytes read,
 // whatever sizes a header claims (an .npz archive may expand to at most
-// MaxExpanded bytes); sparse files stay sparse.
+// maxExpanded bytes); sparse files stay sparse.
 package datafile
 
 import (
@@ -128,7 +128,7 @@ func isName(s string) bool {
 // /dev/zero or a pipe from it, well before the memory does.
 const (
 	MaxFile   = 1 << 32 // a file of data, whose size is known before it is read
-	MaxStream = 1 << 30 // standard input, or a pipe
+	maxStream = 1 << 30 // standard input, or a pipe
 	maxDevice = 1 << 26 // a terminal, or another device
 )
 
@@ -143,7 +143,7 @@ func ReadFile(file string, stdin io.Reader, limit int64) (string, error) {
 		if f, ok := stdin.(*os.File); ok {
 			return readOpen(f, limit)
 		}
-		return readAll(stdin, 0, min(limit, MaxStream))
+		return readAll(stdin, 0, min(limit, maxStream))
 	}
 	f, err := os.Open(file)
 	if err != nil {
@@ -168,7 +168,7 @@ func readOpen(f *os.File, limit int64) (string, error) {
 	case info.Mode()&fs.ModeDevice != 0:
 		return readAll(f, 0, min(limit, maxDevice))
 	}
-	return readAll(f, 0, min(limit, MaxStream))
+	return readAll(f, 0, min(limit, maxStream))
 }
 
 // readAll reads up to limit bytes, about size of them; more are an error.

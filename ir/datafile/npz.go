@@ -9,11 +9,11 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// MaxExpanded bounds the bytes that the members of one .npz archive may
+// maxExpanded bounds the bytes that the members of one .npz archive may
 // expand to, and those of the arrays made from them: a compressed file of a
 // megabyte can claim a gigabyte, and several members can share the same
 // compressed bytes. 1 GiB is a dense matrix of 11585 x 11585.
-const MaxExpanded = 1 << 30
+const maxExpanded = 1 << 30
 
 // readNPZ reads the arrays of an archive of .npy files, or the one called
 // name.
@@ -23,7 +23,7 @@ func readNPZ(r *reader, name string) {
 		r.errorIn(diag.DataNumPy, "not a valid .npz archive: %s", strings.TrimPrefix(err.Error(), "zip: "))
 		return
 	}
-	left := uint64(MaxExpanded)
+	left := uint64(maxExpanded)
 	seen := map[string]bool{}
 	var keys []string
 	for _, f := range archive.File {
@@ -43,7 +43,7 @@ func readNPZ(r *reader, name string) {
 		}
 		inner := fmt.Sprintf("%s(%s)", r.file, f.Name)
 		// An entry of one byte becomes eight.
-		if expanded := 8 * uint64(len(text)); expanded > MaxExpanded {
+		if expanded := 8 * uint64(len(text)); expanded > maxExpanded {
 			r.tooLarge(f.Name)
 			continue
 		}
@@ -84,6 +84,6 @@ func (r *reader) member(f *zip.File, left *uint64) (string, bool) {
 }
 
 func (r *reader) tooLarge(member string) {
-	d := r.errorIn(diag.DataSize, "with %s the archive expands beyond %d MiB", clip(member), MaxExpanded>>20)
+	d := r.errorIn(diag.DataSize, "with %s the archive expands beyond %d MiB", clip(member), maxExpanded>>20)
 	d.Fix = "give large arrays as .npy files"
 }

@@ -78,8 +78,8 @@ func parquetRows(group parquet.RowGroup, t *data.Table, columns []parquetColumn,
 		n, err := rows.ReadRows(batch)
 		for _, row := range batch[:n] {
 			t.Rows++
-			if t.Rows*len(columns) > MaxExpanded/64 { // a cell takes 40 bytes, and its text
-				return fmt.Errorf("the file expands to more than %d cells", MaxExpanded/64)
+			if t.Rows*len(columns) > maxExpanded/64 { // a cell takes 40 bytes, and its text
+				return fmt.Errorf("the file expands to more than %d cells", maxExpanded/64)
 			}
 			if len(row) != len(columns) {
 				return fmt.Errorf("row %d has %d values for %d columns", t.Rows, len(row), len(columns))

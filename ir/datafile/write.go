@@ -2,7 +2,6 @@ package datafile
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"bilevelc/ir/data"
@@ -163,35 +162,4 @@ func appendNumber(dst []byte, v float64) []byte {
 		form = 'e'
 	}
 	return strconv.AppendFloat(dst, v, form, -1, 64)
-}
-
-// WriteMatrixMarket appends a matrix to dst in the MatrixMarket exchange
-// format: the stored entries of a sparse one by place, a dense one (or a
-// vector) column by column. Reading it gives the same array; a dense matrix of
-// one column reads as a vector.
-func WriteMatrixMarket(dst []byte, a *data.Array) []byte {
-	rows, cols := 1, 1
-	if a.Rank() > 0 {
-		rows = a.Shape[0]
-	}
-	if a.Rank() > 1 {
-		cols = a.Shape[1]
-	}
-	if m := a.Sparse; m != nil {
-		dst = fmt.Appendf(dst, "%s matrix coordinate real general\n%d %d %d\n", mtxBanner, rows, cols, m.NNZ())
-		for i := range rows {
-			columns, values := m.Row(i)
-			for k, j := range columns {
-				dst = append(appendNumber(fmt.Appendf(dst, "%d %d ", i+1, j+1), values[k]), '\n')
-			}
-		}
-		return dst
-	}
-	dst = fmt.Appendf(dst, "%s matrix array real general\n%d %d\n", mtxBanner, rows, cols)
-	for j := range cols {
-		for i := range rows {
-			dst = append(appendNumber(dst, a.Dense[i*cols+j]), '\n')
-		}
-	}
-	return dst
 }

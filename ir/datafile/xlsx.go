@@ -73,7 +73,7 @@ func xlsxSheets(text string) (sheets []sheet, err error) {
 		}
 	}()
 	f, err := excelize.OpenReader(strings.NewReader(text),
-		excelize.Options{RawCellValue: true, UnzipSizeLimit: MaxExpanded, UnzipXMLSizeLimit: MaxExpanded})
+		excelize.Options{RawCellValue: true, UnzipSizeLimit: maxExpanded, UnzipXMLSizeLimit: maxExpanded})
 	if err != nil {
 		return nil, fmt.Errorf("not a valid workbook: %w", err)
 	}

@@ -117,7 +117,7 @@ func (f *Fault) Error() string {
 	if f.Node.Span != (diag.Span{}) {
 		fmt.Fprintf(&s, " at %s", f.Node.Span)
 	}
-	if where := f.WhereText(); where != "" {
+	if where := f.whereText(); where != "" {
 		s.WriteString(", where " + where)
 	}
 	return s.String()
@@ -154,8 +154,8 @@ func (f *Fault) What() string {
 	return what
 }
 
-// WhereText lists the entries of variables behind the fault: "y[3] = -0.2".
-func (f *Fault) WhereText() string {
+// whereText lists the entries of variables behind the fault: "y[3] = -0.2".
+func (f *Fault) whereText() string {
 	if f.Node.Op == Var {
 		return ""
 	}

@@ -319,7 +319,7 @@ func TestBound(t *testing.T) {
 
 // bound is the gap bound as a verification finds it.
 func bound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
-	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: DefaultTolerances()}
+	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
 	v.d = newDeriver(p, v.tol, x, y, lambda)
 	gap := v.lowerConditions(mu).gap
 	return &Bound{Modulus: mu, Gap: gap, Distance: math.Sqrt(2 * gap / mu)}
@@ -327,7 +327,7 @@ func bound(p *problem.Problem, x, y, lambda []float64, mu float64) *Bound {
 
 // lowerOf is the certificate of a lower solution, written out by hand.
 func lowerOf(p *problem.Problem, x, y, lambda []float64, active []int) *Lower {
-	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: DefaultTolerances()}
+	v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
 	v.d = newDeriver(p, v.tol, x, y, lambda)
 	c := &Lower{Active: active, Residuals: v.lowerConditions(1).Residuals}
 	if mu := p.Facts.StrongConvexity; mu > 0 {

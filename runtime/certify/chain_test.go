@@ -207,7 +207,7 @@ func TestChain(t *testing.T) {
 				active = append(active, i)
 			}
 		}
-		v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: DefaultTolerances()}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: lambda}, p: p, tol: defaultTolerances()}
 		v.d = newDeriver(p, v.tol, x, y, lambda)
 		found := v.lowerConditions(1)
 		// The hypergradient by central differences of F over a step that keeps the face.

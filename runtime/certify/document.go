@@ -51,7 +51,7 @@
 // Every tolerance is relative to the sizes of the problem around the point
 // (scales): of x over X, of y as x moves over X, of the terms of gradients and
 // rows. What a document may claim for itself, the radius delta and the errors of
-// its gradients, is bounded by shares of them (Tolerances).
+// its gradients, is bounded by shares of them (tolerances).
 package certify
 
 import "bilevelc/runtime/problem"

@@ -15,7 +15,7 @@ import (
 type deriver struct {
 	p     *problem.Problem
 	f, g  problem.Function
-	tol   Tolerances
+	tol   tolerances
 	s     *scales
 	parts [][]int
 	tied  [][]float64           // see tiedNormals
@@ -25,7 +25,7 @@ type deriver struct {
 	coupling *coupling
 }
 
-func newDeriver(p *problem.Problem, tol Tolerances, x, y, lambda []float64) *deriver {
+func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
 	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p), tied: tiedNormals(p)}
 	d.s = measure(p, d.f, d.g, x, y, lambda)
 	return d

@@ -7,9 +7,9 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Tolerances of a verification. All are relative to the sizes of the problem
+// tolerances of a verification. All are relative to the sizes of the problem
 // (scales).
-type Tolerances struct {
+type tolerances struct {
 	// Value of f, g, norms and bounds, which are evaluated by the same
 	// formulas as the document's: a few hundred roundings.
 	Value float64
@@ -26,16 +26,16 @@ type Tolerances struct {
 	Radius, Share float64
 }
 
-// DefaultTolerances are for documents written in full precision.
-func DefaultTolerances() Tolerances {
-	return Tolerances{Value: 1e-9, KKT: 1e-6, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
+// defaultTolerances are for documents written in full precision.
+func defaultTolerances() tolerances {
+	return tolerances{Value: 1e-9, KKT: 1e-6, Gradient: 1e-5, Radius: 1e-2, Share: 2e-2}
 }
 
 // Verify evaluates every claim of the document again.
-func Verify(doc *Document, p *problem.Problem) *Report { return verifyTo(doc, p, DefaultTolerances()) }
+func Verify(doc *Document, p *problem.Problem) *Report { return verifyTo(doc, p, defaultTolerances()) }
 
 // verifyTo is Verify with tolerances of the caller's.
-func verifyTo(doc *Document, p *problem.Problem, tol Tolerances) *Report {
+func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 	v := &verification{doc: doc, p: p, tol: tol}
 	if !v.lengths() {
 		return &v.Report
@@ -71,7 +71,7 @@ type verification struct {
 	Report
 	doc *Document
 	p   *problem.Problem
-	tol Tolerances
+	tol tolerances
 	d   *deriver
 	at  *derived // the lower level at x, derived here; nil where that failed
 }

@@ -25,8 +25,8 @@ type LDL struct {
 // NewLDL makes room for factorizations; negative says which rows of K belong to
 // its negative block (nil: none).
 func NewLDL(s *Symbolic, negative func(i int) bool) *LDL {
-	f := &LDL{Symbolic: s, sign: make([]int8, s.n), val: make([]float64, len(s.row)), lrow: make([]int32, s.NNZ()),
-		lval: make([]float64, s.NNZ()), d: make([]float64, s.n), work: make([]float64, s.n), flag: make([]int32, s.n),
+	f := &LDL{Symbolic: s, sign: make([]int8, s.n), val: make([]float64, len(s.row)), lrow: make([]int32, s.nnz()),
+		lval: make([]float64, s.nnz()), d: make([]float64, s.n), work: make([]float64, s.n), flag: make([]int32, s.n),
 		reach: make([]int32, s.n), fill: make([]int, s.n)}
 	for k, i := range s.order {
 		f.sign[k] = 1
@@ -56,12 +56,12 @@ func (f *LDL) Factor(values []float64, least float64) bool {
 	})
 }
 
-// FactorSemidefinite factorizes a positive semidefinite matrix whose diagonal
+// factorSemidefinite factorizes a positive semidefinite matrix whose diagonal
 // entries are about 1. A pivot of at most tolerance, or of the size of rounding, says that the row depends on
 // those before it: it is left out, and dependent is called with its number. It
 // returns the smallest of the other pivots, +Inf where there is none and NaN
 // where one is not finite.
-func (f *LDL) FactorSemidefinite(values []float64, tolerance float64, dependent func(row int)) (smallest float64) {
+func (f *LDL) factorSemidefinite(values []float64, tolerance float64, dependent func(row int)) (smallest float64) {
 	clear(f.val)
 	for t, v := range values {
 		f.val[f.place[t]] += v

@@ -49,6 +49,6 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 		}
 	}
 	factors := NewLDL(Analyze(len(rows), row, col), nil)
-	smallest := factors.FactorSemidefinite(val, nearlyDependent, func(a int) { dependent = append(dependent, rows[a]) })
+	smallest := factors.factorSemidefinite(val, nearlyDependent, func(a int) { dependent = append(dependent, rows[a]) })
 	return dependent, math.Min(1, math.Sqrt(smallest))
 }

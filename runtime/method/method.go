@@ -155,7 +155,7 @@ func Apply(settings any, values Values) error {
 			return &Error{name, err.Error()}
 		}
 	}
-	return Validate(settings)
+	return validate(settings)
 }
 
 func unknown(name string, known map[string]int) string {
@@ -237,8 +237,8 @@ func typeName(field reflect.Value) string {
 	return "word"
 }
 
-// Validate checks every setting of the struct against its range.
-func Validate(settings any) error {
+// validate checks every setting of the struct against its range.
+func validate(settings any) error {
 	for _, s := range Describe(settings) {
 		switch x := s.Default.(type) {
 		case float64:

@@ -26,8 +26,8 @@ func (r *Registry[S]) Register(name string, spec S) {
 	r.specs[name] = spec
 }
 
-// Names lists the registered names, sorted.
-func (r *Registry[S]) Names() []string {
+// names lists the registered names, sorted.
+func (r *Registry[S]) names() []string {
 	names := make([]string, 0, len(r.specs))
 	for n := range r.specs {
 		names = append(names, n)
@@ -39,7 +39,7 @@ func (r *Registry[S]) Names() []string {
 // All lists the methods, sorted by name.
 func (r *Registry[S]) All() []S {
 	var out []S
-	for _, n := range r.Names() {
+	for _, n := range r.names() {
 		out = append(out, r.specs[n])
 	}
 	return out
@@ -52,9 +52,9 @@ func (r *Registry[S]) Lookup(name string) (S, error) {
 		return s, nil
 	}
 	var none S
-	hint := diag.DidYouMean(name, r.Names())
+	hint := diag.DidYouMean(name, r.names())
 	if hint == "" {
-		hint = "; there are " + strings.Join(r.Names(), ", ")
+		hint = "; there are " + strings.Join(r.names(), ", ")
 	}
 	return none, fmt.Errorf("no %s is called %q%s", r.Kind, name, hint)
 }

@@ -72,9 +72,6 @@ func (unboundedError) Error() string { return "F falls without bound over the up
 // Dim is Dx.
 func (r *Run) Dim() int { return r.h.Dim() }
 
-// Best is the best point seen, or nil.
-func (r *Run) Best() *Sample { return r.best }
-
 // Projector is the set X and D.
 func (r *Run) Projector() *qp.Projector { return r.projector }
 

@@ -83,11 +83,11 @@ func (c *Counted) Charge(values, gradients int64) {
 	c.gradients += gradients
 }
 
-// Total is the number of values and of gradients asked of c and its clones.
-func (c *Counted) Total() (values, gradients int64) {
+// total is the number of values and of gradients asked of c and its clones.
+func (c *Counted) total() (values, gradients int64) {
 	values, gradients = c.values, c.gradients
 	for _, d := range c.clones {
-		v, g := d.Total()
+		v, g := d.total()
 		values += v
 		gradients += g
 	}
@@ -106,10 +106,10 @@ func (p *Problem) Counted() *Problem {
 func (p *Problem) Calls() Calls {
 	var c Calls
 	if f, ok := p.F.(*Counted); ok {
-		c.F, c.GradF = f.Total()
+		c.F, c.GradF = f.total()
 	}
 	if g, ok := p.G.(*Counted); ok {
-		c.G, c.GradG = g.Total()
+		c.G, c.GradG = g.total()
 	}
 	return c
 }

@@ -13,10 +13,10 @@ var tokenClasses = map[parser.TokenKind]string{
 	parser.TokenKeyword: "kw", parser.TokenNumber: "nu", parser.TokenLabel: "st", parser.TokenComment: "co", parser.TokenOperator: "op",
 }
 
-// Highlight is a model's text as HTML: one <span class="line"> a line, with the tokens
+// highlight is a model's text as HTML: one <span class="line"> a line, with the tokens
 // that the language's own scanner finds in spans of their classes, and a <mark> with
 // its message over the place of each diagnostic.
-func Highlight(src *diag.Source, diags diag.List) template.HTML {
+func highlight(src *diag.Source, diags diag.List) template.HTML {
 	text := src.Text
 	class := make([]string, len(text))
 	for _, t := range parser.Tokens(src) {

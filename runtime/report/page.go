@@ -381,7 +381,7 @@ func (v *view) starts(r *runtime.Result) {
 }
 
 func (v *view) model(src *diag.Source, r *runtime.Result) {
-	v.Model, v.ModelName = Highlight(src, r.Diagnostics), src.Name
+	v.Model, v.ModelName = highlight(src, r.Diagnostics), src.Name
 	for _, d := range r.Diagnostics {
 		v.Diagnostics = append(v.Diagnostics, d.Error())
 	}
