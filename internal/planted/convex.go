@@ -110,7 +110,7 @@ func (fn *convexFunctions) drawRows(src source, o Options, x []float64) {
 		left:  src.sparseMatrix(len(activity), o.Dx, couplings),
 		right: sparse.FromEntries(len(activity), o.Dy, right)}
 	for i, is := range activity {
-		at := map[Activity]float64{Inactive: -src.within(0.5, 1.5), Active: src.within(0.5, 1.5), Link: src.NormFloat64()}[is]
+		at := map[Activity]float64{inactive: -src.within(0.5, 1.5), active: src.within(0.5, 1.5), link: src.NormFloat64()}[is]
 		// row i at u = t(x) is left x + shift - sum t_j; it is to be `at`.
 		r.shift[i] = at - r.left.RowDot(i, x) + fn.sumTargets(i, x)
 	}
@@ -127,9 +127,9 @@ func (fn *convexFunctions) drawUpper(src source) {
 	for i, group := range fn.groups {
 		for _, j := range group {
 			switch fn.rows.activity[i] {
-			case Link:
+			case link:
 				continue
-			case Weak:
+			case weak:
 				fn.w[j] = 0
 			default:
 				fn.w[j] = src.within(0.5, 1.5)
@@ -181,7 +181,7 @@ func (fn *convexFunctions) solve(x []float64) (u, r []float64) {
 		for _, j := range group {
 			r[i] -= u[j]
 		}
-		if fn.rows.activity[i] != Link && r[i] <= 0 {
+		if fn.rows.activity[i] != link && r[i] <= 0 {
 			continue
 		}
 		for _, j := range group {
@@ -197,7 +197,7 @@ func (fn *convexFunctions) exact(x []float64) Exact {
 	lambda := make([]float64, fn.rows.len())
 	theta := make([]float64, len(r))
 	for i := range r {
-		if fn.rows.activity[i] == Link || r[i] > 0 {
+		if fn.rows.activity[i] == link || r[i] > 0 {
 			_, slope := fn.phi(r[i]) // of groups of one, where phi is not quadratic
 			lambda[i] = slope / fn.spread(i)
 			theta[i] = 1
@@ -217,9 +217,9 @@ func (fn *convexFunctions) subgradient(x, kinks []float64) []float64 {
 	theta := make([]float64, len(r))
 	for i, is := range fn.rows.activity[:len(r)] {
 		switch {
-		case is == Kink || is == Weak:
+		case is == kink || is == weak:
 			theta[i] = kinks[i]
-		case is == Link || r[i] > 0:
+		case is == link || r[i] > 0:
 			theta[i] = 1
 		}
 	}

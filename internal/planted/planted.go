@@ -154,11 +154,11 @@ type Activity uint8
 
 // The activities of a row.
 const (
-	Inactive Activity = iota // slack > 0, multiplier 0
-	Active                   // slack 0, multiplier > 0
-	Weak                     // slack 0, multiplier 0, and F does not feel it
-	Kink                     // slack 0, multiplier 0, and F has a kink there
-	Link                     // an equality row; its multiplier has any sign
+	inactive Activity = iota // slack > 0, multiplier 0
+	active                   // slack 0, multiplier > 0
+	weak                     // slack 0, multiplier 0, and F does not feel it
+	kink                     // slack 0, multiplier 0, and F has a kink there
+	link                     // an equality row; its multiplier has any sign
 )
 
 func (a Activity) String() string {

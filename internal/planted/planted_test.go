@@ -72,21 +72,21 @@ func TestPlantedPoint(t *testing.T) {
 			count[is]++
 			tight := math.Abs(h[i]) < 1e-10
 			positive := opt.Lambda[i] > 1e-3
-			wrong := (p.Rows.Kind[i] == problem.Equal) != (is == Link)
+			wrong := (p.Rows.Kind[i] == problem.Equal) != (is == link)
 			switch is {
-			case Inactive:
+			case inactive:
 				wrong = wrong || tight || math.Abs(opt.Lambda[i]) > 0
-			case Active:
+			case active:
 				wrong = wrong || !tight || !positive
-			case Kink, Weak:
+			case kink, weak:
 				wrong = wrong || !tight || math.Abs(opt.Lambda[i]) > in.scale()
 			}
 			if wrong {
 				t.Errorf("%+v: row %s is not %s: h %g, multiplier %g", o, p.Rows.Name[i], is, h[i], opt.Lambda[i])
 			}
 		}
-		want := map[Activity]int{Link: o.Links, Active: o.Active, Kink: o.Kinks, Weak: o.Weak,
-			Inactive: o.Floors - o.Active - o.Kinks - o.Weak + o.Implied}
+		want := map[Activity]int{link: o.Links, active: o.Active, kink: o.Kinks, weak: o.Weak,
+			inactive: o.Floors - o.Active - o.Kinks - o.Weak + o.Implied}
 		for is, n := range want {
 			if count[is] != n {
 				t.Errorf("%+v: %d rows are %s, want %d", o, count[is], is, n)

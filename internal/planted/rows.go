@@ -26,14 +26,14 @@ func (r *rows) len() int { return len(r.activity) }
 func (s source) activities(o Options) []Activity {
 	out := make([]Activity, o.Links+o.Floors)
 	for i := range o.Links {
-		out[i] = Link
+		out[i] = link
 	}
 	floors := out[o.Links:]
 	k := 0
 	for _, c := range []struct {
 		count int
 		is    Activity
-	}{{o.Active, Active}, {o.Kinks, Kink}, {o.Weak, Weak}} {
+	}{{o.Active, active}, {o.Kinks, kink}, {o.Weak, weak}} {
 		for range c.count {
 			floors[k] = c.is
 			k++
@@ -59,7 +59,7 @@ func (r *rows) imply(s source, count int) {
 			right = appendRow(right, r.right, i, n, a)
 			shift += a * r.shift[i]
 		}
-		r.activity = append(r.activity, Inactive)
+		r.activity = append(r.activity, inactive)
 		r.shift = append(r.shift, shift)
 	}
 	r.left = sparse.FromEntries(m+count, r.left.Cols, left)

@@ -101,13 +101,13 @@ func (fn *slackFunctions) drawRows(src source, o Options) (lambda []float64) {
 	for i, is := range activity {
 		slack := 0.0
 		switch is {
-		case Inactive:
+		case inactive:
 			slack = src.within(0.5, 1.5)
-		case Active:
+		case active:
 			lambda[i] = src.within(0.5, 1.5)
-		case Link:
+		case link:
 			lambda[i] = src.NormFloat64()
-		case Kink:
+		case kink:
 			fn.prices[i] = src.within(0.5, 1.5)
 		}
 		r.shift[i] = r.right.RowDot(i, u) - r.left.RowDot(i, fn.x) - slack

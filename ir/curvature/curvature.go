@@ -64,9 +64,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Unknown Outcome = iota
-	Proved
-	Refuted
+	unknown Outcome = iota
+	proved
+	refuted
 )
 
 func (o Outcome) String() string { return [...]string{"unknown", "proved", "refuted"}[o] }
@@ -79,9 +79,9 @@ type Scope uint8
 
 // The scopes, each weaker than the one before it.
 const (
-	Everywhere      Scope = iota // every y (in the domain of the function)
-	WithinBounds                 // y within the ranges that its rows imply
-	AlongEqualities              // between y that satisfy the equality rows (and the bounds)
+	everywhere      Scope = iota // every y (in the domain of the function)
+	withinBounds                 // y within the ranges that its rows imply
+	alongEqualities              // between y that satisfy the equality rows (and the bounds)
 )
 
 func (s Scope) String() string {
@@ -174,7 +174,7 @@ type Proof struct {
 // holds on the scope of its claim, and so between any two feasible y at least.
 func (p *Proof) Facts() ir.Facts {
 	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, HessianPattern: p.pattern}
-	if p.Convexity.Outcome == Proved {
+	if p.Convexity.Outcome == proved {
 		facts.StrongConvexity = p.Convexity.Modulus
 	}
 	for _, b := range []struct {

@@ -54,7 +54,7 @@ func (s *study) departure(n *expr.Node) *escape {
 		if !s.varies(n) {
 			return nil // its value alone matters
 		}
-		if reason, outcome := rule.obstacle(s, n); outcome != Proved {
+		if reason, outcome := rule.obstacle(s, n); outcome != proved {
 			return &escape{node: n, arg: n.Args[0], reason: reason}
 		}
 		return nil

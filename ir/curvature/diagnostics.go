@@ -40,7 +40,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 	}
 	names := strings.Join(p.variables, " and ")
 	switch c := p.Convexity; {
-	case c.Outcome == Refuted:
+	case c.Outcome == refuted:
 		d := out.Errorf(diag.NotStronglyConvex, p.objective, "the lower objective is not strongly %s in %s", shape, names)
 		w := c.Witness
 		d.Detail = fmt.Sprintf("%s its second derivative is %s", w.Text, number(sign*w.Curvature))
@@ -67,8 +67,8 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if w.Flat {
 			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
 		}
-	case c.Outcome == Unknown && (p.SmoothG.Outcome == Refuted || p.open != nil): // said already
-	case c.Outcome == Unknown && c.Blame != nil:
+	case c.Outcome == unknown && (p.SmoothG.Outcome == refuted || p.open != nil): // said already
+	case c.Outcome == unknown && c.Blame != nil:
 		at := c.Blame.Span
 		if at.IsZero() {
 			at = p.objective
@@ -76,7 +76,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		d := open(diag.ConvexityUnknown, at, "it is not known whether the lower objective is strongly %s in %s", shape, names)
 		d.Detail = fmt.Sprintf("%s: %s", c.Blame.Expr, c.Blame.Reason)
 		d.Context = p.objective
-	case c.Outcome == Proved && c.Scope == AlongEqualities:
+	case c.Outcome == proved && c.Scope == alongEqualities:
 		d := open(diag.ConvexityWeak, p.objective, "the lower objective is strongly %s only along the equality rows", shape)
 		d.Detail = fmt.Sprintf("mu = %s between y that satisfy them; y*(x) is unique, but a method that leaves them may meet no curvature", number(c.Modulus))
 	}
@@ -105,7 +105,7 @@ func (p *Proof) smoothnessDiagnostics(out *diag.List, open func(diag.Code, diag.
 		if at.IsZero() {
 			at = p.objective
 		}
-		if s.Outcome == Refuted {
+		if s.Outcome == refuted {
 			d := out.Errorf(diag.NotSmooth, at, "%s is not continuously differentiable", what)
 			d.Detail = b.Reason
 			continue
@@ -169,11 +169,11 @@ func inBrackets(place string) string {
 
 func (c Convexity) text() string {
 	switch {
-	case c.Outcome == Proved:
+	case c.Outcome == proved:
 		return fmt.Sprintf("proved: mu = %s, %s and every x in X", number(c.Modulus), c.Scope)
-	case c.Outcome == Refuted && c.Witness.Flat:
+	case c.Outcome == refuted && c.Witness.Flat:
 		return strings.TrimSuffix(fmt.Sprintf("refuted: flat %s, at %s", c.Witness.Text, c.Witness.At), ", at ")
-	case c.Outcome == Refuted:
+	case c.Outcome == refuted:
 		return strings.TrimSuffix(fmt.Sprintf("refuted: second derivative %s %s, at %s", number(c.Witness.Curvature), c.Witness.Text, c.Witness.At), ", at ")
 	case c.Blame != nil:
 		return strings.TrimSpace(fmt.Sprintf("unknown: %s: %s %s", c.Blame.Expr, c.Blame.Reason, inBrackets(c.Blame.Place)))

@@ -40,7 +40,7 @@ func TestEndedProofs(t *testing.T) {
 		if part.Convexity.Outcome != whole.Convexity.Outcome {
 			cut++
 		}
-		if c := part.Convexity; c.Outcome == Proved && (whole.Convexity.Outcome != Proved ||
+		if c := part.Convexity; c.Outcome == proved && (whole.Convexity.Outcome != proved ||
 			c.Scope == whole.Convexity.Scope && c.Modulus > whole.Convexity.Modulus*(1+1e-9)) {
 			t.Fatalf("the part of a proof shows mu = %v %s, the whole one\n%s", c.Modulus, c.Scope, whole.Text(true))
 		}

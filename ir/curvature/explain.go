@@ -258,7 +258,7 @@ func (a *attempt) derivation(pr *prover) *Step {
 		st.Modulus = &m
 	}
 	switch {
-	case a.scope == AlongEqualities:
+	case a.scope == alongEqualities:
 		st.Rule = "smallest eigenvalue of the sum of the parts, along the equality rows"
 	case a.coarse:
 		st.Rule = "sum of the parts, entry by entry"

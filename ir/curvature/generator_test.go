@@ -291,7 +291,7 @@ func (m *model) sample(r *rand.Rand, scope Scope) (x, y []float64) {
 		return z
 	}
 	from := m.everywhere.y
-	if scope != Everywhere {
+	if scope != everywhere {
 		from = m.feasible.y
 	}
 	x = draw(m.everywhere.x)

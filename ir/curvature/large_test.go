@@ -21,11 +21,11 @@ func TestLarge(t *testing.T) {
 		modulus   float64
 		most      float64 // C_g may be at most this
 	}{
-		{10000, "sum(i in 1..n: (y[i] - x[i])^2 + exp(y[i]))", Proved, 2, 2 + math.E*(1+1e-12)},
-		{10000, "sumsq(y - x) + sum(i in 1..n-1: (y[i] - y[i+1])^2)", Proved, 2, 10},
-		{3000, "sumsq(y - x) + (sum(y) - 4)^2", Proved, 2, 2 + 2*3000},
-		{3000, "sumsq(y[2..n] - x[2..n]) + y[1]*y[2]", Refuted, 0, 3},
-		{3000, "sumsq(y[2..n] - x[2..n])", Refuted, 0, 2},
+		{10000, "sum(i in 1..n: (y[i] - x[i])^2 + exp(y[i]))", proved, 2, 2 + math.E*(1+1e-12)},
+		{10000, "sumsq(y - x) + sum(i in 1..n-1: (y[i] - y[i+1])^2)", proved, 2, 10},
+		{3000, "sumsq(y - x) + (sum(y) - 4)^2", proved, 2, 2 + 2*3000},
+		{3000, "sumsq(y[2..n] - x[2..n]) + y[1]*y[2]", refuted, 0, 3},
+		{3000, "sumsq(y[2..n] - x[2..n])", refuted, 0, 2},
 	} {
 		text := fmt.Sprintf(`model large
 param n: int = %d
@@ -45,7 +45,7 @@ lower {
 		if b := proof.SmoothnessG; !b.Known || b.Value > c.most {
 			t.Errorf("%s: C_g %s", c.objective, b.text())
 		}
-		if q := proof.Qualification; q.Standing != EveryActive || q.Rank != c.n {
+		if q := proof.Qualification; q.Standing != everyActive || q.Rank != c.n {
 			t.Errorf("%s: %s", c.objective, q.text())
 		}
 	}
@@ -71,7 +71,7 @@ func TestDense(t *testing.T) {
 	want := eigenvalues(dy, dy, l.Dense, 1, 1)
 	p := reference(t, "toy.blv", set)
 	proof := Prove(p, Defaults())
-	if g := proof.Convexity; g.Outcome != Proved || g.Modulus > want[0]*(1+1e-12) || g.Modulus < want[0]*(1-1e-6) {
+	if g := proof.Convexity; g.Outcome != proved || g.Modulus > want[0]*(1+1e-12) || g.Modulus < want[0]*(1-1e-6) {
 		t.Errorf("mu = %v, want %v", g.Modulus, want[0])
 	}
 	if b := proof.SmoothnessG; b.Value < want[dy-1]*(1-1e-12) || b.Value > want[dy-1]*(1+2*boundSlack) {
@@ -79,7 +79,7 @@ func TestDense(t *testing.T) {
 	}
 	none := Defaults()
 	none.MaxWork = 0
-	if g := Prove(p, none).Convexity; g.Outcome != Proved || g.Modulus > 1 || g.Modulus < 1-1e-9 {
+	if g := Prove(p, none).Convexity; g.Outcome != proved || g.Modulus > 1 || g.Modulus < 1-1e-9 {
 		t.Errorf("without work: %s, the structure shows mu = 1", g.text())
 	}
 }

@@ -121,29 +121,29 @@ func TestModels(t *testing.T) {
 		form     Quadratic
 		standing Standing
 	}{
-		{"toy.blv", toy, toyEigen[0], toyEigen[dy-1], fixed, AllRows},
-		{"ridge.blv", ridge, ridgeEigen[0] + math.Exp(-6), ridgeEigen[7] + math.Exp(3), moving, AllRows},
-		{"classifier.blv", classifier, 0.1, 0, other, ActiveOnly},
-		{"quota.blv", nil, 2, 8, fixed, AllRows},
-		{"bard1988.blv", nil, 2, 2, fixed, ActiveOnly},
-		{"toll.blv", nil, tollEigen[0], tollEigen[3], fixed, ActiveOnly},
-		{"bolib/Bard1988Ex2.blv", nil, 2, 2, fixed, ActiveOnly},
-		{"bolib/CalamaiVicente1994b.blv", nil, 1, 1, fixed, ActiveOnly},
-		{"bolib/DeSilva1978.blv", nil, 2, 2, fixed, EveryActive},
-		{"bolib/FalkLiu1995.blv", nil, 2, 2, fixed, EveryActive},
-		{"bolib/HatzEtal2013.blv", nil, 2, 2, fixed, AllRows},
-		{"bolib/HendersonQuandt1958.blv", nil, 2, 2, fixed, AllRows},
-		{"bolib/MuuQuy2003Ex1.blv", nil, (3 - math.Sqrt(5)) / 2, (3 + math.Sqrt(5)) / 2, fixed, ActiveOnly},
-		{"bolib/Outrata1990Ex1a.blv", nil, 3 - math.Sqrt(8), 3 + math.Sqrt(8), fixed, ActiveOnly},
-		{"bolib/SinhaMaloDeb2014TP6.blv", nil, 8, 8, fixed, ActiveOnly},
-		{"bolib/Yezza1996Ex41.blv", nil, 1, 1, fixed, ActiveOnly},
+		{"toy.blv", toy, toyEigen[0], toyEigen[dy-1], fixed, allRows},
+		{"ridge.blv", ridge, ridgeEigen[0] + math.Exp(-6), ridgeEigen[7] + math.Exp(3), moving, allRows},
+		{"classifier.blv", classifier, 0.1, 0, other, activeOnly},
+		{"quota.blv", nil, 2, 8, fixed, allRows},
+		{"bard1988.blv", nil, 2, 2, fixed, activeOnly},
+		{"toll.blv", nil, tollEigen[0], tollEigen[3], fixed, activeOnly},
+		{"bolib/Bard1988Ex2.blv", nil, 2, 2, fixed, activeOnly},
+		{"bolib/CalamaiVicente1994b.blv", nil, 1, 1, fixed, activeOnly},
+		{"bolib/DeSilva1978.blv", nil, 2, 2, fixed, everyActive},
+		{"bolib/FalkLiu1995.blv", nil, 2, 2, fixed, everyActive},
+		{"bolib/HatzEtal2013.blv", nil, 2, 2, fixed, allRows},
+		{"bolib/HendersonQuandt1958.blv", nil, 2, 2, fixed, allRows},
+		{"bolib/MuuQuy2003Ex1.blv", nil, (3 - math.Sqrt(5)) / 2, (3 + math.Sqrt(5)) / 2, fixed, activeOnly},
+		{"bolib/Outrata1990Ex1a.blv", nil, 3 - math.Sqrt(8), 3 + math.Sqrt(8), fixed, activeOnly},
+		{"bolib/SinhaMaloDeb2014TP6.blv", nil, 8, 8, fixed, activeOnly},
+		{"bolib/Yezza1996Ex41.blv", nil, 1, 1, fixed, activeOnly},
 	} {
 		p := reference(t, c.file, c.set)
 		proof := Prove(p, Defaults())
 		g := proof.Convexity
 		// Bounds must hold exactly; 1e-9 is what certification may give away,
 		// 1e-14 the error of the reference eigenvalues.
-		if g.Outcome != Proved || g.Scope != Everywhere || g.Modulus > c.least*(1+1e-14) || g.Modulus < c.least*(1-1e-9) {
+		if g.Outcome != proved || g.Scope != everywhere || g.Modulus > c.least*(1+1e-14) || g.Modulus < c.least*(1-1e-9) {
 			t.Errorf("%s: %v %v, mu = %v, want %v", c.file, g.Outcome, g.Scope, g.Modulus, c.least)
 		}
 		if b := proof.SmoothnessG; c.most != 0 && (b.Value < c.most*(1-1e-14) || b.Value > c.most*(1+1e-3)) || !b.Known {
@@ -155,7 +155,7 @@ func TestModels(t *testing.T) {
 		if proof.Qualification.Standing != c.standing {
 			t.Errorf("%s: %s", c.file, proof.Qualification.text())
 		}
-		if proof.SmoothF.Outcome != Proved || proof.SmoothG.Outcome != Proved {
+		if proof.SmoothF.Outcome != proved || proof.SmoothG.Outcome != proved {
 			t.Errorf("%s: smoothness %+v %+v", c.file, proof.SmoothF, proof.SmoothG)
 		}
 		if list := proof.Diagnostics(true); len(list) > 0 {
@@ -196,7 +196,7 @@ func TestAbstract(t *testing.T) {
 		}
 		p := bound(t, file, string(text), nil, bind.Options{Abstract: true})
 		g := Prove(p, Defaults()).Convexity
-		if g.Outcome != Proved || g.Modulus > least || g.Modulus < least*(1-1e-9) {
+		if g.Outcome != proved || g.Modulus > least || g.Modulus < least*(1-1e-9) {
 			t.Errorf("%s: %v, mu = %v, want %v", file, g.Outcome, g.Modulus, least)
 		}
 	}

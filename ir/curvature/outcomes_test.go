@@ -47,49 +47,49 @@ func TestProved(t *testing.T) {
 		modulus                float64
 		scope                  Scope
 	}{
-		{"sumsq(y)", "", 2, Everywhere},
-		{"0.5 * y' * M * y", "", 3 - math.Sqrt(3), Everywhere}, // of M: 3, 3 -+ sqrt 3
-		{"y' * (L' * L) * y + 0.25 * sumsq(y)", "", 0.5, Everywhere},
-		{"exp(x[1]) * (y' * M * y)", "", 2 * (3 - math.Sqrt(3)) * math.Exp(-1), Everywhere},
-		{"sum(exp(x) .* y .^ 2)", "", 2 * math.Exp(-1), Everywhere},
-		{"sum((exp(x / 2) .* y) .^ 2)", "", 2 * math.Exp(-1), Everywhere},
-		{"y' * diag(exp(x)) * y", "", 2 * math.Exp(-1), Everywhere},
-		{"y' * (diag(exp(x)) + M) * y", "", 2*math.Exp(-1) + 2*(3-math.Sqrt(3)), Everywhere},
-		{"sumsq(y) + exp(y[1]) + log1pexp(-sum(y)) + logsumexp(y) + norm2(y - x + 1)", "", 2, Everywhere},
-		{"sumsq(y) + exp(sumsq(y)) - sum(x)", "", 4, Everywhere},
-		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, Everywhere},
-		{"sum(sqrt(1 + y .^ 2))", "-1 <= y <= 1", math.Pow(2, -1.5), WithinBounds},
-		{"sqrt(1 + sumsq(y))", "-1 <= y <= 1", 1.0 / 8, WithinBounds}, // 1/r^3 along y, at r = 2
-		{"sum(y .^ 4) + x[1] * y[2]", "1 <= y <= 3", 12, WithinBounds},
-		{"sum(y .* log(y))", "0.1 <= y <= 4", 0.25, WithinBounds},
-		{"sum(y .* log(y))", "y >= 0\n    sum(y) == 5", 0.2, WithinBounds},
-		{"-sum(log(y))", "0.1 <= y <= 4", 1.0 / 16, WithinBounds},
-		{"sum(y .^ (4 + x))", "2 <= y <= 3", 12, WithinBounds}, // p (p - 1) u^(p - 2) at p = 3, u = 2
-		{"sum(exp(y))", "-1 <= y <= 4", math.Exp(-1), WithinBounds},
-		{"sumsq(y) + y[1] * y[2]", "", 1, Everywhere},
-		{"sumsq(y) - 0.5 * sum(sin(y))", "", 1.5, Everywhere},
-		{"sumsq(y) - sumsq(y) / 2 + 3 * sum(y)", "", 1, Everywhere},
-		{"2 * sumsq(y) + x[1] * y[2] * y[3]", "", 2, Everywhere},
-		{"y[1] * y[2] + sumsq(y)/4", "y[1] == y[2]", 0.5, AlongEqualities},
+		{"sumsq(y)", "", 2, everywhere},
+		{"0.5 * y' * M * y", "", 3 - math.Sqrt(3), everywhere}, // of M: 3, 3 -+ sqrt 3
+		{"y' * (L' * L) * y + 0.25 * sumsq(y)", "", 0.5, everywhere},
+		{"exp(x[1]) * (y' * M * y)", "", 2 * (3 - math.Sqrt(3)) * math.Exp(-1), everywhere},
+		{"sum(exp(x) .* y .^ 2)", "", 2 * math.Exp(-1), everywhere},
+		{"sum((exp(x / 2) .* y) .^ 2)", "", 2 * math.Exp(-1), everywhere},
+		{"y' * diag(exp(x)) * y", "", 2 * math.Exp(-1), everywhere},
+		{"y' * (diag(exp(x)) + M) * y", "", 2*math.Exp(-1) + 2*(3-math.Sqrt(3)), everywhere},
+		{"sumsq(y) + exp(y[1]) + log1pexp(-sum(y)) + logsumexp(y) + norm2(y - x + 1)", "", 2, everywhere},
+		{"sumsq(y) + exp(sumsq(y)) - sum(x)", "", 4, everywhere},
+		{"sum(sqrt(1 + y .^ 2)) + 0.5 * sumsq(y)", "", 1, everywhere},
+		{"sum(sqrt(1 + y .^ 2))", "-1 <= y <= 1", math.Pow(2, -1.5), withinBounds},
+		{"sqrt(1 + sumsq(y))", "-1 <= y <= 1", 1.0 / 8, withinBounds}, // 1/r^3 along y, at r = 2
+		{"sum(y .^ 4) + x[1] * y[2]", "1 <= y <= 3", 12, withinBounds},
+		{"sum(y .* log(y))", "0.1 <= y <= 4", 0.25, withinBounds},
+		{"sum(y .* log(y))", "y >= 0\n    sum(y) == 5", 0.2, withinBounds},
+		{"-sum(log(y))", "0.1 <= y <= 4", 1.0 / 16, withinBounds},
+		{"sum(y .^ (4 + x))", "2 <= y <= 3", 12, withinBounds}, // p (p - 1) u^(p - 2) at p = 3, u = 2
+		{"sum(exp(y))", "-1 <= y <= 4", math.Exp(-1), withinBounds},
+		{"sumsq(y) + y[1] * y[2]", "", 1, everywhere},
+		{"sumsq(y) - 0.5 * sum(sin(y))", "", 1.5, everywhere},
+		{"sumsq(y) - sumsq(y) / 2 + 3 * sum(y)", "", 1, everywhere},
+		{"2 * sumsq(y) + x[1] * y[2] * y[3]", "", 2, everywhere},
+		{"y[1] * y[2] + sumsq(y)/4", "y[1] == y[2]", 0.5, alongEqualities},
 		// eigenvalues of N: 1, 3 and -1 along (1, 0, -1), which the row excludes
-		{"0.5 * y' * N * y", "y[1] - y[3] == x[1]", 1, AlongEqualities},
-		{"sumsq(y) / 2 + prod(i in 1..2: y[i])", "", 0, Everywhere},
+		{"0.5 * y' * N * y", "y[1] - y[3] == x[1]", 1, alongEqualities},
+		{"sumsq(y) / 2 + prod(i in 1..2: y[i])", "", 0, everywhere},
 	} {
 		_, proof := proveLower(t, c.objective, c.constraints)
 		g := proof.Convexity
 		if c.modulus == 0 { // (y1 + y2)^2/2 + y3^2/2 is flat along (1, -1, 0)
-			if g.Outcome == Proved {
+			if g.Outcome == proved {
 				t.Errorf("%s: proved with mu = %v", c.objective, g.Modulus)
 			}
 			continue
 		}
-		if g.Outcome != Proved || g.Scope != c.scope || g.Modulus > c.modulus*(1+1e-12) {
+		if g.Outcome != proved || g.Scope != c.scope || g.Modulus > c.modulus*(1+1e-12) {
 			t.Errorf("%s: %s\nwant mu = %v %s", c.objective, proof.Text(true), c.modulus, c.scope)
 			continue
 		}
 		// Along equalities the multiplier of the rows costs up to a percent.
 		within := 1e-9
-		if c.scope == AlongEqualities {
+		if c.scope == alongEqualities {
 			within = 0.02
 		}
 		if g.Modulus < c.modulus*(1-within) {
@@ -123,7 +123,7 @@ func TestRefuted(t *testing.T) {
 	} {
 		p, proof := proveLower(t, c.objective, c.constraints)
 		g := proof.Convexity
-		if g.Outcome != Refuted || g.Witness.Flat != c.flat || !strings.Contains(g.Witness.Text, c.text) {
+		if g.Outcome != refuted || g.Witness.Flat != c.flat || !strings.Contains(g.Witness.Text, c.text) {
 			t.Errorf("%s: %s\nwant it refuted %s", c.objective, proof.Text(true), c.text)
 			continue
 		}
@@ -159,7 +159,7 @@ func TestBlame(t *testing.T) {
 	} {
 		_, proof := proveLower(t, c.objective, c.constraints)
 		g := proof.Convexity
-		if g.Outcome != Unknown || g.Blame == nil || !strings.Contains(g.Blame.Expr, c.expr) || !strings.Contains(g.Blame.Reason, c.reason) {
+		if g.Outcome != unknown || g.Blame == nil || !strings.Contains(g.Blame.Expr, c.expr) || !strings.Contains(g.Blame.Reason, c.reason) {
 			t.Errorf("%s:\n%s", c.objective, proof.Text(true))
 			continue
 		}
@@ -175,7 +175,7 @@ func TestMissingData(t *testing.T) {
 	text := strings.Replace(lowerModel("sum(w .* y .^ 2)", ""), "upper {", "data w: vector[3]\nupper {", 1)
 	p := bound(t, "example.blv", text, nil, bind.Options{Abstract: true})
 	g := Prove(p, Defaults()).Convexity
-	if g.Outcome != Unknown || !strings.Contains(g.Blame.Reason, "(w)") {
+	if g.Outcome != unknown || !strings.Contains(g.Blame.Reason, "(w)") {
 		t.Errorf("%+v", g.Blame)
 	}
 }
@@ -188,16 +188,16 @@ func TestQualification(t *testing.T) {
 		rank        int
 		dependent   string
 	}{
-		{"sum(y) == 1", AllRows, 1, ""},
-		{"y >= 0", AllRows, 3, ""},
-		{"0 <= y <= 1", EveryActive, 3, ""},
-		{"x <= y <= x + 1", EveryActive, 3, ""},
-		{"x <= y <= 2 * x", ActiveOnly, 3, "line 15"},                                 // lo and hi meet at x = 0
-		{"x <= y <= 2 * x + 1", ActiveOnly, 3, "line 15"},                             // and here at x = -1
-		{"a: y[1] + y[2] <= 1\n    b: y[1] + 1.00000001 * y[2] >= 0", AllRows, 2, ""}, // nearly parallel
-		{"y >= 0\n    total: sum(y) == 1", ActiveOnly, 3, "total"},
-		{"first: y[1] + y[2] == x[1]\n    second: y[2] + y[3] == 0\n    third: y[1] + 2*y[2] + y[3] == x[1]", EqualityFault, 2, "third = first + second"},
-		{"first: y[1] - y[2] <= 1\n    second: 3*y[1] - 3*y[2] <= x[1]", ActiveOnly, 1, "second = 3 first"},
+		{"sum(y) == 1", allRows, 1, ""},
+		{"y >= 0", allRows, 3, ""},
+		{"0 <= y <= 1", everyActive, 3, ""},
+		{"x <= y <= x + 1", everyActive, 3, ""},
+		{"x <= y <= 2 * x", activeOnly, 3, "line 15"},                                 // lo and hi meet at x = 0
+		{"x <= y <= 2 * x + 1", activeOnly, 3, "line 15"},                             // and here at x = -1
+		{"a: y[1] + y[2] <= 1\n    b: y[1] + 1.00000001 * y[2] >= 0", allRows, 2, ""}, // nearly parallel
+		{"y >= 0\n    total: sum(y) == 1", activeOnly, 3, "total"},
+		{"first: y[1] + y[2] == x[1]\n    second: y[2] + y[3] == 0\n    third: y[1] + 2*y[2] + y[3] == x[1]", equalityFault, 2, "third = first + second"},
+		{"first: y[1] - y[2] <= 1\n    second: 3*y[1] - 3*y[2] <= x[1]", activeOnly, 1, "second = 3 first"},
 	} {
 		_, proof := proveLower(t, "sumsq(y)", c.constraints)
 		q := proof.Qualification
@@ -216,22 +216,22 @@ func TestSmoothness(t *testing.T) {
 		objective, constraints string
 		want                   Outcome
 	}{
-		{"sumsq(y) - log(y[1])", "y >= 0.1", Proved},
-		{"sumsq(y) - log(y[1])", "y >= 0", Unknown},
-		{"sumsq(y) - log(y[1])", "y <= -1", Refuted},
-		{"sumsq(y) - log(y[1])", "y[1] + y[2] == 4\n    y[2] <= 3", Proved},
-		{"sumsq(y) + 1 / (2 + x[1])", "", Proved},
-		{"sumsq(y) + 1 / (1 + x[1])", "", Unknown},
-		{"sumsq(y) + norm2(y)", "", Unknown},
-		{"sumsq(y) + sqrt(1 + sumsq(y))", "", Proved},
-		{"sumsq(y) + y[1] ^ 1.5", "y >= 0", Proved},
-		{"sumsq(y) + y[1] ^ 1.5", "", Unknown},
-		{"sumsq(y) + y[1] ^ 0.5", "y >= 0", Unknown},
-		{"sumsq(y) + y[1] ^ (-2)", "y[1] >= 1", Proved},
-		{"sumsq(y) + y[1] ^ (-2)", "", Unknown},
+		{"sumsq(y) - log(y[1])", "y >= 0.1", proved},
+		{"sumsq(y) - log(y[1])", "y >= 0", unknown},
+		{"sumsq(y) - log(y[1])", "y <= -1", refuted},
+		{"sumsq(y) - log(y[1])", "y[1] + y[2] == 4\n    y[2] <= 3", proved},
+		{"sumsq(y) + 1 / (2 + x[1])", "", proved},
+		{"sumsq(y) + 1 / (1 + x[1])", "", unknown},
+		{"sumsq(y) + norm2(y)", "", unknown},
+		{"sumsq(y) + sqrt(1 + sumsq(y))", "", proved},
+		{"sumsq(y) + y[1] ^ 1.5", "y >= 0", proved},
+		{"sumsq(y) + y[1] ^ 1.5", "", unknown},
+		{"sumsq(y) + y[1] ^ 0.5", "y >= 0", unknown},
+		{"sumsq(y) + y[1] ^ (-2)", "y[1] >= 1", proved},
+		{"sumsq(y) + y[1] ^ (-2)", "", unknown},
 	} {
 		_, proof := proveLower(t, c.objective, c.constraints)
-		if s := proof.SmoothG; s.Outcome != c.want || (c.want == Proved) != (len(s.Blames) == 0) {
+		if s := proof.SmoothG; s.Outcome != c.want || (c.want == proved) != (len(s.Blames) == 0) {
 			t.Errorf("%s with %s: %+v", c.objective, c.constraints, s)
 		}
 	}
@@ -276,7 +276,7 @@ func TestWeightsOfTheirOwn(t *testing.T) {
 	y := []float64{3, 1.488, 0}
 	d, _ := along(p.Lower.Objective, make([]float64, 3), y, make([]float64, 3),
 		leastCurvature(p.Lower.Objective, make([]float64, 3), y))
-	if g := proof.Convexity; g.Outcome == Proved && g.Modulus > d[2] {
+	if g := proof.Convexity; g.Outcome == proved && g.Modulus > d[2] {
 		t.Errorf("mu = %v, but the second derivative is %v", g.Modulus, d[2])
 	}
 }
@@ -307,7 +307,7 @@ lower {
 }
 `
 		g := Prove(bound(t, "matrices.blv", text, nil, bind.Options{}), Defaults()).Convexity
-		if g.Outcome != Proved || g.Modulus > want*(1+1e-12) || g.Modulus < want*(1-1e-9) {
+		if g.Outcome != proved || g.Modulus > want*(1+1e-12) || g.Modulus < want*(1-1e-9) {
 			t.Errorf("%s: %s, want mu = %v", objective, g.text(), want)
 		}
 	}

@@ -42,7 +42,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 		func() { out.SmoothG = pr.smoothness(g) },
 		func() { out.Quadratic = pr.quadratic() },
 		func() {
-			if out.Convexity = e.convexity(); out.Convexity.Outcome != Proved {
+			if out.Convexity = e.convexity(); out.Convexity.Outcome != proved {
 				out.Convexity = pr.convexity(out)
 			}
 		},
@@ -128,9 +128,9 @@ func (pr *prover) quadratic() Quadratic {
 
 // regions lists the domains on which a claim is tried, weakest claim last.
 func (pr *prover) regions() []region {
-	out := []region{{Everywhere, pr.everywhere}}
+	out := []region{{everywhere, pr.everywhere}}
 	if pr.bounded {
-		out = append(out, region{WithinBounds, pr.feasible})
+		out = append(out, region{withinBounds, pr.feasible})
 	}
 	return out
 }
@@ -147,10 +147,10 @@ func (pr *prover) convexity(out *Proof) Convexity {
 	}
 	a, last := pr.proveConvex(pr.Lower.Objective)
 	if a != nil {
-		return Convexity{Outcome: Proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
+		return Convexity{Outcome: proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
 	}
 	if w := pr.refute(); w != nil {
-		return Convexity{Outcome: Refuted, Witness: w}
+		return Convexity{Outcome: refuted, Witness: w}
 	}
 	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
 }
@@ -258,7 +258,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 	if best.modulus <= 0 {
 		return nil
 	}
-	best.scope = AlongEqualities
+	best.scope = alongEqualities
 	return &best
 }
 

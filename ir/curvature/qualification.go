@@ -16,10 +16,10 @@ type Standing uint8
 
 // The standings, from the strongest to the weakest.
 const (
-	AllRows       Standing = iota // B has full row rank
-	EveryActive                   // every set of rows that can be active together is independent
-	ActiveOnly                    // depends on which rows are active at the solution
-	EqualityFault                 // the equality rows themselves are dependent
+	allRows       Standing = iota // B has full row rank
+	everyActive                   // every set of rows that can be active together is independent
+	activeOnly                    // depends on which rows are active at the solution
+	equalityFault                 // the equality rows themselves are dependent
 )
 
 func (s Standing) String() string {
@@ -124,18 +124,18 @@ func (pr *prover) qualify() Qualification {
 	out.Rank = bounds + all.rank
 	switch {
 	case len(redundant) > 0:
-		out.Standing = EqualityFault
+		out.Standing = equalityFault
 	case len(out.Dependent) > 0:
-		out.Standing = ActiveOnly
+		out.Standing = activeOnly
 	case pairs > 0:
-		out.Standing = EveryActive
+		out.Standing = everyActive
 	}
 	return out
 }
 
 // unknown is what remains where the rows are too many to decompose.
 func (q Qualification) unknown() Qualification {
-	q.Rank, q.Standing = -1, ActiveOnly
+	q.Rank, q.Standing = -1, activeOnly
 	return q
 }
 

@@ -31,7 +31,7 @@ func TestSoundness(t *testing.T) {
 		opts.Samples = 8
 		proof := Prove(m.p, opts)
 		name := proof.Convexity.Outcome.String()
-		if proof.Convexity.Outcome == Proved {
+		if proof.Convexity.Outcome == proved {
 			name += " " + proof.Convexity.Scope.String()
 		}
 		outcomes[name]++
@@ -62,7 +62,7 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		good = false
 		t.Errorf(format, args...)
 	}
-	if c := proof.Convexity; c.Outcome == Refuted {
+	if c := proof.Convexity; c.Outcome == refuted {
 		w := c.Witness
 		d, scale := along(g, w.X, w.Y, zero, w.Direction)
 		slack := 1e-9 * scale
@@ -90,10 +90,10 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 	}
 	for k := range 12 {
 		// The slack is for rounding of the reference alone.
-		if c := proof.Convexity; c.Outcome == Proved {
+		if c := proof.Convexity; c.Outcome == proved {
 			x, y := m.sample(r, c.Scope)
 			v := gauss(r, dy)
-			if c.Scope == AlongEqualities {
+			if c.Scope == alongEqualities {
 				m.project(v)
 			} else if k < 4 {
 				if worst := leastCurvature(g, x, y); worst != nil {
@@ -124,7 +124,7 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		bound("joint C_g", proof.JointG, g, gauss(r, dx), 2)
 		bound("C_f", proof.SmoothnessF, f, gauss(r, dx), 2)
 		bound("L_f", proof.LipschitzF, f, gauss(r, dx), 1)
-		if x, y := m.sample(r, WithinBounds); proof.SmoothG.Outcome == Proved {
+		if x, y := m.sample(r, withinBounds); proof.SmoothG.Outcome == proved {
 			if d, scale := along(g, x, y, gauss(r, dx), gauss(r, dy)); !math.IsInf(scale, 0) && math.IsNaN(d[0]+d[1]) {
 				fail("g is said to be smooth, but is %v at x = %v, y = %v", d, x, y)
 			}

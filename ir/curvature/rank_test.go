@@ -126,7 +126,7 @@ func TestManyParallelRows(t *testing.T) {
 		}
 		b = append(b, sparse.Entry{Row: i, Col: 0, Val: sign}, sparse.Entry{Row: i, Col: 1, Val: 2 * sign})
 	}
-	if q := problem(rows, b, 3).qualify(); q.Rank != 1 || q.Standing != ActiveOnly {
+	if q := problem(rows, b, 3).qualify(); q.Rank != 1 || q.Standing != activeOnly {
 		t.Errorf("parallel rows: %+v", q)
 	}
 	rows, b = nil, nil
@@ -134,7 +134,7 @@ func TestManyParallelRows(t *testing.T) {
 		rows = append(rows, ir.Row{Name: fmt.Sprint("step", i), Equal: true})
 		b = append(b, sparse.Entry{Row: i, Col: i, Val: -0.9}, sparse.Entry{Row: i, Col: i + 1, Val: 1})
 	}
-	if q := problem(rows, b, m+1).qualify(); q.Rank != m || q.Standing != AllRows {
+	if q := problem(rows, b, m+1).qualify(); q.Rank != m || q.Standing != allRows {
 		t.Errorf("a chain: %+v", q)
 	}
 	// Opposite rows with a gap are never active together.
@@ -143,7 +143,7 @@ func TestManyParallelRows(t *testing.T) {
 		rows = append(rows, ir.Row{Name: fmt.Sprint("b", i)})
 		b = append(b, sparse.Entry{Row: i, Col: i / 2, Val: float64(1 - 2*(i%2))}, sparse.Entry{Row: i, Col: i/2 + 1, Val: float64(1-2*(i%2)) / 2})
 	}
-	if q := problem(rows, b, m/2+1).qualify(); q.Rank != m/2 || q.Standing != EveryActive {
+	if q := problem(rows, b, m/2+1).qualify(); q.Rank != m/2 || q.Standing != everyActive {
 		t.Errorf("opposite rows: rank %d, %s", q.Rank, q.Standing)
 	}
 }

@@ -85,7 +85,7 @@ func sameBends(numbers *expr.Comparison, degrees [2]*analysis.Degrees, a, b *exp
 // Otherwise it is found anew.
 func (r renewal) bound(same, bends bool, of func(*Proof) Bound, anew func() Bound) Bound {
 	if r.Earlier != nil {
-		if b := of(r.Proof); b.Known && (same || bends && b.Scope == Everywhere) {
+		if b := of(r.Proof); b.Known && (same || bends && b.Scope == everywhere) {
 			return b
 		}
 	}
@@ -95,7 +95,7 @@ func (r renewal) bound(same, bends bool, of func(*Proof) Bound, anew func() Boun
 // convexity is a proof that holds again, or not one.
 func (r renewal) convexity() Convexity {
 	if r.Earlier != nil {
-		if c := r.Proof.Convexity; c.Outcome == Proved && (r.g || r.bendsY && c.Scope == Everywhere) {
+		if c := r.Proof.Convexity; c.Outcome == proved && (r.g || r.bendsY && c.Scope == everywhere) {
 			return c
 		}
 	}

@@ -146,12 +146,12 @@ func (pr *prover) restatedConvexity(out *Proof) Convexity {
 	step := &Step{Claim: fmt.Sprintf("the second derivative of g in y and the hidden variables is at least mu = %s", number(re.Modulus)), Modulus: &re.Modulus,
 		Rule: fmt.Sprintf("kinks restated by rows, with the weight %s for what presses the hidden variables to them, half of which is taken from the rest", number(re.Alpha)),
 		Span: pr.Lower.Span, Place: place(pr.Lower.Span)}
-	scope := Everywhere
+	scope := everywhere
 	if out.step != nil {
 		step.From, step.children = []*Step{out.step}, 1
 		scope = out.scope
 	}
-	return Convexity{Outcome: Proved, Modulus: re.Modulus, Scope: scope, Derivation: step}
+	return Convexity{Outcome: proved, Modulus: re.Modulus, Scope: scope, Derivation: step}
 }
 
 // restatedDiagnostics are the kinks that could not be restated.
@@ -164,7 +164,7 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 		}
 		d.Fix = "use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"
 	}
-	if b := p.open; b != nil && p.Convexity.Outcome != Refuted {
+	if b := p.open; b != nil && p.Convexity.Outcome != refuted {
 		d := out.Errorf(diag.NotSmooth, p.kinks[0].Span, "`%s` cannot be restated by rows", p.kinks[0].Text)
 		d.Detail = fmt.Sprintf("the curvature that its hidden variable needs is taken from that of the lower objective in y, which is not proved: %s: %s", b.Expr, b.Reason)
 		d.Fix = "add a strongly convex term, such as " + p.quadraticTerm() + ", or use a smooth function such as smoothabs(u, eps) or smoothmax(u, v, eps)"

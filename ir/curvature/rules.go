@@ -236,7 +236,7 @@ func init() {
 		expr.Sign: hasKink,
 		expr.Floor: func(s *study, n *expr.Node) (string, Outcome) {
 			return s.every(n.Args[0], "floor jumps at integers", func(u Interval) Outcome {
-				return proved(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
+				return provedIf(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
 			})
 		},
 		expr.Div: func(s *study, n *expr.Node) (string, Outcome) {

@@ -222,7 +222,7 @@ func (m *segmentModel) violated(r *rand.Rand, c Convexity, segments int) (x, p, 
 		length := math.Pow(10, -3*r.Float64())
 		for j := range dy {
 			lo, hi := m.yLo[j], m.yHi[j]
-			if c.Scope == Everywhere {
+			if c.Scope == everywhere {
 				lo, hi = math.Inf(-1), math.Inf(1)
 			}
 			p[j] = inner(r, lo, hi)
@@ -258,17 +258,17 @@ func TestNoFalseProof(t *testing.T) {
 		count = 1000
 	}
 	r := rand.New(rand.NewPCG(21, *seed))
-	proofs, restricted, refuted := 0, 0, 0
+	proofs, restricted, refutations := 0, 0, 0
 	opts := Defaults()
 	opts.Samples = 4
 	for k := range count {
 		m := randomSegmentModel(r)
 		proof := Prove(m.p, opts)
 		c := proof.Convexity
-		if c.Outcome == Refuted {
-			refuted++
+		if c.Outcome == refuted {
+			refutations++
 		}
-		if c.Outcome != Proved {
+		if c.Outcome != proved {
 			continue
 		}
 		proofs++
@@ -283,8 +283,8 @@ func TestNoFalseProof(t *testing.T) {
 				k, c.Modulus, c.Scope, p, q, x, by, expr.Format(m.g.node))
 		}
 	}
-	t.Logf("%d models: %d proved, %d of them with a pole or an edge in a formula, %d refuted", count, proofs, restricted, refuted)
-	if proofs < count/10 || restricted < count/20 || refuted < count/20 {
+	t.Logf("%d models: %d proved, %d of them with a pole or an edge in a formula, %d refutations", count, proofs, restricted, refutations)
+	if proofs < count/10 || restricted < count/20 || refutations < count/20 {
 		t.Errorf("the models are too hard or too easy for this test to see anything")
 	}
 }
@@ -296,30 +296,30 @@ func TestDomains(t *testing.T) {
 		part, constraints string
 		want              []Outcome
 	}{
-		{"sum((y - 1) .^ (-2))", "", []Outcome{Refuted}},
-		{"sum(y .^ (-2))", "", []Outcome{Refuted}},
-		{"sum(y .^ (-4))", "", []Outcome{Refuted}},
-		{"sum((1 ./ y) .^ 2)", "", []Outcome{Refuted}},
-		{"sum(exp(y .^ (-2)))", "", []Outcome{Refuted}},
-		{"sum((y .^ 2 - 1) .^ 1.5)", "", []Outcome{Refuted}},
-		{"sum(1 ./ y .^ 2)", "-1 <= y <= 2", []Outcome{Refuted}},
-		{"sum(y .^ (-2))", "y >= -0.01", []Outcome{Refuted, Unknown}},
-		{"sum(y .^ (-2))", "0.5 <= y <= 4", []Outcome{Proved}},
-		{"sum(y .^ (-2))", "y >= 0", []Outcome{Proved}},
-		{"sum(y .^ (-2))", "y <= 0", []Outcome{Proved}},
-		{"sum((1 ./ y) .^ 2)", "y >= 0.5", []Outcome{Proved}},
-		{"sum(exp(y .^ (-2)))", "y >= 0.5", []Outcome{Proved}},
-		{"sum(1 ./ y .^ 2)", "0 <= y <= 2", []Outcome{Proved, Unknown}},
-		{"sum((y .^ 2 - 1) .^ 1.5)", "y >= 2", []Outcome{Proved}},
-		{"sum((y .^ 2 - 1) .^ 1.5)", "y >= 0", []Outcome{Unknown, Refuted}},
-		{"-sum(log(y))", "y >= 0", []Outcome{Proved}},
-		{"-sum(log(y))", "", []Outcome{Unknown}},
-		{"-sum(sqrt(1 + y))", "y >= -1", []Outcome{Proved}},
-		{"-sum(sqrt(1 + y))", "", []Outcome{Unknown}},
-		{"1 / (x[1] + 0.5)", "", []Outcome{Unknown, Refuted}},
-		{"1 / (x[1] + 1.5)", "", []Outcome{Proved}},
-		{"-10 * sum((y - x) .^ 0.1)", "x + 3 <= y <= x + 4", []Outcome{Proved}},
-		{"10 * sum((y - x) .^ 0.1)", "x <= y <= x + 4", []Outcome{Unknown, Refuted}},
+		{"sum((y - 1) .^ (-2))", "", []Outcome{refuted}},
+		{"sum(y .^ (-2))", "", []Outcome{refuted}},
+		{"sum(y .^ (-4))", "", []Outcome{refuted}},
+		{"sum((1 ./ y) .^ 2)", "", []Outcome{refuted}},
+		{"sum(exp(y .^ (-2)))", "", []Outcome{refuted}},
+		{"sum((y .^ 2 - 1) .^ 1.5)", "", []Outcome{refuted}},
+		{"sum(1 ./ y .^ 2)", "-1 <= y <= 2", []Outcome{refuted}},
+		{"sum(y .^ (-2))", "y >= -0.01", []Outcome{refuted, unknown}},
+		{"sum(y .^ (-2))", "0.5 <= y <= 4", []Outcome{proved}},
+		{"sum(y .^ (-2))", "y >= 0", []Outcome{proved}},
+		{"sum(y .^ (-2))", "y <= 0", []Outcome{proved}},
+		{"sum((1 ./ y) .^ 2)", "y >= 0.5", []Outcome{proved}},
+		{"sum(exp(y .^ (-2)))", "y >= 0.5", []Outcome{proved}},
+		{"sum(1 ./ y .^ 2)", "0 <= y <= 2", []Outcome{proved, unknown}},
+		{"sum((y .^ 2 - 1) .^ 1.5)", "y >= 2", []Outcome{proved}},
+		{"sum((y .^ 2 - 1) .^ 1.5)", "y >= 0", []Outcome{unknown, refuted}},
+		{"-sum(log(y))", "y >= 0", []Outcome{proved}},
+		{"-sum(log(y))", "", []Outcome{unknown}},
+		{"-sum(sqrt(1 + y))", "y >= -1", []Outcome{proved}},
+		{"-sum(sqrt(1 + y))", "", []Outcome{unknown}},
+		{"1 / (x[1] + 0.5)", "", []Outcome{unknown, refuted}},
+		{"1 / (x[1] + 1.5)", "", []Outcome{proved}},
+		{"-10 * sum((y - x) .^ 0.1)", "x + 3 <= y <= x + 4", []Outcome{proved}},
+		{"10 * sum((y - x) .^ 0.1)", "x <= y <= x + 4", []Outcome{unknown, refuted}},
 	} {
 		_, proof := proveLower(t, "0.5 * sumsq(y - x) + 0.1 * ("+c.part+")", c.constraints)
 		ok := false
@@ -329,7 +329,7 @@ func TestDomains(t *testing.T) {
 		if !ok {
 			t.Errorf("%s with %q: %s, want %v", c.part, c.constraints, proof.Convexity.text(), c.want)
 		}
-		if proof.Convexity.Outcome == Refuted && !proof.Diagnostics(false).HasErrors() {
+		if proof.Convexity.Outcome == refuted && !proof.Diagnostics(false).HasErrors() {
 			t.Errorf("%s: refuted without an error", c.part)
 		}
 	}

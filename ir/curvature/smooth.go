@@ -12,16 +12,16 @@ import (
 // values is refuted; what the ranges leave open is unknown.
 func (pr *prover) smoothness(n *expr.Node) Smoothness {
 	s := pr.study(n, expr.DependsX|expr.DependsY, pr.feasible, pr.budget())
-	out := Smoothness{Outcome: Proved}
+	out := Smoothness{Outcome: proved}
 	for _, m := range expr.Reachable(n) {
 		if m.Deps == 0 {
 			continue
 		}
 		reason, outcome := s.obstacle(m)
-		if outcome == Proved {
+		if outcome == proved {
 			continue
 		}
-		if out.Outcome != Refuted {
+		if out.Outcome != refuted {
 			out.Outcome = outcome
 		}
 		b := s.blameNode(m, reason)
@@ -35,47 +35,47 @@ func (s *study) obstacle(m *expr.Node) (reason string, outcome Outcome) {
 	if rule := rules[m.Op].obstacle; rule != nil {
 		return rule(s, m)
 	}
-	return "", Proved
+	return "", proved
 }
 
 // every decides an operation whose argument arg has to be good in all its entries.
 func (s *study) every(arg *expr.Node, need string, good func(u Interval) Outcome) (string, Outcome) {
-	worst := Proved
+	worst := proved
 	var where Interval
 	for _, u := range s.rangeOf(arg) {
 		switch good(u) {
-		case Refuted:
-			return fmt.Sprintf("%s; its argument is in %s", need, u), Refuted
-		case Unknown:
-			if worst == Proved {
-				worst, where = Unknown, u
+		case refuted:
+			return fmt.Sprintf("%s; its argument is in %s", need, u), refuted
+		case unknown:
+			if worst == proved {
+				worst, where = unknown, u
 			}
 		}
 	}
-	if worst == Unknown {
-		return fmt.Sprintf("%s; its argument ranges over %s", need, where), Unknown
+	if worst == unknown {
+		return fmt.Sprintf("%s; its argument ranges over %s", need, where), unknown
 	}
-	return "", Proved
+	return "", proved
 }
 
 func above0(u Interval) Outcome {
 	switch {
 	case u.Lo > 0:
-		return Proved
+		return proved
 	case u.Hi <= 0:
-		return Refuted
+		return refuted
 	}
-	return Unknown
+	return unknown
 }
 
 func not0(u Interval) Outcome {
 	switch {
 	case !u.contains(0):
-		return Proved
+		return proved
 	case u.isZero():
-		return Refuted
+		return refuted
 	}
-	return Unknown
+	return unknown
 }
 
 func needsPositive(s *study, n *expr.Node) (string, Outcome) {
@@ -83,31 +83,31 @@ func needsPositive(s *study, n *expr.Node) (string, Outcome) {
 }
 
 func hasKink(s *study, n *expr.Node) (string, Outcome) {
-	return s.every(n.Args[0], n.Op.String()+" has a kink at 0", func(u Interval) Outcome { return proved(!u.contains(0)) })
+	return s.every(n.Args[0], n.Op.String()+" has a kink at 0", func(u Interval) Outcome { return provedIf(!u.contains(0)) })
 }
 
 func mayCross(s *study, n *expr.Node) (string, Outcome) {
 	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
 	for k := range n.Shape.Len() {
 		if a, b := entry(u, k), entry(v, k); a.Lo <= b.Hi && b.Lo <= a.Hi {
-			return fmt.Sprintf("%s has a kink where its arguments are equal; they range over %s and %s", n.Op, a, b), Unknown
+			return fmt.Sprintf("%s has a kink where its arguments are equal; they range over %s and %s", n.Op, a, b), unknown
 		}
 	}
-	return "", Proved
+	return "", proved
 }
 
 func mayTie(_ *study, n *expr.Node) (string, Outcome) {
 	if n.Args[0].Shape.Len() > 1 {
-		return n.Op.String() + " has kinks where two entries are equal", Unknown
+		return n.Op.String() + " has kinks where two entries are equal", unknown
 	}
-	return "", Proved
+	return "", proved
 }
 
-func proved(ok bool) Outcome {
+func provedIf(ok bool) Outcome {
 	if ok {
-		return Proved
+		return proved
 	}
-	return Unknown
+	return unknown
 }
 
 // powObstacle: u^p is continuously differentiable everywhere for integers p
@@ -122,12 +122,12 @@ func (s *study) powObstacle(m *expr.Node) (string, Outcome) {
 	}
 	switch {
 	case whole && !negative:
-		return "", Proved
+		return "", proved
 	case whole:
 		return s.every(m.Args[0], "a negative power needs a base other than 0", not0)
 	case least >= 1:
 		return s.every(m.Args[0], "a power that is not a whole number needs a base of at least 0",
-			func(u Interval) Outcome { return proved(u.Lo >= 0) })
+			func(u Interval) Outcome { return provedIf(u.Lo >= 0) })
 	}
 	return s.every(m.Args[0], "a power that is not a whole number needs a base above 0", above0)
 }

@@ -239,7 +239,7 @@ func TestTaylor(t *testing.T) {
 	checked := 0
 	for range 400 {
 		m := randomModel(r)
-		x, y := m.sample(r, Everywhere)
+		x, y := m.sample(r, everywhere)
 		n := m.p.Lower.Objective
 		dx, dy := gauss(r, len(x)), gauss(r, len(y))
 		got, _ := along(n, x, y, dx, dy)

@@ -35,15 +35,15 @@ type Value struct{ Settings ValueSettings }
 
 // Gradient implements Oracle by finite differences.
 func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
-	return FiniteDifference(ctx, dst, at, o.Settings.Step)
+	return finiteDifference(ctx, dst, at, o.Settings.Step)
 }
 
-// FiniteDifference sets dst to the central differences of F, entry by entry, with
+// finiteDifference sets dst to the central differences of F, entry by entry, with
 // steps relative to 1 + |x_j|, and estimates their error. It uses nothing of the
 // other oracles. Where the piece of F changes within a step, as the rows that hold y
 // show, the step is shortened as far as the accuracy of the values lets it. Where the
 // lower level is infeasible on one side of an entry, the difference is one-sided.
-func FiniteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
+func finiteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
 	d := &slopes{at: at, x: append([]float64(nil), at.X...), step: step}
 	d.center = at.Problem.F.Value(at.X, at.Problem.Answer(at.Lower.Y, at.Lower.Lambda))
 	sum := 0.0
@@ -155,7 +155,7 @@ type GradientCheck struct {
 func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (*GradientCheck, error) {
 	c := &GradientCheck{Difference: make([]float64, len(pt.X))}
 	at := h.at(pt.X, pt.Lower, pt.Face)
-	own, err := FiniteDifference(ctx, c.Difference, at, DefaultValue().Step)
+	own, err := finiteDifference(ctx, c.Difference, at, DefaultValue().Step)
 	if err != nil {
 		return nil, err
 	}

@@ -29,8 +29,8 @@ type Trace struct {
 	Last   *TracePoint // where it is not among the points
 }
 
-// MaxTrace bounds the points of a trace but for the last.
-const MaxTrace = 128
+// maxTrace bounds the points of a trace but for the last.
+const maxTrace = 128
 
 // add takes down an iteration. What was handed out before does not change.
 func (t *Trace) add(p TracePoint) {
@@ -40,7 +40,7 @@ func (t *Trace) add(p TracePoint) {
 		t.Last = &p
 		return
 	}
-	if len(t.Points) == MaxTrace {
+	if len(t.Points) == maxTrace {
 		t.Every *= 2
 		t.Points = slices.DeleteFunc(slices.Clone(t.Points), func(p TracePoint) bool { return p.Iteration%t.Every != 0 })
 		if p.Iteration%t.Every != 0 {
@@ -114,7 +114,7 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 		last := pointOf(*f.Last)
 		out.Last = &last
 	}
-	if len(out.Points) > MaxTrace || out.Every < 0 {
+	if len(out.Points) > maxTrace || out.Every < 0 {
 		return fmt.Errorf("a trace of %d points, every %d iterations", len(out.Points), out.Every)
 	}
 	iteration, calls := -1, int64(-1)

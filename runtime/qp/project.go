@@ -59,7 +59,7 @@ func (e *StalledError) Error() string { return "projection: " + e.Reason }
 // NewProjector prepares projections of points of len dx for the X and the
 // rows of a problem.
 func NewProjector(set *problem.Set, rows *problem.Rows, dx, dy int) *Projector {
-	p := &Projector{set: withoutPoints(set, dx), rows: rows, dx: dx, dy: dy, recourse: NewRecourse(rows, dy)}
+	p := &Projector{set: withoutPoints(set, dx), rows: rows, dx: dx, dy: dy, recourse: newRecourse(rows, dy)}
 	p.assemble()
 	return p
 }

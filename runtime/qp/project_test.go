@@ -225,7 +225,7 @@ func TestRecourse(t *testing.T) {
 		{"y1 + y2 = x twice", rowsOf(1, 2, []float64{1, 1}, []float64{1, 1, 1, 1}, []float64{0, 0}, 0, 1), false},
 		{"none", rowsOf(1, 2, nil, nil, nil), true},
 	} {
-		if got := NewRecourse(c.rows, c.rows.B.Cols).Always(); got != c.always {
+		if got := newRecourse(c.rows, c.rows.B.Cols).Always(); got != c.always {
 			t.Errorf("%s: always %v", c.name, got)
 		}
 	}

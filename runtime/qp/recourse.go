@@ -26,8 +26,8 @@ type Recourse struct {
 	ctx    context.Context
 }
 
-// NewRecourse prepares for rows over dy variables y.
-func NewRecourse(rows *problem.Rows, dy int) *Recourse {
+// newRecourse prepares for rows over dy variables y.
+func newRecourse(rows *problem.Rows, dy int) *Recourse {
 	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: &sparse.CSR{Cols: dy, Ptr: []int{0}}}
 	tied := false // some row ties y to x
 	for i, kind := range rows.Kind {

@@ -23,9 +23,9 @@ type Outcome uint8
 
 // The outcomes.
 const (
-	Optimal Outcome = iota
-	Empty           // no v satisfies the rows
-	Falling         // c'v falls without bound
+	optimal Outcome = iota
+	empty           // no v satisfies the rows
+	falling         // c'v falls without bound
 )
 
 // Leq adds a'v <= b.
@@ -41,17 +41,17 @@ func (p *LP) Eq(a []*big.Rat, b *big.Rat) { p.rows = append(p.rows, lpRow{a, b, 
 func (p *LP) Minimize(c []*big.Rat) (Outcome, []*big.Rat, *big.Rat) {
 	t := newTableau(p)
 	if !t.phaseOne() {
-		return Empty, nil, nil
+		return empty, nil, nil
 	}
 	if c == nil {
-		return Optimal, t.point(p.N), new(big.Rat)
+		return optimal, t.point(p.N), new(big.Rat)
 	}
 	t.price(c)
 	if !t.pivotAll() {
-		return Falling, nil, nil
+		return falling, nil, nil
 	}
 	v := t.point(p.N)
-	return Optimal, v, dotRat(c, v)
+	return optimal, v, dotRat(c, v)
 }
 
 // tableau holds rows over the columns v+, v-, slacks, artificials, and the

@@ -10,7 +10,7 @@ import (
 // over all vertices of random boxed programs.
 func TestMinimizeAgainstVertices(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	empty := 0
+	seen := 0
 	for range 400 {
 		n, m := 1+rng.IntN(3), rng.IntN(4)
 		p := &LP{N: n}
@@ -40,28 +40,28 @@ func TestMinimizeAgainstVertices(t *testing.T) {
 		outcome, v, value := p.Minimize(c)
 		best := bestVertex(p, c)
 		if best == nil {
-			empty++
-			if outcome != Empty {
+			seen++
+			if outcome != empty {
 				t.Fatalf("outcome %v of an empty program", outcome)
 			}
 			continue
 		}
-		if outcome != Optimal || value.Cmp(best) != 0 || !p.holds(v) {
+		if outcome != optimal || value.Cmp(best) != 0 || !p.holds(v) {
 			t.Fatalf("outcome %v, value %v at %v; the best vertex has %v", outcome, value, v, best)
 		}
 	}
-	if empty < 20 {
-		t.Fatalf("only %d empty programs: the test does not see them", empty)
+	if seen < 20 {
+		t.Fatalf("only %d empty programs: the test does not see them", seen)
 	}
 }
 
 func TestMinimizeFalling(t *testing.T) {
 	p := &LP{N: 2}
 	p.Leq([]*big.Rat{big.NewRat(1, 1), big.NewRat(-1, 1)}, big.NewRat(1, 1))
-	if outcome, _, _ := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(0, 1)}); outcome != Falling {
+	if outcome, _, _ := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(0, 1)}); outcome != falling {
 		t.Fatalf("outcome %v", outcome)
 	}
-	if outcome, _, value := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(1, 1)}); outcome != Optimal || value.Cmp(big.NewRat(-1, 1)) != 0 {
+	if outcome, _, value := p.Minimize([]*big.Rat{big.NewRat(-1, 1), big.NewRat(1, 1)}); outcome != optimal || value.Cmp(big.NewRat(-1, 1)) != 0 {
 		t.Fatalf("outcome %v, value %v", outcome, value)
 	}
 }

@@ -141,7 +141,7 @@ func (e *Evaluator) interior(x []float64) ([]float64, bool) {
 	cost := Zeros(m.Dy + 1)
 	cost[m.Dy] = Rat(-1, 1)
 	outcome, v, value := p.Minimize(cost)
-	if outcome != Optimal {
+	if outcome != optimal {
 		return nil, false
 	}
 	least := Float(value)

@@ -92,7 +92,7 @@ func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) []
 			cost[j] = Rat(int64(rng.IntN(2001)-1000), 1000)
 		}
 		outcome, v, _ := p.Minimize(cost)
-		if outcome != Optimal {
+		if outcome != optimal {
 			return nil
 		}
 		corners = append(corners, floats(v[:m.Dx]))
@@ -173,7 +173,7 @@ func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float6
 	cost := Zeros(n)
 	cost[n-1] = Rat(1, 1)
 	outcome, _, value := lp.Minimize(cost)
-	if outcome != Optimal {
+	if outcome != optimal {
 		return 0
 	}
 	return math.Max(0, -size*Float(value))
