@@ -9,7 +9,9 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/outer"
 )
 
 // A follower whose objective is convex but not strongly so, a linear one above all,
@@ -131,6 +133,7 @@ func (t *ties) measure() error {
 	}
 	slope, pull := make([]float64, p.Lower.Dim), make([]float64, len(y))
 	sign := 1.0
+	first, felt := append([]float64(nil), x...), 0.0
 	for range 4 {
 		if v := t.g.ValueGradY(slope, x, y[:p.Lower.Dim]); !math.IsNaN(v) {
 			t.cost = math.Max(t.cost, finiteNorm(slope))
@@ -138,11 +141,23 @@ func (t *ties) measure() error {
 		if v := f.ValueGradY(pull, x, y); !math.IsNaN(v) {
 			t.profit = math.Max(t.profit, finiteNorm(pull[:p.Lower.Dim]))
 		}
-		// Further points: a part of the way to the far side of X, y off 0.
+		// Further points: a part of the way to the far side of X, y off 0. Where X has no
+		// far side the way is as long as the follower feels it.
+		if felt == 0 {
+			felt = t.felt(first, slope)
+		}
 		sign = -0.6 * sign
 		for j := range x {
-			if width := p.X.Hi[j] - p.X.Lo[j]; !math.IsInf(width, 0) {
-				x[j] = p.X.Lo[j] + width*(0.5+0.4*sign)
+			lo, hi := p.X.Lo[j], p.X.Hi[j]
+			switch width := hi - lo; {
+			case !math.IsInf(width, 0):
+				x[j] = lo + width*(0.5+0.4*sign)
+			case !math.IsInf(lo, 0):
+				x[j] = first[j] + felt*math.Abs(sign)
+			case !math.IsInf(hi, 0):
+				x[j] = first[j] - felt*math.Abs(sign)
+			default:
+				x[j] = first[j] + felt*sign
 			}
 		}
 		for j := range p.Lower.Dim {
@@ -157,6 +172,54 @@ func (t *ties) measure() error {
 		t.profit = 1
 	}
 	return nil
+}
+
+// felt is how far the entries of x that X leaves free have to go from x for the forces
+// on the follower to change by their own size, or the rows by the follower's reach; 1
+// where it feels none of them. A leader whose prices have no bound in X meets it there:
+// at prices of the size of the follower's costs.
+func (t *ties) felt(x, force []float64) float64 {
+	p := t.plain
+	away, step := append([]float64(nil), x...), 0.0
+	for _, v := range x {
+		step = math.Max(step, math.Abs(v))
+	}
+	if step *= 1e-3; step == 0 {
+		step = 1e-3
+	}
+	for j := range away {
+		switch {
+		case !math.IsInf(p.X.Hi[j]-p.X.Lo[j], 0):
+		case math.IsInf(p.X.Hi[j], 0):
+			away[j] += step
+		default:
+			away[j] -= step
+		}
+	}
+	moved, way := make([]float64, len(force)), math.Inf(1)
+	if v := t.g.ValueGradY(moved, away, make([]float64, p.Lower.Dim)); !math.IsNaN(v) {
+		if change := finiteNorm(difference(moved, force)) / step; change > 0 {
+			way = t.cost / change
+		}
+	}
+	for i := range p.Rows {
+		_, vals := p.B.Row(i)
+		if change := math.Abs(p.A.RowDot(i, away)-p.A.RowDot(i, x)) / step; change > 0 {
+			way = math.Min(way, t.reach*norm2(vals)/change)
+		}
+	}
+	if !(way > 0) || math.IsInf(way, 0) {
+		return 1
+	}
+	return way
+}
+
+func difference(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for j := range out {
+		out[j] = a[j] - b[j]
+	}
+	return out
 }
 
 func finiteNorm(v []float64) float64 {
@@ -213,6 +276,14 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 	if p.ties == nil || opts.Resume != nil {
 		return opts, spent, nil
 	}
+	all := opts.Starts
+	if opts.FirstStart > 1 {
+		all = 1
+	}
+	first, _, err := p.start(opts)
+	if err != nil {
+		return opts, spent, nil // the run itself says what is wrong
+	}
 	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tauShrinks {
 		q, err := p.withTau(tau)
 		if err != nil {
@@ -225,12 +296,71 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 			return opts, spent, err
 		}
 		spent = spent.Add(calls)
-		if ctx.Err() != nil || at == nil {
+		if ctx.Err() != nil {
 			break
 		}
+		if at == nil || p.strays(first, at) {
+			continue
+		}
+		next, err := p.withTau(math.Max(tau*tauShrinks, p.ties.tau))
+		if err != nil {
+			return opts, spent, err
+		}
+		at, calls = next.lowest(ctx, stage, first, at)
+		spent = spent.Add(calls)
 		opts.Start, opts.Starts, opts.FirstStart = at, 1, 0
 	}
+	if all > 1 && opts.FirstStart == 0 {
+		// Where F is flat but for where the follower is about to change his mind, more
+		// starts see more of it.
+		opts.Starts = all
+	}
 	return opts, spent, nil
+}
+
+// strays reports that a point is so far from the first start that what certificates
+// neglect is as large as all that is known of the size of x: with a large weight on the
+// leader's objective a follower may be glad to pay without bound, which says nothing of
+// smaller weights.
+func (p *Problem) strays(first []float64, at Values) bool {
+	x, err := p.upperPoint(at)
+	if err != nil {
+		return true
+	}
+	const neglected = 1e-6
+	return neglected*linalg.Distance(x, first) > outer.Width(p.Numeric.X, first)+linalg.Norm(first)
+}
+
+// lowest is where F is lowest on the way from the first start to a point: that of the
+// last tau. A leader who takes all that a follower will bear ends next to where the
+// follower leaves, and a follower of a smaller tau leaves sooner, all at once: then F
+// reacts to nothing, and no descent leads back.
+func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, at Values) (Values, Calls) {
+	h, err := p.evaluator(opts)
+	if err != nil {
+		return at, Calls{}
+	}
+	end, err := p.upperPoint(at)
+	if err != nil {
+		return at, Calls{}
+	}
+	x, best := make([]float64, len(end)), math.Inf(1)
+	for _, back := range []float64{0, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
+		for j, v := range end {
+			x[j] = v + back*(first[j]-v)
+		}
+		if h.Project(x, x) != nil {
+			continue
+		}
+		pt, err := h.Value(ctx, x)
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil && pt.F <= best { // from as near the start as may be
+			best, at = pt.F, variables(&p.IR.Upper, append([]float64(nil), x...), 1)
+		}
+	}
+	return at, h.Calls()
 }
 
 // stage is solve for the point alone, from which the next tau starts: what it is worth

@@ -125,7 +125,10 @@ func shares(seed uint64) func() float64 {
 //
 //	|dy| <= e/mu + sqrt(L/mu) rho/sigma,  |dlambda| <= sqrt(L/mu) e/sigma + L rho/sigma^2.
 //
-// Where mu and L are not proved, a measured curvature stands in for both.
+// Where mu and L are not proved, a measured curvature stands in for both. An error of
+// the gradient moves y only along the face: the slack of a row outside it feels
+// |P B_i| e/mu of that, where P projects onto the directions that the face leaves free.
+// At a vertex, where linear followers answer, that is nothing, however small mu is.
 func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, pull float64, t *terms) (least float64, undecided []int) {
 	mu, smooth := p.Facts.StrongConvexity, p.Facts.Smoothness
 	if mu == 0 {
@@ -159,6 +162,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 		dependent[i] = true
 	}
 	least = math.Inf(1)
+	var free func(int) float64
 	for i, r := range rows {
 		if p.Rows.Kind[i] == problem.Equal || r.length == 0 || dependent[i] {
 			continue // a condition on x alone, or one that holds wherever the others do
@@ -168,6 +172,13 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 			margin = s.Lambda[i] * r.length / errorForce
 		} else {
 			margin = r.slack / (r.error + r.length*errorY)
+			// The least error that there may be, if the face leaves the row no freedom.
+			if fixed := r.error + r.length*rho/sigma; !(margin >= 1) && r.slack >= fixed {
+				if free == nil {
+					free = freedom(p.Rows, face)
+				}
+				margin = r.slack / (fixed + free(i)*errorY)
+			}
 		}
 		if least = math.Min(least, margin); !(margin >= 1) {
 			undecided = append(undecided, i)
@@ -252,10 +263,43 @@ const mostDense = 1e7
 // scaled to length 1: the least sine of an angle between a row and those before it,
 // bounds, which are orthogonal to each other, first. Dependent rows do not count.
 func independence(r *problem.Rows, face []int) float64 {
-	const dependent = 1e-10 // below it the lower solvers leave a row out of the face
 	n := r.B.Cols
-	fixed := make([]bool, n)
-	var general []int
+	fixed, general := parts(r, face)
+	if len(general)*len(general)*n > mostDense {
+		_, least := linalg.Independent(r.B, general, func(j int) bool { return fixed[j] })
+		return least
+	}
+	_, least := span(r, general, fixed)
+	return least
+}
+
+// freedom returns |P B_i| as a function of the row i, where P projects onto the
+// complement of the rows of B in a face. Rows of faces that are costly to
+// orthogonalize count as free.
+func freedom(r *problem.Rows, face []int) func(i int) float64 {
+	n := r.B.Cols
+	fixed, general := parts(r, face)
+	var basis [][]float64
+	if len(general)*len(general)*n <= mostDense {
+		basis, _ = span(r, general, fixed)
+	}
+	v := make([]float64, n)
+	return func(i int) float64 {
+		clear(v)
+		r.B.AddRow(v, i, 1)
+		for j, held := range fixed {
+			if held {
+				v[j] = 0
+			}
+		}
+		orthogonalize(v, basis)
+		return linalg.Norm(v)
+	}
+}
+
+// parts splits a face into the entries that its bounds fix and its other rows.
+func parts(r *problem.Rows, face []int) (fixed []bool, general []int) {
+	fixed = make([]bool, r.B.Cols)
 	for _, i := range face {
 		if j, _ := r.Bound(i); j >= 0 {
 			fixed[j] = true
@@ -263,14 +307,16 @@ func independence(r *problem.Rows, face []int) float64 {
 			general = append(general, i)
 		}
 	}
-	if len(general)*len(general)*n > mostDense {
-		_, least := linalg.Independent(r.B, general, func(j int) bool { return fixed[j] })
-		return least
-	}
-	least := 1.0
-	basis := make([][]float64, 0, len(general))
+	return fixed, general
+}
+
+// span is an orthonormal basis of the rows of B on the entries that are not fixed, and
+// the least sine of an angle between one and those before it. Dependent rows do not count.
+func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, least float64) {
+	const dependent = 1e-10 // below it the lower solvers leave a row out of the face
+	least = 1
 	for _, i := range general {
-		v := make([]float64, n)
+		v := make([]float64, r.B.Cols)
 		r.B.AddRow(v, i, 1)
 		size := linalg.Norm(v)
 		if size == 0 {
@@ -282,11 +328,7 @@ func independence(r *problem.Rows, face []int) float64 {
 			}
 			v[j] /= size
 		}
-		for range 2 {
-			for _, q := range basis {
-				linalg.Axpy(v, -linalg.Dot(q, v), q)
-			}
-		}
+		orthogonalize(v, basis)
 		rest := linalg.Norm(v)
 		if rest <= dependent {
 			continue
@@ -297,5 +339,14 @@ func independence(r *problem.Rows, face []int) float64 {
 		}
 		basis = append(basis, v)
 	}
-	return least
+	return basis, least
+}
+
+// orthogonalize takes an orthonormal basis out of v, twice, for rounding.
+func orthogonalize(v []float64, basis [][]float64) {
+	for range 2 {
+		for _, q := range basis {
+			linalg.Axpy(v, -linalg.Dot(q, v), q)
+		}
+	}
 }

@@ -82,9 +82,21 @@ func (m *pgd) Begin(ctx context.Context, run *Run) error {
 		return err
 	}
 	m.state = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
-	if m.state.C == 0 {
-		m.state.C = norm(c.G) / (0.1 * run.size(c.X))
+	if m.state.C > 0 {
+		return nil
 	}
+	steep := norm(c.G)
+	if steep == 0 {
+		// At a minimizer the first step has no length: any step will do that is short
+		// for gradients of the usual size.
+		if err := run.unit(ctx); err != nil {
+			return err
+		}
+		if steep = run.slope; steep == 0 {
+			steep = 1
+		}
+	}
+	m.state.C = steep / (0.1 * run.size(c.X))
 	return nil
 }
 

@@ -49,7 +49,7 @@ type Run struct {
 	projector *qp.Projector
 	source    *rand.PCG
 	limits    Limits
-	width     float64 // size of x over X, see widthOf
+	width     float64 // size of x over X, see Width
 	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
@@ -168,8 +168,9 @@ func (r *Run) falls(s *Sample) bool {
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
-	if r.slope == 0 && s.G != nil {
-		r.slope = math.Max(norm(s.G), pt.Terms)
+	// What is below its own error says nothing of the size of gradients.
+	if size := math.Max(norm(s.G), pt.Terms); r.slope == 0 && s.G != nil && size > s.GError {
+		r.slope = size
 	}
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"context"
 	"math"
 
 	"bilevelc/runtime/problem"
@@ -10,10 +11,10 @@ import (
 // and its gradients to what F does over such a length. A problem in other units is
 // then solved in the same steps.
 
-// widthOf is the size of x over the upper level's set: the largest half interval or
+// Width is the size of x over the upper level's set, in its units: the largest half interval or
 // radius, or where an entry is not bounded the largest number that is known of it, its
 // bound or its start; 1 where nothing says anything.
-func widthOf(set *problem.Set, start []float64) float64 {
+func Width(set *problem.Set, start []float64) float64 {
 	width := 0.0
 	note := func(v float64) {
 		if v > width && !math.IsInf(v, 0) {
@@ -44,8 +45,8 @@ func widthOf(set *problem.Set, start []float64) float64 {
 	return width
 }
 
-// widthAt is widthOf for the run's problem and a start.
-func (r *Run) widthAt(start []float64) float64 { return widthOf(r.h.Problem().X, start) }
+// widthAt is Width for the run's problem and a start.
+func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }
 
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
@@ -77,6 +78,25 @@ func (r *Run) gradient(samples ...Sample) float64 {
 		scale = math.Max(scale, norm(s.G))
 	}
 	return scale
+}
+
+// unit finds the size of gradients where the first one vanishes, as it does at a start
+// that happens to be a minimizer: from points around it, as far away as X is wide and
+// then nearer.
+func (r *Run) unit(ctx context.Context) error {
+	for _, share := range []float64{1, 0.1, 0.01} {
+		if r.slope > 0 {
+			return nil
+		}
+		x, err := r.move(r.Start, share*r.size(r.Start))
+		if err == nil {
+			_, err = r.Gradient(ctx, x)
+		}
+		if err != nil && !outside(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // flat is the share of the first gradient that gradient makes do with.
