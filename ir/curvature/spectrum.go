@@ -48,7 +48,7 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 	if scale == 0 {
 		return extreme{vector: unit(n, 0)}
 	}
-	cube := float64(n) * float64(n) * float64(n)
+	cube, open := float64(n)*float64(n)*float64(n), 0.0
 	if n <= fullOrder {
 		if !work.spend(25 * cube) {
 			return out
@@ -65,13 +65,13 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 		if !work.spend(2 * lanczosSteps * float64(n) * float64(n+2*lanczosSteps)) {
 			return out
 		}
-		out.estimate, out.vector = lanczos(n, func(dst, v []float64) {
+		out.estimate, out.vector, open = lanczos(n, lanczosSteps, nil, func(dst, v []float64) {
 			blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
 				blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: dst})
 		})
 	}
-	// Steps below the estimate, from what rounding allows to the scale of the
-	// matrix; the first success is improved once by inverse iteration.
+	// Steps below the estimate, from what rounding and the recurrence leave open to
+	// the scale of the matrix; the first success is improved by inverse iteration.
 	trace := 0.0
 	for i := range n {
 		trace += math.Abs(a[i*n+i] - out.estimate)
@@ -83,7 +83,7 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 	// From 1e-13 of the scale to all of it are seven steps; sizes near the
 	// smallest double have no such room and keep Gershgorin's bound.
 	const tries = 10
-	step := max(first, give*math.Abs(out.estimate))
+	step := max(first, open, give*math.Abs(out.estimate))
 	for range tries {
 		if !(step < 4*float64(n)*scale) {
 			break
@@ -100,14 +100,39 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 			out.bound = bound
 		}
 		if n > fullOrder && give == 0 {
-			out.estimate, out.vector = inverseIteration(a, n, factor, out.vector)
-			if bound, _, ok := certify(a, n, out.estimate-first, work); ok && bound > out.bound {
-				out.bound = bound
-			}
+			out.improve(a, n, out.estimate-step, first, factor, work)
 		}
 		break
 	}
 	return out
+}
+
+// improve raises the bound of a large matrix from a factorization of it shifted to
+// below its spectrum: each shift is so much nearer to the estimate that inverse
+// iteration from there tells the end of a dense spectrum. It ends within what rounding
+// allows, first, or a thousandth of the estimate.
+func (e *extreme) improve(a []float64, n int, shift, first float64, factor blas64.Triangular, work *budget) {
+	const (
+		rounds = 4
+		nearer = 1.0 / 30
+	)
+	for range rounds {
+		var open float64
+		e.estimate, e.vector, open = inverseIteration(a, n, factor, e.vector)
+		step := max(first, min(open, (e.estimate-shift)*nearer))
+		bound, next, ok := certify(a, n, e.estimate-step, work)
+		if !ok {
+			step = max(first, min(10*open, (e.estimate-shift)/2))
+			if bound, next, ok = certify(a, n, e.estimate-step, work); !ok {
+				return
+			}
+		}
+		e.bound = max(e.bound, bound)
+		if step <= max(first, 1e-3*math.Abs(e.estimate)) {
+			return
+		}
+		shift, factor = e.estimate-step, next
+	}
 }
 
 func unit(n, i int) []float64 {
@@ -178,18 +203,23 @@ func cholesky(a []float64, n int, work *budget) (blas64.Triangular, bool) {
 }
 
 // inverseIteration improves an eigenvector estimate with a factorization of a
-// shifted matrix and returns its Rayleigh quotient.
-func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64) (float64, []float64) {
-	const rounds = 12 // each gains the ratio of the two nearest distances to the shift
-	v = append([]float64(nil), v...)
-	for range rounds {
-		lapack64.Potrs(factor, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: v})
-		normalize(v)
-	}
+// matrix shifted to below its spectrum, by Lanczos's method on the inverse, and
+// returns its Rayleigh quotient and the residual.
+func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64) (estimate float64, vector []float64, open float64) {
+	_, v, _ = lanczos(n, inverseSteps, v, func(dst, v []float64) {
+		for i, t := range v {
+			dst[i] = -t
+		}
+		lapack64.Potrs(factor, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: dst})
+	})
 	w := make([]float64, n)
 	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
 		blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: w})
-	return dot(v, w), v
+	estimate = dot(v, w)
+	for i, t := range v {
+		w[i] -= estimate * t
+	}
+	return estimate, v, math.Sqrt(dot(w, w))
 }
 
 func dot(u, v []float64) float64 {
@@ -209,21 +239,29 @@ func normalize(v []float64) {
 }
 
 // lanczosSteps is the length of the Lanczos recurrence; its estimate is within
-// a percent of the spread well before, and inverse iteration does the rest.
-const lanczosSteps = 60
+// a percent of the spread well before, and inverse iteration does the rest, in
+// inverseSteps: the spectrum's lower end is the widely spaced one of the inverse.
+const (
+	lanczosSteps = 60
+	inverseSteps = 30
+)
 
 // lanczos estimates the smallest eigenvalue of a symmetric operator and its
-// vector, with full reorthogonalization, from a fixed start.
-func lanczos(n int, apply func(dst, v []float64)) (float64, []float64) {
-	v := make([]float64, n)
-	for i := range v { // no symmetry that an eigenvector could be orthogonal to
-		v[i] = 1 + math.Sin(float64(i+1)*1.7)/2
+// vector by at most some steps from a start (nil: a fixed one), with full
+// reorthogonalization. open is the residual: an eigenvalue is within that of the estimate.
+func lanczos(n, steps int, start []float64, apply func(dst, v []float64)) (estimate float64, vector []float64, open float64) {
+	v := append([]float64(nil), start...)
+	if start == nil {
+		v = make([]float64, n)
+		for i := range v { // no symmetry that an eigenvector could be orthogonal to
+			v[i] = 1 + math.Sin(float64(i+1)*1.7)/2
+		}
 	}
 	normalize(v)
 	var basis [][]float64
 	var alpha, beta []float64
 	w := make([]float64, n)
-	for len(basis) < min(n, lanczosSteps) {
+	for len(basis) < min(n, steps) {
 		basis = append(basis, append([]float64(nil), v...))
 		apply(w, v)
 		alpha = append(alpha, dot(w, v))
@@ -254,7 +292,7 @@ func lanczos(n int, apply func(dst, v []float64)) (float64, []float64) {
 	}
 	var eig mat.EigenSym
 	if !eig.Factorize(t, true) {
-		return alpha[0], basis[0]
+		return alpha[0], basis[0], math.Abs(alpha[0])
 	}
 	var vectors mat.Dense
 	eig.VectorsTo(&vectors)
@@ -266,5 +304,8 @@ func lanczos(n int, apply func(dst, v []float64)) (float64, []float64) {
 		}
 	}
 	normalize(out)
-	return eig.Values(nil)[0], out
+	if len(beta) == k {
+		open = beta[k-1] * math.Abs(vectors.At(k-1, 0))
+	}
+	return eig.Values(nil)[0], out, open
 }
