@@ -115,7 +115,7 @@ func (a *alm) recycled(y []float64) bool {
 		if !w.curvature.complete() {
 			return false
 		}
-	case !w.krylov.eager || !w.defined(y) || !w.curvature.pays(w.known, y, w.grad) || !a.recover(len(y)):
+	case !w.krylov.eager || !w.defined(y) || !w.curvature.pays(w.known, y, w.grad) || !w.curvature.columns():
 		return false
 	}
 	return a.factored()

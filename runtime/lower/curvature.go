@@ -6,7 +6,6 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/linalg"
 )
@@ -25,6 +24,7 @@ type curvature struct {
 	grad      []float64 // the gradient there, len n
 	v, hv     []float64 // k x n, row-major: V and H V
 	k, limit  int
+	looked    int                       // k when steep last looked at it
 	largest   float64                   // the largest |H v| over unit v so far: estimates C_g from below
 	gradients int                       // calls made
 	room      func(v []float64) float64 // unless nil, how far a difference may go along v
@@ -89,7 +89,7 @@ func (c *curvature) resume(ended *curvature) {
 
 // clear forgets the products.
 func (c *curvature) clear() {
-	c.k, c.v, c.hv, c.shrink = 0, c.v[:0], c.hv[:0], 1
+	c.k, c.v, c.hv, c.shrink, c.looked = 0, c.v[:0], c.hv[:0], 1, 0
 	c.memory, c.whole = nil, nil
 }
 
@@ -127,62 +127,6 @@ func (c *curvature) learned() *Memory {
 		return remember(c.n, c.assembled())
 	}
 	return &Memory{N: c.n, V: slices.Clone(c.v), HV: slices.Clone(c.hv)}
-}
-
-// assembled is H = (HV)'V, n x n, from a basis of n directions.
-func (c *curvature) assembled() []float64 {
-	h := make([]float64, c.n*c.n)
-	general := func(a []float64) blas64.General {
-		return blas64.General{Rows: c.n, Cols: c.n, Stride: c.n, Data: a}
-	}
-	blas64.Gemm(blas.Trans, blas.NoTrans, 1, general(c.hv), general(c.v), 0, general(h))
-	return h
-}
-
-// pays reports whether a solve is expected to measure H along half of all directions,
-// from where complete measures the rest, so that it may as well measure all of it at
-// once: conjugate gradients take sqrt(C/mu)/2 log(2/e) iterations to reduce the
-// error by e (Saad 2003, section 6.11), here that of newton.forcing. Where C is not
-// known, the curvature along the gradient stands in for it, which such a solve
-// measures first anyhow.
-func (c *curvature) pays(known Curvature, y, grad []float64) bool {
-	if !(known.Mu > 0) || c.limit < c.n {
-		return false
-	}
-	largest := known.C
-	if largest == 0 {
-		c.move(y, grad)
-		if !c.apply(make([]float64, c.n), grad) {
-			return false
-		}
-		largest = c.largest
-	}
-	return math.Sqrt(largest/known.Mu)*math.Log(2/sharp) >= float64(c.n)
-}
-
-// complete measures the directions that the basis lacks, where it spans most
-// of them already and there is room: that costs fewer gradients than the next
-// few solves would spend on parts of them. It reports whether all of H is known.
-func (c *curvature) complete() bool {
-	if c.whole != nil || 2*c.k < c.n || c.limit < c.n {
-		return c.whole != nil
-	}
-	// The last columns of a full orthogonal factor of V' span what is missing.
-	var factors mat.QR
-	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
-	var q mat.Dense
-	factors.QTo(&q)
-	for j := c.k; j < c.n; j++ {
-		mat.Col(c.rest, j, &q)
-		if !c.difference(c.end, c.rest) {
-			c.k = len(c.v) / c.n
-			return false
-		}
-		c.v, c.hv = append(c.v, c.rest...), append(c.hv, c.end...)
-	}
-	c.k = c.n
-	c.recall(remember(c.n, c.assembled()))
-	return true
 }
 
 // move sets the point and its gradient and keeps the products, which remain

@@ -185,27 +185,6 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	return g.exact(ctx, y, limit)
 }
 
-// recover measures H of a quadratic column by column: n + 1 gradients. They are taken
-// around 0, whatever y is, where most of what they are products of is 0.
-func (g *stage) recover(n int) bool {
-	w := &g.active
-	zero := make([]float64, n)
-	if !w.defined(zero) {
-		return false
-	}
-	w.curvature.move(zero, w.grad)
-	g.columns = resize(g.columns, n*n)
-	for j := range zero {
-		zero[j] = 1
-		if !w.curvature.difference(g.columns[j*n:(j+1)*n], zero) {
-			return false
-		}
-		zero[j] = 0
-	}
-	w.curvature.recall(remember(n, g.columns))
-	return true
-}
-
 // factored reports whether the Hessian is known and positive definite.
 func (g *stage) factored() bool {
 	w := g.active.curvature.whole

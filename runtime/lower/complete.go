@@ -1,0 +1,131 @@
+package lower
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/mat"
+)
+
+// When the whole of a Hessian is measured, and how.
+
+// pays reports whether a solve is expected to measure H along half of all directions,
+// from where complete measures the rest, so that it may as well measure all of it at
+// once. Where C is not known, the curvature along the gradient stands in for it, which
+// such a solve measures first anyhow; where mu is not, steep tells later.
+func (c *curvature) pays(known Curvature, y, grad []float64) bool {
+	if !(known.Mu > 0) || c.limit < c.n {
+		return false
+	}
+	largest := known.C
+	if largest == 0 {
+		c.move(y, grad)
+		if !c.apply(make([]float64, c.n), grad) {
+			return false
+		}
+		largest = c.largest
+	}
+	return 2*iterations(largest/known.Mu) >= float64(c.n)
+}
+
+// iterations is how many conjugate gradients take at a condition number, to reduce the
+// error by that of newton.forcing: sqrt(C/mu)/2 log(2/e) (Saad 2003, section 6.11).
+func iterations(condition float64) float64 { return math.Sqrt(condition) / 2 * math.Log(2/sharp) }
+
+// steep reports whether the products so far show that they will span half of all
+// directions: the condition number of H on their span (by Rayleigh and Ritz) is one of
+// H from below. It looks at every sixteenth of the directions.
+func (c *curvature) steep() bool {
+	if c.k < c.looked+max(8, c.n/16) {
+		return false
+	}
+	c.looked = c.k
+	general := func(a []float64) blas64.General { return blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: a} }
+	products := mat.NewDense(c.k, c.k, nil)
+	blas64.Gemm(blas.NoTrans, blas.Trans, 1, general(c.v), general(c.hv), 0, products.RawMatrix())
+	span := mat.NewSymDense(c.k, nil)
+	for i := range c.k {
+		for j := i; j < c.k; j++ {
+			span.SetSym(i, j, (products.At(i, j)+products.At(j, i))/2)
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(span, false) {
+		return false
+	}
+	values := eig.Values(nil)
+	least, most := values[0], values[c.k-1]
+	return !(least > flatness*most) || 2*(float64(c.k)+iterations(most/least)) >= float64(c.n)
+}
+
+// complete measures what is not known of H, where the basis spans most directions
+// already, or steep says that solves will, and there is room: that costs fewer
+// gradients than the next few solves would spend on parts of them. It reports whether
+// all of H is known.
+func (c *curvature) complete() bool {
+	switch {
+	case c.whole != nil:
+		return true
+	case c.limit < c.n:
+		return false
+	case 2*c.k >= c.n:
+		return c.fill()
+	}
+	return c.steep() && c.columns()
+}
+
+// fill measures the directions that the basis lacks: the last columns of a full
+// orthogonal factor of V' span them.
+func (c *curvature) fill() bool {
+	var factors mat.QR
+	factors.Factorize(mat.NewDense(c.k, c.n, c.v).T())
+	var q mat.Dense
+	factors.QTo(&q)
+	for j := c.k; j < c.n; j++ {
+		mat.Col(c.rest, j, &q)
+		if !c.difference(c.end, c.rest) {
+			c.k = len(c.v) / c.n
+			return false
+		}
+		c.v, c.hv = append(c.v, c.rest...), append(c.hv, c.end...)
+	}
+	c.k = c.n
+	c.recall(remember(c.n, c.assembled()))
+	return true
+}
+
+// columns measures H of a quadratic along the axes: n + 1 gradients, and no algebra.
+// They are taken around 0, wherever the point is, where most of what they are products
+// of is 0.
+func (c *curvature) columns() bool {
+	at, grad := slices.Clone(c.at), slices.Clone(c.grad)
+	defer c.move(at, grad)
+	zero := make([]float64, c.n)
+	c.obj.ValueGrad(c.end, zero)
+	if !finite(c.end) {
+		return false
+	}
+	c.move(zero, c.end)
+	columns := make([]float64, c.n*c.n)
+	for j := range zero {
+		zero[j] = 1
+		if !c.difference(columns[j*c.n:(j+1)*c.n], zero) {
+			return false
+		}
+		zero[j] = 0
+	}
+	c.recall(remember(c.n, columns))
+	return true
+}
+
+// assembled is H = (HV)'V, n x n, from a basis of n directions.
+func (c *curvature) assembled() []float64 {
+	h := make([]float64, c.n*c.n)
+	general := func(a []float64) blas64.General {
+		return blas64.General{Rows: c.n, Cols: c.n, Stride: c.n, Data: a}
+	}
+	blas64.Gemm(blas.Trans, blas.NoTrans, 1, general(c.hv), general(c.v), 0, general(h))
+	return h
+}
