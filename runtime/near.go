@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"encoding/json"
 
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -80,21 +79,22 @@ func (p *Problem) near(opts Options) (Options, bool) {
 		settings[name] = value
 	}
 	opts.Settings = settings
-	if c, err := r.Rewind(); err == nil && c != nil && r.Method == following {
+	opts.learned = &outer.Near{}
+	if r.Certificate != nil && r.Certificate.Goldstein != nil {
+		g := &outer.Certificate{}
+		for _, s := range r.Certificate.Goldstein.Samples {
+			g.Gradients, g.Faces = append(g.Gradients, s.Gradient), append(g.Faces, s.Active)
+		}
+		opts.learned.Certificate = g
+	}
+	if c, err := r.Rewind(); err == nil && c != nil {
 		for _, s := range c.Starts {
-			if s.Run != nil && s.Run.Method == following {
-				opts.learned = s.Run.State
+			if run := opts.learned.Run; s.Run != nil && s.Run.Best != nil && (run == nil || s.Run.Best.F < run.Best.F) {
+				opts.learned.Run = s.Run
 			}
 		}
 	}
 	return opts, true
-}
-
-// learn tells a method what is known from a problem nearby.
-func learn(m outer.Method, state json.RawMessage) {
-	if l, ok := m.(outer.Learner); ok && state != nil {
-		l.Learn(state)
-	}
 }
 
 // followed is what a result of such a run says of itself.

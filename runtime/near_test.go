@@ -14,9 +14,9 @@ import (
 func total(c runtime.Calls) int { return int(c.F + c.GradF + c.G + c.GradG) }
 
 // A solution is followed as its numbers change: the result is as good as one that
-// was looked for anew, and costs, over some changes, a tenth of the first run where F
-// is smooth there; less is gained at kinks, and after a method that learns no
-// curvature.
+// was looked for anew, and costs, over some changes, a tenth of the first run. That of
+// the shop, three prices at a kink, is found so quickly that a certificate of two pieces
+// and the points before it are an eighth.
 func TestNear(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	vary := func(v []float64) []float64 {
@@ -30,9 +30,9 @@ func TestNear(t *testing.T) {
 		times      int
 	}{
 		{"../examples/toll/toll.blv", "slope", []float64{0.8, 0.6, 0.6, 0.8, 0.2, 1.2}, 10},
-		{"../examples/shop/shop.blv", "cost", []float64{1, 1, 0.5}, 4},
-		{"../examples/quota/quota.blv", "goal", []float64{4, 1, 3, 5}, 4},
-		{"../examples/market/market.blv", "demand", []float64{3, 4, 7}, 2},
+		{"../examples/shop/shop.blv", "cost", []float64{1, 1, 0.5}, 8},
+		{"../examples/quota/quota.blv", "goal", []float64{4, 1, 3, 5}, 10},
+		{"../examples/market/market.blv", "demand", []float64{3, 4, 7}, 10},
 	} {
 		text, err := os.ReadFile(test.path)
 		if err != nil {

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -58,7 +57,7 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
-	learned json.RawMessage // state of a method on a problem nearby
+	learned *outer.Near // the run that gave Near
 }
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.

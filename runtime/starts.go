@@ -27,13 +27,12 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			if err != nil {
 				return nil, nil, err
 			}
-			learn(m, opts.learned)
 			mu.Lock() // the problem is cloned
 			defer mu.Unlock()
 			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))
 			return h, m, err
 		},
-		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter}, Every: j.every},
+		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter}, Every: j.every, Near: opts.learned},
 	}
 	if opts.Announce != nil {
 		multi.Options.Announce = func(b *outer.Budget) {

@@ -31,8 +31,11 @@ var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
 
 // Flip evaluates the other piece at pt, of which X, F, Grad and Face must be set: one
 // equality solve on the face with the row's state changed, and one gradient
-// there. The lower solution at X is taken from memory, or found anew.
-func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
+// there. The lower solution at X is taken from memory, or found anew. Where nearby, the
+// same row's flip at a point near by, has a gradient of about the same direction, the
+// kink is taken to be convex if it was there: on a kink the gradient is a multiple of
+// that of the row's own value, and the two turn together.
+func (h *Hyper) Flip(ctx context.Context, pt *Point, row int, nearby *Flip) (*Flip, error) {
 	m := h.p.Rows.Len()
 	if _, values := h.oracle.(*Value); values || row < 0 || row >= m && h.p.Coupled == nil {
 		return nil, ErrNoFlip
@@ -78,6 +81,10 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 		}
 		released.Lower, released.Face = other, append([]int{}, other.Active...)
 	}
+	if nearby != nil && linalg.Dot(f.Grad, nearby.Grad) > sameTurn*linalg.Norm(f.Grad)*linalg.Norm(nearby.Grad) {
+		f.Convex = nearby.Convex
+		return f, nil
+	}
 	towards, err := gradRow(ctx, released, row)
 	if err != nil {
 		return nil, err
@@ -85,6 +92,9 @@ func (h *Hyper) Flip(ctx context.Context, pt *Point, row int) (*Flip, error) {
 	f.Convex = linalg.Dot(f.Grad, towards) > 0
 	return f, nil
 }
+
+// sameTurn is the cosine from which on two jumps have about the same direction.
+const sameTurn = 0.5
 
 // gradRow is the gradient of h_row(x, y(x)) along the face of at: the oracle
 // `face` with h_row in the place of f.

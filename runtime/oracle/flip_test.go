@@ -19,7 +19,7 @@ func TestFlip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := h.Flip(context.Background(), pt, 0)
+		f, err := h.Flip(context.Background(), pt, 0, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestFlip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if f, err := concave.Flip(context.Background(), pt, 0); err != nil || f.Convex {
+		if f, err := concave.Flip(context.Background(), pt, 0, nil); err != nil || f.Convex {
 			t.Errorf("at %g: %+v (%v), want a concave kink", x, f, err)
 		}
 	}
@@ -46,7 +46,7 @@ func TestFlip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Flip(context.Background(), pt, 0); !errors.Is(err, oracle.ErrNoFlip) {
+	if _, err := h.Flip(context.Background(), pt, 0, nil); !errors.Is(err, oracle.ErrNoFlip) {
 		t.Errorf("an equality row flips: %v", err)
 	}
 }

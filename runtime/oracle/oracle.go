@@ -61,8 +61,8 @@ type Hyperobjective interface {
 	// Complete adds the gradient to a point that Value has made.
 	Complete(ctx context.Context, pt *Point) error
 	// Flip evaluates what one row does to F at a point; ErrNoFlip where that is
-	// nothing.
-	Flip(ctx context.Context, pt *Point, row int) (*Flip, error)
+	// nothing. nearby is the same at a point near by, or nil.
+	Flip(ctx context.Context, pt *Point, row int, nearby *Flip) (*Flip, error)
 	// Pieces reports whether gradients are of a piece of F even where pieces meet.
 	Pieces() bool
 	// Project sets dst to the nearest point of X and { x : some y is

@@ -27,7 +27,11 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		if err == nil || !errors.As(err, &end) {
 			return reason, err
 		}
-		// No certificate as it is: what the search finds may give one.
+		// No certificate as it is: what more steps bring, or the search finds, may give one.
+		if s.Taught {
+			s.Taught = false
+			return "", nil
+		}
 	}
 	if radii := m.radii(); s.Sampled < len(radii) {
 		radius := radii[s.Sampled] * scale

@@ -185,7 +185,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	}
 	s := sampleOf(pt)
 	for _, row := range pt.Undecided {
-		f, err := r.Flip(ctx, s, row)
+		f, err := r.Flip(ctx, s, row, nil)
 		if err != nil {
 			if outside(err) {
 				return false, nil

@@ -63,7 +63,7 @@ func init() {
 type goldstein struct {
 	Settings goldsteinSettings
 	keeps[goldsteinState]
-	learned *quasiNewton  // from a run nearby; nil: none
+	learned *lesson       // from a run nearby; nil: none
 	path    *central.Path // of the approach; what it holds between steps does not count
 }
 
@@ -87,6 +87,9 @@ type goldsteinState struct {
 	Approached bool
 	Stuck      string
 	Stagnated  int // iterations since F last fell by more than rounding
+	// Taught reports that the curvature and the kinks are from a run nearby (learn): it
+	// is then taken at its word.
+	Taught bool
 }
 
 // Iterate implements Method.
@@ -103,7 +106,9 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	}
 	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
 	m.rescale(run)
-	m.teach()
+	if err := m.recall(ctx, run); err != nil {
+		return err
+	}
 	return m.prepare(ctx, run)
 }
 
@@ -198,6 +203,9 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		if !(predicted > 0) || length == 0 || m.stationary(run, predicted, step.Curvature, length) {
 			return false, nil
 		}
+		if s.Taught && s.Measure <= followedWell*m.target(run) {
+			return false, nil // well within what the certificate asks for
+		}
 		t := 1.0
 		if length > s.Reach {
 			t = s.Reach / length
@@ -228,6 +236,10 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		return m.backtrack(ctx, run, step, t)
 	}
 }
+
+// followedWell is the part of its target at which the measure of the model ends a run
+// that follows a known solution: what is left of F is then the square of it.
+const followedWell = 0.1
 
 // ascent is the slope, relative to the gradient, at which a step uphill shows that its
 // program was not solved, rather than solved to the accuracy of its data.
@@ -276,7 +288,11 @@ func (m *goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 	if t*length >= 0.5*m.state.Reach {
 		m.state.Reach *= 2
 	}
-	const expansions = 20
+	expansions := 20
+	if m.state.Taught && t == 1 {
+		// A full step of a curvature that was learned; what it misses the next one knows.
+		expansions = 0
+	}
 	for range expansions {
 		// Still half as steep as predicted: the curvature is too large, or the
 		// step was shortened.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
 
@@ -118,7 +119,11 @@ func (m *goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bo
 func (m *goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
 	c := &m.state.Center
 	k := kink{Row: row, X: c.X}
-	switch f, err := run.Flip(ctx, c, row); {
+	var nearby *oracle.Flip
+	if old := m.known(row); old != nil && old.Grad != nil && m.state.Taught {
+		nearby = &oracle.Flip{Grad: old.Grad, Convex: old.Convex}
+	}
+	switch f, err := run.Flip(ctx, c, row, nearby); {
 	case err != nil && !outside(err):
 		return false, err
 	case err == nil && f != nil:

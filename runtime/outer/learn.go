@@ -1,31 +1,194 @@
 package outer
 
 import (
+	"context"
 	"encoding/json"
-	"math"
+	"maps"
 	"slices"
+	"sort"
+
+	"bilevelc/runtime/oracle"
 )
 
-// Learner is a method that a run on a problem nearby can spare learning: Learn takes
-// what the state of such a run says of the curvature of F, before Begin. A state of
-// another method, or of other dimensions, teaches nothing.
-type Learner interface {
-	Learn(state json.RawMessage)
+// Near is what is left of a run on a problem nearby, either of them nil where there is
+// none: its state before its end, and the certificate that it ended with, of which the
+// gradients and their faces count.
+type Near struct {
+	Run         *Checkpoint
+	Certificate *Certificate
 }
 
-// Learn implements Learner: the curvature of the pieces of F.
-func (m *goldstein) Learn(state json.RawMessage) {
-	var old goldsteinState
-	if json.Unmarshal(state, &old) == nil && old.H.H != nil && len(old.H.H) == old.H.N*old.H.N &&
-		!slices.ContainsFunc(old.H.H, func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }) {
-		m.learned = &old.H
+// learner is a method that a run on a problem nearby can spare learning: study takes
+// what such a run says of F, before Begin. One of another method, or of other
+// dimensions, teaches what it can.
+type learner interface {
+	study(from *Near)
+}
+
+// recaller is a Hyperobjective whose first lower level can start from a solution of one
+// on a problem nearby, written down by EncodeSnapshot.
+type recaller interface {
+	Recall(snapshot []byte, x []float64)
+}
+
+// learn tells a method and its hyperobjective what a run nearby has found.
+func learn(from *Near, m Method, h oracle.Hyperobjective, start []float64) {
+	if l, ok := m.(learner); ok {
+		l.study(from)
+	}
+	if r, ok := h.(recaller); ok && from.Run != nil {
+		r.Recall(from.Run.Hyper, start)
 	}
 }
 
-// teach starts from the curvature that was learned elsewhere, where it is of F's
-// dimensions.
-func (m *goldstein) teach() {
-	if m.learned != nil && m.learned.N == len(m.state.Center.X) {
-		m.state.H = *m.learned
+// lesson is what a run says of a problem nearby: the curvature of the pieces of F, and
+// the kinks that held its last point.
+type lesson struct {
+	H     quasiNewton
+	Kinks []kink
+}
+
+// study implements learner.
+func (m *goldstein) study(from *Near) {
+	l := &lesson{}
+	m.learned = l
+	if run := from.Run; run != nil {
+		var old goldsteinState
+		if run.Method == "goldstein" && json.Unmarshal(run.State, &old) == nil && old.H.valid() {
+			l.H = old.H
+		}
+		// A run that ended next to where it began has not seen the curvature itself.
+		if run.Best != nil && l.H.Updates < len(run.Best.X) {
+			if h := (history{all: run.Seen}).curvature(run.Best.X); h.Updates > l.H.Updates {
+				l.H = h
+			}
+		}
 	}
+	if from.Certificate != nil {
+		l.Kinks = from.Certificate.kinks()
+	}
+}
+
+// kinks are those between the pieces of a certificate, which hold its point: rows that
+// are active on some and not on others, with the jump of the gradient where two pieces
+// differ in nothing else.
+func (c *Certificate) kinks() []kink {
+	jumps := map[int][]float64{}
+	for i, a := range c.Faces {
+		for j, b := range c.Faces[:i] {
+			rows := changed(&Sample{Active: a}, &Sample{Active: b})
+			for _, row := range rows {
+				if jumps[row] == nil {
+					jumps[row] = nil // known, without its jump
+				}
+			}
+			if len(rows) == 1 && len(c.Gradients[i]) == len(c.Gradients[j]) {
+				sign := -1.0
+				if _, active := slices.BinarySearch(a, rows[0]); active {
+					sign = 1
+				}
+				jumps[rows[0]] = plus(make([]float64, len(c.Gradients[i])), sign, minus(c.Gradients[i], c.Gradients[j]))
+			}
+		}
+	}
+	var out []kink
+	for _, row := range slices.Sorted(maps.Keys(jumps)) {
+		// Pieces that make a minimum together are those of a maximum.
+		out = append(out, kink{Row: row, Grad: jumps[row], Convex: true})
+	}
+	return out
+}
+
+// valid reports a matrix of numbers.
+func (q quasiNewton) valid() bool { return q.H != nil && len(q.H) == q.N*q.N && finite(q.H...) }
+
+// recall starts from what was learned elsewhere, where it is of F's dimensions: with
+// that curvature, and with the kinks that held the solution there, measured here.
+func (m *goldstein) recall(ctx context.Context, run *Run) error {
+	s := &m.state
+	if m.learned == nil {
+		return nil
+	}
+	if h := m.learned.H; h.valid() && h.N == len(s.Center.X) {
+		s.H, s.Taught = h, true
+	}
+	if len(m.learned.Kinks) > maxFlips {
+		return nil
+	}
+	for _, k := range m.learned.Kinks {
+		if k.Row < 0 || k.Row >= run.h.Problem().FaceLen() || k.Grad != nil && len(k.Grad) != len(s.Center.X) {
+			continue
+		}
+		m.keep(k) // nowhere; flip takes its place
+		if _, err := m.flip(ctx, run, k.Row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Seen is a gradient that a run has met.
+type Seen struct {
+	X      []float64 `json:"x"`
+	G      []float64 `json:"g"`
+	GError float64   `json:"error"`
+	Piece  string    `json:"piece"`
+}
+
+// history is gradients that a run has met, whatever its method, spread over the run:
+// more of its end than of its beginning. Values are not changed in place.
+type history struct{ all []Seen }
+
+// The size of a history: numbers in all, and gradients.
+const (
+	seenNumbers = 20000
+	seenMost    = 64
+)
+
+// with is the history with one more gradient. Where it is full, every second one of its
+// older half goes.
+func (h history) with(s *Sample) history {
+	most := min(seenMost, seenNumbers/(2*max(1, len(s.X))))
+	if s.G == nil || most < 4 {
+		return h
+	}
+	if len(h.all) >= most {
+		kept := make([]Seen, 0, most)
+		for i, old := range h.all {
+			if i >= len(h.all)/2 || i%2 == 0 {
+				kept = append(kept, old)
+			}
+		}
+		h.all = kept
+	}
+	return history{append(h.all[:len(h.all):len(h.all)], Seen{X: s.X, G: s.G, GError: s.GError, Piece: s.Piece})}
+}
+
+// curvature is the BFGS matrix of the pieces near x: pairs of neighbors on one piece,
+// the nearest last, which the matrix then knows best.
+func (h history) curvature(x []float64) quasiNewton {
+	q := newQuasiNewton(len(x), 1)
+	byPiece := map[string][]Seen{}
+	for _, s := range h.all {
+		if len(s.X) == len(x) && len(s.G) == len(x) && finite(s.X...) && finite(s.G...) {
+			byPiece[s.Piece] = append(byPiece[s.Piece], s)
+		}
+	}
+	type neighbors struct {
+		away float64
+		a, b Seen
+	}
+	var pairs []neighbors
+	for _, piece := range slices.Sorted(maps.Keys(byPiece)) {
+		samples := byPiece[piece]
+		sort.SliceStable(samples, func(i, j int) bool { return distance(samples[i].X, x) > distance(samples[j].X, x) })
+		for i := 1; i < len(samples); i++ {
+			pairs = append(pairs, neighbors{distance(samples[i-1].X, x), samples[i-1], samples[i]})
+		}
+	}
+	sort.SliceStable(pairs, func(i, j int) bool { return pairs[i].away > pairs[j].away })
+	for _, p := range pairs {
+		q = q.update(minus(p.b.X, p.a.X), minus(p.b.G, p.a.G), p.a.GError+p.b.GError)
+	}
+	return q
 }

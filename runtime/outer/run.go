@@ -53,6 +53,7 @@ type Run struct {
 	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
+	seen      history
 	before    problem.Calls // of the part of the run before it was resumed
 	begun     bool          // the method has a state
 	trace     Trace
@@ -139,12 +140,12 @@ func (r *Run) point(ctx context.Context, x []float64) (*oracle.Point, error) {
 
 // Flip evaluates what one row does to F at a sample (oracle.Flip); nil where the
 // row has no flip. It counts as an evaluation.
-func (r *Run) Flip(ctx context.Context, at *Sample, row int) (*oracle.Flip, error) {
+func (r *Run) Flip(ctx context.Context, at *Sample, row int, nearby *oracle.Flip) (*oracle.Flip, error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.Evaluations++
-	f, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row)
+	f, err := r.h.Flip(ctx, &oracle.Point{X: at.X, F: at.F, Grad: at.G, Face: at.Active}, row, nearby)
 	if errors.Is(err, oracle.ErrNoFlip) {
 		return nil, nil
 	}
@@ -175,6 +176,7 @@ func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {
 		r.best, r.bestPoint = s, pt
 	}
+	r.seen = r.seen.with(s)
 	r.published.evaluation(r)
 	if r.falls(s) {
 		return nil, unboundedError{}
