@@ -185,6 +185,7 @@ func (p *exprParser) grow(x lang.Expr, height int) (tree, error) {
 
 // prefix parses -x, not x, if c then a else b, or an operand.
 func (p *exprParser) prefix() (tree, error) {
+	p.s.meter.Step()
 	t := p.peek()
 	switch {
 	case p.is("-"):

@@ -20,10 +20,12 @@
 package parser
 
 import (
+	"context"
 	"encoding/json"
 	"sort"
 	"strings"
 
+	"bilevelc/internal/await"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -31,7 +33,21 @@ import (
 // ParseFile parses a model or a piece of the standard library. The tree holds
 // every statement that could be read; the list says what could not be.
 func ParseFile(src *diag.Source) (*lang.File, diag.List) {
-	s := newSession(src)
+	return parseFile(newSession(src, nil))
+}
+
+// ParseFileContext is ParseFile, given up when ctx ends, at the next token: the error
+// is then its cause, and there is no tree.
+func ParseFileContext(ctx context.Context, src *diag.Source) (file *lang.File, diags diag.List, err error) {
+	err = await.Within(ctx, func(m *await.Meter) { file, diags = parseFile(newSession(src, m)) })
+	if err != nil {
+		return nil, nil, err
+	}
+	return file, diags, nil
+}
+
+func parseFile(s *session) (*lang.File, diag.List) {
+	src := s.src
 	file := &lang.File{At: s.at(0, len(src.Text)), Source: src, Comments: s.comments}
 	if s.isJSON() {
 		return file, s.finish()
@@ -62,7 +78,7 @@ func (s *session) isJSON() bool {
 // ParseExpr parses one expression that takes up the whole text. After an error
 // the expression is lang.Bad.
 func ParseExpr(src *diag.Source) (lang.Expr, diag.List) {
-	s := newSession(src)
+	s := newSession(src, nil)
 	s.skipEnds()
 	expr := s.wholeExpr(s.statement())
 	s.skipEnds()

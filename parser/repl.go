@@ -20,7 +20,7 @@ type Input struct {
 // ParseREPL parses the input of a prompt. Where it is Incomplete, more lines
 // are to be read and put behind it; the diagnostics then count for nothing.
 func ParseREPL(src *diag.Source) (*Input, diag.List) {
-	s := newSession(src)
+	s := newSession(src, nil)
 	input := &Input{Comments: s.comments, Incomplete: s.incomplete()}
 	file := &lang.File{Source: src}
 	for {

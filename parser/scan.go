@@ -8,6 +8,7 @@ import (
 
 	"github.com/alecthomas/participle/v2/lexer"
 
+	"bilevelc/internal/await"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -34,8 +35,8 @@ type scanner struct {
 // it, in models and in data literals; more or less costs only time.
 const tokenLength = 4
 
-// scan cuts all of src.
-func scan(src *diag.Source) *scanner {
+// scan cuts all of src, in steps of a token.
+func scan(src *diag.Source, meter *await.Meter) *scanner {
 	s := &scanner{src: src, text: src.Text, newline: -1}
 	s.text = strings.TrimSuffix(s.text, "\x1a") // an end-of-file mark of old editors
 	if strings.HasPrefix(s.text, "\ufeff") {
@@ -43,6 +44,7 @@ func scan(src *diag.Source) *scanner {
 	}
 	s.tokens = make([]lexer.Token, 0, len(s.text)/tokenLength)
 	for s.pos < len(s.text) {
+		meter.Step()
 		s.next()
 	}
 	for _, t := range s.open {

@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/participle/v2"
 	"github.com/alecthomas/participle/v2/lexer"
 
+	"bilevelc/internal/await"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -21,11 +22,12 @@ type session struct {
 	errs     collector
 	unclosed bool // the text ended inside a bracket or brace
 	grammar  *statementParser
+	meter    *await.Meter // of tokens
 }
 
-func newSession(src *diag.Source) *session {
-	sc := scan(src)
-	s := &session{src: src, tokens: sc.tokens, comments: sc.comments, errs: sc.errs, unclosed: sc.unclosed}
+func newSession(src *diag.Source, meter *await.Meter) *session {
+	sc := scan(src, meter)
+	s := &session{src: src, meter: meter, tokens: sc.tokens, comments: sc.comments, errs: sc.errs, unclosed: sc.unclosed}
 	s.grammar = statementParsers.Get().(*statementParser)
 	s.grammar.session = s
 	return s
@@ -117,6 +119,7 @@ func (s *session) statement() cut {
 	for {
 		from := s.next
 		for !s.eof() && s.tokens[s.next].Type != tokenEnd && s.tokens[s.next].Value != "{" && s.tokens[s.next].Value != "}" {
+			s.meter.Step()
 			s.next++
 		}
 		c := cut{tokens: s.tokens[from:s.next:s.next], stop: s.peek()}
@@ -154,11 +157,12 @@ func (s *session) reportLineStart(op lexer.Token) {
 // reported unless the scanner already found one in the statement; the partial
 // tree is returned with ok false.
 func parseCut[P any](s *session, c cut) (tree *P, ok bool) {
+	s.meter.Step()
 	production, err := participle.ParserForProduction[P](s.grammar.Parser)
 	if err != nil {
 		panic("parser: " + err.Error()) // a production that the grammar lacks is a bug of this package
 	}
-	peeking, err := lexer.Upgrade(&tokenList{tokens: c.tokens, end: c.stop.Pos.Offset})
+	peeking, err := lexer.Upgrade(&tokenList{tokens: c.tokens, end: c.stop.Pos.Offset, meter: s.meter})
 	if err != nil {
 		panic("parser: " + err.Error()) // tokenList has no errors
 	}

@@ -361,6 +361,7 @@ func (s *session) skipStatement() {
 func (s *session) skipGroup() {
 	depth := 0
 	for !s.eof() {
+		s.meter.Step()
 		switch s.tokens[s.next].Value {
 		case "{":
 			depth++

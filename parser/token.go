@@ -6,6 +6,7 @@ import (
 
 	"github.com/alecthomas/participle/v2/lexer"
 
+	"bilevelc/internal/await"
 	"bilevelc/lang/diag"
 )
 
@@ -107,7 +108,7 @@ func (definition) Lex(filename string, r io.Reader) (lexer.Lexer, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc := scan(diag.NewSource(filename, string(text)))
+	sc := scan(diag.NewSource(filename, string(text)), nil)
 	return &tokenList{tokens: sc.tokens, end: len(text)}, sc.errs.diagnostics().Err()
 }
 
@@ -116,10 +117,12 @@ func (definition) Lex(filename string, r io.Reader) (lexer.Lexer, error) {
 type tokenList struct {
 	tokens []lexer.Token
 	end    int
+	meter  *await.Meter
 }
 
 // Next returns the next token.
 func (l *tokenList) Next() (lexer.Token, error) {
+	l.meter.Step()
 	if len(l.tokens) == 0 {
 		return lexer.EOFToken(lexer.Position{Offset: l.end}), nil
 	}

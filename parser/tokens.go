@@ -28,7 +28,7 @@ type Token struct {
 // Tokens cuts a source into tokens and comments, in order of place. It takes any
 // text: what the language has no token for is left out.
 func Tokens(src *diag.Source) []Token {
-	s := scan(src)
+	s := scan(src, nil)
 	var out []Token
 	for _, t := range s.tokens {
 		var kind TokenKind

@@ -29,7 +29,7 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	s := begin(opts, curvature.Defaults())
 	how := opts.binding()
 	bound, err := s.bind(m.Program, set, how)
-	if err != nil && len(set.Entries) == 0 {
+	if err != nil && len(set.Entries) == 0 && s.ended() == nil {
 		how.Abstract, s.diags = true, nil
 		bound, err = s.bind(m.Program, set, how)
 	}

@@ -23,6 +23,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
+	"bilevelc/parser"
 )
 
 // Model is a checked model, not yet bound to data.
@@ -37,8 +38,18 @@ type Model struct {
 // Compile parses and checks a model. The error is a diag.List with every
 // error of the model, in order of place.
 func Compile(name, text string) (*Model, error) {
+	return CompileContext(context.Background(), name, text)
+}
+
+// CompileContext is Compile, given up when ctx ends, at the next token or name: the
+// error is then its cause.
+func CompileContext(ctx context.Context, name, text string) (*Model, error) {
 	began := time.Now()
-	model, err := checked(parse(name, text))
+	file, diags, err := parser.ParseFileContext(ctx, diag.NewSource(name, text))
+	if err != nil {
+		return nil, err
+	}
+	model, err := checked(ctx, file, diags)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +71,8 @@ type BindOptions struct {
 	Seed uint64 // of generated data
 	// Strict turns what the compiler could not prove into errors.
 	Strict bool
-	// Context ends the proofs early, and Bind with its cause; nil: nothing does.
+	// Context ends Bind early, with its cause: at the next expression or row of the
+	// data, the next step of a proof, or the next function to compile. nil: nothing does.
 	Context context.Context
 	// IgnoreUndeclared leaves out data, and columns of tables, that the model
 	// does not declare, rather than refuse them.
@@ -115,6 +127,7 @@ func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Pr
 	if err != nil {
 		return nil, err
 	}
+	opts.Context = nil // Update may come when it has ended
 	p.ties, p.origin = t, &origin{m, set, opts}
 	return p, nil
 }

@@ -31,17 +31,15 @@ import (
 // A step takes what the one before has made, and trusts it; one that reports an
 // error is the last. What solvers make of the result is in solve.go.
 
-// parse reads the text of a model; diagnostics tell what is missing in the file.
-func parse(name, text string) (*lang.File, diag.List) {
-	return parser.ParseFile(diag.NewSource(name, text))
-}
-
 // checked checks a file of which unread could not be parsed.
-func checked(file *lang.File, unread diag.List) (*Model, error) {
+func checked(ctx context.Context, file *lang.File, unread diag.List) (*Model, error) {
 	if parser.NoModel(unread) {
 		return nil, unread
 	}
-	program, found := check.Check(file)
+	program, found, err := check.CheckContext(ctx, file)
+	if err != nil {
+		return nil, err
+	}
 	diags := unread
 	for _, d := range found {
 		// Names and shapes of what parsed are checked even where something did not, so
@@ -69,7 +67,9 @@ type steps struct {
 }
 
 func begin(opts BindOptions, limits curvature.Options) *steps {
-	limits.Context = opts.Context
+	if limits.Context = opts.Context; limits.Context == nil {
+		limits.Context = context.Background()
+	}
 	return &steps{strict: opts.Strict, limits: limits, watch: stopwatch{last: time.Now()}}
 }
 
@@ -84,9 +84,20 @@ func (s *steps) report(found diag.List) error {
 
 // bind gives a program its data.
 func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (*ir.Problem, error) {
-	bound, found := bind.Bind(program, set, opts)
+	bound, found, err := bind.BindContext(s.limits.Context, program, set, opts)
 	s.phases.Bind += s.watch.lap()
-	return bound, s.report(found)
+	if err == nil {
+		err = s.report(found)
+	}
+	return bound, err
+}
+
+// ended is the cause of the end of the context, for what is not to begin then.
+func (s *steps) ended() error {
+	if s.limits.Context.Err() != nil {
+		return context.Cause(s.limits.Context)
+	}
+	return nil
 }
 
 // breakTies replaces the lower objective by one with a single best answer, where
@@ -116,8 +127,8 @@ func (s *steps) prove(bound *ir.Problem) (*curvature.Proof, error) {
 	limits := s.limits
 	limits.Earlier = s.before.earlier()
 	proof := curvature.Prove(bound, limits)
-	if ctx := s.limits.Context; ctx != nil && ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	if err := s.ended(); err != nil {
+		return nil, err
 	}
 	if err := s.report(proof.Diagnostics(s.strict)); err != nil {
 		return nil, err
@@ -141,9 +152,15 @@ func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, er
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}
+	if err := s.ended(); err != nil {
+		return nil, err
+	}
 	g, err := compileFunction(bound, bound.Lower.Objective, before.g)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+	}
+	if err := s.ended(); err != nil {
+		return nil, err
 	}
 	numeric := numericProblem(bound, f, g)
 	if err := divide(bound, numeric, s.before); err != nil {

@@ -111,7 +111,7 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 
 // Load replaces the session's model by a whole one; the data stay.
 func (s *Session) Load(name, text string) (*Reply, error) {
-	file, diags := parse(name, text)
+	file, diags := parser.ParseFile(diag.NewSource(name, text))
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -166,7 +166,7 @@ func (s *Session) Last() *Result { return s.last }
 // whole is the session's model, checked; what warnings there are were told when the
 // inputs were entered.
 func (s *Session) whole() (*Model, error) {
-	model, err := checked(s.file(), nil)
+	model, err := checked(context.Background(), s.file(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -179,3 +179,28 @@ func TestUpdateErrors(t *testing.T) {
 		}
 	}
 }
+
+// The context of a binding ends that binding, and no later one: a problem that was bound
+// within a time limit is updated when the limit is over.
+func TestUpdateAfterTheContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	model, err := runtime.CompileContext(ctx, "updated.blv", updated)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	problem, err := model.Bind(drawnData(rng, 3), runtime.BindOptions{Context: ctx})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if _, err := problem.Update(runtime.Data{"rho": 0.25}); err != nil {
+		t.Error(err)
+	}
+	if _, err := runtime.CompileContext(ctx, "updated.blv", updated); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if _, err := model.Bind(drawnData(rng, 3), runtime.BindOptions{Context: ctx}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}

@@ -74,7 +74,7 @@ func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) 
 
 // compileText compiles a model that has been read.
 func (a *app) compileText(ctx context.Context, path string, text []byte) (*runtime.Model, error) {
-	return during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.Compile(path, string(text)) })
+	return during(ctx, "compiling "+path, func() (*runtime.Model, error) { return runtime.CompileContext(ctx, path, string(text)) })
 }
 
 // readFile reads a file, or standard input where the path is "-".
@@ -107,7 +107,7 @@ func (a *app) bind(ctx context.Context, model *runtime.Model, in inputs) (*runti
 		return nil, err
 	}
 	problem, err := during(ctx, "binding the data and proving what can be proved", func() (*runtime.Problem, error) {
-		return model.BindSet(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
+		return model.BindSet(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})
 	if err != nil {
 		return nil, err
@@ -140,8 +140,8 @@ func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {
 	})
 }
 
-// stoppedError is the end of the command's context in a phase that cannot be
-// interrupted and is left where it is.
+// stoppedError is the end of the command's context in a phase that has nothing to
+// show for itself.
 type stoppedError struct {
 	phase string
 	cause error
@@ -166,7 +166,8 @@ func (e *stoppedError) status() status.Status {
 	return status.Interrupted
 }
 
-// during does the work of a phase, unless the context ends first.
+// during does the work of a phase, unless the context ends first. Most work ends with
+// it; what waits for a file or a pipe is left where it is.
 func during[T any](ctx context.Context, phase string, work func() (T, error)) (T, error) {
 	value, err := await.Do(ctx, work)
 	return value, stopped(ctx, phase, err)

@@ -55,7 +55,7 @@ func (a *app) check(ctx context.Context, path string, in inputs) (*runtime.Check
 		return nil, err
 	}
 	return during(ctx, "proving what can be proved", func() (*runtime.Checked, error) {
-		return model.Check(set, runtime.BindOptions{Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
+		return model.Check(set, runtime.BindOptions{Context: ctx, Seed: in.seed, Strict: in.strict, IgnoreUndeclared: in.ignore})
 	})
 }
 

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	goroutines "runtime"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -132,4 +134,55 @@ func TestManyErrors(t *testing.T) {
 			t.Errorf("%v: exit code %d, %d bytes", args, code, n)
 		}
 	}
+}
+
+// Work that a command leaves when it is told to end ends, too: nothing goes on behind
+// the back of a program that calls it.
+func TestWorkEndsWithItsCommand(t *testing.T) {
+	dir := t.TempDir()
+	garbage, large := filepath.Join(dir, "garbage.blv"), filepath.Join(dir, "large.blv")
+	for file, text := range map[string]string{
+		garbage: strings.Repeat("let x = + ( sum [\n", 200_000),
+		large: "model large\nparam n: int = 300000\nupper {\n  var x: real in box(0, 1)\n  minimize x^2\n}\nlower {\n  var y: vector[n] in nonneg\n" +
+			"  minimize 0.5 * sumsq(y) - x * sum(y)\n  subject to\n    a: forall i in 1..n-1, j in 1..2: y[i] - j * y[i+1] <= 1\n}\n",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{{"check", garbage}, {"fmt", garbage}, {garbage}, {"check", large}, {large}} {
+		for _, asked := range []int32{10, 200} {
+			before := goroutines.NumGoroutine()
+			ctx := &weary{patience: asked}
+			ctx.Context, ctx.cancel = context.WithCancel(context.Background())
+			var out, errs bytes.Buffer
+			if code := run(ctx, args, stdio{bytes.NewReader(nil), &out, &errs}); code != status.Interrupted.Exit(false) {
+				t.Errorf("%v: exit code %d\n%.300s%.300s", args, code, out.String(), errs.String())
+			}
+			for goroutines.NumGoroutine() > before { // for ever, where the work goes on that long
+				goroutines.Gosched()
+			}
+			if n := ctx.after.Load(); n > 10 {
+				t.Errorf("%v: the work asked %d times whether it was to end, and went on", args, n)
+			}
+		}
+	}
+}
+
+// weary is a context that ends when it has been asked a number of times.
+type weary struct {
+	context.Context
+	cancel   context.CancelFunc
+	patience int32
+	asked    atomic.Int32
+	after    atomic.Int32
+}
+
+func (w *weary) Err() error {
+	if n := w.asked.Add(1); n == w.patience {
+		w.cancel()
+	} else if n > w.patience {
+		w.after.Add(1)
+	}
+	return w.Context.Err()
 }

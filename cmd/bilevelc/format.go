@@ -39,13 +39,9 @@ input. Comments are kept. A model with a syntax error is left alone.`,
 			if err != nil {
 				return a.unreadable(path, err, exitUsage)
 			}
-			var diags diag.List
-			file, err := during(cmd.Context(), "parsing "+path, func() (file *lang.File, err error) {
-				file, diags = parser.ParseFile(diag.NewSource(path, string(text)))
-				return file, nil
-			})
+			file, diags, err := parser.ParseFileContext(cmd.Context(), diag.NewSource(path, string(text)))
 			if err != nil {
-				return err
+				return stopped(cmd.Context(), "parsing "+path, err)
 			}
 			if diags.HasErrors() {
 				broken = append(broken, diags...)

@@ -145,9 +145,9 @@ func (r *Runner) model(ctx context.Context, input Input) (*runtime.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	m, err := runtime.Compile(input.Name, string(text))
+	m, err := runtime.CompileContext(ctx, input.Name, string(text))
 	if err != nil {
-		return nil, &FaultError{err}
+		return nil, fault(err)
 	}
 	if r.models == nil {
 		r.models = map[string]*runtime.Model{}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
 )
@@ -25,6 +26,7 @@ type affine struct {
 	g      *expr.Builder
 	dx, dy int
 	forms  map[*expr.Node]*form // of the nodes that users wait for
+	meter  *await.Meter
 }
 
 // of returns the form of a node that depends on data and variables, or the
@@ -64,6 +66,7 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 // step makes the form of one node from those of its arguments, or nil where
 // the operation is not affine.
 func (a *affine) step(n *expr.Node) (*form, error) {
+	a.meter.Look()
 	if n.Deps == 0 && !sums(n.Op) {
 		vals, err := a.values(n)
 		if err != nil {

@@ -17,6 +17,9 @@
 package bind
 
 import (
+	"context"
+
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -37,6 +40,8 @@ type Options struct {
 	// IgnoreUndeclared leaves out what is supplied and not declared: arrays,
 	// and columns of tables.
 	IgnoreUndeclared bool
+
+	meter *await.Meter // of BindContext
 }
 
 // Limits on what a model may conjure up from a few characters. Supplied
@@ -78,6 +83,19 @@ func Bind(p *ir.Program, set *data.Set, opts Options) (*ir.Problem, diag.List) {
 	return prob, list
 }
 
+// BindContext is Bind, given up when ctx ends, at the next expression, tuple or row:
+// the error is then its cause, and there is no problem.
+func BindContext(ctx context.Context, p *ir.Program, set *data.Set, opts Options) (prob *ir.Problem, list diag.List, err error) {
+	err = await.Within(ctx, func(m *await.Meter) {
+		opts.meter = m
+		prob, list = Bind(p, set, opts)
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return prob, list, nil
+}
+
 // Expr binds an expression over the names of p, whose levels may lack an objective, or
 // be missing where nothing reads them. The problem has what the expression reads, its
 // value is the only item of the report, and it cannot be solved.
@@ -104,7 +122,7 @@ func run(p *ir.Program, set *data.Set, opts Options, step, limit int) (*ir.Probl
 
 func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *binder {
 	b := &binder{
-		prog: p, set: set, opts: opts, step: step, limit: limit, tuples: min(limit, maxTuples), budget: maxTotal,
+		prog: p, set: set, opts: opts, meter: opts.meter, step: step, limit: limit, tuples: min(limit, maxTuples), budget: maxTotal,
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
@@ -119,6 +137,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		familyDims: map[*ir.Family][]dim{},
 		duals:      map[string]value{},
 	}
+	b.graph.SetMeter(opts.meter)
 	b.prob = &ir.Problem{Program: p, Name: p.Name, Graph: b.graph, Seed: opts.Seed}
 	return b
 }
@@ -136,6 +155,7 @@ func (b *binder) allInputs() bool {
 
 // finish gives the problem, nil where there are errors, and all diagnostics.
 func (b *binder) finish() (*ir.Problem, diag.List) {
+	b.graph.SetMeter(nil) // the problem is used when the context has ended
 	b.list.Sort()
 	if b.list.HasErrors() {
 		return nil, b.list
@@ -152,6 +172,7 @@ type binder struct {
 	limit  int // entries of one array
 	tuples int // of one iteration space
 	budget int // entries that may still be conjured up
+	meter  *await.Meter
 	steps  int // expressions elaborated
 	loops  int // tuples elaborated one by one
 	graph  *expr.Builder

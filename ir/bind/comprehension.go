@@ -178,6 +178,7 @@ func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
 	add := func(t int, values []int) {
 		for _, i := range values {
+			e.b.meter.Step()
 			out.up = append(out.up, t)
 			out.at[0] = append(out.at[0], i)
 		}

@@ -101,6 +101,7 @@ func (e *elab) at(n lang.Node) diag.Span {
 // expr elaborates an expression. Errors are reported here and give a bad
 // value.
 func (e *elab) expr(x lang.Expr) value {
+	e.b.meter.Step()
 	if e.b.steps++; e.b.steps > maxSteps {
 		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: inlining its functions gives more than %d expressions", maxSteps)
 		return value{}

@@ -40,6 +40,7 @@ func (r *rows) unite() {
 	seen := map[string]*list{}
 	united := false
 	for k, row := range p.Rows {
+		r.b.meter.Step()
 		cols, _ := p.B.Row(k)
 		if row.Equal || taken[k] || len(cols) == 0 {
 			continue

@@ -33,7 +33,7 @@ type origin struct {
 
 func newRows(b *binder, prob *ir.Problem) *rows {
 	r := &rows{b: b, prob: prob, onLine: map[int]int{},
-		affine: &affine{g: b.graph, dx: b.dx, dy: b.dy, forms: map[*expr.Node]*form{}}}
+		affine: &affine{g: b.graph, dx: b.dx, dy: b.dy, forms: map[*expr.Node]*form{}, meter: b.meter}}
 	for _, l := range []*ir.LevelDecl{b.prog.Upper, b.prog.Lower} {
 		if l == nil { // of an expression that does not read it
 			continue
@@ -228,6 +228,7 @@ func (r *rows) each(rel relation, keep func(k int, cols []int, vals []float64, r
 	}
 	dropped := 0
 	for k, rest := range rel.form.rest {
+		r.b.meter.Step()
 		cols, vals := nonzero(rel.form.coef.Row(k))
 		if math.IsInf(rest, -1) && !rel.equal {
 			continue // an infinite bound

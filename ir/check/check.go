@@ -24,6 +24,9 @@
 package check
 
 import (
+	"context"
+
+	"bilevelc/internal/await"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -33,7 +36,24 @@ import (
 
 // Check checks a whole model.
 func Check(file *lang.File) (*ir.Program, diag.List) {
-	c := newChecker(file)
+	return newChecker(file).whole()
+}
+
+// CheckContext is Check, given up when ctx ends, at the next name or expression: the
+// error is then its cause, and there is no program.
+func CheckContext(ctx context.Context, file *lang.File) (p *ir.Program, diags diag.List, err error) {
+	err = await.Within(ctx, func(m *await.Meter) {
+		c := newChecker(file)
+		c.meter = m
+		p, diags = c.whole()
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, diags, nil
+}
+
+func (c *checker) whole() (*ir.Program, diag.List) {
 	c.run(true)
 	return c.program, c.finish()
 }
@@ -77,6 +97,8 @@ type checker struct {
 	scopes  int // numbers the scopes
 	opaques map[string]*atom
 	depth   int // of the expression under way
+
+	meter *await.Meter // of names and expressions
 
 	suggestions int // near names looked for
 

@@ -16,6 +16,7 @@ const maxDepth = 4_000
 
 // expr checks one expression and records its type.
 func (c *checker) expr(s *scope, e lang.Expr) value {
+	c.meter.Step()
 	if c.depth >= maxDepth {
 		c.errorf(s, diag.NestedTooDeep, e.Span(), "this is nested too deeply").Detail =
 			"expressions may be nested " + strconv.Itoa(maxDepth) + " deep, through lets and functions"

@@ -86,6 +86,7 @@ func (c *checker) declare() {
 }
 
 func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, lower bool) {
+	c.meter.Step()
 	if name.Name == "" {
 		return // the parser reported that it is missing
 	}
@@ -109,6 +110,7 @@ func (c *checker) enter(name lang.Ident, kind ir.SymbolKind, decl lang.Node, low
 
 // resolve computes the value of a declared name, and first those it needs.
 func (c *checker) resolve(e *entry) value {
+	c.meter.Step()
 	switch e.state {
 	case done:
 		return e.value

@@ -293,7 +293,7 @@ func (a *attempt) blame(pr *prover) *Blame {
 	var worst *term
 	least := 0.0
 	for i := range a.terms {
-		if a.work.left <= 0 {
+		if n := float64(a.cols()); !a.work.spend(sampleWork * n * n) { // a form of its own
 			break
 		}
 		if own := a.below(a.terms[i:i+1], false).least(a.work, 0).bound; own < least {

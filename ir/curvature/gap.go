@@ -21,12 +21,12 @@ const (
 
 // rises looks for a second feasible point at x such that between it and y the
 // lower objective is not defined, or lies above the chord.
-func (pr *prover) rises(x, y []float64, random *rand.Rand) *Witness {
+func (pr *prover) rises(x, y []float64, random *rand.Rand, work *budget) *Witness {
 	for t := range definedTries {
 		if pr.budget().ended() {
 			return nil
 		}
-		other, ok := pr.definedSample(1+t, x, random)
+		other, ok := pr.definedSample(1+t, x, random, work)
 		if !ok {
 			return nil
 		}

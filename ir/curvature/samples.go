@@ -12,7 +12,7 @@ const sampleScale = 4
 
 // upperSample is a point of X: the start, the middle, the corners of its box,
 // then random corners and random points, each moved into X.
-func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
+func (pr *prover) upperSample(k int, random *rand.Rand, work *budget) ([]float64, bool) {
 	x := make([]float64, pr.Upper.Dim)
 	for i, r := range pr.everywhere.x {
 		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
@@ -35,7 +35,7 @@ func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
 		copy(x, pr.Start)
 	}
 	rows := halfspaces{m: pr.X.E, rhs: pr.X.Rhs, sign: 1, equal: func(i int) bool { return pr.X.Rows[i].Equal }}
-	return x, rows.project(x, func() {
+	return x, rows.project(x, work, func() {
 		for i, r := range pr.everywhere.x {
 			x[i] = min(max(x[i], r.Lo), r.Hi)
 		}
@@ -53,7 +53,7 @@ func (pr *prover) upperSample(k int, random *rand.Rand) ([]float64, bool) {
 
 // lowerSample is a y that the lower level's rows admit at x: the middle of its
 // box, then points with some entries at the ends, each moved onto the rows.
-func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
+func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand, work *budget) ([]float64, bool) {
 	y := make([]float64, pr.Lower.Dim)
 	for j, r := range pr.feasible.y {
 		r = r.meet(Interval{-sampleScale, sampleScale}.add(point(r.middle())))
@@ -77,7 +77,7 @@ func (pr *prover) lowerSample(k int, x []float64, random *rand.Rand) ([]float64,
 		rhs[i] = pr.Rhs[i] - pr.A.RowDot(i, x)
 	}
 	rows := halfspaces{m: pr.B, rhs: rhs, sign: -1, equal: func(i int) bool { return pr.Rows[i].Equal }}
-	return y, rows.project(y, func() {})
+	return y, rows.project(y, work, func() {})
 }
 
 // halfspaces are rows sign m_i z <= rhs_i, or = where equal.
@@ -90,8 +90,8 @@ type halfspaces struct {
 
 // project moves z into the set by cyclic projections, between which others
 // projects onto the rest of it, and reports success: no row violated by more
-// than feasibleTolerance.
-func (h halfspaces) project(z []float64, others func()) bool {
+// than feasibleTolerance, within the budget.
+func (h halfspaces) project(z []float64, work *budget, others func()) bool {
 	others()
 	if h.m == nil {
 		return true
@@ -101,6 +101,9 @@ func (h halfspaces) project(z []float64, others func()) bool {
 		feasibleTolerance = 1e-9 // relative to the row's size and right-hand side
 	)
 	for range rounds {
+		if !work.spend(6 * float64(len(h.m.Val))) { // two products, and a correction
+			return false
+		}
 		worst := 0.0
 		for i := range h.m.Rows {
 			_, vals := h.m.Row(i)

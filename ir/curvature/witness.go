@@ -25,13 +25,13 @@ func (pr *prover) refute() *Witness {
 		if !work.spend(sampleWork * float64(pr.Lower.Dim) * float64(pr.Lower.Dim)) {
 			return nil
 		}
-		x, ok := pr.upperSample(k, random)
+		x, ok := pr.upperSample(k, random, work)
 		if !ok {
 			continue
 		}
 		y := make([]float64, pr.Lower.Dim)
 		if !fixed.InY {
-			if y, ok = pr.definedSample(k, x, random); !ok {
+			if y, ok = pr.definedSample(k, x, random, work); !ok {
 				continue
 			}
 		}
@@ -44,7 +44,7 @@ func (pr *prover) refute() *Witness {
 			w = pr.flat(s)
 		}
 		if w == nil && escapes {
-			w = pr.rises(x, y, random)
+			w = pr.rises(x, y, random, work)
 		}
 		if w != nil {
 			if w.X = x; w.Y == nil {
@@ -64,9 +64,9 @@ func (pr *prover) refute() *Witness {
 const definedTries = 8
 
 // definedSample is a feasible y at which g has a finite value.
-func (pr *prover) definedSample(k int, x []float64, random *rand.Rand) ([]float64, bool) {
+func (pr *prover) definedSample(k int, x []float64, random *rand.Rand, work *budget) ([]float64, bool) {
 	for t := range definedTries {
-		y, ok := pr.lowerSample(k+t, x, random)
+		y, ok := pr.lowerSample(k+t, x, random, work)
 		if !ok {
 			continue
 		}

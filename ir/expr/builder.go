@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
@@ -21,12 +22,18 @@ type Builder struct {
 
 	mu     sync.Mutex
 	values map[*Node]*data.Array
+
+	meter *await.Meter // of nodes, while the graph is made
 }
 
 // NewBuilder returns an empty graph.
 func NewBuilder() *Builder {
 	return &Builder{byKey: map[uint64][]*Node{}, values: map[*Node]*data.Array{}}
 }
+
+// SetMeter counts, from now on, the nodes that are made and the values that are
+// computed: a meter whose context has ended leaves both with its panic. nil ends that.
+func (b *Builder) SetMeter(m *await.Meter) { b.meter = m }
 
 // Nodes returns every node made so far in topological order: arguments come
 // before their users. Nodes that later rewriting left without users are
@@ -247,6 +254,7 @@ func (b *Builder) make(n *Node) *Node {
 // intern returns the node of the graph that equals n, adding n if there is
 // none. The span of the first one stays.
 func (b *Builder) intern(n *Node) *Node {
+	b.meter.Step()
 	key := hash(n)
 	for _, m := range b.byKey[key] {
 		if equal(m, n) {

@@ -128,6 +128,7 @@ func (b *Builder) Value(n *Node) (*data.Array, error) {
 		for i, a := range m.Args {
 			args[i] = b.known(a)
 		}
+		b.meter.Look()
 		v, err := apply(m, args)
 		if err != nil {
 			return nil, err
