@@ -3,6 +3,7 @@ package autodiff
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"sync"
 
@@ -133,38 +134,14 @@ func variable(root *expr.Node) []*expr.Node {
 // the reader's traversal from the outputs, so that equal graphs have equal
 // lists.
 func equalGraphs(a, b *Graph) bool {
-	if len(a.Nodes) != len(b.Nodes) || a.Value != b.Value || !equalPartials(a.DX, b.DX) || !equalPartials(a.DY, b.DY) {
+	if len(a.Nodes) != len(b.Nodes) || a.Value != b.Value || !slices.Equal(a.DX, b.DX) || !slices.Equal(a.DY, b.DY) {
 		return false
 	}
 	for i := range a.Nodes {
 		m, n := &a.Nodes[i], &b.Nodes[i]
 		if m.Op != n.Op || m.Shape != n.Shape || m.Number != n.Number || m.Data != n.Data || m.Lower != n.Lower ||
-			m.Offset != n.Offset || m.TransA != n.TransA || m.TransB != n.TransB || len(m.Args) != len(n.Args) {
-			return false
-		}
-		for k := range m.Args {
-			if m.Args[k] != n.Args[k] {
-				return false
-			}
-		}
-		if len(m.Index) != len(n.Index) {
-			return false
-		}
-		for k := range m.Index {
-			if m.Index[k] != n.Index[k] {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func equalPartials(a, b []Partial) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
+			m.Offset != n.Offset || m.TransA != n.TransA || m.TransB != n.TransB || !slices.Equal(m.Args, n.Args) ||
+			!slices.Equal(m.Index, n.Index) {
 			return false
 		}
 	}

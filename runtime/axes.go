@@ -267,7 +267,7 @@ func (v Value) fit(shape []int, axes []Axis) (Value, error) {
 		shape = axisSizes(axes)
 	}
 	if v.keys == nil {
-		if !sameShape(v.Shape, shape) {
+		if !slices.Equal(v.Shape, shape) {
 			return v, fmt.Errorf("%s is declared as %s but given as %s", v.Name, shapeWords(shape), shapeWords(v.Shape))
 		}
 		return v.over(axes), nil

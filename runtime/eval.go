@@ -27,17 +27,9 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	opts, err = p.resolve(opts)
+	opts, c, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
-	h, err := c.hyperobjective(p, opts.Threads)
-	if err != nil {
-		return nil, &UsageError{Err: err}
 	}
 	r := p.newResult(opts)
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)

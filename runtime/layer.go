@@ -37,7 +37,7 @@ type Layer struct {
 // model's `solve` block.
 func (p *Problem) Layer(opts Options) (*Layer, error) {
 	p = p.apart()
-	h, err := p.evaluator(opts)
+	_, _, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -134,7 +134,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	h, err := p.evaluator(opts)
+	_, _, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
 	}
@@ -184,24 +184,6 @@ func statusAt(err error) Status {
 		return NumericalFailure
 	}
 	return status.Running
-}
-
-// evaluator is the hyperobjective that evaluations use, for the methods that the
-// options name.
-func (p *Problem) evaluator(opts Options) (*oracle.Hyper, error) {
-	opts, err := p.resolve(opts)
-	if err != nil {
-		return nil, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
-	h, err := c.hyperobjective(p, opts.Threads)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
-	return h, nil
 }
 
 // upperEntry finds an entry of x by its name, with or without blanks and with or

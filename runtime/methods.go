@@ -48,6 +48,24 @@ type chosen struct {
 	forMethod, forOracle, forSolver method.Values
 }
 
+// choose fills options in, and finds the methods that they name with their settings,
+// and the hyperobjective of these.
+func (p *Problem) choose(opts Options) (Options, *chosen, *oracle.Hyper, error) {
+	opts, err := p.resolve(opts)
+	if err != nil {
+		return opts, nil, nil, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return opts, nil, nil, &UsageError{Err: err}
+	}
+	h, err := c.hyperobjective(p, opts.Threads)
+	if err != nil {
+		return opts, nil, nil, &UsageError{Err: err}
+	}
+	return opts, c, h, nil
+}
+
 // split looks the three methods up and gives each setting to its owner: the
 // one it is written with ("alm.tolerance"), or the first that has it of the
 // outer method, the oracle and the lower solver. Ranges are checked.

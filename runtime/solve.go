@@ -69,17 +69,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 // solve is Solve for one problem.
 func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	watch := stopwatch{last: time.Now()}
-	opts, err := p.resolve(opts)
+	opts, c, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, &UsageError{Err: err}
-	}
-	h, err := c.hyperobjective(p, opts.Threads)
-	if err != nil {
-		return nil, &UsageError{Err: err}
 	}
 	settings := settingsOf(c.forMethod, c.forOracle, c.forSolver)
 	if opts.Resume != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -186,7 +187,7 @@ func readValue(raw any) (shape []int, entries []float64, err error) {
 		}
 		if i == 0 {
 			shape = s
-		} else if !sameShape(shape, s) {
+		} else if !slices.Equal(shape, s) {
 			return nil, nil, fmt.Errorf("entry %d: has shape %v, the entries before it %v", i+1, s, shape)
 		}
 		entries = append(entries, e...)
@@ -210,18 +211,6 @@ func readFloat(raw any) (float64, error) {
 		return 0, fmt.Errorf("expected a number, found the string %q", v)
 	}
 	return 0, fmt.Errorf("expected a number, found %v", raw)
-}
-
-func sameShape(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 var negInf, posInf = math.Inf(-1), math.Inf(1)

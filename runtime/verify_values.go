@@ -47,7 +47,7 @@ func (c *claims) values() {
 		ok := len(vs.have) == len(vs.want)
 		for _, w := range vs.want {
 			v, found := vs.have.Get(w.Name)
-			ok = ok && found && sameShape(v.Shape, w.Shape)
+			ok = ok && found && slices.Equal(v.Shape, w.Shape)
 		}
 		c.check("names and shapes of "+vs.name, ok, "")
 	}
@@ -72,7 +72,7 @@ func (c *claims) values() {
 	c.check("report", len(again) == len(c.r.Report), "the model reports %d values", len(again))
 	for _, v := range again {
 		was, ok := c.r.Report.Get(v.Name)
-		if !ok || !sameShape(was.Shape, v.Shape) {
+		if !ok || !slices.Equal(was.Shape, v.Shape) {
 			c.check("report "+v.Name, false, "missing, or of another shape")
 			continue
 		}
@@ -124,7 +124,7 @@ func (c *claims) followers() {
 			ok = ok && len(pair[0]) == len(pair[1])
 			for k := range min(len(pair[0]), len(pair[1])) {
 				a, b := pair[0][k], pair[1][k]
-				if ok = ok && a.Name == b.Name && sameShape(a.Shape, b.Shape); !ok {
+				if ok = ok && a.Name == b.Name && slices.Equal(a.Shape, b.Shape); !ok {
 					break
 				}
 				_, worst := worstDifference(a.Data, b.Data)

@@ -28,21 +28,10 @@ func Write(path string, text []byte) (err error) {
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
+	if err := onDisk(next, text, os.O_EXCL, mode); err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
+	if err := os.Rename(next, path); err != nil {
 		_ = os.Remove(next)
 		return err
 	}
@@ -54,11 +43,23 @@ func Write(path string, text []byte) (err error) {
 // os.ErrExist. The text goes through the file next, on the same disk, which is this
 // process's own.
 func Create(path string, text []byte, next string) (err error) {
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
+	if err := onDisk(next, text, os.O_TRUNC, 0o666); err != nil {
 		return err
 	}
 	defer os.Remove(next)
+	if err := os.Link(next, path); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
+}
+
+// onDisk writes a text into a new or emptied file, which is gone again where that
+// fails after it was opened.
+func onDisk(path string, text []byte, how int, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, mode)
+	if err != nil {
+		return err
+	}
 	_, err = f.Write(text)
 	if err == nil {
 		err = f.Sync()
@@ -66,13 +67,10 @@ func Create(path string, text []byte, next string) (err error) {
 	if closing := f.Close(); err == nil {
 		err = closing
 	}
-	if err == nil {
-		err = os.Link(next, path)
-	}
 	if err != nil {
-		return err
+		_ = os.Remove(path)
 	}
-	return SyncFolder(filepath.Dir(path))
+	return err
 }
 
 // SyncFolder puts renamings in a folder on the disk. Systems and file systems that cannot say

@@ -274,5 +274,5 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator `%s`", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
 		return nil
 	}
-	return denseArray(shapeOf(sizesOf(dims)), vals)
+	return expr.NewArray(shapeOf(sizesOf(dims)), vals)
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"bilevelc/ir"
-	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -243,7 +242,7 @@ func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
 		for _, v := range items {
 			vals = append(vals, v.node.Value.Dense...)
 		}
-		out.node = e.b.graph.Const("", denseArray(item, vals), at)
+		out.node = e.b.graph.Const("", expr.NewArray(item, vals), at)
 		return out
 	}
 	n := 1
@@ -417,14 +416,4 @@ func (e *elab) size(x lang.Expr, what string) (int, bool) {
 		return 0, false
 	}
 	return ints[0], true
-}
-
-func denseArray(s expr.Shape, vals []float64) *data.Array {
-	switch s.Rank {
-	case 0:
-		return data.Scalar(vals[0])
-	case 1:
-		return data.Vector(vals)
-	}
-	return data.Matrix(s.Rows, s.Cols, vals)
 }

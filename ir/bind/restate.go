@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -270,7 +269,7 @@ func (s *restater) hide(k *kink, unit []float64) {
 	hidden := g.Var(fmt.Sprintf("kink %d, `%s`", s.at-p.Restated.Declared+1, text), true, s.at, n.Shape, at)
 	p.Lower.Vars = append(p.Lower.Vars, ir.Variable{Name: hidden.Name, Shape: n.Shape, Offset: s.at, Span: at, Hidden: true})
 	p.Restated.Kinks = append(p.Restated.Kinks, ir.Kink{Variable: hidden, Text: text, Span: at})
-	scale := g.Const("", constantOf(n.Shape, unit), at)
+	scale := g.Const("", expr.NewArray(n.Shape, unit), at)
 	var term *expr.Node
 	for i, side := range k.sides {
 		gap := hidden
@@ -338,14 +337,4 @@ func (s *restater) refuse(n, bad *expr.Node) {
 	d.Detail = what + "; a kink is restated by rows of the lower level, which are linear"
 	d.Fix = "use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or softplus(u); or, in the upper level and where it is to be small, " +
 		"an upper variable that constraints keep above each of the arguments"
-}
-
-func constantOf(s expr.Shape, vals []float64) *data.Array {
-	switch s.Rank {
-	case 0:
-		return data.Scalar(vals[0])
-	case 1:
-		return data.Vector(vals)
-	}
-	return data.Matrix(s.Rows, s.Cols, vals)
 }

@@ -47,7 +47,10 @@ func readCSVTable(r *reader, name string) *data.Table {
 	t := newTable(r, name)
 	var sep byte
 	var fields []field
-	ok := trial.lines(func(start, end int) bool {
+	ok := trial.lines(func(start, end int, line string) bool {
+		if line == "" {
+			return true
+		}
 		first := len(t.table.Columns) == 0
 		if first {
 			sep = separator(trial.text[start:end])
@@ -93,9 +96,9 @@ func quotedCell(word string) data.Cell {
 	return c
 }
 
-// lines calls read at each line that is neither blank nor a comment, until it
-// returns false.
-func (r *reader) lines(read func(start, end int) bool) bool {
+// lines calls read at each line that is not a comment, with its place and its
+// text without white space around it, until it returns false.
+func (r *reader) lines(read func(start, end int, text string) bool) bool {
 	pos := 0
 	if strings.HasPrefix(r.text, byteOrderMark) {
 		pos = len(byteOrderMark)
@@ -108,11 +111,8 @@ func (r *reader) lines(read func(start, end int) bool) bool {
 			end += pos
 		}
 		pos = end + 1
-		line := strings.TrimSpace(r.text[start:end])
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if !read(start, end) {
+		text := strings.TrimSpace(r.text[start:end])
+		if !strings.HasPrefix(text, "#") && !read(start, end, text) {
 			return false
 		}
 	}
@@ -133,28 +133,13 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 		blank  = -1 // offset of a blank line, an error where a row follows
 		sep    byte
 	)
-	pos := 0
-	if strings.HasPrefix(r.text, byteOrderMark) {
-		pos = len(byteOrderMark)
-	}
-	for first := true; pos < len(r.text); {
-		start := pos
-		end := strings.IndexByte(r.text[pos:], '\n')
-		if end < 0 {
-			end = len(r.text)
-		} else {
-			end += pos
-		}
-		pos = end + 1
-		line := strings.TrimSpace(r.text[start:end])
-		if strings.HasPrefix(line, "#") {
-			continue
-		}
+	first := true
+	complete := r.lines(func(start, end int, line string) bool {
 		if line == "" {
 			if !first && blank < 0 {
 				blank = start
 			}
-			continue
+			return true
 		}
 		if blank >= 0 {
 			d := r.errorAt(diag.DataCSV, blank, blank, "a blank line inside the table")
@@ -166,14 +151,14 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 		}
 		var ok bool
 		if fields, ok = r.splitLine(fields[:0], start, end, sep); !ok {
-			return nil, ""
+			return false
 		}
 		if first {
 			first = false
 			cols = len(fields)
 			if header = r.isHeader(fields); header {
 				r.checkHeader(fields)
-				continue
+				return true
 			}
 		}
 		if len(fields) != cols {
@@ -192,6 +177,10 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 			values = append(values, v)
 		}
 		rows++
+		return true
+	})
+	if !complete {
+		return nil, ""
 	}
 	if rows == 0 && r.errors == 0 {
 		r.errorAt(diag.DataCSV, 0, 0, "the file holds no numbers")

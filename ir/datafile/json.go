@@ -63,6 +63,32 @@ func readJSON(r *reader, name string) {
 // object reads the members; where only is given, the others are skipped. It
 // returns false where the syntax is broken.
 func (p *jsonReader) object(only string) bool {
+	return p.objectOf(func(start, end int, key string) bool {
+		if first, seen := p.names[key]; seen {
+			d := p.errorAt(diag.DataDuplicate, start, end, "%s is given twice", key)
+			d.Related = append(d.Related, diag.Related{Span: p.span(first[0], first[1]), Message: "first here"})
+		} else {
+			p.names[key] = [2]int{start, end}
+		}
+		if only == "" || key == only {
+			return p.add(key, p.origin(start))
+		}
+		valueAt := p.pos
+		if !p.skip() {
+			return false
+		}
+		if !json.Valid([]byte(p.text[valueAt:p.pos])) {
+			p.errorAt(diag.DataJSON, valueAt, p.pos, "the value of %s is not valid JSON", key)
+			return false
+		}
+		return true
+	})
+}
+
+// objectOf reads the braces, names and commas of an object and calls value
+// where each value begins, with the place and the text of its name. It returns
+// false where the syntax is broken.
+func (p *jsonReader) objectOf(value func(start, end int, key string) bool) bool {
 	p.pos++
 	p.space()
 	if p.peek() == '}' {
@@ -72,17 +98,15 @@ func (p *jsonReader) object(only string) bool {
 	for {
 		p.space()
 		start := p.pos
-		key, ok := p.key()
+		if p.peek() != '"' {
+			p.syntax("expected a name in double quotes", "")
+			return false
+		}
+		key, ok := p.quoted()
 		if !ok {
 			return false
 		}
 		end := p.pos
-		if first, seen := p.names[key]; seen {
-			d := p.errorAt(diag.DataDuplicate, start, end, "%s is given twice", key)
-			d.Related = append(d.Related, diag.Related{Span: p.span(first[0], first[1]), Message: "first here"})
-		} else {
-			p.names[key] = [2]int{start, end}
-		}
 		p.space()
 		if p.peek() != ':' {
 			p.syntax(fmt.Sprintf("no colon after the name %s", clip(key)), "")
@@ -90,19 +114,8 @@ func (p *jsonReader) object(only string) bool {
 		}
 		p.pos++
 		p.space()
-		if only != "" && key != only {
-			valueAt := p.pos
-			if !p.skip() {
-				return false
-			}
-			if !json.Valid([]byte(p.text[valueAt:p.pos])) {
-				p.errorAt(diag.DataJSON, valueAt, p.pos, "the value of %s is not valid JSON", key)
-				return false
-			}
-		} else {
-			if !p.add(key, p.origin(start)) {
-				return false
-			}
+		if !value(start, end, key) {
+			return false
 		}
 		p.space()
 		switch p.peek() {
@@ -112,7 +125,7 @@ func (p *jsonReader) object(only string) bool {
 			p.pos++
 			return true
 		default:
-			p.syntax("expected , or } after the value of "+key, "")
+			p.syntax("expected , or } after the value of "+clip(key), "")
 			return false
 		}
 	}
@@ -125,15 +138,6 @@ func (p *jsonReader) keys() []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// key reads a member's name.
-func (p *jsonReader) key() (string, bool) {
-	if p.peek() != '"' {
-		p.syntax("expected a name in double quotes", "")
-		return "", false
-	}
-	return p.quoted()
 }
 
 // add reads a value and enters it under a name; false where the syntax is

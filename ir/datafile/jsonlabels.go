@@ -2,7 +2,6 @@ package datafile
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -147,9 +146,9 @@ func (p *jsonReader) members(name string, above []string, leaf func(key []string
 		return p.skip()
 	}
 	seen := map[string]bool{}
-	return p.objectOf(func(start int, key string) bool {
+	return p.objectOf(func(start, end int, key string) bool {
 		if seen[key] {
-			p.errorAt(diag.DataDuplicate, start, p.pos, "%s has %s twice", name, strconv.Quote(key))
+			p.errorAt(diag.DataDuplicate, start, end, "%s has %s twice", name, strconv.Quote(key))
 		}
 		seen[key] = true
 		full := append(above[:len(above):len(above)], key)
@@ -158,50 +157,6 @@ func (p *jsonReader) members(name string, above []string, leaf func(key []string
 		}
 		return leaf(full)
 	})
-}
-
-// objectOf reads the braces, names and commas of an object and calls value
-// where each value begins, with the place and the text of its name.
-func (p *jsonReader) objectOf(value func(start int, key string) bool) bool {
-	p.pos++
-	p.space()
-	if p.peek() == '}' {
-		p.pos++
-		return true
-	}
-	for {
-		p.space()
-		start := p.pos
-		if p.peek() != '"' {
-			p.syntax("expected a name in double quotes", "")
-			return false
-		}
-		key, ok := p.quoted()
-		if !ok {
-			return false
-		}
-		p.space()
-		if p.peek() != ':' {
-			p.syntax(fmt.Sprintf("no colon after the name %s", clip(key)), "")
-			return false
-		}
-		p.pos++
-		p.space()
-		if !value(start, key) {
-			return false
-		}
-		p.space()
-		switch p.peek() {
-		case ',':
-			p.pos++
-		case '}':
-			p.pos++
-			return true
-		default:
-			p.syntax("expected , or } after the value of "+clip(key), "")
-			return false
-		}
-	}
 }
 
 // deep reads lists nested deeper than a matrix.

@@ -85,7 +85,7 @@ func (p *jsonReader) records(name string) (*data.Table, bool) {
 			return p.skip()
 		}
 		t.row(start, start+1)
-		return p.objectOf(func(at int, key string) bool { return p.field(t, at, key) })
+		return p.objectOf(func(at, _ int, key string) bool { return p.field(t, at, key) })
 	})
 	return t.finish(), ok
 }

@@ -63,7 +63,7 @@ func (b *Builder) Fill(v float64, s Shape, at diag.Span) *Node {
 	for i := range vals {
 		vals[i] = v
 	}
-	return b.Const("", newArray(s, vals), at)
+	return b.Const("", NewArray(s, vals), at)
 }
 
 // Var is a whole declared variable, which starts at entry offset of x, or of
@@ -246,7 +246,7 @@ func (b *Builder) make(n *Node) *Node {
 	}
 	if n.Shape.Len() == 0 {
 		// Nothing depends on anything through an empty array.
-		return b.Const("", newArray(n.Shape, nil), n.Span)
+		return b.Const("", NewArray(n.Shape, nil), n.Span)
 	}
 	return b.intern(n)
 }
@@ -374,7 +374,8 @@ func arrayShape(a *data.Array) Shape {
 	return MatrixShape(a.Shape[0], a.Shape[1])
 }
 
-func newArray(s Shape, vals []float64) *data.Array {
+// NewArray is a dense array of the given shape, whose entries it keeps.
+func NewArray(s Shape, vals []float64) *data.Array {
 	switch s.Rank {
 	case 0:
 		return &data.Array{Dense: vals}

@@ -56,7 +56,7 @@ func evalNode(n *Node, values map[*Node]*data.Array, x, y []float64) (*data.Arra
 		if n.Offset+n.Shape.Len() > len(v) {
 			return nil, fmt.Errorf("%s has entries %d to %d, but only %d are given", n.Name, n.Offset+1, n.Offset+n.Shape.Len(), len(v))
 		}
-		return newArray(n.Shape, v[n.Offset:n.Offset+n.Shape.Len()]), nil
+		return NewArray(n.Shape, v[n.Offset:n.Offset+n.Shape.Len()]), nil
 	}
 	args := make([]*data.Array, len(n.Args))
 	for i, a := range n.Args {
@@ -182,7 +182,7 @@ func map1(n *Node, info *Primitive, u *data.Array) *data.Array {
 	for k, v := range vals {
 		out[k] = info.Eval1(v)
 	}
-	return newArray(n.Shape, out)
+	return NewArray(n.Shape, out)
 }
 
 func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {
@@ -209,7 +209,7 @@ func map2(n *Node, info *Primitive, u, v *data.Array) *data.Array {
 			out[k] = info.Eval2(a[0], c[k])
 		}
 	}
-	return newArray(n.Shape, out)
+	return NewArray(n.Shape, out)
 }
 
 func total(vals []float64) float64 {
@@ -255,7 +255,7 @@ func scatterAdd(n *Node, args []*data.Array) *data.Array {
 			out[i] += v
 		}
 	}
-	return newArray(n.Shape, out)
+	return NewArray(n.Shape, out)
 }
 
 func transpose(u *data.Array) *data.Array {

@@ -16,7 +16,7 @@ func dot(_ *Node, args []*data.Array) *data.Array {
 func outer(n *Node, args []*data.Array) *data.Array {
 	out := make([]float64, n.Shape.Len())
 	blas64.Ger(1, vec(args[0].Dense), vec(args[1].Dense), general(n.Shape.Rows, n.Shape.Cols, out))
-	return newArray(n.Shape, out)
+	return NewArray(n.Shape, out)
 }
 
 func matVecOf(n *Node, args []*data.Array) *data.Array {
@@ -35,7 +35,7 @@ func matMul(n *Node, args []*data.Array) *data.Array {
 		blas64.Gemm(trans(n.TransA), trans(n.TransB), 1, denseMatrix(u), denseMatrix(v), 0,
 			general(n.Shape.Rows, n.Shape.Cols, out))
 	}
-	return newArray(n.Shape, out)
+	return NewArray(n.Shape, out)
 }
 
 func matVec(m *data.Array, transA bool, v []float64, rows int) []float64 {

@@ -74,7 +74,7 @@ func gather(n *Node, u *data.Array) *data.Array {
 				out[k] = u.Dense[i]
 			}
 		}
-		return newArray(n.Shape, out)
+		return NewArray(n.Shape, out)
 	}
 	if n.Shape.Rank != 2 {
 		out := make([]float64, len(n.Index))
@@ -83,7 +83,7 @@ func gather(n *Node, u *data.Array) *data.Array {
 				out[k] = entry(u, i/u.Shape[1], i%u.Shape[1])
 			}
 		}
-		return newArray(n.Shape, out)
+		return NewArray(n.Shape, out)
 	}
 	var entries []sparse.Entry
 	for k, i := range n.Index {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -89,7 +90,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	if warm != nil && warm.Sparse && sparsely(p, obj) {
 		return f.sparseFace(ctx, p, obj, x, active, warm)
 	}
-	same := f.fresh && !f.sparse && f.poly.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
+	same := f.fresh && !f.sparse && f.poly.rows == p.Rows && slices.Equal(f.x, x) && slices.Equal(f.active, active)
 	var known *shape
 	if warm != nil {
 		known = warm.shape
@@ -199,28 +200,4 @@ func (o outcome) status() (Status, string) {
 		return Failed, "the objective or its gradient is not finite"
 	}
 	return Inaccurate, "no further progress"
-}
-
-func equalFloats(a, b []float64) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
-}
-
-func equalInts(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

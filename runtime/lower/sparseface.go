@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -19,7 +20,7 @@ const mostFaceSteps = 40
 // independent are found by the sparse factorization. warm is not nil.
 func (f *FaceSolver) sparseFace(ctx context.Context, p *problem.Problem, obj Objective, x []float64, active []int, warm *Solution) *Solution {
 	q := &f.poly
-	same := f.fresh && f.sparse && q.rows == p.Rows && equalFloats(f.x, x) && equalInts(f.active, active)
+	same := f.fresh && f.sparse && q.rows == p.Rows && slices.Equal(f.x, x) && slices.Equal(f.active, active)
 	q.set(p, x, nil)
 	if f.pieces == nil || !f.pieces.plan.fits(p) {
 		var pl *sparsePlan
