@@ -11,14 +11,16 @@ import (
 // the sizes of the data and of the arena.
 func (p *Program) Dump(w io.Writer) error {
 	var b strings.Builder
+	registers := 8 * p.regs * blockLen // of one thread: how many there are is the machine's
 	total, live := p.ArenaBytes()
+	total, live = total-p.threads*registers, live-p.threads*registers
 	entries := 0
 	for _, d := range p.data {
 		entries += len(d)
 	}
 	fmt.Fprintf(&b, "dx %d, dy %d\n", p.dx, p.dy)
 	fmt.Fprintf(&b, "data %d dense arrays, %d bytes\n", len(p.data), 8*entries)
-	fmt.Fprintf(&b, "arena %d bytes, of which %d live at once\n", total, live)
+	fmt.Fprintf(&b, "arena %d bytes, of which %d live at once, and %d of registers a thread\n", total, live, registers)
 	fmt.Fprintf(&b, "\nx stage (once for each x)\n")
 	for i := range p.hold {
 		in := &p.hold[i]

@@ -101,14 +101,7 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 	if err != nil {
 		return nil, err
 	}
-	model, err := runtime.Compile("kinked.blv", kinked)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := bindText(t, kinked)
 	r, err := problem.Solve(context.Background(), runtime.Options{Resume: c, MaxIter: limit})
 	var fault *outer.PanicError
 	if errors.As(err, &fault) {

@@ -57,14 +57,7 @@ func TestConcurrentModels(t *testing.T) {
 // which gives what it gives alone, to the last bit.
 func TestSharedProblem(t *testing.T) {
 	for _, name := range []string{"toll/toll.blv", "market/market.blv", "lineartoll/lineartoll.blv", "revenue/revenue.blv", "auction/auction.blv"} {
-		model, err := runtime.CompileFile("../examples/" + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := model.Bind(nil, runtime.BindOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bindFile(t, "../examples/"+name)
 		ctx := context.Background()
 		seal := func(r *runtime.Result, err error) string {
 			if err != nil {

@@ -76,14 +76,7 @@ func TestCoupledConstraints(t *testing.T) {
 	solved, infeasible := 0, 0
 	for trial := range 80 {
 		m := newCoupled(rng)
-		model, err := runtime.Compile("coupled.blv", m.text())
-		if err != nil {
-			t.Fatalf("%v\n%s", err, m.text())
-		}
-		problem, err := model.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := bindText(t, m.text())
 		r, err := problem.Solve(context.Background(), runtime.Options{Starts: 3, Seed: uint64(trial)})
 		if err != nil {
 			t.Fatal(err)
@@ -165,23 +158,12 @@ func (m *coupledModel) descends(from, to [2]float64) bool {
 
 // What a result says about its upper constraints is checked, each number of it.
 func TestForgedCoupledClaims(t *testing.T) {
-	model, err := runtime.CompileFile("../examples/revenue/revenue.blv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := bindFile(t, "../examples/revenue/revenue.blv")
 	r, err := problem.Solve(context.Background(), runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	verified := func() bool {
-		report, err := problem.Verify(r)
-		return err == nil && report.OK()
-	}
-	if r.Status != runtime.Solved || !verified() {
+	if r.Status != runtime.Solved || !verified(problem, r) {
 		t.Fatalf("%s: %s", r.Status, r.Reason)
 	}
 	for name, claim := range map[string]runtime.Values{"residual": r.Upper.Residuals, "multiplier": r.Upper.Multipliers, "weight": r.Upper.Penalty} {
@@ -192,7 +174,7 @@ func TestForgedCoupledClaims(t *testing.T) {
 					if slack, _ := r.Upper.Residuals.Get(family.Name); name == "weight" && slack.Data[i] < -1e-3 && forged >= 0 {
 						continue
 					}
-					if family.Data[i] = forged; verified() {
+					if family.Data[i] = forged; verified(problem, r) {
 						t.Errorf("%s of %s: %v passed for %v", name, family.Name, forged, was)
 					}
 				}
@@ -205,7 +187,7 @@ func TestForgedCoupledClaims(t *testing.T) {
 // Where the follower does not react to the start, no weight makes a constraint hold
 // from there: other starts are tried before a feasible problem is called infeasible.
 func TestCoupledFromAPlateau(t *testing.T) {
-	model, err := runtime.Compile("plateau.blv", `model plateau
+	problem := bindText(t, `model plateau
 set node = {"A", "B"}
 data demand: [node] = [4, 3]
 upper {
@@ -223,13 +205,6 @@ lower {
     balance: forall n in node: demand[n] == mine[n] + rival[n]
 }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r, err := problem.Solve(context.Background(), runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -250,14 +225,7 @@ lower {
 // that it has without a stop, whichever iteration it was stopped in.
 func TestCoupledResumes(t *testing.T) {
 	m := newCoupled(rand.New(rand.NewPCG(4, 1)))
-	model, err := runtime.Compile("coupled.blv", m.text())
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := bindText(t, m.text())
 	whole, err := problem.Solve(context.Background(), runtime.Options{})
 	if err != nil || whole.Status != runtime.Solved {
 		t.Fatalf("%v: %+v", err, whole)

@@ -31,10 +31,6 @@ type priced struct {
 	gradient        []float64
 }
 
-func text(v any) string {
-	return strings.ReplaceAll(strings.ReplaceAll(fmt.Sprint(v), " ", ", "), "[, ", "[")
-}
-
 func (p *priced) model(sense string) string {
 	sign := ""
 	if sense == "maximize" {
@@ -71,37 +67,14 @@ report {
 
 func newPriced(rng *rand.Rand) *priced {
 	p := &priced{n: 3 + rng.IntN(3), m: 1 + rng.IntN(3), dx: 1 + rng.IntN(3)}
-	vector := func(n int) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = math.Round(1e3*rng.NormFloat64()) / 1e3
-		}
-		return v
-	}
-	matrix := func(m, n int) [][]float64 {
-		out := make([][]float64, m)
-		for i := range out {
-			out[i] = vector(n)
-		}
-		return out
-	}
-	root := matrix(p.n, p.n)
-	p.q = make([][]float64, p.n)
-	for i := range p.q {
-		p.q[i] = make([]float64, p.n)
-		for j := range p.q[i] {
-			for k := range p.n {
-				p.q[i][j] += root[k][i] * root[k][j]
-			}
-		}
-		p.q[i][i] += 1
-	}
-	p.c, p.a, p.d = matrix(p.n, p.dx), matrix(p.m, p.n), matrix(p.m, p.dx)
-	p.cost, p.rhs, p.e, p.w, p.x = vector(p.n), vector(p.m), vector(p.n), vector(p.m), make([]float64, p.dx)
+	d := draws{rng, 1e-3}
+	p.q = d.definite(p.n, 1)
+	p.c, p.a, p.d = d.matrix(p.n, p.dx), d.matrix(p.m, p.n), d.matrix(p.m, p.dx)
+	p.cost, p.rhs, p.e, p.w, p.x = d.vector(p.n), d.vector(p.m), d.vector(p.n), d.vector(p.m), make([]float64, p.dx)
 	for j := range p.x {
 		p.x[j] = math.Round(1e3*(2*rng.Float64()-1)) / 1e3
 	}
-	p.demand, p.weight = vector(1)[0], vector(1)[0]
+	p.demand, p.weight = d.vector(1)[0], d.vector(1)[0]
 	return p
 }
 
@@ -211,14 +184,7 @@ func TestPricesInTheLeadersObjective(t *testing.T) {
 		tried++
 		// The follower that maximizes the negative has the same multipliers.
 		sense := []string{"minimize", "maximize"}[tried%2]
-		model, err := runtime.Compile("priced.blv", p.model(sense))
-		if err != nil {
-			t.Fatalf("%v\n%s", err, p.model(sense))
-		}
-		problem, err := model.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := bindText(t, p.model(sense))
 		at := runtime.Values{{Name: "x", Shape: []int{p.dx}, Data: p.x}}
 		for oracle, accuracy := range map[string]float64{"face": 1e-8, "difference": 1e-5, "value": 1e-5} {
 			r, err := problem.Eval(context.Background(), at, runtime.Options{Oracle: oracle})

@@ -1,7 +1,6 @@
 package runtime_test
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,24 +9,6 @@ import (
 	"bilevelc/runtime"
 	"bilevelc/runtime/status"
 )
-
-// run compiles, binds and solves a model.
-func run(t *testing.T, text string, options runtime.Options) *runtime.Result {
-	t.Helper()
-	model, err := runtime.Compile("model.blv", text)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	result, err := problem.Solve(context.Background(), options)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return result
-}
 
 // Objectives that are not defined on the edge of their sets, from the default start,
 // which is on it: each with its optimum in closed form.
@@ -48,7 +29,7 @@ func TestStartsInsideTheDomain(t *testing.T) {
 		// y = 1/(1 + x): minimize (1/(1 + x) - 0.7)^2
 		{"a barrier below", "var x: real in box(0, 1)\nminimize (y - 0.7)^2", "var y: real in nonneg\nminimize (1 + x) * y - log(y)", 0},
 	} {
-		r := run(t, "model edge\nupper {\n"+c.upper+"\n}\nlower {\n"+c.lower+"\n}\n", runtime.Options{})
+		r := solveText(t, "model edge\nupper {\n"+c.upper+"\n}\nlower {\n"+c.lower+"\n}\n", runtime.Options{})
 		if r.Status != status.Solved || math.Abs(float64(r.Upper.Objective)-c.want) > 1e-9 {
 			t.Errorf("%s: %v (%s), F = %.12g, want %.12g", c.name, r.Status, r.Reason, float64(r.Upper.Objective), c.want)
 		}
@@ -69,7 +50,7 @@ func TestEntropyOverTheSimplex(t *testing.T) {
 			gain += fmt.Sprintf(", %g", gains[j])
 			loss += fmt.Sprintf(", %d", rng.IntN(9))
 		}
-		r := run(t, fmt.Sprintf(`model logit
+		r := solveText(t, fmt.Sprintf(`model logit
 param n: int = %d
 data gain: vector[n] = [%s]
 data loss: vector[n] = [%s]

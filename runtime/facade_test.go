@@ -34,28 +34,6 @@ report {
 }
 `
 
-func bindText(t *testing.T, text string) *runtime.Problem {
-	t.Helper()
-	model, err := runtime.Compile("test.blv", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problem
-}
-
-func solveText(t *testing.T, text string, opts runtime.Options) *runtime.Result {
-	t.Helper()
-	result, err := bindText(t, text).Solve(context.Background(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
 // document is the JSON form of a result without its time.
 func document(t *testing.T, r *runtime.Result) []byte {
 	t.Helper()

@@ -36,19 +36,6 @@ lower {
 }
 `
 
-func follow(t *testing.T, text string) *runtime.Problem {
-	t.Helper()
-	model, err := runtime.Compile("followers.blv", text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 // near compares two lists of numbers.
 func near(t *testing.T, what string, got, want runtime.Values, tolerance float64) {
 	t.Helper()
@@ -66,7 +53,7 @@ func near(t *testing.T, what string, got, want runtime.Values, tolerance float64
 }
 
 func TestFollowersEqualTheWhole(t *testing.T) {
-	apart, whole := follow(t, unequal), follow(t, unequal)
+	apart, whole := bindText(t, unequal), bindText(t, unequal)
 	if n := len(apart.Numeric.Parts); n < 2 {
 		t.Fatalf("solved in %d parts", n)
 	}
@@ -111,7 +98,7 @@ func TestFollowersEqualTheWhole(t *testing.T) {
 
 // TestFollowersDoNotDependOnThreads compares whole result documents.
 func TestFollowersDoNotDependOnThreads(t *testing.T) {
-	p := follow(t, unequal)
+	p := bindText(t, unequal)
 	var first string
 	for _, threads := range []int{1, 2, 7} {
 		r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Threads: threads, MaxIter: 30})
@@ -136,7 +123,7 @@ func TestFollowersDoNotDependOnThreads(t *testing.T) {
 
 // TestFollowersSolvedWhole solves the outer problem both ways.
 func TestFollowersSolvedWhole(t *testing.T) {
-	apart, whole := follow(t, unequal), follow(t, unequal)
+	apart, whole := bindText(t, unequal), bindText(t, unequal)
 	whole.Numeric.Parts = nil
 	var results []*runtime.Result
 	for _, p := range []*runtime.Problem{apart, whole} {
@@ -187,7 +174,7 @@ lower {
 		{"a NaN", model("0.5 * sumsq(b) + sum(exp(b - x))", "    over: forall i in 1..20: b[i] >= 800\n"), "exp", runtime.NumericalFailure},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := follow(t, c.text)
+			p := bindText(t, c.text)
 			if len(p.Numeric.Parts) < 2 {
 				t.Fatal("not solved in parts")
 			}

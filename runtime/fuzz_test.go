@@ -135,18 +135,6 @@ report {
 }
 `
 
-func fuzzedProblem(t testing.TB) *runtime.Problem {
-	model, err := runtime.Compile("fuzzed.blv", fuzzed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return problem
-}
-
 var numberLeaf = regexp.MustCompile(`[:\[,]\s*(-?[0-9][-+.0-9eE]*)`)
 
 // withLeaf is the document with its at-th number exchanged, from 1; 0 leaves
@@ -165,7 +153,7 @@ func withLeaf(document []byte, at uint16, value float64) []byte {
 // FuzzVerify verifies documents that began as honest ones. Nothing panics, and
 // what is accepted is true: F and y at its x are those of a fresh evaluation.
 func FuzzVerify(f *testing.F) {
-	problem := fuzzedProblem(f)
+	problem := bindText(f, fuzzed)
 	for _, opts := range []runtime.Options{{Seed: 1}, {Seed: 1, MaxIter: 2}, {Seed: 3, Starts: 3}, {Seed: 1, Method: "pgd", MaxIter: 20}, {Seed: 1, Oracle: "penalty", MaxIter: 4}} {
 		result, err := problem.Solve(context.Background(), opts)
 		if err != nil {
@@ -216,7 +204,7 @@ func FuzzVerify(f *testing.F) {
 // FuzzResume goes on from states that began as honest ones and carry a right
 // digest. Nothing panics or runs on, and what is called solved is verified.
 func FuzzResume(f *testing.F) {
-	problem := fuzzedProblem(f)
+	problem := bindText(f, fuzzed)
 	for _, opts := range []runtime.Options{{Seed: 1}, {Seed: 1, Starts: 2}, {Seed: 1, Method: "pgd"}, {Seed: 1, Method: "pigd"}, {Seed: 1, Method: "oigrm"}, {Seed: 1, Method: "izo"}} {
 		opts.MaxIter = 2
 		result, err := problem.Solve(context.Background(), opts)

@@ -38,40 +38,15 @@ type bent struct {
 
 func randomBent(r *rand.Rand) *bent {
 	p := &bent{n: 1 + r.IntN(3), dx: 1 + r.IntN(2), withRow: r.IntN(2) == 0, minX: r.IntN(2) == 0}
-	vector := func(n int) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = math.Round(r.NormFloat64()*64) / 64
-		}
-		return v
-	}
-	matrix := func(m, n int) [][]float64 {
-		a := make([][]float64, m)
-		for i := range a {
-			a[i] = vector(n)
-		}
-		return a
-	}
-	root := matrix(p.n, p.n)
-	p.q = matrix(p.n, p.n)
-	for i := range p.n {
-		for j := range p.n {
-			p.q[i][j] = 0
-			for k := range p.n {
-				p.q[i][j] += root[i][k] * root[j][k]
-			}
-			if i == j {
-				p.q[i][j] += 0.5
-			}
-		}
-	}
+	d := draws{r, 1.0 / 64}
+	p.q = d.definite(p.n, 0.5)
 	kinks := 1 + r.IntN(3)
-	p.c, p.cost = matrix(p.n, p.dx), vector(p.n)
+	p.c, p.cost = d.matrix(p.n, p.dx), d.vector(p.n)
 	for range kinks {
 		p.w = append(p.w, 0.25+r.Float64())
 	}
 	for i := range 2 {
-		p.a[i], p.b[i], p.e[i] = matrix(kinks, p.n), matrix(kinks, p.dx), vector(kinks)
+		p.a[i], p.b[i], p.e[i] = d.matrix(kinks, p.n), d.matrix(kinks, p.dx), d.vector(kinks)
 	}
 	for k := range kinks { // some are |u|, some max(u, 0)
 		switch r.IntN(3) {
@@ -89,9 +64,9 @@ func randomBent(r *rand.Rand) *bent {
 			p.e[1][k] = 0
 		}
 	}
-	p.row, p.h, p.d = vector(p.n), vector(p.dx), r.NormFloat64()
+	p.row, p.h, p.d = d.vector(p.n), d.vector(p.dx), r.NormFloat64()
 	p.row[0] = 1
-	p.abs, p.t, p.s, p.largest = vector(p.n), vector(p.n), vector(p.dx), r.NormFloat64()
+	p.abs, p.t, p.s, p.largest = d.vector(p.n), d.vector(p.n), d.vector(p.dx), r.NormFloat64()
 	if p.n == 1 {
 		p.withRow = false // it would fix y
 	}

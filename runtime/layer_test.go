@@ -39,24 +39,8 @@ lower {
 
 func drawn(t *testing.T, rng *rand.Rand, n, m int, bend float64) *runtime.Problem {
 	t.Helper()
-	matrix := func(rows, cols int) [][]float64 {
-		out := make([][]float64, rows)
-		for i := range out {
-			for range cols {
-				out[i] = append(out[i], rng.NormFloat64())
-			}
-		}
-		return out
-	}
-	model, err := runtime.Compile("layered.blv", layered)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(runtime.Data{"n": n, "m": m, "bend": bend, "Q": matrix(n, n), "P": matrix(n, m), "A": matrix(n, m), "c": matrix(1, n)[0]}, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	d := draws{Rand: rng}
+	return bindData(t, layered, runtime.Data{"n": n, "m": m, "bend": bend, "Q": d.matrix(n, n), "P": d.matrix(n, m), "A": d.matrix(n, m), "c": d.vector(n)})
 }
 
 // Derivatives of random layers against differences of their values.
@@ -156,7 +140,7 @@ func TestLayerDerivatives(t *testing.T) {
 
 // max(x, 0): at the kink JVP is one-sided, and VJP and Gradient give a piece and say so.
 func TestLayerAtAKink(t *testing.T) {
-	model, err := runtime.Compile("clip.blv", `
+	p := bindText(t, `
 model clip
 upper {
   var x: real
@@ -167,13 +151,6 @@ lower {
   minimize 0.5 * (y - x)^2
 }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx := context.Background()
 	e, err := p.Evaluate(ctx, []float64{0})
 	if err != nil || len(e.Kinks) != 1 {
@@ -197,7 +174,7 @@ lower {
 
 // What cannot be evaluated is an error that says of which kind.
 func TestLayerErrors(t *testing.T) {
-	model, err := runtime.Compile("edge.blv", `
+	p := bindText(t, `
 model edge
 upper {
   var x: real
@@ -211,13 +188,6 @@ lower {
     high: y <= x
 }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx := context.Background()
 	var status *runtime.StatusError
 	if _, err := p.Evaluate(ctx, []float64{0.2}); !errors.Is(err, runtime.ErrInfeasible) || errors.Is(err, runtime.ErrUnbounded) || !errors.As(err, &status) {
@@ -273,14 +243,7 @@ func TestZeroValues(t *testing.T) {
 	if status == runtime.Solved || (&runtime.Result{}).Err() == nil {
 		t.Error("the zero Status is solved")
 	}
-	model, err := runtime.CompileFile("../examples/toll/toll.blv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := bindFile(t, "../examples/toll/toll.blv")
 	r, err := p.Solve(context.Background(), runtime.Options{})
 	if err != nil || r.Status != runtime.Solved {
 		t.Fatalf("zero options: %v, %v", r, err)

@@ -24,14 +24,7 @@ func TestParseAlong(t *testing.T) {
 // TestAlongIsEvaluation compares every point of lines with an evaluation there that
 // starts cold, and the ends with what was asked for.
 func TestAlongIsEvaluation(t *testing.T) {
-	model, err := runtime.CompileFile("../examples/toll/toll.blv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := bindFile(t, "../examples/toll/toll.blv")
 	base := runtime.Values{{Name: "toll", Shape: []int{6}, Data: []float64{1, 0.5, 0, 2, 0, 1}}}
 	for _, c := range []struct {
 		a runtime.Along

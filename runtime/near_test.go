@@ -79,14 +79,7 @@ func TestNear(t *testing.T) {
 func TestNearThatDoesNotFit(t *testing.T) {
 	solve := func(text string, near *runtime.Result) *runtime.Result {
 		t.Helper()
-		model, err := runtime.Compile("m", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p, err := model.Bind(nil, runtime.BindOptions{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := bindText(t, text)
 		r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Near: near})
 		if err != nil {
 			t.Fatal(err)

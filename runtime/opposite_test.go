@@ -45,14 +45,7 @@ func TestRowsWithoutRoom(t *testing.T) {
 		"box": {"y.lower": -1, "y.upper": 1}, "rows": {"a": 1, "b": -1}, "multiple": {"a": -3, "b": 0.7}, "chain": {"a.lower": -1, "a.upper": 1},
 	}
 	eval := func(text string, x []float64) *runtime.Result {
-		model, err := runtime.Compile("pinned.blv", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		problem, err := model.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		problem := bindText(t, text)
 		r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{2}, Data: x}}, runtime.Options{})
 		if err != nil {
 			t.Fatal(err)

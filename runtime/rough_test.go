@@ -11,14 +11,7 @@ import (
 // that would follow from one, and is never solved; without that it passes whatever y it
 // was left at, as long as its numbers are those of that point.
 func TestRoughResults(t *testing.T) {
-	model, err := runtime.Compile("rough.blv", "model rough\nupper {\nvar x: real in box(0, 2)\nminimize (y - 1)^2\n}\nlower {\nvar y: real\nminimize 0.5 * (y - x)^2\n}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := bindText(t, "model rough\nupper {\nvar x: real in box(0, 2)\nminimize (y - 1)^2\n}\nlower {\nvar y: real\nminimize 0.5 * (y - x)^2\n}\n")
 	r, err := p.Solve(t.Context(), runtime.Options{})
 	if err != nil || r.Status != runtime.Solved {
 		t.Fatal(r.Status, r.Reason, err)

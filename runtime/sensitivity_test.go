@@ -187,7 +187,7 @@ func TestSensitivity(t *testing.T) {
 // TestSensitivityOfUnitedRows takes two inequalities that are one equality: y = x, with
 // the multiplier 4x of `above` where x > 0, and -4x of `below` where x < 0, by hand.
 func TestSensitivityOfUnitedRows(t *testing.T) {
-	model, err := runtime.Compile("united.blv", `model united
+	p := bindText(t, `model united
 upper { var x: real in box(-1, 1)
   minimize x * y }
 lower { var y: real
@@ -196,13 +196,6 @@ lower { var y: real
     above: y <= x
     below: 2 * y >= 2 * x }
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		x                      float64
 		aboveRight, belowRight float64

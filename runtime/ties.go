@@ -336,7 +336,7 @@ func (p *Problem) strays(first []float64, at Values) bool {
 // follower leaves, and a follower of a smaller tau leaves sooner, all at once: then F
 // reacts to nothing, and no descent leads back.
 func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, at Values) (Values, Calls) {
-	h, err := p.evaluator(opts)
+	_, _, h, err := p.choose(opts)
 	if err != nil {
 		return at, Calls{}
 	}

@@ -47,14 +47,7 @@ lower {
 solve { ties = %s }
 `, n, text(cost), n, text(gain), n, text(cap), n, scale, amount, []string{"optimistic", "least_norm"}[trial%2])
 		best, worst, least := knapsack(cost, gain, cap, amount)
-		model, err := runtime.Compile("knapsack.blv", source)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, source)
-		}
-		problem, err := model.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, source)
-		}
+		problem := bindText(t, source)
 		r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Data: []float64{0}}}, runtime.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -157,23 +150,12 @@ solve { ties = optimistic }
 // What a result says was added to the follower's objective is checked, each number
 // of it.
 func TestForgedTies(t *testing.T) {
-	model, err := runtime.CompileFile("../examples/lineartoll/lineartoll.blv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	problem := bindFile(t, "../examples/lineartoll/lineartoll.blv")
 	r, err := problem.Solve(context.Background(), runtime.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	verified := func() bool {
-		report, err := problem.Verify(r)
-		return err == nil && report.OK()
-	}
-	if r.Status != runtime.Solved || !verified() {
+	if r.Status != runtime.Solved || !verified(problem, r) {
 		t.Fatalf("%s: %s", r.Status, r.Reason)
 	}
 	said := *r.Lower.Ties
@@ -187,11 +169,11 @@ func TestForgedTies(t *testing.T) {
 	} {
 		forged := said
 		forge(&forged)
-		if r.Lower.Ties = &forged; verified() {
+		if r.Lower.Ties = &forged; verified(problem, r) {
 			t.Errorf("%s: a forged one passed", name)
 		}
 	}
-	if r.Lower.Ties = nil; verified() {
+	if r.Lower.Ties = nil; verified(problem, r) {
 		t.Error("a result that says nothing of the ties passed")
 	}
 }

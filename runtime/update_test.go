@@ -39,26 +39,13 @@ lower {
 `
 
 func drawnData(rng *rand.Rand, n int) runtime.Data {
-	vector := func(n int) []float64 {
-		v := make([]float64, n)
-		for i := range v {
-			v[i] = rng.NormFloat64()
-		}
-		return v
-	}
-	matrix := func() [][]float64 {
-		m := make([][]float64, n)
-		for i := range m {
-			m[i] = vector(n)
-		}
-		return m
-	}
-	cap := vector(n)
+	d := draws{Rand: rng}
+	cap := d.vector(n)
 	for i := range cap {
 		cap[i] = 1 + cap[i]*cap[i]
 	}
-	return runtime.Data{"n": n, "rho": 0.5 + rng.Float64(), "power": float64(2 + rng.IntN(3)), "Q": matrix(), "P": matrix(),
-		"c": vector(n), "w": vector(n), "cap": cap, "top": 1 + rng.Float64()}
+	return runtime.Data{"n": n, "rho": 0.5 + rng.Float64(), "power": float64(2 + rng.IntN(3)), "Q": d.matrix(n, n), "P": d.matrix(n, n),
+		"c": d.vector(n), "w": d.vector(n), "cap": cap, "top": 1 + rng.Float64()}
 }
 
 // An updated problem is what Bind gives: the same facts, and the same results to the
