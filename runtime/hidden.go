@@ -59,12 +59,9 @@ func (p *Problem) restore(doc *certify.Document) error {
 }
 
 // margins are the least multiplier of the active inequalities and the least slack of
-// the inactive ones among the model's own rows; a condition on x alone that holds with
-// equality does not count.
+// the inactive ones among the model's own rows. Conditions on x alone do not count:
+// they are no part of y's complementarity.
 func (p *Problem) margins(s *lower.Solution, h []float64) (multiplier, slack float64) {
-	if p.IR.Restated == nil {
-		return s.MinMultiplier, s.MinSlack
-	}
 	listed := map[int]bool{}
 	for _, list := range [][]int{s.Active, s.Weak, s.Dependent} {
 		for _, i := range list {

@@ -481,7 +481,7 @@ func (t *ties) problem(a, b float64) (*variant, error) {
 	if err != nil {
 		return nil, err
 	}
-	solver, err := lower.New(lower.Default, nil, q.Numeric, 1)
+	solver, err := lower.New(lower.Choose(q.Numeric), nil, q.Numeric, 1)
 	return &variant{p: q, ties: t, prox: b, solve: solver}, err
 }
 
@@ -490,6 +490,9 @@ type leaning struct {
 	*lower.AtX
 	slope []float64
 }
+
+// BaseG says that the Hessian is that of the objective without the term.
+func (o *leaning) BaseG() *lower.AtX { return o.AtX }
 
 func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + inner(o.slope, y) }
 

@@ -278,8 +278,8 @@ func (c *claims) rows() {
 		if hidden(c.p.IR.Rows, i) {
 			continue
 		}
-		// A condition on x alone may hold with equality and is in no list.
-		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !listed[i] && (len(j) > 0 || -c.h[i] > nearlyActive*sizes[i]) {
+		// Conditions on x alone are no part of y's complementarity.
+		if j, _ := c.p.Numeric.Rows.B.Row(i); kind == problem.AtMost && !listed[i] && len(j) > 0 {
 			slack = math.Min(slack, -c.h[i])
 		}
 	}

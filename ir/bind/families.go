@@ -22,7 +22,8 @@ type relation struct {
 	dims   []dim // of h, where it is over sets
 	form   *form // nil where coefficients are unknown (abstract binding), or where values are used
 	// values are the entries of h in order, of a relation of the upper level that
-	// is not affine, or reads the lower variables; nil for others.
+	// is not affine, or reads the lower variables, and of one of the lower level
+	// with kinks; nil for others.
 	values []*expr.Node
 	name   func(k int) string
 	at     diag.Span
@@ -125,18 +126,26 @@ func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 		return false
 	case bad != nil && r.upperLevel:
 		return false // one of the constraints that are not part of X
+	case bad != nil && hasKink(bad.node.Op):
+		rel.values = []*expr.Node{n}
+		return false
 	case bad != nil:
-		at := bad.node.Span
-		if at.IsZero() {
-			at = rel.at
-		}
-		d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
-		d.Context = context.Span()
-		d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.node.Op))
+		r.refuseCurved(rel, bad.node, context.Span())
 		return false
 	}
 	rel.form = f
 	return true
+}
+
+// refuseCurved reports the part of a relation that is not affine.
+func (r *rows) refuseCurved(rel *relation, bad *expr.Node, context diag.Span) {
+	at := bad.Span
+	if at.IsZero() {
+		at = rel.at
+	}
+	d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
+	d.Context = context
+	d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.Op))
 }
 
 // maxQuote bounds model text in a message; the caret shows the rest.

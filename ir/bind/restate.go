@@ -11,8 +11,8 @@ import (
 )
 
 // Functions with a kink, abs, max and min of expressions that are linear in the
-// variables, are restated in the objectives and in the upper constraints that are not
-// part of X. Each of them is made of the larger of two expressions,
+// variables, are restated in the objectives, in the rows of the lower level and in the
+// upper constraints that are not part of X. Each of them is made of the larger of two expressions,
 //
 //	abs(u) = 2 max(u, 0) - u,   min(u, v) = -max(-u, -v),
 //
@@ -41,6 +41,11 @@ func (r *rows) restate() {
 	for i := range r.coupled {
 		roots = append(roots, &r.coupled[i])
 	}
+	for _, rows := range r.bent {
+		for i := range rows.of.values {
+			roots = append(roots, &rows.of.values[i])
+		}
+	}
 	trees := map[*expr.Node]*expr.Node{}
 	for _, root := range roots {
 		s.flatten(root, trees)
@@ -67,6 +72,7 @@ func (r *rows) restate() {
 		*root = s.replaced(*root)
 	}
 	p.Lower.Dim, b.dy = s.dim, s.dim
+	s.straighten()
 	p.Restated.Curve = s.curve
 }
 

@@ -22,6 +22,7 @@ type rows struct {
 	upperLevel bool     // the constraints at hand are the upper level's
 	lo, hi     []origin // of the bounds of x
 	coupled    []*expr.Node
+	bent       []*bentRows
 }
 
 // origin is where a bound of x comes from.
@@ -54,6 +55,10 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
 	emit := func(rel relation) {
 		r.b.remember(rel)
+		if rel.values != nil {
+			r.bend(rel)
+			return
+		}
 		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			for i, j := range cols {

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -26,20 +28,30 @@ func (c *checker) degreeOf(e *lang.Binary, v, x, y value) value {
 	return v
 }
 
-// affineRelation reports the terms of a constraint that are not affine in the
-// variables.
+// affineRelation reports the terms of a constraint of the lower level that are not affine
+// in the variables. Convex kinks of affine expressions are restated by rows; which of
+// them are convex is decided when coefficients are known, but no equality is.
 func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 	for i, v := range terms {
 		if v.degree < curved || len(v.bends) == 0 {
 			continue
 		}
-		b := v.bends[0]
+		if v.onlyKinks() {
+			if slices.Contains(r.Ops, lang.Equal) {
+				b := v.bends[0]
+				d := c.errorf(c.global, diag.NotAffine, b.at, "%s is an equality with a kink, `%s`", constraintText(r), quoteSpan(b.at))
+				d.Detail = "the points at which it holds are not convex: functions with kinks are restated in inequalities only"
+				d.Context, d.Related = r.Terms[i].Span(), b.related
+			}
+			continue
+		}
+		bends := slices.DeleteFunc(slices.Clone(v.bends), func(s site) bool { return restatable[s.what] })
+		b := bends[0]
 		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
 		d.Detail = bendReason(b.what)
-		d.Fix = bendFix(b.what)
 		d.Context = r.Terms[i].Span()
 		d.Related = b.related
-		for _, other := range v.bends[1:] {
+		for _, other := range bends[1:] {
 			d.Related = append(d.Related, relatedSite(other, "this part is not affine either"))
 		}
 	}
@@ -56,18 +68,4 @@ func bendReason(what string) string {
 		return "a power of a variable is not affine"
 	}
 	return "`" + what + "` of a variable is not affine; constraints are linear in the variables plus a constant"
-}
-
-// bendFix says how such a constraint is written with affine ones, where that
-// is a matter of form.
-func bendFix(what string) string {
-	switch what {
-	case "abs":
-		return "write `-t <= e <= t` for `abs(e) <= t`"
-	case "max":
-		return "write one constraint for each argument: `a <= t`, `b <= t` for `max(a, b) <= t`"
-	case "min":
-		return "write one constraint for each argument: `a >= t`, `b >= t` for `min(a, b) >= t`"
-	}
-	return ""
 }

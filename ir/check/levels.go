@@ -190,8 +190,10 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	if whole {
 		c.relation(s, r, terms)
 	}
-	if lower || !c.smoothUpper(r, terms) {
+	if lower {
 		c.affineRelation(r, terms)
+	} else {
+		c.smoothUpper(r, terms)
 	}
 	if whole && join(boolType, terms...).deps == 0 {
 		c.warnf(diag.IdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
@@ -308,23 +310,19 @@ func indexNames(r *lang.Constraint) string {
 
 // smoothUpper checks an upper constraint: affine ones in the upper variables are
 // part of X, others may be curved, may read the lower level's answer and may have
-// kinks, but no jumps. It reports false where the constraint is to be affine.
-func (c *checker) smoothUpper(r *lang.Constraint, terms []value) bool {
+// kinks, but no jumps.
+func (c *checker) smoothUpper(r *lang.Constraint, terms []value) {
 	for i, v := range terms {
 		for _, k := range v.kinks {
-			if v.deps&expr.DependsY == 0 && k.what != "norm1" {
-				return false // affine ones can be written instead
-			}
 			if restatable[k.what] {
 				continue
 			}
-			d := c.errorf(c.global, diag.CoupledNotSmooth, k.at, "upper %s applies `%s`, which jumps, to the lower level's answer", constraintText(r), k.what)
-			d.Detail = "an upper constraint may read the lower variables and multipliers through continuous functions only: the methods follow their gradients"
-			d.Fix, d.Context, d.Related = bendFix(k.what), r.Terms[i].Span(), k.related
+			d := c.errorf(c.global, diag.CoupledNotSmooth, k.at, "upper %s applies `%s`, which jumps, to variables", constraintText(r), k.what)
+			d.Detail = "an upper constraint may read variables and multipliers through continuous functions only: the methods follow their gradients"
+			d.Fix, d.Context, d.Related = smoothChoice(k.what), r.Terms[i].Span(), k.related
 			break
 		}
 	}
-	return true
 }
 
 // constraintText names a constraint: by its name, or by its text.

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
@@ -148,13 +150,19 @@ func join(t ir.Type, vs ...value) value {
 }
 
 // bend makes v curved at s, unless an operand was curved already: then the
-// operand's own sites, further in, say why.
+// operand's own sites, further in, say why. Kinks that rows can restate say so of
+// themselves only: what is done with them is a site of its own.
 func (v value) bend(s site) value {
 	if v.deps == 0 {
 		return v
 	}
-	if v.degree < curved {
+	if v.degree < curved || v.onlyKinks() && !restatable[s.what] {
 		v.degree, v.bends = curved, []site{s}
 	}
 	return v
+}
+
+// onlyKinks reports that nothing but kinks that rows can restate makes v curved.
+func (v value) onlyKinks() bool {
+	return v.degree == curved && !slices.ContainsFunc(v.bends, func(s site) bool { return !restatable[s.what] })
 }

@@ -97,6 +97,7 @@ type Blame struct {
 	Place  string    // file:line:column
 	Reason string    // what would have been needed of it
 	Span   diag.Span `json:"-"`
+	row    string    // of a kink in a constraint: that one's name
 }
 
 // Witness shows that g is not strongly convex: at x (in X) and y, along the

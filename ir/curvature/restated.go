@@ -92,9 +92,9 @@ func must(n *expr.Node, err error) *expr.Node {
 	return n
 }
 
-// notRising finds a kink that the lower objective reads, alone or within another one
-// that it reads, and with which it is not shown to rise: its hidden variable would not
-// be pressed against its rows.
+// notRising finds a kink that the lower objective or a row of the model's own reads,
+// alone or within another one that they read, and with which they are not shown to
+// rise: its hidden variable would not be pressed against its rows.
 func (pr *prover) notRising() *Blame {
 	re := pr.Restated
 	s := pr.study(pr.Lower.Objective, expr.DependsY, pr.feasible, pr.budget())
@@ -118,6 +118,28 @@ func (pr *prover) notRising() *Blame {
 			return blame(j, "it bends the wrong way here, so that no row can press a variable to it")
 		default:
 			return blame(j, "the lower objective is not shown to rise with it")
+		}
+	}
+	// So are rows of the model's own that hold the hidden variables down.
+	for i, row := range pr.Rows {
+		cols, vals := pr.B.Row(i)
+		for c, j := range cols {
+			if row.Family.Hidden || j < re.Declared {
+				continue
+			}
+			reads[j] = true
+			why := ""
+			switch {
+			case row.Equal:
+				why = "it is an equality"
+			case vals[c] > 0:
+				why = "it bends the wrong way there"
+			default:
+				continue
+			}
+			out := blame(j, why)
+			out.row = row.Family.Name
+			return out
 		}
 	}
 	// The rows u/r - t <= 0 of later kinks first: t is the last column of its row.
@@ -159,7 +181,12 @@ func (p *Proof) restatedDiagnostics(out *diag.List) {
 	if b := p.refused; b != nil {
 		d := out.Errorf(diag.NotSmooth, b.Span, "`%s` cannot be restated by rows", b.Expr)
 		d.Detail = b.Reason + ": a kink of the lower objective is restated where it is convex and the objective rises with it"
-		if p.maximize {
+		switch {
+		case b.row != "":
+			d.Detail = "the points at which `" + b.row + "` holds are not convex: " + b.Reason
+			d.Fix = "a row of the lower level takes a convex kink where it is to be small, and a concave one where it is to be large, as in `max(a, b) <= c` and `min(a, b) >= c`"
+			return
+		case p.maximize:
 			d.Detail = b.Reason + ": a kink of a lower objective that is maximized is restated where it is concave and the objective falls with it"
 		}
 		d.Fix = "use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or huber(u, delta)"

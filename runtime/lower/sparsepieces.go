@@ -23,6 +23,7 @@ type pieces struct {
 	probe, ahead []float64
 	behind, step []float64
 	lengths      []float64 // of the pieces, on which a gradient that is not affine bends; nil before they are measured
+	faces        []faceMemory
 }
 
 // local holds a piece's share of vectors.
@@ -42,6 +43,7 @@ func (w *pieces) use(pl *sparsePlan) {
 	}
 	w.plan, w.values = pl, nil
 	w.solvers, w.local = make([]*convex.Solver, len(pl.pieces)), make([]*local, len(pl.pieces))
+	w.faces = make([]faceMemory, len(pl.pieces))
 	w.each(func(k int) {
 		piece := pl.pieces[k]
 		n, m := len(piece.entries), len(piece.rows)

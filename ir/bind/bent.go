@@ -1,0 +1,112 @@
+package bind
+
+import (
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// bentRows are the rows of a relation of the lower level with kinks: they have their
+// places from the start, and coefficients once the kinks are restated.
+type bentRows struct {
+	of    relation
+	first int   // of the rows
+	kept  []int // their entries of h
+}
+
+func hasKink(op expr.Op) bool {
+	switch op {
+	case expr.Abs, expr.Max, expr.Min, expr.MaxAll, expr.MinAll:
+		return true
+	}
+	return false
+}
+
+// bend keeps places for the rows of a relation. Those of infinite bounds are left out.
+func (r *rows) bend(rel relation) {
+	p := r.prob
+	rows := &bentRows{of: rel, first: len(p.Rows)}
+	k := 0
+	for _, h := range rel.values {
+		at0, err := expr.Eval(h, make([]float64, r.b.dx), make([]float64, r.b.dy))
+		if err != nil { // data was not supplied: which rows there are is not known
+			p.Unbound = append(p.Unbound, rel.family)
+			return
+		}
+		for _, v := range at0.Values() {
+			if !math.IsInf(v, -1) {
+				if math.IsNaN(v) || math.IsInf(v, 1) {
+					r.b.errorf(diag.BindNotFinite, rel.at, "a part of `%s` is not finite", rel.name(k))
+					return
+				}
+				rows.kept = append(rows.kept, k)
+				p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+				p.Rhs = append(p.Rhs, 0)
+				endRow(p.A)
+				endRow(p.B)
+			}
+			k++
+		}
+	}
+	r.bent = append(r.bent, rows)
+}
+
+// straighten gives the rows with kinks their coefficients, with the hidden variables in
+// the place of the kinks.
+func (s *restater) straighten() {
+	if len(s.bent) == 0 {
+		return
+	}
+	p, dx := s.prob, s.b.dx
+	affine := &affine{g: s.b.graph, dx: dx, dy: s.dim, forms: map[*expr.Node]*form{}}
+	forms, entry := make([]*form, len(p.Rows)), make([]int, len(p.Rows))
+	for _, rows := range s.bent {
+		var whole *form
+		for _, h := range rows.of.values {
+			f, bad, err := affine.of(h)
+			if bad != nil {
+				s.refuseCurved(&rows.of, bad.node, rows.of.at)
+				return
+			}
+			if err != nil { // the values were known when the rows were placed
+				return
+			}
+			if whole == nil {
+				whole = f
+			} else {
+				whole = whole.below(f)
+			}
+		}
+		for i, k := range rows.kept {
+			forms[rows.first+i], entry[rows.first+i] = whole, k
+			if !whole.finite(k) {
+				s.b.errorf(diag.BindNotFinite, rows.of.at, "`%s` has a coefficient that is not finite", rows.of.name(k))
+				return
+			}
+		}
+	}
+	a, b := emptyCSR(dx), emptyCSR(s.dim)
+	for i := range p.Rows {
+		if f := forms[i]; f != nil {
+			cols, vals := nonzero(f.coef.Row(entry[i]))
+			for c, j := range cols {
+				if j < dx {
+					a.Col, a.Val = append(a.Col, j), append(a.Val, vals[c])
+				} else {
+					b.Col, b.Val = append(b.Col, j-dx), append(b.Val, -vals[c])
+				}
+			}
+			p.Rhs[i] = 0 - f.rest[entry[i]]
+		} else {
+			cols, vals := p.A.Row(i)
+			a.Col, a.Val = append(a.Col, cols...), append(a.Val, vals...)
+			cols, vals = p.B.Row(i)
+			b.Col, b.Val = append(b.Col, cols...), append(b.Val, vals...)
+		}
+		endRow(a)
+		endRow(b)
+	}
+	p.A, p.B = a, b
+}

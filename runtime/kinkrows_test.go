@@ -1,0 +1,188 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// TestKinksInRows compares random followers under rows with kinks with the same ones
+// under all of the affine rows that these stand for: a sum of maxima is at most c where
+// each choice of one argument from each of them is. The multiplier of a row with kinks
+// is the sum of those of its affine rows.
+func TestKinksInRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(29, 8))
+	bound, gradients := 0, 0
+	for trial := range 60 {
+		const n = 2
+		number := func() float64 { return math.Round(r.NormFloat64()*64) / 64 }
+		affine := func() string {
+			return fmt.Sprintf("(%v) * y[1] + (%v) * y[2] + (%v) * x[1] + (%v) * x[2] + (%v)", number(), number(), number(), number(), number())
+		}
+		// Each kink as it is written, and the affine functions of which it is the largest.
+		type kink struct {
+			text  string
+			sides []string
+		}
+		kinks := []func() kink{
+			func() kink {
+				a, b := affine(), affine()
+				return kink{"max(" + a + ", " + b + ")", []string{a, b}}
+			},
+			func() kink {
+				a := affine()
+				return kink{"2 * abs(" + a + ")", []string{"2 * (" + a + ")", "-2 * (" + a + ")"}}
+			},
+			func() kink {
+				a, b := affine(), affine()
+				return kink{"-min(" + a + ", " + b + ")", []string{"-(" + a + ")", "-(" + b + ")"}}
+			},
+			func() kink {
+				return kink{"norm1(y - x)", []string{"y[1] - x[1] + y[2] - x[2]", "x[1] - y[1] + y[2] - x[2]", "y[1] - x[1] + x[2] - y[2]", "x[1] - y[1] + x[2] - y[2]"}}
+			},
+			func() kink {
+				a := affine()
+				return kink{"max(" + a + ", abs(y[1] - 0.25))", []string{a, "y[1] - 0.25", "0.25 - y[1]"}}
+			},
+			func() kink { a := affine(); return kink{a, []string{a}} },
+		}
+		var texts []string
+		sums := []string{"0"}
+		for k := range 1 + r.IntN(2) {
+			one := kinks[(trial+k*r.IntN(6))%6]()
+			texts = append(texts, one.text)
+			var longer []string
+			for _, s := range sums {
+				for _, side := range one.sides {
+					longer = append(longer, s+" + "+side)
+				}
+			}
+			sums = longer
+		}
+		relation := strings.Join(texts, " + ")
+		limit := math.Abs(number()) + 0.5
+		var rows, duals []string
+		for k, s := range sums {
+			rows = append(rows, fmt.Sprintf("    side%d: %s <= %v", k, s, limit))
+			duals = append(duals, fmt.Sprintf("dual(side%d)", k))
+		}
+		row := fmt.Sprintf("    cap: %s <= %v", relation, limit)
+		if trial%3 == 0 { // the same the other way around
+			row = fmt.Sprintf("    cap: %v >= %s", limit, relation)
+		}
+		model := fmt.Sprintf(`model m
+upper {
+  var x: vector[2] in box(-1, 1)
+  minimize sumsq(y - [%v, %v]) + 0.1 * sumsq(x) + 0.2 * DUAL
+}
+lower {
+  var y: vector[2]
+  minimize sumsq(y - x) - %v * y[1] + %v * y[2]
+  subject to
+ROWS
+}
+`, number(), number(), 3*number(), 3*number())
+		x := []float64{2*r.Float64() - 1, 2*r.Float64() - 1}
+		var res [2]*runtime.Result
+		feasible := true
+		for k, with := range [][2]string{{"dual(cap)", row}, {strings.Join(duals, " + 0.2 * "), strings.Join(rows, "\n")}} {
+			text := strings.Replace(strings.Replace(model, "DUAL", with[0], 1), "ROWS", with[1], 1)
+			m, err := runtime.Compile("m.blv", text)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			p, err := m.Bind(nil, runtime.BindOptions{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			res[k], err = p.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{n}, Data: x}}, runtime.Options{})
+			if err != nil {
+				t.Fatalf("%v\n%s", err, text)
+			}
+			if res[k].Status == runtime.Infeasible {
+				feasible = false
+				continue
+			}
+			if res[k].Status != runtime.Solved {
+				t.Errorf("trial %d: %s: %s\n%s", trial, res[k].Status, res[k].Reason, text)
+				feasible = false
+				continue
+			}
+			if report, err := p.Verify(res[k]); err != nil || !report.OK() {
+				t.Errorf("trial %d: verification: %v %v\n%s", trial, err, report.Failures(), text)
+			}
+		}
+		if res[0].Status != res[1].Status {
+			t.Errorf("trial %d: %s with kinks, %s without\n%s\n%s", trial, res[0].Status, res[1].Status, model, row)
+		}
+		if !feasible {
+			continue
+		}
+		near := func(what string, got, want float64) {
+			t.Helper()
+			if !(math.Abs(got-want) <= 1e-6*(1+math.Abs(want))) { // of order 1 all
+				t.Errorf("trial %d at %v: %s is %v, not %v\n%s\n%s", trial, x, what, got, want, model, row)
+			}
+		}
+		near("F", float64(res[0].Upper.Objective), float64(res[1].Upper.Objective))
+		near("g", float64(res[0].Lower.Objective), float64(res[1].Lower.Objective))
+		y, _ := res[0].Lower.Variables.Get("y")
+		want, _ := res[1].Lower.Variables.Get("y")
+		for j := range y.Data {
+			near("y", y.Data[j], want.Data[j])
+		}
+		if len(res[0].Residuals.Constraints) != 1 || len(y.Data) != n {
+			t.Fatalf("hidden rows are shown: %+v", res[0].Residuals)
+		}
+		if price, ok := res[0].Lower.Multipliers.Get("cap"); ok && price.Data[0] > 1e-6 {
+			bound++
+		}
+		if !res[0].Stationarity.Strict || !res[1].Stationarity.Strict {
+			continue
+		}
+		gradients++
+		g0, _ := res[0].Upper.Hypergradient.Get("x")
+		g1, _ := res[1].Upper.Hypergradient.Get("x")
+		for j := range g0.Data {
+			near("dF", g0.Data[j], g1.Data[j])
+		}
+	}
+	if bound < 20 || gradients < 30 {
+		t.Errorf("%d rows bound, %d hypergradients: too few to say much", bound, gradients)
+	}
+}
+
+// TestKinksInRowsRefused: rows whose points are not convex are refused, with the reason.
+func TestKinksInRowsRefused(t *testing.T) {
+	for row, want := range map[string]string{
+		"max(y[1], y[2]) >= 1":                 "bends the wrong way there",
+		"abs(y) >= x":                          "bends the wrong way there",
+		"0.5 <= abs(y[1]) <= 1":                "bends the wrong way there",
+		"norm1(y) == 1":                        "equality with a kink",
+		"x[1] * abs(y[1]) <= 1":                "both factors depend on variables",
+		"abs(y[1] * x[1]) <= 1":                "both factors depend on variables",
+		"max(y[1], -abs(y[2])) <= 1":           "bends the wrong way",
+		"abs(y[1]) <= 1\n    abs(y[1]) >= 1":   "are not convex",
+		"y[1] <= min(x[1], y[2]) + max(y) - 3": "bends the wrong way there",
+	} {
+		model := "model m\nupper {\n  var x: vector[2] in box(-1, 1)\n  minimize sum(y) + sumsq(x)\n}\nlower {\n  var y: vector[2]\n  minimize sumsq(y - x)\n" +
+			"  subject to\n    " + row + "\n}\n"
+		m, err := runtime.Compile("m.blv", model)
+		if err == nil {
+			_, err = m.Bind(nil, runtime.BindOptions{})
+		}
+		list, other := listOf(err)
+		said := ""
+		for _, d := range list {
+			said += d.Detail + d.Summary
+		}
+		if other != nil || len(list) != 1 || !strings.Contains(said, want) {
+			t.Errorf("%s: %v, not %q", row, err, want)
+		}
+	}
+}
