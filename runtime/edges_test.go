@@ -82,37 +82,3 @@ lower {
 		}
 	}
 }
-
-// TestConditionsOnXAlone: rows of the lower level that read x only may hold by little or
-// by much, and are no part of the margins of y's rows, which here are infinite.
-func TestConditionsOnXAlone(t *testing.T) {
-	for _, room := range []float64{0, 1e-12, 1e-8, 1e-5, 1e-3, 1} {
-		for _, kink := range []string{"", " + abs(y[1])"} {
-			source := fmt.Sprintf(`model alone
-upper {
-  var x: vector[2] in box(0.5, 1)
-  minimize sumsq(y - 2) - sumsq(x)
-}
-lower {
-  var y: vector[2]
-  minimize sumsq(y - [3, x[2]])%s
-  subject to
-    cap: x[1] <= %v
-    both: x[1] + x[2] <= %v
-}
-`, kink, 1+room, 2+room)
-			m, err := runtime.Compile("alone.blv", source)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, err := m.Bind(nil, runtime.BindOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			r, err := p.Solve(context.Background(), runtime.Options{})
-			if err != nil || r.Status != runtime.Solved || !math.IsInf(float64(r.Lower.MinSlack), 1) {
-				t.Errorf("room %v: %v %v: %s, least slack %v\n%s", room, err, r.Status, r.Reason, r.Lower.MinSlack, source)
-			}
-		}
-	}
-}
