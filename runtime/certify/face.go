@@ -333,11 +333,18 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	return grad, nil
 }
 
-// refine improves an adjoint with the curvature at the point itself.
+// refine improves an adjoint with the curvature at the point itself, until it changes by
+// no more than its rounding: a share of it or, where rows leave it nothing and it is a
+// difference of terms cy over the curvature, of those.
 func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, err error) {
 	here := &hessian{p: d.p, g: d.g, s: d.s, x: at.x, y: at.y, base: make([]float64, d.p.Dy)}
 	d.g.GradY(here.base, at.x, at.y)
 	image := make([]float64, d.p.Dy)
+	top := 0.0
+	for _, b := range d.near.blocks {
+		top = math.Max(top, b.top)
+	}
+	nothing := 0x1p-52 * norm(cy) / top // at most the rounding of H^-1 cy
 	last := math.Inf(1)
 	for range 20 {
 		here.mul(image, p)
@@ -364,11 +371,11 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 		for k := range q {
 			q[k] += dq[k]
 		}
-		if size <= 1e-12*norm(p) {
+		if size <= math.Max(1e-12*norm(p), nothing) {
 			break
 		}
 	}
-	if last > 1e-3*norm(p) { // the factorized curvature is too far from this one
+	if last > math.Max(1e-3*norm(p), nothing) { // the factorized curvature is too far from this one
 		h, err := newHessian(d.p, d.g, d.s, d.parts, at.x, at.y)
 		if err != nil {
 			return nil, nil, err

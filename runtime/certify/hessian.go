@@ -43,6 +43,7 @@ type block struct {
 	equal   []int             // equality rows, independent ones
 	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
 	least   float64           // estimate of the smallest eigenvalue
+	top     float64           // bound of the largest
 }
 
 // partition is the problem's blocks, checked to be one; otherwise y as a whole.
@@ -204,6 +205,7 @@ func (b *block) factorize(p *problem.Problem, equal []int) error {
 		return errCurvature
 	}
 	plain := b.h
+	b.top = top
 	// rho |E|^2 a few orders above H shows whether H is positive definite
 	// along E; much more would cost the digits of H.
 	for _, rho := range []float64{0, 10, 1e3} {
@@ -281,10 +283,10 @@ func (h *hessian) mul(dst, v []float64) {
 	for j, t := range v {
 		longest = math.Max(longest, math.Abs(t)/h.size(j))
 	}
-	if longest == 0 || math.IsNaN(longest) {
+	step := 1 / longest
+	if math.IsInf(step, 0) || math.IsNaN(step) { // v is nothing
 		return
 	}
-	step := 1 / longest
 	if !h.p.Facts.QuadraticInY {
 		step *= cubeRootEps
 	}

@@ -67,13 +67,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
 	}
-	s.y = math.Max(maxAbs(y), s.response)
-	for i := range s.rows {
-		if n := s.rowNorm(p, i); n > 0 && s.y == 0 {
-			s.y = math.Abs(p.Rows.Rhs[i]) / n
-		}
-	}
-	s.y = orOne(s.y)
+	s.sizeOfY(p, x, y, lambda)
 	s.force = orOne(math.Max(s.force, s.stiff*s.y))
 	for i := range s.rows {
 		s.rows[i] = math.Abs(p.Rows.Rhs[i]) + s.normB[i]*s.y
@@ -106,6 +100,41 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
+}
+
+// sizeOfY sets y. What rows that hold y make of it is a difference of terms: up to their
+// rounding a y says nothing of its own size, which is then that of the terms; and no y
+// that is more has a size of which the rounding is not within the tolerances.
+func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
+	s.y = math.Max(maxAbs(y), s.response)
+	held, first := 0.0, 0.0
+	for i := range s.rows {
+		n := s.rowNorm(p, i)
+		if n == 0 {
+			continue
+		}
+		if first == 0 {
+			first = math.Abs(p.Rows.Rhs[i]) / n
+		}
+		if p.Rows.Kind[i] != problem.Equal && lambda[i] == 0 {
+			continue
+		}
+		terms := math.Abs(p.Rows.Rhs[i])
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			terms += math.Abs(vals[k] * x[j])
+		}
+		held = math.Max(held, terms/n)
+	}
+	const rounding = roundings * 0x1p-52
+	switch {
+	case s.y > rounding*held:
+		s.y = math.Max(s.y, rounding*held/DefaultTolerances().KKT)
+	case held > 0:
+		s.y = held
+	default:
+		s.y = orOne(first)
+	}
 }
 
 func (s *scales) rowNorm(p *problem.Problem, i int) float64 {

@@ -37,7 +37,8 @@ func (h *hessian) system(face []int) (faceSystem, error) {
 }
 
 // denseSystem is the system by blocks, each factorized as H = L L' and
-// S = B H^-1 B'.
+// S = B H^-1 B' or, where the curvatures of H are so far apart that S has lost its
+// digits, in the space that the rows leave.
 type denseSystem struct {
 	h     *hessian
 	index []int
@@ -52,6 +53,7 @@ type densePart struct {
 	bt    *mat.Dense
 	hinvB *mat.Dense
 	schur mat.Cholesky
+	null  *nullSpace // instead of schur, where that has lost its digits
 }
 
 func newDenseSystem(h *hessian, face []int) (*denseSystem, error) {
@@ -95,7 +97,10 @@ func newDenseSystem(h *hessian, face []int) (*denseSystem, error) {
 			part.at = append(part.at, place[i])
 			s.way[place[i]] = mat.Dot(part.bt.ColView(r), part.hinvB.ColView(r))
 		}
-		if len(rows) > 0 {
+		switch {
+		case part.null != nil:
+			s.cond = math.Inf(1)
+		case len(rows) > 0:
 			s.cond = math.Max(s.cond, part.schur.Cond())
 		}
 		s.parts = append(s.parts, *part)
@@ -132,10 +137,14 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 			sym.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
 		}
 	}
-	if !part.schur.Factorize(sym) {
-		return nil, errFace
+	// Two solves with a condition c leave (c 2^-52)^2.
+	const condition = 0x1p26
+	if part.schur.Factorize(sym) && part.schur.Cond() <= condition {
+		return part, nil
 	}
-	return part, nil
+	var err error
+	part.null, err = newNullSpace(b.h, part.bt)
+	return part, err
 }
 
 // isCondition reports a warning about conditioning: the solution is there, and
@@ -207,6 +216,9 @@ func contains(list []int, i int) bool {
 
 func (p *densePart) once(a, b []float64) (u, v []float64) {
 	n := len(a)
+	if p.null != nil {
+		return p.null.solve(p.b.h, a, b)
+	}
 	var w mat.VecDense
 	// Errors of these solves are warnings about conditioning (see isCondition).
 	_ = p.b.factor.SolveVecTo(&w, mat.NewVecDense(n, a))

@@ -1,0 +1,74 @@
+package certify
+
+import "gonum.org/v1/gonum/mat"
+
+// nullSpace solves the system of a face in the space Z that its rows leave: with
+// B' = Q [R; 0], Q = [Y Z], u is Y R'^-1 b and what Z'H Z asks for beside it. No
+// curvature that the rows make up for is divided by (Nocedal, Wright 2006, 16.2).
+type nullSpace struct {
+	y, z    *mat.Dense // n x k and n x (n - k); z is nil where no space is left
+	r       *mat.TriDense
+	reduced mat.Cholesky // of Z'H Z
+}
+
+// newNullSpace factorizes the rows, columns of bt (n x k, independent), and h along what
+// they leave.
+func newNullSpace(h *mat.SymDense, bt *mat.Dense) (*nullSpace, error) {
+	n, k := bt.Dims()
+	var qr mat.QR
+	qr.Factorize(bt)
+	var q, r mat.Dense
+	qr.QTo(&q)
+	qr.RTo(&r)
+	s := &nullSpace{y: mat.DenseCopyOf(q.Slice(0, n, 0, k)), r: mat.NewTriDense(k, mat.Upper, nil)}
+	for i := range k {
+		for j := i; j < k; j++ {
+			s.r.SetTri(i, j, r.At(i, j))
+		}
+		if r.At(i, i) == 0 {
+			return nil, errFace
+		}
+	}
+	if k == n {
+		return s, nil
+	}
+	s.z = mat.DenseCopyOf(q.Slice(0, n, k, n))
+	var hz, zhz mat.Dense
+	hz.Mul(h, s.z)
+	zhz.Mul(s.z.T(), &hz)
+	sym := mat.NewSymDense(n-k, nil)
+	for i := range n - k {
+		for j := i; j < n-k; j++ {
+			sym.SetSym(i, j, (zhz.At(i, j)+zhz.At(j, i))/2)
+		}
+	}
+	if !s.reduced.Factorize(sym) {
+		return nil, errCurvature
+	}
+	return s, nil
+}
+
+// solve returns u and v of the system.
+func (s *nullSpace) solve(h *mat.SymDense, a, b []float64) (u, v []float64) {
+	var along, held, rest mat.VecDense
+	// Errors of these solves are warnings about conditioning (see isCondition).
+	_ = along.SolveVec(s.r.T(), mat.NewVecDense(len(b), b))
+	held.MulVec(s.y, &along)
+	image := func() {
+		rest.MulVec(h, &held)
+		rest.SubVec(mat.NewVecDense(len(a), a), &rest)
+	}
+	image()
+	if s.z != nil {
+		var asked, free, moved mat.VecDense
+		asked.MulVec(s.z.T(), &rest)
+		_ = s.reduced.SolveVecTo(&free, &asked)
+		moved.MulVec(s.z, &free)
+		held.AddVec(&held, &moved)
+		image()
+	}
+	var forces, multipliers mat.VecDense
+	forces.MulVec(s.y.T(), &rest)
+	_ = multipliers.SolveVec(s.r, &forces)
+	return held.RawVector().Data, multipliers.RawVector().Data
+}
