@@ -14,7 +14,7 @@ import (
 // reacting is a follower with random data, of either sense, quadratic or not, with
 // labels: rows `cap` and `floor` are to hold without a multiplier at the point, where
 // kinks is set; `tie` is an equation, `press` holds with a multiplier.
-func reacting(curved, maximize bool) string {
+func reacting(curved, maximize bool, width int) string {
 	sense, sign := "minimize", ""
 	if maximize {
 		sense, sign = "maximize", "-"
@@ -31,7 +31,7 @@ data G: matrix[4, good]
 data E: matrix[4, 2]
 data h: vector[4]
 upper {
-  var x: vector[2] in box(-5, 5)
+  var x: vector[2] in box(-%d, %d)
   %s sumsq(y) + sum(i in good: y[i]) * x[1] + x[2]^2
 }
 lower {
@@ -43,7 +43,7 @@ lower {
     cap: G[3, :] * y <= E[3, :] * x + h[3]
     floor: G[4, :] * y >= E[4, :] * x + h[4]
 }
-`, sense, sense, sign, g)
+`, width, width, sense, sense, sign, g)
 }
 
 // TestSensitivity compares derivatives of F, y* and multipliers with differences of
@@ -54,7 +54,7 @@ func TestSensitivity(t *testing.T) {
 	for seed := range uint64(24) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		curved, maximize, kinked := seed%2 == 1, seed%4 >= 2, seed%3 != 0
-		model, err := runtime.Compile("reacting.blv", reacting(curved, maximize))
+		model, err := runtime.Compile("reacting.blv", reacting(curved, maximize, 5*int(1+9*(seed/4%2))))
 		if err != nil {
 			t.Fatal(err)
 		}

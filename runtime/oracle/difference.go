@@ -74,14 +74,39 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
 	}
+	off, doubt, known := 0.0, 0.0, true
+	for attempt := 1; err == nil && !p.Facts.QuadraticInY; attempt++ {
+		// Nor does it know a g that bends on a length far below the step.
+		const attempts = 8
+		off, doubt = d.defect(d.moved, delta, scale)
+		known = attempt == 1 && doubt <= small
+		if off <= small || o.Settings.Delta != 0 || attempt == attempts {
+			break
+		}
+		delta /= 64
+		d.force = 0
+		speed, err = solve(ctx, v, delta)
+	}
+	// Where the length is not known on which g bends, half of the step shows the error
+	// of the whole, and has half of it or less.
+	halved := 0.0
+	if err == nil && !known {
+		half := make([]float64, len(v))
+		delta /= 2
+		d.force = 0
+		speed, err = solve(ctx, half, delta)
+		halved = linalg.Distance(half, v)
+		copy(v, half)
+	}
 	if err != nil {
 		return 0, err
 	}
 	at.Terms = d.terms(linalg.Norm(dst), linalg.Norm(v))
 	linalg.Axpy(dst, 1, v)
 	// The truncation error, taken to be of the order of the relative step, or of the
-	// relative change of the force grad_y f over it, to the power of the order.
+	// relative change of the force grad_y f over it, to the power of the order, as far
+	// as the derivative's own equation can tell.
 	step := math.Max(speed*delta/scale, d.bend(f))
-	truncation := linalg.Norm(v) * math.Pow(step, order)
+	truncation := math.Max(halved, linalg.Norm(v)*math.Max(math.Pow(step, order), math.Max(off, doubt)))
 	return truncation + d.noise(v) + rounding*linalg.Norm(dst), nil
 }

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"math"
 
 	"bilevelc/runtime/linalg"
@@ -96,42 +97,77 @@ const rounding = 1e-15
 
 // extrapolate sets v to the central difference at t, or at order 4 to
 // Richardson's extrapolation from t and t/2, and estimates the truncation error.
-// Where y moves much more than asked for (an ill-conditioned g), or the error at
-// order 2 is not small, the step is reduced.
+// Where y moves much more than asked for (an ill-conditioned g), where the error at
+// order 2 is not small, or where the derivative of y has a defect, the step is
+// reduced: by 8 while the difference is of y's way, by 64 where g bends on a length
+// that is far below the step. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
+	const (
+		attempts = 10   // of which each gains at least 2^3: of a step that may be off by 2^30 and more
+		second   = 1e-3 // relative error at order 2: the root of that at order 4
+		patience = 4    // attempts at a step over which y moves as far as asked for
+	)
 	reach := o.Settings.Reach * scale
-	half := make([]float64, len(v))
-	const attempts = 4
-	for attempt := 1; ; attempt++ {
+	whole, half, best := make([]float64, len(v)), make([]float64, len(v)), math.Inf(1)
+	truncation, kept := math.Inf(1), *d
+	better := func(by float64, now []float64) bool {
+		total := by + d.noise(now)
+		if !(total < best) {
+			return false
+		}
+		best, truncation, kept = total, by, *d
+		copy(v, now)
+		return true
+	}
+	for attempt := 1; attempt <= attempts; attempt++ {
 		d.force = 0
-		speed, err := d.central(ctx, v, t)
+		speed, err := d.central(ctx, whole, t)
+		var failed *LowerError
+		if errors.As(err, &failed) && attempt < attempts { // y has no business that far away
+			t /= 64
+			continue
+		}
 		if err != nil {
 			return 0, err
 		}
-		if moved := speed * t; moved > 10*reach && attempt < attempts {
+		if moved := speed * t; moved > 10*reach && attempt < patience {
 			t *= reach / moved
 			continue
 		}
+		var off float64
+		var improved, rough bool
 		if o.Settings.Order < 4 {
 			// The error is of the order of the square of the relative step.
-			return linalg.Norm(v) * math.Pow(speed*t/scale, 2), nil
+			off, _ = d.defect(d.moved, t, scale)
+			improved = better(linalg.Norm(whole)*math.Max(math.Pow(speed*t/scale, 2), off), whole)
+		} else {
+			first := d.moved
+			if _, err = d.central(ctx, half, t/2); err != nil {
+				return 0, err
+			}
+			bend := linalg.Distance(whole, half) // three quarters of the error at t
+			size := linalg.Norm(half)
+			if size == 0 {
+				copy(v, half)
+				return 0, nil
+			}
+			for j := range whole {
+				whole[j] = (4*half[j] - whole[j]) / 3
+			}
+			off, _ = d.defect(extrapolated(first, d.moved), t/2, scale)
+			// The next term of the expansion, if it falls like the first.
+			improved = better(math.Max(bend*bend/size, off*size), whole)
+			rough = bend > second*size || off > small
 		}
-		if _, err = d.central(ctx, half, t/2); err != nil {
-			return 0, err
-		}
-		second := linalg.Distance(v, half) // three quarters of the error at t
-		size := linalg.Norm(half)
-		if second > 1e-3*size && attempt < attempts {
+		switch {
+		case off > gross:
+			t /= 64
+		case rough && improved:
 			t /= 8
-			continue
+		default:
+			attempt = attempts
 		}
-		for j := range v {
-			v[j] = (4*half[j] - v[j]) / 3
-		}
-		if size == 0 {
-			return 0, nil
-		}
-		// The next term of the expansion, if it falls like the first.
-		return second * second / size, nil
 	}
+	*d = kept
+	return truncation, nil
 }

@@ -69,10 +69,12 @@ type differences struct {
 	read    func(dst []float64, at *At, y, lambda []float64) (size float64)
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
-	force    float64   // largest residual force of a solve divided by its delta
-	rounding float64   // of the Lagrangians' gradients, divided by delta
-	last     []float64 // y of the last solve
-	held     float64   // |grad_y g|, the force that the rows hold; set by stepFor
+	force    float64    // largest residual force of a solve divided by its delta
+	rounding float64    // of the Lagrangians' gradients, divided by delta
+	last     []float64  // y of the last solve
+	moved    derivative // of the lower solution, by the last difference
+	base     []float64  // grad_y g at y*; set by stepFor
+	held     float64    // its length, the force that the rows hold
 }
 
 // of is what is differenced, at a lower solution.
@@ -123,6 +125,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	size += d.of(base, d.at, d.at.Lower.Y, d.at.Lower.Lambda)
 	d.rounding = roundings * unit * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
+	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / delta
 	}
@@ -158,6 +161,7 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	for j := range v {
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
+	d.moved = quotient(plus.Y, minus.Y, plus.Lambda, minus.Lambda, 2*delta)
 	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
@@ -192,7 +196,7 @@ func (d *differences) stepFor(reach float64, force []float64) float64 {
 	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
 	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
 	// A step on the scale of y, large against rounding and small against it.
-	d.held = linalg.Norm(g0)
+	d.base, d.held = g0, linalg.Norm(g0)
 	h, curvature := 1e-4*at.size(), math.NaN()
 	for range 8 { // shorter ones near the edge of the domain
 		copy(y, at.Lower.Y)

@@ -99,6 +99,7 @@ type penalized struct {
 	force []float64 // grad_y f at y*
 	g0    []float64 // grad_y g at y*
 	reach float64   // length of a step over which a quadratic g changes in earnest
+	short float64   // of the step that scaledChange takes otherwise, the part that g's bending leaves
 	y     []float64 // len Dy: scratch, the point of the last evaluation
 	calls int       // points at which the minimization has taken gradients
 }
@@ -111,7 +112,7 @@ func newPenalized(at *At, s PenaltySettings) *penalized {
 	p := at.Problem
 	n := p.Dy
 	q := &penalized{at: at, s: s, a1: math.Pow(s.Alpha, -2), a2: math.Pow(s.Alpha, -4), active: at.held(),
-		reach: reachFactor * at.size(), force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
+		reach: reachFactor * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
 	return q
@@ -186,7 +187,7 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 		clear(dst)
 		return 0
 	}
-	h := math.Cbrt(rounding) * q.at.size()
+	h := math.Cbrt(rounding) * q.at.size() * q.short
 	if q.at.Problem.Facts.QuadraticInY {
 		h = q.reach
 	}

@@ -41,17 +41,57 @@ func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float6
 	}
 	n := &newton{penalized: q, model: newModel(q), x: newPair(len(q.force), len(q.active)), r: newPair(len(q.force), len(q.active))}
 	copy(n.r.u, q.force) // r(0)
-	if err := n.minimize(ctx, q.s.Alpha*q.s.Tolerance*force, q.s.Alpha*force); err != nil {
+	target, enough := q.s.Alpha*q.s.Tolerance*force, q.s.Alpha*force
+	if err := n.minimize(ctx, target, enough); err != nil {
 		return nil, nil, 0, err
 	}
+	left = n.size()
+	for range mostShortened {
+		if p := q.at.Problem; p.Facts.QuadraticInY || force == 0 {
+			break
+		}
+		// Steps of differences that are long against the length on which g bends find
+		// another gradient than shorter ones, or, where they are much too long, than
+		// those that rounding allows at all.
+		before, long := q.short, false
+		var r pair
+		var noise, unseen float64
+		for _, by := range []float64{shortest / shortened, 1 / float64(shortened)} {
+			q.short = before * by
+			if r, noise, err = n.residual(n.x); err != nil {
+				return nil, nil, 0, err
+			}
+			size := linalg.Norm(n.vector(r))
+			long = long || size > math.Max(10*math.Max(target, noise), left)
+			unseen = size - noise // of the shorter steps, those that are known best
+		}
+		if !long {
+			q.short = before
+			left = math.Max(left, unseen)
+			break
+		}
+		n.r, n.noise = r, noise
+		n.model.renew(n.x)
+		if err := n.minimize(ctx, target, enough); err != nil {
+			return nil, nil, 0, err
+		}
+		left = n.size()
+	}
 	if force > 0 {
-		left = n.size() / force
+		left /= force
 	}
 	for i := range n.x.u {
 		n.x.u[i] /= q.a1
 	}
 	return n.x.u, n.x.nu, left, nil
 }
+
+// By what the steps of differences are shortened at a time, and how often: until nothing
+// of a double is left.
+const (
+	shortened     = 64
+	mostShortened = 8
+)
 
 // newton is the outer iteration.
 type newton struct {

@@ -30,6 +30,7 @@ type answering struct {
 	x, y             []float64
 	strong, weak     []int // rows that hold with, and without, a multiplier
 	fx, fy, multiply []float64
+	slack            []float64
 	outside          int // gradients asked for outside X
 }
 
@@ -63,8 +64,8 @@ func newAnswering(rng *rand.Rand, dx, dy, strong, weak, loose int, curved bool) 
 	rows := &problem.Rows{Kind: make([]problem.Kind, m), A: sparse.FromDense(m, dx, normal(m, dx).RawMatrix().Data),
 		B: sparse.FromDense(m, dy, normal(m, dy).RawMatrix().Data), Rhs: make([]float64, m), Name: make([]string, m)}
 	a.multiply = make([]float64, m)
+	a.slack = make([]float64, m)
 	for i := range m {
-		rows.Rhs[i] = rows.A.RowDot(i, a.x) - rows.B.RowDot(i, a.y)
 		switch {
 		case i < strong:
 			a.multiply[i] = 0.5 + rng.Float64()
@@ -76,23 +77,31 @@ func newAnswering(rng *rand.Rand, dx, dy, strong, weak, loose int, curved bool) 
 		case i < strong+weak:
 			a.weak = append(a.weak, i)
 		default:
-			rows.Rhs[i] += 0.5 + rng.Float64()
+			a.slack[i] = 0.5 + rng.Float64()
 		}
 	}
-	a.lin = make([]float64, dy)
-	grad := make([]float64, dy)
-	a.GradY(grad, a.x, a.y)
-	for j := range grad {
-		a.lin[j] = -grad[j]
-	}
-	rows.B.AddMulVecT(a.lin, 1, a.multiply)
 	free := math.Inf(1)
 	set := &problem.Set{Lo: slices.Repeat([]float64{-free}, dx), Hi: slices.Repeat([]float64{free}, dx), E: sparse.FromDense(0, dx, nil)}
 	a.Problem = &problem.Problem{Name: "answering", Dx: dx, Dy: dy, F: linear{a.fx, a.fy}, G: a, Rows: rows, X: set, Start: make([]float64, dx)}
 	if !curved {
 		a.Facts.QuadraticInY, a.Facts.FixedHessian = true, true
 	}
+	a.settle()
 	return a
+}
+
+// settle makes y the answer at x.
+func (a *answering) settle() {
+	for i := range a.Rows.Rhs {
+		a.Rows.Rhs[i] = a.Rows.A.RowDot(i, a.x) - a.Rows.B.RowDot(i, a.y) + a.slack[i]
+	}
+	a.lin = make([]float64, a.Dy)
+	grad := make([]float64, a.Dy)
+	a.GradY(grad, a.x, a.y)
+	for j := range grad {
+		a.lin[j] = -grad[j]
+	}
+	a.Rows.B.AddMulVecT(a.lin, 1, a.multiply)
 }
 
 func (a *answering) Value(x, y []float64) float64 {
@@ -103,7 +112,7 @@ func (a *answering) Value(x, y []float64) float64 {
 		hy := mat.Dot(a.h.RowView(j), mat.NewVecDense(len(y), y))
 		v += t * (dst[j] - hy/2)
 		if a.curved {
-			v += math.Log(math.Cosh(t)) - t*math.Tanh(t)
+			v += math.Abs(t) + math.Log1p(math.Exp(-2*math.Abs(t))) - math.Ln2 - t*math.Tanh(t)
 		}
 	}
 	return v

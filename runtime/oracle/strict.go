@@ -61,39 +61,45 @@ type terms struct {
 	Curvature float64 // |grad g(y + v) - grad g(y)| / |v| along one v
 }
 
-// measure finds the terms at (x, y) with a few gradients. Changing every entry of
+// termsOf is the size of the terms of grad_y g at (x, y), where it is base, found with
+// a few gradients. Changing every entry of
 // x and y by a small part of itself, of its own sign and size, changes the gradient by
 // about that part of the terms' size, whatever cancels between them: changes of one size
 // cancel where terms do. Two changes may be of nearly one size by chance, to a
 // sixteenth (roundings) one time in ten, in all of the probes one time in 10^4.
-func (h *Hyper) measure(x, y []float64) *terms {
-	const (
-		part   = 0x1p-20 // well above the rounding, well below curvature's effect on a size
-		probes = 4
-	)
-	base, moved := make([]float64, len(y)), make([]float64, len(y))
-	h.p.G.GradY(base, x, y)
+func termsOf(p *problem.Problem, x, y, base []float64) (size float64) {
+	const probes = 4
+	moved, xs, ys := make([]float64, len(y)), make([]float64, len(x)), make([]float64, len(y))
 	share := shares(1)
-	xs, ys := make([]float64, len(x)), make([]float64, len(y))
-	t := &terms{}
 	for range probes {
 		for j, v := range x {
-			xs[j] = v * (1 + part*share())
+			xs[j] = v * (1 + probePart*share())
 		}
 		for j, v := range y {
-			ys[j] = v * (1 + part*share())
+			ys[j] = v * (1 + probePart*share())
 		}
-		h.p.G.GradY(moved, xs, ys)
-		if d := linalg.Distance(moved, base) / part; d < math.Inf(1) {
-			t.Size = math.Max(t.Size, d)
+		p.G.GradY(moved, xs, ys)
+		if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
+			size = math.Max(size, d)
 		}
 	}
-	t.Size += linalg.Norm(base)
+	return size + linalg.Norm(base)
+}
+
+// probePart is well above the rounding, and well below curvature's effect on a size.
+const probePart = 0x1p-20
+
+// measure finds the terms at (x, y) with a few gradients.
+func (h *Hyper) measure(x, y []float64) *terms {
+	base := make([]float64, len(y))
+	h.p.G.GradY(base, x, y)
+	t := &terms{Size: termsOf(h.p, x, y, base)}
 	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
 		return t
 	}
 	at := &At{Problem: h.p, X: x, Lower: &lower.Solution{Y: y}}
-	length := part * at.size() / math.Sqrt(float64(len(y)))
+	length := probePart * at.size() / math.Sqrt(float64(len(y)))
+	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
 	for j, v := range y {
 		ys[j] = v + length*share()
 	}

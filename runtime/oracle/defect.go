@@ -1,0 +1,102 @@
+package oracle
+
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
+
+// derivative is how the lower solutions of a family of problems move, per unit of the
+// perturbation: y and lambda.
+type derivative struct{ y, lambda []float64 }
+
+// quotient is the derivative from two lower solutions that are width apart.
+func quotient(y1, y0, lambda1, lambda0 []float64, width float64) derivative {
+	d := derivative{make([]float64, len(y1)), make([]float64, len(lambda1))}
+	for j := range d.y {
+		d.y[j] = (y1[j] - y0[j]) / width
+	}
+	for i := range d.lambda {
+		d.lambda[i] = (lambda1[i] - lambda0[i]) / width
+	}
+	return d
+}
+
+// extrapolated is Richardson's extrapolation from steps t and t/2.
+func extrapolated(whole, half derivative) derivative {
+	d := derivative{make([]float64, len(half.y)), make([]float64, len(half.lambda))}
+	for j := range d.y {
+		d.y[j] = (4*half.y[j] - whole.y[j]) / 3
+	}
+	for i := range d.lambda {
+		d.lambda[i] = (4*half.lambda[i] - whole.lambda[i]) / 3
+	}
+	return d
+}
+
+// The lengths over which defect looks at g, relative to the length on which it is taken to
+// bend (At.size): near the root of the unit roundoff, where a difference of gradients is
+// best known, and far below, for a g that bends on a much shorter length.
+const (
+	nearby  = 0x1p-24
+	nearest = 0x1p-38
+)
+
+// small is the relative error that a derivative may have, and gross that of one which says
+// nothing.
+const (
+	small = 1e-6
+	gross = 1e-2
+)
+
+// defect is the error of a derivative as its own equation at y* shows it,
+//
+//	H y' + q - B'lambda' = 0,
+//
+// relative to H y' (and to q, if that is less), with H y' by short differences of grad_y g
+// along y', one gradient each. A derivative that was found by moving y much further than
+// the length on which g bends satisfies the equation of that secant, and agrees with the
+// one of half the move; here it shows. step is the perturbation that moved y. What rounding
+// may have made is no defect but doubt: the same of what the roundings may hide. NaN
+// gradients, outside the domain, say nothing.
+func (d *differences) defect(v derivative, step, scale float64) (off, doubt float64) {
+	at, p, n := d.at, d.at.Problem, len(v.y)
+	speed := linalg.Norm(v.y)
+	if speed == 0 || math.IsInf(speed, 0) || math.IsNaN(speed) {
+		return 0, 0
+	}
+	forces, moved, z := make([]float64, n), make([]float64, n), make([]float64, n)
+	p.Rows.B.AddMulVecT(forces, 1, v.lambda)
+	held := linalg.Norm(forces)
+	linalg.Axpy(forces, -1, d.pull.q)
+	doubt = math.Inf(1)
+	terms := 0.0
+	for _, share := range []float64{nearby, nearest} {
+		length := math.Min(share*scale, 0x1p-10*step*speed) / speed
+		copy(z, at.Lower.Y)
+		linalg.Axpy(z, length, v.y)
+		p.G.GradY(moved, at.X, z)
+		miss, size := 0.0, 0.0
+		for j := range moved {
+			product := (moved[j] - d.base[j]) / length
+			size = math.Hypot(size, product)
+			miss = math.Hypot(miss, product-forces[j])
+		}
+		if math.IsNaN(size) || math.IsInf(size, 0) || size == 0 {
+			continue
+		}
+		// The terms of the gradient are those that are seen, and those that y makes with
+		// this curvature; where that leaves a defect they are measured.
+		terms = math.Max(terms, d.held+size*linalg.Norm(at.Lower.Y)/speed)
+		rounding := func() float64 {
+			return roundings*unit*(terms/length+held+linalg.Norm(d.pull.q)+linalg.Norm(at.Lower.Lambda)/step) + d.force
+		}
+		least := math.Min(size, d.slope)
+		if miss > rounding()+small*least {
+			terms = math.Max(terms, termsOf(p, at.X, at.Lower.Y, d.base))
+		}
+		off = math.Max(off, (miss-rounding())/least)
+		doubt = math.Min(doubt, rounding()/least)
+	}
+	return off, doubt
+}
