@@ -129,7 +129,7 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 	const rounding = roundings * 0x1p-52
 	switch {
 	case s.y > rounding*held:
-		s.y = math.Max(s.y, rounding*held/DefaultTolerances().KKT)
+		s.y = math.Max(s.y, rounding*held/defaultTolerances().KKT)
 	case held > 0:
 		s.y = held
 	default:
