@@ -26,6 +26,9 @@ type Checkpoint struct {
 	Start    []float64          `json:"start,omitempty"` // where the caller said; nil: where the model does, or chosen
 	Coupling *CouplingState     `json:"coupling,omitempty"`
 	Starts   []outer.StartState `json:"starts"` // how far each start has come
+	// Automatic says that Starts has room for the most starts that there may be, and
+	// that the run ends after as many as outer.Enough asks for.
+	Automatic bool `json:"automatic,omitempty"`
 }
 
 // checkpointSchema is the version of the checkpoint document.

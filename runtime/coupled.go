@@ -104,7 +104,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		} else {
 			start, opts.Starts = best.Best.X, 1
 		}
-		opts.Resume, opts.FirstStart = nil, 0
+		opts.Resume, opts.FirstStart, opts.automatic = nil, 0, false
 		head.Start = start
 	}
 }

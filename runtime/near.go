@@ -70,7 +70,7 @@ func (p *Problem) near(opts Options) (Options, bool) {
 	if opts.Start == nil {
 		opts.Start = r.Upper.Variables
 	}
-	opts.Method = following
+	opts.Method, opts.automatic = following, false
 	if most := nearIterations(p.IR.Upper.Dim); opts.MaxIter == 0 || opts.MaxIter > most {
 		opts.MaxIter = most
 	}

@@ -25,8 +25,12 @@ type Options struct {
 	// is written with its owner, "alm.tolerance". They override the model's.
 	Settings method.Values
 
-	Start  Values // upper variables to start from; nil: the model's, else chosen in X
-	Starts int    // number of starts, the first from Start; 0: the model's, else 1
+	Start Values // upper variables to start from; nil: the model's, else chosen in X
+	// Starts is the number of starts, the first from Start. 0: the model's, or else one
+	// where a start or a method is given, or where the problem has an approach along the
+	// central path; and for all others as many as the stopping rule of Boender and
+	// Rinnooy Kan asks for, at most outer.MostStarts.
+	Starts int
 	// FirstStart is the number of the first start, from 1, as a part of a run with more
 	// of them: each start is what it is there. 0: the first.
 	FirstStart int
@@ -57,7 +61,20 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
-	learned *outer.Near // the run that gave Near
+	learned   *outer.Near // the run that gave Near
+	automatic bool        // Starts is the most of them
+}
+
+// searching sets how many starts a run has that nobody has said anything of.
+func (p *Problem) searching(opts Options) Options {
+	if opts.Resume != nil {
+		opts.automatic = opts.Resume.Automatic
+		return opts
+	}
+	small := p.IR.Upper.Dim+p.IR.Lower.Dim < outer.ApproachFrom
+	opts.automatic = small && opts.Starts == 0 && opts.FirstStart == 0 && opts.Start == nil && p.IR.Start == nil && opts.Method == "" &&
+		!slices.ContainsFunc(p.IR.Settings, func(s ir.Setting) bool { return s.Name == "method" })
+	return opts
 }
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.
@@ -142,6 +159,11 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 		if _, err := best.split(settings); err == nil {
 			opts.Solver = best.Solver
 		}
+	}
+	if opts.Starts > 0 {
+		opts.automatic = opts.automatic && opts.Resume != nil
+	} else if opts.automatic {
+		opts.Starts = outer.MostStarts
 	}
 	opts.Starts = max(opts.Starts, 1)
 	opts.Threads = max(opts.Threads, 1)

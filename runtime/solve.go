@@ -42,6 +42,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
+	opts = p.searching(opts)
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {
 		return r, err
@@ -90,7 +91,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
-		Seed: opts.Seed, Settings: settings, Start: given}
+		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		var fault *outer.PanicError

@@ -104,8 +104,12 @@ func startNotes(starts []StartResult, sign float64) []string {
 				count++
 			}
 		}
-		notes = append(notes, fmt.Sprintf("of the %d starts that did, %d reached the best F to a part in a million; F from %s to %s",
-			len(values), count, number(sign*best), number(sign*worst)))
+		of := fmt.Sprintf("of %d starts", len(values))
+		if len(values) < len(starts) {
+			of = fmt.Sprintf("of the %d starts that did", len(values))
+		}
+		notes = append(notes, fmt.Sprintf("%s, %d reached the best F to a part in a million; F from %s to %s",
+			of, count, number(sign*best), number(sign*worst)))
 	}
 	return notes
 }

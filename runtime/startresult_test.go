@@ -17,7 +17,7 @@ func TestStartNotes(t *testing.T) {
 		sign   float64
 		want   []string
 	}{
-		{[]StartResult{at(Solved, 2, ""), at(Solved, 2, ""), at(Solved, 2, "")}, 1, []string{"of the 3 starts that did, 3 reached the best F to a part in a million; F from 2 to 2"}},
+		{[]StartResult{at(Solved, 2, ""), at(Solved, 2, ""), at(Solved, 2, "")}, 1, []string{"of 3 starts, 3 reached the best F to a part in a million; F from 2 to 2"}},
 		{[]StartResult{at(Solved, 5, ""), at(Solved, 7, ""), at(NumericalFailure, 9, "b"), at(NumericalFailure, math.NaN(), "a"), at(NumericalFailure, 1, "b"), at(Infeasible, math.NaN(), "c")}, -1,
 			[]string{"4 of 6 starts did not come to a solution: 1 infeasible (c), 3 numerical failure (2: b; ...)",
 				"of the 2 starts that did, 1 reached the best F to a part in a million; F from 7 to 5"}},

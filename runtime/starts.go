@@ -21,7 +21,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {

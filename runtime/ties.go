@@ -310,7 +310,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		spent = spent.Add(calls)
 		opts.Start, opts.Starts, opts.FirstStart = at, 1, 0
 	}
-	if all > 1 && opts.FirstStart == 0 {
+	if opts.FirstStart == 0 && (all > 1 || opts.automatic) {
 		// Where F is flat but for where the follower is about to change his mind, more
 		// starts see more of it.
 		opts.Starts = all

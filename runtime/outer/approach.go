@@ -34,12 +34,12 @@ type approach struct {
 // of F by a part of 1e-5, which bundles make up for in a few steps; from nearer they would begin
 // where kinks can no longer be told from the point itself.
 //
-// An approach is for problems with approachFrom variables of both levels or more: with
+// An approach is for problems with ApproachFrom variables of both levels or more: with
 // fewer, a search from the start and another by way of followers that react less cost as
 // little, and of the small public test problems they leave fewer at a point that is not
 // the best (Bard's of 1988 ends at 25 behind an approach, at its optimum 17 without).
 const (
-	approachFrom   = 64
+	ApproachFrom   = 64
 	approachStages = 7
 	approachRatio  = 0.1
 	approachSteps  = 400 // of one stage: what one of a few hundred variables took
@@ -59,7 +59,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run) error {
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
 		return nil
 	}
-	if p := h.Problem(); p.Dx+p.Dy < approachFrom {
+	if p := h.Problem(); p.Dx+p.Dy < ApproachFrom {
 		return nil
 	}
 	path := h.Central()

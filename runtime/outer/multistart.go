@@ -15,7 +15,9 @@ import (
 
 // MultiStart is a run from several starts.
 type MultiStart struct {
-	Starts int // 1 is the given start alone
+	Starts int // 1 is the given start alone; the most of them where Automatic is set
+	// Automatic ends the run after as many starts as Enough asks for, which see.
+	Automatic bool
 	// First is how many starts go before these, and are left out: starts First to
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int
@@ -78,24 +80,14 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	errs := make([]error, n)
 	ends := &podium{results: results, least: math.Inf(1)}
 	next := make(chan int)
-	var wait sync.WaitGroup
+	var wait, pending sync.WaitGroup
 	for range min(max(1, m.Threads), n) {
 		wait.Go(func() {
 			for k := range next {
-				if ctx.Err() != nil && k > 0 {
-					continue
+				if ctx.Err() == nil || k == 0 {
+					errs[k] = m.enter(ctx, k, ends)
 				}
-				var r *Result
-				if r, errs[k] = m.run(ctx, k, results[k].Start); r == nil {
-					continue
-				}
-				r = ends.enter(k, r)
-				if m.Keep != nil {
-					// A state that cannot be written down ends nothing (see solving.solve).
-					if now, err := r.Now(); err == nil {
-						m.Keep(k, now, false)
-					}
-				}
+				pending.Done()
 			}
 		})
 	}
@@ -103,12 +95,21 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	for k := range m.First {
 		draw(k)
 	}
-	for k := range n {
-		results[k].Start = draw(m.First + k)
-		next <- k
+	begun := 0
+	for _, until := range m.rounds(n) {
+		for ; begun < until; begun++ {
+			results[begun].Start = draw(m.First + begun)
+			pending.Add(1)
+			next <- begun
+		}
+		pending.Wait()
+		if m.Automatic && (ctx.Err() != nil || Enough(results[:begun])) {
+			break
+		}
 	}
 	close(next)
 	wait.Wait()
+	results, errs = results[:begun], errs[:begun]
 	for _, err := range errs {
 		if err != nil {
 			return results, -1, err
@@ -119,6 +120,22 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		return results, -1, errors.New("checkpoint: it does not hold the start that is the best one")
 	}
 	return results, best, nil
+}
+
+// enter runs one start to its end.
+func (m *MultiStart) enter(ctx context.Context, k int, ends *podium) error {
+	r, err := m.run(ctx, k, ends.results[k].Start)
+	if r == nil {
+		return err
+	}
+	r = ends.enter(k, r)
+	if m.Keep != nil {
+		// A state that cannot be written down ends nothing (see solving.solve).
+		if now, err := r.Now(); err == nil {
+			m.Keep(k, now, false)
+		}
+	}
+	return err
 }
 
 // run runs one start.

@@ -1,0 +1,73 @@
+package outer
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/runtime/status"
+)
+
+// MostStarts is the most that an automatic number of starts comes to: what three
+// different minima ask for.
+const MostStarts = 30
+
+// enoughCalls is the work at which no further starts are begun, in calls to f, g and
+// their gradients: a second or two where x and y have a few dozen entries.
+const enoughCalls = 200_000
+
+// rounds are the numbers of starts after which Enough is asked. They do not depend on
+// the number of threads, and so nor does what a run returns.
+func (m *MultiStart) rounds(n int) []int {
+	if !m.Automatic {
+		return []int{n}
+	}
+	var out []int
+	for minima := 1; ; minima++ {
+		k := asked(minima)
+		if k >= n {
+			return append(out, n)
+		}
+		out = append(out, k)
+	}
+}
+
+// asked is the least number of starts after which the rule of Boender and Rinnooy Kan
+// ends a search that has found so many different minima. The Bayesian estimate of the
+// number of minima after n starts that found w is w (n - 1)/(n - w - 2); the search ends
+// where it exceeds w by less than a half (Boender and Rinnooy Kan 1987, Mathematical
+// Programming 37, 59-80).
+func asked(w int) int {
+	// w (n - 1) < (w + 1/2)(n - w - 2), so n > 2 w^2 + 3 w + 2.
+	return 2*w*w + 3*w + 3
+}
+
+// Enough reports whether the starts so far are as many as the rule asks for, or as many
+// as their work allows. Minima are different where F is, by more than what targets leave
+// of it; a start that came to none counts as a minimum of its own kind, once.
+func Enough(results []StartResult) bool {
+	var values []float64
+	failed, calls := 0, int64(0)
+	for _, r := range results {
+		if r.Result == nil {
+			continue
+		}
+		c := r.Result.Calls
+		calls += c.F + c.GradF + c.G + c.GradG
+		if r.Result.Status != status.Solved || r.Result.Best == nil {
+			failed = 1
+			continue
+		}
+		values = append(values, r.Result.Best.F)
+	}
+	slices.Sort(values)
+	minima := failed
+	for i, v := range values {
+		if i == 0 || v-values[i-1] > sameMinimum*(1+math.Abs(v)) {
+			minima++
+		}
+	}
+	return len(results) >= asked(max(1, minima)) || calls >= enoughCalls
+}
+
+// sameMinimum is what default targets leave of F.
+const sameMinimum = 1e-6
