@@ -27,7 +27,7 @@ type Checkpoint struct {
 	Coupling *CouplingState     `json:"coupling,omitempty"`
 	Starts   []outer.StartState `json:"starts"` // how far each start has come
 	// Automatic says that Starts has room for the most starts that there may be, and
-	// that the run ends after as many as outer.Enough asks for.
+	// that the run ends after as many as outer.MultiStart asks for.
 	Automatic bool `json:"automatic,omitempty"`
 }
 

@@ -21,7 +21,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, Automatic: opts.automatic, First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, Cost: p.callCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {
@@ -66,6 +66,16 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 		}
 	}
 	return runs, nil
+}
+
+// callCost is how many numbers a call of f or g reads, about.
+func (p *Problem) callCost() float64 {
+	most := 0
+	for _, c := range []*compiled{p.f, p.g} {
+		arena, _ := c.program.ArenaBytes()
+		most = max(most, arena+c.program.DataBytes())
+	}
+	return float64(most) / 8
 }
 
 // startObserver passes the progress of one start on, one call at a time over

@@ -11,11 +11,15 @@ import (
 // different minima ask for.
 const MostStarts = 30
 
-// enoughCalls is the work at which no further starts are begun, in calls to f, g and
-// their gradients: a second or two where x and y have a few dozen entries.
-const enoughCalls = 200_000
+// enoughWork is the work at which no further starts are begun, in numbers that the
+// functions have read: a second or two.
+const enoughWork = 2e8
 
-// rounds are the numbers of starts after which Enough is asked. They do not depend on
+// leastCost is what one call costs however little it reads: what a method does between
+// two calls.
+const leastCost = 1000
+
+// rounds are the numbers of starts after which enough is asked. They do not depend on
 // the number of threads, and so nor does what a run returns.
 func (m *MultiStart) rounds(n int) []int {
 	if !m.Automatic {
@@ -41,10 +45,10 @@ func asked(w int) int {
 	return 2*w*w + 3*w + 3
 }
 
-// Enough reports whether the starts so far are as many as the rule asks for, or as many
+// enough reports whether the starts so far are as many as the rule asks for, or as many
 // as their work allows. Minima are different where F is, by more than what targets leave
 // of it; a start that came to none counts as a minimum of its own kind, once.
-func Enough(results []StartResult) bool {
+func (m *MultiStart) enough(results []StartResult) bool {
 	var values []float64
 	failed, calls := 0, int64(0)
 	for _, r := range results {
@@ -66,7 +70,7 @@ func Enough(results []StartResult) bool {
 			minima++
 		}
 	}
-	return len(results) >= asked(max(1, minima)) || calls >= enoughCalls
+	return len(results) >= asked(max(1, minima)) || float64(calls)*math.Max(m.Cost, leastCost) >= enoughWork
 }
 
 // sameMinimum is what default targets leave of F.

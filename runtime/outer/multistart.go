@@ -16,8 +16,10 @@ import (
 // MultiStart is a run from several starts.
 type MultiStart struct {
 	Starts int // 1 is the given start alone; the most of them where Automatic is set
-	// Automatic ends the run after as many starts as Enough asks for, which see.
+	// Automatic ends the run after as many starts as the rule of Boender and Rinnooy Kan
+	// asks for, or after a second or two of work. Cost is how many numbers one call reads.
 	Automatic bool
+	Cost      float64
 	// First is how many starts go before these, and are left out: starts First to
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int
@@ -103,7 +105,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 			next <- begun
 		}
 		pending.Wait()
-		if m.Automatic && (ctx.Err() != nil || Enough(results[:begun])) {
+		if m.Automatic && (ctx.Err() != nil || m.enough(results[:begun])) {
 			break
 		}
 	}

@@ -1,0 +1,99 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// A leader whose F has several minima, through a follower held by bounds: the least
+// is found on a grid. By default as many starts are made as there is reason for; one
+// start ends at another minimum in a good part of the cases.
+func TestTheNumberOfStartsIsChosen(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 4))
+	const trials = 40
+	missed, alone := 0, 0
+	for range trials {
+		a, b, c := 1+3*rng.Float64(), 6*rng.Float64(), 2*rng.Float64()-1
+		lo, hi := -1-rng.Float64(), 1+rng.Float64()
+		source := fmt.Sprintf(`model wells
+upper {
+  var x: real in box(-3, 3)
+  minimize sin(%v * x + %v) + 0.1 * (y - %v)^2
+}
+lower {
+  var y: real in box(%v, %v)
+  minimize (y - 2 * x)^2
+}
+`, a, b, c, lo, hi)
+		least := math.Inf(1)
+		for k := range 600001 {
+			x := -3 + 1e-5*float64(k)
+			y := math.Min(math.Max(2*x, lo), hi)
+			least = math.Min(least, math.Sin(a*x+b)+0.1*(y-c)*(y-c))
+		}
+		r := solveText(t, source, runtime.Options{})
+		if n := len(r.Starts); !slices.Contains([]int{8, 17, 30}, n) {
+			t.Fatalf("%d starts", n)
+		}
+		if float64(r.Upper.Objective) > least+1e-6 {
+			missed++
+		}
+		if one := solveText(t, source, runtime.Options{Starts: 1}); float64(one.Upper.Objective) > least+1e-6 {
+			alone++
+		}
+	}
+	if missed > 0 || alone < trials/5 {
+		t.Errorf("of %d runs %d missed the least F, with one start %d", trials, missed, alone)
+	}
+}
+
+// Who says where to start, how, or how often, is taken at his word; and the answer does
+// not depend on the number of threads, nor on being interrupted.
+func TestAutomaticStarts(t *testing.T) {
+	problem := bindText(t, kinked)
+	opts := runtime.Options{Seed: 2}
+	whole, err := problem.Solve(context.Background(), opts)
+	if err != nil || len(whole.Starts) != 8 {
+		t.Fatalf("%d starts, %v", len(whole.Starts), err)
+	}
+	opts.Threads = 3
+	threads, err := problem.Solve(context.Background(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(document(t, threads)) != string(document(t, whole)) {
+		t.Errorf("the result depends on the number of threads:\n%s\n%s", document(t, threads), document(t, whole))
+	}
+	for name, o := range map[string]runtime.Options{
+		"starts": {Starts: 1}, "a method": {Method: "goldstein"}, "a start": {Start: whole.Upper.Variables},
+	} {
+		r, err := problem.Solve(context.Background(), o)
+		if err != nil || len(r.Starts) != 0 {
+			t.Errorf("with %s given: %d starts, %v", name, len(r.Starts), err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	opts = runtime.Options{Seed: 2, Observer: func(now runtime.Progress) {
+		if now.Start == 5 && now.Iteration == 2 {
+			cancel()
+		}
+	}}
+	stopped, err := problem.Solve(ctx, opts)
+	if err != nil || stopped.Status != runtime.Interrupted || stopped.Checkpoint == nil {
+		t.Fatalf("%v, %v", stopped.Status, err)
+	}
+	resumed, err := problem.Solve(context.Background(), runtime.Options{Resume: stopped.Checkpoint})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(resumed.Starts), len(whole.Starts); got != want || resumed.Upper.Objective != whole.Upper.Objective || resumed.Calls != whole.Calls {
+		t.Errorf("resumed: %d starts, F %v, calls %v; whole: %d, %v, %v", got, resumed.Upper.Objective, resumed.Calls, want, whole.Upper.Objective, whole.Calls)
+	}
+}
