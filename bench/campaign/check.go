@@ -63,6 +63,9 @@ func (e *examination) outcome(format string, args ...any) {
 // milliseconds; one that reaches it is counted as such.
 const timeLimit = 10 * time.Second
 
+// automatic is how many programs there are to one whose number of starts is left open.
+const automatic = 5
+
 // question is one text of a seed's program and how it is run.
 type question struct {
 	style style
@@ -79,6 +82,10 @@ func questions(seed uint64) (m *truth.Model, family string, qs []question) {
 	opts := defaults
 	if g.chance(0.25) {
 		g.oddOptions(&opts)
+	}
+	// Most have one start: several are several runs of the same kind.
+	if seed%automatic != 0 {
+		defaults.Starts, opts.Starts = 1, max(opts.Starts, 1)
 	}
 	qs = []question{{s, opts}}
 	if g.chance(0.4) {

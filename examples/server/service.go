@@ -153,7 +153,7 @@ func (s *Service) solve(ctx context.Context, w http.ResponseWriter, r *http.Requ
 		s.reply(w, http.StatusInternalServerError, Fault{Error: "the model could not be updated"})
 		return
 	}
-	result, err := problem.Solve(ctx, runtime.Options{Seed: 1})
+	result, err := problem.Solve(ctx, runtime.Options{Seed: 1, Starts: 1})
 	if err != nil {
 		s.reply(w, http.StatusInternalServerError, Fault{Error: "the model could not be solved"})
 		return
