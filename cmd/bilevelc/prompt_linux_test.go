@@ -125,7 +125,7 @@ func TestPromptCompletes(t *testing.T) {
 		shown <- string(text)
 	}()
 	for _, line := range []string{":lo\tmym\t", ":so\t--meth\tgold\t", "pri\t - pri\t + resid\tshelf)", "let b = softp\tcapac\t)",
-		":sa\tsession.blv", ":hi\t", ":qu\t"} {
+		"let größe_α = 2", "let größe_β = 3", "let c = 1 + grö\t\t + größe_\t\t", ":sa\tsession.blv", ":hi\t", ":qu\t"} {
 		// A key at a time: in one burst a tab is text that was pasted.
 		for _, key := range line + "\r" {
 			if _, err := io.WriteString(typist, string(key)); err != nil {
@@ -145,7 +145,7 @@ func TestPromptCompletes(t *testing.T) {
 		}
 	}
 	saved, err := os.ReadFile(filepath.Join(dir, "session.blv"))
-	if err != nil || !strings.Contains(string(saved), "let b = softplus(capacity)\n") {
+	if err != nil || !strings.Contains(string(saved), "let b = softplus(capacity)\n") || !strings.Contains(string(saved), "let c = 1 + größe_α + größe_β\n") {
 		t.Errorf("the session is %s (%v)", saved, err)
 	}
 }

@@ -133,10 +133,13 @@ func (r *repl) terminal() error {
 	if err := shell.Config.Set("cursor-position-probe", false); err != nil {
 		return err
 	}
-	// Tab adds what all candidates have in common and shows them; again, it takes one
-	// after the other.
-	if err := shell.Config.Set("menu-complete-display-prefix", true); err != nil {
-		return err
+	for name, value := range map[string]bool{
+		// Characters of more than one byte are letters, not keys with Meta.
+		"convert-meta": false, "input-meta": true, "output-meta": true,
+	} {
+		if err := shell.Config.Set(name, value); err != nil {
+			return err
+		}
 	}
 	shell.Prompt.Primary(func() string { return "blv> " })
 	shell.Prompt.Secondary(func() string { return "...> " })
@@ -144,7 +147,13 @@ func (r *repl) terminal() error {
 		text := string(line)
 		return strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text)
 	}
-	shell.Completer = func(line []rune, cursor int) readline.Completions { return r.tab(string(line[:cursor])) }
+	shell.Completer = func(line []rune, cursor int) readline.Completions {
+		all := r.tab(string(line[:cursor]))
+		// Tab adds what all candidates have in common and shows them; again, it takes one
+		// after the other. The first half of it the library does right in ASCII alone.
+		_ = shell.Config.Set("menu-complete-display-prefix", all.PREFIX == "") // of a type that is known
+		return all
+	}
 	if path, ok := historyFile(); ok {
 		shell.History.AddFromFile("history", path)
 	}

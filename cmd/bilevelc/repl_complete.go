@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/reeflective/readline"
 	"github.com/spf13/pflag"
@@ -24,7 +25,10 @@ type candidate struct {
 }
 
 // tab lists what Tab offers behind a line. The library replaces the text back to the
-// last blank, of which a candidate may be the end only.
+// last blank, of which a candidate may be the end only; it takes away as many characters
+// as that text has bytes, so that it is told of as many bytes as there are characters. What
+// all candidates have in common is then the one that is offered first, as the library
+// would count its bytes, too.
 func (r *repl) tab(before string) readline.Completions {
 	list, start := r.complete(before)
 	blank := strings.LastIndexAny(before, " \t\n") + 1
@@ -36,7 +40,30 @@ func (r *repl) tab(before string) readline.Completions {
 			raw[i].Display = c.display
 		}
 	}
-	return readline.CompleteRaw(raw)
+	word := before[min(blank, start):]
+	if common := commonStart(raw); len(raw) > 1 && len(common) > len(word) && utf8.RuneCountInString(common) < len(common) {
+		raw = []readline.Completion{{Value: common, Display: common}}
+	}
+	all := readline.CompleteRaw(raw)
+	if n := utf8.RuneCountInString(word); n < len(word) {
+		all.PREFIX = word[:n]
+	}
+	return all
+}
+
+// commonStart is what all candidates begin with, in whole characters.
+func commonStart(list []readline.Completion) string {
+	if len(list) == 0 {
+		return ""
+	}
+	common := list[0].Value
+	for _, c := range list[1:] {
+		for !strings.HasPrefix(c.Value, common) {
+			_, size := utf8.DecodeLastRuneInString(common)
+			common = common[:len(common)-size]
+		}
+	}
+	return common
 }
 
 // complete lists how a line may go on, in order, and where the part begins that

@@ -13,6 +13,16 @@ import (
 type field struct {
 	start, end int
 	quoted     bool
+	escaped    bool // it holds quotes, written twice, or ends of lines
+}
+
+// word is what stands in a cell (RFC 4180, as encoding/csv reads it).
+func (r *reader) word(f field) string {
+	word := r.text[f.start:f.end]
+	if f.escaped {
+		word = strings.ReplaceAll(strings.ReplaceAll(word, `""`, `"`), "\r\n", "\n")
+	}
+	return word
 }
 
 // readCSVFile reads a file as an array, and, where it has a header, as a table
@@ -45,16 +55,12 @@ func readCSVTable(r *reader, name string) *data.Table {
 	}
 	trial := &reader{file: r.file, text: r.text, set: &data.Set{}}
 	t := newTable(r, name)
-	var sep byte
 	var fields []field
-	ok := trial.lines(func(start, end int, line string) bool {
+	ok := trial.rows(func(start, end int, line string, sep byte) bool {
 		if line == "" {
 			return true
 		}
 		first := len(t.table.Columns) == 0
-		if first {
-			sep = separator(trial.text[start:end])
-		}
 		var fine bool
 		if fields, fine = trial.splitLine(fields[:0], start, end, sep); !fine {
 			return false
@@ -69,7 +75,7 @@ func readCSVTable(r *reader, name string) *data.Table {
 			t.row(start, end)
 		}
 		for j, f := range fields {
-			word := trial.text[f.start:f.end]
+			word := trial.word(f)
 			switch {
 			case first && word == "":
 				return false
@@ -96,27 +102,64 @@ func quotedCell(word string) data.Cell {
 	return c
 }
 
-// lines calls read at each line that is not a comment, with its place and its
-// text without white space around it, until it returns false.
-func (r *reader) lines(read func(start, end int, text string) bool) bool {
-	pos := 0
+// rows calls read at each row whose line is not a comment, with its place, the text of
+// its line without white space around it, and what stands between fields, until it
+// returns false. A blank line is a row of no text.
+func (r *reader) rows(read func(start, end int, line string, sep byte) bool) bool {
+	pos, sep := 0, byte(0)
 	if strings.HasPrefix(r.text, byteOrderMark) {
 		pos = len(byteOrderMark)
 	}
 	for pos < len(r.text) {
-		start, end := pos, strings.IndexByte(r.text[pos:], '\n')
-		if end < 0 {
-			end = len(r.text)
-		} else {
-			end += pos
+		start, end := pos, r.endOfLine(pos)
+		line := strings.TrimSpace(r.text[start:end])
+		if line != "" && !strings.HasPrefix(line, "#") {
+			if sep == 0 {
+				sep = separator(line)
+			}
+			end = r.endOfRow(start, sep)
 		}
 		pos = end + 1
-		text := strings.TrimSpace(r.text[start:end])
-		if !strings.HasPrefix(text, "#") && !read(start, end, text) {
+		if !strings.HasPrefix(line, "#") && !read(start, end, line, sep) {
 			return false
 		}
 	}
 	return true
+}
+
+// endOfLine is where the line of a place ends.
+func (r *reader) endOfLine(pos int) int {
+	if end := strings.IndexByte(r.text[pos:], '\n'); end >= 0 {
+		return pos + end
+	}
+	return len(r.text)
+}
+
+// endOfRow is where the row that begins at a place ends: with its line, or a later one
+// where lines end inside quotes. A quote that is never closed ends with its line.
+func (r *reader) endOfRow(start int, sep byte) int {
+	begins, quoted := true, false
+	for pos := start; pos < len(r.text); pos++ {
+		switch c := r.text[pos]; {
+		case quoted:
+			quoted = c != '"' // of two the second one opens again
+			if !quoted && pos+1 < len(r.text) && r.text[pos+1] == '"' {
+				pos, quoted = pos+1, true
+			}
+		case c == '\n':
+			return pos
+		case c == sep:
+			begins = true
+		case c == '"' && begins:
+			begins, quoted = false, true
+		case !isBlank(c):
+			begins = false
+		}
+	}
+	if quoted {
+		return r.endOfLine(start)
+	}
+	return len(r.text)
 }
 
 // readCSV reads a table of numbers: one line a row, fields apart by commas
@@ -131,10 +174,9 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 		cols   int
 		header bool
 		blank  = -1 // offset of a blank line, an error where a row follows
-		sep    byte
 	)
 	first := true
-	complete := r.lines(func(start, end int, line string) bool {
+	complete := r.rows(func(start, end int, line string, sep byte) bool {
 		if line == "" {
 			if !first && blank < 0 {
 				blank = start
@@ -145,9 +187,6 @@ func readCSV(r *reader, name string) (*data.Array, string) {
 			d := r.errorAt(diag.DataCSV, blank, blank, "a blank line inside the table")
 			d.Detail = fmt.Sprintf("it stands before row %d of %s; a missing value would go unnoticed", rows+1, name)
 			blank = -1
-		}
-		if first {
-			sep = separator(line)
 		}
 		var ok bool
 		if fields, ok = r.splitLine(fields[:0], start, end, sep); !ok {
@@ -209,8 +248,8 @@ func separator(line string) byte {
 	return ','
 }
 
-// splitLine appends the fields of the line [start, end). It reports a quote
-// that is not closed on the line and returns false.
+// splitLine appends the fields of the row [start, end). It reports a quote
+// that is not closed and returns false.
 func (r *reader) splitLine(fields []field, start, end int, sep byte) ([]field, bool) {
 	if end > start && r.text[end-1] == '\r' {
 		end--
@@ -223,12 +262,18 @@ func (r *reader) splitLine(fields []field, start, end int, sep byte) ([]field, b
 		if pos < end && r.text[pos] == '"' {
 			f.quoted = true
 			f.start++
-			n := strings.IndexByte(r.text[f.start:end], '"')
-			if n < 0 {
-				r.errorAt(diag.DataCSV, pos, end, "a quote is not closed on its line")
+			close := f.start
+			for close < end && r.text[close] != '"' || close+1 < end && r.text[close+1] == '"' {
+				if r.text[close] == '"' {
+					close++
+				}
+				close++
+			}
+			if close >= end {
+				r.errorAt(diag.DataCSV, pos, end, "a quote is not closed")
 				return fields, false
 			}
-			f.end = f.start + n
+			f.end, f.escaped = close, strings.ContainsAny(r.text[f.start:close], "\"\n")
 			pos = f.end + 1
 			for pos < end && r.text[pos] != sep && isBlank(r.text[pos]) {
 				pos++

@@ -9,6 +9,30 @@ import (
 	"bilevelc/ir/data"
 )
 
+// awkward is a text that begins and ends with a letter, with all in between that CSV
+// puts into quotes.
+func awkward(rng *rand.Rand) string {
+	text := string('a' + rune(rng.IntN(26)))
+	for range rng.IntN(6) {
+		text += []string{`"`, ",", "\n", ";", "#", " ", "ü", `""`, "1", "\t"}[rng.IntN(10)]
+	}
+	return text + "z"
+}
+
+// Quotes in quotes, and lines that end inside them; a quote inside a word is none.
+func TestQuotedFields(t *testing.T) {
+	set, diags := Read(CSV, "t.csv", "who,what,much\n\"a \"\"b\"\"\",\"two\r\nlines, and \"\"\"\"\",1\n 5\" pipe ,\"x\" , 2\r\n", "")
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	got := set.Get("t").Table
+	for i, want := range [][2]string{{`a "b"`, "two\nlines, and \"\""}, {`5" pipe`, "x"}} {
+		if a, b := got.Columns[0].Cells[i].Text, got.Columns[1].Cells[i].Text; a != want[0] || b != want[1] || got.Columns[2].Cells[i].Number != float64(i+1) {
+			t.Errorf("row %d is %q and %q, not %q", i+1, a, b, want)
+		}
+	}
+}
+
 // Tables that are written are read again as they were.
 func TestWriteTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -20,7 +44,7 @@ func TestWriteTable(t *testing.T) {
 			for range table.Rows {
 				switch {
 				case words:
-					c.Cells = append(c.Cells, data.Cell{Text: fmt.Sprintf("%c-%d", 'a'+rune(rng.IntN(26)), rng.IntN(9))})
+					c.Cells = append(c.Cells, data.Cell{Text: awkward(rng)})
 				default:
 					c.Cells = append(c.Cells, data.Cell{Number: rng.NormFloat64(), IsNumber: true})
 				}
