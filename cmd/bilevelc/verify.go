@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -105,7 +106,7 @@ func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result
 	if result.Inputs != nil {
 		if modelPath == "" {
 			if modelPath, err = beside(path, result.Inputs.Model); err != nil {
-				return nil, usageError("model: %v; give --model", err)
+				return nil, usageError("the model: %v%s", err, elsewhere("--model", "", result.Inputs.Model))
 			}
 			foreign = append(foreign, modelPath)
 		}
@@ -117,9 +118,11 @@ func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result
 				if !of {
 					name, file = "", spec
 				}
-				if file, err = beside(path, file); err != nil {
-					return nil, usageError("data: %v; give --data", err)
+				there, err := beside(path, file)
+				if err != nil {
+					return nil, usageError("the data: %v%s", err, elsewhere("--data", name, file))
 				}
+				file = there
 				foreign = append(foreign, file)
 				if of {
 					file = name + "=" + file
@@ -157,11 +160,24 @@ func beside(document, name string) (string, error) {
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the document names %q, and only a file beside it is opened without being named by you", name)
+		return "", fmt.Errorf("%q is not in %s, the folder of the document, where alone files that it names are looked for", plain, filepath.Dir(document))
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("the document names %q, which is not a plain file", name)
 	}
 	return path, nil
+}
+
+// elsewhere says how to name a file that is not beside the document: as the document does,
+// where such a file lies here.
+func elsewhere(flag, name, path string) string {
+	file := "PATH"
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && strconv.Quote(path) == `"`+path+`"` {
+		file = path
+	}
+	if name != "" {
+		file = name + "=" + file
+	}
+	return fmt.Sprintf("; put it there, or name it with %s %s", flag, file)
 }
 
 // unseen is the error of files that the user may not have meant to be read: it
