@@ -3,6 +3,7 @@ package outer
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/qp"
 )
@@ -48,6 +49,72 @@ func (m *goldstein) model() *bundleModel {
 // |g_b - g| |x - x_b|, from convex ones, where only the error of the
 // extrapolation, of second order, makes it positive.
 const concave = 0.1
+
+// working is qp.Working by what lasts from one model to the next: samples by the names
+// of their pieces, hinges by the rows that make them.
+type working struct {
+	Center       bool // the center's piece is one of those of the largest value
+	Pieces       []string
+	Hinges, Bent []int // Bent: ^row of those active at the center
+	Lower, Upper []int
+	Rows         []int
+	Joint        bool
+}
+
+// works keeps what held a step.
+func (m *goldstein) works(model *bundleModel, step *qp.Step) {
+	s, w := &m.state, step.Working
+	k := &working{Lower: w.Lower, Upper: w.Upper, Rows: w.Rows, Joint: w.Joint}
+	for _, i := range w.Pieces {
+		if i == 0 {
+			k.Center = true
+		} else {
+			k.Pieces = append(k.Pieces, s.Bundle[model.bundle[i-1]].Piece)
+		}
+	}
+	for _, i := range w.Hinges {
+		k.Hinges = append(k.Hinges, s.Kinks[model.kinks[i]].Row)
+	}
+	for _, i := range w.Bent {
+		k.Bent = append(k.Bent, m.side(s.Kinks[model.kinks[i]].Row))
+	}
+	s.Working = k
+}
+
+// side is the row, or ^row where it is active at the center: a hinge that was bent on
+// one side of its kink is not on the other.
+func (m *goldstein) side(row int) int {
+	if _, active := slices.BinarySearch(m.state.Center.Active, row); active {
+		return ^row
+	}
+	return row
+}
+
+// guess is what held the last step, in the numbers of a model; nil where there is none.
+func (m *goldstein) guess(model *bundleModel) *qp.Working {
+	s, w := &m.state, m.state.Working
+	if w == nil {
+		return nil
+	}
+	g := &qp.Working{Lower: w.Lower, Upper: w.Upper, Rows: w.Rows, Joint: w.Joint}
+	if w.Center {
+		g.Pieces = append(g.Pieces, 0)
+	}
+	for i, b := range model.bundle {
+		if slices.Contains(w.Pieces, s.Bundle[b].Piece) {
+			g.Pieces = append(g.Pieces, i+1)
+		}
+	}
+	for i, k := range model.kinks {
+		switch row := s.Kinks[k].Row; {
+		case slices.Contains(w.Hinges, row):
+			g.Hinges = append(g.Hinges, i)
+		case slices.Contains(w.Bent, m.side(row)):
+			g.Bent = append(g.Bent, i)
+		}
+	}
+	return g
+}
 
 // residual is |sum_i w_i g_i + sum_k theta_k h_k + normal|, which at the model's
 // solution is |Hd|.

@@ -41,7 +41,7 @@ func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 	for j := range d {
 		d[j] = largest / delta
 	}
-	step, err := run.projector.Step(s.Center.X, &qp.Model{H: qp.Diagonal(d), Pieces: []qp.Affine{{Gradient: s.Center.G}}, Hinges: near})
+	step, err := run.projector.Step(s.Center.X, &qp.Model{H: qp.DiagonalCurvature(d), Pieces: []qp.Affine{{Gradient: s.Center.G}}, Hinges: near})
 	if err != nil {
 		return nil, err
 	}

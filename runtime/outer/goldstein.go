@@ -74,6 +74,7 @@ type goldsteinState struct {
 	Bundle    []Sample // other pieces, most recent last
 	Kinks     []kink   // rows whose change of state near x is known, most recent last
 	H         quasiNewton
+	Working   *working // what held the last step; nil: not known
 	LastStep  float64
 	Measure   float64   // |Hd| of the last model: the norm of its stationarity residual
 	Reach     float64   // length of the longest step allowed
@@ -161,12 +162,8 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 	turns, fresh := 0, false
 	for null := 0; ; null++ {
 		model := m.model()
-		h, err := s.H.factorize(m.bend(run))
-		if err != nil {
-			m.rescale(run)
-			continue
-		}
-		model.H = h
+		model.H = s.H.curvature(m.bend(run))
+		model.Guess = m.guess(model)
 		step, err := run.projector.Step(s.Center.X, &model.Model)
 		if err != nil && outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
@@ -182,6 +179,7 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+		m.works(model, step)
 		if turns < maxTurns && m.learnBalls(step) {
 			turns++
 			null--

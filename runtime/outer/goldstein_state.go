@@ -25,8 +25,25 @@ func (m *goldstein) valid(d dimensions) error {
 			return err
 		}
 	}
-	if h := s.H; h.N != d.x || h.H != nil && len(h.H) != h.N*h.N || !(h.Scale > 0) || !finite(h.H...) {
+	if s.H.N != d.x {
 		return fmt.Errorf("its curvature is not that of %d entries of x", d.x)
+	}
+	if err := s.H.valid(); err != nil {
+		return err
+	}
+	if w := s.Working; w != nil {
+		for _, fixed := range [][]int{w.Lower, w.Upper} {
+			for _, j := range fixed {
+				if j < 0 || j >= d.x {
+					return fmt.Errorf("there is no entry %d of x", j+1)
+				}
+			}
+		}
+		for _, i := range w.Rows {
+			if i < 0 {
+				return fmt.Errorf("there is no row %d", i+1)
+			}
+		}
 	}
 	if a := s.Approach; a != nil {
 		if err := vectors(d.x, a.X); err != nil {

@@ -54,7 +54,7 @@ func (m *goldstein) study(from *Near) {
 	m.learned = l
 	if run := from.Run; run != nil {
 		var old goldsteinState
-		if run.Method == "goldstein" && json.Unmarshal(run.State, &old) == nil && old.H.valid() {
+		if run.Method == "goldstein" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
 			l.H = old.H
 		}
 		// A run that ended next to where it began has not seen the curvature itself.
@@ -99,8 +99,10 @@ func (c *Certificate) kinks() []kink {
 	return out
 }
 
-// valid reports a matrix of numbers.
-func (q quasiNewton) valid() bool { return q.H != nil && len(q.H) == q.N*q.N && finite(q.H...) }
+// known reports a curvature of numbers that has learned something.
+func (q quasiNewton) known() bool {
+	return (q.H != nil || len(q.Pairs) > 0) && q.valid() == nil
+}
 
 // recall starts from what was learned elsewhere, where it is of F's dimensions: with
 // that curvature, and with the kinks that held the solution there, measured here.
@@ -109,7 +111,7 @@ func (m *goldstein) recall(ctx context.Context, run *Run) error {
 	if m.learned == nil {
 		return nil
 	}
-	if h := m.learned.H; h.valid() && h.N == len(s.Center.X) {
+	if h := m.learned.H; h.known() && h.N == len(s.Center.X) {
 		s.H, s.Taught = h, true
 	}
 	if len(m.learned.Kinks) > maxFlips {

@@ -53,8 +53,13 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
 		// F is known to about 1e-13 of its terms; along the kinks, where it is smooth
 		// with a curvature of order 1, a gradient within its target of 1e-5 leaves the
-		// square of that.
-		if r.Status != status.Solved || math.Abs(gap) > 5e-11 {
+		// square of that. Where more kinks meet than x has entries and F is not convex, the
+		// jumps of single rows do not add up, and steps end in the rounding of that.
+		most := 5e-11
+		if o.Family == planted.Slack && o.Kinks > o.Dx {
+			most = 1e-10
+		}
+		if r.Status != status.Solved || math.Abs(gap) > most {
 			t.Errorf("%s: %v (%s), gap %.2e", name, r.Status, r.Reason, gap)
 		}
 		checkCertificate(t, name, r.Certificate)

@@ -1,27 +1,48 @@
 package outer
 
 import (
-	"errors"
+	"encoding/json"
+	"fmt"
 	"math"
 
 	"bilevelc/runtime/qp"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 )
 
-// quasiNewton is a positive definite approximation of the curvature of F's
-// pieces: a damped BFGS matrix (Powell 1978) up to denseLimit entries of x, and
-// its diagonal scale alone beyond. Values are immutable; update returns a new one.
+// quasiNewton is a positive definite approximation of the curvature of F's pieces, by
+// damped BFGS updates (Powell 1978). Up to denseLimit entries of x it is a matrix that
+// keeps all pairs. Beyond, the last ones, pairLimit of them, make it
+//
+//	H = Scale I + Q (T - Scale I) Q'
+//
+// where the columns of Q are an orthonormal basis of what the pairs span, and T is the
+// BFGS matrix of the pairs in its coordinates: the limited-memory matrix in a compact
+// form (Byrd, Nocedal and Schnabel 1994), positive definite to the last bit as each
+// update is made in full. With r = 2 pairLimit at most, making Q costs O(r^2 N),
+// products O(r N). Values are immutable; update returns a new one.
 type quasiNewton struct {
 	N       int
 	Scale   float64   // curvature of the initial matrix
 	Updates int       // accepted pairs
-	H       []float64 // N x N, row-major; nil while it is Scale times the identity
+	H       []float64 // N x N, row-major; nil while it is Scale times the identity, or where Pairs stand for it
+	Pairs   []secant  // oldest first; beyond denseLimit alone
+
+	basis [][]float64   // Q, columns
+	inner *mat.SymDense // T; both follow from Scale and Pairs
 }
 
-// denseLimit is where factorizing H, of order N^3, would begin to cost more than
-// lower levels of that size do.
-const denseLimit = 1000
+// secant is a step between points of one piece, and the change of the gradient there
+// that the curvature has learned, with s'y > 0.
+type secant struct{ S, Y []float64 }
+
+// denseLimit is where a matrix with all pairs begins to cost more than it saves in
+// iterations, and pairLimit how many pairs tell as much of a larger one.
+const (
+	denseLimit = 100
+	pairLimit  = 20
+)
 
 func newQuasiNewton(n int, curvature float64) quasiNewton {
 	return quasiNewton{N: n, Scale: curvature}
@@ -30,41 +51,57 @@ func newQuasiNewton(n int, curvature float64) quasiNewton {
 // multiply returns H v.
 func (q quasiNewton) multiply(v []float64) []float64 {
 	out := make([]float64, q.N)
-	for i := range out {
-		if q.H == nil {
-			out[i] = q.Scale * v[i]
-		} else {
+	if q.H != nil {
+		for i := range out {
 			out[i] = dot(q.H[i*q.N:(i+1)*q.N], v)
 		}
+		return out
+	}
+	for i := range out {
+		out[i] = q.Scale * v[i]
+	}
+	c := make([]float64, len(q.basis))
+	for a, col := range q.basis {
+		c[a] = dot(col, v)
+	}
+	for a, col := range q.basis {
+		t := -q.Scale * c[a]
+		for b, w := range c {
+			t += q.inner.At(a, b) * w
+		}
+		floats.AddScaled(out, t, col)
 	}
 	return out
 }
 
-// factorize returns H, plus a diagonal (len N, or nil), for the step's quadratic
-// program.
-func (q quasiNewton) factorize(diagonal []float64) (*qp.Hessian, error) {
-	if q.H == nil {
-		d := make([]float64, q.N)
-		for i := range d {
-			d[i] = q.Scale
-			if diagonal != nil {
-				d[i] += diagonal[i]
-			}
-		}
-		return qp.Diagonal(d), nil
-	}
-	full := q.H
-	if diagonal != nil {
-		full = clone(q.H)
+// curvature returns H, plus a diagonal (len N), for the step's quadratic program.
+func (q quasiNewton) curvature(diagonal []float64) *qp.Curvature {
+	if q.H != nil {
+		full := clone(q.H)
 		for i, v := range diagonal {
 			full[i*q.N+i] += v
 		}
+		return qp.FullCurvature(mat.NewSymDense(q.N, full))
 	}
-	h, ok := qp.Dense(mat.NewSymDense(q.N, full))
-	if !ok {
-		return nil, errors.New("the curvature matrix is no longer positive definite")
+	d := make([]float64, q.N)
+	for i := range d {
+		d[i] = q.Scale + diagonal[i]
 	}
-	return h, nil
+	if len(q.basis) == 0 {
+		return qp.DiagonalCurvature(d)
+	}
+	r := len(q.basis)
+	m := mat.NewSymDense(r, nil)
+	for a := range r {
+		for b := a; b < r; b++ {
+			v := q.inner.At(a, b)
+			if a == b {
+				v -= q.Scale
+			}
+			m.SetSym(a, b, v)
+		}
+	}
+	return qp.LowRankCurvature(d, q.basis, m)
 }
 
 // update takes a pair s = x+ - x, y = g+ - g of gradients of one piece, known to
@@ -88,23 +125,18 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	} else if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
 		// The first pair knows the scale better than the initial step
 		// (Nocedal and Wright, (6.20)).
-		q.Scale, q.H = yy/sy, nil
+		q = newQuasiNewton(q.N, yy/sy)
 		hs = q.multiply(s)
 		shs = dot(s, hs)
 	}
 	q.Updates++
-	if q.N > denseLimit {
-		if sy > 1e-8*math.Sqrt(ss*yy) {
-			q.Scale = yy / sy
-		} else {
-			q.Scale /= 5
-		}
-		return q
-	}
 	if sy < 0.2*shs {
 		theta := 0.8 * shs / (shs - sy)
 		y = plus(hs, theta, minus(y, hs))
 		sy = dot(s, y)
+	}
+	if q.N > denseLimit {
+		return q.with(secant{s, y})
 	}
 	h := make([]float64, q.N*q.N)
 	for i := range q.N {
@@ -128,4 +160,86 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 	}
 	q.H = h
 	return q
+}
+
+// with appends a pair, in place of the oldest where there are enough.
+func (q quasiNewton) with(p secant) quasiNewton {
+	kept := q.Pairs[max(0, len(q.Pairs)+1-pairLimit):]
+	q.Pairs = append(append(make([]secant, 0, len(kept)+1), kept...), p)
+	q.compact()
+	return q
+}
+
+// compact makes Q and T from the pairs.
+func (q *quasiNewton) compact() {
+	q.basis, q.inner = nil, nil
+	coordinates := make([][]float64, 0, 2*len(q.Pairs)) // of S and Y, in turns
+	for _, p := range q.Pairs {
+		for _, v := range [][]float64{p.S, p.Y} {
+			coordinates = append(coordinates, q.express(v))
+		}
+	}
+	r := len(q.basis)
+	if r == 0 {
+		return
+	}
+	t := mat.NewSymDense(r, nil)
+	for a := range r {
+		t.SetSym(a, a, q.Scale)
+	}
+	var ts mat.VecDense
+	for k := 0; k < len(coordinates); k += 2 {
+		s := mat.NewVecDense(r, append(coordinates[k], make([]float64, r-len(coordinates[k]))...))
+		y := mat.NewVecDense(r, append(coordinates[k+1], make([]float64, r-len(coordinates[k+1]))...))
+		ts.MulVec(t, s)
+		t.SymRankOne(t, -1/mat.Dot(s, &ts), &ts)
+		t.SymRankOne(t, 1/mat.Dot(s, y), y)
+	}
+	q.inner = t
+}
+
+// express returns the coordinates of v in Q, to which it adds what they lack.
+func (q *quasiNewton) express(v []float64) []float64 {
+	rest, size := clone(v), norm(v)
+	c := make([]float64, len(q.basis), len(q.basis)+1)
+	for range 2 { // twice is enough (Kahan)
+		for a, col := range q.basis {
+			t := dot(col, rest)
+			c[a] += t
+			floats.AddScaled(rest, -t, col)
+		}
+	}
+	// What rounding leaves of a vector in the span is no direction.
+	if left := norm(rest); left > 1e-14*size && len(q.basis) < q.N {
+		floats.Scale(1/left, rest)
+		q.basis = append(q.basis, rest)
+		c = append(c, left)
+	}
+	return c
+}
+
+// UnmarshalJSON restores what follows from the pairs.
+func (q *quasiNewton) UnmarshalJSON(encoded []byte) error {
+	type plain quasiNewton
+	if err := json.Unmarshal(encoded, (*plain)(q)); err != nil {
+		return err
+	}
+	if err := q.valid(); err != nil {
+		return err
+	}
+	q.compact()
+	return nil
+}
+
+// valid reports what keeps numbers that were written down from being a curvature.
+func (q *quasiNewton) valid() error {
+	if q.H != nil && len(q.H) != q.N*q.N || !(q.Scale > 0) || !finite(q.Scale) || !finite(q.H...) {
+		return fmt.Errorf("its curvature is not that of %d entries of x", q.N)
+	}
+	for _, p := range q.Pairs {
+		if len(p.S) != q.N || len(p.Y) != q.N || !finite(p.S...) || !finite(p.Y...) || !(dot(p.S, p.Y) > 0) {
+			return fmt.Errorf("its curvature has learned from something that is no step of %d entries of x", q.N)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package outer
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/qp"
 )
 
 // ray is how a search for the smallest element of the Goldstein subdifferential
@@ -52,16 +54,17 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 	if len(hull) == 0 {
 		return r, nil
 	}
+	var working *qp.Working
 	for {
 		gradients := make([][]float64, len(hull))
 		for i, s := range hull {
 			gradients[i] = s.G
 		}
-		least, err := run.projector.MinNorm(at.X, gradients, radius)
+		least, err := run.projector.MinNorm(at.X, gradients, radius, working)
 		if err != nil {
 			return nil, err
 		}
-		r.Norm = least.Norm
+		r.Norm, working = least.Norm, least.Working
 		if least.Norm <= target || len(r.Samples) >= budget {
 			return r, nil
 		}

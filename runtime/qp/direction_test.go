@@ -31,7 +31,7 @@ func TestStepIsOptimal(t *testing.T) {
 		for i := range hinges {
 			hinges[i] = Affine{Offset: -rng.Float64() * float64(i), Gradient: normals(rng, n)}
 		}
-		s, err := p.Step(x, &Model{H: in.p.H, Pieces: pieces, Hinges: hinges})
+		s, err := p.Step(x, &Model{H: FullCurvature(in.h), Pieces: pieces, Hinges: hinges})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestMinNorm(t *testing.T) {
 		{[][]float64{{1, 2}, {1, 2}, {1, 2}}, math.Sqrt(5)},
 		{[][]float64{{0, 0}}, 0},
 	} {
-		h, err := free.MinNorm([]float64{0, 0}, c.gradients, 1e-4)
+		h, err := free.MinNorm([]float64{0, 0}, c.gradients, 1e-4, nil)
 		if err != nil || math.Abs(h.Norm-c.norm) > 1e-13 {
 			t.Errorf("hull of %v: norm %v (%v), want %v", c.gradients, h, err, c.norm)
 		}
@@ -100,7 +100,7 @@ func TestMinNorm(t *testing.T) {
 	set.Lo[0] = 0
 	p := NewProjector(set, rowsOf(2, 1, nil, nil, nil), 2, 1)
 	for _, c := range []struct{ x1, norm float64 }{{0, 1}, {1e-9, 1}, {1, math.Sqrt(10)}} {
-		h, err := p.MinNorm([]float64{c.x1, 0}, [][]float64{{3, 1}}, 1e-4)
+		h, err := p.MinNorm([]float64{c.x1, 0}, [][]float64{{3, 1}}, 1e-4, nil)
 		if err != nil || math.Abs(h.Norm-c.norm) > 2e-4 {
 			t.Errorf("at x1 = %g: norm %v (%v), want %v", c.x1, h, err, c.norm)
 		}
