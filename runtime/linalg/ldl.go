@@ -17,6 +17,8 @@ type LDL struct {
 	flag  []int32
 	reach []int32
 	fill  []int // where the next entry of each column of L goes
+	from  int32 // the first column of the dense block at L's end
+	block []float64
 	// Raised is the number of pivots of the last Factor that rounding had left
 	// with the wrong sign, or nearly 0, and that were replaced.
 	Raised int
@@ -27,7 +29,10 @@ type LDL struct {
 func NewLDL(s *Symbolic, negative func(i int) bool) *LDL {
 	f := &LDL{Symbolic: s, sign: make([]int8, s.n), val: make([]float64, len(s.row)), lrow: make([]int32, s.nnz()),
 		lval: make([]float64, s.nnz()), d: make([]float64, s.n), work: make([]float64, s.n), flag: make([]int32, s.n),
-		reach: make([]int32, s.n), fill: make([]int, s.n)}
+		reach: make([]int32, s.n), fill: make([]int, s.n), from: int32(s.dense())}
+	if m := s.n - int(f.from); m > 0 {
+		f.block = make([]float64, m*m)
+	}
 	for k, i := range s.order {
 		f.sign[k] = 1
 		if negative != nil && negative(int(i)) {
@@ -83,11 +88,12 @@ func (f *LDL) factorSemidefinite(values []float64, tolerance float64, dependent 
 
 // numeric is the up-looking factorization, row by row of L: row k is a sparse
 // triangular solve with the rows before it, whose pattern the elimination tree
-// gives (Davis 2005).
+// gives (Davis 2005). Columns of a dense block at the end are left to eliminate.
 func (f *LDL) numeric(admit func(k int, pivot float64) float64) bool {
 	f.Raised = 0
 	copy(f.fill, f.lptr[:f.n])
 	y := f.work
+	m := f.n - int(f.from)
 	for k := int32(0); int(k) < f.n; k++ {
 		top := f.n
 		f.flag[k] = k
@@ -110,6 +116,9 @@ func (f *LDL) numeric(admit func(k int, pivot float64) float64) bool {
 		pivot := y[k]
 		y[k] = 0
 		for _, i := range f.reach[top:] {
+			if i >= f.from {
+				continue
+			}
 			yi := y[i]
 			y[i] = 0
 			from, to := f.lptr[i], f.fill[i]
@@ -129,10 +138,19 @@ func (f *LDL) numeric(admit func(k int, pivot float64) float64) bool {
 			f.resetFlags()
 			return false
 		}
+		if k >= f.from {
+			column := int(k - f.from)
+			for i := range column {
+				f.block[i*m+column] = y[int(f.from)+i]
+			}
+			clear(y[f.from:k])
+			f.block[column*m+column] = pivot
+			continue
+		}
 		f.d[k] = admit(int(k), pivot)
 	}
 	f.resetFlags()
-	return true
+	return m == 0 || f.eliminate(int(f.from), admit)
 }
 
 func (f *LDL) resetFlags() {
