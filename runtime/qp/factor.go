@@ -37,8 +37,8 @@ func Factored(u *mat.TriDense) *Hessian {
 	return &Hessian{n: t.N, u: t}
 }
 
-// Diagonal is the Hessian with the positive entries d.
-func Diagonal(d []float64) *Hessian {
+// diagonalHessian is the Hessian with the positive entries d.
+func diagonalHessian(d []float64) *Hessian {
 	h := &Hessian{n: len(d), root: make([]float64, len(d))}
 	for i, v := range d {
 		h.root[i] = math.Sqrt(v)
@@ -52,26 +52,7 @@ func Identity(n int) *Hessian {
 	for i := range d {
 		d[i] = 1
 	}
-	return Diagonal(d)
-}
-
-// extended is h with one more variable, of curvature v, that is not coupled to
-// the others.
-func (h *Hessian) extended(v float64) *Hessian {
-	return &Hessian{n: h.n + 1, u: h.u, root: append(append([]float64(nil), h.root...), math.Sqrt(v))}
-}
-
-// least is the square of the smallest diagonal entry of U: an upper bound of the
-// least eigenvalue, and near it where H is nearly diagonal.
-func (h *Hessian) least() float64 {
-	r := math.Inf(1)
-	for j := 0; j < h.u.N; j++ {
-		r = math.Min(r, math.Abs(h.u.Data[j*h.u.Stride+j]))
-	}
-	for _, v := range h.root {
-		r = math.Min(r, v)
-	}
-	return r * r
+	return diagonalHessian(d)
 }
 
 // Dim is n.
@@ -230,17 +211,4 @@ func resizeBool(v []bool, n int) []bool {
 		v[i] = false
 	}
 	return v
-}
-
-// multiply returns U v.
-func (h *Hessian) multiply(v []float64) []float64 {
-	out := append([]float64(nil), v...)
-	k := h.u.N
-	if k > 0 {
-		blas64.Trmv(blas.NoTrans, h.u, blas64.Vector{N: k, Data: out[:k], Inc: 1})
-	}
-	for i, r := range h.root {
-		out[k+i] *= r
-	}
-	return out
 }

@@ -154,7 +154,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 	for range p.dy {
 		weight = append(weight, nearness)
 	}
-	q := &Problem{H: Diagonal(weight), C: append(linear, make([]float64, p.dy)...), A: on.e, Equal: on.equal, B: on.side,
+	q := &Problem{H: diagonalHessian(weight), C: append(linear, make([]float64, p.dy)...), A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.withFree(p.set.Lo, -1), Hi: p.withFree(p.set.Hi, 1), Context: p.ctx}
 	if on.constraints == p.joint {
 		q.Warm = p.jointWarm

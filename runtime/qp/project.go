@@ -252,7 +252,7 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 			return nil
 		}
 	}
-	s := Solve(&Problem{H: Diagonal(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
+	s := Solve(&Problem{H: diagonalHessian(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}, &p.ws)
 	if err := p.outcome(s, on.constraints); err != nil {
 		return err

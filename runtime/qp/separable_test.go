@@ -56,7 +56,7 @@ func TestSeparableProjections(t *testing.T) {
 			for i, k := range set.Kind {
 				equal[i] = k == problem.Equal
 			}
-			want := Solve(&Problem{H: Diagonal(diagonal), C: linear, A: set.E, Equal: equal, B: set.Rhs, Lo: set.Lo, Hi: set.Hi}, nil)
+			want := Solve(&Problem{H: diagonalHessian(diagonal), C: linear, A: set.E, Equal: equal, B: set.Rhs, Lo: set.Lo, Hi: set.Hi}, nil)
 			for j, v := range want.Z {
 				if math.Abs(got[j]-v) > 1e-12*(1+math.Abs(v)) {
 					t.Fatalf("trial %d, step %d: entry %d is %v, want %v", trial, step, j, got[j], v)
