@@ -18,8 +18,9 @@ import (
 const blockSize = 100
 
 // patience is how long a child may be silent: a case holds two solves of at
-// most the time limit each, and evaluations.
-const patience = 10 * timeLimit
+// most the time limit each, evaluations, and seconds of the truth's own work, on a
+// machine that may be shared by ten.
+const patience = 60 * timeLimit
 
 // task is a range of cases, or of combinations over one model file.
 type task struct {

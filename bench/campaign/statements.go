@@ -145,8 +145,10 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 	s := e.style.scale
 	kink := pt.Margin < 1e-12
 	if kink && r.Stationarity.Strict {
-		// The doubles of the truth do not tell a margin of 1e-13 from none; rationals do.
-		if undecided, known := e.eval.Undecided(e.exactPoint(r)); known && !undecided {
+		// The doubles of the truth do not tell a margin of 1e-13 from none; rationals do. Where G
+		// is not quadratic there are none, and the rounding of numbers of moderate size decides.
+		undecided, known := e.eval.Undecided(e.exactPoint(r))
+		if known && !undecided || !known && pt.Margin > 1e-14*(1+largest(pt.Y)+largest(pt.Lambda)) {
 			kink = false
 			e.outcome("strict by less than 1e-12")
 		}
@@ -197,6 +199,13 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 			e.soft(of+" hypergradient at a kink", "%v is outside the hull of %d gradients around x = %v", gradient, len(g), pt.X)
 		}
 	}
+}
+
+func largest(v []float64) (size float64) {
+	for _, t := range v {
+		size = math.Max(size, math.Abs(t))
+	}
+	return size
 }
 
 func spread(g [][]float64) float64 {

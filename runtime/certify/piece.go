@@ -28,7 +28,10 @@ const margin = 10
 // weak are the rows of which the errors of y and lambda leave open whether they
 // hold y: those outside of the independent rows of the face that are tight, and
 // those inside whose multiplier is zero.
-func (d *deriver) weak(at *derived) []int {
+func (d *deriver) weak(at *derived) []int { return d.within(at, 1) }
+
+// within is weak with the errors times a factor.
+func (d *deriver) within(at *derived, factor float64) []int {
 	inside := at.positions()
 	var rows []int
 	for i, kind := range d.p.Rows.Kind {
@@ -43,7 +46,7 @@ func (d *deriver) weak(at *derived) []int {
 		if in {
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size <= d.coarse(at, i, in) && size <= d.uncertainty(at, i, k, in) {
+		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) {
 			rows = append(rows, i)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // complementarity measures strict complementarity at a lower solution at x against
 // the errors of y and lambda: the margin is the least slack or multiplier over its
 // error, +Inf where no row is an inequality, and the undecided rows, ascending, are
-// those for which it is below 1.
+// those for which it is below decided.
 //
 // A hypergradient is that of the smooth piece of F that the active rows select.
 // F has that piece on an open set around x only where every row is decided: its
@@ -51,13 +51,18 @@ const (
 	roundings = 16
 )
 
+// decided is the margin of a row of which the state is certain: the errors are estimates,
+// and a verification makes its own, which must not come out above the slack.
+const decided = 10
+
 // near is the margin below which the terms of the gradient are measured at the
 // point itself, rather than taken from the last point where they were.
-const near = 1e2
+const near = 1e2 * decided
 
 // terms are the sizes of what grad_y g is made of.
 type terms struct {
 	Size      float64 // of the terms that add up to the gradient: its rounding is this times the unit
+	Width     float64 // by how much the gradient changes as x moves by its width in X, to first order
 	Curvature float64 // |grad g(y + v) - grad g(y)| / |v| along one v
 }
 
@@ -94,12 +99,20 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	base := make([]float64, len(y))
 	h.p.G.GradY(base, x, y)
 	t := &terms{Size: termsOf(h.p, x, y, base)}
+	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
+	xs := slices.Clone(x)
+	for j := range xs {
+		xs[j] += probePart * share() * extent(h.p.X, j)
+	}
+	h.p.G.GradY(moved, xs, y)
+	if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
+		t.Width = d
+	}
 	if h.p.Facts.StrongConvexity > 0 && h.p.Facts.Smoothness > 0 {
 		return t
 	}
 	at := &At{Problem: h.p, X: x, Lower: &lower.Solution{Y: y}}
 	length := probePart * at.size() / math.Sqrt(float64(len(y)))
-	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
 	for j, v := range y {
 		ys[j] = v + length*share()
 	}
@@ -108,6 +121,14 @@ func (h *Hyper) measure(x, y []float64) *terms {
 		t.Curvature = d
 	}
 	return t
+}
+
+// extent is half the width of entry j of x in X, 0 where that is not bounded.
+func extent(set *problem.Set, j int) float64 {
+	if w := (set.Hi[j] - set.Lo[j]) / 2; w < math.Inf(1) {
+		return w
+	}
+	return 0
 }
 
 // shares returns a sequence of numbers without a pattern, of 1/2 to 1 and either sign,
@@ -154,13 +175,17 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	rho := 0.0
 	for i := range rows {
 		r := stateOf(p.Rows, i, x, s.Y)
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			r.error += roundings * unit * math.Abs(vals[k]) * extent(p.X, j)
+		}
 		rows[i] = r
 		if held[i] && r.length > 0 {
 			rho = math.Max(rho, math.Max(r.error, math.Abs(r.slack))/r.length)
 		}
 	}
 	root := math.Sqrt(smooth / mu)
-	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*unit*math.Max(t.Size, pull)
+	e := math.Sqrt(float64(p.Dy))*s.Residuals.Stationarity + roundings*unit*math.Max(t.Size+t.Width, pull)
 	errorY := e/mu + root*rho/sigma
 	errorForce := root*e/sigma + smooth*rho/(sigma*sigma)
 	dependent := make(map[int]bool, len(s.Dependent))
@@ -186,7 +211,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 				margin = r.slack / (fixed + free(i)*errorY)
 			}
 		}
-		if least = math.Min(least, margin); !(margin >= 1) {
+		if least = math.Min(least, margin); !(margin >= decided) {
 			undecided = append(undecided, i)
 		}
 	}

@@ -6,13 +6,15 @@ import (
 
 // Evaluator finds y*(x) and what follows from it.
 type Evaluator struct {
-	Model *Model
-	f, g  *function
-	rows  []row
-	equal []int // rows of a maximal independent set of equalities in y
-	free  []int // inequality rows that read y
-	faces []*face
-	known bool // faces hold for every x: G is quadratic with constant second derivatives in y
+	Model  *Model
+	f, g   *function
+	rows   []row
+	equal  []int // rows of a maximal independent set of equalities in y
+	free   []int // inequality rows that read y
+	faces  []*face
+	last   []float64 // y of the last point of a G that is not quadratic
+	recent [][]int   // rows of its last faces
+	known  bool      // faces hold for every x: G is quadratic with constant second derivatives in y
 }
 
 type row struct {

@@ -3,22 +3,42 @@ package truth
 import (
 	"math"
 	"math/big"
+	"slices"
 )
 
 // newton minimizes G at x by Newton steps, each the minimizer of the quadratic
-// model under all rows.
+// model under all rows. G is strongly convex, so that it does not matter where it starts:
+// at the last solution, or where that leads nowhere inside the rows.
 func (e *Evaluator) newton(x []float64) (*Point, bool) {
+	if e.last != nil && e.inDomain(x, e.last) {
+		if p, ok := e.newtonFrom(x, e.last); ok {
+			return p, true
+		}
+	}
 	y, ok := e.interior(x)
 	if !ok {
 		return &Point{X: x, Violation: math.Inf(1)}, e.Infeasibility(x) > 1e3*tiny
 	}
-	guess := []int(nil)
+	return e.newtonFrom(x, y)
+}
+
+// inDomain tells whether the argument of every entropy is positive.
+func (e *Evaluator) inDomain(x, y []float64) bool {
+	for i := range e.g.terms {
+		if t := &e.g.terms[i]; t.kind == Entropy && !(t.argument(x, y) > 0) {
+			return false
+		}
+	}
+	return true
+}
+
+func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 	for range 200 {
-		f, next := e.step(x, y, guess)
+		f, next := e.step(x, y)
 		if f == nil {
 			return nil, false
 		}
-		guess = f.rows
+		e.remember(f.rows)
 		direction, slope := make([]float64, len(y)), 0.0
 		_, gy := e.g.gradient(x, y)
 		for j := range y {
@@ -30,6 +50,7 @@ func (e *Evaluator) newton(x []float64) (*Point, bool) {
 			size = math.Max(size, abs(direction[j])/(1+abs(y[j])))
 		}
 		if size < 1e-13 || slope >= 0 && size < 1e-10 {
+			e.last = next
 			return e.point(f, x), true
 		}
 		value, t := e.g.value(x, y), e.toDomain(x, y, direction)
@@ -44,6 +65,7 @@ func (e *Evaluator) newton(x []float64) (*Point, bool) {
 			}
 			if t /= 2; t < 1e-12 {
 				if size < 1e-9 {
+					e.last = next
 					return e.point(f, x), true
 				}
 				return nil, false
@@ -67,18 +89,55 @@ func (e *Evaluator) toDomain(x, y, direction []float64) float64 {
 	return t
 }
 
-// step minimizes the quadratic model of G at (x, y): the guessed face, or all.
-func (e *Evaluator) step(x, y []float64, guess []int) (*face, []float64) {
+// remember puts the rows of a face first among those that steps try.
+func (e *Evaluator) remember(rows []int) {
+	const most = 16
+	for k, r := range e.recent {
+		if slices.Equal(r, rows) {
+			e.recent = slices.Delete(e.recent, k, k+1)
+			break
+		}
+	}
+	e.recent = append([][]int{rows}, e.recent[:min(len(e.recent), most-1)]...)
+}
+
+// step minimizes the quadratic model of G at (x, y): on one of the last faces, on one
+// that exchanges of rows lead to, or on the best of all. The conditions at a face that
+// hold with a margin above rounding are those of the minimizer, however it was found.
+func (e *Evaluator) step(x, y []float64) (*face, []float64) {
 	yy, yx := e.g.hessian(x, y)
 	_, gy := e.g.gradient(x, y)
 	for j := range gy {
 		gy[j] -= dot(yy[j], y) + dot(yx[j], x)
 	}
-	if guess != nil {
-		if f := e.face(guess, yy, yx, gy); f != nil {
-			if next, _, margin, violation := e.at(f, x); margin > 1e3*tiny && violation <= tiny {
-				return f, next
-			}
+	const clear = tiny / 10
+	try := func(rows []int) (*face, []float64, bool) {
+		f := e.face(rows, yy, yx, gy)
+		if f == nil {
+			return nil, nil, false
+		}
+		next, _, margin, violation := e.at(f, x)
+		return f, next, margin > clear && violation <= tiny
+	}
+	for _, rows := range e.recent {
+		if f, next, ok := try(rows); ok {
+			return f, next
+		}
+	}
+	rows := e.equal
+	if len(e.recent) > 0 {
+		rows = e.recent[0]
+	}
+	for range 2 * len(e.rows) {
+		f, next, ok := try(rows)
+		if ok {
+			return f, next
+		}
+		if f == nil {
+			break
+		}
+		if rows = e.exchanged(f, x); rows == nil {
+			break
 		}
 	}
 	var best *face
@@ -93,6 +152,34 @@ func (e *Evaluator) step(x, y []float64, guess []int) (*face, []float64) {
 	}
 	next, _, _, _ := e.at(best, x)
 	return best, next
+}
+
+// exchanged is the rows of a face with its most violated row added, or else the one of
+// the most negative multiplier dropped; nil where there is neither.
+func (e *Evaluator) exchanged(f *face, x []float64) []int {
+	y, lambda, _, _ := e.at(f, x)
+	worst, add := tiny, -1
+	for _, i := range e.free {
+		r := &e.rows[i]
+		if v := dot(r.a, x) + dot(r.c, y) - r.rhs; v > worst && !slices.Contains(f.rows, i) {
+			worst, add = v, i
+		}
+	}
+	if add >= 0 {
+		rows := append(slices.Clone(f.rows), add)
+		slices.Sort(rows[len(e.equal):]) // as in an enumeration
+		return rows
+	}
+	least, drop := 0.0, -1
+	for k, i := range f.rows {
+		if !e.rows[i].equal && lambda[k] < least {
+			least, drop = lambda[k], k
+		}
+	}
+	if drop < 0 {
+		return nil
+	}
+	return slices.Delete(slices.Clone(f.rows), drop, drop+1)
 }
 
 // exact is a vector of doubles as rationals.
