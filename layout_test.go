@@ -41,7 +41,7 @@ var layers = map[string][]string{
 	"runtime/qp":       {"internal/sparse", "runtime/convex", "runtime/problem"},
 	"runtime/central":  {"internal/sparse", "runtime/linalg", "runtime/problem"},
 	"runtime/lower":    {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
-	"runtime/oracle":   {"internal/sparse", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
+	"runtime/oracle":   {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
 	"runtime/outer":    {"internal/sparse", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status"},
 	"runtime/certify":  {"internal/sparse", "runtime/problem"},
 	"internal/planted": {"internal/sparse", "runtime/problem", "ir/data"},

@@ -13,6 +13,8 @@ import (
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Constraints of the upper level that read the lower level's answer, or are curved,
@@ -162,13 +164,13 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		return k, nil
 	}
 	defer func() { k.Spent = h.Calls() }()
-	slope, size := norm2(pt.Grad), 1+norm2(x)
+	slope, size := linalg.Norm(pt.Grad), 1+linalg.Norm(x)
 	grad := make([]float64, len(x))
 	for i := range n {
 		if err := h.CoupledGradient(ctx, grad, pt, i); err != nil {
 			return k, nil
 		}
-		steep := norm2(grad)
+		steep := linalg.Norm(grad)
 		if scale := math.Abs(pt.Coupled[i]) + steep*size; scale > 0 && !math.IsInf(scale, 0) {
 			k.Scale[i] = scale
 		}
@@ -285,12 +287,4 @@ func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
 		c.Multipliers, err = rowValues(p.IR.Coupled, r.Upper.Multipliers)
 	}
 	return c, err
-}
-
-func norm2(v []float64) float64 {
-	s := 0.0
-	for _, t := range v {
-		s = math.Hypot(s, t)
-	}
-	return s
 }

@@ -14,6 +14,8 @@ import (
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Data gives numbers to a model by name. A value is
@@ -77,7 +79,7 @@ func regular(v any) (entry data.Entry, ok bool) {
 		for i := range flat {
 			flat[i] = v.AtVec(i)
 		}
-		return data.Entry{Array: data.Vector(flat)}, finite(flat)
+		return data.Entry{Array: data.Vector(flat)}, linalg.Finite(flat)
 	case mat.Matrix:
 		rows, cols := v.Dims()
 		flat := make([]float64, 0, rows*cols)
@@ -86,7 +88,7 @@ func regular(v any) (entry data.Entry, ok bool) {
 				flat = append(flat, v.At(i, j))
 			}
 		}
-		return data.Entry{Array: data.Matrix(rows, cols, flat)}, finite(flat)
+		return data.Entry{Array: data.Matrix(rows, cols, flat)}, linalg.Finite(flat)
 	case []string:
 		list := make([][]string, len(v))
 		for i, e := range v {
@@ -102,15 +104,6 @@ func regular(v any) (entry data.Entry, ok bool) {
 	}
 	a := arrayOf(reflect.ValueOf(v))
 	return data.Entry{Array: a}, a != nil
-}
-
-func finite(v []float64) bool {
-	for _, f := range v {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			return false
-		}
-	}
-	return true
 }
 
 // arrayOf reads numbers, lists of numbers and lists of equally long lists; nil for
@@ -153,7 +146,7 @@ func arrayOf(v reflect.Value) *data.Array {
 }
 
 func finiteOrNil(a *data.Array) *data.Array {
-	if !finite(a.Dense) {
+	if !linalg.Finite(a.Dense) {
 		return nil
 	}
 	return a

@@ -10,6 +10,8 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Version is the version of bilevelc, repeated in every result.
@@ -59,7 +61,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 			return nil, err
 		}
 	}
-	if v := p.upperViolation(x); v > 1e-9*(1+maxAbs(x)) {
+	if v := p.upperViolation(x); v > 1e-9*(1+linalg.NormInf(x)) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
 	}
 	r.Calls = h.Calls()
@@ -153,12 +155,4 @@ func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle
 	_, sign := sense(&p.IR.Upper)
 	return &GradientCheck{Difference: variables(&p.IR.Upper, check.Difference, sign),
 		Error: Number(check.Error), Relative: Number(check.Relative)}, nil
-}
-
-func maxAbs(v []float64) float64 {
-	m := 0.0
-	for _, t := range v {
-		m = math.Max(m, math.Abs(t))
-	}
-	return m
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/optimize"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Objective is F, minimized, for the methods of gonum.org/v1/gonum/optimize: F of a
@@ -19,7 +21,7 @@ import (
 func (l *Layer) Objective(ctx context.Context) optimize.Problem {
 	var failed error
 	evaluate := func(x []float64) *Evaluation {
-		if failed != nil || l.p.upperViolation(x) > 1e-12*(1+maxAbs(x)) {
+		if failed != nil || l.p.upperViolation(x) > 1e-12*(1+linalg.NormInf(x)) {
 			return nil
 		}
 		e, err := l.Evaluate(ctx, x)

@@ -8,6 +8,8 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/oracle"
+
+	"bilevelc/runtime/linalg"
 )
 
 // EntrySensitivity is how F and the follower's answer react to one entry of x. Right
@@ -86,7 +88,7 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 // of the inequalities, of which one is 0 on each side, have a kink.
 func unpressed(rows []ir.Row, lambda []float64) bool {
 	const rounding = 1e-12 // of a multiplier, relative to the others
-	most := maxAbs(lambda)
+	most := linalg.NormInf(lambda)
 	for i, row := range rows {
 		if row.Opposite != nil && math.Abs(lambda[i]) <= rounding*most {
 			return true
@@ -99,7 +101,7 @@ func unpressed(rows []ir.Row, lambda []float64) bool {
 // multipliers: of two inequalities that became one equality the one that presses has
 // it, at a multiplier of 0 the one that begins to.
 func multiplierRates(rows []ir.Row, lambda, rate []float64, sign float64) Values {
-	zero := 1e-12 * maxAbs(lambda) // as in unpressed
+	zero := 1e-12 * linalg.NormInf(lambda) // as in unpressed
 	presses := func(i int) float64 {
 		if math.Abs(lambda[i]) > zero {
 			return lambda[i]
@@ -139,7 +141,7 @@ func (c *claims) sensitivity() {
 			if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
 				g := sign * c.doc.Hypergradient[j]
 				// Both are differences of a first-order solver's answers.
-				tolerance := sensitivityTolerance*maxAbs(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
+				tolerance := sensitivityTolerance*linalg.NormInf(c.doc.Hypergradient) + float64(c.r.Stationarity.GradientError)
 				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, tolerance)
 			}
 			j++

@@ -124,7 +124,7 @@ func (t *ties) measure() error {
 	}
 	for i := range p.Rows {
 		_, vals := p.B.Row(i)
-		if size := norm2(vals); size > 0 {
+		if size := linalg.Norm(vals); size > 0 {
 			t.reach = math.Max(t.reach, math.Abs(p.A.RowDot(i, x)-p.Rhs[i])/size)
 		}
 	}
@@ -205,7 +205,7 @@ func (t *ties) felt(x, force []float64) float64 {
 	for i := range p.Rows {
 		_, vals := p.B.Row(i)
 		if change := math.Abs(p.A.RowDot(i, away)-p.A.RowDot(i, x)) / step; change > 0 {
-			way = math.Min(way, t.reach*norm2(vals)/change)
+			way = math.Min(way, t.reach*linalg.Norm(vals)/change)
 		}
 	}
 	if !(way > 0) || math.IsInf(way, 0) {
@@ -223,7 +223,7 @@ func difference(a, b []float64) []float64 {
 }
 
 func finiteNorm(v []float64) float64 {
-	if n := norm2(v); !math.IsNaN(n) && !math.IsInf(n, 0) {
+	if n := linalg.Norm(v); !math.IsNaN(n) && !math.IsInf(n, 0) {
 		return n
 	}
 	return 0

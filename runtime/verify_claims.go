@@ -10,6 +10,8 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+
+	"bilevelc/runtime/linalg"
 )
 
 // claims checks what a document says beyond the numeric problem: everything that
@@ -160,7 +162,7 @@ func (c *claims) residuals() {
 	rows := c.p.Numeric.Rows
 	gradient, force := make([]float64, c.p.Numeric.Dy), make([]float64, c.p.Numeric.Dy)
 	c.p.Numeric.G.Clone().GradY(gradient, c.doc.X, c.doc.Y)
-	scale := maxAbs(gradient)
+	scale := linalg.NormInf(gradient)
 	var found problem.Residuals
 	for i, v := range c.h {
 		lambda := c.doc.Lambda[i]
@@ -174,17 +176,17 @@ func (c *claims) residuals() {
 		found.Dual = math.Max(found.Dual, -lambda)
 		found.Complementarity = math.Max(found.Complementarity, math.Abs(lambda*v))
 	}
-	found.Stationarity = maxAbs(gradient)
-	scale = math.Max(math.Max(scale, maxAbs(force)), c.report.Force)
+	found.Stationarity = linalg.NormInf(gradient)
+	scale = math.Max(math.Max(scale, linalg.NormInf(force)), c.report.Force)
 	sizes := c.rowSizes()
-	top := maxAbs(sizes)
+	top := linalg.NormInf(sizes)
 	// Residuals are what is left of cancelling terms: rounding of those.
 	c.near("residual: stationarity", float64(c.r.Residuals.Stationarity), found.Stationarity, residualTolerance*scale)
 	c.near("residual: primal", float64(c.r.Residuals.Primal), found.Primal, residualTolerance*top)
 	c.near("residual: dual", float64(c.r.Residuals.Dual), found.Dual, 0)
-	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*maxAbs(c.doc.Lambda))
+	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*linalg.NormInf(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
-	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*maxAbs(c.doc.X))
+	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*linalg.NormInf(c.doc.X))
 	claimed, err := residualsOf(c.p.IR.Rows, c.r.Residuals.Constraints)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
@@ -245,7 +247,7 @@ func (c *claims) rows() {
 	listed := map[int]bool{}
 	multiplier, slack := math.Inf(1), math.Inf(1)
 	sizes := c.rowSizes()
-	typical := math.Max(maxAbs(sizes), maxAbs(c.doc.Y))
+	typical := math.Max(linalg.NormInf(sizes), linalg.NormInf(c.doc.Y))
 	for _, list := range []struct {
 		name string
 		rows []string
@@ -261,7 +263,7 @@ func (c *claims) rows() {
 				flaw = name + " is listed twice"
 			case math.Abs(c.h[i]) > nearlyActive*math.Max(typical, sizes[i]):
 				flaw = name + " is slack"
-			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || c.doc.Lambda[i] > nearlyActive*maxAbs(c.doc.Lambda)):
+			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || c.doc.Lambda[i] > nearlyActive*linalg.NormInf(c.doc.Lambda)):
 				flaw = name + " has a multiplier"
 			}
 			if flaw != "" {
@@ -315,10 +317,10 @@ func (c *claims) stationarity() {
 	}
 	// A norm of a combination is cancellation, of the gradients.
 	const cancellation = 1e-9
-	size := math.Max(norm, maxAbs(c.doc.Hypergradient))
+	size := math.Max(norm, linalg.NormInf(c.doc.Hypergradient))
 	if cert.Goldstein != nil {
 		for _, sample := range cert.Goldstein.Samples {
-			size = math.Max(size, maxAbs(sample.Gradient))
+			size = math.Max(size, linalg.NormInf(sample.Gradient))
 		}
 	}
 	c.near("stationarity measure, by the certificate", float64(s.Value), norm, cancellation*size)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"bilevelc/runtime/linalg"
 )
 
 // The claims about values: of the starts, the report, ties, followers by name and
@@ -81,7 +83,7 @@ func (c *claims) values() {
 		if worst > 0 {
 			detail = fmt.Sprintf("%s differs by %.3g", EntryName(v, k), worst)
 		}
-		c.check("report "+v.Name, worst <= reportTolerance*maxAbs(v.Data) || worst == 0, "%s", detail)
+		c.check("report "+v.Name, worst <= reportTolerance*linalg.NormInf(v.Data) || worst == 0, "%s", detail)
 	}
 	c.ties()
 	c.followers()
@@ -128,7 +130,7 @@ func (c *claims) followers() {
 					break
 				}
 				_, worst := worstDifference(a.Data, b.Data)
-				ok = worst <= reportTolerance*maxAbs(a.Data) || worst == 0
+				ok = worst <= reportTolerance*linalg.NormInf(a.Data) || worst == 0
 			}
 		}
 		c.check("follower "+w.Name, ok, "")

@@ -3,6 +3,8 @@ package convex
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 // iterate is a point of the interior-point method: slacks and multipliers of
@@ -148,13 +150,13 @@ func (s *Solver) bound(ctx context.Context, soft float64) bool {
 // diagonal of H the forces are of the size of c, and the point is of that size,
 // too, but where bounds are nearer, or the way to bounds and rows is longer.
 func (s *Solver) scales() (size, force float64) {
-	size = largest(s.r)
+	size = linalg.NormInf(s.r)
 	for j, c := range s.c {
 		size = math.Max(size, math.Max(s.lo[j], -s.hi[j])) // finite: one is -Inf where there is no bound
 		size = math.Max(size, math.Min(math.Abs(c), math.Max(math.Abs(s.lo[j]), math.Abs(s.hi[j]))))
 	}
 	size = math.Max(1e-3, size)
-	return size, math.Max(size, largest(s.c))
+	return size, math.Max(size, linalg.NormInf(s.c))
 }
 
 // tryFace goes on from the active set that the interior point shows; where
@@ -386,7 +388,7 @@ func (s *Solver) direction(it *iterate, soft, target float64, corrected bool) {
 		s.rhs[s.n+i] = v
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 2, 1e-10*largest(s.rhs))
+	s.ldl.Refine(s.step, func(r, step []float64) { s.interiorLeft(it, soft, r, step) }, 2, 1e-10*linalg.NormInf(s.rhs))
 	for j := range s.y {
 		d := s.step[j]
 		if it.hasLo[j] {

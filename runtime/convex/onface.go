@@ -1,5 +1,7 @@
 package convex
 
+import "bilevelc/runtime/linalg"
+
 import "math"
 
 // regular is what is subtracted on the diagonal of the rows' block of the KKT
@@ -93,7 +95,7 @@ func (s *Solver) correct(apply bool) (dual, primal float64) {
 		return dual, primal
 	}
 	s.ldl.Solve(s.step, s.rhs)
-	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*largest(s.rhs))
+	s.ldl.Refine(s.step, s.faceResidual, 2, rounding*linalg.NormInf(s.rhs))
 	for j := range s.y {
 		if s.state[j] == Free {
 			s.y[j] += s.step[j]

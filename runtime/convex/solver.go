@@ -259,17 +259,7 @@ func share(part, size float64) float64 {
 const rounding = 8 * 0x1p-53
 
 // size is the largest entry of the point.
-func (s *Solver) size() float64 { return largest(s.y) }
-
-func largest(v []float64) float64 {
-	m := 0.0
-	for _, t := range v {
-		if t = math.Abs(t); t > m || math.IsNaN(t) {
-			m = t
-		}
-	}
-	return m
-}
+func (s *Solver) size() float64 { return linalg.NormInf(s.y) }
 
 // Unchanged reports whether the guess is the minimizer as it stands, to
 // rounding: nothing needs to be factorized then.

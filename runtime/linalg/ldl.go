@@ -194,7 +194,7 @@ func (f *LDL) Solve(x, b []float64) {
 func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
 	r, best := make([]float64, f.n), make([]float64, f.n)
 	residual(r, x)
-	least := largest(r)
+	least := NormInf(r)
 	copy(best, x)
 	for step := 0; step < steps && least > enough; step++ {
 		f.Solve(r, r)
@@ -202,7 +202,7 @@ func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enou
 			x[i] += d
 		}
 		residual(r, x)
-		now := largest(r)
+		now := NormInf(r)
 		if !(now < least) {
 			break
 		}
@@ -215,14 +215,4 @@ func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enou
 	}
 	copy(x, best)
 	return least
-}
-
-func largest(v []float64) float64 {
-	m := 0.0
-	for _, t := range v {
-		if t = math.Abs(t); t > m || math.IsNaN(t) {
-			m = t
-		}
-	}
-	return m
 }

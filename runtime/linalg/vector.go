@@ -50,3 +50,12 @@ func NormInf(v []float64) float64 {
 	}
 	return s
 }
+
+// Finite reports whether every entry is.
+func Finite(v []float64) bool {
+	s := 0.0
+	for _, t := range v {
+		s += t * 0 // NaN for an infinity, too
+	}
+	return s == 0
+}

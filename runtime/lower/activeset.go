@@ -113,7 +113,7 @@ func (w *activeSet) feasible(y []float64) bool {
 func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcome {
 	w.limit = w.changes + limit
 	w.value = w.obj.ValueGrad(w.grad, y)
-	if math.IsNaN(w.value) || !finite(w.grad) {
+	if math.IsNaN(w.value) || !linalg.Finite(w.grad) {
 		return notFinite
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -72,19 +73,19 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 	w := &a.active
 	lipschitz, momentum, known := a.constants(y)
 	copy(a.z, y)
-	weight := 1.0 // t_k of the momentum when mu is unknown
 	best, since := math.Inf(1), 0
 	for k := 0; k < a.settings.MaxIterations; k++ {
 		if ctx.Err() != nil {
 			return interrupted, nil
 		}
 		value := w.obj.ValueGrad(a.gz, a.z)
-		if math.IsNaN(value) || !finite(a.gz) {
+		if math.IsNaN(value) || !linalg.Finite(a.gz) {
 			return notFinite, nil
 		}
 		if !known && k > 0 {
 			if seen := slope(a.gz, a.last, a.z, a.lastZ); seen > lipschitz {
-				lipschitz, weight = 1.1*seen, 1
+				lipschitz = 1.1 * seen
+				momentum.Restart()
 			}
 		}
 		for j, t := range a.gz {
@@ -111,15 +112,7 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 		} else if k-since > 2000 && mapping <= 1e3*a.settings.Tolerance*terms {
 			return stalled, nil
 		}
-		beta := momentum
-		if !known {
-			if uphill > 0 {
-				weight = 1
-			}
-			following := (1 + math.Sqrt(1+4*weight*weight)) / 2
-			beta = (weight - 1) / following
-			weight = following
-		}
+		beta := momentum.Next(uphill > 0)
 		copy(a.lastZ, a.z)
 		copy(a.last, a.gz)
 		for j, t := range a.next {
@@ -132,14 +125,13 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 
 // constants are L and the constant momentum, where both constants are known,
 // or else an estimate of L from one difference along the gradient.
-func (a *agd) constants(y []float64) (lipschitz, momentum float64, known bool) {
+func (a *agd) constants(y []float64) (lipschitz float64, momentum convex.Momentum, known bool) {
 	k := a.active.known
 	if k.C > 0 && k.Mu > 0 {
-		root := math.Sqrt(k.C / k.Mu)
-		return k.C, (root - 1) / (root + 1), true
+		return k.C, convex.FixedMomentum(k.Mu, k.C), true
 	}
 	if k.C > 0 {
-		return k.C, 0, false
+		return k.C, momentum, false
 	}
-	return a.stiffness(y), 0, false
+	return a.stiffness(y), momentum, false
 }

@@ -60,7 +60,7 @@ func (a *augmented) identify(ctx context.Context, y []float64, stiffness float64
 	a.clamp(y)
 	a.size, a.gradients = 0, 0
 	a.value = a.evaluate(a.grad, y)
-	if math.IsNaN(a.value) || !finite(a.grad) {
+	if math.IsNaN(a.value) || !linalg.Finite(a.grad) {
 		return notFinite
 	}
 	inner := 0.1 // of the size of the gradient; tightened with each update
@@ -169,7 +169,7 @@ func (a *augmented) search(y []float64) bool {
 			slope += a.grad[j] * (a.trial[j] - y[j])
 		}
 		value := a.evaluate(a.tgrad, a.trial)
-		if value <= a.value+1e-4*slope && finite(a.tgrad) {
+		if value <= a.value+1e-4*slope && linalg.Finite(a.tgrad) {
 			a.lbfgs.update(y, a.grad, a.trial, a.tgrad)
 			copy(y, a.trial)
 			a.grad, a.tgrad = a.tgrad, a.grad

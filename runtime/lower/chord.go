@@ -120,7 +120,7 @@ func (g *stage) descend(y []float64) bool {
 			w.trial[j] = y[j] + t*w.d[j]
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
-		if finite(w.tgrad) && value <= w.value+1e-4*t*slope {
+		if linalg.Finite(w.tgrad) && value <= w.value+1e-4*t*slope {
 			copy(y, w.trial)
 			w.grad, w.tgrad, w.value = w.tgrad, w.grad, value
 			return true
@@ -146,13 +146,13 @@ func (g *stage) measure(y []float64) bool {
 		for range 2 {
 			w.trial[j] = y[j] + t
 			t = w.trial[j] - y[j] // as represented
-			if w.obj.ValueGrad(column, w.trial); finite(column) {
+			if w.obj.ValueGrad(column, w.trial); linalg.Finite(column) {
 				break
 			}
 			t = -step // the objective may end at a bound
 		}
 		w.trial[j] = y[j]
-		if !finite(column) {
+		if !linalg.Finite(column) {
 			return false
 		}
 		for i := range column {

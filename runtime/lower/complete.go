@@ -7,6 +7,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // When the whole of a Hessian is measured, and how.
@@ -104,7 +106,7 @@ func (c *curvature) columns() bool {
 	defer c.move(at, grad)
 	zero := make([]float64, c.n)
 	c.obj.ValueGrad(c.end, zero)
-	if !finite(c.end) {
+	if !linalg.Finite(c.end) {
 		return false
 	}
 	c.move(zero, c.end)

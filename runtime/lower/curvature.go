@@ -211,7 +211,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 				c.forward(dst, v, powerOfTwo(16*linalg.Norm(c.grad)/size))
 			}
 		}
-		return finite(dst)
+		return linalg.Finite(dst)
 	}
 	// The far ends may lie outside the domain of the objective: shorten the
 	// step, down to where nothing is left of it, and keep to that nearby. Where the
@@ -233,7 +233,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 		}
 		c.obj.ValueGrad(dst, c.probe)
 		c.gradients++
-		if finite(dst) {
+		if linalg.Finite(dst) {
 			uneven, ok := c.backward(dst, v, t)
 			// Along this direction the gradient may bend much earlier than it does on
 			// the whole; but what a shorter step does not cure is rounding.
@@ -289,7 +289,7 @@ func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bo
 	}
 	c.obj.ValueGrad(c.behind, c.probe)
 	c.gradients++
-	if !finite(c.behind) {
+	if !linalg.Finite(c.behind) {
 		return 0, false
 	}
 	halves := 0.0
@@ -342,13 +342,4 @@ func (c *curvature) flat() float64 {
 	}
 	terms := linalg.Norm(c.grad) + c.largest*linalg.Norm(c.at)
 	return math.Max(level, 4*roundingUnit*terms/c.step())
-}
-
-// finite reports whether every entry is.
-func finite(v []float64) bool {
-	s := 0.0
-	for _, t := range v {
-		s += t * 0
-	}
-	return s == 0
 }

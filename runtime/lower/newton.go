@@ -99,7 +99,7 @@ func (w *newton) gradientRounding(y []float64) float64 { return 2 * roundingUnit
 func (w *newton) minimize(ctx context.Context, y []float64, relative float64) outcome {
 	w.face.restore(y)
 	w.value = w.obj.ValueGrad(w.grad, y)
-	if math.IsNaN(w.value) || !finite(w.grad) {
+	if math.IsNaN(w.value) || !linalg.Finite(w.grad) {
 		return notFinite
 	}
 	// fresh: the products on hand are those of this objective, and at this y
@@ -238,7 +238,7 @@ func (w *newton) step(y []float64, exact bool, norm float64) bool {
 			w.face.restore(w.trial)
 		}
 		value := w.obj.ValueGrad(w.tgrad, w.trial)
-		if !math.IsNaN(value) && finite(w.tgrad) {
+		if !math.IsNaN(value) && linalg.Finite(w.tgrad) {
 			if exact || value <= w.value+decrease*length*slope || (value <= w.value+rounding && w.flatter(0.5*norm)) {
 				copy(y, w.trial)
 				w.grad, w.tgrad = w.tgrad, w.grad
@@ -280,5 +280,5 @@ func (w *newton) falls(y []float64) bool {
 	if math.IsInf(value, -1) {
 		return true
 	}
-	return finite(w.tgrad) && linalg.Dot(w.tgrad, w.d) <= 0.5*slope
+	return linalg.Finite(w.tgrad) && linalg.Dot(w.tgrad, w.d) <= 0.5*slope
 }

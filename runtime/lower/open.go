@@ -29,7 +29,7 @@ func (w *activeSet) discover(y, undefined []float64) bool {
 		}
 		copy(at, y)
 		w.onto(at, i, y)
-		if value := w.obj.ValueGrad(grad, at); math.IsNaN(value) || math.IsInf(value, 0) || !finite(grad) {
+		if value := w.obj.ValueGrad(grad, at); math.IsNaN(value) || math.IsInf(value, 0) || !linalg.Finite(grad) {
 			w.open[i], w.opened, found = true, true, true
 		}
 	}

@@ -114,7 +114,7 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 		}
 		copy(last, d.grad)
 		value := w.obj.ValueGrad(d.grad, y)
-		if math.IsNaN(value) || !finite(d.grad) {
+		if math.IsNaN(value) || !linalg.Finite(d.grad) {
 			return notFinite
 		}
 		if k > 0 && w.known.C == 0 {

@@ -76,7 +76,7 @@ func (w *whole) pivots(q *polyhedron, y, free []float64, guess []int) (active []
 		switch {
 		case wrong == 0:
 			copy(y, z)
-			return active, finite(y)
+			return active, linalg.Finite(y)
 		case wrong < fewest:
 			fewest, patience = wrong, most
 		case patience > 0:

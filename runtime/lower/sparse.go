@@ -98,7 +98,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	if witness := w.bounds(q); witness != nil {
 		return s.infeasible(out, witness)
 	}
-	warmed := warm != nil && len(warm.Y) == p.Dy && len(warm.Lambda) == q.m && finite(warm.Y)
+	warmed := warm != nil && len(warm.Y) == p.Dy && len(warm.Lambda) == q.m && linalg.Finite(warm.Y)
 	var lambda []float64
 	if w.guess(); warmed {
 		copy(w.y, warm.Y)

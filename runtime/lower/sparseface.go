@@ -187,7 +187,7 @@ func (f *FaceSolver) descend(ctx context.Context, obj Objective, value float64) 
 			w.result(w.y, k)
 		})
 		value = obj.ValueGrad(w.grad, w.y)
-		if !finite(w.grad) {
+		if !linalg.Finite(w.grad) {
 			return notFinite, value
 		}
 		now := 0.0

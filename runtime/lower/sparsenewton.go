@@ -54,7 +54,7 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 	} else if end := n.begin(ctx); end != converged {
 		return end
 	}
-	if !finite(w.grad) {
+	if !linalg.Finite(w.grad) {
 		return notFinite
 	}
 	next := make([]float64, len(w.y))
@@ -85,7 +85,7 @@ func (n *sparseNewton) run(ctx context.Context) outcome {
 		} else if !n.search(next) {
 			return notFinite
 		}
-		if !finite(w.grad) {
+		if !linalg.Finite(w.grad) {
 			return notFinite
 		}
 		switch n.progress() {
@@ -122,7 +122,7 @@ func (n *sparseNewton) begin(ctx context.Context) outcome {
 			return end
 		}
 	}
-	if n.evaluate(); finite(w.grad) && !math.IsNaN(n.value) && !math.IsInf(n.value, 0) {
+	if n.evaluate(); linalg.Finite(w.grad) && !math.IsNaN(n.value) && !math.IsInf(n.value, 0) {
 		return converged
 	}
 	if end := n.project(ctx, func(k int) bool { return w.solvers[k].Center(ctx) }); end != converged {

@@ -290,7 +290,7 @@ func (w *pieces) steps(obj Objective, quadratic bool) {
 
 // known takes the lengths that an earlier solve measured, or forgets them.
 func (w *pieces) known(warm *Solution) {
-	if w.lengths = nil; warm != nil && len(warm.Lengths) == len(w.plan.pieces) && finite(warm.Lengths) {
+	if w.lengths = nil; warm != nil && len(warm.Lengths) == len(w.plan.pieces) && linalg.Finite(warm.Lengths) {
 		w.lengths = warm.Lengths
 	}
 }
@@ -336,14 +336,14 @@ func (w *pieces) difference(obj Objective, quadratic bool, group int32) bool {
 		for j, v := range w.grad {
 			w.ahead[j] -= v
 		}
-		return finite(w.ahead)
+		return linalg.Finite(w.ahead)
 	}
 	at(-1)
 	obj.ValueGrad(w.behind, w.probe)
 	for j, v := range w.behind {
 		w.ahead[j] = (w.ahead[j] - v) / 2
 	}
-	return finite(w.ahead)
+	return linalg.Finite(w.ahead)
 }
 
 // stationarity is how far w.grad is from the pull of piece k's rows on the

@@ -57,7 +57,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 	}
 	g.active.curvature.length = warm.length()
 	g.guess = g.guess[:0]
-	g.warmed = warm != nil && len(warm.Y) == p.Dy && finite(warm.Y)
+	g.warmed = warm != nil && len(warm.Y) == p.Dy && linalg.Finite(warm.Y)
 	if g.warmed {
 		copy(s.Y, warm.Y)
 		g.guess = append(append(g.guess, warm.Active...), warm.Weak...)
@@ -101,7 +101,7 @@ func (g *stage) inside(y []float64) error {
 // defined reports whether value and gradient at y are finite.
 func (w *activeSet) defined(y []float64) bool {
 	w.value = w.obj.ValueGrad(w.grad, y)
-	return !math.IsNaN(w.value) && !math.IsInf(w.value, 0) && finite(w.grad)
+	return !math.IsNaN(w.value) && !math.IsInf(w.value, 0) && linalg.Finite(w.grad)
 }
 
 // stiffness estimates the largest curvature of the objective from one

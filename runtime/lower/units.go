@@ -54,7 +54,7 @@ const (
 // unitFactor is the power of two that brings the gradient at a point that was not
 // solved to the size of 1; 1 where it is no extreme number, or no number.
 func unitFactor(ctx context.Context, obj Objective, s *Solution) float64 {
-	if s.Status != Inaccurate && s.Status != Failed && s.Status != Unbounded || ctx.Err() != nil || !finite(s.Y) {
+	if s.Status != Inaccurate && s.Status != Failed && s.Status != Unbounded || ctx.Err() != nil || !linalg.Finite(s.Y) {
 		return 1
 	}
 	grad := make([]float64, len(s.Y))

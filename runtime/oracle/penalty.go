@@ -206,7 +206,7 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 			odd, even := (v-behind[j])/2, (v+behind[j])/2-base[j]
 			dst[j] = q.a1 * (odd/t + even/(t*t))
 		}
-		if finite(dst) {
+		if linalg.Finite(dst) {
 			return q.a1 / t
 		}
 		// The step leaves the domain of g, in which y* + w lies.
@@ -216,9 +216,4 @@ func (q *penalized) scaledChange(dst []float64, grad func(dst, x, y []float64), 
 		dst[j] = q.a1 * (v - base[j])
 	}
 	return q.a1
-}
-
-func finite(v []float64) bool {
-	size := linalg.Norm(v)
-	return !math.IsNaN(size) && !math.IsInf(size, 0)
 }

@@ -36,7 +36,7 @@ var (
 // It returns w, nu and |r|/|grad_y f(y*)|.
 func (q *penalized) truncated(ctx context.Context) (w, nu []float64, left float64, err error) {
 	force := linalg.Norm(q.force)
-	if !finite(q.force) {
+	if !linalg.Finite(q.force) {
 		return nil, nil, 0, errNotFinite
 	}
 	n := &newton{penalized: q, model: newModel(q), x: newPair(len(q.force), len(q.active)), r: newPair(len(q.force), len(q.active))}

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 )
 
@@ -35,7 +36,8 @@ func (q *penalized) accelerated(ctx context.Context) (w, nu []float64, left floa
 	v, last := make([]float64, n), make([]float64, n) // extrapolated point and the one before
 	gv, next := make([]float64, n), make([]float64, n)
 	smooth, lastSmooth := make([]float64, n), make([]float64, n) // gradient without the rows' part
-	start, momentum := -1.0, 1.0
+	start := -1.0
+	var momentum convex.Momentum
 	for calls := 0; ; calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
 			return nil, nil, 0, context.Cause(ctx)
@@ -51,7 +53,7 @@ func (q *penalized) accelerated(ctx context.Context) (w, nu []float64, left floa
 			c *= 2
 			copy(v, last)
 			copy(w, last)
-			momentum = 1
+			momentum.Restart()
 			continue
 		}
 		step := 1 / (q.a1*c + q.a2*rows)
@@ -70,18 +72,13 @@ func (q *penalized) accelerated(ctx context.Context) (w, nu []float64, left floa
 			next[i] = v[i] - step*gv[i]
 			uphill += gv[i] * (next[i] - w[i])
 		}
-		after := (1 + math.Sqrt(1+4*momentum*momentum)) / 2
-		beta := (momentum - 1) / after
-		if uphill > 0 {
-			after, beta = 1, 0
-		}
+		beta := momentum.Next(uphill > 0)
 		copy(last, v)
 		copy(lastSmooth, smooth)
 		for i := range v {
 			v[i] = next[i] + beta*(next[i]-w[i])
 		}
 		copy(w, next)
-		momentum = after
 	}
 }
 
