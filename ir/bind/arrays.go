@@ -208,7 +208,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		return nil
 	}
 	if v.node.Deps != 0 {
-		b.errorf(diag.NotFixed, d.Value.Span(), "`%s` depends on variables", s.Name)
+		b.unchecked(d.Value.Span())
 		return nil
 	}
 	if v.node.Opaque {
@@ -226,7 +226,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 // the seed and the data's name: other declarations do not change it.
 func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	if len(d.Gen.Args) != 2 {
-		b.errorf(diag.BindGenerator, d.Gen.Span(), "%s takes two arguments", d.Gen.Name.Name)
+		b.unchecked(d.Gen.Span())
 		return nil
 	}
 	var args [2]float64
@@ -241,7 +241,7 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 			return nil
 		}
 		if !v.isScalar() {
-			b.errorf(diag.BindGenerator, x.Span(), "an argument of a generator is a scalar, not %s", v.describe())
+			b.unchecked(x.Span())
 			return nil
 		}
 		args[k] = vals[0]
@@ -271,7 +271,7 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 			vals[k] = args[0] + (args[1]-args[0])*rng.Float64()
 		}
 	default:
-		b.errorf(diag.BindGenerator, d.Gen.Name.Span(), "there is no generator `%s`", d.Gen.Name.Name).Fix = "use normal(mean, deviation) or uniform(low, high)"
+		b.unchecked(d.Gen.Name.Span())
 		return nil
 	}
 	return expr.NewArray(shapeOf(sizesOf(dims)), vals)

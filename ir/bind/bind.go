@@ -216,6 +216,16 @@ func (b *binder) errorf(code diag.Code, at diag.Span, format string, args ...any
 	return d
 }
 
+// unchecked reports a place that the checker refuses. Names, numbers of arguments,
+// and what is a number, a condition or a label are its findings, which binding
+// trusts: to meet one is a fault of the checker, and tests find it here.
+func (b *binder) unchecked(at diag.Span) {
+	b.errorf(diag.BindShapes, at, "`%s` %s", oneLine(at.Text()), slipped)
+}
+
+// slipped ends the message of unchecked.
+const slipped = "has no meaning here"
+
 // key identifies a diagnostic among those of a binding.
 func key(d *diag.Diagnostic) string { return string(d.Code) + d.Subject.String() + d.Summary }
 

@@ -28,11 +28,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	args := make([]value, len(x.Args))
 	ok := true
 	for k, a := range x.Args {
-		args[k] = e.expr(a)
-		if args[k].kind == boolean {
-			e.errorf(diag.BindShapes, e.at(a), "a number is needed, not a condition")
-			args[k] = value{}
-		}
+		args[k] = e.operand(a)
 		ok = ok && !args[k].bad()
 	}
 	if !ok {
@@ -44,8 +40,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	if op, ok := primitive(x.Fn.Name, len(args)); ok {
 		return e.primitive(op, args, e.at(x))
 	}
-	e.errorf(diag.UnknownFunction, e.at(x), "there is no function `%s` of %d arguments", x.Fn.Name, len(args))
-	return value{}
+	return e.unchecked(x)
 }
 
 // function finds a function written in the language.
@@ -65,8 +60,7 @@ func (e *elab) function(name string) (fn *lang.Fn, library bool) {
 // declares stand for the arguments' sizes.
 func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
-		e.errorf(diag.Arity, e.at(x), "`%s` takes %d arguments, not %d", fn.Name.Name, len(fn.Params), len(x.Args))
-		return value{}
+		return e.unchecked(x)
 	}
 	depth := 1
 	if e.calls != nil {
@@ -84,10 +78,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	ok := true
 	args := make([]value, len(x.Args))
 	for k, a := range x.Args {
-		if args[k] = e.expr(a); args[k].kind == boolean {
-			e.errorf(diag.Condition, e.at(a), "a number is needed, not a condition")
-			return value{}
-		}
+		args[k] = e.operand(a)
 		ok = ok && !args[k].bad()
 	}
 	if !ok {

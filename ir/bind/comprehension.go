@@ -23,8 +23,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 	}
 	op, ok := reductions[x.Fn.Name]
 	if !ok {
-		e.errorf(diag.NotReduction, x.Fn.Span(), "`%s` is not a reduction", x.Fn.Name)
-		return value{}
+		return e.unchecked(x)
 	}
 	inner, ok := e.iterate(x.Binders, x.Cond)
 	if !ok {

@@ -14,13 +14,12 @@ import (
 // supplied (abstract binding) is a factor that is 0 or 1, unknown which.
 
 func (e *elab) compare(x *lang.Binary) value {
-	u, v := e.expr(x.X), e.expr(x.Y)
+	u, v := e.operand(x.X), e.operand(x.Y)
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	if u.kind == boolean || v.kind == boolean || !u.isScalar() || !v.isScalar() {
-		e.errorf(diag.BindShapes, e.at(x), "`%s` compares scalars, not %s and %s", x.Op, u.describe(), v.describe())
-		return value{}
+	if !u.isScalar() || !v.isScalar() {
+		return e.unchecked(x)
 	}
 	out := value{kind: boolean, space: join(u.space, v.space)}
 	if out.space != nil {
@@ -117,9 +116,8 @@ func (e *elab) unknownCondition(x lang.Node, s *space) value {
 }
 
 func (e *elab) not(v value, at diag.Span) value {
-	if v.kind != boolean {
-		e.errorf(diag.BindShapes, at, "`not` needs a condition")
-		return value{}
+	if v.bad() {
+		return v
 	}
 	if v.unknown != nil {
 		v.unknown = e.must(e.b.graph.Binary(expr.Sub, e.b.graph.Number(1), v.unknown, at))
@@ -223,8 +221,7 @@ func liftBools(v value, s *space) []bool {
 func (e *elab) condition(x lang.Expr) value {
 	v := e.expr(x)
 	if !v.bad() && v.kind != boolean {
-		e.errorf(diag.BindShapes, e.at(x), "a condition is needed, such as `i != j`, not %s", v.describe())
-		return value{}
+		return e.unchecked(x)
 	}
 	return v
 }
@@ -271,13 +268,9 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 	}
 	bools := liftBools(c, e.space)
 	onYes, onNo := subspace(e.space, bools, true), subspace(e.space, bools, false)
-	u := e.num(e.within(onYes).expr(x.Then))
-	v := e.num(e.within(onNo).expr(x.Else))
+	u := e.within(onYes).numeric(x.Then)
+	v := e.within(onNo).numeric(x.Else)
 	if u.bad() || v.bad() {
-		return value{}
-	}
-	if u.kind == boolean || v.kind == boolean {
-		e.errorf(diag.Condition, at, "the branches of an if must be numbers")
 		return value{}
 	}
 	if u.item != v.item || u.row != v.row {

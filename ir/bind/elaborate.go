@@ -46,6 +46,12 @@ func (e *elab) errorf(code diag.Code, at diag.Span, format string, args ...any) 
 	return d
 }
 
+// unchecked is binder.unchecked as a value.
+func (e *elab) unchecked(n lang.Node) value {
+	e.b.unchecked(e.at(n))
+	return value{}
+}
+
 // scope is a list of local names, the innermost first.
 type scope struct {
 	name  string
@@ -132,23 +138,24 @@ func (e *elab) expr(x lang.Expr) value {
 	case *lang.IfExpr:
 		return e.ifExpr(x)
 	case *lang.Text:
-		e.errorf(diag.BindShapes, e.at(x), "a label cannot stand here")
-		return value{}
+		return e.unchecked(x)
 	case *lang.Bad, nil:
 		return value{} // the parser has reported it
 	}
 	panic(fmt.Sprintf("bind: no meaning for %T", x))
 }
 
-// numeric elaborates an expression that must be a number, not a condition.
-func (e *elab) numeric(x lang.Expr) value {
+// operand elaborates an expression that is not a condition.
+func (e *elab) operand(x lang.Expr) value {
 	v := e.expr(x)
 	if v.kind == boolean {
-		e.errorf(diag.BindShapes, e.at(x), "a number is needed, not a condition")
-		return value{}
+		return e.unchecked(x)
 	}
-	return e.num(v)
+	return v
 }
+
+// numeric elaborates an expression that is a number, as a node of the graph.
+func (e *elab) numeric(x lang.Expr) value { return e.num(e.operand(x)) }
 
 func (e *elab) name(x *lang.Name) value {
 	if v, ok := e.scope.find(x.Name); ok {
@@ -171,15 +178,14 @@ func (e *elab) name(x *lang.Name) value {
 	if x.Name == "inf" && !e.library { // in the bounds of a box only: the checker sees to that
 		return unbatched(e.b.graph.Number(math.Inf(1)))
 	}
-	e.errorf(diag.UnknownName, e.at(x), "`%s` has no value here", x.Name)
-	return value{}
+	return e.unchecked(x)
 }
 
 // let elaborates a let once, in the scope of the model.
 func (b *binder) let(s *ir.Symbol) value {
 	if st := b.lets[s]; st != nil {
 		if !st.done {
-			b.errorf(diag.Cycle, s.Decl.Span(), "`%s` is defined by itself", s.Name)
+			b.unchecked(s.Decl.Span()) // defined by itself
 		}
 		return st.value
 	}
@@ -280,15 +286,12 @@ func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
 }
 
 func (e *elab) unary(x *lang.Unary) value {
-	v := e.expr(x.X)
-	switch {
-	case v.bad():
+	if x.Op == lang.Not {
+		return e.not(e.condition(x.X), e.at(x))
+	}
+	v := e.operand(x.X)
+	if v.bad() {
 		return v
-	case x.Op == lang.Not:
-		return e.not(v, e.at(x))
-	case v.kind == boolean:
-		e.errorf(diag.BindShapes, e.at(x.X), "a number is needed, not a condition")
-		return value{}
 	}
 	return e.map1(expr.Neg, v, e.at(x))
 }
@@ -313,12 +316,8 @@ func (e *elab) binary(x *lang.Binary) value {
 	case lang.And, lang.Or:
 		return e.logic(x)
 	}
-	u, v := e.expr(x.X), e.expr(x.Y)
+	u, v := e.operand(x.X), e.operand(x.Y)
 	if u.bad() || v.bad() {
-		return value{}
-	}
-	if u.kind == boolean || v.kind == boolean {
-		e.errorf(diag.BindShapes, e.at(x), "`%s` needs numbers, not conditions", x.Op)
 		return value{}
 	}
 	switch {

@@ -114,6 +114,9 @@ func bindHostile(t *testing.T, p *ir.Program, set *data.Set) {
 			if d.Subject.Source == nil || d.Summary == "" || d.Code == "" {
 				t.Fatalf("a diagnostic without a place: %+v", d)
 			}
+			if strings.HasSuffix(d.Summary, slipped) {
+				t.Fatalf("the checker let it pass: %v", d)
+			}
 		}
 		if prob == nil {
 			continue

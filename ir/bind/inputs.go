@@ -119,7 +119,7 @@ func (b *binder) inputs(prob *ir.Problem) {
 	// What waits for an input in error is not reported; where nothing else is
 	// wrong, it is a cycle, which the checker refuses.
 	if len(b.list) == before && len(pending) > 0 {
-		b.errorf(diag.Cycle, pending[0].Decl.Span(), "the default of `%s` needs itself", pending[0].Name)
+		b.unchecked(pending[0].Decl.Span())
 	}
 }
 
@@ -237,7 +237,7 @@ func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
 		return
 	}
 	if !v.isScalar() || v.kind == boolean {
-		b.errorf(diag.BindShapes, d.Default.Span(), "the default of `%s` must be a scalar, not %s", s.Name, v.describe())
+		b.unchecked(d.Default.Span())
 		return
 	}
 	vals, ok := e.constant(v, d.Default.Span(), "the default of `"+s.Name+"`")

@@ -12,7 +12,7 @@ import (
 func (b *binder) levels(prob *ir.Problem) {
 	up, low := b.prog.Upper, b.prog.Lower
 	if up == nil || low == nil {
-		b.errorf(diag.NoLevel, b.modelName(), "a model needs an upper and a lower level")
+		b.unchecked(b.modelName())
 		return
 	}
 	if !b.allVariables(prob) {
@@ -94,7 +94,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 			Axes: exported(v.axes)})
 	}
 	if decl.Objective == nil {
-		b.errorf(diag.NoObjective, decl.Block.Span(), "the %s level has no objective", decl.Block.Word())
+		b.unchecked(decl.Block.Span())
 		return
 	}
 	x := decl.Objective.Value
@@ -104,7 +104,7 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 		return
 	}
 	if !v.isScalar() {
-		b.errorf(diag.BindShapes, x.Span(), "the objective must be a scalar, not %s", v.describe())
+		b.unchecked(x.Span())
 		return
 	}
 	if !b.finite(v.node) {
@@ -174,7 +174,7 @@ func (b *binder) start(prob *ir.Problem) {
 			}
 		}
 		if target == nil {
-			b.errorf(diag.NoSuchStart, item.Name.Span(), "`%s` is not an upper variable", item.Name.Name)
+			b.unchecked(item.Name.Span())
 			continue
 		}
 		e := b.top()
