@@ -5,6 +5,7 @@
 package ir
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -193,15 +194,23 @@ func (a Axis) Text(k int) string {
 	return lang.TupleText(a.Labels[k])
 }
 
-// EntryName names entry j of the level's vector with the labels of its variable, as in
-// flow["Rome", "Oslo"]; ok is false for entries of variables without labels.
-func (l *Level) EntryName(j int) (name string, ok bool) {
-	for _, v := range l.Vars {
-		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() && v.Axes != nil {
-			return v.Name + "[" + Place(v.Axes, k) + "]", true
+// EntryName names entry k of a variable, from 0: cap[3], flow["Rome", "Oslo"].
+func (v *Variable) EntryName(k int) string {
+	if v.Axes != nil {
+		return v.Name + "[" + Place(v.Axes, k) + "]"
+	}
+	return data.EntryName(v.Name, v.Shape.Dims(), k)
+}
+
+// EntryName names entry j of the level's vector.
+func (l *Level) EntryName(j int) string {
+	for i := range l.Vars {
+		v := &l.Vars[i]
+		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() {
+			return v.EntryName(k)
 		}
 	}
-	return "", false
+	return fmt.Sprintf("entry %d", j+1)
 }
 
 // Place spells entry k, from 0 and row-major, of an array: `"Rome", 3`.

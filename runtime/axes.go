@@ -323,14 +323,14 @@ func (p *Problem) inOrder(r *Result) *Result {
 			if v == nil {
 				return nil, nil, false
 			}
-			return dims(v.Shape), v.Axes, true
+			return v.Shape.Dims(), v.Axes, true
 		}
 	}
 	family := func(rows []ir.Row) func(string) ([]int, []Axis, bool) {
 		return func(name string) ([]int, []Axis, bool) {
 			for _, row := range rows {
 				if row.Family.Name == name {
-					return dims(row.Family.Shape), row.Family.Axes, true
+					return row.Family.Shape.Dims(), row.Family.Axes, true
 				}
 			}
 			return nil, nil, false
@@ -339,7 +339,7 @@ func (p *Problem) inOrder(r *Result) *Result {
 	reported := func(name string) ([]int, []Axis, bool) {
 		for _, item := range p.IR.Report {
 			if item.Name == name {
-				return dims(item.Node.Shape), item.Axes, true
+				return item.Node.Shape.Dims(), item.Axes, true
 			}
 		}
 		return nil, nil, false
@@ -372,7 +372,7 @@ func (p *Problem) inOrder(r *Result) *Result {
 		f.Objective = arrange(f.Objective, func(name string) ([]int, []Axis, bool) {
 			for _, b := range p.IR.Followers {
 				if b.Name == name {
-					return dims(b.Objective.Node.Shape), b.Objective.Axes, true
+					return b.Objective.Node.Shape.Dims(), b.Objective.Axes, true
 				}
 			}
 			return nil, nil, false

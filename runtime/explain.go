@@ -126,10 +126,8 @@ func terms(m *sparse.CSR, i int, names []string, sign float64) string {
 // entryNames names each entry of a level's vector: toll[1], share[2].
 func entryNames(level *ir.Level) []string {
 	names := make([]string, level.Dim)
-	for _, v := range level.Vars {
-		for k := range v.Shape.Len() {
-			names[v.Offset+k] = EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}.over(v.Axes), k)
-		}
+	for j := range names {
+		names[j] = level.EntryName(j)
 	}
 	return names
 }

@@ -56,9 +56,7 @@ func (p *Problem) label(fault *expr.Fault) {
 		if w.Lower {
 			level = &p.IR.Lower
 		}
-		if name, ok := level.EntryName(w.Place); ok {
-			w.Name = name
-		}
+		w.Name = level.EntryName(w.Place)
 	}
 }
 

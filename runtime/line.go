@@ -194,7 +194,7 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 	var names []string
 	found := -1
 	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}.over(decl.Axes)
+		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.over(decl.Axes)
 		for k := range decl.Shape.Len() {
 			entry := EntryName(v, k)
 			if entry == text {
@@ -213,8 +213,8 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 		return found, name, nil
 	}
 	if v := findVariable(&p.IR.Upper, want); v != nil {
-		example := EntryName(Value{Name: v.Name, Shape: dims(v.Shape)}.over(v.Axes), 0)
-		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(dims(v.Shape)), example)
+		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.over(v.Axes), 0)
+		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(v.Shape.Dims()), example)
 	}
 	return 0, "", fmt.Errorf("the upper level has no entry %s%s", text, diag.DidYouMean(text, names))
 }

@@ -37,23 +37,13 @@ func variables(level *ir.Level, v []float64, sign float64) Values {
 		if decl.Hidden {
 			continue
 		}
-		value := Value{Name: decl.Name, Shape: dims(decl.Shape), Data: make([]float64, decl.Shape.Len())}
+		value := Value{Name: decl.Name, Shape: decl.Shape.Dims(), Data: make([]float64, decl.Shape.Len())}
 		for k := range value.Data {
 			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
 		}
 		out = append(out, value.over(decl.Axes))
 	}
 	return out
-}
-
-func dims(s expr.Shape) []int {
-	switch s.Rank {
-	case 0:
-		return nil
-	case 1:
-		return []int{s.Rows}
-	}
-	return []int{s.Rows, s.Cols}
 }
 
 // families arranges one number a row by the constraints the user wrote. Rows
@@ -69,7 +59,7 @@ func families(rows []ir.Row, v []float64) Values {
 		if !seen {
 			k = len(out)
 			place[row.Family] = k
-			out = append(out, Value{Name: row.Family.Name, Shape: dims(row.Family.Shape),
+			out = append(out, Value{Name: row.Family.Name, Shape: row.Family.Shape.Dims(),
 				Data: make([]float64, row.Family.Shape.Len())}.over(row.Family.Axes))
 		}
 		out[k].Data[row.Index] = v[i] + 0
@@ -254,7 +244,7 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 			return nil, fmt.Errorf("%s is given twice", v.Name)
 		}
 		given[v.Name] = true
-		v, err := v.fit(dims(decl.Shape), decl.Axes)
+		v, err := v.fit(decl.Shape.Dims(), decl.Axes)
 		if err != nil {
 			return nil, err
 		}

@@ -35,7 +35,7 @@ func withOpposites(vs Values, rows []ir.Row, other func(i int, ratio float64) fl
 		}
 		v, ok := vs.Get(o.Family.Name)
 		if !ok {
-			v = Value{Name: o.Family.Name, Shape: dims(o.Family.Shape), Data: make([]float64, o.Family.Shape.Len())}
+			v = Value{Name: o.Family.Name, Shape: o.Family.Shape.Dims(), Data: make([]float64, o.Family.Shape.Len())}
 			vs = append(vs, v)
 		}
 		v.Data[o.Index] = other(i, o.Ratio) + 0

@@ -47,7 +47,7 @@ func (p *Problem) moved(from, to []float64) string {
 	const rounding = 1e-14
 	count, entry := 0, ""
 	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: dims(decl.Shape)}.over(decl.Axes)
+		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.over(decl.Axes)
 		for k := range decl.Shape.Len() {
 			a, b := from[decl.Offset+k], to[decl.Offset+k]
 			if math.Abs(a-b) <= rounding*(math.Abs(a)+math.Abs(b)) {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"bilevelc/ir"
+	"bilevelc/ir/data"
 	"bilevelc/lang"
 )
 
@@ -409,13 +410,7 @@ func EntryName(v Value, k int) string {
 	if v.keys != nil {
 		return v.Name + "[" + lang.TupleText(v.keys[k]) + "]"
 	}
-	switch len(v.Shape) {
-	case 0:
-		return v.Name
-	case 1:
-		return fmt.Sprintf("%s[%d]", v.Name, k+1)
-	}
-	return fmt.Sprintf("%s[%d, %d]", v.Name, k/v.Shape[1]+1, k%v.Shape[1]+1)
+	return data.EntryName(v.Name, v.Shape, k)
 }
 
 // number prints ten significant digits, which is what answers are good for.

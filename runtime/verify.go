@@ -141,7 +141,7 @@ func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
 		}
-		v, err := v.fit(dims(decl.Shape), decl.Axes)
+		v, err := v.fit(decl.Shape.Dims(), decl.Axes)
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
 				return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
 			}
 			var err error
-			if v, err = found.fit(dims(row.Family.Shape), row.Family.Axes); err != nil {
+			if v, err = found.fit(row.Family.Shape.Dims(), row.Family.Axes); err != nil {
 				return nil, err
 			}
 			fitted[row.Family] = v

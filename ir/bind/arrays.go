@@ -175,19 +175,14 @@ func (b *binder) checkEntries(s *ir.Symbol, d *lang.Data, a *data.Array, origin 
 
 // entryName spells the k-th stored entry: "X[3, 2]".
 func entryName(name string, a *data.Array, k int) string {
-	switch {
-	case a.Rank() == 0:
-		return name
-	case a.Rank() == 1:
-		return fmt.Sprintf("%s[%d]", name, k+1)
-	case a.Sparse != nil:
+	if a.Sparse != nil {
 		i := 0
 		for a.Sparse.Ptr[i+1] <= k {
 			i++
 		}
-		return fmt.Sprintf("%s[%d, %d]", name, i+1, a.Sparse.Col[k]+1)
+		k = i*a.Shape[1] + a.Sparse.Col[k]
 	}
-	return fmt.Sprintf("%s[%d, %d]", name, k/a.Shape[1]+1, k%a.Shape[1]+1)
+	return data.EntryName(name, a.Shape, k)
 }
 
 // written evaluates `data v: vector[n] = e`.

@@ -11,37 +11,17 @@ import (
 )
 
 // lowerName is the name of entry c of y.
-func (pr *prover) lowerName(c int) string { return nameIn(pr.Lower, c) }
+func (pr *prover) lowerName(c int) string { return pr.Lower.EntryName(c) }
 
 // entryName is the name of entry c of the variables a study differentiates in.
 func (pr *prover) entryName(s *study, c int) string {
 	if s.wrt&expr.DependsX == 0 {
-		return nameIn(pr.Lower, c)
+		return pr.Lower.EntryName(c)
 	}
 	if c < pr.Upper.Dim {
-		return nameIn(pr.Upper, c)
+		return pr.Upper.EntryName(c)
 	}
-	return nameIn(pr.Lower, c-pr.Upper.Dim)
-}
-
-func nameIn(level ir.Level, c int) string {
-	for _, v := range level.Vars {
-		k := c - v.Offset
-		if k < 0 || k >= v.Shape.Len() {
-			continue
-		}
-		if v.Axes != nil {
-			return v.Name + "[" + ir.Place(v.Axes, k) + "]"
-		}
-		switch v.Shape.Rank {
-		case 0:
-			return v.Name
-		case 1:
-			return fmt.Sprintf("%s[%d]", v.Name, k+1)
-		}
-		return fmt.Sprintf("%s[%d, %d]", v.Name, k/v.Shape.Cols+1, k%v.Shape.Cols+1)
-	}
-	return fmt.Sprintf("entry %d", c+1)
+	return pr.Lower.EntryName(c - pr.Upper.Dim)
 }
 
 // directionText words a direction by its largest entries.
@@ -98,7 +78,7 @@ func (pr *prover) pointText(x, y []float64, fixed Quadratic) string {
 	var parts []string
 	list := func(level ir.Level, z []float64) {
 		for c, v := range z {
-			parts = append(parts, fmt.Sprintf("%s = %.4g", nameIn(level, c), v))
+			parts = append(parts, fmt.Sprintf("%s = %.4g", level.EntryName(c), v))
 		}
 	}
 	list(pr.Upper, x)

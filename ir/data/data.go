@@ -5,6 +5,7 @@ package data
 
 import (
 	"fmt"
+	"strconv"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/lang/diag"
@@ -97,4 +98,18 @@ func (s *Set) Get(name string) *Entry {
 		}
 	}
 	return nil
+}
+
+// EntryName spells entry k, from 0 and row-major, of an array of the given shape:
+// travel, cap[3], flow[2, 1].
+func EntryName(name string, shape []int, k int) string {
+	if len(shape) == 0 {
+		return name
+	}
+	place := ""
+	for i := len(shape) - 1; i >= 0; i-- {
+		place = ", " + strconv.Itoa(k%shape[i]+1) + place
+		k /= shape[i]
+	}
+	return name + "[" + place[2:] + "]"
 }

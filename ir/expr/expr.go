@@ -31,6 +31,9 @@ func MatrixShape(m, n int) Shape { return Shape{2, m, n} }
 // Len is the number of entries.
 func (s Shape) Len() int { return s.Rows * s.Cols }
 
+// Dims lists the sizes, as many as the rank.
+func (s Shape) Dims() []int { return []int{s.Rows, s.Cols}[:s.Rank] }
+
 func (s Shape) String() string {
 	switch s.Rank {
 	case 0:

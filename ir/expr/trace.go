@@ -128,9 +128,9 @@ func (f *Fault) What() string {
 	info := f.Node.Op.Info()
 	switch {
 	case f.Node.Op == Var:
-		return fmt.Sprintf("%s is %.6g", entryName(f.Node, f.Entry), f.Value)
+		return fmt.Sprintf("%s is %.6g", data.EntryName(f.Node.Name, f.Node.Shape.Dims(), f.Entry), f.Value)
 	case f.Node.Op == Const && f.Node.Name != "":
-		return fmt.Sprintf("%s is %.6g", entryName(f.Node, f.Entry), f.Value)
+		return fmt.Sprintf("%s is %.6g", data.EntryName(f.Node.Name, f.Node.Shape.Dims(), f.Entry), f.Value)
 	case len(f.Operands) == 0:
 		return fmt.Sprintf("%s gives %.6g", info.Symbol, f.Value)
 	}
@@ -169,16 +169,6 @@ func (f *Fault) whereText() string {
 	return strings.Join(parts, ", ")
 }
 
-func entryName(n *Node, k int) string {
-	switch n.Shape.Rank {
-	case 0:
-		return n.Name
-	case 1:
-		return fmt.Sprintf("%s[%d]", n.Name, k+1)
-	}
-	return fmt.Sprintf("%s[%d, %d]", n.Name, k/n.Shape.Cols+1, k%n.Shape.Cols+1)
-}
-
 // Limits of a trace: so many entries of variables fit a message, and so many
 // steps are taken to find them.
 const (
@@ -209,7 +199,7 @@ func behind(n *Node, k int, values map[*Node]*data.Array) (found []VarEntry, mor
 			if len(found) == shownEntries {
 				return found, true
 			}
-			found = append(found, VarEntry{entryName(p.n, p.k), at(values[p.n], p.k), p.n.Lower, p.n.Offset + p.k})
+			found = append(found, VarEntry{data.EntryName(p.n.Name, p.n.Shape.Dims(), p.k), at(values[p.n], p.k), p.n.Lower, p.n.Offset + p.k})
 			continue
 		}
 		queue = append(queue, sources(p.n, p.k)...)
