@@ -338,12 +338,28 @@ func (t *tableReader) numbers(col int) (values []float64, ok bool) {
 	return values, ok
 }
 
+// identifies reports that a column is called `id` and tells all rows apart.
+func (t *tableReader) identifies(i int) bool {
+	c := &t.table.Columns[i]
+	if !strings.EqualFold(c.Name, "id") {
+		return false
+	}
+	seen := map[string]bool{}
+	for _, cell := range c.Cells {
+		if cell.Text == "" || seen[cell.Text] {
+			return false
+		}
+		seen[cell.Text] = true
+	}
+	return true
+}
+
 // leftOver reports the columns that mean nothing to the model, unless they are
-// to be ignored.
+// to be ignored. A column `id` that numbers or names the rows is none of them.
 func (t *tableReader) leftOver() bool {
 	ok := true
 	for i, c := range t.table.Columns {
-		if t.used[i] || t.b.opts.IgnoreUndeclared {
+		if t.used[i] || t.b.opts.IgnoreUndeclared || t.identifies(i) {
 			continue
 		}
 		ok = false

@@ -96,6 +96,16 @@ func TestTablesWithoutNames(t *testing.T) {
 	}
 }
 
+// A column that numbers the rows is fine.
+func TestTableWithRowNumbers(t *testing.T) {
+	for _, name := range []string{"id", "Id", "ID"} {
+		set := tableSet(t, map[string]string{"roads.csv": name + ",from,to,cost,capacity\n1,Rome,Oslo,1,5\n2,Rome,Riga,2,6\n3,Oslo,Riga,3,7\n"})
+		if prob := mustBind(t, compile(t, "transport", transport), set); prob.Sets[1].Axis.Size != 3 {
+			t.Errorf("%v", prob.Sets)
+		}
+	}
+}
+
 // What is wrong with a table is reported at the file, the row and the column.
 func TestTableErrors(t *testing.T) {
 	for _, c := range []struct {
@@ -107,7 +117,8 @@ func TestTableErrors(t *testing.T) {
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,,5\n", diag.DataNotNumber, "roads.csv:2:11", "`cost` has no value here"},
 		{"roads.csv", "from,to,cost,capacity\nRome,Oslo,inf,5\n", diag.DataNotFinite, "roads.csv:2:11", "`cost`"},
 		{"roads.csv", "from,to,cost,capacity\nRome,,1,5\n", diag.BindTable, "roads.csv:2:6", "no label here"},
-		{"roads.csv", "id,from,to,cost,capacity\n7,Rome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:1", "column `id`"},
+		{"roads.csv", "id,from,to,cost,capacity\n7,Rome,Oslo,1,5\n7,Oslo,Riga,1,5\n", diag.BindExtra, "roads.csv:1:1", "column `id`"},
+		{"roads.csv", "key,from,to,cost,capacity\n7,Rome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:1", "column `key`"},
 		{"roads.csv", "from,to,cost,capactiy\nRome,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:14", "column `capactiy`"},
 		{"roads.csv", "from,where,to,cost,capacity\nRome,x,Oslo,1,5\n", diag.BindExtra, "roads.csv:1:6", "column `where`"},
 		{"roads.csv", "a,b,c,cost,capacity\nRome,x,Oslo,1,5\n", diag.BindTable, "roads.csv:1:1", "not clear"},

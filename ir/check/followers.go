@@ -141,6 +141,12 @@ func (c *checker) spread(f *follower) {
 			o.Value = &lang.Comprehension{At: lang.At{Place: item.Value.Span()}, Fn: lang.Ident{At: item.At, Name: "sum"},
 				Binders: b.Binders, Body: lang.Rewrite(item.Value, replace)}
 			f.items = append(f.items, &o)
+		case *lang.Let:
+			if c.readOutside(b, item.Name.Name) {
+				at := lang.At{Place: item.Value.Span()}
+				f.items = append(f.items, &lang.Let{At: item.At, Name: item.Name, Value: &lang.Comprehension{At: at,
+					Fn: lang.Ident{At: at}, Binders: b.Binders, Body: lang.Rewrite(item.Value, replace)}})
+			}
 		case *lang.SubjectTo:
 			s := *item
 			s.Constraints = nil
@@ -152,6 +158,23 @@ func (c *checker) spread(f *follower) {
 			f.items = append(f.items, &s)
 		}
 	}
+}
+
+// readOutside reports that a name is used outside of a block. A let of a block with
+// indices is an array over them there, one number for each follower.
+func (c *checker) readOutside(block *lang.Level, name string) bool {
+	found := false
+	for _, d := range c.file.Decls {
+		if d == lang.Decl(block) {
+			continue
+		}
+		lang.Inspect(d, func(x lang.Expr) bool {
+			n, ok := x.(*lang.Name)
+			found = found || ok && n.Name == name
+			return !found
+		})
+	}
+	return found
 }
 
 // rewritten is Rewrite below a place where names are hidden already.

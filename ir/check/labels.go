@@ -208,10 +208,11 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 // labelOfPlain reports a label as the index of a dimension that is a plain
 // size.
 func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
-	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
-	if n != nil {
-		d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
+	if n == nil {
+		return // of something that is not known, of which an error has spoken
 	}
+	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
+	d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
 	if v.set != nil {
 		d.Fix = fmt.Sprintf("declare it over `%s`, or write `ord(%s)`", v.set.name, quote(e))
 	}
