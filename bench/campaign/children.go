@@ -89,6 +89,7 @@ func campaign(o options, s *summary, stop *atomic.Bool) error {
 				for t.n > 0 && goesOn() {
 					done := block(self, t, o, s, end)
 					t.from, t.n = t.from+done, t.n-done
+					s.progress(os.Stderr, t)
 				}
 			}
 		})

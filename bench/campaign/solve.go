@@ -138,7 +138,11 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	delta := float64(r.Stationarity.Delta) * e.unitOf(s.X, -1)
 	claim := (float64(r.Stationarity.Value) + max(0, nanZero(float64(r.Stationarity.GradientError)))) * e.unitOf(s.X-s.F, 1)
 	extent := e.extent()
-	if delta > 1e-2*extent {
+	switch {
+	case delta > 1e-2*extent && e.model.XLo[0] == nil && largest(x) == 0:
+		// Neither X nor the point says how long x is: any unit is as good.
+		e.soft("delta without a length", "%s: delta %.3g where X is free, at x = 0", how, delta)
+	case delta > 1e-2*extent:
 		e.false("delta", "%s: solved with delta %.3g in an X of size %.3g, at x = %v", how, delta, extent, x)
 	}
 	var given [][]float64

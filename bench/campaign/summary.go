@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -103,6 +104,13 @@ func store(r *report, out string) {
 	}
 	b.WriteString(r.Small)
 	write(name+"-small.blv", b.String())
+}
+
+// progress says how far a campaign has come, for who follows it or has to end it early.
+func (s *summary) progress(w io.Writer, t task) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprintf(w, "%s %d: %d cases, %d with a false statement\n", cmp.Or(t.file, "before seed"), t.from, s.Cases, s.False)
 }
 
 func (s *summary) print(w io.Writer) {

@@ -123,3 +123,65 @@ func TestEdgesOfDomains(t *testing.T) {
 		t.Errorf("%d of %d inaccurate, %d gradients a solve", inaccurate, solves, gradients/solves)
 	}
 }
+
+// edged is y_0 log y_0 beside sum_j q_j (y_j - c_j)^2 / 2 over the other entries.
+type edged struct{ q, c, grad []float64 }
+
+func (g *edged) Clone() problem.Function      { return &edged{g.q, g.c, make([]float64, len(g.c))} }
+func (g *edged) Value(x, y []float64) float64 { return g.ValueGradY(g.grad, x, y) }
+func (g *edged) GradX(dst, x, y []float64)    { clear(dst) }
+func (g *edged) GradY(dst, x, y []float64)    { g.ValueGradY(dst, x, y) }
+func (g *edged) ValueGrad(dx, dy, x, y []float64) float64 {
+	clear(dx)
+	return g.ValueGradY(dy, x, y)
+}
+
+func (g *edged) ValueGradY(dst, x, y []float64) float64 {
+	value := y[0] * math.Log(y[0])
+	dst[0] = math.Log(y[0]) + 1
+	for j := 1; j < len(y); j++ {
+		d := y[j] - g.c[j]
+		value += g.q[j] * d * d / 2
+		dst[j] = g.q[j] * d
+	}
+	return value
+}
+
+// TestHeldAtTheEdge: an equation holds one entry of y at the edge of g's domain, at a
+// rounding or less: how small y is there says nothing of the way that the others have,
+// and g, which is convex with a solution, does not fall without bound.
+func TestHeldAtTheEdge(t *testing.T) {
+	solved := 0
+	for seed := range uint64(120) {
+		rng := rand.New(rand.NewPCG(seed, 31))
+		n := 2 + rng.IntN(4)
+		g := &edged{make([]float64, n), make([]float64, n), make([]float64, n)}
+		want := make([]float64, n)
+		tie := make([]float64, n)
+		tie[0] = float64(1 + rng.IntN(3))
+		held := math.Pow(10, -18*rng.Float64())
+		want[0] = held / tie[0]
+		b, r := [][]float64{tie}, []float64{held}
+		for j := range n {
+			row := make([]float64, n)
+			row[j] = 1
+			b, r = append(b, row), append(r, 0)
+			if j > 0 {
+				g.q[j], g.c[j] = 0.1+3*rng.Float64(), rng.NormFloat64()
+				want[j] = math.Max(0, g.c[j])
+			}
+		}
+		p := &problem.Problem{Dy: n, F: zero{}, G: g, Rows: rowsOf(0, n, b, r, map[int]bool{0: true}), X: unbounded(0)}
+		s := newALM(defaultALM()).Solve(context.Background(), p, G(p, nil), []float64{}, nil)
+		off := distance(s.Y, want)
+		switch {
+		case s.Status == Solved && off <= accuracy:
+			solved++
+		case s.Status == Solved, s.Status == Unbounded, s.Status == Infeasible:
+			t.Errorf("seed %d: y_0 = %g: %v: %s, y off by %g", seed, want[0], s.Status, s.Reason, off)
+		}
+	}
+	if solved < 60 {
+		t.Errorf("%d of 120 solved", solved)
+	}
+}

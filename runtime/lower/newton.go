@@ -268,11 +268,18 @@ func (w *newton) flatter(norm float64) bool {
 }
 
 // falls reports whether the objective keeps its slope along d as far as
-// 1e8 times the size of y, and so falls without bound for all that can be
-// told.
+// 1e8 times the size of y, of the rows' terms, and 1, and so falls without bound for
+// all that can be told. A y that rows hold at 0 is a rounding that says nothing of how
+// long the way of the others is.
 func (w *newton) falls(y []float64) bool {
 	slope := linalg.Dot(w.grad, w.d)
-	far := 1e8 * w.face.poly.unit(y) / linalg.Norm(w.d)
+	size := math.Max(w.face.poly.unit(y), 1)
+	for i, s := range w.face.poly.size {
+		if w.face.poly.norm[i] > 0 {
+			size = math.Max(size, s)
+		}
+	}
+	far := 1e8 * size / linalg.Norm(w.d)
 	for j := range y {
 		w.trial[j] = y[j] + far*w.d[j]
 	}
