@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"bilevelc/internal/await"
 )
 
 // Large instructions are cut into pieces that may run concurrently. How they
@@ -41,6 +43,7 @@ type crew struct {
 	next    atomic.Int32 // the next piece to take
 	threads atomic.Int32 // threads at work so far
 	busy    sync.WaitGroup
+	faults  await.Group
 }
 
 // helpers are goroutines that wait for evaluators with pieces to run, one for
@@ -52,8 +55,7 @@ var helpers = sync.OnceValue(func() chan *crew {
 	for range runtime.NumCPU() - 1 {
 		go func() {
 			for c := range ready {
-				c.work()
-				c.busy.Done()
+				c.help()
 			}
 		}()
 	}
@@ -84,8 +86,21 @@ func (e *Evaluator) pieces(in *instr, native func(m *Frame, piece, thread int), 
 		}
 		break
 	}
-	c.work()
+	c.shielded()
 	c.busy.Wait()
+	c.faults.Rethrow()
+}
+
+// help is the work of a helper.
+func (c *crew) help() {
+	defer c.busy.Done()
+	c.shielded()
+}
+
+// shielded is work whose panic waits for the others, and is then the caller's.
+func (c *crew) shielded() {
+	defer c.faults.Catch()
+	c.work()
 }
 
 // work takes pieces until none is left.

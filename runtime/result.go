@@ -44,7 +44,9 @@ type Result struct {
 	Residuals    Residuals    `json:"residuals"`
 	Stationarity Stationarity `json:"stationarity"`
 	Calls        Calls        `json:"calls"`
-	Report       Values       `json:"report"`
+	// Verification are the calls with which a run checked its own result, beyond Calls.
+	Verification *Calls `json:"verification,omitempty"`
+	Report       Values `json:"report"`
 
 	Starts     []StartResult     `json:"starts,omitempty"`
 	Trace      []TracePoint      `json:"trace,omitempty"` // of the start that is returned; its times are in Phases

@@ -63,6 +63,13 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 	if report == nil && checking.Err() != nil {
 		return nil, true, nil
 	}
+	if report != nil {
+		calls := report.Calls
+		if r.Verification != nil {
+			calls = calls.Add(*r.Verification)
+		}
+		r.Verification = &calls
+	}
 	return report, false, err
 }
 

@@ -381,6 +381,9 @@ func (t *textReport) footer() {
 			p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify)
 	}
 	fmt.Fprintf(&t.b, "calls: f %d, grad f %d, g %d, grad g %d\n", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG)
+	if v := r.Verification; t.opts.Phases && v != nil {
+		fmt.Fprintf(&t.b, "calls to verify the result: f %d, grad f %d, g %d, grad g %d\n", v.F, v.GradF, v.G, v.GradG)
+	}
 	if r.Budget != nil {
 		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", brief(float64(r.Budget.Evaluations)), r.Budget.Basis, r.Budget.Actual)
 	}

@@ -67,6 +67,9 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	}
 	p, done := p.borrow(context.Background())
 	defer done()
+	counted := *p
+	counted.Numeric = p.Numeric.Counted()
+	p = &counted
 	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(),
@@ -105,6 +108,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
 	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)
 	c.all()
+	report.Calls = p.Numeric.Calls()
 	return report, nil
 }
 

@@ -50,6 +50,9 @@ the names that the document gives. --model and --data say where the others are.`
 			return err
 		}
 		if err != nil {
+			if problem.IR.Name != result.Model {
+				err = fmt.Errorf("the result is of the model `%s`, and what was read is `%s`: %w", result.Model, problem.IR.Name, err)
+			}
 			return &exitError{Code: exitData, Err: err}
 		}
 		for _, check := range report.Checks {

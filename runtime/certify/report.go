@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"bilevelc/runtime/problem"
 )
 
 // Check is one claim of a document, evaluated again.
@@ -47,6 +49,8 @@ type Report struct {
 	// Force is the size of the terms of grad_y g, of which a residual of stationarity
 	// is what is left when they cancel; 0 where the document's shape was wrong.
 	Force float64
+	// Calls are what the verification itself asked of f and g.
+	Calls problem.Calls
 }
 
 // OK reports whether every claim holds.

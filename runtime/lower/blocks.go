@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -202,7 +202,7 @@ func (b *followers) each(ctx context.Context, x []float64, warm *Solution) []*So
 		}
 		return solutions
 	}
-	var wait sync.WaitGroup
+	var wait await.Group
 	slots := make(chan struct{}, b.threads)
 	for k := range b.parts {
 		slots <- struct{}{}

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -110,5 +111,37 @@ func TestFollowersReportTheirWitness(t *testing.T) {
 	s := solver.Solve(context.Background(), p, G(p, made.x), made.x, nil)
 	if s.Status != Infeasible || !(s.Witness[2] > 0) || math.Abs(s.Witness[2]-s.Witness[m]) > 1e-12 {
 		t.Errorf("%v: %s, witness %v", s.Status, s.Reason, s.Witness)
+	}
+}
+
+// broken is a function whose gradients panic.
+type broken struct{ problem.Function }
+
+func (b broken) GradY(dst, x, y []float64)                    { panic("broken") }
+func (b broken) ValueGradY(dst, x, y []float64) float64       { panic("broken") }
+func (b broken) ValueGrad(dstX, dstY, x, y []float64) float64 { panic("broken") }
+func (b broken) Clone() problem.Function                      { return b }
+
+// A panic on the goroutine of a follower is one of the solve, which its caller can
+// recover, and not the end of the process.
+func TestPanicsOfFollowers(t *testing.T) {
+	for _, threads := range []int{1, 2, 3} {
+		easy := plan{n: 20, condition: 2, active: 1, inactive: 1}
+		made := besides(easy.build(1), easy.build(2), easy.build(3))
+		p := made.problem
+		p.Parts[1] = broken{p.Parts[1]}
+		solver, err := New("alm", nil, p, threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		func() {
+			defer func() {
+				if v := fmt.Sprint(recover()); v != "broken" {
+					t.Errorf("%d threads: %s", threads, v)
+				}
+			}()
+			counted := p.Counted()
+			solver.Solve(context.Background(), counted, G(counted, made.x), made.x, nil)
+		}()
 	}
 }

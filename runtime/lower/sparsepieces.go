@@ -2,8 +2,8 @@ package lower
 
 import (
 	"math"
-	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
@@ -71,7 +71,7 @@ func inParallel(count, threads int, do func(k int)) {
 		}
 		return
 	}
-	var wait sync.WaitGroup
+	var wait await.Group
 	for t := range threads {
 		wait.Go(func() {
 			for k := count * t / threads; k < count*(t+1)/threads; k++ {

@@ -2,8 +2,10 @@ package outer
 
 import (
 	"fmt"
+	"runtime/debug"
 	"sync"
 
+	"bilevelc/internal/await"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -97,6 +99,14 @@ type PanicError struct {
 	Start int // of several starts, from 1; 0 where there is one
 	Value any
 	Stack []byte
+}
+
+// panicked is the error of a recovered panic, to be called where it was recovered.
+func panicked(v any) *PanicError {
+	if f, ok := v.(*await.Fault); ok { // of a goroutine that the run had started
+		return &PanicError{Value: f.Value, Stack: f.Stack}
+	}
+	return &PanicError{Value: v, Stack: debug.Stack()}
 }
 
 func (e *PanicError) Error() string {

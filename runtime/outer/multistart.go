@@ -124,8 +124,14 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 	return results, best, nil
 }
 
-// enter runs one start to its end.
-func (m *MultiStart) enter(ctx context.Context, k int, ends *podium) error {
+// enter runs one start to its end. A panic of the caller's Keep is an error.
+func (m *MultiStart) enter(ctx context.Context, k int, ends *podium) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			fault := panicked(v)
+			fault.Start, err = k+1, fault
+		}
+	}()
 	r, err := m.run(ctx, k, ends.results[k].Start)
 	if r == nil {
 		return err

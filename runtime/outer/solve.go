@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"runtime/debug"
 	"slices"
 	"time"
 
@@ -75,7 +74,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		var o outcome
 		defer func() {
 			if v := recover(); v != nil {
-				o = outcome{err: &PanicError{Value: v, Stack: debug.Stack()}}
+				o = outcome{err: panicked(v)}
 			}
 			ended <- o
 		}()
