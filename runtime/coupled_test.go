@@ -224,15 +224,20 @@ lower {
 // A run with upper constraints that read y goes on from its written state to the end
 // that it has without a stop, whichever iteration it was stopped in.
 func TestCoupledResumes(t *testing.T) {
-	m := newCoupled(rand.New(rand.NewPCG(4, 1)))
+	for seed := range uint64(6) {
+		coupledResumes(t, newCoupled(rand.New(rand.NewPCG(4, seed))), 1+2*int(seed%2))
+	}
+}
+
+func coupledResumes(t *testing.T, m *coupledModel, starts int) {
 	problem := bindText(t, m.text())
-	whole, err := problem.Solve(context.Background(), runtime.Options{})
+	whole, err := problem.Solve(context.Background(), runtime.Options{Starts: starts})
 	if err != nil || whole.Status != runtime.Solved {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	stopped := 0
 	for limit := 1; limit < 12; limit++ {
-		part, err := problem.Solve(context.Background(), runtime.Options{MaxIter: limit})
+		part, err := problem.Solve(context.Background(), runtime.Options{Starts: starts, MaxIter: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -253,8 +258,9 @@ func TestCoupledResumes(t *testing.T) {
 			t.Errorf("stopped after %d iterations: %v", limit, err)
 			continue
 		}
-		if r.Status != whole.Status || r.Upper.Objective != whole.Upper.Objective {
-			t.Errorf("stopped after %d iterations: %s, F = %v; in one go %s, %v", limit, r.Status, r.Upper.Objective, whole.Status, whole.Upper.Objective)
+		if r.Status != whole.Status || r.Upper.Objective != whole.Upper.Objective || r.Calls != whole.Calls {
+			t.Errorf("stopped after %d iterations: %s, F = %v, %v calls; in one go %s, %v, %v", limit, r.Status, r.Upper.Objective, r.Calls,
+				whole.Status, whole.Upper.Objective, whole.Calls)
 		}
 	}
 	if stopped < 3 {

@@ -141,5 +141,9 @@ func EncodePoint(pt *Point) ([]byte, error) {
 // DecodePoint reads what EncodePoint has written.
 func DecodePoint(encoded []byte) (*Point, error) {
 	p := &Point{}
-	return p, gob.NewDecoder(bytes.NewReader(encoded)).Decode(p)
+	err := gob.NewDecoder(bytes.NewReader(encoded)).Decode(p)
+	if p.Face == nil {
+		p.Face = []int{} // which the encoding leaves out: a face without rows, not none
+	}
+	return p, err
 }
