@@ -38,6 +38,7 @@ var underived = []struct{ Path, Reason string }{
 	{"parameters", "constants that a method estimated on its way; C_F is checked"},
 	{"budget", "a prediction made before the run; its signs are checked"},
 	{"calls", "how many a run took; signs, and what one point takes, are checked"},
+	{"verification", "what the run's own verification took"},
 	{"iterations", "how many a run took; its sign is checked"},
 	{"trace", "the course of a run; that it goes forward is checked"},
 	{"starts", "runs that left no certificate; the returned one is checked against them"},
