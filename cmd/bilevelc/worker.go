@@ -85,26 +85,20 @@ func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Durat
 		return err
 	}
 	defer conn.Close()
+	if !a.quiet {
+		fmt.Fprintf(a.io.err, "worker %s waits for jobs from %s\n", name, f.url)
+	}
 	done, failed := 0, 0
-	told := time.Now()
+	meter := a.meter("worker "+name, 0, 1) // how many there are the queue knows
 	w := &queue.Worker{Conn: conn, Name: name, Jobs: jobs, Idle: idle, Watch: func(o sweep.Outcome) {
 		done++
 		if o.Err != nil {
 			failed++
 		}
-		if !a.quiet && (isTerminal(a.io.err) || time.Since(told) >= linesEvery) {
-			told = time.Now()
-			end := "\n"
-			if isTerminal(a.io.err) {
-				end = "\r"
-			}
-			fmt.Fprintf(a.io.err, "worker %s: %d jobs done, %d failed; the last one took %.3g s%s", name, done, failed, o.Seconds, end)
-		}
+		meter.at(0, fmt.Sprintf("; %d jobs done, %d failed; the last one took %.3g s", done, failed, o.Seconds))
 	}}
-	if !a.quiet {
-		fmt.Fprintf(a.io.err, "worker %s waits for jobs from %s\n", name, f.url)
-	}
 	err = w.Run(ctx)
+	meter.close()
 	if !a.quiet {
 		fmt.Fprintf(a.io.err, "worker %s: %d jobs done, %d failed\n", name, done, failed)
 	}
