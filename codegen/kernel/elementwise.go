@@ -174,7 +174,14 @@ func Log1pExpOf(u float64) float64 {
 	if u > 34 {
 		return u
 	}
-	return math.Log1p(math.Exp(u))
+	e := math.Exp(u)
+	w := 1 + e
+	if w == 1 {
+		return e
+	}
+	// log(1 + e) with what 1 + e lost of e given back (Kahan; Goldberg 1991, theorem
+	// 4): within a few roundings, in half the time of math.Log1p.
+	return math.Log(w) * (e / (w - 1))
 }
 
 // Sigmoid sets dst to 1/(1 + e^-a).

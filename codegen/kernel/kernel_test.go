@@ -230,3 +230,24 @@ func TestStable(t *testing.T) {
 	near(t, "logsumexp", []float64{LogSumExp([]float64{1000, 1000}), LogSumExp([]float64{-1000, -1001})},
 		[]float64{1000 + math.Ln2, -1000 + math.Log1p(math.Exp(-1))})
 }
+
+// TestLog1pExp compares the short way with the functions of the standard library.
+func TestLog1pExp(t *testing.T) {
+	for u := -745.0; u < 60; u += 0.0137 {
+		want := math.Log1p(math.Exp(u))
+		if u > 34 {
+			want = u
+		}
+		if got := Log1pExpOf(u); math.Abs(got-want) > 6*0x1p-53*want+math.SmallestNonzeroFloat64 {
+			t.Errorf("log(1+e^%v) = %v, want %v", u, got, want)
+		}
+	}
+	for u, want := range map[float64]float64{math.Inf(1): math.Inf(1), math.Inf(-1): 0, 1000: 1000} {
+		if got := Log1pExpOf(u); got != want {
+			t.Errorf("log(1+e^%v) = %v", u, got)
+		}
+	}
+	if !math.IsNaN(Log1pExpOf(math.NaN())) {
+		t.Error("NaN is lost")
+	}
+}

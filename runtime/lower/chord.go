@@ -146,7 +146,7 @@ func (g *stage) measure(y []float64) bool {
 		for range 2 {
 			w.trial[j] = y[j] + t
 			t = w.trial[j] - y[j] // as represented
-			if w.obj.ValueGrad(column, w.trial); linalg.Finite(column) {
+			if gradOf(w.obj, column, w.trial); linalg.Finite(column) {
 				break
 			}
 			t = -step // the objective may end at a bound

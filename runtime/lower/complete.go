@@ -105,7 +105,7 @@ func (c *curvature) columns() bool {
 	at, grad := slices.Clone(c.at), slices.Clone(c.grad)
 	defer c.move(at, grad)
 	zero := make([]float64, c.n)
-	c.obj.ValueGrad(c.end, zero)
+	gradOf(c.obj, c.end, zero)
 	if !linalg.Finite(c.end) {
 		return false
 	}

@@ -231,7 +231,7 @@ func (c *curvature) difference(dst, v []float64) bool {
 		for j := range v {
 			c.probe[j] = c.at[j] + t*v[j]
 		}
-		c.obj.ValueGrad(dst, c.probe)
+		gradOf(c.obj, dst, c.probe)
 		c.gradients++
 		if linalg.Finite(dst) {
 			uneven, ok := c.backward(dst, v, t)
@@ -261,7 +261,7 @@ func (c *curvature) forward(dst, v []float64, t float64) {
 	for j := range v {
 		c.probe[j] = c.at[j] + t*v[j]
 	}
-	c.obj.ValueGrad(dst, c.probe)
+	gradOf(c.obj, dst, c.probe)
 	c.gradients++
 	for j := range dst {
 		dst[j] = (dst[j] - c.grad[j]) / t
@@ -287,7 +287,7 @@ func (c *curvature) backward(dst, v []float64, t float64) (uneven float64, ok bo
 	for j := range v {
 		c.probe[j] = c.at[j] - t*v[j]
 	}
-	c.obj.ValueGrad(c.behind, c.probe)
+	gradOf(c.obj, c.behind, c.probe)
 	c.gradients++
 	if !linalg.Finite(c.behind) {
 		return 0, false

@@ -170,7 +170,7 @@ func (r *rays) bends(lengths []float64) {
 // its product. Where nothing bends it is the way that the gradient asks for, and 1 where nothing says
 // how long things are.
 func lengthsOf(obj Objective, y, base []float64, parts [][]int) []float64 {
-	r := newRays(func(dst, y []float64) { obj.ValueGrad(dst, y) }, y, base, parts)
+	r := newRays(func(dst, y []float64) { gradOf(obj, dst, y) }, y, base, parts)
 	n := len(r.parts)
 	size, force, guess := make([]float64, n), make([]float64, n), make([]float64, n)
 	for k, part := range r.parts {

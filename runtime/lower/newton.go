@@ -3,6 +3,7 @@ package lower
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 )
@@ -17,6 +18,7 @@ type newton struct {
 	face      face
 	curvature curvature
 	krylov    krylov
+	secants   secants
 	n         int
 
 	value    float64
@@ -53,6 +55,7 @@ func (w *newton) reset(obj Objective, n int) {
 	w.curvature.reset(obj, w.known.Quadratic, n)
 	w.krylov.reset(&w.face, &w.curvature, w.known.Mu, n)
 	w.longest, w.undefined = math.Inf(1), w.undefined[:0]
+	w.secants.clear()
 }
 
 // roundingUnit is half the distance from 1 to the next double.
@@ -90,6 +93,11 @@ func (w *newton) measureAlong(y []float64) {
 	}
 }
 
+// several is how far the rounding of a gradient may be above the estimate, which knows
+// nothing of the sums inside f and g: a step from below that which does not leave a tenth has
+// met it, and further ones would go up and down.
+const several = 16
+
 // gradientRounding estimates the rounding in the gradient at y.
 func (w *newton) gradientRounding(y []float64) float64 { return 2 * roundingUnit * w.terms(y) }
 
@@ -126,7 +134,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			w.bestNorm = norm
 			copy(w.best, y)
 		}
-		if norm <= w.gradientRounding(y) {
+		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && norm > 0.1*previous {
 			return w.restoreBest(y, relative)
 		}
 		if norm > w.pace()*previous {
@@ -140,9 +148,13 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 				}
 			}
 		}
-		w.krylov.start(w.grad)
-		end, _ := w.krylov.run(w.forcing(norm, previous)*norm, nil)
-		copy(w.d, w.krylov.d)
+		end := reached
+		chord := !w.known.Quadratic && w.chordStep()
+		if !chord {
+			w.krylov.start(w.grad)
+			end, _ = w.krylov.run(w.forcing(norm, previous)*norm, nil)
+			copy(w.d, w.krylov.d)
+		}
 		switch {
 		case end == undefined:
 			return w.restoreBest(y, relative)
@@ -160,8 +172,15 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			}
 		}
 		previous = norm
+		var from, before []float64
+		if chord {
+			from, before = slices.Clone(y), slices.Clone(w.s)
+		}
 		if !w.step(y, w.exact(fresh), norm) {
 			return w.restoreBest(y, relative)
+		}
+		if chord {
+			w.secant(from, y, before)
 		}
 		if w.known.Quadratic {
 			w.curvature.move(y, w.grad)
@@ -170,6 +189,37 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		}
 	}
 	return w.restoreBest(y, relative)
+}
+
+// chordStep sets d to the step along the face of a Hessian that is known and
+// factorized, as the secants correct it. It reports false where there is none.
+func (w *newton) chordStep() bool {
+	h := w.curvature.whole
+	if h == nil || h.factors == nil {
+		return false
+	}
+	w.secants.on(w.face.rows(make([]int, 0, w.face.size())))
+	for j, t := range w.s {
+		w.d[j] = -t
+	}
+	return w.secants.step(w.d, func(v []float64) bool {
+		copy(w.trial, v)
+		if !h.direction(v, &w.face, w.trial) {
+			return false
+		}
+		w.face.project(v)
+		return true
+	})
+}
+
+// secant takes the pair of a step from one point to another, with the gradient along the
+// face before it.
+func (w *newton) secant(from, y, before []float64) {
+	step, change := slices.Clone(y), slices.Clone(w.grad)
+	linalg.Axpy(step, -1, from)
+	w.face.project(change)
+	linalg.Axpy(change, -1, before)
+	w.secants.add(step, change, w.gradientRounding(y))
 }
 
 // pace is the reduction of the gradient that a step has to make, or else curvature is

@@ -26,6 +26,25 @@ func curvatureOf(obj Objective) Curvature {
 	return Curvature{}
 }
 
+// gradient is an Objective whose gradient costs less without its value.
+type gradient interface {
+	Objective
+	Grad(dst, y []float64)
+}
+
+// gradOf sets dst to the gradient of an objective at y. AtX has no method Grad: a type
+// that embeds it would inherit the gradient of g for its own.
+func gradOf(obj Objective, dst, y []float64) {
+	switch o := obj.(type) {
+	case *AtX:
+		o.G.GradY(dst, o.X, y)
+	case gradient:
+		o.Grad(dst, y)
+	default:
+		obj.ValueGrad(dst, y)
+	}
+}
+
 // AtX is g(x, .) of a problem at a fixed x.
 type AtX struct {
 	G     problem.Function

@@ -97,12 +97,13 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	f.poly.set(p, x, known)
 	w := &f.newton
-	kept := w.curvature
+	kept, pairs := w.curvature, w.secants
 	w.reset(obj, p.Dy)
 	w.curvature.length = warm.length()
 	switch {
 	case same:
 		w.curvature.resume(&kept)
+		w.secants = pairs
 	case warm == nil:
 	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Whole() && warm.Memory.Near:
 		w.curvature.recall(warm.Memory)

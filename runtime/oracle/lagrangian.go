@@ -25,6 +25,12 @@ func (o *tilted) ValueGrad(dst, y []float64) float64 {
 	return v
 }
 
+// Grad is the gradient alone.
+func (o *tilted) Grad(dst, y []float64) {
+	o.G.GradY(dst, o.X, y)
+	linalg.Axpy(dst, 1, o.slope)
+}
+
 // perturbed is g(x, .) + delta f(x, .) (eq:lower_perturb).
 type perturbed struct {
 	g     *lower.AtX
@@ -75,6 +81,7 @@ type differences struct {
 	moved    derivative // of the lower solution, by the last difference
 	base     []float64  // grad_y g at y*; set by stepFor
 	held     float64    // its length, the force that the rows hold
+	pair     *ends      // of the last central difference
 }
 
 // of is what is differenced, at a lower solution.
@@ -132,28 +139,64 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	return linalg.Distance(s.Y, d.at.Lower.Y) / delta, nil
 }
 
+// ends are the lower solutions of a central difference.
+type ends struct {
+	delta       float64
+	plus, minus []float64
+}
+
+// between is y_delta to the third order in the last central difference, the parabola
+// through its ends and y*; nil where there was none, or a step that was given up as too
+// long.
+func (d *differences) between(delta float64) []float64 {
+	if d.pair == nil || math.Abs(delta) < d.pair.delta/2 {
+		return nil
+	}
+	r := delta / d.pair.delta
+	y := make([]float64, len(d.pair.plus))
+	for j, middle := range d.at.Lower.Y {
+		up, down := d.pair.plus[j]-middle, d.pair.minus[j]-middle
+		y[j] = middle + r*(up-down)/2 + r*r*(up+down)/2
+	}
+	return y
+}
+
+// from is solve from a guess of y, unless that is nil or outside the domain of g, where
+// y* is not.
+func (d *differences) from(ctx context.Context, delta float64, guess []float64) (*lower.Solution, error) {
+	if guess == nil {
+		return d.solve(ctx, delta, d.at.Lower)
+	}
+	warm := *d.at.Lower
+	warm.Y = guess
+	s, err := d.solve(ctx, delta, &warm)
+	var failed *LowerError
+	if errors.As(err, &failed) && failed.Status == lower.Failed {
+		return d.solve(ctx, delta, d.at.Lower)
+	}
+	return s, err
+}
+
 // central sets v to (grad L(y_delta) - grad L(y_-delta)) / (2 delta) and returns
 // how far y moved for a unit of delta.
 func (d *differences) central(ctx context.Context, v []float64, delta float64) (speed float64, err error) {
-	plus, err := d.solve(ctx, delta, d.at.Lower)
+	plus, err := d.from(ctx, delta, d.between(delta))
 	if err != nil {
 		return 0, err
 	}
-	// To first order y_-delta mirrors y_delta at y*.
-	mirror := *plus
-	mirror.Y = make([]float64, len(plus.Y))
-	for j, y := range d.at.Lower.Y {
-		mirror.Y[j] = 2*y - plus.Y[j]
+	guess := d.between(-delta)
+	if guess == nil {
+		// To first order y_-delta mirrors y_delta at y*.
+		guess = make([]float64, len(plus.Y))
+		for j, y := range d.at.Lower.Y {
+			guess[j] = 2*y - plus.Y[j]
+		}
 	}
-	minus, err := d.solve(ctx, -delta, &mirror)
-	var failed *LowerError
-	if errors.As(err, &failed) && failed.Status == lower.Failed {
-		// The mirror image may lie outside the domain of g; y* does not.
-		minus, err = d.solve(ctx, -delta, d.at.Lower)
-	}
+	minus, err := d.from(ctx, -delta, guess)
 	if err != nil {
 		return 0, err
 	}
+	d.pair = &ends{delta, plus.Y, minus.Y}
 	base := make([]float64, len(v))
 	size := d.of(v, d.at, plus.Y, plus.Lambda)
 	size += d.of(base, d.at, minus.Y, minus.Lambda)
