@@ -29,6 +29,8 @@ type Checkpoint struct {
 	// Automatic says that Starts has room for the most starts that there may be, and
 	// that the run ends after as many as outer.MultiStart asks for.
 	Automatic bool `json:"automatic,omitempty"`
+	// Scouts says that a run from one start looks for lower points from others.
+	Scouts bool `json:"scouts,omitempty"`
 }
 
 // checkpointSchema is the version of the checkpoint document.

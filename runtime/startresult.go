@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 )
 
@@ -17,10 +18,13 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 			r.Notes = append(r.Notes, note)
 		}
 	}
+	_, sign := sense(&p.IR.Upper)
+	if runs.Scout != nil {
+		r.Notes = append(r.Notes, scoutNote(runs.Scout, sign))
+	}
 	if len(runs.Runs) == 1 {
 		return
 	}
-	_, sign := sense(&p.IR.Upper)
 	for _, each := range runs.Runs {
 		s := StartResult{Objective: Number(math.NaN()), Status: Interrupted, Reason: "not begun"}
 		if each.Result != nil {
@@ -35,6 +39,18 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 		r.Starts = append(r.Starts, s)
 	}
 	r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
+}
+
+// scoutNote says what a run has looked at beside its own way.
+func scoutNote(s *outer.Scouting, sign float64) string {
+	looked := fmt.Sprintf("looked from %d other starts as well, for %d evaluations of F", s.Tried, s.Evaluations)
+	if s.Tried == 1 {
+		looked = strings.Replace(looked, "starts", "start", 1)
+	}
+	if s.Start == 0 {
+		return looked + ": none led lower"
+	}
+	return fmt.Sprintf("%s: this is where start %d of --starts leads; from the first start the run ends at %s", looked, s.Start+1, number(sign*s.First))
 }
 
 // moved says where a start that was given lies outside X, or leaves the lower level

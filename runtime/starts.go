@@ -14,6 +14,7 @@ type startRuns struct {
 	Best  *outer.Result       // the one with the least F; the first where none has a point
 	Runs  []outer.StartResult // in order of starts; their Result is nil where a start was skipped
 	Calls problem.Calls       // of all of them
+	Scout *outer.Scouting     // what a single run has looked at besides; nil where it has not
 }
 
 // runStarts runs the method from each start. ctx holds them all to the time limit.
@@ -21,7 +22,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, Automatic: opts.automatic, Cost: p.callCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Cost: p.callCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {
@@ -54,7 +55,10 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	if err != nil {
 		return nil, err
 	}
-	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result}
+	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result, Scout: multi.Scouted}
+	if multi.Scouted != nil {
+		runs.Calls = multi.Scouted.Calls
+	}
 	for k, r := range results {
 		switch {
 		case r.Result != nil:

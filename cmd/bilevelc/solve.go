@@ -240,7 +240,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.method, "method", "m", "", "outer method ("+names("method")+")")
 	f.runFlags.register(fs)
 	f.outputs.register(fs)
-	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else 1")
+	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else 1, and in larger ones first steps from a few others")
 	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")

@@ -24,7 +24,9 @@ type MultiStart struct {
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int
 	Threads int // starts that run at once; results do not depend on it
-	Seed    uint64
+	// Scouts has the run from a single start look for lower points from others.
+	Scouts bool
+	Seed   uint64
 	// New makes an independent hyperobjective and method for one start.
 	New func() (oracle.Hyperobjective, Method, error)
 	// Set bounds the sampled starts where it does; nil for no bounds.
@@ -38,6 +40,8 @@ type MultiStart struct {
 	Observer func(start int) Observer
 	// Resume, where not nil, says for each start how far it had come.
 	Resume []StartState
+	// Scouted is what they have found; nil where there were none.
+	Scouted *Scouting
 	// Keep, where not nil, is told how far each start has come: as Options.Keep, and
 	// when it has ended (running is false). It is called from several goroutines.
 	Keep func(start int, now StartState, running bool)
@@ -118,6 +122,11 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		}
 	}
 	best = bestOf(results)
+	if first := results[0].Result; m.Scouts && n == 1 && m.First == 0 && best == 0 && first.approached && first.Status == status.Solved {
+		if results[0].Result, m.Scouted, err = m.scout(ctx, first, draw); err != nil {
+			return results, -1, err
+		}
+	}
 	if best >= 0 && results[best].Result.Best.Lower == nil {
 		return results, -1, errors.New("checkpoint: it does not hold the start that is the best one")
 	}
@@ -170,11 +179,7 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 		}
 		opts.Resume = m.Resume[k].Run
 	}
-	h, method, err := m.New()
-	if err != nil {
-		return nil, err
-	}
-	r, err := Solve(ctx, h, m.Name, method, opts)
+	r, err := m.begin(ctx, opts)
 	var fault *PanicError
 	if errors.As(err, &fault) && m.Starts > 1 {
 		fault.Start = k + 1

@@ -86,6 +86,8 @@ type Result struct {
 	last  *snapshot
 	ended *Ended  // where that is all that is kept of the run
 	noise float64 // difference in F at Best that means nothing
+
+	approached bool // the method came here along a central path
 }
 
 // State is the state of the run before its last iteration, the one that ended it

@@ -1,0 +1,92 @@
+package runtime
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// scoutsText is the experiment of the paper, section 6, in which most starts end at points of their own.
+const scoutsText = `model experiment
+data c: vector[45] ~ normal(0, 1)
+data P: matrix[20, 45] ~ normal(0, 1)
+data L: matrix[45, 45] ~ normal(0, 1)
+data A: matrix[9, 45] ~ normal(0, 1)
+data b: vector[9] ~ normal(0, 1)
+upper {
+  var x: vector[20]
+  minimize c' * y + 0.01 * sumsq(x) + 0.01 * sumsq(y)
+}
+lower {
+  var y: vector[45]
+  minimize 0.5 * y' * (L' * L + eye(45)) * y + x' * P * y
+  subject to
+    capacity: A * y <= b
+}
+`
+
+// TestScouts compares a default run with those from the single starts: it is at least as
+// low as the first, and where it says that another start leads lower, that is where the
+// run from that start ends. Who asks for one start gets that one.
+func TestScouts(t *testing.T) {
+	model, err := Compile("experiment.blv", scoutsText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lower := 0
+	for seed := range uint64(3) {
+		p, err := model.Bind(nil, BindOptions{Seed: seed + 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		solve := func(opts Options) *Result {
+			r, err := p.Solve(context.Background(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		looked := func(r *Result) string {
+			for _, note := range r.Notes {
+				if strings.HasPrefix(note, "looked from") {
+					return note
+				}
+			}
+			return ""
+		}
+		one, all := solve(Options{Starts: 1}), solve(Options{})
+		if looked(one) != "" || looked(all) == "" {
+			t.Fatalf("seed %d: one start says %q, the default %q", seed, looked(one), looked(all))
+		}
+		if all.Status != Solved || all.Upper.Objective > one.Upper.Objective {
+			t.Errorf("seed %d: %s at %v, and one start %v", seed, all.Status, all.Upper.Objective, one.Upper.Objective)
+		}
+		if all.Calls.GradG <= one.Calls.GradG {
+			t.Errorf("seed %d: %d gradients of g, and the first start alone took %d", seed, all.Calls.GradG, one.Calls.GradG)
+		}
+		if strings.Contains(looked(all), "none led lower") {
+			if all.Upper.Objective != one.Upper.Objective {
+				t.Errorf("seed %d: %v is not %v, and %q", seed, all.Upper.Objective, one.Upper.Objective, looked(all))
+			}
+			continue
+		}
+		lower++
+		k := 0
+		for n := 2; n <= 21; n++ {
+			if strings.Contains(looked(all), "where start "+number(float64(n))+" of") {
+				k = n
+			}
+		}
+		there := solve(Options{Starts: 1, FirstStart: k})
+		if there.Upper.Objective != all.Upper.Objective {
+			t.Errorf("seed %d: start %d leads to %v, not %v", seed, k, there.Upper.Objective, all.Upper.Objective)
+		}
+		chosen := solve(Options{Start: map[string]any{"x": make([]float64, 20)}})
+		if looked(chosen) != "" || chosen.Upper.Objective != one.Upper.Objective {
+			t.Errorf("seed %d: a start that was chosen ends at %v, and %q", seed, chosen.Upper.Objective, looked(chosen))
+		}
+	}
+	if lower == 0 {
+		t.Error("no start led lower than the first")
+	}
+}
