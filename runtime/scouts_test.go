@@ -81,7 +81,7 @@ func TestScouts(t *testing.T) {
 		if there.Upper.Objective != all.Upper.Objective {
 			t.Errorf("seed %d: start %d leads to %v, not %v", seed, k, there.Upper.Objective, all.Upper.Objective)
 		}
-		chosen := solve(Options{Start: map[string]any{"x": make([]float64, 20)}})
+		chosen := solve(Options{Start: Values{{Name: "x", Shape: []int{20}, Data: make([]float64, 20)}}})
 		if looked(chosen) != "" || chosen.Upper.Objective != one.Upper.Objective {
 			t.Errorf("seed %d: a start that was chosen ends at %v, and %q", seed, chosen.Upper.Objective, looked(chosen))
 		}
