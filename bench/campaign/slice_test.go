@@ -15,6 +15,9 @@ func TestSlice(t *testing.T) {
 		902750, 902820, 901300, 1004702,
 		1000935, 1000975, // more rows hold y than it has directions
 		1002045, 1003308, // an entropy from far away
+		1001823, 1004536, // adjoints of which the rows leave nothing, and sizes that are rounding
+		6000125, 6001025, 6002249, // strict by less than x is known to, or than a verification tells
+		6001683, 6002106, // at the edge of a domain, and where nothing has a length
 	}
 	if testing.Short() {
 		seeds = seeds[:8]

@@ -138,6 +138,9 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	delta := float64(r.Stationarity.Delta) * e.unitOf(s.X, -1)
 	claim := (float64(r.Stationarity.Value) + max(0, nanZero(float64(r.Stationarity.GradientError)))) * e.unitOf(s.X-s.F, 1)
 	extent := e.extent()
+	if e.model.XLo[0] == nil { // x has its own size alone
+		extent = math.Max(extent, largest(x))
+	}
 	switch {
 	case delta > 1e-2*extent && e.model.XLo[0] == nil && largest(x) == 0:
 		// Neither X nor the point says how long x is: any unit is as good.

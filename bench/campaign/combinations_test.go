@@ -1,0 +1,42 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCombinations: every combination of method, oracle and solver, on one of a few
+// models each, on all of them without -short: it solves, ends within its limit or is
+// refused before the run, and nothing that it says is false. A run may fail where the
+// method meets a kink or where the oracle's errors are above what is asked for, and says
+// so.
+func TestCombinations(t *testing.T) {
+	models := []string{"shop/shop.blv", "bard1988/bard1988.blv", "bolib/DeSilva1978.blv", "bolib/FalkLiu1995.blv"}
+	ended := map[string]int{}
+	for k := range combinations() {
+		for m, name := range models {
+			if testing.Short() && m != k%len(models) {
+				continue
+			}
+			r := tryCombination(filepath.Join("..", "..", "examples", name), k)
+			if len(r.Outcomes) == 0 {
+				t.Errorf("%s, %s: no outcome", name, combinations()[k])
+			}
+			for _, o := range r.Outcomes {
+				_, status, _ := strings.Cut(o, " ")
+				ended[status]++
+			}
+			for _, f := range r.Findings {
+				if !f.Soft {
+					t.Errorf("%s: %s", f.Kind, f.Detail)
+				} else if !strings.Contains(f.Reason, "no descent found") && !strings.Contains(f.Reason, "only known to") {
+					t.Errorf("%s: %s", f.Kind, f.Detail)
+				}
+			}
+		}
+	}
+	if ended["solved"] == 0 || ended["limit reached"] == 0 || 5*ended["numerical failure"] > ended["solved"]+ended["limit reached"] {
+		t.Errorf("ends: %v", ended)
+	}
+}
