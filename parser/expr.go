@@ -79,9 +79,9 @@ func (p *exprParser) at(from, to lang.Node) lang.At {
 	return lang.At{Place: from.Span().To(to.Span())}
 }
 
-// whole parses an expression that must be followed by something that can
+// complete parses an expression that must be followed by something that can
 // follow one: two operands side by side are reported here, in plain words.
-func (p *exprParser) whole() (lang.Expr, error) {
+func (p *exprParser) complete() (lang.Expr, error) {
 	x, err := p.expr(lang.OrLevel)
 	if err != nil {
 		return nil, err

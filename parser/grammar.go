@@ -190,7 +190,7 @@ func newStatementParser() *statementParser {
 		participle.Lexer(definition{}),
 		participle.UseLookahead(0),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (lang.Expr, error) {
-			return b.session.exprs(lex).whole()
+			return b.session.exprs(lex).complete()
 		}),
 		participle.ParseTypeWith(func(lex *lexer.PeekingLexer) (relation, error) {
 			return b.session.exprs(lex).relation()

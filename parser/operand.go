@@ -347,7 +347,7 @@ func (p *exprParser) setting() (setting, error) {
 		return settingOf{&lang.Number{At: lang.At{Place: p.spanFrom(first, tokenEndOffset(unit))}, Text: text, Value: d.Seconds()}}, nil
 	}
 	p.lex.LoadCheckpoint(mark)
-	x, err := p.whole()
+	x, err := p.complete()
 	if err != nil {
 		return nil, err
 	}

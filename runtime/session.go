@@ -163,9 +163,9 @@ func (s *Session) Names() []string {
 // Last is the result of the last Solve of the model as it stands, or nil.
 func (s *Session) Last() *Result { return s.last }
 
-// whole is the session's model, checked; what warnings there are were told when the
+// checkedModel is the session's model, checked; what warnings there are were told when the
 // inputs were entered.
-func (s *Session) whole() (*Model, error) {
+func (s *Session) checkedModel() (*Model, error) {
 	model, err := checked(context.Background(), s.file(), nil)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *Session) whole() (*Model, error) {
 // Bind compiles the session's model and binds it to the session's data. Data
 // that the model does not declare are left aside.
 func (s *Session) Bind(opts BindOptions) (*Problem, error) {
-	model, err := s.whole()
+	model, err := s.checkedModel()
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (s *Session) Bind(opts BindOptions) (*Problem, error) {
 
 // Check proves what it can about the model with the session's data.
 func (s *Session) Check() (*Checked, error) {
-	model, err := s.whole()
+	model, err := s.checkedModel()
 	if err != nil {
 		return nil, err
 	}

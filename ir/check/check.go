@@ -36,7 +36,7 @@ import (
 
 // Check checks a whole model.
 func Check(file *lang.File) (*ir.Program, diag.List) {
-	return newChecker(file).whole()
+	return newChecker(file).checkModel()
 }
 
 // CheckContext is Check, given up when ctx ends, at the next name or expression: the
@@ -45,7 +45,7 @@ func CheckContext(ctx context.Context, file *lang.File) (p *ir.Program, diags di
 	err = await.Within(ctx, func(m *await.Meter) {
 		c := newChecker(file)
 		c.meter = m
-		p, diags = c.whole()
+		p, diags = c.checkModel()
 	})
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +53,7 @@ func CheckContext(ctx context.Context, file *lang.File) (p *ir.Program, diags di
 	return p, diags, nil
 }
 
-func (c *checker) whole() (*ir.Program, diag.List) {
+func (c *checker) checkModel() (*ir.Program, diag.List) {
 	c.run(true)
 	return c.program, c.finish()
 }

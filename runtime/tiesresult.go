@@ -1,0 +1,198 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/lower"
+)
+
+// Ties is what a result says of a follower that is not strongly convex.
+type Ties struct {
+	Rule string `json:"rule"` // optimistic or least_norm
+	// Tau is the last regularization; WeightF and WeightNorm are a and b in
+	// g + a f + b/2 |y|^2, both objectives minimized.
+	Tau        Number `json:"tau"`
+	WeightF    Number `json:"weight_f"`
+	WeightNorm Number `json:"weight_norm"`
+	// Loss is what the follower loses against its true optimum at this x, found by
+	// the proximal point method (Rockafellar 1976): exact where Exact is set, as it
+	// ends after finitely many steps where g is linear, and at least that otherwise.
+	Loss  Number `json:"loss"`
+	Exact bool   `json:"exact"`
+	// Unique says that tilting the follower in two opposite random directions gives
+	// the same answer.
+	Unique bool `json:"unique"`
+	// Optimistic and Pessimistic are the upper objective at the follower's answers
+	// that are best and worst for the leader, NaN where they were not found.
+	Optimistic  Number `json:"optimistic"`
+	Pessimistic Number `json:"pessimistic"`
+}
+
+// describeTies adds what the regularization has done to a result at x and y.
+func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) error {
+	t := p.ties
+	if t == nil {
+		return nil
+	}
+	_, lowerSign := sense(&p.IR.Lower)
+	_, upperSign := sense(&p.IR.Upper)
+	a, b := t.weights(t.tau)
+	out := &Ties{Rule: t.rule, Tau: Number(t.tau), WeightF: Number(a), WeightNorm: Number(b),
+		Optimistic: Number(math.NaN()), Pessimistic: Number(math.NaN())}
+	r.Lower.Ties = out
+	value := t.g.Value(x, y)
+	r.Lower.Objective = Number(lowerSign*value + 0)
+	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
+	if err != nil {
+		return err
+	}
+	best, exact, err := near.best(ctx, x, y)
+	if err != nil {
+		return err
+	}
+	// Rounding of g is no loss.
+	out.Exact, out.Loss = exact, Number(math.Max(0, value-t.g.Value(x, best)))
+	if float64(out.Loss) <= 1e-12*t.cost*t.reach {
+		out.Loss = 0
+	}
+	out.Unique = true
+	small, err := t.problem(0, t.tau*leastCurvature*t.cost/t.reach)
+	if err != nil {
+		return err
+	}
+	direction := make([]float64, len(y))
+	for j := range direction { // no particular direction
+		direction[j] = t.tau * t.cost / math.Sqrt(float64(len(y))) * math.Cos(float64(7*j*j+3*j+1))
+	}
+	var ends [2][]float64
+	for k, sign := range []float64{1, -1} {
+		slope := make([]float64, len(y))
+		for j := range slope {
+			slope[j] = sign * direction[j]
+		}
+		if ends[k], err = small.answer(ctx, x, slope); err != nil {
+			out.Unique = false
+			break
+		}
+	}
+	if out.Unique {
+		out.Unique = apart(ends[0], ends[1]) <= 1e-6*t.reach
+	}
+	if len(p.IR.Duals) == 0 {
+		for _, end := range []struct {
+			weight float64
+			to     *Number
+		}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
+			q, err := t.problem(end.weight*t.tau*t.cost/t.profit, t.tau*leastCurvature*t.cost/t.reach)
+			if err != nil {
+				continue // f bends the wrong way for this end
+			}
+			if z, err := q.answer(ctx, x, nil); err == nil {
+				*end.to = Number(upperSign*p.f.Value(x, p.Numeric.Signed(nil).Answer(z, nil)) + 0)
+			}
+		}
+	}
+	return nil
+}
+
+func apart(a, b []float64) float64 {
+	s := 0.0
+	for j, v := range a {
+		s = math.Hypot(s, v-b[j])
+	}
+	return s
+}
+
+// variant is the follower with another regularization.
+type variant struct {
+	p     *Problem
+	ties  *ties
+	prox  float64
+	solve lower.Solver
+}
+
+func (t *ties) problem(a, b float64) (*variant, error) {
+	t.building.Lock()
+	defer t.building.Unlock()
+	bound, err := t.plain.Regularized(a, b)
+	if err != nil {
+		return nil, err
+	}
+	q, err := begin(BindOptions{}, bindProofs).finish(bound)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := lower.New(lower.Choose(q.Numeric), nil, q.Numeric, 1)
+	return &variant{p: q, ties: t, prox: b, solve: solver}, err
+}
+
+// leaning is an objective with a linear term.
+type leaning struct {
+	*lower.AtX
+	slope []float64
+}
+
+// BaseG says that the Hessian is that of the objective without the term.
+func (o *leaning) BaseG() *lower.AtX { return o.AtX }
+
+func (o *leaning) Value(y []float64) float64 { return o.AtX.Value(y) + linalg.Dot(o.slope, y) }
+
+func (o *leaning) ValueGrad(dst, y []float64) float64 {
+	v := o.AtX.ValueGrad(dst, y) + linalg.Dot(o.slope, y)
+	for j, s := range o.slope {
+		dst[j] += s
+	}
+	return v
+}
+
+// answer is the follower's at x with a linear term added; slope may be nil.
+func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, error) {
+	var obj lower.Objective = lower.G(v.p.Numeric, x)
+	if slope != nil {
+		obj = &leaning{lower.G(v.p.Numeric, x), slope}
+	}
+	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, nil)
+	switch s.Status {
+	case lower.Solved:
+		return s.Y, nil
+	case lower.Stopped:
+		return nil, context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("the follower with another regularization: %s", s.Reason)
+}
+
+// The proximal point method: its curvature, and the most steps. A step moves y by
+// what is to be gained over the curvature, so that a small one needs few; at 1e-5 of
+// the other terms y is still found to ten digits.
+const (
+	proxCurvature = 1e-5
+	proxSteps     = 200
+)
+
+// best is a best answer of the follower at x for its own objective, by the proximal
+// point method from y: exact where a step does not move any more.
+func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact bool, err error) {
+	z = append([]float64(nil), y...)
+	slope := make([]float64, len(y))
+	for range proxSteps {
+		for j := range slope {
+			slope[j] = -v.prox * z[j]
+		}
+		next, err := v.answer(ctx, x, slope)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, false, err
+			}
+			return z, false, nil
+		}
+		moved := apart(next, z)
+		z = next
+		if moved <= 1e-10*v.ties.reach {
+			return z, true, nil
+		}
+	}
+	return z, false, nil
+}
