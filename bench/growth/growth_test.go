@@ -22,7 +22,7 @@ func TestGrowth(t *testing.T) {
 		}
 	}
 	table, _ := os.ReadFile(filepath.Join(dir, "growth.csv"))
-	if lines := strings.Count(string(table), "\n"); lines != 1+3*len(phases) || !strings.Contains(string(table), "sparse") {
+	if lines := strings.Count(string(table), "\n"); lines != 1+3*3+3*2 || !strings.Contains(string(table), "sparse") {
 		t.Errorf("%d lines:\n%s", lines, table)
 	}
 	if err := command([]string{"-out", dir, "-stored"}, &out); err != nil {

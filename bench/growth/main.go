@@ -35,15 +35,17 @@ type cost struct {
 	gradients int64   // of g
 }
 
-// phases of one measurement, in order.
-var phases = []string{"bind", "cold", "warm"}
+// phases of one measurement, in order; a series has the last one, or the two before it.
+var phases = []string{"bind", "cold", "warm", "solve"}
+
+const solved = 3 // the place of "solve"
 
 // measurement is one point of a series.
 type measurement struct {
 	axis   string
 	size   int
 	solver string
-	costs  []cost // by phase
+	costs  []cost // by phase; 0 for those that it does not have
 }
 
 func main() {
@@ -120,6 +122,9 @@ func (m measurement) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-14s %8d  %-6s", m.axis, m.size, m.solver)
 	for k, c := range m.costs {
+		if c == (cost{}) {
+			continue
+		}
 		fmt.Fprintf(&b, "  %s %.4g s, %.4g MB, %d grad g;", phases[k], c.seconds, c.megabytes, c.gradients)
 	}
 	return strings.TrimSuffix(b.String(), ";")
@@ -127,20 +132,31 @@ func (m measurement) String() string {
 
 // measure builds one problem and takes its hypergradient twice.
 func measure(a axis, size, threads int) (measurement, error) {
-	m := measurement{axis: a.name, size: size}
+	m := measurement{axis: a.name, size: size, costs: make([]cost, len(phases))}
 	model, err := bilevelc.Compile(a.name+".blv", a.text)
 	if err != nil {
 		return m, err
 	}
 	var p *bilevelc.Problem
-	bound := meter(func() {
+	m.costs[0] = meter(func() {
 		p, err = model.Bind(bilevelc.Data(a.set(size)), bilevelc.BindOptions{Seed: 1})
 	})
 	if err != nil {
 		return m, err
 	}
-	m.costs = append(m.costs, bound)
 	m.solver = lower.Choose(p.Numeric)
+	if a.solve {
+		var r *bilevelc.Result
+		m.costs[solved] = meter(func() { r, err = p.Solve(context.Background(), bilevelc.Options{Threads: threads}) })
+		if err != nil {
+			return m, err
+		}
+		if r.Status != bilevelc.Solved {
+			return m, fmt.Errorf("%v: %s", r.Status, r.Reason)
+		}
+		m.costs[solved].values, m.costs[solved].gradients = r.Calls.G, r.Calls.GradG
+		return m, nil
+	}
 	solver, err := lower.New(m.solver, nil, p.Numeric, threads)
 	if err != nil {
 		return m, err
@@ -158,7 +174,7 @@ func measure(a axis, size, threads int) (measurement, error) {
 	for j := range x {
 		x[j] = 0.2 * math.Sin(float64(j+1))
 	}
-	for range phases[1:] {
+	for k := 1; k < solved; k++ {
 		before := h.Calls()
 		c := meter(func() { _, err = h.Gradient(context.Background(), x) })
 		if err != nil {
@@ -166,7 +182,7 @@ func measure(a axis, size, threads int) (measurement, error) {
 		}
 		calls := h.Calls().Sub(before)
 		c.values, c.gradients = calls.G, calls.GradG
-		m.costs = append(m.costs, c)
+		m.costs[k] = c
 		for j := range x {
 			x[j] *= 1.01
 		}

@@ -9,6 +9,7 @@ type axis struct {
 	sizes []int  // in the default run
 	large []int  // added by -full
 	set   func(size int) map[string]any
+	solve bool // the problem is solved, instead of two hypergradients taken
 }
 
 // banded has a tridiagonal Hessian, bounds, and k sparse rows beside 3 full ones.
@@ -69,19 +70,36 @@ lower {
 }
 `
 
+// kinked has a minimum on many of its 40 kinks, and at many bounds of x.
+const kinked = `model kinked
+param n: int
+data M: matrix[40, n] ~ normal(0, 1)
+data t: vector[n] ~ normal(0, 1)
+upper {
+  var x: vector[n] in box(-1, 1)
+  minimize 0.5 * sumsq(x - t) + 2 * sum(y)
+}
+lower {
+  var y: vector[40] in nonneg
+  minimize 0.5 * sumsq(y) - y' * M * x
+}
+`
+
 func axes() []axis {
 	bands := func(n, dx, k int) map[string]any { return map[string]any{"n": n, "dx": dx, "k": k} }
 	return []axis{
 		{"d_y, sparse", banded, []int{1000, 3000, 10000, 30000}, []int{100000, 300000, 1000000},
-			func(n int) map[string]any { return bands(n, 10, 10) }},
+			func(n int) map[string]any { return bands(n, 10, 10) }, false},
 		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600},
-			func(n int) map[string]any { return map[string]any{"n": n, "m": n / 5} }},
+			func(n int) map[string]any { return map[string]any{"n": n, "m": n / 5} }, false},
 		{"d_x, sparse", banded, []int{10, 100, 1000}, []int{10000},
-			func(dx int) map[string]any { return bands(1000, dx, 10) }},
+			func(dx int) map[string]any { return bands(1000, dx, 10) }, false},
+		{"d_x, solved", kinked, []int{100, 300, 1000}, []int{2000, 5000},
+			func(n int) map[string]any { return map[string]any{"n": n} }, true},
 		{"rows, sparse", banded, []int{100, 1000, 9000}, []int{30000, 90000},
-			func(k int) map[string]any { return bands(max(10000, k+1000), 10, k) }},
+			func(k int) map[string]any { return bands(max(10000, k+1000), 10, k) }, false},
 		{"followers", shared, []int{100, 1000, 5000}, []int{20000, 100000},
-			func(k int) map[string]any { return map[string]any{"k": k} }},
+			func(k int) map[string]any { return map[string]any{"k": k} }, false},
 	}
 }
 

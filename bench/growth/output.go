@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,9 @@ func (e exponents) String() string {
 func fit(all []measurement) (fits []exponents) {
 	for k, phase := range phases {
 		for _, s := range series(all) {
+			if s[0].costs[k] == (cost{}) {
+				continue
+			}
 			e := exponents{axis: s[0].axis, phase: phase, points: len(s)}
 			power := func(value func(c cost) float64) float64 {
 				var x, y []float64
@@ -80,6 +84,9 @@ func writeTables(dir string, all []measurement, fits []exponents) error {
 	rows := [][]string{{"axis", "size", "solver", "phase", "seconds", "allocated_mb", "g", "grad_g"}}
 	for _, m := range all {
 		for k, c := range m.costs {
+			if c == (cost{}) {
+				continue
+			}
 			rows = append(rows, []string{m.axis, strconv.Itoa(m.size), m.solver, phases[k], number(c.seconds), number(c.megabytes),
 				strconv.FormatInt(c.values, 10), strconv.FormatInt(c.gradients, 10)})
 		}
@@ -114,13 +121,17 @@ func readTable(dir string) ([]measurement, error) {
 			return nil, fmt.Errorf("%s, line %d: %w", path, i+2, err)
 		}
 		if m.axis = row[0]; row[3] == phases[0] {
+			m.costs = make([]cost, len(phases))
 			all = append(all, m)
 		}
 		if len(all) == 0 || all[len(all)-1].axis != m.axis || all[len(all)-1].size != m.size {
 			return nil, fmt.Errorf("%s, line %d: no %s of this size before", path, i+2, phases[0])
 		}
-		last := &all[len(all)-1]
-		last.costs = append(last.costs, c)
+		phase := slices.Index(phases, row[3])
+		if phase < 0 {
+			return nil, fmt.Errorf("%s, line %d: no phase is called %s", path, i+2, row[3])
+		}
+		all[len(all)-1].costs[phase] = c
 	}
 	return all, nil
 }
@@ -134,10 +145,11 @@ func writeCSV(path string, rows [][]string) error {
 	return csv.NewWriter(file).WriteAll(rows)
 }
 
-// draw plots the time of the cold and the warm hypergradient of every series.
+// draw plots the time of the cold and the warm hypergradient of every series, and of the
+// solves of those that are solved.
 func draw(path string, all []measurement) error {
 	p := plot.New()
-	p.Title.Text = "processor time of one hypergradient"
+	p.Title.Text = "processor time of one hypergradient, or of a solve"
 	p.X.Label.Text, p.Y.Label.Text = "size", "seconds"
 	p.X.Scale, p.Y.Scale = plot.LogScale{}, plot.LogScale{}
 	p.X.Tick.Marker, p.Y.Tick.Marker = plot.LogTicks{Prec: -1}, plot.LogTicks{Prec: -1}
