@@ -15,8 +15,25 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 	if err := c.At(ctx, x, mu); err != nil {
 		return 0, err
 	}
+	value := c.p.F.ValueGrad(grad, c.pulled, x, c.y)
+	c.pullBack(grad, x, c.pulled)
+	copy(c.adjoint, c.step[:c.n])
+	for _, v := range grad {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return 0, ErrOff
+		}
+	}
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return 0, ErrOff
+	}
+	return value, nil
+}
+
+// pullBack adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n). It leaves p in
+// c.step.
+func (c *Path) pullBack(dst, x, w []float64) {
 	clear(c.rhs)
-	value := c.p.F.ValueGrad(grad, c.rhs[:c.n], x, c.y)
+	copy(c.rhs, w)
 	c.solve()
 	p := c.step[:c.n]
 	length := norm(p)
@@ -29,8 +46,8 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 		ahead, behind := make([]float64, len(x)), make([]float64, len(x))
 		c.along(ahead, x, t)
 		c.along(behind, x, -t)
-		for j := range grad {
-			grad[j] -= (ahead[j] - behind[j]) / (2 * t)
+		for j := range dst {
+			dst[j] -= (ahead[j] - behind[j]) / (2 * t)
 		}
 	}
 	rows := c.p.Rows
@@ -38,24 +55,15 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 		if j >= 0 {
 			// The equation of the row, eliminated from K.
 			if q := -c.lambda[i] / c.s[i] * rows.B.RowDot(i, p); q != 0 {
-				rows.A.AddRow(grad, i, -q)
+				rows.A.AddRow(dst, i, -q)
 			}
 		}
 	}
 	for k, i := range c.general {
 		if q := c.step[c.n+k]; q != 0 {
-			rows.A.AddRow(grad, i, -q)
+			rows.A.AddRow(dst, i, -q)
 		}
 	}
-	for _, v := range grad {
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return 0, ErrOff
-		}
-	}
-	if math.IsNaN(value) || math.IsInf(value, 0) {
-		return 0, ErrOff
-	}
-	return value, nil
 }
 
 // along sets dst to grad_x g at y + t p.

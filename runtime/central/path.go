@@ -57,6 +57,8 @@ type Path struct {
 	level        int       // of regular
 	ds, dlambda  []float64 // len m
 	probe, ahead []float64 // len n
+	adjoint      []float64 // len n: p of the last Evaluate
+	pulled       []float64 // len n: grad_y f
 }
 
 // mostDense is the number of entries of y up to which an unknown pattern of the
@@ -106,6 +108,7 @@ func New(p *problem.Problem) *Path {
 	c.solution = v(c.n + len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
+	c.adjoint, c.pulled = v(c.n), v(c.n)
 	return c
 }
 

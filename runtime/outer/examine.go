@@ -97,6 +97,31 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	return reason, err
 }
 
+// arrive ends the run where the approach has come to, if there is a certificate and a poll
+// finds nothing lower. Where there is none the search goes on from there.
+func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
+	s := &m.state
+	scale := run.size(s.Center.X)
+	reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+	var end stuck
+	if errors.As(err, &end) {
+		return "", nil
+	}
+	if err != nil || reason == "" {
+		return "", err
+	}
+	lower, err := m.poll(ctx, run, scale)
+	if err != nil {
+		return "", err
+	}
+	if lower != nil {
+		s.Polled++
+		m.restart(run, lower)
+		return "", nil
+	}
+	return reason + "; " + s.Continued, nil
+}
+
 // restart goes on from a lower point that may be far away.
 func (m *goldstein) restart(run *Run, lower *Sample) {
 	s := &m.state

@@ -55,7 +55,12 @@ func (m *goldstein) valid(d dimensions) error {
 		if err := vectors(d.y, a.Y); err != nil {
 			return err
 		}
-		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit >= 0) || !finite(a.Scale, a.Start) {
+		if a.Before != nil {
+			if err := vectors(d.x, a.Before); err != nil {
+				return err
+			}
+		}
+		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit >= 0) || !(a.Radius >= 0) || !finite(a.Scale, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
 			return fmt.Errorf("its approach is at no stage")
 		}
 	}

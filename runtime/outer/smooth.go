@@ -1,0 +1,405 @@
+package outer
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"bilevelc/runtime/central"
+	"bilevelc/runtime/problem"
+)
+
+// smoothDescent minimizes F_mu over X from a point by Newton's method with a trust
+// region. The model of a step has the second derivative of F_mu (central.Second), in
+// products with vectors alone; it is minimized over X and the region in rounds, each of
+// conjugate gradients on the face of X that the point is on and that the model's gradient
+// holds it to, until the model curves down or the region ends (Steihaug 1983), and of a
+// search along the projection of what they give (Moré and Toraldo 1991; Lin and Moré 1999).
+type smoothDescent struct {
+	run    *Run
+	path   *central.Path
+	mu     float64
+	radius float64 // of the trust region; it is taken over from the stage before
+	gain   float64 // a decrease of F_mu that does not matter
+
+	set *problem.Set
+	at  *bend // the second derivative where the descent stands; nil: not yet
+}
+
+// bend is the second derivative of F_mu at a point. Once as many products have been made as
+// x has entries it is made a matrix by as many more: conjugate gradients that want it, and
+// steps that are refused, go on with that.
+type bend struct {
+	second   *central.Second
+	n        int
+	products int
+	full     []float64 // n x n; nil: not yet
+}
+
+// Apply sets dst to the product with v.
+func (h *bend) Apply(dst, v []float64) {
+	if h.full == nil {
+		if h.products++; h.products <= h.n {
+			h.second.Apply(dst, v)
+			return
+		}
+		h.form()
+	}
+	for i := range dst {
+		dst[i] = dot(h.full[i*h.n:(i+1)*h.n], v)
+	}
+}
+
+func (h *bend) form() {
+	h.full = make([]float64, h.n*h.n)
+	e := make([]float64, h.n)
+	for j := range e {
+		e[j] = 1
+		h.second.Apply(h.full[j*h.n:(j+1)*h.n], e)
+		e[j] = 0
+	}
+	for i := range h.n {
+		for j := range i {
+			v := (h.full[i*h.n+j] + h.full[j*h.n+i]) / 2
+			h.full[i*h.n+j], h.full[j*h.n+i] = v, v
+		}
+	}
+}
+
+// The constants of the trust region (Nocedal and Wright, algorithm 4.1; Lin and Moré).
+const (
+	smoothAccept = 1e-4 // of the predicted decrease that a step must attain
+	smoothPoor   = 0.25 // below it the region shrinks
+	smoothGood   = 0.75 // above it the region grows, where the step has reached its edge
+	smoothRounds = 30   // of one model
+	// A model is minimized until its gradient on the face is this part of that of F_mu,
+	// or the square root of what is left of the first of the stage (Eisenstat and Walker).
+	smoothForcing = 0.1
+)
+
+// minimize returns where descent from x has come to, or from ahead, where that is not nil
+// and F_mu is lower there; nil where the path was not found at x itself.
+func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Sample, error) {
+	d.set = d.run.h.(pathful).Problem().X
+	c, err := d.evaluate(ctx, x)
+	if err != nil || c == nil {
+		return nil, err
+	}
+	if ahead != nil {
+		if err := d.run.projector.ProjectUpper(ahead, ahead); err != nil {
+			return nil, err
+		}
+		next, err := d.evaluate(ctx, ahead)
+		if err != nil {
+			return nil, err
+		}
+		if next == nil {
+			if next, err = d.evaluate(ctx, plus(x, 0.5, minus(ahead, x))); err != nil {
+				return nil, err
+			}
+		}
+		if next != nil && next.F < c.F {
+			c = next
+		} else if c, err = d.evaluate(ctx, x); err != nil || c == nil {
+			return nil, err
+		}
+	}
+	first := 0.0
+	d.at = nil
+	refused, off := 0, 0
+	for range approachSteps {
+		held := d.faceAt(c.X, c.G)
+		rest := clone(c.G)
+		held.project(rest, false)
+		slope := norm(rest)
+		if first == 0 {
+			first = slope
+		}
+		if slope == 0 {
+			break
+		}
+		if d.at == nil {
+			d.at = &bend{second: d.path.Second(c.X), n: len(c.X)}
+		}
+		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(smoothForcing, math.Sqrt(slope/first)))
+		if err != nil {
+			return nil, err
+		}
+		length := norm(step)
+		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.size(c.X) {
+			break
+		}
+		next, err := d.evaluate(ctx, plus(c.X, 1, step))
+		if err != nil {
+			return nil, err
+		}
+		ratio := math.Inf(-1)
+		if next != nil {
+			ratio = (c.F - next.F) / decrease
+		} else if off++; off == mostOff {
+			c, err = d.evaluate(ctx, c.X)
+			return c, err
+		}
+		switch {
+		case !(ratio >= smoothPoor):
+			d.radius = 0.25 * length
+		case ratio > smoothGood && edge:
+			d.radius *= 2.5
+		}
+		if next != nil && ratio > smoothAccept {
+			c, refused, d.at = next, 0, nil
+			continue
+		}
+		if decrease <= d.gain {
+			break
+		}
+		if refused++; refused > mostRefused {
+			break
+		}
+		// The path stands at the trial; products need it at c, unless they are of a matrix.
+		if d.at.full != nil {
+			continue
+		}
+		if c, err = d.evaluate(ctx, c.X); err != nil || c == nil {
+			return nil, err
+		}
+		d.at.second = d.path.Second(c.X)
+	}
+	// The point of the path is that of the last trial.
+	return d.evaluate(ctx, c.X)
+}
+
+// mostRefused is how many steps in a row may be refused: the region is then a part of
+// 1e-12 of what it was.
+const mostRefused = 20
+
+// mostOff is how many trials of one stage may lie where there is no path: a stage that
+// crawls along the edge of D, or along that of the forces which its mu can smooth, is left
+// to the next.
+const mostOff = 8
+
+// evaluate returns F_mu and its gradient at x; nil where the path was not found.
+func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {
+	if err := d.run.check(ctx); err != nil {
+		return nil, err
+	}
+	d.run.Evaluations++
+	s := &Sample{X: clone(x), G: make([]float64, len(x))}
+	var err error
+	if s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu); err != nil {
+		if errors.Is(err, central.ErrOff) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+// model minimizes g's + s'Hs/2 over x + s in X with |s| <= radius, until its projected
+// gradient is a part of that at s = 0. It returns s, the decrease that the model
+// predicts, and whether the region ended it.
+func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part float64) (s []float64, decrease float64, edge bool, err error) {
+	n := len(c.X)
+	s = make([]float64, n)
+	g := clone(c.G) // of the model at s
+	start, value := -1.0, 0.0
+	x := clone(c.X)
+	for range smoothRounds {
+		face := d.faceAt(x, g)
+		rest := clone(g)
+		face.project(rest, false)
+		if start < 0 {
+			start = norm(rest)
+		}
+		if norm(rest) <= part*start {
+			break
+		}
+		w, at, err := d.conjugate(ctx, h, face, rest, s, part*start)
+		if err != nil {
+			return nil, 0, false, err
+		}
+		if w == nil {
+			break
+		}
+		// Along the projection of x + s + t w.
+		moved := false
+		for t := 1.0; t > 1e-10; t /= 4 {
+			z := plus(x, t, w)
+			if err := d.run.projector.ProjectUpper(z, z); err != nil {
+				return nil, 0, false, err
+			}
+			u := minus(z, x)
+			hu := make([]float64, n)
+			h.Apply(hu, u)
+			change := dot(g, u) + dot(u, hu)/2
+			if change <= 1e-2*dot(g, u) && change < 0 {
+				value += change
+				for j := range g {
+					g[j] += hu[j]
+				}
+				x = z
+				s = minus(x, c.X)
+				moved = true
+				edge = at && t == 1
+				break
+			}
+		}
+		if !moved || edge {
+			break
+		}
+		if norm(s) >= 0.99*d.radius {
+			edge = true
+			break
+		}
+	}
+	return s, -value, edge, nil
+}
+
+// conjugate returns a step w on the face along which the model falls from s, and whether
+// |s + w| has come to the radius; nil for none.
+func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w []float64, edge bool, err error) {
+	n := len(s)
+	w = make([]float64, n)
+	r := clone(gradient)
+	p := make([]float64, n)
+	for j := range p {
+		p[j] = -r[j]
+	}
+	rr := dot(r, r)
+	free := n - len(f.rows)
+	for _, fixed := range f.fixed {
+		if fixed {
+			free--
+		}
+	}
+	at := clone(s) // s + w
+	hp := make([]float64, n)
+	for range 2 * max(1, free) {
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
+		}
+		h.Apply(hp, p)
+		f.project(hp, false)
+		curvature := dot(p, hp)
+		t := math.Inf(1)
+		if curvature > 0 {
+			t = rr / curvature
+		}
+		// To the edge of the region.
+		a, b, q := dot(p, p), dot(at, p), dot(at, at)-d.radius*d.radius
+		if !(a > 0) || math.IsNaN(curvature) {
+			break
+		}
+		room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
+		if !(t < room) {
+			return plus(w, room, p), true, nil
+		}
+		w, at = plus(w, t, p), plus(at, t, p)
+		for j := range r {
+			r[j] += t * hp[j]
+		}
+		next := dot(r, r)
+		if math.Sqrt(next) <= enough {
+			break
+		}
+		for j := range p {
+			p[j] = next/rr*p[j] - r[j]
+		}
+		rr = next
+	}
+	if norm(w) == 0 {
+		return nil, false, nil
+	}
+	return w, false, nil
+}
+
+// face is the part of X's boundary that a point is held to.
+type face struct {
+	fixed []bool      // entries at a bound
+	rows  [][]float64 // orthonormal basis of the active rows on the other entries
+}
+
+// hold is how near a bound or row counts as on it, relative to the size of x: what
+// projections round to.
+const hold = 1e-12
+
+// faceAt finds the face by the signs of the multipliers that explain a gradient best:
+// bounds and rows that would be left by a step downhill do not hold.
+func (d *smoothDescent) faceAt(x, g []float64) *face {
+	n, near := len(x), hold*d.run.size(x)
+	f := &face{fixed: make([]bool, n)}
+	d.span(f, x, g, near)
+	for range 10 {
+		rest := clone(g)
+		f.project(rest, true)
+		changed := false
+		for j, v := range x {
+			if d.set == nil || d.set.Lo == nil {
+				break
+			}
+			// The multiplier of a bound is what the rows leave of the gradient there.
+			held := v <= d.set.Lo[j]+near && rest[j] > 0 || v >= d.set.Hi[j]-near && rest[j] < 0
+			if held != f.fixed[j] {
+				f.fixed[j], changed = held, true
+			}
+		}
+		if !changed {
+			break
+		}
+		d.span(f, x, g, near)
+	}
+	return f
+}
+
+// span makes the basis of the rows of X that the point is on and that a step downhill
+// would cross, on the entries that are not fixed.
+func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
+	f.rows = nil
+	if d.set == nil || d.set.E == nil {
+		return
+	}
+	for i, kind := range d.set.Kind {
+		cols, vals := d.set.E.Row(i)
+		size, slope := 0.0, 0.0
+		row := make([]float64, len(x))
+		for t, j := range cols {
+			size = math.Hypot(size, vals[t])
+			slope -= vals[t] * g[j]
+			if !f.fixed[j] {
+				row[j] = vals[t]
+			}
+		}
+		if kind != problem.Equal && (d.set.Rhs[i]-d.set.E.RowDot(i, x) > near*size || slope <= 0) {
+			continue
+		}
+		for range 2 {
+			for _, q := range f.rows {
+				row = plus(row, -dot(row, q), q)
+			}
+		}
+		if rest := norm(row); rest > 1e-10*size {
+			for j := range row {
+				row[j] /= rest
+			}
+			f.rows = append(f.rows, row)
+		}
+	}
+}
+
+// project takes out of v what is normal to the face; of the rows alone where the bounds
+// are asked for.
+func (f *face) project(v []float64, bounds bool) {
+	if !bounds {
+		for j, fixed := range f.fixed {
+			if fixed {
+				v[j] = 0
+			}
+		}
+	}
+	for _, q := range f.rows {
+		t := dot(v, q)
+		for j, w := range q {
+			v[j] -= t * w
+		}
+	}
+}
