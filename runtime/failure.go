@@ -155,7 +155,10 @@ func (p *Problem) conflict(r *Result, summary string, rows []ir.Row) {
 		more = fmt.Sprintf(" and %d more", len(rows)-maxNamed)
 	}
 	d.Detail = fmt.Sprintf("these rows contradict each other: %s%s", strings.Join(names, ", "), more)
-	r.Reason += ": " + strings.Join(names, ", ") + more + " contradict each other"
+	const contradict = " contradict each other"
+	if !strings.HasSuffix(r.Reason, contradict) { // else it names them already
+		r.Reason += ": " + strings.Join(names, ", ") + more + contradict
+	}
 }
 
 // maxNamed is how many contradicting rows a message names.

@@ -192,3 +192,49 @@ lower {
 		})
 	}
 }
+
+// TestLetsOfFollowers: a let of a block with indices is an array over them elsewhere.
+// A seller who keeps the share s of sales v pays v^2/(2 k), sells s k, and earns
+// s^2 k/2, which is to be at least what he has elsewhere, r: the leader takes
+// s = max(1/2, sqrt(2 r/k)), by hand.
+func TestLetsOfFollowers(t *testing.T) {
+	m, err := runtime.Compile("shares.blv", `model shares
+set seller = {"ann", "bob", "cid"}
+data skill: [seller] = [3, 2, 1.5]
+data reserve: [seller] = [0.4, 0.2, 0.3]
+upper {
+  var share: [seller] in box(0, 1)
+  maximize sum(s in seller: (1 - share[s]) * sales[s])
+  subject to
+    participate: forall s in seller: income[s] >= reserve[s]
+}
+lower agent[s in seller] {
+  var sales: real in nonneg
+  let cost = sales^2 / (2 * skill[s])
+  let income = share[s] * sales - cost
+  maximize income
+}
+report { earned = sum(income) }
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := p.Solve(context.Background(), runtime.Options{Seed: 1})
+	if err != nil || r.Status != runtime.Solved {
+		t.Fatalf("%v %+v", err, r)
+	}
+	want, earned := 0.0, 0.0
+	for i, k := range []float64{3, 2, 1.5} {
+		s := math.Max(0.5, math.Sqrt(2*[]float64{0.4, 0.2, 0.3}[i]/k))
+		want += (1 - s) * s * k
+		earned += s * s * k / 2
+	}
+	sum, _ := r.Report.Get("earned")
+	if math.Abs(float64(r.Upper.Objective)-want) > 1e-7 || math.Abs(sum.Data[0]-earned) > 1e-6 {
+		t.Errorf("F = %v, earned %v; want %v and %v", r.Upper.Objective, sum.Data[0], want, earned)
+	}
+}

@@ -120,6 +120,9 @@ func ReadResult(text []byte) (*Result, error) {
 		return nil, fmt.Errorf("not a result document: %w", err)
 	}
 	if d.Schema != SchemaVersion {
+		if d.Schema == 0 {
+			return nil, errors.New("not a result document: it has no schema")
+		}
 		return nil, fmt.Errorf("result document of schema %d; this version reads schema %d", d.Schema, SchemaVersion)
 	}
 	for name, v := range d.Settings {
