@@ -117,6 +117,9 @@ func examine(seed uint64) (r *report) {
 	var plain *runtime.Result
 	for _, q := range qs {
 		plain = r.ask(m, q.style, q.opts, plain)
+		if q.opts.Method+q.opts.Oracle+q.opts.Solver != "" {
+			plain = nil // a copy that is run by default ends otherwise for that reason
+		}
 	}
 	return r
 }
