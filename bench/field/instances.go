@@ -147,33 +147,6 @@ func prices(folder string) ([]instance, error) {
 	return list, nil
 }
 
-// bolib are the problems of BOLIB in the language's class, with the published F.
-func bolib(string) ([]instance, error) {
-	var list []instance
-	for _, p := range []struct {
-		name string
-		f    float64
-	}{
-		{"Bard1988Ex2", -6600}, {"CalamaiVicente1994b", 0.3125}, {"DeSilva1978", -1}, {"FalkLiu1995", -2.25}, {"GumusFloudas2001Ex4", 9},
-		{"HatzEtal2013", 0}, {"HendersonQuandt1958", -3266.67}, {"MuuQuy2003Ex1", -2.07692}, {"Outrata1990Ex1a", -8.9172},
-		{"SinhaMaloDeb2014TP6", -1.20988}, {"Yezza1996Ex41", 0.5},
-	} {
-		path := filepath.Join("examples", "bolib", p.name+".blv")
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		bind := func() (*runtime.Problem, error) {
-			m, err := runtime.CompileFile(path)
-			if err != nil {
-				return nil, err
-			}
-			return m.Bind(nil, runtime.BindOptions{})
-		}
-		list = append(list, instance{"bolib", p.name, bind, p.f, "BOLIB", ""})
-	}
-	return list, nil
-}
-
 // supportVectors are the published splits of two sets of data.
 func supportVectors(folder string) ([]instance, error) {
 	text, err := os.ReadFile(filepath.Join(folder, "splits.txt"))
