@@ -16,8 +16,8 @@ const MostStarts = 30
 const enoughWork = 2e8
 
 // leastCost is what one call costs however little it reads: what a method does between
-// two calls.
-const leastCost = 1000
+// two calls, from half a microsecond to five.
+const leastCost = 200
 
 // rounds are the numbers of starts after which enough is asked. They do not depend on
 // the number of threads, and so nor does what a run returns.
@@ -25,14 +25,14 @@ func (m *MultiStart) rounds(n int) []int {
 	if !m.Automatic {
 		return []int{n}
 	}
-	var out []int
-	for minima := 1; ; minima++ {
-		k := asked(minima)
-		if k >= n {
-			return append(out, n)
-		}
-		out = append(out, k)
+	out := []int{1, 2, 4} // of starts that cost much there may be enough
+	for minima := 1; asked(minima) < n; minima++ {
+		out = append(out, asked(minima))
 	}
+	for len(out) > 0 && out[len(out)-1] >= n {
+		out = out[:len(out)-1]
+	}
+	return append(out, n)
 }
 
 // asked is the least number of starts after which the rule of Boender and Rinnooy Kan
@@ -48,9 +48,10 @@ func asked(w int) int {
 // enough reports whether the starts so far are as many as the rule asks for, or as many
 // as their work allows. Minima are different where F is, by more than what targets leave
 // of it; a start that came to none counts as a minimum of its own kind, once.
+// Where none came to one, work ends nothing before the fourth start.
 func (m *MultiStart) enough(results []StartResult) bool {
 	var values []float64
-	failed, calls := 0, int64(0)
+	failed, solved, calls := 0, 0, int64(0)
 	for _, r := range results {
 		if r.Result == nil {
 			continue
@@ -62,6 +63,7 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			continue
 		}
 		values = append(values, r.Result.Best.F)
+		solved++
 	}
 	slices.Sort(values)
 	minima := failed
@@ -70,8 +72,12 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			minima++
 		}
 	}
-	return len(results) >= asked(max(1, minima)) || float64(calls)*math.Max(m.Cost, leastCost) >= enoughWork
+	worked := float64(calls)*math.Max(m.Cost, leastCost) >= enoughWork
+	return len(results) >= asked(max(1, minima)) || worked && (solved > 0 || len(results) >= patience)
 }
+
+// patience is how many starts that came to nothing are enough where they cost much.
+const patience = 4
 
 // sameMinimum is what default targets leave of F.
 const sameMinimum = 1e-6
