@@ -72,7 +72,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		m.restart(run, c)
 		return "", nil
 	}
-	if s.Stuck != "" && run.best.F < s.Center.F-10*run.noise(&s.Center) {
+	if s.Stuck != "" && run.best.F < s.Center.F-lowered*run.noise(&s.Center) {
 		return "", stuck(s.Stuck)
 	}
 	if m.Settings.Continuation && s.Continued == "" {
@@ -249,7 +249,7 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 				}
 				return nil, err
 			}
-			if v.F < c.F-10*run.noise(c) {
+			if v.F < c.F-lowered*run.noise(c) {
 				return run.Gradient(ctx, trial)
 			}
 		}

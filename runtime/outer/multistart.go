@@ -73,7 +73,7 @@ type Ended struct {
 }
 
 // Solve runs every start and returns the results in their order, and the index
-// of the best: the least F, of those that tie with it to rounding the first that is
+// of the best: the least F, of those that tie with it the first that is
 // Solved, and -1 where no start gave a point. Of starts that ended for good and can
 // not be the best, the Result holds the values of Ended alone. A context that ends
 // interrupts the starts that run; the others are skipped and their Result is nil.
@@ -217,10 +217,10 @@ type podium struct {
 	least   float64
 }
 
-// ties reports that the F of a result is the least one but for noise: it may then be
-// the best, where it is solved and the least is not.
+// ties reports that the F of a result is the least one but for noise and what targets
+// leave of it: it may then be the best, where it is solved and the least is not.
 func (r *Result) ties(least float64) bool {
-	return r.Best.F <= least+10*math.Max(rounding*math.Abs(least), r.noise)
+	return r.Best.F <= least+math.Max(sameMinimum*math.Abs(least), 10*r.noise)
 }
 
 // enter takes the result of a start. It is cut down, as are those before it, where

@@ -69,6 +69,10 @@ func (r *Run) noise(at *Sample) float64 {
 	return rounding * (math.Abs(at.F) + r.size(at.X)*(localTerms*norm(at.G)+firstTerms*r.slope))
 }
 
+// lowered is how many times its noise F has to fall by for a search to go there, and
+// for a point that was met to be returned in the place of the one that was certified.
+const lowered = 10
+
 // gradient is what a measure of stationarity near samples is relative to: the largest
 // of their gradients, and of a share of the first one, as they vanish where F is
 // smooth.
