@@ -121,7 +121,7 @@ func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
 			return q
 		}
 		y = plus(make([]float64, q.N), most, s)
-		sy, yy = most*ss, most*most*ss
+		sy = most * ss
 	} else if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
 		// The first pair knows the scale better than the initial step
 		// (Nocedal and Wright, (6.20)).
