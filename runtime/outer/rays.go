@@ -60,7 +60,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 		for i, s := range hull {
 			gradients[i] = s.G
 		}
-		least, err := run.smallest(at.X, gradients, radius, working)
+		least, err := run.projector.MinNorm(at.X, gradients, radius, working)
 		if err != nil {
 			return nil, err
 		}

@@ -326,9 +326,15 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 	if err != nil {
 		return nil, err
 	}
-	h := &Hull{Weights: step.Weights, Normal: step.Normal, Norm: norm2(step.D) / scale, Working: step.Working}
+	h := &Hull{Weights: step.Weights, Normal: step.Normal, Working: step.Working}
 	for j := range h.Normal {
 		h.Normal[j] /= scale
 	}
+	// Of the combination itself: by duality it is |d| over the scale, but for rounding.
+	least := append([]float64(nil), h.Normal...)
+	for i, w := range h.Weights {
+		axpy(least, w, gradients[i])
+	}
+	h.Norm = norm2(least)
 	return h, nil
 }
