@@ -55,6 +55,10 @@ const (
 // and a verification makes its own, which must not come out above the slack.
 const decided = 10
 
+// stiff is how much larger an error of y has to be than what the rows of a face leave of it
+// at a vertex for the curvature of g to be that of a tie break, or as little.
+const stiff = 1e5
+
 // near is the margin below which the terms of the gradient are measured at the
 // point itself, rather than taken from the last point where they were.
 const near = 1e2 * decided
@@ -203,8 +207,10 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 			margin = s.Lambda[i] * r.length / errorForce
 		} else {
 			margin = r.slack / (r.error + r.length*errorY)
-			// The least error that there may be, if the face leaves the row no freedom.
-			if fixed := r.error + r.length*rho/sigma; !(margin >= 1) && r.slack >= fixed {
+			// The least error that there may be, if the face leaves the row no freedom. What is
+			// gained has to be beyond all doubt: the other errors are estimates too.
+			fixed := r.error + r.length*rho/sigma
+			if !(margin >= 1) && r.slack >= decided*fixed && r.length*errorY >= stiff*fixed {
 				if free == nil {
 					free = freedom(p.Rows, face)
 				}

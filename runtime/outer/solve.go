@@ -338,7 +338,11 @@ func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 // preferIterate makes a method's last iterate the best point where their values
 // differ by rounding alone: it is the one whose stationarity the method has seen.
 func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
-	if result.Best.F < iterate.F-lowered*run.noise(iterate) || distance(result.Best.X, iterate.X) == 0 {
+	lower := run.noise(iterate)
+	if result.Status == status.Solved {
+		lower *= lowered // it has a certificate, and no search would leave it for less
+	}
+	if result.Best.F < iterate.F-lower || distance(result.Best.X, iterate.X) == 0 {
 		return
 	}
 	if pt, err := run.point(ctx, iterate.X); err == nil {
