@@ -92,14 +92,8 @@ ROWS
 		feasible := true
 		for k, with := range [][2]string{{"dual(cap)", row}, {strings.Join(duals, " + 0.2 * "), strings.Join(rows, "\n")}} {
 			text := strings.Replace(strings.Replace(model, "DUAL", with[0], 1), "ROWS", with[1], 1)
-			m, err := runtime.Compile("m.blv", text)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
-			p, err := m.Bind(nil, runtime.BindOptions{})
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
+			p := bindText(t, text)
+			var err error
 			res[k], err = p.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{n}, Data: x}}, runtime.Options{})
 			if err != nil {
 				t.Fatalf("%v\n%s", err, text)

@@ -263,14 +263,7 @@ func TestKinks(t *testing.T) {
 	for trial := range 60 {
 		p := randomBent(r)
 		model := p.model()
-		m, err := runtime.Compile("bent.blv", model)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, model)
-		}
-		bound, err := m.Bind(nil, runtime.BindOptions{})
-		if err != nil {
-			t.Fatalf("%v\n%s", err, model)
-		}
+		bound := bindText(t, model)
 		point := func(x []float64) runtime.Values {
 			return runtime.Values{{Name: "x", Shape: []int{p.dx}, Data: x}}
 		}

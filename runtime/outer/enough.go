@@ -51,7 +51,7 @@ func asked(w int) int {
 // Where none came to one, work ends nothing before the fourth start.
 func (m *MultiStart) enough(results []StartResult) bool {
 	var values []float64
-	failed, solved, calls := 0, 0, int64(0)
+	failed, solved, calls, noise := 0, 0, int64(0), 0.0
 	for _, r := range results {
 		if r.Result == nil {
 			continue
@@ -63,12 +63,13 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			continue
 		}
 		values = append(values, r.Result.Best.F)
+		noise = math.Max(noise, r.Result.noise)
 		solved++
 	}
 	slices.Sort(values)
 	minima := failed
 	for i, v := range values {
-		if i == 0 || v-values[i-1] > sameMinimum*(1+math.Abs(v)) {
+		if i == 0 || v-values[i-1] > math.Max(sameMinimum*math.Abs(v), 10*noise) {
 			minima++
 		}
 	}

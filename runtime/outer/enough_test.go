@@ -57,6 +57,7 @@ func TestEnough(t *testing.T) {
 		{"eight of one value", repeat(8, 2), 0, true},
 		{"eight, equal but for what targets leave", repeat(8, 2, 2+1e-7), 0, true},
 		{"eight of two values", repeat(8, 2, 3), 0, false},
+		{"eight of two values in small units", repeat(8, 2e-9, 3e-9), 0, false},
 		{"seventeen of two values", repeat(17, 2, 3), 0, true},
 		{"eight, some without a solution", repeat(8, 2, -1), 0, false},
 		{"seventeen of three values", repeat(17, 2, 3, 4), 0, false},
