@@ -161,13 +161,17 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
+	why := ""
 	switch target := m.target(run, s.Bundle...); {
 	case c == nil:
-		return "", stuck(fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta))
+		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta)
 	case c.Norm > target:
-		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target))
+		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target)
 	case c.epsilon() > target:
-		return "", stuck(fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target))
+		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target)
+	}
+	if why != "" {
+		return "", stuck(why + m.jump(ctx, run))
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
