@@ -1,13 +1,15 @@
 // Command mutate breaks the project's code in one place at a time and tells
 // which breaks no test notices.
 //
-//	go run ./bench/mutate [-only TEXT] [-workers N] [-list] [-o FILE]
+//	go run ./bench/mutate [-only TEXT] [-workers N] [-list] [-o FILE] [-again FILE] [-keep DIR]
 //
 // The mutations are those of the list in named.go and a fixed draw from what
 // the operators of operators.go can do to the files of targets.go. All of them
-// are compiled into one set of test programs, asleep; each is then woken in
-// turn by an environment variable. No file of the project is changed. A
-// survivor is a gap in the tests, unless accepted.txt says why it is none; the
+// are compiled into one set of test programs, asleep. Every test is run once by
+// itself, to see which changed places it comes to and how long it takes; then
+// each mutant is woken in turn by an environment variable, and the tests that
+// come to its place are asked, the quickest first, until one of them notices.
+// No file of the project is changed. A survivor is a gap in the tests, unless accepted.txt says why it is none; the
 // command fails if there is another one.
 package main
 
@@ -17,16 +19,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
 
 type options struct {
-	only, output string
-	workers      int
-	list         bool
-	timeFactor   float64
+	only, output, again, keep string
+	workers                   int
+	list                      bool
+	patience                  float64
 }
+
+func (o options) chosen(m *mutant) bool { return strings.Contains(m.id, o.only) }
 
 func main() {
 	var o options
@@ -34,7 +39,9 @@ func main() {
 	flag.StringVar(&o.output, "o", "", "file that receives one line a mutation as it is done")
 	flag.IntVar(&o.workers, "workers", 1, "tests at a time")
 	flag.BoolVar(&o.list, "list", false, "list the mutations and stop")
-	flag.Float64Var(&o.timeFactor, "patience", 5, "how many times the usual time of a test program is waited")
+	flag.StringVar(&o.again, "again", "", "an earlier -o file: what it says is killed is not tried again")
+	flag.StringVar(&o.keep, "keep", "", "folder for the test programs and what they reach, for the next run (default a temporary one)")
+	flag.Float64Var(&o.patience, "patience", 5, "how many times the processor time of a test is waited, beside ten seconds")
 	flag.Parse()
 	survivors, err := command(o)
 	if err != nil {
@@ -55,9 +62,13 @@ func command(o options) (survivors int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	done, err := killedBefore(o.again)
+	if err != nil {
+		return 0, err
+	}
 	var chosen []*mutant
 	for _, m := range mutants {
-		if strings.Contains(m.id, o.only) {
+		if o.chosen(m) && !done[m.id] {
 			chosen = append(chosen, m)
 		}
 	}
@@ -72,20 +83,27 @@ func command(o options) (survivors int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	dir, err := os.MkdirTemp("", "mutate")
+	dir := o.keep
+	if dir == "" {
+		if dir, err = os.MkdirTemp("", "mutate"); err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(dir)
+	} else if dir, err = filepath.Abs(dir); err == nil {
+		err = os.MkdirAll(dir, 0o755)
+	}
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
 	began := time.Now()
-	ov := &overlay{root: root, dir: dir, mutants: chosen}
+	ov := &overlay{root: root, dir: dir, mutants: mutants}
 	packages := testPackages(chosen)
 	removed, err := ov.build(packages)
 	if err != nil {
 		return 0, err
 	}
-	fmt.Printf("%d mutations (%d more are no programs), built in %.0f s\n", len(ov.mutants), removed, time.Since(began).Seconds())
-	r := &runner{overlay: ov, options: o, accepted: accepted, packages: packages}
+	fmt.Printf("%d mutations of %d (%d more are no programs), built in %.0f s\n", len(chosen), len(ov.mutants), removed, time.Since(began).Seconds())
+	r := &runner{overlay: ov, options: o, accepted: accepted, packages: packages, done: done}
 	return r.run()
 }
 
@@ -111,7 +129,7 @@ func all(root string) ([]*mutant, error) {
 func testPackages(list []*mutant) (out []string) {
 	seen := map[string]bool{}
 	for _, m := range list {
-		for _, p := range append([]string{m.target.dir}, m.target.tests...) {
+		for _, p := range m.target.asked() {
 			if !seen[p] {
 				seen[p] = true
 				out = append(out, p)
@@ -134,6 +152,24 @@ func projectRoot() (string, error) {
 			return "", fmt.Errorf("no go.mod above %s", dir)
 		}
 	}
+}
+
+// killedBefore reads which mutations an earlier run killed, from its -o file.
+func killedBefore(path string) (map[string]bool, error) {
+	out := map[string]bool{}
+	if path == "" {
+		return out, nil
+	}
+	text, err := os.ReadFile(path)
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if fields := strings.Split(line, "  "); strings.HasPrefix(line, word(true, false)) {
+			fields = slices.DeleteFunc(fields, func(s string) bool { return s == "" })
+			if len(fields) >= 3 {
+				out[fields[2]] = true
+			}
+		}
+	}
+	return out, err
 }
 
 // readAccepted reads the survivors that are no gaps: a mutation's name on one

@@ -22,6 +22,7 @@ type mutant struct {
 	target *target
 	file   *source
 	fn     *ast.FuncDecl
+	at     int    // where in the file's text the change is
 	text   string // the changed function under its own new name
 	named  bool   // asked for by name, not drawn
 }
@@ -157,7 +158,7 @@ func candidates(root string, t *target) ([]*mutant, error) {
 				if err != nil {
 					continue // the change is no program
 				}
-				out = append(out, &mutant{id: id, target: t, file: f, fn: fn, text: text})
+				out = append(out, &mutant{id: id, target: t, file: f, fn: fn, at: f.offset(e.at.Pos()), text: text})
 			}
 		}
 	}

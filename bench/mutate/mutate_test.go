@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // TestMutations holds the list to the code: every named mutation applies, there
@@ -39,7 +38,7 @@ func TestMutations(t *testing.T) {
 		if of[target.dir] == 0 {
 			t.Errorf("no mutation in %s", target.dir)
 		}
-		for _, name := range append([]string{target.dir}, target.tests...) {
+		for _, name := range target.asked() {
 			if tests, _ := filepath.Glob(filepath.Join(root, name, "*_test.go")); len(tests) == 0 {
 				t.Errorf("%s has no tests", name)
 			}
@@ -108,11 +107,10 @@ type tt = t
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{overlay: o, options: options{timeFactor: 5}, packages: []string{"p"}}
-	if _, err := r.test("p", 0, 1e10); err != nil {
-		t.Fatalf("fails as it is: %v", err)
+	r := &runner{overlay: o, options: options{patience: 5}, packages: []string{"p"}}
+	if r.survey, err = r.takeSurvey(); err != nil || r.survey.broken > 0 {
+		t.Fatal(r.survey, err)
 	}
-	r.usual = map[string]time.Duration{"p": 1e9}
 	killed, survived := 0, 0
 	for _, m := range o.mutants {
 		f := r.try(m)

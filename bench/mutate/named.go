@@ -33,6 +33,11 @@ func namedMutants(root string) (out []*mutant, err error) {
 		if strings.Count(body, n.old) != 1 {
 			return nil, fmt.Errorf("%s %s: %q is there %d times (named mutation: %s)", n.file, n.fn, n.old, strings.Count(body, n.old), n.why)
 		}
+		same := 0 // the bytes that the change leaves alone at its beginning
+		for same < min(len(n.old)-1, len(n.new)) && n.old[same] == n.new[same] {
+			same++
+		}
+		at := f.offset(fn.Pos()) + strings.Index(body, n.old) + same
 		changed := strings.Replace(body, n.old, n.new, 1)
 		set := token.NewFileSet()
 		tree, err := parser.ParseFile(set, n.file, "package p\n"+changed, 0)
@@ -47,7 +52,7 @@ func namedMutants(root string) (out []*mutant, err error) {
 		if t == nil {
 			return nil, fmt.Errorf("%s belongs to no target", n.file)
 		}
-		out = append(out, &mutant{id: fmt.Sprintf("%s %s: named: %s", n.file, n.fn, n.why), target: t, file: f, fn: fn, text: text, named: true})
+		out = append(out, &mutant{id: fmt.Sprintf("%s %s: named: %s", n.file, n.fn, n.why), target: t, file: f, fn: fn, at: at, text: text, named: true})
 	}
 	return out, nil
 }

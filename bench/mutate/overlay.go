@@ -13,13 +13,47 @@ import (
 	"strings"
 )
 
-// variable is the environment variable that names the mutant that is awake;
-// 0, or nothing, is the program as it is.
-const variable = "BILEVELC_MUTANT"
+// awake is the environment variable that names the mutant that is awake; 0, or
+// nothing, is the program as it is.
+const awake = "BILEVELC_MUTANT"
+
+// reach is the environment variable that names a file to which the numbers of
+// the mutants are written whose places the program comes to.
+const reach = "BILEVELC_REACH"
+
+// support is what every package with mutants in it has beside its own code.
+const support = `package %s
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+)
+
+var (
+	mutant__, _ = strconv.Atoi(os.Getenv(%q))
+	reach__     = os.Getenv(%q)
+	seen__      [%d]atomic.Bool
+)
+
+func reached__(number int) {
+	if reach__ == "" || seen__[number].Load() || seen__[number].Swap(true) {
+		return
+	}
+	file, err := os.OpenFile(reach__, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	fmt.Fprintln(file, number)
+}
+`
 
 // overlay is the project with all mutants asleep in it: every mutated function
-// begins with a switch to its changed copies. The files of the project are not
-// touched; the go command reads the changed ones in their place.
+// begins with a switch to its changed copies, and tells when it comes to a
+// place that one of them changes. The files of the project are not touched; the
+// go command reads the changed ones in their place.
 type overlay struct {
 	root, dir string
 	mutants   []*mutant
@@ -29,7 +63,9 @@ type overlay struct {
 func (o *overlay) write() (list string, err error) {
 	byFile := map[*source][]*mutant{}
 	dirs := map[string]string{}
+	last := 0
 	for _, m := range o.mutants {
+		last = max(last, m.number)
 		byFile[m.file] = append(byFile[m.file], m)
 		dirs[m.target.dir] = m.file.tree.Name.Name
 	}
@@ -45,8 +81,7 @@ func (o *overlay) write() (list string, err error) {
 		}
 	}
 	for dir, name := range dirs {
-		text := fmt.Sprintf("package %s\n\nimport (\n\t\"os\"\n\t\"strconv\"\n)\n\nvar mutant__, _ = strconv.Atoi(os.Getenv(%q))\n", name, variable)
-		if err := put(dir+"/mutant__.go", text); err != nil {
+		if err := put(dir+"/mutant__.go", fmt.Sprintf(support, name, awake, reach, last+1)); err != nil {
 			return "", err
 		}
 	}
@@ -82,6 +117,14 @@ func (s *source) withMutants(list []*mutant) string {
 		}
 		b.WriteString("\t}\n")
 		done = brace
+		of := byFunction[fn]
+		slices.SortStableFunc(of, func(a, b *mutant) int { return s.statement(fn, a.at) - s.statement(fn, b.at) })
+		for _, m := range of {
+			at := s.statement(fn, m.at)
+			b.Write(s.text[done:at])
+			fmt.Fprintf(&b, " reached__(%d); ", m.number)
+			done = at
+		}
 	}
 	b.Write(s.text[done:])
 	for _, m := range list {
@@ -89,6 +132,35 @@ func (s *source) withMutants(list []*mutant) string {
 		fmt.Fprintf(&b, "\n//line mutant_%d:1\n%s\n", m.number, text)
 	}
 	return b.String()
+}
+
+// statement is where the innermost statement of a list begins that contains an
+// offset: a program comes to the place at the offset only through it.
+func (s *source) statement(fn *ast.FuncDecl, offset int) int {
+	found := s.offset(fn.Body.Lbrace) + 1
+	in := func(list []ast.Stmt) {
+		for _, statement := range list {
+			switch statement.(type) {
+			case *ast.CaseClause, *ast.CommClause:
+			default:
+				if s.offset(statement.Pos()) <= offset && offset < s.offset(statement.End()) {
+					found = max(found, s.offset(statement.Pos()))
+				}
+			}
+		}
+	}
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BlockStmt:
+			in(n.List)
+		case *ast.CaseClause:
+			in(n.Body)
+		case *ast.CommClause:
+			in(n.Body)
+		}
+		return true
+	})
+	return found
 }
 
 func copyName(fn *ast.FuncDecl, number int) string {
@@ -182,7 +254,7 @@ func (o *overlay) build(packages []string) (removed int, err error) {
 		bad := map[int]bool{}
 		var failure string
 		for _, p := range packages {
-			cmd := exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-e", "-overlay", list, "-o", filepath.Join(o.dir, binary(p)), "./"+p)
+			cmd := exec.Command("go", "test", "-c", "-vet=off", "-gcflags=-e", "-overlay", list, "-o", o.program(p), "./"+p)
 			cmd.Dir = o.root
 			text, err := cmd.CombinedOutput()
 			if err == nil {
@@ -206,4 +278,7 @@ func (o *overlay) build(packages []string) (removed int, err error) {
 	}
 }
 
-func binary(pkg string) string { return strings.ReplaceAll(pkg, "/", "__") + ".test" }
+// program is where the test program of a package is.
+func (o *overlay) program(pkg string) string {
+	return filepath.Join(o.dir, strings.ReplaceAll(pkg, "/", "__")+".test")
+}

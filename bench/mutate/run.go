@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,41 +17,28 @@ import (
 // dead, and takes nothing else with it.
 const memory = 6_000_000
 
-// slow are tests that compile programs of their own, which no mutant is in.
-var slow = map[string]string{"runtime": "^TestSource$"}
-
 // runner wakes the mutants.
 type runner struct {
 	overlay  *overlay
 	options  options
 	accepted map[string]string
 	packages []string
-	usual    map[string]time.Duration
+	done     map[string]bool // mutations that an earlier run killed
+	survey   *survey
 }
 
 // fate is what became of a mutant.
 type fate struct {
 	m       *mutant
 	killed  bool
-	by      string // the package whose tests noticed, and how
+	by      string // the package and test that noticed, or how many did not
 	seconds float64
 }
 
 func (r *runner) run() (gaps int, err error) {
-	r.usual = map[string]time.Duration{}
-	broken := 0
-	for _, p := range r.packages {
-		began := time.Now()
-		if text, err := r.test(p, 0, 20*time.Minute); err != nil {
-			fmt.Printf("the tests of %s fail without a mutation and are left out: %v\n%s\n", p, err, tail(text))
-			broken++
-			continue
-		}
-		r.usual[p] = time.Since(began)
-		fmt.Printf("%-20s %.1f s\n", p, r.usual[p].Seconds())
-	}
-	if broken == len(r.packages) {
-		return 0, fmt.Errorf("no package has tests that pass")
+	r.survey, err = r.takeSurvey()
+	if err != nil {
+		return 0, err
 	}
 	queue := make(chan *mutant)
 	var mu sync.Mutex
@@ -68,61 +56,81 @@ func (r *runner) run() (gaps int, err error) {
 		})
 	}
 	for _, m := range r.overlay.mutants {
-		queue <- m
+		if r.options.chosen(m) && !r.done[m.id] {
+			queue <- m
+		}
 	}
 	close(queue)
 	group.Wait()
-	return r.summarize(fates) + broken, nil
+	return r.summarize(fates) + r.survey.broken, nil
 }
 
-// try asks the tests of the mutant's own package, then of those that use it.
+// try asks the tests that come to the changed place, the quickest first.
 func (r *runner) try(m *mutant) fate {
 	began := time.Now()
 	f := fate{m: m}
-	for _, p := range append([]string{m.target.dir}, m.target.tests...) {
-		if r.usual[p] == 0 {
-			continue // its tests fail anyway
-		}
-		limit := time.Duration(r.options.timeFactor*float64(r.usual[p])) + 20*time.Second
-		text, err := r.test(p, m.number, limit)
-		if err != nil {
-			f.killed, f.by = true, p+": "+how(text, err)
+	asked := r.survey.reaching(m)
+	for _, t := range asked {
+		result := r.test(t.Package, t.Name, m.number, r.limit(t))
+		if result.err != nil {
+			f.killed, f.by = true, t.Package+": "+result.how()
 			break
 		}
+	}
+	if !f.killed {
+		f.by = fmt.Sprintf("%d tests come there", len(asked))
 	}
 	f.seconds = time.Since(began).Seconds()
 	return f
 }
 
-// test runs the tests of a package with a mutant awake.
-func (r *runner) test(pkg string, number int, limit time.Duration) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -v %d; exec "$0" "$@"`, memory),
-		filepath.Join(r.overlay.dir, binary(pkg)), "-test.failfast", "-test.skip="+slow[pkg])
-	cmd.Dir = filepath.Join(r.overlay.root, pkg)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", variable, number))
-	cmd.WaitDelay = time.Second
-	text, err := cmd.CombinedOutput()
-	if ctx.Err() != nil {
-		return string(text), fmt.Errorf("does not end within %.0f s", limit.Seconds())
-	}
-	return string(text), err
+// limit is the processor time after which a test counts as one that does not
+// end.
+func (r *runner) limit(t surveyed) time.Duration {
+	return time.Duration(r.options.patience*t.Seconds*float64(time.Second)) + 10*time.Second
 }
 
-// how names the first test that failed.
-func how(text string, err error) string {
-	for line := range strings.SplitSeq(text, "\n") {
-		line = strings.TrimSpace(line)
-		if rest, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
-			name, _, _ := strings.Cut(rest, " ")
-			return name
-		}
-		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-			return line
-		}
+// outcome is what a test program did.
+type outcome struct {
+	name    string
+	text    string
+	err     error
+	seconds float64 // of processor time
+}
+
+// test runs one test of a package with a mutant awake. A limit of processor
+// time does not depend on what else the machine does; one of wall time, far
+// above it, ends programs that wait for themselves.
+func (r *runner) test(pkg, name string, number int, limit time.Duration, more ...string) outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+10*limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$0" "$@"`, memory, int(math.Ceil(limit.Seconds()))),
+		r.overlay.program(pkg), "-test.failfast", "-test.run=^"+name+"$")
+	cmd.Dir = filepath.Join(r.overlay.root, pkg)
+	cmd.Env = append(append(os.Environ(), fmt.Sprintf("%s=%d", awake, number)), more...)
+	cmd.WaitDelay = time.Second
+	text, err := cmd.CombinedOutput()
+	out := outcome{name: name, text: string(text), err: err}
+	if s := cmd.ProcessState; s != nil {
+		out.seconds = (s.UserTime() + s.SystemTime()).Seconds()
 	}
-	return err.Error()
+	if ctx.Err() != nil || err != nil && out.seconds > limit.Seconds()-0.5 {
+		out.err = fmt.Errorf("does not end within %.0f s", limit.Seconds())
+	}
+	return out
+}
+
+// how names the test that failed, and a panic.
+func (o outcome) how() string {
+	if !strings.Contains(o.text, "--- FAIL: ") {
+		for line := range strings.SplitSeq(o.text, "\n") {
+			if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+				return o.name + ": " + line
+			}
+		}
+		return o.name + ": " + o.err.Error()
+	}
+	return o.name
 }
 
 func tail(text string) string {
@@ -132,15 +140,18 @@ func tail(text string) string {
 	return text
 }
 
-func (r *runner) tell(f fate) {
-	word := "SURVIVED"
+func word(killed, accepted bool) string {
 	switch {
-	case f.killed:
-		word = "killed  "
-	case r.accepted[f.m.id] != "":
-		word = "accepted"
+	case killed:
+		return "killed  "
+	case accepted:
+		return "accepted"
 	}
-	line := fmt.Sprintf("%s %5.0f s  %s  %s\n", word, f.seconds, f.m.id, f.by)
+	return "SURVIVED"
+}
+
+func (r *runner) tell(f fate) {
+	line := fmt.Sprintf("%s %5.0f s  %s  %s\n", word(f.killed, r.accepted[f.m.id] != ""), f.seconds, f.m.id, f.by)
 	fmt.Print(line)
 	if r.options.output == "" {
 		return

@@ -29,3 +29,6 @@ var targets = []target{
 		files: []string{"rows.go", "affine.go", "product.go", "index.go", "levels.go", "condition.go", "sums.go"}},
 	{dir: "bench/studies"},
 }
+
+// asked are the packages whose tests are asked.
+func (t *target) asked() []string { return append([]string{t.dir}, t.tests...) }

@@ -225,3 +225,41 @@ func TestTightness(t *testing.T) {
 		}
 	}
 }
+
+// TestPieces: a range is cut where interval arithmetic needs it: no piece
+// crosses 0 or spans more than an octave between 2^-12 and 2^12, none is wider
+// than a thirty-second of a bounded range, and together they are the range.
+func TestPieces(t *testing.T) {
+	r := rand.New(rand.NewPCG(39, *seed))
+	end := func() float64 { return math.Ldexp(r.NormFloat64(), r.IntN(40)-20) }
+	for range 2000 {
+		a, b := end(), end()
+		u := Interval{min(a, b), max(a, b)}
+		if r.IntN(4) == 0 {
+			u.Lo = math.Inf(-1)
+		}
+		if r.IntN(4) == 0 {
+			u.Hi = math.Inf(1)
+		}
+		cuts := pieces(u)
+		if cuts[0] != u.Lo || cuts[len(cuts)-1] != u.Hi || len(cuts) > 100 {
+			t.Fatalf("%v is cut into %d pieces from %v to %v", u, len(cuts)-1, cuts[0], cuts[len(cuts)-1])
+		}
+		for i, hi := range cuts[1:] {
+			lo := cuts[i]
+			if !(lo < hi) || lo < 0 && hi > 0 {
+				t.Fatalf("%v: a piece from %v to %v", u, lo, hi)
+			}
+			least, most := min(math.Abs(lo), math.Abs(hi)), max(math.Abs(lo), math.Abs(hi))
+			if least >= 0x1p-12 && most <= 0x1p12 && most > 2*least {
+				t.Fatalf("%v: a piece from %v to %v spans more than an octave", u, lo, hi)
+			}
+			if least < 0x1p-12 && most > 0x1p-12 || least < 0x1p12 && most > 0x1p12 {
+				t.Fatalf("%v: a piece from %v to %v is not cut at the last octave", u, lo, hi)
+			}
+			if u.finite() && hi-lo > (u.Hi-u.Lo)/32*(1+1e-12) {
+				t.Fatalf("%v: a piece from %v to %v is not among 32", u, lo, hi)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -67,7 +68,22 @@ func bigAtan(u *big.Float) *big.Float {
 	return new(big.Float).SetPrec(digits).SetMantExp(sum, halvings)
 }
 
-func bigPi() *big.Float { return bigMul(big1(4), bigAtan(big1(1))) }
+var bigPi = sync.OnceValue(func() *big.Float { return bigMul(big1(4), bigAtan(big1(1))) })
+
+// bigSin sums the series, after whole turns are taken off.
+func bigSin(u *big.Float) *big.Float {
+	turn := bigMul(big1(2), bigPi())
+	turns, _ := bigDiv(u, turn).Int(nil)
+	u = bigSub(u, bigMul(turn, new(big.Float).SetPrec(digits).SetInt(turns)))
+	sum, power, square := big1(0), u, bigMul(big1(-1), bigMul(u, u))
+	for i := 1; i < 120; i += 2 {
+		sum = bigAdd(sum, power)
+		power = bigDiv(bigMul(power, square), big1(float64((i+1)*(i+2))))
+	}
+	return sum
+}
+
+func bigCos(u *big.Float) *big.Float { return bigSin(bigAdd(u, bigDiv(bigPi(), big1(2)))) }
 
 // bigErfc sums the series of erf, whose terms are as large as e^(u^2), with
 // that many more digits.
@@ -110,16 +126,19 @@ func widePi(precision uint) *big.Float {
 
 // TestPointsAreEnclosed: the range of a function at one point holds its exact
 // value and derivatives, and the doubles nearest to what package math computes
-// would not always.
+// would not always. The range over an interval holds those of its ends, and of
+// a point inside.
 func TestPointsAreEnclosed(t *testing.T) {
 	one, two := big1(1), big1(2)
 	sigmoid := func(u *big.Float) *big.Float { return bigDiv(one, bigAdd(one, bigExp(bigSub(big1(0), u)))) }
-	functions := map[string]struct {
+	type reference struct {
 		jet      func(u Interval) jet
 		exact    func(u *big.Float) [3]*big.Float
 		positive bool
 		slow     bool
-	}{
+		turns    bool // again and again, at multiples of pi/2
+	}
+	functions := map[string]reference{
 		"atan": {jet: func(u Interval) jet { return unary(expr.Atan, u) }, exact: func(u *big.Float) [3]*big.Float {
 			d := bigDiv(one, bigAdd(one, bigMul(u, u)))
 			return [3]*big.Float{bigAtan(u), d, bigMul(bigMul(big1(-2), u), bigMul(d, d))}
@@ -135,35 +154,41 @@ func TestPointsAreEnclosed(t *testing.T) {
 		"exp": {func(u Interval) jet { return unary(expr.Exp, u) }, func(u *big.Float) [3]*big.Float {
 			e := bigExp(u)
 			return [3]*big.Float{e, e, e}
-		}, false, false},
+		}, false, false, false},
 		"log": {func(u Interval) jet { return unary(expr.Log, u) }, func(u *big.Float) [3]*big.Float {
 			r := bigDiv(one, u)
 			return [3]*big.Float{bigLog(u), r, bigSub(big1(0), bigMul(r, r))}
-		}, true, false},
+		}, true, false, false},
 		"sqrt": {func(u Interval) jet { return unary(expr.Sqrt, u) }, func(u *big.Float) [3]*big.Float {
 			r := new(big.Float).SetPrec(digits).Sqrt(u)
 			return [3]*big.Float{r, bigDiv(big1(0.5), r), bigDiv(big1(-0.25), bigMul(r, u))}
-		}, true, false},
+		}, true, false, false},
 		"tanh": {func(u Interval) jet { return unary(expr.Tanh, u) }, func(u *big.Float) [3]*big.Float {
 			v := bigSub(bigMul(two, sigmoid(bigMul(two, u))), one)
 			d := bigSub(one, bigMul(v, v))
 			return [3]*big.Float{v, d, bigMul(bigMul(big1(-2), v), d)}
-		}, false, false},
+		}, false, false, false},
 		"sigmoid": {func(u Interval) jet { return unary(expr.Sigmoid, u) }, func(u *big.Float) [3]*big.Float {
 			s := sigmoid(u)
 			d := bigMul(s, bigSub(one, s))
 			return [3]*big.Float{s, d, bigMul(d, bigSub(one, bigMul(two, s)))}
-		}, false, false},
+		}, false, false, false},
 		"log1pexp": {func(u Interval) jet { return unary(expr.Log1pExp, u) }, func(u *big.Float) [3]*big.Float {
 			s := sigmoid(u)
 			return [3]*big.Float{bigLog(bigAdd(one, bigExp(u))), s, bigMul(s, bigSub(one, s))}
-		}, false, false},
-		"u^2.7": {func(u Interval) jet { return power(u, 2.7) }, bigPower(2.7), true, false},
-		"u^0.1": {func(u Interval) jet { return power(u, 0.1) }, bigPower(0.1), true, false},
-		"u^-3":  {func(u Interval) jet { return power(u, -3) }, bigPower(-3), true, false},
-		"u^7":   {func(u Interval) jet { return power(u, 7) }, bigPower(7), true, false},
+		}, false, false, false},
+		"u^2.7": {func(u Interval) jet { return power(u, 2.7) }, bigPower(2.7), true, false, false},
+		"u^0.1": {func(u Interval) jet { return power(u, 0.1) }, bigPower(0.1), true, false, false},
+		"u^-3":  {func(u Interval) jet { return power(u, -3) }, bigPower(-3), true, false, false},
+		"u^7":   {func(u Interval) jet { return power(u, 7) }, bigPower(7), true, false, false},
 	}
-	covered := map[string]bool{"-": true, "sin": true, "cos": true} // exact, and see sine
+	functions["sin"] = reference{jet: func(u Interval) jet { return unary(expr.Sin, u) }, turns: true, exact: func(u *big.Float) [3]*big.Float {
+		return [3]*big.Float{bigSin(u), bigCos(u), bigSub(big1(0), bigSin(u))}
+	}}
+	functions["cos"] = reference{jet: func(u Interval) jet { return unary(expr.Cos, u) }, turns: true, exact: func(u *big.Float) [3]*big.Float {
+		return [3]*big.Float{bigCos(u), bigSub(big1(0), bigSin(u)), bigSub(big1(0), bigCos(u))}
+	}}
+	covered := map[string]bool{"-": true} // exact
 	for name := range functions {
 		covered[name] = true
 	}
@@ -175,7 +200,7 @@ func TestPointsAreEnclosed(t *testing.T) {
 	r := rand.New(rand.NewPCG(31, *seed))
 	needed := 0
 	for name, f := range functions {
-		count := 400
+		count := 150
 		if f.slow {
 			count = 25
 		}
@@ -190,15 +215,29 @@ func TestPointsAreEnclosed(t *testing.T) {
 			if f.positive {
 				u = math.Abs(u)
 			}
-			got := f.jet(point(u))
-			for k, e := range []Interval{got.v, got.d1, got.d2} {
-				want := f.exact(big1(u))[k]
-				if want.Cmp(big1(e.Lo)) < 0 || want.Cmp(big1(e.Hi)) > 0 {
-					t.Fatalf("%s: derivative %d at %v is %v, outside %v", name, k, u, want, e)
+			width := math.Pow(10, 1-4*r.Float64())
+			if f.turns && r.IntN(2) == 0 {
+				u = math.Pi/2*float64(r.IntN(2001)-1000) + []float64{0, 1e-12, 1e-7, 1e-3, 1}[r.IntN(5)]*r.NormFloat64()
+				width = math.Pi / 2 * float64(r.IntN(6))
+			}
+			at := f.exact(big1(u))
+			for k, e := range f.jet(point(u)).all() {
+				if !encloses(e, at[k]) {
+					t.Fatalf("%s: derivative %d at %v is %v, outside %v", name, k, u, at[k], e)
 				}
 				middle := e.Lo + (e.Hi-e.Lo)/2
-				if want.Cmp(big1(below(middle))) < 0 || want.Cmp(big1(above(middle))) > 0 {
+				if at[k].Cmp(big1(below(middle))) < 0 || at[k].Cmp(big1(above(middle))) > 0 {
 					needed++
+				}
+			}
+			over := Interval{u, u + width}
+			ranges := f.jet(over).all()
+			for _, v := range []float64{u + r.Float64()*width, u + width} {
+				inside := f.exact(big1(min(v, over.Hi)))
+				for k, e := range ranges {
+					if !encloses(e, at[k]) || !encloses(e, inside[k]) {
+						t.Fatalf("%s: derivative %d is %v at %v and %v at %v, outside %v", name, k, at[k], u, inside[k], v, e)
+					}
 				}
 			}
 		}
@@ -206,6 +245,12 @@ func TestPointsAreEnclosed(t *testing.T) {
 	if needed == 0 {
 		t.Error("no value is off by a unit in the last place: this test sees nothing")
 	}
+}
+
+func (j jet) all() []Interval { return []Interval{j.v, j.d1, j.d2} }
+
+func encloses(e Interval, v *big.Float) bool {
+	return v.Cmp(big1(e.Lo)) >= 0 && v.Cmp(big1(e.Hi)) <= 0
 }
 
 func bigPower(p float64) func(u *big.Float) [3]*big.Float {

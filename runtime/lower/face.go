@@ -63,7 +63,6 @@ func (f *face) holds(i int) bool { return f.in[i] }
 
 // spans implements workingSet.
 func (f *face) spans(i int, combination []float64) bool {
-	f.vec = resize(f.vec, f.poly.n)
 	if f.split(i) > math.Sqrt(dependence) {
 		return false
 	}
