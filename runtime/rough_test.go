@@ -2,9 +2,11 @@ package runtime_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime"
+	"bilevelc/runtime/method"
 )
 
 // A result that says of itself that its lower level is not solved may say nothing of F
@@ -42,4 +44,38 @@ func TestRoughResults(t *testing.T) {
 	if ok(*r) {
 		t.Error("another value of g passes")
 	}
+}
+
+// A solver that was given too few iterations leaves no point of F: the run says so, and which solver.
+func TestTooFewLowerIterations(t *testing.T) {
+	p := bindText(t, "model few\nupper {\nvar x: vector[2]\nminimize sumsq(x - 2) + 0.000001 * sum(y)\n}\n"+
+		"lower {\nvar y: vector[2]\nminimize sum(exp(y)) + 0.001 * y' * y + 1000 * y[1]^2 - 30 * sum(y) + x' * y\nsubject to y <= 10\n}\n")
+	r, err := p.Solve(t.Context(), runtime.Options{Solver: "agd", Settings: method.Values{"max_iterations": 10}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != runtime.NumericalFailure || !strings.Contains(r.Reason, "agd stopped short") || r.Upper.Hypergradient != nil {
+		t.Errorf("%v: %s, hypergradient %v", r.Status, r.Reason, r.Upper.Hypergradient)
+	}
+	if r, err = p.Solve(t.Context(), runtime.Options{Solver: "agd"}); err != nil || r.Status != runtime.Solved {
+		t.Fatal(r.Status, r.Reason, err)
+	}
+	// exp(y2) + 0.002 y2 = 30 - x2, at x2 = 2 to the millionths that y costs.
+	y := bisectY(func(v float64) float64 { return math.Exp(v) + 0.002*v - 28 })
+	got, _ := r.Lower.Variables.Get("y")
+	if y2 := got.Data[1]; math.Abs(y2-y) > 1e-6*y {
+		t.Errorf("y2 = %v, want %v", y2, y)
+	}
+}
+
+func bisectY(f func(float64) float64) float64 {
+	lo, hi := -10.0, 10.0
+	for range 100 {
+		if mid := (lo + hi) / 2; f(mid) < 0 {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }

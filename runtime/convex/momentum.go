@@ -14,7 +14,9 @@ type Momentum struct {
 }
 
 // FixedMomentum is that of functions of modulus mu and smoothness c, c >= mu > 0
-// (Nesterov 2004, 2.2.1).
+// (Nesterov 2004, 2.2.1). A proved mu may be far below the curvature met, where this momentum
+// swings about the minimum; a step that points uphill ends the swing, and the next has none
+// (O'Donoghue and Candes 2015, section 3).
 func FixedMomentum(mu, c float64) Momentum {
 	root := math.Sqrt(c / mu)
 	return Momentum{constant: (root - 1) / (root + 1), fixed: true}
@@ -26,6 +28,9 @@ func (m *Momentum) Restart() { m.weight = 0 }
 // Next is beta for the step just taken.
 func (m *Momentum) Next(uphill bool) (beta float64) {
 	if m.fixed {
+		if uphill {
+			return 0
+		}
 		return m.constant
 	}
 	if uphill {

@@ -80,6 +80,34 @@ func (w *activeSet) enter(y []float64, guess []int) error {
 	return nil
 }
 
+// corner builds the face of the pressing rows and of those that the point nearest to y on them
+// violates, and moves y to the point on it; it reports whether that is feasible. The nearest feasible
+// point leaves a pressing row by as much as y is off, which is enough to lose its multiplier where
+// other rows are about to bind.
+func (w *activeSet) corner(y []float64, pressing []int) bool {
+	w.gather(pressing)
+	for range w.poly.m + 1 {
+		copy(w.z, y)
+		w.face.restore(w.z)
+		if w.feasible(w.z) {
+			copy(y, w.z)
+			return true
+		}
+		row, worst := -1, 0.0
+		for i := range w.poly.m {
+			if w.poly.norm[i] > 0 && !w.face.in[i] {
+				if s := w.poly.slack(i, w.z); s < worst {
+					row, worst = i, s
+				}
+			}
+		}
+		if row < 0 || !w.face.add(row) {
+			return false
+		}
+	}
+	return false
+}
+
 // gather makes the face that of the Equal rows and the given ones, as far as
 // they are independent.
 func (w *activeSet) gather(rows []int) {

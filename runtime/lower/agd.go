@@ -27,14 +27,14 @@ type agdSettings struct {
 // defaultAGD returns the defaults. The tolerance leaves an error in y of 1e-8
 // at condition numbers up to 1e4; the limit is some 20 times what a condition
 // number of 1e6 asks for.
-func defaultAGD() agdSettings { return agdSettings{Tolerance: 1e-12, MaxIterations: 500_000} }
+func defaultAGD() agdSettings { return agdSettings{Tolerance: 5e-13, MaxIterations: 500_000} }
 
 // agd is the accelerated gradient method. The paper runs it on the affine set
 // of equality rows; inequality rows and bounds are met in the same way, by
 // projection onto the polyhedron, which costs no oracle calls. Where mu_g and
 // C_g are known the momentum is Nesterov's constant one for strongly convex
-// functions; otherwise C_g is estimated from the gradients met and the
-// momentum restarts when it points uphill (O'Donoghue and Candes 2015).
+// functions; otherwise C_g is estimated from the gradients met. Either momentum
+// restarts when it points uphill (O'Donoghue and Candes 2015).
 type agd struct {
 	settings agdSettings
 	stage
@@ -73,7 +73,7 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 	w := &a.active
 	lipschitz, momentum, known := a.constants(y)
 	copy(a.z, y)
-	best, since := math.Inf(1), 0
+	progress := a.progress(a.settings.Tolerance)
 	for k := 0; k < a.settings.MaxIterations; k++ {
 		if ctx.Err() != nil {
 			return interrupted, nil
@@ -102,15 +102,9 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 		}
 		mapping = lipschitz * math.Sqrt(mapping)
 		terms := linalg.Norm(a.gz) + lipschitz*linalg.Norm(a.z)
-		if mapping <= a.settings.Tolerance*terms {
+		if end, ends := progress.step(mapping, terms, lipschitz, a.next); ends {
 			copy(y, a.next)
-			return converged, nil
-		}
-		// Rounding ends the progress where nothing improves over many steps.
-		if mapping < 0.9*best {
-			best, since = mapping, k
-		} else if k-since > 2000 && mapping <= 1e3*a.settings.Tolerance*terms {
-			return stalled, nil
+			return end, nil
 		}
 		beta := momentum.Next(uphill > 0)
 		copy(a.lastZ, a.z)
@@ -120,7 +114,7 @@ func (a *agd) accelerate(ctx context.Context, y []float64) (outcome, error) {
 			y[j] = t
 		}
 	}
-	return stalled, nil
+	return limited, nil
 }
 
 // constants are L and the constant momentum, where both constants are known,

@@ -45,6 +45,7 @@ const (
 	notFinite                  // value or gradient is NaN or infinite at the start
 	interrupted                // the context ended
 	informed                   // not done, but the Hessian is now known
+	limited                    // the iterations allowed are used up
 )
 
 func (w *newton) reset(obj Objective, n int) {

@@ -199,6 +199,8 @@ func (o outcome) status() (Status, string) {
 		return Stopped, "interrupted"
 	case notFinite:
 		return Failed, "the objective or its gradient is not finite"
+	case limited:
+		return Inaccurate, "max_iterations are used up"
 	}
 	return Inaccurate, "no further progress"
 }

@@ -108,6 +108,7 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 	}
 	steps()
 	last := make([]float64, len(y))
+	progress := d.progress(d.settings.Tolerance)
 	for k := 0; k < d.settings.MaxIterations; k++ {
 		if ctx.Err() != nil {
 			return interrupted
@@ -137,12 +138,15 @@ func (d *pdg) iterate(ctx context.Context, y []float64) outcome {
 			d.pull[j] = 2*t - d.next[j]
 		}
 		off, size := d.ascend(sigma)
-		stationary := moved/tau <= d.settings.Tolerance*(linalg.NormInf(d.grad)+lipschitz*linalg.NormInf(y))
-		if stationary && off <= d.settings.Tolerance*(size+d.poly.unit(y)*lipschitz) {
-			return converged
+		// Both residuals in one: that of the rows counts as far as its own terms let it.
+		terms := linalg.NormInf(d.grad) + lipschitz*linalg.NormInf(y)
+		rowTerms := size + d.poly.unit(y)*lipschitz
+		residual := math.Max(moved/tau, off*terms/rowTerms)
+		if end, ends := progress.step(residual, terms, lipschitz, y); ends {
+			return end
 		}
 	}
-	return stalled
+	return limited
 }
 
 // ascend moves the forces by sigma times the violation at the extrapolated

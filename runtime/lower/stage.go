@@ -155,8 +155,10 @@ func (g *stage) nearest(y []float64) error {
 // (eq:approximate-lam-hat, with the signs).
 func (g *stage) multipliersAt(y []float64, pressing []int) error {
 	w := &g.active
-	if err := w.enter(y, pressing); err != nil {
-		return err
+	if !w.corner(y, pressing) {
+		if err := w.enter(y, pressing); err != nil {
+			return err
+		}
 	}
 	if !w.defined(y) {
 		return nil
