@@ -21,8 +21,9 @@ func (p *progress) step(residual, terms, lipschitz float64, y []float64) (end ou
 	p.since++
 	mu := p.stage.active.known.Mu
 	small := residual <= p.relative*terms
-	// The gradient at y is at most twice the gradient mapping that led to it.
-	if small && (mu == 0 || 2*residual <= accuracy*mu*p.stage.poly.unit(y)) {
+	// The gradient at y is at most twice the gradient mapping that led to it. A tolerance that is
+	// wide leaves y as wide open.
+	if small && (mu == 0 || 2*residual <= math.Max(accuracy, p.relative)*mu*p.stage.poly.unit(y)) {
 		return converged, true
 	}
 	if residual < 0.9*p.best {

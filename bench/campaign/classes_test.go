@@ -1,0 +1,112 @@
+package main
+
+import (
+	"flag"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/bench/campaign/truth"
+	"bilevelc/runtime"
+)
+
+// classes is how many models of each class TestClasses solves. The counts of the note are of
+//
+//	go test ./bench/campaign -run TestClasses -classes 658 -timeout 60m -v
+var classes = flag.Int("classes", 24, "models of each class that TestClasses solves")
+
+// tied draws a feasible program whose rows tie y to x: equalities and inequalities through a
+// common point on the edge of X and of the bounds of y, rows in x alone, sums and multiples.
+func (g *generator) tied() *truth.Model {
+	m := &truth.Model{Dx: 1 + g.IntN(3), Dy: 1 + g.IntN(4)}
+	g.lowerObjective(m)
+	g.upperObjective(m)
+	m.XLo, m.XHi = g.box(m.Dx, 0.08)
+	m.YLo, m.YHi = truth.Zeros(m.Dy), make([]*big.Rat, m.Dy)
+	if g.chance(0.5) {
+		m.YLo, m.YHi = g.box(m.Dy, 0.1)
+	}
+	x0, y0 := g.inside(m.XLo, m.XHi), g.inside(m.YLo, m.YHi)
+	for k := range 1 + g.IntN(4) {
+		r := truth.Row{A: g.vector(m.Dx, 0.7), C: g.vector(m.Dy, 0.6)}
+		r.A[g.IntN(m.Dx)] = g.positive(3)
+		if g.chance(0.15) { // a part of X
+			r.C = truth.Zeros(m.Dy)
+		}
+		r.Rhs = new(big.Rat).Add(inner(r.A, x0), inner(r.C, y0))
+		if r.Equal = k < m.Dy && g.chance(0.6); !r.Equal && g.chance(0.5) {
+			r.Rhs.Add(r.Rhs, g.positive(3))
+		}
+		m.Rows = append(m.Rows, r)
+		if g.chance(0.15) {
+			by := g.positive(3)
+			m.Rows = append(m.Rows, truth.Row{A: times(r.A, by), C: times(r.C, by), Rhs: new(big.Rat).Mul(r.Rhs, by), Equal: r.Equal})
+		}
+	}
+	return m
+}
+
+// linear draws a program with linear f over a quadratic follower: F is piecewise linear.
+func (g *generator) linear() *truth.Model {
+	m := &truth.Model{Dx: 1 + g.IntN(3), Dy: 1 + g.IntN(5)}
+	g.lowerObjective(m)
+	m.F = truth.Function{Lx: g.vector(m.Dx, 0.7), Ly: g.vector(m.Dy, 0.7)}
+	m.F.Ly[g.IntN(m.Dy)] = g.positive(3)
+	m.XLo, m.XHi = g.box(m.Dx, 0.05)
+	m.YLo, m.YHi = make([]*big.Rat, m.Dy), make([]*big.Rat, m.Dy)
+	switch g.IntN(3) {
+	case 0:
+		m.YLo = truth.Zeros(m.Dy)
+	case 1:
+		m.YLo, m.YHi = g.box(m.Dy, 0.1)
+	}
+	g.rows(m, g.inside(m.XLo, m.XHi), g.inside(m.YLo, m.YHi))
+	return m
+}
+
+// Two classes of which many once ended as "infeasible", or without an answer: every statement
+// about every one of their models is true by enumeration, and nearly all are solved.
+func TestClasses(t *testing.T) {
+	count := *classes
+	if testing.Short() {
+		count = min(count, 8)
+	}
+	for _, class := range []struct {
+		name string
+		draw func(*generator) *truth.Model
+		// share of the models that may end without an answer
+		left float64
+	}{
+		{"rows tie y to x", (*generator).tied, 0.01},
+		{"linear f", (*generator).linear, 0.01},
+	} {
+		t.Run(class.name, func(t *testing.T) {
+			ends, failed := map[string]int{}, 0
+			for seed := range uint64(count) {
+				g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7469))}
+				m := class.draw(g)
+				e := newExamination(m, style{turned: g.chance(0.2)}, seed)
+				e.run(runtime.Options{Seed: 1, Starts: 1, TimeLimit: timeLimit})
+				for _, o := range e.Outcomes {
+					if strings.HasPrefix(o, "solve ") {
+						ends[o]++
+					}
+				}
+				for _, f := range e.Findings {
+					switch {
+					case !f.Soft:
+						t.Errorf("seed %d: %s: %s", seed, f.Kind, f.Detail)
+					case strings.HasPrefix(f.Kind, "default "):
+						failed++
+						t.Logf("seed %d: %s: %s\n%s", seed, f.Kind, f.Detail, e.text)
+					}
+				}
+			}
+			t.Logf("%d models: %v", count, ends)
+			if float64(failed) > class.left*float64(count) {
+				t.Errorf("%d of %d models ended without an answer", failed, count)
+			}
+		})
+	}
+}
