@@ -75,22 +75,34 @@ func TestClasses(t *testing.T) {
 	for _, class := range []struct {
 		name string
 		draw func(*generator) *truth.Model
-		// share of the models that may end without an answer
-		left float64
 	}{
-		{"rows tie y to x", (*generator).tied, 0.01},
-		{"linear f", (*generator).linear, 0.01},
+		{"rows tie y to x", (*generator).tied},
+		{"linear f", (*generator).linear},
 	} {
 		t.Run(class.name, func(t *testing.T) {
-			ends, failed := map[string]int{}, 0
+			// Where the x that have a y fill no open set, rows may be weak wherever x can go, and
+			// gradients of open pieces are what certificates are made of: such runs may fail.
+			ends := map[bool]map[string]int{false: {}, true: {}}
+			solved, open := 0, 0
 			for seed := range uint64(count) {
 				g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7469))}
 				m := class.draw(g)
+				dimension := m.Dimension()
+				full := dimension == m.Dx
 				e := newExamination(m, style{turned: g.chance(0.2)}, seed)
-				e.run(runtime.Options{Seed: 1, Starts: 1, TimeLimit: timeLimit})
-				for _, o := range e.Outcomes {
-					if strings.HasPrefix(o, "solve ") {
-						ends[o]++
+				r := e.run(runtime.Options{Seed: 1, Starts: 1, TimeLimit: timeLimit})
+				if r == nil {
+					t.Errorf("seed %d: no result", seed)
+					continue
+				}
+				ends[full][r.Status.String()]++
+				if dimension >= 0 && r.Status == runtime.Infeasible {
+					t.Errorf("seed %d: infeasible, and %d dimensions of X are not", seed, dimension)
+				}
+				if full {
+					open++
+					if r.Status == runtime.Solved {
+						solved++
 					}
 				}
 				for _, f := range e.Findings {
@@ -98,14 +110,13 @@ func TestClasses(t *testing.T) {
 					case !f.Soft:
 						t.Errorf("seed %d: %s: %s", seed, f.Kind, f.Detail)
 					case strings.HasPrefix(f.Kind, "default "):
-						failed++
-						t.Logf("seed %d: %s: %s\n%s", seed, f.Kind, f.Detail, e.text)
+						t.Logf("seed %d, dimension %d of %d: %s: %s\n%s", seed, dimension, m.Dx, f.Kind, f.Detail, e.text)
 					}
 				}
 			}
-			t.Logf("%d models: %v", count, ends)
-			if float64(failed) > class.left*float64(count) {
-				t.Errorf("%d of %d models ended without an answer", failed, count)
+			t.Logf("%d models: x fill an open set %v, or do not %v", count, ends[true], ends[false])
+			if open-solved > count/50 {
+				t.Errorf("%d of %d models ended without an answer", open-solved, open)
 			}
 		})
 	}

@@ -144,3 +144,35 @@ func TestDescent(t *testing.T) {
 		}
 	}
 }
+
+// The dimension of sets of which it is known.
+func TestDimension(t *testing.T) {
+	one := func(v ...int64) (out []*big.Rat) {
+		for _, k := range v {
+			out = append(out, Rat(k, 1))
+		}
+		return out
+	}
+	box := func(rows ...Row) *Model {
+		return &Model{Dx: 3, Dy: 1, XLo: one(0, 0, 0), XHi: one(1, 1, 1), YLo: one(0), YHi: one(1), Rows: rows}
+	}
+	row := func(equal bool, rhs int64, a ...int64) Row {
+		return Row{A: one(a[:3]...), C: one(a[3:]...), Rhs: Rat(rhs, 1), Equal: equal}
+	}
+	for k, c := range []struct {
+		m    *Model
+		want int
+	}{
+		{box(), 3},
+		{box(row(true, 1, 1, 1, 0, 0)), 2},
+		{box(row(false, 0, 1, 1, 0, 0)), 1},                          // forces two entries to their bounds
+		{box(row(true, 3, 1, 1, 1, 0)), 0},                           // a corner
+		{box(row(true, 1, 1, 1, 1, 1)), 3},                           // y takes up what is left
+		{box(row(true, 2, 1, 1, 0, 0), row(true, 2, 0, 1, 1, 1)), 1}, // x1 = x2 = 1
+		{box(row(true, 5, 1, 1, 1, 1)), -1},
+	} {
+		if got := c.m.Dimension(); got != c.want {
+			t.Errorf("%d: dimension %d, not %d", k, got, c.want)
+		}
+	}
+}

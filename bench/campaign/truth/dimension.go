@@ -1,0 +1,68 @@
+package truth
+
+import "math/big"
+
+// Dimension is that of the set of x in X for which some y satisfies the lower level's rows: how many
+// independent directions it has, exactly; -1 where it is empty. X must be bounded.
+func (m *Model) Dimension() int {
+	p := &LP{N: m.Dx + m.Dy}
+	for _, r := range append(m.upper(), m.Lower()...) {
+		a := append(append([]*big.Rat(nil), r.A...), r.C...)
+		if r.Equal {
+			p.Eq(a, r.Rhs)
+		} else {
+			p.Leq(a, r.Rhs)
+		}
+	}
+	// An orthogonal system of directions that it has and of normals on which it is constant.
+	var system [][]*big.Rat
+	dimension := 0
+	for j := 0; len(system) < m.Dx; {
+		d := Zeros(m.Dx)
+		d[j] = Rat(1, 1)
+		orthogonal(d, system)
+		if allZero(d) {
+			j++
+			continue
+		}
+		cost := append(append([]*big.Rat(nil), d...), Zeros(m.Dy)...)
+		outcome, lowest, least := p.Minimize(cost)
+		if outcome == empty {
+			return -1
+		}
+		for k := range cost {
+			cost[k] = new(big.Rat).Neg(cost[k])
+		}
+		_, highest, most := p.Minimize(cost)
+		if least.Cmp(new(big.Rat).Neg(most)) == 0 {
+			system = append(system, d)
+			continue
+		}
+		for k := range d {
+			d[k] = new(big.Rat).Sub(highest[k], lowest[k])
+		}
+		orthogonal(d, system)
+		system = append(system, d)
+		dimension++
+	}
+	return dimension
+}
+
+// orthogonal takes from d its parts along an orthogonal system.
+func orthogonal(d []*big.Rat, system [][]*big.Rat) {
+	for _, s := range system {
+		t := new(big.Rat).Quo(dotRat(d, s), dotRat(s, s))
+		for k := range d {
+			d[k] = new(big.Rat).Sub(d[k], new(big.Rat).Mul(t, s[k]))
+		}
+	}
+}
+
+func allZero(v []*big.Rat) bool {
+	for _, t := range v {
+		if t.Sign() != 0 {
+			return false
+		}
+	}
+	return true
+}
