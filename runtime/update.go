@@ -21,9 +21,15 @@ type origin struct {
 // Update is the problem with new numbers for some of its data, of the shapes that they
 // have; p stays as it is. It gives what Bind gives, at a part of the cost: gradient
 // graphs are taken over, compiled programs where their numbers are the same, and
-// proofs where nothing that they depend on has changed; the other claims are checked
-// again. Data that change what the model is made of, such as a condition that selects
-// other rows, cost as much as Bind.
+// proofs where nothing that they depend on has changed; the other claims are proved
+// again, and what Bind refuses is refused. Data that change what the model is made of,
+// such as a condition that selects other rows, cost as much as Bind.
+//
+// Where the second derivatives of f or g have changed, and couple more than 40
+// variables, the constants are proved by one factorization as a rule. They hold, and may
+// be weaker than Bind's: a modulus by half of it at most, a bound by half. Steps and
+// error bounds follow them, so that results then agree with those of Bind to the
+// tolerances of a run, and not to the last bit.
 //
 // The error is a diag.List for data that the model refuses, and a *UsageError for data
 // that change the shape of x, y or the rows: those need Bind.

@@ -49,8 +49,8 @@ func drawnData(rng *rand.Rand, n int) runtime.Data {
 }
 
 // An updated problem is what Bind gives: the same facts, and the same results to the
-// last bit, whichever data change, and after each other; the first problem stays what
-// it was.
+// last bit where few variables are coupled, whichever data change, and after each other;
+// the first problem stays what it was.
 func TestUpdateIsBind(t *testing.T) {
 	model, err := runtime.Compile("updated.blv", updated)
 	if err != nil {

@@ -31,6 +31,8 @@ package curvature
 
 import (
 	"context"
+	"encoding/json"
+	"sync"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -51,7 +53,9 @@ type Options struct {
 	// nothing does.
 	Context context.Context
 	// Earlier, where not nil, is a problem like this one with its proof, of which is
-	// taken over what does not depend on numbers that differ.
+	// taken over what does not depend on numbers that differ. What does is checked
+	// again at a part of the cost: constants are then true, and may be weaker than
+	// those of a proof from the beginning, by half a modulus and half a bound at most.
 	Earlier *Earlier
 }
 
@@ -134,6 +138,26 @@ type Bound struct {
 	Derivation *Step  `json:",omitempty"`
 }
 
+// Later is a bound that is found when somebody asks for it, once. It may be asked for by
+// several goroutines.
+type Later struct {
+	once  sync.Once
+	find  func() Bound
+	bound Bound
+}
+
+// Bound is the bound.
+func (l *Later) Bound() Bound {
+	if l == nil {
+		return Bound{}
+	}
+	l.once.Do(func() { l.bound, l.find = l.find(), nil })
+	return l.bound
+}
+
+// MarshalJSON writes the bound.
+func (l *Later) MarshalJSON() ([]byte, error) { return json.Marshal(l.Bound()) }
+
 // Smoothness is the claim that a function is continuously differentiable for
 // x in X and y within its bounds.
 type Smoothness struct {
@@ -154,10 +178,10 @@ type Proof struct {
 	SmoothG       Smoothness
 	Convexity     Convexity
 	Quadratic     Quadratic
-	SmoothnessG   Bound // C_g: norm of the Hessian of g in y
-	JointG        Bound // norm of the Hessian of g in (x, y)
-	SmoothnessF   Bound // C_f: norm of the Hessian of f in (x, y)
-	LipschitzF    Bound // L_f: norm of the gradient of f in (x, y)
+	SmoothnessG   Bound  // C_g: norm of the Hessian of g in y
+	JointG        *Later // norm of the Hessian of g in (x, y), which no method asks for
+	SmoothnessF   Bound  // C_f: norm of the Hessian of f in (x, y)
+	LipschitzF    Bound  // L_f: norm of the gradient of f in (x, y)
 	Qualification Qualification
 
 	pattern   *sparse.CSR // of the Hessian of g in y, see ir.Facts
@@ -167,6 +191,7 @@ type Proof struct {
 	kinks     []ir.Kink   // that were restated
 	refused   *Blame      // one that cannot be
 	open      *Blame      // what keeps them from being restated: convexity that is not proved
+	end       extreme     // of the Hessian of g in y, at its lower end
 	step      *Step       // of the modulus in y and hidden variables
 	scope     Scope       // of that
 }

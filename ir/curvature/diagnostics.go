@@ -127,7 +127,7 @@ func (p *Proof) Claims() []Claim {
 	return append(restated, []Claim{
 		{"f smooth", p.SmoothF.text()}, {"g smooth", p.SmoothG.text()},
 		{"g strongly convex", p.Convexity.text()}, {"g quadratic in y", p.Quadratic.text()},
-		{"C_g (in y)", p.SmoothnessG.text()}, {"C_g (in x and y)", p.JointG.text()},
+		{"C_g (in y)", p.SmoothnessG.text()}, {"C_g (in x and y)", p.JointG.Bound().text()},
 		{"C_f (in x and y)", p.SmoothnessF.text()}, {"L_f (in x and y)", p.LipschitzF.text()},
 		{"rows of B", p.Qualification.text()},
 	}...)
@@ -137,7 +137,7 @@ func (p *Proof) Claims() []Claim {
 func (p *Proof) Text(explain bool) string {
 	var out strings.Builder
 	derivations := map[string]*Step{"g strongly convex": p.Convexity.Derivation, "C_g (in y)": p.SmoothnessG.Derivation,
-		"C_g (in x and y)": p.JointG.Derivation, "C_f (in x and y)": p.SmoothnessF.Derivation, "L_f (in x and y)": p.LipschitzF.Derivation}
+		"C_g (in x and y)": p.JointG.Bound().Derivation, "C_f (in x and y)": p.SmoothnessF.Derivation, "L_f (in x and y)": p.LipschitzF.Derivation}
 	for _, c := range p.Claims() {
 		fmt.Fprintf(&out, "%-22s %s\n", c.Name, c.Finding)
 		if steps := derivations[c.Name]; explain && steps != nil {

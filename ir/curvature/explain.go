@@ -296,7 +296,7 @@ func (a *attempt) blame(pr *prover) *Blame {
 		if n := float64(a.cols()); !a.work.spend(sampleWork * n * n) { // a form of its own
 			break
 		}
-		if own := a.below(a.terms[i:i+1], false).least(a.work, 0).bound; own < least {
+		if own := a.below(a.terms[i:i+1], false).least(a.work, effort{}).bound; own < least {
 			worst, least = &a.terms[i], own
 		}
 	}

@@ -137,12 +137,11 @@ func (f *form) matrix(b int) []float64 {
 	return a
 }
 
-// least is a lower bound of the smallest eigenvalue of the whole form. It may
-// give away that part of a large block's eigenvalue to save work.
-func (f *form) least(work *budget, give float64) extreme {
+// least is a lower bound of the smallest eigenvalue of the whole form.
+func (f *form) least(work *budget, near effort) extreme {
 	out := extreme{bound: math.Inf(1), estimate: math.Inf(1)}
 	for b := range f.cols {
-		if e := f.leastBlock(b, work, give); !(e.bound >= out.bound) {
+		if e := f.leastBlock(b, work, near); !(e.bound >= out.bound) {
 			out = e
 		}
 	}
@@ -154,7 +153,7 @@ func (f *form) least(work *budget, give float64) extreme {
 
 // leastBlock is a lower bound of the smallest eigenvalue of one block, with an
 // approximate eigenvector in z.
-func (f *form) leastBlock(b int, work *budget, give float64) extreme {
+func (f *form) leastBlock(b int, work *budget, near effort) extreme {
 	cols := f.cols[b]
 	if f.dense[b] == nil {
 		out := extreme{bound: math.Inf(1)}
@@ -165,7 +164,13 @@ func (f *form) leastBlock(b int, work *budget, give float64) extreme {
 		}
 		return out
 	}
-	e := leastEigenvalue(f.matrix(b), len(cols), work, give)
+	a := f.matrix(b)
+	if near.again && len(cols) > smallOrder {
+		if e, ok := recheck(a, len(cols), near, cols, work); ok {
+			return e
+		}
+	}
+	e := leastEigenvalue(a, len(cols), work, near.give)
 	e.cols = cols
 	return e
 }

@@ -2,6 +2,7 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -199,6 +200,9 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 	if m.Sparse == nil && j.ptr == nil && j.scale == nil {
 		return s.denseTimes(m, trans, j, open)
 	}
+	if columns, ok := j.selection(); ok {
+		return s.columnsOf(m, trans, columns, open)
+	}
 	// Entry (i, k) of m adds a multiple of row k of J to row i of the product.
 	type part struct {
 		k int
@@ -224,6 +228,55 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 		acc.finish()
 	}
 	return acc.jacobian()
+}
+
+// selection is the column of each row where the Jacobian is that of different
+// variables: one entry 1 in a row, and no two rows in one column.
+func (j *jacobian) selection() (columns []int, ok bool) {
+	if j.ptr == nil || j.rad != nil || j.scale != nil || len(j.mid) != j.rows {
+		return nil, false
+	}
+	used := make([]bool, j.cols)
+	for k, c := range j.col {
+		if j.ptr[k] != k || j.mid[k] != 1 || used[c] {
+			return nil, false
+		}
+		used[c] = true
+	}
+	return j.col, true
+}
+
+// columnsOf is a data matrix, or its transpose, with each column put where the
+// list says.
+func (s *study) columnsOf(m *data.Array, trans bool, columns []int, open *jacobian) *jacobian {
+	ptr := make([]int, open.rows+1)
+	eachEntry(m, func(i, k int, a float64) {
+		if trans {
+			i = k
+		}
+		if a != 0 {
+			ptr[i+1]++
+		}
+	})
+	for i := range open.rows {
+		ptr[i+1] += ptr[i]
+	}
+	count := ptr[open.rows]
+	if !s.work.spend(8 * float64(count)) {
+		return open
+	}
+	out := &jacobian{rows: open.rows, cols: open.cols, ptr: ptr, col: make([]int, count), mid: make([]float64, count)}
+	next := slices.Clone(ptr)
+	eachEntry(m, func(i, k int, a float64) {
+		if trans {
+			i, k = k, i
+		}
+		if a != 0 {
+			out.col[next[i]], out.mid[next[i]] = columns[k], a
+			next[i]++
+		}
+	})
+	return out
 }
 
 func allFinite(m *data.Array) bool {

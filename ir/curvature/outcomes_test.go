@@ -253,7 +253,7 @@ func TestBounds(t *testing.T) {
 		{"-sqrt(4 + sumsq(y))", "-3 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 0.5, 1 + 1e-9},
 		{"sum(y .^ (4 + x))", "2 <= y <= 3", func(p *Proof) Bound { return p.SmoothnessG }, 30 * 81, 1},
 		{"sum(y .^ (4 + x))", "0.25 <= y <= 0.5", func(p *Proof) Bound { return p.SmoothnessG }, 3.09, 5},
-		{"sumsq(y - x)", "", func(p *Proof) Bound { return p.JointG }, 4, 1 + 1e-9},
+		{"sumsq(y - x)", "", func(p *Proof) Bound { return p.JointG.Bound() }, 4, 1 + 1e-9},
 		{"sumsq(y)", "", func(p *Proof) Bound { return p.SmoothnessF }, 2, 1},
 		{"sumsq(y)", "0 <= y <= 1", func(p *Proof) Bound { return p.LipschitzF }, 2 * math.Sqrt(15), 1},
 		{"sumsq(y)", "", func(p *Proof) Bound { return p.LipschitzF }, math.Inf(1), 1},

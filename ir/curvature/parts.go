@@ -3,6 +3,8 @@ package curvature
 import (
 	"math"
 	"slices"
+
+	"bilevelc/ir/expr"
 )
 
 // part is a term with its Jacobians and its sign.
@@ -41,10 +43,7 @@ func (s *study) partOf(t *term, negative bool) part {
 	if t.square() {
 		return p
 	}
-	p.b = s.jacobianOf(t.other)
-	if t.left != nil {
-		p.b = s.dataTimes(s.known(t.left.node), t.left.trans, p.b)
-	}
+	p.b = s.otherOf(t)
 	if p.pairs == nil {
 		p.pairs = func(visit func(i, j, k int)) {
 			for k := range p.a.rows {
@@ -53,6 +52,28 @@ func (s *study) partOf(t *term, negative bool) part {
 		}
 	}
 	return p
+}
+
+// otherOf is the Jacobian of the other argument of a term.
+func (s *study) otherOf(t *term) *jacobian {
+	j := s.jacobianOf(t.other)
+	if t.left == nil {
+		return j
+	}
+	key := productKey{*t.left, t.other}
+	known, ok := s.products[key]
+	if !ok {
+		if known = s.dataTimes(s.known(t.left.node), t.left.trans, j); !known.unknown { // with more work it may be known
+			s.products[key] = known
+		}
+	}
+	return known
+}
+
+// productKey says of what a product of a data matrix and a Jacobian is.
+type productKey struct {
+	left factor
+	of   *expr.Node
 }
 
 // addPart adds one term, row by row.
@@ -106,7 +127,7 @@ func (s *study) leastOf(p *part) (l float64, cols []int) {
 	}
 	for b := range f.cols {
 		if slices.ContainsFunc(f.cols[b], func(c int) bool { return f.touched[c] }) {
-			l = min(l, f.leastBlock(b, s.work, 0).bound)
+			l = min(l, f.leastBlock(b, s.work, effort{}).bound)
 			cols = append(cols, f.cols[b]...)
 		}
 	}
@@ -297,7 +318,10 @@ func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
 			}
 			if it.mid != 0 || it.rad != 0 {
 				items = append(items, it)
-				size, spread = addUp(size, math.Abs(m)), addUp(spread, it.rad)
+				size = addUp(size, math.Abs(m))
+				if it.rad != 0 {
+					spread = addUp(spread, it.rad)
+				}
 			}
 		}
 		return items, size, spread
@@ -334,13 +358,14 @@ func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
 		f.rows[block]++
 	}
 	// |error of an entry| <= |a||b| radius + (|c| + radius) (|a| rb + ra |b| + ra rb)
-	ac := math.Abs(c)
+	ac, exact := math.Abs(c), radius == 0 && spreadA == 0 && spreadB == 0
 	loosen := func(items []item, size, spread float64) {
 		for _, it := range items {
 			m := math.Abs(it.mid)
-			e := addUp(mulUp(mulUp(m, size), radius),
-				mulUp(addUp(ac, radius), addUp(mulUp(m, spread), mulUp(it.rad, addUp(size, spread)))))
-			f.loosen(it.col, e)
+			if !exact {
+				f.loosen(it.col, addUp(mulUp(mulUp(m, size), radius),
+					mulUp(addUp(ac, radius), addUp(mulUp(m, spread), mulUp(it.rad, addUp(size, spread))))))
+			}
 			f.touched[it.col] = true
 			if entries := mulUp(ac, mulUp(m, size)); dense != nil {
 				f.mass[it.col] = addUp(f.mass[it.col], entries)

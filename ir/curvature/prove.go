@@ -17,13 +17,20 @@ type prover struct {
 	bounded    bool   // feasible says more than everywhere
 	shares     map[*expr.Node]float64
 	studies    map[studied]*study
+	near       effort // of moduli
+	loose      effort // of other constants
+}
+
+func newProver(p *ir.Problem, opts Options) *prover {
+	pr := &prover{Problem: p, opts: opts, studies: map[studied]*study{}}
+	pr.everywhere, pr.feasible, pr.bounded = domains(p)
+	pr.shares = shares(p, pr.everywhere.x)
+	return pr
 }
 
 // Prove derives what can be shown about p and stores the constants in p.Facts.
 func Prove(p *ir.Problem, opts Options) *Proof {
-	pr := &prover{Problem: p, opts: opts, studies: map[studied]*study{}}
-	pr.everywhere, pr.feasible, pr.bounded = domains(p)
-	pr.shares = shares(p, pr.everywhere.x)
+	pr := newProver(p, opts)
 	out := &Proof{Model: p.Name, objective: p.Lower.Span, maximize: p.Lower.Maximize}
 	for _, v := range p.Lower.Vars {
 		if !v.Hidden {
@@ -35,6 +42,11 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 		out.kinks, earlier = p.Restated.Kinks, nil
 	}
 	e := pr.compare(earlier)
+	pr.loose.give = boundSlack
+	if e.Earlier != nil {
+		pr.near = effort{again: e.Proof.Convexity.Outcome == proved, before: e.Proof.end}
+		pr.loose.again = true
+	}
 	pr.strengthen(out)
 	f, g := p.Upper.Objective, p.Lower.Objective
 	for _, claim := range []func(){
@@ -48,9 +60,6 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 		},
 		func() {
 			out.SmoothnessG = e.bound(e.g, e.bendsY, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
-		},
-		func() {
-			out.JointG = e.bound(e.g, e.bendsG, func(p *Proof) Bound { return p.JointG }, func() Bound { return pr.hessianBound(g, expr.DependsX|expr.DependsY) })
 		},
 		func() {
 			out.SmoothnessF = e.bound(e.f, e.bendsF, func(p *Proof) Bound { return p.SmoothnessF }, func() Bound { return pr.hessianBound(f, expr.DependsX|expr.DependsY) })
@@ -77,6 +86,10 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			claim()
 		}
 	}
+	out.JointG = &Later{find: func() Bound {
+		opts.Context, opts.Earlier = nil, nil // that of Prove may have ended
+		return newProver(p, opts).hessianBound(g, expr.DependsX|expr.DependsY)
+	}}
 	p.Facts = out.Facts()
 	return out
 }
@@ -147,6 +160,7 @@ func (pr *prover) convexity(out *Proof) Convexity {
 	}
 	a, last := pr.proveConvex(pr.Lower.Objective)
 	if a != nil {
+		out.end = a.extreme
 		return Convexity{Outcome: proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
 	}
 	if w := pr.refute(); w != nil {
@@ -194,7 +208,7 @@ func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {
 	if e := s.escapeOf(); e != nil {
 		a.form.fail(&term{node: e.node})
 	}
-	a.extreme = a.form.least(s.work, 0)
+	a.extreme = a.form.least(s.work, pr.near)
 	a.modulus = a.extreme.bound
 	return a
 }
@@ -251,7 +265,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 		s := *a.study
 		s.work = work
 		f := s.below(a.terms, false, part{term: &term{w: []Interval{point(m * scale)}}, a: rows, sign: 1})
-		if e := f.least(work, 0); e.bound > best.modulus {
+		if e := f.least(work, pr.near); e.bound > best.modulus {
 			best.form, best.extreme, best.modulus = f, e, e.bound
 		}
 	}
@@ -277,14 +291,14 @@ func (pr *prover) hessianBound(n *expr.Node, wrt expr.Deps) Bound {
 		}
 		terms := s.differentiate(false).terms
 		upper := s.below(terms, true)
-		value := max(0, -upper.least(s.work, boundSlack).bound)
+		value := max(0, -upper.least(s.work, pr.loose).bound)
 		// The other end is often settled without a matrix.
 		c := pr.study(n, wrt, r.domain, pr.budget())
 		c.coarse = true
 		lower := c.below(c.differentiate(false).terms, false)
-		if least := -lower.least(c.work, 0).bound; least > value {
+		if least := -lower.least(c.work, effort{}).bound; least > value {
 			lower = s.below(terms, false)
-			value = max(value, min(least, -lower.least(s.work, boundSlack).bound))
+			value = max(value, min(least, -lower.least(s.work, pr.loose).bound))
 		}
 		if !math.IsInf(value, 1) {
 			return Bound{Known: true, Value: value, Scope: r.scope, Derivation: s.boundStep(terms, value)}

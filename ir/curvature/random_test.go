@@ -35,7 +35,7 @@ func TestSoundness(t *testing.T) {
 			name += " " + proof.Convexity.Scope.String()
 		}
 		outcomes[name]++
-		for what, b := range map[string]Bound{"C_g": proof.SmoothnessG, "C_g joint": proof.JointG, "C_f": proof.SmoothnessF, "L_f": proof.LipschitzF} {
+		for what, b := range map[string]Bound{"C_g": proof.SmoothnessG, "C_g joint": proof.JointG.Bound(), "C_f": proof.SmoothnessF, "L_f": proof.LipschitzF} {
 			if b.Known {
 				outcomes[what]++
 			}
@@ -121,7 +121,7 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 			}
 		}
 		bound("C_g", proof.SmoothnessG, g, zero, 2)
-		bound("joint C_g", proof.JointG, g, gauss(r, dx), 2)
+		bound("joint C_g", proof.JointG.Bound(), g, gauss(r, dx), 2)
 		bound("C_f", proof.SmoothnessF, f, gauss(r, dx), 2)
 		bound("L_f", proof.LipschitzF, f, gauss(r, dx), 1)
 		if x, y := m.sample(r, withinBounds); proof.SmoothG.Outcome == proved {

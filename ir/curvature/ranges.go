@@ -45,8 +45,9 @@ type findings struct {
 	degrees       *analysis.Degrees
 	elementwiseOf map[*expr.Node]*expr.Node // the node u .* v for the node u'v
 	jacs          map[*expr.Node]*jacobian
-	scratch       *rowScratch // see rowSums
-	left, right   []item      // see addPair
+	products      map[productKey]*jacobian // see otherOf
+	scratch       *rowScratch              // see rowSums
+	left, right   []item                   // see addPair
 }
 
 // budget counts floating point operations against Options.MaxWork, and ends
@@ -79,7 +80,7 @@ func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, w
 	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work, findings: &findings{
 		values: map[*expr.Node][]Interval{}, leaves: map[*expr.Node]*expr.Node{},
 		fusions: map[*expr.Node]*fusion{}, slopes: map[*expr.Node][]jet{},
-		degrees: analysis.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}}}
+		degrees: analysis.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}, products: map[productKey]*jacobian{}}}
 }
 
 // cols is the number of variables differentiated in: z is y, or x then y.

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/sparse"
@@ -36,6 +38,10 @@ func (r *rows) free(j int) bool { return r.standing == nil || r.standing[j] < 0 
 // reports false where the work runs out.
 func (r *rows) examine(list []int, found func(i int, coefs func() map[int]float64) bool) bool {
 	core := r.peel(list)
+	if len(core) > smallOrder && r.independent(core) {
+		r.rank += len(core)
+		return true
+	}
 	o := newOrthogonalizer(r, core)
 	for _, i := range core {
 		along, ok := o.add(i)
@@ -122,6 +128,38 @@ func (r *rows) peel(list []int) []int {
 		}
 	}
 	return core
+}
+
+// independent reports that no row of a list comes as near as pivotTolerance to a
+// combination of the others and of the bounds, as a factorization shows: the least
+// eigenvalue of the Gram matrix of the rows, each of length 1, is at most the square of
+// each such distance. It is not where that is not shown, or would cost too much.
+func (r *rows) independent(list []int) bool {
+	o, m := newOrthogonalizer(r, list), len(list)
+	trial := *r.work // what comes next has all of the work
+	if m > o.width || m > maxDense || !trial.spend(float64(m)*float64(m)*float64(o.width)) {
+		return false
+	}
+	unit := make([]float64, m*o.width)
+	for k, i := range list {
+		size := r.size(i)
+		if size == 0 {
+			return false
+		}
+		visitRow(r.b, i, 1/size, func(j int, v float64) {
+			if c := o.place[j]; c >= 0 {
+				unit[k*o.width+c] = v
+			}
+		})
+	}
+	gram := make([]float64, m*m)
+	blas64.Syrk(blas.NoTrans, 1, blas64.General{Rows: m, Cols: o.width, Stride: o.width, Data: unit}, 0,
+		blas64.Symmetric{Uplo: blas.Upper, N: m, Stride: m, Data: gram})
+	// An entry of the Gram matrix is wrong by gamma, so its eigenvalues are by m of
+	// these; the factorization takes its own from the bound, and needs room for it.
+	least, rounding := pivotTolerance*pivotTolerance, float64(m)*gamma(o.width)
+	bound, _, ok := certify(gram, m, 2*(least+rounding)+4*float64(m)*gamma(m), &trial)
+	return ok && bound-rounding >= least
 }
 
 // orthogonalizer is the modified Gram-Schmidt process on rows, repeated once

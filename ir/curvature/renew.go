@@ -10,7 +10,8 @@ import (
 
 // Earlier is a problem with what was proved of it, of which another one has the shapes
 // and some of the numbers. What it depends on is compared to the last bit, so that a
-// claim which is taken over is what a proof from the beginning would find.
+// claim which is taken over is what a proof from the beginning would find. A claim on
+// other numbers is proved again, and begins with the cheapest proof (recheck.go).
 type Earlier struct {
 	Problem *ir.Problem
 	Proof   *Proof
@@ -21,9 +22,8 @@ type renewal struct {
 	*Earlier
 	f, g   bool // an objective is the same, and so are its regions
 	bendsF bool // the second derivatives of f are the same, and so is X
-	bendsG bool
 	bendsY bool // the second derivatives of g in y are the same, and so is X
-	rows   bool // the rows of the lower level are the same, and so is X
+	rows   bool // what depends on the rows of the lower level alone is the same
 }
 
 // compare finds what a problem has in common with an earlier one.
@@ -40,6 +40,9 @@ func (pr *prover) compare(e *Earlier) renewal {
 	}
 	normals := sameRows(before.Rows, pr.Rows) && expr.SameMatrix(before.B, pr.B)
 	r.rows = normals && expr.SameMatrix(before.A, pr.A) && expr.SameBits(before.Rhs, pr.Rhs)
+	if q := e.Proof.Qualification; normals && !r.rows && pr.B != nil { // independent rows are so with any other side
+		r.rows = q.Rank >= 0 && len(q.Dependent) == 0 && slices.Equal(opposites(before), opposites(pr.Problem))
+	}
 	regions := normals && slices.Equal(feasible.y, pr.feasible.y)
 	numbers := &expr.Comparison{}
 	bends := func(wrt expr.Deps, a, b *expr.Node) bool {
@@ -48,7 +51,6 @@ func (pr *prover) compare(e *Earlier) renewal {
 	}
 	const both = expr.DependsX | expr.DependsY
 	r.bendsF = bends(both, before.Upper.Objective, pr.Upper.Objective)
-	r.bendsG = bends(both, before.Lower.Objective, pr.Lower.Objective)
 	r.bendsY = bends(expr.DependsY, before.Lower.Objective, pr.Lower.Objective)
 	r.f = regions && numbers.Same(before.Upper.Objective, pr.Upper.Objective)
 	r.g = regions && numbers.Same(before.Lower.Objective, pr.Lower.Objective)

@@ -343,7 +343,7 @@ func TestUndefinedRanges(t *testing.T) {
 		}
 	}
 	f := &form{n: 1, block: []int{0}, cols: [][]int{{0}}, place: []int{0}, dense: [][]float64{nil}, diag: []float64{nan}, slack: []float64{0}}
-	if e := f.least(&budget{}, 0); e.bound > 0 {
+	if e := f.least(&budget{}, effort{}); e.bound > 0 {
 		t.Errorf("a diagonal that is not a number proves mu = %v", e.bound)
 	}
 }

@@ -93,7 +93,7 @@ func (pr *prover) bendsDown(s *study) *Witness {
 		return nil
 	}
 	for b := range lower.cols {
-		e := lower.leastBlock(b, s.work, 0)
+		e := lower.leastBlock(b, s.work, effort{})
 		if e.vector == nil || !(e.estimate < 0) {
 			continue
 		}
