@@ -167,7 +167,9 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			w.keep(y, measure)
 		}
 		if measure <= w.gradientRounding(y) {
-			return converged
+			if w.judge(y); measure <= w.gradientRounding(y) {
+				return converged
+			}
 		}
 		if measure > w.pace()*previous {
 			slow++
@@ -418,6 +420,7 @@ func (w *activeSet) restoreBest(y []float64) outcome {
 		}
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}
+	w.judge(y)
 	if w.bestNorm <= w.relative*w.terms(y) {
 		return converged
 	}

@@ -30,6 +30,7 @@ type curvature struct {
 	room      func(v []float64) float64 // unless nil, how far a difference may go along v
 	shrink    float64                   // of the step of a central difference, near the edge of the domain
 	length    float64                   // on which the gradient bends (lengthsOf), where it is not affine; 0 before it is measured
+	lengthAt  float64                   // |y| where it was
 
 	// memory is that of an earlier solve, where its products are in use; whole
 	// is not nil where it knows all of H, which then takes the place of V and H V.
@@ -65,7 +66,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
 	c.limit = min(n, basisEntries/max(1, 2*n))
 	c.coef = resize(c.coef, max(1, c.limit))
-	c.gradients, c.largest, c.length = 0, 0, 0
+	c.gradients, c.largest, c.length, c.lengthAt = 0, 0, 0, 0
 	c.generation++
 	c.clear()
 }
@@ -83,7 +84,8 @@ func (c *curvature) inherit(from *curvature, generation int) {
 
 // resume goes on from the products of a solve that a reset has just ended.
 func (c *curvature) resume(ended *curvature) {
-	c.k, c.v, c.hv, c.largest, c.length = ended.k, ended.v, ended.hv, ended.largest, ended.length
+	c.k, c.v, c.hv, c.largest = ended.k, ended.v, ended.hv, ended.largest
+	c.length, c.lengthAt = ended.length, ended.lengthAt
 	c.memory, c.whole = ended.memory, ended.whole
 }
 
@@ -318,7 +320,7 @@ func (c *curvature) step() float64 {
 		return powerOfTwo(16 * size)
 	}
 	if c.length == 0 {
-		c.length = lengthsOf(c.obj, c.at, c.grad, nil)[0]
+		c.length, c.lengthAt = lengthsOf(c.obj, c.at, c.grad, nil)[0], size
 	}
 	return math.Cbrt(0x1p-53) * math.Max(size, c.length)
 }
@@ -341,5 +343,5 @@ func (c *curvature) flat() float64 {
 		return level
 	}
 	terms := linalg.Norm(c.grad) + c.largest*linalg.Norm(c.at)
-	return math.Max(level, 4*roundingUnit*terms/c.step())
+	return math.Max(level, 4*roundingUnit*terms/(c.shrink*c.step()))
 }

@@ -1,6 +1,10 @@
 package lower
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // rays are straight lines from a point, one for each part of its entries, along
 // which gradients are compared. Parts do not mix in the gradient, so that one gradient
@@ -26,13 +30,15 @@ func newRays(grad func(dst, y []float64), y, base []float64, parts [][]int) *ray
 		first: make([]float64, k)}
 }
 
-// along is the direction of part k's ray in entry j: of length 1, without a pattern
-// (SplitMix64; Steele, Lea, Flood 2014).
-func (r *rays) along(k, j int) float64 {
+// along is the direction of part k's ray in entry j, of length 1.
+func (r *rays) along(k, j int) float64 { return sign(j) / math.Sqrt(float64(len(r.parts[k]))) }
+
+// sign is 1 or -1, without a pattern (SplitMix64; Steele, Lea, Flood 2014).
+func sign(j int) float64 {
 	z := uint64(j+1) * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
-	return (1 - 2*float64((z^z>>31)>>63)) / math.Sqrt(float64(len(r.parts[k])))
+	return 1 - 2*float64((z^z>>31)>>63)
 }
 
 // changes sets dst to the parts, along each ray, of the gradient's change over scale
@@ -225,6 +231,23 @@ func (s *Solution) length() float64 {
 		}
 	}
 	return longest
+}
+
+// told takes the length that an earlier solve, which may be nil, ended with.
+func (c *curvature) told(warm *Solution) {
+	if c.length = warm.length(); c.length > 0 {
+		c.lengthAt = linalg.Norm(warm.Y)
+	}
+}
+
+// outgrown forgets a length that was measured where y was longer by a step of the ladder:
+// it is at least that y, of which a start far away says nothing here.
+func (c *curvature) outgrown(size float64) bool {
+	if !(c.length > 0 && size < math.Ldexp(c.lengthAt, -ladderStep)) {
+		return false
+	}
+	c.length = 0
+	return true
 }
 
 // lengths is what the next solve is told.

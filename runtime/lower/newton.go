@@ -22,7 +22,8 @@ type newton struct {
 	n         int
 
 	value    float64
-	along    float64   // |H y| / |y| where curvature was last measured
+	along    float64 // |H y| / |y| at a y of the size alongAt, where it was last measured
+	alongAt  float64
 	grad     []float64 // gradient at y, len n
 	s        []float64 // its part along the face, len n
 	d        []float64 // step, len n
@@ -81,6 +82,7 @@ func (w *newton) renew(y []float64) {
 	w.curvature.clear()
 	if !w.known.Quadratic {
 		w.curvature.largest = 0
+		w.curvature.outgrown(linalg.Norm(y))
 	}
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
@@ -89,9 +91,36 @@ func (w *newton) renew(y []float64) {
 // measureAlong sets along to |H y| / |y|.
 func (w *newton) measureAlong(y []float64) {
 	w.along = w.curvature.largest
-	if size := linalg.Norm(y); !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
+	size := linalg.Norm(y)
+	if !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
 		w.along = linalg.Norm(w.s) / size
 	}
+	w.alongAt = size
+}
+
+// judge measures along at y, before a verdict is made of it, where y has another size
+// than where it was measured: curvature that goes with 1/y, as that of y log y, times
+// another y is the size of no term. Products that are kept stay as they are.
+func (w *newton) judge(y []float64) {
+	size := linalg.Norm(y)
+	c := &w.curvature
+	far := c.outgrown(size)
+	if w.known.Quadratic || !far && size <= 2*w.alongAt && w.alongAt <= 2*size {
+		return
+	}
+	at, grad, shrink := slices.Clone(c.at), slices.Clone(c.grad), c.shrink
+	c.move(y, w.grad)
+	if size == 0 {
+		c.step() // measures the length
+	} else {
+		direction := make([]float64, len(y))
+		linalg.Axpy(direction, 1/size, y)
+		if c.difference(w.s, direction) {
+			w.along = linalg.Norm(w.s)
+		}
+	}
+	c.move(at, grad)
+	c.shrink, w.alongAt = shrink, size
 }
 
 // several is how far the rounding of a gradient may be above the estimate, which knows
@@ -134,6 +163,9 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if norm < w.bestNorm {
 			w.bestNorm = norm
 			copy(w.best, y)
+		}
+		if norm <= several*w.gradientRounding(y) {
+			w.judge(y)
 		}
 		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && norm > 0.1*previous {
 			return w.restoreBest(y, relative)
@@ -261,6 +293,7 @@ func (w *newton) restoreBest(y []float64, relative float64) outcome {
 		copy(y, w.best)
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}
+	w.judge(y)
 	if w.bestNorm <= relative*w.terms(y) {
 		return converged
 	}
@@ -316,27 +349,4 @@ func (w *newton) flatter(norm float64) bool {
 	copy(w.s, w.tgrad)
 	w.face.project(w.s)
 	return linalg.Norm(w.s) <= norm
-}
-
-// falls reports whether the objective keeps its slope along d as far as
-// 1e8 times the size of y, of the rows' terms, and 1, and so falls without bound for
-// all that can be told. A y that rows hold at 0 is a rounding that says nothing of how
-// long the way of the others is.
-func (w *newton) falls(y []float64) bool {
-	slope := linalg.Dot(w.grad, w.d)
-	size := math.Max(w.face.poly.unit(y), 1)
-	for i, s := range w.face.poly.size {
-		if w.face.poly.norm[i] > 0 {
-			size = math.Max(size, s)
-		}
-	}
-	far := 1e8 * size / linalg.Norm(w.d)
-	for j := range y {
-		w.trial[j] = y[j] + far*w.d[j]
-	}
-	value := w.obj.ValueGrad(w.tgrad, w.trial)
-	if math.IsInf(value, -1) {
-		return true
-	}
-	return linalg.Finite(w.tgrad) && linalg.Dot(w.tgrad, w.d) <= 0.5*slope
 }

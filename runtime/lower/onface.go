@@ -99,7 +99,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	w := &f.newton
 	kept, pairs := w.curvature, w.secants
 	w.reset(obj, p.Dy)
-	w.curvature.length = warm.length()
+	w.curvature.told(warm)
 	switch {
 	case same:
 		w.curvature.resume(&kept)

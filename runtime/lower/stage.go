@@ -55,7 +55,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 	if warm != nil && warm.Memory.Whole() && warm.Memory.Near && warm.Memory.N == p.Dy {
 		g.near = warm.Memory
 	}
-	g.active.curvature.length = warm.length()
+	g.active.curvature.told(warm)
 	g.guess = g.guess[:0]
 	g.warmed = warm != nil && len(warm.Y) == p.Dy && linalg.Finite(warm.Y)
 	if g.warmed {
