@@ -253,9 +253,13 @@ func (e *examination) box() (lo, hi []float64) {
 	return lo, hi
 }
 
+// unmet is the size of F's gradients, in the units of the truth, where numbers are about 1,
+// before one was met.
+const unmet = 1e-9
+
 // points asks for F at a few points and measures the size of its gradients.
 func (e *examination) points(p *runtime.Problem) {
-	e.size = 1e-9 // of F in the units of the truth, where numbers are about 1
+	e.size = unmet
 	for k := range 6 {
 		x := e.draw()
 		pt, ok := e.eval.At(x)

@@ -157,6 +157,13 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 			}
 		}
 	}
+	if e.size <= unmet { // no drawn point was one of F: its set may have no interior
+		for _, z := range e.eval.Spread(x, extent, 30, e.rng) {
+			if at, ok := e.eval.At(z); ok {
+				e.size = math.Max(e.size, largest(at.Grad))
+			}
+		}
+	}
 	near := math.Max(delta, 1e-8*extent)
 	gradients := e.eval.Gradients(x, near, given, 200, e.rng)
 	size := e.size

@@ -138,8 +138,8 @@ func (h *hessian) difference(largest int) {
 				step[b.entries[c]] = h.step(b.entries[c])
 			}
 		}
-		// A step out of the domain of g is shortened.
-		for range 8 {
+		widths := make([]stepping, len(h.blocks))
+		for range shortenings {
 			shift(1)
 			h.g.GradY(up, h.x, z)
 			if h.p.Facts.QuadraticInY {
@@ -149,11 +149,16 @@ func (h *hessian) difference(largest int) {
 				h.g.GradY(down, h.x, z)
 			}
 			h.calls += 2
-			if isFinite(up) && isFinite(down) {
-				break
+			done := true
+			for k, b := range h.blocks {
+				if c < len(b.entries) {
+					by := widths[k].next(h.uneven(b.entries, up, down))
+					step[b.entries[c]] *= by
+					done = done && by == 1
+				}
 			}
-			for j := range step {
-				step[j] /= 16
+			if done {
+				break
 			}
 		}
 		for k, b := range h.blocks {
@@ -196,6 +201,49 @@ func (h *hessian) size(j int) float64 { return math.Max(math.Abs(h.y[j]), 1e-3*h
 // cubeRootEps is the step, relative to the variable, that balances truncation
 // and rounding of a central difference.
 var cubeRootEps = math.Cbrt(0x1p-52)
+
+// shortenings of a step, by 16 each, lead from any to where nothing is left of it: an entry of y
+// may be as near to the edge of the domain of g as exp(-700), where that of an entropy under a row
+// with a multiplier is.
+const shortenings = 256
+
+// uneven is how much the halves of a difference, grad up - base and base - down over some
+// entries, differ, relative to it; infinite out of the domain.
+func (h *hessian) uneven(entries []int, up, down []float64) float64 {
+	apart, whole := 0.0, 0.0
+	for _, i := range entries {
+		if math.IsNaN(up[i]-down[i]) || math.IsInf(up[i]-down[i], 0) {
+			return math.Inf(1)
+		}
+		apart = math.Hypot(apart, up[i]-h.base[i]-(h.base[i]-down[i]))
+		whole = math.Hypot(whole, up[i]-down[i])
+	}
+	if h.p.Facts.QuadraticInY || apart == 0 {
+		return 0
+	}
+	return apart / whole
+}
+
+// stepping shortens a step until the halves of its difference agree to 2^-12 of it: then the
+// next term, which is left, is about 2^-22 of it. What a shorter step does not cure is rounding,
+// of which the longer one has less.
+type stepping struct {
+	last float64 // of the step before, 0 for none
+	back bool
+}
+
+// next is what the step is to be multiplied by: 1 when it will do.
+func (s *stepping) next(uneven float64) float64 {
+	switch {
+	case uneven <= 0x1p-12 || s.back:
+		return 1
+	case s.last > 0 && !math.IsInf(s.last, 1) && uneven > s.last/4:
+		s.back = true
+		return 16
+	}
+	s.last = uneven
+	return 1.0 / 16
+}
 
 // factorize factorizes H, or H + rho E'E with growing rho where H is not
 // positive definite by itself.
@@ -292,28 +340,34 @@ func (h *hessian) mul(dst, v []float64) {
 	}
 	z := make([]float64, len(v))
 	down := h.base
-	for range 8 {
+	all := make([]int, len(v))
+	for j := range all {
+		all[j] = j
+	}
+	var width stepping
+	for range shortenings {
 		for j := range z {
 			z[j] = h.y[j] + step*v[j]
 		}
 		h.g.GradY(dst, h.x, z)
-		width := step
+		span := step
 		if !h.p.Facts.QuadraticInY {
 			down = make([]float64, len(v))
 			for j := range z {
 				z[j] = h.y[j] - step*v[j]
 			}
 			h.g.GradY(down, h.x, z)
-			width = 2 * step
+			span = 2 * step
 		}
 		h.calls += 2
-		if isFinite(dst) && isFinite(down) {
+		by := width.next(h.uneven(all, dst, down))
+		if by == 1 {
 			for j := range dst {
-				dst[j] = (dst[j] - down[j]) / width
+				dst[j] = (dst[j] - down[j]) / span
 			}
 			return
 		}
-		step /= 16
+		step *= by
 	}
 }
 

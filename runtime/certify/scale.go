@@ -177,11 +177,14 @@ func widths(p *problem.Problem, x []float64) []float64 {
 	return w
 }
 
-// probe is a point at about a width from x, within the bounds of X.
+// probe is a point at about a width from x, within the bounds of X: drawn from what they leave
+// of the interval, so that at a vertex of X, where steps out of it would all end where they
+// began, every entry that can move does.
 func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float64 {
 	z := make([]float64, len(x))
 	for j := range z {
-		z[j] = x[j] + s.width[j]*(2*rng.Float64()-1)
+		lo, hi := math.Max(p.X.Lo[j], x[j]-s.width[j]), math.Min(p.X.Hi[j], x[j]+s.width[j])
+		z[j] = lo + (hi-lo)*rng.Float64()
 		z[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j]))
 	}
 	return z

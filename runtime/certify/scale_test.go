@@ -1,0 +1,42 @@
+package certify
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// TestScalesAtVertices: at a vertex of X at which the terms of grad_y g cancel, so that y is 0 or
+// a rounding, the size of the forces is that of the terms a width away: g = 1/2 |y - b (x - v)|^2
+// at x = v, whatever the vertex. A residual there is a rounding of them.
+func TestScalesAtVertices(t *testing.T) {
+	for d := 1; d <= 6; d++ {
+		for corner := range 1 << d {
+			rng := rand.New(rand.NewPCG(uint64(corner), uint64(d)))
+			lo, hi, v := make([]float64, d), make([]float64, d), make([]float64, d)
+			a, b, move, y := make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)
+			moves := rng.IntN(d) // the one entry of x that y reacts to
+			for j := range d {
+				lo[j] = rng.NormFloat64()
+				hi[j] = lo[j] + 0.5 + rng.Float64()
+				if v[j] = lo[j]; corner>>j&1 == 1 {
+					v[j] = hi[j]
+				}
+				a[j] = 1
+			}
+			b[moves] = 1 + rng.Float64()
+			move[moves] = b[moves] * v[moves]
+			y[moves] = 0x1p-55
+			p := &problem.Problem{Dx: d, Dy: d, F: quadratic{c: a}, G: quadratic{a: a, b: b, d: move},
+				Rows: &problem.Rows{A: sparse.FromEntries(0, d, nil), B: sparse.FromEntries(0, d, nil)},
+				X:    &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, d, nil)}}
+			s := measure(p, p.F, p.G, v, y, nil)
+			// The farthest of three draws falls short of a hundredth of the interval once in a million.
+			if most := b[moves] * (hi[moves] - lo[moves]); !(s.force >= most/200) || s.force > 10*most {
+				t.Errorf("x at the vertex %v of [%v, %v]: forces are of the size %g, and move by up to %g", v, lo, hi, s.force, most)
+			}
+		}
+	}
+}
