@@ -71,6 +71,13 @@ func (v *t) More(_ string, by ...int) (n int) {
 }
 
 func unseen(a, b int) bool { return a < b }
+
+func never(a int) bool {
+	if a == 0 {
+		return a > 1
+	}
+	return a < -1
+}
 `,
 		"p/p_test.go": `package p
 
@@ -81,6 +88,7 @@ func TestMore(t *testing.T) {
 		t.Fatal(n)
 	}
 	unseen(1, 2)
+	never(1)
 }
 
 type tt = t
@@ -107,13 +115,16 @@ type tt = t
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &runner{overlay: o, options: options{patience: 5}, packages: []string{"p"}}
-	if r.survey, err = r.takeSurvey(); err != nil || r.survey.broken > 0 {
-		t.Fatal(r.survey, err)
-	}
+	r := &runner{overlay: o, options: options{patience: 5}}
 	killed, survived := 0, 0
 	for _, m := range o.mutants {
-		f := r.try(m)
+		f, err := r.try(m)
+		if err != nil || r.survey.broken > 0 {
+			t.Fatalf("fails as it is: %v", err)
+		}
+		if never := strings.Contains(m.id, "compare: `a > 1`"); never != (f.by == "0 tests come there") {
+			t.Errorf("%s: %s", m.id, f.by)
+		}
 		if f.killed != strings.Contains(m.id, "More") {
 			t.Errorf("%s: killed is %v (%s)", m.id, f.killed, f.by)
 		}
@@ -124,7 +135,7 @@ type tt = t
 		}
 	}
 	// Without the addition b is not used, and the mutant is no program.
-	if killed != 2 || survived != 1 || removed != 1 {
+	if killed != 2 || survived != 6 || removed != 1 {
 		t.Errorf("%d killed, %d survived, %d no programs", killed, survived, removed)
 	}
 }

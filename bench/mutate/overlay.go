@@ -38,7 +38,13 @@ var (
 )
 
 func reached__(number int) {
-	if reach__ == "" || seen__[number].Load() || seen__[number].Swap(true) {
+	if !seen__[number].Load() {
+		note__(number)
+	}
+}
+
+func note__(number int) {
+	if seen__[number].Swap(true) || reach__ == "" {
 		return
 	}
 	file, err := os.OpenFile(reach__, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)

@@ -22,9 +22,8 @@ type runner struct {
 	overlay  *overlay
 	options  options
 	accepted map[string]string
-	packages []string
 	done     map[string]bool // mutations that an earlier run killed
-	survey   *survey
+	survey   survey
 }
 
 // fate is what became of a mutant.
@@ -36,10 +35,6 @@ type fate struct {
 }
 
 func (r *runner) run() (gaps int, err error) {
-	r.survey, err = r.takeSurvey()
-	if err != nil {
-		return 0, err
-	}
 	queue := make(chan *mutant)
 	var mu sync.Mutex
 	var fates []fate
@@ -47,10 +42,14 @@ func (r *runner) run() (gaps int, err error) {
 	for range max(1, r.options.workers) {
 		group.Go(func() {
 			for m := range queue {
-				f := r.try(m)
+				f, failure := r.try(m)
 				mu.Lock()
-				fates = append(fates, f)
-				r.tell(f)
+				if failure != nil {
+					err = failure
+				} else {
+					fates = append(fates, f)
+					r.tell(f)
+				}
 				mu.Unlock()
 			}
 		})
@@ -62,26 +61,34 @@ func (r *runner) run() (gaps int, err error) {
 	}
 	close(queue)
 	group.Wait()
-	return r.summarize(fates) + r.survey.broken, nil
+	return r.summarize(fates) + r.survey.broken, err
 }
 
-// try asks the tests that come to the changed place, the quickest first.
-func (r *runner) try(m *mutant) fate {
+// try asks the tests that come to the changed place, those of the mutant's own
+// package first, the quickest first.
+func (r *runner) try(m *mutant) (fate, error) {
 	began := time.Now()
 	f := fate{m: m}
-	asked := r.survey.reaching(m)
-	for _, t := range asked {
-		result := r.test(t.Package, t.Name, m.number, r.limit(t))
-		if result.err != nil {
-			f.killed, f.by = true, t.Package+": "+result.how()
-			break
+	asked := 0
+asking:
+	for _, p := range r.options.asked(m) {
+		tests, err := r.tests(p, m)
+		if err != nil {
+			return f, err
+		}
+		for _, t := range tests {
+			asked++
+			if result := r.test(p, t.Name, m.number, r.limit(t)); result.err != nil {
+				f.killed, f.by = true, p+": "+result.how()
+				break asking
+			}
 		}
 	}
 	if !f.killed {
-		f.by = fmt.Sprintf("%d tests come there", len(asked))
+		f.by = fmt.Sprintf("%d tests come there", asked)
 	}
 	f.seconds = time.Since(began).Seconds()
-	return f
+	return f, nil
 }
 
 // limit is the processor time after which a test counts as one that does not

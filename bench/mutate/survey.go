@@ -12,15 +12,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // survey is what every test does while all mutants are asleep: how long it
 // takes, and which mutated places it comes to. A test that does not come to a
-// place cannot notice what is changed there.
+// place cannot notice what is changed there. A package is looked at when it is
+// first asked.
 type survey struct {
-	tests  []surveyed
-	broken int // tests that fail without a mutation
+	mu     sync.Mutex
+	of     map[string][]surveyed // by package, the quickest first
+	broken int                   // tests that fail without a mutation
 }
 
 type surveyed struct {
@@ -33,31 +36,32 @@ type surveyed struct {
 // outside are tests that compile programs of their own, which no mutant is in.
 var outside = map[string]bool{"runtime TestSource": true}
 
-// takeSurvey runs every test of the packages once by itself. What was seen is
-// kept beside the test programs, and holds as long as these are the same.
-func (r *runner) takeSurvey() (*survey, error) {
-	s := &survey{}
-	for _, p := range r.packages {
-		list, err := r.surveyOf(p)
-		if err != nil {
+// tests are those of a package that come to the place of a mutant, the quickest
+// first.
+func (r *runner) tests(pkg string, m *mutant) (out []surveyed, err error) {
+	s := &r.survey
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list, known := s.of[pkg]
+	if !known {
+		if list, err = r.surveyOf(pkg); err != nil {
 			return nil, err
 		}
-		total, passed := 0.0, 0
-		for _, t := range list {
-			if total += t.Seconds; t.Fails != "" {
-				fmt.Printf("%s %s fails without a mutation and is left out:\n%s\n", p, t.Name, tail(t.Fails))
-				s.broken++
-				continue
-			}
-			passed++
-			s.tests = append(s.tests, t)
+		if s.of == nil {
+			s.of = map[string][]surveyed{}
 		}
-		fmt.Printf("%-20s %4d tests, %.1f s\n", p, passed, total)
+		s.of[pkg] = list
 	}
-	slices.SortStableFunc(s.tests, func(a, b surveyed) int { return cmp.Compare(a.Seconds, b.Seconds) })
-	return s, nil
+	for _, t := range list {
+		if t.Fails == "" && slices.Contains(t.Reaches, m.number) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
 }
 
+// surveyOf runs every test of a package once by itself. What was seen is kept
+// beside the test program, and holds as long as that is the same.
 func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
 	program := r.overlay.program(pkg)
 	text, err := os.ReadFile(program)
@@ -65,9 +69,10 @@ func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
 		return nil, err
 	}
 	sum := sha256.Sum256(text)
-	kept := program + "." + hex.EncodeToString(sum[:8]) + ".json"
-	if text, err := os.ReadFile(kept); err == nil && json.Unmarshal(text, &list) == nil {
-		return list, nil
+	path := program + "." + hex.EncodeToString(sum[:8]) + ".json"
+	kept := map[string]surveyed{}
+	if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &kept) != nil {
+		return nil, fmt.Errorf("%s is not a survey", path)
 	}
 	cmd := exec.Command(program, "-test.list=.")
 	cmd.Dir = filepath.Join(r.overlay.root, pkg)
@@ -75,20 +80,33 @@ func (r *runner) surveyOf(pkg string) (list []surveyed, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("the tests of %s: %v", pkg, err)
 	}
+	total := 0.0
 	for name := range strings.FieldsSeq(string(names)) {
 		if strings.HasPrefix(name, "Benchmark") || outside[pkg+" "+name] {
 			continue
 		}
-		t, err := r.surveyTest(pkg, name)
-		if err != nil {
-			return nil, err
+		t, known := kept[name]
+		if !known {
+			if t, err = r.surveyTest(pkg, name); err != nil {
+				return nil, err
+			}
+			kept[name] = t
+			if text, err = json.Marshal(kept); err != nil {
+				return nil, err
+			}
+			if err = os.WriteFile(path, text, 0o644); err != nil {
+				return nil, err
+			}
+		}
+		if total += t.Seconds; t.Fails != "" {
+			fmt.Printf("%s %s fails without a mutation and is left out:\n%s\n", pkg, name, tail(t.Fails))
+			r.survey.broken++
 		}
 		list = append(list, t)
 	}
-	if text, err = json.Marshal(list); err != nil {
-		return nil, err
-	}
-	return list, os.WriteFile(kept, text, 0o644)
+	slices.SortStableFunc(list, func(a, b surveyed) int { return cmp.Compare(a.Seconds, b.Seconds) })
+	fmt.Printf("%-20s %4d tests, %.1f s\n", pkg, len(list), total)
+	return list, nil
 }
 
 func (r *runner) surveyTest(pkg, name string) (surveyed, error) {
@@ -113,15 +131,4 @@ func (r *runner) surveyTest(pkg, name string) (surveyed, error) {
 		t.Reaches = append(t.Reaches, n)
 	}
 	return t, nil
-}
-
-// reaching are the tests that come to the place of a mutant, the quickest
-// first.
-func (s *survey) reaching(m *mutant) (out []surveyed) {
-	for _, t := range s.tests {
-		if slices.Contains(t.Reaches, m.number) && slices.Contains(m.target.asked(), t.Package) {
-			out = append(out, t)
-		}
-	}
-	return out
 }
