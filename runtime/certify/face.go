@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"bilevelc/runtime/problem"
@@ -296,7 +297,7 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if d.near != nil && d.near.blocks != nil && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) {
+	if d.near != nil && d.near.blocks != nil && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at) {
 		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
 		}
@@ -333,9 +334,16 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	return grad, nil
 }
 
+// isAt reports that the curvature is that of the point itself.
+func (h *hessian) isAt(at *derived) bool {
+	return slices.Equal(h.x, at.x) && slices.Equal(h.y, at.y)
+}
+
 // refine improves an adjoint with the curvature at the point itself, until it changes by
 // no more than its rounding: a share of it or, where rows leave it nothing and it is a
-// difference of terms cy over the curvature, of those.
+// difference of terms cy over the curvature, of those. A correction that is small but does
+// not shrink may be a large error, where the factorized curvature is much too stiff: it is
+// taken for rounding only where it is about that of a central difference.
 func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, err error) {
 	here := &hessian{p: d.p, g: d.g, s: d.s, x: at.x, y: at.y, base: make([]float64, d.p.Dy)}
 	d.g.GradY(here.base, at.x, at.y)
@@ -375,7 +383,8 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 			break
 		}
 	}
-	if last > math.Max(1e-3*norm(p), nothing) { // the factorized curvature is too far from this one
+	rounding := 100 * cubeRootEps * cubeRootEps * norm(p)
+	if last > math.Max(rounding, nothing) { // the factorized curvature is too far from this one
 		h, err := newHessian(d.p, d.g, d.s, d.parts, at.x, at.y)
 		if err != nil {
 			return nil, nil, err
