@@ -150,7 +150,7 @@ func randomBent(rng *rand.Rand, quadratic bool) *bentCase {
 		unbounded.Lo, unbounded.Hi = append(unbounded.Lo, math.Inf(-1)), append(unbounded.Hi, math.Inf(1))
 	}
 	c.p = &problem.Problem{Name: "bent", Dx: dx, Dy: n, F: quadratic0(n), G: inUnits{c.f, 1, c.uy, c.ug}, X: unbounded,
-		Rows: &problem.Rows{Kind: make([]problem.Kind, len(rows)), A: sparse.FromEntries(len(rows), dx, nil), B: sparse.FromEntries(len(rows), n, entries), Rhs: make([]float64, len(rows))},
+		Rows:  &problem.Rows{Kind: make([]problem.Kind, len(rows)), A: sparse.FromEntries(len(rows), dx, nil), B: sparse.FromEntries(len(rows), n, entries), Rhs: make([]float64, len(rows))},
 		Facts: problem.Facts{StrongConvexity: c.ug / (c.uy * c.uy), QuadraticInY: quadratic, FixedHessian: quadratic}}
 	c.name = fmt.Sprintf("dx %d, dy %d, %d rows, units %g of y, %g of g, quadratic %v", dx, n, len(rows), c.uy, c.ug, quadratic)
 	return c
