@@ -93,9 +93,9 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		return err
 	}
 	r.Upper.Hypergradient = nil
-	if c := r.Certificate; c != nil && (c.Goldstein != nil || c.GradientMapping != nil) {
+	if c := r.Certificate; c != nil && (c.Goldstein != nil || c.Joint != nil || c.GradientMapping != nil) {
 		kept := *c
-		kept.Goldstein, kept.GradientMapping = nil, nil
+		kept.Goldstein, kept.Joint, kept.GradientMapping = nil, nil, nil
 		r.Certificate = &kept
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
 	}

@@ -46,6 +46,16 @@
 // step 1/L and x+ = the projection of x - grad F(x)/L on X and D; the measure
 // is L |x - x+|.
 //
+// A joint certificate gives multipliers nu of the rows, nonnegative on inequalities,
+// and a normal n of X, of rows within delta of (x, y): the measure is
+//
+//	|(grad_x f + A'nu + n, u (grad_y f - B'nu))|,
+//
+// u being how far y moves as x does. Where y = y*(x) it bounds how fast F falls from x:
+// (d, dy), dy being the derivative of y* along d, leads into the rows of both levels,
+// and grad f falls along no such direction by more than the measure. This is stronger than
+// Goldstein stationarity, and needs no piece of F.
+//
 // # Sizes
 //
 // Every tolerance is relative to the sizes of the problem around the point
@@ -89,6 +99,7 @@ type Document struct {
 type Certificate struct {
 	Lower           *Lower           `json:"lower,omitempty"`
 	Goldstein       *Goldstein       `json:"goldstein,omitempty"`
+	Joint           *Joint           `json:"joint,omitempty"`
 	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
 }
 
@@ -109,6 +120,9 @@ func (c *Certificate) Finite() bool {
 		for _, s := range g.Samples {
 			all = append(append(append(all, s.Weight), s.Point...), s.Gradient...)
 		}
+	}
+	if j := c.Joint; j != nil {
+		all = append(append(append(all, j.Delta, j.Norm), j.Multipliers...), j.Normal...)
 	}
 	if m := c.GradientMapping; m != nil {
 		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
@@ -137,6 +151,14 @@ type Bound struct {
 	Modulus  float64 `json:"modulus"`  // mu: g(x, .) is mu-strongly convex
 	Gap      float64 `json:"gap"`      // bounds g(x, y) - g(x, y*)
 	Distance float64 `json:"distance"` // bounds |y - y*|
+}
+
+// Joint certifies stationarity of f over the rows of both levels, next to y*(x).
+type Joint struct {
+	Delta       float64   `json:"delta"`
+	Multipliers []float64 `json:"multipliers"` // nu, one for each row of the lower level
+	Normal      []float64 `json:"normal"`      // n, len Dx: of the bounds and rows of X
+	Norm        float64   `json:"norm"`        // the measure, y in the unit of x that the rows give it
 }
 
 // Goldstein certifies (delta, epsilon)-stationarity.

@@ -61,6 +61,15 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
+	if err != nil {
+		whole, failure := m.joint(ctx, run)
+		if failure != nil {
+			return "", failure
+		}
+		if s.Joint = whole; whole != "" {
+			return whole, nil
+		}
+	}
 	if err != nil && s.Approached && s.Stuck == "" {
 		// The way along the path may end where the pieces of F lie badly for a search
 		// that begins there: the run begins anew, without it.
@@ -265,6 +274,17 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
 	delta := m.Settings.Delta * run.size(result.Best.X)
+	if m.state.Joint != "" {
+		n, err := m.normal(ctx, run, result.Best.X)
+		if err != nil {
+			return err
+		}
+		if n != nil {
+			result.Joint = n
+			result.Measure = Measure{Name: JointMeasure, Value: n.Norm, Delta: n.Radius}
+			return nil
+		}
+	}
 	samples := m.state.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
