@@ -189,8 +189,8 @@ func (v *verification) modulus(mu float64) bool {
 		return false
 	case h.blocks != nil:
 		for _, b := range h.blocks {
-			if b.rho == 0 && !b.above(mu*(1-rounding), h.rounding()) {
-				note(b.smallest(), "the least eigenvalue of the Hessian of g at (x, y)")
+			if along := b.alongRows(v.p); along != nil && !above(along, mu*(1-rounding), h.rounding()) {
+				note(smallest(along), "the least eigenvalue of the Hessian of g at (x, y)")
 			}
 		}
 	default:
@@ -218,12 +218,12 @@ func (h *hessian) rounding() float64 {
 }
 
 // above reports that H - mu I is positive semidefinite to rounding.
-func (b *block) above(mu, rounding float64) bool {
-	n := len(b.entries)
+func above(h *mat.SymDense, mu, rounding float64) bool {
+	n := h.SymmetricDim()
 	shifted := mat.NewSymDense(n, nil)
-	shifted.CopySym(b.h)
+	shifted.CopySym(h)
 	// Differences of gradients know H to about this share of its largest entry.
-	known := math.Max(1e-9*mat.Norm(b.h, math.Inf(1)), float64(n)*rounding)
+	known := math.Max(1e-9*mat.Norm(h, math.Inf(1)), float64(n)*rounding)
 	for j := range n {
 		shifted.SetSym(j, j, shifted.At(j, j)-mu+known)
 	}
@@ -232,9 +232,9 @@ func (b *block) above(mu, rounding float64) bool {
 }
 
 // smallest is the least eigenvalue of H.
-func (b *block) smallest() float64 {
+func smallest(h *mat.SymDense) float64 {
 	var e mat.EigenSym
-	if !e.Factorize(b.h, false) {
+	if !e.Factorize(h, false) {
 		return math.NaN()
 	}
 	return e.Values(nil)[0]

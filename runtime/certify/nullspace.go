@@ -1,6 +1,10 @@
 package certify
 
-import "gonum.org/v1/gonum/mat"
+import (
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/problem"
+)
 
 // nullSpace solves the system of a face in the space Z that its rows leave: with
 // B' = Q [R; 0], Q = [Y Z], u is Y R'^-1 b and what Z'H Z asks for beside it. No
@@ -33,19 +37,57 @@ func newNullSpace(h *mat.SymDense, bt *mat.Dense) (*nullSpace, error) {
 		return s, nil
 	}
 	s.z = mat.DenseCopyOf(q.Slice(0, n, k, n))
-	var hz, zhz mat.Dense
-	hz.Mul(h, s.z)
-	zhz.Mul(s.z.T(), &hz)
-	sym := mat.NewSymDense(n-k, nil)
-	for i := range n - k {
-		for j := i; j < n-k; j++ {
-			sym.SetSym(i, j, (zhz.At(i, j)+zhz.At(j, i))/2)
-		}
-	}
-	if !s.reduced.Factorize(sym) {
+	if !s.reduced.Factorize(along(h, s.z)) {
 		return nil, errCurvature
 	}
 	return s, nil
+}
+
+// along is Z'H Z.
+func along(h *mat.SymDense, z *mat.Dense) *mat.SymDense {
+	_, n := z.Dims()
+	var hz, zhz mat.Dense
+	hz.Mul(h, z)
+	zhz.Mul(z.T(), &hz)
+	sym := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			sym.SetSym(i, j, (zhz.At(i, j)+zhz.At(j, i))/2)
+		}
+	}
+	return sym
+}
+
+// alongRows is the block's Hessian along its equality rows, which is where a modulus
+// has to hold; nil where they leave no space.
+func (b *block) alongRows(p *problem.Problem) *mat.SymDense {
+	var rows []int
+	for i, kind := range p.Rows.Kind {
+		cols, _ := p.Rows.B.Row(i)
+		if len(cols) == 0 || kind != problem.Equal {
+			continue
+		}
+		if _, ours := b.place[cols[0]]; ours {
+			rows = append(rows, i)
+		}
+	}
+	rows = b.independent(p, rows)
+	if len(rows) == 0 {
+		return b.h
+	}
+	n, k := len(b.entries), len(rows)
+	if k >= n {
+		return nil
+	}
+	bt := mat.NewDense(n, k, nil)
+	for c, i := range rows {
+		bt.SetCol(c, b.row(p, i))
+	}
+	var qr mat.QR
+	var q mat.Dense
+	qr.Factorize(bt)
+	qr.QTo(&q)
+	return along(b.h, mat.DenseCopyOf(q.Slice(0, n, k, n)))
 }
 
 // solve returns u and v of the system.

@@ -83,9 +83,6 @@ func (d *deriver) along(v []float64) []float64 {
 
 // apart is the distance of two gradients of F, up to what ties x.
 func (d *deriver) apart(a, b []float64) float64 {
-	if len(d.tied) == 0 {
-		return distance(a, b)
-	}
 	difference := append([]float64(nil), a...)
 	for j, t := range b {
 		difference[j] -= t

@@ -1,0 +1,144 @@
+package certify
+
+import (
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// tilted is 1/2 y'Qy - x'y - c'y.
+type tilted struct {
+	q *mat.SymDense
+	c []float64
+}
+
+func (f tilted) ValueGrad(dx, dy, x, y []float64) float64 {
+	var qy mat.VecDense
+	qy.MulVec(f.q, mat.NewVecDense(len(y), y))
+	v := 0.0
+	for j, t := range y {
+		dy[j] = qy.AtVec(j) - x[j] - f.c[j]
+		dx[j] = -t
+		v += (qy.AtVec(j)/2 - x[j] - f.c[j]) * t
+	}
+	return v
+}
+func (f tilted) Value(x, y []float64) float64 {
+	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(y)), x, y)
+}
+func (f tilted) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, len(y)), x, y) }
+func (f tilted) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, y) }
+func (f tilted) ValueGradY(dst, x, y []float64) float64 {
+	return f.ValueGrad(make([]float64, len(x)), dst, x, y)
+}
+func (f tilted) Clone() problem.Function { return f }
+
+// A modulus that holds is accepted and one half as large again is not, on random
+// Hessians in random units: with equality rows it is the curvature along these that
+// counts, whether the Hessian is positive definite beside them, is not, or is more
+// curved. Honest ones are accepted where curvatures are far apart, and where rounding of
+// large forces hides the least, which no difference of gradients tells.
+func TestModuli(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 21))
+	refused, hidden := 0, 0
+	for trial := range 400 {
+		n := 2 + rng.IntN(4)
+		k := rng.IntN(n) // equality rows
+		if trial%3 == 0 {
+			k = 0
+		}
+		units, spread := math.Pow(10, float64(rng.IntN(13)-6)), 0.0
+		force := 1.0
+		switch trial % 4 {
+		case 1:
+			spread = 1 + 15*rng.Float64() // decades between curvatures
+		case 2:
+			force = math.Pow(10, 16*rng.Float64())
+		}
+		// H = V diag V', the first n - k columns of V along the rows, which are made of
+		// the others; a mixed part makes H + rho E'E less curved than it is along them.
+		random := mat.NewDense(n, n, nil)
+		for i := range n {
+			for j := range n {
+				random.Set(i, j, rng.NormFloat64())
+			}
+		}
+		var qr mat.QR
+		qr.Factorize(random)
+		var basis mat.Dense
+		qr.QTo(&basis)
+		inner := mat.NewSymDense(n, nil)
+		least := math.Inf(1)
+		for i := range n {
+			v := math.Pow(10, -spread*rng.Float64())
+			if i < n-k {
+				least = math.Min(least, v)
+			} else if rng.IntN(2) == 0 {
+				v *= -1
+			}
+			inner.SetSym(i, i, v)
+			for j := range min(i, n-k) {
+				if i >= n-k {
+					inner.SetSym(i, j, rng.NormFloat64())
+				}
+			}
+		}
+		var part, whole mat.Dense
+		part.Mul(&basis, inner)
+		whole.Mul(&part, basis.T())
+		h := mat.NewSymDense(n, nil)
+		for i := range n {
+			for j := i; j < n; j++ {
+				h.SetSym(i, j, units*(whole.At(i, j)+whole.At(j, i))/2)
+			}
+		}
+		c, y := make([]float64, n), make([]float64, n)
+		for j := range n {
+			c[j], y[j] = units*force*rng.NormFloat64(), rng.NormFloat64()
+		}
+		rows := &problem.Rows{A: sparse.FromEntries(k, n, nil), Rhs: make([]float64, k)}
+		var entries []sparse.Entry
+		for i := range k {
+			rows.Kind = append(rows.Kind, problem.Equal)
+			for j := range n {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: basis.At(j, n-k+i)})
+				rows.Rhs[i] -= basis.At(j, n-k+i) * y[j]
+			}
+		}
+		rows.B = sparse.FromEntries(k, n, entries)
+		p := &problem.Problem{Name: "moduli", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: tilted{h, c}, Rows: rows,
+			X:     &problem.Set{Lo: scaled(ones(n), math.Inf(-1)), Hi: scaled(ones(n), math.Inf(1)), E: sparse.FromEntries(0, n, nil)},
+			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true}}
+		says := func(mu float64) (bool, string) {
+			p.Facts.StrongConvexity = mu
+			v := &verification{doc: &Document{X: make([]float64, n), Y: y, Lambda: make([]float64, k)}, p: p, tol: defaultTolerances()}
+			v.d = newDeriver(p, v.tol, v.doc.X, v.doc.Y, v.doc.Lambda)
+			ok := v.modulus(mu)
+			var failures []string
+			for _, f := range v.Failures() {
+				failures = append(failures, f.String())
+			}
+			return ok, strings.Join(failures, "; ")
+		}
+		if ok, why := says(units * least); !ok && !strings.Contains(why, errCurvature.Error()) {
+			t.Errorf("trial %d: n %d, %d rows, units %g, %.3g decades, forces %.3g: %s", trial, n, k, units, spread, force, why)
+		}
+		if ok, _ := says(1.5 * units * least); ok {
+			hidden++
+			if spread < 5 && force < 1e3 {
+				t.Errorf("trial %d: n %d, %d rows, units %g, %.3g decades: half as much again was accepted", trial, n, k, units, spread)
+			}
+		} else {
+			refused++
+		}
+	}
+	if refused < 200 || hidden < 20 {
+		t.Errorf("%d false moduli refused, %d hidden by rounding", refused, hidden)
+	}
+}
