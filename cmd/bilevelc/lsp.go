@@ -7,7 +7,7 @@ import (
 )
 
 func (a *app) lspCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "lsp",
 		Short: "Serve editors: the Language Server Protocol on standard input and output",
 		Long: `lsp is a language server: editors start it and talk to it on its standard input
@@ -24,4 +24,8 @@ name more files in the initialization option "data".`,
 			return nil
 		},
 	}
+	// Clients that know servers with several transports, such as VS Code's library, ask
+	// for the one there is.
+	cmd.Flags().Bool("stdio", true, "talk on standard input and output, which is all there is")
+	return cmd
 }

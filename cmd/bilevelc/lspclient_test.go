@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf16"
 
@@ -44,13 +45,18 @@ type lspDiagnostic struct {
 	Message  string
 }
 
+// started counts the servers that were started.
+var started atomic.Int32
+
 func startServer(t *testing.T, options any) *client {
 	t.Helper()
 	program, err := exec.LookPath("bilevelc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{t: t, process: exec.Command(program, "lsp"), notes: make(chan *jsonrpc2.Request, 10000)}
+	// Some clients say which transport they mean, such as VS Code's library.
+	args := [][]string{{"lsp"}, {"lsp", "--stdio"}}[started.Add(1)%2]
+	c := &client{t: t, process: exec.Command(program, args...), notes: make(chan *jsonrpc2.Request, 10000)}
 	in, err := c.process.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // The extension starts the language server of the bilevelc program; all it knows of
 // models it has from there.
 const vscode = require('vscode');
-const { LanguageClient, TransportKind } = require('vscode-languageclient/node');
+const { LanguageClient } = require('vscode-languageclient/node');
 
 let client;
 
@@ -11,7 +11,7 @@ async function activate(context) {
   client = new LanguageClient(
     'bilevelc',
     'bilevelc',
-    { command: program, args: ['lsp'], transport: TransportKind.stdio },
+    { command: program, args: ['lsp'] },
     {
       documentSelector: [{ language: 'blv' }],
       initializationOptions: { data: settings().get('data') },
@@ -35,9 +35,14 @@ async function activate(context) {
   try {
     await client.start();
   } catch (error) {
-    vscode.window.showErrorMessage(
-      `bilevelc could not be started (${error.message}). Set bilevelc.path to the program.`,
-    );
+    const set = 'Open the setting';
+    const message = `${program} could not be started as a language server (${error.message}). Set bilevelc.path to the program.`;
+    // Not awaited: activation ends while the message is on the screen.
+    vscode.window.showErrorMessage(message, set).then((chosen) => {
+      if (chosen === set) {
+        vscode.commands.executeCommand('workbench.action.openSettings', 'bilevelc.path');
+      }
+    });
   }
 }
 
