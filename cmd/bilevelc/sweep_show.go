@@ -150,7 +150,7 @@ func (a *app) sweepReportCommand() *cobra.Command {
 				return err
 			}
 			var b bytes.Buffer
-			if err := folder.Report(&b, strings.TrimSuffix(filepath.Base(filepath.Clean(args[0])), ".sweep")); err != nil {
+			if err := folder.Report(&b, filepath.Base(filepath.Clean(args[0]))); err != nil {
 				return &exitError{Code: exitData, Err: err}
 			}
 			return a.deliver(out, b.Bytes())

@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"maps"
 	"math"
+	"path"
+	"path/filepath"
 	"slices"
 	"sort"
+	"strings"
 
 	"bilevelc/ir/data"
 	"bilevelc/runtime/chart"
@@ -14,10 +18,10 @@ import (
 
 // page is what the report of a sweep shows.
 type page struct {
-	Name   string
-	Counts Counts
+	Title  string // "toll.blv over demand and seed"
+	Name   string // of the folder
+	Ended  string // "3 jobs: 2 with a result (1 solved, 1 infeasible), 1 that could not be run"
 	Style  template.CSS
-	Model  string
 	Axes   []axisPage
 	Header []string
 	Rows   [][]string
@@ -45,10 +49,7 @@ func (f *Folder) Report(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	p := page{Name: name, Counts: counts, Style: template.CSS(chart.Style)}
-	if len(f.Plan.Jobs) > 0 {
-		p.Model = f.Plan.Jobs[0].Model.Name
-	}
+	p := page{Title: f.title(), Name: name, Ended: counts.text(), Style: template.CSS(chart.Style)}
 	for k := range f.Plan.Axes {
 		if a := f.axisPage(table, k); a != nil {
 			p.Axes = append(p.Axes, *a)
@@ -78,6 +79,52 @@ func (f *Folder) Report(w io.Writer, name string) error {
 		p.Rows = append(p.Rows, row)
 	}
 	return pageTemplate.Execute(w, p)
+}
+
+// title says what was solved over what: the models by their names, without folders.
+func (f *Folder) title() string {
+	var models []string
+	for _, j := range f.Plan.Jobs {
+		if name := path.Base(filepath.ToSlash(j.Model.Name)); !slices.Contains(models, name) {
+			models = append(models, name)
+		}
+	}
+	const most = 3
+	if len(models) > most {
+		models = append(models[:most], fmt.Sprintf("%d more", len(models)-most))
+	}
+	title := listed(models)
+	if len(f.Plan.Axes) > 0 {
+		title += " over " + listed(f.Plan.Axes)
+	}
+	return title
+}
+
+// listed is "a, b and c".
+func listed(words []string) string {
+	if n := len(words); n > 1 {
+		return strings.Join(words[:n-1], ", ") + " and " + words[n-1]
+	}
+	return strings.Join(words, "")
+}
+
+// text says how the jobs ended.
+func (c Counts) text() string {
+	var by []string
+	for _, word := range slices.Sorted(maps.Keys(c.ByStatus)) {
+		by = append(by, fmt.Sprintf("%d %s", c.ByStatus[word], word))
+	}
+	out := fmt.Sprintf("%d jobs: %d with a result", c.Jobs, c.Done)
+	if len(by) > 0 {
+		out += " (" + strings.Join(by, ", ") + ")"
+	}
+	if c.Failed > 0 {
+		out += fmt.Sprintf(", %d that could not be run", c.Failed)
+	}
+	if missing := c.Jobs - c.Done - c.Failed; missing > 0 {
+		out += fmt.Sprintf(", %d still to be run", missing)
+	}
+	return out
 }
 
 // axisPage draws the objective over axis k. Of all jobs at one of its values it shows
@@ -181,14 +228,14 @@ func (f *Folder) axisPage(t *data.Table, k int) *axisPage {
 }
 
 var pageTemplate = template.Must(template.New("sweep").Parse(`<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>{{.Name}}: sweep</title>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><title>{{.Title}}</title>
 <style>{{.Style}}
 :root{color-scheme:light dark}body{font:15px/1.5 system-ui,"Segoe UI",Helvetica,Arial,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}table{border-collapse:collapse;font-size:.85rem;font-variant-numeric:tabular-nums}
 td,th{padding:.2rem .6rem;text-align:right;border-bottom:1px solid #8884}th{text-align:right}.wide{overflow-x:auto}p.note{opacity:.75}
 @media print{body{margin:0;max-width:none}}</style></head><body>
-<h1>{{.Name}}</h1>
-<p>A sweep of {{.Model}} with {{.Counts.Jobs}} jobs: {{.Counts.Done}} with a result{{if .Counts.ByStatus}} ({{range $word, $n := .Counts.ByStatus}} {{$n}} {{$word}}{{end}} ){{end}}, {{.Counts.Failed}} that could not be run.</p>
+<h1>{{.Title}}</h1>
+<p>The sweep in {{.Name}}, {{.Ended}}.</p>
 {{range .Axes}}<h2>The objective over {{.Name}}</h2>{{if .Note}}<p class="note">{{.Note}}</p>{{end}}{{.Chart}}
 {{end}}<h2>The jobs</h2><div class="wide"><table><tr>{{range .Header}}<th>{{.}}</th>{{end}}</tr>
 {{range .Rows}}<tr>{{range .}}<td>{{.}}</td>{{end}}</tr>

@@ -215,7 +215,7 @@ func (l *Lines) curve(c *canvas, i int, s Series, xs, ys scale) {
 		}
 	}
 	radius := "1.75"
-	if l.Dots || l.Points && len(s.Y) <= dotted {
+	if l.Dots || l.Points && len(s.Y) <= dotted || len(s.Y) == 1 {
 		radius = "2.75"
 	}
 	for k, y := range s.Y {

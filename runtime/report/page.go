@@ -58,6 +58,7 @@ type view struct {
 	Coupled              []rowView
 	Course               []template.HTML
 	CourseNote           string
+	MeasureNote          string // what its two curves are
 	Starts               template.HTML
 	StartRows            []startView
 	StartsLeft           int
@@ -351,8 +352,13 @@ func (v *view) course(r *runtime.Result) {
 		v.Course = append(v.Course, (&chart.Lines{Title: "F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(),
 			Series: []chart.Series{{Name: "F at the iterate", X: x, Y: f}, {Name: "best F seen", X: x, Y: best, Dash: true}}}).SVG())
 		if positive(measure) {
+			series := []chart.Series{{Name: "as the method has it", X: x, Y: measure}}
+			if found := float64(r.Stationarity.Value); found > 0 && !math.IsInf(found, 1) {
+				series = append(series, chart.Series{Name: "at the answer", X: x[n-1:], Y: []float64{found}})
+				v.MeasureNote = "While it runs, a method has its measure of stationarity from a model of F; the point at the end was found at the answer, for the certificate."
+			}
 			v.Course = append(v.Course, (&chart.Lines{Title: "stationarity", YTitle: "logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
-				Series: []chart.Series{{Name: "stationarity", X: x, Y: measure}}}).SVG())
+				Series: series}).SVG())
 		}
 	}
 	draw(calls, "calls to f, g and their gradients")
