@@ -321,6 +321,23 @@ func TestInterrupted(t *testing.T) {
 
 // A time limit holds for all starts together: the run ends, long before its steps
 // are used up.
+// A run that is solved although a time limit took some of its starts says how many.
+func TestTimeLimitAmongStarts(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	r, err := bindText(t, kinked).Solve(ctx, runtime.Options{Seed: 1, Starts: 5, Threads: 1, Observer: func(at runtime.Progress) {
+		if at.Start == 2 {
+			cancel(runtime.ErrTimeLimit)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Status != runtime.Solved || !strings.HasSuffix(r.Reason, "; the time limit cut off 4 of 5 starts") || r.Checkpoint == nil {
+		t.Errorf("%v: %s", r.Status, r.Reason)
+	}
+}
+
 func TestTimeLimit(t *testing.T) {
 	const limit = 200 * time.Millisecond
 	r := solveText(t, kinked, runtime.Options{Method: "izo", MaxIter: 1 << 40, Starts: 50, Seed: 1, TimeLimit: limit})

@@ -84,3 +84,14 @@ func unfinished(results []outer.StartResult) int {
 	}
 	return n
 }
+
+// cutOff counts the starts that a time limit ended, or left no time to begin.
+func cutOff(results []outer.StartResult) int {
+	n := 0
+	for _, r := range results {
+		if r.Result == nil || r.Result.Status == status.Interrupted || r.Result.Status == status.LimitReached && r.Result.Reason == ErrTimeLimit.Error() {
+			n++
+		}
+	}
+	return n
+}

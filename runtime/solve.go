@@ -102,8 +102,14 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	best := runs.Best
 	r.Status, r.Reason = best.Status, best.Reason
-	if n := unfinished(runs.Runs); n > 0 && ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrTimeLimit) && r.Status != Interrupted {
-		r.Status, r.Reason = Interrupted, fmt.Sprintf("interrupted: %d of %d starts had not ended; the best one: %s, %s", n, opts.Starts, best.Status, best.Reason)
+	if n := unfinished(runs.Runs); n > 0 && ctx.Err() != nil && r.Status != Interrupted {
+		timed := errors.Is(context.Cause(ctx), ErrTimeLimit)
+		switch {
+		case !timed:
+			r.Status, r.Reason = Interrupted, fmt.Sprintf("interrupted: %d of %d starts had not ended; the best one: %s, %s", n, opts.Starts, best.Status, best.Reason)
+		case r.Status == Solved || r.Status == BudgetSpent:
+			r.Reason += fmt.Sprintf("; the time limit cut off %d of %d starts", cutOff(runs.Runs), opts.Starts)
+		}
 	}
 	r.Settings = settings
 	r.Calls = runs.Calls
