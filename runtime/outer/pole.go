@@ -1,0 +1,76 @@
+package outer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/status"
+)
+
+// worthALook is how much F falls, by its measure, over the radius of that, relative to the terms
+// of F, where the point is looked at again: the targets leave a millionth of it.
+const worthALook = 1e-6
+
+// doubt takes back Solved beside a pole, where measures are relative to gradients that have no
+// bound, so that any point that is near enough would do; and it names the pole where it was what a
+// run failed at.
+func (s *solving) doubt(ctx context.Context, r *Result) {
+	if r.Status != status.Solved && r.Status != status.NumericalFailure || r.Best == nil || r.Best.Grad == nil || r.Measure.Value == 0 {
+		return
+	}
+	run, measure := s.run, r.Measure.Value
+	if r.Status == status.NumericalFailure || !(measure < math.Inf(1)) {
+		measure = norm(r.Best.Grad)
+	}
+	size := run.size(r.Best.X)
+	reach := math.Max(r.Measure.Delta, 1e-6*size)
+	if measure*reach <= worthALook*(math.Abs(r.Best.F)+run.slope*size) {
+		return
+	}
+	edge, missing := run.undefined(ctx, r.Best, reach)
+	if missing == nil {
+		return
+	}
+	// F at distances that fall a thousandfold: what has a limit at the edge changes by ever less.
+	way := minus(r.Best.X, edge)
+	length := norm(way)
+	var values [3]float64
+	for k := range values {
+		x, err := run.from(edge, way, size*math.Pow(10, -3*float64(k+1))/length)
+		var pt *oracle.Point
+		if err == nil {
+			pt, err = run.h.Value(ctx, x)
+		}
+		if err != nil {
+			return
+		}
+		values[k] = pt.F
+	}
+	early, late := values[0]-values[1], values[1]-values[2]
+	if early > worthALook*math.Abs(values[0]) && late >= early/2 {
+		r.Status = status.NumericalFailure
+		r.Reason = fmt.Sprintf("F falls without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
+			length, early, 1e-3*size, 1e-6*size, late, 1e-9*size, missing.Reason)
+	}
+}
+
+// undefined is the point of X that a step of that length downhill ends at, if F is not defined there.
+func (r *Run) undefined(ctx context.Context, at *oracle.Point, reach float64) (edge []float64, why *oracle.LowerError) {
+	edge, err := r.from(at.X, at.Grad, -reach/norm(at.Grad))
+	if err != nil || distance(edge, at.X) == 0 {
+		return nil, nil
+	}
+	if _, err = r.h.Value(ctx, edge); !errors.As(err, &why) {
+		return nil, nil
+	}
+	return edge, why
+}
+
+// from is the point of X and D nearest to x + step way.
+func (r *Run) from(x, way []float64, step float64) ([]float64, error) {
+	out := plus(x, step, way)
+	return out, r.Project(out, out)
+}
