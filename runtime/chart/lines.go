@@ -119,7 +119,11 @@ func (l *Lines) legend(c *canvas, at float64) {
 			c.text("soft", "start", at, 34, fmt.Sprintf("and %d more", len(l.Series)-i))
 			return
 		}
-		c.line(s.class(i), at, 30, at+16, 30)
+		if len(s.Y) == 1 {
+			fmt.Fprintf(&c.b, `<circle class="f%s" cx="%s" cy="30" r="2.75"/>`, color(i), px(at+8))
+		} else {
+			c.line(s.class(i), at, 30, at+16, 30)
+		}
 		c.text("", "start", at+21, 34, name)
 		at += 36 + width(name)
 	}
