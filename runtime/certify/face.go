@@ -411,6 +411,9 @@ func (d *deriver) gradient(at *derived) ([]float64, error) {
 func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error) {
 	fx, pull := make([]float64, d.p.Dx), make([]float64, d.p.AnswerLen())
 	d.f.ValueGrad(fx, pull, at.x, d.p.Signed(signs).Answer(at.y, at.lambda))
+	if !isFinite(fx) || !isFinite(pull) {
+		return nil, errors.New("the gradient of F is not finite")
+	}
 	rows := make([]float64, len(at.active)) // of multipliers that f reads
 	for k, i := range at.active {
 		for t, j := range d.p.Duals {

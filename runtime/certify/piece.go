@@ -238,6 +238,10 @@ func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 			g.add(row)
 		}
 	}
+	for _, n := range d.tied { // off these F is not defined
+		g.add(append(append([]float64(nil), n...), 0))
+		g.add(append(scaled(n, -1), 0))
+	}
 	for _, b := range d.p.X.Balls {
 		in := make([]float64, d.p.Dx+1)
 		for j := b.Start; j < b.End; j++ {
