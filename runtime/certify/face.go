@@ -45,8 +45,8 @@ type derived struct {
 // curvature is the Hessian of g in y: the last one, or, where fresh is asked for
 // and it may differ, the one at (x, y).
 func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
-	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.blocks != nil) {
-		if d.near.blocks == nil { // products are always taken where they are needed
+	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
+		if !d.near.direct() { // products are always taken where they are needed
 			return newHessian(d.p, d.g, d.s, d.parts, x, y)
 		}
 		return d.near, nil
@@ -61,7 +61,7 @@ func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 
 // faceSystem is the system of a face in the curvature h.
 func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
-	if h != d.near || h.blocks == nil {
+	if h != d.near || !h.direct() {
 		return h.system(face)
 	}
 	key := fmt.Sprint(face)
@@ -75,10 +75,28 @@ func (d *deriver) faceSystem(h *hessian, face []int) (faceSystem, error) {
 	return s, err
 }
 
-// lower solves the lower level at x, from y and the face given, until the KKT
-// conditions hold to rounding; where that goes in a circle among weakly active
-// rows, to the tolerance of a solution.
+// lower solves the lower level at x, from y and the face given. Where g is quadratic
+// that is one quadratic program; elsewhere the face is corrected as Newton's method on
+// it goes on, and programs are solved where that fails.
 func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
+	if d.p.Facts.QuadraticInY {
+		if at, err := d.dual(x, y, face); err != errProducts {
+			return at, err
+		}
+	}
+	at, err := d.corrected(x, y, face)
+	if err != nil && !d.p.Facts.QuadraticInY {
+		if again, second := d.dual(x, y, face); second == nil {
+			return again, nil
+		}
+	}
+	return at, err
+}
+
+// corrected solves the lower level by corrections of the face by signs, until the KKT
+// conditions hold to rounding; where that goes in a circle among weakly active rows, to
+// the tolerance of a solution.
+func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 	const rounding = 1e-12
 	tolerance := rounding
 	rows := map[int]bool{}
@@ -297,7 +315,7 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if d.near != nil && d.near.blocks != nil && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at) {
+	if d.near != nil && d.near.direct() && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at) {
 		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
 		}
@@ -348,11 +366,7 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 	here := &hessian{p: d.p, g: d.g, s: d.s, x: at.x, y: at.y, base: make([]float64, d.p.Dy)}
 	d.g.GradY(here.base, at.x, at.y)
 	image := make([]float64, d.p.Dy)
-	top := 0.0
-	for _, b := range d.near.blocks {
-		top = math.Max(top, b.top)
-	}
-	nothing := 0x1p-52 * norm(cy) / top // at most the rounding of H^-1 cy
+	nothing := 0x1p-52 * norm(cy) / d.near.largest() // at most the rounding of H^-1 cy
 	last := math.Inf(1)
 	for range 20 {
 		here.mul(image, p)

@@ -6,6 +6,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -28,6 +29,73 @@ type hessian struct {
 	base   []float64 // grad_y g(x, y)
 	blocks []*block  // nil where a block is too large
 	calls  int
+
+	sparse *sparse.CSR // H where it is used as sparse; blocks is nil then
+	comps  []component // where there are factorizations, of blocks or sparse
+	owner  []int       // of each entry of y: its component
+	place  []int       // and its position there
+	parts  map[string]part
+	stored int // numbers that parts hold
+}
+
+// direct reports whether faces are factorized.
+func (h *hessian) direct() bool { return h.blocks != nil || h.sparse != nil }
+
+// divide sets the components.
+func (h *hessian) divide(parts [][]int) {
+	h.owner, h.place = make([]int, h.p.Dy), make([]int, h.p.Dy)
+	for _, entries := range parts {
+		if len(entries) == 0 {
+			continue
+		}
+		k := len(h.comps)
+		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (local, error) { return h.part(k, rows) }})
+		for r, j := range entries {
+			h.owner[j], h.place[j] = k, r
+		}
+	}
+	for i := range h.p.Rows.Kind {
+		if cols, _ := h.p.Rows.B.Row(i); len(cols) > 0 {
+			c := &h.comps[h.owner[cols[0]]]
+			c.rows = append(c.rows, i)
+		}
+	}
+}
+
+func (h *hessian) newPart(k int, rows []int) (part, error) {
+	if h.sparse != nil {
+		return newSparsePart(h, k, rows)
+	}
+	return newDensePart(h, h.blocks[k], rows)
+}
+
+// keep remembers a part, in a quarter of a gigabyte at most.
+func (h *hessian) keep(key string, p part, n int) {
+	const most = 1 << 25
+	k := len(p.rows())
+	if h.stored += (2*n + k) * k; h.stored > most || h.parts == nil {
+		h.parts, h.stored = map[string]part{}, (2*n+k)*k
+	}
+	h.parts[key] = p
+}
+
+// largest is a bound of the largest eigenvalue of H.
+func (h *hessian) largest() float64 {
+	top := 0.0
+	for _, b := range h.blocks {
+		top = math.Max(top, b.top)
+	}
+	if h.sparse != nil {
+		for j := range h.p.Dy {
+			sum := 0.0
+			_, vals := h.sparse.Row(j)
+			for _, v := range vals {
+				sum += math.Abs(v)
+			}
+			top = math.Max(top, sum)
+		}
+	}
+	return top
 }
 
 // block is a part of y that g and the rows do not mix with others, with its
@@ -85,9 +153,13 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 	for _, entries := range parts {
 		largest = max(largest, len(entries))
 	}
+	if p.Facts.HessianPattern != nil && largest > sparseFrom && h.trySparse(parts) {
+		return h, nil
+	}
 	if largest > denseLimit {
 		return h, nil
 	}
+	h.divide(parts)
 	rows := make(map[int][]int, len(parts)) // equality rows by the first entry of their block
 	first := make([]int, p.Dy)
 	for _, entries := range parts {

@@ -193,6 +193,17 @@ func (v *verification) modulus(mu float64) bool {
 				note(smallest(along), "the least eigenvalue of the Hessian of g at (x, y)")
 			}
 		}
+	case h.sparse != nil:
+		for k := range h.comps {
+			free, err := h.part(k, nil)
+			if err != nil {
+				v.fail("modulus of strong convexity", "at (x, y): %v", err)
+				return false
+			}
+			// From above, and not below by more than differences know of H.
+			known := math.Max(1e-9*h.largest(), h.rounding())
+			note(free.(*sparsePart).factor.smallest()+known, "inverse iteration with the Hessian of g at (x, y)")
+		}
 	default:
 		note(h.rayleigh(), "a direction at (x, y)")
 	}
@@ -302,7 +313,7 @@ func (v *verification) pairs() []float64 {
 	x, y := v.doc.X, v.doc.Y
 	base, grad := make([]float64, v.p.Dy), make([]float64, v.p.Dy)
 	v.d.g.GradY(base, x, y)
-	lo, hi := v.bounds()
+	lo, hi := boundsOfY(v.p, x)
 	z := make([]float64, v.p.Dy)
 	var found []float64
 	for _, far := range []float64{1e-3, 0.03, 0.3, 1, 3, 10} {
@@ -335,27 +346,6 @@ func (v *verification) pairs() []float64 {
 		}
 	}
 	return found
-}
-
-// bounds are those of y at x, from rows of one entry.
-func (v *verification) bounds() (lo, hi []float64) {
-	lo, hi = make([]float64, v.p.Dy), make([]float64, v.p.Dy)
-	for j := range lo {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-	}
-	for i := range v.p.Rows.Kind {
-		j, coef := v.p.Rows.Bound(i)
-		if j < 0 {
-			continue
-		}
-		at := (v.p.Rows.A.RowDot(i, v.doc.X) - v.p.Rows.Rhs[i]) / coef
-		if coef > 0 {
-			lo[j] = math.Max(lo[j], at)
-		} else {
-			hi[j] = math.Min(hi[j], at)
-		}
-	}
-	return lo, hi
 }
 
 func (v *verification) feasible(z []float64) bool {

@@ -75,16 +75,38 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 // as the k-th row of the face, may be off by: rounding in the forces and rows,
 // taken through the adjoint of that number, and what Newton's method has left.
 func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
+	of, ok := d.sense(at, i, k, inside)
+	if !ok {
+		return math.Inf(1)
+	}
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
+	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
+}
+
+// sense takes the errors of y and the rows through the adjoint of what decides row i.
+// Only the component of the row takes part, which keeps it.
+func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
+	var known map[int]sense
+	if s, ok := at.system.(*jointSystem); ok {
+		cols, _ := d.p.Rows.B.Row(i)
+		known = s.parts[s.h.owner[cols[0]]].known()
+		if of, ok := known[i]; ok {
+			return of, true
+		}
+	}
 	cy, cv := d.decides(at, i, k, inside)
 	p, q, err := at.system.solve(cy, cv)
 	if err != nil {
-		return math.Inf(1)
+		return sense{}, false
 	}
-	sum := d.noise()*norm(p) + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
+	of := sense{inY: norm(p)}
 	for l, row := range at.active {
-		sum = math.Hypot(sum, roundings*0x1p-52*d.s.rows[row]*q[l])
+		of.inRows = math.Hypot(of.inRows, d.s.rows[row]*q[l])
 	}
-	return margin * sum
+	if known != nil {
+		known[i] = of
+	}
+	return of, true
 }
 
 // decides is the functional of (y, -lambda) on the face of at that decides

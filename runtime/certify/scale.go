@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -28,6 +29,29 @@ type scales struct {
 // bounds, are wanted: a few say as much as many.
 const probes = 3
 
+// shares of the way to a probe at which it is looked at, and the size at its end
+// is told from what has changed by then. For what is linear in the way, as the
+// gradient of a quadratic, all say the same. Where a function grows as exp does, its
+// values far off say nothing of its terms at the point; where it is flat at the point
+// alone, nor do those near by: the middle one of the three counts.
+var shares = [...]float64{1, 0x1p-6, 0x1p-12}
+
+// typical is the size at the end of a way, by its change up to a share of it: the
+// median, of those that are finite.
+func typical(change func(share float64) float64) float64 {
+	var sizes []float64
+	for _, t := range shares {
+		if c := math.Abs(change(t)) / t; !math.IsNaN(c) && !math.IsInf(c, 0) {
+			sizes = append(sizes, c)
+		}
+	}
+	if len(sizes) == 0 {
+		return 0
+	}
+	slices.Sort(sizes)
+	return sizes[(len(sizes)-1)/2]
+}
+
 // measure finds the scales around (x, y, lambda). Values that are not finite,
 // outside the domain of a function, are left out.
 func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) *scales {
@@ -49,11 +73,15 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	p.Rows.B.AddMulVecT(force, 1, lambda)
 	s.force = math.Max(s.force, finite(maxAbs(force)))
 	moved := 0.0
+	part := make([]float64, p.Dx)
 	for _, z := range points[1:] {
-		g.GradY(at, z, y)
-		for j := range at {
-			moved = math.Max(moved, finite(math.Abs(at[j]-grad[j])))
-		}
+		moved = math.Max(moved, typical(func(t float64) float64 {
+			g.GradY(at, between(part, x, z, t), y)
+			for j := range at {
+				at[j] -= grad[j]
+			}
+			return maxAbs(at)
+		}))
 		for i := range s.rows {
 			if n := s.rowNorm(p, i); n > 0 {
 				s.response = math.Max(s.response, math.Abs(p.Rows.A.RowDot(i, z)-p.Rows.A.RowDot(i, x))/n)
@@ -62,7 +90,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	}
 	s.force = math.Max(s.force, moved)
 	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
-		s.response = math.Max(s.response, way)
+		s.response = math.Max(s.response, math.Min(way, s.response+room(p, x)))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
@@ -77,19 +105,36 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 		}
 	}
 
-	// Gradients of f at the probes, with y moved as well: at an optimum all of
+	// Gradients of f on the way to the probes, with y moved as well: at an optimum all of
 	// them may vanish where the point itself is.
-	shift := append([]float64(nil), y...)
-	for k, z := range points {
-		if k > 0 {
-			for j := range shift {
-				shift[j] = y[j] + s.response*(2*rng.Float64()-1)
-			}
+	values := func(x, y []float64) (value, lower float64) {
+		return f.ValueGrad(fx, pull, x, p.Answer(y, lambda)), g.Value(x, y)
+	}
+	terms := func(fx, pull []float64) float64 {
+		return norm(fx) + norm(pull[:p.Dy])*s.response/s.x + norm(pull[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x
+	}
+	value, lower := values(x, y)
+	s.gradient, s.value, s.lower = finite(terms(fx, pull)), finite(math.Abs(value)), finite(math.Abs(lower))
+	fx0, pull0 := slices.Clone(fx), slices.Clone(pull)
+	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
+	for _, z := range points[1:] {
+		for j := range end {
+			end[j] = y[j] + s.response*(2*rng.Float64()-1)
 		}
-		v := f.ValueGrad(fx, pull, z, p.Answer(shift, lambda))
-		s.value = math.Max(s.value, finite(math.Abs(v)))
-		s.lower = math.Max(s.lower, finite(math.Abs(g.Value(z, shift))))
-		s.gradient = math.Max(s.gradient, finite(norm(fx)+norm(pull[:p.Dy])*s.response/s.x+norm(pull[p.Dy:p.Dy+len(p.Duals)])*maxAbs(lambda)/s.x))
+		of := map[float64][3]float64{}
+		for _, t := range shares {
+			v, l := values(between(part, x, z, t), between(shift, y, end, t))
+			for j := range fx {
+				fx[j] -= fx0[j]
+			}
+			for j := range pull {
+				pull[j] -= pull0[j]
+			}
+			of[t] = [3]float64{terms(fx, pull), v - value, l - lower}
+		}
+		for k, size := range []*float64{&s.gradient, &s.value, &s.lower} {
+			*size = math.Max(*size, typical(func(t float64) float64 { return of[t][k] }))
+		}
 	}
 	if s.gradient == 0 {
 		// Nothing moves y: a gradient of F would have the size that y's moving by its own
@@ -188,6 +233,47 @@ func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float6
 		z[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j]))
 	}
 	return z
+}
+
+// between sets dst to the point at a share of the way from a to b.
+func between(dst, a, b []float64, share float64) []float64 {
+	for j := range dst {
+		dst[j] = a[j] + share*(b[j]-a[j])
+	}
+	return dst
+}
+
+// room is the largest distance that an entry of y can move between its bounds at x:
+// +Inf where one has none.
+func room(p *problem.Problem, x []float64) float64 {
+	lo, hi := boundsOfY(p, x)
+	most := 0.0
+	for j := range lo {
+		most = math.Max(most, hi[j]-lo[j])
+	}
+	return most
+}
+
+// boundsOfY are those of y at x, from rows of one entry.
+func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
+	lo, hi = make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	for i, kind := range p.Rows.Kind {
+		j, coef := p.Rows.Bound(i)
+		if j < 0 {
+			continue
+		}
+		at := (p.Rows.A.RowDot(i, x) - p.Rows.Rhs[i]) / coef
+		if coef > 0 || kind == problem.Equal {
+			lo[j] = math.Max(lo[j], at)
+		}
+		if coef < 0 || kind == problem.Equal {
+			hi[j] = math.Min(hi[j], at)
+		}
+	}
+	return lo, hi
 }
 
 // reach is how far a force would move y along a random direction if nothing but the

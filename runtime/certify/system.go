@@ -1,8 +1,10 @@
 package certify
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -28,89 +30,125 @@ type faceSystem interface {
 	least() float64
 }
 
-// system is the linear system of a face of h.
+// system is the system of a face of h.
 func (h *hessian) system(face []int) (faceSystem, error) {
-	if h.blocks == nil {
+	if !h.direct() {
 		return newProductSystem(h, face)
 	}
-	return newDenseSystem(h, face)
+	return newJointSystem(h, face)
 }
 
-// denseSystem is the system by blocks, each factorized as H = L L' and
-// S = B H^-1 B' or, where the curvatures of H are so far apart that S has lost its
-// digits, in the space that the rows leave.
-type denseSystem struct {
+// jointSystem is the system by components, each factorized apart: a face that differs in
+// one shares the others.
+type jointSystem struct {
 	h     *hessian
 	index []int
-	parts []densePart
-	way   []float64
-	cond  float64
+	parts []part
+	at    [][]int // positions of each part's rows in index
 }
 
-type densePart struct {
-	b     *block
-	at    []int // positions in index
-	bt    *mat.Dense
-	hinvB *mat.Dense
-	schur mat.Cholesky
-	null  *nullSpace // instead of schur, where that has lost its digits
+// part is the system of one component.
+type part interface {
+	local
+	spread() float64
+	least() float64
+	// known keeps what is asked again and again of one row.
+	known() map[int]sense
 }
 
-func newDenseSystem(h *hessian, face []int) (*denseSystem, error) {
-	s := &denseSystem{h: h, cond: 1}
-	byBlock := make([][]int, len(h.blocks))
-	owner := make(map[int]int, h.p.Dy)
-	for k, b := range h.blocks {
-		for _, j := range b.entries {
-			owner[j] = k
-		}
-	}
+// sense is how errors are taken through the adjoint of a row's slack or multiplier: the
+// norm of the adjoint in y, and of its other part by the sizes of the rows.
+type sense struct{ inY, inRows float64 }
+
+func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
+	s := &jointSystem{h: h, parts: make([]part, len(h.comps)), at: make([][]int, len(h.comps))}
+	byPart := make([][]int, len(h.comps))
 	for _, i := range face {
 		if cols, _ := h.p.Rows.B.Row(i); len(cols) > 0 {
-			k := owner[cols[0]]
-			byBlock[k] = append(byBlock[k], i)
+			k := h.owner[cols[0]]
+			byPart[k] = append(byPart[k], i)
 		}
 	}
-	keep := map[int]bool{}
-	for k, rows := range byBlock {
-		if byBlock[k] = h.blocks[k].independent(h.p, rows); len(byBlock[k]) > len(h.blocks[k].entries) {
-			return nil, errFace
+	place := make([]int, h.p.Rows.Len())
+	for k, rows := range byPart {
+		part, err := h.part(k, rows)
+		if err != nil {
+			return nil, err
 		}
-		for _, i := range byBlock[k] {
-			keep[i] = true
+		s.parts[k] = part
+		for _, i := range part.rows() {
+			place[i] = 1
 		}
 	}
-	place := map[int]int{}
 	for _, i := range face {
-		if keep[i] {
+		if place[i] > 0 {
 			place[i] = len(s.index)
 			s.index = append(s.index, i)
 		}
 	}
-	s.way = make([]float64, len(s.index))
-	for k, rows := range byBlock {
-		part, err := newDensePart(h, h.blocks[k], rows)
-		if err != nil {
-			return nil, err
+	for k, part := range s.parts {
+		for _, i := range part.rows() {
+			s.at[k] = append(s.at[k], place[i])
 		}
-		for r, i := range rows {
-			part.at = append(part.at, place[i])
-			s.way[place[i]] = mat.Dot(part.bt.ColView(r), part.hinvB.ColView(r))
-		}
-		switch {
-		case part.null != nil:
-			s.cond = math.Inf(1)
-		case len(rows) > 0:
-			s.cond = math.Max(s.cond, part.schur.Cond())
-		}
-		s.parts = append(s.parts, *part)
 	}
 	return s, nil
 }
 
+// part is the system of the k-th component with the given rows held.
+func (h *hessian) part(k int, rows []int) (part, error) {
+	key := string(binary.AppendUvarint(nil, uint64(k)))
+	for _, i := range rows {
+		key = string(binary.AppendUvarint([]byte(key), uint64(i)))
+	}
+	if p, ok := h.parts[key]; ok {
+		return p, nil
+	}
+	p, err := h.newPart(k, rows)
+	if err == nil {
+		h.keep(key, p, len(h.comps[k].entries))
+	}
+	return p, err
+}
+
+// densePart is the system of a block, factorized as H = L L' and S = B H^-1 B' or, where
+// the curvatures of H are so far apart that S has lost its digits, in the space that the
+// rows leave.
+type densePart struct {
+	b      *block
+	index  []int
+	equal  []bool // which rows are in H + rho E'E
+	bt     *mat.Dense
+	hinvB  *mat.Dense
+	schur  mat.Cholesky
+	null   *nullSpace // instead of schur, where that has lost its digits
+	senses map[int]sense
+}
+
+func (p *densePart) rows() []int          { return p.index }
+func (p *densePart) least() float64       { return p.b.least }
+func (p *densePart) known() map[int]sense { return p.senses }
+func (p *densePart) give(k int) float64   { return mat.Dot(p.bt.ColView(k), p.hinvB.ColView(k)) }
+
+func (p *densePart) spread() float64 {
+	switch {
+	case p.null != nil:
+		return math.Inf(1)
+	case len(p.index) > 0:
+		return p.schur.Cond()
+	}
+	return 1
+}
+
 func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
-	part := &densePart{b: b}
+	rows = b.independent(h.p, rows)
+	part := &densePart{b: b, index: rows, senses: map[int]sense{}}
 	n, k := len(b.entries), len(rows)
+	if k > n {
+		return nil, errFace
+	}
+	for _, i := range rows {
+		part.equal = append(part.equal, b.rho > 0 && h.p.Rows.Kind[i] == problem.Equal && contains(b.equal, i))
+	}
 	if k == 0 {
 		return part, nil
 	}
@@ -154,50 +192,88 @@ func isCondition(err error) bool {
 	return errors.As(err, &c)
 }
 
-func (s *denseSystem) rows() []int        { return s.index }
-func (s *denseSystem) give(k int) float64 { return s.way[k] }
-func (s *denseSystem) spread() float64    { return s.cond }
+func (s *jointSystem) rows() []int { return s.index }
 
-func (s *denseSystem) least() float64 {
+func (s *jointSystem) give(k int) float64 {
+	t, r := s.owner(k)
+	return s.parts[t].give(r)
+}
+
+// owner is the part of the k-th row, and the row's place in it.
+func (s *jointSystem) owner(k int) (t, r int) {
+	cols, _ := s.h.p.Rows.B.Row(s.index[k])
+	t = s.h.owner[cols[0]]
+	r, _ = slices.BinarySearch(s.at[t], k)
+	return t, r
+}
+
+func (s *jointSystem) spread() float64 {
+	top := 1.0
+	for _, p := range s.parts {
+		top = math.Max(top, p.spread())
+	}
+	return top
+}
+
+func (s *jointSystem) least() float64 {
 	least := math.Inf(1)
 	for _, p := range s.parts {
-		least = math.Min(least, p.b.least)
+		least = math.Min(least, p.least())
 	}
 	return least
 }
 
-// solve is by blocks, with one step of refinement, which makes up for the
-// squared condition of S.
-func (s *denseSystem) solve(a, b []float64) (u, v []float64, err error) {
+// solve is by components; one whose right side is zero stays at zero.
+func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
 	u, v = make([]float64, len(a)), make([]float64, len(b))
-	for i := range s.parts {
-		part := &s.parts[i]
-		pa, pb := make([]float64, len(part.b.entries)), make([]float64, len(part.at))
-		for r, j := range part.b.entries {
+	for t, part := range s.parts {
+		entries := s.h.comps[t].entries
+		pa, pb := make([]float64, len(entries)), make([]float64, len(s.at[t]))
+		some := false
+		for r, j := range entries {
 			pa[r] = a[j]
+			some = some || a[j] != 0
 		}
-		for r, k := range part.at {
+		for r, k := range s.at[t] {
 			pb[r] = b[k]
+			some = some || b[k] != 0
 		}
-		// The right side of the system with rho E'E.
-		if part.b.rho > 0 {
-			for r, k := range part.at {
-				if s.h.p.Rows.Kind[s.index[k]] == problem.Equal && contains(part.b.equal, s.index[k]) {
-					for j := range pa {
-						pa[j] += part.b.rho * part.bt.At(j, r) * pb[r]
-					}
-				}
+		if !some {
+			continue
+		}
+		pu, pv, err := part.solve(pa, pb)
+		if err != nil {
+			return nil, nil, err
+		}
+		for r, j := range entries {
+			u[j] = pu[r]
+		}
+		for r, k := range s.at[t] {
+			v[k] = pv[r]
+		}
+	}
+	return u, v, nil
+}
+
+// solve has one step of refinement, which makes up for the squared condition of S.
+func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {
+	// The right side of the system with rho E'E.
+	for r, equal := range p.equal {
+		if equal && b[r] != 0 {
+			a = slices.Clone(a)
+			for j := range a {
+				a[j] += p.b.rho * p.bt.At(j, r) * b[r]
 			}
 		}
-		pu, pv := part.once(pa, pb)
-		ra, rb := part.residual(pa, pb, pu, pv)
-		du, dv := part.once(ra, rb)
-		for r, j := range part.b.entries {
-			u[j] = pu[r] + du[r]
-		}
-		for r, k := range part.at {
-			v[k] = pv[r] + dv[r]
-		}
+	}
+	u, v = p.once(a, b)
+	ra, rb := p.residual(a, b, u, v)
+	du, dv := p.once(ra, rb)
+	for j, t := range du {
+		u[j] += t
+	}
+	for k, t := range dv {
+		v[k] += t
 	}
 	if !isFinite(u) || !isFinite(v) {
 		return nil, nil, errFace

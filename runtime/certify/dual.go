@@ -1,0 +1,290 @@
+package certify
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/problem"
+)
+
+// The lower level with g replaced by its second-order model at y is a strictly
+// convex quadratic program. It is solved by the dual active-set method of Goldfarb and
+// Idnani (1983): multipliers stay at least 0, the rows held stay independent, and each
+// step raises the minimum, so that it ends wherever it starts from. Where more rows are
+// tight than y has entries, as in a network whose nodes have all their arcs at bounds,
+// corrections of a face by signs alone go in a circle; this exchanges rows instead.
+
+// local is the system of some rows of one component, over its entries (faceSystem).
+type local interface {
+	rows() []int // those of them that are independent, ascending
+	solve(a, b []float64) (u, v []float64, err error)
+	// give is about (B H^-1 B')_kk of the k-th of the rows.
+	give(k int) float64
+}
+
+// component is a part of y that neither g nor the rows mix with others.
+type component struct {
+	entries []int
+	rows    []int // those that involve its entries
+	system  func(rows []int) (local, error)
+}
+
+var errNoAnswer = errors.New("no y satisfies the rows of the lower level")
+
+// model is the quadratic program at (x, y) over one component.
+type model struct {
+	d    *deriver
+	c    *component
+	x    []float64
+	y    []float64 // len Dy; the component's entries are moved
+	base []float64 // where the model was taken
+	grad []float64 // grad_y g there
+	held []int     // rows held, ascending and independent
+	pull []float64 // their multipliers
+	on   local
+}
+
+// hold solves the model on the given rows.
+func (m *model) hold(rows []int) error {
+	on, err := m.c.system(rows)
+	if err != nil {
+		return err
+	}
+	m.on, m.held = on, on.rows()
+	forces, gaps := make([]float64, len(m.c.entries)), make([]float64, len(m.held))
+	for r, j := range m.c.entries {
+		forces[r] = -m.grad[j]
+	}
+	for k, i := range m.held {
+		gaps[k] = m.d.residual(i, m.x, m.base)
+	}
+	u, v, err := on.solve(forces, gaps)
+	if err != nil {
+		return err
+	}
+	for r, j := range m.c.entries {
+		m.y[j] = m.base[j] + u[r]
+	}
+	m.pull = scaled(v, -1)
+	return nil
+}
+
+// pulls reports whether the k-th row held pulls the wrong way by more than the
+// tolerance.
+func (m *model) pulls(k int, tolerance float64) bool {
+	i := m.held[k]
+	return m.d.p.Rows.Kind[i] == problem.AtMost && m.pull[k]*m.on.give(k) < -tolerance*m.d.s.rows[i]
+}
+
+// begin holds those of the given rows, and all equality rows, that pull the right way.
+func (m *model) begin(rows []int, tolerance float64) error {
+	if err := m.hold(rows); err != nil {
+		return err
+	}
+	for {
+		kept := make([]int, 0, len(m.held))
+		for k, i := range m.held {
+			if !m.pulls(k, tolerance) {
+				kept = append(kept, i)
+			}
+		}
+		if len(kept) == len(m.held) {
+			return nil
+		}
+		if err := m.hold(kept); err != nil {
+			return err
+		}
+	}
+}
+
+// worst is the row violated most, by more than the tolerance, and which way; -1 where
+// there is none.
+func (m *model) worst(tolerance float64, settled map[int]bool) (row int, sign float64) {
+	row, sign = -1, 1
+	most := 1.0
+	for _, i := range m.c.rows {
+		if _, in := slices.BinarySearch(m.held, i); in || settled[i] {
+			continue
+		}
+		h := m.d.residual(i, m.x, m.y)
+		way := 1.0
+		if m.d.p.Rows.Kind[i] == problem.Equal && h < 0 {
+			h, way = -h, -1
+		}
+		if h /= tolerance * m.d.s.rows[i]; h > most {
+			most, row, sign = h, i, way
+		}
+	}
+	return row, sign
+}
+
+// add makes row p hold: its multiplier is raised, and rows that lose theirs on the way
+// are let go.
+func (m *model) add(p int, sign float64) error {
+	// Of the way that a row gives alone, what rows that it depends on leave is rounding.
+	const dependent = 1e-11
+	n := len(m.c.entries)
+	row := make([]float64, m.d.p.Dy)
+	m.d.p.Rows.B.AddRow(row, p, sign)
+	normal := make([]float64, n)
+	for r, j := range m.c.entries {
+		normal[r] = row[j]
+	}
+	alone, err := m.c.system([]int{p})
+	if err != nil {
+		return err
+	}
+	if len(alone.rows()) == 0 {
+		return errFace
+	}
+	whole := alone.give(0)
+	raised := 0.0
+	for range len(m.c.rows) + 1 {
+		u, v, err := m.on.solve(normal, make([]float64, len(m.held)))
+		if err != nil {
+			return err
+		}
+		full, slope := math.Inf(1), dot(normal, u)
+		if slope > dependent*whole {
+			full = math.Max(0, sign*m.d.residual(p, m.x, m.y)) / slope
+		}
+		step, drop := full, -1
+		top := maxAbs(v)
+		for k, i := range m.held {
+			if m.d.p.Rows.Kind[i] == problem.AtMost && v[k] > dependent*top {
+				if t := math.Max(0, m.pull[k]) / v[k]; t < step {
+					step, drop = t, k
+				}
+			}
+		}
+		if math.IsInf(step, 1) {
+			return errNoAnswer
+		}
+		if !math.IsInf(full, 1) {
+			for r, j := range m.c.entries {
+				m.y[j] += step * u[r]
+			}
+		}
+		for k := range m.pull {
+			m.pull[k] -= step * v[k]
+		}
+		raised += step
+		if drop < 0 {
+			at, _ := slices.BinarySearch(m.held, p)
+			next := slices.Insert(slices.Clone(m.held), at, p)
+			pull := slices.Insert(slices.Clone(m.pull), at, sign*raised)
+			if m.on, err = m.c.system(next); err != nil {
+				return err
+			}
+			if len(m.on.rows()) != len(next) { // dependent to the accuracy of the system
+				return errFace
+			}
+			m.held, m.pull = m.on.rows(), pull
+			return nil
+		}
+		next := slices.Delete(slices.Clone(m.held), drop, drop+1)
+		pull := slices.Delete(slices.Clone(m.pull), drop, drop+1)
+		if m.on, err = m.c.system(next); err != nil {
+			return err
+		}
+		m.held, m.pull = m.on.rows(), pull
+	}
+	return errNoAnswer
+}
+
+// solve is the face of the model's minimum, from the rows given.
+func (m *model) solve(rows []int, tolerance float64) error {
+	if err := m.begin(rows, tolerance); err != nil {
+		return err
+	}
+	settled := map[int]bool{}
+	// Each step raises the minimum; a start that is near takes a few.
+	for range 50 + 10*len(m.c.rows) {
+		p, sign := m.worst(tolerance, settled)
+		if p < 0 {
+			// Without what the steps have left of rounding.
+			before := slices.Clone(m.held)
+			if err := m.begin(m.held, tolerance); err != nil {
+				return err
+			}
+			if p, _ = m.worst(tolerance, settled); p < 0 || !slices.Equal(before, m.held) && tolerance >= m.d.tol.KKT {
+				return nil
+			}
+			continue
+		}
+		if err := m.add(p, sign); err != nil {
+			// A row that others hold to within the accuracy of a solution is held.
+			if h := m.d.residual(p, m.x, m.y); math.Abs(h) <= m.d.tol.KKT*m.d.s.rows[p] {
+				settled[p] = true
+				if err := m.begin(m.held, tolerance); err != nil {
+					return err
+				}
+				continue
+			}
+			return err
+		}
+	}
+	return errors.New("the lower level was not solved in the steps that a start near by takes")
+}
+
+// dual finds the face of y*(x) from y and a face, by quadratic models of g; where g is
+// one, the first says all.
+func (d *deriver) dual(x, y []float64, face []int) (*derived, error) {
+	const rounding, most = 1e-12, 30
+	y = slices.Clone(y)
+	base, grad := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	for range most {
+		h, err := d.curvature(x, y, true)
+		if err != nil {
+			return nil, err
+		}
+		if !h.direct() {
+			return nil, errProducts
+		}
+		copy(base, y)
+		d.g.GradY(grad, x, base)
+		in := make(map[int]bool, len(face))
+		for _, i := range face {
+			in[i] = true
+		}
+		var next []int
+		for k := range h.comps {
+			c := &h.comps[k]
+			var rows []int
+			for _, i := range c.rows {
+				if in[i] || d.p.Rows.Kind[i] == problem.Equal {
+					rows = append(rows, i)
+				}
+			}
+			m := &model{d: d, c: c, x: x, y: y, base: base, grad: grad}
+			err := m.solve(rows, rounding)
+			if err != nil {
+				err = m.solve(rows, d.tol.KKT)
+			}
+			if err != nil {
+				return nil, err
+			}
+			next = append(next, m.held...)
+		}
+		// These rows alone: which of more that depend on each other are held says how
+		// the multipliers divide among them.
+		slices.Sort(next)
+		face = next
+		at, err := d.onFace(x, y, face)
+		if err != nil {
+			if d.p.Facts.QuadraticInY {
+				return nil, err
+			}
+			continue // the next model, at the minimum of this one
+		}
+		if !d.correct(map[int]bool{}, at, d.tol.KKT, false) {
+			return at, nil
+		}
+		if d.p.Facts.QuadraticInY {
+			return nil, errors.New("no face that solves the lower level was found")
+		}
+		copy(y, at.y)
+	}
+	return nil, errors.New("the models of the lower level did not come to an end")
+}
