@@ -137,6 +137,17 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 			add(t, -c)
 		}
 	}
+	// A row that takes no part has a coefficient of rounding: beside nothing else that is no
+	// difference.
+	const rounding = 1e-12
+	for t, c := range combination {
+		if c != 0 {
+			cols, vals := q.rows.A.Row(t)
+			for k, j := range cols {
+				terms[j] += rounding / math.Sqrt(dependence) * math.Abs(vals[k]) * q.norm[i] / q.norm[t]
+			}
+		}
+	}
 	for j, d := range difference {
 		if math.Abs(d) > math.Sqrt(dependence)*terms[j] {
 			return false
