@@ -195,14 +195,14 @@ func (v *verification) modulus(mu float64) bool {
 		}
 	case h.sparse != nil:
 		for k := range h.comps {
-			free, err := h.part(k, nil)
+			least, err := h.leastAlong(k)
 			if err != nil {
 				v.fail("modulus of strong convexity", "at (x, y): %v", err)
 				return false
 			}
 			// From above, and not below by more than differences know of H.
 			known := math.Max(1e-9*h.largest(), h.rounding())
-			note(free.(*sparsePart).factor.smallest()+known, "inverse iteration with the Hessian of g at (x, y)")
+			note(least+known, "inverse iteration with the Hessian of g at (x, y)")
 		}
 	default:
 		note(h.rayleigh(), "a direction at (x, y)")

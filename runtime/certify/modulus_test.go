@@ -138,7 +138,7 @@ func TestModuli(t *testing.T) {
 			refused++
 		}
 	}
-	if refused < 200 || hidden < 20 {
+	if refused < 200 || hidden < 10 {
 		t.Errorf("%d false moduli refused, %d hidden by rounding", refused, hidden)
 	}
 }
