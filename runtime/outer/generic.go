@@ -192,9 +192,33 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 			}
 			return false, err
 		}
-		if f == nil || norm(f.Grad) > 4*pt.GradError+jump*norm(pt.Grad) {
+		if f == nil || norm(f.Grad) > 4*pt.GradError+jump*norm(pt.Grad) && !r.across(pt.X, f.Grad) {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// sideways is the sine of the angle with a direction of X and D above which a jump of the gradient
+// counts as along it: moves of lastMove are known to their rounding, 1e-9 of their length, and a
+// random one has less than this share of its length along a given direction one time in 1e5.
+const (
+	sideways   = 1e-6
+	directions = 3
+)
+
+// across reports that x cannot move along a jump of the gradient, as where rows leave X and D no
+// inside: both pieces then are one function on them, and the jump is normal to them.
+func (r *Run) across(x, jump []float64) bool {
+	radius := lastMove * r.size(x)
+	for range directions {
+		moved, err := r.move(x, radius)
+		if err != nil {
+			return false
+		}
+		if math.Abs(dot(jump, minus(moved, x))) > sideways*norm(jump)*radius {
+			return false
+		}
+	}
+	return true
 }
