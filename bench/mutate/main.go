@@ -1,7 +1,7 @@
 // Command mutate breaks the project's code in one place at a time and tells
 // which breaks no test notices.
 //
-//	go run ./bench/mutate [-only TEXT] [-own] [-workers N] [-list] [-o FILE] [-again FILE] [-keep DIR]
+//	go run ./bench/mutate [-only TEXT] [-own] [-workers N] [-list] [-show] [-o FILE] [-again FILE] [-keep DIR]
 //
 // The mutations are those of the list in named.go and a fixed draw from what
 // the operators of operators.go can do to the files of targets.go. All of them
@@ -27,7 +27,7 @@ import (
 type options struct {
 	only, output, again, keep string
 	workers                   int
-	list, own                 bool
+	list, show, own           bool
 	patience                  float64
 }
 
@@ -39,6 +39,7 @@ func main() {
 	flag.StringVar(&o.output, "o", "", "file that receives one line a mutation as it is done")
 	flag.IntVar(&o.workers, "workers", 1, "tests at a time")
 	flag.BoolVar(&o.list, "list", false, "list the mutations and stop")
+	flag.BoolVar(&o.show, "show", false, "list the mutations with the changed functions and stop")
 	flag.BoolVar(&o.own, "own", false, "ask the tests of a mutation's own package only: quicker, and some survive that others notice")
 	flag.StringVar(&o.again, "again", "", "an earlier -o file: what it says is killed is not tried again")
 	flag.StringVar(&o.keep, "keep", "", "folder for the test programs and what they reach, for the next run (default a temporary one)")
@@ -73,9 +74,12 @@ func command(o options) (survivors int, err error) {
 			chosen = append(chosen, m)
 		}
 	}
-	if o.list {
+	if o.list || o.show {
 		for _, m := range chosen {
 			fmt.Println(m.id)
+			if o.show {
+				fmt.Printf("\n%s\n\n", m.changed())
+			}
 		}
 		fmt.Println(len(chosen), "mutations")
 		return 0, nil

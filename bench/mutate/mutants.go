@@ -27,6 +27,11 @@ type mutant struct {
 	named  bool   // asked for by name, not drawn
 }
 
+// changed is the function as the mutant has it.
+func (m *mutant) changed() string {
+	return strings.Replace(m.text, m.fn.Name.Name+"__mutant", m.fn.Name.Name, 1)
+}
+
 // source is a parsed file of a target.
 type source struct {
 	path string // from the root of the project
