@@ -1,8 +1,10 @@
 package autodiff
 
 import (
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/ir/data"
@@ -251,5 +253,79 @@ func near(t *testing.T, what string, got, want, tol float64) {
 	t.Helper()
 	if !(math.Abs(got-want) <= tol*(1+math.Abs(want))) {
 		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// TestOneVariable: an objective may be a variable and nothing else.
+func TestOneVariable(t *testing.T) {
+	b := expr.NewBuilder()
+	for _, lower := range []bool{false, true} {
+		g, err := Differentiate(b, b.Var(fmt.Sprint("v", lower), lower, 1, expr.ScalarShape(), diag.Span{}), 3, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := []float64{1, 2, 3}, []float64{4, 5, 6}
+		value, gx, gy := eval(t, g, x, y)
+		want, other := gx, gy
+		near(t, "value", value, map[bool]float64{false: 2, true: 5}[lower], 0)
+		if lower {
+			want, other = gy, gx
+		}
+		if !slices.Equal(want, []float64{0, 1, 0}) || !slices.Equal(other, []float64{0, 0, 0}) {
+			t.Errorf("lower %v: gradients %v and %v", lower, gx, gy)
+		}
+	}
+}
+
+// TestReadingsAreToldApart: a reading of a gradient equals another one of the same
+// root, and none that differs in a node, its arguments or entries, or in what is read
+// off: two that agree by chance in what is compared would hide a wrong gradient.
+func TestReadingsAreToldApart(t *testing.T) {
+	b, roots := models(t)
+	for name, root := range roots {
+		g, err := Differentiate(b.Builder, root, 3, 12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func() *Graph {
+			c := *g
+			c.Nodes, c.DX, c.DY = slices.Clone(g.Nodes), slices.Clone(g.DX), slices.Clone(g.DY)
+			for i := range c.Nodes {
+				c.Nodes[i].Args, c.Nodes[i].Index = slices.Clone(c.Nodes[i].Args), slices.Clone(c.Nodes[i].Index)
+			}
+			return &c
+		}
+		if !equalGraphs(g, read()) {
+			t.Fatalf("%s: a copy differs", name)
+		}
+		last := len(g.Nodes) - 1
+		changes := map[string]func(c *Graph){
+			"a node more": func(c *Graph) { c.Nodes = append(c.Nodes, Node{}) },
+			"a node less": func(c *Graph) { c.Nodes = c.Nodes[:last] },
+			"the value":   func(c *Graph) { c.Value++ },
+			"op":          func(c *Graph) { c.Nodes[last].Op++ },
+			"shape":       func(c *Graph) { c.Nodes[last].Shape.Rows++ },
+			"number":      func(c *Graph) { c.Nodes[last].Number++ },
+			"data":        func(c *Graph) { c.Nodes[last].Data = &expr.Node{} },
+			"level":       func(c *Graph) { c.Nodes[last].Lower = !c.Nodes[last].Lower },
+			"offset":      func(c *Graph) { c.Nodes[last].Offset++ },
+			"TransA":      func(c *Graph) { c.Nodes[last].TransA = !c.Nodes[last].TransA },
+			"TransB":      func(c *Graph) { c.Nodes[last].TransB = !c.Nodes[last].TransB },
+			"arguments":   func(c *Graph) { c.Nodes[last].Args = append(c.Nodes[last].Args, 0) },
+			"entries":     func(c *Graph) { c.Nodes[last].Index = append(c.Nodes[last].Index, 0) },
+		}
+		for i := range g.DX {
+			changes[fmt.Sprint("DX ", i)] = func(c *Graph) { c.DX[i].Node++ }
+		}
+		for i := range g.DY {
+			changes[fmt.Sprint("DY ", i)] = func(c *Graph) { c.DY[i].Node++ }
+		}
+		for what, change := range changes {
+			c := read()
+			change(c)
+			if equalGraphs(g, c) || equalGraphs(c, g) {
+				t.Errorf("%s: a reading with another %s passes for the same", name, what)
+			}
+		}
 	}
 }
