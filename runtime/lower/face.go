@@ -4,9 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"bilevelc/runtime/linalg"
 )
 
@@ -18,20 +15,17 @@ const dependence = 1e-10
 // face is an affine set { y : B_i y = r_i, i in a working set of independent
 // rows }, kept as an orthogonal factorization. Rows that fix one entry of y
 // are a mask where they can be; the others (members) are factorized on the
-// entries that are left, scaled to unit norm, B_i/|B_i| = sum_j R_ji q_j, by
-// Gram-Schmidt with reorthogonalization (Daniel, Gragg, Kaufman, Stewart
-// 1976), with orthonormal q_j.
+// entries that are left, scaled to unit norm, B_i/|B_i| = sum_j R_ji q_j.
 type face struct {
 	poly    *polyhedron
 	in      []bool    // len m: the rows of the working set
 	fixer   []int     // len n: the row that fixes y_j by the mask, or -1
 	fixed   int       // number of masked entries
 	members []int     // len k: the other rows, in the order of the factorization
-	q       []float64 // k x n, row-major: orthonormal rows, 0 on masked entries
-	r       []float64 // columns of R packed: column j has its j+1 entries from j(j+1)/2
+	qr      linalg.QR // of the members' unit normals, 0 on masked entries
+	rotated bool      // a member has left: qr is not what adding the members makes
 	coef    []float64 // len n: scratch
 	vec     []float64 // len n: scratch
-	work    []float64 // len n: scratch of orthogonalize
 	order   []int     // scratch
 	open    []bool    // len m, or nil: rows that are kept out (activeSet.open)
 }
@@ -48,12 +42,9 @@ func (f *face) reset(poly *polyhedron) {
 		f.fixer[j] = -1
 	}
 	f.fixed = 0
-	f.members = f.members[:0]
-	f.q = f.q[:0]
-	f.r = f.r[:0]
+	f.empty()
 	f.coef = resize(f.coef, poly.n)
 	f.vec = resize(f.vec, poly.n)
-	f.work = resize(f.work, poly.n)
 }
 
 // size is the number of rows in the working set, and the codimension.
@@ -80,15 +71,6 @@ func (f *face) rows(dst []int) []int {
 	return dst
 }
 
-// column returns the packed column j of R, len j+1.
-func (f *face) column(j int) []float64 { return f.r[j*(j+1)/2 : (j+1)*(j+2)/2] }
-
-// basis is the k x n matrix of the q_j.
-func (f *face) basis() blas64.General {
-	n := f.poly.n
-	return blas64.General{Rows: len(f.members), Cols: n, Stride: max(1, n), Data: f.q}
-}
-
 // add puts row i into the working set and reports true, or false where the
 // row depends on those in it (or does not involve y): then coef[:k] combines
 // the members to it on the entries not masked.
@@ -109,12 +91,7 @@ func (f *face) add(i int) bool {
 		f.fixed++
 		return true
 	}
-	k := len(f.members)
-	f.r = append(f.r, f.coef[:k]...)
-	f.r = append(f.r, rest)
-	for _, t := range f.vec {
-		f.q = append(f.q, t/rest)
-	}
+	f.qr.Push(f.coef, f.vec, rest)
 	f.members = append(f.members, i)
 	return true
 }
@@ -135,35 +112,7 @@ func (f *face) split(i int) float64 {
 			f.vec[j] = vals[k] / f.poly.norm[i]
 		}
 	}
-	k := len(f.members)
-	coef := f.coef[:k]
-	for j := range coef {
-		coef[j] = 0
-	}
-	if k == 0 {
-		return linalg.Norm(f.vec)
-	}
-	f.orthogonalize(f.vec, coef)
-	return linalg.Norm(f.vec)
-}
-
-// orthogonalize subtracts from v its part in the span of the q_j, twice
-// (which is enough), and adds the coefficients to coef where it is not nil.
-func (f *face) orthogonalize(v, coef []float64) {
-	k := len(f.members)
-	if k == 0 {
-		return
-	}
-	q := f.basis()
-	c := blas64.Vector{N: k, Inc: 1, Data: f.work[:k]}
-	x := blas64.Vector{N: len(v), Inc: 1, Data: v}
-	for pass := 0; pass < 2; pass++ {
-		blas64.Gemv(blas.NoTrans, 1, q, x, 0, c)
-		blas64.Gemv(blas.Trans, -1, q, c, 1, x)
-		if coef != nil {
-			linalg.Axpy(coef, 1, c.Data)
-		}
-	}
+	return f.qr.Split(f.vec, f.coef, f.vec)
 }
 
 // drop takes row i out of the working set.
@@ -175,25 +124,16 @@ func (f *face) drop(i int) {
 		f.rebuild()
 		return
 	}
-	at := 0
-	for f.members[at] != i {
-		at++
-	}
-	f.order = append(f.order[:0], f.members[at+1:]...)
-	f.truncate(at)
-	for _, t := range f.order {
-		f.in[t] = false
-	}
-	for _, t := range f.order {
-		f.add(t)
-	}
+	at := slices.Index(f.members, i)
+	f.rotated = f.rotated || at < len(f.members)-1
+	f.members = slices.Delete(f.members, at, at+1)
+	f.qr.Drop(at)
 }
 
-// truncate keeps the first k members.
-func (f *face) truncate(k int) {
-	f.members = f.members[:k]
-	f.q = f.q[:k*f.poly.n]
-	f.r = f.r[:k*(k+1)/2]
+// empty takes all members out of the factorization, but not of the working set.
+func (f *face) empty() {
+	f.members, f.rotated = f.members[:0], false
+	f.qr.Reset(f.poly.n)
 }
 
 // gather makes the face that of the Equal rows and some others, as far as they are
@@ -240,7 +180,7 @@ func (f *face) refactor() {
 // rebuild builds the factorization anew, with every bound row in the mask.
 func (f *face) rebuild() {
 	f.order = append(f.order[:0], f.members...)
-	f.truncate(0)
+	f.empty()
 	for _, i := range f.order {
 		f.in[i] = false
 	}
@@ -258,21 +198,15 @@ func (f *face) rebuild() {
 func (f *face) sine() float64 {
 	least := 1.0
 	for j := range f.members {
-		least = math.Min(least, f.column(j)[j])
+		least = math.Min(least, f.qr.Triangle(j)[j])
 	}
 	return least
 }
 
 // project overwrites v with its part in the face's directions.
 func (f *face) project(v []float64) {
-	if f.fixed > 0 {
-		for j, i := range f.fixer {
-			if i >= 0 {
-				v[j] = 0
-			}
-		}
-	}
-	f.orthogonalize(v, nil)
+	f.mask(v)
+	f.qr.Split(v, nil, v)
 }
 
 // restore moves y to the nearest point of the face. A second pass removes
@@ -292,13 +226,8 @@ func (f *face) restore(y []float64) {
 		for j, i := range f.members {
 			c[j] = -f.poly.slack(i, y)
 		}
-		// R' z = c, then y += Q' z.
-		for j := range c {
-			col := f.column(j)
-			c[j] = (c[j] - linalg.Dot(col[:j], c[:j])) / col[j]
-		}
-		blas64.Gemv(blas.Trans, 1, f.basis(), blas64.Vector{N: k, Inc: 1, Data: c}, 1,
-			blas64.Vector{N: len(y), Inc: 1, Data: y})
+		f.qr.SolveT(c)
+		f.qr.AddScaled(y, 1, c)
 	}
 }
 
@@ -314,9 +243,8 @@ func (f *face) multipliers(lambda, grad []float64) {
 		copy(f.vec, grad)
 		f.mask(f.vec)
 		c := f.coef[:k]
-		blas64.Gemv(blas.NoTrans, 1, f.basis(), blas64.Vector{N: len(f.vec), Inc: 1, Data: f.vec}, 0,
-			blas64.Vector{N: k, Inc: 1, Data: c})
-		f.solveR(c)
+		f.qr.Coordinates(c, f.vec)
+		f.qr.Solve(c)
 		for j, i := range f.members {
 			lambda[i] = c[j] / f.poly.norm[i]
 		}
@@ -345,15 +273,6 @@ func (f *face) maskedMultipliers(lambda, grad []float64) {
 	}
 }
 
-// solveR overwrites c (len k) with R^-1 c.
-func (f *face) solveR(c []float64) {
-	for j := len(c) - 1; j >= 0; j-- {
-		col := f.column(j)
-		c[j] /= col[j]
-		linalg.Axpy(c[:j], -c[j], col[:j])
-	}
-}
-
 // combination sets dst (len m) to the coefficients that combine the rows of
 // the working set to row i, which depends on them: B_i = sum_k dst_k B_k.
 func (f *face) combination(dst []float64, i int) {
@@ -363,7 +282,7 @@ func (f *face) combination(dst []float64, i int) {
 	f.split(i)
 	k := len(f.members)
 	c := f.coef[:k]
-	f.solveR(c)
+	f.qr.Solve(c)
 	for j, t := range f.members {
 		dst[t] = c[j] * f.poly.norm[i] / f.poly.norm[t]
 	}

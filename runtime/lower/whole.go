@@ -40,7 +40,7 @@ type whole struct {
 // basis is the factorization of a face's rows.
 type basis struct {
 	fixer, members []int
-	q, r           []float64
+	qr             linalg.QR
 }
 
 // metricFace is the Gram matrix of a face's rows in the metric of H^-1, factorized.
@@ -234,15 +234,18 @@ func (w *whole) recall(f *face, rows []int) {
 		return
 	}
 	f.members = append(f.members, best.members[:most]...)
-	f.q = append(f.q, best.q[:most*w.n]...)
-	f.r = append(f.r, best.r[:most*(most+1)/2]...)
+	f.qr.Take(&best.qr, most)
 	for _, i := range f.members {
 		f.in[i] = true
 	}
 }
 
-// keep remembers the factorization of a face.
+// keep remembers the factorization of a face, as adding its rows makes it: what it
+// went through does not show later.
 func (w *whole) keep(f *face) {
+	if f.rotated {
+		f.rebuild()
+	}
 	k := len(f.members)
 	if k == 0 || k*w.n > basisEntries/facesKept {
 		return
@@ -259,7 +262,9 @@ func (w *whole) keep(f *face) {
 	if len(w.bases) == facesKept {
 		w.bases = slices.Delete(w.bases, 0, 1)
 	}
-	w.bases = append(w.bases, &basis{slices.Clone(f.fixer), slices.Clone(f.members), slices.Clone(f.q), slices.Clone(f.r)})
+	kept := &basis{fixer: slices.Clone(f.fixer), members: slices.Clone(f.members)}
+	kept.qr.Take(&f.qr, k)
+	w.bases = append(w.bases, kept)
 }
 
 // product is b H^-1 b' of two rows that have been reached, always computed from the

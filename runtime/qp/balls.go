@@ -3,6 +3,7 @@ package qp
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -28,7 +29,7 @@ func center(b *problem.Ball, j int) float64 {
 func (p *Projector) solveBall(k int, dst, x, theta []float64, on *search) (changed bool, err error) {
 	b := &p.set.Balls[k]
 	// A distance within this of the radius is on the sphere.
-	tolerance := 4e-16 * (b.Radius + norm2(dst))
+	tolerance := 4e-16 * (b.Radius + linalg.Norm(dst))
 	at := func(t float64) (float64, error) {
 		theta[k] = t
 		err := p.projectPolyhedron(dst, x, theta, on)

@@ -1,6 +1,10 @@
 package qp
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // orient loads the unit normal of constraint k into ws.normal, in the metric
 // of H and pointing out of the feasible side.
@@ -10,7 +14,7 @@ func (ws *Workspace) orient(k int, sign float64) active {
 	}
 	rhs := ws.addNormal(ws.normal, k, sign)
 	ws.p.H.solveT(ws.normal)
-	a := active{number: k, equal: ws.isEqual(k), sign: sign, norm: norm2(ws.normal)}
+	a := active{number: k, equal: ws.isEqual(k), sign: sign, norm: linalg.Norm(ws.normal)}
 	if a.norm > 0 {
 		for j := range ws.normal {
 			ws.normal[j] /= a.norm

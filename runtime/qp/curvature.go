@@ -6,6 +6,8 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Curvature is the positive definite matrix H of a Model, n x n: a positive diagonal
@@ -99,14 +101,14 @@ func (h *Curvature) multiply(dst, v []float64) {
 	}
 	c := make([]float64, len(h.w))
 	for a, col := range h.w {
-		c[a] = dot(col, v[:len(col)])
+		c[a] = linalg.Dot(col, v[:len(col)])
 	}
 	for a, col := range h.w {
 		t := 0.0
 		for b, v := range c {
 			t += h.m.At(a, b) * v
 		}
-		axpy(dst[:len(col)], t, col)
+		linalg.Axpy(dst[:len(col)], t, col)
 	}
 }
 
@@ -121,8 +123,8 @@ type metric struct {
 	k    int               // variables of the full block
 	u    blas64.Triangular // its factor
 	root []float64         // square roots of the diagonal of the others
-	z    factor            // orthonormal columns, of len(root) each
-	r    blas64.Triangular // z.size x z.size
+	z    linalg.QR         // orthonormal columns, of len(root) each
+	r    blas64.Triangular // z.Size() x z.size
 	c, t []float64         // scratch
 }
 
@@ -150,7 +152,7 @@ func (m *metric) restrict(h *Curvature, free []int) bool {
 	for a, j := range rest {
 		m.root[a] = math.Sqrt(h.diagonal[j])
 	}
-	m.z.reset(len(rest))
+	m.z.Reset(len(rest))
 	if len(h.w) == 0 || len(rest) == 0 {
 		return true
 	}
@@ -169,18 +171,18 @@ func (m *metric) spread(h *Curvature, rest []int) bool {
 				column[a] = w[j] / m.root[a]
 			}
 		}
-		size := norm2(column)
+		size := linalg.Norm(column)
 		// What rounding leaves of a column that depends on others is none of its own.
-		away := m.z.split(column, coef, left)
-		for a := range m.z.size {
+		away := m.z.Split(column, coef, left)
+		for a := range m.z.Size() {
 			t.Set(a, b, coef[a])
 		}
-		if away > 1e-14*size && m.z.size < len(rest) {
-			t.Set(m.z.size, b, away)
-			m.z.push(coef, left, away)
+		if away > 1e-14*size && m.z.Size() < len(rest) {
+			t.Set(m.z.Size(), b, away)
+			m.z.Push(coef, left, away)
 		}
 	}
-	s := m.z.size
+	s := m.z.Size()
 	if s == 0 {
 		return true
 	}
@@ -231,17 +233,17 @@ func (m *metric) triangle(t blas.Transpose, v []float64) {
 
 // bend overwrites v with (I + Z (R^-1 - I) Z') v, or the same of R^-T.
 func (m *metric) bend(t blas.Transpose, v []float64) {
-	s := m.z.size
+	s := m.z.Size()
 	if s == 0 {
 		return
 	}
 	m.c, m.t = resize(m.c, s), resize(m.t, s)
 	for a := range s {
-		m.c[a] = dot(m.z.q[a], v)
+		m.c[a] = linalg.Dot(m.z.Column(a), v)
 	}
 	copy(m.t, m.c)
 	blas64.Trsv(t, m.r, blas64.Vector{N: s, Data: m.t, Inc: 1})
 	for a := range s {
-		axpy(v, m.t[a]-m.c[a], m.z.q[a])
+		linalg.Axpy(v, m.t[a]-m.c[a], m.z.Column(a))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // Affine is the function offset + gradient'd of a step d.
@@ -93,7 +94,7 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 	q.begin(guess)
 	largest := 0.0
 	for i := range m.Pieces {
-		largest = math.Max(largest, norm2(m.Pieces[i].Gradient))
+		largest = math.Max(largest, linalg.Norm(m.Pieces[i].Gradient))
 	}
 	const rounds = 60 // four digits a round are expected; a bound all the same
 	for round := 1; ; round++ {
@@ -131,7 +132,7 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 	}
 	hd := make([]float64, n)
 	m.H.multiply(hd, step.D)
-	step.Curvature = dot(hd, step.D) / 2
+	step.Curvature = linalg.Dot(hd, step.D) / 2
 	return step, nil
 }
 
@@ -277,7 +278,7 @@ func (q *master) step(m *Model) *Step {
 
 // value is the model at d, of len n at least, without its curvature.
 func (m *Model) value(d []float64) float64 {
-	at := func(a *Affine) float64 { return a.Offset + dot(a.Gradient, d[:len(a.Gradient)]) }
+	at := func(a *Affine) float64 { return a.Offset + linalg.Dot(a.Gradient, d[:len(a.Gradient)]) }
 	v := math.Inf(-1)
 	for i := range m.Pieces {
 		v = math.Max(v, at(&m.Pieces[i]))
@@ -311,7 +312,7 @@ type Hull struct {
 func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, guess *Working) (*Hull, error) {
 	largest := 0.0
 	for _, g := range gradients {
-		largest = math.Max(largest, norm2(g))
+		largest = math.Max(largest, linalg.Norm(g))
 	}
 	scale := 1.0
 	if largest > 0 {
@@ -320,7 +321,7 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 	model := make([]Affine, len(gradients))
 	for i, g := range gradients {
 		model[i].Gradient = make([]float64, len(g))
-		axpy(model[i].Gradient, scale, g)
+		linalg.Axpy(model[i].Gradient, scale, g)
 	}
 	step, err := p.Step(x, &Model{H: identity(p.dx), Pieces: model, Guess: guess})
 	if err != nil {
@@ -333,8 +334,8 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 	// Of the combination itself: by duality it is |d| over the scale, but for rounding.
 	least := append([]float64(nil), h.Normal...)
 	for i, w := range h.Weights {
-		axpy(least, w, gradients[i])
+		linalg.Axpy(least, w, gradients[i])
 	}
-	h.Norm = norm2(least)
+	h.Norm = linalg.Norm(least)
 	return h, nil
 }

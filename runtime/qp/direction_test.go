@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Optimality of a step: weights are convex and sit on the largest pieces, the
@@ -45,28 +47,28 @@ func TestStepIsOptimal(t *testing.T) {
 		}
 		largest, bent := math.Inf(-1), 0.0
 		for i, a := range hinges {
-			axpy(residual, s.Slopes[i], a.Gradient)
-			v := a.Offset + dot(a.Gradient, s.D)
+			linalg.Axpy(residual, s.Slopes[i], a.Gradient)
+			v := a.Offset + linalg.Dot(a.Gradient, s.D)
 			bent += math.Max(v, 0)
 			if th := s.Slopes[i]; th < 0 || th > 1 || th*math.Max(-v, 0) > 1e-10 || (1-th)*math.Max(v, 0) > 1e-10 {
 				t.Fatalf("trial %d: slope %g of a hinge at %g", trial, th, v)
 			}
 		}
 		for _, a := range pieces {
-			largest = math.Max(largest, a.Offset+dot(a.Gradient, s.D))
+			largest = math.Max(largest, a.Offset+linalg.Dot(a.Gradient, s.D))
 		}
 		if math.Abs(largest+bent-s.Value) > 1e-12 {
 			t.Fatalf("trial %d: value %v, want %v", trial, s.Value, largest+bent)
 		}
 		for i, a := range pieces {
 			sum += s.Weights[i]
-			axpy(residual, s.Weights[i], a.Gradient)
-			if v := a.Offset + dot(a.Gradient, s.D); s.Weights[i] < 0 || s.Weights[i]*(largest-v) > 1e-10 {
+			linalg.Axpy(residual, s.Weights[i], a.Gradient)
+			if v := a.Offset + linalg.Dot(a.Gradient, s.D); s.Weights[i] < 0 || s.Weights[i]*(largest-v) > 1e-10 {
 				t.Fatalf("trial %d: weight %g on a piece %g below the largest", trial, s.Weights[i], largest-v)
 			}
 		}
-		if math.Abs(sum-1) > 1e-12 || norm2(residual) > 1e-10*(1+size) {
-			t.Fatalf("trial %d: sum of weights %v, residual %.2e", trial, sum, norm2(residual))
+		if math.Abs(sum-1) > 1e-12 || linalg.Norm(residual) > 1e-10*(1+size) {
+			t.Fatalf("trial %d: sum of weights %v, residual %.2e", trial, sum, linalg.Norm(residual))
 		}
 		for j, d := range s.D {
 			if d < set.Lo[j]-1e-14 || d > set.Hi[j]+1e-14 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -127,7 +128,7 @@ func Unit(rows *problem.Rows) float64 {
 	for i := range rows.Kind {
 		_, a := rows.A.Row(i)
 		_, b := rows.B.Row(i)
-		if u, v := norm2(a), norm2(b); u > 0 && v > 0 {
+		if u, v := linalg.Norm(a), linalg.Norm(b); u > 0 && v > 0 {
 			ratios = append(ratios, u/v)
 		}
 	}
@@ -159,7 +160,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 	if on.constraints == p.joint {
 		q.Warm = p.jointWarm
 	}
-	scale := norm2(linear)
+	scale := linalg.Norm(linear)
 	const rounds = 40 // four digits a round are expected; a bound all the same
 	for range rounds {
 		for j, c := range on.center {
@@ -180,7 +181,7 @@ func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) er
 		}
 		// What the distance in s still pulls does not show in x: it is on the set
 		// after every round, and as good as the nearest point of it.
-		if nearness*moved <= 1e-13*(scale+norm2(s.Z[:n])+nearness*norm2(s.Z[n:])) {
+		if nearness*moved <= 1e-13*(scale+linalg.Norm(s.Z[:n])+nearness*linalg.Norm(s.Z[n:])) {
 			break
 		}
 	}

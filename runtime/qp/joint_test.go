@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -154,5 +155,5 @@ func apart(a, b []float64) float64 {
 	for j := range d {
 		d[j] = a[j] - b[j]
 	}
-	return norm2(d)
+	return linalg.Norm(d)
 }

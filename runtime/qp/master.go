@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // master is the quadratic program of a bundle method, over steps d of n entries:
@@ -43,7 +44,7 @@ type master struct {
 	// What follows from it.
 	free   []int
 	metric metric
-	factor factor    // of the members' columns, len(free)+1 each
+	factor linalg.QR // of the members' columns, len(free)+1 each
 	lift   float64   // the last entry of a piece's column
 	base   []float64 // len n: linear and the gradients of bent hinges
 	at     []float64 // len n: fixed entries at their bounds, 0 elsewhere
@@ -116,7 +117,7 @@ func (q *master) load(least float64) bool {
 	}
 	f := len(q.free)
 	q.w = resize(q.w, f+1)
-	q.factor.reset(f + 1)
+	q.factor.Reset(f + 1)
 	q.reach()
 	q.rebase()
 	old := q.set
@@ -128,10 +129,10 @@ func (q *master) load(least float64) bool {
 			continue
 		}
 		column := q.column(&m)
-		if q.factor.size > f || m.norm == 0 {
+		if q.factor.Size() > f || m.norm == 0 {
 			continue
 		}
-		if left := q.factor.split(column, coef, rest); left > least {
+		if left := q.factor.Split(column, coef, rest); left > least {
 			q.push(m, coef, rest, left)
 		}
 	}
@@ -146,7 +147,7 @@ func (q *master) reach() {
 		if m.kind == ofPiece {
 			q.gather(v, &m)
 			q.metric.solveT(v[:len(q.free)])
-			q.lift = math.Max(q.lift, norm2(v))
+			q.lift = math.Max(q.lift, linalg.Norm(v))
 		}
 	}
 	if q.lift == 0 {
@@ -161,7 +162,7 @@ func (q *master) rebase() {
 	for k, bent := range q.bent {
 		if bent {
 			g := q.hinges[k].Gradient
-			axpy(q.base[:len(g)], 1, g)
+			linalg.Axpy(q.base[:len(g)], 1, g)
 		}
 	}
 	h := make([]float64, q.n)
@@ -217,7 +218,7 @@ func (q *master) column(m *member) []float64 {
 	if m.kind == ofPiece {
 		v[f] = q.lift
 	}
-	m.norm = norm2(v)
+	m.norm = linalg.Norm(v)
 	m.one, m.side = 0, q.value(m, q.at)
 	if m.norm == 0 {
 		return v
@@ -238,7 +239,7 @@ func (q *master) value(m *member, d []float64) float64 {
 	switch m.kind {
 	case ofPiece, ofHinge:
 		a := q.affine(m.constraint)
-		return a.Offset + dot(a.Gradient, d[:len(a.Gradient)])
+		return a.Offset + linalg.Dot(a.Gradient, d[:len(a.Gradient)])
 	case ofRow:
 		return q.rows.RowDot(m.index, d) - q.side[m.index]
 	}
@@ -250,14 +251,14 @@ func (q *master) value(m *member, d []float64) float64 {
 
 // push adds a member whose column has just been split.
 func (q *master) push(m member, coef, rest []float64, left float64) {
-	q.factor.push(coef, rest, left)
+	q.factor.Push(coef, rest, left)
 	q.set = append(q.set, m)
 	q.inSet[m.constraint] = true
 }
 
 // drop takes member i out. A constraint ignored as dependent on it counts again.
 func (q *master) drop(i int) {
-	q.factor.drop(i)
+	q.factor.Drop(i)
 	delete(q.inSet, q.set[i].constraint)
 	q.set = append(q.set[:i], q.set[i+1:]...)
 	clear(q.ignored)
@@ -278,21 +279,21 @@ func (q *master) refresh() {
 		v[i], o[i] = m.side, m.one
 		sides = math.Max(sides, math.Abs(m.side))
 	}
-	q.factor.solveRT(v)
-	q.factor.solveRT(o)
-	oo := dot(o, o)
-	q.size = norm2(q.pull) + sides
+	q.factor.SolveT(v)
+	q.factor.SolveT(o)
+	oo := linalg.Dot(o, o)
+	q.size = linalg.Norm(q.pull) + sides
 	for i := range v {
-		v[i] -= dot(q.factor.q[i], q.pull)
+		v[i] -= linalg.Dot(q.factor.Column(i), q.pull)
 	}
-	tau := (dot(o, v) - 1) / oo
-	axpy(v, -tau, o)
+	tau := (linalg.Dot(o, v) - 1) / oo
+	linalg.Axpy(v, -tau, o)
 	q.level = tau + q.lift*q.lift
 	for a, p := range q.pull {
 		q.w[a] = -p
 	}
 	for i, t := range v {
-		axpy(q.w, -t, q.factor.q[i])
+		linalg.Axpy(q.w, -t, q.factor.Column(i))
 		q.size += math.Abs(t)
 	}
 	q.leave()
@@ -304,16 +305,16 @@ func (q *master) refresh() {
 			left[i] -= q.level / m.norm
 		}
 	}
-	q.factor.solveRT(left)
-	tau = dot(o, left) / oo
-	axpy(left, -tau, o)
+	q.factor.SolveT(left)
+	tau = linalg.Dot(o, left) / oo
+	linalg.Axpy(left, -tau, o)
 	q.level += tau
 	for i, t := range left {
-		axpy(q.w[:f], -t, q.factor.q[i][:f])
+		linalg.Axpy(q.w[:f], -t, q.factor.Column(i)[:f])
 		v[i] += t
 	}
 	q.leave()
-	q.factor.solveR(v)
+	q.factor.Solve(v)
 	for i := range q.set {
 		q.set[i].z = v[i] / q.set[i].norm
 	}
@@ -368,7 +369,7 @@ func (q *master) objective() float64 {
 	for k, bent := range q.bent {
 		if bent {
 			a := &q.hinges[k]
-			v += a.Offset + dot(a.Gradient, q.d[:len(a.Gradient)])
+			v += a.Offset + linalg.Dot(a.Gradient, q.d[:len(a.Gradient)])
 		}
 	}
 	for j, c := range q.linear {
@@ -376,5 +377,5 @@ func (q *master) objective() float64 {
 	}
 	h := make([]float64, q.n)
 	q.h.multiply(h, q.d)
-	return v + dot(h, q.d)/2
+	return v + linalg.Dot(h, q.d)/2
 }

@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 
+	"bilevelc/runtime/linalg"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -22,13 +23,16 @@ func lowRank(rng *rand.Rand, n, r int) (*Curvature, *mat.SymDense) {
 			d[j] = math.Pow(10, 2*rng.Float64())
 		}
 	}
-	f := &factor{}
-	f.reset(n)
+	var f linalg.QR
+	f.Reset(n)
 	coef, rest := make([]float64, n), make([]float64, n)
 	for range min(r, n) {
-		f.push(coef, rest, f.split(normals(rng, n), coef, rest))
+		f.Push(coef, rest, f.Split(normals(rng, n), coef, rest))
 	}
-	w := f.q[:f.size]
+	w := make([][]float64, f.Size())
+	for a := range w {
+		w[a] = f.Column(a)
+	}
 	least := math.Inf(1)
 	for _, v := range d {
 		least = math.Min(least, v)
@@ -65,16 +69,16 @@ func lowRank(rng *rand.Rand, n, r int) (*Curvature, *mat.SymDense) {
 // slopes, and a Normal whose largest value over the set support knows.
 func gap(m *Model, h *mat.SymDense, scale float64, s *Step, support func(normal []float64) float64) float64 {
 	n := len(s.D)
-	g, constant, size := append([]float64(nil), s.Normal...), 0.0, norm2(s.Normal)*(scale+norm2(s.D))
+	g, constant, size := append([]float64(nil), s.Normal...), 0.0, linalg.Norm(s.Normal)*(scale+linalg.Norm(s.D))
 	for i, a := range m.Pieces {
-		axpy(g, s.Weights[i], a.Gradient)
+		linalg.Axpy(g, s.Weights[i], a.Gradient)
 		constant += s.Weights[i] * a.Offset
-		size += s.Weights[i] * (math.Abs(a.Offset) + norm2(a.Gradient)*norm2(s.D))
+		size += s.Weights[i] * (math.Abs(a.Offset) + linalg.Norm(a.Gradient)*linalg.Norm(s.D))
 	}
 	for k, a := range m.Hinges {
-		axpy(g, s.Slopes[k], a.Gradient)
+		linalg.Axpy(g, s.Slopes[k], a.Gradient)
 		constant += s.Slopes[k] * a.Offset
-		size += s.Slopes[k] * (math.Abs(a.Offset) + norm2(a.Gradient)*norm2(s.D))
+		size += s.Slopes[k] * (math.Abs(a.Offset) + linalg.Norm(a.Gradient)*linalg.Norm(s.D))
 	}
 	// min_d g'd + 1/2 d'Hd = -1/2 g'H^-1 g
 	var chol mat.Cholesky
@@ -116,7 +120,7 @@ func TestStepHasNoDualityGap(t *testing.T) {
 			if i > 0 && rng.IntN(3) == 0 {
 				// The same piece again, or nearly.
 				m.Pieces[i].Gradient = append([]float64(nil), m.Pieces[0].Gradient...)
-				axpy(m.Pieces[i].Gradient, math.Pow(10, -16*rng.Float64()), normals(rng, n))
+				linalg.Axpy(m.Pieces[i].Gradient, math.Pow(10, -16*rng.Float64()), normals(rng, n))
 			}
 		}
 		for k := range m.Hinges {
@@ -163,10 +167,10 @@ func TestStepHasNoDualityGap(t *testing.T) {
 				for _, w := range v {
 					best = math.Max(best, w)
 				}
-				return best*total - dot(v, x)
+				return best*total - linalg.Dot(v, x)
 			}
 		}
-		scale := norm2(x) // of x, and of X
+		scale := linalg.Norm(x) // of x, and of X
 		for j, lo := range set.Lo {
 			if w := set.Hi[j] - lo; w < math.Inf(1) {
 				scale = math.Hypot(scale, w)
@@ -191,8 +195,8 @@ func TestStepHasNoDualityGap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if apart(again.D, s.D) > 1e-8*(1e-6*scale+norm2(s.D)) {
-			t.Errorf("trial %d: from its own working set a step that is %.2e away", trial, apart(again.D, s.D)/norm2(s.D))
+		if apart(again.D, s.D) > 1e-8*(1e-6*scale+linalg.Norm(s.D)) {
+			t.Errorf("trial %d: from its own working set a step that is %.2e away", trial, apart(again.D, s.D)/linalg.Norm(s.D))
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"bilevelc/runtime/linalg"
 )
 
 // guessed is how near dependence a guess of the working set is taken.
@@ -276,10 +278,10 @@ func (q *master) extent(g []float64) float64 {
 func (q *master) length(m *member) float64 {
 	switch m.kind {
 	case ofPiece, ofHinge:
-		return norm2(q.affine(m.constraint).Gradient)
+		return linalg.Norm(q.affine(m.constraint).Gradient)
 	case ofRow:
 		_, vals := q.rows.Row(m.index)
-		return norm2(vals)
+		return linalg.Norm(vals)
 	}
 	return 1
 }

@@ -1,6 +1,10 @@
 package qp
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // ascend brings the violated constraints in one by one, the furthest first, each by
 // steps that raise the dual objective.
@@ -60,7 +64,7 @@ func (q *master) enter(b breach) bool {
 		coef, rest := make([]float64, f+1), make([]float64, f+1)
 		left := 0.0
 		if norm > 0 {
-			left = q.factor.split(column, coef, rest)
+			left = q.factor.Split(column, coef, rest)
 			if entering == 0 && by <= q.tolerance/roundings*q.size*norm {
 				q.ignored[m.constraint] = true // within what rounding of w makes of it
 				return true
@@ -76,9 +80,9 @@ func (q *master) enter(b breach) bool {
 		for i := range q.set {
 			price[i] = q.set[i].one
 		}
-		q.factor.solveRT(price)
-		own := dot(price, price)
-		sigma := (m.one - dot(price, coef[:k])) / own
+		q.factor.SolveT(price)
+		own := linalg.Dot(price, price)
+		sigma := (m.one - linalg.Dot(price, coef[:k])) / own
 		if left == 0 {
 			sigma = 0
 		}
@@ -86,12 +90,12 @@ func (q *master) enter(b breach) bool {
 		for i := range move {
 			move[i] = -coef[i] - sigma*price[i]
 		}
-		q.factor.solveR(move)
+		q.factor.Solve(move)
 		for a := range rest {
 			rest[a] = -rest[a]
 		}
 		for i, p := range price {
-			axpy(rest, sigma*p, q.factor.q[i])
+			linalg.Axpy(rest, sigma*p, q.factor.Column(i))
 		}
 		q.metric.solve(rest[:f])
 		step := make([]float64, q.n)
@@ -171,14 +175,14 @@ func (q *master) enter(b breach) bool {
 			}
 			// The unoriented column.
 			column = q.column(&m)
-			left = q.factor.split(column, coef, rest)
+			left = q.factor.Split(column, coef, rest)
 			q.push(m, coef, rest, left)
 			return q.settle()
 		}
 		for i := range q.set {
 			q.set[i].z += t * q.set[i].move
 		}
-		axpy(q.force, t, force)
+		linalg.Axpy(q.force, t, force)
 		entering += t / norm
 		by -= t * rate * norm
 		switch {
@@ -193,7 +197,7 @@ func (q *master) enter(b breach) bool {
 				// The whole weight is on the entering one now.
 				q.drop(leaving)
 				column = q.column(&m)
-				left = q.factor.split(column, coef, rest)
+				left = q.factor.Split(column, coef, rest)
 				q.push(m, coef, rest, left)
 				return q.settle()
 			}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -148,7 +149,7 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 			return err
 		}
 	}
-	if norm2(x) <= far*norm2(dst) {
+	if linalg.Norm(x) <= far*linalg.Norm(dst) {
 		return nil
 	}
 	// The rounding of a long way is that of its length; a short one from its end

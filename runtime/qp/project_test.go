@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -54,7 +55,7 @@ func TestProjectAgreesWithJointProjection(t *testing.T) {
 		equal := rng.IntN(2)
 		rhs := make([]float64, m)
 		for i := range rhs {
-			rhs[i] = dot(a[i*dx:(i+1)*dx], x1) - dot(b[i*dy:(i+1)*dy], y1)
+			rhs[i] = linalg.Dot(a[i*dx:(i+1)*dx], x1) - linalg.Dot(b[i*dy:(i+1)*dy], y1)
 			if i >= equal {
 				rhs[i] += rng.Float64()
 			}
@@ -150,7 +151,7 @@ func TestProjectOntoBalls(t *testing.T) {
 		inner := make([]float64, n)
 		copy(inner, set.Balls[0].Center)
 		e := normals(rng, n)
-		set.Kind, set.E, set.Rhs = []problem.Kind{problem.AtMost}, sparse.FromDense(1, n, e), []float64{dot(e, inner) + 0.1}
+		set.Kind, set.E, set.Rhs = []problem.Kind{problem.AtMost}, sparse.FromDense(1, n, e), []float64{linalg.Dot(e, inner) + 0.1}
 		set.Lo[0] = inner[0] - 0.2
 		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
 		far := normals(rng, n)
@@ -181,7 +182,7 @@ func TestProjectOntoBalls(t *testing.T) {
 			for j := range gap {
 				s += gap[j] * (other[j] - got[j])
 			}
-			if s > 1e-11*norm2(gap) {
+			if s > 1e-11*linalg.Norm(gap) {
 				t.Fatalf("trial %d: angle %.2e", trial, s)
 			}
 		}

@@ -21,6 +21,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // Status is how a solve ended.
@@ -103,7 +104,7 @@ type active struct {
 type Workspace struct {
 	p       *Problem
 	n, m    int
-	factor  factor
+	factor  linalg.QR
 	set     []active
 	member  []bool // of the working set, by constraint number
 	ignored []bool // satisfied to rounding although dependent
@@ -182,12 +183,12 @@ func (ws *Workspace) reset(p *Problem) {
 	ws.rowNorm = resize(ws.rowNorm, m)
 	for i := range ws.rowNorm {
 		_, vals := p.A.Row(i)
-		ws.rowNorm[i] = norm2(vals)
+		ws.rowNorm[i] = linalg.Norm(vals)
 	}
 	ws.member = resizeBool(ws.member, m+2*n)
 	ws.ignored = resizeBool(ws.ignored, m+2*n)
 	ws.set = ws.set[:0]
-	ws.factor.reset(n)
+	ws.factor.Reset(n)
 	for j, v := range p.C {
 		ws.w0[j] = -v
 	}
@@ -207,7 +208,7 @@ func (ws *Workspace) warmStart() (changes int) {
 		if a.norm == 0 {
 			continue
 		}
-		rest := ws.factor.split(ws.normal, ws.coef, ws.rest)
+		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
 		if rest <= math.Sqrt(dependence) { // a guess need not be taken near dependence
 			continue
 		}
@@ -250,10 +251,10 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 	}
 	uk := 0.0
 	for {
-		rest := ws.factor.split(ws.normal, ws.coef, ws.rest)
+		rest := ws.factor.Split(ws.normal, ws.coef, ws.rest)
 		q := len(ws.set)
 		copy(ws.r[:q], ws.coef[:q])
-		ws.factor.solveR(ws.r[:q])
+		ws.factor.Solve(ws.r[:q])
 		// t1: the largest step that keeps the multipliers nonnegative.
 		t1, leaving := math.Inf(1), -1
 		for i, member := range ws.set {
@@ -297,7 +298,7 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 
 // push adds the constraint whose normal has just been split to the working set.
 func (ws *Workspace) push(a active, rest float64) {
-	ws.factor.push(ws.coef, ws.rest, rest)
+	ws.factor.Push(ws.coef, ws.rest, rest)
 	ws.set = append(ws.set, a)
 	ws.member[a.number] = true
 }
@@ -305,7 +306,7 @@ func (ws *Workspace) push(a active, rest float64) {
 // drop takes member i out of the working set. A constraint ignored as
 // dependent on it counts again.
 func (ws *Workspace) drop(i int) {
-	ws.factor.drop(i)
+	ws.factor.Drop(i)
 	ws.member[ws.set[i].number] = false
 	ws.set = append(ws.set[:i], ws.set[i+1:]...)
 	for k := range ws.ignored {
@@ -321,7 +322,7 @@ func (ws *Workspace) refresh() {
 	for i, a := range ws.set {
 		ws.r[i] = a.rhs
 	}
-	ws.factor.solveRT(ws.r[:q])
+	ws.factor.SolveT(ws.r[:q])
 	copy(ws.w, ws.w0)
 	for j, v := range ws.w0 {
 		ws.spread[j] = math.Abs(v)
@@ -329,9 +330,9 @@ func (ws *Workspace) refresh() {
 	sides := 0.0 // the largest of the terms of the sides so far
 	for i := 0; i < q; i++ {
 		sides = math.Max(sides, ws.set[i].terms)
-		col := ws.factor.q[i]
-		ws.u[i] = dot(col, ws.w0) - ws.r[i]
-		axpy(ws.w, -ws.u[i], col)
+		col := ws.factor.Column(i)
+		ws.u[i] = linalg.Dot(col, ws.w0) - ws.r[i]
+		linalg.Axpy(ws.w, -ws.u[i], col)
 		size := math.Max(math.Abs(ws.r[i]), sides)
 		for j, v := range ws.w0 {
 			size += math.Abs(col[j] * v)
@@ -342,10 +343,10 @@ func (ws *Workspace) refresh() {
 			}
 		}
 	}
-	ws.factor.solveR(ws.u[:q])
+	ws.factor.Solve(ws.u[:q])
 	copy(ws.z, ws.w)
 	ws.p.H.solve(ws.z)
-	ws.size = norm2(ws.spread)
+	ws.size = linalg.Norm(ws.spread)
 	ws.p.H.spread(ws.spread, ws.z)
 }
 

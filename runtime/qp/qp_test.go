@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/internal/sparse"
 
+	"bilevelc/runtime/linalg"
 	"gonum.org/v1/gonum/mat"
 )
 
@@ -177,7 +178,7 @@ func TestSolveDegenerate(t *testing.T) {
 			for i := 0; i < m; i++ {
 				if rng.IntN(2) == 0 {
 					w := math.Pow(10, 6*rng.Float64()-3)
-					axpy(row, w, dense[i*n:(i+1)*n])
+					linalg.Axpy(row, w, dense[i*n:(i+1)*n])
 					b += w * in.p.B[i]
 				}
 			}
@@ -256,7 +257,7 @@ func checkFarkas(t *testing.T, p *Problem, s *Solution) {
 		}
 		p.A.AddRow(combination, i, y)
 		side += y * p.B[i]
-		size += math.Abs(y) * (norm2(p.A.Dense()[i*n:(i+1)*n]) + math.Abs(p.B[i]))
+		size += math.Abs(y) * (linalg.Norm(p.A.Dense()[i*n:(i+1)*n]) + math.Abs(p.B[i]))
 	}
 	for j, y := range s.FarkasBound {
 		if y > 0 {
@@ -267,8 +268,8 @@ func checkFarkas(t *testing.T, p *Problem, s *Solution) {
 			size += -y * (1 + math.Abs(p.Lo[j]))
 		}
 	}
-	if norm2(combination) > 1e-10*size || side >= -1e-9*size {
-		t.Fatalf("Farkas: combination %.2e, side %.2e, size %.2e", norm2(combination), side, size)
+	if linalg.Norm(combination) > 1e-10*size || side >= -1e-9*size {
+		t.Fatalf("Farkas: combination %.2e, side %.2e, size %.2e", linalg.Norm(combination), side, size)
 	}
 }
 

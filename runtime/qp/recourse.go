@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -42,7 +43,7 @@ func newRecourse(rows *problem.Rows, dy int) *Recourse {
 		r.minusB.Ptr = append(r.minusB.Ptr, len(r.minusB.Col))
 		r.minusB.Rows++
 		_, vals = rows.A.Row(i)
-		tied = tied || norm2(vals) > 0
+		tied = tied || linalg.Norm(vals) > 0
 	}
 	r.rhs, r.terms = make([]float64, len(r.use)), make([]float64, len(r.use))
 	r.always = !tied || r.complete()
@@ -61,27 +62,27 @@ func (r *Recourse) complete() bool {
 	if impossible || len(kept) == 0 {
 		return !impossible
 	}
-	var f factor
-	f.reset(r.h.Dim())
+	var f linalg.QR
+	f.Reset(r.h.Dim())
 	normal, coef, rest := make([]float64, r.h.Dim()), make([]float64, r.h.Dim()), make([]float64, r.h.Dim())
 	side := make([]float64, len(r.equal))
 	for i, eq := range r.equal {
 		if !eq {
 			_, vals := r.minusB.Row(i)
-			side[i] = -norm2(vals) // in the row's own unit
+			side[i] = -linalg.Norm(vals) // in the row's own unit
 			continue
 		}
 		clear(normal)
 		r.minusB.AddRow(normal, i, 1)
-		size := norm2(normal)
-		if f.size == r.h.Dim() {
+		size := linalg.Norm(normal)
+		if f.Size() == r.h.Dim() {
 			return false
 		}
-		left := f.split(normal, coef, rest)
+		left := f.Split(normal, coef, rest)
 		if left <= dependence*size {
 			return false
 		}
-		f.push(coef, rest, left)
+		f.Push(coef, rest, left)
 	}
 	s := Solve(&Problem{H: r.h, C: make([]float64, r.h.Dim()), A: r.minusB, Equal: r.equal, B: side}, &r.ws)
 	return s.Status == Solved

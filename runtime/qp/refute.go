@@ -3,6 +3,7 @@ package qp
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -41,7 +42,7 @@ func newEvidence(n int) *evidence {
 // add counts the constraint a'z <= b, with the entries of a given, whose b is a
 // sum of terms of the given size (at least |b|).
 func (e *evidence) add(weight float64, cols []int, vals []float64, b, terms float64) {
-	norm := norm2(vals)
+	norm := linalg.Norm(vals)
 	for k, j := range cols {
 		e.normal[j] += weight * vals[k]
 		e.size[j] += math.Abs(weight * vals[k])

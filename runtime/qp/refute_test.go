@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -108,7 +109,7 @@ func TestSolveAtTheEdge(t *testing.T) {
 			continue
 		}
 		for i, row := range rows {
-			if h := dot(row, s.Z) - p.B[i]; h > 1e-11*unit || (p.Equal[i] && h < -1e-11*unit) {
+			if h := linalg.Dot(row, s.Z) - p.B[i]; h > 1e-11*unit || (p.Equal[i] && h < -1e-11*unit) {
 				t.Errorf("trial %d: row %d is off by %g", trial, i, h)
 			}
 		}

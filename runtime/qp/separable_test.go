@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -31,7 +32,7 @@ func TestSeparableProjections(t *testing.T) {
 					e[i*n+j] = 1 // the first row, with equality, is a simplex
 				}
 			}
-			set.Rhs[i] = dot(e[i*n:(i+1)*n], inside)
+			set.Rhs[i] = linalg.Dot(e[i*n:(i+1)*n], inside)
 			if i == 0 && trial%2 == 0 {
 				set.Kind[i] = problem.Equal
 			} else if rng.IntN(3) > 0 {

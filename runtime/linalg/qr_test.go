@@ -1,0 +1,98 @@
+package linalg
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// Columns enter and leave at random, some of them nearly dependent on others: after every
+// change Q is orthonormal, QR are the columns, and the solves are those of R, all to the
+// rounding of as many terms.
+func TestQRFollowsItsColumns(t *testing.T) {
+	const unit = 0x1p-53
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		n := 1 + rng.IntN(25)
+		var f QR
+		f.Reset(n)
+		var columns [][]float64
+		for change := range 4 * n {
+			if len(columns) > 0 && (f.Size() == n || rng.IntN(3) == 0) {
+				at := rng.IntN(len(columns))
+				f.Drop(at)
+				columns = slices.Delete(columns, at, at+1)
+			} else {
+				v := make([]float64, n)
+				for j := range v {
+					v[j] = rng.NormFloat64()
+				}
+				if rng.IntN(3) == 0 { // near the span of the others
+					for j := range v {
+						v[j] *= 1e-7
+					}
+					for _, c := range columns {
+						Axpy(v, rng.NormFloat64(), c)
+					}
+				}
+				coef, rest := make([]float64, n), make([]float64, n)
+				f.Push(coef, rest, f.Split(v, coef, rest))
+				columns = append(columns, v)
+			}
+			bound := 8 * float64((n+1)*(change+1)) * unit
+			k := f.Size()
+			if k != len(columns) {
+				t.Fatalf("%d columns of %d", k, len(columns))
+			}
+			c := make([]float64, k)
+			for a, v := range columns {
+				sum := slices.Clone(v)
+				clear(c)
+				copy(c, f.Triangle(a))
+				f.AddScaled(sum, -1, c)
+				if left := Norm(sum); left > bound*Norm(v) {
+					t.Fatalf("n %d, change %d: column %d is missed by %g of its length", n, change, a, left/Norm(v))
+				}
+				f.Coordinates(c, f.Column(a))
+				c[a]--
+				if off := NormInf(c); off > bound {
+					t.Fatalf("n %d, change %d: Q'Q is off by %g", n, change, off)
+				}
+				if d := f.Triangle(a)[a]; d == 0 || math.IsNaN(d) {
+					t.Fatalf("pivot %g", d)
+				}
+			}
+			want := make([]float64, k)
+			for a := range want {
+				want[a] = rng.NormFloat64()
+			}
+			for name, solve := range map[string]func([]float64){"Solve": f.Solve, "SolveT": f.SolveT} {
+				got := slices.Clone(want)
+				solve(got)
+				left, size := slices.Clone(want), make([]float64, k)
+				for a := range k {
+					for b, r := range f.Triangle(a) {
+						to, from := b, a
+						if name == "SolveT" {
+							to, from = a, b
+						}
+						left[to] -= r * got[from]
+						size[to] += math.Abs(r * got[from])
+					}
+				}
+				for a := range left {
+					if math.Abs(left[a]) > 4*float64(k+1)*unit*(size[a]+math.Abs(want[a])) {
+						t.Fatalf("%s: entry %d of %d is missed by %g", name, a, k, left[a])
+					}
+				}
+			}
+		}
+		other := QR{}
+		other.Take(&f, f.Size()/2)
+		f.Truncate(f.Size() / 2)
+		if other.Size() != f.Size() || !slices.Equal(other.q, f.q) || !slices.Equal(other.r, f.r) {
+			t.Fatal("Take and Truncate differ")
+		}
+	}
+}
