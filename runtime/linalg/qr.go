@@ -3,18 +3,17 @@ package linalg
 import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
-	"gonum.org/v1/gonum/floats"
 )
 
 // QR is a thin factorization G = QR of k columns of n entries each: Q has orthonormal
-// columns, R is upper triangular, k x k. Columns enter at the end, by Gram-Schmidt with
-// reorthogonalization, and leave from anywhere, by rotations (Daniel, Gragg, Kaufman,
-// Stewart 1976). The zero value has no columns; it is not safe for concurrent use.
+// columns, R is upper triangular with a positive diagonal, k x k. Columns enter at the end,
+// by Gram-Schmidt with reorthogonalization, and leave from anywhere, by rotations (Daniel,
+// Gragg, Kaufman, Stewart 1976). The zero value has no columns; it is not safe for concurrent use.
 type QR struct {
 	n, k int
 	q    []float64 // column after column of Q
 	r    []float64 // the upper triangle of R, column after column
-	work []float64 // scratch of a sweep and of Drop
+	work []float64 // scratch of Drop
 }
 
 // Reset drops all columns; those to come have n entries.
@@ -63,7 +62,9 @@ func (f *QR) AddScaled(v []float64, alpha float64, c []float64) {
 }
 
 // Split writes v as Q coef + rest with rest orthogonal to Q, and returns |rest|. rest may
-// be v; coef, of len k at least, may be nil. Two sweeps suffice ("twice is
+// be v; coef, of len k at least, may be nil. One column after another is subtracted, each
+// from what those before have left, which is kinder to nearly dependent columns than all
+// at once. Two sweeps suffice ("twice is
 // enough", Kahan); the second is left out where the first has cancelled little, and a
 // third is taken where the second still cancels.
 func (f *QR) Split(v, coef, rest []float64) float64 {
@@ -75,12 +76,14 @@ func (f *QR) Split(v, coef, rest []float64) float64 {
 	if f.k == 0 {
 		return size
 	}
-	c := f.scratch(f.k)
 	for range 3 {
-		f.Coordinates(c, rest)
-		f.AddScaled(rest, -1, c)
-		if coef != nil {
-			floats.Add(coef[:f.k], c)
+		for j := range f.k {
+			q := f.Column(j)
+			c := Dot(q, rest)
+			Axpy(rest, -c, q)
+			if coef != nil {
+				coef[j] += c
+			}
 		}
 		after := Norm(rest)
 		if after > 0.7*size {
@@ -103,7 +106,10 @@ func (f *QR) Push(coef, rest []float64, norm float64) {
 
 // Drop removes column j and makes R a triangle again.
 func (f *QR) Drop(j int) {
-	rotations := f.scratch(2 * f.k)
+	if cap(f.work) < 2*f.k {
+		f.work = make([]float64, 4*f.k)
+	}
+	rotations := f.work[:2*f.k]
 	for t := j + 1; t < f.k; t++ {
 		// The column moves to t-1, where it has one entry too many, behind the rotations
 		// of those before.
@@ -111,8 +117,11 @@ func (f *QR) Drop(j int) {
 		for i := j; i < t-1; i++ {
 			column[i], column[i+1] = rotate(rotations[2*i:], column[i], column[i+1])
 		}
-		var c, s float64
-		c, s, column[t-1], _ = blas64.Rotg(column[t-1], column[t])
+		c, s, r, _ := blas64.Rotg(column[t-1], column[t])
+		if r < 0 {
+			c, s, r = -c, -s, -r
+		}
+		column[t-1] = r
 		rotations[2*t-2], rotations[2*t-1] = c, s
 		copy(f.Triangle(t-1), column[:t])
 		blas64.Rot(vector(f.Column(t-1)), vector(f.Column(t)), c, s)
@@ -139,13 +148,6 @@ func (f *QR) SolveT(v []float64) {
 		column := f.Triangle(j)
 		v[j] = (v[j] - Dot(column[:j], v[:j])) / column[j]
 	}
-}
-
-func (f *QR) scratch(k int) []float64 {
-	if cap(f.work) < k {
-		f.work = make([]float64, k, 2*k)
-	}
-	return f.work[:k]
 }
 
 func vector(v []float64) blas64.Vector { return blas64.Vector{N: len(v), Inc: 1, Data: v} }
