@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"bilevelc/bench/clock"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/qp"
@@ -130,17 +129,17 @@ func negated(m *sparse.CSR) *sparse.CSR {
 // hessianOf factorizes the Hessian that a solve has learned.
 func hessianOf(tb testing.TB, m *lower.Memory) *qp.Hessian {
 	tb.Helper()
-	h := mat.NewSymDense(m.N, nil)
+	h := make([]float64, m.N*m.N)
 	at := 0
 	for i := 0; i < m.N; i++ {
 		for j := i; j < m.N; j++ {
-			h.SetSym(i, j, m.Packed[at])
+			h[i*m.N+j] = m.Packed[at]
 			at++
 		}
 	}
-	factored, ok := qp.Dense(h)
+	factors, ok := linalg.NewCholesky(m.N, h)
 	if !ok {
 		tb.Fatal("the Hessian is not positive definite")
 	}
-	return factored
+	return qp.Factored(factors)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -133,7 +134,7 @@ func TestPathAndGradient(t *testing.T) {
 			p.G.GradY(force, x, c.y)
 			p.Rows.B.AddMulVecT(force, -1, c.lambda)
 			p.Rows.Residual(h, x, c.y)
-			if off := largest(force); off > 1e-7*(1+norm(c.lambda)) {
+			if off := linalg.NormInf(force); off > 1e-7*(1+linalg.Norm(c.lambda)) {
 				t.Errorf("problem %d, mu %g: off stationarity by %g", k, mu, off)
 			}
 			for i, v := range h {
@@ -159,7 +160,7 @@ func TestPathAndGradient(t *testing.T) {
 					}
 					return v
 				}
-				if d := (at(step) - at(-step)) / (2 * step); math.Abs(d-grad[j]) > 1e-3*(norm(grad)+1e-2) {
+				if d := (at(step) - at(-step)) / (2 * step); math.Abs(d-grad[j]) > 1e-3*(linalg.Norm(grad)+1e-2) {
 					t.Errorf("problem %d, mu %g: gradient %g, differences %g", k, mu, grad[j], d)
 				}
 			}

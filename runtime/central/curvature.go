@@ -1,6 +1,10 @@
 package central
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
 
 // Second is the second derivative of F_mu at the last point that Evaluate has found. It
 // is valid until the path moves on.
@@ -40,14 +44,14 @@ func (c *Path) Second(x []float64) *Second {
 			s.bend[i] = 2 * l / (c.s[i] * c.s[i]) * c.p.Rows.B.RowDot(i, s.p)
 		}
 	}
-	s.size = math.Max(1, math.Max(largest(s.x), largest(c.y)))
+	s.size = math.Max(1, math.Max(linalg.NormInf(s.x), linalg.NormInf(c.y)))
 	return s
 }
 
 // Apply sets dst to F_mu” v (both len Dx).
 func (s *Second) Apply(dst, v []float64) {
 	c, rows := s.c, s.c.p.Rows
-	length := largest(v)
+	length := linalg.NormInf(v)
 	if length == 0 {
 		clear(dst)
 		return
@@ -55,7 +59,7 @@ func (s *Second) Apply(dst, v []float64) {
 	s.answer(v, length)
 	clear(dst)
 	// f''
-	t := math.Cbrt(unit) * s.size / math.Max(length, largest(s.dy))
+	t := math.Cbrt(unit) * s.size / math.Max(length, linalg.NormInf(s.dy))
 	s.gradients(c.p.F.ValueGrad, s.ax, s.ay, t, v, s.dy)
 	s.gradients(c.p.F.ValueGrad, s.bx, s.by, -t, v, s.dy)
 	for j := range s.wx {
@@ -119,8 +123,8 @@ func (s *Second) answer(v []float64, length float64) {
 func (s *Second) mixed(v []float64) {
 	c := s.c
 	e := math.Sqrt(math.Sqrt(unit)) * s.size
-	along, across := e/math.Max(largest(v), largest(s.dy)), e
-	if m := largest(s.p); m > 0 {
+	along, across := e/math.Max(linalg.NormInf(v), linalg.NormInf(s.dy)), e
+	if m := linalg.NormInf(s.p); m > 0 {
 		across /= m
 	} else {
 		return

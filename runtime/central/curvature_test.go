@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Products with the second derivative are the differences of gradients.
@@ -32,7 +34,7 @@ func TestSecondDerivative(t *testing.T) {
 			product := make([]float64, p.Dx)
 			c.Second(x).Apply(product, v)
 			for j, h := range product {
-				if d := (ahead[j] - behind[j]) / (2 * step); math.Abs(d-h) > 1e-3*(norm(product)+1e-3) {
+				if d := (ahead[j] - behind[j]) / (2 * step); math.Abs(d-h) > 1e-3*(linalg.Norm(product)+1e-3) {
 					t.Errorf("problem %d, mu %g: entry %d is %g, differences %g", k, mu, j, h, d)
 				}
 			}

@@ -3,6 +3,8 @@ package central
 import (
 	"context"
 	"math"
+
+	"bilevelc/runtime/linalg"
 )
 
 // Evaluate moves to the point of the path at x and returns F_mu there, with its
@@ -36,9 +38,9 @@ func (c *Path) pullBack(dst, x, w []float64) {
 	copy(c.rhs, w)
 	c.solve()
 	p := c.step[:c.n]
-	length := norm(p)
+	length := linalg.Norm(p)
 	if length > 0 {
-		size := 1 + norm(c.y)
+		size := 1 + linalg.Norm(c.y)
 		t := math.Cbrt(unit) * size / length
 		if c.p.Facts.QuadraticInY {
 			t = 0x1p-4 * size / length // central differences of a quadratic are exact

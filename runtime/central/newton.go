@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -70,7 +71,7 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		c.start(x, mu)
 	}
 	c.p.G.GradY(c.dual, x, c.y)
-	if largest(c.dual) > c.limit {
+	if linalg.NormInf(c.dual) > c.limit {
 		return ErrOff
 	}
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
@@ -144,7 +145,7 @@ func (c *Path) start(x []float64, mu float64) {
 			c.s[i] = math.Max(-c.primal[i], least*mean)
 			c.lambda[i] = mu / c.s[i]
 			if cols, vals := c.p.Rows.B.Row(i); len(cols) > 0 {
-				c.lambda[i] = math.Max(c.lambda[i], c.force[c.part[cols[0]]]/math.Max(largest(vals), unit))
+				c.lambda[i] = math.Max(c.lambda[i], c.force[c.part[cols[0]]]/math.Max(linalg.NormInf(vals), unit))
 			}
 		}
 	}
@@ -166,8 +167,8 @@ func (c *Path) residuals(x []float64) float64 {
 		}
 	}
 	off := 0.0
-	if terms := largest(c.pull); terms > 0 {
-		off = largest(c.dual) / terms
+	if terms := linalg.NormInf(c.pull); terms > 0 {
+		off = linalg.NormInf(c.dual) / terms
 	}
 	for i := range c.primal {
 		v, size := c.s[i]-rows.Rhs[i], math.Abs(rows.Rhs[i])+c.s[i]
@@ -264,7 +265,7 @@ func (c *Path) solve() {
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
-	right, best, kept := largest(c.rhs), math.Inf(1), c.level
+	right, best, kept := linalg.NormInf(c.rhs), math.Inf(1), c.level
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
 		left := c.ldl.Refine(c.step, c.remaining, 5, unit*right)

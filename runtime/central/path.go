@@ -210,7 +210,7 @@ func (c *Path) Begin(y []float64, limit float64) {
 // force there, or that of the last Scale where no row holds y.
 func (c *Path) Forces(x, y []float64) float64 {
 	c.p.G.GradY(c.dual, x, y)
-	return farForces * math.Max(largest(c.dual), c.typical)
+	return farForces * math.Max(linalg.NormInf(c.dual), c.typical)
 }
 
 // farForces is how much larger than at the beginning the forces on y may be: a mu next to
@@ -231,7 +231,7 @@ func (c *Path) Scale(x, y, lambda []float64) float64 {
 	slack, force, count := 0.0, 0.0, 0.0
 	for i, kind := range c.p.Rows.Kind {
 		_, vals := c.p.Rows.B.Row(i)
-		if length := norm(vals); kind != problem.Equal && length > 0 {
+		if length := linalg.Norm(vals); kind != problem.Equal && length > 0 {
 			slack += math.Max(0, -h[i]) / length
 			force += math.Max(0, lambda[i]) * length
 			count++
@@ -257,7 +257,7 @@ func (c *Path) Scale(x, y, lambda []float64) float64 {
 func (c *Path) measure(x []float64) bool {
 	values := make([]float64, c.pattern.NNZ())
 	base, step := make([]float64, c.n), make([]float64, c.n)
-	size := math.Max(1, norm(c.y)/math.Sqrt(float64(c.n)))
+	size := math.Max(1, linalg.Norm(c.y)/math.Sqrt(float64(c.n)))
 	for j, v := range c.y {
 		// Of a quadratic, differences of any length are exact; the longer, the less
 		// they round.
@@ -289,21 +289,3 @@ func (c *Path) measure(x []float64) bool {
 
 // unit is the unit roundoff.
 const unit = 0x1p-53
-
-func norm(v []float64) float64 {
-	s := 0.0
-	for _, t := range v {
-		s += t * t
-	}
-	return math.Sqrt(s)
-}
-
-func largest(v []float64) float64 {
-	most := 0.0
-	for _, t := range v {
-		if t = math.Abs(t); t > most || math.IsNaN(t) {
-			most = t
-		}
-	}
-	return most
-}

@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"bilevelc/internal/sparse"
 	. "bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -98,11 +97,11 @@ func (p *program) reference() *qp.Solution {
 	for i, v := range p.r {
 		rhs[i] = -v
 	}
-	h, ok := qp.Dense(mat.NewSymDense(p.n, p.h.Dense()))
+	h, ok := linalg.NewCholesky(p.n, p.h.Dense())
 	if !ok {
 		panic("H is not positive definite")
 	}
-	return qp.Solve(&qp.Problem{H: h, C: p.c, A: a, Equal: p.equal, B: rhs, Lo: p.lo, Hi: p.hi}, nil)
+	return qp.Solve(&qp.Problem{H: qp.Factored(h), C: p.c, A: a, Equal: p.equal, B: rhs, Lo: p.lo, Hi: p.hi}, nil)
 }
 
 func (p *program) solver(t *testing.T) *Solver {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/mat"
-
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -244,8 +242,7 @@ func (g *stage) program(y []float64) error {
 	for j, t := range w.grad {
 		g.linear[j] = t - g.linear[j]
 	}
-	u := w.curvature.whole.factors.Triangular()
-	active, err := g.projection.minimize(qp.Factored(mat.NewTriDense(u.N, mat.Upper, u.Data)), g.linear, y, g.guess)
+	active, err := g.projection.minimize(qp.Factored(w.curvature.whole.factors), g.linear, y, g.guess)
 	g.guess = append(g.guess[:0], active...)
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -266,7 +267,7 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 		p[j] = -r[j]
 	}
 	rr := dot(r, r)
-	free := n - len(f.rows)
+	free := n - f.rows.Size()
 	for _, fixed := range f.fixed {
 		if fixed {
 			free--
@@ -315,8 +316,8 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 
 // face is the part of X's boundary that a point is held to.
 type face struct {
-	fixed []bool      // entries at a bound
-	rows  [][]float64 // orthonormal basis of the active rows on the other entries
+	fixed []bool    // entries at a bound
+	rows  linalg.QR // of the active rows on the other entries
 }
 
 // hold is how near a bound or row counts as on it, relative to the size of x: what
@@ -354,10 +355,11 @@ func (d *smoothDescent) faceAt(x, g []float64) *face {
 // span makes the basis of the rows of X that the point is on and that a step downhill
 // would cross, on the entries that are not fixed.
 func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
-	f.rows = nil
+	f.rows.Reset(len(x))
 	if d.set == nil || d.set.E == nil {
 		return
 	}
+	coef := make([]float64, min(len(x), len(d.set.Kind)))
 	for i, kind := range d.set.Kind {
 		cols, vals := d.set.E.Row(i)
 		size, slope := 0.0, 0.0
@@ -372,16 +374,8 @@ func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
 		if kind != problem.Equal && (d.set.Rhs[i]-d.set.E.RowDot(i, x) > near*size || slope <= 0) {
 			continue
 		}
-		for range 2 {
-			for _, q := range f.rows {
-				row = plus(row, -dot(row, q), q)
-			}
-		}
-		if rest := norm(row); rest > 1e-10*size {
-			for j := range row {
-				row[j] /= rest
-			}
-			f.rows = append(f.rows, row)
+		if rest := f.rows.Split(row, coef, row); rest > 1e-10*size {
+			f.rows.Push(coef, row, rest)
 		}
 	}
 }
@@ -396,10 +390,5 @@ func (f *face) project(v []float64, bounds bool) {
 			}
 		}
 	}
-	for _, q := range f.rows {
-		t := dot(v, q)
-		for j, w := range q {
-			v[j] -= t * w
-		}
-	}
+	f.rows.Split(v, nil, v)
 }

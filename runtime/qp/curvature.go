@@ -3,7 +3,6 @@ package qp
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
@@ -120,12 +119,12 @@ func (h *Curvature) multiply(dst, v []float64) {
 //
 // so that all products with U^-1 go through orthogonal matrices and triangles.
 type metric struct {
-	k    int               // variables of the full block
-	u    blas64.Triangular // its factor
-	root []float64         // square roots of the diagonal of the others
-	z    linalg.QR         // orthonormal columns, of len(root) each
-	r    blas64.Triangular // z.Size() x z.size
-	c, t []float64         // scratch
+	k    int              // variables of the full block
+	u    *linalg.Cholesky // its factor
+	root []float64        // square roots of the diagonal of the others
+	z    linalg.QR        // orthonormal columns, of len(root) each
+	r    *linalg.Cholesky // z.Size() x z.size
+	c, t []float64        // scratch
 }
 
 // restrict factorizes H on the free variables, ascending; it reports false where that
@@ -135,17 +134,16 @@ func (m *metric) restrict(h *Curvature, free []int) bool {
 	for d := h.dense(); m.k < len(free) && free[m.k] < d; m.k++ {
 	}
 	if m.k > 0 {
-		block := mat.NewSymDense(m.k, nil)
+		block := make([]float64, m.k*m.k)
 		for a, i := range free[:m.k] {
 			for b := a; b < m.k; b++ {
-				block.SetSym(a, b, h.full.At(i, free[b]))
+				block[a*m.k+b] = h.full.At(i, free[b])
 			}
 		}
-		var chol mat.Cholesky
-		if !chol.Factorize(block) {
+		var ok bool
+		if m.u, ok = linalg.NewCholesky(m.k, block); !ok {
 			return false
 		}
-		m.u = chol.RawU().(*mat.TriDense).RawTriangular()
 	}
 	rest := free[m.k:]
 	m.root = resize(m.root, len(rest))
@@ -189,28 +187,27 @@ func (m *metric) spread(h *Curvature, rest []int) bool {
 	var tm, tmt mat.Dense
 	tm.Mul(t.Slice(0, s, 0, r), h.m)
 	tmt.Mul(&tm, t.Slice(0, s, 0, r).T())
-	inner := mat.NewSymDense(s, nil)
+	inner := make([]float64, s*s)
 	for a := range s {
 		for b := a; b < s; b++ {
 			v := (tmt.At(a, b) + tmt.At(b, a)) / 2
 			if a == b {
 				v++
 			}
-			inner.SetSym(a, b, v)
+			inner[a*s+b] = v
 		}
 	}
-	var chol mat.Cholesky
-	if !chol.Factorize(inner) {
-		return false
-	}
-	m.r = chol.RawU().(*mat.TriDense).RawTriangular()
-	return true
+	var ok bool
+	m.r, ok = linalg.NewCholesky(s, inner)
+	return ok
 }
 
 // solve overwrites v with U^-1 v.
 func (m *metric) solve(v []float64) {
-	m.triangle(blas.NoTrans, v[:m.k])
-	m.bend(blas.NoTrans, v[m.k:])
+	if m.k > 0 {
+		m.u.Solve(v[:m.k])
+	}
+	m.bend((*linalg.Cholesky).Solve, v[m.k:])
 	for i, r := range m.root {
 		v[m.k+i] /= r
 	}
@@ -218,32 +215,27 @@ func (m *metric) solve(v []float64) {
 
 // solveT overwrites v with U^-T v.
 func (m *metric) solveT(v []float64) {
-	m.triangle(blas.Trans, v[:m.k])
+	if m.k > 0 {
+		m.u.SolveT(v[:m.k])
+	}
 	for i, r := range m.root {
 		v[m.k+i] /= r
 	}
-	m.bend(blas.Trans, v[m.k:])
-}
-
-func (m *metric) triangle(t blas.Transpose, v []float64) {
-	if m.k > 0 {
-		blas64.Trsv(t, m.u, blas64.Vector{N: m.k, Data: v, Inc: 1})
-	}
+	m.bend((*linalg.Cholesky).SolveT, v[m.k:])
 }
 
 // bend overwrites v with (I + Z (R^-1 - I) Z') v, or the same of R^-T.
-func (m *metric) bend(t blas.Transpose, v []float64) {
+func (m *metric) bend(solve func(*linalg.Cholesky, []float64), v []float64) {
 	s := m.z.Size()
 	if s == 0 {
 		return
 	}
 	m.c, m.t = resize(m.c, s), resize(m.t, s)
-	for a := range s {
-		m.c[a] = linalg.Dot(m.z.Column(a), v)
-	}
+	m.z.Coordinates(m.c, v)
 	copy(m.t, m.c)
-	blas64.Trsv(t, m.r, blas64.Vector{N: s, Data: m.t, Inc: 1})
-	for a := range s {
-		linalg.Axpy(v, m.t[a]-m.c[a], m.z.Column(a))
+	solve(m.r, m.t)
+	for a, t := range m.c {
+		m.t[a] -= t
 	}
+	m.z.AddScaled(v, 1, m.t)
 }

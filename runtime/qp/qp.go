@@ -243,7 +243,7 @@ func (ws *Workspace) enter(k int, sign, violation float64, iterations *int) Stat
 		return Infeasible
 	}
 	violation /= a.norm
-	if ws.p.H.u.N > 0 && violation <= feasibility*ws.size {
+	if ws.p.H.dense != nil && violation <= feasibility*ws.size {
 		// Within what rounding of w makes of z, which spread does not tell where
 		// H couples variables.
 		ws.ignored[k] = true

@@ -3,6 +3,7 @@ package qp
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -43,11 +44,11 @@ func random(rng *rand.Rand, n, m, equal int, cond float64, bounds bool) *instanc
 			sym.SetSym(i, j, (h.At(i, j)+h.At(j, i))/2)
 		}
 	}
-	hess, ok := Dense(sym)
+	hess, ok := linalg.NewCholesky(n, slices.Clone(sym.RawSymmetric().Data))
 	if !ok {
 		panic("not positive definite")
 	}
-	p := &Problem{H: hess, C: normals(rng, n), B: make([]float64, m), Equal: make([]bool, m)}
+	p := &Problem{H: Factored(hess), C: normals(rng, n), B: make([]float64, m), Equal: make([]bool, m)}
 	for j := range p.C {
 		p.C[j] *= 10
 	}

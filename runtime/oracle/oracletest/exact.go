@@ -9,7 +9,7 @@ import (
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 
-	"gonum.org/v1/gonum/mat"
+	"bilevelc/runtime/linalg"
 )
 
 // Exact is a lower solver for an objective that is quadratic in y: the Hessian
@@ -26,16 +26,16 @@ func (e *Exact) Solve(ctx context.Context, p *problem.Problem, obj lower.Objecti
 	}
 	zero, y, g := make([]float64, n), make([]float64, n), make([]float64, n)
 	obj.ValueGrad(zero, y)
-	h := mat.NewSymDense(n, nil)
+	h := make([]float64, n*n)
 	for i := range y {
 		y[i] = 1
 		obj.ValueGrad(g, y)
 		y[i] = 0
 		for j := 0; j <= i; j++ {
-			h.SetSym(i, j, g[j]-zero[j])
+			h[j*n+i] = g[j] - zero[j]
 		}
 	}
-	hess, ok := qp.Dense(h)
+	factors, ok := linalg.NewCholesky(n, h)
 	if !ok {
 		return &lower.Solution{Status: lower.Unbounded, Witness: zero}
 	}
@@ -48,7 +48,7 @@ func (e *Exact) Solve(ctx context.Context, p *problem.Problem, obj lower.Objecti
 		side[i] = p.Rows.Rhs[i] - p.Rows.A.RowDot(i, x)
 		equal[i] = p.Rows.Kind[i] == problem.Equal
 	}
-	q := qp.Solve(&qp.Problem{H: hess, C: zero, A: minusB, Equal: equal, B: side}, &e.ws)
+	q := qp.Solve(&qp.Problem{H: qp.Factored(factors), C: zero, A: minusB, Equal: equal, B: side}, &e.ws)
 	switch q.Status {
 	case qp.Infeasible:
 		return &lower.Solution{Status: lower.Infeasible, Witness: q.Farkas}
