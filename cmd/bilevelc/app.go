@@ -63,6 +63,15 @@ func (a *app) load(ctx context.Context, path string) (*runtime.Model, error) {
 	return model, nil
 }
 
+// loadBound reads, compiles and binds a model.
+func (a *app) loadBound(ctx context.Context, path string, in inputs) (*runtime.Problem, error) {
+	model, err := a.load(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	return a.bind(ctx, model, in)
+}
+
 // compile reads and compiles a model.
 func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) {
 	text, err := a.readFile(ctx, path, maxModel)

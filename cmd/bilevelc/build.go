@@ -39,11 +39,7 @@ same results bit for bit. Arrays of the same sizes run on the same code.`,
 		if pkg == "" {
 			pkg = packageName(dir)
 		}
-		model, err := a.load(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		problem, err := a.bind(cmd.Context(), model, in)
+		problem, err := a.loadBound(cmd.Context(), args[0], in)
 		if err != nil {
 			return err
 		}

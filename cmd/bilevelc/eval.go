@@ -79,11 +79,7 @@ func (a *app) eval(ctx context.Context, path string, f *evalFlags) error {
 			return usageError("--along: %v", err)
 		}
 	}
-	model, err := a.load(ctx, path)
-	if err != nil {
-		return err
-	}
-	problem, err := a.bind(ctx, model, f.inputs)
+	problem, err := a.loadBound(ctx, path, f.inputs)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,7 @@ func (a *app) explainCommand() *cobra.Command {
 		if !found {
 			return usageError("there is no stage %q; there are %s", stage, strings.Join(stages, ", "))
 		}
-		model, err := a.load(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		problem, err := a.bind(cmd.Context(), model, in)
+		problem, err := a.loadBound(cmd.Context(), args[0], in)
 		if err != nil {
 			return err
 		}

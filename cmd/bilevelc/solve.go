@@ -163,11 +163,7 @@ func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpo
 	if err != nil {
 		return nil, nil, err
 	}
-	model, err := a.load(ctx, path)
-	if err != nil {
-		return nil, nil, err
-	}
-	problem, err := a.bind(ctx, model, f.inputs)
+	problem, err := a.loadBound(ctx, path, f.inputs)
 	if err != nil {
 		return nil, nil, err
 	}

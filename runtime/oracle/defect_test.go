@@ -36,14 +36,7 @@ func TestBendsOnAnotherLength(t *testing.T) {
 			want[j] = a.fx[j] + dot(a.fy, y)
 		}
 		for _, name := range []string{"face", "difference", "penalty"} {
-			spec, err := oracle.Lookup(name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			o, err := spec.New(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := made(t, name, nil)
 			solver, err := lower.New(lower.Default, nil, a.Problem, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -17,6 +17,11 @@ var models = filepath.Join("..", "..", "testdata", "models")
 
 func hyper(t testing.TB, p *problem.Problem, name string, values method.Values) *oracle.Hyper {
 	t.Helper()
+	return oracle.New(p, &oracletest.Exact{}, made(t, name, values))
+}
+
+func made(t testing.TB, name string, values method.Values) oracle.Oracle {
+	t.Helper()
 	spec, err := oracle.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
@@ -25,7 +30,7 @@ func hyper(t testing.TB, p *problem.Problem, name string, values method.Values) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return oracle.New(p, &oracletest.Exact{}, o)
+	return o
 }
 
 func relative(a, b []float64) (relative, absolute float64) {

@@ -23,16 +23,10 @@ var accuracies = []float64{0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4}
 // penaltyAt is a penalty gradient with its calls and its own estimate.
 func penaltyAt(t *testing.T, at *oracle.At, values method.Values) (grad []float64, estimate float64, calls int64) {
 	t.Helper()
-	spec, err := oracle.Lookup("penalty")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := spec.New(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := made(t, "penalty", values)
 	before := at.Problem.Calls()
 	grad = make([]float64, at.Problem.Dx)
+	var err error
 	if estimate, err = o.Gradient(context.Background(), grad, at); err != nil {
 		t.Fatalf("penalty %v: %v", values, err)
 	}
@@ -176,14 +170,7 @@ func TestFaceDefaultsToActive(t *testing.T) {
 	without := *with
 	without.Face = nil
 	for _, name := range []string{"face", "difference", "penalty"} {
-		spec, err := oracle.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o, err := spec.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := made(t, name, nil)
 		a, b := make([]float64, p.Dx), make([]float64, p.Dx)
 		if _, err := o.Gradient(context.Background(), a, with); err != nil {
 			t.Fatal(err)

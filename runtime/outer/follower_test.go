@@ -32,9 +32,25 @@ type follower struct {
 
 func randomFollower(rng *rand.Rand) *follower {
 	integer := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
-	p := &follower{dx: 1 + rng.IntN(2), dy: 1 + rng.IntN(3)}
-	extra := rng.IntN(3)
-	p.rows = p.dy + extra
+	dx, dy, extra := 1+rng.IntN(2), 1+rng.IntN(3), rng.IntN(3)
+	p := drawn(rng, dx, dy, extra, 2, integer, true, func(p *follower, i int, at0 bool) {
+		for j := range p.dy {
+			p.B.Set(i, j, float64(rng.IntN(2)))
+		}
+		p.B.Set(i, rng.IntN(p.dy), 1)
+		if !at0 {
+			p.b[i] = integer(1)
+		}
+	})
+	p.s = float64(rng.IntN(2))
+	return p
+}
+
+// drawn is a follower of the given size whose numbers entry draws: those of C of the
+// size cross, targets where f has some, and B and b of the extra rows by row.
+func drawn(rng *rand.Rand, dx, dy, extra, cross int, entry func(k int) float64, targets bool,
+	row func(p *follower, i int, at0 bool)) *follower {
+	p := &follower{dx: dx, dy: dy, rows: dy + extra}
 	root := mat.NewDense(p.dy, p.dy, nil)
 	p.Q, p.C = mat.NewDense(p.dy, p.dy, nil), mat.NewDense(p.dy, p.dx, nil)
 	p.A, p.B = mat.NewDense(p.rows, p.dx, nil), mat.NewDense(p.rows, p.dy, nil)
@@ -43,15 +59,18 @@ func randomFollower(rng *rand.Rand) *follower {
 	at0 := rng.IntN(2) == 0 // many faces meet at x = 0
 	for i := range p.dy {
 		for j := range p.dy {
-			root.Set(i, j, integer(2))
+			root.Set(i, j, entry(2))
 		}
 		for j := range p.dx {
-			p.C.Set(i, j, integer(2))
+			p.C.Set(i, j, entry(cross))
 		}
 		if !at0 {
-			p.c[i] = integer(2)
+			p.c[i] = entry(2)
 		}
-		p.fy[i], p.t[i] = integer(3), integer(1)
+		p.fy[i] = entry(3)
+		if targets {
+			p.t[i] = entry(1)
+		}
 		p.B.Set(i, i, 1)
 	}
 	p.Q.Mul(root, root.T())
@@ -59,21 +78,14 @@ func randomFollower(rng *rand.Rand) *follower {
 		p.Q.Set(i, i, p.Q.At(i, i)+1)
 	}
 	for j := range p.dx {
-		p.fx[j] = integer(3)
+		p.fx[j] = entry(3)
 	}
 	for i := p.dy; i < p.rows; i++ {
 		for j := range p.dx {
-			p.A.Set(i, j, integer(2))
+			p.A.Set(i, j, entry(2))
 		}
-		for j := range p.dy {
-			p.B.Set(i, j, float64(rng.IntN(2)))
-		}
-		p.B.Set(i, rng.IntN(p.dy), 1)
-		if !at0 {
-			p.b[i] = integer(1)
-		}
+		row(p, i, at0)
 	}
-	p.s = float64(rng.IntN(2))
 	return p
 }
 
@@ -400,42 +412,11 @@ func randomLarge(rng *rand.Rand, normal bool) *follower {
 		}
 		return float64(rng.IntN(2*k+1) - k)
 	}
-	p := &follower{dx: 2 + rng.IntN(5), dy: 2 + rng.IntN(7)}
-	p.rows = p.dy + rng.IntN(6)
-	root := mat.NewDense(p.dy, p.dy, nil)
-	p.Q, p.C = mat.NewDense(p.dy, p.dy, nil), mat.NewDense(p.dy, p.dx, nil)
-	p.A, p.B = mat.NewDense(p.rows, p.dx, nil), mat.NewDense(p.rows, p.dy, nil)
-	p.c, p.b = make([]float64, p.dy), make([]float64, p.rows)
-	p.fx, p.fy, p.t = make([]float64, p.dx), make([]float64, p.dy), make([]float64, p.dy)
-	at0 := rng.IntN(2) == 0
-	for i := range p.dy {
-		for j := range p.dy {
-			root.Set(i, j, entry(2))
-		}
-		for j := range p.dx {
-			p.C.Set(i, j, entry(3))
-		}
-		if !at0 {
-			p.c[i] = entry(2)
-		}
-		p.fy[i] = entry(3)
-		p.B.Set(i, i, 1)
-	}
-	p.Q.Mul(root, root.T())
-	for i := range p.dy {
-		p.Q.Set(i, i, p.Q.At(i, i)+1)
-	}
-	for j := range p.dx {
-		p.fx[j] = entry(3)
-	}
-	for i := p.dy; i < p.rows; i++ {
-		for j := range p.dx {
-			p.A.Set(i, j, entry(2))
-		}
+	dx, dy, extra := 2+rng.IntN(5), 2+rng.IntN(7), rng.IntN(6)
+	return drawn(rng, dx, dy, extra, 3, entry, false, func(p *follower, i int, _ bool) {
 		for j := range p.dy {
 			p.B.Set(i, j, entry(2))
 		}
 		p.b[i] = entry(2) + 1
-	}
-	return p
+	})
 }

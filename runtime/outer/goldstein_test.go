@@ -27,14 +27,7 @@ func hyper(t testing.TB, p *problem.Problem) *oracle.Hyper {
 
 func solve(t testing.TB, p *problem.Problem, name string, values method.Values, opts Options) *Result {
 	t.Helper()
-	spec, err := Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := spec.New(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := made(t, name, values)
 	if opts.Start == nil {
 		opts.Start = p.Start
 	}

@@ -41,14 +41,7 @@ func TestUnits(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ms, err := Lookup(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := ms.New(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := made(t, name, nil)
 				h := oracle.New(q.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
 				r, err := Solve(context.Background(), h, name, m, Options{Start: scaledBy(start, units[0]), Seed: 1, Limits: Limits{Iterations: 2000}})
 				if err != nil || r.Best == nil {

@@ -74,7 +74,7 @@ func (f *formula) Complete(_ context.Context, pt *oracle.Point) error {
 	return nil
 }
 
-func made(t *testing.T, name string, values method.Values) Method {
+func made(t testing.TB, name string, values method.Values) Method {
 	t.Helper()
 	spec, err := Lookup(name)
 	if err != nil {

@@ -37,14 +37,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 					t.Fatal(err)
 				}
 				h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
-				ms, err := Lookup(name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				m, err := ms.New(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := made(t, name, nil)
 				r, err := Solve(context.Background(), h, name, m, Options{Start: start, Seed: uint64(number), Limits: Limits{Iterations: 2000}})
 				if err != nil || r.Best == nil {
 					t.Fatalf("problem %d, start %d, %s: %v %v", number, k, name, err, r)
