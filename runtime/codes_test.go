@@ -123,23 +123,6 @@ func listOf(err error) (diag.List, error) {
 	return nil, err
 }
 
-// saidOf compiles and binds a model without data: the diagnostics, and their words.
-func saidOf(t *testing.T, model string) (list diag.List, said string) {
-	t.Helper()
-	m, err := runtime.Compile("m.blv", model)
-	if err == nil {
-		_, err = m.Bind(nil, runtime.BindOptions{})
-	}
-	list, other := listOf(err)
-	if other != nil {
-		t.Fatal(other)
-	}
-	for _, d := range list {
-		said += d.Detail + d.Summary
-	}
-	return list, said
-}
-
 // errorsOf leaves warnings out: a model that fails in a run may well have been
 // warned about.
 func errorsOf(list diag.List) (out diag.List) {

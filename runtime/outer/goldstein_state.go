@@ -11,6 +11,9 @@ func (m *goldstein) valid(d dimensions) error {
 		if err := sample.valid(d); err != nil {
 			return err
 		}
+		if sample.G == nil {
+			return fmt.Errorf("a point of its bundle has no gradient")
+		}
 	}
 	for _, k := range s.Kinks {
 		if err := vectors(d.x, k.X); err != nil {
