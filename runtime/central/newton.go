@@ -21,15 +21,15 @@ const (
 	toEdge    = 0.99 // of the way to s = 0 or lambda = 0 that a step may go
 	shrink    = 0.1  // of s'lambda in one step, while it is larger than mu
 	leastStep = 1e-8 // below it no progress is made
-	// A point is on the path where residuals are at most settled, relative to their
+	// A point is on the path where residuals are at most feasibility, relative to their
 	// terms, and s_i lambda_i differ from mu by at most nearly, relative to it: as
 	// Newton's method squares the latter, the step before was as good as 1e-4. Where
 	// forces differ by ten digits and more rounding keeps it from that; roughly will do
-	// after mostWhole steps.
-	settled   = 1e-9
-	nearly    = 1e-8
-	roughly   = 1e-3
-	mostWhole = 12
+	// after fullSteps steps.
+	feasibility = 1e-9
+	nearly      = 1e-8
+	roughly     = 1e-3
+	fullSteps   = 12
 	// A point whose residuals are larger than farOff is no start: slacks near 0 would
 	// have to change sides, step by step.
 	farOff = 1e-2
@@ -77,7 +77,7 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
 		c.hessian = nil
 	}
-	whole := 0
+	full := 0
 	for pass := range mostSteps {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -99,12 +99,12 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		if !c.factor() {
 			return ErrOff
 		}
-		if off <= settled && (central <= nearly || central <= roughly && whole > mostWhole) {
+		if off <= feasibility && (central <= nearly || central <= roughly && full > fullSteps) {
 			return nil
 		}
 		target := math.Max(mu, shrink*mean)
 		if target == mu {
-			whole++
+			full++
 		}
 		if !c.advance(x, target, off) {
 			return ErrOff

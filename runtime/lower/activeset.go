@@ -111,7 +111,7 @@ func (w *activeSet) corner(y []float64, pressing []int) bool {
 // gather makes the face that of the Equal rows and the given ones, as far as
 // they are independent.
 func (w *activeSet) gather(rows []int) {
-	w.face.gather(w.poly, w.curvature.whole, rows, nil)
+	w.face.gather(w.poly, w.curvature.hessian, rows, nil)
 }
 
 // feasibility is the distance, relative to the sizes of y and of the row's terms,
@@ -147,7 +147,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	switch {
 	case w.known.Quadratic:
 		w.curvature.move(y, w.grad)
-	case w.curvature.whole != nil:
+	case w.curvature.hessian != nil:
 		w.curvature.move(y, w.grad)
 		w.measureAlong(y)
 	default:

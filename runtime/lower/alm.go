@@ -106,7 +106,7 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 func (a *alm) recycled(y []float64) bool {
 	w := &a.active
 	switch {
-	case w.curvature.whole != nil:
+	case w.curvature.hessian != nil:
 	case w.curvature.memory != nil:
 		if !w.defined(y) {
 			return false

@@ -47,7 +47,7 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 		if err != nil {
 			return nil, err
 		}
-		b.parts = append(b.parts, &part{solver: inUnits{solver}})
+		b.parts = append(b.parts, &follower{solver: inUnits{solver}})
 	}
 	return b, nil
 }
@@ -58,13 +58,13 @@ func New(name string, values method.Values, p *problem.Problem, threads int) (So
 // point at which a part failed.
 type followers struct {
 	whole   Solver
-	parts   []*part
+	parts   []*follower
 	threads int
 	built   *problem.Problem // for which the parts are built
 }
 
-// part is one follower.
-type part struct {
+// follower is one of them.
+type follower struct {
 	solver  Solver
 	problem *problem.Problem
 	calls   problem.Calls // that were charged
@@ -229,7 +229,7 @@ func together(n int, solutions []*Solution) *Memory {
 }
 
 // gather is the share of the part, number k of parts, of a solution of the whole.
-func (f *part) gather(whole *Solution, k, parts int) *Solution {
+func (f *follower) gather(whole *Solution, k, parts int) *Solution {
 	if whole == nil {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (f *part) gather(whole *Solution, k, parts int) *Solution {
 }
 
 // scatter puts the part's solution into that of the whole.
-func (f *part) scatter(whole, s *Solution) {
+func (f *follower) scatter(whole, s *Solution) {
 	for t, j := range f.entries {
 		whole.Y[j] = s.Y[t]
 	}
@@ -283,7 +283,7 @@ func (f *part) scatter(whole, s *Solution) {
 
 // failure is the outcome of the whole where a part has none: its status and
 // reason, and its witness among the rows or entries of the whole.
-func (f *part) failure(p *problem.Problem, s *Solution) *Solution {
+func (f *follower) failure(p *problem.Problem, s *Solution) *Solution {
 	whole := &Solution{Status: s.Status, Reason: s.Reason, Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()),
 		ErrorBound: math.Inf(1)}
 	f.scatter(whole, s)

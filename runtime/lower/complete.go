@@ -68,7 +68,7 @@ func (c *curvature) steep() bool {
 // all of H is known.
 func (c *curvature) complete() bool {
 	switch {
-	case c.whole != nil:
+	case c.hessian != nil:
 		return true
 	case c.limit < c.n:
 		return false

@@ -34,8 +34,8 @@ type curvature struct {
 
 	// memory is that of an earlier solve, where its products are in use; whole
 	// is not nil where it knows all of H, which then takes the place of V and H V.
-	memory *Memory
-	whole  *whole
+	memory  *Memory
+	hessian *denseHessian
 
 	// generation counts the resets: a Solution remembers the one whose
 	// products were measured for it.
@@ -77,7 +77,7 @@ func (c *curvature) inherit(from *curvature, generation int) {
 	if from == nil || from == c || from.generation != generation || from.n != c.n || from.k > c.limit {
 		return
 	}
-	if c.k, c.largest, c.whole = from.k, from.largest, from.whole; c.whole == nil {
+	if c.k, c.largest, c.hessian = from.k, from.largest, from.hessian; c.hessian == nil {
 		c.v, c.hv = append(c.v[:0], from.v...), append(c.hv[:0], from.hv...)
 	}
 }
@@ -86,13 +86,13 @@ func (c *curvature) inherit(from *curvature, generation int) {
 func (c *curvature) resume(ended *curvature) {
 	c.k, c.v, c.hv, c.largest = ended.k, ended.v, ended.hv, ended.largest
 	c.length, c.lengthAt = ended.length, ended.lengthAt
-	c.memory, c.whole = ended.memory, ended.whole
+	c.memory, c.hessian = ended.memory, ended.hessian
 }
 
 // clear forgets the products.
 func (c *curvature) clear() {
 	c.k, c.v, c.hv, c.shrink, c.looked = 0, c.v[:0], c.hv[:0], 1, 0
-	c.memory, c.whole = nil, nil
+	c.memory, c.hessian = nil, nil
 }
 
 // recall starts from the memory of an earlier solve.
@@ -100,8 +100,8 @@ func (c *curvature) recall(m *Memory) {
 	if m == nil || m.N != c.n {
 		return
 	}
-	if c.whole = m.unpacked(); c.whole != nil {
-		c.memory, c.k, c.largest = m, c.n, c.whole.largest
+	if c.hessian = m.unpacked(); c.hessian != nil {
+		c.memory, c.k, c.largest = m, c.n, c.hessian.largest
 		return
 	}
 	k := len(m.V) / max(1, c.n)
@@ -121,7 +121,7 @@ func (c *curvature) product(j int) []float64 { return c.hv[j*c.n : (j+1)*c.n] }
 // learned is what is known by now, as a memory; nil for nothing.
 func (c *curvature) learned() *Memory {
 	switch {
-	case c.whole != nil || c.memory != nil && len(c.memory.V) == len(c.v):
+	case c.hessian != nil || c.memory != nil && len(c.memory.V) == len(c.v):
 		return c.memory
 	case c.k == 0:
 		return nil
@@ -140,8 +140,8 @@ func (c *curvature) move(y, grad []float64) {
 
 // apply sets dst to H p. It reports false where a gradient was not finite.
 func (c *curvature) apply(dst, p []float64) bool {
-	if c.whole != nil {
-		c.whole.multiply(dst, p)
+	if c.hessian != nil {
+		c.hessian.multiply(dst, p)
 		return true
 	}
 	size := linalg.Norm(p)

@@ -141,7 +141,7 @@ func (f *face) empty() {
 // bound: these are masked and so cost nothing. known, unless nil, may have the
 // factorization of a face that begins with the same rows. The rows that depend on
 // others are handed to dependent, unless that is nil.
-func (f *face) gather(poly *polyhedron, known *whole, rows []int, dependent func(i int)) {
+func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, dependent func(i int)) {
 	f.reset(poly)
 	f.order = f.order[:0]
 	kinds := [4]int{} // how many rows of each kind, in the order above

@@ -87,11 +87,11 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		if k.finished || k.iterate >= dimension {
 			return exhausted, residual
 		}
-		if w := k.curvature.whole; w != nil && w.factors != nil && w.direction(k.p, k.face, k.r) {
+		if w := k.curvature.hessian; w != nil && w.factors != nil && w.direction(k.p, k.face, k.r) {
 			return k.direct(w, tolerance, b)
 		}
-		if k.eager && k.curvature.whole == nil && k.curvature.complete() {
-			if k.tells && b != nil && k.curvature.whole.factors != nil {
+		if k.eager && k.curvature.hessian == nil && k.curvature.complete() {
+			if k.tells && b != nil && k.curvature.hessian.factors != nil {
 				return learned, residual
 			}
 			continue
@@ -133,7 +133,7 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 }
 
 // direct is run where H is known and factorized: p leads to the solution.
-func (k *krylov) direct(w *whole, tolerance float64, b *boundary) (end ending, residual float64) {
+func (k *krylov) direct(w *denseHessian, tolerance float64, b *boundary) (end ending, residual float64) {
 	k.finished = true
 	k.face.project(k.p)
 	w.multiply(k.hp, k.p)

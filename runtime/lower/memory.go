@@ -31,8 +31,8 @@ type Memory struct {
 	// one of the whole.
 	Parts []*Memory
 
-	once  sync.Once
-	whole *whole
+	once    sync.Once
+	hessian *denseHessian
 }
 
 // Fits reports what keeps a memory, which may be nil, from being one of p.
@@ -67,7 +67,7 @@ func (m *Memory) of(n int) bool {
 // stepped is a memory with one more step.
 func (m *Memory) stepped() *Memory {
 	next := &Memory{N: m.N, Packed: m.Packed, Near: m.Near, Steps: m.Steps + 1}
-	next.once.Do(func() { next.whole = m.unpacked() })
+	next.once.Do(func() { next.hessian = m.unpacked() })
 	return next
 }
 
@@ -95,10 +95,10 @@ func remember(n int, h []float64) *Memory {
 
 // unpacked is H with its factors, made at the first call; nil where only a
 // part of H is known.
-func (m *Memory) unpacked() *whole {
+func (m *Memory) unpacked() *denseHessian {
 	if !m.Whole() {
 		return nil
 	}
-	m.once.Do(func() { m.whole = newWhole(m.N, m.Packed) })
-	return m.whole
+	m.once.Do(func() { m.hessian = newDenseHessian(m.N, m.Packed) })
+	return m.hessian
 }

@@ -227,7 +227,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 // chordStep sets d to the step along the face of a Hessian that is known and
 // factorized, as the secants correct it. It reports false where there is none.
 func (w *newton) chordStep() bool {
-	h := w.curvature.whole
+	h := w.curvature.hessian
 	if h == nil || h.factors == nil {
 		return false
 	}
@@ -258,7 +258,7 @@ func (w *newton) secant(from, y, before []float64) {
 // pace is the reduction of the gradient that a step has to make, or else curvature is
 // measured anew: a tenth, or what pays where that takes n gradients.
 func (w *newton) pace() float64 {
-	if !w.known.Quadratic && w.curvature.whole != nil {
+	if !w.known.Quadratic && w.curvature.hessian != nil {
 		return patient(w.n)
 	}
 	return 0.1

@@ -147,7 +147,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row int) {
 	w := &f.newton
 	row = -1
-	w.face.gather(&f.poly, w.curvature.whole, active, func(i int) {
+	w.face.gather(&f.poly, w.curvature.hessian, active, func(i int) {
 		if row >= 0 {
 			return
 		}

@@ -16,7 +16,7 @@ import (
 //
 // free is the minimizer without rows. On success y is set to the one over them, to the
 // rounding of H, and the rows that hold it are returned, ascending.
-func (w *whole) pivots(q *polyhedron, y, free []float64, guess []int) (active []int, ok bool) {
+func (w *denseHessian) pivots(q *polyhedron, y, free []float64, guess []int) (active []int, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	slack := make([]float64, q.m) // at free
@@ -92,7 +92,7 @@ func (w *whole) pivots(q *polyhedron, y, free []float64, guess []int) (active []
 const most = 10
 
 // room reports whether there is memory to keep what belongs to some more rows.
-func (w *whole) room(q *polyhedron, rows []int) bool {
+func (w *denseHessian) room(q *polyhedron, rows []int) bool {
 	count := len(w.row)
 	for _, i := range rows {
 		if w.b != q.b || w.place[i] < 0 {

@@ -53,7 +53,7 @@ func (q *quadraticSolver) Solve(ctx context.Context, p *problem.Problem, obj Obj
 	if !ok {
 		return s
 	}
-	if q.active.curvature.whole == nil && !q.active.curvature.columns() {
+	if q.active.curvature.hessian == nil && !q.active.curvature.columns() {
 		return q.finish(s, notFinite, nil)
 	}
 	solve := q.polish

@@ -187,7 +187,7 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 
 // factored reports whether the Hessian is known and positive definite.
 func (g *stage) factored() bool {
-	w := g.active.curvature.whole
+	w := g.active.curvature.hessian
 	return w != nil && w.factors != nil
 }
 
@@ -198,7 +198,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	if !w.defined(y) {
 		return notFinite, nil
 	}
-	known := w.curvature.whole
+	known := w.curvature.hessian
 	known.newton(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * roundingUnit * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
@@ -238,11 +238,11 @@ func (g *stage) violated(rows []int, y []float64) []int {
 func (g *stage) program(y []float64) error {
 	w := &g.active
 	g.linear = resize(g.linear, len(y))
-	w.curvature.whole.multiply(g.linear, y)
+	w.curvature.hessian.multiply(g.linear, y)
 	for j, t := range w.grad {
 		g.linear[j] = t - g.linear[j]
 	}
-	active, err := g.projection.minimize(qp.Factored(w.curvature.whole.factors), g.linear, y, g.guess)
+	active, err := g.projection.minimize(qp.Factored(w.curvature.hessian.factors), g.linear, y, g.guess)
 	g.guess = append(g.guess[:0], active...)
 	return err
 }
@@ -277,8 +277,8 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 	s.Lengths = w.curvature.lengths()
 	s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
 	s.Working, s.Sine, s.shape = w.face.rows(nil), w.face.sine(), g.poly.shape
-	if w.curvature.whole != nil {
-		w.curvature.whole.keep(&w.face)
+	if w.curvature.hessian != nil {
+		w.curvature.hessian.keep(&w.face)
 	}
 	s.memory, s.generation = &w.curvature, w.curvature.generation
 	if g.recycle && w.known.Fixed {

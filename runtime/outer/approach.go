@@ -51,7 +51,7 @@ const (
 	approachLeft   = 0.01 // of the certificate's radius
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu.
-	approachPart = 1e-8
+	approachTolerance = 1e-8
 	// approachLeast is the radius with which a stage begins at least, relative to that of
 	// the first.
 	approachLeast = 1e-2
@@ -138,7 +138,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	m.path.Begin(a.Y, a.Limit)
 	reach := m.Settings.InitialStep * run.size(a.X)
 	d := &smoothDescent{run: run, path: m.path, mu: mu, radius: math.Max(a.Radius, approachLeast*reach),
-		gain: math.Max(run.noise(&s.Center), approachPart*a.Gain)}
+		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain)}
 	if a.Stage == 0 {
 		d.radius = reach
 	}

@@ -86,7 +86,7 @@ type goldsteinState struct {
 	// Approached reports that it led to a lower point than the start, and Stuck what
 	// kept the search from there from its end; empty before.
 	Approached bool
-	Arriving   int // steps since, up to arrivals
+	Arriving   int // steps since, up to certificateDelay
 	Stuck      string
 	Stagnated  int // iterations since F last fell by more than rounding
 	// Joint says that the center is stationary over the rows of both levels; empty: not so.
@@ -146,9 +146,9 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Approached && s.Arriving < arrivals {
-		if s.Arriving++; before.F-s.Center.F <= 10*run.noise(&before) || s.Arriving == arrivals {
-			s.Arriving = arrivals
+	if s.Approached && s.Arriving < certificateDelay {
+		if s.Arriving++; before.F-s.Center.F <= 10*run.noise(&before) || s.Arriving == certificateDelay {
+			s.Arriving = certificateDelay
 			return m.arrive(ctx, run)
 		}
 	}
@@ -165,10 +165,10 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	return m.examine(ctx, run)
 }
 
-// arrivals is how many steps a run that has come along the path takes before it asks for its
+// certificateDelay is how many steps a run that has come along the path takes before it asks for its
 // certificate, unless F falls no more. Where the pieces of F are few these are enough to
 // converge; where hundreds meet the search needs many more, which gain next to nothing.
-const arrivals = 10
+const certificateDelay = 10
 
 // maxStagnation is how many steps in a row may fail to lower F beyond rounding.
 // Superlinear convergence needs one or two such steps.

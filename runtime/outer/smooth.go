@@ -137,7 +137,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		ratio := math.Inf(-1)
 		if next != nil {
 			ratio = (c.F - next.F) / decrease
-		} else if off++; off == mostOff {
+		} else if off++; off == mostFailures {
 			c, err = d.evaluate(ctx, c.X)
 			return c, err
 		}
@@ -174,10 +174,10 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 // 1e-12 of what it was.
 const mostRefused = 20
 
-// mostOff is how many trials of one stage may lie where there is no path: a stage that
+// mostFailures is how many trials of one stage may lie where there is no path: a stage that
 // crawls along the edge of D, or along that of the forces which its mu can smooth, is left
 // to the next.
-const mostOff = 8
+const mostFailures = 8
 
 // evaluate returns F_mu and its gradient at x; nil where the path was not found.
 func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {

@@ -13,10 +13,10 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// whole is a Hessian known as a matrix, n x n. All that it computes is a function of
+// denseHessian is a Hessian known as a matrix, n x n. All that it computes is a function of
 // H and the rows alone, each row's part one of that row alone, so that what it keeps
 // does not show in results.
-type whole struct {
+type denseHessian struct {
 	n       int
 	h       []float64 // n x n
 	largest float64   // norm of its largest column
@@ -57,8 +57,8 @@ const facesKept = 4
 // flatness of a direction and the rounding of the differences meet.
 const singular = 1 / flatness / 10
 
-func newWhole(n int, packed []float64) *whole {
-	w := &whole{n: n, h: make([]float64, n*n)}
+func newDenseHessian(n int, packed []float64) *denseHessian {
+	w := &denseHessian{n: n, h: make([]float64, n*n)}
 	at := 0
 	for i := 0; i < n; i++ {
 		for j := i; j < n; j++ {
@@ -78,20 +78,20 @@ func newWhole(n int, packed []float64) *whole {
 }
 
 // multiply sets dst to H p.
-func (w *whole) multiply(dst, p []float64) {
+func (w *denseHessian) multiply(dst, p []float64) {
 	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: w.n, Cols: w.n, Stride: w.n, Data: w.h},
 		blas64.Vector{N: w.n, Inc: 1, Data: p}, 0, blas64.Vector{N: w.n, Inc: 1, Data: dst})
 }
 
 // solve overwrites v with H^-1 v.
-func (w *whole) solve(v []float64) {
+func (w *denseHessian) solve(v []float64) {
 	w.factors.SolveT(v)
 	w.factors.Solve(v)
 }
 
 // newton sets dst to y - H^-1 grad, the minimizer without rows of a quadratic that has
 // the gradient at y, with one step of refinement.
-func (w *whole) newton(dst, y, grad []float64) {
+func (w *denseHessian) newton(dst, y, grad []float64) {
 	step, rest := slices.Clone(grad), make([]float64, w.n)
 	w.solve(step)
 	w.multiply(rest, step)
@@ -106,7 +106,7 @@ func (w *whole) newton(dst, y, grad []float64) {
 
 // direction sets dst to the d along the face f that minimizes 1/2 d'Hd - r'd. It
 // reports false where the face's rows are dependent to rounding.
-func (w *whole) direction(dst []float64, f *face, r []float64) bool {
+func (w *denseHessian) direction(dst []float64, f *face, r []float64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m := w.face(f.poly, f.rows(make([]int, 0, f.size())))
@@ -127,15 +127,15 @@ func (w *whole) direction(dst []float64, f *face, r []float64) bool {
 	return true
 }
 
-// settled is the sine of the angle between a row and the span of others, in the
-// metric of H^-1, below which the Gram matrix does not tell their multipliers: its
+// independence is the least sine of the angle between a row and the span of others, in the
+// metric of H^-1, at which the Gram matrix tells their multipliers: its
 // pivots are squares of such sines, and what is left of one of 1e-11 after
 // rounding has five digits, so that every pass over a true gradient gains as many.
-const settled = 3e-6
+const independence = 3e-6
 
 // face is the factored Gram matrix of some rows that involve y, ascending, from
 // those kept or made anew.
-func (w *whole) face(q *polyhedron, rows []int) *metricFace {
+func (w *denseHessian) face(q *polyhedron, rows []int) *metricFace {
 	w.reach(q, rows)
 	for i := len(w.faces) - 1; i >= 0; i-- {
 		if kept := w.faces[i]; slices.Equal(kept.rows, rows) {
@@ -156,7 +156,7 @@ func (w *whole) face(q *polyhedron, rows []int) *metricFace {
 		for a, i := range rows {
 			least = math.Min(least, factors.Pivot(a)/math.Sqrt(w.product(q, i, i)))
 		}
-		if least > settled || k == 0 {
+		if least > independence || k == 0 {
 			m.factors = factors
 		}
 	}
@@ -168,7 +168,7 @@ func (w *whole) face(q *polyhedron, rows []int) *metricFace {
 }
 
 // reach computes H^-1 b' of the rows for which that is not known.
-func (w *whole) reach(q *polyhedron, rows []int) {
+func (w *denseHessian) reach(q *polyhedron, rows []int) {
 	if w.b != q.b {
 		w.b, w.faces, w.bases, w.solved, w.gram, w.row = q.b, nil, nil, nil, nil, nil
 		w.place = make([]int, q.m)
@@ -213,7 +213,7 @@ func (w *whole) reach(q *polyhedron, rows []int) {
 
 // recall gives a face without members those of a kept one with the same mask, as far
 // as they begin like the given rows: what add would make of them.
-func (w *whole) recall(f *face, rows []int) {
+func (w *denseHessian) recall(f *face, rows []int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.b != f.poly.b {
@@ -242,7 +242,7 @@ func (w *whole) recall(f *face, rows []int) {
 
 // keep remembers the factorization of a face, as adding its rows makes it: what it
 // went through does not show later.
-func (w *whole) keep(f *face) {
+func (w *denseHessian) keep(f *face) {
 	if f.rotated {
 		f.rebuild()
 	}
@@ -269,7 +269,7 @@ func (w *whole) keep(f *face) {
 
 // product is b H^-1 b' of two rows that have been reached, always computed from the
 // lower-numbered row's normal.
-func (w *whole) product(q *polyhedron, i, j int) float64 {
+func (w *denseHessian) product(q *polyhedron, i, j int) float64 {
 	if j < i {
 		i, j = j, i
 	}
