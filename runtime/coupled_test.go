@@ -99,6 +99,9 @@ func TestCoupledConstraints(t *testing.T) {
 			if infeasible++; least < 0.01 {
 				t.Errorf("case %d: called infeasible, and %v is the violation of a grid point\n%s", trial, least, m.text())
 			}
+			if report, err := problem.Verify(r); err != nil || !report.OK() {
+				t.Errorf("case %d: %v %v\n%s", trial, err, report.Failures(), m.text())
+			}
 			continue
 		}
 		if r.Status != runtime.Solved {
@@ -106,6 +109,11 @@ func TestCoupledConstraints(t *testing.T) {
 			continue
 		}
 		solved++
+		forged := *r
+		forged.Status = runtime.Infeasible
+		if report, err := problem.Verify(&forged); err == nil && report.OK() {
+			t.Errorf("case %d: a solved one passed as infeasible\n%s", trial, m.text())
+		}
 		at, _ := r.Upper.Variables.Get("x")
 		x := [2]float64(at.Data)
 		f, violation := m.at(x)

@@ -73,7 +73,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(),
-		Rough: r.rough()}
+		Rough: r.rough(), Infeasible: r.Status == Infeasible}
 	var err error
 	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {
 		return nil, err

@@ -87,17 +87,13 @@ func (v *verification) coupled() {
 	}
 	found := v.d.coupled(&derived{x: v.doc.X, y: v.doc.Y, lambda: v.doc.Lambda})
 	v.vector("upper constraints", claimed.Values, found, v.tol.Value*math.Max(norm(found), 1))
+	if v.doc.Infeasible && v.at != nil {
+		v.infeasible(found)
+	}
 	if !v.doc.Solved || !v.doc.Stationary || v.at == nil {
 		return
 	}
-	delta := v.tol.KKT * v.d.s.x
-	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
-		delta = math.Max(delta, c.Goldstein.Delta)
-	}
-	for i, c := range found {
-		if v.p.Coupled.Kind[i] == problem.Equal {
-			c = math.Abs(c)
-		}
+	for i, c := range v.violations(found) {
 		if c <= 0 {
 			continue
 		}
@@ -107,8 +103,62 @@ func (v *verification) coupled() {
 			v.fail("solved: "+name+" holds", "its gradient could not be derived: %v", err)
 			continue
 		}
-		v.within("solved: "+name+" holds", c, slope*delta+v.tol.Value)
+		v.within("solved: "+name+" holds", c, v.rounding(slope))
 	}
+}
+
+// violations are the values of the constraints, for equations without their sign.
+func (v *verification) violations(values []float64) []float64 {
+	out := append([]float64(nil), values...)
+	for i, c := range out {
+		if v.p.Coupled.Kind[i] == problem.Equal {
+			out[i] = math.Abs(c)
+		}
+	}
+	return out
+}
+
+// rounding is the violation of a constraint of that slope at which it counts as
+// satisfied: to first order a point within delta satisfies it.
+func (v *verification) rounding(slope float64) float64 {
+	delta := v.tol.KKT * v.d.s.x
+	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
+		delta = math.Max(delta, c.Goldstein.Delta)
+	}
+	return slope*delta + v.tol.Value
+}
+
+// infeasible checks the claim that the constraints cannot be met: one of them is violated
+// by more than counts as satisfied, and the point is stationary for a penalty beside which
+// F weighs nothing, so that their violation cannot be lowered near by. That no other x,
+// far away, satisfies them follows from neither.
+func (v *verification) infeasible(found []float64) {
+	const claim = "infeasible: the violation of the upper constraints cannot be lowered near by"
+	v.Unchecked = append(v.Unchecked, "status infeasible (that the violation of the upper constraints is least near the point is checked, not that it is so all over X)")
+	if v.doc.Certificate == nil || v.doc.Certificate.Goldstein == nil || len(v.doc.Coupled.Penalty) != len(found) {
+		v.fail(claim, "there is no certificate of it")
+		return
+	}
+	penalty := 0.0
+	for i, c := range v.violations(found) {
+		slope, err := v.d.coupledSlope(v.at, i)
+		if err != nil {
+			v.fail(claim, "the gradient of %s could not be derived: %v", v.p.Coupled.Name[i], err)
+			return
+		}
+		if c > v.rounding(slope) {
+			penalty = math.Max(penalty, v.doc.Coupled.Penalty[i]*c)
+		}
+	}
+	if penalty == 0 {
+		v.fail("infeasible", "the document holds a point that satisfies the upper constraints")
+		return
+	}
+	// What F gains anywhere in X is less than the penalty that is paid here: a point that
+	// satisfies the constraints would be the better one. And to first order the penalized F
+	// does not fall by that much over X.
+	v.within(claim+": F over X, by the penalty", v.d.s.gradient*v.d.s.x/penalty, 1)
+	v.within(claim+": measure over X, by the penalty", v.doc.Certificate.Goldstein.Norm*v.d.s.x/penalty, 1)
 }
 
 // coupledSlope is the norm of the gradient of c_i(x, y*(x), lambda*(x)) on a face.

@@ -88,6 +88,9 @@ type Document struct {
 	// Epsilon is the accuracy asked for: of a gradient mapping, or of a Goldstein
 	// certificate relative to the gradients; 0 where it is not known.
 	Epsilon float64
+	// Infeasible claims that no x satisfies the coupled constraints, as far as can be told
+	// at X: where their violation is least near by.
+	Infeasible bool
 	// Strict claims strict complementarity at X.
 	Strict bool
 	// Coupled is there where the problem has coupled constraints.

@@ -19,10 +19,17 @@ type tolerances struct {
 	// Gradient of F, beyond the error that the document claims: a solver's
 	// differences and the differences here.
 	Gradient float64
-	// Radius is the share of the size of x that delta may be, and Share that of
-	// the size of the gradients which a measure of stationarity and the claimed
-	// errors of gradients may be, where a document says that it is solved: beyond
-	// a hundredth and a fiftieth a certificate says next to nothing.
+	// Radius and Share are what a document that says it is solved may claim at the most,
+	// whatever accuracy was asked of it, as parts of the size of x and of that of the
+	// gradients: a document is otherwise held to the accuracy that it says was asked for
+	// (asked). By Lebourg's mean value theorem a measure e at the radius d says that to
+	// first order F falls by at most e per length along any feasible step, where F is
+	// seen no closer than d. Over X, of the size w, F changes by G w: with e = Share G a
+	// certificate leaves a fiftieth of that open, for its measure and for the errors of
+	// its gradients alike, and with d = Radius w it does not tell points apart that are
+	// closer than a hundredth of X. They are limits of what the word may be used for,
+	// not accuracies: a claim at both would still place F to a twentieth of its changes
+	// over X (2 Share for measure and errors, Radius for what changes within d).
 	Radius, Share float64
 }
 
