@@ -115,15 +115,11 @@ func (v *verification) face(name string, claimed []int, at *derived) {
 // is a combination of them. Where more rows are tight than are independent, those that a
 // face is said by are a choice.
 func (d *deriver) follows(at *derived, i int, rows []int) bool {
-	face := map[int]bool{}
-	for _, k := range append(equalities(d.p), rows...) {
-		face[k] = true
-	}
 	h, err := d.curvature(at.x, at.y, false)
 	if err != nil {
 		return false
 	}
-	system, err := d.faceSystem(h, sortedKeys(face))
+	system, err := d.faceSystem(h, rows)
 	if err != nil {
 		return false
 	}
