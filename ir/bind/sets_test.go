@@ -21,6 +21,7 @@ type twins struct {
 	*rand.Rand
 	labels []string
 	hours  int
+	first  int      // the number of the first hour
 	ports  []int    // cities, from 1
 	arcs   [][2]int // cities, from 1
 	fresh  int
@@ -53,8 +54,8 @@ func (g *twins) hour(s twinScope) place {
 	if k := g.IntN(len(s.hours) + 1); k < len(s.hours) {
 		return s.hours[k]
 	}
-	k := fmt.Sprint(1 + g.IntN(g.hours))
-	return place{k, k}
+	k := g.IntN(g.hours)
+	return place{fmt.Sprint(g.first + k), fmt.Sprint(1 + k)}
 }
 
 func (g *twins) arc(s twinScope) place {
@@ -67,9 +68,9 @@ func (g *twins) arc(s twinScope) place {
 
 // entry is an entry of an array: of data, or of any.
 func (g *twins) entry(s twinScope, fixed bool) place {
-	n := 9
+	n := 13
 	if fixed {
-		n = 5
+		n = 8
 	}
 	c, d, h, a := g.city(s), g.city(s), g.hour(s), g.arc(s)
 	two := func(name string, p place) place {
@@ -88,9 +89,26 @@ func (g *twins) entry(s twinScope, fixed bool) place {
 		flat := fmt.Sprintf("cube[(%s - 1) * %d + (%s - 1) * %d + %s]", c.plain, g.hours*len(g.labels), h.plain, len(g.labels), d.plain)
 		return place{fmt.Sprintf("cube[%s, %s, %s]", c.labelled, h.labelled, d.labelled), flat}
 	case 5:
-		return two("x", c)
+		for _, c := range s.cities {
+			if c.labelled == c.plain { // others are data in the twin, whose sums are left as they are
+				return place{"ord(" + c.labelled + ")", c.plain}
+			}
+		}
+		return place{"card(city)", "n"}
 	case 6:
+		return place{"sum(load[" + a.labelled + ", :])", "sum(load[" + a.plain + ", :])"}
+	case 7: // an array over a part, by an index of the whole
+		k := g.IntN(len(g.ports))
+		g.fresh++
+		i := fmt.Sprintf("k%d", g.fresh)
+		return place{fmt.Sprintf("sum(%s in city if %s == %q: dock[%s])", i, i, g.labels[g.ports[k]-1], i),
+			fmt.Sprintf("sum(%s in 1..n if %s == %d: dock[%s - %d])", i, i, g.ports[k], i, g.ports[k]-k-1)}
+	case 8:
+		return two("x", c)
+	case 9:
 		return two("y", place{c.labelled + ", " + h.labelled, c.plain + ", " + h.plain})
+	case 10:
+		return place{"sum(y[:, " + h.labelled + "])", "sum(y[:, " + h.plain + "])"}
 	default:
 		return two("flow", a)
 	}
@@ -187,14 +205,15 @@ report {
 	}
 	head := fmt.Sprintf("model twin\nparam T: int = %d\n", g.hours)
 	labelled := head + fmt.Sprintf(`set city = {%s}
-set hour = 1..T
+set hour = %d..%d
 set port within city = {%s}
 set arc within city * city = {%s}
 data cost: [city]
 data dist: [city, city]
+data dock: [port]
 data reach: [arc]
 data load: [arc, hour]
-data cube: [city, hour, city]`, strings.Join(labels, ", "), strings.Join(ports, ", "), strings.Join(arcs, ", "))
+data cube: [city, hour, city]`, strings.Join(labels, ", "), g.first, g.first+g.hours-1, strings.Join(ports, ", "), strings.Join(arcs, ", "))
 	plain := head + fmt.Sprintf(`param n: int = %d
 param m: int = %d
 param p: int = %d
@@ -203,6 +222,7 @@ data from: vector[m]
 data to: vector[m]
 data cost: vector[n]
 data dist: matrix[n, n]
+data dock: vector[p]
 data reach: vector[m]
 data load: matrix[m, T]
 data cube: vector[n * T * n]`, len(g.labels), len(g.arcs), len(g.ports))
@@ -213,7 +233,7 @@ data cube: vector[n * T * n]`, len(g.labels), len(g.arcs), len(g.ports))
 // graphs and the same rows, whatever they sum over and select.
 func TestLabelledModelsAreTheirTwins(t *testing.T) {
 	for seed := range uint64(150) {
-		g := &twins{Rand: rand.New(rand.NewPCG(seed, 7)), hours: 1 + int(seed%3)}
+		g := &twins{Rand: rand.New(rand.NewPCG(seed, 7)), hours: 1 + int(seed%3), first: int(seed%4) - 1}
 		n := 2 + g.IntN(3)
 		for k := range n {
 			g.labels = append(g.labels, string(rune('A'+k))+" town")
@@ -245,6 +265,7 @@ func TestLabelledModelsAreTheirTwins(t *testing.T) {
 			plain.Add(name, a, "test")
 		}
 		arcs := len(g.arcs)
+		both("dock", data.Vector(random(len(g.ports))))
 		both("cost", data.Vector(random(n)))
 		both("dist", data.Matrix(n, n, random(n*n)))
 		both("reach", data.Vector(random(arcs)))
