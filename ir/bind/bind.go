@@ -134,7 +134,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		vars:       map[string]value{},
 		lets:       map[*ir.Symbol]*letState{},
 		families:   map[string]*ir.Family{},
-		familyDims: map[*ir.Family][]dim{},
+		familyDims: map[*ir.Family]indexed{},
 		duals:      map[string]value{},
 	}
 	b.graph.SetMeter(opts.meter)
@@ -193,10 +193,10 @@ type binder struct {
 	lets       map[*ir.Symbol]*letState
 	dx, dy     int
 	prob       *ir.Problem
-	families   map[string]*ir.Family // named constraints of the lower level
-	familyDims map[*ir.Family][]dim  // their rows as arrays over sets
-	duals      map[string]value      // their multipliers, where they were asked for
-	fillers    int                   // placeholders given
+	families   map[string]*ir.Family  // named constraints of the lower level
+	familyDims map[*ir.Family]indexed // their rows as arrays over sets
+	duals      map[string]value       // their multipliers, where they were asked for
+	fillers    int                    // placeholders given
 }
 
 // letState is a let that is being elaborated or has been.

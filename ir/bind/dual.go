@@ -51,11 +51,16 @@ func (e *elab) dual(x *lang.Call) value {
 		}
 	}
 	v := unbatched(node)
-	if dims := b.familyDims[family]; dims != nil {
-		if want := shapeOf(sizesOf(dims)); want != node.Shape {
+	if over := b.familyDims[family]; over.dims != nil {
+		want := shapeOf(sizesOf(over.dims))
+		if over.places != nil {
+			node = e.must(b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x)))
+			v = unbatched(node)
+		}
+		if want != node.Shape {
 			v = unbatched(e.reshape(node, want, e.at(x)))
 		}
-		v = v.over(dims)
+		v = v.over(over.dims)
 	}
 	b.duals[name.Name] = v
 	return v
@@ -70,32 +75,49 @@ func (b *binder) remember(rel relation) {
 	}
 }
 
-// indexDims are the dimensions that the indices of a family span where it has
-// all of their combinations: sets, and ranges from 1. nil for others, and where
-// no set is among them.
-func (e *elab) indexDims(c *lang.Constraint, s *space) []dim {
-	if c.Cond != nil || s == nil {
-		return nil
+// indexed is a family of scalar rows as an array over index sets.
+type indexed struct {
+	dims   []dim
+	places []int // of the rows in it, where the condition of the family leaves out some; nil for all in order
+}
+
+// indexDims are the dimensions that the indices of a family span: sets, and, where it has
+// all of their combinations, ranges from 1 beside them. Of a family with a condition all
+// are sets. No dims for others, and where no set is among them.
+func (e *elab) indexDims(c *lang.Constraint, s *space) indexed {
+	if s == nil {
+		return indexed{}
 	}
-	var dims []dim
+	var out indexed
+	places := make([]int, s.n)
 	total := 1
 	for i := range c.Binders {
 		b := &c.Binders[i]
+		at := s.at[slices.Index(s.names, b.Name.Name)]
 		d := dim{set: e.b.top().setOf(b.Lo)}
+		first := 1
 		switch {
 		case b.Hi == nil && d.set != nil:
-			d.n = d.set.n
-		case b.Hi != nil:
-			for _, v := range s.at[slices.Index(s.names, b.Name.Name)] {
+			if d.n = d.set.n; d.set.number {
+				first = d.set.lo
+			}
+		case b.Hi != nil && c.Cond == nil:
+			for _, v := range at {
 				d.n = max(d.n, v)
 			}
 		default:
-			return nil
+			return indexed{}
 		}
-		dims, total = append(dims, d), total*d.n
+		for k, v := range at {
+			places[k] = places[k]*d.n + v - first
+		}
+		out.dims, total = append(out.dims, d), total*d.n
 	}
-	if total != s.n || axesOf(dims) == nil {
-		return nil
+	if c.Cond == nil && total != s.n || axesOf(out.dims) == nil {
+		return indexed{}
 	}
-	return dims
+	if c.Cond != nil {
+		out.places = places
+	}
+	return out
 }

@@ -178,6 +178,9 @@ func (e *elab) name(x *lang.Name) value {
 	if x.Name == "inf" && !e.library { // in the bounds of a box only: the checker sees to that
 		return unbatched(e.b.graph.Number(math.Inf(1)))
 	}
+	if x.Name == "pi" {
+		return unbatched(e.b.graph.Number(math.Pi))
+	}
 	return e.unchecked(x)
 }
 

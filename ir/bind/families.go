@@ -17,10 +17,10 @@ import (
 type relation struct {
 	family *ir.Family
 	equal  bool
-	idle   bool  // no variable is written in it
-	over   []dim // of all rows, where they are an array over sets
-	dims   []dim // of h, where it is over sets
-	form   *form // nil where coefficients are unknown (abstract binding), or where values are used
+	idle   bool    // no variable is written in it
+	over   indexed // all rows as an array over sets
+	dims   []dim   // of h, where it is over sets
+	form   *form   // nil where coefficients are unknown (abstract binding), or where values are used
 	// values are the entries of h in order, of a relation of the upper level that
 	// is not affine, or reads the lower variables, and of one of the lower level
 	// with kinks; nil for others.
@@ -82,7 +82,7 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 		f.Shape, f.Axes = familyShape(h)
 		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h), dims: h.axes}
 		if h.space == nil {
-			rel.over = h.axes
+			rel.over.dims = h.axes
 		} else if h.isScalar() {
 			rel.over = e.indexDims(c, h.space)
 		}

@@ -98,7 +98,7 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		}
 		return sides
 	}
-	if r.Cond != nil || !isScalar(sides) {
+	if !isScalar(sides) {
 		return unknownValue.typ
 	}
 	var dims []*poly
@@ -106,6 +106,9 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		if set := c.namedSet(c.global, r.Binders[i].Lo); r.Binders[i].Hi == nil && set != nil {
 			dims = append(dims, set.size)
 			continue
+		}
+		if r.Cond != nil {
+			return unknownValue.typ
 		}
 		v := s.names[r.Binders[i].Name.Name]
 		if v.size == nil {

@@ -174,6 +174,9 @@ func (c *checker) cycle(e *entry) {
 // the name.
 const infinityName = "inf"
 
+// circleName is pi, unless the model declares the name.
+const circleName = "pi"
+
 // name checks a name that is read as a value.
 func (c *checker) name(s *scope, e *lang.Name) value {
 	for t := s; t != nil; t = t.parent {
@@ -198,6 +201,10 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 			return unknownValue
 		}
 		n := math.Inf(1)
+		return value{typ: realType, num: &n}
+	}
+	if e.Name == circleName {
+		n := math.Pi
 		return value{typ: realType, num: &n}
 	}
 	if isPrimitive(e.Name) || c.program.Library[e.Name] != nil {
