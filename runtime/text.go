@@ -86,7 +86,7 @@ func (t *textReport) heading() {
 }
 
 // meaning says what a stationary point is worth, where x could not move further,
-// and where F does not react to it.
+// and where the gradient is exactly 0.
 func (t *textReport) meaning() {
 	r := t.r
 	if r.Status == Solved && r.Method != "" {
@@ -110,7 +110,7 @@ func (t *textReport) meaning() {
 		}
 	}
 	if zero {
-		fmt.Fprintf(&t.b, "  note: the gradient is exactly zero: F does not react to x here\n")
+		fmt.Fprintf(&t.b, "  note: the gradient is exactly zero: an optimum of a smooth stretch of F, or one where it does not react to x\n")
 	}
 }
 

@@ -95,12 +95,12 @@ func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Durat
 		if o.Err != nil {
 			failed++
 		}
-		meter.at(0, fmt.Sprintf("; %d jobs done, %d failed; the last one took %.3g s", done, failed, o.Seconds))
+		meter.at(0, fmt.Sprintf("; done %d, failed %d; the last job took %.3g s", done, failed, o.Seconds))
 	}}
 	err = w.Run(ctx)
 	meter.close()
 	if !a.quiet {
-		fmt.Fprintf(a.io.err, "worker %s: %d jobs done, %d failed\n", name, done, failed)
+		fmt.Fprintf(a.io.err, "worker %s: done %d, failed %d\n", name, done, failed)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return &exitError{Code: status.Interrupted.Exit(false)}
