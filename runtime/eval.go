@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
 
 	"bilevelc/runtime/linalg"
 )
@@ -18,7 +19,9 @@ import (
 var Version = "0.1.0-dev"
 
 // Eval gives the result document at a given upper point, without solving the
-// upper level: F, y*, multipliers, active rows and the hypergradient there.
+// upper level: F, y*, multipliers, active rows and the hypergradient there. Where strict
+// complementarity fails, so that F may have a kink, it is the gradient of a piece that F has on an
+// open set next to the point; where none is found there is none, and a note says so.
 // Of the options, the methods' names and settings, the seed and CheckGradient
 // count.
 func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
@@ -36,9 +39,12 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	r := p.newResult(opts)
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())
-	pt, err := h.Gradient(ctx, x)
+	pt, err := outer.Gradient(ctx, h, x, opts.Seed)
 	if err != nil {
 		return p.failed(r, x, err)
+	}
+	if pt.Grad == nil {
+		r.Notes = append(r.Notes, "F may have a kink at this point, and none near by was found at which it surely has a gradient: no hypergradient is given")
 	}
 	if err := p.describe(r, pt); err != nil {
 		return nil, err

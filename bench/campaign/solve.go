@@ -97,7 +97,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	if !r.HasPoint() {
 		return r
 	}
-	wrong := len(e.Findings)
+	before := e.lies()
 	var pt *truth.Point
 	if r.Lower.Status == lower.Solved.String() {
 		pt = e.statements(r, "solve")
@@ -107,8 +107,7 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	if r.Status == runtime.Solved && pt != nil {
 		e.stationary(r, at, how)
 	}
-	wrong = len(e.Findings) - wrong
-	e.verify(p, r, how, wrong > 0)
+	e.verify(p, r, how, e.lies() > before)
 	return r
 }
 
@@ -224,7 +223,18 @@ func (e *examination) extent() float64 {
 	return size
 }
 
-// verify asks the tool to check its own document.
+// lies counts what was found to be false so far.
+func (e *examination) lies() (n int) {
+	for _, f := range e.Findings {
+		if !f.Soft {
+			n++
+		}
+	}
+	return n
+}
+
+// verify asks the tool to check its own document, of which something was found to be
+// wrong, or nothing.
 func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, wrong bool) {
 	report, err := p.Verify(r)
 	if err != nil {
@@ -239,8 +249,8 @@ func (e *examination) verify(p *runtime.Problem, r *runtime.Result, how string, 
 		}
 	}
 	switch {
-	case failed == "" && wrong && r.Status == runtime.Solved:
-		e.outcome("verify accepts a false result")
+	case failed == "" && wrong:
+		e.false("verify accepts", "%s, %s: a document with the false statement above", how, r.Status)
 	case failed != "" && r.Status == runtime.NumericalFailure:
 		e.soft("verify rejects a failed run", "%s: %s", how, failed)
 	case failed != "" && !wrong:

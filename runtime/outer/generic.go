@@ -3,6 +3,7 @@ package outer
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"bilevelc/runtime/oracle"
 )
@@ -23,6 +24,27 @@ const (
 	moveGrows = 10
 	lastMove  = 5e-7
 )
+
+// Gradient evaluates F at x with a gradient that it has there or, where strict
+// complementarity fails, next to it: that of a piece with an inside, of which x is a point. Where
+// none is found, as outside of X and where every point near by has undecided rows that F
+// feels, the point is not Open, and has no gradient. Moves are drawn from seed.
+func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*oracle.Point, error) {
+	source := rand.NewPCG(seed, stream)
+	run := &Run{Start: x, Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
+	run.width = run.widthAt(x)
+	pt, err := run.point(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	if at := pt.At; at != nil && distance(at, x) > 4*lastMove*run.size(x) {
+		pt.Open = false
+	}
+	if !pt.Open {
+		pt.Grad, pt.GradError, pt.Face, pt.At = nil, math.NaN(), nil, nil
+	}
+	return pt, nil
+}
 
 // generic completes a point without strict complementarity with the gradient at x
 // of a piece that F has on an open set next to it: of the face of a point At with
