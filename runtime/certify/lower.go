@@ -331,15 +331,17 @@ func (v *verification) pairs() []float64 {
 				continue
 			}
 			v.d.g.GradY(grad, x, z)
-			rise, square, size := 0.0, 0.0, 0.0
+			rise, square, size, way := 0.0, 0.0, 0.0, 0.0
 			for j := range z {
 				d := z[j] - y[j]
 				rise += (grad[j] - base[j]) * d
 				size += (math.Abs(grad[j]) + math.Abs(base[j])) * math.Abs(d)
 				square += d * d
+				way += math.Abs(d)
 			}
-			// Rounding of the gradients' terms, and where they are finite.
-			rise += 1e-12 * size
+			// Rounding of the gradients' terms, of which gradients that cancel say nothing, and
+			// where they are finite.
+			rise += 1e-12*size + roundings*0x1p-52*v.d.s.force*way
 			if square > 0 && !math.IsNaN(rise) && !math.IsInf(rise, 0) {
 				found = append(found, rise/square)
 			}

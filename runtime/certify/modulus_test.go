@@ -142,3 +142,42 @@ func TestModuli(t *testing.T) {
 		t.Errorf("%d false moduli refused, %d hidden by rounding", refused, hidden)
 	}
 }
+
+// TestModuliWhereTermsCancel: prices of the size of 1 that cancel in the gradient, beside a curvature
+// as small as the tie break of linear followers: what gradients around show of the modulus is off by the
+// rounding of the prices, of which the gradients themselves, nearly 0, say nothing.
+func TestModuliWhereTermsCancel(t *testing.T) {
+	for trial := range 200 {
+		rng := rand.New(rand.NewPCG(uint64(trial), 22))
+		n := 1 + rng.IntN(4)
+		mu := math.Pow(10, -4-9*rng.Float64())
+		h := mat.NewSymDense(n, nil)
+		x, c, y := make([]float64, n), make([]float64, n), make([]float64, n)
+		for j := range n {
+			h.SetSym(j, j, mu*(1+rng.Float64()))
+			x[j], y[j] = rng.NormFloat64(), rng.NormFloat64()
+			c[j] = h.At(j, j)*y[j] - x[j]
+		}
+		h.SetSym(0, 0, mu)
+		c[0] = mu*y[0] - x[0]
+		rows := &problem.Rows{A: sparse.FromEntries(2*n, n, nil)} // a unit of room on both sides of y
+		var entries []sparse.Entry
+		for j := range n {
+			rows.Kind = append(rows.Kind, problem.AtMost, problem.AtMost)
+			rows.Rhs = append(rows.Rhs, 1-y[j], 1+y[j])
+			entries = append(entries, sparse.Entry{Row: 2 * j, Col: j, Val: 1}, sparse.Entry{Row: 2*j + 1, Col: j, Val: -1})
+		}
+		rows.B = sparse.FromEntries(2*n, n, entries)
+		p := &problem.Problem{Name: "prices", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: tilted{h, c}, Rows: rows,
+			X:     &problem.Set{Lo: scaled(ones(n), -3), Hi: scaled(ones(n), 3), E: sparse.FromEntries(0, n, nil)},
+			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
+		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}
+		v.d = newDeriver(p, v.tol, x, y, v.doc.Lambda)
+		for _, found := range v.pairs() {
+			if found < mu*(1-1e-6) {
+				t.Errorf("trial %d: modulus %g, gradients around are said to show %g", trial, mu, found)
+				break
+			}
+		}
+	}
+}
