@@ -30,7 +30,8 @@ type approach struct {
 	F      float64   // F_mu at its end
 	Scale  float64   // mu of the first stage
 	Limit  float64   // of forces, see central.Path.Begin
-	Start  float64   // F at the run's start
+	Start  float64   // F at the run's start, or where the relaxation has led
+	Priced bool      // it is the latter
 }
 
 // The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
@@ -57,8 +58,9 @@ const (
 	approachLeast = 1e-2
 )
 
-// prepare makes the run begin with an approach, where the lower level has a path.
-func (m *goldstein) prepare(ctx context.Context, run *Run) error {
+// prepare makes the run begin with an approach from the start, where the lower level has a
+// path. Where the center is a lower point already the approach has to lead below that.
+func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error {
 	s := &m.state
 	h, ok := run.h.(pathful)
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
@@ -71,11 +73,11 @@ func (m *goldstein) prepare(ctx context.Context, run *Run) error {
 	if path == nil {
 		return nil
 	}
-	pt, err := h.Value(ctx, s.Center.X)
+	pt, err := h.Value(ctx, start.X)
 	if err != nil {
 		return ignoring(err)
 	}
-	x := s.Center.X
+	x := start.X
 	scale := path.Scale(x, pt.Lower.Y, pt.Lower.Lambda)
 	y := pt.Lower.Y
 	path.Begin(y, path.Forces(x, y))
@@ -85,7 +87,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run) error {
 			return ignoring(err)
 		}
 	}
-	s.Approach = &approach{X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F}
+	s.Approach = &approach{X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F}
 	m.path = path
 	return nil
 }
@@ -179,6 +181,9 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	s.Approach = nil
 	s.Continued = "the central path of the follower led nowhere lower than the start"
+	if a.Priced {
+		s.Continued = "begun where a price on the follower's loss has led; its central path led nowhere lower"
+	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 	}

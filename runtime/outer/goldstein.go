@@ -116,7 +116,7 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	if err := m.relax(ctx, run); err != nil || m.state.Joint != "" {
 		return err
 	}
-	return m.prepare(ctx, run)
+	return m.prepare(ctx, run, c)
 }
 
 // rescale starts the curvature anew, from the gradient and the initial step.

@@ -35,25 +35,83 @@ func (m *goldstein) relax(ctx context.Context, run *Run) error {
 	if err != nil || least == nil {
 		return err
 	}
-	x := make([]float64, len(least.X))
-	if err := run.Project(x, least.X); err != nil {
-		return ignoring(err)
+	lowest, err := m.close(ctx, run, r, least)
+	if err != nil || lowest == nil || !(lowest.F < s.Center.F) {
+		return err
 	}
-	now, err := run.Gradient(ctx, x)
+	now, err := run.Gradient(ctx, lowest.X)
 	if err != nil {
 		return ignoring(err)
 	}
-	if now.F < s.Center.F {
-		s.LastStep, s.Center = distance(now.X, s.Center.X), *now
-		m.rescale(run)
-		if s.Joint, err = m.joint(ctx, run); err != nil {
-			return err
+	s.LastStep, s.Center = distance(now.X, s.Center.X), *now
+	m.rescale(run)
+	if s.Joint, err = m.joint(ctx, run); err == nil && s.Joint != "" {
+		s.Joint += fmt.Sprintf("; without the follower's objective f is no less than %.10g near there", least.F)
+	}
+	return err
+}
+
+// The price of the follower's loss: at first what makes it worth a share of what F is above
+// the relaxation; twice that where a round has not brought the two together by half, and
+// half of it while they are one, until that was too little once: rounds take the shorter
+// steps the higher it is.
+const (
+	firstPrice  = 0.1
+	closeRounds = 60
+	// closed is the part of what the first round was above the relaxation at which an x
+	// counts as one whose answer is that of the relaxation, and at which rounds end.
+	closed = 1e-9
+)
+
+// close leads from a minimizer of the relaxation to an x where its y is the follower's
+// answer, by a price on the follower's loss (relaxation.Penalize), and on from there while F
+// falls. It returns the lowest point of F on the way; nil where there is none.
+func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxation, at *relaxation.Point) (*Sample, error) {
+	p := run.h.Problem()
+	var lowest *Sample
+	price, enough, first, before, last := 0.0, 0.0, 0.0, math.Inf(1), math.Inf(1)
+	for range closeRounds {
+		x := clone(at.X)
+		if err := run.Project(x, x); err != nil {
+			return lowest, ignoring(err)
 		}
-		if s.Joint != "" {
-			s.Joint += fmt.Sprintf("; without the follower's objective the leader finds %.10g there", least.F)
+		now, err := run.Value(ctx, x)
+		if err != nil {
+			return lowest, ignoring(err)
+		}
+		if lowest == nil || now.F < lowest.F {
+			lowest = now
+		}
+		answer, err := run.h.Value(ctx, x)
+		if err != nil {
+			return lowest, ignoring(err)
+		}
+		loss, above := p.G.Value(at.X, at.Y)-answer.Lower.Value, math.Abs(now.F-p.F.Value(at.X, at.Y))
+		if first == 0 {
+			first = above
+		}
+		one := above <= math.Max(closed*first, 10*run.noise(now))
+		switch {
+		case one && math.Abs(now.F-last) <= math.Max(closed*first, 10*run.noise(now)), one && price == 0:
+			return lowest, nil
+		case price == 0:
+			if !(loss > 0) {
+				return lowest, nil
+			}
+			price = firstPrice * above / loss
+		case one && price/2 > enough:
+			price /= 2
+		case !one && above > before/2:
+			enough = price
+			price *= 2
+		}
+		before, last = above, now.F
+		r.Penalize(price, x, answer.Lower.Y, answer.Lower.Lambda)
+		if at, err = r.Minimize(ctx, at.X, at.Y); err != nil || at == nil {
+			return lowest, err
 		}
 	}
-	return nil
+	return lowest, nil
 }
 
 // joint reports that the center is stationary for f over the rows of both levels, within

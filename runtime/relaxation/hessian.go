@@ -21,6 +21,12 @@ type hessian struct {
 // newHessian finds the pattern at z, of n + 1 gradients.
 func (r *Relaxation) newHessian(z []float64) *hessian {
 	h := &hessian{size: math.Max(1, norm(z)/math.Sqrt(float64(r.n)))}
+	// Of g as well, whether or not it takes part already.
+	price, pull := r.price, r.pull
+	defer func() { r.price, r.pull = price, pull }()
+	if r.p.G != nil {
+		r.price, r.pull = 1, make([]float64, r.p.Dx)
+	}
 	base, ahead, at := make([]float64, r.n), make([]float64, r.n), append([]float64(nil), z...)
 	r.evaluate(base, at)
 	reads := make([][]int, r.n)

@@ -38,10 +38,12 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 	if math.IsNaN(f) || math.IsInf(f, 0) || !(norm(g) > 0) {
 		return nil, nil
 	}
-	r.hessian = r.newHessian(z)
-	h := r.hessian
-	h.pattern.Val = h.values
-	solver := convex.NewProgram(h.pattern, r.rows, r.equal).NewSolver()
+	if r.hessian == nil {
+		r.hessian = r.newHessian(z)
+		r.hessian.pattern.Val = r.hessian.values
+		r.solver = convex.NewProgram(r.hessian.pattern, r.rows, r.equal).NewSolver()
+	}
+	h, solver := r.hessian, r.solver
 	least := gentle * norm(g) / math.Max(1, norm(z))
 	shift, led := least, false
 	loaded, full := make([]float64, len(h.values)), make([]float64, r.n)

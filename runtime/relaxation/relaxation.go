@@ -18,6 +18,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/convex"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -30,12 +31,15 @@ type Relaxation struct {
 	Unit float64
 
 	p        *problem.Problem
-	n        int // Dx + Dy
+	price    float64   // of the follower's loss, see Penalize
+	pull     []float64 // len Dx: the tangent of its optimum at the x of the last answer
+	n        int       // Dx + Dy
 	lo, hi   []float64
 	rows     *sparse.CSR // rows z >= side, or = side: those of the lower level, then of X
 	side     []float64
 	equal    []bool
 	hessian  *hessian
+	solver   *convex.Solver
 	gx, gy   []float64
 	y        []float64
 	gradient []float64
@@ -112,13 +116,34 @@ func (r *Relaxation) split(z []float64) (x, y []float64) {
 	return z[:r.p.Dx], r.y
 }
 
-// evaluate returns f at z, and its gradient in z in grad (len n).
+// Penalize adds price times a bound on the follower's loss g(x, y) - min g(x, .) to f: the
+// minimum is convex in x where g is in (x, y), and so at least what its tangent at an x
+// with the multipliers lambda says (the difference of convex functions of Ye, Yuan, Zeng
+// and Zhang 2023). A constant is left out.
+func (r *Relaxation) Penalize(price float64, x, y, lambda []float64) {
+	r.price, r.pull = price, make([]float64, r.p.Dx)
+	r.p.G.GradX(r.pull, x, y)
+	r.p.Rows.A.AddMulVecT(r.pull, 1, lambda)
+}
+
+// evaluate returns f, with what Penalize adds, at z, and its gradient in z in grad (len n).
 func (r *Relaxation) evaluate(grad, z []float64) float64 {
 	x, y := r.split(z)
 	v := r.p.F.ValueGrad(r.gx, r.gy, x, y)
 	copy(grad, r.gx)
 	for j, g := range r.gy {
 		grad[r.p.Dx+j] = g * r.Unit
+	}
+	if r.price > 0 {
+		loss := r.p.G.ValueGrad(r.gx, r.gy, x, y)
+		for j, t := range r.pull {
+			loss -= t * x[j]
+			grad[j] += r.price * (r.gx[j] - t)
+		}
+		for j, g := range r.gy {
+			grad[r.p.Dx+j] += r.price * g * r.Unit
+		}
+		v += r.price * loss
 	}
 	return v
 }
