@@ -111,6 +111,32 @@ lower {
 	}
 }
 
+// TestContinuousAnswers has followers whose y is known to a part in a million only, as their curvature
+// is of 1e-6 and 1e6: what their F reads is continuous, and nothing jumps.
+func TestContinuousAnswers(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 2))
+	for range 5 {
+		room := 0.3 + 0.4*r.Float64()
+		res := solveText(t, fmt.Sprintf(`model narrow
+upper { var x: real in box(-1, 1); minimize (y[1] - 1)^2 + x^2 * 0.01 }
+lower {
+  var y: vector[2]
+  minimize 1e-6 * (y[1] - x)^2 + 1e6 * (y[2] - y[1])^2
+  subject to
+    a: y[1] + 1e-7 * y[2] <= %[1]v
+    b: y[1] + 2e-7 * y[2] <= %[1]v
+}
+`, room), runtime.Options{})
+		said := res.Reason
+		for _, s := range res.Starts {
+			said += s.Reason
+		}
+		if strings.Contains(said, "jumps") {
+			t.Errorf("room %v: %s", room, said)
+		}
+	}
+}
+
 // heightNear is the height of the jump at which F has the value f on its higher side.
 func heightNear(jumps map[float64]float64, f float64, cost []float64, demand float64) float64 {
 	height, near := math.NaN(), math.Inf(1)

@@ -16,11 +16,15 @@ const jumpWidth = 1e-14
 const unexplained = 1e6
 
 // jump says that F changes at once next to the center, where a search ends there without
-// descent; "" where that is not so. A Lipschitz F changes by no more than its gradients
+// descent; "" where that is not so, and where F reads no multipliers: y* is continuous on
+// the x that have one (Hager 1979), and what looks like a jump is an error of y. A Lipschitz F changes by no more than its gradients
 // say: the pair of the center and a sample that differs most from that is halved, keeping
 // the half with the larger change, until the change has gone to nothing or its ends
 // are next to each other.
 func (m *goldstein) jump(ctx context.Context, run *Run) string {
+	if len(run.h.Problem().Duals) == 0 {
+		return ""
+	}
 	s := &m.state
 	c := &s.Center
 	slope := norm(c.G)
@@ -53,9 +57,6 @@ func (m *goldstein) jump(ctx context.Context, run *Run) string {
 	if !(change > unexplained*slope*distance(a.X, b.X)+10*run.noise(c)) {
 		return ""
 	}
-	why := ""
-	if len(run.h.Problem().Duals) > 0 {
-		why = ", where the multipliers that it reads are not unique"
-	}
-	return fmt.Sprintf(": F jumps by %.3g within %.2g of this x%s", change, math.Max(distance(a.X, c.X), distance(b.X, c.X)), why)
+	return fmt.Sprintf(": F jumps by %.3g within %.2g of this x, where the multipliers that it reads are not unique",
+		change, math.Max(distance(a.X, c.X), distance(b.X, c.X)))
 }
