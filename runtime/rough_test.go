@@ -1,8 +1,10 @@
 package runtime_test
 
 import (
+	"context"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"bilevelc/runtime"
@@ -78,4 +80,57 @@ func bisectY(f func(float64) float64) float64 {
 		}
 	}
 	return lo
+}
+
+// A run over a linear follower that ends between its stages says of the point of the stage before
+// what passes its verification, also where a slow solver has not solved the lower level there.
+func TestEndBetweenStages(t *testing.T) {
+	p := bindText(t, "model ends\nupper {\nvar x: real in box(2, 4)\nminimize x + y[2]\n}\nlower {\nvar y: vector[2] in nonneg\n"+
+		"minimize 2 * y[1] + x * y[2]\nsubject to\nr: y[1] - x + y[2] - 4 >= 0\n}\nsolve {\nties = optimistic\n}\n")
+	for _, solver := range []string{"alm", "pdg"} {
+		rough := 0
+		for asked := int32(1); asked < 4000; asked = asked*3/2 + 1 {
+			ctx := &expiring{patience: asked}
+			ctx.Context, ctx.cancel = context.WithCancelCause(context.Background())
+			opts := runtime.Options{Solver: solver, Seed: 1, Starts: 1, Threads: 1}
+			if solver == "pdg" {
+				opts.Settings = method.Values{"max_iterations": 50}
+			}
+			r, err := p.Solve(ctx, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.HasPoint() {
+				continue
+			}
+			if r.Lower.Status == "inaccurate" {
+				rough++
+			}
+			report, err := p.Verify(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range report.Checks {
+				if !c.OK && r.Status != runtime.NumericalFailure {
+					t.Errorf("%s, %d: %s (%s): %s: %s", solver, asked, r.Status, r.Reason, c.Claim, c.Detail)
+				}
+			}
+		}
+		t.Logf("%s: %d rough", solver, rough)
+	}
+}
+
+// expiring is a context that reaches a time limit when it has been asked a number of times.
+type expiring struct {
+	context.Context
+	cancel   context.CancelCauseFunc
+	patience int32
+	asked    atomic.Int32
+}
+
+func (e *expiring) Err() error {
+	if e.asked.Add(1) == e.patience {
+		e.cancel(runtime.ErrTimeLimit)
+	}
+	return e.Context.Err()
 }

@@ -62,6 +62,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 			return ended, nil
 		}
 		r.Status, r.Reason, r.Method = ended.Status, ended.Reason, ended.Method
+		if err := p.temper(ctx, r); err != nil {
+			return nil, err
+		}
 	}
 	r.Calls = r.Calls.Add(spent)
 	return r, nil
