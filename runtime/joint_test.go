@@ -156,7 +156,8 @@ func TestEdgeWhereTheFollowerHasNoChoice(t *testing.T) {
 			"rows come within":     func() { r.Certificate.Joint.Multipliers[slack] += 0.1 },
 			"are not negative":     func() { r.Certificate.Joint.Multipliers[largest] *= -1 },
 			"distance of the norm": func() { r.Certificate.Joint.Normal[largest] += 0.1 },
-			"delta":                func() { r.Certificate.Joint.Delta = 0.5 * 50 },
+			"radius delta":         func() { r.Certificate.Joint.Delta = 0.5 * 50 },
+			"measure over both":    func() { r.Certificate.Joint.Norm = 1e9 },
 			"certificate":          func() { r.Certificate.Joint.Multipliers = nil },
 		} {
 			forged := honest
