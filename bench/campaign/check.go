@@ -212,6 +212,9 @@ func (e *examination) proofs(p *runtime.Problem) {
 	mu := p.Numeric.Facts.StrongConvexity * e.unitOf(-2*e.style.scale.Y+e.style.scale.G, -1)
 	for range 3 {
 		x := e.draw()
+		if !e.model.Contains(x) { // what is proved is so for x in X
+			continue
+		}
 		pt, ok := e.eval.At(x)
 		if !ok || pt.Violation > 1e-6 {
 			continue

@@ -125,6 +125,17 @@ func (m *Model) upper() []Row {
 	return rows
 }
 
+// Contains reports that x, taken exactly, is in X: the box and XRows.
+func (m *Model) Contains(x []float64) bool {
+	at := exact(x)
+	for _, r := range m.upper() {
+		if c := dotRat(r.A, at).Cmp(r.Rhs); c > 0 || r.Equal && c != 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // Lower is the lower level's rows: the declared ones, then the box of y.
 func (m *Model) Lower() []Row {
 	return append(append([]Row(nil), m.Rows...), boxRows(m.YLo, m.YHi, func(j int, sign int64) Row {
