@@ -2,13 +2,14 @@
 
     python3 bench/peers/run.py                    everything, hours
     python3 bench/peers/run.py --quick            small sizes and three seeds, minutes
-    python3 bench/peers/run.py hypergradients whole figures    some of it
+    python3 bench/peers/run.py hypergradients whole figures svm    some of it
 
 Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
 Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
-its own environment in bench/peers/.venv. Each contestant runs in a process of
-its own, on one thread; times are processor seconds. Writes CSV and figures to
-bench/results; bench/README.md says what they show."""
+its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
+repository in bench/peers/.blocc. Each contestant runs in a process of its own,
+on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
+figures to bench/results; bench/README.md says what they show."""
 import argparse
 import csv
 import json
@@ -25,6 +26,7 @@ VENV = HERE / ".venv"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GOMAXPROCS": "1",
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
+BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
 WHOLE = ["Bilevelc", "Lbfgs", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
 
 
@@ -120,7 +122,7 @@ def whole(a, python, evaluator):
             for name in WHOLE:
                 if name in gone:
                     continue
-                found, why = lines([python, "whole.py", name, str(seed), str(dy), evaluator], a.limit)
+                found, why = lines([python, "whole.py", name, str(seed), str(dy), evaluator, str(a.limit)], 1.2 * a.limit + 60)
                 if why or not found:
                     gone.add(name)  # the other seeds would take as long
                     raw.append((name, dy, seed, "", "", "", "", "", why))
@@ -136,9 +138,31 @@ def whole(a, python, evaluator):
                               "seconds to 1e-4 of the best", "MB", "remark"], raw)
 
 
+def svm(a, python, _):
+    """The algorithms of BLOCC's repository on its own experiment; bilevelc's rows are those of `go run ./bench/field svm`."""
+    sys.path.insert(0, str(HERE))
+    from svm import PARAMETERS, splits
+    clone = a.blocc or HERE / ".blocc"
+    if not pathlib.Path(clone).exists() and subprocess.run(["git", "clone", "-q", "--depth", "1", BLOCC, clone]).returncode != 0:
+        print("not to be had here:", BLOCC, file=sys.stderr)
+        return
+    rows = []
+    for dataset, seed in splits():
+        if int(seed) >= a.seeds:
+            continue
+        for name in PARAMETERS:
+            found, why = lines([python, "svm.py", clone, name, dataset, seed], a.limit)
+            r = found[-1] if found else {}
+            solved = r.get("solved", "")
+            rows.append((name, dataset, seed, r.get("loss", ""), "no y is feasible" if solved is None else solved,
+                         r.get("accuracy", ""), r.get("seconds", ""), why))
+            print(*rows[-1], flush=True)
+    save(a.out, "svm.csv", ["contestant", "dataset", "seed", "loss it reports", "F at its budgets", "test accuracy", "seconds", "remark"], rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, figures")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, figures, svm")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--sizes", type=int, nargs="+")
@@ -146,6 +170,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10, help="points of a path")
     parser.add_argument("--limit", type=int, default=600, help="seconds that one contestant may take for one path or one solve")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--blocc", type=pathlib.Path, help="a copy of BLOCC's repository (default: cloned)")
     parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.rows_of_bilevelc:
@@ -161,15 +186,20 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         evaluator = f"{folder}/evaluator"
         subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
-        parts = a.parts or ["hypergradients", "whole", "figures"]
+        parts = a.parts or ["hypergradients", "whole", "figures", "svm"]
         if "hypergradients" in parts:
             hypergradients(a, python, evaluator)
         if "whole" in parts:
             whole(a, python, evaluator)
+        if "svm" in parts:
+            svm(a, python, evaluator)
         if "figures" in parts:
             few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
             subprocess.run([python, "figures.py", evaluator, a.out, "--seeds", str(a.seeds), *few], cwd=HERE,
                            env={**os.environ, **ONE_THREAD}, check=True)
+    sys.path.insert(0, str(HERE))
+    import tables
+    tables.write(a.out)
 
 
 if __name__ == "__main__":

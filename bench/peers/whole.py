@@ -1,6 +1,6 @@
 """One contestant on one whole experiment, in a process of its own:
 
-    python whole.py CONTESTANT SEED DY [EVALUATOR]
+    python whole.py CONTESTANT SEED DY EVALUATOR LIMIT
 
 prints one line of JSON: F and its point as evaluated by exact linear algebra,
 processor seconds, peak memory, and F against seconds on the way. The starts
@@ -44,12 +44,12 @@ def lbfgs(instance, start, clock):
                     options={"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-8}).x
 
 
-def Lbfgs(instance, clock):
+def Lbfgs(instance, clock, limit):
     """L-BFGS on the hand-written hypergradient."""
     return lbfgs(instance, np.zeros(DX), clock)
 
 
-def LbfgsTwenty(instance, clock):
+def LbfgsTwenty(instance, clock, limit):
     """The same from 20 starts: the reference."""
     draw = np.random.default_rng(instance.seed)
     starts = [np.zeros(DX)] + [draw.standard_normal(DX) * 10 for _ in range(19)]
@@ -57,8 +57,8 @@ def LbfgsTwenty(instance, clock):
     return min((lbfgs(instance, s, clock) for s in starts), key=lambda x: hand(x)[0])
 
 
-def AdamCvxpylayers(instance, clock, steps=1000, rate=0.1, limit=300):
-    """The paper's baseline: Adam on cvxpylayers."""
+def AdamCvxpylayers(instance, clock, limit, steps=1000, rate=0.1):
+    """The paper's baseline: Adam on cvxpylayers, 1000 steps or what the limit allows."""
     layer = Cvxpylayers(instance)
     x, m, v = np.zeros(DX), np.zeros(DX), np.zeros(DX)
     best, at = np.inf, x
@@ -74,7 +74,7 @@ def AdamCvxpylayers(instance, clock, steps=1000, rate=0.1, limit=300):
     return at
 
 
-def Pympcc(instance, clock):
+def Pympcc(instance, clock, limit):
     """The KKT system of the lower level as complementarity constraints, Scholtes' relaxation by Ipopt."""
     import pympcc
     t, n = instance, instance.dy
@@ -91,7 +91,7 @@ def Pympcc(instance, clock):
         comp_G=lambda z: z[DX + n:], comp_G_jacobian=lambda z: G,
         comp_H=lambda z: t.b - t.A @ z[DX:DX + n], comp_H_jacobian=lambda z: H,
         n_eq=n, eq_constraints=lambda z: E @ z, eq_jacobian=lambda z: E)
-    return pympcc.solve(problem, strategy="scholtes", time_limit=300).x[:DX]
+    return pympcc.solve(problem, strategy="scholtes", time_limit=limit).x[:DX]
 
 
 def start(t):
@@ -104,7 +104,7 @@ def start(t):
     return y, multipliers
 
 
-def Blvpy(instance, clock):
+def Blvpy(instance, clock, limit):
     """Disciplined bilevel programming: relaxed conic optimality conditions by Ipopt."""
     import blvpy
     import cvxpy as cp
@@ -135,13 +135,13 @@ def bilevelc(instance, evaluator):
             "megabytes": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024}
 
 
-def main(name, seed, dy, evaluator=None):
+def main(name, seed, dy, evaluator, limit):
     instance = Instance(seed, dy)
     if name == "Bilevelc":
         row = bilevelc(instance, evaluator)
     else:
         clock = Clock()
-        x = ALL[name](instance, clock)
+        x = ALL[name](instance, clock, limit)
         row = {"x": x, "seconds": clock.seconds(), "trace": clock.trace,
                "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
     x = row.pop("x")
@@ -150,4 +150,4 @@ def main(name, seed, dy, evaluator=None):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *sys.argv[4:])
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4], int(sys.argv[5]))

@@ -1,0 +1,120 @@
+"""Tables in Markdown of what run.py measured: bench/results/peers.md, from the CSV beside it. Medians over the
+seeds and, in brackets, the least and the largest."""
+import csv
+import statistics
+
+WAYS = {
+    "Bilevelc": "**bilevelc**", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
+    "DaqpKKT": "daqp, dense KKT adjoint", "Proxsuite": "proxsuite, its own adjoint", "Piqp": "piqp, dense KKT adjoint",
+    "Qpth": "qpth", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode",
+    "CvxpylayersDefault": "cvxpylayers, default", "Lbfgs": "L-BFGS on the gradient by hand, one start",
+    "LbfgsTwenty": "the same from 20 starts", "Pympcc": "pympcc (Scholtes' relaxation, Ipopt)", "Blvpy": "BLVPY (Ipopt)",
+    "AdamCvxpylayers": "Adam on cvxpylayers, dense mode", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM",
+}
+
+
+def read(folder, name):
+    path = folder / name
+    if not path.exists():
+        return []
+    with open(path) as f:
+        return list(csv.DictReader(f))
+
+
+def spread(values, form):
+    if not values:
+        return ""
+    middle = form(statistics.median(values))
+    return middle if len(values) == 1 else f"{middle} ({form(min(values))} to {form(max(values))})"
+
+
+def number(v):
+    return f"{v:.3g}"
+
+
+def milliseconds(v):
+    return f"{1e3 * v:.3g}"
+
+
+def table(header, rows):
+    return "\n".join(["| " + " | ".join(map(str, r)) + " |" for r in [header, ["---"] * len(header), *rows]])
+
+
+def pick(rows, column, **given):
+    return [float(r[column]) for r in rows if r[column] not in ("", None) and all(r[k] == v for k, v in given.items())]
+
+
+def in_order(rows, column):
+    return list(dict.fromkeys(r[column] for r in rows))
+
+
+def hypergradients(folder):
+    rows = read(folder, "hypergradients.csv")
+    parts = []
+    for phase in ("cold", "warm"):
+        sizes, body = in_order(rows, "d_y"), []
+        for name in in_order(rows, "contestant"):
+            cells = []
+            for dy in sizes:
+                r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
+                at = r and r[f"{phase} s, median"]
+                cells.append(milliseconds(float(at)) + (" *" if r["remark"] else "") if at else (r["remark"] if r else ""))
+            body.append([WAYS[name], *cells])
+        parts.append(f"Hypergradient, {phase}, processor milliseconds, medians; * stopped before all seeds:\n\n"
+                     + table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body))
+    sizes, body = in_order(rows, "d_y"), []
+    for name in in_order(rows, "contestant"):
+        cells = []
+        for dy in sizes:
+            r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
+            has = r and r["relative error, median"]
+            cells.append(f'{float(has):.0e}, {float(r["max"]):.0e}' if has else "")
+        body.append([WAYS[name], *cells])
+    parts.append("Relative error of the hypergradient, median and largest:\n\n"
+                 + table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body))
+    return parts
+
+
+def whole(folder):
+    rows, parts = read(folder, "whole.csv"), []
+    for dy in in_order(rows, "d_y"):
+        body = []
+        for name in in_order(rows, "contestant"):
+            mine = [r for r in rows if r["contestant"] == name and r["d_y"] == dy]
+            if not mine:
+                continue
+            done = [r for r in mine if r["F"]]
+            gaps = pick(done, "relative gap to the best of the row's seed")
+            best = sum(g <= 1e-4 for g in gaps)
+            remark = "; ".join(dict.fromkeys(r["remark"] for r in mine if r["remark"]))
+            body.append([WAYS[name], len(done), best, spread(gaps, lambda v: f"{100 * v:.2g} %"), spread(pick(done, "seconds"), number),
+                         spread(pick(done, "seconds to 1e-4 of the best"), number), remark])
+        parts.append(f"Whole solves, d_y = {dy}:\n\n" + table(
+            ["contestant", "seeds", "within 1e-4 of the best", "gap to the best", "seconds", "seconds to 1e-4 of the best, where it came there",
+             "remark"], body))
+    return parts
+
+
+def svm(folder):
+    rows, ours, parts = read(folder, "svm.csv"), [r for r in read(folder, "field.csv") if r["family"] == "svm"], []
+    for dataset in in_order(rows, "dataset"):
+        body = []
+        mine = [r for r in ours if r["instance"].startswith(dataset)]
+        if mine:
+            body.append(["**bilevelc**", len(mine), spread(pick(mine, "F"), number), spread(pick(mine, "F"), number),
+                         spread(pick(mine, "report"), number), spread(pick(mine, "seconds"), number)])
+        for name in in_order(rows, "contestant"):
+            them = [r for r in rows if r["contestant"] == name and r["dataset"] == dataset]
+            solved = [float(r["F at its budgets"]) for r in them if r["F at its budgets"][:1].isdigit()]
+            none = sum(r["F at its budgets"].startswith("no") for r in them)
+            body.append([WAYS[name], len(them), spread(pick(them, "loss it reports"), number),
+                         spread(solved, number) + (f"; of {none} none" if none else "") if solved or none else "another lower level",
+                         spread(pick(them, "test accuracy"), number), spread(pick(them, "seconds"), number)])
+        parts.append(f"Slack budgets, {dataset}:\n\n" + table(
+            ["contestant", "seeds", "validation loss reported", "the same, lower level solved exactly at its budgets", "test accuracy", "seconds"], body))
+    return parts
+
+
+def write(folder):
+    parts = ["<!-- written by bench/peers/run.py -->", *hypergradients(folder), *whole(folder), *svm(folder)]
+    (folder / "peers.md").write_text("\n\n".join(parts) + "\n")
