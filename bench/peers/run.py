@@ -9,7 +9,8 @@ Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
 its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
 repository in bench/peers/.blocc. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
-figures to bench/results; bench/README.md says what they show."""
+figures to bench/results, after each seed or contestant, so that a run may be stopped;
+bench/README.md says what they show."""
 import argparse
 import csv
 import json
@@ -108,9 +109,9 @@ def hypergradients(a, python, evaluator):
                     break
             table.append((name, dy, *spread(cold), *spread(warm), *spread(errors)[::2], max(megabytes, default=""), why))
             print(*table[-1], flush=True)
-    save(a.out, "hypergradients_raw.csv", ["contestant", "d_y", "seed", "phase", "seconds", "relative error", "margin"], raw)
-    save(a.out, "hypergradients.csv", ["contestant", "d_y", "cold s, median", "min", "max", "warm s, median", "min", "max",
-                                       "relative error, median", "max", "MB", "remark"], table)
+            save(a.out, "hypergradients_raw.csv", ["contestant", "d_y", "seed", "phase", "seconds", "relative error", "margin"], raw)
+            save(a.out, "hypergradients.csv", ["contestant", "d_y", "cold s, median", "min", "max", "warm s, median", "min", "max",
+                                               "relative error, median", "max", "MB", "remark"], table)
 
 
 def whole(a, python, evaluator):
@@ -134,8 +135,8 @@ def whole(a, python, evaluator):
                 raw.append((name, dy, seed, r["F"], (r["F"] - best) / abs(best), r["seconds"], near[0] if near else "",
                             r["megabytes"], r.get("status", "")))
                 print(*raw[-1], flush=True)
-    save(a.out, "whole.csv", ["contestant", "d_y", "seed", "F", "relative gap to the best of the row's seed", "seconds",
-                              "seconds to 1e-4 of the best", "MB", "remark"], raw)
+            save(a.out, "whole.csv", ["contestant", "d_y", "seed", "F", "relative gap to the best of the row's seed", "seconds",
+                                      "seconds to 1e-4 of the best", "MB", "remark"], raw)
 
 
 def svm(a, python, _):
@@ -157,7 +158,8 @@ def svm(a, python, _):
             rows.append((name, dataset, seed, r.get("loss", ""), "no y is feasible" if solved is None else solved,
                          r.get("accuracy", ""), r.get("seconds", ""), why))
             print(*rows[-1], flush=True)
-    save(a.out, "svm.csv", ["contestant", "dataset", "seed", "loss it reports", "F at its budgets", "test accuracy", "seconds", "remark"], rows)
+            save(a.out, "svm.csv", ["contestant", "dataset", "seed", "loss it reports", "F at its budgets", "test accuracy", "seconds",
+                                    "remark"], rows)
 
 
 def main():

@@ -101,8 +101,9 @@ def svm(folder):
         body = []
         mine = [r for r in ours if r["instance"].startswith(dataset)]
         if mine:
-            body.append(["**bilevelc**", len(mine), spread(pick(mine, "F"), number), spread(pick(mine, "F"), number),
-                         spread(pick(mine, "report"), number), spread(pick(mine, "seconds"), number)])
+            solved = sum(r["ended"] == "solved" and r["verified"] == "yes" for r in mine)
+            body.append([f"**bilevelc** (solved and verified: {solved})", len(mine), spread(pick(mine, "F"), number), "the same",
+                         spread([float(r["report"].split()[-1]) for r in mine], number), spread(pick(mine, "seconds"), number)])
         for name in in_order(rows, "contestant"):
             them = [r for r in rows if r["contestant"] == name and r["dataset"] == dataset]
             solved = [float(r["F at its budgets"]) for r in them if r["F at its budgets"][:1].isdigit()]
@@ -116,5 +117,5 @@ def svm(folder):
 
 
 def write(folder):
-    parts = ["<!-- written by bench/peers/run.py -->", *hypergradients(folder), *whole(folder), *svm(folder)]
+    parts = ["# Peers", "Written by `bench/peers/run.py`; what it shows is said in [bench/README.md](../README.md).", *hypergradients(folder), *whole(folder), *svm(folder)]
     (folder / "peers.md").write_text("\n\n".join(parts) + "\n")
