@@ -1,0 +1,51 @@
+package certify
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/runtime/problem"
+)
+
+// leastAlong is an estimate of the least eigenvalue of the k-th component's H along its
+// equality rows, from above.
+func (h *hessian) leastAlong(k int) (float64, error) {
+	c := &h.comps[k]
+	var equal []int
+	for _, i := range c.rows {
+		if h.p.Rows.Kind[i] == problem.Equal {
+			equal = append(equal, i)
+		}
+	}
+	p, err := h.part(k, equal)
+	if err != nil {
+		return 0, err
+	}
+	zero := make([]float64, len(p.rows()))
+	return inverseIteration(len(c.entries), func(v []float64) ([]float64, error) {
+		u, _, err := p.solve(v, zero)
+		return u, err
+	})
+}
+
+// inverseIteration is the least eigenvalue of the matrix that solve inverts, from above.
+func inverseIteration(n int, solve func(v []float64) ([]float64, error)) (float64, error) {
+	rng := rand.New(rand.NewPCG(5, uint64(n)))
+	v := make([]float64, n)
+	for j := range v {
+		v[j] = rng.NormFloat64()
+	}
+	grown := 0.0
+	for range 8 {
+		size := norm(v)
+		if size == 0 {
+			break
+		}
+		var err error
+		if v, err = solve(scaled(v, 1/size)); err != nil {
+			return 0, err
+		}
+		grown = math.Max(grown, norm(v))
+	}
+	return 1 / grown, nil
+}
