@@ -84,21 +84,22 @@ func (d *deriver) lower(x, y []float64, face []int) (*derived, error) {
 			return at, err
 		}
 	}
-	at, err := d.corrected(x, y, face)
-	if err != nil && !d.p.Facts.QuadraticInY {
-		if again, second := d.dual(x, y, face); second == nil {
-			return again, nil
+	const rounding = 1e-12
+	if at, err := d.corrected(x, y, face, rounding); err == nil {
+		return at, nil
+	}
+	if !d.p.Facts.QuadraticInY {
+		if at, err := d.dual(x, y, face); err == nil {
+			return at, nil
 		}
 	}
-	return at, err
+	return d.corrected(x, y, face, d.tol.KKT)
 }
 
 // corrected solves the lower level by corrections of the face by signs, until the KKT
-// conditions hold to rounding; where that goes in a circle among weakly active rows, to
-// the tolerance of a solution.
-func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
-	const rounding = 1e-12
-	tolerance := rounding
+// conditions hold to the tolerance. Among weakly active rows that may go in a circle: rows are
+// then exchanged (dual) before a wider tolerance, which cannot tell parallel rows apart, may do.
+func (d *deriver) corrected(x, y []float64, face []int, tolerance float64) (*derived, error) {
 	rows := map[int]bool{}
 	for i, kind := range d.p.Rows.Kind {
 		if cols, _ := d.p.Rows.B.Row(i); kind == problem.Equal && len(cols) > 0 {
@@ -123,11 +124,7 @@ func (d *deriver) corrected(x, y []float64, face []int) (*derived, error) {
 		list := sortedKeys(rows)
 		key := fmt.Sprint(list)
 		if seen[key] {
-			if tolerance >= d.tol.KKT {
-				return nil, errors.New("no face solves the lower level: the corrections go in a circle")
-			}
-			tolerance = d.tol.KKT
-			clear(seen)
+			return nil, errors.New("no face solves the lower level: the corrections go in a circle")
 		}
 		seen[key] = true
 		at, err := d.onFace(x, y, list)
