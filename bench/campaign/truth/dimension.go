@@ -5,15 +5,7 @@ import "math/big"
 // Dimension is that of the set of x in X for which some y satisfies the lower level's rows: how many
 // independent directions it has, exactly; -1 where it is empty. X must be bounded.
 func (m *Model) Dimension() int {
-	p := &LP{N: m.Dx + m.Dy}
-	for _, r := range append(m.upper(), m.Lower()...) {
-		a := append(append([]*big.Rat(nil), r.A...), r.C...)
-		if r.Equal {
-			p.Eq(a, r.Rhs)
-		} else {
-			p.Leq(a, r.Rhs)
-		}
-	}
+	p := m.joint()
 	// An orthogonal system of directions that it has and of normals on which it is constant.
 	var system [][]*big.Rat
 	dimension := 0

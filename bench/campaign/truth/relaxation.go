@@ -26,6 +26,20 @@ func (m *Model) JointInfeasibility() float64 {
 	return p.leastRelaxation(m.Dx + m.Dy)
 }
 
+// joint is a linear program in (x, y) over X and the lower level's rows.
+func (m *Model) joint() *LP {
+	p := &LP{N: m.Dx + m.Dy}
+	for _, r := range append(m.upper(), m.Lower()...) {
+		a := append(append([]*big.Rat(nil), r.A...), r.C...)
+		if r.Equal {
+			p.Eq(a, r.Rhs)
+		} else {
+			p.Leq(a, r.Rhs)
+		}
+	}
+	return p
+}
+
 // relaxed adds a'v <= b + t, and a'v >= b - t for an equality; t comes last.
 func (p *LP) relaxed(a []*big.Rat, b *big.Rat, equal bool) {
 	p.Leq(append(append([]*big.Rat(nil), a...), Rat(-1, 1)), b)

@@ -67,15 +67,7 @@ const strict = 1e-12
 // set has no interior: convex combinations of vertices of it.
 func (e *Evaluator) Spread(x []float64, delta float64, n int, rng *rand.Rand) [][]float64 {
 	m := e.Model
-	p := &LP{N: m.Dx + m.Dy}
-	for _, r := range append(m.upper(), m.Lower()...) {
-		a := append(append([]*big.Rat(nil), r.A...), r.C...)
-		if r.Equal {
-			p.Eq(a, r.Rhs)
-		} else {
-			p.Leq(a, r.Rhs)
-		}
-	}
+	p := m.joint()
 	at, radius := exact(x), new(big.Rat).SetFloat64(delta/math.Sqrt(float64(m.Dx)))
 	for j := range m.Dx {
 		for _, sign := range []int64{1, -1} {
