@@ -38,15 +38,6 @@ func (f bent) ValueGrad(dx, dy, x, y []float64) float64 {
 	}
 	return v
 }
-func (f bent) Value(x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(y)), x, y)
-}
-func (f bent) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, len(y)), x, y) }
-func (f bent) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, y) }
-func (f bent) ValueGradY(dst, x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), dst, x, y)
-}
-func (f bent) Clone() problem.Function { return f }
 
 // hessian is the second derivative in y.
 func (f bent) hessian(y []float64) *mat.SymDense {
@@ -149,7 +140,7 @@ func randomBent(rng *rand.Rand, quadratic bool) *bentCase {
 	for range dx {
 		unbounded.Lo, unbounded.Hi = append(unbounded.Lo, math.Inf(-1)), append(unbounded.Hi, math.Inf(1))
 	}
-	c.p = &problem.Problem{Name: "bent", Dx: dx, Dy: n, F: quadratic0(n), G: inUnits{c.f, 1, c.uy, c.ug}, X: unbounded,
+	c.p = &problem.Problem{Name: "bent", Dx: dx, Dy: n, F: quadratic0(n), G: inUnits{formula(c.f.ValueGrad), 1, c.uy, c.ug}, X: unbounded,
 		Rows:  &problem.Rows{Kind: make([]problem.Kind, len(rows)), A: sparse.FromEntries(len(rows), dx, nil), B: sparse.FromEntries(len(rows), n, entries), Rhs: make([]float64, len(rows))},
 		Facts: problem.Facts{StrongConvexity: c.ug / (c.uy * c.uy), QuadraticInY: quadratic, FixedHessian: quadratic}}
 	c.name = fmt.Sprintf("dx %d, dy %d, %d rows, units %g of y, %g of g, quadratic %v", dx, n, len(rows), c.uy, c.ug, quadratic)

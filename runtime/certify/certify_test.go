@@ -14,6 +14,20 @@ import (
 	"bilevelc/runtime/problem"
 )
 
+// formula is a function by its values and gradients.
+type formula func(dx, dy, x, y []float64) float64
+
+func (f formula) ValueGrad(dx, dy, x, y []float64) float64 { return f(dx, dy, x, y) }
+func (f formula) Value(x, y []float64) float64 {
+	return f(make([]float64, len(x)), make([]float64, len(y)), x, y)
+}
+func (f formula) GradX(dst, x, y []float64) { f(dst, make([]float64, len(y)), x, y) }
+func (f formula) GradY(dst, x, y []float64) { f(make([]float64, len(x)), dst, x, y) }
+func (f formula) ValueGradY(dst, x, y []float64) float64 {
+	return f(make([]float64, len(x)), dst, x, y)
+}
+func (f formula) Clone() problem.Function { return f }
+
 // quadratic is 1/2 |a y - b x|^2 + c'x + d'y, entry by entry; shorter vectors
 // count as zeros.
 type quadratic struct{ a, b, c, d []float64 }

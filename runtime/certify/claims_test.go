@@ -25,15 +25,6 @@ func (f withConstraint) ValueGrad(dx, dz, x, z []float64) float64 {
 	dz[1] = z[0] - f.limit
 	return v + z[1]*dz[1]
 }
-func (f withConstraint) Value(x, z []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(z)), x, z)
-}
-func (f withConstraint) GradX(dst, x, z []float64) { f.ValueGrad(dst, make([]float64, len(z)), x, z) }
-func (f withConstraint) GradY(dst, x, z []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, z) }
-func (f withConstraint) ValueGradY(dst, x, z []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), dst, x, z)
-}
-func (f withConstraint) Clone() problem.Function { return f }
 
 // A constraint of the upper level that reads y holds where a document says that it is
 // solved: an equation on both sides, an inequality on its own.
@@ -41,7 +32,7 @@ func TestUpperConstraintIsMissed(t *testing.T) {
 	for _, kind := range []problem.Kind{problem.Equal, problem.AtMost} {
 		for _, off := range []float64{-0.3, -0.02, 0, 0.02, 0.3} {
 			p := kink()
-			p.F = withConstraint{p.F.(quadratic), 0.5 - off}
+			p.F = formula(withConstraint{p.F.(quadratic), 0.5 - off}.ValueGrad)
 			p.Coupled = &problem.Coupled{Kind: []problem.Kind{kind}, Name: []string{"budget"}, Weight: []float64{4}}
 			doc := solvedKink()
 			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
@@ -142,7 +133,7 @@ func TestWidths(t *testing.T) {
 func tie() *problem.Problem {
 	inf := math.Inf(1)
 	return &problem.Problem{Name: "tie", Dx: 2, Dy: 2, F: quadratic{d: []float64{0, 1}},
-		G: cones{[][]float64{{0, 0}, {1, 0}}},
+		G: formula(cones{[][]float64{{0, 0}, {1, 0}}}.ValueGrad),
 		Rows: &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.Equal, problem.AtMost}, Rhs: make([]float64, 3),
 			A: sparse.FromDense(3, 2, []float64{1, 0, 0, 1, 0, 0}), B: sparse.FromDense(3, 2, []float64{1, 0, 1, 0, 0, 1})},
 		X:     &problem.Set{Lo: []float64{-inf, -inf}, Hi: []float64{inf, inf}, E: sparse.FromEntries(0, 2, nil)},

@@ -13,20 +13,6 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// formula is a function by its values and gradients.
-type formula func(dx, dy, x, y []float64) float64
-
-func (f formula) ValueGrad(dx, dy, x, y []float64) float64 { return f(dx, dy, x, y) }
-func (f formula) Value(x, y []float64) float64 {
-	return f(make([]float64, len(x)), make([]float64, len(y)), x, y)
-}
-func (f formula) GradX(dst, x, y []float64) { f(dst, make([]float64, len(y)), x, y) }
-func (f formula) GradY(dst, x, y []float64) { f(make([]float64, len(x)), dst, x, y) }
-func (f formula) ValueGradY(dst, x, y []float64) float64 {
-	return f(make([]float64, len(x)), dst, x, y)
-}
-func (f formula) Clone() problem.Function { return f }
-
 // program is min y'Qy/2 + c'y over rows B y >= -b (or =), with x of one entry that moves
 // the right sides by a.
 func program(q *mat.SymDense, c []float64, b [][]float64, rhs []float64, kind []problem.Kind) *problem.Problem {

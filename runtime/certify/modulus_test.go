@@ -29,15 +29,6 @@ func (f tilted) ValueGrad(dx, dy, x, y []float64) float64 {
 	}
 	return v
 }
-func (f tilted) Value(x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(y)), x, y)
-}
-func (f tilted) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, len(y)), x, y) }
-func (f tilted) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, y) }
-func (f tilted) ValueGradY(dst, x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), dst, x, y)
-}
-func (f tilted) Clone() problem.Function { return f }
 
 // A modulus that holds is accepted and one half as large again is not, on random
 // Hessians in random units: with equality rows it is the curvature along these that
@@ -112,7 +103,7 @@ func TestModuli(t *testing.T) {
 			}
 		}
 		rows.B = sparse.FromEntries(k, n, entries)
-		p := &problem.Problem{Name: "moduli", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: tilted{h, c}, Rows: rows,
+		p := &problem.Problem{Name: "moduli", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: formula(tilted{h, c}.ValueGrad), Rows: rows,
 			X:     &problem.Set{Lo: scaled(ones(n), math.Inf(-1)), Hi: scaled(ones(n), math.Inf(1)), E: sparse.FromEntries(0, n, nil)},
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true}}
 		says := func(mu float64) (bool, string) {
@@ -168,7 +159,7 @@ func TestModuliWhereTermsCancel(t *testing.T) {
 			entries = append(entries, sparse.Entry{Row: 2 * j, Col: j, Val: 1}, sparse.Entry{Row: 2*j + 1, Col: j, Val: -1})
 		}
 		rows.B = sparse.FromEntries(2*n, n, entries)
-		p := &problem.Problem{Name: "prices", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: tilted{h, c}, Rows: rows,
+		p := &problem.Problem{Name: "prices", Dx: n, Dy: n, F: quadratic{d: ones(n)}, G: formula(tilted{h, c}.ValueGrad), Rows: rows,
 			X:     &problem.Set{Lo: scaled(ones(n), -3), Hi: scaled(ones(n), 3), E: sparse.FromEntries(0, n, nil)},
 			Facts: problem.Facts{QuadraticInY: true, FixedHessian: true, StrongConvexity: mu}}
 		v := &verification{doc: &Document{X: x, Y: y, Lambda: make([]float64, 2*n)}, p: p, tol: defaultTolerances()}

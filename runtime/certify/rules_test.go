@@ -79,15 +79,6 @@ func (f cones) ValueGrad(dx, dy, x, y []float64) float64 {
 	}
 	return v
 }
-func (f cones) Value(x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(y)), x, y)
-}
-func (f cones) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, len(y)), x, y) }
-func (f cones) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, y) }
-func (f cones) ValueGradY(dst, x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), dst, x, y)
-}
-func (f cones) Clone() problem.Function { return f }
 
 // At the common vertex of random half-spaces all rows are weakly active. A face is
 // a piece of F there exactly if some x has its signs, which sampling shows; with
@@ -106,7 +97,7 @@ func TestPiecesAtAVertex(t *testing.T) {
 			}
 			f.c = append(f.c, row)
 		}
-		p := &problem.Problem{Name: "cones", Dx: dx, Dy: dy, G: f, F: quadratic{d: ones(dy)}, Start: make([]float64, dx),
+		p := &problem.Problem{Name: "cones", Dx: dx, Dy: dy, G: formula(f.ValueGrad), F: quadratic{d: ones(dy)}, Start: make([]float64, dx),
 			Rows:  &problem.Rows{Kind: make([]problem.Kind, dy), A: sparse.FromEntries(dy, dx, nil), Rhs: make([]float64, dy)},
 			X:     &problem.Set{Lo: make([]float64, dx), Hi: make([]float64, dx), E: sparse.FromEntries(0, dx, nil)},
 			Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}

@@ -30,15 +30,6 @@ func (f steep) ValueGrad(dx, dy, x, y []float64) float64 {
 	}
 	return v
 }
-func (f steep) Value(x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), make([]float64, len(y)), x, y)
-}
-func (f steep) GradX(dst, x, y []float64) { f.ValueGrad(dst, make([]float64, len(y)), x, y) }
-func (f steep) GradY(dst, x, y []float64) { f.ValueGrad(make([]float64, len(x)), dst, x, y) }
-func (f steep) ValueGradY(dst, x, y []float64) float64 {
-	return f.ValueGrad(make([]float64, len(x)), dst, x, y)
-}
-func (f steep) Clone() problem.Function { return f }
 
 // vertex is a problem of dy independent rows B y >= A x + b in small integers.
 func vertex(rng *rand.Rand, dx, dy int) (p *problem.Problem, a, b *mat.Dense) {
@@ -94,9 +85,9 @@ func TestCurvedVertices(t *testing.T) {
 		}
 		y := sol.RawVector().Data
 		g := steep{a: float64(rng.IntN(3) - 1), c: make([]float64, dy)}
-		p.G = g
+		p.G = formula(g.ValueGrad)
 		pull, forces := make([]float64, dy), make([]float64, dy)
-		g.GradY(forces, x, y)
+		p.G.GradY(forces, x, y)
 		p.Rows.B.AddMulVecT(pull, 1, lambda)
 		for j := range forces {
 			g.c[j] = pull[j] - forces[j] // grad_y g = B' lambda
@@ -116,7 +107,7 @@ func TestCurvedVertices(t *testing.T) {
 			rows[i] = i
 		}
 		document := func() *Document {
-			return &Document{X: x, Y: y, Lambda: lambda, Upper: value, Lower: g.Value(x, y), Strict: true, Hypergradient: append([]float64(nil), fx...),
+			return &Document{X: x, Y: y, Lambda: lambda, Upper: value, Lower: p.G.Value(x, y), Strict: true, Hypergradient: append([]float64(nil), fx...),
 				Certificate: &Certificate{Lower: lowerOf(p, x, y, lambda, rows)}}
 		}
 		name := fmt.Sprintf("trial %d, B = %v, y = %v", trial, b.RawMatrix().Data, y)
