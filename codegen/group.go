@@ -1,6 +1,9 @@
 package codegen
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // grouping assigns values to groups, which will be executed as units, so that
 // the groups' dependences stay free of cycles.
@@ -93,12 +96,7 @@ func (g *grouping) behind(i, k int) bool {
 			return false
 		}
 		seen[p] = true
-		for _, q := range g.needs[p] {
-			if reaches(q) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(g.needs[p], reaches)
 	}
 	for _, a := range g.f.vals[i].args {
 		p := g.group[a]

@@ -273,9 +273,7 @@ func TestClones(t *testing.T) {
 	var wait sync.WaitGroup
 	for c := range clones {
 		e := e.Clone()
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			for i := range 3 * points {
 				k := (i*5 + c) % points
 				got := run(e, k)
@@ -283,7 +281,7 @@ func TestClones(t *testing.T) {
 					t.Errorf("clone %d differs at point %d", c, k)
 				}
 			}
-		}()
+		})
 	}
 	wait.Wait()
 }

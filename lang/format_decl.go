@@ -1,5 +1,7 @@
 package lang
 
+import "strings"
+
 // decl prints a declaration with what stands before it.
 func (p *printer) decl(d Decl) {
 	switch d := d.(type) {
@@ -218,12 +220,7 @@ func (p *printer) sameLine(from, to int) bool {
 	if to > len(p.text) || from >= to {
 		return false
 	}
-	for _, c := range []byte(p.text[from:to]) {
-		if c == '\n' {
-			return false
-		}
-	}
-	return true
+	return !strings.Contains(p.text[from:to], "\n")
 }
 
 func (p *printer) constraint(c *Constraint) {

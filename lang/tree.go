@@ -31,7 +31,7 @@ func (t *treeWriter) line(depth int, format string, args ...any) {
 	t.b.WriteByte('\n')
 }
 
-var spanType = reflect.TypeOf(At{})
+var spanType = reflect.TypeFor[At]()
 
 // node writes a struct behind pointers and interfaces; label is the field that
 // it stands in.
@@ -50,8 +50,8 @@ func (t *treeWriter) node(depth int, label string, v reflect.Value) {
 		switch {
 		case field.Type == spanType:
 			place = value.Interface().(At).Place
-		case field.Type == reflect.TypeOf(diag.Span{}):
-		case field.Type == reflect.TypeOf(Ident{}):
+		case field.Type == reflect.TypeFor[diag.Span]():
+		case field.Type == reflect.TypeFor[Ident]():
 			plain = append(plain, fmt.Sprintf("%s=%s", field.Name, value.Interface().(Ident).Name))
 		case isPlain(value.Kind()):
 			plain = append(plain, fmt.Sprintf("%s=%v", field.Name, value.Interface()))

@@ -3,8 +3,10 @@ package runtime
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,7 +46,7 @@ type Sparse struct {
 func (d Data) set() (*data.Set, error) {
 	s := &data.Set{}
 	var diags diag.List
-	for _, name := range sortedKeys(d) {
+	for _, name := range slices.Sorted(maps.Keys(d)) {
 		origin := "Data[" + strconv.Quote(name) + "]"
 		entry, ok := regular(d[name])
 		if !ok {
@@ -233,7 +235,7 @@ func write(b *strings.Builder, v reflect.Value, depth int) (bad string) {
 			members[key.String()] = v.MapIndex(key)
 		}
 		b.WriteByte('{')
-		for i, key := range sortedKeys(members) {
+		for i, key := range slices.Sorted(maps.Keys(members)) {
 			if i > 0 {
 				b.WriteString(", ")
 			}

@@ -3,6 +3,7 @@ package runtime_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -134,9 +135,7 @@ func TestDataFaults(t *testing.T) {
 		{"P", runtime.Sparse{Rows: 2, Cols: 2, I: []int{0}, J: []int{0}, V: []float64{math.NaN()}}, diag.DataNotFinite, "NaN"},
 	} {
 		d := runtime.Data{}
-		for name, v := range good {
-			d[name] = v
-		}
+		maps.Copy(d, good)
 		d[c.name] = c.value
 		_, err := model.Bind(d, runtime.BindOptions{})
 		var list diag.List

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -109,9 +110,7 @@ func (p *Problem) curvatureKept(opts Options) string {
 func settingsOf(sets ...map[string]any) map[string]any {
 	out := map[string]any{}
 	for _, set := range sets {
-		for name, value := range set {
-			out[name] = value
-		}
+		maps.Copy(out, set)
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"strings"
@@ -257,9 +258,7 @@ func tamper(v any) map[string]any {
 		for name, item := range v {
 			for place, change := range tamper(item) {
 				object := map[string]any{}
-				for k, w := range v {
-					object[k] = w
-				}
+				maps.Copy(object, v)
 				object[name] = change
 				out["."+name+place] = object
 			}

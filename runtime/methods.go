@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"bilevelc/lang/diag"
@@ -90,10 +92,10 @@ func (o Options) split(values method.Values) (*chosen, error) {
 		{c.oracle.Name, c.oracle.Settings, c.forOracle},
 		{c.solver.Name, c.solver.Settings, c.forSolver},
 	}
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		bare, owner := name, ""
-		if i := strings.IndexByte(name, '.'); i >= 0 {
-			owner, bare = name[:i], name[i+1:]
+		if before, after, ok := strings.Cut(name, "."); ok {
+			owner, bare = before, after
 		}
 		placed := false
 		var known []string

@@ -15,7 +15,6 @@ package runtime
 import (
 	"context"
 	"os"
-	"sort"
 	"time"
 
 	"bilevelc/ir"
@@ -130,13 +129,4 @@ func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Pr
 	opts.Context = nil // Update may come when it has ended
 	p.ties, p.origin = t, &origin{m, set, opts}
 	return p, nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
@@ -75,9 +76,7 @@ func (p *Problem) near(opts Options) (Options, bool) {
 		opts.MaxIter = most
 	}
 	settings := method.Values{"continuation": false, "search": false, "initial_step": nearStep}
-	for name, value := range opts.Settings {
-		settings[name] = value
-	}
+	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
 	opts.learned = &outer.Near{}
 	if r.Certificate != nil && r.Certificate.Goldstein != nil {

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -153,9 +154,7 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 			return opts, located(s.Span, err)
 		}
 	}
-	for name, value := range opts.Settings {
-		settings[name] = value
-	}
+	maps.Copy(settings, opts.Settings)
 	opts.Settings = settings
 	if open {
 		// Settings that only the default solver has ask for it.

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"maps"
 	"math"
-	"sort"
+	"slices"
 	"strconv"
 )
 
@@ -50,13 +51,8 @@ func sealOf(text []byte) (seal, times string, err error) {
 func canonical(h hash.Hash, value any) {
 	switch v := value.(type) {
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for key := range v {
-			keys = append(keys, key)
-		}
-		sort.Strings(keys)
-		fmt.Fprintf(h, "{%d:", len(keys))
-		for _, key := range keys {
+		fmt.Fprintf(h, "{%d:", len(v))
+		for _, key := range slices.Sorted(maps.Keys(v)) {
 			fmt.Fprintf(h, "%q:", key)
 			canonical(h, v[key])
 		}

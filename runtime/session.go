@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"bilevelc/internal/await"
@@ -157,7 +158,7 @@ func (s *Session) Text() string { return lang.Format(s.file()) }
 // Names lists what is declared, for completion.
 func (s *Session) Names() []string {
 	program, _ := check.Partial(s.file())
-	return sortedKeys(program.Symbols)
+	return slices.Sorted(maps.Keys(program.Symbols))
 }
 
 // Last is the result of the last Solve of the model as it stands, or nil.

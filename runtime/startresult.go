@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -133,7 +134,7 @@ func startNotes(starts []StartResult, sign float64) []string {
 // mostCommon is the reason given most often, the first by name of several.
 func mostCommon(reasons map[string]int) string {
 	most := ""
-	for _, why := range sortedKeys(reasons) {
+	for _, why := range slices.Sorted(maps.Keys(reasons)) {
 		if most == "" || reasons[why] > reasons[most] {
 			most = why
 		}

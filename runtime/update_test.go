@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -89,9 +90,7 @@ func TestUpdateIsBind(t *testing.T) {
 			other := names[rng.IntN(len(names))]
 			changed[other] = fresh[other]
 		}
-		for name, v := range changed {
-			all[name] = v
-		}
+		maps.Copy(all, changed)
 		var err error
 		if p, err = p.Update(changed); err != nil {
 			t.Fatalf("%v: %v", changed, err)

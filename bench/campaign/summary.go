@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,12 +118,7 @@ func (s *summary) print(w io.Writer) {
 	fmt.Fprintf(w, "%d cases in %.0f s, %d with a false statement\n", s.Cases, s.Seconds, s.False)
 	counts := func(title string, m map[string]int) {
 		fmt.Fprintf(w, "\n%s\n", title)
-		keys := make([]string, 0, len(m))
-		for k := range m {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
-		for _, k := range keys {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
 			fmt.Fprintf(w, "  %7d  %s\n", m[k], k)
 		}
 	}

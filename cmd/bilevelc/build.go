@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,12 +58,7 @@ func (a *app) writeSource(problem *runtime.Problem, pkg, dir string) error {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return &exitError{Code: exitUsage, Err: err}
 	}
-	names := make([]string, 0, len(files))
-	for name := range files {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
 		path := filepath.Join(dir, name)
 		if err := atomicfile.Write(path, files[name]); err != nil {
 			return &exitError{Code: exitUsage, Err: err}

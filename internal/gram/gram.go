@@ -159,11 +159,9 @@ func (w *work) multiply() {
 		}
 		var done sync.WaitGroup
 		for range threads {
-			done.Add(1)
-			go func() {
-				defer done.Done()
+			done.Go(func() {
 				columns()
-			}()
+			})
 		}
 		done.Wait()
 	}

@@ -3,6 +3,7 @@ package datafile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,7 +57,7 @@ func readJSON(r *reader, name string) {
 	}
 	if name != "" && r.errors == 0 && r.set.Get(name) == nil {
 		d := r.errorIn(diag.DataNoName, "the object has no member %s", name)
-		d.Detail = "it has " + strings.Join(p.keys(), ", ")
+		d.Detail = "it has " + strings.Join(slices.Sorted(maps.Keys(p.names)), ", ")
 	}
 }
 
@@ -129,15 +130,6 @@ func (p *jsonReader) objectOf(value func(start, end int, key string) bool) bool 
 			return false
 		}
 	}
-}
-
-func (p *jsonReader) keys() []string {
-	keys := make([]string, 0, len(p.names))
-	for k := range p.names {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // add reads a value and enters it under a name; false where the syntax is

@@ -3,9 +3,9 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
-	"sort"
 
 	"bilevelc/runtime/problem"
 )
@@ -121,7 +121,7 @@ func (d *deriver) corrected(x, y []float64, face []int, tolerance float64) (*der
 	// A face is not seen twice; beyond this many corrections the point is not
 	// near a solution and the document wrong about it.
 	for range 50 + 10*d.p.Rows.Len() {
-		list := sortedKeys(rows)
+		list := slices.Sorted(maps.Keys(rows))
 		key := fmt.Sprint(list)
 		if seen[key] {
 			return nil, errors.New("no face solves the lower level: the corrections go in a circle")
@@ -444,13 +444,4 @@ func (d *deriver) gradientSigned(at *derived, signs []float64) ([]float64, error
 		return nil, errors.New("the gradient of F is not finite")
 	}
 	return grad, nil
-}
-
-func sortedKeys(set map[int]bool) []int {
-	keys := make([]int, 0, len(set))
-	for i := range set {
-		keys = append(keys, i)
-	}
-	sort.Ints(keys)
-	return keys
 }

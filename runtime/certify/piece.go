@@ -3,7 +3,9 @@ package certify
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -378,7 +380,7 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	if !changed {
 		return nil, false
 	}
-	other, err := d.onFace(at.x, at.y, sortedKeys(face))
+	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
 	if err != nil || d.correct(face, other, d.tol.KKT, false) {
 		return nil, false
 	}
@@ -397,7 +399,7 @@ func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
 	for _, i := range rows {
 		face[i] = true
 	}
-	other, err := d.onFace(at.x, at.y, sortedKeys(face))
+	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
 	if err != nil || d.correct(face, other, d.tol.KKT, false) {
 		return nil, false
 	}

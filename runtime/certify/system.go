@@ -282,12 +282,7 @@ func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {
 }
 
 func contains(list []int, i int) bool {
-	for _, v := range list {
-		if v == i {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, i)
 }
 
 func (p *densePart) once(a, b []float64) (u, v []float64) {

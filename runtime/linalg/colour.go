@@ -1,6 +1,10 @@
 package linalg
 
-import "bilevelc/internal/sparse"
+import (
+	"slices"
+
+	"bilevelc/internal/sparse"
+)
 
 // Colouring groups the columns of a symmetric matrix of known pattern so that
 // its products with one vector for each group, the sum of the group's unit
@@ -116,10 +120,8 @@ func (c *Colouring) locate(pattern *sparse.CSR) {
 }
 
 func insert(set []int32, v int32) []int32 {
-	for _, t := range set {
-		if t == v {
-			return set
-		}
+	if slices.Contains(set, v) {
+		return set
 	}
 	return append(set, v)
 }

@@ -16,6 +16,7 @@ package method
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -159,12 +160,7 @@ func Apply(settings any, values Values) error {
 }
 
 func unknown(name string, known map[string]int) string {
-	names := make([]string, 0, len(known))
-	for n := range known {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return "no such setting" + diag.DidYouMean(name, names)
+	return "no such setting" + diag.DidYouMean(name, slices.Sorted(maps.Keys(known)))
 }
 
 func assign(field reflect.Value, value any) error {

@@ -2,7 +2,8 @@ package method
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"bilevelc/lang/diag"
@@ -27,14 +28,7 @@ func (r *Registry[S]) Register(name string, spec S) {
 }
 
 // names lists the registered names, sorted.
-func (r *Registry[S]) names() []string {
-	names := make([]string, 0, len(r.specs))
-	for n := range r.specs {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	return names
-}
+func (r *Registry[S]) names() []string { return slices.Sorted(maps.Keys(r.specs)) }
 
 // All lists the methods, sorted by name.
 func (r *Registry[S]) All() []S {

@@ -2,6 +2,7 @@ package outer
 
 import (
 	"context"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -293,9 +294,7 @@ func TestParametersByHandAreNotTheTheorems(t *testing.T) {
 	for _, name := range []string{"oigrm", "izo"} {
 		for _, set := range []method.Values{{"clip": 0.01}, {"rate": 0.1}, {"block": 7}, {"blocks": 3}} {
 			values := method.Values{"lipschitz": 1.0, "gap": 1.0, "delta": 0.5, "epsilon": 0.5}
-			for k, v := range set {
-				values[k] = v
-			}
+			maps.Copy(values, set)
 			r := ran(t, linear(1), name, made(t, name, values), Options{Start: []float64{0}, Seed: 1, Limits: Limits{Iterations: 3}})
 			if strings.Contains(r.Predicted.Basis, "thm:") || !strings.Contains(r.Predicted.Basis, "by hand") {
 				t.Errorf("%s with %v: %s", name, set, r.Predicted.Basis)

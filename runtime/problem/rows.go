@@ -1,15 +1,13 @@
 package problem
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // HasInequalities reports whether some row of the lower level is AtMost.
 func (p *Problem) HasInequalities() bool {
-	for _, k := range p.Rows.Kind {
-		if k == AtMost {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.Rows.Kind, AtMost)
 }
 
 // FirstInequality is the name of the first AtMost row, or "".

@@ -3,6 +3,7 @@ package report
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,7 +78,7 @@ func commandOf(r *runtime.Result) []string {
 	if n := len(r.Starts); n > 1 {
 		words = append(words, "--starts", strconv.Itoa(n))
 	}
-	for _, name := range sortedNames(r.Settings) {
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
 		words = append(words, "--option", fmt.Sprintf("%s=%v", name, r.Settings[name]))
 	}
 	return words
@@ -85,17 +86,8 @@ func commandOf(r *runtime.Result) []string {
 
 func settings(s map[string]any) string {
 	var parts []string
-	for _, name := range sortedNames(s) {
+	for _, name := range slices.Sorted(maps.Keys(s)) {
 		parts = append(parts, fmt.Sprintf("%s = %v", name, s[name]))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func sortedNames(s map[string]any) []string {
-	names := make([]string, 0, len(s))
-	for name := range s {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

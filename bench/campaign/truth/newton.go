@@ -236,10 +236,5 @@ func (e *Evaluator) interior(x []float64) ([]float64, bool) {
 }
 
 func contains(list []int, v int) bool {
-	for _, w := range list {
-		if w == v {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(list, v)
 }
