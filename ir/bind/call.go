@@ -25,12 +25,7 @@ func (e *elab) callFn(x *lang.Call) value {
 	if v, ok := e.ofSet(x); ok {
 		return v
 	}
-	args := make([]value, len(x.Args))
-	ok := true
-	for k, a := range x.Args {
-		args[k] = e.operand(a)
-		ok = ok && !args[k].bad()
-	}
+	args, ok := all(x.Args, e.operand)
 	if !ok {
 		return value{}
 	}
@@ -75,12 +70,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if library && !e.library {
 		body.call = x.Span()
 	}
-	ok := true
-	args := make([]value, len(x.Args))
-	for k, a := range x.Args {
-		args[k] = e.operand(a)
-		ok = ok && !args[k].bad()
-	}
+	args, ok := all(x.Args, e.operand)
 	if !ok {
 		return value{}
 	}
@@ -246,30 +236,12 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 		e.errorf(diag.BindShapes, at, "`diag` needs a vector or a square matrix, not %s", v.describe())
 		return value{}
 	}
-	batch := 1
-	if v.space != nil {
-		batch = v.space.n
-	}
-	if v.item.Rank == 2 {
-		index := make([]int, 0, batch*n)
-		for k := range batch {
-			for i := range n {
-				index = append(index, k*n*n+i*n+i)
-			}
-		}
-		out := value{kind: number, item: expr.VectorShape(n), space: v.space}
-		shape := out.item
-		if v.space != nil {
-			shape = batchShape(batch, out.item)
-		}
-		out.node = e.gather(v.node, index, shape, at)
-		return out
-	}
-	if v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
+	batch := v.space.size()
+	if v.item.Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
 		m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: e.b.value(v.node).Values()}
 		return unbatched(e.b.graph.Const("", data.SparseMatrix(m), at))
 	}
-	if !e.b.fits(at, "the diagonal matrix", batch, n, n) {
+	if v.item.Rank == 1 && !e.b.fits(at, "the diagonal matrix", batch, n, n) {
 		return value{}
 	}
 	index := make([]int, 0, batch*n)
@@ -278,11 +250,13 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 			index = append(index, k*n*n+i*n+i)
 		}
 	}
-	out := value{kind: number, item: expr.MatrixShape(n, n), space: v.space}
-	shape := out.item
-	if v.space != nil {
-		shape = batchShape(batch, out.item)
+	out := value{kind: number, space: v.space}
+	if v.item.Rank == 2 {
+		out.item = expr.VectorShape(n)
+		out.node = e.gather(v.node, index, v.space.shape(out.item), at)
+	} else {
+		out.item = expr.MatrixShape(n, n)
+		out.node = e.must(e.b.graph.ScatterAdd(v.node, index, v.space.shape(out.item), at))
 	}
-	out.node = e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
 	return out
 }

@@ -1,8 +1,6 @@
 package bind
 
 import (
-	"fmt"
-
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -43,8 +41,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 		return value{}
 	}
 	if inner.space.mask != nil { // unknown which terms there are: an unknown result
-		mask := value{kind: number, item: expr.ScalarShape(), space: inner.space, node: inner.space.mask}
-		body = e.map2(expr.Mul, mask, body, at)
+		body = e.map2(expr.Mul, factor(inner.space.mask, inner.space), body, at)
 	}
 	if op == expr.Sum {
 		return e.sumOver(body, inner.space, e.space, at)
@@ -86,11 +83,9 @@ func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
 		if c.bad() {
 			return nil, false
 		}
-		switch {
-		case c.unknown != nil:
-			mask := value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
-			cur.space.mask = e.lift(mask, cur.space, e.at(cond)).node
-		default:
+		if c.unknown != nil {
+			cur.space.mask = e.lift(factor(c.unknown, c.space), cur.space, e.at(cond)).node
+		} else {
 			part := subspace(cur.space, liftBools(c, cur.space), true)
 			move(part.up)
 			cur = *cur.within(part)
@@ -170,10 +165,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, []binding, bool) {
 // extendInts makes the space of a binder over given values, or over the range
 // or vector that it names.
 func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
-	parents := 1
-	if e.space != nil {
-		parents = e.space.n
-	}
+	parents := e.space.size()
 	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
 	add := func(t int, values []int) {
 		for _, i := range values {
@@ -249,7 +241,7 @@ func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
 		ints, v.space = []int{e.b.filler()}, nil
 	}
 	out := make([]int, parents)
-	at := tuples(e.space, v.space, parents)
+	at := e.space.to(v.space)
 	for t := range out {
 		out[t] = ints[at[t]]
 	}
@@ -289,7 +281,7 @@ func (e *elab) sumOver(v value, inner, outer *space, at diag.Span) value {
 		for k := range index {
 			index[k] = inner.up[k/size]*size + k%size
 		}
-		out.node = e.must(g.ScatterAdd(v.node, index, batchShape(outer.n, v.item), at))
+		out.node = e.must(g.ScatterAdd(v.node, index, outer.shape(v.item), at))
 	}
 	return out
 }
@@ -397,7 +389,7 @@ func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at di
 	for t, ks := range members {
 		if len(ks) == 0 && op != expr.Prod {
 			e.errorf(diag.BindEmptyRange, at, "%s of nothing: the range is empty", op).Detail =
-				fmt.Sprintf("This happens where %s.", outer.where(t))
+				outer.happens(t)
 			return value{}
 		}
 		if known != nil {
@@ -411,11 +403,7 @@ func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at di
 		}
 		part := e.gather(n, ks, expr.VectorShape(len(ks)), at)
 		one := e.must(g.ScatterAdd(e.must(g.Reduce(op, part, at)), []int{t}, expr.VectorShape(outer.n), at))
-		if out.node == nil {
-			out.node = one
-		} else {
-			out.node = e.must(g.Binary(expr.Add, out.node, one, at))
-		}
+		out.node = e.plus(out.node, one, at)
 	}
 	if out.node == nil {
 		out.node = g.Const("", data.Vector(vals), at)

@@ -62,20 +62,13 @@ func (e *elab) concatenation(items []value, x *lang.ListLit) value {
 	default:
 		out.item, cols = expr.MatrixShape(side, total), total
 	}
-	n, shape := 1, out.item
-	if s != nil {
-		n, shape = s.n, batchShape(s.n, out.item)
-	}
+	n, shape := s.size(), s.shape(out.item)
 	if !e.b.fits(at, "the array", n, out.item.Len()) {
 		return value{}
 	}
 	from := 0
 	for k, v := range items {
-		v = e.num(v)
-		if s != nil {
-			v = e.lift(v, s, at)
-		}
-		if v.bad() {
+		if v = e.lift(e.num(v), s, at); v.bad() {
 			return value{}
 		}
 		index := make([]int, 0, n*v.item.Len())
@@ -94,12 +87,7 @@ func (e *elab) concatenation(items []value, x *lang.ListLit) value {
 		if len(index) == 0 {
 			continue
 		}
-		part := e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
-		if out.node == nil {
-			out.node = part
-		} else {
-			out.node = e.must(e.b.graph.Binary(expr.Add, out.node, part, at))
-		}
+		out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
 	}
 	if out.node == nil {
 		out.node = e.b.graph.Fill(0, shape, at)
@@ -123,10 +111,7 @@ func (e *elab) arrayOf(x *lang.Comprehension) value {
 		e.errorf(diag.BindShapes, e.at(x.Body), "the entries of an array are scalars, not %s", body.describe())
 		return value{}
 	}
-	tuples := 1
-	if e.space != nil {
-		tuples = e.space.n
-	}
+	tuples := e.space.size()
 	var dims []dim
 	total := tuples
 	for k := range x.Binders {
@@ -143,10 +128,7 @@ func (e *elab) arrayOf(x *lang.Comprehension) value {
 	}
 	body = e.lift(body, inner.space, at)
 	out := value{kind: number, item: shapeOf(sizesOf(dims)), space: e.space}.over(dims)
-	shape := out.item
-	if e.space != nil {
-		shape = batchShape(e.space.n, out.item)
-	}
+	shape := e.space.shape(out.item)
 	out.node = body.node
 	if out.node.Shape != shape {
 		out.node = e.reshape(out.node, shape, at)

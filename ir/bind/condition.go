@@ -22,9 +22,7 @@ func (e *elab) compare(x *lang.Binary) value {
 		return e.unchecked(x)
 	}
 	out := value{kind: boolean, space: join(u.space, v.space)}
-	if out.space != nil {
-		u, v = e.lift(u, out.space, e.at(x)), e.lift(v, out.space, e.at(x))
-	}
+	u, v = e.lift(u, out.space, e.at(x)), e.lift(v, out.space, e.at(x))
 	if u.kind == integer && v.kind == integer {
 		for k, a := range u.ints {
 			out.bools = append(out.bools, holds(x.Op, float64(a), float64(v.ints[k])))
@@ -107,12 +105,8 @@ func holds(op lang.BinaryOp, a, c float64) bool {
 
 // unknownCondition is a fresh opaque factor for a condition.
 func (e *elab) unknownCondition(x lang.Node, s *space) value {
-	shape := expr.ScalarShape()
-	if s != nil {
-		shape = expr.VectorShape(s.n)
-	}
 	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(e.b.graph.Nodes()))
-	return value{kind: boolean, space: s, unknown: e.b.graph.Opaque(name, shape, e.at(x))}
+	return value{kind: boolean, space: s, unknown: e.b.graph.Opaque(name, s.shape(expr.ScalarShape()), e.at(x))}
 }
 
 func (e *elab) not(v value, at diag.Span) value {
@@ -184,7 +178,7 @@ func (e *elab) logic(x *lang.Binary) value {
 // joined is `and` and `or` in the report, where a condition may depend on
 // variables: of factors that are 0 or 1, the smaller and the larger.
 func (e *elab) joined(x *lang.Binary, u, v value) value {
-	factor := func(c value) value {
+	known := func(c value) value {
 		if c.unknown == nil {
 			vals := make([]float64, len(c.bools))
 			for k, t := range c.bools {
@@ -197,13 +191,13 @@ func (e *elab) joined(x *lang.Binary, u, v value) value {
 			}
 			c.unknown = e.b.graph.Const("", data.Vector(vals), e.at(x))
 		}
-		return value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
+		return factor(c.unknown, c.space)
 	}
 	op := expr.Min
 	if x.Op == lang.Or {
 		op = expr.Max
 	}
-	out := e.map2(op, factor(u), factor(v), e.at(x))
+	out := e.map2(op, known(u), known(v), e.at(x))
 	return value{kind: boolean, space: out.space, unknown: out.node}
 }
 
@@ -247,7 +241,7 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 	}
 	at := e.at(x)
 	if c.unknown != nil {
-		mask := value{kind: number, item: expr.ScalarShape(), space: c.space, node: c.unknown}
+		mask := factor(c.unknown, c.space)
 		rest := e.map2(expr.Sub, scalarInt(1), mask, at)
 		yes := e.map2(expr.Mul, mask, e.expr(x.Then), at)
 		return e.map2(expr.Add, yes, e.map2(expr.Mul, rest, e.expr(x.Else), at), at)
@@ -295,5 +289,5 @@ func (e *elab) place(v value, s *space, at diag.Span) *expr.Node {
 			index[k*size+j] = t*size + j
 		}
 	}
-	return e.must(e.b.graph.ScatterAdd(v.node, index, batchShape(s.n, v.item), at))
+	return e.must(e.b.graph.ScatterAdd(v.node, index, s.shape(v.item), at))
 }

@@ -154,6 +154,16 @@ func (e *elab) operand(x lang.Expr) value {
 	return v
 }
 
+// all elaborates expressions; ok is false where one of them is bad.
+func all(list []lang.Expr, elaborate func(lang.Expr) value) (values []value, ok bool) {
+	values, ok = make([]value, len(list)), true
+	for k, x := range list {
+		values[k] = elaborate(x)
+		ok = ok && !values[k].bad()
+	}
+	return values, ok
+}
+
 // numeric elaborates an expression that is a number, as a node of the graph.
 func (e *elab) numeric(x lang.Expr) value { return e.num(e.operand(x)) }
 
@@ -208,15 +218,13 @@ func (e *elab) list(x *lang.ListLit) value {
 	if len(x.Elems) == 0 {
 		return unbatched(e.b.graph.Fill(0, expr.VectorShape(0), e.at(x)))
 	}
-	items := make([]value, len(x.Elems))
-	ok, rows := true, 0
-	for k, el := range x.Elems {
+	rows := 0
+	for _, el := range x.Elems {
 		if _, isRow := el.(*lang.ListLit); isRow {
 			rows++
 		}
-		items[k] = e.numeric(el)
-		ok = ok && !items[k].bad()
 	}
+	items, ok := all(x.Elems, e.numeric)
 	if !ok {
 		return value{}
 	}
@@ -254,22 +262,12 @@ func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
 		out.node = e.b.graph.Const("", expr.NewArray(item, vals), at)
 		return out
 	}
-	n := 1
-	if out.space != nil {
-		n = out.space.n
-	}
-	shape := item
-	if out.space != nil {
-		shape = batchShape(n, item)
-	}
+	n, shape := out.space.size(), out.space.shape(item)
 	if !e.b.fits(at, "the list", n, item.Len()) {
 		return value{}
 	}
 	for k, v := range items {
-		if out.space != nil {
-			v = e.lift(v, out.space, at)
-		}
-		if v.bad() {
+		if v = e.lift(v, out.space, at); v.bad() {
 			return value{}
 		}
 		index := make([]int, 0, n*size)
@@ -278,12 +276,7 @@ func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
 				index = append(index, t*item.Len()+k*size+j)
 			}
 		}
-		part := e.must(e.b.graph.ScatterAdd(v.node, index, shape, at))
-		if out.node == nil {
-			out.node = part
-		} else {
-			out.node = e.must(e.b.graph.Binary(expr.Add, out.node, part, at))
-		}
+		out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
 	}
 	return out
 }

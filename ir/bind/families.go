@@ -50,12 +50,7 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 
 // links lowers the relations of a chain where e is.
 func (r *rows) links(e *elab, c *lang.Constraint) []relation {
-	ok := true
-	terms := make([]value, len(c.Terms))
-	for k, t := range c.Terms {
-		terms[k] = e.numeric(t)
-		ok = ok && !terms[k].bad()
-	}
+	terms, ok := all(c.Terms, e.numeric)
 	if !ok {
 		return nil
 	}
@@ -67,13 +62,7 @@ func (r *rows) links(e *elab, c *lang.Constraint) []relation {
 			u, v, sign = v, u, -1
 		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
-		h := e.map2(expr.Sub, u, v, at)
-		if h.bad() {
-			continue
-		}
-		if e.space != nil {
-			h = e.lift(h, e.space, at)
-		}
+		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
 		if h.bad() {
 			continue
 		}
@@ -211,7 +200,7 @@ func familyShape(h value) (expr.Shape, []ir.Axis) {
 		return shapeOf([]int{h.space.n, h.item.Len()}[:min(len(dims), 2)]), dims
 	}
 	if h.item.Rank > 0 {
-		return batchShape(h.space.n, h.item), nil
+		return h.space.shape(h.item), nil
 	}
 	if m, n, ok := rectangle(h.space); ok {
 		return expr.MatrixShape(m, n), nil

@@ -78,11 +78,7 @@ func (e *elab) subscript(sub lang.Subscript, dim int) (selector, bool) {
 	}
 	if ints == nil {
 		sel.opaque = e.num(lo).node
-		n := 1
-		if lo.space != nil {
-			n = lo.space.n
-		}
-		sel.pos = make([]int, n*sel.width)
+		sel.pos = make([]int, lo.space.size()*sel.width)
 		return sel, true
 	}
 	sel.pos = make([]int, len(ints))
@@ -105,10 +101,7 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 		return selector{}, false
 	}
 	s := join(lo.space, hi.space)
-	if s != nil {
-		lo, hi = e.lift(e.asInt(lo, los), s, e.at(sub)), e.lift(e.asInt(hi, his), s, e.at(sub))
-		los, his = lo.ints, hi.ints
-	}
+	los, his = e.lift(e.asInt(lo, los), s, e.at(sub)).ints, e.lift(e.asInt(hi, his), s, e.at(sub)).ints
 	sel := selector{space: s}
 	for k := range los {
 		width := max(his[k]-los[k]+1, 0)
@@ -150,8 +143,8 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, along di
 		}
 		d := e.errorf(diag.BindIndex, e.at(sub), "index %d is outside %d..%d", p+lo, lo, lo+dim-1)
 		d.Detail = fmt.Sprintf("%s has %d entries along this dimension.", what, dim)
-		if sel.space != nil && sel.width > 0 {
-			d.Detail += " This happens where " + sel.space.where(k/sel.width) + "."
+		if sel.space != nil {
+			d.Detail += " " + sel.space.happens(k/sel.width)
 		}
 		return false
 	}
@@ -161,18 +154,15 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, along di
 // take gathers the selected entries.
 func (e *elab) take(v value, sels []selector, s *space, at diag.Span) value {
 	out := remaining(v, sels, s)
-	n, shape := 1, out.item
-	if s != nil {
-		n, shape = s.n, batchShape(s.n, out.item)
-	}
+	n, shape := s.size(), s.shape(out.item)
 	if !e.b.fits(at, "the selection", n, out.item.Len()) {
 		return value{}
 	}
 	dims := v.dims()
-	bases := tuples(s, v.space, n)
+	bases := s.to(v.space)
 	ats := make([][]int, len(sels))
 	for d, sel := range sels {
-		ats[d] = tuples(s, sel.space, n)
+		ats[d] = s.to(sel.space)
 	}
 	index := make([]int, 0, n*out.item.Len())
 	for t := range n {
@@ -211,23 +201,11 @@ func remaining(v value, sels []selector, s *space) value {
 	return out
 }
 
-// tuples maps the tuples of s, or the single instance where s is nil, to
-// those of an ancestor.
-func tuples(s, ancestor *space, n int) []int {
-	if s == nil {
-		return make([]int, n)
-	}
-	return s.to(ancestor)
-}
-
 // unknownIndex stands for a selection by data that was not supplied. Of data
 // it is unknown data; of variables it is an unknown linear map of all entries.
 func (e *elab) unknownIndex(x *lang.Index, v value, sels []selector, s *space) value {
 	out := remaining(v, sels, s)
-	shape := out.item
-	if s != nil {
-		shape = batchShape(s.n, out.item)
-	}
+	shape := s.shape(out.item)
 	at, g := e.at(x), e.b.graph
 	name := fmt.Sprintf("(selection at %s, %d)", x.Span(), len(g.Nodes()))
 	if v.node.Deps == 0 {

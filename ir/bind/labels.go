@@ -80,13 +80,10 @@ func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, boo
 		}
 		parts[i], s = el, join(s, el.space)
 	}
-	n := 1
-	if s != nil {
-		n = s.n
-	}
+	n := s.size()
 	at := make([][]int, len(parts))
 	for i, p := range parts {
-		at[i] = tuples(s, p.space, n)
+		at[i] = s.to(p.space)
 	}
 	sel := selector{single: true, width: 1, space: s, pos: make([]int, n)}
 	for k := range n {
@@ -102,10 +99,7 @@ func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, boo
 			sel.opaque = e.b.graph.Number(0)
 			return sel, true
 		}
-		d := e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(labels), set.name)
-		if s != nil {
-			d.Detail = "This happens where " + s.where(k) + "."
-		}
+		e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(labels), set.name).Detail = s.happens(k)
 		return selector{}, false
 	}
 	return sel, true
@@ -181,10 +175,7 @@ func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 			out.pos[k] = 0
 			continue
 		}
-		d := e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(v.set.element(i-1)), set.name)
-		if v.space != nil {
-			d.Detail = "This happens where " + v.space.where(k) + "."
-		}
+		e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(v.set.element(i-1)), set.name).Detail = v.space.happens(k)
 		return elements{}, false
 	}
 	return out, true
@@ -221,13 +212,9 @@ func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 		return value{}, true
 	}
 	out := value{kind: boolean, space: join(a.space, c.space)}
-	n := 1
-	if out.space != nil {
-		n = out.space.n
-	}
-	at, ct := tuples(out.space, a.space, n), tuples(out.space, c.space, n)
-	out.bools = make([]bool, n)
-	for k := range n {
+	at, ct := out.space.to(a.space), out.space.to(c.space)
+	out.bools = make([]bool, len(at))
+	for k := range at {
 		out.bools[k] = (a.pos[at[k]] == c.pos[ct[k]]) == (x.Op == lang.Eq)
 	}
 	return out, true
@@ -284,10 +271,7 @@ func (e *elab) ofSet(x *lang.Call) (v value, ok bool) {
 		}
 		d := e.errorf(diag.BindLabels, e.at(x), "%s has no %s label in `%s`", tupleText(v.set.element(i-1)),
 			map[int]string{1: "following", -1: "preceding"}[step], v.set.name)
-		if v.space != nil {
-			d.Detail = "This happens where " + v.space.where(k) + "."
-		}
-		d.Fix = "leave it out by a condition, as in `if ord(c) > 1`"
+		d.Detail, d.Fix = v.space.happens(k), "leave it out by a condition, as in `if ord(c) > 1`"
 		return value{}, true
 	}
 	v.ints = ints

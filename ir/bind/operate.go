@@ -52,7 +52,7 @@ func (e *elab) lift(v value, s *space, at diag.Span) value {
 			index[k*size+j] = t*size + j
 		}
 	}
-	v.node = e.gather(v.node, index, batchShape(s.n, v.item), at)
+	v.node = e.gather(v.node, index, s.shape(v.item), at)
 	v.space, v.product = s, nil
 	return v
 }
@@ -67,13 +67,12 @@ func (e *elab) spread(v value, item expr.Shape, at diag.Span) value {
 	for k := range index {
 		index[k] = k / size
 	}
-	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}
+	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, v.space.shape(item), at)}
 }
 
 // gather is Builder.Gather for indices that are known to be in range.
 func (e *elab) gather(x *expr.Node, index []int, out expr.Shape, at diag.Span) *expr.Node {
-	n, err := e.b.graph.Gather(x, index, out, at)
-	return e.must(n, err)
+	return e.must(e.b.graph.Gather(x, index, out, at))
 }
 
 // must unwraps what the binder has checked already: an error is a bug here.
@@ -82,6 +81,14 @@ func (e *elab) must(n *expr.Node, err error) *expr.Node {
 		panic("bind: " + err.Error())
 	}
 	return n
+}
+
+// plus is the sum of two nodes; a missing one is zero.
+func (e *elab) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
+	if sum == nil {
+		return n
+	}
+	return e.must(e.b.graph.Binary(expr.Add, sum, n, at))
 }
 
 // map1 applies an elementwise operation of one argument.
@@ -178,9 +185,7 @@ const exactInt = 1 << 53
 // operation is then one of reals.
 func (e *elab) intMap2(op expr.Op, u, v value) (value, bool) {
 	s := join(u.space, v.space)
-	if s != nil {
-		u, v = e.lift(u, s, diag.Span{}), e.lift(v, s, diag.Span{})
-	}
+	u, v = e.lift(u, s, diag.Span{}), e.lift(v, s, diag.Span{})
 	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, len(u.ints))}
 	for k, a := range u.ints {
 		w, ok := intOp(op, a, v.ints[k])
@@ -247,7 +252,7 @@ func (e *elab) transposed(v value, at diag.Span) value {
 		}
 	}
 	item := expr.MatrixShape(c, r)
-	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, batchShape(v.space.n, item), at)}.over(turned(v))
+	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, v.space.shape(item), at)}.over(turned(v))
 }
 
 // turned are the dimensions of the transpose of a matrix.
@@ -258,9 +263,5 @@ func turned(v value) []dim {
 
 // reshape gives a node's entries, in row-major order, another shape.
 func (e *elab) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
-	index := make([]int, out.Len())
-	for k := range index {
-		index[k] = k
-	}
-	return e.gather(n, index, out, at)
+	return e.gather(n, count(0, out.Len()), out, at)
 }

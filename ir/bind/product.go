@@ -209,14 +209,10 @@ func (e *elab) product(u, v value, at diag.Span) value {
 // roomFor checks the size of a product that is a matrix, unless it stays
 // sparse.
 func (e *elab) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) bool {
-	n := 1
-	if s != nil {
-		n = s.n
-	}
 	if item.Rank < 2 && s == nil || staysSparse(u.node) && staysSparse(v.node) {
 		return true
 	}
-	return e.b.fits(at, "the product", n, item.Rows, item.Cols)
+	return e.b.fits(at, "the product", s.size(), item.Rows, item.Cols)
 }
 
 // staysSparse reports whether the value of a node will be a sparse matrix.
@@ -258,7 +254,7 @@ func (e *elab) batchedProduct(out, u, v value, at diag.Span) value {
 	case u.item.Rank == 2 && v.space == nil && isColumn(v):
 		u = e.lift(u, s, at)
 		flat := e.must(g.MatVec(u.node, false, v.node, at))
-		out.node = e.reshape(flat, batchShape(s.n, out.item), at)
+		out.node = e.reshape(flat, s.shape(out.item), at)
 	case u.item.Rank == 2 && v.space == nil:
 		u = e.lift(u, s, at)
 		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
@@ -297,7 +293,7 @@ func (e *elab) contract(out, u, v value, at diag.Span) value {
 	shape := expr.MatrixShape(s.n*rows*cols, inner)
 	prod := e.must(e.b.graph.Binary(expr.Mul, e.gather(u.node, left, shape, at), e.gather(v.node, right, shape, at), at))
 	flat := e.must(e.b.graph.MatVec(prod, false, e.ones(inner), at))
-	out.node = e.reshape(flat, batchShape(s.n, out.item), at)
+	out.node = e.reshape(flat, s.shape(out.item), at)
 	return out
 }
 

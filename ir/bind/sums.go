@@ -14,11 +14,16 @@ import (
 // sumEntries is the sum of all entries of a node. Sums share their parts: each
 // is taken apart once.
 func (e *elab) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
+	return e.termwise(n, at, func(n *expr.Node) *expr.Node { return e.sumTerm(n, at) })
+}
+
+// termwise sums the terms of n, each in its own way.
+func (e *elab) termwise(n *expr.Node, at diag.Span, term func(*expr.Node) *expr.Node) *expr.Node {
 	done := map[*expr.Node]*expr.Node{}
 	var sum func(n *expr.Node) *expr.Node
 	sum = func(n *expr.Node) *expr.Node {
 		if !splits(n) {
-			return e.sumTerm(n, at)
+			return term(n)
 		}
 		if done[n] == nil {
 			u := sum(n.Args[0])
@@ -48,19 +53,7 @@ func (e *elab) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
 // segmentSums is, for each of n segments, the sum of the entries that belong
 // to it.
 func (e *elab) segmentSums(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
-	done := map[*expr.Node]*expr.Node{}
-	var sum func(v *expr.Node) *expr.Node
-	sum = func(v *expr.Node) *expr.Node {
-		if !splits(v) {
-			return e.segmentTerm(v, seg, n, at)
-		}
-		if done[v] == nil {
-			u := sum(v.Args[0])
-			done[v] = e.must(e.b.graph.Binary(v.Op, u, sum(v.Args[1]), at))
-		}
-		return done[v]
-	}
-	return sum(v)
+	return e.termwise(v, at, func(v *expr.Node) *expr.Node { return e.segmentTerm(v, seg, n, at) })
 }
 
 func (e *elab) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {

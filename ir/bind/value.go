@@ -75,15 +75,9 @@ func (v value) describe() string {
 	return v.item.String()
 }
 
-// batchShape is the shape of the node that holds n instances of an item.
-func batchShape(n int, item expr.Shape) expr.Shape {
-	switch item.Rank {
-	case 0:
-		return expr.VectorShape(n)
-	case 1:
-		return expr.MatrixShape(n, item.Rows)
-	}
-	return expr.MatrixShape(n*item.Rows, item.Cols)
+// factor is a condition that is not known yet as a number: 0 or 1, one or one a tuple.
+func factor(n *expr.Node, s *space) value {
+	return value{kind: number, item: expr.ScalarShape(), space: s, node: n}
 }
 
 // space is an iteration space: the index tuples of a comprehension or family,
@@ -97,6 +91,27 @@ type space struct {
 	names  []string    // the binders, for messages
 	at     [][]int     // their values, one list a binder
 	sets   []*boundSet // the sets that they are elements of; nil for numbers
+}
+
+// size is the number of tuples: 1 outside all comprehensions, where s is nil.
+func (s *space) size() int {
+	if s == nil {
+		return 1
+	}
+	return s.n
+}
+
+// shape is that of the node that holds an item at all tuples.
+func (s *space) shape(item expr.Shape) expr.Shape {
+	switch {
+	case s == nil:
+		return item
+	case item.Rank == 0:
+		return expr.VectorShape(s.n)
+	case item.Rank == 1:
+		return expr.MatrixShape(s.n, item.Rows)
+	}
+	return expr.MatrixShape(s.n*item.Rows, item.Cols)
 }
 
 // text spells the value of binder k at a tuple.
@@ -147,12 +162,10 @@ func join(s, t *space) *space {
 	return s
 }
 
-// to returns, for each tuple of s, the tuple of its ancestor t it belongs to.
+// to returns, for each tuple of s, the tuple of its ancestor t it belongs to; both
+// are nil outside all comprehensions, where there is one instance.
 func (s *space) to(t *space) []int {
-	out := make([]int, s.n)
-	for k := range out {
-		out[k] = k
-	}
+	out := count(0, s.size())
 	for ; s != t; s = s.parent {
 		for k, i := range out {
 			out[k] = s.up[i]
@@ -173,6 +186,14 @@ func (s *space) where(tuple int) string {
 		tuple = t.up[tuple]
 	}
 	return strings.Join(parts, ", ")
+}
+
+// happens says at which tuple an error is, where there are tuples.
+func (s *space) happens(tuple int) string {
+	if s == nil {
+		return ""
+	}
+	return "This happens where " + s.where(tuple) + "."
 }
 
 // times spells dimensions: "3 x 4".
