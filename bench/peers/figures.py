@@ -1,8 +1,11 @@
 """The three figures of the paper's experiment (section 6): Adam on the
 first-order hypergradient (oracle `penalty` at accuracy alpha) and on
-cvxpylayers, d_x = 100. Writes CSV tables and figures to a folder.
+cvxpylayers in dense mode with SCS to 1e-9, d_x = 100, from x = 0.
 
-    python figures.py EVALUATOR FOLDER [--seeds 10] [--steps 200] [--dy 200] [--limit 1200]
+    python figures.py EVALUATOR FOLDER [convergence] [alpha] [cost] [--seeds 10] [--steps 700] [--dy 200]
+
+Each figure and its table are written to the folder after every seed (`cost`:
+every size), so that a run that is stopped leaves those of the seeds it had.
 """
 import argparse
 import csv
@@ -12,22 +15,22 @@ import time
 import numpy as np
 
 from contestants import Cvxpylayers
-from experiment import DX, Evaluator, Instance
+from experiment import DX, Evaluator, Hand, Instance
 
 RATE = 0.1
+ALPHAS = [1, 0.1, 0.01]
+EVERY = 10  # steps between rows of the tables, and between comparisons of gradients
 
 
-def adam(gradient, steps, seconds=np.inf):
-    """F at each step, from 0, and the points."""
+def adam(gradient, steps):
+    """F at each step, from 0, and every tenth point with its gradient."""
     x, m, v = np.zeros(DX), np.zeros(DX), np.zeros(DX)
     values, points = [], []
-    began = time.process_time()
     for k in range(1, steps + 1):
         F, g = gradient(x)
         values.append(F)
-        points.append((x.copy(), np.array(g)))
-        if time.process_time() - began > seconds:
-            break
+        if k % EVERY == 1:
+            points.append((x.copy(), np.array(g)))
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         x = x - RATE * (m / (1 - 0.9**k)) / (np.sqrt(v / (1 - 0.999**k)) + 1e-8)
     return np.array(values), points
@@ -47,95 +50,137 @@ def write(path, header, rows):
     with open(path, "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(header)
-        w.writerows(rows)
+        w.writerows([v if isinstance(v, (int, np.integer)) else f"{v:.6g}" for v in row] for row in rows)
+
+
+def axes(xlabel, ylabel):
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    fig, ax = plt.subplots(figsize=(6, 4))
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    return fig, ax
+
+
+def finish(fig, a, name):
+    import matplotlib.pyplot as plt
+    fig.savefig(a.folder + f"/{name}.svg", bbox_inches="tight")
+    plt.close(fig)
+
+
+def distance(g, exact):
+    return np.linalg.norm(g - exact) / np.linalg.norm(exact)
+
+
+def convergence(a, folder):
+    """F along both, and the errors of both gradients at every tenth point of the first."""
+    runs, layers, errors = [], [], []
+    for seed in range(1, a.seeds + 1):
+        instance = Instance(seed, a.dy)
+        e, gradient = first_order(a.evaluator, folder, instance, 0.1)
+        values, points = adam(gradient, a.steps)
+        e.close()
+        layer, exact = Cvxpylayers(instance), Hand(instance)
+        runs.append(values)
+        layers.append(adam(layer, a.steps)[0])
+        at = []
+        for x, g in points:
+            theirs, true = layer(x)[1], exact(x)[1]
+            at.append((distance(g, theirs), distance(g, true), distance(theirs, true)))
+        errors.append(at)
+        print("convergence", seed, values[-1], layers[-1][-1], *np.median(at, 0), flush=True)
+        E = np.array(errors)  # seeds, points, three
+        step = np.arange(1, a.steps + 1)
+        write(f"{a.folder}/figure_convergence.csv",
+              ["iteration", "seeds", "F first order, alpha 0.1, mean", "F cvxpylayers, mean", "difference of the gradients, median",
+               "error of first order, median", "largest", "error of cvxpylayers, median", "largest"],
+              ((k, len(runs), u, v, d, *mine, *theirs) for k, u, v, d, mine, theirs in zip(
+                  step[::EVERY], np.mean(runs, 0)[::EVERY], np.mean(layers, 0)[::EVERY], np.median(E[:, :, 0], 0),
+                  zip(np.median(E[:, :, 1], 0), np.max(E[:, :, 1], 0)), zip(np.median(E[:, :, 2], 0), np.max(E[:, :, 2], 0)))))
+        fig, ax = axes("iteration", f"F, mean of {len(runs)} seeds")
+        ax.plot(step, np.mean(runs, 0), label="first order, alpha = 0.1")
+        ax.plot(step, np.mean(layers, 0), "--", label="cvxpylayers")
+        bars = ax.twinx()
+        bars.bar(step[::EVERY], np.median(E[:, :, 0], 0), width=EVERY / 2, alpha=0.3, color="grey")
+        bars.set_yscale("log")
+        bars.set_ylabel("relative difference of the gradients, median")
+        ax.legend()
+        finish(fig, a, "figure_convergence")
+
+
+def alpha(a, folder):
+    """F along the first-order method for three accuracies."""
+    runs = {accuracy: [] for accuracy in ALPHAS}
+    for seed in range(1, a.seeds + 1):
+        instance = Instance(seed, a.dy)
+        for accuracy in ALPHAS:
+            e, gradient = first_order(a.evaluator, folder, instance, accuracy)
+            runs[accuracy].append(adam(gradient, a.steps)[0])
+            e.close()
+        print("alpha", seed, *(runs[accuracy][-1][-1] for accuracy in ALPHAS), flush=True)
+        step, n = np.arange(1, a.steps + 1), len(runs[1])
+        table = {accuracy: (np.mean(runs[accuracy], 0), np.std(runs[accuracy], 0)) for accuracy in ALPHAS}
+        write(f"{a.folder}/figure_alpha.csv",
+              ["iteration", "seeds"] + [f"F at alpha {accuracy}, {what}" for accuracy in ALPHAS for what in ("mean", "deviation")],
+              ((k, n, *(table[accuracy][i][k - 1] for accuracy in ALPHAS for i in (0, 1))) for k in step[::EVERY]))
+        fig, ax = axes("iteration", f"F, mean and deviation of {n} seeds")
+        for accuracy, (mean, deviation) in table.items():
+            ax.plot(step, mean, label=f"alpha = {accuracy}")
+            ax.fill_between(step, mean - deviation, mean + deviation, alpha=0.15)
+        ax.legend()
+        finish(fig, a, "figure_alpha")
+
+
+def cost(a, folder):
+    """Processor seconds a gradient against d_y, along the first steps of a run (warm); a row a seed."""
+    rows = []
+    for dy in a.sizes:
+        for seed in range(1, min(a.seeds, 3) + 1):
+            instance = Instance(seed, dy)
+            e, gradient = first_order(a.evaluator, folder, instance, 0.1)
+            points = []
+
+            def keep(x):
+                points.append(x.copy())
+                return gradient(x)
+
+            adam(keep, 6)
+            ours = [e(x)["seconds"] for x in points]
+            e.close()
+            theirs, layer = [], Cvxpylayers(instance)
+            for x in points[:4]:
+                began = time.process_time()
+                layer(x)
+                theirs.append(time.process_time() - began)
+            rows.append((dy, seed, np.median(ours), np.median(theirs[1:])))  # the first compiles
+            print("cost", *rows[-1], flush=True)
+        write(f"{a.folder}/figure_cost.csv", ["d_y", "seed", "first order, s", "cvxpylayers, s"], rows)
+        fig, ax = axes("d_y", "processor seconds a gradient")
+        table = np.array(rows)
+        sizes = sorted(set(table[:, 0]))
+        for column, label in ((2, "first order, alpha = 0.1"), (3, "cvxpylayers")):
+            ax.loglog(sizes, [np.median(table[table[:, 0] == n, column]) for n in sizes], "o-", label=label)
+        ax.legend()
+        finish(fig, a, "figure_cost")
+
+
+FIGURES = {"convergence": convergence, "alpha": alpha, "cost": cost}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("evaluator")
     parser.add_argument("folder")
+    parser.add_argument("figures", nargs="*", help=", ".join(FIGURES) + "; without: all")
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--steps", type=int, default=700)
     parser.add_argument("--dy", type=int, default=200)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 100, 200, 400, 800])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[50, 100, 200, 400, 800, 1600])
     a = parser.parse_args()
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    alphas = [1, 0.1, 0.01]
-    runs = {alpha: [] for alpha in alphas}
-    layers, errors = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for seed in range(1, a.seeds + 1):
-            instance = Instance(seed, a.dy)
-            for alpha in alphas:
-                e, gradient = first_order(a.evaluator, folder, instance, alpha)
-                values, points = adam(gradient, a.steps)
-                e.close()
-                runs[alpha].append(values)
-                if alpha == 0.1:
-                    kept = points
-            layer = Cvxpylayers(instance)
-            values, _ = adam(layer, a.steps)
-            layers.append(values)
-            # The difference of the two gradients at the points of the first run, every tenth.
-            errors.append([np.linalg.norm(layer(x)[1] - g) / np.linalg.norm(g) for x, g in kept[::10]])
-        step = np.arange(1, a.steps + 1)
-        write(f"{a.folder}/figure_convergence.csv", ["iteration", "first order, alpha 0.1", "cvxpylayers"],
-              zip(step, np.mean(runs[0.1], 0), np.mean(layers, 0)))
-        write(f"{a.folder}/figure_gradient_error.csv", ["iteration", "mean relative difference", "largest"],
-              zip(step[::10], np.mean(errors, 0), np.max(errors, 0)))
-        fig, ax = plt.subplots(figsize=(6, 4))
-        ax.plot(step, np.mean(runs[0.1], 0), label="first order, alpha = 0.1")
-        ax.plot(step, np.mean(layers, 0), "--", label="cvxpylayers")
-        ax.set_xlabel("iteration")
-        ax.set_ylabel("F, mean over seeds")
-        bars = ax.twinx()
-        bars.bar(step[::10], np.mean(errors, 0), width=5, alpha=0.3, color="grey")
-        bars.set_ylabel("relative difference of the gradients")
-        ax.legend()
-        fig.savefig(f"{a.folder}/figure_convergence.svg", bbox_inches="tight")
-
-        write(f"{a.folder}/figure_alpha.csv",
-              ["iteration"] + [f"{what}, alpha {alpha}" for alpha in alphas for what in ("mean", "deviation")],
-              zip(step, *(row for alpha in alphas for row in (np.mean(runs[alpha], 0), np.std(runs[alpha], 0)))))
-        fig, ax = plt.subplots(figsize=(6, 4))
-        for alpha in alphas:
-            mean, deviation = np.mean(runs[alpha], 0), np.std(runs[alpha], 0)
-            ax.plot(step, mean, label=f"alpha = {alpha}")
-            ax.fill_between(step, mean - deviation, mean + deviation, alpha=0.15)
-        ax.set_xlabel("iteration")
-        ax.set_ylabel("F, mean and deviation over seeds")
-        ax.legend()
-        fig.savefig(f"{a.folder}/figure_alpha.svg", bbox_inches="tight")
-
-        rows = []
-        for dy in a.sizes:
-            for seed in range(1, min(a.seeds, 3) + 1):
-                instance = Instance(seed, dy)
-                e, gradient = first_order(a.evaluator, folder, instance, 0.1)
-                gradient(np.zeros(DX))
-                _, points = adam(gradient, 6)
-                ours = [e(x)["seconds"] for x, _ in points]
-                e.close()
-                theirs = []
-                layer = Cvxpylayers(instance)
-                for x, _ in points[:3]:
-                    began = time.process_time()
-                    layer(x)
-                    theirs.append(time.process_time() - began)
-                rows.append((dy, seed, np.median(ours), np.median(theirs)))
-                print(rows[-1], flush=True)
-        write(f"{a.folder}/figure_cost.csv", ["d_y", "seed", "first order, s", "cvxpylayers, s"], rows)
-        fig, ax = plt.subplots(figsize=(6, 4))
-        table = np.array(rows)
-        for column, label in ((2, "first order, alpha = 0.1"), (3, "cvxpylayers")):
-            ax.loglog(a.sizes, [np.median(table[table[:, 0] == dy, column]) for dy in a.sizes], "o-", label=label)
-        ax.set_xlabel("d_y")
-        ax.set_ylabel("processor seconds a gradient")
-        ax.legend()
-        fig.savefig(f"{a.folder}/figure_cost.svg", bbox_inches="tight")
+        for name in a.figures or FIGURES:
+            FIGURES[name](a, folder)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
     python3 bench/peers/run.py                    everything, hours
     python3 bench/peers/run.py --quick            small sizes and three seeds, minutes
     python3 bench/peers/run.py hypergradients whole figures svm    some of it
+    python3 bench/peers/run.py convergence        one of the three figures: convergence, alpha, cost
 
 Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
 Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
@@ -10,7 +11,7 @@ its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
 repository in bench/peers/.blocc. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
 figures to bench/results, after each seed or contestant, so that a run may be stopped;
-bench/README.md says what they show."""
+rows of sizes that a run does not come to stay. bench/README.md says what they show."""
 import argparse
 import csv
 import json
@@ -28,6 +29,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
+FIGURES = ["convergence", "alpha", "cost"]
 WHOLE = ["Bilevelc", "Lbfgs", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
 
 
@@ -55,6 +57,13 @@ def lines(command, limit):
 
 
 def save(folder, name, header, rows):
+    """Writes the rows; of a file that is there, those of other sizes stay."""
+    if "d_y" in header and (folder / name).exists():
+        at, now = header.index("d_y"), {int(r[header.index("d_y")]) for r in rows}
+        with open(folder / name, newline="") as f:
+            there = list(csv.reader(f))
+        if there[0] == header:
+            rows = sorted([r for r in there[1:] if int(r[at]) not in now] + list(rows), key=lambda r: int(r[at]))
     with open(folder / name, "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(header)
@@ -164,7 +173,7 @@ def svm(a, python, _):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, figures, svm")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, svm, figures (or one of them: convergence, alpha, cost)")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--sizes", type=int, nargs="+")
@@ -184,20 +193,23 @@ def main():
     a.seeds = a.seeds or (3 if a.quick else 10)
     a.sizes = a.sizes or ([50, 200] if a.quick else [50, 100, 200, 400, 800, 1600])
     a.whole_sizes = a.whole_sizes or ([50] if a.quick else [50, 200, 800])
+    parts = a.parts or ["hypergradients", "whole", "figures", "svm"]
+    if unknown := set(parts) - {"hypergradients", "whole", "figures", "svm", *FIGURES}:
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
     python = environment()
     with tempfile.TemporaryDirectory() as folder:
         evaluator = f"{folder}/evaluator"
         subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
-        parts = a.parts or ["hypergradients", "whole", "figures", "svm"]
         if "hypergradients" in parts:
             hypergradients(a, python, evaluator)
         if "whole" in parts:
             whole(a, python, evaluator)
         if "svm" in parts:
             svm(a, python, evaluator)
-        if "figures" in parts:
+        figures = [name for name in FIGURES if name in parts or "figures" in parts]
+        if figures:
             few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
-            subprocess.run([python, "figures.py", evaluator, a.out, "--seeds", str(a.seeds), *few], cwd=HERE,
+            subprocess.run([python, "figures.py", evaluator, a.out, *figures, "--seeds", str(a.seeds), *few], cwd=HERE,
                            env={**os.environ, **ONE_THREAD}, check=True)
     sys.path.insert(0, str(HERE))
     import tables
