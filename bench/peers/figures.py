@@ -1,14 +1,15 @@
 """The three figures of the paper's experiment (section 6): Adam on the
 first-order hypergradient (oracle `penalty` at accuracy alpha) and on
-cvxpylayers in dense mode with SCS to 1e-9, d_x = 100, from x = 0.
+cvxpylayers in dense mode with Clarabel, d_x = 100, from x = 0.
 
-    python figures.py EVALUATOR FOLDER [convergence] [alpha] [cost] [--seeds 10] [--steps 700] [--dy 200]
+    python figures.py EVALUATOR FOLDER [convergence] [alpha] [cost] [--seeds 10] [--steps 700] [--layer-steps 300] [--dy 200]
 
 Each figure and its table are written to the folder after every seed (`cost`:
 every size), so that a run that is stopped leaves those of the seeds it had.
 """
 import argparse
 import csv
+import itertools
 import tempfile
 import time
 
@@ -50,7 +51,7 @@ def write(path, header, rows):
     with open(path, "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(header)
-        w.writerows([v if isinstance(v, (int, np.integer)) else f"{v:.6g}" for v in row] for row in rows)
+        w.writerows([v if isinstance(v, (int, str, np.integer)) else f"{v:.6g}" for v in row] for row in rows)
 
 
 def axes(xlabel, ylabel):
@@ -83,26 +84,26 @@ def convergence(a, folder):
         e.close()
         layer, exact = Cvxpylayers(instance), Hand(instance)
         runs.append(values)
-        layers.append(adam(layer, a.steps)[0])
+        layers.append(adam(layer, min(a.layer_steps, a.steps))[0])
         at = []
-        for x, g in points:
+        for x, g in points[:len(layers[0]) // EVERY]:
             theirs, true = layer(x)[1], exact(x)[1]
             at.append((distance(g, theirs), distance(g, true), distance(theirs, true)))
         errors.append(at)
-        print("convergence", seed, values[-1], layers[-1][-1], *np.median(at, 0), flush=True)
+        print("convergence", seed, values[-1], values[len(layers[-1]) - 1], layers[-1][-1], *np.median(at, 0), flush=True)
         E = np.array(errors)  # seeds, points, three
-        step = np.arange(1, a.steps + 1)
+        step, short = np.arange(1, a.steps + 1), np.arange(1, len(layers[0]) + 1)
+        blank = lambda row: itertools.chain(row, itertools.repeat(""))  # cvxpylayers' columns end before the others
         write(f"{a.folder}/figure_convergence.csv",
               ["iteration", "seeds", "F first order, alpha 0.1, mean", "F cvxpylayers, mean", "difference of the gradients, median",
                "error of first order, median", "largest", "error of cvxpylayers, median", "largest"],
-              ((k, len(runs), u, v, d, *mine, *theirs) for k, u, v, d, mine, theirs in zip(
-                  step[::EVERY], np.mean(runs, 0)[::EVERY], np.mean(layers, 0)[::EVERY], np.median(E[:, :, 0], 0),
-                  zip(np.median(E[:, :, 1], 0), np.max(E[:, :, 1], 0)), zip(np.median(E[:, :, 2], 0), np.max(E[:, :, 2], 0)))))
+              zip(step[::EVERY], [len(runs)] * a.steps, np.mean(runs, 0)[::EVERY], blank(np.mean(layers, 0)[::EVERY]),
+                  *(blank(of(E[:, :, i], 0)) for i, of in ((0, np.median), (1, np.median), (1, np.max), (2, np.median), (2, np.max)))))
         fig, ax = axes("iteration", f"F, mean of {len(runs)} seeds")
         ax.plot(step, np.mean(runs, 0), label="first order, alpha = 0.1")
-        ax.plot(step, np.mean(layers, 0), "--", label="cvxpylayers")
+        ax.plot(short, np.mean(layers, 0), "--", label=f"cvxpylayers, {len(short)} iterations")
         bars = ax.twinx()
-        bars.bar(step[::EVERY], np.median(E[:, :, 0], 0), width=EVERY / 2, alpha=0.3, color="grey")
+        bars.bar(short[::EVERY], np.median(E[:, :, 0], 0), width=EVERY / 2, alpha=0.3, color="grey")
         bars.set_yscale("log")
         bars.set_ylabel("relative difference of the gradients, median")
         ax.legend()
@@ -175,6 +176,7 @@ def main():
     parser.add_argument("figures", nargs="*", help=", ".join(FIGURES) + "; without: all")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--steps", type=int, default=700)
+    parser.add_argument("--layer-steps", type=int, default=300, help="of cvxpylayers in `convergence`, which take most of the time")
     parser.add_argument("--dy", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[50, 100, 200, 400, 800, 1600])
     a = parser.parse_args()

@@ -11,12 +11,14 @@ its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
 repository in bench/peers/.blocc. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
 figures to bench/results, after each seed or contestant, so that a run may be stopped;
-rows of sizes that a run does not come to stay. bench/README.md says what they show."""
+rows that a run does not come to stay. bench/README.md says what they show."""
 import argparse
 import csv
 import json
 import os
 import pathlib
+import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -29,6 +31,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
+GAP = "relative gap to the best of the row's seed"
 FIGURES = ["convergence", "alpha", "cost"]
 WHOLE = ["Bilevelc", "Lbfgs", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
 
@@ -47,23 +50,40 @@ def environment():
 
 
 def lines(command, limit):
-    """The lines of JSON that a contestant prints, and why it stopped."""
-    try:
-        done = subprocess.run(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True, timeout=limit)
-        text, why = done.stdout, "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["failed"])[-1]
-    except subprocess.TimeoutExpired as stopped:
-        text, why = (stopped.stdout or b"").decode(), f"stopped after {limit} s"
+    """The lines of JSON that a contestant prints, and why it stopped. The limit is of processor time."""
+    done = subprocess.run(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5)))
+    text, why = done.stdout, "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["failed"])[-1]
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        why = f"stopped after {int(limit)} s"
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")], why
 
 
 def save(folder, name, header, rows):
-    """Writes the rows; of a file that is there, those of other sizes stay."""
-    if "d_y" in header and (folder / name).exists():
-        at, now = header.index("d_y"), {int(r[header.index("d_y")]) for r in rows}
+    """Writes the rows. Of a file that is there, those stay that are of other contestants, sizes and seeds."""
+    key = [i for i, column in enumerate(header) if column in ("contestant", "dataset", "d_y", "seed", "phase")]
+    rows = [[str(v) for v in row] for row in rows]
+    now = {tuple(row[i] for i in key) for row in rows}
+    if (folder / name).exists():
         with open(folder / name, newline="") as f:
             there = list(csv.reader(f))
         if there[0] == header:
-            rows = sorted([r for r in there[1:] if int(r[at]) not in now] + list(rows), key=lambda r: int(r[at]))
+            rows = [r for r in there[1:] if tuple(r[i] for i in key) not in now] + rows
+    if GAP in header:
+        F, gap, of = header.index("F"), header.index(GAP), [header.index("d_y"), header.index("seed")]
+        best = {}
+        for r in rows:
+            if r[F]:
+                k = tuple(r[i] for i in of)
+                best[k] = min(best.get(k, float("inf")), float(r[F]))
+        for r in rows:
+            if r[F]:
+                least = best[tuple(r[i] for i in of)]
+                r[gap] = (float(r[F]) - least) / abs(least)
+    if "d_y" in header:
+        at = header.index("d_y")
+        order = {row[0]: i for i, row in reversed(list(enumerate(rows)))}
+        rows.sort(key=lambda r: (int(r[at]), order[r[0]]))
     with open(folder / name, "w", newline="") as f:
         w = csv.writer(f)
         w.writerow(header)
@@ -95,7 +115,7 @@ def ours(evaluator, seed, dy, steps):
 def hypergradients(a, python, evaluator):
     raw, table, gone = [], [], set()
     for dy in a.sizes:
-        for name in ["Bilevelc", *GRADIENTS]:
+        for name in a.contestants or ["Bilevelc", *GRADIENTS]:
             cold, warm, errors, megabytes, why = [], [], [], [], ""
             for seed in range(1, a.seeds + 1):
                 if name in gone:
@@ -129,7 +149,7 @@ def whole(a, python, evaluator):
         gone = set()
         for seed in range(1, a.seeds + 1):
             rows = {}
-            for name in WHOLE:
+            for name in a.contestants or WHOLE:
                 if name in gone:
                     continue
                 found, why = lines([python, "whole.py", name, str(seed), str(dy), evaluator, str(a.limit)], 1.2 * a.limit + 60)
@@ -138,13 +158,13 @@ def whole(a, python, evaluator):
                     raw.append((name, dy, seed, "", "", "", "", "", why))
                     continue
                 rows[name] = found[-1]
-            best = min(r["F"] for r in rows.values())
+            best = min((r["F"] for r in rows.values()), default=None)
             for name, r in rows.items():
                 near = [s for s, F in r["trace"] if F <= best + 1e-4 * abs(best)]
                 raw.append((name, dy, seed, r["F"], (r["F"] - best) / abs(best), r["seconds"], near[0] if near else "",
                             r["megabytes"], r.get("status", "")))
                 print(*raw[-1], flush=True)
-            save(a.out, "whole.csv", ["contestant", "d_y", "seed", "F", "relative gap to the best of the row's seed", "seconds",
+            save(a.out, "whole.csv", ["contestant", "d_y", "seed", "F", GAP, "seconds",
                                       "seconds to 1e-4 of the best", "MB", "remark"], raw)
 
 
@@ -178,8 +198,10 @@ def main():
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--whole-sizes", type=int, nargs="+")
+    parser.add_argument("--contestants", nargs="+", help="of hypergradients or whole, by their names in the CSV")
     parser.add_argument("--steps", type=int, default=10, help="points of a path")
-    parser.add_argument("--limit", type=int, default=600, help="seconds that one contestant may take for one path or one solve")
+    parser.add_argument("--layer-steps", type=int, default=300, help="iterations of cvxpylayers in the figure of convergence")
+    parser.add_argument("--limit", type=int, default=600, help="processor seconds that one contestant may take for one path or one solve")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--blocc", type=pathlib.Path, help="a copy of BLOCC's repository (default: cloned)")
     parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
@@ -191,6 +213,7 @@ def main():
         return
     a.out = a.out.resolve()
     a.seeds = a.seeds or (3 if a.quick else 10)
+    given = bool(a.sizes) and not a.quick
     a.sizes = a.sizes or ([50, 200] if a.quick else [50, 100, 200, 400, 800, 1600])
     a.whole_sizes = a.whole_sizes or ([50] if a.quick else [50, 200, 800])
     parts = a.parts or ["hypergradients", "whole", "figures", "svm"]
@@ -209,7 +232,8 @@ def main():
         figures = [name for name in FIGURES if name in parts or "figures" in parts]
         if figures:
             few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
-            subprocess.run([python, "figures.py", evaluator, a.out, *figures, "--seeds", str(a.seeds), *few], cwd=HERE,
+            subprocess.run([python, "figures.py", evaluator, a.out, *figures, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
+                            *(["--sizes", *map(str, a.sizes)] if given else []), *few], cwd=HERE,
                            env={**os.environ, **ONE_THREAD}, check=True)
     sys.path.insert(0, str(HERE))
     import tables
