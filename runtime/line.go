@@ -216,5 +216,17 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.over(v.Axes), 0)
 		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(v.Shape.Dims()), example)
 	}
+	base, _, _ := strings.Cut(want, "[")
+	if v := findVariable(&p.IR.Upper, base); v != nil {
+		own := names[:0]
+		for k := range v.Shape.Len() {
+			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.over(v.Axes), k))
+		}
+		const few = 6 // name a line's worth
+		if len(own) > few {
+			own = append(own[:few-1:few-1], "...", own[len(own)-1])
+		}
+		return 0, "", fmt.Errorf("the upper level has no entry %s: it has %s", text, strings.Join(own, ", "))
+	}
 	return 0, "", fmt.Errorf("the upper level has no entry %s%s", text, diag.DidYouMean(text, names))
 }

@@ -13,8 +13,46 @@ import (
 )
 
 // evaluate gives the value of an expression: over data alone, or at the last
-// solution where it reads variables.
+// solution where it reads variables. What the report names it may read too.
 func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
+	return s.withReport().evaluateNames(e)
+}
+
+// withReport is the session with what its report names declared.
+func (s *Session) withReport() *Session {
+	next := s.copy()
+	for _, item := range s.reported() {
+		next.decls = append(next.decls, item)
+	}
+	return &next
+}
+
+// reported are the report's items, but for names that stand for something else.
+func (s *Session) reported() (items []*lang.Let) {
+	taken := s.Names()
+	for _, d := range s.decls {
+		if report, ok := d.(*lang.Report); ok {
+			for _, item := range report.Items {
+				if !slices.Contains(taken, item.Name.Name) {
+					taken = append(taken, item.Name.Name)
+					items = append(items, item)
+				}
+			}
+		}
+	}
+	return items
+}
+
+// Reported lists what the report names, which expressions may read as well, for completion.
+func (s *Session) Reported() []string {
+	var names []string
+	for _, item := range s.reported() {
+		names = append(names, item.Name.Name)
+	}
+	return names
+}
+
+func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 	var diags diag.List
 	if e, diags = s.answered(e); diags.HasErrors() {
 		return nil, diags
@@ -62,7 +100,7 @@ func (s *Session) evaluate(e lang.Expr) (*Reply, error) {
 		diags.Errorf(diag.RunNotFinite, e.Span(), "%v", err)
 		return nil, diags
 	}
-	v := valueOf(answer, a)
+	v := valueOf(answer, a).over(bound.Report[0].Axes)
 	return &Reply{Value: &v, Type: typ.String()}, nil
 }
 

@@ -131,6 +131,63 @@ func TestSessionPart(t *testing.T) {
 	}
 }
 
+// TestSessionReport: expressions read what the report names, by label where it has labels; a
+// declaration of the same name goes first.
+func TestSessionReport(t *testing.T) {
+	s := &runtime.Session{Seed: 1}
+	if _, err := s.Load("shop.blv", `model shop
+set kind = {"rye", "oat"}
+data taste: [kind] = [6, 9]
+upper {
+  var price: [kind] in box(0, 9)
+  maximize sum(price .* bought)
+}
+lower {
+  var bought: [kind] in nonneg
+  minimize sum((price - taste) .* bought) + 0.5 * sumsq(bought)
+}
+report {
+  earned = price .* bought
+  taste = 5
+  all = sum(price .* bought)
+}
+`); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(s.Reported(), " "); got != "earned all" {
+		t.Errorf("the report names %s", got)
+	}
+	if _, err := s.Enter("1", "all"); err == nil || !strings.Contains(err.Error(), "has not been solved") {
+		t.Error(err)
+	}
+	if r, err := s.Solve(context.Background(), runtime.Options{}); err != nil || r.Err() != nil {
+		t.Fatal(err, r)
+	}
+	// price = taste/2 each, so that 9 and 20.25 are earned.
+	for text, want := range map[string][]float64{"earned": {9, 20.25}, "2 * all": {58.5}, `earned["oat"]`: {20.25},
+		"sum(i in kind: earned[i])": {29.25}, "taste": {6, 9}} {
+		reply, err := s.Enter(text, text)
+		if err != nil {
+			t.Error(text, err)
+			continue
+		}
+		for k := range want {
+			if abs(reply.Value.Data[k]-want[k]) > 1e-4 { // F is quadratic: solved to 1e-5 and better in x
+				t.Errorf("%s is %v, not %v", text, reply.Value.Data, want)
+			}
+		}
+		if len(want) == 2 && runtime.EntryName(*reply.Value, 1) != `it["oat"]` {
+			t.Errorf("%s has no labels: %+v", text, reply.Value)
+		}
+	}
+	if _, err := s.Enter("let", "let all = 1"); err != nil {
+		t.Fatal(err)
+	}
+	if reply, err := s.Enter("all", "all"); err != nil || reply.Value.Data[0] != 1 {
+		t.Error(reply, err)
+	}
+}
+
 func abs(v float64) float64 {
 	if v < 0 {
 		return -v

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 
 	"github.com/reeflective/readline"
 	"github.com/spf13/cobra"
@@ -231,7 +232,18 @@ func (r *repl) report(err error) {
 
 func writeAnswer(w io.Writer, reply *runtime.Reply) {
 	v := *reply.Value
-	if len(v.Shape) == 2 {
+	if v.Axes != nil {
+		v.Name = ""
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for k, f := range v.Data {
+			if k >= 20 {
+				fmt.Fprintf(t, "... %d in all\n", len(v.Data))
+				break
+			}
+			fmt.Fprintf(t, "%s\t%.10g\n", runtime.EntryName(v, k), f)
+		}
+		t.Flush()
+	} else if len(v.Shape) == 2 {
 		for i, row := range v.Rows() {
 			fmt.Fprintf(w, "%s\n", rowText(row))
 			if i >= 20 {

@@ -112,6 +112,9 @@ func (r *repl) words(before string) ([]candidate, int) {
 		return nil, len(before)
 	}
 	if strings.Count(before, `"`)%2 == 0 {
+		for _, name := range r.session.Reported() {
+			list = append(list, candidate{text: name, doc: "of the report"})
+		}
 		for _, w := range runtime.AnswerWords() {
 			name, _, call := strings.Cut(w[0], "(")
 			if doc.Names.Lookup(name, lang.LetName, lang.VarName, lang.DataName, lang.ParamName) == nil && name != "dual" {

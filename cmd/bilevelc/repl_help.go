@@ -38,7 +38,8 @@ func (r *repl) bareCommand(text string) (command string, ok bool) {
 func (r *repl) help() {
 	w := r.app.io.out
 	fmt.Fprintln(w, "Type declarations (param, data, let, fn, upper { }, lower { }, report { }), items of the level")
-	fmt.Fprintln(w, "entered last (var, minimize, subject to ...), or an expression to evaluate. Of a solution there are")
+	fmt.Fprintln(w, "entered last (var, minimize, subject to ...), or an expression to evaluate. It may read a solution:")
+	fmt.Fprintf(w, "  %-24s %s\n", "NAME", "a variable, a let, or what the report names")
 	for _, word := range runtime.AnswerWords() {
 		fmt.Fprintf(w, "  %-24s %s\n", word[0], word[1])
 	}
