@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -15,8 +16,9 @@ import (
 //	bounds' and rows' normals + (x - c)/|x - c| of balls + A' mu,
 //
 // the last with B' mu = 0 and mu >= 0 on inequality rows: every such mu gives
-// the inequality (A' mu)' x <= b' mu on D. Distances up to enough are not
-// looked into further.
+// the inequality (A' mu)' x <= b' mu on D. What is left of B' mu counts with y in
+// the unit of x that the rows give it. Distances up to enough are not looked into
+// further.
 func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64) float64 {
 	g := generators{size: p.Dx}
 	for j := range x {
@@ -56,12 +58,13 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 	// to a few times reach: tenfold allows for rows that meet at an angle.
 	const angle = 10
 	g.size += p.Dy
+	unit := unitOfY(p)
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, x, y)
 	for i, kind := range p.Rows.Kind {
 		_, a := p.Rows.A.Row(i)
 		_, b := p.Rows.B.Row(i)
-		near := angle * reach * math.Hypot(norm(a), norm(b))
+		near := angle * reach * math.Hypot(norm(a), unit*norm(b))
 		if kind == problem.AtMost && -h[i] > near {
 			continue
 		}
@@ -72,12 +75,30 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 		}
 		row := make([]float64, p.Dx+p.Dy)
 		p.Rows.A.AddRow(row[:p.Dx], i, 1)
-		p.Rows.B.AddRow(row[p.Dx:], i, 1)
+		p.Rows.B.AddRow(row[p.Dx:], i, unit)
 		add(row, kind, -h[i], near)
 	}
 	target := make([]float64, g.size)
 	copy(target, n)
 	return norm(g.residual(target))
+}
+
+// unitOfY is what a change of y by 1 is worth in x, by the rows that involve both: the median
+// of |A_i| / |B_i|, 1 where there are none.
+func unitOfY(p *problem.Problem) float64 {
+	var ratios []float64
+	for i := range p.Rows.Kind {
+		_, a := p.Rows.A.Row(i)
+		_, b := p.Rows.B.Row(i)
+		if s, t := norm(a), norm(b); s > 0 && t > 0 {
+			ratios = append(ratios, s/t)
+		}
+	}
+	if len(ratios) == 0 {
+		return 1
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
 }
 
 // generators are the columns of a cone in R^size: unit vectors of either sign,

@@ -3,7 +3,6 @@ package certify
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -21,7 +20,7 @@ func (v *verification) joint(c *Joint) {
 		v.fail(name, "constraints of the upper level that read y, its balls and multipliers that f reads take no part in it")
 		return
 	}
-	unit := v.unit()
+	unit := unitOfY(v.p)
 	wrong, far, where := 0.0, 0.0, "every row"
 	h := make([]float64, p.Rows.Len())
 	p.Rows.Residual(h, v.doc.X, v.at.y)
@@ -51,7 +50,7 @@ func (v *verification) pulls(c *Joint) (gx, gy []float64, terms float64) {
 	p := v.p
 	gx, gy = make([]float64, p.Dx), make([]float64, p.Dy)
 	v.d.f.ValueGrad(gx, gy, v.doc.X, v.doc.Y)
-	terms = math.Hypot(norm(gx), v.unit()*norm(gy))
+	terms = math.Hypot(norm(gx), unitOfY(v.p)*norm(gy))
 	for i, nu := range c.Multipliers {
 		p.Rows.A.AddRow(gx, i, nu)
 		p.Rows.B.AddRow(gy, i, -nu)
@@ -60,22 +59,4 @@ func (v *verification) pulls(c *Joint) (gx, gy []float64, terms float64) {
 		gx[j] += n
 	}
 	return gx, gy, math.Max(terms, v.d.s.gradient)
-}
-
-// unit is what a change of y by 1 is worth in x, by the rows that involve both: the median
-// of |A_i| / |B_i|, 1 where there are none.
-func (v *verification) unit() float64 {
-	var ratios []float64
-	for i := range v.p.Rows.Kind {
-		_, a := v.p.Rows.A.Row(i)
-		_, b := v.p.Rows.B.Row(i)
-		if s, t := norm(a), norm(b); s > 0 && t > 0 {
-			ratios = append(ratios, s/t)
-		}
-	}
-	if len(ratios) == 0 {
-		return 1
-	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2]
 }
