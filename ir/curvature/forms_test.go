@@ -1,10 +1,13 @@
 package curvature
 
 import (
+	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
 
@@ -208,5 +211,63 @@ func TestFormsLieBelow(t *testing.T) {
 	}
 	if tight < 100 {
 		t.Errorf("only %d forms are tight but for rounding: this test sees nothing", tight)
+	}
+}
+
+// TestDenseProducts: a product of a data matrix and a dense Jacobian, whose entries are
+// known or lie within radii, encloses every product of what they may be.
+func TestDenseProducts(t *testing.T) {
+	r := rand.New(rand.NewPCG(34, *seed))
+	rounded := 0
+	for trial := range 300 {
+		rows, inner, cols := 1+r.IntN(4), 1+r.IntN(5), 1+r.IntN(4)
+		m := make([]float64, rows*inner)
+		for i := range m {
+			m[i] = gauss(r, 1)[0] * math.Pow(10, 6*r.Float64()-3)
+		}
+		j := &jacobian{rows: inner, cols: cols, mid: gauss(r, inner*cols)}
+		actual := slices.Clone(j.mid) // one of those the Jacobian stands for
+		if trial%2 == 0 {
+			j.rad = make([]float64, len(j.mid))
+			for k := range j.rad {
+				j.rad[k] = math.Pow(10, -16*r.Float64())
+				actual[k] = within(r, Interval{addDown(j.mid[k], -j.rad[k]), addUp(j.mid[k], j.rad[k])})
+			}
+		}
+		trans := trial%3 == 0
+		shape := data.Matrix(rows, inner, m)
+		if trans {
+			shape = data.Matrix(inner, rows, m)
+		}
+		s := &study{work: &budget{left: 1e9}}
+		out := s.dataTimes(shape, trans, j)
+		for i := range rows {
+			for c := range cols {
+				sum := new(big.Rat)
+				for k := range inner {
+					at := i*inner + k
+					if trans {
+						at = k*rows + i
+					}
+					sum.Add(sum, new(big.Rat).Mul(exact(m[at]), exact(actual[k*cols+c])))
+				}
+				var found Interval
+				out.visit(i, func(col int, v Interval) {
+					if col == c {
+						found = v
+					}
+				})
+				if exact(found.Lo).Cmp(sum) > 0 || exact(found.Hi).Cmp(sum) < 0 {
+					v, _ := sum.Float64()
+					t.Fatalf("trial %d: entry (%d, %d) is %v, said to be in %v", trial, i, c, v, found)
+				}
+				if exact(out.mid[i*cols+c]).Cmp(sum) != 0 {
+					rounded++
+				}
+			}
+		}
+	}
+	if rounded == 0 {
+		t.Error("no product was rounded")
 	}
 }

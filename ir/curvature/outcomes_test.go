@@ -3,6 +3,7 @@ package curvature
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -265,6 +266,31 @@ func TestBounds(t *testing.T) {
 		}
 		if !b.Known && b.Blame == nil {
 			t.Errorf("%s: no reason", c.objective)
+		}
+	}
+}
+
+// TestBalls: a weight of x in a ball ranges over the whole of it. With |x| <= r the
+// Hessian 2 (c + a x_1) of g is at least 2 (c - |a| r), and below 0 somewhere where that
+// is.
+func TestBalls(t *testing.T) {
+	rng := rand.New(rand.NewPCG(12, 3))
+	for range 40 {
+		r, a, c := 0.1+3*rng.Float64(), 2*rng.NormFloat64(), 4*rng.Float64()
+		text := fmt.Sprintf(`model round
+upper {
+  var x: vector[2] in ball(%v)
+  minimize sumsq(x)
+}
+lower {
+  var y: vector[2]
+  minimize (%v + %v * x[1]) * sumsq(y)
+}
+`, r, c, a)
+		g := Prove(bound(t, "round.blv", text, nil, bind.Options{}), Defaults()).Convexity
+		least := 2 * (c - math.Abs(a)*r)
+		if got := g.Outcome == proved; got != (least > 0) || got && (g.Modulus > least*(1+1e-12) || g.Modulus < least-1e-9*c) {
+			t.Errorf("c %v, a %v, r %v: %s, the least eigenvalue is %v", c, a, r, g.text(), least)
 		}
 	}
 }

@@ -173,12 +173,7 @@ func (pr *prover) convexity(out *Proof) Convexity {
 func (pr *prover) proveConvex(g *expr.Node) (a, last *attempt) {
 	for _, r := range pr.regions() {
 		for _, coarse := range []bool{true, false} {
-			a := pr.attempt(g, r, coarse)
-			if coarse {
-				last = better(a, nil)
-				continue
-			}
-			last = better(a, last)
+			last = better(pr.attempt(g, r, coarse), last)
 		}
 		if last.modulus > 0 {
 			return last, last

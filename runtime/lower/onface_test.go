@@ -27,3 +27,10 @@ func TestOnFaceReachesReferences(t *testing.T) {
 		}
 	}
 }
+
+// Faces are solved as well as the level they belong to: to the default tolerance of alm.
+func TestFacesAreSolvedToTheDefault(t *testing.T) {
+	if got, want := NewFaceSolver().Tolerance, defaultALM().Tolerance; got != want {
+		t.Errorf("tolerance %g, that of alm is %g", got, want)
+	}
+}

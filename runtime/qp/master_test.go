@@ -126,6 +126,16 @@ func TestStepHasNoDualityGap(t *testing.T) {
 		for k := range m.Hinges {
 			m.Hinges[k] = Affine{Offset: -rng.Float64() * float64(k%3), Gradient: normals(rng, n)}
 		}
+		// Gradients that are long or short beside the curvature.
+		length := []float64{1, 1e-6, 1e6}[trial/12%3]
+		for _, list := range [][]Affine{m.Pieces, m.Hinges} {
+			for i := range list {
+				list[i].Offset *= length
+				for j := range list[i].Gradient {
+					list[i].Gradient[j] *= length
+				}
+			}
+		}
 		set := freeSet(n)
 		x := make([]float64, n)
 		var support func(normal []float64) float64

@@ -70,6 +70,7 @@ type Solution struct {
 	// Farkas, of len m, and FarkasBound, of len n, prove infeasibility:
 	// A'Farkas + FarkasBound = 0, Farkas >= 0 on inequality rows, and
 	// b'Farkas + sum_j (FarkasBound_j hi_j if > 0, else FarkasBound_j lo_j) < 0.
+	// Both are 0 where the bounds of one variable contradict each other by themselves.
 	Farkas, FarkasBound []float64
 	Iterations          int // changes of the working set
 }

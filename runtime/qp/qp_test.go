@@ -247,6 +247,35 @@ func TestSolveInfeasible(t *testing.T) {
 	}
 }
 
+// Bounds of one variable that cross leave nothing, whatever the units; bounds that meet
+// leave one value.
+func TestSolveCrossedBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(17, 18))
+	for trial := range 300 {
+		n := 1 + rng.IntN(6)
+		in := random(rng, n, rng.IntN(4), 0, 10, true)
+		unit := math.Pow(10, float64(rng.IntN(17)-8))
+		for j := range in.p.Lo { // z = unit w
+			in.p.Lo[j], in.p.Hi[j], in.p.C[j] = unit*in.p.Lo[j], unit*in.p.Hi[j], unit*in.p.C[j]
+		}
+		for i := range in.p.B {
+			in.p.B[i] *= unit
+		}
+		j := rng.IntN(n)
+		lo := unit * rng.NormFloat64()
+		gap := unit * math.Pow(10, -6*rng.Float64())
+		in.p.Lo[j], in.p.Hi[j] = lo, lo-gap
+		if s := Solve(in.p, nil); s.Status != Infeasible {
+			t.Errorf("trial %d: bounds that cross by %g of %g: %v", trial, gap, lo, s.Status)
+		}
+		in.p.B, in.p.A, in.p.Equal = nil, sparse.FromDense(0, n, nil), nil
+		in.p.Hi[j] = lo
+		if s := Solve(in.p, nil); s.Status != Solved || math.Abs(s.Z[j]-lo) > feasibility*(linalg.Norm(s.Z)+math.Abs(lo)) {
+			t.Errorf("trial %d: bounds that meet: %v, %v", trial, s.Status, s.Z)
+		}
+	}
+}
+
 // checkFarkas checks a proof of infeasibility from its definition.
 func checkFarkas(t *testing.T, p *Problem, s *Solution) {
 	t.Helper()

@@ -1,0 +1,170 @@
+package oracle
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+)
+
+// bowls is 1/2 sum c_j (y_j - x_j)^2: curvatures c.
+type bowls struct{ c []float64 }
+
+func (g bowls) Value(x, y []float64) float64 {
+	s := 0.0
+	for j, c := range g.c {
+		s += c * (y[j] - x[j]) * (y[j] - x[j]) / 2
+	}
+	return s
+}
+func (g bowls) GradX(dst, x, y []float64) {
+	for j, c := range g.c {
+		dst[j] = c * (x[j] - y[j])
+	}
+}
+func (g bowls) GradY(dst, x, y []float64) {
+	for j, c := range g.c {
+		dst[j] = c * (y[j] - x[j])
+	}
+}
+func (g bowls) ValueGradY(dst, x, y []float64) float64 { g.GradY(dst, x, y); return g.Value(x, y) }
+func (g bowls) ValueGrad(dstX, dstY, x, y []float64) float64 {
+	g.GradX(dstX, x, y)
+	return g.ValueGradY(dstY, x, y)
+}
+func (g bowls) Clone() problem.Function { return g }
+
+// bowlsProblem has n of them over a box of x of the given half widths, and one row
+// a'x - y_1 <= b.
+func bowlsProblem(rng *rand.Rand, c, widths []float64) *problem.Problem {
+	n := len(c)
+	p := &problem.Problem{Dx: n, Dy: n, G: bowls{c}, X: &problem.Set{E: sparse.FromEntries(0, n, nil)}}
+	a, b := make([]float64, n), make([]float64, n)
+	for j, w := range widths {
+		p.X.Lo, p.X.Hi = append(p.X.Lo, -w), append(p.X.Hi, w)
+		a[j] = rng.NormFloat64()
+	}
+	b[0] = 1
+	p.Rows = &problem.Rows{Kind: []problem.Kind{problem.AtMost}, Rhs: []float64{0}, A: sparse.FromDense(1, n, a), B: sparse.FromDense(1, n, b)}
+	return p
+}
+
+// Where no largest curvature of g is proved, or no least one, one that g has is measured:
+// errors of y and of multipliers are not told from the other alone.
+func TestCurvatureIsMeasured(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 41))
+	for trial := range 100 {
+		n := 1 + rng.IntN(5)
+		c, widths := make([]float64, n), make([]float64, n)
+		least, largest := math.Inf(1), 0.0
+		unit := math.Pow(10, float64(rng.IntN(13)-6))
+		for j := range c {
+			c[j], widths[j] = unit*math.Pow(10, 4*rng.Float64()), 1
+			least, largest = math.Min(least, c[j]), math.Max(largest, c[j])
+		}
+		p := bowlsProblem(rng, c, widths)
+		x, y := make([]float64, n), make([]float64, n)
+		for j := range x {
+			x[j], y[j] = rng.Float64(), rng.NormFloat64()
+		}
+		for _, facts := range []problem.Facts{{StrongConvexity: least}, {}} {
+			p.Facts = facts
+			h := &Hyper{p: p}
+			// Along a direction without a pattern: of rounding in the differences.
+			if k := h.measure(x, y).Curvature; k < least*(1-1e-6) || k > largest*(1+1e-6) {
+				t.Errorf("trial %d, %+v: curvature %g, those of g are %g to %g", trial, facts, k, least, largest)
+			}
+		}
+	}
+}
+
+// A row is strictly slack where its slack is well above what the rounding of x over X makes
+// of it, and undecided where it is below. Other errors are left out here.
+func TestSlackAboveItsRounding(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 51))
+	for trial := range 200 {
+		n := 1 + rng.IntN(4)
+		c, widths := make([]float64, n), make([]float64, n)
+		for j := range c {
+			c[j], widths[j] = 1, math.Pow(10, 4*rng.Float64())
+		}
+		p := bowlsProblem(rng, c, widths)
+		p.Facts = problem.Facts{StrongConvexity: 1, Smoothness: 1}
+		// A rounding of each term of a'x.
+		rounding := 0.0
+		_, a := p.Rows.A.Row(0)
+		for j, w := range widths {
+			rounding += 0x1p-53 * math.Abs(a[j]) * w
+		}
+		for _, of := range []struct {
+			roundings float64
+			strict    bool
+		}{{0.5, false}, {2, false}, {2e3, true}, {1e6, true}} {
+			y := make([]float64, n)
+			y[0] = of.roundings * rounding // at x = 0 its slack
+			s := &lower.Solution{Y: y, Lambda: []float64{0}}
+			_, undecided := judge(p, make([]float64, n), s, nil, 1, 0, &terms{})
+			if strict := len(undecided) == 0; strict != of.strict {
+				t.Errorf("trial %d: a slack of %g roundings: strict is %v", trial, of.roundings, strict)
+			}
+		}
+	}
+}
+
+// The estimate of a difference's error covers that of y, which is known to a rounding times
+// the root of the condition number: it grows with that.
+func TestNoiseOfIllConditionedFollowers(t *testing.T) {
+	v := []float64{3, -4}
+	for _, condition := range []float64{1, 1e2, 1e6, 1e12} {
+		p := &problem.Problem{Facts: problem.Facts{StrongConvexity: 2, Smoothness: 2 * condition}}
+		d := &differences{at: &At{Problem: p}, slope: 1}
+		least := linalg.Norm(v) * math.Sqrt(condition) * 0x1p-53
+		if got := d.noise(v); got < least || got > 100*least {
+			t.Errorf("condition number %g: noise %g, a rounding makes %g", condition, got, least)
+		}
+	}
+}
+
+// The residual of a row as a function: its value and gradients, all at once as one by one,
+// over whatever was there before.
+func TestRowValues(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 61))
+	for range 50 {
+		dx, dy, m := 1+rng.IntN(4), 1+rng.IntN(4), 1+rng.IntN(3)
+		draw := func(n int) []float64 {
+			v := make([]float64, n)
+			for j := range v {
+				v[j] = rng.NormFloat64()
+			}
+			return v
+		}
+		a, b, rhs, x, y := draw(m*dx), draw(m*dy), draw(m), draw(dx), draw(dy)
+		i := rng.IntN(m)
+		r := &rowValue{&problem.Rows{Kind: make([]problem.Kind, m), A: sparse.FromDense(m, dx, a), B: sparse.FromDense(m, dy, b), Rhs: rhs}, i}
+		want := -rhs[i]
+		for j, v := range x {
+			want += a[i*dx+j] * v
+		}
+		for j, v := range y {
+			want -= b[i*dy+j] * v
+		}
+		gx, gy := draw(dx), draw(dy)
+		if v := r.ValueGrad(gx, gy, x, y); math.Abs(v-want) > 1e-12 || r.Value(x, y) != v {
+			t.Fatalf("value %v and %v, want %v", v, r.Value(x, y), want)
+		}
+		for j := range gx {
+			if gx[j] != a[i*dx+j] {
+				t.Fatalf("gradient in x %v, want %v", gx, a[i*dx:(i+1)*dx])
+			}
+		}
+		for j := range gy {
+			if gy[j] != -b[i*dy+j] {
+				t.Fatalf("gradient in y %v, want the negative of %v", gy, b[i*dy:(i+1)*dy])
+			}
+		}
+	}
+}
