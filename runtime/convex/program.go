@@ -11,6 +11,8 @@
 package convex
 
 import (
+	"sync"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 )
@@ -31,6 +33,9 @@ type Program struct {
 	// b, then one on the diagonal for each row.
 	half     []int // places in H
 	diagonal []int // of each column of H, its place in half
+
+	combined     sync.Once
+	combinations [][]float64
 }
 
 // NewProgram analyzes the structure: the pattern of H (symmetric, with the
@@ -77,6 +82,32 @@ func (p *Program) Skipped() []int {
 		}
 	}
 	return out
+}
+
+// Combinations are, for each of the rows Skipped, the coefficients (len m) by which
+// the equalities that take part combine to it, to within the sine tolerance; nil where
+// they do not. They follow from the rows alone and are found once, with the tolerance
+// of the first call.
+func (p *Program) Combinations(tolerance float64) [][]float64 {
+	p.combined.Do(func() {
+		skipped := p.Skipped()
+		p.combinations = make([][]float64, len(skipped))
+		s, identity := p.NewSolver(), make([]float64, p.hessian.NNZ())
+		for _, t := range p.diagonal {
+			identity[p.half[t]] = 1
+		}
+		if !s.Load(identity) || !s.Span() {
+			return
+		}
+		rest := make([]float64, p.n)
+		for k, i := range skipped {
+			coef := make([]float64, p.m)
+			if s.Depends(i, -1, tolerance, coef, rest) {
+				p.combinations[k] = coef
+			}
+		}
+	})
+	return p.combinations
 }
 
 func (p *Program) transpose() {

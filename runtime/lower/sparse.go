@@ -225,20 +225,27 @@ func (s *sparseSolver) contradicted(ctx context.Context, k int) []float64 {
 }
 
 // contradiction reports an equality that depends on others, which took no part
-// in the solve, and contradicts them; out then says so.
+// in the solve, and contradicts them; out then says so. The pieces' solvers stay as
+// they are: their points are the solution.
 func (s *sparseSolver) contradiction(out *Solution) bool {
 	q, w := &s.poly, &s.work
-	for k, piece := range w.plan.pieces {
-		for _, a := range piece.program.Skipped() {
+	for _, piece := range w.plan.pieces {
+		for k, a := range piece.program.Skipped() {
 			i := piece.rows[a]
 			if math.Abs(q.slack(i, out.Y)) <= 1e3*q.rounding(i, out.Y) {
 				continue
 			}
-			l := w.local[k]
-			l.loaded = nil
+			coef := piece.program.Combinations(math.Sqrt(dependence))[k]
+			if coef == nil {
+				continue
+			}
 			combination := make([]float64, q.m)
-			set := sparseSet{q: q, work: w}
-			if !w.solvers[k].Load(l.h) || !set.spans(i, combination) || !q.contradicts(combination, i) {
+			for t, r := range piece.rows {
+				if r != i {
+					combination[r] = coef[t] * q.norm[i] / q.norm[r]
+				}
+			}
+			if !q.contradicts(combination, i) {
 				continue
 			}
 			out.Status, out.Witness = Dependent, combination
@@ -372,13 +379,11 @@ func (f *sparseSet) spans(i int, combination []float64) bool {
 		j = int(w.plan.place[j])
 	}
 	piece, solver := w.plan.pieces[k], w.solvers[k]
-	if f.factored == nil || !f.factored[k] {
+	if !f.factored[k] {
 		if !solver.Span() {
 			return false
 		}
-		if f.factored != nil {
-			f.factored[k] = true
-		}
+		f.factored[k] = true
 	}
 	coef, rest := make([]float64, len(piece.rows)), make([]float64, len(piece.entries))
 	if !solver.Depends(a, j, math.Sqrt(dependence), coef, rest) {
@@ -390,7 +395,7 @@ func (f *sparseSet) spans(i int, combination []float64) bool {
 		}
 	}
 	for t, v := range rest {
-		if f.row != nil && v != 0 {
+		if v != 0 {
 			if row := f.row[piece.entries[t]]; row >= 0 {
 				combination[row] += scale * v / q.coef[row]
 			}

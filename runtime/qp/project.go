@@ -253,8 +253,15 @@ func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error
 			return nil
 		}
 	}
-	s := Solve(&Problem{H: diagonalHessian(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
-		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}, &p.ws)
+	q := &Problem{H: diagonalHessian(weight), C: target, A: on.e, Equal: on.equal, B: on.side,
+		Lo: p.set.Lo, Hi: p.set.Hi, Warm: p.warm, Context: p.ctx}
+	var s *Solution
+	if on.constraints != p.upper {
+		s = (*structured)(nil).of(on.e, on.equal).decide(q, weight)
+	}
+	if s == nil {
+		s = Solve(q, &p.ws)
+	}
 	if err := p.outcome(s, on.constraints); err != nil {
 		return err
 	}

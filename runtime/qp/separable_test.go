@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -73,5 +74,68 @@ func TestSeparableProjections(t *testing.T) {
 				t.Fatal("left to the dense method")
 			}
 		}
+	}
+}
+
+// Projections onto X and cuts agree with the dense method where there is a point, and
+// with a proof where there is none, however many bounds hold.
+func TestProjectionsWithinCuts(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 1))
+	empty, found := 0, 0
+	for trial := range 80 {
+		n := large + rng.IntN(60)
+		set := &problem.Set{Lo: make([]float64, n), Hi: make([]float64, n), Rhs: []float64{1}, Kind: []problem.Kind{problem.Equal}}
+		ones := make([]float64, n)
+		for j := range ones {
+			ones[j], set.Hi[j] = 1, math.Inf(1)
+		}
+		set.E = sparse.FromDense(1, n, ones)
+		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
+		center := make([]float64, n) // most entries on their bounds
+		for range 1 + rng.IntN(5) {
+			center[rng.IntN(n)] += rng.Float64()
+		}
+		cuts := make([]Cut, 1+rng.IntN(8))
+		a, side, equal := append([]float64(nil), ones...), []float64{1}, []bool{true}
+		for k := range cuts {
+			normal := make([]float64, n)
+			for j := range normal {
+				normal[j] = rng.NormFloat64()
+			}
+			cuts[k] = Cut{Normal: normal, Side: linalg.Dot(normal, center) - rng.Float64()}
+			if trial%4 == 0 && k == 0 { // farther than the simplex reaches
+				cuts[k].Side = slices.Min(normal) - rng.Float64()
+			}
+			a, side, equal = append(a, normal...), append(side, cuts[k].Side), append(equal, false)
+		}
+		diagonal, linear, got := make([]float64, n), make([]float64, n), make([]float64, n)
+		for j, v := range center {
+			diagonal[j], linear[j] = 1, -v
+		}
+		q := &Problem{H: diagonalHessian(diagonal), C: linear, A: sparse.FromDense(1+len(cuts), n, a), Equal: equal, B: side, Lo: set.Lo, Hi: set.Hi}
+		want := Solve(q, nil)
+		if s := (*structured)(nil).of(q.A, q.Equal).decide(q, diagonal); s == nil || s.Status != want.Status {
+			t.Fatalf("trial %d: left to the dense method, which says %v", trial, want.Status)
+		}
+		err := p.ProjectWithin(got, center, cuts)
+		if want.Status == Infeasible {
+			empty++
+			var none *EmptySetError
+			if !errors.As(err, &none) {
+				t.Fatalf("trial %d: %v where there is no point", trial, err)
+			}
+			continue
+		}
+		if found++; err != nil || want.Status != Solved {
+			t.Fatalf("trial %d: %v, and %v", trial, err, want.Status)
+		}
+		for j, v := range want.Z {
+			if math.Abs(got[j]-v) > 1e-11*(1+math.Abs(v)) {
+				t.Fatalf("trial %d: entry %d is %v, want %v", trial, j, got[j], v)
+			}
+		}
+	}
+	if empty < 10 || found < 10 {
+		t.Fatalf("%d sets without a point, %d with one", empty, found)
 	}
 }

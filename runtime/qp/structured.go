@@ -50,31 +50,12 @@ func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
 // the given diagonal, or nil where none was found.
 func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
 	s := k.solver
-	// The factors of a face serve until another one is asked for: they follow from
-	// H and the face alone, so that keeping them does not show in results.
-	if !slices.Equal(k.diagonal, diagonal) {
-		if !s.Load(diagonal) {
-			return nil
-		}
-		k.diagonal = slices.Clone(diagonal)
-	}
 	n, m := len(diagonal), len(p.B)
-	lo, hi, r := make([]float64, n), make([]float64, n), make([]float64, m)
-	for j := range lo {
-		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
-		if p.Lo != nil {
-			lo[j] = p.Lo[j]
-		}
-		if p.Hi != nil {
-			hi[j] = p.Hi[j]
-		}
+	lo, hi, ok := k.load(p, diagonal)
+	if !ok {
+		return nil
 	}
-	for i, b := range p.B {
-		r[i] = -b
-	}
-	s.Set(lo, hi, r)
 	zero := make([]float64, n)
-	s.Linear(p.C, zero)
 	found := false
 	if len(p.Warm) > 0 {
 		state, active := make([]int8, n), make([]bool, m)
@@ -95,14 +76,9 @@ func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
 		found = s.ActiveSet(settling)
 	}
 	if !found {
-		s.Load(diagonal)
-		s.Set(lo, hi, r)
-		s.Linear(p.C, zero)
-		ctx := p.Context
-		if ctx == nil {
-			ctx = context.Background()
-		}
-		switch s.Minimize(ctx) {
+		k.diagonal = nil
+		k.load(p, diagonal)
+		switch s.Minimize(p.context()) {
 		case convex.Interrupted:
 			return &Solution{Status: Stopped, Z: zero}
 		case convex.Stuck:
@@ -110,6 +86,70 @@ func (k *structured) solve(p *Problem, diagonal []float64) *Solution {
 		}
 	}
 	return k.solution(p, diagonal, lo, hi)
+}
+
+// decide is solve, and where that finds nothing a search for a proof that no z
+// satisfies the constraints, checked as those of the dense method are. nil where
+// neither was found.
+func (k *structured) decide(p *Problem, diagonal []float64) *Solution {
+	if k == nil {
+		return nil
+	}
+	if s := k.solve(p, diagonal); s != nil {
+		return s
+	}
+	k.diagonal = nil // Farkas changes H
+	if _, _, ok := k.load(p, diagonal); !ok {
+		return nil
+	}
+	k.diagonal = nil
+	farkas, bound, found := k.solver.Farkas(p.context())
+	if !found || !p.refuted(farkas) {
+		return nil
+	}
+	for j := range bound {
+		bound[j] = -bound[j]
+	}
+	return &Solution{Status: Infeasible, Z: make([]float64, len(diagonal)), Farkas: farkas, FarkasBound: bound}
+}
+
+// load gives the solver the numbers of p and returns its bounds; false where the
+// diagonal is not positive. The factors of a face serve until another one is asked
+// for: they follow from H and the face alone, so that keeping them does not show in
+// results.
+func (k *structured) load(p *Problem, diagonal []float64) (lo, hi []float64, ok bool) {
+	if !slices.Equal(k.diagonal, diagonal) {
+		if !k.solver.Load(diagonal) {
+			return nil, nil, false
+		}
+		k.diagonal = slices.Clone(diagonal)
+	}
+	n := len(diagonal)
+	lo, hi = make([]float64, n), make([]float64, n)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+		if p.Lo != nil {
+			lo[j] = p.Lo[j]
+		}
+		if p.Hi != nil {
+			hi[j] = p.Hi[j]
+		}
+	}
+	r := make([]float64, len(p.B))
+	for i, b := range p.B {
+		r[i] = -b
+	}
+	k.solver.Set(lo, hi, r)
+	k.solver.Linear(p.C, make([]float64, n))
+	return lo, hi, true
+}
+
+// context is that of p, or one that does not end.
+func (p *Problem) context() context.Context {
+	if p.Context == nil {
+		return context.Background()
+	}
+	return p.Context
 }
 
 // settling is how many exchanges of active rows a guess is worth.
