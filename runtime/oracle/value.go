@@ -45,7 +45,11 @@ func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, e
 // lower level is infeasible on one side of an entry, the difference is one-sided.
 func finiteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
 	d := &slopes{at: at, x: append([]float64(nil), at.X...), step: step}
-	d.center = at.Problem.F.Value(at.X, at.Problem.Answer(at.Lower.Y, at.Lower.Lambda))
+	answer := at.Problem.Answer(at.Lower.Y, at.Lower.Lambda)
+	d.center = at.Problem.F.Value(at.X, answer)
+	z := make([]float64, at.Problem.AnswerLen())
+	at.Problem.F.ValueGrad(make([]float64, len(at.X)), z, at.X, answer)
+	d.pull = linalg.Norm(z[:at.Problem.Dy])
 	sum := 0.0
 	for j := range at.X {
 		best := math.Inf(1)
@@ -79,32 +83,51 @@ type slopes struct {
 	at           *At
 	x            []float64
 	center, step float64
+	pull         float64 // |grad_y f| at the center: what F is off by for an error in y
 }
 
-// rounding is the error that the accuracy of values leaves in a difference, and twice
-// that for what no shorter step would improve.
+// rounding is the error that the accuracy of values leaves in a difference, at its best:
+// no shorter step would improve one that is as small.
 func (d *slopes) rounding(j int, h float64) float64 {
 	return 2 * values * (1e-300 + math.Abs(d.center)) / (h * (1 + math.Abs(d.at.X[j])))
 }
 
-// side is F with entry j moved by h, and whether it is on the piece of the center.
-func (d *slopes) side(ctx context.Context, j int, h float64) (v, moved float64, same, ok bool, err error) {
+// unsolved is what a value of F may be off by as y is: the solver's own bound on that, where it
+// has one. Solvers that leave more than rounding do so by amounts of either sign.
+func (d *slopes) unsolved(s *lower.Solution) float64 {
+	if math.IsInf(s.ErrorBound, 1) || math.IsNaN(s.ErrorBound) {
+		return 0
+	}
+	return d.pull * s.ErrorBound
+}
+
+// side is F at one end of a difference.
+type side struct {
+	value, moved float64 // F, and how far the entry of x was moved
+	off          float64 // what the value is off by, as y is
+	same, ok     bool    // on the piece of the center; feasible
+}
+
+// side is F with entry j moved by h.
+func (d *slopes) side(ctx context.Context, j int, h float64) (side, error) {
 	p := d.at.Problem
 	xj := d.at.X[j]
 	d.x[j] = xj + h
 	defer func() { d.x[j] = xj }()
-	moved = d.x[j] - xj
+	at := side{moved: d.x[j] - xj}
 	s := d.at.Solver.Solve(ctx, p, lower.G(p, d.x), d.x, d.at.Lower)
 	if s.Status == lower.Stopped {
-		return 0, 0, false, false, context.Cause(ctx)
+		return side{}, context.Cause(ctx)
 	}
 	switch err := lowerError(p, d.x, s).(type) {
 	case nil:
-		return p.F.Value(d.x, p.Answer(s.Y, s.Lambda)), moved, slices.Equal(face(s), d.at.held()), true, nil
+		at.value, at.off = p.F.Value(d.x, p.Answer(s.Y, s.Lambda)), d.unsolved(s)
+		at.same, at.ok = slices.Equal(face(s), d.at.held()), true
+		return at, nil
 	case *InfeasibleError:
-		return 0, moved, false, false, nil
+		return at, nil
 	default:
-		return 0, 0, false, false, err
+		return side{}, err
 	}
 }
 
@@ -112,33 +135,37 @@ func (d *slopes) side(ctx context.Context, j int, h float64) (v, moved float64, 
 // estimate of its error; infinite where no side is feasible.
 func (d *slopes) difference(ctx context.Context, j int, h float64) (slope, estimate float64, err error) {
 	length := h * (1 + math.Abs(d.at.X[j]))
-	above, right, sameAbove, okAbove, err := d.side(ctx, j, length)
+	above, err := d.side(ctx, j, length)
 	if err != nil {
 		return 0, 0, err
 	}
-	below, left, sameBelow, okBelow, err := d.side(ctx, j, -length)
+	below, err := d.side(ctx, j, -length)
 	if err != nil {
 		return 0, 0, err
 	}
 	noise := d.rounding(j, h)
 	switch {
-	case okAbove && okBelow:
-		slope = (above - below) / (right - left)
+	case above.ok && below.ok:
+		slope = (above.value - below.value) / (above.moved - below.moved)
 		// One-sided differences that disagree show curvature, whose effect on the
 		// central one is of the next order in h on one piece; or else a kink.
-		bend := math.Abs((above-d.center)/right - (below-d.center)/left)
-		if sameAbove && sameBelow {
+		bend := math.Abs((above.value-d.center)/above.moved - (below.value-d.center)/below.moved)
+		if above.same && below.same {
 			bend *= h
 		}
-		return slope, bend + noise, nil
-	case okAbove:
-		slope = (above - d.center) / right
-	case okBelow:
-		slope = (below - d.center) / left
-	default:
-		return 0, math.Inf(1), nil
+		return slope, bend + noise + (above.off+below.off)/(above.moved-below.moved), nil
+	case above.ok:
+		return d.oneSided(above, h, noise)
+	case below.ok:
+		return d.oneSided(below, h, noise)
 	}
-	return slope, math.Abs(slope)*h + noise, nil
+	return 0, math.Inf(1), nil
+}
+
+// oneSided is the slope towards one end, and an estimate of its error.
+func (d *slopes) oneSided(end side, h, noise float64) (slope, estimate float64, err error) {
+	slope = (end.value - d.center) / end.moved
+	return slope, math.Abs(slope)*h + noise + (end.off+d.unsolved(d.at.Lower))/math.Abs(end.moved), nil
 }
 
 // GradientCheck compares an oracle's gradient with finite differences of F.

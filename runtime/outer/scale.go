@@ -13,7 +13,7 @@ import (
 
 // Width is the size of x over the upper level's set, in its units: the largest half interval or
 // radius, or where an entry is not bounded the largest number that is known of it, its
-// bound or its start; 1 where nothing says anything.
+// bound or its start; |x| where the set is one point; 1 where nothing says anything.
 func Width(set *problem.Set, start []float64) float64 {
 	width := 0.0
 	note := func(v float64) {
@@ -37,6 +37,11 @@ func Width(set *problem.Set, start []float64) float64 {
 	if set != nil && width == 0 {
 		for _, b := range set.Balls {
 			note(b.Radius)
+		}
+	}
+	if width == 0 { // one point, or nothing is known but the start
+		for _, x := range start {
+			note(math.Abs(x))
 		}
 	}
 	if width == 0 {
