@@ -154,13 +154,20 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			for j := range whole {
 				whole[j] = (4*half[j] - whole[j]) / 3
 			}
-			off, _ = d.defect(extrapolated(first, d.moved), t/2, scale)
-			// The next term of the expansion, if it falls like the first.
-			improved = better(math.Max(bend*bend/size, off*size), whole)
-			rough = bend > second*size || off > small
+			var doubt float64
+			off, doubt = d.defect(extrapolated(first, d.moved), t/2, scale)
+			// The next term of the expansion, if it falls like the first, as the equation of
+			// the derivative confirms. Where rounding hides what that would show the next
+			// term may be as large as the first.
+			next := math.Max(bend*bending(first.y, d.moved.y), off*size)
+			if doubt > small {
+				next = math.Max(next, math.Min(bend, doubt*size))
+			}
+			improved = better(next, whole)
+			rough = bend > second*size || off > small || doubt > small && next > small*size
 		}
 		switch {
-		case off > gross:
+		case off > gross || math.IsInf(d.noise(whole), 1):
 			t /= 64
 		case rough && improved:
 			t /= 8
@@ -170,4 +177,21 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 	}
 	*d = kept
 	return truncation, nil
+}
+
+// bending is the relative change of a derivative of y from a step to half of it, in the
+// entries that change: those on which g is quadratic, of any size, say nothing of how
+// fast the expansion of the others falls.
+func bending(whole, half []float64) float64 {
+	weighted, change := 0.0, 0.0
+	for i, v := range half {
+		if by := math.Abs(whole[i] - v); by > 0 {
+			weighted += by * math.Min(1, by/math.Abs(v))
+			change += by
+		}
+	}
+	if change == 0 {
+		return 0
+	}
+	return weighted / change
 }

@@ -186,6 +186,9 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	if pt.GradError, err = h.oracle.Gradient(ctx, pt.Grad, at); err != nil {
 		return err
 	}
+	if !(pt.GradError < math.Inf(1)) {
+		return &LowerError{X: pt.X, Status: lower.Failed, Reason: "no perturbation of its answer there is exact enough for a gradient of F"}
+	}
 	for _, v := range pt.Grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "its gradient is not finite"}

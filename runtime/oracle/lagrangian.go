@@ -220,38 +220,59 @@ func (d *differences) terms(direct, part float64) float64 {
 // noise estimates the error in v that the residuals of the solves cause, and that
 // rounding does: a force of size slope makes v, so a residual force makes its share of
 // it; y and lambda are known to the unit roundoff times the root of the condition
-// number of g; and the gradients that are differenced have a rounding of their own.
+// number of g; and the gradients that are differenced have a rounding of their own. A
+// residual force that is no small part of the one that moves y says nothing: +Inf.
 func (d *differences) noise(v []float64) float64 {
 	if d.slope == 0 {
 		return 0
+	}
+	left := d.force / d.slope
+	if !(left < 0.5) {
+		return math.Inf(1)
 	}
 	root := 1.0
 	if facts := &d.at.Problem.Facts; facts.StrongConvexity > 0 && facts.Smoothness > facts.StrongConvexity {
 		root = math.Sqrt(facts.Smoothness / facts.StrongConvexity)
 	}
-	return linalg.Norm(v)*(d.force/d.slope+root*roundings*unit) + d.rounding
+	return linalg.Norm(v)*(left/(1-left)+root*roundings*unit) + d.rounding
 }
 
 // stepFor returns the delta at which y is expected to move by reach, from the
-// curvature of g along its force, found with one gradient of g.
+// curvature of g along its force, found with one gradient of g, or two where g is not
+// quadratic: the flatter one counts, as a g with an exponential in it has any curvature
+// a long way off, and a step that is too short is only less exact.
 func (d *differences) stepFor(reach float64, force []float64) float64 {
 	at, n := d.at, len(force)
-	g0, g1, y := make([]float64, n), make([]float64, n), make([]float64, n)
-	at.Problem.G.GradY(g0, at.X, at.Lower.Y)
+	d.base = make([]float64, n)
+	at.Problem.G.GradY(d.base, at.X, at.Lower.Y)
+	d.held = linalg.Norm(d.base)
 	// A step on the scale of y, large against rounding and small against it.
-	d.base, d.held = g0, linalg.Norm(g0)
 	h, curvature := 1e-4*at.size(), math.NaN()
 	for range 8 { // shorter ones near the edge of the domain
-		copy(y, at.Lower.Y)
-		linalg.Axpy(y, h/d.slope, force)
-		at.Problem.G.GradY(g1, at.X, y)
-		if curvature = linalg.Distance(g1, g0) / h; !math.IsNaN(curvature) && !math.IsInf(curvature, 0) {
+		if curvature = d.curvature(force, h); usable(curvature) {
 			break
 		}
 		h /= 16
 	}
-	if !(curvature > 0) || math.IsInf(curvature, 0) {
+	if !at.Problem.Facts.QuadraticInY {
+		// The exponent of an exponential that is finite at h is below 1 there.
+		if near := d.curvature(force, h*0x1p-10); usable(near) && (near < curvature || !usable(curvature)) {
+			curvature = near
+		}
+	}
+	if !usable(curvature) {
 		curvature = 1
 	}
 	return reach * curvature / d.slope
 }
+
+// curvature is that of g between y* and a point at a distance of h along a force.
+func (d *differences) curvature(force []float64, h float64) float64 {
+	y := append([]float64(nil), d.at.Lower.Y...)
+	linalg.Axpy(y, h/d.slope, force)
+	grad := make([]float64, len(y))
+	d.at.Problem.G.GradY(grad, d.at.X, y)
+	return linalg.Distance(grad, d.base) / h
+}
+
+func usable(curvature float64) bool { return curvature > 0 && !math.IsInf(curvature, 0) }
