@@ -3,6 +3,7 @@ package bind
 import (
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
@@ -44,8 +45,8 @@ func (r *rows) bend(rel relation) {
 				rows.kept = append(rows.kept, k)
 				p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
 				p.Rhs = append(p.Rhs, 0)
-				endRow(p.A)
-				endRow(p.B)
+				p.A.EndRow()
+				p.B.EndRow()
 			}
 			k++
 		}
@@ -87,26 +88,18 @@ func (s *restater) straighten() {
 			}
 		}
 	}
-	a, b := emptyCSR(dx), emptyCSR(s.dim)
+	a, b := sparse.Empty(dx), sparse.Empty(s.dim)
 	for i := range p.Rows {
 		if f := forms[i]; f != nil {
 			cols, vals := nonzero(f.coef.Row(entry[i]))
-			for c, j := range cols {
-				if j < dx {
-					a.Col, a.Val = append(a.Col, j), append(a.Val, vals[c])
-				} else {
-					b.Col, b.Val = append(b.Col, j-dx), append(b.Val, -vals[c])
-				}
-			}
+			split(a, b, cols, vals)
 			p.Rhs[i] = 0 - f.rest[entry[i]]
 		} else {
-			cols, vals := p.A.Row(i)
-			a.Col, a.Val = append(a.Col, cols...), append(a.Val, vals...)
-			cols, vals = p.B.Row(i)
-			b.Col, b.Val = append(b.Col, cols...), append(b.Val, vals...)
+			a.AppendAll(p.A.Row(i))
+			b.AppendAll(p.B.Row(i))
 		}
-		endRow(a)
-		endRow(b)
+		a.EndRow()
+		b.EndRow()
 	}
 	p.A, p.B = a, b
 }

@@ -20,7 +20,6 @@ import (
 	"context"
 
 	"bilevelc/internal/await"
-	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -289,9 +288,4 @@ func (b *binder) declared() []*ir.Symbol {
 		}
 	}
 	return out
-}
-
-// emptyCSR is a matrix without rows.
-func emptyCSR(cols int) *sparse.CSR {
-	return &sparse.CSR{Cols: cols, Ptr: []int{0}}
 }

@@ -203,11 +203,7 @@ func (e *elab) eye(x *lang.Call) value {
 	if v, ok := e.b.eyes[n]; ok {
 		return v
 	}
-	m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: make([]float64, n)}
-	for i := range m.Val {
-		m.Val[i] = 1
-	}
-	v := unbatched(e.b.graph.Const("", data.SparseMatrix(m), e.at(x)))
+	v := unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(fill(n, 1))), e.at(x)))
 	e.b.eyes[n] = v
 	return v
 }
@@ -238,8 +234,7 @@ func (e *elab) diag(x *lang.Call, arg value) value {
 	}
 	batch := v.space.size()
 	if v.item.Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
-		m := &sparse.CSR{Rows: n, Cols: n, Ptr: count(0, n+1), Col: count(0, n), Val: e.b.value(v.node).Values()}
-		return unbatched(e.b.graph.Const("", data.SparseMatrix(m), at))
+		return unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(e.b.value(v.node).Values())), at))
 	}
 	if v.item.Rank == 1 && !e.b.fits(at, "the diagonal matrix", batch, n, n) {
 		return value{}

@@ -131,7 +131,7 @@ func (r *rows) noRoom(i, k int) bool {
 func (r *rows) keep(kept []bool) {
 	p := r.prob
 	place := make([]int, len(kept))
-	a, b := emptyCSR(p.A.Cols), emptyCSR(p.B.Cols)
+	a, b := sparse.Empty(p.A.Cols), sparse.Empty(p.B.Cols)
 	var rows []ir.Row
 	var rhs []float64
 	for i, stays := range kept {
@@ -140,9 +140,8 @@ func (r *rows) keep(kept []bool) {
 			continue
 		}
 		for _, m := range []struct{ from, to *sparse.CSR }{{p.A, a}, {p.B, b}} {
-			cols, vals := m.from.Row(i)
-			m.to.Col, m.to.Val = append(m.to.Col, cols...), append(m.to.Val, vals...)
-			endRow(m.to)
+			m.to.AppendAll(m.from.Row(i))
+			m.to.EndRow()
 		}
 		rows, rhs = append(rows, p.Rows[i]), append(rhs, p.Rhs[i])
 	}

@@ -311,22 +311,18 @@ func (s *restater) hide(k *kink, unit []float64) {
 
 // press adds the rows D/r - t <= 0 of one side of the hidden variable at s.at.
 func (s *restater) press(k *kink, f *form, unit []float64) {
-	p, dx := s.prob, s.b.dx
+	p := s.prob
 	family := &ir.Family{Name: "`" + oneLine(k.n.Span.Text()) + "`", Shape: k.n.Shape, Span: k.n.Span, Sign: 1, Hidden: true}
 	for i, r := range unit {
 		cols, vals := f.coef.Row(i)
 		for c, j := range cols {
-			switch v := vals[c] / r; {
-			case v == 0:
-			case j < dx:
-				p.A.Col, p.A.Val = append(p.A.Col, j), append(p.A.Val, v)
-			default:
-				p.B.Col, p.B.Val = append(p.B.Col, j-dx), append(p.B.Val, -v)
+			if v := vals[c] / r; v != 0 {
+				split(p.A, p.B, []int{j}, []float64{v})
 			}
 		}
-		p.B.Col, p.B.Val = append(p.B.Col, s.at+i), append(p.B.Val, 1)
-		endRow(p.A)
-		endRow(p.B)
+		p.B.Append(s.at+i, 1)
+		p.A.EndRow()
+		p.B.EndRow()
 		p.Rhs = append(p.Rhs, 0-f.rest[i]/r)
 		p.Rows = append(p.Rows, ir.Row{Family: family, Index: i, Name: family.Name})
 	}

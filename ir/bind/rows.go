@@ -52,7 +52,7 @@ func newRows(b *binder, prob *ir.Problem) *rows {
 // constraints, in the order of the model.
 func (r *rows) lower(decl *ir.LevelDecl) {
 	p := r.prob
-	p.A, p.B = emptyCSR(r.b.dx), emptyCSR(r.b.dy)
+	p.A, p.B = sparse.Empty(r.b.dx), sparse.Empty(r.b.dy)
 	emit := func(rel relation) {
 		r.b.remember(rel)
 		if rel.values != nil {
@@ -61,15 +61,9 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 		}
 		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
-			for i, j := range cols {
-				if j < r.b.dx {
-					p.A.Col, p.A.Val = append(p.A.Col, j), append(p.A.Val, vals[i])
-				} else {
-					p.B.Col, p.B.Val = append(p.B.Col, j-r.b.dx), append(p.B.Val, -vals[i])
-				}
-			}
-			endRow(p.A)
-			endRow(p.B)
+			split(p.A, p.B, cols, vals)
+			p.A.EndRow()
+			p.B.EndRow()
 			p.Rhs = append(p.Rhs, 0-rest)
 			p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
 		})
@@ -92,7 +86,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 func (r *rows) upper(decl *ir.LevelDecl) {
 	p := r.prob
 	n := r.b.dx
-	p.X.Lo, p.X.Hi, p.X.E = fill(n, math.Inf(-1)), fill(n, math.Inf(1)), emptyCSR(n)
+	p.X.Lo, p.X.Hi, p.X.E = fill(n, math.Inf(-1)), fill(n, math.Inf(1)), sparse.Empty(n)
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
 	emit := func(rel relation) {
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
@@ -100,8 +94,8 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), rel.form.restSize(k) / math.Abs(vals[0])})
 				return
 			}
-			p.X.E.Col, p.X.E.Val = append(p.X.E.Col, cols...), append(p.X.E.Val, vals...)
-			endRow(p.X.E)
+			p.X.E.AppendAll(cols, vals)
+			p.X.E.EndRow()
 			p.X.Rhs = append(p.X.Rhs, 0-rest)
 			p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
 		})
@@ -210,9 +204,15 @@ func reserve(a, b *sparse.CSR, f *form) {
 	b.Col, b.Val = slices.Grow(b.Col, right), slices.Grow(b.Val, right)
 }
 
-func endRow(m *sparse.CSR) {
-	m.Rows++
-	m.Ptr = append(m.Ptr, len(m.Col))
+// split adds coefficients in (x, y) to the open rows of A and B, the second negated.
+func split(a, b *sparse.CSR, cols []int, vals []float64) {
+	for i, j := range cols {
+		if j < a.Cols {
+			a.Append(j, vals[i])
+		} else {
+			b.Append(j-a.Cols, -vals[i])
+		}
+	}
 }
 
 // constantTolerance decides whether numbers contradict each other, relative to

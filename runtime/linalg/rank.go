@@ -18,8 +18,8 @@ const nearlyDependent = 1e-12
 // returns the rows that depend on others and the least sine of the rest (1
 // where there is none).
 func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent []int, least float64) {
-	sub := &sparse.CSR{Rows: len(rows), Cols: b.Cols, Ptr: make([]int, len(rows)+1)}
-	for a, i := range rows {
+	sub := sparse.Empty(b.Cols)
+	for _, i := range rows {
 		cols, vals := b.Row(i)
 		size := 0.0
 		for _, v := range vals {
@@ -27,10 +27,10 @@ func Independent(b *sparse.CSR, rows []int, fixed func(j int) bool) (dependent [
 		}
 		for t, j := range cols {
 			if vals[t] != 0 && !fixed(j) {
-				sub.Col, sub.Val = append(sub.Col, j), append(sub.Val, vals[t]/size)
+				sub.Append(j, vals[t]/size)
 			}
 		}
-		sub.Ptr[a+1] = len(sub.Col)
+		sub.EndRow()
 	}
 	gram := sparse.Mul(sub, sub.T())
 	row, col := make([]int32, 0, (gram.NNZ()+len(rows))/2), make([]int32, 0, (gram.NNZ()+len(rows))/2)

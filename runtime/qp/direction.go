@@ -139,10 +139,9 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 // around sets the rows and bounds of the steps from x: the balls' tangents, then on.
 func (p *Projector) around(q *master, x []float64, on *constraints) {
 	n := p.dx
-	q.rows = &sparse.CSR{Cols: q.n, Ptr: []int{0}}
+	q.rows = sparse.Empty(q.n)
 	end := func(side, terms float64, equal bool) {
-		q.rows.Ptr = append(q.rows.Ptr, len(q.rows.Col))
-		q.rows.Rows++
+		q.rows.EndRow()
 		q.side, q.terms, q.equal = append(q.side, side), append(q.terms, terms), append(q.equal, equal)
 	}
 	for b := range p.set.Balls {

@@ -19,21 +19,12 @@ type constraints struct {
 }
 
 func newConstraints(cols int) *constraints {
-	return &constraints{e: &sparse.CSR{Cols: cols, Ptr: []int{0}}}
+	return &constraints{e: sparse.Empty(cols)}
 }
 
-// entry appends to the row that end closes.
-func (c *constraints) entry(j int, v float64) {
-	c.e.Col, c.e.Val = append(c.e.Col, j), append(c.e.Val, v)
-}
-
-func (c *constraints) entries(cols []int, vals []float64) {
-	c.e.Col, c.e.Val = append(c.e.Col, cols...), append(c.e.Val, vals...)
-}
-
+// end closes the row whose entries were appended to c.e.
 func (c *constraints) end(side float64, equal bool, name string, lower bool) {
-	c.e.Ptr = append(c.e.Ptr, len(c.e.Col))
-	c.e.Rows++
+	c.e.EndRow()
 	c.side, c.equal = append(c.side, side), append(c.equal, equal)
 	c.name, c.lower = append(c.name, name), append(c.lower, lower)
 }
@@ -50,7 +41,7 @@ func (c *constraints) with(cuts []Cut) *constraints {
 	for _, cut := range cuts {
 		for j, v := range cut.Normal {
 			if v != 0 {
-				out.entry(j, v)
+				out.e.Append(j, v)
 			}
 		}
 		out.end(cut.Side, cut.Equal, "", false)
@@ -86,7 +77,7 @@ func (p *Projector) assemble() {
 	p.upper, p.joint = newConstraints(p.dx), newConstraints(p.dx+p.dy)
 	both := func(cols []int, vals []float64, side float64, equal bool, name string, lower bool) {
 		for _, c := range []*constraints{p.upper, p.joint} {
-			c.entries(cols, vals)
+			c.e.AppendAll(cols, vals)
 			c.end(side, equal, name, lower)
 		}
 	}
@@ -106,10 +97,10 @@ func (p *Projector) assemble() {
 			both(cols, vals, p.rows.Rhs[i], equal, name, true)
 			continue
 		}
-		p.joint.entries(cols, vals)
+		p.joint.e.AppendAll(cols, vals)
 		ycols, yvals := p.rows.B.Row(i)
 		for k, j := range ycols {
-			p.joint.entry(p.dx+j, -yvals[k]*p.unit)
+			p.joint.e.Append(p.dx+j, -yvals[k]*p.unit)
 		}
 		p.joint.end(p.rows.Rhs[i], equal, name, true)
 	}

@@ -29,7 +29,7 @@ type Recourse struct {
 
 // newRecourse prepares for rows over dy variables y.
 func newRecourse(rows *problem.Rows, dy int) *Recourse {
-	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: &sparse.CSR{Cols: dy, Ptr: []int{0}}}
+	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: sparse.Empty(dy)}
 	tied := false // some row ties y to x
 	for i, kind := range rows.Kind {
 		if !readsY(rows, i) {
@@ -38,10 +38,9 @@ func newRecourse(rows *problem.Rows, dy int) *Recourse {
 		r.use, r.equal = append(r.use, i), append(r.equal, kind == problem.Equal)
 		cols, vals := rows.B.Row(i)
 		for k, j := range cols {
-			r.minusB.Col, r.minusB.Val = append(r.minusB.Col, j), append(r.minusB.Val, -vals[k])
+			r.minusB.Append(j, -vals[k])
 		}
-		r.minusB.Ptr = append(r.minusB.Ptr, len(r.minusB.Col))
-		r.minusB.Rows++
+		r.minusB.EndRow()
 		_, vals = rows.A.Row(i)
 		tied = tied || linalg.Norm(vals) > 0
 	}

@@ -26,15 +26,7 @@ const leastSeparable = 64
 
 func newSeparable(c *constraints, lo, hi []float64, n int) *separable {
 	m := c.e.Rows
-	h := &sparse.CSR{Rows: n, Cols: n, Ptr: make([]int, n+1), Col: make([]int, n), Val: make([]float64, n)}
-	for j := range n {
-		h.Ptr[j+1], h.Col[j] = j+1, j
-	}
-	b := &sparse.CSR{Rows: m, Cols: n, Ptr: c.e.Ptr, Col: c.e.Col, Val: make([]float64, len(c.e.Val))}
-	for t, v := range c.e.Val {
-		b.Val[t] = -v
-	}
-	s := &separable{solver: convex.NewProgram(h, b, c.equal).NewSolver(), state: make([]int8, n), active: make([]bool, m),
+	s := &separable{solver: convex.NewProgram(sparse.Diagonal(make([]float64, n)), c.e.Negated(), c.equal).NewSolver(), state: make([]int8, n), active: make([]bool, m),
 		r: make([]float64, m), zero: make([]float64, n), lo: lo, hi: hi}
 	for i, v := range c.side {
 		s.r[i] = -v

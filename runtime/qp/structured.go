@@ -34,15 +34,7 @@ func (k *structured) of(a *sparse.CSR, equal []bool) *structured {
 	if k != nil && k.a == a {
 		return k
 	}
-	minus := &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: make([]float64, len(a.Val))}
-	for t, v := range a.Val {
-		minus.Val[t] = -v
-	}
-	diagonal := &sparse.CSR{Rows: a.Cols, Cols: a.Cols, Ptr: make([]int, a.Cols+1), Col: make([]int, a.Cols), Val: make([]float64, a.Cols)}
-	for j := range diagonal.Col {
-		diagonal.Col[j], diagonal.Ptr[j+1] = j, j+1
-	}
-	p := convex.NewProgram(diagonal, minus, equal)
+	p := convex.NewProgram(sparse.Diagonal(make([]float64, a.Cols)), a.Negated(), equal)
 	return &structured{a: a, program: p, solver: p.NewSolver()}
 }
 

@@ -46,7 +46,7 @@ func (r *Relaxation) Normal(ctx context.Context, x, y []float64, radius float64)
 			hi[j] = math.Max(0, d)
 		}
 	}
-	near := &qp.Problem{H: qp.Identity(r.n), C: linear, Lo: lo, Hi: hi, Context: ctx, A: &sparse.CSR{Cols: r.n, Ptr: []int{0}}}
+	near := &qp.Problem{H: qp.Identity(r.n), C: linear, Lo: lo, Hi: hi, Context: ctx, A: sparse.Empty(r.n)}
 	var of []int
 	for i, side := range r.side {
 		cols, vals := r.rows.Row(i)
@@ -55,12 +55,10 @@ func (r *Relaxation) Normal(ctx context.Context, x, y []float64, radius float64)
 			continue
 		}
 		of = append(of, i)
-		near.A.Col = append(near.A.Col, cols...)
-		for _, v := range vals {
-			near.A.Val = append(near.A.Val, -v)
+		for k, j := range cols {
+			near.A.Append(j, -vals[k])
 		}
-		near.A.Ptr = append(near.A.Ptr, len(near.A.Col))
-		near.A.Rows++
+		near.A.EndRow()
 		if r.equal[i] {
 			away = 0
 		}

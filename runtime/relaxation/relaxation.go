@@ -66,15 +66,14 @@ func New(p *problem.Problem) *Relaxation {
 		copy(r.lo, p.X.Lo)
 		copy(r.hi, p.X.Hi)
 	}
-	r.rows = &sparse.CSR{Cols: r.n, Ptr: []int{0}}
+	r.rows = sparse.Empty(r.n)
 	entry := func(j int, v float64) {
 		if v != 0 {
-			r.rows.Col, r.rows.Val = append(r.rows.Col, j), append(r.rows.Val, v)
+			r.rows.Append(j, v)
 		}
 	}
 	end := func(side float64, kind problem.Kind) {
-		r.rows.Ptr = append(r.rows.Ptr, len(r.rows.Col))
-		r.rows.Rows++
+		r.rows.EndRow()
 		r.side, r.equal = append(r.side, side), append(r.equal, kind == problem.Equal)
 	}
 	for i, kind := range p.Rows.Kind {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -39,16 +38,12 @@ func (e *Exact) Solve(ctx context.Context, p *problem.Problem, obj lower.Objecti
 	if !ok {
 		return &lower.Solution{Status: lower.Unbounded, Witness: zero}
 	}
-	minusB := &sparse.CSR{Rows: m, Cols: n, Ptr: p.Rows.B.Ptr, Col: p.Rows.B.Col, Val: make([]float64, len(p.Rows.B.Val))}
-	for k, v := range p.Rows.B.Val {
-		minusB.Val[k] = -v
-	}
 	side, equal := make([]float64, m), make([]bool, m)
 	for i := range side {
 		side[i] = p.Rows.Rhs[i] - p.Rows.A.RowDot(i, x)
 		equal[i] = p.Rows.Kind[i] == problem.Equal
 	}
-	q := qp.Solve(&qp.Problem{H: qp.Factored(factors), C: zero, A: minusB, Equal: equal, B: side}, &e.ws)
+	q := qp.Solve(&qp.Problem{H: qp.Factored(factors), C: zero, A: p.Rows.B.Negated(), Equal: equal, B: side}, &e.ws)
 	switch q.Status {
 	case qp.Infeasible:
 		return &lower.Solution{Status: lower.Infeasible, Witness: q.Farkas}

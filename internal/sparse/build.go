@@ -1,0 +1,36 @@
+package sparse
+
+// Empty is a matrix without rows, which Append and EndRow add.
+func Empty(cols int) *CSR { return &CSR{Cols: cols, Ptr: []int{0}} }
+
+// Append adds an entry to the row that EndRow closes. Columns ascend.
+func (m *CSR) Append(j int, v float64) { m.Col, m.Val = append(m.Col, j), append(m.Val, v) }
+
+// AppendAll is Append for several entries.
+func (m *CSR) AppendAll(cols []int, vals []float64) {
+	m.Col, m.Val = append(m.Col, cols...), append(m.Val, vals...)
+}
+
+// EndRow makes a row of the entries that were appended since the last one.
+func (m *CSR) EndRow() {
+	m.Rows++
+	m.Ptr = append(m.Ptr, len(m.Col))
+}
+
+// Diagonal is the square matrix with d on its diagonal, which it keeps.
+func Diagonal(d []float64) *CSR {
+	m := &CSR{Rows: len(d), Cols: len(d), Ptr: make([]int, len(d)+1), Col: make([]int, len(d)), Val: d}
+	for j := range d {
+		m.Ptr[j+1], m.Col[j] = j+1, j
+	}
+	return m
+}
+
+// Negated is -m. The two share their pattern.
+func (m *CSR) Negated() *CSR {
+	n := &CSR{Rows: m.Rows, Cols: m.Cols, Ptr: m.Ptr, Col: m.Col, Val: make([]float64, len(m.Val))}
+	for t, v := range m.Val {
+		n.Val[t] = -v
+	}
+	return n
+}
