@@ -43,7 +43,7 @@ var layers = map[string][]string{
 	"runtime/relaxation": {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp"},
 	"runtime/lower":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
 	"runtime/oracle":     {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
-	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/relaxation", "runtime/oracle", "runtime/status"},
+	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/relaxation", "runtime/oracle", "runtime/status"},
 	"runtime/certify":    {"internal/sparse", "runtime/problem"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {},

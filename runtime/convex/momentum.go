@@ -37,6 +37,13 @@ func (m *Momentum) Next(uphill bool) (beta float64) {
 		m.Restart()
 	}
 	weight := math.Max(1, m.weight)
-	m.weight = (1 + math.Sqrt(1+4*weight*weight)) / 2
-	return (weight - 1) / m.weight
+	m.weight, beta = Weight(weight)
+	return beta
+}
+
+// Weight is Nesterov's sequence for convex functions: the weight after one of at least 1,
+// and beta for the step between the two.
+func Weight(weight float64) (next, beta float64) {
+	next = (1 + math.Sqrt(1+4*weight*weight)) / 2
+	return next, (weight - 1) / next
 }

@@ -323,7 +323,7 @@ func (w *activeSet) model(ctx context.Context, y []float64, tolerance float64) o
 // left: no more accuracy is spent on it than needed to tell.
 func (w *activeSet) onFace(tolerance float64) (end ending, left float64) {
 	w.krylov.start(w.gz)
-	left = math.Sqrt(w.krylov.rr)
+	left = math.Sqrt(w.krylov.RR)
 	for range shares {
 		end, left = w.krylov.run(math.Max(tolerance, 0.01*left), &w.boundary)
 		for j, t := range w.krylov.hd {
@@ -360,12 +360,12 @@ func (w *activeSet) join(row int) bool {
 	return w.changes < w.limit
 }
 
-// slide follows a direction without curvature, krylov.p, to the first row in
+// slide follows a direction without curvature, krylov.P, to the first row in
 // the way. Where there is none the objective falls without bound (if the
 // slope is not just rounding), or the model has nothing to say and the pass
 // ends after a long step.
 func (w *activeSet) slide(y []float64, negligible bool) outcome {
-	p := w.krylov.p
+	p := w.krylov.P
 	if negligible {
 		return stalled
 	}

@@ -16,15 +16,14 @@ import (
 type krylov struct {
 	face      *face
 	curvature *curvature
-	r, p      []float64 // len n: residual, direction
-	hr, hp    []float64 // len n: H r, H p
-	d, hd     []float64 // len n: the solution so far, H d
-	rr, beta  float64   // |r|^2 and the last conjugation coefficient
-	basis     []float64 // normalized residuals, rows of len n
-	coef      []float64
-	iterate   int     // iterations of the last solve
-	finished  bool    // the step of direct is taken
-	mu        float64 // known modulus of strong convexity, or 0
+	linalg.Conjugate
+	hr, hp   []float64 // len n: H R, H P
+	d, hd    []float64 // len n: the solution so far, H d
+	basis    []float64 // normalized residuals, rows of len n
+	coef     []float64
+	iterate  int     // iterations of the last solve
+	finished bool    // the step of direct is taken
+	mu       float64 // known modulus of strong convexity, or 0
 	// eager has the rest of a Hessian measured once half of it is known: where
 	// its memory serves later solves, and every iteration costs more than the last.
 	eager bool
@@ -45,27 +44,26 @@ const (
 
 func (k *krylov) reset(f *face, c *curvature, mu float64, n int) {
 	k.face, k.curvature, k.mu = f, c, mu
-	k.r, k.p = resize(k.r, n), resize(k.p, n)
+	k.R, k.P = resize(k.R, n), resize(k.P, n)
 	k.hr, k.hp, k.d, k.hd = resize(k.hr, n), resize(k.hp, n), resize(k.d, n), resize(k.hd, n)
 }
 
 // start begins a solve from d = 0.
 func (k *krylov) start(grad []float64) {
 	for j, t := range grad {
-		k.r[j] = -t
+		k.R[j] = -t
 		k.d[j], k.hd[j], k.hp[j] = 0, 0, 0
 	}
-	k.face.project(k.r)
-	copy(k.p, k.r)
+	k.face.project(k.R)
+	k.Start()
 	k.basis = k.basis[:0]
-	k.iterate, k.beta, k.finished = 0, 0, false
-	k.rr = linalg.Dot(k.r, k.r)
+	k.iterate, k.finished = 0, false
 }
 
-// representable reports whether |r|^2 is a number that means |r|: neither infinite
+// representable reports whether |R|^2 is a number that means |R|: neither infinite
 // nor lost below the smallest.
 func (k *krylov) representable() bool {
-	return k.rr > leastGradient*leastGradient && k.rr < largestGradient*largestGradient || k.rr == 0 && linalg.Norm(k.r) == 0
+	return k.RR > leastGradient*leastGradient && k.RR < largestGradient*largestGradient || k.RR == 0 && linalg.Norm(k.R) == 0
 }
 
 // run continues the solve, in d, to a residual of at most tolerance. The
@@ -75,19 +73,19 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 	dimension := len(k.d) - k.face.size()
 	for {
 		if !k.representable() {
-			if residual = linalg.Norm(k.r); residual <= tolerance && !math.IsInf(tolerance, 0) {
+			if residual = linalg.Norm(k.R); residual <= tolerance && !math.IsInf(tolerance, 0) {
 				return reached, residual
 			}
 			return undefined, residual
 		}
-		residual = math.Sqrt(k.rr)
+		residual = math.Sqrt(k.RR)
 		if residual <= tolerance {
 			return reached, residual
 		}
 		if k.finished || k.iterate >= dimension {
 			return exhausted, residual
 		}
-		if w := k.curvature.hessian; w != nil && w.factors != nil && w.direction(k.p, k.face, k.r) {
+		if w := k.curvature.hessian; w != nil && w.factors != nil && w.direction(k.P, k.face, k.R) {
 			return k.direct(w, tolerance, b)
 		}
 		if k.eager && k.curvature.hessian == nil && k.curvature.complete() {
@@ -98,56 +96,51 @@ func (k *krylov) run(tolerance float64, b *boundary) (end ending, residual float
 		}
 		// Measured along residuals, which are orthogonal to each other and so
 		// new to the curvature; H p follows from them.
-		if !k.curvature.apply(k.hr, k.r) {
+		if !k.curvature.apply(k.hr, k.R) {
 			return undefined, residual
 		}
 		for j, t := range k.hr {
-			k.hp[j] = t + k.beta*k.hp[j]
+			k.hp[j] = t + k.Beta*k.hp[j]
 		}
-		bend, pp := linalg.Dot(k.p, k.hp), linalg.Dot(k.p, k.p)
+		bend, pp := linalg.Dot(k.P, k.hp), linalg.Dot(k.P, k.P)
 		if k.mu > 0 {
 			bend = math.Max(bend, k.mu*pp) // what is below is rounding
 		} else if bend <= k.curvature.flat()*pp {
 			return flat, residual
 		}
 		k.iterate++
-		alpha := k.rr / bend
-		if b != nil && b.stops(k.p, alpha) {
-			linalg.Axpy(k.d, b.step, k.p)
+		alpha := k.RR / bend
+		if b != nil && b.stops(k.P, alpha) {
+			linalg.Axpy(k.d, b.step, k.P)
 			linalg.Axpy(k.hd, b.step, k.hp)
 			return blocked, residual
 		}
-		linalg.Axpy(k.d, alpha, k.p)
+		linalg.Axpy(k.d, alpha, k.P)
 		linalg.Axpy(k.hd, alpha, k.hp)
 		k.remember(residual)
-		linalg.Axpy(k.r, -alpha, k.hp)
-		k.face.project(k.r)
+		linalg.Axpy(k.R, -alpha, k.hp)
+		k.face.project(k.R)
 		k.reorthogonalize()
-		next := linalg.Dot(k.r, k.r)
-		k.beta = next / k.rr
-		k.rr = next
-		for j, t := range k.r {
-			k.p[j] = t + k.beta*k.p[j]
-		}
+		k.Turn()
 	}
 }
 
 // direct is run where H is known and factorized: p leads to the solution.
 func (k *krylov) direct(w *denseHessian, tolerance float64, b *boundary) (end ending, residual float64) {
 	k.finished = true
-	k.face.project(k.p)
-	w.multiply(k.hp, k.p)
-	if b != nil && b.stops(k.p, 1) {
-		linalg.Axpy(k.d, b.step, k.p)
+	k.face.project(k.P)
+	w.multiply(k.hp, k.P)
+	if b != nil && b.stops(k.P, 1) {
+		linalg.Axpy(k.d, b.step, k.P)
 		linalg.Axpy(k.hd, b.step, k.hp)
-		return blocked, math.Sqrt(k.rr)
+		return blocked, math.Sqrt(k.RR)
 	}
-	linalg.Axpy(k.d, 1, k.p)
+	linalg.Axpy(k.d, 1, k.P)
 	linalg.Axpy(k.hd, 1, k.hp)
-	linalg.Axpy(k.r, -1, k.hp)
-	k.face.project(k.r)
-	k.rr = linalg.Dot(k.r, k.r)
-	if residual = math.Sqrt(k.rr); residual <= tolerance {
+	linalg.Axpy(k.R, -1, k.hp)
+	k.face.project(k.R)
+	k.RR = linalg.Dot(k.R, k.R)
+	if residual = math.Sqrt(k.RR); residual <= tolerance {
 		return reached, residual
 	}
 	return exhausted, residual
@@ -155,10 +148,10 @@ func (k *krylov) direct(w *denseHessian, tolerance float64, b *boundary) (end en
 
 // remember appends the normalized residual to the basis.
 func (k *krylov) remember(norm float64) {
-	if norm == 0 || len(k.basis)+len(k.r) > basisEntries/2 {
+	if norm == 0 || len(k.basis)+len(k.R) > basisEntries/2 {
 		return
 	}
-	for _, t := range k.r {
+	for _, t := range k.R {
 		k.basis = append(k.basis, t/norm)
 	}
 }
@@ -166,7 +159,7 @@ func (k *krylov) remember(norm float64) {
 // reorthogonalize subtracts from the residual what rounding left of earlier
 // ones.
 func (k *krylov) reorthogonalize() {
-	n := len(k.r)
+	n := len(k.R)
 	rows := len(k.basis) / max(1, n)
 	if rows == 0 {
 		return
@@ -174,7 +167,7 @@ func (k *krylov) reorthogonalize() {
 	k.coef = resize(k.coef, rows)
 	q := blas64.General{Rows: rows, Cols: n, Stride: n, Data: k.basis}
 	c := blas64.Vector{N: rows, Inc: 1, Data: k.coef}
-	r := blas64.Vector{N: n, Inc: 1, Data: k.r}
+	r := blas64.Vector{N: n, Inc: 1, Data: k.R}
 	blas64.Gemv(blas.NoTrans, 1, q, r, 0, c)
 	blas64.Gemv(blas.Trans, -1, q, c, 1, r)
 }

@@ -196,8 +196,8 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			// several minimizers.
 			return w.restoreBest(y, relative)
 		case end == flat && linalg.Norm(w.d) == 0:
-			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.p)
-			for j, t := range w.krylov.p {
+			scale := w.face.poly.unit(y) / linalg.Norm(w.krylov.P)
+			for j, t := range w.krylov.P {
 				w.d[j] = scale * t
 			}
 			if w.known.Quadratic || w.falls(y) {

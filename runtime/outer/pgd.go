@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/convex"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 )
@@ -128,8 +129,8 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, target), nil
 	}
 	from := s.Center
-	momentum := (1 + math.Sqrt(1+4*s.Momentum*s.Momentum)) / 2
-	if beta := (s.Momentum - 1) / momentum; m.Settings.Accelerate && beta > 0 {
+	momentum, beta := convex.Weight(s.Momentum)
+	if m.Settings.Accelerate && beta > 0 {
 		v := plus(s.Center.X, beta, minus(s.Center.X, s.Previous))
 		if err := run.Project(v, v); err != nil {
 			return "", err

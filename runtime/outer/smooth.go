@@ -261,12 +261,9 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w []float64, edge bool, err error) {
 	n := len(s)
 	w = make([]float64, n)
-	r := clone(gradient)
-	p := make([]float64, n)
-	for j := range p {
-		p[j] = -r[j]
-	}
-	rr := dot(r, r)
+	cg := linalg.Conjugate{R: plus(w, -1, gradient), P: make([]float64, n)}
+	cg.Start()
+	p := cg.P
 	free := n - f.rows.Size()
 	for _, fixed := range f.fixed {
 		if fixed {
@@ -284,7 +281,7 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 		curvature := dot(p, hp)
 		t := math.Inf(1)
 		if curvature > 0 {
-			t = rr / curvature
+			t = cg.RR / curvature
 		}
 		// To the edge of the region.
 		a, b, q := dot(p, p), dot(at, p), dot(at, at)-d.radius*d.radius
@@ -296,17 +293,10 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 			return plus(w, room, p), true, nil
 		}
 		w, at = plus(w, t, p), plus(at, t, p)
-		for j := range r {
-			r[j] += t * hp[j]
-		}
-		next := dot(r, r)
-		if math.Sqrt(next) <= enough {
+		linalg.Axpy(cg.R, -t, hp)
+		if cg.Turn(); math.Sqrt(cg.RR) <= enough {
 			break
 		}
-		for j := range p {
-			p[j] = next/rr*p[j] - r[j]
-		}
-		rr = next
 	}
 	if norm(w) == 0 {
 		return nil, false, nil
