@@ -17,6 +17,17 @@ func Unquote(text string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text)
 }
 
+// LabelOf is the label that a text or a number in a model stands for.
+func LabelOf(x Expr) string {
+	switch x := x.(type) {
+	case *Text:
+		return x.Value
+	case *Number:
+		return x.Text
+	}
+	return ""
+}
+
 // LabelText is a label as messages, row names and subscripts show it: bare
 // where it is a number that a model can write, else in quotes.
 func LabelText(label string) string {

@@ -132,11 +132,16 @@ func (s *session) setNode(c cut) lang.Decl {
 
 func (s *session) letNode(c cut) *lang.Let {
 	tree, _ := parseCut[letDecl](s, c)
-	if tree.Name.Text == "" {
+	return s.named(c, tree.Name, tree.Value)
+}
+
+// named is a name for an expression; nil where the name is missing.
+func (s *session) named(c cut, n name, value lang.Expr) *lang.Let {
+	if n.Text == "" {
 		return nil
 	}
 	at := lang.At{Place: s.cutSpan(c)}
-	return &lang.Let{At: at, Name: s.ident(tree.Name), Value: orBad(tree.Value, at)}
+	return &lang.Let{At: at, Name: s.ident(n), Value: orBad(value, at)}
 }
 
 func (s *session) fnNode(c cut) lang.Decl {
@@ -211,11 +216,7 @@ func (s *session) solveNode(c cut) (lang.SolveItem, bool) {
 
 func (s *session) reportNode(c cut) *lang.Let {
 	tree, _ := parseCut[reportItem](s, c)
-	if tree.Name.Text == "" {
-		return nil
-	}
-	at := lang.At{Place: s.cutSpan(c)}
-	return &lang.Let{At: at, Name: s.ident(tree.Name), Value: orBad(tree.Value, at)}
+	return s.named(c, tree.Name, tree.Value)
 }
 
 // wholeExpr parses a statement that is one expression.

@@ -123,6 +123,19 @@ func listOf(err error) (diag.List, error) {
 	return nil, err
 }
 
+// refusal is what a model that compiled with err is refused for when it is bound: the
+// diagnostics, what they say, and an error that is none.
+func refusal(m *runtime.Model, err error) (list diag.List, said string, other error) {
+	if err == nil {
+		_, err = m.Bind(nil, runtime.BindOptions{})
+	}
+	list, other = listOf(err)
+	for _, d := range list {
+		said += d.Detail + d.Summary
+	}
+	return list, said, other
+}
+
 // errorsOf leaves warnings out: a model that fails in a run may well have been
 // warned about.
 func errorsOf(list diag.List) (out diag.List) {

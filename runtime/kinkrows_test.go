@@ -167,14 +167,7 @@ func TestKinksInRowsRefused(t *testing.T) {
 		model := "model m\nupper {\n  var x: vector[2] in box(-1, 1)\n  minimize sum(y) + sumsq(x)\n}\nlower {\n  var y: vector[2]\n  minimize sumsq(y - x)\n" +
 			"  subject to\n    " + row + "\n}\n"
 		m, err := runtime.Compile("m.blv", model)
-		if err == nil {
-			_, err = m.Bind(nil, runtime.BindOptions{})
-		}
-		list, other := listOf(err)
-		said := ""
-		for _, d := range list {
-			said += d.Detail + d.Summary
-		}
+		list, said, other := refusal(m, err)
 		if other != nil || len(list) != 1 || !strings.Contains(said, want) {
 			t.Errorf("%s: %v, not %q", row, err, want)
 		}

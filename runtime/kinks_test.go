@@ -394,14 +394,7 @@ func TestKinksRefused(t *testing.T) {
 		{"sum(y)", plain + " - 0.2 * log(y[1] + 3) - 0.9 * y[2] * tanh(y[1]) + abs(y[2])", "is not proved"},
 	} {
 		m, err := runtime.Compile("m.blv", model(c.f, c.g))
-		if err == nil {
-			_, err = m.Bind(nil, runtime.BindOptions{})
-		}
-		list, other := listOf(err)
-		said := ""
-		for _, d := range list {
-			said += d.Detail + d.Summary
-		}
+		list, said, other := refusal(m, err)
 		if other != nil || !list.HasErrors() || !strings.Contains(said, c.want) {
 			t.Errorf("%s / %s: %v, not %q", c.f, c.g, err, c.want)
 		}

@@ -52,21 +52,7 @@ func TestPromptKeepsWhatIsTyped(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			saved := filepath.Join(dir, "session.blv")
-			typist, screen := terminalPair(t)
-			defer typist.Close()
-			cmd := exec.Command(program, "repl")
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
-			cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "TERM=xterm")
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			screen.Close()
-			shown := make(chan string, 1)
-			go func() {
-				text, _ := io.ReadAll(typist) // ends with an error when the program has ended
-				shown <- string(text)
-			}()
+			cmd, typist, shown := startPrompt(t, program, dir)
 			const lines = 30
 			var all []string
 			for k := range lines {
@@ -95,6 +81,28 @@ func TestPromptKeepsWhatIsTyped(t *testing.T) {
 	}
 }
 
+// startPrompt starts the prompt in a terminal, in a folder. It returns the other end of the
+// terminal and, when the program has ended, what was shown.
+func startPrompt(t *testing.T, program, dir string, env ...string) (cmd *exec.Cmd, typist *os.File, shown chan string) {
+	typist, screen := terminalPair(t)
+	t.Cleanup(func() { typist.Close() })
+	cmd = exec.Command(program, "repl")
+	cmd.Dir = dir
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
+	cmd.Env = append(append(os.Environ(), "XDG_CONFIG_HOME="+dir, "TERM=xterm"), env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	screen.Close()
+	shown = make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(typist) // ends with an error when the program has ended
+		shown <- string(text)
+	}()
+	return cmd, typist, shown
+}
+
 // Tab completes commands, flags, methods, files, names and functions: what is typed
 // with it is what the prompt then runs.
 func TestPromptCompletes(t *testing.T) {
@@ -108,22 +116,7 @@ func TestPromptCompletes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mymodel.blv"), []byte(model), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	typist, screen := terminalPair(t)
-	defer typist.Close()
-	cmd := exec.Command(program, "repl")
-	cmd.Dir = dir
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = screen, screen, screen
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+dir, "TERM=xterm", "NO_COLOR=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	screen.Close()
-	shown := make(chan string, 1)
-	go func() {
-		text, _ := io.ReadAll(typist) // ends with an error when the program has ended
-		shown <- string(text)
-	}()
+	cmd, typist, shown := startPrompt(t, program, dir, "NO_COLOR=1")
 	for _, line := range []string{":lo\tmym\t", ":so\t--meth\tgold\t", "pri\t - pri\t + resid\tshelf)", "let b = softp\tcapac\t)",
 		"let größe_α = 2", "let größe_β = 3", "let c = 1 + grö\t\t + größe_\t\t", ":sa\tsession.blv", ":hi\t", ":qu\t"} {
 		// A key at a time: in one burst a tab is text that was pasted.

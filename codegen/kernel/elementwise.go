@@ -113,20 +113,10 @@ func Map(dst, a []float64, f func(float64) float64) {
 }
 
 // Exp sets dst to e^a.
-func Exp(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = math.Exp(v)
-	}
-}
+func Exp(dst, a []float64) { Map(dst, a, math.Exp) }
 
 // Log sets dst to the natural logarithm of a.
-func Log(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = math.Log(v)
-	}
-}
+func Log(dst, a []float64) { Map(dst, a, math.Log) }
 
 // Sqrt sets dst to the square root of a.
 func Sqrt(dst, a []float64) {
@@ -137,36 +127,16 @@ func Sqrt(dst, a []float64) {
 }
 
 // Tanh sets dst to tanh(a).
-func Tanh(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = math.Tanh(v)
-	}
-}
+func Tanh(dst, a []float64) { Map(dst, a, math.Tanh) }
 
 // Sin sets dst to sin(a).
-func Sin(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = math.Sin(v)
-	}
-}
+func Sin(dst, a []float64) { Map(dst, a, math.Sin) }
 
 // Cos sets dst to cos(a).
-func Cos(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = math.Cos(v)
-	}
-}
+func Cos(dst, a []float64) { Map(dst, a, math.Cos) }
 
 // Log1pExp sets dst to log(1 + e^a).
-func Log1pExp(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = Log1pExpOf(v)
-	}
-}
+func Log1pExp(dst, a []float64) { Map(dst, a, Log1pExpOf) }
 
 // Log1pExpOf is log(1 + e^u) without overflow: beyond 34 in size the smaller
 // term is below half a unit in the last place.
@@ -185,12 +155,7 @@ func Log1pExpOf(u float64) float64 {
 }
 
 // Sigmoid sets dst to 1/(1 + e^-a).
-func Sigmoid(dst, a []float64) {
-	a = a[:len(dst)]
-	for i, v := range a {
-		dst[i] = SigmoidOf(v)
-	}
-}
+func Sigmoid(dst, a []float64) { Map(dst, a, SigmoidOf) }
 
 // SigmoidOf is 1/(1 + e^-u) without overflow.
 func SigmoidOf(u float64) float64 {

@@ -58,8 +58,8 @@ func newConvex(o Options) *Instance {
 	in := &Instance{Options: o, convex: fn}
 	in.Problem = &problem.Problem{
 		Name: "planted", Dx: o.Dx, Dy: n,
-		F:    function{&convexUpper{fn, make([]float64, n), make([]float64, n)}},
-		G:    function{&convexLower{fn, make([]float64, n), make([]float64, n)}},
+		F:    function{&convexUpper{fn.space(n)}},
+		G:    function{&convexLower{fn.space(n)}},
 		Rows: fn.rows.problemRows(fn.axis), X: set, Start: start,
 		Facts: problem.Facts{StrongConvexity: 1, Smoothness: fn.smoothness(), QuadraticInY: !o.Curved,
 			FixedHessian: !o.Curved, EqualityOnly: o.Floors+o.Implied == 0},
@@ -205,7 +205,7 @@ func (fn *convexFunctions) exact(x []float64) Exact {
 	}
 	e := Exact{Y: make([]float64, len(u)), Lambda: lambda}
 	mirror(e.Y, fn.axis, u)
-	e.F = (&convexUpper{fn, make([]float64, len(u)), make([]float64, len(u))}).eval(nil, nil, x, e.Y)
+	e.F = (&convexUpper{fn.space(len(u))}).eval(nil, nil, x, e.Y)
 	e.Gradient = fn.gradient(x, u, theta)
 	return e
 }
@@ -258,15 +258,20 @@ func (fn *convexFunctions) gradient(x, u, theta []float64) []float64 {
 	return grad
 }
 
-// convexLower evaluates g.
-type convexLower struct {
+// convexSpace is what f and g are evaluated in.
+type convexSpace struct {
 	*convexFunctions
 	u, r []float64 // workspaces, len Dy
 }
 
-func (e *convexLower) clone() evaluator {
-	return &convexLower{e.convexFunctions, make([]float64, len(e.u)), make([]float64, len(e.r))}
+func (fn *convexFunctions) space(dy int) convexSpace {
+	return convexSpace{fn, make([]float64, dy), make([]float64, dy)}
 }
+
+// convexLower evaluates g.
+type convexLower struct{ convexSpace }
+
+func (e *convexLower) clone() evaluator { return &convexLower{e.space(len(e.u))} }
 
 func (e *convexLower) eval(gx, gy, x, y []float64) float64 {
 	mirror(e.u, e.axis, y)
@@ -288,14 +293,9 @@ func (e *convexLower) eval(gx, gy, x, y []float64) float64 {
 }
 
 // convexUpper evaluates f.
-type convexUpper struct {
-	*convexFunctions
-	u, r []float64 // workspaces, len Dy
-}
+type convexUpper struct{ convexSpace }
 
-func (e *convexUpper) clone() evaluator {
-	return &convexUpper{e.convexFunctions, make([]float64, len(e.u)), make([]float64, len(e.r))}
-}
+func (e *convexUpper) clone() evaluator { return &convexUpper{e.space(len(e.u))} }
 
 func (e *convexUpper) eval(gx, gy, x, y []float64) float64 {
 	mirror(e.u, e.axis, y)

@@ -2,7 +2,6 @@ package bind
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
@@ -84,9 +83,6 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 		m, err := a.matrix(n.Args[0], n.TransA)
 		if err != nil {
 			return nil, err
-		}
-		if v := n.Args[1]; v.Op == expr.Var && a.forms[v] == nil {
-			return a.ofVariable(m, v), nil
 		}
 		return a.forms[n.Args[1]].combine(m), nil
 	}
@@ -202,20 +198,6 @@ func (a *affine) variable(n *expr.Node) *form {
 	return &form{coef: m, rest: make([]float64, size)}
 }
 
-// ofVariable is the form m v of a variable: nothing is summed, so nothing is
-// rounded, and the coefficients are those of m in v's columns.
-func (a *affine) ofVariable(m *sparse.CSR, v *expr.Node) *form {
-	at := v.Offset
-	if v.Lower {
-		at += a.dx
-	}
-	coef := &sparse.CSR{Rows: m.Rows, Cols: a.dx + a.dy, Ptr: m.Ptr, Col: make([]int, len(m.Col)), Val: slices.Clone(m.Val)}
-	for k, j := range m.Col {
-		coef.Col[k] = j + at
-	}
-	return &form{coef: coef, rest: make([]float64, m.Rows)}
-}
-
 // product is a matrix-vector, matrix or outer product of which one factor is
 // constant.
 func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
@@ -240,7 +222,7 @@ func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
 		}
 		return i*s.Cols + j
 	}
-	m := &sparse.CSR{Rows: rows * cols, Ptr: []int{0}}
+	m := sparse.Empty(0)
 	m.Cols = len(args[0].rest)
 	if left {
 		m.Cols = len(args[1].rest)
@@ -259,10 +241,8 @@ func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
 					entries = append(entries, sparse.Entry{Col: p, Val: args[1].rest[q]})
 				}
 			}
-			row := sparse.FromEntries(1, m.Cols, entries)
-			m.Col = append(m.Col, row.Col...)
-			m.Val = append(m.Val, row.Val...)
-			m.Ptr = append(m.Ptr, len(m.Col))
+			m.AppendAll(sparse.FromEntries(1, m.Cols, entries).Row(0))
+			m.EndRow()
 		}
 	}
 	if left {

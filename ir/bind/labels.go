@@ -135,12 +135,12 @@ func (e *elab) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector,
 func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 	switch x.(type) {
 	case *lang.Text, *lang.Number:
-		k := set.find(labelText(x))
+		k := set.find(lang.LabelOf(x))
 		if k < 0 && set.fake {
 			k = 0
 		}
 		if k < 0 {
-			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(labelText(x)), set.name), set, []string{labelText(x)})
+			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(lang.LabelOf(x)), set.name), set, []string{lang.LabelOf(x)})
 			return elements{}, false
 		}
 		return elements{pos: []int{k}}, true
@@ -199,8 +199,8 @@ func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 	var c elements
 	switch other.(type) {
 	case *lang.Text, *lang.Number:
-		if c = (elements{pos: []int{root.find(labelText(other))}}); c.pos[0] < 0 && !root.fake {
-			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(other), "`%s` is not in `%s`", lang.LabelText(labelText(other)), root.name), root, []string{labelText(other)})
+		if c = (elements{pos: []int{root.find(lang.LabelOf(other))}}); c.pos[0] < 0 && !root.fake {
+			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(other), "`%s` is not in `%s`", lang.LabelText(lang.LabelOf(other)), root.name), root, []string{lang.LabelOf(other)})
 			return value{}, true
 		}
 	default:

@@ -162,23 +162,12 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 		elements := make([][]string, len(d.Value.Elems))
 		for k, e := range d.Value.Elems {
 			for _, p := range e.Parts {
-				elements[k] = append(elements[k], labelText(p))
+				elements[k] = append(elements[k], lang.LabelOf(p))
 			}
 		}
 		b.fillSet(set, d, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
 	}
 	return true
-}
-
-// labelText is the label that is written out in a model.
-func labelText(x lang.Expr) string {
-	switch x := x.(type) {
-	case *lang.Text:
-		return x.Value
-	case *lang.Number:
-		return x.Text
-	}
-	return ""
 }
 
 // suppliedSet binds a set whose elements are data. A set of numbers from 1 may

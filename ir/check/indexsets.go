@@ -169,7 +169,7 @@ func (c *checker) listedSet(set *indexSet) {
 		}
 		key := make([]string, arity)
 		for i, p := range e.Parts {
-			key[i] = labelOf(p)
+			key[i] = lang.LabelOf(p)
 			of := set.within
 			if arity > 1 {
 				of = set.tuple()[i]
@@ -189,21 +189,10 @@ func (c *checker) listedSet(set *indexSet) {
 	}
 }
 
-// labelOf is the label that a text or a number stands for.
-func labelOf(e lang.Expr) string {
-	switch e := e.(type) {
-	case *lang.Text:
-		return e.Value
-	case *lang.Number:
-		return e.Text
-	}
-	return ""
-}
-
 // isLabel reports a label that a set, whose elements the model lists, does not
 // have.
 func (c *checker) isLabel(s *scope, e lang.Expr, set *indexSet) {
-	label := labelOf(e)
+	label := lang.LabelOf(e)
 	if set.labels == nil || set.labels[label] {
 		return
 	}

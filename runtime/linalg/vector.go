@@ -12,6 +12,16 @@ func Dot(a, b []float64) float64 { return floats.Dot(a, b[:len(a)]) }
 // Axpy adds alpha x to dst, over the length of dst.
 func Axpy(dst []float64, alpha float64, x []float64) { floats.AddScaled(dst, alpha, x[:len(dst)]) }
 
+// Cleared is a zero vector of n entries, in the place of v where that has room.
+func Cleared[T any](v []T, n int) []T {
+	if cap(v) < n {
+		return make([]T, n)
+	}
+	v = v[:n]
+	clear(v)
+	return v
+}
+
 // Distance is |a - b|.
 func Distance(a, b []float64) float64 {
 	d := make([]float64, len(a))

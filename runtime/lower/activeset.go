@@ -47,7 +47,7 @@ func (w *activeSet) reset(obj Objective, q *polyhedron, g *projection, relative 
 		*v = resize(*v, q.n)
 	}
 	w.lambda, w.current = resize(w.lambda, q.m), resize(w.current, q.m)
-	w.open, w.opened = resizeBool(w.open, q.m), false
+	w.open, w.opened = linalg.Cleared(w.open, q.m), false
 	w.face.open, w.curvature.room = w.open, nil
 	w.changes = 0
 }

@@ -47,7 +47,7 @@ func (a *augmented) reset(settings almSettings, obj Objective, g *projection, wa
 	for _, v := range []*[]float64{&a.grad, &a.trial, &a.tgrad, &a.d} {
 		*v = resize(*v, q.n)
 	}
-	a.free = resizeBool(a.free, q.n)
+	a.free = linalg.Cleared(a.free, q.n)
 }
 
 // identify moves y towards the solution until the optimality conditions hold

@@ -33,7 +33,7 @@ type face struct {
 // reset empties the face.
 func (f *face) reset(poly *polyhedron) {
 	f.poly = poly
-	f.in = resizeBool(f.in, poly.m)
+	f.in = linalg.Cleared(f.in, poly.m)
 	if cap(f.fixer) < poly.n {
 		f.fixer = make([]int, poly.n)
 	}
@@ -314,15 +314,4 @@ func resize(v []float64, n int) []float64 {
 		return make([]float64, n)
 	}
 	return v[:n]
-}
-
-func resizeBool(v []bool, n int) []bool {
-	if cap(v) < n {
-		return make([]bool, n)
-	}
-	v = v[:n]
-	for i := range v {
-		v[i] = false
-	}
-	return v
 }

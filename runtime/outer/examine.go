@@ -46,14 +46,8 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		return "", m.learn(ctx, run, near.Samples)
 	}
 	if s.Polled < m.Settings.Polls {
-		lower, err := m.poll(ctx, run, scale)
-		if err != nil {
+		if lower, err := m.polled(ctx, run, scale); lower || err != nil {
 			return "", err
-		}
-		if lower != nil {
-			s.Polled++
-			m.restart(run, lower)
-			return "", nil
 		}
 	}
 	reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
@@ -119,16 +113,21 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	if err != nil || reason == "" {
 		return "", err
 	}
-	lower, err := m.poll(ctx, run, scale)
-	if err != nil {
+	if lower, err := m.polled(ctx, run, scale); lower || err != nil {
 		return "", err
 	}
-	if lower != nil {
-		s.Polled++
-		m.restart(run, lower)
-		return "", nil
-	}
 	return reason + "; " + s.Continued, nil
+}
+
+// polled goes on from the point that a poll has found lower, and reports whether there is one.
+func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
+	lower, err := m.poll(ctx, run, scale)
+	if err != nil || lower == nil {
+		return false, err
+	}
+	m.state.Polled++
+	m.restart(run, lower)
+	return true, nil
 }
 
 // restart goes on from a lower point that may be far away.

@@ -146,7 +146,7 @@ func (m *metric) restrict(h *Curvature, free []int) bool {
 		}
 	}
 	rest := free[m.k:]
-	m.root = resize(m.root, len(rest))
+	m.root = linalg.Cleared(m.root, len(rest))
 	for a, j := range rest {
 		m.root[a] = math.Sqrt(h.diagonal[j])
 	}
@@ -230,7 +230,7 @@ func (m *metric) bend(solve func(*linalg.Cholesky, []float64), v []float64) {
 	if s == 0 {
 		return
 	}
-	m.c, m.t = resize(m.c, s), resize(m.t, s)
+	m.c, m.t = linalg.Cleared(m.c, s), linalg.Cleared(m.t, s)
 	m.z.Coordinates(m.c, v)
 	copy(m.t, m.c)
 	solve(m.r, m.t)

@@ -74,25 +74,3 @@ func (h *Hessian) spread(v, z []float64) {
 	}
 	h.unroot(v)
 }
-
-func resize(v []float64, n int) []float64 {
-	if cap(v) < n {
-		return make([]float64, n)
-	}
-	v = v[:n]
-	for i := range v {
-		v[i] = 0
-	}
-	return v
-}
-
-func resizeBool(v []bool, n int) []bool {
-	if cap(v) < n {
-		return make([]bool, n)
-	}
-	v = v[:n]
-	for i := range v {
-		v[i] = false
-	}
-	return v
-}

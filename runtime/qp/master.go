@@ -101,7 +101,7 @@ func (q *master) load(least float64) bool {
 			q.fixed[m.index] = int8(m.sign)
 		}
 	}
-	q.at, q.d = resize(q.at, q.n), resize(q.d, q.n)
+	q.at, q.d = linalg.Cleared(q.at, q.n), linalg.Cleared(q.d, q.n)
 	for j, f := range q.fixed {
 		switch {
 		case f < 0:
@@ -116,7 +116,7 @@ func (q *master) load(least float64) bool {
 		return false
 	}
 	f := len(q.free)
-	q.w = resize(q.w, f+1)
+	q.w = linalg.Cleared(q.w, f+1)
 	q.factor.Reset(f + 1)
 	q.reach()
 	q.rebase()
@@ -157,7 +157,7 @@ func (q *master) reach() {
 
 // rebase computes what follows from the bent hinges.
 func (q *master) rebase() {
-	q.base = resize(q.base, q.n)
+	q.base = linalg.Cleared(q.base, q.n)
 	copy(q.base, q.linear)
 	for k, bent := range q.bent {
 		if bent {
@@ -168,7 +168,7 @@ func (q *master) rebase() {
 	h := make([]float64, q.n)
 	q.h.multiply(h, q.at)
 	f := len(q.free)
-	q.pull = resize(q.pull, f+1)
+	q.pull = linalg.Cleared(q.pull, f+1)
 	for a, j := range q.free {
 		q.pull[a] = q.base[j] + h[j]
 	}
@@ -334,7 +334,7 @@ func (q *master) leave() {
 
 // pulls computes the gradient of the Lagrangian without bounds.
 func (q *master) pulls() {
-	q.force, q.sizes = resize(q.force, q.n), resize(q.sizes, q.n)
+	q.force, q.sizes = linalg.Cleared(q.force, q.n), linalg.Cleared(q.sizes, q.n)
 	q.h.multiply(q.force, q.d)
 	for j, v := range q.force {
 		q.sizes[j] = math.Abs(v) + math.Abs(q.base[j])

@@ -179,15 +179,15 @@ func (ws *Workspace) reset(p *Problem) {
 	n, m := p.H.Dim(), len(p.B)
 	ws.p, ws.n, ws.m, ws.slackTol = p, n, m, feasibility
 	for _, v := range []*[]float64{&ws.w0, &ws.w, &ws.z, &ws.spread, &ws.normal, &ws.rest, &ws.coef, &ws.r, &ws.u} {
-		*v = resize(*v, n)
+		*v = linalg.Cleared(*v, n)
 	}
-	ws.rowNorm = resize(ws.rowNorm, m)
+	ws.rowNorm = linalg.Cleared(ws.rowNorm, m)
 	for i := range ws.rowNorm {
 		_, vals := p.A.Row(i)
 		ws.rowNorm[i] = linalg.Norm(vals)
 	}
-	ws.member = resizeBool(ws.member, m+2*n)
-	ws.ignored = resizeBool(ws.ignored, m+2*n)
+	ws.member = linalg.Cleared(ws.member, m+2*n)
+	ws.ignored = linalg.Cleared(ws.ignored, m+2*n)
 	ws.set = ws.set[:0]
 	ws.factor.Reset(n)
 	for j, v := range p.C {
