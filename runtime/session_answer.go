@@ -9,13 +9,11 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// What a session's expressions may read of the last solution besides variables,
-// lets and `dual(row)`: F and g, the objectives in the user's sense; residual(row),
-// what a constraint misses (positive is violated); grad(x), the hypergradient of F
-// with respect to an upper variable; and dual(row) of an upper constraint. Names
-// that the model declares go first.
-
-// AnswerWords are these words, with what they give, for help and completion.
+// AnswerWords are the words by which a session's expressions read the last solution, besides
+// its variables and lets, each with what it gives, for help and completion: F and g, the
+// objectives in the user's sense; residual(row), what a constraint misses (positive is
+// violated); grad(x), the hypergradient of F with respect to an upper variable; and dual(row),
+// of upper constraints too. Names that the model declares go first.
 func AnswerWords() [][2]string {
 	return [][2]string{
 		{"F", "the upper objective at the last solution"},

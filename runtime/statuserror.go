@@ -9,7 +9,7 @@ import (
 )
 
 // StatusError is the end of a run, or of an evaluation, that is not "solved", as an
-// error. errors.Is compares it by its status with the errors below.
+// error. errors.Is compares it by its status with ErrInfeasible and its kind.
 type StatusError struct {
 	Status Status
 	Reason string

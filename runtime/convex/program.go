@@ -8,6 +8,8 @@
 // confirms by solves on faces; from a good guess the latter is all there is.
 // Multipliers follow the convention grad = B'lambda + z, with lambda >= 0 on
 // inequalities and z >= 0 at lower, <= 0 at upper bounds.
+//
+// Momentum is the extrapolation of the accelerated gradient methods of other packages.
 package convex
 
 import (

@@ -39,13 +39,7 @@ type approach struct {
 // far from its own as slacks and multipliers are of size sqrt(mu); the last stage is the one
 // after which a small part of the certificate's radius is left to go, or whose slacks and
 // multipliers, of the size sqrt(mu), are still well above rounding.
-//
-// An approach is for problems with ApproachFrom variables of both levels or more: with
-// fewer, a search from the start and another by way of followers that react less cost as
-// little, and of the small public test problems they leave fewer at a point that is not
-// the best (Bard's of 1988 ends at 25 behind an approach, at its optimum 17 without).
 const (
-	ApproachFrom   = 64
 	approachStages = 18
 	approachRatio  = 0.1
 	approachSteps  = 400  // of one stage: what one of a few hundred variables took at first
@@ -57,6 +51,13 @@ const (
 	// the first.
 	approachLeast = 1e-2
 )
+
+// ApproachFrom is the least number of variables of both levels with which a run approaches
+// along the central path. With fewer, a search from the start and another by way of
+// followers that react less cost as little, and of the small public test problems they leave
+// fewer at a point that is not the best (Bard's of 1988 ends at 25 behind an approach, at
+// its optimum 17 without).
+const ApproachFrom = 64
 
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path. Where the center is a lower point already the approach has to lead below that.

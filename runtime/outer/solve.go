@@ -18,13 +18,12 @@ import (
 // ends has reached a limit, where any other end of the context interrupts it.
 var ErrTime = errors.New("time limit")
 
-// How long a run may go on once its context has ended: to bring its best point,
-// its measure and its verification into order, and until the caller has what there
-// is whether or not the run has noticed.
-const (
-	FinishGrace  = 100 * time.Millisecond
-	abandonGrace = 150 * time.Millisecond
-)
+// FinishGrace is how long a run may go on once its context has ended, to bring its best
+// point, its measure and its verification into order.
+const FinishGrace = 100 * time.Millisecond
+
+// abandonGrace is how long a caller waits then for a run that has not noticed.
+const abandonGrace = 150 * time.Millisecond
 
 // solving is one run on its way.
 type solving struct {
