@@ -91,11 +91,11 @@ func (r *rule) Hashcode() uint32 {
 func (r *rule) String() string { return r.op.String() }
 
 // DiffWRT: every rule differentiates in all its arguments but ProdExcept,
-// which occurs in gradients only.
+// which occurs in gradients only, and but for exponents of PosPow, which are data.
 func (r *rule) DiffWRT(inputs int) []bool {
 	wrt := make([]bool, inputs)
 	for i := range wrt {
-		wrt[i] = r.op != ProdExcept
+		wrt[i] = r.op != ProdExcept && !(r.op == Op(expr.PosPow) && i == 1)
 	}
 	return wrt
 }
@@ -158,6 +158,17 @@ var adjoints = map[Op]func(r *rule, args gorgonia.Nodes, z, dz *gorgonia.Node) (
 			return nil, err
 		}
 		return one(gorgonia.HadamardProd(dz, w))
+	},
+	// du = dz v max(u, 0)^(v-1)
+	Op(expr.PosPow): func(r *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
+		s := &slopes{graph: dz.Graph(), shape: r.out}
+		less := s.Sub(args[1], s.Number(1))
+		if s.err != nil {
+			return nil, s.err
+		}
+		d := s.Mul(args[1], s.keep(binaries[expr.PosPow](args[0], less.(*gorgonia.Node))))
+		du, _ := s.Mul(dz, d).(*gorgonia.Node)
+		return gorgonia.Nodes{du, nil}, s.err
 	},
 	// z = u v': du = dz v, dv = dz' u
 	Op(expr.Outer): func(_ *rule, args gorgonia.Nodes, _, dz *gorgonia.Node) (gorgonia.Nodes, error) {
@@ -238,6 +249,10 @@ func (r *rule) eval(out []float64, args [][]float64) error {
 		case expr.Elementwise1:
 			for i, v := range u {
 				out[i] = info.Eval1(v)
+			}
+		case expr.Elementwise2:
+			for i, v := range u {
+				out[i] = info.Eval2(v, args[1][i])
 			}
 		default:
 			return fmt.Errorf("%v has no evaluation", r.op)

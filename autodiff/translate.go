@@ -153,7 +153,7 @@ func require() {
 		}
 	}
 	expr.Require("autodiff: an operation on arrays", whole, func(p *expr.Primitive) bool {
-		return p.Smooth && (p.Class == expr.Reduction || p.Class == expr.Product || p.Class == expr.Structural)
+		return p.Op == expr.PosPow || p.Smooth && (p.Class == expr.Reduction || p.Class == expr.Product || p.Class == expr.Structural)
 	})
 }
 
@@ -164,4 +164,8 @@ var binaries = map[expr.Op]func(a, b *gorgonia.Node) (*gorgonia.Node, error){
 	expr.Mul: gorgonia.HadamardProd,
 	expr.Div: gorgonia.HadamardDiv,
 	expr.Pow: gorgonia.Pow,
+	expr.PosPow: func(a, b *gorgonia.Node) (*gorgonia.Node, error) {
+		s := shapeOf(a)
+		return apply(Op(expr.PosPow), s, nil, []*gorgonia.Node{a, b}, s, s)
+	},
 }

@@ -21,6 +21,7 @@ const (
 	opMul
 	opDiv
 	opPow
+	opPosPow // max(args[0], 0) .^ args[1]
 
 	// opLin is the sum of val.coef[k] * args[k], plus val.bias: every sum,
 	// difference, negation and scaling by a number.
@@ -62,7 +63,7 @@ func (o op) function() *expr.Primitive { return expr.Op(o - opFunction).Info() }
 
 var opNames = [...]string{
 	opConst: "const", opVar: "var", opHeld: "held", opSquare: "square", opCopy: "copy", opMul: "mul",
-	opDiv: "div", opPow: "pow", opLin: "lin", opSum: "sum", opProd: "prod", opLogSumExp: "logsumexp", opDot: "dot",
+	opDiv: "div", opPow: "pow", opPosPow: "pospow", opLin: "lin", opSum: "sum", opProd: "prod", opLogSumExp: "logsumexp", opDot: "dot",
 	opMatVec: "matvec", opMatMul: "matmul", opOuter: "outer", opTranspose: "transpose", opGather: "gather",
 	opScatterAdd: "scatteradd", opProdExcept: "prodexcept", opFused: "fused", opPart: "part", opZero: "zero",
 }

@@ -66,6 +66,7 @@ var imports = map[autodiff.Op]struct {
 	autodiff.Op(expr.Mul):        {op: opMul},
 	autodiff.Op(expr.Div):        {op: opDiv},
 	autodiff.Op(expr.Pow):        {op: opPow},
+	autodiff.Op(expr.PosPow):     {op: opPosPow},
 	autodiff.Op(expr.Sum):        {op: opSum},
 	autodiff.Op(expr.Prod):       {op: opProd},
 	autodiff.Op(expr.LogSumExp):  {op: opLogSumExp},

@@ -199,6 +199,11 @@ func (g *generator) step() {
 	case 8:
 		n = bin(expr.Pow, g.bounded(u), g.b.Number(float64(1+g.r.IntN(4))))
 	case 9:
+		if g.r.IntN(2) == 0 { // powers of functions with a kink that have none
+			u = un(expr.Abs, g.bounded(u))
+			n = bin(expr.Pow, u, g.b.Number([]float64{1.25, 1.5, 2.5, 3}[g.r.IntN(4)]))
+			break
+		}
 		n = bin(expr.Pow, g.positive(u), g.bounded(g.like(u.Shape)))
 	case 10:
 		n = must(g.b.Reduce(expr.Sum, u, at))

@@ -175,6 +175,12 @@ func binary(o op, dst, a []float64, u float64, b []float64, v float64) {
 		kernel.PowBy(dst, a, v)
 	case o == opPow:
 		kernel.Pow(dst, a, b)
+	case o == opPosPow && a == nil:
+		kernel.PosPowFrom(dst, u, b)
+	case o == opPosPow && b == nil:
+		kernel.PosPowBy(dst, a, v)
+	case o == opPosPow:
+		kernel.PosPow(dst, a, b)
 	}
 }
 

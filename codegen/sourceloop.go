@@ -227,6 +227,8 @@ func (w *loopWriter) expression(s *step, read func(operand) string) string {
 	case opPow:
 		w.math = true
 		return "math.Pow(" + u() + ", " + v() + ")"
+	case opPosPow:
+		return "kernel.PosPowOf(" + u() + ", " + v() + ")"
 	case opSquare:
 		return u() + " * " + u()
 	case opCopy:

@@ -44,7 +44,7 @@ func (o op) arity() (least, most int) {
 	switch o {
 	case opConst, opVar, opHeld:
 		return 0, 0
-	case opMul, opDiv, opPow, opDot, opMatMul, opOuter:
+	case opMul, opDiv, opPow, opPosPow, opDot, opMatMul, opOuter:
 		return 2, 2
 	case opMatVec:
 		return 2, 3

@@ -96,6 +96,38 @@ func PowOf(dst []float64, s float64, a []float64) {
 	}
 }
 
+// PosPowOf is max(u, 0)^p, 0 for u <= 0 whatever p is.
+func PosPowOf(u, p float64) float64 {
+	if u <= 0 {
+		return 0
+	}
+	return math.Pow(u, p)
+}
+
+// PosPow sets dst to max(a, 0)^b, entry by entry.
+func PosPow(dst, a, b []float64) {
+	a, b = a[:len(dst)], b[:len(dst)]
+	for i, v := range a {
+		dst[i] = PosPowOf(v, b[i])
+	}
+}
+
+// PosPowBy sets dst to max(a, 0)^s.
+func PosPowBy(dst, a []float64, s float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = PosPowOf(v, s)
+	}
+}
+
+// PosPowFrom sets dst to max(s, 0)^a.
+func PosPowFrom(dst []float64, s float64, a []float64) {
+	a = a[:len(dst)]
+	for i, v := range a {
+		dst[i] = PosPowOf(s, v)
+	}
+}
+
 // Square sets dst to a^2.
 func Square(dst, a []float64) {
 	a = a[:len(dst)]

@@ -144,6 +144,23 @@ func power(u Interval, p float64) jet {
 	return jet{powerRange(u, p), d1, d2}
 }
 
+// posPower encloses max(u, 0)^p for exponents p > 1: it is 0, with its derivatives, for u <= 0.
+func posPower(u, p Interval) jet {
+	if u.Hi <= 0 {
+		return constant(point(0))
+	}
+	if !p.isPoint() {
+		return jet{nonnegative, nonnegative, nonnegative}
+	}
+	out := power(positive(u), p.Lo)
+	if u.Lo <= 0 { // at 0 the second derivative jumps to 2 where p is 2, and has a pole where it is less
+		out.d2 = out.d2.hull(point(0))
+	}
+	return out
+}
+
+var nonnegative = Interval{0, math.Inf(1)}
+
 // powerRange is the range of u^p.
 func powerRange(u Interval, p float64) Interval {
 	switch {

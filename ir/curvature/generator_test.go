@@ -188,7 +188,15 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		}
 		n, err = b.Unary(ops[r.IntN(len(ops))], u, diag.Span{})
 	case 2:
-		n = m.op(expr.Pow, u, b.Number([]float64{2, 2, 2, 3, 4}[r.IntN(5)]))
+		switch r.IntN(6) {
+		case 0: // powers of functions with a kink that have none
+			n, err = b.Unary(expr.Abs, u, diag.Span{})
+			n = m.op(expr.Pow, n, b.Number([]float64{1.25, 1.5, 2.5, 3}[r.IntN(4)]))
+		case 1:
+			n = m.op(expr.Pow, m.op(expr.Max, u, b.Fill(0, u.Shape, diag.Span{})), b.Number([]float64{1.25, 1.5, 2.5, 3}[r.IntN(4)]))
+		default:
+			n = m.op(expr.Pow, u, b.Number([]float64{2, 2, 2, 3, 4}[r.IntN(5)]))
+		}
 	case 3: // sqrt, log of something that is positive
 		pos := m.op(expr.Add, m.op(expr.Pow, u, b.Number(2)), b.Number(math.Round(4*r.Float64()+1)/4))
 		n, err = b.Unary([]expr.Op{expr.Sqrt, expr.Log}[r.IntN(2)], pos, diag.Span{})

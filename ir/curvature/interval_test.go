@@ -145,6 +145,13 @@ func TestFunctions(t *testing.T) {
 		}
 		functions = append(functions, function{number(p), func(u Interval) jet { return power(u, p) }, n})
 	}
+	for _, p := range []float64{1.25, 1.5, 2, 2.5, 3, 4} {
+		n, err := b.Binary(expr.PosPow, y, b.Number(p), noSpan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		functions = append(functions, function{"the positive part to the power " + number(p), func(u Interval) jet { return posPower(u, point(p)) }, n})
+	}
 	for _, f := range functions {
 		for range 20000 {
 			u := interval(r)

@@ -68,6 +68,11 @@ func TestProved(t *testing.T) {
 		{"sum(y .^ (4 + x))", "2 <= y <= 3", 12, withinBounds}, // p (p - 1) u^(p - 2) at p = 3, u = 2
 		{"sum(exp(y))", "-1 <= y <= 4", math.Exp(-1), withinBounds},
 		{"sumsq(y) + y[1] * y[2]", "", 1, everywhere},
+		{"0.5 * sumsq(y) + sum(abs(y - x) .^ 3) + abs(sum(y))^1.5", "", 1, everywhere},
+		{"0.5 * sumsq(y) + sum(max(0, y - 1) .^ 3) + max(M[1, :] * y + x[1], 0)^1.5", "", 1, everywhere},
+		{"0.5 * sumsq(y) + norm2(y - x)^3 + norm2(M * y)^4 + max(0, sumsq(y) - 1)^1.25", "", 1, everywhere},
+		{"0.5 * sumsq(y) + abs(y[1]) * abs(y[1]) - min(0, y[2])^3", "", 1, everywhere},
+		{"sum(abs(y) .^ 4)", "1 <= y <= 3", 12, withinBounds},
 		{"sumsq(y) - 0.5 * sum(sin(y))", "", 1.5, everywhere},
 		{"sumsq(y) - sumsq(y) / 2 + 3 * sum(y)", "", 1, everywhere},
 		{"2 * sumsq(y) + x[1] * y[2] * y[3]", "", 2, everywhere},

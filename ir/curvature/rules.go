@@ -108,6 +108,9 @@ func init() {
 		expr.Mul: func(_ *study, _ *expr.Node, a, b jet) jet { return a.mul(b) },
 		expr.Div: func(_ *study, _ *expr.Node, a, b jet) jet { return a.mul(b.then(power(b.v, -1))) },
 		expr.Pow: (*study).pow,
+		expr.PosPow: func(_ *study, _ *expr.Node, u, p jet) jet {
+			return u.then(posPower(u.v, p.v))
+		},
 		expr.Max: func(_ *study, _ *expr.Node, a, b jet) jet { return largest(a, b) },
 		expr.Min: func(_ *study, _ *expr.Node, a, b jet) jet { return largest(a.neg(), b.neg()).neg() },
 	} {

@@ -66,6 +66,10 @@ func along(n *expr.Node, x, y, dx, dy []float64) (t taylor, size float64) {
 			case expr.Div:
 				u, v := arg(0, k), arg(1, k)
 				out[k] = times(u, chain(v, 1/v[0], -1/(v[0]*v[0]), 2/(v[0]*v[0]*v[0])))
+			case expr.PosPow:
+				if u, p := arg(0, k), arg(1, k)[0]; u[0] > 0 {
+					out[k] = chain(u, math.Pow(u[0], p), p*math.Pow(u[0], p-1), p*(p-1)*math.Pow(u[0], p-2))
+				}
 			case expr.Pow:
 				u, p := arg(0, k), arg(1, k)
 				if p[1] == 0 && p[2] == 0 {

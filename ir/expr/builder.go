@@ -139,6 +139,9 @@ func (b *Builder) Dot(x, y *Node, at diag.Span) (*Node, error) {
 	if y.ID < x.ID { // symmetric: one form for both orders
 		x, y = y, x
 	}
+	if x == y && x.Op == Abs && x.Deps != 0 { // |u|' |u| = u' u
+		x, y = x.Args[0], x.Args[0]
+	}
 	return b.make(&Node{Op: Dot, Args: []*Node{x, y}, Shape: ScalarShape(), Span: at}), nil
 }
 

@@ -86,6 +86,7 @@ const (
 	Mul
 	Div
 	Pow // base .^ exponent; the exponent depends on data only where the base varies, or exp(e log b) is meant
+	PosPow // max(base, 0) .^ exponent of data above 1: continuously differentiable, 0 for base <= 0; made by simplify.go
 	Max // not smooth
 	Min // not smooth
 

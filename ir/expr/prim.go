@@ -126,6 +126,8 @@ var Primitives = [...]Primitive{
 		Inside: func(_, v float64) bool { return v != 0 }},
 	Pow: {Symbol: "^", Class: Elementwise2, Smooth: true, Signature: "u .^ v", Doc: "power, entry by entry",
 		Domain: "u > 0, or v an integer (positive where u is 0)", Eval2: math.Pow, Inside: powInside},
+	PosPow: {Symbol: "pos^", Class: Elementwise2, Smooth: true, Signature: "max(u, 0) .^ v",
+		Doc: "power above 1 of the positive part, entry by entry", Eval2: posPow},
 	Max: {Name: "max", Symbol: "max", Class: Elementwise2, Signature: "max(u, v)", Doc: "the larger, entry by entry",
 		Eval2: math.Max},
 	Min: {Name: "min", Symbol: "min", Class: Elementwise2, Signature: "min(u, v)", Doc: "the smaller, entry by entry",
@@ -235,6 +237,13 @@ func sign(u float64) float64 {
 		return -1
 	}
 	return u // 0, -0 and NaN
+}
+
+func posPow(u, v float64) float64 {
+	if u <= 0 {
+		return 0
+	}
+	return math.Pow(u, v)
 }
 
 func powInside(u, v float64) bool {

@@ -96,6 +96,9 @@ func (b *Builder) simplifyBinary(op Op, x, y *Node, shape Shape, at diag.Span) *
 			n, _ := b.Unary(Neg, y, at)
 			return n
 		}
+		if x == y && x.Op == Abs && x.Deps != 0 { // |u| |u| = u u
+			return b.rebuild(Mul, x.Args[0], x.Args[0], shape, at)
+		}
 	case Div:
 		if isNumber(y, 1) && xWhole {
 			return x
@@ -109,6 +112,7 @@ func (b *Builder) simplifyBinary(op Op, x, y *Node, shape Shape, at diag.Span) *
 			// power would divide by 0.
 			return b.Fill(1, shape, at)
 		}
+		return b.smoothPower(x, y, shape, at)
 	}
 	return nil
 }
