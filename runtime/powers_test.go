@@ -80,9 +80,9 @@ func (m *powered) value(x float64) float64 {
 // parts, which are smooth: F is that of bisection, no x nearby is better, and the best of a
 // grid is found in nearly all.
 func TestPowersOfKinks(t *testing.T) {
-	count := 60
+	count := 24
 	if testing.Short() {
-		count = 15
+		count = 8
 	}
 	for _, least := range []float64{1.5, 2.5} {
 		rng := rand.New(rand.NewPCG(41, uint64(10*least)))
