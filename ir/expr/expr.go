@@ -85,10 +85,10 @@ const (
 	Sub
 	Mul
 	Div
-	Pow // base .^ exponent; the exponent depends on data only where the base varies, or exp(e log b) is meant
+	Pow    // base .^ exponent; the exponent depends on data only where the base varies, or exp(e log b) is meant
 	PosPow // max(base, 0) .^ exponent of data above 1: continuously differentiable, 0 for base <= 0; made by simplify.go
-	Max // not smooth
-	Min // not smooth
+	Max    // not smooth
+	Min    // not smooth
 
 	// reductions of all entries to a scalar
 	Sum

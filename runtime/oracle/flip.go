@@ -25,8 +25,8 @@ type Flip struct {
 	Convex bool
 }
 
-// ErrNoFlip says that a row cannot change its state alone: it is an equality, it
-// depends on the other active rows, or the oracle knows no pieces.
+// ErrNoFlip says that a row cannot change its state alone: it is an equality, or
+// depends on the other active rows.
 var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
 
 // Flip evaluates the other piece at pt, of which X, F, Grad and Face must be set: one
@@ -37,7 +37,7 @@ var ErrNoFlip = errors.New("oracle: the row does not change its state alone")
 // that of the row's own value, and the two turn together.
 func (h *Hyper) Flip(ctx context.Context, pt *Point, row int, nearby *Flip) (*Flip, error) {
 	m := h.p.Rows.Len()
-	if _, values := h.oracle.(*Value); values || row < 0 || row >= m && h.p.Coupled == nil {
+	if row < 0 || row >= m && h.p.Coupled == nil {
 		return nil, ErrNoFlip
 	}
 	s, err := h.solve(ctx, pt.X)

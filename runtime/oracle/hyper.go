@@ -159,13 +159,6 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 	return pt, nil
 }
 
-// Pieces reports whether the oracle can take the gradient of a piece of F at a point
-// where other pieces meet it, rather than see values of F alone.
-func (h *Hyper) Pieces() bool {
-	_, values := h.oracle.(*Value)
-	return !values
-}
-
 // Complete adds the oracle's gradient to a point that Value has made.
 func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)

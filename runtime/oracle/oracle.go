@@ -63,8 +63,6 @@ type Hyperobjective interface {
 	// Flip evaluates what one row does to F at a point; ErrNoFlip where that is
 	// nothing. nearby is the same at a point near by, or nil.
 	Flip(ctx context.Context, pt *Point, row int, nearby *Flip) (*Flip, error)
-	// Pieces reports whether gradients are of a piece of F even where pieces meet.
-	Pieces() bool
 	// Project sets dst to the nearest point of X and { x : some y is
 	// feasible }, both polyhedra (and balls), which Projector describes.
 	Project(dst, x []float64) error

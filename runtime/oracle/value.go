@@ -22,7 +22,7 @@ func DefaultValue() *ValueSettings { return &ValueSettings{Step: 5e-5} }
 func init() {
 	register(Spec{
 		Name:        "value",
-		Summary:     "uses values of F alone; a gradient, where one is asked for, is made of central differences of F",
+		Summary:     "uses values of F alone; a gradient, where one is asked for, is made of central differences of F, or of its piece where x is near a kink",
 		Reference:   "lem:ZeroOrderApprox",
 		Cost:        "one lower solve a value, 2 Dx a gradient",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
@@ -30,21 +30,29 @@ func init() {
 	}, DefaultValue(), func(s ValueSettings) Oracle { return &Value{Settings: s} })
 }
 
-// Value is the oracle `value`: F~(x) = f(x, y~), and differences of it.
+// Value is the oracle `value`: F~(x) = f(x, y~), and differences of it. Where rows are
+// inequalities, and the rows that hold y change within a step, the value is that of the
+// piece of F to which x belongs: those rows are kept as equalities and the others dropped.
 type Value struct{ Settings ValueSettings }
 
 // Gradient implements Oracle by finite differences.
 func (o *Value) Gradient(ctx context.Context, dst []float64, at *At) (float64, error) {
-	return finiteDifference(ctx, dst, at, o.Settings.Step)
+	return finiteDifference(ctx, dst, at, o.Settings.Step, true)
 }
 
 // finiteDifference sets dst to the central differences of F, entry by entry, with
 // steps relative to 1 + |x_j|, and estimates their error. It uses nothing of the
 // other oracles. Where the piece of F changes within a step, as the rows that hold y
-// show, the step is shortened as far as the accuracy of the values lets it. Where the
-// lower level is infeasible on one side of an entry, the difference is one-sided.
-func finiteDifference(ctx context.Context, dst []float64, at *At, step float64) (float64, error) {
+// show, the values are those of the piece, if pieces are asked for; elsewhere, and
+// where it has none, the step is shortened as far as the accuracy of the values lets
+// it. Where the lower level is infeasible on one side of an entry, the difference is
+// one-sided.
+func finiteDifference(ctx context.Context, dst []float64, at *At, step float64, pieces bool) (float64, error) {
 	d := &slopes{at: at, x: append([]float64(nil), at.X...), step: step}
+	if pieces && at.Problem.HasInequalities() {
+		d.face = lower.NewFaceSolver()
+		defer d.face.Release()
+	}
 	answer := at.Problem.Answer(at.Lower.Y, at.Lower.Lambda)
 	d.center = at.Problem.F.Value(at.X, answer)
 	z := make([]float64, at.Problem.AnswerLen())
@@ -83,7 +91,8 @@ type slopes struct {
 	at           *At
 	x            []float64
 	center, step float64
-	pull         float64 // |grad_y f| at the center: what F is off by for an error in y
+	pull         float64           // |grad_y f| at the center: what F is off by for an error in y
+	face         *lower.FaceSolver // for values of the piece of the center; nil: of F alone
 }
 
 // rounding is the error that the accuracy of values leaves in a difference, at its best:
@@ -119,10 +128,24 @@ func (d *slopes) side(ctx context.Context, j int, h float64) (side, error) {
 	if s.Status == lower.Stopped {
 		return side{}, context.Cause(ctx)
 	}
-	switch err := lowerError(p, d.x, s).(type) {
+	failure := lowerError(p, d.x, s)
+	same := failure == nil && slices.Equal(face(s), d.at.held())
+	if !same && d.face != nil {
+		piece := d.face.OnFace(ctx, p, lower.G(p, d.x), d.x, d.at.held(), d.at.Lower)
+		if piece.Status == lower.Stopped {
+			return side{}, context.Cause(ctx)
+		}
+		if lowerError(p, d.x, piece) == nil && len(piece.Dependent) <= len(d.at.Lower.Dependent) {
+			if v := p.F.Value(d.x, p.Answer(piece.Y, piece.Lambda)); !math.IsNaN(v) && !math.IsInf(v, 0) {
+				at.value, at.off, at.same, at.ok = v, d.unsolved(piece), true, true
+				return at, nil
+			}
+		}
+	}
+	switch err := failure.(type) {
 	case nil:
 		at.value, at.off = p.F.Value(d.x, p.Answer(s.Y, s.Lambda)), d.unsolved(s)
-		at.same, at.ok = slices.Equal(face(s), d.at.held()), true
+		at.same, at.ok = same, true
 		return at, nil
 	case *InfeasibleError:
 		return at, nil
@@ -182,7 +205,7 @@ type GradientCheck struct {
 func (h *Hyper) CheckGradient(ctx context.Context, pt *Point) (*GradientCheck, error) {
 	c := &GradientCheck{Difference: make([]float64, len(pt.X))}
 	at := h.at(pt.X, pt.Lower, pt.Face)
-	own, err := finiteDifference(ctx, c.Difference, at, DefaultValue().Step)
+	own, err := finiteDifference(ctx, c.Difference, at, DefaultValue().Step, false)
 	if err != nil {
 		return nil, err
 	}

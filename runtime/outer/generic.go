@@ -53,12 +53,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	scale := r.size(pt.X)
 	var last *oracle.Point
-	first, pieces := firstMove, true
-	if !r.h.Pieces() {
-		// Differences of values take room: the further from the kinks the better.
-		first, pieces = lastMove, false
-	}
-	for radius := first; radius <= lastMove; radius *= moveGrows {
+	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
 		x, err := r.move(pt.X, radius*scale)
 		var moved *oracle.Point
 		if err == nil {
@@ -72,18 +67,13 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			continue
 		}
 		if moved.Strict {
-			if !pieces {
-				err := r.h.Complete(ctx, moved)
-				pt.Grad, pt.GradError, pt.Face, pt.At, pt.Open = moved.Grad, moved.GradError, moved.Face, moved.X, true
-				return err
-			}
 			return r.adopt(ctx, pt, moved)
 		}
 		last = moved
 	}
 	// Rows that stay undecided wherever one looks, because y meets them everywhere,
 	// do no harm where F does not feel them.
-	if pieces && last != nil && len(last.Undecided) <= maxUndecided {
+	if last != nil && len(last.Undecided) <= maxUndecided {
 		err := r.h.Complete(ctx, last)
 		if err == nil {
 			var smooth bool

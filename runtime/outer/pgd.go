@@ -23,7 +23,7 @@ func defaultPGD() *pgdSettings { return &pgdSettings{Epsilon: 1e-7, Accelerate: 
 func init() {
 	register(Spec{
 		Name:      "pgd",
-		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
+		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls; where steps end at a kink of F, goldstein goes on",
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
@@ -31,7 +31,11 @@ func init() {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
 			s.Accelerate = false
 		}
-		return &pgd{Settings: s}, nil
+		known := knownByDefault
+		if _, set := given["epsilon"]; set {
+			known = s.Epsilon
+		}
+		return &pgd{Settings: s, known: known}, nil
 	})
 }
 
@@ -45,8 +49,15 @@ func init() {
 // and relaxes slowly, which is adaptive in regions of less curvature.
 type pgd struct {
 	Settings pgdSettings
+	known    float64 // how well gradients have to be known at the end, in the unit of Epsilon
 	keeps[pgdState]
+	rest *goldstein // goes on where gradient steps end; nil before
 }
+
+// knownByDefault is how well gradients have to be known where no accuracy is asked for: as well
+// as the stationarity that the method goldstein ends with. The default of epsilon itself is
+// what steps on a smooth F reach at little cost, which may be below what an oracle knows.
+const knownByDefault = 1e-5
 
 type pgdState struct {
 	Center    Sample // with its gradient
@@ -57,6 +68,7 @@ type pgdState struct {
 	Mapping   float64 // |G_F| at Center
 	Least     float64 // least mapping at a gain, see maxIdle
 	Stagnated int
+	Rest      *goldsteinState `json:",omitempty"` // of a checkpoint, where goldstein goes on
 }
 
 func (m *pgd) valid(d dimensions) error {
@@ -67,11 +79,19 @@ func (m *pgd) valid(d dimensions) error {
 	if !(s.C > 0) || !(s.Momentum >= 1) || s.Stagnated < 0 {
 		return fmt.Errorf("C_F = %v, momentum %v, %d idle steps", s.C, s.Momentum, s.Stagnated)
 	}
+	if m.rest != nil {
+		if err := m.rest.valid(d); err != nil {
+			return err
+		}
+	}
 	return vectors(d.x, s.Center.G, s.Previous)
 }
 
 // Iterate implements Method.
 func (m *pgd) Iterate() (x []float64, f, step, measure float64) {
+	if m.rest != nil {
+		return m.rest.Iterate()
+	}
 	return m.state.Center.X, m.state.Center.F, m.state.LastStep, m.state.Mapping
 }
 
@@ -112,6 +132,9 @@ func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
 
 // Step implements Method.
 func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
+	if m.rest != nil {
+		return m.rest.Step(ctx, run)
+	}
 	s := &m.state
 	var err error
 	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, s.C); err != nil {
@@ -120,11 +143,14 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	if target := m.Settings.Epsilon * run.gradient(); s.Mapping <= target {
 		switch {
 		case !s.Center.Open:
-			return "", stuck("no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
-		case s.Mapping+s.Center.GError > target:
+			return m.goOn(ctx, run, "no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
+		case s.Mapping+s.Center.GError > max(target, m.known*run.gradient()):
 			// Projections do not expand, so the true mapping is within the gradient's error.
 			return "", stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
 				"ask for a more accurate one, or for a larger epsilon", s.Mapping, target, s.Center.GError))
+		}
+		if s.Mapping+s.Center.GError > target {
+			return fmt.Sprintf("gradient mapping %.2g within its target %.2g, gradients known to %.2g", s.Mapping, target, s.Center.GError), nil
 		}
 		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, target), nil
 	}
@@ -160,7 +186,7 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
 		if distance(from.X, s.Center.X) == 0 {
-			return "", stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g%s", s.Mapping, m.kink()))
+			return m.goOn(ctx, run, fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping))
 		}
 		s.Momentum, s.Previous = 1, s.Center.X
 		return "", nil
@@ -172,7 +198,7 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	if s.Center.F-full.F > run.noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
 		s.Stagnated, s.Least = 0, s.Mapping
 	} else if s.Stagnated++; s.Stagnated > maxIdle {
-		return "", stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g%s", s.Mapping, m.kink()))
+		return m.goOn(ctx, run, fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
 	}
 	s.LastStep = distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
@@ -238,6 +264,9 @@ func (m *pgd) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 
 // Finish implements Method.
 func (m *pgd) Finish(ctx context.Context, run *Run, result *Result) error {
+	if m.rest != nil {
+		return m.rest.Finish(ctx, run, result)
+	}
 	preferIterate(ctx, run, result, &m.state.Center)
 	v, err := mapping(run, result.Best.X, result.Best.Grad, m.state.C)
 	if err != nil {

@@ -42,7 +42,6 @@ func (f *formula) Projector() *qp.Projector {
 	return qp.NewProjector(p.X, p.Rows, f.n, 0)
 }
 func (f *formula) Calls() problem.Calls                   { return problem.Calls{} }
-func (f *formula) Pieces() bool                           { return true }
 func (f *formula) Smoothed(float64) oracle.Hyperobjective { return nil }
 func (f *formula) Curvature(*oracle.Point) float64        { return 0 }
 func (f *formula) Snapshot() any                          { return nil }
