@@ -10,21 +10,22 @@ import (
 )
 
 // lowerCertificate is the stable form of what shows that the lower level is
-// solved, from the solver's own assessment; package certify derives it again.
-func (p *Problem) lowerCertificate(pt *oracle.Point) *certify.Lower {
+// solved, from the solver's own assessment and the error of y; package certify derives
+// it again.
+func (p *Problem) lowerCertificate(pt *oracle.Point, errorY float64) *certify.Lower {
 	s := pt.Lower
 	c := &certify.Lower{Active: s.Active, Residuals: s.Residuals, Hidden: p.evidence(s)}
-	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(s.ErrorBound, 1) {
-		c.Bound = &certify.Bound{Modulus: mu, Gap: mu * s.ErrorBound * s.ErrorBound / 2, Distance: s.ErrorBound}
+	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(errorY, 1) {
+		c.Bound = &certify.Bound{Modulus: mu, Gap: mu * errorY * errorY / 2, Distance: errorY}
 	}
 	return c
 }
 
 // certificate is the stable form of what shows that the lower level is solved
 // and the upper point stationary.
-func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper) (*certify.Certificate, error) {
+func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper, errorY float64) (*certify.Certificate, error) {
 	pt := run.Best
-	c := &certify.Certificate{Lower: p.lowerCertificate(pt)}
+	c := &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
 	if g := run.Certificate; g != nil {
 		samples := make([]certify.Sample, len(g.Points))
 		for i := range samples {

@@ -47,10 +47,11 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if pt.Grad == nil {
 		r.Notes = append(r.Notes, "F may have a kink at this point, and none near by was found at which it surely has a gradient: no hypergradient is given")
 	}
-	if err := p.describe(r, pt); err != nil {
+	errorY := h.ErrorOfY(pt.X, pt.Lower)
+	if err := p.describe(r, pt, errorY); err != nil {
 		return nil, err
 	}
-	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt)}
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
 		return nil, err

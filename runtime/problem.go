@@ -85,8 +85,8 @@ func sense(level *ir.Level) (word string, sign float64) {
 }
 
 // describe fills the parts of a result that a point of the hyperobjective
-// determines.
-func (p *Problem) describe(r *Result, pt *oracle.Point) error {
+// determines; errorY bounds the error of y there.
+func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	s := pt.Lower
 	upperSense, upperSign := sense(&p.IR.Upper)
 	lowerSense, lowerSign := sense(&p.IR.Lower)
@@ -104,7 +104,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point) error {
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
 		Dependent:  rowNames(p.IR.Rows, s.Dependent),
-		ErrorBound: Number(s.ErrorBound),
+		ErrorBound: Number(errorY),
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)

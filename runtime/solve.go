@@ -145,7 +145,8 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.describe(r, plain); err != nil {
+	errorY := h.ErrorOfY(plain.X, plain.Lower)
+	if err := p.describe(r, plain, errorY); err != nil {
 		return nil, err
 	}
 	p.describeCoupled(r, plain.Coupled, coupled, best.Certificate)
@@ -178,7 +179,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point drawn at random has F = %s; the best point seen is returned",
 			number(sign*(best.Sampled.F-best.Sampled.Penalty))))
 	}
-	if r.Certificate, err = p.certificate(best, h); err != nil {
+	if r.Certificate, err = p.certificate(best, h, errorY); err != nil {
 		return nil, err
 	}
 	if best.Joint != nil && !r.Stationarity.Strict {

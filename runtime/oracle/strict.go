@@ -95,6 +95,21 @@ func termsOf(p *problem.Problem, x, y, base []float64) (size float64) {
 	return size + linalg.Norm(base)
 }
 
+// ErrorOfY bounds |Y - y*| at a lower solution at x, for a proved modulus: to the bound of
+// the solution, which takes the gradient as it was computed, comes what the rounding of the
+// gradient's terms may hide, over the modulus. At x = 1e9 terms that cancel leave 1e-7, and
+// a computed gradient of 0 says no more than that. It takes a few gradients of g.
+func (h *Hyper) ErrorOfY(x []float64, s *lower.Solution) float64 {
+	mu := h.p.Facts.StrongConvexity
+	if !(mu > 0) || math.IsInf(s.ErrorBound, 1) {
+		return s.ErrorBound
+	}
+	base, pull := make([]float64, h.p.Dy), make([]float64, h.p.Dy)
+	h.p.G.GradY(base, x, s.Y)
+	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
+	return s.ErrorBound + roundings*unit*math.Max(termsOf(h.p, x, s.Y, base), linalg.Norm(pull))/mu
+}
+
 // probePart is well above the rounding, and well below curvature's effect on a size.
 const probePart = 0x1p-20
 

@@ -1,0 +1,105 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+)
+
+// Followers whose forces are differences of terms in x: y_j = -(a_j'x)/c_j, or the nearer
+// bound.
+const cancelling = `model cancelling
+param n: int
+param m: int
+data a: matrix[n, m]
+data c: vector[n]
+data limit: real
+upper {
+  var x: vector[m]
+  minimize sum(y)
+}
+lower {
+  var y: vector[n] in box(-limit, limit)
+  minimize sum(j in 1..n: 0.5 * c[j] * y[j]^2 + y[j] * sum(k in 1..m: a[j, k] * x[k]))
+}
+`
+
+// The bound on the error of y holds where terms of the follower's gradient are so large
+// that a computed gradient of zero says little, in any units; and it is not much above what
+// their rounding may hide. The truth is computed in rational numbers.
+func TestErrorBoundCoversRounding(t *testing.T) {
+	model, err := Compile("cancelling.blv", cancelling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(17, 71))
+	exact := func(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+	hidden := 0
+	for trial := range 150 {
+		n, m := 1+rng.IntN(4), 2+rng.IntN(4)
+		size, unit := math.Pow(10, 20*rng.Float64()-8), math.Pow(10, 12*rng.Float64()-6)
+		x, c := make([]float64, m), make([]float64, n)
+		for k := range x {
+			x[k] = size * (1 + 1e-3*rng.NormFloat64()*float64(rng.IntN(2)))
+		}
+		a := make([][]float64, n)
+		mu := math.Inf(1)
+		for j := range a {
+			c[j] = unit * (0.5 + 3*rng.Float64())
+			mu = math.Min(mu, c[j])
+			a[j] = make([]float64, m)
+			sum := 0.0
+			for k := range a[j] {
+				a[j][k] = unit * rng.NormFloat64()
+				sum += a[j][k]
+			}
+			a[j][m-1] -= sum // nearly nothing is left of a_j'x
+		}
+		limit := 1e300
+		if rng.IntN(3) == 0 {
+			limit = size * 1e-3
+		}
+		problem, err := model.Bind(Data{"n": n, "m": m, "a": a, "c": c, "limit": limit}, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := problem.Eval(context.Background(), Values{{Name: "x", Shape: []int{m}, Data: x}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, _ := r.Lower.Variables.Get("y")
+		off, terms, largest := 0.0, 0.0, 0.0
+		for j := range c {
+			force := new(big.Rat)
+			for k := range x {
+				force.Add(force, new(big.Rat).Mul(exact(a[j][k]), exact(x[k])))
+				terms = math.Hypot(terms, a[j][k]*x[k])
+			}
+			best := force.Quo(force.Neg(force), exact(c[j]))
+			if best.Cmp(exact(limit)) > 0 {
+				best = exact(limit)
+			} else if best.Cmp(exact(-limit)) < 0 {
+				best = exact(-limit)
+			}
+			d, _ := new(big.Rat).Sub(exact(y.Data[j]), best).Float64()
+			off = math.Hypot(off, d)
+			largest = math.Max(largest, math.Abs(y.Data[j]))
+		}
+		bound := float64(r.Lower.ErrorBound)
+		if !(off <= bound) {
+			t.Errorf("trial %d: x of %.1g, units of %.1g: y is off by %.3g, claimed at most %.3g", trial, size, unit, off, bound)
+		}
+		rounding := 0x1p-53 * (terms/mu + 10*largest)
+		if bound > 1e3*rounding {
+			t.Errorf("trial %d: x of %.1g, units of %.1g: the bound %.3g is far above rounding, %.3g", trial, size, unit, bound, rounding)
+		}
+		if off > 0x1p-52*largest {
+			hidden++
+		}
+	}
+	if hidden < 20 {
+		t.Errorf("rounding hides something in %d trials only", hidden)
+	}
+}
