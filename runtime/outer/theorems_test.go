@@ -361,3 +361,32 @@ func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 		}
 	}
 }
+
+// Where it is not given, L is estimated by the largest gradient met, that at the start among
+// them: near the top of a ridge all others are smaller.
+func TestEstimatesCountTheStart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 9))
+	for range 20 {
+		n := 1 + rng.IntN(4)
+		top := math.Pow(10, 4*rng.Float64()-2)
+		h := &formula{n: n, value: func(x []float64) float64 {
+			s := 0.0
+			for _, v := range x {
+				s += top * math.Sin(v)
+			}
+			return s
+		}, grad: func(x []float64) []float64 {
+			g := make([]float64, n)
+			for j, v := range x {
+				g[j] = top * math.Cos(v)
+			}
+			return g
+		}}
+		largest := top * math.Sqrt(float64(n)) // at the start, 0, and nowhere else near by
+		r := ran(t, h, "oigrm", made(t, "oigrm", method.Values{"delta": 0.5, "epsilon": 0.5, "gap": 1.0}),
+			Options{Start: make([]float64, n), Seed: rng.Uint64(), Limits: Limits{Iterations: 1}})
+		if l := r.Parameters["L"]; math.Abs(l-largest) > 1e-12*largest {
+			t.Errorf("%d variables: L is %g, the gradient at the start is %g", n, l, largest)
+		}
+	}
+}
