@@ -9,13 +9,15 @@ import (
 )
 
 // Followers whose forces are differences of terms in x: y_j = -(a_j'x)/c_j, or the nearer
-// bound.
+// bound; the last may be tied to another difference, b'x.
 const cancelling = `model cancelling
 param n: int
 param m: int
 data a: matrix[n, m]
 data c: vector[n]
 data limit: real
+data b: vector[m]
+param tied: int
 upper {
   var x: vector[m]
   minimize sum(y)
@@ -23,6 +25,8 @@ upper {
 lower {
   var y: vector[n] in box(-limit, limit)
   minimize sum(j in 1..n: 0.5 * c[j] * y[j]^2 + y[j] * sum(k in 1..m: a[j, k] * x[k]))
+  subject to
+    tie: forall j in n..n if tied > 0: b[1] * y[j] == sum(k in 1..m: b[k] * x[k])
 }
 `
 
@@ -57,11 +61,17 @@ func TestErrorBoundCoversRounding(t *testing.T) {
 			}
 			a[j][m-1] -= sum // nearly nothing is left of a_j'x
 		}
-		limit := 1e300
+		limit, tied := 1e300, rng.IntN(2)
 		if rng.IntN(3) == 0 {
-			limit = size * 1e-3
+			limit, tied = size*1e-3, 0
 		}
-		problem, err := model.Bind(Data{"n": n, "m": m, "a": a, "c": c, "limit": limit}, BindOptions{})
+		b, rest := make([]float64, m), 0.0
+		for k := range b {
+			b[k] = math.Pow(10, 3*rng.Float64()-2) * rng.NormFloat64()
+			rest += b[k]
+		}
+		b[m-1] -= rest
+		problem, err := model.Bind(Data{"n": n, "m": m, "a": a, "c": c, "limit": limit, "b": b, "tied": tied}, BindOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +80,7 @@ func TestErrorBoundCoversRounding(t *testing.T) {
 			t.Fatal(err)
 		}
 		y, _ := r.Lower.Variables.Get("y")
-		off, terms, largest := 0.0, 0.0, 0.0
+		off, terms, row, largest := 0.0, 0.0, 0.0, 0.0
 		for j := range c {
 			force := new(big.Rat)
 			for k := range x {
@@ -83,6 +93,14 @@ func TestErrorBoundCoversRounding(t *testing.T) {
 			} else if best.Cmp(exact(-limit)) < 0 {
 				best = exact(-limit)
 			}
+			if tied > 0 && j == n-1 {
+				best.SetInt64(0)
+				for k := range x {
+					best.Add(best, new(big.Rat).Mul(exact(b[k]), exact(x[k])))
+					row = math.Hypot(row, b[k]*x[k]/b[0])
+				}
+				best.Quo(best, exact(b[0]))
+			}
 			d, _ := new(big.Rat).Sub(exact(y.Data[j]), best).Float64()
 			off = math.Hypot(off, d)
 			largest = math.Max(largest, math.Abs(y.Data[j]))
@@ -91,7 +109,7 @@ func TestErrorBoundCoversRounding(t *testing.T) {
 		if !(off <= bound) {
 			t.Errorf("trial %d: x of %.1g, units of %.1g: y is off by %.3g, claimed at most %.3g", trial, size, unit, off, bound)
 		}
-		rounding := 0x1p-53 * (terms/mu + 10*largest)
+		rounding := 0x1p-53 * (terms/mu + 10*row + 10*largest)
 		if bound > 1e3*rounding {
 			t.Errorf("trial %d: x of %.1g, units of %.1g: the bound %.3g is far above rounding, %.3g", trial, size, unit, bound, rounding)
 		}

@@ -47,7 +47,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if pt.Grad == nil {
 		r.Notes = append(r.Notes, "F may have a kink at this point, and none near by was found at which it surely has a gradient: no hypergradient is given")
 	}
-	errorY := h.ErrorOfY(pt.X, pt.Lower)
+	errorY := h.ErrorOfY(pt)
 	if err := p.describe(r, pt, errorY); err != nil {
 		return nil, err
 	}

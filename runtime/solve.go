@@ -145,7 +145,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	errorY := h.ErrorOfY(plain.X, plain.Lower)
+	errorY := h.ErrorOfY(plain)
 	if err := p.describe(r, plain, errorY); err != nil {
 		return nil, err
 	}

@@ -168,7 +168,7 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 // h_i(y) that is not distinguishable from 0 in double precision counts as 0,
 // and a row that y violates by at most Residuals.Primal as met: the bound is
 // that of the problem with these rows moved by that much. s is as computed: what
-// rounding in the gradient hides is left out (see oracle.Hyper.ErrorOfY).
+// rounding hides in it, and in the rows, is left out (see oracle.Hyper.ErrorOfY).
 func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) float64 {
 	if !(mu > 0) || s.Residuals.Dual > 0 {
 		return math.Inf(1)

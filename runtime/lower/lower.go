@@ -52,7 +52,7 @@ type Solution struct {
 	MinSlack      float64 // smallest -h_i of an inactive row (+Inf if none)
 	Weak          []int   // rows with slack and multiplier both 0 to tolerance: strict complementarity fails
 	Dependent     []int   // active rows whose gradients depend on the others: multipliers are not unique
-	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known, but for the rounding of gradients; +Inf otherwise
+	ErrorBound    float64 // certified |Y - y*| <= sqrt(2 gap / mu) where mu is known, but for rounding; +Inf otherwise
 
 	// Working are the rows that the multipliers were computed from, ascending and
 	// independent, and Sine is the least sine of the angle between one of them and those

@@ -30,10 +30,7 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 	if measured {
 		h.terms = h.measure(x, s.Y)
 	}
-	sigma := s.Sine
-	if !(sigma > 0) || !slices.Equal(s.Working, face) {
-		sigma = h.angles.least(h.p.Rows, face)
-	}
+	sigma := h.sine(s, face)
 	margin, undecided = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
 	if margin < near && !measured {
 		h.terms = h.measure(x, s.Y)
@@ -95,19 +92,39 @@ func termsOf(p *problem.Problem, x, y, base []float64) (size float64) {
 	return size + linalg.Norm(base)
 }
 
-// ErrorOfY bounds |Y - y*| at a lower solution at x, for a proved modulus: to the bound of
-// the solution, which takes the gradient as it was computed, comes what the rounding of the
-// gradient's terms may hide, over the modulus. At x = 1e9 terms that cancel leave 1e-7, and
-// a computed gradient of 0 says no more than that. It takes a few gradients of g.
-func (h *Hyper) ErrorOfY(x []float64, s *lower.Solution) float64 {
-	mu := h.p.Facts.StrongConvexity
+// ErrorOfY bounds |Y - y*| at a point that Value has made, for a proved modulus: to the bound
+// of the lower solution, which takes gradients and rows as they were computed, comes what
+// rounding hides, in the gradient over the modulus and in the rows that hold y (see judge).
+// At x = 1e9 terms that cancel leave 1e-7, and a computed gradient of 0 says no more than
+// that. It takes a few gradients of g.
+func (h *Hyper) ErrorOfY(pt *Point) float64 {
+	s, facts := pt.Lower, &h.p.Facts
+	mu := facts.StrongConvexity
 	if !(mu > 0) || math.IsInf(s.ErrorBound, 1) {
 		return s.ErrorBound
 	}
-	base, pull := make([]float64, h.p.Dy), make([]float64, h.p.Dy)
-	h.p.G.GradY(base, x, s.Y)
+	t := h.measure(pt.X, s.Y)
+	pull := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
-	return s.ErrorBound + roundings*unit*math.Max(termsOf(h.p, x, s.Y, base), linalg.Norm(pull))/mu
+	bound := s.ErrorBound + roundings*unit*math.Max(t.Size, linalg.Norm(pull))/mu
+	rho := 0.0
+	for _, i := range s.Active {
+		if r := stateOf(h.p.Rows, i, pt.X, s.Y); r.length > 0 {
+			rho = math.Hypot(rho, r.error/r.length)
+		}
+	}
+	if rho > 0 {
+		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / h.sine(s, s.Active)
+	}
+	return bound
+}
+
+// sine is the least singular value of the rows of a face, each of length 1.
+func (h *Hyper) sine(s *lower.Solution, face []int) float64 {
+	if s.Sine > 0 && slices.Equal(s.Working, face) {
+		return s.Sine
+	}
+	return h.angles.least(h.p.Rows, face)
 }
 
 // probePart is well above the rounding, and well below curvature's effect on a size.
