@@ -147,7 +147,10 @@ func (d *deriver) attained(at *derived, radius float64) error {
 		if len(slopes) == 0 {
 			return nil
 		}
-		direction := d.inward(at.x, slopes)
+		direction := d.inward(at.x, slopes, false)
+		if direction == nil { // what X holds at one value may decide a row all the same
+			direction = d.inward(at.x, slopes, true)
+		}
 		if direction == nil {
 			return errNowhere
 		}
@@ -237,17 +240,21 @@ func (d *deriver) open(at *derived, open []int) int {
 }
 
 // inward is a unit direction d into X with slope'd > 0 for every slope, or nil
-// where there is none. The nearest point to (0, 1) of the cone of the columns
+// where there is none. Off X it may lead along entries that X holds at one value alone: F is
+// the same selection of pieces there, and the gradient that is claimed has such entries. The nearest point to (0, 1) of the cone of the columns
 // (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
 // (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
 // c'd >= 0, unless the residual is zero.
-func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
+func (d *deriver) inward(x []float64, slopes [][]float64, off bool) []float64 {
 	g := generators{size: d.p.Dx + 1}
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
 	}
 	touch := 1e-9 * d.s.x
 	for j := range x {
+		if off && d.p.X.Lo[j] == d.p.X.Hi[j] {
+			continue
+		}
 		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
 		g.unit(j, low, high)
 	}
