@@ -83,8 +83,9 @@ func (p *Problem) newResult(opts Options) *Result {
 	r := &Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
 		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
 	r.Lower.Solver, r.Lower.Curvature = opts.Solver, p.curvatureKept(opts)
-	if n := len(p.Numeric.Parts); n > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", followersNote(ownBlocks(p.IR)), n))
+	// Hidden variables may be solved apart of one follower that is not: no word of them.
+	if note, n := followersNote(ownBlocks(p.IR)), len(p.Numeric.Parts); n > 0 && note != "" {
+		r.Notes = append(r.Notes, fmt.Sprintf("%s, solved apart in %d parts", note, n))
 	}
 	return r
 }
