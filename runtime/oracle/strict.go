@@ -242,7 +242,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 			// The least error that there may be, if the face leaves the row no freedom. What is
 			// gained has to be beyond all doubt: the other errors are estimates too.
 			fixed := r.error + r.length*rho/sigma
-			if !(margin >= 1) && r.slack >= decided*fixed && r.length*errorY >= stiff*fixed {
+			if !(margin >= decided) && r.slack >= decided*fixed && r.length*errorY >= stiff*fixed {
 				if free == nil {
 					free = freedom(p.Rows, face)
 				}
