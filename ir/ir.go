@@ -179,10 +179,13 @@ type Variable struct {
 
 // Axis is one dimension of an array. Labels holds the elements of the set that
 // it is over, each a label or a tuple of labels; nil where the dimension counts
-// 1..Size.
+// 1..Size. Names are the set's words for what stands in a label, one a part of a
+// tuple: its keys, by which columns of tables go, or its own name; nil where the
+// dimension is over no declared set, or that has none for each part.
 type Axis struct {
 	Size   int
 	Labels [][]string
+	Names  []string
 }
 
 // Text spells element k, from 0, as it stands in the square brackets of a

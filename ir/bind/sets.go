@@ -16,6 +16,7 @@ import (
 // file's tables, and from 1 where they are the integers of a value.
 type boundSet struct {
 	name   string
+	keys   []string // what the parts of a label are called, if anything
 	n      int
 	lo     int         // of a set of numbers: the first
 	number bool        // a set of numbers lo..lo+n-1
@@ -62,7 +63,7 @@ func (s *boundSet) element(k int) []string {
 
 // axis is the set as a dimension: numbers from 1 need no labels.
 func (s *boundSet) axis() ir.Axis {
-	a := ir.Axis{Size: s.n}
+	a := ir.Axis{Size: s.n, Names: s.keys}
 	if s.number && s.lo == 1 {
 		return a
 	}
@@ -136,6 +137,12 @@ func (e *elab) setOf(x lang.Expr) *boundSet {
 // was dealt with.
 func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 	set := &boundSet{name: s.Name}
+	for _, key := range d.Keys {
+		set.keys = append(set.keys, key.Name)
+	}
+	if len(set.keys) == 0 && len(d.Within) <= 1 {
+		set.keys = []string{s.Name}
+	}
 	for _, w := range d.Within {
 		of := b.sets[w.Name]
 		if of == nil {
@@ -143,6 +150,9 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 		}
 		if len(d.Within) == 1 {
 			set.within, set.parts = of, of.parts
+			if len(d.Keys) == 0 && of.parts != nil {
+				set.keys = of.keys
+			}
 		} else {
 			set.parts = append(set.parts, of)
 		}

@@ -123,8 +123,19 @@ func summaryTable(r *runtime.Result) Table {
 	return t
 }
 
-// axisNames are the columns of a value's dimensions, a tuple's labels apart.
+// axisNames are the columns of a value's dimensions, a tuple's labels apart: the model's
+// words for them, so that a table can be read as data again, where it has some and they differ.
 func axisNames(v runtime.Value) []string {
+	taken := map[string]bool{"value": true, "bound": true, "hypergradient": true}
+	var own []string
+	for _, a := range v.Dimensions() {
+		for _, name := range a.Names {
+			if !taken[name] {
+				taken[name] = true
+				own = append(own, name)
+			}
+		}
+	}
 	var out []string
 	for d, a := range v.Dimensions() {
 		parts := 1
@@ -138,6 +149,9 @@ func axisNames(v runtime.Value) []string {
 			}
 			out = append(out, name)
 		}
+	}
+	if len(own) == len(out) {
+		return own
 	}
 	return out
 }

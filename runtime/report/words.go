@@ -52,6 +52,9 @@ func answer(r *runtime.Result) []string {
 		bound := ""
 		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {
 			bound = fmt.Sprintf(" and is within %s of the exact answer, by a bound that was proved", chart.Number(e, 3))
+			if e <= rounding*largest(r.Lower.Variables) {
+				bound = " and is within rounding of the exact answer, by a bound that was proved"
+			}
 		}
 		to := "to " + brief(worst(r.Residuals))
 		if worst(r.Residuals) == 0 {
@@ -62,6 +65,20 @@ func answer(r *runtime.Result) []string {
 		say("The follower's problem ended with the status %q: its answer is to be taken with care.", r.Lower.Status)
 	}
 	return out
+}
+
+// rounding is what no bound from a residual in double precision can be below, relative to y:
+// y itself and each of a residual's few operations round by half a unit of 2^-52.
+const rounding = 8 * 0x1p-53
+
+func largest(vs runtime.Values) float64 {
+	size := 0.0
+	for _, v := range vs {
+		for _, f := range v.Data {
+			size = math.Max(size, math.Abs(f))
+		}
+	}
+	return size
 }
 
 // meaningOf says what a status other than solved means for the reader.
