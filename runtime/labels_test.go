@@ -70,6 +70,16 @@ func TestResultsHaveLabels(t *testing.T) {
 	if err := json.Unmarshal(text, &again); err != nil {
 		t.Fatal(err)
 	}
+	written := func(r *runtime.Result) string {
+		var b strings.Builder
+		if err := r.WriteText(&b, runtime.TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if one, two := written(result), written(&again); !strings.Contains(one, `flow["Rome", "Oslo"]`) || one != two {
+		t.Errorf("written as\n%s\nand, read from the document, as\n%s", one, two)
+	}
 	report, err := problem.Verify(&again)
 	if err != nil {
 		t.Fatal(err)

@@ -84,6 +84,19 @@ func (p *Problem) moved(from, to []float64) string {
 	return fmt.Sprintf("the start is not feasible, or F is not defined there, and was moved in %d entries: %s, ...", count, entry)
 }
 
+// OfStarts is the result as the best of starts that were runs of their own, to be shown: with
+// how they ended and what they show together. It is no document: its seal is the one run's.
+func (r *Result) OfStarts(starts []StartResult) *Result {
+	out := *r
+	sign := 1.0
+	if r.Upper.Sense == "maximize" {
+		sign = -1
+	}
+	out.Starts = starts
+	out.Notes = append(slices.Clone(r.Notes), startNotes(starts, sign)...)
+	return &out
+}
+
 // startNotes are what the starts show together. F is in the user's sense.
 func startNotes(starts []StartResult, sign float64) []string {
 	var notes []string

@@ -195,7 +195,7 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	t.table(func(row func(cells ...string)) {
 		for _, v := range vs {
 			mark := func(i int) string { return marks[EntryName(v, i)] }
-			if v.Axes != nil {
+			if v.Axes != nil || v.keys != nil {
 				for i, f := range v.Data {
 					if t.cut(i) {
 						row("", fmt.Sprintf("... %d entries in all", len(v.Data)))

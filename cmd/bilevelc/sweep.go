@@ -488,7 +488,15 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 	if best == nil {
 		return &exitError{Code: status.Interrupted.Exit(false)}
 	}
-	if err := a.show(best, f.runFlags); err != nil {
+	shown := best
+	if !f.json {
+		ends, failed := folder.Ends()
+		if failed != nil {
+			return failed
+		}
+		shown = best.OfStarts(ends)
+	}
+	if err := a.show(shown, f.runFlags); err != nil {
 		return err
 	}
 	if err != nil {

@@ -51,6 +51,7 @@ func main() {
 		log.Error("serving", "error", err)
 		os.Exit(1)
 	}
+	log.Info("ended")
 }
 
 // Serve answers requests until ctx ends. Then it takes no more, lets those that are

@@ -391,6 +391,14 @@ func TestStartsOfASweep(t *testing.T) {
 	if err != nil || best.Upper.Objective != all.Upper.Objective {
 		t.Errorf("best %v, not %v (%v)", best.Upper.Objective, all.Upper.Objective, err)
 	}
+	ends, err := f.Ends()
+	if err != nil || !slices.Equal(ends, all.Starts) {
+		t.Errorf("the starts ended as %+v, and in one run as %+v (%v)", ends, all.Starts, err)
+	}
+	together := all.Notes[len(all.Notes)-1]
+	if notes := best.OfStarts(ends).Notes; !strings.HasPrefix(together, "of 6 starts, ") || notes[len(notes)-1] != together {
+		t.Errorf("the starts show %q, and in one run %q", notes, together)
+	}
 }
 
 func TestPlanFile(t *testing.T) {

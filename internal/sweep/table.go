@@ -116,6 +116,21 @@ func cellOf(text string) data.Cell {
 	return data.Cell{Text: text}
 }
 
+// Ends are how the jobs that have a result ended, in the plan's order.
+func (f *Folder) Ends() ([]runtime.StartResult, error) {
+	var ends []runtime.StartResult
+	for _, j := range f.Plan.Jobs {
+		r, err := f.Result(j.Key)
+		if err != nil {
+			return nil, err
+		}
+		if r != nil {
+			ends = append(ends, runtime.StartResult{Objective: r.Upper.Objective, Status: r.Status, Reason: r.Reason})
+		}
+	}
+	return ends, nil
+}
+
 // Best is the result with the best objective among those that are solved, or, where
 // none is, among all that have a point; nil where there is none.
 func (f *Folder) Best() (*runtime.Result, error) {
