@@ -44,14 +44,14 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 
 // scoutNote says what a run has looked at beside its own way.
 func scoutNote(s *outer.Scouting, sign float64) string {
-	looked := fmt.Sprintf("looked from %d other starts as well, for %d evaluations of F", s.Tried, s.Evaluations)
+	looked := fmt.Sprintf("looked from %d other starts as well, %d of them to their end", s.Tried, s.Followed)
 	if s.Tried == 1 {
 		looked = strings.Replace(looked, "starts", "start", 1)
 	}
 	if s.Start == 0 {
 		return looked + ": none led lower"
 	}
-	return fmt.Sprintf("%s: this is where start %d of --starts leads; from the first start the run ends at %s", looked, s.Start+1, number(sign*s.First))
+	return fmt.Sprintf("%s: the way from start %d leads here; from the first start the run ends at %s", looked, s.Start+1, number(sign*s.First))
 }
 
 // moved says where a start that was given lies outside X, or leaves the lower level

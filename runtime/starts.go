@@ -22,7 +22,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Cost: p.callCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Cost: p.callCost(), Linear: p.linearCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {
@@ -80,6 +80,19 @@ func (p *Problem) callCost() float64 {
 		most = max(most, arena+c.program.DataBytes())
 	}
 	return float64(most) / 8
+}
+
+// linearCost is how many numbers the linear algebra between two calls reads, about: the rows,
+// and the factors that general ones fill.
+func (p *Problem) linearCost() float64 {
+	rows := p.Numeric.Rows
+	general := 0
+	for i := range rows.Kind {
+		if rows.B.Ptr[i+1]-rows.B.Ptr[i] > 1 {
+			general++
+		}
+	}
+	return float64(rows.A.NNZ()+rows.B.NNZ()) + float64(general)*float64(general)/2
 }
 
 // startObserver passes the progress of one start on, one call at a time over

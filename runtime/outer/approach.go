@@ -34,6 +34,12 @@ type approach struct {
 	Priced bool      // it is the latter
 }
 
+// waypoint is where the first stages have come to.
+type waypoint struct {
+	Scale float64 // mu of the first
+	F     float64 // F_mu at the end of the last
+}
+
 // The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
 // for the next from which a few steps lead on. Where F has kinks minimizers of F_mu are as
 // far from its own as slacks and multipliers are of size sqrt(mu); the last stage is the one
@@ -88,7 +94,11 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 			return ignoring(err)
 		}
 	}
-	s.Approach = &approach{X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F}
+	first := 0
+	if g := m.guidance; g != nil && path.At(ctx, x, g.scale) == nil {
+		scale, first = g.scale, scoutFrom
+	}
+	s.Approach = &approach{Stage: first, X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F}
 	m.path = path
 	return nil
 }
@@ -142,7 +152,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	reach := m.Settings.InitialStep * run.size(a.X)
 	d := &smoothDescent{run: run, path: m.path, mu: mu, radius: math.Max(a.Radius, approachLeast*reach),
 		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain)}
-	if a.Stage == 0 {
+	if a.Moved == 0 {
 		d.radius = reach
 	}
 	end, err := d.minimize(ctx, a.ahead(), a.X)
@@ -176,6 +186,9 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	// that leaves, as long as there are kinks.
 	left := a.Moved * math.Sqrt(approachRatio) / (1 - math.Sqrt(approachRatio))
 	rest := approachLeft * m.Settings.Delta * run.size(s.Center.X)
+	if a.Stage+1 == scoutStages && end != nil {
+		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F}
+	}
 	if a.Stage++; a.Stage < approachStages && (led && (left > rest || a.Stage < 3) || a.Stage == 1) {
 		s.Approach = &a
 		return nil

@@ -63,8 +63,9 @@ func init() {
 type goldstein struct {
 	Settings goldsteinSettings
 	keeps[goldsteinState]
-	learned *lesson       // from a run nearby; nil: none
-	path    *central.Path // of the approach; what it holds between steps does not count
+	learned   *lesson       // from a run nearby; nil: none
+	*guidance               // of a scout; nil: none
+	path      *central.Path // of the approach; what it holds between steps does not count
 }
 
 // goldsteinState is the state between iterations. Slices are not changed in
@@ -82,6 +83,7 @@ type goldsteinState struct {
 	Sampled   int       // sampling radii tried since the last descent
 	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
+	Waypoint  *waypoint // on the way; nil before it and where there is none
 	Approach  *approach // the way to where the bundle begins; nil once it is over
 	// Approached reports that it led to a lower point than the start, and Stuck what
 	// kept the search from there from its end; empty before.

@@ -48,6 +48,9 @@ func (m *goldstein) valid(d dimensions) error {
 			}
 		}
 	}
+	if w := s.Waypoint; w != nil && !(w.Scale > 0 && finite(w.Scale, w.F)) {
+		return fmt.Errorf("its way along the central path has no scale")
+	}
 	if a := s.Approach; a != nil {
 		if err := vectors(d.x, a.X); err != nil {
 			return err

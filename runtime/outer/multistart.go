@@ -17,9 +17,10 @@ import (
 type MultiStart struct {
 	Starts int // 1 is the given start alone; the most of them where Automatic is set
 	// Automatic ends the run after as many starts as the rule of Boender and Rinnooy Kan
-	// asks for, or after a second or two of work. Cost is how many numbers one call reads.
-	Automatic bool
-	Cost      float64
+	// asks for, or after a second or two of work. Cost is how many numbers one call reads,
+	// Linear how many the linear algebra between two calls does.
+	Automatic    bool
+	Cost, Linear float64
 	// First is how many starts go before these, and are left out: starts First to
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int
@@ -122,7 +123,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		}
 	}
 	best = bestOf(results)
-	if first := results[0].Result; m.Scouts && n == 1 && m.First == 0 && best == 0 && first.approached && first.Status == status.Solved {
+	if first := results[0].Result; m.Scouts && n == 1 && m.First == 0 && best == 0 && first.way.ok && first.Status == status.Solved {
 		if results[0].Result, m.Scouted, err = m.scout(ctx, first, draw); err != nil {
 			return results, -1, err
 		}
@@ -179,7 +180,7 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 		}
 		opts.Resume = m.Resume[k].Run
 	}
-	r, err := m.begin(ctx, opts)
+	r, err := m.begin(ctx, opts, nil)
 	var fault *PanicError
 	if errors.As(err, &fault) && m.Starts > 1 {
 		fault.Start = k + 1

@@ -91,7 +91,10 @@ type Result struct {
 	ended *Ended  // where that is all that is kept of the run
 	noise float64 // difference in F at Best that means nothing
 
-	approached bool // the method came here along a central path
+	way struct {
+		scale, f float64 // see guided
+		ok       bool
+	}
 }
 
 // State is the state of the run before its last iteration, the one that ended it
