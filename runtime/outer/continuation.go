@@ -61,11 +61,11 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 	}
 	end, err := m.follow(ctx, run, x, maxEnd)
 	run.limits = before
+	if end := run.check(ctx); end != nil { // cut short, it found nothing out
+		return nil, end
+	}
 	if err != nil {
 		return nil, ignoring(err)
-	}
-	if err := run.check(ctx); err != nil {
-		return nil, err
 	}
 	if end.F < m.state.Center.F-10*run.noise(&m.state.Center) {
 		return end, nil
