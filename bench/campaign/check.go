@@ -267,9 +267,7 @@ func (e *examination) points(p *runtime.Problem) {
 		x := e.draw()
 		pt, ok := e.eval.At(x)
 		if ok && pt.Violation <= 1e-6 {
-			for _, v := range pt.Grad {
-				e.size = math.Max(e.size, math.Abs(v))
-			}
+			e.size = math.Max(e.size, largest(pt.Grad))
 		}
 		if k >= 3 {
 			continue
