@@ -99,15 +99,13 @@ func (r *Report) within(claim string, claimed, most float64) {
 // vector checks that two vectors of one length agree in the 2-norm; the
 // detail names the worst entry.
 func (r *Report) vector(claim string, claimed, found []float64, tolerance float64) {
-	worst, sum := 0, 0.0
+	worst := 0
 	for j := range claimed {
-		d := claimed[j] - found[j]
-		sum += d * d
-		if math.Abs(d) > math.Abs(claimed[worst]-found[worst]) {
+		if math.Abs(claimed[j]-found[j]) > math.Abs(claimed[worst]-found[worst]) {
 			worst = j
 		}
 	}
-	c := Check{Claim: claim, Claimed: norm(claimed), Found: norm(found), Tolerance: tolerance, OK: math.Sqrt(sum) <= tolerance}
+	c := Check{Claim: claim, Claimed: norm(claimed), Found: norm(found), Tolerance: tolerance, OK: distance(claimed, found) <= tolerance}
 	if len(claimed) > 0 {
 		c.Claim += fmt.Sprintf(", entry %d the worst", worst)
 		c.Claimed, c.Found = claimed[worst], found[worst]
