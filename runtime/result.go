@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"strings"
+
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/problem"
@@ -121,6 +123,17 @@ type FollowerResult struct {
 	Multipliers Values `json:"multipliers"`
 }
 
+// Sides are the entries of AtBounds with their sides: lower, upper or fixed.
+func (u *UpperResult) Sides() map[string]string {
+	out := map[string]string{}
+	for _, at := range u.AtBounds {
+		if k := strings.LastIndexByte(at, ' '); k >= 0 {
+			out[at[:k]] = at[k+1:]
+		}
+	}
+	return out
+}
+
 // LowerResult is the follower's side at the upper point. Multipliers are >= 0
 // on inequalities in the user's direction, of either sense.
 type LowerResult struct {
@@ -152,6 +165,20 @@ type LowerResult struct {
 	MinMultiplier Number `json:"min_multiplier"`
 	MinSlack      Number `json:"min_slack"`
 	ErrorBound    Number `json:"error_bound"` // certified |y - y*|, Infinity where no modulus is proved
+}
+
+// States are the rows that hold, by name: active, weak or dependent.
+func (l *LowerResult) States() map[string]string {
+	out := map[string]string{}
+	for _, list := range []struct {
+		state string
+		rows  []string
+	}{{"active", l.Active}, {"weak", l.Weak}, {"dependent", l.Dependent}} {
+		for _, name := range list.rows {
+			out[name] = list.state
+		}
+	}
+	return out
 }
 
 // Residuals are the document's form of problem.Residuals, with those of x in X

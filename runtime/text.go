@@ -141,11 +141,9 @@ func (t *textReport) hypergradient() {
 	if len(r.Upper.AtBounds) > 0 {
 		title += "; in brackets: the bound that x is at"
 	}
-	sides := map[string]string{}
-	for _, at := range r.Upper.AtBounds {
-		if space := strings.LastIndexByte(at, ' '); space >= 0 {
-			sides[at[:space]] = " (" + at[space+1:] + ")"
-		}
+	sides := r.Upper.Sides()
+	for name, side := range sides {
+		sides[name] = " (" + side + ")"
 	}
 	t.marked(title, r.Upper.Hypergradient, sides)
 }
@@ -380,9 +378,9 @@ func (t *textReport) footer() {
 		fmt.Fprintf(&t.b, "time: read %.3g, compile %.3g, bind %.3g, prove %.3g, solve %.3g, certify %.3g s\n",
 			p.Read, p.Compile, p.Bind, p.Prove, p.Solve, p.Certify)
 	}
-	fmt.Fprintf(&t.b, "calls: f %d, grad f %d, g %d, grad g %d\n", r.Calls.F, r.Calls.GradF, r.Calls.G, r.Calls.GradG)
+	fmt.Fprintf(&t.b, "calls: %s\n", r.Calls.Text())
 	if v := r.Verification; t.opts.Phases && v != nil {
-		fmt.Fprintf(&t.b, "calls to verify the result: f %d, grad f %d, g %d, grad g %d\n", v.F, v.GradF, v.G, v.GradG)
+		fmt.Fprintf(&t.b, "calls to verify the result: %s\n", v.Text())
 	}
 	if r.Budget != nil {
 		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", brief(float64(r.Budget.Evaluations)), r.Budget.Basis, r.Budget.Actual)

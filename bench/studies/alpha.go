@@ -73,7 +73,7 @@ func measureAlpha(o options) ([]alphaRow, error) {
 			if err != nil {
 				return nil, err
 			}
-			solve := total(p.Calls())
+			solve := p.Calls().Total()
 			for _, c := range contestants() {
 				for _, alpha := range alphaGrid(o.quick) {
 					spec, err := oracle.Lookup(c.oracle)
@@ -90,7 +90,7 @@ func measureAlpha(o options) ([]alphaRow, error) {
 						return nil, fmt.Errorf("%s at alpha = %g: %w", c.name, alpha, err)
 					}
 					rows = append(rows, alphaRow{oracle: c.name, condition: condition, alpha: alpha, seed: seed, lower: solve,
-						calls: total(p.Calls().Sub(before)), error: distance(grad, exact.Gradient)})
+						calls: p.Calls().Sub(before).Total(), error: distance(grad, exact.Gradient)})
 				}
 			}
 		}
@@ -118,9 +118,6 @@ func newSolver(name string, values method.Values) (lower.Solver, error) {
 	}
 	return spec.New(values)
 }
-
-// total of all calls.
-func total(c problem.Calls) int64 { return c.F + c.GradF + c.G + c.GradG }
 
 // alphaFact is what the study finds of one oracle at one condition number.
 type alphaFact struct {

@@ -150,7 +150,7 @@ func (c *course) price(r racer) (float64, error) {
 			return 0, err
 		}
 	}
-	return float64(total(h.Calls())) / steps, nil
+	return float64(h.Calls().Total()) / steps, nil
 }
 
 func hyperobjective(in *planted.Instance, r racer) (*oracle.Hyper, error) {
@@ -196,7 +196,7 @@ func (t *tracker) Gradient(ctx context.Context, x []float64) (*oracle.Point, err
 // see takes the evaluation into account: a point counts from the checkpoint
 // after the calls that it took.
 func (t *tracker) see(pt *oracle.Point) {
-	calls := total(t.Calls())
+	calls := t.Calls().Total()
 	for len(t.next) > 0 && calls > t.next[0] {
 		t.record()
 	}

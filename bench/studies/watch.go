@@ -84,7 +84,7 @@ func (w *watch) look(x []float64) {
 	}
 	scale(w.sum, 1/float64(size))
 	if w.stationary(w.sum) {
-		w.reached, w.calls = true, total(w.Calls())
+		w.reached, w.calls = true, w.Calls().Total()
 		w.cancel(errReached)
 	}
 	clear(w.sum)

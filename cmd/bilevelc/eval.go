@@ -170,7 +170,7 @@ func (a *app) lineText(line *runtime.Line, f *evalFlags) error {
 			fmt.Fprintf(a.io.out, "%s = %v: %s (%s)\n", line.Along.Entry, p.At, p.Status, p.Reason)
 		}
 	}
-	fmt.Fprintf(a.io.out, "calls: f %d, grad f %d, g %d, grad g %d\n", line.Calls.F, line.Calls.GradF, line.Calls.G, line.Calls.GradG)
+	fmt.Fprintf(a.io.out, "calls: %s\n", line.Calls.Text())
 	return nil
 }
 

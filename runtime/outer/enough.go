@@ -57,7 +57,7 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			continue
 		}
 		c := r.Result.Calls
-		calls += c.F + c.GradF + c.G + c.GradG
+		calls += c.Total()
 		if r.Result.Status != status.Solved || r.Result.Best == nil {
 			failed = 1
 			continue

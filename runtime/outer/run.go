@@ -92,7 +92,7 @@ func (r *Run) check(ctx context.Context) error {
 		return &limitError{fmt.Sprintf("%d evaluations of F", r.limits.Evaluations)}
 	}
 	if r.limits.Calls > 0 {
-		if c := r.Calls(); c.F+c.GradF+c.G+c.GradG >= r.limits.Calls {
+		if r.Calls().Total() >= r.limits.Calls {
 			return &limitError{fmt.Sprintf("%d calls to f and g", r.limits.Calls)}
 		}
 	}

@@ -132,5 +132,5 @@ func (t *Trace) UnmarshalJSON(text []byte) error {
 func (r *Run) traced(m Method, seconds float64) {
 	p := r.progress(m)
 	r.trace.add(TracePoint{Iteration: p.Iteration, F: p.F, Best: p.Best, Step: p.Step, Measure: p.Measure,
-		Calls: p.Calls.F + p.Calls.GradF + p.Calls.G + p.Calls.GradG, Seconds: seconds})
+		Calls: p.Calls.Total(), Seconds: seconds})
 }

@@ -1,5 +1,7 @@
 package problem
 
+import "fmt"
+
 // Calls are the oracle calls of a run. An evaluation that gives a value and a
 // gradient counts as one of each; the gradient in x, in y and in both is one.
 type Calls struct {
@@ -17,6 +19,14 @@ func (c Calls) Add(d Calls) Calls {
 // Sub returns c - d: the calls since d was read.
 func (c Calls) Sub(d Calls) Calls {
 	return Calls{c.F - d.F, c.GradF - d.GradF, c.G - d.G, c.GradG - d.GradG}
+}
+
+// Total is the number of all calls.
+func (c Calls) Total() int64 { return c.F + c.GradF + c.G + c.GradG }
+
+// Text spells the calls.
+func (c Calls) Text() string {
+	return fmt.Sprintf("f %d, grad f %d, g %d, grad g %d", c.F, c.GradF, c.G, c.GradG)
 }
 
 // Counted is a Function that counts its calls. Its clones count apart, each

@@ -183,18 +183,13 @@ func (v *view) figures(r *runtime.Result) {
 		add("starts", strconv.Itoa(len(r.Starts)))
 	}
 	if r.Oracle != "" {
-		add("calls to f and g", strconv.FormatInt(r.Calls.F+r.Calls.GradF+r.Calls.G+r.Calls.GradG, 10))
+		add("calls to f and g", strconv.FormatInt(r.Calls.Total(), 10))
 	}
 	add("seconds", chart.Number(r.Time, 3))
 }
 
 func (v *view) values(r *runtime.Result, s *Structure) {
-	sides := map[string]string{}
-	for _, at := range r.Upper.AtBounds {
-		if k := strings.LastIndexByte(at, ' '); k >= 0 {
-			sides[at[:k]] = at[k+1:]
-		}
-	}
+	sides := r.Upper.Sides()
 	for _, u := range r.Upper.Variables {
 		v.Upper = append(v.Upper, valueOf(u, s, sides))
 	}
@@ -271,16 +266,7 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 
 // rows are the rows that hold, those with the largest multipliers first.
 func (v *view) rows(r *runtime.Result) {
-	states := map[string]string{}
-	for _, name := range r.Lower.Active {
-		states[name] = "active"
-	}
-	for _, name := range r.Lower.Weak {
-		states[name] = "weak"
-	}
-	for _, name := range r.Lower.Dependent {
-		states[name] = "dependent"
-	}
+	states := r.Lower.States()
 	var sizes []float64
 	collect := func(into *[]rowView, residuals, multipliers runtime.Values, all bool) {
 		for _, family := range residuals {

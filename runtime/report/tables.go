@@ -34,15 +34,7 @@ func (t *Table) CSV() []byte {
 // set; a summary; and starts and sensitivities where there are any.
 func Tables(r *runtime.Result) []Table {
 	out := []Table{summaryTable(r)}
-	sides := map[string]string{}
-	for _, at := range r.Upper.AtBounds {
-		for k := len(at) - 1; k > 0; k-- {
-			if at[k] == ' ' {
-				sides[at[:k]] = at[k+1:]
-				break
-			}
-		}
-	}
+	sides := r.Upper.Sides()
 	for _, v := range r.Upper.Variables {
 		t := valueTable("upper."+v.Name, v)
 		gradient, known := r.Upper.Hypergradient.Get(v.Name)
@@ -185,15 +177,7 @@ func valueTable(name string, v runtime.Value) Table {
 
 func rowsTable(r *runtime.Result) Table {
 	t := Table{Name: "rows", Header: []string{"constraint", "row", "residual", "multiplier", "state"}}
-	states := map[string]string{}
-	for _, list := range []struct {
-		word string
-		rows []string
-	}{{"weak", r.Lower.Weak}, {"active", r.Lower.Active}, {"dependent", r.Lower.Dependent}} {
-		for _, name := range list.rows {
-			states[name] = list.word
-		}
-	}
+	states := r.Lower.States()
 	for _, family := range r.Lower.Multipliers {
 		residual, _ := r.Residuals.Constraints.Get(family.Name)
 		for k, lambda := range family.Data {
