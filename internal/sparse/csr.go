@@ -1,6 +1,7 @@
 // Package sparse is the one sparse matrix of the project: compressed sparse
 // rows. The compiler keeps sparse data and constraint rows in it and the
-// runtime reads them, so it stands below both and imports nothing.
+// runtime reads them, so it stands below both and imports nothing. Classes
+// are of columns that rows join.
 package sparse
 
 import (

@@ -3,6 +3,8 @@ package curvature
 import (
 	"math"
 	"slices"
+
+	"bilevelc/internal/sparse"
 )
 
 // maxDense bounds the order of a matrix that is assembled densely: 2000^2
@@ -49,17 +51,7 @@ func (s *study) below(terms []term, negative bool, extra ...part) *form {
 
 // partition finds the blocks: columns that meet in a row are in one block.
 func (f *form) partition(parts []part, coarse bool) {
-	parent := make([]int, f.n)
-	for i := range parent {
-		parent[i] = i
-	}
-	find := func(i int) int {
-		for parent[i] != i {
-			parent[i] = parent[parent[i]]
-			i = parent[i]
-		}
-		return i
-	}
+	classes := sparse.NewClasses(f.n)
 	join := func(j *jacobian, k, with int) int {
 		cols, mid, _ := j.row(k)
 		for i := range mid {
@@ -68,7 +60,7 @@ func (f *form) partition(parts []part, coarse bool) {
 				c = cols[i]
 			}
 			if with >= 0 {
-				parent[find(c)] = find(with)
+				classes.Join(with, c)
 			}
 			with = c
 		}
@@ -91,7 +83,7 @@ func (f *form) partition(parts []part, coarse bool) {
 	}
 	number, sizes := make([]int, f.n), []int(nil) // of each root, its block and one; of each block
 	for c := range f.n {
-		root := find(c)
+		root := classes.Of(c)
 		if number[root] == 0 {
 			sizes = append(sizes, 0)
 			number[root] = len(sizes)

@@ -24,6 +24,7 @@ package separable
 import (
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
@@ -55,7 +56,7 @@ type partition struct {
 	used    []bool // it adds to the objective
 	held    []bool // what it depends on belongs together
 
-	parent  []int32
+	class   sparse.Classes
 	blocks  int    // classes that hold an entry of y
 	holding []bool // of each root: its class holds an entry of y
 }
@@ -72,9 +73,8 @@ func analyze(p *ir.Problem) *partition {
 		return nil
 	}
 	a.depends, a.used, a.held = make([]bool, elements), make([]bool, elements), make([]bool, elements)
-	a.parent, a.holding = make([]int32, elements), make([]bool, elements)
-	for i := range a.parent {
-		a.parent[i] = int32(i)
+	a.class, a.holding = sparse.NewClasses(elements), make([]bool, elements)
+	for i := range a.holding {
 		a.holding[i] = i < a.n
 	}
 	for i := range p.B.Rows {
@@ -218,26 +218,16 @@ func (a *partition) descend(n *expr.Node, e int) {
 	})
 }
 
-// find is the class of an element.
-func (a *partition) find(i int) int {
-	at := int32(i)
-	for a.parent[at] != at {
-		a.parent[at] = a.parent[a.parent[at]]
-		at = a.parent[at]
-	}
-	return int(at)
-}
-
 // join makes one class of two.
 func (a *partition) join(i, j int) {
-	i, j = a.find(i), a.find(j)
+	i, j = a.class.Of(i), a.class.Of(j)
 	if i == j {
 		return
 	}
 	if a.holding[i] && a.holding[j] {
 		a.blocks--
 	}
-	a.parent[j] = int32(i)
+	a.class.Join(i, j)
 	a.holding[i] = a.holding[i] || a.holding[j]
 }
 
@@ -246,7 +236,7 @@ func (a *partition) classes() [][]int {
 	number := map[int]int{}
 	var blocks [][]int
 	for j := range a.n {
-		root := a.find(j)
+		root := a.class.Of(j)
 		k, seen := number[root]
 		if !seen {
 			k = len(blocks)

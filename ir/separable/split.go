@@ -25,7 +25,7 @@ func Split(p *ir.Problem, groups [][]int) ([]*expr.Node, error) {
 	group := map[int]int{} // of each class
 	for k, entries := range groups {
 		for _, j := range entries {
-			class := a.find(j)
+			class := a.class.Of(j)
 			if at, seen := group[class]; seen && at != k {
 				return nil, fmt.Errorf("groups %d and %d of %s depend on each other", at+1, k+1, p.Name)
 			}

@@ -167,33 +167,22 @@ func (c *Path) analyze() {
 // divide finds the parts of the lower level, which neither a row nor an entry of the
 // Hessian joins to others. Forces of one may be far larger than those of another.
 func (c *Path) divide() {
-	root := make([]int, c.n)
-	for j := range root {
-		root[j] = j
-	}
-	find := func(j int) int {
-		for root[j] != j {
-			root[j] = root[root[j]]
-			j = root[j]
-		}
-		return j
-	}
-	join := func(a, b int) { root[find(a)] = find(b) }
-	for i := range root {
+	classes := sparse.NewClasses(c.n)
+	for i := range c.n {
 		cols, _ := c.pattern.Row(i)
 		for _, j := range cols {
-			join(i, j)
+			classes.Join(i, j)
 		}
 	}
 	for i := 0; i < c.m; i++ {
 		cols, _ := c.p.Rows.B.Row(i)
 		for _, j := range cols {
-			join(cols[0], j)
+			classes.Join(cols[0], j)
 		}
 	}
 	c.part, c.force = make([]int, c.n), make([]float64, c.n)
-	for j := range root {
-		c.part[j] = find(j)
+	for j := range c.part {
+		c.part[j] = classes.Of(j)
 	}
 }
 

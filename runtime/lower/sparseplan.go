@@ -97,28 +97,11 @@ func first(b *sparse.CSR, i int) int {
 
 // cut finds the connected parts of the entries of y and deals them out to pieces.
 func (pl *sparsePlan) cut(general func(i int) bool) {
-	root := make([]int32, pl.n)
-	for j := range root {
-		root[j] = int32(j)
-	}
-	find := func(j int32) int32 {
-		for root[j] != j {
-			root[j] = root[root[j]]
-			j = root[j]
-		}
-		return j
-	}
-	join := func(a, b int32) {
-		if a, b = find(a), find(b); a < b {
-			root[b] = a
-		} else {
-			root[a] = b
-		}
-	}
+	classes := sparse.NewClasses(pl.n)
 	for i := 0; i < pl.n; i++ {
 		for _, j := range pl.pattern.Col[pl.pattern.Ptr[i]:pl.pattern.Ptr[i+1]] {
 			if j < i {
-				join(int32(i), int32(j))
+				classes.Join(j, i)
 			}
 		}
 	}
@@ -127,22 +110,22 @@ func (pl *sparsePlan) cut(general func(i int) bool) {
 			continue
 		}
 		cols, vals := pl.b.Row(i)
-		at := int32(first(pl.b, i))
+		at := first(pl.b, i)
 		for t, j := range cols {
 			if vals[t] != 0 {
-				join(at, int32(j))
+				classes.Join(at, j)
 			}
 		}
 	}
 	size := make([]int32, pl.n)
-	for j := range root {
-		size[find(int32(j))]++
+	for j := range size {
+		size[classes.Of(j)]++
 	}
 	pl.owner, pl.place = make([]int32, pl.n), make([]int32, pl.n)
 	number := make([]int32, pl.n) // of the piece of each root, plus 1
 	room := 0
-	for j := range root {
-		r := find(int32(j))
+	for j := range pl.owner {
+		r := classes.Of(j)
 		if number[r] == 0 {
 			if room <= 0 {
 				pl.pieces = append(pl.pieces, &piece{})
