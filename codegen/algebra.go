@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -77,25 +78,32 @@ func (s *simplifier) simplify(v val) int {
 	case v.op == opDot:
 		return s.dot(v)
 	case v.op == opMatVec:
-		if c, u, ok := s.scaled(v.args[0]); ok {
-			v.args = []int{u, v.args[1]}
-			return s.scale(c, s.simplify(v))
-		}
-		if c, u, ok := s.scaled(v.args[1]); ok {
-			v.args = []int{v.args[0], u}
-			return s.scale(c, s.simplify(v))
+		for k := range 2 {
+			if n, ok := s.scaledOut(v, k); ok {
+				return n
+			}
 		}
 		if c, u, ok := s.scalarTimes(v.args[1]); ok {
 			v.args = []int{v.args[0], u}
 			return s.mul(c, s.simplify(v), v.shape)
 		}
 	case v.op == opGather || v.op == opScatterAdd || v.op == opTranspose:
-		if c, u, ok := s.scaled(v.args[0]); ok {
-			v.args = []int{u}
-			return s.scale(c, s.simplify(v))
+		if n, ok := s.scaledOut(v, 0); ok {
+			return n
 		}
 	}
 	return s.emit(v)
+}
+
+// scaledOut takes a number out of argument k of an operation that is linear in it.
+func (s *simplifier) scaledOut(v val, k int) (int, bool) {
+	c, u, ok := s.scaled(v.args[k])
+	if !ok {
+		return 0, false
+	}
+	v.args = slices.Clone(v.args)
+	v.args[k] = u
+	return s.scale(c, s.simplify(v)), true
 }
 
 // scale is c times value i, in normal form.
@@ -293,9 +301,8 @@ func (s *simplifier) quotient(v val) int {
 			return s.lin(val{op: opLin, args: v.args[:1], coef: []float64{inv}, shape: v.shape})
 		}
 	}
-	if c, u, ok := s.scaled(v.args[0]); ok {
-		v.args = []int{u, v.args[1]}
-		return s.scale(c, s.simplify(v))
+	if n, ok := s.scaledOut(v, 0); ok {
+		return n
 	}
 	return s.emit(v)
 }

@@ -92,6 +92,15 @@ func (p *exprParser) complete() (lang.Expr, error) {
 	return x.Expr, nil
 }
 
+// inner parses an expression within brackets, which no operand may follow.
+func (p *exprParser) inner() (tree, error) {
+	x, err := p.expr(lang.OrLevel)
+	if err == nil {
+		err = p.noOperand(x.Expr)
+	}
+	return x, err
+}
+
 // noOperand fails if an operand follows x without an operator.
 func (p *exprParser) noOperand(x lang.Expr) error {
 	t := p.peek()

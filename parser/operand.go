@@ -110,11 +110,8 @@ func mantissa(text string) string {
 
 func (p *exprParser) paren() (tree, error) {
 	open := *p.lex.Next()
-	x, err := p.expr(lang.OrLevel)
+	x, err := p.inner()
 	if err != nil {
-		return tree{}, err
-	}
-	if err := p.noOperand(x.Expr); err != nil {
 		return tree{}, err
 	}
 	if p.is(",") {
@@ -168,11 +165,8 @@ func (p *exprParser) listLiteral(open lexer.Token) (tree, error) {
 	lit := &lang.ListLit{}
 	height := 0
 	for more := !p.is("]"); more; {
-		x, err := p.expr(lang.OrLevel)
+		x, err := p.inner()
 		if err != nil {
-			return tree{}, err
-		}
-		if err := p.noOperand(x.Expr); err != nil {
 			return tree{}, err
 		}
 		lit.Elems, height = append(lit.Elems, x.Expr), max(height, x.height)
@@ -209,11 +203,8 @@ func (p *exprParser) comprehension(fn lexer.Token, name lang.Ident, closing stri
 	if _, err := p.expect(":", why); err != nil {
 		return tree{}, err
 	}
-	body, err := p.expr(lang.OrLevel)
+	body, err := p.inner()
 	if err != nil {
-		return tree{}, err
-	}
-	if err := p.noOperand(body.Expr); err != nil {
 		return tree{}, err
 	}
 	end, err := p.expect(closing, "to close `"+strings.TrimSuffix(fn.Value, "[")+map[string]string{")": "(", "]": "["}[closing]+"`")

@@ -140,7 +140,7 @@ func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 			k = 0
 		}
 		if k < 0 {
-			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(lang.LabelOf(x)), set.name), set, []string{lang.LabelOf(x)})
+			e.notIn(x, set)
 			return elements{}, false
 		}
 		return elements{pos: []int{k}}, true
@@ -181,6 +181,12 @@ func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 	return out, true
 }
 
+// notIn reports a label that a set does not have.
+func (e *elab) notIn(x lang.Expr, set *boundSet) {
+	label := lang.LabelOf(x)
+	e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(label), set.name), set, []string{label})
+}
+
 // compareLabels is == or != of labels.
 func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 	u, v := e.labelSide(x.X), e.labelSide(x.Y)
@@ -200,7 +206,7 @@ func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 	switch other.(type) {
 	case *lang.Text, *lang.Number:
 		if c = (elements{pos: []int{root.find(lang.LabelOf(other))}}); c.pos[0] < 0 && !root.fake {
-			e.b.nearLabel(e.errorf(diag.BindLabels, e.at(other), "`%s` is not in `%s`", lang.LabelText(lang.LabelOf(other)), root.name), root, []string{lang.LabelOf(other)})
+			e.notIn(other, root)
 			return value{}, true
 		}
 	default:

@@ -45,14 +45,19 @@ func newNullSpace(h *mat.SymDense, bt *mat.Dense) (*nullSpace, error) {
 
 // along is Z'H Z.
 func along(h *mat.SymDense, z *mat.Dense) *mat.SymDense {
-	_, n := z.Dims()
 	var hz, zhz mat.Dense
 	hz.Mul(h, z)
 	zhz.Mul(z.T(), &hz)
+	return symmetric(&zhz)
+}
+
+// symmetric is a matrix that rounding has made a little unsymmetric.
+func symmetric(m *mat.Dense) *mat.SymDense {
+	n, _ := m.Dims()
 	sym := mat.NewSymDense(n, nil)
 	for i := range n {
 		for j := i; j < n; j++ {
-			sym.SetSym(i, j, (zhz.At(i, j)+zhz.At(j, i))/2)
+			sym.SetSym(i, j, (m.At(i, j)+m.At(j, i))/2)
 		}
 	}
 	return sym

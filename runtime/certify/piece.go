@@ -169,7 +169,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 				return nil
 			}
 		}
-		if lost < 0 || contains(weak, lost) || len(weak) >= mostWeak {
+		if lost < 0 || slices.Contains(weak, lost) || len(weak) >= mostWeak {
 			return errNowhere
 		}
 		weak = append(weak, lost)
@@ -376,7 +376,7 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	}
 	changed := false
 	for _, i := range weak {
-		held := contains(side, i)
+		held := slices.Contains(side, i)
 		changed = changed || held != face[i]
 		if held {
 			face[i] = true
@@ -387,6 +387,12 @@ func (d *deriver) withSides(at *derived, weak, side []int) (*derived, bool) {
 	if !changed {
 		return nil, false
 	}
+	return d.held(at, face)
+}
+
+// held is the lower level at at.x with the rows of a face held; false where that does not
+// solve it.
+func (d *deriver) held(at *derived, face map[int]bool) (*derived, bool) {
 	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
 	if err != nil || d.correct(face, other, d.tol.KKT, false) {
 		return nil, false
@@ -406,11 +412,7 @@ func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
 	for _, i := range rows {
 		face[i] = true
 	}
-	other, err := d.onFace(at.x, at.y, slices.Sorted(maps.Keys(face)))
-	if err != nil || d.correct(face, other, d.tol.KKT, false) {
-		return nil, false
-	}
-	return other, true
+	return d.held(at, face)
 }
 
 func scaled(v []float64, a float64) []float64 {

@@ -147,7 +147,7 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 		return nil, errFace
 	}
 	for _, i := range rows {
-		part.equal = append(part.equal, b.rho > 0 && h.p.Rows.Kind[i] == problem.Equal && contains(b.equal, i))
+		part.equal = append(part.equal, b.rho > 0 && h.p.Rows.Kind[i] == problem.Equal && slices.Contains(b.equal, i))
 	}
 	if k == 0 {
 		return part, nil
@@ -169,12 +169,7 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	}
 	var product mat.Dense
 	product.Mul(part.bt.T(), part.hinvB)
-	sym := mat.NewSymDense(k, nil)
-	for i := range k {
-		for j := i; j < k; j++ {
-			sym.SetSym(i, j, (product.At(i, j)+product.At(j, i))/2)
-		}
-	}
+	sym := symmetric(&product)
 	// Two solves with a condition c leave (c 2^-52)^2.
 	const condition = 0x1p26
 	if part.schur.Factorize(sym) && part.schur.Cond() <= condition {
@@ -279,10 +274,6 @@ func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {
 		return nil, nil, errFace
 	}
 	return u, v, nil
-}
-
-func contains(list []int, i int) bool {
-	return slices.Contains(list, i)
 }
 
 func (p *densePart) once(a, b []float64) (u, v []float64) {

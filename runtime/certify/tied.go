@@ -1,8 +1,6 @@
 package certify
 
-import (
-	"bilevelc/runtime/problem"
-)
+import "bilevelc/runtime/problem"
 
 // mostTied bounds the entries of a dense factorization of the equality rows: about 50 ms.
 const mostTied = 1e7
