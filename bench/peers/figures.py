@@ -49,7 +49,7 @@ def first_order(evaluator, folder, instance, alpha):
 
 def write(path, header, rows):
     with open(path, "w", newline="") as f:
-        w = csv.writer(f)
+        w = csv.writer(f, lineterminator="\n")
         w.writerow(header)
         w.writerows([v if isinstance(v, (int, str, np.integer)) else f"{v:.6g}" for v in row] for row in rows)
 
@@ -162,6 +162,8 @@ def cost(a, folder):
         sizes = sorted(set(table[:, 0]))
         for column, label in ((2, "first order, alpha = 0.1"), (3, "cvxpylayers")):
             ax.loglog(sizes, [np.median(table[table[:, 0] == n, column]) for n in sizes], "o-", label=label)
+        ax.set_xticks(sizes, [str(int(n)) for n in sizes])
+        ax.minorticks_off()
         ax.legend()
         finish(fig, a, "figure_cost")
 

@@ -85,7 +85,7 @@ def save(folder, name, header, rows):
         order = {row[0]: i for i, row in reversed(list(enumerate(rows)))}
         rows.sort(key=lambda r: (int(r[at]), order[r[0]]))
     with open(folder / name, "w", newline="") as f:
-        w = csv.writer(f)
+        w = csv.writer(f, lineterminator="\n")
         w.writerow(header)
         w.writerows(rows)
 

@@ -7,9 +7,9 @@ WAYS = {
     "Bilevelc": "**bilevelc**", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
     "DaqpKKT": "daqp, dense KKT adjoint", "Proxsuite": "proxsuite, its own adjoint", "Piqp": "piqp, dense KKT adjoint",
     "Qpth": "qpth", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode, Clarabel",
-    "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
+    "CvxpylayersLoose": "cvxpylayers, dense mode, SCS to its own tolerance", "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
     "LbfgsTwenty": "the same from 20 starts", "Pympcc": "pympcc (Scholtes' relaxation, Ipopt)", "Blvpy": "BLVPY (Ipopt)",
-    "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM",
+    "AdamCvxpylayersLoose": "Adam on cvxpylayers, dense mode, SCS to its own tolerance", "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM",
 }
 
 
