@@ -53,6 +53,9 @@ func (b *binder) supplied() {
 		}
 		d := b.errorf(diag.BindExtra, b.modelName(), "%s supplies `%s`, which the model does not declare as param or data", entry.Origin, entry.Name)
 		if near := diag.Suggest(entry.Name, names); near != "" {
+			if name, value, ok := strings.Cut(entry.Origin, "="); ok && strings.HasPrefix(name, "--set ") {
+				near = "--set " + near + "=" + strings.TrimSpace(value)
+			}
 			d.Fix = fmt.Sprintf("did you mean `%s`?", near)
 		}
 	}
