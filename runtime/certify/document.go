@@ -46,15 +46,17 @@
 // step 1/L and x+ = the projection of x - grad F(x)/L on X and D; the measure
 // is L |x - x+|.
 //
-// A joint certificate gives multipliers nu of the rows, nonnegative on inequalities,
-// and a normal n of X, of rows within delta of (x, y): the measure is
+// A joint certificate gives multipliers nu of the rows, nonnegative on inequalities but for
+// those without which no lambda makes up grad_y g, and a normal n of X, of rows within delta
+// of (x, y): the measure is
 //
 //	|(grad_x f + A'nu + n, u (grad_y f - B'nu))|,
 //
 // u being how far y moves as x does. Where y = y*(x) it bounds how fast F falls from x:
-// (d, dy), dy being the derivative of y* along d, leads into the rows of both levels,
-// and grad f falls along no such direction by more than the measure. This is stronger than
-// Goldstein stationarity, and needs no piece of F.
+// (d, dy), dy being the derivative of y* along d, leads into the rows of both levels and
+// along those that every lambda needs, which stay tight, and grad f falls along no such
+// direction by more than the measure. This is stronger than Goldstein stationarity, and
+// needs no piece of F.
 //
 // # Sizes
 //
@@ -159,7 +161,7 @@ type Bound struct {
 // Joint certifies stationarity of f over the rows of both levels, next to y*(x).
 type Joint struct {
 	Delta       float64   `json:"delta"`
-	Multipliers []float64 `json:"multipliers"` // nu, one for each row of the lower level
+	Multipliers []float64 `json:"multipliers"` // nu, one for each row of the lower level; negative where the row holds y whatever lambda is
 	Normal      []float64 `json:"normal"`      // n, len Dx: of the bounds and rows of X
 	Norm        float64   `json:"norm"`        // the measure, y in the unit of x that the rows give it
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"bilevelc/runtime/status"
@@ -57,6 +58,12 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	var end stuck
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
+	}
+	if err != nil && s.Around > 0 && !s.Resigned {
+		s.Resigned, s.Around = true, 0
+		if reason, err = m.certifyCenter(ctx, run, m.Settings.Delta*scale); err != nil && !errors.As(err, &end) || err == nil && reason == "" {
+			return reason, err
+		}
 	}
 	if err != nil {
 		whole, failure := m.joint(ctx, run)
@@ -175,6 +182,11 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
+	if c.epsilon() <= m.target(run, s.Bundle...) {
+		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
+			return "", err
+		}
+	}
 	why := ""
 	switch target := m.target(run, s.Bundle...); {
 	case c == nil:

@@ -144,7 +144,30 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 }
 
 // target is the norm that the settings ask of the smallest element, given the
-// gradients that scale it.
+// gradients that scale it. The first gradient of the run counts for no more than those
+// around the center are, once a certificate has come to depend on it (rely).
 func (m *goldstein) target(run *Run, samples ...Sample) float64 {
-	return m.Settings.Epsilon * math.Max(run.gradient(m.state.Center), run.gradient(samples...))
+	s := &m.state
+	own := math.Max(norm(s.Center.G), steepest(samples))
+	first := run.slope
+	if s.Around > 0 {
+		first = math.Min(first, s.Around)
+	}
+	return m.Settings.Epsilon * math.Max(own, flat*first)
+}
+
+// rely reports that a measure at the center is within the target by the gradients at hand,
+// or by those around it: where it is so by the first gradient alone those around are looked
+// at, as F may have been far steeper where the run began.
+func (m *goldstein) rely(ctx context.Context, run *Run, measure, own float64) (bool, error) {
+	s := &m.state
+	if measure <= m.Settings.Epsilon*own || s.Resigned {
+		return true, nil
+	}
+	around, _, err := run.around(ctx, &s.Center)
+	if err != nil {
+		return false, err
+	}
+	s.Around = around
+	return !(around > 0) || measure <= m.Settings.Epsilon*flat*around, nil
 }

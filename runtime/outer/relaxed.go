@@ -57,7 +57,7 @@ func (m *goldstein) relax(ctx context.Context, run *Run) error {
 // steps the higher it is.
 const (
 	firstPrice  = 0.1
-	closeRounds = 60
+	closeRounds = 60 // since F was last lower
 	// closed is the part of what the first round was above the relaxation at which an x
 	// counts as one whose answer is that of the relaxation, and at which rounds end.
 	closed = 1e-9
@@ -70,7 +70,10 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 	p := run.h.Problem()
 	var lowest *Sample
 	price, enough, first, before, last := 0.0, 0.0, 0.0, math.Inf(1), math.Inf(1)
-	for range closeRounds {
+	stood := math.Inf(1)           // F is to be below it for the multipliers at x to be new
+	var others []relaxation.Spared // of them, not yet tried; the first one is at work
+	var tried map[int]bool         // rows that they go without
+	for round := 0; round < closeRounds; round++ {
 		x := clone(at.X)
 		if err := run.Project(x, x); err != nil {
 			return lowest, ignoring(err)
@@ -80,6 +83,9 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 			return lowest, ignoring(err)
 		}
 		if lowest == nil || now.F < lowest.F {
+			if lowest != nil && lowest.F-now.F > math.Max(closed*first, 10*run.noise(now)) {
+				round = 0
+			}
 			lowest = now
 		}
 		answer, err := run.h.Value(ctx, x)
@@ -90,10 +96,32 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 		if first == 0 {
 			first = above
 		}
+		lambda := answer.Lower.Lambda
 		one := above <= math.Max(closed*first, 10*run.noise(now))
 		switch {
-		case one && math.Abs(now.F-last) <= math.Max(closed*first, 10*run.noise(now)), one && price == 0:
+		case one && price == 0:
 			return lowest, nil
+		case one && math.Abs(now.F-last) <= math.Max(closed*first, 10*run.noise(now)):
+			// The tangent is one of as many as the follower has multipliers there, and F may
+			// fall along another (Pang, Razaviyayn and Alvarado 2017).
+			if now.F < stood {
+				stood, others, tried = now.F-math.Max(closed*first, 10*run.noise(now)), nil, map[int]bool{}
+			} else if len(others) > 0 {
+				lambda, others = others[0].Lambda, others[1:]
+			}
+			n := r.Normal(ctx, x, answer.Lower.Y, lambda, m.Settings.Delta*run.size(x))
+			if n == nil || n.Norm <= m.Settings.Epsilon*n.Terms {
+				return lowest, nil
+			}
+			for _, s := range n.Spared {
+				if !tried[s.Row] {
+					tried[s.Row], others = true, append(others, s)
+				}
+			}
+			if len(others) == 0 {
+				return lowest, nil
+			}
+			lambda = others[0].Lambda
 		case price == 0:
 			if !(loss > 0) {
 				return lowest, nil
@@ -106,7 +134,7 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 			price *= 2
 		}
 		before, last = above, now.F
-		r.Penalize(price, x, answer.Lower.Y, answer.Lower.Lambda)
+		r.Penalize(price, x, answer.Lower.Y, lambda)
 		if at, err = r.Minimize(ctx, at.X, at.Y); err != nil || at == nil {
 			return lowest, err
 		}
@@ -124,6 +152,9 @@ func (m *goldstein) joint(ctx context.Context, run *Run) (string, error) {
 	if err != nil || n == nil || !(n.Norm <= math.Max(m.target(run), m.Settings.Epsilon*n.Terms)) {
 		return "", err
 	}
+	if good, err := m.rely(ctx, run, n.Norm, n.Terms); err != nil || !good {
+		return "", err
+	}
 	return fmt.Sprintf("stationary within radius %.2g over the rows of both levels, where f falls along no answer of the follower: measure %.2g", n.Radius, n.Norm), nil
 }
 
@@ -137,5 +168,5 @@ func (m *goldstein) normal(ctx context.Context, run *Run, x []float64) (*relaxat
 	if err != nil {
 		return nil, ignoring(err)
 	}
-	return r.Normal(ctx, x, at.Lower.Y, m.Settings.Delta*run.size(x)), nil
+	return r.Normal(ctx, x, at.Lower.Y, at.Lower.Lambda, m.Settings.Delta*run.size(x)), nil
 }

@@ -50,7 +50,8 @@ type Run struct {
 	source    *rand.PCG
 	limits    Limits
 	width     float64 // size of x over X, see Width
-	slope     float64 // size of the terms of the first gradient that has any
+	slope     float64 // size of the terms of the first gradient that has any, or see scope
+	scoped    float64 // size of the gradient where that was last looked at; 0: not yet
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
 	seen      history

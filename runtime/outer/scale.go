@@ -3,7 +3,9 @@ package outer
 import (
 	"context"
 	"math"
+	"slices"
 
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
 
@@ -82,7 +84,12 @@ const lowered = 10
 // of their gradients, and of a share of the first one, as they vanish where F is
 // smooth.
 func (r *Run) gradient(samples ...Sample) float64 {
-	scale := flat * r.slope
+	return math.Max(flat*r.slope, steepest(samples))
+}
+
+// steepest is the largest of the gradients of samples.
+func steepest(samples []Sample) float64 {
+	scale := 0.0
 	for _, s := range samples {
 		scale = math.Max(scale, norm(s.G))
 	}
@@ -104,6 +111,65 @@ func (r *Run) unit(ctx context.Context) error {
 		if err != nil && !outside(err) {
 			return err
 		}
+	}
+	return nil
+}
+
+// around is the size of gradients around a sample: what they change by along a way of the
+// size of x, told from points at shares of it, the least and the middle one of what these
+// say. Where F is quadratic they say the same; where it grows as exp does gradients far off
+// say nothing of those near by, and where pieces of it meet, so that gradients change at
+// once, the ones near by say too much. Both are 0 where no point around has a gradient.
+func (r *Run) around(ctx context.Context, at *Sample) (least, middle float64, err error) {
+	var sizes []float64
+	size := r.size(at.X)
+	for _, share := range []float64{1, 0x1p-6, 0x1p-12} {
+		x, err := r.move(at.X, share*size)
+		var pt *oracle.Point
+		if err == nil {
+			// What is met here is no point of the search.
+			pt, err = r.point(ctx, x)
+		}
+		if err != nil {
+			if outside(err) {
+				continue
+			}
+			return 0, 0, err
+		}
+		if far := distance(pt.X, at.X); far > 0 && pt.Grad != nil && finite(norm(pt.Grad)) {
+			sizes = append(sizes, distance(pt.Grad, at.G)*size/far)
+		}
+	}
+	if len(sizes) == 0 {
+		return 0, 0, nil
+	}
+	slices.Sort(sizes)
+	return sizes[0], sizes[(len(sizes)-1)/2], nil
+}
+
+// steepless is how much less steep than the first gradient F has to become for the first
+// one to be doubted: a run on a quadratic comes there as well, and finds it confirmed.
+const steepless = 1e-3
+
+// scope lowers the size of the terms of gradients to that of those around a sample, where F
+// has become much less steep than that says: it may have grown as exp does where the run
+// began, and what is noise there is not so here.
+func (r *Run) scope(ctx context.Context, at *Sample) error {
+	steep := norm(at.G)
+	if r.scoped == 0 {
+		r.scoped = r.slope
+	}
+	if !(steep > 0 && steep < steepless*r.scoped) {
+		return nil
+	}
+	r.scoped = steep
+	_, middle, err := r.around(ctx, at)
+	if err != nil {
+		return err
+	}
+	if middle > 0 {
+		r.slope = math.Min(r.slope, math.Max(middle, steep))
+		r.scoped = math.Min(r.scoped, r.slope)
 	}
 	return nil
 }

@@ -164,13 +164,13 @@ func TestMinimizersOfPlantedProblems(t *testing.T) {
 		if size := math.Max(1, math.Abs(first)); math.Abs(pt.F-least) > 1e-9*size {
 			t.Errorf("%d: F %.12g, not %.12g", k, pt.F, least)
 		}
-		n := r.Normal(context.Background(), x, y, 1e-6)
+		n := r.Normal(context.Background(), x, y, nil, 1e-6)
 		// Rounding of slacks, in units of the radius, shows in it.
 		if n == nil || n.Norm > 1e-7*n.Terms {
 			t.Errorf("%d: at the minimizer the measure is %+v", k, n)
 		}
 		// And at a point that is not one f falls by what the measure says, or faster.
-		if n = r.Normal(context.Background(), start[:p.Dx], sy, 1e-6); first > least+1e-3 && (n == nil || n.Norm*apart(start, z) < (first-least)/2) {
+		if n = r.Normal(context.Background(), start[:p.Dx], sy, nil, 1e-6); first > least+1e-3 && (n == nil || n.Norm*apart(start, z) < (first-least)/2) {
 			t.Errorf("%d: f may fall by %g over %g, and the measure is %+v", k, first-least, apart(start, z), n)
 		}
 	}
