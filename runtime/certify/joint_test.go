@@ -119,6 +119,7 @@ func jointCase(rng *rand.Rand, leftX, leftY float64, faint bool) (*Document, *pr
 // refused, and named.
 func TestJointCertificates(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 14))
+	unneeded := 0
 	for trial := range 200 {
 		seed := rng.Uint64()
 		again := func(leftX, leftY float64, faint bool, change func(doc *Document, width float64)) *Report {
@@ -153,7 +154,21 @@ func TestJointCertificates(t *testing.T) {
 		}
 		refused("a false norm", again(1e-4, 0, faint, func(d *Document, _ float64) { d.Certificate.Joint.Norm /= 2 }), "norm")
 		if !faint { // faint rows are worth next to nothing in x; what they leave of y is measured
-			refused("a negative multiplier", again(0, 0, false, func(d *Document, _ float64) { d.Certificate.Joint.Multipliers[0] *= -1 }), "are not negative")
+			// lambda itself goes without a row at which it is 0, and needs an independent one
+			// at which it is not: that row is an equation, and what is false then is the norm.
+			claim := "norm"
+			negative := again(0, 0, false, func(d *Document, _ float64) {
+				row := 0
+				for i, l := range d.Lambda {
+					if l == 0 && d.Certificate.Joint.Multipliers[i] > 0 {
+						row, claim = i, "are not negative"
+						unneeded++
+						break
+					}
+				}
+				d.Certificate.Joint.Multipliers[row] *= -1
+			})
+			refused("a negative multiplier", negative, claim)
 		}
 		refused("a multiplier left out", again(0, 0, faint, func(d *Document, _ float64) { d.Certificate.Joint.Multipliers[0] = 0 }), "norm")
 		// Where the rows outnumber y they hold x as well, and their normals count.
@@ -167,5 +182,8 @@ func TestJointCertificates(t *testing.T) {
 		if turned && !edge {
 			refused("a normal that points in", inward, "normal cone")
 		}
+	}
+	if unneeded < 20 {
+		t.Errorf("%d rows that lambda goes without were given a negative multiplier", unneeded)
 	}
 }
