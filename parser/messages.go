@@ -180,7 +180,7 @@ func statementForm[P any](c cut) string {
 // statementForms shows the form of each statement, by its first word.
 var statementForms = map[string]string{
 	"model":    "model NAME",
-	"param":    "param NAME: int = VALUE",
+	"param":    "param NAME: int = VALUE   (or `real`)",
 	"data":     "data NAME: TYPE   (or `= VALUE`, or `~ normal(0, 1)`)",
 	"set":      "set NAME = {\"A\", \"B\"}   (or `set NAME within SET * SET`, supplied as data)",
 	"let":      "let NAME = EXPRESSION",

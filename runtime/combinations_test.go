@@ -72,7 +72,6 @@ func TestCombinations(t *testing.T) {
 func randomKinked(rng *rand.Rand) string {
 	dx, dy := 1+rng.IntN(2), 2+rng.IntN(2)
 	d := draws{rng, 0.25}
-	list := func(v []float64) string { return strings.Join(strings.Fields(fmt.Sprint(v)), ", ") }
 	var g []string
 	for i := range dy {
 		g = append(g, fmt.Sprintf("%g * y[%d]^2 - (%s' * x + %g) * y[%d]", 0.5+rng.Float64(), i+1, list(d.vector(dx)), 1+rng.Float64(), i+1))

@@ -152,6 +152,14 @@ func (d *deriver) attained(at *derived, radius float64) error {
 			direction = d.inward(at.x, slopes, true)
 		}
 		if direction == nil {
+			// Nothing that x can do decides a row across X: the pieces on both of its sides are
+			// one function on X, and their gradients differ by a normal to it.
+			if slopes, open = d.felt(at.x, slopes, open); len(slopes) == 0 {
+				return nil
+			}
+			direction = d.inward(at.x, slopes, false)
+		}
+		if direction == nil {
 			return errNowhere
 		}
 		// A point along it at which the conditions hold strictly. Far enough that the
@@ -203,6 +211,16 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 	return slopes, open, nil
 }
 
+// felt leaves out slopes that are normal to all of X near x, and their rows.
+func (d *deriver) felt(x []float64, slopes [][]float64, open []int) (left [][]float64, rows []int) {
+	for k, slope := range slopes {
+		if !d.across(x, slope) {
+			left, rows = append(left, slope), append(rows, open[k])
+		}
+	}
+	return left, rows
+}
+
 // undecided reports that some weak row is decided by no other: F may have a kink.
 func (d *deriver) undecided(at *derived, weak []int) bool {
 	_, open, err := d.slopes(at, weak)
@@ -250,29 +268,8 @@ func (d *deriver) inward(x []float64, slopes [][]float64, off bool) []float64 {
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
 	}
-	touch := 1e-9 * d.s.x
-	for j := range x {
-		if off && d.p.X.Lo[j] == d.p.X.Hi[j] {
-			continue
-		}
-		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
-		g.unit(j, low, high)
-	}
-	for i, kind := range d.p.X.Kind {
-		row := make([]float64, d.p.Dx+1)
-		d.p.X.E.AddRow(row, i, -1)
-		slack := d.p.X.Rhs[i] - d.p.X.E.RowDot(i, x)
-		if kind == problem.Equal {
-			g.add(row)
-			g.add(scaled(row, -1))
-		} else if slack <= touch*norm(row) {
-			g.add(row)
-		}
-	}
-	for _, n := range d.tied { // off these F is not defined
-		g.add(append(append([]float64(nil), n...), 0))
-		g.add(append(scaled(n, -1), 0))
-	}
+	d.flats(&g, x, off)
+	touch := touches * d.s.x
 	for _, b := range d.p.X.Balls {
 		in := make([]float64, d.p.Dx+1)
 		for j := b.Start; j < b.End; j++ {
@@ -298,6 +295,57 @@ func (d *deriver) inward(x []float64, slopes [][]float64, off bool) []float64 {
 		return nil
 	}
 	return scaled(direction, 1/size)
+}
+
+// touches is the distance, relative to the size of x, at which x is on the edge of X.
+const touches = 1e-9
+
+// flats adds the inner normals of X at x that belong to its flat parts; those of equations,
+// and of balls that are points, both ways. Those of entries that bounds hold at one value are
+// left out with off.
+func (d *deriver) flats(g *generators, x []float64, off bool) {
+	touch := touches * d.s.x
+	point := make([]bool, len(x))
+	for _, b := range d.p.X.Balls {
+		for j := b.Start; j < b.End; j++ {
+			point[j] = b.Radius <= touch
+		}
+	}
+	for j := range x {
+		if off && d.p.X.Lo[j] == d.p.X.Hi[j] {
+			continue
+		}
+		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
+		g.unit(j, low || point[j], high || point[j])
+	}
+	for i, kind := range d.p.X.Kind {
+		row := make([]float64, g.size)
+		d.p.X.E.AddRow(row[:d.p.Dx], i, -1)
+		slack := d.p.X.Rhs[i] - d.p.X.E.RowDot(i, x)
+		if kind == problem.Equal {
+			g.add(row)
+			g.add(scaled(row, -1))
+		} else if slack <= touch*norm(row) {
+			g.add(row)
+		}
+	}
+	for _, n := range d.tied { // off these F is not defined
+		for _, sign := range []float64{1, -1} {
+			row := make([]float64, g.size)
+			copy(row, scaled(n, sign))
+			g.add(row)
+		}
+	}
+}
+
+// across reports that a direction of unit length is normal to all of X near x: it and its
+// opposite are inner normals, as where equations, or inequalities that only hold with
+// equality, leave X no inside. Differences of gradients know it to 1e-7.
+func (d *deriver) across(x, direction []float64) bool {
+	g := generators{size: d.p.Dx}
+	d.flats(&g, x, false)
+	const small = 1e-7
+	return norm(g.residual(direction)) <= small && norm(g.residual(scaled(direction, -1))) <= small
 }
 
 // gradientNear finds the gradient of F at x (with y near y*(x)) that is nearest
