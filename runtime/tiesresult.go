@@ -150,6 +150,23 @@ func (o *leaning) ValueGrad(dst, y []float64) float64 {
 
 // answer is the follower's at x with a linear term added; slope may be nil.
 func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, error) {
+	s, err := v.solved(ctx, x, slope)
+	if err != nil {
+		return nil, err
+	}
+	return s.Y, nil
+}
+
+// multipliers are those of the rows at answer.
+func (v *variant) multipliers(ctx context.Context, x, slope []float64) ([]float64, error) {
+	s, err := v.solved(ctx, x, slope)
+	if err != nil {
+		return nil, err
+	}
+	return s.Lambda, nil
+}
+
+func (v *variant) solved(ctx context.Context, x, slope []float64) (*lower.Solution, error) {
 	var obj lower.Objective = lower.G(v.p.Numeric, x)
 	if slope != nil {
 		obj = &leaning{lower.G(v.p.Numeric, x), slope}
@@ -157,7 +174,7 @@ func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, er
 	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, nil)
 	switch s.Status {
 	case lower.Solved:
-		return s.Y, nil
+		return s, nil
 	case lower.Stopped:
 		return nil, context.Cause(ctx)
 	}

@@ -59,7 +59,8 @@ func (p *Problem) sum() string {
 }
 
 // Verify evaluates every claim of a result of this problem again, with code
-// that shares nothing with the solvers. The error says that the document is
+// that shares nothing with the solvers; the further answers of a follower with ties, which are
+// not in the document, are found by a lower solver, and shown to be answers by multipliers. The error says that the document is
 // not one of this problem.
 func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if !r.HasPoint() {

@@ -104,6 +104,7 @@ func (c *claims) ties() {
 	c.near("ties: weight of f", float64(claimed.WeightF), a, reportTolerance*a)
 	c.near("ties: weight of the norm", float64(claimed.WeightNorm), b, reportTolerance*b)
 	c.check("ties: loss", claimed.Loss >= 0, "it is negative")
+	c.answers(claimed)
 }
 
 // followers checks the parts of the followers that have names against what they

@@ -1,0 +1,84 @@
+package runtime
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// answers finds the follower's best answers at the document's x again, from nothing but that
+// and y: what y loses against them, whether there are several, and F at those that are best
+// and worst for the leader. That an answer is a best one is shown by multipliers, for which
+// the solver's word is not taken.
+func (c *claims) answers(claimed *Ties) {
+	t := c.p.ties
+	fresh := &Result{}
+	fresh.Lower.Variables = c.r.Lower.Variables
+	if err := c.p.describeTies(context.Background(), fresh, c.doc.X, c.doc.Y); err != nil {
+		c.check("ties: answers of the follower", false, "%v", err)
+		return
+	}
+	again := fresh.Lower.Ties
+	const same = 1e-8 // answers are found to about ten digits of the reach
+	ofG, ofF := same*t.cost*t.reach, same*t.profit*t.reach
+	c.near("ties: loss of the follower", float64(claimed.Loss), float64(again.Loss), ofG)
+	c.check("ties: the follower's optimum was found", claimed.Exact == again.Exact, "")
+	c.check("ties: the follower has one answer", claimed.Unique == again.Unique, "")
+	c.near("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(again.Optimistic), ofF+same*math.Abs(float64(again.Optimistic)))
+	c.near("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(again.Pessimistic), ofF+same*math.Abs(float64(again.Pessimistic)))
+	if !claimed.Exact {
+		return
+	}
+	gap, err := c.gap()
+	c.check("ties: multipliers show the loss", err == nil && gap <= shown*t.cost*t.reach, "they leave %.3g open", gap)
+}
+
+// shown is how well multipliers show the follower's optimum, relative to its own size: they are
+// found with the curvature of the proximal point method, at proxCurvature of the other terms,
+// to the solvers' ten digits.
+const shown = 1e-4
+
+// gap bounds by how much any point of the rows can be better for the follower than the document's
+// y less its claimed loss. With the gradient q of the convex g at an answer z, and any lambda >= 0,
+//
+//	g(y) >= g(z) + q'(y - z) >= g(z) - lambda'(B z - A x + b) + (q - B'lambda)'(y - z)
+//
+// where y keeps the rows, and the last part is at most its size over the reach of the rows.
+func (c *claims) gap() (float64, error) {
+	t := c.p.ties
+	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
+	if err != nil {
+		return math.Inf(1), err
+	}
+	x := c.doc.X
+	z, _, err := near.best(context.Background(), x, c.doc.Y)
+	if err != nil {
+		return math.Inf(1), err
+	}
+	slope := make([]float64, len(z))
+	for j := range slope {
+		slope[j] = -near.prox * z[j]
+	}
+	lambda, err := near.multipliers(context.Background(), x, slope)
+	if err != nil {
+		return math.Inf(1), err
+	}
+	rows := c.p.Numeric.Rows
+	rest, size := make([]float64, len(z)), 0.0
+	gz := t.g.ValueGradY(rest, x, z)
+	residual := make([]float64, rows.Len())
+	rows.Residual(residual, x, z)
+	slack := 0.0
+	for i, l := range lambda {
+		if rows.Kind[i] != problem.Equal && l < 0 {
+			return math.Inf(1), nil
+		}
+		slack += math.Abs(l * residual[i])
+	}
+	rows.B.AddMulVecT(rest, -1, lambda)
+	size = linalg.Norm(rest) * (t.reach + linalg.Norm(z))
+	loss := t.g.Value(x, c.doc.Y) - gz
+	return math.Abs(math.Max(0, loss)-float64(c.r.Lower.Ties.Loss)) + slack + size, nil
+}
