@@ -23,6 +23,17 @@ func (c *claims) answers(claimed *Ties) {
 	again := fresh.Lower.Ties
 	const same = 1e-8 // answers are found to about ten digits of the reach
 	ofG, ofF := same*t.cost*t.reach, same*t.profit*t.reach
+	if !c.doc.Solved { // a limit may have left answers out: they are not claimed then
+		if !claimed.Exact && claimed.Loss <= again.Loss {
+			again.Exact, again.Loss = false, claimed.Loss
+		}
+		again.Unique = again.Unique && claimed.Unique
+		for _, f := range []struct{ claimed, again *Number }{{&claimed.Optimistic, &again.Optimistic}, {&claimed.Pessimistic, &again.Pessimistic}} {
+			if math.IsNaN(float64(*f.claimed)) {
+				*f.again = *f.claimed
+			}
+		}
+	}
 	c.near("ties: loss of the follower", float64(claimed.Loss), float64(again.Loss), ofG)
 	c.check("ties: the follower's optimum was found", claimed.Exact == again.Exact, "")
 	c.check("ties: the follower has one answer", claimed.Unique == again.Unique, "")
