@@ -343,7 +343,7 @@ func (d *deriver) flats(g *generators, x []float64, off bool) {
 // equality, leave X no inside. Differences of gradients know it to 1e-7.
 func (d *deriver) across(x, direction []float64) bool {
 	g := generators{size: d.p.Dx}
-	d.flats(&g, x, false)
+	d.flats(&g, x, true) // entries that bounds hold have pieces on either side
 	const small = 1e-7
 	return norm(g.residual(direction)) <= small && norm(g.residual(scaled(direction, -1))) <= small
 }
