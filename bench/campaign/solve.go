@@ -144,6 +144,9 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	case delta > 1e-2*extent && e.model.XLo[0] == nil && largest(x) == 0:
 		// Neither X nor the point says how long x is: any unit is as good.
 		e.soft("delta without a length", "%s: delta %.3g where X is free, at x = 0", how, delta)
+	case delta > 1e-2*extent && largest(x) == 0 && e.model.Dimension() == 0:
+		// Around the only point there is any radius says the same, and nothing says how long it is.
+		e.soft("delta without a length", "%s: delta %.3g where 0 is the only x", how, delta)
 	case delta > 1e-2*extent:
 		e.false("delta", "%s: solved with delta %.3g in an X of size %.3g, at x = %v", how, delta, extent, x)
 	}
