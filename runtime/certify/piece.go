@@ -75,14 +75,29 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
 // as the k-th row of the face, may be off by: rounding in the forces and rows,
-// taken through the adjoint of that number, and what Newton's method has left.
+// taken through the adjoint of that number, and what Newton's method has left. The terms of
+// rows are those at the point: far away in X they may be of any size.
 func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	of, ok := d.sense(at, i, k, inside)
 	if !ok {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.terms(at, i)
 	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
+}
+
+// terms is the size of the terms of row i at a point, as far as y is known there.
+func (d *deriver) terms(at *derived, i int) float64 {
+	size := math.Abs(d.p.Rows.Rhs[i])
+	cols, vals := d.p.Rows.A.Row(i)
+	for k, j := range cols {
+		size += math.Abs(vals[k] * at.x[j])
+	}
+	cols, vals = d.p.Rows.B.Row(i)
+	for k, j := range cols {
+		size += math.Abs(vals[k] * at.y[j])
+	}
+	return size
 }
 
 // sense takes the errors of y and the rows through the adjoint of what decides row i.
@@ -103,7 +118,7 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 	}
 	of := sense{inY: norm(p)}
 	for l, row := range at.active {
-		of.inRows = math.Hypot(of.inRows, d.s.rows[row]*q[l])
+		of.inRows = math.Hypot(of.inRows, d.terms(at, row)*q[l])
 	}
 	if known != nil {
 		known[i] = of

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -215,10 +216,7 @@ func (v *verification) derive() {
 	v.at = at
 	v.vector("y = y*(x)", v.doc.Y, at.y, v.tol.KKT*v.d.sizeY(at.y))
 	if v.doc.Strict {
-		// The errors themselves refute the claim, without the margin over them: who made it
-		// had estimates of its own, and kept a margin over those.
-		weak := v.d.within(at, 1.0/margin)
-		if len(weak) > 0 && v.d.undecided(at, weak) {
+		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])
 		} else {
 			v.check(StrictClaim, true, "")
@@ -228,6 +226,32 @@ func (v *verification) derive() {
 		return
 	}
 	v.gradient("hypergradient", v.doc.Hypergradient, v.doc.GradientError, v.doc.X, v.hints())
+}
+
+// weakest are the rows whose slack and multiplier are both zero to within their errors at y*,
+// unless others decide them. The errors themselves refute a claim of strict complementarity,
+// without the margin over them: who made it had estimates of its own, and kept a margin over
+// those. A face that leaves out a row which holds y by little crosses it by less; with the row
+// its multiplier shows.
+func (v *verification) weakest(at *derived) []int {
+	weak := v.d.within(at, 1.0/margin)
+	if len(weak) == 0 || !v.d.undecided(at, weak) {
+		return nil
+	}
+	inside, face := at.positions(), slices.Clone(at.active)
+	for _, i := range weak {
+		if _, in := inside[i]; !in {
+			face = append(face, i)
+		}
+	}
+	slices.Sort(face)
+	with, err := v.d.lower(v.doc.X, at.y, face)
+	if err == nil {
+		if again := v.d.within(with, 1.0/margin); len(again) == 0 || !v.d.undecided(with, again) {
+			return nil
+		}
+	}
+	return weak
 }
 
 // active is the face that the document claims, or else the one that its
