@@ -45,7 +45,7 @@ var list = []named{
 	{"verify takes any F", "runtime/certify/verify.go", "(*verification).values",
 		`v.equal("upper objective", v.doc.Upper, v.d.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))`, `v.equal("upper objective", v.doc.Upper, v.doc.Upper`},
 	{"verify takes any strict complementarity", "runtime/certify/verify.go", "(*verification).derive",
-		`if len(weak) > 0 && v.d.undecided(at, weak)`, `if len(weak) > 0 && false`},
+		`if weak := v.weakest(at); len(weak) > 0`, `if weak := v.weakest(at); len(weak) > 0 && false`},
 	{"verify takes any hypergradient", "runtime/certify/verify.go", "(*verification).derive",
 		`v.gradient("hypergradient", v.doc.Hypergradient, v.doc.GradientError, v.doc.X, v.hints())`, ``},
 	{"verify takes any modulus", "runtime/certify/lower.go", "(*verification).modulus",

@@ -28,8 +28,8 @@ var (
 const margin = 10
 
 // weak are the rows of which the errors of y and lambda leave open whether they
-// hold y: those outside of the independent rows of the face that are tight, and
-// those inside whose multiplier is zero.
+// hold y: those outside of the independent rows of the face that are tight, but for
+// conditions on x alone, and those inside whose multiplier is zero.
 func (d *deriver) weak(at *derived) []int { return d.within(at, 1) }
 
 // within is weak with the errors times a factor.
@@ -48,7 +48,7 @@ func (d *deriver) within(at *derived, factor float64) []int {
 		if in {
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) {
+		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) && !d.conditionOnX(at, i) {
 			rows = append(rows, i)
 		}
 	}
@@ -234,6 +234,33 @@ func (d *deriver) felt(x []float64, slopes [][]float64, open []int) (left [][]fl
 		}
 	}
 	return left, rows
+}
+
+// conditionOnX reports that the equality rows of the face make row i, outside it, a condition on
+// x alone: its normal is a combination of theirs. Where it is tight the lower level ends, and F
+// has no other piece there.
+func (d *deriver) conditionOnX(at *derived, i int) bool {
+	const rounding = 1e-9 // of a solve with the face's system, for rows of any length
+	if _, in := at.positions()[i]; in {
+		return false
+	}
+	cy, cv := d.decides(at, i, 0, false)
+	_, q, err := at.system.solve(cy, cv)
+	if err != nil {
+		return false
+	}
+	for _, sign := range []float64{1, -1} {
+		rest := slices.Clone(cy)
+		for k, row := range at.active {
+			if d.p.Rows.Kind[row] == problem.Equal {
+				d.p.Rows.B.AddRow(rest, row, sign*q[k])
+			}
+		}
+		if norm(rest) <= rounding*d.s.normB[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // undecided reports that some weak row is decided by no other: F may have a kink.
