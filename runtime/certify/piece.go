@@ -162,17 +162,14 @@ func (d *deriver) attained(at *derived, radius float64) error {
 		if len(slopes) == 0 {
 			return nil
 		}
-		direction := d.inward(at.x, slopes, false)
-		if direction == nil { // what X holds at one value may decide a row all the same
-			direction = d.inward(at.x, slopes, true)
-		}
+		direction := d.inward(at.x, slopes)
 		if direction == nil {
 			// Nothing that x can do decides a row across X: the pieces on both of its sides are
 			// one function on X, and their gradients differ by a normal to it.
 			if slopes, open = d.felt(at.x, slopes, open); len(slopes) == 0 {
 				return nil
 			}
-			direction = d.inward(at.x, slopes, false)
+			direction = d.inward(at.x, slopes)
 		}
 		if direction == nil {
 			return errNowhere
@@ -300,17 +297,17 @@ func (d *deriver) open(at *derived, open []int) int {
 }
 
 // inward is a unit direction d into X with slope'd > 0 for every slope, or nil
-// where there is none. Off X it may lead along entries that X holds at one value alone: F is
-// the same selection of pieces there, and the gradient that is claimed has such entries. The nearest point to (0, 1) of the cone of the columns
+// where there is none. Off X there may be pieces that F has nowhere on it, with a slope
+// along X that is none of F's. The nearest point to (0, 1) of the cone of the columns
 // (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
 // (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
 // c'd >= 0, unless the residual is zero.
-func (d *deriver) inward(x []float64, slopes [][]float64, off bool) []float64 {
+func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 	g := generators{size: d.p.Dx + 1}
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
 	}
-	d.flats(&g, x, off)
+	d.flats(&g, x)
 	touch := touches * d.s.x
 	for _, b := range d.p.X.Balls {
 		in := make([]float64, d.p.Dx+1)
@@ -343,9 +340,8 @@ func (d *deriver) inward(x []float64, slopes [][]float64, off bool) []float64 {
 const touches = 1e-9
 
 // flats adds the inner normals of X at x that belong to its flat parts; those of equations,
-// and of balls that are points, both ways. Those of entries that bounds hold at one value are
-// left out with off.
-func (d *deriver) flats(g *generators, x []float64, off bool) {
+// of balls that are points, and of entries that bounds hold at one value, both ways.
+func (d *deriver) flats(g *generators, x []float64) {
 	touch := touches * d.s.x
 	point := make([]bool, len(x))
 	for _, b := range d.p.X.Balls {
@@ -354,9 +350,6 @@ func (d *deriver) flats(g *generators, x []float64, off bool) {
 		}
 	}
 	for j := range x {
-		if off && d.p.X.Lo[j] == d.p.X.Hi[j] {
-			continue
-		}
 		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
 		g.unit(j, low || point[j], high || point[j])
 	}
@@ -385,7 +378,7 @@ func (d *deriver) flats(g *generators, x []float64, off bool) {
 // equality, leave X no inside. Differences of gradients know it to 1e-7.
 func (d *deriver) across(x, direction []float64) bool {
 	g := generators{size: d.p.Dx}
-	d.flats(&g, x, true) // entries that bounds hold have pieces on either side
+	d.flats(&g, x)
 	const small = 1e-7
 	return norm(g.residual(direction)) <= small && norm(g.residual(scaled(direction, -1))) <= small
 }

@@ -107,21 +107,34 @@ func TestPiecesAtAVertex(t *testing.T) {
 		}
 		p.Rows.B = sparse.FromEntries(dy, dy, entries)
 		for k := range dx {
-			// Entries that X holds at one value leave F the pieces that it has around it. (At
-			// 0 alone nothing says in which units x is.)
+			// Of pieces that differ where x leaves X alone F on X says nothing. (At 0 alone nothing
+			// says in which units x is.)
 			if p.X.Lo[k], p.X.Hi[k] = -ux, ux; trial>>k%2 == 1 && (k < dx-1 || ux == 1) {
 				p.X.Lo[k], p.X.Hi[k] = 0, 0
+			}
+		}
+		felt := 0 // rows that feel what x may do, and rows of nothing
+		for j, row := range f.c {
+			moves := slices.Clone(row)
+			for k := range moves {
+				moves[k] *= p.X.Hi[k] / ux
+			}
+			if norm(moves) > 0 || norm(row) == 0 {
+				felt |= 1 << j
 			}
 		}
 		seen := map[int]bool{}
 		for range 5000 {
 			x := make([]float64, dx)
 			for k := range x {
-				x[k] = rng.NormFloat64()
+				x[k] = rng.NormFloat64() * p.X.Hi[k] / ux
 			}
 			pattern, open := 0, true
 			for j, row := range f.c {
 				v := dot(row, x)
+				if felt>>j&1 == 0 {
+					continue
+				}
 				if v < 0 || norm(row) == 0 { // a row of nothing holds y at 0 everywhere
 					pattern |= 1 << j
 				}
@@ -152,10 +165,10 @@ func TestPiecesAtAVertex(t *testing.T) {
 			}
 			err = d.attained(at, 1e-6*ux)
 			flat := slices.ContainsFunc(f.c, func(row []float64) bool { return norm(row) == 0 })
-			if (err == nil) != seen[pattern] && !flat {
-				t.Errorf("trial %d, C %v, rows %v held: %v, seen is %v", trial, f.c, face, err, seen[pattern])
+			if (err == nil) != seen[pattern&felt] && !flat {
+				t.Errorf("trial %d, C %v, X %v to %v, rows %v held: %v, seen is %v", trial, f.c, p.X.Lo, p.X.Hi, face, err, seen[pattern&felt])
 			}
-			if seen[pattern] {
+			if seen[pattern&felt] {
 				pieces++
 			} else {
 				others++

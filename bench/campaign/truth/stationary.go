@@ -8,7 +8,8 @@ import (
 
 // Gradients are gradients of F that hold on open sets (relative to where F is
 // defined) within delta of x: one for each piece met at the given points and
-// at n drawn ones. Every element is right; pieces may be missing.
+// at n drawn ones. Every element is right; pieces may be missing. Where X holds entries
+// of x at one value, pieces beside it count too, and there may be more than F has on X.
 func (e *Evaluator) Gradients(x []float64, delta float64, given [][]float64, n int, rng *rand.Rand) [][]float64 {
 	return e.gradients(x, delta, given, n, rng, true)
 }
@@ -41,18 +42,28 @@ func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n i
 		add(z, strict, false)
 	}
 	add(x, strict, false)
-	for range n {
+	fixed := false
+	for j, lo := range e.Model.XLo {
+		fixed = fixed || lo != nil && e.Model.XHi[j] != nil && lo.Cmp(e.Model.XHi[j]) == 0
+	}
+	for k := range n {
+		// Rows may be weak wherever X holds an entry at one value; beside it they are decided.
+		beside := fixed && k%2 == 1
 		z := make([]float64, len(x))
 		for j := range z {
 			z[j] = x[j] + delta*(2*rng.Float64()-1)/math.Sqrt(float64(len(z)))
-			if lo := e.Model.XLo[j]; lo != nil && inX {
+			lo, hi := e.Model.XLo[j], e.Model.XHi[j]
+			if !inX || beside && lo != nil && hi != nil && lo.Cmp(hi) == 0 {
+				continue
+			}
+			if lo != nil {
 				z[j] = math.Max(z[j], Float(lo))
 			}
-			if hi := e.Model.XHi[j]; hi != nil && inX {
+			if hi != nil {
 				z[j] = math.Min(z[j], Float(hi))
 			}
 		}
-		if !inX || e.OutsideX(z) <= 1e-12 {
+		if !inX || beside || e.OutsideX(z) <= 1e-12 {
 			add(z, math.Min(strict, 1e-6*delta), true)
 		}
 	}
