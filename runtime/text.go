@@ -193,6 +193,7 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	t.table(func(row func(cells ...string)) {
 		for _, v := range vs {
 			mark := func(i int) string { return marks[EntryName(v, i)] }
+			v.Data = rounded(v.Data)
 			if v.Axes != nil || v.keys != nil {
 				for i, f := range v.Data {
 					if t.cut(i) {
@@ -217,6 +218,24 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 			}
 		}
 	})
+}
+
+// rounded are the entries of an array without those that are rounding beside its largest: a
+// solve leaves a part in 10^13 of it. Documents and tables have all digits.
+func rounded(entries []float64) []float64 {
+	size := 0.0
+	for _, v := range entries {
+		if a := math.Abs(v); a > size && !math.IsInf(a, 1) {
+			size = a
+		}
+	}
+	out := slices.Clone(entries)
+	for i, v := range out {
+		if math.Abs(v) <= 1e-13*size {
+			out[i] = 0
+		}
+	}
+	return out
 }
 
 // lower writes the lower variables, by follower where they have names.

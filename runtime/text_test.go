@@ -94,3 +94,25 @@ func TestHypergradientWithoutBounds(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// Text shows entries that are rounding beside the largest as 0; what is small on purpose stays.
+func TestRoundingInText(t *testing.T) {
+	problem := bindText(t, `model tiny
+upper {
+  var x: vector[3] in box(0, 10)
+  minimize (x[1] - 4)^2 + (x[2] - 1e-9)^2 + x[3] + y
+}
+lower { var y: real; minimize (y - x[1])^2 }
+`)
+	r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{3}, Data: []float64{4, 1e-9, 3e-14}}}, runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.WriteText(&text, runtime.TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "4  1e-09  0\n") {
+		t.Errorf("no entry is shown as 0, or too many are:\n%s", &text)
+	}
+}
