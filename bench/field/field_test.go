@@ -28,6 +28,11 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	// Of the table that is there rows of other families stay, and those of this one go.
+	before := "family,instance\nbolib,Gone1990Ex1\nprices,prices 0\n"
+	if err := os.WriteFile(filepath.Join(dir, "field.csv"), []byte(before), 0o666); err != nil {
+		t.Fatal(err)
+	}
 	if err := command([]string{"-out", dir, "-data", data, "bolib"}, new(bytes.Buffer)); err != nil {
 		t.Fatal(err)
 	}
@@ -37,14 +42,20 @@ func TestTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		rows, err := csv.NewReader(f).ReadAll()
+		r := csv.NewReader(f)
+		r.FieldsPerRecord = -1
+		rows, err := r.ReadAll()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return rows
 	}
 	rows := read("field.csv")
-	if len(rows) != 3 || rows[1][1] != "Bard1988Ex2" || rows[1][9] != "solved" || rows[1][10] != "yes" {
+	if len(rows) != 4 || rows[1][1] != "prices 0" {
+		t.Fatalf("the table: %v", rows)
+	}
+	rows = rows[1:]
+	if rows[1][1] != "Bard1988Ex2" || rows[1][9] != "solved" || rows[1][10] != "yes" {
 		t.Errorf("the table: %v", rows)
 	}
 	// x = 2, y = (7/9, 0): the follower's rows leave y[1] 25/9 - x there, which is less than

@@ -1,5 +1,5 @@
 // Command field solves the field's own benchmarks by default settings and
-// writes one row for each to field.csv: F, what is known of the optimum, how
+// writes one row for each to field.csv, where rows of families that are not run stay: F, what is known of the optimum, how
 // the run ended, whether its document passes verification, processor time and
 // memory. Where F is better than the best one published, field_points.csv has the
 // point to the last digit.
@@ -65,6 +65,7 @@ func command(args []string, out io.Writer) error {
 		return err
 	}
 	var chosen []instance
+	run := map[string]bool{}
 	for _, f := range families {
 		if flags.NArg() > 0 && !slices.Contains(flags.Args(), f.name) {
 			continue
@@ -74,6 +75,7 @@ func command(args []string, out io.Writer) error {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		chosen = append(chosen, list...)
+		run[f.name] = true
 	}
 	if len(chosen) == 0 {
 		return fmt.Errorf("no family named %v", flags.Args())
@@ -91,12 +93,47 @@ func command(args []string, out io.Writer) error {
 			points = append(points, better)
 		}
 	}
-	if len(points) > 1 {
-		if err := write(filepath.Join(*dir, "field_points.csv"), points); err != nil {
-			return err
+	if err := merge(filepath.Join(*dir, "field_points.csv"), points, run); err != nil {
+		return err
+	}
+	return merge(filepath.Join(*dir, "field.csv"), rows, run)
+}
+
+// merge writes a table of the families that were run, with the rows that the file has of the
+// others, in the order of the families.
+func merge(path string, rows [][]string, run map[string]bool) error {
+	old, err := read(path)
+	if err != nil {
+		return err
+	}
+	out := rows[:1:1]
+	for _, f := range families {
+		from := old
+		if run[f.name] {
+			from = rows
+		}
+		for _, row := range from[min(1, len(from)):] {
+			if row[0] == f.name {
+				out = append(out, row)
+			}
 		}
 	}
-	return write(filepath.Join(*dir, "field.csv"), rows)
+	return write(path, out)
+}
+
+// read is the table of a file; nil where there is none.
+func read(path string) ([][]string, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := csv.NewReader(f)
+	r.FieldsPerRecord = -1 // a table of before may have other columns
+	return r.ReadAll()
 }
 
 // digits is to how many parts of itself, or of 1, a published F is taken to be known:

@@ -102,7 +102,6 @@ type neighbourhood struct {
 	near   qp.Problem
 	of     []int // the row of r that each of its rows is
 	away   []float64
-	spared []float64
 }
 
 func (r *Relaxation) within(z, g []float64, terms, radius float64) *neighbourhood {
