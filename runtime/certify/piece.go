@@ -91,7 +91,7 @@ func (d *deriver) terms(at *derived, i int) float64 {
 	size := math.Abs(d.p.Rows.Rhs[i])
 	cols, vals := d.p.Rows.A.Row(i)
 	for k, j := range cols {
-		size += math.Abs(vals[k] * at.x[j])
+		size += math.Abs(vals[k]) * math.Max(math.Abs(at.x[j]), d.s.width[j])
 	}
 	cols, vals = d.p.Rows.B.Row(i)
 	for k, j := range cols {
