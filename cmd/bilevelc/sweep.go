@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"bilevelc/internal/sweep"
 	"bilevelc/internal/sweep/queue"
-	"bilevelc/ir/datafile"
 	"bilevelc/runtime/status"
 )
 
@@ -220,183 +216,6 @@ func clipped(s string) string {
 	return s
 }
 
-// sweepFolder opens the sweep that the argument names, or makes it.
-func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*sweep.Folder, error) {
-	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		for _, name := range []string{"over", "draw", "draws", "dir", "data", "set", "seed", "method", "oracle", "solver", "option", "starts", "max-iter", "time-limit"} {
-			if f.flags.Changed(name) {
-				return nil, usageError("%s is a sweep with a plan of its own: --%s belongs to a new one", arg, name)
-			}
-		}
-		return a.openSweep(arg)
-	}
-	var fixed sweep.Fixed
-	var space sweep.Space
-	model, dataFiles, base := arg, slices.Clone(f.data), ""
-	if strings.HasSuffix(arg, ".toml") {
-		text, err := a.readFile(ctx, arg, maxModel)
-		if err != nil {
-			return nil, a.unreadable(arg, err, exitUsage)
-		}
-		var file *sweep.File
-		if file, fixed, space, err = sweep.ParseFile(arg, string(text)); err != nil {
-			return nil, usageError("%v", err)
-		}
-		base = filepath.Dir(arg)
-		model, dataFiles = file.Model, append(slices.Clone(file.Data), f.data...)
-	} else {
-		fixed.Seed = f.seed
-	}
-	if err := f.overlay(&fixed, &space); err != nil {
-		return nil, err
-	}
-	inputs := map[string][]byte{}
-	read := func(spec string) (sweep.Input, error) {
-		name, path := "", spec
-		if before, after, ok := strings.Cut(spec, "="); ok && !strings.ContainsAny(before, `/\.`) {
-			name, path = before+"=", after
-		}
-		if base != "" && !filepath.IsAbs(path) {
-			path = filepath.Join(base, path)
-		}
-		text, err := a.readFile(ctx, path, datafile.MaxFile)
-		if err != nil {
-			return sweep.Input{}, a.unreadable(path, err, exitData)
-		}
-		hash := sweep.HashOf(text)
-		inputs[hash] = text
-		return sweep.Input{Name: name + path, Hash: hash}, nil
-	}
-	var err error
-	if fixed.Model, err = read(model); err != nil {
-		return nil, err
-	}
-	for _, spec := range dataFiles {
-		input, err := read(spec)
-		if err != nil {
-			return nil, err
-		}
-		fixed.Data = append(fixed.Data, input)
-	}
-	space.Data = map[string]sweep.Input{}
-	named := func(spec string) error {
-		input, err := read(spec)
-		space.Data[spec] = input
-		return err
-	}
-	for _, axis := range space.Axes {
-		if axis.Name == "data" {
-			for _, spec := range axis.Values {
-				if err := named(spec); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	for _, job := range space.List {
-		if spec := job["data"]; spec != "" {
-			if err := named(spec); err != nil {
-				return nil, err
-			}
-		}
-	}
-	// A model with an error is told before anything is written.
-	if _, err := a.compileText(ctx, fixed.Model.Name, inputs[fixed.Model.Hash]); err != nil {
-		return nil, err
-	}
-	plan, err := sweep.NewPlan(fixed, space)
-	if err != nil {
-		return nil, usageError("%v", err)
-	}
-	dir := f.dir
-	if dir == "" {
-		dir = strings.TrimSuffix(strings.TrimSuffix(arg, ".toml"), ".blv") + ".sweep"
-	}
-	folder, err := sweep.Create(dir, plan, inputs, who())
-	if errors.Is(err, sweep.ErrOtherPlan) {
-		return nil, usageError("%v", err)
-	}
-	return folder, err
-}
-
-// overlay takes what the flags say over a plan's.
-func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
-	settings, err := f.settings()
-	if err != nil {
-		return err
-	}
-	for name, v := range settings {
-		if fixed.Options == nil {
-			fixed.Options = map[string]any{}
-		}
-		fixed.Options[name] = v
-	}
-	if f.flags.Changed("seed") {
-		fixed.Seed = f.seed
-	}
-	for _, c := range []struct {
-		name string
-		from string
-		to   *string
-	}{{"method", f.method, &fixed.Method}, {"oracle", f.oracle, &fixed.Oracle}, {"solver", f.solver, &fixed.Solver}} {
-		if f.flags.Changed(c.name) {
-			*c.to = c.from
-		}
-	}
-	for _, c := range []struct {
-		name string
-		from int
-		to   *int
-	}{{"starts", f.starts, &fixed.Starts}, {"max-iter", f.maxIter, &fixed.MaxIter}} {
-		if f.flags.Changed(c.name) {
-			if c.from < 1 {
-				return usageError("--%s is at least 1, not %d", c.name, c.from)
-			}
-			*c.to = c.from
-		}
-	}
-	if f.flags.Changed("time-limit") {
-		if f.timeLimit <= 0 {
-			return usageError("--time-limit is a positive duration, not %v", f.timeLimit)
-		}
-		fixed.Limit = f.timeLimit
-	}
-	fixed.Set = append(fixed.Set, f.set...)
-	for _, text := range f.over {
-		axis, err := sweep.ParseAxis(text)
-		if err != nil {
-			return usageError("--over: %v", err)
-		}
-		space.Axes = append(space.Axes, axis)
-	}
-	for _, text := range f.draw {
-		d, err := sweep.ParseDraw(text)
-		if err != nil {
-			return usageError("--draw: %v", err)
-		}
-		space.Draw = append(space.Draw, d)
-	}
-	if f.flags.Changed("draws") {
-		space.Draws = f.draws
-	}
-	if f.flags.Changed("draw-seed") {
-		space.Seed = f.drawSeed
-	}
-	return nil
-}
-
-// openSweep opens a folder.
-func (a *app) openSweep(dir string) (*sweep.Folder, error) {
-	folder, err := sweep.Open(dir, who())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, usageError("%s is no sweep: it has no plan.json", dir)
-	}
-	if err != nil {
-		return nil, &exitError{Code: exitData, Err: err}
-	}
-	return folder, nil
-}
-
 // sweepQueue has workers do the jobs: those of other processes, and --jobs here.
 func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlags, watch func(sweep.Outcome)) error {
 	url := f.nats.url
@@ -433,74 +252,4 @@ func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlag
 	}
 	c := &queue.Coordinator{Folder: folder, Conn: conn, Watch: watch, Retry: f.retry, Redeliver: f.nats.redeliver}
 	return c.Run(ctx)
-}
-
-// solveBySweep is solve with its starts as the jobs of a sweep: each starts where it
-// would among the others, and the best is printed.
-func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) error {
-	for _, name := range []string{"start", "resume", "checkpoint", "checkpoint-every", "trace", "check-gradient", "strict", "ignore-undeclared"} {
-		if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
-			return usageError("--%s is of a run in one piece; --sweep makes a job of each start", name)
-		}
-	}
-	if f.starts < 2 {
-		return usageError("--sweep is for several starts: give --starts N")
-	}
-	sf := &sweepFlags{solveFlags: *f, dir: f.sweep, jobs: f.threads}
-	sf.over = []string{fmt.Sprintf("start=1..%d", f.starts)}
-	sf.flags = pflag.NewFlagSet("sweep", pflag.ContinueOnError)
-	f.flags.VisitAll(func(flag *pflag.Flag) { // what the user gave holds for every job
-		if flag.Name != "starts" {
-			sf.flags.AddFlag(flag)
-		}
-	})
-	sf.starts = 0
-	folder, err := a.sweepFolder(ctx, path, sf)
-	if err != nil {
-		return err
-	}
-	defer folder.Close()
-	missing := folder.Missing(true)
-	bar := a.meter("starts", len(folder.Plan.Jobs)-len(missing), len(folder.Plan.Jobs))
-	var fault error
-	err = folder.Run(ctx, missing, max(1, f.threads), func(o sweep.Outcome) {
-		if fault == nil {
-			fault = o.Err
-		}
-		bar.step(o.Err != nil, "")
-	})
-	bar.close()
-	switch {
-	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-		if !a.quiet {
-			fmt.Fprintf(a.io.err, "interrupted; the same command goes on with what is missing in %s\n", folder.Path)
-		}
-	case err != nil:
-		return err
-	case fault != nil: // of the model or its data: every start has it
-		_ = os.RemoveAll(filepath.Join(folder.Path, "failed"))
-		return runError(errors.Unwrap(fault))
-	}
-	best, failed := folder.Best()
-	if failed != nil {
-		return failed
-	}
-	if best == nil {
-		return &exitError{Code: status.Interrupted.Exit(false)}
-	}
-	shown := best
-	if !f.json {
-		ends, failed := folder.Ends()
-		if failed != nil {
-			return failed
-		}
-		shown = best.OfStarts(ends)
-	}
-	if err := a.show(shown, f.runFlags); err != nil {
-		return err
-	}
-	if err != nil {
-		return &exitError{Code: status.Interrupted.Exit(true)}
-	}
-	return statusError(best)
 }

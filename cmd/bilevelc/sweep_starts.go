@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"bilevelc/internal/sweep"
+	"bilevelc/runtime/status"
+)
+
+// solveBySweep is solve with its starts as the jobs of a sweep: each starts where it
+// would among the others, and the best is printed.
+func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) error {
+	for _, name := range []string{"start", "resume", "checkpoint", "checkpoint-every", "trace", "check-gradient", "strict", "ignore-undeclared"} {
+		if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
+			return usageError("--%s is of a run in one piece; --sweep makes a job of each start", name)
+		}
+	}
+	if f.starts < 2 {
+		return usageError("--sweep is for several starts: give --starts N")
+	}
+	sf := &sweepFlags{solveFlags: *f, dir: f.sweep, jobs: f.threads}
+	sf.over = []string{fmt.Sprintf("start=1..%d", f.starts)}
+	sf.flags = pflag.NewFlagSet("sweep", pflag.ContinueOnError)
+	f.flags.VisitAll(func(flag *pflag.Flag) { // what the user gave holds for every job
+		if flag.Name != "starts" {
+			sf.flags.AddFlag(flag)
+		}
+	})
+	sf.starts = 0
+	folder, err := a.sweepFolder(ctx, path, sf)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	missing := folder.Missing(true)
+	bar := a.meter("starts", len(folder.Plan.Jobs)-len(missing), len(folder.Plan.Jobs))
+	var fault error
+	err = folder.Run(ctx, missing, max(1, f.threads), func(o sweep.Outcome) {
+		if fault == nil {
+			fault = o.Err
+		}
+		bar.step(o.Err != nil, "")
+	})
+	bar.close()
+	switch {
+	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
+		if !a.quiet {
+			fmt.Fprintf(a.io.err, "interrupted; the same command goes on with what is missing in %s\n", folder.Path)
+		}
+	case err != nil:
+		return err
+	case fault != nil: // of the model or its data: every start has it
+		_ = os.RemoveAll(filepath.Join(folder.Path, "failed"))
+		return runError(errors.Unwrap(fault))
+	}
+	best, failed := folder.Best()
+	if failed != nil {
+		return failed
+	}
+	if best == nil {
+		return &exitError{Code: status.Interrupted.Exit(false)}
+	}
+	shown := best
+	if !f.json {
+		ends, failed := folder.Ends()
+		if failed != nil {
+			return failed
+		}
+		shown = best.OfStarts(ends)
+	}
+	if err := a.show(shown, f.runFlags); err != nil {
+		return err
+	}
+	if err != nil {
+		return &exitError{Code: status.Interrupted.Exit(true)}
+	}
+	return statusError(best)
+}

@@ -1,0 +1,100 @@
+package certify
+
+import "bilevelc/runtime/problem"
+
+// inward is a unit direction d into X with slope'd > 0 for every slope, or nil
+// where there is none. Off X there may be pieces that F has nowhere on it, with a slope
+// along X that is none of F's. The nearest point to (0, 1) of the cone of the columns
+// (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
+// (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
+// c'd >= 0, unless the residual is zero.
+func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
+	g := generators{size: d.p.Dx + 1}
+	for _, slope := range slopes {
+		g.add(append(append([]float64(nil), slope...), 1))
+	}
+	d.flats(&g, x)
+	touch := touches * d.s.x
+	for _, b := range d.p.X.Balls {
+		in := make([]float64, d.p.Dx+1)
+		for j := b.Start; j < b.End; j++ {
+			in[j] = -x[j]
+			if b.Center != nil {
+				in[j] += b.Center[j-b.Start]
+			}
+		}
+		if r := norm(in); r > 0 && b.Radius-r <= touch {
+			in = scaled(in, 1/r)
+			in[d.p.Dx] = 1 // strictly into the ball
+			g.add(in)
+		}
+	}
+	target := make([]float64, d.p.Dx+1)
+	target[d.p.Dx] = 1
+	rest := g.residual(target)
+	direction := scaled(rest[:d.p.Dx], -1)
+	// The residual's square is its own last entry; below this it is rounding.
+	const zero = 1e-9
+	size := norm(direction)
+	if rest[d.p.Dx] <= zero || size == 0 {
+		return nil
+	}
+	return scaled(direction, 1/size)
+}
+
+// touches is the distance, relative to the size of x, at which x is on the edge of X.
+const touches = 1e-9
+
+// flats adds the inner normals of X at x that belong to its flat parts; those of equations,
+// of balls that are points, and of entries that bounds hold at one value, both ways.
+func (d *deriver) flats(g *generators, x []float64) {
+	touch := touches * d.s.x
+	point := make([]bool, len(x))
+	for _, b := range d.p.X.Balls {
+		for j := b.Start; j < b.End; j++ {
+			point[j] = b.Radius <= touch
+		}
+	}
+	for j := range x {
+		low, high := x[j]-d.p.X.Lo[j] <= touch, d.p.X.Hi[j]-x[j] <= touch
+		g.unit(j, low || point[j], high || point[j])
+	}
+	for i, kind := range d.p.X.Kind {
+		row := make([]float64, g.size)
+		d.p.X.E.AddRow(row[:d.p.Dx], i, -1)
+		slack := d.p.X.Rhs[i] - d.p.X.E.RowDot(i, x)
+		if kind == problem.Equal {
+			g.add(row)
+			g.add(scaled(row, -1))
+		} else if slack <= touch*norm(row) {
+			g.add(row)
+		}
+	}
+	for _, n := range d.tied { // off these F is not defined
+		for _, sign := range []float64{1, -1} {
+			row := make([]float64, g.size)
+			copy(row, scaled(n, sign))
+			g.add(row)
+		}
+	}
+}
+
+// across reports that a direction of unit length is normal to all of X near x: it and its
+// opposite are inner normals, as where equations, or inequalities that only hold with
+// equality, leave X no inside. Differences of gradients know it to 1e-7.
+func (d *deriver) across(x, direction []float64) bool {
+	g := generators{size: d.p.Dx}
+	d.flats(&g, x)
+	const small = 1e-7
+	return norm(g.residual(direction)) <= small && norm(g.residual(scaled(direction, -1))) <= small
+}
+
+// felt leaves out slopes that are normal to all of X near x, and their rows.
+func (d *deriver) felt(x []float64, slopes [][]float64, open []int) (left [][]float64, rows []int) {
+	for k, slope := range slopes {
+		if !d.across(x, slope) {
+			left, rows = append(left, slope), append(rows, open[k])
+		}
+	}
+	return left, rows
+}
