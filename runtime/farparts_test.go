@@ -56,7 +56,7 @@ lower {
 			}
 		}
 	}
-	if given < 110 || sharp < 95 {
+	if given < 105 || sharp < 95 {
 		t.Errorf("%d gradients given, %d of them to a part in a hundred", given, sharp)
 	}
 }

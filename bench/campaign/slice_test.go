@@ -24,6 +24,9 @@ func TestSlice(t *testing.T) {
 		7003751, 7012191, // sizes at a vertex of X, and where X has no interior
 		7004518, 7008074, // lower levels judged by curvature of where they began
 		7000004, 7000157, 7000239, // evaluations where several kinks meet
+		10004859, 10007127, 14012078, // gradients from solves that left more than they said
+		10001165, 12002181, 13011857, // X of one point, and X that holds an entry at one value
+		13000894, 13003342, // rows that hold by little, and at a vertex
 	}
 	if testing.Short() {
 		seeds = seeds[:8]

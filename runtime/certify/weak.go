@@ -2,7 +2,6 @@ package certify
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -11,8 +10,8 @@ import (
 const margin = 10
 
 // weak are the rows of which the errors of y and lambda leave open whether they
-// hold y: those outside of the independent rows of the face that are tight, but for
-// conditions on x alone, and those inside whose multiplier is zero.
+// hold y: those outside of the independent rows of the face that are tight,
+// and those inside whose multiplier is zero.
 func (d *deriver) weak(at *derived) []int { return d.within(at, 1) }
 
 // within is weak with the errors times a factor.
@@ -31,7 +30,7 @@ func (d *deriver) within(at *derived, factor float64) []int {
 		if in {
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) && !d.conditionOnX(at, i) {
+		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) {
 			rows = append(rows, i)
 		}
 	}
@@ -58,29 +57,14 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
 // as the k-th row of the face, may be off by: rounding in the forces and rows,
-// taken through the adjoint of that number, and what Newton's method has left. The terms of
-// rows are those at the point: far away in X they may be of any size.
+// taken through the adjoint of that number, and what Newton's method has left.
 func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	of, ok := d.sense(at, i, k, inside)
 	if !ok {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.terms(at, i)
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
 	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
-}
-
-// terms is the size of the terms of row i at a point, as far as y is known there.
-func (d *deriver) terms(at *derived, i int) float64 {
-	size := math.Abs(d.p.Rows.Rhs[i])
-	cols, vals := d.p.Rows.A.Row(i)
-	for k, j := range cols {
-		size += math.Abs(vals[k]) * math.Max(math.Abs(at.x[j]), d.s.width[j])
-	}
-	cols, vals = d.p.Rows.B.Row(i)
-	for k, j := range cols {
-		size += math.Abs(vals[k] * at.y[j])
-	}
-	return size
 }
 
 // sense takes the errors of y and the rows through the adjoint of what decides row i.
@@ -101,7 +85,7 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 	}
 	of := sense{inY: norm(p)}
 	for l, row := range at.active {
-		of.inRows = math.Hypot(of.inRows, d.terms(at, row)*q[l])
+		of.inRows = math.Hypot(of.inRows, d.s.rows[row]*q[l])
 	}
 	if known != nil {
 		known[i] = of
@@ -120,33 +104,6 @@ func (d *deriver) decides(at *derived, i, k int, inside bool) (cy, cv []float64)
 		d.p.Rows.B.AddRow(cy, i, 1)
 	}
 	return cy, cv
-}
-
-// conditionOnX reports that the equality rows of the face make row i, outside it, a condition on
-// x alone: its normal is a combination of theirs. Where it is tight the lower level ends, and F
-// has no other piece there.
-func (d *deriver) conditionOnX(at *derived, i int) bool {
-	const rounding = 1e-9 // of a solve with the face's system, for rows of any length
-	if _, in := at.positions()[i]; in {
-		return false
-	}
-	cy, cv := d.decides(at, i, 0, false)
-	_, q, err := at.system.solve(cy, cv)
-	if err != nil {
-		return false
-	}
-	for _, sign := range []float64{1, -1} {
-		rest := slices.Clone(cy)
-		for k, row := range at.active {
-			if d.p.Rows.Kind[row] == problem.Equal {
-				d.p.Rows.B.AddRow(rest, row, sign*q[k])
-			}
-		}
-		if norm(rest) <= rounding*d.s.normB[i] {
-			return true
-		}
-	}
-	return false
 }
 
 // undecided reports that some weak row is decided by no other: F may have a kink.

@@ -221,14 +221,14 @@ func (d *differences) terms(direct, part float64) float64 {
 // rounding does: a force of size slope makes v, so a residual force makes its share of
 // it; y and lambda are known to the unit roundoff times the root of the condition
 // number of g; and the gradients that are differenced have a rounding of their own. A
-// residual force that is no small part of the one that moves y says nothing, nor does a
+// residual force that is a gross part of the one that moves y says nothing, nor does a
 // y that has not moved where one is left: +Inf.
 func (d *differences) noise(v []float64) float64 {
 	if d.slope == 0 {
 		return 0
 	}
 	left := d.force / d.slope
-	if !(left < 0.5) || left > small && linalg.Norm(d.moved.y) == 0 {
+	if !(left < gross) || left > small && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
 	root := 1.0
