@@ -3,6 +3,8 @@ package planted
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -299,7 +301,7 @@ func (e *convexUpper) clone() evaluator { return &convexUpper{e.space(len(e.u))}
 
 func (e *convexUpper) eval(gx, gy, x, y []float64) float64 {
 	mirror(e.u, e.axis, y)
-	value := dot(e.c, x) + e.rho/2*dot(x, x)
+	value := floats.Dot(e.c, x) + e.rho/2*floats.Dot(x, x)
 	for j, u := range e.u {
 		away := u - e.tau[j]
 		value += e.w[j]*u + e.q[j]/2*away*away

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 )
@@ -55,7 +57,7 @@ func begin(in *Instance, r *rows, axis []float64) *model {
 	m.vector("x0", "dx", p.Start)
 	m.upper = append(m.upper, "var x: vector[dx]"+set)
 	m.lower = append(m.lower, "var y: vector[dy]")
-	if dot(axis, axis) == 0 {
+	if floats.Dot(axis, axis) == 0 {
 		m.lower = append(m.lower, "let u = y")
 	} else {
 		m.vector("axis", "dy", axis)

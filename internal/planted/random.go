@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 )
 
@@ -92,16 +94,8 @@ func (s source) sparseMatrix(rows, cols, nnz int) *sparse.CSR {
 // mirror sets dst to y - 2 (v'y) v; dst may be y. It is its own inverse and
 // transpose.
 func mirror(dst, v, y []float64) {
-	a := 2 * dot(v, y)
+	a := 2 * floats.Dot(v, y)
 	for i := range dst {
 		dst[i] = y[i] - a*v[i]
 	}
-}
-
-func dot(a, b []float64) float64 {
-	sum := 0.0
-	for i, t := range a {
-		sum += t * b[i]
-	}
-	return sum
 }

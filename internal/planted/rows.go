@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -104,7 +106,7 @@ func (r *rows) problemRows(axis []float64) *problem.Rows {
 
 // reflectRows returns m R; it stays sparse where R is the identity.
 func reflectRows(m *sparse.CSR, axis []float64) *sparse.CSR {
-	if dot(axis, axis) == 0 {
+	if floats.Dot(axis, axis) == 0 {
 		return m
 	}
 	dense := m.Dense()

@@ -3,6 +3,8 @@ package planted
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -122,7 +124,7 @@ func (fn *slackFunctions) foldPrices(dx int) {
 	fn.rows.left.AddMulVecT(fn.slackX, -1, fn.prices)
 	fn.rows.right.AddMulVecT(fn.slackY, 1, fn.prices)
 	mirror(fn.slackY, fn.axis, fn.slackY)
-	fn.slack0 = -dot(fn.prices, fn.rows.shift)
+	fn.slack0 = -floats.Dot(fn.prices, fn.rows.shift)
 }
 
 // slackLower evaluates g.
@@ -163,7 +165,7 @@ type slackUpper struct{ *slackFunctions }
 func (e *slackUpper) clone() evaluator { return e }
 
 func (e *slackUpper) eval(gx, gy, x, y []float64) float64 {
-	value := e.offset + e.slack0 + dot(e.slackX, x) + dot(e.slackY, y)
+	value := e.offset + e.slack0 + floats.Dot(e.slackX, x) + floats.Dot(e.slackY, y)
 	for j, t := range x {
 		away := t - e.x[j]
 		value += (e.rho/2*away + e.nu[j]) * away

@@ -7,6 +7,8 @@ package sparse
 import (
 	"fmt"
 	"sort"
+
+	"gonum.org/v1/gonum/floats"
 )
 
 // CSR is an m x n matrix in compressed sparse rows. Columns ascend within a
@@ -88,7 +90,7 @@ func (m *CSR) Row(i int) (cols []int, vals []float64) {
 func (m *CSR) RowDot(i int, x []float64) float64 {
 	cols, vals := m.Row(i)
 	if n := len(cols); n >= contiguous && cols[n-1]-cols[0] == n-1 {
-		return dot(vals, x[cols[0]:cols[n-1]+1])
+		return floats.Dot(vals, x[cols[0]:cols[n-1]+1])
 	}
 	s := 0.0
 	for k, j := range cols {
@@ -100,23 +102,6 @@ func (m *CSR) RowDot(i int, x []float64) float64 {
 // contiguous is the length from which it pays to ask whether a row's entries stand
 // side by side, as those of a dense row do.
 const contiguous = 8
-
-// dot is a'b in four interleaved parts.
-func dot(a, b []float64) float64 {
-	var s0, s1, s2, s3 float64
-	b = b[:len(a)]
-	for len(a) >= 4 {
-		s0 += a[0] * b[0]
-		s1 += a[1] * b[1]
-		s2 += a[2] * b[2]
-		s3 += a[3] * b[3]
-		a, b = a[4:], b[4:]
-	}
-	for k, v := range a {
-		s0 += v * b[k]
-	}
-	return (s0 + s1) + (s2 + s3)
-}
 
 // AddRow adds alpha times row i to dst (len Cols).
 func (m *CSR) AddRow(dst []float64, i int, alpha float64) {

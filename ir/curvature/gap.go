@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/ir/expr"
 )
 
@@ -43,7 +45,7 @@ func (pr *prover) between(x, p, q []float64) *Witness {
 	for j := range p {
 		direction[j] = q[j] - p[j]
 	}
-	size := math.Sqrt(dot(direction, direction))
+	size := math.Sqrt(floats.Dot(direction, direction))
 	if !(size > 0) {
 		return nil
 	}

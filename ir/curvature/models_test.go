@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/ir"
@@ -178,7 +179,7 @@ func TestSharedWeights(t *testing.T) {
 	x := set.Get("X").Array.Dense
 	longest := 0.0
 	for i := range n {
-		longest = max(longest, dot(x[i*p:(i+1)*p], x[i*p:(i+1)*p]))
+		longest = max(longest, floats.Dot(x[i*p:(i+1)*p], x[i*p:(i+1)*p]))
 	}
 	want := 0.25*longest + 0.1
 	got := Prove(reference(t, "classifier.blv", set), Defaults()).SmoothnessG

@@ -3,6 +3,8 @@ package curvature
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/ir"
 	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
@@ -230,7 +232,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 			continue
 		}
 		cols, vals := pr.B.Row(i)
-		size := math.Sqrt(dot(vals, vals))
+		size := math.Sqrt(floats.Dot(vals, vals))
 		if size == 0 {
 			continue
 		}

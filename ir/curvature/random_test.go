@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/ir/expr"
 )
 
@@ -66,7 +68,7 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 		w := c.Witness
 		d, scale := along(g, w.X, w.Y, zero, w.Direction)
 		slack := 1e-9 * scale
-		if size := math.Sqrt(dot(w.Direction, w.Direction)); math.Abs(size-1) > 1e-9 {
+		if size := math.Sqrt(floats.Dot(w.Direction, w.Direction)); math.Abs(size-1) > 1e-9 {
 			fail("the direction has length %v", size)
 		}
 		if len(w.Ends) > 0 {
@@ -101,8 +103,8 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 				}
 			}
 			d, scale := along(g, x, y, zero, v)
-			if least := c.Modulus * dot(v, v); finite(d) && d[2] < least-1e-9*scale {
-				fail("mu = %v, but the second derivative is %v for |v|^2 = %v at x = %v, y = %v, v = %v", c.Modulus, d[2], dot(v, v), x, y, v)
+			if least := c.Modulus * floats.Dot(v, v); finite(d) && d[2] < least-1e-9*scale {
+				fail("mu = %v, but the second derivative is %v for |v|^2 = %v at x = %v, y = %v, v = %v", c.Modulus, d[2], floats.Dot(v, v), x, y, v)
 			}
 		}
 		bound := func(name string, b Bound, n *expr.Node, vx []float64, order int) {
@@ -112,7 +114,7 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 				return
 			}
 			d, scale := along(n, x, y, vx, vy)
-			size := dot(vx, vx) + dot(vy, vy)
+			size := floats.Dot(vx, vx) + floats.Dot(vy, vy)
 			if order == 1 {
 				size = math.Sqrt(size)
 			}
@@ -155,7 +157,7 @@ func (m *model) project(v []float64) {
 	for i, row := range m.p.Rows {
 		if row.Equal {
 			_, vals := m.p.B.Row(i)
-			if size := dot(vals, vals); size > 0 {
+			if size := floats.Dot(vals, vals); size > 0 {
 				m.p.B.AddRow(v, i, -m.p.B.RowDot(i, v)/size)
 			}
 		}

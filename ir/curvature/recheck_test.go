@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
@@ -135,7 +136,7 @@ func TestIndependentRows(t *testing.T) {
 				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: b.At(i, j)})
 			}
 			row := b.RawRowView(i)
-			size := math.Sqrt(dot(row, row))
+			size := math.Sqrt(floats.Dot(row, row))
 			for j := range row {
 				row[j] /= size
 			}

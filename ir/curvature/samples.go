@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 )
 
@@ -42,7 +44,7 @@ func (pr *prover) upperSample(k int, random *rand.Rand, work *budget) ([]float64
 		for _, b := range pr.X.Balls {
 			v := pr.Upper.Vars[b.Var]
 			part := x[v.Offset : v.Offset+v.Shape.Len()]
-			if size := math.Sqrt(dot(part, part)); size > b.Radius {
+			if size := math.Sqrt(floats.Dot(part, part)); size > b.Radius {
 				for i := range part {
 					part[i] *= b.Radius / size
 				}
@@ -107,7 +109,7 @@ func (h halfspaces) project(z []float64, work *budget, others func()) bool {
 		worst := 0.0
 		for i := range h.m.Rows {
 			_, vals := h.m.Row(i)
-			size := dot(vals, vals)
+			size := floats.Dot(vals, vals)
 			if size == 0 {
 				continue
 			}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -240,7 +242,7 @@ func (m *segmentModel) violated(r *rand.Rand, c Convexity, segments int) (x, p, 
 		}
 		// The point between is itself rounded, which moves g by its slope.
 		slope := (math.Abs(a.v-z.v) + math.Abs(b.v-z.v)) / math.Sqrt(size)
-		slack := a.e + b.e + z.e + 1e-14*slope*(1+math.Sqrt(dot(p, p)))
+		slack := a.e + b.e + z.e + 1e-14*slope*(1+math.Sqrt(floats.Dot(p, p)))
 		over := z.v - ((1-t)*a.v + t*b.v - c.Modulus/2*t*(1-t)*size)
 		if over > 4*slack+1e-14*(math.Abs(a.v)+math.Abs(b.v)) {
 			return x, p, q, over

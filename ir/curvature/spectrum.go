@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/lapack/lapack64"
 	"gonum.org/v1/gonum/mat"
 )
@@ -215,23 +216,15 @@ func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64)
 	w := make([]float64, n)
 	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
 		blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: w})
-	estimate = dot(v, w)
+	estimate = floats.Dot(v, w)
 	for i, t := range v {
 		w[i] -= estimate * t
 	}
-	return estimate, v, math.Sqrt(dot(w, w))
-}
-
-func dot(u, v []float64) float64 {
-	s := 0.0
-	for i, e := range u {
-		s += e * v[i]
-	}
-	return s
+	return estimate, v, math.Sqrt(floats.Dot(w, w))
 }
 
 func normalize(v []float64) {
-	if size := math.Sqrt(dot(v, v)); size > 0 && !math.IsInf(size, 0) {
+	if size := math.Sqrt(floats.Dot(v, v)); size > 0 && !math.IsInf(size, 0) {
 		for i := range v {
 			v[i] /= size
 		}
@@ -264,16 +257,16 @@ func lanczos(n, steps int, start []float64, apply func(dst, v []float64)) (estim
 	for len(basis) < min(n, steps) {
 		basis = append(basis, append([]float64(nil), v...))
 		apply(w, v)
-		alpha = append(alpha, dot(w, v))
+		alpha = append(alpha, floats.Dot(w, v))
 		for range 2 {
 			for _, q := range basis {
-				c := dot(w, q)
+				c := floats.Dot(w, q)
 				for i := range w {
 					w[i] -= c * q[i]
 				}
 			}
 		}
-		size := math.Sqrt(dot(w, w))
+		size := math.Sqrt(floats.Dot(w, w))
 		if size <= 1e-14*math.Abs(alpha[0]) || size == 0 {
 			break
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -35,7 +36,7 @@ func (r *Relaxation) holds(ctx context.Context, near []int, lambda []float64, ro
 	m := p.Rows.Len()
 	force := make([]float64, p.Dy)
 	p.Rows.B.AddMulVecT(force, 1, lambda)
-	size := norm(force)
+	size := linalg.Norm(force)
 	if !(size > 0) || math.IsInf(size, 1) {
 		return hold{}, false
 	}
@@ -50,7 +51,7 @@ func (r *Relaxation) holds(ctx context.Context, near []int, lambda []float64, ro
 			continue
 		}
 		cols, vals := p.Rows.B.Row(i)
-		length := norm(vals)
+		length := linalg.Norm(vals)
 		if length == 0 {
 			continue
 		}
@@ -65,7 +66,7 @@ func (r *Relaxation) holds(ctx context.Context, near []int, lambda []float64, ro
 	if s.Status != qp.Solved {
 		return hold{}, false
 	}
-	if norm(s.Z) > certain {
+	if linalg.Norm(s.Z) > certain {
 		return hold{fast: true}, true
 	}
 	h.spared = make([]float64, m)

@@ -20,7 +20,7 @@ type hessian struct {
 
 // newHessian finds the pattern at z, of n + 1 gradients.
 func (r *Relaxation) newHessian(z []float64) *hessian {
-	h := &hessian{size: math.Max(1, norm(z)/math.Sqrt(float64(r.n)))}
+	h := &hessian{size: math.Max(1, linalg.Norm(z)/math.Sqrt(float64(r.n)))}
 	// Of g as well, whether or not it takes part already.
 	price, pull := r.price, r.pull
 	defer func() { r.price, r.pull = price, pull }()

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 )
 
 // Point is where the relaxation has come to.
@@ -35,7 +36,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 	z := r.join(x, y)
 	g := make([]float64, r.n)
 	f := r.evaluate(g, z)
-	if math.IsNaN(f) || math.IsInf(f, 0) || !(norm(g) > 0) {
+	if math.IsNaN(f) || math.IsInf(f, 0) || !(linalg.Norm(g) > 0) {
 		return nil, nil
 	}
 	if r.hessian == nil {
@@ -44,7 +45,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 		r.solver = convex.NewProgram(r.hessian.pattern, r.rows, r.equal).NewSolver()
 	}
 	h, solver := r.hessian, r.solver
-	least := gentle * norm(g) / math.Max(1, norm(z))
+	least := gentle * linalg.Norm(g) / math.Max(1, linalg.Norm(z))
 	shift, led := least, false
 	loaded, full := make([]float64, len(h.values)), make([]float64, r.n)
 	d, hd, next, ahead := make([]float64, r.n), make([]float64, r.n), make([]float64, r.n), make([]float64, r.n)
@@ -80,9 +81,9 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			d[j] = v - z[j]
 		}
 		h.multiply(hd, d, 0)
-		slope := dot(g, d)
-		decrease := -slope - dot(d, hd)/2
-		if outcome != convex.Optimal || !(slope < 0) || !(dot(d, hd) >= 0) {
+		slope := linalg.Dot(g, d)
+		decrease := -slope - linalg.Dot(d, hd)/2
+		if outcome != convex.Optimal || !(slope < 0) || !(linalg.Dot(d, hd) >= 0) {
 			if outcome == convex.Optimal && -slope <= r.noise(f, g, z) {
 				led = true
 				break
@@ -102,7 +103,7 @@ func (r *Relaxation) Minimize(ctx context.Context, x, y []float64) (*Point, erro
 			}
 			value = r.evaluate(ahead, next)
 			// Where the fall is below rounding the gradient decides.
-			if value <= f+armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(dot(ahead, d)) <= math.Abs(slope) {
+			if value <= f+armijo*t*slope || decrease <= r.noise(f, g, z) && value <= f+r.noise(f, g, z) && math.Abs(linalg.Dot(ahead, d)) <= math.Abs(slope) {
 				moved = true
 				if t == 1 {
 					shift = math.Max(least, shift/10)

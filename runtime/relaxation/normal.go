@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -48,7 +49,7 @@ func (r *Relaxation) Normal(ctx context.Context, x, y, lambda []float64, radius 
 	r.price = 0
 	r.evaluate(g, z)
 	r.price = price
-	terms := norm(g)
+	terms := linalg.Norm(g)
 	if !(terms > 0) || math.IsInf(terms, 1) {
 		return nil
 	}
@@ -81,7 +82,7 @@ func (r *Relaxation) Normal(ctx context.Context, x, y, lambda []float64, radius 
 			free, tight[i] = false, false
 			if h.spared != nil {
 				_, vals := r.rows.Row(i)
-				spared = append(spared, Spared{i, h.spared, -out.Lambda[i] * norm(vals)})
+				spared = append(spared, Spared{i, h.spared, -out.Lambda[i] * linalg.Norm(vals)})
 			}
 		}
 		if free {
@@ -122,7 +123,7 @@ func (r *Relaxation) within(z, g []float64, terms, radius float64) *neighbourhoo
 	for i, side := range r.side {
 		cols, vals := r.rows.Row(i)
 		away := (r.rows.RowDot(i, z) - side) / radius
-		if !r.equal[i] && away > beyond*norm(vals) {
+		if !r.equal[i] && away > beyond*linalg.Norm(vals) {
 			continue
 		}
 		c.of, c.away = append(c.of, i), append(c.away, math.Max(0, away))
@@ -171,7 +172,7 @@ func (c *neighbourhood) solve(ctx context.Context, tight []bool) (out *Normal, n
 			out.Upper[j], rest[j] = -rest[j], 0
 		}
 	}
-	out.Norm = norm(rest)
+	out.Norm = linalg.Norm(rest)
 	for i := range r.p.X.Kind {
 		r.p.X.E.AddRow(out.Upper, i, lambda[r.p.Rows.Len()+i])
 	}
@@ -180,19 +181,3 @@ func (c *neighbourhood) solve(ctx context.Context, tight []bool) (out *Normal, n
 
 // beyond is a distance that no step of length 1 comes near.
 const beyond = 2
-
-func norm(v []float64) float64 {
-	s := 0.0
-	for _, t := range v {
-		s += t * t
-	}
-	return math.Sqrt(s)
-}
-
-func dot(a, b []float64) float64 {
-	s := 0.0
-	for i, t := range a {
-		s += t * b[i]
-	}
-	return s
-}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -20,7 +21,7 @@ type bowl struct {
 func (b *bowl) both(x, y []float64) (v float64, g []float64) {
 	z := append(append([]float64(nil), x...), y...)
 	g = append([]float64(nil), b.linear...)
-	v = dot(b.linear, z)
+	v = linalg.Dot(b.linear, z)
 	for i := range z {
 		for j := range z {
 			g[i] += b.q[i*b.n+j] * (z[j] - b.c[j])
@@ -129,7 +130,7 @@ func elsewhere(rng *rand.Rand, r *Relaxation, z []float64) []float64 {
 		for i := range r.side {
 			_, vals := r.rows.Row(i)
 			v := r.rows.RowDot(i, w) - r.side[i]
-			if size := dot(vals, vals); size > 0 && (v < 0 || r.equal[i]) {
+			if size := linalg.Dot(vals, vals); size > 0 && (v < 0 || r.equal[i]) {
 				worst = math.Max(worst, math.Abs(v))
 				r.rows.AddRow(w, i, -v/size)
 			}
