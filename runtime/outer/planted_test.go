@@ -66,3 +66,42 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 		checkCertificate(t, name, r.Certificate)
 	}
 }
+
+// Thirty kinks through one point of the plane, at a condition of 1e5: the pieces between them are
+// so narrow that only the insides of the wider ones are known from their gradients, and rays run
+// along the kinks. The optimum is found each time; which members have enough wide pieces within
+// delta is up to the draw.
+func TestRaysAlongKinks(t *testing.T) {
+	spec, err := lower.Lookup(lower.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const members, least = 16, 8 // 6 where a ray that ends on a kink is taken again and again
+	solved := 0
+	for k := range uint64(members) {
+		in, err := planted.New(planted.Options{Family: planted.Convex, Dx: 2, Dy: 48, Links: 2, Floors: 40, Kinks: 30, Condition: 1e5, Seed: 439627646 + k})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := spec.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
+		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
+			Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
+		if r.Best == nil {
+			t.Fatalf("member %d: %s: %v", k, r.Reason, err)
+		}
+		if gap := math.Abs(r.Best.F-in.Optimum.F) / (1 + math.Abs(in.Optimum.F)); gap > 5e-11 {
+			t.Errorf("member %d: gap %.2e", k, gap)
+		}
+		if r.Status == status.Solved {
+			solved++
+			checkCertificate(t, fmt.Sprint("member ", k), r.Certificate)
+		}
+	}
+	if solved < least {
+		t.Errorf("%d of %d solved", solved, members)
+	}
+}
