@@ -31,7 +31,7 @@ func divide(p *ir.Problem, to *problem.Problem, before *Problem) error {
 	}
 	parts := make([]problem.Function, len(roots))
 	for k, root := range roots {
-		if parts[k], err = compileObjective(p, root, len(groups[k]), before.part(groups, k)); err != nil {
+		if parts[k], err = compileObjective(p, root, len(groups[k]), before.compiledPart(groups, k)); err != nil {
 			return fmt.Errorf("follower %d: %w", k+1, err)
 		}
 	}

@@ -100,9 +100,9 @@ func (p *Problem) earlier() *curvature.Earlier {
 	return &curvature.Earlier{Problem: p.IR, Proof: p.Proof}
 }
 
-// part is the compiled part k of g in a problem that is divided into the same groups;
+// compiledPart is the compiled part k of g in a problem that is divided into the same groups;
 // nil in another.
-func (p *Problem) part(groups [][]int, k int) *compiled {
+func (p *Problem) compiledPart(groups [][]int, k int) *compiled {
 	if p == nil || !slices.EqualFunc(p.Numeric.Blocks, groups, slices.Equal[[]int]) {
 		return nil
 	}

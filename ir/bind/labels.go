@@ -16,9 +16,9 @@ type elements struct {
 	pos   []int
 }
 
-// whole reports whether a subscript stands for all labels of an element of a
+// wholeTuple reports whether a subscript stands for all labels of an element of a
 // set of tuples at once.
-func (e *elab) whole(sub lang.Subscript) bool {
+func (e *elab) wholeTuple(sub lang.Subscript) bool {
 	if sub.All {
 		return true
 	}
@@ -45,7 +45,7 @@ func (e *elab) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
 	subs := x.Subs
 	for _, d := range dims {
 		take := 1
-		if d.set != nil && d.set.parts != nil && len(subs) > 0 && !e.whole(subs[0]) {
+		if d.set != nil && d.set.parts != nil && len(subs) > 0 && !e.wholeTuple(subs[0]) {
 			take = len(d.set.parts)
 		}
 		if take > len(subs) {

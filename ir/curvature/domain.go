@@ -25,7 +25,7 @@ func domains(p *ir.Problem) (everywhere, feasible domain, bounded bool) {
 	x := upperBox(p)
 	free := make([]Interval, p.Lower.Dim)
 	for j := range free {
-		free[j] = whole()
+		free[j] = wholeLine()
 	}
 	y := lowerBox(p, x, free)
 	for j := range y {
@@ -42,7 +42,7 @@ func (pr *prover) withMultipliers(d domain) domain {
 	}
 	y := append([]Interval(nil), d.y...)
 	for _, i := range pr.Duals {
-		r := whole()
+		r := wholeLine()
 		if i >= 0 && !pr.Rows[i].Equal {
 			r.Lo = 0
 		}
@@ -68,7 +68,7 @@ func at(x, y []float64) domain {
 func upperBox(p *ir.Problem) []Interval {
 	x := make([]Interval, p.Upper.Dim)
 	for i := range x {
-		x[i] = whole()
+		x[i] = wholeLine()
 		if i < len(p.X.Lo) {
 			x[i].Lo = p.X.Lo[i]
 		}

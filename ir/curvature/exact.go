@@ -28,7 +28,7 @@ func (s *study) exactParts() (parts []exactPart, ok bool) {
 		return out
 	}
 	for _, t := range s.differentiate(false).terms {
-		p := s.partOf(&t, false)
+		p := s.signed(&t, false)
 		if t.square() {
 			p.a = s.jacobianOf(t.arg)
 			p.pairs = func(visit func(i, j, k int)) {

@@ -136,10 +136,10 @@ func TestFormsLieBelow(t *testing.T) {
 			return j, truth
 		}
 		sum := newRational(n)
-		var parts []part
+		var parts []signedTerm
 		for range 1 + r.IntN(3) {
 			rows := 2 + r.IntN(4)
-			p := part{term: &term{}, sign: 1}
+			p := signedTerm{term: &term{}, sign: 1}
 			if r.IntN(2) == 0 {
 				p.sign = -1
 			}

@@ -176,7 +176,7 @@ func powerRange(u Interval, p float64) Interval {
 	whole2 := p == math.Trunc(p)
 	if !whole2 {
 		if u = positive(u); u.Lo < 0 {
-			return whole()
+			return wholeLine()
 		}
 	}
 	if p < 0 {

@@ -32,13 +32,13 @@ type form struct {
 // In a coarse study nothing is assembled: every part is bounded by a diagonal
 // matrix, positive semidefinite parts by 0.
 // The extra rows are added as squares.
-func (s *study) below(terms []term, negative bool, extra ...part) *form {
+func (s *study) below(terms []term, negative bool, extra ...signedTerm) *form {
 	n := s.cols()
 	f := &form{n: n, block: make([]int, n), place: make([]int, n), diag: make([]float64, n),
 		slack: make([]float64, n), mass: make([]float64, n), touched: make([]bool, n)}
-	parts := make([]part, len(terms))
+	parts := make([]signedTerm, len(terms))
 	for i := range terms {
-		parts[i] = s.partOf(&terms[i], negative)
+		parts[i] = s.signed(&terms[i], negative)
 	}
 	parts = append(parts, extra...)
 	f.partition(parts, s.coarse)
@@ -50,7 +50,7 @@ func (s *study) below(terms []term, negative bool, extra ...part) *form {
 }
 
 // partition finds the blocks: columns that meet in a row are in one block.
-func (f *form) partition(parts []part, coarse bool) {
+func (f *form) partition(parts []signedTerm, coarse bool) {
 	classes := sparse.NewClasses(f.n)
 	join := func(j *jacobian, k, with int) int {
 		cols, mid, _ := j.row(k)

@@ -14,7 +14,7 @@ type Interval struct{ Lo, Hi float64 }
 
 func point(v float64) Interval { return Interval{v, v} }
 
-func whole() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
+func wholeLine() Interval { return Interval{math.Inf(-1), math.Inf(1)} }
 
 // sound is a where it is a range, and otherwise the whole line: a rule that
 // fails must not prove anything.
@@ -22,7 +22,7 @@ func (a Interval) sound() Interval {
 	if a.Lo <= a.Hi {
 		return a
 	}
-	return whole()
+	return wholeLine()
 }
 
 func (a Interval) isPoint() bool { return a.Lo == a.Hi }
@@ -102,9 +102,9 @@ func (a Interval) sqr() Interval {
 func (a Interval) recip() Interval {
 	switch {
 	case a.isZero():
-		return whole()
+		return wholeLine()
 	case a.Lo < 0 && a.Hi > 0:
-		return whole()
+		return wholeLine()
 	case a.Lo >= 0:
 		return Interval{divDown(1, a.Hi), divUp(1, math.Abs(a.Lo))}
 	}

@@ -216,9 +216,9 @@ func TestTightness(t *testing.T) {
 		k        int
 		from, to float64
 	}{
-		{expr.Tanh, whole(), 2, -4 / (3 * math.Sqrt(3)), 4 / (3 * math.Sqrt(3))},
-		{expr.Sigmoid, whole(), 2, -1 / (6 * math.Sqrt(3)), 1 / (6 * math.Sqrt(3))},
-		{expr.Log1pExp, whole(), 2, 0, 0.25},
+		{expr.Tanh, wholeLine(), 2, -4 / (3 * math.Sqrt(3)), 4 / (3 * math.Sqrt(3))},
+		{expr.Sigmoid, wholeLine(), 2, -1 / (6 * math.Sqrt(3)), 1 / (6 * math.Sqrt(3))},
+		{expr.Log1pExp, wholeLine(), 2, 0, 0.25},
 		{expr.Log1pExp, Interval{-2, 1}, 2, math.Exp(-2) / ((1 + math.Exp(-2)) * (1 + math.Exp(-2))), 0.25},
 		{expr.Sin, Interval{0, 2}, 0, 0, 1},
 		{expr.Sin, Interval{3, 5}, 0, -1, math.Sin(3)},

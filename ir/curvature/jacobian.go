@@ -204,18 +204,18 @@ func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 		return s.columnsOf(m, trans, columns, open)
 	}
 	// Entry (i, k) of m adds a multiple of row k of J to row i of the product.
-	type part struct {
+	type summand struct {
 		k int
 		a float64
 	}
-	parts := make([][]part, rows)
+	parts := make([][]summand, rows)
 	cost := 0
 	eachEntry(m, func(i, k int, a float64) {
 		if trans {
 			i, k = k, i
 		}
 		cost += j.len(k)
-		parts[i] = append(parts[i], part{k, a})
+		parts[i] = append(parts[i], summand{k, a})
 	})
 	if !s.work.spend(8 * float64(cost)) {
 		return open

@@ -7,15 +7,15 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// part is a term with its Jacobians and its sign.
-type part struct {
+// signedTerm is a term with its Jacobians and its sign.
+type signedTerm struct {
 	*term
 	a, b  *jacobian // b nil for a square form
 	sign  float64
 	pairs func(visit func(i, j, k int))
 }
 
-func (p *part) weight(k int) Interval {
+func (p *signedTerm) weight(k int) Interval {
 	w := entry(p.w, k)
 	if p.sign < 0 {
 		return w.neg()
@@ -23,8 +23,8 @@ func (p *part) weight(k int) Interval {
 	return w
 }
 
-func (s *study) partOf(t *term, negative bool) part {
-	p := part{term: t, sign: 1, pairs: t.pairs}
+func (s *study) signed(t *term, negative bool) signedTerm {
+	p := signedTerm{term: t, sign: 1, pairs: t.pairs}
 	if negative {
 		p.sign = -1
 	}
@@ -77,7 +77,7 @@ type productKey struct {
 }
 
 // addPart adds one term, row by row.
-func (s *study) addPart(f *form, p *part) {
+func (s *study) addPart(f *form, p *signedTerm) {
 	if p.square() {
 		s.addSquares(f, p)
 		return
@@ -117,7 +117,7 @@ func (s *study) addPart(f *form, p *part) {
 
 // leastOf is a lower bound of the eigenvalues of the term with weight 1 on the
 // columns it touches.
-func (s *study) leastOf(p *part) (l float64, cols []int) {
+func (s *study) leastOf(p *signedTerm) (l float64, cols []int) {
 	one := *p.term
 	one.w = []Interval{point(1)}
 	f := s.below([]term{one}, false)
@@ -152,7 +152,7 @@ const endedRows = 256
 const thin = 1e-6
 
 // addSquares adds d_k a_k a_k' for the rows of one term.
-func (s *study) addSquares(f *form, p *part) {
+func (s *study) addSquares(f *form, p *signedTerm) {
 	if p.a.unknown {
 		for k := range p.w {
 			if p.weight(k).Lo < 0 {
@@ -252,7 +252,7 @@ func (s *study) addSquares(f *form, p *part) {
 // total: it is at least -total max |a_k|^2. It does so only where this is
 // certainly better than weights that are all at their largest: where it is
 // below the average eigenvalue of that.
-func (s *study) addShared(f *form, p *part) bool {
+func (s *study) addShared(f *form, p *signedTerm) bool {
 	if p.total == 0 || p.sign > 0 {
 		return false
 	}
@@ -304,7 +304,7 @@ type item struct {
 }
 
 // addPair adds w (a_i b_j' + b_j a_i').
-func (s *study) addPair(f *form, p *part, i, j int, w Interval) {
+func (s *study) addPair(f *form, p *signedTerm, i, j int, w Interval) {
 	w = w.mul(p.a.scaleOf(i)).mul(p.b.scaleOf(j))
 	gather := func(items []item, jac *jacobian, k int) (_ []item, size, spread float64) {
 		cols, mid, rad := jac.row(k)

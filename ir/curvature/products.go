@@ -282,8 +282,8 @@ func (b *backward) visitProd(n *expr.Node, w Interval) {
 	u := n.Args[0]
 	m := u.Shape.Len()
 	if m > prodFactors {
-		b.bend(n, "a product of many entries", u, []Interval{whole()})
-		b.push(u, func(int) Interval { return whole() })
+		b.bend(n, "a product of many entries", u, []Interval{wholeLine()})
+		b.push(u, func(int) Interval { return wholeLine() })
 		return
 	}
 	r := b.rangeOf(u)

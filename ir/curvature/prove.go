@@ -261,7 +261,7 @@ func (pr *prover) alongEqualities(a *attempt) *attempt {
 		work := pr.budget()
 		s := *a.study
 		s.work = work
-		f := s.below(a.terms, false, part{term: &term{w: []Interval{point(m * scale)}}, a: rows, sign: 1})
+		f := s.below(a.terms, false, signedTerm{term: &term{w: []Interval{point(m * scale)}}, a: rows, sign: 1})
 		if e := f.least(work, pr.near); e.bound > best.modulus {
 			best.form, best.extreme, best.modulus = f, e, e.bound
 		}

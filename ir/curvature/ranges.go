@@ -126,7 +126,7 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 	}
 	r := s.computeRange(n)
 	if s.work.ended() {
-		fill(r, whole())
+		fill(r, wholeLine())
 	}
 	for k := range r {
 		r[k] = r[k].sound()
@@ -140,11 +140,11 @@ func (s *study) computeRange(n *expr.Node) []Interval {
 	if n.Deps == 0 {
 		v := s.known(n)
 		if v == nil {
-			return fill(out, whole())
+			return fill(out, wholeLine())
 		}
 		for k, e := range v.Values() {
 			if out[k] = point(e); math.IsInf(e, 0) {
-				out[k] = whole()
+				out[k] = wholeLine()
 			}
 		}
 		return out

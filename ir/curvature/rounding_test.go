@@ -330,14 +330,14 @@ func TestRankTolerance(t *testing.T) {
 func TestUndefinedRanges(t *testing.T) {
 	nan := math.NaN()
 	for _, a := range []Interval{{nan, nan}, {nan, 1}, {0, nan}, {2, 1}, {math.Inf(1), math.Inf(-1)}} {
-		if a.sound() != whole() {
+		if a.sound() != wholeLine() {
 			t.Errorf("%v says %v", a, a.sound())
 		}
 		for name, got := range map[string]Interval{
 			"+": Interval{nan, nan}.add(point(1)), "*": Interval{nan, nan}.mul(point(1)),
 			"then": jet{v: point(1), d1: point(1)}.then(jet{a, a, a}).d2, "power": power(Interval{nan, nan}, 1.5).sound().d2,
 		} {
-			if got != whole() {
+			if got != wholeLine() {
 				t.Errorf("%s of an undefined range is %v", name, got)
 			}
 		}

@@ -10,13 +10,13 @@ import (
 // Jacobians: the weights are the first derivatives of the operation.
 func (s *study) combined(n *expr.Node) *jacobian {
 	open := &jacobian{rows: n.Shape.Len(), cols: s.cols(), unknown: true}
-	type part struct {
+	type summand struct {
 		arg    int // which argument
 		row    int
 		weight Interval
 	}
-	parts := make([][]part, n.Shape.Len())
-	add := func(k, arg, row int, weight Interval) { parts[k] = append(parts[k], part{arg, row, weight}) }
+	parts := make([][]summand, n.Shape.Len())
+	add := func(k, arg, row int, weight Interval) { parts[k] = append(parts[k], summand{arg, row, weight}) }
 	every := func(arg int, weight func(k int) Interval) {
 		m := n.Args[arg].Shape.Len()
 		for k := range parts {

@@ -39,7 +39,7 @@ type boundary struct {
 var rules [len(expr.Primitives)]rule
 
 func init() {
-	every := whole()
+	every := wholeLine()
 	nothing := jet{every, every, every}
 	for op, jet := range map[expr.Op]func(u Interval) jet{
 		expr.Neg: func(u Interval) jet {
@@ -305,5 +305,5 @@ func largest(a, b jet) jet {
 	case b.v.Lo >= a.v.Hi:
 		return b
 	}
-	return jet{Interval{max(a.v.Lo, b.v.Lo), max(a.v.Hi, b.v.Hi)}, a.d1.hull(b.d1), whole()}
+	return jet{Interval{max(a.v.Lo, b.v.Lo), max(a.v.Hi, b.v.Hi)}, a.d1.hull(b.d1), wholeLine()}
 }

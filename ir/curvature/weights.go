@@ -71,7 +71,7 @@ func (s *study) differentiate(gradient bool) derivatives {
 				b.visit(n, w)
 			}
 			if b.work.ended() { // nothing is known of the rest
-				b.out.terms = append(b.out.terms, term{node: s.root, rule: "the work was ended", arg: s.root, w: []Interval{whole()}})
+				b.out.terms = append(b.out.terms, term{node: s.root, rule: "the work was ended", arg: s.root, w: []Interval{wholeLine()}})
 				break
 			}
 		}
@@ -140,7 +140,7 @@ func (b *backward) visit(n *expr.Node, w []Interval) {
 
 // visitExtreme is back of the largest and of the smallest entry.
 func (b *backward) visitExtreme(n *expr.Node, w []Interval) {
-	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{whole()})
+	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
 	b.push(n.Args[0], func(int) Interval { return w[0].mul(Interval{0, 1}) })
 }
 
@@ -193,12 +193,12 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 	case expr.Div:
 		b.visitQuotient(n, w)
 	default: // Pow, Max, Min of two different expressions
-		open := []Interval{whole()}
+		open := []Interval{wholeLine()}
 		rule := "this operation on two expressions that both vary has no rule"
 		b.bend(n, rule, u, open)
 		b.bend(n, rule, v, open)
-		b.pushSum(u, len(w), func(int) Interval { return whole() })
-		b.pushSum(v, len(w), func(int) Interval { return whole() })
+		b.pushSum(u, len(w), func(int) Interval { return wholeLine() })
+		b.pushSum(v, len(w), func(int) Interval { return wholeLine() })
 	}
 }
 

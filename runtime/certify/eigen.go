@@ -17,7 +17,7 @@ func (h *hessian) leastAlong(k int) (float64, error) {
 			equal = append(equal, i)
 		}
 	}
-	p, err := h.part(k, equal)
+	p, err := h.componentSystem(k, equal)
 	if err != nil {
 		return 0, err
 	}

@@ -34,7 +34,7 @@ type hessian struct {
 	comps  []component // where there are factorizations, of blocks or sparse
 	owner  []int       // of each entry of y: its component
 	place  []int       // and its position there
-	parts  map[string]part
+	parts  map[string]componentSystem
 	stored int // numbers that parts hold
 }
 
@@ -49,7 +49,7 @@ func (h *hessian) divide(parts [][]int) {
 			continue
 		}
 		k := len(h.comps)
-		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (local, error) { return h.part(k, rows) }})
+		h.comps = append(h.comps, component{entries: entries, system: func(rows []int) (local, error) { return h.componentSystem(k, rows) }})
 		for r, j := range entries {
 			h.owner[j], h.place[j] = k, r
 		}
@@ -62,7 +62,7 @@ func (h *hessian) divide(parts [][]int) {
 	}
 }
 
-func (h *hessian) newPart(k int, rows []int) (part, error) {
+func (h *hessian) newPart(k int, rows []int) (componentSystem, error) {
 	if h.sparse != nil {
 		return newSparsePart(h, k, rows)
 	}
@@ -70,11 +70,11 @@ func (h *hessian) newPart(k int, rows []int) (part, error) {
 }
 
 // keep remembers a part, in a quarter of a gigabyte at most.
-func (h *hessian) keep(key string, p part, n int) {
+func (h *hessian) keep(key string, p componentSystem, n int) {
 	const most = 1 << 25
 	k := len(p.rows())
 	if h.stored += (2*n + k) * k; h.stored > most || h.parts == nil {
-		h.parts, h.stored = map[string]part{}, (2*n+k)*k
+		h.parts, h.stored = map[string]componentSystem{}, (2*n+k)*k
 	}
 	h.parts[key] = p
 }

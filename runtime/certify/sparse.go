@@ -101,7 +101,7 @@ func (h *hessian) trySparse(parts [][]int) bool {
 	}
 	h.divide(parts)
 	for k := range h.comps {
-		if _, err := h.part(k, nil); err != nil {
+		if _, err := h.componentSystem(k, nil); err != nil {
 			h.sparse, h.comps, h.parts = nil, nil, nil
 			return false
 		}

@@ -43,12 +43,12 @@ func (h *hessian) system(face []int) (faceSystem, error) {
 type jointSystem struct {
 	h     *hessian
 	index []int
-	parts []part
+	parts []componentSystem
 	at    [][]int // positions of each part's rows in index
 }
 
-// part is the system of one component.
-type part interface {
+// componentSystem is the system of one component.
+type componentSystem interface {
 	local
 	spread() float64
 	least() float64
@@ -61,7 +61,7 @@ type part interface {
 type sense struct{ inY, inRows float64 }
 
 func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
-	s := &jointSystem{h: h, parts: make([]part, len(h.comps)), at: make([][]int, len(h.comps))}
+	s := &jointSystem{h: h, parts: make([]componentSystem, len(h.comps)), at: make([][]int, len(h.comps))}
 	byPart := make([][]int, len(h.comps))
 	for _, i := range face {
 		if cols, _ := h.p.Rows.B.Row(i); len(cols) > 0 {
@@ -71,7 +71,7 @@ func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
 	}
 	place := make([]int, h.p.Rows.Len())
 	for k, rows := range byPart {
-		part, err := h.part(k, rows)
+		part, err := h.componentSystem(k, rows)
 		if err != nil {
 			return nil, err
 		}
@@ -94,8 +94,8 @@ func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
 	return s, nil
 }
 
-// part is the system of the k-th component with the given rows held.
-func (h *hessian) part(k int, rows []int) (part, error) {
+// componentSystem is that of the k-th component with the given rows held.
+func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 	key := string(binary.AppendUvarint(nil, uint64(k)))
 	for _, i := range rows {
 		key = string(binary.AppendUvarint([]byte(key), uint64(i)))

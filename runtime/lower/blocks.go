@@ -233,7 +233,7 @@ func (f *follower) gather(whole *Solution, k, parts int) *Solution {
 	if whole == nil {
 		return nil
 	}
-	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows)), Memory: whole.Memory.part(k)}
+	s := &Solution{Y: make([]float64, len(f.entries)), Lambda: make([]float64, len(f.rows)), Memory: whole.Memory.follower(k)}
 	for t, j := range f.entries {
 		s.Y[t] = whole.Y[j]
 	}

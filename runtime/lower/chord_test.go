@@ -48,7 +48,7 @@ func TestChordServesTheNextSolves(t *testing.T) {
 			return s, p.Calls().GradG - before
 		}
 		s, _ := solve(with, nil)
-		if s.Status != Solved || !s.Memory.Whole() || !s.Memory.Near {
+		if s.Status != Solved || !s.Memory.Complete() || !s.Memory.Near {
 			t.Errorf("seed %d: %v (%s), memory %v", seed, s.Status, s.Reason, s.Memory != nil)
 			continue
 		}

@@ -71,11 +71,11 @@ func (m *Memory) stepped() *Memory {
 	return next
 }
 
-// Whole reports whether all of H is known.
-func (m *Memory) Whole() bool { return m != nil && len(m.Packed) > 0 }
+// Complete reports whether all of H is known.
+func (m *Memory) Complete() bool { return m != nil && len(m.Packed) > 0 }
 
-// part is the memory of follower k, or nil.
-func (m *Memory) part(k int) *Memory {
+// follower is the memory of follower k, or nil.
+func (m *Memory) follower(k int) *Memory {
 	if m == nil || k >= len(m.Parts) {
 		return nil
 	}
@@ -96,7 +96,7 @@ func remember(n int, h []float64) *Memory {
 // unpacked is H with its factors, made at the first call; nil where only a
 // part of H is known.
 func (m *Memory) unpacked() *denseHessian {
-	if !m.Whole() {
+	if !m.Complete() {
 		return nil
 	}
 	m.once.Do(func() { m.hessian = newDenseHessian(m.N, m.Packed) })

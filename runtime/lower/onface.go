@@ -105,7 +105,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		w.curvature.resume(&kept)
 		w.secants = pairs
 	case warm == nil:
-	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Whole() && warm.Memory.Near:
+	case w.known.Fixed && warm.Memory != nil, !w.known.Quadratic && warm.Memory.Complete() && warm.Memory.Near:
 		w.curvature.recall(warm.Memory)
 	case f.Inherit:
 		w.curvature.inherit(warm.memory, warm.generation)

@@ -59,7 +59,7 @@ func (m *Memory) probe(rng *rand.Rand, d, hd []float64, block []int) bool {
 		return block[j]
 	}
 	switch {
-	case m.Whole():
+	case m.Complete():
 		for j := range n {
 			d[at(j)] = rng.NormFloat64()
 		}

@@ -28,7 +28,7 @@ func TestMemoryHolds(t *testing.T) {
 			t.Errorf("%d: the memory is not taken for what it is", seed)
 		}
 		changed := s.Memory.clone()
-		if changed.Whole() {
+		if changed.Complete() {
 			largest := slices.Max(changed.Packed)
 			changed.Packed[rng.IntN(len(changed.Packed))] += 1e-10 * largest
 		} else {

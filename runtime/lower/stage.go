@@ -50,7 +50,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 		g.active.curvature.recall(warm.Memory)
 	}
 	g.near = nil
-	if warm != nil && warm.Memory.Whole() && warm.Memory.Near && warm.Memory.N == p.Dy {
+	if warm != nil && warm.Memory.Complete() && warm.Memory.Near && warm.Memory.N == p.Dy {
 		g.near = warm.Memory
 	}
 	g.active.curvature.told(warm)

@@ -75,7 +75,7 @@ func (h *Hyper) Recall(snapshot []byte, x []float64) {
 			best, h.hint = d, &hint
 		}
 	}
-	if h.hint != nil && (m.Learned.Whole() && m.Learned.Near && !h.p.Facts.QuadraticInY || m.Learned.Holds(h.p, x, h.hint.Y)) {
+	if h.hint != nil && (m.Learned.Complete() && m.Learned.Near && !h.p.Facts.QuadraticInY || m.Learned.Holds(h.p, x, h.hint.Y)) {
 		h.hint.Memory = m.Learned
 	}
 }

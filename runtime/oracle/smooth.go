@@ -31,7 +31,7 @@ func (h *Hyper) Smoothed(tau float64) Hyperobjective {
 	}
 	s := New(&p, h.solver, h.oracle)
 	s.projector = h.projector
-	if h.learned.Whole() {
+	if h.learned.Complete() {
 		s.learned = shifted(h.learned, tau)
 	}
 	return s

@@ -160,7 +160,7 @@ func (q *master) enter(b breach) bool {
 		if ends < t && ends <= full {
 			q.bent[m.index] = !q.bent[m.index]
 			q.rebase()
-			return q.settle()
+			return q.refreshed()
 		}
 		if full <= t {
 			if math.IsInf(full, 1) {
@@ -177,7 +177,7 @@ func (q *master) enter(b breach) bool {
 			column = q.column(&m)
 			left = q.factor.Split(column, coef, rest)
 			q.push(m, coef, rest, left)
-			return q.settle()
+			return q.refreshed()
 		}
 		for i := range q.set {
 			q.set[i].z += t * q.set[i].move
@@ -199,7 +199,7 @@ func (q *master) enter(b breach) bool {
 				column = q.column(&m)
 				left = q.factor.Split(column, coef, rest)
 				q.push(m, coef, rest, left)
-				return q.settle()
+				return q.refreshed()
 			}
 			if s.kind == ofHinge && s.move > 0 {
 				q.bent[s.index] = true
@@ -225,8 +225,9 @@ func (q *master) shift(m *member, t float64, step []float64) []float64 {
 	return out
 }
 
-// settle recomputes what follows from a working set that has changed.
-func (q *master) settle() bool {
+// refreshed recomputes what follows from a working set that has changed, and reports
+// whether the numbers hold.
+func (q *master) refreshed() bool {
 	q.refresh()
 	return !math.IsNaN(q.level)
 }
