@@ -80,12 +80,12 @@ func command(args []string, out io.Writer) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no family named %v", flags.Args())
 	}
-	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report"}}
+	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report", "calls"}}
 	points := [][]string{{"family", "instance", "F", "published", "x and y"}}
 	for _, in := range chosen {
 		row, better, err := measure(in, *limit)
 		if err != nil {
-			row = []string{in.family, in.name, "", "", "", "", "", "", in.source, "error: " + err.Error(), "", "", "", ""}
+			row = []string{in.family, in.name, "", "", "", "", "", "", in.source, "error: " + err.Error(), "", "", "", "", ""}
 		}
 		rows = append(rows, row)
 		fmt.Fprintln(out, row)
@@ -185,7 +185,7 @@ func measure(in instance, limit time.Duration) (row, better []string, err error)
 	}
 	n := p.Numeric
 	row = []string{in.family, in.name, strconv.Itoa(n.Dx), strconv.Itoa(n.Dy), strconv.Itoa(n.Rows.Len()), number(F), known, difference,
-		in.source, r.Status.String(), verified, number(seconds), number(float64(memory.Sys) / (1 << 20)), report}
+		in.source, r.Status.String(), verified, number(seconds), number(float64(memory.Sys) / (1 << 20)), report, strconv.FormatInt(r.Calls.Total(), 10)}
 	return row, better, nil
 }
 
