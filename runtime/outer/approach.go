@@ -50,6 +50,7 @@ const (
 	approachRatio  = 0.1
 	approachSteps  = 400  // of one stage: what one of a few hundred variables took at first
 	approachLeft   = 0.01 // of the certificate's radius
+	arrivalReach   = 10   // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu.
 	approachTolerance = 1e-8
@@ -201,9 +202,11 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	if s.Center.F < a.Start-run.noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 	}
-	m.rescale(run)
-	if led && left > 0 {
-		s.H = newQuasiNewton(len(a.X), math.Max(s.H.Scale, norm(s.Center.G)/left))
+	// What is left of the way bounds the first steps. It says nothing of the curvature, which
+	// where kinks meet is that of the pieces: one that makes the first step so short outlasts
+	// it, as no two points in a row are of one piece.
+	if m.rescale(run); led && left > 0 {
+		s.Reach = math.Min(s.Reach, arrivalReach*left)
 	}
 	return nil
 }
