@@ -59,6 +59,10 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	if pt.Lower.Status != lower.Solved {
 		r.Status, r.Reason = NumericalFailure, pt.Lower.Reason
 	}
+	if r.rough() {
+		r.Upper.Hypergradient, r.Stationarity.Strict = nil, false
+		r.Notes = append(r.Notes, "the lower level is not solved to its tolerance here, so that F has no gradient that is known: it is left out")
+	}
 	if opts.Sensitivity {
 		if r.Sensitivity, err = p.sensitivities(ctx, h, pt); err != nil {
 			return p.failed(r, x, err)

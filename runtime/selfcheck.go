@@ -78,18 +78,26 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 	return report, false, err
 }
 
-// temper leaves out of a result that is not solved what its verification refuses at
-// a kink of F, where a run that was stopped has had no time to find the pieces:
-// the hypergradient, and a certificate made of such gradients.
+// temper leaves out of a result that is not solved what its verification refuses, where a run that
+// was stopped has had no time to find out: a strictness that is not beyond the errors, the
+// hypergradient at a kink of F and a certificate made of such gradients; and where y itself is not
+// confirmed it says so.
+//
+// When ctx ends before the verification does, what the run was sure of stays.
 func (p *Problem) temper(ctx context.Context, r *Result) error {
-	if r.Stationarity.Strict && !r.rough() || r.Status == Infeasible {
+	if r.Status == Infeasible {
 		return nil
 	}
 	if r.rough() {
 		r.Stationarity.Strict = false
 	}
+	sure := r.Stationarity.Strict
 	report, ended, err := p.examine(ctx, r)
-	if !ended && (err != nil || report.OK()) {
+	if err == nil && !ended && refuses(report, certify.StrictClaim) {
+		r.Stationarity.Strict = false
+		report, ended, err = p.examine(ctx, r)
+	}
+	if err != nil || ended && sure || !ended && report.OK() {
 		return err
 	}
 	r.Upper.Hypergradient = nil
@@ -99,12 +107,30 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		r.Certificate = &kept
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
 	}
+	if !r.rough() && !ended {
+		if report, ended, err = p.examine(ctx, r); err != nil {
+			return err
+		}
+		if !ended && refuses(report, certify.AnswerClaim) {
+			r.Lower.Status, r.Stationarity.Strict = lower.Inaccurate.String(), false
+		}
+	}
 	if r.rough() {
 		r.Notes = append(r.Notes, "the lower level is not solved to its tolerance here, so that F and its gradients are not known: they are left out")
 		return nil
 	}
 	r.Notes = append(r.Notes, "F may have a kink here, and which of its gradients belong to pieces of it was not confirmed: they are left out")
 	return nil
+}
+
+// refuses says that a verification refuses a claim.
+func refuses(report *certify.Report, claim string) bool {
+	for _, c := range report.Failures() {
+		if c.Claim == claim {
+			return true
+		}
+	}
+	return false
 }
 
 // rough reports that a result says of itself that its lower level is not solved.

@@ -22,6 +22,10 @@ func far(a, b float64) float64 {
 // numbers of these programs (up to about 1e3) may amplify.
 const accuracy = 1e-5
 
+// rounding is what a slack far away, at 1e11, is known to, relative to the terms that it is
+// a difference of: a few units in their last place.
+const rounding = 0x1p-48
+
 // statements checks what a result says of the lower level and of F at its x.
 // It returns the truth there, nil where it is not known.
 func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
@@ -75,9 +79,10 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 		e.false(of+" F", "F = %v, truly %v at x = %v", upper, pt.F, x)
 	}
 	lower := sign(e.style.maxLower) * float64(r.Lower.Objective) * e.unitOf(s.G, -1)
-	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of.
+	// The truth's y may miss rows by pt.Violation, which grad_y g makes its share of, as it does of
+	// how far y is from it, which was looked at above.
 	_, pull := e.eval.LowerGradient(x, pt.Y)
-	if slope := math.Sqrt(product(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+10*slope*pt.Violation {
+	if slope := math.Sqrt(product(pull, pull)); math.Abs(lower-pt.G) > accuracy*(1+math.Max(math.Abs(lower), math.Abs(pt.G)))+slope*(10*pt.Violation+2*d) {
 		e.false(of+" g", "g = %v, truly %v at x = %v", lower, pt.G, x)
 	}
 	e.multipliers(r, pt, y, of)
@@ -117,7 +122,7 @@ func (e *examination) multipliers(r *runtime.Result, pt *truth.Point, y []float6
 		if row.Equal && e.style.maxLower {
 			continue // checked below up to the sign
 		}
-		slack := e.eval.Slack(i, pt.X, y)
+		slack := math.Max(0, e.eval.Slack(i, pt.X, y)-rounding*e.eval.Terms(i, pt.X, y))
 		if !row.Equal && (lambda < -accuracy*size || lambda > accuracy*size && slack > 1e-4) {
 			e.false(of+" multiplier", "row r%d has %.6g with slack %.6g at x = %v", i+1, lambda, slack, pt.X)
 			return

@@ -224,8 +224,12 @@ func (h *hessian) difference(largest int) {
 			done := true
 			for k, b := range h.blocks {
 				if c < len(b.entries) {
+					j := b.entries[c]
 					by := widths[k].next(h.uneven(b.entries, up, down))
-					step[b.entries[c]] *= by
+					if by == 1 {
+						by = widths[k].longer(h.lost(b.entries, up, down))
+					}
+					step[j] *= by
 					done = done && by == 1
 				}
 			}
@@ -238,6 +242,9 @@ func (h *hessian) difference(largest int) {
 				continue
 			}
 			j := b.entries[c]
+			if widths[k].grown > 0 {
+				h.s.lengthen(j, step[j]/cubeRootEps)
+			}
 			width := h.y[j] + step[j] - (h.y[j] - step[j])
 			if h.p.Facts.QuadraticInY {
 				width = h.y[j] + step[j] - h.y[j]
@@ -267,8 +274,11 @@ func (h *hessian) step(j int) float64 {
 }
 
 // size is that of an entry of y, no less than a thousandth of the largest: what
-// is nearly zero does not say on which scale g varies in it.
-func (h *hessian) size(j int) float64 { return math.Max(math.Abs(h.y[j]), 1e-3*h.s.y) }
+// is nearly zero does not say on which scale g varies in it. Where differences on that scale were
+// lost, it is one on which they were not.
+func (h *hessian) size(j int) float64 {
+	return math.Max(math.Max(math.Abs(h.y[j]), 1e-3*h.s.y), h.s.lengths[j])
+}
 
 // cubeRootEps is the step, relative to the variable, that balances truncation
 // and rounding of a central difference.
@@ -296,12 +306,41 @@ func (h *hessian) uneven(entries []int, up, down []float64) float64 {
 	return apart / whole
 }
 
+// lost says that a difference is too little beside the rounding of what it is one of: below 2^10
+// units in the last place, where a hundredth of it and more may be noise.
+func (h *hessian) lost(entries []int, up, down []float64) bool {
+	if h.p.Facts.QuadraticInY {
+		return false
+	}
+	whole, base := 0.0, 0.0
+	for _, i := range entries {
+		whole = math.Hypot(whole, up[i]-down[i])
+		base = math.Hypot(base, h.base[i])
+	}
+	return whole <= 0x1p-42*base
+}
+
 // stepping shortens a step until the halves of its difference agree to 2^-12 of it: then the
 // next term, which is left, is about 2^-22 of it. What a shorter step does not cure is rounding,
 // of which the longer one has less.
 type stepping struct {
-	last float64 // of the step before, 0 for none
-	back bool
+	last  float64 // of the step before, 0 for none
+	back  bool
+	grown int // by 2^4, 2^8, 2^16 ...: how many times
+}
+
+// longer is what a step that will do is to be multiplied by where its difference is lost in
+// rounding: the sizes of other entries may say nothing of this one, as where one is 1e-200, beside
+// the edge of an entropy, and one at a bound is 0. Each length is the square of the one before, so
+// that the range of doubles is a few; a step that was too long for the halves of its difference to
+// agree, or for the domain, is not lengthened again.
+func (s *stepping) longer(lost bool) float64 {
+	const most = 8 // 2^(4*2^8) is more than there is
+	if !lost || s.last > 0 || s.grown == most {
+		return 1
+	}
+	s.grown++
+	return math.Ldexp(1, 4<<(s.grown-1))
 }
 
 // next is what the step is to be multiplied by: 1 when it will do.

@@ -202,19 +202,22 @@ func (v *verification) values() {
 	v.equal("lower objective", v.doc.Lower, v.d.g.Value(v.doc.X, v.doc.Y), v.tol.Value, v.d.s.lower)
 }
 
-// StrictClaim is the check of Document.Strict.
-const StrictClaim = "strict complementarity"
+// StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y.
+const (
+	StrictClaim = "strict complementarity"
+	AnswerClaim = "y = y*(x)"
+)
 
 // derive finds y*(x), its multipliers and the hypergradient by other means
 // and compares.
 func (v *verification) derive() {
 	at, err := v.d.lower(v.doc.X, v.doc.Y, v.active())
 	if err != nil {
-		v.fail("y = y*(x)", "could not be derived again: %v", err)
+		v.fail(AnswerClaim, "could not be derived again: %v", err)
 		return
 	}
 	v.at = at
-	v.vector("y = y*(x)", v.doc.Y, at.y, v.tol.KKT*v.d.sizeY(at.y))
+	v.vector(AnswerClaim, v.doc.Y, at.y, v.tol.KKT*v.d.sizeY(at.y))
 	if v.doc.Strict {
 		if weak := v.weakest(at); len(weak) > 0 {
 			v.fail(StrictClaim, "slack and multiplier of row %d are both zero to the accuracy they are known with", weak[0])

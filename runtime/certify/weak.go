@@ -52,7 +52,7 @@ func (d *deriver) coarse(at *derived, i int, inside bool) float64 {
 	if inside {
 		spread = at.system.spread()
 	}
-	return margin * (d.s.normB[i]*at.errorY*spread + roundings*0x1p-52*d.s.rows[i])
+	return margin * (d.s.normB[i]*at.errorY*spread + roundings*0x1p-52*d.terms(at, i))
 }
 
 // uncertainty is margin times what the slack of row i, or the way that it gives
@@ -63,8 +63,24 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.s.rows[i]
+	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.terms(at, i)
 	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
+}
+
+// terms is the size of the terms of row i at a point: those of x over X, and those of y itself,
+// since what y is known to is counted apart, and an entry of 1e-200 beside others of size 1 that
+// its row does not have is known to its own digits. Below the smallest normal number it has none.
+func (d *deriver) terms(at *derived, i int) float64 {
+	size := math.Abs(d.p.Rows.Rhs[i])
+	cols, vals := d.p.Rows.A.Row(i)
+	for k, j := range cols {
+		size += math.Abs(vals[k]) * math.Max(math.Abs(at.x[j]), d.s.width[j])
+	}
+	cols, vals = d.p.Rows.B.Row(i)
+	for k, j := range cols {
+		size += math.Abs(vals[k]) * math.Max(math.Abs(at.y[j]), 0x1p-970)
+	}
+	return size
 }
 
 // sense takes the errors of y and the rows through the adjoint of what decides row i.

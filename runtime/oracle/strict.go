@@ -46,6 +46,7 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 const (
 	unit      = 0x1p-53
 	roundings = 16
+	smallest  = 0x1p-1022 // normal number
 )
 
 // decided is the margin of a row of which the state is certain: the errors are estimates,
@@ -137,8 +138,8 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	t := &terms{Size: termsOf(h.p, x, y, base)}
 	moved, ys, share := make([]float64, len(y)), make([]float64, len(y)), shares(3)
 	xs := slices.Clone(x)
-	for j := range xs {
-		xs[j] += probePart * share() * extent(h.p.X, j)
+	for j, size := range extents(h.p, x) {
+		xs[j] += probePart * share() * size
 	}
 	h.p.G.GradY(moved, xs, y)
 	if d := linalg.Distance(moved, base) / probePart; d < math.Inf(1) {
@@ -159,12 +160,35 @@ func (h *Hyper) measure(x, y []float64) *terms {
 	return t
 }
 
-// extent is half the width of entry j of x in X, 0 where that is not bounded.
-func extent(set *problem.Set, j int) float64 {
-	if w := (set.Hi[j] - set.Lo[j]) / 2; w < math.Inf(1) {
-		return w
+// extents are the sizes of the entries of x over X of which x itself does not speak: half the
+// widths where they are bounded; where not, 0, but the largest size of all where an entry is no more
+// than what rounding leaves of that. A free entry that has come to 1e-16 beside others of size 1 has
+// no digits: any rounding on the way might have made it 0.
+func extents(p *problem.Problem, x []float64) []float64 {
+	sizes, top := make([]float64, len(x)), 0.0
+	for j, v := range x {
+		lo, hi := p.X.Lo[j], p.X.Hi[j]
+		if w := (hi - lo) / 2; w < math.Inf(1) {
+			sizes[j] = w
+			top = math.Max(top, w)
+			continue
+		}
+		top = math.Max(top, math.Abs(v))
+		for _, bound := range []float64{lo, hi} {
+			if !math.IsInf(bound, 0) {
+				top = math.Max(top, math.Abs(bound))
+			}
+		}
+		if j < len(p.Start) {
+			top = math.Max(top, math.Abs(p.Start[j]))
+		}
 	}
-	return 0
+	for j, v := range x {
+		if !(p.X.Hi[j]-p.X.Lo[j] < math.Inf(1)) && math.Abs(v) <= roundings*unit*top {
+			sizes[j] = top
+		}
+	}
+	return sizes
 }
 
 // shares returns a sequence of numbers without a pattern, of 1/2 to 1 and either sign,
@@ -207,13 +231,13 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	for _, i := range face {
 		held[i] = true
 	}
-	rows := make([]rowState, p.Rows.Len())
+	rows, sizes := make([]rowState, p.Rows.Len()), extents(p, x)
 	rho := 0.0
 	for i := range rows {
 		r := stateOf(p.Rows, i, x, s.Y)
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
-			r.error += roundings * unit * math.Abs(vals[k]) * extent(p.X, j)
+			r.error += roundings * unit * math.Abs(vals[k]) * sizes[j]
 		}
 		rows[i] = r
 		if held[i] && r.length > 0 {
@@ -296,7 +320,8 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 		size += math.Abs(t)
 	}
 	length = linalg.Norm(vals)
-	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
+	// Below the smallest normal number y has no digits.
+	return rowState{slack: r.Rhs[i] - h, error: roundings * (unit*(size+math.Abs(r.Rhs[i])) + smallest*length), length: length}
 }
 
 // angles keeps the independence of the last faces, which line searches cross and

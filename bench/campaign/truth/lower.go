@@ -315,6 +315,19 @@ func (e *Evaluator) Slack(i int, x, y []float64) float64 {
 	return r.rhs - dot(r.a, x) - dot(r.c, y)
 }
 
+// Terms is the size of the terms that the slack of row i is a difference of.
+func (e *Evaluator) Terms(i int, x, y []float64) float64 {
+	r := &e.rows[i]
+	size := math.Abs(r.rhs)
+	for j, a := range r.a {
+		size += math.Abs(a * x[j])
+	}
+	for j, c := range r.c {
+		size += math.Abs(c * y[j])
+	}
+	return size
+}
+
 // LeastCurvature is the least eigenvalue of the Hessian of G in y at a point,
 // found by bisection on whether H - t I has a Cholesky factor.
 func (e *Evaluator) LeastCurvature(p *Point) float64 {

@@ -1,0 +1,76 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// F where the first entry of y is exp(-t) of its size, down to where numbers end, and the others are
+// moderate or at bounds with multipliers: y and F are in closed form, and the document passes. Such
+// points are where runs with a free x are when a limit ends them.
+func TestVerifyBesideAnEntropysEdge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 1))
+	points, solved := 0, 0
+	for k := range 60 {
+		w := 0.1 + rng.Float64()
+		depth := 700 * rng.Float64() // of exp
+		x := 1 + w*depth
+		c := 1 - w // y1 = exp((c - x)/w - 1) = exp(-depth - 1/w + ...)
+		n := 1 + rng.IntN(4)
+		target, curve := make([]float64, n), make([]float64, n)
+		g := fmt.Sprintf("%.17g*y[1]*log(y[1]) + (x - (%.17g))*y[1]", w, c)
+		f := "0.5*(x - 3)^2 + y[1]"
+		scale := math.Pow(10, float64(rng.IntN(9)-4))
+		F := 0.5 * (x - 3) * (x - 3)
+		for j := range target {
+			target[j], curve[j] = scale*(rng.Float64()-0.5), scale*(0.5+rng.Float64())
+			g += fmt.Sprintf(" + 0.5*%.17g*(y[%d] - (%.17g))^2", curve[j], j+2, target[j])
+			f += fmt.Sprintf(" + y[%d]", j+2)
+			F += math.Max(0, target[j])
+		}
+		y := math.Exp((c-x)/w - 1)
+		F += y
+		source := fmt.Sprintf("model m\nupper {\n  var x: real\n  minimize %s\n}\nlower {\n  var y: vector[%d] in nonneg\n  minimize %s\n}\n", f, n+1, g)
+		model, err := Compile("m.blv", source)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		p, err := model.Bind(nil, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{x}}}, Options{})
+		if err != nil {
+			t.Errorf("%d: %v\n%s", k, err, source)
+			continue
+		}
+		if !r.HasPoint() {
+			continue
+		}
+		points++
+		if r.Lower.Status == "solved" {
+			solved++
+			found, _ := r.Lower.Variables.Get("y")
+			if got := found.Data[0]; !(math.Abs(math.Log(got/y)) < 1e-5) {
+				t.Errorf("%d: y[1] = %g, truly %g (error bound %g)", k, got, y, r.Lower.ErrorBound)
+			}
+			if math.Abs(float64(r.Upper.Objective)-F) > 1e-7*(math.Abs(F)+scale) {
+				t.Errorf("%d: F = %g, truly %g", k, r.Upper.Objective, F)
+			}
+		}
+		report, err := p.Verify(r)
+		if err != nil {
+			t.Errorf("%d: %v", k, err)
+			continue
+		}
+		if !report.OK() {
+			t.Errorf("%d: y[1] = %g: %v\nx = %.17g\n%s", k, y, report.Failures()[0].Problem(), x, source)
+		}
+	}
+	if solved < 8 {
+		t.Errorf("%d points, %d solved", points, solved)
+	}
+}
