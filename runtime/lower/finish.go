@@ -61,7 +61,11 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 			s.Weak = append(s.Weak, i)
 		}
 	}
-	s.spread(q, grad, rest)
+	if s.tie(q, working) {
+		s.settle(q, grad, rest)
+	} else {
+		s.spread(q, grad, rest)
+	}
 	sort.Ints(s.Active)
 	s.ErrorBound = errorBound(rest, s, q, known.Mu)
 }

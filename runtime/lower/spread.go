@@ -115,17 +115,22 @@ func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
 		}
 	}
 	s.Lambda, s.Active, s.Weak, s.Dependent = mean, active, weak, dependent
-	q.subtractPull(rest, grad, mean)
-	s.Residuals.Stationarity = linalg.NormInf(rest)
-	s.MinMultiplier, s.Residuals.Complementarity = math.Inf(1), 0
-	for _, i := range active {
-		if !q.equal(i) {
-			s.MinMultiplier = math.Min(s.MinMultiplier, mean[i])
-			s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(mean[i]*q.slack(i, s.Y)*q.norm[i]))
-		}
-	}
+	s.settle(q, grad, rest)
 	slices.Sort(s.Weak)
 	slices.Sort(s.Dependent)
+}
+
+// settle sets what follows from other multipliers and active rows.
+func (s *Solution) settle(q *polyhedron, grad, rest []float64) {
+	q.subtractPull(rest, grad, s.Lambda)
+	s.Residuals.Stationarity = linalg.NormInf(rest)
+	s.MinMultiplier, s.Residuals.Complementarity = math.Inf(1), 0
+	for _, i := range s.Active {
+		if !q.equal(i) {
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+			s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*q.slack(i, s.Y)*q.norm[i]))
+		}
+	}
 }
 
 // cone is project where the rows that bind are given, and the face is that of the
