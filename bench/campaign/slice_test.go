@@ -27,7 +27,7 @@ func TestSlice(t *testing.T) {
 		10004859, 10007127, 14012078, // gradients from solves that left more than they said
 		10001165, 12002181, 13011857, // X of one point, and X that holds an entry at one value
 		13000894, 13003342, // rows that hold by little, and at a vertex
-		14011723, // a free x that is rounding
+		14011723, 14013715, // a free x that is rounding, and an equality among inequalities
 	}
 	if testing.Short() {
 		seeds = seeds[:8]

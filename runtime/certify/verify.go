@@ -231,12 +231,15 @@ func (v *verification) derive() {
 	v.gradient("hypergradient", v.doc.Hypergradient, v.doc.GradientError, v.doc.X, v.hints())
 }
 
-// weakest are the rows whose slack and multiplier are both zero to within their errors at y*,
+// weakest are the rows whose slack and multiplier are both zero to within their errors at y*, or may be (tight),
 // unless others decide them. The errors themselves refute a claim of strict complementarity,
 // without the margin over them: who made it had estimates of its own, and kept a margin over
 // those. A face that leaves out a row which holds y by little crosses it by less; with the row
 // its multiplier shows.
 func (v *verification) weakest(at *derived) []int {
+	if i := v.d.tight(at); i >= 0 {
+		return []int{i}
+	}
 	weak := v.d.within(at, 1.0/margin)
 	if len(weak) == 0 || !v.d.undecided(at, weak) {
 		return nil
@@ -249,7 +252,7 @@ func (v *verification) weakest(at *derived) []int {
 	}
 	slices.Sort(face)
 	with, err := v.d.lower(v.doc.X, at.y, face)
-	if err == nil {
+	if err == nil && v.d.tight(with) < 0 {
 		if again := v.d.within(with, 1.0/margin); len(again) == 0 || !v.d.undecided(with, again) {
 			return nil
 		}

@@ -127,3 +127,63 @@ func (d *deriver) undecided(at *derived, weak []int) bool {
 	_, open, err := d.slopes(at, weak)
 	return err != nil || len(open) > 0
 }
+
+// tight is an equality row outside of the independent rows of the face that inequality rows among
+// these hold at this x alone: beside it one of them gives way, so that F has another piece, or none,
+// there. -1 where none is. Rows that pin an entry of y at every x are as equalities.
+func (d *deriver) tight(at *derived) int {
+	inside := at.positions()
+	for i, kind := range d.p.Rows.Kind {
+		cols, _ := d.p.Rows.B.Row(i)
+		if _, in := inside[i]; kind != problem.Equal || len(cols) == 0 || in {
+			continue
+		}
+		cy, cv := d.decides(at, i, 0, false)
+		_, q, err := at.system.solve(cy, cv)
+		if err != nil {
+			continue
+		}
+		const nothing = 1e-9 // of the row, as block.independent has it
+		slope, terms, pressed := make([]float64, d.p.Dx), d.s.rows[i], false
+		d.p.Rows.A.AddRow(slope, i, 1)
+		for k, row := range at.active {
+			if math.Abs(q[k])*d.s.normB[row] <= nothing*d.s.normB[i] {
+				continue
+			}
+			d.p.Rows.A.AddRow(slope, row, -q[k])
+			terms = math.Max(terms, math.Abs(q[k])*d.s.rows[row])
+			pressed = pressed || d.p.Rows.Kind[row] != problem.Equal && !d.pinned(row)
+		}
+		if !pressed {
+			continue
+		}
+		const rounding = 1e-7 // of the terms over X, as in slopes
+		slope = d.along(slope)
+		if size := norm(slope); size > rounding*terms/d.s.x && !d.across(at.x, scaled(slope, 1/size)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// pinned reports that row i is a bound of an entry of y of which the other bound is the same
+// function of x.
+func (d *deriver) pinned(i int) bool {
+	j, coef := d.p.Rows.Bound(i)
+	if j < 0 {
+		return false
+	}
+	for t, kind := range d.p.Rows.Kind {
+		k, other := d.p.Rows.Bound(t)
+		if k != j || t == i || other*coef > 0 && kind != problem.Equal {
+			continue
+		}
+		moves := make([]float64, d.p.Dx)
+		d.p.Rows.A.AddRow(moves, i, 1)
+		d.p.Rows.A.AddRow(moves, t, -coef/other)
+		if maxAbs(moves) == 0 && d.p.Rows.Rhs[t]*coef == d.p.Rows.Rhs[i]*other {
+			return true
+		}
+	}
+	return false
+}
