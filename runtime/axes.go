@@ -350,6 +350,7 @@ func (p *Problem) inOrder(r *Result) *Result {
 	out.Upper.Multipliers = arrange(r.Upper.Multipliers, family(p.IR.Coupled))
 	out.Upper.Penalty = arrange(r.Upper.Penalty, family(p.IR.Coupled))
 	out.Lower.Variables = arrange(r.Lower.Variables, variable(&p.IR.Lower))
+	out.Lower.Units = arrange(r.Lower.Units, variable(&p.IR.Lower))
 	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
 	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
 	out.Report = arrange(r.Report, reported)

@@ -40,11 +40,11 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	proof, err := s.prove(bound)
+	known, err := s.prove(bound)
 	if err != nil {
 		return nil, err
 	}
-	return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, ties: t,
+	return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t,
 		Warnings: append(append(diag.List(nil), m.Warnings...), s.diags...)}, nil
 }
 

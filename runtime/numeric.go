@@ -97,6 +97,8 @@ type compiled struct {
 	program *codegen.Program
 	graph   *autodiff.Graph // what it was compiled from, for Update
 	root    *expr.Node
+	own     *expr.Node // as the model says it, in whose y faults are explained; nil: root
+	units   units
 	faults  *faults // shared by clones
 }
 
@@ -165,8 +167,12 @@ func (c *compiled) trace() *expr.Fault {
 	}
 	x, y := c.faults.x, c.faults.y
 	c.faults.x, c.faults.y = nil, nil
-	if f := expr.Trace(c.root, x, y); f != nil {
-		return f
+	if c.own == nil {
+		return c.units.trace(c.root, x, y)
 	}
-	return expr.TraceSlope(c.root, x, y)
+	return c.units.trace(c.own, x, y)
 }
+
+// explains makes faults those of the model's own expression, where the function is of y in
+// other units.
+func (c *compiled) explains(own *expr.Node, u units) { c.own, c.units = own, u }

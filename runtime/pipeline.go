@@ -121,12 +121,23 @@ func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties,
 	return bound, t, nil
 }
 
+// proven is a bound problem with what is true of it, and as it is solved: in units for y.
+type proven struct {
+	proof *curvature.Proof
+	in    *ir.Problem
+	units units
+}
+
 // prove finds what is true of a problem, and notes it there, with the followers
 // that it splits into.
-func (s *steps) prove(bound *ir.Problem) (*curvature.Proof, error) {
+func (s *steps) prove(bound *ir.Problem) (*proven, error) {
 	limits := s.limits
 	limits.Earlier = s.before.earlier()
 	proof := curvature.Prove(bound, limits)
+	if err := s.ended(); err != nil {
+		return nil, err
+	}
+	in, u := s.inUnits(bound, proof, limits)
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
@@ -134,47 +145,51 @@ func (s *steps) prove(bound *ir.Problem) (*curvature.Proof, error) {
 		return nil, err
 	}
 	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
+	in.Blocks = bound.Blocks
 	s.phases.Prove += s.watch.lap()
-	return proof, nil
+	return &proven{proof, in, u}, nil
 }
 
 // compile makes the functions and matrices that solvers see.
-func (s *steps) compile(bound *ir.Problem, proof *curvature.Proof) (*Problem, error) {
-	objective := bound.Upper.Objective
-	if bound.Penalized != nil {
-		objective = bound.Penalized
+func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
+	in := known.in
+	objective, own := in.Upper.Objective, bound.Upper.Objective
+	if in.Penalized != nil {
+		objective, own = in.Penalized, bound.Penalized
 	}
 	before := s.before
 	if before == nil {
 		before = &Problem{}
 	}
-	f, err := compileFunction(bound, objective, before.f)
+	f, err := compileFunction(in, objective, before.f)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	g, err := compileFunction(bound, bound.Lower.Objective, before.g)
+	g, err := compileFunction(in, in.Lower.Objective, before.g)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	numeric := numericProblem(bound, f, g)
-	if err := divide(bound, numeric, s.before); err != nil {
+	f.explains(own, known.units)
+	g.explains(bound.Lower.Objective, known.units)
+	numeric := numericProblem(in, f, g)
+	if err := divide(in, numeric, s.before); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	s.phases.Compile += s.watch.lap()
-	return &Problem{IR: bound, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
+	return &Problem{IR: bound, Proof: known.proof, Numeric: numeric, units: known.units, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}}, nil
 }
 
 // finish proves and compiles a bound problem.
 func (s *steps) finish(bound *ir.Problem) (*Problem, error) {
-	proof, err := s.prove(bound)
+	known, err := s.prove(bound)
 	if err != nil {
 		return nil, err
 	}
-	return s.compile(bound, proof)
+	return s.compile(bound, known)
 }

@@ -19,11 +19,12 @@ import (
 type Problem struct {
 	IR      *ir.Problem      // the bound model
 	Proof   *curvature.Proof // what was proved about it
-	Numeric *problem.Problem // what the solvers see
+	Numeric *problem.Problem // what the solvers see: its y is that of the model over units
 	// Warnings are the diagnostics that did not stop the binding.
 	Warnings diag.List
 
 	f, g   *compiled
+	units  units  // of y
 	ties   *ties  // nil for a strongly convex follower
 	phases Phases // before a run
 	shared *shared
@@ -100,7 +101,8 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	r.Lower = LowerResult{
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
-		Variables:   variables(&p.IR.Lower, s.Y, 1),
+		Variables:   variables(&p.IR.Lower, p.units.leave(s.Y), 1),
+		Units:       p.units.values(&p.IR.Lower),
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
 		Dependent:  rowNames(p.IR.Rows, s.Dependent),
@@ -117,11 +119,11 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	}
 	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict
-	if err := p.byFollower(r, pt.X, s.Y); err != nil {
+	if err := p.byFollower(r, pt.X, p.units.leave(s.Y)); err != nil {
 		return err
 	}
 	var err error
-	r.Report, err = p.report(pt.X, p.Numeric.Answer(s.Y, s.Lambda))
+	r.Report, err = p.report(pt.X, p.Numeric.Answer(p.units.leave(s.Y), s.Lambda))
 	return err
 }
 

@@ -148,8 +148,12 @@ type LowerResult struct {
 	Status    string `json:"status"`
 	// Ties is there where the follower is not strongly convex; Objective is then its
 	// own, without what was added to it.
-	Ties        *Ties  `json:"ties,omitempty"`
-	Variables   Values `json:"variables"`
+	Ties      *Ties  `json:"ties,omitempty"`
+	Variables Values `json:"variables"`
+	// Units are powers of two by which y is divided where it is solved for: in them its
+	// entries curve g alike. ErrorBound, the modulus and the distance of the certificate, and
+	// the stationarity among the residuals are then about y over them. Left out where all are 1.
+	Units       Values `json:"units,omitempty"`
 	Multipliers Values `json:"multipliers"`
 	// Followers are the followers that have names, each with its part of the
 	// above; Objective is then the sum of theirs.
@@ -164,7 +168,7 @@ type LowerResult struct {
 	// MinMultiplier and MinSlack are the margin of strict complementarity.
 	MinMultiplier Number `json:"min_multiplier"`
 	MinSlack      Number `json:"min_slack"`
-	ErrorBound    Number `json:"error_bound"` // certified |y - y*|, Infinity where no modulus is proved
+	ErrorBound    Number `json:"error_bound"` // certified |y - y*| over Units, Infinity where no modulus is proved
 }
 
 // States are the rows that hold, by name: active, weak or dependent.

@@ -77,9 +77,9 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 	_, upperSign := sense(&p.IR.Upper)
 	return &Rates{
 		Objective:      Number(upperSign*sign*t.F + 0),
-		Variables:      variables(&p.IR.Lower, t.Y, sign),
+		Variables:      variables(&p.IR.Lower, p.units.leave(t.Y), sign),
 		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, t.Lambda, sign),
-		ErrorVariables: Number(t.ErrorY), ErrorMultipliers: Number(t.ErrorLambda),
+		ErrorVariables: Number(p.units.leaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
 	}, nil
 }
 

@@ -190,7 +190,7 @@ func TestThinSets(t *testing.T) {
 	if 20*least < 19*count {
 		t.Errorf("the least minimum is reached %d times of %d", least, count)
 	}
-	if len(ways) < 9 {
+	if len(ways) < 8 {
 		t.Errorf("ways to be thin: %v", ways)
 	}
 }

@@ -82,6 +82,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if doc.Y, err = vectorOf(&p.IR.Lower, r.Lower.Variables); err != nil {
 		return nil, err
 	}
+	doc.Y = p.units.enter(doc.Y)
 	if doc.Lambda, err = multipliersOf(p.IR.Rows, r.Lower.Multipliers); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,9 @@ func (c *claims) values() {
 		}
 		c.check("names and shapes of "+vs.name, ok, "")
 	}
+	c.check("lower.units", slices.EqualFunc(c.r.Lower.Units, c.p.units.values(&c.p.IR.Lower), func(a, b Value) bool {
+		return a.Name == b.Name && slices.Equal(a.Data, b.Data)
+	}), "")
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
 	kept := residualValues(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
@@ -66,7 +69,7 @@ func (c *claims) values() {
 			}
 		}
 	}
-	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.doc.Y, c.doc.Lambda))
+	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.p.units.leave(c.doc.Y), c.doc.Lambda))
 	if err != nil {
 		c.check("report", false, "%v", err)
 		return
@@ -111,7 +114,7 @@ func (c *claims) ties() {
 // are parts of.
 func (c *claims) followers() {
 	fresh := &Result{Lower: LowerResult{Variables: c.r.Lower.Variables, Multipliers: c.r.Lower.Multipliers}}
-	if err := c.p.byFollower(fresh, c.doc.X, c.doc.Y); err != nil {
+	if err := c.p.byFollower(fresh, c.doc.X, c.p.units.leave(c.doc.Y)); err != nil {
 		c.check("followers", false, "%v", err)
 		return
 	}

@@ -1,0 +1,100 @@
+package runtime
+
+import (
+	"math"
+
+	"bilevelc/ir"
+	"bilevelc/ir/curvature"
+	"bilevelc/ir/expr"
+)
+
+// units are those in which the lower level is solved: y = units times z, entry by entry, and z
+// is what Numeric, with its solvers and its verification, sees. nil stands for units of 1.
+//
+// Where entries of y curve g by very different amounts, because one is in grams and another in
+// megatons, or a coefficient is 1e150, no rounding is small beside all of them: in units in
+// which they curve alike it is. They are powers of two, so that going there and back again
+// rounds nothing.
+type units []float64
+
+// inUnits is the problem in units for y, with its proof, where that is better solved than as
+// it stands; else the problem itself. What the proof of the problem leaves unknown is then
+// taken from there.
+func (s *steps) inUnits(bound *ir.Problem, proof *curvature.Proof, limits curvature.Options) (*ir.Problem, units) {
+	if bound.Plain != nil || bound.Restated != nil || len(bound.Unbound) > 0 || !proof.IllConditioned() {
+		return bound, nil // followers with ties or kinks have terms of their own units
+	}
+	u := curvature.Units(bound, limits)
+	if u == nil {
+		return bound, nil
+	}
+	in, err := bound.InUnits(u)
+	if err != nil {
+		return bound, nil
+	}
+	limits.Earlier = nil
+	inner := curvature.Prove(in, limits)
+	if !proof.InUnits(inner, u) {
+		return bound, nil
+	}
+	in.Facts = inner.Facts()
+	return in, u
+}
+
+// leave is y of a z; a slice of its own where there are units.
+func (u units) leave(z []float64) []float64 {
+	if u == nil {
+		return z
+	}
+	y := make([]float64, len(z))
+	for j, v := range z {
+		y[j] = u[j] * v
+	}
+	return y
+}
+
+// enter is z of a y.
+func (u units) enter(y []float64) []float64 {
+	if u == nil {
+		return y
+	}
+	z := make([]float64, len(y))
+	for j, v := range y {
+		z[j] = v / u[j]
+	}
+	return z
+}
+
+// leaveError bounds the error of y for one of z.
+func (u units) leaveError(of float64) float64 {
+	largest := 1.0
+	for j, v := range u {
+		if j == 0 || v > largest {
+			largest = v
+		}
+	}
+	if of == 0 || math.IsNaN(of) {
+		return of
+	}
+	return largest * of
+}
+
+// values are the units under the names of the lower variables; none where they are 1.
+func (u units) values(level *ir.Level) Values {
+	if u == nil {
+		return nil
+	}
+	return variables(level, u, 1)
+}
+
+// trace explains the first value or gradient of the model's own expression that was not finite.
+func (u units) trace(root *expr.Node, x, z []float64) *expr.Fault {
+	y := z
+	if u != nil { // multipliers and weights may follow z
+		y = append(u.leave(z[:len(u)]), z[len(u):]...)
+	}
+	if f := expr.Trace(root, x, y); f != nil {
+		return f
+	}
+	return expr.TraceSlope(root, x, y)
+}
