@@ -29,13 +29,7 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	}
 	report, ended, err := p.examine(ctx, r)
 	if ended {
-		reason := r.Reason
-		r.Status, r.Reason = Interrupted, "interrupted while the result was verified: "+reason
-		if errors.Is(context.Cause(ctx), ErrTimeLimit) {
-			r.Status, r.Reason = LimitReached, "time limit reached while the result was verified: "+reason
-		}
-		r.Checkpoint, err = r.Rewind()
-		return err
+		return r.cutShort(ctx, "the result was verified")
 	}
 	if err != nil {
 		return err
@@ -53,15 +47,31 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	return nil
 }
 
+// cutShort turns a result that was to say solved into that of a run which ctx has ended during
+// what was still to come.
+func (r *Result) cutShort(ctx context.Context, during string) (err error) {
+	reason := r.Reason
+	r.Status, r.Reason = Interrupted, "interrupted while "+during+": "+reason
+	if errors.Is(context.Cause(ctx), ErrTimeLimit) {
+		r.Status, r.Reason = LimitReached, "time limit reached while "+during+": "+reason
+	}
+	r.Checkpoint, err = r.Rewind()
+	return err
+}
+
+// withGrace is ctx, and a short while beyond it where it has ended already.
+func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
+	if ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
+}
+
 // examine verifies a result, within a grace where ctx has ended already; ended says
 // that the time for it was up first, and there is no report.
 func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Report, ended bool, err error) {
-	checking := ctx
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		checking, cancel = context.WithTimeout(context.WithoutCancel(ctx), outer.FinishGrace)
-		defer cancel()
-	}
+	checking, cancel := withGrace(ctx)
+	defer cancel()
 	// What is given up goes on, with copies of all that is used further.
 	own, claimed := p.apart(), *r
 	report, err = await.Do(checking, func() (*certify.Report, error) { return own.Verify(&claimed) })

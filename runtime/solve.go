@@ -157,8 +157,15 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 			}
 		}
 	}
-	if err := p.describeTies(ctx, r, plain.X, plain.Lower.Y); err != nil {
+	looking, cancel := withGrace(ctx)
+	defer cancel()
+	if err := p.describeTies(looking, r, plain.X, plain.Lower.Y); err != nil {
 		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
+	}
+	if looking.Err() != nil && r.Status == Solved && p.ties != nil {
+		if err := r.cutShort(ctx, "the follower's other answers were looked for"); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case coupled != nil && coupled.unmet != nil:

@@ -102,7 +102,7 @@ func campaign(o options, s *summary, stop *atomic.Bool) error {
 // up to the one that ended the child.
 func block(self string, t task, o options, s *summary, end time.Time) uint64 {
 	from, n := t.from, t.n
-	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10), "-models", t.file)
+	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10), "-models", t.file, "-mutate", o.mutate)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -147,7 +147,11 @@ func block(self string, t task, o options, s *summary, end time.Time) uint64 {
 			kind, detail = "endless", fmt.Sprintf("silent for %v", patience)
 		}
 		r := &report{Seed: from + done, Family: t.file}
-		if t.file == "" {
+		if o.mutate != "" {
+			if files, err := modelTexts(o.mutate); err == nil {
+				r.Text = mutantOf(files, r.Seed)
+			}
+		} else if t.file == "" {
 			r.Text = strings.Join(texts(from+done), "// in other units:\n")
 		} else {
 			detail = fmt.Sprintf("%s, %s: %s", t.file, combinations()[from+done], detail)

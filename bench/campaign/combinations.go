@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
@@ -55,13 +54,17 @@ func bindFile(path string) (*runtime.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	return bindBeside(model, path)
+}
+
+// bindBeside binds a model without data, or with a document of the name of a file.
+func bindBeside(model *runtime.Model, path string) (*runtime.Problem, error) {
 	problem, err := model.Bind(nil, runtime.BindOptions{})
 	if err == nil {
 		return problem, nil
 	}
 	beside, _ := filepath.Glob(strings.TrimSuffix(path, ".blv") + "*.json")
 	for _, name := range beside {
-		var set *data.Set
 		set, diags := datafile.Load(name, nil)
 		if diags.HasErrors() {
 			continue

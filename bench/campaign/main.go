@@ -4,13 +4,15 @@
 //
 //	go run ./bench/campaign [--for 1h] [--seed 1] [--count N] [--json] [--out DIR]
 //	go run ./bench/campaign --models DIR
+//	go run ./bench/campaign --mutate DIR [--seed 1] [--count N] [--out DIR]
 //
 // A case is one seed: a program of 1 to 8 variables, a few evaluations of F, a
 // solve, often a second one of a copy in other units. Cases run in child
 // processes, so that a crash, a hang or a flood of memory is a finding and
 // not the end. Every false statement is stored as a model in DIR with its
 // seed; `--seed S --count 1` repeats it. With --models it runs every
-// combination of method, oracle and solver over the models below DIR instead.
+// combination of method, oracle and solver over the models below DIR instead,
+// and with --mutate one run of each of many mutants of them (mutants.go).
 package main
 
 import (
@@ -32,6 +34,7 @@ type options struct {
 	json     bool
 	out      string
 	models   string
+	mutate   string
 }
 
 func main() {
@@ -44,6 +47,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print the summary as JSON")
 	flag.StringVar(&o.out, "out", "", "directory for the models of false statements; empty for none")
 	flag.StringVar(&o.models, "models", "", "run all combinations over the models below this directory; in a worker, over this file")
+	flag.StringVar(&o.mutate, "mutate", "", "run mutants of the models below this directory; a case is one seed")
 	flag.Parse()
 	if *worker {
 		work(os.Stdout, o)
@@ -74,8 +78,18 @@ func main() {
 // work runs cases, or combinations over a file, in this process.
 func work(w io.Writer, o options) {
 	enc := json.NewEncoder(w)
+	var texts []string
+	if o.mutate != "" {
+		var err error
+		if texts, err = modelTexts(o.mutate); err != nil || len(texts) == 0 {
+			fmt.Fprintln(os.Stderr, "campaign: no models below", o.mutate, err)
+			os.Exit(2)
+		}
+	}
 	for k := o.seed; k < o.seed+o.count; k++ {
-		if o.models != "" {
+		if texts != nil {
+			enc.Encode(tryMutant(texts, k))
+		} else if o.models != "" {
 			enc.Encode(tryCombination(o.models, int(k)))
 		} else {
 			enc.Encode(examine(k))
