@@ -22,7 +22,8 @@ var Version = "0.1.0-dev"
 // Eval gives the result document at a given upper point, without solving the
 // upper level: F, y*, multipliers, active rows and the hypergradient there. Where strict
 // complementarity fails, so that F may have a kink, it is the gradient of a piece that F has on an
-// open set next to the point; where none is found there is none, and a note says so.
+// open set next to the point; where none is found, or the oracle finds none that is exact
+// enough, there is none, and a note says so.
 // Of the options, the methods' names and settings, the seed and CheckGradient
 // count.
 func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, error) {
@@ -41,10 +42,19 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	r.Status, r.Method, r.Settings = Solved, "", settingsOf(c.forOracle, c.forSolver)
 	r.Stationarity.Value = Number(math.NaN())
 	pt, err := outer.Gradient(ctx, h, x, opts.Seed)
-	if err != nil {
-		return p.failed(r, x, err)
+	var missing *oracle.LowerError
+	if errors.As(err, &missing) && missing.Gradient {
+		// All else is known.
+		if pt, err = h.Value(ctx, x); err == nil {
+			pt.GradError, pt.Face = math.NaN(), nil
+		}
 	}
-	if pt.Grad == nil {
+	switch {
+	case err != nil:
+		return p.failed(r, x, err)
+	case missing != nil:
+		r.Notes = append(r.Notes, missing.Error()+"; no hypergradient is given")
+	case pt.Grad == nil:
 		r.Notes = append(r.Notes, "F may have a kink at this point, and none near by was found at which it surely has a gradient: no hypergradient is given")
 	}
 	errorY := h.ErrorOfY(pt)
@@ -68,7 +78,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 			return p.failed(r, x, err)
 		}
 	}
-	if opts.CheckGradient {
+	if opts.CheckGradient && pt.Grad != nil {
 		if r.Check, err = p.checkGradient(ctx, h, pt); err != nil {
 			return nil, err
 		}

@@ -91,3 +91,43 @@ func TestEvalAtKinks(t *testing.T) {
 		t.Errorf("%d of 60 have a kink", several)
 	}
 }
+
+// Where the oracle finds no gradient, as beside a pole whose curvature is far beyond all else,
+// the rest of what is known at the point is given, and why there is no gradient.
+func TestEvalWithoutGradient(t *testing.T) {
+	t.Parallel()
+	for _, c := range []string{"1e12", "1e13", "1e15"} {
+		text := strings.ReplaceAll(`model m
+upper {
+  var x: vector[2] in box(-1, 1)
+  minimize y[1] + 2 * y[2] + 0.1 * sumsq(x)
+}
+lower {
+  var y: vector[3] in nonneg
+  minimize C * sum(y) + 0.5 * sumsq(y) + y[2]^(-1) + y[3]^(-1) - x[2] * y[2] - x[1] * y[1]
+  subject to
+    tie: y[3] == y[2]
+}
+`, "C", c)
+		model, err := runtime.Compile("m.blv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := runtime.Values{{Name: "x", Shape: []int{2}, Data: []float64{0.3, 0.5}}}
+		r, err := p.Eval(context.Background(), x, runtime.Options{CheckGradient: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := r.Lower.Variables[0].Data
+		if f := float64(r.Upper.Objective); math.Abs(f-(y[0]+2*y[1]+0.034)) > 1e-12 {
+			t.Errorf("c = %s: F = %g at y = %v", c, f, y)
+		}
+		if r.Upper.Hypergradient != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "no hypergradient is given") {
+			t.Errorf("c = %s: gradient %v, notes %q", c, r.Upper.Hypergradient, r.Notes)
+		}
+	}
+}

@@ -150,6 +150,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 	case w.curvature.hessian != nil:
 		w.curvature.move(y, w.grad)
 		w.measureAlong(y)
+		w.foreign = true
 	default:
 		w.renew(y)
 	}
@@ -167,7 +168,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 			w.keep(y, measure)
 		}
 		if measure <= w.gradientRounding(y) {
-			if w.judge(y); measure <= w.gradientRounding(y) {
+			if w.judge(y, measure, 2*roundingUnit); measure <= w.gradientRounding(y) {
 				return converged
 			}
 		}
@@ -420,7 +421,7 @@ func (w *activeSet) restoreBest(y []float64) outcome {
 		}
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}
-	w.judge(y)
+	w.judge(y, w.bestNorm, w.relative)
 	if w.bestNorm <= w.relative*w.terms(y) {
 		return converged
 	}

@@ -24,6 +24,7 @@ type newton struct {
 	value    float64
 	along    float64 // |H y| / |y| at a y of the size alongAt, where it was last measured
 	alongAt  float64
+	foreign  bool      // of products that belong to another point
 	grad     []float64 // gradient at y, len n
 	s        []float64 // its part along the face, len n
 	d        []float64 // step, len n
@@ -86,6 +87,7 @@ func (w *newton) renew(y []float64) {
 	}
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
+	w.foreign = false
 }
 
 // measureAlong sets along to |H y| / |y|.
@@ -100,12 +102,15 @@ func (w *newton) measureAlong(y []float64) {
 
 // judge measures along at y, before a verdict is made of it, where y has another size
 // than where it was measured: curvature that goes with 1/y, as that of y log y, times
-// another y is the size of no term. Products that are kept stay as they are.
-func (w *newton) judge(y []float64) {
+// another y is the size of no term. So is that of products which belong to another point,
+// unless the verdict that what is left is zero stands without them. Products that are kept
+// stay as they are.
+func (w *newton) judge(y []float64, left, zero float64) {
 	size := linalg.Norm(y)
 	c := &w.curvature
 	far := c.outgrown(size)
-	if w.known.Quadratic || !far && size <= 2*w.alongAt && w.alongAt <= 2*size {
+	foreign := w.foreign && left > zero*linalg.Norm(w.grad)
+	if w.known.Quadratic || !far && !foreign && size <= 2*w.alongAt && w.alongAt <= 2*size {
 		return
 	}
 	at, grad, shrink := slices.Clone(c.at), slices.Clone(c.grad), c.shrink
@@ -120,7 +125,7 @@ func (w *newton) judge(y []float64) {
 		}
 	}
 	c.move(at, grad)
-	c.shrink, w.alongAt = shrink, size
+	c.shrink, w.alongAt, w.foreign = shrink, size, false
 }
 
 // several is how far the rounding of a gradient may be above the estimate, which knows
@@ -145,6 +150,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 	fresh := w.curvature.k == 0
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
+	w.foreign = !fresh
 	w.bestNorm = math.Inf(1)
 	previous, first := math.Inf(1), 0.0
 	stalls := 0
@@ -164,8 +170,8 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			w.bestNorm = norm
 			copy(w.best, y)
 		}
-		if norm <= several*w.gradientRounding(y) {
-			w.judge(y)
+		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
+			w.judge(y, norm, 2*roundingUnit)
 		}
 		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && norm > 0.1*previous {
 			return w.restoreBest(y, relative)
@@ -293,7 +299,7 @@ func (w *newton) restoreBest(y []float64, relative float64) outcome {
 		copy(y, w.best)
 		w.value = w.obj.ValueGrad(w.grad, y)
 	}
-	w.judge(y)
+	w.judge(y, w.bestNorm, relative)
 	if w.bestNorm <= relative*w.terms(y) {
 		return converged
 	}

@@ -35,15 +35,20 @@ func (e *UnboundedError) Error() string { return "the lower level is unbounded b
 
 // LowerError says that F has no usable value or gradient at X for a numerical
 // reason: the lower level could not be solved there or, with Upper set, f is the
-// one to blame.
+// one to blame. With Gradient set F has its value: the gradient is what is missing.
 type LowerError struct {
 	X      []float64
 	Status lower.Status
 	Reason string
 	Upper  bool
+
+	Gradient bool
 }
 
 func (e *LowerError) Error() string {
+	if e.Gradient {
+		return fmt.Sprintf("the gradient of F could not be found at this x (%s): %s", e.Status, e.Reason)
+	}
 	if e.Upper {
 		return "F is not defined at this x: " + e.Reason
 	}

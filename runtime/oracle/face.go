@@ -92,6 +92,10 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64
 	return truncation + d.noise(part) + rounding*linalg.Norm(dst), nil
 }
 
+// lost is the move of y, relative to it, below which its rounding is more than the root of
+// the unit roundoff of the difference.
+const lost = 0x1p-26
+
 // rounding is the relative error that no step avoids.
 const rounding = 1e-15
 
@@ -100,7 +104,8 @@ const rounding = 1e-15
 // Where y moves much more than asked for (an ill-conditioned g), where the error at
 // order 2 is not small, or where the derivative of y has a defect, the step is
 // reduced: by 8 while the difference is of y's way, by 64 where g bends on a length
-// that is far below the step. The best of the steps is kept.
+// that is far below the step; and one that is lost in the rounding of y is followed by one
+// between it and the last that was too long. The best of the steps is kept.
 func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, scale float64) (float64, error) {
 	const (
 		attempts = 10   // of which each gains at least 2^3: of a step that may be off by 2^30 and more
@@ -110,6 +115,11 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 	reach := o.Settings.Reach * scale
 	whole, half, best := make([]float64, len(v)), make([]float64, len(v)), math.Inf(1)
 	truncation, kept := math.Inf(1), *d
+	long := math.Inf(1) // the last step that was reduced
+	shorter := func(by float64) {
+		long = t
+		t /= by
+	}
 	better := func(by float64, now []float64) bool {
 		total := by + d.noise(now)
 		if !(total < best) {
@@ -124,14 +134,19 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 		speed, err := d.central(ctx, whole, t)
 		var failed *LowerError
 		if errors.As(err, &failed) && attempt < attempts { // y has no business that far away
-			t /= 64
+			shorter(64)
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
+		if d.against() { // beyond the end of the domain of g, as on the other side of a pole
+			d.anew()
+			shorter(64)
+			continue
+		}
 		if moved := speed * t; moved > 10*reach && attempt < patience {
-			t *= reach / moved
+			shorter(moved / reach)
 			continue
 		}
 		var off float64
@@ -147,7 +162,7 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			}
 			bend := linalg.Distance(whole, half) // three quarters of the error at t
 			size := linalg.Norm(half)
-			if size == 0 {
+			if size == 0 && !math.IsInf(d.noise(half), 1) {
 				copy(v, half)
 				return 0, nil
 			}
@@ -167,10 +182,12 @@ func (o *Face) extrapolate(ctx context.Context, v []float64, d *differences, t, 
 			rough = bend > second*size || off > small || doubt > small && next > small*size
 		}
 		switch {
+		case math.IsInf(d.noise(whole), 1) && speed*t < lost*linalg.Norm(d.at.Lower.Y) && long < math.Inf(1):
+			t = math.Sqrt(t) * math.Sqrt(long)
 		case off > gross || math.IsInf(d.noise(whole), 1):
-			t /= 64
+			shorter(64)
 		case rough && improved:
-			t /= 8
+			shorter(8)
 		default:
 			attempt = attempts
 		}

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -159,8 +160,20 @@ func (h *Hyper) Gradient(ctx context.Context, x []float64) (*Point, error) {
 	return pt, nil
 }
 
-// Complete adds the oracle's gradient to a point that Value has made.
-func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
+// Complete adds the oracle's gradient to a point that Value has made. A *LowerError is
+// about the gradient.
+func (h *Hyper) Complete(ctx context.Context, pt *Point) error {
+	err := h.complete(ctx, pt)
+	var failed *LowerError
+	if errors.As(err, &failed) {
+		of := *failed
+		of.Gradient = true
+		return &of
+	}
+	return err
+}
+
+func (h *Hyper) complete(ctx context.Context, pt *Point) (err error) {
 	pt.Grad = make([]float64, h.p.Dx)
 	// What has been learned since counts, whether or not the point went through a
 	// checkpoint, which does not hold it twice.
@@ -172,7 +185,7 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 		if s.Status == lower.Stopped {
 			return context.Cause(ctx)
 		}
-		if lowerError(h.p, pt.X, s) == nil && len(s.Dependent) <= len(pt.Lower.Dependent) {
+		if lowerError(h.p, pt.X, s) == nil && len(s.Dependent) <= len(pt.Lower.Dependent) && h.within(pt, s.Y) {
 			at.Lower = s
 		}
 	}
@@ -180,15 +193,33 @@ func (h *Hyper) Complete(ctx context.Context, pt *Point) (err error) {
 		return err
 	}
 	if !(pt.GradError < math.Inf(1)) {
-		return &LowerError{X: pt.X, Status: lower.Failed, Reason: "no perturbation of its answer there is exact enough for a gradient of F"}
+		return &LowerError{X: pt.X, Status: lower.Failed, Reason: "no perturbation of the lower level's answer there is exact enough"}
 	}
 	for _, v := range pt.Grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "its gradient is not finite"}
+			return &LowerError{X: pt.X, Status: lower.Failed, Upper: true, Reason: "it is not finite"}
 		}
 	}
 	pt.Open, pt.Terms = pt.Strict, math.Max(at.Terms, linalg.Norm(pt.Grad))
 	return nil
+}
+
+// binding is the slack, relative to the sizes of y and of the row's terms, up to which a lower
+// solution counts a row as one that it meets.
+const binding = 1e-7
+
+// within reports that y, from which rows may have been dropped, meets the rows of a point as
+// its lower solution does. Beyond them g need not be defined, nor convex: 1/y has another
+// side, on which it falls without bound.
+func (h *Hyper) within(pt *Point, y []float64) bool {
+	size := linalg.NormInf(pt.Lower.Y)
+	for i, kind := range h.p.Rows.Kind {
+		from, to := stateOf(h.p.Rows, i, pt.X, pt.Lower.Y), stateOf(h.p.Rows, i, pt.X, y)
+		if kind == problem.AtMost && to.slack < math.Min(0, from.slack)-binding*(size*from.length+from.error/(roundings*unit)) {
+			return false
+		}
+	}
+	return true
 }
 
 // face is the active rows, and the weak ones with a multiplier. Whether a weak

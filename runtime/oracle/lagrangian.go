@@ -208,6 +208,35 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
 }
 
+// against reports that an end of the last central difference lies against the force t q that
+// moved y there from y*: where g is convex, and no row moves,
+//
+//	0 <= (grad g(y_t) - grad g(y*))'(y_t - y*) = -t q'(y_t - y*).
+//
+// A move in the rounding of y says nothing.
+func (d *differences) against() bool {
+	if d.pull.w != nil || d.pair == nil {
+		return false
+	}
+	step := make([]float64, len(d.pull.q))
+	for t, y := range map[float64][]float64{d.pair.delta: d.pair.plus, -d.pair.delta: d.pair.minus} {
+		copy(step, y)
+		linalg.Axpy(step, -1, d.at.Lower.Y)
+		way := linalg.Norm(step)
+		if t*linalg.Dot(d.pull.q, step) > small*math.Abs(t)*linalg.Norm(d.pull.q)*way && way > lost*linalg.Norm(d.at.Lower.Y) {
+			return true
+		}
+	}
+	return false
+}
+
+// anew forgets the solves so far, which ended where y has no business: neither the curvature
+// there nor the way is of use.
+func (d *differences) anew() {
+	d.face.Release()
+	d.face, d.pair = lower.NewFaceSolver(), nil
+}
+
 // terms is the size of the terms of a gradient of two parts: of the parts, or, where
 // these are rounding alone, of what has been differenced.
 func (d *differences) terms(direct, part float64) float64 {
