@@ -43,7 +43,7 @@ lower {
 		for _, name := range []string{"face", "difference"} {
 			r, err := bindText(t, text).Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{2}, Data: []float64{x1, x2}}},
 				runtime.Options{Oracle: name})
-			if err != nil || r.Status != runtime.Solved {
+			if err != nil || r.Status != runtime.Solved || r.Upper.Hypergradient == nil {
 				continue
 			}
 			given++
