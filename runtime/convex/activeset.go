@@ -15,7 +15,8 @@ const (
 // are wrong, all at once, until none is or the number of wrong ones has not
 // fallen for a few rounds: the primal-dual active-set method, a semismooth
 // Newton method, which ends in a few rounds from a good guess but need not
-// from another. It reports whether the point is the minimizer.
+// from another. Where no sign is wrong and the rows contradict each other on the face, one
+// gives way. It reports whether the point is the minimizer.
 func (s *Solver) ActiveSet(rounds int) bool {
 	least, patience := math.MaxInt, 3
 	for range rounds {
@@ -24,7 +25,13 @@ func (s *Solver) ActiveSet(rounds int) bool {
 		}
 		wrong := s.exchange(true)
 		if wrong == 0 {
-			return s.met()
+			if s.met() {
+				return true
+			}
+			if s.lenient || !s.yield() {
+				return false
+			}
+			continue
 		}
 		if wrong < least {
 			least, patience = wrong, 3
@@ -35,11 +42,65 @@ func (s *Solver) ActiveSet(rounds int) bool {
 	return false
 }
 
-// met reports whether the active rows hold to rounding, as they do unless the
-// face is empty.
+// met reports whether the active rows hold to rounding, as they do unless the face is
+// empty: where a bound or a row too many is held, the rows say so by what they are off.
 func (s *Solver) met() bool {
-	_, primal := s.correct(false)
-	return primal <= 1e3*slackTolerance
+	tolerance := slackTolerance
+	if s.lenient {
+		tolerance *= 1e3
+	}
+	size := s.size()
+	for i, active := range s.active {
+		if !active {
+			continue
+		}
+		terms := s.rowSize(i, size)
+		if s.sides != nil {
+			terms += s.sides[i]
+		}
+		if v := math.Abs(s.r[i] - s.rowDot(i, s.y)); !(v <= tolerance*terms) {
+			return false
+		}
+	}
+	return true
+}
+
+// yield lets go of the bound or row that keeps the active rows from holding. What least
+// squares leave of them, v, is orthogonal to the free variables: multipliers may move along v,
+// up to where that of a bound or of an inequality is 0 (the ratio test of the dual simplex
+// method), which is the one to let go. It reports whether there is one.
+func (s *Solver) yield() bool {
+	v, largest := make([]float64, s.m), 0.0
+	for i, active := range s.active {
+		if active {
+			v[i] = s.r[i] - s.rowDot(i, s.y)
+			largest = math.Max(largest, math.Abs(v[i]))
+		}
+	}
+	pull := make([]float64, s.n)
+	s.subtractPull(pull, v) // -B'v
+	copy(s.rest, s.grad)
+	s.subtractPull(s.rest[:s.n], s.lambda)
+	least, bound, row := math.Inf(1), -1, -1
+	for j, at := range s.state {
+		if p := -pull[j]; (at == Lower && p > negligible*largest || at == Upper && p < -negligible*largest) && s.rest[j]/p < least {
+			least, bound = s.rest[j]/p, j
+		}
+	}
+	for i, active := range s.active {
+		if active && !s.equal[i] && v[i] < -negligible*largest && s.lambda[i]/-v[i] < least {
+			least, bound, row = s.lambda[i]/-v[i], -1, i
+		}
+	}
+	switch {
+	case bound >= 0:
+		s.put(bound, Free)
+	case row >= 0:
+		s.hold(row, false)
+	default:
+		return false
+	}
+	return true
 }
 
 // exchange returns how many signs are wrong at the present point, and moves what

@@ -72,10 +72,17 @@ const (
 )
 
 // Minimize finds the minimizer from scratch: interior points until ActiveSet
-// confirms the active set that they point to.
+// confirms the active set that they point to. Where none is found on which the rows hold
+// to rounding, one on which they nearly do is taken.
 func (s *Solver) Minimize(ctx context.Context) Outcome {
-	if s.bound(ctx, 0) {
-		return Optimal
+	defer func() { s.lenient = false }()
+	for _, s.lenient = range []bool{false, true} {
+		if s.bound(ctx, 0) {
+			return Optimal
+		}
+		if ctx.Err() != nil {
+			break
+		}
 	}
 	if ctx.Err() != nil {
 		return Interrupted

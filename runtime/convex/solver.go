@@ -29,6 +29,9 @@ type Solver struct {
 
 	rhs, step, rest []float64 // len n+m
 	faceKnown       bool      // ldl holds the factors of the face (state, active)
+
+	sides   []float64 // len m: see Terms; nil: none
+	lenient bool      // rows may be off by more than rounding: no other way was found
 }
 
 // NewSolver makes a solver of programs of this structure.
@@ -93,6 +96,17 @@ func (s *Solver) Set(lo, hi, r []float64) {
 	}
 	for i, f := range s.f {
 		s.r[i] = r[i] * f
+	}
+}
+
+// Terms says how large the terms are that each right-hand side, and the bounds of the
+// variables of its row, are sums of: their rounding is one of the row.
+func (s *Solver) Terms(sizes []float64) {
+	if s.sides == nil {
+		s.sides = make([]float64, s.m)
+	}
+	for i, f := range s.f {
+		s.sides[i] = sizes[i] * f
 	}
 }
 

@@ -30,6 +30,7 @@ type pieces struct {
 type local struct {
 	lo, hi, y, grad []float64
 	r, lambda       []float64
+	terms           []float64 // of r and the bounds, see terms
 	state           []int8
 	active          []bool
 	h               []float64
@@ -49,7 +50,7 @@ func (w *pieces) use(pl *sparsePlan) {
 		n, m := len(piece.entries), len(piece.rows)
 		v := func(n int) []float64 { return make([]float64, n) }
 		w.solvers[k] = piece.program.NewSolver()
-		w.local[k] = &local{lo: v(n), hi: v(n), y: v(n), grad: v(n), r: v(m), lambda: v(m), state: make([]int8, n),
+		w.local[k] = &local{lo: v(n), hi: v(n), y: v(n), grad: v(n), r: v(m), lambda: v(m), terms: v(m), state: make([]int8, n),
 			active: make([]bool, m), h: v(len(piece.hessian))}
 	})
 	for _, v := range []*[]float64{&w.lo, &w.hi, &w.y, &w.grad, &w.probe, &w.ahead, &w.behind, &w.step} {
@@ -139,8 +140,10 @@ func (w *pieces) load(q *polyhedron) bool {
 		piece.gather(l.hi, w.hi)
 		for a, i := range piece.rows {
 			l.r[a] = q.rhs[i] / q.norm[i]
+			l.terms[a] = w.terms(q, i)
 		}
 		s.Set(l.lo, l.hi, l.r)
+		s.Terms(l.terms)
 	})
 	for _, good := range ok {
 		if !good {
@@ -148,6 +151,23 @@ func (w *pieces) load(q *polyhedron) bool {
 		}
 	}
 	return true
+}
+
+// terms is the size of the terms of row i's right-hand side, over the row's norm, and of what
+// the bounds of its entries are sums of.
+func (w *pieces) terms(q *polyhedron, i int) float64 {
+	size := q.size[i]
+	cols, vals := q.rows.B.Row(i)
+	for t, j := range cols {
+		most := 0.0
+		for _, row := range [...]int32{w.loRow[j], w.hiRow[j]} {
+			if row >= 0 {
+				most = math.Max(most, q.size[row])
+			}
+		}
+		size += math.Abs(vals[t]) / q.norm[i] * most
+	}
+	return size
 }
 
 // linear gives piece k the gradient in w.grad at the point w.y.

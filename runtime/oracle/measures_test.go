@@ -168,3 +168,39 @@ func TestRowValues(t *testing.T) {
 		}
 	}
 }
+
+// Rows that y does not meet leave it as far from y* as they are off, over their angle: the
+// error of y says so, and says nothing where the row depends on others.
+func TestErrorOfRowsThatAreOff(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 61))
+	for trial := range 100 {
+		n := 1 + rng.IntN(4)
+		c, widths := make([]float64, n), make([]float64, n)
+		least, largest := math.Inf(1), 0.0
+		for j := range c {
+			c[j], widths[j] = math.Pow(10, 2*rng.Float64()), 1
+			least, largest = math.Min(least, c[j]), math.Max(largest, c[j])
+		}
+		p := bowlsProblem(rng, c, widths)
+		p.Facts = problem.Facts{StrongConvexity: least, Smoothness: largest}
+		if trial%2 == 0 {
+			p.Rows.Kind[0] = problem.Equal
+		}
+		x := make([]float64, n)
+		for j := range x {
+			x[j] = rng.NormFloat64()
+		}
+		p.Rows.Rhs[0] = p.Rows.A.RowDot(0, x) - x[0] - 1 // a'x - y_1 <= b holds from y_1 = x_1 + 1 on
+		off := math.Pow(10, -2-8*rng.Float64())
+		s := &lower.Solution{Y: append([]float64(nil), x...), Lambda: []float64{c[0] * (1 - off)}, Active: []int{0}}
+		s.Y[0] += 1 - off // y* is at a distance of off
+		pt := &Point{X: x, Lower: s}
+		if e := (&Hyper{p: p}).ErrorOfY(pt); !(e >= off && e <= 100*off) {
+			t.Errorf("trial %d: off by %g, error %g", trial, off, e)
+		}
+		s.Dependent = []int{0}
+		if e := (&Hyper{p: p}).ErrorOfY(pt); !math.IsInf(e, 1) {
+			t.Errorf("trial %d: a dependent row off by %g, error %g", trial, off, e)
+		}
+	}
+}

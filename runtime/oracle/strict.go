@@ -97,7 +97,9 @@ func termsOf(p *problem.Problem, x, y, base []float64) (size float64) {
 // of the lower solution, which takes gradients and rows as they were computed, comes what
 // rounding hides, in the gradient over the modulus and in the rows that hold y (see judge).
 // At x = 1e9 terms that cancel leave 1e-7, and a computed gradient of 0 says no more than
-// that. It takes a few gradients of g.
+// that. Where rows are not met what they are off moves y like their rounding; of one that
+// depends on others it cannot be told which of them would give way: +Inf. It takes a few
+// gradients of g.
 func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	s, facts := pt.Lower, &h.p.Facts
 	mu := facts.StrongConvexity
@@ -110,9 +112,18 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	bound := s.ErrorBound + roundings*unit*math.Max(t.Size, linalg.Norm(pull))/mu
 	rho := 0.0
 	for _, i := range s.Active {
-		if r := stateOf(h.p.Rows, i, pt.X, s.Y); r.length > 0 {
-			rho = math.Hypot(rho, r.error/r.length)
+		r := stateOf(h.p.Rows, i, pt.X, s.Y)
+		if r.length == 0 {
+			continue
 		}
+		off := math.Max(0, -r.slack)
+		if h.p.Rows.Kind[i] == problem.Equal {
+			off = math.Abs(r.slack)
+		}
+		if off > roundings*roundings*r.error && slices.Contains(s.Dependent, i) {
+			return math.Inf(1)
+		}
+		rho = math.Hypot(rho, math.Max(off, r.error)/r.length)
 	}
 	if rho > 0 {
 		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / h.sine(s, s.Active)
