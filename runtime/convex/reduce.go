@@ -38,37 +38,47 @@ func (s *Solver) Reduce() (left []int) {
 const negligible = 1e-9
 
 // letGo takes the multiplier of the row i, which depends on the active rows and
-// bounds, to 0, or as far as another's allows, which it then replaces. It
-// reports whether it did.
+// bounds, to 0, or as far as another's allows, which it then replaces. An equality holds
+// whatever its multiplier is: it replaces the bound or the inequality of which the
+// multiplier is 0 first, either way, and is let go only where it depends on equalities
+// alone. It reports whether row i is held.
 func (s *Solver) letGo(i int) (replaced bool) {
-	if s.lambda[i] == 0 {
+	if s.lambda[i] == 0 && !s.equal[i] {
 		return false
 	}
 	s.combine(i, -1)
 	copy(s.rest, s.grad)
 	s.subtractPull(s.rest[:s.n], s.lambda)
-	t, row, bound := -s.lambda[i], -1, -1
+	goal, row, bound := -s.lambda[i], -1, -1 // of lambda_i + t
+	t := goal
+	if s.equal[i] {
+		t = math.Inf(1)
+	}
+	// A multiplier l >= 0 becomes l - t c.
+	meets := func(l, c float64) bool {
+		if math.Abs(c) <= negligible {
+			return false
+		}
+		at := math.Max(0, l) / c
+		if s.equal[i] && math.Abs(at) < math.Abs(t) || !s.equal[i] && c < 0 && at > t {
+			t = at
+			return true
+		}
+		return false
+	}
 	for k, in := range s.active {
-		if in && !s.equal[k] {
-			if c := s.step[s.n+k]; math.Abs(c) > negligible && s.lambda[k] < t*c { // it becomes lambda - t c
-				t, row, bound = s.lambda[k]/c, k, -1
-				if s.lambda[k] <= 0 {
-					t = 0
-				}
-			}
+		if in && !s.equal[k] && meets(s.lambda[k], s.step[s.n+k]) {
+			row, bound = k, -1
 		}
 	}
 	// Of bounds: z_j becomes z_j - t q_j, q what the rows leave of row i.
 	for j, at := range s.state {
-		if at != Lower && at != Upper {
-			continue
+		if (at == Lower || at == Upper) && meets(s.rest[j]*float64(-at), s.rhs[j]*float64(-at)) {
+			row, bound = -1, j
 		}
-		if z, q := s.rest[j]*float64(-at), s.rhs[j]*float64(-at); math.Abs(q) > negligible && z < t*q {
-			t, row, bound = z/q, -1, j
-			if z <= 0 {
-				t = 0
-			}
-		}
+	}
+	if row < 0 && bound < 0 {
+		t = goal
 	}
 	for k, in := range s.active {
 		if in {

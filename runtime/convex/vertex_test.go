@@ -18,12 +18,24 @@ func (p *program) exactly(s *Solver) error {
 	}
 	y := make([]float64, p.n)
 	s.Y(y, p.lo, p.hi)
-	_, active := s.State()
+	state, active := s.State()
 	rounding := 1e-12 * (1 + Largest(y)) * (1 + Largest(p.r))
 	for i := range active {
 		switch v := p.b.RowDot(i, y) - p.r[i]; {
 		case v < -rounding, (p.equal[i] || active[i]) && v > rounding:
 			return fmt.Errorf("row %d: off by %.2g", i, v)
+		}
+	}
+	// An equality holds whatever gives way: bounds and inequalities do.
+	for i, skip := range active {
+		if !p.equal[i] || skip {
+			continue
+		}
+		cols, _ := p.b.Row(i)
+		for _, j := range cols {
+			if state[j] == Lower || state[j] == Upper {
+				return fmt.Errorf("equality %d is not held, but the bound of y[%d] is", i, j)
+			}
 		}
 	}
 	return nil
@@ -73,6 +85,10 @@ func TestBesideAVertex(t *testing.T) {
 			t.Errorf("%d, moved by %.1g: outcome %d", k, by, end)
 		} else if err := p.exactly(s); err != nil {
 			t.Errorf("%d, moved by %.1g, from scratch: %v", k, by, err)
+		}
+		s.Reduce()
+		if err := p.exactly(s); err != nil {
+			t.Errorf("%d, moved by %.1g, reduced: %v", k, by, err)
 		}
 	}
 	if moves < 300 {
