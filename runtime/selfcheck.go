@@ -19,10 +19,13 @@ import (
 // When ctx ends before the verification does, the result is not solved: it is that
 // of a run whose end was still to come.
 func (p *Problem) confirm(ctx context.Context, r *Result) error {
-	if r.Status == Solved && r.rough() {
-		r.Status = NumericalFailure
-		r.Reason = fmt.Sprintf("the lower solver %s stopped short of its tolerance here, at a stationarity residual of %s; "+
+	if (r.Status == Solved || r.Status == NumericalFailure) && r.rough() {
+		short := fmt.Sprintf("the lower solver %s stopped short of its tolerance here, at a stationarity residual of %s; "+
 			"other settings or another solver may reach it", r.Lower.Solver, brief(float64(r.Residuals.Stationarity)))
+		if r.Status == NumericalFailure { // for whatever else that has led to
+			short += "; " + r.Reason
+		}
+		r.Status, r.Reason = NumericalFailure, short
 	}
 	if r.Status != Solved {
 		return p.temper(ctx, r)

@@ -259,7 +259,7 @@ func (c *claims) rows() {
 				flaw = name + " is listed twice"
 			case math.Abs(c.h[i]) > nearlyActive*math.Max(typical, sizes[i]):
 				flaw = name + " is slack"
-			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || c.doc.Lambda[i] > nearlyActive*linalg.NormInf(c.doc.Lambda)):
+			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || !c.r.rough() && c.doc.Lambda[i] > nearlyActive*linalg.NormInf(c.doc.Lambda)):
 				flaw = name + " has a multiplier"
 			}
 			if flaw != "" {
@@ -286,7 +286,8 @@ func (c *claims) rows() {
 }
 
 // nearlyActive is the share of its terms by which a row may miss equality, or of
-// the multipliers that its own may be, to be in doubt between active and not.
+// the multipliers that its own may be, to be in doubt between active and not. Where the
+// lower level is not solved all of them may be smaller than what is left of the gradient.
 const nearlyActive = 1e-3
 
 // stationarity checks the measure against the certificate.

@@ -17,6 +17,9 @@ func (v *verification) required() {
 		v.measure("solved: measure over both levels' rows, by the size of gradients", math.Max(c.Joint.Norm, norm(gy)*v.d.s.response/v.d.s.x), terms)
 		return
 	}
+	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
+		return // an evaluation of F, which says nothing of a gradient
+	}
 	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.gradient), v.tol.Share)
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
