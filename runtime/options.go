@@ -66,6 +66,7 @@ type Options struct {
 
 	learned   *outer.Near // the run that gave Near
 	automatic bool        // Starts is the most of them
+	gain      float64     // outer.Limits.Gain
 	scouts    bool        // a single run looks for lower points from other starts
 }
 
@@ -75,13 +76,16 @@ func (p *Problem) searching(opts Options) Options {
 		opts.automatic, opts.scouts = opts.Resume.Automatic, opts.Resume.Scouts
 		return opts
 	}
-	small := p.IR.Upper.Dim+p.IR.Lower.Dim < outer.ApproachFrom
+	small := p.small()
 	// A point that somebody has chosen is where the search is to be.
 	open := opts.Starts == 0 && opts.FirstStart == 0 && opts.Start == nil && p.IR.Start == nil && opts.Method == "" &&
 		!slices.ContainsFunc(p.IR.Settings, func(s ir.Setting) bool { return s.Name == "method" || s.Name == "starts" })
 	opts.automatic, opts.scouts = small && open, !small && open && p.ties == nil && p.Numeric.Coupled == nil
 	return opts
 }
+
+// small reports that a search in full costs little.
+func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.ApproachFrom }
 
 // MaxStarts bounds the starts of a run, each of which keeps a result.
 const MaxStarts = 1_000_000

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"bilevelc/ir"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/linalg"
-	"bilevelc/runtime/outer"
 )
 
 // A follower whose objective is convex but not strongly so, a linear one above all,
@@ -40,10 +38,6 @@ const (
 	// against the first, and strong enough for the solvers, which find y to the
 	// rounding of the other terms over b: to eight digits at the default tau.
 	leastCurvature = 1e-3
-	// firstTau is the first one: regularization that is felt, but does not rule.
-	firstTau = 1e-1
-	// tauShrinks is from one tau to the next.
-	tauShrinks = 0.1
 )
 
 // ties is how a problem's follower breaks them.
@@ -244,122 +238,4 @@ func (p *Problem) withTau(tau float64) (*Problem, error) {
 	t.tau = tau
 	q.ties, q.shared.digest = &t, p.Digest()
 	return q, nil
-}
-
-// descend solves the problem for one tau after another, each from the last
-// answer, and returns the options with which the last one is to be solved.
-func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, error) {
-	var spent Calls
-	if p.ties == nil || opts.Resume != nil {
-		return opts, spent, nil
-	}
-	all := opts.Starts
-	if opts.FirstStart > 1 {
-		all = 1
-	}
-	first, _, err := p.start(opts)
-	if err != nil {
-		return opts, spent, nil // the run itself says what is wrong
-	}
-	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tauShrinks {
-		q, err := p.withTau(tau)
-		if err != nil {
-			return opts, spent, err
-		}
-		stage := opts
-		stage.CheckGradient, stage.Keep = false, nil
-		at, calls, err := q.stage(ctx, stage)
-		if err != nil {
-			return opts, spent, err
-		}
-		spent = spent.Add(calls)
-		if ctx.Err() != nil {
-			break
-		}
-		if at == nil || p.strays(first, at) {
-			continue
-		}
-		next, err := p.withTau(math.Max(tau*tauShrinks, p.ties.tau))
-		if err != nil {
-			return opts, spent, err
-		}
-		at, calls = next.lowest(ctx, stage, first, at)
-		spent = spent.Add(calls)
-		opts.Start, opts.Starts, opts.FirstStart = at, 1, 0
-	}
-	if opts.FirstStart == 0 && (all > 1 || opts.automatic) {
-		// Where F is flat but for where the follower is about to change his mind, more
-		// starts see more of it.
-		opts.Starts = all
-	}
-	return opts, spent, nil
-}
-
-// strays reports that a point is so far from the first start that what certificates
-// neglect is as large as all that is known of the size of x: with a large weight on the
-// leader's objective a follower may be glad to pay without bound, which says nothing of
-// smaller weights.
-func (p *Problem) strays(first []float64, at Values) bool {
-	x, err := p.upperPoint(at)
-	if err != nil {
-		return true
-	}
-	const neglected = 1e-6
-	return neglected*linalg.Distance(x, first) > outer.Width(p.Numeric.X, first)+linalg.Norm(first)
-}
-
-// lowest is where F is lowest on the way from the first start to a point: that of the
-// last tau. A leader who takes all that a follower will bear ends next to where the
-// follower leaves, and a follower of a smaller tau leaves sooner, all at once: then F
-// reacts to nothing, and no descent leads back.
-func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, at Values) (Values, Calls) {
-	_, _, h, err := p.choose(opts)
-	if err != nil {
-		return at, Calls{}
-	}
-	end, err := p.upperPoint(at)
-	if err != nil {
-		return at, Calls{}
-	}
-	x, best := make([]float64, len(end)), math.Inf(1)
-	for _, back := range []float64{0, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1} {
-		for j, v := range end {
-			x[j] = v + back*(first[j]-v)
-		}
-		if h.Project(x, x) != nil {
-			continue
-		}
-		pt, err := h.Value(ctx, x)
-		if ctx.Err() != nil {
-			break
-		}
-		if err == nil && pt.F <= best { // from as near the start as may be
-			best, at = pt.F, variables(&p.IR.Upper, append([]float64(nil), x...), 1)
-		}
-	}
-	return at, h.Calls()
-}
-
-// stage is solve for the point alone, from which the next tau starts: what it is worth
-// is neither described nor verified. at is nil where there is none.
-func (p *Problem) stage(ctx context.Context, opts Options) (at Values, spent Calls, err error) {
-	if opts, err = p.resolve(opts); err != nil {
-		return nil, spent, err
-	}
-	c, err := opts.split(opts.Settings)
-	if err != nil {
-		return nil, spent, &UsageError{Err: err}
-	}
-	start, _, err := p.start(opts)
-	if err != nil {
-		return nil, spent, err
-	}
-	runs, _, _, err := p.minimize(ctx, c, opts, start, Checkpoint{})
-	if err != nil {
-		return nil, spent, &UsageError{Err: err}
-	}
-	if best := runs.Best.Best; best != nil && best.Lower != nil {
-		at = variables(&p.IR.Upper, best.X, 1)
-	}
-	return at, runs.Calls, nil
 }

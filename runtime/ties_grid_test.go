@@ -107,3 +107,57 @@ func TestTiesOfFollowersApart(t *testing.T) {
 		}
 	}
 }
+
+// TestTiesCutShort ends runs between two iterations of any of their stages: each returns
+// the best point of all that its stages have come to, which is worth about as much as what a
+// run that was ended earlier has (that has looked around another point), with the F that it has
+// there, and does not say that it is solved.
+func TestTiesCutShort(t *testing.T) {
+	m, err := runtime.Compile("grid.blv", gridToll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := m.Bind(nil, runtime.BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := func(after int) (*runtime.Result, int) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		defer cancel(nil)
+		seen := 0
+		res, err := p.Solve(ctx, runtime.Options{Seed: 1, Starts: 1, Observer: func(runtime.Progress) {
+			if seen++; seen == after {
+				cancel(runtime.ErrTimeLimit)
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, seen
+	}
+	whole, all := ends(-1)
+	if whole.Status != runtime.Solved || all < 20 {
+		t.Fatalf("%s after %d iterations", whole.Status, all)
+	}
+	before := 0.0
+	for after := 1; after < all; after += 1 + all/8 {
+		res, _ := ends(after)
+		if res.Status != runtime.LimitReached || !res.HasPoint() {
+			t.Errorf("ended after %d of %d iterations: %s, %s", after, all, res.Status, res.Reason)
+			continue
+		}
+		F := float64(res.Upper.Objective)
+		x, _ := res.Upper.Variables.Get("toll")
+		there, err := p.Eval(context.Background(), runtime.Values{x}, runtime.Options{})
+		if err != nil || math.Abs(float64(there.Upper.Objective)-F) > 1e-6 {
+			t.Errorf("ended after %d of %d iterations: F is said to be %v, and is %v (%v)", after, all, F, there.Upper.Objective, err)
+		}
+		if F < 0.95*before {
+			t.Errorf("ended after %d of %d iterations: F is %v, and was %v before", after, all, F, before)
+		}
+		before = math.Max(before, F)
+	}
+	if before < 1.4 {
+		t.Errorf("ended late F is %v, and 1.5 in full", before)
+	}
+}

@@ -150,7 +150,7 @@ func (o *leaning) ValueGrad(dst, y []float64) float64 {
 
 // answer is the follower's at x with a linear term added; slope may be nil.
 func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, error) {
-	s, err := v.solved(ctx, x, slope)
+	s, err := v.solved(ctx, x, slope, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -159,19 +159,20 @@ func (v *variant) answer(ctx context.Context, x, slope []float64) ([]float64, er
 
 // multipliers are those of the rows at answer.
 func (v *variant) multipliers(ctx context.Context, x, slope []float64) ([]float64, error) {
-	s, err := v.solved(ctx, x, slope)
+	s, err := v.solved(ctx, x, slope, nil)
 	if err != nil {
 		return nil, err
 	}
 	return s.Lambda, nil
 }
 
-func (v *variant) solved(ctx context.Context, x, slope []float64) (*lower.Solution, error) {
+// solved is the whole answer, from another one of it near by, or nil.
+func (v *variant) solved(ctx context.Context, x, slope []float64, warm *lower.Solution) (*lower.Solution, error) {
 	var obj lower.Objective = lower.G(v.p.Numeric, x)
 	if slope != nil {
 		obj = &leaning{lower.G(v.p.Numeric, x), slope}
 	}
-	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, nil)
+	s := v.solve.Solve(ctx, v.p.Numeric, obj, x, warm)
 	switch s.Status {
 	case lower.Solved:
 		return s, nil
@@ -194,19 +195,19 @@ const (
 func (v *variant) best(ctx context.Context, x, y []float64) (z []float64, exact bool, err error) {
 	z = append([]float64(nil), y...)
 	slope := make([]float64, len(y))
+	var last *lower.Solution
 	for range proxSteps {
 		for j := range slope {
 			slope[j] = -v.prox * z[j]
 		}
-		next, err := v.answer(ctx, x, slope)
-		if err != nil {
+		if last, err = v.solved(ctx, x, slope, last); err != nil {
 			if ctx.Err() != nil {
 				return nil, false, err
 			}
 			return z, false, nil
 		}
-		moved := apart(next, z)
-		z = next
+		moved := apart(last.Y, z)
+		z = last.Y
 		if moved <= 1e-10*v.ties.reach {
 			return z, true, nil
 		}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bilevelc/ir/data"
@@ -60,6 +62,28 @@ func tolls(folder string) ([]instance, error) {
 		{"hearn", "first best", fromFile(folder, "hearn.blv", "hearn.json", nil), 2253.917938, "system optimum", ""},
 		{"hearn", "second best, links 1 3 6 12", fromFile(folder, "hearn.blv", "hearn.json", map[string][]float64{"tollable": second}), math.NaN(), "", ""},
 	}, nil
+}
+
+// tollGrids are those of tollgrid.csv, with optima by mixed-integer programming.
+func tollGrids(folder string) ([]instance, error) {
+	f, err := os.Open(filepath.Join(folder, "tollgrid.csv"))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var list []instance
+	for _, line := range lines[1:] {
+		best, err := strconv.ParseFloat(line[1], 64)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, instance{"tollgrid", line[0], fromFile(folder, "tollgrid.blv", line[0]+".json", nil), best, "HiGHS", ""})
+	}
+	return list, nil
 }
 
 // batteries are the first days of the hundred.

@@ -6,7 +6,7 @@
 //
 //	go run ./bench/field [-out DIR] [-limit 120s] [FAMILY...]
 //
-// The families are svm, hearn, battery, interdiction, prices and bolib;
+// The families are svm, hearn, battery, interdiction, prices, tollgrid and bolib;
 // without one, all are run, which takes up to an hour. Sources and licences of
 // the data are in bench/field/data/SOURCES.md; what the numbers show is said in
 // bench/README.md.
@@ -46,7 +46,7 @@ var families = []struct {
 	list func(data string) ([]instance, error)
 }{
 	{"svm", supportVectors}, {"hearn", tolls}, {"battery", batteries},
-	{"interdiction", interdictions}, {"prices", prices}, {"bolib", bolib},
+	{"interdiction", interdictions}, {"prices", prices}, {"tollgrid", tollGrids}, {"bolib", bolib},
 }
 
 func main() {

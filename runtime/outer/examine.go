@@ -88,7 +88,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if s.Stuck != "" && run.best.F < s.Center.F-lowered*run.noise(&s.Center) {
 		return "", stuck(s.Stuck)
 	}
-	if m.Settings.Continuation && s.Continued == "" {
+	if m.Settings.Continuation && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
 		if err == nil && (errors.As(failure, &limit) || errors.Is(failure, ErrTime)) {

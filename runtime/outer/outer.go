@@ -27,7 +27,15 @@ type Limits struct {
 	Evaluations int           // values and gradients of F
 	Calls       int64         // calls to f, grad f, g and grad g together
 	Time        time.Duration // wall clock; the one limit that is not reproducible
+	// Gain, where it is above 0, ends a run that is a step on the way to another one: done,
+	// without a certificate, as soon as its last gainsOver iterations have lowered the
+	// least F by less than this. Nor does it look for lower points elsewhere: the last one does.
+	Gain float64
 }
+
+// gainsOver is over how many iterations a gain is measured: a search that turns a corner
+// may gain nothing for a few.
+const gainsOver = 8
 
 // Progress is what an Observer sees after an iteration.
 type Progress struct {

@@ -162,6 +162,7 @@ func (s *solving) solve(ctx context.Context) *Result {
 	if run.Iteration == 0 && run.trace.Every == 0 {
 		run.traced(m, since())
 	}
+	var lowest []float64 // F before each of the last gainsOver iterations
 	for {
 		s.last = run.snapshot(m)
 		run.published.iteration(s.last)
@@ -178,6 +179,14 @@ func (s *solving) solve(ctx context.Context) *Result {
 		}
 		if run.limits.Iterations > 0 && run.Iteration >= run.limits.Iterations {
 			return s.end(ctx, &limitError{fmt.Sprintf("%d iterations", run.limits.Iterations)})
+		}
+		if gain := run.limits.Gain; gain > 0 && run.best != nil {
+			if lowest = append(lowest, run.best.F); len(lowest) > gainsOver {
+				if lowest[0]-run.best.F < gain {
+					return s.end(ctx, done("F falls by little"))
+				}
+				lowest = lowest[1:]
+			}
 		}
 		reason, err := m.Step(ctx, run)
 		if err != nil {

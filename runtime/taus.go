@@ -1,0 +1,163 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/outer"
+)
+
+// The stages in which tau goes down.
+const (
+	// firstTau is the first one: regularization that is felt, but does not rule.
+	firstTau = 1e-1
+	// tauShrinks is from one tau to the next.
+	tauShrinks = 0.1
+	// staked is the part of the leader's stake times tau below which F falls by too
+	// little in a stage for the next one to notice: an answer is off by about tau of what
+	// is at stake, and so a tenth of that is still seen when tau has fallen to its tenth.
+	staked = 1e-2
+	// afterTheEnd is how long the ends of stages are compared once a limit has ended them.
+	afterTheEnd = time.Second
+)
+
+// descend solves the problem for one tau after another, each from the best point so
+// far, and returns the options with which the last one is to be solved: its start is
+// where F is lowest there of all that the stages have come to.
+func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, error) {
+	var spent Calls
+	if p.ties == nil || opts.Resume != nil {
+		return opts, spent, nil
+	}
+	all := opts.Starts
+	if opts.FirstStart > 1 {
+		all = 1
+	}
+	first, _, err := p.start(opts)
+	if err != nil {
+		return opts, spent, nil // the run itself says what is wrong
+	}
+	var ends [][]float64 // of the stages, the last one first
+	for tau := firstTau; tau > p.ties.tau*1.5; tau *= tauShrinks {
+		q, err := p.withTau(tau)
+		if err != nil {
+			return opts, spent, err
+		}
+		stage := opts
+		stage.CheckGradient, stage.Keep = false, nil
+		if p.Numeric.Coupled == nil && !p.small() {
+			stage.gain = staked * tau * p.ties.profit * p.ties.reach
+		}
+		at, calls, err := q.stage(ctx, stage)
+		if err != nil {
+			return opts, spent, err
+		}
+		spent = spent.Add(calls)
+		if at != nil && !p.strays(first, at) {
+			ends = append([][]float64{at}, ends...)
+		}
+		next := p
+		if ctx.Err() == nil && tau*tauShrinks > p.ties.tau*1.5 {
+			if next, err = p.withTau(tau * tauShrinks); err != nil {
+				return opts, spent, err
+			}
+		}
+		if len(ends) > 0 {
+			best, calls := next.lowest(ctx, stage, first, ends)
+			spent = spent.Add(calls)
+			opts.Start, opts.Starts, opts.FirstStart = variables(&p.IR.Upper, best, 1), 1, 0
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if opts.FirstStart == 0 && (all > 1 || opts.automatic) {
+		// Where F is flat but for where the follower is about to change his mind, more
+		// starts see more of it.
+		opts.Starts = all
+	}
+	return opts, spent, nil
+}
+
+// strays reports that a point is so far from the first start that what certificates
+// neglect is as large as all that is known of the size of x: with a large weight on the
+// leader's objective a follower may be glad to pay without bound, which says nothing of
+// smaller weights.
+func (p *Problem) strays(first, x []float64) bool {
+	const neglected = 1e-6
+	return neglected*linalg.Distance(x, first) > outer.Width(p.Numeric.X, first)+linalg.Norm(first)
+}
+
+// lowest is where F is lowest at the ends of stages and on the way from the first start
+// to the last of them, which comes first: that of the next tau. A leader who takes all
+// that a follower will bear ends next to where the follower leaves, and a follower of a
+// smaller tau leaves sooner, all at once: then F reacts to nothing, and no descent leads
+// back. Where a limit has ended the stages it looks no longer than a moment.
+func (p *Problem) lowest(ctx context.Context, opts Options, first []float64, ends [][]float64) ([]float64, Calls) {
+	best := ends[0]
+	if p.Numeric.Coupled != nil && ctx.Err() != nil {
+		return best, Calls{} // F alone does not rank points that may violate constraints
+	}
+	_, _, h, err := p.choose(opts)
+	if err != nil {
+		return best, Calls{}
+	}
+	backs := []float64{1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), afterTheEnd)
+		defer cancel()
+	}
+	// From as near the start as may be: of two that are as low the later counts.
+	tried := slices.Clone(ends)
+	for _, end := range ends {
+		for _, back := range backs {
+			x := make([]float64, len(end))
+			for j, v := range end {
+				x[j] = v + back*(first[j]-v)
+			}
+			tried = append(tried, x)
+		}
+	}
+	least := math.Inf(1)
+	for _, x := range tried {
+		if h.Project(x, x) != nil {
+			continue
+		}
+		pt, err := h.Value(ctx, x)
+		if ctx.Err() != nil {
+			break
+		}
+		if err == nil && pt.F <= least {
+			best, least = x, pt.F
+		}
+	}
+	return best, h.Calls()
+}
+
+// stage is solve for the point alone, from which the next tau starts: what it is worth
+// is neither described nor verified. It is nil where there is none.
+func (p *Problem) stage(ctx context.Context, opts Options) (at []float64, spent Calls, err error) {
+	if opts, err = p.resolve(opts); err != nil {
+		return nil, spent, err
+	}
+	c, err := opts.split(opts.Settings)
+	if err != nil {
+		return nil, spent, &UsageError{Err: err}
+	}
+	start, _, err := p.start(opts)
+	if err != nil {
+		return nil, spent, err
+	}
+	runs, _, _, err := p.minimize(ctx, c, opts, start, Checkpoint{})
+	if err != nil {
+		return nil, spent, &UsageError{Err: err}
+	}
+	if best := runs.Best.Best; best != nil && best.Lower != nil {
+		at = append(at, best.X...)
+	}
+	return at, runs.Calls, nil
+}
