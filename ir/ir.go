@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
@@ -282,6 +283,20 @@ type UpperSet struct {
 	E      *sparse.CSR
 	Rhs    []float64
 	Balls  []Ball
+	// Extended are rows on x and further variables, of constraints on x alone with convex
+	// kinks whose own rows would be too many; nil where there are none.
+	Extended *extended.Rows
+	// ExtendedRows are the model's rows of Extended, in their order there.
+	ExtendedRows []Row
+	// Folded are the constraints on x alone whose kinks were restated, by rows or by
+	// Extended.
+	Folded []Folded
+}
+
+// Folded is a constraint on x alone with kinks, and what it was restated by.
+type Folded struct {
+	Family      *Family
+	Rows, Extra int // rows, and further variables
 }
 
 // Ball is a Euclidean ball around 0 on one variable.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/autodiff"
@@ -82,6 +83,20 @@ func dumpRows(w io.Writer, p *Problem) error {
 	}
 	for i, row := range p.IR.X.Rows {
 		fmt.Fprintf(w, "  %s: %s %s %s\n", row.Name, terms(p.IR.X.E, i, xs, 1), relation(row), number(p.IR.X.Rhs[i]))
+	}
+	if e := p.IR.X.Extended; e != nil {
+		us := append(slices.Clone(xs), make([]string, e.Dim)...)
+		for k := range e.Dim {
+			us[len(xs)+k] = fmt.Sprintf("u%d", k+1)
+		}
+		fmt.Fprintf(w, "  %d further variables, each the larger of the left sides of its rows\n", e.Dim)
+		for i, of := range e.Of {
+			name := e.Name[i]
+			if of >= 0 {
+				name = us[len(xs)+of]
+			}
+			fmt.Fprintf(w, "  %s: %s <= %s\n", name, terms(e.E, i, us, 1), number(e.Rhs[i]))
+		}
 	}
 	for _, ball := range p.IR.X.Balls {
 		fmt.Fprintf(w, "  |%s| <= %s\n", p.IR.Upper.Vars[ball.Var].Name, number(ball.Radius))

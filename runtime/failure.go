@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"bilevelc/internal/sparse"
@@ -84,9 +85,10 @@ func (p *Problem) infeasible(r *Result) {
 			entries = append(entries, sparse.Entry{Row: row, Col: shift + j, Val: sign * vals[k]})
 		}
 	}
-	n := dx + dy
+	e := p.IR.X.Extended
+	n, m := dx+dy+e.Extra(), len(rows)+e.Len()
 	q := &qp.Problem{H: qp.Identity(n), C: make([]float64, n), Lo: make([]float64, n), Hi: make([]float64, n),
-		B: make([]float64, len(rows)), Equal: make([]bool, len(rows))}
+		B: make([]float64, m), Equal: make([]bool, m)}
 	copy(q.Lo, p.IR.X.Lo)
 	copy(q.Hi, p.IR.X.Hi)
 	for j := dx; j < n; j++ {
@@ -103,7 +105,17 @@ func (p *Problem) infeasible(r *Result) {
 		add(p.IR.B, i-upper, i, dx, -1)
 		q.B[i] = p.IR.Rhs[i-upper]
 	}
-	q.A = sparse.FromEntries(len(rows), n, entries)
+	for i := range e.Len() {
+		cols, vals := e.E.Row(i)
+		for k, j := range cols {
+			if j >= dx {
+				j += dy
+			}
+			entries = append(entries, sparse.Entry{Row: len(rows) + i, Col: j, Val: vals[k]})
+		}
+		q.B[len(rows)+i] = e.Rhs[i]
+	}
+	q.A = sparse.FromEntries(m, n, entries)
 	solution := qp.Solve(q, &qp.Workspace{})
 	var conflict []ir.Row
 	for i, row := range rows {
@@ -111,8 +123,18 @@ func (p *Problem) infeasible(r *Result) {
 			conflict = append(conflict, row)
 		}
 	}
+	model := 0
+	for i := range e.Len() {
+		if e.Of[i] >= 0 {
+			continue
+		}
+		row := p.IR.X.ExtendedRows[model]
+		if model++; len(rows)+i < len(solution.Farkas) && solution.Farkas[len(rows)+i] != 0 {
+			conflict = append([]ir.Row{row}, conflict...)
+		}
+	}
 	summary := "no x in the upper level's set leaves the lower level a feasible y"
-	if len(conflict) > 0 && conflict[len(conflict)-1].Family != nil && allUpper(conflict, p.IR.X.Rows) {
+	if len(conflict) > 0 && conflict[len(conflict)-1].Family != nil && allUpper(conflict, append(slices.Clone(p.IR.X.Rows), p.IR.X.ExtendedRows...)) {
 		summary = "the upper level's constraints contradict each other"
 	}
 	p.conflict(r, summary, conflict)

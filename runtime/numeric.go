@@ -17,7 +17,7 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out := &problem.Problem{
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},
-		X:     &problem.Set{Lo: p.X.Lo, Hi: p.X.Hi, E: p.X.E, Rhs: p.X.Rhs},
+		X:     &problem.Set{Lo: p.X.Lo, Hi: p.X.Hi, E: p.X.E, Rhs: p.X.Rhs, Extended: p.X.Extended},
 		Start: p.Start, Duals: p.Duals,
 		Facts: problem.Facts{
 			StrongConvexity: p.Facts.StrongConvexity, Smoothness: p.Facts.Smoothness,

@@ -199,6 +199,7 @@ func (p *Problem) upperViolation(x []float64) float64 {
 		}
 		worst = math.Max(worst, r)
 	}
+	set.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, _ float64) { worst = math.Max(worst, excess) })
 	for _, ball := range set.Balls {
 		sum := 0.0
 		for k, v := range x[ball.Start:ball.End] {

@@ -26,6 +26,7 @@ type affine struct {
 	dx, dy int
 	forms  map[*expr.Node]*form // of the nodes that users wait for
 	meter  *await.Meter
+	fold   func(n *expr.Node, args []*form) *form // of an operation with a kink; nil: it is not affine
 }
 
 // of returns the form of a node that depends on data and variables, or the
@@ -96,6 +97,9 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 			args[i] = f
 			a.forms[m] = f
 		}
+	}
+	if a.fold != nil && n.Deps != 0 && hasKink(n.Op) {
+		return a.fold(n, args), nil
 	}
 	size := n.Shape.Len()
 	switch n.Op {

@@ -23,6 +23,7 @@ type rows struct {
 	lo, hi     []origin // of the bounds of x
 	coupled    []*expr.Node
 	bent       []*bentRows
+	folded     []diag.Span // of X.ExtendedRows
 }
 
 // origin is where a bound of x comes from.
@@ -88,16 +89,19 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	n := r.b.dx
 	p.X.Lo, p.X.Hi, p.X.E = fill(n, math.Inf(-1)), fill(n, math.Inf(1)), sparse.Empty(n)
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
+	keep := func(rel *relation, k int, cols []int, vals []float64, rest, terms float64) {
+		if len(cols) == 1 {
+			r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), terms / math.Abs(vals[0])})
+			return
+		}
+		p.X.E.AppendAll(cols, vals)
+		p.X.E.EndRow()
+		p.X.Rhs = append(p.X.Rhs, 0-rest)
+		p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+	}
 	emit := func(rel relation) {
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
-			if len(cols) == 1 {
-				r.bound(cols[0], vals[0], rest, rel.equal, origin{rel.at, rel.name(k), rel.form.restSize(k) / math.Abs(vals[0])})
-				return
-			}
-			p.X.E.AppendAll(cols, vals)
-			p.X.E.EndRow()
-			p.X.Rhs = append(p.X.Rhs, 0-rest)
-			p.X.Rows = append(p.X.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+			keep(&rel, k, cols, vals, rest, rel.form.restSize(k))
 		})
 	}
 	for k, v := range decl.Vars {
@@ -109,14 +113,16 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	r.upperLevel = true
 	for _, c := range decl.Constraints {
 		for _, rel := range r.constraint(c) {
-			if rel.values != nil {
+			switch {
+			case rel.values == nil:
+				emit(rel)
+			case !r.fold(rel, keep):
 				r.couple(rel)
-				continue
 			}
-			emit(rel)
 		}
 	}
 	r.upperLevel = false
+	r.within()
 	for j := range n {
 		r.coincide(j)
 		if p.X.Lo[j] > p.X.Hi[j] {

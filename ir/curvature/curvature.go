@@ -189,6 +189,7 @@ type Proof struct {
 	maximize  bool        // the user maximizes it: g is its negative
 	variables []string    // of the lower level, as the model calls them
 	kinks     []ir.Kink   // that were restated
+	folded    []ir.Folded // constraints on x alone that were
 	refused   *Blame      // one that cannot be
 	open      *Blame      // what keeps them from being restated: convexity that is not proved
 	end       extreme     // of the Hessian of g in y, at its lower end

@@ -124,6 +124,9 @@ func (p *Proof) Claims() []Claim {
 	if text := p.restatedText(); text != "" {
 		restated = []Claim{{"restated", text}}
 	}
+	if text := p.foldedText(); text != "" {
+		restated = append(restated, Claim{"restated", text})
+	}
 	return append(restated, []Claim{
 		{"f smooth", p.SmoothF.text()}, {"g smooth", p.SmoothG.text()},
 		{"g strongly convex", p.Convexity.text()}, {"g quadratic in y", p.Quadratic.text()},

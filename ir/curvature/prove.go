@@ -40,6 +40,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 		}
 	}
 	earlier := opts.Earlier
+	out.folded = p.X.Folded
 	if p.Restated != nil { // the weight of the hidden variables' terms follows from the whole
 		out.kinks, earlier = p.Restated.Kinks, nil
 	}

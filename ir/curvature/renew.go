@@ -3,6 +3,7 @@ package curvature
 import (
 	"slices"
 
+	"bilevelc/internal/extended"
 	"bilevelc/ir"
 	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
@@ -35,7 +36,7 @@ func (pr *prover) compare(e *Earlier) renewal {
 	before := e.Problem
 	everywhere, feasible, _ := domains(before)
 	if !slices.Equal(everywhere.x, pr.everywhere.x) || !sameRows(before.X.Rows, pr.X.Rows) || !expr.SameMatrix(before.X.E, pr.X.E) ||
-		!expr.SameBits(before.X.Rhs, pr.X.Rhs) || !slices.Equal(before.X.Balls, pr.X.Balls) || !slices.Equal(before.Duals, pr.Duals) {
+		!expr.SameBits(before.X.Rhs, pr.X.Rhs) || !slices.Equal(before.X.Balls, pr.X.Balls) || !sameExtended(before.X.Extended, pr.X.Extended) || !slices.Equal(before.Duals, pr.Duals) {
 		return renewal{}
 	}
 	normals := sameRows(before.Rows, pr.Rows) && expr.SameMatrix(before.B, pr.B)
@@ -55,6 +56,13 @@ func (pr *prover) compare(e *Earlier) renewal {
 	r.f = regions && numbers.Same(before.Upper.Objective, pr.Upper.Objective)
 	r.g = regions && numbers.Same(before.Lower.Objective, pr.Lower.Objective)
 	return r
+}
+
+func sameExtended(a, b *extended.Rows) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.Equal(a.Of, b.Of) && expr.SameMatrix(a.E, b.E) && expr.SameBits(a.Rhs, b.Rhs)
 }
 
 func sameRows(a, b []ir.Row) bool {

@@ -9,6 +9,10 @@ import (
 	"bilevelc/internal/sparse"
 )
 
+// feasibleTolerance is how far sampled points may be outside of a row, relative to its size
+// and right-hand side.
+const feasibleTolerance = 1e-9
+
 // sampleScale is the size of sampled entries that no set bounds.
 const sampleScale = 4
 
@@ -50,7 +54,28 @@ func (pr *prover) upperSample(k int, random *rand.Rand, work *budget) ([]float64
 				}
 			}
 		}
+		pr.X.Extended.Each(x, none, func(i int, excess, _ float64) {
+			if normal, h := pr.X.Extended.Cut(i, x); h > 0 {
+				if size := dot(normal, normal); size > 0 {
+					for j, v := range normal {
+						x[j] -= h / size * v
+					}
+				}
+			}
+		})
+	}) && pr.extendedHolds(x)
+}
+
+// none is the size of an entry that does not count.
+func none(int) float64 { return 0 }
+
+// extendedHolds reports whether the rows of X on further variables hold at x.
+func (pr *prover) extendedHolds(x []float64) bool {
+	holds := true
+	pr.X.Extended.Each(x, func(j int) float64 { return math.Abs(x[j]) }, func(_ int, excess, terms float64) {
+		holds = holds && excess <= feasibleTolerance*terms
 	})
+	return holds
 }
 
 // lowerSample is a y that the lower level's rows admit at x: the middle of its
@@ -98,10 +123,7 @@ func (h halfspaces) project(z []float64, work *budget, others func()) bool {
 	if h.m == nil {
 		return true
 	}
-	const (
-		rounds            = 400
-		feasibleTolerance = 1e-9 // relative to the row's size and right-hand side
-	)
+	const rounds = 400
 	for range rounds {
 		if !work.spend(6 * float64(len(h.m.Val))) { // two products, and a correction
 			return false

@@ -50,6 +50,12 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 		}
 	}
 	away := norm(g.residual(n))
+	if away > enough && p.X.Extended != nil {
+		extend(&g, p, x, p.Dx, 1, reach)
+		target := make([]float64, g.size)
+		copy(target, n)
+		away = norm(g.residual(target))
+	}
 	if away <= enough {
 		return away // the edge of D takes no part
 	}
@@ -57,6 +63,7 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 	// the rows of mu are tight for every feasible y; within reach of it, tight
 	// to a few times reach: tenfold allows for rows that meet at an angle.
 	const angle = 10
+	first := g.size
 	g.size += p.Dy
 	unit := unitOfY(p)
 	h := make([]float64, p.Rows.Len())
@@ -73,14 +80,40 @@ func normalDistance(p *problem.Problem, x, y, n []float64, reach, enough float64
 		if (len(g.columns)+2)*g.size > most {
 			return away
 		}
-		row := make([]float64, p.Dx+p.Dy)
+		row := make([]float64, g.size)
 		p.Rows.A.AddRow(row[:p.Dx], i, 1)
-		p.Rows.B.AddRow(row[p.Dx:], i, unit)
+		p.Rows.B.AddRow(row[first:], i, unit)
 		add(row, kind, -h[i], near)
 	}
 	target := make([]float64, g.size)
 	copy(target, n)
 	return norm(g.residual(target))
+}
+
+// extend adds the normals, with a sign, of the rows of X on further variables u that come
+// within reach of x. The entries of u have their places from at on: of a combination of
+// these rows what counts is that nothing is left there.
+func extend(g *generators, p *problem.Problem, x []float64, at int, sign, reach float64) {
+	e := p.X.Extended
+	if e == nil {
+		return
+	}
+	g.size = max(g.size, at+e.Dim)
+	z, slopes := e.Least(x), e.Slopes(p.Dx)
+	for i := range e.Of {
+		if e.Rhs[i]-e.E.RowDot(i, z) > reach*slopes[i] {
+			continue
+		}
+		row := make([]float64, g.size)
+		cols, vals := e.E.Row(i)
+		for k, j := range cols {
+			if j >= p.Dx {
+				j += at - p.Dx
+			}
+			row[j] = sign * vals[k]
+		}
+		g.add(row)
+	}
 }
 
 // unitOfY is what a change of y by 1 is worth in x, by the rows that involve both: the median

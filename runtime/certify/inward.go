@@ -13,7 +13,7 @@ func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
 	}
-	d.flats(&g, x)
+	d.flats(&g, x, d.p.Dx+1)
 	touch := touches * d.s.x
 	for _, b := range d.p.X.Balls {
 		in := make([]float64, d.p.Dx+1)
@@ -29,7 +29,7 @@ func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 			g.add(in)
 		}
 	}
-	target := make([]float64, d.p.Dx+1)
+	target := make([]float64, g.size)
 	target[d.p.Dx] = 1
 	rest := g.residual(target)
 	direction := scaled(rest[:d.p.Dx], -1)
@@ -46,8 +46,9 @@ func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 const touches = 1e-9
 
 // flats adds the inner normals of X at x that belong to its flat parts; those of equations,
-// of balls that are points, and of entries that bounds hold at one value, both ways.
-func (d *deriver) flats(g *generators, x []float64) {
+// of balls that are points, and of entries that bounds hold at one value, both ways. The
+// further variables of X have their places from at on.
+func (d *deriver) flats(g *generators, x []float64, at int) {
 	touch := touches * d.s.x
 	point := make([]bool, len(x))
 	for _, b := range d.p.X.Balls {
@@ -70,6 +71,7 @@ func (d *deriver) flats(g *generators, x []float64) {
 			g.add(row)
 		}
 	}
+	extend(g, d.p, x, at, -1, touch)
 	for _, n := range d.tied { // off these F is not defined
 		for _, sign := range []float64{1, -1} {
 			row := make([]float64, g.size)
@@ -84,9 +86,11 @@ func (d *deriver) flats(g *generators, x []float64) {
 // equality, leave X no inside. Differences of gradients know it to 1e-7.
 func (d *deriver) across(x, direction []float64) bool {
 	g := generators{size: d.p.Dx}
-	d.flats(&g, x)
+	d.flats(&g, x, d.p.Dx)
 	const small = 1e-7
-	return norm(g.residual(direction)) <= small && norm(g.residual(scaled(direction, -1))) <= small
+	target := make([]float64, g.size)
+	copy(target, direction)
+	return norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small
 }
 
 // felt leaves out slopes that are normal to all of X near x, and their rows.

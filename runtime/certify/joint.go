@@ -16,7 +16,7 @@ func (v *verification) joint(c *Joint) {
 		v.fail(name, "delta %v", c.Delta)
 		return
 	}
-	if p.Coupled != nil || len(p.Duals) > 0 || len(p.X.Balls) > 0 {
+	if p.Coupled != nil || len(p.Duals) > 0 || len(p.X.Balls) > 0 || p.X.Extended != nil {
 		v.fail(name, "constraints of the upper level that read y, its balls and multipliers that f reads take no part in it")
 		return
 	}

@@ -185,6 +185,7 @@ func (v *verification) upperSet(what string, x []float64) bool {
 		}
 		note(h, scale, name)
 	}
+	v.p.X.Extended.Each(x, size, func(i int, excess, terms float64) { note(excess, terms, v.p.X.Extended.Name[i]) })
 	for _, b := range v.p.X.Balls {
 		away := append([]float64(nil), x[b.Start:b.End]...)
 		for j, c := range b.Center {

@@ -349,7 +349,7 @@ func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
 	if d.set == nil || d.set.E == nil {
 		return
 	}
-	coef := make([]float64, min(len(x), len(d.set.Kind)))
+	coef := make([]float64, min(len(x), len(d.set.Kind)+d.set.Extended.Len()))
 	for i, kind := range d.set.Kind {
 		cols, vals := d.set.E.Row(i)
 		size, slope := 0.0, 0.0
@@ -366,6 +366,26 @@ func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
 		}
 		if rest := f.rows.Split(row, coef, row); rest > 1e-10*size {
 			f.rows.Push(coef, row, rest)
+		}
+	}
+	e := d.set.Extended
+	for i := range e.Len() {
+		if e.Of[i] >= 0 {
+			continue
+		}
+		// The plane of the row at the point stands for it.
+		normal, value := e.Cut(i, x)
+		size := norm(normal)
+		if -value > near*size || -dot(normal, g) <= 0 {
+			continue
+		}
+		for j := range normal {
+			if f.fixed[j] {
+				normal[j] = 0
+			}
+		}
+		if rest := f.rows.Split(normal, coef, normal); rest > 1e-10*size {
+			f.rows.Push(coef, normal, rest)
 		}
 	}
 }

@@ -8,7 +8,10 @@
 // counted (Counted).
 package problem
 
-import "bilevelc/internal/sparse"
+import (
+	"bilevelc/internal/extended"
+	"bilevelc/internal/sparse"
+)
 
 // Function is a continuously differentiable function of x (len Dx) and y (len
 // Dy). Implementations may cache what depends on x only between calls with
@@ -70,7 +73,7 @@ func (r *Rows) Residual(dst, x, y []float64) {
 	}
 }
 
-// Set is X: bounds, rows E x <= e or = e, and balls, all convex.
+// Set is X: bounds, rows E x <= e or = e, balls, and rows on further variables, all convex.
 type Set struct {
 	Lo, Hi []float64 // len Dx; -Inf and +Inf where free
 	Kind   []Kind    // len of the rows
@@ -78,6 +81,8 @@ type Set struct {
 	Rhs    []float64
 	Name   []string
 	Balls  []Ball
+	// Extended are rows on x and further variables; nil where there are none.
+	Extended *extended.Rows
 }
 
 // Ball is |x[Start:End] - Center| <= Radius.

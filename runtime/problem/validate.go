@@ -73,6 +73,9 @@ func (s *Set) validate(dx int) error {
 			return fmt.Errorf("set X: ball %s over entries %d to %d with radius %v", b.Name, b.Start, b.End, b.Radius)
 		}
 	}
+	if err := s.Extended.Validate(dx); err != nil {
+		return fmt.Errorf("set X: %w", err)
+	}
 	return finite("set X: e", s.Rhs)
 }
 

@@ -67,7 +67,7 @@ func (p *Projector) Step(x []float64, m *Model) (*Step, error) {
 		for j, v := range x {
 			next[j] = v + step.D[j]
 		}
-		inside, err := p.recourse.contains(next)
+		inside, err := p.contains(next)
 		if inside || err != nil {
 			return step, err
 		}
@@ -84,10 +84,10 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 	ratio := 0.0
 	var center []float64
 	if on == p.joint {
-		// The variables s at their center, with a curvature well below that of H.
+		// The variables s and u at their center, with a curvature well below that of H.
 		ratio, center = nearness*m.H.least(), p.center()
-		q.n = n + p.dy
-		q.h, q.linear = m.H.extended(p.dy, ratio), make([]float64, q.n)
+		q.n = n + len(center)
+		q.h, q.linear = m.H.extended(len(center), ratio), make([]float64, q.n)
 	}
 	p.around(q, x, on)
 	balls := len(p.set.Balls)

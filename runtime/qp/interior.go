@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -30,9 +31,23 @@ func (p *Projector) Interior(share float64) *Projector {
 			s.Rhs[i] -= share * rowWidth(s.E, i, widths)
 		}
 	}
+	if e := s.Extended; e != nil {
+		inner := *e
+		inner.Rhs = slices.Clone(e.Rhs)
+		slopes := e.Slopes(p.dx)
+		for i, of := range e.Of {
+			if size := math.Abs(e.Rhs[i]); of < 0 && size > 0 {
+				inner.Rhs[i] -= share * size
+			} else if of < 0 { // over a share of the widths of x
+				inner.Rhs[i] -= share * slopes[i] * linalg.Norm(widths)
+			}
+		}
+		s.Extended = &inner
+	}
 	q := NewProjector(&s, p.rows, p.dx, p.dy)
 	q.ctx, q.recourse.ctx = p.ctx, p.ctx
 	copy(q.recourse.y, p.recourse.y)
+	copy(q.u, p.u)
 	return q
 }
 
@@ -129,5 +144,14 @@ func (p *Projector) Inside(x []float64, share float64) *Projector {
 
 // ProjectUpper sets dst to the point of X nearest to x, whatever D is.
 func (p *Projector) ProjectUpper(dst, x []float64) error {
-	return p.projectX(dst, slices.Clone(x), &search{constraints: p.upper})
+	switch {
+	case p.set.Extended == nil:
+		return p.projectX(dst, slices.Clone(x), &search{constraints: p.upper})
+	case p.outer == nil: // D takes no part
+		return p.Project(dst, x)
+	}
+	// What it remembers is no part of the Projector's state.
+	clear(p.outer.u)
+	p.outer.warm, p.outer.jointWarm, p.outer.ctx = nil, nil, p.ctx
+	return p.outer.Project(dst, x)
 }

@@ -71,10 +71,10 @@ type Cut struct {
 	Equal  bool
 }
 
-// assemble builds the rows on x and on (x, s). s is y in the unit of x that most
+// assemble builds the rows on x and on (x, s, u). s is y in the unit of x that most
 // rows say: what a change of y by 1 is worth in x.
 func (p *Projector) assemble() {
-	p.upper, p.joint = newConstraints(p.dx), newConstraints(p.dx+p.dy)
+	p.upper, p.joint = newConstraints(p.dx), newConstraints(p.dx+p.inner+len(p.u))
 	both := func(cols []int, vals []float64, side float64, equal bool, name string, lower bool) {
 		for _, c := range []*constraints{p.upper, p.joint} {
 			c.e.AppendAll(cols, vals)
@@ -97,12 +97,26 @@ func (p *Projector) assemble() {
 			both(cols, vals, p.rows.Rhs[i], equal, name, true)
 			continue
 		}
+		if p.inner == 0 {
+			continue
+		}
 		p.joint.e.AppendAll(cols, vals)
 		ycols, yvals := p.rows.B.Row(i)
 		for k, j := range ycols {
 			p.joint.e.Append(p.dx+j, -yvals[k]*p.unit)
 		}
 		p.joint.end(p.rows.Rhs[i], equal, name, true)
+	}
+	for i := range p.set.Extended.Len() {
+		e := p.set.Extended
+		cols, vals := e.E.Row(i)
+		for k, j := range cols {
+			if j >= p.dx {
+				j += p.inner
+			}
+			p.joint.e.Append(j, vals[k])
+		}
+		p.joint.end(e.Rhs[i], false, e.Name[i], false)
 	}
 }
 
@@ -136,17 +150,17 @@ func Unit(rows *problem.Rows) float64 {
 const nearness = 1e-4
 
 // projectJointly minimizes the quadratic weight'z^2/2 + linear'z of x over the
-// rows on (x, s), from a center in s that it moves on. weight and linear have room
-// for s.
+// rows on (x, s, u), from a center in s and u that it moves on. weight and linear have
+// room for them.
 func (p *Projector) projectJointly(dst, linear, weight []float64, on *search) error {
 	n := p.dx
 	if on.center == nil {
 		on.center = p.center()
 	}
-	for range p.dy {
+	for range on.center {
 		weight = append(weight, nearness)
 	}
-	q := &Problem{H: diagonalHessian(weight), C: append(linear, make([]float64, p.dy)...), A: on.e, Equal: on.equal, B: on.side,
+	q := &Problem{H: diagonalHessian(weight), C: append(linear, make([]float64, len(on.center))...), A: on.e, Equal: on.equal, B: on.side,
 		Lo: p.withFree(p.set.Lo, -1), Hi: p.withFree(p.set.Hi, 1), Context: p.ctx}
 	if on.constraints == p.joint {
 		q.Warm = p.jointWarm
@@ -197,25 +211,26 @@ func (p *Projector) program(q *Problem, diagonal []float64, on *constraints) *So
 	return Solve(q, &p.jointly)
 }
 
-// center is the witness in units of s.
+// center is the witness in units of s, then u.
 func (p *Projector) center() []float64 {
-	c := slices.Clone(p.recourse.y)
+	c := make([]float64, p.inner, p.inner+len(p.u))
 	for j := range c {
-		c[j] /= p.unit
+		c[j] = p.recourse.y[j] / p.unit
 	}
-	return c
+	return append(c, p.u...)
 }
 
-// remember makes s the witness.
+// remember makes s the witness, and u the next guess.
 func (p *Projector) remember(s []float64) {
-	for j, v := range s {
+	for j, v := range s[:p.inner] {
 		p.recourse.y[j] = v * p.unit
 	}
+	copy(p.u, s[p.inner:])
 }
 
-// withFree is the bounds of (x, s): those of x, then none.
+// withFree is the bounds of (x, s, u): those of x, then none.
 func (p *Projector) withFree(x []float64, sign int) []float64 {
-	out := make([]float64, p.dx+p.dy)
+	out := make([]float64, p.joint.e.Cols)
 	for j := range out {
 		out[j] = math.Inf(sign)
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -21,11 +22,14 @@ type Projector struct {
 	rows     *problem.Rows
 	recourse *Recourse
 	dx, dy   int
+	inner    int // entries of s in joint: dy; 0 where D takes no part, and rows on u alone are there
 	ctx      context.Context
 
 	upper *constraints // on x: the rows of X, and those of the lower level that read x alone
-	joint *constraints // on (x, s) with y = unit s: those and the other rows of the lower level
+	joint *constraints // on (x, s, u) with y = unit s: those, the other rows of the lower level, and those of X on u
 	unit  float64
+	u     []float64  // of the last point: the next guess
+	outer *Projector // onto X alone; nil where that is what this one, or its upper, does
 
 	separable       *separable  // of upper, where it has many variables
 	sparse          *structured // of joint
@@ -60,9 +64,33 @@ func (e *StalledError) Error() string { return "projection: " + e.Reason }
 // NewProjector prepares projections of points of len dx for the X and the
 // rows of a problem.
 func NewProjector(set *problem.Set, rows *problem.Rows, dx, dy int) *Projector {
-	p := &Projector{set: withoutPoints(set, dx), rows: rows, dx: dx, dy: dy, recourse: newRecourse(rows, dy)}
+	p := &Projector{set: withoutPoints(set, dx), rows: rows, dx: dx, dy: dy, inner: dy, recourse: newRecourse(rows, dy),
+		u: make([]float64, set.Extended.Extra())}
+	if set.Extended != nil {
+		if p.recourse.Always() {
+			p.inner = 0
+		} else {
+			p.outer = NewProjector(set, noRows(dx), dx, 0)
+		}
+	}
 	p.assemble()
 	return p
+}
+
+// noRows are those of a lower level without any.
+func noRows(dx int) *problem.Rows { return &problem.Rows{A: sparse.Empty(dx), B: sparse.Empty(0)} }
+
+// contains reports whether x, which satisfies upper, is in X and D, or nothing shows that
+// it is not.
+func (p *Projector) contains(x []float64) (bool, error) {
+	within := true
+	p.set.Extended.Each(x, func(j int) float64 { return math.Abs(x[j]) }, func(_ int, excess, terms float64) {
+		within = within && excess <= crossing*terms
+	})
+	if !within {
+		return false, nil
+	}
+	return p.recourse.contains(x)
 }
 
 // Attend makes the context end the searches from now on, with its cause as the
@@ -85,15 +113,15 @@ func (p *Projector) State() ProjectorState {
 	return ProjectorState{
 		Warm:         slices.Clone(p.warm),
 		JointWarm:    slices.Clone(p.jointWarm),
-		Witness:      slices.Clone(p.recourse.y),
+		Witness:      append(slices.Clone(p.recourse.y), p.u...),
 		RecourseWarm: slices.Clone(p.recourse.warm),
 	}
 }
 
 // Fits reports what keeps a state from being one of this Projector.
 func (p *Projector) Fits(s ProjectorState) error {
-	if n := len(s.Witness); n != 0 && n != p.dy {
-		return fmt.Errorf("a feasible y has %d entries, not %d", n, p.dy)
+	if n := len(s.Witness); n != 0 && n != p.dy+len(p.u) {
+		return fmt.Errorf("a feasible y has %d entries, not %d", n, p.dy+len(p.u))
 	}
 	// Rows, and two bounds of each variable.
 	for _, warm := range []struct {
@@ -103,7 +131,7 @@ func (p *Projector) Fits(s ProjectorState) error {
 	}{
 		{"of the lower level", s.RecourseWarm, len(p.recourse.use) + 2*p.dy},
 		{"of X", s.Warm, p.upper.e.Rows + 2*p.dx},
-		{"of X and the lower level", s.JointWarm, p.joint.e.Rows + 2*(p.dx+p.dy)},
+		{"of X and the lower level", s.JointWarm, p.joint.e.Rows + 2*p.joint.e.Cols},
 	} {
 		for _, i := range warm.list {
 			if i < 0 || i >= warm.limit {
@@ -118,6 +146,9 @@ func (p *Projector) Fits(s ProjectorState) error {
 func (p *Projector) Restore(s ProjectorState) {
 	p.warm, p.jointWarm = slices.Clone(s.Warm), slices.Clone(s.JointWarm)
 	copy(p.recourse.y, s.Witness)
+	if len(s.Witness) > p.dy {
+		copy(p.u, s.Witness[p.dy:])
+	}
 	p.recourse.warm = slices.Clone(s.RecourseWarm)
 }
 
@@ -139,7 +170,7 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 	if err := p.projectX(dst, x, on); err != nil {
 		return err
 	}
-	inside, err := p.recourse.contains(dst)
+	inside, err := p.contains(dst)
 	if err != nil {
 		return err
 	}
@@ -165,7 +196,7 @@ const far = 100
 type search struct {
 	*constraints
 	joint  bool
-	center []float64 // len dy: of the proximal rounds in s
+	center []float64 // of the proximal rounds in s and u
 }
 
 // outcome turns the status of a quadratic program over the set into an error.
@@ -214,8 +245,8 @@ func (p *Projector) projectX(dst, x []float64, on *search) error {
 // projectPolyhedron minimizes |z - x|^2 + sum_k theta_k |z_Sk - c_k|^2 over
 // bounds and rows.
 func (p *Projector) projectPolyhedron(dst, x, theta []float64, on *search) error {
-	weight := make([]float64, p.dx, p.dx+p.dy)
-	target := append(make([]float64, 0, p.dx+p.dy), x...)
+	weight := make([]float64, p.dx, p.joint.e.Cols)
+	target := append(make([]float64, 0, p.joint.e.Cols), x...)
 	for j := range weight {
 		weight[j] = 1
 	}

@@ -53,7 +53,7 @@ const most = 4000
 // reads multipliers, or the upper level has balls or constraints that read y, or has too
 // many variables.
 func New(p *problem.Problem) *Relaxation {
-	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.Dx+p.Dy > most {
+	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || p.Dx+p.Dy > most {
 		return nil
 	}
 	r := &Relaxation{p: p, n: p.Dx + p.Dy, Unit: qp.Unit(p.Rows), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy),

@@ -1,0 +1,329 @@
+package bind
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/extended"
+	"bilevelc/internal/sparse"
+	"bilevelc/ir"
+	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
+)
+
+// An inequality of the upper level on x alone with convex kinks,
+//
+//	abs(x[1]) <= 2,  norm1(x) <= budget,  max(i in 1..n: x[i]) + 2 * abs(x[1] - x[2]) <= c,
+//
+// is part of X: with an entry of u in the place of each abs, max and min, above all of its
+// sides, it is a row on (x, u) (package extended). Where the rows on x alone that come of
+// choosing one side of each are no more than those rows and entries they stand in their place.
+// Others, equalities among them, are constraints that are not part of X.
+
+// folding is an affine interpreter that gives each entry of a kink an entry of u.
+type folding struct {
+	affine
+	sides [][]sideOf // of the entries of u
+}
+
+// sideOf is one side of an entry of u: entry k of an affine form on (x, u).
+type sideOf struct {
+	form *form
+	k    int
+}
+
+// kink is the affine form of an operation with a kink on (x, u).
+func (f *folding) kink(n *expr.Node, args []*form) *form {
+	size := n.Shape.Len()
+	out := &form{rest: make([]float64, size)}
+	sign := 1.0
+	if n.Op == expr.Min || n.Op == expr.MinAll {
+		sign = -1
+	}
+	for i, u := range args {
+		if n.Op != expr.MaxAll && n.Op != expr.MinAll {
+			u = u.broadcast(size)
+		}
+		if sign < 0 {
+			u = u.scaled(fill(len(u.rest), -1))
+		}
+		args[i] = u
+	}
+	if n.Op == expr.Abs {
+		args = append(args, args[0].scaled(fill(size, -1)))
+	}
+	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: count(0, size+1), Col: count(f.dx+len(f.sides), size), Val: fill(size, sign)}
+	for k := range size {
+		var sides []sideOf
+		for _, u := range args {
+			if n.Op == expr.MaxAll || n.Op == expr.MinAll {
+				for j := range u.rest {
+					sides = append(sides, sideOf{u, j})
+				}
+			} else {
+				sides = append(sides, sideOf{u, k})
+			}
+		}
+		f.sides = append(f.sides, sides)
+	}
+	return out
+}
+
+// fold takes a relation of the upper level into X, if it is one on x alone whose kinks are
+// convex; keep is told of its rows on x. It reports false where it is none.
+func (r *rows) fold(rel relation, keep func(rel *relation, k int, cols []int, vals []float64, rest, terms float64)) bool {
+	extra := 0
+	for _, h := range rel.values {
+		if h.Deps&^expr.DependsX != 0 {
+			return false
+		}
+		for _, n := range expr.Reachable(h) {
+			if n.Deps != 0 && hasKink(n.Op) {
+				extra += n.Shape.Len()
+			}
+		}
+	}
+	if extra == 0 || rel.equal {
+		return false
+	}
+	f := &folding{affine: affine{g: r.b.graph, dx: r.b.dx, dy: extra, forms: map[*expr.Node]*form{}, meter: r.b.meter}}
+	f.affine.fold = f.kink
+	var whole *form
+	for _, h := range rel.values {
+		next, bad, err := f.of(h)
+		if bad != nil || err != nil {
+			return false
+		}
+		if whole == nil {
+			whole = next
+		} else {
+			whole = whole.below(next)
+		}
+	}
+	var kept []int
+	uses := map[int][]int{}
+	for k, rest := range whole.rest {
+		if math.IsInf(rest, -1) {
+			continue // an infinite bound
+		}
+		used, ok := f.convex(whole, k)
+		if !ok {
+			return false
+		}
+		kept, uses[k] = append(kept, k), used
+	}
+	rows, before := 0, r.extendedBy()
+	for _, k := range kept {
+		used := uses[k]
+		size := 1 // rows and entries of u
+		for _, u := range used {
+			size += len(f.sides[u]) + 1
+		}
+		if f.choices(used, whole, k) <= float64(size) {
+			rows += r.choose(f, &rel, whole, k, keep)
+		} else {
+			rows += r.extend(f, &rel, used, whole, k)
+		}
+	}
+	r.prob.X.Folded = append(r.prob.X.Folded, ir.Folded{Family: rel.family, Rows: rows, Extra: r.extendedBy() - before})
+	return true
+}
+
+func (r *rows) extendedBy() int { return r.prob.X.Extended.Extra() }
+
+// convex lists the entries of u on which entry k of a form depends, and reports whether
+// all numbers are finite and none of those entries is anywhere taken with a negative sign.
+func (f *folding) convex(of *form, k int) (used []int, ok bool) {
+	seen := map[int]bool{}
+	open := []sideOf{{of, k}}
+	for len(open) > 0 {
+		s := open[len(open)-1]
+		open = open[:len(open)-1]
+		if !s.form.finite(s.k) || math.IsInf(s.form.rest[s.k], 0) {
+			return nil, false
+		}
+		cols, vals := s.form.coef.Row(s.k)
+		for t, j := range cols {
+			u := j - f.dx
+			if u < 0 || vals[t] == 0 || seen[u] {
+				if u >= 0 && vals[t] < 0 {
+					return nil, false
+				}
+				continue
+			}
+			if vals[t] < 0 {
+				return nil, false
+			}
+			seen[u] = true
+			used, open = append(used, u), append(open, f.sides[u]...)
+		}
+	}
+	slices.Sort(used)
+	return used, true
+}
+
+// choices counts the ways to choose one side of each entry of u that a row reads.
+func (f *folding) choices(used []int, of *form, k int) float64 {
+	ways := map[int]float64{}
+	product := func(s sideOf) float64 {
+		n := 1.0
+		cols, vals := s.form.coef.Row(s.k)
+		for t, j := range cols {
+			if j >= f.dx && vals[t] != 0 {
+				n *= ways[j-f.dx]
+			}
+		}
+		return n
+	}
+	for _, u := range used { // sides read earlier entries
+		for _, s := range f.sides[u] {
+			ways[u] += product(s)
+		}
+	}
+	return product(sideOf{of, k})
+}
+
+// choose makes a row on x of each choice of sides.
+func (r *rows) choose(f *folding, rel *relation, of *form, k int, keep func(rel *relation, k int, cols []int, vals []float64, rest, terms float64)) (made int) {
+	type row struct {
+		coef        map[int]float64
+		rest, terms float64
+	}
+	add := func(to *row, s sideOf, weight float64) {
+		cols, vals := s.form.coef.Row(s.k)
+		for t, j := range cols {
+			if v := to.coef[j] + weight*vals[t]; v != 0 {
+				to.coef[j] = v
+			} else {
+				delete(to.coef, j)
+			}
+		}
+		to.rest += weight * s.form.rest[s.k]
+		to.terms += weight * s.form.restSize(s.k)
+	}
+	first := row{coef: map[int]float64{}}
+	add(&first, sideOf{of, k}, 1)
+	for open := []row{first}; len(open) > 0; {
+		now := open[len(open)-1]
+		open = open[:len(open)-1]
+		last := -1
+		for j := range now.coef {
+			last = max(last, j)
+		}
+		if last >= f.dx {
+			for _, s := range slices.Backward(f.sides[last-f.dx]) {
+				next := row{map[int]float64{}, now.rest, now.terms}
+				for j, v := range now.coef {
+					if j != last {
+						next.coef[j] = v
+					}
+				}
+				add(&next, s, now.coef[last])
+				open = append(open, next)
+			}
+			continue
+		}
+		if len(now.coef) == 0 {
+			if now.rest > constantTolerance*now.terms {
+				d := r.b.errorf(diag.BindNeverHolds, rel.at, "`%s` does not hold, whatever the variables are", rel.name(k))
+				d.Detail = "Its left side is never less than its right side."
+				return made
+			}
+			continue
+		}
+		cols := make([]int, 0, len(now.coef))
+		for j := range now.coef {
+			cols = append(cols, j)
+		}
+		slices.Sort(cols)
+		vals := make([]float64, len(cols))
+		for t, j := range cols {
+			vals[t] = now.coef[j]
+		}
+		keep(rel, k, cols, vals, now.rest, now.terms)
+		made++
+	}
+	return made
+}
+
+// extend makes entry k of a form a row on (x, u), and rows of the sides of the entries that it uses.
+func (r *rows) extend(f *folding, rel *relation, used []int, of *form, k int) (made int) {
+	x := &r.prob.X
+	if x.Extended == nil {
+		x.Extended = &extended.Rows{E: sparse.Empty(f.dx)}
+	}
+	e := x.Extended
+	place, unit := make(map[int]int, len(used)), make(map[int]float64, len(used))
+	put := func(s sideOf, scale float64) float64 {
+		cols, vals := s.form.coef.Row(s.k)
+		for t, j := range cols {
+			switch {
+			case vals[t] == 0:
+			case j < f.dx:
+				e.E.Append(j, vals[t]/scale)
+			default:
+				e.E.Append(f.dx+place[j-f.dx], vals[t]*unit[j-f.dx]/scale)
+			}
+		}
+		return 0 - s.form.rest[s.k]/scale
+	}
+	end := func(side float64, of int, name string) {
+		e.E.EndRow()
+		e.Rhs, e.Of, e.Name = append(e.Rhs, side), append(e.Of, of), append(e.Name, name)
+		made++
+	}
+	for _, u := range used {
+		// In the unit of its steepest side an entry changes as x does.
+		most := 0.0
+		for _, s := range f.sides[u] {
+			size := 0.0
+			cols, vals := s.form.coef.Row(s.k)
+			for t, j := range cols {
+				if v := vals[t]; j < f.dx {
+					size = math.Hypot(size, v)
+				} else {
+					size += v * unit[j-f.dx]
+				}
+			}
+			most = max(most, size)
+		}
+		if most == 0 {
+			most = 1
+		}
+		place[u], unit[u] = e.Dim, most
+		e.Dim++
+		for _, s := range f.sides[u] {
+			side := put(s, most)
+			e.E.Append(f.dx+place[u], -1)
+			end(side, place[u], "")
+		}
+	}
+	end(put(sideOf{of, k}, 1), -1, rel.name(k))
+	e.E.Cols = f.dx + e.Dim
+	x.ExtendedRows = append(x.ExtendedRows, ir.Row{Family: rel.family, Index: k, Name: rel.name(k)})
+	r.folded = append(r.folded, rel.at)
+	return made
+}
+
+// within takes the bounds of entries of x that rows on (x, u) imply.
+func (r *rows) within() {
+	x := &r.prob.X
+	if x.Extended == nil {
+		return
+	}
+	of := 0
+	from := map[int]diag.Span{}
+	for i, k := range x.Extended.Of {
+		if k < 0 {
+			from[i] = r.folded[of]
+			of++
+		}
+	}
+	x.Extended.Bounds(slices.Clone(x.Lo), slices.Clone(x.Hi), func(j int, at float64, upper bool, i int) {
+		coef := -1.0
+		if upper {
+			coef = 1
+		}
+		r.bound(j, coef, -coef*at, false, origin{from[i], x.Extended.Name[i], math.Abs(at)})
+	})
+}
