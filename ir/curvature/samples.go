@@ -56,7 +56,7 @@ func (pr *prover) upperSample(k int, random *rand.Rand, work *budget) ([]float64
 		}
 		pr.X.Extended.Each(x, none, func(i int, excess, _ float64) {
 			if normal, h := pr.X.Extended.Cut(i, x); h > 0 {
-				if size := dot(normal, normal); size > 0 {
+				if size := floats.Dot(normal, normal); size > 0 {
 					for j, v := range normal {
 						x[j] -= h / size * v
 					}
