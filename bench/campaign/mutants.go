@@ -238,8 +238,11 @@ func tryMutant(files []string, seed uint64) (r *report) {
 	}
 	for _, check := range checks.Checks {
 		if !check.OK {
-			wrong("verify rejects", "%s: %s: %s", result.Status, check.Claim, check.Detail)
-			// A run that failed may say so because its numbers do not hold.
+			kind := "verify rejects"
+			if result.Status == runtime.NumericalFailure { // which may say so because its numbers do not hold
+				kind = "verify rejects a failed run"
+			}
+			wrong(kind, "%s: %s: %s", result.Status, check.Claim, check.Detail)
 			r.Findings[len(r.Findings)-1].Soft = result.Status == runtime.NumericalFailure
 			break
 		}
