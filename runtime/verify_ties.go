@@ -42,8 +42,8 @@ func (c *claims) answers(claimed *Ties) {
 	if !claimed.Exact {
 		return
 	}
-	gap, err := c.gap()
-	c.check("ties: multipliers show the loss", err == nil && gap <= shown*t.cost*t.reach, "they leave %.3g open", gap)
+	gap, size, err := c.gap()
+	c.check("ties: multipliers show the loss", err == nil && gap <= shown*size, "they leave %.3g open", gap)
 }
 
 // shown is how well multipliers show the follower's optimum, relative to its own size: they are
@@ -56,17 +56,19 @@ const shown = 1e-4
 //
 //	g(y) >= g(z) + q'(y - z) >= g(z) - lambda'(B z - A x + b) + (q - B'lambda)'(y - z)
 //
-// where y keeps the rows, and the last part is at most its size over the reach of the rows.
-func (c *claims) gap() (float64, error) {
+// where y keeps the rows, and the last part is at most its size over the reach of the rows. size is
+// that of g: of its gradient over the reach, there or where the units were measured. A point that
+// shows F to fall without bound is far away from there, where gradients, rows and answers are larger.
+func (c *claims) gap() (gap, size float64, err error) {
 	t := c.p.ties
 	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
 	if err != nil {
-		return math.Inf(1), err
+		return math.Inf(1), 0, err
 	}
 	x := c.doc.X
 	z, _, err := near.best(context.Background(), x, c.doc.Y)
 	if err != nil {
-		return math.Inf(1), err
+		return math.Inf(1), 0, err
 	}
 	slope := make([]float64, len(z))
 	for j := range slope {
@@ -74,22 +76,23 @@ func (c *claims) gap() (float64, error) {
 	}
 	lambda, err := near.multipliers(context.Background(), x, slope)
 	if err != nil {
-		return math.Inf(1), err
+		return math.Inf(1), 0, err
 	}
 	rows := c.p.Numeric.Rows
-	rest, size := make([]float64, len(z)), 0.0
+	rest := make([]float64, len(z))
 	gz := t.g.ValueGradY(rest, x, z)
+	length := t.reach + linalg.Norm(z)
+	size = math.Max(t.cost, linalg.Norm(rest)) * length
 	residual := make([]float64, rows.Len())
 	rows.Residual(residual, x, z)
 	slack := 0.0
 	for i, l := range lambda {
 		if rows.Kind[i] != problem.Equal && l < 0 {
-			return math.Inf(1), nil
+			return math.Inf(1), 0, nil
 		}
 		slack += math.Abs(l * residual[i])
 	}
 	rows.B.AddMulVecT(rest, -1, lambda)
-	size = linalg.Norm(rest) * (t.reach + linalg.Norm(z))
 	loss := t.g.Value(x, c.doc.Y) - gz
-	return math.Abs(math.Max(0, loss)-float64(c.r.Lower.Ties.Loss)) + slack + size, nil
+	return math.Abs(math.Max(0, loss)-float64(c.r.Lower.Ties.Loss)) + slack + linalg.Norm(rest)*length, size, nil
 }

@@ -54,14 +54,14 @@ func bindFile(path string) (*runtime.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return bindBeside(model, path)
+	return bindBeside(context.Background(), model, path)
 }
 
 // bindBeside binds a model without data, or with a document of the name of a file.
-func bindBeside(model *runtime.Model, path string) (*runtime.Problem, error) {
-	problem, err := model.Bind(nil, runtime.BindOptions{})
-	if err == nil {
-		return problem, nil
+func bindBeside(ctx context.Context, model *runtime.Model, path string) (*runtime.Problem, error) {
+	problem, err := model.Bind(nil, runtime.BindOptions{Context: ctx})
+	if err == nil || ctx.Err() != nil {
+		return problem, err
 	}
 	beside, _ := filepath.Glob(strings.TrimSuffix(path, ".blv") + "*.json")
 	for _, name := range beside {
@@ -69,7 +69,7 @@ func bindBeside(model *runtime.Model, path string) (*runtime.Problem, error) {
 		if diags.HasErrors() {
 			continue
 		}
-		if problem, also := model.BindSet(set, runtime.BindOptions{}); also == nil {
+		if problem, also := model.BindSet(set, runtime.BindOptions{Context: ctx}); also == nil {
 			return problem, nil
 		}
 	}

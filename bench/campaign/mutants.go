@@ -192,7 +192,13 @@ func tryMutant(files []string, seed uint64) (r *report) {
 	model, err := runtime.Compile(filepath.Join(filepath.Dir(file), "mutant.blv"), r.Text)
 	var p *runtime.Problem
 	if err == nil {
-		p, err = bindBeside(model, file)
+		ctx, cancel := context.WithTimeout(context.Background(), mutantLimit)
+		p, err = bindBeside(ctx, model, file)
+		cancel()
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.Outcomes = append(r.Outcomes, "not bound within the limit")
+		return r
 	}
 	if err != nil {
 		var list diag.List
