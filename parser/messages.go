@@ -79,6 +79,8 @@ func slip(word string, token lexer.Token, want string) string {
 		return "the type comes first, as in `var x: real in box(0, 1)`"
 	case found == ",":
 		return "statements are separated by newlines, without commas"
+	case found == "=" && want == "the end of the statement":
+		return "write `==` to compare"
 	case found == "==" && want == "`=`":
 		return "a definition is written with a single `=`"
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -269,6 +270,9 @@ func (r *runFlags) settings() (method.Values, error) {
 // readPoint reads upper variables from a JSON file.
 func (a *app) readPoint(ctx context.Context, path string) (runtime.Values, error) {
 	text, err := a.readFile(ctx, path, maxDocument)
+	if name, value, ok := strings.Cut(path, "="); ok && errors.Is(err, fs.ErrNotExist) {
+		return nil, &exitError{Code: exitUsage, Err: fmt.Errorf("%s is no file: a point is a JSON file with the upper variables, such as {%q: %s}", path, name, value)}
+	}
 	if err != nil {
 		return nil, a.unreadable(path, err, exitData)
 	}

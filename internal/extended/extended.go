@@ -181,8 +181,9 @@ func (r *Rows) Each(x []float64, size func(j int) float64, f func(i int, excess,
 }
 
 // Bounds calls keep for what the rows imply of single entries of x within bounds: x_j <= at,
-// or x_j >= at where upper is false, by row i of the model.
-func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool, i int)) {
+// or x_j >= at where upper is false, by row i of the model. Where no x within the bounds
+// satisfies a row, by more than a part of its right side, impossible is told instead.
+func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool, i int), part float64, impossible func(i int, excess float64)) {
 	n := len(lo)
 	low := append(slices.Clone(lo), fill(r.Dim, math.Inf(-1))...)
 	// least is that of the left side, without one column and the entry's own.
@@ -209,6 +210,16 @@ func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool,
 			// The larger of v + a and -v + b is at least (a + b)/2.
 			low[n+of] = max(low[n+of], -(r.Rhs[i-1]+r.Rhs[i])/2)
 		}
+	}
+	never := false
+	for i, of := range r.Of {
+		if excess := least(i, -1) - r.Rhs[i]; of < 0 && excess > part*math.Abs(r.Rhs[i]) {
+			impossible(i, excess)
+			never = true
+		}
+	}
+	if never {
+		return
 	}
 	high, by := fill(r.Dim, math.Inf(1)), make([]int, r.Dim)
 	for i, of := range slices.Backward(r.Of) {

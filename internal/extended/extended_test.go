@@ -79,7 +79,7 @@ func (c *convex) end(rhs float64, of int) {
 // TestRows compares values, cuts, slopes and bounds of random rows with a recursion.
 func TestRows(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 7))
-	bounds := 0
+	bounds, never := 0, 0
 	for trial := range 300 {
 		c := &convex{rng: rng, n: 1 + rng.IntN(4)}
 		c.rows.E = sparse.Empty(c.n)
@@ -94,7 +94,7 @@ func TestRows(t *testing.T) {
 			weights[k] = rng.Float64()
 			c.rows.E.Append(c.n+entries[k], weights[k])
 		}
-		side := 2 * rng.Float64()
+		side := 2*rng.Float64() - float64(2*(trial%2))
 		c.end(side, -1)
 		c.rows.E.Cols = c.n + c.rows.Dim
 		model := c.rows.Len() - 1
@@ -162,10 +162,14 @@ func TestRows(t *testing.T) {
 					t.Errorf("trial %d: %v is not within the bound %v (%v)", trial, y[j], at, upper)
 				}
 				bounds++
+			}, 1e-9, func(int, float64) {
+				if never++; inside {
+					t.Errorf("trial %d: no x, but %v", trial, y)
+				}
 			})
 		}
 	}
-	if bounds < 100 {
-		t.Errorf("%d bounds say too little", bounds)
+	if bounds < 100 || never == 0 {
+		t.Errorf("%d bounds and %d rows that no x satisfies say too little", bounds, never)
 	}
 }

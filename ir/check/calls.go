@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -29,6 +30,10 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 	}
 	if in := intrinsics[name]; in != nil {
 		if !c.arity(s, e, in.min, in.max, in.uses[0].Signature) {
+			if name == "sum" && len(e.Args) > 0 { // the others are no values, as in sum(A, rows)
+				c.operand(s, e.Args[0])
+				return unknownValue
+			}
 			c.arguments(s, e)
 			return unknownValue
 		}
@@ -42,6 +47,11 @@ func (c *checker) call(s *scope, e *lang.Call) value {
 			}
 		}
 		return c.apply(s, e, in, args)
+	}
+	if slices.Contains(multiplierWords, name) {
+		c.errorf(s, diag.UnknownFunction, e.Fn.Span(), "there is no function `%s`", name).Fix =
+			"write `dual(NAME)` for the multiplier of a named constraint of the lower level"
+		return unknownValue
 	}
 	args := c.arguments(s, e)
 	if fn := c.program.Library[name]; fn != nil {
@@ -68,6 +78,9 @@ var elsewhere = map[string]string{
 	"inner":     "write `u' * v` or `dot(u, v)`",
 	"relu":      "write `softplus(u)`, its smooth stand-in",
 }
+
+// multiplierWords are what others call `dual`.
+var multiplierWords = []string{"multiplier", "multipliers", "lambda", "shadow", "shadowprice", "shadow_price", "marginal"}
 
 // arguments checks the arguments of a call.
 func (c *checker) arguments(s *scope, e *lang.Call) []value {
@@ -103,6 +116,8 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 	d.Detail = "it is `" + signature + "`"
 	if name := e.Fn.Name; n > most && (name == "max" || name == "min") {
 		d.Fix = "write `" + name + "([a, b, c])`, which takes any number"
+	} else if n > most && name == "sum" {
+		d.Fix = "write `rowsums(A)` for the sum of each row, `colsums(A)` for that of each column"
 	}
 	return false
 }

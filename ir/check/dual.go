@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/big"
 
 	"bilevelc/ir"
@@ -28,7 +29,11 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	if r == nil {
 		d := c.errorf(s, diag.UnknownName, name.Span(), "the lower level has no constraint `%s`", name.Name)
 		d.Detail = "`dual` takes the name of a constraint of the lower level; a set such as `nonneg` has to be written as a named constraint for it"
-		if near := c.nearest(name.Name, c.constraintNames); near != "" {
+		if upper := constraintOf(c.program.Upper, name.Name); upper != nil {
+			d.Summary = fmt.Sprintf("`%s` is a constraint of the upper level", name.Name)
+			d.Detail = "`dual` reads multipliers of the lower level: those are part of the follower's answer"
+			d.Related = []diag.Related{{Span: upper.Name.Span(), Message: "it is here"}}
+		} else if near := c.nearest(name.Name, c.constraintNames); near != "" {
 			d.Fix = "did you mean `" + near + "`?"
 		}
 		return v, true
@@ -45,10 +50,15 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 
 // lowerConstraint finds a constraint of the lower level by name.
 func (c *checker) lowerConstraint(name string) *lang.Constraint {
-	if c.program.Lower == nil {
+	return constraintOf(c.program.Lower, name)
+}
+
+// constraintOf finds a constraint of a level, which may be nil, by name.
+func constraintOf(level *ir.LevelDecl, name string) *lang.Constraint {
+	if level == nil {
 		return nil
 	}
-	for _, r := range c.program.Lower.Constraints {
+	for _, r := range level.Constraints {
 		if r.Name != nil && r.Name.Name == name {
 			return r
 		}

@@ -115,7 +115,11 @@ func (c *checker) spread(f *follower) {
 			if !ok || hidden[n.Name] {
 				return nil
 			}
-			if r, own := rank[n.Name]; own {
+			if r, own := rank[n.Name]; own && len(x.Subs) > r {
+				c.errorf(c.global, diag.Subscripts, x.Span(), "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", quote(x), f.name).Fix =
+					"write `" + n.Name + "` without the follower's index"
+				return nil
+			} else if own {
 				out := *x
 				out.Subs = append(f.indexSubs(n.At), make([]lang.Subscript, len(x.Subs))...)
 				for i, s := range x.Subs {

@@ -23,7 +23,8 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		d := c.errorf(s, diag.Subscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
 		switch {
 		case want == 2 && len(e.Subs) == 1:
-			d.Fix = fmt.Sprintf("write `%s[i, :]` for a row, `%s[:, j]` for a column", quote(e.X), quote(e.X))
+			at := quoteSpan(e.Subs[0].Span())
+			d.Fix = fmt.Sprintf("write `%s[%s, :]` for a row, `%s[:, %s]` for a column", quote(e.X), at, quote(e.X), at)
 		case want == 1:
 			d.Detail = "a vector takes one subscript"
 		}

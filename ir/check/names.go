@@ -2,6 +2,7 @@ package check
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -213,6 +214,9 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 	}
 	d := c.errorf(s, diag.UnknownName, e.Span(), "`%s` is not declared", e.Name)
 	near := c.nearest(e.Name, func() []string { return c.visible(s) })
+	if near == "" && slices.Contains([]string{"infinity", "infty", "oo"}, strings.ToLower(e.Name)) {
+		near = infinityName
+	}
 	if near == "" {
 		d.Detail = "a name stands for a param, data, let, variable, function or index"
 		return unknownValue

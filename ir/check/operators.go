@@ -131,6 +131,9 @@ func (c *checker) elementwise(s *scope, e *lang.Binary, x, y value) ir.Type {
 	d := c.errorf(s, diag.ElementwiseShapes, e.Span(), "the sides of `%s` have different shapes", e.Op)
 	d.Detail = sizeOf(e.X, x.typ) + ", " + sizeOf(e.Y, y.typ) + problem
 	d.Fix = c.transposeFix(e, x.typ, y.typ, func(a, b ir.Type) bool { _, p := broadcast(a, b); return p == "" })
+	if d.Fix == "" && e.Op == lang.Add && x.typ.Kind == ir.MatrixType && y.typ.Kind == ir.VectorType {
+		d.Fix = fmt.Sprintf("write `addtorows(%[1]s, %[2]s)` to add it to each row, `addtocols(%[1]s, %[2]s)` to each column", quote(e.X), quote(e.Y))
+	}
 	return unknownValue.typ
 }
 
