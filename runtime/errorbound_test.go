@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -119,5 +120,52 @@ func TestErrorBoundCoversRounding(t *testing.T) {
 	}
 	if hidden < 20 {
 		t.Errorf("rounding hides something in %d trials only", hidden)
+	}
+}
+
+// A follower that moves by 1e-160 to 1e-300, or not at all, has an error bound of which the square,
+// the gap, is below the numbers there are: its document passes, and says solved.
+func TestErrorBoundsThatUnderflow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 307))
+	small := 0
+	for k := range 40 {
+		n := 1 + rng.IntN(3)
+		g, f := "", "-2 * x"
+		for j := range n {
+			g += fmt.Sprintf(" + 0.5 * %d * y[%d]^2 - 1e-%d * x * y[%d]", 1+rng.IntN(3), j+1, 160+rng.IntN(140), j+1)
+			f += fmt.Sprintf(" + %d * y[%d]", rng.IntN(4), j+1)
+		}
+		row := []string{"y[1] <= 0", "sum(y) <= 0", "sum(y) <= 1", "y[1] <= 1e-200"}[rng.IntN(4)]
+		source := fmt.Sprintf("model m\nupper {\n  var x: real in box(-1, 1)\n  minimize %s\n}\nlower {\n  var y: vector[%d] in nonneg\n  minimize %s\n  subject to\n    r1: %s\n}\n", f, n, g[3:], row)
+		model, err := Compile("m.blv", source)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		p, err := model.Bind(nil, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		solver := []string{"alm", "agd", "quadratic", "pdg"}[k%4]
+		method := []string{"", "pigd", "oigrm"}[rng.IntN(3)]
+		opts := Options{Solver: solver, Method: method, Starts: 1, Seed: uint64(k + 1)}
+		if method != "" {
+			opts.MaxIter = 1 + rng.IntN(60)
+		}
+		r, err := p.Solve(context.Background(), opts)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, source)
+		}
+		if b := float64(r.Lower.ErrorBound); b > 0 && b < 1e-160 {
+			small++
+		}
+		if method == "" && r.Status != Solved {
+			t.Errorf("%s: %s: %s\n%s", solver, r.Status, r.Reason, source)
+		}
+		if report, err := p.Verify(r); err != nil || !report.OK() {
+			t.Errorf("%s, %s: %v %v\n%s", method, solver, err, report.Failures(), source)
+		}
+	}
+	if small < 8 {
+		t.Errorf("%d such bounds", small)
 	}
 }

@@ -242,15 +242,18 @@ func (h *hessian) difference(largest int) {
 				continue
 			}
 			j := b.entries[c]
-			if widths[k].grown > 0 {
-				h.s.lengthen(j, step[j]/cubeRootEps)
-			}
 			width := h.y[j] + step[j] - (h.y[j] - step[j])
 			if h.p.Facts.QuadraticInY {
 				width = h.y[j] + step[j] - h.y[j]
 			}
 			for r, i := range b.entries {
 				full[k].Set(r, c, (up[i]-down[i])/width)
+			}
+			if widths[k].grown > 0 {
+				if !h.p.Facts.QuadraticInY {
+					h.s.lengths[j] = math.Max(h.s.lengths[j], step[j]/cubeRootEps)
+				}
+				h.s.lengthen(full[k].At(c, c))
 			}
 			z[j] = h.y[j]
 		}
@@ -307,15 +310,15 @@ func (h *hessian) uneven(entries []int, up, down []float64) float64 {
 }
 
 // lost says that a difference is too little beside the rounding of what it is one of: below 2^10
-// units in the last place, where a hundredth of it and more may be noise.
+// units in the last place, where a thousandth of it may be noise; of a quadratic, where any step will do, 2^30.
 func (h *hessian) lost(entries []int, up, down []float64) bool {
-	if h.p.Facts.QuadraticInY {
-		return false
-	}
 	whole, base := 0.0, 0.0
 	for _, i := range entries {
 		whole = math.Hypot(whole, up[i]-down[i])
 		base = math.Hypot(base, h.base[i])
+	}
+	if h.p.Facts.QuadraticInY {
+		return whole <= 0x1p-22*base
 	}
 	return whole <= 0x1p-42*base
 }

@@ -129,7 +129,7 @@ func TestModuli(t *testing.T) {
 			refused++
 		}
 	}
-	if refused < 200 || hidden < 20 {
+	if refused < 400 || hidden < 8 {
 		t.Errorf("%d false moduli refused, %d hidden by rounding", refused, hidden)
 	}
 }

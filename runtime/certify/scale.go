@@ -23,7 +23,7 @@ type scales struct {
 	rows     []float64 // of each row's terms A x, B y and b
 	normB    []float64 // 2-norm of each row of B
 	stiff    float64   // typical curvature of g in y
-	lengths  []float64 // on which g was seen to vary in an entry of y, 0 where the others' size says it
+	lengths  []float64 // of steps in which g was seen to vary in an entry of y, 0 where the others' size says it
 }
 
 // probes is how many points of X the functions are looked at. Sizes, not
@@ -183,16 +183,18 @@ func (s *scales) sizeOfY(p *problem.Problem, x, y, lambda []float64) {
 	}
 }
 
-// lengthen notes a length on which g was seen to vary in entry j of y, where the size of the
-// others is so much less that nothing was: y has that size.
-func (s *scales) lengthen(j int, length float64) {
-	s.lengths[j] = math.Max(s.lengths[j], length)
-	if length > s.y {
-		for i, n := range s.normB {
-			s.rows[i] += n * (length - s.y)
-		}
-		s.y = length
+// lengthen makes y no smaller than what the rounding of its forces, over the curvature of an entry,
+// says nothing of: differences of the size that y had before were lost there.
+func (s *scales) lengthen(curvature float64) {
+	const rounding = roundings * 0x1p-52
+	length := rounding * s.force / curvature / defaultTolerances().KKT
+	if !(length > s.y) || math.IsInf(length, 1) {
+		return
 	}
+	for i, n := range s.normB {
+		s.rows[i] += n * (length - s.y)
+	}
+	s.y = length
 }
 
 func (s *scales) rowNorm(p *problem.Problem, i int) float64 {

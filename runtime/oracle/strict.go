@@ -246,6 +246,7 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	rho := 0.0
 	for i := range rows {
 		r := stateOf(p.Rows, i, x, s.Y)
+		r.error += roundings * smallest * r.length // below it y has no digits
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
 			r.error += roundings * unit * math.Abs(vals[k]) * sizes[j]
@@ -331,8 +332,7 @@ func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
 		size += math.Abs(t)
 	}
 	length = linalg.Norm(vals)
-	// Below the smallest normal number y has no digits.
-	return rowState{slack: r.Rhs[i] - h, error: roundings * (unit*(size+math.Abs(r.Rhs[i])) + smallest*length), length: length}
+	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
 }
 
 // angles keeps the independence of the last faces, which line searches cross and
