@@ -204,3 +204,20 @@ func TestErrorOfRowsThatAreOff(t *testing.T) {
 		}
 	}
 }
+
+// A row that follows from others is off by what rounding leaves of them, where its own terms are
+// next to nothing too: the balance at the last node of a network, whose arcs are all closed.
+func TestErrorOfARowWithoutTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 62))
+	for trial := range 50 {
+		p := bowlsProblem(rng, []float64{1, 2}, []float64{1, 1})
+		p.Facts = problem.Facts{StrongConvexity: 1, Smoothness: 2}
+		// y_1 = 5 and y_2 = 0.
+		p.Rows = &problem.Rows{Kind: []problem.Kind{problem.Equal, problem.Equal}, A: sparse.FromEntries(2, 2, nil),
+			B: sparse.FromDense(2, 2, []float64{1, 0, 0, 1}), Rhs: []float64{-5, 0}}
+		s := &lower.Solution{Y: []float64{5, 1e-17 * rng.NormFloat64()}, Lambda: []float64{0, 0}, Active: []int{0, 1}, Dependent: []int{1}}
+		if e := (&Hyper{p: p}).ErrorOfY(&Point{X: make([]float64, 2), Lower: s}); !(e < 1e-10) {
+			t.Errorf("trial %d: error %g", trial, e)
+		}
+	}
+}

@@ -110,7 +110,7 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 	pull := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
 	bound := s.ErrorBound + roundings*unit*math.Max(t.Size, linalg.Norm(pull))/mu
-	rho := 0.0
+	rho, dependent, rounding := 0.0, 0.0, 0.0
 	for _, i := range s.Active {
 		r := stateOf(h.p.Rows, i, pt.X, s.Y)
 		if r.length == 0 {
@@ -120,10 +120,16 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 		if h.p.Rows.Kind[i] == problem.Equal {
 			off = math.Abs(r.slack)
 		}
-		if off > roundings*roundings*r.error && slices.Contains(s.Dependent, i) {
-			return math.Inf(1)
+		if slices.Contains(s.Dependent, i) {
+			dependent = math.Max(dependent, off/r.length)
 		}
+		rounding = math.Max(rounding, r.error/r.length)
 		rho = math.Hypot(rho, math.Max(off, r.error)/r.length)
+	}
+	// What the others are off by rounding is in a row that follows from them, however small
+	// its own terms are: where they are all at 0 it has none.
+	if dependent > roundings*roundings*rounding {
+		return math.Inf(1)
 	}
 	if rho > 0 {
 		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / h.sine(s, s.Active)
