@@ -131,3 +131,53 @@ lower {
 		}
 	}
 }
+
+// At an x where the follower has an answer, F has a value, also where no x of the upper level
+// leaves the follower one: the question is about this x. At kinks there is nowhere to move to.
+func TestEvalOutsideOfAnEmptySet(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(17003104, 1))
+	for k := range 30 {
+		least := 1 + rng.Float64()
+		at, c, pull := least+rng.Float64(), 0.5+rng.Float64(), 2*rng.Float64()-1
+		if k%2 == 0 {
+			pull = 0 // a kink: neither slack nor multiplier
+		}
+		model, err := runtime.Compile("m.blv", fmt.Sprintf(`model m
+upper {
+  var x: real in box(0, 3)
+  minimize x + 2 * y
+  subject to x <= %v
+}
+lower {
+  var y: real in nonneg
+  minimize %v * y^2 - %v * y
+  subject to x >= %v
+}
+`, least-0.5, c, pull, least))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Eval(context.Background(), runtime.Values{{Name: "x", Data: []float64{at}}}, runtime.Options{})
+		if err != nil {
+			t.Fatalf("member %d: %v", k, err)
+		}
+		if want := at + 2*math.Max(0, pull/c/2); math.Abs(float64(r.Upper.Objective)-want) > 1e-12 {
+			t.Errorf("member %d: F = %v, truly %v", k, r.Upper.Objective, want)
+		}
+		if kink := pull == 0; kink != (r.Upper.Hypergradient == nil) {
+			t.Errorf("member %d: kink %v, hypergradient %v", k, kink, r.Upper.Hypergradient)
+		}
+		report, err := p.Verify(r)
+		if err != nil || len(report.Failures()) != 1 || !strings.Contains(fmt.Sprint(report.Failures()[0]), "x is in X") {
+			t.Errorf("member %d: x is outside of X, which is all there is to object to: %v %v", k, err, report.Failures())
+		}
+		if solved, err := p.Solve(context.Background(), runtime.Options{}); solved == nil || solved.Status != runtime.Infeasible {
+			t.Errorf("member %d: the problem has no feasible x: %v", k, err)
+		}
+	}
+}

@@ -2,10 +2,12 @@ package outer
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/qp"
 )
 
 // A gradient of F belongs to a smooth piece that F has on an open set only where
@@ -59,6 +61,10 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 		if err == nil {
 			r.Evaluations++
 			moved, err = r.h.Value(ctx, x)
+		}
+		var empty *qp.EmptySetError
+		if errors.As(err, &empty) {
+			break // no x to move to, though F may have a value at this one
 		}
 		if err != nil {
 			if !outside(err) {
