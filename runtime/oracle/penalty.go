@@ -30,7 +30,7 @@ func DefaultPenalty() *PenaltySettings {
 func init() {
 	register(Spec{
 		Name:      "penalty",
-		Summary:   "minimizes f + a1 (g + lambda*'h - g*) + a2/2 |h_I|^2 over y and returns its gradient in x, with an error of order alpha",
+		Summary:   "minimizes f + a1 (g + lambda*'h - g*) + a2/2 C |h_I|^2 over y, with rows of length 1 and the curvature C of g, and returns its gradient in x, with an error of order alpha",
 		Reference: "alg:inexact-gradient-oracle, eqn:penalty-lagrangian, thm:cost_of_computing_ystar_gammastar_inequality",
 		Cost:      "~sqrt(kappa_g) log(1/alpha) gradients in the metric, ~1/alpha plainly",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.SmoothF, problem.StrictComplementarity},
@@ -46,6 +46,10 @@ func init() {
 //
 // with nu = a2 B_I w, in which an error e of y* or lambda* is no longer amplified
 // to a1 e.
+//
+// How much a2/2 |h_I|^2 weighs beside a1 g is a matter of units: rows of length 1 and a g of
+// curvature 1 are those of the theorem. So the active rows are taken at the length sqrt(C), C being
+// the curvature of g, whatever the units that they are written in.
 type Penalty struct{ Settings PenaltySettings }
 
 // Gradient implements Oracle.
@@ -60,16 +64,17 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 			return 0, err
 		}
 		q.gradX(dst, w, nu)
-		// O(alpha), with the constant that the force grad_y f sets (its bound,
-		// thm:diff_in_hypergrad_and_gradLagr, needs more than is known here), and
+		// O(alpha) of the terms that y's reaction has in the gradient (the bound of
+		// thm:diff_in_hypergrad_and_gradLagr needs more than is known here), and
 		// what the minimization left.
-		return (o.Settings.Alpha + left) * linalg.Norm(q.force), nil
+		return (o.Settings.Alpha + left) * q.reaction(w, nu), nil
 	}
 	w, nu, left, err := q.truncated(ctx)
 	if err != nil {
 		return 0, err
 	}
 	q.gradX(dst, w, nu)
+	terms := q.reaction(w, nu)
 	// The error falls with alpha^2 once alpha is small, and with alpha at least where
 	// the condition of g delays that: at twice the alpha it is at least twice as large,
 	// so that the difference bounds it, up to a small factor where alpha is not below
@@ -82,11 +87,11 @@ func (o *Penalty) Gradient(ctx context.Context, dst []float64, at *At) (float64,
 		return 0, context.Cause(ctx)
 	}
 	if err != nil { // where alpha is too large for a convex problem, twice alpha is no test
-		return (o.Settings.Alpha + left) * linalg.Norm(q.force), nil
+		return (o.Settings.Alpha + left) * terms, nil
 	}
 	double := make([]float64, len(dst))
 	p.gradX(double, w, nu)
-	return linalg.Distance(double, dst) + (left+rest)*linalg.Norm(q.force) + roundings*unit*linalg.Norm(dst), nil
+	return linalg.Distance(double, dst) + (left+rest)*terms + roundings*unit*linalg.Norm(dst), nil
 }
 
 // penalized is the penalty function at one lower solution.
@@ -94,13 +99,15 @@ type penalized struct {
 	at     *At
 	s      PenaltySettings
 	a1, a2 float64
-	active []int // I
+	active []int     // I
+	weight []float64 // of each active row (see newPenalized)
 
 	force []float64 // grad_y f at y*
 	g0    []float64 // grad_y g at y*
 	reach float64   // length of a step over which a quadratic g changes in earnest
 	short float64   // of the step that scaledChange takes otherwise, the part that g's bending leaves
 	y     []float64 // len Dy: scratch, the point of the last evaluation
+	stiff float64   // see stiffness
 	calls int       // points at which the minimization has taken gradients
 }
 
@@ -115,7 +122,23 @@ func newPenalized(at *At, s PenaltySettings) *penalized {
 		reach: reachFactor * at.size(), short: 1, force: make([]float64, n), g0: make([]float64, n), y: make([]float64, n)}
 	p.F.GradY(q.force, at.X, at.Lower.Y)
 	p.G.GradY(q.g0, at.X, at.Lower.Y)
+	q.weight = make([]float64, len(q.active))
+	for r, i := range q.active {
+		_, vals := p.Rows.B.Row(i)
+		q.weight[r] = math.Sqrt(q.stiffness()) / linalg.Norm(vals)
+	}
 	return q
+}
+
+// stiffness is C, the curvature of g, as far as it is known before anything is minimized.
+func (q *penalized) stiffness() float64 {
+	if c := q.at.Problem.Facts.Smoothness; c > 0 && !math.IsInf(c, 1) {
+		return c
+	}
+	if q.stiff == 0 {
+		q.stiff = q.curvature()
+	}
+	return q.stiff
 }
 
 // count counts a point at which gradients are taken, and gives up at the limit.
@@ -136,7 +159,7 @@ func (q *penalized) moveTo(t float64, v []float64) []float64 {
 // pull adds B_I'nu to dst (len Dy).
 func (q *penalized) pull(dst, nu []float64) {
 	for r, i := range q.active {
-		q.at.Problem.Rows.B.AddRow(dst, i, nu[r])
+		q.at.Problem.Rows.B.AddRow(dst, i, q.weight[r]*nu[r])
 	}
 }
 
@@ -154,7 +177,7 @@ func (q *penalized) activeRows() *mat.Dense {
 	}
 	b := mat.NewDense(len(q.active), len(q.force), nil)
 	for r, i := range q.active {
-		q.at.Problem.Rows.B.AddRow(b.RawRowView(r), i, 1)
+		q.at.Problem.Rows.B.AddRow(b.RawRowView(r), i, q.weight[r])
 	}
 	return b
 }
@@ -168,8 +191,27 @@ func (q *penalized) gradX(dst, w, nu []float64) {
 	q.scaledChange(change, p.G.GradX, base, w, p.Facts.QuadraticInY && p.Facts.FixedHessian)
 	linalg.Axpy(dst, 1, change)
 	for r, i := range q.active {
-		p.Rows.A.AddRow(dst, i, -nu[r])
+		p.Rows.A.AddRow(dst, i, -q.weight[r]*nu[r])
 	}
+}
+
+// reaction is the size of the terms that y's reaction has in grad_x of the penalty function, in its
+// units: each row's, and those of g with the entries of w in random signs, as they may cancel.
+func (q *penalized) reaction(w, nu []float64) float64 {
+	p, n := q.at.Problem, q.at.Problem.Dx
+	base, change := make([]float64, n), make([]float64, n)
+	p.G.GradX(base, q.at.X, q.at.Lower.Y)
+	signed, share := make([]float64, len(w)), shares(5)
+	for j, v := range w {
+		signed[j] = math.Copysign(v, share())
+	}
+	q.scaledChange(change, p.G.GradX, base, signed, p.Facts.QuadraticInY && p.Facts.FixedHessian)
+	size := linalg.Norm(change)
+	for r, i := range q.active {
+		_, vals := p.Rows.A.Row(i)
+		size = math.Hypot(size, q.weight[r]*math.Abs(nu[r])*linalg.Norm(vals))
+	}
+	return size
 }
 
 // scaledChange sets dst to a1 (grad(y* + w) - grad(y*)), where grad is a

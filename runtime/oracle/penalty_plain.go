@@ -98,7 +98,7 @@ func (e *plainGradient) grad(dst, w []float64) {
 		dst[i] = e.f[i] + e.a1*(e.g[i]-e.g0[i])
 	}
 	for r, i := range e.active {
-		e.nu[r] = e.a2 * p.Rows.B.RowDot(i, w)
+		e.nu[r] = e.a2 * e.weight[r] * p.Rows.B.RowDot(i, w)
 	}
 	e.pull(dst, e.nu)
 }
