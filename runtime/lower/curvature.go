@@ -31,6 +31,7 @@ type curvature struct {
 	shrink    float64                   // of the step of a central difference, near the edge of the domain
 	length    float64                   // on which the gradient bends (lengthsOf), where it is not affine; 0 before it is measured
 	lengthAt  float64                   // |y| where it was
+	along     float64                   // |H y| at a point near by, where it is not affine; 0 before it is measured
 
 	// memory is that of an earlier solve, where its products are in use; whole
 	// is not nil where it knows all of H, which then takes the place of V and H V.
@@ -66,7 +67,7 @@ func (c *curvature) reset(obj Objective, quadratic bool, n int) {
 	c.end, c.behind = resize(c.end, n), resize(c.behind, n)
 	c.limit = min(n, basisEntries/max(1, 2*n))
 	c.coef = resize(c.coef, max(1, c.limit))
-	c.gradients, c.largest, c.length, c.lengthAt = 0, 0, 0, 0
+	c.gradients, c.largest, c.length, c.lengthAt, c.along = 0, 0, 0, 0, 0
 	c.generation++
 	c.clear()
 }
@@ -336,12 +337,18 @@ func powerOfTwo(size float64) float64 { return math.Ldexp(1, math.Ilogb(size)) }
 const flatness = 1e-14
 
 // flat is the curvature that counts as none. Where the objective is not known
-// to be quadratic it is that of the rounding in a central difference.
+// to be quadratic it is that of the rounding in a central difference, of terms of the size
+// of H y: the largest curvature may be that of an entry that is nearly 0.
 func (c *curvature) flat() float64 {
 	level := flatness * c.largest
 	if c.quadratic {
 		return level
 	}
-	terms := linalg.Norm(c.grad) + c.largest*linalg.Norm(c.at)
+	terms := linalg.Norm(c.grad)
+	if c.along > 0 {
+		terms += c.along
+	} else {
+		terms += c.largest * linalg.Norm(c.at)
+	}
 	return math.Max(level, 4*roundingUnit*terms/(c.shrink*c.step()))
 }

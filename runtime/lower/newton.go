@@ -22,8 +22,8 @@ type newton struct {
 	n         int
 
 	value    float64
-	along    float64 // |H y| / |y| at a y of the size alongAt, where it was last measured
-	alongAt  float64
+	along    float64   // |H y| / |y| at the point alongAt, where it was last measured
+	alongAt  []float64 // len n
 	foreign  bool      // of products that belong to another point
 	grad     []float64 // gradient at y, len n
 	s        []float64 // its part along the face, len n
@@ -52,7 +52,7 @@ const (
 
 func (w *newton) reset(obj Objective, n int) {
 	w.obj, w.known, w.n = obj, curvatureOf(obj), n
-	for _, v := range []*[]float64{&w.grad, &w.s, &w.d, &w.trial, &w.tgrad, &w.best} {
+	for _, v := range []*[]float64{&w.grad, &w.s, &w.d, &w.trial, &w.tgrad, &w.best, &w.alongAt} {
 		*v = resize(*v, n)
 	}
 	w.curvature.reset(obj, w.known.Quadratic, n)
@@ -88,6 +88,7 @@ func (w *newton) renew(y []float64) {
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
 	w.foreign = false
+	w.curvature.along = w.along * linalg.Norm(y)
 }
 
 // measureAlong sets along to |H y| / |y|.
@@ -97,12 +98,22 @@ func (w *newton) measureAlong(y []float64) {
 	if !w.known.Quadratic && size > 0 && w.curvature.apply(w.s, y) {
 		w.along = linalg.Norm(w.s) / size
 	}
-	w.alongAt = size
+	copy(w.alongAt, y)
 }
 
-// judge measures along at y, before a verdict is made of it, where y has another size
-// than where it was measured: curvature that goes with 1/y, as that of y log y, times
-// another y is the size of no term. So is that of products which belong to another point,
+// elsewhere reports that an entry of y has another size than where along was measured.
+func (w *newton) elsewhere(y []float64) bool {
+	for j, v := range y {
+		if a := math.Abs(w.alongAt[j]); !(math.Abs(v) <= 2*a && a <= 2*math.Abs(v)) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge measures along at y, before a verdict is made of it, where an entry of y has another
+// size than where it was measured: curvature that goes with 1/y, as that of y log y, times
+// another y is the size of no term, and one that was nearly 0 may have had all of it. So is that of products which belong to another point,
 // unless the verdict that what is left is zero stands without them. Products that are kept
 // stay as they are.
 func (w *newton) judge(y []float64, left, zero float64) {
@@ -110,7 +121,7 @@ func (w *newton) judge(y []float64, left, zero float64) {
 	c := &w.curvature
 	far := c.outgrown(size)
 	foreign := w.foreign && left > zero*linalg.Norm(w.grad)
-	if w.known.Quadratic || !far && !foreign && size <= 2*w.alongAt && w.alongAt <= 2*size {
+	if w.known.Quadratic || !far && !foreign && !w.elsewhere(y) {
 		return
 	}
 	at, grad, shrink := slices.Clone(c.at), slices.Clone(c.grad), c.shrink
@@ -122,10 +133,12 @@ func (w *newton) judge(y []float64, left, zero float64) {
 		linalg.Axpy(direction, 1/size, y)
 		if c.difference(w.s, direction) {
 			w.along = linalg.Norm(w.s)
+			c.along = w.along * size
 		}
 	}
 	c.move(at, grad)
-	c.shrink, w.alongAt, w.foreign = shrink, size, false
+	c.shrink, w.foreign = shrink, false
+	copy(w.alongAt, y)
 }
 
 // several is how far the rounding of a gradient may be above the estimate, which knows
@@ -150,7 +163,9 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 	fresh := w.curvature.k == 0
 	w.curvature.move(y, w.grad)
 	w.measureAlong(y)
-	w.foreign = !fresh
+	if w.foreign = !fresh; fresh {
+		w.curvature.along = w.along * linalg.Norm(y)
+	}
 	w.bestNorm = math.Inf(1)
 	previous, first := math.Inf(1), 0.0
 	stalls := 0
