@@ -20,15 +20,15 @@ type sparsePart struct {
 	m       *sparse.CSR // H of all of y
 	entries []int
 	index   []int
-	held    []int       // position in index -> entry of y that it alone holds, or -1
-	coef    []float64   // of that row
-	general []int       // positions in index of the others
-	free    []int       // entries of y that no row holds alone
-	factor  *ldl        // of H over them
-	normals [][]float64 // the general rows over the free entries
-	solved  [][]float64 // H^-1 of them
-	schur   *mat.Cholesky
-	place   []int // entry of y -> position in entries
+	held    []int      // position in index -> entry of y that it alone holds, or -1
+	coef    []float64  // of that row
+	general []int      // positions in index of the others
+	free    []int      // entries of y that no row holds alone
+	factor  *ldl       // of H over them
+	normals []shortRow // the general rows over the free entries
+	schur   envelope   // of their B H^-1 B'
+	spreads float64    // how far multipliers spread errors
+	place   []int      // entry of y -> position in entries
 	small   float64
 	senses  map[int]sense
 }
@@ -91,50 +91,96 @@ func newSparsePart(h *hessian, k int, rows []int) (*sparsePart, error) {
 	return s, nil
 }
 
+// envelope is a lower triangle L by its rows, row i being 0 before first[i]: where rows meet few
+// others, as along a chain, most of it is. It stands for L L'.
+type envelope struct {
+	rows  [][]float64
+	first []int
+}
+
+// solve sets v to (L L')^-1 v.
+func (l *envelope) solve(v []float64) {
+	for i, row := range l.rows {
+		for t := l.first[i]; t < i; t++ {
+			v[i] -= row[t] * v[t]
+		}
+		v[i] /= row[i]
+	}
+	for i := len(l.rows) - 1; i >= 0; i-- {
+		row := l.rows[i]
+		v[i] /= row[i]
+		for t := l.first[i]; t < i; t++ {
+			v[t] -= row[t] * v[i]
+		}
+	}
+}
+
+// shortRow is a row by its entries that are not 0.
+type shortRow struct {
+	cols []int
+	vals []float64
+}
+
+func (r *shortRow) dot(v []float64) float64 {
+	sum := 0.0
+	for k, j := range r.cols {
+		sum += r.vals[k] * v[j]
+	}
+	return sum
+}
+
 // complement factorizes S = B H^-1 B' over a maximal independent subset of the general
 // rows, earlier ones first, which it returns.
 func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err error) {
 	// Of a row's own length, in the metric of H^-1 and squared, what those before it leave:
 	// below that the digits of S are rounding.
 	const dependent = 1e-12
-	var l [][]float64 // lower triangle, by rows
+	var l envelope
+	var solved [][]float64 // H^-1 of the rows
 	for _, i := range general {
-		row := make([]float64, len(s.free))
+		var row shortRow
+		w := make([]float64, len(s.free))
 		cols, vals := s.p.Rows.B.Row(i)
 		for k, j := range cols {
 			if r, ok := at[j]; ok {
-				row[r] += vals[k]
+				row.cols, row.vals = append(row.cols, r), append(row.vals, vals[k])
+				w[r] += vals[k]
 			}
 		}
-		w := append([]float64(nil), row...)
 		s.factor.solve(w)
-		own := dot(row, w)
+		own := row.dot(w)
 		line := make([]float64, len(kept)+1)
-		left := own
+		left, first := own, len(kept) // line is 0 before first: rows of a chain meet few others
 		for r := range kept {
-			v := dot(s.solved[r], row)
-			for t := range r {
-				v -= l[r][t] * line[t]
+			v := row.dot(solved[r])
+			if v == 0 && first > r {
+				continue
 			}
-			line[r] = v / l[r][r]
+			first = min(first, r)
+			for t := max(first, l.first[r]); t < r; t++ {
+				v -= l.rows[r][t] * line[t]
+			}
+			line[r] = v / l.rows[r][r]
 			left -= line[r] * line[r]
 		}
 		if !(left > dependent*own) {
 			continue
 		}
 		line[len(kept)] = math.Sqrt(left)
-		l, kept = append(l, line), append(kept, i)
-		s.normals, s.solved = append(s.normals, row), append(s.solved, w)
+		l.rows, l.first, kept = append(l.rows, line), append(l.first, first), append(kept, i)
+		s.normals, solved = append(s.normals, row), append(solved, w)
 	}
+	s.schur, s.spreads = l, 1
 	if k := len(kept); k > 0 {
 		u := mat.NewTriDense(k, mat.Upper, nil)
-		for i, line := range l {
+		for i, line := range l.rows {
 			for j, v := range line {
 				u.SetTri(j, i, v)
 			}
 		}
-		s.schur = &mat.Cholesky{}
-		s.schur.SetFromU(u)
+		var c mat.Cholesky
+		c.SetFromU(u)
+		s.spreads = math.Max(1, c.Cond())
 	}
 	return kept, nil
 }
@@ -144,10 +190,7 @@ func (s *sparsePart) least() float64       { return s.small }
 func (s *sparsePart) known() map[int]sense { return s.senses }
 
 func (s *sparsePart) spread() float64 {
-	if s.schur == nil {
-		return 1
-	}
-	return math.Max(1, s.schur.Cond())
+	return s.spreads
 }
 
 // give takes H as diagonal.
@@ -223,19 +266,22 @@ func (s *sparsePart) once(a, b []float64) (u, v []float64) {
 	for r, j := range s.free {
 		w[r] = rest[s.place[j]]
 	}
+	force := append([]float64(nil), w...)
 	s.factor.solve(w)
 	if len(s.general) > 0 {
-		rhs, multipliers := mat.NewVecDense(len(s.general), nil), mat.VecDense{}
+		multipliers := make([]float64, len(s.general))
 		for r, k := range s.general {
-			rhs.SetVec(r, dot(s.normals[r], w)-apart[k])
+			multipliers[r] = s.normals[r].dot(w) - apart[k]
 		}
-		_ = s.schur.SolveVecTo(&multipliers, rhs) // an error of it warns about conditioning
+		s.schur.solve(multipliers)
 		for r, k := range s.general {
-			v[k] = multipliers.AtVec(r)
-			for t, q := range s.solved[r] {
-				w[t] -= q * v[k]
+			v[k] = multipliers[r]
+			for t, j := range s.normals[r].cols {
+				force[j] -= s.normals[r].vals[t] * v[k]
 			}
 		}
+		s.factor.solve(force)
+		w = force
 	}
 	for r, j := range s.free {
 		u[s.place[j]] = w[r]

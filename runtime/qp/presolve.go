@@ -15,19 +15,30 @@ import "bilevelc/internal/sparse"
 func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 	columns := m.T()
 	gone := make([]bool, m.Rows)
-	settles := func(j int) bool {
-		rows, vals := columns.Row(j)
-		sign, any := 0.0, false
-		for k, i := range rows {
-			if gone[i] || vals[k] == 0 {
-				continue
+	// How many of the rows that are left hold entry j, help it to be large, or to be small: each
+	// row that goes is counted off once, so that the work is that of reading the matrix.
+	type reads struct{ equal, rising, falling int }
+	left := make([]reads, m.Cols)
+	count := func(i, by int) {
+		cols, vals := m.Row(i)
+		for k, j := range cols {
+			switch {
+			case vals[k] == 0:
+			case equal[i]:
+				left[j].equal += by
+			case vals[k] > 0:
+				left[j].rising += by
+			default:
+				left[j].falling += by
 			}
-			if equal[i] || sign*vals[k] < 0 {
-				return false
-			}
-			sign, any = vals[k], true
 		}
-		return any
+	}
+	for i := range gone {
+		count(i, 1)
+	}
+	settles := func(j int) bool {
+		r := left[j]
+		return r.equal == 0 && (r.rising == 0) != (r.falling == 0)
 	}
 	queue := make([]int, m.Cols)
 	for j := range queue {
@@ -45,8 +56,13 @@ func presolve(m *sparse.CSR, equal []bool) (kept []int, impossible bool) {
 				continue
 			}
 			gone[i] = true
+			count(i, -1)
 			others, _ := m.Row(i)
-			queue = append(queue, others...) // they may have lost the row that held them
+			for _, other := range others {
+				if settles(other) { // it has lost the row that held it
+					queue = append(queue, other)
+				}
+			}
 		}
 	}
 	for i := range gone {
