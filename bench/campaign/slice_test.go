@@ -26,6 +26,8 @@ func TestSlice(t *testing.T) {
 		7000004, 7000157, 7000239, // evaluations where several kinks meet
 		10004859, 10007127, 14012078, // gradients from solves that left more than they said
 		10001165, 12002181, 13011857, // X of one point, and X that holds an entry at one value
+		14006923, 13010761, // rows of which one gives way by little, and D of one point
+		14012192,           // an entry beside the edge of a domain that hides the curvature of others
 		13000894, 13003342, // rows that hold by little, and at a vertex
 		14011723, 14013715, // a free x that is rounding, and an equality among inequalities
 	}
