@@ -7,8 +7,10 @@ import "bilevelc/runtime/problem"
 // along X that is none of F's. The nearest point to (0, 1) of the cone of the columns
 // (slope, 1) and (c, 0), c being an inner normal of X at x, leaves a residual
 // (-d, r) that makes no acute angle with any column: slope'd >= r > 0 and
-// c'd >= 0, unless the residual is zero.
-func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
+// c'd >= 0, unless the residual is zero. With rows it is to lead into the set where the
+// lower level is feasible as well: y is a part of the direction then, and the rows that are
+// tight at y are among the inner normals.
+func (d *deriver) inward(x, y []float64, slopes [][]float64, rows bool) []float64 {
 	g := generators{size: d.p.Dx + 1}
 	for _, slope := range slopes {
 		g.add(append(append([]float64(nil), slope...), 1))
@@ -28,6 +30,9 @@ func (d *deriver) inward(x []float64, slopes [][]float64) []float64 {
 			in[d.p.Dx] = 1 // strictly into the ball
 			g.add(in)
 		}
+	}
+	if rows && !d.holding(&g, x, y) {
+		return nil
 	}
 	target := make([]float64, g.size)
 	target[d.p.Dx] = 1
@@ -81,22 +86,52 @@ func (d *deriver) flats(g *generators, x []float64, at int) {
 	}
 }
 
-// across reports that a direction of unit length is normal to all of X near x: it and its
-// opposite are inner normals, as where equations, or inequalities that only hold with
-// equality, leave X no inside. Differences of gradients know it to 1e-7.
-func (d *deriver) across(x, direction []float64) bool {
+// holding adds the inner normals of the rows that hold y at x, with places of their own for y in
+// the unit of x that the rows give it; false where they are too many to be looked at.
+func (d *deriver) holding(g *generators, x, y []float64) bool {
+	first, unit := g.size, unitOfY(d.p)
+	g.size += d.p.Dy
+	for i, kind := range d.p.Rows.Kind {
+		h := d.residual(i, x, y)
+		if kind != problem.Equal && -h > touches*d.s.rows[i] {
+			continue
+		}
+		const most = 1 << 24 // as in normalDistance
+		if (len(g.columns)+2)*g.size > most {
+			return false
+		}
+		row := make([]float64, g.size)
+		d.p.Rows.A.AddRow(row[:d.p.Dx], i, -1)
+		d.p.Rows.B.AddRow(row[first:], i, unit)
+		g.add(row)
+		if kind == problem.Equal {
+			g.add(scaled(row, -1))
+		}
+	}
+	return true
+}
+
+// across reports that a direction of unit length is normal to all of X near x, or of X and
+// where the lower level is feasible: it and its opposite are inner normals, as where equations,
+// or inequalities that only hold with equality, leave no inside. Differences of gradients know it
+// to 1e-7.
+func (d *deriver) across(x, y, direction []float64) bool {
 	g := generators{size: d.p.Dx}
 	d.flats(&g, x, d.p.Dx)
 	const small = 1e-7
 	target := make([]float64, g.size)
 	copy(target, direction)
-	return norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small
+	if norm(g.residual(target)) <= small && norm(g.residual(scaled(target, -1))) <= small {
+		return true
+	}
+	reach := touches * d.s.x
+	return normalDistance(d.p, x, y, direction, reach, small) <= small && normalDistance(d.p, x, y, scaled(direction, -1), reach, small) <= small
 }
 
 // felt leaves out slopes that are normal to all of X near x, and their rows.
-func (d *deriver) felt(x []float64, slopes [][]float64, open []int) (left [][]float64, rows []int) {
+func (d *deriver) felt(x, y []float64, slopes [][]float64, open []int) (left [][]float64, rows []int) {
 	for k, slope := range slopes {
-		if !d.across(x, slope) {
+		if !d.across(x, y, slope) {
 			left, rows = append(left, slope), append(rows, open[k])
 		}
 	}

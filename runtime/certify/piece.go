@@ -38,7 +38,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 	}
 	// A row that is decided here, but by less than the way to such a point, may be lost
 	// on it: the way is then to lead clear of that row as well.
-	x := make([]float64, d.p.Dx)
+	x, rows := make([]float64, d.p.Dx), false
 	for {
 		slopes, open, err := d.slopes(at, weak)
 		if err != nil {
@@ -47,14 +47,14 @@ func (d *deriver) attained(at *derived, radius float64) error {
 		if len(slopes) == 0 {
 			return nil
 		}
-		direction := d.inward(at.x, slopes)
+		direction := d.inward(at.x, at.y, slopes, rows)
 		if direction == nil {
 			// Nothing that x can do decides a row across X: the pieces on both of its sides are
 			// one function on X, and their gradients differ by a normal to it.
-			if slopes, open = d.felt(at.x, slopes, open); len(slopes) == 0 {
+			if slopes, open = d.felt(at.x, at.y, slopes, open); len(slopes) == 0 {
 				return nil
 			}
-			direction = d.inward(at.x, slopes)
+			direction = d.inward(at.x, at.y, slopes, rows)
 		}
 		if direction == nil {
 			return errNowhere
@@ -73,6 +73,10 @@ func (d *deriver) attained(at *derived, radius float64) error {
 			if lost = d.open(there, open); lost < 0 {
 				return nil
 			}
+		}
+		if !rows { // it may have led to where no y is feasible
+			rows = true
+			continue
 		}
 		if lost < 0 || slices.Contains(weak, lost) || len(weak) >= mostWeak {
 			return errNowhere

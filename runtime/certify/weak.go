@@ -159,7 +159,7 @@ func (d *deriver) tight(at *derived) int {
 		}
 		const rounding = 1e-7 // of the terms over X, as in slopes
 		slope = d.along(slope)
-		if size := norm(slope); size > rounding*terms/d.s.x && !d.across(at.x, scaled(slope, 1/size)) {
+		if size := norm(slope); size > rounding*terms/d.s.x && !d.across(at.x, at.y, scaled(slope, 1/size)) {
 			return i
 		}
 	}
