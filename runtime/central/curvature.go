@@ -77,7 +77,7 @@ func (s *Second) Apply(dst, v []float64) {
 		}
 	}
 	copy(dst, s.wx)
-	c.pullBack(dst, s.x, s.wy)
+	c.pullBack(dst, s.x, s.wy, accurate)
 }
 
 // answer sets dy and ds to the derivatives of y and of the slacks along v.
@@ -112,7 +112,7 @@ func (s *Second) answer(v []float64, length float64) {
 	for k, i := range c.general {
 		c.rhs[c.n+k] = s.ds[i]
 	}
-	c.solve()
+	c.solveTo(accurate)
 	copy(s.dy, c.step)
 	for i := range s.ds {
 		s.ds[i] += rows.B.RowDot(i, s.dy)

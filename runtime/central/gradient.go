@@ -18,7 +18,7 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 		return 0, err
 	}
 	value := c.p.F.ValueGrad(grad, c.pulled, x, c.y)
-	c.pullBack(grad, x, c.pulled)
+	c.pullBack(grad, x, c.pulled, unit)
 	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -31,12 +31,12 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 	return value, nil
 }
 
-// pullBack adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n). It leaves p in
-// c.step.
-func (c *Path) pullBack(dst, x, w []float64) {
+// pullBack adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
+// part of w. It leaves p in c.step.
+func (c *Path) pullBack(dst, x, w []float64, part float64) {
 	clear(c.rhs)
 	copy(c.rhs, w)
-	c.solve()
+	c.solveTo(part)
 	p := c.step[:c.n]
 	length := linalg.Norm(p)
 	if length > 0 {

@@ -259,16 +259,19 @@ func (c *Path) factor() bool {
 	return c.ldl.Factor(c.kkt, regular[c.level]/8)
 }
 
-// solve solves the KKT system for c.rhs into c.step, with the factors of another level of
-// regular where those at hand are not accurate.
-func (c *Path) solve() {
+// solve solves the KKT system for c.rhs into c.step to what its last digits allow.
+func (c *Path) solve() { c.solveTo(unit) }
+
+// solveTo is solve until a part of the right-hand side is left: with the factors of another
+// level of regular where those at hand are not accurate.
+func (c *Path) solveTo(part float64) {
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
 	right, best, kept := linalg.NormInf(c.rhs), math.Inf(1), c.level
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
-		left := c.ldl.Refine(c.step, c.remaining, 5, unit*right)
+		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
 		if left < best {
 			best, kept = left, c.level
 			copy(c.solution, c.step)

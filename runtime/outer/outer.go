@@ -69,6 +69,10 @@ type Options struct {
 	// goroutine and changes nothing of the run.
 	Keep  func(*Checkpoint)
 	Every time.Duration
+
+	// brief leaves out the measure where the run has not ended as solved: of a scout it is
+	// not looked at.
+	brief bool
 }
 
 // Result of a run.

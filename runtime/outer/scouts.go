@@ -95,6 +95,7 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 		opts := m.Options
 		opts.Announce, opts.Start, opts.Seed = nil, draw(k), rand.NewPCG(m.Seed, uint64(k)).Uint64()
 		opts.Limits.Calls, opts.Limits.Iterations = left, scoutStages-scoutFrom
+		opts.brief = true
 		g := &guidance{first.way.scale, best.Best.F}
 		r, err := m.begin(ctx, opts, g)
 		if err != nil {
@@ -116,7 +117,7 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 		if m.Observer != nil {
 			opts.Observer = m.Observer(0)
 		}
-		opts.Limits.Calls = left
+		opts.Limits.Calls, opts.brief = left, true
 		if r, err = m.begin(ctx, opts, g); err != nil {
 			return nil, nil, err
 		}

@@ -111,7 +111,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	for range approachSteps {
 		held := d.faceAt(c.X, c.G)
 		rest := clone(c.G)
-		held.project(rest, false)
+		held.project(rest)
 		slope := norm(rest)
 		if first == 0 {
 			first = slope
@@ -208,7 +208,7 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 	for range smoothRounds {
 		face := d.faceAt(x, g)
 		rest := clone(g)
-		face.project(rest, false)
+		face.project(rest)
 		if start < 0 {
 			start = norm(rest)
 		}
@@ -219,8 +219,21 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 		if err != nil {
 			return nil, 0, false, err
 		}
+		all := norm(rest)
+		for w != nil && d.hinder(face, x, w) {
+			// The curvature turns the step across what the gradient leaves. Where that makes
+			// up most of the gradient it is left first (Dostál 1997).
+			inner := clone(g)
+			if face.project(inner); norm(inner) < all/2 {
+				w = nil
+				break
+			}
+			if w, at, err = d.conjugate(ctx, h, face, inner, s, part*start); err != nil {
+				return nil, 0, false, err
+			}
+		}
 		if w == nil {
-			break
+			w, at = d.steepest(h, rest, s)
 		}
 		// Along the projection of x + s + t w.
 		moved := false
@@ -256,6 +269,20 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 	return s, -value, edge, nil
 }
 
+// steepest is the step from s along -gradient to the least value of the model, or to the
+// edge of the region, of which it tells.
+func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w []float64, edge bool) {
+	hg := make([]float64, len(s))
+	h.Apply(hg, gradient)
+	a, b, q := dot(gradient, gradient), -dot(s, gradient), dot(s, s)-d.radius*d.radius
+	room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
+	t := room
+	if bend := dot(gradient, hg); bend > 0 {
+		t = math.Min(t, a/bend)
+	}
+	return plus(make([]float64, len(s)), -t, gradient), t == room
+}
+
 // conjugate returns a step w on the face along which the model falls from s, and whether
 // |s + w| has come to the radius; nil for none.
 func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w []float64, edge bool, err error) {
@@ -277,7 +304,7 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 			return nil, false, context.Cause(ctx)
 		}
 		h.Apply(hp, p)
-		f.project(hp, false)
+		f.project(hp)
 		curvature := dot(p, hp)
 		t := math.Inf(1)
 		if curvature > 0 {
@@ -306,98 +333,114 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 
 // face is the part of X's boundary that a point is held to.
 type face struct {
-	fixed []bool    // entries at a bound
-	rows  linalg.QR // of the active rows on the other entries
+	fixed  []bool    // entries at a bound
+	planes []plane   // rows of X that the point is on
+	rows   linalg.QR // of those that are held, on the other entries
+}
+
+// plane is a row of X that a point is on; where the row bends, what it is there.
+type plane struct {
+	normal []float64
+	size   float64 // of normal
+	held   bool
 }
 
 // hold is how near a bound or row counts as on it, relative to the size of x: what
 // projections round to.
 const hold = 1e-12
 
-// faceAt finds the face by the signs of the multipliers that explain a gradient best:
-// bounds and rows that would be left by a step downhill do not hold.
+// faceAt finds the face on which a step down a gradient stays: what holds x, and where a
+// short such step is projected to.
 func (d *smoothDescent) faceAt(x, g []float64) *face {
-	n, near := len(x), hold*d.run.size(x)
-	f := &face{fixed: make([]bool, n)}
-	d.span(f, x, g, near)
-	for range 10 {
-		rest := clone(g)
-		f.project(rest, true)
-		changed := false
-		for j, v := range x {
-			if d.set == nil || d.set.Lo == nil {
-				break
-			}
-			// The multiplier of a bound is what the rows leave of the gradient there.
-			held := v <= d.set.Lo[j]+near && rest[j] > 0 || v >= d.set.Hi[j]-near && rest[j] < 0
-			if held != f.fixed[j] {
-				f.fixed[j], changed = held, true
-			}
-		}
-		if !changed {
-			break
-		}
-		d.span(f, x, g, near)
+	near := hold * d.run.size(x)
+	f := &face{fixed: make([]bool, len(x))}
+	z := plus(x, -math.Sqrt(hold)*d.run.size(x)/math.Max(norm(g), math.SmallestNonzeroFloat64), g)
+	if d.run.projector.ProjectUpper(z, z) != nil {
+		copy(z, x) // all that holds x holds the step
 	}
+	if d.set != nil && d.set.Lo != nil {
+		for j, v := range x {
+			f.fixed[j] = math.Max(v, z[j]) <= d.set.Lo[j]+near || math.Min(v, z[j]) >= d.set.Hi[j]-near
+		}
+	}
+	f.planes = d.planes(x, z, near)
+	d.span(f)
 	return f
 }
 
-// span makes the basis of the rows of X that the point is on and that a step downhill
-// would cross, on the entries that are not fixed.
-func (d *smoothDescent) span(f *face, x, g []float64, near float64) {
-	f.rows.Reset(len(x))
-	if d.set == nil || d.set.E == nil {
-		return
+// planes are the rows of X that x is on, held where z is on them, too.
+func (d *smoothDescent) planes(x, z []float64, near float64) []plane {
+	var out []plane
+	if d.set == nil {
+		return nil
 	}
-	coef := make([]float64, min(len(x), len(d.set.Kind)+d.set.Extended.Len()))
+	add := func(normal []float64, slack float64, equal bool) {
+		if size := norm(normal); slack <= near*size {
+			out = append(out, plane{normal, size, equal || slack-dot(normal, z)+dot(normal, x) <= near*size})
+		}
+	}
 	for i, kind := range d.set.Kind {
-		cols, vals := d.set.E.Row(i)
-		size, slope := 0.0, 0.0
-		row := make([]float64, len(x))
-		for t, j := range cols {
-			size = math.Hypot(size, vals[t])
-			slope -= vals[t] * g[j]
-			if !f.fixed[j] {
-				row[j] = vals[t]
-			}
-		}
-		if kind != problem.Equal && (d.set.Rhs[i]-d.set.E.RowDot(i, x) > near*size || slope <= 0) {
-			continue
-		}
-		if rest := f.rows.Split(row, coef, row); rest > 1e-10*size {
-			f.rows.Push(coef, row, rest)
+		normal := make([]float64, len(x))
+		d.set.E.AddRow(normal, i, 1)
+		add(normal, d.set.Rhs[i]-dot(normal, x), kind == problem.Equal)
+	}
+	for i := range d.set.Extended.Len() {
+		if d.set.Extended.Of[i] < 0 {
+			normal, value := d.set.Extended.Cut(i, x)
+			add(normal, -value, false)
 		}
 	}
-	e := d.set.Extended
-	for i := range e.Len() {
-		if e.Of[i] >= 0 {
-			continue
-		}
-		// The plane of the row at the point stands for it.
-		normal, value := e.Cut(i, x)
-		size := norm(normal)
-		if -value > near*size || -dot(normal, g) <= 0 {
-			continue
-		}
-		for j := range normal {
-			if f.fixed[j] {
-				normal[j] = 0
+	return out
+}
+
+// hinder adds to the face what holds x and a step would cross, and reports whether there is
+// any.
+func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
+	near, any := hold*d.run.size(x), false
+	if d.set != nil && d.set.Lo != nil {
+		for j, v := range x {
+			if !f.fixed[j] && (v <= d.set.Lo[j]+near && w[j] < 0 || v >= d.set.Hi[j]-near && w[j] > 0) {
+				f.fixed[j], any = true, true
 			}
 		}
-		if rest := f.rows.Split(normal, coef, normal); rest > 1e-10*size {
-			f.rows.Push(coef, normal, rest)
+	}
+	for i := range f.planes {
+		if p := &f.planes[i]; !p.held && dot(p.normal, w) > hold*p.size*norm(w) {
+			p.held, any = true, true
+		}
+	}
+	if any {
+		d.span(f)
+	}
+	return any
+}
+
+// span makes the basis of the rows that are held, on the entries that are not fixed.
+func (d *smoothDescent) span(f *face) {
+	n := len(f.fixed)
+	f.rows.Reset(n)
+	coef := make([]float64, min(n, len(f.planes)))
+	for _, p := range f.planes {
+		if !p.held {
+			continue
+		}
+		row := clone(p.normal)
+		for j, fixed := range f.fixed {
+			if fixed {
+				row[j] = 0
+			}
+		}
+		if rest := f.rows.Split(row, coef, row); rest > 1e-10*p.size {
+			f.rows.Push(coef, row, rest)
 		}
 	}
 }
 
-// project takes out of v what is normal to the face; of the rows alone where the bounds
-// are asked for.
-func (f *face) project(v []float64, bounds bool) {
-	if !bounds {
-		for j, fixed := range f.fixed {
-			if fixed {
-				v[j] = 0
-			}
+// project takes out of v what is normal to the face.
+func (f *face) project(v []float64) {
+	for j, fixed := range f.fixed {
+		if fixed {
+			v[j] = 0
 		}
 	}
 	f.rows.Split(v, nil, v)
