@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -16,9 +17,10 @@ import (
 // lead elsewhere: scouts. Stages have the same mu for all, so that the minima of F_mu compare:
 // a scout that has come to one that is known leads where that led. With the first mu, which
 // smooths most, nearly all starts come to one minimum; scouts begin with that of a later
-// stage, to which where they come from still matters. Those that come to a minimum of their
-// own go on to their end, but for the certificate where they come to nothing lower. There
-// are as many as the rule of Boender and Rinnooy Kan asks for (asked), within their budget.
+// stage, to which where they come from still matters. There are as many as the rule of
+// Boender and Rinnooy Kan asks for (asked), within half of their budget. Those that have come
+// to a minimum of their own then go on to their end within the rest, the lowest first, but
+// for the certificate where they come to nothing lower.
 //
 // What scouts may cost together, in numbers read, is some tenths of a second in any case;
 // twice what the first run has cost as far as that is a few seconds; and beyond half of
@@ -42,6 +44,13 @@ type Scouting struct {
 	Followed int           // scouts that went on to their end
 	Start    int           // the one that the result is of; 0 where the first run's is the best
 	Calls    problem.Calls // beside those of the result
+}
+
+// probe is a scout that has come to a minimum of F_mu of its own.
+type probe struct {
+	start int
+	f     float64 // F_mu there
+	from  *Checkpoint
 }
 
 // guidance is what a scout is told of the runs before it.
@@ -86,52 +95,51 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 	cost := each * float64(total(first.Calls))
 	budget := int64(math.Max(math.Max(math.Min(scoutTwice*cost, scoutMuch), scoutHalf*cost), scoutLeast) / each)
 	best, spent := first, first.Calls
-	known, minima := []float64{first.way.f}, []*Result{first}
-	for k := 1; k < asked(len(minima)) && k < MostStarts && ctx.Err() == nil; k++ {
-		left := budget - total(spent.Sub(first.Calls))
-		if left <= 0 {
-			break
-		}
+	known := []float64{first.way.f} // F_mu at the minima that probes have come to
+	left := func() int64 { return budget - total(spent.Sub(first.Calls)) }
+	var led []probe
+	for k := 1; k < asked(len(known)) && k < MostStarts && ctx.Err() == nil && left() > budget/2; k++ {
 		opts := m.Options
 		opts.Announce, opts.Start, opts.Seed = nil, draw(k), rand.NewPCG(m.Seed, uint64(k)).Uint64()
-		opts.Limits.Calls, opts.Limits.Iterations = left, scoutStages-scoutFrom
+		opts.Limits.Calls, opts.Limits.Iterations = left(), scoutStages-scoutFrom
 		opts.brief = true
-		g := &guidance{first.way.scale, best.Best.F}
-		r, err := m.begin(ctx, opts, g)
+		r, err := m.begin(ctx, opts, &guidance{first.way.scale, best.Best.F})
 		if err != nil {
 			return nil, nil, err
 		}
 		s.Tried++
 		spent = spent.Add(r.Calls)
-		led := func(f float64) bool { return math.Abs(f-r.way.f) <= sameStage*math.Abs(f) }
-		if !r.way.ok || slices.ContainsFunc(known, led) {
+		same := func(f float64) bool { return math.Abs(f-r.way.f) <= sameStage*math.Abs(f) }
+		if !r.way.ok || slices.ContainsFunc(known, same) {
 			continue
 		}
 		known = append(known, r.way.f)
 		from, err := r.State()
-		if err != nil || from == nil || ctx.Err() != nil {
+		if err != nil || from == nil {
 			continue
 		}
-		opts = m.Options
-		opts.Announce, opts.Resume = nil, from
+		led = append(led, probe{k, r.way.f, from})
+	}
+	slices.SortStableFunc(led, func(a, b probe) int { return cmp.Compare(a.f, b.f) })
+	for _, p := range led {
+		if left() <= 0 || ctx.Err() != nil {
+			break
+		}
+		opts := m.Options
+		opts.Announce, opts.Resume = nil, p.from
 		if m.Observer != nil {
 			opts.Observer = m.Observer(0)
 		}
-		opts.Limits.Calls, opts.brief = left, true
-		if r, err = m.begin(ctx, opts, g); err != nil {
+		opts.Limits.Calls, opts.brief = left(), true
+		r, err := m.begin(ctx, opts, &guidance{first.way.scale, best.Best.F})
+		if err != nil {
 			return nil, nil, err
 		}
 		s.Followed++
-		spent = spent.Add(r.Calls.Sub(from.Calls))
-		if r.Best == nil {
-			continue
-		}
-		if !slices.ContainsFunc(minima, func(o *Result) bool { return math.Abs(o.Best.F-r.Best.F) <= sameMinimum*math.Abs(o.Best.F) }) {
-			minima = append(minima, r)
-		}
+		spent = spent.Add(r.Calls.Sub(p.from.Calls))
 		// A lower point without a certificate is not worth more than one with it.
-		if r.Status == status.Solved && r.Best.F < best.Best.F && !best.ties(r.Best.F) {
-			best, s.Start = r, k
+		if r.Best != nil && r.Status == status.Solved && r.Best.F < best.Best.F && !best.ties(r.Best.F) {
+			best, s.Start = r, p.start
 		}
 	}
 	s.Calls = spent.Sub(best.Calls)
