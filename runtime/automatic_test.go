@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"bilevelc/runtime"
@@ -50,6 +51,25 @@ lower {
 	}
 	if missed > 0 || alone < trials/5 {
 		t.Errorf("of %d runs %d missed the least F, with one start %d", trials, missed, alone)
+	}
+}
+
+// Where x can be one point alone, by bounds or by rows, that is the one start.
+func TestOnePointOneStart(t *testing.T) {
+	for set, starts := range map[string]int{
+		"var x: vector[2] in box(1, 1)": 0,
+		"var x: vector[2] in box(-5, 5)\n minimize x' * y\n subject to\n a: x[1] + x[2] == 2\n b: x[1] - x[2] == 0": 0,
+		"var x: vector[2] in box(-5, 5)\n minimize x' * y\n subject to\n a: x[1] + x[2] == 2":                       8,
+		"var x: vector[2] in box(1, 1.001)": 8,
+	} {
+		if !strings.Contains(set, "minimize") {
+			set += "\n minimize x' * y"
+		}
+		problem := bindText(t, "model one\nupper {\n"+set+"\n}\nlower {\n var y: vector[2] in box(0, 3)\n minimize sumsq(y - x)\n}\n")
+		r, err := problem.Solve(context.Background(), runtime.Options{})
+		if err != nil || r.Status != runtime.Solved || len(r.Starts) != starts {
+			t.Errorf("%s: %d starts, not %d (%v)", set, len(r.Starts), starts, err)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 		}
 		part := &Run{Start: x, Rand: run.Rand, h: smooth, projector: run.projector, source: run.source, width: run.width,
 			limits: Limits{Evaluations: max(stageFew, int(stageShare*float64(spent)))}, published: &published{}}
-		end, err := m.follow(ctx, part, x, stageSteps)
+		end, err := m.follow(ctx, part, x, stageSteps, nil)
 		run.Evaluations += part.Evaluations
 		if err != nil {
 			return nil, ignoring(err)
@@ -59,7 +59,7 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 	if before.Evaluations == 0 || limit < before.Evaluations {
 		run.limits.Evaluations = limit
 	}
-	end, err := m.follow(ctx, run, x, maxEnd)
+	end, err := m.follow(ctx, run, x, maxEnd, &m.state.Center)
 	run.limits = before
 	if end := run.check(ctx); end != nil { // cut short, it found nothing out
 		return nil, end
@@ -77,8 +77,9 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 const maxEnd = 1000
 
 // follow descends from x on the run's F until that stalls, or for a number of steps, or
-// to a limit of the run, and returns where it has come to.
-func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int) (*Sample, error) {
+// to a limit of the run, or to where the search around a known point has looked already, and
+// returns where it has come to.
+func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int, known *Sample) (*Sample, error) {
 	c, err := run.Gradient(ctx, x)
 	if err != nil {
 		return nil, err
@@ -96,6 +97,9 @@ func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int
 			return nil, err
 		}
 		if !moved || before.F-d.state.Center.F <= run.noise(&before) {
+			break
+		}
+		if c := d.state.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= m.radii()[0]*run.size(known.X) {
 			break
 		}
 	}

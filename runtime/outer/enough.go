@@ -2,6 +2,7 @@ package outer
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"bilevelc/runtime/status"
@@ -75,6 +76,32 @@ func (m *MultiStart) enough(results []StartResult) bool {
 	}
 	worked := float64(calls)*math.Max(m.Cost, leastCost) >= enoughWork
 	return len(results) >= asked(max(1, minima)) || worked && (solved > 0 || len(results) >= patience)
+}
+
+// single reports that X and D have one point alone, so that all starts are the same. They
+// have no other if steps both ways along a direction are projected back to it: the
+// direction is then normal to all of the set, as one drawn at random is of a point alone.
+func (m *MultiStart) single() bool {
+	h, _, err := m.New()
+	if err != nil {
+		return false
+	}
+	x, z := slices.Clone(m.Options.Start), make([]float64, len(m.Options.Start))
+	if h.Project(x, x) != nil {
+		return false
+	}
+	draw := rand.New(rand.NewPCG(m.Seed, stream+2))
+	step := make([]float64, len(x))
+	size := Width(m.Set, x) + norm(x)
+	for j := range step {
+		step[j] = size * draw.NormFloat64()
+	}
+	for _, way := range []float64{1, -1} {
+		if h.Project(z, plus(x, way, step)) != nil || distance(z, x) > hold*size {
+			return false
+		}
+	}
+	return true
 }
 
 // patience is how many starts that came to nothing are enough where they cost much.
