@@ -151,9 +151,9 @@ func (f *FaceSolver) gather(active []int, s *Solution) (contradiction bool, row 
 		if row >= 0 {
 			return
 		}
-		s.Dependent = append(s.Dependent, i)
 		combination := make([]float64, f.poly.m)
-		if f.poly.norm[i] > 0 {
+		if f.poly.norm[i] > 0 { // else a condition on x alone, which no face of y depends on
+			s.Dependent = append(s.Dependent, i)
 			w.face.combination(combination, i)
 		}
 		if f.poly.contradicts(combination, i) {
