@@ -74,6 +74,13 @@ func (o *Difference) Gradient(ctx context.Context, dst []float64, at *At) (float
 		d.force = 0
 		speed, err = solve(ctx, v, delta)
 	}
+	// Where rows leave y nowhere to go nothing bends over a longer step, which the rounding of
+	// the forces that they hold is small beside.
+	if longer := d.held / d.slope; err == nil && o.Settings.Delta == 0 && d.vertex && longer > delta && d.noise(v) > small*linalg.Norm(v) {
+		delta = longer
+		d.force = 0
+		speed, err = solve(ctx, v, delta)
+	}
 	off, doubt, known := 0.0, 0.0, true
 	for attempt := 1; err == nil && !p.Facts.QuadraticInY; attempt++ {
 		// Nor does it know a g that bends on a length far below the step.

@@ -79,6 +79,7 @@ type differences struct {
 	rounding float64    // of the Lagrangians' gradients, divided by delta
 	last     []float64  // y of the last solve
 	moved    derivative // of the lower solution, by the last difference
+	vertex   bool       // the face of the last solve is a point
 	base     []float64  // grad_y g at y*; set by stepFor
 	held     float64    // its length, the force that the rows hold
 	pair     *ends      // of the last central difference
@@ -102,7 +103,7 @@ func (d *differences) solve(ctx context.Context, delta float64, warm *lower.Solu
 		return nil, &LowerError{X: d.at.X, Status: s.Status, Reason: "on the face of the active rows: " + err.Error()}
 	}
 	d.force = math.Max(d.force, s.Residuals.Stationarity/math.Abs(delta))
-	d.last = s.Y
+	d.last, d.vertex = s.Y, len(s.Active) == len(s.Y)
 	return s, nil
 }
 
@@ -251,13 +252,13 @@ func (d *differences) terms(direct, part float64) float64 {
 // it; y and lambda are known to the unit roundoff times the root of the condition
 // number of g; and the gradients that are differenced have a rounding of their own. A
 // residual force that is a gross part of the one that moves y says nothing, nor does a
-// y that has not moved where one is left: +Inf.
+// y that has not moved where one is left, unless the rows let it move nowhere: +Inf.
 func (d *differences) noise(v []float64) float64 {
 	if d.slope == 0 {
 		return 0
 	}
 	left := d.force / d.slope
-	if !(left < gross) || left > small && linalg.Norm(d.moved.y) == 0 {
+	if !(left < gross) || left > small && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}
 	root := 1.0
