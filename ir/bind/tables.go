@@ -247,7 +247,11 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 		switch n := t.b.arity(s); {
 		case len(d.Keys) == n:
 			for _, k := range d.Keys {
-				find(k.Name)
+				if find(k.Name); t.table.Column(k.Name) < 0 {
+					e := t.at(-1, 0, "%s has no column `%s`, which the set `%s` names for its labels", t.entry.Origin, k.Name, s.Name)
+					e.Detail = "its columns are " + t.columnNames()
+					return nil, false
+				}
 			}
 		case n == 1:
 			find(s.Name)
@@ -325,7 +329,7 @@ func (t *tableReader) numbers(col int) (values []float64, ok bool) {
 		values[k] = cell.Number
 		switch {
 		case cell.IsNumber && cell.Number-cell.Number != 0:
-			t.fault(diag.DataNotFinite, k, col, "`%s` is %v", t.table.Columns[col].Name, cell.Number)
+			t.fault(diag.DataNotFinite, k, col, "`%s` is %s, which is not a finite number", t.table.Columns[col].Name, notFinite(cell))
 		case cell.IsNumber:
 			continue
 		case cell.Text == "":
@@ -336,6 +340,14 @@ func (t *tableReader) numbers(col int) (values []float64, ok bool) {
 		ok = false
 	}
 	return values, ok
+}
+
+// notFinite spells a cell as its file does, where that has a text for it.
+func notFinite(cell data.Cell) string {
+	if cell.Text != "" {
+		return oneLine(cell.Text)
+	}
+	return fmt.Sprint(cell.Number)
 }
 
 // identifies reports that a column is called `id` and tells all rows apart.
