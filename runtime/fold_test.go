@@ -264,3 +264,36 @@ lower {
 		t.Errorf("%d further variables say too little", joint)
 	}
 }
+
+// TestBudgetOfMany has a budget in absolute value over so many entries that the run begins along
+// the central path: the same F as with the positive and negative parts as variables of their own.
+func TestBudgetOfMany(t *testing.T) {
+	const model = `model lone
+param n: int = 60
+data a: vector[n] ~ normal(0, 2)
+upper {
+%s
+  minimize sumsq(y - a) + 0.1 * sumsq(x)
+  subject to total: %s <= 15
+}
+lower {
+  var y: vector[n] in box(-1, 1)
+  minimize sumsq(y - x)
+}
+`
+	var F [2]float64
+	for k, with := range [][2]string{{"  var x: vector[n]", "norm1(x)"}, {"  var p: vector[n] in nonneg\n  var q: vector[n] in nonneg\n  let x = p - q", "sum(p) + sum(q)"}} {
+		p := bindText(t, fmt.Sprintf(model, with[0], with[1]))
+		res, err := p.Solve(context.Background(), runtime.Options{})
+		if err != nil || res.Status != runtime.Solved {
+			t.Fatalf("%v %s: %s", err, res.Status, res.Reason)
+		}
+		if report, err := p.Verify(res); err != nil || !report.OK() {
+			t.Errorf("%v %v", err, report.Failures())
+		}
+		F[k] = float64(res.Upper.Objective)
+	}
+	if math.Abs(F[0]-F[1]) > 1e-7*F[1] {
+		t.Errorf("F = %v, and %v with positive and negative parts", F[0], F[1])
+	}
+}

@@ -173,3 +173,57 @@ func TestRows(t *testing.T) {
 		t.Errorf("%d bounds and %d rows that no x satisfies say too little", bounds, never)
 	}
 }
+
+// TestEnds compares slopes at kinks and off them with differences to either side.
+func TestEnds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 8))
+	kinks := 0
+	for trial := range 100 {
+		n := 1 + rng.IntN(4)
+		r := &extended.Rows{E: sparse.Empty(n)}
+		end := func(rhs float64, of int) {
+			r.E.EndRow()
+			r.Rhs, r.Of, r.Name = append(r.Rhs, rhs), append(r.Of, of), append(r.Name, "")
+		}
+		x := make([]float64, n)
+		for j := range x {
+			x[j] = float64(rng.IntN(3) - 1)
+			slope := float64(1 + rng.IntN(3))
+			for _, s := range []float64{slope, -slope, 0}[:2+rng.IntN(2)] { // kinks at -1, 0 and 1
+				r.E.Append(j, s)
+				r.E.Append(n+j, -1)
+				end(s*float64(trial%3-1), j)
+			}
+			r.Dim++
+		}
+		for j := range x {
+			r.E.Append(n+j, 0.5+rng.Float64())
+		}
+		end(1, -1)
+		r.E.Cols = n + r.Dim
+		row := r.Len() - 1
+		low, high, ok := r.Ends(row, x, 1e-9)
+		if !ok {
+			t.Fatalf("trial %d: sides of one entry each are not seen", trial)
+		}
+		value := func(z []float64) (v float64) {
+			r.Each(z, func(int) float64 { return 1 }, func(_ int, excess, _ float64) { v = excess })
+			return v
+		}
+		for j := range x {
+			for side, want := range map[float64]float64{-1: low[j], 1: high[j]} {
+				z := append([]float64(nil), x...)
+				z[j] += side / 8
+				if got := (value(z) - value(x)) / (side / 8); math.Abs(got-want) > 1e-12 {
+					t.Errorf("trial %d: entry %d at %v has the slope %v to %v, not %v", trial, j, x[j], got, side, want)
+				}
+			}
+			if low[j] < high[j] {
+				kinks++
+			}
+		}
+	}
+	if kinks < 50 {
+		t.Errorf("%d kinks say too little", kinks)
+	}
+}

@@ -30,6 +30,7 @@ type Projector struct {
 	unit  float64
 	u     []float64  // of the last point: the next guess
 	outer *Projector // onto X alone; nil where that is what this one, or its upper, does
+	spend *budget    // of the rows on u, where they are one budget; nil where not
 
 	separable       *separable  // of upper, where it has many variables
 	sparse          *structured // of joint
@@ -74,6 +75,9 @@ func NewProjector(set *problem.Set, rows *problem.Rows, dx, dy int) *Projector {
 		}
 	}
 	p.assemble()
+	if p.upper.e.Rows == 0 {
+		p.spend = newBudget(p.set, dx)
+	}
 	return p
 }
 
@@ -173,6 +177,14 @@ func (p *Projector) ProjectWithin(dst, x []float64, extra []Cut) error {
 	inside, err := p.contains(dst)
 	if err != nil {
 		return err
+	}
+	if !inside && p.spend != nil && len(extra) == 0 && p.spend.project(dst, x) {
+		if inside, err = p.contains(dst); err != nil {
+			return err
+		}
+		if inside {
+			return nil
+		}
 	}
 	if !inside {
 		on = &search{constraints: p.joint.with(extra), joint: true}
