@@ -190,7 +190,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	why := ""
 	switch target := m.target(run, s.Bundle...); {
 	case c == nil:
-		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use", delta)
+		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
 	case c.Norm > target:
 		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g, above its target %.2g", c.Norm, target)
 	case c.epsilon() > target:
@@ -200,6 +200,22 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		return "", stuck(why + m.jump(ctx, run))
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
+}
+
+// blurred says that rounding hides which rows hold y, where the curvatures of the follower differ so
+// much that it leaves y open by more than the radius of the default certificate; empty elsewhere.
+func (r *Run) blurred() string {
+	facts := r.h.Problem().Facts
+	const (
+		rounding = 16 * 0x1p-53 // of a gradient, relative to its terms
+		radius   = 1e-6
+	)
+	open := rounding * facts.Smoothness / facts.StrongConvexity
+	if !(open > radius) || math.IsInf(open, 1) {
+		return ""
+	}
+	return fmt.Sprintf(" (curvatures of the follower's objective differ by a factor of %.0e, so that the rounding of its gradient leaves y, and which rows hold it, open by a share of %.0e)",
+		facts.Smoothness/facts.StrongConvexity, open)
 }
 
 // certifying is how many times the samples of a ball the last certificate may
