@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"bilevelc/internal/await"
 	"bilevelc/runtime/certify"
@@ -136,10 +137,10 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 	return nil
 }
 
-// refuses says that a verification refuses a claim.
+// refuses says that a verification refuses a claim, of a number or an entry.
 func refuses(report *certify.Report, claim string) bool {
 	for _, c := range report.Failures() {
-		if c.Claim == claim {
+		if strings.HasPrefix(c.Claim, claim) {
 			return true
 		}
 	}

@@ -250,9 +250,6 @@ func (h *hessian) difference(largest int) {
 				full[k].Set(r, c, (up[i]-down[i])/width)
 			}
 			if widths[k].grown > 0 {
-				if !h.p.Facts.QuadraticInY {
-					h.s.lengths[j] = math.Max(h.s.lengths[j], step[j]/cubeRootEps)
-				}
 				h.s.lengthen(full[k].At(c, c))
 			}
 			z[j] = h.y[j]
@@ -277,11 +274,8 @@ func (h *hessian) step(j int) float64 {
 }
 
 // size is that of an entry of y, no less than a thousandth of the largest: what
-// is nearly zero does not say on which scale g varies in it. Where differences on that scale were
-// lost, it is one on which they were not.
-func (h *hessian) size(j int) float64 {
-	return math.Max(math.Max(math.Abs(h.y[j]), 1e-3*h.s.y), h.s.lengths[j])
-}
+// is nearly zero does not say on which scale g varies in it.
+func (h *hessian) size(j int) float64 { return math.Max(math.Abs(h.y[j]), 1e-3*h.s.y) }
 
 // cubeRootEps is the step, relative to the variable, that balances truncation
 // and rounding of a central difference.

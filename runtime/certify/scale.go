@@ -23,7 +23,6 @@ type scales struct {
 	rows     []float64 // of each row's terms A x, B y and b
 	normB    []float64 // 2-norm of each row of B
 	stiff    float64   // typical curvature of g in y
-	lengths  []float64 // of steps in which g was seen to vary in an entry of y, 0 where the others' size says it
 }
 
 // probes is how many points of X the functions are looked at. Sizes, not
@@ -56,7 +55,7 @@ func typical(change func(share float64) float64) float64 {
 // measure finds the scales around (x, y, lambda). Values that are not finite,
 // outside the domain of a function, are left out.
 func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) *scales {
-	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len()), normB: make([]float64, p.Rows.Len()), lengths: make([]float64, p.Dy)}
+	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len()), normB: make([]float64, p.Rows.Len())}
 	s.x = orOne(maxAbs(s.width))
 	rng := rand.New(rand.NewPCG(1, uint64(p.Dx)))
 	points := [][]float64{x}
@@ -295,36 +294,16 @@ func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
 
 // reach is how far a force would move y along a random direction if nothing but the
 // bending of g held it: where the gradient has changed by as much, which a convex
-// function's does at one place, whatever the units. Where the domain of g ends before that
-// the entries go up together, then down: beside the edge of an entropy, at y = 1e-290, the way
-// to it is no length of the others. 0 where none is found.
-func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) (most float64) {
-	v := make([]float64, p.Dy)
+// function's does at one place, whatever the units. 0 where none is found.
+func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
+	v, z, at := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
 	for j := range v {
 		v[j] = rng.NormFloat64()
 	}
-	for _, sign := range []float64{0, 1, -1} {
-		if sign != 0 {
-			for j := range v {
-				v[j] = sign * math.Abs(v[j])
-			}
-		}
-		far, whole := reachAlong(p, g, x, y, grad, force, v)
-		if most = math.Max(most, far); whole {
-			break
-		}
-	}
-	return most
-}
-
-// reachAlong is reach along one direction; whole says that the domain of g does not end before.
-func reachAlong(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, v []float64) (far float64, whole bool) {
-	z, at := make([]float64, p.Dy), make([]float64, p.Dy)
 	length := norm(v)
 	if length == 0 || !(force > 0) {
-		return 0, true
+		return 0
 	}
-	ends := false
 	change := func(far float64) float64 {
 		for j := range z {
 			z[j] = y[j] + far*v[j]/length
@@ -333,31 +312,30 @@ func reachAlong(p *problem.Problem, g problem.Function, x, y, grad []float64, fo
 		for j := range at {
 			at[j] -= grad[j]
 		}
-		if ends = !isFinite(at); ends { // norm would not see a NaN
+		if !isFinite(at) { // norm would not see a NaN
 			return math.Inf(1)
 		}
 		return norm(at)
 	}
 	// By powers of 2^16 to an interval, then by its geometric mean. The range of doubles
 	// is 130 such powers; a guess that is right for a quadratic saves nearly all.
-	far = orOne(maxAbs(y))
+	far := orOne(maxAbs(y))
 	if c := change(far); c > 0 && !math.IsInf(c, 1) {
 		far *= force / c
 	}
 	low, high := 0.0, math.Inf(1)
-	edge := false // the upper end of the interval is out of the domain
 	for range 160 {
 		if far == 0 || math.IsInf(far, 1) {
-			return 0, !edge
+			return 0
 		}
 		c := change(far)
 		if c > force/2 && c < 2*force {
-			return far, true
+			return far
 		}
 		if c < force {
 			low = far
 		} else {
-			high, edge = far, ends
+			high = far
 		}
 		switch {
 		case low == 0:
@@ -365,12 +343,12 @@ func reachAlong(p *problem.Problem, g problem.Function, x, y, grad []float64, fo
 		case math.IsInf(high, 1):
 			far = low * 0x1p16
 		case high < 2*low: // the gradient steps, or its domain ends
-			return low, !edge
+			return low
 		default:
 			far = math.Sqrt(low) * math.Sqrt(high)
 		}
 	}
-	return 0, !edge
+	return 0
 }
 
 // finite is a size, and 0 for what is none.

@@ -46,7 +46,6 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 const (
 	unit      = 0x1p-53
 	roundings = 16
-	smallest  = 0x1p-1022 // normal number
 )
 
 // decided is the margin of a row of which the state is certain: the errors are estimates,
@@ -252,7 +251,6 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	rho := 0.0
 	for i := range rows {
 		r := stateOf(p.Rows, i, x, s.Y)
-		r.error += roundings * smallest * r.length // below it y has no digits
 		cols, vals := p.Rows.A.Row(i)
 		for k, j := range cols {
 			r.error += roundings * unit * math.Abs(vals[k]) * sizes[j]

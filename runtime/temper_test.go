@@ -1,0 +1,50 @@
+package runtime
+
+import (
+	"context"
+	"testing"
+
+	"bilevelc/runtime/lower"
+)
+
+// TestTemper has results of runs that a limit ended, at x = 0 and beside, claim what does not hold for the follower
+// y = max(0, x): each claim is taken back, and what is true stays.
+func TestTemper(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var x: real in box(-1, 1)\n  minimize y - 0.5 * x\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * (y - x)^2 + 0.1 * exp(y)\n}\n")
+	for _, c := range []struct {
+		name           string
+		x              float64
+		lie            func(r *Result)
+		strict, solved bool
+	}{
+		{"nothing false", 0.5, func(*Result) {}, true, true},
+		{"strict at the kink", 0.1, func(r *Result) { r.Stationarity.Strict = true }, false, true},
+		{"another y", 0.5, func(r *Result) { r.Lower.Variables[0].Data[0] += 1e-2 }, false, false},
+	} {
+		r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{c.x}}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Status = LimitReached
+		c.lie(r)
+		if err := p.temper(context.Background(), r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Stationarity.Strict != c.strict || (r.Lower.Status == lower.Solved.String()) != c.solved || c.name == "nothing false" && len(r.Upper.Hypergradient) == 0 {
+			t.Errorf("%s: strict %v, lower level %s, gradient %v", c.name, r.Stationarity.Strict, r.Lower.Status, r.Upper.Hypergradient)
+		}
+	}
+}
+
+func mustBind(t *testing.T, source string) *Problem {
+	t.Helper()
+	model, err := Compile("m.blv", source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(nil, BindOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
