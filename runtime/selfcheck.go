@@ -14,8 +14,8 @@ import (
 )
 
 // confirm verifies a result that is to say solved, as the command verify would.
-// One that does not pass says so, with the first claim that failed; its point and
-// certificate stay for what they are worth.
+// One that does not pass says so, with the first claim that failed; what was refused
+// is left out (temper), its point stays.
 //
 // When ctx ends before the verification does, the result is not solved: it is that
 // of a run whose end was still to come.
@@ -47,6 +47,7 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if len(failed) > 0 {
 		r.Status = NumericalFailure
 		r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, failed[0].Problem())
+		return p.temper(ctx, r)
 	}
 	return nil
 }
