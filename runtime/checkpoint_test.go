@@ -124,7 +124,7 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 // every leaf, and in random bytes. The short test changes leaves less often.
 func TestChangedCheckpointsAreRefused(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
-	share, enough := 0.4, 1000
+	share, enough := 0.15, 1000
 	if testing.Short() {
 		share, enough = 0.02, 200
 	}

@@ -113,9 +113,9 @@ func (w *newton) elsewhere(y []float64) bool {
 
 // judge measures along at y, before a verdict is made of it, where an entry of y has another
 // size than where it was measured: curvature that goes with 1/y, as that of y log y, times
-// another y is the size of no term, and one that was nearly 0 may have had all of it. So is that of products which belong to another point,
-// unless the verdict that what is left is zero stands without them. Products that are kept
-// stay as they are.
+// another y is the size of no term, and one that was nearly 0 may have had all of it. So is
+// that of products which belong to another point, unless the verdict that what is left is zero
+// stands without them. Products that are kept stay as they are.
 func (w *newton) judge(y []float64, left, zero float64) {
 	size := linalg.Norm(y)
 	c := &w.curvature
@@ -146,6 +146,12 @@ func (w *newton) judge(y []float64, left, zero float64) {
 // met it, and further ones would go up and down.
 const several = 16
 
+// enough is the number of steps in a row after which neither the gradient has been smaller than
+// ever nor the value lower, beyond its rounding, that end the search: differences then miss the
+// curvature that is there, as beside the kink of max(0, y)^1.5. Of a valley that bends Newton's
+// method needs no more to lower one of the two.
+const enough = 20
+
 // gradientRounding estimates the rounding in the gradient at y.
 func (w *newton) gradientRounding(y []float64) float64 { return 2 * roundingUnit * w.terms(y) }
 
@@ -169,6 +175,7 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 	w.bestNorm = math.Inf(1)
 	previous, first := math.Inf(1), 0.0
 	stalls := 0
+	lowest, idle := w.value, 0
 	// A quadratic is solved by one step and cleaned by a few more; 200 is far
 	// beyond what Newton's method needs from anywhere.
 	for iteration := 0; iteration < 200; iteration++ {
@@ -181,9 +188,16 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if iteration == 0 {
 			first = norm
 		}
+		idle++
 		if norm < w.bestNorm {
-			w.bestNorm = norm
+			w.bestNorm, idle = norm, 0
 			copy(w.best, y)
+		}
+		if w.value < lowest-several*roundingUnit*math.Abs(lowest) {
+			lowest, idle = w.value, 0
+		}
+		if idle == enough {
+			return w.restoreBest(y, relative)
 		}
 		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
 			w.judge(y, norm, 2*roundingUnit)
