@@ -181,3 +181,77 @@ lower {
 		}
 	}
 }
+
+// Beside a pole one entry of y curves up to 1e16 times as much as the others, and is held at 0
+// or nearly: what is said to be solved is the answer, which water-filling finds, and what is not
+// solved says so.
+func TestEvalBesideAPole(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(20220, 1))
+	solved, refused := 0, 0
+	for k := range 40 {
+		const n = 4
+		x, b := make([]float64, n), make([]float64, n)
+		for j := range n {
+			x[j], b[j] = 20*rng.Float64(), 50*rng.Float64()
+		}
+		x[n-1] = -1 + math.Pow(10, -2-14*rng.Float64())
+		text := fmt.Sprintf(`model m
+upper {
+  var x: vector[4] in box(-1, inf)
+  minimize sum(x) + y[1]^2 + 2 * y[2] + 3 * y[3] + y[4]
+}
+lower {
+  var y: vector[4]
+  minimize y[1]*(y[1]/(2*(x[1] + 1)) + %v) + y[2]*(y[2]/(2*(x[2] + 1)) + %v) + y[3]*(y[3]/(2*(x[3] + 1)) + %v) + y[4]*(y[4]/(2*(x[4] + 1)) + %v)
+  subject to
+    6 - y[1] - y[2] - y[3] - y[4] >= 0
+    y[1] + y[2] + y[3] + y[4] - 6 >= 0
+    forall i in 1..4: y[i] >= 0
+}
+`, b[0], b[1], b[2], b[3])
+		// y = max(0, (x + 1)(price - b)), with the price at which all is sold.
+		answer := func(price float64) (y [n]float64, sum float64) {
+			for j := range n {
+				y[j] = math.Max(0, (x[j]+1)*(price-b[j]))
+				sum += y[j]
+			}
+			return y, sum
+		}
+		lo, hi := 0.0, 1e3
+		for range 100 {
+			if _, sum := answer((lo + hi) / 2); sum < 6 {
+				lo = (lo + hi) / 2
+			} else {
+				hi = (lo + hi) / 2
+			}
+		}
+		want, _ := answer(lo)
+		model, err := runtime.Compile("m.blv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, solver := range []string{"alm", "agd"} {
+			r, err := p.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{n}, Data: x}}, runtime.Options{Solver: solver})
+			if err != nil || r.Status != runtime.Solved {
+				refused++
+				continue
+			}
+			solved++
+			for j, v := range r.Lower.Variables[0].Data {
+				if math.Abs(v-want[j]) > 1e-4 {
+					t.Errorf("member %d, %s: y = %v, truly %v", k, solver, r.Lower.Variables[0].Data, want)
+					break
+				}
+			}
+		}
+	}
+	t.Logf("%d solved, %d refused", solved, refused)
+	if solved < 20 {
+		t.Errorf("only %d solved", solved)
+	}
+}

@@ -73,13 +73,18 @@ type terms struct {
 // about that part of the terms' size, whatever cancels between them: changes of one size
 // cancel where terms do. Two changes may be of nearly one size by chance, to a
 // sixteenth (roundings) one time in ten, in all of the probes one time in 10^4.
-func termsOf(p *problem.Problem, x, y, base []float64) (size float64) {
+func termsOf(p *problem.Problem, x, y, base []float64) float64 {
+	return termsAlong(p, x, y, base, probePart)
+}
+
+// termsAlong is termsOf with entries of x changed by another part of themselves, 0 for none.
+func termsAlong(p *problem.Problem, x, y, base []float64, partOfX float64) (size float64) {
 	const probes = 4
 	moved, xs, ys := make([]float64, len(y)), make([]float64, len(x)), make([]float64, len(y))
 	share := shares(1)
 	for range probes {
 		for j, v := range x {
-			xs[j] = v * (1 + probePart*share())
+			xs[j] = v * (1 + partOfX*share())
 		}
 		for j, v := range y {
 			ys[j] = v * (1 + probePart*share())
@@ -134,6 +139,27 @@ func (h *Hyper) ErrorOfY(pt *Point) float64 {
 		bound += math.Sqrt(math.Max(1, math.Max(facts.Smoothness, t.Curvature)/mu)) * rho / h.sine(s, s.Active)
 	}
 	return bound
+}
+
+// unmet is the part of the gradient's terms that a solution may leave of stationarity: what a
+// verification takes for met.
+const unmet = 1e-6
+
+// Unsolved reports that the lower solution at a point leaves more of stationarity than a part of
+// the terms of the gradient. Solvers take rounding from the largest curvature, which may be that
+// of an entry of y that is 0, as beside a pole, and hide all else; here the terms are measured
+// entry by entry of y, with a few gradients of g where the multipliers do not show them.
+func (h *Hyper) Unsolved(pt *Point) bool {
+	s := pt.Lower
+	pull := make([]float64, h.p.Dy)
+	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
+	left := math.Sqrt(float64(h.p.Dy)) * s.Residuals.Stationarity
+	if !(left > unmet*linalg.Norm(pull)) {
+		return false
+	}
+	base := make([]float64, h.p.Dy)
+	h.p.G.GradY(base, pt.X, s.Y)
+	return left > unmet*termsAlong(h.p, pt.X, s.Y, base, 0)
 }
 
 // sine is the least singular value of the rows of a face, each of length 1.
