@@ -226,32 +226,13 @@ func tryMutant(files []string, seed uint64) (r *report) {
 		return r
 	}
 	r.Outcomes = append(r.Outcomes, result.Status.String())
-	if took > mutantLimit+5*time.Second {
-		wrong("beyond the time limit", "%v for a limit of %v", took, mutantLimit)
-	}
-	if result.Status == runtime.NumericalFailure {
-		reason, _, _ := strings.Cut(generic(result.Reason), " at ")
+	before := len(r.Findings)
+	point := r.judge(p, result, took, mutantLimit, file+": ")
+	if len(r.Findings) > before {
 		r.Wrong = r.Text
-		r.Findings = append(r.Findings, finding{Kind: "numerical failure", Soft: true, Reason: reason, Detail: fmt.Sprintf("%s: %s", file, result.Reason)})
 	}
-	if !result.HasPoint() {
+	if !point {
 		return r
-	}
-	checks, err := p.Verify(result)
-	if err != nil {
-		wrong("verify error", "%s: %v", result.Status, err)
-		return r
-	}
-	for _, check := range checks.Checks {
-		if !check.OK {
-			kind := "verify rejects"
-			if result.Status == runtime.NumericalFailure { // which may say so because its numbers do not hold
-				kind = "verify rejects a failed run"
-			}
-			wrong(kind, "%s: %s: %s", result.Status, check.Claim, check.Detail)
-			r.Findings[len(r.Findings)-1].Soft = result.Status == runtime.NumericalFailure
-			break
-		}
 	}
 	if result.Status != runtime.Solved || result.Lower.Status != lower.Solved.String() {
 		return r

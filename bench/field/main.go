@@ -1,7 +1,7 @@
 // Command field solves the field's own benchmarks by default settings and
-// writes one row for each to field.csv, where rows of families that are not run stay: F, what is known of the optimum, how
-// the run ended, whether its document passes verification, processor time and
-// memory. Where F is better than the best one published, field_points.csv has the
+// writes one row for each to field.csv, where rows of families that are not run
+// stay: F, what is known of the optimum, how the run ended, whether its document
+// passes verification, processor time, memory and calls. Where F is better than the best one published, field_points.csv has the
 // point to the last digit.
 //
 //	go run ./bench/field [-out DIR] [-limit 120s] [FAMILY...]

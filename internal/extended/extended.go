@@ -236,7 +236,7 @@ func (r *Rows) Each(x []float64, size func(j int) float64, f func(i int, excess,
 // satisfies a row, by more than a part of its right side, impossible is told instead.
 func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool, i int), part float64, impossible func(i int, excess float64)) {
 	n := len(lo)
-	low := append(slices.Clone(lo), fill(r.Dim, math.Inf(-1))...)
+	low := append(slices.Clone(lo), slices.Repeat([]float64{math.Inf(-1)}, r.Dim)...)
 	// least is that of the left side, without one column and the entry's own.
 	least := func(i, without int) float64 {
 		s := 0.0
@@ -272,7 +272,7 @@ func (r *Rows) Bounds(lo, hi []float64, keep func(j int, at float64, upper bool,
 	if never {
 		return
 	}
-	high, by := fill(r.Dim, math.Inf(1)), make([]int, r.Dim)
+	high, by := slices.Repeat([]float64{math.Inf(1)}, r.Dim), make([]int, r.Dim)
 	for i, of := range slices.Backward(r.Of) {
 		side, from := r.Rhs[i], i
 		if of >= 0 {
@@ -312,12 +312,4 @@ func (r *Rows) opposite(a, b, but int) bool {
 		}
 	}
 	return true
-}
-
-func fill(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for i := range out {
-		out[i] = v
-	}
-	return out
 }

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/internal/await"
 	"bilevelc/internal/sparse"
@@ -104,7 +105,7 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 	size := n.Shape.Len()
 	switch n.Op {
 	case expr.Neg:
-		return args[0].scaled(fill(size, -1)), nil
+		return args[0].scaled(slices.Repeat([]float64{-1}, size)), nil
 	case expr.Add, expr.Sub:
 		sign := 1.0
 		if n.Op == expr.Sub {
@@ -198,7 +199,7 @@ func (a *affine) variable(n *expr.Node) *form {
 	if n.Lower {
 		at += a.dx
 	}
-	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: count(0, size+1), Col: count(at, size), Val: fill(size, 1)}
+	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: count(0, size+1), Col: count(at, size), Val: slices.Repeat([]float64{1}, size)}
 	return &form{coef: m, rest: make([]float64, size)}
 }
 
@@ -313,7 +314,7 @@ func (f *form) broadcast(size int) *form {
 	if len(f.rest) == size {
 		return f
 	}
-	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: count(0, size+1), Col: make([]int, size), Val: fill(size, 1)}
+	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: count(0, size+1), Col: make([]int, size), Val: slices.Repeat([]float64{1}, size)}
 	return f.combine(m)
 }
 
@@ -380,7 +381,7 @@ func (f *form) combine(m *sparse.CSR) *form {
 }
 
 func ones(rows, cols int) *sparse.CSR {
-	return sparse.FromDense(rows, cols, fill(rows*cols, 1))
+	return sparse.FromDense(rows, cols, slices.Repeat([]float64{1}, rows*cols))
 }
 
 // reads reports whether a row has a coefficient in column n or beyond it.
@@ -392,14 +393,6 @@ func (f *form) reads(n int) bool {
 		}
 	}
 	return false
-}
-
-func fill(n int, v float64) []float64 {
-	out := make([]float64, n)
-	for k := range out {
-		out[k] = v
-	}
-	return out
 }
 
 // finite reports whether all numbers of row k are finite.

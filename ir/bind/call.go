@@ -7,6 +7,7 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
+	"slices"
 )
 
 // maxCalls bounds the depth of inlined calls; the checker refuses recursion,
@@ -203,7 +204,7 @@ func (e *elab) eye(x *lang.Call) value {
 	if v, ok := e.b.eyes[n]; ok {
 		return v
 	}
-	v := unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(fill(n, 1))), e.at(x)))
+	v := unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(slices.Repeat([]float64{1}, n))), e.at(x)))
 	e.b.eyes[n] = v
 	return v
 }

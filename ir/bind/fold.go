@@ -46,14 +46,14 @@ func (f *folding) kink(n *expr.Node, args []*form) *form {
 			u = u.broadcast(size)
 		}
 		if sign < 0 {
-			u = u.scaled(fill(len(u.rest), -1))
+			u = u.scaled(slices.Repeat([]float64{-1}, len(u.rest)))
 		}
 		args[i] = u
 	}
 	if n.Op == expr.Abs {
-		args = append(args, args[0].scaled(fill(size, -1)))
+		args = append(args, args[0].scaled(slices.Repeat([]float64{-1}, size)))
 	}
-	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: count(0, size+1), Col: count(f.dx+len(f.sides), size), Val: fill(size, sign)}
+	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: count(0, size+1), Col: count(f.dx+len(f.sides), size), Val: slices.Repeat([]float64{sign}, size)}
 	for k := range size {
 		var sides []sideOf
 		for _, u := range args {

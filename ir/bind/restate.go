@@ -241,7 +241,7 @@ func (s *restater) sidesOf(n *expr.Node) [2]*expr.Node {
 // D' R^-2 D is at most 1/2 (see ir.Restated). Where only x takes part any unit will
 // do, that of its coefficients as well as another.
 func (k *kink) units(dx int, mass []float64, levels int) []float64 {
-	unit := fill(k.n.Shape.Len(), 1)
+	unit := slices.Repeat([]float64{1}, k.n.Shape.Len())
 	for i := range unit {
 		most, x := 0.0, 0.0
 		for _, f := range k.forms {

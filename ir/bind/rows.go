@@ -87,7 +87,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 func (r *rows) upper(decl *ir.LevelDecl) {
 	p := r.prob
 	n := r.b.dx
-	p.X.Lo, p.X.Hi, p.X.E = fill(n, math.Inf(-1)), fill(n, math.Inf(1)), sparse.Empty(n)
+	p.X.Lo, p.X.Hi, p.X.E = slices.Repeat([]float64{math.Inf(-1)}, n), slices.Repeat([]float64{math.Inf(1)}, n), sparse.Empty(n)
 	r.lo, r.hi = make([]origin, n), make([]origin, n)
 	keep := func(rel *relation, k int, cols []int, vals []float64, rest, terms float64) {
 		if len(cols) == 1 {

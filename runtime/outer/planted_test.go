@@ -15,10 +15,6 @@ import (
 // Planted optima where several kinks of F meet, with the project's own lower
 // solver and default settings: the optimum is found to rounding and certified.
 func TestGoldsteinOnPlantedKinks(t *testing.T) {
-	spec, err := lower.Lookup(lower.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, o := range []planted.Options{
 		{Family: planted.Convex, Dx: 2, Dy: 6, Floors: 4, Active: 1, Kinks: 2, Condition: 10, Seed: 1},
 		{Family: planted.Convex, Dx: 10, Dy: 20, Links: 2, Floors: 10, Active: 4, Kinks: 2, Weak: 1, Condition: 100, Seed: 1},
@@ -36,20 +32,7 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 		{Family: planted.Convex, Dx: 20, Dy: 61, Floors: 40, Kinks: 30, Implied: 3, Condition: 1, Seed: 1971500000},
 	} {
 		name := fmt.Sprintf("%v dx %d kinks %d", o.Family, o.Dx, o.Kinks)
-		in, err := planted.New(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := spec.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
-		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
-			Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
-		if err != nil || r.Best == nil {
-			t.Fatalf("%s: %v (%v)", name, r.Reason, err)
-		}
+		in, h, r := solvePlanted(t, o)
 		gap := (r.Best.F - in.Optimum.F) / (1 + math.Abs(in.Optimum.F))
 		t.Logf("%s: %v, gap %.1e, distance %.1e, %d iterations, %d evaluations, %+v; %s", name, r.Status, gap,
 			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
@@ -69,27 +52,10 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 // along the kinks. The optimum is found each time; which members have enough wide pieces within
 // delta is up to the draw.
 func TestRaysAlongKinks(t *testing.T) {
-	spec, err := lower.Lookup(lower.Default)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const members, least = 16, 8 // 6 where a ray that ends on a kink is taken again and again
 	solved := 0
 	for k := range uint64(members) {
-		in, err := planted.New(planted.Options{Family: planted.Convex, Dx: 2, Dy: 48, Links: 2, Floors: 40, Kinks: 30, Condition: 1e5, Seed: 439627646 + k})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := spec.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
-		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
-			Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
-		if r.Best == nil {
-			t.Fatalf("member %d: %s: %v", k, r.Reason, err)
-		}
+		in, _, r := solvePlanted(t, planted.Options{Family: planted.Convex, Dx: 2, Dy: 48, Links: 2, Floors: 40, Kinks: 30, Condition: 1e5, Seed: 439627646 + k})
 		if gap := math.Abs(r.Best.F-in.Optimum.F) / (1 + math.Abs(in.Optimum.F)); gap > 5e-11 {
 			t.Errorf("member %d: gap %.2e", k, gap)
 		}
@@ -101,4 +67,28 @@ func TestRaysAlongKinks(t *testing.T) {
 	if solved < least {
 		t.Errorf("%d of %d solved", solved, members)
 	}
+}
+
+// solvePlanted solves a planted problem by the project's own lower solver and default settings.
+func solvePlanted(t *testing.T, o planted.Options) (*planted.Instance, *oracle.Hyper, *Result) {
+	t.Helper()
+	in, err := planted.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := lower.Lookup(lower.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := spec.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := oracle.New(in.Problem, s, &oracle.Face{Settings: *oracle.DefaultFace()})
+	r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
+		Options{Start: in.Problem.Start, Seed: 1, Limits: Limits{Iterations: 1000}})
+	if r.Best == nil { // other ends without a certificate are told by the status
+		t.Fatalf("%+v: %s: %v", o, r.Reason, err)
+	}
+	return in, h, r
 }
