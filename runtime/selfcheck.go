@@ -98,7 +98,7 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 // hypergradient at a kink of F and a certificate made of such gradients; and where y itself is not
 // confirmed it says so.
 //
-// When ctx ends before the verification does, what the run was sure of stays.
+// What could not be verified before ctx ended is left out as if it had been refused.
 func (p *Problem) temper(ctx context.Context, r *Result) error {
 	if r.Status == Infeasible {
 		return nil
@@ -106,14 +106,16 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 	if r.rough() {
 		r.Stationarity.Strict = false
 	}
-	sure := r.Stationarity.Strict
 	report, ended, err := p.examine(ctx, r)
 	if err == nil && !ended && refuses(report, certify.StrictClaim) {
 		r.Stationarity.Strict = false
 		report, ended, err = p.examine(ctx, r)
 	}
-	if err != nil || ended && sure || !ended && report.OK() {
+	if err != nil || !ended && report.OK() {
 		return err
+	}
+	if ended {
+		r.Stationarity.Strict = false
 	}
 	r.Upper.Hypergradient = nil
 	if c := r.Certificate; c != nil && (c.Goldstein != nil || c.Joint != nil || c.GradientMapping != nil) {

@@ -36,6 +36,38 @@ func TestTemper(t *testing.T) {
 	}
 }
 
+// TestTemperWithoutTime has a claim of strictness, at the kink, that there is no time to verify: it is taken back too.
+func TestTemperWithoutTime(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var x: real in box(-1, 1)\n  minimize y - 0.5 * x\n}\nlower {\n  var y: real in nonneg\n  minimize 0.5 * (y - x)^2 + 0.1 * exp(y)\n}\n")
+	r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{0.1}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Status, r.Stationarity.Strict = LimitReached, true
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.temper(&endsAtOnce{Context: ended}, r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Stationarity.Strict || len(r.Upper.Hypergradient) > 0 || r.Lower.Status != lower.Solved.String() {
+		t.Errorf("strict %v, gradient %v, lower level %s", r.Stationarity.Strict, r.Upper.Hypergradient, r.Lower.Status)
+	}
+}
+
+// endsAtOnce is a context that ends as soon as it has been asked whether it has.
+type endsAtOnce struct {
+	context.Context
+	asked bool
+}
+
+func (c *endsAtOnce) Err() error {
+	if !c.asked {
+		c.asked = true
+		return nil
+	}
+	return c.Context.Err()
+}
+
 func mustBind(t *testing.T, source string) *Problem {
 	t.Helper()
 	model, err := Compile("m.blv", source)
