@@ -6,14 +6,13 @@
 //
 //	go run ./bench/field [-out DIR] [-limit 120s] [FAMILY...]
 //
-// The families are svm, hearn, battery, interdiction, prices, tollgrid and bolib;
+// The families are svm, hearn, battery, interdiction, prices, equality, tollgrid and bolib;
 // without one, all are run, which takes up to an hour. Sources and licences of
 // the data are in bench/field/data/SOURCES.md; what the numbers show is said in
 // bench/README.md.
 package main
 
 import (
-	"context"
 	"encoding/csv"
 	"encoding/json"
 	"flag"
@@ -46,7 +45,7 @@ var families = []struct {
 	list func(data string) ([]instance, error)
 }{
 	{"svm", supportVectors}, {"hearn", tolls}, {"battery", batteries},
-	{"interdiction", interdictions}, {"prices", prices}, {"tollgrid", tollGrids}, {"bolib", bolib},
+	{"interdiction", interdictions}, {"prices", prices}, {"equality", equalities}, {"tollgrid", tollGrids}, {"bolib", bolib},
 }
 
 func main() {
@@ -60,7 +59,7 @@ func command(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("field", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "folder of the table")
 	data := flags.String("data", "bench/field/data", "folder of the models and data")
-	limit := flags.Duration("limit", 120*time.Second, "time limit of one solve")
+	limit := flags.Duration("limit", 120*time.Second, "processor time after which a solve ends")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -149,7 +148,9 @@ func measure(in instance, limit time.Duration) (row, better []string, err error)
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := p.Solve(context.Background(), runtime.Options{TimeLimit: limit})
+	ctx, end := clock.Limit(limit, runtime.ErrTimeLimit)
+	defer end()
+	r, err := p.Solve(ctx, runtime.Options{})
 	if err != nil {
 		return nil, nil, err
 	}

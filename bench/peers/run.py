@@ -33,7 +33,7 @@ GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "C
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
 GAP = "relative gap to the best of the row's seed"
 FIGURES = ["convergence", "alpha", "cost"]
-WHOLE = ["Bilevelc", "Lbfgs", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
+WHOLE = ["Bilevelc", "Lbfgs", "LbfgsFive", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
 
 
 def environment():
@@ -113,33 +113,33 @@ def ours(evaluator, seed, dy, steps):
 
 
 def hypergradients(a, python, evaluator):
-    raw, table, gone = [], [], set()
+    """Seed by seed, all contestants in turn, so that what else the machine does strikes all alike."""
+    raw, gone, names = [], {}, a.contestants or ["Bilevelc", *GRADIENTS]
     for dy in a.sizes:
-        for name in a.contestants or ["Bilevelc", *GRADIENTS]:
-            cold, warm, errors, megabytes, why = [], [], [], [], ""
-            for seed in range(1, a.seeds + 1):
+        megabytes, why = {}, {name: f"stopped at d_y = {at}" for name, at in gone.items()}
+        for seed in range(1, a.seeds + 1):
+            for name in names:
                 if name in gone:
-                    why = "stopped at a smaller size"
-                    break
-                found, why = (lines([python, "run.py", "--rows-of-bilevelc", evaluator, str(seed), str(dy), str(a.steps)], a.limit)
-                              if name == "Bilevelc" else
-                              lines([python, "worker.py", name, str(seed), str(dy), str(a.steps)], a.limit))
-                # The points where the margin of the active set is below rounding have no one gradient.
+                    continue
+                began = [python, "run.py", "--rows-of-bilevelc", evaluator] if name == "Bilevelc" else [python, "worker.py", name]
+                found, ended = lines([*began, str(seed), str(dy), str(a.steps)], a.limit)
                 for row in found:
                     if row["phase"] == "memory":
-                        megabytes.append(row["megabytes"])
-                        continue
-                    (cold if row["phase"] == "cold" else warm).append(row["seconds"])
-                    if row["margin"] > 1e-7:
-                        errors.append(row["error"])
-                    raw.append((name, dy, seed, row["phase"], row["seconds"], row["error"], row["margin"]))
-                if why:
-                    gone.add(name)
-                    break
-            table.append((name, dy, *spread(cold), *spread(warm), *spread(errors)[::2], max(megabytes, default=""), why))
-            print(*table[-1], flush=True)
+                        megabytes[name] = max(megabytes.get(name, 0), row["megabytes"])
+                    else:
+                        raw.append((name, dy, seed, row["phase"], row["seconds"], row["error"], row["margin"]))
+                if ended:
+                    gone[name], why[name] = dy, f"seed {seed} {ended}"  # other seeds and larger sizes would take as long
+                print(name, dy, seed, *spread([row["seconds"] for row in found if row["phase"] == "warm"]), ended, flush=True)
+            table = []
+            for name in names:
+                mine = [row[2:] for row in raw if row[:2] == (name, dy)]
+                cold, warm = ([seconds for _, phase, seconds, *_ in mine if phase == which] for which in ("cold", "warm"))
+                # The points where the margin of the active set is below rounding have no one gradient.
+                errors = [error for *_, error, margin in mine if margin > 1e-7]
+                table.append((name, dy, len(cold), *spread(cold), *spread(warm), *spread(errors)[::2], megabytes.get(name, ""), why.get(name, "")))
             save(a.out, "hypergradients_raw.csv", ["contestant", "d_y", "seed", "phase", "seconds", "relative error", "margin"], raw)
-            save(a.out, "hypergradients.csv", ["contestant", "d_y", "cold s, median", "min", "max", "warm s, median", "min", "max",
+            save(a.out, "hypergradients.csv", ["contestant", "d_y", "seeds", "cold s, median", "min", "max", "warm s, median", "min", "max",
                                                "relative error, median", "max", "MB", "remark"], table)
 
 

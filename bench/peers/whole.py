@@ -49,12 +49,20 @@ def Lbfgs(instance, clock, limit):
     return lbfgs(instance, np.zeros(DX), clock)
 
 
+def several(instance, clock, number):
+    draw, hand = np.random.default_rng(instance.seed), Hand(instance)
+    starts = [np.zeros(DX)] + [draw.standard_normal(DX) * 10 for _ in range(number - 1)]
+    return min((lbfgs(instance, s, clock) for s in starts), key=lambda x: hand(x)[0])
+
+
+def LbfgsFive(instance, clock, limit):
+    """The same from 5 starts."""
+    return several(instance, clock, 5)
+
+
 def LbfgsTwenty(instance, clock, limit):
     """The same from 20 starts: the reference."""
-    draw = np.random.default_rng(instance.seed)
-    starts = [np.zeros(DX)] + [draw.standard_normal(DX) * 10 for _ in range(19)]
-    hand = Hand(instance)
-    return min((lbfgs(instance, s, clock) for s in starts), key=lambda x: hand(x)[0])
+    return several(instance, clock, 20)
 
 
 def AdamCvxpylayers(instance, clock, limit, steps=1000, rate=0.1):
@@ -119,15 +127,15 @@ def Blvpy(instance, clock, limit):
     return x.value
 
 
-ALL = {f.__name__: f for f in (Lbfgs, LbfgsTwenty, AdamCvxpylayers, Pympcc, Blvpy)}
+ALL = {f.__name__: f for f in (Lbfgs, LbfgsFive, LbfgsTwenty, AdamCvxpylayers, Pympcc, Blvpy)}
 
 
-def bilevelc(instance, evaluator):
+def bilevelc(instance, evaluator, limit):
     import os
     import subprocess
     import tempfile
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run([evaluator, "-solve", *instance.write(folder)], capture_output=True, text=True, check=True,
+        done = subprocess.run([evaluator, "-solve", "-limit", str(limit), *instance.write(folder)], capture_output=True, text=True, check=True,
                               env={**os.environ, "GOMAXPROCS": "1"})
     first, *steps, last = (json.loads(line) for line in done.stdout.splitlines())
     return {"x": np.array(last["x"]["x"]), "seconds": last["seconds"], "status": last["status"], "bind": first["bind"],
@@ -138,7 +146,7 @@ def bilevelc(instance, evaluator):
 def main(name, seed, dy, evaluator, limit):
     instance = Instance(seed, dy)
     if name == "Bilevelc":
-        row = bilevelc(instance, evaluator)
+        row = bilevelc(instance, evaluator, limit)
     else:
         clock = Clock()
         x = ALL[name](instance, clock, limit)

@@ -3,7 +3,7 @@
 // other contestants.
 //
 //	evaluator [-oracle NAME] [-alpha A] [-solver NAME] MODEL DATA
-//	evaluator -solve MODEL DATA
+//	evaluator -solve [-limit SECONDS] MODEL DATA
 //
 // Each line of input is {"x": [...], "warm": bool}; without "warm" what was
 // learned before is forgotten. Each line of output is {"f", "gradient",
@@ -14,7 +14,7 @@
 // With -solve it reads nothing: it solves by the defaults, writes a line
 // {"f", "seconds"} for each iteration, and last {"status", "f", "x", "seconds"}.
 // Seconds of both count the processor time of all threads from the bound
-// problem on.
+// problem on; after -limit of them the solve ends with the best point it has.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"bilevelc/bench/clock"
 	"bilevelc/ir/datafile"
@@ -59,6 +60,7 @@ func command(args []string, in io.Reader, out io.Writer) error {
 	alpha := flags.Float64("alpha", 0, "accuracy of the penalty oracle; 0: its default")
 	solver := flags.String("solver", "", "lower solver; empty: as solve chooses")
 	whole := flags.Bool("solve", false, "solve instead of answering")
+	limit := flags.Float64("limit", 0, "processor seconds after which a solve ends; 0: none")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func command(args []string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	if *whole {
-		return solve(p, encoder)
+		return solve(p, *limit, encoder)
 	}
 	values := method.Values{}
 	if *alpha > 0 {
@@ -158,11 +160,14 @@ type ending struct {
 }
 
 // solve solves by the defaults and writes F against processor time.
-func solve(p *runtime.Problem, encoder *json.Encoder) error {
+func solve(p *runtime.Problem, limit float64, encoder *json.Encoder) error {
 	began := clock.Process()
-	r, err := p.Solve(context.Background(), runtime.Options{Observer: func(at runtime.Progress) {
+	seconds := func() float64 { return (clock.Process() - began).Seconds() }
+	ctx, end := clock.Limit(time.Duration(limit*float64(time.Second)), runtime.ErrTimeLimit)
+	defer end()
+	r, err := p.Solve(ctx, runtime.Options{Observer: func(at runtime.Progress) {
 		// A line that cannot be written is missed at the end, by who reads.
-		_ = encoder.Encode(map[string]float64{"f": at.Best, "seconds": (clock.Process() - began).Seconds()})
+		_ = encoder.Encode(map[string]float64{"f": at.Best, "seconds": seconds()})
 	}})
 	if err != nil {
 		return err
@@ -171,5 +176,5 @@ func solve(p *runtime.Problem, encoder *json.Encoder) error {
 	if err != nil {
 		return err
 	}
-	return encoder.Encode(ending{r.Status.String(), r.Upper.Objective, x, (clock.Process() - began).Seconds()})
+	return encoder.Encode(ending{r.Status.String(), r.Upper.Objective, x, seconds()})
 }
