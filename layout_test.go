@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"ir":                 {"ir/expr", "ir/data", "internal/extended", "internal/sparse", "lang"},
 	"ir/check":           {"ir", "lang", "parser", "stdlib", "internal/await", "internal/sparse"},
 	"ir/bind":            {"ir", "lang", "parser", "stdlib", "internal/await", "internal/extended", "internal/sparse"},
-	"ir/curvature":       {"ir", "lang", "internal/extended", "internal/sparse"},
+	"ir/curvature":       {"ir", "lang", "internal/extended", "internal/gram", "internal/sparse"},
 	"autodiff":           {"ir/expr", "ir/data", "internal/sparse", "lang/diag"},
 	"codegen":            {"autodiff", "ir", "lang", "internal"},
 	"runtime/method":     {"lang/diag"},

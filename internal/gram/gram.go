@@ -29,7 +29,7 @@ func Of(out, m []float64, rows, cols int, trans bool) {
 	clear(out[:n*n])
 	w := work{out: Block{out, n, n, n}, sign: 1, symmetric: true}
 	w.sum(Block{m, rows, cols, cols}, trans, Block{})
-	mirror(out, n)
+	Mirror(out, n)
 }
 
 // Subtract takes A' B (with trans) or A B from out. out may lie in the same matrix
@@ -41,8 +41,13 @@ func Subtract(out, a Block, trans bool, b Block) {
 
 // SubtractGram takes A' A from the upper triangle of out, with which entries of the
 // 8 x 8 blocks on its diagonal change below it.
-func SubtractGram(out, a Block) {
-	w := work{out: out, sign: -1, symmetric: true}
+func SubtractGram(out, a Block) { addGram(out, a, -1) }
+
+// AddGram adds A' A, likewise.
+func AddGram(out, a Block) { addGram(out, a, 1) }
+
+func addGram(out, a Block, sign float64) {
+	w := work{out: out, sign: sign, symmetric: true}
 	w.sum(a, true, Block{})
 }
 
@@ -201,9 +206,9 @@ func multiplyGo(sums *[4 * width]float64, a, b []float64, k int) {
 	}
 }
 
-// mirror copies the upper triangle to the lower one, in tiles that stay in
-// cache.
-func mirror(out []float64, n int) {
+// Mirror copies the upper triangle of a row-major n x n matrix to the lower one, in
+// tiles that stay in cache.
+func Mirror(out []float64, n int) {
 	const tile = 32
 	for i0 := 0; i0 < n; i0 += tile {
 		for j0 := i0; j0 < n; j0 += tile {

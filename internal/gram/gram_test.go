@@ -122,6 +122,15 @@ func TestSubtractGram(t *testing.T) {
 		want, got := slices.Clone(c), slices.Clone(c)
 		gonum.Implementation{}.Dgemm(blas.Trans, blas.NoTrans, n, n, k, -1, a, n+2, a, n+2, 1, want, n+4)
 		SubtractGram(Block{got, n, n, n + 4}, Block{a, k, n, n + 2})
+		sum := slices.Clone(got)
+		AddGram(Block{sum, n, n, n + 4}, Block{a, k, n, n + 2})
+		for i := range n {
+			for j := i; j < n; j++ {
+				if at := i*(n+4) + j; math.Abs(sum[at]-c[at]) > 1e-11 {
+					t.Fatalf("%v: entry (%d, %d) is %v with the product taken and added, %v before", s, i, j, sum[at], c[at])
+				}
+			}
+		}
 		for i := range n {
 			for j := range n + 4 {
 				at := i*(n+4) + j

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	matrices "bilevelc/internal/gram"
 	"bilevelc/internal/sparse"
 )
 
@@ -16,16 +17,17 @@ const maxDense = 2000
 // diag - slack on the diagonal plus a dense matrix for each block of several.
 type form struct {
 	n       int
-	block   []int       // of each column
-	cols    [][]int     // of each block
-	place   []int       // of each column within its block
-	dense   [][]float64 // of each block, row-major; nil for single columns and coarse blocks
-	rows    []int       // rank-one parts added to each block, for the rounding bound
-	diag    []float64   // rounded down
-	slack   []float64   // rounded up: radii and rounding errors, by row sums (Gershgorin)
-	mass    []float64   // row sums of the absolute values that were added to the dense blocks
-	touched []bool      // columns that some term bends
-	failed  *term       // a term without a finite lower bound, or nil
+	block   []int            // of each column
+	cols    [][]int          // of each block
+	place   []int            // of each column within its block
+	dense   [][]float64      // of each block, row-major; nil for single columns and coarse blocks
+	rows    []int            // rank-one parts added to each block, for the rounding bound
+	diag    []float64        // rounded down
+	slack   []float64        // rounded up: radii and rounding errors, by row sums (Gershgorin)
+	mass    []float64        // row sums of the absolute values that were added to the dense blocks
+	touched []bool           // columns that some term bends
+	failed  *term            // a term without a finite lower bound, or nil
+	squares map[int]*squares // of blocks, what is not in the upper triangle of their matrix yet
 }
 
 // below assembles a matrix below the sum of the terms, or below its negative.
@@ -35,7 +37,7 @@ type form struct {
 func (s *study) below(terms []term, negative bool, extra ...signedTerm) *form {
 	n := s.cols()
 	f := &form{n: n, block: make([]int, n), place: make([]int, n), diag: make([]float64, n),
-		slack: make([]float64, n), mass: make([]float64, n), touched: make([]bool, n)}
+		slack: make([]float64, n), mass: make([]float64, n), touched: make([]bool, n), squares: map[int]*squares{}}
 	parts := make([]signedTerm, len(terms))
 	for i := range terms {
 		parts[i] = s.signed(&terms[i], negative)
@@ -44,6 +46,10 @@ func (s *study) below(terms []term, negative bool, extra ...signedTerm) *form {
 	f.partition(parts, s.coarse)
 	for i := range parts {
 		s.addPart(f, &parts[i])
+	}
+	for b, q := range f.squares {
+		q.flush(f.dense[b])
+		matrices.Mirror(f.dense[b], q.n)
 	}
 	f.round()
 	return f

@@ -223,9 +223,15 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			continue // positive semidefinite: at least 0
 		}
 		ad := math.Abs(d)
+		var together []float64 // where the row goes if it is added with others
 		if keep {
-			f.rows[f.block[col(only)]]++
+			block := f.block[col(only)]
+			f.rows[block]++
+			if m := len(f.cols[block]); m >= leastGathered && fullRow*count >= m {
+				together = f.gather(block).row(dense, d)
+			}
 		}
+		root := math.Sqrt(ad)
 		for i, m := range mid {
 			r := 0.0
 			if rad != nil {
@@ -240,7 +246,11 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			f.loosen(c, mulUp(ad, addUp(mulUp(am, spread), mulUp(r, addUp(size, spread)))))
 			if entries := mulUp(ad, mulUp(am, size)); keep {
 				f.mass[c] = addUp(f.mass[c], entries)
-				f.addRow(dense, c, d*m, cols, mid)
+				if together != nil {
+					together[f.place[c]] = root * m
+				} else {
+					f.addRow(dense, c, d*m, cols, mid)
+				}
 			} else {
 				f.loosen(c, entries)
 			}
