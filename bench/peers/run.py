@@ -14,10 +14,10 @@ figures to bench/results, after each seed or contestant, so that a run may be st
 rows that a run does not come to stay. bench/README.md says what they show."""
 import argparse
 import csv
+import datetime
 import json
 import os
 import pathlib
-import resource
 import signal
 import statistics
 import subprocess
@@ -49,14 +49,37 @@ def environment():
     return python
 
 
+def used(session):
+    """Processor seconds of the processes of a session that run."""
+    ticks = 0
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[3]) == session:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def lines(command, limit):
-    """The lines of JSON that a contestant prints, and why it stopped. The limit is of processor time."""
-    done = subprocess.run(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, capture_output=True, text=True,
-                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (int(limit), int(limit) + 5)))
-    text, why = done.stdout, "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["failed"])[-1]
-    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        why = f"stopped after {int(limit)} s"
-    return [json.loads(line) for line in text.splitlines() if line.startswith("{")], why
+    """The lines of JSON that a contestant prints, and why it stopped. The limit is of processor time, of the contestant and
+    what it starts. (It is no RLIMIT_CPU: under one, Linux tells a process its time by the tick, some milliseconds.)"""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, stdout=out, stderr=err, start_new_session=True)
+        why = ""
+        while process.poll() is None:
+            try:
+                process.wait(0.2)
+            except subprocess.TimeoutExpired:
+                if used(process.pid) > limit:
+                    why = f"stopped after {int(limit)} s"
+                    os.killpg(process.pid, signal.SIGKILL)
+        out.seek(0)
+        err.seek(0)
+        if process.returncode != 0 and not why:
+            why = (err.read().strip().splitlines() or ["failed"])[-1]
+        return [json.loads(line) for line in out.read().splitlines() if line.startswith("{") and line.endswith("}")], why
 
 
 def save(folder, name, header, rows):
@@ -88,6 +111,31 @@ def save(folder, name, header, rows):
         w = csv.writer(f, lineterminator="\n")
         w.writerow(header)
         w.writerows(rows)
+
+
+def machine():
+    """The processor by its numbers, and how many there are."""
+    said = {}
+    with open("/proc/cpuinfo") as f:
+        for line in f:
+            name, _, value = line.partition(":")
+            said.setdefault(name.strip(), value.strip())
+    return f'{os.cpu_count()} x {said.get("vendor_id", "")} family {said.get("cpu family", "")} model {said.get("model", "")}'
+
+
+def note(a, part, sizes, begun, load):
+    """A line of runs.csv: what was measured, when, of which version, on what and beside how much other work."""
+    version = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    path = a.out / "runs.csv"
+    new = not path.exists()
+    with open(path, "a", newline="") as f:
+        w = csv.writer(f, lineterminator="\n")
+        if new:
+            w.writerow(["begun, UTC", "ended", "part", "contestants", "d_y", "seeds", "limit, processor s", "version", "processors",
+                        "load when begun", "load when ended"])
+        now = datetime.datetime.now(datetime.UTC)
+        w.writerow([f"{begun:%Y-%m-%d %H:%M}", f"{now:%H:%M}", part, " ".join(a.contestants or ["all"]), " ".join(map(str, sizes)), a.seeds,
+                    a.limit, version, machine(), f"{load:.1f}", f"{os.getloadavg()[0]:.1f}"])
 
 
 def spread(values):
@@ -139,8 +187,8 @@ def hypergradients(a, python, evaluator):
                 errors = [error for *_, error, margin in mine if margin > 1e-7]
                 table.append((name, dy, len(cold), *spread(cold), *spread(warm), *spread(errors)[::2], megabytes.get(name, ""), why.get(name, "")))
             save(a.out, "hypergradients_raw.csv", ["contestant", "d_y", "seed", "phase", "seconds", "relative error", "margin"], raw)
-            save(a.out, "hypergradients.csv", ["contestant", "d_y", "seeds", "cold s, median", "min", "max", "warm s, median", "min", "max",
-                                               "relative error, median", "max", "MB", "remark"], table)
+            save(a.out, "hypergradients.csv", ["contestant", "d_y", "seeds", "cold s, median", "min", "max", "warm s, median",
+                                               "warm min", "warm max", "relative error, median", "relative error, max", "MB", "remark"], table)
 
 
 def whole(a, python, evaluator):
@@ -223,18 +271,19 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         evaluator = f"{folder}/evaluator"
         subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
-        if "hypergradients" in parts:
-            hypergradients(a, python, evaluator)
-        if "whole" in parts:
-            whole(a, python, evaluator)
-        if "svm" in parts:
-            svm(a, python, evaluator)
         figures = [name for name in FIGURES if name in parts or "figures" in parts]
-        if figures:
-            few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
-            subprocess.run([python, "figures.py", evaluator, a.out, *figures, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
-                            *(["--sizes", *map(str, a.sizes)] if given else []), *few], cwd=HERE,
-                           env={**os.environ, **ONE_THREAD}, check=True)
+        few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
+        jobs = {"hypergradients": (hypergradients, a.sizes), "whole": (whole, a.whole_sizes), "svm": (svm, [])}
+        for part in [part for part in jobs if part in parts] + figures:
+            begun, load = datetime.datetime.now(datetime.UTC), os.getloadavg()[0]
+            if part in jobs:
+                job, sizes = jobs[part]
+                job(a, python, evaluator)
+            else:
+                sizes = [] if part != "cost" else a.sizes if given else [50, 100, 200, 400, 800]
+                subprocess.run([python, "figures.py", evaluator, a.out, part, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
+                                *(["--sizes", *map(str, sizes)] if sizes else []), *few], cwd=HERE, env={**os.environ, **ONE_THREAD}, check=True)
+            note(a, part, sizes, begun, load)
     sys.path.insert(0, str(HERE))
     import tables
     tables.write(a.out)

@@ -50,29 +50,30 @@ def in_order(rows, column):
 
 def hypergradients(folder):
     rows = read(folder, "hypergradients.csv")
-    parts = []
-    for phase in ("cold", "warm"):
-        sizes, body = in_order(rows, "d_y"), []
-        for name in in_order(rows, "contestant"):
-            cells = []
-            for dy in sizes:
-                r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
-                at = r and r[f"{phase} s, median"]
-                cells.append(milliseconds(float(at)) + (" *" if r["remark"] else "") if at else (r["remark"] if r else ""))
-            body.append([WAYS[name], *cells])
-        parts.append(f"Hypergradient, {phase}, processor milliseconds, medians; * stopped before all seeds:\n\n"
-                     + table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body))
-    sizes, body = in_order(rows, "d_y"), []
-    for name in in_order(rows, "contestant"):
-        cells = []
-        for dy in sizes:
-            r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
-            has = r and r["relative error, median"]
-            cells.append(f'{float(has):.0e}, {float(r["max"]):.0e}' if has else "")
-        body.append([WAYS[name], *cells])
-    parts.append("Relative error of the hypergradient, median and largest:\n\n"
-                 + table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body))
-    return parts
+    sizes = in_order(rows, "d_y")
+
+    def cells(name, of):
+        found = ([r for r in rows if r["contestant"] == name and r["d_y"] == dy] for dy in sizes)
+        return [of(r[0]) if r else "" for r in found]
+
+    def time(phase):
+        def cell(r):
+            if not r[f"{phase} s, median"]:
+                return r["remark"]
+            middle, least, most = (milliseconds(float(r[c])) for c in ([f"{phase} s, median", "min", "max"] if phase == "cold" else
+                                                                       [f"{phase} s, median", "warm min", "warm max"]))
+            return f"{middle} ({least} to {most}) [{r['seeds']}]" + ("; " + r["remark"] if r["remark"] else "")
+        return cell
+
+    def error(r):
+        return f'{float(r["relative error, median"]):.0e}, {float(r["relative error, max"]):.0e}' if r["relative error, median"] else ""
+
+    tables = [("Hypergradient, cold, processor milliseconds, median (least to largest) [seeds]", time("cold")),
+              ("Hypergradient, warm, processor milliseconds, median (least to largest) [seeds]", time("warm")),
+              ("Relative error of the hypergradient, median and largest", error),
+              ("Memory of the process, MB", lambda r: number(float(r["MB"])) if r["MB"] else "")]
+    return [f"{title}:\n\n" + table(["contestant", *(f"d_y = {dy}" for dy in sizes)],
+                                    [[WAYS[name], *cells(name, of)] for name in in_order(rows, "contestant")]) for title, of in tables]
 
 
 def whole(folder):
@@ -117,5 +118,9 @@ def svm(folder):
 
 
 def write(folder):
-    parts = ["# Peers", "Written by `bench/peers/run.py`; what it shows is said in [bench/README.md](../README.md).", *hypergradients(folder), *whole(folder), *svm(folder)]
+    runs = read(folder, "runs.csv")
+    when = ["Runs (rows of later runs replace those of earlier ones, contestant by contestant, size by size, seed by seed):\n\n"
+            + table(list(runs[0]), [list(r.values()) for r in runs])] if runs else []
+    parts = ["# Peers", "Written by `bench/peers/run.py`; what it shows is said in [bench/README.md](../README.md). One thread, processor seconds.",
+             *when, *hypergradients(folder), *whole(folder), *svm(folder)]
     (folder / "peers.md").write_text("\n\n".join(parts) + "\n")
