@@ -1,5 +1,5 @@
-"""Tables in Markdown of what run.py measured: bench/results/peers.md, from the CSV beside it. Medians over the
-seeds and, in brackets, the least and the largest."""
+"""Tables in Markdown of what run.py measured: bench/results/peers.md, from the CSV beside it, with medians over the
+seeds and, in brackets, the least and the largest; and the short ones of bench/README.md."""
 import csv
 import statistics
 
@@ -30,6 +30,10 @@ def spread(values, form):
 
 def number(v):
     return f"{v:.3g}"
+
+
+def percent(v):
+    return f"{100 * v:.3f} %" if v >= 5e-6 else "0"
 
 
 def milliseconds(v):
@@ -88,7 +92,7 @@ def whole(folder):
             gaps = pick(done, "relative gap to the best of the row's seed")
             best = sum(g <= 1e-4 for g in gaps)
             remark = "; ".join(dict.fromkeys(r["remark"] for r in mine if r["remark"]))
-            body.append([WAYS[name], len(done), best, spread(gaps, lambda v: f"{100 * v:.2g} %"), spread(pick(done, "seconds"), number),
+            body.append([WAYS[name], len(done), best, spread(gaps, percent), spread(pick(done, "seconds"), number),
                          spread(pick(done, "seconds to 1e-4 of the best"), number), remark])
         parts.append(f"Whole solves, d_y = {dy}:\n\n" + table(
             ["contestant", "seeds", "within 1e-4 of the best", "gap to the best", "seconds", "seconds to 1e-4 of the best, where it came there",
@@ -115,6 +119,76 @@ def svm(folder):
         parts.append(f"Slack budgets, {dataset}:\n\n" + table(
             ["contestant", "seeds", "validation loss reported", "the same, lower level solved exactly at its budgets", "test accuracy", "seconds"], body))
     return parts
+
+
+def short_hypergradients(folder):
+    """Cold / warm, milliseconds, a column a size."""
+    rows = read(folder, "hypergradients.csv")
+    sizes, body = in_order(rows, "d_y"), []
+    for name in in_order(rows, "contestant"):
+        cells, errors = [], []
+        for dy in sizes:
+            r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
+            if r and r["cold s, median"]:
+                cells.append(" / ".join(milliseconds(float(r[f"{phase} s, median"])) if r[f"{phase} s, median"] else "not within the limit"
+                                        for phase in ("cold", "warm")) + (f" ({r['seeds']} seeds)" if r["seeds"] != "10" else ""))
+            else:
+                cells.append("not within the limit" if r and "after" in r["remark"] else "not tried" if r else "")
+            if r and r["relative error, median"]:
+                errors.append((float(r["relative error, median"]), float(r["relative error, max"])))
+        body.append([WAYS[name], *cells, *(f"{max(e):.0e}" if e else "" for e in (list(zip(*errors)) or [(), ()]))])
+    return table(["contestant", *(f"d_y = {dy}" for dy in sizes), "error: largest median", "largest"], body)
+
+
+def short_whole(folder):
+    """Seeds that end within 1e-4 of the best F known, median gap to it, median seconds; a column a size."""
+    rows = read(folder, "whole.csv")
+    sizes, body = in_order(rows, "d_y"), []
+    for name in in_order(rows, "contestant"):
+        cells = []
+        for dy in sizes:
+            mine = [r for r in rows if r["contestant"] == name and r["d_y"] == dy]
+            done = [r for r in mine if r["F"]]
+            gaps = pick(done, "relative gap to the best of the row's seed")
+            if done:
+                cells.append(f"{sum(g <= 1e-4 for g in gaps)} of {len(done)}, {percent(statistics.median(gaps))}, "
+                             f"{number(statistics.median(pick(done, 'seconds')))} s")
+            else:
+                cells.append(f"not within {mine[0]['remark'].removeprefix('stopped after ')}" if mine else "not tried")
+        body.append([WAYS[name], *cells])
+    return table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body)
+
+
+def short_svm(folder):
+    """Medians over the ten splits, of both data sets."""
+    rows, ours = read(folder, "svm.csv"), [r for r in read(folder, "field.csv") if r["family"] == "svm"]
+    middle = lambda values: number(statistics.median(values)) if values else ""
+    body = []
+    for name in ["Bilevelc", *in_order(rows, "contestant")]:
+        cells = []
+        for dataset in in_order(rows, "dataset"):
+            if name == "Bilevelc":
+                mine = [r for r in ours if r["instance"].startswith(dataset)]
+                cells += [middle(pick(mine, "F")), "the same", middle([float(r["report"].split()[-1]) for r in mine]), middle(pick(mine, "seconds"))]
+            else:
+                mine = [r for r in rows if r["contestant"] == name and r["dataset"] == dataset]
+                solved = [float(r["F at its budgets"]) for r in mine if r["F at its budgets"][:1].isdigit()]
+                cells += [middle(pick(mine, "loss it reports")), middle(solved) or "another", middle(pick(mine, "test accuracy")), middle(pick(mine, "seconds"))]
+        body.append([WAYS[name], *cells])
+    what = ["loss reported", "of the solved lower level", "test accuracy", "seconds"]
+    return table(["contestant", *(f"{dataset}: {w}" for dataset in in_order(rows, "dataset") for w in what)], body)
+
+
+def renew(page, folder):
+    """Writes the short tables into the page, between `<!-- NAME -->` and `<!-- end -->`."""
+    text = page.read_text()
+    for name, short in (("hypergradients", short_hypergradients), ("whole", short_whole), ("svm", short_svm)):
+        before, mark, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not mark or not end:
+            raise ValueError(f"{page}: no place for the table `{name}`")
+        text = before + mark + short(folder) + "\n" + end + after
+    page.write_text(text)
 
 
 def write(folder):
