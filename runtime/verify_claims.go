@@ -219,6 +219,12 @@ func (c *claims) rowSizes() []float64 {
 	return sizes
 }
 
+// lengthInY is the norm of a row's coefficients of y.
+func (c *claims) lengthInY(row int) float64 {
+	_, b := c.p.Numeric.Rows.B.Row(row)
+	return linalg.Norm(b)
+}
+
 // rows checks the lists of rows and the margins that follow from them.
 func (c *claims) rows() {
 	l := c.r.Lower
@@ -244,6 +250,10 @@ func (c *claims) rows() {
 	multiplier, slack := math.Inf(1), math.Inf(1)
 	sizes := c.rowSizes()
 	typical := math.Max(linalg.NormInf(sizes), linalg.NormInf(c.doc.Y))
+	known := 0.0 // to what y is: at 0 that is all there is to tell a row's size by
+	if !math.IsInf(float64(l.ErrorBound), 0) {
+		known = math.Max(0, float64(l.ErrorBound))
+	}
 	for _, list := range []struct {
 		name string
 		rows []string
@@ -257,7 +267,7 @@ func (c *claims) rows() {
 				flaw = "there is no row " + name
 			case seen[name]:
 				flaw = name + " is listed twice"
-			case math.Abs(c.h[i]) > nearlyActive*math.Max(typical, sizes[i]):
+			case math.Abs(c.h[i]) > math.Max(nearlyActive*math.Max(typical, sizes[i]), known*c.lengthInY(i)):
 				flaw = name + " is slack"
 			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || !c.r.rough() && c.doc.Lambda[i] > nearlyActive*linalg.NormInf(c.doc.Lambda)):
 				flaw = name + " has a multiplier"
