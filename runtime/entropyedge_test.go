@@ -19,7 +19,7 @@ func TestVerifyBesideAnEntropysEdge(t *testing.T) {
 		depth := 700 * rng.Float64() // of exp
 		x := 1 + w*depth
 		c := 1 - w // y1 = exp((c - x)/w - 1) = exp(-depth - 1/w + ...)
-		n := 1 + rng.IntN(4)
+		n, stiff := 1+rng.IntN(4), 0.0
 		target, curve := make([]float64, n), make([]float64, n)
 		g := fmt.Sprintf("%.17g*y[1]*log(y[1]) + (x - (%.17g))*y[1]", w, c)
 		f := "0.5*(x - 3)^2 + y[1]"
@@ -27,12 +27,19 @@ func TestVerifyBesideAnEntropysEdge(t *testing.T) {
 		F := 0.5 * (x - 3) * (x - 3)
 		for j := range target {
 			target[j], curve[j] = scale*(rng.Float64()-0.5), scale*(0.5+rng.Float64())
+			if k%2 == 1 { // y is 0 elsewhere, but for y1's force
+				target[j] = -math.Abs(target[j])
+				pull := curve[j] * rng.Float64()
+				stiff += pull * pull / curve[j]
+				g += fmt.Sprintf(" + (%.17g)*y[1]*y[%d]", pull, j+2)
+			}
 			g += fmt.Sprintf(" + 0.5*%.17g*(y[%d] - (%.17g))^2", curve[j], j+2, target[j])
 			f += fmt.Sprintf(" + y[%d]", j+2)
 			F += math.Max(0, target[j])
 		}
 		y := math.Exp((c-x)/w - 1)
 		F += y
+		g += fmt.Sprintf(" + %.17g*y[1]*(0.5*y[1] - %.17g)", stiff, y) // at rest at y, and convex
 		source := fmt.Sprintf("model m\nupper {\n  var x: real\n  minimize %s\n}\nlower {\n  var y: vector[%d] in nonneg\n  minimize %s\n}\n", f, n+1, g)
 		model, err := Compile("m.blv", source)
 		if err != nil {

@@ -225,9 +225,10 @@ func (h *hessian) difference(largest int) {
 			for k, b := range h.blocks {
 				if c < len(b.entries) {
 					j := b.entries[c]
-					by := widths[k].next(h.uneven(b.entries, up, down))
-					if by == 1 {
-						by = widths[k].longer(h.lost(b.entries, up, down))
+					uneven := h.uneven(b.entries, up, down)
+					by := widths[k].longer(h.lost(b.entries, up, down) && !math.IsInf(uneven, 1))
+					if by == 1 { // else halves differ by rounding
+						by = widths[k].next(uneven)
 					}
 					step[j] *= by
 					done = done && by == 1
@@ -258,10 +259,20 @@ func (h *hessian) difference(largest int) {
 	for k, b := range h.blocks {
 		for i := range b.entries {
 			for j := i; j < len(b.entries); j++ {
-				b.h.SetSym(i, j, (full[k].At(i, j)+full[k].At(j, i))/2)
+				b.h.SetSym(i, j, shared(full[k].At(i, j), full[k].At(j, i), step[b.entries[j]], step[b.entries[i]]))
 			}
 		}
 	}
+}
+
+// shared is an entry of the Hessian from two differences that know it, each with a rounding inverse to its
+// step: an entry of y at 1e-200 has steps in which no other force changes at all.
+func shared(a, b, stepA, stepB float64) float64 {
+	share := 0.5
+	if stepA != stepB {
+		share = stepA / (stepA + stepB)
+	}
+	return share*a + (1-share)*b
 }
 
 // step is that of a difference in one entry: any for a quadratic, where a long

@@ -96,7 +96,7 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 		s.stiff = s.force / way
 	}
 	s.sizeOfY(p, x, y, lambda)
-	s.force = orOne(math.Max(s.force, s.stiff*s.y))
+	s.force = orOne(math.Max(s.force, math.Min(s.stiff*s.y, balance(g, x, y, grad))))
 	for i := range s.rows {
 		s.rows[i] = math.Abs(p.Rows.Rhs[i]) + s.normB[i]*s.y
 		cols, vals := p.Rows.A.Row(i)
@@ -145,6 +145,32 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
+}
+
+// balance is the size of the terms that balance in grad_y g: what it changes by as each entry of y is changed by
+// its own size, either way. Curvature by the size of y counts that of an entry at 1e-200, beside the edge of
+// an entropy, for all; this, that of an exponential by the exponent. Neither is less than the terms.
+func balance(g problem.Function, x, y, grad []float64) float64 {
+	rng := rand.New(rand.NewPCG(2, uint64(len(y))))
+	size := 0.0
+	at, z := make([]float64, len(y)), make([]float64, len(y))
+	sign := make([]float64, len(y))
+	for range probes {
+		for j := range sign {
+			sign[j] = float64(2*rng.IntN(2) - 1)
+		}
+		size = math.Max(size, typical(func(t float64) float64 {
+			for j := range z {
+				z[j] = y[j] * (1 + t*sign[j])
+			}
+			g.GradY(at, x, z)
+			for j := range at {
+				at[j] -= grad[j]
+			}
+			return maxAbs(at)
+		}))
+	}
+	return size
 }
 
 // sizeOfY sets y. What rows that hold y make of it is a difference of terms: up to their
