@@ -119,7 +119,7 @@ func TestPathAndGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for k := range 60 {
 		p, x := random(rng, k%2 == 1)
-		c := New(p)
+		c := New(p, nil)
 		if c == nil {
 			t.Fatal("no path")
 		}
@@ -172,7 +172,7 @@ func TestPathAndGradient(t *testing.T) {
 func TestNoInside(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	p, x := random(rng, false)
-	c := New(p)
+	c := New(p, nil)
 	c.Begin(make([]float64, p.Dy), math.Inf(1))
 	grad := make([]float64, p.Dx)
 	first, err := c.Evaluate(context.Background(), grad, x, 0.1)
@@ -205,7 +205,7 @@ func TestFreeFollower(t *testing.T) {
 		}
 		p.Rows.Rhs[i] += 100
 	}
-	c := New(p)
+	c := New(p, nil)
 	// Newton's method finds the minimizer without rows: it is 0 for c = -P'x.
 	g := p.G.(*quadratic)
 	for i := range g.c {

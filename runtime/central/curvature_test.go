@@ -14,7 +14,7 @@ func TestSecondDerivative(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for k := range 40 {
 		p, x := random(rng, k%2 == 1)
-		c := New(p)
+		c := New(p, nil)
 		c.Begin(make([]float64, p.Dy), math.Inf(1))
 		for _, mu := range []float64{3, 1e-2, 1e-3} {
 			grad := func(by float64, v []float64) []float64 {

@@ -77,6 +77,9 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
 		c.hessian = nil
 	}
+	if c.condensed != nil {
+		c.follow(x, mu)
+	}
 	full := 0
 	for pass := range mostSteps {
 		if ctx.Err() != nil {
@@ -170,6 +173,12 @@ func (c *Path) residuals(x []float64) float64 {
 	if terms := linalg.NormInf(c.pull); terms > 0 {
 		off = linalg.NormInf(c.dual) / terms
 	}
+	return math.Max(off, c.apart(x))
+}
+
+// apart sets the residuals of the rows and returns the largest, relative to its terms.
+func (c *Path) apart(x []float64) float64 {
+	rows, off := c.p.Rows, 0.0
 	for i := range c.primal {
 		v, size := c.s[i]-rows.Rhs[i], math.Abs(rows.Rhs[i])+c.s[i]
 		cols, vals := rows.A.Row(i)
@@ -216,6 +225,16 @@ func (c *Path) complementarity(mu float64) (mean, off float64) {
 // far below the other entries, makes the matrix quasi-definite; refinement undoes it.
 func (c *Path) factor() bool {
 	rows := c.p.Rows
+	if z := c.condensed; z != nil {
+		for i, kind := range rows.Kind {
+			z.own[i] = 0
+			if kind != problem.Equal {
+				z.own[i] = c.s[i] / c.lambda[i]
+			}
+			c.unit[c.n+i] = 1 / math.Sqrt(math.Max(z.length[i]+z.own[i], 0x1p-900))
+		}
+		return z.factor()
+	}
 	for k, t := range c.lower {
 		c.kkt[k] = c.hessian[t]
 	}
@@ -268,7 +287,22 @@ func (c *Path) solveTo(part float64) {
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
-	right, best, kept := linalg.NormInf(c.rhs), math.Inf(1), c.level
+	right := linalg.NormInf(c.rhs)
+	if z := c.condensed; z != nil {
+		z.solve(c.step, c.rhs)
+		linalg.Refine(c.step, z.solve, c.remaining, 5, part*right)
+	} else {
+		c.solveLevels(right, part)
+	}
+	for i, u := range c.unit {
+		c.step[i] *= u
+	}
+}
+
+// solveLevels solves in the units of the factors, with those of the first level of regular
+// that is accurate.
+func (c *Path) solveLevels(right, part float64) {
+	best, kept := math.Inf(1), c.level
 	for range regular {
 		c.ldl.Solve(c.step, c.rhs)
 		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
@@ -286,9 +320,6 @@ func (c *Path) solveTo(part float64) {
 	}
 	c.level = kept
 	copy(c.step, c.solution)
-	for i, u := range c.unit {
-		c.step[i] *= u
-	}
 }
 
 // remaining sets r to what a solution in the units of the factors leaves of the
@@ -301,6 +332,10 @@ func (c *Path) remaining(r, scaled []float64) {
 	}
 	for i := 0; i < c.n; i++ {
 		sum := 0.0
+		if c.condensed != nil {
+			r[i] -= linalg.Dot(c.hessian[i*c.n:(i+1)*c.n], v) * c.unit[i]
+			continue
+		}
 		for t := c.pattern.Ptr[i]; t < c.pattern.Ptr[i+1]; t++ {
 			sum += c.hessian[t] * v[c.pattern.Col[t]]
 		}
@@ -360,18 +395,7 @@ func (c *Path) advance(x []float64, target, off float64) bool {
 	for k, i := range c.general {
 		c.dlambda[i] = c.step[c.n+k]
 	}
-	t := 1.0
-	for i, kind := range rows.Kind {
-		if kind == problem.Equal {
-			continue
-		}
-		if c.ds[i] < 0 {
-			t = math.Min(t, -toEdge*c.s[i]/c.ds[i])
-		}
-		if c.dlambda[i] < 0 {
-			t = math.Min(t, -toEdge*c.lambda[i]/c.dlambda[i])
-		}
-	}
+	t := c.stepLength()
 	if !(t > leastStep) {
 		return false
 	}
@@ -390,6 +414,23 @@ func (c *Path) advance(x []float64, target, off float64) bool {
 		t /= 2
 	}
 	return false
+}
+
+// stepLength is the part of the step (ds, dlambda), at most 1, that stays inside.
+func (c *Path) stepLength() float64 {
+	t := 1.0
+	for i, kind := range c.p.Rows.Kind {
+		if kind == problem.Equal {
+			continue
+		}
+		if c.ds[i] < 0 {
+			t = math.Min(t, -toEdge*c.s[i]/c.ds[i])
+		}
+		if c.dlambda[i] < 0 {
+			t = math.Min(t, -toEdge*c.lambda[i]/c.dlambda[i])
+		}
+	}
+	return t
 }
 
 func (c *Path) move(t float64) {

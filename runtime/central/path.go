@@ -26,8 +26,9 @@ import (
 type Path struct {
 	p           *problem.Problem
 	n, m        int
-	pattern     *sparse.CSR // of the Hessian of g in y
+	pattern     *sparse.CSR // of the Hessian of g in y; nil where that is dense and condensed
 	colours     *linalg.Colouring
+	known       []float64 // its entries, in the pattern's order, where it is known; or nil
 	hessian     []float64 // its entries, in the pattern's order; nil before they are measured
 	lower       []int     // places in the pattern of the entries on and below the diagonal
 	onDiag      []int     // of each entry of y: the place of its diagonal entry in lower
@@ -36,6 +37,8 @@ type Path struct {
 	general     []int     // the other rows, in the order of the KKT matrix
 	entries     int       // of B in these
 	part        []int     // of each entry of y: the number of its part of the lower level, see divide
+
+	condensed *condensed // what solves KKT systems; nil: ldl does
 
 	ldl     *linalg.LDL
 	kkt     []float64
@@ -78,33 +81,47 @@ const mostGroups = 8
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is
 // an inequality, g is not known to be strongly convex, or its Hessian is large and not
-// known to be sparse.
-func New(p *problem.Problem) *Path {
+// known to be sparse. known, where not nil, is the Hessian of g in y where that is the same
+// everywhere (Dy x Dy, symmetric); it is kept.
+func New(p *problem.Problem, known []float64) *Path {
 	if len(p.Duals) > 0 || p.Coupled != nil || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) {
 		return nil
 	}
-	pattern := p.Facts.HessianPattern
-	if pattern == nil {
+	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: p.Facts.HessianPattern}
+	if c.pattern == nil {
+		c.known = known
+	}
+	if c.known != nil && c.m <= c.n {
+		c.unit = make([]float64, c.n+c.m)
+		c.condensed = newCondensed(p.Rows, c.n, known, c.unit)
+	}
+	if c.condensed == nil && c.pattern == nil {
 		if p.Dy > mostDense {
 			return nil
 		}
-		pattern = full(p.Dy)
+		c.pattern = full(p.Dy)
 	}
-	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: pattern, colours: linalg.Colour(pattern)}
-	if !p.Facts.QuadraticInY && c.colours.Colours > mostGroups {
-		return nil
+	if c.known == nil {
+		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && c.colours.Colours > mostGroups {
+			return nil
+		}
 	}
 	c.arrange()
 	if c.n+len(c.general) > mostLarge {
 		return nil
 	}
-	c.analyze()
+	if c.condensed == nil {
+		c.analyze()
+	}
 	c.divide()
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
 	c.dual, c.primal, c.pull, c.side = v(c.n), v(c.m), v(c.n), v(c.m)
-	c.unit, c.scratch = v(c.n+len(c.general)), v(c.n+len(c.general))
+	c.scratch = v(c.n + len(c.general))
+	if c.condensed == nil {
+		c.unit = v(c.n + len(c.general))
+	}
 	c.solution = v(c.n + len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
@@ -126,7 +143,7 @@ func (c *Path) arrange() {
 	c.bound, c.coefficient = make([]int, c.m), make([]float64, c.m)
 	for i := range c.bound {
 		c.bound[i] = -1
-		if rows.Kind[i] != problem.Equal {
+		if rows.Kind[i] != problem.Equal && c.condensed == nil {
 			c.bound[i], c.coefficient[i] = rows.Bound(i)
 		}
 		if c.bound[i] < 0 {
@@ -169,6 +186,10 @@ func (c *Path) analyze() {
 func (c *Path) divide() {
 	classes := sparse.NewClasses(c.n)
 	for i := range c.n {
+		if c.condensed != nil {
+			classes.Join(0, i)
+			continue
+		}
 		cols, _ := c.pattern.Row(i)
 		for _, j := range cols {
 			classes.Join(i, j)
@@ -233,17 +254,29 @@ func (c *Path) Scale(x, y, lambda []float64) float64 {
 	copy(c.y, y)
 	bend := 0.0
 	if c.measure(x) {
-		for _, k := range c.onDiag {
-			bend += c.hessian[c.lower[k]] / float64(c.n)
+		for j := range c.n {
+			bend += c.curvature(j) / float64(c.n)
 		}
 	}
 	c.typical = math.Max(force, bend*slack)
 	return slack * c.typical
 }
 
+// curvature is the second derivative of g along entry j of y.
+func (c *Path) curvature(j int) float64 {
+	if c.condensed != nil {
+		return c.hessian[j*c.n+j]
+	}
+	return c.hessian[c.lower[c.onDiag[j]]]
+}
+
 // measure sets the Hessian of g in y from differences of gradients at (x, c.y), along
 // groups of directions (linalg.Colouring). It reports false where one is not finite.
 func (c *Path) measure(x []float64) bool {
+	if c.known != nil {
+		c.hessian = c.known
+		return true
+	}
 	values := make([]float64, c.pattern.NNZ())
 	base, step := make([]float64, c.n), make([]float64, c.n)
 	size := math.Max(1, linalg.Norm(c.y)/math.Sqrt(float64(c.n)))

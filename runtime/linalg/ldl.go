@@ -187,17 +187,23 @@ func (f *LDL) Solve(x, b []float64) {
 	}
 }
 
+// Refine is Refine by solves with the factors.
+func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
+	return Refine(x, f.Solve, residual, steps, enough)
+}
+
 // Refine improves x, an approximate solution of M x = b, by solves with K, a
-// matrix near M: residual sets r to b - M x. It stops where a step no longer
+// matrix near M: residual sets r to b - M x, and solve its first argument to the solution of
+// K x = r, in place. It stops where a step no longer
 // halves the residual's largest entry, after at most `steps`, or where that is at
 // most `enough`, and returns it; x is the best seen.
-func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
-	r, best := make([]float64, f.n), make([]float64, f.n)
+func Refine(x []float64, solve, residual func(r, x []float64), steps int, enough float64) float64 {
+	r, best := make([]float64, len(x)), make([]float64, len(x))
 	residual(r, x)
 	least := NormInf(r)
 	copy(best, x)
 	for step := 0; step < steps && least > enough; step++ {
-		f.Solve(r, r)
+		solve(r, r)
 		for i, d := range r {
 			x[i] += d
 		}

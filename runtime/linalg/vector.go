@@ -69,3 +69,15 @@ func Finite(v []float64) bool {
 	}
 	return s == 0
 }
+
+// Unpack is the symmetric n x n matrix, row-major, whose upper triangle is packed row by row.
+func Unpack(n int, packed []float64) []float64 {
+	h, at := make([]float64, n*n), 0
+	for i := 0; i < n; i++ {
+		for j := i; j < n; j++ {
+			h[i*n+j], h[j*n+i] = packed[at], packed[at]
+			at++
+		}
+	}
+	return h
+}

@@ -58,14 +58,7 @@ const facesKept = 4
 const singular = 1 / flatness / 10
 
 func newDenseHessian(n int, packed []float64) *denseHessian {
-	w := &denseHessian{n: n, h: make([]float64, n*n)}
-	at := 0
-	for i := 0; i < n; i++ {
-		for j := i; j < n; j++ {
-			w.h[i*n+j], w.h[j*n+i] = packed[at], packed[at]
-			at++
-		}
-	}
+	w := &denseHessian{n: n, h: linalg.Unpack(n, packed)}
 	sums := 0.0
 	for i := 0; i < n; i++ {
 		row := w.h[i*n : (i+1)*n]

@@ -12,7 +12,8 @@ import (
 // pathful is a Hyperobjective whose lower level has a central path.
 type pathful interface {
 	oracle.Hyperobjective
-	Central() *central.Path // nil where it has none
+	Central(recalled bool) *central.Path // nil where it has none
+	Recalls() bool
 	Problem() *problem.Problem
 }
 
@@ -21,17 +22,18 @@ type pathful interface {
 // its minimizers have come to rest (central.Path). Each stage is one step of the run and
 // begins at what this says of it alone.
 type approach struct {
-	Stage  int
-	X, Y   []float64
-	Before []float64 // X of the stage before; nil at first
-	Moved  float64   // length of the stage before
-	Radius float64   // of the trust region
-	Gain   float64   // what the stage before has changed in F_mu
-	F      float64   // F_mu at its end
-	Scale  float64   // mu of the first stage
-	Limit  float64   // of forces, see central.Path.Begin
-	Start  float64   // F at the run's start, or where the relaxation has led
-	Priced bool      // it is the latter
+	Stage    int
+	X, Y     []float64
+	Before   []float64 // X of the stage before; nil at first
+	Moved    float64   // length of the stage before
+	Radius   float64   // of the trust region
+	Gain     float64   // what the stage before has changed in F_mu
+	F        float64   // F_mu at its end
+	Scale    float64   // mu of the first stage
+	Limit    float64   // of forces, see central.Path.Begin
+	Start    float64   // F at the run's start, or where the relaxation has led
+	Priced   bool      // it is the latter
+	Recalled bool      // the path has its Hessian from lower solves, see oracle.Hyper.Central
 }
 
 // waypoint is where the first stages have come to.
@@ -77,13 +79,14 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	if p := h.Problem(); p.Dx+p.Dy < ApproachFrom {
 		return nil
 	}
-	path := h.Central()
-	if path == nil {
-		return nil
-	}
 	pt, err := h.Value(ctx, start.X)
 	if err != nil {
 		return ignoring(err)
+	}
+	recalled := h.Recalls()
+	path := h.Central(recalled)
+	if path == nil {
+		return nil
 	}
 	x := start.X
 	scale := path.Scale(x, pt.Lower.Y, pt.Lower.Lambda)
@@ -99,7 +102,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	if g := m.guidance; g != nil && path.At(ctx, x, g.scale) == nil {
 		scale, first = g.scale, scoutFrom
 	}
-	s.Approach = &approach{Stage: first, X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F}
+	s.Approach = &approach{Stage: first, X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -143,7 +146,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	s := &m.state
 	a := *s.Approach
 	if h, ok := run.h.(pathful); ok && m.path == nil {
-		m.path = h.Central()
+		m.path = h.Central(a.Recalled)
 	}
 	if m.path == nil {
 		return stuck("the state is of a problem whose lower level has a central path")

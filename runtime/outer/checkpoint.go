@@ -104,12 +104,12 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if c.Hyper == nil {
 		return fmt.Errorf("it has no state of the hyperobjective")
 	}
-	d := dimensions{x: n, rows: r.h.Problem().FaceLen()}
-	if p, ok := r.h.(pathful); ok && p.Central() != nil {
-		d.y = p.Problem().Dy
-	}
 	if err := r.h.Restore(c.Hyper); err != nil {
 		return err
+	}
+	d := dimensions{x: n, rows: r.h.Problem().FaceLen()}
+	if p, ok := r.h.(pathful); ok && p.Central(p.Recalls()) != nil {
+		d.y = p.Problem().Dy
 	}
 	if c.Best != nil {
 		if err := c.Best.valid(d); err != nil {
