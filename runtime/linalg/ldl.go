@@ -8,17 +8,18 @@ import "math"
 // safe for concurrent use.
 type LDL struct {
 	*Symbolic
-	sign  []int8    // of pivot k, permuted
-	val   []float64 // the permuted upper triangle
-	lrow  []int32   // rows of L by columns
-	lval  []float64
-	d     []float64 // pivots
-	work  []float64
-	flag  []int32
-	reach []int32
-	fill  []int // where the next entry of each column of L goes
-	from  int32 // the first column of the dense block at L's end
-	block []float64
+	sign   []int8    // of pivot k, permuted
+	val    []float64 // the permuted upper triangle
+	lrow   []int32   // rows of L by columns
+	lval   []float64
+	d      []float64 // pivots
+	work   []float64
+	flag   []int32
+	reach  []int32
+	fill   []int // where the next entry of each column of L goes
+	from   int32 // the first column of the dense block at L's end
+	block  []float64
+	blocks *stretching // nil: the factors are those of K itself
 	// Raised is the number of pivots of the last Factor that rounding had left
 	// with the wrong sign, or nearly 0, and that were replaced.
 	Raised int
@@ -27,12 +28,14 @@ type LDL struct {
 // NewLDL makes room for factorizations; negative says which rows of K belong to
 // its negative block (nil: none).
 func NewLDL(s *Symbolic, negative func(i int) bool) *LDL {
-	f := &LDL{Symbolic: s, sign: make([]int8, s.n), val: make([]float64, len(s.row)), lrow: make([]int32, s.nnz()),
-		lval: make([]float64, s.nnz()), d: make([]float64, s.n), work: make([]float64, s.n), flag: make([]int32, s.n),
-		reach: make([]int32, s.n), fill: make([]int, s.n), from: int32(s.dense())}
-	if m := s.n - int(f.from); m > 0 {
-		f.block = make([]float64, m*m)
-	}
+	f := newPlain(s, negative)
+	f.blocks = newStretching(s, f.sign)
+	return f
+}
+
+// newPlain is NewLDL without a look at the blocks of the matrix.
+func newPlain(s *Symbolic, negative func(i int) bool) *LDL {
+	f := &LDL{Symbolic: s, sign: make([]int8, s.n)}
 	for k, i := range s.order {
 		f.sign[k] = 1
 		if negative != nil && negative(int(i)) {
@@ -48,6 +51,14 @@ func NewLDL(s *Symbolic, negative func(i int) bool) *LDL {
 // quasi-definite matrix only rounding does that, and refinement repairs it.
 // It reports false where a number is not finite.
 func (f *LDL) Factor(values []float64, least float64) bool {
+	if f.blocks != nil {
+		if done, finite := f.blocks.factor(f.Symbolic, values, least); done {
+			f.Raised = f.blocks.ldl.Raised
+			return finite
+		}
+		f.blocks = nil // the numbers are not of that kind
+	}
+	f.room()
 	clear(f.val)
 	for t, v := range values {
 		f.val[f.place[t]] += v
@@ -61,12 +72,28 @@ func (f *LDL) Factor(values []float64, least float64) bool {
 	})
 }
 
+// room makes room for the factors, once.
+func (f *LDL) room() {
+	if f.d != nil {
+		return
+	}
+	s := f.Symbolic
+	f.val, f.lrow, f.lval = make([]float64, len(s.row)), make([]int32, s.nnz()), make([]float64, s.nnz())
+	f.d, f.work, f.flag = make([]float64, s.n), make([]float64, s.n), make([]int32, s.n)
+	f.reach, f.fill, f.from = make([]int32, s.n), make([]int, s.n), int32(s.dense())
+	if m := s.n - int(f.from); m > 0 {
+		f.block = make([]float64, m*m)
+	}
+	f.resetFlags()
+}
+
 // factorSemidefinite factorizes a positive semidefinite matrix whose diagonal
 // entries are about 1. A pivot of at most tolerance, or of the size of rounding, says that the row depends on
 // those before it: it is left out, and dependent is called with its number. It
 // returns the smallest of the other pivots, +Inf where there is none and NaN
 // where one is not finite.
 func (f *LDL) factorSemidefinite(values []float64, tolerance float64, dependent func(row int)) (smallest float64) {
+	f.room()
 	clear(f.val)
 	for t, v := range values {
 		f.val[f.place[t]] += v
@@ -122,6 +149,11 @@ func (f *LDL) numeric(admit func(k int, pivot float64) float64) bool {
 			yi := y[i]
 			y[i] = 0
 			from, to := f.lptr[i], f.fill[i]
+			if yi == 0 { // as those of rows and columns that an active set takes out
+				f.lrow[to], f.lval[to] = k, 0
+				f.fill[i] = to + 1
+				continue
+			}
 			rows, vals := f.lrow[from:to], f.lval[from:to]
 			for t, r := range rows {
 				y[r] -= vals[t] * yi
@@ -161,6 +193,10 @@ func (f *LDL) resetFlags() {
 
 // Solve sets x to the solution of K x = b, for the factorized K; x may be b.
 func (f *LDL) Solve(x, b []float64) {
+	if f.blocks != nil {
+		f.blocks.solve(x, b)
+		return
+	}
 	w := f.work
 	for k, i := range f.order {
 		w[k] = b[i]

@@ -1,7 +1,9 @@
 package linalg
 
+import "sync"
+
 // Symbolic is what the pattern of a symmetric n x n matrix says of its
-// factorization P K P' = L D L'. It is immutable and may be shared.
+// factorization P K P' = L D L'. It does not change and may be shared.
 type Symbolic struct {
 	n      int
 	order  []int32 // order[k] is the row of K that comes k-th
@@ -10,6 +12,9 @@ type Symbolic struct {
 	place  []int   // of each entry given to Analyze, in row
 	parent []int32 // elimination tree; -1 at roots
 	lptr   []int   // columns of L, without the unit diagonal, len n+1
+
+	searched sync.Once
+	cliques  *cliques // nil: none; see newStretching
 }
 
 // Analyze prepares the factorization of matrices whose nonzero entries are
