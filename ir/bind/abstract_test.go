@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
+	"bilevelc/lang/diag"
 )
 
 // TestAbstractUnknowns: what hangs on data that was not supplied is unknown in
@@ -96,4 +97,23 @@ func countFamily(p *ir.Problem, name string) int {
 		}
 	}
 	return n
+}
+
+// TestAbstractIndexOfNothing: an array without entries has none, whatever the index will be.
+func TestAbstractIndexOfNothing(t *testing.T) {
+	p := compile(t, "nothing.blv", `model nothing
+data c: vector[0]
+data k: int
+upper {
+  var x: real
+  minimize x^2 + c[k]
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`)
+	if _, list := Bind(p, nil, Options{Abstract: true}); !list.HasErrors() || list[0].Code != diag.BindIndex {
+		t.Errorf("an entry of nothing: %v", list)
+	}
 }

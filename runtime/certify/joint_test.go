@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
@@ -185,5 +186,25 @@ func TestJointCertificates(t *testing.T) {
 	}
 	if unneeded < 20 {
 		t.Errorf("%d rows that lambda goes without were given a negative multiplier", unneeded)
+	}
+}
+
+// What takes no part in such a certificate keeps it from being one: rows of the upper level that read y, multipliers
+// that f reads, balls, and further variables of X.
+func TestJointCertificatesLeaveNothingOut(t *testing.T) {
+	doc, p, _ := jointCase(rand.New(rand.NewPCG(3, 15)), 0, 0, false)
+	for name, change := range map[string]func(p *problem.Problem){
+		"rows that read y":  func(p *problem.Problem) { p.Coupled = &problem.Coupled{} },
+		"multipliers":       func(p *problem.Problem) { p.Duals = []int{0} },
+		"balls":             func(p *problem.Problem) { p.X = &problem.Set{Balls: []problem.Ball{{}}} },
+		"further variables": func(p *problem.Problem) { p.X = &problem.Set{Extended: &extended.Rows{}} },
+	} {
+		other := *p
+		change(&other)
+		v := &verification{doc: doc, p: &other, tol: defaultTolerances()}
+		v.joint(doc.Certificate.Joint)
+		if len(v.Checks) != 1 || v.Checks[0].OK {
+			t.Errorf("%s: %v", name, v.Checks)
+		}
 	}
 }

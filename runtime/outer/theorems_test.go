@@ -360,6 +360,33 @@ func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 			t.Errorf("gradients to %g: %v (%s)", alpha, r.Status, r.Reason)
 		}
 	}
+	// Nothing was asked for: they may be known as well as goldstein's stationarity, no better than the target; asked for, that is it.
+	for _, c := range []struct {
+		alpha float64
+		given method.Values
+		want  bool
+	}{{3e-7, nil, true}, {3e-7, method.Values{"epsilon": 1e-8}, false}, {3e-5, method.Values{"epsilon": 1e-3}, true}} {
+		h := &formula{n: 1, alpha: c.alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: clone}
+		if r := ran(t, h, "pgd", made(t, "pgd", c.given), Options{Start: []float64{1}}); (r.Status == status.Solved) != c.want {
+			t.Errorf("gradients to %g, settings %v: %v (%s)", c.alpha, c.given, r.Status, r.Reason)
+		}
+	}
+}
+
+// A stationary point is left for a lower one near it as often as the setting says, and no more.
+func TestPollsAreCounted(t *testing.T) {
+	h := &formula{n: 1, alpha: 1e-12,
+		value: func(x []float64) float64 { return x[0]*x[0]/2 + 0.004*(1-math.Cos(400*x[0])) },
+		grad:  func(x []float64) []float64 { return []float64{x[0] + 1.6*math.Sin(400*x[0])} }}
+	last := math.Inf(1)
+	for _, polls := range []int{0, 1, 3} {
+		m := made(t, "goldstein", method.Values{"polls": float64(polls), "continuation": false, "initial_step": 1e-3}).(*goldstein)
+		r := ran(t, h, "goldstein", m, Options{Start: []float64{1}})
+		if m.state.Polled != polls || !(r.Best.F < last) {
+			t.Errorf("%d polls: %d, F = %g (%g with fewer): %v (%s)", polls, m.state.Polled, r.Best.F, last, r.Status, r.Reason)
+		}
+		last = r.Best.F
+	}
 }
 
 // Where it is not given, L is estimated by the largest gradient met, that at the start among

@@ -88,6 +88,9 @@ func TestProjectionsWithinCuts(t *testing.T) {
 		ones := make([]float64, n)
 		for j := range ones {
 			ones[j], set.Hi[j] = 1, math.Inf(1)
+			if trial%2 == 1 {
+				set.Hi[j] = 0.2 + 0.3*rng.Float64()
+			}
 		}
 		set.E = sparse.FromDense(1, n, ones)
 		p := NewProjector(set, rowsOf(n, 1, nil, nil, nil), n, 1)
