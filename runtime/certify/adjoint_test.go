@@ -181,7 +181,13 @@ func TestSystemsInUnits(t *testing.T) {
 			b[k] = c.uy * rng.NormFloat64()
 		}
 		u, w := c.exact(c.y, a, b)
-		for how, h := range map[string]*hessian{"factors": dense, "products": &products} {
+		systems := map[string]*hessian{"factors": dense, "products": &products}
+		if c.p.Facts.FixedHessian {
+			traded := products
+			traded.exchange = &exchange{products: c.p.Dy}
+			systems["products given up"] = &traded
+		}
+		for how, h := range systems {
 			system, err := h.system(c.face)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", c.name, how, err)
@@ -196,6 +202,9 @@ func TestSystemsInUnits(t *testing.T) {
 			}
 			if off := distance(gotW, w); off > 1e-5*(norm(w)+c.ug) {
 				t.Errorf("%s, %s: the multipliers are off by %.2g of %.2g", c.name, how, off, norm(w))
+			}
+			if s, ok := system.(*productSystem); ok && (s.direct != nil) != (h.exchange != nil) {
+				t.Errorf("%s, %s: solved by factors %v", c.name, how, s.direct != nil)
 			}
 		}
 	}

@@ -24,6 +24,7 @@ type deriver struct {
 	kept  map[string]faceSystem // systems of near, by face
 	// coupling says how the coupled constraints enter F; nil where they do not.
 	coupling *coupling
+	exchange exchange // of the hessians by products
 }
 
 func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
@@ -47,11 +48,11 @@ type derived struct {
 func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
 	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
 		if !d.near.direct() { // products are always taken where they are needed
-			return newHessian(d.p, d.g, d.s, d.parts, x, y)
+			return d.hessian(x, y)
 		}
 		return d.near, nil
 	}
-	h, err := newHessian(d.p, d.g, d.s, d.parts, x, y)
+	h, err := d.hessian(x, y)
 	if err != nil {
 		return nil, err
 	}
@@ -396,7 +397,7 @@ func (d *deriver) refine(at *derived, cy, cv, p, q []float64) (_, _ []float64, e
 	}
 	rounding := 100 * cubeRootEps * cubeRootEps * norm(p)
 	if last > math.Max(rounding, nothing) { // the factorized curvature is too far from this one
-		h, err := newHessian(d.p, d.g, d.s, d.parts, at.x, at.y)
+		h, err := d.hessian(at.x, at.y)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -16,8 +16,22 @@ var (
 )
 
 // denseLimit is the size of a block of y up to which its Hessian is built and
-// factorized: about a second. Larger ones are used through products alone.
+// factorized at once: about a second. Larger ones are used through products.
 const denseLimit = 600
+
+// mostDense is the size up to which one that is the same everywhere is built and factorized
+// after all, once as many products have been taken as that takes gradients: four matrices of
+// 32 MB.
+const mostDense = 2000
+
+// exchange is what hessians by products have in common that are one matrix at every x and y:
+// where the systems of faces are not as well conditioned as products ask for, which shows in
+// their number, they give way to factors. The work is at most twice that of the better way.
+type exchange struct {
+	products int
+	tried    bool
+	direct   *hessian // nil where there is none
+}
 
 // hessian is the curvature of g in y at one point, by differences of grad_y g:
 // dense for each block of y where all are small, else products.
@@ -36,6 +50,8 @@ type hessian struct {
 	place  []int       // and its position there
 	parts  map[string]componentSystem
 	stored int // numbers that parts hold
+
+	exchange *exchange // nil: products are all there is
 }
 
 // direct reports whether faces are factorized.
@@ -159,6 +175,12 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 	if largest > denseLimit {
 		return h, nil
 	}
+	return h, h.build(parts, largest)
+}
+
+// build makes the blocks, the largest of the given size, and factorizes them.
+func (h *hessian) build(parts [][]int, largest int) error {
+	p := h.p
 	h.divide(parts)
 	rows := make(map[int][]int, len(parts)) // equality rows by the first entry of their block
 	first := make([]int, p.Dy)
@@ -180,10 +202,39 @@ func newHessian(p *problem.Problem, g problem.Function, s *scales, parts [][]int
 	h.difference(largest)
 	for _, b := range h.blocks {
 		if err := b.factorize(p, rows[b.entries[0]]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return h, nil
+	return nil
+}
+
+// hessian looks at the curvature at (x, y).
+func (d *deriver) hessian(x, y []float64) (*hessian, error) {
+	h, err := newHessian(d.p, d.g, d.s, d.parts, x, y)
+	if err == nil && !h.direct() && d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.p.Dy <= mostDense {
+		h.exchange = &d.exchange
+	}
+	return h, err
+}
+
+// traded is the same matrix with factors, once that has become worth while; else nil.
+func (h *hessian) traded() *hessian {
+	e := h.exchange
+	if e == nil {
+		return nil
+	}
+	if !e.tried && e.products >= h.p.Dy {
+		e.tried = true
+		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
+		whole := make([]int, h.p.Dy)
+		for j := range whole {
+			whole[j] = j
+		}
+		if direct.build([][]int{whole}, len(whole)) == nil {
+			e.direct = direct
+		}
+	}
+	return e.direct
 }
 
 // difference fills the blocks' Hessians: one entry of every block is moved at a
@@ -300,15 +351,20 @@ const shortenings = 256
 // uneven is how much the halves of a difference, grad up - base and base - down over some
 // entries, differ, relative to it; infinite out of the domain.
 func (h *hessian) uneven(entries []int, up, down []float64) float64 {
-	apart, whole := 0.0, 0.0
 	for _, i := range entries {
 		if math.IsNaN(up[i]-down[i]) || math.IsInf(up[i]-down[i], 0) {
 			return math.Inf(1)
 		}
+	}
+	if h.p.Facts.QuadraticInY {
+		return 0
+	}
+	apart, whole := 0.0, 0.0
+	for _, i := range entries {
 		apart = math.Hypot(apart, up[i]-h.base[i]-(h.base[i]-down[i]))
 		whole = math.Hypot(whole, up[i]-down[i])
 	}
-	if h.p.Facts.QuadraticInY || apart == 0 {
+	if apart == 0 {
 		return 0
 	}
 	return apart / whole
@@ -479,6 +535,9 @@ func (h *hessian) mul(dst, v []float64) {
 			span = 2 * step
 		}
 		h.calls += 2
+		if h.exchange != nil {
+			h.exchange.products++
+		}
 		by := width.next(h.uneven(all, dst, down))
 		if by == 1 {
 			for j := range dst {

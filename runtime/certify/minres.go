@@ -3,6 +3,7 @@ package certify
 import (
 	"errors"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -16,6 +17,8 @@ type productSystem struct {
 	held    map[int]int // entry of y -> position in index of the row that holds it
 	coef    []float64   // of that row; 0 for a general row
 	general []int       // positions in index of the other rows
+	direct  faceSystem  // the same system with factors, see exchange; nil: not yet
+	refused bool        // there is none
 }
 
 var errProducts = errors.New("the linear system of the face was not solved to working accuracy by products")
@@ -64,7 +67,21 @@ func (s *productSystem) least() float64 {
 	return math.Max(s.h.p.Facts.StrongConvexity, 1e-8*orOne(s.h.s.stiff))
 }
 
+// trade makes the system one with factors where that is worth while and the same rows are
+// independent by it.
+func (s *productSystem) trade() {
+	if h := s.h.traded(); h != nil && s.direct == nil && !s.refused {
+		direct, err := newJointSystem(h, s.index)
+		if s.refused = err != nil || !slices.Equal(direct.rows(), s.index); !s.refused {
+			s.direct = direct
+		}
+	}
+}
+
 func (s *productSystem) solve(a, b []float64) (u, v []float64, err error) {
+	if s.trade(); s.direct != nil {
+		return s.direct.solve(a, b)
+	}
 	n := len(a)
 	u, v = make([]float64, n), make([]float64, len(b))
 	// Held entries first; what they do to the others moves to the right side.
