@@ -98,7 +98,8 @@ func (b *block) alongRows(p *problem.Problem) *mat.SymDense {
 // solve returns u and v of the system.
 func (s *nullSpace) solve(h *mat.SymDense, a, b []float64) (u, v []float64) {
 	var along, held, rest mat.VecDense
-	// Errors of these solves are warnings about conditioning (see isCondition).
+	// Errors of these solves are warnings about conditioning: the solution is there, and
+	// refinement improves it.
 	_ = along.SolveVec(s.r.T(), mat.NewVecDense(len(b), b))
 	held.MulVec(s.y, &along)
 	image := func() {

@@ -2,10 +2,11 @@ package certify
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -158,11 +159,7 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 		part.bt.SetCol(r, row)
 		solved, ok := b.solved[i]
 		if !ok {
-			var w mat.VecDense
-			if err := b.factor.SolveVecTo(&w, mat.NewVecDense(n, row)); err != nil && !isCondition(err) {
-				return nil, errCurvature
-			}
-			solved = w.RawVector().Data
+			solved = factored(&b.factor, row)
 			b.solved[i] = solved
 		}
 		part.hinvB.SetCol(r, solved)
@@ -180,11 +177,15 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	return part, err
 }
 
-// isCondition reports a warning about conditioning: the solution is there, and
-// refinement improves it.
-func isCondition(err error) bool {
-	var c mat.Condition
-	return errors.As(err, &c)
+// factored is the solution of U'U x = b, U the Cholesky factor. (mat's own solve takes b for a
+// matrix, by rows of one entry.)
+func factored(c *mat.Cholesky, b []float64) []float64 {
+	x := slices.Clone(b)
+	u := c.RawU().(mat.RawTriangular).RawTriangular()
+	v := blas64.Vector{N: len(x), Inc: 1, Data: x}
+	blas64.Trsv(blas.Trans, u, v)
+	blas64.Trsv(blas.NoTrans, u, v)
+	return x
 }
 
 func (s *jointSystem) rows() []int { return s.index }
@@ -281,19 +282,17 @@ func (p *densePart) once(a, b []float64) (u, v []float64) {
 	if p.null != nil {
 		return p.null.solve(p.b.h, a, b)
 	}
-	var w mat.VecDense
-	// Errors of these solves are warnings about conditioning (see isCondition).
-	_ = p.b.factor.SolveVecTo(&w, mat.NewVecDense(n, a))
+	w := mat.NewVecDense(n, factored(&p.b.factor, a))
 	if len(b) == 0 {
 		return w.RawVector().Data, nil
 	}
-	var rhs, multipliers, back mat.VecDense
-	rhs.MulVec(p.bt.T(), &w)
+	var rhs, back mat.VecDense
+	rhs.MulVec(p.bt.T(), w)
 	rhs.SubVec(&rhs, mat.NewVecDense(len(b), b))
-	_ = p.schur.SolveVecTo(&multipliers, &rhs)
-	back.MulVec(p.hinvB, &multipliers)
-	w.SubVec(&w, &back)
-	return w.RawVector().Data, multipliers.RawVector().Data
+	multipliers := factored(&p.schur, rhs.RawVector().Data)
+	back.MulVec(p.hinvB, mat.NewVecDense(len(multipliers), multipliers))
+	w.SubVec(w, &back)
+	return w.RawVector().Data, multipliers
 }
 
 func (p *densePart) residual(a, b, u, v []float64) (ra, rb []float64) {
