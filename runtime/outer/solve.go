@@ -39,8 +39,8 @@ type solving struct {
 // *PanicError; everything else that can happen on the way is a Status.
 //
 // When ctx ends Solve returns within abandonGrace, whatever the run is at: what
-// does not look at its context by then is left to end by itself, and the result is
-// of the last iteration that ended and of the best point seen.
+// does not look at its context by then is left to end by itself, with h, which is not to
+// be used further, and the result is of the last iteration that ended and of the best point seen.
 func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, opts Options) (*Result, error) {
 	if opts.Resume == nil && len(opts.Start) != h.Dim() {
 		return nil, fmt.Errorf("outer: start has %d entries, x has %d", len(opts.Start), h.Dim())
