@@ -40,6 +40,7 @@ type approach struct {
 type waypoint struct {
 	Scale float64 // mu of the first
 	F     float64 // F_mu at the end of the last
+	Work  float64 // see central.Path.Work
 }
 
 // The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
@@ -191,7 +192,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	left := a.Moved * math.Sqrt(approachRatio) / (1 - math.Sqrt(approachRatio))
 	rest := approachLeft * m.Settings.Delta * run.size(s.Center.X)
 	if a.Stage+1 == scoutStages && end != nil {
-		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F}
+		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work()}
 	}
 	if a.Stage++; a.Stage < approachStages && (led && (left > rest || a.Stage < 3) || a.Stage == 1) {
 		s.Approach = &a

@@ -32,6 +32,12 @@ const (
 	scoutMuch   = 3e8
 	scoutTwice  = 2
 	scoutHalf   = 0.5
+	// Where the linear algebra of a path is products and the factors of a matrix of the size of
+	// the rows (central.Path.Work), numbers are read ten times as fast as where whole systems
+	// are factorized, and a first run takes some tenths of a second: they may cost six times
+	// as much, up to a second.
+	scoutQuick    = 4e9
+	scoutSixTimes = 6
 	// sameStage is the part of F_mu to which the ends of a stage in one minimum agree: what
 	// its tolerance leaves (approachTolerance), with room.
 	sameStage = 1e-5
@@ -62,20 +68,14 @@ type guidance struct {
 // guided is a method whose runs begin along a central path.
 type guided interface {
 	guide(guidance)
-	// waypoint is mu of the first stage, and F_mu after scoutStages of them; false where
-	// the run did not come along a path so far.
-	waypoint() (scale, f float64, ok bool)
+	// waypoint is where the first stages have led; nil where the run did not come along a
+	// path so far.
+	waypoint() *waypoint
 }
 
 func (m *goldstein) guide(g guidance) { m.guidance = &g }
 
-func (m *goldstein) waypoint() (scale, f float64, ok bool) {
-	w := m.state.Waypoint
-	if w == nil {
-		return 0, 0, false
-	}
-	return w.Scale, w.F, true
-}
+func (m *goldstein) waypoint() *waypoint { return m.state.Waypoint }
 
 // notLower is the end of a scout at a point that is not below the bar.
 func (m *goldstein) notLower() error {
@@ -91,9 +91,13 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 		return first, nil, nil
 	}
 	s := &Scouting{First: first.Best.F}
-	each := math.Max(m.Cost, leastCost) + m.Linear
+	each := math.Max(m.Cost, leastCost) + m.Linear + first.way.work
 	cost := each * float64(total(first.Calls))
-	budget := int64(math.Max(math.Max(math.Min(scoutTwice*cost, scoutMuch), scoutHalf*cost), scoutLeast) / each)
+	much := math.Min(scoutTwice*cost, scoutMuch)
+	if first.way.work > 0 {
+		much = math.Min(scoutSixTimes*cost, scoutQuick)
+	}
+	budget := int64(math.Max(math.Max(much, scoutHalf*cost), scoutLeast) / each)
 	best, spent := first, first.Calls
 	known := []float64{first.way.f} // F_mu at the minima that probes have come to
 	left := func() int64 { return budget - total(spent.Sub(first.Calls)) }
@@ -161,7 +165,9 @@ func (m *MultiStart) begin(ctx context.Context, opts Options, g *guidance) (*Res
 	}
 	r, err := Solve(ctx, h, m.Name, method, opts)
 	if ok && r != nil {
-		r.way.scale, r.way.f, r.way.ok = on.waypoint()
+		if w := on.waypoint(); w != nil {
+			r.way.scale, r.way.f, r.way.work, r.way.ok = w.Scale, w.F, w.Work, true
+		}
 	}
 	return r, err
 }
