@@ -94,9 +94,10 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 }
 
 // temper leaves out of a result that is not solved what its verification refuses, where a run that
-// was stopped has had no time to find out: a strictness that is not beyond the errors, the
-// hypergradient at a kink of F and a certificate made of such gradients; and where y itself is not
-// confirmed it says so.
+// was stopped has had no time to find out: a strictness that is not beyond the errors, a bound
+// on y's distance by a modulus that differences of gradients do not find again, the hypergradient
+// at a kink of F and a certificate made of such gradients; and where y itself is not confirmed it
+// says so.
 //
 // What could not be verified before ctx ended is left out as if it had been refused.
 func (p *Problem) temper(ctx context.Context, r *Result) error {
@@ -109,6 +110,10 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 	report, ended, err := p.examine(ctx, r)
 	if err == nil && !ended && refuses(report, certify.StrictClaim) {
 		r.Stationarity.Strict = false
+		report, ended, err = p.examine(ctx, r)
+	}
+	if err == nil && !ended && refuses(report, certify.ModulusClaim) {
+		r.unbound()
 		report, ended, err = p.examine(ctx, r)
 	}
 	if err != nil || !ended && report.OK() {
@@ -138,6 +143,14 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 	}
 	r.Notes = append(r.Notes, "F may have a kink here, and which of its gradients belong to pieces of it was not confirmed: they are left out")
 	return nil
+}
+
+// unbound takes the bound on |y - y*| back.
+func (r *Result) unbound() {
+	kept, of := *r.Certificate, *r.Certificate.Lower
+	of.Bound = nil
+	kept.Lower = &of
+	r.Certificate, r.Lower.ErrorBound = &kept, Number(math.Inf(1))
 }
 
 // refuses says that a verification refuses a claim, of a number or an entry.

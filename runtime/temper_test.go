@@ -19,6 +19,7 @@ func TestTemper(t *testing.T) {
 	}{
 		{"nothing false", 0.5, func(*Result) {}, true, true},
 		{"strict at the kink", 0.1, func(r *Result) { r.Stationarity.Strict = true }, false, true},
+		{"a modulus too large", 0.5, func(r *Result) { r.Certificate.Lower.Bound.Modulus *= 1000 }, true, true},
 		{"another y", 0.5, func(r *Result) { r.Lower.Variables[0].Data[0] += 1e-2 }, false, false},
 	} {
 		r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{c.x}}}, Options{})
@@ -32,6 +33,9 @@ func TestTemper(t *testing.T) {
 		}
 		if r.Stationarity.Strict != c.strict || (r.Lower.Status == lower.Solved.String()) != c.solved || c.name == "nothing false" && len(r.Upper.Hypergradient) == 0 {
 			t.Errorf("%s: strict %v, lower level %s, gradient %v", c.name, r.Stationarity.Strict, r.Lower.Status, r.Upper.Hypergradient)
+		}
+		if report, err := p.Verify(r); err != nil || !report.OK() && c.solved {
+			t.Errorf("%s: what is left is refused: %v", c.name, err)
 		}
 	}
 }

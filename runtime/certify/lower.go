@@ -168,7 +168,7 @@ func (v *verification) activeRows(active []int, scale problem.Residuals) {
 func (v *verification) modulus(mu float64) bool {
 	proved := v.p.Facts.StrongConvexity
 	if !(mu > 0) || math.IsInf(mu, 1) || !(proved > 0) {
-		v.fail("modulus of strong convexity", "claimed %.10g, the model proves %.10g", mu, proved)
+		v.fail(ModulusClaim, "claimed %.10g, the model proves %.10g", mu, proved)
 		return false
 	}
 	// The compiler's spectra carry rounding of their own.
@@ -186,7 +186,7 @@ func (v *verification) modulus(mu float64) bool {
 	h, err := v.d.curvature(v.doc.X, v.doc.Y, true)
 	switch {
 	case err != nil:
-		v.fail("modulus of strong convexity", "at (x, y): %v", err)
+		v.fail(ModulusClaim, "at (x, y): %v", err)
 		return false
 	case h.blocks != nil:
 		for _, b := range h.blocks {
@@ -198,7 +198,7 @@ func (v *verification) modulus(mu float64) bool {
 		for k := range h.comps {
 			least, err := h.leastAlong(k)
 			if err != nil {
-				v.fail("modulus of strong convexity", "at (x, y): %v", err)
+				v.fail(ModulusClaim, "at (x, y): %v", err)
 				return false
 			}
 			// From above, and not below by more than differences know of H.
@@ -212,10 +212,10 @@ func (v *verification) modulus(mu float64) bool {
 		note(found, "gradients of g at two feasible points")
 	}
 	if least < mu*(1-rounding) {
-		v.fail("modulus of strong convexity", "claimed %.10g, found %.10g: %s", mu, least, how)
+		v.fail(ModulusClaim, "claimed %.10g, found %.10g: %s", mu, least, how)
 		return false
 	}
-	v.check("modulus of strong convexity", true, "taken from the compiler's proof; curvature at the point and gradients around it agree")
+	v.check(ModulusClaim, true, "taken from the compiler's proof; curvature at the point and gradients around it agree")
 	return true
 }
 

@@ -203,10 +203,12 @@ func (v *verification) values() {
 	v.equal("lower objective", v.doc.Lower, v.d.g.Value(v.doc.X, v.doc.Y), v.tol.Value, v.d.s.lower)
 }
 
-// StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y.
+// StrictClaim is the check of Document.Strict, AnswerClaim that of Document.Y, ModulusClaim
+// that of the modulus in the bound on its distance to y*(x).
 const (
-	StrictClaim = "strict complementarity"
-	AnswerClaim = "y = y*(x)"
+	StrictClaim  = "strict complementarity"
+	AnswerClaim  = "y = y*(x)"
+	ModulusClaim = "modulus of strong convexity"
 )
 
 // derive finds y*(x), its multipliers and the hypergradient by other means
