@@ -49,7 +49,9 @@ def pick(rows, column, **given):
 
 
 def in_order(rows, column):
-    return list(dict.fromkeys(r[column] for r in rows))
+    """The values of a column as they come; contestants in the order of WAYS."""
+    values = list(dict.fromkeys(r[column] for r in rows))
+    return sorted(values, key=list(WAYS).index) if column == "contestant" else values
 
 
 def hypergradients(folder):
