@@ -281,15 +281,18 @@ def main():
         few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
         jobs = {"hypergradients": (hypergradients, a.sizes), "whole": (whole, a.whole_sizes), "svm": (svm, [])}
         for part in [part for part in jobs if part in parts] + figures:
-            begun, load = datetime.datetime.now(datetime.UTC), os.getloadavg()[0]
-            if part in jobs:
-                job, sizes = jobs[part]
-                job(a, python, evaluator)
-            else:
-                sizes = [] if part != "cost" else a.sizes if given else [50, 100, 200, 400, 800]
-                subprocess.run([python, "figures.py", evaluator, a.out, part, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
-                                *(["--sizes", *map(str, sizes)] if sizes else []), *few], cwd=HERE, env={**os.environ, **ONE_THREAD}, check=True)
-            note(a, part, sizes, begun, load)
+            begun, load, sizes = datetime.datetime.now(datetime.UTC), os.getloadavg()[0], []
+            try:
+                if part in jobs:
+                    job, sizes = jobs[part]
+                    job(a, python, evaluator)
+                else:
+                    if part == "cost":
+                        sizes = a.sizes if given else [50, 100, 200, 400, 800]
+                    subprocess.run([python, "figures.py", evaluator, a.out, part, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
+                                    *(["--sizes", *map(str, sizes)] if sizes else []), *few], cwd=HERE, env={**os.environ, **ONE_THREAD}, check=True)
+            finally:  # also where it is stopped
+                note(a, part, sizes, begun, load)
     import tables
     tables.write(a.out)
     if a.out == ROOT / "bench" / "results":

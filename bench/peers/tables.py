@@ -4,7 +4,7 @@ import csv
 import statistics
 
 WAYS = {
-    "Bilevelc": "**bilevelc**", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
+    "Bilevelc": "**bilevelc**", "BilevelcBefore": "bilevelc of the morning of 22 November (at 800 of 13:30)", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
     "DaqpKKT": "daqp, dense KKT adjoint", "Proxsuite": "proxsuite, its own adjoint", "Piqp": "piqp, dense KKT adjoint",
     "Qpth": "qpth", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode, Clarabel",
     "CvxpylayersLoose": "cvxpylayers, dense mode, SCS to its own tolerance", "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
@@ -29,7 +29,7 @@ def spread(values, form):
 
 
 def number(v):
-    return f"{v:.3g}"
+    return f"{v:.3g}" if v < 1000 else f"{v:.0f}"
 
 
 def percent(v):
@@ -37,7 +37,7 @@ def percent(v):
 
 
 def milliseconds(v):
-    return f"{1e3 * v:.3g}"
+    return number(1e3 * v)
 
 
 def table(header, rows):
@@ -133,7 +133,7 @@ def short_hypergradients(folder):
             r = next((r for r in rows if r["contestant"] == name and r["d_y"] == dy), None)
             if r and r["cold s, median"]:
                 cells.append(" / ".join(milliseconds(float(r[f"{phase} s, median"])) if r[f"{phase} s, median"] else "not within the limit"
-                                        for phase in ("cold", "warm")) + (f" ({r['seeds']} seeds)" if r["seeds"] != "10" else ""))
+                                        for phase in ("cold", "warm")) + (f" ({r['seeds']} seed{'s'[:int(r['seeds']) > 1]})" if r["seeds"] != "10" else ""))
             else:
                 cells.append("not within the limit" if r and "after" in r["remark"] else "not tried" if r else "")
             if r and r["relative error, median"]:
