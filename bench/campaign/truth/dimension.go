@@ -40,6 +40,36 @@ func (m *Model) Dimension() int {
 	return dimension
 }
 
+// heldByX are the entries of x that have one value all over X, by its bounds or by its rows.
+func (e *Evaluator) heldByX() []bool {
+	if e.held != nil {
+		return e.held
+	}
+	m := e.Model
+	p := &LP{N: m.Dx}
+	for _, r := range m.upper() {
+		if r.Equal {
+			p.Eq(r.A, r.Rhs)
+		} else {
+			p.Leq(r.A, r.Rhs)
+		}
+	}
+	e.held = make([]bool, m.Dx)
+	for j := range e.held {
+		if len(m.XRows) == 0 {
+			e.held[j] = m.XLo[j] != nil && m.XHi[j] != nil && m.XLo[j].Cmp(m.XHi[j]) == 0
+			continue
+		}
+		cost := Zeros(m.Dx)
+		cost[j] = Rat(1, 1)
+		low, _, least := p.Minimize(cost)
+		cost[j] = Rat(-1, 1)
+		high, _, most := p.Minimize(cost)
+		e.held[j] = low == optimal && high == optimal && least.Cmp(new(big.Rat).Neg(most)) == 0
+	}
+	return e.held
+}
+
 // orthogonal takes from d its parts along an orthogonal system.
 func orthogonal(d []*big.Rat, system [][]*big.Rat) {
 	for _, s := range system {

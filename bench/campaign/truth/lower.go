@@ -15,6 +15,7 @@ type Evaluator struct {
 	last   []float64 // y of the last point of a G that is not quadratic
 	recent [][]int   // rows of its last faces
 	known  bool      // faces hold for every x: G is quadratic with constant second derivatives in y
+	held   []bool    // what X alone holds at one value, once asked for
 }
 
 type row struct {

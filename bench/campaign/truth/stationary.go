@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 )
 
 // Gradients are gradients of F that hold on open sets (relative to where F is
@@ -42,18 +43,15 @@ func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n i
 		add(z, strict, false)
 	}
 	add(x, strict, false)
-	fixed := false
-	for j, lo := range e.Model.XLo {
-		fixed = fixed || lo != nil && e.Model.XHi[j] != nil && lo.Cmp(e.Model.XHi[j]) == 0
-	}
+	held := e.heldByX()
 	for k := range n {
 		// Rows may be weak wherever X holds an entry at one value; beside it they are decided.
-		beside := fixed && k%2 == 1
+		beside := slices.Contains(held, true) && k%2 == 1
 		z := make([]float64, len(x))
 		for j := range z {
 			z[j] = x[j] + delta*(2*rng.Float64()-1)/math.Sqrt(float64(len(z)))
 			lo, hi := e.Model.XLo[j], e.Model.XHi[j]
-			if !inX || beside && lo != nil && hi != nil && lo.Cmp(hi) == 0 {
+			if !inX || beside && held[j] {
 				continue
 			}
 			if lo != nil {
