@@ -73,10 +73,12 @@ const mostDense = 300
 // hundreds of them, cost seconds.
 const mostLarge = 20000
 
-// mostGroups is the number of gradients up to which the Hessian of a g that is not
-// quadratic is measured anew at each step: with more, a point of the path costs more
-// gradients than the lower level itself does.
-const mostGroups = 8
+// groups is the number of gradients up to which the Hessian of a g that is not quadratic, with
+// n entries of y, is measured anew at each step: with more, a point of the path, which takes about
+// five steps, costs more gradients than a lower solve without the Hessian, which takes about as
+// many as y has entries, and at least some forty. Where the pattern is that sparse, lower solves
+// measure the Hessian along the same groups themselves.
+func groups(n int) int { return max(8, n/8) }
 
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is
@@ -102,7 +104,7 @@ func New(p *problem.Problem, known []float64) *Path {
 		c.pattern = full(p.Dy)
 	}
 	if c.known == nil {
-		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && c.colours.Colours > mostGroups {
+		if c.colours = linalg.Colour(c.pattern); !p.Facts.QuadraticInY && c.colours.Colours > groups(p.Dy) {
 			return nil
 		}
 	}

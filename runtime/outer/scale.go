@@ -119,7 +119,9 @@ func (r *Run) unit(ctx context.Context) error {
 // size of x, told from points at shares of it, the least and the middle one of what these
 // say. Where F is quadratic they say the same; where it grows as exp does gradients far off
 // say nothing of those near by, and where pieces of it meet, so that gradients change at
-// once, the ones near by say too much. Both are 0 where no point around has a gradient.
+// once, the ones near by say too much. What changes by no more than the gradients' errors, as
+// near a point of a plateau, says nothing. Both are 0 where no point around has a gradient that
+// says anything.
 func (r *Run) around(ctx context.Context, at *Sample) (least, middle float64, err error) {
 	var sizes []float64
 	size := r.size(at.X)
@@ -137,7 +139,9 @@ func (r *Run) around(ctx context.Context, at *Sample) (least, middle float64, er
 			return 0, 0, err
 		}
 		if far := distance(pt.X, at.X); far > 0 && pt.Grad != nil && finite(norm(pt.Grad)) {
-			sizes = append(sizes, distance(pt.Grad, at.G)*size/far)
+			if change := distance(pt.Grad, at.G); change > at.GError+sampleOf(pt).GError {
+				sizes = append(sizes, change*size/far)
+			}
 		}
 	}
 	if len(sizes) == 0 {
