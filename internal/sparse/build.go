@@ -3,6 +3,11 @@ package sparse
 // Empty is a matrix without rows, which Append and EndRow add.
 func Empty(cols int) *CSR { return &CSR{Cols: cols, Ptr: []int{0}} }
 
+// WithRoom is Empty with room for some rows and entries.
+func WithRoom(cols, rows, entries int) *CSR {
+	return &CSR{Cols: cols, Ptr: make([]int, 1, rows+1), Col: make([]int, 0, entries), Val: make([]float64, 0, entries)}
+}
+
 // Append adds an entry to the row that EndRow closes. Columns ascend.
 func (m *CSR) Append(j int, v float64) { m.Col, m.Val = append(m.Col, j), append(m.Val, v) }
 

@@ -65,15 +65,16 @@ func (g *projection) set(q *polyhedron) {
 func (g *projection) structure(q *polyhedron) {
 	g.rows, g.n = q.rows, q.n
 	g.general = g.general[:0]
-	var entries []sparse.Entry
+	general := sparse.WithRoom(q.n, q.m, q.rows.B.NNZ())
 	for i := 0; i < q.m; i++ {
 		if q.bound[i] >= 0 || q.norm[i] == 0 {
 			continue
 		}
 		cols, vals := q.rows.B.Row(i)
 		for t, j := range cols {
-			entries = append(entries, sparse.Entry{Row: len(g.general), Col: j, Val: -vals[t] / q.norm[i]})
+			general.Append(j, -vals[t]/q.norm[i])
 		}
+		general.EndRow()
 		g.general = append(g.general, i)
 	}
 	k := len(g.general)
@@ -81,7 +82,7 @@ func (g *projection) structure(q *polyhedron) {
 	for t, i := range g.general {
 		equal[t] = q.equal(i)
 	}
-	g.program = qp.Problem{H: qp.Identity(q.n), C: make([]float64, q.n), A: sparse.FromEntries(k, q.n, entries),
+	g.program = qp.Problem{H: qp.Identity(q.n), C: make([]float64, q.n), A: general,
 		Equal: equal, B: make([]float64, k), Terms: make([]float64, k), BoundTerms: make([]float64, q.n), Lo: make([]float64, q.n), Hi: make([]float64, q.n)}
 	g.loRow, g.hiRow = make([]int, q.n), make([]int, q.n)
 	g.where = make([]int, q.m)

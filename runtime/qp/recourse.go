@@ -29,7 +29,7 @@ type Recourse struct {
 
 // newRecourse prepares for rows over dy variables y.
 func newRecourse(rows *problem.Rows, dy int) *Recourse {
-	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: sparse.Empty(dy)}
+	r := &Recourse{rows: rows, h: Identity(dy), y: make([]float64, dy), minusB: sparse.WithRoom(dy, rows.Len(), rows.B.NNZ())}
 	tied := false // some row ties y to x
 	for i, kind := range rows.Kind {
 		if !readsY(rows, i) {
