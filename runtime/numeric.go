@@ -8,6 +8,7 @@ import (
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
 	"bilevelc/ir"
+	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/runtime/problem"
 )
@@ -139,6 +140,16 @@ func (c *compiled) ValueGrad(dstX, dstY, x, y []float64) float64 {
 func (c *compiled) GradX(dst, x, y []float64) {
 	c.Evaluator.GradX(dst, x, y)
 	c.noteSlope(dst, x, y)
+}
+
+// GradYRounded implements problem.Rounded: by an enclosure of the exact gradient of what was
+// compiled, which shares nothing with the compiled functions.
+func (c *compiled) GradYRounded(dst, off, x, y []float64) bool {
+	c.GradY(dst, x, y)
+	for j, exact := range curvature.Gradient(c.graph.Builder(), c.root, x, y) {
+		off[j] = exact.Apart(dst[j])
+	}
+	return true
 }
 
 // noteSlope notes a gradient that is not finite.

@@ -39,8 +39,9 @@ type derived struct {
 	face         []int // rows held with equality, ascending
 	active       []int // those of them that are independent
 	system       faceSystem
-	left         float64 // what Newton's method has left of |y - y*(x)|
-	errorY       float64 // that, with rounding over the least curvature
+	left         float64   // what Newton's method has left of |y - y*(x)|
+	errorY       float64   // that, with rounding over the least curvature
+	noises       []float64 // see deriver.noises; nil until asked for
 }
 
 // curvature is the Hessian of g in y: the last one, or, where fresh is asked for

@@ -135,7 +135,7 @@ func (d *deriver) open(at *derived, open []int) int {
 		case in:
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size < -d.coarse(at, i, in) || decide[i] && size <= d.uncertainty(at, i, k, in) {
+		if size < -d.coarse(at, i, in) || decide[i] && d.doubted(at, i, k, in, size, 1) {
 			return i
 		}
 	}

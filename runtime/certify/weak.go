@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"math/rand/v2"
 
 	"bilevelc/runtime/problem"
 )
@@ -30,7 +31,7 @@ func (d *deriver) within(at *derived, factor float64) []int {
 		if in {
 			size = at.lambda[i] * at.system.give(k)
 		}
-		if size <= factor*d.coarse(at, i, in) && size <= factor*d.uncertainty(at, i, k, in) {
+		if size <= factor*d.coarse(at, i, in) && d.doubted(at, i, k, in, size, factor) {
 			rows = append(rows, i)
 		}
 	}
@@ -65,6 +66,70 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 	}
 	sum := d.noise()*of.inY + d.s.normB[i]*at.left + roundings*0x1p-52*d.terms(at, i)
 	return margin * math.Hypot(sum, roundings*0x1p-52*of.inRows)
+}
+
+// doubted reports that a slack, or the way that a row of the face gives, is no more than a factor
+// times its uncertainty.
+func (d *deriver) doubted(at *derived, i, k int, inside bool, size, factor float64) bool {
+	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.byEntries(at, i, k, inside)
+}
+
+// byEntries is uncertainty with the rounding of each force by itself: where curvatures are far
+// apart the forces along steep directions are much larger than those along flat ones, in which y
+// is then known much better than a rounding of the largest leaves it. +Inf where g has no bounds of
+// its rounding, or y more entries than a Hessian is built for.
+func (d *deriver) byEntries(at *derived, i, k int, inside bool) float64 {
+	noise := d.noises(at)
+	if noise == nil {
+		return math.Inf(1)
+	}
+	cy, cv := d.decides(at, i, k, inside)
+	p, q, err := at.system.solve(cy, cv)
+	if err != nil {
+		return math.Inf(1)
+	}
+	sum, inRows := d.s.normB[i]*at.left+roundings*0x1p-52*d.terms(at, i), 0.0
+	for j, v := range p {
+		sum += math.Abs(v) * noise[j]
+	}
+	for l, row := range at.active {
+		inRows = math.Hypot(inRows, d.terms(at, row)*q[l])
+	}
+	return margin * math.Hypot(sum, roundings*0x1p-52*inRows)
+}
+
+// noises are the roundings of the forces that balance at a point, entry by entry: of the gradient
+// of g, of the rows' pull, and of what the digits of x over X make of the gradient.
+func (d *deriver) noises(at *derived) []float64 {
+	if at.noises != nil || d.p.Dy > denseLimit {
+		return at.noises
+	}
+	g, ok := d.g.(problem.Rounded)
+	grad, off := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
+	if !ok || !g.GradYRounded(grad, off, at.x, at.y) {
+		return nil
+	}
+	of := make([]float64, d.p.Dy)
+	for i, l := range at.lambda {
+		cols, vals := d.p.Rows.B.Row(i)
+		for k, j := range cols {
+			of[j] += math.Abs(vals[k] * l)
+		}
+	}
+	const share = 0x1p-12 // of the way to a probe, as the middle one of shares
+	rng := rand.New(rand.NewPCG(4, uint64(d.p.Dx)))
+	moved, part, change := make([]float64, d.p.Dy), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	for range probes {
+		d.g.GradY(moved, between(part, at.x, d.s.probe(d.p, at.x, rng), share), at.y)
+		for j, v := range moved {
+			change[j] = math.Max(change[j], finite(math.Abs(v-grad[j]))/share)
+		}
+	}
+	for j := range off {
+		off[j] += roundings * 0x1p-52 * (of[j] + change[j])
+	}
+	at.noises = off
+	return off
 }
 
 // terms is the size of the terms of row i at a point: those of x over X, and those of y itself,

@@ -48,7 +48,7 @@ func newAGD(settings agdSettings) *agd { return &agd{settings: settings} }
 
 // Solve implements Solver.
 func (a *agd) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
-	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
+	s, ok := a.prepare(ctx, p, obj, x, warm, a.settings.Tolerance)
 	if !ok {
 		return s
 	}
@@ -56,14 +56,14 @@ func (a *agd) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		*v = resize(*v, p.Dy)
 	}
 	if err := a.start(s.Y); err != nil {
-		return a.finish(s, stalled, err)
+		return a.finish(ctx, s, stalled, err)
 	}
 	end, err := a.accelerate(ctx, s.Y)
 	if err == nil {
 		a.guess = a.active.face.rows(a.guess[:0])
 		err = a.multipliersAt(s.Y, a.guess)
 	}
-	return a.finish(s, end, err)
+	return a.finish(ctx, s, end, err)
 }
 
 // accelerate runs the method from a feasible y:

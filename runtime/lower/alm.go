@@ -59,33 +59,33 @@ func newALM(settings almSettings) *alm {
 // whose curvature each face leaves to the next, the polish begins at once; the
 // augmented Lagrangian is called in where it meets too many wrong rows.
 func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
-	s, ok := a.prepare(p, obj, x, warm, a.settings.Tolerance)
+	s, ok := a.prepare(ctx, p, obj, x, warm, a.settings.Tolerance)
 	if !ok {
 		return s
 	}
 	if a.recycled(s.Y) {
 		end, err := a.exact(ctx, s.Y, a.settings.Corrections)
 		if err != nil || !a.poorStart(s.Y, end) {
-			return a.finish(s, end, err)
+			return a.finish(ctx, s, end, err)
 		}
 		a.active.curvature.clear()
 	}
 	if a.warmed {
 		if end, err := a.chased(ctx, s.Y); err != nil || end == converged {
-			return a.finish(s, end, err)
+			return a.finish(ctx, s, end, err)
 		}
 	}
 	if a.warmed || a.active.known.Quadratic {
 		end, err := a.polish(ctx, s.Y, a.settings.Corrections)
 		if err != nil || !a.poorStart(s.Y, end) {
-			return a.finish(s, end, err)
+			return a.finish(ctx, s, end, err)
 		}
 	}
 	if err := a.identify(ctx, s.Y, warm); err != nil {
-		return a.finish(s, stalled, err)
+		return a.finish(ctx, s, stalled, err)
 	}
 	if end, err := a.chased(ctx, s.Y); err != nil || end == converged {
-		return a.finish(s, end, err)
+		return a.finish(ctx, s, end, err)
 	}
 	// Far beyond the number of faces that solves meet (a small multiple of the
 	// rows that are wrong), so that only a breakdown ends there.
@@ -97,7 +97,7 @@ func (a *alm) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 			end = a.active.minimize(ctx, s.Y, limit)
 		}
 	}
-	return a.finish(s, end, err)
+	return a.finish(ctx, s, end, err)
 }
 
 // recycled reports whether the Hessian is known and positive definite from

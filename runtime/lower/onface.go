@@ -130,6 +130,10 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	w.face.multipliers(s.Lambda, w.grad)
 	f.assess(s)
+	if (end == converged || end == stalled || end == limited) && s.blurs(w, &f.poly) && f.refined(ctx, s) {
+		f.assess(s)
+		end = converged
+	}
 	s.Lengths = w.curvature.lengths()
 	if w.known.Fixed {
 		s.Memory = w.curvature.learned()
@@ -140,6 +144,22 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 		s.Witness = append([]float64(nil), w.d...)
 	}
 	return s
+}
+
+// refined is newton.refine of a solution on the face, with which it begins if it fails.
+func (f *FaceSolver) refined(ctx context.Context, s *Solution) bool {
+	w := &f.newton
+	y, value, grad := slices.Clone(s.Y), w.value, slices.Clone(w.grad)
+	lambda := make([]float64, f.poly.m)
+	if w.measured(y) {
+		if _, _, ok := w.refine(ctx, &f.poly, w.face.rows(nil), y, lambda); ok {
+			s.Y, s.Lambda, s.Value, s.Active = y, lambda, w.value, nil
+			return true
+		}
+	}
+	w.value = value
+	copy(w.grad, grad)
+	return false
 }
 
 // gather builds the face. It reports a row that contradicts those before it,

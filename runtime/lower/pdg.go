@@ -48,7 +48,7 @@ func newPDG(settings pdgSettings) *pdg { return &pdg{settings: settings} }
 
 // Solve implements Solver.
 func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
-	s, ok := d.prepare(p, obj, x, warm, d.settings.Tolerance)
+	s, ok := d.prepare(ctx, p, obj, x, warm, d.settings.Tolerance)
 	if !ok {
 		return s
 	}
@@ -63,11 +63,11 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		}
 	}
 	if err := d.start(s.Y); err != nil {
-		return d.finish(s, stalled, err)
+		return d.finish(ctx, s, stalled, err)
 	}
 	end := d.iterate(ctx, s.Y)
 	if end == notFinite {
-		return d.finish(s, end, nil)
+		return d.finish(ctx, s, end, nil)
 	}
 	// The rows that press, and the feasible point on them.
 	d.guess = d.guess[:0]
@@ -84,7 +84,7 @@ func (d *pdg) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []
 		}
 	}
 	err := d.multipliersAt(s.Y, d.guess)
-	return d.finish(s, end, err)
+	return d.finish(ctx, s, end, err)
 }
 
 // iterate runs the method from y and the forces.

@@ -49,17 +49,17 @@ func (q *quadraticSolver) Solve(ctx context.Context, p *problem.Problem, obj Obj
 	if !curvatureOf(obj).Quadratic {
 		return q.alm.Solve(ctx, p, obj, x, warm)
 	}
-	s, ok := q.prepare(p, obj, x, warm, q.settings.Tolerance)
+	s, ok := q.prepare(ctx, p, obj, x, warm, q.settings.Tolerance)
 	if !ok {
 		return s
 	}
 	if q.active.curvature.hessian == nil && !q.active.curvature.columns() {
-		return q.finish(s, notFinite, nil)
+		return q.finish(ctx, s, notFinite, nil)
 	}
 	solve := q.polish
 	if q.factored() {
 		solve = q.exact
 	}
 	end, err := solve(ctx, s.Y, 1000+20*(q.poly.m+q.poly.n))
-	return q.finish(s, end, err)
+	return q.finish(ctx, s, end, err)
 }

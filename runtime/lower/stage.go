@@ -29,7 +29,7 @@ type stage struct {
 
 // prepare sets the stage at x and starts a solution from warm, or from 0. It
 // reports false where the rows alone settle the outcome, which is then in s.
-func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *Solution, relative float64) (s *Solution, ok bool) {
+func (g *stage) prepare(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution, relative float64) (s *Solution, ok bool) {
 	s = &Solution{Y: make([]float64, p.Dy), Lambda: make([]float64, p.Rows.Len()), ErrorBound: math.Inf(1)}
 	var known *shape
 	if warm != nil {
@@ -41,7 +41,7 @@ func (g *stage) prepare(p *problem.Problem, obj Objective, x []float64, warm *So
 		return s, false
 	}
 	if c := g.projection.crossing(); c != nil {
-		return g.finish(s, stalled, c), false
+		return g.finish(ctx, s, stalled, c), false
 	}
 	g.active.reset(obj, &g.poly, &g.projection, relative)
 	g.active.krylov.eager = g.recycle && g.active.known.Fixed
@@ -248,7 +248,7 @@ func (g *stage) program(y []float64) error {
 }
 
 // finish fills in the solution from the state of the polish.
-func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
+func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error) *Solution {
 	var none *conflict
 	if errors.As(err, &none) {
 		s.Status, s.Reason, s.Witness = Infeasible, g.poly.explain(none.witness), none.witness
@@ -275,7 +275,11 @@ func (g *stage) finish(s *Solution, end outcome, err error) *Solution {
 	}
 	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
-	s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
+	if (s.Status == Solved || s.Status == Inaccurate) && s.blurs(&w.newton, &g.poly) && g.refined(ctx, s) {
+		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
+	} else {
+		s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
+	}
 	s.Working, s.Sine, s.shape = w.face.rows(nil), w.face.sine(), g.poly.shape
 	if w.curvature.hessian != nil {
 		w.curvature.hessian.keep(&w.face)

@@ -107,7 +107,7 @@ func TestSlackAboveItsRounding(t *testing.T) {
 			y := make([]float64, n)
 			y[0] = of.roundings * rounding // at x = 0 its slack
 			s := &lower.Solution{Y: y, Lambda: []float64{0}}
-			_, undecided := judge(p, make([]float64, n), s, nil, 1, 0, &terms{})
+			_, undecided := verdict(judge(p, make([]float64, n), s, nil, 1, 0, &terms{}))
 			if strict := len(undecided) == 0; strict != of.strict {
 				t.Errorf("trial %d: a slack of %g roundings: strict is %v", trial, of.roundings, strict)
 			}

@@ -31,12 +31,27 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 		h.terms = h.measure(x, s.Y)
 	}
 	sigma := h.sine(s, face)
-	margin, undecided = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
-	if margin < near && !measured {
+	margins := judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
+	if margin, undecided = verdict(margins); margin < near && !measured {
 		h.terms = h.measure(x, s.Y)
-		margin, undecided = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
+		margins = judge(h.p, x, s, face, sigma, linalg.Norm(pull), h.terms)
+		margin, undecided = verdict(margins)
+	}
+	if len(undecided) > 0 && h.sharpen(margins, undecided, x, s, face) {
+		return verdict(margins)
 	}
 	return margin, undecided
+}
+
+// verdict is the least of the margins of the rows, and the undecided ones.
+func verdict(margins []float64) (least float64, undecided []int) {
+	least = math.Inf(1)
+	for i, m := range margins {
+		if least = math.Min(least, m); !(m >= decided) {
+			undecided = append(undecided, i)
+		}
+	}
+	return least, undecided
 }
 
 // The unit roundoff, and the roundings that an entry of a gradient or of a row
@@ -258,7 +273,9 @@ func shares(seed uint64) func() float64 {
 // the gradient moves y only along the face: the slack of a row outside it feels
 // |P B_i| e/mu of that, where P projects onto the directions that the face leaves free.
 // At a vertex, where linear followers answer, that is nothing, however small mu is.
-func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, pull float64, t *terms) (least float64, undecided []int) {
+//
+// It returns the margin of each row, +Inf of those that need none.
+func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma, pull float64, t *terms) (margins []float64) {
 	mu, smooth := p.Facts.StrongConvexity, p.Facts.Smoothness
 	if mu == 0 {
 		mu = t.Curvature
@@ -273,15 +290,9 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	for _, i := range face {
 		held[i] = true
 	}
-	rows, sizes := make([]rowState, p.Rows.Len()), extents(p, x)
+	rows := statesOf(p, x, s.Y)
 	rho := 0.0
-	for i := range rows {
-		r := stateOf(p.Rows, i, x, s.Y)
-		cols, vals := p.Rows.A.Row(i)
-		for k, j := range cols {
-			r.error += roundings * unit * math.Abs(vals[k]) * sizes[j]
-		}
-		rows[i] = r
+	for i, r := range rows {
 		if held[i] && r.length > 0 {
 			rho = math.Max(rho, math.Max(r.error, math.Abs(r.slack))/r.length)
 		}
@@ -294,10 +305,10 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 	for _, i := range s.Dependent {
 		dependent[i] = true
 	}
-	least = math.Inf(1)
+	margins = make([]float64, len(rows))
 	var free func(int) float64
 	for i, r := range rows {
-		if p.Rows.Kind[i] == problem.Equal || r.length == 0 || dependent[i] {
+		if margins[i] = math.Inf(1); p.Rows.Kind[i] == problem.Equal || r.length == 0 || dependent[i] {
 			continue // a condition on x alone, or one that holds wherever the others do
 		}
 		margin := 0.0
@@ -315,11 +326,22 @@ func judge(p *problem.Problem, x []float64, s *lower.Solution, face []int, sigma
 				margin = r.slack / (fixed + free(i)*errorY)
 			}
 		}
-		if least = math.Min(least, margin); !(margin >= decided) {
-			undecided = append(undecided, i)
+		margins[i] = margin
+	}
+	return margins
+}
+
+// statesOf are those of all rows, with the digits that x has over X counted in.
+func statesOf(p *problem.Problem, x, y []float64) []rowState {
+	rows, sizes := make([]rowState, p.Rows.Len()), extents(p, x)
+	for i := range rows {
+		rows[i] = stateOf(p.Rows, i, x, y)
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			rows[i].error += roundings * unit * math.Abs(vals[k]) * sizes[j]
 		}
 	}
-	return least, undecided
+	return rows
 }
 
 // rough reports that a solution crosses inequalities, or is off stationarity, by well

@@ -65,6 +65,15 @@ func (c *Counted) GradY(dst, x, y []float64) {
 	c.fn.GradY(dst, x, y)
 }
 
+// GradYRounded counts one gradient.
+func (c *Counted) GradYRounded(dst, off, x, y []float64) bool {
+	r, ok := c.fn.(Rounded)
+	if ok = ok && r.GradYRounded(dst, off, x, y); ok {
+		c.gradients++
+	}
+	return ok
+}
+
 // ValueGradY counts one value and one gradient.
 func (c *Counted) ValueGradY(dst, x, y []float64) float64 {
 	c.values++

@@ -26,6 +26,15 @@ type Function interface {
 	Clone() Function
 }
 
+// Rounded is a Function that bounds the rounding of its gradients.
+type Rounded interface {
+	Function
+	// GradYRounded is GradY, and sets off (len Dy) to bounds of how far each entry of dst is from
+	// that of the exact gradient at the doubles x and y: +Inf where none is known. It reports
+	// false, and sets nothing, where it has no bounds.
+	GradYRounded(dst, off, x, y []float64) bool
+}
+
 // Kind of a row.
 type Kind uint8
 
