@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strings"
 	"testing"
 
 	"bilevelc/runtime"
@@ -12,12 +11,10 @@ import (
 
 // TestCurvaturesThatUnitsDoNotMend: followers whose curvature is 1e-6 along y_1 = y_2 and 1e6 across it,
 // so that no units of y bring them together, held by nearly parallel rows. Rounding of the gradient of g,
-// of terms of 1e6, is more than the force that tells which row holds y. F is right, and the run is
-// solved, or says why it cannot be certified.
+// of terms of 1e6, is more than the force that tells which row holds y; along the way of y it is not.
 func TestCurvaturesThatUnitsDoNotMend(t *testing.T) {
 	rng := rand.New(rand.NewPCG(14, 6))
-	said := 0
-	for k := range 4 {
+	for k := range 12 {
 		least, most := math.Pow(10, -6+rng.Float64()), math.Pow(10, 5+rng.Float64())
 		a, b := rng.Float64()*1e-7, (1+rng.Float64())*1e-7
 		text := fmt.Sprintf(`model blurred
@@ -37,10 +34,7 @@ lower {
 			t.Errorf("%d: F %v, in truth %v: %s\n%s", k, r.Upper.Objective, want, r.Reason, text)
 		}
 		if r.Status != runtime.Solved {
-			if said++; r.Status != runtime.NumericalFailure || !strings.Contains(r.Reason, "curvatures of the follower") {
-				t.Errorf("%d: %s: %s", k, r.Status, r.Reason)
-			}
+			t.Errorf("%d: %s: %s\n%s", k, r.Status, r.Reason, text)
 		}
 	}
-	t.Logf("%d of 4 are not certified", said)
 }

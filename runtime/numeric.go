@@ -142,14 +142,11 @@ func (c *compiled) GradX(dst, x, y []float64) {
 	c.noteSlope(dst, x, y)
 }
 
-// GradYRounded implements problem.Rounded: by an enclosure of the exact gradient of what was
-// compiled, which shares nothing with the compiled functions.
-func (c *compiled) GradYRounded(dst, off, x, y []float64) bool {
-	c.GradY(dst, x, y)
-	for j, exact := range curvature.Gradient(c.graph.Builder(), c.root, x, y) {
-		off[j] = exact.Apart(dst[j])
-	}
-	return true
+// SlopeY implements problem.Rounded: by interval arithmetic on the expression that was compiled,
+// which shares nothing with the compiled function.
+func (c *compiled) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
+	slope := curvature.Slope(c.graph.Builder(), c.root, direction, x, y)
+	return slope.Lo, slope.Hi, true
 }
 
 // noteSlope notes a gradient that is not finite.

@@ -88,7 +88,14 @@ func TestGradientsAreEnclosed(t *testing.T) {
 		for range operations {
 			u, v := pool[len(pool)-1-r.IntN(min(3, len(pool)))], pool[r.IntN(len(pool))]
 			size, _ := new(big.Float).Abs(u.of.v).Float64()
-			switch r.IntN(7) {
+			switch r.IntN(8) {
+			case 6:
+				node, err := b.Binary(expr.Pow, u.node, b.Number(3), diag.Span{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				square := bigMul(u.of.v, u.of.v)
+				u = pair{node, u.of.each(bigMul(square, u.of.v), func(k int) *big.Float { return bigMul(bigMul(big1(3), square), u.of.d[k]) })}
 			case 0:
 				u = binary(expr.Add, u, v)
 			case 1:
@@ -118,14 +125,22 @@ func TestGradientsAreEnclosed(t *testing.T) {
 			}
 		}
 		last := pool[len(pool)-1]
-		found := Gradient(b, last.node, nil, y)
-		for j, e := range found {
-			truth := last.of.d[j]
+		for along := range n + 2 {
+			direction, truth := make([]float64, n), big1(0)
+			for j := range direction {
+				if along >= n {
+					direction[j] = r.NormFloat64()
+				} else if along == j {
+					direction[j] = 1
+				}
+				truth = bigAdd(truth, bigMul(big1(direction[j]), last.of.d[j]))
+			}
+			e := Slope(b, last.node, direction, nil, y)
 			if !encloses(e, truth) {
-				t.Fatalf("trial %d, entry %d: %v is outside of [%v, %v]\n%s", trial, j, truth, e.Lo, e.Hi, fmt.Sprint(last.node))
+				t.Fatalf("trial %d, along %v: %v is outside of [%v, %v]\n%s", trial, direction, truth, e.Lo, e.Hi, fmt.Sprint(last.node))
 			}
 			v, _ := truth.Float64()
-			off := e.Apart(v)
+			off := math.Max(e.Hi-v, v-e.Lo)
 			if size := math.Abs(v); size > 0 && off > 0 {
 				ratios = append(ratios, off/(size*float64(operations)*0x1p-53))
 			} else if off == 0 {
@@ -144,15 +159,60 @@ func TestGradientsAreEnclosed(t *testing.T) {
 		ratios[len(ratios)/2], ratios[len(ratios)*9/10])
 }
 
-// TestApart: of a number from a range, and of what is none.
-func TestApart(t *testing.T) {
-	for _, c := range []struct {
-		a    Interval
-		v, d float64
-	}{{Interval{1, 2}, 1.5, 0.5}, {Interval{1, 2}, 4, 3}, {Interval{1, 2}, 0, 2}, {Interval{1, 1}, 1, 0},
-		{Interval{1, 2}, math.NaN(), math.Inf(1)}, {wholeLine(), 0, math.Inf(1)}} {
-		if d := c.a.Apart(c.v); d != c.d {
-			t.Errorf("%v is %v from %v, not %v", c.v, d, c.a, c.d)
+// TestSlopesOfAllOperations: of random expressions over all operations, vectors and matrices, the
+// slope along a direction is within the enclosures of the gradient, which go backward.
+func TestSlopesOfAllOperations(t *testing.T) {
+	r := rand.New(rand.NewPCG(78, *seed))
+	finite := 0
+	for trial := range 400 {
+		m := randomModel(r)
+		x, y := m.sample(r, withinBounds)
+		direction := make([]float64, len(y))
+		for j := range direction {
+			direction[j] = r.NormFloat64()
 		}
+		root := m.p.Lower.Objective
+		slope := Slope(m.b, root, direction, x, y)
+		s := newStudy(m.b, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)})
+		var sum Interval
+		for j, e := range s.differentiate(true).gradient {
+			sum = sum.add(e.mul(point(direction[j])))
+		}
+		if slope.Lo > sum.Hi || slope.Hi < sum.Lo {
+			t.Fatalf("trial %d: %v forward, %v backward, at %v, %v", trial, slope, sum, x, y)
+		}
+		if sum.finite() && slope.finite() && slope.Hi-slope.Lo < 1e-6*(1+slope.mag()) {
+			finite++
+		}
+	}
+	if finite < 300 {
+		t.Errorf("%d of 400 slopes are known", finite)
+	}
+}
+
+// TestSlopesSeeWhatCancels: of a steep square of a sum along a direction that leaves the sum as it
+// is the slope has the rounding of the flat term alone.
+func TestSlopesSeeWhatCancels(t *testing.T) {
+	b := expr.NewBuilder()
+	y := b.Var("y", true, 0, expr.VectorShape(2), diag.Span{})
+	of := func(op expr.Op, u, v *expr.Node) *expr.Node {
+		n, err := b.Binary(op, u, v, diag.Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	entry := func(j int) *expr.Node {
+		n, err := b.Gather(y, []int{j}, expr.ScalarShape(), diag.Span{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	sum := of(expr.Sub, of(expr.Add, entry(0), entry(1)), b.Number(0.1))
+	root := of(expr.Add, of(expr.Mul, b.Number(1e12), of(expr.Mul, sum, sum)), of(expr.Mul, b.Number(0.5), of(expr.Mul, entry(0), entry(0))))
+	e := Slope(b, root, []float64{1, -1}, nil, []float64{0.3, -0.2 + 1e-13})
+	if !e.contains(0.3) || e.Hi-e.Lo > 1e-15 {
+		t.Errorf("the slope is in [%v, %v], not 0.3 to a few roundings", e.Lo, e.Hi)
 	}
 }

@@ -71,16 +71,16 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 // doubted reports that a slack, or the way that a row of the face gives, is no more than a factor
 // times its uncertainty.
 func (d *deriver) doubted(at *derived, i, k int, inside bool, size, factor float64) bool {
-	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.byEntries(at, i, k, inside)
+	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.bySlopes(at, i, k, inside)
 }
 
-// byEntries is uncertainty with the rounding of each force by itself: where curvatures are far
-// apart the forces along steep directions are much larger than those along flat ones, in which y
-// is then known much better than a rounding of the largest leaves it. +Inf where g has no bounds of
-// its rounding, or y more entries than a Hessian is built for.
-func (d *deriver) byEntries(at *derived, i, k int, inside bool) float64 {
-	noise := d.noises(at)
-	if noise == nil {
+// bySlopes is uncertainty with what is left of the forces, and their rounding, along the adjoint
+// alone: where curvatures are far apart the forces along steep directions are much larger than those
+// along flat ones, in which y is then known much better than a rounding of the largest leaves it.
+// +Inf where slopes of g are not enclosed, or y has more entries than a Hessian is built for.
+func (d *deriver) bySlopes(at *derived, i, k int, inside bool) float64 {
+	g, ok := d.g.(problem.Rounded)
+	if !ok || d.p.Dy > denseLimit || !d.p.Facts.QuadraticInY || d.near == nil {
 		return math.Inf(1)
 	}
 	cy, cv := d.decides(at, i, k, inside)
@@ -88,48 +88,40 @@ func (d *deriver) byEntries(at *derived, i, k int, inside bool) float64 {
 	if err != nil {
 		return math.Inf(1)
 	}
-	sum, inRows := d.s.normB[i]*at.left+roundings*0x1p-52*d.terms(at, i), 0.0
-	for j, v := range p {
-		sum += math.Abs(v) * noise[j]
+	lo, hi, ok := g.SlopeY(p, at.x, at.y)
+	if !ok {
+		return math.Inf(1)
 	}
+	moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
+	off := (hi-lo)/2 + roundings*0x1p-52*d.terms(at, i)
 	for l, row := range at.active {
-		inRows = math.Hypot(inRows, d.terms(at, row)*q[l])
-	}
-	return margin * math.Hypot(sum, roundings*0x1p-52*inRows)
-}
-
-// noises are the roundings of the forces that balance at a point, entry by entry: of the gradient
-// of g, of the rows' pull, and of what the digits of x over X make of the gradient.
-func (d *deriver) noises(at *derived) []float64 {
-	if at.noises != nil || d.p.Dy > denseLimit {
-		return at.noises
-	}
-	g, ok := d.g.(problem.Rounded)
-	grad, off := make([]float64, d.p.Dy), make([]float64, d.p.Dy)
-	if !ok || !g.GradYRounded(grad, off, at.x, at.y) {
-		return nil
-	}
-	of := make([]float64, d.p.Dy)
-	for i, l := range at.lambda {
-		cols, vals := d.p.Rows.B.Row(i)
-		for k, j := range cols {
-			of[j] += math.Abs(vals[k] * l)
+		cols, vals := d.p.Rows.B.Row(row)
+		for t, j := range cols {
+			pull := at.lambda[row] * vals[t] * p[j]
+			moved += pull
+			terms += math.Abs(pull)
 		}
+		moved += q[l] * d.residual(row, at.x, at.y)
+		off += math.Abs(q[l]) * roundings * 0x1p-52 * d.terms(at, row)
 	}
+	// The digits that x has over X.
 	const share = 0x1p-12 // of the way to a probe, as the middle one of shares
 	rng := rand.New(rand.NewPCG(4, uint64(d.p.Dx)))
-	moved, part, change := make([]float64, d.p.Dy), make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	part, change := make([]float64, d.p.Dx), 0.0
 	for range probes {
-		d.g.GradY(moved, between(part, at.x, d.s.probe(d.p, at.x, rng), share), at.y)
-		for j, v := range moved {
-			change[j] = math.Max(change[j], finite(math.Abs(v-grad[j]))/share)
+		from, to, ok := g.SlopeY(p, between(part, at.x, d.s.probe(d.p, at.x, rng), share), at.y)
+		if !ok {
+			return math.Inf(1)
 		}
+		change = math.Max(change, math.Max(math.Abs(from-lo), math.Abs(to-hi))/share)
 	}
-	for j := range off {
-		off[j] += roundings * 0x1p-52 * (of[j] + change[j])
+	off += roundings * 0x1p-52 * (terms + change)
+	// And what the entries of the Hessian are known to.
+	off += roundings * 0x1p-52 * float64(d.p.Dy) * d.near.largest() * norm(p) * at.left
+	if sum := math.Abs(moved) + off; sum >= 0 {
+		return margin * sum
 	}
-	at.noises = off
-	return off
+	return math.Inf(1)
 }
 
 // terms is the size of the terms of row i at a point: those of x over X, and those of y itself,

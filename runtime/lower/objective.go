@@ -63,6 +63,15 @@ type nearG interface {
 	BaseG() *AtX
 }
 
+// linearG is an Objective that is g(x, .) plus a linear function of y, nil for none.
+type linearG interface {
+	Objective
+	PlusLinear() (g *AtX, slope []float64)
+}
+
+// PlusLinear is o itself.
+func (o *AtX) PlusLinear() (g *AtX, slope []float64) { return o, nil }
+
 // BaseG is o itself.
 func (o *AtX) BaseG() *AtX { return o }
 

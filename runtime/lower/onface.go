@@ -130,7 +130,7 @@ func (f *FaceSolver) onFace(ctx context.Context, p *problem.Problem, obj Objecti
 	}
 	w.face.multipliers(s.Lambda, w.grad)
 	f.assess(s)
-	if (end == converged || end == stalled || end == limited) && s.blurs(w, &f.poly) && f.refined(ctx, s) {
+	if (end == converged || end == stalled) && s.blurs(w, &f.poly) && f.refined(ctx, s) {
 		f.assess(s)
 		end = converged
 	}
@@ -152,8 +152,8 @@ func (f *FaceSolver) refined(ctx context.Context, s *Solution) bool {
 	y, value, grad := slices.Clone(s.Y), w.value, slices.Clone(w.grad)
 	lambda := make([]float64, f.poly.m)
 	if w.measured(y) {
-		if _, _, ok := w.refine(ctx, &f.poly, w.face.rows(nil), y, lambda); ok {
-			s.Y, s.Lambda, s.Value, s.Active = y, lambda, w.value, nil
+		if r, ok := w.refine(ctx, &f.poly, w.face.rows(nil), y, lambda); ok {
+			s.Y, s.Lambda, s.Value, s.Active, s.Blur = y, lambda, w.value, nil, r.ofY
 			return true
 		}
 	}

@@ -7,29 +7,56 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
 )
 
 // Where the curvatures of a quadratic differ by 1e8 and more, what rounding leaves of its
 // gradient along the steep directions, over the curvature of the flat ones, is a long way: the
-// residual says nothing of y. Newton's method does. Each of its steps is known to the accuracy
-// of the Hessian, which has some digits even of the least curvature while that is above the
-// rounding of the largest, and takes the point to where the next step is that much shorter, as
-// long as gradients are exact: those of differences of entries of y that cancel are. The length
-// of the last step then is the error (iterative refinement; Higham 2002, chapter 12).
+// residual says nothing of y. But what y is off by is a linear function of the residual, and along
+// the direction that makes an entry of it, the adjoint, steep terms are flat: with slopes of g that
+// are enclosed along these directions (problem.Rounded) the way that is left, and the rounding in
+// it, are known, and steps of it lead to y* (iterative refinement with a residual that is better
+// than the gradient; Higham 2002, chapter 12).
 
-// refinable is the number of entries of y, and of rows, up to which the matrix of a face is
-// factorized for this: 128^3 takes about a millisecond.
-const refinable = 128
+// refinable is the number of entries of y up to which this is done: with a slope of g for each of
+// them and each row of a face, a few times a solve.
+const refinable = 32
 
-// blurred is the share of y that the residual leaves open, over the least curvature, from which
+// blurred is the share of y that rounding may leave open, over the least curvature, from which
 // refinement is worth its n gradients: a hundredth of that at which rows count as weak.
 const blurred = weakness / 100
 
-// blurs reports that the residual leaves y open by more than refinement may.
+// blurs reports that the residual, or rounding of terms of the size of the largest curvature and
+// force, may leave y open by more than that, and that refinement applies.
 func (s *Solution) blurs(w *newton, q *polyhedron) bool {
 	mu := w.known.Mu
-	return w.known.Quadratic && mu > 0 && q.n <= refinable && q.m <= 8*refinable && linalg.Finite(s.Y) &&
-		s.Residuals.Stationarity > blurred*mu*q.unit(s.Y)
+	if !w.known.Quadratic || !(mu > 0) || q.n > refinable || q.m > 8*refinable || !linalg.Finite(s.Y) {
+		return false
+	}
+	size := q.unit(s.Y)
+	return math.Max(s.Residuals.Stationarity, roundingUnit*(w.curvature.largest*size+linalg.Norm(w.grad))) > blurred*mu*size
+}
+
+// rounded is g and the linear function that the objective is more; nil where it is not of that
+// form, or g does not bound its rounding.
+func (w *newton) rounded() (g *AtX, slope []float64) {
+	o, ok := w.obj.(linearG)
+	if !ok {
+		return nil, nil
+	}
+	g, slope = o.PlusLinear()
+	if _, _, ok := slopeOf(g, make([]float64, w.n), make([]float64, w.n)); !ok {
+		return nil, nil
+	}
+	return g, slope
+}
+
+// slopeOf is SlopeY of g.
+func slopeOf(g *AtX, direction, y []float64) (lo, hi float64, ok bool) {
+	if r, is := g.G.(problem.Rounded); is {
+		return r.SlopeY(direction, g.X, y)
+	}
+	return 0, 0, false
 }
 
 // measured makes the Hessian known; false where it cannot be.
@@ -41,13 +68,22 @@ func (w *newton) measured(y []float64) bool {
 	return w.curvature.columns()
 }
 
-// refine takes y and the multipliers of the given rows to the minimizer on them. It returns the
-// last step's length and the change of the multipliers in it; false where steps do not get
-// shorter, to what is at most blurred of y. Value and gradient are those at the point it leaves.
-func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambda []float64) (left float64, change []float64, ok bool) {
+// refinement is where refine came to.
+type refinement struct {
+	ofY      float64   // what is left open of y: |y - y*| on the face
+	ofLambda []float64 // and of the multipliers, len m
+}
+
+// refine takes y and the multipliers of the given rows to the minimizer on them; false where
+// steps do not get shorter. Value and gradient are those at the point that it leaves.
+func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambda []float64) (r refinement, ok bool) {
+	g, slope := w.rounded()
+	if g == nil {
+		return r, false
+	}
 	m := newFaceMatrix(w.curvature.hessian, q.rows.B, rows)
 	if m == nil {
-		return 0, nil, false
+		return r, false
 	}
 	clear(lambda)
 	w.face.multipliers(lambda, w.grad)
@@ -56,28 +92,96 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 			lambda[i] = 0
 		}
 	}
+	// First by gradients, as far as they lead.
 	const most = 20 // of a Hessian with one digit, each step gains one
 	last := math.Inf(1)
 	for range most {
-		if ctx.Err() != nil {
-			return 0, nil, false
-		}
 		dy, by, ok := m.step(q, w.grad, y, lambda)
-		if !ok {
-			return 0, nil, false
+		if !ok || ctx.Err() != nil {
+			return r, false
 		}
-		size, level := linalg.Norm(dy), 2*roundingUnit*linalg.Norm(y)
-		if size > last/2 { // what is left is rounding, the next no better than this
+		size := linalg.Norm(dy)
+		if size > last/2 {
 			break
 		}
 		linalg.Axpy(y, 1, dy)
 		linalg.Axpy(lambda, 1, by)
 		w.value = w.obj.ValueGrad(w.grad, y)
-		if last, change = size, by; size <= level {
+		if last = size; size <= 2*roundingUnit*linalg.Norm(y) {
 			break
 		}
 	}
-	return last, change, last <= blurred*q.unit(y) && linalg.Finite(w.grad)
+	// Then by slopes, until what is left is rounding.
+	defer func() { w.value = w.obj.ValueGrad(w.grad, y) }()
+	last = math.Inf(1)
+	for range most {
+		way, off, ok := m.left(q, g, slope, y, lambda)
+		if !ok || ctx.Err() != nil {
+			return r, false
+		}
+		size, open := linalg.Norm(way[:q.n]), linalg.Norm(off[:q.n])
+		// Of a Hessian that is known to half of its least curvature the way is at most twice
+		// what it says; and y itself is a double.
+		r.ofY, r.ofLambda = 2*(size+open)+roundingUnit*q.unit(y), make([]float64, q.m)
+		for a, i := range rows {
+			r.ofLambda[i] = 2 * (math.Abs(way[q.n+a]) + off[q.n+a])
+		}
+		if size <= math.Max(open, 2*roundingUnit*linalg.Norm(y)) {
+			return r, true
+		}
+		if size > last/2 {
+			return r, size <= blurred*q.unit(y)
+		}
+		last = size
+		linalg.Axpy(y, 1, way[:q.n])
+		for a, i := range rows {
+			lambda[i] += way[q.n+a]
+		}
+	}
+	return r, false
+}
+
+// left is the way from y and the multipliers to the solution on the face, entry by entry (len Dy, then
+// the rows in their order), and bounds of the rounding in it.
+func (m *FaceMatrix) left(q *polyhedron, g *AtX, slope, y, lambda []float64) (way, off []float64, ok bool) {
+	size := m.n + len(m.rows)
+	way, off = make([]float64, size), make([]float64, size)
+	for i := range size {
+		ofY, ofLambda := make([]float64, m.n), make([]float64, len(m.rows))
+		if i < m.n {
+			ofY[i] = 1
+		} else {
+			ofLambda[i-m.n] = 1
+		}
+		p, gaps, ok := m.Adjoint(ofY, ofLambda)
+		if !ok {
+			return nil, nil, false
+		}
+		lo, hi, ok := slopeOf(g, p, y)
+		if !ok || math.IsInf(hi-lo, 0) || math.IsNaN(hi-lo) {
+			return nil, nil, false
+		}
+		way[i], off[i] = -(lo + (hi-lo)/2), (hi-lo)/2
+		terms := math.Abs(way[i])
+		for j, v := range slope {
+			way[i] -= v * p[j]
+			terms += math.Abs(v * p[j])
+		}
+		for a, row := range m.rows {
+			cols, vals := q.rows.B.Row(row)
+			for k, j := range cols {
+				t := lambda[row] * vals[k] * p[j]
+				way[i] += t
+				terms += math.Abs(t)
+			}
+			gap := (q.rhs[row] - q.rows.B.RowDot(row, y)) * gaps[a]
+			way[i] += gap
+			terms += math.Abs(gap)
+			off[i] += q.rounding(row, y) * q.norm[row] * math.Abs(gaps[a])
+		}
+		off[i] += float64(m.n+size) * roundingUnit * terms // of a sum of products
+	}
+	return way, off, true
 }
 
 // refined is refine over the rows of a solution, with rows exchanged until the multipliers have
@@ -101,16 +205,16 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 	y, lambda := slices.Clone(s.Y), make([]float64, q.m)
 	seen := map[string]bool{}
 	for range 10 + 2*q.m {
-		if key := fmt.Sprint(rows); seen[key] {
+		key := fmt.Sprint(rows)
+		if seen[key] {
 			return false
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		w.gather(rows)
 		if w.face.size() != len(rows) {
 			return false // dependent
 		}
-		left, change, ok := w.refine(ctx, q, rows, y, lambda)
+		r, ok := w.refine(ctx, q, rows, y, lambda)
 		if !ok {
 			return false
 		}
@@ -123,7 +227,7 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 			if q.equal(i) {
 				slack = -math.Abs(slack)
 			}
-			if slack < -q.rounding(i, y)-left-feasibility*q.size[i] && slack < worst {
+			if slack < -q.rounding(i, y)-feasibility*q.size[i] && slack < worst {
 				worst, violated = slack, i
 			}
 		}
@@ -137,7 +241,7 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 		}
 		least, drop := 0.0, -1
 		for k, i := range rows {
-			if force := lambda[i] * q.norm[i]; !q.equal(i) && force < least && lambda[i] < -math.Abs(change[i]) {
+			if force := lambda[i] * q.norm[i]; !q.equal(i) && force < least && lambda[i] < -r.ofLambda[i] {
 				least, drop = force, k
 			}
 		}
@@ -152,8 +256,17 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 		}
 		copy(s.Y, y)
 		copy(s.Lambda, lambda)
-		s.Value, s.Status, s.Reason = w.value, Solved, "stationary to rounding, by steps along the face"
+		s.Value, s.Blur = w.value, r.ofY
+		s.Status, s.Reason = s.unblurred(q)
 		return true
 	}
 	return false
+}
+
+// unblurred is the status of a point that was refined.
+func (s *Solution) unblurred(q *polyhedron) (Status, string) {
+	if s.Blur > accuracy*math.Max(q.unit(s.Y), s.length()) {
+		return Inaccurate, fmt.Sprintf("rounding of the gradient leaves y open by %.1e: the curvatures of the objective differ by too much", s.Blur)
+	}
+	return Solved, "stationary to rounding, by steps along the face"
 }

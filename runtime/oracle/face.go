@@ -52,6 +52,9 @@ func (o *Face) Gradient(ctx context.Context, dst []float64, at *At) (float64, er
 // pulls at it so, and returns an estimate of its error.
 func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64, error) {
 	p := at.Problem
+	if error, ok, err := byAnswers(ctx, dst, at, v); ok || err != nil {
+		return error, err
+	}
 	force := v.force(p, at.held())
 	d := &differences{at: at, pull: v, face: lower.NewFaceSolver(), slope: linalg.Norm(force)}
 	defer d.face.Release()

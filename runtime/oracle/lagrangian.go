@@ -25,6 +25,9 @@ func (o *tilted) ValueGrad(dst, y []float64) float64 {
 	return v
 }
 
+// PlusLinear is what it consists of.
+func (o *tilted) PlusLinear() (g *lower.AtX, slope []float64) { return o.AtX, o.slope }
+
 // Grad is the gradient alone.
 func (o *tilted) Grad(dst, y []float64) {
 	o.G.GradY(dst, o.X, y)
@@ -76,6 +79,7 @@ type differences struct {
 	slope   float64 // the force of a unit perturbation: |grad_y f| at y*, where f reads no multipliers
 
 	force    float64    // largest residual force of a solve divided by its delta
+	blur     float64    // what rounding leaves open of the way of y in the last difference, relative to it
 	rounding float64    // of the Lagrangians' gradients, divided by delta
 	last     []float64  // y of the last solve
 	moved    derivative // of the lower solution, by the last difference
@@ -134,6 +138,7 @@ func (d *differences) forward(ctx context.Context, v []float64, delta float64) (
 	d.rounding = roundings * unit * size / delta
 	d.force = math.Max(d.force, d.at.Lower.Residuals.Stationarity/delta)
 	d.moved = quotient(s.Y, d.at.Lower.Y, s.Lambda, d.at.Lower.Lambda, delta)
+	d.blurs(s, d.at.Lower)
 	for j := range v {
 		v[j] = (v[j] - base[j]) / delta
 	}
@@ -206,7 +211,15 @@ func (d *differences) central(ctx context.Context, v []float64, delta float64) (
 		v[j] = (v[j] - base[j]) / (2 * delta)
 	}
 	d.moved = quotient(plus.Y, minus.Y, plus.Lambda, minus.Lambda, 2*delta)
+	d.blurs(plus, minus)
 	return linalg.Distance(plus.Y, minus.Y) / (2 * delta), nil
+}
+
+// blurs notes what rounding leaves open of the way between two lower solutions.
+func (d *differences) blurs(from, to *lower.Solution) {
+	if d.blur = from.Blur + to.Blur; d.blur > 0 && !d.vertex {
+		d.blur /= linalg.Distance(from.Y, to.Y)
+	}
 }
 
 // against reports that an end of the last central difference lies against the force t q that
@@ -249,7 +262,7 @@ func (d *differences) terms(direct, part float64) float64 {
 
 // noise estimates the error in v that the residuals of the solves cause, and that
 // rounding does: a force of size slope makes v, so a residual force makes its share of
-// it; y and lambda are known to the unit roundoff times the root of the condition
+// it, or what rounding leaves open of the way of y its own; y and lambda are known to the unit roundoff times the root of the condition
 // number of g; and the gradients that are differenced have a rounding of their own. A
 // residual force that is a gross part of the one that moves y says nothing, nor does a
 // y that has not moved where one is left, unless the rows let it move nowhere: +Inf.
@@ -258,6 +271,9 @@ func (d *differences) noise(v []float64) float64 {
 		return 0
 	}
 	left := d.force / d.slope
+	if d.blur > 0 { // which tells more than a residual that y in double precision cannot but leave
+		left = d.blur
+	}
 	if !(left < gross) || left > small && !d.vertex && linalg.Norm(d.moved.y) == 0 {
 		return math.Inf(1)
 	}

@@ -65,13 +65,14 @@ func (c *Counted) GradY(dst, x, y []float64) {
 	c.fn.GradY(dst, x, y)
 }
 
-// GradYRounded counts one gradient.
-func (c *Counted) GradYRounded(dst, off, x, y []float64) bool {
+// SlopeY counts one gradient.
+func (c *Counted) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
 	r, ok := c.fn.(Rounded)
-	if ok = ok && r.GradYRounded(dst, off, x, y); ok {
-		c.gradients++
+	if !ok {
+		return 0, 0, false
 	}
-	return ok
+	c.gradients++
+	return r.SlopeY(direction, x, y)
 }
 
 // ValueGradY counts one value and one gradient.

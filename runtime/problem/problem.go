@@ -26,13 +26,12 @@ type Function interface {
 	Clone() Function
 }
 
-// Rounded is a Function that bounds the rounding of its gradients.
+// Rounded is a Function that bounds the rounding of its slopes.
 type Rounded interface {
 	Function
-	// GradYRounded is GradY, and sets off (len Dy) to bounds of how far each entry of dst is from
-	// that of the exact gradient at the doubles x and y: +Inf where none is known. It reports
-	// false, and sets nothing, where it has no bounds.
-	GradYRounded(dst, off, x, y []float64) bool
+	// SlopeY encloses direction'grad_y (direction len Dy) at the doubles x and y, in exact
+	// arithmetic: infinite ends where nothing is known. It reports false where it has no bounds.
+	SlopeY(direction, x, y []float64) (lo, hi float64, ok bool)
 }
 
 // Kind of a row.
