@@ -101,6 +101,8 @@ type compiled struct {
 	own     *expr.Node // as the model says it, in whose y faults are explained; nil: root
 	units   units
 	faults  *faults // shared by clones
+
+	slopes *curvature.Slopes // at the point where they were last asked for
 }
 
 // faults keeps the first point at which a function was not finite.
@@ -145,7 +147,10 @@ func (c *compiled) GradX(dst, x, y []float64) {
 // SlopeY implements problem.Rounded: by interval arithmetic on the expression that was compiled,
 // which shares nothing with the compiled function.
 func (c *compiled) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
-	slope := curvature.Slope(c.graph.Builder(), c.root, direction, x, y)
+	if !c.slopes.At(x, y) {
+		c.slopes = curvature.NewSlopes(c.graph.Builder(), c.root, x, y)
+	}
+	slope := c.slopes.Along(direction)
 	return slope.Lo, slope.Hi, true
 }
 
@@ -161,7 +166,7 @@ func (c *compiled) noteSlope(grad, x, y []float64) {
 // Clone returns an independent evaluator of the same program.
 func (c *compiled) Clone() problem.Function {
 	d := *c
-	d.Evaluator = c.Evaluator.Clone()
+	d.Evaluator, d.slopes = c.Evaluator.Clone(), nil
 	return &d
 }
 

@@ -282,9 +282,9 @@ func (m *stiffModel) slopes(pieces []stiffPiece, x, radius float64) (lo, hi floa
 // there; verification agrees; and most are solved.
 func TestStiffFollowers(t *testing.T) {
 	solved, all := 0, 0
-	count := 40
+	count := 30
 	if testing.Short() {
-		count = 15
+		count = 8
 	}
 	for seed := range uint64(count) {
 		m := drawStiff(rand.New(rand.NewPCG(seed, 1014)))
@@ -347,7 +347,11 @@ func TestStiffFollowers(t *testing.T) {
 // one; what is called free of kinks has the slope of its face in truth, to the error that is given.
 func TestStiffAnswers(t *testing.T) {
 	given, all, gradients := 0, 0, 0
-	for seed := range uint64(100) {
+	count := 100
+	if testing.Short() {
+		count = 40
+	}
+	for seed := range uint64(count) {
 		rng := rand.New(rand.NewPCG(seed, 1015))
 		m := drawStiff(rng)
 		pieces := m.pieces()

@@ -2,29 +2,48 @@ package curvature
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/expr"
 )
 
-// Slope encloses the derivative of a scalar expression at one point along a direction of y (len
-// y): interval arithmetic with every operation rounded outwards (Moore 1966; Rump 2010), forward
-// with the values. What rounding leaves open of an inner expression enters with the derivative of
+// Slopes encloses derivatives of a scalar expression at one point along directions of y:
+// interval arithmetic with every operation rounded outwards (Moore 1966; Rump 2010), forward with
+// the values. What rounding leaves open of an inner expression enters with the derivative of
 // that expression along the direction, and not with each of its entries: where the direction leaves
 // a steep term flat, its rounding is small, which bounds of a gradient entry by entry would not
-// show. Data that an expression computes from data alone count as they were computed. The whole
-// line where nothing is known, as outside of a domain.
-func Slope(graph *expr.Builder, root *expr.Node, direction, x, y []float64) Interval {
-	s := newStudy(graph, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)})
-	t := &tangents{study: s, direction: direction, of: map[*expr.Node][]Interval{}}
-	for _, n := range expr.Reachable(root) {
-		if s.varies(n) {
+// show. Data that an expression computes from data alone count as they were computed. It is not
+// safe for concurrent use.
+type Slopes struct {
+	study *study
+	nodes []*expr.Node
+	x, y  []float64
+}
+
+// NewSlopes is for the point (x, y), which it copies.
+func NewSlopes(graph *expr.Builder, root *expr.Node, x, y []float64) *Slopes {
+	return &Slopes{newStudy(graph, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)}), expr.Reachable(root),
+		slices.Clone(x), slices.Clone(y)}
+}
+
+// At reports that they are those of a point.
+func (s *Slopes) At(x, y []float64) bool {
+	return s != nil && slices.Equal(s.x, x) && slices.Equal(s.y, y)
+}
+
+// Along encloses the derivative along a direction (len y): the whole line where nothing is known, as outside of a
+// domain.
+func (s *Slopes) Along(direction []float64) Interval {
+	if !s.study.varies(s.study.root) {
+		return point(0)
+	}
+	t := &tangents{study: s.study, direction: direction, of: map[*expr.Node][]Interval{}}
+	for _, n := range s.nodes {
+		if t.varies(n) {
 			t.of[n] = t.tangent(n)
 		}
 	}
-	if !s.varies(root) {
-		return point(0)
-	}
-	return t.at(root)[0].sound()
+	return t.of[s.study.root][0]
 }
 
 // tangents are the derivatives of the entries of nodes along a direction of y.
@@ -33,9 +52,6 @@ type tangents struct {
 	direction []float64
 	of        map[*expr.Node][]Interval
 }
-
-// at are the tangents of a node that varies.
-func (t *tangents) at(n *expr.Node) []Interval { return t.of[n] }
 
 func (t *tangents) tangent(n *expr.Node) []Interval {
 	out := make([]Interval, n.Shape.Len())
@@ -51,7 +67,7 @@ func (t *tangents) tangent(n *expr.Node) []Interval {
 				if !t.varies(a) {
 					return constant(entry(t.rangeOf(a), k))
 				}
-				return jet{entry(t.rangeOf(a), k), entry(t.at(a), k), wholeLine()}
+				return jet{entry(t.rangeOf(a), k), entry(t.of[a], k), wholeLine()}
 			}).d1
 		}
 	case n.Op == expr.Dot || class == expr.Product:
@@ -61,15 +77,15 @@ func (t *tangents) tangent(n *expr.Node) []Interval {
 				continue
 			}
 			part := make([]Interval, len(out))
-			t.enclosed(part, n, place, t.at(a))
+			t.enclosed(part, n, place, t.of[a])
 			for k := range out {
 				out[k] = out[k].add(part[k])
 			}
 		}
 	case n.Op == expr.Sum || class == expr.Structural:
-		t.enclosed(out, n, 0, t.at(n.Args[0]))
+		t.enclosed(out, n, 0, t.of[n.Args[0]])
 	case n.Op == expr.Prod:
-		u, d := t.rangeOf(n.Args[0]), t.at(n.Args[0])
+		u, d := t.rangeOf(n.Args[0]), t.of[n.Args[0]]
 		for k := range u {
 			part := d[k]
 			for j, v := range u {
@@ -80,7 +96,7 @@ func (t *tangents) tangent(n *expr.Node) []Interval {
 			out[0] = out[0].add(part)
 		}
 	case n.Op == expr.LogSumExp:
-		d, whole := t.at(n.Args[0]), t.rangeOf(n)[0]
+		d, whole := t.of[n.Args[0]], t.rangeOf(n)[0]
 		for k, u := range t.rangeOf(n.Args[0]) {
 			out[0] = out[0].add(unary(expr.Exp, u.sub(whole)).v.meet(Interval{0, 1}).mul(d[k]))
 		}

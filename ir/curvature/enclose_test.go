@@ -125,6 +125,7 @@ func TestGradientsAreEnclosed(t *testing.T) {
 			}
 		}
 		last := pool[len(pool)-1]
+		slopes := NewSlopes(b, last.node, nil, y)
 		for along := range n + 2 {
 			direction, truth := make([]float64, n), big1(0)
 			for j := range direction {
@@ -135,7 +136,7 @@ func TestGradientsAreEnclosed(t *testing.T) {
 				}
 				truth = bigAdd(truth, bigMul(big1(direction[j]), last.of.d[j]))
 			}
-			e := Slope(b, last.node, direction, nil, y)
+			e := slopes.Along(direction)
 			if !encloses(e, truth) {
 				t.Fatalf("trial %d, along %v: %v is outside of [%v, %v]\n%s", trial, direction, truth, e.Lo, e.Hi, fmt.Sprint(last.node))
 			}
@@ -172,7 +173,7 @@ func TestSlopesOfAllOperations(t *testing.T) {
 			direction[j] = r.NormFloat64()
 		}
 		root := m.p.Lower.Objective
-		slope := Slope(m.b, root, direction, x, y)
+		slope := NewSlopes(m.b, root, x, y).Along(direction)
 		s := newStudy(m.b, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)})
 		var sum Interval
 		for j, e := range s.differentiate(true).gradient {
@@ -211,7 +212,7 @@ func TestSlopesSeeWhatCancels(t *testing.T) {
 	}
 	sum := of(expr.Sub, of(expr.Add, entry(0), entry(1)), b.Number(0.1))
 	root := of(expr.Add, of(expr.Mul, b.Number(1e12), of(expr.Mul, sum, sum)), of(expr.Mul, b.Number(0.5), of(expr.Mul, entry(0), entry(0))))
-	e := Slope(b, root, []float64{1, -1}, nil, []float64{0.3, -0.2 + 1e-13})
+	e := NewSlopes(b, root, nil, []float64{0.3, -0.2 + 1e-13}).Along([]float64{1, -1})
 	if !e.contains(0.3) || e.Hi-e.Lo > 1e-15 {
 		t.Errorf("the slope is in [%v, %v], not 0.3 to a few roundings", e.Lo, e.Hi)
 	}
