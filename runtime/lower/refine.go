@@ -26,15 +26,25 @@ const refinable = 32
 // refinement is worth its n gradients: a hundredth of that at which rows count as weak.
 const blurred = weakness / 100
 
-// blurs reports that the residual, or rounding of terms of the size of the largest curvature and
-// force, may leave y open by more than that, and that refinement applies.
+// blurs reports that rounding of terms of the size of the largest curvature and force may leave y
+// open by more than that, and that refinement applies.
 func (s *Solution) blurs(w *newton, q *polyhedron) bool {
 	mu := w.known.Mu
 	if !w.known.Quadratic || !(mu > 0) || q.n > refinable || q.m > 8*refinable || !linalg.Finite(s.Y) {
 		return false
 	}
-	size := q.unit(s.Y)
-	return math.Max(s.Residuals.Stationarity, roundingUnit*(w.curvature.largest*size+linalg.Norm(w.grad))) > blurred*mu*size
+	size := s.extent(w, q)
+	return roundingUnit*(w.curvature.largest*size+linalg.Norm(w.grad)) > blurred*mu*size
+}
+
+// extent is the size of y: its own, or that of the way that the gradient asks for, or on which it
+// bends.
+func (s *Solution) extent(w *newton, q *polyhedron) float64 {
+	size := math.Max(q.unit(s.Y), s.length())
+	if w.curvature.largest > 0 {
+		size = math.Max(size, linalg.Norm(w.grad)/w.curvature.largest)
+	}
+	return size
 }
 
 // rounded is g and the linear function that the objective is more; nil where it is not of that
@@ -130,7 +140,7 @@ func (w *newton) refine(ctx context.Context, q *polyhedron, rows []int, y, lambd
 			return r, true
 		}
 		if size > last/2 {
-			return r, size <= blurred*q.unit(y)
+			return r, size <= blurred*math.Max(q.unit(y), linalg.Norm(w.grad)/m.largest)
 		}
 		last = size
 		linalg.Axpy(y, 1, way[:q.n])
@@ -257,15 +267,15 @@ func (g *stage) exchange(ctx context.Context, s *Solution, rows []int) bool {
 		copy(s.Y, y)
 		copy(s.Lambda, lambda)
 		s.Value, s.Blur = w.value, r.ofY
-		s.Status, s.Reason = s.unblurred(q)
+		s.Status, s.Reason = s.unblurred(s.extent(&w.newton, q))
 		return true
 	}
 	return false
 }
 
-// unblurred is the status of a point that was refined.
-func (s *Solution) unblurred(q *polyhedron) (Status, string) {
-	if s.Blur > accuracy*math.Max(q.unit(s.Y), s.length()) {
+// unblurred is the status of a point that was refined, for a size of y.
+func (s *Solution) unblurred(size float64) (Status, string) {
+	if s.Blur > accuracy*size {
 		return Inaccurate, fmt.Sprintf("rounding of the gradient leaves y open by %.1e: the curvatures of the objective differ by too much", s.Blur)
 	}
 	return Solved, "stationary to rounding, by steps along the face"

@@ -275,7 +275,7 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	}
 	s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	s.Lengths = w.curvature.lengths()
-	if (end == converged || end == stalled) && s.blurs(&w.newton, &g.poly) && g.refined(ctx, s) {
+	if w.relative <= defaultTolerance && (end == converged || end == stalled) && s.blurs(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
 	} else {
 		s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
