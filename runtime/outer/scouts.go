@@ -34,10 +34,10 @@ const (
 	scoutHalf   = 0.5
 	// Where the linear algebra of a path is products and the factors of a matrix of the size of
 	// the rows (central.Path.Work), numbers are read ten times as fast as where whole systems
-	// are factorized, and a first run takes some tenths of a second: they may cost six times
-	// as much, up to a second.
-	scoutQuick    = 4e9
-	scoutSixTimes = 6
+	// are factorized, and a first run takes some tenths of a second: they may cost twenty times
+	// as much, up to two or three seconds.
+	scoutQuick  = 1.6e10
+	scoutTwenty = 20
 	// sameStage is the part of F_mu to which the ends of a stage in one minimum agree: what
 	// its tolerance leaves (approachTolerance), with room.
 	sameStage = 1e-5
@@ -95,7 +95,7 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 	cost := each * float64(total(first.Calls))
 	much := math.Min(scoutTwice*cost, scoutMuch)
 	if first.way.work > 0 {
-		much = math.Min(scoutSixTimes*cost, scoutQuick)
+		much = math.Min(scoutTwenty*cost, scoutQuick)
 	}
 	budget := int64(math.Max(math.Max(much, scoutHalf*cost), scoutLeast) / each)
 	best, spent := first, first.Calls
