@@ -121,6 +121,12 @@ func (m *pgd) Begin(ctx context.Context, run *Run) error {
 	return nil
 }
 
+// smoothness is the C_F by which the gradient mapping is measured: no step is longer than x is large. A smaller C_F, as
+// where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
+func (m *pgd) smoothness(run *Run, x, gradient []float64) float64 {
+	return math.Max(m.state.C, norm(gradient)/run.size(x))
+}
+
 // mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).
 func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
 	next := plus(x, -1/c, gradient)
@@ -137,11 +143,19 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	s := &m.state
 	var err error
-	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, s.C); err != nil {
+	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
 		return "", err
 	}
 	if target := m.Settings.Epsilon * run.gradient(); s.Mapping <= target {
 		switch {
+		case run.best.F < s.Center.F-lowered*run.noise(&s.Center):
+			// A lower point was seen on the way, as where the start is a maximum.
+			full, err := run.Gradient(ctx, run.best.X)
+			if err != nil {
+				return "", err
+			}
+			s.Center, s.Previous, s.Momentum = *full, full.X, 1
+			return "", nil
 		case !s.Center.Open:
 			return m.goOn(ctx, run, "no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
 		case s.Mapping+s.Center.GError > max(target, m.known*run.gradient()):
@@ -268,11 +282,12 @@ func (m *pgd) Finish(ctx context.Context, run *Run, result *Result) error {
 		return m.rest.Finish(ctx, run, result)
 	}
 	preferIterate(ctx, run, result, &m.state.Center)
-	v, err := mapping(run, result.Best.X, result.Best.Grad, m.state.C)
+	c := m.smoothness(run, result.Best.X, result.Best.Grad)
+	v, err := mapping(run, result.Best.X, result.Best.Grad, c)
 	if err != nil {
 		return err
 	}
 	result.Measure = Measure{Name: MappingMeasure, Value: v}
-	result.Parameters = map[string]float64{"C_F": m.state.C}
+	result.Parameters = map[string]float64{"C_F": c}
 	return nil
 }

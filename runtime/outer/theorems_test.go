@@ -373,6 +373,24 @@ func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 	}
 }
 
+// At a maximum the gradient is 0: pgd goes on from what it has seen lower, and measures what it returns, however small
+// the C_F is that such a start suggests.
+func TestProjectedGradientFromAMaximum(t *testing.T) {
+	for _, unit := range []float64{1e-6, 1, 1e6} {
+		h := &formula{n: 1, alpha: 1e-12 / unit,
+			value: func(x []float64) float64 { z := x[0] / unit; return z*z*z*z/4 - z*z/2 },
+			grad:  func(x []float64) []float64 { z := x[0] / unit; return []float64{(z*z*z - z) / unit} }}
+		r := ran(t, h, "pgd", made(t, "pgd", nil), Options{Start: []float64{0}})
+		z := r.Best.X[0] / unit
+		if stationary := math.Abs(z*z*z-z) < 1e-4; r.Status == status.Solved && (!stationary || !(r.Measure.Value < 1e-4/unit)) {
+			t.Errorf("unit %g: %v (%s) at %g, measure %g", unit, r.Status, r.Reason, r.Best.X[0], r.Measure.Value)
+		}
+		if unit == 1 && !(math.Abs(math.Abs(z)-1) < 1e-6) {
+			t.Errorf("at %g", z)
+		}
+	}
+}
+
 // A stationary point is left for a lower one near it as often as the setting says, and no more.
 func TestPollsAreCounted(t *testing.T) {
 	h := &formula{n: 1, alpha: 1e-12,

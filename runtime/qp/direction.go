@@ -122,6 +122,9 @@ func (p *Projector) step(x []float64, m *Model, on *constraints, guess *Working)
 		p.remember(center)
 	}
 	step := q.step(m)
+	if step == nil {
+		return nil, &StalledError{"the step's quadratic program: rounding is all that is left of its pieces"}
+	}
 	step.Working.Joint = on == p.joint
 	step.D, step.Normal = step.D[:n], step.Normal[:n]
 	step.Balls = make([]float64, balls)
@@ -208,7 +211,8 @@ func (q *master) begin(guess *Working) {
 	}
 }
 
-// step is the solution as a Step, without its curvature and balls.
+// step is the solution as a Step, without its curvature and balls; nil where no piece has a weight, as
+// where rounding is all that is left of them.
 func (q *master) step(m *Model) *Step {
 	s := &Step{D: make([]float64, q.n), Normal: make([]float64, q.n), Weights: make([]float64, len(q.pieces)),
 		Slopes: make([]float64, len(q.hinges)), Working: &Working{}}
@@ -271,6 +275,9 @@ func (q *master) step(m *Model) *Step {
 	for i := range s.Weights {
 		s.Weights[i] /= sum
 	}
+	if !(sum > 0) && len(q.pieces) > 0 {
+		return nil
+	}
 	s.Value = m.value(s.D)
 	return s
 }
@@ -313,14 +320,19 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 	for _, g := range gradients {
 		largest = math.Max(largest, linalg.Norm(g))
 	}
-	scale := 1.0
-	if largest > 0 {
-		scale = radius / largest
+	if largest == 0 {
+		largest = radius
 	}
+	// Divided first: beside a gradient of 1e-310 their quotient is beyond the numbers; and what is too small for the
+	// squares of its inner products is none.
 	model := make([]Affine, len(gradients))
 	for i, g := range gradients {
 		model[i].Gradient = make([]float64, len(g))
-		linalg.Axpy(model[i].Gradient, scale, g)
+		for j, v := range g {
+			if t := v / largest; t*t*t*t >= 0x1p-1022 {
+				model[i].Gradient[j] = t * radius
+			}
+		}
 	}
 	step, err := p.Step(x, &Model{H: identity(p.dx), Pieces: model, Guess: guess})
 	if err != nil {
@@ -328,7 +340,7 @@ func (p *Projector) MinNorm(x []float64, gradients [][]float64, radius float64, 
 	}
 	h := &Hull{Weights: step.Weights, Normal: step.Normal, Working: step.Working}
 	for j := range h.Normal {
-		h.Normal[j] /= scale
+		h.Normal[j] = h.Normal[j] / radius * largest
 	}
 	// Of the combination itself: by duality it is |d| over the scale, but for rounding.
 	least := append([]float64(nil), h.Normal...)

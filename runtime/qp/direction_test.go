@@ -108,3 +108,38 @@ func TestMinNorm(t *testing.T) {
 		}
 	}
 }
+
+// TestMinNormOfGradientsApart: beside a gradient that is up to 1e-310 of the others the hull has weights all the same, and a
+// norm no larger than the least gradient's.
+func TestMinNormOfGradientsApart(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 45))
+		n, k := 1+rng.IntN(4), 2+rng.IntN(3)
+		p := NewProjector(freeSet(n), rowsOf(n, 1, nil, nil, nil), n, 1)
+		gradients := make([][]float64, k)
+		least := math.Inf(1)
+		for i := range gradients {
+			gradients[i] = make([]float64, n)
+			size := 1e-5
+			if i == 0 {
+				size = math.Pow(10, -320*rng.Float64())
+			}
+			for j := range gradients[i] {
+				gradients[i][j] = size * rng.NormFloat64()
+			}
+			least = math.Min(least, linalg.Norm(gradients[i]))
+		}
+		h, err := p.MinNorm(make([]float64, n), gradients, math.Pow(10, 6*rng.Float64()-6), nil)
+		if err != nil {
+			t.Errorf("seed %d, %v: %v", seed, gradients, err)
+			continue
+		}
+		sum := 0.0
+		for _, w := range h.Weights {
+			sum += w
+		}
+		if !(math.Abs(sum-1) < 1e-12) || !(h.Norm <= least+1e-15*1e-5) {
+			t.Errorf("seed %d, %v: weights %v, norm %g, least %g", seed, gradients, h.Weights, h.Norm, least)
+		}
+	}
+}
