@@ -49,9 +49,9 @@ const (
 	gross = 1e-2
 )
 
-// defect is the error of a derivative as its own equation at y* shows it,
+// defect is the error of a derivative as its own equations at y* show it,
 //
-//	H y' + q - B'lambda' = 0,
+//	H y' + q - B'lambda' = 0, B_I y' + b_I' = 0,
 //
 // relative to H y' (and to q, if that is less), with H y' by short differences of grad_y g
 // along y', one gradient each. A derivative that was found by moving y much further than
@@ -70,6 +70,7 @@ func (d *differences) defect(v derivative, step, scale float64) (off, doubt floa
 	held := linalg.Norm(forces)
 	linalg.Axpy(forces, -1, d.pull.q)
 	doubt = math.Inf(1)
+	off = d.leaves(v, step)
 	terms := 0.0
 	for _, share := range []float64{nearby, nearest} {
 		length := math.Min(share*scale, 0x1p-10*step*speed) / speed
@@ -99,4 +100,23 @@ func (d *differences) defect(v derivative, step, scale float64) (off, doubt floa
 		doubt = math.Min(doubt, rounding()/least)
 	}
 	return off, doubt
+}
+
+// leaves is the largest part of a derivative, beyond rounding, that is across a row held on the face: the ends it was
+// taken from are not on it, as where a solver has stopped short.
+func (d *differences) leaves(v derivative, step float64) float64 {
+	rows, worst := d.at.Problem.Rows, 0.0
+	moved := d.pull.moved(d.at.Problem, step).Rows // where the perturbation moves them
+	speed := linalg.Norm(v.y)
+	for _, i := range d.at.Face {
+		_, vals := rows.B.Row(i)
+		length := linalg.Norm(vals)
+		if length == 0 {
+			continue
+		}
+		across := rows.B.RowDot(i, v.y) + (moved.Rhs[i]-rows.Rhs[i])/step
+		known := roundings * unit * linalg.Norm(d.at.Lower.Y) / step
+		worst = math.Max(worst, (math.Abs(across)/length-known)/speed)
+	}
+	return worst
 }
