@@ -24,11 +24,20 @@ const denseLimit = 600
 // 32 MB.
 const mostDense = 2000
 
+// worthFactors reports that systems by products have taken as many of them as the factors take
+// gradients, and so many each that factors solve a system sooner however little a product
+// costs: with its step of refinement such a solve reads six times the n^2 entries of H, and a
+// step of MINRES some fifteen vectors of n at the least, a g of n terms among them.
+func (e *exchange) worthFactors(n int) bool {
+	return e.products >= n && 2*e.products >= n*e.solves
+}
+
 // exchange is what hessians by products have in common that are one matrix at every x and y:
 // where the systems of faces are not as well conditioned as products ask for, which shows in
-// their number, they give way to factors. The work is at most twice that of the better way.
+// their number, they give way to factors.
 type exchange struct {
-	products int
+	products int // taken
+	solves   int // systems solved by them
 	tried    bool
 	direct   *hessian // nil where there is none
 }
@@ -223,7 +232,7 @@ func (h *hessian) traded() *hessian {
 	if e == nil {
 		return nil
 	}
-	if !e.tried && e.products >= h.p.Dy {
+	if !e.tried && e.worthFactors(h.p.Dy) {
 		e.tried = true
 		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
 		whole := make([]int, h.p.Dy)

@@ -82,6 +82,9 @@ func (s *productSystem) solve(a, b []float64) (u, v []float64, err error) {
 	if s.trade(); s.direct != nil {
 		return s.direct.solve(a, b)
 	}
+	if e := s.h.exchange; e != nil {
+		e.solves++
+	}
 	n := len(a)
 	u, v = make([]float64, n), make([]float64, len(b))
 	// Held entries first; what they do to the others moves to the right side.
