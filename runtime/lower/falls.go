@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"bilevelc/runtime/linalg"
 )
@@ -47,21 +46,27 @@ func (w *newton) falls(y []float64) bool {
 
 // termsThere is the size of the terms of the gradient tgrad at trial: |H v| by a
 // difference, v being that point with other signs, without a pattern, so that terms that cancel
-// do not there. Ends keep the signs of the point's entries and so stay in domains. It leaves
-// trial and tgrad as they are.
+// do not there. It leaves trial and tgrad as they are.
 func (w *newton) termsThere() float64 {
-	h := math.Cbrt(roundingUnit)
-	z, there, change := slices.Clone(w.trial), make([]float64, w.n), make([]float64, w.n)
-	for _, s := range []float64{1, -1} {
-		for j, t := range w.trial {
-			z[j] = t * (1 + s*h*sign(j))
-		}
-		gradOf(w.obj, there, z)
-		linalg.Axpy(change, s/(2*h), there)
-	}
-	size := linalg.Norm(w.tgrad)
-	if !linalg.Finite(change) {
+	size, change := linalg.Norm(w.tgrad), make([]float64, w.n)
+	if !w.changeBySize(change, w.trial, sign) {
 		return size
 	}
 	return size + linalg.Norm(change)
+}
+
+// changeBySize sets dst to H v by a difference, v being y with its entries times some signs. Ends keep
+// the signs of the point's entries and so stay in domains. It reports false where a gradient is not finite.
+func (w *newton) changeBySize(dst, y []float64, sign func(j int) float64) bool {
+	h := math.Cbrt(roundingUnit)
+	clear(dst)
+	z, there := make([]float64, w.n), make([]float64, w.n)
+	for _, s := range []float64{1, -1} {
+		for j, t := range y {
+			z[j] = t * (1 + s*h*sign(j))
+		}
+		gradOf(w.obj, there, z)
+		linalg.Axpy(dst, s/(2*h), there)
+	}
+	return linalg.Finite(dst)
 }

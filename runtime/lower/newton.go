@@ -124,6 +124,11 @@ func (w *newton) judge(y []float64, left, zero float64) {
 	if w.known.Quadratic || !far && !foreign && !w.elsewhere(y) {
 		return
 	}
+	if !far && !w.elsewhere(y) && w.alongItself(y) {
+		w.foreign = false
+		copy(w.alongAt, y)
+		return
+	}
 	at, grad, shrink := slices.Clone(c.at), slices.Clone(c.grad), c.shrink
 	c.move(y, w.grad)
 	if size == 0 {
@@ -139,6 +144,20 @@ func (w *newton) judge(y []float64, left, zero float64) {
 	c.move(at, grad)
 	c.shrink, w.foreign = shrink, false
 	copy(w.alongAt, y)
+}
+
+// alongItself measures along by two gradients, as each entry of y changes by a small share of its own size: that stays
+// in the domain of g and needs no length on which g bends, which takes some tens to find. It reports false where y is 0 or
+// a gradient is not finite.
+func (w *newton) alongItself(y []float64) bool {
+	size, change := linalg.Norm(y), make([]float64, w.n)
+	w.curvature.gradients += 2
+	if size == 0 || !w.changeBySize(change, y, func(int) float64 { return 1 }) {
+		return false
+	}
+	w.curvature.along = linalg.Norm(change)
+	w.along = w.curvature.along / size
+	return true
 }
 
 // several is how far the rounding of a gradient may be above the estimate, which knows
