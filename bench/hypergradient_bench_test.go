@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
 )
 
 // BenchmarkHypergradient takes the hypergradient of the paper's experiment from
@@ -30,17 +31,22 @@ func BenchmarkHypergradient(b *testing.B) {
 func BenchmarkLogistic(b *testing.B) {
 	for _, dy := range []int{50, 200} {
 		b.Run(fmt.Sprintf("dy=%d", dy), func(b *testing.B) {
-			model, err := runtime.Compile("logistic.blv", logisticText)
-			if err != nil {
-				b.Fatal(err)
-			}
-			p, err := model.Bind(runtime.Data{"n": dy}, runtime.BindOptions{Seed: 1})
-			if err != nil {
-				b.Fatal(err)
-			}
-			hypergradients(b, p)
+			hypergradients(b, logistic(b, dy))
 		})
 	}
+}
+
+// logistic is a follower that fits a logistic regression with n coefficients.
+func logistic(t testing.TB, n int) *runtime.Problem {
+	model, err := runtime.Compile("logistic.blv", logisticText)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := model.Bind(runtime.Data{"n": n}, runtime.BindOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }
 
 const logisticText = `model logistic
@@ -62,44 +68,11 @@ lower {
 // hypergradients measures the hypergradient of a problem, cold and warm.
 func hypergradients(b *testing.B, bound *runtime.Problem) {
 	p := bound.Numeric.Counted()
-	x := normals(3, p.Dx)
-	moved := make([]float64, len(x))
-	fresh := func() *oracle.Hyper {
-		solver, err := lower.New(lower.Choose(p), nil, p, 1)
-		if err != nil {
-			b.Fatal(err)
-		}
-		spec, err := oracle.Lookup(oracle.Default)
-		if err != nil {
-			b.Fatal(err)
-		}
-		face, err := spec.New(nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		return oracle.New(p, solver, face)
-	}
-	gradient := func(h *oracle.Hyper, x []float64) {
-		if _, err := h.Gradient(context.Background(), x); err != nil {
-			b.Fatal(err)
-		}
-	}
-	kept := fresh()
-	gradient(kept, x)
-	steps := 0
+	cold, warm := coldAndWarm(b, p)
 	for _, run := range []struct {
 		name string
 		take func()
-	}{
-		{"cold", func() { gradient(fresh(), x) }},
-		{"warm", func() {
-			steps++ // never a point of the last few, which are not solved again
-			for j, v := range x {
-				moved[j] = (1 + 0.01*float64(steps%20)/20) * v
-			}
-			gradient(kept, moved)
-		}},
-	} {
+	}{{"cold", cold}, {"warm", warm}} {
 		b.Run(run.name, func(b *testing.B) {
 			before := p.Calls().GradG
 			run.take()
@@ -107,5 +80,56 @@ func hypergradients(b *testing.B, bound *runtime.Problem) {
 			b.ReportMetric(contest(b, clock.Process, run.take)[0]/1e3, "processor-us")
 			b.ReportMetric(float64(calls), "gradients")
 		})
+	}
+}
+
+// coldAndWarm are a hypergradient from nothing, and one after a step of x by up to 1 %.
+func coldAndWarm(t testing.TB, p *problem.Problem) (cold, warm func()) {
+	x := normals(3, p.Dx)
+	moved := make([]float64, len(x))
+	fresh := func() *oracle.Hyper {
+		solver, err := lower.New(lower.Choose(p), nil, p, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, err := oracle.Lookup(oracle.Default)
+		if err != nil {
+			t.Fatal(err)
+		}
+		face, err := spec.New(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return oracle.New(p, solver, face)
+	}
+	gradient := func(h *oracle.Hyper, x []float64) {
+		if _, err := h.Gradient(context.Background(), x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := fresh()
+	gradient(kept, x)
+	steps := 0
+	return func() { gradient(fresh(), x) }, func() {
+		steps++ // never a point of the last few, which are not solved again
+		for j, v := range x {
+			moved[j] = (1 + 0.01*float64(steps%20)/20) * v
+		}
+		gradient(kept, moved)
+	}
+}
+
+// TestWarmIsNotCold: what a solve keeps serves the next one, of a follower whose Hessian moves with y too: a
+// hypergradient next to the last takes less than half of the gradients of one from nothing.
+func TestWarmIsNotCold(t *testing.T) {
+	p := logistic(t, 200).Numeric.Counted()
+	cold, warm := coldAndWarm(t, p)
+	count := func(take func()) int64 {
+		before := p.Calls().GradG
+		take()
+		return p.Calls().GradG - before
+	}
+	if first, next := count(cold), count(warm); 2*next >= first {
+		t.Errorf("%d gradients, and %d from nothing", next, first)
 	}
 }
