@@ -206,6 +206,11 @@ func (e *Evaluator) implied(f *face, i int) bool {
 			size = math.Max(size, abs(c*v))
 		}
 	}
+	for _, t := range e.ties() {
+		along := dot(t.normal, slack[:dx])
+		axpy(slack[:dx], -along, t.normal)
+		slack[dx] += along * t.value
+	}
 	for _, v := range slack {
 		if abs(v) > 1e-12*size { // rounding of a short sum
 			return false

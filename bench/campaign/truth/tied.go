@@ -7,16 +7,22 @@ import "math"
 // gradient only along it.
 func (e *Evaluator) Along(v []float64) []float64 {
 	out := append([]float64(nil), v...)
-	for _, n := range e.normals() {
-		axpy(out, -dot(n, out), n)
+	for _, t := range e.ties() {
+		axpy(out, -dot(t.normal, out), t.normal)
 	}
 	return out
 }
 
-// normals span the combinations of equality rows that do not read y: every other row
+// tie is an equation that x obeys wherever the lower level has a point: normal'x = value.
+type tie struct {
+	normal []float64
+	value  float64
+}
+
+// ties span the combinations of equality rows that do not read y, with orthogonal normals: every other row
 // minus its combination of an independent set, by the normal equations.
-func (e *Evaluator) normals() [][]float64 {
-	var out [][]float64
+func (e *Evaluator) ties() []tie {
+	var out []tie
 	for i := range e.rows {
 		r := &e.rows[i]
 		if !r.equal || contains(e.equal, i) {
@@ -34,22 +40,25 @@ func (e *Evaluator) normals() [][]float64 {
 		if k > 0 && !solve(gram, side) {
 			continue
 		}
-		normal := append([]float64(nil), r.a...)
+		normal, value := append([]float64(nil), r.a...), r.rhs
 		size := 1.0
 		for s, row := range e.equal {
 			axpy(normal, -side[s][0], e.rows[row].a)
+			value -= side[s][0] * e.rows[row].rhs
 			size = math.Max(size, abs(side[s][0]))
 		}
 		for range 2 {
-			for _, n := range out {
-				axpy(normal, -dot(n, normal), n)
+			for _, t := range out {
+				along := dot(t.normal, normal)
+				axpy(normal, -along, t.normal)
+				value -= along * t.value
 			}
 		}
 		if length := math.Sqrt(dot(normal, normal)); length > 1e-9*size {
 			for j := range normal {
 				normal[j] /= length
 			}
-			out = append(out, normal)
+			out = append(out, tie{normal, value / length})
 		}
 	}
 	return out
