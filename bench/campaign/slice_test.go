@@ -32,7 +32,7 @@ func TestSlice(t *testing.T) {
 		14011723, 14013715, // a free x that is rounding, and an equality among inequalities
 		21074707, 21066302, 21062901, // ends of a difference off their face, a start at a maximum, a gradient of 1e-166
 		21033856,           // a far end, where curvature is not found again
-		21078328,           // rows that are copies where another one ties x
+		21078328, 22028809, // rows that are copies where others tie x
 		21055742, 21051690, // entries of x that rows of X hold at one value
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}

@@ -206,7 +206,7 @@ func (e *Evaluator) implied(f *face, i int) bool {
 			size = math.Max(size, abs(c*v))
 		}
 	}
-	for _, t := range e.ties() {
+	for _, t := range e.ties(e.Model.held()) {
 		along := dot(t.normal, slack[:dx])
 		axpy(slack[:dx], -along, t.normal)
 		slack[dx] += along * t.value

@@ -7,7 +7,7 @@ import "math"
 // gradient only along it.
 func (e *Evaluator) Along(v []float64) []float64 {
 	out := append([]float64(nil), v...)
-	for _, t := range e.ties() {
+	for _, t := range e.ties(nil) {
 		axpy(out, -dot(t.normal, out), t.normal)
 	}
 	return out
@@ -20,9 +20,8 @@ type tie struct {
 }
 
 // ties span the combinations of equality rows that do not read y, with orthogonal normals: every other row
-// minus its combination of an independent set, by the normal equations.
-func (e *Evaluator) ties() []tie {
-	var out []tie
+// minus its combination of an independent set, by the normal equations. They follow those given.
+func (e *Evaluator) ties(out []tie) []tie {
 	for i := range e.rows {
 		r := &e.rows[i]
 		if !r.equal || contains(e.equal, i) {
@@ -59,6 +58,19 @@ func (e *Evaluator) ties() []tie {
 				normal[j] /= length
 			}
 			out = append(out, tie{normal, value / length})
+		}
+	}
+	return out
+}
+
+// held are the ties by which X holds entries of x at one value.
+func (m *Model) held() []tie {
+	var out []tie
+	for j, lo := range m.XLo {
+		if hi := m.XHi[j]; lo != nil && hi != nil && lo.Cmp(hi) == 0 {
+			normal := make([]float64, m.Dx)
+			normal[j] = 1
+			out = append(out, tie{normal, Float(lo)})
 		}
 	}
 	return out
