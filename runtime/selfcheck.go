@@ -142,6 +142,9 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		return nil
 	}
 	r.Notes = append(r.Notes, "F may have a kink here, and which of its gradients belong to pieces of it was not confirmed: they are left out")
+	if ended && r.Method != "" && r.Status != Interrupted && r.Status != LimitReached {
+		return r.cutShort(ctx, "the result was verified") // by what it left out it is another one
+	}
 	return nil
 }
 
