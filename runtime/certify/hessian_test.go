@@ -70,22 +70,14 @@ func TestCurvatureAtEdges(t *testing.T) {
 }
 
 // coupled is an entropy in y1 that a force tilts, with a product of its entries: w y1 log y1 + t y1 + c y1 y2 + (c^2 y1^2 + y2^2)/2 + s y2.
-type coupled struct{ w, t, c, s float64 }
-
-func (g coupled) GradY(dst, _, y []float64) {
-	dst[0] = g.w*(math.Log(y[0])+1) + g.t + g.c*y[1] + g.c*g.c*y[0]
-	dst[1] = g.c*y[0] + y[1] + g.s
+func coupled(w, t, c, s float64) formula {
+	return func(dx, dy, _, y []float64) float64 {
+		clear(dx)
+		dy[0] = w*(math.Log(y[0])+1) + t + c*y[1] + c*c*y[0]
+		dy[1] = c*y[0] + y[1] + s
+		return w*y[0]*math.Log(y[0]) + t*y[0] + c*y[0]*y[1] + (c*c*y[0]*y[0]+y[1]*y[1])/2 + s*y[1]
+	}
 }
-func (g coupled) Value(_, y []float64) float64 {
-	return g.w*y[0]*math.Log(y[0]) + g.t*y[0] + g.c*y[0]*y[1] + (g.c*g.c*y[0]*y[0]+y[1]*y[1])/2 + g.s*y[1]
-}
-func (coupled) GradX(dst, _, _ []float64) { clear(dst) }
-func (g coupled) ValueGrad(dx, dy, x, y []float64) float64 {
-	clear(dx)
-	return g.ValueGradY(dy, x, y)
-}
-func (g coupled) ValueGradY(dst, x, y []float64) float64 { g.GradY(dst, x, y); return g.Value(x, y) }
-func (g coupled) Clone() problem.Function                { return g }
 
 // TestCurvatureOfEntriesApart: two entries of y whose lengths are up to 1e-250 apart share an entry of the Hessian, which
 // the differences along the short one cannot see: no force of size s changes by a step there.
@@ -93,8 +85,8 @@ func TestCurvatureOfEntriesApart(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 42))
 		y := []float64{math.Exp(-600 * rng.Float64()), 0.1 + rng.Float64()}
-		g := coupled{w: 0.1 + rng.Float64(), c: 1 + 10*rng.Float64(), s: 1 + 10*rng.Float64()}
-		g.t = -g.w*(math.Log(y[0])+1) - g.c*y[1]
+		w, c, s := 0.1+rng.Float64(), 1+10*rng.Float64(), 1+10*rng.Float64()
+		g := coupled(w, -w*(math.Log(y[0])+1)-c*y[1], c, s)
 		p := &problem.Problem{Dy: 2, F: g, G: g,
 			Rows: &problem.Rows{A: sparse.FromEntries(0, 0, nil), B: sparse.FromEntries(0, 2, nil)},
 			X:    &problem.Set{E: sparse.FromEntries(0, 0, nil)}}
@@ -103,8 +95,8 @@ func TestCurvatureOfEntriesApart(t *testing.T) {
 			t.Errorf("seed %d, y = %v: %v", seed, y, err)
 			continue
 		}
-		if found := h.blocks[0].h.At(0, 1); math.Abs(found-g.c) > 1e-4*g.c {
-			t.Errorf("seed %d, y = %v: mixed curvature %g, want %g", seed, y, found, g.c)
+		if found := h.blocks[0].h.At(0, 1); math.Abs(found-c) > 1e-4*c {
+			t.Errorf("seed %d, y = %v: mixed curvature %g, want %g", seed, y, found, c)
 		}
 	}
 }
@@ -115,8 +107,8 @@ func TestAnswersAtZero(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 43))
 		y := []float64{math.Exp(-200 - 400*rng.Float64()), 0}
-		g := coupled{w: 0.1 + rng.Float64(), c: rng.Float64(), s: 1 + 10*rng.Float64()}
-		g.t = -g.w * (math.Log(y[0]) + 1)
+		w, s := 0.1+rng.Float64(), 1+10*rng.Float64()
+		g := coupled(w, -w*(math.Log(y[0])+1), rng.Float64(), s)
 		p := &problem.Problem{Dy: 2, F: g, G: g, X: &problem.Set{E: sparse.FromEntries(0, 0, nil)}, Rows: &problem.Rows{
 			A: sparse.FromEntries(2, 0, nil), B: sparse.FromEntries(2, 2, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 1, Col: 1, Val: 1}}),
 			Rhs: make([]float64, 2), Kind: []problem.Kind{problem.AtMost, problem.AtMost}}}
@@ -124,7 +116,7 @@ func TestAnswersAtZero(t *testing.T) {
 			off  float64
 			want bool
 		}{{0, true}, {1e-17, true}, {1e-9, false}} {
-			lambda := []float64{0, g.s}
+			lambda := []float64{0, s}
 			doc := &Document{Y: []float64{y[0], c.off}, Lambda: lambda}
 			v := &verification{doc: doc, p: p, tol: defaultTolerances()}
 			v.d = newDeriver(p, v.tol, nil, doc.Y, lambda)

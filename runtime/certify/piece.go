@@ -256,19 +256,3 @@ func (d *deriver) asNamed(at *derived, rows []int) (*derived, bool) {
 	}
 	return d.held(at, face)
 }
-
-func scaled(v []float64, a float64) []float64 {
-	out := make([]float64, len(v))
-	for j, t := range v {
-		out[j] = a * t
-	}
-	return out
-}
-
-func distance(a, b []float64) float64 {
-	away := append([]float64(nil), a...)
-	for j, t := range b {
-		away[j] -= t
-	}
-	return norm(away)
-}

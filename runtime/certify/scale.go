@@ -393,27 +393,6 @@ func orOne(v float64) float64 {
 	return v
 }
 
-func maxAbs(v []float64) float64 {
-	top := 0.0
-	for _, t := range v {
-		top = math.Max(top, math.Abs(t))
-	}
-	return top
-}
-
-// norm is the 2-norm, without overflow.
-func norm(v []float64) float64 {
-	top := maxAbs(v)
-	if top == 0 || math.IsInf(top, 1) || math.IsNaN(top) {
-		return top
-	}
-	sum := 0.0
-	for _, t := range v {
-		sum += (t / top) * (t / top)
-	}
-	return top * math.Sqrt(sum)
-}
-
 // gradientOverX is the largest gradient of F where a run starts and at a few points of
 // X, as far as it can be derived there from y and the rows active at the document's
 // point.

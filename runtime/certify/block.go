@@ -1,0 +1,135 @@
+package certify
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/problem"
+)
+
+// block is a part of y that g and the rows do not mix with others, with its
+// Hessian H + rho E'E, where E are its equality rows: on any face, all of which
+// hold them, that is the same KKT system with the right side moved by rho E'b,
+// and it is positive definite where H is so along E only.
+type block struct {
+	entries []int
+	place   map[int]int // entry of y -> position
+	h       *mat.SymDense
+	factor  mat.Cholesky
+	rho     float64
+	equal   []int             // equality rows, independent ones
+	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
+	least   float64           // estimate of the smallest eigenvalue
+	top     float64           // bound of the largest
+}
+
+// partition is the problem's blocks, checked to be one; otherwise y as a whole.
+func partition(p *problem.Problem) [][]int {
+	whole := make([]int, p.Dy)
+	owner := make([]int, p.Dy)
+	for j := range whole {
+		whole[j], owner[j] = j, -1
+	}
+	seen := 0
+	for k, entries := range p.Blocks {
+		for _, j := range entries {
+			if j < 0 || j >= p.Dy || owner[j] >= 0 {
+				return [][]int{whole}
+			}
+			owner[j] = k
+			seen++
+		}
+	}
+	if seen != p.Dy || seen == 0 {
+		return [][]int{whole}
+	}
+	for i := range p.Rows.Kind {
+		cols, _ := p.Rows.B.Row(i)
+		for _, j := range cols {
+			if owner[j] != owner[cols[0]] {
+				return [][]int{whole}
+			}
+		}
+	}
+	return p.Blocks
+}
+
+// factorize factorizes H, or H + rho E'E with growing rho where H is not
+// positive definite by itself.
+func (b *block) factorize(p *problem.Problem, equal []int) error {
+	top := mat.Norm(b.h, math.Inf(1))
+	if math.IsNaN(top) || math.IsInf(top, 0) {
+		return errCurvature
+	}
+	plain := b.h
+	b.top = top
+	// rho |E|^2 a few orders above H shows whether H is positive definite
+	// along E; much more would cost the digits of H.
+	for _, rho := range []float64{0, 10, 1e3} {
+		if rho > 0 {
+			b.equal = b.independent(p, equal)
+			if len(b.equal) == 0 {
+				return errCurvature
+			}
+			longest := 0.0
+			for _, i := range b.equal {
+				_, vals := p.Rows.B.Row(i)
+				longest = math.Max(longest, norm(vals))
+			}
+			b.rho = rho * top / (longest * longest)
+			b.h = mat.NewSymDense(len(b.entries), nil)
+			b.h.CopySym(plain)
+			for _, i := range b.equal {
+				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(len(b.entries), b.row(p, i)))
+			}
+		}
+		if b.factor.Factorize(b.h) {
+			b.least = top / math.Max(1, b.factor.Cond())
+			return nil
+		}
+	}
+	return errCurvature
+}
+
+// row is row i of B over the block's entries.
+func (b *block) row(p *problem.Problem, i int) []float64 {
+	dense := make([]float64, len(b.entries))
+	cols, vals := p.Rows.B.Row(i)
+	for k, j := range cols {
+		dense[b.place[j]] = vals[k]
+	}
+	return dense
+}
+
+// independent is a maximal independent subset of rows of B, earlier ones first,
+// by Gram-Schmidt with one reorthogonalization. A row depends on the earlier
+// ones where less than 1e-9 of its length is left: about the square root of the
+// rounding of the Schur complement that is built from it.
+func (b *block) independent(p *problem.Problem, rows []int) []int {
+	const left = 1e-9
+	var kept []int
+	var basis [][]float64
+	for _, i := range rows {
+		rest := b.row(p, i)
+		size := norm(rest)
+		for range 2 {
+			for _, q := range basis {
+				a := dot(q, rest)
+				for j, t := range q {
+					rest[j] -= a * t
+				}
+			}
+		}
+		length := norm(rest)
+		if length <= left*size {
+			continue
+		}
+		for j := range rest {
+			rest[j] /= length
+		}
+		kept = append(kept, i)
+		basis = append(basis, rest)
+	}
+	return kept
+}

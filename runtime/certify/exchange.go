@@ -1,0 +1,44 @@
+package certify
+
+// mostDense is the size up to which a Hessian that is the same everywhere is built and factorized
+// after all, once as many products have been taken as that takes gradients: four matrices of
+// 32 MB.
+const mostDense = 2000
+
+// exchange is what hessians by products have in common that are one matrix at every x and y:
+// where the systems of faces are not as well conditioned as products ask for, which shows in
+// their number, they give way to factors.
+type exchange struct {
+	products int // taken
+	solves   int // systems solved by them
+	tried    bool
+	direct   *hessian // nil where there is none
+}
+
+// worthFactors reports that systems by products have taken as many of them as the factors take
+// gradients, and so many each that factors solve a system sooner however little a product
+// costs: with its step of refinement such a solve reads six times the n^2 entries of H, and a
+// step of MINRES some fifteen vectors of n at the least, a g of n terms among them.
+func (e *exchange) worthFactors(n int) bool {
+	return e.products >= n && 2*e.products >= n*e.solves
+}
+
+// traded is the same matrix with factors, once that has become worth while; else nil.
+func (h *hessian) traded() *hessian {
+	e := h.exchange
+	if e == nil {
+		return nil
+	}
+	if !e.tried && e.worthFactors(h.p.Dy) {
+		e.tried = true
+		direct := &hessian{p: h.p, g: h.g, s: h.s, x: h.x, y: h.y, base: h.base}
+		whole := make([]int, h.p.Dy)
+		for j := range whole {
+			whole[j] = j
+		}
+		if direct.build([][]int{whole}, len(whole)) == nil {
+			e.direct = direct
+		}
+	}
+	return e.direct
+}

@@ -1,0 +1,57 @@
+package certify
+
+import "math"
+
+func dot(a, b []float64) float64 {
+	sum := 0.0
+	for j, t := range a {
+		sum += t * b[j]
+	}
+	return sum
+}
+
+// norm is the 2-norm, without overflow.
+func norm(v []float64) float64 {
+	top := maxAbs(v)
+	if top == 0 || math.IsInf(top, 1) || math.IsNaN(top) {
+		return top
+	}
+	sum := 0.0
+	for _, t := range v {
+		sum += (t / top) * (t / top)
+	}
+	return top * math.Sqrt(sum)
+}
+
+func maxAbs(v []float64) float64 {
+	top := 0.0
+	for _, t := range v {
+		top = math.Max(top, math.Abs(t))
+	}
+	return top
+}
+
+func distance(a, b []float64) float64 {
+	away := append([]float64(nil), a...)
+	for j, t := range b {
+		away[j] -= t
+	}
+	return norm(away)
+}
+
+func scaled(v []float64, a float64) []float64 {
+	out := make([]float64, len(v))
+	for j, t := range v {
+		out[j] = a * t
+	}
+	return out
+}
+
+func isFinite(v []float64) bool {
+	for _, t := range v {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,139 @@
+package oracle
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/problem"
+)
+
+// angles keeps the independence of the last faces, which line searches cross and
+// cross again. It is a function of the face alone, so that what is kept does not
+// show in results.
+type angles struct {
+	faces  [][]int
+	values []float64
+}
+
+// least is the independence of a face.
+func (a *angles) least(r *problem.Rows, face []int) float64 {
+	const kept = 8
+	for k, f := range a.faces {
+		if slices.Equal(f, face) {
+			return a.values[k]
+		}
+	}
+	if len(a.faces) == kept {
+		a.faces, a.values = slices.Delete(a.faces, 0, 1), slices.Delete(a.values, 0, 1)
+	}
+	v := independence(r, face)
+	a.faces, a.values = append(a.faces, face), append(a.values, v)
+	return v
+}
+
+// sine is the least singular value of the rows of a face, each of length 1.
+func (h *Hyper) sine(s *lower.Solution, face []int) float64 {
+	if s.Sine > 0 && slices.Equal(s.Working, face) {
+		return s.Sine
+	}
+	return h.angles.least(h.p.Rows, face)
+}
+
+// mostDense bounds the work of orthogonalizing a face's rows as full vectors: about
+// 10 ms. Larger faces go through a sparse factorization, which tells angles down to
+// 1e-6 only.
+const mostDense = 1e7
+
+// independence estimates the least singular value of the rows of B in a face,
+// scaled to length 1: the least sine of an angle between a row and those before it,
+// bounds, which are orthogonal to each other, first. Dependent rows do not count.
+func independence(r *problem.Rows, face []int) float64 {
+	n := r.B.Cols
+	fixed, general := parts(r, face)
+	if len(general)*len(general)*n > mostDense {
+		_, least := linalg.Independent(r.B, general, func(j int) bool { return fixed[j] })
+		return least
+	}
+	_, least := span(r, general, fixed)
+	return least
+}
+
+// freedom returns |P B_i| as a function of the row i, where P projects onto the
+// complement of the rows of B in a face. Rows of faces that are costly to
+// orthogonalize count as free.
+func freedom(r *problem.Rows, face []int) func(i int) float64 {
+	n := r.B.Cols
+	fixed, general := parts(r, face)
+	var basis [][]float64
+	if len(general)*len(general)*n <= mostDense {
+		basis, _ = span(r, general, fixed)
+	}
+	v := make([]float64, n)
+	return func(i int) float64 {
+		clear(v)
+		r.B.AddRow(v, i, 1)
+		for j, held := range fixed {
+			if held {
+				v[j] = 0
+			}
+		}
+		orthogonalize(v, basis)
+		return linalg.Norm(v)
+	}
+}
+
+// parts splits a face into the entries that its bounds fix and its other rows.
+func parts(r *problem.Rows, face []int) (fixed []bool, general []int) {
+	fixed = make([]bool, r.B.Cols)
+	for _, i := range face {
+		if j, _ := r.Bound(i); j >= 0 {
+			fixed[j] = true
+		} else {
+			general = append(general, i)
+		}
+	}
+	return fixed, general
+}
+
+// span is an orthonormal basis of the rows of B on the entries that are not fixed, and
+// the least sine of an angle between one and those before it. Dependent rows do not count.
+func span(r *problem.Rows, general []int, fixed []bool) (basis [][]float64, least float64) {
+	const dependent = 1e-10 // below it the lower solvers leave a row out of the face
+	least = 1
+	for _, i := range general {
+		v := make([]float64, r.B.Cols)
+		r.B.AddRow(v, i, 1)
+		size := linalg.Norm(v)
+		if size == 0 {
+			continue
+		}
+		for j := range v {
+			if fixed[j] {
+				v[j] = 0
+			}
+			v[j] /= size
+		}
+		orthogonalize(v, basis)
+		rest := linalg.Norm(v)
+		if rest <= dependent {
+			continue
+		}
+		least = math.Min(least, rest)
+		for j := range v {
+			v[j] /= rest
+		}
+		basis = append(basis, v)
+	}
+	return basis, least
+}
+
+// orthogonalize takes an orthonormal basis out of v, twice, for rounding.
+func orthogonalize(v []float64, basis [][]float64) {
+	for range 2 {
+		for _, q := range basis {
+			linalg.Axpy(v, -linalg.Dot(q, v), q)
+		}
+	}
+}
