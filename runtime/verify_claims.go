@@ -251,8 +251,8 @@ func (c *claims) rows() {
 	sizes := c.rowSizes()
 	typical := math.Max(linalg.NormInf(sizes), linalg.NormInf(c.doc.Y))
 	known := 0.0 // to what y is: at 0 that is all there is to tell a row's size by
-	if !math.IsInf(float64(l.ErrorBound), 0) {
-		known = math.Max(0, float64(l.ErrorBound))
+	if bound := float64(l.ErrorBound); bound > 0 && bound < math.Inf(1) {
+		known = bound
 	}
 	for _, list := range []struct {
 		name string
