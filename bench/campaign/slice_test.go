@@ -34,6 +34,7 @@ func TestSlice(t *testing.T) {
 		21033856,           // a far end, where curvature is not found again
 		21078328, 22028809, // rows that are copies where others tie x
 		21055742, 21051690, // entries of x that rows of X hold at one value
+		22032898,           // an evaluation outside of an X of one point
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
 	if testing.Short() {

@@ -42,8 +42,12 @@ func Width(set *problem.Set, start []float64) float64 {
 		}
 	}
 	if width == 0 { // one point, or nothing is known but the start
-		for _, x := range start {
+		for j, x := range start {
 			note(math.Abs(x))
+			// The start of an evaluation need not be that point.
+			if set != nil && set.Lo != nil {
+				note(math.Abs(set.Lo[j]))
+			}
 		}
 	}
 	if width == 0 {
