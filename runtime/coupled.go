@@ -96,18 +96,30 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			k.giveUp(p, best, violated)
 			return runs, j, k, nil
 		}
-		for _, i := range violated {
+		raised := violated // constraints
+		if best.Status == status.Unbounded {
+			// The next fall would be across a constraint whose weight is still as it was.
+			raised = raised[:0]
+			for i := range k.Weight {
+				raised = append(raised, i)
+			}
+		}
+		for _, i := range raised {
 			k.Weight[i] *= penaltyGrowth
 		}
 		k.Round++
-		if k.Round == widerRound {
+		switch {
+		case k.Round == widerRound:
 			k.Starts = max(widerStarts, opts.Starts)
-			opts.Starts = k.Starts
-		} else {
-			start, opts.Starts = best.Best.X, 1
+			opts.Starts, opts.automatic = k.Starts, false
+		case best.Status == status.Unbounded:
+			// The penalized F falls without bound where the weights are too small, and a point
+			// that far off is no start, as all there is as large as it: the round begins anew.
+		default:
+			start, opts.Starts, opts.automatic = best.Best.X, 1, false
 		}
-		opts.Resume, opts.FirstStart, opts.automatic = nil, 0, false
-		head.Start = start
+		opts.Resume, opts.FirstStart = nil, 0
+		head.Start, head.Automatic = start, opts.automatic
 	}
 }
 
@@ -116,8 +128,11 @@ func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
 	worst := slices.MaxFunc(violated, func(i, j int) int {
 		return cmp.Compare(math.Abs(best.Best.Coupled[i])/k.Scale[i], math.Abs(best.Best.Coupled[j])/k.Scale[j])
 	})
-	if best.Status == status.Solved {
+	switch best.Status {
+	case status.Solved:
 		best.Status = status.Infeasible
+	case status.Unbounded: // the penalized F, where the constraints do not hold: that says nothing of F where they do
+		best.Status = status.NumericalFailure
 	}
 	best.Reason = fmt.Sprintf("no x was found that satisfies the upper constraints, from %d starts: where their violation was least and cannot be lowered locally, %s is violated by %.3g",
 		max(k.Starts, 1), p.Numeric.Coupled.Name[worst], math.Abs(best.Best.Coupled[worst]))

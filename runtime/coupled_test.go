@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"bilevelc/runtime"
 )
@@ -273,5 +274,54 @@ func coupledResumes(t *testing.T, m *coupledModel, starts int) {
 	}
 	if stopped < 3 {
 		t.Errorf("only %d runs were stopped", stopped)
+	}
+}
+
+// Constraints that alone keep a concave F from falling without bound: the penalized F falls
+// from wherever the weights are too small, and rounds with larger weights are not to begin
+// that far off. The local minimizers are the vertices of the box that the constraints
+// make, all of them known.
+func TestPenaltyThatFallsWithoutBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 3))
+	for trial := range 20 {
+		var bend, tilt, edge [2]float64
+		for j := range 2 {
+			bend[j], tilt[j], edge[j] = 0.5+rng.Float64(), 0.02*rng.NormFloat64(), 0.5+2*rng.Float64()
+		}
+		problem := bindText(t, fmt.Sprintf(`model concave
+data bend: vector[2] = %s
+data tilt: vector[2] = %s
+data edge: vector[2] = %s
+upper {
+  var x: vector[2]
+  minimize tilt' * y - 0.5 * bend' * (y .* x)
+  subject to
+    above: y <= edge
+    below: y >= -edge
+}
+lower {
+  var y: vector[2]
+  minimize 0.5 * sumsq(y - x)
+}
+`, text(bend), text(tilt), text(edge)))
+		r, err := problem.Solve(context.Background(), runtime.Options{Seed: uint64(trial), TimeLimit: time.Minute})
+		if err != nil {
+			t.Fatalf("trial %d: %v", trial, err)
+		}
+		if r.Status != runtime.Solved {
+			t.Errorf("trial %d: %v (%s), F %v at %v", trial, r.Status, r.Reason, r.Upper.Objective, r.Upper.Variables)
+			continue
+		}
+		at, _ := r.Upper.Variables.Get("x")
+		x, F := at.Data, 0.0
+		for j, v := range x {
+			if d := math.Abs(math.Abs(v) - edge[j]); d > 1e-5*edge[j] {
+				t.Errorf("trial %d: x is %v, no vertex of the box of %v", trial, x, edge)
+			}
+			F += tilt[j]*v - 0.5*bend[j]*v*v
+		}
+		if math.Abs(F-float64(r.Upper.Objective)) > 1e-5*math.Abs(F) {
+			t.Errorf("trial %d: F is %v, not %v", trial, F, r.Upper.Objective)
+		}
 	}
 }

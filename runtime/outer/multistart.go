@@ -218,10 +218,20 @@ type podium struct {
 	least   float64
 }
 
+// worth is the F by which a result with a point is compared. A penalized F that falls without
+// bound where its constraints do not hold says nothing of F where they do: every other end is
+// worth more.
+func (r *Result) worth() float64 {
+	if r.Status == status.Unbounded && r.Best.Penalty > sameMinimum*math.Abs(r.Best.F) {
+		return math.Inf(1)
+	}
+	return r.Best.F
+}
+
 // ties reports that the F of a result is the least one but for noise and what targets
 // leave of it: it may then be the best, where it is solved and the least is not.
 func (r *Result) ties(least float64) bool {
-	return r.Best.F <= least+math.Max(sameMinimum*math.Abs(least), 10*r.noise)
+	return r.worth() <= least+math.Max(sameMinimum*math.Abs(least), 10*r.noise)
 }
 
 // enter takes the result of a start. It is cut down, as are those before it, where
@@ -230,8 +240,8 @@ func (p *podium) enter(k int, r *Result) *Result {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.results[k].Result = r
-	if r.Best != nil && r.Best.F < p.least {
-		p.least = r.Best.F
+	if r.Best != nil && r.worth() < p.least {
+		p.least = r.worth()
 		for i := range p.results {
 			p.cut(i)
 		}
@@ -269,14 +279,14 @@ func bestOf(results []StartResult) int {
 		if r.Result == nil || r.Result.Best == nil {
 			continue
 		}
-		if best < 0 || r.Result.Best.F < results[best].Result.Best.F {
+		if best < 0 || r.Result.worth() < results[best].Result.worth() {
 			best = k
 		}
 	}
 	if best < 0 || results[best].Result.Status == status.Solved {
 		return best
 	}
-	least := results[best].Result.Best.F
+	least := results[best].Result.worth()
 	for k, r := range results {
 		if r.Result != nil && r.Result.Best != nil && r.Result.Status == status.Solved && r.Result.ties(least) {
 			return k
