@@ -32,6 +32,13 @@ func TestGrowth(t *testing.T) {
 	if !bytes.Equal(table, again) {
 		t.Errorf("stored measurements are not those measured:\n%s", again)
 	}
+	if err := command([]string{"-out", dir, "-most", "60", "d_y, dense"}, &out); err != nil {
+		t.Error(err)
+	}
+	more, _ := os.ReadFile(filepath.Join(dir, "growth.csv"))
+	if lines := strings.Count(string(more), "\n"); lines != 1+3*3+3*2+3 || !strings.Contains(string(more), string(table[bytes.IndexByte(table, '\n'):])) {
+		t.Errorf("a run of another axis leaves %d lines:\n%s", lines, more)
+	}
 	if err := command([]string{"-out", dir, "nothing"}, &out); err == nil {
 		t.Error("an axis that does not exist is measured")
 	}

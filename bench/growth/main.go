@@ -2,15 +2,16 @@
 // time, memory allocated and calls of binding, of one hypergradient from
 // nothing, and of one after x has moved by 1 %.
 //
-//	go run ./bench/growth [-full] [-stored] [-out DIR] [-threads N] [AXIS...]
+//	go run ./bench/growth [-full] [-most SIZE] [-stored] [-out DIR] [-threads N] [AXIS...]
 //
-// It writes growth.csv, growth_fits.csv (the exponents of power laws fitted
-// through each series) and growth.png to DIR, and prints both tables. Without
-// -full it takes a minute; with it, up to 10^6 lower variables, about ten and
-// 8 GB. What the numbers show is said in bench/README.md.
+// After each measurement it writes growth.csv, growth_fits.csv (the exponents of power laws fitted
+// through each series) and growth.png to DIR, and prints both tables; rows of sizes and axes that
+// a run leaves out stay. Without -full it takes a minute; with it, up to 10^6 lower variables,
+// half an hour and 16 GB. What the numbers show is said in bench/README.md.
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"bilevelc/bench/clock"
@@ -60,22 +62,21 @@ func command(args []string, out io.Writer) error {
 	dir := flags.String("out", "bench/results", "directory of the tables and the figure")
 	full := flags.Bool("full", false, "the large sizes, too")
 	stored := flags.Bool("stored", false, "fit and draw the measurements in the folder -out again, without measuring")
+	most := flags.Int("most", 0, "the largest size that is measured; 0: any")
 	threads := flags.Int("threads", 1, "independent followers solved at a time")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	var all []measurement
-	if *stored {
-		var err error
-		if all, err = readTable(*dir); err != nil {
-			return err
-		}
+	all, err := readTable(*dir)
+	if os.IsNotExist(err) && !*stored {
+		all, err = nil, nil
 	}
+	if err != nil {
+		return err
+	}
+	ran := 0
 	for _, a := range axes() {
-		if *stored {
-			break
-		}
-		if !wanted(a.name, flags.Args()) {
+		if *stored || !wanted(a.name, flags.Args()) {
 			continue
 		}
 		sizes := a.sizes
@@ -83,28 +84,52 @@ func command(args []string, out io.Writer) error {
 			sizes = append(sizes, a.large...)
 		}
 		for _, size := range sizes {
+			if ran++; *most > 0 && size > *most {
+				continue
+			}
 			m, err := measure(a, size, *threads)
 			if err != nil {
 				return fmt.Errorf("%s: %w", a.label(size), err)
 			}
-			all = append(all, m)
 			fmt.Fprintln(out, m)
+			all = with(all, m)
+			if err := write(*dir, all, fit(all)); err != nil { // a run may be stopped
+				return err
+			}
 		}
 	}
-	if len(all) == 0 {
+	if ran == 0 && !*stored {
 		return fmt.Errorf("no axis is called %s", strings.Join(flags.Args(), " or "))
 	}
 	fits := fit(all)
 	for _, f := range fits {
 		fmt.Fprintln(out, f)
 	}
-	if err := os.MkdirAll(*dir, 0o755); err != nil {
+	return write(*dir, all, fits)
+}
+
+// with is the table with one measurement more, which replaces the one of the same axis and size; in the order of the axes.
+func with(all []measurement, m measurement) []measurement {
+	all = slices.DeleteFunc(all, func(o measurement) bool { return o.axis == m.axis && o.size == m.size })
+	all = append(all, m)
+	place := map[string]int{}
+	for i, a := range axes() {
+		place[a.name] = i
+	}
+	slices.SortStableFunc(all, func(a, b measurement) int {
+		return cmp.Or(cmp.Compare(place[a.axis], place[b.axis]), cmp.Compare(a.size, b.size))
+	})
+	return all
+}
+
+func write(dir string, all []measurement, fits []exponents) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := writeTables(*dir, all, fits); err != nil {
+	if err := writeTables(dir, all, fits); err != nil {
 		return err
 	}
-	return draw(filepath.Join(*dir, "growth.png"), all)
+	return draw(filepath.Join(dir, "growth.png"), all)
 }
 
 // wanted reports whether an axis was asked for: by a part of its name, or by

@@ -90,7 +90,7 @@ func axes() []axis {
 	return []axis{
 		{"d_y, sparse", banded, []int{1000, 3000, 10000, 30000}, []int{100000, 300000, 1000000},
 			func(n int) map[string]any { return bands(n, 10, 10) }, false},
-		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600},
+		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600, 4000, 10000},
 			func(n int) map[string]any { return map[string]any{"n": n, "m": n / 5} }, false},
 		{"d_x, sparse", banded, []int{10, 100, 1000}, []int{10000},
 			func(dx int) map[string]any { return bands(1000, dx, 10) }, false},
