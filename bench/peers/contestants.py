@@ -133,6 +133,55 @@ class Qpth:
         return F.item(), at.grad.numpy()
 
 
+class Ffoqp:
+    """FFOLayer for quadratic programs (arXiv 2512.02494): a QP solver, then one system on the rows without slack."""
+    name = "FFOLayer, quadratic (FFOQPLayer)"
+
+    def __init__(self, instance):
+        import torch
+        from ffolayer import FFOQPLayer
+        torch.set_num_threads(1)
+        self.torch, self.instance = torch, instance
+        # Of its solvers, the default is Gurobi's, and qpth's needs rows that are equations.
+        self.solve = FFOQPLayer(solver="CLARABEL", solver_opts={"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11})
+        self.data = [torch.tensor(a) for a in (instance.Q, instance.A, instance.b)]
+
+    def __call__(self, x):
+        t, torch = self.instance, self.torch
+        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        Q, A, b = self.data
+        none = torch.empty(0, dtype=torch.float64)
+        y = self.solve(Q, at @ torch.tensor(t.P), A, b, none, none)[0]
+        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
+        F.backward()
+        return F.item(), at.grad.numpy()
+
+
+class Ffolayer:
+    """FFOLayer for any convex program, which differentiates by a second, perturbed solve. SCS is the solver that it is made for
+    (its options do not fit others); so it comes."""
+    name = "FFOLayer, general, as it comes"
+
+    def __init__(self, instance):
+        import cvxpy as cp
+        import torch
+        from ffolayer import FFOLayer
+        torch.set_num_threads(1)
+        self.torch, self.instance = torch, instance
+        q, y = cp.Parameter(instance.dy), cp.Variable(instance.dy)
+        R = np.linalg.cholesky(instance.Q).T
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R @ y) + q @ y), [instance.A @ y <= instance.b])
+        self.layer = FFOLayer(problem, parameters=[q], variables=[y])
+
+    def __call__(self, x):
+        t, torch = self.instance, self.torch
+        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        y = self.layer((at @ torch.tensor(t.P)).reshape(1, -1))[0].reshape(-1)  # it wants a batch
+        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
+        F.backward()
+        return F.item(), at.grad.numpy()
+
+
 class Jaxopt:
     name = "jaxopt.OSQP, implicit differentiation by GMRES"
 
@@ -162,4 +211,4 @@ class Jaxopt:
         return float(F), np.asarray(g)
 
 
-ALL = {c.__name__: c for c in (HandWritten, DaqpKKT, Proxsuite, Piqp, Cvxpylayers, CvxpylayersDefault, Qpth, Jaxopt)}
+ALL = {c.__name__: c for c in (HandWritten, DaqpKKT, Proxsuite, Piqp, Cvxpylayers, CvxpylayersDefault, Qpth, Ffoqp, Ffolayer, Jaxopt)}

@@ -1,14 +1,16 @@
 """The project beside its peers, in one run:
 
     python3 bench/peers/run.py                    everything, hours
-    python3 bench/peers/run.py --quick            small sizes and three seeds, minutes
-    python3 bench/peers/run.py hypergradients whole figures svm    some of it
+    python3 bench/peers/run.py --quick            small sizes and three seeds, half an hour
+    python3 bench/peers/run.py hypergradients whole figures svm field growth    some of it
     python3 bench/peers/run.py convergence        one of the three figures: convergence, alpha, cost
+    python3 bench/peers/run.py field growth       what needs no peers, and no Python packages
 
 Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
 Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
 its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
-repository in bench/peers/.blocc. Each contestant runs in a process of its own,
+repository in bench/peers/.blocc. `field` and `growth` are `go run ./bench/field` and
+`go run ./bench/growth -full`. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
 figures to bench/results, after each seed or contestant, so that a run may be stopped;
 rows that a run does not come to stay. bench/README.md says what they show."""
@@ -29,10 +31,12 @@ ROOT = HERE.parent.parent
 VENV = HERE / ".venv"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GOMAXPROCS": "1",
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
-GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
+GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Ffoqp", "Ffolayer", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
+CVXTORCH = "https://github.com/cvxpy/cvxtorch@cb776b4"
 GAP = "relative gap to the best of the row's seed"
 FIGURES = ["convergence", "alpha", "cost"]
+OWN = ["field", "growth"]  # which need no peers
 WHOLE = ["Bilevelc", "Lbfgs", "LbfgsFive", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
 
 
@@ -42,8 +46,10 @@ def environment():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
         pip = [python, "-m", "pip", "install", "-q"]
         subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
-        # These pin older versions of what they do run with, or need Ipopt: without them the tables lack their rows.
-        for package in (["qpth==0.0.16"], ["cyipopt==1.7.0", "pympcc==1.0.0"], ["--ignore-requires-python", "blvpy==0.5.0"]):
+        # These pin older versions of what they do run with, or need Ipopt, or (cvxtorch, which FFOLayer's general layer
+        # imports) are in no registry: without them the tables lack their rows.
+        for package in (["qpth==0.0.16"], ["cyipopt==1.7.0", "pympcc==1.0.0"], ["--ignore-requires-python", "blvpy==0.5.0"],
+                        [f"git+{CVXTORCH}"]):
             if subprocess.run([*pip, "--no-deps", *package]).returncode != 0:
                 print("not to be had here:", *package, file=sys.stderr)
     return python
@@ -134,8 +140,9 @@ def note(a, part, sizes, begun, load):
             w.writerow(["begun, UTC", "ended", "part", "contestants", "d_y", "seeds", "limit, processor s", "version", "processors",
                         "load when begun", "load when ended"])
         now = datetime.datetime.now(datetime.UTC)
-        w.writerow([f"{begun:%Y-%m-%d %H:%M}", f"{now:%H:%M}", part, " ".join(a.contestants or ["all"]), " ".join(map(str, sizes)), a.seeds,
-                    a.limit, version, machine(), f"{load:.1f}", f"{os.getloadavg()[0]:.1f}"])
+        who = a.families if part == "field" else a.contestants if part in ("hypergradients", "whole") else None
+        w.writerow([f"{begun:%Y-%m-%d %H:%M}", f"{now:%H:%M}", part, " ".join(who or ["all"]), " ".join(map(str, sizes)),
+                    "" if part in OWN else a.seeds, "" if part == "growth" else a.limit, version, machine(), f"{load:.1f}", f"{os.getloadavg()[0]:.1f}"])
 
 
 def spread(values):
@@ -232,10 +239,10 @@ def svm(a, python, _):
         return
     rows = []
     for dataset, seed in splits():
-        if int(seed) >= a.seeds:
+        if int(seed) >= (1 if a.quick else a.seeds):
             continue
         for name in PARAMETERS:
-            found, why = lines([python, "svm.py", clone, name, dataset, seed], a.limit)
+            found, why = lines([python, "svm.py", clone, name, dataset, seed], max(a.limit, 60))
             r = found[-1] if found else {}
             solved = r.get("solved", "")
             rows.append((name, dataset, seed, r.get("loss", ""), "no y is feasible" if solved is None else solved,
@@ -245,17 +252,30 @@ def svm(a, python, _):
                                     "remark"], rows)
 
 
+def field(a, *_):
+    """The field's own benchmarks: bilevelc alone."""
+    subprocess.run(["go", "run", "./bench/field", "-out", a.out, "-limit", f"{a.limit}s", *(a.families or [])], cwd=ROOT,
+                   env={**os.environ, **ONE_THREAD}, check=True)
+
+
+def growth(a, *_):
+    """Cost against size: bilevelc alone."""
+    subprocess.run(["go", "run", "./bench/growth", "-out", a.out, *([] if a.quick else ["-full"])], cwd=ROOT,
+                   env={**os.environ, **ONE_THREAD}, check=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, svm, figures (or one of them: convergence, alpha, cost)")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="hypergradients, whole, svm, figures (or one of them: convergence, alpha, cost), field, growth")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--whole-sizes", type=int, nargs="+")
     parser.add_argument("--contestants", nargs="+", help="of hypergradients or whole, by their names in the CSV")
+    parser.add_argument("--families", nargs="+", help="of field, by their names in the CSV")
     parser.add_argument("--steps", type=int, default=10, help="points of a path")
     parser.add_argument("--layer-steps", type=int, default=300, help="iterations of cvxpylayers in the figure of convergence")
-    parser.add_argument("--limit", type=int, default=600, help="processor seconds that one contestant may take for one path or one solve")
+    parser.add_argument("--limit", type=int, help="processor seconds that one contestant may take for one path or one solve: 600, with --quick 30")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--blocc", type=pathlib.Path, help="a copy of BLOCC's repository (default: cloned)")
     parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
@@ -267,19 +287,25 @@ def main():
         return
     a.out = a.out.resolve()
     a.seeds = a.seeds or (3 if a.quick else 10)
+    a.limit = a.limit or (30 if a.quick else 600)
+    if a.quick:
+        a.families = a.families or ["hearn", "interdiction", "prices"]
     given = bool(a.sizes) and not a.quick
     a.sizes = a.sizes or ([50, 200] if a.quick else [50, 100, 200, 400, 800, 1600])
     a.whole_sizes = a.whole_sizes or ([50] if a.quick else [50, 200, 800])
-    parts = a.parts or ["hypergradients", "whole", "figures", "svm"]
-    if unknown := set(parts) - {"hypergradients", "whole", "figures", "svm", *FIGURES}:
+    parts = a.parts or ["hypergradients", "whole", "figures", *OWN, "svm"]  # svm's table has the rows of field
+    if unknown := set(parts) - {"hypergradients", "whole", "figures", "svm", *FIGURES, *OWN}:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    python = environment()
+    a.out.mkdir(parents=True, exist_ok=True)
+    python = environment() if set(parts) - set(OWN) else None
     with tempfile.TemporaryDirectory() as folder:
         evaluator = f"{folder}/evaluator"
-        subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
+        if python:
+            subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
         figures = [name for name in FIGURES if name in parts or "figures" in parts]
         few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
-        jobs = {"hypergradients": (hypergradients, a.sizes), "whole": (whole, a.whole_sizes), "svm": (svm, [])}
+        jobs = {"hypergradients": (hypergradients, a.sizes), "whole": (whole, a.whole_sizes), "field": (field, []), "growth": (growth, []),
+                "svm": (svm, [])}
         for part in [part for part in jobs if part in parts] + figures:
             begun, load, sizes = datetime.datetime.now(datetime.UTC), os.getloadavg()[0], []
             try:
