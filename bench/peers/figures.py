@@ -9,6 +9,7 @@ Each figure and its table are written to the folder after every seed, so that a 
 import argparse
 import csv
 import itertools
+import os
 import tempfile
 import time
 
@@ -133,8 +134,11 @@ def alpha(a, folder):
 
 
 def cost(a, folder):
-    """Processor seconds a gradient against d_y, along the first steps of a run (warm); a row a seed."""
-    rows = []
+    """Processor seconds a gradient against d_y, along the first steps of a run (warm); a row a seed. Rows of sizes that are not run stay."""
+    header, rows, path = ["d_y", "seed", "first order, s", "cvxpylayers, s"], [], f"{a.folder}/figure_cost.csv"
+    if os.path.exists(path):
+        with open(path, newline="") as f:
+            rows = [tuple(map(float, row)) for row in list(csv.reader(f))[1:] if int(row[0]) not in a.sizes]
     for dy in a.sizes:
         for seed in range(1, a.seeds + 1):
             instance = Instance(seed, dy)
@@ -153,9 +157,9 @@ def cost(a, folder):
                 began = time.process_time()
                 layer(x)
                 theirs.append(time.process_time() - began)
-            rows.append((dy, seed, np.median(ours), np.median(theirs[1:])))  # the first compiles
-            print("cost", *rows[-1], flush=True)
-            write(f"{a.folder}/figure_cost.csv", ["d_y", "seed", "first order, s", "cvxpylayers, s"], rows)
+            rows = sorted([*rows, (dy, seed, np.median(ours), np.median(theirs[1:]))])  # the first compiles
+            print("cost", dy, seed, np.median(ours), np.median(theirs[1:]), flush=True)
+            write(path, header, ((int(dy), int(seed), *times) for dy, seed, *times in rows))
             fig, ax = axes("d_y", "processor seconds a gradient")
             table = np.array(rows)
             sizes = sorted(set(table[:, 0]))

@@ -1,15 +1,15 @@
 """The project beside its peers, in one run:
 
     python3 bench/peers/run.py                    everything, hours
-    python3 bench/peers/run.py --quick            small sizes and three seeds, half an hour
+    python3 bench/peers/run.py --quick            small sizes and two seeds, a quarter of an hour
     python3 bench/peers/run.py hypergradients whole figures svm field growth    some of it
     python3 bench/peers/run.py convergence        one of the three figures: convergence, alpha, cost
     python3 bench/peers/run.py field growth       what needs no peers, and no Python packages
 
 Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
 Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
-its own environment in bench/peers/.venv, and for `svm` a copy of the authors'
-repository in bench/peers/.blocc. `field` and `growth` are `go run ./bench/field` and
+its own environment in bench/peers/.venv, and for `svm` copies of the authors'
+repositories beside it (--blocc, --barrier: those that are there). `field` and `growth` are `go run ./bench/field` and
 `go run ./bench/growth -full`. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
 figures to bench/results, after each seed or contestant, so that a run may be stopped;
@@ -34,6 +34,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Ffoqp", "Ffolayer", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
 CVXTORCH = "https://github.com/cvxpy/cvxtorch@cb776b4"
+BARRIER = "https://github.com/mepear/bilevel_ipm"
 GAP = "relative gap to the best of the row's seed"
 FIGURES = ["convergence", "alpha", "cost"]
 OWN = ["field", "growth"]  # which need no peers
@@ -140,7 +141,7 @@ def note(a, part, sizes, begun, load):
             w.writerow(["begun, UTC", "ended", "part", "contestants", "d_y", "seeds", "limit, processor s", "version", "processors",
                         "load when begun", "load when ended"])
         now = datetime.datetime.now(datetime.UTC)
-        who = a.families if part == "field" else a.contestants if part in ("hypergradients", "whole") else None
+        who = a.families if part == "field" else a.contestants if part in ("hypergradients", "whole", "svm") else None
         w.writerow([f"{begun:%Y-%m-%d %H:%M}", f"{now:%H:%M}", part, " ".join(who or ["all"]), " ".join(map(str, sizes)),
                     "" if part in OWN else a.seeds, "" if part == "growth" else a.limit, version, machine(), f"{load:.1f}", f"{os.getloadavg()[0]:.1f}"])
 
@@ -231,18 +232,24 @@ def whole(a, python, evaluator):
 
 
 def svm(a, python, _):
-    """The algorithms of BLOCC's repository on its own experiment; bilevelc's rows are those of `go run ./bench/field svm`."""
+    """The algorithms of BLOCC's repository on its own experiment, and the barrier method by its authors' code; bilevelc's rows are
+    those of `go run ./bench/field svm`."""
     from svm import PARAMETERS, splits
-    clone = a.blocc or HERE / ".blocc"
-    if not pathlib.Path(clone).exists() and subprocess.run(["git", "clone", "-q", "--depth", "1", BLOCC, clone]).returncode != 0:
-        print("not to be had here:", BLOCC, file=sys.stderr)
-        return
+    clones = {}
+    for name, given, folder, source in (("barrier", a.barrier, ".barrier", BARRIER), ("blocc", a.blocc, ".blocc", BLOCC)):
+        clones[name] = given or HERE / folder
+        if not clones[name].exists() and subprocess.run(["git", "clone", "-q", "--depth", "1", source, clones[name]]).returncode != 0:
+            print("not to be had here:", source, file=sys.stderr)
+            del clones[name]
     rows = []
     for dataset, seed in splits():
-        if int(seed) >= (1 if a.quick else a.seeds):
+        if int(seed) >= a.seeds or a.quick and (dataset, seed) != ("diabetes", "0"):
             continue
         for name in PARAMETERS:
-            found, why = lines([python, "svm.py", clone, name, dataset, seed], max(a.limit, 60))
+            clone = clones.get("barrier" if name == "barrier" else "blocc")
+            if clone is None or name not in (a.contestants or PARAMETERS):
+                continue
+            found, why = lines([python, "svm.py", clone.resolve(), name, dataset, seed], max(a.limit, 60))
             r = found[-1] if found else {}
             solved = r.get("solved", "")
             rows.append((name, dataset, seed, r.get("loss", ""), "no y is feasible" if solved is None else solved,
@@ -271,13 +278,14 @@ def main():
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--whole-sizes", type=int, nargs="+")
-    parser.add_argument("--contestants", nargs="+", help="of hypergradients or whole, by their names in the CSV")
+    parser.add_argument("--contestants", nargs="+", help="of hypergradients, whole or svm, by their names in the CSV")
     parser.add_argument("--families", nargs="+", help="of field, by their names in the CSV")
     parser.add_argument("--steps", type=int, default=10, help="points of a path")
     parser.add_argument("--layer-steps", type=int, default=300, help="iterations of cvxpylayers in the figure of convergence")
-    parser.add_argument("--limit", type=int, help="processor seconds that one contestant may take for one path or one solve: 600, with --quick 30")
+    parser.add_argument("--limit", type=int, help="processor seconds that one contestant may take for one path or one solve: 600, with --quick 15")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
     parser.add_argument("--blocc", type=pathlib.Path, help="a copy of BLOCC's repository (default: cloned)")
+    parser.add_argument("--barrier", type=pathlib.Path, help="a copy of the barrier method's repository (default: cloned)")
     parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.rows_of_bilevelc:
@@ -286,8 +294,8 @@ def main():
             print(json.dumps(row))
         return
     a.out = a.out.resolve()
-    a.seeds = a.seeds or (3 if a.quick else 10)
-    a.limit = a.limit or (30 if a.quick else 600)
+    a.seeds = a.seeds or (2 if a.quick else 10)
+    a.limit = a.limit or (15 if a.quick else 600)
     if a.quick:
         a.families = a.families or ["hearn", "interdiction", "prices"]
     given = bool(a.sizes) and not a.quick

@@ -1,9 +1,10 @@
 """The slack-budget support vector machine by the code that BLOCC's authors published: BLOCC, LV-HBA and GAM with the
-parameters of their notebook, on the splits of bench/field/data, one thread.
+parameters of their notebook, and the barrier method by that of its authors, on the splits of bench/field/data, one thread.
 
     python svm.py CLONE ALGORITHM DATASET SEED
 
-prints one line of JSON. CLONE is a copy of the repository Liuyuan999/Penalty_Based_Lagrangian_Bilevel (Apache-2.0).
+prints one line of JSON. CLONE is a copy of the repository Liuyuan999/Penalty_Based_Lagrangian_Bilevel (Apache-2.0), for
+`barrier` of mepear/bilevel_ipm.
 `loss` is what they report, the validation loss at the w and b that the algorithm holds; `solved` is the loss where
 the lower level is solved exactly for the budgets C that it returns, which is F (GAM has another lower level, penalties
 C for squared slacks, so that it has none)."""
@@ -19,6 +20,7 @@ EPOCHS = 80
 PARAMETERS = {
     "lv_hba": {"alpha": 0.01, "gama1": 0.1, "gama2": 0.1, "yita": 0.001},
     "gam": {"alpha": 0.05, "epsilon": 0.005},
+    "barrier": {"alpha": 2, "beta": 0.01, "epsilon": 3, "max_iters_outer": 5, "max_iters_inner": 5, "M": 0.5, "t": 1e-3},
     "blocc": {"gam": 12.0, "eta": 0.01, "T": 20, "Ty": 20, "eta1g": 0.001, "eta1F": 0.00001, "eta2g": 0.0001, "eta2F": 0.0001},
 }
 
@@ -70,18 +72,31 @@ def lower(C, X, t):
     return (z[:-1], z[-1]) if flag == 1 else None
 
 
+def barrier(X, t, Xv, tv, Xs, ts):
+    """The method of arXiv 2410.10670 from where its notebook starts (whose b, np.zeros(), cannot be run: 0 here). It holds f with
+    0.5 |C|^2 beside the loss, and counts f without it, as here."""
+    from algorithms.barrier_blo import Barrier_BLO, SVM_Problem
+    problem = SVM_Problem(dict(x_train=X, y_train=t, x_val=Xv, y_val=tv, x_test=Xs, y_test=ts))
+    n, own = len(X), PARAMETERS["barrier"]
+    _, C, w, b, _, _ = Barrier_BLO(problem, own).upper_loop(3 * np.ones(n), np.ones(X.shape[1]), 0.0, np.ones(n), own)
+    return {"C": C, "w": w, "b": np.atleast_1d(b)}
+
+
 def main(clone, algorithm, dataset, seed):
     import importlib
     import torch
     torch.set_num_threads(1)
     torch.manual_seed(int(seed))
     sys.path.insert(0, f"{clone}/hyperparam_opt")
-    solve = getattr(importlib.import_module(f"algorithms.{algorithm}"), algorithm)
+    solve = algorithm != "barrier" and getattr(importlib.import_module(f"algorithms.{algorithm}"), algorithm)
     X, t, Xv, tv, Xs, ts = split(dataset, seed)
     began = time.process_time()
-    _, variables = solve(X, t, Xv, tv, Xs, ts, PARAMETERS[algorithm], EPOCHS, verbose=False)
+    if algorithm == "barrier":
+        last = barrier(X, t, Xv, tv, Xs, ts)
+    else:
+        _, variables = solve(X, t, Xv, tv, Xs, ts, PARAMETERS[algorithm], EPOCHS, verbose=False)
+        last = {k: np.asarray(v.detach() if hasattr(v, "detach") else v, float) for k, v in variables[-1].items()}
     seconds = time.process_time() - began
-    last = {k: np.asarray(v.detach() if hasattr(v, "detach") else v, float) for k, v in variables[-1].items()}
     own = "_F" if algorithm == "blocc" else ""
     w, b = last["w" + own].ravel(), last["b" + own].ravel()[0]
     row = {"loss": loss(w, b, Xv, tv), "accuracy": accuracy(w, b, Xs, ts), "seconds": seconds}

@@ -9,7 +9,7 @@ WAYS = {
     "Qpth": "qpth", "Ffoqp": "FFOLayer, its quadratic layer, Clarabel", "Ffolayer": "FFOLayer, its general layer, as it comes (SCS)", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode, Clarabel",
     "CvxpylayersLoose": "cvxpylayers, dense mode, SCS to its own tolerance", "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
     "LbfgsFive": "the same from 5 starts", "LbfgsTwenty": "the same from 20 starts", "Pympcc": "pympcc (Scholtes' relaxation, Ipopt)", "Blvpy": "BLVPY (Ipopt)",
-    "AdamCvxpylayersLoose": "Adam on cvxpylayers, dense mode, SCS to its own tolerance", "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM",
+    "AdamCvxpylayersLoose": "Adam on cvxpylayers, dense mode, SCS to its own tolerance", "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM", "barrier": "barrier method",
 }
 
 
