@@ -133,7 +133,7 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		if report, ended, err = p.examine(ctx, r); err != nil {
 			return err
 		}
-		if !ended && refuses(report, certify.AnswerClaim) {
+		if !ended && report.Unsolved() {
 			r.Lower.Status, r.Stationarity.Strict = lower.Inaccurate.String(), false
 		}
 	}

@@ -185,7 +185,11 @@ func (e *examination) hypergradient(r *runtime.Result, pt *truth.Point, of strin
 		size = math.Max(size, math.Abs(pt.Grad[j]))
 	}
 	// Where dependent equalities tie x, F has no gradient across that.
-	gradient, truly := e.eval.Along(gradient), e.eval.Along(pt.Grad)
+	along := e.eval.Along
+	if pt.Implied {
+		along = e.eval.AlongX
+	}
+	gradient, truly := along(gradient), along(pt.Grad)
 	tolerance := 1e-4 * size
 	if claimed > 0 {
 		tolerance = math.Max(tolerance, 10*claimed)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -60,6 +62,17 @@ func larger(a, b float64) float64 {
 	return a
 }
 
+// kktClaims are the checks of the KKT conditions of the lower level.
+var kktClaims = []string{"stationarity of the lower level", "feasibility of y, each row by the size of its terms",
+	"signs of the multipliers", "complementarity"}
+
+// Unsolved reports that a check has failed of y and the multipliers as a solution of the lower level.
+func (r *Report) Unsolved() bool {
+	return slices.ContainsFunc(r.Failures(), func(c Check) bool {
+		return slices.Contains(kktClaims, c.Claim) || strings.HasPrefix(c.Claim, AnswerClaim)
+	})
+}
+
 // lowerLevel checks the KKT conditions at (x, y, lambda), and the claimed
 // residuals and bound.
 func (v *verification) lowerLevel() {
@@ -87,7 +100,7 @@ func (v *verification) lowerLevel() {
 			v.atMost(claim, claimed, found, tolerance, detail)
 		}
 	}
-	atMost("stationarity of the lower level", 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
+	atMost(kktClaims[0], 0, found.Stationarity, v.tol.KKT*scale.Stationarity, "max norm of grad g - B' lambda")
 	worst, at := 0.0, ""
 	for i, kind := range v.p.Rows.Kind {
 		h := v.d.residual(i, v.doc.X, v.doc.Y)
@@ -98,9 +111,9 @@ func (v *verification) lowerLevel() {
 			worst, at = h, fmt.Sprintf("row %d", i)
 		}
 	}
-	atMost("feasibility of y, each row by the size of its terms", 0, worst, v.tol.KKT, at)
-	atMost("signs of the multipliers", 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
-	atMost("complementarity", 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
+	atMost(kktClaims[1], 0, worst, v.tol.KKT, at)
+	atMost(kktClaims[2], 0, found.Dual, v.tol.KKT*scale.Dual, "most negative multiplier of an inequality")
+	atMost(kktClaims[3], 0, found.Complementarity, v.tol.KKT*scale.Complementarity, "largest product of multiplier and slack")
 	if claimed == nil {
 		return
 	}

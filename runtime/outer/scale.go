@@ -19,7 +19,7 @@ import (
 func Width(set *problem.Set, start []float64) float64 {
 	width := 0.0
 	note := func(v float64) {
-		if v > width && !math.IsInf(v, 0) {
+		if v > width && v > leastLength && !math.IsInf(v, 0) {
 			width = v
 		}
 	}
@@ -55,6 +55,10 @@ func Width(set *problem.Set, start []float64) float64 {
 	}
 	return width
 }
+
+// leastLength is where the squares of lengths underflow, and curvatures overflow: a start of 0
+// that was projected may end that near, and nothing is relative to it.
+const leastLength = 0x1p-511
 
 // widthAt is Width for the run's problem and a start.
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }

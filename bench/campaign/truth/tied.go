@@ -5,9 +5,15 @@ import "math"
 // Along is v without its part along the normals of the affine set of x on which the
 // equality rows of the lower level have a solution: F is defined on it alone, and its
 // gradient only along it.
-func (e *Evaluator) Along(v []float64) []float64 {
+func (e *Evaluator) Along(v []float64) []float64 { return along(e.ties(nil), v) }
+
+// AlongX is Along without the part along entries that X holds at one value, too: beside that
+// value rows that are implied at it may be slack or active, and the gradients differ by it.
+func (e *Evaluator) AlongX(v []float64) []float64 { return along(e.ties(e.Model.held()), v) }
+
+func along(ties []tie, v []float64) []float64 {
 	out := append([]float64(nil), v...)
-	for _, t := range e.ties(nil) {
+	for _, t := range ties {
 		axpy(out, -dot(t.normal, out), t.normal)
 	}
 	return out
