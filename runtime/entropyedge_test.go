@@ -81,3 +81,42 @@ func TestVerifyBesideAnEntropysEdge(t *testing.T) {
 		t.Errorf("%d points, %d solved", points, solved)
 	}
 }
+
+// Runs of a solver that takes the edge of an entropy's domain for an answer: whatever they end with,
+// the document says of y what a verification finds, down to that it is not solved.
+func TestRunsThatEndAtAnEntropysEdge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 2))
+	unsolved := 0
+	for k := range 24 {
+		vary := func(v float64) float64 { return v * (0.95 + 0.1*rng.Float64()) }
+		source := fmt.Sprintf(`model m
+upper {
+  var x: vector[1] in box([-1], [1])
+  minimize 2*y[4]
+}
+lower {
+  var y: vector[4] in nonneg
+  minimize %.3g*x[1]*y[1] + 3*x[1]*y[2] - %.3g*x[1]*y[3] + y[1]^2 + y[2]^2 + %.3g*y[3]^2 + %.3g*y[4]^2 + %.3g*y[4]*log(y[4])
+  subject to
+    q: -2*y[2] == -2
+    r: -2*y[1] + y[2] - y[3] + 2.5*y[4] <= -1.5
+    s: 2*y[1] + 2*y[4] <= 1
+}
+`, vary(3), vary(2.4), vary(0.3), vary(0.75), vary(2))
+		p := mustBind(t, source)
+		r, err := p.Solve(context.Background(), Options{Settings: map[string]any{}, Solver: "agd", Seed: uint64(k)})
+		if err != nil {
+			t.Fatalf("%d: %v\n%s", k, err, source)
+		}
+		if r.Status != Solved {
+			unsolved++
+		}
+		if !r.HasPoint() {
+			continue
+		}
+		if found := failures(t, p, r); len(found) > 0 {
+			t.Errorf("%d: %v (%s), lower level %s: %v\n%s", k, r.Status, r.Reason, r.Lower.Status, found, source)
+		}
+	}
+	t.Logf("%d of 24 not solved", unsolved)
+}

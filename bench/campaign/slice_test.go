@@ -35,6 +35,9 @@ func TestSlice(t *testing.T) {
 		21078328, 22028809, // rows that are copies where others tie x
 		21055742, 21051690, // entries of x that rows of X hold at one value
 		22032898,           // an evaluation outside of an X of one point
+		23008370, 21081231, // an entropy at its end: a failed run's y, and the truth's own Newton steps
+		23008876,           // rows that are implied where X holds an entry
+		21064853,           // a start of 1e-188
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
 	if testing.Short() {

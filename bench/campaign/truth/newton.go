@@ -49,6 +49,12 @@ func (e *Evaluator) newtonFrom(x, y []float64) (*Point, bool) {
 		for j := range y {
 			size = math.Max(size, abs(direction[j])/(1+abs(y[j])))
 		}
+		// Beside its end an entropy curves so much that steps are short far from any minimizer.
+		for i := range e.g.terms {
+			if term := &e.g.terms[i]; term.kind == Entropy {
+				size = math.Max(size, 1e-4*abs(dot(term.c, direction))/term.argument(x, y))
+			}
+		}
 		if size < 1e-13 || slope >= 0 && size < 1e-10 {
 			e.last = next
 			return e.point(f, x), true
