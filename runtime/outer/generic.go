@@ -73,6 +73,9 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			}
 			continue
 		}
+		if crosses(pt, moved) {
+			break // and longer moves all the more
+		}
 		if moved.Strict {
 			return r.adopt(ctx, pt, moved)
 		}
@@ -93,6 +96,24 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 		}
 	}
 	return r.h.Complete(ctx, pt)
+}
+
+// crosses reports that a move has led beyond the pieces that meet at a point: that a row which is
+// slack there by a margin is active after it, or one that is active by a margin slack. Where
+// nothing tells the size of x moves are as long as for one of 1.
+func crosses(pt, moved *oracle.Point) bool {
+	undecided := func(p *oracle.Point, row int) bool { return slices.Contains(p.Undecided, row) }
+	for _, row := range moved.Face {
+		if !slices.Contains(pt.Face, row) && !undecided(pt, row) && !undecided(moved, row) {
+			return true
+		}
+	}
+	for _, row := range pt.Face {
+		if !slices.Contains(moved.Face, row) && !undecided(pt, row) && !undecided(moved, row) {
+			return true
+		}
+	}
+	return false
 }
 
 // adopt completes a point on the face of another next to it.

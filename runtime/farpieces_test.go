@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// Upper variables without bounds, in units in which all that happens is within 1e-3 to 1e-8 of 0, and a
+// follower with an entry that is weak everywhere: the gradient at a point is that of a piece at it, and of
+// none that a move leads to whose length is a part of 1. F and its gradient are in closed form.
+func TestGradientsInUnitsThatNothingTells(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 58))
+	given := 0
+	for trial := range 60 {
+		unit := math.Pow(10, -3-5*rng.Float64())
+		const n = 3
+		var curve, pull, cost [n]float64
+		var slope [n][2]float64
+		var f, g strings.Builder
+		gradient := [2]float64{3 * rng.NormFloat64() / unit, 3 * rng.NormFloat64() / unit}
+		fmt.Fprintf(&f, "(%.17g)*x[1] + (%.17g)*x[2] - y[4]", gradient[0], gradient[1])
+		fmt.Fprintf(&g, "0.7*y[4]^2")
+		for j := range n {
+			curve[j], pull[j], cost[j] = 0.5+rng.Float64(), rng.NormFloat64(), rng.NormFloat64()
+			slope[j] = [2]float64{rng.NormFloat64() / unit, rng.NormFloat64() / unit}
+			fmt.Fprintf(&f, " + (%.17g)*y[%d]", cost[j], j+1)
+			fmt.Fprintf(&g, " + %.17g*y[%d]^2 - (%.17g + (%.17g)*x[1] + (%.17g)*x[2])*y[%d]", curve[j]/2, j+1, pull[j], slope[j][0], slope[j][1], j+1)
+			if pull[j] > 0 { // y_j = max(0, pull + slope'x) / curve
+				gradient[0] += cost[j] * slope[j][0] / curve[j]
+				gradient[1] += cost[j] * slope[j][1] / curve[j]
+			}
+		}
+		source := fmt.Sprintf("model m\nupper {\n  var x: vector[2]\n  minimize %s\n}\nlower {\n  var y: vector[4] in nonneg\n  minimize %s\n}\n", &f, &g)
+		p := mustBind(t, source)
+		r, err := p.Eval(context.Background(), Values{{Name: "x", Shape: []int{2}, Data: []float64{0, 0}}}, Options{Seed: uint64(trial)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Upper.Hypergradient) == 0 {
+			continue
+		}
+		given++
+		for j, v := range r.Upper.Hypergradient[0].Data {
+			if math.Abs(v-gradient[j]) > 1e-9*math.Hypot(gradient[0], gradient[1])+10*float64(r.Stationarity.GradientError) {
+				t.Errorf("trial %d, unit %.3g: %v, truly %v\n%s", trial, unit, r.Upper.Hypergradient[0].Data, gradient, source)
+				break
+			}
+		}
+	}
+	if given < 50 {
+		t.Errorf("%d of 60 have a gradient", given)
+	}
+}
