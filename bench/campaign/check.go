@@ -219,7 +219,7 @@ func (e *examination) proofs(p *runtime.Problem) {
 		if !ok || pt.Violation > 1e-6 {
 			continue
 		}
-		if least := e.eval.LeastCurvature(pt); mu > least*(1+1e-9) {
+		if least := e.eval.LeastCurvature(pt, p.Proof.Convexity.Scope.String() == "along the equality rows"); mu > least*(1+1e-9) {
 			e.false("proof", "modulus %.6g proved, the Hessian has %.6g at x = %v", mu, least, x)
 			return
 		}

@@ -176,3 +176,38 @@ func TestDimension(t *testing.T) {
 		}
 	}
 }
+
+// The least curvature, of all directions and of those that equality rows leave, by hand: the diagonal
+// 1, 4, 9, and rows that hold the first entry, tie the others, and leave nothing.
+func TestLeastCurvature(t *testing.T) {
+	row := func(c ...int64) Row {
+		r := Row{A: Zeros(1), C: Zeros(3), Rhs: Rat(0, 1), Equal: true}
+		for j, v := range c {
+			r.C[j] = Rat(v, 1)
+		}
+		return r
+	}
+	for _, c := range []struct {
+		rows  []Row
+		along float64
+	}{
+		{[]Row{row(2)}, 4},
+		{[]Row{row(2), row(0, 1, -1)}, 6.5},
+		{[]Row{row(1), row(0, 1), row(0, 0, 3)}, math.Inf(1)},
+	} {
+		m := &Model{Dx: 1, Dy: 3, XLo: make([]*big.Rat, 1), XHi: make([]*big.Rat, 1), YLo: make([]*big.Rat, 3), YHi: make([]*big.Rat, 3), Rows: c.rows}
+		m.F = Function{Lx: Zeros(1), Ly: Zeros(3)}
+		m.G = Function{Lx: Zeros(1), Ly: Zeros(3), Xy: [][]*big.Rat{Zeros(3)}, Yy: [][]*big.Rat{Zeros(3), Zeros(3), Zeros(3)}}
+		for j := range 3 {
+			m.G.Yy[j][j] = Rat(int64((j+1)*(j+1)), 1)
+		}
+		e := NewEvaluator(m)
+		p, ok := e.At([]float64{0})
+		if !ok {
+			t.Fatal("no y")
+		}
+		if all, along := e.LeastCurvature(p, false), e.LeastCurvature(p, true); math.Abs(all-1) > 1e-9 || !(math.Abs(along-c.along) <= 1e-9 || along == c.along) {
+			t.Errorf("%v in all, %v along the rows; truly 1 and %v", all, along, c.along)
+		}
+	}
+}
