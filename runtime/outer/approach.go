@@ -41,6 +41,8 @@ type waypoint struct {
 	Scale float64 // mu of the first
 	F     float64 // F_mu at the end of the last
 	Work  float64 // see central.Path.Work
+	Reach float64 // how far from the run's start that is
+	Calls int64   // of all kinds up to there
 }
 
 // The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
@@ -192,7 +194,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	left := a.Moved * math.Sqrt(approachRatio) / (1 - math.Sqrt(approachRatio))
 	rest := approachLeft * m.Settings.Delta * run.size(s.Center.X)
 	if a.Stage+1 == scoutStages && end != nil {
-		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work()}
+		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work(), Reach: distance(a.X, run.Start), Calls: total(run.Calls())}
 	}
 	if a.Stage++; a.Stage < approachStages && (led && (left > rest || a.Stage < 3) || a.Stage == 1) {
 		s.Approach = &a

@@ -48,7 +48,7 @@ func (m *goldstein) valid(d dimensions) error {
 			}
 		}
 	}
-	if w := s.Waypoint; w != nil && !(w.Scale > 0 && w.Work >= 0 && finite(w.Scale, w.F, w.Work)) {
+	if w := s.Waypoint; w != nil && !(w.Scale > 0 && w.Work >= 0 && w.Reach >= 0 && w.Calls >= 0 && finite(w.Scale, w.F, w.Work, w.Reach)) {
 		return fmt.Errorf("its way along the central path has no scale")
 	}
 	if a := s.Approach; a != nil {

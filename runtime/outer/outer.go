@@ -104,8 +104,8 @@ type Result struct {
 	noise float64 // difference in F at Best that means nothing
 
 	way struct {
-		scale, f, work float64 // see waypoint
-		ok             bool
+		waypoint
+		ok bool
 	}
 }
 

@@ -17,20 +17,25 @@ import (
 // lead elsewhere: scouts. Stages have the same mu for all, so that the minima of F_mu compare:
 // a scout that has come to one that is known leads where that led. With the first mu, which
 // smooths most, nearly all starts come to one minimum; scouts begin with that of a later
-// stage, to which where they come from still matters. There are as many as the rule of
-// Boender and Rinnooy Kan asks for (asked), within half of their budget. Those that have come
-// to a minimum of their own then go on to their end within the rest, the lowest first, but
-// for the certificate where they come to nothing lower.
+// stage, to which where they come from still matters. There are at most as many as the rule of
+// Boender and Rinnooy Kan asks for (asked). Those that have come to a minimum of their own then
+// go on to their end, the lowest first, but for the certificate where they come to nothing lower.
 //
-// What scouts may cost together, in numbers read, is some tenths of a second in any case;
-// twice what the first run has cost as far as that is a few seconds; and beyond half of
-// that.
+// Where points of a path cost the factors of whole systems, all scouts together may make a
+// fifth of the calls of the first run, so that a search which finds nothing is hardly
+// noticed; each as many as that made to come as far, as one that is not there by then creeps
+// where F_mu is flat; and they begin no farther from its start than it had come by then, the one
+// length that tells where minima lie: X may be far larger than all of them. Only one that is
+// lower there goes on, with as many calls as the first run made.
+//
+// Where they cost less (scoutQuick), scouts may cost, in numbers read, some tenths of a second
+// in any case and half of the first run, and come from all of X; half of that is for those that
+// go on, to any minimum.
 const (
 	scoutStages = 3 // by when F has fallen to within a few parts in a hundred of where the way leads
 	scoutFrom   = 2 // the stage with which they begin, counted from 0
+	scoutFifth  = 5
 	scoutLeast  = 6e7
-	scoutMuch   = 3e8
-	scoutTwice  = 2
 	scoutHalf   = 0.5
 	// Where the linear algebra of a path is products and the factors of a matrix of the size of
 	// the rows (central.Path.Work), numbers are read ten times as fast as where whole systems
@@ -91,42 +96,42 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 		return first, nil, nil
 	}
 	s := &Scouting{First: first.Best.F}
-	each := math.Max(m.Cost, leastCost) + m.Linear + first.way.work
-	cost := each * float64(total(first.Calls))
-	much := math.Min(scoutTwice*cost, scoutMuch)
-	if first.way.work > 0 {
-		much = math.Min(scoutTwenty*cost, scoutQuick)
-	}
-	budget := int64(math.Max(math.Max(much, scoutHalf*cost), scoutLeast) / each)
+	quick := first.way.Work > 0
+	budget, room := m.allowance(first)
 	best, spent := first, first.Calls
-	known := []float64{first.way.f} // F_mu at the minima that probes have come to
+	known := []float64{first.way.F} // F_mu at the minima that probes have come to
 	left := func() int64 { return budget - total(spent.Sub(first.Calls)) }
 	var led []probe
-	for k := 1; k < asked(len(known)) && k < MostStarts && ctx.Err() == nil && left() > budget/2; k++ {
+	for k := 1; k < asked(len(known)) && k < MostStarts && ctx.Err() == nil && left() > room; k++ {
 		opts := m.Options
 		opts.Announce, opts.Start, opts.Seed = nil, draw(k), rand.NewPCG(m.Seed, uint64(k)).Uint64()
-		opts.Limits.Calls, opts.Limits.Iterations = left(), scoutStages-scoutFrom
+		opts.Limits.Calls, opts.Limits.Iterations = room, scoutStages-scoutFrom
+		if quick {
+			opts.Limits.Calls = left()
+		} else {
+			opts.Start = first.near(opts.Start)
+		}
 		opts.brief = true
-		r, err := m.begin(ctx, opts, &guidance{first.way.scale, best.Best.F})
+		r, err := m.begin(ctx, opts, &guidance{first.way.Scale, best.Best.F})
 		if err != nil {
 			return nil, nil, err
 		}
 		s.Tried++
 		spent = spent.Add(r.Calls)
-		same := func(f float64) bool { return math.Abs(f-r.way.f) <= sameStage*math.Abs(f) }
+		same := func(f float64) bool { return math.Abs(f-r.way.F) <= sameStage*math.Abs(f) }
 		if !r.way.ok || slices.ContainsFunc(known, same) {
 			continue
 		}
-		known = append(known, r.way.f)
+		known = append(known, r.way.F)
 		from, err := r.State()
 		if err != nil || from == nil {
 			continue
 		}
-		led = append(led, probe{k, r.way.f, from})
+		led = append(led, probe{k, r.way.F, from})
 	}
 	slices.SortStableFunc(led, func(a, b probe) int { return cmp.Compare(a.f, b.f) })
 	for _, p := range led {
-		if left() <= 0 || ctx.Err() != nil {
+		if quick && left() <= 0 || !quick && p.f > first.way.F || ctx.Err() != nil {
 			break
 		}
 		opts := m.Options
@@ -134,8 +139,11 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 		if m.Observer != nil {
 			opts.Observer = m.Observer(0)
 		}
-		opts.Limits.Calls, opts.brief = left(), true
-		r, err := m.begin(ctx, opts, &guidance{first.way.scale, best.Best.F})
+		opts.Limits.Calls, opts.brief = total(first.Calls), true
+		if quick {
+			opts.Limits.Calls = left()
+		}
+		r, err := m.begin(ctx, opts, &guidance{first.way.Scale, best.Best.F})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -146,8 +154,32 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 			best, s.Start = r, p.start
 		}
 	}
+	if s.Tried == 0 {
+		return first, nil, nil
+	}
 	s.Calls = spent.Sub(best.Calls)
 	return best, s, nil
+}
+
+// allowance is how many calls all scouts may make, and how many have to be left for one to begin.
+func (m *MultiStart) allowance(first *Result) (budget, room int64) {
+	if first.way.Work == 0 {
+		return total(first.Calls) / scoutFifth, first.way.Calls
+	}
+	each := math.Max(m.Cost, leastCost) + m.Linear + first.way.Work
+	cost := each * float64(total(first.Calls))
+	much := math.Min(scoutTwenty*cost, scoutQuick)
+	budget = int64(math.Max(math.Max(much, scoutHalf*cost), scoutLeast) / each)
+	return budget, budget / 2
+}
+
+// near is x, or the point on the way to it from the run's start that is as far off as that
+// of the run at the waypoint.
+func (r *Result) near(x []float64) []float64 {
+	if far := distance(x, r.Start); far > r.way.Reach {
+		return plus(r.Start, r.way.Reach/far, minus(x, r.Start))
+	}
+	return x
 }
 
 // total is the number of calls of all kinds.
@@ -166,7 +198,7 @@ func (m *MultiStart) begin(ctx context.Context, opts Options, g *guidance) (*Res
 	r, err := Solve(ctx, h, m.Name, method, opts)
 	if ok && r != nil {
 		if w := on.waypoint(); w != nil {
-			r.way.scale, r.way.f, r.way.work, r.way.ok = w.Scale, w.F, w.Work, true
+			r.way.waypoint, r.way.ok = *w, true
 		}
 	}
 	return r, err
