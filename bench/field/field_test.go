@@ -34,7 +34,7 @@ func TestTable(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "field.csv"), []byte(before), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if err := command([]string{"-out", dir, "-data", data, "bolib"}, new(bytes.Buffer)); err != nil {
+	if err := command([]string{"-out", dir, "-data", data, "bolib"}, new(bytes.Buffer), here); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) [][]string {
@@ -163,7 +163,7 @@ func TestEveryInstanceBinds(t *testing.T) {
 	if _, err := supportVectors(t.TempDir()); err == nil {
 		t.Error("a folder without data is no error")
 	}
-	if err := command([]string{"-out", t.TempDir(), "no such family"}, new(bytes.Buffer)); err == nil {
+	if err := command([]string{"-out", t.TempDir(), "no such family"}, new(bytes.Buffer), here); err == nil {
 		t.Error("an unknown family is no error")
 	}
 }

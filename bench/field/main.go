@@ -1,4 +1,5 @@
-// Command field solves the field's own benchmarks by default settings and
+// Command field solves the field's own benchmarks by default settings, each in a
+// process of its own (what one leaves behind would be charged to the next), and
 // writes one row for each to field.csv, where rows of families that are not run
 // stay: F, what is known of the optimum, how the run ended, whether its document
 // passes verification, processor time, memory and calls. Where F is better than the best one published, field_points.csv has the
@@ -20,10 +21,12 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"bilevelc/bench/clock"
@@ -49,16 +52,17 @@ var families = []struct {
 }
 
 func main() {
-	if err := command(os.Args[1:], os.Stdout); err != nil {
+	if err := command(os.Args[1:], os.Stdout, apart); err != nil {
 		fmt.Fprintln(os.Stderr, "field:", err)
 		os.Exit(1)
 	}
 }
 
-func command(args []string, out io.Writer) error {
+func command(args []string, out io.Writer, measure measurer) error {
 	flags := flag.NewFlagSet("field", flag.ContinueOnError)
 	dir := flags.String("out", "bench/results", "folder of the table")
 	data := flags.String("data", "bench/field/data", "folder of the models and data")
+	one := flags.String("one", "", "measure the instance of this name of FAMILY alone and print its row as JSON")
 	limit := flags.Duration("limit", 120*time.Second, "processor time after which a solve ends")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -79,10 +83,21 @@ func command(args []string, out io.Writer) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no family named %v", flags.Args())
 	}
+	if *one != "" {
+		at := slices.IndexFunc(chosen, func(in instance) bool { return in.name == *one })
+		if at < 0 {
+			return fmt.Errorf("no instance named %q", *one)
+		}
+		row, better, err := here(chosen[at], *data, *limit)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(out).Encode([][]string{row, better})
+	}
 	rows := [][]string{{"family", "instance", "d_x", "d_y", "rows", "F", "known", "relative difference", "source of known", "ended", "verified", "seconds", "MB", "report", "calls"}}
 	points := [][]string{{"family", "instance", "F", "published", "x and y"}}
 	for _, in := range chosen {
-		row, better, err := measure(in, *limit)
+		row, better, err := measure(in, *data, *limit)
 		if err != nil {
 			row = []string{in.family, in.name, "", "", "", "", "", "", in.source, "error: " + err.Error(), "", "", "", "", ""}
 		}
@@ -138,6 +153,34 @@ func read(path string) ([][]string, error) {
 // digits is to how many parts of itself, or of 1, a published F is taken to be known:
 // many are given to three digits.
 const digits = 2e-3
+
+// measurer makes the row of an instance, of a folder of data, and, or nil, that of a better point.
+type measurer func(in instance, data string, limit time.Duration) (row, better []string, err error)
+
+// here measures in this process.
+func here(in instance, _ string, limit time.Duration) (row, better []string, err error) {
+	return measure(in, limit)
+}
+
+// apart measures in a process of its own.
+func apart(in instance, data string, limit time.Duration) (row, better []string, err error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	var said strings.Builder
+	child := exec.Command(program, "-data", data, "-limit", limit.String(), "-one", in.name, in.family)
+	child.Stderr = &said
+	text, err := child.Output()
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %s", err, strings.TrimSpace(said.String()))
+	}
+	var rows [][]string
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return nil, nil, err
+	}
+	return rows[0], rows[1], nil
+}
 
 // measure solves one instance by default settings. better is the row of a point with
 // a lower F than published, else nil.

@@ -143,7 +143,8 @@ class Ffoqp:
         torch.set_num_threads(1)
         self.torch, self.instance = torch, instance
         # Of its solvers, the default is Gurobi's, and qpth's needs rows that are equations.
-        self.solve = FFOQPLayer(solver="CLARABEL", solver_opts={"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11})
+        self.solve = FFOQPLayer(solver="CLARABEL", slack_cutoff=1e-6,  # Clarabel does not always come to tolerances of 1e-11
+                                solver_opts={"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9})
         self.data = [torch.tensor(a) for a in (instance.Q, instance.A, instance.b)]
 
     def __call__(self, x):

@@ -1,6 +1,7 @@
 """Tables in Markdown of what run.py measured: bench/results/peers.md, from the CSV beside it, with medians over the
 seeds and, in brackets, the least and the largest; and the short ones of bench/README.md."""
 import csv
+import pathlib
 import statistics
 
 WAYS = {
@@ -120,6 +121,10 @@ def svm(folder):
                          spread(pick(them, "test accuracy"), number), spread(pick(them, "seconds"), number)])
         parts.append(f"Slack budgets, {dataset}:\n\n" + table(
             ["contestant", "seeds", "validation loss reported", "the same, lower level solved exactly at its budgets", "test accuracy", "seconds"], body))
+    if parts:
+        said = read(pathlib.Path(__file__).parent, "published.csv")
+        parts.append("Slack budgets, figures that the authors published, means of ten random splits of the same sizes (their machines):\n\n"
+                     + table(list(said[0]), [[WAYS[r["contestant"]], *list(r.values())[1:]] for r in said]))
     return parts
 
 
