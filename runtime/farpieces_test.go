@@ -55,3 +55,40 @@ func TestGradientsInUnitsThatNothingTells(t *testing.T) {
 		t.Errorf("%d of 60 have a gradient", given)
 	}
 }
+
+// Without bounds and started at 0 a problem in small units is solved as in its own: the size of x is that
+// of the point that the search has come to. One entry of y is weak everywhere.
+func TestSolvedInUnitsThatNothingTells(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 59))
+	for trial := range 8 {
+		var first float64
+		a, b, c, d := 1+rng.Float64(), rng.NormFloat64(), rng.NormFloat64(), 0.5+rng.Float64()
+		for _, unit := range []float64{1, 1e-5, 1e-8} {
+			source := fmt.Sprintf(`model m
+data u: real = %g
+upper {
+  var x: vector[2]
+  minimize (x[1]/u - %.17g)^2 + 0.5*(x[2]/u + y[1])^2 + (%.17g)*y[2] - y[3]
+}
+lower {
+  var y: vector[3] in nonneg
+  minimize 0.5*y[1]^2 - (x[1]/u + %.17g)*y[1] + %.17g*y[2]^2 - (x[2]/u - x[1]/u)*y[2] + 0.7*y[3]^2
+}
+`, unit, a, b, c, d)
+			p := mustBind(t, source)
+			r, err := p.Solve(context.Background(), Options{Seed: 1, Starts: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Status != Solved {
+				t.Errorf("trial %d, unit %g: %v (%s)\n%s", trial, unit, r.Status, r.Reason, source)
+				continue
+			}
+			if F := float64(r.Upper.Objective); unit == 1 {
+				first = F
+			} else if math.Abs(F-first) > 1e-6*(1+math.Abs(first)) {
+				t.Errorf("trial %d, unit %g: F is %v, %v in its own\n%s", trial, unit, F, first, source)
+			}
+		}
+	}
+}

@@ -21,6 +21,7 @@ type Checkpoint struct {
 	Evaluations int             `json:"evaluations"`
 	Slope       float64         `json:"slope"` // the unit of gradients
 	Scoped      float64         `json:"scoped"`
+	Width       float64         `json:"width,omitempty"` // the unit of x; absent: that of the start
 	Calls       problem.Calls   `json:"calls"`
 	Best        *Sample         `json:"best"`
 	Trace       Trace           `json:"trace"` // so far; all but its seconds is the same each time
@@ -65,7 +66,7 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Slope: s.run.slope, Scoped: s.run.scoped, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random, Seen: s.run.seen.all}
+		Evaluations: s.run.Evaluations, Slope: s.run.slope, Scoped: s.run.scoped, Width: s.run.width, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random, Seen: s.run.seen.all}
 	if p := s.run.bestPoint; p != nil {
 		if c.Point, err = oracle.EncodePoint(p); err != nil {
 			return nil, err
@@ -92,7 +93,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if len(c.Start) != n {
 		return fmt.Errorf("it is of a problem with %d entries of x, not %d", len(c.Start), n)
 	}
-	if !finite(c.Start...) || !finite(c.Slope) || c.Slope < 0 {
+	if !finite(c.Start...) || !finite(c.Slope, c.Width) || c.Slope < 0 || c.Width < 0 {
 		return fmt.Errorf("its start is not finite")
 	}
 	if c.Iteration < 0 || c.Evaluations < 0 || min(c.Calls.F, c.Calls.GradF, c.Calls.G, c.Calls.GradG) < 0 {
@@ -141,7 +142,10 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 			return fmt.Errorf("a gradient that it has seen: %w", err)
 		}
 	}
-	r.slope, r.scoped, r.width, r.trace, r.seen = c.Slope, c.Scoped, r.widthAt(c.Start), c.Trace, history{all: c.Seen}
+	r.slope, r.scoped, r.width, r.trace, r.seen = c.Slope, c.Scoped, c.Width, c.Trace, history{all: c.Seen}
+	if r.width == 0 {
+		r.width = r.widthAt(c.Start)
+	}
 	return nil
 }
 

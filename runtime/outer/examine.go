@@ -24,6 +24,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if err := m.notLower(); err != nil {
 		return "", err
 	}
+	run.learnWidth(&s.Center)
 	scale := run.size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
 		reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)

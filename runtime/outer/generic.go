@@ -55,7 +55,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 // itself, which is not Open and says nothing of F.
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 	scale := r.size(pt.X)
-	var last *oracle.Point
+	var fewest *oracle.Point // the nearest one with the fewest undecided rows
 	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
 		x, err := r.move(pt.X, radius*scale)
 		var moved *oracle.Point
@@ -79,16 +79,18 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 		if moved.Strict {
 			return r.adopt(ctx, pt, moved)
 		}
-		last = moved
+		if fewest == nil || len(moved.Undecided) < len(fewest.Undecided) {
+			fewest = moved
+		}
 	}
 	// Rows that stay undecided wherever one looks, because y meets them everywhere,
 	// do no harm where F does not feel them.
-	if last != nil && len(last.Undecided) <= maxUndecided {
-		err := r.h.Complete(ctx, last)
+	if fewest != nil && len(fewest.Undecided) <= maxUndecided {
+		err := r.h.Complete(ctx, fewest)
 		if err == nil {
 			var smooth bool
-			if smooth, err = r.unfelt(ctx, last); smooth {
-				return r.adopt(ctx, pt, last)
+			if smooth, err = r.unfelt(ctx, fewest); smooth {
+				return r.adopt(ctx, pt, fewest)
 			}
 		}
 		if err != nil && !outside(err) {

@@ -17,6 +17,14 @@ import (
 // radius, or where an entry is not bounded the largest number that is known of it, its
 // bound or its start; |x| where the set is one point; 1 where nothing says anything.
 func Width(set *problem.Set, start []float64) float64 {
+	if width := told(set, start); width > 0 {
+		return width
+	}
+	return 1
+}
+
+// told is Width, or 0 where nothing says anything.
+func told(set *problem.Set, start []float64) float64 {
 	width := 0.0
 	note := func(v float64) {
 		if v > width && v > leastLength && !math.IsInf(v, 0) {
@@ -50,9 +58,6 @@ func Width(set *problem.Set, start []float64) float64 {
 			}
 		}
 	}
-	if width == 0 {
-		return 1
-	}
 	return width
 }
 
@@ -62,6 +67,20 @@ const leastLength = 0x1p-511
 
 // widthAt is Width for the run's problem and a start.
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }
+
+// learnWidth takes the size of the point that a search has come to for that of x, where neither X
+// nor the model's start says anything, as one that was drawn does not: steps find their own
+// lengths, radii and certificates do not.
+func (r *Run) learnWidth(at *Sample) {
+	p, start := r.h.Problem(), make([]float64, len(at.X))
+	copy(start, p.Start)
+	if told(p.X, start) > 0 {
+		return
+	}
+	if length := told(nil, at.X); length > 0 {
+		r.width = length
+	}
+}
 
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
