@@ -23,7 +23,8 @@ func far(a, b float64) float64 {
 const accuracy = 1e-5
 
 // rounding is what a slack far away, at 1e11, is known to, relative to the terms that it is
-// a difference of: a few units in their last place.
+// a difference of: a few units in their last place. F, a sum of terms of a y that is known so, is to a
+// few of these.
 const rounding = 0x1p-48
 
 // statements checks what a result says of the lower level and of F at its x.
@@ -75,7 +76,7 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 		return 1
 	}
 	upper := sign(e.style.maxUpper) * float64(r.Upper.Objective) * e.unitOf(s.F, -1)
-	if far(upper, pt.F) > accuracy {
+	if far(upper, pt.F) > accuracy && math.Abs(upper-pt.F) > 4*rounding*e.eval.UpperTerms(x, pt.Y) {
 		e.false(of+" F", "F = %v, truly %v at x = %v", upper, pt.F, x)
 	}
 	lower := sign(e.style.maxLower) * float64(r.Lower.Objective) * e.unitOf(s.G, -1)

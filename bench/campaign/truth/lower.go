@@ -315,6 +315,19 @@ func (e *Evaluator) point(f *face, x []float64) *Point {
 // LowerGradient is the gradient of G at (x, y).
 func (e *Evaluator) LowerGradient(x, y []float64) (gx, gy []float64) { return e.g.gradient(x, y) }
 
+// UpperTerms is the size of the terms of F at (x, y): each entry times the slope along it.
+func (e *Evaluator) UpperTerms(x, y []float64) float64 {
+	fx, fy := e.f.gradient(x, y)
+	size := 0.0
+	for i, v := range fx {
+		size += math.Abs(v * x[i])
+	}
+	for j, v := range fy {
+		size += math.Abs(v * y[j])
+	}
+	return size
+}
+
 // Slack is the room in row i of Model.Lower at (x, y).
 func (e *Evaluator) Slack(i int, x, y []float64) float64 {
 	r := &e.rows[i]
