@@ -29,7 +29,12 @@ type deriver struct {
 
 func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
 	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p), tied: tiedNormals(p)}
-	d.s = measure(p, d.f, d.g, x, y, lambda)
+	d.s = measure(p, d.f, d.g, x, y, lambda, math.Inf(1))
+	if d.s.doubtful {
+		if most := d.way(x, y, pressed(lambda)); most > 0 {
+			d.s = measure(p, d.f, d.g, x, y, lambda, most)
+		}
+	}
 	return d
 }
 

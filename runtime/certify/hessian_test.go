@@ -49,7 +49,7 @@ func TestCurvatureAtEdges(t *testing.T) {
 		p := &problem.Problem{Dy: n, F: entropy{}, G: entropy{},
 			Rows: &problem.Rows{A: sparse.FromEntries(0, 0, nil), B: sparse.FromEntries(0, n, nil)},
 			X:    &problem.Set{E: sparse.FromEntries(0, 0, nil)}}
-		s := measure(p, p.F, p.G, nil, y, nil)
+		s := measure(p, p.F, p.G, nil, y, nil, math.Inf(1))
 		h, err := newHessian(p, p.G, s, [][]int{partition(p)[0]}, nil, y)
 		if err != nil {
 			t.Errorf("seed %d, y = %v: %v", seed, y, err)
@@ -90,7 +90,7 @@ func TestCurvatureOfEntriesApart(t *testing.T) {
 		p := &problem.Problem{Dy: 2, F: g, G: g,
 			Rows: &problem.Rows{A: sparse.FromEntries(0, 0, nil), B: sparse.FromEntries(0, 2, nil)},
 			X:    &problem.Set{E: sparse.FromEntries(0, 0, nil)}}
-		h, err := newHessian(p, g, measure(p, g, g, nil, y, nil), [][]int{{0, 1}}, nil, y)
+		h, err := newHessian(p, g, measure(p, g, g, nil, y, nil, math.Inf(1)), [][]int{{0, 1}}, nil, y)
 		if err != nil {
 			t.Errorf("seed %d, y = %v: %v", seed, y, err)
 			continue

@@ -23,6 +23,7 @@ type scales struct {
 	rows     []float64 // of each row's terms A x, B y and b
 	normB    []float64 // 2-norm of each row of B
 	stiff    float64   // typical curvature of g in y
+	doubtful bool      // response is by curvature alone, and far more than y is large, though rows hold y
 }
 
 // probes is how many points of X the functions are looked at. Sizes, not
@@ -53,8 +54,9 @@ func typical(change func(share float64) float64) float64 {
 }
 
 // measure finds the scales around (x, y, lambda). Values that are not finite,
-// outside the domain of a function, are left out.
-func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) *scales {
+// outside the domain of a function, are left out. y does not move further than most as
+// x moves by its width, if its rows do not move it: +Inf where that is not known.
+func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, most float64) *scales {
 	s := &scales{width: widths(p, x), rows: make([]float64, p.Rows.Len()), normB: make([]float64, p.Rows.Len())}
 	s.x = orOne(maxAbs(s.width))
 	rng := rand.New(rand.NewPCG(1, uint64(p.Dx)))
@@ -90,7 +92,9 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	}
 	s.force = math.Max(s.force, moved)
 	if way := reach(p, g, x, y, grad, moved, rng); way > 0 {
-		s.response = math.Max(s.response, math.Min(way, s.response+room(p, x)))
+		byRows := s.response
+		s.response = math.Max(byRows, math.Min(math.Min(way, most), byRows+room(p, x)))
+		s.doubtful = byRows < s.response && s.held() && s.response > exaggerated*math.Max(byRows, maxAbs(y))
 		s.stiff = moved / way
 	} else if way := reach(p, g, x, y, grad, s.force, rng); way > 0 {
 		s.stiff = s.force / way
@@ -145,6 +149,42 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64) 
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
+}
+
+// exaggerated is how many times the size of y its response may be without a look at how
+// far it does move: gradients agree to the tolerance Gradient of a size that the response
+// enters, and one that is so much too large makes of it the Share by which no claim may be off.
+var exaggerated = defaultTolerances().Share / defaultTolerances().Gradient
+
+// held reports that some rows hold y.
+func (s *scales) held() bool { return maxAbs(s.normB) > 0 }
+
+// way is how far y*(x) moves as x moves by its width: the most that is found where a run
+// starts and at a few points of X, or, where y*(x) is out of reach from here, at the nearest
+// halving of the way there, and no less than y is large. A follower of little curvature, as
+// one with ties, is moved by its rows from vertex to vertex and no further. 0 where no such
+// point is in reach, or y is 0 there and here.
+func (d *deriver) way(x, y []float64, active []int) float64 {
+	part, most, reached := make([]float64, len(x)), 0.0, false
+	for _, z := range d.around(x) {
+		for t := 1.0; t >= shares[len(shares)-1]; t /= 2 {
+			at, err := d.lower(between(part, x, z, t), y, active)
+			if err != nil {
+				continue
+			}
+			away := slices.Clone(at.y)
+			for j := range away {
+				away[j] -= y[j]
+			}
+			most, reached = math.Max(most, finite(maxAbs(away)/t)), true
+			break
+		}
+	}
+	d.near, d.kept = nil, nil // the curvature is to be that at x
+	if !reached {
+		return 0
+	}
+	return math.Max(most, maxAbs(y))
 }
 
 // balance is the size of the terms that balance in grad_y g: what it changes by as each entry of y is changed by
@@ -397,6 +437,20 @@ func orOne(v float64) float64 {
 // X, as far as it can be derived there from y and the rows active at the document's
 // point.
 func (d *deriver) gradientOverX(x, y []float64, active []int) (largest float64) {
+	for _, x := range d.around(x) {
+		at, err := d.lower(x, y, active)
+		if err != nil {
+			continue // where y*(x) is out of reach from here F says nothing
+		}
+		if g, err := d.gradient(at); err == nil {
+			largest = math.Max(largest, finite(norm(g)))
+		}
+	}
+	return largest
+}
+
+// around is where a run starts, and a few points of X.
+func (d *deriver) around(x []float64) [][]float64 {
 	rng := rand.New(rand.NewPCG(2, uint64(d.p.Dx)))
 	start := append([]float64(nil), x...)
 	for j := range start {
@@ -411,14 +465,5 @@ func (d *deriver) gradientOverX(x, y []float64, active []int) (largest float64) 
 	for range probes {
 		points = append(points, d.s.probe(d.p, start, rng))
 	}
-	for _, x := range points {
-		at, err := d.lower(x, y, active)
-		if err != nil {
-			continue // where y*(x) is out of reach from here F says nothing
-		}
-		if g, err := d.gradient(at); err == nil {
-			largest = math.Max(largest, finite(norm(g)))
-		}
-	}
-	return largest
+	return points
 }

@@ -1,6 +1,7 @@
 package certify
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -32,7 +33,7 @@ func TestScalesAtVertices(t *testing.T) {
 			p := &problem.Problem{Dx: d, Dy: d, F: quadratic{c: a}, G: quadratic{a: a, b: b, d: move},
 				Rows: &problem.Rows{A: sparse.FromEntries(0, d, nil), B: sparse.FromEntries(0, d, nil)},
 				X:    &problem.Set{Lo: lo, Hi: hi, E: sparse.FromEntries(0, d, nil)}}
-			s := measure(p, p.F, p.G, v, y, nil)
+			s := measure(p, p.F, p.G, v, y, nil, math.Inf(1))
 			// The farthest of three draws falls short of a hundredth of the interval once in a million.
 			if most := b[moves] * (hi[moves] - lo[moves]); !(s.force >= most/200) || s.force > 10*most {
 				t.Errorf("x at the vertex %v of [%v, %v]: forces are of the size %g, and move by up to %g", v, lo, hi, s.force, most)

@@ -269,9 +269,14 @@ func (v *verification) active() []int {
 	if c := v.doc.Certificate; c != nil && c.Lower != nil {
 		return c.Lower.Active
 	}
+	return pressed(v.doc.Lambda)
+}
+
+// pressed are the rows with a positive multiplier.
+func pressed(lambda []float64) []int {
 	var rows []int
-	for i, lambda := range v.doc.Lambda {
-		if lambda > 0 {
+	for i, l := range lambda {
+		if l > 0 {
 			rows = append(rows, i)
 		}
 	}
