@@ -32,7 +32,9 @@ func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *der
 	d.s = measure(p, d.f, d.g, x, y, lambda, math.Inf(1))
 	if d.s.doubtful {
 		if most := d.way(x, y, pressed(lambda)); most > 0 {
-			d.s = measure(p, d.f, d.g, x, y, lambda, most)
+			// What rounding leaves of y is by the curvature still.
+			as := measure(p, d.f, d.g, x, y, lambda, most)
+			d.s.response, d.s.gradient = as.response, as.gradient
 		}
 	}
 	return d
