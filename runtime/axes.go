@@ -188,6 +188,9 @@ func writeNested(b *bytes.Buffer, shape []int, entries []float64) {
 func readKeyed(raw any, above []string, v *Value) error {
 	switch raw := raw.(type) {
 	case *object:
+		if v.keys == nil {
+			v.keys = [][]string{} // an object, if of nothing
+		}
 		for i, name := range raw.names {
 			if err := readKeyed(raw.values[i], append(above[:len(above):len(above)], name), v); err != nil {
 				return fmt.Errorf("%s: %w", name, err)

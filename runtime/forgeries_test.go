@@ -145,6 +145,9 @@ func edits(path string, value any, set func(any)) []edit {
 	}
 	switch v := value.(type) {
 	case map[string]any:
+		if path != "" {
+			to("emptied", map[string]any{})
+		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			inner := strings.TrimPrefix(path+"."+key, ".")
 			old := v[key]
@@ -159,6 +162,7 @@ func edits(path string, value any, set func(any)) []edit {
 			to("shorter", v[:len(v)-1])
 		}
 		to("longer", append(slices.Clone(v), json.Number("0")))
+		to("as nothing by name", map[string]any{})
 	case json.Number:
 		f, _ := v.Float64()
 		number := func(f float64) json.Number { return json.Number(fmt.Sprint(f)) }
@@ -171,6 +175,8 @@ func edits(path string, value any, set func(any)) []edit {
 		}
 		to("huge", number(1e300))
 		to("as text", string(v))
+		to("infinite", "Infinity")
+		to("no number", "NaN")
 	case string:
 		to("longer", v+"x")
 		words := vocabulary()

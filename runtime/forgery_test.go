@@ -174,6 +174,19 @@ func TestConsistentForgeries(t *testing.T) {
 		{"toll", "an oracle that does not apply", func(r *Result) { r.Oracle = "lagrangian" }},
 		{"toll", "calls that no run makes", func(r *Result) { r.Calls.F = 0 }},
 		{"toll", "negative calls", func(r *Result) { r.Calls.GradF = -1 }},
+		{"toll", "negative calls of the verification", func(r *Result) { r.Verification = &Calls{F: 1, GradF: 1, G: 1, GradG: -1} }},
+		{"limit", "a small measure without its certificate", func(r *Result) {
+			r.Certificate.Goldstein = nil
+			r.Stationarity.Value = 1e-12
+		}},
+		{"toll", "an F on the way that is better than the best", func(r *Result) {
+			r.Trace[len(r.Trace)/2].Objective = 1e6 // of a maximization
+		}},
+		{"toll", "a negative measure on the way", func(r *Result) { r.Trace[0].Measure = -1 }},
+		{"toll", "a gradient check of infinite differences", func(r *Result) {
+			inf := Number(math.Inf(1))
+			r.Check = &GradientCheck{Difference: Values{{Name: "toll", Shape: []int{6}, Data: []float64{0, 0, 0, 0, 0, math.Inf(1)}}}, Error: inf, Relative: inf}
+		}},
 		{"toll", "another name of a report", func(r *Result) { r.Report = Values{{Name: "total", Data: []float64{1}}} }},
 		{"mapping", "a gradient mapping that is small", func(r *Result) {
 			m := r.Certificate.GradientMapping

@@ -152,20 +152,23 @@ func TestEdgeWhereTheFollowerHasNoChoice(t *testing.T) {
 			}
 		}
 		for claim, lie := range map[string]func(){
-			"norm":                 func() { r.Certificate.Joint.Norm *= 0.5; r.Certificate.Joint.Norm += 1e-3 },
-			"rows come within":     func() { r.Certificate.Joint.Multipliers[slack] += 0.1 },
-			"are not negative":     func() { r.Certificate.Joint.Multipliers[largest] *= -1 },
-			"distance of the norm": func() { r.Certificate.Joint.Normal[largest] += 0.1 },
-			"radius delta":         func() { r.Certificate.Joint.Delta = 0.5 * 50 },
-			"measure over both":    func() { r.Certificate.Joint.Norm = 1e9 },
-			"certificate":          func() { r.Certificate.Joint.Multipliers = nil },
+			"norm":                  func() { r.Certificate.Joint.Norm *= 0.5; r.Certificate.Joint.Norm += 1e-3 },
+			"rows come within":      func() { r.Certificate.Joint.Multipliers[slack] += 0.1 },
+			"are not negative":      func() { r.Certificate.Joint.Multipliers[largest] *= -1 },
+			"distance of the norm":  func() { r.Certificate.Joint.Normal[largest] += 0.1 },
+			"radius delta":          func() { r.Certificate.Joint.Delta = 0.5 * 50 },
+			"measure over both":     func() { r.Certificate.Joint.Norm = 1e9 },
+			"certificate":           func() { r.Certificate.Joint.Multipliers = nil },
+			"error of the gradient": func() { r.Stationarity.GradientError = 1e6 },
 		} {
 			forged := honest
 			forged.Multipliers = append([]float64(nil), honest.Multipliers...)
 			forged.Normal = append([]float64(nil), honest.Normal...)
 			r.Certificate.Joint = &forged
+			measured := r.Stationarity
 			lie()
 			report, err := problem.Verify(r)
+			r.Stationarity = measured
 			if err != nil {
 				t.Fatal(err)
 			}

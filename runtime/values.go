@@ -23,8 +23,8 @@ type Value struct {
 
 // Scalar returns the number of a value without dimensions.
 func (v Value) Scalar() (float64, error) {
-	if len(v.Shape) != 0 {
-		return 0, fmt.Errorf("%s is not a scalar but has shape %v", v.Name, v.Shape)
+	if len(v.Shape) != 0 || len(v.Data) != 1 {
+		return 0, fmt.Errorf("%s is not a scalar but has shape %v and %d entries", v.Name, v.Shape, len(v.Data))
 	}
 	return v.Data[0], nil
 }

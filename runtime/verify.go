@@ -119,8 +119,11 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 const reportTolerance = 1e-10
 
 // worstDifference is the largest difference of two vectors and its place; a
-// NaN on one side only differs by +Inf.
+// NaN on one side only differs by +Inf, and so do vectors of other lengths.
 func worstDifference(a, b []float64) (at int, worst float64) {
+	if len(a) != len(b) {
+		return 0, math.Inf(1)
+	}
 	for i := range a {
 		d := math.Abs(a[i] - b[i])
 		if math.IsNaN(d) {

@@ -37,6 +37,7 @@ var underived = []struct{ Path, Reason string }{
 	{"settings", "that they were used cannot be seen; their names and ranges are checked"},
 	{"parameters", "constants that a method estimated on its way; C_F is checked"},
 	{"budget", "a prediction made before the run; its signs are checked"},
+	{"upper.penalty", "weights that a run chose; that they cover the multipliers is checked"},
 	{"calls", "how many a run took; signs, and what one point takes, are checked"},
 	{"verification", "what the run's own verification took"},
 	{"iterations", "how many a run took; its sign is checked"},
@@ -58,9 +59,10 @@ var underived = []struct{ Path, Reason string }{
 	{"certificate.goldstein.normal", "one that is zero may be left out"},
 }
 
+// check notes a claim, with what is wrong where it does not hold.
 func (c *claims) check(claim string, ok bool, format string, args ...any) {
 	detail := ""
-	if format != "" {
+	if format != "" && !ok {
 		detail = fmt.Sprintf(format, args...)
 	}
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: detail,
@@ -71,7 +73,8 @@ func (c *claims) check(claim string, ok bool, format string, args ...any) {
 // with themselves.
 func (c *claims) near(claim string, claimed, found, tolerance float64) {
 	ok := math.Abs(claimed-found) <= tolerance || claimed == found || math.IsNaN(claimed) && math.IsNaN(found)
-	c.check(claim, ok, "claimed %.3g, found %.3g", claimed, found)
+	c.report.Checks = append(c.report.Checks, certify.Check{Claim: claim, OK: ok, Detail: fmt.Sprintf("claimed %.3g, found %.3g", claimed, found),
+		Claimed: math.NaN(), Found: math.NaN(), Tolerance: math.NaN()})
 }
 
 func (c *claims) all() {
@@ -321,8 +324,12 @@ func (c *claims) stationarity() {
 		c.near("parameter C_F, by the certificate", float64(c.r.Parameters["C_F"]), cert.GradientMapping.Smoothness, 0)
 		c.near("error of the gradient, by the certificate", float64(s.GradientError), cert.GradientMapping.GradientError, 0)
 	default:
-		c.check("stationarity measure", math.IsNaN(float64(s.Value)) || c.r.Status != Solved, "it has no certificate")
+		c.check("stationarity measure", math.IsNaN(float64(s.Value)), "it has no certificate")
 		return
+	}
+	if len(c.r.Upper.Hypergradient) == 0 { // nothing tells the error of one
+		e := float64(s.GradientError)
+		c.check("error of the gradient", math.IsNaN(e) || e >= 0 && e <= c.report.Gradient, "there is no gradient, or none as large")
 	}
 	// A norm of a combination is cancellation, of the gradients.
 	const cancellation = 1e-9
@@ -346,8 +353,8 @@ func (c *claims) course() {
 	_, sign := sense(&c.p.IR.Upper)
 	forward, last := true, TracePoint{Iteration: -1, Best: Number(sign * math.Inf(1))}
 	for _, t := range c.r.Trace {
-		worse := sign*float64(t.Best) > sign*float64(last.Best)
-		forward = forward && t.Iteration > last.Iteration && t.Calls >= last.Calls && !worse
+		worse := sign*float64(t.Best) > sign*float64(last.Best) || sign*float64(t.Objective) < sign*float64(t.Best)
+		forward = forward && t.Iteration > last.Iteration && t.Calls >= last.Calls && !worse && !(t.Step < 0) && !(t.Measure < 0)
 		last = t
 	}
 	c.check("trace", forward && last.Iteration <= c.r.Iterations && c.r.Method != "", "it does not go forward to iteration %d", c.r.Iterations)
@@ -362,6 +369,9 @@ func (c *claims) spent() {
 	// A point of F takes a value of f, and a gradient of g where there is a y.
 	enough := calls.F >= 1 && calls.GradF >= 0 && calls.G >= 0 && (calls.GradG >= 1 || c.p.Numeric.Dy == 0)
 	c.check("calls", enough, "fewer than one point of F takes")
+	if own := c.r.Verification; own != nil {
+		c.check("calls of the run's verification", own.F >= 0 && own.GradF >= 0 && own.G >= 0 && own.GradG >= 0, "some are negative")
+	}
 	c.check("iterations", c.r.Iterations >= 0, "")
 	c.course()
 	if b := c.r.Budget; b != nil {

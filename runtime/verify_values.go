@@ -169,6 +169,7 @@ func (c *claims) gradientCheck() {
 		sum = math.Hypot(sum, sign*d-c.doc.Hypergradient[j])
 		size = math.Max(size, math.Max(math.Abs(d), math.Abs(c.doc.Hypergradient[j])))
 	}
+	c.check("gradient check: differences", !math.IsInf(size, 1) && !math.IsNaN(sum), "they are not finite")
 	c.near("gradient check: error", float64(check.Error), sum, 1e-9*size)
 	length := 0.0
 	for _, d := range difference {

@@ -49,6 +49,8 @@ type Report struct {
 	// Force is the size of the terms of grad_y g, of which a residual of stationarity
 	// is what is left when they cancel; 0 where the document's shape was wrong.
 	Force float64
+	// Gradient is the size of the terms of grad F, which no error of one exceeds; 0 as above.
+	Gradient float64
 	// Calls are what the verification itself asked of f and g.
 	Calls problem.Calls
 }

@@ -50,7 +50,7 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 		return &v.Report
 	}
 	v.d = newDeriver(p, tol, doc.X, doc.Y, doc.Lambda)
-	v.Force = v.d.s.force
+	v.Force, v.Gradient = v.d.s.force, v.d.s.gradient
 	if !v.upperSet("x", doc.X) {
 		return &v.Report
 	}
