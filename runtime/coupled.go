@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"bilevelc/ir"
@@ -34,6 +35,12 @@ const (
 	// penaltyMargin is the first weight over the ratio of the gradients of F and of
 	// the constraint at the start, an estimate of the multiplier.
 	penaltyMargin = 10
+	// penaltyLooks is how many other points of X are looked at for these gradients: at the
+	// start either may vanish, as where F is least without the constraint, and then tells
+	// nothing of a multiplier. They count by the share elsewhere, two rounds' growth: a start
+	// that tells more stands alone.
+	penaltyLooks = 2
+	elsewhere    = 1e-2
 	// widerRound is the round from which, at a multiple of 10^4 of the first weights,
 	// it is no longer the weights that are too small but the start that leads nowhere:
 	// the follower does not react there, or another part of X is the feasible one. It
@@ -52,7 +59,7 @@ const (
 type CouplingState struct {
 	Round  int       `json:"round"`  // of at most penaltyRounds
 	Weight []float64 `json:"weight"` // of the penalty
-	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over 1 + |x| at the start
+	Scale  []float64 `json:"scale"`  // of each constraint: its value and its motion over the size of x at the start
 	Spent  Calls     `json:"spent"`  // in earlier rounds
 	Starts int       `json:"starts"` // of the round that began anew, 0 before
 }
@@ -80,7 +87,7 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 		state.Weight = slices.Clone(k.Weight)
 		head.Coupling = &state
 		j := newJournal(head, opts)
-		runs, err := p.weighted(k.Weight).runStarts(ctx, c, opts, start, j)
+		runs, err := p.weighted(k).runStarts(ctx, c, opts, start, j)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -139,10 +146,10 @@ func (k *coupling) giveUp(p *Problem, best *outer.Result, violated []int) {
 	k.unmet = p.IR.Coupled[worst].Family
 }
 
-// weighted is the problem with those weights on its coupled constraints.
-func (p *Problem) weighted(weight []float64) *Problem {
+// weighted is the problem with the weights on its coupled constraints.
+func (p *Problem) weighted(k *coupling) *Problem {
 	q, numeric, coupled := *p, *p.Numeric, *p.Numeric.Coupled
-	coupled.Weight = slices.Clone(weight)
+	coupled.Weight, coupled.Scale = slices.Clone(k.Weight), slices.Clone(k.Scale)
 	numeric.Coupled, q.Numeric = &coupled, &numeric
 	return &q
 }
@@ -173,20 +180,39 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 	if h.Project(x, start) != nil {
 		return k, nil // the run says what is wrong with it
 	}
-	pt, err := h.Gradient(ctx, x)
-	k.Spent = h.Calls()
-	if err != nil {
-		return k, nil
-	}
 	defer func() { k.Spent = h.Calls() }()
-	slope, size := linalg.Norm(pt.Grad), 1+linalg.Norm(x)
-	grad := make([]float64, len(x))
-	for i := range n {
-		if err := h.CoupledGradient(ctx, grad, pt, i); err != nil {
-			return k, nil
+	width := outer.Width(p.Numeric.X, start)
+	size := width + linalg.Norm(x)
+	slope, steep, value := 0.0, make([]float64, n), make([]float64, n)
+	rng := rand.New(rand.NewPCG(opts.Seed, 7))
+	drawn, grad := make([]float64, len(x)), make([]float64, len(x))
+	for look := range 1 + penaltyLooks {
+		at, share := x, 1.0
+		if look > 0 {
+			for j := range drawn {
+				lo, hi := math.Max(p.Numeric.X.Lo[j], x[j]-width), math.Min(p.Numeric.X.Hi[j], x[j]+width)
+				drawn[j] = lo + (hi-lo)*rng.Float64()
+			}
+			if at, share = make([]float64, len(x)), elsewhere; h.Project(at, drawn) != nil {
+				continue
+			}
 		}
-		steep := linalg.Norm(grad)
-		if scale := math.Abs(pt.Coupled[i]) + steep*size; scale > 0 && !math.IsInf(scale, 0) {
+		pt, err := h.Gradient(ctx, at)
+		if err != nil {
+			continue
+		}
+		slope = math.Max(slope, share*linalg.Norm(pt.Grad))
+		for i := range n {
+			if h.CoupledGradient(ctx, grad, pt, i) == nil {
+				steep[i] = math.Max(steep[i], share*linalg.Norm(grad))
+			}
+			if value[i] == 0 {
+				value[i] = share * math.Abs(pt.Coupled[i])
+			}
+		}
+	}
+	for i := range n {
+		if scale := value[i] + steep[i]*size; scale > 0 && !math.IsInf(scale, 0) {
 			k.Scale[i] = scale
 		}
 		// A constraint whose gradient vanishes at the start, as at a kink or a stationary
@@ -194,8 +220,8 @@ func (p *Problem) coupling(ctx context.Context, c *chosen, opts Options, start [
 		// value over the size of x on the way there. The weight is not to be much above
 		// what that asks for: the steps along a curved constraint shrink with it, while
 		// one that is too small is raised in a round.
-		steep = math.Max(steep, math.Abs(pt.Coupled[i])/size)
-		if weight := penaltyMargin * slope / steep; weight > 0 && !math.IsInf(weight, 0) {
+		steep[i] = math.Max(steep[i], value[i]/size)
+		if weight := penaltyMargin * slope / steep[i]; weight > 0 && !math.IsInf(weight, 0) {
 			k.Weight[i] = weight
 		}
 	}
@@ -236,7 +262,7 @@ func (k *coupling) multipliers(p *Problem, c *outer.Certificate) []float64 {
 		return nil
 	}
 	m := p.Numeric.Rows.Len()
-	coupled := p.weighted(k.Weight).Numeric.Coupled
+	coupled := p.weighted(k).Numeric.Coupled
 	out := make([]float64, len(k.Weight))
 	for s, share := range c.Weights {
 		signs := coupled.Signs(func(i int) bool {

@@ -64,6 +64,29 @@ func (r *Result) cutShort(ctx context.Context, during string) (err error) {
 	return err
 }
 
+// confirmInfeasible verifies that the violation of the upper constraints cannot be lowered near
+// the point of a result. Where that is not so, the run has failed to find out.
+func (p *Problem) confirmInfeasible(ctx context.Context, r *Result) error {
+	if !r.HasPoint() || p.Numeric.Coupled == nil {
+		return nil
+	}
+	report, ended, err := p.examine(ctx, r)
+	if err != nil {
+		return err
+	}
+	if ended {
+		return r.cutShort(ctx, "the result was verified")
+	}
+	for _, f := range report.Failures() {
+		if strings.HasPrefix(f.Claim, "infeasible") {
+			r.Status = NumericalFailure
+			r.Reason = fmt.Sprintf("%s; but the result does not pass its own verification: %s", r.Reason, f.Problem())
+			break
+		}
+	}
+	return nil
+}
+
 // withGrace is ctx, and a short while beyond it where it has ended already.
 func withGrace(ctx context.Context) (context.Context, context.CancelFunc) {
 	if ctx.Err() == nil {
@@ -102,7 +125,7 @@ func (p *Problem) examine(ctx context.Context, r *Result) (report *certify.Repor
 // What could not be verified before ctx ended is left out as if it had been refused.
 func (p *Problem) temper(ctx context.Context, r *Result) error {
 	if r.Status == Infeasible {
-		return nil
+		return p.confirmInfeasible(ctx, r)
 	}
 	if r.rough() {
 		r.Stationarity.Strict = false

@@ -130,7 +130,7 @@ func startNotes(starts []StartResult, sign float64) []string {
 		const same = 1e-6
 		count := 0
 		for _, v := range values {
-			if v-best <= same*(1+math.Abs(best)) {
+			if v-best <= same*math.Max(math.Abs(v), math.Abs(best)) {
 				count++
 			}
 		}

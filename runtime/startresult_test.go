@@ -40,6 +40,31 @@ lower {
 }
 `
 
+// How many starts agree, and whether a follower's other answers are worth a word, does not depend
+// on the unit of F.
+func TestWordsInAnyUnits(t *testing.T) {
+	for _, unit := range []float64{1e-300, 1e-12, 1, 1e12} {
+		at := func(f float64) StartResult { return StartResult{Status: Solved, Objective: Number(f * unit)} }
+		got := startNotes([]StartResult{at(2), at(2 + 1e-7), at(2.1), at(-3), at(-3)}, -1)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "of 5 starts, 1 reached the best F") {
+			t.Errorf("in units of %g: %v", unit, got)
+		}
+		got = startNotes([]StartResult{at(2), at(2 + 1e-7), at(2.1)}, 1)
+		if len(got) != 1 || !strings.HasPrefix(got[0], "of 3 starts, 2 reached the best F") {
+			t.Errorf("in units of %g: %v", unit, got)
+		}
+		r := &Result{Oracle: "face", Upper: UpperResult{Objective: Number(2 * unit)},
+			Lower: LowerResult{Ties: &Ties{Rule: optimistic, Tau: 1e-5, Optimistic: Number((2 + 1e-6) * unit), Pessimistic: Number(1.9 * unit)}}}
+		var words strings.Builder
+		if err := r.WriteText(&words, TextOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(words.String(), "answer best") || !strings.Contains(words.String(), "answer worst") {
+			t.Errorf("in units of %g:\n%s", unit, words.String())
+		}
+	}
+}
+
 // A start outside its box is moved, and that is said; one inside, or none, is not
 // spoken of. Phases add up to the time.
 func TestStartsThatAreMovedAreTold(t *testing.T) {

@@ -298,7 +298,7 @@ func (t *textReport) ties() {
 
 // same reports that two values of F differ by no more than ties do.
 func (t *textReport) same(a, b float64) bool {
-	return math.Abs(a-b) <= 10*float64(t.r.Lower.Ties.Tau)*(1+math.Abs(b))
+	return math.Abs(a-b) <= 10*float64(t.r.Lower.Ties.Tau)*math.Max(math.Abs(a), math.Abs(b))
 }
 
 // coupled lists the constraints of the upper level that are not part of X.

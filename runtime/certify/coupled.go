@@ -2,6 +2,8 @@ package certify
 
 import (
 	"math"
+	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -86,7 +88,10 @@ func (v *verification) coupled() {
 		return
 	}
 	found := v.d.coupled(&derived{x: v.doc.X, y: v.doc.Y, lambda: v.doc.Lambda})
-	v.vector("upper constraints", claimed.Values, found, v.tol.Value*math.Max(norm(found), 1))
+	sizes := v.d.coupledSizes()
+	for i, c := range claimed.Values {
+		v.equal("upper constraint "+v.p.Coupled.Name[i], c, found[i], v.tol.Value, sizes[i])
+	}
 	if v.doc.Infeasible && v.at != nil {
 		v.infeasible(found)
 	}
@@ -103,7 +108,7 @@ func (v *verification) coupled() {
 			v.fail("solved: "+name+" holds", "its gradient could not be derived: %v", err)
 			continue
 		}
-		v.within("solved: "+name+" holds", c, v.rounding(slope))
+		v.within("solved: "+name+" holds", c, v.rounding(slope, sizes[i]))
 	}
 }
 
@@ -118,14 +123,14 @@ func (v *verification) violations(values []float64) []float64 {
 	return out
 }
 
-// rounding is the violation of a constraint of that slope at which it counts as
+// rounding is the violation of a constraint of that slope and size at which it counts as
 // satisfied: to first order a point within delta satisfies it.
-func (v *verification) rounding(slope float64) float64 {
+func (v *verification) rounding(slope, size float64) float64 {
 	delta := v.tol.KKT * v.d.s.x
 	if c := v.doc.Certificate; c != nil && c.Goldstein != nil {
 		delta = math.Max(delta, c.Goldstein.Delta)
 	}
-	return slope*delta + v.tol.Value
+	return slope*delta + v.tol.Value*size
 }
 
 // infeasible checks the claim that the constraints cannot be met: one of them is violated
@@ -139,14 +144,14 @@ func (v *verification) infeasible(found []float64) {
 		v.fail(claim, "there is no certificate of it")
 		return
 	}
-	penalty := 0.0
+	penalty, sizes := 0.0, v.d.coupledSizes()
 	for i, c := range v.violations(found) {
 		slope, err := v.d.coupledSlope(v.at, i)
 		if err != nil {
 			v.fail(claim, "the gradient of %s could not be derived: %v", v.p.Coupled.Name[i], err)
 			return
 		}
-		if c > v.rounding(slope) {
+		if c > v.rounding(slope, sizes[i]) {
 			penalty = math.Max(penalty, v.doc.Coupled.Penalty[i]*c)
 		}
 	}
@@ -159,6 +164,30 @@ func (v *verification) infeasible(found []float64) {
 	// does not fall by that much over X.
 	v.within(claim+": F over X, by the penalty", v.d.s.gradient*v.d.s.x/penalty, 1)
 	v.within(claim+": measure over X, by the penalty", v.doc.Certificate.Goldstein.Norm*v.d.s.x/penalty, 1)
+}
+
+// coupledSizes are the largest values of the constraints that are seen at the document's
+// point and at a few others of X, y where it is and as far off as it moves.
+func (d *deriver) coupledSizes() []float64 {
+	sizes := make([]float64, len(d.p.Coupled.Kind))
+	rng := rand.New(rand.NewPCG(5, uint64(d.p.Dx)))
+	y := slices.Clone(d.y)
+	for k := range 1 + 2*probes {
+		x := d.x
+		if k > 0 {
+			x = d.s.probe(d.p, d.x, rng)
+		}
+		for j := range y {
+			y[j] = d.y[j]
+			if k > probes {
+				y[j] += d.s.response * (2*rng.Float64() - 1)
+			}
+		}
+		for i, c := range d.coupled(&derived{x: x, y: y, lambda: d.lambda}) {
+			sizes[i] = math.Max(sizes[i], finite(math.Abs(c)))
+		}
+	}
+	return sizes
 }
 
 // coupledSlope is the norm of the gradient of c_i(x, y*(x), lambda*(x)) on a face.
@@ -209,5 +238,5 @@ func (v *verification) multipliers(found []float64) {
 		v.fail("multipliers of the upper constraints", "%d are claimed for %d constraints", len(v.doc.Coupled.Multipliers), len(found))
 		return
 	}
-	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, v.tol.Value*math.Max(norm(v.doc.Coupled.Penalty), 1))
+	v.vector("multipliers of the upper constraints", v.doc.Coupled.Multipliers, found, v.tol.Value*norm(v.doc.Coupled.Penalty))
 }

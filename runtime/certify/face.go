@@ -14,30 +14,46 @@ import (
 // and rows alone: Newton's method with curvature by differences of grad g, on a
 // face that is corrected until the KKT conditions hold.
 type deriver struct {
-	p     *problem.Problem
-	f, g  problem.Function
-	tol   tolerances
-	s     *scales
-	parts [][]int
-	tied  [][]float64           // see tiedNormals
-	near  *hessian              // where the curvature was last looked at
-	kept  map[string]faceSystem // systems of near, by face
+	p      *problem.Problem
+	f, g   problem.Function
+	tol    tolerances
+	s      *scales
+	x, y   []float64 // the document's, and lambda
+	lambda []float64
+	parts  [][]int
+	tied   [][]float64           // see tiedNormals
+	near   *hessian              // where the curvature was last looked at
+	kept   map[string]faceSystem // systems of near, by face
 	// coupling says how the coupled constraints enter F; nil where they do not.
 	coupling *coupling
 	exchange exchange // of the hessians by products
 }
 
 func newDeriver(p *problem.Problem, tol tolerances, x, y, lambda []float64) *deriver {
-	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, parts: partition(p), tied: tiedNormals(p)}
+	d := &deriver{p: p, f: p.F.Clone(), g: p.G.Clone(), tol: tol, x: x, y: y, lambda: lambda, parts: partition(p), tied: tiedNormals(p)}
 	d.s = measure(p, d.f, d.g, x, y, lambda, math.Inf(1))
 	if d.s.doubtful {
 		if most := d.way(x, y, pressed(lambda)); most > 0 {
 			// What rounding leaves of y is by the curvature still.
 			as := measure(p, d.f, d.g, x, y, lambda, most)
-			d.s.response, d.s.gradient = as.response, as.gradient
+			d.s.response, d.s.gradient = as.response, math.Max(as.gradient, math.Min(d.s.gradient, d.slopeAt(x, y, pressed(lambda))))
 		}
 	}
 	return d
+}
+
+// slopeAt is the norm of the gradient of F at a point: 0 where there is none. A few points of X may
+// all be where the follower does not react, and it react at the point alone.
+func (d *deriver) slopeAt(x, y []float64, active []int) float64 {
+	at, err := d.lower(x, y, active)
+	if err != nil {
+		return 0
+	}
+	g, err := d.gradient(at)
+	if err != nil {
+		return 0
+	}
+	return finite(norm(g))
 }
 
 // derived is the lower level at one x, on one face.

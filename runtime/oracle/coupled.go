@@ -32,7 +32,11 @@ func (h *Hyper) evaluate(pt *Point) {
 	for i, c := range pt.Coupled {
 		// A constraint whose share of F is within its rounding may be on either
 		// side of its kink.
-		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= kinkRounding*(1+math.Abs(pt.F)) {
+		terms := math.Abs(pt.F)
+		if k.Scale != nil {
+			terms += k.Weight[i] * k.Scale[i]
+		}
+		if k.Weight[i] > 0 && k.Weight[i]*math.Abs(c) <= kinkRounding*terms {
 			pt.Strict, pt.Undecided = false, append(pt.Undecided, m+i)
 		}
 	}

@@ -10,6 +10,7 @@ type Coupled struct {
 	Kind   []Kind
 	Name   []string  // for messages: "budget[2]"
 	Weight []float64 // >= 0; 0 leaves the constraint out
+	Scale  []float64 // the size of each constraint over X, as far as it is known; nil: nothing is
 	// Signed are the weights with which the constraints enter F at the point at
 	// hand (Signs), len as Kind; nil for none.
 	Signed []float64
