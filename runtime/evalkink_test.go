@@ -255,3 +255,22 @@ lower {
 		t.Errorf("only %d solved", solved)
 	}
 }
+
+// A point that misses where the lower level has one by the rounding of its own numbers is taken for the
+// nearest one there; one that misses it by more is not.
+func TestEvalAtATieOfX(t *testing.T) {
+	problem := bindText(t, "model m\nupper {\n  var x: vector[2] in box(-1, 1)\n  minimize x[1] + y\n}\nlower {\n  var y: real in nonneg\n  minimize (y - x[2])^2\n  subject to\n    tie: 3*x[1] == x[2]\n}\n")
+	for _, c := range []struct {
+		x        [2]float64
+		feasible bool
+	}{{[2]float64{0, 0}, true}, {[2]float64{1e-16, 0}, true}, {[2]float64{0.1, 0.3}, true}, {[2]float64{0.1, 0.3 + 1e-16}, true},
+		{[2]float64{1e-12, 0}, false}, {[2]float64{0.1, 0.3 + 1e-7}, false}} {
+		r, err := problem.Eval(context.Background(), runtime.Values{{Name: "x", Shape: []int{2}, Data: c.x[:]}}, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (r.Status == runtime.Solved) != c.feasible || !c.feasible && r.Status != runtime.Infeasible {
+			t.Errorf("%v: %v (%s)", c.x, r.Status, r.Reason)
+		}
+	}
+}

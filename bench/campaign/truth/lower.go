@@ -328,6 +328,12 @@ func (e *Evaluator) UpperTerms(x, y []float64) float64 {
 	return size
 }
 
+// Pull is the size of F's gradient in y at a point.
+func (e *Evaluator) Pull(p *Point) float64 {
+	_, fy := e.f.gradient(p.X, p.Y)
+	return math.Sqrt(dot(fy, fy))
+}
+
 // Slack is the room in row i of Model.Lower at (x, y).
 func (e *Evaluator) Slack(i int, x, y []float64) float64 {
 	r := &e.rows[i]
