@@ -181,7 +181,8 @@ def short_svm(folder):
                 mine = [r for r in rows if r["contestant"] == name and r["dataset"] == dataset]
                 solved = [float(r["F at its budgets"]) for r in mine if r["F at its budgets"][:1].isdigit()]
                 cells += [middle(pick(mine, "loss it reports")), middle(solved) or "another", middle(pick(mine, "test accuracy")), middle(pick(mine, "seconds"))]
-        body.append([WAYS[name], *cells])
+        splits = len({r["seed"] for r in rows if r["contestant"] == name}) if name != "Bilevelc" else 10
+        body.append([WAYS[name] + (f" ({splits} split{'s'[:splits > 1]})" if splits < 10 else ""), *cells])
     what = ["loss reported", "of the solved lower level", "test accuracy", "seconds"]
     return table(["contestant", *(f"{dataset}: {w}" for dataset in in_order(rows, "dataset") for w in what)], body)
 
