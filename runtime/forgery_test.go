@@ -187,6 +187,13 @@ func TestConsistentForgeries(t *testing.T) {
 			inf := Number(math.Inf(1))
 			r.Check = &GradientCheck{Difference: Values{{Name: "toll", Shape: []int{6}, Data: []float64{0, 0, 0, 0, 0, math.Inf(1)}}}, Error: inf, Relative: inf}
 		}},
+		{"eval", "a rate that is no number", func(r *Result) { r.Sensitivity[0].Right.Variables[0].Data[0] = math.Inf(1) }},
+		{"eval", "rates of fewer entries", func(r *Result) {
+			v := &r.Sensitivity[0].Right.Multipliers[0]
+			v.Data, v.Shape = v.Data[1:], []int{len(v.Data) - 1}
+		}},
+		{"eval", "no rates, and no reason", func(r *Result) { r.Sensitivity[0].Right = nil }},
+		{"eval", "a negative error of rates", func(r *Result) { r.Sensitivity[0].Right.ErrorVariables = -1 }},
 		{"toll", "another name of a report", func(r *Result) { r.Report = Values{{Name: "total", Data: []float64{1}}} }},
 		{"mapping", "a gradient mapping that is small", func(r *Result) {
 			m := r.Certificate.GradientMapping

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/runtime/oracle"
@@ -138,6 +139,7 @@ func (c *claims) sensitivity() {
 			}
 			e := c.r.Sensitivity[j]
 			c.check("sensitivity: entry", e.Entry == EntryName(v, k), "it is %s", EntryName(v, k))
+			c.check("sensitivity to "+e.Entry, c.shaped(e.Right) && (e.Left == nil || c.shaped(e.Left)), "the derivatives are not those of the follower's variables and multipliers")
 			if e.Left == nil && e.Right != nil && e.Right.Reason == "" && c.r.Stationarity.Strict && j < len(c.doc.Hypergradient) {
 				g := sign * c.doc.Hypergradient[j]
 				// Both are differences of a first-order solver's answers.
@@ -147,6 +149,31 @@ func (c *claims) sensitivity() {
 			j++
 		}
 	}
+}
+
+// shaped reports that rates are numbers in the shapes of what they are rates of, with errors
+// that are not negative, or say why there are none.
+func (c *claims) shaped(r *Rates) bool {
+	if r == nil {
+		return false
+	}
+	if r.Reason != "" {
+		return math.IsNaN(float64(r.Objective)) && len(r.Variables) == 0 && len(r.Multipliers) == 0
+	}
+	fits := func(rates, of Values) bool {
+		if len(rates) != len(of) {
+			return false
+		}
+		for _, w := range of {
+			v, ok := rates.Get(w.Name)
+			if !ok || !slices.Equal(v.Shape, w.Shape) || len(v.Data) != len(w.Data) || !linalg.Finite(v.Data) {
+				return false
+			}
+		}
+		return true
+	}
+	return fits(r.Variables, c.r.Lower.Variables) && fits(r.Multipliers, c.r.Lower.Multipliers) &&
+		r.ErrorVariables >= 0 && r.ErrorMultipliers >= 0
 }
 
 // sensitivityTolerance is what derivatives of F that are made in two ways may differ

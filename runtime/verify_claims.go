@@ -54,7 +54,7 @@ var underived = []struct{ Path, Reason string }{
 	{"lower.dependent", "which of dependent rows a solver left out; that they hold with equality is checked"},
 	{"stationarity.gradient_error", "the oracle's estimate; that it covers the error found, and is not larger than gradients, is checked"},
 	{"stationarity.strict_complementarity", "that it fails may be said for caution; that it holds is checked"},
-	{"sensitivity", "differences of lower solves; that those of F are the hypergradient is checked where it has one"},
+	{"sensitivity", "differences of lower solves; their shapes are checked, and that those of F are the hypergradient where it has one"},
 	{"gradient_check", "differences of F with steps of their own; that they are near the gradient they are compared with is checked"},
 	{"certificate.goldstein.normal", "one that is zero may be left out"},
 }
