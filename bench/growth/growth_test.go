@@ -39,6 +39,9 @@ func TestGrowth(t *testing.T) {
 	if lines := strings.Count(string(more), "\n"); lines != 1+3*3+3*2+3 || !strings.Contains(string(more), string(table[bytes.IndexByte(table, '\n'):])) {
 		t.Errorf("a run of another axis leaves %d lines:\n%s", lines, more)
 	}
+	if err := command([]string{"-out", t.TempDir(), "-most", "100", "d_x, solved"}, &out); err != nil {
+		t.Errorf("one point alone: %v", err)
+	}
 	if err := command([]string{"-out", dir, "nothing"}, &out); err == nil {
 		t.Error("an axis that does not exist is measured")
 	}

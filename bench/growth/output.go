@@ -175,5 +175,10 @@ func draw(path string, all []measurement) error {
 			p.Legend.Add(s[0].axis+", "+phases[k], line, dots)
 		}
 	}
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		if a.Min == a.Max { // of one point, which gonum widens by 1 to both sides, past 0
+			a.Min, a.Max = a.Min/2, a.Max*2
+		}
+	}
 	return p.Save(16*vg.Centimeter, 12*vg.Centimeter, path)
 }
