@@ -92,3 +92,21 @@ lower {
 		}
 	}
 }
+
+// Started at its minimizer, where a row is weak, so that F has no gradient but 0: what gradients are large
+// or small to is what they are around.
+func TestStartedAtAMinimizer(t *testing.T) {
+	rng := rand.New(rand.NewPCG(24, 60))
+	for trial := range 8 {
+		a, b, c := 0.5+rng.Float64(), 3*rng.NormFloat64(), 0.5+rng.Float64()
+		unit := math.Pow(10, float64(rng.IntN(9)-4))
+		p := mustBind(t, fmt.Sprintf("model m\nupper {\n  var x: vector[2] in box(%g, %g)\n  minimize %.17g*sumsq(x) + (%.17g)*y[1] + y[2]^2\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize %.17g*y[1]^2 + sumsq(y)\n}\n", -unit, unit, a/unit/unit, b, c))
+		r, err := p.Solve(context.Background(), Options{Seed: uint64(trial), Starts: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if F := float64(r.Upper.Objective); r.Status != Solved || F > 1e-9 {
+			t.Errorf("trial %d: %v (%s), F %v", trial, r.Status, r.Reason, F)
+		}
+	}
+}

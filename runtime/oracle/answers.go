@@ -75,7 +75,7 @@ func byAnswers(ctx context.Context, dst []float64, at *At, v *pull) (error float
 	}
 	direct := linalg.Norm(dst)
 	linalg.Axpy(dst, 1, part)
-	at.Terms = direct + linalg.Norm(part) + unit*linalg.Norm(v.q)
+	at.Terms = direct + linalg.Norm(part)
 	return error + rounding*linalg.Norm(dst), true, nil
 }
 

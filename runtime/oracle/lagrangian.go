@@ -255,7 +255,7 @@ func (d *differences) anew() {
 // these are rounding alone, of what has been differenced.
 func (d *differences) terms(direct, part float64) float64 {
 	if differenced := d.rounding / (roundings * unit); direct+part <= 10*d.rounding {
-		return math.Max(differenced, unit*d.slope)
+		return differenced
 	}
 	return direct + part
 }
