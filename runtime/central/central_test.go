@@ -114,6 +114,25 @@ func random(rng *rand.Rand, curved bool) (*problem.Problem, []float64) {
 	return p, x
 }
 
+// barrier is one in units of forces for two problems of four.
+func barrier(rng *rand.Rand, p *problem.Problem, k int) Barrier {
+	if k%4 < 2 {
+		return Barrier{}
+	}
+	return Barrier{Mu: 1, Floor: 0.05 + rng.Float64(), At: vector(rng, p.Dy)}
+}
+
+// share is mu_i/mu at x where all of y is one part.
+func share(p *problem.Problem, b Barrier, x []float64) float64 {
+	if b.Floor == 0 {
+		return 1
+	}
+	force := make([]float64, p.Dy)
+	p.G.GradY(force, x, b.At)
+	u := linalg.Dot(force, force) / float64(p.Dy) / (b.Floor * b.Floor)
+	return math.Sqrt(1 + math.Pow(math.Max(0, u-1), 3)/(u*u))
+}
+
 // Points of the path satisfy its equations, and the gradient is that of the values.
 func TestPathAndGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -124,7 +143,8 @@ func TestPathAndGradient(t *testing.T) {
 			t.Fatal("no path")
 		}
 		y := make([]float64, p.Dy)
-		c.Begin(y, math.Inf(1))
+		b := barrier(rng, p, k)
+		c.Begin(y, b)
 		for _, mu := range []float64{3, 1e-2, 1e-5} {
 			grad := make([]float64, p.Dx)
 			if _, err := c.Evaluate(context.Background(), grad, x, mu); err != nil {
@@ -142,8 +162,8 @@ func TestPathAndGradient(t *testing.T) {
 					if math.Abs(v) > 1e-7 {
 						t.Errorf("problem %d, mu %g: equality row off by %g", k, mu, v)
 					}
-				} else if !(v < 0) || math.Abs(-v*c.lambda[i]-mu) > 1e-3*mu {
-					t.Errorf("problem %d, mu %g: slack %g times multiplier %g is not mu", k, mu, -v, c.lambda[i])
+				} else if own := mu * share(p, b, x); !(v < 0) || math.Abs(-v*c.lambda[i]-own) > 1e-3*own {
+					t.Errorf("problem %d, mu %g: slack %g times multiplier %g is not %g", k, mu, -v, c.lambda[i], own)
 				}
 			}
 			if mu < 1e-4 {
@@ -173,7 +193,7 @@ func TestNoInside(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	p, x := random(rng, false)
 	c := New(p, nil)
-	c.Begin(make([]float64, p.Dy), math.Inf(1))
+	c.Begin(make([]float64, p.Dy), Barrier{})
 	grad := make([]float64, p.Dx)
 	first, err := c.Evaluate(context.Background(), grad, x, 0.1)
 	if err != nil {
@@ -188,10 +208,6 @@ func TestNoInside(t *testing.T) {
 	copy(p.Rows.Rhs, rhs)
 	if again, err := c.Evaluate(context.Background(), grad, x, 0.1); err != nil || math.Abs(again-first) > 1e-6*(1+math.Abs(first)) {
 		t.Fatalf("%g after a failure, %g before (%v)", again, first, err)
-	}
-	c.Begin(make([]float64, p.Dy), 1e-9)
-	if _, err := c.Evaluate(context.Background(), grad, x, 0.1); err != ErrOff {
-		t.Fatalf("forces above the limit: %v", err)
 	}
 }
 
@@ -215,13 +231,73 @@ func TestFreeFollower(t *testing.T) {
 		}
 	}
 	y := make([]float64, p.Dy)
-	mu := c.Scale(x, y, make([]float64, p.Rows.Len()))
-	limit := c.Forces(x, y)
-	if !(mu > 0) || !(limit > 0) || math.IsInf(limit, 0) {
-		t.Fatalf("mu %g, limit %g", mu, limit)
+	b := c.Of(x, y, make([]float64, p.Rows.Len()))
+	if !(b.Mu > 0) || !(b.Floor > 0) || math.IsInf(b.Floor, 0) {
+		t.Fatalf("%+v", b)
 	}
-	c.Begin(y, limit)
-	if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, mu); err != nil {
+	c.Begin(y, b)
+	if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, b.Mu); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Where forces are well above the floor a follower whose objective is multiplied answers as
+// before, and so F_mu is as before: no leader who can do that gains by it.
+func TestForcesDoNotCount(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for k := range 20 {
+		p, x := random(rng, false)
+		at := vector(rng, p.Dy)
+		var first float64
+		for _, times := range []float64{1, 1e4} {
+			g := *p.G.(*quadratic)
+			for _, v := range []*[]float64{&g.q, &g.p, &g.c} {
+				*v = append([]float64(nil), *v...)
+				for i := range *v {
+					(*v)[i] *= times
+				}
+			}
+			scaled := *p
+			scaled.G = &g
+			c := New(&scaled, nil)
+			c.Begin(make([]float64, p.Dy), Barrier{Mu: 1, Floor: 1e-9, At: at})
+			value, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, 1e-10)
+			if err != nil {
+				t.Fatalf("problem %d, times %g: %v", k, times, err)
+			}
+			if times == 1 {
+				first = value
+			} else if math.Abs(value-first) > 1e-7*(1+math.Abs(first)) {
+				t.Errorf("problem %d: F_mu is %g, and %g where g is multiplied by %g", k, first, value, times)
+			}
+		}
+	}
+}
+
+// Return brings back the point, and the factors, from before a failed or finished move.
+func TestReturn(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for k := range 8 {
+		p, x := random(rng, k%2 == 1)
+		c := New(p, nil)
+		c.Begin(make([]float64, p.Dy), barrier(rng, p, k))
+		if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), x, 0.1); err != nil {
+			t.Fatal(err)
+		}
+		second, v := c.Second(x), vector(rng, p.Dx)
+		before, after := make([]float64, p.Dx), make([]float64, p.Dx)
+		second.Apply(before, v)
+		z := append([]float64(nil), x...)
+		z[0] += 0.02
+		if _, err := c.Evaluate(context.Background(), make([]float64, p.Dx), z, 0.1); err != nil {
+			t.Fatal(err)
+		}
+		if !c.Return(x) {
+			t.Fatal("no return")
+		}
+		second.Apply(after, v)
+		if linalg.Distance(before, after) > 1e-6*(1+linalg.Norm(before)) {
+			t.Errorf("problem %d: %v before, %v after", k, before, after)
+		}
 	}
 }

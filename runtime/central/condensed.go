@@ -167,12 +167,12 @@ func (c *Path) follow(x []float64, mu float64) {
 		if off <= feasibility/8 && central <= nearly {
 			break
 		}
-		target := math.Max(mu, shrink*mean)
+		target := mu * math.Max(1, shrink*mean)
 		for i, kind := range rows.Kind {
 			z.own[i], c.dlambda[i] = 0, c.primal[i]
 			if kind != problem.Equal {
 				z.own[i] = c.s[i] / c.lambda[i]
-				c.dlambda[i] -= c.s[i] - target/c.lambda[i]
+				c.dlambda[i] -= c.s[i] - c.barrier.row(i, target)/c.lambda[i]
 			}
 		}
 		if !z.factor() {

@@ -84,7 +84,7 @@ func TestCondensed(t *testing.T) {
 			t.Fatal("condensed is not where it should be")
 		}
 		for _, c := range []*Path{whole, small} {
-			c.Begin(make([]float64, p.Dy), math.Inf(1))
+			c.Begin(make([]float64, p.Dy), Barrier{})
 		}
 		for _, mu := range []float64{3, 1e-1, 1e-3, 1e-5} {
 			for _, far := range []float64{0, 1e-3, 0.1, 0.5} {
@@ -130,7 +130,7 @@ func TestCondensedGradients(t *testing.T) {
 		count := &counting{Function: p.G}
 		p.G = count
 		c := New(p, count.Function.(*quadratic).q)
-		c.Begin(make([]float64, p.Dy), math.Inf(1))
+		c.Begin(make([]float64, p.Dy), Barrier{})
 		if c.At(context.Background(), x, 1e-2) != nil {
 			continue
 		}

@@ -12,20 +12,22 @@ import (
 // With the adjoint p of the gradient (see Evaluate) and the derivative D = dy/dx of the
 // path, which the KKT matrix gives,
 //
-//	F_mu'' = (I, D)' (f'' - (p'grad_y g)'' + sum_i 2 lambda_i/s_i^2 (B_i p) s_i's_i'^T) (I, D),
+//	F_mu'' = (I, D)' (f'' - (p'grad_y g)'' + sum_i (B_i p) (mu_i/s_i)'') (I, D),
 //
-// the derivatives in the middle being those in (x, y), s_i' = (-A_i, B_i): the
-// equations that make y are linear in the multipliers of equality rows and, but for g and
+// the derivatives in the middle being those in (x, y), s_i' = (-A_i, B_i), of
+// mu_i in x: the equations that make y are linear in the multipliers of equality rows and, but for g and
 // the barrier, in y. A product with a vector costs two solves and differences of
 // gradients of f and g; H itself is never formed.
 type Second struct {
 	c    *Path
 	x    []float64
 	p    []float64 // len n
-	bend []float64 // len m: 2 lambda_i/s_i^2 B_i p
+	pull []float64 // len m: lambda_i/s_i^2 B_i p = mu_i/s_i^3 B_i p
+	bar  *changes  // of the mu_i; nil where they do not read x
 	size float64   // of (x, y)
 
 	dy, ds       []float64
+	side         []float64 // len m
 	wx, wy       []float64
 	ax, ay       []float64 // gradients ahead and behind
 	bx, by       []float64
@@ -37,12 +39,15 @@ type Second struct {
 func (c *Path) Second(x []float64) *Second {
 	v := func(k int) []float64 { return make([]float64, k) }
 	nx := len(x)
-	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), bend: v(c.m),
+	s := &Second{c: c, x: append([]float64(nil), x...), p: append([]float64(nil), c.adjoint...), pull: v(c.m), side: v(c.m),
 		dy: v(c.n), ds: v(c.m), wx: v(nx), wy: v(c.n), ax: v(nx), ay: v(c.n), bx: v(nx), by: v(c.n), px: v(nx), py: v(c.n)}
 	for i, l := range c.lambda {
 		if c.s[i] > 0 {
-			s.bend[i] = 2 * l / (c.s[i] * c.s[i]) * c.p.Rows.B.RowDot(i, s.p)
+			s.pull[i] = l / (c.s[i] * c.s[i]) * c.p.Rows.B.RowDot(i, s.p)
 		}
+	}
+	if c.barrier.above {
+		s.bar = newChanges(s)
 	}
 	s.size = math.Max(1, math.Max(linalg.NormInf(s.x), linalg.NormInf(c.y)))
 	return s
@@ -69,15 +74,15 @@ func (s *Second) Apply(dst, v []float64) {
 		s.wy[j] = (s.ay[j] - s.by[j]) / (2 * t)
 	}
 	s.mixed(v)
-	for i, b := range s.bend {
+	for i, b := range s.pull {
 		if b != 0 {
-			w := b * s.ds[i]
+			w := b * (2*s.ds[i] - s.bar.relative(i)*c.s[i])
 			rows.A.AddRow(s.wx, i, -w)
 			rows.B.AddRow(s.wy, i, w)
 		}
 	}
 	copy(dst, s.wx)
-	c.pullBack(dst, s.x, s.wy, accurate)
+	c.pullBack(dst, s.x, s.wy, s.bar.bend(dst), accurate)
 }
 
 // answer sets dy and ds to the derivatives of y and of the slacks along v.
@@ -103,14 +108,16 @@ func (s *Second) answer(v []float64, length float64) {
 			s.known, s.fixed = true, !some
 		}
 	}
+	s.bar.measure(v, length)
 	for i := range s.ds {
 		s.ds[i] = -rows.A.RowDot(i, v)
+		s.side[i] = s.ds[i] - s.bar.relative(i)*c.s[i]
 		if j := c.bound[i]; j >= 0 {
-			c.rhs[j] -= c.coefficient[i] * c.lambda[i] / c.s[i] * s.ds[i]
+			c.rhs[j] -= c.coefficient[i] * c.lambda[i] / c.s[i] * s.side[i]
 		}
 	}
 	for k, i := range c.general {
-		c.rhs[c.n+k] = s.ds[i]
+		c.rhs[c.n+k] = s.side[i]
 	}
 	c.solveTo(accurate)
 	copy(s.dy, c.step)

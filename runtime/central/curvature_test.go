@@ -15,7 +15,7 @@ func TestSecondDerivative(t *testing.T) {
 	for k := range 40 {
 		p, x := random(rng, k%2 == 1)
 		c := New(p, nil)
-		c.Begin(make([]float64, p.Dy), math.Inf(1))
+		c.Begin(make([]float64, p.Dy), barrier(rng, p, k))
 		for _, mu := range []float64{3, 1e-2, 1e-3} {
 			grad := func(by float64, v []float64) []float64 {
 				z, g := append([]float64(nil), x...), make([]float64, p.Dx)

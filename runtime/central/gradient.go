@@ -10,15 +10,16 @@ import (
 // Evaluate moves to the point of the path at x and returns F_mu there, with its
 // gradient in grad (len Dx). With the KKT matrix K of the path, K (p, q) = (grad_y f, 0),
 //
-//	grad F_mu = grad_x f - D_y(grad_x g) p - A'q,
+//	grad F_mu = grad_x f - D_y(grad_x g) p - A'q + sum_i B_i p/s_i grad mu_i,
 //
-// where the middle term is a difference of gradients of g along p.
+// where the middle term is a difference of gradients of g along p, and mu_i that of the
+// part that row i is of (Barrier).
 func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (float64, error) {
 	if err := c.At(ctx, x, mu); err != nil {
 		return 0, err
 	}
 	value := c.p.F.ValueGrad(grad, c.pulled, x, c.y)
-	c.pullBack(grad, x, c.pulled, unit)
+	c.pullBack(grad, x, c.pulled, nil, unit)
 	copy(c.adjoint, c.step[:c.n])
 	for _, v := range grad {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -32,27 +33,21 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 }
 
 // pullBack adds D'w to dst (len Dx), D = dy/dx, for a w on y (len n), from a solution to a
-// part of w. It leaves p in c.step.
-func (c *Path) pullBack(dst, x, w []float64, part float64) {
+// part of w, and the gradient of sum_p shares_p mu_p/mu; nil for none. It leaves p in c.step.
+func (c *Path) pullBack(dst, x, w, shares []float64, part float64) {
 	clear(c.rhs)
 	copy(c.rhs, w)
 	c.solveTo(part)
 	p := c.step[:c.n]
-	length := linalg.Norm(p)
-	if length > 0 {
-		size := 1 + linalg.Norm(c.y)
-		t := math.Cbrt(unit) * size / length
-		if c.p.Facts.QuadraticInY {
-			t = 0x1p-4 * size / length // central differences of a quadratic are exact
-		}
-		ahead, behind := make([]float64, len(x)), make([]float64, len(x))
-		c.along(ahead, x, t)
-		c.along(behind, x, -t)
-		for j := range dst {
-			dst[j] -= (ahead[j] - behind[j]) / (2 * t)
-		}
-	}
+	c.cross(dst, x, c.y, p, -1)
 	rows := c.p.Rows
+	if c.barrier.above {
+		c.barrier.weigh(c.weights, func(i int) float64 { return c.mu / c.s[i] * rows.B.RowDot(i, p) })
+		for k, v := range shares {
+			c.weights[k] += v
+		}
+		c.barrier.add(dst, c.weights, c.barrier.share, c.barrier.force, x)
+	}
 	for i, j := range c.bound {
 		if j >= 0 {
 			// The equation of the row, eliminated from K.
@@ -68,10 +63,26 @@ func (c *Path) pullBack(dst, x, w []float64, part float64) {
 	}
 }
 
-// along sets dst to grad_x g at y + t p.
-func (c *Path) along(dst, x []float64, t float64) {
-	for j, v := range c.y {
-		c.probe[j] = v + t*c.step[j]
+// cross adds part times D_y(grad_x g) v at (x, y) to dst (len Dx), by a difference of
+// gradients along v (len n). Central differences of a quadratic are exact.
+func (c *Path) cross(dst, x, y, v []float64, part float64) {
+	length := linalg.Norm(v)
+	if !(length > 0) {
+		return
 	}
-	c.p.G.GradX(dst, x, c.probe)
+	t := math.Cbrt(unit) * (1 + linalg.Norm(y)) / length
+	if c.p.Facts.QuadraticInY {
+		t = 0x1p-4 * (1 + linalg.Norm(y)) / length
+	}
+	for j, w := range y {
+		c.probe[j] = w + t*v[j]
+	}
+	c.p.G.GradX(c.front, x, c.probe)
+	for j, w := range y {
+		c.probe[j] = w - t*v[j]
+	}
+	c.p.G.GradX(c.back, x, c.probe)
+	for j := range dst {
+		dst[j] += part * (c.front[j] - c.back[j]) / (2 * t)
+	}
 }

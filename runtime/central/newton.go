@@ -19,10 +19,10 @@ var ErrOff = errors.New("central: the path was not found at this x")
 const (
 	mostSteps = 80
 	toEdge    = 0.99 // of the way to s = 0 or lambda = 0 that a step may go
-	shrink    = 0.1  // of s'lambda in one step, while it is larger than mu
+	shrink    = 0.1  // of s'lambda in one step, while it is larger than the mu_i
 	leastStep = 1e-8 // below it no progress is made
 	// A point is on the path where residuals are at most feasibility, relative to their
-	// terms, and s_i lambda_i differ from mu by at most nearly, relative to it: as
+	// terms, and s_i lambda_i differ from mu_i by at most nearly, relative to it: as
 	// Newton's method squares the latter, the step before was as good as 1e-4. Where
 	// forces differ by ten digits and more rounding keeps it from that; roughly will do
 	// after fullSteps steps.
@@ -65,13 +65,25 @@ func (c *Path) At(ctx context.Context, x []float64, mu float64) error {
 	return err
 }
 
+// Return moves back to the x where the last At or Evaluate began, and to its point; false
+// where that was none of the path.
+func (c *Path) Return(x []float64) bool {
+	if !c.warm {
+		return false
+	}
+	copy(c.y, c.kept.y)
+	copy(c.s, c.kept.s)
+	copy(c.lambda, c.kept.lambda)
+	return c.barrier.set(x) && (c.p.Facts.FixedHessian || c.measure(x)) && c.factor()
+}
+
 // from goes on from the point, or, where that is none of the path, from inside.
 func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 	if !c.warm {
 		c.start(x, mu)
 	}
-	c.p.G.GradY(c.dual, x, c.y)
-	if linalg.NormInf(c.dual) > c.limit {
+	c.mu = mu
+	if !c.barrier.set(x) {
 		return ErrOff
 	}
 	if c.p.Facts.QuadraticInY && !c.p.Facts.FixedHessian {
@@ -105,7 +117,7 @@ func (c *Path) from(ctx context.Context, x []float64, mu float64) error {
 		if off <= feasibility && (central <= nearly || central <= roughly && full > fullSteps) {
 			return nil
 		}
-		target := math.Max(mu, shrink*mean)
+		target := mu * math.Max(1, shrink*mean)
 		if target == mu {
 			full++
 		}
@@ -146,7 +158,7 @@ func (c *Path) start(x []float64, mu float64) {
 		c.s[i], c.lambda[i] = 0, 0
 		if kind != problem.Equal {
 			c.s[i] = math.Max(-c.primal[i], least*mean)
-			c.lambda[i] = mu / c.s[i]
+			c.lambda[i] = c.barrier.row(i, mu) / c.s[i]
 			if cols, vals := c.p.Rows.B.Row(i); len(cols) > 0 {
 				c.lambda[i] = math.Max(c.lambda[i], c.force[c.part[cols[0]]]/math.Max(linalg.NormInf(vals), unit))
 			}
@@ -201,16 +213,15 @@ func (c *Path) apart(x []float64) float64 {
 	return off
 }
 
-// complementarity is the mean of s_i lambda_i, and how far the farthest is from mu,
-// relative to it.
+// complementarity is the mean of s_i lambda_i/mu_i, and how far the farthest is from 1.
 func (c *Path) complementarity(mu float64) (mean, off float64) {
 	count := 0.0
 	for i, kind := range c.p.Rows.Kind {
 		if kind != problem.Equal {
-			v := c.s[i] * c.lambda[i]
+			v := c.s[i] * c.lambda[i] / c.barrier.row(i, mu)
 			mean += v
 			count++
-			off = math.Max(off, math.Abs(v-mu)/mu)
+			off = math.Max(off, math.Abs(v-1))
 		}
 	}
 	return mean / count, off
@@ -361,7 +372,7 @@ func (c *Path) remaining(r, scaled []float64) {
 	}
 }
 
-// advance takes one Newton step towards s_i lambda_i = target.
+// advance takes one Newton step towards the s_i lambda_i of a mu.
 func (c *Path) advance(x []float64, target, off float64) bool {
 	rows := c.p.Rows
 	clear(c.rhs)
@@ -372,7 +383,7 @@ func (c *Path) advance(x []float64, target, off float64) bool {
 	for i, kind := range rows.Kind {
 		c.side[i] = c.primal[i]
 		if kind != problem.Equal {
-			c.side[i] -= (c.s[i]*c.lambda[i] - target) / c.lambda[i]
+			c.side[i] -= (c.s[i]*c.lambda[i] - c.barrier.row(i, target)) / c.lambda[i]
 		}
 		if j := c.bound[i]; j >= 0 {
 			c.rhs[j] += c.coefficient[i] * c.lambda[i] / c.s[i] * c.side[i]

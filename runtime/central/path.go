@@ -1,14 +1,15 @@
 // Package central evaluates F along the central path of the lower level:
 //
-//	F_mu(x) = f(x, y_mu(x)),  y_mu(x) = argmin_y g(x, y) - mu sum_i log s_i,  s_i = -h_i(x, y),
+//	F_mu(x) = f(x, y_mu(x)),  y_mu(x) = argmin_y g(x, y) - sum_i mu_i log s_i,  s_i = -h_i(x, y),
 //
-// over the inequality rows i, with the equality rows kept. F_mu is smooth wherever
+// over the inequality rows i, with the equality rows kept; mu_i is mu in units of the forces
+// on the follower at x (Barrier). F_mu is smooth wherever
 // the rows have a point inside, has no kinks, and tends to F as mu goes to 0: the
 // logarithmic barrier makes every row take part in y a little before it binds, so
 // that the leader sees rows, and followers that would switch, ahead of time.
 //
 // Input is a problem.Problem with a strongly convex g; output are values, gradients
-// and the point (y, s, lambda) with s_i lambda_i = mu. Derivatives of g are its
+// and the point (y, s, lambda) with s_i lambda_i = mu_i. Derivatives of g are its
 // gradients and differences of them alone; linear algebra on the rows is a sparse
 // factorization of the KKT matrix.
 package central
@@ -49,8 +50,8 @@ type Path struct {
 	warm         bool      // it is one of the path
 	kept         struct{ y, s, lambda []float64 }
 	middle       []float64 // the y of the first point found; nil before
-	limit        float64   // of forces on y
-	typical      float64   // force, see Scale
+	mu           float64   // at the point
+	barrier      *strength
 	force        []float64 // on each part
 
 	dual, primal []float64 // residuals, len n and m
@@ -61,6 +62,8 @@ type Path struct {
 	ds, dlambda  []float64 // len m
 	probe, ahead []float64 // len n
 	adjoint      []float64 // len n: p of the last Evaluate
+	front, back  []float64 // len Dx
+	weights      []float64 // of parts
 	pulled       []float64 // len n: grad_y f
 }
 
@@ -127,7 +130,9 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.solution = v(c.n + len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.adjoint, c.pulled = v(c.n), v(c.n)
+	c.adjoint, c.pulled, c.weights = v(c.n), v(c.n), v(c.n)
+	c.front, c.back = v(p.Dx), v(p.Dx)
+	c.barrier = newStrength(c)
 	return c
 }
 
@@ -209,60 +214,16 @@ func (c *Path) divide() {
 	}
 }
 
-// Begin sets the point from which the next evaluation starts: a y (len Dy) that is the
-// answer to an x, or near it, and the largest force on an entry of y, that is, entry of
-// grad_y g there, that evaluations are to bear (see Forces). What was known of the path
-// is forgotten.
-func (c *Path) Begin(y []float64, limit float64) {
+// Begin sets the point from which the next evaluation starts, a y (len Dy) that is the
+// answer to an x, or near it, and the barrier. What was known of the path is forgotten.
+func (c *Path) Begin(y []float64, b Barrier) {
 	copy(c.y, y)
-	c.warm, c.middle, c.hessian, c.limit, c.level = false, nil, nil, limit, 0
+	c.warm, c.middle, c.hessian, c.level = false, nil, nil, 0
+	c.barrier.begin(b)
 }
-
-// Forces is a limit for evaluations that begin at (x, y), farForces times the largest
-// force there, or that of the last Scale where no row holds y.
-func (c *Path) Forces(x, y []float64) float64 {
-	c.p.G.GradY(c.dual, x, y)
-	return farForces * math.Max(linalg.NormInf(c.dual), c.typical)
-}
-
-// farForces is how much larger than at the beginning the forces on y may be: a mu next to
-// which they are so large smooths nothing, and steps downhill on F_mu that make them so
-// lead to where F is as hard as without it.
-const farForces = 1e3
 
 // Y is the y of the last point, shared with the Path.
 func (c *Path) Y() []float64 { return c.y }
-
-// Scale is the mu at which the barrier is as strong as the follower itself, at a lower
-// solution (y, lambda) at x: the mean slack of the inequality rows times the larger of
-// their mean multiplier and of the force that the curvature of g makes over that slack,
-// in units in which rows have length 1. The next evaluation begins at y.
-func (c *Path) Scale(x, y, lambda []float64) float64 {
-	h := make([]float64, c.m)
-	c.p.Rows.Residual(h, x, y)
-	slack, force, count := 0.0, 0.0, 0.0
-	for i, kind := range c.p.Rows.Kind {
-		_, vals := c.p.Rows.B.Row(i)
-		if length := linalg.Norm(vals); kind != problem.Equal && length > 0 {
-			slack += math.Max(0, -h[i]) / length
-			force += math.Max(0, lambda[i]) * length
-			count++
-		}
-	}
-	if count == 0 {
-		return 0
-	}
-	slack, force = slack/count, force/count
-	copy(c.y, y)
-	bend := 0.0
-	if c.measure(x) {
-		for j := range c.n {
-			bend += c.curvature(j) / float64(c.n)
-		}
-	}
-	c.typical = math.Max(force, bend*slack)
-	return slack * c.typical
-}
 
 // curvature is the second derivative of g along entry j of y.
 func (c *Path) curvature(j int) float64 {

@@ -23,41 +23,54 @@ type pathful interface {
 // begins at what this says of it alone.
 type approach struct {
 	Stage    int
-	X, Y     []float64
-	Before   []float64 // X of the stage before; nil at first
-	Moved    float64   // length of the stage before
+	Mu       float64   // of the stage to come
+	Ratio    float64   // by which mu falls
+	Whole    int       // stages to come that make a matrix of a second derivative at once
+	Wholes   int       // how many they were in all; 0 where the last stage needed none
+	Last     float64   // that of the one before; 0 at first
+	Older    float64   // that of the one before that; 0 before there is one
+	X, Y     []float64 // where that one has come to
+	Before   []float64 // X of the one before that; nil before there is one
+	Moved    float64   // length of the last stage
 	Radius   float64   // of the trust region
-	Gain     float64   // what the stage before has changed in F_mu
+	Gain     float64   // what is left between F_mu and F, or what the last stage has changed in F_mu
 	F        float64   // F_mu at its end
-	Scale    float64   // mu of the first stage
-	Limit    float64   // of forces, see central.Path.Begin
-	Start    float64   // F at the run's start, or where the relaxation has led
-	Priced   bool      // it is the latter
-	Recalled bool      // the path has its Hessian from lower solves, see oracle.Hyper.Central
+	Scale    central.Barrier
+	Start    float64 // F at the run's start, or where the relaxation has led
+	Priced   bool    // it is the latter
+	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
 }
 
-// waypoint is where the first stages have come to.
+// waypoint is where the stages down to scoutShare have come to.
 type waypoint struct {
-	Scale float64 // mu of the first
+	Scale central.Barrier
 	F     float64 // F_mu at the end of the last
 	Work  float64 // see central.Path.Work
 	Reach float64 // how far from the run's start that is
 	Calls int64   // of all kinds up to there
 }
 
-// The stages. Each mu is a tenth of the one before: a minimizer of one is then a start
-// for the next from which a few steps lead on. Where F has kinks minimizers of F_mu are as
-// far from its own as slacks and multipliers are of size sqrt(mu); the last stage is the one
-// after which a small part of the certificate's radius is left to go, or whose slacks and
+// The stages. A stage that a few steps have ended shows that minimizers are followed well, and
+// mu then falls by more; one that took many, by less: where mu is too small for its start,
+// so that followers switch on the way, the trust region has to shrink, and that costs tens of
+// steps more than another mu in between. Where F has kinks minimizers of F_mu are as far from
+// its own as slacks and multipliers are of size sqrt(mu); the last stage is the one after
+// which a small part of the certificate's radius is left to go, or whose slacks and
 // multipliers, of the size sqrt(mu), are still well above rounding.
 const (
-	approachStages = 18
-	approachRatio  = 0.1
-	approachSteps  = 400  // of one stage: what one of a few hundred variables took at first
-	approachLeft   = 0.01 // of the certificate's radius
-	arrivalReach   = 10   // of what is left of the way, as at a start of the initial step
+	approachRatio = 0.1 // of a mu to the one before: the first and the least
+	mostRatio     = 0.5
+	fewSteps      = 3 // those of Newton's method from a tenth to 1e-8: after them the next ratio is that to the power of 3/2
+	// After more, its root. Between a mu and its tenth there are 3.3 at the ratio of a half, and
+	// each of those that follow well costs some seven evaluations: five steps and what is tried at
+	// both ends. Twice that pays even where the next stages take half as many steps as this one.
+	manySteps     = 50
+	leastMu       = 1e-17 // of the first
+	approachSteps = 400   // of one stage: what one of a few hundred variables took at first
+	approachLeft  = 0.01  // of the certificate's radius
+	arrivalReach  = 10    // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
-	// changed in F_mu.
+	// changed in F_mu; the first one, of what mu changes in F.
 	approachTolerance = 1e-8
 	// approachLeast is the radius with which a stage begins at least, relative to that of
 	// the first.
@@ -92,28 +105,28 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 		return nil
 	}
 	x := start.X
-	scale := path.Scale(x, pt.Lower.Y, pt.Lower.Lambda)
+	scale := path.Of(x, pt.Lower.Y, pt.Lower.Lambda)
 	y := pt.Lower.Y
-	path.Begin(y, path.Forces(x, y))
-	if !(scale > 0) || path.At(ctx, x, scale) != nil {
+	path.Begin(y, scale)
+	if !(scale.Mu > 0) || path.At(ctx, x, scale.Mu) != nil {
 		// On the edge of D, or next to it, rows have no inside.
 		if x, y, scale, err = m.enter(ctx, run, path, pt); err != nil || x == nil {
 			return ignoring(err)
 		}
 	}
-	first := 0
-	if g := m.guidance; g != nil && path.At(ctx, x, g.scale) == nil {
-		scale, first = g.scale, scoutFrom
+	mu := scale.Mu
+	if g := m.guidance; g != nil {
+		scale, mu = g.scale, scoutShare*g.scale.Mu
 	}
-	s.Approach = &approach{Stage: first, X: clone(x), Y: clone(y), Scale: scale, Limit: path.Forces(x, y), Start: s.Center.F, Priced: s.Center.F < start.F, Recalled: recalled}
+	s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Priced: s.Center.F < start.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
 
 // enter finds a point inside D near the start at which the path begins.
-func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale float64, err error) {
+func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
 	if run.projector.Everywhere() {
-		return nil, nil, 0, nil
+		return nil, nil, scale, nil
 	}
 	for _, share := range []float64{1, 0.3, 0.1, 0.01} {
 		inside := run.projector.Inside(from.X, share)
@@ -126,22 +139,22 @@ func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, fro
 			if outside(err) {
 				continue
 			}
-			return nil, nil, 0, err
+			return nil, nil, scale, err
 		}
 		y := inside.Witness(x)
 		if y == nil {
 			continue
 		}
 		y = clone(y)
-		if scale = path.Scale(x, pt.Lower.Y, pt.Lower.Lambda); !(scale > 0) {
+		if scale = path.Of(x, pt.Lower.Y, pt.Lower.Lambda); !(scale.Mu > 0) {
 			continue
 		}
-		path.Begin(y, path.Forces(x, y))
-		if path.At(ctx, x, scale) == nil {
+		path.Begin(y, scale)
+		if path.At(ctx, x, scale.Mu) == nil {
 			return x, y, scale, nil
 		}
 	}
-	return nil, nil, 0, nil
+	return nil, nil, scale, nil
 }
 
 // advance does one stage of the approach.
@@ -154,11 +167,14 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	if m.path == nil {
 		return stuck("the state is of a problem whose lower level has a central path")
 	}
-	mu := a.Scale * math.Pow(approachRatio, float64(a.Stage))
-	m.path.Begin(a.Y, a.Limit)
+	m.path.Begin(a.Y, a.Scale)
 	reach := m.Settings.InitialStep * run.size(a.X)
-	d := &smoothDescent{run: run, path: m.path, mu: mu, radius: math.Max(a.Radius, approachLeast*reach),
+	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, approachLeast*reach),
 		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain)}
+	d.whole = a.Whole > 0
+	if a.Last == 0 {
+		d.known = &s.Center.F
+	}
 	if a.Moved == 0 {
 		d.radius = reach
 	}
@@ -168,11 +184,14 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	led := end != nil
 	if led {
-		if a.Stage > 0 {
+		if a.Last > 0 {
 			a.Gain = math.Abs(end.F - a.F)
 		}
 		a.F, a.Moved = end.F, distance(end.X, a.X)
 		a.Before, a.X, a.Y, a.Radius = a.X, end.X, clone(m.path.Y()), d.radius
+		if a.Last == 0 {
+			a.Before = nil
+		}
 		// Rounding may leave x outside D, where values of F mean nothing.
 		inside := make([]float64, len(a.X))
 		var now *Sample
@@ -189,14 +208,17 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		}
 		led = err == nil
 	}
-	// What is left of the way is a part sqrt(approachRatio) of the last stage, and of what
-	// that leaves, as long as there are kinks.
-	left := a.Moved * math.Sqrt(approachRatio) / (1 - math.Sqrt(approachRatio))
+	left := a.left()
 	rest := approachLeft * m.Settings.Delta * run.size(s.Center.X)
-	if a.Stage+1 == scoutStages && end != nil {
+	way := scoutShare * a.Scale.Mu
+	if a.Mu == way && end != nil {
 		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work(), Reach: distance(a.X, run.Start), Calls: total(run.Calls())}
 	}
-	if a.Stage++; a.Stage < approachStages && (led && (left > rest || a.Stage < 3) || a.Stage == 1) {
+	first := a.Stage == 0 && a.Mu > way
+	a.learn(d)
+	a.fall(d.steps, way)
+	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || a.Mu >= way) || first) {
+		a.Stage++
 		s.Approach = &a
 		return nil
 	}
@@ -217,12 +239,52 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// ahead is where the next stage's minimizer is expected: minimizers move by about
-// sqrt(mu) where kinks are in the way, by mu where none are. nil where the last two stages
-// say nothing of that.
+// left is what is left of the way: minimizers move by about sqrt(mu) as long as there are
+// kinks, by less where there are none.
+func (a *approach) left() float64 {
+	before := a.Last
+	if before == 0 {
+		before = a.Mu / approachRatio
+	}
+	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
+}
+
+// fall sets the mu of the next stage, after one of some steps. None passes by that of the
+// waypoint, or ends next to it.
+func (a *approach) fall(steps int, way float64) {
+	switch {
+	case steps <= fewSteps:
+		a.Ratio = math.Max(approachRatio, math.Pow(a.Ratio, 1.5))
+	case steps > manySteps:
+		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
+	}
+	next := a.Ratio * a.Mu
+	if a.Mu > way && next < 2*way {
+		next = way
+	}
+	a.Older, a.Last, a.Mu = a.Last, a.Mu, next
+}
+
+// learn says of the next stages whether they make a matrix of a second derivative at once:
+// as one does that has come to need it (bend). Whether later ones still do is told by one that
+// does not begin so, after 1, 2, 4, ... that did.
+func (a *approach) learn(d *smoothDescent) {
+	switch {
+	case a.Whole > 0:
+		a.Whole--
+	case d.metric != nil:
+		a.Wholes = max(1, 2*a.Wholes)
+		a.Whole = a.Wholes
+	default:
+		a.Wholes = 0
+	}
+}
+
+// ahead is where the next stage's minimizer is expected, from where the last two have come to;
+// nil where these say nothing of that.
 func (a *approach) ahead() []float64 {
-	if a.Before == nil || a.Stage < 2 || a.Moved == 0 {
+	if a.Before == nil || a.Older == 0 || a.Moved == 0 {
 		return nil
 	}
-	return plus(a.X, math.Sqrt(approachRatio), minus(a.X, a.Before))
+	return plus(a.X, (math.Sqrt(a.Last)-math.Sqrt(a.Mu))/(math.Sqrt(a.Older)-math.Sqrt(a.Last)), minus(a.X, a.Before))
 }

@@ -48,7 +48,7 @@ func (m *goldstein) valid(d dimensions) error {
 			}
 		}
 	}
-	if w := s.Waypoint; w != nil && !(w.Scale > 0 && w.Work >= 0 && w.Reach >= 0 && w.Calls >= 0 && finite(w.Scale, w.F, w.Work, w.Reach)) {
+	if w := s.Waypoint; w != nil && !(w.Scale.Mu > 0 && w.Work >= 0 && w.Reach >= 0 && w.Calls >= 0 && finite(w.Scale.Mu, w.F, w.Work, w.Reach)) {
 		return fmt.Errorf("its way along the central path has no scale")
 	}
 	if a := s.Approach; a != nil {
@@ -66,7 +66,12 @@ func (m *goldstein) valid(d dimensions) error {
 				return err
 			}
 		}
-		if a.Stage < 0 || a.Stage >= approachStages || !(a.Scale > 0) || !(a.Limit >= 0) || !(a.Radius >= 0) || !finite(a.Scale, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
+		if a.Scale.Floor > 0 {
+			if err := vectors(d.y, a.Scale.At); err != nil {
+				return err
+			}
+		}
+		if a.Stage < 0 || a.Whole < 0 || a.Wholes < 0 || !(a.Mu > 0) || !(a.Ratio > 0 && a.Ratio < 1) || !(a.Scale.Mu > 0) || !(a.Scale.Floor >= 0) || !(a.Last >= 0) || !(a.Older >= 0) || !(a.Radius >= 0) || !finite(a.Mu, a.Scale.Mu, a.Scale.Floor, a.Last, a.Older, a.Start, a.Moved, a.Radius, a.Gain, a.F) {
 			return fmt.Errorf("its approach is at no stage")
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/runtime/central"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
 )
@@ -16,8 +17,8 @@ import (
 // traps, the first stages of that way from other points cost little and tell which of them
 // lead elsewhere: scouts. Stages have the same mu for all, so that the minima of F_mu compare:
 // a scout that has come to one that is known leads where that led. With the first mu, which
-// smooths most, nearly all starts come to one minimum; scouts begin with that of a later
-// stage, to which where they come from still matters. There are at most as many as the rule of
+// smooths most, nearly all starts come to one minimum; scouts begin with a share of
+// that (scoutShare), for which where they come from still matters. There are at most as many as the rule of
 // Boender and Rinnooy Kan asks for (asked). Those that have come to a minimum of their own then
 // go on to their end, the lowest first, but for the certificate where they come to nothing lower.
 //
@@ -32,11 +33,10 @@ import (
 // in any case and half of the first run, and come from all of X; half of that is for those that
 // go on, to any minimum.
 const (
-	scoutStages = 3 // by when F has fallen to within a few parts in a hundred of where the way leads
-	scoutFrom   = 2 // the stage with which they begin, counted from 0
-	scoutFifth  = 5
-	scoutLeast  = 6e7
-	scoutHalf   = 0.5
+	scoutShare = 1e-2 // of the first mu: there F has fallen to within a few parts in a hundred of where the way leads
+	scoutFifth = 5
+	scoutLeast = 6e7
+	scoutHalf  = 0.5
 	// Where the linear algebra of a path is products and the factors of a matrix of the size of
 	// the rows (central.Path.Work), numbers are read ten times as fast as where whole systems
 	// are factorized, and a first run takes some tenths of a second: they may cost twenty times
@@ -66,15 +66,15 @@ type probe struct {
 
 // guidance is what a scout is told of the runs before it.
 type guidance struct {
-	scale float64 // mu of the first stage
-	bar   float64 // an F to fall below: a run that comes to rest above it asks for no certificate
+	scale central.Barrier // mu of the first stage
+	bar   float64         // an F to fall below: a run that comes to rest above it asks for no certificate
 }
 
 // guided is a method whose runs begin along a central path.
 type guided interface {
 	guide(guidance)
-	// waypoint is where the first stages have led; nil where the run did not come along a
-	// path so far.
+	// waypoint is where the stages down to scoutShare have led; nil where the run did not come
+	// along a path so far.
 	waypoint() *waypoint
 }
 
@@ -105,7 +105,7 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 	for k := 1; k < asked(len(known)) && k < MostStarts && ctx.Err() == nil && left() > room; k++ {
 		opts := m.Options
 		opts.Announce, opts.Start, opts.Seed = nil, draw(k), rand.NewPCG(m.Seed, uint64(k)).Uint64()
-		opts.Limits.Calls, opts.Limits.Iterations = room, scoutStages-scoutFrom
+		opts.Limits.Calls, opts.Limits.Iterations = room, 1
 		if quick {
 			opts.Limits.Calls = left()
 		} else {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
@@ -23,25 +24,42 @@ type smoothDescent struct {
 	radius float64 // of the trust region; it is taken over from the stage before
 	gain   float64 // a decrease of F_mu that does not matter
 
+	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
+	whole  bool     // the first second derivative is made a matrix at once
+	steps  int      // taken or refused
+	metric *metric  // nil before there is one
+
 	set *problem.Set
 	at  *bend // the second derivative where the descent stands; nil: not yet
 }
 
-// bend is the second derivative of F_mu at a point. Once as many products have been made as
-// x has entries it is made a matrix by as many more: conjugate gradients that want it, and
-// steps that are refused, go on with that.
+// bend is the second derivative of F_mu at a point. Products are kept: after a step that is
+// refused conjugate gradients go the same way again, up to the smaller region. It is made a
+// matrix, by as many products as x has entries, once that many have been made: whoever pays for
+// a thing only when what it would have saved has come to its price pays at most twice what is
+// least.
 type bend struct {
-	second   *central.Second
-	n        int
-	products int
-	full     []float64 // n x n; nil: not yet
+	second *central.Second
+	n      int
+	made   []product
+	full   []float64 // n x n; nil: not yet
 }
+
+// product is H v.
+type product struct{ v, hv []float64 }
 
 // Apply sets dst to the product with v.
 func (h *bend) Apply(dst, v []float64) {
 	if h.full == nil {
-		if h.products++; h.products <= h.n {
+		for _, p := range h.made {
+			if slices.Equal(p.v, v) {
+				copy(dst, p.hv)
+				return
+			}
+		}
+		if len(h.made) < h.n {
 			h.second.Apply(dst, v)
+			h.made = append(h.made, product{clone(v), clone(dst)})
 			return
 		}
 		h.form()
@@ -52,7 +70,7 @@ func (h *bend) Apply(dst, v []float64) {
 }
 
 func (h *bend) form() {
-	h.full = make([]float64, h.n*h.n)
+	h.full, h.made = make([]float64, h.n*h.n), nil
 	e := make([]float64, h.n)
 	for j := range e {
 		e[j] = 1
@@ -105,10 +123,14 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			return nil, err
 		}
 	}
+	if d.known != nil {
+		d.gain = math.Max(d.gain, approachTolerance*math.Abs(c.F-*d.known))
+	}
 	first := 0.0
 	d.at = nil
-	refused, off := 0, 0
+	refused := 0
 	for range approachSteps {
+		d.steps++
 		held := d.faceAt(c.X, c.G)
 		rest := clone(c.G)
 		held.project(rest)
@@ -121,6 +143,10 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 		if d.at == nil {
 			d.at = &bend{second: d.path.Second(c.X), n: len(c.X)}
+			if d.whole && d.metric == nil {
+				d.at.form()
+				d.formed(d.at)
+			}
 		}
 		step, decrease, edge, err := d.model(ctx, d.at, c, math.Min(smoothForcing, math.Sqrt(slope/first)))
 		if err != nil {
@@ -137,9 +163,6 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		ratio := math.Inf(-1)
 		if next != nil {
 			ratio = (c.F - next.F) / decrease
-		} else if off++; off == mostFailures {
-			c, err = d.evaluate(ctx, c.X)
-			return c, err
 		}
 		switch {
 		case !(ratio >= smoothPoor):
@@ -157,14 +180,13 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		if refused++; refused > mostRefused {
 			break
 		}
-		// The path stands at the trial; products need it at c, unless they are of a matrix.
-		if d.at.full != nil {
-			continue
+		// Products need the path at c, and so does the next trial.
+		if !d.path.Return(c.X) {
+			if c, err = d.evaluate(ctx, c.X); err != nil || c == nil {
+				return nil, err
+			}
+			d.at = nil
 		}
-		if c, err = d.evaluate(ctx, c.X); err != nil || c == nil {
-			return nil, err
-		}
-		d.at.second = d.path.Second(c.X)
 	}
 	// The point of the path is that of the last trial.
 	return d.evaluate(ctx, c.X)
@@ -173,11 +195,6 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 // mostRefused is how many steps in a row may be refused: the region is then a part of
 // 1e-12 of what it was.
 const mostRefused = 20
-
-// mostFailures is how many trials of one stage may lie where there is no path: a stage that
-// crawls along the edge of D, or along that of the forces which its mu can smooth, is left
-// to the next.
-const mostFailures = 8
 
 // evaluate returns F_mu and its gradient at x; nil where the path was not found.
 func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, error) {
@@ -215,7 +232,12 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 		if norm(rest) <= part*start {
 			break
 		}
-		w, at, err := d.conjugate(ctx, h, face, rest, s, part*start)
+		w, hw, err := d.newton(ctx, h, face, rest, s, part*start)
+		at := false
+		if w == nil && err == nil {
+			w, hw, at, err = d.conjugate(ctx, h, face, rest, s, part*start)
+		}
+		d.formed(h)
 		if err != nil {
 			return nil, 0, false, err
 		}
@@ -228,23 +250,27 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 				w = nil
 				break
 			}
-			if w, at, err = d.conjugate(ctx, h, face, inner, s, part*start); err != nil {
+			if w, hw, at, err = d.conjugate(ctx, h, face, inner, s, part*start); err != nil {
 				return nil, 0, false, err
 			}
 		}
 		if w == nil {
-			w, at = d.steepest(h, rest, s)
+			w, hw, at = d.steepest(h, rest, s)
 		}
 		// Along the projection of x + s + t w.
 		moved := false
 		for t := 1.0; t > 1e-10; t /= 4 {
-			z := plus(x, t, w)
+			ahead := plus(x, t, w)
+			z := clone(ahead)
 			if err := d.run.projector.ProjectUpper(z, z); err != nil {
 				return nil, 0, false, err
 			}
-			u := minus(z, x)
-			hu := make([]float64, n)
-			h.Apply(hu, u)
+			u, hu := minus(z, x), make([]float64, n)
+			if slices.Equal(z, ahead) {
+				u, hu = plus(hu, t, w), plus(hu, t, hw)
+			} else {
+				h.Apply(hu, u)
+			}
 			change := dot(g, u) + dot(u, hu)/2
 			if change <= 1e-2*dot(g, u) && change < 0 {
 				value += change
@@ -270,8 +296,8 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 }
 
 // steepest is the step from s along -gradient to the least value of the model, or to the
-// edge of the region, of which it tells.
-func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w []float64, edge bool) {
+// edge of the region, of which it tells, and its product with the curvature.
+func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w, hw []float64, edge bool) {
 	hg := make([]float64, len(s))
 	h.Apply(hg, gradient)
 	a, b, q := dot(gradient, gradient), -dot(s, gradient), dot(s, s)-d.radius*d.radius
@@ -280,14 +306,15 @@ func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w []float64, e
 	if bend := dot(gradient, hg); bend > 0 {
 		t = math.Min(t, a/bend)
 	}
-	return plus(make([]float64, len(s)), -t, gradient), t == room
+	zero := make([]float64, len(s))
+	return plus(zero, -t, gradient), plus(zero, -t, hg), t == room
 }
 
-// conjugate returns a step w on the face along which the model falls from s, and whether
-// |s + w| has come to the radius; nil for none.
-func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w []float64, edge bool, err error) {
+// conjugate returns a step w on the face along which the model falls from s, its product with
+// the curvature, and whether |s + w| has come to the radius; nil for none.
+func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w, hw []float64, edge bool, err error) {
 	n := len(s)
-	w = make([]float64, n)
+	w, hw = make([]float64, n), make([]float64, n)
 	cg := linalg.Conjugate{R: plus(w, -1, gradient), P: make([]float64, n)}
 	cg.Start()
 	p := cg.P
@@ -298,12 +325,13 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 		}
 	}
 	at := clone(s) // s + w
-	hp := make([]float64, n)
+	hp, whole := make([]float64, n), make([]float64, n)
 	for range 2 * max(1, free) {
 		if ctx.Err() != nil {
-			return nil, false, context.Cause(ctx)
+			return nil, nil, false, context.Cause(ctx)
 		}
-		h.Apply(hp, p)
+		h.Apply(whole, p)
+		copy(hp, whole)
 		f.project(hp)
 		curvature := dot(p, hp)
 		t := math.Inf(1)
@@ -317,18 +345,18 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 		}
 		room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
 		if !(t < room) {
-			return plus(w, room, p), true, nil
+			return plus(w, room, p), plus(hw, room, whole), true, nil
 		}
-		w, at = plus(w, t, p), plus(at, t, p)
+		w, hw, at = plus(w, t, p), plus(hw, t, whole), plus(at, t, p)
 		linalg.Axpy(cg.R, -t, hp)
 		if cg.Turn(); math.Sqrt(cg.RR) <= enough {
 			break
 		}
 	}
 	if norm(w) == 0 {
-		return nil, false, nil
+		return nil, nil, false, nil
 	}
-	return w, false, nil
+	return w, hw, false, nil
 }
 
 // face is the part of X's boundary that a point is held to.
