@@ -80,30 +80,59 @@ class Piqp:
         return t.value(x, y), t.grad_x(x, p)
 
 
-class Cvxpylayers:
+class Torch:
+    """What torch differentiates: F at the y of a layer, whose linear cost is x P."""
+
+    def __init__(self, instance):
+        import torch
+        torch.set_num_threads(1)
+        self.torch, self.instance = torch, instance
+        self.prepare()
+
+    def __call__(self, x):
+        t, torch = self.instance, self.torch
+        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
+        y = self.answer(at @ torch.tensor(t.P))
+        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
+        F.backward()
+        return F.item(), at.grad.numpy()
+
+    def modelled(self, layer):
+        """A layer of the lower level as CVXPY states it."""
+        import cvxpy as cp
+        t = self.instance
+        q, y = cp.Parameter(t.dy), cp.Variable(t.dy)
+        R = np.linalg.cholesky(t.Q).T
+        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R @ y) + q @ y), [t.A @ y <= t.b])
+        return layer(problem, parameters=[q], variables=[y])
+
+
+class Matrices(Torch):
+    """A layer that is given Q, q, A and b, as self.solve."""
+
+    def prepare(self):
+        t = self.instance
+        self.data = [self.torch.tensor(a) for a in (t.Q, t.A, t.b)]
+        self.solve = self.layer()
+
+    def answer(self, q):
+        Q, A, b = self.data
+        none = self.torch.empty(0, dtype=self.torch.float64)
+        return self.solve(Q, q, A, b, none, none)[0]
+
+
+class Cvxpylayers(Torch):
     # With SCS, its default, to its own tolerance of 1e-4 the dense mode's gradients are off by 100 % at some points;
     # to 1e-7 it takes 2 to 3 s a point late in a run at d_y = 200. Clarabel takes a tenth of that everywhere.
     arguments = {"mode": "dense", "solve_method": "Clarabel"}
     name = "cvxpylayers (torch, diffcp), dense mode, Clarabel"
 
-    def __init__(self, instance):
-        import cvxpy as cp
-        import torch
+    def prepare(self):
         from cvxpylayers.torch import CvxpyLayer
-        torch.set_num_threads(1)
-        self.torch, self.instance = torch, instance
-        q, y = cp.Parameter(instance.dy), cp.Variable(instance.dy)
-        R = np.linalg.cholesky(instance.Q).T
-        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R @ y) + q @ y), [instance.A @ y <= instance.b])
-        self.layer = CvxpyLayer(problem, parameters=[q], variables=[y])
+        self.layer = self.modelled(CvxpyLayer)
 
-    def __call__(self, x):
-        t, torch = self.instance, self.torch
-        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        y, = self.layer(at @ torch.tensor(t.P), solver_args=self.arguments)
-        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
-        F.backward()
-        return F.item(), at.grad.numpy()
+    def answer(self, q):
+        return self.layer(q, solver_args=self.arguments)[0]
 
 
 class CvxpylayersDefault(Cvxpylayers):
@@ -111,76 +140,36 @@ class CvxpylayersDefault(Cvxpylayers):
     name = "cvxpylayers (torch, diffcp), as it comes"
 
 
-class Qpth:
+class Qpth(Matrices):
     name = "qpth"
 
-    def __init__(self, instance):
-        import torch
+    def layer(self):
         from qpth.qp import QPFunction
-        torch.set_num_threads(1)
-        self.torch, self.instance = torch, instance
-        self.solve = QPFunction(verbose=-1, eps=1e-12, maxIter=40)
-        self.data = [torch.tensor(a) for a in (instance.Q, instance.A, instance.b)]
-
-    def __call__(self, x):
-        t, torch = self.instance, self.torch
-        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        Q, A, b = self.data
-        none = torch.empty(0, dtype=torch.float64)
-        y = self.solve(Q, at @ torch.tensor(t.P), A, b, none, none)[0]
-        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
-        F.backward()
-        return F.item(), at.grad.numpy()
+        return QPFunction(verbose=-1, eps=1e-12, maxIter=40)
 
 
-class Ffoqp:
+class Ffoqp(Matrices):
     """FFOLayer for quadratic programs (arXiv 2512.02494): a QP solver, then one system on the rows without slack."""
     name = "FFOLayer, quadratic (FFOQPLayer)"
 
-    def __init__(self, instance):
-        import torch
+    def layer(self):
         from ffolayer import FFOQPLayer
-        torch.set_num_threads(1)
-        self.torch, self.instance = torch, instance
         # Of its solvers, the default is Gurobi's, and qpth's needs rows that are equations.
-        self.solve = FFOQPLayer(solver="CLARABEL", slack_cutoff=1e-6,  # Clarabel does not always come to tolerances of 1e-11
-                                solver_opts={"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9})
-        self.data = [torch.tensor(a) for a in (instance.Q, instance.A, instance.b)]
-
-    def __call__(self, x):
-        t, torch = self.instance, self.torch
-        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        Q, A, b = self.data
-        none = torch.empty(0, dtype=torch.float64)
-        y = self.solve(Q, at @ torch.tensor(t.P), A, b, none, none)[0]
-        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
-        F.backward()
-        return F.item(), at.grad.numpy()
+        return FFOQPLayer(solver="CLARABEL", slack_cutoff=1e-6,  # Clarabel does not always come to tolerances of 1e-11
+                          solver_opts={"tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9})
 
 
-class Ffolayer:
+class Ffolayer(Torch):
     """FFOLayer for any convex program, which differentiates by a second, perturbed solve. SCS is the solver that it is made for
     (its options do not fit others); so it comes."""
     name = "FFOLayer, general, as it comes"
 
-    def __init__(self, instance):
-        import cvxpy as cp
-        import torch
+    def prepare(self):
         from ffolayer import FFOLayer
-        torch.set_num_threads(1)
-        self.torch, self.instance = torch, instance
-        q, y = cp.Parameter(instance.dy), cp.Variable(instance.dy)
-        R = np.linalg.cholesky(instance.Q).T
-        problem = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R @ y) + q @ y), [instance.A @ y <= instance.b])
-        self.layer = FFOLayer(problem, parameters=[q], variables=[y])
+        self.layer = self.modelled(FFOLayer)
 
-    def __call__(self, x):
-        t, torch = self.instance, self.torch
-        at = torch.tensor(x, dtype=torch.float64, requires_grad=True)
-        y = self.layer((at @ torch.tensor(t.P)).reshape(1, -1))[0].reshape(-1)  # it wants a batch
-        F = torch.tensor(t.c) @ y + 0.01 * (at @ at) + 0.01 * (y @ y)
-        F.backward()
-        return F.item(), at.grad.numpy()
+    def answer(self, q):
+        return self.layer(q.reshape(1, -1))[0].reshape(-1)  # it wants a batch
 
 
 class Jaxopt:
