@@ -103,16 +103,12 @@ func (p *Problem) minimize(ctx context.Context, c *chosen, opts Options, start [
 			k.giveUp(p, best, violated)
 			return runs, j, k, nil
 		}
-		raised := violated // constraints
-		if best.Status == status.Unbounded {
-			// The next fall would be across a constraint whose weight is still as it was.
-			raised = raised[:0]
-			for i := range k.Weight {
-				raised = append(raised, i)
+		for i := range k.Weight {
+			// Where F falls without bound the next fall would be across a constraint whose weight is
+			// still as it was.
+			if best.Status == status.Unbounded || slices.Contains(violated, i) {
+				k.Weight[i] *= penaltyGrowth
 			}
-		}
-		for _, i := range raised {
-			k.Weight[i] *= penaltyGrowth
 		}
 		k.Round++
 		switch {

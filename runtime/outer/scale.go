@@ -15,7 +15,7 @@ import (
 
 // Width is the size of x over the upper level's set, in its units: the largest half interval or
 // radius, or where an entry is not bounded the largest number that is known of it, its
-// bound or its start; |x| where the set is one point; 1 where nothing says anything.
+// bound or its start; that of the point where the set is one, or the start's, if larger; 1 where nothing says anything.
 func Width(set *problem.Set, start []float64) float64 {
 	if width := told(set, start); width > 0 {
 		return width
