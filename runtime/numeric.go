@@ -102,7 +102,7 @@ type compiled struct {
 	units   units
 	faults  *faults // shared by clones
 
-	slopes *curvature.Slopes // at the point where they were last asked for
+	slopes *curvature.Slopes // nil until one is asked for
 }
 
 // faults keeps the first point at which a function was not finite.
@@ -147,10 +147,10 @@ func (c *compiled) GradX(dst, x, y []float64) {
 // SlopeY implements problem.Rounded: by interval arithmetic on the expression that was compiled,
 // which shares nothing with the compiled function.
 func (c *compiled) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
-	if !c.slopes.At(x, y) {
-		c.slopes = curvature.NewSlopes(c.graph.Builder(), c.root, x, y)
+	if c.slopes == nil {
+		c.slopes = curvature.NewSlopes(c.graph.Builder(), c.root)
 	}
-	slope := c.slopes.Along(direction)
+	slope := c.slopes.Along(direction, x, y)
 	return slope.Lo, slope.Hi, true
 }
 

@@ -4,46 +4,84 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
 )
 
-// Slopes encloses derivatives of a scalar expression at one point along directions of y:
+// Slopes encloses derivatives of a scalar expression at points along directions of y:
 // interval arithmetic with every operation rounded outwards (Moore 1966; Rump 2010), forward with
 // the values. What rounding leaves open of an inner expression enters with the derivative of
 // that expression along the direction, and not with each of its entries: where the direction leaves
 // a steep term flat, its rounding is small, which bounds of a gradient entry by entry would not
-// show. Data that an expression computes from data alone count as they were computed. It is not
-// safe for concurrent use.
+// show. Data that an expression computes from data alone count as they were computed.
+//
+// The values at the last few points are kept, and what derivatives along the last direction are
+// the same at every point: many directions at a few points cost one product with each matrix a
+// direction. It is not safe for concurrent use.
 type Slopes struct {
-	study *study
-	nodes []*expr.Node
-	x, y  []float64
+	graph     *expr.Builder
+	root      *expr.Node
+	nodes     []*expr.Node
+	degrees   *analysis.Degrees // in x and y
+	points    []*pointValues    // the last one first
+	direction []float64
+	same      map[*expr.Node][]Interval // along direction, of nodes that are affine in x and y
 }
 
-// NewSlopes is for the point (x, y), which it copies.
-func NewSlopes(graph *expr.Builder, root *expr.Node, x, y []float64) *Slopes {
-	return &Slopes{newStudy(graph, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)}), expr.Reachable(root),
-		slices.Clone(x), slices.Clone(y)}
+// pointValues are the values of all nodes at a point.
+type pointValues struct {
+	*study
+	x, y []float64
 }
 
-// At reports that they are those of a point.
-func (s *Slopes) At(x, y []float64) bool {
-	return s != nil && slices.Equal(s.x, x) && slices.Equal(s.y, y)
+// keptPoints is how many points Slopes keeps the values of: a point and some around it.
+const keptPoints = 5
+
+// NewSlopes is for a scalar expression of a graph.
+func NewSlopes(graph *expr.Builder, root *expr.Node) *Slopes {
+	return &Slopes{graph: graph, root: root, nodes: expr.Reachable(root),
+		degrees: analysis.NewDegrees(graph, expr.DependsX|expr.DependsY)}
 }
 
-// Along encloses the derivative along a direction (len y): the whole line where nothing is known, as outside of a
-// domain.
-func (s *Slopes) Along(direction []float64) Interval {
-	if !s.study.varies(s.study.root) {
+// Along encloses the derivative at a point (x, y) along a direction (len y): the whole line where nothing is known,
+// as outside of a domain.
+func (s *Slopes) Along(direction, x, y []float64) Interval {
+	if s.root.Deps&expr.DependsY == 0 {
 		return point(0)
 	}
-	t := &tangents{study: s.study, direction: direction, of: map[*expr.Node][]Interval{}}
-	for _, n := range s.nodes {
-		if t.varies(n) {
-			t.of[n] = t.tangent(n)
-		}
+	if s.same == nil || !slices.Equal(s.direction, direction) {
+		s.direction, s.same = slices.Clone(direction), map[*expr.Node][]Interval{}
 	}
-	return t.of[s.study.root][0]
+	t := &tangents{study: s.valuesAt(x, y), direction: direction, of: map[*expr.Node][]Interval{}}
+	for _, n := range s.nodes {
+		if !t.varies(n) {
+			continue
+		}
+		known, ok := s.same[n]
+		if !ok {
+			known = t.tangent(n)
+			if s.degrees.Affine(n) {
+				s.same[n] = known
+			}
+		}
+		t.of[n] = known
+	}
+	return t.of[s.root][0]
+}
+
+// valuesAt are those at a point, of which it keeps a copy.
+func (s *Slopes) valuesAt(x, y []float64) *study {
+	known := func(p *pointValues) bool { return slices.Equal(p.x, x) && slices.Equal(p.y, y) }
+	var p *pointValues
+	if k := slices.IndexFunc(s.points, known); k >= 0 {
+		p = s.points[k]
+		s.points = slices.Delete(s.points, k, k+1)
+	} else {
+		p = &pointValues{newStudy(s.graph, s.root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)}), slices.Clone(x), slices.Clone(y)}
+		s.points = s.points[:min(len(s.points), keptPoints-1)]
+	}
+	s.points = slices.Insert(s.points, 0, p)
+	return p.study
 }
 
 // tangents are the derivatives of the entries of nodes along a direction of y.
@@ -120,7 +158,7 @@ func (t *tangents) enclosed(out []Interval, n *expr.Node, place int, entries []I
 	findings := *t.findings
 	findings.values = map[*expr.Node][]Interval{&stand: entries}
 	for i, a := range n.Args {
-		if i != place {
+		if i != place && a.Deps != 0 { // data are not copied
 			findings.values[a] = t.rangeOf(a)
 		}
 	}

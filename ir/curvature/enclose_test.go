@@ -125,7 +125,7 @@ func TestGradientsAreEnclosed(t *testing.T) {
 			}
 		}
 		last := pool[len(pool)-1]
-		slopes := NewSlopes(b, last.node, nil, y)
+		slopes := NewSlopes(b, last.node)
 		for along := range n + 2 {
 			direction, truth := make([]float64, n), big1(0)
 			for j := range direction {
@@ -136,7 +136,7 @@ func TestGradientsAreEnclosed(t *testing.T) {
 				}
 				truth = bigAdd(truth, bigMul(big1(direction[j]), last.of.d[j]))
 			}
-			e := slopes.Along(direction)
+			e := slopes.Along(direction, nil, y)
 			if !encloses(e, truth) {
 				t.Fatalf("trial %d, along %v: %v is outside of [%v, %v]\n%s", trial, direction, truth, e.Lo, e.Hi, fmt.Sprint(last.node))
 			}
@@ -161,33 +161,43 @@ func TestGradientsAreEnclosed(t *testing.T) {
 }
 
 // TestSlopesOfAllOperations: of random expressions over all operations, vectors and matrices, the
-// slope along a direction is within the enclosures of the gradient, which go backward.
+// slope along a direction is within the enclosures of the gradient, which go backward: at one point
+// after the other, more than are kept, and back, along one direction and then another.
 func TestSlopesOfAllOperations(t *testing.T) {
 	r := rand.New(rand.NewPCG(78, *seed))
-	finite := 0
+	asked, finite := 0, 0
 	for trial := range 400 {
 		m := randomModel(r)
-		x, y := m.sample(r, withinBounds)
-		direction := make([]float64, len(y))
-		for j := range direction {
-			direction[j] = r.NormFloat64()
-		}
 		root := m.p.Lower.Objective
-		slope := NewSlopes(m.b, root, x, y).Along(direction)
-		s := newStudy(m.b, root, expr.DependsY, at(x, y), &budget{left: math.Inf(1)})
-		var sum Interval
-		for j, e := range s.differentiate(true).gradient {
-			sum = sum.add(e.mul(point(direction[j])))
+		slopes := NewSlopes(m.b, root)
+		var xs, ys [keptPoints + 2][]float64
+		for k := range xs {
+			xs[k], ys[k] = m.sample(r, withinBounds)
 		}
-		if slope.Lo > sum.Hi || slope.Hi < sum.Lo {
-			t.Fatalf("trial %d: %v forward, %v backward, at %v, %v", trial, slope, sum, x, y)
-		}
-		if sum.finite() && slope.finite() && slope.Hi-slope.Lo < 1e-6*(1+slope.mag()) {
-			finite++
+		for range 2 {
+			direction := make([]float64, len(ys[0]))
+			for j := range direction {
+				direction[j] = r.NormFloat64()
+			}
+			for _, k := range r.Perm(len(xs)) {
+				slope := slopes.Along(direction, xs[k], ys[k])
+				s := newStudy(m.b, root, expr.DependsY, at(xs[k], ys[k]), &budget{left: math.Inf(1)})
+				var sum Interval
+				for j, e := range s.differentiate(true).gradient {
+					sum = sum.add(e.mul(point(direction[j])))
+				}
+				if slope.Lo > sum.Hi || slope.Hi < sum.Lo {
+					t.Fatalf("trial %d: %v forward, %v backward, at %v, %v", trial, slope, sum, xs[k], ys[k])
+				}
+				asked++
+				if sum.finite() && slope.finite() && slope.Hi-slope.Lo < 1e-6*(1+slope.mag()) {
+					finite++
+				}
+			}
 		}
 	}
-	if finite < 300 {
-		t.Errorf("%d of 400 slopes are known", finite)
+	if finite < asked*3/4 {
+		t.Errorf("%d of %d slopes are known", finite, asked)
 	}
 }
 
@@ -212,7 +222,7 @@ func TestSlopesSeeWhatCancels(t *testing.T) {
 	}
 	sum := of(expr.Sub, of(expr.Add, entry(0), entry(1)), b.Number(0.1))
 	root := of(expr.Add, of(expr.Mul, b.Number(1e12), of(expr.Mul, sum, sum)), of(expr.Mul, b.Number(0.5), of(expr.Mul, entry(0), entry(0))))
-	e := NewSlopes(b, root, nil, []float64{0.3, -0.2 + 1e-13}).Along([]float64{1, -1})
+	e := NewSlopes(b, root).Along([]float64{1, -1}, nil, []float64{0.3, -0.2 + 1e-13})
 	if !e.contains(0.3) || e.Hi-e.Lo > 1e-15 {
 		t.Errorf("the slope is in [%v, %v], not 0.3 to a few roundings", e.Lo, e.Hi)
 	}
