@@ -71,14 +71,15 @@ func (d *deriver) uncertainty(at *derived, i, k int, inside bool) float64 {
 // doubted reports that a slack, or the way that a row of the face gives, is no more than a factor
 // times its uncertainty.
 func (d *deriver) doubted(at *derived, i, k int, inside bool, size, factor float64) bool {
-	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.bySlopes(at, i, k, inside)
+	return size <= factor*d.uncertainty(at, i, k, inside) && size <= factor*d.bySlopes(at, i, k, inside, size/factor)
 }
 
 // bySlopes is uncertainty with what is left of the forces, and their rounding, along the adjoint
 // alone: where curvatures are far apart the forces along steep directions are much larger than those
 // along flat ones, in which y is then known much better than a rounding of the largest leaves it.
-// +Inf where slopes of g are not enclosed, or y has more entries than a Hessian is built for.
-func (d *deriver) bySlopes(at *derived, i, k int, inside bool) float64 {
+// It ends early where it is at least enough. +Inf where slopes of g are not enclosed, or y has more
+// entries than a Hessian is built for.
+func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) float64 {
 	g, ok := d.g.(problem.Rounded)
 	if !ok || d.p.Dy > denseLimit || !d.p.Facts.QuadraticInY || d.near == nil {
 		return math.Inf(1)
@@ -88,12 +89,10 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool) float64 {
 	if err != nil {
 		return math.Inf(1)
 	}
-	lo, hi, ok := g.SlopeY(p, at.x, at.y)
-	if !ok {
-		return math.Inf(1)
-	}
-	moved, terms := -(lo + (hi-lo)/2), math.Abs(lo)+math.Abs(hi)
-	off := (hi-lo)/2 + roundings*0x1p-52*d.terms(at, i)
+	const rounding = roundings * 0x1p-52
+	// What the rows and the entries of the Hessian are known to, and the pulls of the rows.
+	off := rounding*d.terms(at, i) + rounding*float64(d.p.Dy)*d.near.largest()*norm(p)*at.left
+	moved, terms := 0.0, 0.0
 	for l, row := range at.active {
 		cols, vals := d.p.Rows.B.Row(row)
 		for t, j := range cols {
@@ -102,7 +101,20 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool) float64 {
 			terms += math.Abs(pull)
 		}
 		moved += q[l] * d.residual(row, at.x, at.y)
-		off += math.Abs(q[l]) * roundings * 0x1p-52 * d.terms(at, row)
+		off += math.Abs(q[l]) * rounding * d.terms(at, row)
+	}
+	off += rounding * terms
+	if margin*off >= enough {
+		return margin * off
+	}
+	lo, hi, ok := g.SlopeY(p, at.x, at.y)
+	if !ok {
+		return math.Inf(1)
+	}
+	moved -= lo + (hi-lo)/2
+	off += (hi-lo)/2 + rounding*(math.Abs(lo)+math.Abs(hi))
+	if margin*(math.Abs(moved)+off) >= enough {
+		return margin * (math.Abs(moved) + off)
 	}
 	// The digits that x has over X.
 	const share = 0x1p-12 // of the way to a probe, as the middle one of shares
@@ -115,10 +127,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool) float64 {
 		}
 		change = math.Max(change, math.Max(math.Abs(from-lo), math.Abs(to-hi))/share)
 	}
-	off += roundings * 0x1p-52 * (terms + change)
-	// And what the entries of the Hessian are known to.
-	off += roundings * 0x1p-52 * float64(d.p.Dy) * d.near.largest() * norm(p) * at.left
-	if sum := math.Abs(moved) + off; sum >= 0 {
+	if sum := math.Abs(moved) + off + rounding*change; sum >= 0 {
 		return margin * sum
 	}
 	return math.Inf(1)
