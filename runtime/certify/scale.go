@@ -276,7 +276,7 @@ func widths(p *problem.Problem, x []float64) []float64 {
 	w := make([]float64, p.Dx)
 	for j := range w {
 		lo, hi := p.X.Lo[j], p.X.Hi[j]
-		if !math.IsInf(lo, -1) && !math.IsInf(hi, 1) && hi > lo {
+		if !math.IsInf(lo, -1) && !math.IsInf(hi, 1) {
 			w[j] = (hi - lo) / 2
 			continue
 		}
@@ -290,6 +290,11 @@ func widths(p *problem.Problem, x []float64) []float64 {
 			if b.Radius > 0 && (w[j] == 0 || b.Radius < w[j]) {
 				w[j] = b.Radius
 			}
+		}
+	}
+	if maxAbs(w) == 0 { // X is one point
+		for j := range w {
+			w[j] = math.Abs(x[j])
 		}
 	}
 	// What says nothing of its own size, being 0 or what rounding of the others leaves of it, is

@@ -121,10 +121,10 @@ func (m *pgd) Begin(ctx context.Context, run *Run) error {
 	return nil
 }
 
-// smoothness is the C_F by which the gradient mapping is measured: no step is longer than x is large. A smaller C_F, as
+// smoothness is the C_F by which the gradient mapping is measured: no step is longer than X is wide. A smaller C_F, as
 // where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
 func (m *pgd) smoothness(run *Run, x, gradient []float64) float64 {
-	return math.Max(m.state.C, norm(gradient)/run.size(x))
+	return math.Max(m.state.C, norm(gradient)/run.room(x))
 }
 
 // mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).

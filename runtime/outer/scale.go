@@ -85,6 +85,32 @@ func (r *Run) learnWidth(at *Sample) {
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
 
+// room is how far x can go from here: the half width of X, and in what has no bounds as far
+// again as x is. Unlike size it is the same wherever X is.
+func (r *Run) room(x []float64) float64 {
+	far, held := clone(x), make([]bool, len(x))
+	set, radius := r.h.Problem().X, 0.0
+	for j := range x {
+		if set == nil || set.Lo == nil {
+			break
+		}
+		if wide := set.Hi[j] - set.Lo[j]; wide < math.Inf(1) {
+			radius, far[j], held[j] = math.Max(radius, wide/2), 0, true
+		}
+	}
+	if set != nil {
+		for _, b := range set.Balls {
+			for j := b.Start; j < b.End; j++ {
+				radius, far[j], held[j] = math.Max(radius, b.Radius), 0, true
+			}
+		}
+	}
+	if radius > 0 && !slices.Contains(held, false) {
+		return radius
+	}
+	return r.width + norm(far)
+}
+
 // rounding is the relative accuracy of a value of F: what a good lower solve
 // leaves.
 const rounding = 1e-13

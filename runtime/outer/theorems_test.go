@@ -17,22 +17,34 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// formula is a hyperobjective in closed form over all of R^n, which notes where it
-// is evaluated.
+// formula is a hyperobjective in closed form over a box or, where there is none, all of R^n,
+// which notes where it is evaluated.
 type formula struct {
 	n     int
+	box   *problem.Set
 	value func(x []float64) float64
 	grad  func(x []float64) []float64
 	alpha float64 // stated error of the gradients
 	seen  [][]float64
 }
 
-func (f *formula) Dim() int                       { return f.n }
-func (f *formula) Project(dst, x []float64) error { copy(dst, x); return nil }
+func (f *formula) Dim() int { return f.n }
+func (f *formula) Project(dst, x []float64) error {
+	copy(dst, x)
+	for j := range dst {
+		if f.box != nil {
+			dst[j] = math.Max(f.box.Lo[j], math.Min(f.box.Hi[j], x[j]))
+		}
+	}
+	return nil
+}
 func (f *formula) Problem() *problem.Problem {
-	set := &problem.Set{Lo: make([]float64, f.n), Hi: make([]float64, f.n)}
-	for j := range set.Lo {
-		set.Lo[j], set.Hi[j] = math.Inf(-1), math.Inf(1)
+	set := f.box
+	if set == nil {
+		set = &problem.Set{Lo: make([]float64, f.n), Hi: make([]float64, f.n)}
+		for j := range set.Lo {
+			set.Lo[j], set.Hi[j] = math.Inf(-1), math.Inf(1)
+		}
 	}
 	rows := &problem.Rows{A: sparse.FromDense(0, f.n, nil), B: sparse.FromDense(0, 0, nil)}
 	return &problem.Problem{Dx: f.n, X: set, Rows: rows}
