@@ -167,20 +167,16 @@ func (v *verification) infeasible(found []float64) {
 }
 
 // coupledSizes are the largest values of the constraints that are seen at the document's
-// point and at a few others of X, y where it is and as far off as it moves.
+// point and at a few others of X, with y as far off as it moves.
 func (d *deriver) coupledSizes() []float64 {
 	sizes := make([]float64, len(d.p.Coupled.Kind))
 	rng := rand.New(rand.NewPCG(5, uint64(d.p.Dx)))
-	y := slices.Clone(d.y)
-	for k := range 1 + 2*probes {
-		x := d.x
+	x, y := d.x, slices.Clone(d.y)
+	for k := range 1 + probes {
 		if k > 0 {
 			x = d.s.probe(d.p, d.x, rng)
-		}
-		for j := range y {
-			y[j] = d.y[j]
-			if k > probes {
-				y[j] += d.s.response * (2*rng.Float64() - 1)
+			for j := range y {
+				y[j] = d.y[j] + d.s.response*(2*rng.Float64()-1)
 			}
 		}
 		for i, c := range d.coupled(&derived{x: x, y: y, lambda: d.lambda}) {

@@ -43,7 +43,7 @@ func (v *verification) required() {
 		// One step goes no further than X is wide, wherever X is. With a smaller L the mapping is L times
 		// a way through all of X, small wherever it begins; with the one whose step is that long it is at
 		// most so much more, as a longer step goes no less far.
-		short := norm(m.Gradient) / (m.Smoothness * 2 * math.Max(v.d.s.x, norm(v.d.s.width)))
+		short := norm(m.Gradient) / (m.Smoothness * 2 * orOne(norm(v.d.s.width)))
 		v.measure("solved: gradient mapping, by the size of gradients", m.Norm*math.Max(1, short), largest)
 		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.gradient), v.tol.Share)
 	default:
