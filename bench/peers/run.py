@@ -1,15 +1,17 @@
 """The project beside its peers, in one run:
 
     python3 bench/peers/run.py                    everything, hours
-    python3 bench/peers/run.py --quick            small sizes and two seeds, a quarter of an hour
+    python3 bench/peers/run.py --quick            small sizes and two seeds, QUICKTIME, into bench/peers/.quick
     python3 bench/peers/run.py hypergradients whole figures svm field growth    some of it
     python3 bench/peers/run.py convergence        one of the three figures: convergence, alpha, cost
     python3 bench/peers/run.py field growth       what needs no peers, and no Python packages
 
 Needs Python 3.11 or later, Go, and, for the contestants that use Ipopt,
 Debian's coinor-libipopt-dev, libblas-dev, liblapack-dev and pkg-config. Makes
-its own environment in bench/peers/.venv, and for `svm` copies of the authors'
-repositories beside it (--blocc, --barrier: those that are there). `field` and `growth` are `go run ./bench/field` and
+its own environment in bench/peers/.venv (--python: one that is there), and for `svm` copies of the authors'
+repositories beside it (--blocc, --barrier: those that are there). FFOLayer's general layer needs cvxtorch besides,
+which is in no registry: install it into that environment. A contestant whose package or repository is not there is
+named and left out. `field` and `growth` are `go run ./bench/field` and
 `go run ./bench/growth -full`. Each contestant runs in a process of its own,
 on one thread; times are processor seconds. Writes CSV, tables (Markdown) and
 figures to bench/results, after each seed or contestant, so that a run may be stopped;
@@ -20,40 +22,26 @@ import datetime
 import json
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
+from environment import environment
+
 HERE = pathlib.Path(__file__).resolve().parent  # which Python looks for modules in
 ROOT = HERE.parent.parent
-VENV = HERE / ".venv"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "GOMAXPROCS": "1",
               "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"}
 GRADIENTS = ["HandWritten", "DaqpKKT", "Proxsuite", "Piqp", "Qpth", "Ffoqp", "Ffolayer", "Jaxopt", "Cvxpylayers", "CvxpylayersDefault"]
 BLOCC = "https://github.com/Liuyuan999/Penalty_Based_Lagrangian_Bilevel"
-CVXTORCH = "https://github.com/cvxpy/cvxtorch@cb776b4"
 BARRIER = "https://github.com/mepear/bilevel_ipm"
 GAP = "relative gap to the best of the row's seed"
 FIGURES = ["convergence", "alpha", "cost"]
 OWN = ["field", "growth"]  # which need no peers
 WHOLE = ["Bilevelc", "Lbfgs", "LbfgsFive", "LbfgsTwenty", "Pympcc", "Blvpy", "AdamCvxpylayers"]
-
-
-def environment():
-    python = VENV / "bin" / "python"
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
-        pip = [python, "-m", "pip", "install", "-q"]
-        subprocess.run([*pip, "-r", HERE / "requirements.txt"], check=True)
-        # These pin older versions of what they do run with, or need Ipopt, or (cvxtorch, which FFOLayer's general layer
-        # imports) are in no registry: without them the tables lack their rows.
-        for package in (["qpth==0.0.16"], ["cyipopt==1.7.0", "pympcc==1.0.0"], ["--ignore-requires-python", "blvpy==0.5.0"],
-                        [f"git+{CVXTORCH}"]):
-            if subprocess.run([*pip, "--no-deps", *package]).returncode != 0:
-                print("not to be had here:", *package, file=sys.stderr)
-    return python
 
 
 def used(session):
@@ -75,18 +63,31 @@ def lines(command, limit):
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         process = subprocess.Popen(command, cwd=HERE, env={**os.environ, **ONE_THREAD}, stdout=out, stderr=err, start_new_session=True)
         why = ""
-        while process.poll() is None:
-            try:
-                process.wait(0.2)
-            except subprocess.TimeoutExpired:
-                if used(process.pid) > limit:
-                    why = f"stopped after {int(limit)} s"
-                    os.killpg(process.pid, signal.SIGKILL)
+        try:
+            while process.poll() is None:
+                try:
+                    process.wait(0.2)
+                except subprocess.TimeoutExpired:
+                    if used(process.pid) > limit:
+                        why = f"stopped after {int(limit)} s"
+                        os.killpg(process.pid, signal.SIGKILL)
+        finally:  # its session does not get the interrupt that ends this program
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
         out.seek(0)
         err.seek(0)
         if process.returncode != 0 and not why:
-            why = (err.read().strip().splitlines() or ["failed"])[-1]
+            said = err.read().strip().splitlines() or ["failed"]
+            why = next((line for line in reversed(said) if re.match(r"[\w.]+(Error|Exception)\b", line)), said[-1])
         return [json.loads(line) for line in out.read().splitlines() if line.startswith("{") and line.endswith("}")], why
+
+
+def absent(name, why):
+    """Whether a contestant stopped for want of a package, which is said: it has no rows then."""
+    missing = why.startswith(("ModuleNotFoundError", "ImportError"))
+    if missing:
+        print(f"{name} is left out: {why}", file=sys.stderr, flush=True)
+    return missing
 
 
 def save(folder, name, header, rows):
@@ -141,7 +142,7 @@ def note(a, part, sizes, begun, load):
             w.writerow(["begun, UTC", "ended", "part", "contestants", "d_y", "seeds", "limit, processor s", "version", "processors",
                         "load when begun", "load when ended"])
         now = datetime.datetime.now(datetime.UTC)
-        who = a.families if part == "field" else a.contestants if part in ("hypergradients", "whole", "svm") else None
+        who = {"field": a.families, "growth": a.axes}.get(part, a.contestants if part in ("hypergradients", "whole", "svm") else None)
         w.writerow([f"{begun:%Y-%m-%d %H:%M}", f"{now:%H:%M}", part, " ".join(who or ["all"]), " ".join(map(str, sizes)),
                     "" if part in OWN else a.seeds, "" if part == "growth" else a.limit, version, machine(), f"{load:.1f}", f"{os.getloadavg()[0]:.1f}"])
 
@@ -171,15 +172,18 @@ def ours(evaluator, seed, dy, steps):
 
 def hypergradients(a, python, evaluator):
     """Seed by seed, all contestants in turn, so that what else the machine does strikes all alike."""
-    raw, gone, names = [], {}, a.contestants or ["Bilevelc", *GRADIENTS]
+    raw, gone, names = [], {}, list(a.contestants or ["Bilevelc", *GRADIENTS])
     for dy in a.sizes:
         megabytes, why = {}, {name: f"stopped at d_y = {at}" for name, at in gone.items()}
         for seed in range(1, a.seeds + 1):
-            for name in names:
+            for name in list(names):
                 if name in gone:
                     continue
                 began = [python, "run.py", "--rows-of-bilevelc", evaluator] if name == "Bilevelc" else [python, "worker.py", name]
                 found, ended = lines([*began, str(seed), str(dy), str(a.steps)], a.limit)
+                if absent(name, ended):
+                    names.remove(name)
+                    continue
                 for row in found:
                     if row["phase"] == "memory":
                         megabytes[name] = max(megabytes.get(name, 0), row["megabytes"])
@@ -207,15 +211,18 @@ def known(folder, dy, seed):
 
 
 def whole(a, python, evaluator):
-    raw = []
+    raw, names = [], list(a.contestants or WHOLE)
     for dy in a.whole_sizes:
         gone = set()
         for seed in range(1, a.seeds + 1):
             rows = {}
-            for name in a.contestants or WHOLE:
+            for name in list(names):
                 if name in gone:
                     continue
                 found, why = lines([python, "whole.py", name, str(seed), str(dy), evaluator, str(a.limit)], 1.2 * a.limit + 60)
+                if absent(name, why):
+                    names.remove(name)
+                    continue
                 if why or not found:
                     gone.add(name)  # the other seeds would take as long
                     raw.append((name, dy, seed, "", "", "", "", "", why))
@@ -238,8 +245,9 @@ def svm(a, python, _):
     clones = {}
     for name, given, folder, source in (("barrier", a.barrier, ".barrier", BARRIER), ("blocc", a.blocc, ".blocc", BLOCC)):
         clones[name] = given or HERE / folder
-        if not clones[name].exists() and subprocess.run(["git", "clone", "-q", "--depth", "1", source, clones[name]]).returncode != 0:
-            print("not to be had here:", source, file=sys.stderr)
+        if not clones[name].exists() and subprocess.run(["git", "clone", "-q", "--depth", "1", source, clones[name]],
+                                                        env={**os.environ, "GIT_TERMINAL_PROMPT": "0"}).returncode != 0:
+            print(f"not to be had here: {source} (--{name} takes a copy)", file=sys.stderr, flush=True)
             del clones[name]
     rows = []
     for dataset, seed in splits():
@@ -250,6 +258,9 @@ def svm(a, python, _):
             if clone is None or name not in (a.contestants or PARAMETERS):
                 continue
             found, why = lines([python, "svm.py", clone.resolve(), name, dataset, seed], max(a.limit, 60))
+            if absent(name, why):
+                del clones["barrier" if name == "barrier" else "blocc"]
+                continue
             r = found[-1] if found else {}
             solved = r.get("solved", "")
             rows.append((name, dataset, seed, r.get("loss", ""), "no y is feasible" if solved is None else solved,
@@ -267,7 +278,7 @@ def field(a, *_):
 
 def growth(a, *_):
     """Cost against size: bilevelc alone."""
-    subprocess.run(["go", "run", "./bench/growth", "-out", a.out, *([] if a.quick else ["-full"])], cwd=ROOT,
+    subprocess.run(["go", "run", "./bench/growth", "-out", a.out, *([] if a.quick else ["-full"]), *(a.axes or [])], cwd=ROOT,
                    env={**os.environ, **ONE_THREAD}, check=True)
 
 
@@ -280,10 +291,12 @@ def main():
     parser.add_argument("--whole-sizes", type=int, nargs="+")
     parser.add_argument("--contestants", nargs="+", help="of hypergradients, whole or svm, by their names in the CSV")
     parser.add_argument("--families", nargs="+", help="of field, by their names in the CSV")
+    parser.add_argument("--axes", nargs="+", help="of growth, by a part of their names in the CSV")
     parser.add_argument("--steps", type=int, default=10, help="points of a path")
     parser.add_argument("--layer-steps", type=int, default=300, help="iterations of cvxpylayers in the figure of convergence")
     parser.add_argument("--limit", type=int, help="processor seconds that one contestant may take for one path or one solve: 600, with --quick 15")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "bench" / "results")
+    parser.add_argument("--out", type=pathlib.Path, help="folder of what is written: bench/results, with --quick bench/peers/.quick")
+    parser.add_argument("--python", type=pathlib.Path, help="an interpreter that has the peers' packages (default: of an environment that is made)")
     parser.add_argument("--blocc", type=pathlib.Path, help="a copy of BLOCC's repository (default: cloned)")
     parser.add_argument("--barrier", type=pathlib.Path, help="a copy of the barrier method's repository (default: cloned)")
     parser.add_argument("--rows-of-bilevelc", nargs=4, help=argparse.SUPPRESS)
@@ -292,8 +305,8 @@ def main():
         evaluator, seed, dy, steps = a.rows_of_bilevelc
         for row in ours(evaluator, int(seed), int(dy), int(steps)):
             print(json.dumps(row))
-        return
-    a.out = a.out.resolve()
+        return 0
+    a.out = (a.out or (HERE / ".quick" if a.quick else ROOT / "bench" / "results")).resolve()
     a.seeds = a.seeds or (2 if a.quick else 10)
     a.limit = a.limit or (15 if a.quick else 600)
     if a.quick:
@@ -305,33 +318,44 @@ def main():
     if unknown := set(parts) - {"hypergradients", "whole", "figures", "svm", *FIGURES, *OWN}:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     a.out.mkdir(parents=True, exist_ok=True)
-    python = environment() if set(parts) - set(OWN) else None
+    python = None
+    if set(parts) - set(OWN):
+        python = a.python and a.python.absolute() or environment()  # not resolved: an environment's is a link
     with tempfile.TemporaryDirectory() as folder:
         evaluator = f"{folder}/evaluator"
         if python:
             subprocess.run(["go", "build", "-o", evaluator, "./bench/peers/evaluator"], cwd=ROOT, check=True)
         figures = [name for name in FIGURES if name in parts or "figures" in parts]
-        few = ["--steps", "60", "--dy", "50", "--sizes", "50", "100"] if a.quick else []
+        few = ["--steps", "60", "--dy", "50"] if a.quick else []
         jobs = {"hypergradients": (hypergradients, a.sizes), "whole": (whole, a.whole_sizes), "field": (field, []), "growth": (growth, []),
                 "svm": (svm, [])}
+        ended = {}
         for part in [part for part in jobs if part in parts] + figures:
             begun, load, sizes = datetime.datetime.now(datetime.UTC), os.getloadavg()[0], []
+            print(f"{part}:", flush=True)
             try:
                 if part in jobs:
                     job, sizes = jobs[part]
                     job(a, python, evaluator)
                 else:
                     if part == "cost":
-                        sizes = a.sizes if given else [50, 100, 200, 400, 800]
+                        sizes = a.sizes if given else [50, 100] if a.quick else [50, 100, 200, 400, 800]
                     subprocess.run([python, "figures.py", evaluator, a.out, part, "--seeds", str(a.seeds), "--layer-steps", str(a.layer_steps),
                                     *(["--sizes", *map(str, sizes)] if sizes else []), *few], cwd=HERE, env={**os.environ, **ONE_THREAD}, check=True)
+                ended[part] = "done"
+            except subprocess.CalledProcessError as e:  # the other parts go on
+                ended[part] = f"failed: {e}"
             finally:  # also where it is stopped
                 note(a, part, sizes, begun, load)
     import tables
     tables.write(a.out)
     if a.out == ROOT / "bench" / "results":
         tables.renew(ROOT / "bench" / "README.md", a.out)
+    else:
+        print("", *tables.short(a.out), sep="\n\n")
+    print(f"\nTables and figures are in {a.out}:", *(f"    {part}: {how}" for part, how in ended.items()), sep="\n")
+    return int(any(how != "done" for how in ended.values()))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

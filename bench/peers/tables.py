@@ -187,10 +187,23 @@ def short_svm(folder):
     return table(["contestant", *(f"{dataset}: {w}" for dataset in in_order(rows, "dataset") for w in what)], body)
 
 
+SHORT = {"hypergradients": short_hypergradients, "whole": short_whole, "svm": short_svm}
+
+
+def short(folder):
+    """The short tables of what was measured, field and growth with those of their own."""
+    parts = [f"{name}:\n\n" + make(folder) for name, make in SHORT.items() if read(folder, f"{name}.csv")]
+    for name, columns in (("field", ("family", "instance", "F", "known", "ended", "verified", "seconds")),
+                          ("growth_fits", ("axis", "phase", "time_exponent", "memory_exponent", "grad_g_exponent"))):
+        if rows := read(folder, f"{name}.csv"):
+            parts.append(f"{name}:\n\n" + table(columns, [[r[c] for c in columns] for r in rows]))
+    return parts
+
+
 def renew(page, folder):
     """Writes the short tables into the page, between `<!-- NAME -->` and `<!-- end -->`."""
     text = page.read_text()
-    for name, short in (("hypergradients", short_hypergradients), ("whole", short_whole), ("svm", short_svm)):
+    for name, short in SHORT.items():
         before, mark, rest = text.partition(f"<!-- {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
         if not mark or not end:
