@@ -310,7 +310,7 @@ def main():
     a.seeds = a.seeds or (2 if a.quick else 10)
     a.limit = a.limit or (15 if a.quick else 600)
     if a.quick:
-        a.families = a.families or ["hearn", "interdiction", "prices"]
+        a.families = a.families or ["svm", "hearn", "interdiction", "prices"]
     given = bool(a.sizes) and not a.quick
     a.sizes = a.sizes or ([50, 200] if a.quick else [50, 100, 200, 400, 800, 1600])
     a.whole_sizes = a.whole_sizes or ([50] if a.quick else [50, 200, 800])
