@@ -25,11 +25,6 @@ PARAMETERS = {
 }
 
 
-def splits():
-    """(dataset, seed) of the stored splits, in their order."""
-    return [tuple(line.split()[:2]) for line in (DATA / "splits.txt").read_text().splitlines()]
-
-
 def samples(dataset):
     """Features and labels, as their loaders give them: all products of two for diabetes."""
     rows = []
