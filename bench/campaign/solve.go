@@ -113,6 +113,12 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 
 var digits = regexp.MustCompile(`-?[0-9][0-9.]*(e[-+]?[0-9]+)?`)
 
+// unknown reports that y* could not be found at x, as in a set of 1e-6 beside the edge of an entropy.
+func (e *examination) unknown(x []float64) bool {
+	_, ok := e.eval.At(x)
+	return !ok
+}
+
 // noAnswer notes a run that ended without one.
 func (e *examination) noAnswer(r *runtime.Result, how string) {
 	if how != "default" {
@@ -185,6 +191,8 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	switch {
 	case len(gradients) == 0:
 		e.outcome("no gradient known near the point")
+	case descent > allowed && slices.ContainsFunc(given, e.unknown):
+		e.outcome("truth unknown")
 	case descent > allowed && descent > 1e-3*root*size:
 		e.false("not stationary", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s); %d gradients known, at x = %v",
 			how, descent, size, claim, delta, r.Reason, len(gradients), x)

@@ -204,3 +204,32 @@ func TestUpperEqualityIsMissed(t *testing.T) {
 		}
 	}
 }
+
+// TestFallingIsNotCertified: F = 1e12 |x_1| - x_2 falls without bound along x_2. Beside the gradients of 1e12 its slope
+// of 1 is nothing; where X ends at twice the x_2 of the document that is what a measure may leave, but
+// not where X goes on for good.
+func TestFallingIsNotCertified(t *testing.T) {
+	const steep, far = 1e12, 1e6
+	falling := func(end float64) *problem.Problem {
+		inf := math.Inf(1)
+		p := kink()
+		p.F = quadratic{c: []float64{-steep, -1}, d: []float64{2 * steep}}
+		p.X.Lo, p.X.Hi = []float64{-inf, -end}, []float64{inf, end}
+		return p
+	}
+	p := falling(2 * far)
+	x, y, lambda := []float64{0, far}, []float64{0}, []float64{0}
+	doc := &Document{X: x, Y: y, Lambda: lambda, Upper: -far, Solved: true, Stationary: true, Hypergradient: []float64{steep, -1},
+		Certificate: &Certificate{Lower: lowerOf(p, x, y, lambda, []int{0}), Goldstein: goldsteinOf(1e-3, []Sample{
+			{Point: []float64{5e-4, far}, Gradient: []float64{steep, -1}, Weight: 0.5, Active: []int{}},
+			{Point: []float64{-5e-4, far}, Gradient: []float64{-steep, -1}, Weight: 0.5, Active: []int{0}},
+		}, nil, 0)}}
+	doc.Certificate.Lower.Bound = &Bound{Modulus: 1}
+	requireOK(t, "where X ends", Verify(doc, p))
+	for _, c := range Verify(doc, falling(math.Inf(1))).Failures() {
+		if c.Claim == "solved" && strings.Contains(c.Detail, "lets F") {
+			return
+		}
+	}
+	t.Error("accepted where F falls without bound")
+}

@@ -15,6 +15,7 @@ func (v *verification) required() {
 		_, gy, terms := v.pulls(c.Joint)
 		v.within("solved: radius delta, by the size of x", c.Joint.Delta/v.d.s.x, v.tol.Radius)
 		v.measure("solved: measure over both levels' rows, by the size of gradients", math.Max(c.Joint.Norm, norm(gy)*v.d.s.response/v.d.s.x), terms)
+		v.descending(c.Joint.Norm)
 		return
 	}
 	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
@@ -37,6 +38,7 @@ func (v *verification) required() {
 		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, largest)
 		v.within("solved: error of the gradients, by their size", share(g.GradientError, largest), v.tol.Share)
+		v.descending(g.Norm + g.GradientError)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping
 		largest := math.Max(v.d.s.gradient, norm(m.Gradient))
@@ -65,6 +67,33 @@ func (v *verification) measure(claim string, norm, near float64) {
 // relative to: twice the share of the first gradient that a run makes do with, which
 // may have started where F is that much steeper than at these points.
 const overX = 0.2
+
+// descending fails a measure that lets F fall, over the length of the way from the model's start in the entries of x
+// that X does not bound there, by a part of F itself that a limit of F would not leave it. What is small beside
+// gradients that the curvature of F makes of the radius may be all that F falls by.
+func (v *verification) descending(measure float64) {
+	const still = 1e-3
+	start, way := make([]float64, v.p.Dx), 0.0
+	copy(start, v.p.Start)
+	for j, from := range start {
+		d := v.doc.X[j] - from
+		if d > 0 && math.IsInf(v.p.X.Hi[j], 1) || d < 0 && math.IsInf(v.p.X.Lo[j], -1) {
+			way = math.Hypot(way, d)
+		}
+	}
+	fall := measure * way
+	if v.at == nil || v.doc.Coupled != nil || !(fall > still*math.Abs(v.doc.Upper)) {
+		return
+	}
+	at, err := v.d.lower(start, v.at.y, v.active())
+	v.d.near, v.d.kept = nil, nil // the curvature is to be that at x
+	if err != nil {
+		return
+	}
+	if from := v.d.f.Value(start, v.p.Answer(at.y, at.lambda)); fall > still*math.Abs(from-v.doc.Upper) {
+		v.fail("solved", "the measure of %.3g lets F, %.3g, fall by %.3g over the length of x, which X does not bound", measure, v.doc.Upper, fall)
+	}
+}
 
 // share is a part of a whole; none of nothing is none.
 func share(part, whole float64) float64 {

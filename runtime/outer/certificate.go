@@ -3,9 +3,11 @@ package outer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
 
@@ -38,6 +40,50 @@ func (c *Certificate) epsilon() float64 {
 		return math.Inf(1)
 	}
 	return c.Norm + c.GradError
+}
+
+// element is the one of least norm, of which Norm is the size.
+func (c *Certificate) element() []float64 {
+	sum := clone(c.Normal)
+	for i, g := range c.Gradients {
+		sum = plus(sum, c.Weights[i], g)
+	}
+	return sum
+}
+
+// descending is the end of a run at a point x whose measure lets F fall, over the length of the way from the start in the
+// entries of x that X does not bound there, by a part of F itself: with an F that is curved across the way and linear
+// along it, what it falls by is small beside the gradients that the curvature makes of the start or of
+// the radius. element is the vector that the measure is the size of, nil where it is not known. nil for others.
+func (r *Run) descending(ctx context.Context, x []float64, f, measure float64, element []float64) error {
+	way := unbounded(r.h.Problem().X, minus(x, r.Start))
+	size := measure * norm(way)
+	if !(size > still*math.Abs(f)) {
+		return nil
+	}
+	from, err := r.h.Value(ctx, r.Start)
+	if err != nil || !(size > still*math.Abs(from.F-f)) {
+		return ignoring(err)
+	}
+	// The size of x at the start, not the one that a search has found since (learnWidth).
+	if f < 0 && element != nil && dot(element, way) < still*f && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)) {
+		return unboundedError{}
+	}
+	return stuck(fmt.Sprintf("the measure of %.2g lets F, %.2g, fall by %.2g over the length of the way from the start, %.2g, which X does not bound", measure, f, size, norm(way)))
+}
+
+// still is the part of F that its slope along a way does not make up where F has a limit.
+const still = 1e-3
+
+// unbounded are the entries of a direction along which the entry of x has no bound, 0 for the others.
+func unbounded(set *problem.Set, direction []float64) []float64 {
+	out := clone(direction)
+	for j, d := range direction {
+		if set != nil && set.Lo != nil && (d > 0 && !math.IsInf(set.Hi[j], 1) || d < 0 && !math.IsInf(set.Lo[j], -1)) {
+			out[j] = 0
+		}
+	}
+	return out
 }
 
 // errNoCertificate says that no gradient near a point may enter a certificate.

@@ -187,6 +187,9 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
 			return "", err
 		}
+		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon(), c.element()); err != nil {
+			return "", err
+		}
 	}
 	why := ""
 	switch target := m.target(run, s.Bundle...); {

@@ -2,6 +2,7 @@ package outer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
@@ -153,6 +154,12 @@ func (m *goldstein) joint(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	if good, err := m.rely(ctx, run, n.Norm, n.Terms); err != nil || !good {
+		return "", err
+	}
+	var end stuck
+	if err := run.descending(ctx, m.state.Center.X, m.state.Center.F, n.Norm, nil); errors.As(err, &end) {
+		return "", nil
+	} else if err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("stationary within radius %.2g over the rows of both levels, where f falls along no answer of the follower: measure %.2g", n.Radius, n.Norm), nil

@@ -165,7 +165,7 @@ func (r *Run) falls(s *Sample) bool {
 	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.size(r.Start)) {
 		return false
 	}
-	return dot(s.G, minus(s.X, r.Start)) < 1e-3*s.F
+	return dot(s.G, minus(s.X, r.Start)) < still*s.F
 }
 
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
