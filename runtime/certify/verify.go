@@ -158,7 +158,14 @@ func (v *verification) lengths() bool {
 
 // upperSet checks that x is in X.
 func (v *verification) upperSet(what string, x []float64) bool {
-	worst, where := 0.0, "every bound, row and ball"
+	worst, where := v.outsideX(x)
+	v.atMost(what+" is in X", 0, worst, v.tol.KKT, where)
+	return v.Checks[len(v.Checks)-1].OK
+}
+
+// outsideX is how far a point is outside of X, relative to the terms of what it is outside of most.
+func (v *verification) outsideX(x []float64) (worst float64, where string) {
+	where = "every bound, row and ball"
 	note := func(excess, scale float64, name string) {
 		if e := excess / orOne(scale); e > worst || math.IsNaN(e) {
 			worst, where = e, name
@@ -193,8 +200,7 @@ func (v *verification) upperSet(what string, x []float64) bool {
 		}
 		note(norm(away)-b.Radius, math.Max(b.Radius, norm(x[b.Start:b.End])), "ball "+b.Name)
 	}
-	v.atMost(what+" is in X", 0, worst, v.tol.KKT, where)
-	return v.Checks[len(v.Checks)-1].OK
+	return worst, where
 }
 
 // values checks f and g at (x, y).

@@ -42,35 +42,46 @@ func (c *Certificate) epsilon() float64 {
 	return c.Norm + c.GradError
 }
 
-// element is the one of least norm, of which Norm is the size.
-func (c *Certificate) element() []float64 {
-	sum := clone(c.Normal)
-	for i, g := range c.Gradients {
-		sum = plus(sum, c.Weights[i], g)
-	}
-	return sum
-}
-
-// descending is the end of a run at a point x whose measure lets F fall, over the length of the way from the start in the
-// entries of x that X does not bound there, by a part of F itself: with an F that is curved across the way and linear
-// along it, what it falls by is small beside the gradients that the curvature makes of the start or of
-// the radius. element is the vector that the measure is the size of, nil where it is not known. nil for others.
-func (r *Run) descending(ctx context.Context, x []float64, f, measure float64, element []float64) error {
+// descending is the end of a run at a point x from which F goes on falling along the way from the start, in the entries
+// of x that X does not bound there: with an F that is curved across the way and linear along it, what it falls by is
+// small beside the gradients that the curvature makes of the start or of the radius. It is looked for where the measure lets
+// F fall by a part of itself over the length of the way. nil for others.
+func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) error {
 	way := unbounded(r.h.Problem().X, minus(x, r.Start))
-	size := measure * norm(way)
-	if !(size > still*math.Abs(f)) {
+	if !(measure*norm(way) > still*math.Abs(f)) {
 		return nil
 	}
 	from, err := r.h.Value(ctx, r.Start)
-	if err != nil || !(size > still*math.Abs(from.F-f)) {
+	if err != nil {
 		return ignoring(err)
 	}
-	// The size of x at the start, not the one that a search has found since (learnWidth).
-	if f < 0 && element != nil && dot(element, way) < still*f && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)) {
-		return unboundedError{}
+	size := math.Max(math.Abs(f), math.Abs(from.F-f))
+	if !(measure*norm(way) > still*size) {
+		return nil
 	}
-	return stuck(fmt.Sprintf("the measure of %.2g lets F, %.2g, fall by %.2g over the length of the way from the start, %.2g, which X does not bound", measure, f, size, norm(way)))
+	for t := 1.0; t >= nearest; t /= 10 {
+		on := plus(x, t, way)
+		err := r.Project(on, on)
+		var there *oracle.Point
+		if err == nil {
+			there, err = r.h.Value(ctx, on)
+		}
+		switch {
+		case err != nil && !outside(err):
+			return err
+		case err != nil || !(there.F < f-t*still*size):
+			continue
+		case f < 0 && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)): // the size of x at the start, not one found since (learnWidth)
+			return unboundedError{}
+		}
+		return stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))
+	}
+	return nil
 }
+
+// nearest is the least part of the way from the start at which descending looks: ten times the radius of the default
+// certificate, within which a kink may be that ends the way.
+const nearest = 1e-5
 
 // still is the part of F that its slope along a way does not make up where F has a limit.
 const still = 1e-3

@@ -187,7 +187,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
 			return "", err
 		}
-		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon(), c.element()); err != nil {
+		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
 			return "", err
 		}
 	}

@@ -157,7 +157,7 @@ func (m *goldstein) joint(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	var end stuck
-	if err := run.descending(ctx, m.state.Center.X, m.state.Center.F, n.Norm, nil); errors.As(err, &end) {
+	if err := run.descending(ctx, m.state.Center.X, m.state.Center.F, n.Norm); errors.As(err, &end) {
 		return "", nil
 	} else if err != nil {
 		return "", err
