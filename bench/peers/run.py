@@ -1,7 +1,7 @@
 """The project beside its peers, in one run:
 
     python3 bench/peers/run.py                    everything, hours
-    python3 bench/peers/run.py --quick            small sizes and two seeds, into bench/peers/.quick: ten minutes once the environment is made
+    python3 bench/peers/run.py --quick            small sizes and two seeds, into bench/peers/.quick: a quarter of an hour
     python3 bench/peers/run.py hypergradients whole figures svm field growth    some of it
     python3 bench/peers/run.py convergence        one of the three figures: convergence, alpha, cost
     python3 bench/peers/run.py field growth       what needs no peers, and no Python packages
