@@ -92,3 +92,27 @@ func TestRoom(t *testing.T) {
 		}
 	}
 }
+
+// Where F is higher when it is found again, as a lower solve from another start leaves it, pgd goes
+// to the point where it was lower once and ends.
+func TestProjectedGradientFindsFHigherAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(22, 12))
+	for trial := range 50 {
+		n := 1 + rng.IntN(3)
+		lower, seen := math.Pow(10, -float64(7+rng.IntN(4))), map[float64]int{}
+		h := &formula{n: n, alpha: 1e-12, grad: clone, value: func(x []float64) float64 {
+			if seen[x[0]]++; seen[x[0]] == 1 && norm(x) < 1e-4 {
+				return dot(x, x)/2 - lower*rng.Float64()
+			}
+			return dot(x, x) / 2
+		}}
+		start := make([]float64, n)
+		for j := range start {
+			start[j] = 1 + rng.Float64()
+		}
+		r := ran(t, h, "pgd", made(t, "pgd", method.Values{"epsilon": 1e-6}), Options{Start: start, Limits: Limits{Iterations: 2000}})
+		if r.Status == status.LimitReached {
+			t.Errorf("trial %d: %s, at %v", trial, r.Reason, r.Best.X)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/method"
@@ -68,6 +69,7 @@ type pgdState struct {
 	Mapping   float64 // |G_F| at Center
 	Least     float64 // least mapping at a gain, see maxIdle
 	Stagnated int
+	Lowest    []float64       `json:",omitempty"` // the lowest point seen, once the search has gone on from it
 	Rest      *goldsteinState `json:",omitempty"` // of a checkpoint, where goldstein goes on
 }
 
@@ -81,6 +83,11 @@ func (m *pgd) valid(d dimensions) error {
 	}
 	if m.rest != nil {
 		if err := m.rest.valid(d); err != nil {
+			return err
+		}
+	}
+	if s.Lowest != nil {
+		if err := vectors(d.x, s.Lowest); err != nil {
 			return err
 		}
 	}
@@ -148,9 +155,11 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	if target := m.Settings.Epsilon * run.gradient(); s.Mapping <= target {
 		switch {
-		case run.best.F < s.Center.F-lowered*run.noise(&s.Center):
-			// A lower point was seen on the way, as where the start is a maximum.
-			full, err := run.Gradient(ctx, run.best.X)
+		case run.best.F < s.Center.F-lowered*run.noise(&s.Center) && !slices.Equal(run.best.X, s.Lowest):
+			// A lower point was seen on the way, as where the start is a maximum. F there may be
+			// higher when it is found again: the search goes on from it once.
+			s.Lowest = run.best.X
+			full, err := run.Gradient(ctx, s.Lowest)
 			if err != nil {
 				return "", err
 			}
