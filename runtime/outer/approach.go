@@ -209,7 +209,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		led = err == nil
 	}
 	left := a.left()
-	rest := approachLeft * m.Settings.Delta * run.size(s.Center.X)
+	rest := approachLeft * run.radius(m.Settings.Delta, s.Center.X)
 	way := scoutShare * a.Scale.Mu
 	if a.Mu == way && end != nil {
 		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work(), Reach: distance(a.X, run.Start), Calls: total(run.Calls())}

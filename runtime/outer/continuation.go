@@ -99,7 +99,7 @@ func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int
 		if !moved || before.F-d.state.Center.F <= run.noise(&before) {
 			break
 		}
-		if c := d.state.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= m.radii()[0]*run.size(known.X) {
+		if c := d.state.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= run.radius(m.radii()[0], known.X) {
 			break
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// radii are the sampling radii of an examination, relative to 1 + |x|. They
+// radii are the sampling radii of an examination, as shares of the size of x (Run.radius). They
 // shrink to the certificate's own.
 func (m *goldstein) radii() []float64 {
 	return []float64{1e-2, 1e-4, m.Settings.Delta}
@@ -27,7 +27,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	run.learnWidth(&s.Center)
 	scale := run.size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
-		reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+		reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 		var end stuck
 		if err == nil || !errors.As(err, &end) {
 			return reason, err
@@ -39,7 +39,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		}
 	}
 	if radii := m.radii(); s.Sampled < len(radii) {
-		radius := radii[s.Sampled] * scale
+		radius := run.radius(radii[s.Sampled], s.Center.X)
 		s.Sampled++
 		s.Stagnated = 0
 		// Pieces known from further away may be what hides a descent.
@@ -55,14 +55,14 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return "", err
 		}
 	}
-	reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 	var end stuck
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
 	if err != nil && s.Around > 0 && !s.Resigned {
 		s.Resigned, s.Around = true, 0
-		if reason, err = m.certifyCenter(ctx, run, m.Settings.Delta*scale); err != nil && !errors.As(err, &end) || err == nil && reason == "" {
+		if reason, err = m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X)); err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 			return reason, err
 		}
 	}
@@ -119,7 +119,7 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	scale := run.size(s.Center.X)
-	reason, err := m.certifyCenter(ctx, run, m.Settings.Delta*scale)
+	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 	var end stuck
 	if errors.As(err, &end) {
 		return "", nil
@@ -310,7 +310,7 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 // Finish implements Method: the certificate of the best point.
 func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
-	delta := m.Settings.Delta * run.size(result.Best.X)
+	delta := run.radius(m.Settings.Delta, result.Best.X)
 	if m.state.Joint != "" {
 		n, err := m.normal(ctx, run, result.Best.X)
 		if err != nil {

@@ -110,7 +110,7 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 			} else if len(others) > 0 {
 				lambda, others = others[0].Lambda, others[1:]
 			}
-			n := r.Normal(ctx, x, answer.Lower.Y, lambda, m.Settings.Delta*run.size(x))
+			n := r.Normal(ctx, x, answer.Lower.Y, lambda, run.radius(m.Settings.Delta, x))
 			if n == nil || n.Norm <= m.Settings.Epsilon*n.Terms {
 				return lowest, nil
 			}
@@ -175,5 +175,5 @@ func (m *goldstein) normal(ctx context.Context, run *Run, x []float64) (*relaxat
 	if err != nil {
 		return nil, ignoring(err)
 	}
-	return r.Normal(ctx, x, at.Lower.Y, at.Lower.Lambda, m.Settings.Delta*run.size(x)), nil
+	return r.Normal(ctx, x, at.Lower.Y, at.Lower.Lambda, run.radius(m.Settings.Delta, x)), nil
 }

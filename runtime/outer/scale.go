@@ -85,6 +85,20 @@ func (r *Run) learnWidth(at *Sample) {
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
 
+// radius is a share of the size of x, but for how far X is from 0, which says nothing of how far
+// pieces of F reach: of years, or of prices in a narrow band, a share would be all of X. It is
+// no less than some roundings of x.
+func (r *Run) radius(share float64, x []float64) float64 {
+	const roundings = 64
+	from, set := clone(x), r.h.Problem().X
+	for j, v := range x {
+		if set != nil && set.Lo != nil {
+			from[j] = v - math.Max(set.Lo[j], math.Min(set.Hi[j], 0))
+		}
+	}
+	return math.Max(share*(r.width+norm(from)), roundings*0x1p-52*norm(x))
+}
+
 // room is how far x can go from here: the half width of X, and in what has no bounds as far
 // again as x is. Unlike size it is the same wherever X is.
 func (r *Run) room(x []float64) float64 {
