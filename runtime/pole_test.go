@@ -48,3 +48,45 @@ func TestPoles(t *testing.T) {
 		t.Errorf("the pole was named in %d of 20 models", named)
 	}
 }
+
+// Nor beside a pole inside of X, where gradients from both of its sides leave a small measure: F
+// that goes like -u^-2, 1/u, log(u^2) or -(u^2)^-0.3 next to u = 0 has no minimum, whichever way u
+// depends on x or on y. A root, a narrow valley and a well of logarithms have one there.
+func TestPolesInside(t *testing.T) {
+	met, solved := 0, 0
+	for seed := uint64(0); seed < 60; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 38))
+		lo, width := math.Round(40*rng.NormFloat64())/10, math.Pow(10, float64(rng.IntN(5)-2))
+		at := lo + width*(0.2+0.6*rng.Float64())
+		of := []string{"x[1]", "y[1]"}[rng.IntN(2)]
+		u := fmt.Sprintf("((%s - (%g)) / %g)", of, at, width)
+		c := math.Pow(10, float64(rng.IntN(5)-2))
+		term, bottom := []string{"(-1) * %s^(-2)", "1 / %s", "log(%s^2)", "(-1) * (%s^2)^(-0.3)"}[rng.IntN(4)], math.Inf(-1)
+		if seed%3 == 2 {
+			w := math.Pow(10, -float64(1+rng.IntN(2)))
+			k := rng.IntN(3)
+			term = []string{fmt.Sprintf("log(%%s^2 + %g)", w*w), fmt.Sprintf("(-%g) / (%%s^2 + %g)", w*w, w*w), fmt.Sprintf("(%%s^2 + %g)^0.25", w*w)}[k]
+			bottom = []float64{2 * math.Log(w), -1, math.Sqrt(w)}[k]
+		}
+		text := fmt.Sprintf("model inside\nupper {\nvar x: vector[2] in box([%g, -1], [%g, 1])\nminimize %g * (%s) + x[2]^2 + 0 * y[1]\n}\n"+
+			"lower {\nvar y: vector[2]\nminimize sumsq(y - x)\n}\n", lo, lo+width, c, fmt.Sprintf(term, u))
+		r, err := bindText(t, text).Solve(t.Context(), runtime.Options{Seed: seed, Starts: 6, MaxIter: 3000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := float64(r.Upper.Objective)
+		switch falls := math.IsInf(bottom, -1); {
+		case falls && r.Status == runtime.Solved && f < -50*c:
+			t.Errorf("seed %d: solved (%s) at F = %v\n%s", seed, r.Reason, f, text)
+		case falls && strings.Contains(r.Reason, "F falls without a limit"):
+			met++
+		case !falls && strings.Contains(r.Reason, "F falls without a limit"):
+			t.Errorf("seed %d: %s (%s) at F = %v, the least is %v\n%s", seed, r.Status, r.Reason, f, c*bottom, text)
+		case !falls && r.Status == runtime.Solved:
+			solved++
+		}
+	}
+	if met < 25 || solved < 15 {
+		t.Errorf("%d poles of 40 were met, %d of 20 others solved", met, solved)
+	}
+}

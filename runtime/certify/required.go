@@ -31,6 +31,9 @@ func (v *verification) required() {
 	if !v.doc.Stationary {
 		return
 	}
+	if v.doc.Hypergradient != nil && v.at != nil {
+		v.bounded()
+	}
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein

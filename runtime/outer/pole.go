@@ -27,6 +27,10 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 	}
 	size := run.size(r.Best.X)
 	reach := math.Max(r.Measure.Delta, 1e-6*size)
+	if falls := run.bottomless(ctx, r.Best, reach); falls != "" {
+		r.Status, r.Reason = status.NumericalFailure, falls
+		return
+	}
 	if measure*reach <= worthALook*(math.Abs(r.Best.F)+run.slope*size) {
 		return
 	}
@@ -55,6 +59,63 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 		r.Reason = fmt.Sprintf("F falls without a limit towards a point %.2g away at which it is not defined: by %.2g from a distance of %.0e to %.0e, and by %.2g from there to %.0e; %s",
 			length, early, 1e-3*size, 1e-6*size, late, 1e-9*size, missing.Reason)
 	}
+}
+
+// bottomless tells that F falls without a limit towards a point within reach at which a pole is, on
+// both of whose sides F is defined: gradients from both make a small measure of any point that is
+// near enough. Along a way down to it F falls at least half as much over each part of the distance
+// as over the one before, all by the same factor: a kink, a root or a narrow valley does not, nor a
+// jump. "" where it does not.
+func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) string {
+	steep, far := norm(at.Grad), r.room(at.X)
+	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more
+	// the slope makes F over the reach.
+	if !(steep*reach > math.Abs(at.F)/10) {
+		return ""
+	}
+	value := func(x []float64, step float64) ([]float64, float64) {
+		z, err := r.from(x, at.Grad, step/steep)
+		var pt *oracle.Point
+		if err == nil {
+			pt, err = r.h.Value(ctx, z)
+		}
+		if err != nil {
+			return nil, math.NaN()
+		}
+		return z, pt.F
+	}
+	_, high := value(at.X, 1e-3*far)
+	_, middle := value(at.X, reach)
+	if fell := middle - at.F; !(fell >= (high-middle)/2 && steep*reach > fell) {
+		return ""
+	}
+	const roundings = 1e3
+	least := roundings * 0x1p-53 * math.Max(norm(at.X), far)
+	x, low := at.X, at.F
+	for step := reach; step > least/roundings; {
+		if z, f := value(x, -step); f < low {
+			x, low = z, f
+		} else if z, f := value(x, step); f < low { // the pole was stepped over
+			x, low = z, f
+		} else {
+			step /= 2
+		}
+		if ctx.Err() != nil || distance(x, at.X) > 2*reach {
+			return ""
+		}
+	}
+	var values, ways [4]float64
+	factor := math.Cbrt(math.Max(1e-9, least/(1e-3*far)))
+	for k := range values {
+		ways[k] = 1e-3 * far * math.Pow(factor, float64(k))
+		_, values[k] = value(x, ways[k])
+	}
+	falls := [3]float64{values[0] - values[1], values[1] - values[2], values[2] - values[3]}
+	if !(factor < 0.1 && falls[0] > worthALook*math.Abs(values[0]) && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2) {
+		return ""
+	}
+	return fmt.Sprintf("F falls without a limit near this point, at a pole: by %.2g from a distance of %.0e to %.0e, by %.2g from there to %.0e, and by %.2g from there to %.0e",
+		falls[0], ways[0], ways[1], falls[1], ways[2], falls[2], ways[3])
 }
 
 // undefined is the point of X that a step of that length downhill ends at, if F is not defined there.

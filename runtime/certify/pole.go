@@ -1,0 +1,62 @@
+package certify
+
+import "math"
+
+// bounded checks that F does not fall without a limit next to the point: beside a pole on both of
+// whose sides F is defined its gradients have any size and both signs, and what they leave is a
+// small part of them wherever the point is near enough.
+func (v *verification) bounded() {
+	steep, reach := norm(v.doc.Hypergradient), 1e-6*v.d.s.x
+	if c := v.doc.Certificate; c.Goldstein != nil {
+		reach = math.Max(reach, c.Goldstein.Delta)
+	}
+	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more the
+	// slope makes F over the reach. With an F that is much less than that there is nothing to see.
+	if !(steep*reach > math.Abs(v.doc.Upper)/10) {
+		return
+	}
+	const claim = "solved: F has a limit near the point"
+	x, low := v.doc.X, v.doc.Upper
+	// Downhill to where F is least within reach: at a pole that is as near to it as numbers are.
+	for step := reach; step > 0x1p-53*math.Max(norm(x), reach) && distance(x, v.doc.X) <= 2*reach; {
+		down, up := v.along(x, -step/steep), v.along(x, step/steep) // the pole may have been stepped over
+		if value := v.valueAt(down); value < low {
+			x, low = down, value
+		} else if value := v.valueAt(up); value < low {
+			x, low = up, value
+		} else {
+			step /= 2
+		}
+	}
+	// Distances by a common factor: towards a pole F falls by no less over each part than over the
+	// one before but for the terms beside it, and by ever less towards a kink, a root or a valley.
+	first, least := 1e-3*norm(v.d.s.width), 0x1p-43*math.Max(norm(x), v.d.s.x)
+	factor := math.Cbrt(math.Max(1e-9, least/first))
+	var falls [3]float64
+	before := v.valueAt(v.along(x, first/steep))
+	size := math.Abs(before)
+	for k := range falls {
+		value := v.valueAt(v.along(x, first*math.Pow(factor, float64(k+1))/steep))
+		falls[k], before = before-value, value
+	}
+	pole := factor < 0.1 && falls[0] > v.tol.KKT*size && falls[1] >= falls[0]/2 && falls[2] >= falls[1]/2
+	v.check(claim, !pole, "")
+}
+
+// along is the point of the box of X that many times the hypergradient from x.
+func (v *verification) along(x []float64, by float64) []float64 {
+	z := make([]float64, len(x))
+	for j := range z {
+		z[j] = math.Max(v.p.X.Lo[j], math.Min(v.p.X.Hi[j], x[j]+by*v.doc.Hypergradient[j]))
+	}
+	return z
+}
+
+// valueAt is F at a point, NaN where it is not found.
+func (v *verification) valueAt(x []float64) float64 {
+	at, err := v.d.lower(x, v.at.y, v.at.face)
+	if err != nil {
+		return math.NaN()
+	}
+	return v.d.f.Value(x, v.p.Answer(at.y, at.lambda))
+}
