@@ -1,9 +1,6 @@
 package certify
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // required is what must be there for a document to say that it is solved.
 func (v *verification) required() {
@@ -73,51 +70,6 @@ func (v *verification) measure(claim string, norm, near float64) {
 // relative to: twice the share of the first gradient that a run makes do with, which
 // may have started where F is that much steeper than at these points.
 const overX = 0.2
-
-// descending fails a point from which F goes on falling along the way from the model's start, in the entries of x
-// that X does not bound there. It is looked for where the measure lets F fall by a part of itself that a limit of F
-// would not leave it, over the length of the way: what is small beside gradients that the curvature of F makes of
-// the radius may be all that F falls by.
-func (v *verification) descending(measure float64) {
-	const still, nearest = 1e-3, 1e-5 // the latter well beyond the radius, within which a kink may end the way
-	start, way := make([]float64, v.p.Dx), make([]float64, v.p.Dx)
-	copy(start, v.p.Start)
-	for j, from := range start {
-		d := v.doc.X[j] - from
-		if d > 0 && math.IsInf(v.p.X.Hi[j], 1) || d < 0 && math.IsInf(v.p.X.Lo[j], -1) {
-			way[j] = d
-		}
-	}
-	f := v.doc.Upper
-	if v.at == nil || v.doc.Coupled != nil || !(measure*norm(way) > still*math.Abs(f)) {
-		return
-	}
-	defer func() { v.d.near, v.d.kept = nil, nil }() // the curvature is to be that at x
-	value := func(x []float64) (f float64, ok bool) {
-		if off, _ := v.outsideX(x); off > v.tol.KKT {
-			return 0, false
-		}
-		at, err := v.d.lower(x, v.at.y, v.active())
-		if err != nil {
-			return 0, false
-		}
-		return v.d.f.Value(x, v.p.Answer(at.y, at.lambda)), true
-	}
-	size := math.Abs(f)
-	if from, ok := value(start); ok {
-		size = math.Max(size, math.Abs(from-f))
-	}
-	for t := 1.0; t >= nearest; t /= 10 {
-		on := slices.Clone(v.doc.X)
-		for j, d := range way {
-			on[j] += t * d
-		}
-		if there, ok := value(on); ok && there < f-t*still*size && measure*norm(way) > still*size {
-			v.fail("solved", "F, %.3g, goes on falling along x, which X does not bound: by %.3g over %.3g of its length", f, f-there, t)
-			return
-		}
-	}
-}
 
 // share is a part of a whole; none of nothing is none.
 func share(part, whole float64) float64 {

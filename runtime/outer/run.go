@@ -153,21 +153,6 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int, nearby *oracle.Flip
 	return f, err
 }
 
-// far is the distance from the start, relative to the size of x, at which a run that
-// still falls counts as unbounded: beyond it what is left of the digits of x - start
-// no longer tells models apart.
-const far = 1e10
-
-// falls reports that F falls along the way from the start to s, so far out that
-// nothing but a fall without bound is left: its slope there makes up a part of F
-// itself, which a limit of F would not leave it.
-func (r *Run) falls(s *Sample) bool {
-	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.size(r.Start)) {
-		return false
-	}
-	return dot(s.G, minus(s.X, r.Start)) < still*s.F
-}
-
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
 	// What is below its own error says nothing of the size of gradients.

@@ -1,6 +1,9 @@
 package certify
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // bounded checks that F does not fall without a limit next to the point: beside a pole on both of
 // whose sides F is defined its gradients have any size and both signs, and what they leave is a
@@ -43,6 +46,40 @@ func (v *verification) bounded() {
 	v.check(claim, !pole, "")
 }
 
+// descending fails a point from which F goes on falling along the way from the model's start, in the entries of x
+// that X does not bound there. It is looked for where the measure lets F fall by a part of itself that a limit of F
+// would not leave it, over the length of the way: what is small beside gradients that the curvature of F makes of
+// the radius may be all that F falls by.
+func (v *verification) descending(measure float64) {
+	const still, nearest = 1e-3, 1e-5 // the latter well beyond the radius, within which a kink may end the way
+	start, way := make([]float64, v.p.Dx), make([]float64, v.p.Dx)
+	copy(start, v.p.Start)
+	for j, from := range start {
+		d := v.doc.X[j] - from
+		if d > 0 && math.IsInf(v.p.X.Hi[j], 1) || d < 0 && math.IsInf(v.p.X.Lo[j], -1) {
+			way[j] = d
+		}
+	}
+	f := v.doc.Upper
+	if v.at == nil || v.doc.Coupled != nil || !(measure*norm(way) > still*math.Abs(f)) {
+		return
+	}
+	size := math.Abs(f)
+	if from := v.valueInX(start); !math.IsNaN(from) {
+		size = math.Max(size, math.Abs(from-f))
+	}
+	for t := 1.0; t >= nearest; t /= 10 {
+		on := slices.Clone(v.doc.X)
+		for j, d := range way {
+			on[j] += t * d
+		}
+		if there := v.valueInX(on); there < f-t*still*size && measure*norm(way) > still*size {
+			v.fail("solved", "F, %.3g, goes on falling along x, which X does not bound: by %.3g over %.3g of its length", f, f-there, t)
+			return
+		}
+	}
+}
+
 // along is the point of the box of X that many times the hypergradient from x.
 func (v *verification) along(x []float64, by float64) []float64 {
 	z := make([]float64, len(x))
@@ -54,9 +91,18 @@ func (v *verification) along(x []float64, by float64) []float64 {
 
 // valueAt is F at a point, NaN where it is not found.
 func (v *verification) valueAt(x []float64) float64 {
+	defer func() { v.d.near, v.d.kept = nil, nil }() // the curvature is to be that at the document's x
 	at, err := v.d.lower(x, v.at.y, v.at.face)
 	if err != nil {
 		return math.NaN()
 	}
 	return v.d.f.Value(x, v.p.Answer(at.y, at.lambda))
+}
+
+// valueInX is valueAt, NaN outside of X.
+func (v *verification) valueInX(x []float64) float64 {
+	if off, _ := v.outsideX(x); off > v.tol.KKT {
+		return math.NaN()
+	}
+	return v.valueAt(x)
 }
