@@ -1,6 +1,7 @@
 package qp
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -270,5 +271,48 @@ func TestProjectInPlace(t *testing.T) {
 				break
 			}
 		}
+	}
+}
+
+// Whether every x has a feasible y takes a quadratic program of all rows: it is looked into when it
+// is first asked, ends with the context, and is then found when it is asked again.
+func TestRecourseAttends(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 80))
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	asked := 0
+	for trial := range 50 {
+		n := 2 + rng.IntN(20)
+		m := 1 + rng.IntN(n)
+		a, b := make([]float64, m*2), make([]float64, m*n)
+		for k := range a {
+			a[k] = rng.NormFloat64()
+		}
+		for k := range b {
+			b[k] = rng.NormFloat64()
+		}
+		rows := &problem.Rows{Kind: make([]problem.Kind, m), Rhs: make([]float64, m), A: sparse.FromDense(m, 2, a), B: sparse.FromDense(m, n, b)}
+		for i := range rows.Kind {
+			rows.Kind[i] = []problem.Kind{problem.AtMost, problem.Equal}[rng.IntN(2)]
+		}
+		r := newRecourse(rows, n)
+		if kept, _ := presolve(r.minusB, r.equal); len(kept) == 0 {
+			continue // their signs tell
+		}
+		asked++
+		r.ctx = ended
+		if r.Always() {
+			t.Errorf("trial %d: found out though the context has ended", trial)
+		}
+		if ok, err := r.contains([]float64{1e3, -1e3}); ok || err == nil {
+			t.Errorf("trial %d: a point is within (%v) though the context has ended: %v", trial, ok, err)
+		}
+		// Rows that are independent let y satisfy any right-hand side.
+		if r.ctx = context.Background(); !r.Always() {
+			t.Errorf("trial %d: %d independent rows on %d entries restrict x", trial, m, n)
+		}
+	}
+	if asked < 25 {
+		t.Errorf("a program was needed in %d trials of 50", asked)
 	}
 }

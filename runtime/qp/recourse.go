@@ -24,6 +24,7 @@ type Recourse struct {
 	y      []float64 // len dy: the last feasible y found, the next guess
 	warm   []int
 	always bool
+	known  bool // whether always is
 	ctx    context.Context
 }
 
@@ -45,13 +46,20 @@ func newRecourse(rows *problem.Rows, dy int) *Recourse {
 		tied = tied || linalg.Norm(vals) > 0
 	}
 	r.rhs, r.terms = make([]float64, len(r.use)), make([]float64, len(r.use))
-	r.always = !tied || r.complete()
+	r.always, r.known = !tied, !tied
 	return r
 }
 
 // Always reports that the rows in use do not restrict x: some y is feasible for
 // every x, or none is for any, because they do not read x.
-func (r *Recourse) Always() bool { return r.always }
+// False, too, where the context has ended before that was found out.
+func (r *Recourse) Always() bool {
+	if !r.known {
+		r.always = r.complete()
+		r.known = r.ctx == nil || r.ctx.Err() == nil
+	}
+	return r.always
+}
 
 // complete tests a sufficient condition for D to be the whole space: there is
 // a direction d with B_E d = 0 and B_I d >= 1, and the equality rows of B are
@@ -71,6 +79,9 @@ func (r *Recourse) complete() bool {
 			side[i] = -linalg.Norm(vals) // in the row's own unit
 			continue
 		}
+		if r.ctx != nil && r.ctx.Err() != nil {
+			return false
+		}
 		clear(normal)
 		r.minusB.AddRow(normal, i, 1)
 		size := linalg.Norm(normal)
@@ -83,7 +94,7 @@ func (r *Recourse) complete() bool {
 		}
 		f.Push(coef, rest, left)
 	}
-	s := Solve(&Problem{H: r.h, C: make([]float64, r.h.Dim()), A: r.minusB, Equal: r.equal, B: side}, &r.ws)
+	s := Solve(&Problem{H: r.h, C: make([]float64, r.h.Dim()), A: r.minusB, Equal: r.equal, B: side, Context: r.ctx}, &r.ws)
 	return s.Status == Solved
 }
 
@@ -131,7 +142,7 @@ func (r *Recourse) Feasible(x []float64) (y, farkas []float64) {
 
 // contains reports whether some y is feasible at x, or nothing shows that none is.
 func (r *Recourse) contains(x []float64) (bool, error) {
-	if r.always {
+	if r.Always() {
 		return true, nil
 	}
 	y, _ := r.Feasible(x)
