@@ -43,6 +43,7 @@ func TestPolesAreNoMinima(t *testing.T) {
 		{"|u|", math.Abs, sign, false},
 		{"|u|^0.5", func(u float64) float64 { return math.Sqrt(math.Abs(u)) }, func(u float64) float64 { return 0.5 * sign(u) / math.Sqrt(math.Abs(u)) }, false},
 		{"log(u^2 + 1e-10)", func(u float64) float64 { return math.Log(u*u + 1e-10) }, func(u float64) float64 { return 2 * u / (u*u + 1e-10) }, false},
+		{"log(u^2 + 1e-20)", func(u float64) float64 { return math.Log(u*u + 1e-20) }, func(u float64) float64 { return 2 * u / (u*u + 1e-20) }, false},
 		{"a jump", func(u float64) float64 { return 1 + u + sign(u) }, func(u float64) float64 { return 1 }, false},
 	} {
 		for range 40 {
