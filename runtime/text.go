@@ -59,7 +59,7 @@ type textReport struct {
 // status is the line that says how the run ended.
 func (t *textReport) status() {
 	fmt.Fprintf(&t.b, "%s: %s", t.r.Model, t.r.Status)
-	if t.r.Reason != "" {
+	if t.r.Reason != "" && t.r.Reason != t.r.Status.String() {
 		fmt.Fprintf(&t.b, " (%s)", t.r.Reason)
 	}
 	t.b.WriteByte('\n')

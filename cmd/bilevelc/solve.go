@@ -244,7 +244,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")
 	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that goes on, meets a limit or is interrupted (of long and interrupted runs: MODEL.checkpoint.json)")
-	fs.DurationVar(&f.checkpointEvery, "checkpoint-every", 30*time.Second, "how often a run that goes on writes it; a run that is killed loses no more")
+	fs.DurationVar(&f.checkpointEvery, "checkpoint-every", 30*time.Second, "how often a run that goes on writes it; a run that is killed loses no more than that and the iteration at work")
 	fs.StringVar(&f.resume, "resume", "", "go on from a checkpoint")
 	fs.StringVar(&f.trace, "trace", "", "write one JSON line an iteration to this file")
 }

@@ -134,6 +134,16 @@ func (e *Evaluator) OutsideX(x []float64) float64 {
 // distance from it elsewhere; it lies between the 2-norm distance and
 // sqrt(Dx) times it for rho small enough.
 func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float64 {
+	// Rows that y* misses by what Newton's method has left are to hold at z; where none does so, they give way by that.
+	if v, ok := e.descent(p, rho, gradients, math.Inf(-1)); ok {
+		return v
+	}
+	v, _ := e.descent(p, rho, gradients, 0)
+	return v
+}
+
+// descent is Descent where no row has less room at p than the least; false where no z has that.
+func (e *Evaluator) descent(p *Point, rho float64, gradients [][]float64, least float64) (v float64, ok bool) {
 	m := e.Model
 	n := m.Dx + m.Dy + 1 // (z - x)/rho, (y - y*)/rho, and the bound -v
 	lp := &LP{N: n}
@@ -144,7 +154,7 @@ func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float6
 		}
 	}
 	if size == 0 || len(gradients) == 0 {
-		return 0
+		return 0, true
 	}
 	for _, g := range gradients {
 		a := Zeros(n)
@@ -168,16 +178,16 @@ func (e *Evaluator) Descent(p *Point, rho float64, gradients [][]float64) float6
 		case r.Equal:
 			lp.Eq(a, new(big.Rat)) // p satisfies it, up to rounding
 		case room < 1e9:
-			lp.Leq(a, rounded(math.Max(room, 0)))
+			lp.Leq(a, rounded(math.Max(room, least)))
 		}
 	}
 	cost := Zeros(n)
 	cost[n-1] = Rat(1, 1)
 	outcome, _, value := lp.Minimize(cost)
 	if outcome != optimal {
-		return 0
+		return 0, false
 	}
-	return math.Max(0, -size*Float(value))
+	return math.Max(0, -size*Float(value)), true
 }
 
 // rounded is v to 26 binary places, which keeps exact pivots short.
