@@ -21,14 +21,17 @@ func (v *verification) bounded() {
 	const claim = "solved: F has a limit near the point"
 	x, low := v.doc.X, v.doc.Upper
 	// Downhill to where F is least within reach: at a pole that is as near to it as numbers are.
-	for step := reach; step > 0x1p-53*math.Max(norm(x), reach) && distance(x, v.doc.X) <= 2*reach; {
-		down, up := v.along(x, -step/steep), v.along(x, step/steep) // the pole may have been stepped over
-		if value := v.valueAt(down); value < low {
-			x, low = down, value
-		} else if value := v.valueAt(up); value < low {
-			x, low = up, value
-		} else {
-			step /= 2
+	for step := reach; step > 0x1p-53*math.Max(norm(x), reach) && distance(x, v.doc.X) <= 2*reach; step /= 2 {
+		// Beside one pole two steps of a length are the most that lead down after those of twice the length did not.
+		for range 2 {
+			down, up := v.along(x, -step/steep), v.along(x, step/steep) // the pole may have been stepped over
+			if value := v.valueAt(down); value < low {
+				x, low = down, value
+			} else if value := v.valueAt(up); value < low {
+				x, low = up, value
+			} else {
+				break
+			}
 		}
 	}
 	// Distances by a common factor: towards a pole F falls by no less over each part than over the

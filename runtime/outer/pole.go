@@ -92,13 +92,16 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 	const roundings = 1e3
 	least := roundings * 0x1p-53 * math.Max(norm(at.X), far)
 	x, low := at.X, at.F
-	for step := reach; step > least/roundings; {
-		if z, f := value(x, -step); f < low {
-			x, low = z, f
-		} else if z, f := value(x, step); f < low { // the pole was stepped over
-			x, low = z, f
-		} else {
-			step /= 2
+	for step := reach; step > least/roundings; step /= 2 {
+		// Beside one pole two steps of a length are the most that lead down after those of twice the length did not.
+		for range 2 {
+			if z, f := value(x, -step); f < low {
+				x, low = z, f
+			} else if z, f := value(x, step); f < low { // the pole was stepped over
+				x, low = z, f
+			} else {
+				break
+			}
 		}
 		if ctx.Err() != nil || distance(x, at.X) > 2*reach {
 			return ""
