@@ -15,7 +15,7 @@ func (v *verification) bounded() {
 	}
 	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more the
 	// slope makes F over the reach. With an F that is much less than that there is nothing to see.
-	if !(steep*reach > math.Abs(v.doc.Upper)/10) {
+	if v.at == nil || !(steep*reach > math.Abs(v.doc.Upper)/10) {
 		return
 	}
 	const claim = "solved: F has a limit near the point"

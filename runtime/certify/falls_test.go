@@ -72,3 +72,13 @@ func TestPolesAreNoMinima(t *testing.T) {
 		}
 	}
 }
+
+// TestPolesNeedAnAnswer: where the lower level could not be derived, which a document is refused for, nothing is followed down.
+func TestPolesNeedAnAnswer(t *testing.T) {
+	doc := solvedKink()
+	doc.Hypergradient = []float64{1e9, 1e9}
+	v := &verification{doc: doc, p: kink(), d: &deriver{s: &scales{x: 1, width: []float64{1, 1}}}}
+	if v.bounded(); len(v.Checks) != 0 {
+		t.Errorf("checked: %v", v.Checks)
+	}
+}

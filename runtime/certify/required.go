@@ -28,9 +28,7 @@ func (v *verification) required() {
 	if !v.doc.Stationary {
 		return
 	}
-	if v.doc.Hypergradient != nil && v.at != nil {
-		v.bounded()
-	}
+	v.bounded()
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein
