@@ -56,13 +56,12 @@ func (e *examination) statements(r *runtime.Result, of string) *truth.Point {
 		worst = math.Max(worst, far(y[j], pt.Y[j]))
 		distance += (y[j] - pt.Y[j]) * (y[j] - pt.Y[j])
 	}
-	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
-	d := math.Sqrt(distance)
-	// Where forces are 1e10 an entry of weak curvature is known to no more than the bound says, which is little beside y.
-	if worst > accuracy && !(d <= bound && d <= accuracy*largest(pt.Y)) {
+	if worst > accuracy {
 		e.false(of+" y", "y = %v, truly %v at x = %v", y, pt.Y, x)
 		return nil
 	}
+	bound := float64(r.Lower.ErrorBound) * e.unitOf(s.Y, -1)
+	d := math.Sqrt(distance)
 	if d > bound*(1+1e-6)+1e-10 {
 		// The truth's own rounding may be more than that.
 		if exact := e.eval.Y(e.exactPoint(r)); exact != nil {
