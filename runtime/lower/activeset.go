@@ -32,6 +32,7 @@ type activeSet struct {
 	baseGrad []float64
 	lambda   []float64 // len m: multipliers on the face
 	current  []float64 // len m: multipliers >= 0 in the cone projection
+	sizes    []float64 // len n: of y by class, scratch
 	binding  []int
 	bestRows []int
 	open     []bool // len m: rows on which the objective is not defined, as far as they were met
@@ -119,7 +120,7 @@ func (w *activeSet) gather(rows []int) {
 const feasibility = 1e-13
 
 func (w *activeSet) feasible(y []float64) bool {
-	size := linalg.NormInf(y)
+	w.sizes = w.poly.sizes(w.sizes, y)
 	for i := 0; i < w.poly.m; i++ {
 		if w.poly.norm[i] == 0 {
 			continue
@@ -128,7 +129,7 @@ func (w *activeSet) feasible(y []float64) bool {
 		if w.poly.equal(i) && !w.face.in[i] {
 			s = -math.Abs(s)
 		}
-		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*(size+w.poly.size[i]) {
+		if s < 0 && s < -w.poly.rounding(i, y)-feasibility*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			return false
 		}
 	}
@@ -396,9 +397,9 @@ func (w *activeSet) slide(y []float64, negligible bool) outcome {
 // release drops the rows of the face that do not bind at y, as after a step
 // that the line search cut short.
 func (w *activeSet) release(y []float64) {
-	size := linalg.NormInf(y)
+	w.sizes = w.poly.sizes(w.sizes, y)
 	for i, in := range w.face.in {
-		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*(size+w.poly.size[i]) {
+		if in && !w.poly.equal(i) && w.poly.slack(i, y) > w.poly.rounding(i, y)+snap*(w.sizes[w.poly.of[i]]+w.poly.size[i]) {
 			w.face.drop(i)
 		}
 	}

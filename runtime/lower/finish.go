@@ -26,7 +26,7 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 	s.Residuals = problem.Residuals{Stationarity: linalg.NormInf(rest)}
 	s.MinMultiplier, s.MinSlack = math.Inf(1), math.Inf(1)
 	s.Active, s.Weak, s.Dependent = nil, nil, nil
-	size := linalg.NormInf(s.Y)
+	sizes := q.sizes(nil, s.Y)
 	for i := 0; i < m; i++ {
 		slack := q.slack(i, s.Y)
 		h := -slack
@@ -45,7 +45,10 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 		s.Residuals.Dual = math.Max(s.Residuals.Dual, -s.Lambda[i])
 		s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*h))
 		force := s.Lambda[i] * q.norm[i]
-		near := weakness * (size + q.size[i])
+		near := weakness * q.size[i]
+		if q.of[i] >= 0 {
+			near += weakness * sizes[q.of[i]]
+		}
 		switch {
 		case slack > near && !(working.holds(i) && force > weakness*pull):
 			s.MinSlack = math.Min(s.MinSlack, -h)

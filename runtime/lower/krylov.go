@@ -181,6 +181,7 @@ type boundary struct {
 	speed []float64 // len m, along the step being tested
 	row   int       // the row that stopped the last step, or -1
 	step  float64   // the length at which it did
+	sizes []float64 // len n: scratch
 }
 
 // snap is the slack, relative to the sizes of y and of the row's terms, below which a row binds: the
@@ -192,13 +193,13 @@ const snap = 1e-13
 func (b *boundary) set(poly *polyhedron, f *face, y []float64) {
 	b.poly, b.face = poly, f
 	b.slack, b.speed = resize(b.slack, poly.m), resize(b.speed, poly.m)
-	size := linalg.NormInf(y)
+	b.sizes = poly.sizes(b.sizes, y)
 	for i := range b.slack {
-		if f.in[i] {
+		if f.in[i] || poly.norm[i] == 0 {
 			continue
 		}
 		s := poly.slack(i, y)
-		if s <= poly.rounding(i, y)+snap*(size+poly.size[i]) {
+		if s <= poly.rounding(i, y)+snap*(b.sizes[poly.of[i]]+poly.size[i]) {
 			s = 0
 		}
 		b.slack[i] = s

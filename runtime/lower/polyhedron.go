@@ -30,6 +30,10 @@ type shape struct {
 	bound []int
 	coef  []float64
 	cols  *sparse.CSR // B transposed
+	// class[j] stands for the entries of y that rows join to entry j: a rounding of one of them
+	// moves the others, and no more. of[i] is that of row i, or -1.
+	class []int
+	of    []int
 }
 
 // set points the polyhedron at the rows, at x. What depends on the rows alone is
@@ -64,7 +68,44 @@ func newShape(p *problem.Problem) *shape {
 		s.bound[i], s.coef[i] = p.Rows.Bound(i)
 	}
 	s.cols = p.Rows.B.T()
+	s.join()
 	return s
+}
+
+// join finds the classes.
+func (s *shape) join() {
+	classes := sparse.NewClasses(s.n)
+	s.class, s.of = make([]int, s.n), make([]int, s.m)
+	for i := range s.of {
+		cols, vals := s.b.Row(i)
+		s.of[i] = -1
+		for k, j := range cols {
+			if vals[k] == 0 {
+				continue
+			}
+			if s.of[i] >= 0 {
+				classes.Join(s.of[i], j)
+			}
+			s.of[i] = j
+		}
+	}
+	for j := range s.class {
+		s.class[j] = classes.Of(j)
+	}
+	for i, j := range s.of {
+		if j >= 0 {
+			s.of[i] = s.class[j]
+		}
+	}
+}
+
+// sizes are the largest entries of y (len n) by class, in dst (len n) at the entry that stands for it.
+func (s *shape) sizes(dst, y []float64) []float64 {
+	dst = linalg.Cleared(dst, s.n)
+	for j, v := range y {
+		dst[s.class[j]] = math.Max(dst[s.class[j]], math.Abs(v))
+	}
+	return dst
 }
 
 func (q *polyhedron) equal(i int) bool { return q.rows.Kind[i] == problem.Equal }
