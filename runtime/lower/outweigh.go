@@ -20,14 +20,17 @@ import (
 // the tolerance tells both.
 const far = 1e3
 
+// aDigit is how many times its rounding a force has to be to count as none of it: a digit.
+const aDigit = 8
+
 // outweighed reports that some entries are not stationary beside their own forces, up to a part
-// `blurred` of these, while others have far larger ones, of which it tells. What forces an entry is
-// made of is not known; they are at least as large as what is seen of them: the gradient, the pull
-// of rows and what curvature makes of y.
-func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
-	w, q := &g.active, &g.poly
-	rest, forces := slices.Clone(w.grad), make([]float64, q.n)
-	for j, v := range w.grad {
+// `blurred` of these and by more than rounding, while others have far larger ones, of which it
+// tells. What forces an entry is made of is not known; they are at least as large as what is seen of
+// them: the gradient, the pull of rows and what curvature, at least mu, makes of y: bend sets its
+// argument to H y, or reports that it is not known.
+func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu float64, bend func(bent []float64) bool) (large []bool, ok bool) {
+	rest, forces := slices.Clone(grad), make([]float64, q.n)
+	for j, v := range grad {
 		forces[j] = math.Abs(v)
 	}
 	for i, l := range s.Lambda {
@@ -40,9 +43,48 @@ func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
 			forces[j] = math.Max(forces[j], math.Abs(l*vals[k]))
 		}
 	}
-	// What is small beside the largest y may be off its bounds, too.
-	off := make([]bool, q.n)
-	sizes := q.sizes(nil, s.Y)
+	off := s.offBounds(q)
+	doubtful := func(j int) bool { return off[j] || math.Abs(rest[j]) > blurred*forces[j] }
+	some := false
+	for j := range rest {
+		some = some || off[j] || math.Abs(rest[j]) > blurred*mu*math.Abs(s.Y[j]) && doubtful(j)
+	}
+	bent := make([]float64, q.n)
+	if !some || !bend(bent) {
+		return nil, false
+	}
+	least, largest := math.Inf(1), 0.0
+	for j, v := range bent {
+		forces[j] = math.Max(forces[j], math.Abs(v))
+		if largest = math.Max(largest, forces[j]); doubtful(j) {
+			least = math.Min(least, forces[j])
+		}
+	}
+	if !(largest > far*least) {
+		return nil, false
+	}
+	most, joined := 0.0, s.joined(q, forces)
+	for j := range rest {
+		if doubtful(j) && (off[j] || math.Abs(rest[j]) > aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])) {
+			most = math.Max(most, forces[j])
+			ok = true
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	large, ok = make([]bool, q.n), false
+	for j, v := range forces {
+		large[j] = v > far*most
+		ok = ok || large[j]
+	}
+	return large, ok
+}
+
+// offBounds reports the entries that are beyond a bound, or short of one that has a multiplier, by more than
+// rounding: what is small beside the largest y may be so.
+func (s *Solution) offBounds(q *polyhedron) []bool {
+	off, sizes := make([]bool, q.n), q.sizes(nil, s.Y)
 	for i, j := range q.bound {
 		if j < 0 {
 			continue
@@ -50,35 +92,85 @@ func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
 		slack, near := q.slack(i, s.Y), q.rounding(i, s.Y)+feasibility*(sizes[q.of[i]]+q.size[i])
 		off[j] = off[j] || slack < -near || slack > near && s.Lambda[i] > 0
 	}
-	// open reports an entry that its forces do not show to be stationary.
-	open := func(j int) bool { return off[j] || math.Abs(rest[j]) > blurred*forces[j] }
-	some := false
-	for j := range rest {
-		some = some || off[j] || math.Abs(rest[j]) > blurred*w.known.Mu*math.Abs(s.Y[j]) && open(j)
-	}
-	if !some {
-		return nil, false
-	}
-	bent := make([]float64, q.n)
-	if h := w.curvature.hessian; h != nil {
-		h.multiply(bent, s.Y)
-	} else {
-		if w.curvature.gradients += 2; !w.changeBySize(bent, s.Y, func(int) float64 { return 1 }) {
-			return nil, false
+	return off
+}
+
+// joined is, of each entry, the largest of the forces on those that rows with a multiplier join to it, and on
+// itself where there are such rows: multipliers are known to the rounding of these. It is 0 for entries that only
+// bounds hold; and those that a bound holds tell nothing of multipliers.
+func (s *Solution) joined(q *polyhedron, forces []float64) []float64 {
+	classes, some, held := sparse.NewClasses(q.n), make([]bool, q.n), make([]bool, q.n)
+	for _, i := range s.Active {
+		if j := q.bound[i]; j >= 0 {
+			held[j] = true
 		}
 	}
-	most := 0.0
-	for j, v := range bent {
-		if forces[j] = math.Max(forces[j], math.Abs(v)); open(j) {
-			most = math.Max(most, forces[j])
+	for i := range q.m {
+		if q.bound[i] >= 0 || !q.equal(i) && s.Lambda[i] == 0 && !slices.Contains(s.Active, i) && !slices.Contains(s.Weak, i) {
+			continue
+		}
+		cols, _ := q.rows.B.Row(i)
+		first := -1
+		for _, j := range cols {
+			if held[j] {
+				continue
+			}
+			if some[j] = true; first < 0 {
+				first = j
+			}
+			classes.Join(first, j)
 		}
 	}
-	large = make([]bool, q.n)
+	largest, out := make([]float64, q.n), make([]float64, q.n)
 	for j, v := range forces {
-		large[j] = most > 0 && v > far*most
-		ok = ok || large[j]
+		largest[classes.Of(j)] = math.Max(largest[classes.Of(j)], v)
 	}
-	return large, ok
+	for j := range out {
+		if some[j] {
+			out[j] = largest[classes.Of(j)]
+		}
+	}
+	return out
+}
+
+// sums is the rounding of a sum of as many terms as y has entries, relative to the largest, with room for
+// what solutions of systems of them make of it.
+func (q *polyhedron) sums() float64 { return 64 * float64(q.n) * roundingUnit }
+
+// roundingOf is the rounding in entry j of the gradient of an objective at y; +Inf where it is not known.
+func roundingOf(obj Objective, j int, y []float64) float64 {
+	if o, ok := obj.(*among); ok {
+		o.at(y)
+		return roundingOf(o.of, o.entries[j], o.y)
+	}
+	o, ok := obj.(linearG)
+	if !ok {
+		return math.Inf(1)
+	}
+	g, slope := o.PlusLinear()
+	e := make([]float64, len(y))
+	e[j] = 1
+	lo, hi, ok := slopeOf(g, e, y)
+	if !ok || !(hi-lo < math.Inf(1)) {
+		return math.Inf(1)
+	}
+	if slope != nil {
+		hi += roundingUnit * math.Abs(slope[j])
+	}
+	return hi - lo
+}
+
+// outweighed is that of the solution where the stage stands.
+func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
+	w := &g.active
+	return s.outweighed(&g.poly, w.obj, w.grad, w.known.Mu, func(bent []float64) bool {
+		if h := w.curvature.hessian; h != nil {
+			h.multiply(bent, s.Y)
+			return true
+		}
+		w.curvature.gradients += 2
+		return w.changeBySize(bent, s.Y, func(int) float64 { return 1 })
+	})
 }
 
 // apart solves for the entries that are not large, the others staying where they are, and makes
@@ -127,38 +219,26 @@ func (g *stage) apart(ctx context.Context, s *Solution, large []bool) bool {
 	copy(s.Lambda, lambda)
 	copy(w.grad, grad)
 	w.value, s.Value = value, value
-	weak, dependent := rowsBut(s.Weak, of), rowsBut(s.Dependent, of)
 	w.gather(working)
 	s.assess(q, &w.face, w.grad, linalg.Norm(w.grad), w.known)
-	// Which rows hold is told by forces beside their like.
-	s.Weak, s.Dependent, s.Active = weak, dependent, rowsBut(s.Active, of)
-	for _, list := range []struct {
-		to   *[]int
-		rows []int
-	}{{&s.Weak, inner.Weak}, {&s.Dependent, inner.Dependent}, {&s.Active, inner.Active}} {
-		for _, t := range list.rows {
-			*list.to = append(*list.to, of[t])
-		}
-		slices.Sort(*list.to)
+	// A bound whose force is small beside those on other entries holds if that is more than rounding.
+	forces := slices.Clone(w.grad)
+	for j, v := range forces {
+		forces[j] = math.Abs(v)
 	}
-	s.MinMultiplier = math.Inf(1)
-	for _, i := range s.Active {
-		if !q.equal(i) {
-			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+	joined := s.joined(q, forces)
+	for t, i := range of {
+		at, j := slices.Index(s.Weak, i), q.bound[i]
+		if at < 0 || j < 0 || !slices.Contains(inner.Active, t) ||
+			s.Lambda[i]*math.Abs(q.coef[i]) <= aDigit*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j]) {
+			continue
 		}
+		s.Weak, s.Active = slices.Delete(s.Weak, at, at+1), append(s.Active, i)
+		s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
 	}
+	slices.Sort(s.Active)
 	s.Status, s.Reason = Solved, "stationary, entry by entry, beside the forces of its own"
 	return true
-}
-
-// rowsBut are the given rows without those of a part.
-func rowsBut(rows, part []int) (out []int) {
-	for _, i := range rows {
-		if !slices.Contains(part, i) {
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 // small is the problem of the entries that are not large, at the y of the solution, with these

@@ -124,6 +124,9 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	default:
 		return s.failed(ctx, p, obj, x, out, n.stuck)
 	}
+	if w.clamp() {
+		n.evaluate()
+	}
 	copy(out.Y, w.y)
 	out.Value = n.value
 	if s.contradiction(out) {
@@ -133,6 +136,9 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 	terms := linalg.NormInf(w.grad) + linalg.NormInf(w.values)*q.unit(out.Y)
 	if out.Status == Solved && out.Residuals.Stationarity > unsolved*terms {
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
+	}
+	if s.outweighed(out, obj, n.known.Mu) {
+		out.Status, out.Reason = Inaccurate, "the forces on some entries of y are larger by so much that those on others are lost in their rounding"
 	}
 	if out.Status != Solved && p.Dy <= smallEnough {
 		if dense := s.alm.Solve(ctx, p, obj, x, out); dense.Status == Solved {
@@ -144,6 +150,24 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 		out.Memory = &Memory{N: p.Dy, Entries: w.values}
 	}
 	return out
+}
+
+// outweighed reports that of a solution that counts as one: see Solution.outweighed.
+func (s *sparseSolver) outweighed(out *Solution, obj Objective, mu float64) bool {
+	w := &s.work
+	_, ok := out.outweighed(&s.poly, obj, w.grad, mu, func(bent []float64) bool {
+		if w.values == nil {
+			return false
+		}
+		pattern := w.plan.pattern
+		for i := range bent {
+			for t := pattern.Ptr[i]; t < pattern.Ptr[i+1]; t++ {
+				bent[i] += w.values[t] * out.Y[pattern.Col[t]]
+			}
+		}
+		return true
+	})
+	return ok && out.Status == Solved
 }
 
 // prepare makes the workspace one for p: with the plan of the warm solution, or

@@ -225,6 +225,17 @@ func (w *pieces) result(y []float64, k int) {
 	}
 }
 
+// clamp moves entries of y that rounding beside larger ones has left beyond their bounds onto
+// these, and reports whether there were any.
+func (w *pieces) clamp() (moved bool) {
+	for j, v := range w.y {
+		if w.y[j] = math.Min(math.Max(v, w.lo[j]), w.hi[j]); w.y[j] != v {
+			moved = true
+		}
+	}
+	return moved
+}
+
 // multipliers sets lambda (len m) from the pieces' solutions: those of rows as
 // they are, those of bounds from what the rows leave of the gradient. With
 // signed set, those of inequalities are at least 0.
