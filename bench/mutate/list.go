@@ -68,6 +68,16 @@ var list = []named{
 		`left > rankTolerance*size`, `left > 1e-2*size`},
 
 	// The lower level.
+	{"small forces beside large ones go unseen", "runtime/lower/outweigh.go", "(*Solution).outweighed",
+		`large[j] = v > far*most`, `large[j] = false`},
+	{"rounding beside large forces counts as a force", "runtime/lower/outweigh.go", "(*Solution).outweighed",
+		`aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0`},
+	{"a bound holds by the rounding of a force", "runtime/lower/outweigh.go", "(*stage).apart",
+		`aDigit*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j])`, `0`},
+	{"large entries may be stationary no longer", "runtime/lower/outweigh.go", "(*stage).stay",
+		`lambda[bound] < 0 && !q.equal(bound)`, `false`},
+	{"entries beyond their bounds stay there", "runtime/lower/sparse.go", "(*sparseSolver).Solve",
+		`if w.clamp() {`, `if false {`},
 	{"a quarter of the bound on y", "runtime/lower/finish.go", "errorBound",
 		`return math.Sqrt(2 * gap / mu)`, `return math.Sqrt(2*gap/mu) / 4`},
 	{"a bound on y without slack rows", "runtime/lower/finish.go", "errorBound",
