@@ -36,6 +36,7 @@ func TestSlice(t *testing.T) {
 		21055742, 21051690, // entries of x that rows of X hold at one value
 		22032898,                     // an evaluation outside of an X of one point
 		32013352, 32047750, 32096298, // small forces beside large ones: entries of y off, a multiplier of a row with slack
+		34016569,           // an inequality at a small angle to the equations, violated by 1e-13
 		34003904,           // 2 x beside e^301
 		33015462, 33018100, // and rounding beside large ones, which is no force
 		23008370, 21081231, // an entropy at its end: a failed run's y, and the truth's own Newton steps

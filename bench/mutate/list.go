@@ -78,6 +78,8 @@ var list = []named{
 		`lambda[bound] < 0 && !q.equal(bound)`, `false`},
 	{"entries beyond their bounds stay there", "runtime/lower/sparse.go", "(*sparseSolver).Solve",
 		`if w.clamp() {`, `if false {`},
+	{"a bound on y that rows are violated by", "runtime/lower/finish.go", "errorBound",
+		`+ s.beyond(q)`, ``},
 	{"a quarter of the bound on y", "runtime/lower/finish.go", "errorBound",
 		`return math.Sqrt(2 * gap / mu)`, `return math.Sqrt(2*gap/mu) / 4`},
 	{"a bound on y without slack rows", "runtime/lower/finish.go", "errorBound",

@@ -172,9 +172,10 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 //
 // because B (z - y) >= h(y) row by row. So gap = -lambda' h(y) + |s|^2/(2 mu)
 // bounds g(y) - g*, and |y - y*| <= sqrt(2 gap / mu) for a feasible y. An
-// h_i(y) that is not distinguishable from 0 in double precision counts as 0,
-// and a row that y violates by at most Residuals.Primal as met: the bound is
-// that of the problem with these rows moved by that much. s is as computed: what
+// h_i(y) that is not distinguishable from 0 in double precision counts as 0. Where y
+// violates rows by more, within the tolerance of feasibility, the bound is that of the
+// problem with these rows moved by that much, and how far y has to go to meet them
+// (see beyond). s is as computed: what
 // rounding hides in it, and in the rows, is left out (see oracle.Hyper.ErrorOfY).
 func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) float64 {
 	if !(mu > 0) || s.Residuals.Dual > 0 {
@@ -189,5 +190,25 @@ func errorBound(stationarity []float64, s *Solution, q *polyhedron, mu float64) 
 	}
 	t := linalg.Norm(stationarity)
 	gap += t * t / (2 * mu)
-	return math.Sqrt(2 * gap / mu)
+	return math.Sqrt(2*gap/mu) + s.beyond(q)
+}
+
+// beyond is how far y has to go along the equations to meet the inequality that is farthest
+// off: its violation over the sine of its angle with them. Next to the edge of D, where
+// inequalities leave next to nothing of the equations, that is far more than the violation.
+func (s *Solution) beyond(q *polyhedron) float64 {
+	most := 0.0
+	var equations *face
+	for i := range q.m {
+		off := -q.slack(i, s.Y)
+		if q.equal(i) || q.norm[i] == 0 || !(off > q.rounding(i, s.Y)) {
+			continue
+		}
+		if equations == nil {
+			equations = new(face)
+			equations.gather(q, nil, nil, nil)
+		}
+		most = math.Max(most, off/math.Max(equations.split(i), dependence))
+	}
+	return most
 }
