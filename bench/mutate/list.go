@@ -81,7 +81,7 @@ var list = []named{
 	{"a bound on y that rows are violated by", "runtime/lower/finish.go", "errorBound",
 		`+ s.beyond(q)`, ``},
 	{"a quarter of the bound on y", "runtime/lower/finish.go", "errorBound",
-		`return math.Sqrt(2 * gap / mu)`, `return math.Sqrt(2*gap/mu) / 4`},
+		`return math.Sqrt(2*gap/mu) + s.beyond(q)`, `return math.Sqrt(2*gap/mu)/4 + s.beyond(q)`},
 	{"a bound on y without slack rows", "runtime/lower/finish.go", "errorBound",
 		`gap += lambda * slack * q.norm[i]`, `gap += 0 * slack`},
 	{"calls of followers for nothing", "runtime/lower/blocks.go", "(*followers).charge",
