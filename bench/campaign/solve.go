@@ -199,14 +199,14 @@ func (e *examination) stationary(r *runtime.Result, x []float64, how string) {
 	case descent > allowed:
 		e.false("measure too small", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s), at x = %v",
 			how, descent, size, claim, delta, r.Reason, x)
+	case descent <= 1e-3*root*size:
+		e.outcome("stationary")
 	case descent*extent*root <= 0x1p-53*math.Abs(pt.F):
 		// All of X is not lower by as much as F is rounded.
 		e.outcome("F flat to its rounding")
-	case descent > 1e-3*root*size:
+	default:
 		e.false("solved at a large measure", "%s: descent %.4g where gradients are %.4g; claimed %.3g within delta %.3g (%s), at x = %v",
 			how, descent, size, claim, delta, r.Reason, x)
-	default:
-		e.outcome("stationary")
 	}
 }
 
