@@ -27,6 +27,16 @@ func (c *constants) parameters() map[string]float64 {
 	return map[string]float64{"L": c.Lipschitz, "gap": c.Gap, "alpha": c.GradError}
 }
 
+// valid says which of them is no number: a theorem speaks of none then.
+func (c *constants) valid() error {
+	for _, v := range []float64{c.Lipschitz, c.Gap, c.GradError} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return stuck(fmt.Sprintf("the theorem's constants are beyond double precision (%s)", c))
+		}
+	}
+	return nil
+}
+
 // estimate finds L as the largest of a few gradients within delta of the start,
 // and the gap as the decrease that such a gradient suggests over a distance of
 // 1 + |x0|. Neither is a bound; values given by hand take their place.
@@ -53,7 +63,7 @@ func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*co
 	if gap == 0 {
 		c.Gap = c.Lipschitz * run.size(run.Start)
 	}
-	return c, nil
+	return c, c.valid()
 }
 
 // finishSampled evaluates the point that a theorem speaks of and certifies the

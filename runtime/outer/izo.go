@@ -113,7 +113,7 @@ func (m *izo) constants(ctx context.Context, run *Run) (*constants, error) {
 	c := &constants{F0: first.F, Lipschitz: set.Lipschitz, Gap: set.Gap, GradError: set.Alpha, Given: set.Lipschitz > 0 && set.Gap > 0}
 	if c.Lipschitz == 0 {
 		const directions = 5
-		sum := 0.0
+		root := 0.0 // of the sum of squares, which may be beyond double precision
 		w := make([]float64, run.Dim())
 		for range directions {
 			run.Direction(w)
@@ -121,16 +121,16 @@ func (m *izo) constants(ctx context.Context, run *Run) (*constants, error) {
 			if err != nil {
 				return nil, err
 			}
-			sum += slope * slope
+			root = math.Hypot(root, slope)
 		}
-		if c.Lipschitz = math.Sqrt(sum / directions * float64(run.Dim())); c.Lipschitz == 0 {
+		if c.Lipschitz = root * math.Sqrt(float64(run.Dim())/directions); c.Lipschitz == 0 {
 			c.Lipschitz = 1
 		}
 	}
 	if c.Gap == 0 {
 		c.Gap = c.Lipschitz * run.size(run.Start)
 	}
-	return c, nil
+	return c, c.valid()
 }
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
