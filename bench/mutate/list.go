@@ -69,11 +69,11 @@ var list = []named{
 
 	// The lower level.
 	{"small forces beside large ones go unseen", "runtime/lower/outweigh.go", "(*Solution).outweighed",
-		`large[j] = v > far*most`, `large[j] = false`},
+		`large[j] = v > far*most`, `large[j] = v > 1e300*far*most`},
 	{"rounding beside large forces counts as a force", "runtime/lower/outweigh.go", "(*Solution).outweighed",
-		`aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0`},
+		`aDigit*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`, `0*(roundingOf(obj, j, s.Y)+q.sums()*joined[j])`},
 	{"a bound holds by the rounding of a force", "runtime/lower/outweigh.go", "(*stage).apart",
-		`aDigit*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j])`, `0`},
+		`aDigit*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j])`, `0*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j])`},
 	{"large entries may be stationary no longer", "runtime/lower/outweigh.go", "(*stage).stay",
 		`lambda[bound] < 0 && !q.equal(bound)`, `false`},
 	{"entries beyond their bounds stay there", "runtime/lower/sparse.go", "(*sparseSolver).Solve",
