@@ -14,7 +14,8 @@ import (
 // it again.
 func (p *Problem) lowerCertificate(pt *oracle.Point, errorY float64) *certify.Lower {
 	s := pt.Lower
-	c := &certify.Lower{Active: s.Active, Residuals: s.Residuals, Hidden: p.evidence(s)}
+	active, _ := pt.Rows()
+	c := &certify.Lower{Active: active, Residuals: s.Residuals, Hidden: p.evidence(s)}
 	if mu := p.Numeric.Facts.StrongConvexity; mu > 0 && !math.IsInf(errorY, 1) {
 		c.Bound = &certify.Bound{Modulus: mu, Gap: mu * errorY * errorY / 2, Distance: errorY}
 	}

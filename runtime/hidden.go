@@ -61,15 +61,15 @@ func (p *Problem) restore(doc *certify.Document) error {
 // margins are the least multiplier of the active inequalities and the least slack of
 // the inactive ones among the model's own rows. Conditions on x alone do not count:
 // they are no part of y's complementarity.
-func (p *Problem) margins(s *lower.Solution, h []float64) (multiplier, slack float64) {
+func (p *Problem) margins(s *lower.Solution, active, weak []int, h []float64) (multiplier, slack float64) {
 	listed := map[int]bool{}
-	for _, list := range [][]int{s.Active, s.Weak, s.Dependent} {
+	for _, list := range [][]int{active, weak, s.Dependent} {
 		for _, i := range list {
 			listed[i] = true
 		}
 	}
 	multiplier, slack = math.Inf(1), math.Inf(1)
-	for _, i := range s.Active {
+	for _, i := range active {
 		if row := p.IR.Rows[i]; !row.Equal && !row.Family.Hidden {
 			multiplier = math.Min(multiplier, s.Lambda[i])
 		}

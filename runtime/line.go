@@ -160,7 +160,8 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*pt.Lower.Value+0), pt.Strict
 			out.Variables = variables(&p.IR.Lower, p.units.leave(pt.Lower.Y), 1)
 			out.Multipliers = multiplierValues(p.IR.Rows, pt.Lower.Lambda)
-			out.Active = rowNames(p.IR.Rows, pt.Lower.Active)
+			active, _ := pt.Rows()
+			out.Active = rowNames(p.IR.Rows, active)
 		default:
 			if out.Status = statusAt(err); out.Status == status.Running {
 				return line, err

@@ -89,6 +89,7 @@ func sense(level *ir.Level) (word string, sign float64) {
 // determines; errorY bounds the error of y there.
 func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	s := pt.Lower
+	active, weak := pt.Rows()
 	upperSense, upperSign := sense(&p.IR.Upper)
 	lowerSense, lowerSign := sense(&p.IR.Lower)
 	r.Upper = UpperResult{
@@ -104,13 +105,13 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Variables:   variables(&p.IR.Lower, p.units.leave(s.Y), 1),
 		Units:       p.units.values(&p.IR.Lower),
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
-		Active:      rowNames(p.IR.Rows, s.Active), Weak: rowNames(p.IR.Rows, s.Weak),
+		Active:      rowNames(p.IR.Rows, active), Weak: rowNames(p.IR.Rows, weak),
 		Dependent:  rowNames(p.IR.Rows, s.Dependent),
 		ErrorBound: Number(errorY),
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
-	multiplier, slack := p.margins(s, h)
+	multiplier, slack := p.margins(s, active, weak, h)
 	r.Lower.MinMultiplier, r.Lower.MinSlack = Number(multiplier), Number(slack)
 	r.Residuals = Residuals{
 		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),

@@ -273,8 +273,10 @@ func (d *deriver) onFace(x, y []float64, face []int) (*derived, error) {
 			at.y[j] += length * step[j]
 		}
 		// The step is the error of the point it left; what is left after it is
-		// its square, or rounding.
-		if length == 1 && size <= 1e-9*d.sizeY(at.y) {
+		// its square, or rounding, of which the steps are where they get no shorter: g curves by
+		// more than its modulus, so that the rounding of forces asks for no more.
+		rounded := size > shrinks*last && size*d.p.Facts.StrongConvexity <= d.noise() && d.p.Facts.StrongConvexity > 0
+		if length == 1 && (rounded || size <= 1e-9*d.sizeY(at.y)) {
 			d.estimate(at, size*math.Min(1, size/last))
 			return at, nil
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -125,14 +126,16 @@ func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
 
 func dependsOn(q *polyhedron, working workingSet, i int) bool {
 	combination := make([]float64, q.m)
-	if !working.spans(i, combination) {
-		return false
-	}
-	// Column by column, beside the terms that make the difference: x has units of its own.
-	n := q.rows.A.Cols
-	difference, terms := make([]float64, n), make([]float64, n)
+	// Near dependence is one of units: in those of curvature a row may be next to all along one entry.
+	return working.spans(i, combination) && q.combines(q.rows.A, combination, i) && q.combines(q.rows.B, combination, i)
+}
+
+// combines reports whether row i of a, the columns of x or of y, is the combination of its rows: column by column,
+// beside the terms that make the difference, as each has units of its own.
+func (q *polyhedron) combines(a *sparse.CSR, combination []float64, i int) bool {
+	difference, terms := make([]float64, a.Cols), make([]float64, a.Cols)
 	add := func(row int, c float64) {
-		cols, vals := q.rows.A.Row(row)
+		cols, vals := a.Row(row)
 		for k, j := range cols {
 			difference[j] += c * vals[k]
 			terms[j] += math.Abs(c * vals[k])
@@ -149,7 +152,7 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 	const rounding = 1e-12
 	for t, c := range combination {
 		if c != 0 {
-			cols, vals := q.rows.A.Row(t)
+			cols, vals := a.Row(t)
 			for k, j := range cols {
 				terms[j] += rounding / math.Sqrt(dependence) * math.Abs(vals[k]) * q.norm[i] / q.norm[t]
 			}

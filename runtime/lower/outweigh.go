@@ -24,11 +24,11 @@ const far = 1e3
 const aDigit = 8
 
 // outweighed reports that some entries are not stationary beside their own forces, up to a part
-// `blurred` of these and by more than rounding, while others have far larger ones, of which it
-// tells. What forces an entry is made of is not known; they are at least as large as what is seen of
+// `blurred` of these and by more than rounding, while others have far larger ones: of these it tells
+// the forces, which are 0 for the others. What forces an entry is made of is not known; they are at least as large as what is seen of
 // them: the gradient, the pull of rows and what curvature, at least mu, makes of y: bend sets its
 // argument to H y, or reports that it is not known.
-func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu float64, bend func(bent []float64) bool) (large []bool, ok bool) {
+func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu float64, bend func(bent []float64) bool) (large []float64, ok bool) {
 	rest, forces := slices.Clone(grad), make([]float64, q.n)
 	for j, v := range grad {
 		forces[j] = math.Abs(v)
@@ -73,12 +73,20 @@ func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu f
 	if !ok {
 		return nil, false
 	}
-	large, ok = make([]bool, q.n), false
+	large, ok = make([]float64, q.n), false
 	for j, v := range forces {
-		large[j] = v > far*most
-		ok = ok || large[j]
+		if v > far*most {
+			large[j], ok = v, true
+		}
 	}
 	return large, ok
+}
+
+// hidden takes back Solved where entries are outweighed and cannot be solved apart.
+func (s *Solution) hidden() {
+	if s.Status == Solved {
+		s.Status, s.Reason = Inaccurate, "the forces on some entries of y are larger by so much that those on others are lost in their rounding"
+	}
 }
 
 // offBounds reports the entries that are beyond a bound, or short of one that has a multiplier, by more than
@@ -161,7 +169,7 @@ func roundingOf(obj Objective, j int, y []float64) float64 {
 }
 
 // outweighed is that of the solution where the stage stands.
-func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
+func (g *stage) outweighed(s *Solution) (large []float64, ok bool) {
 	w := &g.active
 	return s.outweighed(&g.poly, w.obj, w.grad, w.known.Mu, func(bent []float64) bool {
 		if h := w.curvature.hessian; h != nil {
@@ -176,10 +184,10 @@ func (g *stage) outweighed(s *Solution) (large []bool, ok bool) {
 // apart solves for the entries that are not large, the others staying where they are, and makes
 // the solution that of the whole. Where that fails, or the large ones are stationary no longer, it
 // says so and the solution stays.
-func (g *stage) apart(ctx context.Context, s *Solution, large []bool) bool {
+func (g *stage) apart(ctx context.Context, s *Solution, large []float64) bool {
 	w, q := &g.active, &g.poly
 	part, entries, of := g.small(s, large)
-	if len(entries) == 0 {
+	if len(entries) == 0 || len(entries) == g.poly.n {
 		return false
 	}
 	warm := &Solution{Y: make([]float64, len(entries)), Lambda: make([]float64, len(of))}
@@ -221,33 +229,28 @@ func (g *stage) apart(ctx context.Context, s *Solution, large []bool) bool {
 	w.value, s.Value = value, value
 	w.gather(working)
 	s.assess(q, &w.face, w.grad, linalg.Norm(w.grad), w.known)
-	// A bound whose force is small beside those on other entries holds if that is more than rounding.
-	forces := slices.Clone(w.grad)
-	for j, v := range forces {
-		forces[j] = math.Abs(v)
-	}
-	joined := s.joined(q, forces)
-	for t, i := range of {
-		at, j := slices.Index(s.Weak, i), q.bound[i]
-		if at < 0 || j < 0 || !slices.Contains(inner.Active, t) ||
-			s.Lambda[i]*math.Abs(q.coef[i]) <= aDigit*(roundingOf(w.obj, j, s.Y)+q.sums()*joined[j]) {
-			continue
-		}
-		s.Weak, s.Active = slices.Delete(s.Weak, at, at+1), append(s.Active, i)
-		s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
-	}
-	slices.Sort(s.Active)
 	s.Status, s.Reason = Solved, "stationary, entry by entry, beside the forces of its own"
 	return true
 }
 
+// held is what of large entries bounds hold: curvature does not move these when others move.
+func (g *stage) held(large []float64) []float64 {
+	q, held := &g.poly, make([]float64, len(large))
+	for i, j := range q.bound {
+		if j >= 0 && g.active.face.holds(i) {
+			held[j] = large[j]
+		}
+	}
+	return held
+}
+
 // small is the problem of the entries that are not large, at the y of the solution, with these
 // entries and the rows of the whole that it has.
-func (g *stage) small(s *Solution, large []bool) (part *problem.Problem, entries, of []int) {
+func (g *stage) small(s *Solution, large []float64) (part *problem.Problem, entries, of []int) {
 	q := &g.poly
 	place := make([]int, q.n)
 	for j := range place {
-		if !large[j] {
+		if large[j] == 0 {
 			place[j] = len(entries)
 			entries = append(entries, j)
 		}
@@ -258,7 +261,7 @@ func (g *stage) small(s *Solution, large []bool) (part *problem.Problem, entries
 		side, involved := q.rhs[i], false
 		cols, vals := q.rows.B.Row(i)
 		for k, j := range cols {
-			if large[j] {
+			if large[j] > 0 {
 				side -= vals[k] * s.Y[j]
 			} else if vals[k] != 0 {
 				involved = true
@@ -277,15 +280,15 @@ func (g *stage) small(s *Solution, large []bool) (part *problem.Problem, entries
 	return &problem.Problem{Dx: len(q.x), Dy: len(entries), Rows: rows}, entries, of
 }
 
-// stay reports whether large entries are stationary with a gradient and multipliers (len m), up to
-// the tolerance of solvers: it sets those of the bounds that hold them.
-func (g *stage) stay(large []bool, working []int, grad, lambda []float64) bool {
+// stay reports whether entries of large forces are stationary with a gradient and multipliers (len m), up
+// to the tolerance of solvers beside these forces: it sets those of the bounds that hold them.
+func (g *stage) stay(large []float64, working []int, grad, lambda []float64) bool {
 	q := &g.poly
 	for j := range large {
-		if !large[j] {
+		if large[j] == 0 {
 			continue
 		}
-		bound, rest, forces := -1, grad[j], math.Abs(grad[j])
+		bound, rest := -1, grad[j]
 		over, vals := q.cols.Row(j)
 		for k, i := range over {
 			if q.bound[i] == j && slices.Contains(working, i) {
@@ -293,11 +296,9 @@ func (g *stage) stay(large []bool, working []int, grad, lambda []float64) bool {
 				continue
 			}
 			rest -= vals[k] * lambda[i]
-			forces = math.Max(forces, math.Abs(vals[k]*lambda[i]))
 		}
 		if bound < 0 {
-			before := g.active.grad[j]
-			if forces = math.Max(forces, math.Abs(before)); math.Abs(rest) > math.Max(defaultTolerance*forces, 2*math.Abs(before)) {
+			if math.Abs(rest) > defaultTolerance*large[j] {
 				return false
 			}
 			continue

@@ -138,7 +138,7 @@ func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Object
 		out.Status, out.Reason = Inaccurate, "no multipliers were found: the rows that hold y depend on each other"
 	}
 	if s.outweighed(out, obj, n.known.Mu) {
-		out.Status, out.Reason = Inaccurate, "the forces on some entries of y are larger by so much that those on others are lost in their rounding"
+		out.hidden()
 	}
 	if out.Status != Solved && p.Dy <= smallEnough {
 		if dense := s.alm.Solve(ctx, p, obj, x, out); dense.Status == Solved {
@@ -167,7 +167,7 @@ func (s *sparseSolver) outweighed(out *Solution, obj Objective, mu float64) bool
 		}
 		return true
 	})
-	return ok && out.Status == Solved
+	return ok
 }
 
 // prepare makes the workspace one for p: with the plan of the warm solution, or

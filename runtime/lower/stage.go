@@ -277,8 +277,10 @@ func (g *stage) finish(ctx context.Context, s *Solution, end outcome, err error)
 	s.Lengths = w.curvature.lengths()
 	if w.relative <= defaultTolerance && (end == converged || end == stalled) && s.blurs(&w.newton, &g.poly) && g.refined(ctx, s) {
 		s.assess(&g.poly, &w.face, w.grad, linalg.Norm(w.grad), w.known)
-	} else if large, ok := g.outweighed(s); !ok || !g.apart(ctx, s, large) {
+	} else if large, ok := g.outweighed(s); !ok {
 		s.doubt(&g.poly, linalg.Norm(w.grad), w.curvature.largest, w.known.Mu)
+	} else if !g.apart(ctx, s, large) && !g.apart(ctx, s, g.held(large)) {
+		s.hidden()
 	}
 	s.Working, s.Sine, s.shape = w.face.rows(nil), w.face.sine(), g.poly.shape
 	if w.curvature.hessian != nil {

@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
@@ -40,6 +41,22 @@ func (h *Hyper) complementarity(x []float64, s *lower.Solution, face []int) (mar
 		return verdict(margins)
 	}
 	return margin, undecided
+}
+
+// Rows are the rows that hold at the lower solution, ascending: active, with a multiplier, and weak, of which that is
+// undecided. The solver calls a row weak within a tolerance in units of its own; the errors may decide it nevertheless.
+func (p *Point) Rows() (active, weak []int) {
+	active = slices.Clone(p.Lower.Active)
+	for _, i := range p.Lower.Weak {
+		switch _, undecided := slices.BinarySearch(p.Undecided, i); {
+		case undecided:
+			weak = append(weak, i)
+		case slices.Contains(p.Face, i):
+			active = append(active, i)
+		}
+	}
+	slices.Sort(active)
+	return active, weak
 }
 
 // verdict is the least of the margins of the rows, and the undecided ones.
