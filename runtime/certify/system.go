@@ -222,20 +222,20 @@ func (s *jointSystem) least() float64 {
 // solve is by components; one whose right side is zero stays at zero.
 func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
 	u, v = make([]float64, len(a)), make([]float64, len(b))
+	nonzero := func(v []float64, at []int) bool {
+		return slices.ContainsFunc(at, func(k int) bool { return v[k] != 0 })
+	}
 	for t, part := range s.parts {
 		entries := s.h.comps[t].entries
+		if !nonzero(a, entries) && !nonzero(b, s.at[t]) {
+			continue
+		}
 		pa, pb := make([]float64, len(entries)), make([]float64, len(s.at[t]))
-		some := false
 		for r, j := range entries {
 			pa[r] = a[j]
-			some = some || a[j] != 0
 		}
 		for r, k := range s.at[t] {
 			pb[r] = b[k]
-			some = some || b[k] != 0
-		}
-		if !some {
-			continue
 		}
 		pu, pv, err := part.solve(pa, pb)
 		if err != nil {

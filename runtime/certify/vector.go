@@ -12,6 +12,9 @@ func dot(a, b []float64) float64 {
 
 // norm is the 2-norm, without overflow.
 func norm(v []float64) float64 {
+	if sum := dot(v, v); sum > 1e-280 && sum < 1e280 { // no square that counts under- or overflows
+		return math.Sqrt(sum)
+	}
 	top := maxAbs(v)
 	if top == 0 || math.IsInf(top, 1) || math.IsNaN(top) {
 		return top
@@ -23,10 +26,16 @@ func norm(v []float64) float64 {
 	return top * math.Sqrt(sum)
 }
 
+// maxAbs is NaN where an entry is.
 func maxAbs(v []float64) float64 {
 	top := 0.0
 	for _, t := range v {
-		top = math.Max(top, math.Abs(t))
+		if t = math.Abs(t); t > top || math.IsNaN(t) {
+			top = t
+		}
+		if math.IsNaN(top) {
+			return top
+		}
 	}
 	return top
 }

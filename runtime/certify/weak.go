@@ -165,10 +165,10 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 	if err != nil {
 		return sense{}, false
 	}
-	of := sense{inY: norm(p)}
 	for l, row := range at.active {
-		of.inRows = math.Hypot(of.inRows, d.s.rows[row]*q[l])
+		q[l] *= d.s.rows[row]
 	}
+	of := sense{inY: norm(p), inRows: norm(q)}
 	if known != nil {
 		known[i] = of
 	}

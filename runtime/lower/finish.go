@@ -133,37 +133,51 @@ func dependsOn(q *polyhedron, working workingSet, i int) bool {
 // combines reports whether row i of a, the columns of x or of y, is the combination of its rows: column by column,
 // beside the terms that make the difference, as each has units of its own.
 func (q *polyhedron) combines(a *sparse.CSR, combination []float64, i int) bool {
-	difference, terms := make([]float64, a.Cols), make([]float64, a.Cols)
-	add := func(row int, c float64) {
-		cols, vals := a.Row(row)
-		for k, j := range cols {
-			difference[j] += c * vals[k]
-			terms[j] += math.Abs(c * vals[k])
+	c := &q.columns
+	c.begin(a.Cols)
+	c.add(a, i, 1, 1)
+	for t, by := range combination {
+		if by != 0 {
+			// A row that takes no part has a coefficient of rounding: beside nothing else that is no
+			// difference.
+			const rounding = 1e-12
+			c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(dependence)*q.norm[i]/q.norm[t])
 		}
 	}
-	add(i, 1)
-	for t, c := range combination {
-		if c != 0 {
-			add(t, -c)
-		}
-	}
-	// A row that takes no part has a coefficient of rounding: beside nothing else that is no
-	// difference.
-	const rounding = 1e-12
-	for t, c := range combination {
-		if c != 0 {
-			cols, vals := a.Row(t)
-			for k, j := range cols {
-				terms[j] += rounding / math.Sqrt(dependence) * math.Abs(vals[k]) * q.norm[i] / q.norm[t]
-			}
-		}
-	}
-	for j, d := range difference {
-		if math.Abs(d) > math.Sqrt(dependence)*terms[j] {
+	for _, j := range c.touched {
+		if math.Abs(c.sum[j]) > math.Sqrt(dependence)*c.terms[j] {
 			return false
 		}
 	}
 	return true
+}
+
+// columnSums are a combination of rows, column by column, and the size of its terms. Between uses they are 0.
+type columnSums struct {
+	sum, terms []float64
+	touched    []int
+}
+
+func (c *columnSums) begin(columns int) {
+	for _, j := range c.touched {
+		c.sum[j], c.terms[j] = 0, 0
+	}
+	c.touched = c.touched[:0]
+	if len(c.sum) < columns {
+		c.sum, c.terms = make([]float64, columns), make([]float64, columns)
+	}
+}
+
+// add adds `by` times row i of a, whose terms count `size` times.
+func (c *columnSums) add(a *sparse.CSR, i int, by, size float64) {
+	cols, vals := a.Row(i)
+	for k, j := range cols {
+		if c.terms[j] == 0 {
+			c.touched = append(c.touched, j)
+		}
+		c.sum[j] += by * vals[k]
+		c.terms[j] += size * math.Abs(vals[k])
+	}
 }
 
 // errorBound is the certified distance to y*. For every z that satisfies the

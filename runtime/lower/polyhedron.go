@@ -18,6 +18,8 @@ type polyhedron struct {
 	x    []float64 // shared with the caller
 	rhs  []float64 // len m: r
 	size []float64 // len m: the size of the terms that r_i is a sum of, |A_i| |x| + |b_i|, over |B_i| where that is not 0
+
+	columns columnSums // see combines
 }
 
 // shape is what of a polyhedron depends on B alone. It is immutable and may be shared.
