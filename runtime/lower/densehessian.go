@@ -57,14 +57,16 @@ const facesKept = 4
 // flatness of a direction and the rounding of the differences meet.
 const singular = 1 / flatness / 10
 
-func newDenseHessian(n int, packed []float64) *denseHessian {
+// newDenseHessian unpacks and factorizes H, which is known to be at least mu, or 0: that may spare
+// the estimate of its condition.
+func newDenseHessian(n int, packed []float64, mu float64) *denseHessian {
 	w := &denseHessian{n: n, h: linalg.Unpack(n, packed)}
 	sums := 0.0
 	for i := 0; i < n; i++ {
 		row := w.h[i*n : (i+1)*n]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= singular {
+	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && (sums*math.Sqrt(float64(n)) <= singular*mu || factors.Condition(sums) <= singular) {
 		w.factors = factors
 	}
 	return w

@@ -31,6 +31,7 @@ type Memory struct {
 	// one of the whole.
 	Parts []*Memory
 
+	mu      float64 // what H is known to be at least, or 0
 	once    sync.Once
 	hessian *denseHessian
 }
@@ -82,9 +83,9 @@ func (m *Memory) follower(k int) *Memory {
 	return m.Parts[k]
 }
 
-// remember makes a memory of the symmetric part of the matrix h, n x n.
-func remember(n int, h []float64) *Memory {
-	m := &Memory{N: n, Packed: make([]float64, 0, n*(n+1)/2)}
+// remember makes a memory of the symmetric part of the matrix h, n x n, the Hessian of an objective.
+func remember(obj Objective, n int, h []float64) *Memory {
+	m := &Memory{N: n, mu: curvatureOf(obj).Mu, Packed: make([]float64, 0, n*(n+1)/2)}
 	for i := 0; i < n; i++ {
 		for j := i; j < n; j++ {
 			m.Packed = append(m.Packed, (h[i*n+j]+h[j*n+i])/2)
@@ -99,6 +100,6 @@ func (m *Memory) unpacked() *denseHessian {
 	if !m.Complete() {
 		return nil
 	}
-	m.once.Do(func() { m.hessian = newDenseHessian(m.N, m.Packed) })
+	m.once.Do(func() { m.hessian = newDenseHessian(m.N, m.Packed, m.mu) })
 	return m.hessian
 }

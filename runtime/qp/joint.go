@@ -18,8 +18,9 @@ type constraints struct {
 	lower []bool // a row of the lower level
 }
 
-func newConstraints(cols int) *constraints {
-	return &constraints{e: sparse.Empty(cols)}
+// newConstraints has room for some rows with some entries.
+func newConstraints(cols, rows, entries int) *constraints {
+	return &constraints{e: sparse.WithRoom(cols, rows, entries)}
 }
 
 // end closes the row whose entries were appended to c.e.
@@ -74,7 +75,13 @@ type Cut struct {
 // assemble builds the rows on x and on (x, s, u). s is y in the unit of x that most
 // rows say: what a change of y by 1 is worth in x.
 func (p *Projector) assemble() {
-	p.upper, p.joint = newConstraints(p.dx), newConstraints(p.dx+p.inner+len(p.u))
+	rows, entries := len(p.set.Kind), 0
+	if rows > 0 {
+		entries = p.set.E.NNZ()
+	}
+	p.upper = newConstraints(p.dx, rows, entries)
+	rows, entries = rows+p.rows.Len()+p.set.Extended.Len(), entries+p.rows.A.NNZ()+p.rows.B.NNZ()
+	p.joint = newConstraints(p.dx+p.inner+len(p.u), rows, entries)
 	both := func(cols []int, vals []float64, side float64, equal bool, name string, lower bool) {
 		for _, c := range []*constraints{p.upper, p.joint} {
 			c.e.AppendAll(cols, vals)
