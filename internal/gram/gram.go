@@ -80,9 +80,11 @@ func (w *work) sum(a Block, trans bool, b Block) {
 	if w.out.Rows == 0 || w.out.Cols == 0 || inner == 0 {
 		return
 	}
-	w.a = make([]float64, panels(w.out.Rows)*width*min(inner, depth))
+	w.a = room(panels(w.out.Rows) * width * min(inner, depth))
+	defer release(w.a)
 	if !w.symmetric {
-		w.b = make([]float64, panels(w.out.Cols)*width*min(inner, depth))
+		w.b = room(panels(w.out.Cols) * width * min(inner, depth))
+		defer release(w.b)
 	}
 	for k := 0; k < inner; k += depth {
 		w.k = min(depth, inner-k)
@@ -95,6 +97,18 @@ func (w *work) sum(a Block, trans bool, b Block) {
 		w.multiply()
 	}
 }
+
+// rooms are those of packed operands, of which packing sets every entry.
+var rooms sync.Pool
+
+func room(n int) []float64 {
+	if r, ok := rooms.Get().(*[]float64); ok && cap(*r) >= n {
+		return (*r)[:n]
+	}
+	return make([]float64, n)
+}
+
+func release(r []float64) { rooms.Put(&r) }
 
 func panels(n int) int { return (n + width - 1) / width }
 

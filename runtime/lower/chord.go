@@ -3,6 +3,7 @@ package lower
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/linalg"
 )
@@ -159,7 +160,7 @@ func (g *stage) measure(y []float64) bool {
 			column[i] = (column[i] - w.grad[i]) / t
 		}
 	}
-	g.near = remember(w.obj, n, g.columns)
+	g.near = remember(w.obj, n, slices.Clone(g.columns))
 	g.near.Near, g.near.mu = true, 0 // nothing is proved of differences
 	return true
 }

@@ -57,10 +57,10 @@ const facesKept = 4
 // flatness of a direction and the rounding of the differences meet.
 const singular = 1 / flatness / 10
 
-// newDenseHessian unpacks and factorizes H, which is known to be at least mu, or 0: that may spare
+// newDenseHessian factorizes H, n x n, which it keeps. H is known to be at least mu, or 0: that may spare
 // the estimate of its condition.
-func newDenseHessian(n int, packed []float64, mu float64) *denseHessian {
-	w := &denseHessian{n: n, h: linalg.Unpack(n, packed)}
+func newDenseHessian(n int, h []float64, mu float64) *denseHessian {
+	w := &denseHessian{n: n, h: h}
 	sums := 0.0
 	for i := 0; i < n; i++ {
 		row := w.h[i*n : (i+1)*n]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -31,7 +32,8 @@ type Memory struct {
 	// one of the whole.
 	Parts []*Memory
 
-	mu      float64 // what H is known to be at least, or 0
+	full    []float64 // H, until it is unpacked; or nil
+	mu      float64   // what H is known to be at least, or 0
 	once    sync.Once
 	hessian *denseHessian
 }
@@ -83,13 +85,15 @@ func (m *Memory) follower(k int) *Memory {
 	return m.Parts[k]
 }
 
-// remember makes a memory of the symmetric part of the matrix h, n x n, the Hessian of an objective.
+// remember makes a memory of the symmetric part of the matrix h, n x n, the Hessian of an objective. It keeps h.
 func remember(obj Objective, n int, h []float64) *Memory {
-	m := &Memory{N: n, mu: curvatureOf(obj).Mu, Packed: make([]float64, 0, n*(n+1)/2)}
-	for i := 0; i < n; i++ {
+	m := &Memory{N: n, full: h, mu: curvatureOf(obj).Mu, Packed: make([]float64, 0, n*(n+1)/2)}
+	for i := range n {
 		for j := i; j < n; j++ {
-			m.Packed = append(m.Packed, (h[i*n+j]+h[j*n+i])/2)
+			v := (h[i*n+j] + h[j*n+i]) / 2
+			h[i*n+j], h[j*n+i] = v, v
 		}
+		m.Packed = append(m.Packed, h[i*n+i:(i+1)*n]...)
 	}
 	return m
 }
@@ -100,6 +104,11 @@ func (m *Memory) unpacked() *denseHessian {
 	if !m.Complete() {
 		return nil
 	}
-	m.once.Do(func() { m.hessian = newDenseHessian(m.N, m.Packed, m.mu) })
+	m.once.Do(func() {
+		if m.full == nil {
+			m.full = linalg.Unpack(m.N, m.Packed)
+		}
+		m.hessian, m.full = newDenseHessian(m.N, m.full, m.mu), nil
+	})
 	return m.hessian
 }
