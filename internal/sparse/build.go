@@ -16,6 +16,15 @@ func (m *CSR) AppendAll(cols []int, vals []float64) {
 	m.Col, m.Val = append(m.Col, cols...), append(m.Val, vals...)
 }
 
+// AppendScaled is AppendAll with columns moved by shift, and entries times by, over over.
+func (m *CSR) AppendScaled(cols []int, shift int, vals []float64, by, over float64) {
+	col, val := m.Col, m.Val // of their own: writes of slices cost while garbage is collected
+	for k, j := range cols {
+		col, val = append(col, j+shift), append(val, vals[k]*by/over)
+	}
+	m.Col, m.Val = col, val
+}
+
 // EndRow makes a row of the entries that were appended since the last one.
 func (m *CSR) EndRow() {
 	m.Rows++

@@ -71,9 +71,7 @@ func (g *projection) structure(q *polyhedron) {
 			continue
 		}
 		cols, vals := q.rows.B.Row(i)
-		for t, j := range cols {
-			general.Append(j, -vals[t]/q.norm[i])
-		}
+		general.AppendScaled(cols, 0, vals, -1, q.norm[i])
 		general.EndRow()
 		g.general = append(g.general, i)
 	}

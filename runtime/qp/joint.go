@@ -109,9 +109,7 @@ func (p *Projector) assemble() {
 		}
 		p.joint.e.AppendAll(cols, vals)
 		ycols, yvals := p.rows.B.Row(i)
-		for k, j := range ycols {
-			p.joint.e.Append(p.dx+j, -yvals[k]*p.unit)
-		}
+		p.joint.e.AppendScaled(ycols, p.dx, yvals, -p.unit, 1)
 		p.joint.end(p.rows.Rhs[i], equal, name, true)
 	}
 	for i := range p.set.Extended.Len() {

@@ -38,9 +38,7 @@ func newRecourse(rows *problem.Rows, dy int) *Recourse {
 		}
 		r.use, r.equal = append(r.use, i), append(r.equal, kind == problem.Equal)
 		cols, vals := rows.B.Row(i)
-		for k, j := range cols {
-			r.minusB.Append(j, -vals[k])
-		}
+		r.minusB.AppendScaled(cols, 0, vals, -1, 1)
 		r.minusB.EndRow()
 		_, vals = rows.A.Row(i)
 		tied = tied || linalg.Norm(vals) > 0
