@@ -31,6 +31,9 @@ type Problem struct {
 	origin *origin // what Bind was given; nil of problems made otherwise
 }
 
+// Units are what y is divided by, entry by entry, for the y of Numeric: powers of two. nil where all are 1.
+func (p *Problem) Units() Values { return p.units.values(&p.IR.Lower) }
+
 // variables cuts a vector over a level's variables into named values.
 func variables(level *ir.Level, v []float64, sign float64) Values {
 	var out Values
@@ -103,7 +106,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
 		Variables:   variables(&p.IR.Lower, p.units.leave(s.Y), 1),
-		Units:       p.units.values(&p.IR.Lower),
+		Units:       p.Units(),
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, active), Weak: rowNames(p.IR.Rows, weak),
 		Dependent:  rowNames(p.IR.Rows, s.Dependent),

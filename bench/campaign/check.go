@@ -209,7 +209,11 @@ func firstLine(err error) string {
 
 // proofs compares the proved modulus with second derivatives at points.
 func (e *examination) proofs(p *runtime.Problem) {
-	mu := p.Numeric.Facts.StrongConvexity * e.unitOf(-2*e.style.scale.Y+e.style.scale.G, -1)
+	mu := p.Proof.Facts().StrongConvexity
+	if p.Units() == nil { // else that of Numeric is about another y
+		mu = math.Max(mu, p.Numeric.Facts.StrongConvexity)
+	}
+	mu *= e.unitOf(-2*e.style.scale.Y+e.style.scale.G, -1)
 	for range 3 {
 		x := e.draw()
 		if !e.model.Contains(x) { // what is proved is so for x in X

@@ -38,6 +38,7 @@ func TestSlice(t *testing.T) {
 		32013352, 32047750, 32096298, // small forces beside large ones: entries of y off, a multiplier of a row with slack
 		34016569,           // an inequality at a small angle to the equations, violated by 1e-13
 		34003904,           // 2 x beside e^301
+		38010012,           // a modulus of a y in other units, which the campaign took for that of y
 		33015462, 33018100, // and rounding beside large ones, which is no force
 		23008370, 21081231, // an entropy at its end: a failed run's y, and the truth's own Newton steps
 		23008876, 23027306, // rows that are implied where X holds an entry
