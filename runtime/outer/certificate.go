@@ -100,6 +100,29 @@ func certifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 	return c, nil
 }
 
+// scale adds the steepest of samples that a certificate may use, without weight, where its measure is small beside
+// that one's gradient alone.
+func (c *Certificate) scale(samples []Sample, epsilon float64) {
+	own := 0.0
+	for _, g := range c.Gradients {
+		own = math.Max(own, norm(g))
+	}
+	if c.epsilon() <= epsilon*own {
+		return
+	}
+	steep := -1
+	for i, s := range samples {
+		if size := norm(s.G); size > own && s.At == nil {
+			own, steep = size, i
+		}
+	}
+	if steep >= 0 {
+		s := &samples[steep]
+		c.Points, c.Gradients = append(c.Points, s.Where()), append(c.Gradients, s.G)
+		c.Faces, c.Weights = append(c.Faces, s.Active), append(c.Weights, 0)
+	}
+}
+
 // within are the samples whose gradients a certificate of a radius at x may use.
 func within(samples []Sample, x []float64, radius float64) []Sample {
 	var near []Sample

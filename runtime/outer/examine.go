@@ -158,18 +158,20 @@ func (m *goldstein) restart(run *Run, lower *Sample) {
 // the way lets the run go on from there.
 func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
 	s := &m.state
+	// Gradients that a certificate cannot show do not count for its measure either.
+	target := func() float64 { return m.target(run, within(s.Bundle, s.Center.X, delta)...) }
 	c, err := certifySample(ctx, run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
-	if c.epsilon() > m.target(run, s.Bundle...) {
+	if c.epsilon() > target() {
 		// A piece within delta may be missing, or known from further away only.
 		corners, err := m.chain(ctx, run, delta)
 		if err != nil {
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.target(run, s.Bundle...), certifying*m.Settings.Samples)
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target(), certifying*m.Settings.Samples)
 		if err != nil {
 			return "", err
 		}
@@ -183,8 +185,8 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
-	if c.epsilon() <= m.target(run, s.Bundle...) {
-		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
+	if c.epsilon() <= target() {
+		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(within(s.Bundle, s.Center.X, delta)))); err != nil {
 			return "", err
 		}
 		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
@@ -192,7 +194,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	why := ""
-	switch target := m.target(run, s.Bundle...); {
+	switch target := target(); {
 	case c == nil:
 		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
 	case c.Norm > target:
@@ -339,6 +341,7 @@ func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	if c == nil {
 		return errNoCertificate
 	}
+	c.scale(within(samples, result.Best.X, delta), m.Settings.Epsilon)
 	result.Certificate = c
 	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}
 	return run.align(ctx, result.Best, c)
