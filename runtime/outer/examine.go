@@ -171,7 +171,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target(), certifying*m.Settings.Samples)
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target(), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -227,6 +227,9 @@ func (r *Run) blurred() string {
 // certifying is how many times the samples of a ball the last certificate may
 // take: where it needs many, they are all that a run still lacks.
 const certifying = 10
+
+// perEntry is how many more it may take for each entry of x, all of which may have kinks of their own.
+const perEntry = 2
 
 // forget drops what the bundle knows from further than radius.
 func (m *goldstein) forget(radius float64) {
