@@ -43,7 +43,7 @@ func (c *Path) Second(x []float64) *Second {
 		dy: v(c.n), ds: v(c.m), wx: v(nx), wy: v(c.n), ax: v(nx), ay: v(c.n), bx: v(nx), by: v(c.n), px: v(nx), py: v(c.n)}
 	for i, l := range c.lambda {
 		if c.s[i] > 0 {
-			s.pull[i] = l / (c.s[i] * c.s[i]) * c.p.Rows.B.RowDot(i, s.p)
+			s.pull[i] = l / (c.s[i] * c.s[i]) * c.along(i, s.p)
 		}
 	}
 	if c.barrier.above {
@@ -77,8 +77,14 @@ func (s *Second) Apply(dst, v []float64) {
 	for i, b := range s.pull {
 		if b != 0 {
 			w := b * (2*s.ds[i] - s.bar.relative(i)*c.s[i])
-			rows.A.AddRow(s.wx, i, -w)
-			rows.B.AddRow(s.wy, i, w)
+			if c.tied[i] {
+				rows.A.AddRow(s.wx, i, -w)
+			}
+			if j := c.bound[i]; j >= 0 {
+				s.wy[j] += w * c.coefficient[i]
+			} else {
+				rows.B.AddRow(s.wy, i, w)
+			}
 		}
 	}
 	copy(dst, s.wx)
@@ -87,7 +93,7 @@ func (s *Second) Apply(dst, v []float64) {
 
 // answer sets dy and ds to the derivatives of y and of the slacks along v.
 func (s *Second) answer(v []float64, length float64) {
-	c, rows := s.c, s.c.p.Rows
+	c := s.c
 	clear(c.rhs)
 	if !s.fixed {
 		t := math.Cbrt(unit) * s.size / length
@@ -110,7 +116,7 @@ func (s *Second) answer(v []float64, length float64) {
 	}
 	s.bar.measure(v, length)
 	for i := range s.ds {
-		s.ds[i] = -rows.A.RowDot(i, v)
+		s.ds[i] = -c.across(i, v)
 		s.side[i] = s.ds[i] - s.bar.relative(i)*c.s[i]
 		if j := c.bound[i]; j >= 0 {
 			c.rhs[j] -= c.coefficient[i] * c.lambda[i] / c.s[i] * s.side[i]
@@ -122,7 +128,7 @@ func (s *Second) answer(v []float64, length float64) {
 	c.solveTo(accurate)
 	copy(s.dy, c.step)
 	for i := range s.ds {
-		s.ds[i] += rows.B.RowDot(i, s.dy)
+		s.ds[i] += c.along(i, s.dy)
 	}
 }
 

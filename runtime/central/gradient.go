@@ -42,22 +42,22 @@ func (c *Path) pullBack(dst, x, w, shares []float64, part float64) {
 	c.cross(dst, x, c.y, p, -1)
 	rows := c.p.Rows
 	if c.barrier.above {
-		c.barrier.weigh(c.weights, func(i int) float64 { return c.mu / c.s[i] * rows.B.RowDot(i, p) })
+		c.barrier.weigh(c.weights, func(i int) float64 { return c.mu / c.s[i] * c.along(i, p) })
 		for k, v := range shares {
 			c.weights[k] += v
 		}
 		c.barrier.add(dst, c.weights, c.barrier.share, c.barrier.force, x)
 	}
 	for i, j := range c.bound {
-		if j >= 0 {
+		if j >= 0 && c.tied[i] {
 			// The equation of the row, eliminated from K.
-			if q := -c.lambda[i] / c.s[i] * rows.B.RowDot(i, p); q != 0 {
+			if q := -c.lambda[i] / c.s[i] * c.along(i, p); q != 0 {
 				rows.A.AddRow(dst, i, -q)
 			}
 		}
 	}
 	for k, i := range c.general {
-		if q := c.step[c.n+k]; q != 0 {
+		if q := c.step[c.n+k]; q != 0 && c.tied[i] {
 			rows.A.AddRow(dst, i, -q)
 		}
 	}

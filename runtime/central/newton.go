@@ -397,10 +397,10 @@ func (c *Path) advance(x []float64, target, off float64) bool {
 	for i, kind := range rows.Kind {
 		c.dlambda[i] = 0
 		if c.bound[i] >= 0 {
-			c.dlambda[i] = c.lambda[i] / c.s[i] * (c.side[i] - rows.B.RowDot(i, dy))
+			c.dlambda[i] = c.lambda[i] / c.s[i] * (c.side[i] - c.along(i, dy))
 		}
 		if kind != problem.Equal {
-			c.ds[i] = rows.B.RowDot(i, dy) - c.primal[i]
+			c.ds[i] = c.along(i, dy) - c.primal[i]
 		}
 	}
 	for k, i := range c.general {

@@ -35,6 +35,7 @@ type Path struct {
 	onDiag      []int     // of each entry of y: the place of its diagonal entry in lower
 	bound       []int     // of each row: the entry of y that it bounds, or -1
 	coefficient []float64 // and its entry of B
+	tied        []bool    // the rows that read x
 	general     []int     // the other rows, in the order of the KKT matrix
 	entries     int       // of B in these
 	part        []int     // of each entry of y: the number of its part of the lower level, see divide
@@ -147,8 +148,10 @@ func full(n int) *sparse.CSR {
 // arrange tells bounds from other rows.
 func (c *Path) arrange() {
 	rows := c.p.Rows
-	c.bound, c.coefficient = make([]int, c.m), make([]float64, c.m)
+	c.bound, c.coefficient, c.tied = make([]int, c.m), make([]float64, c.m), make([]bool, c.m)
 	for i := range c.bound {
+		cols, _ := rows.A.Row(i)
+		c.tied[i] = len(cols) > 0
 		c.bound[i] = -1
 		if rows.Kind[i] != problem.Equal && c.condensed == nil {
 			c.bound[i], c.coefficient[i] = rows.Bound(i)
@@ -157,6 +160,22 @@ func (c *Path) arrange() {
 			c.general = append(c.general, i)
 		}
 	}
+}
+
+// along is B_i v for a v on y.
+func (c *Path) along(i int, v []float64) float64 {
+	if j := c.bound[i]; j >= 0 {
+		return c.coefficient[i] * v[j]
+	}
+	return c.p.Rows.B.RowDot(i, v)
+}
+
+// across is A_i v for a v on x.
+func (c *Path) across(i int, v []float64) float64 {
+	if c.tied[i] {
+		return c.p.Rows.A.RowDot(i, v)
+	}
+	return 0
 }
 
 // analyze finds the pattern of the KKT matrix: the Hessian's lower triangle, to whose
