@@ -177,9 +177,14 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 
 // decides is the functional of (y, -lambda) on the face of at that decides
 // whether a row holds y: the slack of a row outside, but for its part in x, and
-// the way that the k-th row inside gives.
+// the way that the k-th row inside gives. Both are good until the next call.
 func (d *deriver) decides(at *derived, i, k int, inside bool) (cy, cv []float64) {
-	cy, cv = make([]float64, d.p.Dy), make([]float64, len(at.active))
+	if len(d.deciding) < d.p.Dy+len(at.active) {
+		d.deciding = make([]float64, d.p.Dy+d.p.Rows.Len())
+	}
+	cy, cv = d.deciding[:d.p.Dy], d.deciding[d.p.Dy:][:len(at.active)]
+	clear(cy)
+	clear(cv)
 	if inside {
 		cv[k] = -at.system.give(k)
 	} else {

@@ -125,24 +125,34 @@ func (s *Solution) redundant(q *polyhedron, working workingSet, i int) bool {
 }
 
 func dependsOn(q *polyhedron, working workingSet, i int) bool {
-	combination := make([]float64, q.m)
+	c := &q.columns
+	c.combination = resize(c.combination, q.m)
+	clear(c.combination)
+	if !working.spans(i, c.combination) {
+		return false
+	}
+	c.rows = c.rows[:0]
+	for t, by := range c.combination {
+		if by != 0 {
+			c.rows = append(c.rows, t)
+		}
+	}
 	// Near dependence is one of units: in those of curvature a row may be next to all along one entry.
-	return working.spans(i, combination) && q.combines(q.rows.A, combination, i) && q.combines(q.rows.B, combination, i)
+	return q.combines(q.rows.A, i) && q.combines(q.rows.B, i)
 }
 
-// combines reports whether row i of a, the columns of x or of y, is the combination of its rows: column by column,
-// beside the terms that make the difference, as each has units of its own.
-func (q *polyhedron) combines(a *sparse.CSR, combination []float64, i int) bool {
+// combines reports whether row i of a, the columns of x or of y, is the combination of its rows that q.columns has:
+// column by column, beside the terms that make the difference, as each has units of its own.
+func (q *polyhedron) combines(a *sparse.CSR, i int) bool {
 	c := &q.columns
 	c.begin(a.Cols)
 	c.add(a, i, 1, 1)
-	for t, by := range combination {
-		if by != 0 {
-			// A row that takes no part has a coefficient of rounding: beside nothing else that is no
-			// difference.
-			const rounding = 1e-12
-			c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(dependence)*q.norm[i]/q.norm[t])
-		}
+	for _, t := range c.rows {
+		// A row that takes no part has a coefficient of rounding: beside nothing else that is no
+		// difference.
+		const rounding = 1e-12
+		by := c.combination[t]
+		c.add(a, t, -by, math.Abs(by)+rounding/math.Sqrt(dependence)*q.norm[i]/q.norm[t])
 	}
 	for _, j := range c.touched {
 		if math.Abs(c.sum[j]) > math.Sqrt(dependence)*c.terms[j] {
@@ -156,6 +166,9 @@ func (q *polyhedron) combines(a *sparse.CSR, combination []float64, i int) bool 
 type columnSums struct {
 	sum, terms []float64
 	touched    []int
+
+	combination []float64 // of rows, len m
+	rows        []int     // those with a part in it
 }
 
 func (c *columnSums) begin(columns int) {

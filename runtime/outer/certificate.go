@@ -1,9 +1,11 @@
 package outer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
@@ -102,25 +104,34 @@ func certifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 
 // scale adds the steepest of samples that a certificate may use, without weight, where its measure is small beside
 // that one's gradient alone.
-func (c *Certificate) scale(samples []Sample, epsilon float64) {
+func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, epsilon float64) error {
 	own := 0.0
 	for _, g := range c.Gradients {
 		own = math.Max(own, norm(g))
 	}
 	if c.epsilon() <= epsilon*own {
-		return
+		return nil
 	}
-	steep := -1
-	for i, s := range samples {
-		if size := norm(s.G); size > own && s.At == nil {
-			own, steep = size, i
+	steep := slices.Clone(samples)
+	slices.SortStableFunc(steep, func(a, b Sample) int { return cmp.Compare(norm(b.G), norm(a.G)) })
+	for i := range steep {
+		s := &steep[i]
+		if norm(s.G) <= own {
+			return nil
+		}
+		if s.At != nil {
+			var err error
+			if s, err = run.exact(ctx, s); err != nil {
+				return err
+			}
+		}
+		if s != nil {
+			c.Points, c.Gradients = append(c.Points, s.Where()), append(c.Gradients, s.G)
+			c.Faces, c.Weights = append(c.Faces, s.Active), append(c.Weights, 0)
+			return nil
 		}
 	}
-	if steep >= 0 {
-		s := &samples[steep]
-		c.Points, c.Gradients = append(c.Points, s.Where()), append(c.Gradients, s.G)
-		c.Faces, c.Weights = append(c.Faces, s.Active), append(c.Weights, 0)
-	}
+	return nil
 }
 
 // within are the samples whose gradients a certificate of a radius at x may use.

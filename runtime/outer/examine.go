@@ -158,20 +158,18 @@ func (m *goldstein) restart(run *Run, lower *Sample) {
 // the way lets the run go on from there.
 func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
 	s := &m.state
-	// Gradients that a certificate cannot show do not count for its measure either.
-	target := func() float64 { return m.target(run, within(s.Bundle, s.Center.X, delta)...) }
 	c, err := certifySample(ctx, run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
-	if c.epsilon() > target() {
+	if c.epsilon() > m.targetWithin(run, delta) {
 		// A piece within delta may be missing, or known from further away only.
 		corners, err := m.chain(ctx, run, delta)
 		if err != nil {
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, target(), certifying*m.Settings.Samples+perEntry*run.Dim())
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.targetWithin(run, delta), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -185,7 +183,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
-	if c.epsilon() <= target() {
+	if c.epsilon() <= m.targetWithin(run, delta) {
 		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(within(s.Bundle, s.Center.X, delta)))); err != nil {
 			return "", err
 		}
@@ -194,7 +192,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	why := ""
-	switch target := target(); {
+	switch target := m.targetWithin(run, delta); {
 	case c == nil:
 		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
 	case c.Norm > target:
@@ -344,7 +342,9 @@ func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	if c == nil {
 		return errNoCertificate
 	}
-	c.scale(within(samples, result.Best.X, delta), m.Settings.Epsilon)
+	if err := c.scale(ctx, run, within(samples, result.Best.X, delta), m.Settings.Epsilon); err != nil {
+		return err
+	}
 	result.Certificate = c
 	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}
 	return run.align(ctx, result.Best, c)

@@ -199,6 +199,12 @@ func (m *goldstein) target(run *Run, samples ...Sample) float64 {
 	return m.Settings.Epsilon * math.Max(own, flat*first)
 }
 
+// targetWithin is the target of a certificate of radius delta at the center: gradients that it cannot show, of
+// pieces further off or of no piece, do not count for its measure.
+func (m *goldstein) targetWithin(run *Run, delta float64) float64 {
+	return m.target(run, within(m.state.Bundle, m.state.Center.X, delta)...)
+}
+
 // rely reports that a measure at the center is within the target by the gradients at hand,
 // or by those around it: where it is so by the first gradient alone those around are looked
 // at, as F may have been far steeper where the run began.

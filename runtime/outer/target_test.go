@@ -1,7 +1,9 @@
 package outer
 
 import (
+	"context"
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -17,6 +19,50 @@ func TestTarget(t *testing.T) {
 		if got := m.target(run, Sample{G: []float64{c.other, 0}}); math.Abs(got-c.want) > 1e-9*c.want {
 			t.Errorf("first terms %g, gradients %g and %g: target %g, want %g", c.slope, c.center, c.other, got, c.want)
 		}
+	}
+}
+
+// A measure within the target of a certificate is a share epsilon of a gradient that the certificate shows, whatever is known from
+// further off: verification has nothing else to compare it with.
+func TestCertificatesShowWhatTheyAreRelativeTo(t *testing.T) {
+	met, added := 0, 0
+	for seed := range uint64(400) {
+		rng := rand.New(rand.NewPCG(seed, 71))
+		const delta = 1e-6
+		m := &goldstein{Settings: *defaultGoldstein()}
+		m.state.Center = Sample{X: []float64{1}, G: []float64{0}, Open: true}
+		c := &Certificate{Norm: math.Pow(10, 4*rng.Float64()-7), Gradients: [][]float64{{rng.Float64()}}, Points: [][]float64{{1}},
+			Faces: [][]int{{}}, Weights: []float64{1}}
+		for range rng.IntN(5) {
+			s := Sample{X: []float64{1 + 2*delta*rng.Float64()}, G: []float64{math.Pow(10, 4*rng.Float64())}, Open: rng.IntN(4) > 0}
+			m.state.Bundle = append(m.state.Bundle, s)
+		}
+		m.state.Bundle = append(m.state.Bundle, Sample{X: []float64{1}, G: c.Gradients[0], Open: true})
+		run := &Run{}
+		small := c.epsilon() <= m.targetWithin(run, delta)
+		before := len(c.Gradients)
+		if err := c.scale(context.Background(), run, within(m.state.Bundle, m.state.Center.X, delta), m.Settings.Epsilon); err != nil {
+			t.Fatal(err)
+		}
+		most, sum := 0.0, 0.0
+		for k, g := range c.Gradients {
+			most, sum = math.Max(most, norm(g)), sum+c.Weights[k]
+			if k >= before && (c.Weights[k] != 0 || distance(c.Points[k], m.state.Center.X) > delta) {
+				t.Errorf("seed %d: a gradient from %v was added with weight %v", seed, c.Points[k], c.Weights[k])
+			}
+		}
+		if added += len(c.Gradients) - before; small {
+			met++
+			if c.epsilon() > m.Settings.Epsilon*most {
+				t.Errorf("seed %d: a measure of %v is within the target, and the gradients are at most %v", seed, c.epsilon(), most)
+			}
+		}
+		if sum != 1 || len(c.Faces) != len(c.Gradients) || len(c.Points) != len(c.Gradients) {
+			t.Errorf("seed %d: weights add up to %v, %d faces and %d points of %d gradients", seed, sum, len(c.Faces), len(c.Points), len(c.Gradients))
+		}
+	}
+	if met < 50 || added < 50 {
+		t.Errorf("%d measures within the target, %d gradients added", met, added)
 	}
 }
 
