@@ -102,8 +102,8 @@ func certifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 	return c, nil
 }
 
-// scale adds the steepest of samples that a certificate may use, without weight, where its measure is small beside
-// that one's gradient alone.
+// scale adds the steepest of samples that a certificate may use, without weight, where its measure is a part epsilon
+// of that one's gradient alone.
 func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, epsilon float64) error {
 	own := 0.0
 	for _, g := range c.Gradients {
@@ -116,7 +116,7 @@ func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, eps
 	slices.SortStableFunc(steep, func(a, b Sample) int { return cmp.Compare(norm(b.G), norm(a.G)) })
 	for i := range steep {
 		s := &steep[i]
-		if norm(s.G) <= own {
+		if norm(s.G) <= own || c.epsilon() > epsilon*norm(s.G) {
 			return nil
 		}
 		if s.At != nil {

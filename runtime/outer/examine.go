@@ -162,6 +162,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	if err != nil {
 		return "", err
 	}
+	// What is asked is relative to gradients that the certificate can show; what will do, to all that are known.
 	if c.epsilon() > m.targetWithin(run, delta) {
 		// A piece within delta may be missing, or known from further away only.
 		corners, err := m.chain(ctx, run, delta)
@@ -183,8 +184,8 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	s.Measure = c.epsilon()
-	if c.epsilon() <= m.targetWithin(run, delta) {
-		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(within(s.Bundle, s.Center.X, delta)))); err != nil {
+	if c.epsilon() <= m.target(run, s.Bundle...) {
+		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
 			return "", err
 		}
 		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
@@ -192,7 +193,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		}
 	}
 	why := ""
-	switch target := m.targetWithin(run, delta); {
+	switch target := m.target(run, s.Bundle...); {
 	case c == nil:
 		why = fmt.Sprintf("no descent found, and no point within %.2g at which strict complementarity holds: F has no gradient there that a certificate could use%s", delta, run.blurred())
 	case c.Norm > target:

@@ -199,8 +199,8 @@ func (m *goldstein) target(run *Run, samples ...Sample) float64 {
 	return m.Settings.Epsilon * math.Max(own, flat*first)
 }
 
-// targetWithin is the target of a certificate of radius delta at the center: gradients that it cannot show, of
-// pieces further off or of no piece, do not count for its measure.
+// targetWithin is target with the gradients alone that a certificate of radius delta at the center can show:
+// neither those of pieces further off nor of no piece, with which a verification compares nothing.
 func (m *goldstein) targetWithin(run *Run, delta float64) float64 {
 	return m.target(run, within(m.state.Bundle, m.state.Center.X, delta)...)
 }
