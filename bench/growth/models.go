@@ -1,6 +1,11 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/mat"
+)
 
 // axis is one size that grows while the others stay.
 type axis struct {
@@ -85,13 +90,27 @@ lower {
 }
 `
 
+// full are the numbers of dense. A model conjures up no array of more than 2^25 entries: a larger one comes as data.
+func full(n int) map[string]any {
+	numbers := map[string]any{"n": n, "m": n / 5}
+	if n*n > 1<<25 {
+		rng, l := rand.New(rand.NewPCG(1, uint64(n))), mat.NewDense(n, n, nil)
+		entries := l.RawMatrix().Data
+		for i := range entries {
+			entries[i] = rng.NormFloat64()
+		}
+		numbers["L"] = l
+	}
+	return numbers
+}
+
 func axes() []axis {
 	bands := func(n, dx, k int) map[string]any { return map[string]any{"n": n, "dx": dx, "k": k} }
 	return []axis{
 		{"d_y, sparse", banded, []int{1000, 3000, 10000, 30000}, []int{100000, 300000, 1000000},
 			func(n int) map[string]any { return bands(n, 10, 10) }, false},
 		{"d_y, dense", dense, []int{50, 100, 200}, []int{400, 800, 1600, 4000, 10000},
-			func(n int) map[string]any { return map[string]any{"n": n, "m": n / 5} }, false},
+			full, false},
 		{"d_x, sparse", banded, []int{10, 100, 1000}, []int{10000},
 			func(dx int) map[string]any { return bands(1000, dx, 10) }, false},
 		{"d_x, solved", kinked, []int{100, 300, 1000}, []int{2000, 5000},
