@@ -160,8 +160,11 @@ def short_whole(folder):
             if done:
                 cells.append(f"{sum(g <= 1e-4 for g in gaps)} of {len(done)}, {percent(statistics.median(gaps))}, "
                              f"{number(statistics.median(pick(done, 'seconds')))} s")
+            elif mine:
+                remark = mine[0]["remark"]
+                cells.append(f"not within {remark.removeprefix('stopped after ')}" if remark.startswith("stopped") else "failed")
             else:
-                cells.append(f"not within {mine[0]['remark'].removeprefix('stopped after ')}" if mine else "not tried")
+                cells.append("not tried")
         body.append([WAYS[name], *cells])
     return table(["contestant", *(f"d_y = {dy}" for dy in sizes)], body)
 

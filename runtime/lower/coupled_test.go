@@ -182,3 +182,33 @@ func TestCoupledForces(t *testing.T) {
 		t.Errorf("%d of %d solved", solved, 2*cases)
 	}
 }
+
+// TestDependenceInUnitsOfCurvature: y_0 >= 0 is no consequence of a row that ties y_0 to y_1, however much stiffer y_1 is: in
+// units in which both curve alike the row is next to all along y_0.
+func TestDependenceInUnitsOfCurvature(t *testing.T) {
+	solved := 0
+	for stiff := range 45 {
+		// At y = (0, 24), with the multiplier -16384 of -3 y_0 + 2 y_1 = 48, and no force on the bound.
+		q := []float64{2, 0, 0, math.Ldexp(1, stiff)}
+		c := []float64{3 * 16384, -24*math.Ldexp(1, stiff) - 2*16384}
+		p := &problem.Problem{Dy: 2, F: zero{}, G: enclosed{newQuadratic(0, 2, q, nil, c)}, X: unbounded(0),
+			Rows:  rowsOf(0, 2, [][]float64{{1, 0}, {0, 1}, {-3, 2}}, []float64{0, 0, 48}, map[int]bool{2: true}),
+			Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true, HessianPattern: sparse.FromDense(2, 2, []float64{1, 1, 1, 1})}}
+		for _, name := range []string{Default, "sparse"} {
+			solver, err := New(name, nil, p, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := solver.Solve(context.Background(), p, G(p, nil), nil, nil)
+			if s.Status != Solved {
+				continue
+			}
+			if solved++; slices.Contains(s.Dependent, 0) {
+				t.Errorf("stiffness 2^%d, %s: the bound on y_0 counts as a consequence of the row: %+v", stiff, name, s)
+			}
+		}
+	}
+	if solved < 80 {
+		t.Errorf("%d of 90 solved", solved)
+	}
+}
