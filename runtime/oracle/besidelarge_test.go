@@ -119,5 +119,7 @@ lower {
 			}
 		}
 	}
-	t.Logf("%d kinks, %d strict off them", solved, strict)
+	if t.Logf("%d kinks, %d strict off them", solved, strict); solved < cases || strict < cases/2 {
+		t.Errorf("%d kinks were solved, and %d points off them are strict", solved, strict)
+	}
 }
