@@ -160,7 +160,7 @@ func (g *stage) measure(y []float64) bool {
 			column[i] = (column[i] - w.grad[i]) / t
 		}
 	}
-	g.near = remember(w.obj, n, slices.Clone(g.columns))
-	g.near.Near, g.near.mu = true, 0 // nothing is proved of differences
+	g.near = remember(n, slices.Clone(g.columns))
+	g.near.Near = true
 	return true
 }

@@ -94,7 +94,7 @@ func (c *curvature) fill() bool {
 		c.v, c.hv = append(c.v, c.rest...), append(c.hv, c.end...)
 	}
 	c.k = c.n
-	c.recall(remember(c.obj, c.n, c.assembled()))
+	c.recall(remember(c.n, c.assembled()))
 	return true
 }
 
@@ -118,7 +118,7 @@ func (c *curvature) columns() bool {
 		}
 		zero[j] = 0
 	}
-	c.recall(remember(c.obj, c.n, columns))
+	c.recall(remember(c.n, columns))
 	return true
 }
 

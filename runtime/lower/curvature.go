@@ -127,7 +127,7 @@ func (c *curvature) learned() *Memory {
 	case c.k == 0:
 		return nil
 	case c.k == c.n:
-		return remember(c.obj, c.n, c.assembled())
+		return remember(c.n, c.assembled())
 	}
 	return &Memory{N: c.n, V: slices.Clone(c.v), HV: slices.Clone(c.hv)}
 }

@@ -57,16 +57,15 @@ const facesKept = 4
 // flatness of a direction and the rounding of the differences meet.
 const singular = 1 / flatness / 10
 
-// newDenseHessian factorizes H, n x n, which it keeps. H is known to be at least mu, or 0: that may spare
-// the estimate of its condition.
-func newDenseHessian(n int, h []float64, mu float64) *denseHessian {
+// newDenseHessian factorizes H, n x n, which it keeps.
+func newDenseHessian(n int, h []float64) *denseHessian {
 	w := &denseHessian{n: n, h: h}
 	sums := 0.0
 	for i := 0; i < n; i++ {
 		row := w.h[i*n : (i+1)*n]
 		w.largest, sums = math.Max(w.largest, linalg.Norm(row)), math.Max(sums, floats.Norm(row, 1))
 	}
-	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && (sums*math.Sqrt(float64(n)) <= singular*mu || factors.Condition(sums) <= singular) {
+	if factors, ok := linalg.NewCholesky(n, slices.Clone(w.h)); ok && factors.Condition(sums) <= singular {
 		w.factors = factors
 	}
 	return w

@@ -33,7 +33,6 @@ type Memory struct {
 	Parts []*Memory
 
 	full    []float64 // H, until it is unpacked; or nil
-	mu      float64   // what H is known to be at least, or 0
 	once    sync.Once
 	hessian *denseHessian
 }
@@ -85,9 +84,9 @@ func (m *Memory) follower(k int) *Memory {
 	return m.Parts[k]
 }
 
-// remember makes a memory of the symmetric part of the matrix h, n x n, the Hessian of an objective. It keeps h.
-func remember(obj Objective, n int, h []float64) *Memory {
-	m := &Memory{N: n, full: h, mu: curvatureOf(obj).Mu, Packed: make([]float64, 0, n*(n+1)/2)}
+// remember makes a memory of the symmetric part of the matrix h, n x n. It keeps h.
+func remember(n int, h []float64) *Memory {
+	m := &Memory{N: n, full: h, Packed: make([]float64, 0, n*(n+1)/2)}
 	for i := range n {
 		for j := i; j < n; j++ {
 			v := (h[i*n+j] + h[j*n+i]) / 2
@@ -108,7 +107,7 @@ func (m *Memory) unpacked() *denseHessian {
 		if m.full == nil {
 			m.full = linalg.Unpack(m.N, m.Packed)
 		}
-		m.hessian, m.full = newDenseHessian(m.N, m.full, m.mu), nil
+		m.hessian, m.full = newDenseHessian(m.N, m.full), nil
 	})
 	return m.hessian
 }
