@@ -272,7 +272,7 @@ func (c *claims) rows() {
 				flaw = name + " is listed twice"
 			case math.Abs(c.h[i]) > math.Max(nearlyActive*math.Max(typical, sizes[i]), known*c.lengthInY(i)):
 				flaw = name + " is slack"
-			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || !c.r.rough() && c.doc.Lambda[i] > nearlyActive*linalg.NormInf(c.doc.Lambda)):
+			case list.name == "weak" && (c.p.Numeric.Rows.Kind[i] == problem.Equal || !c.r.rough() && c.pushes(i)):
 				flaw = name + " has a multiplier"
 			}
 			if flaw != "" {
@@ -296,6 +296,13 @@ func (c *claims) rows() {
 	}
 	c.near("lower.min_multiplier", float64(l.MinMultiplier), multiplier, 0)
 	c.near("lower.min_slack", float64(l.MinSlack), slack, residualTolerance*typical)
+}
+
+// pushes reports that the multiplier of a row is beyond doubt: it is no small share of the largest, and its force more
+// than rounding of the forces over X leaves. An x at 1e-33 in a box of width 1 has no digits, nor has a multiplier that is x.
+func (c *claims) pushes(row int) bool {
+	lambda := c.doc.Lambda[row]
+	return lambda > nearlyActive*linalg.NormInf(c.doc.Lambda) && lambda*c.lengthInY(row) > residualTolerance*c.report.Force
 }
 
 // nearlyActive is the share of its terms by which a row may miss equality, or of

@@ -181,10 +181,11 @@ func (d *deriver) way(x, y []float64, active []int) float64 {
 		}
 	}
 	d.near, d.kept = nil, nil // the curvature is to be that at x
-	if !reached {
-		return 0
+	const rounding = roundings * 0x1p-52
+	if most = math.Max(most, maxAbs(y)); !reached || most <= rounding*d.s.response {
+		return 0 // what is left of a y of 0 is no way
 	}
-	return math.Max(most, maxAbs(y))
+	return most
 }
 
 // balance is the size of the terms that balance in grad_y g: what it changes by as each entry of y is changed by
@@ -454,7 +455,8 @@ func (d *deriver) gradientOverX(x, y []float64, active []int) (largest float64) 
 	return largest
 }
 
-// around is where a run starts, and a few points of X.
+// around is where a run starts, and a few points of X, the second opposite to the first: a follower that reacts on one
+// side of a kink is seen there.
 func (d *deriver) around(x []float64) [][]float64 {
 	rng := rand.New(rand.NewPCG(2, uint64(d.p.Dx)))
 	start := append([]float64(nil), x...)
@@ -469,6 +471,9 @@ func (d *deriver) around(x []float64) [][]float64 {
 	points := [][]float64{start}
 	for range probes {
 		points = append(points, d.s.probe(d.p, start, rng))
+	}
+	for j, v := range points[1] {
+		points[2][j] = math.Max(d.p.X.Lo[j], math.Min(d.p.X.Hi[j], 2*start[j]-v))
 	}
 	return points
 }
