@@ -6,7 +6,7 @@ import (
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
-	"gonum.org/v1/gonum/lapack/lapack64"
+	lapack "gonum.org/v1/gonum/lapack/gonum"
 
 	"bilevelc/internal/gram"
 )
@@ -18,16 +18,23 @@ type Cholesky struct {
 	u []float64 // n x n, row-major; 0 below the diagonal
 }
 
-// panel is the number of rows that are eliminated before the rest of the matrix
-// is brought up to date: wide enough that almost all of the work is matrix
-// products, narrow enough that the panel itself is little.
-const panel = 64
+// panelOf is the number of rows of a matrix of n that are eliminated before the rest of it
+// is brought up to date: wide enough that almost all of the work is matrix products,
+// narrow enough that the panel itself is little. 64 rows take half as long again as 32 with
+// 200 in all, as long with 400 to 600, and 7 % less with 800.
+func panelOf(n int) int {
+	if n <= 512 {
+		return 32
+	}
+	return 64
+}
 
 // NewCholesky factorizes h (n x n, row-major, of which the upper triangle is read,
 // and which it keeps and overwrites). It reports false where h is not positive
 // definite to working precision.
 func NewCholesky(n int, h []float64) (*Cholesky, bool) {
 	c := &Cholesky{n: n, u: h[:n*n]}
+	panel := panelOf(n)
 	for p := 0; p < n; p += panel {
 		end := min(p+panel, n)
 		for i := p; i < end; i++ {
@@ -72,15 +79,24 @@ func (c *Cholesky) Triangular() blas64.Triangular {
 }
 
 // Condition estimates the condition number of H in the norm of column sums, given
-// that norm of H itself (Higham 1988).
+// that norm of H itself (Higham 1988); +Inf where solutions overflow. It takes a few solutions, and a
+// small part of the time of the factorization.
 func (c *Cholesky) Condition(norm float64) float64 {
 	if c.n == 0 {
 		return 1
 	}
-	u := c.Triangular()
-	reciprocal := lapack64.Pocon(blas64.Symmetric{N: u.N, Stride: u.Stride, Data: u.Data, Uplo: blas.Upper}, norm,
-		make([]float64, 3*c.n), make([]int, c.n))
-	return 1 / reciprocal
+	v, x, signs := make([]float64, c.n), make([]float64, c.n), make([]int, c.n)
+	var state [3]int
+	inverse, next := lapack.Implementation{}.Dlacn2(c.n, v, x, signs, 0, 0, &state)
+	for next != 0 { // of H^-1 or its transpose, which is the same
+		c.SolveT(x)
+		c.Solve(x)
+		if !Finite(x) {
+			return math.Inf(1)
+		}
+		inverse, next = lapack.Implementation{}.Dlacn2(c.n, v, x, signs, inverse, next, &state)
+	}
+	return norm * inverse
 }
 
 // Solve overwrites v (len n) with U^-1 v.
@@ -111,6 +127,7 @@ func (c *Cholesky) SolveInverse(x []float64, k int) {
 		return b
 	}
 	at := func(i int) []float64 { return x[i*k : (i+1)*k] }
+	panel := panelOf(c.n)
 	for p := 0; p < c.n; p += panel {
 		end := min(p+panel, c.n)
 		for i := p; i < end; i++ {

@@ -31,7 +31,7 @@ func (s *Symbolic) dense() int {
 // not finite.
 func (f *LDL) eliminate(from int, admit func(k int, pivot float64) float64) bool {
 	m := f.n - from
-	a := f.block
+	a, panel := f.block, panelOf(m)
 	whole := make([]float64, min(panel, m)*m) // D L' of the panel
 	part := func(data []float64, r0, r1, c0, c1 int) gram.Block {
 		return gram.Block{Rows: r1 - r0, Cols: c1 - c0, Stride: m, Data: data[r0*m+c0:]}

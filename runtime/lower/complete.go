@@ -104,22 +104,39 @@ func (c *curvature) fill() bool {
 func (c *curvature) columns() bool {
 	at, grad := slices.Clone(c.at), slices.Clone(c.grad)
 	defer c.move(at, grad)
-	zero := make([]float64, c.n)
-	gradOf(c.obj, c.end, zero)
+	clear(c.probe)
+	gradOf(c.obj, c.end, c.probe)
 	if !linalg.Finite(c.end) {
 		return false
 	}
-	c.move(zero, c.end)
+	c.move(c.probe, c.end)
 	columns := make([]float64, c.n*c.n)
-	for j := range zero {
-		zero[j] = 1
-		if !c.difference(columns[j*c.n:(j+1)*c.n], zero) {
+	t, size := c.step(), linalg.Norm(c.grad)
+	for j := range c.n {
+		column := columns[j*c.n : (j+1)*c.n]
+		c.column(column, j, t)
+		if c.largest == 0 {
+			if length := linalg.Norm(column); length > 0 && length*t < size { // see difference
+				c.column(column, j, powerOfTwo(16*size/length))
+			}
+		}
+		if !linalg.Finite(column) {
 			return false
 		}
-		zero[j] = 0
 	}
 	c.recall(remember(c.n, columns))
 	return true
+}
+
+// column sets dst to the difference along entry j over t, a power of two, from 0: probe is 0 but there.
+func (c *curvature) column(dst []float64, j int, t float64) {
+	c.probe[j] = t
+	gradOf(c.obj, dst, c.probe)
+	c.probe[j] = 0
+	c.gradients++
+	for i, g := range c.grad {
+		dst[i] = (dst[i] - g) * (1 / t)
+	}
 }
 
 // assembled is H = (HV)'V, n x n, from a basis of n directions.
