@@ -27,6 +27,7 @@ var targets = []target{
 	{dir: "autodiff", draw: 14, tests: []string{"codegen"}},
 	{dir: "ir/bind", draw: 18, tests: []string{"runtime"},
 		files: []string{"rows.go", "affine.go", "product.go", "index.go", "levels.go", "condition.go", "sums.go"}},
+	{dir: "runtime", draw: 12, files: []string{"verify.go", "verify_claims.go", "verify_ties.go", "selfcheck.go"}},
 	{dir: "bench/studies"},
 }
 
