@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"slices"
+	"testing"
+)
+
+// TestHonestClaimsOfStoppedRuns: what a run that a limit has ended may leave open is no flaw of its document; what it
+// claims all the same is looked at.
+
+// A lower level that was left at a point with a multiplier and slack says how much of complementarity is left.
+func TestResidualsOfComplementarity(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var x: real in box(-1, 1)\n  minimize y + x\n}\nlower {\n  var y: real in nonneg\n  minimize (y - x)^2\n}\n")
+	r, err := p.Eval(context.Background(), Values{{Name: "x", Data: []float64{-0.5}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := failures(t, p, r); len(found) > 0 {
+		t.Fatalf("an honest result fails: %v", found)
+	}
+	// y = 0.25 with the multiplier 1: 2 (y - x) - 1 and 1 times y are left.
+	r.Status, r.Lower.Status, r.Certificate, r.Upper.Hypergradient = LimitReached, "inaccurate", nil, nil
+	r.Upper.Objective, r.Lower.Objective = -0.25, 0.5625
+	r.Lower.Variables[0].Data = []float64{0.25}
+	r.Lower.Active, r.Lower.Weak, r.Lower.ErrorBound = nil, nil, Number(math.NaN())
+	r.Lower.MinMultiplier, r.Lower.MinSlack = Number(math.Inf(1)), 0.25
+	r.Residuals.Stationarity, r.Residuals.Complementarity = 0.5, 0.25
+	r.Residuals.Constraints[0].Data = []float64{-0.25}
+	r.Stationarity.Strict = false
+	if found := failures(t, p, r); len(found) > 0 {
+		t.Errorf("a result that says what is left fails: %v", found)
+	}
+	for _, claimed := range []Number{0, 0.1, 1} {
+		r.Residuals.Complementarity = claimed
+		if found := failures(t, p, r); found["residual: complementarity"] == "" {
+			t.Errorf("%v of 0.25 passes: %v", claimed, found)
+		}
+	}
+}
+
+// A run that was stopped may know less of what the follower loses than there is to know; it may not claim more.
+func TestTiesOfStoppedRuns(t *testing.T) {
+	p := mustBind(t, "model m\nupper {\n  var price: real in box(1, 1)\n  minimize share[1] + 2 * share[2]\n}\n"+
+		"lower {\n  var share: vector[3] in nonneg\n  minimize 2 * share[1] + price * share[2] + share[3]\n  subject to all: sum(share) == 2\n}\nsolve { ties = optimistic }\n")
+	r, err := p.Solve(context.Background(), Options{Starts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ties := r.Lower.Ties
+	if found := failures(t, p, r); len(found) > 0 || ties == nil || !ties.Exact {
+		t.Fatalf("an honest result fails: %v, %+v", found, ties)
+	}
+	flaws := func() bool {
+		for name := range failures(t, p, r) {
+			if slices.Contains([]string{"ties: loss of the follower", "ties: the follower's optimum was found"}, name) {
+				return true
+			}
+		}
+		return false
+	}
+	loss := ties.Loss
+	r.Status, ties.Exact = LimitReached, false
+	ties.Loss = loss - Number(math.Abs(float64(loss))) - 1
+	if ties.Loss < 0 {
+		ties.Loss = 0
+	}
+	if flaws() {
+		t.Errorf("a bound of %v on a loss of %v fails: %v", ties.Loss, loss, failures(t, p, r))
+	}
+	if ties.Loss = loss + 1; !flaws() {
+		t.Errorf("a bound of %v on a loss of %v passes", ties.Loss, loss)
+	}
+	if r.Status, ties.Loss = Solved, 0; !flaws() {
+		t.Error("a solved result may leave the follower's optimum open")
+	}
+}
+
+// Where X is not bounded on one side alone F may fall without bound there.
+func TestUnboundedOnOneSide(t *testing.T) {
+	for _, side := range []string{"x <= 1", "x >= -1"} {
+		sign := map[string]string{"x <= 1": "", "x >= -1": "-"}[side]
+		p := mustBind(t, "model m\nupper {\n  var x: real\n  minimize "+sign+"x + 0 * y\n  subject to "+side+"\n}\nlower {\n  var y: real in nonneg\n  minimize (y - 1)^2 + 0 * x\n}\n")
+		r, err := p.Solve(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := failures(t, p, r); r.Status != Unbounded || len(found) > 0 {
+			t.Errorf("%s: %s, %v", side, r.Status, found)
+		}
+	}
+}
