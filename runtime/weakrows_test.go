@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+
+	solvers "bilevelc/runtime/lower"
 )
 
 // TestSlackRowsAreNotWeak: a row that is slack by more than y is known to is not one in doubt, whatever the document
@@ -80,6 +83,56 @@ func TestWeakRowsWhereXIsRounding(t *testing.T) {
 	}
 	if doubts < 100 || forged < 50 {
 		t.Errorf("%d weak rows, %d forged", doubts, forged)
+	}
+}
+
+// TestMultipliersAreOfActiveRows: of rows that hold together, as y >= 0 and a sum of y <= 0, each one that a solution gives a
+// multiplier is among its active ones, also where it comes from the solve before, at an x a little off.
+func TestMultipliersAreOfActiveRows(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41072373, 1))
+	shared := 0
+	for trial := range 40 {
+		n := 2 + rng.IntN(3)
+		pressed := 1 + rng.IntN(n)
+		lower, row := "0", "0"
+		for i := range n {
+			lower += fmt.Sprintf(" + %g * y[%d]^2 + %g * log1pexp(y[%d]) - (%g) * x * y[%d]", 0.5+rng.Float64(), i+1, float64(rng.IntN(2)), i+1, 2*rng.Float64()-1, i+1)
+			if i < pressed {
+				row += fmt.Sprintf(" + %g * y[%d]", 0.5+2*rng.Float64(), i+1)
+			}
+		}
+		p := mustBind(t, fmt.Sprintf("model m\nupper {\n  var x: real in box(-1, 1)\n  minimize sum(y)\n}\nlower {\n  var y: vector[%d] in nonneg\n  minimize %s\n  subject to\n    r: %s <= 0\n}\n", n, lower, row))
+		for _, name := range []string{"alm", "pdg"} {
+			solver, err := solvers.New(name, nil, p.Numeric, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var warm *solvers.Solution
+			for k := range 12 {
+				x := []float64{rng.Float64() - 0.5}
+				if warm != nil && k%3 > 0 {
+					x[0] = math.Pow(10, -14*rng.Float64()) * rng.NormFloat64()
+				}
+				s := solver.Solve(context.Background(), p.Numeric, solvers.G(p.Numeric, x), x, warm)
+				if s.Status != solvers.Solved {
+					continue
+				}
+				largest := 0.0
+				for _, l := range s.Lambda {
+					largest = math.Max(largest, l)
+				}
+				for i, l := range s.Lambda {
+					if l > 1e-5*largest && l > 1e-5 && !slices.Contains(s.Active, i) {
+						t.Errorf("trial %d, %s, solve %d at %v: row %d has the multiplier %v and is not among %v", trial, name, k, x, i, l, s.Active)
+					}
+				}
+				shared += len(s.Dependent)
+				warm = s
+			}
+		}
+	}
+	if shared < 100 {
+		t.Errorf("%d dependent rows", shared)
 	}
 }
 

@@ -45,6 +45,7 @@ func TestSlice(t *testing.T) {
 		23024580, 23021130, // units of 1e-7 that nothing tells, a modulus along rows that leave no direction
 		21064853, 24041728, // a start of 1e-188, terms of 1e11 that cancel
 		24078816, 24080516, // x off a tie by rounding, gradients that are rounding
+		40025263, 41072373, 41072896, // x that is rounding, multipliers of the solve before, rows on x alone that hold an entry
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
 	if testing.Short() {

@@ -22,12 +22,12 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import traceback
 
 from environment import environment
@@ -80,8 +80,9 @@ def lines(command, limit):
         err.seek(0)
         if process.returncode != 0 and not why:
             said = err.read().strip().splitlines() or ["failed"]
-            last = max((i for i, line in enumerate(said) if re.match(r"[\w.]+(Error|Exception)\b", line)), default=-1)
-            why = " ".join(line.strip() for line in said[last:])
+            traced = max((i for i, line in enumerate(said) if line.startswith("Traceback ")), default=len(said))
+            last = next((i for i in range(traced + 1, len(said)) if not said[i].startswith(" ")), -1)  # what was raised
+            why = textwrap.shorten(" ".join(said[last:]), 160)
         return [json.loads(line) for line in out.read().splitlines() if line.startswith("{") and line.endswith("}")], why
 
 

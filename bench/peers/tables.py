@@ -140,7 +140,8 @@ def short_hypergradients(folder):
                 cells.append(" / ".join(milliseconds(float(r[f"{phase} s, median"])) if r[f"{phase} s, median"] else "not within the limit"
                                         for phase in ("cold", "warm")) + (f" ({r['seeds']} seed{'s'[:int(r['seeds']) > 1]}{', stopped' if r['remark'] else ''})" if r["seeds"] != "10" else ""))
             else:
-                cells.append("not within" + r["remark"].partition("stopped after")[2] if r and "stopped after" in r["remark"] else "not tried")
+                remark = r["remark"] if r else ""
+                cells.append("not within" + remark.partition("stopped after")[2] if "stopped after" in remark else "failed" if remark.startswith("seed") else "not tried")
             if r and r["relative error, median"]:
                 errors.append((float(r["relative error, median"]), float(r["relative error, max"])))
         body.append([WAYS[name], *cells, *(f"{max(e):.0e}" if e else "" for e in (list(zip(*errors)) or [(), ()]))])

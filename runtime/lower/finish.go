@@ -56,9 +56,12 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 		case q.norm[i] == 0:
 			// A condition on x alone that holds with equality: no part of y's
 			// complementarity.
-		case working.holds(i) && force > weakness*pull:
+		case force > weakness*pull:
 			s.Active = append(s.Active, i)
 			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+			if !working.holds(i) && s.redundant(q, working, i) { // a part of the others' multipliers, of the solve before
+				s.Dependent = append(s.Dependent, i)
+			}
 		case !working.holds(i) && s.redundant(q, working, i):
 			s.Dependent = append(s.Dependent, i)
 		default:

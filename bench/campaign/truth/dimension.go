@@ -40,24 +40,32 @@ func (m *Model) Dimension() int {
 	return dimension
 }
 
-// heldByX are the entries of x that have one value all over X, by its bounds or by its rows.
-func (e *Evaluator) heldByX() []bool {
+// heldByX are the entries of x that have one value wherever X and the lower level's rows on x alone hold, nil for others.
+func (e *Evaluator) heldByX() []*big.Rat {
 	if e.held != nil {
 		return e.held
 	}
 	m := e.Model
 	p := &LP{N: m.Dx}
-	for _, r := range m.upper() {
+	rows, boxAlone := m.upper(), len(m.XRows) == 0
+	for _, r := range m.Lower() {
+		if allZero(r.C) {
+			rows, boxAlone = append(rows, r), false
+		}
+	}
+	for _, r := range rows {
 		if r.Equal {
 			p.Eq(r.A, r.Rhs)
 		} else {
 			p.Leq(r.A, r.Rhs)
 		}
 	}
-	e.held = make([]bool, m.Dx)
-	for j := range e.held {
-		if len(m.XRows) == 0 {
-			e.held[j] = m.XLo[j] != nil && m.XHi[j] != nil && m.XLo[j].Cmp(m.XHi[j]) == 0
+	e.held = make([]*big.Rat, m.Dx)
+	for j, lo := range m.XLo {
+		if hi := m.XHi[j]; boxAlone {
+			if lo != nil && hi != nil && lo.Cmp(hi) == 0 {
+				e.held[j] = lo
+			}
 			continue
 		}
 		cost := Zeros(m.Dx)
@@ -65,7 +73,9 @@ func (e *Evaluator) heldByX() []bool {
 		low, _, least := p.Minimize(cost)
 		cost[j] = Rat(-1, 1)
 		high, _, most := p.Minimize(cost)
-		e.held[j] = low == optimal && high == optimal && least.Cmp(new(big.Rat).Neg(most)) == 0
+		if low == optimal && high == optimal && least.Cmp(new(big.Rat).Neg(most)) == 0 {
+			e.held[j] = least
+		}
 	}
 	return e.held
 }

@@ -2,6 +2,7 @@ package truth
 
 import (
 	"math"
+	"math/big"
 )
 
 // Evaluator finds y*(x) and what follows from it.
@@ -12,10 +13,10 @@ type Evaluator struct {
 	equal  []int // rows of a maximal independent set of equalities in y
 	free   []int // inequality rows that read y
 	faces  []*face
-	last   []float64 // y of the last point of a G that is not quadratic
-	recent [][]int   // rows of its last faces
-	known  bool      // faces hold for every x: G is quadratic with constant second derivatives in y
-	held   []bool    // what X alone holds at one value, once asked for
+	last   []float64  // y of the last point of a G that is not quadratic
+	recent [][]int    // rows of its last faces
+	known  bool       // faces hold for every x: G is quadratic with constant second derivatives in y
+	held   []*big.Rat // what X alone holds at one value, once asked for
 }
 
 type row struct {
@@ -206,7 +207,7 @@ func (e *Evaluator) implied(f *face, i int) bool {
 			size = math.Max(size, abs(c*v))
 		}
 	}
-	for _, t := range e.ties(e.Model.held()) {
+	for _, t := range e.ties(e.heldTies()) {
 		along := dot(t.normal, slack[:dx])
 		axpy(slack[:dx], -along, t.normal)
 		slack[dx] += along * t.value

@@ -44,14 +44,15 @@ func (e *Evaluator) gradients(x []float64, delta float64, given [][]float64, n i
 	}
 	add(x, strict, false)
 	held := e.heldByX()
+	anyHeld := slices.ContainsFunc(held, func(v *big.Rat) bool { return v != nil })
 	for k := range n {
 		// Rows may be weak wherever X holds an entry at one value; beside it they are decided.
-		beside := slices.Contains(held, true) && k%2 == 1
+		beside := anyHeld && k%2 == 1
 		z := make([]float64, len(x))
 		for j := range z {
 			z[j] = x[j] + delta*(2*rng.Float64()-1)/math.Sqrt(float64(len(z)))
 			lo, hi := e.Model.XLo[j], e.Model.XHi[j]
-			if !inX || beside && held[j] {
+			if !inX || beside && held[j] != nil {
 				continue
 			}
 			if lo != nil {

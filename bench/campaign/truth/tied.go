@@ -9,7 +9,7 @@ func (e *Evaluator) Along(v []float64) []float64 { return along(e.ties(nil), v) 
 
 // AlongX is Along without the part along entries that X holds at one value, too: beside that
 // value rows that are implied at it may be slack or active, and the gradients differ by it.
-func (e *Evaluator) AlongX(v []float64) []float64 { return along(e.ties(e.Model.held()), v) }
+func (e *Evaluator) AlongX(v []float64) []float64 { return along(e.ties(e.heldTies()), v) }
 
 func along(ties []tie, v []float64) []float64 {
 	out := append([]float64(nil), v...)
@@ -69,14 +69,14 @@ func (e *Evaluator) ties(out []tie) []tie {
 	return out
 }
 
-// held are the ties by which X holds entries of x at one value.
-func (m *Model) held() []tie {
+// heldTies are the ties by which X, and rows of the lower level on x alone, hold entries of x at one value.
+func (e *Evaluator) heldTies() []tie {
 	var out []tie
-	for j, lo := range m.XLo {
-		if hi := m.XHi[j]; lo != nil && hi != nil && lo.Cmp(hi) == 0 {
-			normal := make([]float64, m.Dx)
+	for j, v := range e.heldByX() {
+		if v != nil {
+			normal := make([]float64, e.Model.Dx)
 			normal[j] = 1
-			out = append(out, tie{normal, Float(lo)})
+			out = append(out, tie{normal, Float(v)})
 		}
 	}
 	return out
