@@ -8,9 +8,9 @@ WAYS = {
     "Bilevelc": "**bilevelc**", "BilevelcBefore": "bilevelc of the morning of 22 November (at 800 of 13:30)", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
     "DaqpKKT": "daqp, dense KKT adjoint", "Proxsuite": "proxsuite, its own adjoint", "Piqp": "piqp, dense KKT adjoint",
     "Qpth": "qpth", "Ffoqp": "FFOLayer, its quadratic layer, Clarabel", "Ffolayer": "FFOLayer, its general layer, as it comes (SCS)", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode, Clarabel",
-    "CvxpylayersLoose": "cvxpylayers, dense mode, SCS to its own tolerance", "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
+    "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
     "LbfgsFive": "the same from 5 starts", "LbfgsTwenty": "the same from 20 starts", "Pympcc": "pympcc (Scholtes' relaxation, Ipopt)", "Blvpy": "BLVPY (Ipopt)",
-    "AdamCvxpylayersLoose": "Adam on cvxpylayers, dense mode, SCS to its own tolerance", "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM", "barrier": "barrier method",
+    "AdamCvxpylayers": "Adam on cvxpylayers, dense mode, Clarabel", "blocc": "BLOCC", "lv_hba": "LV-HBA", "gam": "GAM", "barrier": "barrier method",
 }
 
 
