@@ -73,9 +73,10 @@ lower {
 // TestFallingIsNotSolved: where F falls without bound no run says that it is solved, however large
 // the gradients are that the curvature of F makes of the radius of a certificate far out.
 func TestFallingIsNotSolved(t *testing.T) {
-	count := 120
+	// 99 of the 120 are told as unbounded: three standard deviations below that share are 3/4 of 120, and a half of 20.
+	count, least := 120, 90
 	if testing.Short() {
-		count = 20
+		count, least = 20, 10
 	}
 	ends := map[runtime.Status]int{}
 	for trial := range count {
@@ -90,7 +91,7 @@ func TestFallingIsNotSolved(t *testing.T) {
 			t.Errorf("trial %d: solved, %s, at F %v, x %v\n%s", trial, r.Reason, r.Upper.Objective, r.Upper.Variables, text)
 		}
 	}
-	if ends[runtime.Unbounded] < count*3/4 {
+	if ends[runtime.Unbounded] < least {
 		t.Errorf("ends: %v", ends)
 	}
 	t.Log(ends)
