@@ -342,27 +342,58 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 	if err != nil {
 		return nil, err
 	}
-	if d.near != nil && d.near.direct() && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at) {
+	return d.pulledBack(at, cy, cv, p, q)
+}
+
+// pulledBack is sensitivity with the adjoint at hand, which it may change.
+func (d *deriver) pulledBack(at *derived, cy, cv, p, q []float64) (_ []float64, err error) {
+	if d.refines(at) {
 		if p, q, err = d.refine(at, cy, cv, p, q); err != nil {
 			return nil, err
 		}
 	}
+	return d.pull(at, part{p, nil}, part{q, nil}), nil
+}
+
+// refines reports that the curvature at hand is that of another point.
+func (d *deriver) refines(at *derived) bool {
+	return d.near != nil && d.near.direct() && !(d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian) && !d.near.isAt(at)
+}
+
+// part is what is not 0 of a vector: v at the places at, or all of it where that is nil.
+type part struct {
+	v  []float64
+	at []int
+}
+
+// place of the k-th number.
+func (p part) place(k int) int {
+	if p.at == nil {
+		return k
+	}
+	return p.at[k]
+}
+
+// pull is the gradient of sensitivity with the adjoint p, q.
+func (d *deriver) pull(at *derived, p, q part) []float64 {
 	grad := make([]float64, d.p.Dx)
-	if size := maxAbs(p); size > 0 {
+	if size := maxAbs(p.v); size > 0 {
 		step := math.Max(d.s.y, maxAbs(at.y)) / size
 		if !d.p.Facts.QuadraticInY {
 			step *= cubeRootEps
 		}
 		up, down := make([]float64, d.p.Dx), make([]float64, d.p.Dx)
-		z := make([]float64, d.p.Dy)
+		z := slices.Clone(at.y)
+		move := func(step float64) {
+			for k, v := range p.v {
+				j := p.place(k)
+				z[j] = at.y[j] + step*v
+			}
+		}
 		for range 8 {
-			for j := range z {
-				z[j] = at.y[j] + step*p[j]
-			}
+			move(step)
 			d.g.GradX(up, at.x, z)
-			for j := range z {
-				z[j] = at.y[j] - step*p[j]
-			}
+			move(-step)
 			d.g.GradX(down, at.x, z)
 			if isFinite(up) && isFinite(down) {
 				break
@@ -373,10 +404,10 @@ func (d *deriver) sensitivity(at *derived, cy, cv []float64) ([]float64, error) 
 			grad[j] -= (up[j] - down[j]) / (2 * step)
 		}
 	}
-	for k, i := range at.active {
-		d.p.Rows.A.AddRow(grad, i, q[k])
+	for k, v := range q.v {
+		d.p.Rows.A.AddRow(grad, at.active[q.place(k)], v)
 	}
-	return grad, nil
+	return grad
 }
 
 // isAt reports that the curvature is that of the point itself.

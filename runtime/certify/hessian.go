@@ -75,8 +75,9 @@ func (h *hessian) newPart(k int, rows []int) (componentSystem, error) {
 func (h *hessian) keep(key string, p componentSystem, n int) {
 	const most = 1 << 25
 	k := len(p.rows())
-	if h.stored += (2*n + k) * k; h.stored > most || h.parts == nil {
-		h.parts, h.stored = map[string]componentSystem{}, (2*n+k)*k
+	size := (3*n + 2*k) * k // with the adjoints of as many rows
+	if h.stored += size; h.stored > most || h.parts == nil {
+		h.parts, h.stored = map[string]componentSystem{}, size
 	}
 	h.parts[key] = p
 }

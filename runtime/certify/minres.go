@@ -19,12 +19,14 @@ type productSystem struct {
 	general []int       // positions in index of the other rows
 	direct  faceSystem  // the same system with factors, see exchange; nil: not yet
 	refused bool        // there is none
+
+	adjoints map[int]adjoint // of rows, see deriver.adjoint
 }
 
 var errProducts = errors.New("the linear system of the face was not solved to working accuracy by products")
 
 func newProductSystem(h *hessian, face []int) (*productSystem, error) {
-	s := &productSystem{h: h, held: map[int]int{}}
+	s := &productSystem{h: h, held: map[int]int{}, adjoints: map[int]adjoint{}}
 	for _, i := range face {
 		cols, _ := h.p.Rows.B.Row(i)
 		j, coef := h.p.Rows.Bound(i)

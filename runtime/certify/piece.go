@@ -95,8 +95,7 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 	for _, i := range weak {
 		size := d.s.rows[i] / d.s.x
 		k, in := inside[i]
-		cy, cv := d.decides(at, i, k, in)
-		slope, err := d.sensitivity(at, cy, cv)
+		slope, err := d.slope(at, i, k, in)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -110,6 +109,27 @@ func (d *deriver) slopes(at *derived, weak []int) (slopes [][]float64, open []in
 		slopes, open = append(slopes, scaled(slope, 1/norm(slope))), append(open, i)
 	}
 	return slopes, open, nil
+}
+
+// slope is the sensitivity of what decides row i, but for the row's own part in x.
+func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
+	cy, cv := d.decides(at, i, k, inside)
+	if slope := d.byAnswers(at, cy, cv); slope != nil {
+		return slope, nil
+	}
+	if s, ok := at.system.(*jointSystem); ok && !d.refines(at) {
+		t, a, err := s.adjoint(i, k, inside)
+		if err != nil {
+			return nil, err
+		}
+		return d.pull(at, part{a.u, s.h.comps[t].entries}, part{a.v, s.at[t]}), nil
+	}
+	p, q, err := d.adjoint(at, i, k, inside)
+	if err != nil {
+		return nil, err
+	}
+	cy, cv = d.decides(at, i, k, inside)
+	return d.pulledBack(at, cy, cv, p, q)
 }
 
 // open is a row whose KKT condition fails at a point of a face or, of the given

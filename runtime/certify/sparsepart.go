@@ -16,27 +16,27 @@ const mostGeneral = 1500
 // a single entry holds are fixed; what is left of H is factorized as it is, and the other
 // rows have a dense Schur complement.
 type sparsePart struct {
-	p       *problem.Problem
-	m       *sparse.CSR // H of all of y
-	entries []int
-	index   []int
-	held    []int      // position in index -> entry of y that it alone holds, or -1
-	coef    []float64  // of that row
-	general []int      // positions in index of the others
-	free    []int      // entries of y that no row holds alone
-	factor  *ldl       // of H over them
-	normals []shortRow // the general rows over the free entries
-	schur   envelope   // of their B H^-1 B'
-	spreads float64    // how far multipliers spread errors
-	place   []int      // entry of y -> position in entries
-	small   float64
-	senses  map[int]sense
+	p        *problem.Problem
+	m        *sparse.CSR // H of all of y
+	entries  []int
+	index    []int
+	held     []int      // position in index -> entry of y that it alone holds, or -1
+	coef     []float64  // of that row
+	general  []int      // positions in index of the others
+	free     []int      // entries of y that no row holds alone
+	factor   *ldl       // of H over them
+	normals  []shortRow // the general rows over the free entries
+	schur    envelope   // of their B H^-1 B'
+	spreads  float64    // how far multipliers spread errors
+	place    []int      // entry of y -> position in entries
+	small    float64
+	adjoints map[int]adjoint
 }
 
 // newSparsePart holds the independent ones of the given rows.
 func newSparsePart(h *hessian, k int, rows []int) (*sparsePart, error) {
 	c := &h.comps[k]
-	s := &sparsePart{p: h.p, m: h.sparse, entries: c.entries, place: h.place, senses: map[int]sense{}, small: math.Inf(1)}
+	s := &sparsePart{p: h.p, m: h.sparse, entries: c.entries, place: h.place, adjoints: map[int]adjoint{}, small: math.Inf(1)}
 	holder := map[int]bool{}
 	var general []int
 	type bound struct {
@@ -185,9 +185,9 @@ func (s *sparsePart) complement(general []int, at map[int]int) (kept []int, err 
 	return kept, nil
 }
 
-func (s *sparsePart) rows() []int          { return s.index }
-func (s *sparsePart) least() float64       { return s.small }
-func (s *sparsePart) known() map[int]sense { return s.senses }
+func (s *sparsePart) rows() []int            { return s.index }
+func (s *sparsePart) least() float64         { return s.small }
+func (s *sparsePart) known() map[int]adjoint { return s.adjoints }
 
 func (s *sparsePart) spread() float64 {
 	return s.spreads

@@ -53,13 +53,12 @@ type componentSystem interface {
 	local
 	spread() float64
 	least() float64
-	// known keeps what is asked again and again of one row.
-	known() map[int]sense
+	// known keeps the adjoints of rows, which are asked for again and again.
+	known() map[int]adjoint
 }
 
-// sense is how errors are taken through the adjoint of a row's slack or multiplier: the
-// norm of the adjoint in y, and of its other part by the sizes of the rows.
-type sense struct{ inY, inRows float64 }
+// adjoint is a solution of the system of one component.
+type adjoint struct{ u, v []float64 }
 
 func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
 	s := &jointSystem{h: h, parts: make([]componentSystem, len(h.comps)), at: make([][]int, len(h.comps))}
@@ -115,20 +114,20 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 // the curvatures of H are so far apart that S has lost its digits, in the space that the
 // rows leave.
 type densePart struct {
-	b      *block
-	index  []int
-	equal  []bool // which rows are in H + rho E'E
-	bt     *mat.Dense
-	hinvB  *mat.Dense
-	schur  mat.Cholesky
-	null   *nullSpace // instead of schur, where that has lost its digits
-	senses map[int]sense
+	b        *block
+	index    []int
+	equal    []bool // which rows are in H + rho E'E
+	bt       *mat.Dense
+	hinvB    *mat.Dense
+	schur    mat.Cholesky
+	null     *nullSpace // instead of schur, where that has lost its digits
+	adjoints map[int]adjoint
 }
 
-func (p *densePart) rows() []int          { return p.index }
-func (p *densePart) least() float64       { return p.b.least }
-func (p *densePart) known() map[int]sense { return p.senses }
-func (p *densePart) give(k int) float64   { return mat.Dot(p.bt.ColView(k), p.hinvB.ColView(k)) }
+func (p *densePart) rows() []int            { return p.index }
+func (p *densePart) least() float64         { return p.b.least }
+func (p *densePart) known() map[int]adjoint { return p.adjoints }
+func (p *densePart) give(k int) float64     { return mat.Dot(p.bt.ColView(k), p.hinvB.ColView(k)) }
 
 func (p *densePart) spread() float64 {
 	switch {
@@ -142,7 +141,7 @@ func (p *densePart) spread() float64 {
 
 func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	rows = b.independent(h.p, rows)
-	part := &densePart{b: b, index: rows, senses: map[int]sense{}}
+	part := &densePart{b: b, index: rows, adjoints: map[int]adjoint{}}
 	n, k := len(b.entries), len(rows)
 	if k > n {
 		return nil, errFace
@@ -241,14 +240,44 @@ func (s *jointSystem) solve(a, b []float64) (u, v []float64, err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		for r, j := range entries {
-			u[j] = pu[r]
-		}
-		for r, k := range s.at[t] {
-			v[k] = pv[r]
-		}
+		s.spreadOut(t, pu, pv, u, v)
 	}
 	return u, v, nil
+}
+
+// spreadOut writes what is of component t to its places.
+func (s *jointSystem) spreadOut(t int, pu, pv, u, v []float64) {
+	for r, j := range s.h.comps[t].entries {
+		u[j] = pu[r]
+	}
+	for r, k := range s.at[t] {
+		v[k] = pv[r]
+	}
+}
+
+// adjoint is the solution for what decides row i, the k-th of the face where it is inside (deriver.decides),
+// and its component, which alone takes part and keeps it. It is not to be changed.
+func (s *jointSystem) adjoint(i, k int, inside bool) (t int, a adjoint, err error) {
+	cols, vals := s.h.p.Rows.B.Row(i)
+	t = s.h.owner[cols[0]]
+	part := s.parts[t]
+	if a, ok := part.known()[i]; ok {
+		return t, a, nil
+	}
+	pa, pb := make([]float64, len(s.h.comps[t].entries)), make([]float64, len(s.at[t]))
+	if inside {
+		_, r := s.owner(k)
+		pb[r] = -part.give(r)
+	} else {
+		for c, j := range cols {
+			pa[s.h.place[j]] += vals[c]
+		}
+	}
+	if a.u, a.v, err = part.solve(pa, pb); err != nil {
+		return t, adjoint{}, err
+	}
+	part.known()[i] = a
+	return t, a, nil
 }
 
 // solve has one step of refinement, which makes up for the squared condition of S.

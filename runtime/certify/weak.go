@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/runtime/problem"
 )
@@ -84,8 +85,7 @@ func (d *deriver) bySlopes(at *derived, i, k int, inside bool, enough float64) f
 	if !ok || d.p.Dy > denseLimit || !d.p.Facts.QuadraticInY || d.near == nil {
 		return math.Inf(1)
 	}
-	cy, cv := d.decides(at, i, k, inside)
-	p, q, err := at.system.solve(cy, cv)
+	p, q, err := d.adjoint(at, i, k, inside)
 	if err != nil {
 		return math.Inf(1)
 	}
@@ -149,31 +149,59 @@ func (d *deriver) terms(at *derived, i int) float64 {
 	return size
 }
 
+// sense is how errors are taken through the adjoint of a row's slack or multiplier: the
+// norm of the adjoint in y, and of its other part by the sizes of the rows.
+type sense struct{ inY, inRows float64 }
+
 // sense takes the errors of y and the rows through the adjoint of what decides row i.
-// Only the component of the row takes part, which keeps it.
 func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
-	var known map[int]sense
 	if s, ok := at.system.(*jointSystem); ok {
-		cols, _ := d.p.Rows.B.Row(i)
-		known = s.parts[s.h.owner[cols[0]]].known()
-		if of, ok := known[i]; ok {
-			return of, true
+		t, a, err := s.adjoint(i, k, inside)
+		if err != nil {
+			return sense{}, false
 		}
+		rows := make([]float64, len(a.v))
+		for r, l := range s.at[t] {
+			rows[r] = a.v[r] * d.s.rows[at.active[l]]
+		}
+		return sense{inY: norm(a.u), inRows: norm(rows)}, true
 	}
-	cy, cv := d.decides(at, i, k, inside)
-	p, q, err := at.system.solve(cy, cv)
+	p, q, err := d.adjoint(at, i, k, inside)
 	if err != nil {
 		return sense{}, false
 	}
 	for l, row := range at.active {
 		q[l] *= d.s.rows[row]
 	}
-	of := sense{inY: norm(p), inRows: norm(q)}
-	if known != nil {
-		known[i] = of
-	}
-	return of, true
+	return sense{inY: norm(p), inRows: norm(q)}, true
 }
+
+// adjoint is the solution of the system of the face for what decides row i (see decides).
+func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, err error) {
+	if s, ok := at.system.(*jointSystem); ok {
+		t, a, err := s.adjoint(i, k, inside)
+		if err != nil {
+			return nil, nil, err
+		}
+		p, q = make([]float64, d.p.Dy), make([]float64, len(at.active))
+		s.spreadOut(t, a.u, a.v, p, q)
+		return p, q, nil
+	}
+	products, ok := at.system.(*productSystem)
+	if ok {
+		if a, ok := products.adjoints[i]; ok {
+			return slices.Clone(a.u), slices.Clone(a.v), nil
+		}
+	}
+	cy, cv := d.decides(at, i, k, inside)
+	if p, q, err = at.system.solve(cy, cv); err == nil && ok && len(products.adjoints) < mostAdjoints/(len(p)+len(q)) {
+		products.adjoints[i] = adjoint{slices.Clone(p), slices.Clone(q)}
+	}
+	return p, q, err
+}
+
+// mostAdjoints is how many numbers the adjoints of one face may be.
+const mostAdjoints = 1 << 22
 
 // decides is the functional of (y, -lambda) on the face of at that decides
 // whether a row holds y: the slack of a row outside, but for its part in x, and
@@ -209,8 +237,7 @@ func (d *deriver) tight(at *derived) int {
 		if _, in := inside[i]; kind != problem.Equal || len(cols) == 0 || in {
 			continue
 		}
-		cy, cv := d.decides(at, i, 0, false)
-		_, q, err := at.system.solve(cy, cv)
+		_, q, err := d.adjoint(at, i, 0, false)
 		if err != nil {
 			continue
 		}
