@@ -340,6 +340,8 @@ type Facts struct {
 	SmoothnessF     float64
 	QuadraticInY    bool
 	FixedHessian    bool
+	// JointlyQuadratic: g is quadratic in (x, y).
+	JointlyQuadratic bool
 	// HessianPattern is where the Hessian of g in y can be nonzero; nil where it
 	// would be dense. See package analysis.
 	HessianPattern *sparse.CSR

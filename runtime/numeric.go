@@ -24,7 +24,8 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			StrongConvexity: p.Facts.StrongConvexity, Smoothness: p.Facts.Smoothness,
 			LipschitzF: p.Facts.LipschitzF, SmoothnessF: p.Facts.SmoothnessF,
 			QuadraticInY: p.Facts.QuadraticInY, FixedHessian: p.Facts.FixedHessian,
-			EqualityOnly: true, HessianPattern: p.Facts.HessianPattern,
+			JointlyQuadratic: p.Facts.JointlyQuadratic,
+			EqualityOnly:     true, HessianPattern: p.Facts.HessianPattern,
 		},
 	}
 	for _, row := range p.Rows {

@@ -22,7 +22,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Cost: p.callCost(), Linear: p.linearCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Linear: p.linearCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {
@@ -33,7 +33,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 			h, err := c.hyperobjective(p, max(1, opts.Threads/opts.Starts))
 			return h, m, err
 		},
-		Options: outer.Options{Start: start, Limits: outer.Limits{Iterations: opts.MaxIter, Gain: opts.gain}, Every: j.every, Near: opts.learned},
+		Options: outer.Options{Start: start, Cost: p.callCost(), Limits: outer.Limits{Iterations: opts.MaxIter, Gain: opts.gain}, Every: j.every, Near: opts.learned},
 	}
 	if opts.Announce != nil {
 		multi.Options.Announce = func(b *outer.Budget) {
@@ -72,14 +72,13 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	return runs, nil
 }
 
-// callCost is how many numbers a call of f or g reads, about.
-func (p *Problem) callCost() float64 {
-	most := 0
-	for _, c := range []*compiled{p.f, p.g} {
+// callCost is how many numbers a call of f, and one of g, reads, about.
+func (p *Problem) callCost() outer.Cost {
+	of := func(c *compiled) float64 {
 		arena, _ := c.program.ArenaBytes()
-		most = max(most, arena+c.program.DataBytes())
+		return float64(arena+c.program.DataBytes()) / 8
 	}
-	return float64(most) / 8
+	return outer.Cost{F: of(p.f), G: of(p.g)}
 }
 
 // linearCost is how many numbers the linear algebra between two calls reads, about: the rows,

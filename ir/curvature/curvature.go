@@ -169,6 +169,7 @@ type Smoothness struct {
 type Quadratic struct {
 	InY          bool // g is quadratic in y for each x
 	FixedHessian bool // and its Hessian in y is the same for all x
+	Jointly      bool // g is quadratic in (x, y)
 }
 
 // Proof is everything that was found out about one problem.
@@ -200,7 +201,7 @@ type Proof struct {
 // Facts are the proved constants in the form that the runtime takes. Each
 // holds on the scope of its claim, and so between any two feasible y at least.
 func (p *Proof) Facts() ir.Facts {
-	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, HessianPattern: p.pattern}
+	facts := ir.Facts{QuadraticInY: p.Quadratic.InY, FixedHessian: p.Quadratic.FixedHessian, JointlyQuadratic: p.Quadratic.Jointly, HessianPattern: p.pattern}
 	if p.Convexity.Outcome == proved {
 		facts.StrongConvexity = p.Convexity.Modulus
 	}

@@ -136,10 +136,11 @@ type studied struct {
 	feasible bool
 }
 
-// quadratic reads off the degree of g in y.
+// quadratic reads off the degrees of g in y and in both.
 func (pr *prover) quadratic() Quadratic {
-	d := pr.study(pr.Lower.Objective, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(pr.Lower.Objective)
-	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square}
+	g := pr.Lower.Objective
+	d := pr.study(g, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(g)
+	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square, Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)}
 }
 
 // regions lists the domains on which a claim is tried, weakest claim last.

@@ -132,9 +132,13 @@ func (s *Second) answer(v []float64, length float64) {
 	}
 }
 
-// mixed subtracts (p'grad_y g)” (v, dy) from w, by second differences of gradients of g.
+// mixed subtracts (p'grad_y g)” (v, dy) from w, by second differences of gradients of g: of a
+// quadratic nothing.
 func (s *Second) mixed(v []float64) {
 	c := s.c
+	if c.p.Facts.JointlyQuadratic {
+		return
+	}
 	e := math.Sqrt(math.Sqrt(unit)) * s.size
 	along, across := e/math.Max(linalg.NormInf(v), linalg.NormInf(s.dy)), e
 	if m := linalg.NormInf(s.p); m > 0 {

@@ -24,7 +24,7 @@ type augmented struct {
 	lo, hi   []float64 // len n
 	rho      float64
 	lambda   []float64 // len m, of general rows, as forces
-	lbfgs    lbfgs
+	lbfgs    linalg.LBFGS
 
 	grad, trial, tgrad, d []float64 // len n
 	free                  []bool    // len n
@@ -66,7 +66,7 @@ func (a *augmented) identify(ctx context.Context, y []float64, stiffness float64
 	inner := 0.1 // of the size of the gradient; tightened with each update
 	last := math.Inf(1)
 	for outer := 0; outer < a.settings.MaxOuter; outer++ {
-		a.lbfgs.reset(n, a.settings.Memory, 1/a.rho)
+		a.lbfgs.Reset(n, a.settings.Memory, 1/a.rho)
 		left := a.descend(ctx, y, inner)
 		if ctx.Err() != nil {
 			return interrupted
@@ -146,10 +146,10 @@ func (a *augmented) descend(ctx context.Context, y []float64, fraction float64) 
 		if left <= fraction*a.size || a.gradients >= a.settings.Budget || ctx.Err() != nil {
 			return left
 		}
-		a.lbfgs.direction(a.d, a.grad, a.free)
+		a.lbfgs.Direction(a.d, a.grad, a.free)
 		if !(linalg.Dot(a.d, a.grad) < 0) {
-			a.lbfgs.reset(a.poly.n, a.settings.Memory, 1/a.rho)
-			a.lbfgs.direction(a.d, a.grad, a.free)
+			a.lbfgs.Reset(a.poly.n, a.settings.Memory, 1/a.rho)
+			a.lbfgs.Direction(a.d, a.grad, a.free)
 		}
 		if !a.search(y) {
 			return left
@@ -170,7 +170,7 @@ func (a *augmented) search(y []float64) bool {
 		}
 		value := a.evaluate(a.tgrad, a.trial)
 		if value <= a.value+1e-4*slope && linalg.Finite(a.tgrad) {
-			a.lbfgs.update(y, a.grad, a.trial, a.tgrad)
+			a.lbfgs.Update(y, a.grad, a.trial, a.tgrad)
 			copy(y, a.trial)
 			a.grad, a.tgrad = a.tgrad, a.grad
 			a.value = value

@@ -1,8 +1,12 @@
 package oracle
 
 import (
+	"context"
+
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/parametric"
+	"bilevelc/runtime/problem"
 )
 
 // Central is the path of the lower level's central points, along which F is smooth; nil
@@ -19,4 +23,18 @@ func (h *Hyper) Central(recalled bool) *central.Path {
 // Recalls reports whether the Hessian of g in y is one matrix at every x that is known.
 func (h *Hyper) Recalls() bool {
 	return h.p.Facts.FixedHessian && h.learned.Complete() && !h.learned.Near
+}
+
+// Parametric is the lower level as a parametric quadratic program; nil where it is none, or lower solves have not
+// learned its Hessian. The calls of one that is made again, by a run that goes on from a checkpoint, are not counted.
+func (h *Hyper) Parametric(ctx context.Context, again bool) *parametric.Program {
+	if !h.Recalls() || !parametric.Applies(h.p) {
+		return nil
+	}
+	before := h.p.Calls().GradG
+	q := parametric.New(ctx, h.p, linalg.Unpack(h.learned.N, h.learned.Packed))
+	if g, ok := h.p.G.(*problem.Counted); ok && again {
+		g.Charge(0, before-h.p.Calls().GradG)
+	}
+	return q
 }

@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/parametric"
 	"bilevelc/runtime/problem"
 )
 
@@ -13,6 +14,8 @@ import (
 type pathful interface {
 	oracle.Hyperobjective
 	Central(recalled bool) *central.Path // nil where it has none
+	// Parametric is nil where the lower level is no parametric quadratic program.
+	Parametric(ctx context.Context, again bool) *parametric.Program
 	Recalls() bool
 	Problem() *problem.Problem
 }
@@ -38,6 +41,7 @@ type approach struct {
 	Scale    central.Barrier
 	Start    float64 // F at the run's start, or where the relaxation has led
 	Priced   bool    // it is the latter
+	Descents string  // what has led to where it begins (hopping); empty: the start
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
 }
 
@@ -102,6 +106,9 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	pt, err := h.Value(ctx, start.X)
 	if err != nil {
 		return ignoring(err)
+	}
+	if m.guidance == nil && m.hop(ctx, run, start) {
+		return nil
 	}
 	recalled := h.Recalls()
 	path := h.Central(recalled)
@@ -233,6 +240,9 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
+		if a.Descents != "" {
+			s.Continued = a.Descents
+		}
 	}
 	// What is left of the way bounds the first steps. It says nothing of the curvature, which
 	// where kinks meet is that of the pieces: one that makes the first step so short outlasts

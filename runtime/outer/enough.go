@@ -74,7 +74,7 @@ func (m *MultiStart) enough(results []StartResult) bool {
 			minima++
 		}
 	}
-	worked := float64(calls)*math.Max(m.Cost, leastCost) >= enoughWork
+	worked := float64(calls)*m.Options.Cost.call() >= enoughWork
 	return len(results) >= asked(max(1, minima)) || worked && (solved > 0 || len(results) >= patience)
 }
 

@@ -17,10 +17,10 @@ import (
 type MultiStart struct {
 	Starts int // 1 is the given start alone; the most of them where Automatic is set
 	// Automatic ends the run after as many starts as the rule of Boender and Rinnooy Kan
-	// asks for, or after a second or two of work. Cost is how many numbers one call reads,
-	// Linear how many the linear algebra between two calls does.
-	Automatic    bool
-	Cost, Linear float64
+	// asks for, or after a second or two of work. Linear is how many numbers the linear
+	// algebra between two calls reads.
+	Automatic bool
+	Linear    float64
 	// First is how many starts go before these, and are left out: starts First to
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int

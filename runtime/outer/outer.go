@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"bilevelc/runtime/method"
@@ -52,11 +53,18 @@ type Progress struct {
 // Observer is told about every iteration. It runs on the solver's goroutine.
 type Observer interface{ Observe(Progress) }
 
+// Cost is how many numbers a call of f, and one of g, reads, about; 0: not known.
+type Cost struct{ F, G float64 }
+
+// call is that of a call of either.
+func (c Cost) call() float64 { return math.Max(leastCost, math.Max(c.F, c.G)) }
+
 // Options of a run.
 type Options struct {
 	Start    []float64 // len Dx; it is projected onto X and D
 	Seed     uint64
 	Limits   Limits
+	Cost     Cost
 	Observer Observer // may be nil
 	// Announce, where not nil, is told the method's prediction before the run.
 	Announce func(*Budget)

@@ -49,6 +49,7 @@ type Run struct {
 	projector *qp.Projector
 	source    *rand.PCG
 	limits    Limits
+	cost      float64 // of a call of f, see Cost
 	width     float64 // size of x over X, see Width
 	slope     float64 // size of the terms of the first gradient that has any, or see scope
 	scoped    float64 // size of the gradient where that was last looked at; 0: not yet

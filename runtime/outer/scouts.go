@@ -166,7 +166,7 @@ func (m *MultiStart) allowance(first *Result) (budget, room int64) {
 	if first.way.Work == 0 {
 		return total(first.Calls) / scoutFifth, first.way.Calls
 	}
-	each := math.Max(m.Cost, leastCost) + m.Linear + first.way.Work
+	each := m.Options.Cost.call() + m.Linear + first.way.Work
 	cost := each * float64(total(first.Calls))
 	much := math.Min(scoutTwenty*cost, scoutQuick)
 	budget = int64(math.Max(math.Max(much, scoutHalf*cost), scoutLeast) / each)

@@ -36,7 +36,7 @@ func TestScoutsBeginNearby(t *testing.T) {
 func TestScoutsAllowance(t *testing.T) {
 	r := &Result{Calls: problem.Calls{F: 1000, GradF: 2000, G: 3000, GradG: 4000}}
 	r.way.Calls = 700
-	m := &MultiStart{Cost: 1e4}
+	m := &MultiStart{Options: Options{Cost: Cost{G: 1e4}}}
 	if budget, room := m.allowance(r); budget != 2000 || room != 700 {
 		t.Errorf("%d calls, %d for one", budget, room)
 	}

@@ -136,7 +136,10 @@ type Facts struct {
 	SmoothnessF     float64 // C_f
 	QuadraticInY    bool    // g is quadratic in y
 	FixedHessian    bool    // and its Hessian in y does not depend on x
-	EqualityOnly    bool    // every row is an equality, so F is smooth
+	// JointlyQuadratic: g is quadratic in (x, y), so that the lower level is a parametric
+	// quadratic program: its Hessian in y is fixed, and grad_y g affine in x.
+	JointlyQuadratic bool
+	EqualityOnly     bool // every row is an equality, so F is smooth
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
 	// values unused. nil: not known, as where it would be dense.

@@ -1,0 +1,238 @@
+package outer
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/runtime/parametric"
+)
+
+// hopping is the way from the start to where bundles take over where the lower level is a parametric quadratic
+// program, of which F and its gradient cost a small part of a lower solve: monotonic basin hopping (Wales and Doye
+// 1997; Leary 2000). A descent by L-BFGS leads to a local minimum, a jump away from the lowest one so far begins the
+// next; local minima of F lie in funnels, along which such jumps lead down, where as many starts from all of X each
+// end at a minimum of their own. Each step of the run is a round of descents (hopRound), after which what it has
+// found is evaluated in full. Nothing that is said of the result comes from here.
+//
+// The search ends after as many descents in a row that gain nothing as there were before, hopLeast at least, when it
+// has read hopEnough numbers, or, in any case, hopRead.
+type hopping struct {
+	Seed   uint64
+	Round  int
+	Tried  int       // descents
+	Gained int       // of these, up to the last that gained
+	X      []float64 // the lowest point; nil before there is one
+	F      float64   // there, by the program
+	First  float64   // where the first descent began
+	From   []float64 // a lower point than the start, where the run knew one; or nil
+	Read   float64   // numbers
+	Start  float64   // F where the run began
+}
+
+const (
+	hopRound = 2e8 // numbers read: a twentieth of a second
+	hopRead  = 8e9 // two seconds
+	hopLeast = 40
+	// hopEnough is what a search reads in any case, a tenth of a second: where a descent takes half a millisecond many
+	// more may fail before one gains.
+	hopEnough = 4e8
+	// hopPrepare is how much of hopRead it may take to make the program.
+	hopPrepare = 0.25
+	// A gain that counts, and a step that a descent ends after, twice in a row, as a part of what F has fallen by.
+	hopGain      = 1e-6
+	hopTolerance = 1e-7
+	hopSteps     = 1000 // evaluations of a descent
+	hopMemory    = 10   // pairs of L-BFGS
+	hopFirst     = 1e-2 // the first step of a descent, relative to the size of x
+	// hopArrival is how far a step from where hops have led may go at first, relative to the size of x: descents
+	// end next to a minimum.
+	hopArrival = 1e-3
+	// hopMu is the mu that the path goes on with then, of that of its first stage. Slacks and multipliers of its
+	// size move x by about the root of it, 3 %: less than the shortest jump.
+	hopMu = 1e-3
+)
+
+// jumps are the lengths of jumps, in turn, relative to the reach of the search: half the interval of an entry with
+// bounds, and of the others what a typical one is away from the start by. Where F has few minima long ones find more,
+// where it has many short ones do; jumps of a twentieth find next to nothing.
+var jumps = [...]float64{1, 0.5, 0.25}
+
+// hop makes the run begin with hops from the start; false where the lower level is no parametric program, X more than
+// a box, or the program does not give F at the start.
+func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
+	s := &m.state
+	p := run.h.Problem()
+	if run.limits.Gain > 0 || !parametric.Applies(p) || p.X.Lo == nil || p.X.Hi == nil || len(p.X.Rhs) > 0 || len(p.X.Balls) > 0 || p.X.Extended != nil {
+		return false
+	}
+	if prepare, _ := parametric.Work(p); prepare > hopPrepare*hopRead {
+		return false
+	}
+	m.program = run.h.(pathful).Parametric(ctx, false)
+	if m.program == nil {
+		return false
+	}
+	const same = 1e-6 // of what values of F are known to it may round more than a lower solve
+	f, ok := m.program.Evaluate(make([]float64, len(start.X)), start.X)
+	if !ok || math.Abs(f-start.F) > same*(math.Abs(start.F)+run.size(start.X)*norm(start.G)) {
+		return false
+	}
+	s.Hopping = &hopping{Seed: run.Rand.Uint64(), F: f, First: f, Start: start.F}
+	if s.Center.F < start.F {
+		s.Hopping.From = clone(s.Center.X)
+	}
+	return true
+}
+
+// hops is one round.
+func (m *goldstein) hops(ctx context.Context, run *Run) error {
+	s := &m.state
+	b := *s.Hopping
+	if h, ok := run.h.(pathful); ok && m.program == nil {
+		m.program = h.Parametric(ctx, true)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if m.program == nil {
+		return stuck("the state is of a problem whose lower level is a parametric program")
+	}
+	d := &descent{run: run, program: m.program}
+	d.program.Reset()
+	d.read()
+	rng := rand.New(rand.NewPCG(b.Seed, uint64(b.Round)))
+	before, until := b.F, math.Min(b.Read+hopRound, hopRead)
+	for b.Read < until && !b.over() {
+		x, f, err := d.minimize(ctx, b.next(run, rng), b.First-b.F)
+		b.Read += d.read()
+		if err != nil {
+			return err
+		}
+		b.Tried++
+		if x == nil {
+			continue
+		}
+		if b.X == nil || b.F-f > hopGain*(b.First-b.F) {
+			b.Gained = b.Tried
+		}
+		if b.X == nil || f < b.F {
+			b.X, b.F = x, f
+		}
+	}
+	if b.Round++; b.X != nil && (b.F < before || b.Round == 1) {
+		if err := m.land(ctx, run, b.X); err != nil {
+			return err
+		}
+	}
+	if s.Hopping = nil; !b.over() {
+		s.Hopping = &b
+		return nil
+	}
+	m.rescale(run)
+	s.Continued = "no descent on the follower's parametric program led lower than the start"
+	if !(s.Center.F < b.Start-run.noise(&s.Center)) {
+		return nil
+	}
+	s.Approached, s.Continued = true, b.text()
+	s.Reach = math.Min(s.Reach, hopArrival*run.size(s.Center.X))
+	return m.settle(ctx, run, &b)
+}
+
+// text says how the search has ended.
+func (b *hopping) text() string {
+	return fmt.Sprintf("reached by descents on the follower's parametric program, the lowest of %d", b.Tried)
+}
+
+// settle has the last stages of an approach along the central path lead from where hops have ended to the minimum
+// next to it: with hundreds of kinks around, bundles take longer.
+func (m *goldstein) settle(ctx context.Context, run *Run, b *hopping) error {
+	s := &m.state
+	path := run.h.(pathful).Central(true)
+	pt, err := run.h.Value(ctx, s.Center.X)
+	if err != nil || path == nil {
+		return ignoring(err)
+	}
+	scale := path.Of(pt.X, pt.Lower.Y, pt.Lower.Lambda)
+	path.Begin(pt.Lower.Y, scale)
+	if mu := hopMu * scale.Mu; mu > 0 && path.At(ctx, pt.X, mu) == nil {
+		length := hopArrival * run.size(pt.X)
+		s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(pt.X), Y: clone(pt.Lower.Y), Moved: length, Radius: length,
+			Scale: scale, Start: b.Start, Descents: b.text(), Recalled: true}
+		m.path = path
+	}
+	return nil
+}
+
+// land evaluates F where a round has led, in full.
+func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
+	inside := make([]float64, len(x))
+	err := run.Project(inside, x)
+	var now *Sample
+	if err == nil {
+		now, err = run.Gradient(ctx, inside)
+	}
+	if err != nil {
+		if outside(err) {
+			return nil
+		}
+		return err
+	}
+	if s := &m.state; now.F < s.Center.F {
+		s.LastStep = distance(now.X, s.Center.X)
+		s.Center = *now
+	}
+	return nil
+}
+
+// over reports that the search has ended.
+func (b *hopping) over() bool {
+	return b.Tried-b.Gained >= max(hopLeast, b.Gained) && b.Read >= hopEnough || b.Read >= hopRead
+}
+
+// next is where the next descent begins: at the start of the run, where that was a lower point then, and then a jump
+// away from the lowest point.
+func (b *hopping) next(run *Run, rng *rand.Rand) []float64 {
+	switch {
+	case b.Tried == 0 || b.X == nil:
+		return clone(run.Start)
+	case b.Tried == 1 && b.From != nil:
+		return clone(b.From)
+	}
+	lo, hi := run.box()
+	free, away := 0.0, 0.0
+	for j, v := range b.X {
+		if math.IsInf(hi[j]-lo[j], 1) {
+			free++
+			away += (v - run.Start[j]) * (v - run.Start[j])
+		}
+	}
+	if away = math.Sqrt(away / math.Max(free, 1)); away == 0 {
+		away = run.width
+	}
+	x := clone(b.X)
+	share := jumps[b.Tried%len(jumps)]
+	for j := range x {
+		reach := away
+		if width := hi[j] - lo[j]; !math.IsInf(width, 1) {
+			reach = width / 2
+		}
+		x[j] = math.Max(lo[j], math.Min(hi[j], x[j]+share*reach*rng.NormFloat64()))
+	}
+	return x
+}
+
+func (b *hopping) valid(d dimensions) error {
+	for _, x := range [][]float64{b.X, b.From} {
+		if x != nil {
+			if err := vectors(d.x, x); err != nil {
+				return err
+			}
+		}
+	}
+	if b.Round < 0 || b.Gained < 0 || b.Tried < b.Gained || !(b.Read >= 0) || !finite(b.F, b.First, b.Read, b.Start) {
+		return fmt.Errorf("its descents are none")
+	}
+	return nil
+}
