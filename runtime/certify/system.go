@@ -5,8 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -176,14 +175,19 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	return part, err
 }
 
-// factored is the solution of U'U x = b, U the Cholesky factor. (mat's own solve takes b for a
-// matrix, by rows of one entry.)
+// factored is the solution of U'U x = b, U the Cholesky factor, row by row. (mat's own solve takes b
+// for a matrix, by rows of one entry; blas64's takes a number at a time.)
 func factored(c *mat.Cholesky, b []float64) []float64 {
 	x := slices.Clone(b)
 	u := c.RawU().(mat.RawTriangular).RawTriangular()
-	v := blas64.Vector{N: len(x), Inc: 1, Data: x}
-	blas64.Trsv(blas.Trans, u, v)
-	blas64.Trsv(blas.NoTrans, u, v)
+	row := func(i int) []float64 { return u.Data[i*u.Stride+i+1 : i*u.Stride+u.N] }
+	for i := range x {
+		x[i] /= u.Data[i*u.Stride+i]
+		floats.AddScaled(x[i+1:], -x[i], row(i))
+	}
+	for i := len(x) - 1; i >= 0; i-- {
+		x[i] = (x[i] - floats.Dot(row(i), x[i+1:])) / u.Data[i*u.Stride+i]
+	}
 	return x
 }
 
