@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// scoutsText is the experiment of the paper, section 6, in which most starts end at points of their own.
+// scoutsText is the experiment of the paper, section 6, in which most starts end at points of their own, with a row
+// on x, beside which a run goes along the central path.
 const scoutsText = `model experiment
 data c: vector[45] ~ normal(0, 1)
 data P: matrix[20, 45] ~ normal(0, 1)
@@ -16,6 +17,8 @@ data b: vector[9] ~ normal(0, 1)
 upper {
   var x: vector[20]
   minimize c' * y + 0.01 * sumsq(x) + 0.01 * sumsq(y)
+  subject to
+    total: sum(x) <= 1000
 }
 lower {
   var y: vector[45]

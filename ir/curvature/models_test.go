@@ -104,7 +104,7 @@ func TestModels(t *testing.T) {
 	ridge := ridgeData(30, 20, 8)
 	ridgeEigen := eigenvalues(30, 8, ridge.Get("X").Array.Dense, 1.0/30, 0)
 	classifier := classifierData(40, 20, 6)
-	fixed, moving, other := Quadratic{true, true}, Quadratic{InY: true}, Quadratic{}
+	fixed, moving, other := Quadratic{true, true, true}, Quadratic{InY: true}, Quadratic{}
 	// slope in the order of the arcs; uses is 4 x 6: H = 0.02 I + uses diag(slope) uses'.
 	tollRoot := make([]float64, 24) // 6 x 4: diag(sqrt slope) uses'
 	uses := [][]float64{{1, 1, 0, 0, 0, 0}, {0, 0, 1, 1, 0, 0}, {1, 0, 0, 1, 1, 0}, {0, 0, 0, 0, 0, 1}}

@@ -343,3 +343,22 @@ lower {
 		}
 	}
 }
+
+// TestQuadratic: what is quadratic in y, with one Hessian, and in both.
+func TestQuadratic(t *testing.T) {
+	for _, c := range []struct {
+		objective string
+		form      Quadratic
+	}{
+		{"sumsq(y - x) + x' * N * y", Quadratic{true, true, true}},
+		{"0.5 * y' * M * y + sum(x) * sum(y) + x[1]^2", Quadratic{true, true, true}},
+		{"sumsq(y) + sum(exp(x) .* y)", Quadratic{true, true, false}},
+		{"sumsq(y) + x[1]^2 * y[1]", Quadratic{true, true, false}},
+		{"sumsq(y) + x[1] * y[1]^2 + 2 * y[1]^2", Quadratic{true, false, false}},
+		{"sumsq(y) + exp(y[1])", Quadratic{}},
+	} {
+		if _, proof := proveLower(t, c.objective, ""); proof.Quadratic != c.form {
+			t.Errorf("%s: %+v", c.objective, proof.Quadratic)
+		}
+	}
+}

@@ -122,6 +122,18 @@ func (m *model) holds(t *testing.T, r *rand.Rand, proof *Proof) bool {
 				fail("%s = %v, but the derivative is %v at x = %v, y = %v", name, b.Value, d[order]/size, x, y)
 			}
 		}
+		// The second derivative along a direction is the same at two points.
+		quadratic := func(claimed bool, vx, vy []float64) {
+			x, y := m.sample(r, everywhere)
+			d, scale := along(g, x, y, vx, vy)
+			x, y = m.sample(r, everywhere)
+			e, other := along(g, x, y, vx, vy)
+			if claimed && finite(d) && finite(e) && math.Abs(d[2]-e[2]) > 1e-9*(scale+other) {
+				fail("%+v, but second derivatives of %v and %v along %v, %v", proof.Quadratic, d[2], e[2], vx, vy)
+			}
+		}
+		quadratic(proof.Quadratic.FixedHessian, zero, gauss(r, dy))
+		quadratic(proof.Quadratic.Jointly, gauss(r, dx), gauss(r, dy))
 		bound("C_g", proof.SmoothnessG, g, zero, 2)
 		bound("joint C_g", proof.JointG.Bound(), g, gauss(r, dx), 2)
 		bound("C_f", proof.SmoothnessF, f, gauss(r, dx), 2)
