@@ -155,9 +155,10 @@ func (g *generators) unit(j int, up, down bool) {
 
 func (g *generators) add(column []float64) { g.columns = append(g.columns, column) }
 
-// residual is t - G z at the z >= 0 that makes it least in the 2-norm, by the
-// active-set method of Lawson and Hanson (Solving Least Squares Problems, 1974,
-// chapter 23). The unit vectors take part through the entries they leave open:
+// residual is t - G z at the z >= 0 that makes it least in the 2-norm, by block principal pivoting
+// (Portugal, Judice and Vicente 1994), which exchanges all columns on the wrong side at once, or,
+// where that comes to no end, the active-set method of Lawson and Hanson (Solving Least Squares
+// Problems, 1974, chapter 23), a column at a time. The unit vectors take part through the entries they leave open:
 // an entry with both signs is open to anything and drops out, one with a sign is
 // a column that starts in the set where it helps.
 func (g *generators) residual(t []float64) []float64 {
@@ -200,11 +201,6 @@ func (g *generators) residual(t []float64) []float64 {
 	}
 	n := len(columns)
 	z := make([]float64, n)
-	for k, c := range columns {
-		if passive[k] {
-			z[k] = math.Abs(target[c.entry])
-		}
-	}
 	rest := make([]float64, m)
 	refresh := func() {
 		copy(rest, target)
@@ -221,8 +217,9 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 	}
 	// solve is the least-squares problem over the passive columns. Passive unit
-	// vectors make their entries zero whatever the others do.
-	solve := func() ([]float64, bool) {
+	// vectors make their entries zero whatever the others do. It has no solution of its own where
+	// the others, of unit length, have a larger condition.
+	solve := func(condition float64) ([]float64, bool) {
 		open := make([]bool, m)
 		for i := range open {
 			open[i] = !drop[i]
@@ -257,7 +254,7 @@ func (g *generators) residual(t []float64) []float64 {
 			var qr mat.QR
 			qr.Factorize(a)
 			var x mat.VecDense
-			if err := qr.SolveVecTo(&x, false, b); err != nil {
+			if err := qr.SolveVecTo(&x, false, b); err != nil || qr.Cond() > condition {
 				return nil, false
 			}
 			for c, k := range general {
@@ -277,6 +274,56 @@ func (g *generators) residual(t []float64) []float64 {
 	}
 	// A column helps where its angle with the residual is more than rounding.
 	const rounding = 1e-13
+	helps := func(c column) float64 {
+		if c.entry >= 0 {
+			return c.v[0] * rest[c.entry]
+		}
+		return dot(c.v, rest) / c.size
+	}
+	started := slices.Clone(passive)
+	// blocks reports whether block pivots have come to an end.
+	blocks := func() bool {
+		for fewest, patience := n+1, 3; ; {
+			// Columns that depend on each other, but for rounding, come in together.
+			const independent = 1e8
+			s, ok := solve(independent)
+			if !ok {
+				return false
+			}
+			copy(z, s)
+			refresh()
+			left := norm(rest)
+			var wrong []int
+			for k, c := range columns {
+				if passive[k] && s[k]*c.size < -rounding*norm(target) || !passive[k] && left > rounding*norm(target) && helps(c) > rounding*left {
+					wrong = append(wrong, k)
+				}
+			}
+			switch {
+			case len(wrong) == 0:
+				return true
+			case len(wrong) < fewest:
+				fewest, patience = len(wrong), 3
+			case patience == 0:
+				return false
+			default:
+				patience--
+			}
+			for _, k := range wrong {
+				passive[k] = !passive[k]
+			}
+		}
+	}
+	if blocks() {
+		return rest
+	}
+	copy(passive, started)
+	clear(z)
+	for k, c := range columns {
+		if passive[k] {
+			z[k] = math.Abs(target[c.entry])
+		}
+	}
 	refused := make([]bool, n)
 	refresh()
 	// The method visits about n sets; thrice that is a failure to converge.
@@ -290,13 +337,7 @@ func (g *generators) residual(t []float64) []float64 {
 			if passive[k] || refused[k] {
 				continue
 			}
-			var a float64
-			if c.entry >= 0 {
-				a = c.v[0] * rest[c.entry]
-			} else {
-				a = dot(c.v, rest) / c.size
-			}
-			if a /= left; a > best {
+			if a := helps(c) / left; a > best {
 				best, at = a, k
 			}
 		}
@@ -305,7 +346,7 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 		passive[at] = true
 		for {
-			s, ok := solve()
+			s, ok := solve(math.Inf(1))
 			if !ok { // the new column depends on the others: it adds nothing
 				passive[at] = false
 				break

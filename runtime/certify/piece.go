@@ -36,8 +36,8 @@ func (d *deriver) attained(at *derived, radius float64) error {
 	if len(weak) > mostWeak {
 		return errMany
 	}
-	// A row that is decided here, but by less than the way to such a point, may be lost
-	// on it: the way is then to lead clear of that row as well.
+	// Rows that are decided here, but by less than the way to such a point, may be lost
+	// on it: the way is then to lead clear of these as well.
 	x, rows := make([]float64, d.p.Dx), false
 	for {
 		slopes, open, err := d.slopes(at, weak)
@@ -61,7 +61,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 		}
 		// A point along it at which the conditions hold strictly. Far enough that the
 		// errors of y do not matter, near enough that the rest stays as it is.
-		lost := -1
+		var lost []int
 		for step := radius; step >= 1e-4*radius; step /= 10 {
 			for j := range x {
 				x[j] = at.x[j] + step*direction[j]
@@ -70,7 +70,7 @@ func (d *deriver) attained(at *derived, radius float64) error {
 			if err != nil {
 				continue
 			}
-			if lost = d.open(there, open); lost < 0 {
+			if lost = d.open(there, open); len(lost) == 0 {
 				return nil
 			}
 		}
@@ -78,10 +78,15 @@ func (d *deriver) attained(at *derived, radius float64) error {
 			rows = true
 			continue
 		}
-		if lost < 0 || slices.Contains(weak, lost) || len(weak) >= mostWeak {
+		known := len(weak)
+		for _, i := range lost {
+			if !slices.Contains(weak, i) && len(weak) < mostWeak {
+				weak = append(weak, i)
+			}
+		}
+		if len(weak) == known {
 			return errNowhere
 		}
-		weak = append(weak, lost)
 	}
 }
 
@@ -132,9 +137,9 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 	return d.pulledBack(at, cy, cv, p, q)
 }
 
-// open is a row whose KKT condition fails at a point of a face or, of the given
-// rows, is not decided beyond the errors; -1 where there is none.
-func (d *deriver) open(at *derived, open []int) int {
+// open are the rows whose KKT condition fails at a point of a face or, of the given
+// rows, is not decided beyond the errors.
+func (d *deriver) open(at *derived, open []int) (lost []int) {
 	decide := make(map[int]bool, len(open))
 	for _, i := range open {
 		decide[i] = true
@@ -156,10 +161,10 @@ func (d *deriver) open(at *derived, open []int) int {
 			size = at.lambda[i] * at.system.give(k)
 		}
 		if size < -d.coarse(at, i, in) || decide[i] && d.doubted(at, i, k, in, size, 1) {
-			return i
+			lost = append(lost, i)
 		}
 	}
-	return -1
+	return lost
 }
 
 // gradientNear finds the gradient of F at x (with y near y*(x)) that is nearest

@@ -73,6 +73,16 @@ func (c *Cholesky) Dim() int { return c.n }
 // Pivot is the entry i of U's diagonal.
 func (c *Cholesky) Pivot(i int) float64 { return c.u[i*c.n+i] }
 
+// Kept is the least part of a diagonal entry of H that the elimination of those before it leaves: next to
+// the unit roundoff where H is singular. diagonal gives the entries.
+func (c *Cholesky) Kept(diagonal func(i int) float64) float64 {
+	least := 1.0
+	for i := range c.n {
+		least = math.Min(least, c.Pivot(i)*c.Pivot(i)/diagonal(i))
+	}
+	return least
+}
+
 // Triangular is U, shared.
 func (c *Cholesky) Triangular() blas64.Triangular {
 	return blas64.Triangular{N: c.n, Stride: max(1, c.n), Data: c.u, Uplo: blas.Upper, Diag: blas.NonUnit}

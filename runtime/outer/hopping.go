@@ -39,7 +39,9 @@ const (
 	// more may fail before one gains.
 	hopEnough = 4e8
 	// hopPrepare is how much of hopRead it may take to make the program.
-	hopPrepare = 0.25
+	hopPrepare = 0.5
+	// hopFewest is how many evaluations it has to last for: ten descents.
+	hopFewest = 2000
 	// A gain that counts, and a step that a descent ends after, twice in a row, as a part of what F has fallen by.
 	hopGain      = 1e-6
 	hopTolerance = 1e-7
@@ -67,7 +69,7 @@ func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
 	if run.limits.Gain > 0 || !parametric.Applies(p) || p.X.Lo == nil || p.X.Hi == nil || len(p.X.Rhs) > 0 || len(p.X.Balls) > 0 || p.X.Extended != nil {
 		return false
 	}
-	if prepare, _ := parametric.Work(p); prepare > hopPrepare*hopRead {
+	if prepare, evaluate := parametric.Work(p); prepare > hopPrepare*hopRead || hopFewest*evaluate > hopRead {
 		return false
 	}
 	m.program = run.h.(pathful).Parametric(ctx, false)

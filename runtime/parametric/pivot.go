@@ -123,10 +123,7 @@ func (q *Program) factor() bool {
 	q.Read += float64(k) * float64(k) * float64(k) / 6
 	var ok bool
 	q.factors, ok = linalg.NewCholesky(k, q.room[:k*k])
-	for a := 0; ok && a < k; a++ {
-		i, pivot := q.held[a], q.factors.Pivot(a)
-		ok = pivot*pivot > dependent*q.gram[i*q.m+i]
-	}
+	ok = ok && q.factors.Kept(func(a int) float64 { return q.gram[q.held[a]*(q.m+1)] }) > dependent
 	if !ok {
 		q.Reset()
 	}

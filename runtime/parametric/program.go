@@ -52,7 +52,7 @@ type Program struct {
 // Applies reports whether the lower level of p is such a program, to which an x has a leader's objective in y alone: no
 // multipliers are read, and no constraint of the leader reads y. Its rows are no more than its variables.
 func Applies(p *problem.Problem) bool {
-	return p.Facts.JointlyQuadratic && p.Facts.StrongConvexity > 0 && len(p.Duals) == 0 && p.Coupled == nil &&
+	return p.Facts.JointlyQuadratic && len(p.Duals) == 0 && p.Coupled == nil &&
 		p.HasInequalities() && p.Rows.Len() <= p.Dy
 }
 
@@ -63,14 +63,14 @@ func Work(p *problem.Problem) (prepare, evaluate float64) {
 }
 
 // New prepares the program; hessian is that of g in y (Dy x Dy, symmetric), which it does not keep. It takes Dx+1
-// gradients of g. nil where the Hessian is not positive definite in floating point, or the context has ended.
+// gradients of g. nil where the Hessian is not positive definite beyond rounding, or the context has ended.
 func New(ctx context.Context, p *problem.Problem, hessian []float64) *Program {
 	n, m, nx := p.Dy, p.Rows.Len(), p.Dx
 	v := func(k int) []float64 { return make([]float64, k) }
 	q := &Program{p: p, n: n, m: m, nx: nx, free: v(n), response: v(nx * n), lift: v(m * n), gram: v(m * m), rest: v(m), slope: v(m * nx),
 		in: make([]bool, m), room: v(m * m), gap: v(m), off: v(m), force: v(m), pulls: v(m), y: v(n), fy: v(n)}
 	factors, ok := linalg.NewCholesky(n, append([]float64(nil), hessian...))
-	if !ok || ctx.Err() != nil {
+	if !ok || ctx.Err() != nil || factors.Kept(func(i int) float64 { return hessian[i*(n+1)] }) <= dependent {
 		return nil
 	}
 	x, ahead := v(nx), v(n)

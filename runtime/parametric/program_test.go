@@ -276,7 +276,6 @@ func TestNoAnswer(t *testing.T) {
 func TestApplies(t *testing.T) {
 	for name, change := range map[string]func(p *problem.Problem){
 		"forces are not affine in x": func(p *problem.Problem) { p.Facts.JointlyQuadratic = false },
-		"not known to be convex":     func(p *problem.Problem) { p.Facts.StrongConvexity = 0 },
 		"f reads multipliers":        func(p *problem.Problem) { p.Duals = []int{0} },
 		"coupled":                    func(p *problem.Problem) { p.Coupled = &problem.Coupled{} },
 		"more rows than variables":   func(p *problem.Problem) { p.Dy = p.Rows.Len() - 1 },
@@ -299,5 +298,24 @@ func TestEnds(t *testing.T) {
 	cancel()
 	if parametric.New(ctx, r.p, r.h.RawMatrix().Data) != nil {
 		t.Error("one was made")
+	}
+}
+
+// TestSingular: a Hessian without curvature in some direction, but for rounding, makes none.
+func TestSingular(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for k := range 50 {
+		r := draw(rng)
+		n := r.p.Dy
+		l := mat.NewDense(n, n-1, nil)
+		for i := range n {
+			for j := range n - 1 {
+				l.Set(i, j, rng.NormFloat64())
+			}
+		}
+		r.h.Mul(l, l.T())
+		if parametric.New(context.Background(), r.p, r.h.RawMatrix().Data) != nil {
+			t.Errorf("program %d: one was made", k)
+		}
 	}
 }
