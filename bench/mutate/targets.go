@@ -21,6 +21,7 @@ var targets = []target{
 		files: []string{"difference.go", "face.go", "flip.go", "hyper.go", "lagrangian.go", "value.go", "penalty.go", "penalty_model.go", "errors.go", "strict.go"}},
 	{dir: "runtime/outer", draw: 18, tests: []string{"runtime", "bench/campaign"},
 		files: []string{"certificate.go", "constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "solve.go", "examine.go", "rays.go", "multistart.go", "goldstein.go"}},
+	{dir: "runtime/parametric", tests: []string{"runtime/outer"}},
 	{dir: "runtime/qp", draw: 12, tests: []string{"runtime/lower", "runtime/outer"}},
 	{dir: "codegen", draw: 14, tests: []string{"runtime"},
 		files: []string{"algebra.go", "fuse.go", "products.go", "plan.go", "program.go", "runloop.go"}},

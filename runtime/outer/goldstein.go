@@ -152,7 +152,7 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	if s.Hopping != nil {
-		return "", m.hops(ctx, run)
+		return "", m.round(ctx, run)
 	}
 	if s.Approach != nil {
 		return "", m.advance(ctx, run)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 
 	"bilevelc/runtime/parametric"
+	"bilevelc/runtime/problem"
 )
 
 // hopping is the way from the start to where bundles take over where the lower level is a parametric quadratic
@@ -66,10 +67,7 @@ var jumps = [...]float64{1, 0.5, 0.25}
 func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
 	s := &m.state
 	p := run.h.Problem()
-	if run.limits.Gain > 0 || !parametric.Applies(p) || p.X.Lo == nil || p.X.Hi == nil || len(p.X.Rhs) > 0 || len(p.X.Balls) > 0 || p.X.Extended != nil {
-		return false
-	}
-	if prepare, evaluate := parametric.Work(p); prepare > hopPrepare*hopRead || hopFewest*evaluate > hopRead {
+	if run.limits.Gain > 0 || !hops(p) {
 		return false
 	}
 	m.program = run.h.(pathful).Parametric(ctx, false)
@@ -88,11 +86,20 @@ func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
 	return true
 }
 
-// hops is one round.
-func (m *goldstein) hops(ctx context.Context, run *Run) error {
+// hops reports whether a search on p can be by hops, and is worth its preparation.
+func hops(p *problem.Problem) bool {
+	if x := p.X; !parametric.Applies(p) || x.Lo == nil || x.Hi == nil || len(x.Rhs) > 0 || len(x.Balls) > 0 || x.Extended != nil {
+		return false
+	}
+	prepare, evaluate := parametric.Work(p)
+	return prepare <= hopPrepare*hopRead && hopFewest*evaluate <= hopRead
+}
+
+// round is one round of descents.
+func (m *goldstein) round(ctx context.Context, run *Run) error {
 	s := &m.state
 	b := *s.Hopping
-	if h, ok := run.h.(pathful); ok && m.program == nil {
+	if h, ok := run.h.(pathful); ok && m.program == nil && hops(h.Problem()) {
 		m.program = h.Parametric(ctx, true)
 	}
 	if ctx.Err() != nil {
