@@ -18,7 +18,7 @@ import (
 // found is evaluated in full. Nothing that is said of the result comes from here.
 //
 // The search ends after as many descents in a row that gain nothing as there were before, hopLeast at least, when it
-// has read hopEnough numbers, or, in any case, hopRead.
+// has read hopEnough numbers or they are hopMost, or, in any case, when it has read hopRead.
 type hopping struct {
 	Seed   uint64
 	Round  int
@@ -39,11 +39,13 @@ const (
 	// hopEnough is what a search reads in any case, a tenth of a second: where a descent takes half a millisecond many
 	// more may fail before one gains.
 	hopEnough = 4e8
+	// hopMost is how many in vain are enough even so: descents that end at once read next to nothing.
+	hopMost = 1000
 	// hopPrepare is how much of hopRead it may take to make the program.
 	hopPrepare = 0.5
 	// hopFewest is how many evaluations it has to last for: ten descents.
 	hopFewest = 2000
-	// A gain that counts, and a step that a descent ends after, twice in a row, as a part of what F has fallen by.
+	// A gain that counts, and a step that a descent ends after, three times in a row, as a part of what F has fallen by.
 	hopGain      = 1e-6
 	hopTolerance = 1e-7
 	hopSteps     = 1000 // evaluations of a descent
@@ -197,7 +199,8 @@ func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
 
 // over reports that the search has ended.
 func (b *hopping) over() bool {
-	return b.Tried-b.Gained >= max(hopLeast, b.Gained) && b.Read >= hopEnough || b.Read >= hopRead
+	vain := b.Tried - b.Gained
+	return vain >= max(hopLeast, b.Gained) && (b.Read >= hopEnough || vain >= hopMost) || b.Read >= hopRead
 }
 
 // next is where the next descent begins: at the start of the run, where that was a lower point then, and then a jump

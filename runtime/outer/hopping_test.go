@@ -192,6 +192,8 @@ func TestHopsOver(t *testing.T) {
 		{hopping{Tried: 10*hopLeast - 1, Gained: 5 * hopLeast, Read: hopEnough}, false},
 		{hopping{Tried: 10 * hopLeast, Gained: 5 * hopLeast, Read: hopEnough}, true},
 		{hopping{Tried: 10, Gained: 10, Read: hopRead}, true},
+		{hopping{Tried: hopMost, Gained: 1, Read: 0}, false},
+		{hopping{Tried: 1 + hopMost, Gained: 1, Read: 0}, true},
 	} {
 		if c.hopping.over() != c.over {
 			t.Errorf("%+v: %v", c.hopping, !c.over)

@@ -120,7 +120,7 @@ func (q *Program) factor() bool {
 			q.room[a*k+b] = row[q.held[b]]
 		}
 	}
-	q.Read += float64(k) * float64(k) * float64(k) / 6
+	q.Read += float64(k * k * k / 6)
 	var ok bool
 	q.factors, ok = linalg.NewCholesky(k, q.room[:k*k])
 	ok = ok && q.factors.Kept(func(a int) float64 { return q.gram[q.held[a]*(q.m+1)] }) > dependent

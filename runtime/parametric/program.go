@@ -45,7 +45,8 @@ type Program struct {
 	pulls           []float64 // len m
 	y, fy           []float64 // len n
 
-	// Read is how many numbers the linear algebra has read so far.
+	// Read is how many numbers the linear algebra has read so far, a whole number: sums of it do not depend on
+	// what was read before.
 	Read float64
 }
 
