@@ -12,11 +12,50 @@ func (e *Evaluator) Undecided(x []*big.Rat) (undecided, known bool) {
 	}
 	// A model states decimals, which the tool reads as doubles; sums of some of them.
 	rounding := new(big.Rat).SetFloat64(0x1p-50)
-	best, size, _ := e.best(x)
-	if best == nil {
+	stated, share, _ := e.best(x)
+	read, other, _ := NewEvaluator(e.Model.asRead()).best(x)
+	if stated == nil || read == nil {
 		return false, false
 	}
-	return best.Cmp(new(big.Rat).Mul(rounding, size)) <= 0, true
+	twice := func(v *big.Rat) *big.Rat { return new(big.Rat).Add(v, v) }
+	return share.Cmp(rounding) <= 0 || other.Cmp(rounding) <= 0 || stated.Cmp(twice(read)) > 0 || read.Cmp(twice(stated)) > 0, true
+}
+
+// asRead is the model with numbers that are doubles.
+func (m *Model) asRead() *Model {
+	list := func(v []*big.Rat) []*big.Rat {
+		out := make([]*big.Rat, len(v))
+		for i, r := range v {
+			if r != nil {
+				out[i] = new(big.Rat).SetFloat64(Float(r))
+			}
+		}
+		return out
+	}
+	table := func(v [][]*big.Rat) [][]*big.Rat {
+		if v == nil {
+			return nil
+		}
+		out := make([][]*big.Rat, len(v))
+		for i := range v {
+			out[i] = list(v[i])
+		}
+		return out
+	}
+	rows := func(v []Row) []Row {
+		out := make([]Row, len(v))
+		for i, r := range v {
+			out[i] = Row{list(r.A), list(r.C), list([]*big.Rat{r.Rhs})[0], r.Equal}
+		}
+		return out
+	}
+	out := *m
+	out.XLo, out.XHi, out.YLo, out.YHi = list(m.XLo), list(m.XHi), list(m.YLo), list(m.YHi)
+	out.XRows, out.Rows = rows(m.XRows), rows(m.Rows)
+	for _, f := range []*Function{&out.F, &out.G} {
+		f.Lx, f.Ly, f.Xx, f.Xy, f.Yy = list(f.Lx), list(f.Ly), table(f.Xx), table(f.Xy), table(f.Yy)
+	}
+	return &out
 }
 
 // Y is y*(x) without rounding but the last; nil where it is not known.
@@ -31,30 +70,29 @@ func (e *Evaluator) Y(x []*big.Rat) []float64 {
 	return floats(z[:e.Model.Dy])
 }
 
-// best is the face of the greatest exact margin at x: the margin, the size of its terms,
-// and y with the multipliers; nil where none is optimal to rounding.
-func (e *Evaluator) best(x []*big.Rat) (best, size *big.Rat, at []*big.Rat) {
+// best is the face of the greatest exact margin at x: the margin, its least part of the terms of a row or
+// of the forces, and y with the multipliers; nil where none is optimal to rounding.
+func (e *Evaluator) best(x []*big.Rat) (best, share *big.Rat, at []*big.Rat) {
 	near := floats(x)
 	for _, f := range e.faces {
 		if _, _, margin, violation := e.at(f, near); margin < -1e-6 || violation > 1e-6 {
 			continue
 		}
-		z, margin, terms, ok := e.exactly(f, x)
+		z, margin, part, ok := e.exactly(f, x)
 		if ok && (best == nil || margin != nil && margin.Cmp(best) > 0) {
-			best, size, at = margin, terms, z
+			best, share, at = margin, part, z
 		}
 	}
-	return best, size, at
+	return best, share, at
 }
 
-// exactly is y with the multipliers on a face at x, its margin (nil where there are no
-// inequalities), and the size of the terms of what it is the
-// least of: 1, y, the multipliers, and the terms of the rows and forces.
-func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms *big.Rat, ok bool) {
+// exactly is y with the multipliers on a face at x, its margin, and the least part that this is of the terms of the
+// row, or of the forces, that it is of; nil where there are no inequalities.
+func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, share *big.Rat, ok bool) {
 	m, lower := e.Model, e.Model.Lower()
 	n := m.Dy + len(f.rows)
 	system := make([][]*big.Rat, n) // the last column is the right side
-	terms = Rat(1, 1)
+	terms := new(big.Rat)           // of the forces, then of a row
 	grow := func(v *big.Rat) *big.Rat {
 		if a := new(big.Rat).Abs(v); a.Cmp(terms) > 0 {
 			terms = a
@@ -84,9 +122,9 @@ func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms 
 			system[j][row].Set(c)
 			system[row][j].Set(c)
 		}
-		system[row][n].Set(grow(lower[i].Rhs))
+		system[row][n].Set(lower[i].Rhs)
 		for j, a := range lower[i].A {
-			system[row][n].Sub(system[row][n], product(a, x[j]))
+			system[row][n].Sub(system[row][n], new(big.Rat).Mul(a, x[j]))
 		}
 	}
 	if z, ok = eliminate(system); !ok {
@@ -97,10 +135,27 @@ func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms 
 		if margin == nil || v.Cmp(margin) < 0 {
 			margin = v
 		}
+		part := new(big.Rat)
+		if terms.Sign() > 0 {
+			part.Quo(v, terms)
+		}
+		if share == nil || part.Cmp(share) < 0 {
+			share = part
+		}
+	}
+	for j := range m.Dy {
+		for k := range m.Dy {
+			if m.G.Yy != nil {
+				product(m.G.Yy[j][k], z[k])
+			}
+		}
+	}
+	for k := range f.rows {
+		grow(z[m.Dy+k])
 	}
 	for k, i := range f.rows {
 		in[i] = true
-		if grow(z[m.Dy+k]); !e.rows[i].equal {
+		if !e.rows[i].equal {
 			note(z[m.Dy+k])
 		}
 	}
@@ -108,6 +163,7 @@ func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms 
 		if in[i] || e.rows[i].equal || f.implied[i] || zero(e.rows[i].c) {
 			continue
 		}
+		terms = new(big.Rat)
 		slack := new(big.Rat).Set(grow(r.Rhs))
 		for j, a := range r.A {
 			slack.Sub(slack, product(a, x[j]))
@@ -117,7 +173,7 @@ func (e *Evaluator) exactly(f *face, x []*big.Rat) (z []*big.Rat, margin, terms 
 		}
 		note(slack)
 	}
-	return z, margin, terms, true
+	return z, margin, share, true
 }
 
 // eliminate solves a square system with the right side as the last column.
