@@ -37,7 +37,7 @@ var layers = map[string][]string{
 	"runtime/method":     {"lang/diag"},
 	"runtime/status":     {"lang/diag"},
 	"runtime/problem":    {"internal/extended", "internal/sparse", "runtime/method"},
-	"runtime/linalg":     {"internal/sparse", "internal/gram"},
+	"runtime/linalg":     {"internal/sparse", "internal/gram", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},

@@ -30,6 +30,7 @@ import tempfile
 import textwrap
 import traceback
 
+import tables
 from environment import environment
 
 HERE = pathlib.Path(__file__).resolve().parent  # which Python looks for modules in
@@ -210,7 +211,6 @@ def hypergradients(a, python, evaluator):
 
 def known(folder, dy, seed):
     """F of the table that is there, of all contestants on an instance."""
-    import tables
     return tables.pick(tables.read(folder, "whole.csv"), "F", d_y=str(dy), seed=str(seed))
 
 
@@ -321,6 +321,8 @@ def main():
     parts = a.parts or ["hypergradients", "whole", "figures", *OWN, "svm"]  # svm's table has the rows of field
     if unknown := set(parts) - {"hypergradients", "whole", "figures", "svm", *FIGURES, *OWN}:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    if unknown := set(a.contestants or []) - set(tables.WAYS):
+        parser.error(f"no such contestant: {', '.join(sorted(unknown))}; there are {', '.join(tables.WAYS)}")
     a.out.mkdir(parents=True, exist_ok=True)
     python = None
     if set(parts) - set(OWN):
@@ -352,7 +354,6 @@ def main():
                 ended[part] = "failed, see above"
             finally:  # also where it is stopped
                 note(a, part, sizes, begun, load)
-    import tables
     tables.write(a.out)
     if a.out == ROOT / "bench" / "results":
         tables.renew(ROOT / "bench" / "README.md", a.out)

@@ -107,10 +107,7 @@ const contiguous = 8
 func (m *CSR) AddRow(dst []float64, i int, alpha float64) {
 	cols, vals := m.Row(i)
 	if n := len(cols); n >= contiguous && cols[n-1]-cols[0] == n-1 {
-		dst = dst[cols[0] : cols[n-1]+1]
-		for k, v := range vals {
-			dst[k] += alpha * v
-		}
+		floats.AddScaled(dst[cols[0]:cols[n-1]+1], alpha, vals)
 		return
 	}
 	for k, j := range cols {

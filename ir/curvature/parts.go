@@ -216,18 +216,18 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			f.fail(p.term)
 			continue
 		}
-		dense := f.dense[f.block[col(only)]]
-		n := float64(count)
-		keep := dense != nil && spread <= thin*size && s.work.spend(2*n*n)
+		block := f.block[col(only)]
+		dense := f.dense[block]
+		cost, full := rowCost(count, len(f.cols[block]))
+		keep := dense != nil && spread <= thin*size && s.work.spend(cost)
 		if d > 0 && (!keep || math.IsInf(d, 1)) {
 			continue // positive semidefinite: at least 0
 		}
 		ad := math.Abs(d)
 		var together []float64 // where the row goes if it is added with others
 		if keep {
-			block := f.block[col(only)]
 			f.rows[block]++
-			if m := len(f.cols[block]); m >= leastGathered && fullRow*count >= m {
+			if full {
 				together = f.gather(block).row(dense, d)
 			}
 		}

@@ -19,6 +19,17 @@ type squares struct {
 // by row takes, and makes n^2 of them for a row where that makes count^2.
 const fullRow = 4
 
+// rowCost is what it costs to add the square of a row of count nonzero entries to a block of
+// so many columns, in operations one by one, and whether it waits to be added with others.
+func rowCost(count, columns int) (cost float64, gathered bool) {
+	if columns >= leastGathered && fullRow*count >= columns {
+		n := float64(columns) / fullRow
+		return 2 * n * n, true
+	}
+	n := float64(count)
+	return 2 * n * n, false
+}
+
 // leastGathered is the number of columns of a block from which that pays for the room.
 const leastGathered = 32
 

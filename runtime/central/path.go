@@ -84,20 +84,31 @@ const mostLarge = 20000
 // measure the Hessian along the same groups themselves.
 func groups(n int) int { return max(8, n/8) }
 
+// exists reports whether p has a path.
+func exists(p *problem.Problem) bool {
+	return len(p.Duals) == 0 && p.Coupled == nil && p.HasInequalities() && p.Facts.StrongConvexity > 0
+}
+
+// Condenses reports whether p has a path of which points cost systems of the size of its rows alone, given a Hessian of
+// g in y that is the same everywhere.
+func Condenses(p *problem.Problem) bool {
+	return exists(p) && p.Facts.HessianPattern == nil && p.Rows.Len() <= p.Dy
+}
+
 // New prepares the path of p; nil where there is none to follow, or following it
 // costs too much: F reads multipliers, or constraints of the leader read y, no row is
 // an inequality, g is not known to be strongly convex, or its Hessian is large and not
 // known to be sparse. known, where not nil, is the Hessian of g in y where that is the same
 // everywhere (Dy x Dy, symmetric); it is kept.
 func New(p *problem.Problem, known []float64) *Path {
-	if len(p.Duals) > 0 || p.Coupled != nil || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) {
+	if !exists(p) {
 		return nil
 	}
 	c := &Path{p: p, n: p.Dy, m: p.Rows.Len(), pattern: p.Facts.HessianPattern}
 	if c.pattern == nil {
 		c.known = known
 	}
-	if c.known != nil && c.m <= c.n {
+	if c.known != nil && Condenses(p) {
 		c.unit = make([]float64, c.n+c.m)
 		c.condensed = newCondensed(p.Rows, c.n, known, c.unit)
 	}

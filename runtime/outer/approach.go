@@ -17,6 +17,7 @@ type pathful interface {
 	// Parametric is nil where the lower level is no parametric quadratic program.
 	Parametric(ctx context.Context, again bool) *parametric.Program
 	Recalls() bool
+	Learn(pt *oracle.Point) // see oracle.Hyper.Learn
 	Problem() *problem.Problem
 }
 
@@ -92,6 +93,12 @@ const (
 // its optimum 17 without).
 const ApproachFrom = 64
 
+// mostLearned is how many numbers it may take to learn the Hessian of a dense lower level for an approach: Dy gradients
+// of Dy^2 numbers each, about a second, as it may take to make the program of hops.
+const mostLearned = hopPrepare * hopRead
+
+func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
+
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path. Where the center is a lower point already the approach has to lead below that.
 func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error {
@@ -106,6 +113,9 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	pt, err := h.Value(ctx, start.X)
 	if err != nil {
 		return ignoring(err)
+	}
+	if p := h.Problem(); cube(p.Dy) <= mostLearned && (parametric.Applies(p) || central.Condenses(p)) {
+		h.Learn(pt) // which lower solves need not have done
 	}
 	if m.guidance == nil && m.hop(ctx, run, start) {
 		return nil

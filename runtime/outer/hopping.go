@@ -18,12 +18,14 @@ import (
 // found is evaluated in full. Nothing that is said of the result comes from here.
 //
 // The search ends after as many descents in a row that gain nothing as there were before, hopLeast at least, when it
-// has read hopEnough numbers or they are hopMost, or, in any case, when it has read hopRead.
+// has read hopEnough numbers or they are hopMost; after hopAlike descents that have all ended next to each other; or, in
+// any case, when it has read hopRead.
 type hopping struct {
 	Seed   uint64
 	Round  int
 	Tried  int       // descents
 	Gained int       // of these, up to the last that gained
+	Apart  float64   // how far their ends are from each other at the most, in F
 	X      []float64 // the lowest point; nil before there is one
 	F      float64   // there, by the program
 	First  float64   // where the first descent began
@@ -33,16 +35,20 @@ type hopping struct {
 }
 
 const (
-	hopRound = 2e8 // numbers read: a twentieth of a second
-	hopRead  = 8e9 // two seconds
-	hopLeast = 40
+	hopRound = 2e8    // numbers read: a twentieth of a second
+	hopRead  = 1.6e10 // four seconds
+	hopLeast = 80
+	// hopAlike descents of which the ends are less than hopApart of what F has fallen by from each other are enough: F
+	// has one minimum, or none that is much lower than another. Where it has kinks descents end next to it.
+	hopAlike = 20
+	hopApart = 1e-3
 	// hopEnough is what a search reads in any case, a tenth of a second: where a descent takes half a millisecond many
 	// more may fail before one gains.
 	hopEnough = 4e8
 	// hopMost is how many in vain are enough even so: descents that end at once read next to nothing.
 	hopMost = 1000
 	// hopPrepare is how much of hopRead it may take to make the program.
-	hopPrepare = 0.5
+	hopPrepare = 0.25
 	// hopFewest is how many evaluations it has to last for: ten descents.
 	hopFewest = 2000
 	// A gain that counts, and a step that a descent ends after, three times in a row, as a part of what F has fallen by.
@@ -125,6 +131,9 @@ func (m *goldstein) round(ctx context.Context, run *Run) error {
 		if x == nil {
 			continue
 		}
+		if b.X != nil {
+			b.Apart = math.Max(b.Apart, math.Abs(f-b.F))
+		}
 		if b.X == nil || b.F-f > hopGain*(b.First-b.F) {
 			b.Gained = b.Tried
 		}
@@ -200,6 +209,9 @@ func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
 // over reports that the search has ended.
 func (b *hopping) over() bool {
 	vain := b.Tried - b.Gained
+	if b.Tried >= hopAlike && b.Apart <= hopApart*(b.First-b.F) && b.Read >= hopEnough {
+		return true
+	}
 	return vain >= max(hopLeast, b.Gained) && (b.Read >= hopEnough || vain >= hopMost) || b.Read >= hopRead
 }
 
@@ -243,7 +255,7 @@ func (b *hopping) valid(d dimensions) error {
 			}
 		}
 	}
-	if b.Round < 0 || b.Gained < 0 || b.Tried < b.Gained || !(b.Read >= 0) || !finite(b.F, b.First, b.Read, b.Start) {
+	if b.Round < 0 || b.Gained < 0 || b.Tried < b.Gained || !(b.Read >= 0) || !(b.Apart >= 0) || !finite(b.F, b.First, b.Read, b.Start, b.Apart) {
 		return fmt.Errorf("its descents are none")
 	}
 	return nil

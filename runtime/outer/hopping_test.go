@@ -17,9 +17,14 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// parametric is a random problem whose lower level is a parametric quadratic program, with ApproachFrom variables, over a
-// box of x that F is often least at the edge of. f pulls on y, whose rows bend F.
+// parametricProblem is a random problem whose lower level is a parametric quadratic program, with ApproachFrom variables,
+// over a box of x that F is often least at the edge of. f pulls on y, whose rows bend F.
 func parametricProblem(rng *rand.Rand, dx, rows int, box float64) *problem.Problem {
+	return bentBy(rng, dx, rows, box, 1)
+}
+
+// bentBy is a parametricProblem in which the Hessian of g in y is the identity but for a part of this size.
+func bentBy(rng *rand.Rand, dx, rows int, box, size float64) *problem.Problem {
 	dy := ApproachFrom - dx
 	normals := func(k int) []float64 {
 		v := make([]float64, k)
@@ -34,7 +39,7 @@ func parametricProblem(rng *rand.Rand, dx, rows int, box float64) *problem.Probl
 		for j := range dy {
 			s := 0.0
 			for k := range dy {
-				s += l[i*dy+k] * l[j*dy+k]
+				s += size * l[i*dy+k] * l[j*dy+k]
 			}
 			if i == j {
 				s++
@@ -180,20 +185,38 @@ func TestHopsEnd(t *testing.T) {
 	}
 }
 
-// TestHopsOver: a search goes on while it gains, for as long again, and ends in any case.
+// TestHopsLearn: a search has the whole Hessian of g measured where lower solves, which take few gradients, have not.
+func TestHopsLearn(t *testing.T) {
+	p := bentBy(rand.New(rand.NewPCG(8, 8)), 20, 30, math.Inf(1), 1e-3)
+	h := freshHyper(t, p)
+	if _, err := h.Value(context.Background(), p.Start); err != nil || h.Recalls() {
+		t.Fatalf("%v: a lower solve has measured the Hessian: %v", err, h.Recalls())
+	}
+	r, err := Solve(context.Background(), freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()}, Options{Start: p.Start, Seed: 1})
+	if err != nil || r.Status != status.Solved || !strings.Contains(r.Reason, "descents on the follower's parametric program") {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// TestHopsOver: a search goes on while it gains, for as long again, or all its descents end next to each other, and ends
+// in any case.
 func TestHopsOver(t *testing.T) {
 	for _, c := range []struct {
 		hopping
 		over bool
 	}{
-		{hopping{Tried: hopLeast, Gained: 0, Read: hopEnough}, true},
-		{hopping{Tried: hopLeast, Gained: 0, Read: hopEnough / 2}, false},
-		{hopping{Tried: hopLeast, Gained: 1, Read: hopEnough}, false},
-		{hopping{Tried: 10*hopLeast - 1, Gained: 5 * hopLeast, Read: hopEnough}, false},
-		{hopping{Tried: 10 * hopLeast, Gained: 5 * hopLeast, Read: hopEnough}, true},
-		{hopping{Tried: 10, Gained: 10, Read: hopRead}, true},
-		{hopping{Tried: hopMost, Gained: 1, Read: 0}, false},
-		{hopping{Tried: 1 + hopMost, Gained: 1, Read: 0}, true},
+		{hopping{First: 1, Apart: 1, Tried: hopLeast, Gained: 0, Read: hopEnough}, true},
+		{hopping{First: 1, Apart: 1, Tried: hopLeast, Gained: 0, Read: hopEnough / 2}, false},
+		{hopping{First: 1, Apart: 1, Tried: hopLeast, Gained: 1, Read: hopEnough}, false},
+		{hopping{First: 1, Apart: 1, Tried: 10*hopLeast - 1, Gained: 5 * hopLeast, Read: hopEnough}, false},
+		{hopping{First: 1, Apart: 1, Tried: 10 * hopLeast, Gained: 5 * hopLeast, Read: hopEnough}, true},
+		{hopping{First: 1, Apart: 1, Tried: 10, Gained: 10, Read: hopRead}, true},
+		{hopping{First: 1, Apart: 1, Tried: hopMost, Gained: 1, Read: 0}, false},
+		{hopping{First: 1, Apart: 1, Tried: 1 + hopMost, Gained: 1, Read: 0}, true},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough}, true},
+		{hopping{First: 1, Apart: 1.01 * hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough}, false},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike - 1, Gained: 1, Read: hopEnough}, false},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough / 2}, false},
 	} {
 		if c.hopping.over() != c.over {
 			t.Errorf("%+v: %v", c.hopping, !c.over)
