@@ -46,6 +46,7 @@ func TestSlice(t *testing.T) {
 		21064853, 24041728, // a start of 1e-188, terms of 1e11 that cancel
 		24078816, 24080516, // x off a tie by rounding, gradients that are rounding
 		40025263, 41072373, 41072896, // x that is rounding, multipliers of the solve before, rows on x alone that hold an entry
+		43020245, 44013755, // the truth's own rounding: of a margin, and of y at x = 1e14
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
 	if testing.Short() {

@@ -9,19 +9,23 @@ const mostDense = 2000
 // where the systems of faces are not as well conditioned as products ask for, which shows in
 // their number, they give way to factors.
 type exchange struct {
-	products int // taken
-	solves   int // systems solved by them
+	products int     // taken
+	read     float64 // numbers, by the steps of MINRES around them
+	solves   int     // systems solved by them
 	tried    bool
 	direct   *hessian // nil where there is none
 }
 
 // worthFactors reports that systems by products have taken as many of them as the factors take
 // gradients, and so many each that factors solve a system sooner however little a product
-// costs: with its step of refinement such a solve reads six times the n^2 entries of H, and a
-// step of MINRES some fifteen vectors of n at the least, a g of n terms among them.
+// costs: with its step of refinement such a solve reads six times the n^2 entries of H.
 func (e *exchange) worthFactors(n int) bool {
-	return e.products >= n && 2*e.products >= n*e.solves
+	return e.products >= n && e.read >= 6*float64(n)*float64(n)*float64(e.solves)
 }
+
+// stepRead is how many numbers a step of MINRES reads at the least, of n entries of y and general rows of so many
+// nonzeros: some fifteen vectors of n, a g of n terms among them, and the rows twice.
+func stepRead(n, nonzeros int) float64 { return 15*float64(n) + 2*float64(nonzeros) }
 
 // traded is the same matrix with factors, once that has become worth while; else nil.
 func (h *hessian) traded() *hessian {

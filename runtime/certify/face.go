@@ -70,6 +70,9 @@ type derived struct {
 // curvature is the Hessian of g in y: the last one, or, where fresh is asked for
 // and it may differ, the one at (x, y).
 func (d *deriver) curvature(x, y []float64, fresh bool) (*hessian, error) {
+	if h := d.exchange.direct; h != nil && h != d.near {
+		d.near, d.kept = h, map[string]faceSystem{}
+	}
 	if d.near != nil && (!fresh || d.p.Facts.QuadraticInY && d.p.Facts.FixedHessian && d.near.direct()) {
 		if !d.near.direct() { // products are always taken where they are needed
 			return d.hessian(x, y)

@@ -116,7 +116,15 @@ func (s *productSystem) solve(a, b []float64) (u, v []float64, err error) {
 		rhs[n+r] = (b[k] - rows.RowDot(i, u)) / s.h.s.normB[i] / size
 	}
 	step, image := make([]float64, n), make([]float64, n)
+	nonzeros := 0
+	for _, k := range s.general {
+		cols, _ := rows.Row(s.index[k])
+		nonzeros += len(cols)
+	}
 	apply := func(dst, z []float64) {
+		if e := s.h.exchange; e != nil {
+			e.read += stepRead(n, nonzeros)
+		}
 		for j := range n {
 			step[j] = z[j]
 		}
