@@ -248,3 +248,44 @@ func TestAdjointsWithOldCurvature(t *testing.T) {
 		}
 	}
 }
+
+// TestTraded: once products have cost more than factors, all faces share these, and a face is factorized once.
+func TestTraded(t *testing.T) {
+	n := denseLimit + 1
+	bend := make([]float64, n)
+	for j := range bend {
+		bend[j] = 1 + float64(j)/float64(n)
+	}
+	b := sparse.FromEntries(2, n, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 0, Col: 1, Val: 1}, {Row: 1, Col: 2, Val: 1}, {Row: 1, Col: 3, Val: -1}})
+	p := &problem.Problem{Name: "large", Dx: 1, Dy: n, F: quadratic{d: ones(n)}, G: quadratic{a: bend, d: ones(n)},
+		Rows:  &problem.Rows{Kind: make([]problem.Kind, 2), Rhs: []float64{1, 1}, A: sparse.FromEntries(2, 1, nil), B: b},
+		X:     &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+		Facts: problem.Facts{StrongConvexity: 1, QuadraticInY: true, FixedHessian: true}}
+	d := newDeriver(p, defaultTolerances(), []float64{0}, make([]float64, n), make([]float64, 2))
+	before, err := d.onFace([]float64{0}, make([]float64, n), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := before.system.(*productSystem); !ok || d.exchange.direct != nil || !(d.exchange.read > 0) {
+		t.Fatalf("a first face by %T, %+v", before.system, d.exchange)
+	}
+	d.exchange.products = n
+	d.exchange.read = 6 * float64(n) * float64(n) * float64(d.exchange.solves)
+	if _, err := d.onFace([]float64{0}, make([]float64, n), []int{0, 1}); err != nil || d.exchange.direct == nil {
+		t.Fatalf("%v: no factors, %+v", err, d.exchange)
+	}
+	first, err := d.onFace([]float64{0}, make([]float64, n), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.onFace([]float64{0.5}, make([]float64, n), []int{0, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := first.system.(*jointSystem); !ok || first.system != again.system {
+		t.Errorf("a face by %T, and once more by another", first.system)
+	}
+	if off := distance(first.y, before.y); off > 1e-9*norm(before.y) {
+		t.Errorf("y is off by %.3g", off)
+	}
+}
