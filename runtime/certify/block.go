@@ -3,6 +3,7 @@ package certify
 import (
 	"math"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -103,7 +104,7 @@ func (b *block) row(p *problem.Problem, i int) []float64 {
 }
 
 // independent is a maximal independent subset of rows of B, earlier ones first,
-// by Gram-Schmidt with one reorthogonalization. A row depends on the earlier
+// by Gram-Schmidt with reorthogonalization. A row depends on the earlier
 // ones where less than 1e-9 of its length is left: about the square root of the
 // rounding of the Schur complement that is built from it.
 func (b *block) independent(p *problem.Problem, rows []int) []int {
@@ -113,15 +114,16 @@ func (b *block) independent(p *problem.Problem, rows []int) []int {
 	for _, i := range rows {
 		rest := b.row(p, i)
 		size := norm(rest)
+		length := size
 		for range 2 {
+			before := length
 			for _, q := range basis {
-				a := dot(q, rest)
-				for j, t := range q {
-					rest[j] -= a * t
-				}
+				floats.AddScaled(rest, -floats.Dot(q, rest), q)
+			}
+			if length = norm(rest); length > 0.7*before {
+				break // "twice is enough" (Kahan), and once where little is cancelled
 			}
 		}
-		length := norm(rest)
 		if length <= left*size {
 			continue
 		}

@@ -18,8 +18,8 @@ import (
 // found is evaluated in full. Nothing that is said of the result comes from here.
 //
 // The search ends after as many descents in a row that gain nothing as there were before, hopLeast at least, when it
-// has read hopEnough numbers or they are hopMost; after hopAlike descents that have all ended next to each other; or, in
-// any case, when it has read hopRead.
+// has read hopEnough numbers or they are hopMost; after hopAlike dear descents that have all ended next to each other;
+// or, in any case, when it has read hopRead.
 type hopping struct {
 	Seed   uint64
 	Round  int
@@ -38,10 +38,12 @@ const (
 	hopRound = 2e8    // numbers read: a twentieth of a second
 	hopRead  = 1.6e10 // four seconds
 	hopLeast = 80
-	// hopAlike descents of which the ends are less than hopApart of what F has fallen by from each other are enough: F
-	// has one minimum, or none that is much lower than another. Where it has kinks descents end next to it.
+	// Where descents are dear, hopAlike of which the ends are less than hopApart of what F has fallen by from each other
+	// are enough: F seems to have one minimum, next to which descents end where it has kinks. That is asked when hopDear
+	// numbers have been read, a second's: where descents cost little, many more tell more.
 	hopAlike = 20
 	hopApart = 1e-3
+	hopDear  = 4e9
 	// hopEnough is what a search reads in any case, a tenth of a second: where a descent takes half a millisecond many
 	// more may fail before one gains.
 	hopEnough = 4e8
@@ -209,7 +211,7 @@ func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
 // over reports that the search has ended.
 func (b *hopping) over() bool {
 	vain := b.Tried - b.Gained
-	if b.Tried >= hopAlike && b.Apart <= hopApart*(b.First-b.F) && b.Read >= hopEnough {
+	if b.Tried >= hopAlike && b.Apart <= hopApart*(b.First-b.F) && b.Read >= hopDear {
 		return true
 	}
 	return vain >= max(hopLeast, b.Gained) && (b.Read >= hopEnough || vain >= hopMost) || b.Read >= hopRead

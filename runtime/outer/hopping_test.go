@@ -213,10 +213,10 @@ func TestHopsOver(t *testing.T) {
 		{hopping{First: 1, Apart: 1, Tried: 10, Gained: 10, Read: hopRead}, true},
 		{hopping{First: 1, Apart: 1, Tried: hopMost, Gained: 1, Read: 0}, false},
 		{hopping{First: 1, Apart: 1, Tried: 1 + hopMost, Gained: 1, Read: 0}, true},
-		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough}, true},
-		{hopping{First: 1, Apart: 1.01 * hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough}, false},
-		{hopping{First: 1, Apart: hopApart, Tried: hopAlike - 1, Gained: 1, Read: hopEnough}, false},
-		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopEnough / 2}, false},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopDear}, true},
+		{hopping{First: 1, Apart: 1.01 * hopApart, Tried: hopAlike, Gained: 1, Read: hopDear}, false},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike - 1, Gained: 1, Read: hopDear}, false},
+		{hopping{First: 1, Apart: hopApart, Tried: hopAlike, Gained: 1, Read: hopDear / 2}, false},
 	} {
 		if c.hopping.over() != c.over {
 			t.Errorf("%+v: %v", c.hopping, !c.over)
