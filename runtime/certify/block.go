@@ -21,6 +21,8 @@ type block struct {
 	rho     float64
 	equal   []int             // equality rows, independent ones
 	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
+	order   map[int]int       // of these rows, from 0
+	pairs   [][]float64       // B_i (H + rho E'E)^-1 B_j' by order, i after j or j; NaN: not asked for yet
 	least   float64           // estimate of the smallest eigenvalue
 	top     float64           // bound of the largest
 }
@@ -101,6 +103,37 @@ func (b *block) row(p *problem.Problem, i int) []float64 {
 		dense[b.place[j]] = vals[k]
 	}
 	return dense
+}
+
+// solve makes solved[i] of a row, in the block's places.
+func (b *block) solve(i int, row []float64) []float64 {
+	solved, ok := b.solved[i]
+	if !ok {
+		solved = factored(&b.factor, row)
+		b.solved[i], b.order[i] = solved, len(b.pairs)
+		asked := make([]float64, len(b.pairs)+1)
+		for j := range asked {
+			asked[j] = math.NaN()
+		}
+		b.pairs = append(b.pairs, asked)
+	}
+	return solved
+}
+
+// gram is B (H + rho E'E)^-1 B' of rows that are solved. Faces have most of their rows in common.
+func (b *block) gram(index []int, rows [][]float64) *mat.SymDense {
+	m := mat.NewSymDense(len(index), nil)
+	for k, i := range index {
+		for l, j := range index[:k+1] {
+			s, t := b.order[i], b.order[j]
+			pair := &b.pairs[max(s, t)][min(s, t)]
+			if math.IsNaN(*pair) {
+				*pair = floats.Dot(rows[k], b.solved[j])
+			}
+			m.SetSym(k, l, *pair)
+		}
+	}
+	return m
 }
 
 // independent is a maximal independent subset of rows of B, earlier ones first,

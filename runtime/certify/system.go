@@ -152,22 +152,15 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 		return part, nil
 	}
 	part.bt, part.hinvB = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
+	normals := make([][]float64, k)
 	for r, i := range rows {
-		row := b.row(h.p, i)
-		part.bt.SetCol(r, row)
-		solved, ok := b.solved[i]
-		if !ok {
-			solved = factored(&b.factor, row)
-			b.solved[i] = solved
-		}
-		part.hinvB.SetCol(r, solved)
+		normals[r] = b.row(h.p, i)
+		part.bt.SetCol(r, normals[r])
+		part.hinvB.SetCol(r, b.solve(i, normals[r]))
 	}
-	var product mat.Dense
-	product.Mul(part.bt.T(), part.hinvB)
-	sym := symmetric(&product)
 	// Two solves with a condition c leave (c 2^-52)^2.
 	const condition = 0x1p26
-	if part.schur.Factorize(sym) && part.schur.Cond() <= condition {
+	if part.schur.Factorize(b.gram(rows, normals)) && part.schur.Cond() <= condition {
 		return part, nil
 	}
 	var err error
