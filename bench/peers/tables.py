@@ -5,7 +5,7 @@ import pathlib
 import statistics
 
 WAYS = {
-    "Bilevelc": "**bilevelc**", "BilevelcBefore": "bilevelc of the morning of 22 November (at 800 of 13:30)", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
+    "Bilevelc": "**bilevelc**", "HandWritten": "by hand: Q factorized once, daqp, Schur complement",
     "DaqpKKT": "daqp, dense KKT adjoint", "Proxsuite": "proxsuite, its own adjoint", "Piqp": "piqp, dense KKT adjoint",
     "Qpth": "qpth", "Ffoqp": "FFOLayer, its quadratic layer, Clarabel", "Ffolayer": "FFOLayer, its general layer, as it comes (SCS)", "Jaxopt": "jaxopt.OSQP, GMRES", "Cvxpylayers": "cvxpylayers, dense mode, Clarabel",
     "CvxpylayersDefault": "cvxpylayers, as it comes", "Lbfgs": "L-BFGS on the gradient by hand, one start",
