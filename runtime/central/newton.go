@@ -295,6 +295,11 @@ func (c *Path) solve() { c.solveTo(unit) }
 // solveTo is solve until a part of the right-hand side is left: with the factors of another
 // level of regular where those at hand are not accurate.
 func (c *Path) solveTo(part float64) {
+	for i, j := range c.bound {
+		if j >= 0 {
+			c.press[i] = c.lambda[i] / c.s[i] * c.coefficient[i] * c.coefficient[i]
+		}
+	}
 	for i, u := range c.unit {
 		c.rhs[i] *= u
 	}
@@ -355,7 +360,7 @@ func (c *Path) remaining(r, scaled []float64) {
 	rows := c.p.Rows
 	for i, j := range c.bound {
 		if j >= 0 {
-			r[j] -= c.lambda[i] / c.s[i] * c.coefficient[i] * c.coefficient[i] * v[j] * c.unit[j]
+			r[j] -= c.press[i] * v[j] * c.unit[j]
 		}
 	}
 	for k, i := range c.general {

@@ -61,6 +61,7 @@ type Path struct {
 	solution     []float64 // likewise
 	level        int       // of regular
 	ds, dlambda  []float64 // len m
+	press        []float64 // len m: of a bound, (lambda/s) B_i'B_i, as long as a system is solved
 	probe, ahead []float64 // len n
 	adjoint      []float64 // len n: p of the last Evaluate
 	front, back  []float64 // len Dx
@@ -134,7 +135,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
-	c.dual, c.primal, c.pull, c.side = v(c.n), v(c.m), v(c.n), v(c.m)
+	c.dual, c.primal, c.pull, c.side, c.press = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
 	c.scratch = v(c.n + len(c.general))
 	if c.condensed == nil {
 		c.unit = v(c.n + len(c.general))

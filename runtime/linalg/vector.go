@@ -68,11 +68,10 @@ func Norm(v []float64) float64 {
 func NormInf(v []float64) float64 {
 	s := 0.0
 	for _, t := range v {
-		if t = math.Abs(t); t > s || math.IsNaN(t) {
-			s = t
-		}
-		if math.IsNaN(s) {
-			return s
+		if t = math.Abs(t); !(t <= s) {
+			if s = t; math.IsNaN(s) {
+				return s
+			}
 		}
 	}
 	return s
