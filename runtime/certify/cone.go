@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/runtime/problem"
@@ -216,6 +217,14 @@ func (g *generators) residual(t []float64) []float64 {
 			}
 		}
 	}
+	// Columns without those of unit vectors have their products in common.
+	vectors := make([][]float64, n)
+	for k, c := range columns {
+		if c.entry < 0 {
+			vectors[k] = scaled(c.v, 1/c.size)
+		}
+	}
+	normal := normalEquations{vectors: vectors}
 	// solve is the least-squares problem over the passive columns. Passive unit
 	// vectors make their entries zero whatever the others do. It has no solution of its own where
 	// the others, of unit length, have a larger condition.
@@ -225,9 +234,10 @@ func (g *generators) residual(t []float64) []float64 {
 			open[i] = !drop[i]
 		}
 		var general []int
+		units := false
 		for k, c := range columns {
 			if passive[k] && c.entry >= 0 {
-				open[c.entry] = false
+				open[c.entry], units = false, true
 			} else if passive[k] {
 				general = append(general, k)
 			}
@@ -239,10 +249,14 @@ func (g *generators) residual(t []float64) []float64 {
 			}
 		}
 		s := make([]float64, n)
-		if len(general) > 0 {
-			if len(general) > len(left) {
-				return nil, false
+		if len(general) > len(left) {
+			return nil, false
+		}
+		if x := []float64(nil); !units && normal.solve(&x, general, target) {
+			for c, k := range general {
+				s[k] = x[c] / columns[k].size
 			}
+		} else if len(general) > 0 {
 			a := mat.NewDense(len(left), len(general), nil)
 			b := mat.NewVecDense(len(left), nil)
 			for r, i := range left {
@@ -383,4 +397,67 @@ func (g *generators) residual(t []float64) []float64 {
 		refresh()
 	}
 	return rest
+}
+
+// normalEquations solve least-squares problems over subsets of some vectors of unit length.
+type normalEquations struct {
+	vectors  [][]float64
+	products [][]float64 // of vector k with those up to it; nil and NaN: not asked for yet
+}
+
+const (
+	// leastNormal is how many vectors make an orthogonal factorization dear: a hundredth of a second.
+	leastNormal = 32
+	// mostNormal is the largest condition of a Gram matrix to solve with: that of the vectors is its root, at which a
+	// step of refinement leaves 1e-16 of it.
+	mostNormal = 1e8
+)
+
+// solve sets x to the solution over some of the vectors; false where these are few, or too near to being dependent.
+func (e *normalEquations) solve(x *[]float64, of []int, target []float64) bool {
+	m := len(of)
+	if m < leastNormal {
+		return false
+	}
+	if e.products == nil {
+		e.products = make([][]float64, len(e.vectors))
+	}
+	gram := mat.NewSymDense(m, nil)
+	for r, k := range of {
+		for c, l := range of[:r+1] { // ascending
+			gram.SetSym(r, c, e.product(k, l))
+		}
+	}
+	var factor mat.Cholesky
+	if !factor.Factorize(gram) || !(factor.Cond() <= mostNormal) {
+		return false
+	}
+	rest, pull := slices.Clone(target), make([]float64, m)
+	*x = make([]float64, m)
+	const refinements = 2
+	for range 1 + refinements {
+		for r, k := range of {
+			pull[r] = floats.Dot(e.vectors[k], rest)
+		}
+		for r, step := range factored(&factor, pull) {
+			(*x)[r] += step
+			floats.AddScaled(rest, -step, e.vectors[of[r]])
+		}
+	}
+	return true
+}
+
+// product is v_k'v_l, l <= k.
+func (e *normalEquations) product(k, l int) float64 {
+	if e.products[k] == nil {
+		e.products[k] = make([]float64, k+1)
+		for j := range e.products[k] {
+			e.products[k][j] = math.NaN()
+		}
+	}
+	p := &e.products[k][l]
+	if math.IsNaN(*p) {
+		*p = floats.Dot(e.vectors[k], e.vectors[l])
+	}
+	return *p
 }
