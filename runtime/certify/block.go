@@ -22,7 +22,7 @@ type block struct {
 	equal   []int             // equality rows, independent ones
 	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
 	order   map[int]int       // of these rows, from 0
-	pairs   [][]float64       // B_i (H + rho E'E)^-1 B_j' by order, i after j or j; NaN: not asked for yet
+	pairs   pairs             // B_i (H + rho E'E)^-1 B_j' by order
 	least   float64           // estimate of the smallest eigenvalue
 	top     float64           // bound of the largest
 }
@@ -110,12 +110,7 @@ func (b *block) solve(i int, row []float64) []float64 {
 	solved, ok := b.solved[i]
 	if !ok {
 		solved = factored(&b.factor, row)
-		b.solved[i], b.order[i] = solved, len(b.pairs)
-		asked := make([]float64, len(b.pairs)+1)
-		for j := range asked {
-			asked[j] = math.NaN()
-		}
-		b.pairs = append(b.pairs, asked)
+		b.solved[i], b.order[i] = solved, len(b.order)
 	}
 	return solved
 }
@@ -125,12 +120,7 @@ func (b *block) gram(index []int, rows [][]float64) *mat.SymDense {
 	m := mat.NewSymDense(len(index), nil)
 	for k, i := range index {
 		for l, j := range index[:k+1] {
-			s, t := b.order[i], b.order[j]
-			pair := &b.pairs[max(s, t)][min(s, t)]
-			if math.IsNaN(*pair) {
-				*pair = floats.Dot(rows[k], b.solved[j])
-			}
-			m.SetSym(k, l, *pair)
+			m.SetSym(k, l, b.pairs.of(b.order[i], b.order[j], func() float64 { return floats.Dot(rows[k], b.solved[j]) }))
 		}
 	}
 	return m

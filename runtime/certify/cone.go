@@ -218,13 +218,15 @@ func (g *generators) residual(t []float64) []float64 {
 		}
 	}
 	// Columns without those of unit vectors have their products in common.
-	vectors := make([][]float64, n)
-	for k, c := range columns {
-		if c.entry < 0 {
-			vectors[k] = scaled(c.v, 1/c.size)
+	var normal normalEquations
+	if len(g.columns) >= leastNormal {
+		normal.vectors = make([][]float64, n)
+		for k, c := range columns {
+			if c.entry < 0 {
+				normal.vectors[k] = scaled(c.v, 1/c.size)
+			}
 		}
 	}
-	normal := normalEquations{vectors: vectors}
 	// solve is the least-squares problem over the passive columns. Passive unit
 	// vectors make their entries zero whatever the others do. It has no solution of its own where
 	// the others, of unit length, have a larger condition.
@@ -252,7 +254,11 @@ func (g *generators) residual(t []float64) []float64 {
 		if len(general) > len(left) {
 			return nil, false
 		}
-		if x := []float64(nil); !units && normal.solve(&x, general, target) {
+		var x []float64
+		if !units && len(general) >= leastNormal {
+			x = normal.solve(general, target)
+		}
+		if x != nil {
 			for c, k := range general {
 				s[k] = x[c] / columns[k].size
 			}
@@ -402,7 +408,7 @@ func (g *generators) residual(t []float64) []float64 {
 // normalEquations solve least-squares problems over subsets of some vectors of unit length.
 type normalEquations struct {
 	vectors  [][]float64
-	products [][]float64 // of vector k with those up to it; nil and NaN: not asked for yet
+	products pairs
 }
 
 const (
@@ -413,51 +419,29 @@ const (
 	mostNormal = 1e8
 )
 
-// solve sets x to the solution over some of the vectors; false where these are few, or too near to being dependent.
-func (e *normalEquations) solve(x *[]float64, of []int, target []float64) bool {
+// solve is the solution over some of the vectors; nil where they are too near to being dependent.
+func (e *normalEquations) solve(of []int, target []float64) []float64 {
 	m := len(of)
-	if m < leastNormal {
-		return false
-	}
-	if e.products == nil {
-		e.products = make([][]float64, len(e.vectors))
-	}
 	gram := mat.NewSymDense(m, nil)
 	for r, k := range of {
-		for c, l := range of[:r+1] { // ascending
-			gram.SetSym(r, c, e.product(k, l))
+		for c, l := range of[:r+1] {
+			gram.SetSym(r, c, e.products.of(k, l, func() float64 { return floats.Dot(e.vectors[k], e.vectors[l]) }))
 		}
 	}
 	var factor mat.Cholesky
 	if !factor.Factorize(gram) || !(factor.Cond() <= mostNormal) {
-		return false
+		return nil
 	}
-	rest, pull := slices.Clone(target), make([]float64, m)
-	*x = make([]float64, m)
+	rest, x, pull := slices.Clone(target), make([]float64, m), make([]float64, m)
 	const refinements = 2
 	for range 1 + refinements {
 		for r, k := range of {
 			pull[r] = floats.Dot(e.vectors[k], rest)
 		}
 		for r, step := range factored(&factor, pull) {
-			(*x)[r] += step
+			x[r] += step
 			floats.AddScaled(rest, -step, e.vectors[of[r]])
 		}
 	}
-	return true
-}
-
-// product is v_k'v_l, l <= k.
-func (e *normalEquations) product(k, l int) float64 {
-	if e.products[k] == nil {
-		e.products[k] = make([]float64, k+1)
-		for j := range e.products[k] {
-			e.products[k][j] = math.NaN()
-		}
-	}
-	p := &e.products[k][l]
-	if math.IsNaN(*p) {
-		*p = floats.Dot(e.vectors[k], e.vectors[l])
-	}
-	return *p
+	return x
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // Learn is a memory of all of the Hessian of g in y, of which p.Facts say that g is quadratic in y and that it is the
-// same everywhere, from gradients at x around y and what a memory of p knows of it, which may be nil: Dy+1 gradients at
+// same everywhere, from gradients at x around y and what a memory of p knows of it, which may be nil: Dy+3 gradients at
 // most. nil where they are not finite.
 func Learn(p *problem.Problem, x, y []float64, known *Memory) *Memory {
 	if known.Complete() && !known.Near {

@@ -27,7 +27,7 @@ func (h *Hyper) Recalls() bool {
 }
 
 // Learn has lower solves know all of the Hessian of g in y from here on, where g is quadratic in y and it is one dense
-// matrix at every x, of one follower: that takes Dy+1 gradients at most, around the point pt.
+// matrix at every x, of one follower: that takes Dy+3 gradients at most, around the point pt.
 func (h *Hyper) Learn(pt *Point) {
 	if f := h.p.Facts; !f.QuadraticInY || !f.FixedHessian || f.HessianPattern != nil || len(h.p.Blocks) > 1 {
 		return
