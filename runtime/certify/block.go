@@ -2,6 +2,7 @@ package certify
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -19,13 +20,17 @@ type block struct {
 	h       *mat.SymDense
 	factor  mat.Cholesky
 	rho     float64
-	equal   []int             // equality rows, independent ones
-	solved  map[int][]float64 // (H + rho E'E)^-1 B_i' by row
-	order   map[int]int       // of these rows, from 0
-	pairs   pairs             // B_i (H + rho E'E)^-1 B_j' by order
-	least   float64           // estimate of the smallest eigenvalue
-	top     float64           // bound of the largest
+	equal   []int       // equality rows, independent ones
+	lifts   []lift      // of the rows that faces have held so far
+	order   map[int]int // of these rows: where they are there
+	pairs   pairs       // B_i (H + rho E'E)^-1 B_j' by these places
+	span    span        // of rows that faces have held
+	least   float64     // estimate of the smallest eigenvalue
+	top     float64     // bound of the largest
 }
+
+// lift is a row over the entries of its block, B_i, and (H + rho E'E)^-1 B_i'.
+type lift struct{ normal, solved []float64 }
 
 // partition is the problem's blocks, checked to be one; otherwise y as a whole.
 func partition(p *problem.Problem) [][]int {
@@ -105,56 +110,83 @@ func (b *block) row(p *problem.Problem, i int) []float64 {
 	return dense
 }
 
-// solve makes solved[i] of a row, in the block's places.
-func (b *block) solve(i int, row []float64) []float64 {
-	solved, ok := b.solved[i]
+// lift is that of row i, made when it is asked for first.
+func (b *block) lift(p *problem.Problem, i int) lift {
+	k, ok := b.order[i]
 	if !ok {
-		solved = factored(&b.factor, row)
-		b.solved[i], b.order[i] = solved, len(b.order)
+		normal := b.row(p, i)
+		k, b.order[i] = len(b.lifts), len(b.lifts)
+		b.lifts = append(b.lifts, lift{normal, factored(&b.factor, normal)})
 	}
-	return solved
+	return b.lifts[k]
 }
 
-// gram is B (H + rho E'E)^-1 B' of rows that are solved. Faces have most of their rows in common.
-func (b *block) gram(index []int, rows [][]float64) *mat.SymDense {
+// gram is B (H + rho E'E)^-1 B' of rows that are lifted. Faces have most of their rows in common.
+func (b *block) gram(index []int) *mat.SymDense {
 	m := mat.NewSymDense(len(index), nil)
 	for k, i := range index {
 		for l, j := range index[:k+1] {
-			m.SetSym(k, l, b.pairs.of(b.order[i], b.order[j], func() float64 { return floats.Dot(rows[k], b.solved[j]) }))
+			m.SetSym(k, l, b.pair(i, j))
 		}
 	}
 	return m
 }
 
-// independent is a maximal independent subset of rows of B, earlier ones first,
-// by Gram-Schmidt with reorthogonalization. A row depends on the earlier
-// ones where less than 1e-9 of its length is left: about the square root of the
-// rounding of the Schur complement that is built from it.
+// pair is B_i (H + rho E'E)^-1 B_j' of two rows that are lifted.
+func (b *block) pair(i, j int) float64 {
+	one, other := b.order[i], b.order[j]
+	return b.pairs.of(one, other, func() float64 { return floats.Dot(b.lifts[one].normal, b.lifts[other].solved) })
+}
+
+// independent is a maximal independent subset of rows of B, earlier ones first. Rows that are
+// independent of more than these are independent: those that faces had before are not looked at again.
 func (b *block) independent(p *problem.Problem, rows []int) []int {
-	const left = 1e-9
+	if !slices.ContainsFunc(rows, func(i int) bool { return !b.span.add(i, func() []float64 { return b.row(p, i) }) }) {
+		return slices.Clone(rows)
+	}
+	b.span = span{}
 	var kept []int
-	var basis [][]float64
 	for _, i := range rows {
-		rest := b.row(p, i)
-		size := norm(rest)
-		length := size
-		for range 2 {
-			before := length
-			for _, q := range basis {
-				floats.AddScaled(rest, -floats.Dot(q, rest), q)
-			}
-			if length = norm(rest); length > 0.7*before {
-				break // "twice is enough" (Kahan), and once where little is cancelled
-			}
+		if b.span.add(i, func() []float64 { return b.row(p, i) }) {
+			kept = append(kept, i)
 		}
-		if length <= left*size {
-			continue
-		}
-		for j := range rest {
-			rest[j] /= length
-		}
-		kept = append(kept, i)
-		basis = append(basis, rest)
 	}
 	return kept
+}
+
+// span is that of independent rows, by Gram-Schmidt with reorthogonalization.
+type span struct {
+	rows  []int // ascending
+	basis [][]float64
+}
+
+// add takes row i into the span, where it is not in it, and reports true; false where it depends on
+// others: where less than 1e-9 of its length is left, which is about the square root of the rounding
+// of the Schur complement that is built from it.
+func (s *span) add(i int, row func() []float64) bool {
+	const left = 1e-9
+	at, in := slices.BinarySearch(s.rows, i)
+	if in {
+		return true
+	}
+	rest := row()
+	size := norm(rest)
+	length := size
+	for range 2 {
+		before := length
+		for _, q := range s.basis {
+			floats.AddScaled(rest, -floats.Dot(q, rest), q)
+		}
+		if length = norm(rest); length > 0.7*before {
+			break // "twice is enough" (Kahan), and once where little is cancelled
+		}
+	}
+	if length <= left*size {
+		return false
+	}
+	for j := range rest {
+		rest[j] /= length
+	}
+	s.rows, s.basis = slices.Insert(s.rows, at, i), append(s.basis, rest)
+	return true
 }

@@ -125,7 +125,7 @@ func (h *hessian) build(parts [][]int, largest int) error {
 	rows := make(map[int][]int, len(parts)) // equality rows by the first entry of their block
 	first := make([]int, p.Dy)
 	for _, entries := range parts {
-		b := &block{entries: entries, place: make(map[int]int, len(entries)), solved: map[int][]float64{}, order: map[int]int{}}
+		b := &block{entries: entries, place: make(map[int]int, len(entries)), order: map[int]int{}}
 		for k, j := range entries {
 			b.place[j], first[j] = k, entries[0]
 		}

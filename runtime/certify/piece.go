@@ -123,7 +123,7 @@ func (d *deriver) slope(at *derived, i, k int, inside bool) ([]float64, error) {
 		return slope, nil
 	}
 	if s, ok := at.system.(*jointSystem); ok && !d.refines(at) {
-		t, a, err := s.adjoint(i, k, inside)
+		t, a, err := s.adjoint(i, k, inside, true)
 		if err != nil {
 			return nil, err
 		}

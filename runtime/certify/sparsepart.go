@@ -233,6 +233,25 @@ func (s *sparsePart) solve(a, b []float64) (u, v []float64, err error) {
 	return u, v, nil
 }
 
+func (s *sparsePart) adjoint(i, r int, inside, refined bool) (a adjoint, err error) {
+	ra, rb := make([]float64, len(s.entries)), make([]float64, len(s.index))
+	if inside {
+		rb[r] = -s.give(r)
+	} else {
+		cols, vals := s.p.Rows.B.Row(i)
+		for t, j := range cols {
+			ra[s.place[j]] += vals[t]
+		}
+	}
+	if a.refined = refined; refined {
+		a.u, a.v, err = s.solve(ra, rb)
+	} else if a.u, a.v = s.once(ra, rb); !isFinite(a.u) || !isFinite(a.v) {
+		err = errFace
+	}
+	return a, err
+}
+
+// once is a solution to what rounding of one solve leaves.
 func (s *sparsePart) once(a, b []float64) (u, v []float64) {
 	u, v = make([]float64, len(a)), make([]float64, len(b))
 	rest := append([]float64(nil), a...) // a - H u - B' v as they are found

@@ -50,6 +50,9 @@ type jointSystem struct {
 // componentSystem is the system of one component.
 type componentSystem interface {
 	local
+	// adjoint is the solution for what decides row i of the component, the r-th of rows where it is
+	// inside (deriver.decides). Where only its size counts it need not be refined.
+	adjoint(i, r int, inside, refined bool) (adjoint, error)
 	spread() float64
 	least() float64
 	// known keeps the adjoints of rows, which are asked for again and again.
@@ -57,7 +60,10 @@ type componentSystem interface {
 }
 
 // adjoint is a solution of the system of one component.
-type adjoint struct{ u, v []float64 }
+type adjoint struct {
+	u, v    []float64
+	refined bool
+}
 
 func newJointSystem(h *hessian, face []int) (*jointSystem, error) {
 	s := &jointSystem{h: h, parts: make([]componentSystem, len(h.comps)), at: make([][]int, len(h.comps))}
@@ -113,11 +119,11 @@ func (h *hessian) componentSystem(k int, rows []int) (componentSystem, error) {
 // the curvatures of H are so far apart that S has lost its digits, in the space that the
 // rows leave.
 type densePart struct {
+	p        *problem.Problem
 	b        *block
 	index    []int
 	equal    []bool // which rows are in H + rho E'E
-	bt       *mat.Dense
-	hinvB    *mat.Dense
+	lifts    []lift // of the rows
 	schur    mat.Cholesky
 	null     *nullSpace // instead of schur, where that has lost its digits
 	adjoints map[int]adjoint
@@ -126,7 +132,7 @@ type densePart struct {
 func (p *densePart) rows() []int            { return p.index }
 func (p *densePart) least() float64         { return p.b.least }
 func (p *densePart) known() map[int]adjoint { return p.adjoints }
-func (p *densePart) give(k int) float64     { return mat.Dot(p.bt.ColView(k), p.hinvB.ColView(k)) }
+func (p *densePart) give(k int) float64     { return p.b.pair(p.index[k], p.index[k]) }
 
 func (p *densePart) spread() float64 {
 	switch {
@@ -140,7 +146,7 @@ func (p *densePart) spread() float64 {
 
 func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	rows = b.independent(h.p, rows)
-	part := &densePart{b: b, index: rows, adjoints: map[int]adjoint{}}
+	part := &densePart{p: h.p, b: b, index: rows, adjoints: map[int]adjoint{}}
 	n, k := len(b.entries), len(rows)
 	if k > n {
 		return nil, errFace
@@ -151,20 +157,20 @@ func newDensePart(h *hessian, b *block, rows []int) (*densePart, error) {
 	if k == 0 {
 		return part, nil
 	}
-	part.bt, part.hinvB = mat.NewDense(n, k, nil), mat.NewDense(n, k, nil)
-	normals := make([][]float64, k)
-	for r, i := range rows {
-		normals[r] = b.row(h.p, i)
-		part.bt.SetCol(r, normals[r])
-		part.hinvB.SetCol(r, b.solve(i, normals[r]))
+	for _, i := range rows {
+		part.lifts = append(part.lifts, b.lift(h.p, i))
 	}
 	// Two solves with a condition c leave (c 2^-52)^2.
 	const condition = 0x1p26
-	if part.schur.Factorize(b.gram(rows, normals)) && part.schur.Cond() <= condition {
+	if part.schur.Factorize(b.gram(rows)) && part.schur.Cond() <= condition {
 		return part, nil
 	}
+	bt := mat.NewDense(n, k, nil)
+	for r, l := range part.lifts {
+		bt.SetCol(r, l.normal)
+	}
 	var err error
-	part.null, err = newNullSpace(b.h, part.bt)
+	part.null, err = newNullSpace(b.h, bt)
 	return part, err
 }
 
@@ -252,95 +258,117 @@ func (s *jointSystem) spreadOut(t int, pu, pv, u, v []float64) {
 	}
 }
 
-// adjoint is the solution for what decides row i, the k-th of the face where it is inside (deriver.decides),
-// and its component, which alone takes part and keeps it. It is not to be changed.
-func (s *jointSystem) adjoint(i, k int, inside bool) (t int, a adjoint, err error) {
-	cols, vals := s.h.p.Rows.B.Row(i)
+// adjoint is that of the component of row i, the k-th of the face where it is inside, which keeps it, and
+// the component's number. It is not to be changed.
+func (s *jointSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint, err error) {
+	cols, _ := s.h.p.Rows.B.Row(i)
 	t = s.h.owner[cols[0]]
 	part := s.parts[t]
-	if a, ok := part.known()[i]; ok {
+	if a, ok := part.known()[i]; ok && (a.refined || !refined) {
 		return t, a, nil
 	}
-	pa, pb := make([]float64, len(s.h.comps[t].entries)), make([]float64, len(s.at[t]))
+	r := -1
 	if inside {
-		_, r := s.owner(k)
-		pb[r] = -part.give(r)
+		_, r = s.owner(k)
+	}
+	if a, err = part.adjoint(i, r, inside, refined); err == nil {
+		part.known()[i] = a
+	}
+	return t, a, err
+}
+
+func (p *densePart) adjoint(i, r int, inside, refined bool) (adjoint, error) {
+	if p.null == nil && (!refined || p.fair()) {
+		if a := p.combined(i, r, inside); isFinite(a.u) && isFinite(a.v) {
+			return a, nil
+		}
+		return adjoint{}, errFace
+	}
+	a, b := make([]float64, len(p.b.entries)), make([]float64, len(p.index))
+	if inside {
+		b[r] = -p.give(r)
 	} else {
-		for c, j := range cols {
-			pa[s.h.place[j]] += vals[c]
+		a = p.b.lift(p.p, i).normal
+	}
+	u, v, err := p.solve(a, b)
+	return adjoint{u, v, true}, err
+}
+
+// combined is an adjoint without refinement, of the lifts of rows.
+func (p *densePart) combined(i, r int, inside bool) adjoint {
+	u, v := make([]float64, len(p.b.entries)), make([]float64, len(p.index))
+	if inside {
+		v[r] = p.give(r)
+	} else {
+		u = slices.Clone(p.b.lift(p.p, i).solved)
+		for k, row := range p.index {
+			v[k] = p.b.pair(row, i)
 		}
 	}
-	if a.u, a.v, err = part.solve(pa, pb); err != nil {
-		return t, adjoint{}, err
+	if len(v) > 0 {
+		v = factored(&p.schur, v)
 	}
-	part.known()[i] = a
-	return t, a, nil
+	for k, l := range p.lifts {
+		floats.AddScaled(u, -v[k], l.solved)
+	}
+	return adjoint{u, v, p.fair()}
 }
+
+// fair reports that a solution without refinement has ten digits.
+func (p *densePart) fair() bool { return p.b.factor.Cond()*p.spread() <= 0x1p18 }
 
 // solve has one step of refinement, which makes up for the squared condition of S.
 func (p *densePart) solve(a, b []float64) (u, v []float64, err error) {
-	// The right side of the system with rho E'E.
-	for r, equal := range p.equal {
-		if equal && b[r] != 0 {
-			a = slices.Clone(a)
-			for j := range a {
-				a[j] += p.b.rho * p.bt.At(j, r) * b[r]
-			}
-		}
-	}
+	a = p.pushed(a, b)
 	u, v = p.once(a, b)
-	ra, rb := p.residual(a, b, u, v)
-	du, dv := p.once(ra, rb)
-	for j, t := range du {
-		u[j] += t
-	}
-	for k, t := range dv {
-		v[k] += t
-	}
+	du, dv := p.once(p.residual(a, b, u, v))
+	floats.Add(u, du)
+	floats.Add(v, dv)
 	if !isFinite(u) || !isFinite(v) {
 		return nil, nil, errFace
 	}
 	return u, v, nil
 }
 
+// pushed is the right side a of the system with rho E'E.
+func (p *densePart) pushed(a, b []float64) []float64 {
+	moved := slices.Clone(a)
+	for r, equal := range p.equal {
+		if equal {
+			floats.AddScaled(moved, p.b.rho*b[r], p.lifts[r].normal)
+		}
+	}
+	return moved
+}
+
 func (p *densePart) once(a, b []float64) (u, v []float64) {
-	n := len(a)
 	if p.null != nil {
 		return p.null.solve(p.b.h, a, b)
 	}
-	w := mat.NewVecDense(n, factored(&p.b.factor, a))
-	if len(b) == 0 {
-		return w.RawVector().Data, nil
+	u, v = slices.Clone(a), scaled(b, -1)
+	if maxAbs(a) != 0 {
+		u = factored(&p.b.factor, a)
+		for r, l := range p.lifts {
+			v[r] += floats.Dot(l.normal, u)
+		}
 	}
-	var rhs, back mat.VecDense
-	rhs.MulVec(p.bt.T(), w)
-	rhs.SubVec(&rhs, mat.NewVecDense(len(b), b))
-	multipliers := factored(&p.schur, rhs.RawVector().Data)
-	back.MulVec(p.hinvB, mat.NewVecDense(len(multipliers), multipliers))
-	w.SubVec(w, &back)
-	return w.RawVector().Data, multipliers
+	if len(v) > 0 {
+		v = factored(&p.schur, v)
+	}
+	for r, l := range p.lifts {
+		floats.AddScaled(u, -v[r], l.solved)
+	}
+	return u, v
 }
 
 func (p *densePart) residual(a, b, u, v []float64) (ra, rb []float64) {
 	var hu mat.VecDense
-	uv := mat.NewVecDense(len(u), u)
-	hu.MulVec(p.b.h, uv)
-	ra = make([]float64, len(a))
-	for j := range ra {
-		ra[j] = a[j] - hu.AtVec(j)
-	}
-	if len(b) == 0 {
-		return ra, nil
-	}
-	var btv, bu mat.VecDense
-	btv.MulVec(p.bt, mat.NewVecDense(len(v), v))
-	bu.MulVec(p.bt.T(), uv)
-	rb = make([]float64, len(b))
-	for j := range ra {
-		ra[j] -= btv.AtVec(j)
-	}
-	for i := range rb {
-		rb[i] = b[i] - bu.AtVec(i)
+	hu.MulVec(p.b.h, mat.NewVecDense(len(u), u))
+	ra, rb = slices.Clone(a), slices.Clone(b)
+	floats.Sub(ra, hu.RawVector().Data)
+	for r, l := range p.lifts {
+		floats.AddScaled(ra, -v[r], l.normal)
+		rb[r] -= floats.Dot(l.normal, u)
 	}
 	return ra, rb
 }

@@ -156,7 +156,7 @@ type sense struct{ inY, inRows float64 }
 // sense takes the errors of y and the rows through the adjoint of what decides row i.
 func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 	if s, ok := at.system.(*jointSystem); ok {
-		t, a, err := s.adjoint(i, k, inside)
+		t, a, err := s.adjoint(i, k, inside, false)
 		if err != nil {
 			return sense{}, false
 		}
@@ -179,7 +179,7 @@ func (d *deriver) sense(at *derived, i, k int, inside bool) (sense, bool) {
 // adjoint is the solution of the system of the face for what decides row i (see decides).
 func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, err error) {
 	if s, ok := at.system.(*jointSystem); ok {
-		t, a, err := s.adjoint(i, k, inside)
+		t, a, err := s.adjoint(i, k, inside, true)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -195,7 +195,7 @@ func (d *deriver) adjoint(at *derived, i, k int, inside bool) (p, q []float64, e
 	}
 	cy, cv := d.decides(at, i, k, inside)
 	if p, q, err = at.system.solve(cy, cv); err == nil && ok && len(products.adjoints) < mostAdjoints/(len(p)+len(q)) {
-		products.adjoints[i] = adjoint{slices.Clone(p), slices.Clone(q)}
+		products.adjoints[i] = adjoint{slices.Clone(p), slices.Clone(q), true}
 	}
 	return p, q, err
 }
