@@ -78,7 +78,6 @@ const farther = 1e3
 type strength struct {
 	Barrier
 	c     *Path
-	of    []int     // of each row: its part; -1 for one without y
 	count []float64 // entries of y of each part
 	share []float64 // of each part
 	force []float64 // len n: grad_y g(x, At)
@@ -89,14 +88,9 @@ type strength struct {
 
 func newStrength(c *Path) *strength {
 	v := func(k int) []float64 { return make([]float64, k) }
-	s := &strength{c: c, of: make([]int, c.m), count: v(c.n), share: v(c.n), force: v(c.n), step: v(c.n), slope: v(c.n)}
-	for i := range s.of {
-		s.of[i] = -1
-		if cols, _ := c.p.Rows.B.Row(i); len(cols) > 0 && c.p.Rows.Kind[i] != problem.Equal {
-			s.of[i] = c.part[cols[0]]
-		}
-	}
-	for _, p := range c.part {
+	k := c.parts.count
+	s := &strength{c: c, count: v(k), share: v(k), force: v(c.n), step: v(c.n), slope: v(k)}
+	for _, p := range c.parts.of {
 		s.count[p]++
 	}
 	return s
@@ -117,8 +111,8 @@ func (s *strength) set(x []float64) bool {
 	}
 	ok := s.measure(s.share, s.force, x)
 	s.above = false
-	for p, n := range s.count {
-		s.above = s.above || n > 0 && s.share[p] != 1
+	for _, share := range s.share {
+		s.above = s.above || share != 1
 	}
 	return ok
 }
@@ -127,15 +121,13 @@ func (s *strength) set(x []float64) bool {
 func (s *strength) measure(share, force, x []float64) bool {
 	s.c.p.G.GradY(force, x, s.At)
 	s.squares(share, force)
-	for p, n := range s.count {
-		if u := share[p]; n > 0 {
-			share[p] = 1
-			if u > 1 {
-				share[p] = math.Sqrt(1 + (u-1)*(1-1/u)*(1-1/u))
-			}
-			if math.IsInf(u, 0) || math.IsNaN(u) {
-				return false
-			}
+	for p, u := range share {
+		share[p] = 1
+		if u > 1 {
+			share[p] = math.Sqrt(1 + (u-1)*(1-1/u)*(1-1/u))
+		}
+		if math.IsInf(u, 0) || math.IsNaN(u) {
+			return false
 		}
 	}
 	return true
@@ -144,15 +136,19 @@ func (s *strength) measure(share, force, x []float64) bool {
 // squares sets u of each part.
 func (s *strength) squares(u, force []float64) {
 	clear(u)
+	unit := 1 / s.Floor
 	for j, v := range force {
-		p := s.c.part[j]
-		u[p] += (v / s.Floor) * (v / s.Floor) / s.count[p]
+		v *= unit
+		u[s.c.parts.of[j]] += v * v
+	}
+	for p, n := range s.count {
+		u[p] /= n
 	}
 }
 
 // row is mu_p for the part p of row i.
 func (s *strength) row(i int, mu float64) float64 {
-	if p := s.of[i]; p >= 0 {
+	if p := s.c.parts.row[i]; p < len(s.share) {
 		return mu * s.share[p]
 	}
 	return mu
@@ -165,11 +161,12 @@ func (s *strength) add(dst, a, share, force, x []float64) {
 	s.squares(s.slope, force)
 	for p, u := range s.slope {
 		if s.slope[p] = 0; u > 1 {
-			s.slope[p] = a[p] * (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share[p] * s.count[p])
+			s.slope[p] = a[p] * (1 - 1/u) * (1 - 1/u) * (1 + 2/u) / (share[p] * s.count[p]) / s.Floor
 		}
 	}
+	unit := 1 / s.Floor
 	for j, v := range force {
-		s.step[j] = s.slope[s.c.part[j]] * v / s.Floor / s.Floor
+		s.step[j] = s.slope[s.c.parts.of[j]] * (v * unit)
 	}
 	s.c.cross(dst, x, s.At, s.step, 1)
 }
@@ -177,8 +174,8 @@ func (s *strength) add(dst, a, share, force, x []float64) {
 // weigh sets a_p to the sum of w over the inequality rows of part p.
 func (s *strength) weigh(a []float64, w func(i int) float64) {
 	clear(a)
-	for i, p := range s.of {
-		if p >= 0 {
+	for i, p := range s.c.parts.row {
+		if p < len(a) && s.c.p.Rows.Kind[i] != problem.Equal {
 			a[p] += w(i)
 		}
 	}

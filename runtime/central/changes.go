@@ -1,6 +1,10 @@
 package central
 
-import "math"
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+)
 
 // changes are those of the mu_i that a direction in x makes (Barrier). A nil one is of mu_i
 // that do not read x.
@@ -23,9 +27,9 @@ type place struct {
 
 func newChanges(s *Second) *changes {
 	v := func(k int) []float64 { return make([]float64, k) }
-	n, nx := s.c.n, len(s.x)
-	h := &changes{s: s, pull: v(n), share: v(n), turn: v(n), bent: v(nx), back: v(nx),
-		ahead: place{v(nx), v(n), v(n)}, behind: place{v(nx), v(n), v(n)}}
+	k, n, nx := s.c.parts.count, s.c.n, len(s.x)
+	h := &changes{s: s, pull: v(k), share: v(k), turn: v(k), bent: v(nx), back: v(nx),
+		ahead: place{v(nx), v(k), v(n)}, behind: place{v(nx), v(k), v(n)}}
 	s.c.barrier.weigh(h.pull, func(i int) float64 { return s.pull[i] * s.c.s[i] * s.c.mu / s.c.lambda[i] })
 	return h
 }
@@ -49,10 +53,13 @@ func (h *changes) measure(v []float64, length float64) {
 
 // relative is the change of mu_i, relative to it.
 func (h *changes) relative(i int) float64 {
-	if h == nil || h.s.c.barrier.of[i] < 0 {
+	if h == nil {
 		return 0
 	}
-	p := h.s.c.barrier.of[i]
+	p := h.s.c.parts.row[i]
+	if p == len(h.share) || h.s.c.p.Rows.Kind[i] == problem.Equal {
+		return 0
+	}
 	return h.share[p] / h.s.c.barrier.share[p]
 }
 

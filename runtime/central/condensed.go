@@ -136,6 +136,25 @@ func (z *condensed) raise(y, q []float64) {
 	}
 }
 
+// remainingCondensed is remaining where systems are condensed.
+func (c *Path) remainingCondensed(r, scaled []float64) {
+	z, v := c.condensed, c.scratch
+	for i, u := range c.unit {
+		v[i] = scaled[i] * u
+	}
+	copy(r, c.rhs)
+	for j := range z.p {
+		z.p[j] = 0
+	}
+	for i, own := range v[c.n:] {
+		z.b.AddRow(z.p, i, own)
+		r[c.n+i] += (z.b.RowDot(i, v[:c.n]) + z.own[i]*own) * c.unit[c.n+i]
+	}
+	for j, pull := range z.p {
+		r[j] += (pull - linalg.Dot(z.h[j*c.n:(j+1)*c.n], v)) * c.unit[j]
+	}
+}
+
 // rest moves c.y to where c.lambda leaves stationarity; c.dual is grad_y g before:
 //
 //	y(lambda) = y - H^-1 (grad_y g - B'lambda).
@@ -157,22 +176,21 @@ func (c *Path) follow(x []float64, mu float64) {
 	c.rest()
 	off := c.apart(x)
 	if c.warm && off > farOff {
-		c.start(x, mu)
+		c.start(x, mu, func(int) bool { return true })
 		c.rest()
 		off = c.apart(x)
 	}
 	moved := make([]float64, z.m)
 	for range mostSteps {
-		mean, central := c.complementarity(mu)
+		central, _ := c.aim(mu)
 		if off <= feasibility/8 && central <= nearly {
 			break
 		}
-		target := mu * math.Max(1, shrink*mean)
 		for i, kind := range rows.Kind {
 			z.own[i], c.dlambda[i] = 0, c.primal[i]
 			if kind != problem.Equal {
 				z.own[i] = c.s[i] / c.lambda[i]
-				c.dlambda[i] -= c.s[i] - c.barrier.row(i, target)/c.lambda[i]
+				c.dlambda[i] -= c.s[i] - c.barrier.row(i, c.parts.target[c.parts.row[i]])/c.lambda[i]
 			}
 		}
 		if !z.factor() {
@@ -184,7 +202,7 @@ func (c *Path) follow(x []float64, mu float64) {
 				c.ds[i] = linalg.Dot(z.gram[i*z.m:(i+1)*z.m], c.dlambda) - c.primal[i]
 			}
 		}
-		t := c.stepLength()
+		t := c.reach()
 		if !(t > leastStep) {
 			break
 		}

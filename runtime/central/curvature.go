@@ -119,13 +119,13 @@ func (s *Second) answer(v []float64, length float64) {
 		s.ds[i] = -c.across(i, v)
 		s.side[i] = s.ds[i] - s.bar.relative(i)*c.s[i]
 		if j := c.bound[i]; j >= 0 {
-			c.rhs[j] -= c.coefficient[i] * c.lambda[i] / c.s[i] * s.side[i]
+			c.rhs[j] -= c.coefficient[i] * c.weight[i] * s.side[i]
 		}
 	}
 	for k, i := range c.general {
 		c.rhs[c.n+k] = s.side[i]
 	}
-	c.solveTo(accurate)
+	c.solve(accurate)
 	copy(s.dy, c.step)
 	for i := range s.ds {
 		s.ds[i] += c.along(i, s.dy)

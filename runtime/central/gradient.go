@@ -37,7 +37,7 @@ func (c *Path) Evaluate(ctx context.Context, grad, x []float64, mu float64) (flo
 func (c *Path) pullBack(dst, x, w, shares []float64, part float64) {
 	clear(c.rhs)
 	copy(c.rhs, w)
-	c.solveTo(part)
+	c.solve(part)
 	p := c.step[:c.n]
 	c.cross(dst, x, c.y, p, -1)
 	rows := c.p.Rows
@@ -51,7 +51,7 @@ func (c *Path) pullBack(dst, x, w, shares []float64, part float64) {
 	for i, j := range c.bound {
 		if j >= 0 && c.tied[i] {
 			// The equation of the row, eliminated from K.
-			if q := -c.lambda[i] / c.s[i] * c.along(i, p); q != 0 {
+			if q := -c.weight[i] * c.along(i, p); q != 0 {
 				rows.A.AddRow(dst, i, -q)
 			}
 		}

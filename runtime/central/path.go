@@ -38,13 +38,16 @@ type Path struct {
 	tied        []bool    // the rows that read x
 	general     []int     // the other rows, in the order of the KKT matrix
 	entries     int       // of B in these
-	part        []int     // of each entry of y: the number of its part of the lower level, see divide
+	parts       parts
 
 	condensed *condensed // what solves KKT systems; nil: ldl does
 
 	ldl     *linalg.LDL
 	kkt     []float64
+	row     []int32   // of kkt: rows and columns
+	col     []int32   //
 	unit    []float64 // of entries of y and general rows: factorized is unit K unit
+	own     []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
 	scratch []float64
 
 	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
@@ -53,15 +56,15 @@ type Path struct {
 	middle       []float64 // the y of the first point found; nil before
 	mu           float64   // at the point
 	barrier      *strength
-	force        []float64 // on each part
 
 	dual, primal []float64 // residuals, len n and m
 	pull, side   []float64 // len n: sizes of the terms of dual; len m, see advance
 	rhs, step    []float64 // len n + general rows
 	solution     []float64 // likewise
+	refinement   linalg.Refinement
 	level        int       // of regular
 	ds, dlambda  []float64 // len m
-	press        []float64 // len m: of a bound, (lambda/s) B_i'B_i, as long as a system is solved
+	weight       []float64 // len m: lambda/s of a bound, where the system was factorized last
 	probe, ahead []float64 // len n
 	adjoint      []float64 // len n: p of the last Evaluate
 	front, back  []float64 // len Dx
@@ -135,7 +138,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	v := func(k int) []float64 { return make([]float64, k) }
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
-	c.dual, c.primal, c.pull, c.side, c.press = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
+	c.dual, c.primal, c.pull, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
 	c.scratch = v(c.n + len(c.general))
 	if c.condensed == nil {
 		c.unit = v(c.n + len(c.general))
@@ -143,7 +146,7 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.solution = v(c.n + len(c.general))
 	c.rhs, c.step = v(c.n+len(c.general)), v(c.n+len(c.general))
 	c.ds, c.dlambda, c.probe, c.ahead = v(c.m), v(c.m), v(c.n), v(c.n)
-	c.adjoint, c.pulled, c.weights = v(c.n), v(c.n), v(c.n)
+	c.adjoint, c.pulled, c.weights = v(c.n), v(c.n), v(c.parts.count)
 	c.front, c.back = v(p.Dx), v(p.Dx)
 	c.barrier = newStrength(c)
 	return c
@@ -215,34 +218,8 @@ func (c *Path) analyze() {
 	for k := range c.general {
 		row, col = append(row, int32(c.n+k)), append(col, int32(c.n+k))
 	}
-	c.kkt = make([]float64, len(row))
+	c.row, c.col, c.kkt, c.own = row, col, make([]float64, len(row)), make([]float64, len(c.general))
 	c.ldl = linalg.NewLDL(linalg.Analyze(c.n+len(c.general), row, col), func(i int) bool { return i >= c.n })
-}
-
-// divide finds the parts of the lower level, which neither a row nor an entry of the
-// Hessian joins to others. Forces of one may be far larger than those of another.
-func (c *Path) divide() {
-	classes := sparse.NewClasses(c.n)
-	for i := range c.n {
-		if c.condensed != nil {
-			classes.Join(0, i)
-			continue
-		}
-		cols, _ := c.pattern.Row(i)
-		for _, j := range cols {
-			classes.Join(i, j)
-		}
-	}
-	for i := 0; i < c.m; i++ {
-		cols, _ := c.p.Rows.B.Row(i)
-		for _, j := range cols {
-			classes.Join(cols[0], j)
-		}
-	}
-	c.part, c.force = make([]int, c.n), make([]float64, c.n)
-	for j := range c.part {
-		c.part[j] = classes.Of(j)
-	}
 }
 
 // Begin sets the point from which the next evaluation starts, a y (len Dy) that is the

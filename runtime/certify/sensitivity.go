@@ -61,12 +61,12 @@ func (p part) place(k int) int {
 func (d *deriver) pull(at *derived, p, q part) []float64 {
 	grad := make([]float64, d.p.Dx)
 	if size := maxAbs(p.v); size > 0 {
-		step := math.Max(d.s.y, maxAbs(at.y)) / size
+		z, largest := at.beside()
+		step := math.Max(d.s.y, largest) / size
 		if !d.p.Facts.QuadraticInY {
 			step *= cubeRootEps
 		}
 		up, down := make([]float64, d.p.Dx), make([]float64, d.p.Dx)
-		z := slices.Clone(at.y)
 		move := func(step float64) {
 			for k, v := range p.v {
 				j := p.place(k)
@@ -83,6 +83,7 @@ func (d *deriver) pull(at *derived, p, q part) []float64 {
 			}
 			step /= 16 // out of the domain of g
 		}
+		move(0)
 		for j := range grad {
 			grad[j] -= (up[j] - down[j]) / (2 * step)
 		}

@@ -20,6 +20,8 @@ type LDL struct {
 	from   int32 // the first column of the dense block at L's end
 	block  []float64
 	blocks *stretching // nil: the factors are those of K itself
+
+	refinement Refinement
 	// Raised is the number of pivots of the last Factor that rounding had left
 	// with the wrong sign, or nearly 0, and that were replaced.
 	Raised int
@@ -223,38 +225,7 @@ func (f *LDL) Solve(x, b []float64) {
 	}
 }
 
-// Refine is Refine by solves with the factors.
+// Refine is Refinement's by solves with the factors.
 func (f *LDL) Refine(x []float64, residual func(r, x []float64), steps int, enough float64) float64 {
-	return Refine(x, f.Solve, residual, steps, enough)
-}
-
-// Refine improves x, an approximate solution of M x = b, by solves with K, a
-// matrix near M: residual sets r to b - M x, and solve its first argument to the solution of
-// K x = r, in place. It stops where a step no longer
-// halves the residual's largest entry, after at most `steps`, or where that is at
-// most `enough`, and returns it; x is the best seen.
-func Refine(x []float64, solve, residual func(r, x []float64), steps int, enough float64) float64 {
-	r, best := make([]float64, len(x)), make([]float64, len(x))
-	residual(r, x)
-	least := NormInf(r)
-	copy(best, x)
-	for step := 0; step < steps && least > enough; step++ {
-		solve(r, r)
-		for i, d := range r {
-			x[i] += d
-		}
-		residual(r, x)
-		now := NormInf(r)
-		if !(now < least) {
-			break
-		}
-		copy(best, x)
-		stalled := now > least/2
-		least = now
-		if stalled {
-			break
-		}
-	}
-	copy(x, best)
-	return least
+	return f.refinement.Refine(x, f.Solve, residual, steps, enough)
 }

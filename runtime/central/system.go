@@ -1,0 +1,140 @@
+package central
+
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// accurate is the largest entry of what a solution of the KKT system may leave of its right-hand
+// side, relative to that, in units in which the matrix has entries of about 1.
+const accurate = 1e-10
+
+// regular are what may stand for an equality row on the diagonal of the KKT matrix, next to
+// entries of about 1. The larger, the less its elimination rounds, in any order; where y is
+// held from all sides, however, the row's own pivot is as small as the last of them, and
+// refinement cannot make up for one that is larger.
+var regular = [...]float64{1e-8, 1e-11, 1e-14, 1e-16}
+
+// factor factorizes the KKT matrix
+//
+//	[ H + sum over bounds (lambda/s) B_i'B_i   -B' ]
+//	[ -B                                 -S/Lambda ]
+//
+// at the point, without s_i/lambda_i for equality rows. What is put in its place there,
+// far below the other entries, makes the matrix quasi-definite; refinement undoes it.
+func (c *Path) factor() bool {
+	rows := c.p.Rows
+	if z := c.condensed; z != nil {
+		for i, kind := range rows.Kind {
+			z.own[i] = 0
+			if kind != problem.Equal {
+				z.own[i] = c.s[i] / c.lambda[i]
+			}
+			c.unit[c.n+i] = 1 / math.Sqrt(max(z.length[i]+z.own[i], 0x1p-900))
+		}
+		return z.factor()
+	}
+	for k, t := range c.lower {
+		c.kkt[k] = c.hessian[t]
+	}
+	for i, j := range c.bound {
+		if j >= 0 {
+			c.weight[i] = c.lambda[i] / c.s[i]
+			c.kkt[c.onDiag[j]] += c.weight[i] * c.coefficient[i] * c.coefficient[i]
+		}
+	}
+	// Entries of y, whose curvatures may differ by twenty digits, and rows in units in
+	// which their pivots are about 1.
+	for j, k := range c.onDiag {
+		c.unit[j] = 1 / math.Sqrt(c.kkt[k])
+	}
+	for k := range c.lower {
+		c.kkt[k] *= c.unit[c.row[k]] * c.unit[c.col[k]]
+	}
+	at := len(c.lower)
+	diagonal := at + c.entries
+	for k, i := range c.general {
+		cols, vals := rows.B.Row(i)
+		size, own := 0.0, 0.0
+		for t, j := range cols {
+			c.kkt[at+t] = -vals[t] * c.unit[j]
+			size += c.kkt[at+t] * c.kkt[at+t]
+		}
+		if rows.Kind[i] != problem.Equal {
+			own = c.s[i] / c.lambda[i]
+		}
+		u := 1 / math.Sqrt(max(size+own, 0x1p-900))
+		for t := range cols {
+			c.kkt[at+t] *= u
+		}
+		at += len(cols)
+		c.unit[c.n+k], c.own[k] = u, own*u*u
+		c.kkt[diagonal+k] = -max(c.own[k], regular[c.level])
+	}
+	return c.ldl.Factor(c.kkt, regular[c.level]/8)
+}
+
+// solve solves the KKT system for c.rhs into c.step until a part of the right-hand side is
+// left: with the factors of another level of regular where those at hand are not accurate.
+func (c *Path) solve(part float64) {
+	for i, u := range c.unit {
+		c.rhs[i] *= u
+	}
+	right := linalg.NormInf(c.rhs)
+	if z := c.condensed; z != nil {
+		z.solve(c.step, c.rhs)
+		c.refinement.Refine(c.step, z.solve, c.remaining, 5, part*right)
+	} else {
+		c.solveLevels(right, part)
+	}
+	for i, u := range c.unit {
+		c.step[i] *= u
+	}
+}
+
+// solveLevels solves in the units of the factors, with those of the first level of regular
+// that is accurate.
+func (c *Path) solveLevels(right, part float64) {
+	best, kept := math.Inf(1), c.level
+	for range regular {
+		c.ldl.Solve(c.step, c.rhs)
+		left := c.ldl.Refine(c.step, c.remaining, 5, part*right)
+		if left <= accurate*right || len(c.general) == 0 {
+			return
+		}
+		if left < best {
+			best, kept = left, c.level
+			copy(c.solution, c.step)
+		}
+		c.level = (c.level + 1) % len(regular)
+		if !c.factor() {
+			break
+		}
+	}
+	c.level = kept
+	copy(c.step, c.solution)
+}
+
+// remaining sets r to what a solution in the units of the factors leaves of the
+// right-hand side.
+func (c *Path) remaining(r, scaled []float64) {
+	if c.condensed != nil {
+		c.remainingCondensed(r, scaled)
+		return
+	}
+	copy(r, c.rhs)
+	diagonal := len(c.lower) + c.entries
+	col := c.col[:diagonal]
+	for t, i := range c.row[:diagonal] {
+		j, v := col[t], c.kkt[t]
+		r[i] -= v * scaled[j]
+		if i != j {
+			r[j] -= v * scaled[i]
+		}
+	}
+	for k, own := range c.own {
+		r[c.n+k] += own * scaled[c.n+k]
+	}
+}
