@@ -40,7 +40,7 @@ func NewCholesky(n int, h []float64) (*Cholesky, bool) {
 		for i := p; i < end; i++ {
 			row := c.row(i)
 			for t := p; t < i; t++ {
-				floats.AddScaled(row, -c.u[t*n+i], c.u[t*n+i:(t+1)*n])
+				Axpy(row, -c.u[t*n+i], c.u[t*n+i:(t+1)*n])
 			}
 			if !(row[0] > 0) || math.IsInf(row[0], 1) {
 				return nil, false
@@ -113,7 +113,7 @@ func (c *Cholesky) Condition(norm float64) float64 {
 func (c *Cholesky) Solve(v []float64) {
 	for i := c.n - 1; i >= 0; i-- {
 		row := c.row(i)
-		v[i] = (v[i] - floats.Dot(row[1:], v[i+1:c.n])) / row[0]
+		v[i] = (v[i] - Dot(row[1:], v[i+1:c.n])) / row[0]
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *Cholesky) SolveT(v []float64) {
 	for i := 0; i < c.n; i++ {
 		row := c.row(i)
 		v[i] /= row[0]
-		floats.AddScaled(v[i+1:c.n], -v[i], row[1:])
+		Axpy(v[i+1:c.n], -v[i], row[1:])
 	}
 }
 

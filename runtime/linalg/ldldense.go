@@ -41,7 +41,7 @@ func (f *LDL) eliminate(from int, admit func(k int, pivot float64) float64) bool
 		for i := at; i < end; i++ {
 			row := a[i*m+i : (i+1)*m]
 			for t := at; t < i; t++ {
-				floats.AddScaled(row, -a[t*m+i], whole[(t-at)*m+i:(t-at+1)*m])
+				Axpy(row, -a[t*m+i], whole[(t-at)*m+i:(t-at+1)*m])
 			}
 			if math.IsNaN(row[0]) || math.IsInf(row[0], 0) {
 				return false

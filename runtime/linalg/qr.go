@@ -1,9 +1,6 @@
 package linalg
 
-import (
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-)
+import "gonum.org/v1/gonum/blas/blas64"
 
 // QR is a thin factorization G = QR of k columns of n entries each: Q has orthonormal
 // columns, R is upper triangular with a positive diagonal, k x k. Columns enter at the end,
@@ -43,22 +40,15 @@ func (f *QR) Column(j int) []float64 { return f.q[j*f.n : (j+1)*f.n] }
 // Triangle is column j of R to its diagonal, len j+1, shared.
 func (f *QR) Triangle(j int) []float64 { return f.r[j*(j+1)/2 : (j+1)*(j+2)/2] }
 
-func (f *QR) basis() blas64.General {
-	return blas64.General{Rows: f.k, Cols: f.n, Stride: max(1, f.n), Data: f.q} // Q'
-}
-
 // Coordinates sets c (len k) to Q'v.
 func (f *QR) Coordinates(c, v []float64) {
-	if f.k > 0 {
-		blas64.Gemv(blas.NoTrans, 1, f.basis(), vector(v), 0, vector(c))
-	}
+	clear(c[:f.k])
+	Gemv(c, 1, f.q, f.k, f.n, false, v)
 }
 
 // AddScaled adds alpha Q c to v.
 func (f *QR) AddScaled(v []float64, alpha float64, c []float64) {
-	if f.k > 0 {
-		blas64.Gemv(blas.Trans, alpha, f.basis(), vector(c), 1, vector(v))
-	}
+	Gemv(v, alpha, f.q, f.k, f.n, true, c)
 }
 
 // Split writes v as Q coef + rest with rest orthogonal to Q, and returns |rest|. rest may

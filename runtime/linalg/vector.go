@@ -29,6 +29,11 @@ func Axpy(dst []float64, alpha float64, x []float64) {
 	floats.AddScaled(dst, alpha, x[:len(dst)])
 }
 
+// Gemv adds alpha M v to dst (len m), or alpha M' v to dst (len n) with trans; M is m x n, row-major.
+func Gemv(dst []float64, alpha float64, matrix []float64, m, n int, trans bool, v []float64) {
+	kernel.Gemv(dst, alpha, matrix, m, n, trans, v)
+}
+
 // Cleared is a zero vector of n entries, in the place of v where that has room.
 func Cleared[T any](v []T, n int) []T {
 	if cap(v) < n {

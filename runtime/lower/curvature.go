@@ -4,9 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"bilevelc/runtime/linalg"
 )
 
@@ -189,16 +186,14 @@ func (c *curvature) apply(dst, p []float64) bool {
 // subtract takes from rest its part in the span of V and adds H times it to
 // dst. It reports false, and leaves both alone, where that part is negligible.
 func (c *curvature) subtract(dst []float64, negligible float64) bool {
-	basis := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.v}
-	products := blas64.General{Rows: c.k, Cols: c.n, Stride: c.n, Data: c.hv}
-	rest := blas64.Vector{N: c.n, Inc: 1, Data: c.rest}
-	coef := blas64.Vector{N: c.k, Inc: 1, Data: c.coef[:c.k]}
-	blas64.Gemv(blas.NoTrans, 1, basis, rest, 0, coef)
-	if linalg.Norm(coef.Data) <= negligible {
+	coef := c.coef[:c.k]
+	clear(coef)
+	linalg.Gemv(coef, 1, c.v, c.k, c.n, false, c.rest)
+	if linalg.Norm(coef) <= negligible {
 		return false
 	}
-	blas64.Gemv(blas.Trans, -1, basis, coef, 1, rest)
-	blas64.Gemv(blas.Trans, 1, products, coef, 1, blas64.Vector{N: c.n, Inc: 1, Data: dst})
+	linalg.Gemv(c.rest, -1, c.v, c.k, c.n, true, coef)
+	linalg.Gemv(dst, 1, c.hv, c.k, c.n, true, coef)
 	return true
 }
 

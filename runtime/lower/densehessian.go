@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/internal/sparse"
@@ -73,8 +71,8 @@ func newDenseHessian(n int, h []float64) *denseHessian {
 
 // multiply sets dst to H p.
 func (w *denseHessian) multiply(dst, p []float64) {
-	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: w.n, Cols: w.n, Stride: w.n, Data: w.h},
-		blas64.Vector{N: w.n, Inc: 1, Data: p}, 0, blas64.Vector{N: w.n, Inc: 1, Data: dst})
+	clear(dst)
+	linalg.Gemv(dst, 1, w.h, w.n, w.n, false, p)
 }
 
 // solve overwrites v with H^-1 v.

@@ -54,11 +54,21 @@ func (f *face) holds(i int) bool { return f.in[i] }
 
 // spans implements workingSet.
 func (f *face) spans(i int, combination []float64) bool {
-	if f.split(i) > math.Sqrt(dependence) {
+	if f.outside(i) || f.split(i) > math.Sqrt(dependence) {
 		return false
 	}
 	f.combination(combination, i)
 	return true
+}
+
+// outside reports that a large part of the unit normal of row i is orthogonal to the face's rows, as of most
+// rows: what one product leaves of its length tells that, which is less work than split.
+func (f *face) outside(i int) bool {
+	f.normal(i)
+	c := f.coef[:len(f.members)]
+	f.qr.Coordinates(c, f.vec)
+	const large = 0.1 // of the length: its square is far above what rounding leaves of it
+	return linalg.Dot(f.vec, f.vec)-linalg.Dot(c, c) > large*large
 }
 
 // rows appends the rows of the working set, ascending.
@@ -100,11 +110,15 @@ func (f *face) add(i int) bool {
 // coef[:k] along the q_j and vec orthogonal to them, and returns the norm of
 // vec.
 func (f *face) split(i int) float64 {
-	for j := range f.vec {
-		f.vec[j] = 0
-	}
+	f.normal(i)
+	return f.qr.Split(f.vec, f.coef, f.vec)
+}
+
+// normal sets vec to the unit normal of row i on the entries not masked; 0 of a row without y.
+func (f *face) normal(i int) {
+	clear(f.vec)
 	if f.poly.norm[i] == 0 {
-		return 0
+		return
 	}
 	cols, vals := f.poly.rows.B.Row(i)
 	for k, j := range cols {
@@ -112,7 +126,6 @@ func (f *face) split(i int) float64 {
 			f.vec[j] = vals[k] / f.poly.norm[i]
 		}
 	}
-	return f.qr.Split(f.vec, f.coef, f.vec)
 }
 
 // drop takes row i out of the working set.

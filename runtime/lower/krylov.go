@@ -3,9 +3,6 @@ package lower
 import (
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"bilevelc/runtime/linalg"
 )
 
@@ -165,11 +162,9 @@ func (k *krylov) reorthogonalize() {
 		return
 	}
 	k.coef = resize(k.coef, rows)
-	q := blas64.General{Rows: rows, Cols: n, Stride: n, Data: k.basis}
-	c := blas64.Vector{N: rows, Inc: 1, Data: k.coef}
-	r := blas64.Vector{N: n, Inc: 1, Data: k.R}
-	blas64.Gemv(blas.NoTrans, 1, q, r, 0, c)
-	blas64.Gemv(blas.Trans, -1, q, c, 1, r)
+	clear(k.coef)
+	linalg.Gemv(k.coef, 1, k.basis, rows, n, false, k.R)
+	linalg.Gemv(k.R, -1, k.basis, rows, n, true, k.coef)
 }
 
 // boundary is the ratio test: the slacks of the rows outside a face, along a

@@ -16,9 +16,6 @@ import (
 	"context"
 	"math"
 
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
-
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -152,17 +149,17 @@ func (q *Program) Reset() {
 // rows were found to hold y. It reports false where the rows leave no y or depend on each other, or f is not finite.
 func (q *Program) Evaluate(grad, x []float64) (value float64, ok bool) {
 	copy(q.gap, q.rest)
-	gemv(blas.NoTrans, q.m, q.nx, q.slope, x, q.gap)
+	linalg.Gemv(q.gap, 1, q.slope, q.m, q.nx, false, x)
 	if !q.pivot() {
 		return 0, false
 	}
 	copy(q.y, q.free)
-	gemv(blas.Trans, q.nx, q.n, q.response, x, q.y)
+	linalg.Gemv(q.y, 1, q.response, q.nx, q.n, true, x)
 	for a, i := range q.held {
 		linalg.Axpy(q.y, q.force[a], q.lift[i*q.n:(i+1)*q.n])
 	}
 	value = q.p.F.ValueGrad(grad, q.fy, x, q.y)
-	gemv(blas.NoTrans, q.nx, q.n, q.response, q.fy, grad)
+	linalg.Gemv(grad, 1, q.response, q.nx, q.n, false, q.fy)
 	pulls := q.pulls[:len(q.held)]
 	for a, i := range q.held {
 		pulls[a] = linalg.Dot(q.lift[i*q.n:(i+1)*q.n], q.fy)
@@ -173,13 +170,4 @@ func (q *Program) Evaluate(grad, x []float64) (value float64, ok bool) {
 	}
 	q.Read += float64(2*q.n*(q.nx+len(q.held)) + q.m*q.nx)
 	return value, linalg.Finite(grad) && !math.IsNaN(value) && !math.IsInf(value, 0)
-}
-
-// gemv adds the product of a (rows x cols, row-major), or of its transpose, with x to y.
-func gemv(t blas.Transpose, rows, cols int, a, x, y []float64) {
-	if rows == 0 || cols == 0 {
-		return
-	}
-	blas64.Gemv(t, 1, blas64.General{Rows: rows, Cols: cols, Stride: cols, Data: a}, blas64.Vector{N: len(x), Inc: 1, Data: x},
-		1, blas64.Vector{N: len(y), Inc: 1, Data: y})
 }
