@@ -19,7 +19,8 @@ import (
 // and the others not: one more piece than there are kinks, instead of one for
 // each subset. chain finds a point of each such piece within delta, by the
 // hinges' own equations, and evaluates the gradient there. Pieces without such a
-// point are left out.
+// point are left out; where several in a row have none the hinges are not of pieces side
+// by side, and the others are left out, too.
 func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sample, error) {
 	s := &m.state
 	var near []qp.Affine
@@ -51,7 +52,8 @@ func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 	}
 	sort.SliceStable(order, func(a, b int) bool { return step.Slopes[order[a]] > step.Slopes[order[b]] })
 	var out []Sample
-	for bent := 0; bent <= len(near); bent++ {
+	missed := 0
+	for bent := 0; bent <= len(near) && missed < mostMissed; bent++ {
 		// Between equal slopes the weight of the piece is zero.
 		above, below := 1.0, 0.0
 		if bent > 0 {
@@ -67,9 +69,10 @@ func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 		if err != nil {
 			return out, err
 		}
-		if x == nil {
+		if missed++; x == nil {
 			continue
 		}
+		missed = 0
 		sample, err := run.Gradient(ctx, x)
 		if err != nil {
 			if outside(err) {
@@ -82,14 +85,20 @@ func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sampl
 	return out, nil
 }
 
+// mostMissed is how many pieces in a row may have no point: to show that there is none takes a tenth of a second with
+// some hundred hinges.
+const mostMissed = 3
+
 // inside returns the point nearest to the center at which exactly the given
 // hinges are bent, each hinge with a margin that shrinks until the point is
 // within delta; nil where there is none.
 func (m *goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64) ([]float64, error) {
+	const least = 0x1p-12 // of delta
 	c := m.state.Center.X
 	x := make([]float64, len(c))
-	for margin := delta / 4; margin >= 1e-4*delta; margin /= 4 {
-		cuts := make([]qp.Cut, len(near))
+	cuts := make([]qp.Cut, len(near))
+	// with sets x to the point nearest to the center with a margin, and reports whether there is one.
+	with := func(margin float64) (bool, error) {
 		for k, a := range near {
 			sign := 1.0
 			if slices.Contains(bent, k) {
@@ -100,15 +109,26 @@ func (m *goldstein) inside(run *Run, near []qp.Affine, bent []int, delta float64
 			cuts[k].Normal = plus(make([]float64, len(c)), sign/size, a.Gradient)
 			cuts[k].Side = dot(cuts[k].Normal, c) - sign*a.Offset/size - margin
 		}
+		err := run.projector.ProjectWithin(x, c, cuts)
 		var empty *qp.EmptySetError
-		switch err := run.projector.ProjectWithin(x, c, cuts); {
-		case errors.As(err, &empty), outside(err):
-			continue
-		case err != nil:
+		if errors.As(err, &empty) || err != nil && outside(err) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	for margin := delta / 4; margin >= least*delta; margin /= 4 {
+		some, err := with(margin)
+		if err != nil {
 			return nil, err
 		}
-		if distance(x, c) <= delta {
+		if some && distance(x, c) <= delta {
 			return x, nil
+		}
+		if !some && margin == delta/4 {
+			// Where there is none with the least margin there is none with a larger one.
+			if some, err = with(least * delta); err != nil || !some {
+				return nil, err
+			}
 		}
 	}
 	return nil, nil

@@ -44,7 +44,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		s.Stagnated = 0
 		// Pieces known from further away may be what hides a descent.
 		m.forget(radius)
-		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, m.target(run), min(m.Settings.Samples, run.Dim()+1))
+		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, func([]Sample) float64 { return m.target(run) }, min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
 		}
@@ -170,7 +170,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.targetWithin(run, delta), certifying*m.Settings.Samples+perEntry*run.Dim())
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -329,7 +329,7 @@ func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 	samples := m.state.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
-		more, err := rays(ctx, run, best, samples, delta, m.target(run, *best), min(m.Settings.Samples, run.Dim()+1))
+		more, err := rays(ctx, run, best, samples, delta, m.asked(run), min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return err
 		}

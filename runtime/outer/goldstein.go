@@ -157,6 +157,14 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	if s.Approach != nil {
 		return "", m.advance(ctx, run)
 	}
+	if s.Approached && s.Arriving == 0 {
+		// Off the kinks, as points of the path are, rays cross them one by one; from where kinks meet, as the
+		// bundle's steps lead, they run along them.
+		s.Arriving++
+		if reason, err := m.arrive(ctx, run); err != nil || reason != "" {
+			return reason, err
+		}
+	}
 	before := s.Center
 	moved, err := m.descend(ctx, run)
 	if err != nil {

@@ -31,9 +31,9 @@ const (
 // there by a part of radius |v|, which ends the search with a lower point; or some
 // point on the way has a gradient that the hull lacks, which makes |v| smaller
 // (Wolfe 1975, Mifflin 1977; as the descent direction of Zhang et al. 2020). Unlike
-// gradients at random points, each one adds to the hull. It ends at |v| <= target,
+// gradients at random points, each one adds to the hull. It ends at |v| <= target of the hull,
 // or after a number of gradients.
-func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, target float64, budget int) (*ray, error) {
+func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius float64, target func(hull []Sample) float64, budget int) (*ray, error) {
 	r := &ray{Norm: math.Inf(1)}
 	hull := within(append([]Sample{*at}, known...), at.X, radius)
 	for len(hull) == 0 && len(r.Samples) < budget {
@@ -65,7 +65,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius, tar
 			return nil, err
 		}
 		r.Norm, working = least.Norm, least.Working
-		if least.Norm <= target || len(r.Samples) >= budget {
+		if least.Norm <= target(hull) || len(r.Samples) >= budget {
 			return r, nil
 		}
 		v := clone(least.Normal)
@@ -197,6 +197,11 @@ func (m *goldstein) target(run *Run, samples ...Sample) float64 {
 		first = math.Min(first, s.Around)
 	}
 	return m.Settings.Epsilon * math.Max(own, flat*first)
+}
+
+// asked is target by the gradients of a hull.
+func (m *goldstein) asked(run *Run) func(hull []Sample) float64 {
+	return func(hull []Sample) float64 { return m.target(run, hull...) }
 }
 
 // targetWithin is target with the gradients alone that a certificate of radius delta at the center can show:
