@@ -249,7 +249,8 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		s.Continued = "begun where a price on the follower's loss has led; its central path led nowhere lower"
 	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
-		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
+		arrival := s.Center
+		s.Approached, s.Arrival, s.Continued = true, &arrival, "reached along the central path of the follower, from the start"
 		if a.Descents != "" {
 			s.Continued = a.Descents
 		}

@@ -170,7 +170,8 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 			return "", err
 		}
 		s.Bundle = slices.Concat(s.Bundle, corners)
-		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
+		at, radius := m.offKinks(delta)
+		more, err := rays(ctx, run, at, s.Bundle, radius, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -206,6 +207,24 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
+
+// offKinks is where rays begin for a certificate of radius delta at the center, and how far they may lead: the point at
+// which the way along the path ended, where that is near. The bundle's steps lead on to where kinks meet, and rays from
+// there run along these; a point of the path is off them, and rays cross them one by one. F counts as at the center.
+func (m *goldstein) offKinks(delta float64) (at *Sample, radius float64) {
+	s := &m.state
+	if s.Arrival != nil {
+		if off := distance(s.Arrival.X, s.Center.X); off <= nearArrival*delta {
+			arrival := *s.Arrival
+			arrival.F = s.Center.F
+			return &arrival, delta - off
+		}
+	}
+	return &s.Center, delta
+}
+
+// nearArrival is the part of the radius up to which the ball around the one point has most of that around the other.
+const nearArrival = 0.5
 
 // blurred says that rounding hides which rows hold y, where the curvatures of the follower differ so
 // much that it leaves y open by more than the radius of the default certificate; empty elsewhere.

@@ -92,8 +92,10 @@ type goldsteinState struct {
 	// kept the search from there from its end; empty before.
 	Approached bool
 	Arriving   int // steps since, up to certificateDelay
-	Stuck      string
-	Stagnated  int // iterations since F last fell by more than rounding
+	// Arrival is where it ended, off the kinks: nil where there was none.
+	Arrival   *Sample
+	Stuck     string
+	Stagnated int // iterations since F last fell by more than rounding
 	// Joint says that the center is stationary over the rows of both levels; empty: not so.
 	Joint string
 	// Around is the size of gradients around a center whose certificate came to depend on
@@ -156,14 +158,6 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	}
 	if s.Approach != nil {
 		return "", m.advance(ctx, run)
-	}
-	if s.Approached && s.Arriving == 0 {
-		// Off the kinks, as points of the path are, rays cross them one by one; from where kinks meet, as the
-		// bundle's steps lead, they run along them.
-		s.Arriving++
-		if reason, err := m.arrive(ctx, run); err != nil || reason != "" {
-			return reason, err
-		}
 	}
 	before := s.Center
 	moved, err := m.descend(ctx, run)

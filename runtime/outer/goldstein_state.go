@@ -7,7 +7,11 @@ func (m *goldstein) valid(d dimensions) error {
 	if s.Center.G == nil {
 		return fmt.Errorf("its center has no gradient")
 	}
-	for _, sample := range append([]Sample{s.Center}, s.Bundle...) {
+	samples := append([]Sample{s.Center}, s.Bundle...)
+	if s.Arrival != nil {
+		samples = append(samples, *s.Arrival)
+	}
+	for _, sample := range samples {
 		if err := sample.valid(d); err != nil {
 			return err
 		}

@@ -23,8 +23,8 @@ import (
 // go on to their end, the lowest first, but for the certificate where they come to nothing lower.
 //
 // Where points of a path cost the factors of whole systems, all scouts together may make a
-// fifth of the calls of the first run, so that a search which finds nothing is hardly
-// noticed; each as many as that made to come as far, as one that is not there by then creeps
+// tenth of the calls of the first run, a fifth of its time, as calls along a path cost more than those of lower
+// solves, so that a search which finds nothing is hardly noticed; each as many as that made to come as far, as one that is not there by then creeps
 // where F_mu is flat; and they begin no farther from its start than it had come by then, the one
 // length that tells where minima lie: X may be far larger than all of them. Only one that is
 // lower there goes on, with as many calls as the first run made.
@@ -34,7 +34,7 @@ import (
 // go on, to any minimum.
 const (
 	scoutShare = 1e-2 // of the first mu: there F has fallen to within a few parts in a hundred of where the way leads
-	scoutFifth = 5
+	scoutTenth = 10
 	scoutLeast = 6e7
 	scoutHalf  = 0.5
 	// Where the linear algebra of a path is products and the factors of a matrix of the size of
@@ -164,7 +164,7 @@ func (m *MultiStart) scout(ctx context.Context, first *Result, draw func(k int) 
 // allowance is how many calls all scouts may make, and how many have to be left for one to begin.
 func (m *MultiStart) allowance(first *Result) (budget, room int64) {
 	if first.way.Work == 0 {
-		return total(first.Calls) / scoutFifth, first.way.Calls
+		return total(first.Calls) / scoutTenth, first.way.Calls
 	}
 	each := m.Options.Cost.call() + m.Linear + first.way.Work
 	cost := each * float64(total(first.Calls))

@@ -31,13 +31,13 @@ func TestScoutsBeginNearby(t *testing.T) {
 	}
 }
 
-// Where systems are factorized all scouts together may make a fifth of the calls of the first
+// Where systems are factorized all scouts together may make a tenth of the calls of the first
 // run, and one begins where as many are left as that needed to come as far.
 func TestScoutsAllowance(t *testing.T) {
 	r := &Result{Calls: problem.Calls{F: 1000, GradF: 2000, G: 3000, GradG: 4000}}
 	r.way.Calls = 700
 	m := &MultiStart{Options: Options{Cost: Cost{G: 1e4}}}
-	if budget, room := m.allowance(r); budget != 2000 || room != 700 {
+	if budget, room := m.allowance(r); budget != 1000 || room != 700 {
 		t.Errorf("%d calls, %d for one", budget, room)
 	}
 	r.way.Work = 1
