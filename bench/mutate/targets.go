@@ -22,6 +22,7 @@ var targets = []target{
 	{dir: "runtime/outer", draw: 18, tests: []string{"runtime", "bench/campaign"},
 		files: []string{"certificate.go", "constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "solve.go", "examine.go", "rays.go", "multistart.go", "goldstein.go"}},
 	{dir: "runtime/parametric", tests: []string{"runtime/outer"}},
+	{dir: "runtime/central"},
 	{dir: "runtime/qp", draw: 12, tests: []string{"runtime/lower", "runtime/outer"}},
 	{dir: "codegen", draw: 14, tests: []string{"runtime"},
 		files: []string{"algebra.go", "fuse.go", "products.go", "plan.go", "program.go", "runloop.go"}},
