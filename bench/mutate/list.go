@@ -186,4 +186,8 @@ var list = []named{
 		`t := &d.length[d.row[i]]`, `t := &d.length[0]`},
 	{"all followers start again where one has to", "runtime/central/newton.go", "(*Path).from",
 		`return c.parts.off[part] > farOff`, `return part >= 0`},
+	{"a run ends at a higher point than it has seen", "runtime/outer/examine.go", "(*goldstein).endAtArrival",
+		`arrival.F > here.F+arrivalLoss*run.noise(&here)`, `arrival.F > math.Inf(1)`},
+	{"a run without a certificate goes on from elsewhere", "runtime/outer/examine.go", "(*goldstein).endAtArrival",
+		`s.Center = here`, `_ = here`},
 }

@@ -44,6 +44,8 @@ type approach struct {
 	Priced   bool    // it is the latter
 	Descents string  // what has led to where it begins (hopping); empty: the start
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
+	Gap      float64 // what F_mu was above F at the end of the last stage; 0: not known
+	Retreats int     // to a larger mu
 }
 
 // waypoint is where the stages down to scoutShare have come to.
@@ -72,8 +74,17 @@ const (
 	manySteps     = 50
 	leastMu       = 1e-17 // of the first
 	approachSteps = 400   // of one stage: what one of a few hundred variables took at first
-	approachLeft  = 0.01  // of the certificate's radius
-	arrivalReach  = 10    // of what is left of the way, as at a start of the initial step
+	// A minimizer of F_mu that ends as mu falls, at a fold, leaves a long way down, along which small mu have sharp
+	// valleys: a stage that has fallen by foldGaps times what F_mu was above F and still goes on after retreatSteps is
+	// gone on with at the mu of some stages before, from where it has come to. Minimizers that are followed take a few
+	// steps, some tens where followers switch, and F_mu falls by less than it is above F.
+	retreatSteps = 100
+	foldGaps     = 10
+	retreat      = 100 // times its mu
+	mostRetreats = 5
+
+	approachLeft = 0.01 // of the certificate's radius
+	arrivalReach = 10   // of what is left of the way, as at a start of the initial step
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
 	approachTolerance = 1e-8
@@ -195,6 +206,8 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F
+	} else if a.Retreats < mostRetreats {
+		d.fold = foldGaps * a.Gap
 	}
 	if a.Moved == 0 {
 		d.radius = reach
@@ -227,16 +240,23 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 			s.LastStep = distance(now.X, s.Center.X)
 			s.Center = *now
 		}
-		led = err == nil
+		if led = err == nil; led {
+			a.Gap = math.Max(0, a.F-now.F)
+		}
 	}
 	left := a.left()
 	rest := approachLeft * run.radius(m.Settings.Delta, s.Center.X)
 	way := scoutShare * a.Scale.Mu
-	if a.Mu == way && end != nil {
+	if a.Mu == way && end != nil && s.Waypoint == nil {
 		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work(), Reach: distance(a.X, run.Start), Calls: total(run.Calls())}
 	}
 	first := a.Stage == 0 && a.Mu > way
 	a.learn(d)
+	if led && d.fell {
+		a.retreat()
+		s.Approach = &a
+		return nil
+	}
 	a.fall(d.steps, way)
 	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || a.Mu >= way) || first) {
 		a.Stage++
@@ -258,8 +278,8 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	// What is left of the way bounds the first steps. It says nothing of the curvature, which
 	// where kinks meet is that of the pieces: one that makes the first step so short outlasts
 	// it, as no two points in a row are of one piece.
-	if m.rescale(run); led && left > 0 {
-		s.Reach = math.Min(s.Reach, arrivalReach*left)
+	if m.rescale(run); led {
+		s.Reach = math.Min(s.Reach, arrivalReach*math.Max(left, rest))
 	}
 	return nil
 }
@@ -288,6 +308,14 @@ func (a *approach) fall(steps int, way float64) {
 		next = way
 	}
 	a.Older, a.Last, a.Mu = a.Last, a.Mu, next
+}
+
+// retreat sets a larger mu for the next stage, which begins where this one has come to as if it were the first.
+func (a *approach) retreat() {
+	a.Retreats++
+	a.Stage++
+	a.Mu = math.Min(retreat*a.Mu, a.Scale.Mu)
+	a.Last, a.Older, a.Before, a.Moved = 0, 0, nil, 0
 }
 
 // learn says of the next stages whether they make a matrix of a second derivative at once:

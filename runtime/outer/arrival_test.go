@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -78,6 +79,56 @@ func TestInsidePieces(t *testing.T) {
 			if distance(x, m.state.Center.X) > 1e-3 || (dot(x, h) > 0) != (c.bent[0] == 0) {
 				t.Errorf("trial %d: %v is not beyond %v", trial, x, c.bent)
 			}
+		}
+	}
+}
+
+// A run whose bundle has led to no certificate ends where its way along the path did if there is one, and nowhere else:
+// not at a point that is not stationary, nor at one that is higher by more than next to nothing.
+func TestEndAtArrival(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 10))
+	none := stuck("no certificate")
+	for trial := range 60 {
+		n := 2 + rng.IntN(3)
+		h := &formula{n: n, value: func(x []float64) float64 { return math.Abs(x[0]) + dot(x[1:], x[1:])/2 },
+			grad: func(x []float64) []float64 {
+				g := clone(x)
+				g[0] = math.Copysign(1, x[0])
+				return g
+			}}
+		blind := trial%4 == 3 // neither a certificate nor a lower point is to be found
+		if blind {
+			h = &formula{n: n, value: func([]float64) float64 { return 0 }, grad: func(x []float64) []float64 { return append([]float64{1}, x[1:]...) }}
+		}
+		run := &Run{h: h, projector: h.Projector(), published: &published{}, source: rand.NewPCG(uint64(trial), 5), width: 1}
+		run.Rand, run.Start = rand.New(run.source), make([]float64, n)
+		m := &goldstein{Settings: *defaultGoldstein()}
+		arrival := make([]float64, n)
+		arrival[0] = 1e-7 * rng.Float64() // beside the kink, where F is least
+		stationary := trial%3 != 1
+		if !stationary {
+			arrival[1] = 0.5
+		}
+		at, err := run.Gradient(context.Background(), arrival)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here := *at
+		here.X, here.F = plus(arrival, 1e-3, []float64{0, 1, 0, 0, 0}[:n]), at.F-1e-13
+		high := trial%3 == 2
+		if high {
+			here.F = at.F - 1e-3
+		}
+		m.state.Center, m.state.Arrival, m.state.H = here, at, newQuasiNewton(n, 1)
+		reason, err := m.endAtArrival(context.Background(), run, none)
+		if stationary && !high && !blind {
+			if err != nil || reason == "" || !m.state.Settled || m.state.Center.F != at.F {
+				t.Errorf("trial %d: %q, %v, center %v", trial, reason, err, m.state.Center.X)
+			}
+			continue
+		}
+		if lower := err == nil && reason == "" && m.state.Center.F < here.F; (blind || !lower) && (err != none || m.state.Center.F != here.F) || m.state.Settled || m.state.Arrival != nil {
+			t.Errorf("trial %d: %q, %v, center %v of F %g, %g before", trial, reason, err, m.state.Center.X, m.state.Center.F, here.F)
 		}
 	}
 }

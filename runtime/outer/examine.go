@@ -75,6 +75,14 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return whole, nil
 		}
 	}
+	if err != nil && s.Arrival != nil {
+		if reason, err = m.endAtArrival(ctx, run, err); err == nil && reason != "" {
+			return reason + "; " + s.Continued, nil
+		}
+		if err == nil || !errors.As(err, &end) {
+			return "", err
+		}
+	}
 	if err != nil && s.Approached && s.Stuck == "" {
 		// The way along the path may end where the pieces of F lie badly for a search
 		// that begins there: the run begins anew, without it.
@@ -133,6 +141,32 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	return reason + "; " + s.Continued, nil
 }
 
+// endAtArrival goes back to where the way along the path ended if that has a certificate: off the kinks it is easier to have
+// than at the lower point, by little, to which the bundle has led from there and at which there is none. Otherwise the
+// center stays, and the error.
+func (m *goldstein) endAtArrival(ctx context.Context, run *Run, none error) (string, error) {
+	s := &m.state
+	here, arrival := s.Center, s.Arrival
+	if s.Arrival = nil; arrival.F > here.F+arrivalLoss*run.noise(&here) {
+		return "", none
+	}
+	s.Center = *arrival
+	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
+	var end stuck
+	switch {
+	case errors.As(err, &end), err == nil && reason == "" && !(s.Center.F < here.F):
+		s.Center = here
+		return "", none
+	case err == nil && reason != "":
+		s.Settled = true
+	}
+	return reason, err
+}
+
+// arrivalLoss is how many times its noise F may be higher at the end of the way for a certificate there to be worth
+// more than a lower point without: a part of 1e-9.
+const arrivalLoss = 1e4
+
 // polled goes on from the point that a poll has found lower, and reports whether there is one.
 func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
 	lower, err := m.poll(ctx, run, scale)
@@ -147,7 +181,7 @@ func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, 
 // restart goes on from a lower point that may be far away.
 func (m *goldstein) restart(run *Run, lower *Sample) {
 	s := &m.state
-	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
+	s.Sampled, s.Stagnated, s.Bundle, s.Kinks, s.Settled = 0, 0, nil, nil, false
 	s.LastStep = distance(lower.X, s.Center.X)
 	s.Center = *lower
 	m.rescale(run)
@@ -333,6 +367,13 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 // Finish implements Method: the certificate of the best point.
 func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
+	if m.state.Settled && result.Status == status.Solved {
+		pt, err := run.point(ctx, m.state.Center.X)
+		if err != nil {
+			return err
+		}
+		result.Best = pt
+	}
 	delta := run.radius(m.Settings.Delta, result.Best.X)
 	if m.state.Joint != "" {
 		n, err := m.normal(ctx, run, result.Best.X)

@@ -25,6 +25,8 @@ type smoothDescent struct {
 	creep  float64  // a decrease over creepSteps steps with which it is given up
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
 	whole  bool     // the first second derivative is made a matrix at once
+	fold   float64  // a fall of F_mu after which retreatSteps are enough; 0: none
+	fell   bool     // it has ended so
 	steps  int      // taken or refused
 	metric *metric  // nil before there is one
 
@@ -77,8 +79,12 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	first := 0.0
 	d.at = nil
 	refused := 0
+	before := c.F
 	for range approachSteps {
 		if d.steps++; creep.at(c.F) {
+			break
+		}
+		if d.fell = d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
 			break
 		}
 		held := d.faceAt(c.X, c.G)
