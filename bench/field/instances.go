@@ -86,23 +86,37 @@ func tollGrids(folder string) ([]instance, error) {
 	return list, nil
 }
 
-// batteries are the first days of the hundred.
+// batteries are ten windows of ten of the hundred days, the first thirty, and all.
 func batteries(folder string) ([]instance, error) {
 	set, err := load(filepath.Join(folder, "battery_100.json"))
 	if err != nil {
 		return nil, err
 	}
 	var list []instance
-	for _, days := range []int{10, 30, 100} {
+	add := func(from, to int) error {
 		numbers := runtime.Data{}
 		for _, name := range []string{"phi", "price"} {
 			a, err := matrix(set, name)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			numbers[name] = a[:days]
+			numbers[name] = a[from:to]
 		}
-		list = append(list, instance{"battery", fmt.Sprintf("%d days", days), withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
+		name := fmt.Sprintf("%d days", to-from)
+		if from > 0 {
+			name += fmt.Sprintf(" from the %dth", from+1)
+		}
+		list = append(list, instance{"battery", name, withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
+		return nil
+	}
+	windows := [][2]int{{0, 10}, {0, 30}, {0, 100}}
+	for from := 10; from < 100; from += 10 {
+		windows = append(windows, [2]int{from, from + 10})
+	}
+	for _, w := range windows {
+		if err := add(w[0], w[1]); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
