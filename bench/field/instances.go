@@ -104,7 +104,7 @@ func batteries(folder string) ([]instance, error) {
 		}
 		name := fmt.Sprintf("%d days", to-from)
 		if from > 0 {
-			name += fmt.Sprintf(" from the %dth", from+1)
+			name += fmt.Sprintf(" from day %d", from+1)
 		}
 		list = append(list, instance{"battery", name, withNumbers(folder, "battery.blv", numbers), math.NaN(), "", ""})
 		return nil
