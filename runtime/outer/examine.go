@@ -129,6 +129,9 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	scale := run.size(s.Center.X)
 	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 	var end stuck
+	if errors.As(err, &end) && s.Arrival != nil {
+		reason, err = m.endAtArrival(ctx, run, err)
+	}
 	if errors.As(err, &end) {
 		return "", nil
 	}
