@@ -29,6 +29,7 @@ type condensed struct {
 	sum    *linalg.Cholesky
 	matrix []float64 // its room
 	p, q   []float64
+	point  []float64 // len n + m
 	unit   []float64 // of the path
 }
 
@@ -41,7 +42,7 @@ func newCondensed(rows *problem.Rows, n int, h, unit []float64) *condensed {
 	}
 	v := func(k int) []float64 { return make([]float64, k) }
 	z := &condensed{n: n, m: m, h: h, factors: factors, b: rows.B, lift: v(m * n), gram: v(m * m), length: v(m),
-		own: v(m), matrix: v(m * m), p: v(n), q: v(m), unit: unit}
+		own: v(m), matrix: v(m * m), p: v(n), q: v(m), point: v(n + m), unit: unit}
 	for j := range n {
 		unit[j] = 1 / math.Sqrt(h[j*n+j])
 	}
@@ -138,7 +139,8 @@ func (z *condensed) raise(y, q []float64) {
 
 // remainingCondensed is remaining where systems are condensed.
 func (c *Path) remainingCondensed(r, scaled []float64) {
-	z, v := c.condensed, c.scratch
+	z := c.condensed
+	v := z.point
 	for i, u := range c.unit {
 		v[i] = scaled[i] * u
 	}

@@ -42,13 +42,12 @@ type Path struct {
 
 	condensed *condensed // what solves KKT systems; nil: ldl does
 
-	ldl     *linalg.LDL
-	kkt     []float64
-	row     []int32   // of kkt: rows and columns
-	col     []int32   //
-	unit    []float64 // of entries of y and general rows: factorized is unit K unit
-	own     []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
-	scratch []float64
+	ldl  *linalg.LDL
+	kkt  []float64
+	row  []int32   // of kkt: rows and columns
+	col  []int32   //
+	unit []float64 // of entries of y and general rows: factorized is unit K unit
+	own  []float64 // of general rows: S/Lambda in these units, where kkt has what stands for it
 
 	y, s, lambda []float64 // the point; s of equality rows is 0, their lambda free
 	warm         bool      // it is one of the path
@@ -139,7 +138,6 @@ func New(p *problem.Problem, known []float64) *Path {
 	c.y, c.s, c.lambda = v(c.n), v(c.m), v(c.m)
 	c.kept.y, c.kept.s, c.kept.lambda = v(c.n), v(c.m), v(c.m)
 	c.dual, c.primal, c.pull, c.side, c.weight = v(c.n), v(c.m), v(c.n), v(c.m), v(c.m)
-	c.scratch = v(c.n + len(c.general))
 	if c.condensed == nil {
 		c.unit = v(c.n + len(c.general))
 	}

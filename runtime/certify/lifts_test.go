@@ -123,23 +123,43 @@ func TestIndependentRows(t *testing.T) {
 // Adjoints of rows inside and outside of a face, refined or not, against the whole KKT matrix solved as one.
 func TestAdjointsOfFaces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(32, 10))
-	asked := [2]int{}
+	asked, equations := [2]int{}, 0
 	for trial := range 60 {
 		n, m := 3+rng.IntN(6), 4+rng.IntN(8)
 		digits := []float64{0, 10}[trial%2]
 		p, b := randomFaces(rng, n, m, digits)
+		plain := b.h
+		if trial%3 == 2 { // some rows are equations, which the block's Hessian has as rho E'E
+			for i := range m {
+				if rng.IntN(3) == 0 {
+					p.Rows.Kind[i], b.equal = problem.Equal, append(b.equal, i)
+				}
+			}
+			b.rho, b.h = 2, mat.NewSymDense(n, nil)
+			b.h.CopySym(plain)
+			for _, i := range b.equal {
+				b.h.SymRankOne(b.h, b.rho, mat.NewVecDense(n, b.row(p, i)))
+			}
+			if !b.factor.Factorize(b.h) {
+				t.Fatal("not positive definite")
+			}
+		}
 		h := &hessian{p: p, blocks: []*block{b}}
 		h.divide([][]int{b.entries})
 		for range 8 {
-			s, err := newJointSystem(h, someRows(rng, m))
+			// All faces hold the equations.
+			s, err := newJointSystem(h, slices.Compact(slices.Sorted(slices.Values(append(someRows(rng, m), b.equal...)))))
 			if err != nil {
 				t.Fatal(err)
+			}
+			if slices.ContainsFunc(b.equal, func(i int) bool { return !slices.Contains(s.index, i) }) {
+				continue // an equation that follows from other rows
 			}
 			k := len(s.index)
 			kkt := mat.NewDense(n+k, n+k, nil)
 			for i := range n {
 				for j := range n {
-					kkt.Set(i, j, b.h.At(i, j))
+					kkt.Set(i, j, plain.At(i, j))
 				}
 			}
 			for r, i := range s.index {
@@ -182,11 +202,13 @@ func TestAdjointsOfFaces(t *testing.T) {
 				if off := mat.Norm(&left, 2); a.refined && off > 1e-10*size {
 					t.Errorf("trial %d: the adjoint of row %d, inside %v, leaves %.2g of %.2g", trial, i, inside, off, size)
 				}
-				asked[map[bool]int{true: 1}[inside]]++
+				if asked[map[bool]int{true: 1}[inside]]++; inside && slices.Contains(b.equal, i) {
+					equations++
+				}
 			}
 		}
 	}
-	if asked[0] < 1000 || asked[1] < 500 {
-		t.Errorf("only %v adjoints outside and inside were asked for", asked)
+	if asked[0] < 500 || asked[1] < 300 || equations < 50 {
+		t.Errorf("only %v adjoints outside and inside were asked for, %d of equations", asked, equations)
 	}
 }

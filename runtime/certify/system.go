@@ -278,7 +278,8 @@ func (s *jointSystem) adjoint(i, k int, inside, refined bool) (t int, a adjoint,
 }
 
 func (p *densePart) adjoint(i, r int, inside, refined bool) (adjoint, error) {
-	if p.null == nil && (!refined || p.fair()) {
+	held := inside && p.equal[r] // its multiplier takes part in rho E'E, see pushed
+	if p.null == nil && !held && (!refined || p.fair()) {
 		if a := p.combined(i, r, inside); isFinite(a.u) && isFinite(a.v) {
 			return a, nil
 		}

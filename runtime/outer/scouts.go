@@ -23,9 +23,9 @@ import (
 // go on to their end, the lowest first, but for the certificate where they come to nothing lower.
 //
 // Where points of a path cost the factors of whole systems, all scouts together may make a
-// tenth of the calls of the first run, a fifth of its time, as calls along a path cost more than those of lower
-// solves, so that a search which finds nothing is hardly noticed; each as many as that made to come as far, as one that is not there by then creeps
-// where F_mu is flat; and they begin no farther from its start than it had come by then, the one
+// tenth of the calls of the first run, a fifth of its time, as calls along a path cost more
+// than those of lower solves, so that a search which finds nothing is hardly noticed; each as
+// many as that made to come as far, as one that is not there by then creeps where F_mu is flat; and they begin no farther from its start than it had come by then, the one
 // length that tells where minima lie: X may be far larger than all of them. Only one that is
 // lower there goes on, with as many calls as the first run made.
 //
