@@ -38,6 +38,7 @@ var layers = map[string][]string{
 	"runtime/status":     {"lang/diag"},
 	"runtime/problem":    {"internal/extended", "internal/sparse", "runtime/method"},
 	"runtime/linalg":     {"internal/sparse", "internal/gram", "codegen/kernel"},
+	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
