@@ -76,3 +76,8 @@ func Mul(a, b *CSR) *CSR {
 	}
 	return m
 }
+
+// Clone returns a copy of m that shares nothing with it.
+func (m *CSR) Clone() *CSR {
+	return &CSR{Rows: m.Rows, Cols: m.Cols, Ptr: append([]int(nil), m.Ptr...), Col: append([]int(nil), m.Col...), Val: append([]float64(nil), m.Val...)}
+}

@@ -110,6 +110,8 @@ type Problem struct {
 	Rows   *Rows
 	X      *Set
 	Start  []float64 // starting x, len Dx
+	// Integer says which entries of x take whole numbers only (len Dx); nil: none.
+	Integer []bool
 	Facts  Facts
 	// Duals are rows whose multipliers F reads: in the place of y it takes y and
 	// lambda_i for i in Duals, in this order (see Answer). G takes y.
@@ -140,6 +142,10 @@ type Facts struct {
 	// quadratic program: its Hessian in y is fixed, and grad_y g affine in x.
 	JointlyQuadratic bool
 	EqualityOnly     bool // every row is an equality, so F is smooth
+	// DegreeF is the degree of f as a polynomial in all that it reads (x, y and multipliers): 0, 1, 2, or 3 for
+	// anything else. AffineCoupled: so that each coupled constraint is affine in them.
+	DegreeF       int
+	AffineCoupled bool
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
 	// values unused. nil: not known, as where it would be dense.

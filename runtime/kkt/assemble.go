@@ -1,0 +1,208 @@
+package kkt
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// assemble makes the relaxation and the pairs: rows of the lower level that bound one entry of y alone become bounds of
+// that variable, as far as it has none on that side yet.
+func (s *System) assemble() {
+	inf := math.Inf(1)
+	p := s.P
+	lambda := s.Nx + s.Ny
+	m := sparse.Empty(s.N)
+	b := activeset.Bounds{Lo: make([]float64, s.N), Hi: make([]float64, s.N)}
+	for j := range s.N {
+		b.Lo[j], b.Hi[j] = -inf, inf
+	}
+	if p.X.Lo != nil {
+		copy(b.Lo, p.X.Lo)
+		copy(b.Hi, p.X.Hi)
+	}
+	for i, kind := range p.Rows.Kind {
+		if kind == problem.AtMost {
+			b.Lo[lambda+i] = 0
+		}
+	}
+	end := func(kind OriginKind, index int, lo, hi float64) {
+		m.EndRow()
+		b.RowLo, b.RowHi = append(b.RowLo, lo), append(b.RowHi, hi)
+		s.Origin = append(s.Origin, Origin{kind, index})
+	}
+	bt := p.Rows.B.T()
+	for j := range s.Ny {
+		appendRow(m, s.G, j, 0, 1)
+		appendRow(m, s.H, j, s.Nx, 1)
+		appendRow(m, bt, j, lambda, -1)
+		end(Stationarity, j, -s.Q[j], -s.Q[j])
+	}
+	for i, kind := range p.Rows.Kind {
+		_, a := p.Rows.A.Row(i)
+		j, coef := p.Rows.Bound(i)
+		if kind == problem.AtMost && j >= 0 && !nonzero(a) {
+			v, bound := s.Nx+j, -p.Rows.Rhs[i]/coef // coef y_j >= -b_i
+			if coef > 0 && math.IsInf(b.Lo[v], -1) {
+				b.Lo[v] = bound
+				s.Pairs = append(s.Pairs, Pair{i, Side{Row: -1, Var: v}, Side{Row: -1, Var: lambda + i}})
+				continue
+			}
+			if coef < 0 && math.IsInf(b.Hi[v], 1) {
+				b.Hi[v] = bound
+				s.Pairs = append(s.Pairs, Pair{i, Side{Row: -1, Var: v, Upper: true}, Side{Row: -1, Var: lambda + i}})
+				continue
+			}
+		}
+		if kind == problem.AtMost {
+			s.Pairs = append(s.Pairs, Pair{i, Side{Row: len(b.RowLo), Var: -1}, Side{Row: -1, Var: lambda + i}})
+		}
+		appendRow(m, p.Rows.A, i, 0, -1)
+		appendRow(m, p.Rows.B, i, s.Nx, 1)
+		hi := inf
+		if kind == problem.Equal {
+			hi = -p.Rows.Rhs[i]
+		}
+		end(LowerRow, i, -p.Rows.Rhs[i], hi)
+	}
+	for i, kind := range p.X.Kind {
+		appendRow(m, p.X.E, i, 0, 1)
+		lo := -inf
+		if kind == problem.Equal {
+			lo = p.X.Rhs[i]
+		}
+		end(UpperRow, i, lo, p.X.Rhs[i])
+	}
+	for i := range p.X.Extended.Len() {
+		cols, vals := p.X.Extended.E.Row(i)
+		for t, j := range cols {
+			if j >= s.Nx {
+				j += s.Ny + s.M
+			}
+			m.Append(j, vals[t])
+		}
+		end(ExtendedRow, i, -inf, p.X.Extended.Rhs[i])
+	}
+	s.coupledRows(m, end)
+	s.Relaxation = &activeset.Program{N: s.N, C: make([]float64, s.N), A: m, Bounds: b}
+	s.equilibrate()
+}
+
+// appendRow appends factor times row i of from to the row that is being written, columns from at on.
+func appendRow(m, from *sparse.CSR, i, at int, factor float64) {
+	cols, vals := from.Row(i)
+	for t, j := range cols {
+		if vals[t] != 0 {
+			m.Append(at+j, factor*vals[t])
+		}
+	}
+}
+
+// coupledRows appends the leader's affine constraints c <= 0 or = 0, read off the derivatives of F in their weights.
+func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, float64)) {
+	if s.P.Coupled == nil {
+		return
+	}
+	n := s.Nx + s.Ny + len(s.P.Duals)
+	z, full := make([]float64, s.N), make([]float64, s.N)
+	at, columns, err := readAffine(n, len(s.P.Coupled.Kind), func(dst, v []float64) {
+		for k, t := range v {
+			z[s.place2(k)] = t
+		}
+		_, c := s.gradient(full, z)
+		copy(dst, c)
+	})
+	if err != nil {
+		at = make([]float64, len(s.P.Coupled.Kind)) // an affine function is finite: f alone is not, and the run says so
+	}
+	for i, kind := range s.P.Coupled.Kind {
+		row := make([]float64, s.N)
+		for k, column := range columns {
+			row[s.place2(k)] = column[i]
+		}
+		for j, v := range row {
+			if v != 0 {
+				m.Append(j, v)
+			}
+		}
+		lo := math.Inf(-1)
+		if kind == problem.Equal {
+			lo = -at[i]
+		}
+		end(CoupledRow, i, lo, -at[i])
+	}
+}
+
+// rounds of equilibration: each halves the logarithm of the spread of the entries, and four leave what powers of two leave.
+const rounds = 4
+
+// equilibrate divides columns and multiplies rows by powers of two such that the largest entries of both are about 1
+// (Ruiz 2001), and applies them to the relaxation.
+func (s *System) equilibrate() {
+	r := s.Relaxation
+	col, row := make([]float64, s.N), make([]float64, r.A.Rows)
+	for j := range col {
+		col[j] = 1
+	}
+	for i := range row {
+		row[i] = 1
+	}
+	for range rounds {
+		most := make([]float64, s.N)
+		for i := range row {
+			cols, vals := r.A.Row(i)
+			top := 0.0
+			for t, j := range cols {
+				v := math.Abs(vals[t]) * row[i] * col[j]
+				top, most[j] = math.Max(top, v), math.Max(most[j], v)
+			}
+			row[i] /= rootPower(top)
+		}
+		for j := range col {
+			col[j] /= rootPower(most[j])
+		}
+	}
+	for i := range row {
+		cols, vals := r.A.Row(i)
+		for t, j := range cols {
+			vals[t] *= row[i] * col[j]
+		}
+		r.RowLo[i] *= row[i]
+		r.RowHi[i] *= row[i]
+	}
+	for j := range col {
+		r.Lo[j] /= col[j]
+		r.Hi[j] /= col[j]
+	}
+	s.ColScale, s.RowScale = col, row
+}
+
+// rootPower is the power of two next to the square root of v; 1 for 0.
+func rootPower(v float64) float64 {
+	if v == 0 {
+		return 1
+	}
+	_, e := math.Frexp(v)
+	return math.Ldexp(1, int(math.Floor(float64(e)/2)))
+}
+
+// ScaledObjective is a quadratic of z in the relaxation's units: Hessian and linear part.
+func (s *System) ScaledObjective(q *Quadratic) (hess *sparse.CSR, lin []float64) {
+	lin = make([]float64, s.N)
+	for j, c := range q.Lin {
+		lin[j] = c * s.ColScale[j]
+	}
+	if q.Hess == nil {
+		return nil, lin
+	}
+	hess = q.Hess.Clone()
+	for i := range s.N {
+		cols, vals := hess.Row(i)
+		for t, j := range cols {
+			vals[t] *= s.ColScale[i] * s.ColScale[j]
+		}
+	}
+	return hess, lin
+}

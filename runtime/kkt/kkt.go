@@ -1,0 +1,267 @@
+// Package kkt holds the follower's KKT system as one object: with z = (x, y, lambda),
+//
+//	H y + G x + q = B'lambda,   s = b + B y - A x >= 0,   lambda >= 0,   s_i lambda_i = 0
+//
+// (equality rows: s = 0, lambda free; signs of package problem), together with X and the
+// leader's rows that are affine in z. It is a mathematical program with complementarity
+// constraints (MPCC). A branch of it fixes one side of each pair (s_i, lambda_i) at zero; a row
+// with s_i = lambda_i = 0 is biactive (Scheel and Scholtes 2000). Local solves, proofs of global
+// optima and certificates are all about this object.
+//
+// Input is a problem.Problem whose g is quadratic in (x, y) jointly and convex in y; f and g are
+// touched through gradients alone, from which H, G, q are read once (New). Output is the linear
+// system with the products dropped, the relaxation, as an activeset.Program in equilibrated units,
+// and its pairs.
+package kkt
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// System is the KKT system of one problem. It is immutable once made and may be shared, but for
+// Value and Gradient, which evaluate f.
+type System struct {
+	P         *problem.Problem
+	Nx, Ny, M int // z = (x, y, lambda, u): lambda of all M rows, u the further variables of X (problem.Set.Extended)
+	N         int // len z
+
+	H *sparse.CSR // Ny x Ny, symmetric: the Hessian of g in y
+	G *sparse.CSR // Ny x Nx: the derivative of grad_y g in x
+	Q []float64   // len Ny: grad_y g at 0
+
+	// Relaxation is the system without the products s_i lambda_i = 0, over z ./ ColScale, its rows times
+	// RowScale; it has no objective. Its first Ny rows are the stationarity rows
+	// H y + G x - B'lambda = -q, then come the rows Kept below.
+	Relaxation *activeset.Program
+	ColScale   []float64 // len N, powers of two: z = ColScale .* (scaled z)
+	RowScale   []float64 // len of the relaxation's rows, powers of two
+	// Origin says what each row of the relaxation stands for.
+	Origin []Origin
+	// Pairs are the complementary pairs, one for each inequality row of the lower level, in order.
+	Pairs []Pair
+
+	Objective *Objective
+}
+
+// Origin of a row of the relaxation: its kind, and the index there.
+type Origin struct {
+	Kind  OriginKind
+	Index int
+}
+
+// OriginKind is where a row of the relaxation comes from.
+type OriginKind uint8
+
+// The kinds of rows: stationarity of the follower in an entry of y, a row of the lower level (B y - A x >= -b), a
+// row of X, a row of the extended formulation of X, a constraint of the leader that reads the follower.
+const (
+	Stationarity OriginKind = iota
+	LowerRow
+	UpperRow
+	ExtendedRow
+	CoupledRow
+)
+
+// Side is one quantity that is to be nonnegative: how far a row's activity, or a variable, is above its lower, or below
+// its upper bound in the relaxation.
+type Side struct {
+	Row, Var int // the one that it is about; the other is -1
+	Upper    bool
+}
+
+// Pair is s_i and lambda_i of lower row Row.
+type Pair struct {
+	Row         int
+	Slack, Mult Side
+}
+
+// Fix says what a node or branch holds of a pair.
+type Fix int8
+
+// The three states of a pair: both sides open, s_i = 0, lambda_i = 0.
+const (
+	Open Fix = iota
+	SlackZero
+	MultZero
+)
+
+// ErrClass is wrapped by the errors of New for problems outside the class.
+var ErrClass = errors.New("the KKT system is not one of linear rows and pairs")
+
+// Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
+func Applies(p *problem.Problem) string {
+	switch {
+	case !p.Facts.JointlyQuadratic:
+		return "g is not quadratic in x and y together"
+	case len(p.X.Balls) > 0:
+		return "X has a ball"
+	case p.Coupled != nil && !p.Facts.AffineCoupled:
+		return "a constraint of the upper level is not affine"
+	}
+	return ""
+}
+
+// New reads the system off a problem: Dx + Dy + 1 gradients of g, and as many of f (and one an entry of what f reads beside) where f is quadratic.
+func New(p *problem.Problem) (*System, error) {
+	if why := Applies(p); why != "" {
+		return nil, fmt.Errorf("%w: %s", ErrClass, why)
+	}
+	s := &System{P: p, Nx: p.Dx, Ny: p.Dy, M: p.Rows.Len()}
+	s.N = s.Nx + s.Ny + s.M + p.X.Extended.Extra()
+	if err := s.readG(); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.Objective, err = newObjective(s); err != nil {
+		return nil, err
+	}
+	s.assemble()
+	return s, nil
+}
+
+// X, Y and Lambda are the parts of z; they share its memory.
+func (s *System) X(z []float64) []float64 { return z[:s.Nx] }
+
+// Y is the follower's part of z.
+func (s *System) Y(z []float64) []float64 { return z[s.Nx : s.Nx+s.Ny] }
+
+// Lambda is the part of z with the multipliers.
+func (s *System) Lambda(z []float64) []float64 { return z[s.Nx+s.Ny : s.Nx+s.Ny+s.M] }
+
+// Bounds sets dst to the relaxation's bounds with the given sides fixed; fix has one entry a pair and may be nil.
+func (s *System) Bounds(dst *activeset.Bounds, fix []Fix) {
+	from := &s.Relaxation.Bounds
+	dst.RowLo = append(dst.RowLo[:0], from.RowLo...)
+	dst.RowHi = append(dst.RowHi[:0], from.RowHi...)
+	dst.Lo = append(dst.Lo[:0], from.Lo...)
+	dst.Hi = append(dst.Hi[:0], from.Hi...)
+	for k, f := range fix {
+		switch f {
+		case SlackZero:
+			s.Pairs[k].Slack.Hold(dst)
+		case MultZero:
+			s.Pairs[k].Mult.Hold(dst)
+		}
+	}
+}
+
+// Hold makes a side zero: the two bounds of its row or variable one.
+func (d Side) Hold(b *activeset.Bounds) {
+	switch {
+	case d.Row >= 0 && d.Upper:
+		b.RowLo[d.Row] = b.RowHi[d.Row]
+	case d.Row >= 0:
+		b.RowHi[d.Row] = b.RowLo[d.Row]
+	case d.Upper:
+		b.Lo[d.Var] = b.Hi[d.Var]
+	default:
+		b.Hi[d.Var] = b.Lo[d.Var]
+	}
+}
+
+// Unscaled is z in the model's units, from the relaxation's. dst has len N and may be scaled itself.
+func (s *System) Unscaled(dst, scaled []float64) {
+	for j, c := range s.ColScale {
+		dst[j] = c * scaled[j]
+	}
+}
+
+// Scaled is the inverse of Unscaled.
+func (s *System) Scaled(dst, z []float64) {
+	for j, c := range s.ColScale {
+		dst[j] = z[j] / c
+	}
+}
+
+// Slack sets dst (len M) to s = b + B y - A x, with the size of the terms that each is a sum of in terms (len M, or nil).
+func (s *System) Slack(dst, terms, z []float64) {
+	rows, x, y := s.P.Rows, s.X(z), s.Y(z)
+	for i := range dst[:s.M] {
+		dst[i] = rows.Rhs[i] + rows.B.RowDot(i, y) - rows.A.RowDot(i, x)
+		if terms == nil {
+			continue
+		}
+		terms[i] = math.Abs(rows.Rhs[i])
+		cols, vals := rows.B.Row(i)
+		for t, j := range cols {
+			terms[i] += math.Abs(vals[t] * y[j])
+		}
+		cols, vals = rows.A.Row(i)
+		for t, j := range cols {
+			terms[i] += math.Abs(vals[t] * x[j])
+		}
+	}
+}
+
+// readG finds H, G and q by gradients of g at the origin and along each axis.
+func (s *System) readG() error {
+	at, found, err := readAffine(s.Nx+s.Ny, s.Ny, func(dst, v []float64) { s.P.G.GradY(dst, v[:s.Nx], v[s.Nx:]) })
+	if err != nil {
+		return fmt.Errorf("the gradient of g: %w", err)
+	}
+	s.Q = at
+	h, g := []sparse.Entry{}, []sparse.Entry{}
+	for j, column := range found {
+		for i, v := range column {
+			switch {
+			case v == 0:
+			case j < s.Nx:
+				g = append(g, sparse.Entry{Row: i, Col: j, Val: v})
+			default:
+				h = append(h, sparse.Entry{Row: i, Col: j - s.Nx, Val: v})
+			}
+		}
+	}
+	s.G = sparse.FromEntries(s.Ny, s.Nx, g)
+	s.H = symmetric(sparse.FromEntries(s.Ny, s.Ny, h))
+	return nil
+}
+
+// symmetric is (m + m')/2, which differ by rounding of differences alone.
+func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }
+
+// readAffine reads the affine map that eval is off its values at 0 and along each of n axes: its value at 0 (len m) and its
+// columns. A step along an axis is as long as makes the change at least as large as the value at 0 there, so that
+// a difference loses no more than a bit.
+func readAffine(n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
+	v := make([]float64, n)
+	at = make([]float64, m)
+	eval(at, v)
+	size := 0.0
+	for _, t := range at {
+		size = math.Max(size, math.Abs(t))
+	}
+	if math.IsNaN(size) || math.IsInf(size, 0) {
+		return nil, nil, errors.New("not finite at 0")
+	}
+	columns = make([][]float64, n)
+	for j := range columns {
+		column := make([]float64, m)
+		step := 1.0
+		for range 2 {
+			v[j] = step
+			eval(column, v)
+			v[j] = 0
+			change := 0.0
+			for i := range column {
+				column[i] = (column[i] - at[i]) / step
+				change = math.Max(change, math.Abs(column[i]))
+			}
+			if math.IsNaN(change) || math.IsInf(change, 0) {
+				return nil, nil, fmt.Errorf("not finite along entry %d", j)
+			}
+			if change == 0 || change*step >= size {
+				break
+			}
+			step = math.Ldexp(1, int(math.Ceil(math.Log2(size/change))))
+		}
+		columns[j] = column
+	}
+	return at, columns, nil
+}

@@ -1,0 +1,358 @@
+package kkt
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+)
+
+// Objective is f as a function of z.
+type Objective struct {
+	// Quadratic says that f has degree two or less in all it reads; then it is 1/2 z'Hess z + Lin'z + Const.
+	Quadratic bool
+	Hess      *sparse.CSR // N x N, symmetric; nil where f is affine
+	Lin       []float64   // len N
+	Const     float64
+
+	// Dual is f with the products of prices and answers replaced by strong duality (Labbe, Marcotte and Savard 1998): for each
+	// independent follower with the weight Kappa, what
+	//
+	//	kappa (y'(H y + G x + q) + lambda'b - lambda'A x),
+	//
+	// zero wherever the pairs are complementary, adds to f. It equals f at every feasible point of the system, and is convex
+	// in more cases. nil where no weight applies, or f is not quadratic.
+	Dual *Quadratic
+	// Convex says that Dual, or f itself where that is nil, is convex: its Hessian is positive semidefinite to rounding.
+	Convex bool
+}
+
+// Quadratic is 1/2 z'Hess z + Lin'z + Const in the model's units; Hess may be nil.
+type Quadratic struct {
+	Hess  *sparse.CSR
+	Lin   []float64
+	Const float64
+	Kappa []float64 // one a follower (problem.Blocks, or one), of Dual
+}
+
+// Relaxed is the quadratic that the relaxation minimizes: Dual where there is one.
+func (o *Objective) Relaxed() *Quadratic {
+	if o.Dual != nil {
+		return o.Dual
+	}
+	return &Quadratic{Hess: o.Hess, Lin: o.Lin, Const: o.Const}
+}
+
+// Value is the quadratic at z.
+func (q *Quadratic) Value(z []float64) float64 {
+	v := q.Const
+	for j, c := range q.Lin {
+		v += c * z[j]
+	}
+	if q.Hess != nil {
+		for i, t := range z {
+			if t != 0 {
+				v += 0.5 * t * q.Hess.RowDot(i, z)
+			}
+		}
+	}
+	return v
+}
+
+// Gradient sets dst (len N) to the quadratic's gradient at z.
+func (q *Quadratic) Gradient(dst, z []float64) {
+	copy(dst, q.Lin)
+	if q.Hess != nil {
+		for i := range z {
+			dst[i] += q.Hess.RowDot(i, z)
+		}
+	}
+}
+
+// answer is what f reads beside x at z: y, the multipliers in Duals, and weights of the coupled constraints, all 0.
+func (s *System) answer(z []float64) []float64 {
+	out := make([]float64, s.P.AnswerLen())
+	copy(out, s.Y(z))
+	for k, i := range s.P.Duals {
+		out[s.Ny+k] = s.Lambda(z)[i]
+	}
+	return out
+}
+
+// place is the entry of z that entry k of (x, answer) stands for; -1 for weights of coupled constraints.
+func (s *System) place(k int) int {
+	switch k -= s.Nx; {
+	case k < s.Ny:
+		return s.Nx + k
+	case k < s.Ny+len(s.P.Duals):
+		return s.Nx + s.Ny + s.P.Duals[k-s.Ny]
+	}
+	return -1
+}
+
+// Value is f at z.
+func (s *System) Value(z []float64) float64 { return s.P.F.Value(s.X(z), s.answer(z)) }
+
+// Gradient sets dst (len N) to the gradient of f at z, and returns f.
+func (s *System) Gradient(dst, z []float64) float64 {
+	v, _ := s.gradient(dst, z)
+	return v
+}
+
+// gradient is Gradient with the values of the coupled constraints, which are the derivatives in their weights.
+func (s *System) gradient(dst, z []float64) (value float64, coupled []float64) {
+	gx, ga := make([]float64, s.Nx), make([]float64, s.P.AnswerLen())
+	value = s.P.F.ValueGrad(gx, ga, s.X(z), s.answer(z))
+	clear(dst)
+	copy(dst, gx)
+	for k, v := range ga {
+		if j := s.place(s.Nx + k); j >= 0 {
+			dst[j] = v
+		}
+	}
+	return value, s.P.CoupledPart(ga)
+}
+
+// newObjective reads f, and with it the coupled rows' values at 0 and their coefficients.
+func newObjective(s *System) (*Objective, error) {
+	o := &Objective{Lin: make([]float64, s.N)}
+	if s.P.Facts.DegreeF > 2 {
+		return o, nil
+	}
+	o.Quadratic = true
+	n := s.Nx + s.Ny + len(s.P.Duals)
+	z := make([]float64, s.N)
+	at, columns, err := readAffine(n, n, func(dst, v []float64) {
+		for k, t := range v {
+			z[s.place2(k)] = t
+		}
+		full := make([]float64, s.N)
+		s.gradient(full, z)
+		for k := range dst {
+			dst[k] = full[s.place2(k)]
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the gradient of f: %w", err)
+	}
+	entries := []sparse.Entry{}
+	for j, column := range columns {
+		for i, v := range column {
+			if v != 0 {
+				entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(j), Val: v})
+			}
+		}
+	}
+	for k, v := range at {
+		o.Lin[s.place2(k)] = v
+	}
+	o.Const = s.Value(make([]float64, s.N))
+	if len(entries) > 0 {
+		o.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
+	}
+	o.Convex = semidefinite(o.Hess)
+	if !o.Convex {
+		if o.Dual = s.strongDuality(o); o.Dual != nil {
+			o.Convex = semidefinite(o.Dual.Hess)
+		}
+		if !o.Convex {
+			o.Dual = nil
+		}
+	}
+	return o, nil
+}
+
+// place2 is place for x as well.
+func (s *System) place2(k int) int {
+	if k < s.Nx {
+		return k
+	}
+	return s.place(k)
+}
+
+// strongDuality is f with kappa_b (y'(H y + G x + q) + lambda'b - lambda'A x) added for each follower b, kappa_b such that the products of x and
+// the follower's y cancel; nil where they do not, or rows that hold x would leave products of lambda and x.
+func (s *System) strongDuality(o *Objective) *Quadratic {
+	if o.Hess == nil {
+		return nil
+	}
+	blocks := s.P.Blocks
+	if blocks == nil {
+		all := make([]int, s.Ny)
+		for j := range all {
+			all[j] = j
+		}
+		blocks = [][]int{all}
+	}
+	owner := make([]int, s.Ny)
+	for b, block := range blocks {
+		for _, j := range block {
+			owner[j] = b
+		}
+	}
+	// kappa_b by least squares of T + kappa G' = 0 over the block, then the residual.
+	dot, square, size := make([]float64, len(blocks)), make([]float64, len(blocks)), make([]float64, len(blocks))
+	for j := range s.Ny {
+		b := owner[j]
+		cols, vals := o.Hess.Row(s.Nx + j)
+		for t, c := range cols {
+			if c < s.Nx {
+				dot[b] += vals[t] * s.G.At(j, c)
+				size[b] = math.Max(size[b], math.Abs(vals[t]))
+			}
+		}
+		_, vals = s.G.Row(j)
+		for _, v := range vals {
+			square[b] += v * v
+		}
+	}
+	out := &Quadratic{Lin: append([]float64(nil), o.Lin...), Const: o.Const, Kappa: make([]float64, len(blocks))}
+	any := false
+	for b := range blocks {
+		if size[b] == 0 || square[b] == 0 {
+			continue
+		}
+		out.Kappa[b], any = -dot[b]/square[b], true
+	}
+	if !any {
+		return nil
+	}
+	entries := []sparse.Entry{}
+	add := func(i, j int, v float64) {
+		if v != 0 {
+			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+		}
+	}
+	for j := range s.Ny {
+		kappa := out.Kappa[owner[j]]
+		if kappa == 0 {
+			continue
+		}
+		cols, vals := s.H.Row(j)
+		for t, c := range cols {
+			add(s.Nx+j, s.Nx+c, 2*kappa*vals[t])
+		}
+		cols, vals = s.G.Row(j)
+		for t, c := range cols {
+			add(s.Nx+j, c, kappa*vals[t])
+			add(c, s.Nx+j, kappa*vals[t])
+		}
+		out.Lin[s.Nx+j] += kappa * s.Q[j]
+	}
+	for i := range s.M {
+		cols, vals := s.P.Rows.B.Row(i)
+		kappa := 0.0
+		for t, j := range cols {
+			if vals[t] != 0 {
+				kappa = out.Kappa[owner[j]]
+				break
+			}
+		}
+		if kappa == 0 {
+			continue
+		}
+		if _, vals := s.P.Rows.A.Row(i); nonzero(vals) {
+			return nil
+		}
+		out.Lin[s.Nx+s.Ny+i] += kappa * s.P.Rows.Rhs[i]
+	}
+	out.Hess = sparse.Add(1, o.Hess, 1, sparse.FromEntries(s.N, s.N, entries))
+	// What should cancel is set to 0, where rounding alone is left of it.
+	for j := range s.Ny {
+		b := owner[j]
+		clean := func(row, col int) bool {
+			cols, vals := out.Hess.Row(row)
+			for t, c := range cols {
+				if c == col && vals[t] != 0 {
+					if math.Abs(vals[t]) > cancels*size[b] {
+						return false
+					}
+					vals[t] = 0
+				}
+			}
+			return true
+		}
+		cols, _ := out.Hess.Row(s.Nx + j)
+		for _, c := range cols {
+			if c < s.Nx && (!clean(s.Nx+j, c) || !clean(c, s.Nx+j)) {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+// cancels is what may be left of two products that cancel, relative to them: some roundings of differences of gradients.
+const cancels = 1e-13
+
+func nonzero(vals []float64) bool {
+	for _, v := range vals {
+		if v != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: by Cholesky factors with diagonal pivoting
+// (Higham 1990), whose remainder is then no larger than n roundings of the largest diagonal entry.
+func semidefinite(m *sparse.CSR) bool {
+	if m == nil {
+		return true
+	}
+	var at []int // rows that are not empty
+	index := make([]int, m.Rows)
+	for i := range m.Rows {
+		index[i] = -1
+		if _, vals := m.Row(i); nonzero(vals) {
+			index[i] = len(at)
+			at = append(at, i)
+		}
+	}
+	n := len(at)
+	a := make([]float64, n*n)
+	top := 0.0
+	for r, i := range at {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if index[j] >= 0 {
+				a[r*n+index[j]] = vals[t]
+				top = math.Max(top, math.Abs(vals[t]))
+			}
+		}
+	}
+	floor := 16 * float64(n) * 0x1p-52 * top
+	for k := range n {
+		p := k
+		for i := k + 1; i < n; i++ {
+			if a[i*n+i] > a[p*n+p] {
+				p = i
+			}
+		}
+		if a[p*n+p] <= floor {
+			for i := k; i < n; i++ {
+				for j := k; j < n; j++ {
+					if math.Abs(a[i*n+j]) > floor {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		if p != k {
+			for j := range n {
+				a[k*n+j], a[p*n+j] = a[p*n+j], a[k*n+j]
+			}
+			for i := range n {
+				a[i*n+k], a[i*n+p] = a[i*n+p], a[i*n+k]
+			}
+		}
+		for i := k + 1; i < n; i++ {
+			f := a[i*n+k] / a[k*n+k]
+			for j := k + 1; j < n; j++ {
+				a[i*n+j] -= f * a[k*n+j]
+			}
+		}
+	}
+	return true
+}

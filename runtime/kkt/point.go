@@ -1,0 +1,218 @@
+package kkt
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// Point is a feasible point of the system with what shows that it is stationary.
+type Point struct {
+	Z []float64 // len N, in the model's units
+	F float64   // f(Z), as the model states it
+	// Branch says which side of each pair is zero (one entry a pair; no pair is Open), and Biactive are the pairs of which both sides are.
+	Branch   []Fix
+	Biactive []int
+	// Multipliers are of f at Z; nil where none were found.
+	Multipliers *Multipliers
+	// SecondOrder is what is known of curvature along the critical directions of the branch.
+	SecondOrder SecondOrder
+}
+
+// SecondOrder is whether f curves upward along the critical directions of the branch.
+type SecondOrder uint8
+
+// The three answers.
+const (
+	NotChecked SecondOrder = iota
+	Holds
+	Fails
+)
+
+// Multipliers make up the gradient of f at a point of the system:
+//
+//	grad_x f      =  G' Adjoint - A' Slack + Bound - E' UpperRows - grad_x c' Coupled
+//	grad_y f      =  H  Adjoint + B' Slack                        - grad_y c' Coupled
+//	grad_lambda f = -B  Adjoint + Lambda                          - grad_lambda c' Coupled
+//
+// Slack_i is gamma_i, of s_i >= 0, and Lambda_i is nu_i, of lambda_i >= 0. Slack_i is 0 where s_i > 0 and Lambda_i where
+// lambda_i > 0. The point is strongly stationary where both are >= 0 on biactive rows, Bound_j >= 0 at the
+// lower and <= 0 at the upper bound of x_j and 0 elsewhere, and UpperRows, Coupled >= 0 on inequalities that hold with equality and 0 on others
+// (Scheel and Scholtes 2000, Theorem 2). Equality rows have no signs, and no Lambda.
+type Multipliers struct {
+	Adjoint []float64 // len Ny
+	Slack   []float64 // len M
+	Lambda  []float64 // len M
+	Bound   []float64 // len Nx
+	// UpperRows are of the rows of X, Extended of those of its extended formulation, Coupled of the coupled constraints; nil where there are none.
+	UpperRows, Extended, Coupled []float64
+}
+
+// FromDuals are the multipliers of the minimizer scaled (len N) of a branch problem with the objective q, from those of the relaxation's rows and
+// variables in its units (activeset.Solution). What strong duality added to f is taken out of them again: its gradient is a combination of those of the system.
+func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
+	m := &Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: make([]float64, s.Nx)}
+	if n := len(s.P.X.Kind); n > 0 {
+		m.UpperRows = make([]float64, n)
+	}
+	if n := s.P.X.Extended.Len(); n > 0 {
+		m.Extended = make([]float64, n)
+	}
+	if s.P.Coupled != nil {
+		m.Coupled = make([]float64, len(s.P.Coupled.Kind))
+	}
+	for r, o := range s.Origin {
+		v := row[r] * s.RowScale[r]
+		switch o.Kind {
+		case Stationarity:
+			m.Adjoint[o.Index] = v
+		case LowerRow:
+			m.Slack[o.Index] = v
+		case UpperRow:
+			m.UpperRows[o.Index] = -v
+		case ExtendedRow:
+			m.Extended[o.Index] = -v
+		case CoupledRow:
+			m.Coupled[o.Index] = -v
+		}
+	}
+	for j := range s.Nx {
+		m.Bound[j] = bound[j] / s.ColScale[j]
+	}
+	lambda := s.Nx + s.Ny
+	for i := range s.M {
+		m.Lambda[i] = bound[lambda+i] / s.ColScale[lambda+i]
+	}
+	for _, p := range s.Pairs {
+		if p.Slack.Var >= 0 {
+			_, coef := s.P.Rows.Bound(p.Row)
+			m.Slack[p.Row] = bound[p.Slack.Var] / s.ColScale[p.Slack.Var] / coef
+		}
+	}
+	// A variable with a bound on both sides has one multiplier: it belongs to the side that holds.
+	slack := make([]float64, s.M)
+	s.Slack(slack, nil, z)
+	for _, p := range s.Pairs {
+		if p.Slack.Var >= 0 && slack[p.Row] > s.opposite(p, slack) {
+			m.Slack[p.Row] = 0
+		}
+	}
+	if q != nil && q.Kappa != nil {
+		s.withoutDuality(m, q.Kappa, z, slack)
+	}
+	return m
+}
+
+// opposite is the slack of the pair's variable at its other bound; infinite where that is no pair.
+func (s *System) opposite(p Pair, slack []float64) float64 {
+	for _, o := range s.Pairs {
+		if o.Slack.Var == p.Slack.Var && o.Row != p.Row {
+			return slack[o.Row]
+		}
+	}
+	return math.Inf(1)
+}
+
+// withoutDuality turns multipliers of f + kappa (y'r + lambda's), r the residual of stationarity, into those of f.
+func (s *System) withoutDuality(m *Multipliers, kappa []float64, z, slack []float64) {
+	owner, ofRow := s.owners()
+	for j, y := range s.Y(z) {
+		m.Adjoint[j] -= kappa[owner[j]] * y
+	}
+	for i, l := range s.Lambda(z) {
+		if b := ofRow[i]; b >= 0 {
+			m.Slack[i] -= kappa[b] * l
+			if s.P.Rows.Kind[i] == problem.AtMost {
+				m.Lambda[i] -= kappa[b] * slack[i]
+			}
+		}
+	}
+}
+
+// owners are the follower of each entry of y and of each row; -1 for rows without y.
+func (s *System) owners() (ofY, ofRow []int) {
+	ofY, ofRow = make([]int, s.Ny), make([]int, s.M)
+	for b, block := range s.P.Blocks {
+		for _, j := range block {
+			ofY[j] = b
+		}
+	}
+	for i := range ofRow {
+		ofRow[i] = -1
+		cols, vals := s.P.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				ofRow[i] = ofY[j]
+				break
+			}
+		}
+	}
+	return ofY, ofRow
+}
+
+// Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
+// entries of x, y and lambda, each entry over its own scale (ColScale).
+func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) {
+	grad := make([]float64, s.N)
+	_, _ = s.gradient(grad, z)
+	terms := make([]float64, s.N)
+	for j, g := range grad {
+		terms[j] = math.Abs(g)
+	}
+	take := func(j int, v float64) {
+		grad[j] -= v
+		terms[j] = math.Max(terms[j], math.Abs(v))
+	}
+	lambda := s.Nx + s.Ny
+	bt := s.P.Rows.B.T()
+	for j, a := range m.Adjoint {
+		cols, vals := s.G.Row(j)
+		for t, c := range cols {
+			take(c, vals[t]*a)
+		}
+		cols, vals = s.H.Row(j)
+		for t, c := range cols {
+			take(s.Nx+c, vals[t]*a)
+		}
+		cols, vals = bt.Row(j)
+		for t, c := range cols {
+			take(lambda+c, -vals[t]*a)
+		}
+	}
+	for i, g := range m.Slack {
+		cols, vals := s.P.Rows.A.Row(i)
+		for t, c := range cols {
+			take(c, -vals[t]*g)
+		}
+		cols, vals = s.P.Rows.B.Row(i)
+		for t, c := range cols {
+			take(s.Nx+c, vals[t]*g)
+		}
+		take(lambda+i, m.Lambda[i])
+	}
+	for j, n := range m.Bound {
+		take(j, n)
+	}
+	for r, o := range s.Origin {
+		v := 0.0
+		switch o.Kind {
+		case UpperRow:
+			v = m.UpperRows[o.Index]
+		case ExtendedRow:
+			v = m.Extended[o.Index]
+		case CoupledRow:
+			v = m.Coupled[o.Index]
+		}
+		if v != 0 {
+			cols, vals := s.Relaxation.A.Row(r)
+			for t, c := range cols {
+				take(c, -v*vals[t]/s.RowScale[r]/s.ColScale[c])
+			}
+		}
+	}
+	for j := range grad {
+		residual = math.Max(residual, math.Abs(grad[j])*s.ColScale[j])
+		size = math.Max(size, terms[j]*s.ColScale[j])
+	}
+	return residual, size
+}
