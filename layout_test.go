@@ -40,7 +40,6 @@ var layers = map[string][]string{
 	"runtime/linalg":     {"internal/sparse", "internal/gram", "codegen/kernel"},
 	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
-	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/problem"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},

@@ -1,0 +1,272 @@
+package kkt_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// quadratic is 1/2 v'M v + c'v + k over v = (x, y).
+type quadratic struct {
+	nx, ny int
+	m      []float64 // (nx + ny)^2, symmetric
+	c      []float64
+	k      float64
+}
+
+func (q *quadratic) join(x, y []float64) []float64 { return append(append([]float64{}, x...), y...) }
+
+func (q *quadratic) Value(x, y []float64) float64 {
+	v, s := q.join(x, y), q.k
+	for i, t := range v {
+		s += q.c[i] * t
+		for j, u := range v {
+			s += 0.5 * t * q.m[i*len(v)+j] * u
+		}
+	}
+	return s
+}
+
+func (q *quadratic) grad(dst, x, y []float64, from int) {
+	v := q.join(x, y)
+	for i := range dst {
+		dst[i] = q.c[from+i]
+		for j, u := range v {
+			dst[i] += q.m[(from+i)*len(v)+j] * u
+		}
+	}
+}
+func (q *quadratic) GradX(dst, x, y []float64) { q.grad(dst, x, y, 0) }
+func (q *quadratic) GradY(dst, x, y []float64) { q.grad(dst, x, y, q.nx) }
+func (q *quadratic) ValueGradY(dst, x, y []float64) float64 {
+	q.GradY(dst, x, y)
+	return q.Value(x, y)
+}
+func (q *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
+	q.GradX(dx, x, y)
+	q.GradY(dy, x, y)
+	return q.Value(x, y)
+}
+func (q *quadratic) Clone() problem.Function { return q }
+
+// random is a problem with integer data: a follower with bounds on both sides and some rows, quadratic or linear, and a leader
+// who earns -kappa times the product of prices and answers, plus something convex.
+func random(rng *rand.Rand, nx, ny, m int, curved, revenue bool) *problem.Problem {
+	n := nx + ny
+	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
+	g := &quadratic{nx: nx, ny: ny, m: make([]float64, n*n), c: make([]float64, n)}
+	f := &quadratic{nx: nx, ny: ny, m: make([]float64, n*n), c: make([]float64, n), k: whole(3)}
+	for i := range n {
+		g.c[i], f.c[i] = whole(5), whole(5)
+	}
+	for i := range nx {
+		for j := range ny {
+			v := whole(3)
+			g.m[i*n+nx+j], g.m[(nx+j)*n+i] = v, v
+			if revenue {
+				f.m[i*n+nx+j], f.m[(nx+j)*n+i] = -2*v, -2*v
+			}
+		}
+	}
+	if curved {
+		for i := range ny {
+			g.m[(nx+i)*n+nx+i] = 1 + float64(rng.IntN(4))
+		}
+	}
+	if !revenue {
+		for i := range n {
+			f.m[i*n+i] = float64(rng.IntN(3))
+		}
+	}
+	rows := &problem.Rows{}
+	a, b := sparse.Empty(nx), sparse.Empty(ny)
+	add := func(kind problem.Kind, ca, cb []float64, side float64) {
+		for j, v := range ca {
+			if v != 0 {
+				a.Append(j, v)
+			}
+		}
+		for j, v := range cb {
+			if v != 0 {
+				b.Append(j, v)
+			}
+		}
+		a.EndRow()
+		b.EndRow()
+		rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, side)
+	}
+	unit := func(j int, v float64) []float64 {
+		e := make([]float64, ny)
+		e[j] = v
+		return e
+	}
+	for j := range ny {
+		add(problem.AtMost, make([]float64, nx), unit(j, 1), 0)  // -y_j <= 0
+		add(problem.AtMost, make([]float64, nx), unit(j, -1), 4) // y_j - 4 <= 0
+	}
+	for range m {
+		ca, cb := make([]float64, nx), make([]float64, ny)
+		for j := range ca {
+			if !revenue {
+				ca[j] = whole(2)
+			}
+		}
+		for j := range cb {
+			cb[j] = whole(3)
+		}
+		add(problem.AtMost, ca, cb, 2+float64(rng.IntN(6)))
+	}
+	rows.A, rows.B = a, b
+	x := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
+	for j := range x.Hi {
+		x.Lo[j], x.Hi[j] = -3, 3
+	}
+	return &problem.Problem{Name: "random", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+}
+
+// f reads as what it is, matrices are those of g, and strong duality adds nothing to f at the follower's answers.
+func TestSystemIsThatOfTheProblem(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	answered := 0
+	for k := range 60 {
+		p := random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, n := p.G.(*quadratic), p.Dx+p.Dy
+		for i := range s.Ny {
+			for j := range s.Ny {
+				if s.H.At(i, j) != g.m[(s.Nx+i)*n+s.Nx+j] {
+					t.Fatalf("H[%d, %d] is %v", i, j, s.H.At(i, j))
+				}
+			}
+			for j := range s.Nx {
+				if s.G.At(i, j) != g.m[(s.Nx+i)*n+j] {
+					t.Fatalf("G[%d, %d] is %v", i, j, s.G.At(i, j))
+				}
+			}
+		}
+		if !s.Objective.Convex || (s.Objective.Dual != nil) != (k%3 == 0) {
+			t.Fatalf("case %d: convex %v, strong duality %v", k, s.Objective.Convex, s.Objective.Dual != nil)
+		}
+		follower, err := kkt.NewFollower(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, s.Nx)
+		for j := range x {
+			x[j] = 6*rng.Float64() - 3
+		}
+		z, status := follower.Solve(t.Context(), x)
+		if status != activeset.Optimal {
+			continue
+		}
+		answered++
+		want := p.F.Value(x, s.Y(z))
+		if v := s.Value(z); v != want {
+			t.Errorf("f is %v, not %v", v, want)
+		}
+		if v := s.Objective.Relaxed().Value(z); math.Abs(v-want) > 1e-9*(1+math.Abs(want)) {
+			t.Errorf("case %d: with strong duality f is %v, not %v", k, v, want)
+		}
+		branch, biactive := s.BranchAt(z)
+		slack := make([]float64, s.M)
+		s.Slack(slack, nil, z)
+		for i, fix := range branch {
+			row := s.Pairs[i].Row
+			if fix == kkt.SlackZero && math.Abs(slack[row]) > 1e-8 || fix == kkt.MultZero && s.Lambda(z)[row] > 1e-8 || fix == kkt.Open {
+				t.Errorf("case %d, pair %d: slack %v, multiplier %v on %v (biactive %v)", k, i, slack[row], s.Lambda(z)[row], fix, biactive)
+			}
+		}
+	}
+	if answered < 20 {
+		t.Errorf("%d of 60 followers answered", answered)
+	}
+}
+
+// What keeps a problem out of the class is said.
+func TestApplies(t *testing.T) {
+	p := random(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, true, false)
+	if why := kkt.Applies(p); why != "" {
+		t.Errorf("a quadratic problem: %s", why)
+	}
+	p.Facts.JointlyQuadratic = false
+	if _, err := kkt.New(p); !errors.Is(err, kkt.ErrClass) {
+		t.Errorf("a follower that is not quadratic: %v", err)
+	}
+}
+
+// A branch problem's multipliers make up the gradient of f, strong duality taken out of them again, with the signs of each kind of row.
+func TestMultipliersMakeUpTheGradient(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	solved := 0
+	for k := range 60 {
+		p := random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		follower, err := kkt.NewFollower(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, status := follower.Solve(t.Context(), make([]float64, s.Nx))
+		if status != activeset.Optimal {
+			continue
+		}
+		branch, _ := s.BranchAt(z)
+		q := s.Objective.Relaxed()
+		program := *s.Relaxation
+		program.Q, program.C = s.ScaledObjective(q)
+		solver, err := activeset.New(&program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b activeset.Bounds
+		s.Bounds(&b, branch)
+		sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)})
+		if sol.Status != activeset.Optimal {
+			continue
+		}
+		solved++
+		s.Unscaled(z, sol.Z)
+		m := s.FromDuals(q, z, sol.Row, sol.Bound)
+		if r, size := s.Residual(m, z); r > 1e-8*size {
+			t.Errorf("case %d: residual %v of terms of size %v", k, r, size)
+		}
+		for j, v := range m.Bound {
+			if v > 1e-8 && z[j] > -3+1e-8 || v < -1e-8 && z[j] < 3-1e-8 {
+				t.Errorf("case %d: the bound of x[%d] = %v has the multiplier %v", k, j, z[j], v)
+			}
+		}
+		for i, pair := range s.Pairs {
+			slack := make([]float64, s.M)
+			s.Slack(slack, nil, z)
+			if math.Abs(m.Slack[pair.Row]) > 1e-8 && slack[pair.Row] > 1e-8 || math.Abs(m.Lambda[pair.Row]) > 1e-8 && s.Lambda(z)[pair.Row] > 1e-8 {
+				t.Errorf("case %d, pair %d: slack %v with %v, lambda %v with %v", k, i, slack[pair.Row], m.Slack[pair.Row], s.Lambda(z)[pair.Row], m.Lambda[pair.Row])
+			}
+		}
+		for _, o := range s.Origin {
+			if o.Kind == kkt.Stationarity && o.Index >= s.Ny {
+				t.Errorf("a stationarity row of entry %d", o.Index)
+			}
+		}
+	}
+	if solved < 20 {
+		t.Errorf("%d of 60 branch problems were solved", solved)
+	}
+	if kkt.Holds == kkt.NotChecked || !(kkt.Tolerance < 1e-6) {
+		t.Error("signs are told apart by less than six digits, or nothing checked holds")
+	}
+}
