@@ -2,14 +2,37 @@ package activeset
 
 import (
 	"context"
+	"math"
 
 	"bilevelc/internal/sparse"
 )
 
 // Solver solves one program with other bounds or another objective, and keeps
-// factors between solves. It is not safe for concurrent use.
+// the tableau between solves. It is not safe for concurrent use. What it
+// returns depends on earlier solves by rounding, and by the choice between
+// solutions that are equally good: after Forget on its arguments only.
 type Solver struct {
 	program Program
+	scale   scaling
+	q, a    *sparse.CSR // scaled
+	c       []float64
+	tab     *tableau
+	st      *state
+	built   bool // tab holds a working set of the present q and a
+
+	cutoff     float64 // scaled
+	limit      int
+	iterations int
+	checked    int // pivots of tab at the last comparison with the data
+	stall      stall
+	perturbed  bool
+	leastIndex bool // pivots by least index, which ends
+	seed       uint64
+	list       []candidate
+	flips      []int
+
+	farkasRow, farkasBound, ray []float64
+	bound                       float64
 }
 
 // New prepares a program, which must not change afterwards. An error means
@@ -18,17 +41,279 @@ func New(p *Program) (*Solver, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	return &Solver{program: *p}, nil
+	s := &Solver{program: *p}
+	s.scale = equilibrate(p.N, p.Q, p.A)
+	s.a = s.scale.rows(p.A)
+	s.q, s.c = s.scale.objective(p.Q, p.C)
+	n := p.N + p.rows()
+	s.tab, s.st = newTableau(n, p.N), newState(n, p.N)
+	return s, nil
 }
 
+// Forget drops the tableau: the next solve builds it from the data.
+func (s *Solver) Forget() { s.built = false }
+
 // SetObjective replaces the objective by 1/2 z'qz + c'z, q nil for a linear
-// one. The next solve may start from a basis of the old objective.
+// one. The next solve may start from a basis of the old objective. A wrong
+// shape, or a number that is not finite, panics: it is a bug of the caller.
 func (s *Solver) SetObjective(q *sparse.CSR, c []float64) {
+	if err := checkObjective(s.program.N, q, c); err != nil {
+		panic(err)
+	}
+	was := s.q
 	s.program.Q, s.program.C = q, c
+	s.q, s.c = s.scale.objective(q, c)
+	s.built = s.built && was == nil && s.q == nil
 }
+
+// install scales the bounds and the units of tolerances. It returns the
+// constraint whose sides contradict each other, -1 where none do.
+func (s *Solver) install(b *Bounds) int {
+	st, n := s.st, s.program.N
+	for j := 0; j < n; j++ {
+		d := s.scale.d[j]
+		st.lo[j], st.hi[j] = b.Lo[j]/d, b.Hi[j]/d
+		st.unit[j], st.unitM[j] = min(1, 1/d), min(1, s.scale.sigma*d)
+	}
+	for i := range b.RowLo {
+		r := s.scale.r[i]
+		st.lo[n+i], st.hi[n+i] = b.RowLo[i]*r, b.RowHi[i]*r
+		st.unit[n+i], st.unitM[n+i] = min(1, r), min(1, s.scale.sigma/r)
+	}
+	for k := range st.lo {
+		lo, hi := st.lo[k], st.hi[k]
+		if lo > hi && lo-hi <= feasible*max(st.unit[k], math.Abs(lo), math.Abs(hi)) {
+			st.hi[k] = lo
+		} else if lo > hi || math.IsInf(lo, 1) || math.IsInf(hi, -1) {
+			return k
+		}
+	}
+	return -1
+}
+
+// start puts the tableau at the working set of warm, or at one of its own.
+func (s *Solver) start(warm *Basis) {
+	t, st, n := s.tab, s.st, s.program.N
+	want := make([]bool, t.n)
+	if warm != nil && len(warm.Var) == n && len(warm.Row) == t.n-n {
+		copy(st.side, warm.Var)
+		copy(st.side[n:], warm.Row)
+		for k, side := range st.side {
+			want[k] = side != Inactive
+			if side == AtLower && math.IsInf(st.lo[k], -1) || side == AtUpper && math.IsInf(st.hi[k], 1) ||
+				side == Held && (k >= n || s.nearest(k) != Held) || side < Inactive || side > Held {
+				st.side[k] = s.nearest(k)
+				want[k] = k < n || st.side[k] != Held
+			}
+		}
+	} else {
+		for k := range st.side {
+			// Free variables are to be inactive, equations active; the other
+			// variables start at their better side, as the costs have it.
+			st.side[k] = s.nearest(k)
+			if k >= n {
+				want[k] = st.fixed(k)
+				continue
+			}
+			want[k] = st.side[k] != Held
+			if s.c[k] > 0 && !math.IsInf(st.lo[k], -1) {
+				st.side[k] = AtLower
+			} else if s.c[k] < 0 && !math.IsInf(st.hi[k], 1) {
+				st.side[k] = AtUpper
+			}
+		}
+	}
+	clear(st.v)
+	clear(st.m)
+	clear(st.shift)
+	st.shifted = false
+	if !s.built || t.pivots > rebuildAfter+t.n {
+		t.build(s.q, s.a)
+		s.built = true
+		t.moveTo(want)
+		t.pivots = 0
+	} else {
+		t.moveTo(want)
+	}
+	s.checked = t.pivots
+	s.place(want)
+}
+
+// rebuildAfter and the number of constraints bound the pivots between two
+// factorizations: one costs as many pivots as the working set has constraints.
+// Refinement finds worn tableaus before.
+const rebuildAfter = 100
+
+// tick counts an iteration against the limits.
+func (s *Solver) tick(ctx context.Context) outcome {
+	if ctx.Err() != nil {
+		return halted
+	}
+	if s.iterations > s.limit {
+		return spent
+	}
+	return done
+}
+
+// rounds bounds how often the phases alternate. Two are the rule: one more
+// where an objective with shifts had another solution. From half of them on
+// the pivots are by least index, and unperturbed.
+const rounds = 20
 
 // Solve solves the program with the bounds b (nil: its own), from the working
 // set warm (nil, or of another shape: from none).
 func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options) *Solution {
-	return &Solution{Status: Failed}
+	if b == nil {
+		b = &s.program.Bounds
+	}
+	if b.check(s.program.N, s.program.rows()) != nil {
+		return &Solution{Status: Failed}
+	}
+	t, st := s.tab, s.st
+	s.iterations, s.seed, t.work = 0, 1, 0
+	s.farkasRow, s.farkasBound, s.ray = nil, nil, nil
+	s.cutoff = opts.Cutoff * s.scale.sigma
+	if s.limit = opts.MaxIter; s.limit <= 0 {
+		s.limit = 1000 + 50*t.n // simplex methods take 2 to 3 (N+M) (Dantzig), twenty times as many where it is degenerate
+	}
+	if s.install(b) >= 0 {
+		return &Solution{Status: Infeasible, Basis: warm}
+	}
+	s.start(warm)
+	for round := 0; round < rounds; round++ {
+		s.leastIndex = round >= rounds/2
+		if s.perturbed {
+			s.install(b)
+			s.perturbed = false
+		}
+		good := s.refresh()
+		if round%3 == 2 && t.pivots > 0 {
+			s.rebuild()
+			good = s.recompute()
+		}
+		feasible, signed := s.judge()
+		if feasible && signed {
+			if good {
+				return s.solution(Optimal)
+			}
+			continue
+		}
+		var o outcome
+		if feasible {
+			o = s.primal(ctx)
+		} else {
+			if !signed {
+				s.otherSides()
+			}
+			s.shiftExcess(func(int) float64 { return 0 })
+			if o = s.dual(ctx); o == done {
+				s.unshift()
+			}
+		}
+		switch o {
+		case noPoint:
+			return s.solution(Infeasible)
+		case noEnd:
+			return s.solution(Unbounded)
+		case beyond:
+			return s.solution(CutOff)
+		case halted:
+			return s.solution(Stopped)
+		case spent:
+			return s.solution(Failed)
+		case unreliable:
+			for k := range st.m {
+				if !t.active[k] {
+					st.shiftTo(k, 0)
+				}
+			}
+			s.rebuild()
+			s.checked = 0
+			if s.st.shifted {
+				s.recompute()
+				s.unshift()
+			}
+		}
+	}
+	return s.solution(Failed)
+}
+
+// judge reports whether all values are within their sides, and whether all
+// multipliers have the right sign.
+func (s *Solver) judge() (feasible, signed bool) {
+	st := s.st
+	feasible, signed = true, true
+	for k := range st.v {
+		if s.tab.active[k] {
+			signed = signed && st.excess(k) <= st.tolM[k]
+		} else if by, _ := st.violation(k); by > st.tolV[k] {
+			feasible = false
+		}
+	}
+	return feasible, signed
+}
+
+// otherSides puts constraints whose multipliers have the wrong sign at their
+// other side, where that does not move multipliers.
+func (s *Solver) otherSides() {
+	st, t := s.st, s.tab
+	for k := range st.m {
+		if !t.active[k] || st.excess(k) <= st.tolM[k] || math.IsInf(st.hi[k]-st.lo[k], 1) {
+			continue
+		}
+		if t.linear || t.at(k, k) == 0 {
+			by := st.hi[k] - st.lo[k]
+			if st.side[k] == AtUpper {
+				by = -by
+			}
+			st.side[k] = AtLower + AtUpper - st.side[k]
+			t.column(t.first, k)
+			s.move(k, by, t.first)
+		}
+	}
+}
+
+// solution is what the present state says, unscaled.
+func (s *Solver) solution(status Status) *Solution {
+	st, n := s.st, s.program.N
+	out := &Solution{Status: status, Iterations: s.iterations, Work: s.tab.work,
+		Basis: &Basis{Var: append([]State(nil), st.side[:n]...), Row: append([]State(nil), st.side[n:]...)}}
+	switch status {
+	case Infeasible:
+		out.FarkasRow, out.FarkasBound = s.farkasRow, s.farkasBound
+		return out
+	case Unbounded:
+		out.Ray = s.ray
+	}
+	if status == Stopped || status == Failed {
+		return out
+	}
+	out.Z = make([]float64, n)
+	for j := range out.Z {
+		if status == Unbounded {
+			st.z[j] = st.v[j]
+		}
+		out.Z[j] = st.z[j] * s.scale.d[j]
+	}
+	if status == Unbounded {
+		out.Value = math.Inf(-1)
+		return out
+	}
+	out.Row, out.Bound = make([]float64, len(st.u)), make([]float64, n)
+	for i, u := range st.u {
+		out.Row[i] = u * s.scale.r[i] / s.scale.sigma
+	}
+	for j, g := range st.g {
+		if status == Optimal && st.side[j] != AtLower && st.side[j] != AtUpper ||
+			status == CutOff && (g > 0 && math.IsInf(st.lo[j], -1) || g < 0 && math.IsInf(st.hi[j], 1)) {
+			continue // 0 but for rounding
+		}
+		out.Bound[j] = g / s.scale.d[j] / s.scale.sigma
+	}
+	if status == CutOff {
+		out.Value = s.bound
+		return out
+	}
+	out.Value = s.value() / s.scale.sigma
+	return out
 }

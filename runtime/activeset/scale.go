@@ -1,0 +1,128 @@
+package activeset
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+)
+
+// scaling turns a program into one whose coefficients are near 1: variables
+// z = d z~, rows times r, the objective times sigma, all powers of two, so that
+// nothing is rounded.
+type scaling struct {
+	d, r  []float64
+	sigma float64
+}
+
+// equilibrate balances [Q A'; A 0] by square roots of the largest entries of
+// its rows, in turn (Ruiz 2001).
+func equilibrate(n int, q, a *sparse.CSR) scaling {
+	m := 0
+	if a != nil {
+		m = a.Rows
+	}
+	s := scaling{d: make([]float64, n), r: make([]float64, m), sigma: 1}
+	both := [2][]float64{s.d, s.r}
+	for _, v := range both {
+		for i := range v {
+			v[i] = 1
+		}
+	}
+	mq := 0.0
+	if q != nil {
+		for _, v := range q.Val {
+			mq = max(mq, math.Abs(v))
+		}
+	}
+	big := [2][]float64{make([]float64, n), make([]float64, m)}
+	const sweeps = 10 // each halves the logarithm of the imbalance: 2^-10 of the range of doubles is 2
+	for range sweeps {
+		clear(big[0])
+		clear(big[1])
+		if mq > 0 {
+			for i := 0; i < n; i++ {
+				cols, vals := q.Row(i)
+				for k, j := range cols {
+					big[0][i] = max(big[0][i], math.Abs(vals[k])/mq*s.d[i]*s.d[j])
+				}
+			}
+		}
+		for i := 0; i < m; i++ {
+			cols, vals := a.Row(i)
+			for k, j := range cols {
+				v := math.Abs(vals[k]) * s.r[i] * s.d[j]
+				big[0][j], big[1][i] = max(big[0][j], v), max(big[1][i], v)
+			}
+		}
+		for w, v := range both {
+			for i := range v {
+				if big[w][i] > 0 {
+					v[i] /= math.Sqrt(big[w][i])
+				}
+			}
+		}
+	}
+	for _, v := range both {
+		for i := range v {
+			v[i] = powerOfTwo(v[i])
+		}
+	}
+	return s
+}
+
+// powerOfTwo is the nearest, in logarithm, to v > 0.
+func powerOfTwo(v float64) float64 {
+	e := math.Round(math.Log2(v))
+	return math.Ldexp(1, int(min(max(e, -300), 300))) // squares stay in range
+}
+
+// objective sets sigma, and returns the scaled objective.
+func (s *scaling) objective(q *sparse.CSR, c []float64) (*sparse.CSR, []float64) {
+	most := 0.0
+	if q != nil {
+		for i := 0; i < q.Rows; i++ {
+			cols, vals := q.Row(i)
+			for k, j := range cols {
+				most = max(most, math.Abs(vals[k]*s.d[i]*s.d[j]))
+			}
+		}
+	}
+	if most == 0 {
+		q = nil
+		for j, v := range c {
+			most = max(most, math.Abs(v*s.d[j]))
+		}
+	}
+	s.sigma = 1
+	if most > 0 {
+		s.sigma = 1 / powerOfTwo(most)
+	}
+	cs := make([]float64, len(c))
+	for j, v := range c {
+		cs[j] = s.sigma * s.d[j] * v
+	}
+	if q == nil {
+		return nil, cs
+	}
+	qs := &sparse.CSR{Rows: q.Rows, Cols: q.Cols, Ptr: q.Ptr, Col: q.Col, Val: make([]float64, len(q.Val))}
+	for i := 0; i < q.Rows; i++ {
+		for k := q.Ptr[i]; k < q.Ptr[i+1]; k++ {
+			qs.Val[k] = s.sigma * s.d[i] * s.d[q.Col[k]] * q.Val[k]
+		}
+	}
+	return qs, cs
+}
+
+// rows is the scaled A.
+func (s *scaling) rows(a *sparse.CSR) *sparse.CSR {
+	if a == nil {
+		return nil
+	}
+	as := &sparse.CSR{Rows: a.Rows, Cols: a.Cols, Ptr: a.Ptr, Col: a.Col, Val: make([]float64, len(a.Val))}
+	for i := 0; i < a.Rows; i++ {
+		for k := a.Ptr[i]; k < a.Ptr[i+1]; k++ {
+			as.Val[k] = s.r[i] * s.d[a.Col[k]] * a.Val[k]
+		}
+	}
+	return as
+}

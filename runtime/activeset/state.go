@@ -1,0 +1,386 @@
+package activeset
+
+import (
+	"math"
+
+	"bilevelc/codegen/kernel"
+)
+
+// Tolerances of the method, all next to the unit 1 of the equilibrated program
+// (of the program itself where that is smaller) or to the sum of the absolute
+// terms of the number they are about, where that is larger.
+const (
+	// feasible is the violation of a bound, or of the sign of a multiplier, that
+	// is none: rounding of the solution of a KKT system with condition number
+	// 1e6, and 1e-3 of the tolerances that solvers without refinement use.
+	feasible = 1e-9
+	// exact is the residual of refined equations: some units in the last place.
+	exact = 1e-15
+	// accurate is what solutions promise of their equations, next to their terms.
+	accurate = 1e-13
+	// zeroCurvature is what is left of Q ray, of a ray of unit length.
+	zeroCurvature = feasible
+)
+
+// state holds the values and multipliers of all constraints, of the scaled
+// program with the shifted objective
+//
+//	1/2 z'Qz + c'z + sum over k of shift_k value_k,
+//
+// whose shifts make multipliers feasible for a while. m_k is the multiplier in
+// it: m_k - shift_k is the program's own.
+type state struct {
+	lo, hi     []float64 // of the values, scaled
+	v, m       []float64
+	shift      []float64
+	side       []State
+	unit       []float64 // of the value of k: the least size that tolerances are relative to
+	unitM      []float64 // of the multiplier of k
+	tolV, tolM []float64 // tolerance of the value, of the multiplier
+	shifted    bool
+
+	z, u, g, gt []float64 // scaled point, row multipliers, Qz + c - A'u and its terms
+	az, azt     []float64
+	din, dout   []float64
+}
+
+func newState(n, vars int) *state {
+	s := &state{side: make([]State, n)}
+	for _, f := range []*[]float64{&s.lo, &s.hi, &s.v, &s.m, &s.shift, &s.unit, &s.unitM, &s.tolV, &s.tolM, &s.din, &s.dout} {
+		*f = make([]float64, n)
+	}
+	for _, f := range []*[]float64{&s.z, &s.g, &s.gt} {
+		*f = make([]float64, vars)
+	}
+	for _, f := range []*[]float64{&s.u, &s.az, &s.azt} {
+		*f = make([]float64, n-vars)
+	}
+	return s
+}
+
+// bound is the value at which constraint k is active.
+func (s *state) bound(k int) float64 {
+	switch s.side[k] {
+	case AtLower:
+		return s.lo[k]
+	case AtUpper:
+		return s.hi[k]
+	}
+	return 0
+}
+
+// fixed reports whether the sides of k are one: its multiplier has any sign.
+func (s *state) fixed(k int) bool { return s.lo[k] == s.hi[k] }
+
+// excess is by how much the multiplier of the active constraint k has the
+// wrong sign; 0 where it is right.
+func (s *state) excess(k int) float64 {
+	switch {
+	case s.fixed(k):
+		return 0
+	case s.side[k] == AtLower:
+		return max(0, -s.m[k])
+	case s.side[k] == AtUpper:
+		return max(0, s.m[k])
+	}
+	return math.Abs(s.m[k])
+}
+
+// violation is by how much the value of k is outside of its sides, and the
+// sign of the move that mends it.
+func (s *state) violation(k int) (by, sign float64) {
+	if d := s.lo[k] - s.v[k]; d > 0 {
+		return d, 1
+	}
+	if d := s.v[k] - s.hi[k]; d > 0 {
+		return d, -1
+	}
+	return 0, 0
+}
+
+// gradient sets g to Qz + c - A'u and gt to the sum of its absolute terms,
+// sums in twice the working precision (Ogita, Rump, Oishi 2005) where they are
+// to be refined.
+func (s *Solver) gradient() {
+	st, n := s.st, s.program.N
+	low := st.dout[:n]
+	for j := 0; j < n; j++ {
+		st.g[j], st.gt[j], low[j] = s.c[j], math.Abs(s.c[j]), 0
+	}
+	if s.q != nil {
+		for i := 0; i < n; i++ {
+			hi, lo, terms := st.g[i], 0.0, st.gt[i]
+			for k := s.q.Ptr[i]; k < s.q.Ptr[i+1]; k++ {
+				a, b := s.q.Val[k], st.z[s.q.Col[k]]
+				p := a * b
+				lo += math.FMA(a, b, -p)
+				hi, lo = twoSum(hi, p, lo)
+				terms += math.Abs(p)
+			}
+			st.g[i], low[i], st.gt[i] = hi, lo, terms
+		}
+		s.tab.work += int64(len(s.q.Val))
+	}
+	for i, u := range st.u {
+		if u == 0 {
+			continue
+		}
+		for k := s.a.Ptr[i]; k < s.a.Ptr[i+1]; k++ {
+			j, a := s.a.Col[k], -s.a.Val[k]
+			p := a * u
+			e := math.FMA(a, u, -p)
+			st.g[j], low[j] = twoSum(st.g[j], p, low[j]+e)
+			st.gt[j] += math.Abs(p)
+		}
+		s.tab.work += int64(s.a.Ptr[i+1] - s.a.Ptr[i])
+	}
+	for j := range st.g {
+		st.g[j] += low[j]
+	}
+}
+
+// values sets az to A z minus base (nil: 0), and azt to the sum of absolute terms.
+func (s *Solver) values(base func(i int) float64) {
+	st := s.st
+	for i := range st.az {
+		hi, lo, terms := 0.0, 0.0, 0.0
+		if base != nil {
+			hi = -base(i)
+			terms = math.Abs(hi)
+		}
+		for k := s.a.Ptr[i]; k < s.a.Ptr[i+1]; k++ {
+			a, b := s.a.Val[k], st.z[s.a.Col[k]]
+			p := a * b
+			lo += math.FMA(a, b, -p)
+			hi, lo = twoSum(hi, p, lo)
+			terms += math.Abs(p)
+		}
+		st.az[i], st.azt[i] = hi+lo, terms
+	}
+	if s.a != nil {
+		s.tab.work += int64(len(s.a.Val))
+	}
+}
+
+// twoSum adds b to a, and the rounding error of that to low (Knuth).
+func twoSum(a, b, low float64) (sum, rest float64) {
+	sum = a + b
+	t := sum - a
+	return sum, low + ((a - (sum - t)) + (b - t))
+}
+
+// recompute solves the equations of the working set on the program's data,
+// with the tableau as the approximate inverse, and sets all values,
+// multipliers and tolerances. It reports false where refinement does not
+// reach the accuracy of the data: the tableau is worn.
+func (s *Solver) recompute() bool {
+	st, t, n := s.st, s.tab, s.program.N
+	for j := 0; j < n; j++ {
+		if t.active[j] {
+			st.z[j] = st.bound(j)
+		} else {
+			st.z[j] = st.v[j]
+		}
+	}
+	for i := range st.u {
+		k := n + i
+		st.u[i] = -st.shift[k]
+		if t.active[k] {
+			st.u[i] += st.m[k]
+		}
+	}
+	last, good := math.Inf(1), false
+	const steps = 8 // each gains the digits that the tableau has; two is the rule
+	for step := 0; ; step++ {
+		s.gradient()
+		s.values(func(i int) float64 {
+			if k := n + i; t.active[k] {
+				return st.bound(k)
+			}
+			return 0
+		})
+		worst := 0.0 // residual next to its terms
+		clear(st.din)
+		for j := 0; j < n; j++ {
+			if !t.active[j] {
+				st.din[j] = st.g[j] + st.shift[j]
+				worst = max(worst, math.Abs(st.din[j])/max(st.gt[j]+math.Abs(st.shift[j]), st.unitM[j]))
+			}
+		}
+		for i, r := range st.az {
+			if k := n + i; t.active[k] {
+				st.din[k] = -r
+				worst = max(worst, math.Abs(r)/max(st.azt[i], st.unit[k]))
+			}
+		}
+		if math.IsNaN(worst) || math.IsInf(worst, 0) {
+			return false
+		}
+		good = worst <= accurate
+		if worst <= exact || step == steps || worst > 0.25*last && good {
+			break
+		}
+		if step > 1 && worst > 0.5*last {
+			break
+		}
+		last = worst
+		t.multiply(st.dout, st.din)
+		for j := 0; j < n; j++ {
+			if !t.active[j] {
+				st.z[j] += st.dout[j]
+			}
+		}
+		for i := range st.u {
+			if t.active[n+i] {
+				st.u[i] += st.dout[n+i]
+			}
+		}
+	}
+	for j := 0; j < n; j++ {
+		st.v[j], st.m[j] = st.z[j], 0
+		if t.active[j] {
+			st.m[j] = st.g[j] + st.shift[j]
+		}
+		st.tolV[j] = feasible * max(st.unit[j], math.Abs(st.z[j]))
+		st.tolM[j] = feasible * max(st.unitM[j], st.gt[j])
+	}
+	for i, r := range st.az {
+		k := n + i
+		st.v[k], st.m[k] = r, 0
+		if t.active[k] {
+			st.v[k], st.m[k] = st.bound(k), st.u[i]+st.shift[k]
+		}
+		st.tolV[k] = feasible * max(st.unit[k], st.azt[i])
+		st.tolM[k] = feasible * max(st.unitM[k], math.Abs(st.u[i]))
+	}
+	return good
+}
+
+// refresh recomputes, and builds the tableau from the data where it is worn.
+func (s *Solver) refresh() bool {
+	if s.recompute() {
+		return true
+	}
+	if s.tab.pivots > 0 {
+		s.rebuild()
+		return s.recompute()
+	}
+	return false
+}
+
+// rebuild makes the tableau of the present working set from the data. What is
+// dependent in it to working precision leaves it.
+func (s *Solver) rebuild() {
+	t, st := s.tab, s.st
+	want := append([]bool(nil), t.active...)
+	t.build(s.q, s.a)
+	t.moveTo(want)
+	s.place(want)
+	t.pivots, s.checked = 0, 0
+	for k, v := range st.v {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			st.v[k] = 0
+		}
+		if math.IsNaN(st.m[k]) || math.IsInf(st.m[k], 0) {
+			st.m[k] = 0
+		}
+	}
+}
+
+// place gives sides to constraints that are active though want says that they
+// need not be, and takes them from those that are not.
+func (s *Solver) place(want []bool) {
+	t, st := s.tab, s.st
+	for k := range st.side {
+		switch {
+		case !t.active[k]:
+			st.side[k] = Inactive
+		case !want[k] || st.side[k] == Inactive:
+			st.side[k] = s.nearest(k)
+		}
+	}
+}
+
+// nearest is the side of k that is nearest to 0, Held where it has none.
+func (s *Solver) nearest(k int) State {
+	lo, hi := s.st.lo[k], s.st.hi[k]
+	switch {
+	case math.IsInf(lo, -1) && math.IsInf(hi, 1):
+		return Held
+	case math.Abs(lo) <= math.Abs(hi):
+		return AtLower
+	}
+	return AtUpper
+}
+
+// move adds a change of in_k, with the column of k, to all values and multipliers.
+func (s *Solver) move(k int, by float64, col []float64) {
+	if by == 0 {
+		return
+	}
+	t, st := s.tab, s.st
+	for i, c := range col {
+		if c == 0 {
+			continue
+		}
+		if t.active[i] {
+			st.m[i] += by * c
+		} else {
+			st.v[i] += by * c
+		}
+	}
+	if t.active[k] {
+		st.v[k] += by
+	} else {
+		st.m[k] -= by
+	}
+	t.work += int64(t.n)
+}
+
+// value is the scaled objective, without shifts, and dual the value of the
+// dual function at the multipliers: -1/2 z'Qz + sum over sides of side x
+// multiplier, -Inf where a side that a multiplier needs is not there. u and g
+// must be those of z; noise below the tolerance counts as 0.
+func (s *Solver) value() float64 {
+	st := s.st
+	sum := kernel.Dot(s.c, st.z)
+	return sum + 0.5*s.quadratic(st.z)
+}
+
+// quadratic is z'Qz.
+func (s *Solver) quadratic(z []float64) float64 {
+	if s.q == nil {
+		return 0
+	}
+	sum := 0.0
+	for i := range z {
+		if z[i] != 0 {
+			sum += z[i] * s.q.RowDot(i, z)
+		}
+	}
+	s.tab.work += int64(len(s.q.Val))
+	return sum
+}
+
+// charge is the sum over sides of side x weight, and of the absolute terms. A
+// weight that needs a side that is not there counts as 0 up to its tolerance,
+// and makes the sum -Inf beyond.
+func (s *Solver) charge(weight func(k int) float64, tolerance func(k int) float64) (sum, terms float64) {
+	st := s.st
+	for k := range st.lo {
+		w := weight(k)
+		side := st.lo[k]
+		if w < 0 {
+			side = st.hi[k]
+		}
+		switch {
+		case w == 0:
+		case !math.IsInf(side, 0):
+			sum += w * side
+			terms += math.Abs(w * side)
+		case math.Abs(w) > tolerance(k):
+			return math.Inf(-1), math.Inf(1)
+		}
+	}
+	return sum, terms
+}

@@ -1,0 +1,303 @@
+package activeset
+
+import (
+	"math"
+
+	"bilevelc/codegen/kernel"
+	"bilevelc/internal/sparse"
+)
+
+// tableau is the symmetric matrix S of a working set of n = N+M constraints:
+//
+//	out = S in + const,   in_k = value, out_k = multiplier of an active constraint,
+//	                      in_k = -multiplier, out_k = value of an inactive one.
+//
+// With all variables and no rows active it is [Q A'; A 0]. The block of the
+// active constraints is the Hessian of the objective in their values, positive
+// semidefinite; that of the inactive ones is negative semidefinite. A pivot
+// exchanges in and out of one or two constraints. In the rows and columns of
+// the inactive variables and active rows stands, up to signs, the inverse of
+// their KKT matrix.
+type tableau struct {
+	n, vars int
+	s       []float64 // lower triangle, row by row
+	active  []bool
+	linear  bool    // Q = 0: both diagonal blocks stay exactly 0
+	largest float64 // entry of [Q A'; A 0]
+	pivots  int     // since the matrix was built from the data
+	work    int64
+
+	first, second []float64 // room for two columns
+	cf, cs        []float64 // room for their factors
+}
+
+func newTableau(n, vars int) *tableau {
+	return &tableau{n: n, vars: vars, s: make([]float64, n*(n+1)/2), active: make([]bool, n),
+		first: make([]float64, n), second: make([]float64, n), cf: make([]float64, n), cs: make([]float64, n)}
+}
+
+// build sets the tableau of no rows and all variables.
+func (t *tableau) build(q, a *sparse.CSR) {
+	clear(t.s)
+	t.linear, t.largest, t.pivots = true, 0, 0
+	put := func(m *sparse.CSR, shift int) {
+		for i := 0; i < m.Rows; i++ {
+			row := t.row(shift + i)
+			cols, vals := m.Row(i)
+			for k, j := range cols {
+				if j < len(row) {
+					row[j] = vals[k]
+					t.largest = max(t.largest, math.Abs(vals[k]))
+				}
+				t.linear = t.linear && (shift > 0 || vals[k] == 0)
+			}
+		}
+	}
+	if q != nil {
+		put(q, 0)
+	}
+	if a != nil && a.Rows > 0 {
+		put(a, t.vars)
+	}
+	for k := range t.active {
+		t.active[k] = k < t.vars
+	}
+	t.work += int64(len(t.s))
+}
+
+// row is the row k up to its diagonal, shared.
+func (t *tableau) row(k int) []float64 { return t.s[k*(k+1)/2 : k*(k+1)/2+k+1] }
+
+func (t *tableau) at(i, j int) float64 {
+	if i < j {
+		i, j = j, i
+	}
+	return t.s[i*(i+1)/2+j]
+}
+
+// inKKT reports whether constraint k is an inactive variable or an active row.
+func (t *tableau) inKKT(k int) bool { return t.active[k] == (k >= t.vars) }
+
+// column copies column k to dst (len n).
+func (t *tableau) column(dst []float64, k int) {
+	copy(dst, t.row(k))
+	at := (k+1)*(k+2)/2 + k
+	for i := k + 1; i < t.n; i++ {
+		dst[i] = t.s[at]
+		at += i + 1
+	}
+	t.work += int64(t.n)
+}
+
+// curvatureNoise bounds what rounding leaves of a diagonal entry that is 0 in
+// exact arithmetic, given its column: entries of the KKT matrix, times twice
+// the entries of the column, whose errors are of some hundreds of units in the
+// last place after the pivots between two factorizations.
+func (t *tableau) curvatureNoise(col []float64) float64 {
+	if t.linear {
+		return math.Inf(1)
+	}
+	most := 0.0
+	for k, v := range col {
+		if t.inKKT(k) {
+			most = max(most, math.Abs(v))
+		}
+	}
+	return 1e-12 * t.largest * (1 + most) * (1 + most)
+}
+
+// pivot1 exchanges constraint k, whose column is col.
+func (t *tableau) pivot1(k int, col []float64) {
+	pivot := col[k]
+	for r, v := range col {
+		if v != 0 && r != k {
+			kernel.Axpy(t.row(r), -v/pivot, col)
+			t.work += int64(r)
+		}
+	}
+	sign := 1.0
+	if t.active[k] {
+		sign = -1
+	}
+	row := t.row(k)
+	for j := range row {
+		row[j] = sign * col[j] / pivot
+	}
+	for i := k + 1; i < t.n; i++ {
+		t.s[i*(i+1)/2+k] = sign * col[i] / pivot
+	}
+	row[k] = -1 / pivot
+	t.active[k] = !t.active[k]
+	t.pivots++
+	t.work += int64(t.n)
+}
+
+// pivot2 exchanges constraints p and q, whose columns are cp and cq.
+func (t *tableau) pivot2(p, q int, cp, cq []float64) {
+	a, e, d := cp[p], cp[q], cq[q]
+	if t.linear {
+		a, d = 0, 0
+	}
+	det := a*d - e*e
+	for r := range t.cf {
+		t.cf[r] = (d*cp[r] - e*cq[r]) / det
+		t.cs[r] = (a*cq[r] - e*cp[r]) / det
+	}
+	for r := 0; r < t.n; r++ {
+		if r == p || r == q {
+			continue
+		}
+		if t.cf[r] != 0 {
+			kernel.Axpy(t.row(r), -t.cf[r], cp)
+			t.work += int64(r)
+		}
+		if t.cs[r] != 0 {
+			kernel.Axpy(t.row(r), -t.cs[r], cq)
+			t.work += int64(r)
+		}
+	}
+	signs := [2]float64{1, 1}
+	for i, k := range [2]int{p, q} {
+		if t.active[k] {
+			signs[i] = -1
+		}
+	}
+	for r := 0; r < t.n; r++ {
+		if r != p && r != q {
+			t.set(r, p, signs[0]*t.cf[r])
+			t.set(r, q, signs[1]*t.cs[r])
+		}
+	}
+	t.set(p, p, -d/det)
+	t.set(q, q, -a/det)
+	t.set(p, q, signs[0]*signs[1]*e/det)
+	t.active[p], t.active[q] = !t.active[p], !t.active[q]
+	t.pivots += 2
+	t.work += 2 * int64(t.n)
+}
+
+func (t *tableau) set(i, j int, v float64) {
+	if i < j {
+		i, j = j, i
+	}
+	t.s[i*(i+1)/2+j] = v
+}
+
+// multiply sets dst to S x on the inactive variables and active rows, where x
+// is 0 elsewhere.
+func (t *tableau) multiply(dst, x []float64) {
+	clear(dst)
+	for r := 0; r < t.n; r++ {
+		if !t.inKKT(r) {
+			continue
+		}
+		row := t.row(r)
+		dst[r] += kernel.Dot(row, x)
+		if x[r] != 0 {
+			kernel.Axpy(dst[:r], x[r], row)
+		}
+		t.work += 2 * int64(r)
+	}
+}
+
+// weight is 1 plus the squares of column k at the constraints whose activity
+// is `active`: of the rates of the multipliers, or of the values, that move
+// with constraint k (steepest edge; Goldfarb, Reid 1977; Forrest, Goldfarb 1992).
+func (t *tableau) weight(k int, active bool) float64 {
+	sum := 1.0
+	for j, v := range t.row(k) {
+		if t.active[j] == active {
+			sum += v * v
+		}
+	}
+	at := (k+1)*(k+2)/2 + k
+	for i := k + 1; i < t.n; i++ {
+		if t.active[i] == active {
+			sum += t.s[at] * t.s[at]
+		}
+		at += i + 1
+	}
+	t.work += int64(t.n)
+	return sum
+}
+
+// Least size of a pivot of two constraints, and of a rate in a ratio test,
+// next to the largest of its column: the square root of the unit roundoff,
+// over which half of the digits would be lost, and a share of it below which
+// entries are taken to be rounding.
+const (
+	leastPivot = 1.5e-8
+	leastRate  = 1e-2 * leastPivot
+)
+
+// moveTo makes as many constraints as possible active or inactive as `want`
+// says, by pivots on the block of those that differ, in the order of rook
+// pivoting; the rest depends on these, and stays as it is.
+func (t *tableau) moveTo(want []bool) {
+	var open []int
+	for k, w := range want {
+		if t.active[k] != w {
+			open = append(open, k)
+		}
+	}
+	const alpha = 0.64 // (1 + sqrt 17)/8 of Bunch and Kaufman (1977)
+	cp, cq := t.first, t.second
+	for len(open) > 0 {
+		k, most := open[0], -1.0
+		for _, j := range open {
+			if v := math.Abs(t.at(j, j)); v > most {
+				k, most = j, v
+			}
+		}
+		t.column(cp, k)
+		other, size := -1, 0.0
+		for rounds := 0; ; rounds++ {
+			other, size = -1, 0
+			for _, j := range open {
+				if v := math.Abs(cp[j]); j != k && v > size {
+					other, size = j, v
+				}
+			}
+			one := math.Abs(cp[k])
+			if t.linear || one <= t.curvatureNoise(cp) {
+				one = 0
+			}
+			if one > 0 && one >= alpha*size || other < 0 {
+				if one == 0 {
+					size = 0
+				}
+				other = -1
+				break
+			}
+			t.column(cq, other)
+			next, largest := -1, size
+			for _, j := range open {
+				if v := math.Abs(cq[j]); j != other && j != k && v > largest {
+					next, largest = j, v
+				}
+			}
+			if next < 0 || rounds > len(open) {
+				if d := math.Abs(cq[other]); d >= alpha*largest && d > t.curvatureNoise(cq) {
+					k, other = other, -1
+					cp, cq = cq, cp
+				}
+				break
+			}
+			k = other
+			cp, cq = cq, cp
+		}
+		switch {
+		case other >= 0 && size > leastPivot:
+			t.pivot2(k, other, cp, cq)
+		case other < 0 && math.Abs(cp[k]) > t.curvatureNoise(cp):
+			t.pivot1(k, cp)
+		}
+		keep := open[:0] // the pivots are done; what has none depends on others
+		for _, j := range open {
+			if j != k && j != other {
+				keep = append(keep, j)
+			}
+		}
+		open = keep
+	}
+}
