@@ -41,6 +41,7 @@ var layers = map[string][]string{
 	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/problem"},
+	"runtime/tree":       {"runtime/activeset", "runtime/kkt"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
 	"runtime/parametric": {"internal/sparse", "runtime/linalg", "runtime/problem"},

@@ -144,24 +144,25 @@ func (s *System) Bounds(dst *activeset.Bounds, fix []Fix) {
 	for k, f := range fix {
 		switch f {
 		case SlackZero:
-			s.Pairs[k].Slack.Hold(dst)
+			s.Pairs[k].Slack.hold(dst, from)
 		case MultZero:
-			s.Pairs[k].Mult.Hold(dst)
+			s.Pairs[k].Mult.hold(dst, from)
 		}
 	}
 }
 
-// Hold makes a side zero: the two bounds of its row or variable one.
-func (d Side) Hold(b *activeset.Bounds) {
+// hold makes a side zero: the two bounds of its row or variable are the one that `from` has there. Where both bounds of a variable
+// are sides and both are to be zero, they cross.
+func (d Side) hold(b, from *activeset.Bounds) {
 	switch {
 	case d.Row >= 0 && d.Upper:
-		b.RowLo[d.Row] = b.RowHi[d.Row]
+		b.RowLo[d.Row] = from.RowHi[d.Row]
 	case d.Row >= 0:
-		b.RowHi[d.Row] = b.RowLo[d.Row]
+		b.RowHi[d.Row] = from.RowLo[d.Row]
 	case d.Upper:
-		b.Lo[d.Var] = b.Hi[d.Var]
+		b.Lo[d.Var] = from.Hi[d.Var]
 	default:
-		b.Hi[d.Var] = b.Lo[d.Var]
+		b.Hi[d.Var] = from.Lo[d.Var]
 	}
 }
 

@@ -270,3 +270,26 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 		t.Error("signs are told apart by less than six digits, or nothing checked holds")
 	}
 }
+
+// Both bounds of a variable cannot hold at once: a branch that has both slacks at zero is infeasible.
+func TestBothBoundsHeldCross(t *testing.T) {
+	s, err := kkt.New(random(rand.New(rand.NewPCG(1, 1)), 2, 3, 1, true, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b activeset.Bounds
+	for _, order := range [2]bool{false, true} {
+		fix := make([]kkt.Fix, len(s.Pairs))
+		of := -1
+		for k, p := range s.Pairs {
+			if p.Slack.Var >= 0 && (of < 0 || p.Slack.Var == of) {
+				fix[k], of = kkt.SlackZero, p.Slack.Var
+			}
+		}
+		s.Bounds(&b, fix)
+		if b.Lo[of] <= b.Hi[of] {
+			t.Errorf("order %v: variable %d may be in [%g, %g]", order, of, b.Lo[of], b.Hi[of])
+		}
+		s.Pairs[0], s.Pairs[1] = s.Pairs[1], s.Pairs[0]
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"syscall"
+	"time"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tree"
+)
+
+func main() {
+	make := flag.Uint64("make", 0, "write random programs of this seed instead")
+	big := flag.Bool("large", false, "with -make: larger programs")
+	nodes := flag.Int64("nodes", 200000, "node limit")
+	only := flag.String("only", "", "programs whose names begin so, several apart by commas")
+	threads := flag.Int("threads", 1, "threads of a search")
+	flag.Parse()
+	dir := flag.Arg(0)
+	if dir == "" {
+		flag.Usage()
+		os.Exit(2)
+	}
+	var err error
+	if *make != 0 {
+		all := classes
+		if *big {
+			all = large
+		}
+		err = generate(dir, *make, all)
+	} else {
+		err = measure(dir, *only, *nodes, *threads)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "global:", err)
+		os.Exit(1)
+	}
+}
+
+// processor is the processor time of this process so far.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// optima reads optima.json or truth.json where there is one: a value, or an object with F, a program.
+func optima(dir string) (map[string]float64, error) {
+	out := map[string]float64{}
+	for _, name := range []string{"optima.json", "truth.json"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &out)
+		}
+		return out, err
+	}
+	return out, nil
+}
+
+func measure(dir, only string, limit int64, threads int) error {
+	truth, err := optima(dir)
+	if err != nil {
+		return err
+	}
+	models, err := filepath.Glob(filepath.Join(dir, "*.blv"))
+	if err != nil {
+		return err
+	}
+	sort.Strings(models)
+	var total, worst time.Duration
+	proved, wrong, count := 0, 0, 0
+	for _, model := range models {
+		stem := strings.TrimSuffix(model, ".blv")
+		name := filepath.Base(stem)
+		if only != "" {
+			wanted := false
+			for _, w := range strings.Split(only, ",") {
+				wanted = wanted || strings.HasPrefix(name, w)
+			}
+			if !wanted {
+				continue
+			}
+		}
+		in, err := read(stem)
+		if err != nil {
+			return err
+		}
+		start := processor()
+		sys, err := kkt.New(in.problem())
+		if err != nil {
+			return err
+		}
+		if why := tree.Applies(sys); why != "" {
+			fmt.Printf("%-10s %s\n", name, why)
+			continue
+		}
+		r, err := tree.Solve(context.Background(), sys, tree.Options{Nodes: limit, Threads: threads})
+		if err != nil {
+			return err
+		}
+		took := processor() - start
+		total, worst, count = total+took, max(worst, took), count+1
+		f := math.Inf(1)
+		if r.Best != nil {
+			f = r.Best.F
+		}
+		verdict := ""
+		if want, ok := truth[name]; ok {
+			switch {
+			case f > want+tree.DefaultGap*math.Abs(want):
+				verdict = fmt.Sprintf("  NOT THE OPTIMUM %.9g", want)
+			case r.Bound > want+tree.DefaultGap*math.Abs(want):
+				verdict = fmt.Sprintf("  FALSE BOUND, optimum %.9g", want)
+			case f < want-1e-5*math.Abs(want):
+				verdict = fmt.Sprintf("  better than %.9g", want)
+			}
+			if verdict != "" {
+				wrong++
+			}
+		}
+		if r.Outcome == tree.Proved {
+			proved++
+		}
+		fmt.Printf("%-10s F %.9g bound %.9g %s, %d nodes and %d tried, work %.2g, %.3f s%s\n", name, f, r.Bound, r.Outcome, r.Nodes, r.Tried, float64(r.Work), took.Seconds(), verdict)
+	}
+	fmt.Printf("%d programs, %d proved, %d differ from the truth, %.2f s, the longest %.2f s\n", count, proved, wrong, total.Seconds(), worst.Seconds())
+	return nil
+}

@@ -1,0 +1,166 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"sort"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// Reliability branching (Achterberg, Koch and Martin 2005): pseudo-costs that rest on fewer than `reliable` observations
+// of a side are replaced by what the children's relaxations give; no more candidates are tried once `patience` in a row were no better.
+const (
+	reliable = 4
+	patience = 6
+)
+
+// option is a candidate for branching.
+type option struct {
+	k        int
+	distance [2]float64 // what each side moves
+	score    float64
+	known    [2]*outlook
+}
+
+// options are the pairs with two positive sides, and the integer entries that are not whole, at the solution z of the relaxation of n.
+func (p *plunger) options(n *node, z []float64) []option {
+	var all []option
+	for k, f := range n.fix {
+		if f != kkt.Open {
+			continue
+		}
+		if a, b := p.s.sides(k, z); min(a, b) > kkt.Tolerance*(1+max(a, b)) {
+			all = append(all, option{k: k, distance: [2]float64{a, b}})
+		}
+	}
+	for i, j := range p.s.whole {
+		v := z[j] * p.s.sys.ColScale[j]
+		if down := v - math.Floor(v); min(down, 1-down) > integral {
+			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{down, 1 - down}})
+		}
+	}
+	return all
+}
+
+// integral is how far from a whole number an entry may be that counts as one: what MIP solvers accept.
+const integral = 1e-6
+
+// choose branches on n, whose relaxation has the solution sol. It reports false where it was interrupted.
+func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) bool {
+	all := p.options(n, sol.Z)
+	if len(all) == 0 {
+		// The solution is complementary, and no point was found there that closes the node: what is open is branched on.
+		k := p.anyOpen(n, sol)
+		if k < 0 {
+			p.failed = true
+			p.close(n, unresolved)
+			return true
+		}
+		p.split(n, k, p.at(n, k, sol.Z), [2]*outlook{}, p.nearer(k, sol.Z))
+		return true
+	}
+	mean := [2]float64{p.costs.mean(0), p.costs.mean(1)}
+	least := kkt.Tolerance * max(1, math.Abs(n.bound))
+	for i := range all {
+		o := &all[i]
+		o.score = product(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
+	best, worse := -1, 0
+	for i := range all {
+		o := &all[i]
+		sure := min(p.costs.Count[0][o.k], p.costs.Count[1][o.k]) >= reliable
+		if !sure {
+			if worse >= patience {
+				continue
+			}
+			if !p.try(ctx, n, o, sol) {
+				return false
+			}
+			closes := 0
+			for _, c := range o.known {
+				if c.kind != openNode {
+					closes++
+				}
+			}
+			if closes > 0 { // no other branch is better than one that leaves a single child
+				best = i
+				break
+			}
+			o.score = product(o.known[0].bound-n.bound, o.known[1].bound-n.bound, least)
+		}
+		if best < 0 || o.score > all[best].score {
+			best, worse = i, 0
+		} else if !sure {
+			worse++
+		}
+	}
+	o := &all[best]
+	first := p.nearer(o.k, sol.Z)
+	if o.known[0] != nil && o.known[0].bound != o.known[1].bound {
+		first = 0
+		if o.known[1].bound < o.known[0].bound {
+			first = 1
+		}
+	}
+	if o.known[first] != nil && o.known[first].kind != openNode {
+		first = 1 - first
+	}
+	p.split(n, o.k, p.at(n, o.k, sol.Z), o.known, first)
+	for _, c := range p.stack[max(0, len(p.stack)-2):] {
+		if side := int(c.id) - int(p.records[n.id].First); side >= 0 && side < 2 && o.known[side] == nil {
+			c.from = observation{o.k, side, o.distance[side], n.bound}
+		}
+	}
+	return true
+}
+
+// product is the score of two gains (Achterberg 2007).
+func product(a, b, least float64) float64 { return max(a, least) * max(b, least) }
+
+// nearer is the side that is nearer to what z says.
+func (p *plunger) nearer(k int, z []float64) int {
+	if k >= len(p.s.sys.Pairs) {
+		j := p.s.whole[k-len(p.s.sys.Pairs)]
+		if v := z[j] * p.s.sys.ColScale[j]; v-math.Floor(v) > 0.5 {
+			return 1
+		}
+		return 0
+	}
+	if a, b := p.s.sides(k, z); b < a {
+		return 1
+	}
+	return 0
+}
+
+// try solves the relaxations of both children of an option.
+func (p *plunger) try(ctx context.Context, n *node, o *option, sol *activeset.Solution) bool {
+	at := p.at(n, o.k, sol.Z)
+	for side := range 2 {
+		c := n.child(p.s, o.k, side, at, n.basis)
+		r := p.solve(ctx, c, n.basis)
+		if r.Status == activeset.Stopped {
+			return false
+		}
+		p.tried++
+		out := &outlook{kind: openNode, bound: n.bound, basis: n.basis}
+		o.known[side] = out
+		switch r.Status {
+		case activeset.Infeasible:
+			out.kind, out.bound = empty, math.Inf(1)
+		case activeset.CutOff, activeset.Optimal:
+			out.bound = max(n.bound, r.Value)
+			if o.distance[side] > 0 {
+				p.learn(o.k, side, (out.bound-n.bound)/o.distance[side])
+			}
+			if out.bound >= p.cutoff {
+				out.kind = closed
+			} else {
+				out.basis = r.Basis
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,177 @@
+package tree
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// points looks for a point of the system from the solution of a node's relaxation.
+func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) {
+	s := p.s
+	z := make([]float64, s.sys.N)
+	s.sys.Unscaled(z, sol.Z)
+	if open := len(p.options(n, sol.Z)); open == 0 {
+		// The solution is complementary itself.
+		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
+	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
+		return
+	}
+	if s.opts.Improve != nil {
+		if found := s.opts.Improve(ctx, z, n.fix); found != nil && len(found.Branch) == len(n.fix) && p.allFixed(found.Branch) {
+			p.descend(ctx, found.Branch, p.wholeBox(found.Z))
+		}
+		return
+	}
+	p.byFollower(ctx, z)
+}
+
+// Points are looked for at the first node of a plunge, and below it where few pairs are open, or at every `often`th level:
+// a search for one costs about as much as that many nodes.
+const (
+	few   = 2
+	often = 4
+)
+
+func (p *plunger) allFixed(fix []kkt.Fix) bool {
+	for _, f := range fix {
+		if f == kkt.Open {
+			return false
+		}
+	}
+	return true
+}
+
+// rounded is n.fix with open pairs on the side that is smaller at z.
+func (p *plunger) rounded(n *node, z []float64) []kkt.Fix {
+	fix := append([]kkt.Fix(nil), n.fix...)
+	for k, f := range fix {
+		if f == kkt.Open {
+			fix[k] = kkt.SlackZero + kkt.Fix(p.nearer(k, z))
+		}
+	}
+	return fix
+}
+
+// wholeBox holds the integer entries at the whole numbers next to those of z (model's units).
+func (p *plunger) wholeBox(z []float64) []change {
+	var box []change
+	for _, j := range p.s.whole {
+		v := math.Round(z[j])
+		box = append(box, change{int32(j), v, v})
+	}
+	return box
+}
+
+// byFollower descends from the follower's answer to the x of z, its integer entries rounded.
+func (p *plunger) byFollower(ctx context.Context, z []float64) {
+	s := p.s
+	x := append([]float64(nil), s.sys.X(z)...)
+	for _, j := range s.whole {
+		x[j] = math.Round(x[j])
+	}
+	if p.follower == nil {
+		made, err := kkt.NewFollower(s.sys)
+		if err != nil {
+			return
+		}
+		p.follower = made
+	}
+	before := p.follower.Work
+	answer, status := p.follower.Solve(ctx, x)
+	p.work += p.follower.Work - before
+	p.tried++
+	if status != activeset.Optimal {
+		return
+	}
+	fix, _ := s.sys.BranchAt(answer)
+	p.descend(ctx, fix, p.wholeBox(answer))
+}
+
+// branch solves the problem of one branch.
+func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
+	p.nodeBounds(&node{fix: fix, box: box})
+	sol := p.solver(&p.pieces).Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
+	p.work += sol.Work
+	p.tried++
+	sol.Value += p.s.quad.Const
+	if sol.Basis != nil {
+		p.last = sol.Basis
+	}
+	return sol
+}
+
+// descend minimizes f on a branch, and goes on to the neighbouring branch, across a biactive pair, of the multiplier with the
+// wrong sign that is largest, until there is none. It keeps the best point.
+func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
+	s := p.s
+	fix = append([]kkt.Fix(nil), fix...)
+	var best *candidate
+	left := make([]bool, len(fix)) // pairs that changed sides since f last fell
+	for range 4 * (1 + len(fix)) {
+		sol := p.branch(ctx, fix, box)
+		if sol.Status == activeset.Unbounded {
+			p.from, p.falls = &candidate{z: sol.Z, fix: append([]kkt.Fix(nil), fix...), f: math.Inf(-1)}, sol.Ray
+		}
+		if sol.Status != activeset.Optimal {
+			break
+		}
+		if best == nil || sol.Value < best.f-kkt.Tolerance*math.Abs(best.f) {
+			clear(left)
+		}
+		if best == nil || sol.Value < best.f {
+			best = &candidate{z: sol.Z, fix: append([]kkt.Fix(nil), fix...), f: sol.Value}
+		}
+		k := p.wrong(fix, left, sol)
+		if k < 0 {
+			break
+		}
+		left[k] = true
+		fix[k] = kkt.SlackZero + kkt.MultZero - fix[k]
+	}
+	if best == nil || p.found != nil && best.f >= p.found.f {
+		return
+	}
+	p.found = best
+	p.cutoff = min(p.cutoff, best.f-s.slack(best))
+}
+
+// wrong is the biactive pair, of those not in `left`, whose other side f would fall on fastest; -1 for none.
+func (p *plunger) wrong(fix []kkt.Fix, left []bool, sol *activeset.Solution) int {
+	best, most := -1, 0.0
+	largest := 0.0
+	for _, m := range sol.Row {
+		largest = max(largest, math.Abs(m))
+	}
+	for _, m := range sol.Bound {
+		largest = max(largest, math.Abs(m))
+	}
+	for k, f := range fix {
+		if left[k] {
+			continue
+		}
+		a, b := p.s.sides(k, sol.Z)
+		held, other := p.s.sys.Pairs[k].Slack, b
+		if f == kkt.MultZero {
+			held, other = p.s.sys.Pairs[k].Mult, a
+		}
+		if other > kkt.Tolerance*(1+math.Abs(a)+math.Abs(b)) {
+			continue
+		}
+		m := 0.0
+		if held.Row >= 0 {
+			m = sol.Row[held.Row]
+		} else {
+			m = sol.Bound[held.Var]
+		}
+		if held.Upper {
+			m = -m
+		}
+		if m < -kkt.Tolerance*largest && m < most {
+			best, most = k, m
+		}
+	}
+	return best
+}

@@ -1,0 +1,283 @@
+package tree
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// plunger searches depth first below one node, with costs and an incumbent of its own from the start of the round.
+type plunger struct {
+	s      *search
+	costs  costs
+	cutoff float64
+	level  float64 // bound up to which siblings are searched at once
+	bounds activeset.Bounds
+
+	relax, pieces *activeset.Solver // of node relaxations; of branches for incumbents
+	follower      *kkt.Follower
+	last          *activeset.Basis // of pieces
+
+	// What it found.
+	records []record
+	stack   []*node // open nodes, ids of this plunge
+	learnt  []gain
+	found   *candidate
+	from    *candidate // a point from which f falls without end along falls
+	falls   []float64
+	failed  bool
+	stopped bool // by the context
+	nodes   int64
+	tried   int64
+	work    int64
+}
+
+// siblings of a plunge are searched at once where their bound lies in the first quarter between the lowest of all and the cutoff
+// (Linderoth and Savelsbergh 1999; Achterberg 2007): a search by bounds alone would come to them soon.
+const quarter = 0.25
+
+func (s *search) newPlunger() *plunger {
+	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1)}
+	if low := s.bound(); s.best != nil && !math.IsInf(low, -1) {
+		p.level = low + quarter*(p.cutoff-low)
+	}
+	return p
+}
+
+// solver makes a solver of the relaxations. A fresh one for each plunge: what a solver returns depends on earlier solves by rounding.
+func (p *plunger) solver(of **activeset.Solver) *activeset.Solver {
+	if *of == nil {
+		made, err := activeset.New(p.s.prog)
+		if err != nil {
+			panic(err) // a system holds finite numbers
+		}
+		*of = made
+	}
+	return *of
+}
+
+// solve solves the relaxation of a node.
+func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *activeset.Solution {
+	p.nodeBounds(n)
+	solver := p.solver(&p.relax)
+	cut := activeset.Options{Cutoff: p.cutoff - p.s.quad.Const}
+	sol := solver.Solve(ctx, &p.bounds, basis, cut)
+	p.work += sol.Work
+	if sol.Status == activeset.Failed {
+		solver.Forget()
+		sol = solver.Solve(ctx, &p.bounds, nil, cut)
+		p.work += sol.Work
+	}
+	sol.Value += p.s.quad.Const
+	return sol
+}
+
+func (p *plunger) nodeBounds(n *node) {
+	p.s.sys.Bounds(&p.bounds, n.fix)
+	for _, c := range n.box {
+		scale := p.s.sys.ColScale[c.Index]
+		p.bounds.Lo[c.Index], p.bounds.Hi[c.Index] = c.Lo/scale, c.Hi/scale
+	}
+}
+
+// run searches below n until the limits of a plunge.
+func (p *plunger) run(ctx context.Context, n *node) {
+	root := *n
+	root.id = 0
+	p.records = []record{{Kind: openNode, Bound: infinite(n.bound)}}
+	p.stack = []*node{&root}
+	for len(p.stack) > 0 && p.nodes < plunge && p.work < plungeWork && p.falls == nil {
+		top := p.stack[len(p.stack)-1]
+		if top.bound >= p.cutoff {
+			p.close(top, closed)
+			continue
+		}
+		// A sibling that waits is searched now only where its bound is low; without an incumbent, only the newest is.
+		if p.nodes > 0 && !top.now && !(top.bound <= p.level) {
+			break
+		}
+		if !p.step(ctx, top) {
+			p.stopped = true
+			return
+		}
+	}
+}
+
+// close removes the top of the stack.
+func (p *plunger) close(n *node, kind recordKind) {
+	p.stack = p.stack[:len(p.stack)-1]
+	r := &p.records[n.id]
+	r.Kind, r.Bound = kind, infinite(n.bound)
+}
+
+// step solves the relaxation of the top of the stack, and closes it or branches. It reports false where it was interrupted.
+func (p *plunger) step(ctx context.Context, n *node) bool {
+	sol := p.solve(ctx, n, n.basis)
+	if sol.Status == activeset.Stopped {
+		return false
+	}
+	p.nodes++
+	p.observe(n, sol)
+	switch sol.Status {
+	case activeset.Infeasible:
+		p.close(n, empty)
+		return true
+	case activeset.CutOff:
+		n.bound = max(n.bound, sol.Value)
+		p.close(n, closed)
+		return true
+	case activeset.Unbounded, activeset.Failed:
+		k := p.anyOpen(n, sol)
+		switch {
+		case k >= 0:
+			p.split(n, k, p.at(n, k, sol.Z), [2]*outlook{}, 0)
+		case sol.Status == activeset.Unbounded:
+			p.from, p.falls = &candidate{z: sol.Z, fix: n.fix, f: math.Inf(-1)}, sol.Ray
+		default:
+			p.failed = true
+			p.close(n, unresolved)
+		}
+		return true
+	}
+	n.bound, n.basis = max(n.bound, sol.Value), sol.Basis
+	if n.bound >= p.cutoff {
+		p.close(n, closed)
+		return true
+	}
+	p.points(ctx, n, sol)
+	if ctx.Err() != nil {
+		return false
+	}
+	if n.bound >= p.cutoff {
+		p.close(n, closed)
+		return true
+	}
+	return p.choose(ctx, n, sol)
+}
+
+// observe notes what the branch to n gave.
+func (p *plunger) observe(n *node, sol *activeset.Solution) {
+	if n.from.branch < 0 || n.from.distance <= 0 || math.IsInf(n.from.parent, -1) {
+		return
+	}
+	if sol.Status == activeset.Optimal || sol.Status == activeset.CutOff {
+		p.learn(n.from.branch, n.from.side, max(0, sol.Value-n.from.parent)/n.from.distance)
+	}
+	n.from.branch = -1
+}
+
+func (p *plunger) learn(branch, side int, unit float64) {
+	g := gain{branch, side, unit}
+	p.costs.note(g)
+	p.learnt = append(p.learnt, g)
+}
+
+// sides are s and lambda of pair k at z, in the relaxation's units.
+func (s *search) sides(k int, z []float64) (slack, mult float64) {
+	pair := &s.sys.Pairs[k]
+	return s.side(pair.Slack, z), s.side(pair.Mult, z)
+}
+
+func (s *search) side(d kkt.Side, z []float64) float64 {
+	r := s.prog
+	switch {
+	case d.Row >= 0 && d.Upper:
+		return r.RowHi[d.Row] - r.A.RowDot(d.Row, z)
+	case d.Row >= 0:
+		return r.A.RowDot(d.Row, z) - r.RowLo[d.Row]
+	case d.Upper:
+		return r.Hi[d.Var] - z[d.Var]
+	}
+	return z[d.Var] - r.Lo[d.Var]
+}
+
+// at is where an integer entry splits.
+func (p *plunger) at(n *node, k int, z []float64) float64 {
+	if k < len(p.s.sys.Pairs) {
+		return 0
+	}
+	j := p.s.whole[k-len(p.s.sys.Pairs)]
+	lo, hi := n.limits(p.s, j)
+	mid := math.Floor((lo + hi) / 2)
+	if z != nil {
+		mid = math.Floor(z[j] * p.s.sys.ColScale[j])
+	}
+	return min(max(mid, lo), hi-1)
+}
+
+// anyOpen is what to branch on where a relaxation has no solution: the pair of which both sides grow along its ray, else the pair
+// whose product is largest at its point, else any that is open; -1 where nothing is.
+func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
+	best, most := -1, -1.0
+	origin := make([]float64, len(p.s.prog.C))
+	for k, f := range n.fix {
+		if f != kkt.Open {
+			continue
+		}
+		score := 0.0
+		if sol.Z != nil {
+			a, b := p.s.sides(k, sol.Z)
+			score = min(a, b) / (1 + max(math.Abs(a), math.Abs(b))) // below 1
+		}
+		if sol.Ray != nil {
+			a, b := p.s.sides(k, sol.Ray)
+			c, d := p.s.sides(k, origin)
+			if t := min(a-c, b-d); t > kkt.Tolerance {
+				score = 1 + t
+			}
+		}
+		if score > most {
+			best, most = k, score
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	for i, j := range p.s.whole {
+		if lo, hi := n.limits(p.s, j); lo < hi {
+			return len(p.s.sys.Pairs) + i
+		}
+	}
+	return -1
+}
+
+// outlook is what is known of a child before it is searched.
+type outlook struct {
+	kind  recordKind // openNode, closed or empty
+	bound float64
+	basis *activeset.Basis
+}
+
+// split makes the children of n: `first` is the side that is searched first.
+func (p *plunger) split(n *node, k int, at float64, known [2]*outlook, first int) {
+	s := p.s
+	p.stack = p.stack[:len(p.stack)-1]
+	branch := int32(k)
+	if k >= len(s.sys.Pairs) {
+		branch = int32(-1 - (k - len(s.sys.Pairs)))
+	}
+	id := int32(len(p.records))
+	p.records[n.id] = record{Kind: inner, Branch: branch, At: at, First: id, Bound: infinite(n.bound)}
+	for side := range 2 {
+		r := record{Kind: openNode, Bound: infinite(n.bound)}
+		if o := known[side]; o != nil && o.kind != openNode {
+			r.Kind, r.Bound = o.kind, infinite(max(o.bound, n.bound))
+		}
+		p.records = append(p.records, r)
+	}
+	for _, side := range [2]int{1 - first, first} { // the one to be searched first on top
+		o := known[side]
+		if o != nil && o.kind != openNode {
+			continue
+		}
+		c := n.child(s, k, side, at, n.basis)
+		c.id, c.now = id+int32(side), side == first
+		c.from = observation{branch: -1}
+		if o != nil {
+			c.bound, c.basis = max(c.bound, o.bound), o.basis
+		}
+		p.stack = append(p.stack, c)
+	}
+}

@@ -1,0 +1,317 @@
+package tree
+
+import (
+	"container/heap"
+	"context"
+	"math"
+	"sync"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// search is the state of a search between rounds, and what it never changes.
+type search struct {
+	sys   *kkt.System
+	quad  *kkt.Quadratic // what relaxations minimize, model's units
+	prog  *activeset.Program
+	whole []int // integer entries of x
+	opts  Options
+	gap   float64
+
+	records []record
+	open    queue
+	costs   costs
+	best    *candidate
+	least   float64 // the lowest bound of a closed or unresolved node
+	nodes   int64
+	tried   int64
+	work    int64
+	rounds  int64
+	failed  bool // some node is unresolved
+	ray     *candidate
+	falls   []float64
+}
+
+// candidate is a point of the system, in the relaxation's units.
+type candidate struct {
+	z   []float64
+	fix []kkt.Fix
+	f   float64 // what relaxations minimize, which is f there
+}
+
+func newSearch(sys *kkt.System, opts Options) (*search, error) {
+	s := &search{sys: sys, quad: sys.Objective.Relaxed(), opts: opts, gap: opts.Gap, least: math.Inf(1)}
+	if s.gap <= 0 {
+		s.gap = DefaultGap
+	}
+	for j, is := range sys.P.Integer {
+		if is {
+			s.whole = append(s.whole, j)
+		}
+	}
+	prog := *sys.Relaxation
+	prog.Q, prog.C = sys.ScaledObjective(s.quad)
+	s.prog = &prog
+	s.costs = newCosts(len(sys.Pairs) + len(s.whole))
+	if opts.Resume != nil {
+		return s, s.resume(opts.Resume)
+	}
+	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
+	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
+	return s, nil
+}
+
+// Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
+// costs as much as some tens of nodes next to each other, and ends after `plunge` nodes, or plungeWork numbers (about a tenth of a second), so
+// that no more than that is searched that a better incumbent of another plunge would have closed, and limits, which are looked at
+// between rounds, are kept about. A round takes as many nodes as several threads need to be busy, and only once the tree has that many that are
+// worth it.
+const (
+	plunge     = 64
+	plungeWork = 1e8
+	together   = 8
+)
+
+// run searches until the gap is closed or a limit is reached.
+func (s *search) run(ctx context.Context) (*Result, error) {
+	if s.rounds == 0 {
+		s.begin(ctx)
+	}
+	for len(s.open) > 0 && s.ray == nil && ctx.Err() == nil && !s.spent() {
+		if s.best != nil && s.open[0].bound >= s.cutoff() {
+			s.closeAll()
+			break
+		}
+		if !s.round(ctx) {
+			break
+		}
+		if s.opts.Observe != nil {
+			s.opts.Observe(s.progress())
+		}
+	}
+	return s.result(ctx), nil
+}
+
+// begin finds the best points of the branches of the given incumbents.
+func (s *search) begin(ctx context.Context) {
+	p := s.newPlunger()
+	for _, given := range s.opts.Incumbents {
+		if given != nil && len(given.Branch) == len(s.sys.Pairs) && p.allFixed(given.Branch) {
+			p.descend(ctx, given.Branch, p.wholeBox(given.Z))
+		}
+	}
+	s.take(p)
+}
+
+// take adds what a plunge has found apart from nodes.
+func (s *search) take(p *plunger) {
+	s.nodes += p.nodes
+	s.tried += p.tried
+	s.work += p.work
+	for _, o := range p.learnt {
+		s.costs.note(o)
+	}
+	if p.found != nil && (s.best == nil || p.found.f < s.best.f) {
+		s.best = p.found
+	}
+	s.failed = s.failed || p.failed
+	if p.falls != nil && s.ray == nil {
+		s.ray, s.falls = p.from, p.falls
+	}
+}
+
+func (s *search) spent() bool {
+	return s.opts.Nodes > 0 && s.nodes >= s.opts.Nodes || s.opts.Work > 0 && s.work >= s.opts.Work
+}
+
+// round searches below the first open nodes. It reports false where it was interrupted: nothing has changed then but the incumbent.
+func (s *search) round(ctx context.Context) bool {
+	many := 1
+	if s.rounds >= 2 { // the first two find incumbents and costs that the others need
+		many = min(together, 1+len(s.open)/together)
+	}
+	start := make([]*node, 0, many)
+	for len(start) < many && len(s.open) > 0 {
+		start = append(start, heap.Pop(&s.open).(*node))
+	}
+	plunges := make([]*plunger, len(start))
+	var next sync.Mutex
+	at := 0
+	var wait sync.WaitGroup
+	for range min(max(1, s.opts.Threads), len(start)) {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for {
+				next.Lock()
+				k := at
+				at++
+				next.Unlock()
+				if k >= len(start) {
+					return
+				}
+				p := s.newPlunger()
+				p.run(ctx, start[k])
+				plunges[k] = p
+			}
+		}()
+	}
+	wait.Wait()
+	for _, p := range plunges {
+		if p.stopped {
+			for _, n := range start {
+				heap.Push(&s.open, n)
+			}
+			for _, p := range plunges {
+				if p.found != nil && (s.best == nil || p.found.f < s.best.f) {
+					s.best = p.found
+				}
+			}
+			return false
+		}
+	}
+	for k, p := range plunges {
+		s.merge(start[k], p)
+	}
+	s.rounds++
+	return true
+}
+
+// merge adds the records and open nodes of a plunge below n.
+func (s *search) merge(n *node, p *plunger) {
+	s.take(p)
+	shift := int32(len(s.records)) - 1 // record 0 of the plunge is n, the others follow
+	place := func(id int32) int32 {
+		if id == 0 {
+			return n.id
+		}
+		return id + shift
+	}
+	for id, r := range p.records {
+		if r.Kind == inner {
+			r.First += shift
+		}
+		if r.Kind == closed || r.Kind == unresolved {
+			s.least = min(s.least, float64(r.Bound))
+		}
+		if id == 0 {
+			s.records[n.id] = r
+		} else {
+			s.records = append(s.records, r)
+		}
+	}
+	for _, o := range p.stack {
+		o.id = place(o.id)
+		heap.Push(&s.open, o)
+	}
+}
+
+// closeAll closes all open nodes: the lowest of their bounds exceeds the cutoff.
+func (s *search) closeAll() {
+	for _, n := range s.open {
+		s.records[n.id].Kind = closed
+		s.least = min(s.least, n.bound)
+	}
+	s.open = nil
+}
+
+// cutoff is the value from which on the bound of a node is as good as the incumbent.
+func (s *search) cutoff() float64 {
+	if s.best == nil {
+		return math.Inf(1)
+	}
+	return s.best.f - s.slack(s.best)
+}
+
+// slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open, next to the terms of f.
+func (s *search) slack(c *candidate) float64 {
+	terms := math.Abs(s.quad.Const)
+	for j, v := range s.prog.C {
+		terms += math.Abs(v * c.z[j])
+	}
+	if q := s.prog.Q; q != nil {
+		for i, t := range c.z {
+			if t != 0 {
+				terms += 0.5 * math.Abs(t*q.RowDot(i, c.z))
+			}
+		}
+	}
+	return max(s.gap*math.Abs(c.f), kkt.Tolerance*terms)
+}
+
+// bound is the lowest that f can be.
+func (s *search) bound() float64 {
+	b := s.least
+	for _, n := range s.open { // a heap: the first is the lowest
+		b = min(b, n.bound)
+		break
+	}
+	if s.best != nil {
+		b = min(b, s.best.f)
+	}
+	return b
+}
+
+func (s *search) progress() Progress {
+	p := Progress{Nodes: s.nodes, Open: int64(len(s.open)), Bound: s.bound(), Incumbent: math.Inf(1), Gap: math.Inf(1), Work: s.work}
+	if s.best != nil {
+		p.Incumbent, p.Gap = s.best.f, s.relative()
+	}
+	return p
+}
+
+// relative is the gap that is left, relative to f.
+func (s *search) relative() float64 {
+	d := s.best.f - s.bound()
+	if d <= 0 {
+		return 0
+	}
+	return d / max(math.Abs(s.best.f), s.slack(s.best)/s.gap)
+}
+
+// result says what the search has found.
+func (s *search) result(ctx context.Context) *Result {
+	r := &Result{Bound: s.bound(), Gap: math.Inf(1), Nodes: s.nodes, Tried: s.tried, Work: s.work, State: s.state()}
+	if s.ray != nil {
+		r.Outcome, r.Bound = Unbounded, math.Inf(-1)
+		r.Why = "the upper objective falls without end on a branch of the system"
+		r.Best = s.point(ctx, s.ray)
+		r.Ray = make([]float64, s.sys.N)
+		s.sys.Unscaled(r.Ray, s.falls)
+		return r
+	}
+	if s.best != nil {
+		r.Gap = s.relative()
+		r.Best = s.point(ctx, s.best)
+	}
+	switch {
+	case len(s.open) > 0 && ctx.Err() != nil:
+		r.Outcome, r.Why = Interrupted, "interrupted"
+	case len(s.open) > 0:
+		r.Outcome, r.Why = LimitReached, "the budget is spent"
+		if math.IsInf(r.Bound, -1) {
+			r.Why = "the budget is spent, and relaxations are unbounded so far"
+		}
+	case s.best != nil && s.bound() >= s.cutoff():
+		r.Outcome, r.Proved = Proved, true
+	case s.failed:
+		r.Outcome, r.Why = LimitReached, "relaxations of some nodes could not be solved to the accuracy needed"
+	case s.best == nil:
+		r.Outcome, r.Why = Infeasible, "no x has an answer of the follower that the upper level's constraints admit"
+	}
+	return r
+}
+
+// point is a candidate in the model's units, with its multipliers.
+func (s *search) point(ctx context.Context, c *candidate) *kkt.Point {
+	z := make([]float64, s.sys.N)
+	s.sys.Unscaled(z, c.z)
+	p := &kkt.Point{Z: z, F: s.sys.Value(z), Branch: append([]kkt.Fix(nil), c.fix...)}
+	_, p.Biactive = s.sys.BranchAt(z)
+	w := s.newPlunger()
+	if sol := w.branch(ctx, c.fix, w.wholeBox(z)); sol.Status == activeset.Optimal {
+		p.Multipliers = s.sys.FromDuals(s.quad, z, sol.Row, sol.Bound)
+	}
+	return p
+}

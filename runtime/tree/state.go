@@ -1,0 +1,123 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// State is a search between two rounds, for checkpoints: a search that resumes from it goes on as if it had not stopped. It shares
+// memory with the search and must not be changed.
+type State struct {
+	Gap     float64    `json:"gap"`
+	Records []record   `json:"records"`
+	Open    []openNow  `json:"open"`
+	Costs   costs      `json:"costs"`
+	Best    *bestPoint `json:"best,omitempty"`
+	Least   infinite   `json:"least"`
+	Nodes   int64      `json:"nodes"`
+	Tried   int64      `json:"tried"`
+	Work    int64      `json:"work"`
+	Rounds  int64      `json:"rounds"`
+	Failed  bool       `json:"failed,omitempty"`
+}
+
+type openNow struct {
+	ID     int32            `json:"id"`
+	Fix    []kkt.Fix        `json:"fix"`
+	Box    []change         `json:"box,omitempty"`
+	Bound  infinite         `json:"bound"`
+	Basis  *activeset.Basis `json:"basis,omitempty"`
+	Depth  int              `json:"depth"`
+	Branch int              `json:"branch"`
+	Side   int              `json:"side"`
+	Length float64          `json:"length"`
+	Parent infinite         `json:"parent"`
+}
+
+type bestPoint struct {
+	Z   []float64 `json:"z"`
+	Fix []kkt.Fix `json:"fix"`
+	F   float64   `json:"f"`
+}
+
+// infinite is a number that may be infinite in JSON.
+type infinite float64
+
+// MarshalJSON writes the number, or "inf" or "-inf".
+func (v infinite) MarshalJSON() ([]byte, error) {
+	switch f := float64(v); {
+	case math.IsInf(f, 1):
+		return []byte(`"inf"`), nil
+	case math.IsInf(f, -1):
+		return []byte(`"-inf"`), nil
+	case math.IsNaN(f):
+		return nil, errors.New("not a number")
+	default:
+		return strconv.AppendFloat(nil, f, 'g', -1, 64), nil
+	}
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (v *infinite) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case `"inf"`:
+		*v = infinite(math.Inf(1))
+	case `"-inf"`:
+		*v = infinite(math.Inf(-1))
+	default:
+		f, err := strconv.ParseFloat(string(text), 64)
+		if err != nil {
+			return fmt.Errorf("a bound: %w", err)
+		}
+		*v = infinite(f)
+	}
+	return nil
+}
+
+func (s *search) state() *State {
+	st := &State{Gap: s.gap, Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
+		Work: s.work, Rounds: s.rounds, Failed: s.failed}
+	for _, n := range s.open {
+		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
+	}
+	if s.best != nil {
+		st.Best = &bestPoint{s.best.z, s.best.fix, s.best.f}
+	}
+	return st
+}
+
+// resume takes a state over, or says why it is not one of this system.
+func (s *search) resume(st *State) error {
+	pairs, all := len(s.sys.Pairs), len(s.sys.Pairs)+len(s.whole)
+	fits := func(fix []kkt.Fix) bool { return len(fix) == pairs }
+	for side := range 2 {
+		if len(st.Costs.Sum[side]) != all || len(st.Costs.Count[side]) != all {
+			return errors.New("the state of the search is not one of this problem")
+		}
+	}
+	if st.Gap != s.gap {
+		return fmt.Errorf("the search was one to the gap %g, not %g", st.Gap, s.gap)
+	}
+	s.records = append([]record(nil), st.Records...)
+	for _, o := range st.Open {
+		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all {
+			return errors.New("the state of the search is not one of this problem")
+		}
+		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,
+			from: observation{o.Branch, o.Side, o.Length, float64(o.Parent)}})
+	}
+	s.costs = st.Costs.clone()
+	if b := st.Best; b != nil {
+		if len(b.Z) != s.sys.N || !fits(b.Fix) {
+			return errors.New("the state of the search is not one of this problem")
+		}
+		s.best = &candidate{b.Z, b.Fix, b.F}
+	}
+	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
+	return nil
+}

@@ -1,0 +1,125 @@
+// Package tree solves mathematical programs with complementarity constraints globally, by branch and bound on their
+// pairs (Bard and Moore 1990; Hansen, Jaumard and Savard 1992). A node of the tree fixes one side of some pairs
+// at zero, and its relaxation drops the products of the others: a convex quadratic program over a polyhedron, with no
+// constant that bounds a multiplier. Integer entries of x are branched on in the same tree.
+//
+// Input is a kkt.System whose Objective is convex, as f or after strong duality. Output is the best point found, a lower
+// bound, and the tree itself, from which WriteProof makes a proof that package certify reads.
+//
+// A search goes in rounds. A round takes the nodes with the lowest bounds, searches below each depth first for a while, and adds
+// what it found in their order. The number of nodes a round takes depends on the tree alone, and
+// everything that rounds share is read at their start: results do not depend on the number of threads, and a search that is
+// resumed from a State is the one that was not interrupted, bit for bit.
+package tree
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/kkt"
+)
+
+// DefaultGap is the relative gap at which a search ends: what MIP solvers promise (1e-4) lies above what users of continuous models
+// expect of an optimum, and 1e-9, the accuracy of relaxations, below it.
+const DefaultGap = 1e-6
+
+// Options of a search. The zero value searches to DefaultGap without a limit.
+type Options struct {
+	Gap float64 // relative to |f| (and to rounding of f where that is more); 0 for DefaultGap
+	// Limits, looked at between rounds; 0 for none.
+	Nodes int64 // relaxations of nodes
+	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
+	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
+	Incumbents []*kkt.Point
+	// Improve finds a point of the system from z, the solution of a relaxation (model's units), of a node with the given sides fixed; nil
+	// result: none. It must not depend on anything but its arguments, and is called by several goroutines where Threads > 1. nil: the search
+	// descends from branch to branch itself.
+	Improve func(ctx context.Context, z []float64, fix []kkt.Fix) *kkt.Point
+	// Threads that search at a time; 0 for one.
+	Threads int
+	// Observe is called after each round; nil for nobody.
+	Observe func(Progress)
+	// Resume is where an earlier search of the same system with the same Gap stopped.
+	Resume *State
+}
+
+// Progress of a search.
+type Progress struct {
+	Nodes, Open int64
+	Bound       float64 // -Inf where nothing is known yet
+	Incumbent   float64 // +Inf without one
+	Gap         float64
+	Work        int64
+}
+
+// Outcome is how a search ended.
+type Outcome uint8
+
+// The outcomes. Only Proved says that the best point is optimal, within the gap.
+const (
+	Proved Outcome = iota
+	Infeasible
+	Unbounded
+	LimitReached
+	Interrupted
+	NoBound // the method has no relaxation for f
+)
+
+func (o Outcome) String() string {
+	return [...]string{"proved", "infeasible", "unbounded", "limit reached", "interrupted", "no bound"}[o]
+}
+
+// Result of a search.
+type Result struct {
+	Outcome Outcome
+	Proved  bool
+	// Bound is at most the least value of f, up to the accuracy of relaxations (kkt.Tolerance); -Inf where nothing is known, +Inf where
+	// nothing is feasible.
+	Bound float64
+	Gap   float64 // (Best.F - Bound) / |Best.F|; +Inf where one of them is not known
+	Nodes int64   // relaxations solved for nodes
+	Tried int64   // and others: for the choice of branches, and of branches for incumbents
+	Work  int64
+	Why   string // in words, where nothing is proved
+	Best  *kkt.Point
+	// Ray is a direction from Best along which f falls without end, where the outcome is Unbounded. Model's units.
+	Ray   []float64
+	State *State // to resume from, and for WriteProof
+}
+
+// Solve searches for the least value of f over the system.
+func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) {
+	nothing := &Result{Bound: math.Inf(-1), Gap: math.Inf(1)}
+	if nothing.Why = Applies(sys); nothing.Why != "" {
+		nothing.Outcome = NoBound
+		return nothing, nil
+	}
+	// Factors of a relaxation: its rows and columns in a dense matrix, a pivot each.
+	n := float64(sys.Relaxation.N + sys.Relaxation.A.Rows)
+	if opts.Work > 0 && n*n*n/2 > float64(opts.Work) {
+		nothing.Outcome, nothing.Why = LimitReached, "one relaxation takes more than the budget"
+		return nothing, nil
+	}
+	s, err := newSearch(sys, opts)
+	if err != nil {
+		return nil, err
+	}
+	return s.run(ctx)
+}
+
+// Applies says, in words, why the method has no bound for a system; "" where it has.
+func Applies(sys *kkt.System) string {
+	switch o := sys.Objective; {
+	case !o.Quadratic:
+		return "the upper objective is not quadratic"
+	case !o.Convex && o.Hess != nil:
+		return "the upper objective is not convex in all variables together, and strong duality does not make it so"
+	}
+	for j, whole := range sys.P.Integer {
+		if whole && (math.IsInf(sys.P.X.Lo[j], 0) || math.IsInf(sys.P.X.Hi[j], 0)) {
+			return fmt.Sprintf("integer entry %d of x has no finite box", j)
+		}
+	}
+	return ""
+}
