@@ -293,7 +293,7 @@ func kinds(r *rand.Rand) kind {
 
 func TestRandomPrograms(t *testing.T) {
 	seen := map[activeset.Status]int{}
-	for seed := range uint64(4000) {
+	for seed := range uint64(4000 * *times) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		k := kinds(r)
 		p := random(r, k)

@@ -122,7 +122,9 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 		target, at = st.hi[p], AtUpper
 	}
 	for {
-		s.iterations++
+		if s.iterations++; s.iterations > s.limit {
+			return rise, spent
+		}
 		col := t.first
 		t.column(col, p)
 		d := -col[p]
@@ -278,7 +280,7 @@ func (s *Solver) dualRatio(col []float64, sign, d, left float64) (q int, step fl
 		// those that block within the reach, and what their change of sides takes
 		loss, at := 0.0, -1
 		for i, c := range s.list {
-			if c.room > reach*c.size {
+			if c.room/c.size > reach {
 				continue
 			}
 			if at < 0 || c.size > s.list[at].size {
@@ -291,10 +293,13 @@ func (s *Solver) dualRatio(col []float64, sign, d, left float64) (q int, step fl
 				loss = math.Inf(1)
 			}
 		}
+		if at < 0 { // a rate or room is not a number
+			return -1, 0, s.flips[:0], false
+		}
 		if left-loss-d*reach > 0 {
 			keep := s.list[:0]
 			for _, c := range s.list {
-				if c.room > reach*c.size {
+				if c.room/c.size > reach {
 					keep = append(keep, c)
 				} else {
 					s.flips = append(s.flips, c.k)

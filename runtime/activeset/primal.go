@@ -70,7 +70,9 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 		sign = -1
 	}
 	for {
-		s.iterations++
+		if s.iterations++; s.iterations > s.limit {
+			return fall, spent
+		}
 		col := t.first
 		t.column(col, q)
 		curvature := col[q]
