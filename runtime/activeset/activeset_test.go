@@ -150,14 +150,16 @@ func verify(p *activeset.Program, b *activeset.Bounds, s *activeset.Solution) er
 	}
 	switch s.Status {
 	case activeset.Optimal:
-		value := 0.0
+		value, vt := 0.0, 1.0
 		g, gt := make([]float64, p.N), make([]float64, p.N)
 		for j := range g {
 			value += p.C[j] * s.Z[j]
+			vt += math.Abs(p.C[j] * s.Z[j])
 			g[j], gt[j] = p.C[j]-s.Bound[j], math.Abs(p.C[j])+math.Abs(s.Bound[j])
 			if p.Q != nil {
 				sum, terms := term(p.Q, j, s.Z)
 				value += sum * s.Z[j] / 2
+				vt += terms * math.Abs(s.Z[j]) / 2
 				g[j] += sum
 				gt[j] += terms
 			}
@@ -183,7 +185,7 @@ func verify(p *activeset.Program, b *activeset.Bounds, s *activeset.Solution) er
 				return fmt.Errorf("row %d: %w", i, err)
 			}
 		}
-		if math.Abs(value-s.Value) > 1e-12*(1+math.Abs(value)) {
+		if math.Abs(value-s.Value) > 1e-13*vt {
 			return fmt.Errorf("value %g is given as %g", value, s.Value)
 		}
 	case activeset.Infeasible:

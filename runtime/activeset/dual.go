@@ -39,7 +39,7 @@ func (s *Solver) dual(ctx context.Context) outcome {
 		if o != done {
 			return o
 		}
-		if s.stall.note(rise > 0, s.iterations-start, t.n) {
+		if s.stall.note(rise > 0, s.iterations-start, t.n) && !s.leastIndex {
 			s.perturbMultipliers()
 		}
 		if t.pivots-s.checked > checkEvery {

@@ -23,7 +23,7 @@ func (s *Solver) primal(ctx context.Context) outcome {
 		if o != done {
 			return o
 		}
-		if s.stall.note(fall > 0, s.iterations-start, t.n) {
+		if s.stall.note(fall > 0, s.iterations-start, t.n) && !s.leastIndex {
 			s.perturbSides()
 		}
 		if t.pivots-s.checked > checkEvery {
@@ -65,6 +65,7 @@ func (s *Solver) mostWrong() int {
 // objective has fallen, 0 where rounding could hide it.
 func (s *Solver) release(q int) (fall float64, o outcome) {
 	t, st := s.tab, s.st
+	s.released = q
 	sign := 1.0
 	if st.m[q] > 0 {
 		sign = -1

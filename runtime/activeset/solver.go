@@ -28,6 +28,7 @@ type Solver struct {
 	perturbed  bool
 	leastIndex bool // pivots by least index, which ends
 	seed       uint64
+	released   int // the last constraint that a primal phase released
 	list       []candidate
 	flips      []int
 
@@ -214,7 +215,9 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 		case noPoint:
 			return s.solution(Infeasible)
 		case noEnd:
-			return s.solution(Unbounded)
+			if s.settle(b) {
+				return s.solution(Unbounded)
+			}
 		case beyond:
 			return s.solution(CutOff)
 		case halted:
@@ -236,6 +239,20 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 		}
 	}
 	return s.solution(Failed)
+}
+
+// settle recomputes the point from which a ray begins, where the constraint
+// that is being released stays where it is, and reports whether it is feasible.
+func (s *Solver) settle(b *Bounds) bool {
+	st, q := s.st, s.released
+	s.install(b)
+	side := st.side[q]
+	st.side[q], st.lo[q] = AtLower, st.v[q]
+	good := s.refresh()
+	feasible, _ := s.judge()
+	st.side[q] = side
+	s.perturbed = true // the side of q is to be put back
+	return good && feasible
 }
 
 // judge reports whether all values are within their sides, and whether all
