@@ -20,6 +20,7 @@ var layers = map[string][]string{
 	"internal/extended":  {"internal/sparse"},
 	"internal/gram":      {},
 	"internal/exact":     {},
+	"internal/members":   {},
 	"internal/await":     {},
 	"lang/diag":          {},
 	"lang":               {"lang/diag"},
@@ -71,7 +72,7 @@ var layers = map[string][]string{
 
 // workshop holds what tests and studies are made of: nothing of the product may
 // import it.
-var workshop = []string{"bench", "internal/exact", "ir/expr/exprtest", "runtime/oracle/oracletest"}
+var workshop = []string{"bench", "internal/exact", "internal/members", "ir/expr/exprtest", "runtime/oracle/oracletest"}
 
 // onlyImporter names the one package that may import a library.
 var onlyImporter = map[string]string{

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
-// classes is how many models of each class TestClasses solves. The counts of the note are of
+// classes is how many models of each class TestClasses solves in full. The counts of the note are of
 //
-//	go test ./bench/campaign -run TestClasses -classes 658 -timeout 60m -v
-var classes = flag.Int("classes", 24, "models of each class that TestClasses solves")
+//	BILEVELC_MEMBERS=full go test ./bench/campaign -run TestClasses -classes 658 -timeout 60m -v
+var classes = flag.Int("classes", 24, "models of each class that TestClasses solves in full")
 
 // tied draws a feasible program whose rows tie y to x: equalities and inequalities through a
 // common point on the edge of X and of the bounds of y, rows in x alone, sums and multiples.
@@ -68,10 +69,7 @@ func (g *generator) linear() *truth.Model {
 // Two classes of which many once ended as "infeasible", or without an answer: every statement
 // about every one of their models is true by enumeration, and nearly all are solved.
 func TestClasses(t *testing.T) {
-	count := *classes
-	if testing.Short() {
-		count = min(count, 8)
-	}
+	count := members.Count(*classes)
 	for _, class := range []struct {
 		name string
 		draw func(*generator) *truth.Model
@@ -84,7 +82,7 @@ func TestClasses(t *testing.T) {
 			// gradients of open pieces are what certificates are made of: such runs may fail.
 			ends := map[bool]map[string]int{false: {}, true: {}}
 			solved, open := 0, 0
-			for seed := range uint64(count) {
+			for seed := range members.Seeds(t, *classes) {
 				g := &generator{Rand: rand.New(rand.NewPCG(seed, 0x7469))}
 				m := class.draw(g)
 				dimension := m.Dimension()
@@ -115,7 +113,7 @@ func TestClasses(t *testing.T) {
 				}
 			}
 			t.Logf("%d models: x fill an open set %v, or do not %v", count, ends[true], ends[false])
-			if open-solved > count/50 {
+			if open-solved > members.Misses(count, 0.02) {
 				t.Errorf("%d of %d models ended without an answer", open-solved, open)
 			}
 		})

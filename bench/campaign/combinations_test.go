@@ -4,10 +4,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"bilevelc/internal/members"
 )
 
 // TestCombinations: every combination of method, oracle and solver, on one of a few
-// models each, on all of them without -short: it solves, ends within its limit or is
+// models each, on all of them in full: it solves, ends within its limit or is
 // refused before the run, and nothing that it says is false. A run may fail where the
 // method meets a kink or where the oracle's errors are above what is asked for, and says
 // so.
@@ -16,7 +18,7 @@ func TestCombinations(t *testing.T) {
 	ended := map[string]int{}
 	for k := range combinations() {
 		for m, name := range models {
-			if testing.Short() && m != k%len(models) {
+			if !members.Full() && m != k%len(models) {
 				continue
 			}
 			r := tryCombination(filepath.Join("..", "..", "examples", name), k)

@@ -7,14 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/outer"
 )
 
-// early is how many programs TestEndedEarly asks about, from the seed 100,000 on:
+// early is how many programs TestEndedEarly asks about in full:
 //
-//	go test ./bench/campaign -run TestEndedEarly -early 4000 -timeout 60m
-var early = flag.Int("early", 300, "programs of TestEndedEarly")
+//	BILEVELC_MEMBERS=full go test ./bench/campaign -run TestEndedEarly -early 4000 -timeout 60m
+var early = flag.Int("early", 300, "programs of TestEndedEarly, in full")
 
 // limits are those of a seed's run, which end it early: of time or iterations, the method's own too.
 func limits(seed uint64, opts runtime.Options) runtime.Options {
@@ -41,10 +42,7 @@ func limits(seed uint64, opts runtime.Options) runtime.Options {
 // then holds, and verify finds it so.
 func TestEndedEarly(t *testing.T) {
 	t.Parallel()
-	ended, count := 0, *early
-	if testing.Short() {
-		count = min(count, 60)
-	}
+	ended, count := 0, members.Count(*early)
 	ask := func(seed uint64, limited func(uint64, runtime.Options) runtime.Options) {
 		m, family, qs := questions(seed)
 		r := &report{Seed: seed, Family: family}
@@ -61,7 +59,7 @@ func TestEndedEarly(t *testing.T) {
 			}
 		}
 	}
-	for seed := range uint64(count) {
+	for seed := range members.Seeds(t, *early) {
 		ask(100000+seed, limits)
 	}
 	// Where x is free and y goes to the edge of an entropy, 1e-292 and less.
@@ -71,7 +69,8 @@ func TestEndedEarly(t *testing.T) {
 			return opts
 		})
 	}
-	if ended < count/3 {
+	t.Logf("a limit ended %d of %d", ended, count)
+	if count-ended > members.Misses(count, 2./3) {
 		t.Errorf("a limit ended %d of %d", ended, count)
 	}
 }

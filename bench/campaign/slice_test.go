@@ -2,11 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+
+	"bilevelc/internal/members"
 )
 
-// TestSlice asks about the programs of every cause that the campaign has found so far:
-// nothing false. The findings that it may have are those that say nothing false.
+// TestSlice asks about the programs of every cause that the campaign has found so far, some of them
+// in a plain run: nothing false. The findings that it may have are those that say nothing false.
 func TestSlice(t *testing.T) {
 	t.Parallel()
 	seeds := []uint64{
@@ -49,27 +52,20 @@ func TestSlice(t *testing.T) {
 		43020245, 44013755, // the truth's own rounding: of a margin, and of y at x = 1e14
 		19007885, 21011913, // an end before the verification, and a y of 0 that is rounding
 	}
-	if testing.Short() {
-		seeds = seeds[:8]
-	}
-	nothingFalse(t, seeds)
+	nothingFalse(t, members.Some(t, seeds, members.Few))
 }
 
-// TestMinute is a minute of the campaign on an idle core, in two halves at a time: 1000
-// programs; with -short, 60. Limits of time are those of the programs' own runs, of 10 s where nearly
-// all take milliseconds.
+// TestMinute is a minute of the campaign on an idle core, several blocks of programs at a time: 1000
+// programs in full, 100 in a plain run. Limits of time are those of the programs' own runs, of 10 s
+// where nearly all take milliseconds.
 func TestMinute(t *testing.T) {
-	const first, blocks = 3000, 10
-	size := uint64(100)
-	if testing.Short() {
-		size = 6
-	}
-	for b := range uint64(blocks) {
-		t.Run(fmt.Sprint(first+b*size), func(t *testing.T) {
+	const first = 3000
+	for block := range 5 {
+		t.Run(fmt.Sprint(block), func(t *testing.T) {
 			t.Parallel()
-			seeds := make([]uint64, size)
+			seeds := slices.Collect(members.Seeds(t, 200))
 			for k := range seeds {
-				seeds[k] = first + b*size + uint64(k)
+				seeds[k] += first + uint64(block*len(seeds))
 			}
 			nothingFalse(t, seeds)
 		})

@@ -14,11 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sweep"
 	"bilevelc/runtime"
 )
 
-// sweptModel has 200 jobs in TestSweepOfWorkers.
+// sweptModel has 40 jobs in TestSweepOfWorkers, 200 in full.
 const sweptModel = `
 model shelf
 param cap: real
@@ -100,13 +101,15 @@ func background(t *testing.T, bin string, args ...string) (*exec.Cmd, *bufio.Sca
 	return cmd, bufio.NewScanner(out)
 }
 
-// 200 jobs on four worker processes, two of which are killed at random moments, while
+// 40 jobs, 200 in full, on four worker processes, two of which are killed at random moments, while
 // the server is killed and started again once: every result is there exactly once, and
 // is that of a run on one machine, to the last bit.
 func TestSweepOfWorkers(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
+	seeds, starts := 4, []string{"--starts", "4"}
+	if members.Full() {
+		seeds, starts = 20, nil
 	}
+	jobs := 10 * seeds
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "bilevelc")
 	if text, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
@@ -116,7 +119,7 @@ func TestSweepOfWorkers(t *testing.T) {
 	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	over := []string{"--over", "cap=1:10:1", "--over", "seed=1..20"}
+	over := append([]string{"--over", "cap=1:10:1", "--over", fmt.Sprintf("seed=1..%d", seeds)}, starts...)
 	alone := filepath.Join(dir, "alone")
 	if text, err := exec.Command(bin, append([]string{"sweep", model, "--dir", alone}, over...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
@@ -152,10 +155,10 @@ func TestSweepOfWorkers(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rng.IntN(30)) * time.Millisecond)
 	}
-	first := 10 + rng.IntN(30)
+	first := jobs/20 + rng.IntN(3*jobs/20)
 	reach(first)
 	_ = workers[0].Process.Kill()
-	second := first + 10 + rng.IntN(30)
+	second := first + jobs/20 + rng.IntN(3*jobs/20)
 	reach(second)
 	_ = server.Process.Kill()
 	_ = server.Wait()
@@ -163,7 +166,7 @@ func TestSweepOfWorkers(t *testing.T) {
 	if !lines.Scan() || !strings.Contains(lines.Text(), address) {
 		t.Fatalf("the server, again, says %q", lines.Text())
 	}
-	reach(second + 5 + rng.IntN(40))
+	reach(second + jobs/40 + rng.IntN(jobs/5))
 	_ = workers[1].Process.Kill()
 	last := ""
 	for lines.Scan() {
@@ -174,7 +177,7 @@ func TestSweepOfWorkers(t *testing.T) {
 	}
 	want, wantSeals := documents(t, alone)
 	got, gotSeals := documents(t, queued)
-	if len(want) != 200 {
+	if len(want) != jobs {
 		t.Fatalf("%d jobs", len(want))
 	}
 	for key, doc := range want {

@@ -1,0 +1,116 @@
+// Package members chooses the random members of a family that a test asks about. A plain run
+// asks about a few that no run before it has seen; the environment variable BILEVELC_MEMBERS
+// chooses others:
+//
+//	BILEVELC_MEMBERS=full go test -timeout 90m ./...          # the full counts, of the seeds 0, 1, ...
+//	BILEVELC_MEMBERS=31415 go test ./runtime -run TestKinks   # those of an earlier run, which printed the number
+package members
+
+import (
+	"iter"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+const (
+	variable = "BILEVELC_MEMBERS"
+	// Few is how many members of a family a plain run asks about.
+	Few = 20
+)
+
+// choice is the run's: all members, or those from a first seed on.
+type choice struct {
+	full  bool
+	first uint64
+	err   error
+}
+
+var chosen = sync.OnceValue(func() choice { return parse(os.Getenv(variable)) })
+
+func parse(text string) (c choice) {
+	switch text {
+	case "":
+		c.first = rand.Uint64N(1e9) // nine digits, which can be typed
+	case "full":
+		c.full = true
+	default:
+		c.first, c.err = strconv.ParseUint(text, 10, 64)
+	}
+	return c
+}
+
+// of is the run's choice, which it prints, so that a failure tells how to repeat it.
+func of(t testing.TB) choice {
+	t.Helper()
+	c := chosen()
+	switch {
+	case c.err != nil:
+		t.Fatalf("%s is full or a number: %v", variable, c.err)
+	case !c.full:
+		t.Logf("again: %s=%d go test -run '^%s$'", variable, c.first, t.Name())
+	}
+	return c
+}
+
+// Full reports whether the run is one of the full counts.
+func Full() bool { return chosen().full }
+
+// Count is the number of members that this run asks about, of a family whose full count is full.
+func Count(full int) int {
+	if Full() {
+		return full
+	}
+	return min(full, Few)
+}
+
+// Seeds are those of Count(full) members: 0, 1, ... in a full run, else consecutive ones from a new first.
+func Seeds(t testing.TB, full int) iter.Seq[uint64] {
+	t.Helper()
+	first := of(t).first
+	return func(yield func(uint64) bool) {
+		for k := range uint64(Count(full)) {
+			if !yield(first + k) {
+				return
+			}
+		}
+	}
+}
+
+// Some are all elements of a list in a full run, else a random choice of n of them, in their order.
+func Some[E any](t testing.TB, list []E, n int) []E {
+	t.Helper()
+	c := of(t)
+	if c.full || n >= len(list) {
+		return list
+	}
+	places := rand.New(rand.NewPCG(c.first, 0)).Perm(len(list))[:n]
+	slices.Sort(places)
+	out := make([]E, n)
+	for i, p := range places {
+		out[i] = list[p]
+	}
+	return out
+}
+
+// Misses is how many of n members may miss what at most a share of the family misses: that share
+// of them in a full run, whose members are always the same; else the least count that n new members
+// exceed by chance less than once in 10,000 runs.
+func Misses(n int, share float64) int {
+	if Full() {
+		return int(share * float64(n))
+	}
+	// Sum of the binomial distribution, from no miss on.
+	p := math.Pow(1-share, float64(n))
+	sum, m := p, 0
+	for 1-sum >= 1e-4 && m < n {
+		p *= float64(n-m) / float64(m+1) * share / (1 - share)
+		sum += p
+		m++
+	}
+	return m
+}
