@@ -57,12 +57,13 @@ var layers = map[string][]string{
 	"runtime":            {"internal/extended", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"internal/assist":    {"lang", "parser", "stdlib", "ir", "runtime"},
 	"internal/lsp":       {"internal/assist", "ir", "lang"},
-	"cmd/bilevelc":       {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/planted", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":       {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/planted", "internal/serve", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":              {""},
 	// It speaks a protocol, and knows no language.
 	"internal/jupyter": {},
 
 	"internal/atomicfile": {},
+	"internal/serve":      {"internal/await", "internal/sparse", "ir", "lang/diag", "runtime"},
 	"internal/sweep":      {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it.

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -34,12 +35,18 @@ type origin struct {
 // The error is a diag.List for data that the model refuses, and a *UsageError for data
 // that change the shape of x, y or the rows: those need Bind.
 func (p *Problem) Update(d Data) (*Problem, error) {
-	if p.origin == nil {
-		return nil, &UsageError{Err: fmt.Errorf("the problem was not made by Bind")}
-	}
 	changed, err := d.set()
 	if err != nil {
 		return nil, err
+	}
+	return p.UpdateSet(context.Background(), changed)
+}
+
+// UpdateSet is Update with arrays that were read from files, given up when ctx ends:
+// the error is then its cause.
+func (p *Problem) UpdateSet(ctx context.Context, changed *data.Set) (*Problem, error) {
+	if p.origin == nil {
+		return nil, &UsageError{Err: fmt.Errorf("the problem was not made by Bind")}
 	}
 	all := &data.Set{}
 	for _, e := range p.origin.set.Entries {
@@ -48,7 +55,9 @@ func (p *Problem) Update(d Data) (*Problem, error) {
 		}
 	}
 	all.Entries = append(all.Entries, changed.Entries...)
-	return p.origin.model.bindAfter(all, p.origin.opts, p)
+	opts := p.origin.opts
+	opts.Context = ctx
+	return p.origin.model.bindAfter(all, opts, p)
 }
 
 // sameShapes is an error where two bound problems do not have the same variables and

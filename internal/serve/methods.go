@@ -1,0 +1,323 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"bilevelc/internal/await"
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/method"
+)
+
+// method carries out a request. The error is an *Error, or one of the runtime.
+type methodFunc func(s *server, t *task) (any, error)
+
+// methods are all but cancel, which the reader carries out.
+var methods map[string]methodFunc
+
+func init() { // it refers to itself
+	methods = map[string]methodFunc{"hello": (*server).hello, "compile": (*server).compile, "bind": (*server).bind,
+		"update": (*server).update, "solve": (*server).solve, "evaluate": (*server).evaluate, "verify": (*server).verify, "close": (*server).close}
+}
+
+func methodNames() []string { return append(slices.Sorted(maps.Keys(methods)), "cancel") }
+
+// model is a compiled model, and bound a problem of one.
+type model struct {
+	*runtime.Model
+	name string
+}
+
+type bound struct {
+	*runtime.Problem
+	inputs runtime.Inputs
+	last   *runtime.Result                // the last solution with a point; nil before one
+	layers map[string]*runtime.Layer      // by the methods that were asked for
+	points map[string]*runtime.Evaluation // the last of each layer
+}
+
+// name is the next name of a kind: m1, m2, ...
+func (s *server) name(kind string) string {
+	s.made[kind]++
+	return fmt.Sprintf("%s%d", kind, s.made[kind])
+}
+
+func (s *server) hello(t *task) (any, error) {
+	var p struct {
+		Protocol *int `json:"protocol"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	if p.Protocol != nil && *p.Protocol != protocol {
+		return nil, failure(wrongParams, "this version speaks protocol %d, not %d", protocol, *p.Protocol)
+	}
+	return map[string]any{"protocol": protocol, "version": s.version, "result_schema": runtime.SchemaVersion, "methods": methodNames()}, nil
+}
+
+func (s *server) compile(t *task) (any, error) {
+	var p struct {
+		Path string  `json:"path"`
+		Text *string `json:"text"`
+		Name string  `json:"name"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	if (p.Text == nil) == (p.Path == "") {
+		return nil, failure(wrongParams, `params: a model is given by its "path", or by its "text" with a "name" for messages`)
+	}
+	name := p.Path
+	if p.Text != nil {
+		if name = p.Name; name == "" {
+			name = "model.blv"
+		}
+	}
+	compiled, err := await.Do(t.ctx, func() (*runtime.Model, error) {
+		text := p.Text
+		if text == nil {
+			read, err := datafile.ReadFile(p.Path, nil, maxModel)
+			if err != nil {
+				return nil, &runtime.UsageError{Err: err}
+			}
+			text = &read
+		}
+		return runtime.CompileContext(t.ctx, name, *text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	handle := s.name("m")
+	s.models[handle] = &model{compiled, name}
+	return map[string]any{"model": handle, "name": compiled.Program.Name, "inputs": inputsOf(compiled.Program),
+		"warnings": findings(compiled.Warnings), "warnings_text": textOf(compiled.Warnings)}, nil
+}
+
+// maxModel bounds a model's file as the command line does: numbers belong into data.
+const maxModel = 1 << 24
+
+// supplied are the parameters of bind and update that give data.
+type supplied struct {
+	Data  map[string]json.RawMessage `json:"data"`
+	Files []string                   `json:"files"`
+	Set   []string                   `json:"set"`
+}
+
+func (s *server) bind(t *task) (any, error) {
+	var p struct {
+		Model string `json:"model"`
+		supplied
+		Seed   *uint64 `json:"seed"`
+		Strict bool    `json:"strict"`
+		Ignore bool    `json:"ignore_undeclared"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	m, ok := s.models[p.Model]
+	if !ok {
+		return nil, failure(wrongParams, "params: there is no model %q", p.Model)
+	}
+	seed := uint64(1)
+	if p.Seed != nil {
+		seed = *p.Seed
+	}
+	problem, err := await.Do(t.ctx, func() (*runtime.Problem, error) {
+		set, err := p.read()
+		if err != nil {
+			return nil, err
+		}
+		return m.BindSet(set, runtime.BindOptions{Context: t.ctx, Seed: seed, Strict: p.Strict, IgnoreUndeclared: p.Ignore})
+	})
+	if err != nil {
+		return nil, err
+	}
+	handle := s.name("p")
+	s.problems[handle] = &bound{Problem: problem,
+		inputs: runtime.Inputs{Model: m.name, Data: p.Files, Set: p.Set, DataSeed: seed, Ignore: p.Ignore}}
+	return describe(handle, problem), nil
+}
+
+func (s *server) update(t *task) (any, error) {
+	var p struct {
+		Problem string `json:"problem"`
+		supplied
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	b, err := s.problem(p.Problem)
+	if err != nil {
+		return nil, err
+	}
+	next, err := await.Do(t.ctx, func() (*runtime.Problem, error) {
+		set, err := p.read()
+		if err != nil {
+			return nil, err
+		}
+		return b.UpdateSet(t.ctx, set)
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The new problem has the old name, and what was learned of the old one.
+	inputs := b.inputs
+	inputs.Data, inputs.Set = append(slices.Clone(inputs.Data), p.Files...), append(slices.Clone(inputs.Set), p.Set...)
+	s.problems[p.Problem] = &bound{Problem: next, inputs: inputs, last: b.last}
+	return describe(p.Problem, next), nil
+}
+
+// read makes a set of what a client supplies. The error is a diag.List.
+func (p *supplied) read() (*data.Set, error) {
+	all := &data.Set{}
+	var diags diag.List
+	add := func(set *data.Set, found diag.List) {
+		diags = append(diags, found...)
+		if set != nil {
+			all.Entries = append(all.Entries, set.Entries...)
+		}
+	}
+	for _, spec := range p.Files {
+		add(datafile.Load(spec, nil))
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
+		set, found := entry(name, p.Data[name])
+		add(set, found)
+	}
+	for _, spec := range p.Set {
+		add(datafile.ParseSet(spec))
+	}
+	return all, diags.Err()
+}
+
+func (s *server) problem(handle string) (*bound, error) {
+	b, ok := s.problems[handle]
+	if !ok {
+		return nil, failure(wrongParams, "params: there is no problem %q", handle)
+	}
+	return b, nil
+}
+
+// redraw is how often a run tells of itself at most: as often as the command line draws
+// its progress.
+const redraw = 100 * time.Millisecond
+
+func (s *server) solve(t *task) (any, error) {
+	var p struct {
+		Problem       string         `json:"problem"`
+		Method        string         `json:"method"`
+		Oracle        string         `json:"oracle"`
+		Solver        string         `json:"solver"`
+		Options       method.Values  `json:"options"`
+		Start         runtime.Values `json:"start"`
+		Starts        int            `json:"starts"`
+		Seed          *uint64        `json:"seed"`
+		MaxIter       int            `json:"max_iter"`
+		TimeLimit     float64        `json:"time_limit"`
+		Threads       int            `json:"threads"`
+		CheckGradient bool           `json:"check_gradient"`
+		Warm          bool           `json:"warm"`
+		Progress      bool           `json:"progress"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	b, err := s.problem(p.Problem)
+	if err != nil {
+		return nil, err
+	}
+	if p.TimeLimit < 0 || p.TimeLimit*float64(time.Second) >= math.MaxInt64 {
+		return nil, failure(wrongParams, "params: time_limit is a positive number of seconds that a clock can measure, not %v", p.TimeLimit)
+	}
+	opts := runtime.Options{Method: p.Method, Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Start: p.Start,
+		Starts: p.Starts, Seed: 1, MaxIter: p.MaxIter, TimeLimit: time.Duration(p.TimeLimit * float64(time.Second)),
+		Threads: p.Threads, CheckGradient: p.CheckGradient}
+	if p.Seed != nil {
+		opts.Seed = *p.Seed
+	}
+	if p.Warm {
+		opts.Near = b.last
+	}
+	if p.Progress {
+		began, told := time.Now(), time.Time{}
+		opts.Observer = func(now runtime.Progress) {
+			if time.Since(told) < redraw {
+				return
+			}
+			told = time.Now()
+			s.write(response{Method: "progress", Params: map[string]any{"id": t.ID, "start": now.Start, "starts": now.Starts,
+				"iteration": now.Iteration, "objective": runtime.Number(now.Objective), "best": runtime.Number(now.Best),
+				"step": runtime.Number(now.Step), "measure": runtime.Number(now.Measure), "calls": now.Calls,
+				"seconds": told.Sub(began).Seconds()}})
+		}
+	}
+	r, err := b.Solve(t.ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	if r.HasPoint() {
+		b.last = r
+	}
+	inputs := b.inputs
+	r.Inputs = &inputs
+	return map[string]any{"result": r, "diagnostics": findings(r.Diagnostics), "diagnostics_text": textOf(r.Diagnostics)}, nil
+}
+
+func (s *server) verify(t *task) (any, error) {
+	var p struct {
+		Problem string          `json:"problem"`
+		Result  json.RawMessage `json:"result"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	b, err := s.problem(p.Problem)
+	if err != nil {
+		return nil, err
+	}
+	r, err := runtime.ReadResult(p.Result)
+	if err != nil {
+		return nil, &runtime.UsageError{Err: err}
+	}
+	report, err := await.Do(t.ctx, func() (*certify.Report, error) { return b.Verify(r) })
+	if err != nil && !errors.Is(err, context.Cause(t.ctx)) {
+		return nil, &runtime.UsageError{Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	checks := make([]map[string]any, len(report.Checks))
+	for i, c := range report.Checks {
+		checks[i] = map[string]any{"claim": c.Claim, "ok": c.OK, "claimed": runtime.Number(c.Claimed), "found": runtime.Number(c.Found),
+			"tolerance": runtime.Number(c.Tolerance), "text": c.String()}
+	}
+	return map[string]any{"ok": report.OK(), "checks": checks, "unchecked": append([]string{}, report.Unchecked...)}, nil
+}
+
+func (s *server) close(t *task) (any, error) {
+	var p struct {
+		Model   string `json:"model"`
+		Problem string `json:"problem"`
+	}
+	if err := decode(t.Params, &p); err != nil {
+		return nil, err
+	}
+	_, isModel := s.models[p.Model]
+	_, isProblem := s.problems[p.Problem]
+	if p.Model != "" && !isModel || p.Problem != "" && !isProblem || !isModel && !isProblem {
+		return nil, failure(wrongParams, "params: there is no such model or problem")
+	}
+	delete(s.models, p.Model)
+	delete(s.problems, p.Problem)
+	return map[string]any{}, nil
+}
