@@ -35,12 +35,13 @@ var (
 	typeWords = []string{"int", "matrix", "real", "vector"}
 	declaring = []string{"data", "fn", "let", "lower", "model", "param", "report", "solve", "upper", "var"}
 	logical   = []string{"and", "not", "or"}
+	kindWords = []string{"integer", "binary"} // behind the type of a variable, or in its place
 )
 
 // control are the keywords that neither declare nor are types or logic.
 func control() []string {
 	return slices.DeleteFunc(words(assist.KeywordWord), func(w string) bool {
-		return slices.Contains(typeWords, w) || slices.Contains(declaring, w) || slices.Contains(logical, w) || w == "set" || w == "within"
+		return slices.Contains(typeWords, w) || slices.Contains(declaring, w) || slices.Contains(logical, w) || slices.Contains(kindWords, w) || w == "set" || w == "within"
 	})
 }
 
@@ -74,6 +75,7 @@ func textMate() map[string]any {
 			pattern("storage.type", `\bwithin\b`),
 			pattern("keyword.control", word(control())),
 			pattern("keyword.operator.word", word(logical)),
+			captured(`[:\]]\s*`+word(kindWords), "support.type"),
 			pattern("support.type", word(typeWords)),
 			captured(word(append(words(assist.FunctionWord), words(assist.GeneratorWord)...))+`\s*\(`, "support.function"),
 			pattern("constant.numeric", `\b\d+(\.\d+)?([eE][+-]?\d+)?`),
@@ -92,7 +94,7 @@ func highlights() string {
 (time) @number
 [` + quoted(append(append(slices.Clone(declaring), "set", "within", "start"), control()...)) + `] @keyword
 [` + quoted(logical) + `] @keyword.operator
-[` + quoted(typeWords) + `] @type.builtin
+[` + quoted(append(slices.Clone(typeWords), kindWords...)) + `] @type.builtin
 ["+" "-" "*" "/" "^" ".*" "./" ".^" "<" "<=" ">" ">=" "==" "!=" "=" "~" ".." "'"] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," ":"] @punctuation.delimiter
@@ -190,6 +192,11 @@ func TestColors(t *testing.T) {
 	}
 	for _, g := range words(assist.GeneratorWord) {
 		check("data c: vector[2] ~ "+g+"(0, 1)", g, "support.function")
+	}
+	for _, k := range kindWords {
+		check("  var on: [city] "+k, k, "support.type")
+		check("  var on: "+k+" in box(0, 3)", k, "support.type")
+		check("x["+k+"]", k, "")
 	}
 	check("set city = {}", "city", "entity.name.type")
 	check("  cap: x <= 1", "cap", "entity.name.tag")

@@ -176,6 +176,8 @@ type Variable struct {
 	Axes []Axis
 	// Hidden is set on variables that restate a kink; see Restated.
 	Hidden bool
+	// Integer is set on upper variables that take whole numbers only, between finite bounds (X.Lo, X.Hi).
+	Integer bool
 }
 
 // Axis is one dimension of an array. Labels holds the elements of the set that

@@ -181,12 +181,28 @@ type LevelItem interface {
 // Var declares a decision variable.
 //
 //	var x: vector[n] in box(lo, hi)
+//	var k: vector[n] integer in box(0, 5)
+//	var on: binary
 type Var struct {
 	At
 	Name Ident
-	Type TypeExpr
-	Set  *Set // nil: free
+	Type TypeExpr // of an integer or binary variable without indices, real, at the place of the word
+	Kind VarKind
+	Word diag.Span // of the word integer or binary; zero for others
+	Set  *Set      // nil: free
 }
+
+// VarKind says which values a variable takes.
+type VarKind uint8
+
+// The kinds of variables.
+const (
+	ContinuousVar VarKind = iota
+	IntegerVar            // whole numbers
+	BinaryVar             // 0 and 1
+)
+
+func (k VarKind) String() string { return [...]string{"continuous", "integer", "binary"}[k] }
 
 // Set is what a variable is declared in: box, nonneg, simplex, ball, free.
 type Set struct {

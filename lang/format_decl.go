@@ -171,7 +171,16 @@ func (p *printer) item(item LevelItem) {
 	switch item := item.(type) {
 	case *Var:
 		p.word("var " + item.Name.Name + ": ")
-		p.typ(item.Type)
+		switch {
+		case item.Kind == ContinuousVar:
+			p.typ(item.Type)
+		case item.Type.Kind == KindReal:
+			p.word(item.Kind.String())
+		default:
+			p.typ(item.Type)
+			p.gap(item.Word.Start, " ")
+			p.word(item.Kind.String())
+		}
 		if item.Set != nil {
 			p.operator("in")
 			p.gap(item.Set.Place.Start, " ")

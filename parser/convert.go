@@ -172,11 +172,34 @@ func (s *session) varNode(c cut) lang.LevelItem {
 	if tree.Name.Text == "" {
 		return nil
 	}
-	v := &lang.Var{At: lang.At{Place: s.cutSpan(c)}, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false)}
+	v := &lang.Var{At: lang.At{Place: s.cutSpan(c)}, Name: s.ident(tree.Name)}
+	s.varType(v, tree)
 	if set := tree.Set; set != nil && len(set.Tokens) > 0 {
 		v.Set = &lang.Set{At: s.over(set.Tokens), Name: s.ident(set.Name), Args: set.Args}
 	}
 	return v
+}
+
+// varType converts the type and kind of a variable. An int is an integer variable; without a type
+// the variable is a scalar.
+func (s *session) varType(v *lang.Var, tree *varDecl) {
+	kind := tree.Kind
+	if kind != nil && len(kind.Tokens) > 0 {
+		v.Word = s.over(kind.Tokens).Place
+		v.Kind = map[string]lang.VarKind{"integer": lang.IntegerVar, "binary": lang.BinaryVar}[kind.Word]
+	}
+	if v.Kind != lang.ContinuousVar && len(tree.Type.Tokens) == 0 {
+		v.Type = lang.TypeExpr{At: lang.At{Place: v.Word}, Kind: lang.KindReal}
+		return
+	}
+	v.Type = s.typeExpr(tree.Type, false)
+	if v.Type.Kind != lang.KindInt {
+		return
+	}
+	v.Type.Kind = lang.KindReal
+	if v.Kind == lang.ContinuousVar {
+		v.Kind, v.Word = lang.IntegerVar, v.Type.Place
+	}
 }
 
 func (s *session) objectiveNode(c cut) lang.LevelItem {

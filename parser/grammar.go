@@ -97,9 +97,16 @@ type writtenType struct {
 }
 
 type varDecl struct {
-	Name name        `parser:"'var' @@"`
-	Type writtenType `parser:"':' @@"`
+	Name name        `parser:"'var' @@ ':'"`
+	Type writtenType `parser:"( (?! 'integer' | 'binary') @@"`
+	Kind *varKind    `parser:"  @@? | @@ )"`
 	Set  *varSet     `parser:"('in' @@)?"`
+}
+
+// varKind is the word of a variable that takes whole numbers only. Its words are not reserved.
+type varKind struct {
+	Tokens []lexer.Token
+	Word   string `parser:"@('integer' | 'binary')"`
 }
 
 type varSet struct {

@@ -63,6 +63,8 @@ func slip(word string, token lexer.Token, want string) string {
 	switch found := token.Value; {
 	case found == "forall":
 		return "`forall i in 1..n:` stands before the relation"
+	case word == "var" && token.Type == tokenIdent && suggestKind(found) != "":
+		return suggestKind(found)
 	case token.Type == tokenIdent && want == productionNames["WrittenType"]:
 		return suggestType(found)
 	case word == "fn" && found == "-":
@@ -83,6 +85,20 @@ func slip(word string, token lexer.Token, want string) string {
 		return "write `==` to compare"
 	case found == "==" && want == "`=`":
 		return "a definition is written with a single `=`"
+	}
+	return ""
+}
+
+// suggestKind is the fix for a word that may be meant as that of an integer or binary variable; "" for others.
+func suggestKind(word string) string {
+	switch strings.ToLower(word) {
+	case "bool", "boolean", "bin":
+		return "write `binary`"
+	case "integers", "whole", "discrete":
+		return "write `integer`"
+	}
+	if meant := diag.Suggest(word, []string{"integer", "binary"}); meant != "" && meant != word {
+		return "did you mean `" + meant + "`?"
 	}
 	return ""
 }
@@ -187,7 +203,7 @@ var statementForms = map[string]string{
 	"set":      "set NAME = {\"A\", \"B\"}   (or `set NAME within SET * SET`, supplied as data)",
 	"let":      "let NAME = EXPRESSION",
 	"fn":       "fn NAME(z: vector, ...) = EXPRESSION",
-	"var":      "var NAME: TYPE in SET",
+	"var":      "var NAME: TYPE in SET   (or `TYPE integer in SET`, `TYPE binary`)",
 	"minimize": "minimize EXPRESSION",
 	"maximize": "maximize EXPRESSION",
 }

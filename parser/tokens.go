@@ -3,6 +3,8 @@ package parser
 import (
 	"slices"
 
+	"github.com/alecthomas/participle/v2/lexer"
+
 	"bilevelc/lang/diag"
 )
 
@@ -12,7 +14,7 @@ type TokenKind uint8
 // The kinds of tokens.
 const (
 	TokenName     TokenKind = iota + 1 // of anything declared, or a function
-	TokenKeyword                       // a reserved word, and `set` where it declares one
+	TokenKeyword                       // a reserved word, and `set`, `integer` and `binary` where they declare
 	TokenNumber                        //
 	TokenLabel                         // text in double quotes
 	TokenOperator                      // operators, brackets and other punctuation
@@ -30,11 +32,14 @@ type Token struct {
 func Tokens(src *diag.Source) []Token {
 	s := scan(src, nil)
 	var out []Token
-	for _, t := range s.tokens {
+	for i, t := range s.tokens {
 		var kind TokenKind
 		switch t.Type {
 		case tokenIdent:
 			kind = TokenName
+			if kindOfVar(s.tokens, i) {
+				kind = TokenKeyword
+			}
 		case tokenKeyword:
 			kind = TokenKeyword
 		case tokenNumber:
@@ -63,4 +68,33 @@ func Tokens(src *diag.Source) []Token {
 		last = t.End
 		return false
 	})
+}
+
+// kindOfVar reports whether token i is the word of an integer or binary variable: it ends the type in
+// `var NAME: TYPE`, or stands for it.
+func kindOfVar(tokens []lexer.Token, i int) bool {
+	if word := tokens[i].Value; word != "integer" && word != "binary" || i < 3 {
+		return false
+	}
+	j := i - 1
+	switch tokens[j].Value {
+	case "real", "int":
+		j--
+	case "]":
+		depth := 0
+		for ; j >= 0; j-- {
+			if tokens[j].Value == "]" {
+				depth++
+			} else if tokens[j].Value == "[" {
+				depth--
+			}
+			if depth == 0 {
+				break
+			}
+		}
+		if j--; j >= 0 && (tokens[j].Value == "vector" || tokens[j].Value == "matrix") {
+			j--
+		}
+	}
+	return j >= 2 && tokens[j].Value == ":" && tokens[j-2].Value == "var"
 }

@@ -79,7 +79,7 @@ func dumpValue(b *strings.Builder, v reflect.Value, parens bool) {
 		b.WriteString("(" + v.Type().Name())
 		for i := range v.NumField() {
 			f := v.Type().Field(i)
-			if f.Name == "At" || f.Name == "OpPlace" || f.Name == "Source" || f.Name == "Comments" || f.Name == "Doc" {
+			if f.Name == "At" || f.Name == "OpPlace" || f.Name == "Word" || f.Name == "Source" || f.Name == "Comments" || f.Name == "Doc" {
 				continue
 			}
 			b.WriteString(" ")

@@ -28,6 +28,17 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			EqualityOnly:     true, HessianPattern: p.Facts.HessianPattern,
 		},
 	}
+	for _, v := range p.Upper.Vars {
+		if !v.Integer {
+			continue
+		}
+		if out.Integer == nil {
+			out.Integer = make([]bool, out.Dx)
+		}
+		for j := range v.Shape.Len() {
+			out.Integer[v.Offset+j] = true
+		}
+	}
 	for _, row := range p.Rows {
 		kind := rowKind(row)
 		out.Rows.Kind = append(out.Rows.Kind, kind)

@@ -259,6 +259,9 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 			if math.IsNaN(f) || math.IsInf(f, 0) {
 				return nil, fmt.Errorf("%s is %v", EntryName(v, k), f)
 			}
+			if decl.Integer && f != math.Trunc(f) {
+				return nil, fmt.Errorf("%s is %v, but %s takes whole numbers only", EntryName(v, k), f, decl.Name)
+			}
 			x[decl.Offset+k] = f
 		}
 	}

@@ -35,6 +35,9 @@ var ErrTimeLimit = outer.ErrTime
 // the run ended is the result's Status, and the best point found comes with
 // every one.
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
+	if err := p.continuous(); err != nil {
+		return nil, err
+	}
 	p, done := p.borrow(ctx)
 	defer done()
 	if opts.TimeLimit > 0 && p.ties != nil {
@@ -68,6 +71,20 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r.Calls = r.Calls.Add(spent)
 	return r, nil
+}
+
+// continuous is an error for a problem with integer variables, which a local solve would move off the whole numbers.
+func (p *Problem) continuous() error {
+	for _, v := range p.IR.Upper.Vars {
+		if v.Integer {
+			var diags diag.List
+			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search", v.Name)
+			d.Detail = "A local solve moves the leader's variables continuously; rounding what it ends at proves nothing."
+			d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
+			return diags
+		}
+	}
+	return nil
 }
 
 // solve is Solve for one problem.

@@ -28,6 +28,8 @@ import (
 const (
 	optimistic = "optimistic"
 	leastNorm  = "least_norm"
+	// pessimistic, the worst for the leader, is a word of the language that no method solves yet.
+	pessimistic = "pessimistic"
 )
 
 const (
@@ -60,6 +62,9 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	for i := range p.Settings {
 		switch s := &p.Settings[i]; s.Name {
 		case "ties":
+			if s.IsWord && s.Word == pessimistic {
+				return "", 0, located(s.Span, errors.New("ties = pessimistic is not solved yet: use optimistic, whose result says what F is with the worst answer"))
+			}
 			if !s.IsWord || s.Word != optimistic && s.Word != leastNorm {
 				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s or %s", optimistic, leastNorm))
 			}

@@ -60,8 +60,10 @@ module.exports = grammar({
     ),
     block: ($) => seq('{', statements($, $._item), '}'),
     _item: ($) => choice($.var, $.let, $.objective, $.subject_to, $.constraint),
-    var: ($) => seq('var', field('name', $.identifier), ':', field('type', $.type),
+    var: ($) => seq('var', field('name', $.identifier), ':',
+      choice(seq(field('type', $.type), optional($.kind)), $.kind),
       optional(seq('in', $.variable_set))),
+    kind: () => choice('integer', 'binary'),
     variable_set: ($) => seq(field('name', $.identifier), optional(seq('(', commaSep1($._expression), ')'))),
     objective: ($) => seq(choice('minimize', 'maximize'), $._expression),
     // The constraints on further lines are items beside it.

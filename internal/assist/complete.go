@@ -76,6 +76,10 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 				}
 			}
 		}
+		if name == "ties" {
+			add(Completion{Label: "optimistic", Kind: "method", Detail: "the best for the leader"})
+			add(Completion{Label: "least_norm", Kind: "method", Detail: "the one of least norm"})
+		}
 		if len(out) > 0 {
 			return unique(out)
 		}
@@ -95,7 +99,16 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		return out
 	case strings.HasSuffix(before, ":") && slices.Contains([]string{"param", "data", "var", "fn"}, head) && !strings.Contains(line, "("),
 		head == "fn" && strings.HasSuffix(before, ":"):
-		for _, t := range []string{"real", "int", "vector", "matrix"} {
+		types := []string{"real", "int", "vector", "matrix"}
+		if head == "var" {
+			types = append(types, "integer", "binary")
+		}
+		for _, t := range types {
+			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
+		}
+		return out
+	case head == "var" && typed(before):
+		for _, t := range []string{"integer", "binary", "in"} {
 			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
 		}
 		return out
@@ -114,6 +127,13 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 	d.visible(offset, add, func(def *lang.Definition) bool { return def.Kind != lang.ConstraintName })
 	words(FunctionWord, KeywordWord)
 	return unique(out)
+}
+
+// typed reports whether a text ends behind the type of a variable.
+func typed(before string) bool {
+	_, behind, found := strings.Cut(before[strings.LastIndexByte(before, '\n')+1:], ":")
+	behind = strings.TrimSpace(behind)
+	return found && (behind == "real" || strings.HasSuffix(behind, "]") && strings.Count(behind, "[") == strings.Count(behind, "]"))
 }
 
 var wordKinds = map[WordKind]string{FunctionWord: "function", KeywordWord: "keyword", VariableSetWord: "set",

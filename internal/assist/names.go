@@ -170,6 +170,9 @@ func (d *Document) valueOf(def *lang.Definition, set *data.Set) string {
 func (d *Document) kindWords(def *lang.Definition) string {
 	switch def.Kind {
 	case lang.VarName:
+		if v, ok := def.Decl.(*lang.Var); ok && def.Level != nil && v.Kind != lang.ContinuousVar {
+			return def.Level.Word() + " " + v.Kind.String() + " variable"
+		}
 		if def.Level != nil {
 			return def.Level.Word() + " variable"
 		}

@@ -75,7 +75,7 @@ var allWords = sync.OnceValue(func() []Word {
 	for _, f := range stdlib.Functions() {
 		out = append(out, Word{Name: f.Name, Kind: FunctionWord, Signature: f.Signature, Doc: f.Doc, Example: f.Example})
 	}
-	for _, k := range append(parser.Keywords(), "set", "within") {
+	for _, k := range append(parser.Keywords(), "set", "within", "integer", "binary") {
 		out = append(out, Word{Name: k, Kind: KeywordWord, Doc: keywordDocs[k]})
 	}
 	seen := map[string]int{}
@@ -92,6 +92,8 @@ var allWords = sync.OnceValue(func() []Word {
 	for _, kind := range []string{"method", "oracle", "solver"} {
 		setting(kind, "the "+kind+" of the run")
 	}
+	setting("ties", "which of its best answers a follower takes that has several: `optimistic`, the best for the leader, or `least_norm`")
+	setting("tau", "with `ties`: how much the rule weighs")
 	for _, m := range runtime.Methods() {
 		out = append(out, Word{Name: m.Name, Kind: MethodWord, Signature: m.Kind + " = " + m.Name, Doc: m.Summary + " (" + m.Reference + ")"})
 		for _, s := range m.Settings {
@@ -121,7 +123,9 @@ var keywordDocs = map[string]string{
 	"forall":  "`forall i in 1..n: RELATION` is a family of constraints", "in": "`i in 1..n` ranges an index, `in box(0, 1)` restricts a variable",
 	"if": "`if c then a else b` chooses by data and indices", "then": "`if c then a else b`", "else": "`if c then a else b`",
 	"and": "of conditions", "or": "of conditions", "not": "of a condition",
-	"real": "a number", "int": "an integer: sizes, indices, ranges", "vector": "`vector[n]`, a column of n numbers", "matrix": "`matrix[m, n]`, m rows of n numbers",
+	"integer": "`var k: vector[n] integer in box(0, 5)` takes whole numbers only; the leader's alone",
+	"binary":  "`var on: vector[n] binary` takes the values 0 and 1 only; the leader's alone",
+	"real":    "a number", "int": "an integer: sizes, indices, ranges", "vector": "`vector[n]`, a column of n numbers", "matrix": "`matrix[m, n]`, m rows of n numbers",
 }
 
 // isName tells whether a text can be a name of a model.

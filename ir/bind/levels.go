@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"math"
+
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -63,7 +65,7 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 		}
 		shape := shapeOf(sizesOf(dims))
 		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
-			Axes: exported(axesOf(dims))})
+			Axes: exported(axesOf(dims)), Integer: v.Kind != lang.ContinuousVar && !lower})
 		node := b.graph.Var(v.Name.Name, lower, l.Dim, shape, v.Name.Span())
 		if shape.Len() == 0 { // nothing to decide
 			node = b.graph.Fill(0, shape, v.Name.Span())
@@ -198,6 +200,10 @@ func (b *binder) start(prob *ir.Problem) {
 				prob.Start[target.Offset+k] = vals[0]
 			} else {
 				prob.Start[target.Offset+k] = vals[k]
+			}
+			if at := prob.Start[target.Offset+k]; target.Integer && at != math.Trunc(at) {
+				b.errorf(diag.BindNotInteger, item.Value.Span(), "`%s` takes whole numbers only, but starts at %v", variableEntry(*target, k), at)
+				break
 			}
 		}
 	}

@@ -109,6 +109,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 			emit(rel)
 		}
 		r.ball(v, k)
+		r.ends(v, k)
 	}
 	r.upperLevel = true
 	for _, c := range decl.Constraints {
@@ -133,6 +134,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 			}
 		}
 	}
+	r.whole(decl)
 }
 
 // couple keeps a relation that is not part of X.

@@ -245,10 +245,6 @@ func (c *checker) spreadVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constrai
 		return &out, nil
 	}
 	out.Type = lang.TypeExpr{At: v.Type.At, Kind: lang.KindArray, Dims: append(f.dims[:len(f.dims):len(f.dims)], v.Type.Dims...)}
-	if v.Type.Kind == lang.KindInt {
-		out.Type.Kind = lang.KindInt // reported as an integer variable
-		out.Type.Dims = nil
-	}
 	if v.Set == nil {
 		return &out, nil
 	}

@@ -18,16 +18,31 @@ func (c *checker) variable(e *entry, d *lang.Var) value {
 	if e.symbol.Lower {
 		v.deps = expr.DependsY
 	}
-	if d.Type.Kind == lang.KindInt {
-		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` is an integer variable", d.Name.Name).Detail =
-			"the methods here need continuous variables: real, vector[n] or matrix[m, n]"
-		return v
-	}
+	c.kind(d, e.symbol.Lower)
 	v.typ = c.written(&d.Type)
 	if d.Set != nil {
 		c.set(d, v.typ, e.symbol.Lower)
 	}
 	return v
+}
+
+// kind checks a variable of whole numbers: it is the leader's, and a binary one has no set beside.
+func (c *checker) kind(d *lang.Var, lower bool) {
+	switch {
+	case d.Kind == lang.ContinuousVar:
+	case lower:
+		e := c.errorf(c.global, diag.IntegerFollower, d.Word, "the lower variable `%s` is %s", d.Name.Name, d.Kind)
+		e.Detail = "the follower's answer is described by its KKT conditions, which hold for continuous variables only: " +
+			"they say nothing about the best of whole numbers"
+		e.Fix = "let the upper level decide it, or leave it out"
+		if d.Type.Kind == lang.KindReal {
+			e.Fix = "let the upper level decide it, or write `real`"
+		}
+	case d.Kind == lang.BinaryVar && d.Set != nil:
+		e := c.errorf(c.global, diag.BinarySet, d.Word.To(d.Set.Span()), "the binary variable `%s` is given a set", d.Name.Name)
+		e.Detail = "a binary variable takes the values 0 and 1"
+		e.Fix = "write `binary` alone, or, for other whole numbers, `integer in " + d.Set.Span().Text() + "`"
+	}
 }
 
 // sets are the sets that a variable may be declared in, with their arguments.

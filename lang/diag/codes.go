@@ -91,6 +91,8 @@ var (
 	QuotedSetting    = code("E0418", CheckStage, ModelClass, "a setting in quotes")
 	Followers        = code("E0419", CheckStage, ModelClass, "followers that are not told apart")
 	Equilibrium      = code("E0420", CheckStage, ModelClass, "followers in equilibrium")
+	IntegerFollower  = code("E0421", CheckStage, ModelClass, "a follower that decides in whole numbers")
+	BinarySet        = code("E0422", CheckStage, ModelClass, "a binary variable with a set")
 
 	// Affine constraints.
 	NotAffine = code("E0501", CheckStage, ModelClass, "a constraint that is not affine")
@@ -129,6 +131,7 @@ var (
 	BindVaryingSize  = code("E0817", BindStage, ModelClass, "too many parts of different sizes")
 	BindLabels       = code("E0818", BindStage, DataClass, "labels that do not fit")
 	BindTable        = code("E0819", BindStage, DataClass, "a table whose columns do not fit")
+	BindIntegerEnds  = code("E0820", BindStage, ModelClass, "an integer variable without bounds")
 	DataUnreadable   = code("E0850", DataStage, DataClass, "a data file that cannot be read")
 	DataSpec         = code("E0851", DataStage, DataClass, "a --set argument that is not name=value")
 	DataNoName       = code("E0852", DataStage, DataClass, "a file that does not say which array it holds")
@@ -150,6 +153,7 @@ var (
 	RunNotFinite      = code("E0901", RunStage, NumericalClass, "a value that is not a finite number")
 	RunInfeasible     = code("E0902", RunStage, InfeasibleClass, "constraints that contradict each other")
 	RunUnbounded      = code("E0903", RunStage, UnboundedClass, "an objective that falls without bound")
+	RunInteger        = code("E0904", RunStage, ModelClass, "integer variables without the global search")
 	RunSetting        = code("E0910", RunStage, ModelClass, "a setting that does not fit")
 	SessionNoLevel    = code("E0911", SessionStage, ModelClass, "a level's statement before any level")
 	SessionNoSolution = code("E0912", SessionStage, ModelClass, "a value of variables before there is a solution")

@@ -112,7 +112,7 @@ type Problem struct {
 	Start  []float64 // starting x, len Dx
 	// Integer says which entries of x take whole numbers only (len Dx); nil: none.
 	Integer []bool
-	Facts  Facts
+	Facts   Facts
 	// Duals are rows whose multipliers F reads: in the place of y it takes y and
 	// lambda_i for i in Duals, in this order (see Answer). G takes y.
 	Duals []int

@@ -5,7 +5,7 @@
 (time) @number
 ["data" "fn" "let" "lower" "model" "param" "report" "solve" "upper" "var" "set" "within" "start" "else" "forall" "if" "in" "maximize" "minimize" "subject" "then"] @keyword
 ["and" "not" "or"] @keyword.operator
-["int" "matrix" "real" "vector"] @type.builtin
+["int" "matrix" "real" "vector" "integer" "binary"] @type.builtin
 ["+" "-" "*" "/" "^" ".*" "./" ".^" "<" "<=" ">" ">=" "==" "!=" "=" "~" ".." "'"] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," ":"] @punctuation.delimiter

@@ -1,0 +1,75 @@
+package runtime_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime"
+)
+
+const fleet = `model fleet
+set depot = {"Rome", "Oslo"}
+upper {
+  var price: real in box(0, 3)
+  var trucks: [depot] integer in box(0.5, 4.5)
+  var open: [depot] binary
+  minimize 3 * sum(trucks) + sum(open) - price * sum(y)
+}
+lower {
+  var y: [depot] in nonneg
+  minimize sumsq(y - trucks) + price * sum(y) - sum(open)
+}
+`
+
+// A local solve never returns a model with integer variables as solved, and values at a point are for whole numbers.
+func TestIntegerNeedsSearch(t *testing.T) {
+	p := bindText(t, fleet)
+	want := []bool{false, true, true, true, true}
+	for j, integer := range want {
+		if p.Numeric.Integer[j] != integer {
+			t.Errorf("entry %d is integer: %v", j, p.Numeric.Integer[j])
+		}
+	}
+	var list diag.List
+	if r, err := p.Solve(context.Background(), runtime.Options{}); !errors.As(err, &list) || list[0].Code != diag.RunInteger || list[0].Subject.Text() != "trucks" {
+		t.Errorf("solved: %v, %v", r, err)
+	}
+	at := func(trucks float64) runtime.Values {
+		return runtime.Values{{Name: "price", Data: []float64{0.5}}, {Name: "trucks", Shape: []int{2}, Data: []float64{2, trucks}},
+			{Name: "open", Shape: []int{2}, Data: []float64{0, 1}}}
+	}
+	if _, err := p.Eval(context.Background(), at(2.5), runtime.Options{}); err == nil || !strings.Contains(err.Error(), "whole numbers only") {
+		t.Errorf("2.5 trucks: %v", err)
+	}
+	r, err := p.Eval(context.Background(), at(3), runtime.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// y = trucks - price / 2.
+	if f := 3*5 + 1 - 0.5*(1.75+2.75); math.Abs(float64(r.Upper.Objective)-f) > 1e-6 {
+		t.Errorf("F = %v, want %v", r.Upper.Objective, f)
+	}
+	model, err := runtime.Compile("start.blv", fleet+"solve { start trucks = 1.5 }\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := model.Bind(nil, runtime.BindOptions{}); !errors.As(err, &list) || list[0].Code != diag.BindNotInteger {
+		t.Errorf("a start between whole numbers: %v", err)
+	}
+}
+
+// The word is one of the language; until a method follows it, the model is not solved by another rule.
+func TestPessimisticWord(t *testing.T) {
+	model, err := runtime.Compile("ties.blv", "model ties\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n}\nlower {\n  var y: real in box(0, 1)\n  minimize x * y\n}\nsolve { ties = pessimistic }\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list diag.List
+	if _, err := model.Bind(nil, runtime.BindOptions{}); !errors.As(err, &list) || list[0].Code != diag.RunSetting || !strings.Contains(list[0].Summary, "pessimistic is not solved yet") {
+		t.Errorf("%v", err)
+	}
+}
