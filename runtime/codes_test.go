@@ -166,8 +166,12 @@ func TestSpec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			model, err := runtime.Compile("spec.md", example)
 			if code != "" {
+				var problem *runtime.Problem
 				if err == nil {
-					_, err = model.Bind(nil, runtime.BindOptions{Seed: 1})
+					problem, err = model.Bind(nil, runtime.BindOptions{Seed: 1})
+				}
+				if err == nil {
+					_, err = problem.Solve(context.Background(), runtime.Options{Seed: 1})
 				}
 				list, other := listOf(err)
 				if other != nil || len(list) != 1 || string(list[0].Code) != code {
