@@ -46,7 +46,7 @@ func TestParsingEnds(t *testing.T) {
 		"lines":    random(func() string { return words[rng.IntN(len(words))] + "\n" }),
 		"literal":  "data a: vector[5] = [" + random(func() string { return "1.5, " }) + "1]",
 		"lets":     "model m\n" + random(func() string { return "let abc = 1 + 2\n" }),
-		"braces":   "model m\n" + random(func() string { return "{ " }),
+		"braces":   "model m\n" + random(func() string { return "{ } " }),
 		"operator": "let a = 1" + random(func() string { return " +\n1" }),
 	} {
 		whole := &patience{Context: context.Background(), most: size}

@@ -15,7 +15,7 @@
 // that later stages do not report its uses as unknown names.
 //
 // Time and memory are linear in the length of the text; depth of nesting is
-// limited (maxNesting, maxHeight), so that no later walk of the tree can
+// limited (maxPieces, maxNesting, maxHeight), so that no later walk of the tree can
 // exhaust the stack.
 package parser
 
@@ -49,7 +49,7 @@ func ParseFileContext(ctx context.Context, src *diag.Source) (file *lang.File, d
 func parseFile(s *session) (*lang.File, diag.List) {
 	src := s.src
 	file := &lang.File{At: s.at(0, len(src.Text)), Source: src, Comments: s.comments}
-	if s.isJSON() {
+	if s.isJSON() || s.beyond {
 		return file, s.finish()
 	}
 	s.file(file)
@@ -57,9 +57,11 @@ func parseFile(s *session) (*lang.File, diag.List) {
 	return file, s.finish()
 }
 
-// NoModel reports whether the parser found that its text is no model at all, so
-// that there is nothing to say about parts that are missing.
-func NoModel(diags diag.List) bool { return len(diags) == 1 && diags[0].Code == diag.NotModel }
+// NoModel reports whether the parser found that its text is no model at all, or is
+// beyond a limit, so that there is nothing to say about parts that are missing.
+func NoModel(diags diag.List) bool {
+	return len(diags) == 1 && (diags[0].Code == diag.NotModel || diags[0].Code == diag.TooDeep)
+}
 
 // isJSON reports a text that is a JSON document, in one error.
 func (s *session) isJSON() bool {

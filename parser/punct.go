@@ -109,12 +109,12 @@ func (s *scanner) bracket(p string, at int) {
 		if s.set && !s.inBracket() {
 			tok.Value, tok.Pos.Column = setOpen, 1
 			s.emitAs(tokenPunct, setOpen, at, 1)
-			s.open = append(s.open, tok)
+			s.push(tok)
 			return
 		}
 		s.closeBrackets()
 		s.emit(tokenPunct, p, at)
-		s.open = append(s.open, tok)
+		s.push(tok)
 		return
 	case "}":
 		for s.set && s.inBracket() && s.open[len(s.open)-1].Value != setOpen {
@@ -131,7 +131,7 @@ func (s *scanner) bracket(p string, at int) {
 			s.open = s.open[:len(s.open)-1]
 		}
 	case "(", "[":
-		s.open = append(s.open, tok)
+		s.push(tok)
 	case ")", "]":
 		if !s.inBracket() {
 			s.errorf(diag.Unmatched, s.span(at, at+1), "`%s` closes nothing", p).
@@ -147,6 +147,12 @@ func (s *scanner) bracket(p string, at int) {
 		}
 	}
 	s.emit(tokenPunct, p, at)
+}
+
+// push opens a bracket.
+func (s *scanner) push(tok lexer.Token) {
+	s.open = append(s.open, tok)
+	s.nested(len(s.open), tok.Pos.Offset)
 }
 
 // unusual handles what is not ASCII text: letters of other scripts are part of

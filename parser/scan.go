@@ -1,6 +1,7 @@
 package parser
 
 import (
+	"fmt"
 	"sort"
 	"strings"
 	"unicode"
@@ -23,17 +24,24 @@ type scanner struct {
 	tokens   []lexer.Token
 	comments []lang.Comment
 	errs     collector
-	open     []lexer.Token // the brackets ( [ and braces { that are open
-	newline  int           // offset of the first newline since the last token, or -1
-	first    int           // index of the first token of the current line
-	forall   bool          // the current statement has a forall
-	set      bool          // the current statement declares a set
-	unclosed bool          // the text ended inside a bracket or brace
+	open     []lexer.Token    // the brackets ( [ and braces { that are open
+	newline  int              // offset of the first newline since the last token, or -1
+	first    int              // index of the first token of the current line
+	forall   bool             // the current statement has a forall
+	set      bool             // the current statement declares a set
+	unclosed bool             // the text ended inside a bracket or brace
+	prefixes int              // prefix operators at the end of the tokens
+	beyond   *diag.Diagnostic // the limit that the text goes beyond, where scanning ended
 }
 
 // tokenLength is about how many bytes a token takes with the white space before
 // it, in models and in data literals; more or less costs only time.
 const tokenLength = 4
+
+// maxPieces bounds the tokens, comments and errors of a text. A token takes 64 bytes,
+// twice where it is parsed, and its node of the tree about 130, so that a text of the
+// most pieces takes less than 150 MB.
+const maxPieces = 1 << 19
 
 // scan cuts all of src, in steps of a token.
 func scan(src *diag.Source, meter *await.Meter) *scanner {
@@ -42,10 +50,16 @@ func scan(src *diag.Source, meter *await.Meter) *scanner {
 	if strings.HasPrefix(s.text, "\ufeff") {
 		s.pos = len("\ufeff")
 	}
-	s.tokens = make([]lexer.Token, 0, len(s.text)/tokenLength)
-	for s.pos < len(s.text) {
+	s.tokens = make([]lexer.Token, 0, min(len(s.text)/tokenLength, maxPieces))
+	for s.pos < len(s.text) && s.beyond == nil {
 		meter.Step()
 		s.next()
+		if len(s.tokens)+len(s.comments)+len(s.errs.scanner) > maxPieces {
+			s.stop(s.pos-1, "numbers belong into data files", "this text has more than %d words, numbers and signs", maxPieces)
+		}
+	}
+	if s.beyond != nil {
+		return s
 	}
 	for _, t := range s.open {
 		s.reportUnclosed(t)
@@ -53,6 +67,21 @@ func scan(src *diag.Source, meter *await.Meter) *scanner {
 	}
 	sort.Ints(s.errs.scanner)
 	return s
+}
+
+// stop ends the scan at a place behind which the text is beyond a limit.
+func (s *scanner) stop(at int, fix, format string, args ...any) {
+	s.beyond = &diag.Diagnostic{Severity: diag.Error, Code: diag.TooDeep, Subject: s.span(at, at+1),
+		Summary: fmt.Sprintf(format, args...), Fix: fix}
+}
+
+// nested notes that brackets, or prefix operators behind each other, are depth deep
+// at a place, which the parser would refuse as well, but for a memory of the text's
+// own size.
+func (s *scanner) nested(depth, at int) {
+	if depth > maxNesting && s.beyond == nil {
+		s.stop(at, "name the inner parts with `let`", "this text is nested more than %d deep", maxNesting)
+	}
 }
 
 func (s *scanner) span(start, end int) diag.Span {
@@ -180,6 +209,10 @@ func (s *scanner) emit(kind lexer.TokenType, value string, at int) {
 	if value == ":" && !s.inBracket() && !s.forall {
 		s.endBeforeName()
 	}
+	if s.prefixes++; kind == tokenIdent || value != "-" && value != "not" {
+		s.prefixes = 0
+	}
+	s.nested(s.prefixes, at)
 	s.tokens = append(s.tokens, lexer.Token{Type: kind, Value: value, Pos: lexer.Position{Offset: at}})
 }
 

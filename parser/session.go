@@ -21,6 +21,7 @@ type session struct {
 	comments []lang.Comment
 	errs     collector
 	unclosed bool // the text ended inside a bracket or brace
+	beyond   bool // the text is beyond a limit: nothing of it is parsed
 	grammar  *statementParser
 	meter    *await.Meter // of tokens
 }
@@ -28,6 +29,10 @@ type session struct {
 func newSession(src *diag.Source, meter *await.Meter) *session {
 	sc := scan(src, meter)
 	s := &session{src: src, meter: meter, tokens: sc.tokens, comments: sc.comments, errs: sc.errs, unclosed: sc.unclosed}
+	if sc.beyond != nil {
+		s.tokens, s.comments, s.errs, s.unclosed, s.beyond = nil, nil, collector{}, false, true
+		s.errs.add(sc.beyond)
+	}
 	s.grammar = statementParsers.Get().(*statementParser)
 	s.grammar.session = s
 	return s

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"slices"
+
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -175,10 +177,12 @@ func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		}
 		out.n += len(values)
 	}
+	grow := func(n int) { out.up, out.at[0] = make([]int, 0, n), make([]int, 0, n) }
 	if given != nil {
-		if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", parents, len(given)) {
+		if !e.roomWithin(bd, parents*len(given)) {
 			return nil, false
 		}
+		grow(parents * len(given))
 		for t := range parents {
 			add(t, given)
 		}
@@ -197,9 +201,10 @@ func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		if set == nil { // not supplied
 			set = count(1, v.item.Rows)
 		}
-		if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", parents, len(set)) {
+		if !e.roomWithin(bd, parents*len(set)) {
 			return nil, false
 		}
+		grow(parents * len(set))
 		for t := range parents {
 			add(t, set)
 		}
@@ -217,13 +222,32 @@ func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 			break
 		}
 	}
-	if !e.b.within(e.b.tuples, e.at(bd), "the iteration space", total) {
+	if !e.roomWithin(bd, total) {
 		return nil, false
 	}
+	grow(total)
 	for t := range parents {
 		add(t, count(los[t], max(his[t]-los[t]+1, 0)))
 	}
 	return out, true
+}
+
+// roomWithin reports whether a space of n tuples may stand within the spaces around
+// it, which stay in memory meanwhile, and reports an error where not.
+func (e *elab) roomWithin(bd *lang.Binder, n int) bool {
+	around := 0
+	for s := e.space; s != nil; s = s.parent {
+		around += s.n
+	}
+	what := "the iteration space"
+	if around > 0 {
+		what = "the iteration space, with those around it,"
+	}
+	if !e.b.within(e.b.tuples, e.at(bd), what, around+n) {
+		return false
+	}
+	e.b.budget += around // they are paid for
+	return true
 }
 
 // bound evaluates an end of a range for each tuple of the current space.
@@ -239,6 +263,9 @@ func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
 	}
 	if ints == nil { // not supplied
 		ints, v.space = []int{e.b.filler()}, nil
+	}
+	if v.space == nil {
+		return slices.Repeat(ints[:1], parents), true
 	}
 	out := make([]int, parents)
 	at := e.space.to(v.space)

@@ -108,7 +108,7 @@ func (e *elab) at(n lang.Node) diag.Span {
 func (e *elab) expr(x lang.Expr) value {
 	e.b.meter.Step()
 	if e.b.steps++; e.b.steps > maxSteps {
-		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: inlining its functions gives more than %d expressions", maxSteps)
+		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
 		return value{}
 	}
 	switch x := x.(type) {

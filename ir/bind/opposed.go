@@ -1,8 +1,10 @@
 package bind
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
@@ -38,7 +40,7 @@ func (r *rows) unite() {
 	type list struct{ first, last int }
 	bounds, next := make([]list, p.B.Cols), make([]int, len(p.Rows)) // indices from 1; 0 ends
 	seen := map[string]*list{}
-	united := false
+	var others []*list // of the map, in the order in which they were met
 	for k, row := range p.Rows {
 		r.b.meter.Step()
 		cols, _ := p.B.Row(k)
@@ -53,31 +55,98 @@ func (r *rows) unite() {
 			if like = seen[key]; like == nil {
 				like = new(list)
 				seen[key] = like
+				others = append(others, like)
 			}
 		}
-		found := -1
-		for i := like.first - 1; i >= 0; i = next[i] - 1 {
-			if kept[i] && !p.Rows[i].Equal && r.noRoom(i, k) {
-				found = i
-				break
-			}
+		if like.first == 0 {
+			like.first = k + 1
+		} else {
+			next[like.last-1] = k + 1
 		}
-		if found < 0 {
-			if like.first == 0 {
-				like.first = k + 1
-			} else {
-				next[like.last-1] = k + 1
-			}
-			like.last = k + 1
-			continue
+		like.last = k + 1
+	}
+	united := false
+	var members []member
+	visit := func(l *list) {
+		members = members[:0]
+		for i := l.first; i != 0; i = next[i-1] {
+			members = append(members, r.member(i-1))
 		}
-		p.Rows[found].Equal = true
-		p.Rows[found].Opposite = &ir.Opposite{Family: row.Family, Index: row.Index, Ratio: r.ratio(found, k)}
-		kept[k], united = false, true
+		united = r.pairUp(members, kept) || united
+	}
+	for j := range bounds {
+		visit(&bounds[j])
+	}
+	for _, l := range others {
+		visit(l)
 	}
 	if united {
 		r.keep(kept)
 	}
+}
+
+// member is a row among those of its pattern: its right-hand side over its first
+// coefficient, which two opposite rows share, and the sign of that coefficient, in
+// which they differ.
+type member struct {
+	row      int
+	side     float64
+	negative bool
+}
+
+func (r *rows) member(i int) member {
+	_, b := r.prob.B.Row(i)
+	return member{row: i, side: r.prob.Rhs[i] / b[0], negative: b[0] < 0}
+}
+
+// pairUp makes an equality of each row, in their order, and the first before it that
+// leaves no room beside it and has no other yet; the later one is not kept. It
+// compares only rows whose sides are next to each other, so that a million rows on
+// one entry take the time of sorting them. It reorders members.
+func (r *rows) pairUp(members []member, kept []bool) (united bool) {
+	if len(members) < 2 {
+		return false
+	}
+	slices.SortFunc(members, func(a, b member) int { return cmp.Or(cmp.Compare(a.side, b.side), cmp.Compare(a.row, b.row)) })
+	p := r.prob
+	for len(members) > 0 {
+		// Sides of rows that noRoom accepts differ by its tolerance and by three
+		// roundings, of 2^-53 each: by less than twice the tolerance.
+		end := 1
+		for end < len(members) && members[end].side-members[end-1].side <=
+			2*oppositeTolerance*(math.Abs(members[end-1].side)+math.Abs(members[end].side)) {
+			end++
+		}
+		near := members[:end]
+		members = members[end:]
+		slices.SortFunc(near, func(a, b member) int { return cmp.Compare(a.row, b.row) })
+		var waiting [2][]int // rows without an opposite, by sign
+		for _, m := range near {
+			own, other := &waiting[0], &waiting[1]
+			if m.negative {
+				own, other = other, own
+			}
+			n := slices.IndexFunc(*other, func(i int) bool {
+				r.b.meter.Step()
+				return r.noRoom(i, m.row)
+			})
+			if n < 0 {
+				*own = append(*own, m.row)
+				continue
+			}
+			found := (*other)[n]
+			if n == 0 {
+				*other = (*other)[1:]
+			} else {
+				*other = slices.Delete(*other, n, n+1)
+			}
+			row := p.Rows[m.row]
+			p.Rows[found].Equal = true
+			p.Rows[found].Opposite = &ir.Opposite{Family: row.Family, Index: row.Index, Ratio: r.ratio(found, m.row)}
+			kept[m.row], united = false, true
+		}
+	}
+	return united
 }
 
 // pattern is the same for rows that are multiples of each other: the columns,

@@ -20,7 +20,7 @@ var (
 	Unmatched       = code("E0105", SyntaxStage, ModelClass, "a bracket that closes nothing")
 	OperatorAtStart = code("E0106", SyntaxStage, ModelClass, "a line that starts with an operator")
 	BadRelation     = code("E0107", SyntaxStage, ModelClass, "a constraint without a proper relation")
-	TooDeep         = code("E0108", SyntaxStage, ModelClass, "an expression nested too deeply")
+	TooDeep         = code("E0108", SyntaxStage, ModelClass, "a text that is nested too deeply, or too long")
 	ReservedWord    = code("E0109", SyntaxStage, ModelClass, "a word of the language used as a name")
 	ForeignOperator = code("E0110", SyntaxStage, ModelClass, "an operator of another language")
 	WrongBlock      = code("E0111", SyntaxStage, ModelClass, "a statement in the wrong place")

@@ -3,6 +3,7 @@ package diag
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Suggest returns the candidate that name was most likely meant to be, or ""
@@ -11,6 +12,13 @@ import (
 // with it (three letters or more). Case does not count; among equals the first
 // wins.
 func Suggest(name string, candidates []string) string {
+	longest := 0
+	for _, c := range candidates {
+		longest = max(longest, len(c))
+	}
+	if n := utf8.RuneCountInString(name); n-longest > (n+1)/3 && n > longest+1 {
+		return "" // a name of megabytes is not folded for each candidate
+	}
 	best, bestCost := "", 0
 	limit := max(1, (len([]rune(name))+1)/3)
 	for _, c := range candidates {
