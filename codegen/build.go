@@ -138,8 +138,8 @@ func dataFields(p *ir.Problem) []field {
 			f.name = exported(d.Name.Name, taken)
 			fields = append(fields, f)
 		case *lang.IndexSet:
-			if v := d.Value; v != nil && v.Lo != nil {
-				continue // numbers follow from params
+			if v := d.Value; v != nil && (v.Lo != nil || v.Binders != nil) {
+				continue // numbers follow from params, parts from conditions
 			}
 			f := field{model: d.Name.Name, optional: d.Value != nil, typ: "[]string", doc: "set " + d.Name.Name}
 			if len(d.Within) > 1 {
@@ -151,8 +151,11 @@ func dataFields(p *ir.Problem) []field {
 			f := field{model: d.Name.Name, optional: d.Value != nil || d.Gen != nil}
 			f.shape = rank(&d.Type)
 			f.typ = [...]string{"float64", "[]float64", "[][]float64"}[f.shape]
-			if d.Type.Kind == lang.KindInt {
+			switch d.Type.Kind {
+			case lang.KindInt:
 				f.typ = "int"
+			case lang.KindText:
+				f.typ, f.shape = "[]string", 1 // row by row
 			}
 			if f.optional && f.shape == 0 {
 				f.typ = "*" + f.typ

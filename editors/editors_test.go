@@ -36,12 +36,13 @@ var (
 	declaring = []string{"data", "fn", "let", "lower", "model", "param", "report", "solve", "upper", "var"}
 	logical   = []string{"and", "not", "or"}
 	kindWords = []string{"integer", "binary"} // behind the type of a variable, or in its place
+	ofTables  = []string{"text", "column", "columns"} // words in the declarations of data, names elsewhere
 )
 
 // control are the keywords that neither declare nor are types or logic.
 func control() []string {
 	return slices.DeleteFunc(words(assist.KeywordWord), func(w string) bool {
-		return slices.Contains(typeWords, w) || slices.Contains(declaring, w) || slices.Contains(logical, w) || slices.Contains(kindWords, w) || w == "set" || w == "within"
+		return slices.Contains(typeWords, w) || slices.Contains(declaring, w) || slices.Contains(logical, w) || slices.Contains(kindWords, w) || w == "set" || w == "within" || slices.Contains(ofTables, w)
 	})
 }
 
@@ -69,6 +70,8 @@ func textMate() map[string]any {
 			captured(`^\s*(set)\s+([\p{L}_][\p{L}\p{Nd}_]*)`, "storage.type", "entity.name.type"),
 			captured(`\b(fn)\s+([\p{L}_][\p{L}\p{Nd}_]*)`, "storage.type", "entity.name.function"),
 			captured(`\b(model)\s+([\p{L}_][\p{L}\p{Nd}_]*)`, "storage.type", "entity.name.namespace"),
+			captured(`^\s*data\b[^:]*:\s*(text)\s*\[`, "support.type"),
+			captured(`[\]\w]\s+(columns?)\s+["\p{L}_]`, "storage.type"),
 			captured(`\b(in)\s+(`+strings.Join(words(assist.VariableSetWord), "|")+`)\b`, "keyword.control", "support.type"),
 			captured(`^\s*([\p{L}_][\p{L}\p{Nd}_]*)\s*:`, "entity.name.tag"),
 			pattern("storage.type", word(declaring)),
@@ -92,9 +95,9 @@ func highlights() string {
 (string) @string
 (number) @number
 (time) @number
-[` + quoted(append(append(slices.Clone(declaring), "set", "within", "start"), control()...)) + `] @keyword
+[` + quoted(append(append(slices.Clone(declaring), "set", "within", "start", "column", "columns"), control()...)) + `] @keyword
 [` + quoted(logical) + `] @keyword.operator
-[` + quoted(append(slices.Clone(typeWords), kindWords...)) + `] @type.builtin
+[` + quoted(append(append(slices.Clone(typeWords), kindWords...), "text")) + `] @type.builtin
 ["+" "-" "*" "/" "^" ".*" "./" ".^" "<" "<=" ">" ">=" "==" "!=" "=" "~" ".." "'"] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," ":"] @punctuation.delimiter
@@ -199,6 +202,9 @@ func TestColors(t *testing.T) {
 		check("x["+k+"]", k, "")
 	}
 	check("set city = {}", "city", "entity.name.type")
+	check("data X: [row, k] columns x1..x8", "columns", "storage.type")
+	check("  minimize columns + text[1]", "columns", "")
+	check("  minimize columns + text[1]", "text", "")
 	check("  cap: x <= 1", "cap", "entity.name.tag")
 	check(`x["a // b"]`, `"a`, "string")
 	check("x // sum", "// sum", "comment")

@@ -30,6 +30,7 @@ var known = []struct {
 	{"toll/toll.blv", "", 1, 8.952715040395, 1e-6, "exact reference"},
 	{"toy/toy.blv", "toy/toy_paper_s1.json", 1, -19.0957170, 1e-7, "exact reference; the paper's run stops at -19.092577"},
 	{"ridge/ridge.blv", "ridge/ridge.json", 1, reference("ridge/ridge.ref.json"), 1e-7, "bench/peers/reference.py"},
+	{"elastic/elastic.blv", "elastic/reg.csv", 1, 83.11145435766944, 1e-7, "examples/reference.py"},
 	{"classifier/classifier.blv", "classifier/classifier.json", 1, reference("classifier/classifier.ref.json"), 1e-7, "bench/peers/reference.py"},
 	{"followers/followers.blv", "followers/followers.json", 1, reference("followers/followers.ref.json"), 1e-7, "bench/peers/followers.py"},
 	{"market/market.blv", "", 1, 29.5974824575, 1e-7, "examples/reference.py"},

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Optima of market.blv, revenue.blv and lineartoll.blv, by nothing but the KKT conditions of
-their followers: every set of active bounds is tried for each x, and x is found
+"""Optima of market.blv, revenue.blv, lineartoll.blv and elastic.blv; of the first three by nothing
+but the KKT conditions of their followers: every set of active bounds is tried for each x, and x is found
 by a grid that is refined around its best point. Needs numpy.
 
     python3 examples/reference.py
 
 prints the values that examples_test.go compares with.
 """
+import csv
 import itertools
+import pathlib
 import numpy as np
 
 
@@ -104,6 +106,36 @@ def lineartoll():
     return best
 
 
+def elastic():
+    """Minimum over a grid of the two penalties that is refined around its best point; for each
+    the elastic net by coordinate descent."""
+    with open(pathlib.Path(__file__).parent / "elastic" / "reg.csv") as file:
+        rows = list(csv.DictReader(file))
+    X = np.array([[float(r["x%d" % k]) for k in range(1, 9)] for r in rows])
+    y = np.array([float(r["y"]) for r in rows])
+    train, valid = (np.array([r["split"] == s for r in rows]) for s in ("train", "valid"))
+    G, c = X[train].T @ X[train], X[train].T @ y[train]
+    w = np.zeros(8)
+
+    def loss(p):
+        for _ in range(10000):
+            before = w.copy()
+            for j in range(8):  # 2 (G w - c)_j + 2 p0 w_j + p1 sign(w_j) = 0
+                rho = c[j] - G[j] @ w + G[j, j] * w[j]
+                w[j] = np.sign(rho) * max(abs(rho) - p[1] / 2, 0) / (G[j, j] + p[0])
+            if np.abs(w - before).max() < 1e-15:
+                break
+        return ((y[valid] - X[valid] @ w) ** 2).sum()
+
+    lo, hi = np.array([0.01, 0.01]), np.array([50.0, 50.0])
+    at, step = (lo + hi) / 2, (hi - lo) / 2
+    for _ in range(30):
+        grid = [np.unique(np.clip(np.linspace(a - s, a + s, 9), l, h)) for a, s, l, h in zip(at, step, lo, hi)]
+        value, at = min(((loss(p), p) for p in itertools.product(*grid)), key=lambda e: e[0])
+        at, step = np.array(at), step * 0.5
+    return value, at
+
+
 if __name__ == "__main__":
     value, x = search(market, 0.0, 15.0, 21, 18)
     print("market", -value, x)
@@ -111,3 +143,5 @@ if __name__ == "__main__":
     print("revenue", value, x)
     value, x = lineartoll()
     print("lineartoll", value, x)
+    value, x = elastic()
+    print("elastic", value, x)

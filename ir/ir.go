@@ -103,7 +103,8 @@ const (
 	MatrixType
 	ArrayType // of three or more dimensions
 	SetType   // an index set
-	LabelType // an element of an index set
+	LabelType // an element of an index set, or a text
+	TextType  // an array of texts; len of Dims as of an array
 )
 
 // Dim is a symbolic dimension, printed in the user's names; see package check.
@@ -328,9 +329,10 @@ type Setting struct {
 // BoundData is a param or data as bound.
 type BoundData struct {
 	Name   string
-	Array  *data.Array
-	Axes   []Axis // as of a Variable
-	Origin string // "default", "toy.json", "generator (seed 1)", ...
+	Array  *data.Array // nil of texts
+	Texts  []string    // of data that are texts, row-major
+	Axes   []Axis      // as of a Variable
+	Origin string      // "default", "toy.json", "generator (seed 1)", ...
 }
 
 // Facts are what the compiler proved about the bound problem; see package

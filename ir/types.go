@@ -4,7 +4,7 @@ import "strings"
 
 // The words a user reads for the kinds of types.
 func (k TypeKind) String() string {
-	return [...]string{"unknown", "real", "int", "condition", "vector", "row vector", "matrix", "array", "set", "label"}[k]
+	return [...]string{"unknown", "real", "int", "condition", "vector", "row vector", "matrix", "array", "set", "label", "text"}[k]
 }
 
 // String spells a type as it is written in a model: vector[n], matrix[m, n];
@@ -19,6 +19,8 @@ func (t Type) String() string {
 		return "matrix[" + t.dim(0) + ", " + t.dim(1) + "]"
 	case ArrayType:
 		return "[" + t.dims(", ") + "]"
+	case TextType:
+		return "text[" + t.dims(", ") + "]"
 	}
 	return t.Kind.String()
 }

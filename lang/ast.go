@@ -47,9 +47,9 @@ type Decl interface {
 	decl()
 }
 
-// TypeExpr is a written type: real, int, vector[n], matrix[m, n], or an array
-// over index sets and sizes, [city, hour]; in a function's parameters the
-// dimensions of a vector or matrix may be left out.
+// TypeExpr is a written type: real, int, vector[n], matrix[m, n], an array
+// over index sets and sizes, [city, hour], or one of texts, text[city]; in a
+// function's parameters the dimensions of a vector or matrix may be left out.
 type TypeExpr struct {
 	At
 	Kind TypeKind
@@ -66,11 +66,12 @@ const (
 	KindVector
 	KindMatrix
 	KindArray // [a, b, ...]: written without a word
+	KindText  // text[a, ...]: of data only
 	KindBad   // the parser has reported an error here; stands for any type
 )
 
 func (k TypeKind) String() string {
-	return [...]string{"real", "int", "vector", "matrix", "array", "?"}[k]
+	return [...]string{"real", "int", "vector", "matrix", "array", "text", "?"}[k]
 }
 
 // Param declares a size or scalar that is fixed at binding.
@@ -86,12 +87,30 @@ type Param struct {
 // Data declares an array that is bound from a file, a literal or a generator.
 //
 //	data P: matrix[m, n] ~ normal(0, 1)
+//	data X: [row, feature] columns x1..x8
+//	data level: [row] column "Sea level"
 type Data struct {
 	At
-	Name  Ident
-	Type  TypeExpr
-	Value Expr       // nil if none
-	Gen   *Generator // nil if none
+	Name    Ident
+	Type    TypeExpr
+	Column  *ColumnName   // of a table, where it is not called like the data; nil if none
+	Columns []ColumnRange // of a table, along the last dimension; nil if none
+	Value   Expr          // nil if none
+	Gen     *Generator    // nil if none
+}
+
+// ColumnRange is a column of a table by name, or those from one to another.
+type ColumnRange struct {
+	At
+	First ColumnName
+	Last  *ColumnName // nil: the one column First
+}
+
+// ColumnName is a name of a column, written as it is or in double quotes.
+type ColumnName struct {
+	At
+	Name   string
+	Quoted bool
 }
 
 // Generator is a seeded random source of a data array.
@@ -107,19 +126,23 @@ type Generator struct {
 //	set hour = 0..23
 //	set port within city
 //	set arc(from, to) within city * city
+//	set large = {c in city if demand[c] > 100}
 type IndexSet struct {
 	At
 	Name   Ident
-	Keys   []Ident     // names of the parts, which columns of a table go by
+	Keys   []Ident     // names of the parts, which columns of a table go by; any text
 	Within []Ident     // one: a part of that set; several: tuples of their elements
 	Value  *SetLiteral // nil: supplied as data
 }
 
-// SetLiteral is {a, b, c} (Elems) or lo..hi.
+// SetLiteral is {a, b, c} (Elems), lo..hi, or {i in S if c} (Binders), whose
+// elements are those of S, or tuples of an element of each of several sets.
 type SetLiteral struct {
 	At
-	Lo, Hi Expr
-	Elems  []SetElem
+	Lo, Hi  Expr
+	Elems   []SetElem
+	Binders []Binder
+	Cond    Expr // nil if none
 }
 
 // SetElem is one element of a set: a label, or a tuple of labels, each a *Text

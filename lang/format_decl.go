@@ -50,6 +50,13 @@ func (p *printer) decl(d Decl) {
 	case *Data:
 		p.word("data " + d.Name.Name + ": ")
 		p.typ(d.Type)
+		if d.Column != nil {
+			p.word(" column")
+			p.gap(d.Column.Place.Start, " ")
+			p.word(d.Column.text())
+			p.reach(d.Column.Place.End)
+		}
+		p.columns(d.Columns)
 		if d.Value != nil {
 			p.operator("=")
 			p.value(d.Value)
@@ -89,7 +96,8 @@ func (d *Level) head(p *printer) func() {
 func (p *printer) indexSet(d *IndexSet) {
 	p.word("set " + d.Name.Name)
 	for i, key := range d.Keys {
-		p.word([]string{"(", ", "}[min(i, 1)] + key.Name)
+		name := ColumnName{Name: key.Name, Quoted: !IsName(key.Name)}
+		p.word([]string{"(", ", "}[min(i, 1)] + name.text())
 	}
 	if len(d.Keys) > 0 {
 		p.word(")")
@@ -111,6 +119,10 @@ func (p *printer) indexSet(d *IndexSet) {
 		return
 	}
 	p.open("{")
+	if v.Binders != nil {
+		p.gap(v.Binders[0].Place.Start, "")
+		p.binders(v.Binders, v.Cond)
+	}
 	for i, e := range v.Elems {
 		space := ""
 		if i > 0 {
@@ -127,6 +139,32 @@ func (p *printer) indexSet(d *IndexSet) {
 	}
 	p.closingGap(v.Place.End)
 	p.shut("}")
+}
+
+// columns prints the columns of a table that data are read from.
+func (p *printer) columns(list []ColumnRange) {
+	for i, c := range list {
+		if i == 0 {
+			p.word(" columns")
+		} else {
+			p.word(",")
+		}
+		p.gap(c.Place.Start, " ")
+		p.word(c.First.text())
+		if c.Last != nil {
+			p.word("..")
+			p.gap(c.Last.Place.Start, "")
+			p.word(c.Last.text())
+		}
+		p.reach(c.Place.End)
+	}
+}
+
+func (c *ColumnName) text() string {
+	if c.Quoted {
+		return Quote(c.Name)
+	}
+	return c.Name
 }
 
 func (p *printer) let(d *Let) {

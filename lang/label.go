@@ -3,6 +3,7 @@ package lang
 import (
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Quote writes a label as the language reads it: in double quotes, with \
@@ -15,6 +16,16 @@ func Quote(label string) string {
 func Unquote(text string) string {
 	text = strings.TrimSuffix(strings.TrimPrefix(text, `"`), `"`)
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(text)
+}
+
+// IsName reports whether a text can be a name in a model, reserved words aside.
+func IsName(text string) bool {
+	for i, c := range text {
+		if c != '_' && !unicode.IsLetter(c) && (i == 0 || !unicode.IsDigit(c)) {
+			return false
+		}
+	}
+	return text != ""
 }
 
 // LabelOf is the label that a text or a number in a model stands for.

@@ -240,6 +240,7 @@ func (n *namer) decl(d Decl) {
 			for _, e := range v.Elems {
 				n.exprs(nil, e.Parts)
 			}
+			n.expr(n.binders(nil, v.Binders, v.Place), v.Cond)
 		}
 	case *Let:
 		n.expr(nil, d.Value)

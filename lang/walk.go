@@ -66,6 +66,10 @@ func Inspect(n Node, visit func(Expr) bool) {
 			for _, e := range v.Elems {
 				each(e.Parts)
 			}
+			for _, b := range v.Binders {
+				each([]Expr{b.Lo, b.Hi})
+			}
+			Walk(v.Cond, visit)
 		}
 	case *Param:
 		Inspect(&n.Type, visit)

@@ -32,6 +32,7 @@ func (s *session) over(tokens []lexer.Token) lang.At {
 
 var typeKinds = map[string]lang.TypeKind{
 	"real": lang.KindReal, "int": lang.KindInt, "vector": lang.KindVector, "matrix": lang.KindMatrix,
+	"text": lang.KindText,
 }
 
 // dimensions says how many each kind has, with a form for messages.
@@ -55,6 +56,16 @@ func (s *session) typeExpr(w writtenType, inFunction bool) lang.TypeExpr {
 		return lang.TypeExpr{At: s.over(w.Tokens), Kind: lang.KindArray, Dims: w.Array}
 	}
 	t := lang.TypeExpr{At: s.over(w.Tokens), Kind: typeKinds[w.Word], Dims: w.Dims}
+	if t.Kind == lang.KindText {
+		if inFunction {
+			s.errs.Errorf(diag.WrongDims, t.Place, "texts are data, which functions do not take").Fix = "leave the type out, and compare the texts where the function is called"
+			t.Kind = lang.KindBad
+		} else if len(t.Dims) == 0 {
+			s.errs.Errorf(diag.WrongDims, t.Place, "`text` has no dimension here; its form is `text[row]`").Fix = "write `text[row]`, with the index set of the rows"
+			t.Kind = lang.KindBad
+		}
+		return t
+	}
 	want := dimensions[t.Kind]
 	if len(t.Dims) != want.count && !(inFunction && len(t.Dims) == 0) {
 		d := s.errs.Errorf(diag.WrongDims, t.Place, "`%s` has %s; its form is `%s`", t.Kind, countDims(len(t.Dims)), want.form)
@@ -103,6 +114,21 @@ func (s *session) dataNode(c cut) lang.Decl {
 	}
 	at := lang.At{Place: s.cutSpan(c)}
 	d := &lang.Data{At: at, Name: s.ident(tree.Name), Type: s.typeExpr(tree.Type, false), Value: tree.Value}
+	if c := tree.Column; c != nil && len(c.Tokens) > 0 {
+		name := s.columnName(*c)
+		d.Column = &name
+	}
+	for _, r := range tree.Columns {
+		if len(r.First.Tokens) == 0 {
+			continue // not read to its end
+		}
+		c := lang.ColumnRange{At: s.over(r.Tokens), First: s.columnName(r.First)}
+		if r.Last != nil && len(r.Last.Tokens) > 0 {
+			last := s.columnName(*r.Last)
+			c.Last = &last
+		}
+		d.Columns = append(d.Columns, c)
+	}
 	if g := tree.Gen; g != nil && len(g.Tokens) > 0 {
 		d.Gen = &lang.Generator{At: s.over(g.Tokens), Name: s.ident(g.Name), Args: g.Args}
 	}
@@ -112,6 +138,15 @@ func (s *session) dataNode(c cut) lang.Decl {
 	return d
 }
 
+func (s *session) columnName(c columnName) lang.ColumnName {
+	t := c.Tokens[0]
+	out := lang.ColumnName{At: lang.At{Place: s.tokenSpan(t)}, Name: t.Value}
+	if t.Type == tokenText {
+		out.Name, out.Quoted = lang.Unquote(t.Value), true
+	}
+	return out
+}
+
 func (s *session) setNode(c cut) lang.Decl {
 	tree, _ := parseCut[setDecl](s, c)
 	if tree.Name.Text == "" {
@@ -119,7 +154,10 @@ func (s *session) setNode(c cut) lang.Decl {
 	}
 	d := &lang.IndexSet{At: lang.At{Place: s.cutSpan(c)}, Name: s.ident(tree.Name)}
 	for _, n := range tree.Keys {
-		d.Keys = append(d.Keys, s.ident(n))
+		if len(n.Tokens) > 0 {
+			c := s.columnName(n)
+			d.Keys = append(d.Keys, lang.Ident{At: c.At, Name: c.Name})
+		}
 	}
 	for _, n := range tree.Within {
 		d.Within = append(d.Within, s.ident(n))

@@ -46,10 +46,25 @@ type paramDecl struct {
 }
 
 type dataDecl struct {
-	Name  name        `parser:"'data' @@"`
-	Type  writtenType `parser:"':' @@"`
-	Value lang.Expr   `parser:"( '=' @@"`
-	Gen   *source     `parser:"| '~' @@ )?"`
+	Name    name          `parser:"'data' @@"`
+	Type    writtenType   `parser:"':' @@"`
+	Column  *columnName   `parser:"( 'column' @@"`
+	Columns []columnRange `parser:"| 'columns' @@ (',' @@)* )?"`
+	Value   lang.Expr     `parser:"( '=' @@"`
+	Gen     *source       `parser:"| '~' @@ )?"`
+}
+
+// columnRange is a column of a table, or the first and the last of several. The
+// words column, columns and text are not reserved.
+type columnRange struct {
+	Tokens []lexer.Token
+	First  columnName  `parser:"@@"`
+	Last   *columnName `parser:"('..' @@)?"`
+}
+
+type columnName struct {
+	Tokens []lexer.Token
+	Text   string `parser:"@(Ident | Text)"`
 }
 
 type source struct {
@@ -59,10 +74,10 @@ type source struct {
 }
 
 type setDecl struct {
-	Name   name       `parser:"'set' @@"`
-	Keys   []name     `parser:"('(' @@ (',' @@)* ')')?"`
-	Within []name     `parser:"('within' @@ ('*' @@)*)?"`
-	Value  setLiteral `parser:"('=' @@)?"`
+	Name   name         `parser:"'set' @@"`
+	Keys   []columnName `parser:"('(' @@ (',' @@)* ')')?"`
+	Within []name       `parser:"('within' @@ ('*' @@)*)?"`
+	Value  setLiteral   `parser:"('=' @@)?"`
 }
 
 // followerHead stands between the word lower and its brace.
@@ -91,7 +106,7 @@ type parameter struct {
 
 type writtenType struct {
 	Tokens []lexer.Token
-	Word   string      `parser:"( @('real' | 'int' | 'vector' | 'matrix')"`
+	Word   string      `parser:"( @('real' | 'int' | 'vector' | 'matrix' | 'text')"`
 	Dims   []lang.Expr `parser:"  ('[' @@ (',' @@)* ']')?"`
 	Array  []lang.Expr `parser:"| '[' @@ (',' @@)* ']' )"`
 }

@@ -73,6 +73,8 @@ func slip(word string, token lexer.Token, want string) string {
 		return "the body follows `=`, as in `fn f(z) = 2 * z`"
 	case word == "let" && found == ":":
 		return "a `let` has no written type; leave it out"
+	case word == "data" && found == "from":
+		return "a model does not name its files: leave it out, and give the file with `--data FILE`"
 	case word == "data" && found == "[":
 		return "write `=` before the value"
 	case (word == "var" || word == "param" || word == "data") && found == "," && want == "`:`":
@@ -110,10 +112,12 @@ func suggestType(word string) string {
 		return "write `real`"
 	case "integer":
 		return "write `int`"
+	case "string", "str", "label":
+		return "write `text[row]`, with the index set of the rows"
 	case "array", "list":
 		return "write `vector[n]` or `matrix[m, n]`"
 	}
-	if meant := diag.Suggest(word, []string{"real", "int", "vector", "matrix"}); meant != "" {
+	if meant := diag.Suggest(word, []string{"real", "int", "vector", "matrix", "text"}); meant != "" {
 		return "did you mean `" + meant + "`?"
 	}
 	return ""
@@ -170,10 +174,12 @@ var productionNames = map[string]string{
 	"<ident>":     "a name",
 	"Name":        "a name",
 	"Expr":        "an expression",
-	"WrittenType": "a type (`real`, `int`, `vector[n]`, `matrix[m, n]`, or `[S, T]` over sets)",
+	"WrittenType": "a type (`real`, `int`, `vector[n]`, `matrix[m, n]`, `[S, T]` over sets, or `text[S]`)",
 	"SetLiteral":  "a set such as `{\"Rome\", \"Oslo\"}` or `0..23`",
 	"VarSet":      "a set (`box(lo, hi)`, `nonneg`, `simplex(s)`, `ball(r)` or `free`)",
 	"Source":      "a generator (`normal(mean, sd)` or `uniform(lo, hi)`)",
+	"ColumnRange": "a column of a table, such as `x1`, `x1..x8` or `\"Sea level\"`",
+	"ColumnName":  "a column of a table, such as `x1` or `\"Sea level\"`",
 	"Parameter":   "a parameter",
 	"Relation":    "a relation such as `a <= b`",
 	"Indices":     "indices such as `i in 1..n`",
@@ -199,8 +205,8 @@ func statementForm[P any](c cut) string {
 var statementForms = map[string]string{
 	"model":    "model NAME",
 	"param":    "param NAME: int = VALUE   (or `real`)",
-	"data":     "data NAME: TYPE   (or `= VALUE`, or `~ normal(0, 1)`)",
-	"set":      "set NAME = {\"A\", \"B\"}   (or `set NAME within SET * SET`, supplied as data)",
+	"data":     "data NAME: TYPE   (or `= VALUE`, or `~ normal(0, 1)`, or of a table: `column \"A b\"`, `columns A, B`)",
+	"set":      "set NAME = {\"A\", \"B\"}   (or `= {i in SET if CONDITION}`, or `set NAME within SET * SET`, supplied as data)",
 	"let":      "let NAME = EXPRESSION",
 	"fn":       "fn NAME(z: vector, ...) = EXPRESSION",
 	"var":      "var NAME: TYPE in SET   (or `TYPE integer in SET`, `TYPE binary`)",

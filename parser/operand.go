@@ -363,7 +363,14 @@ func (p *exprParser) setLiteral() (setLiteral, error) {
 		return literalOf{&lang.SetLiteral{At: p.at(lo, hi), Lo: lo.Expr, Hi: hi.Expr}}, nil
 	}
 	lit := &lang.SetLiteral{}
-	for !p.is(setClose) {
+	if p.startsBinder() {
+		list, _, err := p.binders()
+		if err != nil {
+			return nil, err
+		}
+		lit.Binders, lit.Cond = list.binders, list.cond
+	}
+	for lit.Binders == nil && !p.is(setClose) {
 		e, err := p.setElem()
 		if err != nil {
 			return nil, err

@@ -79,6 +79,9 @@ func (s *scanner) foreign(rest string, long bool) bool {
 		at, end := s.pos, s.pos+len(f.text)
 		d := s.errorf(diag.ForeignOperator, s.span(at, end), "`%s` is not in the language", f.text)
 		d.Fix = f.fix
+		if f.text == "|" && s.set {
+			d.Fix = "a part of a set is written `{i in row if CONDITION}`"
+		}
 		s.pos = end
 		switch {
 		case f.text == "#" || f.text == "%":

@@ -118,6 +118,14 @@ func withoutTables(program *ir.Program, set *data.Set) *data.Set {
 				columns[of.Name] = true
 			}
 		}
+		if d, ok := sym.Decl.(*lang.Data); ok {
+			if d.Column != nil {
+				columns[d.Column.Name] = true
+			}
+			for i := range d.Columns { // a table that has the others has the ends
+				columns[d.Columns[i].First.Name] = true
+			}
+		}
 	}
 	out := &data.Set{}
 	for _, e := range set.Entries {

@@ -39,6 +39,10 @@ func (p *Problem) sum() string {
 		fmt.Fprintf(h, "\x00%s %d %q\x00", s.Name, s.Axis.Size, s.Axis.Labels)
 	}
 	for _, d := range p.IR.Data {
+		if d.Texts != nil {
+			fmt.Fprintf(h, "\x00%s %q\x00", d.Name, d.Texts)
+			continue
+		}
 		fmt.Fprintf(h, "\x00%s %v\x00", d.Name, d.Array.Shape)
 		if d.Array.Sparse != nil {
 			for i := range d.Array.Sparse.Rows {

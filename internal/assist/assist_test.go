@@ -11,6 +11,7 @@ import (
 
 	"bilevelc/internal/assist"
 	"bilevelc/ir/check"
+	"bilevelc/ir/datafile"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -318,6 +319,33 @@ lower {
 		}
 		if !slices.Contains(got, want) {
 			t.Errorf("%q is not turned into %q, but into\n%s\n%v", test.wrong, test.want, strings.Join(got, "\n"), d.Diagnostics)
+		}
+	}
+}
+
+// The columns of a table at hand complete what data are read from, and the texts that it
+// holds what they are compared with.
+func TestColumnsAndTextsComplete(t *testing.T) {
+	set, list := datafile.Read(datafile.CSV, "t.csv", "id,x1,x2,sea level,split\n1,2,3,4,train\n2,3,4,5,valid\n", "")
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	const head = "model m\nset row\nset feature\ndata split: text[row]\n"
+	const levels = "\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n"
+	for _, c := range []struct{ text, then, want string }{
+		{head + "data X: [row, feature] columns ", levels, "id x1 x2 \"sea level\" split"},
+		{head + "data X: [row, feature] columns x1..x", levels, "x1 x2"},
+		{head + "data s: [row] column s", levels, "split"},
+		{head + "data X: te", levels, "text"},
+		{head + "set train = {r in row if split[r] == \"", "\"}" + levels, "\"train\" \"valid\""},
+		{head + "set train = {r in row if split[r] == \"t", "\"}" + levels, "\"train\""},
+	} {
+		var got []string
+		for _, k := range assist.Read("m.blv", c.text+c.then).Complete(len(c.text), set) {
+			got = append(got, k.Label)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%q: %v, want %s", c.text, got, c.want)
 		}
 	}
 }

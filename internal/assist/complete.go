@@ -1,6 +1,7 @@
 package assist
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +35,9 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		return nil
 	}
 	if open, ok := openLabel(text); ok {
+		if out := d.texts(text, open, set); out != nil {
+			return out
+		}
 		return d.labels(text, open, set)
 	}
 	start := len(text) - len(trailingWord(text))
@@ -103,6 +107,9 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 		if head == "var" {
 			types = append(types, "integer", "binary")
 		}
+		if head == "data" {
+			types = append(types, "text")
+		}
 		for _, t := range types {
 			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
 		}
@@ -112,6 +119,11 @@ func (d *Document) Complete(offset int, set *data.Set) []Completion {
 			add(Completion{Label: t, Kind: "keyword", Doc: keywordDocs[t]})
 		}
 		return out
+	case head == "data" && columnsAhead.MatchString(line):
+		for _, name := range columnNames(set) {
+			add(Completion{Label: name, Kind: "member", Detail: "column"})
+		}
+		return unique(out)
 	case head == "var" && strings.HasSuffix(before, " in"):
 		words(VariableSetWord)
 		return out
@@ -135,6 +147,73 @@ func typed(before string) bool {
 	behind = strings.TrimSpace(behind)
 	return found && (behind == "real" || strings.HasSuffix(behind, "]") && strings.Count(behind, "[") == strings.Count(behind, "]"))
 }
+
+// columnsAhead matches a declaration behind which the name of a column stands.
+var columnsAhead = regexp.MustCompile(`:.*\bcolumn$|:.*\bcolumns(\s+[^=~]*(,|\.\.))?$`)
+
+// columnNames are the columns of the tables at hand, as a model writes them.
+func columnNames(set *data.Set) []string {
+	var out []string
+	if set == nil {
+		return nil
+	}
+	for _, e := range set.Entries {
+		if e.Table == nil {
+			continue
+		}
+		for _, c := range e.Table.Columns {
+			if name := c.Name; lang.IsName(name) {
+				out = append(out, name)
+			} else {
+				out = append(out, lang.Quote(name))
+			}
+		}
+	}
+	return out
+}
+
+// texts are the texts that the data hold which are compared with the label that begins
+// at from; nil where none are.
+func (d *Document) texts(text string, from int, set *data.Set) []Completion {
+	m := comparedText.FindStringSubmatch(text[:from])
+	if m == nil || set == nil {
+		return nil
+	}
+	def := d.Names.Lookup(m[1], lang.DataName)
+	if def == nil {
+		return nil
+	}
+	decl, ok := def.Decl.(*lang.Data)
+	if !ok || decl.Type.Kind != lang.KindText {
+		return nil
+	}
+	column := m[1]
+	if decl.Column != nil {
+		column = decl.Column.Name
+	}
+	var out []Completion
+	typed := strings.Trim(text[from:], `"`)
+	add := func(t string) {
+		if label := lang.Quote(t); strings.HasPrefix(t, typed) && !slices.ContainsFunc(out, func(c Completion) bool { return c.Label == label }) && len(out) < maxMembers {
+			out = append(out, Completion{Label: label, Insert: label, Start: from, Kind: "member", Detail: m[1]})
+		}
+	}
+	for _, e := range set.Entries {
+		for k := 0; e.Name == m[1] && k < len(e.Labels); k++ {
+			add(e.Labels[k][0])
+		}
+		if e.Table == nil || e.Table.Column(column) < 0 {
+			continue
+		}
+		for _, cell := range e.Table.Columns[e.Table.Column(column)].Cells {
+			add(cell.Text)
+		}
+	}
+	return out
+}
+
+// comparedText matches an entry of data and a comparison behind it.
+var comparedText = regexp.MustCompile(`([\p{L}_][\p{L}\p{Nd}_]*)\[[^\[\]]*\]\s*(?:==|!=)\s*$`)
 
 var wordKinds = map[WordKind]string{FunctionWord: "function", KeywordWord: "keyword", VariableSetWord: "set",
 	GeneratorWord: "function", MethodWord: "method", SettingWord: "setting"}

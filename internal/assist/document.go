@@ -115,6 +115,9 @@ func (d *Document) Value(expression string, set *data.Set) string {
 		bound, _ := bind.Bind(d.Program, d.declared(set), bind.Options{Seed: 1, IgnoreUndeclared: true})
 		if bound != nil {
 			for _, b := range bound.Data {
+				if b.Name == expression && b.Texts != nil {
+					return shortTexts(b.Texts)
+				}
 				if b.Name == expression {
 					return shortValue(&runtime.Value{Shape: b.Array.Shape, Data: b.Array.Values()})
 				}
@@ -135,6 +138,18 @@ func (d *Document) Value(expression string, set *data.Set) string {
 
 // maxShown is how many numbers of an array a value shows.
 const maxShown = 12
+
+// shortTexts lists the first of the texts that data hold.
+func shortTexts(texts []string) string {
+	var out []string
+	for _, t := range texts[:min(len(texts), maxShown)] {
+		out = append(out, lang.Quote(t))
+	}
+	if len(texts) > maxShown {
+		out = append(out, "...")
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
 
 func shortValue(v *runtime.Value) string {
 	row := func(numbers []float64) string {

@@ -75,7 +75,7 @@ var allWords = sync.OnceValue(func() []Word {
 	for _, f := range stdlib.Functions() {
 		out = append(out, Word{Name: f.Name, Kind: FunctionWord, Signature: f.Signature, Doc: f.Doc, Example: f.Example})
 	}
-	for _, k := range append(parser.Keywords(), "set", "within", "integer", "binary") {
+	for _, k := range append(parser.Keywords(), "set", "within", "integer", "binary", "text", "column", "columns") {
 		out = append(out, Word{Name: k, Kind: KeywordWord, Doc: keywordDocs[k]})
 	}
 	seen := map[string]int{}
@@ -126,6 +126,8 @@ var keywordDocs = map[string]string{
 	"integer": "`var k: vector[n] integer in box(0, 5)` takes whole numbers only; the leader's alone",
 	"binary":  "`var on: vector[n] binary` takes the values 0 and 1 only; the leader's alone",
 	"real":    "a number", "int": "an integer: sizes, indices, ranges", "vector": "`vector[n]`, a column of n numbers", "matrix": "`matrix[m, n]`, m rows of n numbers",
+	"text":   "`data split: text[row]` holds texts, which are compared: `if split[r] == \"train\"`",
+	"column": "`data level: [row] column \"Level (mm)\"` is read from that column of a table", "columns": "`data X: [row, feature] columns x1..x8` is read from these columns of a table",
 }
 
 // isName tells whether a text can be a name of a model.

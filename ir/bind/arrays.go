@@ -20,6 +20,10 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	if !ok {
 		return
 	}
+	if d.Type.Kind == lang.KindText {
+		b.bindTexts(s, d, dims)
+		return
+	}
 	at := d.Name.Span()
 	var a *data.Array
 	var origin string
@@ -68,7 +72,7 @@ func (b *binder) given(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim
 	case entry.Array != nil:
 		return b.conform(s, d, entry.Array, sizesOf(dims), entry.Origin)
 	case entry.Labels != nil:
-		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives labels", s.Name, d.Type.Span().Text(), entry.Origin)
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives texts", s.Name, d.Type.Span().Text(), entry.Origin).Fix = asTexts(d)
 	default: // a table that is no array
 		for _, f := range entry.Faults {
 			b.list.Add(f)

@@ -44,7 +44,7 @@ func rankOf(k lang.TypeKind) (rank int, fixed bool) {
 	case lang.KindMatrix:
 		return 2, true
 	}
-	return 0, k != lang.KindArray
+	return 0, k != lang.KindArray && k != lang.KindText
 }
 
 func sizesOf(dims []dim) []int {

@@ -128,6 +128,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		graph:    expr.NewBuilder(),
 		reported: map[string]bool{},
 		known:    map[string]value{},
+		texts:    map[string]*texts{},
 		bound:    map[string]*ir.BoundData{},
 		eyes:     map[int]value{},
 		sets:     map[string]*boundSet{}, setOrigins: map[string]string{},
@@ -184,6 +185,8 @@ type binder struct {
 	reporting bool             // the report is under way: conditions may depend on variables
 	varying   bool             // a size was found to vary with an index
 	known     map[string]value // params and data
+	texts     map[string]*texts
+	readers   []*tableReader // of the supplied tables
 	bound     map[string]*ir.BoundData
 	sets      map[string]*boundSet
 	owned     map[lang.Node][]*ir.Family         // of the lower level, by what they were written as

@@ -103,10 +103,13 @@ func holds(op lang.BinaryOp, a, c float64) bool {
 	return a != c
 }
 
-// unknownCondition is a fresh opaque factor for a condition.
+// unknownCondition is a fresh opaque factor for a condition, written so that its range
+// shows: between 0 and 1.
 func (e *elab) unknownCondition(x lang.Node, s *space) value {
-	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(e.b.graph.Nodes()))
-	return value{kind: boolean, space: s, unknown: e.b.graph.Opaque(name, s.shape(expr.ScalarShape()), e.at(x))}
+	g, at := e.b.graph, e.at(x)
+	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(g.Nodes()))
+	most := e.must(g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at))
+	return value{kind: boolean, space: s, unknown: e.must(g.Binary(expr.Max, most, g.Number(0), at))}
 }
 
 func (e *elab) not(v value, at diag.Span) value {

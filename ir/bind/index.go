@@ -21,6 +21,9 @@ type selector struct {
 
 // index is x[i], A[i, j], A[i, :], y[2..n].
 func (e *elab) index(x *lang.Index) value {
+	if t := e.textsOf(x); t != nil {
+		return e.textEntry(x, t)
+	}
 	v := e.numeric(x.X)
 	if v.bad() {
 		for _, s := range x.Subs {
@@ -28,11 +31,25 @@ func (e *elab) index(x *lang.Index) value {
 		}
 		return value{}
 	}
+	sels, s, ok := e.selectors(x, v)
+	if !ok {
+		return value{}
+	}
+	for _, sel := range sels {
+		if sel.opaque != nil {
+			return e.unknownIndex(x, v, sels, s)
+		}
+	}
+	return e.take(v, sels, s, e.at(x))
+}
+
+// selectors evaluates the subscripts of an array, and gives the space of them all.
+func (e *elab) selectors(x *lang.Index, v value) ([]selector, *space, bool) {
 	dims := v.dims()
 	groups, fit := e.deal(x, dims)
 	if !fit {
 		e.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), len(dims), len(x.Subs))
-		return value{}
+		return nil, nil, false
 	}
 	sels := make([]selector, len(groups))
 	s, ok := v.space, true
@@ -48,15 +65,7 @@ func (e *elab) index(x *lang.Index) value {
 		sels[k] = sel
 		s = join(s, sel.space)
 	}
-	if !ok {
-		return value{}
-	}
-	for _, sel := range sels {
-		if sel.opaque != nil {
-			return e.unknownIndex(x, v, sels, s)
-		}
-	}
-	return e.take(v, sels, s, e.at(x))
+	return sels, s, ok
 }
 
 // subscript evaluates one subscript along a dimension.

@@ -57,8 +57,29 @@ func (b *binder) supplied() {
 				near = "--set " + near + "=" + strings.TrimSpace(value)
 			}
 			d.Fix = fmt.Sprintf("did you mean `%s`?", near)
+		} else if text := declaration(&entry); text != "" {
+			d.Fix = fmt.Sprintf("declare it, as in `%s`, or give `--ignore-undeclared`", text)
 		}
 	}
+}
+
+// declaration is how a supplied entry could be declared; "" where its name is none.
+func declaration(e *data.Entry) string {
+	switch {
+	case !lang.IsName(e.Name):
+		return ""
+	case e.Labels != nil:
+		return "set " + e.Name
+	case e.Array == nil:
+		return ""
+	case e.Array.Rank() == 0:
+		return "param " + e.Name + ": real"
+	case e.Array.Rank() == 1:
+		return fmt.Sprintf("data %s: vector[%d]", e.Name, e.Array.Shape[0])
+	case e.Array.Rank() == 2:
+		return fmt.Sprintf("data %s: matrix[%d, %d]", e.Name, e.Array.Shape[0], e.Array.Shape[1])
+	}
+	return ""
 }
 
 // modelName is the place of the model's name.
@@ -105,7 +126,7 @@ func (b *binder) inputs(prob *ir.Problem) {
 		case *lang.IndexSet:
 			if d.Value == nil && b.set.Get(s.Name) == nil {
 				b.errorf(diag.BindNoData, d.Name.Span(), "the elements of the set `%s` were not supplied", s.Name).Fix =
-					fmt.Sprintf("give them with --data: a JSON object with the list `%s`, or a table with a column of that name", s.Name)
+					fmt.Sprintf("give them with --data: a JSON object with the list `%s`, or a table with a column of that name; of another name: `set %s(NAME)`", s.Name, s.Name)
 			}
 		case *lang.Param:
 			if d.Default != nil {
@@ -135,7 +156,16 @@ func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 		}
 	}
 	e.Detail = strings.TrimSpace(e.Detail)
-	e.Fix = fmt.Sprintf("give it with --data: a JSON object with the name `%s`, or a file of its own", s.Name)
+	e.Fix = fmt.Sprintf("give it with --data: a JSON object with the name `%s`, a table with a column `%s`, or a file of its own, `--data %s=FILE`", s.Name, s.Name, s.Name)
+	for _, t := range b.readers {
+		e.Detail = strings.TrimSpace(e.Detail + fmt.Sprintf(" %s has the columns %s.", t.entry.Origin, t.columnNames()))
+		switch near := diag.Suggest(s.Name, t.names()); {
+		case len(d.Type.Dims) > 1 && t.wideText() != "":
+			e.Fix = fmt.Sprintf("say which columns it is read from: `data %s: %s columns %s`", s.Name, oneLine(d.Type.Span().Text()), t.wideText())
+		case near != "":
+			e.Fix = fmt.Sprintf("say which column it is read from: `data %s: %s column %s`", s.Name, oneLine(d.Type.Span().Text()), columnText(near))
+		}
+	}
 }
 
 // tryInput binds a param or data if all it needs is known, and reports whether
@@ -346,6 +376,9 @@ func (b *binder) shapeOf(name string, d *lang.Data, literals bool) ([]int, strin
 	if !literals {
 		if entry == nil {
 			return nil, ""
+		}
+		if entry.Array == nil && entry.Labels != nil && d.Type.Kind == lang.KindText {
+			return []int{len(entry.Labels)}, entry.Origin
 		}
 		if entry.Array == nil {
 			return nil, ""

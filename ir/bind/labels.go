@@ -63,7 +63,7 @@ func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, boo
 		return selector{width: d.n, all: true, pos: count(0, d.n)}, true
 	}
 	if set.number {
-		if v, ok := e.labelIndex(subs[0].Lo); !ok || v.set == nil {
+		if v, ok := e.labelIndex(subs[0].Lo); (!ok || v.set == nil) && e.textsOf(subs[0].Lo) == nil {
 			return e.alongNumbers(subs[0], d, x)
 		}
 	}
@@ -162,6 +162,8 @@ func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 			}
 		}
 		return out, true
+	case v.kind == integer && v.set != nil && v.set.texts:
+		return e.elementsOfTexts(x, v, set)
 	case v.kind != integer || v.set == nil || v.set.root() != set.root():
 		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
 		return elements{}, false
@@ -190,6 +192,9 @@ func (e *elab) notIn(x lang.Expr, set *boundSet) {
 // compareLabels is == or != of labels.
 func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 	u, v := e.labelSide(x.X), e.labelSide(x.Y)
+	if u.set != nil && u.set.texts || v.set != nil && v.set.texts {
+		return e.compareTexts(x, u, v), true
+	}
 	set, of := u.set, x.X
 	if set == nil {
 		set, of = v.set, x.Y
@@ -234,6 +239,10 @@ func (e *elab) labelSide(x lang.Expr) value {
 	case *lang.Name:
 		v, _ := e.scope.find(x.Name)
 		return v
+	case *lang.Index:
+		if e.textsOf(x) != nil {
+			return e.expr(x)
+		}
 	case *lang.Call:
 		if x.Fn.Name == "next" || x.Fn.Name == "prev" {
 			return e.expr(x)

@@ -26,6 +26,7 @@ type boundSet struct {
 	within *boundSet   // the set that this is a part of, or nil
 	up     []int       // and the position of each element in it
 	fake   bool        // stands for elements that were not supplied
+	texts  bool        // the values of data of texts, which no array is over
 
 	place map[string]int // positions by label, made when first asked for
 	down  map[int]int    // positions by that in the root, made likewise
@@ -142,6 +143,13 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 	}
 	if len(set.keys) == 0 && len(d.Within) <= 1 {
 		set.keys = []string{s.Name}
+	}
+	if v := d.Value; v != nil && v.Binders != nil {
+		if entry := b.set.Get(s.Name); entry != nil {
+			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is `%s` and cannot be supplied (%s)", s.Name, oneLine(v.Span().Text()), entry.Origin)
+			return true
+		}
+		return b.filteredSet(set, v)
 	}
 	for _, w := range d.Within {
 		of := b.sets[w.Name]

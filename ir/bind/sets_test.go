@@ -455,7 +455,7 @@ func TestLabelErrors(t *testing.T) {
 		{`[1, 2]`, `{"Oslo": {"Riga": 1}}`, `1`, "(\"Oslo\", \"Riga\") of `distance` has (\"Oslo\", \"Riga\"), which is not in `road`"},
 		{`[1, 2]`, `{}`, `1`, "`distance[\"Oslo\", \"Rome\"]` has no value"},
 		{`[1, 2]`, `{"Oslo": 1}`, `1`, "which is not in `road`"},
-		{`[1, 2]`, `["Oslo"]`, `1`, "gives labels"},
+		{`[1, 2]`, `["Oslo"]`, `1`, "gives texts"},
 		{`[[1, 2, 3], [4, 5, 6]]`, `[[1, 2], [4, 5]]`, `1`, "a 2 x 2 matrix in net.json:1, but a 2 x 3 matrix is needed"},
 		{``, ``, `sum(c in city: sum((i, j) in road: flow[c, j, 6]))`, "(\"Rome\", \"Rome\") is not in `road`"},
 		{``, ``, `sum(c in city: demand[next(c), 6])`, "\"Oslo\" has no following label in `city`"},

@@ -3,6 +3,7 @@ package bind
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"bilevelc/ir"
@@ -12,14 +13,17 @@ import (
 )
 
 // This file reads supplied tables as sets and arrays: a column fills the array
-// of its name, row by row where the array is a plain vector, and by the labels
-// in the key columns of its row where it is over sets. A set that nothing else
-// supplies takes its elements from the tables that have its key columns, in
-// order of appearance.
+// of its name, or that the declaration gives, row by row where the array is a plain
+// vector, and by the labels in the key columns of its row where it is over sets;
+// several columns fill an array that names them, along its last dimension, whose
+// labels are their names. A set that nothing else supplies takes its elements from
+// the tables that have its key columns, in order of appearance. What else a table
+// holds is left alone.
 //
 // The key columns of a set are those that it names (`set arc(from, to)`), or
 // the column of its own name, or, where neither is there, the columns that the
-// model does not declare, if there are as many as keys are missing.
+// model does not read, if there are as many as keys are missing; of one label a
+// column `id`; and where the table has no other column, the rows are numbered.
 
 // tables replaces the tables of the supplied set by what they hold.
 func (b *binder) tables() {
@@ -36,6 +40,7 @@ func (b *binder) tables() {
 			continue
 		}
 		t := &tableReader{b: b, entry: entry, table: entry.Table, used: make([]bool, len(entry.Table.Columns))}
+		b.readers = append(b.readers, t)
 		t.read(out, func(set string, elements [][]string, own bool) {
 			e := listed[set]
 			switch {
@@ -85,16 +90,19 @@ func (b *binder) isArray(entry data.Entry) bool {
 	case *lang.Param:
 		return true
 	case *lang.Data:
-		return entry.Table.Column(entry.Name) < 0 || len(entry.Table.Columns) == 1 && len(b.setsOf(d)) == 0
+		if d.Type.Kind == lang.KindText || d.Column != nil || len(d.Columns) > 0 {
+			return false
+		}
+		return entry.Table.Column(entry.Name) < 0 || len(entry.Table.Columns) == 1 && len(b.setsOf(d.Type.Dims)) == 0
 	}
 	return false
 }
 
-// setsOf are the sets that the dimensions of data are over; none where not all
-// of them are sets.
-func (b *binder) setsOf(d *lang.Data) []*ir.Symbol {
+// setsOf are the sets that dimensions are over; none where not all of them are
+// sets.
+func (b *binder) setsOf(dims []lang.Expr) []*ir.Symbol {
 	var out []*ir.Symbol
-	for _, x := range d.Type.Dims {
+	for _, x := range dims {
 		n, ok := x.(*lang.Name)
 		if !ok {
 			return nil
@@ -116,42 +124,43 @@ type tableReader struct {
 	used  []bool // columns that mean something
 }
 
+// tableSource is data that a table gives.
+type tableSource struct {
+	name string
+	decl *lang.Data
+	cols []int        // its column, or those along the last dimension
+	wide bool         // of the latter kind
+	sets []*ir.Symbol // that the rows are by; none where they are in order
+	last *ir.Symbol   // of wide data: the set of the last dimension; nil for a size
+}
+
 // read adds the arrays of the table to out, and offers the elements of the
 // sets that it has the keys of.
 func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]string, own bool)) {
-	type column struct {
-		at   int
-		name string
-		decl *lang.Data
-		sets []*ir.Symbol
-	}
-	var columns []column
+	var sources []tableSource
 	var over []*ir.Symbol // the sets of the first array over sets
-	for i, c := range t.table.Columns {
-		s := t.b.symbol(c.Name)
-		if s == nil {
-			continue
-		}
+	for _, s := range t.b.declared() {
 		d, ok := s.Decl.(*lang.Data)
-		if !ok || slices.ContainsFunc(columns, func(k column) bool { return k.name == c.Name }) {
+		if !ok {
 			continue
 		}
-		sets := t.b.setsOf(d)
-		if len(sets) == 0 && len(d.Type.Dims) != 1 {
-			t.at(-1, i, "column `%s` cannot fill `%s`, which is declared %s: a column fills an array over sets or a vector",
-				c.Name, c.Name, d.Type.Span().Text())
+		src, found, fine := t.source(s.Name, d)
+		if !fine {
+			return
+		}
+		if !found {
 			continue
 		}
-		t.used[i] = true
-		columns = append(columns, column{i, c.Name, d, sets})
-		if over == nil && len(sets) > 0 {
-			over = sets
+		sources = append(sources, src)
+		if over == nil && len(src.sets) > 0 {
+			over = src.sets
 		}
 	}
-	if over == nil && len(columns) == 0 {
+	if len(sources) == 0 {
 		if over = t.setAlone(); over == nil {
 			d := t.at(-1, 0, "%s has no column that the model declares", t.entry.Origin)
 			d.Detail = "its columns are " + t.columnNames()
+			d.Fix = t.declareOne()
 			return
 		}
 	}
@@ -163,320 +172,221 @@ func (t *tableReader) read(out *data.Set, offer func(set string, elements [][]st
 		}
 		t.offer(over, keys, offer)
 	}
-	if !t.leftOver() {
+	if !t.misspelt() {
 		return
 	}
-	for _, c := range columns {
-		entry := data.Entry{Name: c.name, Origin: fmt.Sprintf("column %s of %s", c.name, t.entry.Origin)}
+	for _, src := range sources {
 		own := keys
-		if len(c.sets) > 0 && !slices.Equal(c.sets, over) {
+		if len(src.sets) > 0 && !slices.Equal(src.sets, over) {
 			var ok bool
-			if own, ok = t.keys(c.sets); !ok {
+			if own, ok = t.keys(src.sets); !ok {
 				return
 			}
 		}
-		values, ok := t.numbers(c.at)
-		if !ok {
-			return
+		if entry, ok := t.fill(&src, own, offer); ok {
+			out.Entries = append(out.Entries, entry)
 		}
-		if len(c.sets) == 0 {
-			entry.Array = data.Vector(values)
-		} else {
-			at := c.at
-			entry.Keyed = &data.Keyed{Keys: t.labels(own), Values: values,
-				Origin: func(k int) diag.Place { return t.table.At(k, at) }}
-		}
-		out.Entries = append(out.Entries, entry)
 	}
 }
 
-// setAlone is the set that a table without data columns lists: the one that
-// it is called after, or has a column of.
-func (t *tableReader) setAlone() []*ir.Symbol {
-	if s := t.b.symbol(t.entry.Name); s != nil && s.Kind == ir.SetSymbol {
-		return []*ir.Symbol{s}
-	}
-	for _, s := range t.b.declared() {
-		d, ok := s.Decl.(*lang.IndexSet)
-		if !ok {
-			continue
+// source finds the columns of data in the table; fine is false after an error.
+func (t *tableReader) source(name string, d *lang.Data) (src tableSource, found, fine bool) {
+	src = tableSource{name: name, decl: d}
+	leading := len(d.Type.Dims)
+	switch {
+	case len(d.Columns) > 0:
+		if src.cols, found, fine = t.wideColumns(name, d); !found || !fine {
+			return src, found, fine
 		}
-		found := len(d.Keys) > 0
-		for _, k := range d.Keys {
-			found = found && t.table.Column(k.Name) >= 0
+		src.wide = true
+		leading--
+		if n, ok := d.Type.Dims[leading].(*lang.Name); ok {
+			if s := t.b.symbol(n.Name); s != nil && s.Kind == ir.SetSymbol {
+				src.last = s
+			}
 		}
-		if found || len(d.Keys) == 0 && t.table.Column(s.Name) >= 0 {
-			return []*ir.Symbol{s}
+	default:
+		column := name
+		if d.Column != nil {
+			column = d.Column.Name
 		}
-	}
-	return nil
-}
-
-// arity is the number of labels of an element of a set.
-func (b *binder) arity(s *ir.Symbol) int {
-	for range b.prog.Symbols { // a chain of parts is no longer than that
-		d := s.Decl.(*lang.IndexSet)
-		if len(d.Within) != 1 {
-			return max(len(d.Within), 1)
-		}
-		next := b.symbol(d.Within[0].Name)
-		if next == nil || next.Kind != ir.SetSymbol {
-			return 1
-		}
-		s = next
-	}
-	return 1
-}
-
-// keys finds the columns that hold the labels of the given sets.
-func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
-	var out []int
-	missing := 0
-	find := func(name string) {
-		k := t.table.Column(name)
-		if k >= 0 && slices.Contains(out, k) {
-			k = -1 // a set twice: one column cannot be both
-		}
+		k := t.table.Column(column)
 		if k < 0 {
-			missing++
+			return src, false, true
 		}
-		out = append(out, k)
+		src.cols = []int{k}
 	}
-	for _, s := range sets {
-		d := s.Decl.(*lang.IndexSet)
-		switch n := t.b.arity(s); {
-		case len(d.Keys) == n:
-			for _, k := range d.Keys {
-				if find(k.Name); t.table.Column(k.Name) < 0 {
-					e := t.at(-1, 0, "%s has no column `%s`, which the set `%s` names for its labels", t.entry.Origin, k.Name, s.Name)
-					e.Detail = "its columns are " + t.columnNames()
-					return nil, false
-				}
-			}
-		case n == 1:
-			find(s.Name)
-		default:
-			for range n {
-				find("")
-			}
-		}
+	for _, k := range src.cols {
+		t.used[k] = true
 	}
-	var free []int
-	for i, c := range t.table.Columns {
-		if s := t.b.symbol(c.Name); !slices.Contains(out, i) && (s == nil || s.Kind != ir.DataSymbol && s.Kind != ir.ParamSymbol) {
-			free = append(free, i)
-		}
+	if src.sets = t.b.setsOf(d.Type.Dims[:leading]); len(src.sets) == 0 && leading > 1 || len(d.Type.Dims) == 0 {
+		e := t.at(-1, src.cols[0], "column `%s` cannot fill `%s`, which is declared %s: a column fills an array over sets or a vector",
+			t.table.Columns[src.cols[0]].Name, name, d.Type.Span().Text())
+		e.Fix = "declare it over sets, as in `[row, feature]`"
+		return src, true, false
 	}
-	if missing > 0 && missing != len(free) {
-		var names []string
-		for _, s := range sets {
-			names = append(names, "`"+s.Name+"`")
-		}
-		d := t.at(-1, 0, "the columns with the labels of %s are not clear in %s", strings.Join(names, " and "), t.entry.Origin)
-		d.Detail = "its columns are " + t.columnNames()
-		d.Fix = "name them in the model, as in `set arc(from, to) within node * node`, or call the column like its set"
-		return nil, false
+	if src.wide && leading == 0 && t.table.Rows != 1 {
+		t.at(-1, src.cols[0], "`%s` takes one row of columns, but %s has %d rows", name, t.entry.Origin, t.table.Rows).Fix =
+			fmt.Sprintf("declare it with a set for the rows: `data %s: [row, %s]`", name, oneLine(d.Type.Dims[0].Span().Text()))
+		return src, true, false
 	}
-	for i := range out {
-		if out[i] < 0 {
-			out[i], free = free[0], free[1:]
-		}
-		t.used[out[i]] = true
-	}
-	return out, true
+	return src, true, true
 }
 
-// offer passes on the elements that the key columns list, of the sets
-// themselves and of the sets of their labels.
-func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string, elements [][]string, own bool)) {
-	at := 0
-	for _, s := range sets {
-		n := t.b.arity(s)
-		cols := keys[at : at+n]
-		at += n
-		offer(s.Name, t.labels(cols), len(sets) == 1)
-		d := s.Decl.(*lang.IndexSet)
-		if len(d.Within) != n || n == 1 {
+// wideColumns are the columns that data name; found is false where the table has none
+// of them.
+func (t *tableReader) wideColumns(name string, d *lang.Data) (cols []int, found, fine bool) {
+	missing := ""
+	add := func(column string) {
+		if k := t.table.Column(column); k >= 0 {
+			cols, found = append(cols, k), true
+		} else if missing == "" {
+			missing = column
+		}
+	}
+	for i := range d.Columns {
+		r := &d.Columns[i]
+		if names, ok := r.Numbered(); ok || r.Last == nil {
+			if r.Last == nil {
+				names = []string{r.First.Name}
+			}
+			for _, n := range names {
+				add(n)
+			}
 			continue
 		}
-		for i, w := range d.Within {
-			if of := t.b.symbol(w.Name); of != nil && of.Kind == ir.SetSymbol {
-				offer(w.Name, t.labels(cols[i:i+1]), false)
-			}
-		}
-	}
-}
-
-// labels are the labels of each row in the given columns.
-func (t *tableReader) labels(cols []int) [][]string {
-	out := make([][]string, t.table.Rows)
-	for k := range out {
-		for _, c := range cols {
-			cell := t.table.Columns[c].Cells[k]
-			if cell.Text == "" {
-				t.at(k, c, "there is no label here")
-			}
-			out[k] = append(out[k], cell.Text)
-		}
-	}
-	return out
-}
-
-// numbers are the numbers of a column; ok is false where one is none.
-func (t *tableReader) numbers(col int) (values []float64, ok bool) {
-	values, ok = make([]float64, t.table.Rows), true
-	for k, cell := range t.table.Columns[col].Cells {
-		values[k] = cell.Number
-		switch {
-		case cell.IsNumber && cell.Number-cell.Number != 0:
-			t.fault(diag.DataNotFinite, k, col, "`%s` is %s, which is not a finite number", t.table.Columns[col].Name, notFinite(cell))
-		case cell.IsNumber:
+		from, to := t.table.Column(r.First.Name), t.table.Column(r.Last.Name)
+		if from < 0 || to < 0 {
+			add(r.First.Name)
+			add(r.Last.Name)
 			continue
-		case cell.Text == "":
-			t.fault(diag.DataNotNumber, k, col, "`%s` has no value here", t.table.Columns[col].Name)
-		default:
-			t.fault(diag.DataNotNumber, k, col, "`%s` is `%s`, which is not a number", t.table.Columns[col].Name, oneLine(cell.Text))
 		}
-		ok = false
-	}
-	return values, ok
-}
-
-// notFinite spells a cell as its file does, where that has a text for it.
-func notFinite(cell data.Cell) string {
-	if cell.Text != "" {
-		return oneLine(cell.Text)
-	}
-	return fmt.Sprint(cell.Number)
-}
-
-// identifies reports that a column is called `id` and tells all rows apart.
-func (t *tableReader) identifies(i int) bool {
-	c := &t.table.Columns[i]
-	if !strings.EqualFold(c.Name, "id") {
-		return false
-	}
-	seen := map[string]bool{}
-	for _, cell := range c.Cells {
-		if cell.Text == "" || seen[cell.Text] {
-			return false
+		found = true
+		for k := from; k <= to; k++ {
+			if s := t.b.readBy(t.table.Columns[k].Name); s != "" && k != from && k != to {
+				t.at(-1, k, "column `%s` stands between `%s` and `%s`, which `%s` is read from, and is `%s` as well", t.table.Columns[k].Name,
+					r.First.Name, r.Last.Name, name, s).Fix = "list the columns on either side of it"
+				return nil, true, false
+			}
+			cols = append(cols, k)
 		}
-		seen[cell.Text] = true
+		if from > to {
+			t.at(-1, to, "column `%s` stands before `%s` in %s", r.Last.Name, r.First.Name, t.entry.Origin)
+			return nil, true, false
+		}
 	}
-	return true
+	if found && missing != "" {
+		e := t.at(-1, cols[0], "%s has no column `%s`, which `%s` is read from", t.entry.Origin, missing, name)
+		e.Detail = "its columns are " + t.columnNames()
+		if near := diag.Suggest(missing, t.names()); near != "" {
+			e.Fix = fmt.Sprintf("did you mean `%s`?", near)
+		}
+		return nil, true, false
+	}
+	return cols, found, true
 }
 
-// leftOver reports the columns that mean nothing to the model, unless they are
-// to be ignored. A column `id` that numbers or names the rows is none of them.
-func (t *tableReader) leftOver() bool {
+// readBy is what the model reads from a column of a name besides columns along a
+// dimension: data, or a key of a set; "" for none.
+func (b *binder) readBy(column string) string {
+	for _, s := range b.declared() {
+		switch d := s.Decl.(type) {
+		case *lang.Data:
+			if d.Column != nil && d.Column.Name == column || d.Column == nil && len(d.Columns) == 0 && s.Name == column {
+				return s.Name
+			}
+		case *lang.IndexSet:
+			if s.Name == column || slices.ContainsFunc(d.Keys, func(k lang.Ident) bool { return k.Name == column }) {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
+
+// fill reads the columns of data as an entry of its name.
+func (t *tableReader) fill(src *tableSource, keys []int, offer func(set string, elements [][]string, own bool)) (data.Entry, bool) {
+	entry := data.Entry{Name: src.name, Origin: fmt.Sprintf("column %s of %s", t.table.Columns[src.cols[0]].Name, t.entry.Origin)}
+	if n := len(src.cols); n > 1 {
+		entry.Origin = fmt.Sprintf("columns %s to %s of %s", t.table.Columns[src.cols[0]].Name, t.table.Columns[src.cols[n-1]].Name, t.entry.Origin)
+	}
+	isText := src.decl.Type.Kind == lang.KindText
+	rows, width := t.table.Rows, len(src.cols)
+	values, texts := make([]float64, rows*width), []string(nil)
+	if isText {
+		texts = make([]string, rows*width)
+	}
 	ok := true
-	for i, c := range t.table.Columns {
-		if t.used[i] || t.b.opts.IgnoreUndeclared || t.identifies(i) {
+	for j, c := range src.cols {
+		if isText {
+			for k, cell := range t.table.Columns[c].Cells {
+				texts[k*width+j] = cell.Text
+			}
+			ok = t.noneMissing(c, keys, isText) && ok
 			continue
 		}
-		ok = false
-		d := t.fault(diag.BindExtra, -1, i, "column `%s` of %s is not declared in the model", c.Name, t.entry.Origin)
-		var names []string
-		for _, s := range t.b.declared() {
-			names = append(names, s.Name)
-		}
-		if near := diag.Suggest(c.Name, names); near != "" {
-			d.Fix = fmt.Sprintf("did you mean `%s`?", near)
-		} else {
-			d.Fix = "declare it, or give `--ignore-undeclared`"
+		column, fine := t.numbers(c, keys, src)
+		ok = ok && fine
+		for k, v := range column {
+			values[k*width+j] = v
 		}
 	}
-	return ok
-}
-
-func (t *tableReader) columnNames() string {
-	names := make([]string, len(t.table.Columns))
-	for i, c := range t.table.Columns {
-		names[i] = "`" + c.Name + "`"
+	if !ok {
+		return entry, false
 	}
-	return strings.Join(names, ", ")
-}
-
-// at reports what is wrong with a table at a cell.
-func (t *tableReader) at(row, col int, format string, args ...any) *diag.Diagnostic {
-	return t.fault(diag.BindTable, row, col, format, args...)
-}
-
-func (t *tableReader) fault(code diag.Code, row, col int, format string, args ...any) *diag.Diagnostic {
-	place := t.table.At(row, col)
-	if place.Span.IsZero() && place.Words != "" {
-		format, args = "%s: "+format, append([]any{place.Words}, args...)
-	}
-	return t.b.errorf(code, place.Span, format, args...)
-}
-
-// byLabel is an array over sets that is given by label, in the order of its
-// sets. Every entry has to be there.
-func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) *data.Array {
-	total := 1
-	for _, a := range dims {
-		if a.set == nil {
-			b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives its entries by label", s.Name, d.Type.Span().Text(), entry.Origin).Fix =
-				"declare it over sets, as in `[city]`"
-			return nil
+	byName := src.last != nil && t.b.labelled(src.last)
+	if src.last != nil && byName {
+		labels := make([][]string, width)
+		for j, c := range src.cols {
+			labels[j] = []string{t.table.Columns[c].Name}
 		}
-		total *= a.n
+		offer(src.last.Name, labels, true)
 	}
-	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
-		return nil
-	}
-	k := entry.Keyed
-	fail := func(i int, format string, args ...any) *diag.Diagnostic {
-		text := fmt.Sprintf("%s of `%s` ", tupleText(k.Keys[i]), s.Name) + fmt.Sprintf(format, args...)
-		place := diag.Place{Words: entry.Origin}
-		if k.Origin != nil {
-			place = k.Origin(i)
-		}
-		if place.Span.IsZero() {
-			return b.errorf(diag.BindLabels, d.Name.Span(), "%s (%s)", text, place.Words)
-		}
-		return b.errorf(diag.BindLabels, place.Span, "%s", text)
-	}
-	vals, given := make([]float64, total), make([]bool, total)
-	for i, labels := range k.Keys {
-		at := 0
-		for _, a := range dims {
-			n := min(len(a.set.partSets()), len(labels))
-			p := -1
-			if n == len(a.set.partSets()) {
-				p = a.set.find(labels[:n]...)
+	if len(src.sets) == 0 && !(src.wide && byName) {
+		switch {
+		case isText:
+			entry.Labels = make([][]string, len(texts))
+			for k := range texts {
+				entry.Labels[k] = []string{texts[k]}
 			}
-			if p < 0 {
-				b.nearLabel(fail(i, "has %s, which is not in `%s` (%s)", tupleText(labels[:n]), a.set.name, b.setOrigins[a.set.name]), a.set, labels[:n])
-				return nil
+		case src.wide && len(src.decl.Type.Dims) > 1:
+			entry.Array = data.Matrix(rows, width, values)
+		default:
+			entry.Array = data.Vector(values)
+		}
+		return entry, true
+	}
+	if len(src.sets) == 0 && len(src.decl.Type.Dims) > 1 { // a plain size, and a set of columns
+		t.at(-1, src.cols[0], "`%s` has a plain size for the rows of %s and a set for its columns", src.name, t.entry.Origin).Fix =
+			"declare it over a set of rows as well: `set row`, and `[row, " + src.last.Name + "]`"
+		return entry, false
+	}
+	keyed := &data.Keyed{Values: values, Texts: texts}
+	if src.wide && !byName {
+		keyed.ByPlace = width
+	}
+	labels := t.labels(keys)
+	for k := range rows {
+		for j, c := range src.cols {
+			key := labels[k]
+			switch {
+			case src.wide && byName:
+				key = append(key[:len(key):len(key)], t.table.Columns[c].Name)
+			case src.wide:
+				key = append(key[:len(key):len(key)], strconv.Itoa(j))
 			}
-			at, labels = at*a.n+p, labels[n:]
+			keyed.Keys = append(keyed.Keys, key)
 		}
-		if len(labels) > 0 {
-			fail(i, "has more labels than the declaration `%s` has dimensions", d.Type.Span().Text())
-			return nil
-		}
-		if given[at] {
-			fail(i, "is given twice")
-			return nil
-		}
-		vals[at], given[at] = k.Values[i], true
 	}
-	if at := slices.Index(given, false); at >= 0 {
-		missing := 0
-		for _, g := range given {
-			if !g {
-				missing++
-			}
-		}
-		d := b.errorf(diag.BindLabels, d.Name.Span(), "`%s[%s]` has no value in %s", s.Name, ir.Place(exportedAll(dims), at), entry.Origin)
-		if missing > 1 {
-			d.Detail = fmt.Sprintf("%d of its %d entries are missing.", missing, total)
-		}
-		return nil
-	}
-	if len(dims) == 2 {
-		return data.Matrix(dims[0].n, dims[1].n, vals)
-	}
-	return data.Vector(vals)
+	cols := src.cols
+	keyed.Origin = func(k int) diag.Place { return t.table.At(k/width, cols[k%width]) }
+	entry.Keyed = keyed
+	return entry, true
+}
+
+// labelled reports whether the elements of a set are labels, rather than numbers from
+// the one to the other, along which columns stand in their order.
+func (b *binder) labelled(s *ir.Symbol) bool {
+	d := s.Decl.(*lang.IndexSet)
+	return d.Value == nil || d.Value.Lo == nil
 }

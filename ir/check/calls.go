@@ -96,7 +96,7 @@ func (c *checker) arguments(s *scope, e *lang.Call) []value {
 func (c *checker) passed(s *scope, e *lang.Call) []value {
 	args := make([]value, len(e.Args))
 	for i, a := range e.Args {
-		if args[i] = c.expr(s, a); args[i].typ.Kind != ir.LabelType || args[i].set == nil {
+		if args[i] = c.expr(s, a); args[i].typ.Kind != ir.LabelType || args[i].set == nil && !args[i].text {
 			args[i] = c.numeric(s, a, args[i])
 		}
 	}

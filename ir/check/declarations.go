@@ -60,6 +60,10 @@ func (c *checker) unfixed(e lang.Expr, v value, what string) {
 
 // data checks `data c: vector[n]`, its literal or its generator.
 func (c *checker) data(e *entry, d *lang.Data) value {
+	c.columns(d)
+	if d.Type.Kind == lang.KindText {
+		return c.texts(d)
+	}
 	t := c.written(&d.Type)
 	if d.Gen != nil {
 		c.generator(d)
@@ -159,7 +163,7 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 		return arrayType(dims...)
 	}
 	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
-	if len(t.Dims) != want {
+	if len(t.Dims) != want && t.Kind != lang.KindText {
 		if want > 0 {
 			c.errorf(c.global, diag.WrongSize, t.Span(), "the size of this %s is missing", t.Kind).Fix =
 				map[lang.TypeKind]string{lang.KindVector: "write `vector[n]`", lang.KindMatrix: "write `matrix[m, n]`"}[t.Kind]
@@ -170,6 +174,9 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 	}
 	switch t.Kind {
 	case lang.KindBad: // the parser has reported it
+		return unknownValue.typ
+	case lang.KindText:
+		c.errorf(c.global, diag.WrongKind, t.Span(), "texts are data, not variables")
 		return unknownValue.typ
 	case lang.KindReal:
 		return realType

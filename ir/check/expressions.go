@@ -42,7 +42,7 @@ func (c *checker) numeric(s *scope, e lang.Expr, v value) value {
 			"comparisons stand in conditions after `if`, and as the relation of a constraint"
 		return unknownValue
 	}
-	if v.typ.Kind == ir.SetType || v.typ.Kind == ir.LabelType {
+	if v.typ.Kind == ir.SetType || v.typ.Kind == ir.LabelType || v.typ.Kind == ir.TextType {
 		c.notNumber(s, e, v)
 		return unknownValue
 	}

@@ -11,7 +11,11 @@ import (
 
 // index checks x[i], A[i, j], A[i, :], y[2..n].
 func (c *checker) index(s *scope, e *lang.Index) value {
-	x := c.operand(s, e.X)
+	x := c.expr(s, e.X)
+	texts := x.typ.Kind == ir.TextType
+	if !texts {
+		x = c.numeric(s, e.X, x)
+	}
 	if isUnknown(x.typ) {
 		for i := range e.Subs {
 			c.subscript(s, &e.Subs[i], nil)
@@ -40,6 +44,9 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		} else {
 			sizes[i] = c.subscript(s, &subs[0], dim(x.typ, i))
 		}
+	}
+	if texts {
+		return c.textEntry(s, e, sizes)
 	}
 	v := x.withType(realType)
 	switch {

@@ -75,6 +75,12 @@ func (c *checker) declaredSet(d *lang.IndexSet) value {
 	a := c.newAtom(d.Name.Name, setAtom)
 	set := &indexSet{name: d.Name.Name, decl: d, size: atomPoly(a)}
 	a.set = set
+	if v := d.Value; v != nil && v.Binders != nil {
+		if !c.filteredSet(set) {
+			return unknownValue
+		}
+		return value{typ: ir.Type{Kind: ir.SetType, Dims: []ir.Dim{set.size}}, set: set}
+	}
 	for i, w := range d.Within {
 		of := c.setNamed(w)
 		switch {

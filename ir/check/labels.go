@@ -19,6 +19,9 @@ func (c *checker) notNumber(s *scope, e lang.Expr, v value) {
 	case v.typ.Kind == ir.SetType:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is an index set, not a number", quote(e)).Fix =
 			fmt.Sprintf("`card(%s)` is the number of its elements; `sum(i in %s: ...)` ranges over them", quote(e), quote(e))
+	case v.typ.Kind == ir.TextType || v.text:
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` %s, not numbers", quote(e), map[bool]string{true: "is an entry of texts", false: "holds texts"}[v.text]).Fix =
+			textFix(e)
 	case v.set == nil:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label, not a number", quote(e)).Detail =
 			"labels stand in sets, in subscripts such as `cost[\"Rome\"]`, and in comparisons such as `c == \"Rome\"`"
@@ -156,6 +159,10 @@ func (c *checker) alongNumbers(s *scope, e *lang.Index, sub *lang.Subscript, set
 			return nil
 		}
 	}
+	if sub.Hi == nil && c.textDecl(sub.Lo) != nil {
+		c.element(s, e, sub.Lo, set)
+		return nil
+	}
 	if first, ok := set.lo.constant(); ok && first.IsInt() && first.Num().IsInt64() && first.Num().Int64() == 1 {
 		return c.subscript(s, sub, set.size)
 	}
@@ -193,7 +200,7 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 	}
 	v := c.expr(s, x)
 	switch {
-	case isUnknown(v.typ):
+	case isUnknown(v.typ) || v.text:
 	case v.typ.Kind == ir.LabelType && v.set != nil && related(v.set, set):
 	case v.typ.Kind == ir.LabelType && v.set != nil:
 		c.errorf(s, diag.WrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", quote(x), v.set.name, quote(e.X), set.name)
@@ -233,6 +240,15 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 	}
 	_, number := b.(*lang.Number)
 	switch {
+	case x.text || y.text:
+		return c.compareTexts(s, e, x, y)
+	case of.set == nil && (isScalar(x.typ) || isScalar(y.typ)):
+		side := e.X
+		if isScalar(y.typ) {
+			side = e.Y
+		}
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a number and is compared with a label", quote(side)).Fix = c.declareTexts(side)
+		return unknownValue
 	case of.set == nil:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "two labels are compared, neither of which is an index").Fix =
 			"compare an index with a label, as in `c == \"Rome\"`"

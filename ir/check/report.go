@@ -83,6 +83,8 @@ func kindOf(t ir.Type) string {
 		return "a label"
 	case ir.SetType:
 		return "an index set"
+	case ir.TextType:
+		return "an array of texts"
 	case ir.ArrayType:
 		return "an array " + t.String()
 	case ir.RowVectorType:

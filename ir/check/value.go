@@ -26,8 +26,10 @@ type value struct {
 	// num is the number, where the model's text alone fixes it.
 	num *float64
 	// set is the index set that this is, or whose element this is; nil for a
-	// label that is written out.
+	// label that is written out, and for a text.
 	set *indexSet
+	// text says that this is an entry of data of texts.
+	text bool
 }
 
 // degree is the structural degree of an expression in the variables.

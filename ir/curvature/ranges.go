@@ -137,8 +137,9 @@ func (s *study) rangeOf(n *expr.Node) []Interval {
 
 func (s *study) computeRange(n *expr.Node) []Interval {
 	out := make([]Interval, n.Shape.Len())
-	if n.Deps == 0 {
-		v := s.known(n)
+	class := n.Op.Info().Class
+	elementwise := class == expr.Elementwise1 || class == expr.Elementwise2
+	if v := s.known(n); n.Deps == 0 && (v != nil || !elementwise) { // of data that were not supplied, functions still have ranges
 		if v == nil {
 			return fill(out, wholeLine())
 		}
@@ -149,7 +150,7 @@ func (s *study) computeRange(n *expr.Node) []Interval {
 		}
 		return out
 	}
-	if class := n.Op.Info().Class; class == expr.Elementwise1 || class == expr.Elementwise2 {
+	if elementwise {
 		if s.fused(n) != nil {
 			for k, j := range s.slopesOf(n) {
 				out[k] = j.v

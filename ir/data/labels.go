@@ -1,12 +1,20 @@
 package data
 
-import "bilevelc/lang/diag"
+import (
+	"strings"
 
-// Keyed holds numbers that are given by label rather than by place.
+	"bilevelc/lang/diag"
+)
+
+// Keyed holds numbers, or texts, that are given by label rather than by place.
 type Keyed struct {
-	Keys   [][]string // the labels of each number, one dimension after the other
+	Keys   [][]string // the labels of each, one dimension after the other
 	Values []float64
-	Origin func(k int) diag.Place // where number k stands; nil where only the entry's origin is known
+	Texts  []string // as many as Values; nil where none of them is a text
+	// ByPlace says that the last label of each is its position along the last
+	// dimension, from 0: it is one of so many columns of a table.
+	ByPlace int
+	Origin  func(k int) diag.Place // where entry k stands; nil where only the entry's origin is known
 }
 
 // Table is a list of records: the rows of a CSV file, of a sheet, of a Parquet
@@ -42,4 +50,14 @@ func (t *Table) Column(name string) int {
 		}
 	}
 	return -1
+}
+
+// IsMissing reports what programs write for a value that is missing; NaN is a number
+// to them.
+func IsMissing(word string) bool {
+	switch strings.ToLower(word) {
+	case "", "na", "n/a", "null", "none", ".", "?":
+		return true
+	}
+	return false
 }

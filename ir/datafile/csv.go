@@ -307,7 +307,7 @@ func (r *reader) isHeader(fields []field) bool {
 	for _, f := range fields {
 		word := r.text[f.start:f.end]
 		_, kind := parseNumber(word)
-		if !f.quoted && (kind != notNumber || word != "" && isMissingWord(word)) {
+		if !f.quoted && (kind != notNumber || word != "" && data.IsMissing(word)) {
 			return false
 		}
 		named = named || f.quoted || strings.IndexFunc(word, isLetter) == 0

@@ -121,19 +121,32 @@ func (p *jsonReader) labelList(name string) ([][]string, bool) {
 	return out, ok
 }
 
-// byLabel reads an object of numbers, or of objects of numbers.
+// byLabel reads an object of numbers or texts, or of objects of them.
 func (p *jsonReader) byLabel(name string) (*data.Keyed, bool) {
 	k := &data.Keyed{}
 	var starts, ends []int
+	var texts []string
+	text := false
 	ok := p.members(name, nil, func(key []string) bool {
 		start := p.pos
-		v, fine, ok := p.number(entry{name, -1, -1})
+		var v float64
+		var s string
+		var fine, ok bool
+		if p.peek() == '"' && !p.nonFiniteAhead() {
+			s, ok = p.quoted()
+			fine, text = ok, true
+		} else if v, fine, ok = p.number(entry{name, -1, -1}); fine {
+			s = p.text[start:p.pos]
+		}
 		if fine {
-			k.Keys, k.Values = append(k.Keys, slices.Clone(key)), append(k.Values, v)
+			k.Keys, k.Values, texts = append(k.Keys, slices.Clone(key)), append(k.Values, v), append(texts, s)
 			starts, ends = append(starts, start), append(ends, p.pos)
 		}
 		return ok
 	})
+	if text {
+		k.Texts = texts
+	}
 	k.Origin = func(i int) diag.Place { return diag.Place{Span: p.span(starts[i], ends[i])} }
 	return k, ok
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 )
 
@@ -83,15 +84,6 @@ func isNonFiniteWord(s string) bool {
 	return false
 }
 
-// isMissingWord matches what programs write for a missing value.
-func isMissingWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "", "na", "n/a", "null", "none", ".", "?":
-		return true
-	}
-	return false
-}
-
 // badNumber reports the word at [start, end), which is no finite number, at
 // place at.
 func (r *reader) badNumber(kind numberKind, at entry, start, end int) {
@@ -102,7 +94,7 @@ func (r *reader) badNumber(kind numberKind, at entry, start, end int) {
 		d.Detail = "the largest finite value is 1.797e308"
 	case kind == notFinite:
 		r.errorAt(diag.DataNotFinite, start, end, "%s is %s; every entry must be finite", at, clip(word))
-	case isMissingWord(word):
+	case data.IsMissing(word):
 		d := r.errorAt(diag.DataNotNumber, start, end, "%s is missing", at)
 		d.Detail = "expected a number"
 	default:

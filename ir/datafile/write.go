@@ -52,6 +52,7 @@ func appendKeyed(dst []byte, k *data.Keyed) []byte {
 		names  []string
 		inner  map[string]*object
 		number float64
+		text   *string
 	}
 	root := &object{}
 	for i, key := range k.Keys {
@@ -66,10 +67,16 @@ func appendKeyed(dst []byte, k *data.Keyed) []byte {
 			}
 			at = at.inner[label]
 		}
-		at.number = k.Values[i]
+		if at.number = k.Values[i]; k.Texts != nil {
+			at.text = &k.Texts[i]
+		}
 	}
 	var write func(o *object)
 	write = func(o *object) {
+		if o.text != nil {
+			dst = appendText(dst, *o.text)
+			return
+		}
 		if o.inner == nil && o != root {
 			dst = appendNumber(dst, o.number)
 			return

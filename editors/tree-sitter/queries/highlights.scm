@@ -3,9 +3,9 @@
 (string) @string
 (number) @number
 (time) @number
-["data" "fn" "let" "lower" "model" "param" "report" "solve" "upper" "var" "set" "within" "start" "else" "forall" "if" "in" "maximize" "minimize" "subject" "then"] @keyword
+["data" "fn" "let" "lower" "model" "param" "report" "solve" "upper" "var" "set" "within" "start" "column" "columns" "else" "forall" "if" "in" "maximize" "minimize" "subject" "then"] @keyword
 ["and" "not" "or"] @keyword.operator
-["int" "matrix" "real" "vector" "integer" "binary"] @type.builtin
+["int" "matrix" "real" "vector" "integer" "binary" "text"] @type.builtin
 ["+" "-" "*" "/" "^" ".*" "./" ".^" "<" "<=" ">" ">=" "==" "!=" "=" "~" ".." "'"] @operator
 ["(" ")" "[" "]" "{" "}"] @punctuation.bracket
 ["," ":"] @punctuation.delimiter

@@ -1,0 +1,144 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// byLabel is an array of numbers over sets that is given by label, in the order of
+// its sets.
+func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) *data.Array {
+	k := entry.Keyed
+	for i, t := range k.Texts {
+		if _, err := strconv.ParseFloat(t, 64); err != nil {
+			e := b.atKey(d, entry, i, diag.DataNotNumber, "%s of `%s` is the text `%s`, not a number", tupleText(k.Keys[i]), s.Name, oneLine(t))
+			e.Fix = asTexts(d)
+			return nil
+		}
+	}
+	from := b.placesByLabel(s, d, entry, dims)
+	if from == nil {
+		return nil
+	}
+	vals := make([]float64, len(from))
+	for at, i := range from {
+		vals[at] = k.Values[i]
+	}
+	if len(dims) == 2 {
+		return data.Matrix(dims[0].n, dims[1].n, vals)
+	}
+	return data.Vector(vals)
+}
+
+// atKey reports what is wrong with an entry that is given by label, at its place in
+// the file where that is known.
+func (b *binder) atKey(d *lang.Data, entry *data.Entry, i int, code diag.Code, format string, args ...any) *diag.Diagnostic {
+	place := diag.Place{Words: entry.Origin}
+	if entry.Keyed.Origin != nil {
+		place = entry.Keyed.Origin(i)
+	}
+	text := fmt.Sprintf(format, args...)
+	if place.Span.IsZero() {
+		return b.errorf(code, d.Name.Span(), "%s (%s)", text, place.Words)
+	}
+	return b.errorf(code, place.Span, "%s", text)
+}
+
+// placesByLabel finds the given entry of each place of an array over sets,
+// row-major; nil after an error. Every place has to be given, once.
+func (b *binder) placesByLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) []int {
+	k := entry.Keyed
+	total := 1
+	for i, a := range dims {
+		if a.set == nil && !(k.ByPlace > 0 && i == len(dims)-1) {
+			b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s gives its entries by label", s.Name, d.Type.Span().Text(), entry.Origin).Fix =
+				"declare it over sets, as in `[city]`"
+			return nil
+		}
+		total *= a.n
+	}
+	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
+		return nil
+	}
+	if last := dims[len(dims)-1]; k.ByPlace > 0 && k.ByPlace != last.n {
+		e := b.errorf(diag.BindShape, d.Name.Span(), "`%s` is read from %d columns, but its last dimension has %d entries", s.Name, k.ByPlace, last.n)
+		e.Detail = fmt.Sprintf("it is declared %s (%s)", d.Type.Span().Text(), entry.Origin)
+		return nil
+	}
+	fail := func(i int, format string, args ...any) *diag.Diagnostic {
+		return b.atKey(d, entry, i, diag.BindLabels, "%s of `%s` %s", tupleText(k.Keys[i]), s.Name, fmt.Sprintf(format, args...))
+	}
+	from := make([]int, total)
+	for at := range from {
+		from[at] = -1
+	}
+	for i, labels := range k.Keys {
+		at := 0
+		for j, a := range dims {
+			if j == len(dims)-1 && k.ByPlace > 0 && len(labels) == 1 {
+				p, err := strconv.Atoi(labels[0])
+				if err != nil {
+					panic("bind: a position that is no number")
+				}
+				at, labels = at*a.n+p, nil
+				break
+			}
+			n := min(len(a.set.partSets()), len(labels))
+			p := -1
+			if n == len(a.set.partSets()) {
+				p = a.set.find(labels[:n]...)
+			}
+			if p < 0 {
+				b.nearLabel(fail(i, "has %s, which is not in `%s` (%s)", tupleText(labels[:n]), a.set.name, b.setOrigins[a.set.name]), a.set, labels[:n])
+				return nil
+			}
+			at, labels = at*a.n+p, labels[n:]
+		}
+		if len(labels) > 0 {
+			fail(i, "has more labels than the declaration `%s` has dimensions", d.Type.Span().Text())
+			return nil
+		}
+		if from[at] >= 0 {
+			fail(i, "is given twice")
+			return nil
+		}
+		from[at] = i
+	}
+	if at := slices.Index(from, -1); at >= 0 {
+		missing := 0
+		for _, g := range from {
+			if g < 0 {
+				missing++
+			}
+		}
+		d := b.errorf(diag.BindLabels, d.Name.Span(), "`%s[%s]` has no value in %s", s.Name, ir.Place(exportedAll(dims), at), entry.Origin)
+		if missing > 1 {
+			d.Detail = fmt.Sprintf("%d of its %d entries are missing.", missing, total)
+		}
+		return nil
+	}
+	return from
+}
+
+// asTexts says how data that hold texts are declared.
+func asTexts(d *lang.Data) string {
+	return fmt.Sprintf("declare it as `data %s: text[%s]`", d.Name.Name, dimsText(&d.Type))
+}
+
+// dimsText spells the dimensions of a type as they are written.
+func dimsText(t *lang.TypeExpr) string {
+	out := ""
+	for i, e := range t.Dims {
+		if i > 0 {
+			out += ", "
+		}
+		out += oneLine(e.Span().Text())
+	}
+	return out
+}

@@ -1,0 +1,338 @@
+package bind
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// texts are bound data of texts. An entry of them is an element of the set of
+// their different values, so that it has a place where elements of sets have one.
+type texts struct {
+	name   string
+	dims   []dim
+	values *boundSet
+	codes  []int // the position in values of each entry, row-major
+}
+
+// bindTexts binds `data split: text[row]`.
+func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
+	t := &texts{name: s.Name, dims: dims, values: &boundSet{name: s.Name, texts: true}}
+	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
+		return
+	}
+	n := 1
+	for _, a := range dims {
+		n *= a.n
+	}
+	entry := b.set.Get(s.Name)
+	var list []string
+	origin := "the model"
+	switch {
+	case entry != nil:
+		origin = entry.Origin
+		if list = b.givenTexts(s, d, entry, dims); list == nil {
+			return
+		}
+	case d.Value != nil:
+		lit, ok := d.Value.(*lang.ListLit)
+		if !ok {
+			b.unchecked(d.Value.Span())
+			return
+		}
+		for _, x := range lit.Elems {
+			list = append(list, lang.LabelOf(x))
+		}
+	case b.opts.Abstract:
+		t.values.fake, t.values.n, t.values.labels = true, 1, []string{s.Name + " 1"}
+		t.codes = make([]int, n)
+	default:
+		b.noData(s, d)
+		return
+	}
+	if t.codes == nil {
+		if len(list) != n {
+			b.errorf(diag.BindShape, d.Name.Span(), "`%s` has %d texts in %s, but %d are needed", s.Name, len(list), origin, n).Detail =
+				fmt.Sprintf("it is declared %s", d.Type.Span().Text())
+			return
+		}
+		place := map[string]int{}
+		for _, text := range list {
+			k, seen := place[text]
+			if !seen {
+				k = len(place)
+				place[text] = k
+				t.values.labels = append(t.values.labels, text)
+			}
+			t.codes = append(t.codes, k)
+		}
+		t.values.n = len(place)
+		b.bound[s.Name] = &ir.BoundData{Name: s.Name, Texts: list, Origin: origin, Axes: exported(axesOf(dims))}
+	}
+	b.texts[s.Name], b.known[s.Name] = t, value{}
+}
+
+// givenTexts are supplied texts in the order of the declared dimensions; nil after
+// an error. Integers are texts where texts are needed.
+func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []dim) []string {
+	out := []string{}
+	switch {
+	case entry.Keyed != nil:
+		from := b.placesByLabel(s, d, entry, dims)
+		if from == nil {
+			return nil
+		}
+		k := entry.Keyed
+		for _, i := range from {
+			if k.Texts != nil {
+				out = append(out, k.Texts[i])
+			} else {
+				out = append(out, strconv.FormatFloat(k.Values[i], 'g', -1, 64))
+			}
+		}
+	case entry.Labels != nil:
+		for _, row := range entry.Labels {
+			out = append(out, row...)
+		}
+	case entry.Array != nil:
+		for _, v := range entry.Array.Values() {
+			out = append(out, strconv.FormatFloat(v, 'g', -1, 64))
+		}
+	default:
+		b.errorf(diag.BindShape, d.Name.Span(), "`%s` is declared %s, but %s is a table without a column `%s`", s.Name, d.Type.Span().Text(), entry.Origin, s.Name)
+		return nil
+	}
+	return out
+}
+
+// textsOf are the texts that an expression is an entry of, or nil.
+func (e *elab) textsOf(x lang.Expr) *texts {
+	for {
+		p, ok := x.(*lang.Paren)
+		if !ok {
+			break
+		}
+		x = p.X
+	}
+	index, ok := x.(*lang.Index)
+	if !ok || e.library {
+		return nil
+	}
+	n, ok := index.X.(*lang.Name)
+	if !ok {
+		return nil
+	}
+	if _, local := e.scope.find(n.Name); local {
+		return nil
+	}
+	return e.b.texts[n.Name]
+}
+
+// textEntry is split[r]: an element of the set of the values, one or one a tuple.
+func (e *elab) textEntry(x *lang.Index, t *texts) value {
+	sels, s, ok := e.selectors(x, value{axes: t.dims})
+	if !ok {
+		return value{}
+	}
+	n := s.size()
+	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, n), set: t.values}
+	for k := range out.ints {
+		out.ints[k] = 1
+	}
+	if t.values.fake {
+		return out
+	}
+	place := make([]int, n)
+	for d, sel := range sels {
+		if !sel.single {
+			return e.unchecked(x)
+		}
+		if sel.opaque != nil {
+			unknown := *t.values
+			unknown.fake = true
+			out.set = &unknown
+			return out
+		}
+		at := s.to(sel.space)
+		for k := range place {
+			place[k] = place[k]*t.dims[d].n + sel.pos[at[k]]
+		}
+	}
+	for k, p := range place {
+		out.ints[k] = t.codes[p] + 1
+	}
+	return out
+}
+
+// elementsOfTexts are texts as the elements of a set.
+func (e *elab) elementsOfTexts(x lang.Expr, v value, set *boundSet) (elements, bool) {
+	out := elements{space: v.space, pos: make([]int, len(v.ints))}
+	for k, i := range v.ints {
+		if out.pos[k] = set.find(v.set.labels[i-1]); out.pos[k] >= 0 {
+			continue
+		}
+		if set.fake || v.set.fake {
+			out.pos[k] = 0
+			continue
+		}
+		d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", oneLine(x.Span().Text()), lang.LabelText(v.set.labels[i-1]), set.name)
+		d.Detail = v.space.happens(k)
+		e.b.nearLabel(d, set, []string{v.set.labels[i-1]})
+		return elements{}, false
+	}
+	return out, true
+}
+
+// compareTexts is == or != where a side, u of x.X or v of x.Y, is a text.
+func (e *elab) compareTexts(x *lang.Binary, u, v value) value {
+	written := func(y lang.Expr, other value) (side value, ok bool) {
+		label := lang.LabelOf(y)
+		set := &boundSet{labels: []string{label}, n: 1}
+		if other.set.find(label) < 0 && !other.set.fake {
+			d := e.errorf(diag.BindLabels, e.at(y), "no entry of `%s` is %s", other.set.name, lang.LabelText(label))
+			d.Detail = "it holds " + some(other.set.labels)
+			e.b.nearLabel(d, other.set, []string{label})
+			return value{}, false
+		}
+		return value{kind: integer, ints: []int{1}, set: set}, true
+	}
+	side := func(y lang.Expr, own, other value) (value, bool) {
+		switch y := y.(type) {
+		case *lang.Text, *lang.Number:
+			return written(y, other)
+		}
+		if own.set == nil {
+			own = e.expr(y)
+		}
+		if own.bad() || own.kind != integer {
+			return value{}, false
+		}
+		return own, true
+	}
+	a, ok := side(x.X, u, v)
+	c, ok2 := side(x.Y, v, u)
+	if !ok || !ok2 {
+		return value{}
+	}
+	out := value{kind: boolean, space: join(a.space, c.space)}
+	if a.set != nil && a.set.fake || c.set != nil && c.set.fake {
+		return e.unknownCondition(x, out.space)
+	}
+	word := func(s value, i int) string {
+		if s.set == nil {
+			return strconv.Itoa(i)
+		}
+		return s.set.element(i - 1)[0]
+	}
+	at, ct := out.space.to(a.space), out.space.to(c.space)
+	out.bools = make([]bool, len(at))
+	for k := range at {
+		out.bools[k] = (word(a, a.ints[at[k]]) == word(c, c.ints[ct[k]])) == (x.Op == lang.Eq)
+	}
+	return out
+}
+
+// some lists the first of many labels.
+func some(labels []string) string {
+	const shown = 8 // a line of words
+	var out []string
+	for _, l := range labels[:min(len(labels), shown)] {
+		out = append(out, lang.LabelText(l))
+	}
+	if more := len(labels) - shown; more > 0 {
+		return strings.Join(out, ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(out, ", ")
+}
+
+// filteredSet binds `set S = {i in row if ...}` if all it needs is known, and reports
+// whether it was dealt with.
+func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
+	var sets []*boundSet
+	for i := range v.Binders {
+		n, ok := v.Binders[i].Lo.(*lang.Name)
+		if !ok {
+			b.unchecked(v.Binders[i].Span())
+			return true
+		}
+		of := b.sets[n.Name]
+		if of == nil {
+			return false
+		}
+		sets = append(sets, of)
+	}
+	if v.Cond != nil && !b.ready(v.Cond, nil) {
+		return false
+	}
+	// The positions of the elements of each set, which the indices may only give
+	// label by label.
+	inner, ok := b.top().iterate(v.Binders, v.Cond)
+	if !ok {
+		return true
+	}
+	s := inner.space
+	labels := make([][]string, s.n)
+	for k := range labels {
+		for j := range s.at {
+			if of := s.sets[j]; of != nil {
+				labels[k] = append(labels[k], of.element(s.at[j][k]-1)...)
+			} else {
+				labels[k] = append(labels[k], strconv.Itoa(s.at[j][k]))
+			}
+		}
+	}
+	if len(sets) == 1 {
+		set.within, set.parts = sets[0], sets[0].parts
+	} else {
+		for _, of := range sets {
+			set.parts = append(set.parts, of.partSets()...)
+		}
+	}
+	origin := "the model"
+	if s.mask != nil { // which elements there are depends on data that were not supplied
+		set.fake, origin = true, "placeholder"
+		labels = labels[:max((len(labels)+1)/2, min(len(labels), 1))]
+	}
+	for _, of := range sets {
+		set.fake = set.fake || of.fake
+	}
+	for _, l := range labels {
+		if set.within != nil {
+			set.up = append(set.up, set.within.find(l...))
+		}
+		if set.parts == nil {
+			set.labels = append(set.labels, l[0])
+			continue
+		}
+		tuple := make([]int, len(l))
+		for i := range l {
+			tuple[i] = set.parts[i].find(l[i])
+		}
+		set.tuples = append(set.tuples, tuple)
+	}
+	set.n = len(labels)
+	if slices.Contains(set.up, -1) {
+		b.unchecked(v.Span())
+		return true
+	}
+	if set.n == 0 {
+		b.errorf(diag.BindLabels, v.Span(), "no element of %s is in `%s`", setNames(sets), set.name).Severity = diag.Warning
+	}
+	b.bindSet(set, origin)
+	return true
+}
+
+func setNames(sets []*boundSet) string {
+	var out []string
+	for _, s := range sets {
+		out = append(out, "`"+s.name+"`")
+	}
+	return strings.Join(out, " and ")
+}

@@ -1,0 +1,203 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// This file checks what models take from tables as people have them: data that
+// are texts, the columns that data are read from, and parts of sets that a
+// condition on data selects.
+
+// texts checks `data split: text[row]`.
+func (c *checker) texts(d *lang.Data) value {
+	t := ir.Type{Kind: ir.TextType}
+	for _, e := range d.Type.Dims {
+		t.Dims = append(t.Dims, c.size(c.global, e))
+	}
+	if d.Gen != nil {
+		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` draws reals, not texts", d.Gen.Name.Name).Fix = "declare it as an array of numbers"
+	}
+	list, ok := d.Value.(*lang.ListLit)
+	if d.Value != nil && !ok {
+		c.errorf(c.global, diag.DeclaredType, d.Value.Span(), "the value of `%s` is not a list of texts", d.Name.Name).Fix = "write `[\"a\", \"b\"]`"
+	}
+	for k := 0; ok && k < len(list.Elems); k++ {
+		if x := list.Elems[k]; lang.LabelOf(x) == "" {
+			c.errorf(c.global, diag.DeclaredType, x.Span(), "`%s` is not a text", quote(x)).Fix = "texts stand in double quotes; those of several dimensions are one list, row by row"
+			return value{typ: t}
+		}
+	}
+	return value{typ: t}
+}
+
+// textDecl is the data of texts that an expression is an entry of, or nil.
+func (c *checker) textDecl(e lang.Expr) *lang.Data {
+	x, ok := e.(*lang.Index)
+	if !ok {
+		return nil
+	}
+	n, ok := x.X.(*lang.Name)
+	if !ok || c.symbols[n.Name] == nil {
+		return nil
+	}
+	d, ok := c.symbols[n.Name].symbol.Decl.(*lang.Data)
+	if !ok || d.Type.Kind != lang.KindText {
+		return nil
+	}
+	return d
+}
+
+// textEntry is an entry of data of texts; sizes are what its subscripts select,
+// nil for one entry.
+func (c *checker) textEntry(s *scope, e *lang.Index, sizes []*poly) value {
+	for i, n := range sizes {
+		if n != nil {
+			c.errorf(s, diag.LabelAsNumber, e.Subs[min(i, len(e.Subs)-1)].Span(), "`%s` holds texts, which are read one by one", quote(e.X)).Fix = textFix(e.X)
+			return unknownValue
+		}
+	}
+	return value{typ: labelType, text: true}
+}
+
+// textFix says how texts are used.
+func textFix(e lang.Expr) string {
+	if x, ok := e.(*lang.Index); ok {
+		e = x
+		return fmt.Sprintf("compare it, as in `if %s == \"a\"`, or use it as a subscript of an array over a set", quote(e))
+	}
+	return fmt.Sprintf("compare its entries, as in `if %s[i] == \"a\"`", quote(e))
+}
+
+// compareTexts checks a comparison with an entry of data of texts: it is with
+// another one, with a label, or with an integer.
+func (c *checker) compareTexts(s *scope, e *lang.Binary, x, y value) value {
+	for _, side := range []struct {
+		e lang.Expr
+		v value
+	}{{e.X, x}, {e.Y, y}} {
+		switch {
+		case side.v.set != nil && len(side.v.set.tuple()) > 1:
+			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(side.e), side.v.set.name)
+			return unknownValue
+		case side.v.typ.Kind == ir.LabelType || side.v.typ.Kind == ir.IntType:
+		default:
+			d := c.errorf(s, diag.LabelAsNumber, side.e.Span(), "`%s` is compared with a text, but is %s", quote(side.e), kindOf(side.v.typ))
+			d.Fix = c.declareTexts(side.e)
+			return unknownValue
+		}
+	}
+	return value{typ: boolType}
+}
+
+// declareTexts is the fix for numbers that are used as texts, or "".
+func (c *checker) declareTexts(e lang.Expr) string {
+	if x, ok := e.(*lang.Index); ok {
+		e = x.X
+	}
+	n, ok := e.(*lang.Name)
+	if !ok || c.symbols[n.Name] == nil {
+		return ""
+	}
+	d, ok := c.symbols[n.Name].symbol.Decl.(*lang.Data)
+	if !ok || len(d.Type.Dims) == 0 {
+		return ""
+	}
+	dims := make([]string, len(d.Type.Dims))
+	for i, e := range d.Type.Dims {
+		dims[i] = quote(e)
+	}
+	return fmt.Sprintf("if `%s` holds texts, declare it as `data %s: text[%s]`", n.Name, n.Name, strings.Join(dims, ", "))
+}
+
+// columns checks the columns of a table that data name.
+func (c *checker) columns(d *lang.Data) {
+	if (d.Column != nil || len(d.Columns) > 0) && len(d.Type.Dims) == 0 && d.Type.Kind != lang.KindBad {
+		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "`%s` is a scalar, which no column of a table gives", d.Name.Name).Fix = "give it with `--set`"
+		return
+	}
+	seen := map[string]diag.Span{}
+	for i := range d.Columns {
+		r := &d.Columns[i]
+		names, numbered := r.Numbered()
+		if !numbered && r.Last != nil && r.First.Name == r.Last.Name || numbered && len(names) == 0 {
+			c.errorf(c.global, diag.EmptySet, r.Span(), "these columns end before they start")
+			continue
+		}
+		if r.Last == nil {
+			names = []string{r.First.Name}
+		}
+		for _, name := range names {
+			if first, twice := seen[name]; twice {
+				e := c.errorf(c.global, diag.DeclaredTwice, r.Span(), "the column `%s` is named twice", name)
+				e.Related = []diag.Related{{Span: first, Message: "first here"}}
+				break
+			}
+			seen[name] = r.Span()
+		}
+	}
+}
+
+// filteredSet checks `set S = {i in row if ...}`: a part of the set that its index
+// ranges over, or, of several, the tuples of their elements.
+func (c *checker) filteredSet(set *indexSet) bool {
+	v := set.decl.Value
+	var sets []*indexSet
+	for i := range v.Binders {
+		b := &v.Binders[i]
+		of := c.namedSet(c.global, b.Lo)
+		if b.Hi != nil || of == nil {
+			c.errorf(c.global, diag.IndexSet, b.Span(), "a set is made from the elements of other sets, and `%s` is none", quoteSpan(rangeSpan(b))).Fix =
+				"name a range as a set of its own, as in `set hour = 1..24`"
+			return false
+		}
+		sets = append(sets, of)
+	}
+	switch {
+	case len(sets) == 1:
+		set.within = sets[0]
+	default:
+		for i, of := range sets {
+			parts := of.tuple()
+			if len(parts) > 1 && v.Binders[i].Tuple == nil {
+				c.errorf(c.global, diag.IndexSet, v.Binders[i].Span(), "an element of `%s` has %s", of.name, partsText(len(parts))).Fix =
+					"name them: `(i, j) in " + of.name + "`"
+				return false
+			}
+			if len(parts) == 1 {
+				parts = []*indexSet{of}
+			}
+			set.parts = append(set.parts, parts...)
+		}
+	}
+	if n := len(set.decl.Within); n > 0 {
+		same := n == len(sets)
+		for i := range sets {
+			same = same && set.decl.Within[i].Name == sets[i].name
+		}
+		if !same {
+			c.errorf(c.global, diag.IndexSet, set.decl.Within[0].Span(), "`%s` is taken from other sets than `within` says", set.name).Fix =
+				"leave `within` out: what stands in the braces says it"
+		}
+	}
+	if n := len(set.tuple()); len(set.decl.Keys) > 0 && len(set.decl.Keys) != n {
+		c.errorf(c.global, diag.IndexSet, set.decl.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
+			len(set.decl.Keys), partsText(n))
+	}
+	in := c.binders(c.global, v.Binders, v.Cond != nil)
+	if v.Cond != nil {
+		c.condition(in, v.Cond)
+	}
+	return true
+}
+
+func rangeSpan(b *lang.Binder) diag.Span {
+	if b.Hi != nil {
+		return b.Lo.Span().To(b.Hi.Span())
+	}
+	return b.Lo.Span()
+}
