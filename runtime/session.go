@@ -42,8 +42,10 @@ type Reply struct {
 }
 
 // Enter takes one input: declarations, items of the level entered last, or an
-// expression. The error is a diag.List.
+// expression. A param or data that is declared again without a type keeps its own. The
+// error is a diag.List.
 func (s *Session) Enter(name, text string) (*Reply, error) {
+	text = s.typed(text)
 	input, diags := parser.ParseREPL(diag.NewSource(name, text))
 	if input.Incomplete {
 		return &Reply{Incomplete: true}, nil
@@ -87,14 +89,24 @@ func (s *Session) examine(input string) (rejected, pending diag.List) {
 	_, found := check.Partial(s.file())
 	found.Sort()
 	told := map[string]bool{}
+	levels := 0
+	for _, d := range s.decls {
+		if _, ok := d.(*lang.Level); ok {
+			levels++
+		}
+	}
 	for _, d := range found {
 		if d.Severity != diag.Error {
 			continue
 		}
 		own := d.Subject.Source != nil && d.Subject.Source.Name == input
-		if own && d.Code != diag.UnknownName && d.Code != diag.UnknownFunction {
+		unknown := d.Code == diag.UnknownName || d.Code == diag.UnknownFunction
+		if own && !unknown {
 			rejected = append(rejected, d)
 			continue
+		}
+		if unknown && levels < 2 {
+			continue // the block that is to come may declare it
 		}
 		key := d.Error()
 		told[key] = true
@@ -254,6 +266,20 @@ func (s *Session) declared(program *ir.Program) *data.Set {
 		}
 	}
 	return set
+}
+
+// Copy is the session as it stands: what is done to the one does not change the other.
+func (s *Session) Copy() *Session {
+	next := s.copy()
+	return &next
+}
+
+// Same reports that two sessions have the same model and data.
+func (s *Session) Same(other *Session) bool {
+	return s.Text() == other.Text() && slices.EqualFunc(s.data.Entries, other.data.Entries, func(a, b data.Entry) bool {
+		return a.Name == b.Name && a.Origin == b.Origin && a.Array == b.Array && a.Table == b.Table && a.Keyed == b.Keyed &&
+			slices.EqualFunc(a.Labels, b.Labels, slices.Equal[[]string])
+	})
 }
 
 func (s *Session) copy() Session {

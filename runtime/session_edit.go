@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 
 	"bilevelc/lang"
@@ -22,6 +23,35 @@ func (s *Session) declare(d lang.Decl) string {
 	}
 	s.decls = append(s.decls, d)
 	return declWords(d)
+}
+
+// untyped matches the start of a declaration that gives a value and no type.
+var untyped = regexp.MustCompile(`^(\s*(?:param|data)\s+([\p{L}_][\p{L}\p{Nd}_]*))(\s*[=~])`)
+
+// typed is an input with the type of a param or data that is declared already written
+// out, where the input leaves it out: `data d = [5, 3]`.
+func (s *Session) typed(text string) string {
+	m := untyped.FindStringSubmatchIndex(text)
+	if m == nil {
+		return text
+	}
+	name := text[m[4]:m[5]]
+	for _, d := range s.decls {
+		if declKey(d) != name {
+			continue
+		}
+		var t *lang.TypeExpr
+		switch d := d.(type) {
+		case *lang.Param:
+			t = &d.Type
+		case *lang.Data:
+			t = &d.Type
+		default:
+			return text
+		}
+		return text[:m[3]] + ": " + t.Span().Text() + text[m[6]:]
+	}
+	return text
 }
 
 // declKey is the name under which a declaration replaces another.

@@ -68,6 +68,9 @@ type repl struct {
 	quit    bool
 
 	entered   []string                // all inputs, for :history
+	past      []step                  // what :undo goes back through, the last one last
+	future    []step                  // and :redo
+	moved     bool                    // the input that is worked on is one of these two
 	draw      func(chart.Chart) error // of plots; nil: as text
 	solutions []*runtime.Result       // of each :solve that had a point, for :diff
 }
@@ -146,7 +149,11 @@ func (r *repl) terminal() error {
 	shell.Prompt.Secondary(func() string { return "...> " })
 	shell.AcceptMultiline = func(line []rune) bool {
 		text := string(line)
-		return strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text)
+		if strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text) {
+			return true
+		}
+		r.roomBelow()
+		return false
 	}
 	shell.Completer = func(line []rune, cursor int) readline.Completions {
 		all := r.tab(string(line[:cursor]))
@@ -160,6 +167,7 @@ func (r *repl) terminal() error {
 	}
 	fmt.Fprintf(r.app.io.out, "bilevelc %s. :help lists the commands, :quit or Ctrl-D leaves.\n", version)
 	for !r.quit {
+		r.roomBelow()
 		line, err := shell.Readline()
 		if err != nil {
 			if errors.Is(err, io.EOF) {
@@ -180,6 +188,14 @@ func (r *repl) terminal() error {
 	return nil
 }
 
+// roomBelow scrolls the screen so far that rows are free below the cursor, which stays at
+// its place in the text. Readline draws on the row below the input and does not know
+// where the bottom is: there it would climb over the last lines of output.
+func (r *repl) roomBelow() {
+	const rows = 4 // below an input that fills three; each line that is added asks again
+	fmt.Fprintf(r.app.io.out, "%s\x1b[%dA", strings.Repeat("\n", rows), rows)
+}
+
 func historyFile() (string, bool) {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -192,9 +208,45 @@ func historyFile() (string, bool) {
 	return filepath.Join(dir, "history"), true
 }
 
-// enter works on one input. more says that the input goes on; last, that no
-// more is to come.
+// step is the session before an input that changed it, or after it.
+type step struct {
+	input   string
+	session *runtime.Session
+}
+
+// enter works on one input, and keeps the session before it where it changes the model or
+// the data.
 func (r *repl) enter(ctx context.Context, text string, last bool) (more bool, err error) {
+	before := r.session.Copy()
+	more, err = r.handle(ctx, text, last)
+	if !r.moved && !r.session.Same(before) {
+		r.past, r.future = append(r.past, step{strings.TrimSpace(text), before}), nil
+	}
+	r.moved = false
+	return more, err
+}
+
+// move goes one step back or on: it takes the last of from, and leaves the session that it
+// replaces on to.
+func (r *repl) move(from, to *[]step, done string) error {
+	n := len(*from)
+	if n == 0 {
+		return usageError("there is nothing to be %s", done)
+	}
+	s := (*from)[n-1]
+	*from, *to = (*from)[:n-1], append(*to, step{s.input, r.session})
+	r.session, r.moved = s.session, true
+	first, rest, _ := strings.Cut(s.input, "\n")
+	if rest != "" {
+		first += " ..."
+	}
+	fmt.Fprintf(r.app.io.out, "%s: %s\n", done, first)
+	return nil
+}
+
+// handle works on one input. more says that the input goes on; last, that no
+// more is to come.
+func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, err error) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" || strings.HasPrefix(trimmed, "//") && !strings.Contains(trimmed, "\n") {
 		return false, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -47,6 +48,12 @@ func replCommands() []replCommand {
 			return r.session.Last().WriteText(r.app.io.out, runtime.TextOptions{MaxEntries: 12})
 		}},
 		{"history", "[N]", "what was entered, the last N", (*repl).history},
+		{"undo", "", "take the last change of the model or the data back", func(r *repl, _ context.Context, _ []string) error {
+			return r.move(&r.past, &r.future, "undone")
+		}},
+		{"redo", "", "make the change again that was taken back last", func(r *repl, _ context.Context, _ []string) error {
+			return r.move(&r.future, &r.past, "done again")
+		}},
 		{"reset", "", "forget everything", func(r *repl, _ context.Context, _ []string) error {
 			r.session, r.solutions = &runtime.Session{Seed: r.session.Seed}, nil
 			return nil
@@ -99,6 +106,9 @@ func (r *repl) command(ctx context.Context, line string) error {
 }
 
 func (r *repl) load(ctx context.Context, path string) error {
+	if datafile.Holds(path) {
+		return usageError("%s holds data; `:data %s` reads it", path, path)
+	}
 	text, err := r.app.readFile(ctx, path, maxModel)
 	if err != nil {
 		return r.app.unreadable(path, err, exitUsage)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -26,8 +27,9 @@ func (r *repl) solution() (*runtime.Result, error) {
 	return last, nil
 }
 
-// gradient writes the hypergradient of F, which `grad F` means.
-func (r *repl) gradient(context.Context, []string) error {
+// gradient writes the hypergradient of F, which `grad F` means; at a kink the slopes of F
+// on either side, and which rows of the follower bind there.
+func (r *repl) gradient(ctx context.Context, _ []string) error {
 	last, err := r.solution()
 	if err != nil {
 		return err
@@ -35,12 +37,96 @@ func (r *repl) gradient(context.Context, []string) error {
 	if len(last.Upper.Hypergradient) == 0 {
 		return usageError("the last solution has no hypergradient")
 	}
+	if len(last.Lower.Weak) > 0 {
+		problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
+		if err != nil {
+			return stopped(ctx, "binding the model", err)
+		}
+		at, err := problem.Eval(ctx, last.Upper.Variables, runtime.Options{Seed: r.session.Seed, Sensitivity: true})
+		if err != nil {
+			return runError(err)
+		}
+		if writeSlopes(r.app.io.out, at) {
+			return nil
+		}
+	}
 	for _, v := range last.Upper.Hypergradient {
 		fmt.Fprintf(r.app.io.out, "%s  ", v.Name)
 		writeAnswer(r.app.io.out, &runtime.Reply{Value: &v, Type: "dF/d" + v.Name})
 	}
 	return nil
 }
+
+// writeSlopes writes the slopes of F on both sides of a kink; false where there is none.
+func writeSlopes(w io.Writer, at *runtime.Result) bool {
+	if !slices.ContainsFunc(at.Sensitivity, func(e runtime.EntrySensitivity) bool { return e.Left != nil }) {
+		return false
+	}
+	weak := map[string]bool{}
+	for _, name := range at.Lower.Weak {
+		weak[name] = true
+	}
+	branch := func(rates *runtime.Rates) string { // the biactive rows that bind on a side
+		if rates.Reason != "" {
+			return "none: " + rates.Reason
+		}
+		most := 0.0
+		for _, v := range rates.Multipliers {
+			for _, m := range v.Data {
+				most = math.Max(most, math.Abs(m))
+			}
+		}
+		var binding []string
+		for _, v := range rates.Multipliers {
+			for k, m := range v.Data {
+				if name := runtime.EntryName(v, k); weak[name] && math.Abs(m) > same*most {
+					binding = append(binding, name)
+				}
+			}
+		}
+		where := "slack"
+		if n := len(binding); n > 0 {
+			where = strings.Join(binding[:min(n, maxBinding)], ", ")
+			switch {
+			case n == 1:
+				where += " binds"
+			case n > maxBinding:
+				where += fmt.Sprintf(" and %d more bind", n-maxBinding)
+			default:
+				where += " bind"
+			}
+		}
+		return fmt.Sprintf("%.10g  (%s)", float64(rates.Objective), where)
+	}
+	rows := at.Lower.Weak
+	more := ""
+	if len(rows) > maxBinding {
+		rows, more = rows[:maxBinding], fmt.Sprintf(" and %d more", len(rows)-maxBinding)
+	}
+	verb := "holds"
+	if len(at.Lower.Weak) > 1 {
+		verb = "hold"
+	}
+	fmt.Fprintf(w, "F may have a kink here: its branches meet where %s%s %s with multiplier 0. Slopes of F:\n", strings.Join(rows, ", "), more, verb)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(t, "\tas it falls\tas it rises")
+	for k, e := range at.Sensitivity {
+		if k == maxDifferences {
+			fmt.Fprintf(t, "... %d entries in all\n", len(at.Sensitivity))
+			break
+		}
+		left := e.Left
+		if left == nil {
+			left = e.Right
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Entry, branch(left), branch(e.Right))
+	}
+	t.Flush()
+	return true
+}
+
+// maxBinding is how many rows a line of slopes names.
+const maxBinding = 3
 
 // plot draws a value of the last solution, or F along a line of upper points:
 //

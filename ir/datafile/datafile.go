@@ -57,6 +57,12 @@ var extensions = map[string]Format{
 	".xlsx":    XLSX,
 }
 
+// Holds reports whether a file is one of data, by its extension.
+func Holds(file string) bool {
+	_, ok := extensions[strings.ToLower(filepath.Ext(file))]
+	return ok
+}
+
 // Load reads what `--data spec` names: a file, or name=file to bind one array
 // under that name. The file `-` is stdin, read as JSON unless its content
 // shows another format. The list holds errors where the set is not to be
