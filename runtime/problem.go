@@ -97,7 +97,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	lowerSense, lowerSign := sense(&p.IR.Lower)
 	r.Upper = UpperResult{
 		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
-		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X),
+		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X), Free: p.freeEntries(),
 	}
 	if pt.Grad != nil {
 		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)

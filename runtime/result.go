@@ -102,6 +102,9 @@ type UpperResult struct {
 	// AtBounds are the entries of the variables at a bound of X: "toll[2] lower".
 	// Where both bounds are one number the entry is "fixed".
 	AtBounds []string `json:"at_bounds,omitempty"`
+	// Free are the entries that no objective and no constraint depends on: their values
+	// mean nothing.
+	Free []string `json:"free,omitempty"`
 	// Residuals of the constraints that are not part of X, because they read the
 	// lower level or are curved: c <= 0 or = 0, positive is violated. Multipliers are
 	// of the Lagrangian of the minimized objective, >= 0 on inequalities, as the

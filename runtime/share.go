@@ -10,6 +10,10 @@ type shared struct {
 	idle   sync.Pool // of *Problem: copies with evaluators of their own
 	once   sync.Once // of digest
 	digest string
+
+	findFree sync.Once // of free
+	free     []string  // see freeEntries
+
 	layers sync.Pool // of *Layer, see Evaluate
 }
 

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -19,8 +20,10 @@ type TextOptions struct {
 	// MaxEntries is how many entries of a vector, and rows of a table, are
 	// shown; the JSON form has all. 0 means all.
 	MaxEntries int
-	// Phases adds where the time went.
+	// Phases adds where the time went, and names all rows and entries that notes are about.
 	Phases bool
+	// Width is where lines of words are broken; 0 means nowhere.
+	Width int
 }
 
 // WriteText writes the result for people to read.
@@ -37,7 +40,16 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 		return err
 	}
 	t.heading()
-	t.values("upper", r.Upper.Variables)
+	if opts.Width > 0 {
+		words := t.b.String()
+		t.b.Reset()
+		t.b.WriteString(wrapped(words, opts.Width))
+	}
+	free := map[string]string{}
+	for _, name := range r.Upper.Free {
+		free[name] = " (free)"
+	}
+	t.marked("upper", r.Upper.Variables, free)
 	t.hypergradient()
 	t.sensitivity()
 	t.lower()
@@ -51,9 +63,10 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 }
 
 type textReport struct {
-	r    *Result
-	opts TextOptions
-	b    strings.Builder
+	r     *Result
+	opts  TextOptions
+	b     strings.Builder
+	error float64 // of the values that are being written; 0 where no bound is known
 }
 
 // status is the line that says how the run ended.
@@ -76,9 +89,8 @@ func (t *textReport) heading() {
 		}
 	})
 	t.meaning()
-	if n := len(r.Lower.Dependent); n > 0 {
-		fmt.Fprintf(&t.b, "  note: multipliers are not unique: active rows depend on each other (%s)\n",
-			strings.Join(r.Lower.Dependent[:min(n, 8)], ", "))
+	if len(r.Lower.Dependent) > 0 {
+		fmt.Fprintf(&t.b, "  note: multipliers are not unique: active rows depend on each other (%s)\n", t.names(r.Lower.Dependent))
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(&t.b, "  note: %s\n", note)
@@ -96,12 +108,11 @@ func (t *textReport) meaning() {
 		}
 		fmt.Fprintf(&t.b, "  note: stationary is a local statement: F may be better elsewhere%s\n", more)
 	}
-	if n := len(r.Upper.AtBounds); n > 0 && !t.evaluation() {
-		names, rest := r.Upper.AtBounds, ""
-		if t.opts.MaxEntries > 0 && n > t.opts.MaxEntries {
-			names, rest = names[:t.opts.MaxEntries], fmt.Sprintf(" and %d more", n-t.opts.MaxEntries)
-		}
-		fmt.Fprintf(&t.b, "  note: at bounds: %s%s\n", strings.Join(names, ", "), rest)
+	if len(r.Upper.AtBounds) > 0 && !t.evaluation() {
+		fmt.Fprintf(&t.b, "  note: at bounds: %s\n", t.names(r.Upper.AtBounds))
+	}
+	if len(r.Upper.Free) > 0 {
+		fmt.Fprintf(&t.b, "  note: free, as nothing depends on them: %s\n", t.names(r.Upper.Free))
 	}
 	zero := len(r.Upper.Hypergradient) > 0
 	for _, v := range r.Upper.Hypergradient {
@@ -112,6 +123,55 @@ func (t *textReport) meaning() {
 	if zero {
 		fmt.Fprintf(&t.b, "  note: the gradient is exactly zero: an optimum of a smooth stretch of F, or one where it does not react to x\n")
 	}
+}
+
+// maxNames is how many characters of names a note has: with its words they fit into a line.
+const maxNames = 60
+
+// names lists names, as many as fit into a note; with Phases all of them.
+func (t *textReport) names(list []string) string {
+	length := 0
+	for i, name := range list {
+		if length += len(name) + len(", "); i > 0 && length > maxNames && !t.opts.Phases && i < len(list)-1 {
+			return fmt.Sprintf("%s and %d more", strings.Join(list[:i], ", "), len(list)-i)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// wrapped breaks lines of words behind the last blank before a width, in characters; what
+// follows is indented to where the line's last column begins.
+func wrapped(text string, width int) string {
+	var b strings.Builder
+	for _, line := range strings.SplitAfter(text, "\n") {
+		rest := []rune(strings.TrimSuffix(line, "\n"))
+		if len(rest) <= width {
+			b.WriteString(line)
+			continue
+		}
+		indent := 4
+		if gap := strings.LastIndex(string(rest), "   "); gap >= 0 && gap+3 < width/2 {
+			indent = utf8.RuneCountInString(string(rest)[:gap+3])
+		}
+		for len(rest) > width {
+			cut := width
+			for cut > indent && rest[cut] != ' ' {
+				cut--
+			}
+			if cut == indent { // one word that is longer: it goes on to its end
+				for cut = width; cut < len(rest) && rest[cut] != ' '; cut++ {
+				}
+			}
+			b.WriteString(string(rest[:cut]) + "\n")
+			if rest = rest[min(cut+1, len(rest)):]; len(rest) > 0 {
+				rest = append([]rune(strings.Repeat(" ", indent)), rest...)
+			}
+		}
+		if len(rest) > 0 {
+			b.WriteString(string(rest) + "\n")
+		}
+	}
+	return b.String()
 }
 
 func (t *textReport) measure() string {
@@ -145,7 +205,9 @@ func (t *textReport) hypergradient() {
 	for name, side := range sides {
 		sides[name] = " (" + side + ")"
 	}
+	t.error = float64(r.Stationarity.GradientError)
 	t.marked(title, r.Upper.Hypergradient, sides)
+	t.error = 0
 }
 
 // sensitivity writes the derivatives of an evaluation, both sides of a kink.
@@ -200,7 +262,7 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 						row("", fmt.Sprintf("... %d entries in all", len(v.Data)))
 						break
 					}
-					row("  "+EntryName(v, i), number(f)+mark(i))
+					row("  "+EntryName(v, i), t.number(f)+mark(i))
 				}
 				continue
 			}
@@ -240,6 +302,10 @@ func rounded(entries []float64) []float64 {
 
 // lower writes the lower variables, by follower where they have names.
 func (t *textReport) lower() {
+	if e := float64(t.r.Lower.ErrorBound); len(t.r.Lower.Units) == 0 && e > 0 && !math.IsInf(e, 1) {
+		t.error = e
+		defer func() { t.error = 0 }()
+	}
 	if len(t.r.Lower.Followers) == 0 {
 		t.values("lower", t.r.Lower.Variables)
 		return
@@ -263,7 +329,7 @@ func (t *textReport) list(entries []float64, mark func(i int) string) string {
 			parts = append(parts, fmt.Sprintf("... %d entries in all", len(entries)))
 			break
 		}
-		parts = append(parts, number(e)+mark(i))
+		parts = append(parts, t.number(e)+mark(i))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -431,6 +497,18 @@ func EntryName(v Value, k int) string {
 		return v.Name + "[" + lang.TupleText(v.keys[k]) + "]"
 	}
 	return data.EntryName(v.Name, v.Shape, k)
+}
+
+// number prints as many digits as the error of what is written supports, ten at most. Three
+// are left at least: the bound is on the norm of an array, and its small entries may be
+// known far better.
+func (t *textReport) number(f float64) string {
+	const least, most = 3, 10
+	digits := most
+	if t.error > 0 && f != 0 {
+		digits = max(least, min(most, int(math.Floor(math.Log10(math.Abs(f))))-int(math.Ceil(math.Log10(t.error)))+1))
+	}
+	return strconv.FormatFloat(f+0, 'g', digits, 64)
 }
 
 // number prints ten significant digits, which is what answers are good for.

@@ -57,6 +57,7 @@ func (c *claims) values() {
 		return a.Name == b.Name && slices.Equal(a.Data, b.Data)
 	}), "")
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
+	c.check("free entries", slices.Equal(c.r.Upper.Free, c.p.freeEntries()), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
 	kept := residualValues(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {

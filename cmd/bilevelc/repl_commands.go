@@ -45,7 +45,7 @@ func replCommands() []replCommand {
 			if r.session.Last() == nil {
 				return usageError("the model as it stands has not been solved")
 			}
-			return r.session.Last().WriteText(r.app.io.out, runtime.TextOptions{MaxEntries: 12})
+			return r.app.show(r.session.Last(), runFlags{})
 		}},
 		{"history", "[N]", "what was entered, the last N", (*repl).history},
 		{"undo", "", "take the last change of the model or the data back", func(r *repl, _ context.Context, _ []string) error {
@@ -58,7 +58,14 @@ func replCommands() []replCommand {
 			r.session, r.solutions = &runtime.Session{Seed: r.session.Seed}, nil
 			return nil
 		}},
-		{"explain", "CODE", "what a diagnostic's code means", func(r *repl, _ context.Context, args []string) error {
+		{"explain", "[CODE]", "what the words of the last result mean for it, or a diagnostic's code", func(r *repl, _ context.Context, args []string) error {
+			if len(args) == 0 {
+				last, err := r.solution()
+				if err != nil {
+					return err
+				}
+				return r.app.explainResult(last)
+			}
 			return one(args, "a code, such as E0701", func(code string) error { return r.app.explainCode(diag.Code(strings.ToUpper(code))) })
 		}},
 		{"gradient", "", "", (*repl).gradient}, // `grad F`

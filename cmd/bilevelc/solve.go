@@ -47,6 +47,7 @@ type runFlags struct {
 	check          bool
 	json           bool
 	all            bool
+	explain        bool
 }
 
 func (in *inputs) register(fs *pflag.FlagSet) {
@@ -69,6 +70,7 @@ func (r *runFlags) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&r.check, "check-gradient", false, "compare the hypergradient with finite differences of F")
 	fs.BoolVar(&r.json, "json", false, "print the result document")
 	fs.BoolVar(&r.all, "all", false, "print every entry of long vectors")
+	fs.BoolVar(&r.explain, "explain-result", false, "say what solved, proved, biactive, tie and safe point mean for this result")
 }
 
 func names(kind string) string {
@@ -321,10 +323,26 @@ func (a *app) show(r *runtime.Result, f runFlags) error {
 		return err
 	}
 	opts := runtime.TextOptions{MaxEntries: 12, Phases: a.verbose}
+	if isTerminal(a.io.out) {
+		opts.Width = a.columns()
+	}
 	if f.all {
 		opts.MaxEntries = 0
 	}
-	return r.WriteText(a.io.out, opts)
+	if err := r.WriteText(a.io.out, opts); err != nil || !f.explain {
+		return err
+	}
+	return a.explainResult(r)
+}
+
+// explainResult says what the words of a result mean for it.
+func (a *app) explainResult(r *runtime.Result) error {
+	sentences, err := r.Words()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.io.out, "\n%s\n", strings.Join(sentences, "\n"))
+	return err
 }
 
 // statusError is the exit code of a status; nil for a solved model.

@@ -80,8 +80,13 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		d := open(diag.ConvexityWeak, p.objective, "the lower objective is strongly %s only along the equality rows", shape)
 		d.Detail = fmt.Sprintf("mu = %s between y that satisfy them; y*(x) is unique, but a method that leaves them may meet no curvature", number(c.Modulus))
 	}
+	repeated := map[diag.Span]*diag.Diagnostic{} // the first row of each family, which stands for the others
 	for _, d := range p.Qualification.Dependent {
 		if !d.Equality {
+			continue
+		}
+		if first := repeated[d.Span]; d.Redundant && first != nil {
+			first.Detail += "; " + d.Row + " does so too"
 			continue
 		}
 		switch {
@@ -91,6 +96,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		case d.Redundant:
 			e := open(diag.RowsDependent, d.Span, "%s repeats other equality constraints", d.Row)
 			e.Detail = d.Text + "; its multiplier is not unique"
+			repeated[d.Span] = e
 		default:
 			e := open(diag.EqualityBindsX, d.Span, "%s and other equality constraints can hold only for some x", d.Row)
 			e.Detail = "in y it is a combination of them: " + d.Text + "; what remains is an equation in x alone, which belongs in the upper level"

@@ -1,0 +1,39 @@
+package runtime
+
+import "bilevelc/ir/analysis"
+
+// freeEntries names the leader's variables that nothing depends on: neither objective, no
+// row of either level. Any value within their bounds is as good as another.
+func (p *Problem) freeEntries() []string {
+	p.shared.findFree.Do(func() {
+		used := make([]bool, p.IR.Upper.Dim)
+		analysis.Reads(p.IR.Graph, p.IR.Upper.Objective, false, used)
+		analysis.Reads(p.IR.Graph, p.IR.Lower.Objective, false, used)
+		analysis.Reads(p.IR.Graph, p.IR.Plain, false, used)
+		analysis.Reads(p.IR.Graph, p.IR.Penalized, false, used)
+		if p.IR.A != nil {
+			for _, j := range p.IR.A.Col {
+				used[j] = true
+			}
+		}
+		set := p.Numeric.X
+		if set.E != nil {
+			for _, j := range set.E.Col {
+				used[j] = true
+			}
+		}
+		if p.IR.X.Extended != nil || len(p.IR.X.Balls) > 0 || len(p.IR.Coupled) > 0 && p.IR.Penalized == nil {
+			return // what these bind is not looked at
+		}
+		j := 0
+		for _, v := range variables(&p.IR.Upper, make([]float64, len(used)), 1) {
+			for k := range v.Data {
+				if !used[j] && set.Lo[j] < set.Hi[j] {
+					p.shared.free = append(p.shared.free, EntryName(v, k))
+				}
+				j++
+			}
+		}
+	})
+	return p.shared.free
+}
