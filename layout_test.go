@@ -63,7 +63,7 @@ var layers = map[string][]string{
 	"internal/jupyter": {},
 
 	"internal/atomicfile": {},
-	"internal/serve":      {"internal/await", "internal/sparse", "ir", "lang/diag", "runtime"},
+	"internal/serve":      {"internal/await", "internal/sparse", "ir", "lang", "runtime"},
 	"internal/sweep":      {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it.

@@ -15,6 +15,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )
@@ -101,9 +102,9 @@ func vector(name string, text json.RawMessage) ([]float64, error) {
 // document of data may hold.
 func entry(name string, text json.RawMessage) (*data.Set, diag.List) {
 	origin := "data[" + strconv.Quote(name) + "]"
+	shown := name + " = " + firstOf(text)
 	fault := func(code diag.Code, format string, args ...any) (*data.Set, diag.List) {
 		var diags diag.List
-		shown := name + " = " + firstOf(text)
 		diags.Errorf(code, diag.Span{Source: diag.NewSource(origin, shown), End: len(shown)}, format, args...)
 		return nil, diags
 	}
@@ -114,7 +115,9 @@ func entry(name string, text json.RawMessage) (*data.Set, diag.List) {
 		}
 		for k, f := range v {
 			if math.IsNaN(f) || math.IsInf(f, 0) {
-				return fault(diag.DataNotFinite, "%s is %v", runtime.EntryName(runtime.Value{Name: name, Shape: p.Shape}, k), f)
+				at := runtime.EntryName(runtime.Value{Name: name, Shape: p.Shape}, k)
+				shown = fmt.Sprintf("%s = %v", at, f)
+				return fault(diag.DataNotFinite, "%s is %v", at, f)
 			}
 		}
 		return &data.Set{Entries: []data.Entry{{Name: name, Array: &data.Array{Shape: p.Shape, Dense: v}, Origin: origin}}}, nil
@@ -160,6 +163,8 @@ type input struct {
 	// are over sets.
 	Dims   []string `json:"dims"`
 	Labels []bool   `json:"labels"`
+	// Given tells that the model has a value, or elements, for it.
+	Given bool `json:"given"`
 }
 
 // inputsOf lists them in the order of the alphabet.
@@ -172,7 +177,7 @@ func inputsOf(p *ir.Program) []input {
 		if !ok {
 			continue
 		}
-		in := input{Name: name, Kind: kind, Type: symbol.Type.String(), Dims: []string{}, Labels: []bool{}}
+		in := input{Name: name, Kind: kind, Type: symbol.Type.String(), Dims: []string{}, Labels: []bool{}, Given: given(symbol.Decl)}
 		for _, d := range symbol.Type.Dims {
 			over := p.Symbols[d.String()]
 			in.Dims = append(in.Dims, d.String())
@@ -181,6 +186,19 @@ func inputsOf(p *ir.Program) []input {
 		list = append(list, in)
 	}
 	return list
+}
+
+// given reports whether the model itself says what a name stands for.
+func given(decl lang.Node) bool {
+	switch d := decl.(type) {
+	case *lang.Param:
+		return d.Default != nil
+	case *lang.Data:
+		return d.Value != nil || d.Gen != nil
+	case *lang.IndexSet:
+		return d.Value != nil
+	}
+	return false
 }
 
 // array is what a client needs to know of a value to label it.
