@@ -99,13 +99,14 @@ func (a *app) failures(folder *sweep.Folder) error {
 
 func (a *app) sweepTableCommand() *cobra.Command {
 	var out, format string
-	var all bool
+	var brief bool
 	cmd := &cobra.Command{
 		Use:   "table DIR",
 		Short: "A table with a row for each job: CSV or Parquet",
 		Long: `table has a row for each job: its key, its place on the axes, status, objective,
-stationarity, calls, time, and the model's values of one entry; with --all, every entry
-of the upper variables and of the report.`,
+stationarity, the gap to the global optimum where it is known, seed, calls, time, and
+every entry of the variables of both levels and of the report; with --brief, only those
+that have one entry.`,
 		Example: `  bilevelc sweep table toll.sweep > toll.csv
   bilevelc sweep table toll.sweep -o toll.parquet`,
 		Args: oneFolder,
@@ -121,7 +122,7 @@ of the upper variables and of the report.`,
 			if err != nil {
 				return err
 			}
-			table, err := folder.Table(all)
+			table, err := folder.Table(brief)
 			if err != nil {
 				return &exitError{Code: exitData, Err: err}
 			}
@@ -134,7 +135,7 @@ of the upper variables and of the report.`,
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "file (default: standard output); its ending says the format")
 	cmd.Flags().StringVar(&format, "format", "", "csv or parquet")
-	cmd.Flags().BoolVar(&all, "all", false, "every entry of the upper variables and of the report")
+	cmd.Flags().BoolVar(&brief, "brief", false, "of the model's values, those that have one entry")
 	return cmd
 }
 

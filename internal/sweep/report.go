@@ -45,7 +45,7 @@ func (f *Folder) Report(w io.Writer, name string) error {
 	if err != nil {
 		return err
 	}
-	table, err := f.Table(false)
+	table, err := f.Table(true)
 	if err != nil {
 		return err
 	}

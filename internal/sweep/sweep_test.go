@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sweep"
+	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )
 
@@ -317,6 +318,91 @@ func TestFaults(t *testing.T) {
 		if (f.Failure(j.Key) == "") != (i == 0) || (i > 0 && reason != f.Failure(j.Key)) {
 			t.Errorf("%v: %q", j.At, reason)
 		}
+	}
+}
+
+// A table has the numbers of the documents, every entry of both levels, and the gap where a
+// document has one.
+func TestTable(t *testing.T) {
+	const goods = `model goods
+param cap: real = 4
+data taste: vector[3] = [5, 4, 3]
+upper {
+  var price: vector[3] in box(0, 6)
+  maximize price' * amount
+}
+lower {
+  var amount: vector[3] in nonneg
+  minimize 0.5 * sumsq(amount) - (taste - price)' * amount
+  subject to
+    shelf: sum(amount) <= cap
+}
+`
+	hash := sweep.HashOf([]byte(goods))
+	plan, err := sweep.NewPlan(sweep.Fixed{Model: sweep.Input{Name: "goods.blv", Hash: hash}, Seed: 5, Starts: 1}, sweep.Space{Axes: axes(t, "cap=1,2,3")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := sweep.Create(filepath.Join(t.TempDir(), "goods.sweep"), plan, map[string][]byte{hash: []byte(goods)}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Run(context.Background(), f.Missing(false), 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(f.Path, "results", f.Plan.Jobs[1].Key+".json")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append([]byte(`{"global": {"gap": 0.25}, `), text[1:]...), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	table, err := f.Table(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(name string, i int) data.Cell {
+		at := table.Column(name)
+		if at < 0 {
+			t.Fatalf("no column %s", name)
+		}
+		return table.Columns[at].Cells[i]
+	}
+	entries := 0
+	for i, j := range f.Plan.Jobs {
+		r, err := f.Result(j.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := cell("seed", i).Number; got != float64(r.Seed) {
+			t.Errorf("seed %v, not %v", got, r.Seed)
+		}
+		for _, vs := range []runtime.Values{r.Upper.Variables, r.Lower.Variables, r.Report} {
+			for _, v := range vs {
+				for k, want := range v.Data {
+					name := v.Name
+					if len(v.Shape) > 0 {
+						name = runtime.EntryName(v, k)
+					}
+					entries++
+					if got := cell(name, i).Number; got != want {
+						t.Errorf("job %d: %s is %v, not %v", i, name, got, want)
+					}
+				}
+			}
+		}
+		if gap := cell("gap", i); gap.IsNumber != (i == 1) || i == 1 && gap.Number != 0.25 {
+			t.Errorf("job %d: gap %+v", i, gap)
+		}
+	}
+	if entries < 3*6 {
+		t.Fatalf("only %d entries", entries)
+	}
+	brief, err := f.Table(true)
+	if err != nil || len(brief.Columns) >= len(table.Columns) || brief.Column("gap") < 0 {
+		t.Errorf("%d columns in brief, %d in all (%v)", len(brief.Columns), len(table.Columns), err)
 	}
 }
 

@@ -1,8 +1,10 @@
 package sweep
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
@@ -34,11 +36,33 @@ func (f *Folder) Counts() (Counts, error) {
 	return c, nil
 }
 
-// Table has a row for each job: its key, its place on the axes, how it ended, F and
-// stationarity, the cost, and values of the model: the upper variables and reported
-// values that have one entry, or, with wide, every entry. A job without a result has its
-// place and the fault.
-func (f *Folder) Table(wide bool) (*data.Table, error) {
+// gap is how far F may be from the global optimum, as a document has it; NaN where it has
+// no bound on that.
+func (f *Folder) gap(key string) (float64, error) {
+	text, err := os.ReadFile(f.resultPath(key))
+	if err != nil {
+		return 0, err
+	}
+	var document struct {
+		Global *struct {
+			Gap *runtime.Number `json:"gap"`
+		} `json:"global"`
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		return 0, fmt.Errorf("%s: %w", f.resultPath(key), err)
+	}
+	if document.Global == nil || document.Global.Gap == nil {
+		return math.NaN(), nil
+	}
+	return float64(*document.Global.Gap), nil
+}
+
+// Table has a row for each job: its key, its place on the axes, how it ended, F,
+// stationarity and the gap where one is known, the cost, the seed, and the values of the model: every
+// entry of the variables of both levels and of the report, or, with brief, those of one
+// entry. What is called like a column before it is "value of" that. A job without a result
+// has its place and the fault.
+func (f *Folder) Table(brief bool) (*data.Table, error) {
 	t := &data.Table{Name: "sweep", Rows: len(f.Plan.Jobs)}
 	column := func(name string) int {
 		if at := t.Column(name); at >= 0 {
@@ -50,6 +74,8 @@ func (f *Folder) Table(wide bool) (*data.Table, error) {
 	for _, name := range append([]string{"key"}, f.Plan.Axes...) {
 		column(name)
 	}
+	own := []string{"key", "seed", "status", "reason", "objective", "lower_objective", "stationarity", "gap", "iterations",
+		"calls_f", "calls_grad_f", "calls_g", "calls_grad_g", "time"}
 	for i, j := range f.Plan.Jobs {
 		text := func(name, v string) {
 			t.Columns[column(name)].Cells[i] = cellOf(v)
@@ -79,6 +105,11 @@ func (f *Folder) Table(wide bool) (*data.Table, error) {
 		number("objective", float64(r.Upper.Objective))
 		number("lower_objective", float64(r.Lower.Objective))
 		number("stationarity", float64(r.Stationarity.Value))
+		if gap, err := f.gap(j.Key); err != nil {
+			return nil, err
+		} else if !math.IsNaN(gap) {
+			number("gap", gap)
+		}
 		number("iterations", float64(r.Iterations))
 		for _, c := range []struct {
 			name string
@@ -87,9 +118,12 @@ func (f *Folder) Table(wide bool) (*data.Table, error) {
 			number("calls_"+c.name, float64(c.n))
 		}
 		number("time", r.Time)
-		for _, vs := range []runtime.Values{r.Upper.Variables, r.Report} {
+		if !slices.Contains(f.Plan.Axes, "seed") {
+			number("seed", float64(r.Seed))
+		}
+		for _, vs := range []runtime.Values{r.Upper.Variables, r.Lower.Variables, r.Report} {
 			for _, v := range vs {
-				if len(v.Data) != 1 && !wide {
+				if len(v.Data) != 1 && brief {
 					continue
 				}
 				for k, e := range v.Data {
@@ -97,7 +131,7 @@ func (f *Folder) Table(wide bool) (*data.Table, error) {
 					if len(v.Shape) > 0 {
 						name = runtime.EntryName(v, k)
 					}
-					if slices.Contains(f.Plan.Axes, name) {
+					if slices.Contains(f.Plan.Axes, name) || slices.Contains(own, name) {
 						name = "value of " + name
 					}
 					number(name, e)
