@@ -17,7 +17,7 @@ func TestPairsOfOppositeRows(t *testing.T) {
 		var rows []row
 		var text strings.Builder
 		for k := range 2 + rng.IntN(40) {
-			r := row{rng.IntN(5) - 2, rng.IntN(3) - 1, rng.IntN(2), rng.IntN(4) - 1}
+			r := row{rng.IntN(7) - 3, rng.IntN(3) - 1, rng.IntN(2), rng.IntN(4) - 1}
 			if rng.IntN(2) == 0 {
 				r.b, r.c = 0, 0
 			}
