@@ -52,7 +52,7 @@ var layers = map[string][]string{
 	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/parametric", "runtime/relaxation", "runtime/oracle", "runtime/status"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
-	"runtime/chart":      {},
+	"runtime/chart":      {"lang/diag"},
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},
 	"runtime":            {"internal/extended", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"internal/assist":    {"lang", "parser", "stdlib", "ir", "runtime"},

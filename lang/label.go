@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"bilevelc/lang/diag"
 )
 
 // Quote writes a label as the language reads it: in double quotes, with \
@@ -40,12 +42,13 @@ func LabelOf(x Expr) string {
 }
 
 // LabelText is a label as messages, row names and subscripts show it: bare
-// where it is a number that a model can write, else in quotes.
+// where it is a number that a model can write, else in quotes, with what cannot be
+// seen written out.
 func LabelText(label string) string {
 	if IsNumberLabel(label) {
 		return label
 	}
-	return Quote(label)
+	return diag.Shown(Quote(label))
 }
 
 // IsNumberLabel reports whether a label is the canonical text of an integer,

@@ -60,14 +60,14 @@ func (c *Checked) Text(explain bool) string {
 	}
 	if c.Abstract {
 		b.WriteString("no data given: the claims hold for any data of these shapes\n")
-		return b.String()
+		return diag.ShownLines(b.String())
 	}
 	b.WriteString("methods\n")
 	numeric := numericProblem(c.Problem, nil, nil)
 	for _, m := range Methods() {
 		fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric))
 	}
-	return b.String()
+	return diag.ShownLines(b.String())
 }
 
 // Standing says whether a method applies to the problem, and what its theory assumes

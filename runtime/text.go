@@ -13,6 +13,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/lang"
+	"bilevelc/lang/diag"
 )
 
 // TextOptions shape the report for people.
@@ -30,13 +31,13 @@ type TextOptions struct {
 func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t := &textReport{r: r, opts: opts}
 	if r.Oracle == "" { // it ended before there was a problem (Unfinished)
-		_, err := fmt.Fprintf(w, "%s: %s (%s)\n", r.Model, r.Status, r.Reason)
+		_, err := io.WriteString(w, diag.ShownLines(fmt.Sprintf("%s: %s (%s)\n", r.Model, r.Status, r.Reason)))
 		return err
 	}
 	if r.Status == Infeasible && !r.HasPoint() { // there is no x and no F to show
 		t.status()
 		fmt.Fprintf(&t.b, "seed %d, %.3g s\n", r.Seed, r.Time)
-		_, err := io.WriteString(w, t.b.String())
+		_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
 		return err
 	}
 	t.heading()
@@ -58,7 +59,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 	t.constraints()
 	t.values("report", r.Report)
 	t.footer()
-	_, err := io.WriteString(w, t.b.String())
+	_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
 	return err
 }
 

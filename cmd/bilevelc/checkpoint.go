@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 
@@ -46,7 +45,7 @@ func (f *checkpointFile) keep(c *runtime.Checkpoint) {
 		f.written, f.failed = true, false
 	case !f.failed:
 		f.failed = true
-		fmt.Fprintln(f.app.io.err, "warning: the checkpoint could not be written:", err)
+		f.app.tell("warning: the checkpoint could not be written: %v", err)
 	}
 }
 
@@ -58,7 +57,7 @@ func (f *checkpointFile) finish(r *runtime.Result, interrupted bool) {
 	f.failed = false
 	f.keep(r.Checkpoint)
 	if f.path != "" && !f.failed && !f.app.quiet {
-		fmt.Fprintf(f.app.io.err, "checkpoint written; go on with --resume %s\n", f.path)
+		f.app.tell("checkpoint written; go on with --resume %s", f.path)
 	}
 }
 
@@ -68,7 +67,7 @@ func (f *checkpointFile) undelivered(r *runtime.Result) {
 	if c, err := r.Rewind(); err == nil && c != nil && f.path != "" {
 		f.failed = false
 		if f.keep(c); !f.failed {
-			fmt.Fprintf(f.app.io.err, "checkpoint written; --resume %s gives the result again\n", f.path)
+			f.app.tell("checkpoint written; --resume %s gives the result again", f.path)
 		}
 	}
 }

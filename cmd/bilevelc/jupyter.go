@@ -97,7 +97,7 @@ func (n *notebook) failure(app *app, err error) error {
 	telling := *app
 	telling.io.err = &text
 	telling.exitCode(err)
-	f := &jupyter.Failure{Name: "error", Value: err.Error(), Trace: text.String()}
+	f := &jupyter.Failure{Name: "error", Value: diag.ShownLines(err.Error()), Trace: text.String()}
 	var diags diag.List
 	if errors.As(err, &diags) && len(diags) > 0 {
 		f.Name, f.Value = string(diags[0].Code), diags[0].Summary

@@ -102,23 +102,30 @@ func (a *app) exitCode(err error) int {
 	}
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
-		fmt.Fprintln(a.io.err, "error:", stopped)
+		a.tell("error: %v", stopped)
 		return stopped.status().Exit(false)
 	}
 	var exit *exitError
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
-			fmt.Fprintln(a.io.err, "error:", exit.Err)
+			a.tell("error: %v", exit.Err)
 		}
 		return exit.Code
 	}
-	fmt.Fprintln(a.io.err, "error:", err)
+	a.tell("error: %v", err)
 	return exitInternal
+}
+
+// tell writes a line, or lines, to the error stream, with what must not go to a
+// terminal written out.
+func (a *app) tell(format string, args ...any) {
+	fmt.Fprintln(a.io.err, diag.ShownLines(fmt.Sprintf(format, args...)))
 }
 
 // internal reports a bug of ours.
 func (a *app) internal(what any, stack []byte) {
-	fmt.Fprintf(a.io.err, "internal error: %v\nThis is a bug in bilevelc; please report it with the model. ", what)
+	a.tell("internal error: %v", what)
+	fmt.Fprint(a.io.err, "This is a bug in bilevelc; please report it with the model. ")
 	if os.Getenv("BILEVELC_TRACE") == "" {
 		fmt.Fprintln(a.io.err, "BILEVELC_TRACE=1 shows where it happened.")
 		return

@@ -65,7 +65,7 @@ func (a *app) report(ctx context.Context, path, out string, d *documentFlags, se
 	case explicit || ctx.Err() != nil:
 		return err
 	case !a.quiet:
-		fmt.Fprintln(a.io.err, "the page is without the model and its proofs:", err)
+		a.tell("the page is without the model and its proofs: %v", err)
 	}
 	if out == "" {
 		out = pageName(path)

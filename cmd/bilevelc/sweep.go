@@ -191,7 +191,7 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 	bar.close()
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		if !a.quiet {
-			fmt.Fprintf(a.io.err, "interrupted; go on with: bilevelc sweep %s\n", folder.Path)
+			a.tell("interrupted; go on with: bilevelc sweep %s", folder.Path)
 		}
 		return &exitError{Code: status.Interrupted.Exit(false)}
 	}
@@ -199,7 +199,7 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 		return err
 	}
 	if !a.quiet {
-		fmt.Fprintf(a.io.err, "%d of %d jobs have a result in %s\n", total-len(shard.Pick(folder.Plan, folder.Missing(true))), total, folder.Path)
+		a.tell("%d of %d jobs have a result in %s", total-len(shard.Pick(folder.Plan, folder.Missing(true))), total, folder.Path)
 	}
 	if failed > 0 {
 		return &exitError{Code: exitInternal, Err: fmt.Errorf("%d jobs could not be run; see 'bilevelc sweep status %s'", failed, folder.Path)}
@@ -227,7 +227,7 @@ func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlag
 		defer stop()
 		url = at
 		if !a.quiet {
-			fmt.Fprintf(a.io.err, "the queue is at %s; start workers with: bilevelc worker --nats %s\n", at, at)
+			a.tell("the queue is at %s; start workers with: bilevelc worker --nats %s", at, at)
 		}
 	}
 	conn, err := f.nats.connect(url, "sweep "+who())

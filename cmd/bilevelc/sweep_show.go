@@ -13,6 +13,7 @@ import (
 
 	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/sweep"
+	"bilevelc/lang/diag"
 	"bilevelc/ir/datafile"
 )
 
@@ -86,7 +87,7 @@ func (a *app) failures(folder *sweep.Folder) error {
 				at = append(at, axis+"="+j.At[k])
 			}
 		}
-		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", strings.Join(at, " "), clipped(why)); err != nil {
+		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", diag.Shown(strings.Join(at, " ")), diag.Shown(clipped(why))); err != nil {
 			return err
 		}
 	}

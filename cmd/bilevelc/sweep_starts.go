@@ -51,7 +51,7 @@ func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) erro
 	switch {
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		if !a.quiet {
-			fmt.Fprintf(a.io.err, "interrupted; the same command goes on with what is missing in %s\n", folder.Path)
+			a.tell("interrupted; the same command goes on with what is missing in %s", folder.Path)
 		}
 	case err != nil:
 		return err

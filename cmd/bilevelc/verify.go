@@ -56,7 +56,7 @@ the names that the document gives. --model and --data say where the others are.`
 			return &exitError{Code: exitData, Err: err}
 		}
 		for _, check := range report.Checks {
-			fmt.Fprintln(a.io.out, check)
+			fmt.Fprintln(a.io.out, diag.ShownLines(check.String()))
 		}
 		for _, part := range report.Unchecked {
 			fmt.Fprintln(a.io.out, "--    not checked:", part)

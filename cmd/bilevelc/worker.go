@@ -86,7 +86,7 @@ func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Durat
 	}
 	defer conn.Close()
 	if !a.quiet {
-		fmt.Fprintf(a.io.err, "worker %s waits for jobs from %s\n", name, f.url)
+		a.tell("worker %s waits for jobs from %s", name, f.url)
 	}
 	done, failed := 0, 0
 	meter := a.meter("worker "+name, 0, 1) // how many there are the queue knows
@@ -100,7 +100,7 @@ func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Durat
 	err = w.Run(ctx)
 	meter.close()
 	if !a.quiet {
-		fmt.Fprintf(a.io.err, "worker %s: done %d, failed %d\n", name, done, failed)
+		a.tell("worker %s: done %d, failed %d", name, done, failed)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return &exitError{Code: status.Interrupted.Exit(false)}

@@ -159,7 +159,7 @@ const maxPublished = 200
 
 // diagnostic is one finding as the protocol has it.
 func (d *document) diagnostic(e *diag.Diagnostic) diagnostic {
-	out := diagnostic{Range: d.rangeOf(e.Subject), Severity: infoSeverity, Code: string(e.Code), Source: "bilevelc", Message: e.Summary}
+	out := diagnostic{Range: d.rangeOf(e.Subject), Severity: infoSeverity, Code: string(e.Code), Source: "bilevelc", Message: diag.Shown(e.Summary)}
 	switch e.Severity {
 	case diag.Error:
 		out.Severity = errorSeverity
@@ -167,19 +167,19 @@ func (d *document) diagnostic(e *diag.Diagnostic) diagnostic {
 		out.Severity = warningSeverity
 	}
 	if e.Detail != "" {
-		out.Message += "\n" + e.Detail
+		out.Message += "\n" + diag.ShownLines(e.Detail)
 	}
 	if e.Fix != "" {
-		out.Message += "\nfix: " + e.Fix
+		out.Message += "\nfix: " + diag.ShownLines(e.Fix)
 	}
 	if unused[e.Code] {
 		out.Tags = []int{unnecessaryTag}
 	}
 	for _, r := range e.Related {
 		if r.Span.Source == d.model().Source {
-			out.RelatedInformation = append(out.RelatedInformation, relatedInfo{location{d.uri, d.rangeOf(r.Span)}, r.Message})
+			out.RelatedInformation = append(out.RelatedInformation, relatedInfo{location{d.uri, d.rangeOf(r.Span)}, diag.Shown(r.Message)})
 		} else if !r.Span.IsZero() {
-			out.Message += "\n" + r.Message
+			out.Message += "\n" + diag.Shown(r.Message)
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
 	"bilevelc/runtime/chart"
 )
 
@@ -78,7 +79,12 @@ func (f *Folder) Report(w io.Writer, name string) error {
 		}
 		p.Rows = append(p.Rows, row)
 	}
-	return pageTemplate.Execute(w, p)
+	var b strings.Builder
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, diag.ShownLines(b.String()))
+	return err
 }
 
 // title says what was solved over what: the models by their names, without folders.

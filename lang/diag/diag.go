@@ -134,7 +134,7 @@ type Diagnostic struct {
 }
 
 func (d *Diagnostic) Error() string {
-	return fmt.Sprintf("%s: %s[%s]: %s", d.Subject, d.Severity, d.Code, d.Summary)
+	return Shown(fmt.Sprintf("%s: %s[%s]: %s", d.Subject, d.Severity, d.Code, d.Summary))
 }
 
 // Is reports that target is the diagnostic's code.

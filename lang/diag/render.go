@@ -46,7 +46,7 @@ func (d *Diagnostic) Text(style Style) string {
 	if d.Code != "" {
 		head += "[" + string(d.Code) + "]"
 	}
-	p.line(paint(head) + p.bold(": "+clean(d.Summary)))
+	p.line(paint(head) + p.bold(": "+Shown(d.Summary)))
 	if !d.Subject.IsZero() {
 		p.place(d.Subject)
 		p.snippet(d.Subject, d.Context, '^', "", paint)
@@ -118,7 +118,7 @@ func (p *printer) line(text string) {
 }
 
 func (p *printer) place(s Span) {
-	p.line(strings.Repeat(" ", p.gutter) + p.blue("--> ") + clean(s.String()))
+	p.line(strings.Repeat(" ", p.gutter) + p.blue("--> ") + Shown(s.String()))
 }
 
 // note writes `= label: text`, wrapped, further lines below its first.
@@ -130,7 +130,7 @@ func (p *printer) note(label, text string) {
 		indent += strings.Repeat(" ", len(label)+2)
 	}
 	for _, l := range strings.Split(text, "\n") {
-		for _, part := range wrap(clean(l), maxColumns-len(indent)) {
+		for _, part := range wrap(Shown(l), maxColumns-len(indent)) {
 			p.line(lead + part)
 			lead = indent
 		}
@@ -196,7 +196,7 @@ func (p *printer) snippet(s, context Span, mark byte, label string, paint func(s
 		}
 		under := strings.Repeat(" ", l.from) + paint(strings.Repeat(string(mark), max(1, l.to-l.from)))
 		if n == last.Line && label != "" {
-			under += " " + paint(clean(label))
+			under += " " + paint(Shown(label))
 		}
 		p.bar("", under)
 	}

@@ -84,23 +84,6 @@ func window(line string, from, to int) (string, int, int) {
 	return cut, from, to
 }
 
-// shown reports whether a character may go to a terminal as it is: no control
-// or formatting character (which includes those that reverse the direction of
-// text) and no broken encoding.
-func shown(r rune) bool {
-	return r != utf8.RuneError && !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r) && r != '\u2028' && r != '\u2029'
-}
-
-// clean replaces what must not go to a terminal.
-func clean(text string) string {
-	return strings.Map(func(r rune) rune {
-		if shown(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, text)
-}
-
 // wide holds the ranges of East Asian wide and fullwidth characters and of
 // emoji (Unicode Standard Annex 11), coarsely.
 var wide = &unicode.RangeTable{

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // Bars are labelled values next to each other: as rows while their labels fit, as
@@ -151,7 +153,7 @@ func (b *Bars) Text(w io.Writer, columns int) error {
 		below = int(math.Round(room * (-lo / (hi - lo))))
 	}
 	var out strings.Builder
-	fmt.Fprintln(&out, clean(b.Title))
+	fmt.Fprintln(&out, diag.Shown(b.Title))
 	for k, v := range b.Values {
 		label := cut(b.Labels[k], columns/4)
 		fmt.Fprintf(&out, "  %s%s ", strings.Repeat(" ", labels-len([]rune(label))), label)

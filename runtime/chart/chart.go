@@ -13,6 +13,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // Chart is a picture of some numbers.
@@ -99,18 +101,7 @@ func px(v float64) string {
 }
 
 // escape makes text safe between tags and in quoted attributes.
-func escape(s string) string { return template.HTMLEscapeString(clean(s)) }
-
-// clean replaces control characters, which XML has no form for and which terminals
-// obey, and bytes that are no text.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
-}
+func escape(s string) string { return template.HTMLEscapeString(diag.Shown(s)) }
 
 // Number is a value as charts write it: digits digits, as short as they go.
 func Number(v float64, digits int) string {
@@ -123,9 +114,10 @@ func short(v float64) string { return Number(v, 4) }
 // exact is a value in a title.
 func exact(v float64) string { return Number(v, 10) }
 
-// cut is a label without control characters, of n runes at most.
+// cut is a label as it may be shown, of n runes at most.
 func cut(s string, n int) string {
-	r := []rune(clean(s))
+	s = diag.Shown(s)
+	r := []rune(s)
 	if len(r) <= n {
 		return s
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"strings"
+
+	"bilevelc/lang/diag"
 )
 
 // Heat is a matrix as shades: of one color from zero away, of two where values have
@@ -159,7 +161,7 @@ func (h *Heat) Text(w io.Writer, columns int) error {
 	shown := min(len(h.Cols), (columns-labels-5)/per)
 	shades := []rune(" ░▒▓█")
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", clean(h.Title), short(lo), short(hi), cut(first(h.Cols), 20), cut(last(h.Cols[:shown]), 20))
+	fmt.Fprintf(&out, "%s: from %s to %s, columns %s to %s\n", diag.Shown(h.Title), short(lo), short(hi), cut(first(h.Cols), 20), cut(last(h.Cols[:shown]), 20))
 	for i, name := range h.Rows {
 		if i == mostTextRows {
 			fmt.Fprintf(&out, "  ... %d rows in all\n", len(h.Rows))

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/guptarohit/asciigraph"
+
+	"bilevelc/lang/diag"
 )
 
 // Series is one curve: Y over X, of the same length, X ascending. A Y that is not
@@ -242,7 +244,7 @@ func (l *Lines) point(s Series, k int) string {
 func (l *Lines) Text(w io.Writer, columns int) error {
 	x0, x1, y0, y1, ok := l.extents()
 	if !ok {
-		_, err := fmt.Fprintf(w, "%s: no finite values\n", clean(l.Title))
+		_, err := fmt.Fprintf(w, "%s: no finite values\n", diag.Shown(l.Title))
 		return err
 	}
 	columns = max(columns, MinWidth)
@@ -262,9 +264,9 @@ func (l *Lines) Text(w io.Writer, columns int) error {
 		}
 		return fmt.Sprintf("%10s", short(v))
 	}
-	title := clean(l.Title)
+	title := diag.Shown(l.Title)
 	if l.YTitle != "" {
-		title += " (" + clean(l.YTitle) + ")"
+		title += " (" + diag.Shown(l.YTitle) + ")"
 	}
 	if y0 == y1 { // the library has no scale for a constant
 		_, err := fmt.Fprintf(w, "%s: %s everywhere from %s to %s\n", title, exact(y0), short(x0), short(x1))

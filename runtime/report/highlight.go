@@ -48,13 +48,13 @@ func highlight(src *diag.Source, diags diag.List) template.HTML {
 			for next < end && class[next] == class[k] && marked[next] == marked[k] {
 				next++
 			}
-			piece := template.HTMLEscapeString(printable(text[k:next]))
+			piece := template.HTMLEscapeString(diag.ShownLines(text[k:next]))
 			if class[k] != "" {
 				piece = `<span class="` + class[k] + `">` + piece + `</span>`
 			}
 			if marked[k] > 0 {
 				d := diags[marked[k]-1]
-				piece = `<mark title="` + template.HTMLEscapeString(printable(string(d.Code)+": "+d.Summary)) + `">` + piece + `</mark>`
+				piece = `<mark title="` + template.HTMLEscapeString(diag.Shown(string(d.Code)+": "+d.Summary)) + `">` + piece + `</mark>`
 			}
 			b.WriteString(piece)
 			k = next
@@ -63,14 +63,4 @@ func highlight(src *diag.Source, diags diag.List) template.HTML {
 		start += len(line)
 	}
 	return template.HTML(b.String())
-}
-
-// printable replaces what HTML has no character for.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff {
-			return '\uFFFD'
-		}
-		return r
-	}, strings.ToValidUTF8(s, "\uFFFD"))
 }

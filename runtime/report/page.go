@@ -40,7 +40,14 @@ var (
 )
 
 // Write writes the page.
-func (p *Page) Write(w io.Writer) error { return pageTemplate.Execute(w, p.view()) }
+func (p *Page) Write(w io.Writer) error {
+	var b strings.Builder
+	if err := pageTemplate.Execute(&b, p.view()); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, diag.ShownLines(b.String()))
+	return err
+}
 
 // view is what the template shows: words, tables and charts, ready made.
 type view struct {
