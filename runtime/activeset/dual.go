@@ -128,13 +128,29 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 		col := t.first
 		t.column(col, p)
 		d := -col[p]
-		if d <= t.curvatureNoise(col) {
+		noise := t.curvatureNoise(col)
+		if d <= noise {
 			d = 0
 		}
 		left := sign * (target - st.v[p])
 		q, step, flips, full := s.dualRatio(col, sign, d, left)
+		proved := false
+		if !full && q < 0 && left > st.tolV[p] {
+			// No multiplier ends it and no curvature beyond the bound of its
+			// rounding: it is infeasible, or that bound is too careful.
+			if proved = s.farkas(p, sign, col); !proved && -col[p] > negligible*noise {
+				d = -col[p]
+				q, step, flips, full = s.dualRatio(col, sign, d, left)
+			}
+		}
+		if !full && q < 0 && left <= st.tolV[p] {
+			// A step before this one, with a rate that was within rounding, has
+			// met the side: the rest is an objective with another term.
+			st.shiftTo(p, 0)
+			return rise, done
+		}
 		if !full && q < 0 {
-			if s.farkas(p, sign, col) {
+			if proved {
 				return rise, noPoint
 			}
 			if t.pivots > 0 {

@@ -212,11 +212,13 @@ func (s *Solver) beyondCutoff() bool {
 // dual function there is beyond the cutoff.
 func (s *Solver) proveBound() bool {
 	st, n := s.st, s.program.N
-	s.refresh()
+	if !s.refresh() {
+		return false
+	}
 	for i, u := range st.u {
 		k := n + i
 		if u > 0 && math.IsInf(st.lo[k], -1) || u < 0 && math.IsInf(st.hi[k], 1) {
-			if math.Abs(u) > st.tolM[k] {
+			if math.Abs(u) > accurate/feasible*st.tolM[k] {
 				return false
 			}
 			st.u[i] = 0
@@ -228,7 +230,12 @@ func (s *Solver) proveBound() bool {
 			return st.g[k]
 		}
 		return st.u[k-n]
-	}, func(k int) float64 { return feasible * max(st.unitM[k], st.gt[k]) })
+	}, func(k int) float64 {
+		if k >= n {
+			return 0
+		}
+		return accurate * max(st.unitM[k], st.gt[k])
+	})
 	quad := s.quadratic(st.z)
 	bound := sum - quad/2
 	s.bound = bound / s.scale.sigma

@@ -321,7 +321,7 @@ func (s *Solver) solution(status Status) *Solution {
 		out.Row[i] = u * s.scale.r[i] / s.scale.sigma
 	}
 	for j, g := range st.g {
-		if status == Optimal && st.side[j] != AtLower && st.side[j] != AtUpper ||
+		if status == Optimal && st.side[j] == Inactive ||
 			status == CutOff && (g > 0 && math.IsInf(st.lo[j], -1) || g < 0 && math.IsInf(st.hi[j], 1)) {
 			continue // 0 but for rounding
 		}
