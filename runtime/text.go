@@ -256,7 +256,7 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	t.table(func(row func(cells ...string)) {
 		for _, v := range vs {
 			mark := func(i int) string { return marks[EntryName(v, i)] }
-			v.Data = rounded(v.Data)
+			v = v.Rounded()
 			if v.Axes != nil || v.keys != nil {
 				for i, f := range v.Data {
 					if t.cut(i) {
@@ -283,22 +283,22 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	})
 }
 
-// rounded are the entries of an array without those that are rounding beside its largest: a
+// Rounded is the array without entries that are rounding beside its largest, which are 0: a
 // solve leaves a part in 10^13 of it. Documents and tables have all digits.
-func rounded(entries []float64) []float64 {
+func (v Value) Rounded() Value {
 	size := 0.0
-	for _, v := range entries {
-		if a := math.Abs(v); a > size && !math.IsInf(a, 1) {
+	for _, f := range v.Data {
+		if a := math.Abs(f); a > size && !math.IsInf(a, 1) {
 			size = a
 		}
 	}
-	out := slices.Clone(entries)
-	for i, v := range out {
-		if math.Abs(v) <= 1e-13*size {
-			out[i] = 0
+	v.Data = slices.Clone(v.Data)
+	for i, f := range v.Data {
+		if math.Abs(f) <= 1e-13*size {
+			v.Data[i] = 0
 		}
 	}
-	return out
+	return v
 }
 
 // lower writes the lower variables, by follower where they have names.

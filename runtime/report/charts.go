@@ -114,6 +114,7 @@ const (
 // where its index is of pairs of the same things; shades for other pairs and for
 // matrices. s may be nil.
 func ChartOf(v runtime.Value, s *Structure) chart.Chart {
+	v = v.Rounded()
 	axes := v.Dimensions()
 	if s != nil {
 		if g := s.Networks[v.Name]; g != nil && len(axes) > 0 && ofFirst(axes) == nil {
@@ -279,7 +280,8 @@ func placeText(axes []runtime.Axis, k int) string {
 }
 
 // ordered reports that the elements of a dimension follow each other: labels that are
-// rising numbers, with the same word before them or none, or rising dates.
+// rising numbers, with the same word before them or none, rising dates, or the names of
+// months or of days of the week.
 func ordered(a runtime.Axis) bool {
 	if a.Labels == nil {
 		return true
@@ -301,8 +303,21 @@ func ordered(a runtime.Axis) bool {
 	return true
 }
 
-// numbered reads a date or time, or a number behind a word.
+// calendar has the names of months and of the days of the week, in three letters at least.
+var calendar = map[string][]string{
+	"month":   {"january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"},
+	"weekday": {"monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"},
+}
+
+// numbered reads a date or time, a number behind a word, or a name of the calendar.
 func numbered(label string) (word string, number float64, ok bool) {
+	if name := strings.ToLower(label); len(name) >= 3 {
+		for kind, names := range calendar {
+			if k := slices.IndexFunc(names, func(full string) bool { return strings.HasPrefix(full, name) }); k >= 0 {
+				return kind, float64(k), true
+			}
+		}
+	}
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006-01", "15:04"} {
 		if t, err := time.Parse(layout, label); err == nil {
 			return layout, float64(t.Unix()), true

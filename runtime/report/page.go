@@ -59,6 +59,9 @@ type view struct {
 	Notes                []string
 	Upper, Lower, Report []valueView
 	Follower             string // how ties are broken
+	SafeNote             string
+	Safe                 []valueView // the safe point
+	Words                []string    // what the words of the result mean for it
 	Rows                 []rowView
 	RowsLeft             int // not shown
 	Weak, Dependent      []string
@@ -122,6 +125,10 @@ const (
 
 func (p *Page) view() *view {
 	r := p.Result
+	outlook, err := r.Outlook()
+	if err != nil {
+		outlook = &runtime.Outlook{}
+	}
 	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
 		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == "" && r.Oracle != ""}
 	if err := r.Intact(); err != nil {
@@ -132,7 +139,10 @@ func (p *Page) view() *view {
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%d of %d claims of the document do not hold when they are derived again: see the certificate.", n, len(p.Verified.Checks)))
 		}
 	}
-	v.figures(r)
+	v.figures(r, outlook)
+	if r.HasPoint() && r.Oracle != "" {
+		v.Words, _ = r.Words() // its document was read above
+	}
 	var s *Structure
 	if p.Problem != nil {
 		s = StructureOf(p.Problem)
@@ -141,11 +151,11 @@ func (p *Page) view() *view {
 	} else if len(r.Diagnostics) > 0 && r.Diagnostics[0].Subject.Source != nil {
 		v.model(r.Diagnostics[0].Subject.Source, r) // it was never bound
 	}
-	v.values(r, s)
+	v.values(r, s, outlook)
 	if r.HasPoint() {
 		v.rows(r)
 	}
-	v.course(r)
+	v.course(r, outlook)
 	v.starts(r)
 	for _, e := range r.Sensitivity {
 		if len(v.Sensitivity) == mostValues {
@@ -174,11 +184,16 @@ func tone(r *runtime.Result) string {
 	return "poor"
 }
 
-func (v *view) figures(r *runtime.Result) {
+func (v *view) figures(r *runtime.Result, o *runtime.Outlook) {
 	add := func(name, value string) { v.Figures = append(v.Figures, pair{name, value}) }
 	if r.HasPoint() {
 		add("F, to "+r.Upper.Sense, number(r.Upper.Objective))
 		add("g, to "+r.Lower.Sense, number(r.Lower.Objective))
+	}
+	if g := o.Global; g != nil {
+		add("bound on F", number(g.Bound))
+		add("gap", brief(g.Gap))
+		add("nodes", strconv.FormatInt(g.Nodes, 10))
 	}
 	if s := float64(r.Stationarity.Value); !math.IsNaN(s) {
 		add("stationarity", brief(r.Stationarity.Value))
@@ -195,8 +210,11 @@ func (v *view) figures(r *runtime.Result) {
 	add("seconds", chart.Number(r.Time, 3))
 }
 
-func (v *view) values(r *runtime.Result, s *Structure) {
+func (v *view) values(r *runtime.Result, s *Structure, o *runtime.Outlook) {
 	sides := r.Upper.Sides()
+	for _, name := range r.Upper.Free {
+		sides[name] = "free"
+	}
 	for _, u := range r.Upper.Variables {
 		v.Upper = append(v.Upper, valueOf(u, s, sides))
 	}
@@ -225,19 +243,33 @@ func (v *view) values(r *runtime.Result, s *Structure) {
 	if t := r.Lower.Ties; t != nil {
 		v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s with tau = %s: it loses %s against its optimum. F is %s with the answer best for the leader and %s with the worst.",
 			t.Rule, brief(t.Tau), brief(t.Loss), number(t.Optimistic), number(t.Pessimistic))
+		if t.Tau == 0 {
+			v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s. F is %s with the answer best for the leader and %s with the worst.",
+				t.Rule, number(t.Optimistic), number(t.Pessimistic))
+		}
+	}
+	if t := o.Lower.Ties; t != nil && t.Safe != nil {
+		v.SafeNote = fmt.Sprintf("Next to the solution, moved by %s at most, the follower has one answer, and F is %s whatever it prefers.", brief(t.Safe.Distance), number(t.Safe.Objective))
+		for _, u := range t.Safe.Variables {
+			v.Safe = append(v.Safe, valueOf(u, s, nil))
+		}
 	}
 }
 
 // valueOf is a value with its chart and its table.
 func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
+	u = u.Rounded()
 	out := valueView{Name: u.Name}
 	note := func(k int) string { return sides[runtime.EntryName(u, k)] }
 	if len(u.Data) == 1 && len(u.Dimensions()) == 0 {
 		out.Scalar = chart.Number(u.Data[0], 10)
 		if n := note(0); n != "" {
 			out.Note = "at its bound: " + n
-			if n == "fixed" {
+			switch n {
+			case "fixed":
 				out.Note = "fixed by its bounds"
+			case "free":
+				out.Note = "free: nothing depends on it"
 			}
 		}
 		return out
@@ -284,6 +316,9 @@ func (v *view) rows(r *runtime.Result) {
 					continue
 				}
 				row := rowView{Name: name, Residual: chart.Number(h, 3), State: states[name]}
+				if row.State == "weak" {
+					row.State = "biactive"
+				}
 				size := 0.0
 				if known && k < len(m.Data) {
 					row.Multiplier, size = chart.Number(m.Data[k], 10), math.Abs(m.Data[k])
@@ -293,6 +328,11 @@ func (v *view) rows(r *runtime.Result) {
 		}
 	}
 	collect(&v.Rows, r.Residuals.Constraints, r.Lower.Multipliers, false)
+	for k := range v.Rows { // what multipliers are not, those rows are read for
+		if v.Rows[k].State == "biactive" {
+			sizes[k] = math.Inf(1)
+		}
+	}
 	order := make([]int, len(v.Rows))
 	for k := range order {
 		order[k] = k
@@ -321,7 +361,7 @@ func (v *view) rows(r *runtime.Result) {
 }
 
 // course draws F and stationarity against calls and time.
-func (v *view) course(r *runtime.Result) {
+func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
 	if len(r.Trace) < 2 {
 		if r.Method != "" && r.Iterations > 0 {
 			v.CourseNote = "The document holds no course of the run: it ended before its second iteration, or was written by an earlier version."
@@ -342,8 +382,23 @@ func (v *view) course(r *runtime.Result) {
 		return slices.ContainsFunc(list, func(x float64) bool { return x > 0 && !math.IsInf(x, 1) })
 	}
 	draw := func(x []float64, xTitle string) {
-		v.Course = append(v.Course, (&chart.Lines{Title: "F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(),
-			Series: []chart.Series{{Name: "F at the iterate", X: x, Y: f}, {Name: "best F seen", X: x, Y: best, Dash: true}}}).SVG())
+		series := []chart.Series{{Name: "F at the iterate", X: x, Y: f}, {Name: "best F seen", X: x, Y: best, Dash: true}}
+		bound := math.NaN()
+		if o.Global != nil && !math.IsInf(float64(o.Global.Bound), 0) {
+			bound = float64(o.Global.Bound)
+		}
+		if !math.IsNaN(bound) {
+			series = append(series, chart.Series{Name: "bound on F", X: []float64{x[0], x[n-1]}, Y: []float64{bound, bound}})
+		}
+		v.Course = append(v.Course, (&chart.Lines{Title: "F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(), Series: series}).SVG())
+		gap := make([]float64, n)
+		for k := range gap {
+			gap[k] = math.Abs(best[k]-bound) / math.Abs(best[k])
+		}
+		if positive(gap) {
+			v.Course = append(v.Course, (&chart.Lines{Title: "gap of the best F to the bound", YTitle: "relative, logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
+				Series: []chart.Series{{Name: "gap", X: x, Y: gap}}}).SVG())
+		}
 		if positive(measure) {
 			series := []chart.Series{{Name: "as the method has it", X: x, Y: measure}}
 			if found := float64(r.Stationarity.Value); found > 0 && !math.IsInf(found, 1) {

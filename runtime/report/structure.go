@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"bilevelc/ir"
+	"bilevelc/lang"
 	"bilevelc/runtime"
 )
 
@@ -14,6 +15,11 @@ import (
 // below 0 on the left side) and enters another.
 func StructureOf(p *runtime.Problem) *Structure {
 	s := &Structure{Ordered: map[string]bool{}, Networks: map[string]*Graph{}}
+	for name, sym := range p.IR.Program.Symbols {
+		if d, ok := sym.Decl.(*lang.Var); ok && len(d.Type.Dims) > 0 && numberSet(p, d.Type.Dims[len(d.Type.Dims)-1]) {
+			s.Ordered[name] = true
+		}
+	}
 	for _, v := range p.IR.Lower.Vars {
 		first, inner := split(&v)
 		if first < 3 || v.Hidden {
@@ -45,6 +51,35 @@ func StructureOf(p *runtime.Problem) *Structure {
 		}
 	}
 	return s
+}
+
+// numberSet reports that a written dimension is an index set of numbers, as of hours or
+// days, or a part of one.
+func numberSet(p *runtime.Problem, dim lang.Expr) bool {
+	n, ok := dim.(*lang.Name)
+	for range p.IR.Program.Symbols { // a chain of parts is no longer than that
+		if !ok {
+			return false
+		}
+		sym := p.IR.Program.Symbols[n.Name]
+		if sym == nil {
+			return false
+		}
+		d, set := sym.Decl.(*lang.IndexSet)
+		switch {
+		case !set || d.Value == nil && len(d.Within) != 1:
+			return false
+		case len(d.Within) == 1:
+			n = &lang.Name{Name: d.Within[0].Name}
+		case d.Value.Lo != nil:
+			return true
+		case len(d.Value.Binders) == 1 && d.Value.Binders[0].Tuple == nil:
+			n, ok = d.Value.Binders[0].Lo.(*lang.Name)
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // split is a variable as a list of lists: the length of its first dimension, and that

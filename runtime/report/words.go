@@ -48,6 +48,9 @@ func answer(r *runtime.Result) []string {
 	if n := len(r.Upper.AtBounds); n > 0 {
 		say("%s of the leader's variables %s at a bound.", count(n, "entry", "entries"), are(n))
 	}
+	if n := len(r.Upper.Free); n > 0 {
+		say("Nothing depends on %s of them: any value within its bounds serves.", count(n, "entry", "entries"))
+	}
 	if r.Lower.Status == "solved" {
 		bound := ""
 		if e := float64(r.Lower.ErrorBound); !math.IsInf(e, 0) && !math.IsNaN(e) {

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// What a document says of all x and of ties is on the page: the bound beside F, with the
+// gap, over calls; the safe point with its values; biactive rows before the others. Values
+// that are rounding beside the largest are 0, months and days of the week are lines.
+func TestPageOfBoundsAndTies(t *testing.T) {
+	var o runtime.Outlook
+	if err := json.Unmarshal([]byte(`{"global": {"proved": false, "bound": 10, "gap": 0.25, "nodes": 7}, "lower": {"ties": {"rule": "optimistic", "unique": false,
+		"safe": {"variables": {"price": [1, 2]}, "objective": 7.9, "distance": 0.125}}}}`), &o); err != nil {
+		t.Fatal(err)
+	}
+	r := &runtime.Result{Method: "goldstein", Oracle: "face", Status: runtime.Solved}
+	r.Upper.Sense, r.Lower.Status = "maximize", "solved"
+	for k := range 4 {
+		r.Trace = append(r.Trace, runtime.TracePoint{Iteration: k, Calls: int64(10 * k), Objective: runtime.Number(5 + k), Best: runtime.Number(5 + k), Measure: 1})
+	}
+	row := func(name string, v float64) runtime.Value { return runtime.Value{Name: name, Data: []float64{v}} }
+	r.Residuals.Constraints = runtime.Values{row("cap", 0), row("shelf", 0)}
+	r.Lower.Multipliers = runtime.Values{row("cap", 4), row("shelf", 0)}
+	r.Lower.Active, r.Lower.Weak = []string{"cap"}, []string{"shelf"}
+	r.Lower.Ties = &runtime.Ties{Rule: "optimistic"}
+	v := &view{}
+	v.figures(r, &o)
+	v.values(r, nil, &o)
+	v.rows(r)
+	v.course(r, &o)
+	figures := map[string]string{}
+	for _, p := range v.Figures {
+		figures[p.Name] = p.Value
+	}
+	if figures["bound on F"] != "10" || figures["gap"] != "0.25" || figures["nodes"] != "7" {
+		t.Errorf("%v", figures)
+	}
+	if len(v.Safe) != 1 || v.Safe[0].Name != "price" || !strings.Contains(v.SafeNote, "moved by 0.125 at most") || !strings.Contains(v.SafeNote, "F is 7.9") {
+		t.Errorf("%+v %s", v.Safe, v.SafeNote)
+	}
+	if len(v.Rows) != 2 || v.Rows[0].Name != "shelf" || v.Rows[0].State != "biactive" || v.Rows[1].State != "active" {
+		t.Errorf("%+v", v.Rows)
+	}
+	if len(v.Course) != 3 || !strings.Contains(string(v.Course[0]), "bound on F") || !strings.Contains(string(v.Course[1]), "gap of the best F") {
+		t.Errorf("%d charts: %v", len(v.Course), v.Course)
+	}
+	// Without a bound there is neither.
+	v = &view{}
+	v.course(r, &runtime.Outlook{})
+	if len(v.Course) != 2 || strings.Contains(string(v.Course[0]), "bound on F") {
+		t.Errorf("%d charts without a bound", len(v.Course))
+	}
+	days := runtime.Value{Name: "d", Shape: []int{3}, Data: []float64{1, 1.4e-17, -3e-18}, Axes: []runtime.Axis{{Size: 3, Labels: [][]string{{"Mon"}, {"Tuesday"}, {"wed"}}}}}
+	if svg := string(ChartOf(days, nil).SVG()); !strings.Contains(svg, "polyline") && !strings.Contains(svg, "<path") || strings.Contains(svg, "e-1") {
+		t.Errorf("%s", svg)
+	}
+	for labels, want := range map[string]bool{"Jan Feb Mar": true, "Mar Feb Jan": false, "Mon Jan Feb": false, "Sun Mon Tue": false, "Oslo Rome Riga": false} {
+		var a runtime.Axis
+		for _, l := range strings.Fields(labels) {
+			a.Labels = append(a.Labels, []string{l})
+		}
+		if a.Size = 3; ordered(a) != want {
+			t.Errorf("%s: ordered is %v", labels, !want)
+		}
+	}
+}
