@@ -43,6 +43,7 @@ var layers = map[string][]string{
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/problem"},
 	"runtime/tree":       {"runtime/activeset", "runtime/kkt"},
+	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
 	"runtime/parametric": {"internal/sparse", "runtime/linalg", "runtime/problem"},

@@ -1,0 +1,165 @@
+package reduced
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/runtime/linalg"
+)
+
+// near is how many times sqrt(mu), which slack and multiplier both are on the path at a kink, the larger of them may be on a row that becomes biactive.
+const near = 3
+
+// crossover goes from the end of the path onto a manifold of kinks next to it: the rows whose slack and multiplier are both at most tolerance become
+// biactive, and w moves by the least step that makes them so.
+func (p *piece) crossover(st *State, tolerance float64) bool {
+	if !p.load(st) || !p.lower() {
+		p.seed(st)
+		if !p.lower() {
+			return false
+		}
+	}
+	f := p.f
+	p.touch()
+	before := append([]float64(nil), p.w...)
+	p.k = p.k[:0]
+	for r := range f.rows {
+		row := &f.rows[r]
+		switch low := p.v[r] - row.lo; {
+		case row.equal:
+		case p.side[r] != 0:
+			p.inK[r] = math.Abs(p.lambda[r]) <= tolerance
+		case math.Min(low, row.hi-p.v[r]) <= tolerance:
+			p.side[r], p.inK[r] = sideOf(row.hi-p.v[r] < low), true
+		}
+		if p.inK[r] {
+			p.k = append(p.k, r)
+		}
+	}
+	for range 5 { // each fixes what the step of the one before has run into
+		if !p.z.set(p.strong()) {
+			return p.retreat(before)
+		}
+		p.place()
+		p.differentiate()
+		q := newWorking(p)
+		p.restore(q)
+		again := false
+		for i := range f.walls {
+			w := &f.walls[i]
+			if off := linalg.Dot(w.vec, p.w) - w.rhs; !p.wallOn[i] && off > tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) {
+				p.wallOn[i], again = true, true
+			}
+		}
+		for j, v := range p.w {
+			if p.fixed[j] == 0 && (v <= f.lo[j] || v >= f.hi[j]) {
+				p.fixed[j], again = 1, true
+				if v <= f.lo[j] {
+					p.fixed[j] = -1
+				}
+			}
+		}
+		p.place()
+		if !again && !p.lower() {
+			return p.retreat(before)
+		}
+		if !again && p.holds() {
+			return true
+		}
+	}
+	// Biactive rows that do not hold go back to the lower solve, with which others may come off their ends.
+	p.place()
+	for {
+		p.k = slices.DeleteFunc(p.k, func(r int) bool {
+			out := math.Abs(p.v[r]-f.end(r, p.side[r])) > p.slackError(r)
+			if out {
+				p.inK[r], p.side[r] = false, 0
+			}
+			return out
+		})
+		if !p.inside() || !p.lower() {
+			return p.retreat(before)
+		}
+		if p.holds() {
+			return true
+		}
+	}
+}
+
+// holds reports whether all biactive rows are at their ends, and the point is inside X.
+func (p *piece) holds() bool {
+	for _, r := range p.k {
+		if math.Abs(p.v[r]-p.f.end(r, p.side[r])) > p.slackError(r) {
+			return false
+		}
+	}
+	return p.inside()
+}
+
+func (p *piece) inside() bool {
+	for i := range p.f.walls {
+		w := &p.f.walls[i]
+		off := linalg.Dot(w.vec, p.w) - w.rhs
+		if w.equal {
+			off = math.Abs(off)
+		}
+		if off > 1e3*tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w)) { // what a projection leaves
+			return false
+		}
+	}
+	return true
+}
+
+// retreat goes back to w, without biactive rows.
+func (p *piece) retreat(w []float64) bool {
+	copy(p.w, w)
+	p.k = p.k[:0]
+	clear(p.inK)
+	p.touch()
+	return p.lower()
+}
+
+// touch fixes the entries of w that are at their bounds, and takes the walls that hold for equations.
+func (p *piece) touch() {
+	f := p.f
+	for j := range p.w {
+		p.fixed[j] = 0
+		if p.atBound(j, f.lo[j]) {
+			p.fixed[j], p.w[j] = -1, f.lo[j]
+		} else if p.atBound(j, f.hi[j]) {
+			p.fixed[j], p.w[j] = 1, f.hi[j]
+		}
+	}
+	for i := range f.walls {
+		w := &f.walls[i]
+		p.wallOn[i] = w.equal || w.rhs-linalg.Dot(w.vec, p.w) <= tight*(math.Abs(w.rhs)+w.length*linalg.Norm(p.w))
+	}
+}
+
+// seed takes the rows that hold at the end of the path for S.
+func (p *piece) seed(st *State) {
+	clear(p.side)
+	clear(p.inK)
+	p.k = p.k[:0]
+	for r := range p.f.rows {
+		row := &p.f.rows[r]
+		if row.equal {
+			p.side[r] = 1
+			continue
+		}
+		if st.Path == nil {
+			continue
+		}
+		for end := range 2 {
+			if c := st.Path.Central; row.has(end) && c.Mult[end][r] > c.Slack[end][r] {
+				p.side[r] = sideOf(end == 1)
+			}
+		}
+	}
+}
+
+func median(v []float64) float64 {
+	v = slices.Clone(v)
+	slices.Sort(v)
+	return v[len(v)/2]
+}

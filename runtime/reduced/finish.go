@@ -1,0 +1,191 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// finish makes the point of the document: y and the multipliers refined against the system itself, its branch, and the multipliers of the branch problem.
+func (p *piece) finish(st *State, status Status) (*Result, error) {
+	if st.Phase == OnPath || st.Phase == Crossing {
+		if err := p.cross(st); err != nil {
+			return nil, err
+		}
+	}
+	if !p.load(st) && !p.retreat(st.W) {
+		return nil, ErrNumerical
+	}
+	j := p.judge()
+	j.size = math.Max(st.Scale, j.size)
+	s, f := p.f.sys, p.f
+	out := &Result{Status: status, Left: j.stationarity(), Work: st.Work}
+	for _, r := range p.releases(j) {
+		out.Least = math.Min(out.Least, r.amount/math.Max(j.size, 1e-300))
+	}
+	if j.stuck && status == Stationary {
+		out.Status = Stalled
+	}
+	z := make([]float64, s.N)
+	copy(s.X(z), p.w)
+	copy(z[s.Nx+s.Ny+s.M:], p.w[s.Nx:])
+	p.refine(z)
+	pt := &kkt.Point{Z: z, F: s.Value(z), SecondOrder: st.Curvature}
+	lambda := s.Lambda(z)
+	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: make([]float64, s.M), Lambda: make([]float64, s.M), Bound: append([]float64(nil), j.bound[:s.Nx]...)}
+	held := make([]bool, s.M)
+	for r := range f.rows {
+		row := &f.rows[r]
+		i := row.low
+		if p.side[r] == 0 {
+			continue
+		}
+		high := p.side[r] < 0
+		if row.equal {
+			high = row.high >= 0 && p.lambda[r] < 0
+		}
+		if high {
+			i = row.high
+		}
+		held[i] = true
+		m.Slack[i] = sign(high) * j.slack[r] * row.unit
+		_ = lambda
+	}
+	nk := len(p.k)
+	if n := len(s.P.X.Kind); n > 0 {
+		m.UpperRows = make([]float64, n)
+	}
+	if n := s.P.X.Extended.Len(); n > 0 {
+		m.Extended = make([]float64, n)
+	}
+	for a, i := range j.walls {
+		w, mu := &f.walls[i], -j.eq[nk+a]
+		switch n := len(s.P.X.Kind); {
+		case w.lower >= 0:
+			m.Slack[w.lower] += mu
+			for b, c := range w.combo {
+				m.Slack[c] -= mu * w.weight[b]
+			}
+		case w.upper < n:
+			m.UpperRows[w.upper] = mu
+		default:
+			m.Extended[w.upper-n] = mu
+		}
+	}
+	if s.P.Coupled != nil {
+		m.Coupled = make([]float64, len(f.coupled))
+		for a, i := range j.couple {
+			m.Coupled[i] = -j.eq[nk+len(j.walls)+a]
+		}
+	}
+	p.fromStationarity(m, z)
+	pt.Branch = make([]kkt.Fix, len(s.Pairs))
+	for k, pair := range s.Pairs {
+		o := f.of[pair.Row]
+		pt.Branch[k] = kkt.MultZero
+		if o.row < 0 {
+			continue
+		}
+		switch at := p.side[o.row] != 0 && held[pair.Row]; {
+		case at && p.inK[o.row]:
+			pt.Biactive = append(pt.Biactive, k)
+		case at || f.rows[o.row].equal:
+			pt.Branch[k] = kkt.SlackZero
+		}
+	}
+	pt.Multipliers = m
+	out.Point = pt
+	return out, nil
+}
+
+// fromStationarity sets the adjoint and the multipliers of lambda >= 0 by their own equations, grad_y f = H Adjoint + B'Slack - ... and Lambda = grad_lambda f + B Adjoint + ...
+func (p *piece) fromStationarity(m *kkt.Multipliers, z []float64) {
+	s := p.f.sys
+	grad := make([]float64, s.N)
+	s.Gradient(grad, z)
+	gy, gl := s.Y(grad), s.Lambda(grad)
+	for i, v := range m.Coupled {
+		if v != 0 {
+			linalg.Axpy(gy, v, p.f.coupled[i].y)
+			linalg.Axpy(gl, v, p.f.coupled[i].l)
+		}
+	}
+	rhs := append([]float64(nil), gy...)
+	s.P.Rows.B.AddMulVecT(rhs, -1, append([]float64(nil), m.Slack...))
+	for range 2 {
+		step := append([]float64(nil), rhs...)
+		for i := range step {
+			step[i] -= s.H.RowDot(i, m.Adjoint)
+		}
+		p.f.solveH(step)
+		linalg.Axpy(m.Adjoint, 1, step)
+	}
+	for i := range m.Lambda {
+		if s.P.Rows.Kind[i] == problem.Equal {
+			continue
+		}
+		if p.lambdaOf(i) > 0 {
+			continue
+		}
+		m.Lambda[i] = gl[i] + s.P.Rows.B.RowDot(i, m.Adjoint)
+	}
+}
+
+// lambdaOf is the multiplier of a row of the problem.
+func (p *piece) lambdaOf(i int) float64 {
+	o := p.f.of[i]
+	if o.row < 0 {
+		return 0
+	}
+	row := &p.f.rows[o.row]
+	if !row.equal && (p.side[o.row] != sideOf(o.high) || p.inK[o.row]) {
+		return 0
+	}
+	v := sign(o.high) * p.lambda[o.row] * row.unit
+	if p.p.Rows.Kind[i] != problem.Equal {
+		v = math.Max(0, v)
+	}
+	return v
+}
+
+// refine sets y and lambda of z to the answer on the piece, by steps of refinement on the follower's own equations:
+//
+//	H y + G x + q - B'lambda = 0,   b + B y - A x = 0 on S.
+func (p *piece) refine(z []float64) {
+	s, f := p.f.sys, p.f
+	copy(s.Y(z), p.y)
+	lambda, y := s.Lambda(z), s.Y(z)
+	rows := p.z.rows
+	for range 3 {
+		for i := range lambda {
+			lambda[i] = p.lambdaOf(i)
+		}
+		r := append([]float64(nil), s.Q...)
+		for i := range r {
+			r[i] = -(r[i] + s.H.RowDot(i, y) + s.G.RowDot(i, s.X(z)))
+		}
+		s.P.Rows.B.AddMulVecT(r, 1, lambda)
+		f.solveH(r) // the step of y with lambda as it is
+		off := make([]float64, len(rows))
+		for a, k := range rows {
+			i, high := f.rows[k].low, p.side[k] < 0 && f.rows[k].high >= 0
+			if high {
+				i = f.rows[k].high
+			}
+			v := s.P.Rows.Rhs[i] + s.P.Rows.B.RowDot(i, y) + s.P.Rows.B.RowDot(i, r) - s.P.Rows.A.RowDot(i, s.X(z))
+			off[a] = -v * sign(high) * f.rows[k].unit
+		}
+		dl := make([]float64, len(rows))
+		p.z.times(dl, off)
+		linalg.Axpy(y, 1, r)
+		for a, k := range rows {
+			p.lambda[k] += dl[a]
+			linalg.Axpy(y, dl[a], f.e[k*f.n:(k+1)*f.n])
+		}
+	}
+	for i := range lambda {
+		lambda[i] = p.lambdaOf(i)
+	}
+}

@@ -1,0 +1,423 @@
+package reduced
+
+import (
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math"
+
+	"bilevelc/internal/gram"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// ErrClass is wrapped by the errors of Solve for systems outside the class of the package.
+var ErrClass = errors.New("the lower level is not one with a positive definite quadratic objective")
+
+// row is one direction of the lower level's polyhedron: lo <= v <= hi with v = unit (B_r y - A_r x). Two rows of the problem
+// that differ in sign alone are one row here.
+type row struct {
+	lo, hi    float64
+	low, high int // the rows of the problem behind lo, whose coefficients are B_r and A_r, and hi; -1 for none
+	equal     bool
+	unit      float64 // 1/|B_r| in the metric of H^-1
+}
+
+// follower is the lower level with y eliminated. With the rows in units in which each has length 1 in the metric of
+// H^-1, signed multipliers lambda (positive at lo, negative at hi) and w = (x, u),
+//
+//	y = y0 + J w + E'lambda,   v = p0 + R w + Y lambda,   lo <= v <= hi,
+//
+// J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major. Slacks and multipliers are then both lengths in the metric of H.
+type follower struct {
+	sys     *kkt.System
+	nw, n   int // len w: x and the further variables of X; len y
+	m       int
+	rows    []row
+	of      []place // of each row of the problem
+	h       *linalg.Cholesky
+	j, e    []float64 // n x nw, m x n
+	r, y    []float64 // m x nw, m x m
+	p0, y0  []float64
+	walls   []wall // of the leader
+	lo, hi  []float64
+	readsX  bool
+	coupled []coupledRow
+}
+
+// place is where a row of the problem went.
+type place struct {
+	row  int  // -1: to a wall, or nowhere
+	high bool // it is the upper end
+}
+
+// wall is a row of X, vec'w <= rhs or = rhs. A row of the lower level without y is one as well.
+type wall struct {
+	vec          []float64
+	rhs, length  float64
+	equal        bool
+	upper, lower int   // the row of X, of X.Extended (from len(X.Kind) on) or of the lower level behind it; -1
+	combo        []int // lower rows that make up the rest of an equality row that depends on them ...
+	weight       []float64
+}
+
+// coupledRow is a constraint of the leader that reads the follower: x'w + y'y + l'lambda <= rhs or = rhs, lambda in the problem's rows.
+type coupledRow struct {
+	x, y, l []float64
+	rhs     float64
+	equal   bool
+}
+
+// newFollower eliminates y: three products of matrices and a Cholesky factor.
+func newFollower(s *kkt.System) (*follower, error) {
+	f := &follower{sys: s, nw: s.Nx + s.P.X.Extended.Extra(), n: s.Ny}
+	h := s.H.Dense()
+	var ok bool
+	if f.h, ok = linalg.NewCholesky(f.n, h); !ok {
+		return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
+	}
+	if kept := f.h.Kept(func(i int) float64 { return s.H.At(i, i) }); kept < singular {
+		return nil, fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
+	}
+	f.box()
+	f.group()
+	f.upperWalls()
+	f.products()
+	if err := f.normalize(); err != nil {
+		return nil, err
+	}
+	f.coupledRows()
+	return f, nil
+}
+
+// dependent is the part of its own squared length below which what others leave of a row is rounding. A matrix is singular where the least part that
+// elimination leaves of a diagonal entry is below singular: less, so that rows that were found independent in one order are so in others.
+const (
+	dependent = 1e-10
+	singular  = 1e-14
+)
+
+func (f *follower) box() {
+	f.lo, f.hi = make([]float64, f.nw), make([]float64, f.nw)
+	for j := range f.lo {
+		f.lo[j], f.hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	if f.sys.P.X.Lo != nil {
+		copy(f.lo, f.sys.P.X.Lo)
+		copy(f.hi, f.sys.P.X.Hi)
+	}
+}
+
+// group makes rows of the problem's rows: those with the same coefficients or, up to the sign, opposite ones share one.
+func (f *follower) group() {
+	p := f.sys.P
+	seen := map[uint64][]int{}
+	seed := maphash.MakeSeed()
+	f.of = make([]place, p.Rows.Len())
+	for i, kind := range p.Rows.Kind {
+		f.of[i] = place{row: -1}
+		sign := leading(p.Rows.B, i)
+		if sign == 0 {
+			f.xOnly(i)
+			continue
+		}
+		key, b := hash(seed, p.Rows, i, sign), p.Rows.Rhs[i]
+		at := -1
+		for _, r := range seen[key] {
+			w := &f.rows[r]
+			if kind != problem.Equal && !w.equal && w.high < 0 && equalRows(p.Rows.B, i, w.low, false) && equalRows(p.Rows.A, i, w.low, false) {
+				at = r
+				break
+			}
+		}
+		if at >= 0 {
+			f.of[i] = place{row: at, high: true}
+			f.rows[at].hi, f.rows[at].high = b, i
+			f.rows[at].equal = f.rows[at].lo == b
+			continue
+		}
+		r := row{lo: -b, hi: math.Inf(1), low: i, high: -1}
+		if kind == problem.Equal {
+			r.equal, r.hi = true, -b
+		}
+		f.of[i] = place{row: len(f.rows)}
+		seen[key] = append(seen[key], len(f.rows))
+		f.rows = append(f.rows, r)
+	}
+	f.m = len(f.rows)
+	f.p0 = make([]float64, f.m)
+}
+
+// leading is the sign of the first entry of row i; 0 for an empty row.
+func leading(m *sparse.CSR, i int) float64 {
+	_, vals := m.Row(i)
+	for _, v := range vals {
+		if v != 0 {
+			return math.Copysign(1, v)
+		}
+	}
+	return 0
+}
+
+func hash(seed maphash.Seed, rows *problem.Rows, i int, sign float64) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	var buf [16]byte
+	for _, m := range []*sparse.CSR{rows.B, rows.A} {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if vals[t] == 0 {
+				continue
+			}
+			b := math.Float64bits(vals[t] * sign)
+			for k := range 8 {
+				buf[k], buf[8+k] = byte(b>>(8*k)), byte(uint64(j)>>(8*k))
+			}
+			h.Write(buf[:])
+		}
+	}
+	return h.Sum64()
+}
+
+// equalRows reports whether two rows of m are the same, or opposite.
+func equalRows(m *sparse.CSR, i, k int, same bool) bool {
+	ci, vi := m.Row(i)
+	ck, vk := m.Row(k)
+	sign := 1.0
+	if !same {
+		sign = -1
+	}
+	a, b := 0, 0
+	for {
+		for a < len(vi) && vi[a] == 0 {
+			a++
+		}
+		for b < len(vk) && vk[b] == 0 {
+			b++
+		}
+		if a == len(vi) || b == len(vk) {
+			return a == len(vi) && b == len(vk)
+		}
+		if ci[a] != ck[b] || vi[a] != sign*vk[b] {
+			return false
+		}
+		a, b = a+1, b+1
+	}
+}
+
+// xOnly makes a wall of a row of the lower level that y does not enter: no y is feasible beyond it.
+func (f *follower) xOnly(i int) {
+	p := f.sys.P.Rows
+	w := wall{vec: make([]float64, f.nw), rhs: p.Rhs[i], equal: p.Kind[i] == problem.Equal, upper: -1, lower: i}
+	p.A.AddRow(w.vec, i, 1)
+	f.wall(w)
+}
+
+func (f *follower) wall(w wall) {
+	if w.length = linalg.Norm(w.vec); w.length > 0 {
+		f.walls = append(f.walls, w)
+	}
+}
+
+func (f *follower) upperWalls() {
+	x := f.sys.P.X
+	for i, kind := range x.Kind {
+		w := wall{vec: make([]float64, f.nw), rhs: x.Rhs[i], equal: kind == problem.Equal, upper: i, lower: -1}
+		x.E.AddRow(w.vec[:f.sys.Nx], i, 1)
+		f.wall(w)
+	}
+	for i := range x.Extended.Len() {
+		w := wall{vec: make([]float64, f.nw), rhs: x.Extended.Rhs[i], upper: len(x.Kind) + i, lower: -1}
+		x.Extended.E.AddRow(w.vec, i, 1)
+		f.wall(w)
+	}
+}
+
+// products sets J, E, R, Y, p0 and y0, of rows without units yet.
+func (f *follower) products() {
+	s, n, m, nw := f.sys, f.n, f.m, f.nw
+	f.j = make([]float64, n*nw)
+	for i := range n {
+		cols, vals := s.G.Row(i)
+		for t, c := range cols {
+			f.j[i*nw+c] = -vals[t]
+		}
+	}
+	f.h.SolveInverse(f.j, nw)
+	f.y0 = make([]float64, n)
+	for i, q := range s.Q {
+		f.y0[i] = -q
+	}
+	f.solveH(f.y0)
+	b := sparse.Empty(n) // the rows' coefficients
+	for r := range f.rows {
+		cols, vals := s.P.Rows.B.Row(f.rows[r].low)
+		b.AppendAll(cols, vals)
+		b.EndRow()
+	}
+	bt := b.T().Dense() // n x m
+	if m == 0 {
+		bt = nil
+	}
+	f.h.SolveInverse(bt, m)
+	f.e = make([]float64, m*n)
+	transpose(f.e, bt, n, m)
+	f.r, f.y = make([]float64, m*nw), make([]float64, m*m)
+	multiply(f.r, b, f.j, nw)
+	multiply(f.y, b, bt, m)
+	for r := range f.rows {
+		s.P.Rows.A.AddRow(f.r[r*nw:(r+1)*nw], f.rows[r].low, -1)
+		f.p0[r] = b.RowDot(r, f.y0)
+	}
+	for a := range m {
+		for c := range a {
+			v := (f.y[a*m+c] + f.y[c*m+a]) / 2
+			f.y[a*m+c], f.y[c*m+a] = v, v
+		}
+	}
+}
+
+// sparseShare is the part of a matrix below which its products take less time entry by entry than in dense blocks, which are about eight
+// times as fast an entry.
+const sparseShare = 8
+
+// multiply sets out (b.Rows x k) to b c, c of k columns.
+func multiply(out []float64, b *sparse.CSR, c []float64, k int) {
+	clear(out)
+	if k == 0 || b.Rows == 0 {
+		return
+	}
+	if b.NNZ()*sparseShare < b.Rows*b.Cols {
+		for i := range b.Rows {
+			cols, vals := b.Row(i)
+			for t, j := range cols {
+				linalg.Axpy(out[i*k:(i+1)*k], vals[t], c[j*k:(j+1)*k])
+			}
+		}
+		return
+	}
+	gram.Subtract(block(out, b.Rows, k), block(b.Negated().Dense(), b.Rows, b.Cols), false, block(c, b.Cols, k))
+}
+
+func block(a []float64, rows, cols int) gram.Block {
+	return gram.Block{Data: a, Rows: rows, Cols: cols, Stride: cols}
+}
+
+func transpose(dst, a []float64, m, n int) {
+	const tile = 32
+	for i0 := 0; i0 < m; i0 += tile {
+		for j0 := 0; j0 < n; j0 += tile {
+			for i := i0; i < min(i0+tile, m); i++ {
+				for j := j0; j < min(j0+tile, n); j++ {
+					dst[j*m+i] = a[i*n+j]
+				}
+			}
+		}
+	}
+}
+
+// solveH overwrites v with H^-1 v.
+func (f *follower) solveH(v []float64) {
+	f.h.SolveT(v)
+	f.h.Solve(v)
+}
+
+// normalize puts rows into their units, and moves what depends on equality rows before it out of the rows.
+func (f *follower) normalize() error {
+	m := f.m
+	for r := range f.rows {
+		w := &f.rows[r]
+		w.unit = 1 / math.Sqrt(f.y[r*m+r])
+		if !(w.unit > 0) || math.IsInf(w.unit, 0) {
+			return fmt.Errorf("%w: a row has no length in its metric", ErrClass)
+		}
+		w.lo *= w.unit
+		w.hi *= w.unit
+		f.p0[r] *= w.unit
+		scale(f.r[r*f.nw:(r+1)*f.nw], w.unit)
+		scale(f.e[r*f.n:(r+1)*f.n], w.unit)
+		f.readsX = f.readsX || linalg.NormInf(f.r[r*f.nw:(r+1)*f.nw]) > 0
+	}
+	for a := range m {
+		for c := range m {
+			f.y[a*m+c] *= f.rows[a].unit * f.rows[c].unit
+		}
+		f.y[a*m+a] = 1
+	}
+	return f.equalities()
+}
+
+// equalities takes equality rows that depend on those before them out: what they ask of x is left as a wall. Their multipliers are not unique.
+func (f *follower) equalities() error {
+	z := inverse{f: f}
+	for r := range f.rows {
+		w := &f.rows[r]
+		if !w.equal {
+			continue
+		}
+		u, pivot := z.column(r)
+		if pivot > dependent {
+			z.add(r, u, pivot)
+			continue
+		}
+		if len(f.sys.P.Duals) > 0 {
+			return fmt.Errorf("%w: its equality rows depend on each other, and the leader reads multipliers", ErrClass)
+		}
+		// v_r - u'v_S = (p_r - u'p_S) + (R_r - u'R_S) w, whatever lambda.
+		rest := wall{vec: make([]float64, f.nw), rhs: w.lo - f.p0[r], equal: true, upper: -1, lower: w.low}
+		linalg.Axpy(rest.vec, 1, f.r[r*f.nw:(r+1)*f.nw])
+		size := linalg.Norm(rest.vec)
+		for a, s := range z.rows {
+			rest.rhs -= u[a] * (f.rows[s].lo - f.p0[s])
+			linalg.Axpy(rest.vec, -u[a], f.r[s*f.nw:(s+1)*f.nw])
+			size += math.Abs(u[a]) * linalg.Norm(f.r[s*f.nw:(s+1)*f.nw])
+			rest.combo, rest.weight = append(rest.combo, f.rows[s].low), append(rest.weight, u[a]*f.rows[s].unit)
+		}
+		// The wall is -(A_r - ...) w in the row's units: its multiplier is minus that of the row.
+		scale(rest.vec, -1/w.unit)
+		scale(rest.weight, 1/w.unit)
+		rest.rhs /= -w.unit
+		if linalg.Norm(rest.vec) > rounding*size/w.unit {
+			f.wall(rest)
+		}
+		w.equal, w.lo, w.hi = false, math.Inf(-1), math.Inf(1)
+	}
+	return nil
+}
+
+// rounding is the part of its terms below which a difference of vectors is 0: six digits of what is left after the cancellation of a square (see singular).
+const rounding = 1e-6
+
+func scale(v []float64, by float64) {
+	for i := range v {
+		v[i] *= by
+	}
+}
+
+// coupledRows reads the constraints of the leader that read the follower off the relaxation.
+func (f *follower) coupledRows() {
+	s := f.sys
+	for r, o := range s.Origin {
+		if o.Kind != kkt.CoupledRow {
+			continue
+		}
+		c := coupledRow{x: make([]float64, f.nw), y: make([]float64, f.n), l: make([]float64, s.M)}
+		cols, vals := s.Relaxation.A.Row(r)
+		for t, j := range cols {
+			v := vals[t] / s.RowScale[r] / s.ColScale[j]
+			switch {
+			case j < s.Nx:
+				c.x[j] = v
+			case j < s.Nx+s.Ny:
+				c.y[j-s.Nx] = v
+			case j < s.Nx+s.Ny+s.M:
+				c.l[j-s.Nx-s.Ny] = v
+			}
+		}
+		c.rhs = s.Relaxation.RowHi[r] / s.RowScale[r]
+		c.equal = s.Relaxation.RowLo[r] == s.Relaxation.RowHi[r]
+		f.coupled = append(f.coupled, c)
+	}
+}

@@ -1,0 +1,199 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+)
+
+// judged are the multipliers at a point of a piece, and how far it is from stationary.
+type judged struct {
+	*working
+	value   float64
+	g       point     // gradient of f
+	reduced []float64 // gradient in w on the piece
+	step    []float64 // minus its part along the equations
+	size    float64   // of the terms of the gradient
+	eq      []float64 // multipliers of the equations
+	slack   []float64 // gamma, of all rows, signed; 0 but on S and K
+	nu      []float64 // of lambda, of all rows, signed
+	bound   []float64 // of fixed entries of w
+	pulled  float64   // the size of the terms of nu
+	// stuck: a biactive row has a negative nu, and no step in w makes its multiplier positive.
+	stuck bool
+}
+
+// stationarity is the part of the gradient's terms that is left of it.
+func (j *judged) stationarity() float64 {
+	if j.size == 0 {
+		return 0
+	}
+	return linalg.Norm(j.step) / j.size
+}
+
+// judge restores the equations at the point, and finds the gradient and the multipliers.
+func (p *piece) judge() *judged {
+	f := p.f
+	p.place()
+	p.differentiate()
+	q := newWorking(p)
+	for range 2 {
+		if !p.restore(q) {
+			break
+		}
+		p.place()
+	}
+	j := &judged{working: q, reduced: make([]float64, f.nw)}
+	j.value, j.g = p.calc.begin(p.point())
+	p.reduced(j.reduced, j.g)
+	rest := append([]float64(nil), j.reduced...)
+	linalg.Axpy(rest, -1, j.g.w)
+	j.size = linalg.Norm(j.g.w) + linalg.Norm(rest)
+	j.step = append([]float64(nil), j.reduced...)
+	scale(j.step, -1)
+	q.project(j.step)
+	q.project(j.step)
+	j.eq = q.multipliers(j.reduced)
+	p.adjoint(j)
+	return j
+}
+
+// weaken makes rows biactive whose slack and multiplier are both zero to rounding, but which count as strong or inactive.
+func (p *piece) weaken() (found bool) {
+	for r := range p.f.rows {
+		row := &p.f.rows[r]
+		if row.equal || p.inK[r] {
+			continue
+		}
+		off := math.Min(p.v[r]-row.lo, row.hi-p.v[r])
+		if p.side[r] != 0 {
+			off = math.Abs(p.lambda[r])
+		}
+		if off > weak*p.slackError(r)/slackRounding {
+			continue
+		}
+		side := p.side[r]
+		if side == 0 {
+			side = sideOf(row.hi-p.v[r] < p.v[r]-row.lo)
+		}
+		p.keep(r, side)
+		found = true
+	}
+	return found
+}
+
+// weak is the size of a slack or multiplier, in the same terms as slackRounding, below which its sign is not claimed: that of package kkt.
+const weak = kkt.Tolerance
+
+// adjoint sets the multipliers of the full system from those of the equations:
+//
+//	gamma_S = Z (E_S g_y + g_S - Y_SK gamma_K),   nu = g_lambda + E g_y - Y gamma,
+//
+// with the constraints of the leader, times their multipliers, taken from the gradient of f.
+func (p *piece) adjoint(j *judged) {
+	f, q := p.f, j.working
+	nk := len(p.k)
+	gy := append([]float64(nil), j.g.y...)
+	gl := make([]float64, f.m)
+	p.pull(gl, j.g.dual)
+	l := make([]float64, f.m)
+	for a, i := range q.couple {
+		c := &f.coupled[i]
+		mu := j.eq[nk+len(q.walls)+a]
+		linalg.Axpy(gy, -mu, c.y)
+		p.signed(l, c.l)
+		linalg.Axpy(gl, -mu, l)
+	}
+	j.slack, j.nu = make([]float64, f.m), gl
+	linalg.Gemv(j.nu, 1, f.e, f.m, f.n, false, gy)
+	j.pulled = linalg.NormInf(j.nu)
+	for a, r := range p.k {
+		j.slack[r] = j.eq[a]
+		if j.eq[a] != 0 {
+			linalg.Axpy(j.nu, -j.eq[a], f.y[r*f.m:(r+1)*f.m])
+		}
+	}
+	rows := p.z.rows
+	rhs, x := make([]float64, len(rows)), make([]float64, len(rows))
+	for range 2 { // the second time what rounding of the first has left
+		for a, r := range rows {
+			rhs[a] = j.nu[r]
+		}
+		p.z.times(x, rhs)
+		for a, r := range rows {
+			j.slack[r] += x[a]
+			linalg.Axpy(j.nu, -x[a], f.y[r*f.m:(r+1)*f.m])
+		}
+	}
+	// grad_x f less what the rows and equations make of it is left to the bounds.
+	j.bound = append([]float64(nil), j.reduced...)
+	for a := range q.rows {
+		if a >= nk && j.eq[a] != 0 {
+			linalg.Axpy(j.bound, -j.eq[a], q.raw[(a-nk)*f.nw:(a-nk+1)*f.nw])
+		}
+	}
+	p.subtractBiactive(j.bound, j.eq[:nk])
+	for i, fix := range p.fixed {
+		if fix == 0 {
+			j.bound[i] = 0
+		}
+	}
+	p.work(f.m * (f.n + len(rows)))
+}
+
+// subtractBiactive takes C'gamma from dst, C of the biactive rows with all entries of w: C = R_K - Y_KS T.
+func (p *piece) subtractBiactive(dst, gamma []float64) {
+	f := p.f
+	x := make([]float64, len(p.tangent))
+	for a, r := range p.k {
+		if gamma[a] == 0 {
+			continue
+		}
+		linalg.Axpy(dst, -gamma[a], f.r[r*f.nw:(r+1)*f.nw])
+		for b, s := range p.tangent {
+			x[b] += gamma[a] * f.y[r*f.m+s]
+		}
+	}
+	linalg.Gemv(dst, 1, p.t, len(x), f.nw, true, x)
+}
+
+// restore moves w by the least step that makes the equations hold, as rounding leaves them off; false where they hold already.
+func (p *piece) restore(q *working) bool {
+	f, nk := p.f, len(p.k)
+	if len(q.use) == 0 {
+		return false
+	}
+	off, worst := make([]float64, len(q.use)), 0.0
+	for a, i := range q.use {
+		var v, size float64
+		switch {
+		case i < nk:
+			r := p.k[i]
+			v = p.v[r] - f.end(r, p.side[r])
+			size = math.Abs(f.p0[r]) + linalg.Norm(f.r[r*f.nw:(r+1)*f.nw])*linalg.Norm(p.w)
+		case i < nk+len(q.walls):
+			w := &f.walls[q.walls[i-nk]]
+			v = linalg.Dot(w.vec, p.w) - w.rhs
+			size = math.Abs(w.rhs) + w.length*linalg.Norm(p.w)
+		default:
+			c := &f.coupled[q.couple[i-nk-len(q.walls)]]
+			v = -p.gap(c, p.w, p.y, p.lambda)
+			size = math.Abs(c.rhs) + linalg.Norm(c.x)*linalg.Norm(p.w) + linalg.Norm(c.y)*linalg.Norm(p.y)
+		}
+		off[a] = v / q.length[i]
+		if size > 0 {
+			worst = math.Max(worst, math.Abs(v)/size)
+		}
+	}
+	if worst <= 16*0x1p-52 { // a few roundings
+		return false
+	}
+	q.factor.SolveT(off)
+	q.factor.Solve(off)
+	linalg.Gemv(p.w, -1, q.u, len(off), f.nw, true, off)
+	for j := range p.w {
+		p.w[j] = math.Max(f.lo[j], math.Min(f.hi[j], p.w[j]))
+	}
+	return true
+}

@@ -1,0 +1,180 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
+
+// patience is the number of exchanges in a row that may leave as many rows wrong as before (Judice and Pires 1994: 10).
+const patience = 10
+
+// lower finds the rows that hold at p.w, from those of S on: by block principal pivoting and, where that makes no progress, by the dual
+// method of Goldfarb and Idnani (1983). Biactive rows are left alone. It reports false where no y is feasible.
+func (p *piece) lower() bool {
+	f := p.f
+	least, left := f.m+1, patience
+	for left >= 0 {
+		rows := p.strong()
+		if !p.z.set(rows) {
+			break
+		}
+		p.place()
+		wrong := p.wrong()
+		if len(wrong) == 0 {
+			return true
+		}
+		left--
+		if len(wrong) < least {
+			least, left = len(wrong), patience
+		}
+		for _, r := range wrong {
+			if p.side[r] != 0 {
+				p.side[r] = 0
+			} else {
+				p.side[r] = sideOf(p.v[r] > f.rows[r].hi)
+			}
+		}
+	}
+	return p.dual()
+}
+
+// strong are the rows with a side that are not biactive, ascending.
+func (p *piece) strong() []int {
+	var rows []int
+	for r, side := range p.side {
+		if side != 0 && !p.inK[r] {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// slackRounding decides on a slack, relative to the terms that it is the sum of, and on a multiplier, relative to the largest.
+const slackRounding = 1e-11
+
+func (p *piece) slackError(r int) float64 {
+	row := &p.f.rows[r]
+	size := math.Abs(p.f.p0[r]) + math.Abs(p.v[r])
+	for _, b := range [2]float64{row.lo, row.hi} {
+		if !math.IsInf(b, 0) {
+			size = math.Max(size, math.Abs(b))
+		}
+	}
+	return slackRounding * math.Max(size, linalg.NormInf(p.lambda))
+}
+
+// wrong are the rows of S with a multiplier of the wrong sign, and those outside S that are beyond one of their ends.
+func (p *piece) wrong() []int {
+	var out []int
+	force := slackRounding * linalg.NormInf(p.lambda)
+	for r := range p.f.rows {
+		row := &p.f.rows[r]
+		switch {
+		case row.equal || p.inK[r]:
+		case p.side[r] != 0:
+			if float64(p.side[r])*p.lambda[r] < -force {
+				out = append(out, r)
+			}
+		case math.Max(row.lo-p.v[r], p.v[r]-row.hi) > p.slackError(r):
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// dual is Goldfarb and Idnani's method: S with multipliers of the right signs throughout, the row that is most broken enters.
+func (p *piece) dual() bool {
+	f := p.f
+	rows := p.strong()
+	p.z.set(nil)
+	for _, equal := range [2]bool{true, false} {
+		for _, r := range rows {
+			if f.rows[r].equal != equal {
+				continue
+			}
+			if u, pivot := p.z.column(r); pivot > rounding {
+				p.z.add(r, u, pivot)
+			} else {
+				p.side[r] = 0
+			}
+		}
+	}
+	for {
+		p.place()
+		fall := false
+		for _, r := range append([]int(nil), p.z.rows...) {
+			if !f.rows[r].equal && float64(p.side[r])*p.lambda[r] < 0 {
+				p.z.drop(r)
+				p.side[r], fall = 0, true
+			}
+		}
+		if !fall {
+			break
+		}
+	}
+	for range 100*f.m + 100 { // finite; each row a few times in practice
+		worst, at := 0.0, -1
+		for r := range f.rows {
+			row := &f.rows[r]
+			if row.equal || p.inK[r] || p.side[r] != 0 {
+				continue
+			}
+			if off := math.Max(row.lo-p.v[r], p.v[r]-row.hi); off > worst && off > p.slackError(r) {
+				worst, at = off, r
+			}
+		}
+		if at < 0 {
+			p.place()
+			return true
+		}
+		if !p.push(at) {
+			return false
+		}
+	}
+	return false
+}
+
+// push makes the broken row j hold, others leaving as their multipliers come to 0; false where none is left to leave.
+func (p *piece) push(j int) bool {
+	f := p.f
+	side := sideOf(p.v[j] > f.rows[j].hi)
+	sigma := float64(side)
+	for {
+		u, pivot := p.z.column(j)
+		most := math.Inf(1)
+		if pivot > dependent {
+			most = sigma * (f.end(j, side) - p.v[j]) / pivot
+		}
+		best, leaves := most, -1
+		for a, r := range p.z.rows {
+			if f.rows[r].equal {
+				continue
+			}
+			s := float64(p.side[r])
+			if fall := s * u[a] * sigma; fall > 0 {
+				if t := math.Max(0, s*p.lambda[r]) / fall; t < best {
+					best, leaves = t, r
+				}
+			}
+		}
+		if math.IsInf(best, 1) {
+			return false
+		}
+		t := sigma * best
+		linalg.Axpy(p.v, t, f.y[j*f.m:(j+1)*f.m])
+		p.lambda[j] += t
+		for a, r := range p.z.rows {
+			p.lambda[r] -= t * u[a]
+			linalg.Axpy(p.v, -t*u[a], f.y[r*f.m:(r+1)*f.m])
+		}
+		p.work(len(u) * (len(u) + f.m))
+		if leaves < 0 {
+			p.side[j] = side
+			p.z.add(j, u, pivot)
+			return true
+		}
+		p.z.drop(leaves)
+		p.lambda[leaves], p.side[leaves] = 0, 0
+	}
+}

@@ -1,0 +1,298 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// PathState is where the path stands.
+type PathState struct {
+	Mu, End float64
+	Central *Central
+	Equal   []float64 // len m: multipliers of equality rows
+	Steps   int       // of this mu
+	Read    []int8    // the partition at the end of the last mu
+}
+
+// The path: mu falls by factors of shrink from where the barrier is as strong as the follower to pathEnd of that, in at most stageSteps steps each. A stage ends
+// where a Newton step moves no slack or multiplier by settled of sqrt(mu), which is what both are at a kink.
+const (
+	shrink     = 0.1
+	pathEnd    = 1e-3
+	stageSteps = 30
+	settled    = 0.1
+)
+
+// startPath finds the follower's answer at st.W and the mu there: the square of the median over ends of rows of the larger of slack and multiplier, which have one unit, where that is not 0.
+func (p *piece) startPath(st *State) bool {
+	p.load(st)
+	if !p.lower() {
+		return false
+	}
+	var sizes []float64
+	for r := range p.f.rows {
+		row := &p.f.rows[r]
+		if row.equal {
+			continue
+		}
+		for _, slack := range [2]float64{p.v[r] - row.lo, row.hi - p.v[r]} {
+			if v := math.Max(math.Abs(p.lambda[r]), slack); v > 0 && !math.IsInf(v, 0) {
+				sizes = append(sizes, v)
+			}
+		}
+	}
+	if len(sizes) == 0 {
+		return false
+	}
+	size := median(sizes)
+	ps := &PathState{Mu: size * size, Equal: make([]float64, p.f.m)}
+	ps.End = ps.Mu * pathEnd
+	for r := range p.f.rows {
+		if p.f.rows[r].equal {
+			ps.Equal[r] = p.lambda[r]
+		}
+	}
+	ps.Central = p.begin(p.lambda, p.v, ps.Mu)
+	st.Path = ps
+	return true
+}
+
+// projectX sets dst to the point of X nearest to w.
+func (s *solver) projectX(dst, w []float64) error {
+	f := s.f
+	copy(dst, w)
+	for j := range dst {
+		dst[j] = math.Max(f.lo[j], math.Min(f.hi[j], dst[j]))
+	}
+	if len(f.walls) == 0 {
+		return nil
+	}
+	if s.projector == nil {
+		set := &problem.Set{Lo: f.lo, Hi: f.hi, E: sparse.Empty(f.nw)}
+		for i := range f.walls {
+			for j, v := range f.walls[i].vec {
+				if v != 0 {
+					set.E.Append(j, v)
+				}
+			}
+			set.E.EndRow()
+			kind := problem.AtMost
+			if f.walls[i].equal {
+				kind = problem.Equal
+			}
+			set.Kind, set.Rhs, set.Name = append(set.Kind, kind), append(set.Rhs, f.walls[i].rhs), append(set.Name, "")
+		}
+		s.projector = qp.NewProjector(set, &problem.Rows{A: sparse.Empty(f.nw), B: sparse.Empty(0)}, f.nw, 0)
+	}
+	return s.projector.Project(dst, w)
+}
+
+// face sets fixed entries and walls to those that hold at w and that the gradient g presses on.
+func (p *piece) face(w, g []float64) *working {
+	f := p.f
+	p.k = p.k[:0]
+	p.tangent, p.t = p.tangent[:0], p.t[:0]
+	for i := range f.walls {
+		wall := &f.walls[i]
+		p.wallOn[i] = wall.equal || wall.rhs-linalg.Dot(wall.vec, w) <= tight*(math.Abs(wall.rhs)+wall.length*linalg.Norm(w))
+	}
+	clear(p.coupleOn)
+	p.fix(w, g)
+	q := newWorking(p)
+	for range 3 { // signs change the entries that are fixed, and these the signs
+		eq := q.multipliers(g)
+		left, release := append([]float64(nil), g...), false
+		for a, i := range q.walls {
+			if eq[a] > 0 && !f.walls[i].equal {
+				p.wallOn[i], release = false, true
+				continue
+			}
+			linalg.Axpy(left, -eq[a], f.walls[i].vec)
+		}
+		if len(q.walls) == 0 {
+			break
+		}
+		if !p.fix(w, left) && !release {
+			break
+		}
+		q = newWorking(p)
+	}
+	return q
+}
+
+// tight is what rounding leaves of the slack of a row of X that holds, against its terms.
+const tight = 1e-12
+
+// fix sets the entries of w that are at a bound which g presses on; it reports a change.
+func (p *piece) fix(w, g []float64) (changed bool) {
+	for j, v := range w {
+		var now int8
+		switch {
+		case v <= p.f.lo[j] && (g[j] > 0 || p.f.lo[j] == p.f.hi[j]):
+			now = -1
+		case v >= p.f.hi[j] && g[j] < 0:
+			now = 1
+		}
+		changed = changed || now != p.fixed[j]
+		p.fixed[j] = now
+	}
+	return changed
+}
+
+// pathStep takes one Newton step on F_mu, or goes on to the next mu; done at the end of the path.
+func (p *piece) pathStep(st *State) (done bool, err error) {
+	f, ps := p.f, st.Path
+	c := p.center(st.W, ps.Mu, ps.Central, ps.Equal)
+	if c == nil || !c.factorize() {
+		return true, nil // the phase is not asked for more than it finds
+	}
+	a := c.differentiate()
+	q := p.face(st.W, a.grad)
+	st.F = a.value
+	d := a.direction(q)
+	st.Measure = linalg.Norm(d)
+	l, r := make([]float64, f.m), make([]float64, f.m)
+	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
+	c.apply(l, r)
+	move := linalg.NormInf(l)
+	for i, v := range l {
+		if !math.IsInf(c.dinv[i], 1) {
+			move = math.Max(move, math.Abs(v*c.dinv[i]))
+		}
+	}
+	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l) {
+		return p.nextMu(st, c), nil
+	}
+	ps.Steps++
+	return false, nil
+}
+
+// nextMu reads the partition at the end of a stage, and reports whether the path ends: where it is that of the stage before, or mu is at its end.
+func (p *piece) nextMu(st *State, c *smoothed) (done bool) {
+	ps := st.Path
+	ps.Central, ps.Equal = c.at, c.free
+	read := make([]int8, 2*p.f.m)
+	for r := range p.f.rows {
+		for end := range 2 {
+			if !p.f.rows[r].has(end) {
+				continue
+			}
+			switch s, l := c.at.Slack[end][r], c.at.Mult[end][r]; {
+			case s > near*near*l:
+				read[2*r+end] = 1
+			case l > near*near*s:
+				read[2*r+end] = -1
+			}
+		}
+	}
+	same := len(ps.Read) == len(read)
+	for i := range ps.Read {
+		same = same && read[i] == ps.Read[i]
+	}
+	ps.Read = read
+	if same || ps.Mu*shrink < ps.End*0.99 {
+		return true
+	}
+	ps.Mu *= shrink
+	ps.Steps = 0
+	return false
+}
+
+// direction is the truncated Newton step of F_mu along the face of X.
+func (a *adjoint) direction(q *working) []float64 {
+	nw := a.f.nw
+	d, r, h := make([]float64, nw), append([]float64(nil), a.grad...), make([]float64, nw)
+	scale(r, -1)
+	q.project(r)
+	v := append([]float64(nil), r...)
+	rr := linalg.Dot(r, r)
+	first := rr
+	for range min(nw, 60) {
+		if rr == 0 {
+			break
+		}
+		a.product(h, v)
+		q.project(h)
+		c := linalg.Dot(v, h)
+		if c <= flat*linalg.Norm(v)*linalg.Norm(h) {
+			if linalg.Norm(d) == 0 {
+				copy(d, v)
+			}
+			break
+		}
+		t := rr / c
+		linalg.Axpy(d, t, v)
+		linalg.Axpy(r, -t, h)
+		next := linalg.Dot(r, r)
+		if next <= forcing*forcing*first {
+			break
+		}
+		scale(v, next/rr)
+		linalg.Axpy(v, 1, r)
+		rr = next
+	}
+	return d
+}
+
+// forcing is the accuracy of truncated Newton steps on the path, and fallShare the part of the first-order fall that a step must keep (Nocedal and Wright 2006, 3.1).
+const (
+	forcing   = 0.1
+	fallShare = 1e-4
+)
+
+// arc searches along the projection of st.W + t d onto X; l is S R d. It reports false where no step lets F_mu fall.
+func (p *piece) arc(st *State, a *adjoint, d, l []float64) bool {
+	f, ps := p.f, st.Path
+	w := make([]float64, f.nw)
+	for t := 1.0; t > 1e-6; t /= 2 { // steps below are no way forward
+		along(w, st.W, t, d)
+		if p.projectX(w, w) != nil {
+			return false
+		}
+		slope := linalg.Dot(a.grad, w) - linalg.Dot(a.grad, st.W)
+		if slope >= 0 {
+			continue
+		}
+		c := p.center(w, ps.Mu, p.predict(a.smoothed, t, l), a.free)
+		if c == nil {
+			continue
+		}
+		if v := p.calc.value(c.point()); v <= a.value+fallShare*slope {
+			st.W, ps.Central, ps.Equal, st.F = w, c.at, c.free, v
+			return true
+		}
+	}
+	return false
+}
+
+// predict is the central point that the derivative along t d promises, kept positive.
+func (p *piece) predict(c *smoothed, t float64, l []float64) *Central {
+	out := c.at.clone()
+	for r := range p.f.rows {
+		if math.IsInf(c.dinv[r], 1) {
+			continue
+		}
+		dv := c.dinv[r] * l[r] * t
+		for end := range 2 {
+			if !p.f.rows[r].has(end) {
+				continue
+			}
+			s, m := &out.Slack[end][r], &out.Mult[end][r]
+			ds := sign(end == 1) * dv
+			dm := -*m / *s * ds
+			// The one that grows is right to first order; the other follows from their product.
+			if ds >= 0 {
+				*s += ds
+				*m = c.mu / *s
+			} else {
+				*m += dm
+				*s = c.mu / *m
+			}
+		}
+	}
+	return out
+}

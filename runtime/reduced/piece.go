@@ -1,0 +1,326 @@
+package reduced
+
+import (
+	"slices"
+
+	"bilevelc/internal/gram"
+	"bilevelc/runtime/linalg"
+)
+
+// Held is a row of the follower at one of its ends.
+type Held struct {
+	Row  int
+	High bool
+}
+
+// piece is one selection of the lower level's answers: rows S that hold with their multipliers, and K, biactive rows: equations on w whose
+// multipliers are 0. On it lambda_S = Z (b_S - p0_S - R_S w), and y is affine in w.
+type piece struct {
+	*solver
+	z        inverse
+	side     []int8 // of each row in S or K: +1 at lo, -1 at hi, and +1 for equality rows; 0 elsewhere
+	k        []int  // K, ascending
+	inK      []bool
+	fixed    []int8 // of each entry of w: -1 at lo, +1 at hi, 0 free
+	wallOn   []bool
+	coupleOn []bool
+
+	w, y, lambda, v []float64 // at the point; lambda and v of all rows
+
+	// derivatives: lambda_S' = -T, y' = D; of the rows in tangent
+	tangent []int
+	t, d    []float64
+}
+
+func (s *solver) newPiece() *piece {
+	f := s.f
+	p := &piece{solver: s, side: make([]int8, f.m), inK: make([]bool, f.m), fixed: make([]int8, f.nw), wallOn: make([]bool, len(f.walls)),
+		coupleOn: make([]bool, len(f.coupled)), w: make([]float64, f.nw), y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m)}
+	p.z.f = f
+	return p
+}
+
+// load takes a state over. The rows of S come in ascending order, so that the same state gives the same numbers.
+func (p *piece) load(st *State) bool {
+	clear(p.side)
+	clear(p.inK)
+	var rows []int
+	for r := range p.f.rows {
+		if p.f.rows[r].equal {
+			p.side[r] = 1
+			rows = append(rows, r)
+		}
+	}
+	for _, h := range st.Strong {
+		p.side[h.Row] = sideOf(h.High)
+		rows = append(rows, h.Row)
+	}
+	slices.Sort(rows)
+	p.k = p.k[:0]
+	for _, h := range st.Biactive {
+		p.side[h.Row] = sideOf(h.High)
+		p.inK[h.Row] = true
+		p.k = append(p.k, h.Row)
+	}
+	slices.Sort(p.k)
+	copy(p.w, st.W)
+	copy(p.fixed, st.Fixed)
+	for i := range p.wallOn {
+		p.wallOn[i] = p.f.walls[i].equal
+	}
+	for _, i := range st.Walls {
+		p.wallOn[i] = true
+	}
+	for i := range p.coupleOn {
+		p.coupleOn[i] = p.f.coupled[i].equal
+	}
+	for _, i := range st.Coupled {
+		p.coupleOn[i] = true
+	}
+	return p.z.set(rows)
+}
+
+// save writes the piece back.
+func (p *piece) save(st *State) {
+	st.W = append(st.W[:0], p.w...)
+	st.Fixed = append(st.Fixed[:0], p.fixed...)
+	st.Strong, st.Biactive, st.Walls, st.Coupled = st.Strong[:0], st.Biactive[:0], st.Walls[:0], st.Coupled[:0]
+	for r, side := range p.side {
+		switch {
+		case side == 0 || p.f.rows[r].equal:
+		case p.inK[r]:
+			st.Biactive = append(st.Biactive, Held{r, side < 0})
+		default:
+			st.Strong = append(st.Strong, Held{r, side < 0})
+		}
+	}
+	for i, on := range p.wallOn {
+		if on && !p.f.walls[i].equal {
+			st.Walls = append(st.Walls, i)
+		}
+	}
+	for i, on := range p.coupleOn {
+		if on && !p.f.coupled[i].equal {
+			st.Coupled = append(st.Coupled, i)
+		}
+	}
+}
+
+func sideOf(high bool) int8 {
+	if high {
+		return -1
+	}
+	return 1
+}
+
+// end is the bound of row r on the given side.
+func (f *follower) end(r int, side int8) float64 {
+	if side < 0 {
+		return f.rows[r].hi
+	}
+	return f.rows[r].lo
+}
+
+// place sets lambda, v and y at w.
+func (p *piece) place() {
+	f := p.f
+	copy(p.v, f.p0)
+	linalg.Gemv(p.v, 1, f.r, f.m, f.nw, false, p.w)
+	rhs, l := make([]float64, len(p.z.rows)), make([]float64, len(p.z.rows))
+	for a, r := range p.z.rows {
+		rhs[a] = f.end(r, p.side[r]) - p.v[r]
+	}
+	p.z.times(l, rhs)
+	// One step of refinement: Z is no more accurate than the condition of Y_SS leaves it.
+	for range 2 {
+		clear(p.lambda)
+		for a, r := range p.z.rows {
+			p.lambda[r] = l[a]
+		}
+		v := slices.Clone(p.v)
+		for a, r := range p.z.rows {
+			linalg.Axpy(v, l[a], f.y[r*f.m:(r+1)*f.m])
+		}
+		for a, r := range p.z.rows {
+			rhs[a] = f.end(r, p.side[r]) - v[r]
+		}
+		more := make([]float64, len(l))
+		p.z.times(more, rhs)
+		linalg.Axpy(l, 1, more)
+	}
+	for a, r := range p.z.rows {
+		p.lambda[r] = l[a]
+		linalg.Axpy(p.v, l[a], f.y[r*f.m:(r+1)*f.m])
+	}
+	for _, r := range p.z.rows {
+		p.v[r] = f.end(r, p.side[r])
+	}
+	p.answer(p.y, p.w, p.lambda)
+	p.work(len(l)*(f.m+f.n) + f.nw*(f.m+f.n))
+}
+
+// answer sets y to that of w and the multipliers of S.
+func (p *piece) answer(y, w, lambda []float64) {
+	copy(y, p.f.y0)
+	p.respond(y, w, lambda)
+}
+
+// respond adds J w + E'lambda to y.
+func (p *piece) respond(y, w, lambda []float64) {
+	f := p.f
+	linalg.Gemv(y, 1, f.j, f.n, f.nw, false, w)
+	for _, r := range p.z.rows {
+		if lambda[r] != 0 {
+			linalg.Axpy(y, lambda[r], f.e[r*f.n:(r+1)*f.n])
+		}
+	}
+}
+
+// duals sets dst to the multipliers that f reads, of signed multipliers of the rows.
+func (p *piece) duals(dst, lambda []float64) {
+	for k, i := range p.p.Duals {
+		dst[k] = 0
+		o := p.f.of[i]
+		if o.row < 0 {
+			continue
+		}
+		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
+			dst[k] = sign(o.high) * lambda[o.row] * r.unit
+		}
+	}
+}
+
+func sign(high bool) float64 {
+	if high {
+		return -1
+	}
+	return 1
+}
+
+// pull sets dst (len m) to the gradient in the signed multipliers of S and K, of the one in duals.
+func (p *piece) pull(dst, dual []float64) {
+	clear(dst)
+	for k, i := range p.p.Duals {
+		o := p.f.of[i]
+		if o.row < 0 {
+			continue
+		}
+		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
+			dst[o.row] += sign(o.high) * dual[k] * r.unit
+		}
+	}
+}
+
+// differentiate sets T and D, unless S is that of the last time.
+func (p *piece) differentiate() {
+	f, rows := p.f, p.z.rows
+	p.work(len(rows) * f.nw * (len(rows) + f.n)) // as if it were not kept, for a run that is resumed
+	if p.d != nil && slices.Equal(rows, p.tangent) {
+		return
+	}
+	k := len(rows)
+	p.tangent = append(p.tangent[:0], rows...)
+	p.t = linalg.Cleared(p.t, k*f.nw)
+	p.d = append(p.d[:0], f.j...)
+	if k == 0 {
+		return
+	}
+	rs, es, z := p.s2(&p.roomR, k*f.nw), p.s2(&p.roomE, k*f.n), make([]float64, k*k)
+	for a, r := range rows {
+		copy(rs[a*f.nw:(a+1)*f.nw], f.r[r*f.nw:(r+1)*f.nw])
+		copy(es[a*f.n:(a+1)*f.n], f.e[r*f.n:(r+1)*f.n])
+		for b, v := range p.z.row(a) {
+			z[a*k+b] = -v
+		}
+	}
+	gram.Subtract(block(p.t, k, f.nw), block(z, k, k), false, block(rs, k, f.nw))
+	gram.Subtract(block(p.d, f.n, f.nw), block(es, k, f.n), true, block(p.t, k, f.nw))
+}
+
+// s2 is room for n numbers that is kept.
+func (s *solver) s2(room *[]float64, n int) []float64 {
+	if cap(*room) < n {
+		*room = make([]float64, n)
+	}
+	return (*room)[:n]
+}
+
+// reduced sets dst to the gradient in w on the piece, of the gradient of f at the point.
+func (p *piece) reduced(dst []float64, g point) {
+	f := p.f
+	copy(dst, g.w)
+	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, g.y)
+	if len(p.p.Duals) > 0 {
+		l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
+		p.pull(l, g.dual)
+		for a, r := range p.tangent {
+			ls[a] = l[r]
+		}
+		linalg.Gemv(dst, -1, p.t, len(ls), f.nw, true, ls)
+	}
+	p.work(f.n * f.nw)
+}
+
+// forward sets dst to the direction of the point along the direction d.w of w, on the piece.
+func (p *piece) forward(dst point, w []float64) {
+	f := p.f
+	copy(dst.w, w)
+	clear(dst.y)
+	linalg.Gemv(dst.y, 1, p.d, f.n, f.nw, false, w)
+	if len(p.p.Duals) > 0 {
+		l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
+		linalg.Gemv(ls, -1, p.t, len(ls), f.nw, false, w)
+		for a, r := range p.tangent {
+			l[r] = ls[a]
+		}
+		p.duals(dst.dual, l)
+	}
+	p.work(f.n * f.nw)
+}
+
+func (p *piece) point() point {
+	at := point{p.w, p.y, make([]float64, len(p.p.Duals))}
+	p.duals(at.dual, p.lambda)
+	return at
+}
+
+// couplings are the gradients in w of the constraints of the leader, on the piece, one a row of dst, and their values.
+func (p *piece) coupling(dst []float64, c *coupledRow) {
+	f := p.f
+	copy(dst, c.x)
+	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, c.y)
+	l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
+	p.signed(l, c.l)
+	for a, r := range p.tangent {
+		ls[a] = l[r]
+	}
+	linalg.Gemv(dst, -1, p.t, len(ls), f.nw, true, ls)
+}
+
+// signed sets dst (len m) to the gradient in the signed multipliers, of one in the problem's (len M).
+func (p *piece) signed(dst, l []float64) {
+	clear(dst)
+	for i, v := range l {
+		o := p.f.of[i]
+		if v == 0 || o.row < 0 {
+			continue
+		}
+		if r := &p.f.rows[o.row]; r.equal && r.high < 0 || p.side[o.row] == sideOf(o.high) {
+			dst[o.row] += sign(o.high) * v * r.unit
+		}
+	}
+}
+
+// gap is how far the leader's constraint is from its side at a point: rhs - c.
+func (p *piece) gap(c *coupledRow, w, y, lambda []float64) float64 {
+	l := make([]float64, p.f.m)
+	p.signed(l, c.l)
+	return c.rhs - linalg.Dot(c.x, w) - linalg.Dot(c.y, y) - linalg.Dot(l, lambda)
+}
+
+// rate is how fast the constraint grows along a direction.
+func (p *piece) rate(c *coupledRow, w, y, lambda []float64) float64 {
+	l := make([]float64, p.f.m)
+	p.signed(l, c.l)
+	return linalg.Dot(c.x, w) + linalg.Dot(c.y, y) + linalg.Dot(l, lambda)
+}

@@ -1,0 +1,267 @@
+package reduced_test
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/reduced"
+)
+
+// On planted problems each entry ends at a local minimum of its own F, whose pieces are known, at kinks exactly, and no solve ends above what the
+// local minima allow.
+func TestPlanted(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	best, kinks := 0, 0
+	for c, n := range []int{1, 2, 3, 5, 8, 13, 21, 34, 55} {
+		p := newPlanted(rng, n)
+		sys, err := kkt.New(p.problem())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduced.Solve(t.Context(), sys, make([]float64, n), reduced.Options{NoPath: c%3 == 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != reduced.Stationary || r.Point.SecondOrder != kkt.Holds {
+			t.Errorf("n %d: %v, left %g, least %g, second order %d", n, r.Status, r.Left, r.Least, r.Point.SecondOrder)
+		}
+		if res, size := sys.Residual(r.Point.Multipliers, r.Point.Z); res > 1e-9*size {
+			t.Errorf("n %d: residual %g of %g", n, res, size)
+		}
+		value, atKinks := 0.0, 0
+		for i, u := range rotate(p.u, n, sys.X(r.Point.Z)) {
+			near := math.Inf(1)
+			for _, m := range p.minima(i) {
+				if d := math.Abs(u - m); d < math.Abs(u-near) {
+					near = m
+				}
+			}
+			if math.Abs(u-near) > 1e-8 {
+				t.Errorf("n %d, entry %d: %v is none of %v", n, i, u, p.minima(i))
+			}
+			value += p.piece(i, near)
+			if near == 0 || near == 1 {
+				atKinks++
+			}
+		}
+		if math.Abs(value-r.Point.F) > 1e-9*math.Abs(value) || len(r.Point.Biactive) != atKinks {
+			t.Errorf("n %d: F %v, not %v; %d biactive rows, not %d", n, r.Point.F, value, len(r.Point.Biactive), atKinks)
+		}
+		kinks += atKinks
+		if r.Point.F <= p.optimum()*(1+1e-9) {
+			best++
+		}
+		if r.Point.F < p.optimum()*(1-1e-9) {
+			t.Errorf("n %d: F %v is below the optimum %v", n, r.Point.F, p.optimum())
+		}
+	}
+	if best < 5 || kinks < 40 {
+		t.Errorf("%d of 9 at the optimum, %d kinks", best, kinks)
+	}
+}
+
+// gamma and nu are the slopes of F into the pieces next to a kink, along the moves that change one slack, or one multiplier, alone.
+func TestMultipliersAreSlopes(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	slopes := 0
+	for c := range 300 {
+		p := random(rng, kind{equality: c%3 == 0, wave: c%2 == 0})
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), reduced.Options{Steps: 2000})
+		if err != nil || r.Status != reduced.Stationary || len(r.Point.Biactive) == 0 {
+			continue
+		}
+		x := s.X(r.Point.Z)
+		inside := true
+		for j, v := range x {
+			inside = inside && v > p.X.Lo[j]+1e-3 && v < p.X.Hi[j]-1e-3
+		}
+		if !inside {
+			continue
+		}
+		u := newTruth(t, s)
+		biactive := map[int]bool{}
+		for _, k := range r.Point.Biactive {
+			biactive[s.Pairs[k].Row] = true
+		}
+		// By differences of exact answers: d F = gamma ds + nu dlambda over the biactive rows, to first order, in any direction, since the gradient along the manifold is 0.
+		for range 5 {
+			const h = 1e-5
+			w := append([]float64(nil), x...)
+			for j := range w {
+				w[j] += h * rng.NormFloat64()
+			}
+			z, v, ok := u.at(w)
+			if !ok {
+				continue
+			}
+			slack := make([]float64, s.M)
+			s.Slack(slack, nil, z)
+			want, size, clear := 0.0, 0.0, true
+			for i := range s.M {
+				if !biactive[i] {
+					continue
+				}
+				want += r.Point.Multipliers.Slack[i]*slack[i] + r.Point.Multipliers.Lambda[i]*s.Lambda(z)[i]
+				size += slack[i] + s.Lambda(z)[i]
+			}
+			// No other kink may lie between.
+			branch, _ := s.BranchAt(z)
+			for k, fix := range branch {
+				if !biactive[s.Pairs[k].Row] && fix != r.Point.Branch[k] {
+					clear = false
+				}
+			}
+			if !clear || size < h/10 {
+				continue
+			}
+			slopes++
+			if math.Abs(v-r.Point.F-want) > 1e-3*size+1e3*h*h {
+				t.Errorf("case %d: F grows by %g, the multipliers say %g", c, v-r.Point.F, want)
+			}
+		}
+	}
+	t.Logf("%d slopes", slopes)
+	if slopes < 20 {
+		t.Errorf("only %d slopes", slopes)
+	}
+}
+
+// F never grows from step to step on the pieces, and a run goes on from any of its states, as JSON keeps them, bit for bit.
+func TestResume(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	resumed := 0
+	for c := range 12 {
+		var p *problem.Problem
+		if c%3 == 0 {
+			p = newPlanted(rng, 12).problem()
+		} else {
+			p = random(rng, kind{wave: c%2 == 0, rows: c%4 == 1, equality: c%4 == 2})
+		}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var states [][]byte
+		last := math.Inf(1)
+		opts := reduced.Options{
+			Keep: func(st *reduced.State) {
+				b, err := json.Marshal(st)
+				if err != nil {
+					t.Fatal(err)
+				}
+				states = append(states, b)
+			},
+			Observe: func(st reduced.Step) {
+				if st.Phase != reduced.OnPieces {
+					return
+				}
+				if st.F > last+1e-9*(1+math.Abs(last)) {
+					t.Errorf("case %d: F grows from %v to %v", c, last, st.F)
+				}
+				last = st.F
+			},
+		}
+		whole, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, b := range states {
+			if k%3 != 0 {
+				continue
+			}
+			var st reduced.State
+			if err := json.Unmarshal(b, &st); err != nil {
+				t.Fatal(err)
+			}
+			again, err := reduced.Solve(t.Context(), s, nil, reduced.Options{Resume: &st})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resumed++
+			if !reflect.DeepEqual(whole, again) {
+				t.Fatalf("case %d, state %d: F %v and %v, work %+v and %+v", c, k, whole.Point.F, again.Point.F, whole.Work, again.Work)
+			}
+		}
+	}
+	if resumed < 40 {
+		t.Errorf("only %d states", resumed)
+	}
+}
+
+// A run that is stopped returns the feasible point that it has.
+func TestStopped(t *testing.T) {
+	p := newPlanted(rand.New(rand.NewPCG(5, 5)), 20)
+	s, err := kkt.New(p.problem())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []int{1, 5, 12} {
+		ctx, cancel := context.WithCancel(t.Context())
+		steps := 0
+		r, err := reduced.Solve(ctx, s, make([]float64, 20), reduced.Options{Observe: func(reduced.Step) {
+			if steps++; steps == after {
+				cancel()
+			}
+		}})
+		if err != nil || r.Status != reduced.Interrupted {
+			t.Fatalf("%v, %v", r, err)
+		}
+		_, value, ok := newTruth(t, s).at(s.X(r.Point.Z))
+		if !ok || math.Abs(value-r.Point.F) > 1e-8*(1+math.Abs(value)) {
+			t.Errorf("after %d steps F is %v, not %v", after, value, r.Point.F)
+		}
+		cancel()
+		limited, err := reduced.Solve(t.Context(), s, make([]float64, 20), reduced.Options{Steps: after})
+		if err != nil || limited.Status != reduced.OutOfSteps || limited.Point.F != r.Point.F {
+			t.Errorf("%d steps: %v", after, err)
+		}
+	}
+}
+
+// A leader whose F falls along a ray is told so, and a saddle is left along negative curvature.
+func TestUnboundedAndSaddle(t *testing.T) {
+	inf := math.Inf(1)
+	make1 := func(m, c []float64) *problem.Problem {
+		return &problem.Problem{Dx: 2, Dy: 1,
+			F:     &smooth{nx: 2, n: 3, m: m, c: c},
+			G:     &smooth{nx: 2, n: 3, m: []float64{0, 0, -1, 0, 0, 0, -1, 0, 1}, c: make([]float64, 3)}, // y = x_0, at least -1
+			Rows:  &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.Empty(2), B: sparse.FromEntries(1, 1, []sparse.Entry{{Val: 1}}), Rhs: []float64{1}},
+			X:     &problem.Set{Lo: []float64{-inf, -2}, Hi: []float64{inf, 3}, E: sparse.Empty(2)},
+			Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+	}
+	falls := make1(make([]float64, 9), []float64{0, 0, 1}) // y: down to -1, but -x_0 below
+	falls.Rows.A.EndRow()
+	falls.F.(*smooth).c[0] = 1
+	s, err := kkt.New(falls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); err == nil {
+		t.Errorf("F %v of a problem without bound", r.Point.F)
+	}
+	// y^2 - x_1^2 at 0: a saddle. The best are (0, 3), at -9.
+	saddle := make1([]float64{0, 0, 0, 0, -2, 0, 0, 0, 2}, make([]float64, 3))
+	saddle.Rows.A.EndRow()
+	if s, err = kkt.New(saddle); err != nil {
+		t.Fatal(err)
+	}
+	r, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{NoPath: true})
+	if err != nil || r.Point.F > -4+1e-9 || r.Status != reduced.Stationary {
+		t.Errorf("from a saddle: F %v, %v, %v", r.Point.F, r.Status, err)
+	}
+}

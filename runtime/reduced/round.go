@@ -1,0 +1,261 @@
+package reduced
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/runtime/linalg"
+)
+
+// release is an inequality with a negative multiplier.
+type release struct {
+	kind   stopKind // leaves: a biactive row becomes strong; enters: it becomes inactive; bounds, walls, couples
+	i      int
+	amount float64 // the fall of F per length of w that letting it go gives: negative
+}
+
+// releases are the inequalities with negative multipliers at a point, beyond the tolerance.
+func (p *piece) releases(j *judged) []release {
+	f := p.f
+	var out []release
+	least := -p.opts.Tolerance * j.size
+	add := func(kind stopKind, i int, amount float64) {
+		if amount < least {
+			out = append(out, release{kind, i, amount})
+		}
+	}
+	for a, r := range p.k {
+		s := float64(p.side[r])
+		length := j.length[a]
+		slack, mult := s*j.slack[r]*length, 0.0
+		if v := s * j.nu[r]; v < 0 {
+			if _, pivot := p.z.column(r); pivot > dependent && length > 0 {
+				mult = v * length / pivot
+			} else if v < -p.opts.Tolerance*j.pulled {
+				j.stuck = true
+			}
+		}
+		if length == 0 {
+			continue
+		}
+		if slack <= mult {
+			add(enters, r, slack)
+		} else {
+			add(leaves, r, mult)
+		}
+	}
+	nk := len(p.k)
+	for a, i := range j.walls {
+		if !f.walls[i].equal {
+			add(walls, i, -j.eq[nk+a]*j.length[nk+a])
+		}
+	}
+	for a, i := range j.couple {
+		if !f.coupled[i].equal {
+			add(couples, i, -j.eq[nk+len(j.walls)+a]*j.length[nk+len(j.walls)+a])
+		}
+	}
+	for i, fix := range p.fixed {
+		switch {
+		case fix == 0 || f.lo[i] == f.hi[i]:
+		case fix < 0:
+			add(bounds, i, j.bound[i])
+		default:
+			add(bounds, i, -j.bound[i])
+		}
+	}
+	return out
+}
+
+// letGo lets rows go, all with a multiplier of the order of the most negative one or that one alone.
+func (p *piece) letGo(list []release, single bool) {
+	worst := list[0]
+	for _, r := range list {
+		if r.amount < worst.amount {
+			worst = r
+		}
+	}
+	for _, r := range list {
+		if single && r != worst || r.amount > releaseShare*worst.amount {
+			continue
+		}
+		switch r.kind {
+		case bounds:
+			p.fixed[r.i] = 0
+		case walls:
+			p.wallOn[r.i] = false
+		case couples:
+			p.coupleOn[r.i] = false
+		default:
+			p.inK[r.i] = false
+			if r.kind == enters {
+				p.side[r.i] = 0
+			} else if u, pivot := p.z.column(r.i); pivot > dependent {
+				p.z.add(r.i, u, pivot)
+			} else {
+				p.side[r.i] = 0
+			}
+		}
+	}
+	k := p.k[:0]
+	for _, r := range p.k {
+		if p.inK[r] {
+			k = append(k, r)
+		}
+	}
+	p.k = k
+}
+
+// round is one step on the pieces: the multipliers, then rows let go, or a Newton step along the manifold and a search through the pieces.
+func (p *piece) round(st *State) (*Status, error) {
+	if !p.load(st) { // rows that are dependent to rounding: the follower's answer from the beginning
+		if !p.retreat(st.W) {
+			return end(Stalled), nil
+		}
+		p.save(st)
+		return p.idle(st), nil
+	}
+	st.Work.Rounds++
+	j := p.judge()
+	// The terms of the gradient may vanish together at the end: the largest that were met are the measure.
+	st.Scale = math.Max(st.Scale, j.size)
+	j.size = st.Scale
+	st.F, st.Measure = j.value, j.stationarity()
+	list := p.releases(j)
+	stationary := st.Measure <= p.opts.Tolerance
+	var d []float64
+	if !stationary && (len(list) == 0 || st.Single || most(list) <= linalg.Norm(j.step)) {
+		d = p.newton(j)
+		for p.refix(d) { // each fixes at least one entry
+			j = p.judge()
+			j.size = st.Scale
+			d = p.newton(j)
+		}
+		// A Newton step that is rounding of w goes nowhere.
+		stationary = st.Measure <= rounded && linalg.NormInf(d) <= tight*math.Max(1, linalg.NormInf(p.w))
+	}
+	flat := false // along d F falls to second order alone
+	switch {
+	case stationary && len(list) == 0 && (p.weaken() || p.otherMultipliers(st)):
+		p.save(st)
+		return p.idle(st), nil
+	case stationary && len(list) == 0:
+		if d, st.Curvature = p.curved(j); d == nil {
+			p.save(st)
+			st.Phase = Done
+			return nil, nil
+		}
+		flat = true
+	case d == nil || stationary:
+		p.letGo(list, st.Single)
+		p.save(st)
+		return p.idle(st), nil
+	}
+	g := newPoint(p.f.nw, p.f.n, len(p.p.Duals))
+	copy(g.w, j.g.w)
+	copy(g.y, j.g.y)
+	copy(g.dual, j.g.dual)
+	if flat && linalg.Dot(j.reduced, d) > 0 {
+		scale(d, -1)
+	}
+	value, out, err := p.search(d, j.value, g, flat, &st.Crossed)
+	if err != nil {
+		return nil, err
+	}
+	st.F = value
+	p.save(st)
+	if out.moved {
+		st.Idle, st.Single, st.Visited, st.Crossed = 0, false, nil, nil
+		return nil, nil
+	}
+	if !out.changed && (st.Single || st.Measure <= rounded) {
+		if st.Measure <= rounded && len(list) == 0 {
+			st.Phase = Done
+			return nil, nil
+		}
+		return end(Stalled), nil
+	}
+	st.Single = true
+	return p.idle(st), nil
+}
+
+// idle counts a step that did not move; too many in a row are an end.
+func (p *piece) idle(st *State) *Status {
+	st.Idle++
+	if st.Idle > 2*(p.f.m+p.f.nw)+20 { // each row and bound once more than it can come and go
+		return end(Stalled)
+	}
+	return nil
+}
+
+// refix fixes the entries of w at a bound that d would leave X by.
+func (p *piece) refix(d []float64) (found bool) {
+	for j, v := range d {
+		switch {
+		case p.fixed[j] != 0:
+		case v < 0 && p.atBound(j, p.f.lo[j]):
+			p.fixed[j], p.w[j], found = -1, p.f.lo[j], true
+		case v > 0 && p.atBound(j, p.f.hi[j]):
+			p.fixed[j], p.w[j], found = 1, p.f.hi[j], true
+		}
+	}
+	return found
+}
+
+// atBound reports whether w_j is at a bound to rounding.
+func (p *piece) atBound(j int, bound float64) bool {
+	return !math.IsInf(bound, 0) && math.Abs(p.w[j]-bound) <= tight*math.Max(1, math.Abs(bound))
+}
+
+// otherMultipliers goes on to another vertex of the set of the follower's multipliers, where it has several: where a biactive row depends on the strong ones, it
+// takes the place of one of them, y the same. A point of the system is a local solution of the leader's problem where it is one with each of them (Dempe and Dutta 2012).
+// It reports false where none is left that was not looked at.
+func (p *piece) otherMultipliers(st *State) bool {
+	if len(st.Visited) == 0 {
+		st.Visited = append(st.Visited, append([]int(nil), p.strong()...))
+	}
+	for _, k := range append([]int(nil), p.k...) {
+		if _, pivot := p.z.column(k); pivot > dependent || len(st.Visited) >= mostVertices {
+			continue
+		}
+		lambda, side := append([]float64(nil), p.lambda...), append([]int8(nil), p.side...)
+		rows := append([]int(nil), p.z.rows...)
+		p.inK[k] = false
+		out := p.enter(k, p.side[k])
+		if set := p.strong(); out && !slices.ContainsFunc(st.Visited, func(v []int) bool { return slices.Equal(v, set) }) {
+			st.Visited = append(st.Visited, set)
+			p.k = slices.DeleteFunc(p.k, func(r int) bool { return r == k })
+			for _, r := range rows {
+				if !p.z.has(r) {
+					p.keep(r, side[r])
+				}
+			}
+			return true
+		}
+		copy(p.lambda, lambda)
+		copy(p.side, side)
+		p.inK[k] = true
+		p.z.set(rows)
+	}
+	return false
+}
+
+func end(s Status) *Status { return &s }
+
+func most(list []release) float64 {
+	v := 0.0
+	for _, r := range list {
+		v = math.Max(v, -r.amount)
+	}
+	return v
+}
+
+// releaseShare is the part of the most negative multiplier from which others are let go with it: those that are an order smaller are likely to
+// change sign as it goes.
+const releaseShare = 0.1
+
+// rounded is the part of the gradient's terms that rounding may leave of it where rows are nearly dependent: the unit roundoff over singular, to its square root times some.
+const rounded = 1e-7
+
+// mostVertices bounds the vertices of the set of multipliers that are looked at, of which there may be exponentially many.
+const mostVertices = 64

@@ -1,0 +1,358 @@
+package reduced
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/linalg"
+)
+
+// ErrUnbounded says that f falls along a ray of the system.
+var ErrUnbounded = errors.New("the objective falls without bound along a ray")
+
+// rates are the derivatives along a direction of w, on the piece as it is.
+type rates struct {
+	move      point     // of what f reads
+	lambda, v []float64 // len m
+}
+
+// rates of the direction d; r is R d.
+func (p *piece) rates(out *rates, d, r []float64) {
+	f, k := p.f, len(p.z.rows)
+	rhs, l := make([]float64, k), make([]float64, k)
+	for a, s := range p.z.rows {
+		rhs[a] = -r[s]
+	}
+	p.z.times(l, rhs)
+	clear(out.lambda)
+	copy(out.v, r)
+	for a, s := range p.z.rows {
+		out.lambda[s] = l[a]
+		linalg.Axpy(out.v, l[a], f.y[s*f.m:(s+1)*f.m])
+	}
+	for _, s := range p.z.rows {
+		out.v[s] = 0
+	}
+	copy(out.move.w, d)
+	clear(out.move.y)
+	p.respond(out.move.y, d, out.lambda)
+	p.duals(out.move.dual, out.lambda)
+	p.work(k*(k+f.m+f.n) + f.n*f.nw)
+}
+
+// stop is what a step runs into.
+type stop struct {
+	t    float64
+	kind stopKind
+	i    int
+	high bool
+}
+
+type stopKind uint8
+
+const (
+	nothing stopKind = iota
+	enters           // row i comes to one of its ends
+	leaves           // the multiplier of row i comes to 0
+	bounds           // entry i of w
+	walls            // a row of X
+	couples          // a constraint of the leader
+)
+
+// first is the first stop along a direction. Rates below rounding of the largest count for none.
+func (p *piece) first(q *rates) stop {
+	f := p.f
+	best := stop{t: math.Inf(1)}
+	take := func(t float64, kind stopKind, i int, high bool) {
+		if t < best.t {
+			best = stop{math.Max(0, t), kind, i, high}
+		}
+	}
+	least, leastL := still*linalg.NormInf(q.v), still*linalg.NormInf(q.lambda)
+	for r := range f.rows {
+		row := &f.rows[r]
+		switch {
+		case row.equal || p.inK[r]:
+		case p.side[r] != 0:
+			if s := float64(p.side[r]); s*q.lambda[r] < -leastL {
+				take(math.Max(0, s*p.lambda[r])/(-s*q.lambda[r]), leaves, r, p.side[r] < 0)
+			}
+		case q.v[r] < -least && !math.IsInf(row.lo, -1):
+			take(math.Max(0, p.v[r]-row.lo)/-q.v[r], enters, r, false)
+		case q.v[r] > least && !math.IsInf(row.hi, 1):
+			take(math.Max(0, row.hi-p.v[r])/q.v[r], enters, r, true)
+		}
+	}
+	d := q.move.w
+	for j, v := range d {
+		switch {
+		case p.fixed[j] != 0:
+		case v < 0 && !math.IsInf(f.lo[j], -1):
+			take(math.Max(0, p.w[j]-f.lo[j])/-v, bounds, j, false)
+		case v > 0 && !math.IsInf(f.hi[j], 1):
+			take(math.Max(0, f.hi[j]-p.w[j])/v, bounds, j, true)
+		}
+	}
+	length := linalg.Norm(d)
+	for i := range f.walls {
+		if w := &f.walls[i]; !p.wallOn[i] {
+			if rate := linalg.Dot(w.vec, d); rate > still*w.length*length {
+				take(math.Max(0, w.rhs-linalg.Dot(w.vec, p.w))/rate, walls, i, true)
+			}
+		}
+	}
+	for i := range f.coupled {
+		if c := &f.coupled[i]; !p.coupleOn[i] {
+			rate := p.rate(c, d, q.move.y, q.lambda)
+			size := linalg.Norm(c.x)*length + linalg.Norm(c.y)*linalg.Norm(q.move.y)
+			if rate > still*size {
+				take(math.Max(0, p.gap(c, p.w, p.y, p.lambda))/rate, couples, i, true)
+			}
+		}
+	}
+	return best
+}
+
+// still is the part of the largest rate below which one is rounding.
+const still = 1e-13
+
+// outcome of a search along a direction.
+type outcome struct {
+	moved   bool
+	changed bool // rows came or went
+	kinks   int
+}
+
+// search goes along d as far as F falls, through the pieces that come: at each kink to the next piece while F falls on, else the row is kept as
+// an equation, as it is where it comes a second time without a step between (crossed). Along a flat d F falls to second order. Where y is affine along d and f quadratic, the minimizer on a piece is exact. g is the gradient of f at the point, which it brings up to date.
+func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *[]int) (float64, outcome, error) {
+	f := p.f
+	r := make([]float64, f.m)
+	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
+	q := &rates{newPoint(f.nw, f.n, len(p.p.Duals)), make([]float64, f.m), make([]float64, f.m)}
+	curve := newPoint(f.nw, f.n, len(p.p.Duals))
+	var out outcome
+	for range 4*f.m + 10 {
+		p.rates(q, d, r)
+		if out.kinks > 0 && p.strays(q) {
+			return value, out, nil // the biactive rows do not stay so along d on this piece
+		}
+		slope := g.dot(q.move)
+		if slope >= 0 && (!flat || out.changed) {
+			return value, out, nil
+		}
+		next := p.first(q)
+		var t float64
+		least := tight * math.Max(1, linalg.NormInf(p.w)) // steps of w below are rounding
+		switch {
+		case next.t*linalg.NormInf(d) <= least:
+			t = next.t
+			p.shift(q, t)
+		case p.calc.quadratic:
+			p.calc.product(curve, q.move)
+			bend := curve.dot(q.move)
+			t = math.Inf(1)
+			if bend > 0 {
+				t = -slope / bend
+			}
+			if math.IsInf(t, 1) && math.IsInf(next.t, 1) {
+				return value, out, ErrUnbounded
+			}
+			t = math.Min(t, next.t)
+			p.shift(q, t)
+			value += t*slope + t*t/2*bend
+			linalg.Axpy(g.w, t, curve.w)
+			linalg.Axpy(g.y, t, curve.y)
+			linalg.Axpy(g.dual, t, curve.dual)
+		default:
+			var err error
+			if t, value, err = p.line(q, slope, value, next.t, g); err != nil {
+				return value, out, err
+			}
+		}
+		went := t*linalg.NormInf(d) > least
+		out.moved = out.moved || went
+		if t < next.t {
+			return value, out, nil
+		}
+		i := next.i
+		out.changed = true
+		switch next.kind {
+		case bounds:
+			p.fixed[i], p.w[i] = -1, f.lo[i]
+			if next.high {
+				p.fixed[i], p.w[i] = 1, f.hi[i]
+			}
+			return value, out, nil
+		case walls:
+			p.wallOn[i] = true
+			return value, out, nil
+		case couples:
+			p.coupleOn[i] = true
+			return value, out, nil
+		}
+		p.crossings++
+		out.kinks++
+		side := sideOf(next.high)
+		if went {
+			*crossed = (*crossed)[:0]
+		}
+		again := slices.Contains(*crossed, i)
+		if !again {
+			*crossed = append(*crossed, i)
+		}
+		p.v[i] = f.end(i, side)
+		if next.kind == leaves {
+			p.z.drop(i)
+			p.lambda[i], p.side[i] = 0, 0
+		}
+		if again || next.kind == enters && !p.pass(i, side, d, r, q, g) {
+			p.keep(i, side)
+			return value, out, nil
+		}
+		if next.kind == leaves {
+			if p.rates(q, d, r); g.dot(q.move) >= 0 {
+				p.keep(i, side)
+				return value, out, nil
+			}
+		}
+	}
+	return value, out, nil
+}
+
+// pass takes row i into S where F falls on behind it; else, or where the follower has no answer behind it, it leaves S as it was and reports false.
+func (p *piece) pass(i int, side int8, d, r []float64, q *rates, g point) bool {
+	rows := slices.Clone(p.z.rows)
+	lambda, sides := slices.Clone(p.lambda), slices.Clone(p.side)
+	if p.enter(i, side) {
+		if p.rates(q, d, r); g.dot(q.move) < 0 {
+			return true
+		}
+	}
+	switch {
+	case len(p.z.rows) > len(rows):
+		p.z.drop(i)
+	case !slices.Equal(p.z.rows, rows):
+		p.z.set(rows)
+	}
+	copy(p.lambda, lambda)
+	copy(p.side, sides)
+	return false
+}
+
+// keep makes row i biactive.
+func (p *piece) keep(i int, side int8) {
+	if p.z.has(i) {
+		p.z.drop(i)
+	}
+	p.lambda[i], p.side[i], p.inK[i] = 0, side, true
+	p.k = append(p.k, i)
+}
+
+// strays reports whether a biactive row would leave its end along a direction, after a kink: the equations held on the piece before.
+func (p *piece) strays(q *rates) bool {
+	top := linalg.NormInf(q.v)
+	for _, r := range p.k {
+		if math.Abs(q.v[r]) > stray*top {
+			return true
+		}
+	}
+	return false
+}
+
+// stray is what projection onto the equations leaves of a rate: roundings that the condition of their normal equations, at most 1/dependent, has enlarged
+// to its square root.
+const stray = 1e-9
+
+// shift moves the point by t along a direction.
+func (p *piece) shift(q *rates, t float64) {
+	linalg.Axpy(p.w, t, q.move.w)
+	linalg.Axpy(p.y, t, q.move.y)
+	linalg.Axpy(p.lambda, t, q.lambda)
+	linalg.Axpy(p.v, t, q.v)
+}
+
+// enter takes row i, whose multiplier is 0, into S. Where it depends on rows in S, the first of those whose multiplier comes to 0 as that of i
+// grows leaves instead, y the same; it reports false where there is none: beyond, the follower has no answer.
+func (p *piece) enter(i int, side int8) bool {
+	u, pivot := p.z.column(i)
+	if pivot > dependent {
+		p.side[i] = side
+		p.z.add(i, u, pivot)
+		return true
+	}
+	best, at := math.Inf(1), -1
+	for a, r := range p.z.rows {
+		if p.f.rows[r].equal {
+			continue
+		}
+		s := float64(p.side[r])
+		if fall := s * u[a] * float64(side); fall > rounding {
+			if t := math.Max(0, s*p.lambda[r]) / fall; t < best {
+				best, at = t, a
+			}
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	for a, r := range p.z.rows {
+		p.lambda[r] -= best * u[a] * float64(side)
+	}
+	out := p.z.rows[at]
+	p.lambda[out], p.side[out] = 0, 0
+	p.z.drop(out)
+	u, pivot = p.z.column(i)
+	if !(pivot > dependent) {
+		return false
+	}
+	p.lambda[i], p.side[i] = best*float64(side), side
+	p.z.add(i, u, pivot)
+	return true
+}
+
+// line finds a step at which the smooth f of the piece falls enough (Armijo), no longer than most, by safeguarded steps on its slope, and moves there.
+func (p *piece) line(q *rates, slope, value, most float64, g point) (float64, float64, error) {
+	from := [4][]float64{append([]float64(nil), p.w...), append([]float64(nil), p.y...), append([]float64(nil), p.lambda...), append([]float64(nil), p.v...)}
+	at := func(t float64) (float64, float64) {
+		copy(p.w, from[0])
+		copy(p.y, from[1])
+		copy(p.lambda, from[2])
+		copy(p.v, from[3])
+		p.shift(q, t)
+		v := p.calc.gradient(g, p.point())
+		return v, g.dot(q.move)
+	}
+	lo, hi, lowSlope := 0.0, math.Inf(1), slope
+	t := math.Min(1, most)
+	for range 60 { // each halves or doubles: more than the exponent of a step that counts
+		v, s := at(t)
+		// Where the fall is below the rounding of f the slopes tell (Hager and Zhang 2005).
+		fell := v <= value+fallShare*t*slope || v <= value+8*0x1p-52*math.Abs(value) && math.Abs(s) < math.Abs(slope)/2
+		switch {
+		case fell && (s <= 0 && t == most || math.Abs(s) <= 0.1*math.Abs(slope)):
+			return t, v, nil
+		case fell && s < 0:
+			lo, lowSlope = t, s
+			if math.IsInf(hi, 1) {
+				t = math.Min(2*t, most)
+				continue
+			}
+		default:
+			hi = t
+			if fell && s > 0 {
+				if c := lo + (t-lo)*lowSlope/(lowSlope-s); c > lo+0.1*(hi-lo) && c < hi-0.1*(hi-lo) {
+					t = c
+					continue
+				}
+			}
+		}
+		t = (lo + hi) / 2
+	}
+	if math.IsInf(hi, 1) && math.IsInf(most, 1) {
+		return 0, value, ErrUnbounded
+	}
+	v, _ := at(lo)
+	return lo, v, nil
+}

@@ -1,0 +1,133 @@
+package reduced
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+)
+
+// newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of accuracy newtonPart.
+func (p *piece) newton(j *judged) []float64 {
+	nw := p.f.nw
+	d := make([]float64, nw)
+	r := append([]float64(nil), j.step...)
+	v := append([]float64(nil), r...)
+	h := make([]float64, nw)
+	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
+	rr := linalg.Dot(r, r)
+	first := rr
+	for range 10*nw + 10 { // exact arithmetic takes nw; rounding some times that
+		p.forward(move, v)
+		p.calc.product(curve, move)
+		p.reduced(h, curve)
+		j.project(h)
+		c := linalg.Dot(v, h)
+		p.products++
+		if c <= flat*linalg.Dot(v, v)*j.curvature(h, v) {
+			if linalg.Norm(d) == 0 {
+				copy(d, v)
+			}
+			break
+		}
+		a := rr / c
+		linalg.Axpy(d, a, v)
+		linalg.Axpy(r, -a, h)
+		next := linalg.Dot(r, r)
+		if next <= newtonPart*newtonPart*first {
+			break
+		}
+		scale(v, next/rr)
+		linalg.Axpy(v, 1, r)
+		rr = next
+	}
+	j.project(d)
+	return d
+}
+
+// flat is the curvature, relative to the length of the product, below which its sign is rounding.
+const flat = 1e-14
+
+func (j *judged) curvature(h, v []float64) float64 {
+	return linalg.Norm(h) / math.Max(linalg.Norm(v), 1e-300)
+}
+
+// curved looks for a direction of negative curvature along the manifold by Lanczos's method with full orthogonalization; nil where it finds none.
+func (p *piece) curved(j *judged) ([]float64, kkt.SecondOrder) {
+	nw := p.f.nw
+	start := make([]float64, nw)
+	state := uint64(1)
+	for i := range start { // any vector with parts in all directions; xorshift (Marsaglia 2003)
+		state ^= state << 13
+		state ^= state >> 7
+		state ^= state << 17
+		start[i] = float64(state>>11)/(1<<53) - 0.5
+	}
+	j.project(start)
+	j.project(start)
+	length := linalg.Norm(start)
+	if length <= rounding {
+		return nil, kkt.Holds // no direction
+	}
+	scale(start, 1/length)
+	basis := [][]float64{start}
+	var diag, off []float64
+	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
+	for k := range lanczosSteps {
+		v := basis[k]
+		h := make([]float64, nw)
+		p.forward(move, v)
+		p.calc.product(curve, move)
+		p.reduced(h, curve)
+		j.project(h)
+		p.products++
+		diag = append(diag, linalg.Dot(v, h))
+		for range 2 {
+			for _, b := range basis {
+				linalg.Axpy(h, -linalg.Dot(b, h), b)
+			}
+		}
+		beta := linalg.Norm(h)
+		if k == lanczosSteps-1 || beta <= rounding*(math.Abs(diag[0])+math.Abs(diag[k])) {
+			break
+		}
+		off = append(off, beta)
+		scale(h, 1/beta)
+		basis = append(basis, h)
+	}
+	k := len(diag)
+	t := mat.NewSymDense(k, nil)
+	for i := range k {
+		t.SetSym(i, i, diag[i])
+		if i+1 < k {
+			t.SetSym(i, i+1, off[i])
+		}
+	}
+	var eig mat.EigenSym
+	if !eig.Factorize(t, true) {
+		return nil, kkt.NotChecked
+	}
+	values := eig.Values(nil)
+	if top := math.Max(math.Abs(values[0]), math.Abs(values[k-1])); values[0] >= -bent*top {
+		return nil, kkt.Holds
+	}
+	var vectors mat.Dense
+	eig.VectorsTo(&vectors)
+	d := make([]float64, nw)
+	for i := range k {
+		linalg.Axpy(d, vectors.At(i, 0), basis[i])
+	}
+	j.project(d)
+	return d, kkt.Fails
+}
+
+// lanczosSteps bounds the dimension of the Krylov space in which the least curvature is looked for.
+const lanczosSteps = 60
+
+// bent is the curvature, relative to the largest, from which a negative one is no rounding of differences of gradients.
+const bent = 1e-8
+
+// newtonPart is the accuracy of Newton steps on the pieces: two or three of them reach the tolerance where f is quadratic and no kink is in the way.
+const newtonPart = 1e-6

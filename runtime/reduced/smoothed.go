@@ -1,0 +1,393 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/runtime/linalg"
+)
+
+// Central is a point of the follower's central path, s lambda = mu in the rows' units: slacks and multipliers at the lower and upper ends (len m;
+// unused where there is no end).
+type Central struct {
+	Slack, Mult [2][]float64
+}
+
+func (c *Central) clone() *Central {
+	var out Central
+	for k := range 2 {
+		out.Slack[k] = append([]float64(nil), c.Slack[k]...)
+		out.Mult[k] = append([]float64(nil), c.Mult[k]...)
+	}
+	return &out
+}
+
+// smoothed is the follower with the barrier -mu sum log s at one w: its answer, and the factor of Y + D^-1, D = lambda/s summed over the ends of each row, in the form
+//
+//	S = (Y + D^-1)^-1 = T N^-1 T,   T = (1 + D^-1)^-1/2,   N = T (Y + D^-1) T,
+//
+// where D^-1 is 0 for equality rows. With it v' = D^-1 S R and lambda' = -S R.
+type smoothed struct {
+	*solver
+	mu        float64
+	w, y      []float64
+	lambda, v []float64
+	free      []float64 // multipliers of equality rows
+	at        *Central
+	dinv, t   []float64
+	factor    *linalg.Cholesky
+}
+
+// has says whether row r has an end, 0 for lo and 1 for hi.
+func (r *row) has(end int) bool {
+	if r.equal {
+		return false
+	}
+	if end == 0 {
+		return !math.IsInf(r.lo, -1)
+	}
+	return !math.IsInf(r.hi, 1)
+}
+
+// begin is the central point next to multipliers and activities v: with a = s - lambda, s = (a + sqrt(a^2 + 4 mu))/2 (Chen and Harker 1993).
+func (s *solver) begin(lambda, v []float64, mu float64) *Central {
+	m := s.f.m
+	c := &Central{}
+	for end := range 2 {
+		c.Slack[end], c.Mult[end] = make([]float64, m), make([]float64, m)
+		for r := range s.f.rows {
+			row := &s.f.rows[r]
+			if !row.has(end) {
+				continue
+			}
+			a := v[r] - row.lo - math.Max(0, lambda[r])
+			if end == 1 {
+				a = row.hi - v[r] - math.Max(0, -lambda[r])
+			}
+			root := math.Hypot(a, 2*math.Sqrt(mu))
+			if a > 0 {
+				c.Slack[end][r] = (a + root) / 2
+				c.Mult[end][r] = mu / c.Slack[end][r]
+			} else {
+				c.Mult[end][r] = (root - a) / 2
+				c.Slack[end][r] = mu / c.Mult[end][r]
+			}
+		}
+	}
+	return c
+}
+
+// Accuracy of a central point: the products s lambda are within centred of mu and the rows within landed of sqrt(mu), both as parts.
+const (
+	centred = 1e-3
+	landed  = 1e-6
+)
+
+// center finds the central point at w from one near by, by primal-dual Newton steps; nil where it does not get there: no y is inside the rows, or too far. It leaves factors to factorize.
+func (s *solver) center(w []float64, mu float64, from *Central, equal []float64) *smoothed {
+	f := s.f
+	c := &smoothed{solver: s, mu: mu, w: w, y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m), at: from.clone(), free: append([]float64(nil), equal...),
+		dinv: make([]float64, f.m), t: make([]float64, f.m)}
+	q := append([]float64(nil), f.p0...)
+	linalg.Gemv(q, 1, f.r, f.m, f.nw, false, w)
+	g, step, dv := make([]float64, f.m), make([]float64, f.m), make([]float64, f.m)
+	for range 60 { // far more than Newton's method takes where it converges
+		for r := range f.rows {
+			c.lambda[r] = c.at.Mult[0][r] - c.at.Mult[1][r]
+			if f.rows[r].equal {
+				c.lambda[r] = c.free[r]
+			}
+		}
+		copy(c.v, q)
+		linalg.Gemv(c.v, 1, f.y, f.m, f.m, false, c.lambda)
+		central, off := c.measure()
+		if central <= centred && off <= landed {
+			copy(c.y, f.y0)
+			linalg.Gemv(c.y, 1, f.j, f.n, f.nw, false, w)
+			linalg.Gemv(c.y, 1, f.e, f.m, f.n, true, c.lambda)
+			return c
+		}
+		if !c.factorize() {
+			return nil
+		}
+		// D^-1 g, g the multipliers' step at v as it is.
+		for r := range f.rows {
+			row := &f.rows[r]
+			g[r] = 0
+			if row.equal {
+				g[r] = row.lo - c.v[r]
+				continue
+			}
+			for end := range 2 {
+				if row.has(end) {
+					sl, l := c.at.Slack[end][r], c.at.Mult[end][r]
+					g[r] += sign(end == 1) * (mu - l*(sl+c.rho(r, end))) / sl
+				}
+			}
+			if g[r] != 0 {
+				g[r] *= c.dinv[r]
+			}
+		}
+		c.apply(step, g)
+		clear(dv)
+		linalg.Gemv(dv, 1, f.y, f.m, f.m, false, step)
+		t := 1.0
+		var ds, dl [2][]float64
+		for end := range 2 {
+			ds[end], dl[end] = make([]float64, f.m), make([]float64, f.m)
+			for r := range f.rows {
+				if !f.rows[r].has(end) {
+					continue
+				}
+				sl, l := c.at.Slack[end][r], c.at.Mult[end][r]
+				ds[end][r] = sign(end == 1)*dv[r] + c.rho(r, end)
+				dl[end][r] = (mu - sl*l - l*ds[end][r]) / sl
+				t = math.Min(t, room(sl, ds[end][r]))
+				t = math.Min(t, room(l, dl[end][r]))
+			}
+		}
+		if !(t > 1e-9) { // no step that could reach the point in the steps that are left
+			return nil
+		}
+		for end := range 2 {
+			linalg.Axpy(c.at.Slack[end], t, ds[end])
+			linalg.Axpy(c.at.Mult[end], t, dl[end])
+		}
+		for r := range f.rows {
+			if f.rows[r].equal {
+				c.free[r] += t * step[r]
+			}
+		}
+		s.work(2 * f.m * f.m)
+	}
+	return nil
+}
+
+// room is the longest step that leaves a positive number a twentieth of itself.
+func room(v, d float64) float64 {
+	if d >= 0 {
+		return math.Inf(1)
+	}
+	return 0.95 * v / -d
+}
+
+// rho is what the slack of an end lacks: v - lo - s, or hi - v - s.
+func (c *smoothed) rho(r, end int) float64 {
+	row := &c.f.rows[r]
+	if end == 0 {
+		return c.v[r] - row.lo - c.at.Slack[0][r]
+	}
+	return row.hi - c.v[r] - c.at.Slack[1][r]
+}
+
+// measure is how far products are from mu, as a part, and rows from their slacks, as a part of sqrt(mu) or the slack.
+func (c *smoothed) measure() (central, off float64) {
+	root := math.Sqrt(c.mu)
+	for r := range c.f.rows {
+		row := &c.f.rows[r]
+		if row.equal {
+			off = math.Max(off, math.Abs(c.v[r]-row.lo)/root)
+			continue
+		}
+		for end := range 2 {
+			if row.has(end) {
+				s := c.at.Slack[end][r]
+				central = math.Max(central, math.Abs(s*c.at.Mult[end][r]/c.mu-1))
+				off = math.Max(off, math.Abs(c.rho(r, end))/math.Max(root, s))
+			}
+		}
+	}
+	return central, off
+}
+
+// factorize sets D^-1, T and the factor of N.
+func (c *smoothed) factorize() bool {
+	f, m := c.f, c.f.m
+	for r := range f.rows {
+		row := &f.rows[r]
+		if row.equal {
+			c.dinv[r], c.t[r] = 0, 1
+			continue
+		}
+		d := 0.0
+		for end := range 2 {
+			if row.has(end) {
+				d += c.at.Mult[end][r] / c.at.Slack[end][r]
+			}
+		}
+		c.dinv[r], c.t[r] = 1/d, math.Sqrt(d/(1+d))
+	}
+	if m == 0 {
+		return true
+	}
+	n := make([]float64, m*m)
+	for a := range m {
+		ya := f.y[a*m : (a+1)*m]
+		na := n[a*m : (a+1)*m]
+		ta := c.t[a]
+		for b := a; b < m; b++ {
+			na[b] = ta * ya[b] * c.t[b]
+		}
+		na[a] = 1 // Y_aa is 1
+	}
+	var ok bool
+	c.factor, ok = linalg.NewCholesky(m, n)
+	c.factors++
+	c.work(m * m / 6 * m)
+	return ok
+}
+
+// apply sets dst to S v.
+func (c *smoothed) apply(dst, v []float64) {
+	for r, t := range c.t {
+		dst[r] = t * v[r]
+	}
+	if len(dst) > 0 {
+		c.factor.SolveT(dst)
+		c.factor.Solve(dst)
+	}
+	for r, t := range c.t {
+		dst[r] *= t
+	}
+	c.work(len(dst) * len(dst))
+}
+
+// adjoint holds what products with the second derivative of F_mu need.
+type adjoint struct {
+	*smoothed
+	value float64
+	grad  []float64 // len nw
+	bend  []float64 // len m: the coefficient of v_r'^2
+}
+
+// point is what f reads.
+func (c *smoothed) point() point {
+	out := point{c.w, c.y, make([]float64, len(c.p.Duals))}
+	for k, i := range c.p.Duals {
+		o := c.f.of[i]
+		if o.row < 0 {
+			continue
+		}
+		r := &c.f.rows[o.row]
+		if r.equal {
+			out.dual[k] = c.lambda[o.row] * r.unit * sign(o.high)
+			if r.high >= 0 {
+				out.dual[k] = math.Max(0, out.dual[k])
+			}
+			continue
+		}
+		out.dual[k] = c.at.Mult[index(o.high)][o.row] * r.unit
+	}
+	return out
+}
+
+func index(high bool) int {
+	if high {
+		return 1
+	}
+	return 0
+}
+
+// pull sets b (len m) to E g_y + D^-1 (lambda's own part), the right side of the adjoint S b, and own to the second derivatives' part that is
+// no multiple of E g_y - Y S b.
+func (c *smoothed) pull(b []float64, g point) (own []float64) {
+	f := c.f
+	clear(b)
+	linalg.Gemv(b, 1, f.e, f.m, f.n, false, g.y)
+	own = make([]float64, f.m)
+	for k, i := range c.p.Duals {
+		o := f.of[i]
+		if o.row < 0 {
+			continue
+		}
+		r := &f.rows[o.row]
+		if r.equal {
+			b[o.row] += g.dual[k] * r.unit * sign(o.high)
+			continue
+		}
+		// lambda' = -+lambda/s, lambda'' = 2 lambda/s^2 in v.
+		end := index(o.high)
+		l, s := c.at.Mult[end][o.row], c.at.Slack[end][o.row]
+		b[o.row] += c.dinv[o.row] * g.dual[k] * r.unit * sign(o.high) * l / s
+		own[o.row] += 2 * l / (s * s) * g.dual[k] * r.unit
+	}
+	return own
+}
+
+// differentiate finds F_mu and its gradient g_w + J'g_y - R'S b.
+func (c *smoothed) differentiate() *adjoint {
+	f := c.f
+	a := &adjoint{smoothed: c, grad: make([]float64, f.nw), bend: make([]float64, f.m)}
+	value, g := c.calc.begin(c.point())
+	a.value = value
+	b, kappa := make([]float64, f.m), make([]float64, f.m)
+	own := c.pull(b, g)
+	c.apply(kappa, b)
+	copy(a.grad, g.w)
+	linalg.Gemv(a.grad, 1, f.j, f.n, f.nw, true, g.y)
+	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
+	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
+	eg := make([]float64, f.m)
+	linalg.Gemv(eg, 1, f.e, f.m, f.n, false, g.y)
+	linalg.Gemv(eg, -1, f.y, f.m, f.m, false, kappa)
+	for r := range f.rows {
+		a.bend[r] = own[r]
+		for end := range 2 {
+			if f.rows[r].has(end) {
+				s := c.at.Slack[end][r]
+				a.bend[r] += sign(end == 1) * 2 * c.at.Mult[end][r] / (s * s) * eg[r]
+			}
+		}
+	}
+	c.work(f.nw*(f.n+f.m) + f.m*(2*f.n+f.m))
+	return a
+}
+
+// product sets dst to F_mu” d:
+//
+//	f_w + J'f_y + R'S (D^-1 bend v' - b(f_y, f_lambda)),   (f_w, f_y, f_lambda) = f'' (d, y', lambda').
+func (a *adjoint) product(dst, d []float64) {
+	f := a.f
+	r, l := make([]float64, f.m), make([]float64, f.m)
+	linalg.Gemv(r, 1, f.r, f.m, f.nw, false, d)
+	a.apply(l, r)
+	dv := r // v' = D^-1 S R d; rows without an end have no bend
+	for i := range dv {
+		dv[i] = 0
+		if !math.IsInf(a.dinv[i], 1) {
+			dv[i] = a.dinv[i] * l[i]
+		}
+	}
+	move, out := newPoint(f.nw, f.n, len(a.p.Duals)), newPoint(f.nw, f.n, len(a.p.Duals))
+	copy(move.w, d)
+	linalg.Gemv(move.y, 1, f.j, f.n, f.nw, false, d)
+	linalg.Gemv(move.y, -1, f.e, f.m, f.n, true, l)
+	for k, i := range a.p.Duals {
+		o := f.of[i]
+		if o.row < 0 {
+			continue
+		}
+		row := &f.rows[o.row]
+		if row.equal {
+			move.dual[k] = -l[o.row] * row.unit * sign(o.high)
+		} else {
+			end := index(o.high)
+			move.dual[k] = -sign(o.high) * a.at.Mult[end][o.row] / a.at.Slack[end][o.row] * dv[o.row] * row.unit
+		}
+	}
+	a.calc.product(out, move)
+	b := make([]float64, f.m)
+	a.pull(b, out)
+	for i := range b {
+		b[i] = -b[i]
+		if a.bend[i] != 0 && dv[i] != 0 {
+			b[i] += a.dinv[i] * a.bend[i] * dv[i]
+		}
+	}
+	kappa := make([]float64, f.m)
+	a.apply(kappa, b)
+	copy(dst, out.w)
+	linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, out.y)
+	linalg.Gemv(dst, 1, f.r, f.m, f.nw, true, kappa)
+	a.work(2*f.nw*(f.n+f.m) + 2*f.m*f.n)
+	a.products++
+}

@@ -1,0 +1,270 @@
+// Package reduced solves the local problem of a leader whose follower has a positive definite quadratic objective, in the space of the
+// leader's variables: y is eliminated, F(x) = f(x, y*(x)) is piecewise smooth, and a point is left only for one with a smaller F. Three phases follow
+// each other: the path (path.go), Newton's method on F with the follower smoothed by a barrier; the crossover (crossover.go) to rows with
+// s = lambda = 0; and an active-set method on the pieces of F (round.go, search.go), with those biactive rows kept as equations, which ends at a strongly
+// stationary point, its multipliers and what is known of the second order (finish.go).
+package reduced
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+)
+
+// ErrInfeasible says that no y is feasible at the start, or no point is in X.
+var ErrInfeasible = errors.New("no feasible y at the start")
+
+// ErrNumerical says that rounding keeps the follower's answer from being found.
+var ErrNumerical = errors.New("the follower's rows are dependent to rounding")
+
+// Options of Solve; the zero value has defaults.
+type Options struct {
+	// Tolerance is the part of the terms of the gradient that may be left of it, and that a multiplier may be negative by; 0 for 1e-10.
+	Tolerance float64
+	// NoPath begins with the pieces, at the start.
+	NoPath bool
+	// Steps limits the steps of all phases; 0 for no limit.
+	Steps int
+	// Observe, optional, is told of each step.
+	Observe func(Step)
+	// Keep, optional, is given the state after each step, to be copied at once: a run that begins with it as Resume goes on as this one does, bit for bit.
+	Keep   func(*State)
+	Resume *State
+}
+
+// Phase of a run.
+type Phase uint8
+
+// The phases, in their order.
+const (
+	OnPath Phase = iota
+	Crossing
+	OnPieces
+	Done
+)
+
+var phaseNames = [...]string{"path", "crossover", "pieces", "done"}
+
+func (p Phase) String() string { return phaseNames[p] }
+
+// Step is one step of a run.
+type Step struct {
+	Phase     Phase
+	Iteration int
+	F         float64
+	Measure   float64 // on the path the length of the Newton step; on the pieces the gradient along the manifold, as a part of its terms
+	Biactive  int
+}
+
+// State is where a run stands between two steps, as JSON can hold it.
+type State struct {
+	Phase            Phase
+	Iteration        int
+	W                []float64 // the leader's variables, and the further ones of X
+	Strong, Biactive []Held
+	Fixed            []int8
+	Walls, Coupled   []int
+	Path             *PathState
+	F, Measure       float64
+	Scale            float64 // of gradients on the pieces
+	Single           bool    // rows are let go one at a time
+	Idle             int     // steps that did not move
+	Crossed          []int   // rows that came to a kink since the last step that moved
+	Visited          [][]int // strong rows of the vertices of the multipliers at this point that were looked at
+	Negative         bool    // the next direction is one of negative curvature
+	Curvature        kkt.SecondOrder
+	Work             Work
+}
+
+// Work is what a run has done, the same on every machine.
+type Work struct {
+	Operations        int64 // multiplications of the linear algebra, roughly
+	Gradients         int64 // of f
+	Factors           int64 // on the path
+	Products          int64 // with Hessians
+	Crossings, Rounds int64 // on the pieces
+}
+
+// Status says how a run ended.
+type Status uint8
+
+// The ends: strongly stationary, out of steps, no progress (gradients that depend on each other, or rounding), stopped from outside.
+const (
+	Stationary Status = iota
+	OutOfSteps
+	Stalled
+	Interrupted
+)
+
+var statusNames = [...]string{"strongly stationary", "out of steps", "stalled", "interrupted"}
+
+func (s Status) String() string { return statusNames[s] }
+
+// Result of a run: a feasible point, its multipliers where they are strongly stationary to the tolerance.
+type Result struct {
+	Point  *kkt.Point
+	Status Status
+	// Left is what is left of the gradient on the manifold, and Least the least multiplier that should not be negative, both as parts of the gradient's terms.
+	Left, Least float64
+	Work        Work
+}
+
+// solver is what the phases share.
+type solver struct {
+	f         *follower
+	p         *problem.Problem
+	calc      *calculus
+	opts      Options
+	projector *qp.Projector
+
+	ops, factors, products, crossings int
+	roomR, roomE, roomC               []float64
+}
+
+func (s *solver) work(n int) { s.ops += n }
+
+// Solve runs the three phases from x0, which X and the follower's rows should allow.
+func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
+	f, err := newFollower(sys)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Tolerance == 0 {
+		opts.Tolerance = 1e-10
+	}
+	s := &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}
+	p := s.newPiece()
+	st := opts.Resume
+	if st == nil {
+		if st, err = p.start(x0); err != nil {
+			return nil, err
+		}
+	}
+	for st.Phase != Done {
+		if ctx.Err() != nil {
+			return p.finish(st, Interrupted)
+		}
+		if opts.Steps > 0 && st.Iteration >= opts.Steps {
+			return p.finish(st, OutOfSteps)
+		}
+		before := s.counted()
+		end, err := p.step(st)
+		if err != nil {
+			return nil, err
+		}
+		st.Work.add(s.counted(), before)
+		st.Iteration++
+		if opts.Observe != nil {
+			opts.Observe(Step{st.Phase, st.Iteration, st.F, st.Measure, len(st.Biactive)})
+		}
+		if opts.Keep != nil {
+			opts.Keep(st)
+		}
+		if end != nil {
+			return p.finish(st, *end)
+		}
+	}
+	return p.finish(st, Stationary)
+}
+
+func (s *solver) counted() Work {
+	return Work{int64(s.ops), s.calc.calls, int64(s.factors), int64(s.products), int64(s.crossings), 0}
+}
+
+func (w *Work) add(now, before Work) {
+	w.Operations += now.Operations - before.Operations
+	w.Gradients += now.Gradients - before.Gradients
+	w.Factors += now.Factors - before.Factors
+	w.Products += now.Products - before.Products
+	w.Crossings += now.Crossings - before.Crossings
+}
+
+// start is the state at x0.
+func (p *piece) start(x0 []float64) (*State, error) {
+	f := p.f
+	w := append([]float64(nil), x0...)
+	if e := p.p.X.Extended; e.Extra() > 0 {
+		w = e.Least(x0)
+	}
+	st := &State{W: make([]float64, f.nw), Fixed: make([]int8, f.nw)}
+	if err := p.projectX(st.W, w); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInfeasible, err)
+	}
+	for j := range st.W {
+		if f.lo[j] == f.hi[j] {
+			st.Fixed[j] = -1
+		}
+	}
+	if p.opts.NoPath || len(f.coupled) > 0 || !f.readsX || !p.startPath(st) {
+		st.Path, st.Phase = nil, Crossing
+	}
+	return st, nil
+}
+
+// step takes one step of the phase at hand. It returns an end where there is nothing more to do.
+func (p *piece) step(st *State) (*Status, error) {
+	switch st.Phase {
+	case OnPath:
+		done, err := p.pathStep(st)
+		if done {
+			st.Phase = Crossing
+		}
+		return nil, err
+	case Crossing:
+		return nil, p.cross(st)
+	}
+	return p.round(st)
+}
+
+// crossings are the tolerances that a crossover tries: the last is that of a hundredth of the first, mu a ten-thousandth.
+const crossings = 4
+
+// cross takes the follower's exact answer where the path has ended, and the rows near a kink onto it.
+func (p *piece) cross(st *State) error {
+	tolerance := 0.0
+	if st.Path != nil {
+		p.seed(st)
+		for r, side := range p.side {
+			if side != 0 && !p.f.rows[r].equal {
+				st.Strong = append(st.Strong, Held{r, side < 0})
+			}
+		}
+		tolerance = near * math.Sqrt(st.Path.Mu)
+	}
+	if !p.crossover(st, 0) {
+		return ErrInfeasible
+	}
+	exact := State{Path: st.Path}
+	p.save(&exact)
+	value := p.calc.value(p.point())
+	for range crossings { // smaller each time, until F is no larger than without
+		if tolerance == 0 {
+			break
+		}
+		ok := p.crossover(&exact, tolerance)
+		if ok && p.calc.value(p.point()) <= value {
+			break
+		}
+		tolerance /= 4
+		if !p.load(&exact) {
+			return ErrInfeasible
+		}
+		p.place()
+	}
+	st.Path, st.Phase, st.F = nil, OnPieces, p.calc.value(p.point())
+	p.save(st)
+	for i := range p.f.coupled {
+		c := &p.f.coupled[i]
+		gap := p.gap(c, p.w, p.y, p.lambda)
+		if gap < -1e3*tight*(math.Abs(c.rhs)+linalg.Norm(c.x)*linalg.Norm(p.w)+linalg.Norm(c.y)*linalg.Norm(p.y)) || c.equal && gap != 0 {
+			return fmt.Errorf("%w: the start breaks a constraint of the leader that reads the follower", ErrClass)
+		}
+	}
+	return nil
+}

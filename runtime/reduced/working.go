@@ -1,0 +1,193 @@
+package reduced
+
+import (
+	"math"
+
+	"bilevelc/internal/gram"
+	"bilevelc/runtime/linalg"
+)
+
+// working are the equations on w that a step keeps: biactive rows, walls and constraints of the leader, with the fixed entries of w taken out.
+type working struct {
+	p      *piece
+	rows   int
+	c      []float64 // rows x nw, of length 1, 0 at fixed entries
+	length []float64 // before that
+	use    []int     // the rows that the factor holds: none of them depends on the others
+	u      []float64 // those of c
+	factor *linalg.Cholesky
+	walls  []int     // which walls, behind the biactive rows
+	couple []int     // which constraints, behind those
+	raw    []float64 // rows x nw with fixed entries, of the walls and constraints
+}
+
+// newWorking lists the equations of a piece that is differentiated.
+func newWorking(p *piece) *working {
+	f := p.f
+	q := &working{p: p}
+	for i, on := range p.wallOn {
+		if on {
+			q.walls = append(q.walls, i)
+		}
+	}
+	for i, on := range p.coupleOn {
+		if on {
+			q.couple = append(q.couple, i)
+		}
+	}
+	nk, ns := len(p.k), len(p.tangent)
+	q.rows = nk + len(q.walls) + len(q.couple)
+	q.c = linalg.Cleared(p.roomC, q.rows*f.nw)
+	p.roomC = q.c
+	row := func(i int) []float64 { return q.c[i*f.nw : (i+1)*f.nw] }
+	if nk > 0 {
+		y := make([]float64, nk*ns)
+		for a, r := range p.k {
+			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
+			yr := f.y[r*f.m : (r+1)*f.m]
+			for b, s := range p.tangent {
+				y[a*ns+b] = yr[s]
+			}
+		}
+		if ns > 0 {
+			gram.Subtract(block(q.c, nk, f.nw), block(y, nk, ns), false, block(p.t, ns, f.nw))
+		}
+		p.work(nk * ns * f.nw)
+	}
+	for a, i := range q.walls {
+		copy(row(nk+a), f.walls[i].vec)
+	}
+	for a, i := range q.couple {
+		p.coupling(row(nk+len(q.walls)+a), &f.coupled[i])
+	}
+	q.raw = append(q.raw, q.c[nk*f.nw:]...)
+	q.length = make([]float64, q.rows)
+	for i := range q.rows {
+		c := row(i)
+		whole := linalg.Norm(c)
+		for j, fix := range p.fixed {
+			if fix != 0 {
+				c[j] = 0
+			}
+		}
+		length := linalg.Norm(c)
+		if i < nk && math.Max(whole, 1e-300) <= rounding*linalg.Norm(f.r[p.k[i]*f.nw:(p.k[i]+1)*f.nw]) || length <= rounding*whole {
+			clear(c)
+			continue
+		}
+		q.length[i] = length
+		scale(c, 1/length)
+	}
+	q.factorize()
+	return q
+}
+
+// factorize takes all rows that are not 0 or, where they depend on each other, those that do not depend on the ones before.
+func (q *working) factorize() {
+	nw := q.p.f.nw
+	for i, l := range q.length {
+		if l > 0 {
+			q.use = append(q.use, i)
+		}
+	}
+	k := len(q.use)
+	q.u = q.c
+	if k < q.rows {
+		q.gather()
+	}
+	if k == 0 {
+		return
+	}
+	g := make([]float64, k*k)
+	gram.Of(g, q.u, k, nw, false)
+	q.p.work(k * k / 2 * (nw + k/3))
+	saved := append([]float64(nil), g...)
+	var ok bool
+	if q.factor, ok = linalg.NewCholesky(k, g); ok && q.factor.Kept(func(int) float64 { return 1 }) > singular {
+		return
+	}
+	// One after the other.
+	var keep []int
+	l := make([]float64, 0, k*(k+1)/2)
+	for a := range k {
+		v := make([]float64, len(keep)+1)
+		for b, c := range keep {
+			start := b * (b + 1) / 2
+			v[b] = (saved[a*k+c] - linalg.Dot(l[start:start+b], v[:b])) / l[start+b]
+		}
+		rest := saved[a*k+a] - linalg.Dot(v, v)
+		if rest > dependent*float64(k) {
+			v[len(keep)] = math.Sqrt(rest)
+			l = append(l, v...)
+			keep = append(keep, a)
+		}
+	}
+	for a, b := range keep {
+		q.use[a] = q.use[b]
+	}
+	q.use = q.use[:len(keep)]
+	q.gather()
+	k = len(q.use)
+	g = make([]float64, k*k)
+	gram.Of(g, q.u, k, nw, false)
+	if q.factor, ok = linalg.NewCholesky(k, g); !ok {
+		q.use, q.u = nil, nil // rounding alone: no equation is kept
+	}
+}
+
+func (q *working) gather() {
+	nw := q.p.f.nw
+	q.u = make([]float64, len(q.use)*nw)
+	for a, i := range q.use {
+		copy(q.u[a*nw:(a+1)*nw], q.c[i*nw:(i+1)*nw])
+	}
+}
+
+// coordinates are (C C')^-1 C v.
+func (q *working) coordinates(v []float64) []float64 {
+	k := len(q.use)
+	x := make([]float64, k)
+	linalg.Gemv(x, 1, q.u, k, q.p.f.nw, false, v)
+	if k > 0 {
+		q.factor.SolveT(x)
+		q.factor.Solve(x)
+	}
+	q.p.work(k * (2*q.p.f.nw + k))
+	return x
+}
+
+// project overwrites v with its part along the equations, fixed entries 0.
+func (q *working) project(v []float64) {
+	for j, fix := range q.p.fixed {
+		if fix != 0 {
+			v[j] = 0
+		}
+	}
+	if k := len(q.use); k > 0 {
+		linalg.Gemv(v, -1, q.u, k, q.p.f.nw, true, q.coordinates(v))
+		for j, fix := range q.p.fixed {
+			if fix != 0 {
+				v[j] = 0
+			}
+		}
+	}
+}
+
+// multipliers are those of the equations in the gradient g, in their own units (len rows): g = C'gamma + rest.
+func (q *working) multipliers(g []float64) []float64 {
+	v := append([]float64(nil), g...)
+	for j, fix := range q.p.fixed {
+		if fix != 0 {
+			v[j] = 0
+		}
+	}
+	out := make([]float64, q.rows)
+	for range 2 { // the second time what rounding of the first has left
+		x := q.coordinates(v)
+		linalg.Gemv(v, -1, q.u, len(x), q.p.f.nw, true, x)
+		for a, i := range q.use {
+			out[i] += x[a] / q.length[i]
+		}
+	}
+	return out
+}
