@@ -97,6 +97,9 @@ func (p *piece) finish(st *State, status Status) (*Result, error) {
 	}
 	pt.Multipliers = m
 	out.Point = pt
+	if left, size := s.Residual(m, z); left > rounded*math.Max(size, st.Scale) && out.Status == Stationary {
+		out.Status = Stalled
+	}
 	return out, nil
 }
 

