@@ -329,6 +329,9 @@ func (f *follower) normalize() error {
 	m := f.m
 	for r := range f.rows {
 		w := &f.rows[r]
+		if w.lo > w.hi {
+			return fmt.Errorf("%w: two of its rows contradict each other", ErrInfeasible)
+		}
 		w.unit = 1 / math.Sqrt(f.y[r*m+r])
 		if !(w.unit > 0) || math.IsInf(w.unit, 0) {
 			return fmt.Errorf("%w: a row has no length in its metric", ErrClass)

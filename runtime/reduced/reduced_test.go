@@ -3,6 +3,7 @@ package reduced_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -226,7 +227,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// A leader whose F falls along a ray is told so, and a saddle is left along negative curvature.
+// What is outside the class, or has no solution, is told so, and a saddle is left along negative curvature.
 func TestUnboundedAndSaddle(t *testing.T) {
 	inf := math.Inf(1)
 	make1 := func(m, c []float64) *problem.Problem {
@@ -244,8 +245,24 @@ func TestUnboundedAndSaddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); err == nil {
-		t.Errorf("F %v of a problem without bound", r.Point.F)
+	if _, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); !errors.Is(err, reduced.ErrUnbounded) {
+		t.Errorf("a problem without bound: %v", err)
+	}
+	falls.G.(*smooth).m[8] = 0 // a linear follower
+	if s, err = kkt.New(falls); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); !errors.Is(err, reduced.ErrClass) {
+		t.Errorf("a linear follower: %v", err)
+	}
+	empty := make1([]float64{1, 0, 0, 0, 1, 0, 0, 0, 1}, make([]float64, 3)) // y >= -1 and y <= -2
+	empty.Rows = &problem.Rows{Kind: make([]problem.Kind, 2), A: sparse.FromEntries(2, 2, nil),
+		B: sparse.FromEntries(2, 1, []sparse.Entry{{Val: 1}, {Row: 1, Val: -1}}), Rhs: []float64{1, -2}}
+	if s, err = kkt.New(empty); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); !errors.Is(err, reduced.ErrInfeasible) {
+		t.Errorf("a follower without a feasible y: %v", err)
 	}
 	// y^2 - x_1^2 at 0: a saddle. The best are (0, 3), at -9.
 	saddle := make1([]float64{0, 0, 0, 0, -2, 0, 0, 0, 2}, make([]float64, 3))
