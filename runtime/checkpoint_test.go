@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/outer"
 )
@@ -121,12 +122,12 @@ func resumed(t *testing.T, what, text string, limit int) (*runtime.Result, error
 }
 
 // A checkpoint that was changed in any place is refused, or gives what it gave: in
-// every leaf, and in random bytes. The short test changes leaves less often.
+// every leaf, and in random bytes. A plain run changes leaves less often.
 func TestChangedCheckpointsAreRefused(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 1))
-	share, enough := 0.15, 1000
-	if testing.Short() {
-		share, enough = 0.02, 200
+	rng := members.Rand(t, 3)
+	share, enough := 0.02, 200
+	if members.Full() {
+		share, enough = 0.15, 1000
 	}
 	refused, same := 0, 0
 	for name, c := range checkpoints(t) {
@@ -198,13 +199,13 @@ func everyLeaf(t *testing.T, whole []byte, rng *rand.Rand, share float64, try fu
 }
 
 // Even a checkpoint that was changed by someone who knows the digest never makes the
-// program fail: it is refused, or it is the state of another run. The short test changes
-// every leaf too, each less often.
+// program fail: it is refused, or it is the state of another run. A plain run changes
+// leaves less often.
 func TestForgedCheckpointsDoNotPanic(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 1))
-	share, enough := 0.04, 50
-	if testing.Short() {
-		share, enough = 0.01, 10
+	rng := members.Rand(t, 4)
+	share, enough := 0.01, 10
+	if members.Full() {
+		share, enough = 0.04, 50
 	}
 	refused, ran := 0, 0
 	for name, c := range checkpoints(t) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -73,12 +74,12 @@ func (m *coupledModel) at(x [2]float64) (f, violation float64) {
 // them is better; problems said to be infeasible have no feasible point on a grid.
 // Everything is judged by the closed form of the follower.
 func TestCoupledConstraints(t *testing.T) {
-	rng := rand.New(rand.NewPCG(3, 5))
 	solved, infeasible := 0, 0
-	for trial := range 80 {
+	for trial := range members.Seeds(t, 80) {
+		rng := rand.New(rand.NewPCG(trial, 5))
 		m := newCoupled(rng)
 		problem := bindText(t, m.text())
-		r, err := problem.Solve(context.Background(), runtime.Options{Starts: 3, Seed: uint64(trial)})
+		r, err := problem.Solve(context.Background(), runtime.Options{Starts: 3, Seed: trial})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +146,7 @@ func TestCoupledConstraints(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d infeasible", solved, infeasible)
-	if solved < 40 || infeasible < 3 {
+	if solved < members.Part(40, 80) || infeasible < members.Part(3, 80) {
 		t.Errorf("%d solved and %d infeasible cases say too little", solved, infeasible)
 	}
 }
@@ -282,8 +283,8 @@ func coupledResumes(t *testing.T, m *coupledModel, starts int) {
 // that far off. The local minimizers are the vertices of the box that the constraints
 // make, all of them known.
 func TestPenaltyThatFallsWithoutBound(t *testing.T) {
-	rng := rand.New(rand.NewPCG(11, 3))
-	for trial := range 20 {
+	for trial := range members.Seeds(t, 20) {
+		rng := rand.New(rand.NewPCG(trial, 3))
 		var bend, tilt, edge [2]float64
 		for j := range 2 {
 			bend[j], tilt[j], edge[j] = 0.5+rng.Float64(), 0.02*rng.NormFloat64(), 0.5+2*rng.Float64()
@@ -304,7 +305,7 @@ lower {
   minimize 0.5 * sumsq(y - x)
 }
 `, text(bend), text(tilt), text(edge)))
-		r, err := problem.Solve(context.Background(), runtime.Options{Seed: uint64(trial), TimeLimit: time.Minute})
+		r, err := problem.Solve(context.Background(), runtime.Options{Seed: trial, TimeLimit: time.Minute})
 		if err != nil {
 			t.Fatalf("trial %d: %v", trial, err)
 		}

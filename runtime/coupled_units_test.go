@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -16,13 +17,11 @@ import (
 // begin where F is least without constraints, or x is at 0, so that no gradient there tells
 // of a multiplier.
 func TestCoupledInAnyUnits(t *testing.T) {
-	count := 24
-	if testing.Short() {
-		count = 8
-	}
-	rng := rand.New(rand.NewPCG(8, 25))
 	solved := 0
-	for trial := range count {
+	all := [][3]float64{{1e-12, 1, 1}, {1e9, 1, 1}, {1, 1e-10, 1}, {1, 1e10, 1}, {1, 1, 1e-8}, {1, 1, 1e8}, {1e-9, 1e6, 1e-7}}
+	these := members.Some(t, all, 2)
+	for trial := range members.Seeds(t, 24) {
+		rng := rand.New(rand.NewPCG(trial, 25))
 		m := newCoupled(rng)
 		if m.equal = false; trial%2 == 0 {
 			m.goal = [2]float64{math.Max(0, m.a[0]), math.Max(0, m.a[1])} // F is least at 0, but for x[1] y[2]
@@ -64,7 +63,7 @@ lower {
 			return problem, r
 		}
 		_, base := solve(1, 1, 1)
-		for _, units := range [][3]float64{{1e-12, 1, 1}, {1e9, 1, 1}, {1, 1e-10, 1}, {1, 1e10, 1}, {1, 1, 1e-8}, {1, 1, 1e8}, {1e-9, 1e6, 1e-7}} {
+		for _, units := range these {
 			problem, r := solve(units[0], units[1], units[2])
 			if r.Status == runtime.Infeasible && least < 1e-9 {
 				t.Errorf("case %d in units %v: called infeasible, and a grid point is feasible\n%s", trial, units, m.text())
@@ -95,7 +94,7 @@ lower {
 			}
 		}
 	}
-	if solved < 3*count {
+	if solved < members.Part(72*len(these)/len(all), 24) {
 		t.Errorf("%d solved runs say too little", solved)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/status"
 )
@@ -39,7 +40,7 @@ func TestStartsInsideTheDomain(t *testing.T) {
 // The follower's answer to gains of a random size, smoothed by an entropy over the
 // simplex, is the logit distribution, which lies as near the edge as the gains differ.
 func TestEntropyOverTheSimplex(t *testing.T) {
-	for seed := uint64(0); seed < 12; seed++ {
+	for seed := range members.Seeds(t, 12) {
 		rng := rand.New(rand.NewPCG(seed, 40))
 		n := 2 + rng.IntN(7)
 		tau := []float64{0.3, 1, 3}[seed%3]

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -73,18 +74,16 @@ lower {
 // TestFallingIsNotSolved: where F falls without bound no run says that it is solved, however large
 // the gradients are that the curvature of F makes of the radius of a certificate far out.
 func TestFallingIsNotSolved(t *testing.T) {
-	// 99 of the 120 are told as unbounded: three standard deviations below that share are 3/4 of 120, and a half of 20.
-	count, least := 120, 90
-	if testing.Short() {
-		count, least = 20, 10
-	}
+	// 99 of the 120 are told as unbounded: three standard deviations below that share are 3/4 of 120.
+	const full = 120
+	least := members.Least(members.Count(full), 0.75)
 	ends := map[runtime.Status]int{}
-	for trial := range count {
+	for trial := range members.Seeds(t, full) {
 		draw := []func(*rand.Rand) string{fallingModel, pulledModel}[trial%2]
-		text := draw(rand.New(rand.NewPCG(uint64(trial), 903)))
-		r := solveText(t, text, runtime.Options{Seed: uint64(trial), TimeLimit: 20 * time.Second})
+		text := draw(rand.New(rand.NewPCG(trial, 903)))
+		r := solveText(t, text, runtime.Options{Seed: trial, TimeLimit: 20 * time.Second})
 		ends[r.Status]++
-		if q := solveText(t, text, runtime.Options{Method: "pgd", Seed: uint64(trial), MaxIter: 100}); q.Status == runtime.Solved {
+		if q := solveText(t, text, runtime.Options{Method: "pgd", Seed: trial, MaxIter: 100}); q.Status == runtime.Solved {
 			t.Errorf("trial %d: pgd: solved, %s, at F %v\n%s", trial, q.Reason, q.Upper.Objective, text)
 		}
 		if r.Status == runtime.Solved {

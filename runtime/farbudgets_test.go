@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -13,7 +14,7 @@ import (
 // precision too, where their squares are beyond it: no budget is negative or spent before it has begun, and every document
 // passes its verification.
 func TestBudgetsOfFarUnits(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range members.Seeds(t, 20) {
 		rng := rand.New(rand.NewPCG(seed, 63))
 		unit := fmt.Sprintf("1e%d", []int{-200, -170, 155, 200, 290}[rng.IntN(5)])
 		text := fmt.Sprintf(`model far

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/optimize"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -47,7 +48,7 @@ func drawn(t *testing.T, rng *rand.Rand, n, m int, bend float64) *runtime.Proble
 func TestLayerDerivatives(t *testing.T) {
 	ctx := context.Background()
 	smooth, held := 0, 0
-	for seed := range uint64(24) {
+	for seed := range members.Seeds(t, 24) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		n, m := 3+rng.IntN(5), 1+rng.IntN(4)
 		p := drawn(t, rng, n, m, float64(seed%2))

@@ -10,6 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -152,12 +153,9 @@ func (l *linearLevels) optimum() float64 {
 // Bilevel problems with linear levels, ties broken for the leader, by default settings: no F below
 // the optimum over all vertices, a certificate nearly always, and the optimum itself in most.
 func TestLinearLevels(t *testing.T) {
-	trials := 40
-	if testing.Short() {
-		trials = 12
-	}
+	trials := members.Count(40)
 	solved, optimal := 0, 0
-	for seed := range uint64(trials) {
+	for seed := range members.Seeds(t, 40) {
 		l := drawLinearLevels(rand.New(rand.NewPCG(seed, 17)))
 		truth := l.optimum()
 		r, err := bindText(t, l.generated).Solve(context.Background(), runtime.Options{})
@@ -180,7 +178,7 @@ func TestLinearLevels(t *testing.T) {
 			t.Logf("seed %d: F %v, optimum %v\n%s", seed, r.Upper.Objective, truth, l.generated)
 		}
 	}
-	if solved < trials-trials/20 || optimal < trials-trials/20 {
+	if least := members.Least(trials, 0.95); solved < least || optimal < least {
 		t.Errorf("of %d problems %d solved, %d at their optimum", trials, solved, optimal)
 	}
 }
@@ -188,8 +186,8 @@ func TestLinearLevels(t *testing.T) {
 // A linear follower fills the cheapest plants, the last one a little: that little is known to the
 // rounding of the rows, whatever weight breaks ties, and so is the piece of F.
 func TestPiecesOfLinearFollowers(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 23))
-	for trial := range 120 {
+	for trial := range members.Seeds(t, 120) {
+		rng := rand.New(rand.NewPCG(trial, 23))
 		n := 3 + rng.IntN(5)
 		cost, capacity := make([]string, n), make([]string, n)
 		price, size := 1.0, make([]float64, n)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -80,14 +81,14 @@ func (m *powered) value(x float64) float64 {
 // parts, which are smooth: F is that of bisection, no x nearby is better, and the best of a
 // grid is found in nearly all.
 func TestPowersOfKinks(t *testing.T) {
-	count := 24
-	if testing.Short() {
-		count = 8
-	}
-	for _, least := range []float64{1.5, 2.5} {
-		rng := rand.New(rand.NewPCG(41, uint64(10*least)))
+	count := members.Count(48) / 2 // of each
+	for of, least := range []float64{1.5, 2.5} {
 		solved, best := 0, 0
-		for k := range count {
+		for k := range members.Seeds(t, 48) {
+			if int(k%2) != of {
+				continue
+			}
+			rng := rand.New(rand.NewPCG(k, uint64(10*least)))
 			m := randomPowered(rng, least)
 			res := solveText(t, m.text(), runtime.Options{Seed: 1})
 			v, ok := res.Upper.Variables.Get("x")
@@ -119,7 +120,7 @@ func TestPowersOfKinks(t *testing.T) {
 			}
 		}
 		t.Logf("powers from %v: %d of %d solved, %d the best of the grid", least, solved, count, best)
-		if solved < count*9/10 || best < count*9/10 {
+		if least := members.Least(count, 0.9); solved < least || best < least {
 			t.Errorf("powers from %v: %d of %d solved, %d the best of the grid", least, solved, count, best)
 		}
 	}

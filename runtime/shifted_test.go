@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -39,13 +40,10 @@ func shiftedModel(r *rand.Rand, away float64) string {
 // TestShiftedSets: a program and its copy far from 0 have the same answer: X says how far pieces of F reach, and not
 // how far it is from 0.
 func TestShiftedSets(t *testing.T) {
-	count := 40
-	if testing.Short() {
-		count = 10
-	}
+	count := members.Count(40)
 	others := 0 // that end at another local answer
-	for trial := range count {
-		text := func(away float64) string { return shiftedModel(rand.New(rand.NewPCG(uint64(trial), 905)), away) }
+	for trial := range members.Known(t, 40) {
+		text := func(away float64) string { return shiftedModel(rand.New(rand.NewPCG(trial, 905)), away) }
 		here := solveText(t, text(0), runtime.Options{Seed: 1})
 		for _, away := range []float64{1e3, 1e6} {
 			there := solveText(t, text(away), runtime.Options{Seed: 1})
@@ -59,7 +57,7 @@ func TestShiftedSets(t *testing.T) {
 			}
 		}
 	}
-	if others > count/10 {
+	if others > 2*members.Misses(count, 0.05) {
 		t.Errorf("%d of %d have another answer", others, 2*count)
 	}
 }

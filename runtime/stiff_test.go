@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -282,11 +283,7 @@ func (m *stiffModel) slopes(pieces []stiffPiece, x, radius float64) (lo, hi floa
 // there; verification agrees; and most are solved.
 func TestStiffFollowers(t *testing.T) {
 	solved, all := 0, 0
-	count := 30
-	if testing.Short() {
-		count = 8
-	}
-	for seed := range uint64(count) {
+	for seed := range members.Seeds(t, 30) {
 		m := drawStiff(rand.New(rand.NewPCG(seed, 1014)))
 		pieces := m.pieces()
 		feasible := 0.0
@@ -338,7 +335,7 @@ func TestStiffFollowers(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d solved", solved, all)
-	if solved < all*8/10 {
+	if solved < members.Least(all, 0.8) {
 		t.Errorf("%d of %d were solved", solved, all)
 	}
 }
@@ -347,11 +344,7 @@ func TestStiffFollowers(t *testing.T) {
 // one; what is called free of kinks has the slope of its face in truth, to the error that is given.
 func TestStiffAnswers(t *testing.T) {
 	given, all, gradients := 0, 0, 0
-	count := 100
-	if testing.Short() {
-		count = 40
-	}
-	for seed := range uint64(count) {
+	for seed := range members.Seeds(t, 100) {
 		rng := rand.New(rand.NewPCG(seed, 1015))
 		m := drawStiff(rng)
 		pieces := m.pieces()
@@ -397,7 +390,7 @@ func TestStiffAnswers(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d answers given, %d gradients", given, all, gradients)
-	if given < all*9/10 || gradients < given*9/10 {
+	if given < members.Least(all, 0.9) || gradients < members.Least(given, 0.9) {
 		t.Errorf("%d of %d answers were given, %d gradients", given, all, gradients)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -14,8 +15,8 @@ import (
 // with the bound that each entry of x is at. Here y = x, and F is linear in both: its
 // gradient is the sum of the weights, odd numbers, which print as such.
 func TestHypergradientInText(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 12))
-	for trial := range 24 {
+	for trial := range members.Seeds(t, 24) {
+		rng := rand.New(rand.NewPCG(trial, 12))
 		word := []string{"minimize", "maximize"}[trial%2]
 		entry := func() (x, weight float64, want string) { // of x in [-1, 1]
 			x, weight = []float64{-1, 0.5, 1}[rng.IntN(3)], float64(2*rng.IntN(10)-9)

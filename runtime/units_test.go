@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -15,9 +16,9 @@ import (
 // oracles' differences have no unit.
 func TestHypergradientsInUnits(t *testing.T) {
 	bends := []string{"log1pexp(-%[1]s)", "exp(-%[1]s)", "sqrt(1 + (%[1]s)^2)", "%[1]s * log(%[1]s)"}
-	rng := rand.New(rand.NewPCG(8, 9))
-	for k := range 24 {
-		bend, pull := bends[k%len(bends)], 0.5+rng.Float64()
+	for k := range members.Seeds(t, 24) {
+		rng := rand.New(rand.NewPCG(k, 9))
+		bend, pull := bends[k%uint64(len(bends))], 0.5+rng.Float64()
 		x := 2*rng.Float64() - 1
 		gradient := func(unit float64, oracle string) float64 {
 			y := fmt.Sprintf("(%g * y)", 1/unit)
@@ -49,7 +50,7 @@ lower {
 		}
 		// The slope of F by its closed form: y solves pull (y - 1.5 - x) + bend'(y) = 0.
 		first := func(y float64) float64 {
-			switch k % len(bends) {
+			switch k % uint64(len(bends)) {
 			case 0:
 				return -1 / (1 + math.Exp(y))
 			case 1:

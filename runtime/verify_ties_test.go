@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -15,13 +16,9 @@ import (
 // document in which one of these claims is another passes no more. The followers choose
 // shares of goods at prices, two of which the leader sets, with several cheapest ones.
 func TestTiesAreVerified(t *testing.T) {
-	count := 8
-	if testing.Short() {
-		count = 3
-	}
-	rng := rand.New(rand.NewPCG(52, 1))
 	apart := 0
-	for k := range count {
+	for k := range members.Seeds(t, 8) {
+		rng := rand.New(rand.NewPCG(k, 1))
 		n := 3 + rng.IntN(3)
 		cost, gain := make([]float64, n), make([]float64, n)
 		for i := range cost {

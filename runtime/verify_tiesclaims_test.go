@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/outer"
@@ -19,13 +20,10 @@ import (
 // the slope M y*(x) wherever no sign is in doubt. Documents of points that are not stationary,
 // rewritten as solved with that slope or without it, do not pass; solved ones do.
 func TestSlopesUnderTiesAreJudgedByTheirSize(t *testing.T) {
-	count := 24
-	if testing.Short() {
-		count = 8
-	}
-	rng := rand.New(rand.NewPCG(8, 10))
+	count := members.Count(24)
 	forged, solved := 0, 0
-	for k := range count {
+	for k := range members.Seeds(t, 24) {
+		rng := rand.New(rand.NewPCG(k, 10))
 		dx, dy := 1+rng.IntN(3), 2+rng.IntN(3)
 		turn := make([][]float64, dy) // rows of R', orthonormal
 		for i := range turn {
@@ -169,7 +167,7 @@ solve { ties = %s }
 			}
 		}
 	}
-	if forged < count || solved < count/2 {
+	if forged < count || solved < members.Part(12, 24) {
 		t.Errorf("%d forged documents and %d solved models of %d: too few to tell", forged, solved, count)
 	}
 	t.Logf("%d forged, %d of %d solved", forged, solved, count)

@@ -19,13 +19,15 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 	"bilevelc/runtime/status"
 )
 
-// kills is how many runs of each kind TestKill ends. A dozen is for every day;
+// kills is how many runs of each kind TestKill ends. A dozen is for
+// every day, of which a plain run ends four, one of each kind;
 //
-//	go test ./cmd/bilevelc -run TestKill -kills 100 -timeout 60m -v
+//	BILEVELC_MEMBERS=full go test ./cmd/bilevelc -run TestKill -kills 100 -timeout 60m -v
 //
 // is the full campaign.
 var kills = flag.Int("kills", 12, "runs that TestKill ends in each way")
@@ -75,11 +77,11 @@ func TestKill(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			outcomes := map[string]int{}
-			for i := range *kills {
-				rng := rand.New(rand.NewPCG(uint64(i), 7))
-				outcomes[way.kill(k, t, i%len(errands), rng)]++
+			for i := range members.SeedsOf(t, len(errands), *kills) {
+				rng := rand.New(rand.NewPCG(i, 7))
+				outcomes[way.kill(k, t, int(i%uint64(len(errands))), rng)]++
 			}
-			t.Logf("%d runs: %v", *kills, outcomes)
+			t.Logf("%v", outcomes)
 		})
 	}
 }

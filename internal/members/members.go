@@ -61,19 +61,29 @@ func of(t testing.TB) choice {
 func Full() bool { return chosen().full }
 
 // Count is the number of members that this run asks about, of a family whose full count is full.
-func Count(full int) int {
+func Count(full int) int { return Of(Few, full) }
+
+// Of is the number of members that a test asks about whose members take so little, or so much, that a
+// plain run asks about another number than Few.
+func Of(few, full int) int {
 	if Full() {
 		return full
 	}
-	return min(full, Few)
+	return min(full, few)
 }
 
 // Seeds are those of Count(full) members: 0, 1, ... in a full run, else consecutive ones from a new first.
 func Seeds(t testing.TB, full int) iter.Seq[uint64] {
 	t.Helper()
+	return SeedsOf(t, Few, full)
+}
+
+// SeedsOf are those of Of(few, full) members.
+func SeedsOf(t testing.TB, few, full int) iter.Seq[uint64] {
+	t.Helper()
 	first := of(t).first
 	return func(yield func(uint64) bool) {
-		for k := range uint64(Count(full)) {
+		for k := range uint64(Of(few, full)) {
 			if !yield(first + k) {
 				return
 			}
@@ -113,4 +123,33 @@ func Misses(n int, share float64) int {
 		m++
 	}
 	return m
+}
+
+// Least is how many of n members must show what at least a share of the family shows (see Misses).
+func Least(n int, share float64) int { return n - Misses(n, 1-share) }
+
+// Part is how often a run must meet what a full run of so many members meets needed times, so that its
+// assertions say something: in a plain run half of what its members' share is, for it is random.
+func Part(needed, full int) int {
+	if Full() {
+		return needed
+	}
+	return needed * Count(full) / (2 * full)
+}
+
+// Rand is the source of what a test draws besides members, of a stream of its own.
+func Rand(t testing.TB, stream uint64) *rand.Rand {
+	t.Helper()
+	return rand.New(rand.NewPCG(of(t).first, stream))
+}
+
+// Known are seeds of members that a full run has asked about, which is those below full: Count(full) of
+// them, others each time. They are for claims of what is reached, of which new members may be exceptions.
+func Known(t testing.TB, full int) iter.Seq[uint64] {
+	t.Helper()
+	seeds := make([]uint64, full)
+	for k := range seeds {
+		seeds[k] = uint64(k)
+	}
+	return slices.Values(Some(t, seeds, Few))
 }

@@ -8,24 +8,23 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/members"
 	"bilevelc/ir/expr"
 )
 
 // seed draws other models, and models more of them:
-// go test -run 'Soundness|NoFalse' ./ir/curvature -seed 7 -models 100000
+//
+//	BILEVELC_MEMBERS=full go test -run 'Soundness|NoFalse' ./ir/curvature -seed 7 -models 100000
 var (
 	seed  = flag.Uint64("seed", 26, "of the random models")
-	drawn = flag.Int("models", 4000, "how many random models are drawn")
+	drawn = flag.Int("models", 4000, "how many random models are drawn in full")
 )
 
 // TestSoundness holds every claim about random models against second
 // derivatives computed at sampled points.
 func TestSoundness(t *testing.T) {
-	count := *drawn
-	if testing.Short() {
-		count = 1000
-	}
-	r := rand.New(rand.NewPCG(20, *seed))
+	count := members.Of(1000, *drawn) // a millisecond each
+	r := members.Rand(t, *seed)
 	outcomes := map[string]int{}
 	for k := range count {
 		m := randomModel(r)

@@ -7,6 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/floats"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -255,11 +256,8 @@ func (m *segmentModel) violated(r *rand.Rand, c Convexity, segments int) (x, p, 
 // quotients is proved strongly convex where a segment of its declared sets
 // shows that it is not, or that it is not defined.
 func TestNoFalseProof(t *testing.T) {
-	count := *drawn / 2
-	if testing.Short() {
-		count = 1000
-	}
-	r := rand.New(rand.NewPCG(21, *seed))
+	count := members.Of(500, *drawn/2)
+	r := members.Rand(t, *seed+1)
 	proofs, restricted, refutations := 0, 0, 0
 	opts := Defaults()
 	opts.Samples = 4

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
@@ -173,11 +174,8 @@ func value(t *testing.T, n *expr.Node, x, y []float64) float64 {
 // differences of the reference evaluator, which vanish between entries that g
 // takes apart and nowhere else; and the parts of Split against g.
 func TestRandomModels(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 9))
-	count := 3000
-	if testing.Short() {
-		count = 1000
-	}
+	r := members.Rand(t, 9)
+	count := members.Of(500, 3000)
 	apart, zero, coupled, several := 0, 0, 0, 0
 	for k := range count {
 		p := randomProblem(r)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -15,9 +16,9 @@ import (
 // force, by dyadic data, whatever the rounding of forces that are larger by up to 2^40, on entries that curvature or a row
 // joins to it or nothing does; and at a start moved off the kink it mostly is.
 func TestKinksBesideLargeForces(t *testing.T) {
-	const cases = 1500
+	cases := members.Of(200, 1500)
 	solved, strict := 0, 0
-	for seed := range uint64(cases) {
+	for seed := range members.SeedsOf(t, 200, 1500) {
 		rng := rand.New(rand.NewPCG(seed, 68))
 		n := 2 + rng.IntN(3)
 		q, y, scale := make([]float64, n*n), make([]float64, n), make([]int, n)

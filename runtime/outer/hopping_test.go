@@ -6,9 +6,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -77,14 +79,15 @@ func freshHyper(t *testing.T, p *problem.Problem) *oracle.Hyper {
 // TestHopsFindTheLowest: of F with one or two variables, the least value on a grid of full evaluations is met, or
 // undercut, by a run from the middle; a run whose descents begin at the start alone ends higher often enough for this to say something.
 func TestHopsFindTheLowest(t *testing.T) {
-	if testing.Short() {
-		t.Skip("thousands of lower solves")
-	}
 	rng := rand.New(rand.NewPCG(5, 5))
 	trapped, edges := 0, 0
+	asked := members.Some(t, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, 4)
 	for k := range 12 {
 		dx, box := 1+k%2, 12.0
 		p := parametricProblem(rng, dx, 24, box)
+		if !slices.Contains(asked, k) {
+			continue
+		}
 		h := freshHyper(t, p)
 		least := math.Inf(1)
 		for a := range 161 {
@@ -123,7 +126,7 @@ func TestHopsFindTheLowest(t *testing.T) {
 		}
 	}
 	t.Logf("%d searches from the start alone end in a trap; %d entries at the edge of X", trapped, edges)
-	if trapped < 2 || edges < 2 {
+	if members.Full() && (trapped < 2 || edges < 2) {
 		t.Errorf("%d traps, %d entries at the edge: these problems say little", trapped, edges)
 	}
 }
@@ -143,7 +146,11 @@ func TestHopsResume(t *testing.T) {
 	whole := &stopper{at: -1}
 	want := run(context.Background(), whole, nil)
 	rounds := 0
+	var ends []int
 	for at := 1; at < len(whole.seen); at += 1 + at/6 {
+		ends = append(ends, at)
+	}
+	for _, at := range members.Some(t, ends, 8) {
 		ctx, cancel := context.WithCancel(context.Background())
 		r := run(ctx, &stopper{at: at, cancel: cancel}, nil)
 		text, err := json.Marshal(state(t, r))
@@ -164,7 +171,7 @@ func TestHopsResume(t *testing.T) {
 				want.Best.F, want.Evaluations, want.Calls)
 		}
 	}
-	if rounds < 2 {
+	if members.Full() && rounds < 2 || rounds == 0 {
 		t.Errorf("%d states between rounds", rounds)
 	}
 }
