@@ -112,7 +112,9 @@ func TestHostileTexts(t *testing.T) {
 		}
 		document := command("", 0, "solve", model, "-d", data, "--json", "--starts", "2")
 		write(t, at("result.json"), document)
-		var solved struct{ Upper struct{ Variables json.RawMessage } }
+		var solved struct {
+			Upper struct{ Variables json.RawMessage }
+		}
 		if err := json.Unmarshal([]byte(document), &solved); err != nil {
 			t.Fatal(err)
 		}

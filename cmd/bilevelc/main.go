@@ -58,11 +58,13 @@ func main() {
 	// After the first interrupt the handler goes, so that a second one ends
 	// the process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr}))
+	os.Exit(run(ctx, os.Args[1:], standard()))
 }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, args []string, io stdio) (code int) {
+	out := &output{Writer: io.out}
+	io.out = out
 	app := &app{io: io, args: args}
 	defer func() {
 		// A panic here is a bug of ours; the user gets one line and a way to
@@ -81,7 +83,8 @@ func run(ctx context.Context, args []string, io stdio) (code int) {
 	root.SetIn(io.in)
 	root.SetOut(io.out)
 	root.SetErr(io.err)
-	return app.exitCode(root.ExecuteContext(ctx))
+	err := root.ExecuteContext(ctx)
+	return app.delivered(out, app.exitCode(err), err)
 }
 
 // exitCode reports an error where it has not been reported, and gives its

@@ -63,7 +63,7 @@ func inFolder(flag, path string) error {
 // columns is the width of the terminal, or of a page where there is none.
 func (a *app) columns() int {
 	const page, most = 80, 160
-	if f, ok := a.io.out.(*os.File); ok {
+	if f, ok := fileOf(a.io.out); ok {
 		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
 			return max(chart.MinWidth, min(w, most))
 		}

@@ -17,6 +17,7 @@ type progress struct {
 	last  time.Time
 	trace *os.File
 	enc   *json.Encoder
+	lost  error // the first line of the trace that could not be written
 }
 
 // redraw is how often the line on the terminal is written again at most.
@@ -47,9 +48,9 @@ type traced struct {
 }
 
 func (p *progress) observe(now runtime.Progress) {
-	if p.enc != nil {
-		// A trace that cannot be written is not worth the run.
-		_ = p.enc.Encode(traced{now.Start, now.Iteration, runtime.Number(now.Objective), runtime.Number(now.Best),
+	if p.enc != nil && p.lost == nil {
+		// The run goes on: its result is worth more than the trace.
+		p.lost = p.enc.Encode(traced{now.Start, now.Iteration, runtime.Number(now.Objective), runtime.Number(now.Best),
 			runtime.Number(now.Step), runtime.Number(now.Measure), now.Calls})
 	}
 	if p.app.quiet || time.Since(p.last) < redraw {
@@ -82,8 +83,18 @@ func (p *progress) clear() {
 	}
 }
 
-func (p *progress) close() {
-	if p.trace != nil {
-		p.trace.Close()
+// close ends the trace. The error is of a trace that is not whole.
+func (p *progress) close() error {
+	if p.trace == nil {
+		return nil
 	}
+	err := p.trace.Close()
+	p.trace = nil
+	if p.lost != nil {
+		err = p.lost
+	}
+	if err != nil {
+		return &exitError{Code: exitInternal, Err: fmt.Errorf("the trace is not whole: %w", err)}
+	}
+	return nil
 }

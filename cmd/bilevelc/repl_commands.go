@@ -213,7 +213,7 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
 	}
-	return nil
+	return progress.close()
 }
 
 // replFlags are the flags of `:solve`: those of the command, and --cold.

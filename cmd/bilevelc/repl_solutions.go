@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
 	"sort"
 	"strconv"
@@ -219,7 +218,7 @@ func (r *repl) along(ctx context.Context, args []string) (*runtime.Line, error) 
 
 // columns is the width of a terminal, and 80 of what is none.
 func columns(w io.Writer) int {
-	if f, ok := w.(*os.File); ok {
+	if f, ok := fileOf(w); ok {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 0 {
 			return min(n, 160)
 		}

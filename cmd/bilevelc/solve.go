@@ -136,7 +136,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return err
 	}
 	kept := newCheckpointFile(a, path, f.checkpoint)
-	result, problem, err := a.run(ctx, path, f, kept)
+	result, problem, trace, err := a.run(ctx, path, f, kept)
 	var stopped *stoppedError
 	if errors.As(err, &stopped) {
 		result, err = runtime.Unfinished(path, stopped.status(), stopped.Error()), nil
@@ -157,28 +157,33 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return fmt.Errorf("the result could not be written: %w", err)
 	}
 	kept.delivered(result)
+	if trace != nil {
+		return trace
+	}
 	return statusError(result)
 }
 
-// run is the command up to its result, and the problem that it is of.
-func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (*runtime.Result, *runtime.Problem, error) {
+// run is the command up to its result, and the problem that it is of. trace is the
+// error of a trace that is not whole, which leaves the result as it is.
+func (a *app) run(ctx context.Context, path string, f *solveFlags, kept *checkpointFile) (
+	result *runtime.Result, problem *runtime.Problem, trace, err error) {
 	opts, err := f.options(ctx, a)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	problem, err := a.loadBound(ctx, path, f.inputs)
+	problem, err = a.loadBound(ctx, path, f.inputs)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	progress, err := a.progress(f.trace)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	defer progress.close()
+	defer func() { trace = progress.close() }()
 	opts.Observer, opts.Announce, opts.Keep = progress.observe, progress.announce, kept.keep
-	result, err := problem.Solve(ctx, opts)
+	result, err = problem.Solve(ctx, opts)
 	progress.clear()
-	return result, problem, runError(err)
+	return result, problem, nil, runError(err)
 }
 
 // timed gives a result the time of the whole command, reading included.

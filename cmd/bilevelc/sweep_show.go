@@ -13,8 +13,8 @@ import (
 
 	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/sweep"
-	"bilevelc/lang/diag"
 	"bilevelc/ir/datafile"
+	"bilevelc/lang/diag"
 )
 
 // oneFolder takes a sweep's folder as its argument.
