@@ -337,10 +337,7 @@ func (s *Solver) move(k int, by float64, col []float64) {
 	t.work += int64(t.n)
 }
 
-// value is the scaled objective, without shifts, and dual the value of the
-// dual function at the multipliers: -1/2 z'Qz + sum over sides of side x
-// multiplier, -Inf where a side that a multiplier needs is not there. u and g
-// must be those of z; noise below the tolerance counts as 0.
+// value is the scaled objective at z, without shifts.
 func (s *Solver) value() float64 {
 	st := s.st
 	sum := kernel.Dot(s.c, st.z)
