@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/tree"
 )
@@ -22,6 +24,7 @@ func main() {
 	big := flag.Bool("large", false, "with -make: larger programs")
 	nodes := flag.Int64("nodes", 200000, "node limit")
 	only := flag.String("only", "", "programs whose names begin so, several apart by commas")
+	proof := flag.Bool("proof", false, "write and verify the proof of each")
 	threads := flag.Int("threads", 1, "threads of a search")
 	flag.Parse()
 	dir := flag.Arg(0)
@@ -37,7 +40,7 @@ func main() {
 		}
 		err = generate(dir, *make, all)
 	} else {
-		err = measure(dir, *only, *nodes, *threads)
+		err = measure(dir, *only, *nodes, *threads, *proof)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "global:", err)
@@ -70,7 +73,7 @@ func optima(dir string) (map[string]float64, error) {
 	return out, nil
 }
 
-func measure(dir, only string, limit int64, threads int) error {
+func measure(dir, only string, limit int64, threads int, proof bool) error {
 	truth, err := optima(dir)
 	if err != nil {
 		return err
@@ -134,8 +137,33 @@ func measure(dir, only string, limit int64, threads int) error {
 		if r.Outcome == tree.Proved {
 			proved++
 		}
+		if proof && !math.IsInf(r.Claim(), -1) {
+			if verdict, err = prove(sys, r, verdict); err != nil {
+				return err
+			}
+		}
 		fmt.Printf("%-10s F %.9g bound %.9g %s, %d nodes and %d tried, work %.2g, %.3f s%s\n", name, f, r.Bound, r.Outcome, r.Nodes, r.Tried, float64(r.Work), took.Seconds(), verdict)
 	}
 	fmt.Printf("%d programs, %d proved, %d differ from the truth, %.2f s, the longest %.2f s\n", count, proved, wrong, total.Seconds(), worst.Seconds())
 	return nil
+}
+
+// prove writes the proof of a result and verifies it.
+func prove(sys *kkt.System, r *tree.Result, verdict string) (string, error) {
+	var text bytes.Buffer
+	start := processor()
+	if err := tree.WriteProof(context.Background(), &text, sys, r.State, r.Claim()); err != nil {
+		return "", err
+	}
+	written := processor()
+	report, err := certify.VerifyTree(sys.P, bytes.NewReader(text.Bytes()))
+	verified := processor() - written
+	switch {
+	case err != nil:
+		return verdict + "  PROOF REFUSED: " + err.Error(), nil
+	case report.Bound < r.Claim():
+		return verdict + fmt.Sprintf("  PROOF OF %.17g, CLAIM %.17g", report.Bound, r.Claim()), nil
+	}
+	return verdict + fmt.Sprintf("  proof: %d leaves, %.1f kB, written in %.3f s, verified in %.3f s", report.Leaves+report.Empty,
+		float64(text.Len())/1e3, (written-start).Seconds(), verified.Seconds()), nil
 }

@@ -1,12 +1,12 @@
-"""Optima of the programs of a folder by SCIP, on the system with SOS1 pairs: truth.json there, or times alone with names given.
+"""Optima of the programs of a folder by SCIP, on the system with SOS1 pairs: what it proves goes to truth.json there.
 
-    python3 scip.py DIR [NAME ...]          (needs pyscipopt; limit of 300 s a program)
+    python3 scip.py DIR [NAME ...]          (needs pyscipopt; SECONDS a program, from the environment, 300 by default)
 """
 import json, os, sys, time
 from pyscipopt import Model, quicksum
 
 
-def solve(path, limit=300):
+def solve(path, limit=float(os.environ.get('SECONDS', 300))):
     p = json.load(open(path + '.json'))
     nonneg = 'in nonneg' in open(path + '.blv').read()
     nx, ny, m, k = len(p['lo']), len(p['q']), len(p.get('b', [])), len(p.get('e', []))
@@ -40,9 +40,10 @@ def solve(path, limit=300):
 if __name__ == '__main__':
     D, names = sys.argv[1], sys.argv[2:]
     every = sorted(f[:-4] for f in os.listdir(D) if f.endswith('.blv') and (not names or any(f.startswith(a) for a in names)))
-    truth = {}
+    file = os.path.join(D, 'truth.json')
+    truth = json.load(open(file)) if os.path.exists(file) else {}
     for name in every:
         F, bound, status, nodes, took = solve(os.path.join(D, name))
         print(f'{name}: {F} >= {bound}, {status}, {nodes} nodes, {took:.2f} s', flush=True)
         if status in ('optimal', 'gaplimit'): truth[name] = F
-    if not names: json.dump(truth, open(os.path.join(D, 'truth.json'), 'w'), indent=1)
+    json.dump(truth, open(file, 'w'), indent=1)

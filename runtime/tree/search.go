@@ -226,6 +226,11 @@ func (s *search) cutoff() float64 {
 
 // slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open, next to the terms of f.
 func (s *search) slack(c *candidate) float64 {
+	return max(s.gap*math.Abs(c.f), kkt.Tolerance*s.terms(c))
+}
+
+// terms is the sum of the absolute terms of f.
+func (s *search) terms(c *candidate) float64 {
 	terms := math.Abs(s.quad.Const)
 	for j, v := range s.prog.C {
 		terms += math.Abs(v * c.z[j])
@@ -237,7 +242,7 @@ func (s *search) slack(c *candidate) float64 {
 			}
 		}
 	}
-	return max(s.gap*math.Abs(c.f), kkt.Tolerance*terms)
+	return terms
 }
 
 // bound is the lowest that f can be.
@@ -281,9 +286,12 @@ func (s *search) result(ctx context.Context) *Result {
 		s.sys.Unscaled(r.Ray, s.falls)
 		return r
 	}
+	for _, c := range s.prog.C {
+		r.terms = max(r.terms, math.Abs(c))
+	}
 	if s.best != nil {
 		r.Gap = s.relative()
-		r.Best = s.point(ctx, s.best)
+		r.Best, r.terms = s.point(ctx, s.best), max(r.terms, s.terms(s.best))
 	}
 	switch {
 	case len(s.open) > 0 && ctx.Err() != nil:

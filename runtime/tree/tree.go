@@ -86,6 +86,8 @@ type Result struct {
 	// Ray is a direction from Best along which f falls without end, where the outcome is Unbounded. Model's units.
 	Ray   []float64
 	State *State // to resume from, and for WriteProof
+
+	terms float64 // of f at Best, or of a unit of a variable of the relaxation
 }
 
 // Solve searches for the least value of f over the system.

@@ -1,0 +1,185 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+)
+
+// convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
+// have finite boxes.
+func (t *treeModel) convexity() error {
+	seen := make([]bool, t.n)
+	for _, start := range t.curved {
+		if seen[start] {
+			continue
+		}
+		part := []int{start}
+		seen[start] = true
+		for k := 0; k < len(part); k++ {
+			for _, e := range t.q[part[k]] {
+				if !seen[e.col] {
+					seen[e.col] = true
+					part = append(part, e.col)
+				}
+			}
+		}
+		slices.Sort(part)
+		if err := t.convexPart(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// most is the largest part whose semidefiniteness is decided in rational numbers, whose digits grow with the size.
+const most = 160
+
+func (t *treeModel) convexPart(part []int) error {
+	n := len(part)
+	at := make(map[int]int, n)
+	for k, j := range part {
+		at[j] = k
+	}
+	mid, radius, trace, exact := make([]float64, n*n), 0.0, 0.0, true
+	for k, i := range part {
+		sum := 0.0
+		for _, e := range t.q[i] {
+			m := e.val.mid()
+			mid[k*n+at[e.col]] = m
+			sum = up(sum + up(math.Max(e.val.hi-m, m-e.val.lo)))
+			exact = exact && e.val.exact()
+		}
+		radius = math.Max(radius, sum)
+		trace = up(trace + math.Abs(mid[k*n+k]))
+	}
+	if definite(mid, n, trace, radius, 0) {
+		return nil
+	}
+	if exact && n <= most && semidefiniteExactly(mid, n) {
+		return nil
+	}
+	if !(trace > 0) || math.IsInf(trace, 1) {
+		return fmt.Errorf("the objective is not convex")
+	}
+	// What a little of the identity makes definite lacks no more than that.
+	for c := 16 * float64(n) * 0x1p-52 * trace; c <= 0x1p-30*trace; c *= 8 {
+		if !definite(mid, n, trace, radius, c) {
+			continue
+		}
+		for _, j := range part {
+			if math.IsInf(t.lo[j], 0) || math.IsInf(t.hi[j], 0) {
+				return fmt.Errorf("the objective is not shown to be convex: its Hessian lacks up to %.1g, next to %.1g, in an entry without bounds", c, trace)
+			}
+		}
+		if t.deficit == nil {
+			t.deficit = make([]interval, t.n)
+		}
+		for _, j := range part {
+			t.deficit[j] = interval{0, c}
+		}
+		return nil
+	}
+	return fmt.Errorf("the objective is not shown to be convex")
+}
+
+// up is the next double above v.
+func up(v float64) float64 {
+	if v == 0 {
+		return 0
+	}
+	return math.Nextafter(v, math.Inf(1))
+}
+
+// definite shows that each symmetric matrix within radius (a bound of the 2-norm) of mid + shift I is positive definite: the
+// floating-point Cholesky factorization of it minus a bound of its own rounding ends (Rump 2006).
+func definite(mid []float64, n int, trace, radius, shift float64) bool {
+	eps := 0x1p-53
+	// gamma_(n+1)/(1 - gamma_(n+1)) trace, and (4n + 2) n underflows, doubled for the roundings here.
+	bound := 2*float64(n+2)*eps/(1-2*float64(n+2)*eps)*(trace+float64(n)*shift) + float64(n*(4*n+2))*0x1p-1074
+	less := up(up(radius) + 2*bound)
+	a := append([]float64(nil), mid...)
+	for i := range n {
+		a[i*n+i] = math.Nextafter(math.Nextafter(a[i*n+i]+shift, math.Inf(-1))-less, math.Inf(-1))
+		for j := range i { // both triangles are one number up to the radius
+			a[i*n+j] = mid[i*n+j]
+		}
+	}
+	for j := range n {
+		d := a[j*n+j]
+		for k := range j {
+			d -= a[j*n+k] * a[j*n+k]
+		}
+		if !(d > 0) {
+			return false
+		}
+		d = math.Sqrt(d)
+		a[j*n+j] = d
+		for i := j + 1; i < n; i++ {
+			v := a[i*n+j]
+			for k := range j {
+				v -= a[i*n+k] * a[j*n+k]
+			}
+			a[i*n+j] = v / d
+		}
+	}
+	return true
+}
+
+// semidefiniteExactly decides whether a symmetric matrix of doubles is positive semidefinite, by elimination with diagonal pivots in
+// rational numbers.
+func semidefiniteExactly(mid []float64, n int) bool {
+	a := make([][]*big.Rat, n)
+	for i := range a {
+		a[i] = make([]*big.Rat, n)
+		for j := range a[i] {
+			a[i][j] = new(big.Rat)
+			if v := mid[i*n+j]; v != 0 {
+				a[i][j].SetFloat64(v)
+			}
+		}
+	}
+	left := make([]int, n)
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 0 {
+		p := -1
+		for k, i := range left {
+			switch a[i][i].Sign() {
+			case -1:
+				return false
+			case 1:
+				if p < 0 || a[i][i].Cmp(a[left[p]][left[p]]) > 0 {
+					p = k
+				}
+			}
+		}
+		if p < 0 { // the diagonal is zero: so must all be
+			for _, i := range left {
+				for _, j := range left {
+					if a[i][j].Sign() != 0 {
+						return false
+					}
+				}
+			}
+			return true
+		}
+		r := left[p]
+		left = slices.Delete(left, p, p+1)
+		factor, product := new(big.Rat), new(big.Rat)
+		for _, i := range left {
+			if a[i][r].Sign() == 0 {
+				continue
+			}
+			factor.Quo(a[i][r], a[r][r])
+			for _, j := range left {
+				if a[r][j].Sign() != 0 {
+					a[i][j].Sub(a[i][j], product.Mul(factor, a[r][j]))
+				}
+			}
+		}
+	}
+	return true
+}

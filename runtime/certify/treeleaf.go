@@ -1,0 +1,226 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// sparseVector is a vector by its entries that are not zero.
+type sparseVector struct {
+	At  []int     `json:"at"`
+	Val []float64 `json:"val"`
+}
+
+// treeWeights are a leaf of a proof. With the gradient of the objective at Z, d = Q Z + c - rows'weights, and
+//
+//	f(z) >= k - 1/2 Z'Q Z + sum of weight x side of the rows + sum over columns of the least d_j z_j in the column's box
+//
+// for every z of the leaf, by convexity and weak duality: weights of inequalities have the sign of their sense, a row that the leaf
+// holds at zero is an equation, and a column without an end has d_j = 0, or of the right sign. A leaf that is empty has weights with f = 0 for
+// which the right side is positive.
+type treeWeights struct {
+	Z            *sparseVector `json:"z,omitempty"`
+	Stationarity *sparseVector `json:"stationarity,omitempty"`
+	Lower        *sparseVector `json:"lower,omitempty"`
+	Upper        *sparseVector `json:"upper,omitempty"`
+	Extended     *sparseVector `json:"extended,omitempty"`
+	Coupled      *sparseVector `json:"coupled,omitempty"`
+}
+
+// treeLeaf is what a branch holds, and the room to evaluate leaves.
+type treeLeaf struct {
+	t      *treeModel
+	side   []int8 // of each row of the lower level: 0 open, 1 slack zero, 2 multiplier zero
+	lo, hi []float64
+
+	empty bool
+	w     [treeKinds][]interval
+	z     []interval
+	d     []interval
+	shown []bool        // columns with d_j = 0 by a solution that is proved to exist
+	moved []movedWeight // by that solution
+}
+
+func newTreeLeaf(t *treeModel) *treeLeaf {
+	l := &treeLeaf{t: t, side: make([]int8, t.m), lo: append([]float64(nil), t.lo...), hi: append([]float64(nil), t.hi...),
+		z: make([]interval, t.n), d: make([]interval, t.n), shown: make([]bool, t.n)}
+	for k := range l.w {
+		l.w[k] = make([]interval, t.rows[k].Rows)
+	}
+	return l
+}
+
+// hold fixes a side of row i; it returns what the boxes of the entry it bounds alone were.
+func (l *treeLeaf) hold(i int, side int8) (col int, lo, hi float64) {
+	l.side[i] = side
+	t := l.t
+	col = t.nx + t.ny + i
+	if side == 1 {
+		cols, vals := t.rows[treeLower].Row(i)
+		if len(cols) != 1 || cols[0] < t.nx {
+			return -1, 0, 0
+		}
+		col = cols[0]
+		lo, hi = l.lo[col], l.hi[col]
+		at := signed(point(t.rhs[treeLower][i]).over(math.Abs(vals[0])), vals[0])
+		l.lo[col], l.hi[col] = math.Max(lo, at.lo), math.Min(hi, at.hi)
+		return col, lo, hi
+	}
+	lo, hi = l.lo[col], l.hi[col]
+	l.lo[col], l.hi[col] = 0, 0
+	return col, lo, hi
+}
+
+// free reports whether a row's weight may have any sign.
+func (l *treeLeaf) free(kind, i int) bool {
+	return l.t.equal[kind][i] || kind == treeLower && l.side[i] == 1
+}
+
+// load takes the weights of a leaf.
+func (l *treeLeaf) load(w *treeWeights, empty bool) error {
+	l.empty = empty
+	for k := range l.w {
+		clear(l.w[k])
+	}
+	clear(l.z)
+	clear(l.shown)
+	l.moved = l.moved[:0]
+	fill := func(what string, dst []interval, v *sparseVector) error {
+		if v == nil {
+			return nil
+		}
+		if len(v.At) != len(v.Val) {
+			return fmt.Errorf("%s: %d places for %d numbers", what, len(v.At), len(v.Val))
+		}
+		for k, at := range v.At {
+			if at < 0 || at >= len(dst) || math.IsNaN(v.Val[k]) || math.IsInf(v.Val[k], 0) {
+				return fmt.Errorf("%s: %v at place %d of %d", what, v.Val[k], at, len(dst))
+			}
+			dst[at] = point(v.Val[k])
+		}
+		return nil
+	}
+	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled} {
+		if err := fill(kindWords[k], l.w[k], v); err != nil {
+			return err
+		}
+	}
+	if !empty {
+		if err := fill("z", l.z, w.Z); err != nil {
+			return err
+		}
+	}
+	return l.signs()
+}
+
+var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled"}
+
+// signs checks those of the weights.
+func (l *treeLeaf) signs() error {
+	for k := range l.w {
+		for i, v := range l.w[k] {
+			if !v.zero() && !l.free(k, i) && !(signed(v, l.t.sense[k]).lo >= 0) {
+				return fmt.Errorf("the weight of %s row %d has the wrong sign", kindWords[k], i)
+			}
+		}
+	}
+	return nil
+}
+
+// reduce sets d.
+func (l *treeLeaf) reduce() {
+	t := l.t
+	if l.empty {
+		clear(l.d)
+	} else {
+		copy(l.d, t.c)
+		for _, i := range t.curved {
+			for _, e := range t.q[i] {
+				if !l.z[e.col].zero() {
+					l.d[i] = l.d[i].add(e.val.mul(l.z[e.col]))
+				}
+			}
+		}
+	}
+	for k := range l.w {
+		for i, v := range l.w[k] {
+			if v.zero() {
+				continue
+			}
+			cols, vals := t.rows[k].Row(i)
+			for s, j := range cols {
+				l.d[j] = l.d[j].sub(v.mul(point(vals[s])))
+			}
+		}
+	}
+	for j, is := range l.shown {
+		if is {
+			l.d[j] = interval{}
+		}
+	}
+}
+
+// fails reports whether the box of column j has no end where d_j needs one.
+func (l *treeLeaf) fails(j int) bool {
+	return l.d[j].hi > 0 && math.IsInf(l.lo[j], -1) || l.d[j].lo < 0 && math.IsInf(l.hi[j], 1) || !l.d[j].finite()
+}
+
+// bound is the lower bound of f on the leaf, rounded down; for an empty leaf it is +Inf.
+func (l *treeLeaf) bound() (float64, error) {
+	if err := l.complete(); err != nil {
+		return 0, err
+	}
+	if err := l.signs(); err != nil {
+		return 0, err
+	}
+	t := l.t
+	sum := interval{}
+	if !l.empty {
+		sum = t.konst
+		for _, i := range t.curved {
+			if l.z[i].zero() {
+				continue
+			}
+			row := interval{}
+			for _, e := range t.q[i] {
+				row = row.add(e.val.mul(l.z[e.col]))
+			}
+			sum = sum.sub(point(0.5).mul(row.mul(l.z[i])))
+		}
+		for j, lack := range t.deficit {
+			if lack.zero() {
+				continue
+			}
+			away := interval{l.lo[j], l.hi[j]}.sub(l.z[j])
+			square := point(away.size())
+			sum = sum.sub(point(0.5).mul(lack.mul(square.mul(square))))
+		}
+	}
+	for k := range l.w {
+		for i, v := range l.w[k] {
+			if !v.zero() {
+				sum = sum.add(v.mul(point(t.rhs[k][i])))
+			}
+		}
+	}
+	for j, d := range l.d {
+		if !d.zero() {
+			sum = sum.add(d.mul(interval{l.lo[j], l.hi[j]}))
+		}
+	}
+	if math.IsNaN(sum.lo) {
+		return 0, fmt.Errorf("the bound is no number")
+	}
+	if !l.empty {
+		return sum.lo, nil
+	}
+	if !(sum.lo > 0) {
+		return 0, fmt.Errorf("the weights of an empty leaf prove %.3g > 0", sum.lo)
+	}
+	return math.Inf(1), nil
+}
+
+// integer reports whether entry j of x takes whole numbers only.
+func integer(p *problem.Problem, j int) bool { return j < len(p.Integer) && p.Integer[j] }

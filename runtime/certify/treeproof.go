@@ -1,0 +1,202 @@
+package certify
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// TreeReport is what a proof of a global bound was found to show.
+type TreeReport struct {
+	// Bound is a lower bound of f over all x and optimistic answers: what the leaves show, rounded down; +Inf where they show that nothing is
+	// feasible.
+	Bound    float64
+	Branches int64
+	Leaves   int64 // with a bound
+	Empty    int64 // without a point
+	Depth    int
+}
+
+// VerifyTree reads a proof of a global lower bound, one JSON object a line, and evaluates it from the problem alone. The first line is
+//
+//	{"tree": 1, "kappa": [..]}
+//
+// kappa being the weights of strong duality, one a follower, or absent. The tree follows, a parent before its children and all of
+// the first child before the second:
+//
+//	{"pair": i}             row i of the lower level: first its slack is zero, then its multiplier
+//	{"entry": j, "at": v}   integer entry j of x: first x_j <= v, then x_j >= v + 1
+//	{"bound": {..}}         a leaf, with weights that bound f there
+//	{"empty": {..}}         a leaf, with weights that show that it has no point
+//
+// Every point of the system is in a leaf, since the children of a branch cover it. The memory it takes does not depend on the
+// number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not.
+func VerifyTree(p *problem.Problem, r io.Reader) (*TreeReport, error) {
+	in := json.NewDecoder(bufio.NewReaderSize(r, 1<<16))
+	in.DisallowUnknownFields()
+	var head struct {
+		Tree  int       `json:"tree"`
+		Kappa []float64 `json:"kappa"`
+	}
+	if err := in.Decode(&head); err != nil {
+		return nil, fmt.Errorf("the first line: %w", err)
+	}
+	if head.Tree != 1 {
+		return nil, fmt.Errorf("version %d of the proof is not known", head.Tree)
+	}
+	t, err := newTreeModel(p, head.Kappa)
+	if err != nil {
+		return nil, err
+	}
+	v := &treeVerification{report: TreeReport{Bound: math.Inf(1)}, leaf: newTreeLeaf(t), p: p}
+	for line := 2; !v.done; line++ {
+		var next treeLine
+		if err := in.Decode(&next); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = fmt.Errorf("the proof ends before its leaves cover everything")
+			}
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		if err := v.take(&next); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+	}
+	if in.More() {
+		return nil, fmt.Errorf("the proof goes on after its leaves cover everything")
+	}
+	return &v.report, nil
+}
+
+// treeLine is one object of the tree.
+type treeLine struct {
+	Pair  *int         `json:"pair"`
+	Entry *int         `json:"entry"`
+	At    *float64     `json:"at"`
+	Bound *treeWeights `json:"bound"`
+	Empty *treeWeights `json:"empty"`
+}
+
+// treeVerification is the place in a tree: the branches whose children are being read.
+type treeVerification struct {
+	p      *problem.Problem
+	report TreeReport
+	leaf   *treeLeaf
+	stack  []treeBranch
+	done   bool
+}
+
+// treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
+type treeBranch struct {
+	pair   int // row, or -1
+	entry  int
+	at     float64
+	second bool // the second child is being read
+	col    int  // whose box changed, or -1
+	lo, hi float64
+}
+
+func (v *treeVerification) take(next *treeLine) error {
+	count := 0
+	for _, is := range [...]bool{next.Pair != nil, next.Entry != nil, next.Bound != nil, next.Empty != nil} {
+		if is {
+			count++
+		}
+	}
+	if count != 1 || (next.At != nil) != (next.Entry != nil) {
+		return fmt.Errorf("neither a branch nor a leaf")
+	}
+	switch {
+	case next.Pair != nil:
+		i := *next.Pair
+		if i < 0 || i >= len(v.leaf.side) || v.p.Rows.Kind[i] != problem.AtMost {
+			return fmt.Errorf("row %d is no pair", i)
+		}
+		if v.leaf.side[i] != 0 {
+			return fmt.Errorf("row %d is fixed already", i)
+		}
+		v.enter(treeBranch{pair: i, entry: -1})
+	case next.Entry != nil:
+		j := *next.Entry
+		if j < 0 || j >= v.p.Dx || !integer(v.p, j) {
+			return fmt.Errorf("entry %d of x is not integer", j)
+		}
+		at, lo, hi := *next.At, v.leaf.lo[j], v.leaf.hi[j]
+		if at != math.Floor(at) || !(math.Abs(at) < 1<<52) || at < lo || at >= hi { // at + 1 is exact, and boxes shrink
+			return fmt.Errorf("entry %d of [%v, %v] splits at %v", j, lo, hi, at)
+		}
+		v.enter(treeBranch{pair: -1, entry: j, at: *next.At})
+	case next.Bound != nil:
+		v.report.Leaves++
+		return v.end(next.Bound, false)
+	default:
+		v.report.Empty++
+		return v.end(next.Empty, true)
+	}
+	return nil
+}
+
+// enter goes to the first child of a branch.
+func (v *treeVerification) enter(b treeBranch) {
+	v.report.Branches++
+	v.stack = append(v.stack, b)
+	v.report.Depth = max(v.report.Depth, len(v.stack))
+	v.hold(&v.stack[len(v.stack)-1])
+}
+
+// hold makes what the present child of b says.
+func (v *treeVerification) hold(b *treeBranch) {
+	l := v.leaf
+	if b.pair >= 0 {
+		side := int8(1)
+		if b.second {
+			side = 2
+		}
+		b.col, b.lo, b.hi = l.hold(b.pair, side)
+		return
+	}
+	b.col, b.lo, b.hi = b.entry, l.lo[b.entry], l.hi[b.entry]
+	if b.second {
+		l.lo[b.entry] = math.Max(b.lo, b.at+1)
+	} else {
+		l.hi[b.entry] = math.Min(b.hi, b.at)
+	}
+}
+
+// release undoes hold.
+func (v *treeVerification) release(b *treeBranch) {
+	if b.pair >= 0 {
+		v.leaf.side[b.pair] = 0
+	}
+	if b.col >= 0 {
+		v.leaf.lo[b.col], v.leaf.hi[b.col] = b.lo, b.hi
+	}
+}
+
+// end evaluates a leaf, and goes on to the next child that is not read.
+func (v *treeVerification) end(w *treeWeights, empty bool) error {
+	if err := v.leaf.load(w, empty); err != nil {
+		return err
+	}
+	bound, err := v.leaf.bound()
+	if err != nil {
+		return err
+	}
+	v.report.Bound = math.Min(v.report.Bound, bound)
+	for len(v.stack) > 0 {
+		b := &v.stack[len(v.stack)-1]
+		v.release(b)
+		if !b.second {
+			b.second = true
+			v.hold(b)
+			return nil
+		}
+		v.stack = v.stack[:len(v.stack)-1]
+	}
+	v.done = true
+	return nil
+}

@@ -1,0 +1,155 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// affine is a linear function of (x, y), with 1/2 curve y'y.
+type affine struct {
+	x, y  []float64
+	curve float64
+}
+
+func (a affine) Value(x, y []float64) float64 {
+	return dot(a.x, x) + dot(a.y, y) + 0.5*a.curve*dot(y, y)
+}
+func (a affine) GradX(dst, _, _ []float64) { copy(dst, a.x) }
+func (a affine) GradY(dst, _, y []float64) {
+	for j := range dst {
+		dst[j] = a.y[j] + a.curve*y[j]
+	}
+}
+func (a affine) ValueGradY(dst, x, y []float64) float64 {
+	a.GradY(dst, x, y)
+	return a.Value(x, y)
+}
+func (a affine) ValueGrad(dx, dy, x, y []float64) float64 {
+	a.GradX(dx, x, y)
+	a.GradY(dy, x, y)
+	return a.Value(x, y)
+}
+func (a affine) Clone() problem.Function { return a }
+
+// follower has y at x by the row x - y = 0 or <= 0 (coef -1), or y - x >= 0 (coef 1), and g = y^2/2; the leader minimizes price y, x in [0, 1].
+func follower(kind problem.Kind, coef, price float64) *problem.Problem {
+	return &problem.Problem{Dx: 1, Dy: 1, F: affine{[]float64{0}, []float64{price}, 0}, G: affine{[]float64{0}, []float64{0}, 1},
+		Rows:  &problem.Rows{Kind: []problem.Kind{kind}, A: sparse.FromDense(1, 1, []float64{coef}), B: sparse.FromDense(1, 1, []float64{coef}), Rhs: []float64{0}},
+		X:     &problem.Set{Lo: []float64{0}, Hi: []float64{1}},
+		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
+}
+
+// Each rule of a leaf refuses weights that would show something false without it, or finds weights next to them that show what is true.
+func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		p      *problem.Problem
+		proof  string
+		refuse string // part of the reason; "": it is accepted
+		bound  float64
+	}{
+		{"an equation: y = x, at least -1", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"the multiplier of an equation is free: other weights show -1", follower(problem.Equal, -1, -1), `{"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"and so is that with the other sign", follower(problem.Equal, 1, -1), `{"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"y >= x, at least 0", follower(problem.AtMost, 1, 1), `{"bound": {"lower": {"at": [0], "val": [1]}}}`, "", 0},
+		{"an inequality's weight has a sign", follower(problem.AtMost, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}}}`, "wrong sign", 0},
+		{"which it has not where the slack is zero", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"the second child has no such row", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "wrong sign", 0},
+		{"a multiplier is a column where its slack is zero", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"stationarity": {"at": [0], "val": [-1]}}} {"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"a column without weights", follower(problem.AtMost, 1, -1), `{"bound": {}}`, "has no end", 0},
+		{"nothing is empty", follower(problem.AtMost, 1, -1), `{"empty": {}}`, "prove 0 > 0", 0},
+		{"a leaf is missing", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "ends before", 0},
+		{"a leaf too many", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {}}`, "goes on", 0},
+		{"a pair twice", follower(problem.AtMost, 1, -1), `{"pair": 0} {"pair": 0}`, "fixed already", 0},
+		{"an equation is no pair", follower(problem.Equal, 1, -1), `{"pair": 0}`, "no pair", 0},
+		{"an entry that is not whole", follower(problem.Equal, 1, -1), `{"entry": 0, "at": 0}`, "not integer", 0},
+		{"no such row", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [1], "val": [-1]}}}`, "at place 1 of 1", 0},
+		{"an unknown field", follower(problem.Equal, 1, -1), `{"bound": {"lowest": {}}}`, "unknown field", 0},
+	} {
+		report, err := VerifyTree(c.p, strings.NewReader(`{"tree": 1} `+c.proof))
+		switch {
+		case c.refuse == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.refuse == "" && (report.Bound > c.bound || report.Bound < c.bound-1e-9):
+			t.Errorf("%s: proved %v, not %v", c.name, report.Bound, c.bound)
+		case c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse)):
+			t.Errorf("%s: %v, and not %q", c.name, err, c.refuse)
+		}
+	}
+}
+
+// What two columns of whole numbers leave is decided exactly, and the Hessian of an objective is, too.
+func TestSemidefinitenessIsDecided(t *testing.T) {
+	third := 1.0 / 3
+	for _, c := range []struct {
+		a    []float64
+		n    int
+		want bool
+	}{
+		{[]float64{1, 1, 1, 1}, 2, true}, // singular
+		{[]float64{1, 1, 1, math.Nextafter(1, 0)}, 2, false},
+		{[]float64{0, 0, 0, 1}, 2, true},
+		{[]float64{0, 1, 1, 0}, 2, false},
+		{[]float64{9, 3, 3, 1}, 2, true},
+		{[]float64{1, third, third, third * third}, 2, third*third >= third*third && math.FMA(third, third, -third*third) <= 0},
+		{[]float64{2, 1, 1, 1, 2, 1, 1, 1, -1e-300}, 3, false},
+	} {
+		if got := semidefiniteExactly(c.a, c.n); got != c.want {
+			t.Errorf("%v: %v", c.a, got)
+		}
+		trace := 0.0
+		for i := range c.n {
+			trace += math.Abs(c.a[i*c.n+i])
+		}
+		if definite(c.a, c.n, trace, 0, 0) {
+			t.Errorf("%v is called definite", c.a)
+		}
+	}
+	if !definite([]float64{2, 1, 1, 2}, 2, 4, 0, 0) || definite([]float64{2, 1, 1, 2}, 2, 4, 1, 0) {
+		t.Error("eigenvalues 1 and 3: definite within any radius below 1")
+	}
+}
+
+// An enclosure holds the solution in rational numbers, of matrices of any condition, or there is none.
+func TestEnclosuresHoldTheSolution(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	found, refused := 0, 0
+	for k := range 400 {
+		n := 1 + rng.IntN(6)
+		mat, rhs, rows := make([]interval, n*n), make([]interval, n), make([][]*big.Rat, n)
+		for i := range n {
+			rows[i] = make([]*big.Rat, n+1)
+			for j := range n {
+				v := rng.NormFloat64()
+				if i == n-1 && n > 1 { // the last row is nearly the one before
+					v = mat[(i-1)*n+j].lo + math.Ldexp(rng.NormFloat64(), -k%60)
+				}
+				mat[i*n+j], rows[i][j] = point(v), new(big.Rat).SetFloat64(v)
+			}
+			v := rng.NormFloat64()
+			rhs[i], rows[i][n] = point(v), new(big.Rat).SetFloat64(v)
+		}
+		got, err := enclose(mat, rhs, n)
+		want := eliminate(rows)
+		if err != nil {
+			refused++
+			continue
+		}
+		found++
+		for i, v := range want {
+			if new(big.Rat).SetFloat64(got[i].lo).Cmp(v) > 0 || new(big.Rat).SetFloat64(got[i].hi).Cmp(v) < 0 {
+				f, _ := v.Float64()
+				t.Fatalf("entry %d is %v, outside of %v", i, f, got[i])
+			}
+		}
+	}
+	if found < 200 || refused == 0 {
+		t.Errorf("%d enclosed, %d refused", found, refused)
+	}
+}

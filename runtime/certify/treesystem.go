@@ -1,0 +1,481 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+)
+
+// A column without an end needs d_j = 0, or d_j of one sign, exactly; the weights of a proof are doubles, and leave d_j of rounding. complete
+// shows that weights next to them exist for which these d_j are 0: as many weights, or entries of Z, as there are such columns are taken to be
+// unknown, and the linear system for their changes is enclosed (Krawczyk 1969; Rump 1999). Columns whose equations follow
+// from others are settled in rational numbers.
+func (l *treeLeaf) complete() error {
+	l.reduce()
+	var of []int // the columns of the system
+	in := make([]bool, l.t.n)
+	for more := true; more; { // each time the changes move other reduced costs, columns join the system
+		more = false
+		for j := range l.d {
+			if l.fails(j) && !in[j] {
+				if !l.d[j].finite() {
+					return fmt.Errorf("column %s: the reduced cost is no number", l.column(j))
+				}
+				of, in[j], more = append(of, j), true, true
+			}
+		}
+		for again := more; again; {
+			if err := l.solve(of); err != nil {
+				return err
+			}
+			again = l.drop()
+		}
+	}
+	for j := range l.d {
+		if l.fails(j) {
+			return fmt.Errorf("column %s has no end, and the reduced cost %.3g", l.column(j), l.d[j].mid())
+		}
+	}
+	return nil
+}
+
+// column names a column.
+func (l *treeLeaf) column(j int) string {
+	t := l.t
+	switch {
+	case j < t.nx:
+		return fmt.Sprintf("x[%d]", j)
+	case j < t.nx+t.ny:
+		return fmt.Sprintf("y[%d]", j-t.nx)
+	case j < t.nx+t.ny+t.m:
+		return fmt.Sprintf("multiplier[%d]", j-t.nx-t.ny)
+	}
+	return fmt.Sprintf("u[%d]", j-t.nx-t.ny-t.m)
+}
+
+// unknown is a weight, or an entry of Z (kind treeKinds).
+type unknown struct{ kind, index int }
+
+func (l *treeLeaf) value(u unknown) *interval {
+	if u.kind == treeKinds {
+		return &l.z[u.index]
+	}
+	return &l.w[u.kind][u.index]
+}
+
+// candidates are the unknowns that may change: those of any sign, and weights that are not zero.
+func (l *treeLeaf) candidates() []unknown {
+	var all []unknown
+	for k := range l.w {
+		for i, v := range l.w[k] {
+			if l.free(k, i) || !v.zero() {
+				all = append(all, unknown{k, i})
+			}
+		}
+	}
+	if !l.empty {
+		for _, i := range l.t.curved {
+			all = append(all, unknown{treeKinds, i})
+		}
+	}
+	return all
+}
+
+// derivative calls f with d d_j / d u for the columns where it is not 0.
+func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
+	if u.kind == treeKinds {
+		for _, e := range l.t.q[u.index] {
+			f(e.col, e.val)
+		}
+		return
+	}
+	cols, vals := l.t.rows[u.kind].Row(u.index)
+	for s, j := range cols {
+		f(j, point(-vals[s]))
+	}
+}
+
+// solve encloses changes of unknowns that make d_j = 0 for the columns.
+func (l *treeLeaf) solve(of []int) error {
+	l.restore()
+	at := make(map[int]int, len(of))
+	for k, j := range of {
+		at[j] = k
+	}
+	l.reduce()
+	all := l.candidates()
+	m, n := len(of), len(all)
+	a := make([]float64, m*n)
+	for c, u := range all {
+		l.derivative(u, func(j int, v interval) {
+			if k, ok := at[j]; ok {
+				a[k*n+c] = v.mid()
+			}
+		})
+	}
+	rows, cols := pivots(a, m, n, func(c int) float64 {
+		if l.value(all[c]).zero() {
+			return unmoved
+		}
+		return 1
+	})
+	size := len(rows)
+	if size == 0 {
+		return fmt.Errorf("column %s has no end, and no weight that moves its reduced cost", l.column(of[0]))
+	}
+	// matrix of the rows and columns chosen, its approximate inverse, and the residual.
+	mat := make([]interval, size*size)
+	place := make(map[int]int, size)
+	for r, k := range rows {
+		place[of[k]] = r
+	}
+	for c, k := range cols {
+		l.derivative(all[k], func(j int, v interval) {
+			if r, ok := place[j]; ok {
+				mat[r*size+c] = v
+			}
+		})
+	}
+	rhs := make([]interval, size)
+	for r, k := range rows {
+		rhs[r] = l.d[of[k]].neg()
+	}
+	change, err := enclose(mat, rhs, size)
+	if err != nil {
+		return err
+	}
+	before := make([]interval, size)
+	for c, k := range cols {
+		v := l.value(all[k])
+		before[c] = *v
+		l.moved = append(l.moved, movedWeight{all[k], *v})
+		*v = v.add(change[c])
+	}
+	for _, k := range rows {
+		l.shown[of[k]] = true
+	}
+	l.reduce()
+	if size == m {
+		return nil
+	}
+	chosen := make([]unknown, size)
+	for c, k := range cols {
+		chosen[c] = all[k]
+	}
+	equations := make([]int, size)
+	for r, k := range rows {
+		equations[r] = of[k]
+	}
+	return l.exactly(of, equations, chosen, before)
+}
+
+// movedWeight is an unknown that changed, and what it was.
+type movedWeight struct {
+	u   unknown
+	was interval
+}
+
+// drop makes weights zero for good that the last change left without a sign: they are rounding of zero. It reports whether there were any.
+func (l *treeLeaf) drop() bool {
+	any := false
+	for k, m := range l.moved {
+		if m.u.kind == treeKinds || l.free(m.u.kind, m.u.index) || signed(*l.value(m.u), l.t.sense[m.u.kind]).lo >= 0 {
+			continue
+		}
+		l.moved[k].was, any = interval{}, true
+	}
+	return any
+}
+
+// restore undoes the changes of the last system.
+func (l *treeLeaf) restore() {
+	for _, m := range l.moved {
+		*l.value(m.u) = m.was
+	}
+	l.moved = l.moved[:0]
+	clear(l.shown)
+}
+
+// unmoved is by how much smaller than others a pivot counts whose unknown is zero so far: zeros make other reduced costs exact.
+const unmoved = 0x1p-20
+
+// pivots are rows and columns of a (m x n) that make up a matrix that is not singular to working precision: Gaussian elimination with
+// complete pivoting, columns weighted.
+func pivots(a []float64, m, n int, weight func(c int) float64) (rows, cols []int) {
+	a = append([]float64(nil), a...)
+	usedRow, usedCol := make([]bool, m), make([]bool, n)
+	weights, scale := make([]float64, n), make([]float64, m)
+	for c := range weights {
+		weights[c] = weight(c)
+	}
+	for r := range m {
+		for c := range n {
+			scale[r] = math.Max(scale[r], math.Abs(a[r*n+c]))
+		}
+	}
+	for {
+		br, bc, most := -1, -1, 0.0
+		for r := range m {
+			if usedRow[r] || scale[r] == 0 {
+				continue
+			}
+			for c := range n {
+				if v := math.Abs(a[r*n+c]) / scale[r]; !usedCol[c] && v > 1e-9 && v*weights[c] > most { // 1e-9: half of the digits, and a margin
+					br, bc, most = r, c, v*weights[c]
+				}
+			}
+		}
+		if br < 0 {
+			return rows, cols
+		}
+		rows, cols = append(rows, br), append(cols, bc)
+		usedRow[br], usedCol[bc] = true, true
+		for r := range m {
+			if usedRow[r] || a[r*n+bc] == 0 {
+				continue
+			}
+			f := a[r*n+bc] / a[br*n+bc]
+			for c := range n {
+				if !usedCol[c] && a[br*n+c] != 0 {
+					a[r*n+c] -= f * a[br*n+c]
+				}
+			}
+			a[r*n+bc] = 0
+		}
+	}
+}
+
+// enclose encloses the solution of mat v = rhs, or says that it found none.
+func enclose(mat []interval, rhs []interval, n int) ([]interval, error) {
+	inverse := make([]float64, n*n)
+	mid := make([]float64, n*n)
+	for k, v := range mat {
+		mid[k] = v.mid()
+	}
+	for i := range n {
+		inverse[i*n+i] = 1
+	}
+	for k := range n { // Gauss and Jordan
+		p := k
+		for i := k + 1; i < n; i++ {
+			if math.Abs(mid[i*n+k]) > math.Abs(mid[p*n+k]) {
+				p = i
+			}
+		}
+		if mid[p*n+k] == 0 {
+			return nil, fmt.Errorf("the system for the reduced costs is singular")
+		}
+		for j := range n {
+			mid[k*n+j], mid[p*n+j] = mid[p*n+j], mid[k*n+j]
+			inverse[k*n+j], inverse[p*n+j] = inverse[p*n+j], inverse[k*n+j]
+		}
+		d := 1 / mid[k*n+k]
+		for j := range n {
+			mid[k*n+j] *= d
+			inverse[k*n+j] *= d
+		}
+		for i := range n {
+			if f := mid[i*n+k]; i != k && f != 0 {
+				for j := range n {
+					mid[i*n+j] -= f * mid[k*n+j]
+					inverse[i*n+j] -= f * inverse[k*n+j]
+				}
+			}
+		}
+	}
+	about := make([]float64, n)
+	for i := range n {
+		for j := range n {
+			about[i] += inverse[i*n+j] * rhs[j].mid()
+		}
+	}
+	// |v - about| <= |inverse (rhs - mat about)| / (1 - |I - inverse mat|), in the max norm.
+	residual := make([]interval, n)
+	for i := range n {
+		residual[i] = rhs[i]
+		for j := range n {
+			if !mat[i*n+j].zero() {
+				residual[i] = residual[i].sub(mat[i*n+j].mul(point(about[j])))
+			}
+		}
+	}
+	norm, radius := 0.0, 0.0
+	for i := range n {
+		row, sum := interval{}, interval{}
+		for j := range n {
+			v := interval{}
+			for k := range n {
+				if inverse[i*n+k] != 0 && !mat[k*n+j].zero() {
+					v = v.add(point(inverse[i*n+k]).mul(mat[k*n+j]))
+				}
+			}
+			if i == j {
+				v = v.sub(point(1))
+			}
+			sum = sum.add(point(v.size()))
+			row = row.add(point(inverse[i*n+j]).mul(residual[j]))
+		}
+		norm, radius = math.Max(norm, sum.hi), math.Max(radius, row.size())
+	}
+	if !(norm < 0.5) { // also no number
+		return nil, fmt.Errorf("the system for the reduced costs is singular to working precision")
+	}
+	r := point(radius).over((point(1).sub(point(norm))).lo).hi
+	out := make([]interval, n)
+	for i := range out {
+		out[i] = point(about[i]).add(interval{-r, r})
+	}
+	return out, nil
+}
+
+// largest is the largest system that is solved in rational numbers.
+const largest = 120
+
+// exactly settles, in rational numbers, the columns of `of` that are no equations of the system: their reduced costs at the solution are
+// zero, or of the right sign, or the leaf is not shown. before are the chosen unknowns before their change.
+func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []interval) error {
+	n := len(chosen)
+	if n > largest {
+		return fmt.Errorf("%d dependent equations are too many for rational numbers", n)
+	}
+	index := make(map[unknown]int, n)
+	for c, u := range chosen {
+		index[u] = c
+	}
+	known := true
+	rational := func(v interval) *big.Rat {
+		r := new(big.Rat)
+		known = known && v.exact() && v.finite()
+		if known {
+			r.SetFloat64(v.lo)
+		}
+		return r
+	}
+	value := func(u unknown) *big.Rat {
+		if c, ok := index[u]; ok {
+			return rational(before[c])
+		}
+		return rational(*l.value(u))
+	}
+	// cost is d_j before the change, with its derivatives in the unknowns.
+	cost := func(j int) (*big.Rat, []*big.Rat) {
+		sum, coef := new(big.Rat), make([]*big.Rat, n)
+		product := new(big.Rat)
+		if !l.empty {
+			sum.Set(rational(l.t.c[j]))
+			for _, e := range l.t.q[j] {
+				u := unknown{treeKinds, e.col}
+				sum.Add(sum, product.Mul(rational(e.val), value(u)))
+				if c, ok := index[u]; ok {
+					coef[c] = rational(e.val)
+				}
+			}
+		}
+		for k := range l.w {
+			for i := range l.w[k] {
+				u := unknown{k, i}
+				c, moves := index[u]
+				if l.w[k][i].zero() && !moves {
+					continue
+				}
+				v := l.t.rows[k].At(i, j)
+				if v == 0 {
+					continue
+				}
+				r := rational(point(-v))
+				sum.Add(sum, product.Mul(r, value(u)))
+				if moves {
+					coef[c] = r
+				}
+			}
+		}
+		return sum, coef
+	}
+	rows := make([][]*big.Rat, n)
+	for r, j := range equations {
+		sum, coef := cost(j)
+		rows[r] = make([]*big.Rat, n+1)
+		for c := range coef {
+			if rows[r][c] = coef[c]; coef[c] == nil {
+				rows[r][c] = new(big.Rat)
+			}
+		}
+		rows[r][n] = sum.Neg(sum)
+	}
+	if !known {
+		return fmt.Errorf("dependent equations with coefficients that are no doubles")
+	}
+	change := eliminate(rows)
+	if change == nil {
+		return fmt.Errorf("the system for the reduced costs is singular")
+	}
+	done := make(map[int]bool, n)
+	for _, j := range equations {
+		done[j] = true
+	}
+	product := new(big.Rat)
+	for _, j := range of {
+		if done[j] {
+			continue
+		}
+		sum, coef := cost(j)
+		for c, v := range coef {
+			if v != nil {
+				sum.Add(sum, product.Mul(v, change[c]))
+			}
+		}
+		if !known {
+			return fmt.Errorf("dependent equations with coefficients that are no doubles")
+		}
+		switch sign := sum.Sign(); {
+		case sign == 0:
+			l.shown[j], l.d[j] = true, interval{}
+		case sign > 0 && math.IsInf(l.lo[j], -1), sign < 0 && math.IsInf(l.hi[j], 1):
+			v, _ := sum.Float64()
+			return fmt.Errorf("column %s has no end, and exactly the reduced cost %.3g", l.column(j), v)
+		case sign > 0:
+			l.d[j].lo = math.Max(0, l.d[j].lo)
+		default:
+			l.d[j].hi = math.Min(0, l.d[j].hi)
+		}
+	}
+	return nil
+}
+
+// eliminate solves the n equations of n coefficients and a right side; nil where they are singular.
+func eliminate(rows [][]*big.Rat) []*big.Rat {
+	n := len(rows)
+	product, factor := new(big.Rat), new(big.Rat)
+	for k := range n {
+		p := -1
+		for i := k; i < n && p < 0; i++ {
+			if rows[i][k].Sign() != 0 {
+				p = i
+			}
+		}
+		if p < 0 {
+			return nil
+		}
+		rows[k], rows[p] = rows[p], rows[k]
+		for i := k + 1; i < n; i++ {
+			if rows[i][k].Sign() == 0 {
+				continue
+			}
+			factor.Quo(rows[i][k], rows[k][k])
+			for j := k; j <= n; j++ {
+				if rows[k][j].Sign() != 0 {
+					rows[i][j].Sub(rows[i][j], product.Mul(factor, rows[k][j]))
+				}
+			}
+		}
+	}
+	out := make([]*big.Rat, n)
+	for i := n - 1; i >= 0; i-- {
+		sum := new(big.Rat).Set(rows[i][n])
+		for j := i + 1; j < n; j++ {
+			sum.Sub(sum, product.Mul(rows[i][j], out[j]))
+		}
+		out[i] = sum.Quo(sum, rows[i][i])
+	}
+	return out
+}

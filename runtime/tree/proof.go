@@ -1,0 +1,271 @@
+package tree
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// WriteProof writes what shows that f is at least the claimed bound, by the tree of a search, as JSON objects, one a line (the format is
+// that of certify.VerifyTree). Leaves are solved again for their weights, a subtree whose relaxation alone shows the claim
+// is one leaf, and a claim of +Inf is that nothing is feasible. The memory it takes is that of the tree.
+func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, claim float64) error {
+	s, err := newSearch(sys, Options{Gap: st.Gap, Resume: st})
+	if err != nil {
+		return err
+	}
+	if math.IsInf(claim, -1) {
+		return errors.New("there is no bound to prove")
+	}
+	pw := &proofWriter{s: s, p: s.newPlunger(), claim: claim, out: bufio.NewWriter(w), bounds: boundRows(sys)}
+	pw.p.cutoff = math.Inf(1)
+	head := map[string]any{"tree": 1}
+	if s.quad.Kappa != nil {
+		head["kappa"] = s.quad.Kappa
+	}
+	if err := pw.line(head); err != nil {
+		return err
+	}
+	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
+	stack := []*node{root}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		r := &s.records[n.id]
+		if r.Kind != inner || float64(r.Bound) >= claim {
+			done, err := pw.leaf(ctx, n)
+			if err != nil {
+				return err
+			}
+			if done {
+				continue
+			}
+			if r.Kind != inner {
+				return fmt.Errorf("a leaf at depth %d does not show the bound %g", n.depth, claim)
+			}
+		}
+		k := int(r.Branch)
+		branch := map[string]any{}
+		if k >= 0 {
+			branch["pair"] = sys.Pairs[k].Row
+		} else {
+			k = len(sys.Pairs) - 1 - k
+			branch["entry"], branch["at"] = s.whole[k-len(sys.Pairs)], r.At
+		}
+		if err := pw.line(branch); err != nil {
+			return err
+		}
+		for side := 1; side >= 0; side-- {
+			c := n.child(s, k, side, r.At, n.basis)
+			c.id = r.First + int32(side)
+			stack = append(stack, c)
+		}
+	}
+	return pw.out.Flush()
+}
+
+// Claim is the bound that a proof is written for: the search's, less what relaxations leave open.
+func (r *Result) Claim() float64 {
+	if math.IsInf(r.Bound, 0) {
+		return r.Bound
+	}
+	return r.Bound - kkt.Tolerance*max(math.Abs(r.Bound), r.terms)
+}
+
+type proofWriter struct {
+	s     *search
+	p     *plunger
+	claim float64
+	out   *bufio.Writer
+	last  *activeset.Basis
+	// bounds are the rows behind the bounds of variables (boundRows).
+	bounds [][2]int
+}
+
+func (pw *proofWriter) line(v any) error {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if _, err := pw.out.Write(text); err != nil {
+		return err
+	}
+	return pw.out.WriteByte('\n')
+}
+
+// leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
+func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
+	sol := pw.p.solve(ctx, n, pw.last)
+	switch sol.Status {
+	case activeset.Optimal:
+		n.basis, pw.last = sol.Basis, sol.Basis
+		if sol.Value < pw.claim {
+			return false, nil
+		}
+		return true, pw.line(map[string]any{"bound": pw.weights(n, sol.Z, sol.Row, sol.Bound)})
+	case activeset.Infeasible:
+		row, bound := sol.FarkasRow, sol.FarkasBound
+		if row == nil {
+			row, bound = pw.crossed()
+		}
+		return true, pw.line(map[string]any{"empty": pw.weights(n, nil, row, bound)})
+	case activeset.Stopped:
+		return false, ctx.Err()
+	}
+	return false, nil
+}
+
+// crossed are weights for the two bounds of a variable that are both to hold, but are not one.
+func (pw *proofWriter) crossed() (row, bound []float64) {
+	b := &pw.p.bounds
+	row, bound = make([]float64, len(b.RowLo)), make([]float64, len(b.Lo))
+	for j := range b.Lo {
+		if b.Lo[j] > b.Hi[j] {
+			bound[j] = math.Inf(1)
+			break
+		}
+	}
+	return row, bound
+}
+
+// leafWeights are the weights of a leaf, in the model's units.
+type leafWeights struct {
+	Z            *entries `json:"z,omitempty"`
+	Stationarity *entries `json:"stationarity,omitempty"`
+	Lower        *entries `json:"lower,omitempty"`
+	Upper        *entries `json:"upper,omitempty"`
+	Extended     *entries `json:"extended,omitempty"`
+	Coupled      *entries `json:"coupled,omitempty"`
+}
+
+// entries of a vector that are not zero.
+type entries struct {
+	At  []int     `json:"at"`
+	Val []float64 `json:"val"`
+}
+
+func (e *entries) add(at int, v float64) *entries {
+	if v == 0 {
+		return e
+	}
+	if e == nil {
+		e = &entries{}
+	}
+	e.At, e.Val = append(e.At, at), append(e.Val, v)
+	return e
+}
+
+// weights turns the multipliers of a relaxation, or weights that refute it, into those of the model's rows. The bounds of an entry of y are
+// rows there. Signs that rounding has left wrong become zero, and so does what is rounding next to the largest: zeros are exact.
+func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
+	s := pw.s.sys
+	w := &leafWeights{}
+	noise := 0.0
+	for _, of := range [2][]float64{row, bound} {
+		for _, v := range of {
+			if !math.IsInf(v, 0) {
+				noise = max(noise, math.Abs(v))
+			}
+		}
+	}
+	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
+	if z != nil && pw.s.quad.Hess != nil {
+		for j, v := range z {
+			if _, vals := pw.s.quad.Hess.Row(j); anyOf(vals) {
+				w.Z = w.Z.add(j, v*s.ColScale[j])
+			}
+		}
+	}
+	held := make([]bool, s.M)
+	for k, f := range n.fix {
+		held[s.Pairs[k].Row] = f == kkt.SlackZero
+	}
+	lower := make([]float64, s.M)
+	for r, o := range s.Origin {
+		v := row[r] * s.RowScale[r]
+		if math.Abs(row[r]) <= noise {
+			continue
+		}
+		switch o.Kind {
+		case kkt.Stationarity:
+			w.Stationarity = w.Stationarity.add(o.Index, v)
+		case kkt.LowerRow:
+			if v >= 0 || held[o.Index] || s.P.Rows.Kind[o.Index] == problem.Equal {
+				lower[o.Index] = v
+			}
+		case kkt.UpperRow:
+			if v <= 0 || s.P.X.Kind[o.Index] == problem.Equal {
+				w.Upper = w.Upper.add(o.Index, v)
+			}
+		case kkt.ExtendedRow:
+			w.Extended = w.Extended.add(o.Index, min(v, 0))
+		case kkt.CoupledRow:
+			if v <= 0 || s.P.Coupled.Kind[o.Index] == problem.Equal {
+				w.Coupled = w.Coupled.add(o.Index, v)
+			}
+		}
+	}
+	for j, of := range pw.bounds {
+		v := bound[j] / s.ColScale[j]
+		if math.Abs(bound[j]) <= noise || of == [2]int{-1, -1} {
+			continue
+		}
+		if math.IsInf(v, 1) { // both bounds hold: the upper one less the lower one is positive
+			for side, sign := range [2]float64{-1, 1} {
+				_, coef := s.P.Rows.Bound(of[side])
+				lower[of[side]] = sign / coef
+			}
+			continue
+		}
+		side := 0
+		if v < 0 {
+			side = 1
+		}
+		if other := of[1-side]; other >= 0 && held[other] && !(of[side] >= 0 && held[of[side]]) {
+			side = 1 - side // the entry is held at its other bound
+		}
+		if i := of[side]; i >= 0 {
+			_, coef := s.P.Rows.Bound(i)
+			lower[i] = v / coef
+		}
+	}
+	for i, v := range lower {
+		w.Lower = w.Lower.add(i, v)
+	}
+	return w
+}
+
+func anyOf(vals []float64) bool {
+	for _, v := range vals {
+		if v != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// boundRows are, for each variable, the rows of the lower level behind its lower and upper bound; -1 for none.
+func boundRows(s *kkt.System) [][2]int {
+	of := make([][2]int, s.N)
+	for j := range of {
+		of[j] = [2]int{-1, -1}
+	}
+	for _, p := range s.Pairs {
+		if v := p.Slack.Var; v >= 0 {
+			side := 0
+			if p.Slack.Upper {
+				side = 1
+			}
+			of[v][side] = p.Row
+		}
+	}
+	return of
+}
