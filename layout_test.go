@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
 	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/problem"},
-	"runtime/tree":       {"runtime/activeset", "runtime/kkt"},
+	"runtime/tree":       {"runtime/activeset", "runtime/kkt", "runtime/problem"},
 	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
