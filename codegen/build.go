@@ -23,7 +23,7 @@ import (
 // The result maps file names to their contents: model.go, the interface, and
 // functions.go, the compiled functions.
 func Source(pkg string, p *ir.Problem, f, g *Program) (map[string][]byte, error) {
-	if !token.IsIdentifier(pkg) || pkg == "_" {
+	if !token.IsIdentifier(pkg) || pkg == "_" || pkg == "init" || pkg == "main" { // that no file can import
 		return nil, fmt.Errorf("%q is not a name for a Go package", pkg)
 	}
 	upper, math1 := nativeSource(f, "upper")

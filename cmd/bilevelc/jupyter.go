@@ -54,7 +54,8 @@ expressions and commands, one a line, such as ":solve". Plots are shown inline.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := jupyter.About{Name: "bilevelc", Version: version, Extension: ".blv", MIME: "text/x-blv",
 				Banner: "bilevelc " + version + ": cells are inputs of the prompt; :help lists the commands"}
-			if err := jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &runtime.Session{Seed: 1}}}); err != nil {
+			if err := jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &runtime.Session{Seed: 1}}},
+				func(text string) { a.tell("warning: %s", text) }); err != nil {
 				return &exitError{Code: exitUsage, Err: err}
 			}
 			return nil

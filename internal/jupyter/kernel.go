@@ -54,8 +54,9 @@ type connection struct {
 	Scheme    string `json:"signature_scheme"`
 }
 
-// Serve runs a kernel until a client shuts it down or ctx ends.
-func Serve(ctx context.Context, connectionFile string, about About, language Language) error {
+// Serve runs a kernel until a client shuts it down or ctx ends. warn is given what the
+// user should know of the connection.
+func Serve(ctx context.Context, connectionFile string, about About, language Language, warn func(string)) error {
 	text, err := os.ReadFile(connectionFile)
 	if err != nil {
 		return err
@@ -69,6 +70,11 @@ func Serve(ctx context.Context, connectionFile string, about About, language Lan
 	}
 	if c.Scheme != "" && c.Scheme != "hmac-sha256" {
 		return fmt.Errorf("%s: signatures by %q; this kernel signs by hmac-sha256", connectionFile, c.Scheme)
+	}
+	if c.Key == "" {
+		const unsigned = "the connection file has no key: messages are not signed, and whoever reaches the ports can run cells"
+		warn(connectionFile + ": " + unsigned)
+		about.Banner += "\nwarning: " + unsigned
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -27,11 +27,10 @@ const settle = 150 * time.Millisecond
 func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) error {
 	s := &server{version: version, documents: map[string]*document{}, loaded: map[string]loaded{}, quit: make(chan struct{})}
 	defer s.closeAll()
-	stream := jsonrpc2.NewBufferedStream(pipe{in, out}, jsonrpc2.VSCodeObjectCodec{})
 	// Messages are worked on one after the other, in the order in which they came:
 	// a question is about the text as it is after the changes before it.
 	handler := jsonrpc2.HandlerWithError(s.handle).SuppressErrClosed()
-	conn := jsonrpc2.NewConn(ctx, stream, handler, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
+	conn := jsonrpc2.NewConn(ctx, newFrames(in, out), handler, jsonrpc2.SetLogger(log.New(io.Discard, "", 0)))
 	defer conn.Close()
 	select {
 	case <-s.quit:
@@ -45,15 +44,6 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) err
 	}
 	return nil
 }
-
-// pipe joins the two streams of a process. Closing it closes neither: the process
-// ends with them.
-type pipe struct {
-	io.Reader
-	io.Writer
-}
-
-func (pipe) Close() error { return nil }
 
 // server is the state of one connection. Requests come one at a time; mu guards
 // what the reading of texts in the background shares with them.
