@@ -51,6 +51,7 @@ var layers = map[string][]string{
 	"runtime/lower":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
 	"runtime/oracle":     {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/parametric"},
 	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/parametric", "runtime/relaxation", "runtime/oracle", "runtime/status"},
+	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {"lang/diag"},

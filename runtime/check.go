@@ -27,6 +27,7 @@ type Checked struct {
 // is a diag.List.
 func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	s := begin(opts, curvature.Defaults())
+	set = m.with(set)
 	how := opts.binding()
 	bound, err := s.bind(m.Program, set, how)
 	if err != nil && len(set.Entries) == 0 && s.ended() == nil {

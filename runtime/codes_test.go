@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
 	"slices"
@@ -58,6 +59,10 @@ func pipeline(entry diag.Entry) (diag.List, error) {
 	if entry.Stage == diag.SessionStage {
 		return enter(entry.Example)
 	}
+	if entry.Code == diag.DataMPS {
+		_, err := runtime.CompileMPS(context.Background(), "model.mps", entry.Example, entry.DataFile, entry.Data)
+		return listOf(err)
+	}
 	_, unread := parser.ParseFile(diag.NewSource("example.blv", entry.Example))
 	if (len(unread) > 0) != (entry.Stage == diag.SyntaxStage) {
 		return nil, fmt.Errorf("the parser reports %v", unread)
@@ -96,6 +101,9 @@ func pipeline(entry diag.Entry) (diag.List, error) {
 	found := append(append(diag.List(nil), model.Warnings...), problem.Warnings...)
 	if entry.Stage != diag.RunStage {
 		return found, nil
+	}
+	if entry.Code == diag.RunExport {
+		return listOf(problem.Export(io.Discard, "mps"))
 	}
 	result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1})
 	if err != nil {

@@ -31,7 +31,8 @@ type Model struct {
 	// Warnings are the diagnostics that did not stop the compilation.
 	Warnings diag.List
 
-	took time.Duration // by Compile
+	took     time.Duration // by Compile
+	supplied *data.Set     // the model's own numbers; nil for models in the language
 }
 
 // Compile parses and checks a model. The error is a diag.List with every
@@ -56,8 +57,11 @@ func CompileContext(ctx context.Context, name, text string) (*Model, error) {
 	return model, nil
 }
 
-// CompileFile is Compile on a file.
+// CompileFile is Compile on a file, or on an MPS file with its auxiliary file beside it.
 func CompileFile(path string) (*Model, error) {
+	if IsMPS(path) {
+		return compileMPSFile(path)
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -109,7 +113,7 @@ func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Pr
 	s := begin(opts, bindProofs)
 	s.before = before
 	s.phases.Compile = m.took.Seconds()
-	bound, err := s.bind(m.Program, set, opts.binding())
+	bound, err := s.bind(m.Program, m.with(set), opts.binding())
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ type app struct {
 	color string
 	quiet bool
 	args  []string // of the command line
+	aux   string   // the auxiliary file of an MPS file; "" for the one beside it
 	// verbose adds to results where the time went.
 	verbose bool
 	reading time.Duration // of files, so far
@@ -44,6 +45,7 @@ type inputs struct {
 	seed   uint64
 	strict bool
 	ignore bool // what the model does not declare
+	aux    string
 }
 
 // Most bytes of a model, whose numbers belong into data files, and of the documents
@@ -65,6 +67,7 @@ func (a *app) load(ctx context.Context, path string) (*runtime.Model, error) {
 
 // loadBound reads, compiles and binds a model.
 func (a *app) loadBound(ctx context.Context, path string, in inputs) (*runtime.Problem, error) {
+	a.aux = in.aux
 	model, err := a.load(ctx, path)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,32 @@ func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) 
 	if err != nil {
 		return nil, a.unreadable(path, err, exitUsage)
 	}
+	if runtime.IsMPS(path) {
+		name, aux, err := a.auxiliary(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		return during(ctx, "compiling "+path, func() (*runtime.Model, error) {
+			return runtime.CompileMPS(ctx, path, string(text), name, aux)
+		})
+	}
 	return a.compileText(ctx, path, text)
+}
+
+// auxiliary reads the auxiliary file of an MPS file.
+func (a *app) auxiliary(ctx context.Context, path string) (name, text string, err error) {
+	if name = a.aux; name == "" {
+		name = runtime.AuxPath(path)
+	}
+	read, err := a.readFile(ctx, name, maxModel)
+	if err != nil {
+		if a.aux == "" {
+			err = fmt.Errorf("an MPS file is a bilevel program by its auxiliary file, which says what the follower decides: %w; --aux names another one", err)
+			return "", "", &exitError{Code: exitUsage, Err: err}
+		}
+		return "", "", a.unreadable(name, err, exitUsage)
+	}
+	return name, string(read), nil
 }
 
 // compileText compiles a model that has been read.

@@ -46,6 +46,7 @@ can be made.`,
 }
 
 func (a *app) check(ctx context.Context, path string, in inputs) (*runtime.Checked, error) {
+	a.aux = in.aux
 	model, err := a.compile(ctx, path)
 	if err != nil {
 		return nil, err

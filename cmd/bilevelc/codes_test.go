@@ -22,11 +22,16 @@ func TestCodesDecideExits(t *testing.T) {
 		}
 		dir := t.TempDir()
 		model := filepath.Join(dir, "model.blv")
+		if entry.Code == diag.DataMPS {
+			model = filepath.Join(dir, "model.mps")
+		}
 		write(t, model, entry.Example)
 		args := []string{"solve", model, "--quiet"}
 		switch {
 		case entry.DataFile == "--set":
 			args = append(args, "--set", strings.TrimSpace(entry.Data))
+		case entry.Code == diag.DataMPS:
+			write(t, filepath.Join(dir, entry.DataFile), entry.Data)
 		case entry.Code == diag.DataUnreadable:
 			args = append(args, "--data", filepath.Join(dir, entry.DataFile))
 		case entry.DataFile != "":

@@ -26,6 +26,7 @@ var completions = map[string]cobra.CompletionFunc{
 	"family":     cobra.FixedCompletions([]string{"convex", "slack"}, cobra.ShellCompDirectiveNoFileComp),
 	"stage":      stageNames,
 	"model":      files("blv"),
+	"aux":        files("aux", "txt"),
 	"data":       files("json", "csv", "npy", "npz", "mtx", "parquet", "xlsx"),
 	"at":         files("json"),
 	"start":      files("json"),
@@ -170,7 +171,7 @@ func codesOrModels(_ *cobra.Command, args []string, typed string) ([]string, cob
 		}
 	}
 	if typed == "" || len(list) == 0 {
-		return []string{"blv"}, cobra.ShellCompDirectiveFilterFileExt
+		return []string{"blv", "mps"}, cobra.ShellCompDirectiveFilterFileExt
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }

@@ -180,7 +180,7 @@ written in the .blv language. "bilevelc MODEL" is short for "bilevelc solve MODE
 	root.PersistentFlags().BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no warnings")
 	a.solveInto(root)
 	root.AddCommand(a.solveCommand(), a.evalCommand(), a.checkCommand(), a.formatCommand(), a.explainCommand(),
-		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.sweepCommand(), a.workerCommand(), a.reportCommand(), a.generateCommand(), a.buildCommand(), a.replCommand(), a.lspCommand(), a.serveCommand(), a.jupyterCommand(), a.manCommand())
+		a.methodsCommand(), a.functionsCommand(), a.verifyCommand(), a.sweepCommand(), a.workerCommand(), a.reportCommand(), a.generateCommand(), a.exportCommand(), a.buildCommand(), a.replCommand(), a.lspCommand(), a.serveCommand(), a.jupyterCommand(), a.manCommand())
 	completing(root)
 	return root
 }

@@ -55,6 +55,7 @@ func (in *inputs) register(fs *pflag.FlagSet) {
 	fs.StringArrayVarP(&in.set, "set", "s", nil, "param or data by value, n=5; repeatable")
 	fs.Uint64Var(&in.seed, "seed", 1, "seed of all randomness: generated data, starts, samples")
 	fs.BoolVar(&in.ignore, "ignore-undeclared", false, "leave out data, and columns of tables, that the model does not declare")
+	fs.StringVar(&in.aux, "aux", "", "auxiliary file of a model that is an MPS file (default: the one of its name)")
 	fs.BoolVar(&in.strict, "strict", false, "treat what the compiler cannot prove as an error")
 }
 

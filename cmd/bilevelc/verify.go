@@ -140,6 +140,7 @@ func (a *app) problemOf(ctx context.Context, path string, result *runtime.Result
 	// Warnings were shown when the model was solved.
 	defer func(quiet bool) { a.quiet = quiet }(a.quiet)
 	a.quiet = true
+	a.aux = in.aux
 	model, err := a.load(ctx, modelPath)
 	if err != nil {
 		return nil, unseen(err, named, foreign)

@@ -148,12 +148,14 @@ var (
 	DataSize         = code("E0863", DataStage, DataClass, "a size that disagrees with the content")
 	DataInexact      = code("E0864", DataStage, DataClass, "an integer that no double holds exactly")
 	DataSheet        = code("E0865", DataStage, DataClass, "a workbook or Parquet file that cannot be read")
+	DataMPS          = code("E0866", DataStage, DataClass, "a broken MPS or auxiliary file")
 
 	// Runs and sessions.
 	RunNotFinite      = code("E0901", RunStage, NumericalClass, "a value that is not a finite number")
 	RunInfeasible     = code("E0902", RunStage, InfeasibleClass, "constraints that contradict each other")
 	RunUnbounded      = code("E0903", RunStage, UnboundedClass, "an objective that falls without bound")
 	RunInteger        = code("E0904", RunStage, ModelClass, "integer variables without the global search")
+	RunExport         = code("E0905", RunStage, ModelClass, "a model that a format of other solvers cannot hold")
 	RunSetting        = code("E0910", RunStage, ModelClass, "a setting that does not fit")
 	SessionNoLevel    = code("E0911", SessionStage, ModelClass, "a level's statement before any level")
 	SessionNoSolution = code("E0912", SessionStage, ModelClass, "a value of variables before there is a solution")

@@ -10,7 +10,7 @@ import (
 
 // Entry explains one code. Example is the text that fails with it: a model, the
 // inputs of a session or, where DataFile is set, a model and the data file that
-// it is given.
+// it is given. Of DataMPS they are an MPS file and its auxiliary file.
 type Entry struct {
 	Code        Code
 	Stage       Stage

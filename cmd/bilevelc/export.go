@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"bilevelc/internal/atomicfile"
+	"bilevelc/runtime"
+)
+
+func (a *app) exportCommand() *cobra.Command {
+	var in inputs
+	var format, out string
+	var list strings.Builder
+	var formats []string
+	for _, f := range runtime.ExportFormats {
+		formats = append(formats, f[0])
+		fmt.Fprintf(&list, "\n  %-5s %s", f[0], f[1])
+	}
+	cmd := &cobra.Command{
+		Use:   "export MODEL --to FORMAT [-O FILE]",
+		Short: "Write a model for another solver",
+		Long: `export writes a model, bound to its data, for another solver. The follower's KKT
+conditions take its place (mps, lp), each pair of a slack and a multiplier a special ordered
+set of type 1, so that no constant has to bound the multipliers; a mixed-integer
+solver that reads the file confirms, or betters, a global optimum. Names are the
+model's, spelled as the format allows; comments say how.
+` + list.String(),
+		Example: `  bilevelc export toll.blv --to mps -O toll.mps
+  bilevelc export ridge.blv -d ridge.json --to lp`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: modelFiles,
+	}
+	in.register(cmd.Flags())
+	cmd.Flags().StringVar(&format, "to", "", "format: "+strings.Join(formats, " or "))
+	cmd.Flags().StringVarP(&out, "out", "O", "", "file to write (default: standard output)")
+	_ = cmd.RegisterFlagCompletionFunc("to", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if format == "" {
+			if format = strings.TrimPrefix(filepath.Ext(out), "."); format == "" {
+				return usageError("export needs a format: --to %s", strings.Join(formats, ", --to "))
+			}
+		}
+		if format == "blv" {
+			text, err := a.modelOfMPS(cmd.Context(), args[0], in)
+			if err != nil {
+				return err
+			}
+			return a.put(out, []byte(text))
+		}
+		problem, err := a.loadBound(cmd.Context(), args[0], in)
+		if err != nil {
+			return err
+		}
+		var text, aux bytes.Buffer
+		if format != "mibs" {
+			if err := problem.Export(&text, format); err != nil {
+				return runError(err)
+			}
+			return a.put(out, text.Bytes())
+		}
+		if out == "" {
+			return usageError("the form of MibS is two files: -O FILE.mps")
+		}
+		if !runtime.IsMPS(out) {
+			out += ".mps"
+		}
+		if err := problem.ExportBilevel(&text, &aux, filepath.Base(out)); err != nil {
+			return runError(err)
+		}
+		if err := a.put(out, text.Bytes()); err != nil {
+			return err
+		}
+		return a.put(runtime.AuxPath(out), aux.Bytes())
+	}
+	return cmd
+}
+
+// modelOfMPS is the text of the model that an MPS file with its auxiliary file is.
+func (a *app) modelOfMPS(ctx context.Context, path string, in inputs) (string, error) {
+	if !runtime.IsMPS(path) {
+		return "", usageError("--to blv is for an MPS file with its auxiliary file; `bilevelc fmt` prints a model")
+	}
+	a.aux = in.aux
+	text, err := a.readFile(ctx, path, maxModel)
+	if err != nil {
+		return "", a.unreadable(path, err, exitUsage)
+	}
+	name, aux, err := a.auxiliary(ctx, path)
+	if err != nil {
+		return "", err
+	}
+	return runtime.MPSModel(path, string(text), name, aux)
+}
+
+// put writes to a file, or to standard output where there is none.
+func (a *app) put(path string, text []byte) error {
+	if path == "" {
+		_, err := a.io.out.Write(text)
+		return err
+	}
+	if err := atomicfile.Write(path, text); err != nil {
+		return &exitError{Code: exitUsage, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package exchange
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"bilevelc/lang/diag"
+)
+
+// Bilevel is a linear bilevel program as MibS and BOBILib hold it (coin-or/MibS, "MibS input file format"): a program of all
+// columns and rows with the leader's objective, and an auxiliary file that says which columns and rows are the follower's, and its
+// objective, which it minimizes. Bounds of the follower's columns are the follower's.
+type Bilevel struct {
+	*Program
+	Lower    []bool    // of each column: the follower decides it
+	LowerRow []bool    // of each row: the follower keeps it
+	Goal     []float64 // the follower's costs, of each column; 0 on the leader's
+}
+
+// ReadBilevel reads the pair of files. Columns of the follower are not integer.
+func ReadBilevel(mps, aux *diag.Source) (*Bilevel, diag.List) {
+	p, places, list := parseMPS(mps)
+	if list.HasErrors() {
+		return nil, list
+	}
+	r := &auxReader{src: aux, b: &Bilevel{Program: p, Lower: make([]bool, len(p.Columns)), LowerRow: make([]bool, len(p.Rows)), Goal: make([]float64, len(p.Columns))},
+		column: map[string]int{}, row: map[string]int{}, count: map[string]int{}}
+	for j := range p.Columns {
+		r.column[p.Columns[j].Name] = j
+	}
+	for i := range p.Rows {
+		r.row[p.Rows[i].Name] = i
+	}
+	r.read()
+	if r.list.HasErrors() {
+		return nil, r.list
+	}
+	for j, c := range p.Columns {
+		if !r.b.Lower[j] || !c.Integer {
+			continue
+		}
+		d := r.list.Errorf(diag.IntegerFollower, places[j], "the follower's variable `%s` is integer", c.Name)
+		d.Detail = "the follower's answer is described by its KKT conditions, which hold for continuous variables only: " +
+			"they say nothing about the best of whole numbers"
+		return nil, r.list
+	}
+	return r.b, nil
+}
+
+type auxReader struct {
+	src         *diag.Source
+	b           *Bilevel
+	list        diag.List
+	column, row map[string]int
+	count       map[string]int // of N and M, as stated
+	chosen      []int          // the follower's columns, in the order of the file
+	costs       []float64      // of the older format, in that order
+	sense       float64
+	rows        int
+}
+
+func (r *auxReader) fault(at diag.Span, format string, args ...any) {
+	r.list.Errorf(diag.DataMPS, at, format, args...)
+}
+
+// read takes both forms: sections that begin with @ and name columns and rows, and the older one with a key a line (N, M, LC, LR, LO, OS)
+// and places that count from 0.
+func (r *auxReader) read() {
+	tag := ""
+	r.sense = 1
+	fieldsOf(r.src, "#", func(f []field, _ bool) bool {
+		key := f[0].text
+		switch {
+		case strings.HasPrefix(key, "@"):
+			tag = strings.ToUpper(key)
+			if !strings.Contains(" @NUMVARS @NUMCONSTRS @VARSBEGIN @VARSEND @CONSTRSBEGIN @CONSTRSEND @NAME @MPS @LP ", " "+tag+" ") {
+				r.fault(f[0].at, "a section `%s` that auxiliary files of bilevel programs do not have", key)
+			}
+		case tag == "@NUMVARS":
+			r.count["N"] = int(r.whole(f[0]))
+		case tag == "@NUMCONSTRS":
+			r.count["M"] = int(r.whole(f[0]))
+		case tag == "@VARSBEGIN":
+			j, ok := r.column[key]
+			if !ok {
+				r.fault(f[0].at, "the MPS file has no column `%s`", key)
+				break
+			}
+			r.take(f[0], j)
+			if len(f) > 1 {
+				r.b.Goal[j] = r.number(f[1])
+			}
+		case tag == "@CONSTRSBEGIN":
+			i, ok := r.row[key]
+			if !ok {
+				r.fault(f[0].at, "the MPS file has no row `%s`", key)
+				break
+			}
+			r.takeRow(f[0], i)
+		case tag != "":
+		default:
+			r.keyed(f)
+		}
+		return !r.list.HasErrors()
+	})
+	if r.list.HasErrors() {
+		return
+	}
+	end := diag.Span{Source: r.src, Start: len(r.src.Text), End: len(r.src.Text)}
+	for k, c := range r.costs {
+		if k >= len(r.chosen) {
+			r.fault(end, "%d costs of the follower (LO), but %d columns (LC)", len(r.costs), len(r.chosen))
+			return
+		}
+		r.b.Goal[r.chosen[k]] = r.sense * c
+	}
+	if n, stated := r.count["N"]; stated && n != len(r.chosen) {
+		r.fault(end, "the follower has %d variables by their number, and %d by their list", n, len(r.chosen))
+	}
+	if m, stated := r.count["M"]; stated && m != r.rows {
+		r.fault(end, "the follower has %d constraints by their number, and %d by their list", m, r.rows)
+	}
+	if len(r.chosen) == 0 || len(r.chosen) == len(r.b.Columns) {
+		r.fault(end, "the follower has %d of the %d variables: each level needs one", len(r.chosen), len(r.b.Columns))
+	}
+}
+
+// keyed reads a line of the older form.
+func (r *auxReader) keyed(f []field) {
+	if len(f) < 2 {
+		r.fault(f[0].at, "expected a key and a number, such as `LC 3`")
+		return
+	}
+	switch f[0].text {
+	case "N", "M":
+		r.count[f[0].text] = int(r.whole(f[1]))
+	case "LC":
+		if j := int(r.whole(f[1])); j >= 0 && j < len(r.b.Columns) {
+			r.take(f[1], j)
+		} else {
+			r.fault(f[1].at, "the MPS file has %d columns, counted from 0", len(r.b.Columns))
+		}
+	case "LR":
+		if i := int(r.whole(f[1])); i >= 0 && i < len(r.b.Rows) {
+			r.takeRow(f[1], i)
+		} else {
+			r.fault(f[1].at, "the MPS file has %d rows, counted from 0", len(r.b.Rows))
+		}
+	case "LO":
+		r.costs = append(r.costs, r.number(f[1]))
+	case "OS":
+		if r.sense = r.number(f[1]); r.sense != 1 && r.sense != -1 {
+			r.fault(f[1].at, "the sense of the follower (OS) is 1 or -1")
+		}
+	default:
+		r.fault(f[0].at, "`%s` is no key of a bilevel program: N, M, LC, LR, LO or OS", f[0].text)
+	}
+}
+
+func (r *auxReader) take(f field, j int) {
+	if r.b.Lower[j] {
+		r.fault(f.at, "the column `%s` is listed twice", r.b.Columns[j].Name)
+		return
+	}
+	r.b.Lower[j] = true
+	r.chosen = append(r.chosen, j)
+}
+
+func (r *auxReader) takeRow(f field, i int) {
+	if r.b.LowerRow[i] {
+		r.fault(f.at, "the row `%s` is listed twice", r.b.Rows[i].Name)
+		return
+	}
+	r.b.LowerRow[i] = true
+	r.rows++
+}
+
+func (r *auxReader) number(f field) float64 {
+	v, err := strconv.ParseFloat(f.text, 64)
+	if err != nil || v-v != 0 {
+		r.fault(f.at, "`%s` is no number", f.text)
+		return 0
+	}
+	return v
+}
+
+func (r *auxReader) whole(f field) int64 {
+	v, err := strconv.ParseInt(f.text, 10, 32)
+	if err != nil {
+		r.fault(f.at, "`%s` is no whole number", f.text)
+		return -1
+	}
+	return v
+}
+
+// WriteBilevel writes the pair of files; file is the name of the MPS file, which the other one holds.
+func WriteBilevel(mps, aux io.Writer, b *Bilevel, file string) error {
+	if err := WriteMPS(mps, b.Program); err != nil {
+		return err
+	}
+	names, _ := b.spell(mpsSpelling(), mpsSpelling())
+	w := bufio.NewWriter(aux)
+	variables, rows := 0, 0
+	var columns, constraints strings.Builder
+	for j, lower := range b.Lower {
+		if lower {
+			variables++
+			fmt.Fprintf(&columns, "%s %s\n", names.columns[j], number(b.Goal[j]))
+		}
+	}
+	for i, lower := range b.LowerRow {
+		if lower {
+			rows++
+			fmt.Fprintf(&constraints, "%s\n", names.rows[i])
+		}
+	}
+	fmt.Fprintf(w, "@NUMVARS\n%d\n@NUMCONSTRS\n%d\n@VARSBEGIN\n%s@VARSEND\n@CONSTRSBEGIN\n%s@CONSTRSEND\n@NAME\n%s\n@MPS\n%s\n",
+		variables, rows, columns.String(), constraints.String(), mpsSpelling().of(b.Name), file)
+	return w.Flush()
+}

@@ -1,0 +1,130 @@
+package runtime
+
+import (
+	"errors"
+	"io"
+	"sync"
+
+	"bilevelc/ir"
+	"bilevelc/ir/analysis"
+	"bilevelc/ir/expr"
+	"bilevelc/ir/separable"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/exchange"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// ExportFormats are the formats of Export, with what each is.
+var ExportFormats = [][2]string{
+	{"mps", "the KKT system as a single-level program, in free MPS with SOS1 sets"},
+	{"lp", "the same in the LP format of CPLEX"},
+	{"mibs", "a linear bilevel program for MibS: MPS, and the auxiliary file beside it"},
+	{"blv", "of an MPS file with its auxiliary file, the model in the language"},
+}
+
+// Export writes the problem for another solver: the follower replaced by its KKT conditions, with a special
+// ordered set of type 1 for each pair of a slack and a multiplier, so that a mixed-integer solver finds the global
+// optimum without a constant that bounds multipliers. Names are the model's. The error is a diag.List where the model
+// is none that the format holds.
+func (p *Problem) Export(to io.Writer, format string) error {
+	write := map[string]func(io.Writer, *exchange.Program) error{"mps": exchange.WriteMPS, "lp": exchange.WriteLP}[format]
+	if write == nil {
+		return &UsageError{Err: errors.New("there is no format " + format)}
+	}
+	program, err := p.singleLevel()
+	if err != nil {
+		return err
+	}
+	return write(to, program)
+}
+
+// singleLevel is the KKT system as a program.
+func (p *Problem) singleLevel() (*exchange.Program, error) {
+	system, names, bound, err := p.system()
+	if err != nil {
+		return nil, err
+	}
+	program, err := exchange.FromSystem(system, names, bound.Upper.Maximize)
+	if err != nil {
+		return nil, notExported(bound, bound.Upper.Span, err.Error())
+	}
+	notes := []string{"the KKT conditions of the lower level of " + bound.Name + ", a pair of each slack and its multiplier in a set of type 1"}
+	program.Notes = append(notes, program.Notes...)
+	return program, nil
+}
+
+// system is the KKT system of the problem, in the model's own units and with the follower as it stands, and the names in it.
+func (p *Problem) system() (*kkt.System, exchange.Names, *ir.Problem, error) {
+	bound, names := p.IR, exchange.Names{}
+	if p.ties != nil {
+		bound = p.ties.plain
+		if p.ties.rule != optimistic {
+			return nil, names, nil, notExported(bound, bound.Lower.Span, "the follower breaks ties by "+p.ties.rule+", and its KKT conditions allow each of its best answers")
+		}
+	}
+	numeric, err := p.plainNumeric(bound)
+	if err != nil {
+		return nil, names, nil, err
+	}
+	if why := kkt.Applies(numeric); why != "" {
+		at := bound.Upper.Span
+		if !numeric.Facts.JointlyQuadratic {
+			at = bound.Lower.Span
+		}
+		return nil, names, nil, notExported(bound, at, why)
+	}
+	system, err := kkt.New(numeric)
+	if err != nil {
+		return nil, names, nil, notExported(bound, bound.Upper.Span, err.Error())
+	}
+	names = exchange.Names{X: make([]string, numeric.Dx), Y: make([]string, numeric.Dy)}
+	for j := range names.X {
+		names.X[j] = bound.Upper.EntryName(j)
+	}
+	for j := range names.Y {
+		names.Y[j] = bound.Lower.EntryName(j)
+	}
+	return system, names, bound, nil
+}
+
+func notExported(p *ir.Problem, at diag.Span, why string) error {
+	var list diag.List
+	d := list.Errorf(diag.RunExport, at, "%s cannot be written as such a program: %s", p.Name, why)
+	d.Detail = "A single-level program takes f that is quadratic in all that it reads, g that is in x and y together, and affine constraints; the form of MibS linear objectives."
+	return list
+}
+
+// plainNumbers guards the graphs of models while functions of them are made for export.
+var plainNumbers sync.Mutex
+
+// plainNumeric is a bound problem as solvers see it, in the model's own units and with the follower as it stands.
+func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
+	plainNumbers.Lock()
+	defer plainNumbers.Unlock()
+	if p.ties != nil {
+		p.ties.building.Lock()
+		defer p.ties.building.Unlock()
+	}
+	plain := *bound
+	objective := plain.Upper.Objective
+	if plain.Penalized != nil {
+		objective = plain.Penalized
+	}
+	f, err := compileFunction(&plain, objective, nil)
+	if err != nil {
+		return nil, err
+	}
+	g, err := compileFunction(&plain, plain.Lower.Objective, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := numericProblem(&plain, f, g)
+	degrees := analysis.NewDegrees(plain.Graph, expr.DependsX|expr.DependsY)
+	out.Facts.JointlyQuadratic = degrees.Of(plain.Lower.Objective).Deg <= 2
+	out.Facts.DegreeF = degrees.Of(plain.Upper.Objective).Deg
+	// f + w'c with further variables w is of degree two or less only where c is affine.
+	out.Facts.AffineCoupled = plain.Penalized == nil || degrees.Of(plain.Penalized).Deg <= 2
+	out.Blocks = separable.Blocks(&plain)
+	return out, nil
+}

@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"bilevelc/ir/data"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/exchange"
+)
+
+// IsMPS reports whether a path names an MPS file, which stands for a model together with its auxiliary file.
+func IsMPS(path string) bool { return strings.EqualFold(filepath.Ext(path), ".mps") }
+
+// AuxPath is where the auxiliary file of an MPS file is by its name: beside it, with the ending .aux.
+func AuxPath(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".aux" }
+
+// CompileMPS compiles a linear bilevel program in the form of MibS: an MPS file and an auxiliary file, both as texts with
+// their names. It becomes a model in the language (see MPSModel), to which all else applies; its numbers
+// come with it, and data given to Bind go before them.
+func CompileMPS(ctx context.Context, name, mps, auxName, aux string) (*Model, error) {
+	b, list := exchange.ReadBilevel(diag.NewSource(name, mps), diag.NewSource(auxName, aux))
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	if b.Name == "" {
+		b.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	text, set := b.Model(false)
+	for i := range set.Entries {
+		set.Entries[i].Origin = name
+	}
+	m, err := CompileContext(ctx, strings.TrimSuffix(name, filepath.Ext(name))+".blv", text)
+	if err != nil {
+		return nil, err
+	}
+	m.supplied = set
+	return m, nil
+}
+
+// MPSModel is the text of the model that a linear bilevel program in the form of MibS becomes, with its numbers in it.
+func MPSModel(name, mps, auxName, aux string) (string, error) {
+	b, list := exchange.ReadBilevel(diag.NewSource(name, mps), diag.NewSource(auxName, aux))
+	if err := list.Err(); err != nil {
+		return "", err
+	}
+	if b.Name == "" {
+		b.Name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+	}
+	text, _ := b.Model(true)
+	return text, nil
+}
+
+// compileMPSFile is CompileMPS on files.
+func compileMPSFile(path string) (*Model, error) {
+	mps, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	aux, err := os.ReadFile(AuxPath(path))
+	if err != nil {
+		return nil, err
+	}
+	return CompileMPS(context.Background(), path, string(mps), AuxPath(path), string(aux))
+}
+
+// with is data on top of what the model itself supplies.
+func (m *Model) with(set *data.Set) *data.Set {
+	if m.supplied == nil {
+		return set
+	}
+	out := &data.Set{Entries: m.supplied.Entries[:len(m.supplied.Entries):len(m.supplied.Entries)]}
+	if set != nil {
+		out.Entries = append(out.Entries, set.Entries...)
+	}
+	return out
+}
+
+// ExportBilevel writes a model with linear objectives in the form of MibS: an MPS file, called file, and its auxiliary
+// file. Both levels minimize there: a level that maximizes has the negative of its objective.
+func (p *Problem) ExportBilevel(mps, aux io.Writer, file string) error {
+	system, names, bound, err := p.system()
+	if err != nil {
+		return err
+	}
+	b, why := exchange.Linear(system, names)
+	if why != "" {
+		return notExported(bound, bound.Upper.Span, why)
+	}
+	for _, level := range []struct {
+		is   bool
+		word string
+	}{{bound.Upper.Maximize, "upper"}, {bound.Lower.Maximize, "lower"}} {
+		if level.is {
+			b.Notes = append(b.Notes, "the "+level.word+" level of the model maximizes: its objective here is the negative")
+		}
+	}
+	return exchange.WriteBilevel(mps, aux, b, file)
+}
