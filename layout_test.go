@@ -41,7 +41,9 @@ var layers = map[string][]string{
 	"runtime/linalg":     {"internal/sparse", "internal/gram", "codegen/kernel"},
 	"runtime/activeset":  {"internal/sparse", "runtime/linalg", "codegen/kernel"},
 	"runtime/convex":     {"internal/sparse", "runtime/linalg"},
-	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/problem"},
+	"runtime/kkt":        {"internal/sparse", "runtime/activeset", "runtime/linalg", "runtime/problem"},
+	"internal/kkttest":   {"internal/sparse", "runtime/problem"},
+	"runtime/pieces":     {"internal/sparse", "runtime/activeset", "runtime/kkt", "runtime/linalg"},
 	"runtime/tree":       {"runtime/activeset", "runtime/kkt", "runtime/problem"},
 	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
@@ -75,7 +77,7 @@ var layers = map[string][]string{
 
 // workshop holds what tests and studies are made of: nothing of the product may
 // import it.
-var workshop = []string{"bench", "internal/exact", "internal/members", "ir/expr/exprtest", "runtime/oracle/oracletest"}
+var workshop = []string{"bench", "internal/exact", "internal/kkttest", "internal/members", "ir/expr/exprtest", "runtime/oracle/oracletest"}
 
 // onlyImporter names the one package that may import a library.
 var onlyImporter = map[string]string{

@@ -67,7 +67,7 @@ func TestOnePointOneStart(t *testing.T) {
 			set += "\n minimize x' * y"
 		}
 		problem := bindText(t, "model one\nupper {\n"+set+"\n}\nlower {\n var y: vector[2] in box(0, 3)\n minimize sumsq(y - x)\n}\n")
-		r, err := problem.Solve(context.Background(), runtime.Options{})
+		r, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{}))
 		if err != nil || r.Status != runtime.Solved || len(r.Starts) != starts {
 			t.Errorf("%s: %d starts, not %d (%v)", set, len(r.Starts), starts, err)
 		}
@@ -78,7 +78,7 @@ func TestOnePointOneStart(t *testing.T) {
 // not depend on the number of threads, nor on being interrupted.
 func TestAutomaticStarts(t *testing.T) {
 	problem := bindText(t, kinked)
-	opts := runtime.Options{Seed: 2}
+	opts := runtime.OffSystem(runtime.Options{Seed: 2})
 	whole, err := problem.Solve(context.Background(), opts)
 	if err != nil || len(whole.Starts) != 8 {
 		t.Fatalf("%d starts, %v", len(whole.Starts), err)
@@ -101,11 +101,11 @@ func TestAutomaticStarts(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	opts = runtime.Options{Seed: 2, Observer: func(now runtime.Progress) {
+	opts = runtime.OffSystem(runtime.Options{Seed: 2, Observer: func(now runtime.Progress) {
 		if now.Start == 5 && now.Iteration == 2 {
 			cancel()
 		}
-	}}
+	}})
 	stopped, err := problem.Solve(ctx, opts)
 	if err != nil || stopped.Status != runtime.Interrupted || stopped.Checkpoint == nil {
 		t.Fatalf("%v, %v", stopped.Status, err)

@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
 )
@@ -78,6 +79,12 @@ func (p *Problem) Standing(m MethodInfo) string { return m.standing(p.Numeric) }
 // standing says whether a method applies to a problem, and what its theory assumes
 // there beyond what is proved.
 func (m *MethodInfo) standing(p *problem.Problem) string {
+	if m.Kind == "method" && m.Name == SystemMethod {
+		if why := kkt.Applies(p); why != "" {
+			return "does not apply: " + why
+		}
+		return "applies"
+	}
 	if m.Kind == "solver" {
 		spec, err := lower.Lookup(m.Name)
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"reflect"
 
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/tree"
 )
 
 // Checkpoint is the state of a run that has not ended. A run resumed from it, on
@@ -31,6 +32,17 @@ type Checkpoint struct {
 	Automatic bool `json:"automatic,omitempty"`
 	// Scouts says that a run from one start looks for lower points from others.
 	Scouts bool `json:"scouts,omitempty"`
+	// Search is how far the search for the global optimum has come, of a run on the KKT system; nil before it. What comes before it is done again: it takes little, and
+	// is the same.
+	Search *SearchState `json:"search,omitempty"`
+}
+
+// SearchState is a search for the global optimum between two rounds, with what was asked of it.
+type SearchState struct {
+	Gap   float64     `json:"gap"`
+	Nodes int64       `json:"nodes"`
+	Kind  Search      `json:"kind"`
+	Tree  *tree.State `json:"tree,omitempty"`
 }
 
 // checkpointSchema is the version of the checkpoint document.

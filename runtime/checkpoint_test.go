@@ -30,7 +30,7 @@ func checkpoints(t *testing.T) map[string]*runtime.Checkpoint {
 		"izo":                  {Seed: 2, MaxIter: 3, Method: "izo"},
 		"goldstein, quadratic": {Seed: 2, MaxIter: 3, Solver: "quadratic"},
 	} {
-		r := solveText(t, kinked, opts)
+		r := solveText(t, kinked, runtime.OffSystem(opts))
 		if r.Checkpoint == nil {
 			t.Fatalf("%s: no checkpoint: %s (%s)", name, r.Status, r.Reason)
 		}
@@ -250,7 +250,7 @@ func TestKeptStatesLeadToTheSameResult(t *testing.T) {
 			}
 			states = append(states, string(text))
 		}
-		r := solveText(t, kinked, opts)
+		r := solveText(t, kinked, runtime.OffSystem(opts))
 		want := document(t, r)
 		if len(states) < 3 {
 			t.Fatalf("%s: %d states were kept", name, len(states))

@@ -282,3 +282,9 @@ func TestNotExported(t *testing.T) {
 		}
 	}
 }
+
+// OffSystem are options of a run that is solved as where the KKT system is not of linear rows and pairs: for tests of the methods that then serve.
+func OffSystem(o Options) Options {
+	o.offSystem = true
+	return o
+}

@@ -170,7 +170,7 @@ func equalJSON(t *testing.T, a, b any) bool {
 
 // A checkpoint of another model, or under another method, is refused.
 func TestResumeRefused(t *testing.T) {
-	c := solveText(t, kinked, runtime.Options{Seed: 2, MaxIter: 1}).Checkpoint
+	c := solveText(t, kinked, runtime.OffSystem(runtime.Options{Seed: 2, MaxIter: 1})).Checkpoint
 	other := bindText(t, strings.Replace(kinked, "sum(y) <= 1", "sum(y) <= 2", 1))
 	if _, err := other.Solve(context.Background(), runtime.Options{Resume: c}); err == nil {
 		t.Error("a checkpoint of another model is taken")
@@ -186,7 +186,7 @@ func TestResumeRefused(t *testing.T) {
 // the document claims, one at a time.
 func TestVerifyTampered(t *testing.T) {
 	problem := bindText(t, kinked)
-	result, err := problem.Solve(context.Background(), runtime.Options{Seed: 1})
+	result, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{Seed: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,20 +299,20 @@ func TestOptionsRefused(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	calls := 0
-	result, err := bindText(t, kinked).Solve(ctx, runtime.Options{Seed: 1, Observer: func(runtime.Progress) {
+	result, err := bindText(t, kinked).Solve(ctx, runtime.OffSystem(runtime.Options{Seed: 1, Observer: func(runtime.Progress) {
 		if calls++; calls == 2 {
 			cancel()
 		}
-	}})
+	}}))
 	if err != nil || result.Status != runtime.Interrupted || !result.HasPoint() || result.Checkpoint == nil {
 		t.Fatalf("%+v, %v", result, err)
 	}
 	resumed := solveText(t, kinked, runtime.Options{Resume: result.Checkpoint})
-	whole := solveText(t, kinked, runtime.Options{Seed: 1})
+	whole := solveText(t, kinked, runtime.OffSystem(runtime.Options{Seed: 1}))
 	if !equalJSON(t, resumed.Upper, whole.Upper) || resumed.Status != runtime.Solved {
 		t.Errorf("resumed to %+v, not %+v", resumed.Upper, whole.Upper)
 	}
-	result, err = bindText(t, kinked).Solve(ctx, runtime.Options{})
+	result, err = bindText(t, kinked).Solve(ctx, runtime.OffSystem(runtime.Options{}))
 	if err != nil || result.Status != runtime.Interrupted {
 		t.Errorf("a context that has ended: %+v, %v", result, err)
 	}
@@ -324,11 +324,11 @@ func TestInterrupted(t *testing.T) {
 func TestTimeLimitAmongStarts(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	r, err := bindText(t, kinked).Solve(ctx, runtime.Options{Seed: 1, Starts: 5, Threads: 1, Observer: func(at runtime.Progress) {
+	r, err := bindText(t, kinked).Solve(ctx, runtime.OffSystem(runtime.Options{Seed: 1, Starts: 5, Threads: 1, Observer: func(at runtime.Progress) {
 		if at.Start == 2 {
 			cancel(runtime.ErrTimeLimit)
 		}
-	}})
+	}}))
 	if err != nil {
 		t.Fatal(err)
 	}

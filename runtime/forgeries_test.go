@@ -62,11 +62,11 @@ func documents(t testing.TB) map[string]struct {
 		eval  bool
 		want  Status
 	}{
-		"kinked":  {model: kinkedModel, want: Solved},
-		"starts":  {model: kinkedModel, opts: Options{Starts: 3, Seed: 2, CheckGradient: true}, want: Solved},
-		"toll":    {model: toll, want: Solved},
-		"mapping": {model: quota, want: Solved},
-		"limit":   {model: toll, opts: Options{MaxIter: 2}, want: LimitReached},
+		"kinked":  {model: kinkedModel, opts: Options{offSystem: true}, want: Solved},
+		"starts":  {model: kinkedModel, opts: Options{Starts: 3, Seed: 2, CheckGradient: true, offSystem: true}, want: Solved},
+		"toll":    {model: toll, opts: Options{offSystem: true}, want: Solved},
+		"mapping": {model: quota, opts: Options{offSystem: true}, want: Solved},
+		"limit":   {model: toll, opts: Options{MaxIter: 2, offSystem: true}, want: LimitReached},
 		"spent":   {model: quota, opts: Options{Method: "pigd", Settings: map[string]any{"iterations": 3.0}}, want: BudgetSpent},
 		"eval":    {model: toll, eval: true, opts: Options{Sensitivity: true}, want: Solved},
 	} {

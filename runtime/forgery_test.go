@@ -251,7 +251,7 @@ lower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.Solve(context.Background(), Options{Start: Values{{Name: "x", Data: []float64{-1}}}})
+	r, err := p.Solve(context.Background(), Options{Start: Values{{Name: "x", Data: []float64{-1}}}, offSystem: true})
 	if err != nil || r.Status != Solved {
 		t.Fatal(err, r)
 	}

@@ -111,7 +111,7 @@ func TestEdgeWhereTheFollowerHasNoChoice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := problem.Solve(context.Background(), Options{})
+		r, err := problem.Solve(context.Background(), Options{offSystem: true})
 		if err != nil {
 			t.Fatal(err)
 		}

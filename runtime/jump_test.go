@@ -80,7 +80,7 @@ lower {
 }
 `, text(room), text(cost), demand, shortage, term, demand, part)
 		}
-		res := solveText(t, model(""), runtime.Options{})
+		res := solveText(t, model(""), runtime.OffSystem(runtime.Options{}))
 		for _, s := range res.Starts {
 			_, said, found := strings.Cut(s.Reason, "F jumps by ")
 			if !found {
@@ -102,7 +102,7 @@ lower {
 		if f := float64(res.Upper.Objective); math.Abs(f-best) > 1e-4*best {
 			t.Errorf("%v, not %v: %s", f, best, res.Reason)
 		}
-		if res := solveText(t, model("2"), runtime.Options{}); res.Status != runtime.Solved || strings.Contains(res.Reason, "jumps") {
+		if res := solveText(t, model("2"), runtime.OffSystem(runtime.Options{})); res.Status != runtime.Solved || strings.Contains(res.Reason, "jumps") {
 			t.Errorf("with elastic demand: %s: %s", res.Status, res.Reason)
 		}
 	}
@@ -126,7 +126,7 @@ lower {
     a: y[1] + 1e-7 * y[2] <= %[1]v
     b: y[1] + 2e-7 * y[2] <= %[1]v
 }
-`, room), runtime.Options{})
+`, room), runtime.OffSystem(runtime.Options{}))
 		said := res.Reason
 		for _, s := range res.Starts {
 			said += s.Reason

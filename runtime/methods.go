@@ -28,7 +28,9 @@ type MethodInfo struct {
 
 // Methods lists every outer method, oracle and lower solver.
 func Methods() []MethodInfo {
-	var out []MethodInfo
+	out := []MethodInfo{{Kind: "method", Name: SystemMethod,
+		Summary:   "active-set method on the follower's KKT system: exact at kinks and ties (the default where g is quadratic in x and y together)",
+		Reference: "Scheel and Scholtes 2000; Ralph and Dempe 1995"}}
 	for _, s := range outer.All() {
 		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})
 	}
@@ -73,6 +75,13 @@ func (p *Problem) choose(opts Options) (Options, *chosen, *oracle.Hyper, error) 
 // outer method, the oracle and the lower solver. Ranges are checked.
 func (o Options) split(values method.Values) (*chosen, error) {
 	c := &chosen{forMethod: method.Values{}, forOracle: method.Values{}, forSolver: method.Values{}}
+	if o.Method == SystemMethod {
+		if len(values) > 0 {
+			return nil, fmt.Errorf("method %s has no settings", SystemMethod)
+		}
+		c.method = outer.Spec{Name: SystemMethod}
+		return c, nil
+	}
 	var err error
 	if c.method, err = outer.Lookup(o.Method); err != nil {
 		return nil, err

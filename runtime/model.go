@@ -122,15 +122,11 @@ func (m *Model) bindAfter(set *data.Set, opts BindOptions, before *Problem) (*Pr
 			return nil, err
 		}
 	}
-	bound, t, err := s.breakTies(bound, false)
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.finish(bound)
+	p, err := s.withTies(bound)
 	if err != nil {
 		return nil, err
 	}
 	opts.Context = nil // Update may come when it has ended
-	p.ties, p.origin = t, &origin{m, set, opts}
+	p.origin = &origin{m, set, opts}
 	return p, nil
 }

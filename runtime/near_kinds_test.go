@@ -160,7 +160,7 @@ func TestNearOverKinds(t *testing.T) {
 				data := kind.draw(rng)
 				solve := func(p *runtime.Problem, near *runtime.Result) *runtime.Result {
 					t.Helper()
-					r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Near: near})
+					r, err := p.Solve(context.Background(), runtime.OffSystem(runtime.Options{Seed: 1, Near: near}))
 					if err != nil || r.Status != runtime.Solved {
 						t.Fatalf("seed %d: %v, %v %s", seed, err, r.Status, r.Reason)
 					}

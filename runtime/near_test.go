@@ -48,7 +48,7 @@ func TestNear(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Near: near})
+			r, err := p.Solve(context.Background(), runtime.OffSystem(runtime.Options{Seed: 1, Near: near}))
 			if err != nil || r.Status != runtime.Solved {
 				t.Fatalf("%s: %v %v", test.path, r, err)
 			}
@@ -80,7 +80,7 @@ func TestNearThatDoesNotFit(t *testing.T) {
 	solve := func(text string, near *runtime.Result) *runtime.Result {
 		t.Helper()
 		p := bindText(t, text)
-		r, err := p.Solve(context.Background(), runtime.Options{Seed: 1, Near: near})
+		r, err := p.Solve(context.Background(), runtime.OffSystem(runtime.Options{Seed: 1, Near: near}))
 		if err != nil {
 			t.Fatal(err)
 		}

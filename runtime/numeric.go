@@ -8,6 +8,7 @@ import (
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
 	"bilevelc/ir"
+	"bilevelc/ir/analysis"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/runtime/problem"
@@ -39,6 +40,10 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			out.Integer[v.Offset+j] = true
 		}
 	}
+	degrees := analysis.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
+	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
+	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.
+	out.Facts.AffineCoupled = p.Penalized == nil || degrees.Of(p.Penalized).Deg <= 2
 	for _, row := range p.Rows {
 		kind := rowKind(row)
 		out.Rows.Kind = append(out.Rows.Kind, kind)

@@ -40,7 +40,12 @@ type Options struct {
 	Seed       uint64        // of all randomness of the run
 	MaxIter    int           // outer iterations of each start; 0: the method's default
 	TimeLimit  time.Duration // 0: none
-	Threads    int           // starts, or independent followers, solved at once; results do not depend on it; 0: one
+	// Gap is the relative gap of objective and bound at which the search for the global optimum ends; 0: tree.DefaultGap. Nodes is the most relaxations that it
+	// solves; 0: as many as Search says. Both are of problems that are solved on the KKT system.
+	Gap     float64
+	Nodes   int64
+	Search  Search
+	Threads int // starts, or independent followers, solved at once; results do not depend on it; 0: one
 	// Near, where not nil, is a result on a problem like this one: other numbers, the
 	// same upper variables. The run follows that solution to where it has moved, which
 	// is cheap, and does not look elsewhere: it starts there, with what was learned of
@@ -64,6 +69,7 @@ type Options struct {
 	Keep      func(*Checkpoint)
 	KeepEvery time.Duration
 
+	offSystem bool        // solve as where the KKT system is not of linear rows and pairs, for tests of the methods that then serve
 	learned   *outer.Near // the run that gave Near
 	automatic bool        // Starts is the most of them
 	gain      float64     // outer.Limits.Gain
@@ -105,6 +111,9 @@ func (o *Options) validate() error {
 	}
 	if o.Starts > MaxStarts {
 		return &UsageError{Err: fmt.Errorf("%d starts are more than the %d that a run may have", o.Starts, MaxStarts)}
+	}
+	if !(o.Gap >= 0) || math.IsInf(o.Gap, 1) || o.Nodes < 0 || o.Search > SearchFully {
+		return &UsageError{Err: fmt.Errorf("a gap of %v, %d nodes: they are positive, or 0 for the default", o.Gap, o.Nodes)}
 	}
 	if o.TimeLimit < 0 || o.KeepEvery < 0 {
 		return &UsageError{Err: fmt.Errorf("a time limit of %v, a state kept every %v: times are positive, or 0 for the default", o.TimeLimit, o.KeepEvery)}
@@ -182,7 +191,9 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 func lookup(s ir.Setting) (err error) {
 	switch s.Name {
 	case "method":
-		_, err = outer.Lookup(s.Word)
+		if s.Word != SystemMethod {
+			_, err = outer.Lookup(s.Word)
+		}
 	case "oracle":
 		_, err = oracle.Lookup(s.Word)
 	case "solver":

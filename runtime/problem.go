@@ -23,12 +23,16 @@ type Problem struct {
 	// Warnings are the diagnostics that did not stop the binding.
 	Warnings diag.List
 
-	f, g   *compiled
-	units  units  // of y
-	ties   *ties  // nil for a strongly convex follower
-	phases Phases // before a run
-	shared *shared
-	origin *origin // what Bind was given; nil of problems made otherwise
+	f, g  *compiled
+	units units // of y
+	ties  *ties // nil for a strongly convex follower
+	// exact is the problem with the follower as it stands, where its KKT system can be kept (exactly); nil else. exactTies is the rule that such a
+	// problem has.
+	exact     *Problem
+	exactTies string
+	phases    Phases // before a run
+	shared    *shared
+	origin    *origin // what Bind was given; nil of problems made otherwise
 }
 
 // Units are what y is divided by, entry by entry, for the y of Numeric: powers of two. nil where all are 1.

@@ -43,6 +43,9 @@ type Result struct {
 	Upper UpperResult `json:"upper"`
 	Lower LowerResult `json:"lower"`
 
+	// Global is what is known of the global optimum; nil where nobody has looked.
+	Global *Global `json:"global,omitempty"`
+
 	Residuals    Residuals    `json:"residuals"`
 	Stationarity Stationarity `json:"stationarity"`
 	Calls        Calls        `json:"calls"`

@@ -16,7 +16,7 @@ import (
 // was left at, as long as its numbers are those of that point.
 func TestRoughResults(t *testing.T) {
 	p := bindText(t, "model rough\nupper {\nvar x: real in box(0, 2)\nminimize (y - 1)^2\n}\nlower {\nvar y: real\nminimize 0.5 * (y - x)^2\n}\n")
-	r, err := p.Solve(t.Context(), runtime.Options{})
+	r, err := p.Solve(t.Context(), runtime.OffSystem(runtime.Options{}))
 	if err != nil || r.Status != runtime.Solved {
 		t.Fatal(r.Status, r.Reason, err)
 	}

@@ -47,6 +47,9 @@ func (p *Problem) apart() *Problem {
 		t.g = t.g.apart()
 		own.ties = &t
 	}
+	if p.exact != nil {
+		own.exact = p.exact.apart()
+	}
 	return &own
 }
 

@@ -21,6 +21,7 @@ type Progress struct {
 	Step      float64 // length of the last step
 	Measure   float64 // stationarity, or an estimate of it
 	Calls     Calls
+	Tree      *TreeProgress // of the search for the global optimum; nil before it
 }
 
 // Observer is told about every iteration, one call at a time.
@@ -35,9 +36,6 @@ var ErrTimeLimit = outer.ErrTime
 // the run ended is the result's Status, and the best point found comes with
 // every one.
 func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
-	if err := p.continuous(); err != nil {
-		return nil, err
-	}
 	p, done := p.borrow(ctx)
 	defer done()
 	if opts.TimeLimit > 0 && p.ties != nil {
@@ -46,6 +44,16 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		defer cancel()
 	}
 	opts = p.searching(opts)
+	if q := p.onSystem(opts); q != nil {
+		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way.
+		r, err := q.solveSystem(ctx, opts)
+		if err != nil || r.Status != NumericalFailure || q != p || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
+			return r, err
+		}
+	}
+	if p.Numeric.Integer != nil {
+		return nil, p.continuous(p.whyNot(opts))
+	}
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {
 		return r, err
@@ -73,12 +81,13 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	return r, nil
 }
 
-// continuous is an error for a problem with integer variables, which a local solve would move off the whole numbers.
-func (p *Problem) continuous() error {
+// continuous is an error for a problem with integer variables that the search for the global optimum cannot take, for the given reason: a local solve would move
+// them off the whole numbers.
+func (p *Problem) continuous(why string) error {
 	for _, v := range p.IR.Upper.Vars {
 		if v.Integer {
 			var diags diag.List
-			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search", v.Name)
+			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search: %s", v.Name, why)
 			d.Detail = "A local solve moves the leader's variables continuously; rounding what it ends at proves nothing."
 			d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
 			return diags

@@ -89,6 +89,9 @@ func (t *textReport) heading() {
 			row("  stationarity", brief(float64(r.Stationarity.Value)), t.measure())
 		}
 	})
+	if r.Global != nil {
+		fmt.Fprintf(&t.b, "  global: %s\n", r.Global.text())
+	}
 	t.meaning()
 	if len(r.Lower.Dependent) > 0 {
 		fmt.Fprintf(&t.b, "  note: multipliers are not unique: active rows depend on each other (%s)\n", t.names(r.Lower.Dependent))
@@ -102,7 +105,7 @@ func (t *textReport) heading() {
 // and where the gradient is exactly 0.
 func (t *textReport) meaning() {
 	r := t.r
-	if r.Status == Solved && r.Method != "" {
+	if r.Status == Solved && r.Method != "" && (r.Global == nil || !r.Global.Proved && math.IsInf(float64(r.Global.Gap), 1)) {
 		more := "; --starts looks from more points"
 		if len(r.Starts) > 1 {
 			more = ""
@@ -341,6 +344,10 @@ func (t *textReport) ties() {
 	if ties == nil {
 		return
 	}
+	if ties.Tau == 0 && ties.Exact {
+		t.exactTies(ties)
+		return
+	}
 	word := "at least"
 	if ties.Exact {
 		word = "exactly"
@@ -360,6 +367,26 @@ func (t *textReport) ties() {
 		if !math.IsNaN(end.value) && !t.same(end.value, f) {
 			fmt.Fprintf(&t.b, "  F is %s with the answer %s for the leader\n", number(end.value), end.which)
 		}
+	}
+}
+
+// exactTies says what the follower may do otherwise, where nothing was added to its objective.
+func (t *textReport) exactTies(ties *Ties) {
+	if ties.Unique {
+		t.b.WriteString("follower: its answer is unique\n")
+		return
+	}
+	fmt.Fprintf(&t.b, "follower: ties are broken in the leader's favour")
+	if worst := float64(ties.Pessimistic); !math.IsNaN(worst) {
+		fmt.Fprintf(&t.b, "; F is %s with the answer worst for the leader", number(worst))
+	}
+	t.b.WriteByte('\n')
+	if s := ties.Safe; s != nil {
+		var parts []string
+		for _, v := range s.Variables {
+			parts = append(parts, v.Name+" = "+t.list(rounded(v.Data), func(int) string { return "" }))
+		}
+		fmt.Fprintf(&t.b, "  if ties may go against you: %s, F = %s (moved by %s)\n", strings.Join(parts, ", "), number(float64(s.Objective)), brief(float64(s.Distance)))
 	}
 }
 

@@ -129,11 +129,11 @@ func TestTiesCutShort(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		defer cancel(nil)
 		seen := 0
-		res, err := p.Solve(ctx, runtime.Options{Seed: 1, Starts: 1, Observer: func(runtime.Progress) {
+		res, err := p.Solve(ctx, runtime.OffSystem(runtime.Options{Seed: 1, Starts: 1, Observer: func(runtime.Progress) {
 			if seen++; seen == after {
 				cancel(runtime.ErrTimeLimit)
 			}
-		}})
+		}}))
 		if err != nil {
 			t.Fatal(err)
 		}

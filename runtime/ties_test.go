@@ -152,7 +152,7 @@ solve { ties = optimistic }
 // of it.
 func TestForgedTies(t *testing.T) {
 	problem := bindFile(t, "../examples/lineartoll/lineartoll.blv")
-	r, err := problem.Solve(context.Background(), runtime.Options{})
+	r, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ type Ties struct {
 	Rule string `json:"rule"` // optimistic or least_norm
 	// Tau is the last regularization; WeightF and WeightNorm are a and b in
 	// g + a f + b/2 |y|^2, both objectives minimized.
+	// All are 0 where nothing was added, and the follower's own answer is the one of the system.
 	Tau        Number `json:"tau"`
 	WeightF    Number `json:"weight_f"`
 	WeightNorm Number `json:"weight_norm"`
@@ -22,13 +23,15 @@ type Ties struct {
 	// ends after finitely many steps where g is linear, and at least that otherwise.
 	Loss  Number `json:"loss"`
 	Exact bool   `json:"exact"`
-	// Unique says that tilting the follower in two opposite random directions gives
-	// the same answer.
+	// Unique says that the follower has no other answer at this x: shown by the signs of slacks and multipliers where nothing was added, else that tilting it in two
+	// opposite random directions gives the same answer.
 	Unique bool `json:"unique"`
 	// Optimistic and Pessimistic are the upper objective at the follower's answers
 	// that are best and worst for the leader, NaN where they were not found.
-	Optimistic  Number `json:"optimistic"`
-	Pessimistic Number `json:"pessimistic"`
+	Optimistic  Number `json:"best"`
+	Pessimistic Number `json:"worst"`
+	// Safe is an x next to this one at which the follower has one answer; nil where that is so here, or none was found.
+	Safe *SafePoint `json:"safe,omitempty"`
 }
 
 // describeTies adds what the regularization has done to a result at x and y.

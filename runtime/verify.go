@@ -70,6 +70,9 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	if !r.HasPoint() {
 		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
 	}
+	if p.exact != nil && r.onSystem() {
+		return p.exact.Verify(r)
+	}
 	p, done := p.borrow(context.Background())
 	defer done()
 	counted := *p
@@ -78,7 +81,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(),
-		Rough: r.rough(), Infeasible: r.Status == Infeasible}
+		Rough: r.rough(), Infeasible: r.Status == Infeasible, Tied: p.exactTies != ""}
 	var err error
 	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -112,6 +113,11 @@ func (c *claims) identity() {
 // theirs and in range.
 func (c *claims) methods() {
 	r := c.r
+	if r.onSystem() {
+		c.check("method, oracle, lower solver and settings exist and apply", (r.Method == SystemMethod || r.Method == "") && r.Oracle == systemOracle &&
+			len(r.Settings) == 0 && r.Lower.Curvature == "" && kkt.Applies(c.p.Numeric) == "", "they are not those of the KKT system, or it is not one of linear rows and pairs")
+		return
+	}
 	opts := Options{Method: r.Method, Oracle: r.Oracle, Solver: r.Lower.Solver, Settings: r.Settings}
 	if r.Method == "" {
 		plain := r.Stationarity.Measure == "" && r.Iterations == 0 && len(r.Starts) == 0 && r.Budget == nil && len(r.Parameters) == 0 &&
@@ -322,6 +328,8 @@ func (c *claims) stationarity() {
 	case c.r.Method == "":
 		c.check("stationarity", math.IsNaN(float64(s.Value)) && s.Measure == "", "an evaluation measures none")
 		return
+	case cert.Strong != nil:
+		norm, words = cert.Strong.Residual, strongMeasure
 	case cert.Goldstein != nil:
 		norm, delta, words = cert.Goldstein.Norm, cert.Goldstein.Delta, outer.GoldsteinMeasure
 	case cert.Joint != nil:
@@ -334,7 +342,7 @@ func (c *claims) stationarity() {
 		c.check("stationarity measure", math.IsNaN(float64(s.Value)), "it has no certificate")
 		return
 	}
-	if len(c.r.Upper.Hypergradient) == 0 { // nothing tells the error of one
+	if cert.Strong == nil && len(c.r.Upper.Hypergradient) == 0 { // nothing tells the error of one
 		e := float64(s.GradientError)
 		c.check("error of the gradient", math.IsNaN(e) || e >= 0 && e <= c.report.Gradient, "there is no gradient, or none as large")
 	}

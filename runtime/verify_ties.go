@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -95,4 +97,66 @@ func (c *claims) gap() (gap, size float64, err error) {
 	rows.B.AddMulVecT(rest, -1, lambda)
 	loss := t.g.Value(x, c.doc.Y) - gz
 	return math.Abs(math.Max(0, loss)-float64(c.r.Lower.Ties.Loss)) + slack + linalg.Norm(rest)*length, size, nil
+}
+
+// exactTies finds the follower's other answers at the document's x again, by the linear and quadratic programs that describe them, and its answer to the safe point.
+// A document of a single x may leave out what it has not looked at.
+func (c *claims) exactTies(claimed *Ties) {
+	if claimed == nil {
+		c.check("ties", false, "the model breaks them, and the document does not say how")
+		return
+	}
+	c.check("rule of the ties", claimed.Rule == c.p.exactTies, "it is %s", c.p.exactTies)
+	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
+	s, err := kkt.New(c.p.Numeric)
+	var follower *kkt.Follower
+	if err == nil {
+		follower, err = kkt.NewFollower(s)
+	}
+	if err != nil {
+		c.check("ties: answers of the follower", false, "%v", err)
+		return
+	}
+	z := make([]float64, s.N)
+	copy(z, c.doc.X)
+	copy(s.Y(z), c.doc.Y)
+	copy(s.Lambda(z), c.doc.Lambda)
+	ctx := context.Background()
+	_, sign := sense(&c.p.IR.Upper)
+	const same = 1e-8 // the answers are exact but for rounding of the programs' terms
+	close := func(claim string, claimed, found float64) {
+		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
+	}
+	close("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(c.r.Upper.Objective))
+	unique := follower.Unique(ctx, z)
+	c.check("ties: the follower has one answer", claimed.Unique == unique, "")
+	if unique {
+		close("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(c.r.Upper.Objective))
+	} else if worst, err := follower.Extreme(ctx, z, -1); err == nil {
+		close("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), sign*s.Value(worst))
+	} else {
+		c.check("ties: F at the answer worst for the leader", math.IsNaN(float64(claimed.Pessimistic)), "%v", err)
+	}
+	if better, err := follower.Extreme(ctx, z, 1); err == nil {
+		c.check("ties: no answer is better for the leader", s.Value(better) >= sign*float64(c.r.Upper.Objective)-same*math.Abs(float64(c.r.Upper.Objective)), "one has F %.10g", sign*s.Value(better))
+	}
+	if safe := claimed.Safe; safe != nil {
+		x, err := vectorOf(&c.p.IR.Upper, safe.Variables)
+		if err != nil {
+			c.check("ties: safe point", false, "%v", err)
+			return
+		}
+		moved := 0.0
+		for j, v := range x {
+			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
+		}
+		c.near("ties: distance of the safe point", float64(safe.Distance), moved, same*moved)
+		answer, status := follower.Solve(ctx, x)
+		if status != activeset.Optimal {
+			c.check("ties: safe point", false, "the follower has no answer there: %v", status)
+			return
+		}
+		c.check("ties: the follower has one answer at the safe point", follower.Unique(ctx, answer), "")
+		close("ties: F at the safe point", float64(safe.Objective), sign*s.Value(answer))
+	}
 }

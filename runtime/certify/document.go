@@ -95,6 +95,8 @@ type Document struct {
 	Infeasible bool
 	// Strict claims strict complementarity at X.
 	Strict bool
+	// Tied says that g is convex in y and need not be strongly so: the follower may have other answers than Y, which its multipliers show to be one.
+	Tied bool
 	// Coupled is there where the problem has coupled constraints.
 	Coupled *Coupled
 }
@@ -106,6 +108,7 @@ type Certificate struct {
 	Goldstein       *Goldstein       `json:"goldstein,omitempty"`
 	Joint           *Joint           `json:"joint,omitempty"`
 	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
+	Strong          *Strong          `json:"strong,omitempty"`
 }
 
 // Finite reports that all numbers of the certificate are, so that JSON holds it.
@@ -132,7 +135,7 @@ func (c *Certificate) Finite() bool {
 	if m := c.GradientMapping; m != nil {
 		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
 	}
-	return isFinite(all)
+	return isFinite(all) && (c.Strong == nil || c.Strong.finite())
 }
 
 // Lower certifies that y is close to y*(x).

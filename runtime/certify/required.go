@@ -9,6 +9,12 @@ func (v *verification) required() {
 		v.fail("solved", "there is no certificate of the lower level")
 		return
 	}
+	if c.Strong != nil && v.doc.Stationary {
+		return // its own checks ask for all there is to it
+	}
+	if v.doc.Tied && !v.doc.Stationary {
+		return
+	}
 	if c.Joint != nil && v.doc.Stationary && c.Goldstein == nil && c.GradientMapping == nil {
 		// It needs no gradient of F, of which there may be hundreds here. What is left
 		// of f's own counts with y in the unit in which it moves over X.

@@ -59,10 +59,17 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 	if v.rough() {
 		return &v.Report
 	}
-	v.derive()
+	if doc.Tied {
+		v.tied()
+	} else {
+		v.derive()
+	}
 	v.coupled()
 	if doc.Solved {
 		v.required()
+	}
+	if c := doc.Certificate; c != nil && c.Strong != nil {
+		v.strong(c.Strong)
 	}
 	if c := doc.Certificate; c != nil && v.at != nil {
 		if c.Goldstein != nil {

@@ -194,7 +194,7 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 			hess = sparse.FromEntries(s.Ny, s.Ny, entries)
 		}
 	}
-	if !semidefinite(hess) {
+	if !Semidefinite(hess) {
 		return nil, fmt.Errorf("the leader's objective is not %s in y", map[bool]string{true: "convex", false: "concave"}[sign > 0])
 	}
 	grad := make([]float64, s.N)

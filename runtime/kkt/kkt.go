@@ -117,6 +117,9 @@ func New(p *problem.Problem) (*System, error) {
 	if err := s.readG(); err != nil {
 		return nil, err
 	}
+	if !(p.Facts.StrongConvexity > 0) && !Semidefinite(s.H) {
+		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
+	}
 	var err error
 	if s.Objective, err = newObjective(s); err != nil {
 		return nil, err
@@ -164,6 +167,19 @@ func (d Side) hold(b, from *activeset.Bounds) {
 	default:
 		b.Hi[d.Var] = from.Lo[d.Var]
 	}
+}
+
+// Above is how far the side's quantity is above zero at a point in the relaxation's units.
+func (d Side) Above(r *activeset.Program, scaled []float64) float64 {
+	switch {
+	case d.Row >= 0 && d.Upper:
+		return r.RowHi[d.Row] - r.A.RowDot(d.Row, scaled)
+	case d.Row >= 0:
+		return r.A.RowDot(d.Row, scaled) - r.RowLo[d.Row]
+	case d.Upper:
+		return r.Hi[d.Var] - scaled[d.Var]
+	}
+	return scaled[d.Var] - r.Lo[d.Var]
 }
 
 // Unscaled is z in the model's units, from the relaxation's. dst has len N and may be scaled itself.

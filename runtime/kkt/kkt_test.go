@@ -6,129 +6,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"bilevelc/internal/sparse"
+	"bilevelc/internal/kkttest"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/problem"
 )
-
-// quadratic is 1/2 v'M v + c'v + k over v = (x, y).
-type quadratic struct {
-	nx, ny int
-	m      []float64 // (nx + ny)^2, symmetric
-	c      []float64
-	k      float64
-}
-
-func (q *quadratic) join(x, y []float64) []float64 { return append(append([]float64{}, x...), y...) }
-
-func (q *quadratic) Value(x, y []float64) float64 {
-	v, s := q.join(x, y), q.k
-	for i, t := range v {
-		s += q.c[i] * t
-		for j, u := range v {
-			s += 0.5 * t * q.m[i*len(v)+j] * u
-		}
-	}
-	return s
-}
-
-func (q *quadratic) grad(dst, x, y []float64, from int) {
-	v := q.join(x, y)
-	for i := range dst {
-		dst[i] = q.c[from+i]
-		for j, u := range v {
-			dst[i] += q.m[(from+i)*len(v)+j] * u
-		}
-	}
-}
-func (q *quadratic) GradX(dst, x, y []float64) { q.grad(dst, x, y, 0) }
-func (q *quadratic) GradY(dst, x, y []float64) { q.grad(dst, x, y, q.nx) }
-func (q *quadratic) ValueGradY(dst, x, y []float64) float64 {
-	q.GradY(dst, x, y)
-	return q.Value(x, y)
-}
-func (q *quadratic) ValueGrad(dx, dy, x, y []float64) float64 {
-	q.GradX(dx, x, y)
-	q.GradY(dy, x, y)
-	return q.Value(x, y)
-}
-func (q *quadratic) Clone() problem.Function { return q }
-
-// random is a problem with integer data: a follower with bounds on both sides and some rows, quadratic or linear, and a leader
-// who earns -kappa times the product of prices and answers, plus something convex.
-func random(rng *rand.Rand, nx, ny, m int, curved, revenue bool) *problem.Problem {
-	n := nx + ny
-	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
-	g := &quadratic{nx: nx, ny: ny, m: make([]float64, n*n), c: make([]float64, n)}
-	f := &quadratic{nx: nx, ny: ny, m: make([]float64, n*n), c: make([]float64, n), k: whole(3)}
-	for i := range n {
-		g.c[i], f.c[i] = whole(5), whole(5)
-	}
-	for i := range nx {
-		for j := range ny {
-			v := whole(3)
-			g.m[i*n+nx+j], g.m[(nx+j)*n+i] = v, v
-			if revenue {
-				f.m[i*n+nx+j], f.m[(nx+j)*n+i] = -2*v, -2*v
-			}
-		}
-	}
-	if curved {
-		for i := range ny {
-			g.m[(nx+i)*n+nx+i] = 1 + float64(rng.IntN(4))
-		}
-	}
-	if !revenue {
-		for i := range n {
-			f.m[i*n+i] = float64(rng.IntN(3))
-		}
-	}
-	rows := &problem.Rows{}
-	a, b := sparse.Empty(nx), sparse.Empty(ny)
-	add := func(kind problem.Kind, ca, cb []float64, side float64) {
-		for j, v := range ca {
-			if v != 0 {
-				a.Append(j, v)
-			}
-		}
-		for j, v := range cb {
-			if v != 0 {
-				b.Append(j, v)
-			}
-		}
-		a.EndRow()
-		b.EndRow()
-		rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, side)
-	}
-	unit := func(j int, v float64) []float64 {
-		e := make([]float64, ny)
-		e[j] = v
-		return e
-	}
-	for j := range ny {
-		add(problem.AtMost, make([]float64, nx), unit(j, 1), 0)  // -y_j <= 0
-		add(problem.AtMost, make([]float64, nx), unit(j, -1), 4) // y_j - 4 <= 0
-	}
-	for range m {
-		ca, cb := make([]float64, nx), make([]float64, ny)
-		for j := range ca {
-			if !revenue {
-				ca[j] = whole(2)
-			}
-		}
-		for j := range cb {
-			cb[j] = whole(3)
-		}
-		add(problem.AtMost, ca, cb, 2+float64(rng.IntN(6)))
-	}
-	rows.A, rows.B = a, b
-	x := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
-	for j := range x.Hi {
-		x.Lo[j], x.Hi[j] = -3, 3
-	}
-	return &problem.Problem{Name: "random", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
-}
 
 // f reads as what it is, matrices are those of g, and strong duality adds nothing to f at the follower's answers.
 func TestSystemIsThatOfTheProblem(t *testing.T) {
@@ -137,20 +18,20 @@ func TestSystemIsThatOfTheProblem(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	answered := 0
 	for k := range 60 {
-		p := random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
+		p := kkttest.Random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, n := p.G.(*quadratic), p.Dx+p.Dy
+		g, n := p.G.(*kkttest.Quadratic), p.Dx+p.Dy
 		for i := range s.Ny {
 			for j := range s.Ny {
-				if s.H.At(i, j) != g.m[(s.Nx+i)*n+s.Nx+j] {
+				if s.H.At(i, j) != g.M[(s.Nx+i)*n+s.Nx+j] {
 					t.Fatalf("H[%d, %d] is %v", i, j, s.H.At(i, j))
 				}
 			}
 			for j := range s.Nx {
-				if s.G.At(i, j) != g.m[(s.Nx+i)*n+j] {
+				if s.G.At(i, j) != g.M[(s.Nx+i)*n+j] {
 					t.Fatalf("G[%d, %d] is %v", i, j, s.G.At(i, j))
 				}
 			}
@@ -195,7 +76,7 @@ func TestSystemIsThatOfTheProblem(t *testing.T) {
 
 // What keeps a problem out of the class is said.
 func TestApplies(t *testing.T) {
-	p := random(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, true, false)
+	p := kkttest.Random(rand.New(rand.NewPCG(1, 1)), 2, 2, 1, true, false)
 	if why := kkt.Applies(p); why != "" {
 		t.Errorf("a quadratic problem: %s", why)
 	}
@@ -212,7 +93,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	solved := 0
 	for k := range 60 {
-		p := random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
+		p := kkttest.Random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
 		s, err := kkt.New(p)
 		if err != nil {
 			t.Fatal(err)
@@ -273,7 +154,7 @@ func TestMultipliersMakeUpTheGradient(t *testing.T) {
 
 // Both bounds of a variable cannot hold at once: a branch that has both slacks at zero is infeasible.
 func TestBothBoundsHeldCross(t *testing.T) {
-	s, err := kkt.New(random(rand.New(rand.NewPCG(1, 1)), 2, 3, 1, true, false))
+	s, err := kkt.New(kkttest.Random(rand.New(rand.NewPCG(1, 1)), 2, 3, 1, true, false))
 	if err != nil {
 		t.Fatal(err)
 	}

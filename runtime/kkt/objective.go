@@ -150,10 +150,10 @@ func newObjective(s *System) (*Objective, error) {
 	if len(entries) > 0 {
 		o.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 	}
-	o.Convex = semidefinite(o.Hess)
+	o.Convex = Semidefinite(o.Hess)
 	if !o.Convex {
 		if o.Dual = s.strongDuality(o); o.Dual != nil {
-			o.Convex = semidefinite(o.Dual.Hess)
+			o.Convex = Semidefinite(o.Dual.Hess)
 		}
 		if !o.Convex {
 			o.Dual = nil
@@ -294,9 +294,9 @@ func nonzero(vals []float64) bool {
 	return false
 }
 
-// semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: by Cholesky factors with diagonal pivoting
+// Semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: by Cholesky factors with diagonal pivoting
 // (Higham 1990), whose remainder is then no larger than n roundings of the largest diagonal entry.
-func semidefinite(m *sparse.CSR) bool {
+func Semidefinite(m *sparse.CSR) bool {
 	if m == nil {
 		return true
 	}
@@ -355,4 +355,37 @@ func semidefinite(m *sparse.CSR) bool {
 		}
 	}
 	return true
+}
+
+// Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients with steps of the cube root of
+// rounding, relative to the size of z (Nocedal and Wright 2006, chapter 8).
+func (s *System) Hessian(z []float64) *sparse.CSR {
+	if s.Objective.Quadratic {
+		return s.Objective.Hess
+	}
+	n := s.Nx + s.Ny + len(s.P.Duals)
+	at := append([]float64(nil), z...)
+	ahead, behind := make([]float64, s.N), make([]float64, s.N)
+	size := 0.0
+	for j, t := range z {
+		size = math.Max(size, math.Abs(t)/s.ColScale[j])
+	}
+	entries := []sparse.Entry{}
+	for k := range n {
+		j := s.place2(k)
+		h := 0x1p-17 * math.Max(1, size) * s.ColScale[j]
+		at[j] = z[j] + h
+		s.Gradient(ahead, at)
+		up := at[j]
+		at[j] = z[j] - h
+		s.Gradient(behind, at)
+		width := up - at[j]
+		at[j] = z[j]
+		for i := range s.N {
+			if v := (ahead[i] - behind[i]) / width; v != 0 && !math.IsNaN(v) {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+			}
+		}
+	}
+	return symmetric(sparse.FromEntries(s.N, s.N, entries))
 }

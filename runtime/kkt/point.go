@@ -13,10 +13,20 @@ type Point struct {
 	// Branch says which side of each pair is zero (one entry a pair; no pair is Open), and Biactive are the pairs of which both sides are.
 	Branch   []Fix
 	Biactive []int
-	// Multipliers are of f at Z; nil where none were found.
+	// Multipliers show that Z is strongly stationary; nil where none were found that do.
 	Multipliers *Multipliers
+	// Leaves, where there are no such multipliers, show that Z is B-stationary: on each branch of the biactive pairs multipliers with the signs of
+	// that branch.
+	Leaves []Leaf
 	// SecondOrder is what is known of curvature along the critical directions of the branch.
 	SecondOrder SecondOrder
+}
+
+// Leaf is one part of the branches of the biactive pairs, those that Fix does not leave open, with multipliers that show a point to be stationary there:
+// of a pair with s = 0 fixed Slack has any sign, of one with lambda = 0 fixed Lambda has.
+type Leaf struct {
+	Fix         []Fix
+	Multipliers *Multipliers
 }
 
 // SecondOrder is whether f curves upward along the critical directions of the branch.
@@ -215,4 +225,23 @@ func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) 
 		size = math.Max(size, terms[j]*s.ColScale[j])
 	}
 	return residual, size
+}
+
+// Hypergradient is grad F where the point lies inside one branch and no multiplier of a coupled constraint counts (len Nx): what the leader's own constraints make
+// up of grad_x f - G'Adjoint + A'Slack.
+func (s *System) Hypergradient(m *Multipliers) []float64 {
+	out := append([]float64(nil), m.Bound...)
+	for i, t := range m.UpperRows {
+		s.P.X.E.AddRow(out, i, -t)
+	}
+	if len(m.Extended) > 0 {
+		full := make([]float64, s.Nx+s.P.X.Extended.Extra())
+		for i, t := range m.Extended {
+			s.P.X.Extended.E.AddRow(full, i, -t)
+		}
+		for j := range out {
+			out[j] += full[j]
+		}
+	}
+	return out
 }

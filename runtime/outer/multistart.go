@@ -299,9 +299,11 @@ func bestOf(results []StartResult) int {
 // around it: uniform in a bounded interval; where one side is free, at a distance
 // from the other (or the start) whose scale runs through powers of ten from 1 to
 // 100 over the starts. Solve projects them onto X and D.
-func (m *MultiStart) sampler() func(k int) []float64 {
-	first := m.Options.Start
-	rng := rand.New(rand.NewPCG(m.Seed, stream+1))
+func (m *MultiStart) sampler() func(k int) []float64 { return Starts(m.Options.Start, m.Set, m.Seed) }
+
+// Starts gives the starts of a run one after the other, as sampler says.
+func Starts(first []float64, set *problem.Set, seed uint64) func(k int) []float64 {
+	rng := rand.New(rand.NewPCG(seed, stream+1))
 	return func(k int) []float64 {
 		if k == 0 {
 			return first
@@ -310,8 +312,8 @@ func (m *MultiStart) sampler() func(k int) []float64 {
 		scale := math.Pow(10, float64((k-1)%3))
 		for j, center := range first {
 			lo, hi := math.Inf(-1), math.Inf(1)
-			if m.Set != nil && m.Set.Lo != nil {
-				lo, hi = m.Set.Lo[j], m.Set.Hi[j]
+			if set != nil && set.Lo != nil {
+				lo, hi = set.Lo[j], set.Hi[j]
 			}
 			u := rng.Float64()
 			switch {

@@ -1,0 +1,488 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// Strong certifies that a point of the follower's KKT system is strongly stationary (Scheel and Scholtes 2000), or B-stationary: multipliers
+// that make up grad f at (x, y, lambda),
+//
+//	grad_x (f + Coupled'c)      =  G' Adjoint - A' Slack + Bound - E' Rows
+//	grad_y (f + Coupled'c)      =  H  Adjoint + B' Slack
+//	grad_lambda (f + Coupled'c) = -B  Adjoint + Multiplier
+//
+// with H and G the derivatives of grad_y g in y and x. Where Slack and Multiplier are >= 0 on the biactive rows (s = lambda = 0) no
+// direction lowers f over the system to first order. Where no multipliers are that on all of them, Leaves has some for each part
+// of the branches that meet there. Lengths are those of the problem's dimensions.
+type Strong struct {
+	Biactive []int `json:"biactive"` // rows of the lower level, ascending
+	Multipliers
+	Leaves []StrongLeaf `json:"leaves,omitempty"`
+	// Residual is what the multipliers leave of grad f, relative to its terms.
+	Residual float64 `json:"residual"`
+	// Curvature says what is known of second order along critical directions of the branch: "holds", "fails" or "not checked".
+	Curvature string `json:"second_order"`
+}
+
+// Multipliers are those of one set of branches.
+type Multipliers struct {
+	Adjoint    []float64 `json:"adjoint,omitempty"`    // len Dy, of the follower's stationarity
+	Slack      []float64 `json:"slack,omitempty"`      // len m, of s >= 0
+	Multiplier []float64 `json:"multiplier,omitempty"` // len m, of lambda >= 0
+	Bound      []float64 `json:"bound,omitempty"`      // len Dx, of the bounds of X: >= 0 at the lower one
+	Rows       []float64 `json:"rows,omitempty"`       // of the rows of X
+	Extended   []float64 `json:"extended,omitempty"`   // of the rows of its extended formulation
+	Coupled    []float64 `json:"coupled,omitempty"`    // of the coupled constraints
+}
+
+// StrongLeaf are multipliers on the branches on which s = 0 for the rows in Slack and lambda = 0 for those in Multiplier, whatever
+// the other biactive rows do.
+type StrongLeaf struct {
+	SlackZero      []int `json:"slack_zero"`
+	MultiplierZero []int `json:"multiplier_zero"`
+	Multipliers
+}
+
+// finite reports that all numbers are.
+func (c *Strong) finite() bool {
+	all := []*Multipliers{&c.Multipliers}
+	for i := range c.Leaves {
+		all = append(all, &c.Leaves[i].Multipliers)
+	}
+	for _, m := range all {
+		for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled} {
+			if !isFinite(part) {
+				return false
+			}
+		}
+	}
+	return isFinite([]float64{c.Residual})
+}
+
+// Tolerances of a certificate at a point itself. All are relative to the terms that make up what is compared.
+const (
+	// strongResidual is what may be left of grad f: residuals of systems that were solved to rounding, with a margin for terms that
+	// are a thousand times larger than what they add up to.
+	strongResidual = 1e-8
+	// meets is how near a row, a bound or a multiplier has to come to 0 to have a multiplier of its own: what package activeset keeps them to, with
+	// a margin for the units in which it measures.
+	meets = 1e-7
+	// cancelling is how much larger than f's own terms those of the multipliers may be for their rounding to count: strongResidual leaves room for it.
+	cancelling = 1e3
+	// parted is how far a slack or a multiplier has to be from 0 for the row not to be biactive: less than any solver calls 0.
+	parted = 1e-11
+)
+
+// strong checks a certificate of strong or B-stationarity.
+func (v *verification) strong(c *Strong) {
+	const name = "strong stationarity"
+	p := v.p
+	at := v.pointOfSystem()
+	for _, i := range c.Biactive {
+		if i < 0 || i >= p.Rows.Len() || p.Rows.Kind[i] == problem.Equal {
+			v.fail(name, "row %d cannot be biactive", i)
+			return
+		}
+		if at.slack[i] > meets || at.mult[i] > meets {
+			v.fail(name, "row %d is not biactive: slack %.3g, multiplier %.3g, by the size of their terms", i, at.slack[i], at.mult[i])
+			return
+		}
+	}
+	if len(c.Leaves) == 0 {
+		residual := v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
+		v.atMost(name+": residual", c.Residual, residual, strongResidual*1e-3, "")
+	} else {
+		worst := 0.0
+		for k := range c.Leaves {
+			leaf := &c.Leaves[k]
+			worst = math.Max(worst, v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero)))
+		}
+		v.atMost("B-stationarity: residual", c.Residual, worst, strongResidual*1e-3, "")
+		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
+	}
+	for j, is := range p.Integer {
+		if is && v.doc.X[j] != math.Round(v.doc.X[j]) {
+			v.fail(name, "entry %d of x takes whole numbers only, and is %v", j, v.doc.X[j])
+		}
+	}
+	v.within(name+": residual, by the terms of grad f", c.Residual, strongResidual)
+	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
+		v.ofMultipliers(c)
+	}
+	v.Unchecked = append(v.Unchecked, "certificate.strong.second_order (what a run found of curvature)")
+}
+
+func set(rows []int) map[int]bool {
+	out := map[int]bool{}
+	for _, i := range rows {
+		out[i] = true
+	}
+	return out
+}
+
+// covers reports that each way to choose a side for every row is one of a leaf's, given those in slack (s = 0) and mult (lambda = 0) so far.
+func covers(leaves []StrongLeaf, slack, mult map[int]bool) bool {
+	fits := leaves[:0:0]
+	for _, l := range leaves {
+		ok, whole := true, true
+		for _, i := range l.SlackZero {
+			ok, whole = ok && !mult[i], whole && slack[i]
+		}
+		for _, i := range l.MultiplierZero {
+			ok, whole = ok && !slack[i], whole && mult[i]
+		}
+		if ok && whole {
+			return true
+		}
+		if ok {
+			fits = append(fits, l)
+		}
+	}
+	if len(fits) == 0 {
+		return false
+	}
+	row := -1
+	for _, list := range [][]int{fits[0].SlackZero, fits[0].MultiplierZero} {
+		for _, i := range list {
+			if !slack[i] && !mult[i] && row < 0 {
+				row = i
+			}
+		}
+	}
+	with := func(m map[int]bool) map[int]bool {
+		out := map[int]bool{row: true}
+		for i := range m {
+			out[i] = true
+		}
+		return out
+	}
+	return covers(fits, with(slack), mult) && covers(fits, slack, with(mult))
+}
+
+// pointOfSystem is the document's point with what its slacks and multipliers are relative to.
+type pointOfSystem struct {
+	slack, mult []float64 // len m: s over the terms of its row, lambda over the forces on y; 0 where negative
+	reach, push []float64 // len m: these sizes, of s and of lambda
+}
+
+func (v *verification) pointOfSystem() *pointOfSystem {
+	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
+	m := p.Rows.Len()
+	at := &pointOfSystem{make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)}
+	grad := make([]float64, p.Dy)
+	v.d.g.GradY(grad, x, y)
+	force := make([]float64, p.Dy)
+	for j, g := range grad {
+		force[j] = math.Abs(g)
+	}
+	for i, l := range lambda {
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			force[j] = math.Max(force[j], math.Abs(vals[t]*l))
+		}
+	}
+	largest, pushed := maxAbs(y), maxAbs(force)
+	for i := range m {
+		reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
+		cols, vals := p.Rows.A.Row(i)
+		for t, j := range cols {
+			reach += math.Abs(vals[t] * x[j])
+		}
+		cols, vals = p.Rows.B.Row(i)
+		for t := range cols {
+			steep = math.Max(steep, math.Abs(vals[t]))
+		}
+		reach = math.Max(reach, steep*largest)
+		at.reach[i], at.push[i] = reach, pushed
+		if steep > 0 {
+			at.push[i] = pushed / steep
+		}
+		at.slack[i] = share(math.Max(0, -v.d.residual(i, x, y)), reach)
+		at.mult[i] = share(math.Max(0, lambda[i]), at.push[i])
+	}
+	return at
+}
+
+// branchMultipliers checks the multipliers on the branches with s = 0 in slack and lambda = 0 in mult, and returns what they leave of grad f relative to its terms.
+func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) float64 {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	coupled := 0
+	if p.Coupled != nil {
+		coupled = len(p.Coupled.Kind)
+	}
+	for _, part := range []struct {
+		what string
+		have []float64
+		want int
+	}{{"adjoint", m.Adjoint, p.Dy}, {"slack", m.Slack, p.Rows.Len()}, {"multiplier", m.Multiplier, p.Rows.Len()}, {"bound", m.Bound, p.Dx},
+		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}} {
+		if len(part.have) != part.want {
+			v.fail(name, "%s has %d entries, the problem %d", part.what, len(part.have), part.want)
+			return math.Inf(1)
+		}
+	}
+	gx, ga, terms := v.gradientOfSystem(m)
+	// G'Adjoint and H Adjoint are derivatives of grad g along it.
+	hx, hy, err := v.d.products(x, y, m.Adjoint)
+	if err != nil {
+		v.fail(name, "%v", err)
+		return math.Inf(1)
+	}
+	for j := range gx {
+		gx[j] -= hx[j] + m.Bound[j]
+	}
+	for j := range hy {
+		ga[j] -= hy[j]
+	}
+	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
+	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
+	for i, t := range m.Rows {
+		p.X.E.AddRow(gx, i, t)
+	}
+	further := make([]float64, p.Dx+p.X.Extended.Extra())
+	for i, t := range m.Extended {
+		p.X.Extended.E.AddRow(further, i, t)
+	}
+	for j := range gx {
+		gx[j] += further[j]
+	}
+	read := map[int]float64{} // grad_lambda f
+	for k, i := range p.Duals {
+		read[i] += ga[p.Dy+k]
+	}
+	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
+	worst := share(maxAbs(gx), terms.x)
+	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), terms.y))
+	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	left, size := 0.0, 0.0
+	for i, kind := range p.Rows.Kind {
+		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
+		size = math.Max(size, math.Abs(read[i]))
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			size = math.Max(size, math.Abs(vals[t]*m.Adjoint[j]))
+		}
+		if at.push[i] > 0 { // an adjoint that is all rounding: what it makes of f as far as lambda reaches
+			size = math.Max(size, terms.value/at.push[i])
+		}
+		if kind == problem.Equal {
+			left = math.Max(left, math.Abs(rest))
+			if m.Multiplier[i] != 0 {
+				v.fail(name, "the equality row %d has a multiplier of lambda >= 0", i)
+			}
+			continue
+		}
+		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
+		v.pairSigns(name, i, m, at, terms, slack[i], mult[i])
+	}
+	worst = math.Max(worst, share(left, size))
+	v.normalSigns(name, m, terms)
+	return worst
+}
+
+// pairSigns checks the two multipliers of a pair. Each counts where what it multiplies changes f by more than rounding as far as that reaches.
+func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
+	counts := func(t, reach float64) bool { return math.Abs(t)*reach > strongResidual*terms.value }
+	ofSlack, ofMult := counts(m.Slack[i], at.reach[i]), counts(m.Multiplier[i], at.push[i])
+	switch {
+	case ofSlack && at.slack[i] > meets:
+		v.fail(name, "row %d is slack and has a multiplier", i)
+	case ofMult && at.mult[i] > meets:
+		v.fail(name, "the multiplier of row %d is positive and has a multiplier itself", i)
+	case ofSlack && m.Slack[i] < 0 && !slackZero && (at.mult[i] <= parted || ofMult):
+		v.fail(name, "row %d, biactive: the multiplier %.3g of its slack is negative", i, m.Slack[i])
+	case ofMult && m.Multiplier[i] < 0 && !multZero && (at.slack[i] <= parted || ofSlack):
+		v.fail(name, "row %d, biactive: the multiplier %.3g of its multiplier is negative", i, m.Multiplier[i])
+	}
+}
+
+// normalSigns checks the multipliers of X and of the coupled constraints: which sides they are of, and that these hold with equality.
+func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) {
+	p, x := v.p, v.doc.X
+	size := maxAbs(x)
+	for j, t := range m.Bound {
+		if p.Integer != nil && p.Integer[j] {
+			continue // stationarity is of the continuous part, at the whole numbers that x has
+		}
+		if math.Abs(t)*math.Max(size, math.Abs(x[j])) <= strongResidual*terms.value {
+			continue
+		}
+		bound := p.X.Lo[j]
+		if t < 0 {
+			bound = p.X.Hi[j]
+		}
+		if !(math.Abs(x[j]-bound) <= meets*math.Max(size, math.Abs(bound))) {
+			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
+		}
+	}
+	row := func(what string, i int, equal bool, t, value, reach float64) {
+		switch {
+		case math.Abs(t)*reach <= strongResidual*terms.value || equal:
+		case t < 0:
+			v.fail(name, "%s %d has the negative multiplier %.3g", what, i, t)
+		case value < -meets*reach:
+			v.fail(name, "%s %d has a multiplier and does not hold with equality", what, i)
+		}
+	}
+	for i, t := range m.Rows {
+		reach := math.Abs(p.X.Rhs[i])
+		cols, vals := p.X.E.Row(i)
+		for k, j := range cols {
+			reach += math.Abs(vals[k] * x[j])
+		}
+		row("row of X", i, p.X.Kind[i] == problem.Equal, t, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach)
+	}
+	if e := p.X.Extended; e.Len() > 0 {
+		least := e.Least(x)
+		for i, t := range m.Extended {
+			reach := math.Abs(e.Rhs[i])
+			cols, vals := e.E.Row(i)
+			for k, j := range cols {
+				reach += math.Abs(vals[k] * least[j])
+			}
+			row("row of the extended X", i, false, t, e.E.RowDot(i, least)-e.Rhs[i], reach)
+		}
+	}
+	for i, t := range m.Coupled {
+		c := v.coupledValues()
+		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, c[i], math.Max(math.Abs(c[i]), terms.value))
+	}
+}
+
+// coupledValues are those of the coupled constraints at the document's point: the derivatives of F in their weights.
+func (v *verification) coupledValues() []float64 {
+	gx, ga := make([]float64, v.p.Dx), make([]float64, v.p.AnswerLen())
+	v.d.f.ValueGrad(gx, ga, v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))
+	return v.p.CoupledPart(ga)
+}
+
+// sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f.
+type sizesOfF struct{ x, y, value float64 }
+
+// gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and half way to 0:
+// they do not depend on how wide X is.
+func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms sizesOfF) {
+	q := v.p.Signed(m.Coupled)
+	x, y := v.doc.X, v.doc.Y
+	gx, ga = make([]float64, q.Dx), make([]float64, q.AnswerLen())
+	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
+	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
+	half := func(u []float64) []float64 {
+		out := make([]float64, len(u))
+		for j, t := range u {
+			out[j] = t / 2
+		}
+		return out
+	}
+	v.d.f.ValueGrad(hx, ha, half(x), q.Answer(half(y), half(v.doc.Lambda)))
+	moved := func(a, b []float64) float64 {
+		d := 0.0
+		for j := range a {
+			if t := 2 * math.Abs(a[j]-b[j]); !math.IsNaN(t) && !math.IsInf(t, 0) {
+				d = math.Max(d, t)
+			}
+		}
+		return d
+	}
+	terms.x = maxAbs(gx) + moved(gx, hx)
+	terms.y = maxAbs(ga[:q.Dy]) + moved(ga[:q.Dy], ha[:q.Dy])
+	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	// The adjoint carries what f feels of y to x. Multipliers that are large and cancel are no terms of f: what counts of them is limited.
+	if px, py, err := v.d.products(x, y, m.Adjoint); err == nil {
+		terms.x = math.Max(terms.x, math.Min(maxAbs(px), cancelling*share(own, maxAbs(x))))
+		terms.y = math.Max(terms.y, math.Min(maxAbs(py), cancelling*share(own, maxAbs(y))))
+	}
+	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	return gx, ga, terms
+}
+
+// products are G'a and H a, the derivatives of grad g in x and in y along a, by a difference of gradients: exact but for rounding where g is
+// quadratic, which the certificate asks for.
+func (d *deriver) products(x, y, a []float64) (gx, gy []float64, err error) {
+	if !d.p.Facts.JointlyQuadratic {
+		return nil, nil, fmt.Errorf("g is not quadratic in x and y together, as the certificate needs")
+	}
+	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	size := maxAbs(a)
+	if size == 0 {
+		return gx, gy, nil
+	}
+	_, e := math.Frexp(math.Max(1, maxAbs(y)) / size)
+	t := math.Ldexp(1, e)
+	moved := make([]float64, len(y))
+	for j := range moved {
+		moved[j] = y[j] + t*a[j]
+	}
+	bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	d.g.ValueGrad(bx, by, x, y)
+	d.g.ValueGrad(gx, gy, x, moved)
+	for j := range gx {
+		gx[j] = (gx[j] - bx[j]) / t
+	}
+	for j := range gy {
+		gy[j] = (gy[j] - by[j]) / t
+	}
+	return gx, gy, nil
+}
+
+// tied checks that Y is an answer of a follower whose g is convex in y: for any feasible z, with r = grad_y g - B'lambda,
+//
+//	g(z) >= g(Y) + grad_y g'(z - Y) >= g(Y) + lambda'h(Y) + r'(z - Y),
+//
+// so that Y is within -lambda'h, and r times the size of y, of the best; both are to be rounding of the terms of g.
+func (v *verification) tied() {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	grad := make([]float64, p.Dy)
+	v.d.g.GradY(grad, x, y)
+	terms := maxAbs(grad) * maxAbs(y)
+	slack := 0.0
+	for i, kind := range p.Rows.Kind {
+		l := v.doc.Lambda[i]
+		p.Rows.B.AddRow(grad, i, -l)
+		if kind == problem.AtMost {
+			slack += math.Abs(l * v.d.residual(i, x, y))
+		}
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			terms = math.Max(terms, math.Abs(l*vals[t]*y[j]))
+		}
+		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
+	}
+	loss := slack
+	for j, r := range grad {
+		loss += math.Abs(r) * math.Max(math.Abs(y[j]), maxAbs(y))
+	}
+	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
+	if v.doc.Hypergradient != nil && (v.doc.Certificate == nil || v.doc.Certificate.Strong == nil || !v.doc.Strict) {
+		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
+	}
+}
+
+// tiedLoss is what rounding leaves of a follower's optimality, relative to the terms of g: sums of some thousand terms.
+const tiedLoss = 1e-9
+
+// ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
+// make up.
+func (v *verification) ofMultipliers(c *Strong) {
+	found := append([]float64(nil), c.Bound...)
+	for i, t := range c.Rows {
+		v.p.X.E.AddRow(found, i, -t)
+	}
+	further := make([]float64, v.p.Dx+v.p.X.Extended.Extra())
+	for i, t := range c.Extended {
+		v.p.X.Extended.E.AddRow(further, i, -t)
+	}
+	for j := range found {
+		found[j] += further[j]
+	}
+	for _, t := range c.Coupled {
+		if t != 0 {
+			v.fail("hypergradient", "a constraint that reads the follower has a multiplier: what is left is none of F")
+			return
+		}
+	}
+	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+strongResidual*v.d.s.gradient)
+}

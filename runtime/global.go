@@ -1,0 +1,183 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tree"
+)
+
+// Search says how long the global optimum is searched for.
+type Search uint8
+
+// The three ways: for about a second of work, or a quarter of what the local solve took, whichever is more; not at all; until the gap is closed.
+const (
+	SearchBudget Search = iota
+	SearchNone
+	SearchFully
+)
+
+// modestWork is the budget of a search that nobody asked for, in the tree's measure of work: about a second.
+const modestWork = 1e9
+
+// Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.
+type Global struct {
+	// Proved says that no feasible point is better than the result's by more than the gap that was asked for.
+	Proved bool   `json:"proved"`
+	Bound  Number `json:"bound"` // no feasible point is better; infinite where nothing is known
+	Gap    Number `json:"gap"`   // of objective and bound, relative to the objective
+	Nodes  int64  `json:"nodes"`
+	Why    string `json:"why,omitempty"` // in words, where nothing is proved
+
+	Within Number `json:"within,omitempty"` // the gap that was asked for
+}
+
+// global searches for the global optimum, and for a first point where the local solves have found none.
+func (run *systemRun) global(ctx context.Context) error {
+	if run.opts.Search == SearchNone {
+		return nil
+	}
+	_, sign := sense(&run.p.IR.Upper)
+	opts := tree.Options{Gap: run.opts.Gap, Nodes: run.opts.Nodes, Threads: run.opts.Threads, Observe: run.observeTree}
+	if opts.Gap == 0 {
+		opts.Gap = tree.DefaultGap
+	}
+	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+		opts.Work = max(modestWork, run.solver.Work()/4)
+	}
+	if c := run.opts.Resume; c != nil && c.Search != nil && c.Search.Tree != nil {
+		opts.Resume = c.Search.Tree
+	}
+	if run.best != nil {
+		opts.Incumbents = []*kkt.Point{run.best}
+	}
+	found, err := tree.Solve(ctx, run.s, opts)
+	if err != nil {
+		return err
+	}
+	run.tree = found
+	run.globally = &Global{Bound: Number(sign * found.Bound), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
+	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F) {
+		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there.
+		switch point, err := run.polish(ctx, b); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case point != nil && (run.best == nil || point.F < run.best.F):
+			run.best, run.err = point, err
+		case point == nil && run.best == nil:
+			return err
+		}
+	}
+	if run.best == nil {
+		return nil
+	}
+	run.globally.Gap = Number(found.Gap)
+	if found.Best == nil || run.best.F < found.Best.F {
+		// Lower than the search's own point, by rounding or by more.
+		run.globally.Gap = Number(math.Max(0, run.best.F-found.Bound) / math.Abs(run.best.F))
+	}
+	run.globally.Proved = found.Proved
+	if run.globally.Proved {
+		run.globally.Why = ""
+	}
+	return nil
+}
+
+// polish is the local solution that a point of the tree leads to, integer entries of x held.
+func (run *systemRun) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
+	whole := run.s.P.Integer
+	if whole == nil {
+		return run.solver.Improve(ctx, b.Z, b.Branch)
+	}
+	held, set := *run.s.P, *run.s.P.X
+	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
+	for j, is := range whole {
+		if is {
+			set.Lo[j] = math.Round(b.Z[j])
+			set.Hi[j] = set.Lo[j]
+		}
+	}
+	held.X = &set
+	s, err := kkt.New(&held)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := pieces.New(s, pieces.Options{Observer: run.observe})
+	if err != nil {
+		return nil, err
+	}
+	return solver.Improve(ctx, nil, b.Branch)
+}
+
+// integers prepares a run with integer variables of the leader: the search finds its first point, and there is no other way.
+func (run *systemRun) integers() error {
+	why := tree.Applies(run.s)
+	if run.opts.Search == SearchNone {
+		why = "no search was asked for"
+	}
+	if why == "" {
+		return nil
+	}
+	return run.p.continuous(why)
+}
+
+// feasible finds a point of the system where f itself gives no bound to search by: the first point that branch and bound meets without an objective.
+func (run *systemRun) feasible(ctx context.Context) error {
+	flat := *run.s
+	flat.Objective = &kkt.Objective{Quadratic: true, Convex: true, Lin: make([]float64, run.s.N)}
+	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: modestWork, Threads: run.opts.Threads})
+	if err != nil {
+		return err
+	}
+	run.tree = found
+	if found.Best == nil {
+		return nil
+	}
+	run.best, run.err = run.polish(ctx, &kkt.Point{Z: found.Best.Z, Branch: found.Best.Branch})
+	var unbounded *pieces.Unbounded
+	if errors.As(run.err, &unbounded) {
+		return run.err
+	}
+	return nil
+}
+
+// observeTree passes the progress of the search on.
+func (run *systemRun) observeTree(now tree.Progress) {
+	if run.opts.Observer == nil {
+		return
+	}
+	_, sign := sense(&run.p.IR.Upper)
+	run.opts.Observer(Progress{Start: 1, Starts: 1, Iteration: int(now.Nodes), Objective: sign * now.Incumbent, Best: sign * now.Incumbent,
+		Measure: now.Gap, Calls: run.p.Numeric.Calls(), Tree: &TreeProgress{Nodes: now.Nodes, Open: now.Open, Bound: sign * now.Bound, Gap: now.Gap}})
+}
+
+// TreeProgress is how far the search for the global optimum has come; Bound is in the user's own sense.
+type TreeProgress struct {
+	Nodes, Open int64
+	Bound, Gap  float64
+}
+
+// text says what is known of the global optimum in one line.
+func (g *Global) text() string {
+	switch {
+	case g.Proved:
+		return fmt.Sprintf("proved within %s, %s", brief(math.Max(float64(g.Within), float64(g.Gap))), nodesWord(g.Nodes))
+	case math.IsInf(float64(g.Bound), 0) || math.IsNaN(float64(g.Bound)):
+		return "no bound: " + g.Why
+	case math.IsInf(float64(g.Gap), 0):
+		return fmt.Sprintf("bound %s, %s", number(float64(g.Bound)), nodesWord(g.Nodes))
+	}
+	return fmt.Sprintf("bound %s, gap %s %%, %s; more with --nodes or --global", number(float64(g.Bound)), brief(100*float64(g.Gap)), nodesWord(g.Nodes))
+}
+
+func nodesWord(n int64) string {
+	if n == 1 {
+		return "1 node"
+	}
+	return fmt.Sprintf("%d nodes", n)
+}

@@ -1,0 +1,280 @@
+package pieces
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+)
+
+// minimize is a minimizer of f on a branch, from z.
+func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([]float64, error) {
+	v.s.Bounds(&v.bounds, branch)
+	if !v.s.Objective.Convex || !v.s.Objective.Quadratic {
+		return v.sequential(ctx, z)
+	}
+	sol, err := v.solve(ctx, v.branch, &v.bounds, v.warm)
+	if err != nil {
+		return nil, err
+	}
+	switch sol.Status {
+	case activeset.Optimal:
+		v.warm = sol.Basis
+		return v.unscaled(sol.Z), nil
+	case activeset.Unbounded:
+		return nil, &Unbounded{z, v.unscaled(sol.Ray)}
+	}
+	return nil, fmt.Errorf("a branch that holds a point: %v", sol.Status)
+}
+
+func (v *Solver) unscaled(z []float64) []float64 {
+	out := make([]float64, v.s.N)
+	v.s.Unscaled(out, z)
+	return out
+}
+
+// Sequential quadratic programming. A step is taken where it lowers f by at least armijo of what its slope promises; one that promises
+// less than rounding of f ends the search.
+const (
+	armijo = 1e-4 // Nocedal and Wright (3.4)
+	most   = 500  // steps on one branch: Newton's method takes some tens
+)
+
+// sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
+func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error) {
+	s := v.s
+	f := s.Value(z)
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return nil, ErrNotFinite
+	}
+	for range most {
+		grad, at := v.scaledGradient(z), v.scaled(z)
+		hess := v.curved(z, &v.bounds)
+		if !linalg.Finite(grad) || hess != nil && !linalg.Finite(hess.Val) {
+			return nil, ErrNotFinite
+		}
+		if v.size(z) > endless*v.from {
+			return nil, ErrEndless
+		}
+		c := append([]float64(nil), grad...)
+		if hess != nil {
+			for i := range c {
+				c[i] -= hess.RowDot(i, at)
+			}
+		}
+		v.branch.SetObjective(hess, c)
+		bounds := v.within(&v.bounds, at, v.reach(z))
+		sol, err := v.solve(ctx, v.branch, bounds, v.warm)
+		if err != nil {
+			return nil, err
+		}
+		if sol.Status != activeset.Optimal {
+			return nil, fmt.Errorf("a step on a branch: %v", sol.Status)
+		}
+		v.warm = sol.Basis
+		slope, size := 0.0, 0.0
+		for j, g := range grad {
+			slope += g * (sol.Z[j] - at[j])
+			size += math.Abs(g * (sol.Z[j] - at[j]))
+		}
+		if !(-slope > rounding*(math.Abs(f)+size)) {
+			return z, nil
+		}
+		step := v.unscaled(sol.Z)
+		if ray := v.ray(at, sol.Z, slope); ray != nil {
+			return nil, &Unbounded{z, v.unscaled(ray)}
+		}
+		next, fn, t := make([]float64, s.N), f, 1.0
+		for {
+			for j := range next {
+				next[j] = z[j] + t*(step[j]-z[j])
+			}
+			if t == 1 {
+				copy(next, step)
+			}
+			fn = s.Value(next)
+			if fn <= f+armijo*t*slope {
+				break
+			}
+			if t /= 2; t < 0x1p-40 {
+				return z, nil // f falls by less than rounding
+			}
+		}
+		z, f = next, fn
+	}
+	return z, nil
+}
+
+// endless is how often the size of z may grow: by then steps of all lengths from rounding to the size of z have been taken.
+const endless = 1 / rounding
+
+// ray is the direction from a point to another where it leads on without end, in the relaxation's units, and the quadratic f falls along all of it; nil where it does not.
+func (v *Solver) ray(at, to []float64, slope float64) []float64 {
+	if !v.s.Objective.Quadratic {
+		return nil
+	}
+	d, size := make([]float64, len(at)), 0.0
+	for j := range d {
+		d[j] = to[j] - at[j]
+		size = math.Max(size, math.Abs(d[j]))
+	}
+	far := func(rate, lo, hi float64) bool {
+		return (rate <= kkt.Tolerance*size || math.IsInf(hi, 1)) && (rate >= -kkt.Tolerance*size || math.IsInf(lo, -1))
+	}
+	for j, t := range d {
+		if !far(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
+			return nil
+		}
+	}
+	for i := range v.bounds.RowLo {
+		if !far(v.s.Relaxation.A.RowDot(i, d), v.bounds.RowLo[i], v.bounds.RowHi[i]) {
+			return nil
+		}
+	}
+	if h := v.scaledHessian(v.unscaled(at)); h != nil {
+		curvature, terms := 0.0, 0.0
+		for i, t := range d {
+			if t != 0 {
+				along := t * h.RowDot(i, d)
+				curvature, terms = curvature+along, terms+math.Abs(along)
+			}
+		}
+		if curvature > rounding*terms {
+			return nil
+		}
+	}
+	return d
+}
+
+// reach is how far a step of sequential quadratic programming may go in the relaxation's units: where f's Hessian is not
+// definite a step would have no end.
+func (v *Solver) reach(z []float64) float64 { return 8 * v.size(z) }
+
+// within are bounds cut to a box around a point.
+func (v *Solver) within(b *activeset.Bounds, at []float64, radius float64) *activeset.Bounds {
+	out := &activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: make([]float64, len(at)), Hi: make([]float64, len(at))}
+	for j, t := range at {
+		out.Lo[j] = math.Max(b.Lo[j], math.Min(t-radius, b.Hi[j]))
+		out.Hi[j] = math.Min(b.Hi[j], math.Max(t+radius, b.Lo[j]))
+	}
+	return out
+}
+
+// curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else H + rho A'A, with A the
+// equations of the branch, along which that is H, so that steps are Newton's (Nocedal and Wright 2006, section 18.4), else H with its negative eigenvalues turned around.
+func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
+	h := v.scaledHessian(z)
+	if empty(h) || kkt.Semidefinite(h) {
+		return h
+	}
+	if held := v.equations(b); held != nil {
+		size := largest(h) / largest(held)
+		for _, rho := range weights {
+			if with := sparse.Add(1, h, rho*size, held); kkt.Semidefinite(with) {
+				return with
+			}
+		}
+	}
+	at, a := support(h)
+	var eigen mat.EigenSym
+	if !eigen.Factorize(a, true) {
+		return nil
+	}
+	values := eigen.Values(nil)
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	n := len(at)
+	entries := make([]sparse.Entry, 0, n*n)
+	for i := range n {
+		for j := range n {
+			sum := 0.0
+			for k, l := range values {
+				sum += math.Abs(l) * vectors.At(i, k) * vectors.At(j, k)
+			}
+			entries = append(entries, sparse.Entry{Row: at[i], Col: at[j], Val: sum})
+		}
+	}
+	return sparse.FromEntries(h.Rows, h.Cols, entries)
+}
+
+// weights are the multiples of A'A that are tried, over the sizes of H and A'A: by Finsler's lemma a large one does where H is positive definite along the equations; one
+// of 1e8 leaves H half of the digits.
+var weights = []float64{1, 1e2, 1e4, 1e6, 1e8}
+
+// equations is A'A of the rows and variables that a branch holds at one value; nil where there are none.
+func (v *Solver) equations(b *activeset.Bounds) *sparse.CSR {
+	a := sparse.Empty(v.s.N)
+	rows := 0
+	for i := range b.RowLo {
+		if b.RowLo[i] == b.RowHi[i] {
+			cols, vals := v.s.Relaxation.A.Row(i)
+			a.AppendAll(cols, vals)
+			a.EndRow()
+			rows++
+		}
+	}
+	for j := range b.Lo {
+		if b.Lo[j] == b.Hi[j] {
+			a.Append(j, 1)
+			a.EndRow()
+			rows++
+		}
+	}
+	if rows == 0 {
+		return nil
+	}
+	return sparse.Mul(a.T(), a)
+}
+
+// largest is the largest absolute entry of a matrix.
+func largest(m *sparse.CSR) float64 {
+	top := 0.0
+	for _, v := range m.Val {
+		top = math.Max(top, math.Abs(v))
+	}
+	return top
+}
+
+// scaledHessian is the Hessian of f at z in the relaxation's units.
+func (v *Solver) scaledHessian(z []float64) *sparse.CSR {
+	h := v.s.Hessian(z)
+	if empty(h) {
+		return nil
+	}
+	h = h.Clone()
+	for i := range h.Rows {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			vals[t] *= v.s.ColScale[i] * v.s.ColScale[j]
+		}
+	}
+	return h
+}
+
+// support is a sparse symmetric matrix without its empty rows, as a dense one, and which rows these are.
+func support(h *sparse.CSR) (at []int, a *mat.SymDense) {
+	index := make([]int, h.Rows)
+	for i := range index {
+		index[i] = -1
+		if cols, _ := h.Row(i); len(cols) > 0 {
+			index[i] = len(at)
+			at = append(at, i)
+		}
+	}
+	a = mat.NewSymDense(len(at), nil)
+	for r, i := range at {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			if index[j] >= r {
+				a.SetSym(r, index[j], vals[t])
+			}
+		}
+	}
+	return at, a
+}

@@ -1,0 +1,136 @@
+package pieces
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// looked is what the linear program with complementarity constraints at a point has shown.
+type looked struct {
+	measure float64   // see Step
+	next    []kkt.Fix // a branch on which f falls; nil: there is none
+	root    *activeset.Solution
+}
+
+// stationary is the part of the size of its terms by which a linearization may fall over the trust region where a point is stationary: the accuracy of
+// package activeset, which finds both.
+const stationary = kkt.Tolerance
+
+// look minimizes the linearization of f at p over the system, the biactive pairs complementary, within a trust region, and gives p the multipliers that
+// show it to be stationary where nothing lowers it.
+func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
+	s := v.s
+	grad, at := v.scaledGradient(p.Z), v.scaled(p.Z)
+	radius := v.size(p.Z)
+	v.linear.SetObjective(nil, grad)
+	terms := 0.0
+	for _, g := range grad {
+		terms = math.Max(terms, math.Abs(g)*radius)
+	}
+	here := 0.0
+	for j, g := range grad {
+		here += g * at[j]
+	}
+	fix := append([]kkt.Fix(nil), p.Branch...)
+	for _, k := range p.Biactive {
+		fix[k] = kkt.Open
+	}
+	out := &looked{}
+	var leaves []kkt.Leaf
+	var search func(warm *activeset.Basis) error
+	search = func(warm *activeset.Basis) error {
+		var b activeset.Bounds
+		s.Bounds(&b, fix)
+		sol, err := v.solve(ctx, v.linear, v.within(&b, at, radius), warm)
+		if err != nil {
+			return err
+		}
+		if sol.Status != activeset.Optimal {
+			return fmt.Errorf("the linearization at a point: %v", sol.Status)
+		}
+		if out.root == nil {
+			out.root = sol
+		}
+		fall := here - sol.Value
+		if terms > 0 {
+			fall /= terms
+		}
+		if len(leaves) == 0 {
+			out.measure = math.Max(0, fall)
+		}
+		if fall <= stationary {
+			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)})
+			return nil
+		}
+		worst, most := -1, 0.0
+		var slackFirst bool
+		for _, k := range p.Biactive {
+			if fix[k] != kkt.Open {
+				continue
+			}
+			slack, mult := s.Pairs[k].Slack.Above(s.Relaxation, sol.Z), s.Pairs[k].Mult.Above(s.Relaxation, sol.Z)
+			if both := math.Min(slack, mult); both > most && both > stationary*radius {
+				worst, most, slackFirst = k, both, slack <= mult
+			}
+		}
+		if worst < 0 {
+			out.next = append([]kkt.Fix(nil), fix...)
+			for _, k := range p.Biactive {
+				if out.next[k] == kkt.Open {
+					out.next[k] = kkt.MultZero
+					if s.Pairs[k].Mult.Above(s.Relaxation, sol.Z) > s.Pairs[k].Slack.Above(s.Relaxation, sol.Z) {
+						out.next[k] = kkt.SlackZero
+					}
+				}
+			}
+			return nil
+		}
+		sides := []kkt.Fix{kkt.MultZero, kkt.SlackZero}
+		if slackFirst {
+			sides[0], sides[1] = sides[1], sides[0]
+		}
+		for _, side := range sides {
+			fix[worst] = side
+			if err := search(sol.Basis); err != nil || out.next != nil {
+				return err
+			}
+		}
+		fix[worst] = kkt.Open
+		return nil
+	}
+	if err := search(nil); err != nil {
+		return nil, err
+	}
+	if out.next == nil {
+		p.Leaves = leaves
+		if len(leaves) == 1 {
+			p.Multipliers = leaves[0].Multipliers
+			p.Leaves = nil
+		}
+	}
+	return out, nil
+}
+
+// secondOrder says what f's curvature is on the branch of a stationary point, and, where it is negative along a direction that keeps all that holds there,
+// gives a lower point of the branch.
+func (v *Solver) secondOrder(p *kkt.Point, seen *looked) (away []float64) {
+	if v.s.Objective.Convex && v.s.Objective.Quadratic {
+		p.SecondOrder = kkt.Holds
+		return nil
+	}
+	least, direction := v.leastCurvature(p, seen.root)
+	switch {
+	case direction == nil:
+		p.SecondOrder = kkt.Holds
+	case least >= 0:
+		// Not negative along what keeps all constraints, but perhaps where a constraint with the multiplier 0 is left.
+	default:
+		p.SecondOrder = kkt.Fails
+		return v.along(p, direction)
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+// Package pieces finds local solutions of a bilevel problem on its KKT system (package kkt): an active-set method for the
+// mathematical program with complementarity constraints.
+//
+// A branch holds one side of every pair at zero; on it the problem is one of linear constraints. Three steps repeat:
+//
+//  1. minimize f on the branch: one convex quadratic or linear program where f is one, else sequential quadratic
+//     programming with line searches (Nocedal and Wright 2006, chapter 18);
+//  2. at its minimizer z, minimize the linearization of f over the system with both sides of the biactive pairs only kept
+//     nonnegative. If no point lowers it, its multipliers show that z is strongly stationary (Scheel and Scholtes 2000);
+//  3. else search the assignments of the biactive pairs for one on which the linearization falls, depth first: a linear program
+//     with complementarity constraints (LPCC; Kirches, Larson, Leyffer and Manns 2022; Nurkanovic and Leyffer 2026). There is one, and its branch comes
+//     next, with a lower f; or there is none, and z is B-stationary: no direction lowers f to first order.
+//
+// Each round lowers f, and there are finitely many branches. All points are feasible for the system, so that f is
+// attained: by the follower's answer to x that is best for the leader on its branch.
+package pieces
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// Step is what an observer sees after each round.
+type Step struct {
+	Round    int
+	F        float64
+	Measure  float64 // by how much the linearization of f falls over the trust region, relative to its size
+	Biactive int
+}
+
+// Options of a solve. The zero value has no observer.
+type Options struct {
+	Observer func(Step)
+}
+
+// Unbounded is the error of a solve that found f to fall without end on a branch: along Ray from Z, len N both.
+type Unbounded struct{ Z, Ray []float64 }
+
+func (*Unbounded) Error() string { return "f falls without bound" }
+
+// FollowerError is the error of a start where the follower has no answer.
+type FollowerError struct{ Status activeset.Status }
+
+func (e *FollowerError) Error() string {
+	return fmt.Sprintf("the lower level has no answer there: %v", e.Status)
+}
+
+// ErrNotFinite says that f, or its gradient, is not finite on the way.
+var ErrNotFinite = errors.New("f is not finite")
+
+// ErrEndless says that f falls on and on along a branch, with no ray that shows it to have no bound.
+var ErrEndless = errors.New("f falls on along a branch that has no end")
+
+// ErrStalled says that rounding keeps a solve from going on; the point comes with it.
+var ErrStalled = errors.New("the active-set method stalls")
+
+// Solver holds the workspaces of solves on one system. It is not safe for concurrent use.
+type Solver struct {
+	s        *kkt.System
+	opts     Options
+	follower *kkt.Follower
+	branch   *activeset.Solver // of branch problems
+	linear   *activeset.Solver // of linearizations
+	warm     *activeset.Basis  // the last of branch problems
+	bounds   activeset.Bounds
+	from     float64 // the size of z at the start of an improvement
+	work     int64
+}
+
+// New prepares solves on s.
+func New(s *kkt.System, opts Options) (*Solver, error) {
+	v := &Solver{s: s, opts: opts}
+	var err error
+	if v.follower, err = kkt.NewFollower(s); err != nil {
+		return nil, err
+	}
+	program := *s.Relaxation
+	program.Q, program.C = s.ScaledObjective(s.Objective.Relaxed())
+	if !s.Objective.Convex {
+		program.Q = nil
+	}
+	if v.branch, err = activeset.New(&program); err != nil {
+		return nil, err
+	}
+	program.Q = nil
+	v.linear, err = activeset.New(&program)
+	return v, err
+}
+
+// Work is what all solves so far have taken (activeset.Solution.Work).
+func (v *Solver) Work() int64 { return v.work + v.follower.Work }
+
+// Follower is the follower of the system.
+func (v *Solver) Follower() *kkt.Follower { return v.follower }
+
+// From is the local solution that the follower's answer to x leads to.
+func (v *Solver) From(ctx context.Context, x []float64) (*kkt.Point, error) {
+	z, status := v.follower.Solve(ctx, x)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if status != activeset.Optimal {
+		return nil, &FollowerError{status}
+	}
+	branch, _ := v.s.BranchAt(z)
+	return v.Improve(ctx, z, branch)
+}
+
+// Improve is the local solution that a point z of a branch leads to (len N, in the model's units; one entry a pair, none Open).
+// A point of the branch is all that z is needed for: where f is convex it may be nil. Where the context ends the last point comes with its cause.
+func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*kkt.Point, error) {
+	branch = append([]kkt.Fix(nil), branch...)
+	last, flat, escapes := math.Inf(1), 0, 0
+	v.from = 1
+	if z != nil {
+		v.from = v.size(z)
+	}
+	var reached *kkt.Point
+	for round := 1; ; round++ {
+		next, err := v.minimize(ctx, z, branch)
+		if err != nil {
+			return reached, err
+		}
+		p := &kkt.Point{Z: next, F: v.s.Value(next), Branch: branch, SecondOrder: kkt.NotChecked}
+		_, p.Biactive = v.s.BranchAt(next)
+		reached = p
+		look, err := v.look(ctx, p)
+		if err != nil {
+			return reached, err
+		}
+		if v.opts.Observer != nil {
+			v.opts.Observer(Step{round, p.F, look.measure, len(p.Biactive)})
+		}
+		// Rounds that gain less than rounding of F are counted: what they go by is rounding alone.
+		if p.F < last-rounding*(math.Abs(last)+v.terms(next)) || math.IsInf(last, 1) {
+			last, flat = p.F, 0
+		} else {
+			flat++
+		}
+		if look.next == nil {
+			// A way of negative curvature ends at a constraint: as many of them as there are constraints lead somewhere else, or nowhere.
+			if away := v.secondOrder(p, look); away != nil && flat == 0 && escapes < len(v.s.Pairs)+v.s.N {
+				escapes++
+				z = away
+				continue
+			}
+			return p, nil
+		}
+		if flat > len(v.s.Pairs)+1 {
+			return p, ErrStalled
+		}
+		z, branch = next, look.next
+	}
+}
+
+// rounding is the relative size of a few roundings of F.
+const rounding = 0x1p-49
+
+// size is the largest entry of z in the relaxation's units, and at least 1: the trust region of linearizations.
+func (v *Solver) size(z []float64) float64 {
+	r := 1.0
+	for j, t := range z {
+		r = math.Max(r, math.Abs(t)/v.s.ColScale[j])
+	}
+	return r
+}
+
+// scaledGradient is that of f at z, with strong duality where the system has it, in the relaxation's units.
+func (v *Solver) scaledGradient(z []float64) []float64 {
+	g := make([]float64, v.s.N)
+	if v.s.Objective.Convex && v.s.Objective.Quadratic {
+		v.s.Objective.Relaxed().Gradient(g, z)
+	} else {
+		v.s.Gradient(g, z)
+	}
+	for j := range g {
+		g[j] *= v.s.ColScale[j]
+	}
+	return g
+}
+
+// terms is the size of the terms of f at z, beside which it may be small itself: |f| and what its slopes make of z.
+func (v *Solver) terms(z []float64) float64 {
+	size := math.Abs(v.s.Value(z))
+	for j, g := range v.scaledGradient(z) {
+		size += math.Abs(g * z[j] / v.s.ColScale[j])
+	}
+	return size
+}
+
+// dual is the quadratic whose multipliers the programs of v give: nil where f is taken as it is.
+func (v *Solver) dual() *kkt.Quadratic {
+	if v.s.Objective.Convex && v.s.Objective.Quadratic {
+		return v.s.Objective.Relaxed()
+	}
+	return nil
+}
+
+// scaled is z in the relaxation's units.
+func (v *Solver) scaled(z []float64) []float64 {
+	out := make([]float64, v.s.N)
+	v.s.Scaled(out, z)
+	return out
+}
+
+// solve runs a program and counts its work; the error is that of the context, or of a failure.
+func (v *Solver) solve(ctx context.Context, of *activeset.Solver, b *activeset.Bounds, warm *activeset.Basis) (*activeset.Solution, error) {
+	sol := of.Solve(ctx, b, warm, activeset.Options{Cutoff: math.Inf(1)})
+	v.work += sol.Work
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case sol.Status == activeset.Failed:
+		return nil, errors.New("a program of the active-set method could not be solved")
+	}
+	return sol, nil
+}
+
+// empty is the Hessian of a linear objective.
+func empty(h *sparse.CSR) bool { return h == nil || h.NNZ() == 0 }

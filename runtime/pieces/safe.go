@@ -1,0 +1,158 @@
+package pieces
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// Safe is a point next to another at which the follower has one answer.
+type Safe struct {
+	Z        []float64 // len N: x, the follower's only answer to it, its multipliers
+	F        float64
+	Distance float64 // of x, in the max norm
+}
+
+// The distances at which a safe point is looked for, as parts of the size of x: well above what decides signs, and as near as may be.
+var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
+
+// safeTries bounds how many assignments of the biactive pairs are tried, each of them one linear program.
+const safeTries = 40
+
+// SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
+// the solution as the distance makes it. nil where none was found.
+func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
+	fix := append([]kkt.Fix(nil), p.Branch...)
+	for _, k := range p.Biactive {
+		fix[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
+	}
+	var best *Safe
+	for range safeTries {
+		inside, flip := v.interior(ctx, p, fix)
+		if inside != nil {
+			if s := v.approach(ctx, p, inside); s != nil && (best == nil || s.F < best.F) {
+				best = s
+			}
+			return best
+		}
+		if flip < 0 {
+			return nil
+		}
+		fix[flip] = kkt.SlackZero + kkt.MultZero - fix[flip]
+	}
+	return best
+}
+
+// interior is a point of a branch at which every open side is positive: where the least of them, over the sizes of slacks and of multipliers, is as large as it can be,
+// near p. Where it is 0 everywhere flip is the biactive pair whose other side would give most; -1 for none.
+func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z []float64, flip int) {
+	s := v.s
+	r := s.Relaxation
+	var b activeset.Bounds
+	s.Bounds(&b, fix)
+	a := r.A.Clone()
+	a.Cols = s.N + 1
+	program := &activeset.Program{N: s.N + 1, C: make([]float64, s.N+1), Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi}}
+	at, size := v.scaled(p.Z), v.size(p.Z)
+	near := v.within(&b, at, size)
+	program.Lo, program.Hi = append(near.Lo, 0), append(near.Hi, 1)
+	program.C[s.N] = -1
+	owner := map[int]int{}
+	margin := func(k int, side kkt.Side) {
+		// The side's quantity is at least the last variable.
+		from := len(program.RowLo)
+		sign, bound := 1.0, 0.0
+		switch {
+		case side.Row >= 0:
+			cols, vals := r.A.Row(side.Row)
+			bound = r.RowLo[side.Row]
+			if side.Upper {
+				sign, bound = -1, -r.RowHi[side.Row]
+			}
+			for t, j := range cols {
+				a.Append(j, sign*vals[t])
+			}
+		case side.Upper:
+			a.Append(side.Var, -1)
+			bound = -r.Hi[side.Var]
+		default:
+			a.Append(side.Var, 1)
+			bound = r.Lo[side.Var]
+		}
+		a.Append(s.N, -1)
+		a.EndRow()
+		program.RowLo, program.RowHi = append(program.RowLo, bound), append(program.RowHi, math.Inf(1))
+		owner[from] = k
+	}
+	for k, f := range fix {
+		if f == kkt.SlackZero {
+			margin(k, s.Pairs[k].Mult)
+		} else {
+			margin(k, s.Pairs[k].Slack)
+		}
+	}
+	a.Rows = len(program.RowLo)
+	program.A = sparseOf(a)
+	solver, err := activeset.New(program)
+	if err != nil {
+		return nil, -1
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	v.work += sol.Work
+	if sol.Status != activeset.Optimal {
+		return nil, -1
+	}
+	if sol.Z[s.N] > kkt.Tolerance*size {
+		return v.unscaled(sol.Z[:s.N]), -1
+	}
+	flip = -1
+	most := kkt.Tolerance
+	biactive := map[int]bool{}
+	for _, k := range p.Biactive {
+		biactive[k] = true
+	}
+	for row, k := range owner {
+		if w := sol.Row[row]; biactive[k] && (w > most || w == most && k < flip) {
+			most, flip = w, k
+		}
+	}
+	return nil, flip
+}
+
+// sparseOf is a matrix whose rows were appended to, with its number of rows.
+func sparseOf(m *sparse.CSR) *sparse.CSR {
+	m.Rows = len(m.Ptr) - 1
+	return m
+}
+
+// approach goes from p towards a point strictly inside a branch and takes the first of safeSteps at which the follower's only answer is that of the branch.
+func (v *Solver) approach(ctx context.Context, p *kkt.Point, inside []float64) *Safe {
+	s := v.s
+	size, way := 0.0, 0.0
+	for j, t := range s.X(p.Z) {
+		size, way = math.Max(size, math.Abs(t)), math.Max(way, math.Abs(inside[j]-t))
+	}
+	if way == 0 {
+		return nil
+	}
+	size = math.Max(size, way)
+	for _, step := range safeSteps {
+		t := math.Min(1, step*size/way)
+		z := make([]float64, s.N)
+		for j := range z {
+			z[j] = p.Z[j] + t*(inside[j]-p.Z[j])
+		}
+		answer, status := v.follower.Solve(ctx, s.X(z))
+		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) {
+			continue
+		}
+		if _, biactive := s.BranchAt(answer); len(biactive) > 0 {
+			continue
+		}
+		return &Safe{Z: answer, F: s.Value(answer), Distance: t * way}
+	}
+	return nil
+}

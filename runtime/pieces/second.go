@@ -1,0 +1,151 @@
+package pieces
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+)
+
+// curvatureNoise is the relative size of a negative eigenvalue of a reduced Hessian of differences of gradients that means nothing: central differences
+// with a step of the cube root of rounding leave its square.
+const curvatureNoise = 1e-6
+
+// leastCurvature is the least eigenvalue of the Hessian of f, over its largest, along directions that keep all constraints which hold at p with
+// equality, with its direction in the relaxation's units. The direction is nil where the Hessian is positive
+// semidefinite even along those that leave constraints with the multiplier 0, so that the second-order condition holds.
+func (v *Solver) leastCurvature(p *kkt.Point, sol *activeset.Solution) (least float64, direction []float64) {
+	h := v.scaledHessian(p.Z)
+	if empty(h) {
+		return 0, nil
+	}
+	for _, all := range []bool{false, true} {
+		value, d := v.reducedLeast(h, p, sol, all)
+		if !all && value >= 0 {
+			return 0, nil
+		}
+		least, direction = value, d
+	}
+	return least, direction
+}
+
+// reducedLeast is the least eigenvalue of h, over its largest entry, along the null space of the constraints at p: all that hold with equality, or those with a
+// multiplier. 0 stands for none that is negative beyond noise.
+func (v *Solver) reducedLeast(h interface {
+	RowDot(int, []float64) float64
+}, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
+	s, r := v.s, v.s.Relaxation
+	at := v.scaled(p.Z)
+	var b activeset.Bounds
+	s.Bounds(&b, p.Branch)
+	var q linalg.QR
+	q.Reset(s.N)
+	normal := make([]float64, s.N)
+	take := func() {
+		before := linalg.Norm(normal)
+		coef := make([]float64, q.Size()+1)
+		rest := make([]float64, s.N)
+		if size := q.Split(normal, coef, rest); size > kkt.Tolerance*before {
+			q.Push(coef, rest, size)
+		}
+	}
+	for i := range b.RowLo {
+		value := r.A.RowDot(i, at)
+		holds := math.Min(value-b.RowLo[i], b.RowHi[i]-value) <= kkt.Tolerance*(1+math.Abs(value))
+		if b.RowLo[i] == b.RowHi[i] || holds && (all || math.Abs(sol.Row[i]) > kkt.Tolerance) {
+			clear(normal)
+			r.A.AddRow(normal, i, 1)
+			take()
+		}
+	}
+	for j, t := range at {
+		holds := math.Min(t-b.Lo[j], b.Hi[j]-t) <= kkt.Tolerance*(1+math.Abs(t))
+		if b.Lo[j] == b.Hi[j] || holds && (all || math.Abs(sol.Bound[j]) > kkt.Tolerance) {
+			clear(normal)
+			normal[j] = 1
+			take()
+		}
+	}
+	n := s.N
+	project := func(d []float64) {
+		c := make([]float64, q.Size())
+		q.Coordinates(c, d)
+		q.AddScaled(d, -1, c)
+	}
+	// P h P, column by column.
+	a := mat.NewSymDense(n, nil)
+	e, he := make([]float64, n), make([]float64, n)
+	top := 0.0
+	for j := range n {
+		clear(e)
+		e[j] = 1
+		project(e)
+		for i := range n {
+			he[i] = h.RowDot(i, e)
+		}
+		project(he)
+		for i := 0; i <= j; i++ {
+			a.SetSym(i, j, he[i])
+			top = math.Max(top, math.Abs(he[i]))
+		}
+	}
+	var eigen mat.EigenSym
+	if top == 0 || !eigen.Factorize(a, true) {
+		return 0, nil
+	}
+	value := eigen.Values(nil)[0]
+	if value >= -curvatureNoise*top {
+		return 0, nil
+	}
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	d := mat.Col(nil, 0, &vectors)
+	project(d)
+	return value / top, d
+}
+
+// along is a point with a lower f than p along a direction or its opposite, as far as the branch goes; nil where f does not fall.
+func (v *Solver) along(p *kkt.Point, d []float64) []float64 {
+	s, r := v.s, v.s.Relaxation
+	at := v.scaled(p.Z)
+	var b activeset.Bounds
+	s.Bounds(&b, p.Branch)
+	slope := 0.0
+	for j, g := range v.scaledGradient(p.Z) {
+		slope += g * d[j]
+	}
+	if slope > 0 {
+		for j := range d {
+			d[j] = -d[j]
+		}
+	}
+	room := v.size(p.Z)
+	limit := func(value, rate, lo, hi float64) {
+		switch {
+		case rate > kkt.Tolerance:
+			room = math.Min(room, math.Max(0, hi-value)/rate)
+		case rate < -kkt.Tolerance:
+			room = math.Min(room, math.Max(0, value-lo)/-rate)
+		}
+	}
+	for i := range b.RowLo {
+		limit(r.A.RowDot(i, at), r.A.RowDot(i, d), b.RowLo[i], b.RowHi[i])
+	}
+	for j := range d {
+		limit(at[j], d[j], b.Lo[j], b.Hi[j])
+	}
+	moved, terms := make([]float64, s.N), v.terms(p.Z)
+	for t := room; t > 0x1p-20*room; t /= 2 {
+		for j := range moved {
+			moved[j] = (at[j] + t*d[j]) * s.ColScale[j]
+		}
+		// A fall below what decides anything else is no way down: the next look would find as little again.
+		if f := s.Value(moved); f < p.F-kkt.Tolerance*terms {
+			return moved
+		}
+	}
+	return nil
+}

@@ -1,0 +1,451 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+	"bilevelc/runtime/tree"
+)
+
+// A problem whose KKT system is one of linear rows and pairs is solved on that system by default:
+//
+//	start     the caller's, the model's, or X's point next to 0, and further ones where f is not convex
+//	pieces    a local solution from each (package pieces)
+//	certify   its multipliers, verified as `verify` would
+//
+// The result is the point itself, exact at kinks and ties.
+
+// The names that a document has for what the system is solved with.
+const (
+	SystemMethod = "pieces"
+	systemOracle = "adjoint"
+	systemSolver = "activeset"
+)
+
+// largestSystem is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
+const largestSystem = 1200
+
+// onSystem is the problem that a run with these options solves on its KKT system; nil where it takes another way (whyNot).
+func (p *Problem) onSystem(opts Options) *Problem {
+	if p.whyNot(opts) != "" {
+		return nil
+	}
+	if p.ties != nil {
+		return p.exact
+	}
+	return p
+}
+
+// whyNot says what keeps a run from the KKT system: the options or the model name another method, or the system is not of this class; "" where nothing does.
+func (p *Problem) whyNot(opts Options) string {
+	if opts.Method != "" && opts.Method != SystemMethod || opts.Oracle != "" || opts.Solver != "" || len(opts.Settings) > 0 || opts.offSystem ||
+		opts.Resume != nil && opts.Resume.Method != SystemMethod {
+		return "another method is asked for"
+	}
+	for _, s := range p.IR.Settings {
+		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
+			return "the model asks for another method"
+		}
+	}
+	q := p
+	if p.ties != nil {
+		if q = p.exact; q == nil {
+			return "the follower is not taken as it stands"
+		}
+	}
+	if q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
+		return "the upper objective may not be smooth everywhere"
+	}
+	if n := q.Numeric; n.Dx+n.Dy+n.Rows.Len() > largestSystem {
+		return "it is too large"
+	}
+	return kkt.Applies(q.Numeric)
+}
+
+// systemRun is one run on the KKT system.
+type systemRun struct {
+	p      *Problem
+	opts   Options
+	s      *kkt.System
+	solver *pieces.Solver
+	best   *kkt.Point
+	ends   []StartResult
+	given  []float64 // the caller's start
+	start  []float64 // of the first, in X and where the follower has an answer
+	steps  int
+	notes  []string
+	trace  []TracePoint
+	err    error // why there is no better point
+
+	tree     *tree.Result // nil before the search
+	globally *Global      // what it says; nil where there was none
+}
+
+// searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
+// at which the follower has no answer.
+func (run *systemRun) searchable(err error) bool {
+	var unbounded *pieces.Unbounded
+	var empty *qp.EmptySetError
+	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
+}
+
+// solveSystem is Solve on the KKT system of p.
+func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error) {
+	watch := stopwatch{last: time.Now()}
+	var err error
+	automatic := opts.automatic
+	if c := opts.Resume; c != nil {
+		if err := c.fitsSystem(p, opts); err != nil {
+			return nil, &UsageError{Err: err}
+		}
+		opts.Starts, automatic = len(c.Starts), c.Automatic
+		if c.Search != nil {
+			opts.Gap, opts.Nodes, opts.Search = c.Search.Gap, c.Search.Nodes, c.Search.Kind
+		}
+	}
+	opts.Method = SystemMethod
+	if opts, err = p.resolve(opts); err != nil {
+		return nil, err
+	}
+	opts.automatic = automatic && opts.Starts == outer.MostStarts
+	opts.Oracle, opts.Solver = systemOracle, systemSolver
+	if opts.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
+		defer cancel()
+	}
+	counted := *p
+	counted.Numeric = p.Numeric.Counted()
+	p = &counted
+	run := &systemRun{p: p, opts: opts}
+	r := p.newResult(opts)
+	r.Lower.Curvature = ""
+	if run.s, err = kkt.New(p.Numeric); err == nil {
+		run.solver, err = pieces.New(run.s, pieces.Options{Observer: run.observe})
+	}
+	switch {
+	case err != nil:
+	case run.s.P.Integer != nil:
+		err = run.integers()
+	default:
+		err = run.local(ctx)
+	}
+	var usage *UsageError
+	if err == nil || run.best == nil && run.solver != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
+		if failed := run.global(ctx); failed != nil || run.best != nil {
+			err = failed
+		}
+		if err != nil && run.best == nil && ctx.Err() == nil && run.tree != nil && run.tree.Outcome == tree.NoBound {
+			if failed := run.feasible(ctx); failed != nil || run.best != nil {
+				err = failed
+			}
+		}
+	}
+	var faults diag.List
+	if errors.As(err, &usage) || errors.As(err, &faults) {
+		return nil, err
+	}
+	r.Settings = map[string]any{}
+	r.Phases = p.phases
+	r.Phases.Solve = watch.lap()
+	r.Trace, r.Iterations = run.trace, run.steps
+	r.Notes = append(r.Notes, run.notes...)
+	if len(run.ends) > 1 {
+		_, sign := sense(&p.IR.Upper)
+		r.Starts = run.ends
+		r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
+	}
+	r.Status, r.Reason = run.status(ctx, err)
+	r.Global = run.globally
+	r.rewind = func() (*Checkpoint, error) { return run.checkpoint(), nil }
+	if r.Status == Interrupted || r.Status == LimitReached {
+		r.Checkpoint = run.checkpoint()
+	}
+	r.Calls = p.Numeric.Calls()
+	if run.best == nil {
+		x := run.start
+		if x == nil {
+			x = make([]float64, p.IR.Upper.Dim)
+		}
+		p.blank(r, x)
+		p.explainFailure(r, err)
+		r.Time = r.Phases.Total()
+		return r, nil
+	}
+	if err := p.describeSystem(ctx, r, run); err != nil {
+		return nil, err
+	}
+	r.Calls = p.Numeric.Calls()
+	if err := p.confirm(ctx, r); err != nil {
+		return nil, err
+	}
+	r.Phases.Certify = watch.lap()
+	r.Time = r.Phases.Total()
+	return r, nil
+}
+
+// local finds the local solutions from all starts.
+func (run *systemRun) local(ctx context.Context) error {
+	p := run.p
+	first, given, err := p.start(run.opts)
+	if err != nil {
+		return err
+	}
+	run.given = given
+	projector := qp.NewProjector(p.Numeric.X, p.Numeric.Rows, p.Numeric.Dx, p.Numeric.Dy)
+	projector.Attend(ctx)
+	n := run.opts.Starts
+	if run.opts.automatic {
+		n = 1
+		if tree.Applies(run.s) != "" {
+			n = outer.MostStarts
+		}
+	}
+	draw := outer.Starts(first, p.Numeric.X, run.opts.Seed)
+	_, sign := sense(&p.IR.Upper)
+	for k := range n {
+		x := make([]float64, len(first))
+		if err := projector.Project(x, draw(k)); err != nil {
+			return err
+		}
+		if k == 0 {
+			run.start = x
+			if given != nil || p.IR.Start != nil {
+				if note := p.moved(first, x); note != "" {
+					run.notes = append(run.notes, note)
+				}
+			}
+		}
+		point, err := run.solver.From(ctx, x)
+		end := StartResult{Objective: Number(math.NaN()), Status: Solved, Reason: "stationary"}
+		switch {
+		case ctx.Err() != nil:
+			if point != nil && run.best == nil {
+				run.best = point
+			}
+			return context.Cause(ctx)
+		case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
+			end.Status, end.Reason = NumericalFailure, err.Error()
+			run.err = err
+			if errors.Is(err, pieces.ErrEndless) {
+				run.best = nil // nothing is known of a minimum
+				return err
+			}
+			var unbounded *pieces.Unbounded
+			if errors.As(err, &unbounded) {
+				end.Status = Unbounded
+				run.ends = append(run.ends, end)
+				return err
+			}
+		default:
+			end.Objective = Number(sign * point.F)
+			if err != nil {
+				end.Status, end.Reason = NumericalFailure, err.Error()
+			}
+			if run.best == nil || point.F < run.best.F {
+				run.best, run.err = point, err
+			}
+		}
+		run.ends = append(run.ends, end)
+	}
+	return run.err
+}
+
+// checkpoint is where the run goes on from.
+func (run *systemRun) checkpoint() *Checkpoint {
+	o := &run.opts
+	c := &Checkpoint{Model: run.p.IR.Name, Digest: run.p.Digest(), Method: SystemMethod, Oracle: systemOracle, Solver: systemSolver, Seed: o.Seed,
+		Settings: map[string]any{}, Start: run.given, Starts: make([]outer.StartState, max(1, o.Starts)), Automatic: o.automatic,
+		Search: &SearchState{Gap: o.Gap, Nodes: o.Nodes, Kind: o.Search}}
+	if run.tree != nil && run.tree.State != nil {
+		c.Search.Tree = run.tree.State
+	}
+	return c
+}
+
+// fitsSystem reports a difference that would make a resumed run on the system another one.
+func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
+	switch {
+	case c.Digest != p.Digest():
+		return errors.New("the checkpoint is of another model, or of other data")
+	case c.Oracle != systemOracle || c.Solver != systemSolver || len(c.Settings) > 0 || len(c.Starts) == 0:
+		return errors.New("the checkpoint is not one of a run on the KKT system")
+	case opts.Start != nil:
+		return errors.New("a run that goes on has its start already")
+	case opts.Starts != 0 && opts.Starts != len(c.Starts):
+		return fmt.Errorf("the checkpoint is of %d starts, not %d", len(c.Starts), opts.Starts)
+	case c.Start != nil && len(c.Start) != p.IR.Upper.Dim:
+		return fmt.Errorf("the checkpoint's start has %d entries, x has %d", len(c.Start), p.IR.Upper.Dim)
+	}
+	return nil
+}
+
+// observe passes a step on.
+func (run *systemRun) observe(step pieces.Step) {
+	_, sign := sense(&run.p.IR.Upper)
+	run.steps++
+	best := step.F
+	if run.best != nil {
+		best = math.Min(best, run.best.F)
+	}
+	calls := run.p.Numeric.Calls()
+	now := TracePoint{Iteration: run.steps, Objective: Number(sign*step.F + 0), Best: Number(sign*best + 0), Measure: Number(step.Measure), Calls: calls.Total()}
+	if n := len(run.trace); n == 0 || sign*float64(now.Best) <= sign*float64(run.trace[n-1].Best) {
+		run.trace = append(run.trace, now)
+	}
+	if run.opts.Observer != nil {
+		run.opts.Observer(Progress{Start: len(run.ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Round, Objective: sign * step.F, Best: sign * best,
+			Measure: step.Measure, Calls: calls})
+	}
+}
+
+// status is how the run ended.
+func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
+	var unbounded *pieces.Unbounded
+	var empty *qp.EmptySetError
+	var follower *pieces.FollowerError
+	switch {
+	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrTimeLimit):
+		return LimitReached, context.Cause(ctx).Error()
+	case ctx.Err() != nil:
+		return Interrupted, "interrupted"
+	case errors.As(err, &unbounded), run.tree != nil && run.tree.Outcome == tree.Unbounded:
+		return Unbounded, "F falls without bound over the upper level's set"
+	case run.best == nil && run.tree != nil && run.tree.Outcome == tree.Infeasible:
+		return Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
+	case run.best == nil && errors.As(err, &empty):
+		return Infeasible, err.Error()
+	case run.best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
+		return Unbounded, "the lower level falls without bound"
+	case run.best == nil && err == nil:
+		return LimitReached, "no point was found within the budget of the search"
+	case run.best == nil:
+		return NumericalFailure, err.Error()
+	case errors.Is(run.err, pieces.ErrStalled):
+		return NumericalFailure, run.err.Error()
+	}
+	if g := run.globally; g != nil && g.Proved {
+		return Solved, fmt.Sprintf("global optimum, proved within %s by %s", brief(float64(g.Within)), nodesWord(g.Nodes))
+	}
+	switch {
+	case run.best.Multipliers == nil:
+		return Solved, fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(run.best.Leaves), rowsWord(len(run.best.Biactive)))
+	case len(run.best.Biactive) == 0:
+		return Solved, "strongly stationary: no row is biactive"
+	}
+	return Solved, fmt.Sprintf("strongly stationary: the multipliers of %s have the signs of a minimum", rowsWord(len(run.best.Biactive)))
+}
+
+func rowsWord(n int) string {
+	if n == 1 {
+		return "1 biactive row"
+	}
+	return fmt.Sprintf("%d biactive rows", n)
+}
+
+// solutionAt is the lower level at a point of the system, as lower solvers describe it.
+func (p *Problem) solutionAt(s *kkt.System, z []float64) *lower.Solution {
+	n := p.Numeric
+	x, y, lambda := s.X(z), slices.Clone(s.Y(z)), slices.Clone(s.Lambda(z))
+	out := &lower.Solution{Status: lower.Solved, Y: y, Lambda: lambda, Value: n.G.Value(x, y),
+		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1), ErrorBound: math.Inf(1)}
+	signs := s.SignsAt(z)
+	h := make([]float64, s.M)
+	n.Rows.Residual(h, x, y)
+	grad := make([]float64, s.Ny)
+	n.G.GradY(grad, x, y)
+	gap := 0.0
+	for i, kind := range n.Rows.Kind {
+		switch {
+		case kind == problem.Equal:
+			out.Active = append(out.Active, i)
+			out.Residuals.Primal = math.Max(out.Residuals.Primal, math.Abs(h[i]))
+		case signs.Mult[i]:
+			out.Active = append(out.Active, i)
+			out.MinMultiplier = math.Min(out.MinMultiplier, lambda[i])
+		case signs.Slack[i]:
+			out.MinSlack = math.Min(out.MinSlack, -h[i])
+			lambda[i] = 0 // below what is told from 0
+		default:
+			out.Weak = append(out.Weak, i)
+			lambda[i] = 0
+		}
+		n.Rows.B.AddRow(grad, i, -lambda[i])
+		if kind == problem.AtMost {
+			out.Residuals.Primal = math.Max(out.Residuals.Primal, h[i])
+			out.Residuals.Complementarity = math.Max(out.Residuals.Complementarity, math.Abs(lambda[i]*h[i]))
+			gap += lambda[i] * math.Max(0, -h[i])
+		}
+	}
+	square := 0.0
+	for _, g := range grad {
+		out.Residuals.Stationarity = math.Max(out.Residuals.Stationarity, math.Abs(g))
+		square += g * g
+	}
+	if mu := n.Facts.StrongConvexity; mu > 0 {
+		out.ErrorBound = math.Sqrt(2 * (gap + square/(2*mu)) / mu)
+	}
+	return out
+}
+
+// pointAt is a point of the system as oracles describe it, with the hypergradient where it lies inside one branch.
+func (p *Problem) pointAt(s *kkt.System, z []float64, m *kkt.Multipliers) *oracle.Point {
+	sol := p.solutionAt(s, z)
+	out := &oracle.Point{X: slices.Clone(s.X(z)), Lower: sol, Face: sol.Active, Undecided: sol.Weak, Strict: len(sol.Weak) == 0, GradError: math.NaN()}
+	out.F = p.Numeric.F.Value(out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
+	if p.Numeric.Coupled != nil {
+		pull := make([]float64, p.Numeric.AnswerLen())
+		p.Numeric.F.ValueGradY(pull, out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
+		out.Coupled = slices.Clone(p.Numeric.CoupledPart(pull))
+	}
+	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
+		residual, size := s.Residual(m, z)
+		out.Grad, out.Open = s.Hypergradient(m), true
+		out.GradError = residual + kkt.Tolerance*size
+	}
+	return out
+}
+
+// describeSystem fills a result with the best point of a run on the system.
+func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun) error {
+	best := run.best
+	pt := p.pointAt(run.s, best.Z, best.Multipliers)
+	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+		return err
+	}
+	p.describeCoupled(r, pt.Coupled, nil, nil)
+	if best.Multipliers != nil && p.Numeric.Coupled != nil {
+		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
+	}
+	residual := 0.0
+	strong := &runCertificate{p: p, s: run.s, point: best}
+	if best.Multipliers != nil || len(best.Leaves) > 0 {
+		r.Certificate = strong.make(&residual)
+		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = strongMeasure, Number(residual), 0
+	} else { // it ended before there was a certificate
+		r.Certificate = &certify.Certificate{}
+		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
+	}
+	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
+	if best.SecondOrder == kkt.Fails {
+		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
+	}
+	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)
+}
+
+// onSystem reports that a result was made on the KKT system.
+func (r *Result) onSystem() bool { return r.Lower.Solver == systemSolver }

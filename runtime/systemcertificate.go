@@ -1,0 +1,57 @@
+package runtime
+
+import (
+	"math"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+)
+
+// strongMeasure is what the stationarity of a point of the KKT system measures.
+const strongMeasure = "what multipliers of the KKT system leave of grad f, by its terms"
+
+// runCertificate makes the stable form of what shows that a point of the system is stationary.
+type runCertificate struct {
+	p     *Problem
+	s     *kkt.System
+	point *kkt.Point
+}
+
+// make is the certificate; residual is set to the largest that its multipliers leave.
+func (c *runCertificate) make(residual *float64) *certify.Certificate {
+	out := &certify.Strong{Biactive: []int{}, Curvature: map[kkt.SecondOrder]string{kkt.Holds: "holds", kkt.Fails: "fails", kkt.NotChecked: "not checked"}[c.point.SecondOrder]}
+	for _, k := range c.point.Biactive {
+		out.Biactive = append(out.Biactive, c.s.Pairs[k].Row)
+	}
+	if m := c.point.Multipliers; m != nil {
+		out.Multipliers = multipliersOfSystem(m)
+		*residual = c.share(m)
+	}
+	for _, leaf := range c.point.Leaves {
+		l := certify.StrongLeaf{Multipliers: multipliersOfSystem(leaf.Multipliers), SlackZero: []int{}, MultiplierZero: []int{}}
+		for _, k := range c.point.Biactive {
+			switch leaf.Fix[k] {
+			case kkt.SlackZero:
+				l.SlackZero = append(l.SlackZero, c.s.Pairs[k].Row)
+			case kkt.MultZero:
+				l.MultiplierZero = append(l.MultiplierZero, c.s.Pairs[k].Row)
+			}
+		}
+		out.Leaves = append(out.Leaves, l)
+		*residual = math.Max(*residual, c.share(leaf.Multipliers))
+	}
+	out.Residual = *residual
+	return &certify.Certificate{Strong: out}
+}
+
+func (c *runCertificate) share(m *kkt.Multipliers) float64 {
+	r, size := c.s.Residual(m, c.point.Z)
+	if r == 0 {
+		return 0
+	}
+	return r / size
+}
+
+func multipliersOfSystem(m *kkt.Multipliers) certify.Multipliers {
+	return certify.Multipliers{Adjoint: m.Adjoint, Slack: m.Slack, Multiplier: m.Lambda, Bound: m.Bound, Rows: m.UpperRows, Extended: m.Extended, Coupled: m.Coupled}
+}
