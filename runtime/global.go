@@ -39,7 +39,7 @@ type Global struct {
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *systemRun) global(ctx context.Context) error {
-	if run.opts.Search == SearchNone {
+	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
 		return nil
 	}
 	_, sign := sense(&run.p.IR.Upper)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"bilevelc/lang/diag"
@@ -83,11 +84,13 @@ type systemRun struct {
 	s      *kkt.System
 	solver *pieces.Solver
 	best   *kkt.Point
+	first  *kkt.Point // of the first start
 	ends   []StartResult
 	given  []float64 // the caller's start
 	start  []float64 // of the first, in X and where the follower has an answer
 	steps  int
 	notes  []string
+	near   bool // the first start is the solution of a problem like this one
 	trace  []TracePoint
 	err    error // why there is no better point
 
@@ -182,9 +185,17 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 			x = make([]float64, p.IR.Upper.Dim)
 		}
 		p.blank(r, x)
-		p.explainFailure(r, err)
+		if r.Status == Unbounded && !strings.HasPrefix(r.Reason, "the lower level") {
+			r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
+				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
+		} else {
+			p.explainFailure(r, err)
+		}
 		r.Time = r.Phases.Total()
 		return r, nil
+	}
+	if run.near && run.globally == nil || run.near && run.best == run.first {
+		r.Notes = append(r.Notes, followed)
 	}
 	if err := p.describeSystem(ctx, r, run); err != nil {
 		return nil, err
@@ -206,6 +217,11 @@ func (run *systemRun) local(ctx context.Context) error {
 		return err
 	}
 	run.given = given
+	if near := run.opts.Near; near != nil && run.opts.Resume == nil && near.HasPoint() {
+		if x, err := p.upperPoint(near.Upper.Variables); err == nil {
+			first, run.near = x, true
+		}
+	}
 	projector := qp.NewProjector(p.Numeric.X, p.Numeric.Rows, p.Numeric.Dx, p.Numeric.Dy)
 	projector.Attend(ctx)
 	n := run.opts.Starts
@@ -216,10 +232,14 @@ func (run *systemRun) local(ctx context.Context) error {
 		}
 	}
 	draw := outer.Starts(first, p.Numeric.X, run.opts.Seed)
+	skipped := max(run.opts.FirstStart, 1) - 1
+	for k := range skipped {
+		draw(k)
+	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
 		x := make([]float64, len(first))
-		if err := projector.Project(x, draw(k)); err != nil {
+		if err := projector.Project(x, draw(skipped+k)); err != nil {
 			return err
 		}
 		if k == 0 {
@@ -231,7 +251,7 @@ func (run *systemRun) local(ctx context.Context) error {
 			}
 		}
 		point, err := run.solver.From(ctx, x)
-		end := StartResult{Objective: Number(math.NaN()), Status: Solved, Reason: "stationary"}
+		end := StartResult{Objective: Number(math.NaN()), Status: Solved}
 		switch {
 		case ctx.Err() != nil:
 			if point != nil && run.best == nil {
@@ -252,9 +272,12 @@ func (run *systemRun) local(ctx context.Context) error {
 				return err
 			}
 		default:
-			end.Objective = Number(sign * point.F)
+			end.Objective, end.Reason = Number(sign*point.F), stationary(point)
 			if err != nil {
 				end.Status, end.Reason = NumericalFailure, err.Error()
+			}
+			if k == 0 {
+				run.first = point
 			}
 			if run.best == nil || point.F < run.best.F {
 				run.best, run.err = point, err
@@ -324,6 +347,9 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 	case ctx.Err() != nil:
 		return Interrupted, "interrupted"
 	case errors.As(err, &unbounded), run.tree != nil && run.tree.Outcome == tree.Unbounded:
+		if run.p.IR.Upper.Maximize {
+			return Unbounded, "F rises without bound over the upper level's set"
+		}
 		return Unbounded, "F falls without bound over the upper level's set"
 	case run.best == nil && run.tree != nil && run.tree.Outcome == tree.Infeasible:
 		return Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
@@ -341,13 +367,18 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 	if g := run.globally; g != nil && g.Proved {
 		return Solved, fmt.Sprintf("global optimum, proved within %s by %s", brief(float64(g.Within)), nodesWord(g.Nodes))
 	}
+	return Solved, stationary(run.best)
+}
+
+// stationary says in what sense a point is stationary.
+func stationary(p *kkt.Point) string {
 	switch {
-	case run.best.Multipliers == nil:
-		return Solved, fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(run.best.Leaves), rowsWord(len(run.best.Biactive)))
-	case len(run.best.Biactive) == 0:
-		return Solved, "strongly stationary: no row is biactive"
+	case p.Multipliers == nil:
+		return fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(p.Leaves), rowsWord(len(p.Biactive)))
+	case len(p.Biactive) == 0:
+		return "strongly stationary: no row is biactive"
 	}
-	return Solved, fmt.Sprintf("strongly stationary: the multipliers of %s have the signs of a minimum", rowsWord(len(run.best.Biactive)))
+	return fmt.Sprintf("strongly stationary: the multipliers of %s have the signs of a minimum", rowsWord(len(p.Biactive)))
 }
 
 func rowsWord(n int) string {

@@ -61,6 +61,10 @@ func (p *progress) observe(now runtime.Progress) {
 		p.meter = p.app.meter("solve", 0, now.Starts)
 		p.meter.every = solveLines
 	}
+	if t := now.Tree; t != nil {
+		p.meter.at(now.Start-1, fmt.Sprintf("; %d nodes, %d open: F %.10g, bound %.10g, gap %.2g %%", t.Nodes, t.Open, now.Best, t.Bound, 100*t.Gap))
+		return
+	}
 	p.meter.at(now.Start-1, fmt.Sprintf("; iteration %d: F %.10g, step %.2g, stationarity %.2g", now.Iteration, now.Best, now.Step, now.Measure))
 }
 

@@ -33,9 +33,6 @@ func (r *repl) gradient(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	if len(last.Upper.Hypergradient) == 0 {
-		return usageError("the last solution has no hypergradient")
-	}
 	if len(last.Lower.Weak) > 0 {
 		problem, err := r.session.BindContext(ctx, runtime.BindOptions{})
 		if err != nil {
@@ -48,6 +45,9 @@ func (r *repl) gradient(ctx context.Context, _ []string) error {
 		if writeSlopes(r.app.io.out, at) {
 			return nil
 		}
+	}
+	if len(last.Upper.Hypergradient) == 0 {
+		return usageError("the last solution has no hypergradient")
 	}
 	for _, v := range last.Upper.Hypergradient {
 		fmt.Fprintf(r.app.io.out, "%s  ", v.Name)

@@ -26,6 +26,10 @@ type solveFlags struct {
 	outputs
 	method    string
 	starts    int
+	gap       float64
+	nodes     int64
+	global    bool
+	local     bool
 	start     string
 	maxIter   int
 	timeLimit time.Duration
@@ -217,11 +221,25 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 			return runtime.Options{}, usageError("--%s is a positive duration, not %v", c.name, c.value)
 		}
 	}
+	switch {
+	case f.flags.Changed("gap") && !(f.gap > 0):
+		return runtime.Options{}, usageError("--gap is above 0, not %v", f.gap)
+	case f.flags.Changed("nodes") && f.nodes < 1:
+		return runtime.Options{}, usageError("--nodes is at least 1, not %d", f.nodes)
+	case f.local && (f.global || f.flags.Changed("gap") || f.flags.Changed("nodes")):
+		return runtime.Options{}, usageError("--local leaves out the search that --global, --gap and --nodes are about")
+	}
 	if f.start != "" && f.resume != "" {
 		return runtime.Options{}, usageError("--start and --resume exclude each other: a run that goes on has its start already")
 	}
 	opts := runtime.Options{Method: f.method, Oracle: f.oracle, Solver: f.solver, Settings: settings,
-		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, Threads: f.threads, CheckGradient: f.check, KeepEvery: f.checkpointEvery}
+		Starts: f.starts, Seed: f.seed, MaxIter: f.maxIter, Threads: f.threads, CheckGradient: f.check, KeepEvery: f.checkpointEvery, Gap: f.gap, Nodes: f.nodes}
+	switch {
+	case f.local:
+		opts.Search = runtime.SearchNone
+	case f.global:
+		opts.Search = runtime.SearchFully
+	}
 	if f.start != "" {
 		if opts.Start, err = a.readPoint(ctx, f.start); err != nil {
 			return opts, err
@@ -246,6 +264,10 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	f.runFlags.register(fs)
 	f.outputs.register(fs)
 	fs.IntVar(&f.starts, "starts", 0, "number of starts, of which the best result is returned; 0: as many as a stopping rule asks for where x and y are small, else 1, and in larger ones first steps from a few others")
+	fs.Float64Var(&f.gap, "gap", 0, "relative gap of objective and bound at which the search for the global optimum ends (0: 1e-6)")
+	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
+	fs.BoolVar(&f.global, "global", false, "search for the global optimum until it is proved or a limit is met")
+	fs.BoolVar(&f.local, "local", false, "do not search for the global optimum: a local solution only")
 	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")

@@ -51,13 +51,13 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	s := v.s
 	f := s.Value(z)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return nil, ErrNotFinite
+		return nil, errNotFinite
 	}
 	for range most {
 		grad, at := v.scaledGradient(z), v.scaled(z)
 		hess := v.curved(z, &v.bounds)
 		if !linalg.Finite(grad) || hess != nil && !linalg.Finite(hess.Val) {
-			return nil, ErrNotFinite
+			return nil, errNotFinite
 		}
 		if v.size(z) > endless*v.from {
 			return nil, ErrEndless

@@ -51,8 +51,8 @@ func (e *FollowerError) Error() string {
 	return fmt.Sprintf("the lower level has no answer there: %v", e.Status)
 }
 
-// ErrNotFinite says that f, or its gradient, is not finite on the way.
-var ErrNotFinite = errors.New("f is not finite")
+// errNotFinite says that f, or its gradient, is not finite on the way.
+var errNotFinite = errors.New("f is not finite")
 
 // ErrEndless says that f falls on and on along a branch, with no ray that shows it to have no bound.
 var ErrEndless = errors.New("f falls on along a branch that has no end")

@@ -38,6 +38,14 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 			b := c.Lower.Bound
 			add("distance of y to y*", fmt.Sprintf("at most %s: g is strongly convex with modulus %s, and its gap is at most %s", chart.Number(b.Distance, 3), chart.Number(b.Modulus, 6), chart.Number(b.Gap, 3)))
 		}
+		if s := c.Strong; s != nil {
+			what, shown := "strong stationarity", "multipliers of the follower's KKT system"
+			if len(s.Leaves) > 0 {
+				what, shown = "B-stationarity", fmt.Sprintf("multipliers on %s of the branches that meet at the point", count(len(s.Leaves), "part", "parts"))
+			}
+			add(what, fmt.Sprintf("%s leave %s of the gradient of f, by its terms; %s biactive; second order: %s", shown, chart.Number(s.Residual, 3),
+				count(len(s.Biactive), "row is", "rows are"), s.Curvature))
+		}
 		if g := c.Goldstein; g != nil {
 			add("Goldstein certificate", fmt.Sprintf("a convex combination of %s of F within %s of the point, with a normal of the leader's set, has norm %s; the gradients' errors add at most %s",
 				count(len(g.Samples), "gradient", "gradients"), chart.Number(g.Delta, 3), chart.Number(g.Norm, 3), chart.Number(g.GradientError, 3)))

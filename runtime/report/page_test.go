@@ -165,14 +165,14 @@ func TestPageSaysWhatTheResultDoes(t *testing.T) {
 	sound(t, "with the model", full)
 	sound(t, "without", bare)
 	for _, want := range []string{"8.952715", "3.918054", "-8.98955", "share.nonneg[3]", "maximizes F", r.Digest, "Starts", "stationarity",
-		"calls to f, g and their gradients", "seconds", "bilevelc solve &#39;my tolls.blv&#39;", "--starts 3", "Goldstein certificate"} {
+		"calls to f, g and their gradients", "seconds", "bilevelc solve &#39;my tolls.blv&#39;", "--starts 3", "strong stationarity"} {
 		for name, page := range map[string]string{"full": full, "bare": bare} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%s page: no %q", name, want)
 			}
 		}
 	}
-	for _, want := range []string{`<span class="kw">maximize</span>`, "proved: mu =", "<th>oracle face</th>", "shares nothing with the solvers"} {
+	for _, want := range []string{`<span class="kw">maximize</span>`, "proved: mu =", "<th>method pieces</th>", "shares nothing with the solvers"} {
 		if !strings.Contains(full, want) {
 			t.Errorf("full page: no %q", want)
 		}
