@@ -384,7 +384,7 @@ func (t *textReport) exactTies(ties *Ties) {
 	if s := ties.Safe; s != nil {
 		var parts []string
 		for _, v := range s.Variables {
-			parts = append(parts, v.Name+" = "+t.list(rounded(v.Data), func(int) string { return "" }))
+			parts = append(parts, v.Name+" = "+t.list(v.Rounded().Data, func(int) string { return "" }))
 		}
 		fmt.Fprintf(&t.b, "  if ties may go against you: %s, F = %s (moved by %s)\n", strings.Join(parts, ", "), number(float64(s.Objective)), brief(float64(s.Distance)))
 	}
