@@ -72,7 +72,7 @@ func completing(cmd *cobra.Command) {
 }
 
 func takesNumber(f *pflag.Flag) bool {
-	return slices.Contains([]string{"int", "uint64", "float64", "duration"}, f.Value.Type())
+	return slices.Contains([]string{"int", "int64", "uint64", "float64", "duration"}, f.Value.Type())
 }
 
 func files(endings ...string) cobra.CompletionFunc {

@@ -68,7 +68,7 @@ func TestPromptOnAFullScreen(t *testing.T) {
 	enter("5 + " + long)
 	shows("86\n  : int\n")
 	enter("7 + 1")
-	shows("8\n  : int\n")
+	shows("8\n  : int\nblv>")
 	got := screen()
 	for _, text := range []string{want, "5]\nlet a\nblv> 5 + 1", "\n86\n  : int\nblv> 7 + 1\n8\n  : int\nblv>"} {
 		if !strings.Contains(got, text) {
