@@ -35,7 +35,7 @@ var (
 	typeWords = []string{"int", "matrix", "real", "vector"}
 	declaring = []string{"data", "fn", "let", "lower", "model", "param", "report", "solve", "upper", "var"}
 	logical   = []string{"and", "not", "or"}
-	kindWords = []string{"integer", "binary"} // behind the type of a variable, or in its place
+	kindWords = []string{"integer", "binary"}         // behind the type of a variable, or in its place
 	ofTables  = []string{"text", "column", "columns"} // words in the declarations of data, names elsewhere
 )
 
