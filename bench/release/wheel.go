@@ -92,7 +92,7 @@ func metadataOf(root, version string) ([]byte, error) {
 	find := func(key string) string {
 		m := regexp.MustCompile(`(?m)^` + key + ` = (.*)$`).FindSubmatch(project)
 		if m == nil {
-			missing = fmt.Errorf("python/pyproject.toml has no line %s = ...", key)
+			missing = fmt.Errorf("python/pyproject.toml has no line that sets %s", key)
 			return ""
 		}
 		return string(m[1])

@@ -81,7 +81,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 			curvature = 0
 		}
 		wrong := max(-sign*st.m[q], 0)
-		own := math.Inf(1)
+		var own float64
 		if sign > 0 {
 			own = st.hi[q] - st.v[q]
 		} else {

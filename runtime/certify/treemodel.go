@@ -64,7 +64,7 @@ func newTreeModel(p *problem.Problem, kappa []float64) (*treeModel, error) {
 	case p.Facts.DegreeF > 2:
 		return nil, fmt.Errorf("f is not quadratic")
 	case len(p.X.Balls) > 0:
-		return nil, fmt.Errorf("X has a ball")
+		return nil, fmt.Errorf("the leader's set has a ball")
 	case p.Coupled != nil && !p.Facts.AffineCoupled:
 		return nil, fmt.Errorf("a constraint of the upper level is not affine")
 	}

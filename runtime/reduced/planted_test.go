@@ -23,15 +23,6 @@ type planted struct {
 	u, v       []float64 // row-major
 }
 
-// flatten sets u and v.
-func (p *planted) flatten() {
-	p.u, p.v = nil, nil
-	for i := range p.N {
-		p.u = append(p.u, p.Us[i]...)
-		p.v = append(p.v, p.Vs[i]...)
-	}
-}
-
 // newPlanted draws a problem whose optimum is a kink in half of the entries, and elsewhere where it falls.
 func newPlanted(rng *rand.Rand, n int) *planted {
 	p := &planted{N: n, u: orthogonal(rng, n), v: orthogonal(rng, n)}
