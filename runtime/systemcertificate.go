@@ -53,5 +53,18 @@ func (c *runCertificate) share(m *kkt.Multipliers) float64 {
 }
 
 func multipliersOfSystem(m *kkt.Multipliers) certify.Multipliers {
-	return certify.Multipliers{Adjoint: m.Adjoint, Slack: m.Slack, Multiplier: m.Lambda, Bound: m.Bound, Rows: m.UpperRows, Extended: m.Extended, Coupled: m.Coupled}
+	return certify.Multipliers{Adjoint: unsigned(m.Adjoint), Slack: unsigned(m.Slack), Multiplier: unsigned(m.Lambda), Bound: unsigned(m.Bound),
+		Rows: unsigned(m.UpperRows), Extended: unsigned(m.Extended), Coupled: unsigned(m.Coupled)}
+}
+
+// unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.
+func unsigned(v []float64) []float64 {
+	if v == nil {
+		return nil
+	}
+	out := make([]float64, len(v))
+	for j, t := range v {
+		out[j] = t + 0
+	}
+	return out
 }

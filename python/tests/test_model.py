@@ -207,7 +207,7 @@ def test_choices():
     r = m.solve(seed=7, starts=2, method="goldstein", solver="quadratic", options={"epsilon": 1e-6}, start={"price": [1, 1, 1]}, threads=2, check_gradient=True)
     assert r.seed == 7 and len(r.document["starts"]) == 2 and r.document["lower"]["solver"] == "quadratic"
     with pytest.warns(bilevelc.SolveWarning, match="limit"):
-        m.solve(max_iter=1, starts=1)
+        m.solve(max_iter=1, starts=1, method="goldstein")
     for bad in (dict(method="no"), dict(options={"no": 1}), dict(starts=-1), dict(start={"prize": 1}), dict(start={"price": [1]})):
         with pytest.raises(bilevelc.UsageError):
             m.solve(**bad)
