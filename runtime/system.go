@@ -372,6 +372,21 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 
 // stationary says in what sense a point is stationary.
 func stationary(p *kkt.Point) string {
+	return stationarityOf(p) + multipliersLooked(p)
+}
+
+// multipliersLooked says with how many of the follower's multipliers a point is stationary, where there are several.
+func multipliersLooked(p *kkt.Point) string {
+	switch {
+	case p.Vertices <= 1:
+		return ""
+	case p.AllVertices:
+		return fmt.Sprintf("; with each of the %d vertices of the follower's multipliers", p.Vertices)
+	}
+	return fmt.Sprintf("; with %d of the vertices of the follower's multipliers, which are more", p.Vertices)
+}
+
+func stationarityOf(p *kkt.Point) string {
 	switch {
 	case p.Multipliers == nil:
 		return fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(p.Leaves), rowsWord(len(p.Biactive)))

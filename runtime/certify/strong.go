@@ -112,7 +112,8 @@ func (v *verification) strong(c *Strong) {
 	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
 		v.ofMultipliers(c)
 	}
-	v.Unchecked = append(v.Unchecked, "certificate.strong.second_order (what a run found of curvature)")
+	v.Unchecked = append(v.Unchecked, "certificate.strong (where the rows that hold are dependent the follower has other multipliers: the certificate is about those of the document)",
+		"certificate.strong.second_order (what a run found of curvature)")
 }
 
 func set(rows []int) map[int]bool {

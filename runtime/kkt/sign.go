@@ -28,6 +28,12 @@ func (s *System) SignsAt(z []float64) Signs {
 	for j, v := range s.forces(z) {
 		force = math.Max(force, v*s.RowScale[j])
 	}
+	// What is left of terms that cancel is rounding of the largest of the whole system: an answer that is 0 in all its entries has no size of its own.
+	noise := force
+	for i, t := range terms {
+		noise = math.Max(noise, t*s.rowUnit(i))
+	}
+	noise *= 0x1p-45
 	for i, kind := range s.P.Rows.Kind {
 		if kind == problem.Equal {
 			continue
@@ -38,10 +44,23 @@ func (s *System) SignsAt(z []float64) Signs {
 			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer)
 			push = math.Max(push, math.Abs(vals[t]*l)*s.RowScale[j])
 		}
-		out.Slack[i] = slack[i] > Tolerance*reach
-		out.Mult[i] = push > Tolerance*force
+		out.Slack[i] = slack[i] > Tolerance*reach && slack[i]*s.rowUnit(i) > noise
+		out.Mult[i] = push > Tolerance*force && push > noise
 	}
 	return out
+}
+
+// rowUnit is what brings lower row i to the relaxation's units.
+func (s *System) rowUnit(i int) float64 {
+	unit := 0.0
+	cols, vals := s.P.Rows.B.Row(i)
+	for t, j := range cols {
+		unit = math.Max(unit, math.Abs(vals[t])*s.ColScale[s.Nx+j])
+	}
+	if unit == 0 {
+		return 1
+	}
+	return 1 / unit
 }
 
 // forces are the sizes of the terms of each stationarity row at z.

@@ -5,11 +5,16 @@
 //
 //  1. minimize f on the branch: one convex quadratic or linear program where f is one, else sequential quadratic
 //     programming with line searches (Nocedal and Wright 2006, chapter 18);
+//
 //  2. at its minimizer z, minimize the linearization of f over the system with both sides of the biactive pairs only kept
 //     nonnegative. If no point lowers it, its multipliers show that z is strongly stationary (Scheel and Scholtes 2000);
+//
 //  3. else search the assignments of the biactive pairs for one on which the linearization falls, depth first: a linear program
 //     with complementarity constraints (LPCC; Kirches, Larson, Leyffer and Manns 2022; Nurkanovic and Leyffer 2026). There is one, and its branch comes
 //     next, with a lower f; or there is none, and z is B-stationary: no direction lowers f to first order.
+//
+//  4. where the follower's multipliers are not unique, the point is looked at with the other vertices of them: a bilevel program is at a local
+//     solution only if its system is so with every one (Dempe and Dutta 2012).
 //
 // Each round lowers f, and there are finitely many branches. All points are feasible for the system, so that f is
 // attained: by the follower's answer to x that is best for the leader on its branch.
@@ -150,7 +155,18 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 				z = away
 				continue
 			}
-			return p, nil
+			other, next, err := v.elsewhere(ctx, p)
+			if err != nil {
+				return reached, err
+			}
+			if other == nil || flat > len(v.s.Pairs)+1 {
+				if other != nil {
+					return p, ErrStalled
+				}
+				return p, nil
+			}
+			z, branch = other, next
+			continue
 		}
 		if flat > len(v.s.Pairs)+1 {
 			return p, ErrStalled

@@ -1,0 +1,176 @@
+package pieces_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/kkttest"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+)
+
+// members is how many random problems a test draws.
+const members = 300
+
+// least is the minimum of f over all branches that hold a pair of each list on either side, those of fixed on their own: by enumeration.
+func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
+	t.Helper()
+	program := *s.Relaxation
+	program.Q, program.C = s.ScaledObjective(s.Objective.Relaxed())
+	solver, err := activeset.New(&program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	best := math.Inf(1)
+	for mask := range 1 << len(open) {
+		fix := append([]kkt.Fix(nil), fixed...)
+		for bit, k := range open {
+			fix[k] = kkt.SlackZero
+			if mask>>bit&1 == 1 {
+				fix[k] = kkt.MultZero
+			}
+		}
+		var b activeset.Bounds
+		s.Bounds(&b, fix)
+		solver.Forget()
+		if sol := solver.Solve(t.Context(), &b, nil, activeset.Options{Cutoff: math.Inf(1)}); sol.Status == activeset.Optimal {
+			z := make([]float64, s.N)
+			s.Unscaled(z, sol.Z)
+			best = math.Min(best, s.Value(z))
+		}
+	}
+	return best
+}
+
+// A local solution is a minimum over all branches that meet at it, by enumeration of them; it is feasible, no higher than its start, and its multipliers make up
+// the gradient of f with the signs of strong stationarity.
+func TestLocalSolutions(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	solved, kinks := 0, 0
+	for k := range members {
+		p := kkttest.Random(rng, 3, 3, 2, k%2 == 0, k%3 == 0)
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, s.Nx)
+		for j := range x {
+			x[j] = 6*rng.Float64() - 3
+		}
+		point, err := v.From(t.Context(), x)
+		var none *pieces.FollowerError
+		if errors.As(err, &none) {
+			continue
+		}
+		if err != nil {
+			t.Fatalf("case %d: %v", k, err)
+		}
+		solved++
+		size := 1 + math.Abs(point.F)
+		if start, _ := v.Follower().Solve(t.Context(), x); s.Value(start) < point.F-1e-8*size {
+			t.Errorf("case %d: F %v, above the start's %v", k, point.F, s.Value(start))
+		}
+		if len(point.Biactive) > 0 && len(point.Biactive) < 12 {
+			kinks++
+			if best := least(t, s, point.Branch, point.Biactive); best < point.F-1e-7*size {
+				t.Errorf("case %d: F %v, but %v on a branch that meets there", k, point.F, best)
+			}
+		}
+		branch, _ := s.BranchAt(point.Z)
+		slack := make([]float64, s.M)
+		s.Slack(slack, nil, point.Z)
+		for i, pair := range s.Pairs {
+			if slack[pair.Row] < -1e-8 || s.Lambda(point.Z)[pair.Row] < -1e-8 || math.Min(slack[pair.Row], s.Lambda(point.Z)[pair.Row]) > 1e-8 {
+				t.Errorf("case %d, pair %d on %v: slack %v, multiplier %v", k, i, branch[i], slack[pair.Row], s.Lambda(point.Z)[pair.Row])
+			}
+		}
+		sets := []kkt.Leaf{{Multipliers: point.Multipliers}}
+		if point.Multipliers == nil {
+			sets = point.Leaves
+		}
+		for _, leaf := range sets {
+			m := leaf.Multipliers
+			if r, terms := s.Residual(m, point.Z); r > 1e-8*terms {
+				t.Errorf("case %d: multipliers leave %v of terms of %v", k, r, terms)
+			}
+			for _, i := range point.Biactive {
+				row := s.Pairs[i].Row
+				free := kkt.Open
+				if leaf.Fix != nil {
+					free = leaf.Fix[i]
+				}
+				if m.Slack[row] < -1e-7 && free != kkt.SlackZero || m.Lambda[row] < -1e-7 && free != kkt.MultZero {
+					t.Errorf("case %d, biactive row %d: multipliers %v and %v", k, row, m.Slack[row], m.Lambda[row])
+				}
+			}
+		}
+	}
+	if solved < members/3 || kinks < members/10 {
+		t.Errorf("%d of %d solved, %d of them at a kink: that says too little", solved, members, kinks)
+	}
+}
+
+// No direction of x lowers F to first order at a local solution, by differences of F itself, and away from kinks the hypergradient is what these differences are.
+func TestSlopesByDifferences(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	const h = 1e-6
+	looked, several := 0, 0
+	for k := range members {
+		p := kkttest.Random(rng, 3, 3, 2, true, k%3 == 0)
+		p.Facts.StrongConvexity = 1 // each entry of y curves g by at least that
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		point, err := v.From(t.Context(), make([]float64, s.Nx))
+		if err != nil {
+			continue
+		}
+		if point.Vertices > 1 {
+			several++ // dependent rows: stationary with each multiplier, or F would fall below
+		}
+		size := 1 + math.Abs(point.F)
+		for range 6 {
+			x := append([]float64(nil), s.X(point.Z)...)
+			for j := range x {
+				x[j] = math.Max(-3, math.Min(3, x[j]+h*rng.NormFloat64()))
+			}
+			z, status := v.Follower().Solve(t.Context(), x)
+			if status != activeset.Optimal {
+				continue
+			}
+			looked++
+			// To first order nothing is gained; the second order is h^2 times some curvature.
+			if f := s.Value(z); f < point.F-1e-3*h*size {
+				t.Errorf("case %d: F falls by %v within %v of a local solution with %d vertices", k, point.F-f, h, point.Vertices)
+			}
+			if len(point.Biactive) == 0 && point.Multipliers != nil {
+				slope := 0.0
+				for j, g := range s.Hypergradient(point.Multipliers) {
+					slope += g * (x[j] - s.X(point.Z)[j])
+				}
+				if change := s.Value(z) - point.F; math.Abs(change-slope) > 1e-3*h*size {
+					t.Errorf("case %d: F changes by %v, the hypergradient says %v", k, change, slope)
+				}
+			}
+		}
+	}
+	if looked < members || several == 0 {
+		t.Errorf("%d looks, %d points with several multipliers: that says too little", looked, several)
+	}
+}

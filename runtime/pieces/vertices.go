@@ -1,0 +1,209 @@
+package pieces
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat/combin"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// A point of the system holds one of the follower's multipliers. Where the rows that hold at y are dependent there are others, the polytope
+//
+//	{ lambda : B'lambda = grad_y g, lambda_i >= 0, lambda_i = 0 where s_i > 0 },
+//
+// and a point that is stationary with one of them is stationary for the bilevel problem only if it is so with every vertex (Dempe and Dutta 2012): each is
+// part of other branches.
+
+// mostVertices is how many are looked at. A face of dimension d has d+1 of them at the least; they are few where few rows too many hold.
+const mostVertices = 64
+
+// vertices are the vertices of the follower's multipliers at z but for z's own, where that is one; all says whether these are all of them. None where the multipliers are unique.
+func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
+	s, rows := v.s, v.s.P.Rows
+	signs := s.SignsAt(z)
+	var held []int
+	for i, kind := range rows.Kind {
+		if cols, _ := rows.B.Row(i); len(cols) > 0 && (kind == problem.Equal || !signs.Slack[i]) {
+			held = append(held, i)
+		}
+	}
+	n := len(held)
+	if n == 0 {
+		return nil, true
+	}
+	// Columns are the normals of the rows that hold, in the relaxation's units.
+	b := mat.NewDense(s.Ny, n, nil)
+	for c, i := range held {
+		cols, vals := rows.B.Row(i)
+		for t, j := range cols {
+			b.Set(j, c, vals[t]*s.RowScale[j]*s.ColScale[s.Nx+s.Ny+i])
+		}
+	}
+	null := nullSpace(b)
+	if null == nil {
+		return nil, true
+	}
+	start := make([]float64, n)
+	for c, i := range held {
+		start[c] = s.Lambda(z)[i] / s.ColScale[s.Nx+s.Ny+i]
+	}
+	size := 1.0
+	for _, l := range start {
+		size = math.Max(size, math.Abs(l))
+	}
+	bounded := func(c int) bool { return rows.Kind[held[c]] == problem.AtMost }
+	tight := func(l []float64) (at []int) {
+		for c, t := range l {
+			if bounded(c) && t <= kkt.Tolerance*size {
+				at = append(at, c)
+			}
+		}
+		return at
+	}
+	// edges are the directions along which all but one degree of freedom is taken by tight multipliers that stay 0: of a degenerate vertex by each choice of them.
+	_, k := null.Dims()
+	all = true
+	edges := func(at []int) (dirs [][]float64) {
+		if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
+			return [][]float64{alongNull(null, at)}
+		}
+		choices := combin.Binomial(len(at), k-1)
+		if choices > mostVertices {
+			all = false
+			return nil
+		}
+		for _, pick := range combin.Combinations(len(at), k-1) {
+			hold := make([]int, len(pick))
+			for t, c := range pick {
+				hold[t] = at[c]
+			}
+			if d := alongNull(null, hold); d != nil {
+				dirs = append(dirs, d)
+			}
+		}
+		return dirs
+	}
+	move := func(l, d []float64, sign float64) []float64 {
+		step, last := math.Inf(1), -1
+		for c, t := range l {
+			if rate := sign * d[c]; bounded(c) && rate < -kkt.Tolerance {
+				if length := math.Max(0, t) / -rate; length < step {
+					step, last = length, c
+				}
+			}
+		}
+		if last < 0 || !(step > kkt.Tolerance*size) {
+			return nil
+		}
+		next := make([]float64, n)
+		for c := range l {
+			next[c] = l[c] + step*sign*d[c]
+			if bounded(c) && next[c] <= kkt.Tolerance*size {
+				next[c] = 0
+			}
+		}
+		return next
+	}
+	same := func(a, b []float64) bool {
+		for c := range a {
+			if math.Abs(a[c]-b[c]) > 1e3*kkt.Tolerance*size {
+				return false
+			}
+		}
+		return true
+	}
+	queue := [][]float64{start}
+	for q := 0; q < len(queue); q++ {
+		if len(queue) > mostVertices {
+			return v.asPoints(z, held, queue[1:]), false
+		}
+		l := queue[q]
+		for _, d := range edges(tight(l)) {
+			for _, sign := range []float64{1, -1} {
+				next := move(l, d, sign)
+				if next != nil && !slices.ContainsFunc(queue, func(known []float64) bool { return same(known, next) }) {
+					queue = append(queue, next)
+				}
+			}
+		}
+	}
+	return v.asPoints(z, held, queue[1:]), all
+}
+
+// asPoints are z with other multipliers.
+func (v *Solver) asPoints(z []float64, held []int, all [][]float64) (out [][]float64) {
+	for _, l := range all {
+		point := slices.Clone(z)
+		for c, i := range held {
+			v.s.Lambda(point)[i] = l[c] * v.s.ColScale[v.s.Nx+v.s.Ny+i]
+		}
+		out = append(out, point)
+	}
+	return out
+}
+
+// nullSpace is an orthonormal basis of the null space of b, one a column; nil where there is none.
+func nullSpace(b *mat.Dense) *mat.Dense {
+	_, n := b.Dims()
+	var svd mat.SVD
+	if !svd.Factorize(b, mat.SVDFull) {
+		return nil
+	}
+	values := svd.Values(nil)
+	rank := 0
+	for _, t := range values {
+		if t > kkt.Tolerance*math.Max(values[0], kkt.Tolerance) {
+			rank++
+		}
+	}
+	if rank == n {
+		return nil
+	}
+	var right mat.Dense
+	svd.VTo(&right)
+	return mat.DenseCopyOf(right.Slice(0, n, rank, n))
+}
+
+// alongNull is a direction in the span of the columns of null whose entries in hold are 0; nil where there is none.
+func alongNull(null *mat.Dense, hold []int) []float64 {
+	n, k := null.Dims()
+	m := mat.NewDense(max(len(hold), 1), k, nil)
+	for r, c := range hold {
+		m.SetRow(r, mat.Row(nil, c, null))
+	}
+	inside := nullSpace(m)
+	if inside == nil {
+		return nil
+	}
+	d := make([]float64, n)
+	for c := range d {
+		for w := range k {
+			d[c] += inside.At(w, 0) * null.At(c, w)
+		}
+	}
+	return d
+}
+
+// elsewhere looks at a stationary point with the other vertices of the follower's multipliers. Where f falls from one of them it is a point of the branch that is
+// given with it; nil where it falls from none that was looked at, of which the point then says whether these are all.
+func (v *Solver) elsewhere(ctx context.Context, p *kkt.Point) (z []float64, branch []kkt.Fix, err error) {
+	others, all := v.vertices(p.Z)
+	p.Vertices, p.AllVertices = 1+len(others), all
+	for _, other := range others {
+		q := &kkt.Point{Z: other, F: v.s.Value(other)}
+		q.Branch, q.Biactive = v.s.BranchAt(other)
+		look, err := v.look(ctx, q)
+		if err != nil {
+			return nil, nil, err
+		}
+		if look.next != nil {
+			return other, look.next, nil
+		}
+	}
+	return nil, nil, nil
+}
