@@ -27,10 +27,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	grad, at := v.scaledGradient(p.Z), v.scaled(p.Z)
 	radius := v.size(p.Z)
 	v.linear.SetObjective(nil, grad)
-	terms := 0.0
-	for _, g := range grad {
-		terms = math.Max(terms, math.Abs(g)*radius)
-	}
+	terms := v.gradientTerms(p.Z, grad) * radius
 	here := 0.0
 	for j, g := range grad {
 		here += g * at[j]

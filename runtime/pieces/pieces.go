@@ -210,6 +210,38 @@ func (v *Solver) terms(z []float64) float64 {
 	return size
 }
 
+// gradientTerms is the size of the largest term of the gradient grad of f at z, in the relaxation's units: where it vanishes, what is left of them is rounding. Of an f that is not quadratic it is told
+// from the gradient half way to 0.
+func (v *Solver) gradientTerms(z, grad []float64) float64 {
+	top := 0.0
+	if q := v.dual(); q != nil {
+		for j, c := range q.Lin {
+			t := math.Abs(c)
+			if q.Hess != nil {
+				cols, vals := q.Hess.Row(j)
+				for k, i := range cols {
+					t += math.Abs(vals[k] * z[i])
+				}
+			}
+			top = math.Max(top, t*v.s.ColScale[j])
+		}
+		return top
+	}
+	half := make([]float64, len(z))
+	for j, t := range z {
+		half[j] = t / 2
+	}
+	for j, g := range v.scaledGradient(half) {
+		top = math.Max(top, math.Abs(grad[j]))
+		if moved := 2 * math.Abs(grad[j]-g); !math.IsInf(moved, 0) {
+			if moved > top { // not where it is NaN
+				top = moved
+			}
+		}
+	}
+	return top
+}
+
 // dual is the quadratic whose multipliers the programs of v give: nil where f is taken as it is.
 func (v *Solver) dual() *kkt.Quadratic {
 	if v.s.Objective.Convex && v.s.Objective.Quadratic {

@@ -72,8 +72,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 		if len(at) < k-1 { // on a face: a direction in it leads to one of lower dimension
 			return [][]float64{alongNull(null, at)}
 		}
-		choices := combin.Binomial(len(at), k-1)
-		if choices > mostVertices {
+		if choices := combin.GeneralizedBinomial(float64(len(at)), float64(k-1)); !(choices <= mostVertices+0.5) { // a number that may overflow an int
 			all = false
 			return nil
 		}
