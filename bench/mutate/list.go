@@ -21,7 +21,7 @@ var list = []named{
 	{"multipliers of equations have a sign", "runtime/certify/treemodel.go", "(*treeModel).boxes",
 		`if kind == problem.AtMost {`, `if kind == problem.AtMost || kind == problem.Equal {`},
 	{"strong duality has the other sign", "runtime/certify/treemodel.go", "(*treeModel).duality",
-		`k.mul(point(t.p.Rows.Rhs[r]))`, `k.mul(point(-t.p.Rows.Rhs[r]))`},
+		`times(t.p.Rows.Rhs[r])`, `times(-t.p.Rows.Rhs[r])`},
 	{"any objective is convex", "runtime/certify/treeconvex.go", "(*treeModel).convexPart",
 		`exact && n <= most && semidefiniteExactly(mid, n)`, `exact && n <= most`},
 	{"an enclosure has no width", "runtime/certify/treesystem.go", "enclose",

@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"math/big"
 	"sort"
 
 	"bilevelc/internal/sparse"
@@ -31,6 +32,7 @@ type treeModel struct {
 	sense        [treeKinds]float64 // 1 for rows >= their sides, -1 for rows <=
 	lo, hi       []float64          // boxes: of x, of lambda, of y by rows that bound one entry alone
 	c            []interval
+	exactC       []*big.Rat // c
 	konst        interval
 	q            [][]treeEntry // rows of Q
 	curved       []int         // rows of Q that are not empty
@@ -38,8 +40,9 @@ type treeModel struct {
 }
 
 type treeEntry struct {
-	col int
-	val interval
+	col   int
+	val   interval
+	exact *big.Rat // nil where the functions have two numbers for it
 }
 
 // The kinds of rows, in the order of a proof's weights.
@@ -56,8 +59,9 @@ const (
 // 2^46 times as large, and overflows for none that has a use.
 const far = 0x1p100
 
-// newTreeModel reads the model off the problem; kappa are the weights of strong duality, one a follower, or none.
-func newTreeModel(p *problem.Problem, kappa []float64) (*treeModel, error) {
+// newTreeModel reads the model off the problem; kappa ./ over are the weights of strong duality, one a
+// follower, or none; over may be nil, for 1.
+func newTreeModel(p *problem.Problem, kappa, over []float64) (*treeModel, error) {
 	switch {
 	case !p.Facts.JointlyQuadratic:
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
@@ -81,7 +85,7 @@ func newTreeModel(p *problem.Problem, kappa []float64) (*treeModel, error) {
 		return nil, err
 	}
 	t.boxes()
-	if err := t.duality(kappa, h, g, q); err != nil {
+	if err := t.duality(kappa, over, h, g, q); err != nil {
 		return nil, err
 	}
 	for i, row := range t.q {
@@ -216,9 +220,12 @@ func (t *treeModel) readLeader() error {
 		return fmt.Errorf("f is not finite at 0")
 	}
 	t.konst = point(value)
-	t.c = make([]interval, t.n)
+	t.c, t.exactC = make([]interval, t.n), make([]*big.Rat, t.n)
+	for j := range t.exactC {
+		t.exactC[j] = new(big.Rat)
+	}
 	for k, v := range constant {
-		t.c[place[k]] = t.c[place[k]].add(point(v))
+		t.addC(place[k], point(v), rat(v))
 	}
 	hess, rows := make([][]float64, n), make([][]float64, n) // by columns
 	for k := range n {
@@ -240,7 +247,11 @@ func (t *treeModel) readLeader() error {
 	for i := range n {
 		for j := range n {
 			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
-				t.addQ(place[i], place[j], point(a).hull(point(b)))
+				exact := rat(a)
+				if a != b {
+					exact = nil
+				}
+				t.addQ(place[i], place[j], point(a).hull(point(b)), exact)
 			}
 		}
 	}
@@ -259,23 +270,38 @@ func (t *treeModel) readLeader() error {
 	return nil
 }
 
-// addQ adds to an entry of Q.
-func (t *treeModel) addQ(i, j int, v interval) {
+// rat is a double as a rational number.
+func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+
+// addC adds to an entry of c.
+func (t *treeModel) addC(j int, v interval, exact *big.Rat) {
+	t.c[j] = t.c[j].add(v)
+	t.exactC[j] = new(big.Rat).Add(t.exactC[j], exact)
+}
+
+// addQ adds to an entry of Q; exact is nil where v is not one number.
+func (t *treeModel) addQ(i, j int, v interval, exact *big.Rat) {
 	row := t.q[i]
 	k := sort.Search(len(row), func(k int) bool { return row[k].col >= j })
-	if k < len(row) && row[k].col == j {
-		if row[k].val = row[k].val.add(v); row[k].val.zero() {
-			t.q[i] = append(row[:k], row[k+1:]...)
+	if k == len(row) || row[k].col != j {
+		if v.zero() {
+			return
 		}
+		row = append(row, treeEntry{})
+		copy(row[k+1:], row[k:])
+		row[k] = treeEntry{j, v, exact}
+		t.q[i] = row
 		return
 	}
-	if v.zero() {
-		return
+	e := &row[k]
+	if e.val = e.val.add(v); e.exact == nil || exact == nil {
+		e.exact = nil
+	} else {
+		e.exact = new(big.Rat).Add(e.exact, exact)
 	}
-	row = append(row, treeEntry{})
-	copy(row[k+1:], row[k:])
-	row[k] = treeEntry{j, v}
-	t.q[i] = row
+	if e.val.zero() || e.exact != nil && e.exact.Sign() == 0 {
+		t.q[i] = append(row[:k], row[k+1:]...)
+	}
 }
 
 // boxes are the bounds of single entries.
@@ -315,7 +341,7 @@ func signed(a interval, sign float64) interval {
 
 // duality adds kappa_b (y'(H y + G x + q) + lambda'b - lambda'A x) to f for each follower b: zero where y'(stationarity) = 0 and lambda's = 0 are
 // summed over the follower's entries and rows.
-func (t *treeModel) duality(kappa []float64, h, g [][]float64, q []float64) error {
+func (t *treeModel) duality(kappa, over []float64, h, g [][]float64, q []float64) error {
 	if len(kappa) == 0 {
 		return nil
 	}
@@ -330,14 +356,28 @@ func (t *treeModel) duality(kappa []float64, h, g [][]float64, q []float64) erro
 	if len(kappa) != len(blocks) {
 		return fmt.Errorf("%d weights of strong duality for %d followers", len(kappa), len(blocks))
 	}
+	if over == nil {
+		over = make([]float64, len(kappa))
+		for b := range over {
+			over[b] = 1
+		}
+	}
+	if len(over) != len(kappa) {
+		return fmt.Errorf("%d divisors of %d weights of strong duality", len(over), len(kappa))
+	}
 	owner := make([]int, t.ny)
 	for j := range owner {
 		owner[j] = -1
 	}
+	weight, exact := make([]interval, len(kappa)), make([]*big.Rat, len(kappa))
 	for b, block := range blocks {
-		if math.IsNaN(kappa[b]) || math.IsInf(kappa[b], 0) {
-			return fmt.Errorf("weight %v of strong duality", kappa[b])
+		if !isFinite([]float64{kappa[b], over[b]}) || !(over[b] > 0) {
+			return fmt.Errorf("weight %v/%v of strong duality", kappa[b], over[b])
 		}
+		if weight[b] = point(kappa[b]); over[b] != 1 {
+			weight[b] = weight[b].over(over[b])
+		}
+		exact[b] = new(big.Rat).Quo(rat(kappa[b]), rat(over[b]))
 		for _, j := range block {
 			owner[j] = b
 		}
@@ -346,20 +386,23 @@ func (t *treeModel) duality(kappa []float64, h, g [][]float64, q []float64) erro
 		if owner[i] < 0 {
 			return fmt.Errorf("entry %d of y belongs to no follower", i)
 		}
-		k := point(kappa[owner[i]])
+		b := owner[i]
+		k := weight[b]
 		if k.zero() {
 			continue
 		}
-		t.c[t.nx+i] = t.c[t.nx+i].add(k.mul(point(q[i])))
+		times := func(v float64) (interval, *big.Rat) { return k.mul(point(v)), new(big.Rat).Mul(exact[b], rat(v)) }
+		v, r := times(q[i])
+		t.addC(t.nx+i, v, r)
 		for j := range t.ny {
-			v := k.mul(point(h[j][i]))
-			t.addQ(t.nx+i, t.nx+j, v)
-			t.addQ(t.nx+j, t.nx+i, v)
+			v, r := times(h[j][i])
+			t.addQ(t.nx+i, t.nx+j, v, r)
+			t.addQ(t.nx+j, t.nx+i, v, r)
 		}
 		for j := range t.nx {
-			v := k.mul(point(g[j][i]))
-			t.addQ(t.nx+i, j, v)
-			t.addQ(j, t.nx+i, v)
+			v, r := times(g[j][i])
+			t.addQ(t.nx+i, j, v, r)
+			t.addQ(j, t.nx+i, v, r)
 		}
 	}
 	for r := range t.m {
@@ -375,13 +418,15 @@ func (t *treeModel) duality(kappa []float64, h, g [][]float64, q []float64) erro
 		if b < 0 || kappa[b] == 0 {
 			continue
 		}
-		k, l := point(kappa[b]), t.nx+t.ny+r
-		t.c[l] = t.c[l].add(k.mul(point(t.p.Rows.Rhs[r])))
+		k, l := weight[b], t.nx+t.ny+r
+		times := func(v float64) (interval, *big.Rat) { return k.mul(point(v)), new(big.Rat).Mul(exact[b], rat(v)) }
+		v, e := times(t.p.Rows.Rhs[r])
+		t.addC(l, v, e)
 		cols, vals = t.p.Rows.A.Row(r)
 		for s, j := range cols {
-			v := k.mul(point(-vals[s]))
-			t.addQ(l, j, v)
-			t.addQ(j, l, v)
+			v, e := times(-vals[s])
+			t.addQ(l, j, v, e)
+			t.addQ(j, l, v, e)
 		}
 	}
 	return nil

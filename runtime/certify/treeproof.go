@@ -24,9 +24,10 @@ type TreeReport struct {
 
 // VerifyTree reads a proof of a global lower bound, one JSON object a line, and evaluates it from the problem alone. The first line is
 //
-//	{"tree": 1, "kappa": [..]}
+//	{"tree": 1, "kappa": [..], "over": [..]}
 //
-// kappa being the weights of strong duality, one a follower, or absent. The tree follows, a parent before its children and all of
+// kappa over `over` being the weights of strong duality, one a follower: quotients, since the products that they cancel do so exactly. Both may
+// be absent. The tree follows, a parent before its children and all of
 // the first child before the second:
 //
 //	{"pair": i}             row i of the lower level: first its slack is zero, then its multiplier
@@ -42,6 +43,7 @@ func VerifyTree(p *problem.Problem, r io.Reader) (*TreeReport, error) {
 	var head struct {
 		Tree  int       `json:"tree"`
 		Kappa []float64 `json:"kappa"`
+		Over  []float64 `json:"over"`
 	}
 	if err := in.Decode(&head); err != nil {
 		return nil, fmt.Errorf("the first line: %w", err)
@@ -49,7 +51,7 @@ func VerifyTree(p *problem.Problem, r io.Reader) (*TreeReport, error) {
 	if head.Tree != 1 {
 		return nil, fmt.Errorf("version %d of the proof is not known", head.Tree)
 	}
-	t, err := newTreeModel(p, head.Kappa)
+	t, err := newTreeModel(p, head.Kappa, head.Over)
 	if err != nil {
 		return nil, err
 	}

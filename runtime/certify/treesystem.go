@@ -362,12 +362,15 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 		sum, coef := new(big.Rat), make([]*big.Rat, n)
 		product := new(big.Rat)
 		if !l.empty {
-			sum.Set(rational(l.t.c[j]))
+			sum.Set(l.t.exactC[j])
 			for _, e := range l.t.q[j] {
 				u := unknown{treeKinds, e.col}
-				sum.Add(sum, product.Mul(rational(e.val), value(u)))
+				if known = known && e.exact != nil; !known {
+					continue
+				}
+				sum.Add(sum, product.Mul(e.exact, value(u)))
 				if c, ok := index[u]; ok {
-					coef[c] = rational(e.val)
+					coef[c] = e.exact
 				}
 			}
 		}
@@ -395,9 +398,9 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	for r, j := range equations {
 		sum, coef := cost(j)
 		rows[r] = make([]*big.Rat, n+1)
-		for c := range coef {
-			if rows[r][c] = coef[c]; coef[c] == nil {
-				rows[r][c] = new(big.Rat)
+		for c, v := range coef {
+			if rows[r][c] = new(big.Rat); v != nil {
+				rows[r][c].Set(v)
 			}
 		}
 		rows[r][n] = sum.Neg(sum)

@@ -243,40 +243,35 @@ func (s *System) readG() error {
 // symmetric is (m + m')/2, which differ by rounding of differences alone.
 func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }
 
-// readAffine reads the affine map that eval is off its values at 0 and along each of n axes: its value at 0 (len m) and its
-// columns. A step along an axis is as long as makes the change at least as large as the value at 0 there, so that
-// a difference loses no more than a bit.
+// far is the length of the steps that readAffine takes: 2^100 times a coefficient hides the value at 0, unless that is more than 2^46 times as
+// large, and overflows for none that has a use. Shorter steps leave the rounding of a difference in every coefficient.
+const far = 0x1p100
+
+// readAffine reads the affine map that eval is off its values at 0 and far out along each of n axes: its value at 0 (len m) and its
+// columns.
 func readAffine(n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
 	v := make([]float64, n)
 	at = make([]float64, m)
 	eval(at, v)
-	size := 0.0
 	for _, t := range at {
-		size = math.Max(size, math.Abs(t))
-	}
-	if math.IsNaN(size) || math.IsInf(size, 0) {
-		return nil, nil, errors.New("not finite at 0")
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return nil, nil, errors.New("not finite at 0")
+		}
 	}
 	columns = make([][]float64, n)
 	for j := range columns {
 		column := make([]float64, m)
-		step := 1.0
-		for range 2 {
-			v[j] = step
-			eval(column, v)
-			v[j] = 0
-			change := 0.0
-			for i := range column {
-				column[i] = (column[i] - at[i]) / step
-				change = math.Max(change, math.Abs(column[i]))
-			}
-			if math.IsNaN(change) || math.IsInf(change, 0) {
+		v[j] = far
+		eval(column, v)
+		v[j] = 0
+		for i, t := range column {
+			if math.IsNaN(t) || math.IsInf(t, 0) {
 				return nil, nil, fmt.Errorf("not finite along entry %d", j)
 			}
-			if change == 0 || change*step >= size {
-				break
+			if math.Abs(t) <= 2*math.Abs(at[i]) { // no coefficient: the value at 0 is all there is
+				t -= at[i]
 			}
-			step = math.Ldexp(1, int(math.Ceil(math.Log2(size/change))))
+			column[i] = t / far
 		}
 		columns[j] = column
 	}

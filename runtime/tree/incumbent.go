@@ -15,6 +15,9 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	s.sys.Unscaled(z, sol.Z)
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
+		if p.allFixed(n.fix) {
+			p.keep(&candidate{z: sol.Z, fix: n.fix, f: sol.Value})
+		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
 		return
@@ -106,7 +109,6 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 // descend minimizes f on a branch, and goes on to the neighbouring branch, across a biactive pair, of the multiplier with the
 // wrong sign that is largest, until there is none. It keeps the best point.
 func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
-	s := p.s
 	fix = append([]kkt.Fix(nil), fix...)
 	var best *candidate
 	left := make([]bool, len(fix)) // pairs that changed sides since f last fell
@@ -131,11 +133,17 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 		left[k] = true
 		fix[k] = kkt.SlackZero + kkt.MultZero - fix[k]
 	}
-	if best == nil || p.found != nil && best.f >= p.found.f {
-		return
+	if best != nil {
+		p.keep(best)
 	}
-	p.found = best
-	p.cutoff = min(p.cutoff, best.f-s.slack(best))
+}
+
+// keep makes c the plunge's best point, if it is.
+func (p *plunger) keep(c *candidate) {
+	if p.found == nil || c.f < p.found.f {
+		p.found = c
+		p.cutoff = min(p.cutoff, c.f-p.s.slack(c))
+	}
 }
 
 // wrong is the biactive pair, of those not in `left`, whose other side f would fall on fastest; -1 for none.

@@ -29,7 +29,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, cl
 	pw.p.cutoff = math.Inf(1)
 	head := map[string]any{"tree": 1}
 	if s.quad.Kappa != nil {
-		head["kappa"] = s.quad.Kappa
+		head["kappa"], head["over"] = quotients(sys, s.quad.Kappa)
 	}
 	if err := pw.line(head); err != nil {
 		return err
@@ -47,6 +47,15 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, cl
 			}
 			if done {
 				continue
+			}
+			if r.Kind != inner {
+				// Rounding has it that this leaf does not show what it did when it was closed, or the engine fails: its children may.
+				if k := pw.p.anyOpen(n, &activeset.Solution{}); k >= 0 && k < len(sys.Pairs) {
+					first := int32(len(s.records))
+					s.records = append(s.records, record{Kind: closed, Bound: r.Bound}, record{Kind: closed, Bound: r.Bound})
+					r = &s.records[n.id]
+					*r = record{Kind: inner, Branch: int32(k), First: first, Bound: infinite(math.Inf(-1))}
+				}
 			}
 			if r.Kind != inner {
 				return fmt.Errorf("a leaf at depth %d does not show the bound %g", n.depth, claim)
@@ -80,6 +89,32 @@ func (r *Result) Claim() float64 {
 	return r.Bound - kkt.Tolerance*max(math.Abs(r.Bound), r.terms)
 }
 
+// quotients are the weights of strong duality as quotients of a coefficient of f and one of g, such that their products cancel exactly.
+func quotients(sys *kkt.System, kappa []float64) (num, den []float64) {
+	num, den = append([]float64(nil), kappa...), make([]float64, len(kappa))
+	blocks := sys.P.Blocks
+	if blocks == nil {
+		blocks = [][]int{make([]int, sys.Ny)}
+		for j := range blocks[0] {
+			blocks[0][j] = j
+		}
+	}
+	for b, block := range blocks {
+		most := 0.0
+		den[b] = 1
+		for _, j := range block {
+			cols, vals := sys.G.Row(j)
+			for t, c := range cols {
+				f := sys.Objective.Hess.At(sys.Nx+j, c)
+				if size := math.Abs(f); vals[t] != 0 && kappa[b] != 0 && size > most {
+					most, num[b], den[b] = size, -f*math.Copysign(1, vals[t]), math.Abs(vals[t])
+				}
+			}
+		}
+	}
+	return num, den
+}
+
 type proofWriter struct {
 	s     *search
 	p     *plunger
@@ -103,7 +138,7 @@ func (pw *proofWriter) line(v any) error {
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
-	sol := pw.p.solve(ctx, n, pw.last)
+	sol := pw.p.solve(ctx, n, pw.last) // from nothing where that fails
 	switch sol.Status {
 	case activeset.Optimal:
 		n.basis, pw.last = sol.Basis, sol.Basis

@@ -164,12 +164,16 @@ func random(rng *rand.Rand, is features) *problem.Problem {
 	for i := range nx + ny {
 		g.l[i], f.l[i] = whole(5), whole(5)
 	}
+	share := [3]float64{2, 1, 0.7}[rng.IntN(3)] // the last is no double, nor is its inverse
 	for i := range nx {
 		for j := range ny {
 			v := whole(2)
+			if is.revenue {
+				v *= 3
+			}
 			g.set(i, nx+j, v)
 			if is.revenue {
-				f.set(i, nx+j, -2*v)
+				f.set(i, nx+j, -share*v)
 			}
 		}
 	}
