@@ -220,14 +220,21 @@ func clipped(s string) string {
 func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlags, watch func(sweep.Outcome)) error {
 	url := f.nats.url
 	if f.serve {
-		at, stop, err := queue.Serve(folder, f.listen, f.config)
+		at, token, stop, err := queue.Serve(folder, f.listen, f.config)
 		if err != nil {
 			return usageError("--serve: %v", err)
 		}
 		defer stop()
 		url = at
 		if !a.quiet {
-			a.tell("the queue is at %s; start workers with: bilevelc worker --nats %s", at, at)
+			shown := ""
+			if token != "" {
+				shown = " --token-file " + token
+			}
+			a.tell("the queue is at %s; start workers with: bilevelc worker --nats %s%s", at, at, shown)
+		}
+		if token != "" {
+			f.nats.by.Token = token
 		}
 	}
 	conn, err := f.nats.connect(url, "sweep "+who())

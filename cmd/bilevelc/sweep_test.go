@@ -141,7 +141,7 @@ func TestSweepOfWorkers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var workers []*exec.Cmd
 	for range 4 {
-		w, _ := background(t, bin, "worker", "--nats", "nats://"+address, "--quiet")
+		w, _ := background(t, bin, "worker", "--nats", "nats://"+address, "--token-file", filepath.Join(queued, "queue.token"), "--quiet")
 		workers = append(workers, w)
 	}
 	results := func() int {

@@ -23,6 +23,7 @@ type natsFlags struct {
 
 func (f *natsFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.url, "nats", "", "NATS servers of the queue, with JetStream: nats://host:4222, or tls://user:password@host:4222")
+	fs.StringVar(&f.by.Token, "token-file", "", "file of the queue's token: that of --serve is queue.token in the sweep's folder")
 	fs.StringVar(&f.by.Credentials, "creds", "", "NATS credentials file")
 	fs.StringVar(&f.by.CA, "tls-ca", "", "certificates that the server's is checked against (PEM)")
 	fs.StringVar(&f.by.Cert, "tls-cert", "", "this side's certificate (PEM)")
@@ -56,7 +57,7 @@ func (a *app) workerCommand() *cobra.Command {
 JetStream that 'bilevelc sweep --nats' uses, until it is ended. It needs no disk: models
 and data come with the queue, and results go back to it. It may be killed at any time:
 its jobs go to others. While the server is away it waits.`,
-		Example: `  bilevelc worker --nats nats://127.0.0.1:4222 --jobs 4
+		Example: `  bilevelc worker --nats nats://127.0.0.1:4222 --token-file toll.sweep/queue.token --jobs 4
   bilevelc worker --nats tls://queue.example:4222 --creds worker.creds --tls-ca ca.pem --idle 10m`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -56,6 +56,7 @@ type message struct {
 // Security is how a connection shows who it is, by NATS's own means; a URL may hold
 // more: tls://user:password@host.
 type Security struct {
+	Token       string // file of the token, which is read at each connection
 	Credentials string // file of a user's JWT and key
 	CA          string // PEM file that the server's certificate is checked against
 	Cert, Key   string // PEM files of this side
@@ -67,6 +68,15 @@ type Conn = nats.Conn
 // Connect connects to the servers at url, and again whenever the connection is lost.
 func Connect(url, name string, by Security) (*nats.Conn, error) {
 	var options []nats.Option
+	if by.Token != "" {
+		options = append(options, nats.TokenHandler(func() string {
+			found, err := readToken(by.Token)
+			if err != nil {
+				return "" // which the server refuses; it makes the file before it listens
+			}
+			return found
+		}))
+	}
 	if by.Credentials != "" {
 		options = append(options, nats.UserCredentials(by.Credentials))
 	}

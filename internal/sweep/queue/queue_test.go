@@ -53,7 +53,7 @@ func folder(t *testing.T) *sweep.Folder {
 // of this process makes.
 func TestQueueInOneProcess(t *testing.T) {
 	f := folder(t)
-	url, stop, err := queue.Serve(f, "127.0.0.1:0", "")
+	url, token, stop, err := queue.Serve(f, "127.0.0.1:0", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestQueueInOneProcess(t *testing.T) {
 	defer end()
 	var wait sync.WaitGroup
 	for k, jobs := range []int{2, 2, 1} {
-		conn, err := queue.Connect(url, "worker", queue.Security{})
+		conn, err := queue.Connect(url, "worker", queue.Security{Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestQueueInOneProcess(t *testing.T) {
 			}
 		})
 	}
-	conn, err := queue.Connect(url, "coordinator", queue.Security{})
+	conn, err := queue.Connect(url, "coordinator", queue.Security{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
