@@ -125,7 +125,8 @@ func (b peaked) nearest(a []float64, limit float64) (x []float64, ok bool) {
 // hears of further variables.
 func TestKinkedSets(t *testing.T) {
 	held, extra := 0, 0
-	for trial := range members.Seeds(t, 60) {
+	enough := func() bool { return held >= members.Part(30, 60) && extra >= members.Part(40, 60) }
+	for trial := range members.SeedsUntil(t, 60, enough) {
 		r := rand.New(rand.NewPCG(trial, 42))
 		n := 2 + r.IntN(4)
 		b := randomPeaked(r, n, 1+r.IntN(3))
@@ -194,7 +195,7 @@ lower {
 		}
 		extra += p.IR.X.Extended.Extra()
 	}
-	if held < members.Part(30, 60) || extra < members.Part(40, 60) {
+	if !enough() {
 		t.Errorf("%d constraints that hold x, %d further variables: that says too little", held, extra)
 	}
 }

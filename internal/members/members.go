@@ -91,6 +91,20 @@ func SeedsOf(t testing.TB, few, full int) iter.Seq[uint64] {
 	}
 }
 
+// SeedsUntil are Seeds(full), and in a plain run as many more, up to the full count, as it takes until
+// enough reports that the members so far have shown what the test is about.
+func SeedsUntil(t testing.TB, full int, enough func() bool) iter.Seq[uint64] {
+	t.Helper()
+	first := of(t).first
+	return func(yield func(uint64) bool) {
+		for k := range full {
+			if k >= Count(full) && enough() || !yield(first+uint64(k)) {
+				return
+			}
+		}
+	}
+}
+
 // Some are all elements of a list in a full run, else a random choice of n of them, in their order.
 func Some[E any](t testing.TB, list []E, n int) []E {
 	t.Helper()

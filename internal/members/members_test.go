@@ -31,6 +31,13 @@ func TestChoice(t *testing.T) {
 	if len(seeds) != want || seeds[len(seeds)-1]-seeds[0] != uint64(want-1) {
 		t.Errorf("seeds %v", seeds)
 	}
+	seen := 0
+	for range SeedsUntil(t, 100, func() bool { return seen >= 27 }) {
+		seen++
+	}
+	if seen != max(want, 27) {
+		t.Errorf("%d members until there are 27", seen)
+	}
 	list := make([]int, 50)
 	for i := range list {
 		list[i] = i

@@ -46,7 +46,9 @@ func (pr *prover) between(x, p, q []float64) *Witness {
 		direction[j] = q[j] - p[j]
 	}
 	size := math.Sqrt(floats.Dot(direction, direction))
-	if !(size > 0) {
+	// Both are feasible to feasibleTolerance: a direction between points as near as that, along
+	// rows at angles of up to its root, is rounding and may be none along which y can go.
+	if !(size > math.Sqrt(feasibleTolerance)*(1+math.Sqrt(floats.Dot(p, p)))) {
 		return nil
 	}
 	normalize(direction)
@@ -67,8 +69,13 @@ func (pr *prover) between(x, p, q []float64) *Witness {
 		return &Witness{Y: m.y, Ends: [][]float64{a.y, b.y}, Direction: direction, Curvature: curvature, Undefined: undefined,
 			Text: pr.directionText(extreme{vector: direction, cols: indices(len(p))})}
 	}
+	// enclosed holds the value of g at the point of the line itself, which m.y is by rounding.
 	enclosed := func(m spot) Interval {
-		return pr.study(g, expr.DependsY, at(x, m.y), pr.budget()).rangeOf(g)[0]
+		d := at(x, m.y)
+		for j := range d.y {
+			d.y[j] = point(p[j]).add(point(m.t).mul(point(direction[j])))
+		}
+		return pr.study(g, expr.DependsY, d, pr.budget()).rangeOf(g)[0]
 	}
 	a, b := on(0), on(size)
 	for range gapZooms {
