@@ -2,7 +2,7 @@
 //
 //	go run ./bench/release -version 0.2.0 -o dist
 //
-// An archive a platform holds the binary, manual pages, completions, the description of
+// An archive a platform holds the binary, the one with the queue of sweeps, manual pages, completions, the description of
 // the notebook kernel, files for editors, the reference, the pages of docs/ and the
 // examples; a wheel a platform the Python package with the binary; checksums.txt their
 // SHA-256. It needs Go alone. What it writes depends on the sources, the version and the
@@ -42,11 +42,16 @@ var platforms = []platform{
 func (p platform) String() string { return p.os + "/" + p.arch }
 
 // binary is the name of the command's file.
-func (p platform) binary() string {
+func (p platform) binary() string { return "bilevelc" + p.ending() }
+
+// queue is the name of the file of the command with the queue of sweeps.
+func (p platform) queue() string { return "bilevelc-queue" + p.ending() }
+
+func (p platform) ending() string {
 	if p.os == "windows" {
-		return "bilevelc.exe"
+		return ".exe"
 	}
-	return "bilevelc"
+	return ""
 }
 
 func main() {
@@ -106,8 +111,12 @@ func (m *maker) release(only string) error {
 		if err := m.build(binary, p.os, p.arch); err != nil {
 			return err
 		}
+		queue := filepath.Join(work, p.os+"-"+p.arch, p.queue())
+		if err := m.build(queue, p.os, p.arch, "-tags", "nats"); err != nil {
+			return err
+		}
 		name := fmt.Sprintf("bilevelc_%s_%s_%s", version, p.os, p.arch)
-		files := append([]file{{path: p.binary(), from: binary, executable: true}}, common...)
+		files := append([]file{{path: p.binary(), from: binary, executable: true}, {path: p.queue(), from: queue, executable: true}}, common...)
 		archive, err := writeArchive(out, name, p.os == "windows", files, made)
 		if err != nil {
 			return err
@@ -123,9 +132,9 @@ func (m *maker) release(only string) error {
 	return checksums(out, written)
 }
 
-// build compiles the command.
-func (m *maker) build(to, goos, arch string) error {
-	args := append([]string{"build"}, m.flags...)
+// build compiles the command, with further flags of go build.
+func (m *maker) build(to, goos, arch string, flags ...string) error {
+	args := slices.Concat([]string{"build"}, m.flags, flags)
 	args = append(args, "-ldflags", "-s -w -buildid= -X main.version="+m.version+" -X bilevelc/runtime.Version="+m.version, "-o", to, "./cmd/bilevelc")
 	return run(m.root, append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+arch), "go", args...)
 }

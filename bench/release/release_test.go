@@ -62,6 +62,14 @@ func TestRelease(t *testing.T) {
 	if said := output(t, nil, binary, "--version"); strings.TrimSpace(said) != "bilevelc 1.2.3" {
 		t.Errorf("%q", said)
 	}
+	if said := output(t, nil, filepath.Join(top, host.queue()), "--version"); strings.TrimSpace(said) != "bilevelc 1.2.3" {
+		t.Errorf("%q", said)
+	}
+	// The one starts the other: it is what refuses to be open to all.
+	serve := exec.Command(binary, "sweep", filepath.Join(top, "examples", "toll", "toll.blv"), "--over", "seed=1..2", "--dir", filepath.Join(folder, "s"), "--serve", "--listen", "0.0.0.0:0")
+	if said, err := serve.CombinedOutput(); err == nil || !strings.Contains(string(said), "is open to other machines") {
+		t.Errorf("%v: %s", err, said)
+	}
 	if said := output(t, nil, binary, filepath.Join(top, "examples", "toll", "toll.blv"), "--quiet"); !strings.Contains(said, "8.95271504") {
 		t.Errorf("%q", said)
 	}

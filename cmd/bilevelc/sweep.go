@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/internal/sweep"
-	"bilevelc/internal/sweep/queue"
 	"bilevelc/runtime/status"
 )
 
@@ -105,7 +104,7 @@ ended), 1 some failed, 130 interrupted.`,
 	fs.IntVar(&f.shards, "shards", 8, "processes in that script")
 	fs.StringVar(&f.image, "image", "bilevelc", "container image in a manifest for k8s")
 	fs.StringVar(&f.claim, "claim", "sweeps", "persistent volume claim with the folder, in a manifest for k8s")
-	fs.BoolVar(&f.serve, "serve", false, "start a queue in this process for workers to take jobs from")
+	fs.BoolVar(&f.serve, "serve", false, "start a queue for workers to take jobs from")
 	fs.StringVar(&f.listen, "listen", "127.0.0.1:4222", "where that queue listens; other machines need --nats-config")
 	fs.StringVar(&f.config, "nats-config", "", "configuration file of the queue's server, in NATS's own form: users, TLS")
 	f.nats.register(fs)
@@ -146,6 +145,14 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 		return usageError("a queue hands out jobs one by one; --shard is for processes without one")
 	case f.flags.Changed("jobs") && f.jobs < 1, f.flags.Changed("shards") && f.shards < 1, f.flags.Changed("draws") && f.draws < 1:
 		return usageError("--jobs, --shards and --draws are at least 1")
+	}
+	if queued {
+		if err := f.nats.valid(); err != nil {
+			return err
+		}
+		if !hasQueue && f.emit == "" {
+			return a.queueProgram(ctx)
+		}
 	}
 	folder, err := a.sweepFolder(ctx, arg, f)
 	if err != nil {
@@ -214,49 +221,4 @@ func clipped(s string) string {
 		s = string(r[:99]) + "…"
 	}
 	return s
-}
-
-// sweepQueue has workers do the jobs: those of other processes, and --jobs here.
-func (a *app) sweepQueue(ctx context.Context, folder *sweep.Folder, f *sweepFlags, watch func(sweep.Outcome)) error {
-	url := f.nats.url
-	if f.serve {
-		at, token, stop, err := queue.Serve(folder, f.listen, f.config)
-		if err != nil {
-			return usageError("--serve: %v", err)
-		}
-		defer stop()
-		url = at
-		if !a.quiet {
-			shown := ""
-			if token != "" {
-				shown = " --token-file " + token
-			}
-			a.tell("the queue is at %s; start workers with: bilevelc worker --nats %s%s", at, at, shown)
-		}
-		if token != "" {
-			f.nats.by.Token = token
-		}
-	}
-	conn, err := f.nats.connect(url, "sweep "+who())
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if f.jobs > 0 {
-		local, err := f.nats.connect(url, "worker "+who())
-		if err != nil {
-			return err
-		}
-		defer local.Close()
-		working, stop := context.WithCancel(ctx)
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			w := &queue.Worker{Conn: local, Name: who(), Jobs: f.jobs}
-			_ = w.Run(working) // its jobs go to others
-		}()
-		defer func() { stop(); <-ended }()
-	}
-	c := &queue.Coordinator{Folder: folder, Conn: conn, Watch: watch, Retry: f.retry, Redeliver: f.nats.redeliver}
-	return c.Run(ctx)
 }

@@ -86,6 +86,41 @@ func untimed(doc map[string]any) {
 	delete(trace, "seconds")
 }
 
+// withQueue builds the program that holds the queue, once, beside this one, and gives the path of
+// this one.
+func withQueue(t *testing.T) string {
+	t.Helper()
+	bin, err := exec.LookPath("bilevelc") // set up by testscript.Main
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := buildQueue(filepath.Join(filepath.Dir(bin), queueName)); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// buildQueue is called in the folder of this package, and again anywhere.
+func buildQueue(path string) error {
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if text, err := exec.Command("go", "build", "-tags", "nats", "-o", path, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, text)
+	}
+	return nil
+}
+
+// Without the program that holds the queue a command that needs it names the command that builds it.
+func TestQueueIsNamed(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var out, errs strings.Builder
+	code := run(context.Background(), []string{"worker", "--nats", "nats://127.0.0.1:1"}, stdio{strings.NewReader(""), &out, &errs})
+	if code != exitUsage || !strings.Contains(errs.String(), "go build -tags nats -o DIR/bilevelc-queue ./cmd/bilevelc") {
+		t.Errorf("%d, %s", code, errs.String())
+	}
+}
+
 // background starts a process of the real command and gives its error stream.
 func background(t *testing.T, bin string, args ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
@@ -111,10 +146,7 @@ func TestSweepOfWorkers(t *testing.T) {
 	}
 	jobs := 10 * seeds
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bilevelc")
-	if text, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
+	bin := withQueue(t)
 	model := filepath.Join(dir, "shelf.blv")
 	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {
 		t.Fatal(err)
@@ -228,6 +260,7 @@ func TestSweepOfWorkers(t *testing.T) {
 // The folder alone is the truth: what is lost of the queue changes nothing, and what a
 // sweep lacks is done by a run without a queue.
 func TestSweepWithoutItsQueue(t *testing.T) {
+	withQueue(t)
 	dir := t.TempDir()
 	model := filepath.Join(dir, "shelf.blv")
 	if err := os.WriteFile(model, []byte(sweptModel), 0o666); err != nil {

@@ -1,23 +1,18 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"bilevelc/internal/sweep"
-	"bilevelc/internal/sweep/queue"
-	"bilevelc/runtime/status"
 )
 
 // natsFlags say where a queue is, and who asks.
 type natsFlags struct {
 	url       string
-	by        queue.Security
+	by        sweep.Security
 	redeliver time.Duration
 }
 
@@ -28,22 +23,18 @@ func (f *natsFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.by.CA, "tls-ca", "", "certificates that the server's is checked against (PEM)")
 	fs.StringVar(&f.by.Cert, "tls-cert", "", "this side's certificate (PEM)")
 	fs.StringVar(&f.by.Key, "tls-key", "", "and its key (PEM)")
-	fs.DurationVar(&f.redeliver, "redeliver", queue.DefaultRedeliver, "a worker that gives no sign of life for this long loses its job to another")
+	fs.DurationVar(&f.redeliver, "redeliver", sweep.DefaultRedeliver, "a worker that gives no sign of life for this long loses its job to another")
 }
 
-// connect connects with what the flags say.
-func (f *natsFlags) connect(url, name string) (*queue.Conn, error) {
+// valid refuses what contradicts itself.
+func (f *natsFlags) valid() error {
 	if (f.by.Cert == "") != (f.by.Key == "") {
-		return nil, usageError("--tls-cert and --tls-key go together")
+		return usageError("--tls-cert and --tls-key go together")
 	}
 	if f.redeliver <= 0 {
-		return nil, usageError("--redeliver is a positive duration, not %v", f.redeliver)
+		return usageError("--redeliver is a positive duration, not %v", f.redeliver)
 	}
-	conn, err := queue.Connect(url, name, f.by)
-	if err != nil {
-		return nil, usageError("the queue at %s: %v", url, err)
-	}
-	return conn, nil
+	return nil
 }
 
 func (a *app) workerCommand() *cobra.Command {
@@ -69,6 +60,9 @@ its jobs go to others. While the server is away it waits.`,
 			case idle < 0:
 				return usageError("--idle is not negative")
 			}
+			if err := f.valid(); err != nil {
+				return err
+			}
 			return a.worker(cmd.Context(), f, jobs, idle)
 		},
 	}
@@ -77,34 +71,4 @@ its jobs go to others. While the server is away it waits.`,
 	fs.IntVarP(&jobs, "jobs", "j", 1, "jobs at a time")
 	fs.DurationVar(&idle, "idle", 0, "end after this long without a job (default: never)")
 	return cmd
-}
-
-func (a *app) worker(ctx context.Context, f natsFlags, jobs int, idle time.Duration) error {
-	name := who()
-	conn, err := f.connect(f.url, "worker "+name)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	if !a.quiet {
-		a.tell("worker %s waits for jobs from %s", name, f.url)
-	}
-	done, failed := 0, 0
-	meter := a.meter("worker "+name, 0, 1) // how many there are the queue knows
-	w := &queue.Worker{Conn: conn, Name: name, Jobs: jobs, Idle: idle, Watch: func(o sweep.Outcome) {
-		done++
-		if o.Err != nil {
-			failed++
-		}
-		meter.at(0, fmt.Sprintf("; done %d, failed %d; the last job took %.3g s", done, failed, o.Seconds))
-	}}
-	err = w.Run(ctx)
-	meter.close()
-	if !a.quiet {
-		a.tell("worker %s: done %d, failed %d", name, done, failed)
-	}
-	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-		return &exitError{Code: status.Interrupted.Exit(false)}
-	}
-	return err
 }

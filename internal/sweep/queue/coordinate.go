@@ -33,10 +33,6 @@ type Coordinator struct {
 	open map[string]sweep.Job // missing, by key
 }
 
-// DefaultRedeliver is how long a worker may give no sign of life. It gives one every
-// third of that.
-const DefaultRedeliver = 30 * time.Second
-
 // Run ends when no job is missing, with the cause of ctx, or at an error of the folder.
 func (c *Coordinator) Run(ctx context.Context) error {
 	var err error
@@ -44,7 +40,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 		return err
 	}
 	if c.Redeliver == 0 {
-		c.Redeliver = DefaultRedeliver
+		c.Redeliver = sweep.DefaultRedeliver
 	}
 	if err := persist(ctx, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
 		return err

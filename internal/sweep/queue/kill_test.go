@@ -78,7 +78,7 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	conn, err := queue.Connect(url, "coordinator", queue.Security{Token: token})
+	conn, err := queue.Connect(url, "coordinator", sweep.Security{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}

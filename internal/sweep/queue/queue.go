@@ -53,20 +53,11 @@ type message struct {
 	Job   sweep.Job `json:"job"`
 }
 
-// Security is how a connection shows who it is, by NATS's own means; a URL may hold
-// more: tls://user:password@host.
-type Security struct {
-	Token       string // file of the token, which is read at each connection
-	Credentials string // file of a user's JWT and key
-	CA          string // PEM file that the server's certificate is checked against
-	Cert, Key   string // PEM files of this side
-}
-
 // Conn is a connection to a queue.
 type Conn = nats.Conn
 
 // Connect connects to the servers at url, and again whenever the connection is lost.
-func Connect(url, name string, by Security) (*nats.Conn, error) {
+func Connect(url, name string, by sweep.Security) (*nats.Conn, error) {
 	var options []nats.Option
 	if by.Token != "" {
 		options = append(options, nats.TokenHandler(func() string {

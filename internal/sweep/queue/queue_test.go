@@ -62,7 +62,7 @@ func TestQueueInOneProcess(t *testing.T) {
 	defer end()
 	var wait sync.WaitGroup
 	for k, jobs := range []int{2, 2, 1} {
-		conn, err := queue.Connect(url, "worker", queue.Security{Token: token})
+		conn, err := queue.Connect(url, "worker", sweep.Security{Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestQueueInOneProcess(t *testing.T) {
 			}
 		})
 	}
-	conn, err := queue.Connect(url, "coordinator", queue.Security{Token: token})
+	conn, err := queue.Connect(url, "coordinator", sweep.Security{Token: token})
 	if err != nil {
 		t.Fatal(err)
 	}
