@@ -41,7 +41,7 @@ lower {
 // lost, none has two results that differ, and all are those of a run on one machine.
 func TestWorkersKilledWhileTheyWork(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "bilevelc")
-	if text, err := exec.Command("go", "build", "-o", bin, "bilevelc/cmd/bilevelc").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-tags", "nats", "-o", bin, "bilevelc/cmd/bilevelc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	kills := 3
@@ -91,13 +91,14 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 		c := &queue.Coordinator{Folder: f, Conn: conn, Redeliver: time.Second, Watch: func(o sweep.Outcome) { ended[o.Job.Key]++ }}
 		finished <- c.Run(ctx)
 	}()
-	start := func() *exec.Cmd {
-		w := exec.Command(bin, "worker", "--nats", url, "--token-file", token, "--quiet")
+	start := func() (w *exec.Cmd, gone chan error) {
+		w, gone = exec.Command(bin, "worker", "--nats", url, "--token-file", token, "--quiet"), make(chan error, 1)
 		if err := w.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = w.Process.Kill() })
-		return w
+		go func() { gone <- w.Wait() }()
+		return w, gone
 	}
 	js, err := jetstream.New(conn)
 	if err != nil {
@@ -108,7 +109,7 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	killed := 0
 	for range kills {
-		w := start()
+		w, gone := start()
 		var err error
 		for taken := false; !taken && err == nil; time.Sleep(2 * time.Millisecond) {
 			select {
@@ -116,6 +117,8 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 				if err == nil {
 					err = errors.New("all is done")
 				}
+			case err := <-gone:
+				t.Fatalf("a worker ended by itself: %v", err)
 			default:
 				if consumer, err := js.Consumer(ctx, "BILEVELC_JOBS", "workers"); err == nil {
 					info, err := consumer.Info(ctx)
@@ -128,14 +131,18 @@ func TestWorkersKilledWhileTheyWork(t *testing.T) {
 		}
 		time.Sleep(time.Duration(rng.Int64N(int64(3 * job / 2))))
 		_ = w.Process.Kill() // signal 9
-		_ = w.Wait()
+		<-gone
 		killed++
 	}
 	if killed < min(kills, 2) {
 		t.Fatalf("only %d workers were killed while they worked", killed)
 	}
-	last := start()
-	if err := <-finished; err != nil {
+	last, gone := start()
+	select {
+	case err = <-finished:
+	case err = <-gone:
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	_ = last.Process.Kill()
