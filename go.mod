@@ -7,6 +7,7 @@ require (
 	github.com/alecthomas/participle/v2 v2.1.4
 	github.com/chewxy/hm v1.0.0
 	github.com/cpuguy83/go-md2man/v2 v2.0.6
+	github.com/dustin/go-humanize v1.0.1
 	github.com/go-zeromq/zmq4 v0.17.0
 	github.com/guptarohit/asciigraph v0.10.0
 	github.com/nats-io/nats-server/v2 v2.12.1

@@ -85,11 +85,11 @@ func unfinished(results []outer.StartResult) int {
 	return n
 }
 
-// cutOff counts the starts that a time limit ended, or left no time to begin.
+// cutOff counts the starts that a limit on time or memory ended, or left no room to begin.
 func cutOff(results []outer.StartResult) int {
 	n := 0
 	for _, r := range results {
-		if r.Result == nil || r.Result.Status == status.Interrupted || r.Result.Status == status.LimitReached && r.Result.Reason == ErrTimeLimit.Error() {
+		if r.Result == nil || r.Result.Status == status.Interrupted || r.Result.Status == status.LimitReached && slices.Contains([]string{string(status.Time), string(status.Memory)}, r.Result.Reason) {
 			n++
 		}
 	}

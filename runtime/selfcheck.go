@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/status"
 )
 
 // confirm verifies a result that is to say solved, as the command verify would.
@@ -57,8 +57,8 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 func (r *Result) cutShort(ctx context.Context, during string) (err error) {
 	reason := r.Reason
 	r.Status, r.Reason = Interrupted, "interrupted while "+during+": "+reason
-	if errors.Is(context.Cause(ctx), ErrTimeLimit) {
-		r.Status, r.Reason = LimitReached, "time limit reached while "+during+": "+reason
+	if limit := status.LimitOf(ctx); limit != "" {
+		r.Status, r.Reason = LimitReached, string(limit)+" reached while "+during+": "+reason
 	}
 	r.Checkpoint, err = r.Rewind()
 	return err

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/status"
 )
 
 // Progress is one iteration of one start, as an Observer sees it. Objective
@@ -29,7 +30,7 @@ type Observer func(Progress)
 
 // ErrTimeLimit is the cause of a context that ends at a time limit, for callers
 // who hold more than the solve to one: a run that it ends has reached a limit.
-var ErrTimeLimit = outer.ErrTime
+var ErrTimeLimit error = status.Time
 
 // Solve solves the model. The error is for misuse: a *UsageError for choices
 // that do not fit, a diag.List for a fault in the model's `solve` block. How
@@ -132,12 +133,12 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	best := runs.Best
 	r.Status, r.Reason = best.Status, best.Reason
 	if n := unfinished(runs.Runs); n > 0 && ctx.Err() != nil && r.Status != Interrupted {
-		timed := errors.Is(context.Cause(ctx), ErrTimeLimit)
+		limit := status.LimitOf(ctx)
 		switch {
-		case !timed:
+		case limit == "":
 			r.Status, r.Reason = Interrupted, fmt.Sprintf("interrupted: %d of %d starts had not ended; the best one: %s, %s", n, opts.Starts, best.Status, best.Reason)
 		case r.Status == Solved || r.Status == BudgetSpent:
-			r.Reason += fmt.Sprintf("; the time limit cut off %d of %d starts", cutOff(runs.Runs), opts.Starts)
+			r.Reason += fmt.Sprintf("; the %s cut off %d of %d starts", limit, cutOff(runs.Runs), opts.Starts)
 		}
 	}
 	r.Settings = settings

@@ -19,6 +19,7 @@ import (
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/status"
 	"bilevelc/runtime/tree"
 )
 
@@ -342,8 +343,8 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 	var empty *qp.EmptySetError
 	var follower *pieces.FollowerError
 	switch {
-	case ctx.Err() != nil && errors.Is(context.Cause(ctx), ErrTimeLimit):
-		return LimitReached, context.Cause(ctx).Error()
+	case status.LimitOf(ctx) != "":
+		return LimitReached, string(status.LimitOf(ctx))
 	case ctx.Err() != nil:
 		return Interrupted, "interrupted"
 	case errors.As(err, &unbounded), run.tree != nil && run.tree.Outcome == tree.Unbounded:

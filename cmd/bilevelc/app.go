@@ -189,15 +189,17 @@ func (e *stoppedError) Error() string {
 }
 
 func (e *stoppedError) reason() string {
-	if errors.Is(e.cause, runtime.ErrTimeLimit) {
-		return e.cause.Error()
+	var limit status.Limit
+	if errors.As(e.cause, &limit) {
+		return limit.Error()
 	}
 	return "interrupted"
 }
 
 // status is how a run that stopped there has ended.
 func (e *stoppedError) status() status.Status {
-	if errors.Is(e.cause, runtime.ErrTimeLimit) {
+	var limit status.Limit
+	if errors.As(e.cause, &limit) {
 		return status.LimitReached
 	}
 	return status.Interrupted

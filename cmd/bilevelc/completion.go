@@ -43,9 +43,9 @@ var completions = map[string]cobra.CompletionFunc{
 	"output":      files("csv", "parquet", "html"),
 	"nats-config": files("conf"),
 	"creds":       files("creds"),
-	"tls-ca":      files("pem"), "tls-cert": files("pem"), "tls-key": files("pem"),
+	"token-file":  files("token"), "tls-ca": files("pem"), "tls-cert": files("pem"), "tls-key": files("pem"),
 	"shard": cobra.NoFileCompletions, "image": cobra.NoFileCompletions, "claim": cobra.NoFileCompletions,
-	"listen": cobra.NoFileCompletions, "nats": cobra.NoFileCompletions,
+	"listen": cobra.NoFileCompletions, "memory-limit": cobra.NoFileCompletions, "nats": cobra.NoFileCompletions,
 }
 
 // arguments are what a shell offers for the arguments of commands.

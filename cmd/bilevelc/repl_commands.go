@@ -181,11 +181,8 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 	}
 	app := *r.app
 	app.quiet, app.verbose = app.quiet || f.quiet, app.verbose || f.verbose
-	if f.timeLimit > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(ctx)
+	defer cancel()
 	opts, err := f.options(ctx, &app)
 	if err != nil {
 		return err

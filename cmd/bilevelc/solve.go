@@ -33,6 +33,7 @@ type solveFlags struct {
 	start     string
 	maxIter   int
 	timeLimit time.Duration
+	memory    size
 	threads   int
 	trace     string
 	// checkpoint is the file that a run which did not end writes its state to,
@@ -132,11 +133,8 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 		return a.solveBySweep(ctx, path, f)
 	}
 	began := time.Now()
-	if f.timeLimit > 0 { // of the whole command
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeLimit, runtime.ErrTimeLimit)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(ctx) // the whole command
+	defer cancel()
 	if err := f.outputs.validate(f.json); err != nil {
 		return err
 	}
@@ -272,6 +270,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "end the command after this long, with the best point (30s, 5m)")
+	fs.Var(&f.memory, "memory-limit", "end it, with the best point, where it needs more memory than this (500MB, 4GiB; default: that of GOMEMLIMIT)")
 	fs.IntVar(&f.threads, "threads", 1, "starts solved at once; the result does not depend on it")
 	fs.StringVar(&f.checkpoint, "checkpoint", "", "file for the state of a run that goes on, meets a limit or is interrupted (of long and interrupted runs: MODEL.checkpoint.json)")
 	fs.DurationVar(&f.checkpointEvery, "checkpoint-every", 30*time.Second, "how often a run that goes on writes it; a run that is killed loses no more than that and the iteration at work")

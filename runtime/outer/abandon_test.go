@@ -56,7 +56,7 @@ func TestRunsThatDoNotListenAreLeft(t *testing.T) {
 	c := oracletest.Toll()
 	for _, spec := range All() {
 		for _, after := range []int{0, 1, 2, 8, 15} {
-			for _, why := range []error{ErrTime, context.Canceled} {
+			for _, why := range []error{status.Time, context.Canceled} {
 				t.Run(fmt.Sprint(spec.Name, " ", after, " ", why), func(t *testing.T) {
 					t.Parallel()
 					listenless(t, spec, c, after, why)
@@ -78,7 +78,7 @@ func listenless(t *testing.T, spec Spec, c oracletest.Case, after int, why error
 		t.Fatal(err)
 	}
 	want := status.Interrupted
-	if errors.Is(why, ErrTime) {
+	if errors.Is(why, status.Time) {
 		want = status.LimitReached
 	}
 	if r.Status != want || after == 0 && r.Best != nil || after > 1 && r.Best == nil {

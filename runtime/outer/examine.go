@@ -100,7 +100,8 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if m.Settings.Continuation && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
-		if err == nil && (errors.As(failure, &limit) || errors.Is(failure, ErrTime)) {
+		var outside status.Limit
+		if err == nil && (errors.As(failure, &limit) || errors.As(failure, &outside)) {
 			return reason + "; a limit ended the continuation that looks for a lower one", nil
 		}
 		if failure != nil {

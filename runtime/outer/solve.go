@@ -14,10 +14,6 @@ import (
 	"bilevelc/runtime/status"
 )
 
-// ErrTime is the cause of a context that ends at a time limit: a run that it
-// ends has reached a limit, where any other end of the context interrupts it.
-var ErrTime = errors.New("time limit")
-
 // FinishGrace is how long a run may go on once its context has ended, to bring its best
 // point, its measure and its verification into order.
 const FinishGrace = 100 * time.Millisecond
@@ -50,7 +46,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 	s.run.Rand = rand.New(s.run.source)
 	if opts.Limits.Time > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, ErrTime)
+		ctx, cancel = context.WithTimeoutCause(ctx, opts.Limits.Time, status.Time)
 		defer cancel()
 	}
 	s.run.projector.Attend(ctx)
@@ -296,6 +292,7 @@ func classify(err error, found bool) (status.Status, string) {
 		finished   done
 		budget     spent
 		limit      *limitError
+		outside    status.Limit
 		empty      *qp.EmptySetError
 		infeasible *oracle.InfeasibleError
 		lower      *oracle.UnboundedError
@@ -306,7 +303,7 @@ func classify(err error, found bool) (status.Status, string) {
 		return status.Solved, string(finished)
 	case errors.As(err, &budget):
 		return status.BudgetSpent, err.Error()
-	case errors.As(err, &limit), errors.Is(err, ErrTime):
+	case errors.As(err, &limit), errors.As(err, &outside):
 		return status.LimitReached, err.Error()
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.Interrupted, "interrupted"
