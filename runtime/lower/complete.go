@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 
@@ -18,6 +19,9 @@ import (
 // once. Where C is not known, the curvature along the gradient stands in for it, which
 // such a solve measures first anyhow; where mu is not, steep tells later.
 func (c *curvature) pays(known Curvature, y, grad []float64) bool {
+	if ablation.Off("pays") {
+		return false
+	}
 	if !(known.Mu > 0) || c.limit < c.n {
 		return false
 	}
@@ -40,6 +44,9 @@ func iterations(condition float64) float64 { return math.Sqrt(condition) / 2 * m
 // directions: the condition number of H on their span (by Rayleigh and Ritz) is one of
 // H from below. It looks at every sixteenth of the directions.
 func (c *curvature) steep() bool {
+	if ablation.Off("steep") {
+		return false
+	}
 	if c.k < c.looked+max(8, c.n/16) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 
 	"bilevelc/runtime/linalg"
@@ -243,6 +244,9 @@ func (c *curvature) told(warm *Solution) {
 // outgrown forgets a length that was measured where y was longer by a step of the ladder:
 // it is at least that y, of which a start far away says nothing here.
 func (c *curvature) outgrown(size float64) bool {
+	if ablation.Off("outgrown") {
+		return false
+	}
 	if !(c.length > 0 && size < math.Ldexp(c.lengthAt, -ladderStep)) {
 		return false
 	}

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
@@ -302,6 +303,9 @@ func (w *newton) chordStep() bool {
 // secant takes the pair of a step from one point to another, with the gradient along the
 // face before it.
 func (w *newton) secant(from, y, before []float64) {
+	if ablation.Off("secant") {
+		return
+	}
 	step, change := slices.Clone(y), slices.Clone(w.grad)
 	linalg.Axpy(step, -1, from)
 	w.face.project(change)

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 
@@ -27,6 +28,9 @@ const unsolved = 1e-6
 // functions of (x, y), they hold y wherever x moves to, and F is smooth where it seemed to
 // have a kink. grad is the gradient and rest what the multipliers leave of it.
 func (s *Solution) spread(q *polyhedron, grad, rest []float64) {
+	if ablation.Off("spread") {
+		return
+	}
 	pull := linalg.Norm(grad)
 	if len(s.Weak) == 0 || len(s.Weak) > mostWeak || pull == 0 || len(s.Active)+len(s.Weak)+len(s.Dependent) > mostTight ||
 		(len(s.Active)+len(s.Weak)+len(s.Dependent))*q.n > mostEntries || linalg.Norm(rest) > unsolved*pull {

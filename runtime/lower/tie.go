@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 )
@@ -12,6 +13,9 @@ import (
 // depends on equalities alone, which then tie x, or on rows that pin an entry of y wherever x is,
 // nothing gives way.
 func (s *Solution) tie(q *polyhedron, working workingSet) (exchanged bool) {
+	if ablation.Off("tie") {
+		return false
+	}
 	for _, i := range s.Dependent {
 		if !q.equal(i) || s.redundant(q, working, i) {
 			continue

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
@@ -19,14 +20,14 @@ type inUnits struct{ Solver }
 // Solve implements Solver.
 func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s := u.Solver.Solve(ctx, p, obj, x, warm)
-	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 {
+	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 && !ablation.Off("cold") {
 		// Rows that held y elsewhere may still do, by less than the tolerance.
 		if t := u.Solver.Solve(ctx, p, obj, x, &Solution{Memory: warm.Memory, Lengths: warm.Lengths}); t.Status == Solved || t.ErrorBound < s.ErrorBound {
 			s = t
 		}
 	}
 	factor := unitFactor(ctx, obj, s)
-	if factor == 1 {
+	if factor == 1 || ablation.Off("units") {
 		return s
 	}
 	if warm != nil {

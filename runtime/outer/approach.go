@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
@@ -113,6 +114,9 @@ func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path. Where the center is a lower point already the approach has to lead below that.
 func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error {
+	if ablation.Off("approach") {
+		return nil
+	}
 	s := &m.state
 	h, ok := run.h.(pathful)
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
@@ -270,7 +274,11 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
 		arrival := s.Center
-		s.Approached, s.Arrival, s.Continued = true, &arrival, "reached along the central path of the follower, from the start"
+		at := &arrival
+		if ablation.Off("arrival") {
+			at = nil
+		}
+		s.Approached, s.Arrival, s.Continued = true, at, "reached along the central path of the follower, from the start"
 		if a.Descents != "" {
 			s.Continued = a.Descents
 		}

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 
 	"bilevelc/runtime/qp"
@@ -48,6 +49,9 @@ const (
 // learnBalls takes over the multipliers of a step, and reports whether they differ
 // from those that it was made with.
 func (m *goldstein) learnBalls(step *qp.Step) bool {
+	if ablation.Off("balls") {
+		return false
+	}
 	changed := false
 	for k, theta := range step.Balls {
 		old := 0.0

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"slices"
@@ -22,6 +23,9 @@ import (
 // point are left out; where several in a row have none the hinges are not of pieces side
 // by side, and the others are left out, too.
 func (m *goldstein) chain(ctx context.Context, run *Run, delta float64) ([]Sample, error) {
+	if ablation.Off("chain") {
+		return nil, nil
+	}
 	s := &m.state
 	var near []qp.Affine
 	for i := range s.Kinks {

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -82,6 +83,9 @@ func (m *MultiStart) enough(results []StartResult) bool {
 // have no other if steps both ways along a direction are projected back to it: the
 // direction is then normal to all of the set, as one drawn at random is of a point alone.
 func (m *MultiStart) single() bool {
+	if ablation.Off("single") {
+		return false
+	}
 	h, _, err := m.New()
 	if err != nil {
 		return false

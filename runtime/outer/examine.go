@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
@@ -83,7 +84,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return "", err
 		}
 	}
-	if err != nil && s.Approached && s.Stuck == "" {
+	if err != nil && s.Approached && s.Stuck == "" && !ablation.Off("stuck") {
 		// The way along the path may end where the pieces of F lie badly for a search
 		// that begins there: the run begins anew, without it.
 		s.Stuck, s.Continued = end.Error(), ""
@@ -97,7 +98,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if s.Stuck != "" && run.best.F < s.Center.F-lowered*run.noise(&s.Center) {
 		return "", stuck(s.Stuck)
 	}
-	if m.Settings.Continuation && s.Continued == "" && run.limits.Gain == 0 {
+	if m.Settings.Continuation && !ablation.Off("continuation") && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
 		var outside status.Limit
@@ -173,6 +174,9 @@ const arrivalLoss = 1e4
 
 // polled goes on from the point that a poll has found lower, and reports whether there is one.
 func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
+	if ablation.Off("poll") {
+		return false, nil
+	}
 	lower, err := m.poll(ctx, run, scale)
 	if err != nil || lower == nil {
 		return false, err

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
@@ -226,7 +227,7 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 			continue
 		}
 		length := norm(step.D)
-		if null == 0 {
+		if null == 0 && !ablation.Off("renew") {
 			renewed, err := m.renew(ctx, run, model, step, length)
 			if err != nil {
 				return false, err

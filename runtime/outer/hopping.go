@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
@@ -75,6 +76,9 @@ var jumps = [...]float64{1, 0.5, 0.25}
 // hop makes the run begin with hops from the start; false where the lower level is no parametric program, X more than
 // a box, or the program does not give F at the start.
 func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
+	if ablation.Off("hopping") {
+		return false
+	}
 	s := &m.state
 	p := run.h.Problem()
 	if run.limits.Gain > 0 || !hops(p) {

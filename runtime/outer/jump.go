@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
@@ -22,6 +23,9 @@ const unexplained = 1e6
 // the half with the larger change, until the change has gone to nothing or its ends
 // are next to each other.
 func (m *goldstein) jump(ctx context.Context, run *Run) string {
+	if ablation.Off("jump") {
+		return ""
+	}
 	if len(run.h.Problem().Duals) == 0 {
 		return ""
 	}

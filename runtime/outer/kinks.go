@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
@@ -91,6 +92,9 @@ const maxFlips = 64
 // are about to change at it, and
 // reports whether the model has become another by it.
 func (m *goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
+	if ablation.Off("kinks") {
+		return false, nil
+	}
 	c := &m.state.Center
 	rows := changed(trial, c)
 	for _, row := range slices.Concat(trial.Weak, c.Weak) {

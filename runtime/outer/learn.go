@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"encoding/json"
 	"maps"
@@ -114,7 +115,7 @@ func (m *goldstein) recall(ctx context.Context, run *Run) error {
 	if h := m.learned.H; h.known() && h.N == len(s.Center.X) {
 		s.H, s.Taught = h, true
 	}
-	if len(m.learned.Kinks) > maxFlips {
+	if ablation.Off("kinks") || len(m.learned.Kinks) > maxFlips {
 		return nil
 	}
 	for _, k := range m.learned.Kinks {

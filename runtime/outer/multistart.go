@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
@@ -123,7 +124,7 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		}
 	}
 	best = bestOf(results)
-	if first := results[0].Result; m.Scouts && n == 1 && m.First == 0 && best == 0 && first.way.ok && first.Status == status.Solved {
+	if first := results[0].Result; m.Scouts && !ablation.Off("scouts") && n == 1 && m.First == 0 && best == 0 && first.way.ok && first.Status == status.Solved {
 		if results[0].Result, m.Scouted, err = m.scout(ctx, first, draw); err != nil {
 			return results, -1, err
 		}

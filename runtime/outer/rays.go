@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
@@ -102,6 +103,9 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 // may be narrow, and their gradients be known from their insides only. The last gradient is the
 // one found, if there is one.
 func beside(ctx context.Context, run *Run, center, x, v []float64, radius float64, budget int) ([]Sample, error) {
+	if ablation.Off("beside") {
+		return nil, nil
+	}
 	var out []Sample
 	for k := 0; len(out) < budget; k++ {
 		part := math.Ldexp(1, k%6-6)
@@ -214,6 +218,9 @@ func (m *goldstein) targetWithin(run *Run, delta float64) float64 {
 // or by those around it: where it is so by the first gradient alone those around are looked
 // at, as F may have been far steeper where the run began.
 func (m *goldstein) rely(ctx context.Context, run *Run, measure, own float64) (bool, error) {
+	if ablation.Off("rely") {
+		return true, nil
+	}
 	s := &m.state
 	if measure <= m.Settings.Epsilon*own || s.Resigned {
 		return true, nil

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,9 @@ import (
 // relax looks at the minimizer of f over the rows of both levels, and begins there where F
 // is lower than at the start.
 func (m *goldstein) relax(ctx context.Context, run *Run) error {
+	if ablation.Off("relax") {
+		return nil
+	}
 	s := &m.state
 	p := run.h.Problem()
 	if !m.Settings.Continuation || run.projector.Everywhere() || p.Dx+p.Dy < ApproachFrom {
@@ -146,6 +150,9 @@ func (m *goldstein) close(ctx context.Context, run *Run, r *relaxation.Relaxatio
 // joint reports that the center is stationary for f over the rows of both levels, within
 // the target; empty where it is not.
 func (m *goldstein) joint(ctx context.Context, run *Run) (string, error) {
+	if ablation.Off("joint") {
+		return "", nil
+	}
 	if run.projector.Everywhere() {
 		return "", nil
 	}

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
@@ -72,6 +73,9 @@ func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, s
 // nor the model's start says anything, as one that was drawn does not: steps find their own
 // lengths, radii and certificates do not.
 func (r *Run) learnWidth(at *Sample) {
+	if ablation.Off("learnWidth") {
+		return
+	}
 	p, start := r.h.Problem(), make([]float64, len(at.X))
 	copy(start, p.Start)
 	if told(p.X, start) > 0 {
@@ -226,6 +230,9 @@ const steepless = 1e-3
 // has become much less steep than that says: it may have grown as exp does where the run
 // began, and what is noise there is not so here.
 func (r *Run) scope(ctx context.Context, at *Sample) error {
+	if ablation.Off("scope") {
+		return nil
+	}
 	steep := norm(at.G)
 	if r.scoped == 0 {
 		r.scoped = r.slope

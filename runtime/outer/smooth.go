@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"math"
@@ -84,7 +85,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		if d.steps++; creep.at(c.F) {
 			break
 		}
-		if d.fell = d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
+		if d.fell = !ablation.Off("retreat") && d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
 			break
 		}
 		held := d.faceAt(c.X, c.G)
@@ -157,6 +158,9 @@ type creep struct {
 
 // at reports it at a step that begins at an F_mu.
 func (c *creep) at(f float64) bool {
+	if ablation.Off("creep") {
+		return false
+	}
 	if c.steps++; c.steps%creepSteps != 0 {
 		return false
 	}
