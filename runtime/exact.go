@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"bilevelc/ir"
@@ -21,9 +22,14 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, err := s.exactly(bound, rule)
-	if err != nil {
+	exact, why, err := s.exactly(bound, rule)
+	switch {
+	case err != nil:
 		return nil, err
+	case rule == pessimistic && exact == nil:
+		return nil, refused(bound, "ties = pessimistic needs the follower's KKT system as it stands: "+why)
+	case rule == pessimistic:
+		return exact, nil
 	}
 	found := len(s.diags)
 	p, t, err := s.regularized(bound)
@@ -48,41 +54,57 @@ func (s *steps) regularized(bound *ir.Problem) (*Problem, *ties, error) {
 	return p, t, err
 }
 
+// refused is an error at the rule of the ties.
+func refused(bound *ir.Problem, text string) error {
+	for _, s := range bound.Settings {
+		if s.Name == "ties" {
+			return located(s.Span, errors.New(text))
+		}
+	}
+	return errors.New(text)
+}
+
 // exactly is the problem of a model with ties as it stands: its follower breaks them in the leader's favour by being part of the
-// leader's program. nil where its KKT system is not one of linear rows and pairs.
-func (s *steps) exactly(bound *ir.Problem, rule string) (*Problem, error) {
-	if rule != optimistic {
-		return nil, nil
+// leader's program, or against it. nil where its KKT system is not one of linear rows and pairs, with the reason.
+func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string, err error) {
+	if rule != optimistic && rule != pessimistic {
+		return nil, "", nil
 	}
 	degrees := analysis.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
-	if degrees.Of(bound.Lower.Objective).Deg > 2 || bound.Restated != nil {
-		return nil, nil
+	switch {
+	case degrees.Of(bound.Lower.Objective).Deg > 2:
+		return nil, "g is not quadratic in x and y together", nil
+	case bound.Restated != nil:
+		return nil, "kinks were restated by hidden variables", nil
 	}
 	plain := *bound
 	limits := s.limits
 	limits.Earlier = nil
 	proof := curvature.Prove(&plain, limits)
 	if err := s.ended(); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	plain.Facts, plain.Blocks = proof.Facts(), separable.Blocks(&plain)
 	f, err := compileFunction(&plain, objectiveOf(&plain), nil)
 	if err != nil {
-		return nil, fmt.Errorf("compiling the upper objective: %w", err)
+		return nil, "", fmt.Errorf("compiling the upper objective: %w", err)
 	}
 	g, err := compileFunction(&plain, plain.Lower.Objective, nil)
 	if err != nil {
-		return nil, fmt.Errorf("compiling the lower objective: %w", err)
+		return nil, "", fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	numeric := numericProblem(&plain, f, g)
 	numeric.Blocks = plain.Blocks
-	if kkt.Applies(numeric) != "" || numeric.Dx+numeric.Dy+numeric.Rows.Len() > largestSystem {
-		return nil, nil
+	if why := kkt.Applies(numeric); why != "" {
+		return nil, why, nil
+	}
+	if numeric.Dx+numeric.Dy+numeric.Rows.Len() > largestSystem {
+		return nil, "it is too large", nil
 	}
 	if _, err := kkt.New(numeric); err != nil {
-		return nil, nil
+		return nil, err.Error(), nil
 	}
-	return &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}, nil
+	return &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}, "", nil
 }
 
 // objectiveOf is the leader's objective, with weights of the coupled constraints where there are any.

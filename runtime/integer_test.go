@@ -61,15 +61,3 @@ func TestIntegerNeedsSearch(t *testing.T) {
 		t.Errorf("a start between whole numbers: %v", err)
 	}
 }
-
-// The word is one of the language; until a method follows it, the model is not solved by another rule.
-func TestPessimisticWord(t *testing.T) {
-	model, err := runtime.Compile("ties.blv", "model ties\nupper {\n  var x: real in box(0, 1)\n  minimize x + y\n}\nlower {\n  var y: real in box(0, 1)\n  minimize x * y\n}\nsolve { ties = pessimistic }\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list diag.List
-	if _, err := model.Bind(nil, runtime.BindOptions{}); !errors.As(err, &list) || list[0].Code != diag.RunSetting || !strings.Contains(list[0].Summary, "pessimistic is not solved yet") {
-		t.Errorf("%v", err)
-	}
-}

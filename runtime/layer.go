@@ -22,14 +22,17 @@ import (
 // and Problem.Named. A Layer may be shared by goroutines, which then wait for each
 // other; Problem.Evaluate gives each a layer of its own.
 //
-// Where the model breaks ties (solve { ties = ... }), the answer is that of the
+// Where the model breaks ties (solve { ties = ... }) and the follower's KKT system is kept, the
+// answer is the follower's own that the rule asks for; else, and with least_norm, that of the
 // regularized follower. Constraints of the upper level that are not part of X do not
 // enter F.
 type Layer struct {
 	mu   sync.Mutex
 	p    *Problem
-	h    *oracle.Hyper
+	h    *oracle.Hyper // nil where exact is not
 	sign float64
+
+	exact *systemPoint // of followers with ties whose KKT system is kept
 }
 
 // Layer makes a layer. Of the options, the oracle and the solver, with their settings,
@@ -37,6 +40,19 @@ type Layer struct {
 // model's `solve` block.
 func (p *Problem) Layer(opts Options) (*Layer, error) {
 	p = p.apart()
+	if q := p.evaluates(opts); q != nil {
+		if err := q.takes(opts); err != nil {
+			return nil, err
+		}
+		counted := *q
+		counted.Numeric = q.Numeric.Counted()
+		e, err := counted.systemPoint()
+		if err != nil {
+			return nil, err
+		}
+		_, sign := sense(&q.IR.Upper)
+		return &Layer{p: &counted, sign: sign, exact: e}, nil
+	}
 	_, _, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
@@ -54,6 +70,9 @@ func (l *Layer) Dims() (dx, dy, rows int) {
 func (l *Layer) Calls() Calls {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.exact != nil {
+		return l.p.Numeric.Calls()
+	}
 	return l.h.Calls()
 }
 
@@ -73,9 +92,10 @@ type Evaluation struct {
 	// and F are differentiable at X.
 	Kinks []string
 
-	layer *Layer
-	point *oracle.Point
-	state *oracle.Sensitivity
+	layer  *Layer
+	point  *oracle.Point
+	state  *oracle.Sensitivity
+	answer *systemAnswer // in the place of both
 }
 
 // Evaluate solves the lower level at x (len Dx), which need not be in X. The error is a
@@ -87,6 +107,9 @@ func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.exact != nil {
+		return l.evaluateExact(ctx, x)
+	}
 	pt, err := l.h.Value(ctx, x)
 	if err != nil {
 		return nil, outcome(ctx, err)
@@ -111,6 +134,9 @@ func (e *Evaluation) Gradient(ctx context.Context) (grad []float64, accuracy flo
 	l := e.layer
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.exact != nil {
+		return e.gradientExact(ctx)
+	}
 	if e.point.Grad == nil {
 		if err := l.h.Complete(ctx, e.point); err != nil {
 			e.point.Grad = nil
@@ -147,6 +173,12 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
+	if x := e.layer.exact; x != nil {
+		c := make([]float64, x.s.N)
+		copy(x.s.Y(c), dy)
+		copy(x.s.Lambda(c), dlambda)
+		return e.productExact(ctx, c)
+	}
 	s, err := e.sensitivity(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -178,6 +210,9 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
+	if e.layer.exact != nil {
+		return e.tangentExact(ctx, dx)
+	}
 	s, err := e.sensitivity(ctx)
 	if err != nil {
 		return nil, err

@@ -134,18 +134,18 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	if err != nil {
 		return nil, &UsageError{Err: err}
 	}
-	_, _, h, err := p.choose(opts)
+	value, calls, err := p.alongLine(opts)
 	if err != nil {
 		return nil, err
 	}
 	word, sign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
 	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: variables(&p.IR.Upper, x, 1), Digest: p.Digest()}
-	defer func() { line.Calls, line.Time = h.Calls(), watch.lap() }()
+	defer func() { line.Calls, line.Time = calls(), watch.lap() }()
 	for _, t := range places {
 		x[j] = t
 		out := LinePoint{At: Number(t), Objective: Number(math.NaN()), Lower: Number(math.NaN())}
-		pt, err := h.Value(ctx, x)
+		pt, units, err := value(ctx, x)
 		switch {
 		case ctx.Err() != nil:
 			return line, context.Cause(ctx)
@@ -154,11 +154,8 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 			if pt.Lower.Status != lower.Solved {
 				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
 			}
-			if pt, err = h.WithoutPenalty(ctx, pt); err != nil {
-				return line, err
-			}
 			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*pt.Lower.Value+0), pt.Strict
-			out.Variables = variables(&p.IR.Lower, p.units.leave(pt.Lower.Y), 1)
+			out.Variables = variables(&p.IR.Lower, units.leave(pt.Lower.Y), 1)
 			out.Multipliers = multiplierValues(p.IR.Rows, pt.Lower.Lambda)
 			active, _ := pt.Rows()
 			out.Active = rowNames(p.IR.Rows, active)
@@ -171,6 +168,39 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 		line.Points = append(line.Points, out)
 	}
 	return line, nil
+}
+
+// alongLine is what evaluates F on a line, in units of y, and counts the calls.
+func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64) (*oracle.Point, units, error), calls func() Calls, err error) {
+	if q := p.evaluates(opts); q != nil {
+		if err := q.takes(opts); err != nil {
+			return nil, nil, err
+		}
+		counted := *q.apart()
+		counted.Numeric = counted.Numeric.Counted()
+		e, err := counted.systemPoint()
+		if err != nil {
+			return nil, nil, err
+		}
+		return func(ctx context.Context, x []float64) (*oracle.Point, units, error) {
+			at, err := e.at(ctx, x)
+			if err != nil {
+				return nil, nil, err
+			}
+			return counted.pointAt(e.s, at.Z, nil), nil, nil
+		}, counted.Numeric.Calls, nil
+	}
+	_, _, h, err := p.choose(opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func(ctx context.Context, x []float64) (*oracle.Point, units, error) {
+		pt, err := h.Value(ctx, x)
+		if err == nil {
+			pt, err = h.WithoutPenalty(ctx, pt)
+		}
+		return pt, p.units, err
+	}, h.Calls, nil
 }
 
 // statusAt is what an error at one point says of it; Running where it is no outcome of

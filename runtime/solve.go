@@ -44,6 +44,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
+	if p.exactTies == pessimistic {
+		return nil, p.unsolved()
+	}
 	opts = p.searching(opts)
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way.
@@ -70,7 +73,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if ctx.Err() != nil && !r.HasPoint() && opts.Start != nil {
 		// The end came before the last stage had a point: the one before it has.
 		ended := r
-		if r, err = p.Eval(context.WithoutCancel(ctx), opts.Start, Options{Oracle: opts.Oracle, Solver: opts.Solver, Seed: opts.Seed}); err != nil {
+		if r, err = p.Eval(context.WithoutCancel(ctx), opts.Start, Options{Oracle: opts.Oracle, Solver: opts.Solver, Seed: opts.Seed, offSystem: true}); err != nil {
 			return ended, nil
 		}
 		r.Status, r.Reason, r.Method = ended.Status, ended.Reason, ended.Method

@@ -44,9 +44,13 @@ func (t *textReport) exactTies(ties *Ties) {
 		t.b.WriteString("follower: its answer is unique\n")
 		return
 	}
-	fmt.Fprintf(&t.b, "follower: ties are broken in the leader's favour")
-	if worst := float64(ties.Pessimistic); !math.IsNaN(worst) {
-		fmt.Fprintf(&t.b, "; F is %s with the answer worst for the leader", number(worst))
+	how, other, end := "in the leader's favour", float64(ties.Pessimistic), "worst"
+	if ties.Rule == pessimistic {
+		how, other, end = "against the leader", float64(ties.Optimistic), "best"
+	}
+	fmt.Fprintf(&t.b, "follower: ties are broken %s", how)
+	if !math.IsNaN(other) {
+		fmt.Fprintf(&t.b, "; F is %s with the answer %s for the leader", number(other), end)
 	}
 	t.b.WriteByte('\n')
 	if s := ties.Safe; s != nil {

@@ -28,7 +28,7 @@ import (
 const (
 	optimistic = "optimistic"
 	leastNorm  = "least_norm"
-	// pessimistic, the worst for the leader, is a word of the language that no method solves yet.
+	// pessimistic, the worst for the leader, is evaluated at a given x (systemeval.go), and not solved.
 	pessimistic = "pessimistic"
 )
 
@@ -62,11 +62,8 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	for i := range p.Settings {
 		switch s := &p.Settings[i]; s.Name {
 		case "ties":
-			if s.IsWord && s.Word == pessimistic {
-				return "", 0, located(s.Span, errors.New("ties = pessimistic is not solved yet: use optimistic, whose result says what F is with the worst answer"))
-			}
-			if !s.IsWord || s.Word != optimistic && s.Word != leastNorm {
-				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s or %s", optimistic, leastNorm))
+			if !s.IsWord || s.Word != optimistic && s.Word != pessimistic && s.Word != leastNorm {
+				return "", 0, located(s.Span, fmt.Errorf("ties takes the word %s, %s or %s", optimistic, pessimistic, leastNorm))
 			}
 			rule = s.Word
 		case "tau":
@@ -79,9 +76,12 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	if rule == "" && given != nil {
 		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
 	}
-	if rule == optimistic && len(p.Duals) > 0 {
+	if rule == pessimistic && given != nil {
+		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
+	}
+	if (rule == optimistic || rule == pessimistic) && len(p.Duals) > 0 {
 		var diags diag.List
-		diags.Errorf(diag.RunSetting, p.Upper.Span, "ties = optimistic needs an upper level that reads no multipliers (`dual`): use least_norm")
+		diags.Errorf(diag.RunSetting, p.Upper.Span, "ties = %s needs an upper level that reads no multipliers (`dual`): use least_norm", rule)
 		return "", 0, diags
 	}
 	return rule, tau, nil
@@ -89,7 +89,7 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 
 // weights are a and b at a tau.
 func (t *ties) weights(tau float64) (a, b float64) {
-	if t.rule == leastNorm {
+	if t.rule != optimistic {
 		return 0, tau * t.cost / t.reach
 	}
 	return tau * t.cost / t.profit, tau * math.Max(tau, leastCurvature) * t.cost / t.reach

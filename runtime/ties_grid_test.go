@@ -152,7 +152,7 @@ func TestTiesCutShort(t *testing.T) {
 		}
 		F := float64(res.Upper.Objective)
 		x, _ := res.Upper.Variables.Get("toll")
-		there, err := p.Eval(context.Background(), runtime.Values{x}, runtime.Options{})
+		there, err := p.Eval(context.Background(), runtime.Values{x}, runtime.OffSystem(runtime.Options{}))
 		if err != nil || math.Abs(float64(there.Upper.Objective)-F) > 1e-6 {
 			t.Errorf("ended after %d of %d iterations: F is said to be %v, and is %v (%v)", after, all, F, there.Upper.Objective, err)
 		}

@@ -108,15 +108,12 @@ func (c *claims) exactTies(claimed *Ties) {
 	}
 	c.check("rule of the ties", claimed.Rule == c.p.exactTies, "it is %s", c.p.exactTies)
 	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
-	s, err := kkt.New(c.p.Numeric)
-	var follower *kkt.Follower
-	if err == nil {
-		follower, err = kkt.NewFollower(s)
-	}
+	e, err := c.p.systemPoint()
 	if err != nil {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
 	}
+	s, follower := e.s, e.follower
 	z := make([]float64, s.N)
 	copy(z, c.doc.X)
 	copy(s.Y(z), c.doc.Y)
@@ -127,19 +124,32 @@ func (c *claims) exactTies(claimed *Ties) {
 	close := func(claim string, claimed, found float64) {
 		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
 	}
-	close("ties: F at the answer best for the leader", float64(claimed.Optimistic), float64(c.r.Upper.Objective))
 	unique := follower.Unique(ctx, z)
 	c.check("ties: the follower has one answer", claimed.Unique == unique, "")
-	if unique {
-		close("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), float64(c.r.Upper.Objective))
-	} else if worst, err := follower.Extreme(ctx, z, -1); err == nil {
-		close("ties: F at the answer worst for the leader", float64(claimed.Pessimistic), sign*s.Value(worst))
-	} else {
-		c.check("ties: F at the answer worst for the leader", math.IsNaN(float64(claimed.Pessimistic)), "%v", err)
+	for _, end := range []struct {
+		word, rule string
+		sign       float64
+		claimed    Number
+	}{{"best", optimistic, 1, claimed.Optimistic}, {"worst", pessimistic, -1, claimed.Pessimistic}} {
+		what := "ties: F at the answer " + end.word + " for the leader"
+		of := float64(c.r.Upper.Objective)
+		if !unique {
+			answer, err := follower.Extreme(ctx, z, end.sign)
+			known := !math.IsNaN(float64(end.claimed))
+			if end.rule == c.p.exactTies && c.r.Method != "" { // a local solution is of a branch of its own
+				known = true
+			}
+			if err != nil {
+				c.check(what, !known || end.rule == c.p.exactTies && c.r.Method != "" && float64(end.claimed) == of, "%v", err)
+				continue
+			}
+			if of = sign * s.Value(answer); end.rule == c.p.exactTies {
+				close("ties: F is with the answer that the rule asks for", float64(c.r.Upper.Objective), of)
+			}
+		}
+		close(what, float64(end.claimed), of)
 	}
-	if better, err := follower.Extreme(ctx, z, 1); err == nil {
-		c.check("ties: no answer is better for the leader", s.Value(better) >= sign*float64(c.r.Upper.Objective)-same*math.Abs(float64(c.r.Upper.Objective)), "one has F %.10g", sign*s.Value(better))
-	}
+	c.exactSlopes(ctx, e, z)
 	if safe := claimed.Safe; safe != nil {
 		x, err := vectorOf(&c.p.IR.Upper, safe.Variables)
 		if err != nil {
@@ -158,5 +168,53 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		c.check("ties: the follower has one answer at the safe point", follower.Unique(ctx, answer), "")
 		close("ties: F at the safe point", float64(safe.Objective), sign*s.Value(answer))
+	}
+}
+
+// exactSlopes derives the hypergradient of an evaluation, and its slopes in the entries of x, again from nothing but x, y and the multipliers.
+func (c *claims) exactSlopes(ctx context.Context, e *systemPoint, z []float64) {
+	if c.r.Method != "" {
+		return
+	}
+	at := &kkt.Point{Z: z, F: e.s.Value(z)}
+	at.Branch, at.Biactive = e.s.BranchAt(z)
+	if claimed := c.doc.Hypergradient; claimed != nil {
+		m, err := e.solver.Derivative(ctx, at)
+		if err != nil || m == nil {
+			c.check("hypergradient along the one branch", false, "F has none that is shown: %v", orNothing(err))
+		} else {
+			found := e.s.Hypergradient(m)
+			wrong, size := linalg.Distance(found, claimed), linalg.Norm(found)
+			c.check("hypergradient along the one branch", wrong <= sensitivityTolerance*size, "it differs by %.3g of %.3g", wrong, size)
+		}
+	}
+	if len(c.r.Sensitivity) == 0 {
+		return
+	}
+	again, err := e.sensitivities(ctx, at)
+	if err != nil || len(again) != len(c.r.Sensitivity) {
+		c.check("slopes of F", false, "%v", orNothing(err))
+		return
+	}
+	size := 0.0
+	for _, entry := range again {
+		for _, side := range []*Rates{entry.Right, entry.Left} {
+			if side != nil && !math.IsNaN(float64(side.Objective)) {
+				size = math.Max(size, math.Abs(float64(side.Objective)))
+			}
+		}
+	}
+	for j, entry := range again {
+		claimed := c.r.Sensitivity[j]
+		for _, side := range []struct {
+			word         string
+			claim, found *Rates
+		}{{"right", claimed.Right, entry.Right}, {"left", claimed.Left, entry.Left}} {
+			if side.claim == nil || side.found == nil {
+				c.check("slope of F in "+entry.Entry+" to the "+side.word, side.claim == side.found, "there is one, or none")
+				continue
+			}
+			c.near("slope of F in "+entry.Entry+" to the "+side.word, float64(side.claim.Objective), float64(side.found.Objective), sensitivityTolerance*size)
+		}
 	}
 }

@@ -92,7 +92,7 @@ var allWords = sync.OnceValue(func() []Word {
 	for _, kind := range []string{"method", "oracle", "solver"} {
 		setting(kind, "the "+kind+" of the run")
 	}
-	setting("ties", "which of its best answers a follower takes that has several: `optimistic`, the best for the leader, or `least_norm`")
+	setting("ties", "which of its best answers a follower takes that has several: `optimistic`, the best for the leader, `pessimistic`, the worst, or `least_norm`")
 	setting("tau", "with `ties`: how much the rule weighs")
 	for _, m := range runtime.Methods() {
 		out = append(out, Word{Name: m.Name, Kind: MethodWord, Signature: m.Kind + " = " + m.Name, Doc: m.Summary + " (" + m.Reference + ")"})

@@ -109,6 +109,8 @@ type Certificate struct {
 	Joint           *Joint           `json:"joint,omitempty"`
 	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
 	Strong          *Strong          `json:"strong,omitempty"`
+	// Gradient are multipliers on the one branch of the follower's KKT system that the point lies inside, along which x moves freely: Bound is then the hypergradient.
+	Gradient *Multipliers `json:"gradient,omitempty"`
 }
 
 // Finite reports that all numbers of the certificate are, so that JSON holds it.
@@ -135,7 +137,7 @@ func (c *Certificate) Finite() bool {
 	if m := c.GradientMapping; m != nil {
 		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
 	}
-	return isFinite(all) && (c.Strong == nil || c.Strong.finite())
+	return isFinite(all) && (c.Strong == nil || c.Strong.finite()) && (c.Gradient == nil || c.Gradient.finite())
 }
 
 // Lower certifies that y is close to y*(x).

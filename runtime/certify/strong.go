@@ -53,13 +53,20 @@ func (c *Strong) finite() bool {
 		all = append(all, &c.Leaves[i].Multipliers)
 	}
 	for _, m := range all {
-		for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled} {
-			if !isFinite(part) {
-				return false
-			}
+		if !m.finite() {
+			return false
 		}
 	}
 	return isFinite([]float64{c.Residual})
+}
+
+func (m *Multipliers) finite() bool {
+	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled} {
+		if !isFinite(part) {
+			return false
+		}
+	}
+	return true
 }
 
 // Tolerances of a certificate at a point itself. All are relative to the terms that make up what is compared.
@@ -209,6 +216,21 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 
 // branchMultipliers checks the multipliers on the branches with s = 0 in slack and lambda = 0 in mult, and returns what they leave of grad f relative to its terms.
 func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) float64 {
+	left, terms, ok := v.multipliersLeave(name, m, at)
+	if !ok {
+		return math.Inf(1)
+	}
+	for i, kind := range v.p.Rows.Kind {
+		if kind != problem.Equal {
+			v.pairSigns(name, i, m, at, terms, slack[i], mult[i])
+		}
+	}
+	v.normalSigns(name, m, terms)
+	return left
+}
+
+// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs; false where they have not the shape of the problem.
+func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst float64, terms sizesOfF, ok bool) {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	coupled := 0
 	if p.Coupled != nil {
@@ -222,7 +244,7 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}} {
 		if len(part.have) != part.want {
 			v.fail(name, "%s has %d entries, the problem %d", part.what, len(part.have), part.want)
-			return math.Inf(1)
+			return 0, terms, false
 		}
 	}
 	gx, ga, terms := v.gradientOfSystem(m)
@@ -230,7 +252,7 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 	hx, hy, err := v.d.products(x, y, m.Adjoint)
 	if err != nil {
 		v.fail(name, "%v", err)
-		return math.Inf(1)
+		return 0, terms, false
 	}
 	for j := range gx {
 		gx[j] -= hx[j] + m.Bound[j]
@@ -255,7 +277,7 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 		read[i] += ga[p.Dy+k]
 	}
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
-	worst := share(maxAbs(gx), terms.x)
+	worst = share(maxAbs(gx), terms.x)
 	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), terms.y))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
 	left, size := 0.0, 0.0
@@ -277,11 +299,8 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 			continue
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
-		v.pairSigns(name, i, m, at, terms, slack[i], mult[i])
 	}
-	worst = math.Max(worst, share(left, size))
-	v.normalSigns(name, m, terms)
-	return worst
+	return math.Max(worst, share(left, size)), terms, true
 }
 
 // pairSigns checks the two multipliers of a pair. Each counts where what it multiplies changes f by more than rounding as far as that reaches.
@@ -457,9 +476,48 @@ func (v *verification) tied() {
 		loss += math.Abs(r) * math.Max(math.Abs(y[j]), maxAbs(y))
 	}
 	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
-	if v.doc.Hypergradient != nil && (v.doc.Certificate == nil || v.doc.Certificate.Strong == nil || !v.doc.Strict) {
+	c := v.doc.Certificate
+	if v.doc.Hypergradient != nil && (c == nil || c.Strong == nil && c.Gradient == nil || !v.doc.Strict) {
 		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
 	}
+	if v.doc.Strict {
+		at := v.pointOfSystem()
+		for i, kind := range p.Rows.Kind {
+			if kind != problem.Equal && at.slack[i] <= parted && at.mult[i] <= parted {
+				v.fail(StrictClaim, "slack and multiplier of row %d are both zero", i)
+				return
+			}
+		}
+		v.check(StrictClaim, true, "")
+	}
+}
+
+// gradientOfBranch checks multipliers that show the gradient of F at a point that lies inside one branch: a row with slack has none of s, one with a positive multiplier
+// none of lambda, and the leader's own constraints have none. That x moves freely along the branch they do not show.
+func (v *verification) gradientOfBranch(m *Multipliers) {
+	const name = "gradient along the branch"
+	at := v.pointOfSystem()
+	left, terms, ok := v.multipliersLeave(name, m, at)
+	if !ok {
+		return
+	}
+	counts := func(t, reach float64) bool { return math.Abs(t)*reach > strongResidual*terms.value }
+	for i, kind := range v.p.Rows.Kind {
+		if kind != problem.Equal && (counts(m.Slack[i], at.reach[i]) && at.slack[i] > meets || counts(m.Multiplier[i], at.push[i]) && at.mult[i] > meets) {
+			v.fail(name, "row %d has a multiplier of what is not 0", i)
+			return
+		}
+	}
+	if maxAbs(m.Rows) > 0 || maxAbs(m.Extended) > 0 || maxAbs(m.Coupled) > 0 {
+		v.fail(name, "constraints of the leader have multipliers: what is left is none of F")
+		return
+	}
+	v.within(name+": residual, by the terms of grad f", left, strongResidual)
+	if v.doc.Hypergradient == nil {
+		v.fail(name, "the document has no hypergradient")
+		return
+	}
+	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.gradient, maxAbs(m.Bound)))
 }
 
 // tiedLoss is what rounding leaves of a follower's optimality, relative to the terms of g: sums of some thousand terms.

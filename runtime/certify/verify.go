@@ -71,6 +71,9 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 	if c := doc.Certificate; c != nil && c.Strong != nil {
 		v.strong(c.Strong)
 	}
+	if c := doc.Certificate; c != nil && c.Gradient != nil {
+		v.gradientOfBranch(c.Gradient)
+	}
 	if c := doc.Certificate; c != nil && v.at != nil {
 		if c.Goldstein != nil {
 			v.goldstein(c.Goldstein)

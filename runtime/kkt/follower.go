@@ -2,8 +2,10 @@ package kkt
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -19,7 +21,8 @@ type Follower struct {
 	solver  *activeset.Solver
 	last    *activeset.Basis
 	bounds  []int // of each entry of y and side: the lower row behind Lo (2j) and Hi (2j+1); -1 for none
-	rowOf   []int // of each row of the program, its lower row
+	rowOf   []int // of each row of the program, that of the relaxation
+	refuted []float64
 	// Work is what the solves have taken so far (activeset.Solution.Work).
 	Work int64
 }
@@ -96,6 +99,10 @@ func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status 
 	f.solver.SetObjective(f.program.Q, c)
 	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Cutoff: math.Inf(1)})
 	f.Work += sol.Work
+	f.refuted = nil
+	if sol.Status == activeset.Infeasible {
+		f.refuted = f.refutation(sol)
+	}
 	if sol.Status != activeset.Optimal {
 		return nil, sol.Status
 	}
@@ -137,14 +144,37 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 
 // Extreme minimizes sign times the leader's objective over the follower's optimal set at z's x, from z, a point of it. With any
 // dual solution lambda, y is optimal exactly where it is feasible, s_i = 0 for each lambda_i > 0, and H y is what it is at another optimal y.
-// It needs sign times f quadratic and convex in y.
+// Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
+// It needs sign times f convex in y; of an f that is not quadratic that is seen on the way alone.
 func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]float64, error) {
+	program := f.face(z)
+	if s := f.s; sign > 0 && s.P.Coupled != nil {
+		kept := *program
+		kept.A = program.A.Clone()
+		kept.RowLo, kept.RowHi = slices.Clone(program.RowLo), slices.Clone(program.RowHi)
+		f.keepCoupled(&kept, z)
+		out, status, err := f.extreme(ctx, &kept, z, sign)
+		if err != nil || status != activeset.Infeasible {
+			return out, failure(status, err)
+		}
+	}
+	out, status, err := f.extreme(ctx, program, z, sign)
+	return out, failure(status, err)
+}
+
+func failure(status activeset.Status, err error) error {
+	if err == nil && status != activeset.Optimal {
+		return fmt.Errorf("the follower's other answers: %v", status)
+	}
+	return err
+}
+
+// face is a program without an objective whose points are the follower's answers at z's x, in the relaxation's units.
+func (f *Follower) face(z []float64) *activeset.Program {
 	s := f.s
 	_, b := f.at(s.X(z))
-	face := &activeset.Bounds{RowLo: append([]float64(nil), b.RowLo...), RowHi: append([]float64(nil), b.RowHi...),
-		Lo: append([]float64(nil), b.Lo...), Hi: append([]float64(nil), b.Hi...)}
-	rows := f.program.A.Clone()
-	program := &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: rows, Bounds: *face}
+	program := &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: f.program.A.Clone(),
+		Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: slices.Clone(b.Lo), Hi: slices.Clone(b.Hi)}}
 	held := s.Strong(z)
 	for k, r := range f.rowOf {
 		if held[s.Origin[r].Index] {
@@ -160,66 +190,175 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 			}
 		}
 	}
-	scaled := make([]float64, s.Ny)
+	q := f.program.Q
+	if q == nil {
+		return program
+	}
+	scaled := f.scaled(z)
+	for i := range s.Ny {
+		cols, vals := q.Row(i)
+		if len(cols) == 0 {
+			continue
+		}
+		program.A.AppendAll(cols, vals)
+		program.A.EndRow()
+		v := q.RowDot(i, scaled)
+		program.RowLo, program.RowHi = append(program.RowLo, v), append(program.RowHi, v)
+	}
+	return program
+}
+
+// scaled is y of z in the relaxation's units.
+func (f *Follower) scaled(z []float64) []float64 {
+	s := f.s
+	out := make([]float64, s.Ny)
 	for j, y := range s.Y(z) {
-		scaled[j] = y / s.ColScale[s.Nx+j]
+		out[j] = y / s.ColScale[s.Nx+j]
 	}
-	if q := f.program.Q; q != nil {
-		for i := range s.Ny {
-			cols, vals := q.Row(i)
-			if len(cols) == 0 {
-				continue
-			}
-			for t, j := range cols {
-				rows.Append(j, vals[t])
-			}
-			rows.EndRow()
-			v := q.RowDot(i, scaled)
-			program.RowLo, program.RowHi = append(program.RowLo, v), append(program.RowHi, v)
+	return out
+}
+
+// keepCoupled adds the leader's rows that read the follower, at z's x and multipliers, to a program in y.
+func (f *Follower) keepCoupled(program *activeset.Program, z []float64) {
+	s := f.s
+	for r, o := range s.Origin {
+		if o.Kind != CoupledRow {
+			continue
 		}
-	}
-	// f at this x as a quadratic of y, or by steps along its linearizations.
-	var hess *sparse.CSR
-	if s.Objective.Quadratic && s.Objective.Hess != nil {
-		entries := []sparse.Entry{}
-		for i := range s.Ny {
-			cols, vals := s.Objective.Hess.Row(s.Nx + i)
-			for t, j := range cols {
-				if j >= s.Nx && j < s.Nx+s.Ny && vals[t] != 0 {
-					entries = append(entries, sparse.Entry{Row: i, Col: j - s.Nx, Val: sign * vals[t] * s.ColScale[s.Nx+i] * s.ColScale[j]})
-				}
+		rest := 0.0
+		cols, vals := s.Relaxation.A.Row(r)
+		for t, j := range cols {
+			if j >= s.Nx && j < s.Nx+s.Ny {
+				program.A.Append(j-s.Nx, vals[t])
+			} else {
+				rest += vals[t] * z[j] / s.ColScale[j]
 			}
 		}
-		if len(entries) > 0 {
-			hess = sparse.FromEntries(s.Ny, s.Ny, entries)
+		program.A.EndRow()
+		program.RowLo, program.RowHi = append(program.RowLo, s.Relaxation.RowLo[r]-rest), append(program.RowHi, s.Relaxation.RowHi[r]-rest)
+	}
+}
+
+// newtonSteps bounds the steps of extreme where f is not quadratic: Newton's method takes some tens.
+const newtonSteps = 100
+
+// extreme minimizes sign times f over the points of a program: one convex program where f is quadratic, else by sequential quadratic programs
+// with line searches (Nocedal and Wright 2006, chapter 18).
+func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []float64, sign float64) ([]float64, activeset.Status, error) {
+	s := f.s
+	out := slices.Clone(z)
+	place := func(dst, y []float64) {
+		for j, v := range y {
+			dst[s.Nx+j] = v * s.ColScale[s.Nx+j]
 		}
 	}
-	if !Semidefinite(hess) {
-		return nil, fmt.Errorf("the leader's objective is not %s in y", map[bool]string{true: "convex", false: "concave"}[sign > 0])
+	value := math.Inf(1)
+	for step := range newtonSteps {
+		hess := f.curvature(out, sign)
+		if !Semidefinite(hess) {
+			return nil, 0, fmt.Errorf("the leader's objective is not %s in y", map[bool]string{true: "convex", false: "concave"}[sign > 0])
+		}
+		grad, at := make([]float64, s.N), f.scaled(out)
+		s.Gradient(grad, out)
+		for j := range program.C {
+			program.C[j] = sign * grad[s.Nx+j] * s.ColScale[s.Nx+j]
+		}
+		slopes := slices.Clone(program.C)
+		if hess != nil {
+			for i := range program.C {
+				program.C[i] -= hess.RowDot(i, at)
+			}
+		}
+		program.Q = hess
+		solver, err := activeset.New(program)
+		if err != nil {
+			return nil, 0, err
+		}
+		sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+		f.Work += sol.Work
+		if sol.Status != activeset.Optimal || s.Objective.Quadratic {
+			if sol.Status == activeset.Optimal {
+				place(out, sol.Z)
+			}
+			return out, sol.Status, nil
+		}
+		slope, terms := 0.0, 0.0
+		for j, g := range slopes {
+			slope += g * (sol.Z[j] - at[j])
+			terms += math.Abs(g * (sol.Z[j] - at[j]))
+		}
+		if step == 0 { // z need not keep the program's rows
+			place(out, sol.Z)
+			value = sign * s.Value(out)
+			continue
+		}
+		if !(-slope > 0x1p-49*(math.Abs(value)+terms)) { // less than a few roundings
+			return out, activeset.Optimal, nil
+		}
+		next, y, t := slices.Clone(out), make([]float64, s.Ny), 1.0
+		for ; t > 0x1p-40; t /= 2 {
+			for j := range y {
+				y[j] = at[j] + t*(sol.Z[j]-at[j])
+			}
+			place(next, y)
+			if v := sign * s.Value(next); v <= value+1e-4*t*slope { // Nocedal and Wright (3.4)
+				value = v
+				break
+			}
+		}
+		if t <= 0x1p-40 {
+			return out, activeset.Optimal, nil // f falls by less than rounding
+		}
+		out = next
 	}
-	grad := make([]float64, s.N)
-	s.Gradient(grad, z)
-	for j := range program.C {
-		program.C[j] = sign * grad[s.Nx+j] * s.ColScale[s.Nx+j]
+	return nil, 0, errors.New("the search over the follower's answers does not end")
+}
+
+// curvature is sign times the Hessian of f in y at z, in the relaxation's units; nil where it is 0.
+func (f *Follower) curvature(z []float64, sign float64) *sparse.CSR {
+	s := f.s
+	full := s.Hessian(z)
+	if full == nil {
+		return nil
 	}
-	if hess != nil {
-		for i := range program.C {
-			program.C[i] -= hess.RowDot(i, scaled)
+	entries := []sparse.Entry{}
+	for i := range s.Ny {
+		cols, vals := full.Row(s.Nx + i)
+		for t, j := range cols {
+			if j >= s.Nx && j < s.Nx+s.Ny && vals[t] != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j - s.Nx, Val: sign * vals[t] * s.ColScale[s.Nx+i] * s.ColScale[j]})
+			}
 		}
 	}
-	program.Q = hess
-	solver, err := activeset.New(program)
-	if err != nil {
-		return nil, err
+	if len(entries) == 0 {
+		return nil
 	}
-	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
-	f.Work += sol.Work
-	if sol.Status != activeset.Optimal {
-		return nil, fmt.Errorf("the follower's other answers: %v", sol.Status)
+	return sparse.FromEntries(s.Ny, s.Ny, entries)
+}
+
+// Refuted are weights of the rows (len M) that show that no y is feasible where the last Solve found none: all >= 0 on inequalities; nil where a
+// row contradicts itself.
+func (f *Follower) Refuted() []float64 { return f.refuted }
+
+// refutation turns Farkas weights of the program into those of rows.
+func (f *Follower) refutation(sol *activeset.Solution) []float64 {
+	if sol.FarkasRow == nil && sol.FarkasBound == nil {
+		return nil
 	}
-	out := append([]float64(nil), z...)
-	for j, v := range sol.Z {
-		out[s.Nx+j] = v * s.ColScale[s.Nx+j]
+	s := f.s
+	out := make([]float64, s.M)
+	for k, r := range f.rowOf {
+		out[s.Origin[r].Index] = sol.FarkasRow[k] * s.RowScale[r]
 	}
-	return out, nil
+	for j, v := range sol.FarkasBound {
+		side := 2 * j
+		if v < 0 {
+			side++
+		}
+		if i := f.bounds[side]; i >= 0 && v != 0 {
+			_, coef := s.P.Rows.Bound(i)
+			out[i] = v / s.ColScale[s.Nx+j] / coef
+		}
+	}
+	return out
 }

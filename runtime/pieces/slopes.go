@@ -1,0 +1,285 @@
+package pieces
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// Slope is the derivative of f along a direction of x at a point of the system: the least over the branches that meet there.
+type Slope struct {
+	F      float64
+	Dz     []float64 // len N: how z moves along with it
+	Branch []kkt.Fix // that it is taken on (one entry a pair; no pair is Open)
+}
+
+// Slope is the one-sided derivative of f at p along dx (len Nx) as the follower moves along the branches that meet at p with its multipliers or with other vertices of
+// them: nil where no branch leads that way, as the follower leaves this answer, or has none. X bounds nothing here.
+func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
+	others, _ := v.vertices(p.Z)
+	var best *Slope
+	for _, z := range append([][]float64{p.Z}, others...) {
+		at := p
+		if &z[0] != &p.Z[0] {
+			at = &kkt.Point{Z: z}
+			at.Branch, at.Biactive = v.s.BranchAt(z)
+		}
+		s, err := v.slopeFrom(ctx, at, dx)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && (best == nil || s.F < best.F) {
+			best = s
+		}
+	}
+	return best, nil
+}
+
+// slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound.
+func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
+	s := v.s
+	v.linear.SetObjective(nil, v.plainGradient(p.Z))
+	size := 0.0
+	for j, d := range dx {
+		size = math.Max(size, math.Abs(d)/s.ColScale[j])
+	}
+	fix := slices.Clone(p.Branch)
+	for _, k := range p.Biactive {
+		fix[k] = kkt.Open
+	}
+	var best *Slope
+	var search func() error
+	search = func() error {
+		b := v.tangent(p, fix)
+		for j, d := range dx {
+			b.Lo[j] = d / s.ColScale[j]
+			b.Hi[j] = b.Lo[j]
+		}
+		sol, err := v.solve(ctx, v.linear, b, nil)
+		if err != nil {
+			return err
+		}
+		switch {
+		case sol.Status == activeset.Infeasible:
+			return nil
+		case sol.Status != activeset.Optimal:
+			return fmt.Errorf("a slope: %v", sol.Status)
+		case best != nil && sol.Value >= best.F:
+			return nil
+		}
+		worst, most := -1, kkt.Tolerance*size
+		var slackFirst bool
+		for _, k := range p.Biactive {
+			if fix[k] != kkt.Open {
+				continue
+			}
+			slack, mult := v.rate(s.Pairs[k].Slack, sol.Z), v.rate(s.Pairs[k].Mult, sol.Z)
+			if both := math.Min(slack, mult); both > most {
+				worst, most, slackFirst = k, both, slack <= mult
+			}
+		}
+		if worst < 0 {
+			best = &Slope{F: sol.Value, Dz: v.unscaled(sol.Z), Branch: slices.Clone(fix)}
+			for _, k := range p.Biactive {
+				if best.Branch[k] == kkt.Open {
+					best.Branch[k] = kkt.MultZero
+					if v.rate(s.Pairs[k].Mult, sol.Z) > v.rate(s.Pairs[k].Slack, sol.Z) {
+						best.Branch[k] = kkt.SlackZero
+					}
+				}
+			}
+			return nil
+		}
+		sides := []kkt.Fix{kkt.MultZero, kkt.SlackZero}
+		if slackFirst {
+			slices.Reverse(sides)
+		}
+		for _, side := range sides {
+			fix[worst] = side
+			if err := search(); err != nil {
+				return err
+			}
+		}
+		fix[worst] = kkt.Open
+		return nil
+	}
+	err := search()
+	return best, err
+}
+
+// plainGradient is that of f itself at z, in the relaxation's units.
+func (v *Solver) plainGradient(z []float64) []float64 {
+	g := make([]float64, v.s.N)
+	v.s.Gradient(g, z)
+	for j := range g {
+		g[j] *= v.s.ColScale[j]
+	}
+	return g
+}
+
+// rate is how fast a side's quantity rises along a direction in the relaxation's units.
+func (v *Solver) rate(side kkt.Side, dz []float64) float64 {
+	rate := 0.0
+	if side.Row >= 0 {
+		rate = v.s.Relaxation.A.RowDot(side.Row, dz)
+	} else {
+		rate = dz[side.Var]
+	}
+	if side.Upper {
+		return -rate
+	}
+	return rate
+}
+
+// tangent are the bounds of the directions along which the system holds at p to first order, x moving as it likes: of the pairs that fix leaves open, which are biactive, both sides may only rise;
+// the leader's rows that read the follower bound them where p keeps these.
+func (v *Solver) tangent(p *kkt.Point, fix []kkt.Fix) *activeset.Bounds {
+	s := v.s
+	inf := math.Inf(1)
+	b := &activeset.Bounds{RowLo: make([]float64, len(s.Origin)), RowHi: make([]float64, len(s.Origin)), Lo: make([]float64, s.N), Hi: make([]float64, s.N)}
+	open := func(lo, hi []float64) {
+		for j := range lo {
+			lo[j], hi[j] = -inf, inf
+		}
+	}
+	open(b.RowLo, b.RowHi)
+	open(b.Lo[:s.Nx+s.Ny+s.M], b.Hi[:s.Nx+s.Ny+s.M])
+	at := v.scaled(p.Z)
+	size := v.size(p.Z)
+	for r, o := range s.Origin {
+		switch o.Kind {
+		case kkt.Stationarity:
+			b.RowLo[r], b.RowHi[r] = 0, 0
+		case kkt.LowerRow:
+			if s.Relaxation.RowLo[r] == s.Relaxation.RowHi[r] {
+				b.RowLo[r], b.RowHi[r] = 0, 0
+			}
+		case kkt.CoupledRow:
+			activity, near := s.Relaxation.A.RowDot(r, at), kkt.Tolerance*size
+			if lo := s.Relaxation.RowLo[r]; math.Abs(activity-lo) <= near {
+				b.RowLo[r] = 0
+			}
+			if hi := s.Relaxation.RowHi[r]; math.Abs(activity-hi) <= near {
+				b.RowHi[r] = 0
+			}
+		}
+	}
+	biactive := map[int]bool{}
+	for _, k := range p.Biactive {
+		biactive[k] = true
+	}
+	hold := func(side kkt.Side, equal bool) {
+		lo, hi, at := b.RowLo, b.RowHi, side.Row
+		if side.Row < 0 {
+			lo, hi, at = b.Lo, b.Hi, side.Var
+		}
+		if equal || !side.Upper {
+			lo[at] = 0
+		}
+		if equal || side.Upper {
+			hi[at] = 0
+		}
+	}
+	for k, pair := range s.Pairs {
+		switch fix[k] {
+		case kkt.SlackZero:
+			hold(pair.Slack, true)
+			if biactive[k] {
+				hold(pair.Mult, false)
+			}
+		case kkt.MultZero:
+			hold(pair.Mult, true)
+			if biactive[k] {
+				hold(pair.Slack, false)
+			}
+		case kkt.Open:
+			hold(pair.Slack, false)
+			hold(pair.Mult, false)
+		}
+	}
+	return b
+}
+
+// Product is the gradient in x of c'z (c of len N) along a branch at p, whose signs it passes over (no pair Open): the multipliers with Bound set to it. nil where z's rest is not a
+// function of x along the branch as far as c reads it.
+func (v *Solver) Product(ctx context.Context, p *kkt.Point, branch []kkt.Fix, c []float64) (*kkt.Multipliers, error) {
+	s := v.s
+	scaled := make([]float64, s.N)
+	for j, t := range c {
+		scaled[j] = t * s.ColScale[j]
+	}
+	v.linear.SetObjective(nil, scaled)
+	b := v.tangent(&kkt.Point{Z: p.Z}, branch) // biactive pairs have no signs
+	for j := range s.Nx {
+		b.Lo[j], b.Hi[j] = 0, 0
+	}
+	sol, err := v.solve(ctx, v.linear, b, nil)
+	if err != nil || sol.Status == activeset.Unbounded {
+		return nil, err
+	}
+	if sol.Status != activeset.Optimal {
+		return nil, fmt.Errorf("a gradient along a branch: %v", sol.Status)
+	}
+	return s.FromDuals(nil, p.Z, sol.Row, sol.Bound), nil
+}
+
+// generic is a direction of x that lies in no subspace that a model is likely to have: entries of one size and no pattern, each in the units of the relaxation.
+func (v *Solver) generic() []float64 {
+	d := make([]float64, v.s.Nx)
+	for j := range d {
+		d[j] = v.s.ColScale[j] * (1 + math.Mod(float64(j+1)*math.Phi, 1))
+		if math.Mod(float64(j+1)*math.Sqrt2, 1) < 0.5 {
+			d[j] = -d[j]
+		}
+	}
+	return d
+}
+
+// Derivative is the gradient of f at p as multipliers (Bound), where p lies inside one branch on which x moves freely; nil where branches meet, or x is tied.
+func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers, error) {
+	if len(p.Biactive) > 0 {
+		return nil, nil
+	}
+	dx := v.generic()
+	ahead, err := v.slopeFrom(ctx, p, dx)
+	if err != nil || ahead == nil {
+		return nil, err
+	}
+	grad := make([]float64, v.s.N)
+	v.s.Gradient(grad, p.Z)
+	m, err := v.Product(ctx, p, p.Branch, grad)
+	if err != nil || m == nil {
+		return nil, err
+	}
+	along, terms := 0.0, 0.0
+	for j, g := range m.Bound {
+		along += g * dx[j]
+		terms += math.Abs(g * dx[j])
+	}
+	if math.Abs(along-ahead.F) > math.Sqrt(kkt.Tolerance)*math.Max(terms, math.Abs(ahead.F)) {
+		return nil, nil
+	}
+	return m, nil
+}
+
+// Open is a branch at p that a generic direction of x leads into, ahead or back; nil where none does: what a gradient of a piece at a kink is taken on.
+func (v *Solver) Open(ctx context.Context, p *kkt.Point) ([]kkt.Fix, error) {
+	dx := v.generic()
+	for range 2 {
+		s, err := v.slopeFrom(ctx, p, dx)
+		if err != nil {
+			return nil, err
+		}
+		if s != nil {
+			return s.Branch, nil
+		}
+		for j := range dx {
+			dx[j] = -dx[j]
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,342 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/qp"
+)
+
+// Where the KKT system of a follower with ties can be kept, F at a given x is f at the follower's own answer that is best for the leader, or worst (ties = pessimistic):
+// one program for an answer, and one over the set of all answers.
+
+// systemPoint evaluates a problem with ties on its KKT system. It is not safe for concurrent use.
+type systemPoint struct {
+	p        *Problem
+	s        *kkt.System
+	solver   *pieces.Solver
+	follower *kkt.Follower
+}
+
+// evaluates is the problem on whose KKT system evaluations with these options are made; nil where they take another way.
+func (p *Problem) evaluates(opts Options) *Problem {
+	switch q := p.exact; {
+	case p.exactTies != "":
+		return p
+	case p.ties != nil && q != nil && p.whyNot(opts) == "":
+		return q
+	}
+	return nil
+}
+
+func (p *Problem) systemPoint() (*systemPoint, error) {
+	s, err := kkt.New(p.Numeric)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return &systemPoint{p: p, s: s, solver: solver, follower: solver.Follower()}, nil
+}
+
+// systemAnswer is F at one x.
+type systemAnswer struct {
+	*kkt.Point
+	unique bool
+	short  error // why Z is one of the answers, and not known to be the best or worst
+}
+
+// at is the follower's answer to x by the rule of the ties. The error is an *oracle.InfeasibleError or its kin, or the cause of ctx.
+func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error) {
+	z, status := e.follower.Solve(ctx, x)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case status == activeset.Infeasible:
+		out := &oracle.InfeasibleError{X: slices.Clone(x), Farkas: e.follower.Refuted()}
+		for i, u := range out.Farkas {
+			if u != 0 {
+				out.Rows = append(out.Rows, e.p.Numeric.Rows.RowName(i))
+			}
+		}
+		return nil, out
+	case status == activeset.Unbounded:
+		return nil, &oracle.UnboundedError{X: slices.Clone(x)}
+	case status != activeset.Optimal:
+		return nil, &oracle.LowerError{X: slices.Clone(x), Reason: fmt.Sprintf("the program of its answer: %v", status)}
+	}
+	out := &systemAnswer{unique: e.follower.Unique(ctx, z)}
+	if !out.unique {
+		sign := 1.0
+		if e.p.exactTies == pessimistic {
+			sign = -1
+		}
+		end, err := e.follower.Extreme(ctx, z, sign)
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil:
+			out.short = err
+		default:
+			z = end
+		}
+	}
+	out.Point = &kkt.Point{Z: z, F: e.s.Value(z)}
+	if math.IsNaN(out.F) || math.IsInf(out.F, 0) {
+		return nil, &oracle.LowerError{X: slices.Clone(x), Upper: true, Reason: "f is not finite there"}
+	}
+	out.Branch, out.Biactive = e.s.BranchAt(z)
+	return out, nil
+}
+
+// evalSystem is Eval on the KKT system of p.
+func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Result, error) {
+	watch := stopwatch{last: time.Now()}
+	x, err := p.upperPoint(at)
+	if err != nil {
+		return nil, &UsageError{Err: err}
+	}
+	if err := p.takes(opts); err != nil {
+		return nil, err
+	}
+	counted := *p
+	counted.Numeric = p.Numeric.Counted()
+	p = &counted
+	opts.Method, opts.Oracle, opts.Solver = "", systemOracle, systemSolver
+	r := p.newResult(opts)
+	r.Lower.Curvature = ""
+	r.Status, r.Settings = Solved, map[string]any{}
+	r.Stationarity.Value = Number(math.NaN())
+	e, err := p.systemPoint()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := e.near(ctx, x)
+	if err != nil {
+		return p.failed(r, x, err)
+	}
+	var m *kkt.Multipliers
+	if answer.short == nil {
+		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
+			return p.failed(r, x, err)
+		}
+	}
+	pt := p.pointAt(e.s, answer.Z, m)
+	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+		return nil, err
+	}
+	p.describeCoupled(r, pt.Coupled, nil, nil)
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound)}
+	if pt.Grad != nil {
+		c := multipliersOfSystem(m)
+		r.Certificate.Gradient = &c
+	}
+	r.Lower.Ties = p.answersAt(ctx, r, e, answer)
+	if err := ctx.Err(); err != nil {
+		return p.failed(r, x, context.Cause(ctx))
+	}
+	switch {
+	case answer.short != nil:
+	case len(answer.Biactive) > 0 && p.exactTies == pessimistic:
+		r.Notes = append(r.Notes, "F may have a kink or a jump at this point: "+branchesWord(p, e.s, answer.Point))
+	case pt.Grad == nil && len(answer.Biactive) > 0:
+		r.Notes = append(r.Notes, "F may have a kink at this point: "+branchesWord(p, e.s, answer.Point))
+	case pt.Grad == nil:
+		r.Notes = append(r.Notes, "the follower's answer is not a function of x next to this point: no hypergradient is given")
+	}
+	if answer.short == nil && (opts.Sensitivity || pt.Grad == nil && p.exactTies == optimistic) {
+		if r.Sensitivity, err = e.sensitivities(ctx, answer.Point); err != nil {
+			return p.failed(r, x, err)
+		}
+	}
+	if opts.CheckGradient && pt.Grad != nil {
+		if r.Check, err = e.checkGradient(ctx, answer.Point, pt.Grad); err != nil {
+			return nil, err
+		}
+	}
+	if v := p.upperViolation(x); v > 1e-9*(1+linalg.NormInf(x)) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the point is outside X by %.3g", v))
+	}
+	r.Calls = p.Numeric.Calls()
+	r.Phases = p.phases
+	r.Phases.Solve = watch.lap()
+	r.Time = r.Phases.Total()
+	return r, nil
+}
+
+// takes refuses options that name methods of other evaluations, where there is none but this one.
+func (p *Problem) takes(opts Options) error {
+	if err := opts.validate(); err != nil {
+		return err
+	}
+	if opts.Method != "" && opts.Method != SystemMethod || opts.Oracle != "" || opts.Solver != "" || len(opts.Settings) > 0 {
+		return &UsageError{Err: fmt.Errorf("ties = %s is evaluated on the follower's KKT system: it takes no method, oracle, solver or settings", p.exactTies)}
+	}
+	return nil
+}
+
+// near is at, for a point that may miss the edge of where the lower level has an answer by the rounding of its own numbers.
+func (e *systemPoint) near(ctx context.Context, x []float64) (*systemAnswer, error) {
+	answer, err := e.at(ctx, x)
+	if _, infeasible := err.(*oracle.InfeasibleError); !infeasible {
+		return answer, err
+	}
+	n := e.p.Numeric
+	projector := qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
+	projector.Attend(ctx)
+	moved := make([]float64, len(x))
+	if projector.Project(moved, x) != nil || linalg.Distance(moved, x) > edgeRounding*outer.Width(n.X, x) {
+		return nil, err
+	}
+	return e.at(ctx, moved)
+}
+
+// answersAt says what the follower's other answers at a point are worth.
+func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answer *systemAnswer) *Ties {
+	_, sign := sense(&p.IR.Upper)
+	ties := &Ties{Rule: p.exactTies, Exact: true, Unique: answer.unique, Optimistic: r.Upper.Objective, Pessimistic: r.Upper.Objective}
+	if answer.unique {
+		return ties
+	}
+	for _, end := range []struct {
+		sign float64
+		word string
+		to   *Number
+	}{{1, "best", &ties.Optimistic}, {-1, "worst", &ties.Pessimistic}} {
+		if z, err := e.follower.Extreme(ctx, answer.Z, end.sign); err == nil {
+			*end.to = Number(sign*e.s.Value(z) + 0)
+		} else {
+			*end.to = Number(math.NaN())
+			r.Notes = append(r.Notes, fmt.Sprintf("F with the %s of the follower's answers is not known: %v", end.word, err))
+		}
+	}
+	if answer.short != nil {
+		r.Notes = append(r.Notes, "F is with one of the follower's answers")
+	}
+	return ties
+}
+
+// branchesWord names the rows whose branches meet at a point.
+func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
+	var rows []int
+	for _, k := range at.Biactive {
+		rows = append(rows, s.Pairs[k].Row)
+	}
+	names := rowNames(p.IR.Rows, rows)
+	if n := len(names); n > maxNamed {
+		names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
+	}
+	word := "the branches meet on which this row binds, or has the multiplier 0: "
+	if len(rows) > 1 {
+		word = "the branches meet on which each of these rows binds, or has the multiplier 0: "
+	}
+	return word + listWords(names)
+}
+
+func listWords(names []string) string {
+	out := ""
+	for i, n := range names {
+		if i > 0 {
+			out += ", "
+		}
+		out += n
+	}
+	return out
+}
+
+// noBranch is the reason of a direction without a slope.
+const noBranch = "no branch through this answer leads that way: the follower leaves it, so that F jumps, or has no answer there"
+
+// sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
+func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
+	p := e.p
+	var out []EntrySensitivity
+	dx := make([]float64, e.s.Nx)
+	for _, v := range variables(&p.IR.Upper, e.s.X(at.Z), 1) {
+		for k := range v.Data {
+			j := len(out)
+			entry := EntrySensitivity{Entry: EntryName(v, k)}
+			for _, side := range []struct {
+				sign float64
+				to   **Rates
+			}{{1, &entry.Right}, {-1, &entry.Left}} {
+				dx[j] = side.sign
+				slope, err := e.solver.Slope(ctx, at, dx)
+				if err != nil {
+					return nil, err
+				}
+				*side.to = e.rates(at, slope, side.sign)
+			}
+			if len(at.Biactive) == 0 && entry.Right.Reason == "" {
+				entry.Left = nil
+			}
+			dx[j] = 0
+			out = append(out, entry)
+		}
+	}
+	return out, nil
+}
+
+// rates are those of a slope along an entry of x, times sign.
+func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, sign float64) *Rates {
+	none := Number(math.NaN())
+	if slope == nil {
+		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: noBranch}
+	}
+	p, s := e.p, e.s
+	_, upper := sense(&p.IR.Upper)
+	y, lambda := s.Y(slope.Dz), s.Lambda(slope.Dz)
+	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: variables(&p.IR.Lower, y, sign),
+		Multipliers:    multiplierRates(p.IR.Rows, s.Lambda(at.Z), lambda, sign),
+		ErrorVariables: Number(kkt.Tolerance * linalg.Norm(y)), ErrorMultipliers: Number(kkt.Tolerance * linalg.Norm(lambda))}
+}
+
+// checkGradient compares a gradient with central differences of F, at steps of the cube root of rounding.
+func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []float64) (*GradientCheck, error) {
+	x := slices.Clone(e.s.X(at.Z))
+	difference := make([]float64, len(x))
+	for j, t := range x {
+		h := 0x1p-17 * math.Max(math.Abs(t), e.s.ColScale[j])
+		var f [2]float64
+		for k, moved := range []float64{t + h, t - h} {
+			x[j] = moved
+			there, err := e.at(ctx, x)
+			if err != nil {
+				return nil, err
+			}
+			f[k] = there.F
+		}
+		x[j] = t
+		difference[j] = (f[0] - f[1]) / (2 * h)
+	}
+	_, sign := sense(&e.p.IR.Upper)
+	wrong := linalg.Distance(difference, grad)
+	return &GradientCheck{Difference: variables(&e.p.IR.Upper, difference, sign), Error: Number(wrong), Relative: Number(wrong / (1e-300 + linalg.Norm(difference)))}, nil
+}
+
+// unsolved is the error of a solve with ties = pessimistic.
+func (p *Problem) unsolved() error {
+	for _, s := range p.IR.Settings {
+		if s.Name == "ties" {
+			var diags diag.List
+			d := diags.Errorf(diag.RunSetting, s.Span, "ties = pessimistic is evaluated at a given x (`bilevelc eval`), and not solved")
+			d.Detail = "F with the answer that is worst for the leader jumps where the follower is indifferent, and has, as a rule, no least value there."
+			d.Fix = "`ties = optimistic`: the result says what F is with the worst answer, and names an x next to it at which the follower has no choice"
+			return diags
+		}
+	}
+	return &UsageError{Err: fmt.Errorf("ties = pessimistic is not solved")}
+}
