@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"ir/datafile":        {"ir/data", "internal/sparse", "lang/diag"},
 	"ir/expr":            {"ir/data", "internal", "lang/diag"},
 	"ir":                 {"ir/expr", "ir/data", "internal/extended", "internal/sparse", "lang"},
+	"ir/elab":            {"ir", "lang"},
 	"ir/check":           {"ir", "lang", "parser", "stdlib", "internal/await", "internal/sparse"},
 	"ir/bind":            {"ir", "lang", "parser", "stdlib", "internal/await", "internal/extended", "internal/sparse"},
 	"ir/curvature":       {"ir", "lang", "internal/extended", "internal/gram", "internal/sparse"},

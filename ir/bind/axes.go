@@ -1,7 +1,11 @@
 package bind
 
 import (
+	"fmt"
+	"strconv"
+
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -12,6 +16,55 @@ import (
 type dim struct {
 	n   int
 	set *boundSet
+}
+
+// String implements ir.Dim.
+func (d dim) String() string { return strconv.Itoa(d.n) }
+
+// Compare implements elab.Size: which sets two dimensions are over is no matter of
+// their sizes, and is compared before there are numbers.
+func (d dim) Compare(other ir.Dim) elab.Agreement {
+	if d.n == other.(dim).n {
+		return elab.Agree
+	}
+	return elab.Differ
+}
+
+// Difference implements elab.Size.
+func (d dim) Difference(other ir.Dim) string {
+	return fmt.Sprintf("; %s and %s are different sizes", d, other)
+}
+
+// Plus implements elab.Size.
+func (d dim) Plus(other ir.Dim) ir.Dim { return dim{n: d.n + other.(dim).n} }
+
+// typ is the type of a value, whose sizes are numbers.
+func (v value) typ() ir.Type {
+	switch {
+	case v.kind == boolean:
+		return elab.Bool
+	case v.kind == integer && v.isScalar():
+		return elab.Int
+	case v.isScalar():
+		return elab.Real
+	case v.row:
+		return elab.Row(dim{n: v.item.Rows})
+	}
+	own := v.dims()
+	dims := make([]ir.Dim, len(own))
+	for k, d := range own {
+		dims[k] = d
+	}
+	return elab.Array(dims...)
+}
+
+// shaped is a number of a type, without its node.
+func shaped(t ir.Type, s *space) value {
+	dims := make([]dim, len(t.Dims))
+	for k, d := range t.Dims {
+		dims[k] = d.(dim)
+	}
+	return value{kind: number, item: shapeOf(sizesOf(dims)), row: t.Kind == ir.RowVectorType, space: s}.over(dims)
 }
 
 // dims evaluates the written dimensions of a type.

@@ -16,7 +16,7 @@ const maxCalls = 256
 
 // callFn elaborates a call: a function of the model or the library is inlined,
 // anything else is a primitive or an intrinsic.
-func (e *elab) callFn(x *lang.Call) value {
+func (e *elaborator) callFn(x *lang.Call) value {
 	if fn, library := e.function(x.Fn.Name); fn != nil {
 		return e.inline(x, fn, library)
 	}
@@ -40,7 +40,7 @@ func (e *elab) callFn(x *lang.Call) value {
 }
 
 // function finds a function written in the language.
-func (e *elab) function(name string) (fn *lang.Fn, library bool) {
+func (e *elaborator) function(name string) (fn *lang.Fn, library bool) {
 	if !e.library {
 		if s := e.b.symbol(name); s != nil && s.Kind == ir.FnSymbol {
 			if fn, ok := s.Decl.(*lang.Fn); ok {
@@ -54,7 +54,7 @@ func (e *elab) function(name string) (fn *lang.Fn, library bool) {
 // inline elaborates the body of a function with its parameters bound to the
 // arguments. Names of dimensions in the parameters' types that nothing else
 // declares stand for the arguments' sizes.
-func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
+func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
 		return e.unchecked(x)
 	}
@@ -66,7 +66,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		e.b.errorf(diag.Recursion, e.at(x), "calls are nested deeper than %d", maxCalls)
 		return value{}
 	}
-	body := &elab{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
+	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
 		calls: &call{fn.Name.Name, e.at(x), e.calls, depth}}
 	if library && !e.library {
 		body.call = x.Span()
@@ -91,7 +91,7 @@ func (e *elab) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 
 // bindDims compares the written dimensions of a parameter with its argument
 // and binds the names that stand for sizes.
-func (e *elab) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elab, bool) {
+func (e *elaborator) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elaborator, bool) {
 	dims := []int{arg.item.Rows, arg.item.Cols}
 	for k, d := range t.Dims {
 		if k >= arg.item.Rank {
@@ -135,7 +135,7 @@ func primitive(name string, args int) (expr.Op, bool) {
 	return 0, false
 }
 
-func (e *elab) primitive(op expr.Op, args []value, at diag.Span) value {
+func (e *elaborator) primitive(op expr.Op, args []value, at diag.Span) value {
 	switch op.Info().Class {
 	case expr.Elementwise1:
 		return e.map1(op, args[0], at)
@@ -159,7 +159,7 @@ func (e *elab) primitive(op expr.Op, args []value, at diag.Span) value {
 
 // intrinsic elaborates a function that reads or makes shapes; ok is false for
 // other names.
-func (e *elab) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
+func (e *elaborator) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
 	switch {
 	case len(args) == 1:
 		switch x.Fn.Name {
@@ -187,7 +187,7 @@ func (e *elab) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
 }
 
 // extentOf is a dimension of a value of the given rank.
-func (e *elab) extentOf(x *lang.Call, v value, rank, dim int) value {
+func (e *elaborator) extentOf(x *lang.Call, v value, rank, dim int) value {
 	if v.item.Rank != rank {
 		what := [...]string{1: "a vector", 2: "a matrix"}[rank]
 		e.errorf(diag.BindShapes, e.at(x), "`%s` needs %s, not %s", x.Fn.Name, what, v.describe())
@@ -196,7 +196,7 @@ func (e *elab) extentOf(x *lang.Call, v value, rank, dim int) value {
 	return scalarInt([...]int{v.item.Rows, v.item.Cols}[dim])
 }
 
-func (e *elab) eye(x *lang.Call) value {
+func (e *elaborator) eye(x *lang.Call) value {
 	n, ok := e.size(x.Args[0], "the size")
 	if !ok || !e.b.fits(e.at(x), "the identity matrix", n) {
 		return value{}
@@ -210,7 +210,7 @@ func (e *elab) eye(x *lang.Call) value {
 }
 
 // filled is ones or zeros: a vector of n, or an m x n matrix.
-func (e *elab) filled(x *lang.Call, with float64) value {
+func (e *elaborator) filled(x *lang.Call, with float64) value {
 	dims := make([]int, len(x.Args))
 	for k, a := range x.Args {
 		n, ok := e.size(a, "the size")
@@ -226,7 +226,7 @@ func (e *elab) filled(x *lang.Call, with float64) value {
 }
 
 // diag is the diagonal matrix of a vector, or the diagonal of a matrix.
-func (e *elab) diag(x *lang.Call, arg value) value {
+func (e *elaborator) diag(x *lang.Call, arg value) value {
 	v, at := e.num(arg), e.at(x)
 	n := v.item.Rows
 	if v.item.Rank == 0 || v.item.Rank == 2 && v.item.Cols != n {

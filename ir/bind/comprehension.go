@@ -17,7 +17,7 @@ var reductions = map[string]expr.Op{
 	"sum": expr.Sum, "prod": expr.Prod, "max": expr.MaxAll, "min": expr.MinAll,
 }
 
-func (e *elab) comprehension(x *lang.Comprehension) value {
+func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if x.Fn.Name == "" {
 		return e.arrayOf(x)
 	}
@@ -57,7 +57,7 @@ func (e *elab) comprehension(x *lang.Comprehension) value {
 
 // iterate enumerates the tuples of binders under a condition, as one space
 // below the current one, and returns the elaborator of the body.
-func (e *elab) iterate(binders []lang.Binder, cond lang.Expr) (*elab, bool) {
+func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator, bool) {
 	if len(binders) == 0 {
 		return nil, false // the parser has reported it
 	}
@@ -130,7 +130,7 @@ func pick(list, at []int) []int {
 
 // extend makes the space of one more binder below the current one, and the
 // indices that it declares.
-func (e *elab) extend(bd *lang.Binder) (*space, []binding, bool) {
+func (e *elaborator) extend(bd *lang.Binder) (*space, []binding, bool) {
 	set := e.setOf(bd.Lo)
 	if bd.Hi != nil || set == nil {
 		out, ok := e.extendInts(bd, nil)
@@ -166,7 +166,7 @@ func (e *elab) extend(bd *lang.Binder) (*space, []binding, bool) {
 
 // extendInts makes the space of a binder over given values, or over the range
 // or vector that it names.
-func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
+func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	parents := e.space.size()
 	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
 	add := func(t int, values []int) {
@@ -234,7 +234,7 @@ func (e *elab) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 
 // roomWithin reports whether a space of n tuples may stand within the spaces around
 // it, which stay in memory meanwhile, and reports an error where not.
-func (e *elab) roomWithin(bd *lang.Binder, n int) bool {
+func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
 	around := 0
 	for s := e.space; s != nil; s = s.parent {
 		around += s.n
@@ -251,7 +251,7 @@ func (e *elab) roomWithin(bd *lang.Binder, n int) bool {
 }
 
 // bound evaluates an end of a range for each tuple of the current space.
-func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
+func (e *elaborator) bound(x lang.Expr, parents int) ([]int, bool) {
 	v := e.expr(x)
 	if !v.bad() && !v.isScalar() {
 		e.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
@@ -277,7 +277,7 @@ func (e *elab) bound(x lang.Expr, parents int) ([]int, bool) {
 
 // sumOver sums the instances of a value of the inner space into the outer one
 // that is its parent.
-func (e *elab) sumOver(v value, inner, outer *space, at diag.Span) value {
+func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 	if v.space.level() < inner.level() { // the same for all tuples: count times it
 		return e.map2(expr.Mul, e.tupleCount(inner, outer), v, at)
 	}
@@ -314,7 +314,7 @@ func (e *elab) sumOver(v value, inner, outer *space, at diag.Span) value {
 }
 
 // tupleCount is the number of tuples, for each tuple of the outer space.
-func (e *elab) tupleCount(inner, outer *space) value {
+func (e *elaborator) tupleCount(inner, outer *space) value {
 	if outer == nil {
 		return scalarInt(inner.n)
 	}
@@ -338,7 +338,7 @@ func scalarTimesVectors(v value) (scalar, vector value, ok bool) {
 }
 
 // itemSum sums the entries of each instance.
-func (e *elab) itemSum(v value, at diag.Span) value {
+func (e *elaborator) itemSum(v value, at diag.Span) value {
 	if v.bad() || v.isScalar() {
 		return v
 	}
@@ -363,7 +363,7 @@ func (e *elab) itemSum(v value, at diag.Span) value {
 
 // reduceOver is a product, maximum, minimum or log-sum-exp of batched scalars
 // over the tuples that belong to each tuple of the outer space.
-func (e *elab) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value {
+func (e *elaborator) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value {
 	if v.bad() {
 		return v
 	}
@@ -375,7 +375,7 @@ func (e *elab) reduceOver(op expr.Op, v value, outer *space, at diag.Span) value
 }
 
 // itemReduce is the same over the entries of each instance.
-func (e *elab) itemReduce(op expr.Op, v value, at diag.Span) value {
+func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	switch {
 	case v.bad() || v.isScalar():
 		return v
@@ -389,7 +389,7 @@ func (e *elab) itemReduce(op expr.Op, v value, at diag.Span) value {
 	return e.segments(op, v.node, seg, v.space, at)
 }
 
-func (e *elab) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
+func (e *elaborator) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
 	r, err := e.b.graph.Reduce(op, n, at)
 	if err != nil {
 		e.errorf(diag.BindEmptyRange, at, "%s", err)
@@ -401,7 +401,7 @@ func (e *elab) reduceNode(op expr.Op, n *expr.Node, at diag.Span) value {
 // segments reduces the entries of each segment. Known numbers are reduced
 // here; otherwise each segment gets a node of its own, as the graph has no
 // operation for it.
-func (e *elab) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at diag.Span) value {
+func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space, at diag.Span) value {
 	members := make([][]int, outer.n)
 	for k, t := range seg {
 		members[t] = append(members[t], k)

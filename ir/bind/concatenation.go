@@ -1,89 +1,54 @@
 package bind
 
 import (
-	"bilevelc/ir/expr"
+	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
-// blocks reports whether the entries of a list are arrays that are put together,
-// rather than scalars or the rows of a literal matrix.
-func blocks(items []value, x *lang.ListLit, rows int) bool {
-	if list, ok := x.Elems[0].(*lang.ListLit); ok && rows == len(items) && !x.Below && !list.Below {
-		return false
-	}
-	for _, v := range items {
-		if !v.isScalar() {
-			return true
-		}
-	}
-	return false
-}
-
 // concatenation is [u; v] or [u, v]: every entry of a block goes to its place in
 // the whole.
-func (e *elab) concatenation(items []value, x *lang.ListLit) value {
+func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 	at := e.at(x)
 	var s *space
-	vectors := true
-	total, side := 0, -1
-	size := make([][2]int, len(items)) // rows and columns
+	types := make([]ir.Type, len(items))
 	for k, v := range items {
-		s = join(s, v.space)
-		switch {
-		case v.isScalar():
-			size[k] = [2]int{1, 1}
-		case v.item.Rank == 1 && v.row:
-			size[k] = [2]int{1, v.item.Rows}
-			vectors = vectors && !x.Below
-		case v.item.Rank == 1:
-			size[k] = [2]int{v.item.Rows, 1}
-			vectors = vectors && x.Below
-		default:
-			size[k] = [2]int{v.item.Rows, v.item.Cols}
-			vectors = false
-		}
-		if !x.Below {
-			size[k] = [2]int{size[k][1], size[k][0]} // along, across
-		}
-		if side >= 0 && size[k][1] != side || len(v.dims()) > 2 {
-			e.errorf(diag.BindShapes, e.at(x.Elems[k]), "block %d is %s, the first is %s", k+1, v.describe(), items[0].describe())
-			return value{}
-		}
-		side, total = size[k][1], total+size[k][0]
+		s, types[k] = join(s, v.space), v.typ()
 	}
-	out := value{kind: number, space: s, row: vectors && !x.Below}
-	cols := side // of the whole, row by row
-	switch {
-	case vectors:
-		out.item, cols = expr.VectorShape(total), 1
-	case x.Below:
-		out.item = expr.MatrixShape(total, side)
-	default:
-		out.item, cols = expr.MatrixShape(side, total), total
+	t, f := elab.Concatenation(x, types, dim{n: 1})
+	if f != nil {
+		return e.fault(f)
+	}
+	out := shaped(t, s)
+	cols := 1 // of the whole, row by row
+	if t.Kind == ir.MatrixType {
+		cols = out.item.Cols
 	}
 	n, shape := s.size(), s.shape(out.item)
 	if !e.b.fits(at, "the array", n, out.item.Len()) {
 		return value{}
 	}
 	from := 0
-	for k, v := range items {
+	for _, v := range items {
 		if v = e.lift(e.num(v), s, at); v.bad() {
 			return value{}
 		}
 		index := make([]int, 0, n*v.item.Len())
-		for t := range n {
-			base := t * out.item.Len()
+		rows, width := extent(v)
+		for tuple := range n {
+			base := tuple * out.item.Len()
 			for j := range v.item.Len() {
-				switch {
-				case vectors || x.Below: // the rows of a block are whole rows
+				if t.Kind == ir.MatrixType && !x.Below {
+					index = append(index, base+j/width*cols+from+j%width)
+				} else { // the rows of a block are whole rows
 					index = append(index, base+from*cols+j)
-				default:
-					index = append(index, base+j/size[k][0]*cols+from+j%size[k][0])
 				}
 			}
 		}
-		from += size[k][0]
+		if from += rows; !x.Below {
+			from += width - rows
+		}
 		if len(index) == 0 {
 			continue
 		}
@@ -97,7 +62,7 @@ func (e *elab) concatenation(items []value, x *lang.ListLit) value {
 
 // arrayOf is [i in 1..n, j in 1..m: e]: the body at all tuples, as an array over
 // the indices.
-func (e *elab) arrayOf(x *lang.Comprehension) value {
+func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 	at := e.at(x)
 	inner, ok := e.iterate(x.Binders, nil)
 	if !ok {
@@ -138,7 +103,7 @@ func (e *elab) arrayOf(x *lang.Comprehension) value {
 
 // binderDim is the dimension that an index spans: as many entries as it takes
 // values at the first tuple of the space around it.
-func (e *elab) binderDim(b *lang.Binder, tuples int) (dim, bool) {
+func (e *elaborator) binderDim(b *lang.Binder, tuples int) (dim, bool) {
 	if set := e.setOf(b.Lo); b.Hi == nil && set != nil {
 		return dim{set.n, set}, true
 	}

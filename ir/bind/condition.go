@@ -13,7 +13,7 @@ import (
 // and the expressions and spaces they split. A condition on data that was not
 // supplied (abstract binding) is a factor that is 0 or 1, unknown which.
 
-func (e *elab) compare(x *lang.Binary) value {
+func (e *elaborator) compare(x *lang.Binary) value {
 	u, v := e.operand(x.X), e.operand(x.Y)
 	if u.bad() || v.bad() {
 		return value{}
@@ -49,7 +49,7 @@ func (e *elab) compare(x *lang.Binary) value {
 
 // judged is a comparison of what depends on variables, for the report: a factor
 // that is 1 where it holds and 0 elsewhere, made of signs.
-func (e *elab) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span) value {
+func (e *elaborator) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span) value {
 	number := func(f float64) value { return unbatched(e.b.graph.Number(f)) }
 	difference := func(a, c value) value { return e.map1(expr.Sign, e.map2(expr.Sub, a, c, at), at) }
 	above := func(a, c value) value { return e.map2(expr.Max, difference(a, c), number(0), at) }
@@ -74,7 +74,7 @@ func (e *elab) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span) valu
 }
 
 // reported is the value of an item of the report: of a condition, 1 or 0.
-func (e *elab) reported(x lang.Expr) value {
+func (e *elaborator) reported(x lang.Expr) value {
 	v := e.expr(x)
 	switch {
 	case v.kind != boolean:
@@ -105,14 +105,14 @@ func holds(op lang.BinaryOp, a, c float64) bool {
 
 // unknownCondition is a fresh opaque factor for a condition, written so that its range
 // shows: between 0 and 1.
-func (e *elab) unknownCondition(x lang.Node, s *space) value {
+func (e *elaborator) unknownCondition(x lang.Node, s *space) value {
 	g, at := e.b.graph, e.at(x)
 	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(g.Nodes()))
 	most := e.must(g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at))
 	return value{kind: boolean, space: s, unknown: e.must(g.Binary(expr.Max, most, g.Number(0), at))}
 }
 
-func (e *elab) not(v value, at diag.Span) value {
+func (e *elaborator) not(v value, at diag.Span) value {
 	if v.bad() {
 		return v
 	}
@@ -130,7 +130,7 @@ func (e *elab) not(v value, at diag.Span) value {
 
 // logic is `and` and `or`. The second condition is evaluated only where it
 // decides, so that it can rely on the first (i > 1 and v[i-1] > 0).
-func (e *elab) logic(x *lang.Binary) value {
+func (e *elaborator) logic(x *lang.Binary) value {
 	u := e.condition(x.X)
 	if u.bad() {
 		return value{}
@@ -180,7 +180,7 @@ func (e *elab) logic(x *lang.Binary) value {
 
 // joined is `and` and `or` in the report, where a condition may depend on
 // variables: of factors that are 0 or 1, the smaller and the larger.
-func (e *elab) joined(x *lang.Binary, u, v value) value {
+func (e *elaborator) joined(x *lang.Binary, u, v value) value {
 	known := func(c value) value {
 		if c.unknown == nil {
 			vals := make([]float64, len(c.bools))
@@ -215,7 +215,7 @@ func liftBools(v value, s *space) []bool {
 }
 
 // condition elaborates an expression that must be a condition.
-func (e *elab) condition(x lang.Expr) value {
+func (e *elaborator) condition(x lang.Expr) value {
 	v := e.expr(x)
 	if !v.bad() && v.kind != boolean {
 		return e.unchecked(x)
@@ -237,7 +237,7 @@ func subspace(s *space, bools []bool, want bool) *space {
 
 // ifExpr is `if c then a else b`: a branch is elaborated only where it is
 // taken.
-func (e *elab) ifExpr(x *lang.IfExpr) value {
+func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	c := e.condition(x.Cond)
 	if c.bad() {
 		return value{}
@@ -284,7 +284,7 @@ func (e *elab) ifExpr(x *lang.IfExpr) value {
 }
 
 // place puts the instances of a part back into its parent, zeros elsewhere.
-func (e *elab) place(v value, s *space, at diag.Span) *expr.Node {
+func (e *elaborator) place(v value, s *space, at diag.Span) *expr.Node {
 	size := v.item.Len()
 	up, index := v.space.to(s), make([]int, v.space.n*size)
 	for k, t := range up {

@@ -11,7 +11,7 @@ import (
 // level in the shape of its family. To the upper objective they are lower
 // variables behind those of y (ir.Problem.Duals); those of rows that were left
 // out, because no variable takes part in them, are 0.
-func (e *elab) dual(x *lang.Call) value {
+func (e *elaborator) dual(x *lang.Call) value {
 	name, ok := x.Args[0].(*lang.Name)
 	if !ok {
 		return value{} // the checker has reported it
@@ -84,7 +84,7 @@ type indexed struct {
 // indexDims are the dimensions that the indices of a family span: sets, and, where it has
 // all of their combinations, ranges from 1 beside them. Of a family with a condition all
 // are sets. No dims for others, and where no set is among them.
-func (e *elab) indexDims(c *lang.Constraint, s *space) indexed {
+func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
 	if s == nil {
 		return indexed{}
 	}

@@ -3,16 +3,18 @@ package bind
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
-// elab elaborates expressions in one scope: the model itself, or the body of
+// elaborator elaborates expressions in one scope: the model itself, or the body of
 // an inlined function, at one iteration space.
-type elab struct {
+type elaborator struct {
 	b     *binder
 	scope *scope
 	space *space // of the innermost comprehension, or nil
@@ -36,7 +38,7 @@ type call struct {
 
 // errorf reports an error; inside the body of a function it shows the calls
 // that lead there.
-func (e *elab) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
+func (e *elaborator) errorf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
 	d := e.b.errorf(code, at, format, args...)
 	for c := e.calls; c != nil; c = c.caller {
 		if c.at != at {
@@ -46,8 +48,29 @@ func (e *elab) errorf(code diag.Code, at diag.Span, format string, args ...any) 
 	return d
 }
 
+// fault reports a rule that an expression breaks. That it breaks it is found here only
+// where sizes are undecided without data; its code says so.
+func (e *elaborator) fault(f *elab.Fault) value {
+	summary := f.Summary
+	if e.library {
+		summary = fmt.Sprintf("`%s` does not take these arguments: %s", e.libraryCall().name, summary)
+	}
+	d := e.errorf(diag.BindShapes, e.at(f.At), "%s", summary)
+	d.Detail, d.Fix = f.Detail, f.Fix
+	return value{}
+}
+
+// libraryCall is the call of the library that a body of it is inlined for.
+func (e *elaborator) libraryCall() *call {
+	c := e.calls
+	for c.caller != nil && c.caller.at == c.at {
+		c = c.caller
+	}
+	return c
+}
+
 // unchecked is binder.unchecked as a value.
-func (e *elab) unchecked(n lang.Node) value {
+func (e *elaborator) unchecked(n lang.Node) value {
 	e.b.unchecked(e.at(n))
 	return value{}
 }
@@ -69,10 +92,10 @@ func (s *scope) find(name string) (value, bool) {
 }
 
 // top elaborates in the scope of the model.
-func (b *binder) top() *elab { return &elab{b: b} }
+func (b *binder) top() *elaborator { return &elaborator{b: b} }
 
 // in returns the elaborator of a deeper space.
-func (e *elab) in(s *space) *elab {
+func (e *elaborator) in(s *space) *elaborator {
 	inner := *e
 	inner.space = s
 	return &inner
@@ -80,7 +103,7 @@ func (e *elab) in(s *space) *elab {
 
 // within returns the elaborator of a deeper space that may leave out tuples of
 // the current one.
-func (e *elab) within(s *space) *elab {
+func (e *elaborator) within(s *space) *elaborator {
 	inner := e.in(s)
 	if !s.covers() {
 		inner.floor = s
@@ -89,14 +112,14 @@ func (e *elab) within(s *space) *elab {
 }
 
 // with returns the elaborator with one more local name.
-func (e *elab) with(name string, v value) *elab {
+func (e *elaborator) with(name string, v value) *elaborator {
 	inner := *e
 	inner.scope = &scope{name, v, e.scope}
 	return &inner
 }
 
 // at is the place that messages about n point to.
-func (e *elab) at(n lang.Node) diag.Span {
+func (e *elaborator) at(n lang.Node) diag.Span {
 	if e.library {
 		return e.call
 	}
@@ -105,7 +128,7 @@ func (e *elab) at(n lang.Node) diag.Span {
 
 // expr elaborates an expression. Errors are reported here and give a bad
 // value.
-func (e *elab) expr(x lang.Expr) value {
+func (e *elaborator) expr(x lang.Expr) value {
 	e.b.meter.Step()
 	if e.b.steps++; e.b.steps > maxSteps {
 		e.errorf(diag.BindTooLarge, e.b.modelName(), "the model is too large: with its functions inlined and its sums written out it has more than %d expressions", maxSteps)
@@ -146,7 +169,7 @@ func (e *elab) expr(x lang.Expr) value {
 }
 
 // operand elaborates an expression that is not a condition.
-func (e *elab) operand(x lang.Expr) value {
+func (e *elaborator) operand(x lang.Expr) value {
 	v := e.expr(x)
 	if v.kind == boolean {
 		return e.unchecked(x)
@@ -165,9 +188,9 @@ func all(list []lang.Expr, elaborate func(lang.Expr) value) (values []value, ok 
 }
 
 // numeric elaborates an expression that is a number, as a node of the graph.
-func (e *elab) numeric(x lang.Expr) value { return e.num(e.operand(x)) }
+func (e *elaborator) numeric(x lang.Expr) value { return e.num(e.operand(x)) }
 
-func (e *elab) name(x *lang.Name) value {
+func (e *elaborator) name(x *lang.Name) value {
 	if v, ok := e.scope.find(x.Name); ok {
 		if v.space != nil && v.space.level() < e.floor.level() {
 			return e.lift(v, e.floor, e.at(x))
@@ -214,39 +237,25 @@ func (b *binder) let(s *ir.Symbol) value {
 }
 
 // list is a literal: of numbers a vector, of rows a matrix.
-func (e *elab) list(x *lang.ListLit) value {
+func (e *elaborator) list(x *lang.ListLit) value {
 	if len(x.Elems) == 0 {
 		return unbatched(e.b.graph.Fill(0, expr.VectorShape(0), e.at(x)))
-	}
-	rows := 0
-	for _, el := range x.Elems {
-		if _, isRow := el.(*lang.ListLit); isRow {
-			rows++
-		}
 	}
 	items, ok := all(x.Elems, e.numeric)
 	if !ok {
 		return value{}
 	}
-	if blocks(items, x, rows) {
+	if elab.IsMatrix(x) {
+		return e.stack(items, expr.MatrixShape(len(items), items[0].item.Rows), e.at(x))
+	}
+	if slices.ContainsFunc(items, func(v value) bool { return !v.isScalar() }) {
 		return e.concatenation(items, x)
 	}
-	width := items[0].item
-	for k, v := range items {
-		if v.item != width || v.item.Rank > 1 || v.row || (rows != 0) != (v.item.Rank == 1) {
-			e.errorf(diag.BindShapes, e.at(x.Elems[k]), "element %d of the list is %s, the first is %s", k+1, v.describe(), items[0].describe())
-			return value{}
-		}
-	}
-	item := expr.VectorShape(len(items))
-	if rows > 0 {
-		item = expr.MatrixShape(len(items), width.Rows)
-	}
-	return e.stack(items, item, e.at(x))
+	return e.stack(items, expr.VectorShape(len(items)), e.at(x))
 }
 
 // stack puts equal items behind each other into one of the given shape.
-func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
+func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
 	out := value{kind: number, item: item}
 	known := true
 	for _, v := range items {
@@ -281,7 +290,7 @@ func (e *elab) stack(items []value, item expr.Shape, at diag.Span) value {
 	return out
 }
 
-func (e *elab) unary(x *lang.Unary) value {
+func (e *elaborator) unary(x *lang.Unary) value {
 	if x.Op == lang.Not {
 		return e.not(e.condition(x.X), e.at(x))
 	}
@@ -298,7 +307,7 @@ var elementwise = map[lang.BinaryOp]expr.Op{
 	lang.ElemMul: expr.Mul, lang.ElemDiv: expr.Div, lang.ElemPow: expr.Pow,
 }
 
-func (e *elab) binary(x *lang.Binary) value {
+func (e *elaborator) binary(x *lang.Binary) value {
 	if x.Op == lang.Eq || x.Op == lang.Ne {
 		if v, ok := e.compareLabels(x); ok {
 			return v
@@ -316,19 +325,10 @@ func (e *elab) binary(x *lang.Binary) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	switch {
-	case x.Op == lang.Div && !v.isScalar():
-		e.errorf(diag.BindShapes, e.at(x.Y), "division by %s", v.describe()).Fix = "write `./` to divide entry by entry"
-		return value{}
-	case x.Op == lang.Pow && !(u.isScalar() && v.isScalar()):
-		e.errorf(diag.BindShapes, e.at(x), "`^` is the power of scalars, not of %s and %s", u.describe(), v.describe()).Fix =
-			"write `.^` to raise entry by entry"
-		return value{}
-	}
-	if !u.isScalar() && !v.isScalar() && u.item != v.item {
-		e.errorf(diag.BindShapes, e.at(x), "the shapes differ: `%s` is %s, `%s` is %s",
-			oneLine(x.X.Span().Text()), u.describe(), oneLine(x.Y.Span().Text()), v.describe())
-		return value{}
+	if !u.isScalar() || !v.isScalar() {
+		if _, f := elab.Arithmetic(x, u.typ(), v.typ(), false); f != nil {
+			return e.fault(f)
+		}
 	}
 	return e.map2(elementwise[x.Op], u, v, e.at(x))
 }
@@ -336,7 +336,7 @@ func (e *elab) binary(x *lang.Binary) value {
 // constant returns the entries of a value that depends on data only. ok is
 // false where it depends on variables or on data that was not supplied; only
 // the first is an error, which is reported.
-func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok bool) {
+func (e *elaborator) constant(v value, at diag.Span, what string) (vals []float64, ok bool) {
 	if v.bad() {
 		return nil, false
 	}
@@ -354,7 +354,7 @@ func (e *elab) constant(v value, at diag.Span, what string) (vals []float64, ok 
 
 // integers returns a value as integers, one or one a tuple of its space. An
 // unknown value (data not supplied) gives ok and a nil list.
-func (e *elab) integers(v value, at diag.Span, what string) (ints []int, ok bool) {
+func (e *elaborator) integers(v value, at diag.Span, what string) (ints []int, ok bool) {
 	if v.bad() {
 		return nil, false
 	}
@@ -381,7 +381,7 @@ func (e *elab) integers(v value, at diag.Span, what string) (ints []int, ok bool
 }
 
 // size is an integer that is the same for all tuples, such as a dimension.
-func (e *elab) size(x lang.Expr, what string) (int, bool) {
+func (e *elaborator) size(x lang.Expr, what string) (int, bool) {
 	v := e.expr(x)
 	if v.bad() {
 		return 0, false

@@ -49,7 +49,7 @@ func (r *rows) constraint(c *lang.Constraint) []relation {
 }
 
 // links lowers the relations of a chain where e is.
-func (r *rows) links(e *elab, c *lang.Constraint) []relation {
+func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 	terms, ok := all(c.Terms, e.numeric)
 	if !ok {
 		return nil

@@ -20,7 +20,7 @@ type selector struct {
 }
 
 // index is x[i], A[i, j], A[i, :], y[2..n].
-func (e *elab) index(x *lang.Index) value {
+func (e *elaborator) index(x *lang.Index) value {
 	if t := e.textsOf(x); t != nil {
 		return e.textEntry(x, t)
 	}
@@ -44,7 +44,7 @@ func (e *elab) index(x *lang.Index) value {
 }
 
 // selectors evaluates the subscripts of an array, and gives the space of them all.
-func (e *elab) selectors(x *lang.Index, v value) ([]selector, *space, bool) {
+func (e *elaborator) selectors(x *lang.Index, v value) ([]selector, *space, bool) {
 	dims := v.dims()
 	groups, fit := e.deal(x, dims)
 	if !fit {
@@ -69,7 +69,7 @@ func (e *elab) selectors(x *lang.Index, v value) ([]selector, *space, bool) {
 }
 
 // subscript evaluates one subscript along a dimension.
-func (e *elab) subscript(sub lang.Subscript, dim int) (selector, bool) {
+func (e *elaborator) subscript(sub lang.Subscript, dim int) (selector, bool) {
 	if sub.All {
 		return selector{width: dim, all: true, pos: count(0, dim)}, true
 	}
@@ -98,7 +98,7 @@ func (e *elab) subscript(sub lang.Subscript, dim int) (selector, bool) {
 }
 
 // rangeSubscript is lo..hi; its length must be the same for all tuples.
-func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
+func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 	hi := e.expr(sub.Hi)
 	los, ok := e.integers(lo, e.at(sub.Lo), "an index")
 	his, ok2 := e.integers(hi, e.at(sub.Hi), "an index")
@@ -129,12 +129,12 @@ func (e *elab) rangeSubscript(sub lang.Subscript, lo value) (selector, bool) {
 }
 
 // asInt is v as an integer value with the given numbers.
-func (e *elab) asInt(v value, ints []int) value {
+func (e *elaborator) asInt(v value, ints []int) value {
 	return value{kind: integer, item: v.item, space: v.space, ints: ints}
 }
 
 // inRange checks the positions against the dimension.
-func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, along dim) bool {
+func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, along dim) bool {
 	dim, lo := along.n, 1
 	if along.set != nil {
 		lo = along.set.lo
@@ -161,7 +161,7 @@ func (e *elab) inRange(sel selector, sub lang.Subscript, x *lang.Index, along di
 }
 
 // take gathers the selected entries.
-func (e *elab) take(v value, sels []selector, s *space, at diag.Span) value {
+func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) value {
 	out := remaining(v, sels, s)
 	n, shape := s.size(), s.shape(out.item)
 	if !e.b.fits(at, "the selection", n, out.item.Len()) {
@@ -212,7 +212,7 @@ func remaining(v value, sels []selector, s *space) value {
 
 // unknownIndex stands for a selection by data that was not supplied. Of data
 // it is unknown data; of variables it is an unknown linear map of all entries.
-func (e *elab) unknownIndex(x *lang.Index, v value, sels []selector, s *space) value {
+func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *space) value {
 	out := remaining(v, sels, s)
 	shape := s.shape(out.item)
 	at, g := e.at(x), e.b.graph

@@ -18,7 +18,7 @@ type elements struct {
 
 // wholeTuple reports whether a subscript stands for all labels of an element of a
 // set of tuples at once.
-func (e *elab) wholeTuple(sub lang.Subscript) bool {
+func (e *elaborator) wholeTuple(sub lang.Subscript) bool {
 	if sub.All {
 		return true
 	}
@@ -40,7 +40,7 @@ func (e *elab) wholeTuple(sub lang.Subscript) bool {
 
 // deal gives each dimension its subscripts: one over a set of tuples takes one
 // for each label, unless it is given a whole element.
-func (e *elab) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
+func (e *elaborator) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
 	var out [][]lang.Subscript
 	subs := x.Subs
 	for _, d := range dims {
@@ -57,7 +57,7 @@ func (e *elab) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
 }
 
 // along evaluates the subscripts of a dimension over a set.
-func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, bool) {
+func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, bool) {
 	set := d.set
 	if len(subs) == 1 && subs[0].All {
 		return selector{width: d.n, all: true, pos: count(0, d.n)}, true
@@ -107,7 +107,7 @@ func (e *elab) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, boo
 
 // labelIndex is the value of an index that is read by name; ok is false for
 // other expressions.
-func (e *elab) labelIndex(x lang.Expr) (value, bool) {
+func (e *elaborator) labelIndex(x lang.Expr) (value, bool) {
 	n, ok := x.(*lang.Name)
 	if !ok {
 		return value{}, false
@@ -116,7 +116,7 @@ func (e *elab) labelIndex(x lang.Expr) (value, bool) {
 }
 
 // alongNumbers evaluates a subscript of a dimension over a set of numbers.
-func (e *elab) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector, bool) {
+func (e *elaborator) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector, bool) {
 	sel, ok := e.subscript(sub, d.n)
 	if !ok {
 		return sel, false
@@ -132,7 +132,7 @@ func (e *elab) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector,
 }
 
 // oneElement evaluates an expression that must be an element of a set.
-func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
+func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 	switch x.(type) {
 	case *lang.Text, *lang.Number:
 		k := set.find(lang.LabelOf(x))
@@ -184,13 +184,13 @@ func (e *elab) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 }
 
 // notIn reports a label that a set does not have.
-func (e *elab) notIn(x lang.Expr, set *boundSet) {
+func (e *elaborator) notIn(x lang.Expr, set *boundSet) {
 	label := lang.LabelOf(x)
 	e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(label), set.name), set, []string{label})
 }
 
 // compareLabels is == or != of labels.
-func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
+func (e *elaborator) compareLabels(x *lang.Binary) (value, bool) {
 	u, v := e.labelSide(x.X), e.labelSide(x.Y)
 	if u.set != nil && u.set.texts || v.set != nil && v.set.texts {
 		return e.compareTexts(x, u, v), true
@@ -232,7 +232,7 @@ func (e *elab) compareLabels(x *lang.Binary) (value, bool) {
 }
 
 // labelSide is a side of a comparison as far as it may be an index over a set.
-func (e *elab) labelSide(x lang.Expr) value {
+func (e *elaborator) labelSide(x lang.Expr) value {
 	switch x := x.(type) {
 	case *lang.Paren:
 		return e.labelSide(x.X)
@@ -252,7 +252,7 @@ func (e *elab) labelSide(x lang.Expr) value {
 }
 
 // ofSet elaborates card, ord, next and prev; ok is false for other names.
-func (e *elab) ofSet(x *lang.Call) (v value, ok bool) {
+func (e *elaborator) ofSet(x *lang.Call) (v value, ok bool) {
 	switch x.Fn.Name {
 	case "card", "ord", "next", "prev":
 	default:

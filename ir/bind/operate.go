@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -12,7 +13,7 @@ import (
 // different spaces meet.
 
 // num turns an integer value into a number.
-func (e *elab) num(v value) value {
+func (e *elaborator) num(v value) value {
 	if v.kind != integer {
 		return v
 	}
@@ -30,7 +31,7 @@ func (e *elab) num(v value) value {
 }
 
 // lift turns a number of an ancestor space into one of s.
-func (e *elab) lift(v value, s *space, at diag.Span) value {
+func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 	if v.space == s || v.bad() {
 		return v
 	}
@@ -58,7 +59,7 @@ func (e *elab) lift(v value, s *space, at diag.Span) value {
 }
 
 // spread repeats a batched scalar to a batched item.
-func (e *elab) spread(v value, item expr.Shape, at diag.Span) value {
+func (e *elaborator) spread(v value, item expr.Shape, at diag.Span) value {
 	size := item.Len()
 	if !e.b.fits(at, "the expanded expression", v.space.n, size) {
 		return value{}
@@ -71,12 +72,12 @@ func (e *elab) spread(v value, item expr.Shape, at diag.Span) value {
 }
 
 // gather is Builder.Gather for indices that are known to be in range.
-func (e *elab) gather(x *expr.Node, index []int, out expr.Shape, at diag.Span) *expr.Node {
+func (e *elaborator) gather(x *expr.Node, index []int, out expr.Shape, at diag.Span) *expr.Node {
 	return e.must(e.b.graph.Gather(x, index, out, at))
 }
 
 // must unwraps what the binder has checked already: an error is a bug here.
-func (e *elab) must(n *expr.Node, err error) *expr.Node {
+func (e *elaborator) must(n *expr.Node, err error) *expr.Node {
 	if err != nil {
 		panic("bind: " + err.Error())
 	}
@@ -84,7 +85,7 @@ func (e *elab) must(n *expr.Node, err error) *expr.Node {
 }
 
 // plus is the sum of two nodes; a missing one is zero.
-func (e *elab) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
+func (e *elaborator) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
 	if sum == nil {
 		return n
 	}
@@ -92,7 +93,7 @@ func (e *elab) plus(sum, n *expr.Node, at diag.Span) *expr.Node {
 }
 
 // map1 applies an elementwise operation of one argument.
-func (e *elab) map1(op expr.Op, v value, at diag.Span) value {
+func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 	if v.bad() {
 		return v
 	}
@@ -111,7 +112,7 @@ func (e *elab) map1(op expr.Op, v value, at diag.Span) value {
 }
 
 // map2 applies an elementwise operation of two arguments.
-func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
+func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
@@ -121,12 +122,11 @@ func (e *elab) map2(op expr.Op, u, v value, at diag.Span) value {
 		}
 	}
 	u, v = e.num(u), e.num(v)
-	if !u.isScalar() && !v.isScalar() && (u.item != v.item || u.row != v.row) {
-		d := e.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
-		if u.item == v.item {
-			d.Fix = "transpose one of the two with `'`"
+	if !u.isScalar() && !v.isScalar() {
+		if _, problem := elab.Broadcast(u.typ(), v.typ()); problem != "" {
+			e.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
+			return value{}
 		}
-		return value{}
 	}
 	out := value{kind: number, item: u.item, row: u.row, space: join(u.space, v.space)}
 	out.axes = u.axes
@@ -166,7 +166,7 @@ func scaledVector(u, v value) (scalar, vector value, ok bool) {
 
 // align brings an operand to the space and item of the result; an unbatched
 // scalar broadcasts as it is.
-func (e *elab) align(v, out value, at diag.Span) value {
+func (e *elaborator) align(v, out value, at diag.Span) value {
 	if v.isScalar() && v.space == nil {
 		return v
 	}
@@ -183,7 +183,7 @@ const exactInt = 1 << 53
 // intMap2 is exact integer arithmetic. It does not apply where a quotient is
 // not whole, a power is not an integer, or a result is beyond 2^53; the
 // operation is then one of reals.
-func (e *elab) intMap2(op expr.Op, u, v value) (value, bool) {
+func (e *elaborator) intMap2(op expr.Op, u, v value) (value, bool) {
 	s := join(u.space, v.space)
 	u, v = e.lift(u, s, diag.Span{}), e.lift(v, s, diag.Span{})
 	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, len(u.ints))}
@@ -232,15 +232,18 @@ func inExact(v float64) (int, bool) {
 }
 
 // transposed is v'.
-func (e *elab) transposed(v value, at diag.Span) value {
+func (e *elaborator) transposed(v value, at diag.Span) value {
 	switch {
 	case v.bad() || v.isScalar():
 		return v
 	case v.item.Rank == 1:
 		v.row, v.product = !v.row, nil
 		return v
-	case v.space == nil:
-		return unbatched(e.must(e.b.graph.Transpose(v.node, at))).over(turned(v))
+	}
+	out := shaped(elab.Transposed(v.typ()), v.space)
+	if v.space == nil {
+		out.node = e.must(e.b.graph.Transpose(v.node, at))
+		return out
 	}
 	r, c := v.item.Rows, v.item.Cols
 	index := make([]int, 0, v.space.n*r*c)
@@ -251,17 +254,11 @@ func (e *elab) transposed(v value, at diag.Span) value {
 			}
 		}
 	}
-	item := expr.MatrixShape(c, r)
-	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, v.space.shape(item), at)}.over(turned(v))
-}
-
-// turned are the dimensions of the transpose of a matrix.
-func turned(v value) []dim {
-	d := v.dims()
-	return []dim{d[1], d[0]}
+	out.node = e.gather(v.node, index, v.space.shape(out.item), at)
+	return out
 }
 
 // reshape gives a node's entries, in row-major order, another shape.
-func (e *elab) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
+func (e *elaborator) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
 	return e.gather(n, count(0, out.Len()), out, at)
 }

@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -8,23 +10,23 @@ import (
 
 // This file holds the linear-algebra product `*`, of pairs and of chains.
 
-// factors flattens a chain a * b * c as written, without looking into
-// brackets.
-func factors(x *lang.Binary) []lang.Expr {
+// products are the products of a chain a * b * c as written, without looking into
+// brackets, the innermost first: each has one factor more on its right.
+func products(x *lang.Binary) []*lang.Binary {
 	if left, ok := x.X.(*lang.Binary); ok && left.Op == lang.Mul {
-		return append(factors(left), x.Y)
+		return append(products(left), x)
 	}
-	return []lang.Expr{x.X, x.Y}
+	return []*lang.Binary{x}
 }
 
 // chain is the product of a chain. It reads from the left, as the language
 // does, to find where the product becomes a scalar (x' * y * z is (x' * y) *
 // z); each stretch between is a chain of matrices, which associates as it is
 // cheapest; scalars are multiplied first.
-func (e *elab) chain(x *lang.Binary) value {
+func (e *elaborator) chain(x *lang.Binary) value {
 	var scale value // product of the scalar stretches
 	var run []value // the open stretch
-	var acc value   // type of its product; the node is not used
+	var acc ir.Type // of its product
 	scaleBy := func(v value) {
 		if scale.kind == bad {
 			scale = v
@@ -32,31 +34,27 @@ func (e *elab) chain(x *lang.Binary) value {
 			scale = e.map2(expr.Mul, scale, v, e.at(x))
 		}
 	}
-	list := factors(x)
-	for k, f := range list {
-		v := e.expr(f)
-		if v.bad() {
-			for _, rest := range list[k+1:] {
-				e.expr(rest) // report what is wrong there too
+	list := products(x)
+	for k := range len(list) + 1 {
+		v := e.expr(factorOf(list, k))
+		switch {
+		case v.bad():
+			for j := k + 1; j <= len(list); j++ {
+				e.expr(factorOf(list, j)) // report what is wrong there too
 			}
 			return value{}
-		}
-		if v.isScalar() {
+		case v.isScalar():
 			scaleBy(v)
 			continue
-		}
-		if len(run) == 0 {
-			run, acc = []value{v}, v
+		case len(run) == 0:
+			run, acc = []value{v}, v.typ()
 			continue
 		}
-		item, row, ok := productType(acc, v)
-		if !ok {
-			e.productError(acc, v, e.at(x))
-			return value{}
+		t, f := elab.Arithmetic(list[k-1], acc, v.typ(), false)
+		if f != nil {
+			return e.fault(f)
 		}
-		run = append(run, v)
-		acc = value{kind: number, item: item, row: row}
-		if acc.isScalar() {
+		if run, acc = append(run, v), t; elab.IsScalar(t) {
 			scaleBy(e.cheapest(run, e.at(x)))
 			run = nil
 		}
@@ -71,38 +69,12 @@ func (e *elab) chain(x *lang.Binary) value {
 	return v
 }
 
-func (e *elab) productError(u, v value, at diag.Span) {
-	d := e.errorf(diag.BindShapes, at, "the product of %s and %s is not defined", u.describe(), v.describe())
-	if u.item == v.item && u.item.Rank == 1 && u.row == v.row {
-		d.Fix = "write `u' * v` for the inner product, or `u .* v` entry by entry"
+// factorOf is the k-th factor of a chain.
+func factorOf(list []*lang.Binary, k int) lang.Expr {
+	if k == 0 {
+		return list[0].X
 	}
-}
-
-// productType is the type of a pair's product.
-func productType(u, v value) (item expr.Shape, row, ok bool) {
-	if u.isScalar() {
-		return v.item, v.row, true
-	}
-	if v.isScalar() {
-		return u.item, u.row, true
-	}
-	ur, uc := extent(u)
-	vr, vc := extent(v)
-	switch {
-	case uc != vr:
-		return expr.Shape{}, false, false
-	case u.row && isColumn(v):
-		return expr.ScalarShape(), false, true
-	case isColumn(u) && v.row:
-		return expr.MatrixShape(ur, vc), false, true
-	case u.item.Rank == 2 && isColumn(v):
-		return expr.VectorShape(ur), false, true
-	case u.row && v.item.Rank == 2:
-		return expr.VectorShape(vc), true, true
-	case u.item.Rank == 2 && v.item.Rank == 2:
-		return expr.MatrixShape(ur, vc), false, true
-	}
-	return expr.Shape{}, false, false
+	return list[k-1].Y
 }
 
 func isColumn(v value) bool { return v.item.Rank == 1 && !v.row }
@@ -129,7 +101,7 @@ func weight(d expr.Deps) float64 {
 
 // cheapest multiplies a chain of conforming factors in the order of least
 // cost (the matrix-chain recursion), from the right where costs are equal.
-func (e *elab) cheapest(run []value, at diag.Span) value {
+func (e *elaborator) cheapest(run []value, at diag.Span) value {
 	n := len(run)
 	type plan struct {
 		cost  float64
@@ -170,7 +142,7 @@ func (e *elab) cheapest(run []value, at diag.Span) value {
 }
 
 // product is u * v.
-func (e *elab) product(u, v value, at diag.Span) value {
+func (e *elaborator) product(u, v value, at diag.Span) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
@@ -178,15 +150,11 @@ func (e *elab) product(u, v value, at diag.Span) value {
 	if u.isScalar() || v.isScalar() {
 		return e.map2(expr.Mul, u, v, at)
 	}
-	item, row, ok := productType(u, v)
-	if !ok {
-		e.productError(u, v, at)
+	t, _ := elab.Multiply(u.typ(), v.typ()) // has been checked
+	out := shaped(t, join(u.space, v.space))
+	if !e.roomFor(out.item, out.space, u, v, at) {
 		return value{}
 	}
-	if !e.roomFor(item, join(u.space, v.space), u, v, at) {
-		return value{}
-	}
-	out := value{kind: number, item: item, row: row, space: join(u.space, v.space)}
 	if out.space != nil {
 		return e.batchedProduct(out, u, v, at)
 	}
@@ -208,7 +176,7 @@ func (e *elab) product(u, v value, at diag.Span) value {
 
 // roomFor checks the size of a product that is a matrix, unless it stays
 // sparse.
-func (e *elab) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) bool {
+func (e *elaborator) roomFor(item expr.Shape, s *space, u, v value, at diag.Span) bool {
 	if item.Rank < 2 && s == nil || staysSparse(u.node) && staysSparse(v.node) {
 		return true
 	}
@@ -233,7 +201,7 @@ func staysSparse(n *expr.Node) bool {
 }
 
 // batchedProduct multiplies where a factor differs from tuple to tuple.
-func (e *elab) batchedProduct(out, u, v value, at diag.Span) value {
+func (e *elaborator) batchedProduct(out, u, v value, at diag.Span) value {
 	g, s := e.b.graph, out.space
 	switch {
 	case u.row && isColumn(v) && v.space == nil:
@@ -267,7 +235,7 @@ func (e *elab) batchedProduct(out, u, v value, at diag.Span) value {
 // contract is the general batched product: both factors gathered to one entry
 // for each (tuple, row, column, inner index), multiplied, and summed over the
 // inner index.
-func (e *elab) contract(out, u, v value, at diag.Span) value {
+func (e *elaborator) contract(out, u, v value, at diag.Span) value {
 	s := out.space
 	u, v = e.lift(u, s, at), e.lift(v, s, at)
 	if u.bad() || v.bad() {
@@ -298,6 +266,6 @@ func (e *elab) contract(out, u, v value, at diag.Span) value {
 }
 
 // ones is an unnamed vector of ones.
-func (e *elab) ones(n int) *expr.Node {
+func (e *elaborator) ones(n int) *expr.Node {
 	return e.b.graph.Fill(1, expr.VectorShape(n), diag.Span{})
 }

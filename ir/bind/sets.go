@@ -123,7 +123,7 @@ func (s *boundSet) in(t *boundSet, k int) int {
 }
 
 // setOf is the set that a name stands for in a scope, or nil.
-func (e *elab) setOf(x lang.Expr) *boundSet {
+func (e *elaborator) setOf(x lang.Expr) *boundSet {
 	n, ok := x.(*lang.Name)
 	if !ok || e.library {
 		return nil

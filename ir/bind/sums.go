@@ -13,12 +13,12 @@ import (
 
 // sumEntries is the sum of all entries of a node. Sums share their parts: each
 // is taken apart once.
-func (e *elab) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
+func (e *elaborator) sumEntries(n *expr.Node, at diag.Span) *expr.Node {
 	return e.termwise(n, at, func(n *expr.Node) *expr.Node { return e.sumTerm(n, at) })
 }
 
 // termwise sums the terms of n, each in its own way.
-func (e *elab) termwise(n *expr.Node, at diag.Span, term func(*expr.Node) *expr.Node) *expr.Node {
+func (e *elaborator) termwise(n *expr.Node, at diag.Span, term func(*expr.Node) *expr.Node) *expr.Node {
 	done := map[*expr.Node]*expr.Node{}
 	var sum func(n *expr.Node) *expr.Node
 	sum = func(n *expr.Node) *expr.Node {
@@ -40,7 +40,7 @@ func splits(n *expr.Node) bool {
 		n.Args[0].Shape == n.Shape && n.Args[1].Shape == n.Shape
 }
 
-func (e *elab) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
+func (e *elaborator) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
 	g := e.b.graph
 	if t, ok := e.term(n); ok {
 		if s := e.bilinear(t, at); s != nil {
@@ -52,11 +52,11 @@ func (e *elab) sumTerm(n *expr.Node, at diag.Span) *expr.Node {
 
 // segmentSums is, for each of n segments, the sum of the entries that belong
 // to it.
-func (e *elab) segmentSums(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
+func (e *elaborator) segmentSums(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
 	return e.termwise(v, at, func(v *expr.Node) *expr.Node { return e.segmentTerm(v, seg, n, at) })
 }
 
-func (e *elab) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
+func (e *elaborator) segmentTerm(v *expr.Node, seg []int, n int, at diag.Span) *expr.Node {
 	g, out := e.b.graph, expr.VectorShape(n)
 	if t, ok := e.term(v); ok && len(t.vars) == 1 && t.vars[0].Shape.Rank == 1 && t.vars[0].Op == expr.Gather &&
 		t.vars[0].Args[0].Shape.Rank == 1 && len(t.scale) == 0 {
@@ -80,7 +80,7 @@ type term struct {
 const maxFactors = 64
 
 // term flattens an elementwise product of vectors.
-func (e *elab) term(n *expr.Node) (term, bool) {
+func (e *elaborator) term(n *expr.Node) (term, bool) {
 	if n.Deps == 0 || n.Shape.Rank != 1 {
 		return term{}, false
 	}
@@ -113,7 +113,7 @@ func (e *elab) term(n *expr.Node) (term, bool) {
 	return t, true
 }
 
-func (e *elab) scaled(scale []*expr.Node, n *expr.Node, at diag.Span) *expr.Node {
+func (e *elaborator) scaled(scale []*expr.Node, n *expr.Node, at diag.Span) *expr.Node {
 	for _, s := range scale {
 		n = e.must(e.b.graph.Binary(expr.Mul, s, n, at))
 	}
@@ -122,7 +122,7 @@ func (e *elab) scaled(scale []*expr.Node, n *expr.Node, at diag.Span) *expr.Node
 
 // bilinear sums a term of one or two variable factors as c' v or u' (M v), or
 // returns nil where it is neither.
-func (e *elab) bilinear(t term, at diag.Span) *expr.Node {
+func (e *elaborator) bilinear(t term, at diag.Span) *expr.Node {
 	g := e.b.graph
 	switch len(t.vars) {
 	case 1:
@@ -178,7 +178,7 @@ type matrix struct {
 // coefficients is the rows x cols matrix M with M[at row[k], col[k]] the sum of
 // the entries c[k] (1 where c is nil), zero where they cancel up to rounding: a data matrix of the model where it is
 // one, else a new constant. nil where the entries are not known.
-func (e *elab) coefficients(c *expr.Node, row, col []int, rows, cols int) *matrix {
+func (e *elaborator) coefficients(c *expr.Node, row, col []int, rows, cols int) *matrix {
 	if c != nil && c.Op == expr.Gather && c.Args[0].Shape.Rank == 2 && len(row) == rows*cols {
 		a := c.Args[0]
 		if a.Shape == expr.MatrixShape(rows, cols) && reads(c.Index, row, col, cols) {

@@ -113,7 +113,7 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 }
 
 // textsOf are the texts that an expression is an entry of, or nil.
-func (e *elab) textsOf(x lang.Expr) *texts {
+func (e *elaborator) textsOf(x lang.Expr) *texts {
 	for {
 		p, ok := x.(*lang.Paren)
 		if !ok {
@@ -136,7 +136,7 @@ func (e *elab) textsOf(x lang.Expr) *texts {
 }
 
 // textEntry is split[r]: an element of the set of the values, one or one a tuple.
-func (e *elab) textEntry(x *lang.Index, t *texts) value {
+func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 	sels, s, ok := e.selectors(x, value{axes: t.dims})
 	if !ok {
 		return value{}
@@ -172,7 +172,7 @@ func (e *elab) textEntry(x *lang.Index, t *texts) value {
 }
 
 // elementsOfTexts are texts as the elements of a set.
-func (e *elab) elementsOfTexts(x lang.Expr, v value, set *boundSet) (elements, bool) {
+func (e *elaborator) elementsOfTexts(x lang.Expr, v value, set *boundSet) (elements, bool) {
 	out := elements{space: v.space, pos: make([]int, len(v.ints))}
 	for k, i := range v.ints {
 		if out.pos[k] = set.find(v.set.labels[i-1]); out.pos[k] >= 0 {
@@ -191,7 +191,7 @@ func (e *elab) elementsOfTexts(x lang.Expr, v value, set *boundSet) (elements, b
 }
 
 // compareTexts is == or != where a side, u of x.X or v of x.Y, is a text.
-func (e *elab) compareTexts(x *lang.Binary, u, v value) value {
+func (e *elaborator) compareTexts(x *lang.Binary, u, v value) value {
 	written := func(y lang.Expr, other value) (side value, ok bool) {
 		label := lang.LabelOf(y)
 		set := &boundSet{labels: []string{label}, n: 1}

@@ -38,14 +38,14 @@ func (b *binder) again(a attempt) bool {
 }
 
 // vary reports a size that varies with an index.
-func (e *elab) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
+func (e *elaborator) vary(at diag.Span, format string, args ...any) *diag.Diagnostic {
 	e.b.varying = true
 	return e.errorf(diag.BindVaryingSize, at, format, args...)
 }
 
 // tuple returns the elaborator of one tuple of a space that was just
 // enumerated, with its indices as integers.
-func (e *elab) tuple(s *space, k int) *elab {
+func (e *elaborator) tuple(s *space, k int) *elaborator {
 	one := e
 	for j, name := range s.names {
 		one = one.with(name, element(s.at[j][k], s.setAt(j)))
@@ -54,7 +54,7 @@ func (e *elab) tuple(s *space, k int) *elab {
 }
 
 // mayUnroll checks the number of tuples.
-func (e *elab) mayUnroll(s *space, at diag.Span) bool {
+func (e *elaborator) mayUnroll(s *space, at diag.Span) bool {
 	e.b.loops += s.n
 	if s.n <= maxUnrolled && e.b.loops <= maxLoops {
 		return true
@@ -70,7 +70,7 @@ var pairwise = map[expr.Op]expr.Op{
 }
 
 // unroll reduces a body over the tuples of s, one by one.
-func (e *elab) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
+func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
 	at := e.at(x)
 	if !e.mayUnroll(s, at) {
 		return value{}

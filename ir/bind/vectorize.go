@@ -27,7 +27,7 @@ type addend struct {
 }
 
 // collected rewrites a scalar sum of many terms.
-func (e *elab) collected(root *expr.Node, at diag.Span) *expr.Node {
+func (e *elaborator) collected(root *expr.Node, at diag.Span) *expr.Node {
 	terms := summands(root)
 	if len(terms) < minTerms {
 		return root
@@ -172,7 +172,7 @@ func isEntry(n *expr.Node) bool { return n.Op == expr.Gather && n.Shape.Rank == 
 
 // stacked is the vector of scalar nodes of equal patterns, or their common
 // node.
-func (e *elab) stacked(nodes []*expr.Node) *expr.Node {
+func (e *elaborator) stacked(nodes []*expr.Node) *expr.Node {
 	first, same := nodes[0], true
 	for _, n := range nodes[1:] {
 		same = same && n == first

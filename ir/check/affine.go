@@ -3,6 +3,7 @@ package check
 import (
 	"slices"
 
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -39,7 +40,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 		if v.onlyKinks() {
 			if slices.Contains(r.Ops, lang.Equal) {
 				b := v.bends[0]
-				d := c.errorf(c.global, diag.NotAffine, b.at, "%s is an equality with a kink, `%s`", constraintText(r), quoteSpan(b.at))
+				d := c.errorf(c.global, diag.NotAffine, b.at, "%s is an equality with a kink, `%s`", constraintText(r), elab.QuoteSpan(b.at))
 				d.Detail = "the points at which it holds are not convex: functions with kinks are restated in inequalities only"
 				d.Context, d.Related = r.Terms[i].Span(), b.related
 			}
@@ -47,7 +48,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 		}
 		bends := slices.DeleteFunc(slices.Clone(v.bends), func(s site) bool { return restatable[s.what] })
 		b := bends[0]
-		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), quoteSpan(b.at))
+		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), elab.QuoteSpan(b.at))
 		d.Detail = bendReason(b.what)
 		d.Context = r.Terms[i].Span()
 		d.Related = b.related

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/stdlib"
@@ -148,7 +149,7 @@ func (c *checker) notFunction(s *scope, e *lang.Call, entry *entry) value {
 func argumentText(e *lang.Call) string {
 	parts := make([]string, len(e.Args))
 	for i, a := range e.Args {
-		parts[i] = quote(a)
+		parts[i] = elab.Quote(a)
 	}
 	return strings.Join(parts, ", ")
 }
@@ -213,13 +214,13 @@ func (c *checker) parameter(s *scope, p *lang.FnParam) value {
 	}
 	switch p.Type.Kind {
 	case lang.KindInt:
-		return value{typ: intType, size: atomPoly(c.newAtom(p.Name.Name, opaqueAtom))}
+		return value{typ: elab.Int, size: atomPoly(c.newAtom(p.Name.Name, opaqueAtom))}
 	case lang.KindVector:
-		return value{typ: vectorType(size(0, "length"))}
+		return value{typ: elab.Vector(size(0, "length"))}
 	case lang.KindMatrix:
-		return value{typ: matrixType(size(0, "rows"), size(1, "cols"))}
+		return value{typ: elab.Matrix(size(0, "rows"), size(1, "cols"))}
 	}
-	return value{typ: realType}
+	return value{typ: elab.Real}
 }
 
 // parameterSize is a size written in a parameter's type where the function is
@@ -231,7 +232,7 @@ func (c *checker) parameterSize(s *scope, e lang.Expr) *poly {
 		return c.size(s, e)
 	}
 	p := atomPoly(c.newAtom(name, opaqueAtom))
-	s.names[name] = value{typ: intType, size: p}
+	s.names[name] = value{typ: elab.Int, size: p}
 	return p
 }
 
@@ -270,7 +271,7 @@ func (c *checker) result(s *scope, fn *lang.Fn, v value) {
 		return
 	}
 	c.errorf(s, diag.DeclaredType, fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
-		"but its body is " + kindOf(v.typ)
+		"but its body is " + elab.KindOf(v.typ)
 }
 
 // unify fits a type to a written one, which may leave sizes out or name sizes
@@ -285,7 +286,7 @@ func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string
 	case want.Kind == lang.KindBad: // the parser has reported it
 		return text, true
 	case want.Kind == lang.KindReal:
-		return text, isScalar(got)
+		return text, elab.IsScalar(got)
 	case got.Kind != kinds[want.Kind]:
 		return text, false
 	}
@@ -294,10 +295,10 @@ func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string
 			break
 		}
 		if name, own := c.ownSize(s, e); own {
-			s.names[name] = value{typ: intType, size: dim(got, i)}
+			s.names[name] = value{typ: elab.Int, size: dim(got, i)}
 			continue
 		}
-		if p := c.integer(s, e, "a size"); p != nil && compare(p, dim(got, i)) == differ {
+		if p := c.integer(s, e, "a size"); p != nil && compare(p, dim(got, i)) == elab.Differ {
 			return text, false
 		}
 	}
@@ -356,9 +357,9 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want string, got ir.Type) {
 	p := &fn.Params[i]
 	d := c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
-	d.Detail = fmt.Sprintf("but `%s` is %s", quote(e.Args[i]), kindOf(got))
+	d.Detail = fmt.Sprintf("but `%s` is %s", elab.Quote(e.Args[i]), elab.KindOf(got))
 	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
-		d.Fix = fmt.Sprintf("did you mean `%s`?", transposedText(e.Args[i]))
+		d.Fix = fmt.Sprintf("did you mean `%s`?", elab.TransposedText(e.Args[i]))
 	}
 	d.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
 }

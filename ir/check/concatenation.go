@@ -2,6 +2,7 @@ package check
 
 import (
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -15,7 +16,7 @@ func (c *checker) blocks(s *scope, e *lang.ListLit) []value {
 		switch x.(type) {
 		case *lang.Number:
 		default:
-			arrays = arrays || isArray(c.operand(s, x).typ)
+			arrays = arrays || elab.IsArray(c.operand(s, x).typ)
 		}
 	}
 	if !arrays {
@@ -28,90 +29,20 @@ func (c *checker) blocks(s *scope, e *lang.ListLit) []value {
 	return vals
 }
 
-// concatenation types [u; v], one below the other, and [u, v], side by side: a
-// vector is a column, a row vector a row. Vectors below each other make a
-// vector, row vectors side by side a row vector, anything else a matrix.
+// concatenation types a list of arrays.
 func (c *checker) concatenation(s *scope, e *lang.ListLit, vals []value) value {
-	out := join(realType, vals...)
-	along, across := 0, 1 // of the extents below: which adds up, which agrees
-	if !e.Below {
-		along, across = 1, 0
-	}
-	if !e.Below {
-		if at, mixed := scalarBesideColumn(vals); mixed {
-			d := c.errorf(s, diag.RaggedList, e.Elems[at].Span(), "the entries of a list are scalars, but `%s` is %s", quote(e.Elems[at]), kindOf(vals[at].typ))
-			d.Fix = "`[a; b]` puts numbers and vectors one below the other"
-			return unknownOf(vals...)
-		}
-	}
-	vectors, total := true, constPoly(0)
-	var side *poly
+	types := make([]ir.Type, len(vals))
 	for i, v := range vals {
-		if isUnknown(v.typ) {
-			return unknownOf(vals...)
-		}
-		n, flat, ok := extents(v.typ, e.Below)
-		if !ok {
-			c.errorf(s, diag.RaggedList, e.Elems[i].Span(), "`%s` is %s and cannot stand in a list of arrays", quote(e.Elems[i]), kindOf(v.typ))
-			return unknownOf(vals...)
-		}
-		vectors = vectors && flat
-		total = total.add(n[along])
-		if side != nil && compare(side, n[across]) == differ {
-			d := c.errorf(s, diag.ElementwiseShapes, e.Elems[i].Span(), "these blocks do not fit %s", map[bool]string{true: "below each other", false: "side by side"}[e.Below])
-			d.Detail = sizeOf(e.Elems[0], vals[0].typ) + ", " + sizeOf(e.Elems[i], v.typ) + differNote(side, n[across])
-			if vals[0].typ.Kind == ir.VectorType && v.typ.Kind == ir.VectorType && !e.Below {
-				d.Fix = "vectors are columns; `[u; v]` puts one behind the other"
-			}
-			return unknownOf(vals...)
-		}
-		if side == nil {
-			side = n[across]
-		}
+		types[i] = v.typ
 	}
-	total = c.bounded(s, total, e.Span())
-	switch {
-	case vectors && e.Below:
-		out.typ = vectorType(total)
-	case vectors:
-		out.typ = rowType(total)
-	case e.Below:
-		out.typ = matrixType(total, side)
-	default:
-		out.typ = matrixType(side, total)
+	t, fault := elab.Concatenation(e, types, constPoly(1))
+	if fault != nil {
+		c.fault(s, fault)
 	}
-	return out
-}
-
-// scalarBesideColumn finds an array that is no row in a list that has scalars as
-// well.
-func scalarBesideColumn(vals []value) (at int, mixed bool) {
-	scalars := false
-	at = -1
-	for i, v := range vals {
-		scalars = scalars || isScalar(v.typ)
-		if isArray(v.typ) && v.typ.Kind != ir.RowVectorType && at < 0 {
-			at = i
-		}
+	for i := range t.Dims {
+		t.Dims[i] = c.bounded(s, dim(t, i), e.Span())
 	}
-	return at, scalars && at >= 0
-}
-
-// extents are the rows and columns of a block. flat says that it is a number or
-// lies along the direction in which blocks are put together.
-func extents(t ir.Type, below bool) (n [2]*poly, flat, ok bool) {
-	one := constPoly(1)
-	switch {
-	case isScalar(t):
-		return [2]*poly{one, one}, true, true
-	case t.Kind == ir.VectorType:
-		return [2]*poly{dim(t, 0), one}, below, true
-	case t.Kind == ir.RowVectorType:
-		return [2]*poly{one, dim(t, 0)}, !below, true
-	case t.Kind == ir.MatrixType:
-		return [2]*poly{dim(t, 0), dim(t, 1)}, false, true
-	}
-	return n, false, false
+	return join(t, vals...)
 }
 
 // arrayOf types [i in 1..n, j in 1..m: e]: one entry for each combination of
@@ -126,11 +57,11 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 	if isUnknown(body.typ) {
 		return unknownOf(body)
 	}
-	if !isScalar(body.typ) {
-		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "the entries of an array are scalars, but `%s` is %s", quote(e.Body), kindOf(body.typ))
+	if !elab.IsScalar(body.typ) {
+		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "the entries of an array are scalars, but `%s` is %s", elab.Quote(e.Body), elab.KindOf(body.typ))
 		return unknownOf(body)
 	}
-	var dims []*poly
+	var dims []ir.Dim
 	for i := range e.Binders {
 		b := &e.Binders[i]
 		if set := c.namedSet(s, b.Lo); b.Hi == nil && set != nil {
@@ -158,5 +89,5 @@ func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
 		}
 		dims = append(dims, c.bounded(s, n, b.Span()))
 	}
-	return join(arrayType(dims...), body)
+	return join(elab.Array(dims...), body)
 }

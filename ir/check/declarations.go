@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -16,14 +17,14 @@ func (c *checker) param(e *entry, d *lang.Param) value {
 	}
 	if d.Type.Kind != lang.KindReal && d.Type.Kind != lang.KindInt {
 		c.errorf(c.global, diag.WrongKind, d.Type.Span(), "a param is a scalar, not a %s", d.Type.Kind).Fix =
-			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, quote(&d.Type))
+			fmt.Sprintf("declare it as `data %s: %s`", d.Name.Name, elab.Quote(&d.Type))
 		return unknownValue
 	}
 	if d.Type.Kind == lang.KindReal {
 		if d.Default != nil {
 			c.fixedScalar(d.Default, "the default of `"+d.Name.Name+"`")
 		}
-		return value{typ: realType}
+		return value{typ: elab.Real}
 	}
 	return c.integerSymbol(e, d.Default, "the default of `"+d.Name.Name+"`")
 }
@@ -34,7 +35,7 @@ func (c *checker) integerSymbol(e *entry, def lang.Expr, what string) value {
 	if def != nil {
 		a.def = c.integer(c.global, def, what)
 	}
-	return value{typ: intType, size: atomPoly(a)}
+	return value{typ: elab.Int, size: atomPoly(a)}
 }
 
 // fixedScalar checks a number that must be known before solving.
@@ -42,8 +43,8 @@ func (c *checker) fixedScalar(e lang.Expr, what string) value {
 	v := c.operand(c.global, e)
 	switch {
 	case isUnknown(v.typ):
-	case !isScalar(v.typ):
-		c.errorf(c.global, diag.DeclaredType, e.Span(), "%s is a scalar, but `%s` is %s", what, quote(e), kindOf(v.typ))
+	case !elab.IsScalar(v.typ):
+		c.errorf(c.global, diag.DeclaredType, e.Span(), "%s is a scalar, but `%s` is %s", what, elab.Quote(e), elab.KindOf(v.typ))
 		return unknownValue
 	case v.deps != 0:
 		c.unfixed(e, v, what)
@@ -80,19 +81,10 @@ func (c *checker) data(e *entry, d *lang.Data) value {
 	case isUnknown(v.typ) || isUnknown(t):
 	case v.deps != 0:
 		c.unfixed(d.Value, v, what)
-	case !c.fits(t, v.typ):
+	case !elab.Fits(t, v.typ):
 		c.misfit(d.Value, v.typ, t, what)
 	}
 	return value{typ: t}
-}
-
-// fits reports whether a value of type got may be given where want is
-// declared.
-func (c *checker) fits(want, got ir.Type) bool {
-	if isScalar(want) || isScalar(got) {
-		return isScalar(want) && isScalar(got)
-	}
-	return want.Kind == got.Kind && !disagree(want, got)
 }
 
 func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
@@ -107,9 +99,9 @@ func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {
 		}
 	}
 	switch {
-	case isArray(got) && c.fits(want, transposed(got)):
-		d.Fix = fmt.Sprintf("did you mean `%s`?", transposedText(e))
-	case isArray(want) && isScalar(got):
+	case elab.IsArray(got) && elab.Fits(want, elab.Transposed(got)):
+		d.Fix = fmt.Sprintf("did you mean `%s`?", elab.TransposedText(e))
+	case elab.IsArray(want) && elab.IsScalar(got):
 		d.Fix = "give every entry, or multiply `ones(...)` by the number"
 	case want.Kind == ir.MatrixType && got.Kind == ir.VectorType:
 		d.Fix = "a matrix is a list of its rows: `[[1, 2], [3, 4]]`"
@@ -156,11 +148,11 @@ func (c *checker) generator(d *lang.Data) {
 // written is the type that a declaration writes.
 func (c *checker) written(t *lang.TypeExpr) ir.Type {
 	if t.Kind == lang.KindArray {
-		dims := make([]*poly, len(t.Dims))
+		dims := make([]ir.Dim, len(t.Dims))
 		for i, d := range t.Dims {
 			dims[i] = c.size(c.global, d)
 		}
-		return arrayType(dims...)
+		return elab.Array(dims...)
 	}
 	want := map[lang.TypeKind]int{lang.KindVector: 1, lang.KindMatrix: 2}[t.Kind]
 	if len(t.Dims) != want && t.Kind != lang.KindText {
@@ -170,20 +162,20 @@ func (c *checker) written(t *lang.TypeExpr) ir.Type {
 		} else {
 			c.errorf(c.global, diag.WrongSize, t.Span(), "`%s` is a scalar and has no size", t.Kind)
 		}
-		return unknownValue.typ
+		return elab.Unknown
 	}
 	switch t.Kind {
 	case lang.KindBad: // the parser has reported it
-		return unknownValue.typ
+		return elab.Unknown
 	case lang.KindText:
 		c.errorf(c.global, diag.WrongKind, t.Span(), "texts are data, not variables")
-		return unknownValue.typ
+		return elab.Unknown
 	case lang.KindReal:
-		return realType
+		return elab.Real
 	case lang.KindInt:
-		return intType
+		return elab.Int
 	case lang.KindVector:
-		return vectorType(c.size(c.global, t.Dims[0]))
+		return elab.Vector(c.size(c.global, t.Dims[0]))
 	}
-	return matrixType(c.size(c.global, t.Dims[0]), c.size(c.global, t.Dims[1]))
+	return elab.Matrix(c.size(c.global, t.Dims[0]), c.size(c.global, t.Dims[1]))
 }

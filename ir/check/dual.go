@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -18,7 +19,7 @@ const dualName = "dual"
 // the lower level, in the shape in which reports show them. They are part of
 // the lower level's answer, as y is.
 func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
-	v := value{typ: unknownValue.typ, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
+	v := value{typ: elab.Unknown, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
 	name, isName := e.Args[0].(*lang.Name)
 	if !isName {
 		c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level").Fix =
@@ -96,44 +97,44 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 			sides = v.typ
 			continue
 		}
-		joined, problem := broadcast(sides, v.typ)
+		joined, problem := elab.Broadcast(sides, v.typ)
 		if problem != "" {
-			return unknownValue.typ
+			return elab.Unknown
 		}
 		sides = joined
 	}
 	if len(r.Binders) == 0 {
-		if isScalar(sides) {
-			return realType
+		if elab.IsScalar(sides) {
+			return elab.Real
 		}
 		return sides
 	}
-	if !isScalar(sides) {
-		return unknownValue.typ
+	if !elab.IsScalar(sides) {
+		return elab.Unknown
 	}
-	var dims []*poly
+	var dims []ir.Dim
 	for i := range r.Binders {
 		if set := c.namedSet(c.global, r.Binders[i].Lo); r.Binders[i].Hi == nil && set != nil {
 			dims = append(dims, set.size)
 			continue
 		}
 		if r.Cond != nil {
-			return unknownValue.typ
+			return elab.Unknown
 		}
 		v := s.names[r.Binders[i].Name.Name]
 		if v.size == nil {
-			return unknownValue.typ
+			return elab.Unknown
 		}
 		a := s.names[r.Binders[i].Name.Name].size.atoms()[0]
 		if a.lo == nil || a.hi == nil || hasKind(a.hi, indexAtom) {
-			return unknownValue.typ
+			return elab.Unknown
 		}
 		if lo, fixed := a.lo.constant(); !fixed || lo.Cmp(big.NewRat(1, 1)) != 0 {
-			return unknownValue.typ
+			return elab.Unknown
 		}
 		dims = append(dims, a.hi)
 	}
-	return arrayType(dims...)
+	return elab.Array(dims...)
 }
 
 // refuseDual reports a multiplier where only the leader may read it: it follows
@@ -143,7 +144,7 @@ func (c *checker) refuseDual(e lang.Expr) {
 	if call == nil {
 		return
 	}
-	d := c.errorf(c.global, diag.DualBelow, call.Span(), "the lower level reads its own multiplier `%s`", quote(call))
+	d := c.errorf(c.global, diag.DualBelow, call.Span(), "the lower level reads its own multiplier `%s`", elab.Quote(call))
 	d.Detail = "multipliers follow from the lower level's solution; the upper level and the report may read them"
 	d.Context = e.Span()
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -38,7 +39,7 @@ func (c *checker) operand(s *scope, e lang.Expr) value {
 // numeric reports the value of e where it is a condition.
 func (c *checker) numeric(s *scope, e lang.Expr, v value) value {
 	if v.typ.Kind == ir.BoolType {
-		c.errorf(s, diag.Condition, e.Span(), "`%s` is a condition, not a number", quote(e)).Detail =
+		c.errorf(s, diag.Condition, e.Span(), "`%s` is a condition, not a number", elab.Quote(e)).Detail =
 			"comparisons stand in conditions after `if`, and as the relation of a constraint"
 		return unknownValue
 	}
@@ -80,10 +81,10 @@ func (c *checker) form(s *scope, e lang.Expr) value {
 }
 
 func (c *checker) number(e *lang.Number) value {
-	v := value{typ: realType, num: &e.Value}
+	v := value{typ: elab.Real, num: &e.Value}
 	if e.Int {
 		if n, err := strconv.ParseInt(e.Text, 10, 64); err == nil {
-			v.typ, v.size = intType, constPoly(n)
+			v.typ, v.size = elab.Int, constPoly(n)
 		}
 	}
 	return v
@@ -95,7 +96,7 @@ func (c *checker) list(s *scope, e *lang.ListLit) value {
 		c.errorf(s, diag.RaggedList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
 		return unknownValue
 	}
-	if list, ok := e.Elems[0].(*lang.ListLit); ok && !e.Below && !list.Below {
+	if elab.IsMatrix(e) {
 		return c.rows(s, e)
 	}
 	if vals := c.blocks(s, e); vals != nil {
@@ -105,7 +106,7 @@ func (c *checker) list(s *scope, e *lang.ListLit) value {
 	if !ok {
 		return unknownOf(v)
 	}
-	v.typ = vectorType(constPoly(int64(len(e.Elems))))
+	v.typ = elab.Vector(constPoly(int64(len(e.Elems))))
 	return v
 }
 
@@ -121,8 +122,8 @@ func (c *checker) entries(s *scope, e *lang.ListLit) (value, bool) {
 		switch {
 		case isUnknown(v.typ):
 			ok = false
-		case !isScalar(v.typ):
-			c.errorf(s, diag.RaggedList, x.Span(), "the entries of a list are scalars, but `%s` is %s", quote(x), kindOf(v.typ))
+		case !elab.IsScalar(v.typ):
+			c.errorf(s, diag.RaggedList, x.Span(), "the entries of a list are scalars, but `%s` is %s", elab.Quote(x), elab.KindOf(v.typ))
 			ok = false
 		}
 		out = join(out.typ, out, v)
@@ -155,7 +156,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 	if !ok {
 		return unknownOf(out)
 	}
-	out.typ = matrixType(constPoly(int64(len(e.Elems))), constPoly(int64(width)))
+	out.typ = elab.Matrix(constPoly(int64(len(e.Elems))), constPoly(int64(width)))
 	return out
 }
 
@@ -177,16 +178,16 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	}
 	v := join(a.typ, a, b)
 	switch {
-	case isScalar(a.typ) && isScalar(b.typ):
+	case elab.IsScalar(a.typ) && elab.IsScalar(b.typ):
 		if a.typ.Kind != b.typ.Kind {
-			v.typ = realType
+			v.typ = elab.Real
 		}
 		if v.typ.Kind == ir.IntType {
 			v.size = c.opaque(s, e.Span())
 		}
-	case a.typ.Kind != b.typ.Kind || disagree(a.typ, b.typ):
+	case a.typ.Kind != b.typ.Kind || elab.Disagree(a.typ, b.typ):
 		c.errorf(s, diag.BranchShapes, e.Span(), "the branches of `if` have different shapes").Detail =
-			sizeOf(e.Then, a.typ) + ", " + sizeOf(e.Else, b.typ)
+			elab.SizeOf(e.Then, a.typ) + ", " + elab.SizeOf(e.Else, b.typ)
 		return unknownOf(a, b)
 	}
 	return v
@@ -199,21 +200,11 @@ func (c *checker) condition(s *scope, e lang.Expr) {
 	switch {
 	case isUnknown(v.typ):
 	case v.typ.Kind != ir.BoolType:
-		c.errorf(s, diag.Condition, e.Span(), "`%s` is %s, not a condition", quote(e), kindOf(v.typ)).Fix =
-			"compare it, as in `" + quote(e) + " != 0`"
+		c.errorf(s, diag.Condition, e.Span(), "`%s` is %s, not a condition", elab.Quote(e), elab.KindOf(v.typ)).Fix =
+			"compare it, as in `" + elab.Quote(e) + " != 0`"
 	case v.deps != 0 && !c.reporting:
-		d := c.errorf(s, diag.ConditionOnVariables, e.Span(), "the condition `%s` depends on %s", quote(e), c.readText(s, e, v.deps))
+		d := c.errorf(s, diag.ConditionOnVariables, e.Span(), "the condition `%s` depends on %s", elab.Quote(e), c.readText(s, e, v.deps))
 		d.Detail = "what jumps with a variable is not differentiable; conditions may use indices, params and data"
 		d.Fix = "blend the cases smoothly, as in `sigmoid(u / eps) * a + sigmoid(-u / eps) * b`"
 	}
-}
-
-// disagree reports whether two types of one kind certainly differ in size.
-func disagree(a, b ir.Type) bool {
-	for i := range a.Dims {
-		if compare(dim(a, i), dim(b, i)) == differ {
-			return true
-		}
-	}
-	return false
 }

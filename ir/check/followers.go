@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -116,7 +117,7 @@ func (c *checker) spread(f *follower) {
 				return nil
 			}
 			if r, own := rank[n.Name]; own && len(x.Subs) > r {
-				c.errorf(c.global, diag.Subscripts, x.Span(), "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", quote(x), f.name).Fix =
+				c.errorf(c.global, diag.Subscripts, x.Span(), "`%s` has an index too many: within the follower `%s` its own variables stand for one of its kind", elab.Quote(x), f.name).Fix =
 					"write `" + n.Name + "` without the follower's index"
 				return nil
 			} else if own {

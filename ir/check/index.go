@@ -5,6 +5,7 @@ import (
 	"math/big"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -24,11 +25,11 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	}
 	groups, fit := c.axes(s, e, x.typ)
 	if want := len(x.typ.Dims); !fit || want == 0 {
-		d := c.errorf(s, diag.Subscripts, e.Span(), "`%s` is %s and cannot have %s", quote(e.X), kindOf(x.typ), subscriptsText(len(e.Subs)))
+		d := c.errorf(s, diag.Subscripts, e.Span(), "`%s` is %s and cannot have %s", elab.Quote(e.X), elab.KindOf(x.typ), subscriptsText(len(e.Subs)))
 		switch {
 		case want == 2 && len(e.Subs) == 1:
-			at := quoteSpan(e.Subs[0].Span())
-			d.Fix = fmt.Sprintf("write `%s[%s, :]` for a row, `%s[:, %s]` for a column", quote(e.X), at, quote(e.X), at)
+			at := elab.QuoteSpan(e.Subs[0].Span())
+			d.Fix = fmt.Sprintf("write `%s[%s, :]` for a row, `%s[:, %s]` for a column", elab.Quote(e.X), at, elab.Quote(e.X), at)
 		case want == 1:
 			d.Detail = "a vector takes one subscript"
 		}
@@ -48,25 +49,25 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	if texts {
 		return c.textEntry(s, e, sizes)
 	}
-	v := x.withType(realType)
+	v := x.withType(elab.Real)
 	switch {
 	case len(sizes) > 2:
-		var left []*poly
+		var left []ir.Dim
 		for _, n := range sizes {
 			if n != nil {
 				left = append(left, n)
 			}
 		}
-		v.typ = arrayType(left...)
+		v.typ = elab.Array(left...)
 	case len(sizes) == 1 && sizes[0] != nil:
 		v.typ = ir.Type{Kind: x.typ.Kind, Dims: []ir.Dim{sizes[0]}}
 	case len(sizes) == 1:
 	case sizes[0] != nil && sizes[1] != nil:
-		v.typ = matrixType(sizes[0], sizes[1])
+		v.typ = elab.Matrix(sizes[0], sizes[1])
 	case sizes[0] != nil:
-		v.typ = vectorType(sizes[0])
+		v.typ = elab.Vector(sizes[0])
 	case sizes[1] != nil:
-		v.typ = rowType(sizes[1])
+		v.typ = elab.Row(sizes[1])
 	}
 	return v
 }
@@ -99,7 +100,7 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 	c.inRange(s, sub.Hi.Span(), hi, n)
 	size := hi.sub(lo).plus(1)
 	if k, ok := size.constant(); ok && k.Sign() < 0 {
-		c.errorf(s, diag.IndexRange, sub.Span(), "the range `%s` ends before it starts", quoteSpan(sub.Span()))
+		c.errorf(s, diag.IndexRange, sub.Span(), "the range `%s` ends before it starts", elab.QuoteSpan(sub.Span()))
 	}
 	return c.bounded(s, size, sub.Span())
 }
@@ -133,7 +134,7 @@ func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
 func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 	if low := extreme(s, i, -1); low != nil {
 		if v, ok := withDefaults(low).constant(); ok && v.Cmp(big.NewRat(1, 1)) < 0 {
-			d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", quoteSpan(at))
+			d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", elab.QuoteSpan(at))
 			d.Detail = "indexing starts at 1" + reaches(i, low) + inBrackets(defaultsNote(low))
 			return
 		}
@@ -146,7 +147,7 @@ func (c *checker) inRange(s *scope, at diag.Span, i, n *poly) {
 		return
 	}
 	if exceeds(withDefaults(high), withDefaults(n)) {
-		d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", quoteSpan(at))
+		d := c.errorf(s, diag.IndexRange, at, "the index `%s` is out of range", elab.QuoteSpan(at))
 		d.Detail = fmt.Sprintf("the last index is %s%s", n, reaches(i, high))
 		if !exceeds(high, n) {
 			d.Detail += inBrackets(defaultsNote(n, high))
@@ -242,7 +243,7 @@ func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
 			a.hi = c.integer(in, b.Hi, "the end of a range")
 		}
 		c.hides(in, b.Name)
-		in.names[b.Name.Name] = value{typ: intType, size: atomPoly(a)}
+		in.names[b.Name.Name] = value{typ: elab.Int, size: atomPoly(a)}
 	}
 	return in
 }
@@ -254,9 +255,9 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 	case isUnknown(v.typ):
 	case v.typ.Kind != ir.VectorType:
 		d := c.errorf(s, diag.NotInteger, b.Lo.Span(), "an index ranges over lo..hi or over a vector of integers, but `%s` is %s",
-			quote(b.Lo), kindOf(v.typ))
-		if isScalar(v.typ) {
-			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, operandText(b.Lo))
+			elab.Quote(b.Lo), elab.KindOf(v.typ))
+		if elab.IsScalar(v.typ) {
+			d.Fix = fmt.Sprintf("did you mean `%s in 1..%s`?", b.Name.Name, elab.OperandText(b.Lo))
 		}
 	case v.deps != 0:
 		c.errorf(s, diag.NotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(s, b.Lo, v.deps))
@@ -305,14 +306,14 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	if isUnknown(body.typ) {
 		return unknownOf(body)
 	}
-	if fn != "sum" && !isScalar(body.typ) {
-		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, quote(e.Body), kindOf(body.typ))
+	if fn != "sum" && !elab.IsScalar(body.typ) {
+		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "`%s` over indices takes scalars, but `%s` is %s", fn, elab.Quote(e.Body), elab.KindOf(body.typ))
 		return unknownOf(body)
 	}
 	for _, d := range body.typ.Dims {
 		if mentions(d.(*poly), in) {
 			c.errorf(s, diag.VaryingSize, e.Body.Span(), "the terms of this sum have different sizes").Detail =
-				sizeOf(e.Body, body.typ) + ", which moves with the index"
+				elab.SizeOf(e.Body, body.typ) + ", which moves with the index"
 			return unknownOf(body)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -166,7 +167,7 @@ func (c *checker) listedSet(set *indexSet) {
 	}
 	for _, e := range set.decl.Value.Elems {
 		if len(e.Parts) != arity {
-			d := c.errorf(c.global, diag.IndexSet, e.Span(), "`%s` has %s, but an element of `%s` has %s", quote(e),
+			d := c.errorf(c.global, diag.IndexSet, e.Span(), "`%s` has %s, but an element of `%s` has %s", elab.Quote(e),
 				partsText(len(e.Parts)), set.name, partsText(arity))
 			if arity == 1 && set.within == nil {
 				d.Fix = fmt.Sprintf("say what the labels are taken from, as in `set %s within node * node = ...`", set.name)
@@ -185,7 +186,7 @@ func (c *checker) listedSet(set *indexSet) {
 			}
 		}
 		if first, twice := seen[strings.Join(key, "\x00")]; twice {
-			d := c.errorf(c.global, diag.DeclaredTwice, e.Span(), "`%s` is in the set `%s` twice", quote(e), set.name)
+			d := c.errorf(c.global, diag.DeclaredTwice, e.Span(), "`%s` is in the set `%s` twice", elab.Quote(e), set.name)
 			d.Related = []diag.Related{{Span: first, Message: "first here"}}
 		}
 		seen[strings.Join(key, "\x00")] = e.Span()
@@ -202,7 +203,7 @@ func (c *checker) isLabel(s *scope, e lang.Expr, set *indexSet) {
 	if set.labels == nil || set.labels[label] {
 		return
 	}
-	d := c.errorf(s, diag.UnknownLabel, e.Span(), "`%s` is not a label of `%s`", quote(e), set.name)
+	d := c.errorf(s, diag.UnknownLabel, e.Span(), "`%s` is not a label of `%s`", elab.Quote(e), set.name)
 	d.Related = []diag.Related{{Span: set.decl.Name.Span(), Message: "the set is declared here"}}
 	names := make([]string, 0, len(set.labels))
 	for n := range set.labels {

@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -134,19 +135,19 @@ func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []
 	var t ir.Type
 	switch p.Class {
 	case expr.Elementwise1:
-		t = real2(args[0].typ)
-		if isScalar(t) && args[0].deps == 0 && wholeNumber(p.Op, args[0].typ) {
-			t = intType
+		t = elab.AsReal(args[0].typ)
+		if elab.IsScalar(t) && args[0].deps == 0 && wholeNumber(p.Op, args[0].typ) {
+			t = elab.Int
 		}
 	case expr.Elementwise2:
 		var problem string
-		if t, problem = broadcast(args[0].typ, args[1].typ); problem != "" {
+		if t, problem = elab.Broadcast(args[0].typ, args[1].typ); problem != "" {
 			c.errorf(s, diag.ElementwiseShapes, e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
-				sizeOf(e.Args[0], args[0].typ) + ", " + sizeOf(e.Args[1], args[1].typ) + problem
+				elab.SizeOf(e.Args[0], args[0].typ) + ", " + elab.SizeOf(e.Args[1], args[1].typ) + problem
 			return value{}, false
 		}
 	case expr.Reduction:
-		t = realType
+		t = elab.Real
 	}
 	v := join(t, args...)
 	if t.Kind == ir.IntType {
@@ -170,7 +171,7 @@ func (c *checker) inDomain(s *scope, e *lang.Call, p *expr.Primitive, args []val
 	u := *args[0].num
 	n := p.Eval1(u)
 	if p.Inside != nil && !p.Inside(u, 0) || math.IsNaN(n) || math.IsInf(n, 0) {
-		d := c.errorf(s, diag.NotReal, e.Span(), "`%s` is not a real number", quote(e))
+		d := c.errorf(s, diag.NotReal, e.Span(), "`%s` is not a real number", elab.Quote(e))
 		if p.Domain != "" {
 			d.Detail = fmt.Sprintf("`%s(u)` needs %s, and u is %v", p.Name, p.Domain, u)
 		}
@@ -191,7 +192,7 @@ func wholeNumber(op expr.Op, t ir.Type) bool {
 
 // argument reports an argument of the wrong kind.
 func (c *checker) argument(s *scope, e *lang.Call, i int, v value, want string) (value, bool) {
-	c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, quote(e.Args[i]), kindOf(v.typ))
+	c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, elab.Quote(e.Args[i]), elab.KindOf(v.typ))
 	return value{}, false
 }
 
@@ -219,7 +220,7 @@ func typeCols(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 
 // sizeValue is an int that is known before solving.
 func sizeValue(p *poly) value {
-	v := value{typ: intType, size: p}
+	v := value{typ: elab.Int, size: p}
 	if r, ok := p.constant(); ok {
 		n, _ := r.Float64()
 		v.num = &n
@@ -229,15 +230,15 @@ func sizeValue(p *poly) value {
 
 func typeEye(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 	n := c.size(s, e.Args[0])
-	return value{typ: matrixType(n, n)}, true
+	return value{typ: elab.Matrix(n, n)}, true
 }
 
 func typeFilled(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 	m := c.size(s, e.Args[0])
 	if len(e.Args) == 1 {
-		return value{typ: vectorType(m)}, true
+		return value{typ: elab.Vector(m)}, true
 	}
-	return value{typ: matrixType(m, c.size(s, e.Args[1]))}, true
+	return value{typ: elab.Matrix(m, c.size(s, e.Args[1]))}, true
 }
 
 // typeDiag types diag(v), the diagonal matrix, and diag(A), the diagonal.
@@ -245,13 +246,13 @@ func typeDiag(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 	t := args[0].typ
 	switch t.Kind {
 	case ir.VectorType:
-		return join(matrixType(dim(t, 0), dim(t, 0)), args...), true
+		return join(elab.Matrix(dim(t, 0), dim(t, 0)), args...), true
 	case ir.MatrixType:
-		if compare(dim(t, 0), dim(t, 1)) == differ {
-			c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = sizeOf(e.Args[0], t)
+		if compare(dim(t, 0), dim(t, 1)) == elab.Differ {
+			c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = elab.SizeOf(e.Args[0], t)
 			return value{}, false
 		}
-		return join(vectorType(dim(t, 0)), args...), true
+		return join(elab.Vector(dim(t, 0)), args...), true
 	}
 	return c.argument(s, e, 0, args[0], "a vector or a square matrix")
 }
@@ -262,7 +263,7 @@ func typeOuter(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 			return c.argument(s, e, i, v, "two vectors")
 		}
 	}
-	v := join(matrixType(dim(args[0].typ, 0), dim(args[1].typ, 0)), args...)
+	v := join(elab.Matrix(dim(args[0].typ, 0), dim(args[1].typ, 0)), args...)
 	if args[0].deps != 0 && args[1].deps != 0 {
 		v = v.bend(site{at: e.Span(), what: "*"})
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -17,17 +18,17 @@ var labelType = ir.Type{Kind: ir.LabelType}
 func (c *checker) notNumber(s *scope, e lang.Expr, v value) {
 	switch {
 	case v.typ.Kind == ir.SetType:
-		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is an index set, not a number", quote(e)).Fix =
-			fmt.Sprintf("`card(%s)` is the number of its elements; `sum(i in %s: ...)` ranges over them", quote(e), quote(e))
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is an index set, not a number", elab.Quote(e)).Fix =
+			fmt.Sprintf("`card(%s)` is the number of its elements; `sum(i in %s: ...)` ranges over them", elab.Quote(e), elab.Quote(e))
 	case v.typ.Kind == ir.TextType || v.text:
-		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` %s, not numbers", quote(e), map[bool]string{true: "is an entry of texts", false: "holds texts"}[v.text]).Fix =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` %s, not numbers", elab.Quote(e), map[bool]string{true: "is an entry of texts", false: "holds texts"}[v.text]).Fix =
 			textFix(e)
 	case v.set == nil:
-		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label, not a number", quote(e)).Detail =
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label, not a number", elab.Quote(e)).Detail =
 			"labels stand in sets, in subscripts such as `cost[\"Rome\"]`, and in comparisons such as `c == \"Rome\"`"
 	default:
-		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label of `%s`, not a number", quote(e), v.set.name).Fix =
-			fmt.Sprintf("`ord(%s)` is its position in the set", quote(e))
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a label of `%s`, not a number", elab.Quote(e), v.set.name).Fix =
+			fmt.Sprintf("`ord(%s)` is its position in the set", elab.Quote(e))
 	}
 }
 
@@ -47,7 +48,7 @@ func (c *checker) rangedSet(s *scope, b *lang.Binder) (*indexSet, value) {
 // tupleOf reports `(i, j) in S` where S is no set of tuples.
 func (c *checker) tupleOf(s *scope, b *lang.Binder, v value) {
 	if !isUnknown(v.typ) {
-		c.errorf(s, diag.WrongSet, b.Lo.Span(), "a tuple of indices ranges over a set of tuples, but `%s` is %s", quote(b.Lo), kindOf(v.typ))
+		c.errorf(s, diag.WrongSet, b.Lo.Span(), "a tuple of indices ranges over a set of tuples, but `%s` is %s", elab.Quote(b.Lo), elab.KindOf(v.typ))
 	}
 	for _, n := range b.Tuple {
 		c.hides(s, n)
@@ -72,7 +73,7 @@ func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered boo
 		case set.lo != nil:
 			a := c.newAtom(n.Name, indexAtom)
 			a.lo, a.hi, a.filtered = set.lo, set.hi, filtered || b.Tuple != nil
-			s.names[n.Name] = value{typ: intType, size: atomPoly(a)}
+			s.names[n.Name] = value{typ: elab.Int, size: atomPoly(a)}
 		default:
 			s.names[n.Name] = value{typ: labelType, set: set}
 		}
@@ -203,10 +204,10 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 	case isUnknown(v.typ) || v.text:
 	case v.typ.Kind == ir.LabelType && v.set != nil && related(v.set, set):
 	case v.typ.Kind == ir.LabelType && v.set != nil:
-		c.errorf(s, diag.WrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", quote(x), v.set.name, quote(e.X), set.name)
+		c.errorf(s, diag.WrongSet, x.Span(), "`%s` is a label of `%s`, but `%s` has a dimension over `%s` here", elab.Quote(x), v.set.name, elab.Quote(e.X), set.name)
 	case set.lo != nil && v.typ.Kind == ir.IntType:
 	default:
-		d := c.errorf(s, diag.WrongSet, x.Span(), "`%s` has a dimension over `%s` here, but `%s` is %s", quote(e.X), set.name, quote(x), kindOf(v.typ))
+		d := c.errorf(s, diag.WrongSet, x.Span(), "`%s` has a dimension over `%s` here, but `%s` is %s", elab.Quote(e.X), set.name, elab.Quote(x), elab.KindOf(v.typ))
 		d.Detail = "it is indexed by the set's labels"
 		d.Fix = fmt.Sprintf("range over the set, as in `sum(i in %s: ...)`, or write a label in double quotes", set.name)
 	}
@@ -218,10 +219,10 @@ func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
 	if n == nil {
 		return // of something that is not known, of which an error has spoken
 	}
-	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", quote(e))
+	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", elab.Quote(e))
 	d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
 	if v.set != nil {
-		d.Fix = fmt.Sprintf("declare it over `%s`, or write `ord(%s)`", v.set.name, quote(e))
+		d.Fix = fmt.Sprintf("declare it over `%s`, or write `ord(%s)`", v.set.name, elab.Quote(e))
 	}
 }
 
@@ -242,12 +243,12 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 	switch {
 	case x.text || y.text:
 		return c.compareTexts(s, e, x, y)
-	case of.set == nil && (isScalar(x.typ) || isScalar(y.typ)):
+	case of.set == nil && (elab.IsScalar(x.typ) || elab.IsScalar(y.typ)):
 		side := e.X
-		if isScalar(y.typ) {
+		if elab.IsScalar(y.typ) {
 			side = e.Y
 		}
-		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a number and is compared with a label", quote(side)).Fix = c.declareTexts(side)
+		c.errorf(s, diag.LabelAsNumber, e.Span(), "`%s` is a number and is compared with a label", elab.Quote(side)).Fix = c.declareTexts(side)
 		return unknownValue
 	case of.set == nil:
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "two labels are compared, neither of which is an index").Fix =
@@ -255,19 +256,19 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 		return unknownValue
 	case other.typ.Kind == ir.LabelType && other.set == nil || number:
 		if len(of.set.tuple()) > 1 {
-			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(a), of.set.name)
+			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", elab.Quote(a), of.set.name)
 			return unknownValue
 		}
 		c.isLabel(s, b, of.set.root())
 	case other.typ.Kind != ir.LabelType:
-		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", quote(a), of.set.name, quote(b), kindOf(other.typ))
+		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, but `%s` is %s", elab.Quote(a), of.set.name, elab.Quote(b), elab.KindOf(other.typ))
 		return unknownValue
 	case !related(of.set, other.set):
-		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, `%s` of `%s`", quote(a), of.set.name, quote(b), other.set.name).Detail =
+		c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label of `%s`, `%s` of `%s`", elab.Quote(a), of.set.name, elab.Quote(b), other.set.name).Detail =
 			"labels are compared within one set"
 		return unknownValue
 	}
-	return value{typ: boolType}
+	return value{typ: elab.Bool}
 }
 
 func typeCard(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
@@ -285,7 +286,7 @@ func typeOrd(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	if v, ok := c.indexArgument(s, e); !ok || isUnknown(v.typ) {
 		return v, ok
 	}
-	return value{typ: intType, size: c.opaque(s, e.Span())}, true
+	return value{typ: elab.Int, size: c.opaque(s, e.Span())}, true
 }
 
 func typeNext(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {

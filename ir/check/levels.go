@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -76,7 +77,7 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 		e.Fix = "use `box(-r, r)`"
 		return
 	}
-	if name == "simplex" && isScalar(t) {
+	if name == "simplex" && elab.IsScalar(t) {
 		c.errorf(c.global, diag.ArgumentType, set.Span(), "a scalar cannot be in a simplex").Fix = "use `box(0, s)`"
 		return
 	}
@@ -102,7 +103,7 @@ func (c *checker) bound(e lang.Expr, t ir.Type, what string) value {
 	case isUnknown(v.typ) || isUnknown(t):
 	case v.deps != 0:
 		c.unfixed(e, v, what)
-	case !isScalar(v.typ) && !c.fits(t, v.typ):
+	case !elab.IsScalar(v.typ) && !elab.Fits(t, v.typ):
 		c.misfit(e, v.typ, t, what)
 	}
 	return v
@@ -177,8 +178,8 @@ func (c *checker) objective(word string, o *lang.Objective) {
 	if isUnknown(v.typ) {
 		return
 	}
-	if !isScalar(v.typ) {
-		d := c.errorf(c.global, diag.ObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, kindOf(v.typ))
+	if !elab.IsScalar(v.typ) {
+		d := c.errorf(c.global, diag.ObjectiveShape, o.Value.Span(), "the %s objective is %s, not a scalar", word, elab.KindOf(v.typ))
 		d.Fix = "an objective is one number: take `sum(...)`, `sumsq(...)` or `mean(...)` of it"
 		return
 	}
@@ -210,7 +211,7 @@ func (c *checker) constraint(r *lang.Constraint, lower bool) {
 	} else {
 		c.smoothUpper(r, terms)
 	}
-	if whole && join(boolType, terms...).deps == 0 {
+	if whole && join(elab.Bool, terms...).deps == 0 {
 		c.warnf(diag.IdleConstraint, r.Span(), "%s does not constrain anything", constraintText(r)).Detail =
 			"it reads no variable: it holds always or never"
 	}
@@ -225,16 +226,16 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 			break
 		}
 		a, b := terms[i], terms[i+1]
-		if _, problem := broadcast(a.typ, b.typ); problem != "" {
+		if _, problem := elab.Broadcast(a.typ, b.typ); problem != "" {
 			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
 			d := c.errorf(s, diag.RelationShapes, at, "the sides of `%s` have different shapes", op)
-			d.Detail = sizeOf(r.Terms[i], a.typ) + ", " + sizeOf(r.Terms[i+1], b.typ) + problem
+			d.Detail = elab.SizeOf(r.Terms[i], a.typ) + ", " + elab.SizeOf(r.Terms[i+1], b.typ) + problem
 			continue
 		}
 		switch {
-		case isScalar(a.typ):
+		case elab.IsScalar(a.typ):
 			c.forgottenIndex(s, r, r.Terms[i+1], b.typ)
-		case isScalar(b.typ):
+		case elab.IsScalar(b.typ):
 			c.forgottenIndex(s, r, r.Terms[i], a.typ)
 		}
 	}
@@ -248,7 +249,7 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 // and uses none of the family's indices, while the other side is a scalar:
 // each entry would be compared anew for each index, which nobody means.
 func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t ir.Type) {
-	if len(r.Binders) == 0 || !isArray(t) {
+	if len(r.Binders) == 0 || !elab.IsArray(t) {
 		return
 	}
 	indices := map[string]bool{}
@@ -263,7 +264,7 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 	lang.Walk(side, func(x lang.Expr) bool {
 		if n, ok := x.(*lang.Name); ok {
 			used = used || indices[n.Name]
-			if e := c.symbols[n.Name]; array == nil && e != nil && isArray(e.value.typ) {
+			if e := c.symbols[n.Name]; array == nil && e != nil && elab.IsArray(e.value.typ) {
 				array = n
 			}
 		}
@@ -277,8 +278,8 @@ func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t
 			likely = append(likely, name)
 		}
 	}
-	d := c.errorf(s, diag.ForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", quote(side))
-	d.Detail = sizeOf(side, t) + ", the other side is a scalar for each " + indexNames(r)
+	d := c.errorf(s, diag.ForgottenIndex, side.Span(), "`%s` is a whole array here: an index is missing", elab.Quote(side))
+	d.Detail = elab.SizeOf(side, t) + ", the other side is a scalar for each " + indexNames(r)
 	if array != nil && len(likely) == len(t.Dims) {
 		d.Fix = fmt.Sprintf("did you mean `%s[%s]`?", array.Name, strings.Join(likely, ", "))
 		return
@@ -301,7 +302,7 @@ func (c *checker) indexOver(s *scope, r *lang.Constraint, n *poly, taken []strin
 			if v.size == nil || !v.size.bare() {
 				continue
 			}
-			if a := v.size.terms[0].powers[0].atom; a.hi != nil && compare(a.hi, n) == agree {
+			if a := v.size.terms[0].powers[0].atom; a.hi != nil && compare(a.hi, n) == elab.Agree {
 				return name.Name
 			}
 			if set := setOf(n); set != nil && set.hi != nil && v.size.terms[0].powers[0].atom.hi == set.hi {
@@ -350,7 +351,7 @@ func constraintText(r *lang.Constraint) string {
 
 func relationText(r *lang.Constraint) string {
 	if len(r.Terms) == 0 {
-		return quote(r)
+		return elab.Quote(r)
 	}
-	return quoteSpan(r.Terms[0].Span().To(r.Terms[len(r.Terms)-1].Span()))
+	return elab.QuoteSpan(r.Terms[0].Span().To(r.Terms[len(r.Terms)-1].Span()))
 }

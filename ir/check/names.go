@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -202,11 +203,11 @@ func (c *checker) name(s *scope, e *lang.Name) value {
 			return unknownValue
 		}
 		n := math.Inf(1)
-		return value{typ: realType, num: &n}
+		return value{typ: elab.Real, num: &n}
 	}
 	if e.Name == circleName {
 		n := math.Pi
-		return value{typ: realType, num: &n}
+		return value{typ: elab.Real, num: &n}
 	}
 	if isPrimitive(e.Name) || c.program.Library[e.Name] != nil {
 		c.functionAsValue(s, e)

@@ -5,6 +5,7 @@ import (
 	"math/big"
 	"testing"
 
+	"bilevelc/ir/elab"
 	"pgregory.net/rapid"
 )
 
@@ -64,7 +65,7 @@ func TestPolyComputes(t *testing.T) {
 		if p.poly.key() == q.poly.key() && p.value.Cmp(q.value) != 0 {
 			t.Fatalf("%s and %s have one key, but are %s and %s", p.poly, q.poly, p.value, q.value)
 		}
-		if pq, qp := p.poly.add(q.poly), q.poly.add(p.poly); pq.key() != qp.key() || compare(pq, qp) != agree {
+		if pq, qp := p.poly.add(q.poly), q.poly.add(p.poly); pq.key() != qp.key() || compare(pq, qp) != elab.Agree {
 			t.Fatalf("%s + %s depends on the order", p.poly, q.poly)
 		}
 		if pq, qp := p.poly.mul(q.poly), q.poly.mul(p.poly); pq.key() != qp.key() {
@@ -105,27 +106,27 @@ func TestCompare(t *testing.T) {
 	opaque := atomPoly(&atom{id: 6, name: "floor(n)", kind: opaqueAtom})
 	for _, c := range []struct {
 		a, b *poly
-		want agreement
+		want elab.Agreement
 	}{
-		{n.add(m), m.add(n), agree},
-		{n.scale(big.NewRat(1, 2)).add(n.scale(big.NewRat(1, 2))), n, agree},
-		{n, n.plus(1), differ},
-		{free, free.plus(1), differ},
-		{n, constPoly(4), undecided},
-		{n, constPoly(5), differ},
-		{n, m, undecided},
-		{n, m.plus(1), differ},
-		{fifth, n.scale(big.NewRat(1, 2)), undecided},
-		{fifth, n, differ},
-		{free, constPoly(3), undecided},
-		{free, other, differ},
-		{free, n, differ},
-		{free, other.scale(big.NewRat(2, 1)), undecided},
-		{free.plus(1), other, undecided},
-		{free, free.scale(big.NewRat(2, 1)), differ},
-		{free, free.add(other), differ},
-		{opaque, n, undecided},
-		{opaque, opaque, agree},
+		{n.add(m), m.add(n), elab.Agree},
+		{n.scale(big.NewRat(1, 2)).add(n.scale(big.NewRat(1, 2))), n, elab.Agree},
+		{n, n.plus(1), elab.Differ},
+		{free, free.plus(1), elab.Differ},
+		{n, constPoly(4), elab.Undecided},
+		{n, constPoly(5), elab.Differ},
+		{n, m, elab.Undecided},
+		{n, m.plus(1), elab.Differ},
+		{fifth, n.scale(big.NewRat(1, 2)), elab.Undecided},
+		{fifth, n, elab.Differ},
+		{free, constPoly(3), elab.Undecided},
+		{free, other, elab.Differ},
+		{free, n, elab.Differ},
+		{free, other.scale(big.NewRat(2, 1)), elab.Undecided},
+		{free.plus(1), other, elab.Undecided},
+		{free, free.scale(big.NewRat(2, 1)), elab.Differ},
+		{free, free.add(other), elab.Differ},
+		{opaque, n, elab.Undecided},
+		{opaque, opaque, elab.Agree},
 	} {
 		if got := compare(c.a, c.b); got != c.want {
 			t.Errorf("%s and %s: %d, not %d", c.a, c.b, got, c.want)

@@ -2,10 +2,8 @@ package check
 
 import (
 	"fmt"
-	"strings"
 
-	"bilevelc/ir"
-	"bilevelc/lang"
+	"bilevelc/ir/elab"
 	"bilevelc/lang/diag"
 )
 
@@ -33,6 +31,12 @@ func (c *checker) errorf(s *scope, code diag.Code, at diag.Span, format string, 
 	return d
 }
 
+// fault reports a rule that an expression breaks.
+func (c *checker) fault(s *scope, f *elab.Fault) {
+	d := c.errorf(s, f.Code, f.At.Span(), "%s", f.Summary)
+	d.Detail, d.Fix = f.Detail, f.Fix
+}
+
 // warnf reports a warning at a place, once.
 func (c *checker) warnf(code diag.Code, at diag.Span, format string, args ...any) *diag.Diagnostic {
 	d := &diag.Diagnostic{Severity: diag.Warning, Code: code, Subject: at, Summary: fmt.Sprintf(format, args...)}
@@ -47,50 +51,6 @@ func (c *checker) add(d *diag.Diagnostic) {
 		c.reported[key] = true
 		c.diags.Add(d)
 	}
-}
-
-// maxQuote bounds the length of model text quoted in a message; longer text
-// is cut, the caret shows the rest.
-const maxQuote = 48
-
-// quote is the text of a node as messages show it, on one line.
-func quote(n lang.Node) string { return quoteSpan(n.Span()) }
-
-func quoteSpan(at diag.Span) string {
-	text, cut := at.Text(), false
-	// A rune is at most 4 bytes, and as much white space again may go.
-	if limit := 8 * maxQuote; len(text) > limit {
-		text, cut = strings.ToValidUTF8(text[:limit], ""), true
-	}
-	text = strings.Join(strings.Fields(text), " ")
-	if r := []rune(text); len(r) > maxQuote || cut {
-		text = string(r[:min(len(r), maxQuote-3)]) + "..."
-	}
-	return text
-}
-
-// sizeOf spells an operand's shape in the user's names: "A is dh x dy".
-func sizeOf(n lang.Node, t ir.Type) string { return quote(n) + " is " + t.Size() }
-
-// kindOf spells what an operand is: "a vector[n]", "a condition".
-func kindOf(t ir.Type) string {
-	switch t.Kind {
-	case ir.IntType:
-		return "an int"
-	case ir.RealType:
-		return "a real scalar"
-	case ir.LabelType:
-		return "a label"
-	case ir.SetType:
-		return "an index set"
-	case ir.TextType:
-		return "an array of texts"
-	case ir.ArrayType:
-		return "an array " + t.String()
-	case ir.RowVectorType:
-		return fmt.Sprintf("a row vector (%s)", t.Size())
-	}
-	return "a " + t.String()
 }
 
 // maxSuggestions bounds the searches for a near name in one run: each looks

@@ -6,22 +6,24 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
 
-// agreement is the outcome of comparing two symbolic sizes.
-type agreement uint8
+// Compare implements elab.Size.
+func (p *poly) Compare(q ir.Dim) elab.Agreement { return compare(p, q.(*poly)) }
 
-const (
-	agree agreement = iota
-	// differ: the sizes are not equal, whatever the data, or by the model's own
-	// defaults, or they are independent names.
-	differ
-	// undecided: equal under some bindings; compared with numbers when the
-	// model is bound.
-	undecided
-)
+// Difference implements elab.Size.
+func (p *poly) Difference(q ir.Dim) string {
+	if note := defaultsNote(p, q.(*poly)); note != "" {
+		return " (" + note + ")"
+	}
+	return fmt.Sprintf("; %s and %s are different sizes", p, q)
+}
+
+// Plus implements elab.Size.
+func (p *poly) Plus(q ir.Dim) ir.Dim { return p.add(q.(*poly)) }
 
 // compare decides whether two sizes are equal. Equal normal forms agree, and
 // a difference that is a number other than zero differs. Otherwise params are
@@ -31,27 +33,27 @@ const (
 // two sizes, which a user who means one would not have made two: they differ.
 // So do n and n + m, for sizes are positive. What is left (m and 2 * k, n and
 // 3) is undecided.
-func compare(a, b *poly) agreement {
+func compare(a, b *poly) elab.Agreement {
 	d := a.sub(b)
 	if v, ok := d.constant(); ok {
 		if v.Sign() == 0 {
-			return agree
+			return elab.Agree
 		}
-		return differ
+		return elab.Differ
 	}
 	if hasKind(d, indexAtom) || hasKind(d, opaqueAtom) {
-		return undecided
+		return elab.Undecided
 	}
 	if v, ok := withDefaults(d).constant(); ok {
 		if v.Sign() == 0 {
-			return undecided
+			return elab.Undecided
 		}
-		return differ
+		return elab.Differ
 	}
 	if a.bare() && b.bare() || oneSign(d) {
-		return differ
+		return elab.Differ
 	}
-	return undecided
+	return elab.Undecided
 }
 
 // oneSign reports whether all terms of a polynomial have one sign.
@@ -140,9 +142,9 @@ func (c *checker) newAtom(name string, kind atomKind) *atom {
 // polynomial. Within one scope the same text is the same size; a text too
 // long to quote is the same at the same place only.
 func (c *checker) opaque(s *scope, at diag.Span) *poly {
-	text := quoteSpan(at)
+	text := elab.QuoteSpan(at)
 	key := fmt.Sprintf("%d %s", s.id, text)
-	if at.End-at.Start > maxQuote {
+	if !elab.Quoted(at) {
 		key = fmt.Sprintf("%d %p %d %d", s.id, at.Source, at.Start, at.End)
 	}
 	a := c.opaques[key]
@@ -170,12 +172,12 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 	switch e := e.(type) {
 	case *lang.Paren:
 		p := c.integer(s, e.X, what)
-		c.record(s, e, intType)
+		c.record(s, e, elab.Int)
 		return p
 	case *lang.Unary:
 		if e.Op == lang.Neg {
 			p := c.integer(s, e.X, what)
-			c.record(s, e, intType)
+			c.record(s, e, elab.Int)
 			if p == nil {
 				return nil
 			}
@@ -183,7 +185,7 @@ func (c *checker) integer(s *scope, e lang.Expr, what string) *poly {
 		}
 	case *lang.Binary:
 		if p, ok := c.integerBinary(s, e, what); ok {
-			c.record(s, e, intType)
+			c.record(s, e, elab.Int)
 			return p
 		}
 	}
@@ -206,10 +208,10 @@ func (c *checker) asInteger(s *scope, e lang.Expr, v value, what string) *poly {
 			return v.size
 		}
 	}
-	if !isScalar(v.typ) || v.num != nil || c.declaredReal(e) {
-		d := c.errorf(s, diag.NotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, quote(e), kindOf(v.typ))
-		if isScalar(v.typ) && v.num == nil {
-			d.Fix = fmt.Sprintf("declare `%s` as `int`", quote(e))
+	if !elab.IsScalar(v.typ) || v.num != nil || c.declaredReal(e) {
+		d := c.errorf(s, diag.NotInteger, e.Span(), "%s must be an integer, but `%s` is %s", what, elab.Quote(e), elab.KindOf(v.typ))
+		if elab.IsScalar(v.typ) && v.num == nil {
+			d.Fix = fmt.Sprintf("declare `%s` as `int`", elab.Quote(e))
 		}
 		return nil
 	}
@@ -247,7 +249,7 @@ func (c *checker) integerBinary(s *scope, e *lang.Binary, what string) (p *poly,
 		return c.opaque(s, e.Span()), true
 	}
 	if v, fixed := p.constant(); fixed && !v.IsInt() {
-		c.errorf(s, diag.NotInteger, e.Span(), "`%s` does not divide", quote(e)).Detail =
+		c.errorf(s, diag.NotInteger, e.Span(), "`%s` does not divide", elab.Quote(e)).Detail =
 			fmt.Sprintf("integer division is exact here, but %s %s %s is %s", x, e.Op, y, v.RatString())
 		return nil, true
 	}
@@ -285,7 +287,7 @@ func combine(op lang.BinaryOp, x, y *poly) *poly {
 // size checks a written dimension.
 func (c *checker) size(s *scope, e lang.Expr) *poly {
 	if set := c.namedSet(s, e); set != nil {
-		c.record(s, e, intType)
+		c.record(s, e, elab.Int)
 		return set.size
 	}
 	p := c.integer(s, e, "a size")
@@ -293,7 +295,7 @@ func (c *checker) size(s *scope, e lang.Expr) *poly {
 		return c.unknownSize()
 	}
 	if v, ok := p.constant(); ok && v.Sign() < 0 {
-		c.errorf(s, diag.WrongSize, e.Span(), "a size cannot be negative, but `%s` is %s", quote(e), v.RatString())
+		c.errorf(s, diag.WrongSize, e.Span(), "a size cannot be negative, but `%s` is %s", elab.Quote(e), v.RatString())
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -13,7 +14,7 @@ func (c *checker) smoothObjective(level string, o *lang.Objective, v value) {
 		if restatable[k.what] {
 			continue
 		}
-		d := c.errorf(c.global, diag.NonsmoothFunction, k.at, "the %s objective is not smooth: `%s`", level, quoteSpan(k.at))
+		d := c.errorf(c.global, diag.NonsmoothFunction, k.at, "the %s objective is not smooth: `%s`", level, elab.QuoteSpan(k.at))
 		d.Detail = "`" + k.what + "` is not differentiable everywhere, and here it depends on variables; " +
 			"it may be used in data, in lets over data, and in the report"
 		d.Fix = smoothChoice(k.what)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -65,7 +66,7 @@ func (c *checker) start(item *lang.SolveItem) {
 	case isUnknown(v.typ) || isUnknown(t):
 	case v.deps != 0:
 		c.unfixed(item.Value, v, what)
-	case !isScalar(v.typ) && !c.fits(t, v.typ):
+	case !elab.IsScalar(v.typ) && !elab.Fits(t, v.typ):
 		c.misfit(item.Value, v.typ, t, what)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -28,7 +29,7 @@ func (c *checker) texts(d *lang.Data) value {
 	}
 	for k := 0; ok && k < len(list.Elems); k++ {
 		if x := list.Elems[k]; lang.LabelOf(x) == "" {
-			c.errorf(c.global, diag.DeclaredType, x.Span(), "`%s` is not a text", quote(x)).Fix = "texts stand in double quotes; those of several dimensions are one list, row by row"
+			c.errorf(c.global, diag.DeclaredType, x.Span(), "`%s` is not a text", elab.Quote(x)).Fix = "texts stand in double quotes; those of several dimensions are one list, row by row"
 			return value{typ: t}
 		}
 	}
@@ -57,7 +58,7 @@ func (c *checker) textDecl(e lang.Expr) *lang.Data {
 func (c *checker) textEntry(s *scope, e *lang.Index, sizes []*poly) value {
 	for i, n := range sizes {
 		if n != nil {
-			c.errorf(s, diag.LabelAsNumber, e.Subs[min(i, len(e.Subs)-1)].Span(), "`%s` holds texts, which are read one by one", quote(e.X)).Fix = textFix(e.X)
+			c.errorf(s, diag.LabelAsNumber, e.Subs[min(i, len(e.Subs)-1)].Span(), "`%s` holds texts, which are read one by one", elab.Quote(e.X)).Fix = textFix(e.X)
 			return unknownValue
 		}
 	}
@@ -68,9 +69,9 @@ func (c *checker) textEntry(s *scope, e *lang.Index, sizes []*poly) value {
 func textFix(e lang.Expr) string {
 	if x, ok := e.(*lang.Index); ok {
 		e = x
-		return fmt.Sprintf("compare it, as in `if %s == \"a\"`, or use it as a subscript of an array over a set", quote(e))
+		return fmt.Sprintf("compare it, as in `if %s == \"a\"`, or use it as a subscript of an array over a set", elab.Quote(e))
 	}
-	return fmt.Sprintf("compare its entries, as in `if %s[i] == \"a\"`", quote(e))
+	return fmt.Sprintf("compare its entries, as in `if %s[i] == \"a\"`", elab.Quote(e))
 }
 
 // compareTexts checks a comparison with an entry of data of texts: it is with
@@ -82,16 +83,16 @@ func (c *checker) compareTexts(s *scope, e *lang.Binary, x, y value) value {
 	}{{e.X, x}, {e.Y, y}} {
 		switch {
 		case side.v.set != nil && len(side.v.set.tuple()) > 1:
-			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", quote(side.e), side.v.set.name)
+			c.errorf(s, diag.WrongSet, e.Span(), "`%s` is an element of `%s`, which are tuples", elab.Quote(side.e), side.v.set.name)
 			return unknownValue
 		case side.v.typ.Kind == ir.LabelType || side.v.typ.Kind == ir.IntType:
 		default:
-			d := c.errorf(s, diag.LabelAsNumber, side.e.Span(), "`%s` is compared with a text, but is %s", quote(side.e), kindOf(side.v.typ))
+			d := c.errorf(s, diag.LabelAsNumber, side.e.Span(), "`%s` is compared with a text, but is %s", elab.Quote(side.e), elab.KindOf(side.v.typ))
 			d.Fix = c.declareTexts(side.e)
 			return unknownValue
 		}
 	}
-	return value{typ: boolType}
+	return value{typ: elab.Bool}
 }
 
 // declareTexts is the fix for numbers that are used as texts, or "".
@@ -109,7 +110,7 @@ func (c *checker) declareTexts(e lang.Expr) string {
 	}
 	dims := make([]string, len(d.Type.Dims))
 	for i, e := range d.Type.Dims {
-		dims[i] = quote(e)
+		dims[i] = elab.Quote(e)
 	}
 	return fmt.Sprintf("if `%s` holds texts, declare it as `data %s: text[%s]`", n.Name, n.Name, strings.Join(dims, ", "))
 }
@@ -151,7 +152,7 @@ func (c *checker) filteredSet(set *indexSet) bool {
 		b := &v.Binders[i]
 		of := c.namedSet(c.global, b.Lo)
 		if b.Hi != nil || of == nil {
-			c.errorf(c.global, diag.IndexSet, b.Span(), "a set is made from the elements of other sets, and `%s` is none", quoteSpan(rangeSpan(b))).Fix =
+			c.errorf(c.global, diag.IndexSet, b.Span(), "a set is made from the elements of other sets, and `%s` is none", elab.QuoteSpan(rangeSpan(b))).Fix =
 				"name a range as a set of its own, as in `set hour = 1..24`"
 			return false
 		}

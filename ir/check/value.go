@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -78,59 +79,16 @@ func contains(sites []site, s site) bool {
 	return false
 }
 
-var (
-	unknownValue = value{typ: ir.Type{Kind: ir.AnyType}}
-	realType     = ir.Type{Kind: ir.RealType}
-	intType      = ir.Type{Kind: ir.IntType}
-	boolType     = ir.Type{Kind: ir.BoolType}
-)
-
-func vectorType(n *poly) ir.Type {
-	return ir.Type{Kind: ir.VectorType, Dims: []ir.Dim{n}}
-}
-
-func rowType(n *poly) ir.Type {
-	return ir.Type{Kind: ir.RowVectorType, Dims: []ir.Dim{n}}
-}
-
-func matrixType(m, n *poly) ir.Type {
-	return ir.Type{Kind: ir.MatrixType, Dims: []ir.Dim{m, n}}
-}
+var unknownValue = value{typ: elab.Unknown}
 
 // dim is the i-th dimension of a type that this package made.
 func dim(t ir.Type, i int) *poly { return t.Dims[i].(*poly) }
-
-// isScalar reports whether t is a number: real or int.
-func isScalar(t ir.Type) bool { return t.Kind == ir.RealType || t.Kind == ir.IntType }
-
-// isArray reports whether t has entries.
-func isArray(t ir.Type) bool {
-	return t.Kind == ir.VectorType || t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType || t.Kind == ir.ArrayType
-}
-
-// arrayType is the type of the given dimensions: a scalar where there are
-// none.
-func arrayType(dims ...*poly) ir.Type {
-	t := ir.Type{Kind: ir.ArrayType}
-	for _, d := range dims {
-		t.Dims = append(t.Dims, d)
-	}
-	switch len(dims) {
-	case 0:
-		return realType
-	case 1:
-		t.Kind = ir.VectorType
-	case 2:
-		t.Kind = ir.MatrixType
-	}
-	return t
-}
 
 func isUnknown(t ir.Type) bool { return t.Kind == ir.AnyType }
 
 // unknownOf is what remains of an expression after an error: its type is not
 // known, but what its operands depend on and bring along still counts.
-func unknownOf(vs ...value) value { return join(unknownValue.typ, vs...) }
+func unknownOf(vs ...value) value { return join(elab.Unknown, vs...) }
 
 // withType is v seen as a value of another type; facts about numbers go.
 func (v value) withType(t ir.Type) value {

@@ -1,0 +1,126 @@
+// Package elab holds the rules of the language that hold with and without data:
+// the types of operations, what a name leads to, and how an error in an expression
+// is told. Package check applies them to symbolic sizes, package bind to numbers.
+//
+// The rules are functions of types. What they need of a size is Size; a rule
+// that does not apply is a Fault, which the caller locates and reports.
+package elab
+
+import (
+	"bilevelc/ir"
+	"bilevelc/lang"
+)
+
+// Size is a dimension of a type. The sizes of types that meet are of one kind.
+type Size interface {
+	ir.Dim
+	// Compare decides whether two sizes are equal.
+	Compare(other ir.Dim) Agreement
+	// Difference says why they are not, to follow a list of shapes in a sentence.
+	Difference(other ir.Dim) string
+	// Plus is the sum of two sizes.
+	Plus(other ir.Dim) ir.Dim
+}
+
+// Agreement is the outcome of comparing two sizes.
+type Agreement uint8
+
+// Undecided sizes are equal under some data, and are compared again when the
+// model is bound.
+const (
+	Agree Agreement = iota
+	Differ
+	Undecided
+)
+
+// compare decides whether two sizes are equal.
+func compare(a, b ir.Dim) Agreement { return a.(Size).Compare(b) }
+
+// The types of scalars and conditions.
+var (
+	Unknown = ir.Type{Kind: ir.AnyType}
+	Real    = ir.Type{Kind: ir.RealType}
+	Int     = ir.Type{Kind: ir.IntType}
+	Bool    = ir.Type{Kind: ir.BoolType}
+)
+
+// Vector is a column of n entries.
+func Vector(n ir.Dim) ir.Type { return ir.Type{Kind: ir.VectorType, Dims: []ir.Dim{n}} }
+
+// Row is what the transpose of a vector is.
+func Row(n ir.Dim) ir.Type { return ir.Type{Kind: ir.RowVectorType, Dims: []ir.Dim{n}} }
+
+// Matrix has m rows and n columns.
+func Matrix(m, n ir.Dim) ir.Type { return ir.Type{Kind: ir.MatrixType, Dims: []ir.Dim{m, n}} }
+
+// Array is the type of the given dimensions: a scalar where there are none.
+func Array(dims ...ir.Dim) ir.Type {
+	switch len(dims) {
+	case 0:
+		return Real
+	case 1:
+		return Vector(dims[0])
+	case 2:
+		return Matrix(dims[0], dims[1])
+	}
+	return ir.Type{Kind: ir.ArrayType, Dims: dims}
+}
+
+// IsScalar reports whether t is a number: real or int.
+func IsScalar(t ir.Type) bool { return t.Kind == ir.RealType || t.Kind == ir.IntType }
+
+// IsArray reports whether t has entries that are numbers.
+func IsArray(t ir.Type) bool {
+	return t.Kind == ir.VectorType || t.Kind == ir.RowVectorType || t.Kind == ir.MatrixType || t.Kind == ir.ArrayType
+}
+
+// AsReal is t, or real where it is int.
+func AsReal(t ir.Type) ir.Type {
+	if t.Kind == ir.IntType {
+		return Real
+	}
+	return t
+}
+
+// Disagree reports whether two types of one kind certainly differ in size.
+func Disagree(a, b ir.Type) bool {
+	if len(a.Dims) != len(b.Dims) {
+		return true
+	}
+	for i := range a.Dims {
+		if compare(a.Dims[i], b.Dims[i]) == Differ {
+			return true
+		}
+	}
+	return false
+}
+
+// Fits reports whether a value of type got may be given where want is declared.
+func Fits(want, got ir.Type) bool {
+	if IsScalar(want) || IsScalar(got) {
+		return IsScalar(want) && IsScalar(got)
+	}
+	return want.Kind == got.Kind && !Disagree(want, got)
+}
+
+// Transposed is the type of x'.
+func Transposed(t ir.Type) ir.Type {
+	switch t.Kind {
+	case ir.VectorType:
+		return Row(t.Dims[0])
+	case ir.RowVectorType:
+		return Vector(t.Dims[0])
+	case ir.MatrixType:
+		return Matrix(t.Dims[1], t.Dims[0])
+	}
+	return t
+}
+
+// An Operand is an expression and its type.
+type Operand struct {
+	X    lang.Expr
+	Type ir.Type
+}
+
+// size spells the operand's shape in the user's names: "A is dh x dy".
+func (o Operand) size() string { return SizeOf(o.X, o.Type) }
