@@ -5,8 +5,9 @@
 package sparse
 
 import (
+	"cmp"
 	"fmt"
-	"sort"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 )
@@ -29,19 +30,15 @@ type Entry struct {
 // FromEntries builds a matrix; entries of one place are added up. It panics
 // on an entry outside the matrix, which is a bug of the caller.
 func FromEntries(rows, cols int, entries []Entry) *CSR {
-	sorted := append([]Entry(nil), entries...)
-	sort.SliceStable(sorted, func(i, j int) bool {
-		if sorted[i].Row != sorted[j].Row {
-			return sorted[i].Row < sorted[j].Row
-		}
-		return sorted[i].Col < sorted[j].Col
-	})
-	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1), Col: make([]int, 0, len(entries)), Val: make([]float64, 0, len(entries))}
-	last := -1
-	for _, e := range sorted {
+	for _, e := range entries {
 		if e.Row < 0 || e.Row >= rows || e.Col < 0 || e.Col >= cols {
 			panic(fmt.Sprintf("sparse: entry (%d, %d) outside %d x %d", e.Row, e.Col, rows, cols))
 		}
+	}
+	sorted := arranged(rows, cols, entries)
+	m := &CSR{Rows: rows, Cols: cols, Ptr: make([]int, rows+1), Col: make([]int, 0, len(entries)), Val: make([]float64, 0, len(entries))}
+	last := -1
+	for _, e := range sorted {
 		if k := len(m.Col) - 1; last == e.Row && k >= 0 && m.Col[k] == e.Col {
 			m.Val[k] += e.Val
 			continue
@@ -55,6 +52,33 @@ func FromEntries(rows, cols int, entries []Entry) *CSR {
 		m.Ptr[i+1] += m.Ptr[i]
 	}
 	return m
+}
+
+// arranged are the entries by row, then column, those of one place in their order: by counting, or by comparisons where there are few of them.
+func arranged(rows, cols int, entries []Entry) []Entry {
+	out := append([]Entry(nil), entries...)
+	if len(entries) < (rows+cols)/8 {
+		slices.SortStableFunc(out, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Row, b.Row), cmp.Compare(a.Col, b.Col)) })
+		return out
+	}
+	from := append([]Entry(nil), entries...)
+	pass := func(to, from []Entry, n int, key func(e *Entry) int) {
+		next := make([]int, n+1)
+		for i := range from {
+			next[key(&from[i])+1]++
+		}
+		for i := range n {
+			next[i+1] += next[i]
+		}
+		for i := range from {
+			k := key(&from[i])
+			to[next[k]] = from[i]
+			next[k]++
+		}
+	}
+	pass(out, from, cols, func(e *Entry) int { return e.Col })
+	pass(from, out, rows, func(e *Entry) int { return e.Row })
+	return from
 }
 
 // FromDense keeps the nonzero entries of a row-major rows x cols array.

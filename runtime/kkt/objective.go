@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 )
 
 // Objective is f as a function of z.
@@ -294,8 +295,8 @@ func nonzero(vals []float64) bool {
 	return false
 }
 
-// Semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: by Cholesky factors with diagonal pivoting
-// (Higham 1990), whose remainder is then no larger than n roundings of the largest diagonal entry.
+// Semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: whether it has a Cholesky factor with as much on
+// its diagonal as rounding of one may take off, n roundings of the largest entry some times (Higham 2002, Theorem 10.3).
 func Semidefinite(m *sparse.CSR) bool {
 	if m == nil {
 		return true
@@ -321,40 +322,11 @@ func Semidefinite(m *sparse.CSR) bool {
 			}
 		}
 	}
-	floor := 16 * float64(n) * 0x1p-52 * top
-	for k := range n {
-		p := k
-		for i := k + 1; i < n; i++ {
-			if a[i*n+i] > a[p*n+p] {
-				p = i
-			}
-		}
-		if a[p*n+p] <= floor {
-			for i := k; i < n; i++ {
-				for j := k; j < n; j++ {
-					if math.Abs(a[i*n+j]) > floor {
-						return false
-					}
-				}
-			}
-			return true
-		}
-		if p != k {
-			for j := range n {
-				a[k*n+j], a[p*n+j] = a[p*n+j], a[k*n+j]
-			}
-			for i := range n {
-				a[i*n+k], a[i*n+p] = a[i*n+p], a[i*n+k]
-			}
-		}
-		for i := k + 1; i < n; i++ {
-			f := a[i*n+k] / a[k*n+k]
-			for j := k + 1; j < n; j++ {
-				a[i*n+j] -= f * a[k*n+j]
-			}
-		}
+	for i := range n {
+		a[i*n+i] += 16 * float64(n) * 0x1p-52 * top
 	}
-	return true
+	_, ok := linalg.NewCholesky(n, a)
+	return ok
 }
 
 // Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients with steps of the cube root of

