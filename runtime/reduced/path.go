@@ -164,7 +164,7 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 			move = math.Max(move, math.Abs(v*c.dinv[i]))
 		}
 	}
-	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l) {
+	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l, math.Min(1, reach*math.Sqrt(ps.End/pathEnd)/move)) {
 		return p.nextMu(st, c), nil
 	}
 	ps.Steps++
@@ -238,17 +238,20 @@ func (a *adjoint) direction(q *working) []float64 {
 	return d
 }
 
+// reach is how many times the scale of slacks and multipliers at the start a step may move one of them: along negative curvature its length is arbitrary.
+const reach = 10
+
 // forcing is the accuracy of truncated Newton steps on the path, and fallShare the part of the first-order fall that a step must keep (Nocedal and Wright 2006, 3.1).
 const (
 	forcing   = 0.1
 	fallShare = 1e-4
 )
 
-// arc searches along the projection of st.W + t d onto X; l is S R d. It reports false where no step lets F_mu fall.
-func (p *piece) arc(st *State, a *adjoint, d, l []float64) bool {
+// arc searches along the projection of st.W + t d onto X, from t = first down; l is S R d. It reports false where no step lets F_mu fall.
+func (p *piece) arc(st *State, a *adjoint, d, l []float64, first float64) bool {
 	f, ps := p.f, st.Path
 	w := make([]float64, f.nw)
-	for t := 1.0; t > 1e-6; t /= 2 { // steps below are no way forward
+	for t := first; t > 1e-6*first; t /= 2 { // steps below are no way forward
 		along(w, st.W, t, d)
 		if p.projectX(w, w) != nil {
 			return false

@@ -90,7 +90,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 	q := append([]float64(nil), f.p0...)
 	linalg.Gemv(q, 1, f.r, f.m, f.nw, false, w)
 	g, step, dv := make([]float64, f.m), make([]float64, f.m), make([]float64, f.m)
-	for range 60 { // far more than Newton's method takes where it converges
+	for range 30 { // more than Newton's method takes where it converges
 		for r := range f.rows {
 			c.lambda[r] = c.at.Mult[0][r] - c.at.Mult[1][r]
 			if f.rows[r].equal {
