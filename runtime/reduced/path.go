@@ -12,13 +12,15 @@ import (
 // PathState is where the path stands.
 type PathState struct {
 	Mu, End float64
+	Size    float64 // of slacks and multipliers at the start, the larger
 	Central *Central
 	Equal   []float64 // len m: multipliers of equality rows
 	Steps   int       // of this mu
 	Read    []int8    // the partition at the end of the last mu
 }
 
-// The path: mu falls by factors of shrink from where the barrier is as strong as the follower to pathEnd of that, in at most stageSteps steps each. A stage ends
+// The path: mu falls by factors of shrink, in at most stageSteps steps each, from where the barrier is as strong as the follower, a slack times a multiplier (or times the force
+// that H makes over the slack, the same in its metric), to pathEnd of the square of the smaller, where what is near a kink is small beside both. A stage ends
 // where a Newton step moves no slack or multiplier by settled of sqrt(mu), which is what both are at a kink.
 const (
 	shrink     = 0.1
@@ -27,30 +29,37 @@ const (
 	settled    = 0.1
 )
 
-// startPath finds the follower's answer at st.W and the mu there: the square of the median over ends of rows of the larger of slack and multiplier, which have one unit, where that is not 0.
+// startPath finds the follower's answer at st.W and the mu there, from medians of its slacks and multipliers that are not 0; false where there are none.
 func (p *piece) startPath(st *State) bool {
 	p.load(st)
 	if !p.lower() {
 		return false
 	}
-	var sizes []float64
+	var slacks, forces []float64
 	for r := range p.f.rows {
 		row := &p.f.rows[r]
 		if row.equal {
 			continue
 		}
+		if l := math.Abs(p.lambda[r]); l > 0 {
+			forces = append(forces, l)
+		}
 		for _, slack := range [2]float64{p.v[r] - row.lo, row.hi - p.v[r]} {
-			if v := math.Max(math.Abs(p.lambda[r]), slack); v > 0 && !math.IsInf(v, 0) {
-				sizes = append(sizes, v)
+			if slack > 0 && !math.IsInf(slack, 0) {
+				slacks = append(slacks, slack)
 			}
 		}
 	}
-	if len(sizes) == 0 {
+	if len(slacks) == 0 {
 		return false
 	}
-	size := median(sizes)
-	ps := &PathState{Mu: size * size, Equal: make([]float64, p.f.m)}
-	ps.End = ps.Mu * pathEnd
+	slack := median(slacks)
+	force, least := slack, slack
+	if len(forces) > 0 {
+		force = math.Max(slack, median(forces))
+		least = math.Min(slack, median(forces))
+	}
+	ps := &PathState{Mu: slack * force * p.opts.barrier(), End: least * least * pathEnd, Size: force, Equal: make([]float64, p.f.m)}
 	for r := range p.f.rows {
 		if p.f.rows[r].equal {
 			ps.Equal[r] = p.lambda[r]
@@ -164,7 +173,7 @@ func (p *piece) pathStep(st *State) (done bool, err error) {
 			move = math.Max(move, math.Abs(v*c.dinv[i]))
 		}
 	}
-	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l, math.Min(1, reach*math.Sqrt(ps.End/pathEnd)/move)) {
+	if move <= settled*math.Sqrt(ps.Mu) || ps.Steps >= stageSteps || !p.arc(st, a, d, l, math.Min(1, reach*ps.Size/move)) {
 		return p.nextMu(st, c), nil
 	}
 	ps.Steps++

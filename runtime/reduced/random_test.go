@@ -15,12 +15,14 @@ import (
 	"bilevelc/runtime/reduced"
 )
 
-// smooth is 1/2 v'M v + c'v + wave sum cos v_i over v = (x, answer).
+// smooth is 1/2 v'M v + c'v + wave sum cos v_i over v = (x, answer), plus weighted constraints of the leader.
 type smooth struct {
 	nx, n int
 	m     []float64
 	c     []float64
 	wave  float64
+	rows  [][]float64 // of the leader's constraints rows v - rhs, whose weights follow in the answer
+	rhs   []float64
 }
 
 func (q *smooth) ValueGrad(dx, dy, x, y []float64) float64 {
@@ -34,6 +36,15 @@ func (q *smooth) ValueGrad(dx, dy, x, y []float64) float64 {
 		}
 		g[i] = h + q.c[i] - q.wave*math.Sin(t)
 		s += t*h/2 + q.c[i]*t + q.wave*math.Cos(t)
+	}
+	for r, row := range q.rows {
+		c := -q.rhs[r]
+		for i, t := range v {
+			c += row[i] * t
+			g[i] += y[q.n-q.nx+r] * row[i]
+		}
+		s += y[q.n-q.nx+r] * c
+		g = append(g, c)
 	}
 	copy(dx, g[:q.nx])
 	copy(dy, g[q.nx:])

@@ -275,3 +275,91 @@ func TestUnboundedAndSaddle(t *testing.T) {
 		t.Errorf("from a saddle: F %v, %v, %v", r.Point.F, r.Status, err)
 	}
 }
+
+// Constraints of the leader that read the follower are kept, with multipliers of the right signs, and nothing next to the point that keeps them has a smaller F.
+func TestCoupled(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 6))
+	stationary, active := 0, 0
+	for c := range 200 {
+		p := random(rng, kind{equality: c%3 == 0, wave: c%5 == 0, dual: c%4 == 0})
+		f := p.F.(*smooth)
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		z, _, ok := newTruth(t, s).at(make([]float64, p.Dx))
+		if !ok {
+			continue
+		}
+		coupled := &problem.Coupled{}
+		value := func(r int, z []float64) float64 {
+			v := append(append([]float64{}, s.X(z)...), s.Y(z)...)
+			for _, i := range p.Duals {
+				v = append(v, s.Lambda(z)[i])
+			}
+			sum := -f.rhs[r]
+			for i, u := range v {
+				sum += f.rows[r][i] * u
+			}
+			return sum
+		}
+		for r := range 2 {
+			row := make([]float64, f.n)
+			for i := range p.Dx + p.Dy {
+				row[i] = rng.NormFloat64()
+			}
+			f.rows, f.rhs = append(f.rows, row), append(f.rhs, 0)
+			f.rhs[r] = value(r, z) + 0.05
+			if c%2 == 0 {
+				f.rhs[r] -= 0.15 // broken at the start
+			}
+			coupled.Kind, coupled.Name, coupled.Weight = append(coupled.Kind, problem.AtMost), append(coupled.Name, ""), append(coupled.Weight, 1)
+		}
+		p.Coupled, p.Facts.AffineCoupled = coupled, true
+		if s, err = kkt.New(p); err != nil {
+			t.Fatal(err)
+		}
+		u := newTruth(t, s)
+		r, err := reduced.Solve(t.Context(), s, make([]float64, p.Dx), reduced.Options{Steps: 2000})
+		if c%2 == 0 && errors.Is(err, reduced.ErrInfeasible) {
+			continue // there may be no such point
+		}
+		if err != nil {
+			t.Errorf("case %d: %v", c, err)
+			continue
+		}
+		x, m := s.X(r.Point.Z), r.Point.Multipliers
+		for i := range 2 {
+			if v := value(i, r.Point.Z); v > 1e-8 || m.Coupled[i] < -1e-7 && r.Status == reduced.Stationary || v < -1e-7 && m.Coupled[i] != 0 {
+				t.Errorf("case %d: a constraint at %g has the multiplier %g", c, v, m.Coupled[i])
+			} else if m.Coupled[i] > 1e-7 {
+				active++
+			}
+		}
+		if r.Status != reduced.Stationary {
+			continue
+		}
+		stationary++
+		signs(t, s, r)
+		for range 40 {
+			d := 1e-5
+			w := append([]float64(nil), x...)
+			for j := range w {
+				w[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], w[j]+d*rng.NormFloat64()))
+			}
+			z, v, ok := u.at(w)
+			if !ok || len(p.Duals) > 0 || value(0, z) > 0 || value(1, z) > 0 || !sameButFor(s, r.Point, z) {
+				continue
+			}
+			if v < r.Point.F-100*d*d-10*kkt.Tolerance*(1+math.Abs(v)) {
+				t.Errorf("case %d: F falls by %g", c, r.Point.F-v)
+			}
+		}
+	}
+	t.Logf("%d stationary, %d constraints with multipliers", stationary, active)
+	if stationary < 150 || active < 50 {
+		t.Error("too few")
+	}
+}

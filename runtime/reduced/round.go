@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 )
 
@@ -117,9 +118,13 @@ func (p *piece) round(st *State) (*Status, error) {
 	}
 	st.Work.Rounds++
 	j := p.judge()
-	// The terms of the gradient may vanish together at the end: the largest that were met are the measure.
-	st.Scale = math.Max(st.Scale, j.size)
-	j.size = st.Scale
+	// The terms of the gradient may vanish together at the end: those of a follower without rows at the first point are the least measure.
+	if st.Scale == 0 {
+		free := make([]float64, p.f.nw)
+		linalg.Gemv(free, 1, p.f.j, p.f.n, p.f.nw, true, j.g.y)
+		st.Scale = linalg.Norm(j.g.w) + linalg.Norm(free)
+	}
+	j.size = math.Max(j.size, st.Scale)
 	st.F, st.Measure = j.value, j.stationarity()
 	list := p.releases(j)
 	stationary := st.Measure <= p.opts.Tolerance
@@ -128,7 +133,7 @@ func (p *piece) round(st *State) (*Status, error) {
 		d = p.newton(j)
 		for p.refix(d) { // each fixes at least one entry
 			j = p.judge()
-			j.size = st.Scale
+			j.size = math.Max(j.size, st.Scale)
 			d = p.newton(j)
 		}
 		// A Newton step that is rounding of w goes nowhere.
@@ -170,6 +175,9 @@ func (p *piece) round(st *State) (*Status, error) {
 	}
 	if !out.changed && (st.Single || st.Measure <= rounded) {
 		if st.Measure <= rounded && len(list) == 0 {
+			if flat { // curvature of the size of rounding
+				st.Curvature = kkt.NotChecked
+			}
 			st.Phase = Done
 			return nil, nil
 		}

@@ -250,12 +250,20 @@ func (p *piece) keep(i int, side int8) {
 	p.k = append(p.k, i)
 }
 
-// strays reports whether a biactive row would leave its end along a direction, after a kink: the equations held on the piece before.
+// strays reports whether a biactive row, or a constraint of the leader, would leave its end along a direction, after a kink: the equations held on the piece before.
 func (p *piece) strays(q *rates) bool {
 	top := linalg.NormInf(q.v)
 	for _, r := range p.k {
 		if math.Abs(q.v[r]) > stray*top {
 			return true
+		}
+	}
+	for i, on := range p.coupleOn {
+		if c := &p.f.coupled[i]; on {
+			size := linalg.Norm(c.x)*linalg.Norm(q.move.w) + linalg.Norm(c.y)*linalg.Norm(q.move.y)
+			if math.Abs(p.rate(c, q.move.w, q.move.y, q.lambda)) > stray*size {
+				return true
+			}
 		}
 	}
 	return false

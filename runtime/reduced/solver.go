@@ -12,7 +12,6 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -29,6 +28,8 @@ type Options struct {
 	Tolerance float64
 	// NoPath begins with the pieces, at the start.
 	NoPath bool
+	// Barrier multiplies the first mu of the path; 0 for 1. Other local solutions are found with others.
+	Barrier float64
 	// Steps limits the steps of all phases; 0 for no limit.
 	Steps int
 	// Observe, optional, is told of each step.
@@ -36,6 +37,13 @@ type Options struct {
 	// Keep, optional, is given the state after each step, to be copied at once: a run that begins with it as Resume goes on as this one does, bit for bit.
 	Keep   func(*State)
 	Resume *State
+}
+
+func (o *Options) barrier() float64 {
+	if o.Barrier == 0 {
+		return 1
+	}
+	return o.Barrier
 }
 
 // Phase of a run.
@@ -72,7 +80,7 @@ type State struct {
 	Walls, Coupled   []int
 	Path             *PathState
 	F, Measure       float64
-	Scale            float64 // of gradients on the pieces
+	Scale            float64 // of the gradient at the first point on the pieces
 	Single           bool    // rows are let go one at a time
 	Idle             int     // steps that did not move
 	Crossed          []int   // rows that came to a kink since the last step that moved
@@ -259,12 +267,13 @@ func (p *piece) cross(st *State) error {
 	}
 	st.Path, st.Phase, st.F = nil, OnPieces, p.calc.value(p.point())
 	p.save(st)
-	for i := range p.f.coupled {
-		c := &p.f.coupled[i]
-		gap := p.gap(c, p.w, p.y, p.lambda)
-		if gap < -1e3*tight*(math.Abs(c.rhs)+linalg.Norm(c.x)*linalg.Norm(p.w)+linalg.Norm(c.y)*linalg.Norm(p.y)) || c.equal && gap != 0 {
-			return fmt.Errorf("%w: the start breaks a constraint of the leader that reads the follower", ErrClass)
-		}
+	if p.broken(tight) == 0 {
+		return nil
 	}
+	if err := p.feasible(); err != nil {
+		return err
+	}
+	p.save(st)
+	st.F = p.calc.value(p.point())
 	return nil
 }

@@ -1,0 +1,139 @@
+package reduced
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// broken is by how much the worst of the leader's constraints that read the follower is broken at the point, against its terms; 0 where that is not beyond least.
+func (p *piece) broken(least float64) float64 {
+	worst := 0.0
+	for i := range p.f.coupled {
+		c := &p.f.coupled[i]
+		off := -p.gap(c, p.w, p.y, p.lambda)
+		if c.equal {
+			off = math.Abs(off)
+		}
+		worst = math.Max(worst, off/math.Max(c.size(p), 1e-300))
+	}
+	if worst <= 1e3*least { // what Newton's method leaves of an equation
+		return 0
+	}
+	return worst
+}
+
+func (c *coupledRow) size(p *piece) float64 {
+	return math.Abs(c.rhs) + linalg.Norm(c.x)*linalg.Norm(p.w) + linalg.Norm(c.y)*linalg.Norm(p.y)
+}
+
+// feasible moves the point to one at which the leader's constraints that read the follower hold: a local minimizer, by the same three phases, of half the sum of squares by
+// which they are broken.
+func (p *piece) feasible() error {
+	f := *p.f
+	f.coupled = nil
+	q := *p.p
+	q.Coupled, q.F = nil, &violation{rows: p.f.coupled, nx: p.f.sys.Nx, ny: p.f.n, duals: q.Duals, margin: p.margins()}
+	q.Facts.DegreeF = 3
+	s := &solver{f: &f, p: &q, calc: newCalculus(&q, f.nw), opts: Options{Tolerance: p.opts.Tolerance, Steps: feasibleSteps, NoPath: p.opts.NoPath}}
+	sub := s.newPiece()
+	st, err := sub.start(p.w[:f.sys.Nx])
+	if err != nil {
+		return err
+	}
+	for st.Phase != Done && st.Iteration < feasibleSteps {
+		end, err := sub.step(st)
+		if err != nil {
+			return err
+		}
+		if st.Iteration++; end != nil {
+			break
+		}
+		if st.Phase == OnPieces && sub.load(st) {
+			if sub.place(); p.adopt(sub) {
+				break
+			}
+		}
+	}
+	p.ops += s.ops
+	p.factors += s.factors
+	p.products += s.products
+	p.crossings += s.crossings
+	p.calc.calls += s.calc.calls
+	if p.broken(tight) > 0 {
+		return fmt.Errorf("%w: no point near the start keeps the constraints of the leader that read the follower", ErrInfeasible)
+	}
+	return nil
+}
+
+// feasibleSteps bounds the steps to a feasible point: a hundred times what random problems take.
+const feasibleSteps = 2000
+
+// adopt takes the point of another piece over where the leader's constraints hold there.
+func (p *piece) adopt(q *piece) bool {
+	copy(p.w, q.w)
+	copy(p.fixed, q.fixed)
+	copy(p.wallOn, q.wallOn)
+	copy(p.side, q.side)
+	copy(p.inK, q.inK)
+	p.k = append(p.k[:0], q.k...)
+	p.z.set(q.z.rows)
+	p.place()
+	return p.broken(tight) == 0
+}
+
+// margins are how far inside its side a constraint is to come: six digits less than its terms, far beyond rounding.
+func (p *piece) margins() []float64 {
+	out := make([]float64, len(p.f.coupled))
+	for i := range out {
+		if c := &p.f.coupled[i]; !c.equal {
+			out[i] = rounding * c.size(p)
+		}
+	}
+	return out
+}
+
+// violation is half the sum of squares by which constraints are broken.
+type violation struct {
+	rows   []coupledRow
+	nx, ny int
+	duals  []int
+	margin []float64
+}
+
+// ValueGrad implements problem.Function, any of whose destinations may be nil here.
+func (v *violation) ValueGrad(dx, dy, x, y []float64) float64 {
+	clear(dx)
+	clear(dy)
+	sum := 0.0
+	for i := range v.rows {
+		c := &v.rows[i]
+		off := linalg.Dot(c.x[:v.nx], x) + linalg.Dot(c.y, y[:v.ny]) - c.rhs + v.margin[i]
+		for k, r := range v.duals {
+			off += c.l[r] * y[v.ny+k]
+		}
+		if off <= 0 && !c.equal {
+			continue
+		}
+		sum += off * off / 2
+		if dx != nil {
+			linalg.Axpy(dx, off, c.x[:v.nx])
+		}
+		if dy != nil {
+			linalg.Axpy(dy[:v.ny], off, c.y)
+			for k, r := range v.duals {
+				dy[v.ny+k] += off * c.l[r]
+			}
+		}
+	}
+	return sum
+}
+
+// Value, GradX, GradY, ValueGradY and Clone implement problem.Function.
+func (v *violation) Value(x, y []float64) float64           { return v.ValueGrad(nil, nil, x, y) }
+func (v *violation) GradX(dst, x, y []float64)              { v.ValueGrad(dst, nil, x, y) }
+func (v *violation) GradY(dst, x, y []float64)              { v.ValueGrad(nil, dst, x, y) }
+func (v *violation) ValueGradY(dst, x, y []float64) float64 { return v.ValueGrad(nil, dst, x, y) }
+func (v *violation) Clone() problem.Function                { return v }
