@@ -58,12 +58,15 @@ func (q *smooth) Clone() problem.Function                { return q }
 
 // kind of random problem.
 type kind struct {
-	wave, nonconvex, dual, equality, rows, tight bool
+	wave, nonconvex, dual, equality, bind, rows, tight, corner bool
 }
 
 // random is a problem with a follower of all kinds of rows (two-sided ones, bounds, equality rows) and a leader in a box, with rows.
 func random(rng *rand.Rand, k kind) *problem.Problem {
 	nx, ny := 2+rng.IntN(4), 3+rng.IntN(5)
+	if k.corner {
+		ny = 2 + rng.IntN(2)
+	}
 	normal := func(n int) []float64 {
 		v := make([]float64, n)
 		for i := range v {
@@ -121,6 +124,14 @@ func random(rng *rand.Rand, k kind) *problem.Problem {
 			add(problem.AtMost, nil, negative(e), 1)
 		}
 	}
+	if k.corner { // the follower is drawn to corners, of more rows than it has dimensions
+		for j := range ny {
+			g.c[nx+j] *= 10
+		}
+		for range 2 * ny {
+			add(problem.AtMost, normal(nx), normal(ny), 1)
+		}
+	}
 	for i := range 3 {
 		a, b := make([]float64, nx), normal(ny)
 		if i > 0 {
@@ -140,6 +151,11 @@ func random(rng *rand.Rand, k kind) *problem.Problem {
 			}
 			for j := range b {
 				b[j] *= 2
+			}
+			if k.bind {
+				for j := range a { // which asks something of x
+					a[j] += rng.NormFloat64()
+				}
 			}
 			add(problem.Equal, a, b, 0.2)
 		}
@@ -302,7 +318,7 @@ func TestRandom(t *testing.T) {
 	stationary, kinks, branches := 0, 0, 0
 	const cases = 400
 	for c := range cases {
-		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, rows: c%2 == 1, tight: c%11 == 5}
+		k := kind{wave: c%5 == 1, nonconvex: c%4 == 2, dual: c%3 == 1, equality: c%7 < 3, bind: c%2 == 0, rows: c%2 == 1, tight: c%11 == 5, corner: c%9 < 3}
 		p := random(rng, k)
 		s, err := kkt.New(p)
 		if err != nil {

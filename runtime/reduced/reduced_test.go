@@ -58,6 +58,9 @@ func TestPlanted(t *testing.T) {
 			t.Errorf("n %d: F %v, not %v; %d biactive rows, not %d", n, r.Point.F, value, len(r.Point.Biactive), atKinks)
 		}
 		kinks += atKinks
+		if most := int64(12); c%3 != 2 && r.Work.Rounds > most { // the path and the crossover leave little to the pieces
+			t.Errorf("n %d: %d rounds", n, r.Work.Rounds)
+		}
 		if r.Point.F <= p.optimum()*(1+1e-9) {
 			best++
 		}
@@ -361,5 +364,79 @@ func TestCoupled(t *testing.T) {
 	t.Logf("%d stationary, %d constraints with multipliers", stationary, active)
 	if stationary < 150 || active < 50 {
 		t.Error("too few")
+	}
+}
+
+// The derivatives of F_mu are those of differences, also of multipliers that the leader reads and of f that is not quadratic.
+func TestSmoothed(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 7))
+	checked := 0
+	for c := range 200 {
+		p := random(rng, kind{wave: c%2 == 0, dual: c%3 > 0, equality: c%5 < 2})
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const mu, h = 0.1, 1e-4
+		x, d := make([]float64, p.Dx), make([]float64, p.Dx)
+		for j := range x {
+			x[j], d[j] = 0.3*rng.NormFloat64(), rng.NormFloat64()
+		}
+		along := func(t float64) []float64 {
+			w := append([]float64(nil), x...)
+			for j := range w {
+				w[j] += t * d[j]
+			}
+			return w
+		}
+		_, grad, product := reduced.Smoothed(s, x, mu)
+		ahead, up, _ := reduced.Smoothed(s, along(h), mu)
+		behind, down, _ := reduced.Smoothed(s, along(-h), mu)
+		if grad == nil || up == nil || down == nil {
+			continue
+		}
+		checked++
+		slope, size := 0.0, 1.0
+		for j, v := range grad {
+			slope += v * d[j]
+			size += math.Abs(v)
+		}
+		// Points of the path are found to parts of mu; differences divide them by h.
+		if v := (ahead - behind) / (2 * h); math.Abs(v-slope) > 1e-2*size {
+			t.Errorf("case %d: F_mu grows by %g, the gradient says %g", c, v, slope)
+		}
+		got := make([]float64, p.Dx)
+		product(got, d)
+		off, length := 0.0, 1.0
+		for j := range got {
+			v := (up[j] - down[j]) / (2 * h)
+			off, length = math.Max(off, math.Abs(v-got[j])), math.Max(length, math.Abs(v))
+		}
+		if off > 2e-2*length {
+			t.Errorf("case %d: the product is off by %g of %g", c, off, length)
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d points", checked)
+	}
+}
+
+// A row with neither a slack nor a multiplier is not taken for strong or inactive: F = x - y + y^2/2 with y = max(x, 0) has a slope of 0 at 0 on the side where y = x, and
+// falls on the other.
+func TestWeakRow(t *testing.T) {
+	p := &problem.Problem{Dx: 1, Dy: 1,
+		F:    &smooth{nx: 1, n: 2, m: []float64{0, 0, 0, 1}, c: []float64{1, -1}},
+		G:    &smooth{nx: 1, n: 2, m: []float64{0, -1, -1, 1}, c: make([]float64, 2)},
+		Rows: &problem.Rows{Kind: make([]problem.Kind, 1), A: sparse.FromEntries(1, 1, nil), B: sparse.FromEntries(1, 1, []sparse.Entry{{Val: 1}}), Rhs: make([]float64, 1)},
+		X:    &problem.Set{Lo: []float64{-1}, Hi: []float64{1}, E: sparse.Empty(1)}, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+	s, err := kkt.New(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := reduced.Solve(t.Context(), s, []float64{0}, reduced.Options{NoPath: true})
+	if err != nil || r.Status != reduced.Stationary || math.Abs(r.Point.F+1) > 1e-12 {
+		t.Errorf("F %v, %v, %v", r.Point.F, r.Status, err)
 	}
 }
