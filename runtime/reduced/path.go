@@ -97,6 +97,7 @@ func (s *solver) projectX(dst, w []float64) error {
 		}
 		s.projector = qp.NewProjector(set, &problem.Rows{A: sparse.Empty(f.nw), B: sparse.Empty(0)}, f.nw, 0)
 	}
+	s.projector.Restore(qp.ProjectorState{}) // the state of a run holds nothing of earlier projections
 	return s.projector.Project(dst, w)
 }
 
