@@ -29,12 +29,14 @@ const modestWork = 1e9
 type Global struct {
 	// Proved says that no feasible point is better than the result's by more than the gap that was asked for.
 	Proved bool   `json:"proved"`
-	Bound  Number `json:"bound"` // no feasible point is better; infinite where nothing is known
-	Gap    Number `json:"gap"`   // of objective and bound, relative to the objective
+	Bound  Number `json:"bound"` // no feasible point is better; infinite where nothing is known, and where nothing is feasible
+	Gap    Number `json:"gap"`   // of objective and bound, relative to the objective (where that is rounding of its terms, to these)
 	Nodes  int64  `json:"nodes"`
 	Why    string `json:"why,omitempty"` // in words, where nothing is proved
 
 	Within Number `json:"within,omitempty"` // the gap that was asked for
+	// Proof is the file that holds the proof of Bound, as its writer named it; "" where none was written. Result.WriteProof writes it.
+	Proof string `json:"proof,omitempty"`
 }
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
@@ -61,7 +63,11 @@ func (run *systemRun) global(ctx context.Context) error {
 		return err
 	}
 	run.tree = found
-	run.globally = &Global{Bound: Number(sign * found.Bound), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
+	claim := found.Claim()
+	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
+	if found.State != nil {
+		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
+	}
 	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there.
 		switch point, err := run.polish(ctx, b); {
@@ -76,11 +82,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.best == nil {
 		return nil
 	}
-	run.globally.Gap = Number(found.Gap)
-	if found.Best == nil || run.best.F < found.Best.F {
-		// Lower than the search's own point, by rounding or by more.
-		run.globally.Gap = Number(math.Max(0, run.best.F-found.Bound) / math.Abs(run.best.F))
-	}
+	run.globally.Gap = Number(gapOf(run.best.F, claim, math.Max(math.Abs(run.best.F), found.Scale)))
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {
 		run.globally.Why = ""

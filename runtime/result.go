@@ -62,6 +62,7 @@ type Result struct {
 	// to its end, or where its state cannot be written down, which a note says.
 	Checkpoint *Checkpoint `json:"-"`
 	rewind     func() (*Checkpoint, error)
+	tree       *treeProof // for WriteProof; nil where there is none
 	// Diagnostics say where in the model the cause of a failure is.
 	Diagnostics diag.List            `json:"-"`
 	Notes       []string             `json:"notes,omitempty"`

@@ -97,6 +97,7 @@ type systemRun struct {
 
 	tree     *tree.Result // nil before the search
 	globally *Global      // what it says; nil where there was none
+	proof    *treeProof   // of its bound
 }
 
 // searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
@@ -175,6 +176,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	}
 	r.Status, r.Reason = run.status(ctx, err)
 	r.Global = run.globally
+	r.tree = run.proof
 	r.rewind = func() (*Checkpoint, error) { return run.checkpoint(), nil }
 	if r.Status == Interrupted || r.Status == LimitReached {
 		r.Checkpoint = run.checkpoint()

@@ -66,12 +66,22 @@ func (p *Problem) sum() string {
 // that shares nothing with the solvers; the further answers of a follower with ties, which are
 // not in the document, are found by a lower solver, and shown to be answers by multipliers. The error says that the document is
 // not one of this problem.
-func (p *Problem) Verify(r *Result) (*certify.Report, error) {
-	if !r.HasPoint() {
-		return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
+func (p *Problem) Verify(r *Result) (*certify.Report, error) { return p.verifyWith(r, nil) }
+
+// verifyWith is Verify, with the proof of a global bound where that is not nil.
+func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, error) {
+	if p.exact != nil && (r.onSystem() || !r.HasPoint()) {
+		return p.exact.verifyWith(r, proof)
 	}
-	if p.exact != nil && r.onSystem() {
-		return p.exact.Verify(r)
+	if !r.HasPoint() {
+		if proof == nil {
+			return nil, fmt.Errorf("the result holds no point to verify: %s (%s)", r.Status, r.Reason)
+		}
+		p, done := p.borrow(context.Background())
+		defer done()
+		c := &claims{p: p, r: r, report: &certify.Report{}}
+		c.infeasible(proof)
+		return c.report, nil
 	}
 	p, done := p.borrow(context.Background())
 	defer done()
@@ -117,6 +127,7 @@ func (p *Problem) Verify(r *Result) (*certify.Report, error) {
 	c := &claims{p: p, r: r, doc: doc, h: make([]float64, p.Numeric.Rows.Len()), report: report}
 	p.Numeric.Rows.Residual(c.h, doc.X, doc.Y)
 	c.all()
+	c.global(proof)
 	report.Calls = p.Numeric.Calls()
 	return report, nil
 }

@@ -152,11 +152,11 @@ func measure(dir, only string, limit int64, threads int, proof bool) error {
 func prove(sys *kkt.System, r *tree.Result, verdict string) (string, error) {
 	var text bytes.Buffer
 	start := processor()
-	if err := tree.WriteProof(context.Background(), &text, sys, r.State, r.Claim()); err != nil {
+	if err := tree.WriteProof(context.Background(), &text, sys, r.State, tree.Statement{Bound: r.Claim()}); err != nil {
 		return "", err
 	}
 	written := processor()
-	report, err := certify.VerifyTree(sys.P, bytes.NewReader(text.Bytes()))
+	report, err := certify.VerifyTree(sys.P, bytes.NewReader(text.Bytes()), "")
 	verified := processor() - written
 	switch {
 	case err != nil:

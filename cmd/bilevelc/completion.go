@@ -33,6 +33,7 @@ var completions = map[string]cobra.CompletionFunc{
 	"resume":     files("json"),
 	"checkpoint": files("json"),
 	"report":     files("html"),
+	"proof":      files("proof"),
 	"csv":        folders,
 	"prefix":     folders,
 

@@ -32,14 +32,8 @@ func (o *outputs) validate(json bool) error {
 	if o.plot && json {
 		return usageError("--plot and --json exclude each other: both write to standard output")
 	}
-	if o.report == "-" {
-		return usageError("--report takes a file: standard output has the result")
-	}
 	if o.report != "" {
-		if info, err := os.Stat(o.report); err == nil && info.IsDir() {
-			return usageError("--report %s: it is a folder", o.report)
-		}
-		if err := inFolder("--report", o.report); err != nil {
+		if err := plainFile("--report", o.report); err != nil {
 			return err
 		}
 	}
@@ -50,6 +44,17 @@ func (o *outputs) validate(json bool) error {
 		return usageError("--csv %s: it is a file, not a folder", o.csv)
 	}
 	return inFolder("--csv", o.csv)
+}
+
+// plainFile reports that a flag's file cannot be written.
+func plainFile(flag, path string) error {
+	if path == "-" {
+		return usageError("%s takes a file: standard output has the result", flag)
+	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return usageError("%s %s: it is a folder", flag, path)
+	}
+	return inFolder(flag, path)
 }
 
 // inFolder reports that the folder is missing in which a flag's file is to be.

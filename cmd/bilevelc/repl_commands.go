@@ -203,12 +203,16 @@ func (r *repl) solve(ctx context.Context, args []string) error {
 		return runError(stopped(ctx, "binding the model", err))
 	}
 	kept.finish(result, ctx.Err() != nil)
+	unproved := app.writeProof(ctx, result, f.proof)
 	if err := app.show(result, f.runFlags); err != nil {
 		return err
 	}
 	kept.delivered(result)
 	if result.HasPoint() {
 		r.solutions = append(r.solutions, result)
+	}
+	if unproved != nil {
+		return unproved
 	}
 	return progress.close()
 }

@@ -30,6 +30,7 @@ type solveFlags struct {
 	nodes     int64
 	global    bool
 	local     bool
+	proof     string
 	start     string
 	maxIter   int
 	timeLimit time.Duration
@@ -151,6 +152,7 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	result.Inputs = f.inputs.of(path)
 	// The state goes first, for a result can be made again from it, not the other way.
 	kept.finish(result, ctx.Err() != nil)
+	unproved := a.writeProof(ctx, result, f.proof)
 	err = a.show(result, f.runFlags)
 	if err == nil {
 		err = a.more(result, problem, f.outputs)
@@ -162,6 +164,9 @@ func (a *app) solve(ctx context.Context, path string, f *solveFlags) error {
 	kept.delivered(result)
 	if trace != nil {
 		return trace
+	}
+	if unproved != nil {
+		return unproved
 	}
 	return statusError(result)
 }
@@ -226,6 +231,13 @@ func (f *solveFlags) options(ctx context.Context, a *app) (runtime.Options, erro
 		return runtime.Options{}, usageError("--nodes is at least 1, not %d", f.nodes)
 	case f.local && (f.global || f.flags.Changed("gap") || f.flags.Changed("nodes")):
 		return runtime.Options{}, usageError("--local leaves out the search that --global, --gap and --nodes are about")
+	case f.local && f.proof != "":
+		return runtime.Options{}, usageError("--local leaves out the search that --proof is of")
+	}
+	if f.proof != "" {
+		if err := plainFile("--proof", f.proof); err != nil {
+			return runtime.Options{}, err
+		}
 	}
 	if f.start != "" && f.resume != "" {
 		return runtime.Options{}, usageError("--start and --resume exclude each other: a run that goes on has its start already")
@@ -266,6 +278,7 @@ func (f *solveFlags) register(fs *pflag.FlagSet) {
 	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of the search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
 	fs.BoolVar(&f.global, "global", false, "search for the global optimum until it is proved or a limit is met")
 	fs.BoolVar(&f.local, "local", false, "do not search for the global optimum: a local solution only")
+	fs.StringVar(&f.proof, "proof", "", "write the proof of the bound on all x to this file, for 'bilevelc verify'")
 	fs.StringVar(&f.sweep, "sweep", "", "make the starts the jobs of a sweep in this folder, which goes on where it was left and may be shared by machines (see 'bilevelc sweep --help'), and print the best")
 	fs.StringVar(&f.start, "start", "", "JSON file with upper variables to start from")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")

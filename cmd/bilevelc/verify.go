@@ -14,12 +14,12 @@ import (
 
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
-	"bilevelc/runtime/certify"
 	"bilevelc/runtime/status"
 )
 
 func (a *app) verifyCommand() *cobra.Command {
 	var d documentFlags
+	var proof string
 	cmd := &cobra.Command{
 		Use:   "verify RESULT.json",
 		Short: "Check a result's claims and certificates again",
@@ -29,13 +29,21 @@ solvers, and says what it could not check. It fails, with exit code 14, on a
 document that was changed, that claims what does not hold, or that is not about
 this model and data.
 
+What the document says of all x (its global bound) is checked with the proof that
+solve --proof has written: the bound of every leaf of the tree is computed again
+from the model, with directed rounding, and that the leaves leave nothing out.
+
 It opens only files that you name, and files in the document's own folder under
 the names that the document gives. --model and --data say where the others are.`,
 		Example: `  bilevelc toll.blv --json > result.json
-  bilevelc verify result.json`,
+  bilevelc verify result.json
+
+  bilevelc toll.blv --json --proof toll.proof > result.json
+  bilevelc verify result.json --proof toll.proof`,
 		Args: cobra.ExactArgs(1),
 	}
 	d.register(cmd.Flags())
+	cmd.Flags().StringVar(&proof, "proof", "", "the proof of the global bound, if not beside the document where that says")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		result, err := a.readResult(cmd.Context(), args[0])
 		if err != nil {
@@ -45,7 +53,7 @@ the names that the document gives. --model and --data say where the others are.`
 		if err != nil {
 			return err
 		}
-		report, err := during(cmd.Context(), "verifying", func() (*certify.Report, error) { return problem.Verify(result) })
+		report, err := a.verifyProof(cmd.Context(), args[0], problem, result, proof)
 		if errors.As(err, new(*stoppedError)) {
 			return err
 		}

@@ -3,6 +3,7 @@ package atomicfile
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,11 +13,23 @@ import (
 // disk, the file holds all of the old text or all of the new: by way of a new file in
 // the same folder, which takes its place once it is on the disk. A device or a pipe is
 // written to as it stands.
-func Write(path string, text []byte) (err error) {
+func Write(path string, text []byte) error {
+	return Stream(path, func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	})
+}
+
+// Stream is Write of a text that is written piece by piece; where that fails, the file stays what it was.
+func Stream(path string, write func(io.Writer) error) (err error) {
 	mode := os.FileMode(0o666)
 	if info, err := os.Stat(path); err == nil {
 		if !info.Mode().IsRegular() {
-			return os.WriteFile(path, text, mode)
+			f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, mode)
+			if err != nil {
+				return err
+			}
+			return errors.Join(write(f), f.Close())
 		}
 		mode = info.Mode().Perm()
 		if path, err = filepath.EvalSymlinks(path); err != nil {
@@ -28,7 +41,7 @@ func Write(path string, text []byte) (err error) {
 	if err := os.Remove(next); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := onDisk(next, text, os.O_EXCL, mode); err != nil {
+	if err := onDisk(next, write, os.O_EXCL, mode); err != nil {
 		return err
 	}
 	if err := os.Rename(next, path); err != nil {
@@ -43,7 +56,11 @@ func Write(path string, text []byte) (err error) {
 // os.ErrExist. The text goes through the file next, on the same disk, which is this
 // process's own.
 func Create(path string, text []byte, next string) (err error) {
-	if err := onDisk(next, text, os.O_TRUNC, 0o666); err != nil {
+	write := func(w io.Writer) error {
+		_, err := w.Write(text)
+		return err
+	}
+	if err := onDisk(next, write, os.O_TRUNC, 0o666); err != nil {
 		return err
 	}
 	defer os.Remove(next)
@@ -53,15 +70,14 @@ func Create(path string, text []byte, next string) (err error) {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// onDisk writes a text into a new or emptied file, which is gone again where that
+// onDisk has a text written into a new or emptied file, which is gone again where that
 // fails after it was opened.
-func onDisk(path string, text []byte, how int, mode os.FileMode) error {
+func onDisk(path string, write func(io.Writer) error, how int, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|how, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
-	if err == nil {
+	if err = write(f); err == nil {
 		err = f.Sync()
 	}
 	if closing := f.Close(); err == nil {

@@ -96,6 +96,33 @@ func newTreeModel(p *problem.Problem, kappa, over []float64) (*treeModel, error)
 	return t, t.convexity()
 }
 
+// longest is how many bytes a line of a proof of this model has at most: a place and a double, 40 bytes, for each row and each column, and the words.
+func (t *treeModel) longest() int {
+	n := t.n
+	for _, rows := range t.rows {
+		n += rows.Rows
+	}
+	return 1<<10 + 40*n
+}
+
+// terms is the sum of the absolute terms of f at a point.
+func (t *treeModel) terms(x, y, lambda []float64) float64 {
+	z := make([]float64, t.n)
+	copy(z, x)
+	copy(z[t.nx:], y)
+	copy(z[t.nx+t.ny:], lambda)
+	sum := t.konst.size()
+	for j, c := range t.c {
+		sum += c.size() * math.Abs(z[j])
+	}
+	for _, i := range t.curved {
+		for _, e := range t.q[i] {
+			sum += 0.5 * e.val.size() * math.Abs(z[i]*z[e.col])
+		}
+	}
+	return sum
+}
+
 // readFollower is H (ny x ny) and G (ny x nx) by columns, and q.
 func (t *treeModel) readFollower() (h, g [][]float64, q []float64) {
 	x, y := make([]float64, t.nx), make([]float64, t.ny)

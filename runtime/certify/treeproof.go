@@ -2,11 +2,13 @@ package certify
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"bilevelc/runtime/problem"
 )
@@ -20,13 +22,27 @@ type TreeReport struct {
 	Leaves   int64 // with a bound
 	Empty    int64 // without a point
 	Depth    int
+	// Terms is the sum of the absolute terms of f at a point of the system, beside which differences of f are rounding.
+	Terms func(x, y, lambda []float64) float64
 }
+
+// TreeError is what is wrong with a proof, at a line of it.
+type TreeError struct {
+	Line int
+	Err  error
+}
+
+func (e *TreeError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns what is wrong.
+func (e *TreeError) Unwrap() error { return e.Err }
 
 // VerifyTree reads a proof of a global lower bound, one JSON object a line, and evaluates it from the problem alone. The first line is
 //
-//	{"tree": 1, "kappa": [..], "over": [..]}
+//	{"tree": 1, "model": "..", "digest": "..", "kappa": [..], "over": [..]}
 //
-// kappa over `over` being the weights of strong duality, one a follower: quotients, since the products that they cancel do so exactly. Both may
+// the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and kappa over `over` the
+// weights of strong duality, one a follower: quotients, since the products that they cancel do so exactly. All but the version may
 // be absent. The tree follows, a parent before its children and all of
 // the first child before the second:
 //
@@ -36,42 +52,97 @@ type TreeReport struct {
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
 //
 // Every point of the system is in a leaf, since the children of a branch cover it. The memory it takes does not depend on the
-// number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not.
-func VerifyTree(p *problem.Problem, r io.Reader) (*TreeReport, error) {
-	in := json.NewDecoder(bufio.NewReaderSize(r, 1<<16))
-	in.DisallowUnknownFields()
+// number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not. What is wrong with a proof is a
+// *TreeError.
+func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {
+	in := &treeReader{from: bufio.NewReaderSize(r, 1<<16), most: 1 << 16}
 	var head struct {
-		Tree  int       `json:"tree"`
-		Kappa []float64 `json:"kappa"`
-		Over  []float64 `json:"over"`
+		Tree   int       `json:"tree"`
+		Model  string    `json:"model"`
+		Digest string    `json:"digest"`
+		Kappa  []float64 `json:"kappa"`
+		Over   []float64 `json:"over"`
 	}
-	if err := in.Decode(&head); err != nil {
-		return nil, fmt.Errorf("the first line: %w", err)
+	if err := in.next(&head); err != nil {
+		return nil, in.wrong(fmt.Errorf("no proof of a bound: %w", err))
 	}
-	if head.Tree != 1 {
-		return nil, fmt.Errorf("version %d of the proof is not known", head.Tree)
+	switch {
+	case head.Tree != 1:
+		return nil, in.wrong(fmt.Errorf("version %d of the proof is not known", head.Tree))
+	case digest != "" && head.Digest != digest:
+		return nil, in.wrong(fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest))
 	}
 	t, err := newTreeModel(p, head.Kappa, head.Over)
 	if err != nil {
-		return nil, err
+		return nil, in.wrong(err)
 	}
-	v := &treeVerification{report: TreeReport{Bound: math.Inf(1)}, leaf: newTreeLeaf(t), p: p}
-	for line := 2; !v.done; line++ {
+	in.most = t.longest()
+	v := &treeVerification{report: TreeReport{Bound: math.Inf(1), Terms: t.terms}, leaf: newTreeLeaf(t), p: p}
+	for !v.done {
 		var next treeLine
-		if err := in.Decode(&next); err != nil {
-			if errors.Is(err, io.EOF) {
-				err = fmt.Errorf("the proof ends before its leaves cover everything")
-			}
-			return nil, fmt.Errorf("line %d: %w", line, err)
+		err := in.next(&next)
+		if errors.Is(err, io.EOF) {
+			err = errors.New("the proof ends before its leaves cover everything")
 		}
-		if err := v.take(&next); err != nil {
-			return nil, fmt.Errorf("line %d: %w", line, err)
+		if err == nil {
+			err = v.take(&next)
+		}
+		if err != nil {
+			return nil, in.wrong(err)
 		}
 	}
-	if in.More() {
-		return nil, fmt.Errorf("the proof goes on after its leaves cover everything")
+	switch err := in.next(new(json.RawMessage)); {
+	case err == nil:
+		return nil, in.wrong(errors.New("the proof goes on after its leaves cover everything"))
+	case !errors.Is(err, io.EOF):
+		return nil, in.wrong(err)
 	}
 	return &v.report, nil
+}
+
+// treeReader reads a proof line by line.
+type treeReader struct {
+	from *bufio.Reader
+	text []byte
+	line int
+	most int // bytes of a line
+}
+
+func (r *treeReader) wrong(err error) error { return &TreeError{max(1, r.line), err} }
+
+// next decodes the next line that is not blank; io.EOF after the last.
+func (r *treeReader) next(into any) error {
+	for {
+		r.line++
+		r.text = r.text[:0]
+		for {
+			part, err := r.from.ReadSlice('\n')
+			r.text = append(r.text, part...)
+			if len(r.text) > r.most {
+				return errors.New("the line is longer than one of this model's proofs can be")
+			}
+			if err == nil {
+				break
+			}
+			if errors.Is(err, io.EOF) && len(r.text) > 0 {
+				break
+			}
+			if !errors.Is(err, bufio.ErrBufferFull) {
+				return err
+			}
+		}
+		if text := bytes.TrimSpace(r.text); len(text) > 0 {
+			in := json.NewDecoder(bytes.NewReader(text))
+			in.DisallowUnknownFields()
+			if err := in.Decode(into); err != nil {
+				return errors.New("no whole JSON object of a proof: " + strings.TrimPrefix(err.Error(), "json: "))
+			}
+			if _, err := in.Token(); !errors.Is(err, io.EOF) {
+				return errors.New("more than one JSON object")
+			}
+			return nil
+		}
+	}
 }
 
 // treeLine is one object of the tree.

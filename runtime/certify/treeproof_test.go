@@ -72,7 +72,7 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 		{"no such row", follower(problem.Equal, 1, -1), `{"bound": {"lower": {"at": [1], "val": [-1]}}}`, "at place 1 of 1", 0},
 		{"an unknown field", follower(problem.Equal, 1, -1), `{"bound": {"lowest": {}}}`, "unknown field", 0},
 	} {
-		report, err := VerifyTree(c.p, strings.NewReader(`{"tree": 1} `+c.proof))
+		report, err := VerifyTree(c.p, strings.NewReader(strings.ReplaceAll(`{"tree": 1} `+c.proof, "} {", "}\n{")), "")
 		switch {
 		case c.refuse == "" && err != nil:
 			t.Errorf("%s: %v", c.name, err)

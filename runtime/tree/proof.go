@@ -14,10 +14,18 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// WriteProof writes what shows that f is at least the claimed bound, by the tree of a search, as JSON objects, one a line (the format is
-// that of certify.VerifyTree). Leaves are solved again for their weights, a subtree whose relaxation alone shows the claim
-// is one leaf, and a claim of +Inf is that nothing is feasible. The memory it takes is that of the tree.
-func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, claim float64) error {
+// Statement is what a proof is to show: that f is at least Bound, or with +Inf that nothing is feasible. Model and Digest, which may
+// be "", say what it is of.
+type Statement struct {
+	Bound         float64
+	Model, Digest string
+}
+
+// WriteProof writes what shows a statement by the tree of a search, as JSON objects, one a line (the format is
+// that of certify.VerifyTree). Leaves are solved again for their weights, and a subtree whose relaxation alone shows the statement
+// is one leaf. The memory it takes is that of the tree.
+func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, what Statement) error {
+	claim := what.Bound
 	s, err := newSearch(sys, Options{Gap: st.Gap, Resume: st})
 	if err != nil {
 		return err
@@ -28,6 +36,9 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, cl
 	pw := &proofWriter{s: s, p: s.newPlunger(), claim: claim, out: bufio.NewWriter(w), bounds: boundRows(sys)}
 	pw.p.cutoff = math.Inf(1)
 	head := map[string]any{"tree": 1}
+	if what.Digest != "" {
+		head["model"], head["digest"] = what.Model, what.Digest
+	}
 	if s.quad.Kappa != nil {
 		head["kappa"], head["over"] = quotients(sys, s.quad.Kappa)
 	}

@@ -17,7 +17,7 @@ import (
 func proofOf(t *testing.T, sys *kkt.System, r *Result) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	if err := WriteProof(context.Background(), &out, sys, r.State, r.Claim()); err != nil {
+	if err := WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: r.Claim()}); err != nil {
 		t.Fatalf("%v: %v", r.Outcome, err)
 	}
 	return out.Bytes()
@@ -44,7 +44,7 @@ func TestProofsAreAcceptedAndTrue(t *testing.T) {
 			continue
 		}
 		count[r.Outcome]++
-		report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)))
+		report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), "")
 		if err != nil {
 			t.Errorf("case %d, %+v: %v", k, is, err)
 			continue
@@ -140,7 +140,7 @@ func TestForgedProofsShowNothingFalse(t *testing.T) {
 		text, want := proofOf(t, sys, r), enumerate(t, sys)
 		for range 30 {
 			forged, how, never := forge(rng, text)
-			report, err := certify.VerifyTree(p, bytes.NewReader(forged))
+			report, err := certify.VerifyTree(p, bytes.NewReader(forged), "")
 			switch {
 			case err != nil:
 				refused[how]++
@@ -185,10 +185,10 @@ func TestRaisedBoundsHaveNoProof(t *testing.T) {
 		tried++
 		raised := r.Best.F + 1e-4*(1+math.Abs(r.Best.F))
 		var out bytes.Buffer
-		if WriteProof(context.Background(), &out, sys, r.State, raised) != nil {
+		if WriteProof(context.Background(), &out, sys, r.State, Statement{Bound: raised}) != nil {
 			continue
 		}
-		if report, err := certify.VerifyTree(p, bytes.NewReader(out.Bytes())); err == nil && report.Bound >= raised {
+		if report, err := certify.VerifyTree(p, bytes.NewReader(out.Bytes()), ""); err == nil && report.Bound >= raised {
 			t.Fatalf("proved %g, and a point has %g", report.Bound, r.Best.F)
 		}
 	}

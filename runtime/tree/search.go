@@ -272,8 +272,11 @@ func (s *search) relative() float64 {
 	if d <= 0 {
 		return 0
 	}
-	return d / max(math.Abs(s.best.f), s.slack(s.best)/s.gap)
+	return d / s.scale()
 }
+
+// scale is what gaps are relative to.
+func (s *search) scale() float64 { return max(math.Abs(s.best.f), s.slack(s.best)/s.gap) }
 
 // result says what the search has found.
 func (s *search) result(ctx context.Context) *Result {
@@ -290,7 +293,7 @@ func (s *search) result(ctx context.Context) *Result {
 		r.terms = max(r.terms, math.Abs(c))
 	}
 	if s.best != nil {
-		r.Gap = s.relative()
+		r.Gap, r.Scale = s.relative(), s.scale()
 		r.Best, r.terms = s.point(ctx, s.best), max(r.terms, s.terms(s.best))
 	}
 	switch {

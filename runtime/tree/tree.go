@@ -77,7 +77,8 @@ type Result struct {
 	// Bound is at most the least value of f, up to the accuracy of relaxations (kkt.Tolerance); -Inf where nothing is known, +Inf where
 	// nothing is feasible.
 	Bound float64
-	Gap   float64 // (Best.F - Bound) / |Best.F|; +Inf where one of them is not known
+	Gap   float64 // (Best.F - Bound) / Scale; +Inf where one of them is not known
+	Scale float64 // |Best.F|, or where that is more the rounding of its terms over the gap asked for
 	Nodes int64   // relaxations solved for nodes
 	Tried int64   // and others: for the choice of branches, and of branches for incumbents
 	Work  int64

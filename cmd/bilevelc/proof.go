@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"bilevelc/internal/atomicfile"
+	"bilevelc/runtime"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/status"
+)
+
+// writeProof writes the proof of a result's global bound to a file, and has the result say so; "" is no file. What is shown of a run that has no bound is the result,
+// so that the error is for after that. A time limit is of the run: the proof of what it found is written after it.
+func (a *app) writeProof(ctx context.Context, r *runtime.Result, path string) error {
+	if path == "" {
+		return nil
+	}
+	if ctx.Err() != nil && !errors.Is(context.Cause(ctx), runtime.ErrTimeLimit) {
+		return notWritten(errors.New("interrupted; a run that goes on from the checkpoint can write it"))
+	}
+	if err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(context.WithoutCancel(ctx), w) }); err != nil {
+		return notWritten(err)
+	}
+	r.Global.Proof = path
+	return nil
+}
+
+func notWritten(err error) error {
+	return &exitError{Code: status.LimitReached.Exit(true), Err: fmt.Errorf("no proof was written: %w", err)}
+}
+
+// verifyProof verifies a result with the proof of its global bound: the file that the user names, or one beside the document by the name that it has there.
+// Without either the bound is among what is not checked.
+func (a *app) verifyProof(ctx context.Context, document string, problem *runtime.Problem, r *runtime.Result, named string) (*certify.Report, error) {
+	path := named
+	if path == "" && r.Global != nil && r.Global.Proof != "" {
+		if there, err := beside(document, r.Global.Proof); err == nil {
+			path = there
+		}
+	}
+	if path == "" {
+		return during(ctx, "verifying", func() (*certify.Report, error) { return problem.Verify(r) })
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, &exitError{Code: exitUsage, Err: err}
+	}
+	defer f.Close() // which ends what still reads it where the command is interrupted
+	return during(ctx, "verifying the proof", func() (*certify.Report, error) { return problem.VerifyProof(r, path, f) })
+}

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"bilevelc/runtime"
+)
+
+// randomModel is a bilevel program with a linear leader and a follower of n variables in [0, 2], quadratic or linear, with n rows.
+func randomModel(rng *rand.Rand, name string, n int, quadratic bool) string {
+	list := func(k int, scale float64) string {
+		words := make([]string, k)
+		for i := range words {
+			words[i] = fmt.Sprintf("%.2f", scale*rng.NormFloat64())
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	table := func(rows, cols int) string {
+		words := make([]string, rows)
+		for i := range words {
+			words[i] = list(cols, 1)
+		}
+		return "[" + strings.Join(words, ", ") + "]"
+	}
+	g, more := "dot(q, y) + dot(x, P * y)", "solve { ties = optimistic }\n"
+	if quadratic {
+		g, more = g+" + 0.5 * sumsq(y)", ""
+	}
+	return fmt.Sprintf(`model %s
+data c: vector[2] = %s
+data d: vector[%[3]d] = %[4]s
+data q: vector[%[3]d] = %[5]s
+data P: matrix[2, %[3]d] = %[6]s
+data B: matrix[%[3]d, %[3]d] = %[7]s
+upper {
+  var x: vector[2] in box(-1, 1)
+  minimize dot(c, x) + dot(d, y)
+}
+lower {
+  var y: vector[%[3]d] in box(0, 2)
+  minimize %[8]s
+  subject to
+    rows: B * y <= 1
+}
+%[9]s`, name, list(2, 0.3), n, list(n, 1), list(n, 1), table(2, n), table(n, n), g, more)
+}
+
+// command runs a command line, and returns its output and exit code.
+func command(words ...string) (stdout, stderr string, code int) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), words, stdio{strings.NewReader(""), &out, &err})
+	return out.String(), err.String(), code
+}
+
+// firstFailure is the line of the first claim that does not hold.
+func firstFailure(out string) string {
+	for _, line := range strings.Split(out, "\n") {
+		if strings.HasPrefix(line, "FAIL") {
+			return line
+		}
+	}
+	return "nothing failed"
+}
+
+// Proofs of random programs are accepted by the command, without the proof the bound is not checked, and what is forged is refused: a leaf dropped or
+// twice, a file cut, a proof of another model, a higher bound with a seal of its own. A weight that is changed is refused, or leaves
+// a bound that is as high.
+func TestProofsByTheCommand(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 7))
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	previous := ""
+	counts := map[string]int{}
+	for k := range 8 {
+		model := path(fmt.Sprintf("m%d.blv", k))
+		write(t, model, randomModel(rng, fmt.Sprintf("m%d", k), 4, k%2 == 0))
+		proof, document := path(fmt.Sprintf("m%d.proof", k)), path(fmt.Sprintf("m%d.json", k))
+		stdout, stderr, code := command(model, "--json", "--proof", proof, "--quiet")
+		if code != 0 {
+			t.Fatalf("exit %d: %s", code, stderr)
+		}
+		write(t, document, stdout)
+		if out, errors, code := command("verify", document); code != 0 || !strings.Contains(out, "global: no feasible point") {
+			t.Fatalf("exit %d: %s%s", code, out, errors)
+		}
+		text, err := os.ReadFile(proof)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(text), "\n")
+		lines = lines[:len(lines)-1]
+		// refused says that the command refuses a forgery, at a line where place says so.
+		refused := func(what, text, place string) {
+			t.Helper()
+			forged := path("forged.proof")
+			write(t, forged, text)
+			out, errors, code := command("verify", document, "--proof", forged)
+			if code != 14 || !strings.Contains(out, "FAIL  global") || !regexp.MustCompile(place).MatchString(out) {
+				t.Errorf("%s: exit %d, and not at %s\n%s%s", what, code, place, firstFailure(out), errors)
+			}
+			counts[what]++
+		}
+		at := 1 + rng.IntN(len(lines)-1)
+		with := func(at int, line ...string) string {
+			return strings.Join(lines[:at], "") + strings.Join(line, "") + strings.Join(lines[at+1:], "")
+		}
+		refused("a line dropped", with(at), `forged.proof:\d+: `)
+		refused("a line twice", with(at, lines[at], lines[at]), `forged.proof:\d+: `)
+		refused("cut", string(text[:rng.IntN(len(text)-1)]), `forged.proof:\d+: `)
+		refused("cut at a line", strings.Join(lines[:at], ""), fmt.Sprintf(`forged.proof:%d: the proof ends before`, at+1))
+		refused("more", string(text)+lines[len(lines)-1], fmt.Sprintf(`forged.proof:%d: the proof goes on`, len(lines)+1))
+		refused("no JSON", with(at, lines[at][:len(lines[at])/2]+"\n"), fmt.Sprintf(`forged.proof:%d: no whole JSON object`, at+1))
+		refused("nothing", "", `forged.proof:1: `)
+		refused("long", strings.Repeat("[", 1<<20), `forged.proof:1: .*the line is longer`)
+		if previous != "" {
+			refused("another model's", previous, `forged.proof:1: the proof is of another model`)
+			_, rest, _ := strings.Cut(previous, "\n")
+			forged := path("forged.proof")
+			write(t, forged, lines[0]+rest)
+			if out, _, code := command("verify", document, "--proof", forged); code == 14 {
+				counts["another's tree"]++
+			} else if !strings.Contains(out, "ok    global: no feasible point") {
+				t.Errorf("another's tree: %s", out)
+			}
+		}
+		previous = string(text)
+		// A weight changed: what is accepted shows the bound, which enumeration in package tree holds to the truth; here most must be refused.
+		number := regexp.MustCompile(`-?\d+\.?\d*(e[+-]?\d+)?`)
+		for range 4 {
+			at := 1 + rng.IntN(len(lines)-1)
+			values := strings.Index(lines[at], `"val":[`)
+			if values < 0 {
+				continue
+			}
+			first := number.FindStringIndex(lines[at][values:])
+			forged := path("forged.proof")
+			write(t, forged, with(at, lines[at][:values+first[0]]+fmt.Sprint(rng.NormFloat64())+lines[at][values+first[1]:]))
+			if _, _, code := command("verify", document, "--proof", forged); code == 14 {
+				counts["a weight changed"]++
+			} else {
+				counts["a weight changed, and as good"]++
+			}
+		}
+		// Without the proof.
+		if err := os.Rename(proof, path("elsewhere")); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, code := command("verify", document); code != 0 || !strings.Contains(out, "not checked: global") {
+			t.Errorf("without the proof: exit %d\n%s", code, out)
+		}
+		// A higher bound, and a smaller gap, sealed anew.
+		for what, change := range map[string]func(g *runtime.Global){
+			"a bound raised":  func(g *runtime.Global) { g.Bound += runtime.Number(1e-6 * (1 + math.Abs(float64(g.Bound)))) },
+			"nothing is left": func(g *runtime.Global) { g.Bound = runtime.Number(math.Inf(1)) },
+		} {
+			r, err := runtime.ReadResult([]byte(stdout))
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(r.Global)
+			r.Global.Gap = 0
+			text, err := json.Marshal(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, path("forged.json"), string(text))
+			if out, _, code := command("verify", path("forged.json"), "--model", model, "--proof", path("elsewhere")); code != 14 || !strings.Contains(out, "FAIL  global") {
+				t.Errorf("%s: exit %d\n%s", what, code, out)
+			}
+			counts[what]++
+		}
+	}
+	t.Log(counts)
+	for _, what := range []string{"another's tree", "a weight changed"} {
+		if counts[what] == 0 {
+			t.Errorf("%s: never refused", what)
+		}
+	}
+}
+
+// What has no bound has no proof, and the command says why.
+func TestNoProof(t *testing.T) {
+	dir := t.TempDir()
+	model, proof := filepath.Join(dir, "m.blv"), filepath.Join(dir, "m.proof")
+	write(t, model, "model m\nupper {\n  var x: real in box(0, 1)\n  minimize exp(x - y) + x\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n")
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{model, "--proof", proof}, 12, "no proof was written: there is no bound to prove: the upper objective is not quadratic"},
+		{[]string{model, "--proof", proof, "--method", "pgd"}, 12, "no proof was written: nobody has looked"},
+		{[]string{model, "--proof", proof, "--local"}, 2, "--local leaves out the search that --proof is of"},
+		{[]string{model, "--proof", dir}, 2, "it is a folder"},
+		{[]string{model, "--proof", filepath.Join(dir, "no", "m.proof")}, 2, "there is no folder"},
+		{[]string{model, "--proof", "-"}, 2, "standard output has the result"},
+	} {
+		if _, stderr, code := command(c.args...); code != c.code || !strings.Contains(stderr, c.says) {
+			t.Errorf("%s: exit %d, %s", c.args, code, stderr)
+		}
+	}
+	if _, err := os.Stat(proof); err == nil {
+		t.Error("a file was left")
+	}
+}
+
+// That nothing is feasible is proved as well.
+func TestProofOfInfeasibility(t *testing.T) {
+	dir := t.TempDir()
+	model, proof, document := filepath.Join(dir, "m.blv"), filepath.Join(dir, "m.proof"), filepath.Join(dir, "m.json")
+	write(t, model, "model m\nupper {\n  var x: real in box(0, 1)\n  minimize x\n  subject to\n    floor: y >= 2\n}\nlower {\n  var y: real in box(0, 3)\n  minimize (y - x)^2\n}\n")
+	stdout, stderr, code := command(model, "--json", "--proof", proof)
+	if code != 10 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	write(t, document, stdout)
+	if out, errors, code := command("verify", document); code != 0 || !strings.Contains(out, "ok    global: nothing is feasible") {
+		t.Errorf("exit %d\n%s%s", code, out, errors)
+	}
+	write(t, proof, `{"tree":1}`+"\n"+`{"empty":{}}`+"\n")
+	if out, errors, code := command("verify", document); code != 14 {
+		t.Errorf("exit %d\n%s%s", code, out, errors)
+	}
+}

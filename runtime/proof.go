@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tree"
+)
+
+// treeProof is what the proof of a bound is written from.
+type treeProof struct {
+	sys   *kkt.System
+	state *tree.State
+	says  tree.Statement
+}
+
+// WriteProof writes a proof of the result's global bound (Global.Bound; of an infeasible problem, that nothing is feasible), which VerifyProof
+// reads. It solves the leaves of the search's tree again. The error says why there is none: results that were read from a document have no tree.
+func (r *Result) WriteProof(ctx context.Context, w io.Writer) error {
+	switch t := r.tree; {
+	case t != nil && !math.IsInf(t.says.Bound, -1):
+		return tree.WriteProof(ctx, w, t.sys, t.state, t.says)
+	case r.Global == nil:
+		return errors.New("nobody has looked for a bound on F over all x")
+	case r.Global.Why != "":
+		return fmt.Errorf("there is no bound to prove: %s", r.Global.Why)
+	}
+	return errors.New("the search's tree is not at hand")
+}
+
+// VerifyProof is Verify with the proof of the result's global bound, whose file has the name: the bound of every leaf is computed again, from the
+// problem alone, and that the leaves leave nothing out. A result without a point is one that claims that there is none.
+func (p *Problem) VerifyProof(r *Result, name string, proof io.Reader) (*certify.Report, error) {
+	return p.verifyWith(r, &proofText{name: name, text: proof})
+}
+
+// proofText is a proof that is to be read.
+type proofText struct {
+	name string
+	text io.Reader
+}
+
+// global checks what the document says of all x; proof may be nil.
+func (c *claims) global(proof *proofText) {
+	g := c.r.Global
+	if g == nil {
+		if proof != nil {
+			c.check("global", false, "a proof is given, and the document claims no bound")
+		}
+		return
+	}
+	_, sign := sense(&c.p.IR.Upper)
+	bound, f := sign*float64(g.Bound), math.Inf(1)
+	if c.r.HasPoint() {
+		f = sign * float64(c.r.Upper.Objective)
+	}
+	gap, within := float64(g.Gap), float64(g.Within)
+	c.check("global: nodes and the gap asked for", g.Nodes >= 0 && within > 0 && !math.IsInf(within, 1), "%d nodes, %v", g.Nodes, within)
+	c.check("global: what is proved needs no excuse", g.Proved == (g.Why == ""), "proved is %t, and why is %q", g.Proved, g.Why)
+	if c.r.HasPoint() {
+		// It is relative to F, or to the rounding of its terms where that is more, which the proof's model tells.
+		d := gapOf(f, bound, math.Abs(f))
+		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance), "it is %.3g", d)
+	}
+	if proof == nil {
+		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")
+		return
+	}
+	says := fmt.Sprintf("global: no feasible point has F below %s", number(float64(g.Bound)))
+	if sign < 0 {
+		says = fmt.Sprintf("global: no feasible point has F above %s", number(float64(g.Bound)))
+	}
+	if math.IsInf(bound, 1) {
+		says = "global: nothing is feasible"
+	}
+	shown, err := certify.VerifyTree(c.p.Numeric, proof.text, c.p.Digest())
+	var fault *certify.TreeError
+	switch {
+	case errors.As(err, &fault):
+		c.check(says, false, "%s:%d: %v", proof.name, fault.Line, fault.Err)
+		return
+	case err != nil:
+		c.check(says, false, "%s: %v", proof.name, err)
+		return
+	}
+	c.report.Checks = append(c.report.Checks, certify.Check{Claim: says, OK: shown.Bound >= bound, Claimed: float64(g.Bound), Found: sign * shown.Bound,
+		Detail: fmt.Sprintf("%d branches, %d leaves with a bound and %d without a point", shown.Branches, shown.Leaves, shown.Empty)})
+	if !c.r.HasPoint() {
+		return
+	}
+	// What a relaxation leaves open, and as much that the statement gives away for it.
+	rounding := 2 * kkt.Tolerance * math.Max(math.Abs(f), shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda))
+	least := gapOf(f, shown.Bound, math.Max(math.Abs(f), rounding/within))
+	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+reportTolerance),
+		Claimed: gap, Found: least})
+	if g.Proved {
+		allowed := within*math.Abs(f) + rounding
+		c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: proved within the gap asked for", OK: f-shown.Bound <= allowed,
+			Claimed: allowed, Found: f - shown.Bound})
+	}
+}
+
+// infeasible is the report on a result that claims that there is no point.
+func (c *claims) infeasible(proof *proofText) {
+	c.identity()
+	c.check("status", c.r.Status == Infeasible && c.r.Global != nil && math.IsInf(float64(c.r.Global.Bound), 0), "%s, without a point", c.r.Status)
+	c.global(proof)
+}
+
+// gapOf is the distance of an objective and a bound, to be minimized, relative to a size.
+func gapOf(f, bound, size float64) float64 {
+	switch d := f - bound; {
+	case d <= 0:
+		return 0
+	case math.IsInf(d, 1):
+		return d
+	default:
+		return d / size
+	}
+}
