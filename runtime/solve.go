@@ -51,12 +51,15 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way.
 		r, err := q.solveSystem(ctx, opts)
-		if err != nil || r.Status != NumericalFailure || q != p || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
+		if err != nil || r.Status != NumericalFailure || q != p || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
 			return r, err
 		}
 	}
 	if p.Numeric.Integer != nil {
 		return nil, p.continuous(p.whyNot(opts))
+	}
+	if opts.Method == SystemMethod {
+		return nil, &UsageError{Err: fmt.Errorf("method %s does not take this problem: %s", SystemMethod, p.whyNot(opts))}
 	}
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {

@@ -3,6 +3,7 @@ package certify
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 
 	"bilevelc/runtime/problem"
 )
@@ -411,12 +412,30 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 	terms.y = maxAbs(ga[:q.Dy]) + moved(ga[:q.Dy], ha[:q.Dy])
 	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
 	// The adjoint carries what f feels of y to x. Multipliers that are large and cancel are no terms of f: what counts of them is limited.
-	if px, py, err := v.d.products(x, y, m.Adjoint); err == nil {
-		terms.x = math.Max(terms.x, math.Min(maxAbs(px), cancelling*share(own, maxAbs(x))))
-		terms.y = math.Max(terms.y, math.Min(maxAbs(py), cancelling*share(own, maxAbs(y))))
+	for k := range signings {
+		if px, py, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
+			terms.x = math.Max(terms.x, math.Min(maxAbs(px), cancelling*share(own, maxAbs(x))))
+			terms.y = math.Max(terms.y, math.Min(maxAbs(py), cancelling*share(own, maxAbs(y))))
+		}
 	}
 	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
 	return gx, ga, terms
+}
+
+// signings are how many times the terms of a product are looked at with other signs. In a sum of terms that cancel a random half of the signs turned leaves at least the
+// largest term with probability 1/2.
+const signings = 8
+
+// turned is a with the signs of about half of its entries turned, which ones by k; a itself for k = 0. Its product with a matrix is no larger than the terms of a's.
+func turned(a []float64, k int) []float64 {
+	out := append([]float64(nil), a...)
+	rng := rand.New(rand.NewPCG(uint64(k), 0))
+	for j := range out {
+		if k > 0 && rng.Uint64()&1 == 1 {
+			out[j] = -out[j]
+		}
+	}
+	return out
 }
 
 // products are G'a and H a, the derivatives of grad g in x and in y along a, by a difference of gradients: exact but for rounding where g is

@@ -17,7 +17,7 @@ import (
 //	{ lambda : B'lambda = grad_y g, lambda_i >= 0, lambda_i = 0 where s_i > 0 },
 //
 // and a point that is stationary with one of them is stationary for the bilevel problem only if it is so with every vertex (Dempe and Dutta 2012): each is
-// part of other branches.
+// part of other branches. Multipliers that f reads are variables of the program, and stay.
 
 // mostVertices is how many are looked at. A face of dimension d has d+1 of them at the least; they are few where few rows too many hold.
 const mostVertices = 64
@@ -28,7 +28,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	signs := s.SignsAt(z)
 	var held []int
 	for i, kind := range rows.Kind {
-		if cols, _ := rows.B.Row(i); len(cols) > 0 && (kind == problem.Equal || !signs.Slack[i]) {
+		if cols, _ := rows.B.Row(i); len(cols) > 0 && !slices.Contains(s.P.Duals, i) && (kind == problem.Equal || !signs.Slack[i]) {
 			held = append(held, i)
 		}
 	}
