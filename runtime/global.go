@@ -98,10 +98,11 @@ func (run *systemRun) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, err
 	}
 	held, set := *run.s.P, *run.s.P.X
 	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
+	z := slices.Clone(b.Z)
 	for j, is := range whole {
 		if is {
-			set.Lo[j] = math.Round(b.Z[j])
-			set.Hi[j] = set.Lo[j]
+			z[j] = math.Round(z[j])
+			set.Lo[j], set.Hi[j] = z[j], z[j]
 		}
 	}
 	held.X = &set
@@ -113,7 +114,7 @@ func (run *systemRun) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, err
 	if err != nil {
 		return nil, err
 	}
-	return solver.Improve(ctx, nil, b.Branch)
+	return solver.Improve(ctx, z, b.Branch)
 }
 
 // integers prepares a run with integer variables of the leader: the search finds its first point, and there is no other way.

@@ -129,18 +129,29 @@ func (s *System) opposite(p Pair, slack []float64) float64 {
 // withoutDuality turns multipliers of f + kappa (y'r + lambda's), r the residual of stationarity, into those of f.
 func (s *System) withoutDuality(m *Multipliers, kappa []float64, z, slack []float64) {
 	owner, ofRow := s.owners()
+	// What the multipliers of a program solved to rounding leave of a difference that cancels is rounding.
+	less := func(a *float64, b float64) {
+		if c := *a - b; math.Abs(c) > duality*(math.Abs(*a)+math.Abs(b)) {
+			*a = c
+		} else {
+			*a = 0
+		}
+	}
 	for j, y := range s.Y(z) {
-		m.Adjoint[j] -= kappa[owner[j]] * y
+		less(&m.Adjoint[j], kappa[owner[j]]*y)
 	}
 	for i, l := range s.Lambda(z) {
 		if b := ofRow[i]; b >= 0 {
-			m.Slack[i] -= kappa[b] * l
+			less(&m.Slack[i], kappa[b]*l)
 			if s.P.Rows.Kind[i] == problem.AtMost {
-				m.Lambda[i] -= kappa[b] * slack[i]
+				less(&m.Lambda[i], kappa[b]*slack[i])
 			}
 		}
 	}
 }
+
+// duality is the rounding of a multiplier of a small system, relative to it: some units in its last place for each of a few pivots.
+const duality = 0x1p-46
 
 // owners are the follower of each entry of y and of each row; -1 for rows without y.
 func (s *System) owners() (ofY, ofRow []int) {

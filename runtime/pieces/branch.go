@@ -87,7 +87,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			return z, nil
 		}
 		step := v.unscaled(sol.Z)
-		if ray := v.ray(at, sol.Z, slope); ray != nil {
+		if ray := v.ray(at, sol.Z, grad); ray != nil {
 			return nil, &Unbounded{z, v.unscaled(ray)}
 		}
 		next, fn, t := make([]float64, s.N), f, 1.0
@@ -115,7 +115,8 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 const endless = 1 / rounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and the quadratic f falls along all of it; nil where it does not.
-func (v *Solver) ray(at, to []float64, slope float64) []float64 {
+// Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.
+func (v *Solver) ray(at, to, grad []float64) []float64 {
 	if !v.s.Objective.Quadratic {
 		return nil
 	}
@@ -124,16 +125,28 @@ func (v *Solver) ray(at, to []float64, slope float64) []float64 {
 		d[j] = to[j] - at[j]
 		size = math.Max(size, math.Abs(d[j]))
 	}
-	far := func(rate, lo, hi float64) bool {
-		return (rate <= kkt.Tolerance*size || math.IsInf(hi, 1)) && (rate >= -kkt.Tolerance*size || math.IsInf(lo, -1))
-	}
+	blocked := func(rate, lo, hi float64) bool { return rate > 0 && !math.IsInf(hi, 1) || rate < 0 && !math.IsInf(lo, -1) }
+	slope, terms := 0.0, 0.0
 	for j, t := range d {
-		if !far(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
-			return nil
+		if blocked(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
+			if math.Abs(t) > kkt.Tolerance*size {
+				return nil
+			}
+			d[j] = 0
 		}
+		slope, terms = slope+grad[j]*d[j], terms+math.Abs(grad[j]*d[j])
 	}
+	if !(-slope > rounding*terms) {
+		return nil
+	}
+	a := v.s.Relaxation.A
 	for i := range v.bounds.RowLo {
-		if !far(v.s.Relaxation.A.RowDot(i, d), v.bounds.RowLo[i], v.bounds.RowHi[i]) {
+		rate, sum := a.RowDot(i, d), 0.0
+		cols, vals := a.Row(i)
+		for k, j := range cols {
+			sum += math.Abs(vals[k] * d[j])
+		}
+		if math.Abs(rate) > kkt.Tolerance*sum && blocked(rate, v.bounds.RowLo[i], v.bounds.RowHi[i]) {
 			return nil
 		}
 	}
