@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
@@ -37,6 +38,15 @@ type Global struct {
 	Within Number `json:"within,omitempty"` // the gap that was asked for
 	// Proof is the file that holds the proof of Bound, as its writer named it; "" where none was written. Result.WriteProof writes it.
 	Proof string `json:"proof,omitempty"`
+	// Trace is how bound and objective went with the nodes, as far as they were seen to; Phases.Bound has the times.
+	Trace []BoundPoint `json:"trace,omitempty"`
+}
+
+// BoundPoint is a search at some number of nodes.
+type BoundPoint struct {
+	Nodes int64  `json:"nodes"`
+	Bound Number `json:"bound"`
+	Best  Number `json:"best"` // infinite where no point was known
 }
 
 // global searches for the global optimum, and for a first point where the local solves have found none.
@@ -58,6 +68,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.best != nil {
 		opts.Incumbents = []*kkt.Point{run.best}
 	}
+	run.searching = time.Now()
 	found, err := tree.Solve(ctx, run.s, opts)
 	if err != nil {
 		return err
@@ -65,6 +76,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	run.tree = found
 	claim := found.Claim()
 	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
+	run.course(found, sign)
 	if found.State != nil {
 		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
 	}
@@ -149,8 +161,28 @@ func (run *systemRun) feasible(ctx context.Context) error {
 	return nil
 }
 
+// course notes how bound and objective went, and when, where the search has more than an end. The bound is at no time above what is claimed in the end.
+func (run *systemRun) course(found *tree.Result, sign float64) {
+	if len(found.Trace) < 2 {
+		return
+	}
+	for _, t := range found.Trace {
+		run.globally.Trace = append(run.globally.Trace, BoundPoint{t.Nodes, Number(sign * math.Min(t.Bound, found.Claim())), Number(sign * t.Incumbent)})
+		if at, ok := run.times[t.Nodes]; ok {
+			run.boundTimes = append(run.boundTimes, at)
+		}
+	}
+	if len(run.boundTimes) < len(found.Trace) { // a run that went on from a checkpoint
+		run.boundTimes = nil
+	}
+}
+
 // observeTree passes the progress of the search on.
 func (run *systemRun) observeTree(now tree.Progress) {
+	if run.times == nil {
+		run.times = map[int64]float64{}
+	}
+	run.times[now.Nodes] = time.Since(run.searching).Seconds()
 	if run.opts.Observer == nil {
 		return
 	}

@@ -13,6 +13,8 @@ type Phases struct {
 	Certify float64 `json:"certify"` // of the result, and its description
 	// Trace are the seconds from the start of the method to each point of Result.Trace.
 	Trace []float64 `json:"trace,omitempty"`
+	// Bound are the seconds from the start of the search for the global optimum to each point of Result.Global.Trace.
+	Bound []float64 `json:"bound,omitempty"`
 	Seal  string    `json:"seal"` // of the times of a document; see Result.Seal
 }
 

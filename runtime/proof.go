@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
@@ -62,6 +63,16 @@ func (c *claims) global(proof *proofText) {
 	gap, within := float64(g.Gap), float64(g.Within)
 	c.check("global: nodes and the gap asked for", g.Nodes >= 0 && within > 0 && !math.IsInf(within, 1), "%d nodes, %v", g.Nodes, within)
 	c.check("global: what is proved needs no excuse", g.Proved == (g.Why == ""), "proved is %t, and why is %q", g.Proved, g.Why)
+	forward, last := true, BoundPoint{Nodes: -1, Bound: Number(-sign * math.Inf(1)), Best: Number(sign * math.Inf(1))}
+	for _, t := range g.Trace {
+		forward = forward && t.Nodes > last.Nodes && t.Nodes <= g.Nodes && sign*float64(t.Bound) >= sign*float64(last.Bound) && sign*float64(t.Bound) <= bound &&
+			sign*float64(t.Best) <= sign*float64(last.Best)
+		last = t
+	}
+	c.check("global: the trace", forward, "it does not go forward to the bound")
+	if times := c.r.Phases.Bound; len(times) > 0 {
+		c.check("global: times of the trace", len(times) == len(g.Trace) && slices.IsSorted(times) && times[0] >= 0, "")
+	}
 	if c.r.HasPoint() {
 		// It is relative to F, or to the rounding of its terms where that is more, which the proof's model tells.
 		d := gapOf(f, bound, math.Abs(f))

@@ -128,18 +128,27 @@ func startNotes(starts []StartResult, sign float64) []string {
 		// What starts agree to is what their targets leave of F; a part in a million is
 		// beyond what the default targets do.
 		const same = 1e-6
-		count := 0
-		for _, v := range values {
+		at, different := 0, 0
+		for i, v := range values {
 			if v-best <= same*math.Max(math.Abs(v), math.Abs(best)) {
-				count++
+				at++
+			}
+			if i == 0 || v-values[i-1] > same*math.Max(math.Abs(v), math.Abs(values[i-1])) {
+				different++
 			}
 		}
-		of := fmt.Sprintf("of %d starts", len(values))
+		what := fmt.Sprintf("%d starts", len(values))
 		if len(values) < len(starts) {
-			of = fmt.Sprintf("of the %d starts that did", len(values))
+			what = fmt.Sprintf("the %d starts that did", len(values))
 		}
-		notes = append(notes, fmt.Sprintf("%s, %d reached the best F to a part in a million; F from %s to %s",
-			of, count, number(sign*best), number(sign*worst)))
+		note := fmt.Sprintf("%s ended at one value of F, %s", what, number(sign*best))
+		if different > 1 {
+			note = fmt.Sprintf("%s ended at %d values of F, from %s to %s, %d of them at the best", what, different, number(sign*best), number(sign*worst), at)
+		}
+		if all := outer.Expected(len(values), different); !math.IsNaN(all) {
+			note += fmt.Sprintf("; if they are random draws of all starts, %.1f values are to be expected in all", all)
+		}
+		notes = append(notes, note)
 	}
 	return notes
 }

@@ -17,10 +17,10 @@ func TestStartNotes(t *testing.T) {
 		sign   float64
 		want   []string
 	}{
-		{[]StartResult{at(Solved, 2, ""), at(Solved, 2, ""), at(Solved, 2, "")}, 1, []string{"of 3 starts, 3 reached the best F to a part in a million; F from 2 to 2"}},
+		{[]StartResult{at(Solved, 2, ""), at(Solved, 2, ""), at(Solved, 2, "")}, 1, []string{"3 starts ended at one value of F, 2"}},
 		{[]StartResult{at(Solved, 5, ""), at(Solved, 7, ""), at(NumericalFailure, 9, "b"), at(NumericalFailure, math.NaN(), "a"), at(NumericalFailure, 1, "b"), at(Infeasible, math.NaN(), "c")}, -1,
 			[]string{"4 of 6 starts did not come to a solution: 1 infeasible (c), 3 numerical failure (2: b; ...)",
-				"of the 2 starts that did, 1 reached the best F to a part in a million; F from 7 to 5"}},
+				"the 2 starts that did ended at 2 values of F, from 7 to 5, 1 of them at the best"}},
 		{[]StartResult{at(LimitReached, 1, "time limit"), at(Solved, 1, "")}, 1, []string{"1 of 2 starts did not come to a solution: 1 limit reached (time limit)"}},
 	} {
 		if got := startNotes(c.starts, c.sign); strings.Join(got, "|") != strings.Join(c.want, "|") {
@@ -46,11 +46,11 @@ func TestWordsInAnyUnits(t *testing.T) {
 	for _, unit := range []float64{1e-300, 1e-12, 1, 1e12} {
 		at := func(f float64) StartResult { return StartResult{Status: Solved, Objective: Number(f * unit)} }
 		got := startNotes([]StartResult{at(2), at(2 + 1e-7), at(2.1), at(-3), at(-3)}, -1)
-		if len(got) != 1 || !strings.HasPrefix(got[0], "of 5 starts, 1 reached the best F") {
+		if len(got) != 1 || !strings.HasPrefix(got[0], "5 starts ended at 3 values of F") || !strings.Contains(got[0], "1 of them at the best") {
 			t.Errorf("in units of %g: %v", unit, got)
 		}
 		got = startNotes([]StartResult{at(2), at(2 + 1e-7), at(2.1)}, 1)
-		if len(got) != 1 || !strings.HasPrefix(got[0], "of 3 starts, 2 reached the best F") {
+		if len(got) != 1 || !strings.HasPrefix(got[0], "3 starts ended at 2 values of F") || !strings.Contains(got[0], "2 of them at the best") {
 			t.Errorf("in units of %g: %v", unit, got)
 		}
 		r := &Result{Oracle: "face", Upper: UpperResult{Objective: Number(2 * unit)},

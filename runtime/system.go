@@ -98,6 +98,10 @@ type systemRun struct {
 	tree     *tree.Result // nil before the search
 	globally *Global      // what it says; nil where there was none
 	proof    *treeProof   // of its bound
+
+	searching  time.Time
+	times      map[int64]float64 // seconds of the search, by its nodes
+	boundTimes []float64
 }
 
 // searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
@@ -177,6 +181,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	r.Status, r.Reason = run.status(ctx, err)
 	r.Global = run.globally
 	r.tree = run.proof
+	r.Phases.Bound = run.boundTimes
 	r.rewind = func() (*Checkpoint, error) { return run.checkpoint(), nil }
 	if r.Status == Interrupted || r.Status == LimitReached {
 		r.Checkpoint = run.checkpoint()
@@ -239,10 +244,18 @@ func (run *systemRun) local(ctx context.Context) error {
 	for k := range skipped {
 		draw(k)
 	}
+	next := func(k int) ([]float64, error) {
+		x := make([]float64, len(first))
+		return x, projector.Project(x, draw(skipped+k))
+	}
+	var seen visited
+	if run.opts.automatic {
+		next = seen.apart(ctx, run, next)
+	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
-		x := make([]float64, len(first))
-		if err := projector.Project(x, draw(skipped+k)); err != nil {
+		x, err := next(k)
+		if err != nil {
 			return err
 		}
 		if k == 0 {
@@ -285,8 +298,12 @@ func (run *systemRun) local(ctx context.Context) error {
 			if run.best == nil || point.F < run.best.F {
 				run.best, run.err = point, err
 			}
+			seen.note(point)
 		}
 		run.ends = append(run.ends, end)
+		if run.opts.automatic && n > 1 && seen.enough(len(run.ends)) {
+			break
+		}
 	}
 	return run.err
 }

@@ -2,10 +2,13 @@ package main
 
 import (
 	"bytes"
+	"math"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"bilevelc/runtime"
 )
 
 // Where there is no terminal, lines tell how far the work is, and how long it takes
@@ -45,5 +48,32 @@ func TestMeterLines(t *testing.T) {
 	m.step(false, "")
 	if out.Len() > 0 {
 		t.Errorf("--quiet says %q", out.String())
+	}
+}
+
+// The table of a search has a head, rows now and then, and one for each better point once it has begun.
+func TestSearchTable(t *testing.T) {
+	var table searchTable
+	began := time.Unix(0, 0)
+	at := func(seconds, best, gap float64) string {
+		now := runtime.Progress{Best: best, Tree: &runtime.TreeProgress{Nodes: int64(10 * seconds), Open: 3, Bound: -2, Gap: gap}}
+		return table.row(now, began.Add(time.Duration(seconds*float64(time.Second))), 2*time.Second, 5*time.Second)
+	}
+	for _, c := range []struct {
+		seconds, best float64
+		rows          int
+		mark          string
+	}{{0, 5, 0, ""}, {1, 4, 0, ""}, {2.5, 3, 2, " "}, {3, 3, 0, ""}, {4, 2, 1, "*"}, {8, 2, 0, ""}, {9.5, 2, 1, " "}} {
+		text := at(c.seconds, c.best, 0.5)
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		if text == "" {
+			lines = nil
+		}
+		if len(lines) != c.rows || c.rows > 0 && !strings.HasPrefix(lines[len(lines)-1], c.mark+" ") {
+			t.Errorf("after %g s: %q", c.seconds, text)
+		}
+	}
+	if text := at(20, 1, math.Inf(1)); !strings.HasPrefix(text, "*       200         3                 1                -2         -     20.0") {
+		t.Errorf("%q", text)
 	}
 }

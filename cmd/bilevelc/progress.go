@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -18,6 +19,47 @@ type progress struct {
 	trace *os.File
 	enc   *json.Encoder
 	lost  error // the first line of the trace that could not be written
+
+	search searchTable
+}
+
+// searchTable is the progress of a search for the global optimum as MIP solvers print it: a row for each better point, and one now and then.
+type searchTable struct {
+	began, told time.Time
+	best        float64
+	rows        int
+}
+
+// Searches that are over sooner print no table, and rows come that often on a terminal; elsewhere both are as often as other progress (solveLines).
+const (
+	searchAfter = 2 * time.Second
+	searchRows  = 5 * time.Second
+)
+
+// row is the table's next row, with its head before the first; "" where there is none to print.
+func (t *searchTable) row(now runtime.Progress, clock time.Time, after, every time.Duration) string {
+	if t.began.IsZero() {
+		t.began, t.told = clock, clock
+	}
+	better := t.rows > 0 && now.Best != t.best
+	due := clock.Sub(t.began) >= after && (t.rows == 0 || clock.Sub(t.told) >= every)
+	if !better && !due {
+		return ""
+	}
+	text, mark := "", " "
+	if t.rows == 0 {
+		text = fmt.Sprintf("  %9s %9s %17s %17s %9s %8s\n", "nodes", "open", "F", "bound", "gap", "seconds")
+	}
+	if better {
+		mark = "*"
+	}
+	gap := "-"
+	if !math.IsInf(now.Tree.Gap, 0) {
+		gap = fmt.Sprintf("%.3g %%", 100*now.Tree.Gap)
+	}
+	t.told, t.best = clock, now.Best
+	t.rows++
+	return text + fmt.Sprintf("%s %9d %9d %17.10g %17.10g %9s %8.1f\n", mark, now.Tree.Nodes, now.Tree.Open, now.Best, now.Tree.Bound, gap, clock.Sub(t.began).Seconds())
 }
 
 // redraw is how often the line on the terminal is written again at most.
@@ -53,7 +95,23 @@ func (p *progress) observe(now runtime.Progress) {
 		p.lost = p.enc.Encode(traced{now.Start, now.Iteration, runtime.Number(now.Objective), runtime.Number(now.Best),
 			runtime.Number(now.Step), runtime.Number(now.Measure), now.Calls})
 	}
-	if p.app.quiet || time.Since(p.last) < redraw {
+	if p.app.quiet {
+		return
+	}
+	if now.Tree != nil {
+		after, every := solveLines, solveLines
+		if isTerminal(p.app.io.err) {
+			after, every = searchAfter, searchRows
+		}
+		if row := p.search.row(now, time.Now(), after, every); row != "" {
+			p.clear() // a bar
+			fmt.Fprint(p.app.io.err, row)
+		}
+		if p.search.rows > 0 {
+			return
+		}
+	}
+	if time.Since(p.last) < redraw {
 		return
 	}
 	p.last = time.Now()

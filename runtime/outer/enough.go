@@ -37,11 +37,23 @@ func (m *MultiStart) rounds(n int) []int {
 	return append(out, n)
 }
 
-// asked is the least number of starts after which the rule of Boender and Rinnooy Kan
-// ends a search that has found so many different minima. The Bayesian estimate of the
-// number of minima after n starts that found w is w (n - 1)/(n - w - 2); the search ends
-// where it exceeds w by less than a half (Boender and Rinnooy Kan 1987, Mathematical
-// Programming 37, 59-80).
+// Expected is the Bayesian estimate of the number of minima after n starts that found w different ones,
+// w (n - 1)/(n - w - 2), NaN where n is too small for one (Boender and Rinnooy Kan 1987, Mathematical
+// Programming 37, 59-80). It takes starts to be independent draws, of which each ends at the minimum of the region
+// of attraction that it lies in, and all sizes of regions to be as likely before the first.
+func Expected(n, w int) float64 {
+	if n <= w+2 {
+		return math.NaN()
+	}
+	return float64(w) * float64(n-1) / float64(n-w-2)
+}
+
+// Enough reports whether n starts that found w different minima, the lowest of them `lowest` times, are as many as the rule of Boender and
+// Rinnooy Kan asks for: where Expected exceeds w by less than a half. What was found once may well not be the lowest that there is,
+// so that a search does not end there.
+func Enough(n, w, lowest int) bool { return n >= MostStarts || n >= asked(w) && lowest > 1 }
+
+// asked is the least number of starts after which that rule ends a search that has found so many different minima.
 func asked(w int) int {
 	// w (n - 1) < (w + 1/2)(n - w - 2), so n > 2 w^2 + 3 w + 2.
 	return 2*w*w + 3*w + 3
@@ -69,14 +81,20 @@ func (m *MultiStart) enough(results []StartResult) bool {
 		solved++
 	}
 	slices.Sort(values)
-	minima := failed
+	minima, lowest := failed, 0
 	for i, v := range values {
+		if v-values[0] <= math.Max(sameMinimum*math.Abs(v), 10*noise) {
+			lowest++
+		}
 		if i == 0 || v-values[i-1] > math.Max(sameMinimum*math.Abs(v), 10*noise) {
 			minima++
 		}
 	}
 	worked := float64(calls)*m.Options.Cost.call() >= enoughWork
-	return len(results) >= asked(max(1, minima)) || worked && (solved > 0 || len(results) >= patience)
+	if solved == 0 {
+		lowest = len(results) // all have ended alike
+	}
+	return Enough(len(results), max(1, minima), lowest) || worked && (solved > 0 || len(results) >= patience)
 }
 
 // single reports that X and D have one point alone, so that all starts are the same. They

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 	"testing"
 
@@ -66,5 +67,23 @@ func TestPageOfBoundsAndTies(t *testing.T) {
 		if a.Size = 3; ordered(a) != want {
 			t.Errorf("%s: ordered is %v", labels, !want)
 		}
+	}
+}
+
+// The search for the global optimum is drawn over nodes, and over seconds where there are as many.
+func TestSearchIsDrawn(t *testing.T) {
+	r := &runtime.Result{Global: &runtime.Global{Nodes: 9, Trace: []runtime.BoundPoint{{Nodes: 0, Bound: runtime.Number(math.Inf(-1)), Best: 5}, {Nodes: 4, Bound: 3, Best: 4}, {Nodes: 9, Bound: 4, Best: 4}}}}
+	v := &view{}
+	if v.search(r); len(v.Search) != 2 || !strings.Contains(string(v.Search[0]), "bound on F") || !strings.Contains(string(v.Search[0]), "nodes") {
+		t.Errorf("%v", v.Search)
+	}
+	r.Phases.Bound = []float64{0, 0.25, 1}
+	v = &view{}
+	if v.search(r); len(v.Search) != 4 || !strings.Contains(string(v.Search[3]), "seconds") {
+		t.Errorf("%d charts", len(v.Search))
+	}
+	v = &view{}
+	if v.search(&runtime.Result{Global: &runtime.Global{Trace: r.Global.Trace[:1]}}); len(v.Search) != 0 {
+		t.Error("one point is drawn")
 	}
 }

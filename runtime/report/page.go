@@ -68,7 +68,8 @@ type view struct {
 	Coupled              []rowView
 	Course               []template.HTML
 	CourseNote           string
-	MeasureNote          string // what its two curves are
+	Search               []template.HTML // of the search for the global optimum
+	MeasureNote          string          // what its two curves are
 	Starts               template.HTML
 	StartRows            []startView
 	StartsLeft           int
@@ -156,6 +157,7 @@ func (p *Page) view() *view {
 		v.rows(r)
 	}
 	v.course(r, outlook)
+	v.search(r)
 	v.starts(r)
 	for _, e := range r.Sensitivity {
 		if len(v.Sensitivity) == mostValues {
@@ -415,6 +417,31 @@ func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
 	}
 	if len(r.Upper.Penalty) > 0 {
 		v.CourseNote = "F holds the penalty of the upper constraints, with the weights of the last round."
+	}
+}
+
+// search draws how bound and best F of the search for the global optimum came together.
+func (v *view) search(r *runtime.Result) {
+	if r.Global == nil || len(r.Global.Trace) < 2 {
+		return
+	}
+	trace := r.Global.Trace
+	n := len(trace)
+	nodes, bound, best, gap := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for k, t := range trace {
+		nodes[k], bound[k], best[k] = float64(t.Nodes), float64(t.Bound), float64(t.Best)
+		gap[k] = math.Abs(best[k]-bound[k]) / math.Abs(best[k])
+	}
+	draw := func(x []float64, xTitle string) {
+		v.Search = append(v.Search,
+			(&chart.Lines{Title: "bound and best F", YTitle: r.Upper.Sense, XTitle: xTitle, Mark: math.NaN(),
+				Series: []chart.Series{{Name: "best F", X: x, Y: best}, {Name: "bound on F", X: x, Y: bound, Dash: true}}}).SVG(),
+			(&chart.Lines{Title: "gap", YTitle: "relative, logarithmic", XTitle: xTitle, Mark: math.NaN(), LogY: true,
+				Series: []chart.Series{{Name: "gap", X: x, Y: gap}}}).SVG())
+	}
+	draw(nodes, "nodes")
+	if len(r.Phases.Bound) == n {
+		draw(r.Phases.Bound, "seconds")
 	}
 }
 

@@ -31,6 +31,8 @@ type search struct {
 	failed  bool // some node is unresolved
 	ray     *candidate
 	falls   []float64
+	trace   []tracePoint
+	stride  int64 // nodes between points of the trace
 }
 
 // candidate is a point of the system, in the relaxation's units.
@@ -77,6 +79,7 @@ const (
 func (s *search) run(ctx context.Context) (*Result, error) {
 	if s.rounds == 0 {
 		s.begin(ctx)
+		s.tell()
 	}
 	for len(s.open) > 0 && s.ray == nil && ctx.Err() == nil && !s.spent() {
 		if s.best != nil && s.open[0].bound >= s.cutoff() {
@@ -86,12 +89,31 @@ func (s *search) run(ctx context.Context) (*Result, error) {
 		if !s.round(ctx) {
 			break
 		}
-		if s.opts.Observe != nil {
-			s.opts.Observe(s.progress())
-		}
+		s.tell()
 	}
 	return s.result(ctx), nil
 }
+
+// tell is for what a round has changed.
+func (s *search) tell() {
+	now := s.progress()
+	if n := len(s.trace); n == 0 || now.Nodes >= s.trace[n-1].Nodes+s.stride {
+		s.trace = append(s.trace, tracePoint{now.Nodes, infinite(now.Bound), infinite(now.Incumbent)})
+	}
+	if len(s.trace) > longestTrace {
+		kept := s.trace[:0:0]
+		for k := 0; k < len(s.trace); k += 2 {
+			kept = append(kept, s.trace[k])
+		}
+		s.trace, s.stride = kept, max(1, 2*s.stride)
+	}
+	if s.opts.Observe != nil {
+		s.opts.Observe(now)
+	}
+}
+
+// longestTrace is as many points as a chart of some hundred columns can show.
+const longestTrace = 200
 
 // begin finds the best points of the branches of the given incumbents.
 func (s *search) begin(ctx context.Context) {
@@ -281,6 +303,14 @@ func (s *search) scale() float64 { return max(math.Abs(s.best.f), s.slack(s.best
 // result says what the search has found.
 func (s *search) result(ctx context.Context) *Result {
 	r := &Result{Bound: s.bound(), Gap: math.Inf(1), Nodes: s.nodes, Tried: s.tried, Work: s.work, State: s.state()}
+	for _, t := range s.trace {
+		r.Trace = append(r.Trace, Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)})
+	}
+	if now := s.progress(); len(r.Trace) == 0 || now.Nodes > r.Trace[len(r.Trace)-1].Nodes {
+		r.Trace = append(r.Trace, now)
+	} else {
+		r.Trace[len(r.Trace)-1] = now
+	}
 	if s.ray != nil {
 		r.Outcome, r.Bound = Unbounded, math.Inf(-1)
 		r.Why = "the upper objective falls without end on a branch of the system"

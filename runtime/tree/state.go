@@ -24,6 +24,15 @@ type State struct {
 	Work    int64      `json:"work"`
 	Rounds  int64      `json:"rounds"`
 	Failed  bool       `json:"failed,omitempty"`
+	// Trace is how bound and incumbent went, every Stride nodes.
+	Trace  []tracePoint `json:"trace,omitempty"`
+	Stride int64        `json:"stride,omitempty"`
+}
+
+type tracePoint struct {
+	Nodes     int64    `json:"nodes"`
+	Bound     infinite `json:"bound"`
+	Incumbent infinite `json:"incumbent"`
 }
 
 type openNow struct {
@@ -81,7 +90,7 @@ func (v *infinite) UnmarshalJSON(text []byte) error {
 
 func (s *search) state() *State {
 	st := &State{Gap: s.gap, Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Trace: s.trace, Stride: s.stride}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
 	}
@@ -119,5 +128,6 @@ func (s *search) resume(st *State) error {
 		s.best = &candidate{b.Z, b.Fix, b.F}
 	}
 	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
+	s.trace, s.stride = append([]tracePoint(nil), st.Trace...), st.Stride
 	return nil
 }

@@ -38,7 +38,7 @@ type Options struct {
 	Improve func(ctx context.Context, z []float64, fix []kkt.Fix) *kkt.Point
 	// Threads that search at a time; 0 for one.
 	Threads int
-	// Observe is called after each round; nil for nobody.
+	// Observe is called once before the first round and after each; nil for nobody.
 	Observe func(Progress)
 	// Resume is where an earlier search of the same system with the same Gap stopped.
 	Resume *State
@@ -86,7 +86,8 @@ type Result struct {
 	Best  *kkt.Point
 	// Ray is a direction from Best along which f falls without end, where the outcome is Unbounded. Model's units.
 	Ray   []float64
-	State *State // to resume from, and for WriteProof
+	Trace []Progress // nodes, bound and incumbent along the way; the last one is the end
+	State *State     // to resume from, and for WriteProof
 
 	terms float64 // of f at Best, or of a unit of a variable of the relaxation
 }

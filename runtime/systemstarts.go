@@ -1,0 +1,81 @@
+package runtime
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/outer"
+)
+
+// visited is what the starts of a run on the KKT system have come to: the branches that they began and ended on, and the values of f.
+type visited struct {
+	branches map[string]bool
+	values   []float64
+}
+
+func (v *visited) branch(fix []kkt.Fix) (known bool) {
+	if v.branches == nil {
+		v.branches = map[string]bool{}
+	}
+	key := make([]byte, len(fix))
+	for k, f := range fix {
+		key[k] = byte(f)
+	}
+	known = v.branches[string(key)]
+	v.branches[string(key)] = true
+	return known
+}
+
+// note is for the end of a start.
+func (v *visited) note(p *kkt.Point) {
+	v.branch(p.Branch)
+	v.values = append(v.values, p.F)
+}
+
+// draws is how many points a start is chosen from: ten of them miss a tenth of X that no start has seen with a chance of a third (0.9^10).
+const draws = 10
+
+// apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on.
+// Where ten draws in a row lie on known ones, the last is taken.
+func (v *visited) apart(ctx context.Context, run *systemRun, draw func(k int) ([]float64, error)) func(k int) ([]float64, error) {
+	return func(k int) ([]float64, error) {
+		for range draws {
+			x, err := draw(k)
+			if err != nil || k == 0 {
+				return x, err
+			}
+			z, status := run.solver.Follower().Solve(ctx, x)
+			if status != activeset.Optimal {
+				continue
+			}
+			if fix, _ := run.s.BranchAt(z); !v.branch(fix) {
+				return x, nil
+			}
+		}
+		return draw(k)
+	}
+}
+
+// enough reports whether the stopping rule ends a run after n starts (outer.Enough). A start that came to no point counts as a minimum of its own, once.
+func (v *visited) enough(n int) bool {
+	values := slices.Sorted(slices.Values(v.values))
+	different, lowest := 0, n
+	if len(values) < n {
+		different = 1
+	}
+	if len(values) > 0 {
+		lowest = 0
+	}
+	for i, f := range values {
+		if i == 0 || f-values[i-1] > kkt.Tolerance*math.Abs(f) {
+			different++
+		}
+		if f-values[0] <= kkt.Tolerance*math.Abs(f) {
+			lowest++
+		}
+	}
+	return outer.Enough(n, max(1, different), lowest)
+}
