@@ -151,8 +151,7 @@ type Problem struct {
 	Facts   Facts
 	// Blocks are the independent followers: a partition of the entries of y
 	// such that the lower objective is a sum of functions of x and one block
-	// each and no row touches two; nil where there are no two. See package
-	// separable.
+	// each and no row touches two; nil where there are no two. See package facts.
 	Blocks [][]int
 }
 

@@ -5,10 +5,9 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
-	"bilevelc/ir/separable"
+	"bilevelc/ir/facts"
 	"bilevelc/runtime/kkt"
 )
 
@@ -70,7 +69,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	if rule != optimistic && rule != pessimistic {
 		return nil, "", nil
 	}
-	degrees := analysis.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
+	degrees := facts.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
 	switch {
 	case degrees.Of(bound.Lower.Objective).Deg > 2:
 		return nil, "g is not quadratic in x and y together", nil
@@ -84,7 +83,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	if err := s.ended(); err != nil {
 		return nil, "", err
 	}
-	plain.Facts, plain.Blocks = proof.Facts(), separable.Blocks(&plain)
+	plain.Facts, plain.Blocks = proof.Facts(), facts.Blocks(&plain)
 	f, err := compileFunction(&plain, objectiveOf(&plain), nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("compiling the upper objective: %w", err)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/ir/separable"
+	"bilevelc/ir/facts"
 	"bilevelc/runtime/problem"
 )
 
@@ -25,7 +25,7 @@ func divide(p *ir.Problem, to *problem.Problem, before *Problem) error {
 	if len(groups) < 2 {
 		return nil
 	}
-	roots, err := separable.Split(p, groups)
+	roots, err := facts.Split(p, groups)
 	if err != nil {
 		return nil // too large to be written out: g is solved as a whole
 	}

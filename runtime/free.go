@@ -1,16 +1,16 @@
 package runtime
 
-import "bilevelc/ir/analysis"
+import "bilevelc/ir/facts"
 
 // freeEntries names the leader's variables that nothing depends on: neither objective, no
 // row of either level. Any value within their bounds is as good as another.
 func (p *Problem) freeEntries() []string {
 	p.shared.findFree.Do(func() {
 		used := make([]bool, p.IR.Upper.Dim)
-		analysis.Reads(p.IR.Graph, p.IR.Upper.Objective, false, used)
-		analysis.Reads(p.IR.Graph, p.IR.Lower.Objective, false, used)
-		analysis.Reads(p.IR.Graph, p.IR.Plain, false, used)
-		analysis.Reads(p.IR.Graph, p.IR.Penalized, false, used)
+		facts.Reads(p.IR.Graph, p.IR.Upper.Objective, false, used)
+		facts.Reads(p.IR.Graph, p.IR.Lower.Objective, false, used)
+		facts.Reads(p.IR.Graph, p.IR.Plain, false, used)
+		facts.Reads(p.IR.Graph, p.IR.Penalized, false, used)
 		if p.IR.A != nil {
 			for _, j := range p.IR.A.Col {
 				used[j] = true

@@ -8,9 +8,9 @@ import (
 	"bilevelc/autodiff"
 	"bilevelc/codegen"
 	"bilevelc/ir"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 	"bilevelc/runtime/problem"
 )
 
@@ -40,7 +40,7 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 			out.Integer[v.Offset+j] = true
 		}
 	}
-	degrees := analysis.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
+	degrees := facts.NewDegrees(p.Graph, expr.DependsX|expr.DependsY)
 	out.Facts.DegreeF = degrees.Of(p.Upper.Objective).Deg
 	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.
 	out.Facts.AffineCoupled = p.Penalized == nil || degrees.Of(p.Penalized).Deg <= 2

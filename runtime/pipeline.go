@@ -11,7 +11,7 @@ import (
 	"bilevelc/ir/check"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
-	"bilevelc/ir/separable"
+	"bilevelc/ir/facts"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
@@ -25,7 +25,7 @@ import (
 //	bind     with data it is a problem        one graph, rows of numbers: ir/bind
 //	ties     a follower with many best answers takes one of them: ties.go
 //	prove    what is true of the problem      smoothness, moduli, ranks: ir/curvature
-//	split    followers that do not meet       ir/separable
+//	split    followers that do not meet       ir/facts
 //	compile  f and g become functions         autodiff, codegen
 //
 // A step takes what the one before has made, and trusts it; one that reports an
@@ -144,7 +144,7 @@ func (s *steps) prove(bound *ir.Problem) (*proven, error) {
 	if err := s.report(proof.Diagnostics(s.strict)); err != nil {
 		return nil, err
 	}
-	bound.Facts, bound.Blocks = proof.Facts(), separable.Blocks(bound)
+	bound.Facts, bound.Blocks = proof.Facts(), facts.Blocks(bound)
 	in.Blocks = bound.Blocks
 	s.phases.Prove += s.watch.lap()
 	return &proven{proof, in, u}, nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/ir/expr"
-	"bilevelc/ir/separable"
+	"bilevelc/ir/facts"
 )
 
 // Followers by name bind to what one lower level says that has their sum as its
@@ -84,7 +84,7 @@ lower operator {
 		t.Errorf("rows %v\nwant %v", got, want)
 	}
 	// One block of entries a firm, and one for the operator.
-	if blocks := separable.Blocks(a); len(blocks) != 4 {
+	if blocks := facts.Blocks(a); len(blocks) != 4 {
 		t.Errorf("%d blocks: %v", len(blocks), blocks)
 	}
 	parts := ""

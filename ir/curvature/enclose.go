@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 )
 
 // Slopes encloses derivatives of a scalar expression at points along directions of y:
@@ -22,8 +22,8 @@ type Slopes struct {
 	graph     *expr.Builder
 	root      *expr.Node
 	nodes     []*expr.Node
-	degrees   *analysis.Degrees // in x and y
-	points    []*pointValues    // the last one first
+	degrees   *facts.Degrees // in x and y
+	points    []*pointValues // the last one first
 	direction []float64
 	same      map[*expr.Node][]Interval // along direction, of nodes that are affine in x and y
 }
@@ -40,7 +40,7 @@ const keptPoints = 5
 // NewSlopes is for a scalar expression of a graph.
 func NewSlopes(graph *expr.Builder, root *expr.Node) *Slopes {
 	return &Slopes{graph: graph, root: root, nodes: expr.Reachable(root),
-		degrees: analysis.NewDegrees(graph, expr.DependsX|expr.DependsY)}
+		degrees: facts.NewDegrees(graph, expr.DependsX|expr.DependsY)}
 }
 
 // Along encloses the derivative at a point (x, y) along a direction (len y): the whole line where nothing is known,

@@ -6,8 +6,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 
 	"bilevelc/ir"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 )
 
 // prover works through the claims about one problem.
@@ -81,7 +81,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			if e.bendsY && e.Proof.pattern != nil {
 				out.pattern = e.Proof.pattern
 			} else {
-				out.pattern = analysis.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim)
+				out.pattern = facts.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim)
 			}
 		},
 	} {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 )
 
@@ -42,7 +42,7 @@ type findings struct {
 	leaves        map[*expr.Node]*expr.Node
 	fusions       map[*expr.Node]*fusion
 	slopes        map[*expr.Node][]jet
-	degrees       *analysis.Degrees
+	degrees       *facts.Degrees
 	elementwiseOf map[*expr.Node]*expr.Node // the node u .* v for the node u'v
 	jacs          map[*expr.Node]*jacobian
 	products      map[productKey]*jacobian // see otherOf
@@ -80,7 +80,7 @@ func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, w
 	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work, findings: &findings{
 		values: map[*expr.Node][]Interval{}, leaves: map[*expr.Node]*expr.Node{},
 		fusions: map[*expr.Node]*fusion{}, slopes: map[*expr.Node][]jet{},
-		degrees: analysis.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}, products: map[productKey]*jacobian{}}}
+		degrees: facts.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}, products: map[productKey]*jacobian{}}}
 }
 
 // cols is the number of variables differentiated in: z is y, or x then y.
@@ -103,13 +103,13 @@ func (s *study) column(v *expr.Node) int {
 func (s *study) varies(n *expr.Node) bool { return n.Deps&s.wrt != 0 }
 
 // known returns the value of a node that depends on supplied data only.
-func (s *study) known(n *expr.Node) *data.Array { return analysis.Known(s.graph, n) }
+func (s *study) known(n *expr.Node) *data.Array { return s.graph.Known(n) }
 
 // affine reports that the second derivative of n vanishes identically.
 func (s *study) affine(n *expr.Node) bool { return s.degrees.Affine(n) }
 
 // exponent is the exponent of a Pow node where it is one known number.
-func (s *study) exponent(n *expr.Node) (float64, bool) { return analysis.Exponent(s.graph, n) }
+func (s *study) exponent(n *expr.Node) (float64, bool) { return facts.Exponent(s.graph, n) }
 
 // entry is values[k], where a scalar stands for all entries.
 func entry(values []Interval, k int) Interval {

@@ -5,8 +5,8 @@ import (
 
 	"bilevelc/internal/extended"
 	"bilevelc/ir"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 )
 
 // Earlier is a problem with what was proved of it, of which another one has the shapes
@@ -47,7 +47,7 @@ func (pr *prover) compare(e *Earlier) renewal {
 	regions := normals && slices.Equal(feasible.y, pr.feasible.y)
 	numbers := &expr.Comparison{}
 	bends := func(wrt expr.Deps, a, b *expr.Node) bool {
-		degrees := [2]*analysis.Degrees{analysis.NewDegrees(before.Graph, wrt), analysis.NewDegrees(pr.Graph, wrt)}
+		degrees := [2]*facts.Degrees{facts.NewDegrees(before.Graph, wrt), facts.NewDegrees(pr.Graph, wrt)}
 		return sameBends(numbers, degrees, a, b)
 	}
 	const both = expr.DependsX | expr.DependsY
@@ -71,7 +71,7 @@ func sameRows(a, b []ir.Row) bool {
 
 // sameBends reports that two sums have the same second derivatives in the variables of
 // the degrees, term by term: terms that are affine in them may differ.
-func sameBends(numbers *expr.Comparison, degrees [2]*analysis.Degrees, a, b *expr.Node) bool {
+func sameBends(numbers *expr.Comparison, degrees [2]*facts.Degrees, a, b *expr.Node) bool {
 	if degrees[0].Affine(a) && degrees[1].Affine(b) {
 		return true
 	}

@@ -38,6 +38,7 @@ type Primitive struct {
 	Domain    string // where it is defined; "" is everywhere
 	Smooth    bool   // continuously differentiable in the interior of its domain
 	Linear    bool   // in all its arguments together: it neither bends nor couples what it adds up
+	Bilinear  bool   // its entries are sums of products of an entry of each of its two arguments (see Terms)
 
 	// The value, by class.
 	Eval1 func(u float64) float64                       // Elementwise1
@@ -119,7 +120,7 @@ var Primitives = [...]Primitive{
 		Eval2: func(u, v float64) float64 { return u + v }},
 	Sub: {Linear: true, Symbol: "-", Class: Elementwise2, Smooth: true, Signature: "u - v", Doc: "difference, entry by entry",
 		Eval2: func(u, v float64) float64 { return u - v }},
-	Mul: {Symbol: ".*", Class: Elementwise2, Smooth: true, Signature: "u .* v", Doc: "product, entry by entry",
+	Mul: {Bilinear: true, Symbol: ".*", Class: Elementwise2, Smooth: true, Signature: "u .* v", Doc: "product, entry by entry",
 		Eval2: func(u, v float64) float64 { return u * v }},
 	Div: {Symbol: "./", Class: Elementwise2, Smooth: true, Signature: "u ./ v", Doc: "quotient, entry by entry",
 		Domain: "v != 0", Eval2: func(u, v float64) float64 { return u / v },
@@ -141,11 +142,11 @@ var Primitives = [...]Primitive{
 	MaxAll: {Name: "max", Symbol: "max", Class: Reduction, Fold: slices.Max[[]float64], Signature: "max(u)", Doc: "largest entry"},
 	MinAll: {Name: "min", Symbol: "min", Class: Reduction, Fold: slices.Min[[]float64], Signature: "min(u)", Doc: "smallest entry"},
 
-	Dot: {Symbol: "dot", Class: Product, Apply: dot, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
-	MatVec: {Symbol: "matvec", Class: Product, Apply: matVecOf, Smooth: true, Signature: "M * v",
+	Dot: {Bilinear: true, Symbol: "dot", Class: Product, Apply: dot, Smooth: true, Signature: "u' * v", Doc: "inner product of two vectors"},
+	MatVec: {Bilinear: true, Symbol: "matvec", Class: Product, Apply: matVecOf, Smooth: true, Signature: "M * v",
 		Doc: "product of a matrix and a vector"},
-	MatMul: {Symbol: "matmul", Class: Product, Apply: matMul, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
-	Outer: {Name: "outer", Symbol: "outer", Class: Product, Apply: outer, Smooth: true, Signature: "outer(u, v)",
+	MatMul: {Bilinear: true, Symbol: "matmul", Class: Product, Apply: matMul, Smooth: true, Signature: "M * N", Doc: "product of two matrices"},
+	Outer: {Bilinear: true, Name: "outer", Symbol: "outer", Class: Product, Apply: outer, Smooth: true, Signature: "outer(u, v)",
 		Doc: "u * v', the outer product of two vectors"},
 
 	Transpose: {Linear: true, Symbol: "transpose", Class: Structural, Apply: transposeOf, Smooth: true, Signature: "M'", Doc: "transpose of a matrix"},

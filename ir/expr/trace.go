@@ -207,60 +207,18 @@ func behind(n *Node, k int, values map[*Node]*data.Array) (found []VarEntry, mor
 	return found, false
 }
 
-// sources lists the entries of the arguments that entry k of n is made of.
+// sources lists the entries of the arguments that entry k of n is made of: those of the
+// first argument, then those of the second.
 func sources(n *Node, k int) []place {
-	var out []place
-	whole := func(a *Node) {
-		for i := range a.Shape.Len() {
-			out = append(out, place{a, i})
+	var left, right []place
+	termsOf(n, func(*Node) *data.Array { return nil }).Each(k, func(t Summand) bool {
+		if t.P >= 0 {
+			left = append(left, place{n.Args[0], t.P})
 		}
-	}
-	// line is row i of a, or column i where turned.
-	line := func(a *Node, i int, turned bool) {
-		if turned {
-			for r := range a.Shape.Rows {
-				out = append(out, place{a, r*a.Shape.Cols + i})
-			}
-			return
+		if t.Q >= 0 {
+			right = append(right, place{n.Args[1], t.Q})
 		}
-		for c := range a.Shape.Cols {
-			out = append(out, place{a, i*a.Shape.Cols + c})
-		}
-	}
-	switch n.Op {
-	case MatVec:
-		line(n.Args[0], k, n.TransA)
-		whole(n.Args[1])
-	case MatMul:
-		line(n.Args[0], k/n.Shape.Cols, n.TransA)
-		line(n.Args[1], k%n.Shape.Cols, !n.TransB)
-	case Outer:
-		out = append(out, place{n.Args[0], k / n.Shape.Cols}, place{n.Args[1], k % n.Shape.Cols})
-	case Transpose:
-		rows := n.Shape.Rows
-		cols := n.Shape.Cols
-		out = append(out, place{n.Args[0], (k%cols)*rows + k/cols})
-	case Gather:
-		if n.Index[k] >= 0 {
-			out = append(out, place{n.Args[0], n.Index[k]})
-		}
-	case ScatterAdd:
-		for i, t := range n.Index {
-			if t == k {
-				out = append(out, place{n.Args[0], i})
-			}
-		}
-	default:
-		for _, a := range n.Args {
-			switch {
-			case n.Op.Info().Class == Reduction || n.Op == Dot:
-				whole(a)
-			case a.Shape.Rank == 0:
-				out = append(out, place{a, 0})
-			default:
-				out = append(out, place{a, k})
-			}
-		}
-	}
-	return out
+		return true
+	})
+	return append(left, right...)
 }

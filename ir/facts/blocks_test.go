@@ -1,4 +1,4 @@
-package separable
+package facts
 
 import (
 	"math"
@@ -170,10 +170,10 @@ func value(t *testing.T, n *expr.Node, x, y []float64) float64 {
 	return v.Dense[0]
 }
 
-// TestRandomModels holds the blocks of random models against mixed second
+// TestBlocksOfRandomModels holds the blocks of random models against mixed second
 // differences of the reference evaluator, which vanish between entries that g
 // takes apart and nowhere else; and the parts of Split against g.
-func TestRandomModels(t *testing.T) {
+func TestBlocksOfRandomModels(t *testing.T) {
 	r := members.Rand(t, 9)
 	count := members.Of(500, 3000)
 	apart, zero, coupled, several := 0, 0, 0, 0

@@ -1,4 +1,4 @@
-package analysis
+package facts
 
 import "bilevelc/ir/expr"
 
@@ -50,7 +50,7 @@ func (d *Degrees) find(n *expr.Node) Degree {
 			out = Degree{max(out.Deg, u.Deg), out.Linear || u.Linear, out.Square || u.Square}
 		}
 		return out
-	case Product(n.Op):
+	case n.Op.Info().Bilinear:
 		return d.product(n.Args[0], n.Args[1])
 	case n.Op == expr.Div && n.Args[1].Deps&d.wrt == 0:
 		return d.product(n.Args[1], n.Args[0])
@@ -85,7 +85,7 @@ func (d *Degrees) product(a, b *expr.Node) Degree {
 
 // Exponent is the exponent of a Pow node where it is one known number.
 func Exponent(graph *expr.Builder, n *expr.Node) (float64, bool) {
-	v := Known(graph, n.Args[1])
+	v := graph.Known(n.Args[1])
 	if v == nil || v.Len() == 0 {
 		return 0, false
 	}

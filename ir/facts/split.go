@@ -1,11 +1,10 @@
-package separable
+package facts
 
 import (
 	"fmt"
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/expr"
 )
 
@@ -47,10 +46,10 @@ func Split(p *ir.Problem, groups [][]int) ([]*expr.Node, error) {
 // group enters.
 type cutting struct {
 	*partition
-	enters []bool // of each element: the group does
+	within []bool // of each element: the group enters it
 	needed []bool
-	list   map[*expr.Node][]int // needed entries, ascending
-	made   map[*expr.Node]*expr.Node
+	list   map[*node][]int // needed entries, ascending
+	made   map[*node]*expr.Node
 	pos    []int // of a needed element in its node's list
 }
 
@@ -58,31 +57,34 @@ type cutting struct {
 type term struct{ row, p, q int }
 
 func (a *partition) cut(name string, entries []int) (*expr.Node, error) {
-	c := &cutting{partition: a, enters: make([]bool, len(a.depends)), needed: make([]bool, len(a.depends)),
-		list: map[*expr.Node][]int{}, made: map[*expr.Node]*expr.Node{}, pos: make([]int, len(a.depends))}
+	c := &cutting{partition: a, within: make([]bool, len(a.depends)), needed: make([]bool, len(a.depends)),
+		list: map[*node][]int{}, made: map[*node]*expr.Node{}, pos: make([]int, len(a.depends))}
 	for _, j := range entries {
-		c.enters[j] = true
+		c.within[j] = true
 	}
 	for _, n := range a.nodes {
 		if n.Op == expr.Var {
 			continue
 		}
 		for e := range n.Shape.Len() {
-			a.terms[n].Each(e, func(p, q int) bool {
-				in := p >= 0 && c.in(n.Args[0], p) || q >= 0 && c.in(n.Args[1], q)
-				c.enters[a.base[n]+e] = in
+			a.flow.each(n, e, func(t expr.Summand) bool {
+				in := c.in(n.args[0], t.P) || c.in(n.args[1], t.Q)
+				c.within[n.base+e] = in
 				return !in
 			})
 		}
 	}
-	if !c.in(a.root, 0) {
+	if len(a.nodes) == 0 || !c.in(a.root(), 0) {
 		return a.graph.Number(0), nil
 	}
-	c.needed[a.base[a.root]] = true
+	root := a.root()
+	c.needed[root.base] = true
 	for i := len(a.nodes) - 1; i >= 0; i-- {
-		c.need(a.nodes[i])
+		if c.enters(a.nodes[i]) {
+			c.need(a.nodes[i])
+		}
 	}
-	own := a.graph.Var(name, true, 0, expr.VectorShape(len(entries)), a.root.Span)
+	own := a.graph.Var(name, true, 0, expr.VectorShape(len(entries)), root.Span)
 	place := make(map[int]int, len(entries))
 	for t, j := range entries {
 		place[j] = t
@@ -97,32 +99,25 @@ func (a *partition) cut(name string, entries []int) (*expr.Node, error) {
 		}
 		c.made[n] = made
 	}
-	return c.made[a.root], nil
+	return c.made[root], nil
 }
 
-// in reports whether the group enters entry k of a node.
-func (c *cutting) in(n *expr.Node, k int) bool {
-	return n.Deps&expr.DependsY != 0 && c.enters[c.base[n]+k]
-}
+// in reports whether the group enters entry k of a node; it may be -1, for none.
+func (c *cutting) in(n *node, k int) bool { return c.varies(n, k) && c.within[n.base+k] }
 
 // each calls with the terms that the needed entry e of n keeps; p or q is -1
 // where an argument has no part.
-func (c *cutting) each(n *expr.Node, e int, visit func(p, q int)) {
-	at := c.base[n] + e
-	whole := c.held[at] || !c.depends[at]
-	c.terms[n].Each(e, func(p, q int) bool {
-		if whole {
-			visit(p, q)
-			return true
-		}
-		left := p >= 0 && c.in(n.Args[0], p)
-		right := q >= 0 && c.in(n.Args[1], q)
+func (c *cutting) each(n *node, e int, visit func(p, q int)) {
+	at := n.base + e
+	whole := c.held[at] || c.depends[at] != varying
+	product := n.Op.Info().Bilinear
+	c.flow.each(n, e, func(t expr.Summand) bool {
+		p, q := t.P, t.Q
+		left, right := c.in(n.args[0], p), c.in(n.args[1], q)
 		switch {
-		case analysis.Product(n.Op) && (left || right), n.Op == expr.Div && left:
+		case whole, product && (left || right), n.Op == expr.Div && left, left && right:
 			visit(p, q)
-		case analysis.Product(n.Op), n.Op == expr.Div:
-		case left && right:
-			visit(p, q)
+		case product, n.Op == expr.Div:
 		case left:
 			visit(p, -1)
 		case right:
@@ -133,57 +128,54 @@ func (c *cutting) each(n *expr.Node, e int, visit func(p, q int)) {
 }
 
 // need marks what the needed entries of a node are made of, and lists them.
-func (c *cutting) need(n *expr.Node) {
-	base := c.base[n]
-	mark := func(arg *expr.Node, k int) {
-		if k >= 0 && arg.Deps&expr.DependsY != 0 {
-			c.needed[c.base[arg]+k] = true
+func (c *cutting) need(n *node) {
+	mark := func(arg *node, k int) {
+		if k >= 0 && c.enters(arg) && c.of(arg, k) != zero {
+			c.needed[arg.base+k] = true
 		}
 	}
 	for e := range n.Shape.Len() {
-		if !c.needed[base+e] {
+		if !c.needed[n.base+e] {
 			continue
 		}
-		c.pos[base+e] = len(c.list[n])
+		c.pos[n.base+e] = len(c.list[n])
 		c.list[n] = append(c.list[n], e)
 		if n.Op == expr.Var {
 			continue
 		}
 		c.each(n, e, func(p, q int) {
-			mark(n.Args[0], p)
-			if q >= 0 {
-				mark(n.Args[1], q)
-			}
+			mark(n.args[0], p)
+			mark(n.args[1], q)
 		})
 	}
 }
 
-// operand is a vector of entries of an argument, 0 where the index is
+// operand is a vector of entries of argument i of n, 0 where the index is
 // negative; a scalar where the argument is one and no entry is missing.
-func (c *cutting) operand(arg *expr.Node, index []int) (*expr.Node, error) {
-	at := index
-	from := arg
-	if arg.Deps&expr.DependsY != 0 {
+func (c *cutting) operand(n *node, i int, index []int) (*expr.Node, error) {
+	at, arg := index, n.args[i]
+	from := n.Args[i]
+	if c.enters(arg) {
 		at = make([]int, len(index))
 		for r, k := range index {
 			at[r] = -1
-			if k >= 0 {
-				at[r] = c.pos[c.base[arg]+k]
+			if k >= 0 && c.of(arg, k) != zero {
+				at[r] = c.pos[arg.base+k]
 			}
 		}
 		if from = c.made[arg]; from == nil { // no entry is there
 			return c.graph.Fill(0, expr.VectorShape(len(at)), arg.Span), nil
 		}
 	}
-	if arg.Shape.Rank == 0 && !slices.Contains(at, -1) {
+	if n.Args[i].Shape.Rank == 0 && !slices.Contains(at, -1) {
 		return from, nil
 	}
-	return c.graph.Gather(from, at, expr.VectorShape(len(at)), arg.Span)
+	return c.graph.Gather(from, at, expr.VectorShape(len(at)), n.Args[i].Span)
 }
 
 // make writes the needed entries of a node: a scalar for a scalar, a vector
 // for anything else.
-func (c *cutting) make(n, own *expr.Node, place map[int]int) (*expr.Node, error) {
+func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, error) {
 	b, list := c.graph, c.list[n]
 	shape := expr.VectorShape(len(list))
 	if n.Shape.Rank == 0 {
@@ -214,22 +206,22 @@ func (c *cutting) make(n, own *expr.Node, place map[int]int) (*expr.Node, error)
 	if sums(n.Op) {
 		return c.sum(n, terms, shape)
 	}
-	// Elementwise: one term an entry.
+	// Elementwise: one entry of each argument at the most.
 	left, right := make([]int, len(list)), make([]int, len(list))
 	for r := range list {
 		left[r], right[r] = -1, -1
 	}
 	for _, t := range terms {
-		left[t.row], right[t.row] = t.p, t.q
+		left[t.row], right[t.row] = max(left[t.row], t.p), max(right[t.row], t.q)
 	}
-	u, err := c.operand(n.Args[0], left)
+	u, err := c.operand(n, 0, left)
 	if err != nil {
 		return nil, err
 	}
 	if len(n.Args) == 1 {
 		return b.Unary(n.Op, u, n.Span)
 	}
-	v, err := c.operand(n.Args[1], right)
+	v, err := c.operand(n, 1, right)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +230,7 @@ func (c *cutting) make(n, own *expr.Node, place map[int]int) (*expr.Node, error)
 
 // binary applies an elementwise operation; two scalars that stand for a
 // vector of several entries become one.
-func (c *cutting) binary(n, u, v *expr.Node, shape expr.Shape) (*expr.Node, error) {
+func (c *cutting) binary(n *node, u, v *expr.Node, shape expr.Shape) (*expr.Node, error) {
 	w, err := c.graph.Binary(n.Op, u, v, n.Span)
 	if err != nil || w.Shape == shape {
 		return w, err
@@ -254,14 +246,14 @@ func sums(op expr.Op) bool {
 }
 
 // sum adds up terms, or reduces them.
-func (c *cutting) sum(n *expr.Node, terms []term, shape expr.Shape) (*expr.Node, error) {
+func (c *cutting) sum(n *node, terms []term, shape expr.Shape) (*expr.Node, error) {
 	b := c.graph
 	rows, left, right := make([]int, len(terms)), make([]int, len(terms)), make([]int, len(terms))
 	for i, t := range terms {
 		rows[i], left[i], right[i] = t.row, t.p, t.q
 	}
 	vector := expr.VectorShape(len(terms))
-	u, err := c.operand(n.Args[0], left)
+	u, err := c.operand(n, 0, left)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +266,7 @@ func (c *cutting) sum(n *expr.Node, terms []term, shape expr.Shape) (*expr.Node,
 		return b.Reduce(n.Op, u, n.Span)
 	}
 	if len(n.Args) == 2 {
-		v, err := c.operand(n.Args[1], right)
+		v, err := c.operand(n, 1, right)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package separable_test
+package facts_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
-	"bilevelc/ir/separable"
+	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 )
@@ -86,7 +86,7 @@ func TestModels(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := compile(t, c.lower, nil)
-			if got := separable.Blocks(p); !slices.EqualFunc(got, c.want, slices.Equal) {
+			if got := facts.Blocks(p); !slices.EqualFunc(got, c.want, slices.Equal) {
 				t.Errorf("blocks %v, want %v", got, c.want)
 			}
 		})
@@ -104,7 +104,7 @@ func TestAbstract(t *testing.T) {
 	p, list := bind.Bind(program, nil, bind.Options{Abstract: true})
 	stop(t, list)
 	want := [][]int{{0, 1, 2}, {3}, {4}, {5}}
-	if got := separable.Blocks(p); !slices.EqualFunc(got, want, slices.Equal) {
+	if got := facts.Blocks(p); !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("blocks %v, want %v", got, want)
 	}
 }
@@ -124,7 +124,7 @@ func TestLarge(t *testing.T) {
 	set.Add("Q", data.SparseMatrix(sparse.FromEntries(n, n, entries)), "test")
 	set.Add("c", data.Vector(make([]float64, n)), "test")
 	p := compile(t, "var y: vector[n]\nminimize 0.5 * y' * Q * y - x' * y", set)
-	blocks := separable.Blocks(p)
+	blocks := facts.Blocks(p)
 	if len(blocks) != n/2 {
 		t.Fatalf("%d blocks", len(blocks))
 	}
@@ -133,14 +133,14 @@ func TestLarge(t *testing.T) {
 // TestSplitRefuses groups that depend on each other.
 func TestSplitRefuses(t *testing.T) {
 	p := compile(t, "var y: vector[n]\nminimize 0.5 * y' * Q * y", nil)
-	if _, err := separable.Split(p, [][]int{{0}, {1, 2, 3}}); err == nil || !strings.Contains(err.Error(), "depend on each other") {
+	if _, err := facts.Split(p, [][]int{{0}, {1, 2, 3}}); err == nil || !strings.Contains(err.Error(), "depend on each other") {
 		t.Errorf("the error is %v", err)
 	}
 	whole := compile(t, "var y: vector[n]\nminimize sumsq(y) + sum(y)^2", nil)
-	if _, err := separable.Split(whole, [][]int{{0, 1}, {2, 3}}); err == nil || !strings.Contains(err.Error(), "one block") {
+	if _, err := facts.Split(whole, [][]int{{0, 1}, {2, 3}}); err == nil || !strings.Contains(err.Error(), "one block") {
 		t.Errorf("the error is %v", err)
 	}
-	parts, err := separable.Split(p, [][]int{{2, 3}, {1, 0}})
+	parts, err := facts.Split(p, [][]int{{2, 3}, {1, 0}})
 	if err != nil || len(parts) != 2 {
 		t.Fatal(fmt.Sprint(parts, err))
 	}

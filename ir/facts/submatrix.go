@@ -1,17 +1,16 @@
-package separable
+package facts
 
 import (
 	"slices"
 
 	"bilevelc/internal/sparse"
-	"bilevelc/ir/analysis"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
 
 // matrixVector is the product of a part of a matrix that y does not enter and
 // a vector.
-func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
+func (c *cutting) matrixVector(n *node, terms []term) (*expr.Node, error) {
 	var cols []int
 	for _, t := range terms {
 		cols = append(cols, t.q)
@@ -21,7 +20,7 @@ func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := c.operand(n.Args[1], cols)
+	v, err := c.operand(n, 1, cols)
 	if err != nil {
 		return nil, err
 	}
@@ -30,9 +29,9 @@ func (c *cutting) matrixVector(n *expr.Node, terms []term) (*expr.Node, error) {
 
 // matrixMatrix is the product of matrices of which y enters one, as a product
 // of parts of them; nil where the needed entries are too scattered for that.
-func (c *cutting) matrixMatrix(n *expr.Node, terms []term) (*expr.Node, error) {
+func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
 	list, width := c.list[n], n.Shape.Cols
-	left, right := n.Args[0], n.Args[1]
+	left := n.Args[0]
 	var rows, cols, inner []int
 	for _, e := range list {
 		rows, cols = append(rows, e/width), append(cols, e%width)
@@ -55,28 +54,29 @@ func (c *cutting) matrixMatrix(n *expr.Node, terms []term) (*expr.Node, error) {
 	if len(rows)*len(cols) > waste*len(list) || len(inner) == 0 {
 		return nil, nil
 	}
-	factor := func(m *expr.Node, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+	factor := func(i int, trans bool, rows, cols []int) (*expr.Node, bool, error) {
+		m := n.Args[i]
 		if m.Deps&expr.DependsY == 0 {
 			return c.submatrix(m, trans, rows, cols)
 		}
 		index := positions(m, trans, rows, cols)
-		for i, k := range index {
+		for r, k := range index {
 			if !used[k] {
-				index[i] = -1
+				index[r] = -1
 			}
 		}
-		v, err := c.operand(m, index)
+		v, err := c.operand(n, i, index)
 		if err != nil {
 			return nil, false, err
 		}
 		v, err = c.graph.Gather(v, sequence(len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span)
 		return v, false, err
 	}
-	u, ta, err := factor(left, n.TransA, rows, inner)
+	u, ta, err := factor(0, n.TransA, rows, inner)
 	if err != nil {
 		return nil, err
 	}
-	v, tb, err := factor(right, n.TransB, inner, cols)
+	v, tb, err := factor(1, n.TransB, inner, cols)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 	if slices.Equal(rows, sequence(height)) && slices.Equal(cols, sequence(width)) {
 		return m, trans, nil
 	}
-	value := analysis.Known(c.graph, m)
+	value := c.graph.Known(m)
 	switch {
 	case value == nil:
 		cut, err := c.graph.Gather(m, positions(m, trans, rows, cols), expr.MatrixShape(len(rows), len(cols)), m.Span)

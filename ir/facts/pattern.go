@@ -1,4 +1,4 @@
-package analysis
+package facts
 
 import (
 	"context"
@@ -7,13 +7,6 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/expr"
-)
-
-// The bounds of the work on a pattern: entries and products that are looked
-// at (about a second), and places that are kept at a time (8 bytes each).
-const (
-	maxWork   = 2e8
-	maxPlaces = 2e7
 )
 
 // HessianPattern is where the Hessian in y of a scalar node can be nonzero at
@@ -28,12 +21,12 @@ const (
 // Walther, Evaluating Derivatives, 2nd ed., sec. 7.2). Time and memory are
 // linear in the entries of the graph, of its data, and of the pattern.
 func HessianPattern(ctx context.Context, graph *expr.Builder, root *expr.Node, n int) *sparse.CSR {
-	h := &hessian{ctx: ctx, graph: graph, n: n, terms: map[*expr.Node]Terms{}, used: map[*expr.Node][]bool{}, columns: map[*expr.Node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
+	h := &hessian{ctx: ctx, n: n, columns: map[*node]*columns{}, places: newPlaces(n), cliques: map[[3]int32][][]int32{}}
 	if root.Deps&expr.DependsY != 0 {
-		if !h.collect(root) {
+		if h.flow = follow(graph, root, expr.DependsY, n); h.flow == nil {
 			return nil
 		}
-		h.mark(root)
+		h.backward(nil)
 		for _, m := range h.nodes {
 			if h.ended() || !h.bend(m) {
 				return nil
@@ -44,13 +37,10 @@ func HessianPattern(ctx context.Context, graph *expr.Builder, root *expr.Node, n
 }
 
 type hessian struct {
+	*flow
 	ctx     context.Context
-	graph   *expr.Builder
 	n       int
-	nodes   []*expr.Node // that y enters, in topological order
-	terms   map[*expr.Node]Terms
-	used    map[*expr.Node][]bool // of the entries of a node: the root is made of it
-	columns map[*expr.Node]*columns
+	columns map[*node]*columns
 	kept    int     // numbers in columns
 	work    float64 // pairs of columns
 	places  *places
@@ -65,63 +55,9 @@ func (c *columns) of(e int) []int32 { return c.col[c.ptr[e]:c.ptr[e+1]] }
 
 func (h *hessian) ended() bool { return h.ctx != nil && h.ctx.Err() != nil }
 
-func varies(n *expr.Node) bool { return n.Deps&expr.DependsY != 0 }
-
-// collect lists the nodes and their terms; false where there is too much.
-func (h *hessian) collect(root *expr.Node) bool {
-	work := 0.0
-	for _, n := range expr.Reachable(root) {
-		if !varies(n) {
-			continue
-		}
-		h.nodes = append(h.nodes, n)
-		if n.Op == expr.Var {
-			continue
-		}
-		t := TermsOf(h.graph, n)
-		h.terms[n] = t
-		if work += t.Work; work > maxWork {
-			return false
-		}
-	}
-	return true
-}
-
-// mark finds the entries that the root is made of.
-func (h *hessian) mark(root *expr.Node) {
-	for _, n := range h.nodes {
-		h.used[n] = make([]bool, n.Shape.Len())
-	}
-	h.used[root][0] = true
-	for i := len(h.nodes) - 1; i >= 0; i-- {
-		n := h.nodes[i]
-		if n.Op == expr.Var {
-			continue
-		}
-		left, right := h.used[n.Args[0]], []bool(nil)
-		if len(n.Args) > 1 {
-			right = h.used[n.Args[1]]
-		}
-		for e, used := range h.used[n] {
-			if !used {
-				continue
-			}
-			h.terms[n].Each(e, func(p, q int) bool {
-				if p >= 0 && left != nil {
-					left[p] = true
-				}
-				if q >= 0 && right != nil {
-					right[q] = true
-				}
-				return true
-			})
-		}
-	}
-}
-
 // columnsOf lists the entries of y behind the used entries of n; nil where
 // there are too many.
-func (h *hessian) columnsOf(n *expr.Node) *columns {
+func (h *hessian) columnsOf(n *node) *columns {
 	if c, ok := h.columns[n]; ok {
 		return c
 	}
@@ -130,7 +66,7 @@ func (h *hessian) columnsOf(n *expr.Node) *columns {
 	return c
 }
 
-func (h *hessian) findColumns(n *expr.Node) *columns {
+func (h *hessian) findColumns(n *node) *columns {
 	count := n.Shape.Len()
 	c := &columns{ptr: make([]int32, 1, count+1)}
 	if n.Op == expr.Var {
@@ -140,29 +76,29 @@ func (h *hessian) findColumns(n *expr.Node) *columns {
 		return c
 	}
 	var args [2]*columns
-	for i, a := range n.Args {
-		if varies(a) {
+	for i, a := range n.args {
+		if h.enters(a) {
 			if args[i] = h.columnsOf(a); args[i] == nil {
 				return nil
 			}
 		}
 	}
-	full := false
-	for e, used := range h.used[n] {
+	merges, full := 0, false
+	merge := func(t expr.Summand) bool {
+		for i, k := range [2]int{t.P, t.Q} {
+			if k >= 0 && args[i] != nil {
+				c.col = append(c.col, args[i].of(k)...)
+				merges++
+			}
+		}
+		full = h.kept+len(c.col) > maxPlaces
+		return !full
+	}
+	for e, used := range h.used[n.base : n.base+count] {
 		from := len(c.col)
 		if used {
-			merges := 0
-			h.terms[n].Each(e, func(p, q int) bool {
-				for i, k := range [2]int{p, q} {
-					if k >= 0 && args[i] != nil {
-						c.col = append(c.col, args[i].of(k)...)
-						merges++
-					}
-				}
-				full = h.kept+len(c.col) > maxPlaces
-				return !full
-			})
-			if full {
+			merges = 0
+			if h.each(n, e, merge); full {
 				return nil
 			}
 			if merges > 1 {
@@ -178,17 +114,17 @@ func (h *hessian) findColumns(n *expr.Node) *columns {
 
 // bend adds the places at which the second derivative of one operation can be
 // nonzero; false where there are too many.
-func (h *hessian) bend(n *expr.Node) bool {
-	if n.Op == expr.Var || n.Op.Info().Linear {
+func (h *hessian) bend(n *node) bool {
+	if !h.enters(n) || n.Op == expr.Var || n.Op.Info().Linear {
 		return true
 	}
-	product := Product(n.Op) || n.Op == expr.Div
-	if product && !(varies(n.Args[0]) && varies(n.Args[1])) && !(n.Op == expr.Div && varies(n.Args[1])) {
+	product := n.Op.Info().Bilinear || n.Op == expr.Div
+	if product && !(h.enters(n.args[0]) && h.enters(n.args[1])) && !(n.Op == expr.Div && h.enters(n.args[1])) {
 		return true // linear in what varies
 	}
 	var args [2]*columns
-	for i, a := range n.Args {
-		if varies(a) {
+	for i, a := range n.args {
+		if h.enters(a) {
 			if args[i] = h.columnsOf(a); args[i] == nil {
 				return false
 			}
@@ -196,40 +132,41 @@ func (h *hessian) bend(n *expr.Node) bool {
 	}
 	var exponent []float64 // known ones
 	if n.Op == expr.Pow {
-		if v := Known(h.graph, n.Args[1]); v != nil {
+		if v := h.graph.Known(n.Args[1]); v != nil {
 			exponent = v.Values()
 		}
 	}
 	var all []int32 // scratch: columns of one entry
-	for e, used := range h.used[n] {
+	ok := true
+	add := func(t expr.Summand) bool {
+		var left, right []int32
+		if t.P >= 0 && args[0] != nil {
+			left = args[0].of(t.P)
+		}
+		if t.Q >= 0 && args[1] != nil {
+			right = args[1].of(t.Q)
+		}
+		if product {
+			ok = h.pairs(left, right)
+			if n.Op == expr.Div {
+				ok = ok && h.pairs(right, right)
+			}
+			return ok
+		}
+		all = append(append(all, left...), right...)
+		return true
+	}
+	for e, used := range h.used[n.base : n.base+n.Shape.Len()] {
 		if !used {
 			continue
 		}
 		if exponent != nil {
-			if p := exponent[Place(n.Args[1], e)]; p == 0 || p == 1 {
+			if p := exponent[expr.Place(n.Args[1], e)]; p == 0 || p == 1 {
 				continue
 			}
 		}
 		all = all[:0]
-		ok := true
-		h.terms[n].Each(e, func(p, q int) bool {
-			var left, right []int32
-			if p >= 0 && args[0] != nil {
-				left = args[0].of(p)
-			}
-			if q >= 0 && args[1] != nil {
-				right = args[1].of(q)
-			}
-			if product {
-				ok = h.pairs(left, right)
-				if n.Op == expr.Div {
-					ok = ok && h.pairs(right, right)
-				}
-				return ok
-			}
-			all = append(append(all, left...), right...)
-			return true
-		})
+		h.each(n, e, add)
 		if !product {
 			slices.Sort(all)
 			all = slices.Compact(all)

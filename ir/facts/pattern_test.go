@@ -1,4 +1,4 @@
-package analysis
+package facts
 
 import (
 	"context"
@@ -10,10 +10,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
-	"bilevelc/lang/diag"
 )
-
-var nowhere diag.Span
 
 // size is the number of entries of y in the random objectives, of x as well.
 const size = 9

@@ -1,4 +1,4 @@
-package analysis
+package facts
 
 import (
 	"math/rand/v2"
