@@ -59,9 +59,8 @@ const (
 // 2^46 times as large, and overflows for none that has a use.
 const far = 0x1p100
 
-// newTreeModel reads the model off the problem; kappa ./ over are the weights of strong duality, one a
-// follower, or none; over may be nil, for 1.
-func newTreeModel(p *problem.Problem, kappa, over []float64) (*treeModel, error) {
+// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not.
+func newTreeModel(p *problem.Problem, duality bool) (*treeModel, error) {
 	switch {
 	case !p.Facts.JointlyQuadratic:
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
@@ -85,8 +84,8 @@ func newTreeModel(p *problem.Problem, kappa, over []float64) (*treeModel, error)
 		return nil, err
 	}
 	t.boxes()
-	if err := t.duality(kappa, over, h, g, q); err != nil {
-		return nil, err
+	if duality {
+		t.duality(h, g, q)
 	}
 	for i, row := range t.q {
 		if len(row) > 0 {
@@ -364,97 +363,4 @@ func signed(a interval, sign float64) interval {
 		return a.neg()
 	}
 	return a
-}
-
-// duality adds kappa_b (y'(H y + G x + q) + lambda'b - lambda'A x) to f for each follower b: zero where y'(stationarity) = 0 and lambda's = 0 are
-// summed over the follower's entries and rows.
-func (t *treeModel) duality(kappa, over []float64, h, g [][]float64, q []float64) error {
-	if len(kappa) == 0 {
-		return nil
-	}
-	blocks := t.p.Blocks
-	if blocks == nil {
-		all := make([]int, t.ny)
-		for j := range all {
-			all[j] = j
-		}
-		blocks = [][]int{all}
-	}
-	if len(kappa) != len(blocks) {
-		return fmt.Errorf("%d weights of strong duality for %d followers", len(kappa), len(blocks))
-	}
-	if over == nil {
-		over = make([]float64, len(kappa))
-		for b := range over {
-			over[b] = 1
-		}
-	}
-	if len(over) != len(kappa) {
-		return fmt.Errorf("%d divisors of %d weights of strong duality", len(over), len(kappa))
-	}
-	owner := make([]int, t.ny)
-	for j := range owner {
-		owner[j] = -1
-	}
-	weight, exact := make([]interval, len(kappa)), make([]*big.Rat, len(kappa))
-	for b, block := range blocks {
-		if !isFinite([]float64{kappa[b], over[b]}) || !(over[b] > 0) {
-			return fmt.Errorf("weight %v/%v of strong duality", kappa[b], over[b])
-		}
-		if weight[b] = point(kappa[b]); over[b] != 1 {
-			weight[b] = weight[b].over(over[b])
-		}
-		exact[b] = new(big.Rat).Quo(rat(kappa[b]), rat(over[b]))
-		for _, j := range block {
-			owner[j] = b
-		}
-	}
-	for i := range t.ny {
-		if owner[i] < 0 {
-			return fmt.Errorf("entry %d of y belongs to no follower", i)
-		}
-		b := owner[i]
-		k := weight[b]
-		if k.zero() {
-			continue
-		}
-		times := func(v float64) (interval, *big.Rat) { return k.mul(point(v)), new(big.Rat).Mul(exact[b], rat(v)) }
-		v, r := times(q[i])
-		t.addC(t.nx+i, v, r)
-		for j := range t.ny {
-			v, r := times(h[j][i])
-			t.addQ(t.nx+i, t.nx+j, v, r)
-			t.addQ(t.nx+j, t.nx+i, v, r)
-		}
-		for j := range t.nx {
-			v, r := times(g[j][i])
-			t.addQ(t.nx+i, j, v, r)
-			t.addQ(j, t.nx+i, v, r)
-		}
-	}
-	for r := range t.m {
-		b := -1
-		cols, vals := t.p.Rows.B.Row(r)
-		for k, j := range cols {
-			if vals[k] != 0 && b < 0 {
-				b = owner[j]
-			} else if vals[k] != 0 && owner[j] != b {
-				return fmt.Errorf("row %d joins two followers", r)
-			}
-		}
-		if b < 0 || kappa[b] == 0 {
-			continue
-		}
-		k, l := weight[b], t.nx+t.ny+r
-		times := func(v float64) (interval, *big.Rat) { return k.mul(point(v)), new(big.Rat).Mul(exact[b], rat(v)) }
-		v, e := times(t.p.Rows.Rhs[r])
-		t.addC(l, v, e)
-		cols, vals = t.p.Rows.A.Row(r)
-		for s, j := range cols {
-			v, e := times(-vals[s])
-			t.addQ(l, j, v, e)
-			t.addQ(j, l, v, e)
-		}
-	}
-	return nil
 }

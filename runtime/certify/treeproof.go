@@ -39,10 +39,10 @@ func (e *TreeError) Unwrap() error { return e.Err }
 
 // VerifyTree reads a proof of a global lower bound, one JSON object a line, and evaluates it from the problem alone. The first line is
 //
-//	{"tree": 1, "model": "..", "digest": "..", "kappa": [..], "over": [..]}
+//	{"tree": 1, "model": "..", "digest": "..", "duality": true}
 //
-// the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and kappa over `over` the
-// weights of strong duality, one a follower: quotients, since the products that they cancel do so exactly. All but the version may
+// the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and duality saying that the bounds are
+// those of f with its products of x, y and lambda cancelled by strong duality. All but the version may
 // be absent. The tree follows, a parent before its children and all of
 // the first child before the second:
 //
@@ -57,11 +57,10 @@ func (e *TreeError) Unwrap() error { return e.Err }
 func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {
 	in := &treeReader{from: bufio.NewReaderSize(r, 1<<16), most: 1 << 16}
 	var head struct {
-		Tree   int       `json:"tree"`
-		Model  string    `json:"model"`
-		Digest string    `json:"digest"`
-		Kappa  []float64 `json:"kappa"`
-		Over   []float64 `json:"over"`
+		Tree    int    `json:"tree"`
+		Model   string `json:"model"`
+		Digest  string `json:"digest"`
+		Duality bool   `json:"duality"`
 	}
 	if err := in.next(&head); err != nil {
 		return nil, in.wrong(fmt.Errorf("no proof of a bound: %w", err))
@@ -72,7 +71,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 	case digest != "" && head.Digest != digest:
 		return nil, in.wrong(fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest))
 	}
-	t, err := newTreeModel(p, head.Kappa, head.Over)
+	t, err := newTreeModel(p, head.Duality)
 	if err != nil {
 		return nil, in.wrong(err)
 	}

@@ -16,13 +16,8 @@ type Objective struct {
 	Lin       []float64   // len N
 	Const     float64
 
-	// Dual is f with the products of prices and answers replaced by strong duality (Labbe, Marcotte and Savard 1998): for each
-	// independent follower with the weight Kappa, what
-	//
-	//	kappa (y'(H y + G x + q) + lambda'b - lambda'A x),
-	//
-	// zero wherever the pairs are complementary, adds to f. It equals f at every feasible point of the system, and is convex
-	// in more cases. nil where no weight applies, or f is not quadratic.
+	// Dual is f without the products of x, y and lambda in it, by strong duality (duality.go). It equals f at every feasible point of the
+	// system, and is convex in more cases. nil where no weights do that, or f is not quadratic.
 	Dual *Quadratic
 	// Convex says that Dual, or f itself where that is nil, is convex: its Hessian is positive semidefinite to rounding.
 	Convex bool
@@ -33,7 +28,8 @@ type Quadratic struct {
 	Hess  *sparse.CSR
 	Lin   []float64
 	Const float64
-	Kappa []float64 // one a follower (problem.Blocks, or one), of Dual
+	// Weights are those of Dual.
+	Weights *Weights
 }
 
 // Relaxed is the quadratic that the relaxation minimizes: Dual where there is one.
@@ -170,121 +166,6 @@ func (s *System) place2(k int) int {
 	}
 	return s.place(k)
 }
-
-// strongDuality is f with kappa_b (y'(H y + G x + q) + lambda'b - lambda'A x) added for each follower b, kappa_b such that the products of x and
-// the follower's y cancel; nil where they do not, or rows that hold x would leave products of lambda and x.
-func (s *System) strongDuality(o *Objective) *Quadratic {
-	if o.Hess == nil {
-		return nil
-	}
-	blocks := s.P.Blocks
-	if blocks == nil {
-		all := make([]int, s.Ny)
-		for j := range all {
-			all[j] = j
-		}
-		blocks = [][]int{all}
-	}
-	owner := make([]int, s.Ny)
-	for b, block := range blocks {
-		for _, j := range block {
-			owner[j] = b
-		}
-	}
-	// kappa_b by least squares of T + kappa G' = 0 over the block, then the residual.
-	dot, square, size := make([]float64, len(blocks)), make([]float64, len(blocks)), make([]float64, len(blocks))
-	for j := range s.Ny {
-		b := owner[j]
-		cols, vals := o.Hess.Row(s.Nx + j)
-		for t, c := range cols {
-			if c < s.Nx {
-				dot[b] += vals[t] * s.G.At(j, c)
-				size[b] = math.Max(size[b], math.Abs(vals[t]))
-			}
-		}
-		_, vals = s.G.Row(j)
-		for _, v := range vals {
-			square[b] += v * v
-		}
-	}
-	out := &Quadratic{Lin: append([]float64(nil), o.Lin...), Const: o.Const, Kappa: make([]float64, len(blocks))}
-	any := false
-	for b := range blocks {
-		if size[b] == 0 || square[b] == 0 {
-			continue
-		}
-		out.Kappa[b], any = -dot[b]/square[b], true
-	}
-	if !any {
-		return nil
-	}
-	entries := []sparse.Entry{}
-	add := func(i, j int, v float64) {
-		if v != 0 {
-			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
-		}
-	}
-	for j := range s.Ny {
-		kappa := out.Kappa[owner[j]]
-		if kappa == 0 {
-			continue
-		}
-		cols, vals := s.H.Row(j)
-		for t, c := range cols {
-			add(s.Nx+j, s.Nx+c, 2*kappa*vals[t])
-		}
-		cols, vals = s.G.Row(j)
-		for t, c := range cols {
-			add(s.Nx+j, c, kappa*vals[t])
-			add(c, s.Nx+j, kappa*vals[t])
-		}
-		out.Lin[s.Nx+j] += kappa * s.Q[j]
-	}
-	for i := range s.M {
-		cols, vals := s.P.Rows.B.Row(i)
-		kappa := 0.0
-		for t, j := range cols {
-			if vals[t] != 0 {
-				kappa = out.Kappa[owner[j]]
-				break
-			}
-		}
-		if kappa == 0 {
-			continue
-		}
-		if _, vals := s.P.Rows.A.Row(i); nonzero(vals) {
-			return nil
-		}
-		out.Lin[s.Nx+s.Ny+i] += kappa * s.P.Rows.Rhs[i]
-	}
-	out.Hess = sparse.Add(1, o.Hess, 1, sparse.FromEntries(s.N, s.N, entries))
-	// What should cancel is set to 0, where rounding alone is left of it.
-	for j := range s.Ny {
-		b := owner[j]
-		clean := func(row, col int) bool {
-			cols, vals := out.Hess.Row(row)
-			for t, c := range cols {
-				if c == col && vals[t] != 0 {
-					if math.Abs(vals[t]) > cancels*size[b] {
-						return false
-					}
-					vals[t] = 0
-				}
-			}
-			return true
-		}
-		cols, _ := out.Hess.Row(s.Nx + j)
-		for _, c := range cols {
-			if c < s.Nx && (!clean(s.Nx+j, c) || !clean(c, s.Nx+j)) {
-				return nil
-			}
-		}
-	}
-	return out
-}
-
-// cancels is what may be left of two products that cancel, relative to them: some roundings of differences of gradients.
-const cancels = 1e-13
 
 func nonzero(vals []float64) bool {
 	for _, v := range vals {

@@ -110,8 +110,8 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 			m.Slack[p.Row] = 0
 		}
 	}
-	if q != nil && q.Kappa != nil {
-		s.withoutDuality(m, q.Kappa, z, slack)
+	if q != nil && q.Weights != nil {
+		s.withoutDuality(m, q.Weights, z, slack)
 	}
 	return m
 }
@@ -126,9 +126,8 @@ func (s *System) opposite(p Pair, slack []float64) float64 {
 	return math.Inf(1)
 }
 
-// withoutDuality turns multipliers of f + kappa (y'r + lambda's), r the residual of stationarity, into those of f.
-func (s *System) withoutDuality(m *Multipliers, kappa []float64, z, slack []float64) {
-	owner, ofRow := s.owners()
+// withoutDuality turns multipliers of f with the products of weights into those of f.
+func (s *System) withoutDuality(m *Multipliers, w *Weights, z, slack []float64) {
 	// What the multipliers of a program solved to rounding leave of a difference that cancels is rounding.
 	less := func(a *float64, b float64) {
 		if c := *a - b; math.Abs(c) > duality*(math.Abs(*a)+math.Abs(b)) {
@@ -138,41 +137,18 @@ func (s *System) withoutDuality(m *Multipliers, kappa []float64, z, slack []floa
 		}
 	}
 	for j, y := range s.Y(z) {
-		less(&m.Adjoint[j], kappa[owner[j]]*y)
+		less(&m.Adjoint[j], w.Stationarity[j]*y)
 	}
 	for i, l := range s.Lambda(z) {
-		if b := ofRow[i]; b >= 0 {
-			less(&m.Slack[i], kappa[b]*l)
-			if s.P.Rows.Kind[i] == problem.AtMost {
-				less(&m.Lambda[i], kappa[b]*slack[i])
-			}
+		less(&m.Slack[i], w.Rows[i]*l)
+		if s.P.Rows.Kind[i] == problem.AtMost {
+			less(&m.Lambda[i], w.Rows[i]*slack[i])
 		}
 	}
 }
 
 // duality is the rounding of a multiplier of a small system, relative to it: some units in its last place for each of a few pivots.
 const duality = 0x1p-46
-
-// owners are the follower of each entry of y and of each row; -1 for rows without y.
-func (s *System) owners() (ofY, ofRow []int) {
-	ofY, ofRow = make([]int, s.Ny), make([]int, s.M)
-	for b, block := range s.P.Blocks {
-		for _, j := range block {
-			ofY[j] = b
-		}
-	}
-	for i := range ofRow {
-		ofRow[i] = -1
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				ofRow[i] = ofY[j]
-				break
-			}
-		}
-	}
-	return ofY, ofRow
-}
 
 // Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
 // entries of x, y and lambda, each entry over its own scale (ColScale).

@@ -39,8 +39,8 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
 	}
-	if s.quad.Kappa != nil {
-		head["kappa"], head["over"] = quotients(sys, s.quad.Kappa)
+	if s.quad.Weights != nil {
+		head["duality"] = true
 	}
 	if err := pw.line(head); err != nil {
 		return err
@@ -98,32 +98,6 @@ func (r *Result) Claim() float64 {
 		return r.Bound
 	}
 	return r.Bound - kkt.Tolerance*max(math.Abs(r.Bound), r.terms)
-}
-
-// quotients are the weights of strong duality as quotients of a coefficient of f and one of g, such that their products cancel exactly.
-func quotients(sys *kkt.System, kappa []float64) (num, den []float64) {
-	num, den = append([]float64(nil), kappa...), make([]float64, len(kappa))
-	blocks := sys.P.Blocks
-	if blocks == nil {
-		blocks = [][]int{make([]int, sys.Ny)}
-		for j := range blocks[0] {
-			blocks[0][j] = j
-		}
-	}
-	for b, block := range blocks {
-		most := 0.0
-		den[b] = 1
-		for _, j := range block {
-			cols, vals := sys.G.Row(j)
-			for t, c := range cols {
-				f := sys.Objective.Hess.At(sys.Nx+j, c)
-				if size := math.Abs(f); vals[t] != 0 && kappa[b] != 0 && size > most {
-					most, num[b], den[b] = size, -f*math.Copysign(1, vals[t]), math.Abs(vals[t])
-				}
-			}
-		}
-	}
-	return num, den
 }
 
 type proofWriter struct {

@@ -80,6 +80,7 @@ type features struct {
 	upperRow  bool // a row of X
 	coupled   bool // a constraint of the leader that reads y
 	duals     bool // f reads a multiplier
+	prices    bool // f has products of x, y and all multipliers that weights of strong duality cancel
 	followers bool // two followers
 	integer   bool // an entry of x is whole
 	wide      bool // X is all of R^n
@@ -90,6 +91,8 @@ func randomFeatures(rng *rand.Rand) features {
 	f := features{curved: coin(0.5), convex: coin(0.4), equation: coin(0.3), upperRow: coin(0.4), coupled: coin(0.3), duals: coin(0.2),
 		followers: coin(0.3), integer: coin(0.3), wide: coin(0.1)}
 	f.revenue = !f.convex && coin(0.4)
+	f.prices = !f.convex && !f.revenue && coin(0.5)
+	f.duals = f.duals && !f.prices
 	f.integer = f.integer && !f.wide
 	return f
 }
@@ -156,6 +159,11 @@ func random(rng *rand.Rand, is features) *problem.Problem {
 	if is.duals {
 		p.Duals = []int{rng.IntN(rows.Len())}
 	}
+	if is.prices {
+		for i := range rows.Len() {
+			p.Duals = append(p.Duals, i)
+		}
+	}
 	if is.coupled {
 		p.Coupled = &problem.Coupled{Kind: []problem.Kind{problem.AtMost}, Name: []string{"c"}, Weight: []float64{1}}
 	}
@@ -189,6 +197,27 @@ func random(rng *rand.Rand, is features) *problem.Problem {
 	}
 	if is.duals {
 		f.l[nx+ny] = float64(rng.IntN(3))
+	}
+	if is.prices {
+		weight := func() float64 { return [4]float64{0, 1, 2, 0.5}[rng.IntN(4)] }
+		k := make([]float64, ny)
+		for j := range k {
+			k[j] = weight()
+			for c := range nx {
+				f.set(nx+j, c, -k[j]*g.m[(nx+j)*g.n+c])
+			}
+		}
+		for i := range rows.Len() {
+			w := weight()
+			cols, vals := rows.A.Row(i)
+			for t, c := range cols {
+				f.set(nx+ny+i, c, w*vals[t])
+			}
+			cols, vals = rows.B.Row(i)
+			for t, j := range cols {
+				f.set(nx+ny+i, nx+j, (k[j]-w)*vals[t])
+			}
+		}
 	}
 	if is.coupled {
 		w := nx + p.AnswerLen() - 1
@@ -375,6 +404,9 @@ func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
 				t.Fatalf("case %d, %+v: no bound: %s", k, is, r.Why)
 			}
 			continue
+		}
+		if is.prices && !sys.Objective.Convex {
+			t.Errorf("case %d, %+v: strong duality finds no weights", k, is)
 		}
 		want := enumerate(t, sys)
 		size := 1 + math.Abs(want)

@@ -1,0 +1,149 @@
+package certify
+
+import (
+	"math"
+	"math/big"
+)
+
+// duality adds to f what vanishes at every point of the system, whatever the weights k and w are,
+//
+//	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i,
+//
+// with those that cancel its products of x, y and lambda where they can be. Weights are rational numbers, so that what cancels does so exactly.
+func (t *treeModel) duality(h, g [][]float64, q []float64) {
+	k, w := t.weights(g)
+	times := func(weight *big.Rat, v float64) (interval, *big.Rat) {
+		r := new(big.Rat).Mul(weight, rat(v))
+		return enclosure(r), r
+	}
+	both := func(i, j int, weight *big.Rat, v float64) {
+		if v != 0 && weight.Sign() != 0 {
+			val, r := times(weight, v)
+			t.addQ(i, j, val, r)
+			t.addQ(j, i, val, r)
+		}
+	}
+	lambda := t.nx + t.ny
+	for j := range t.ny {
+		for c := range t.ny {
+			both(t.nx+j, t.nx+c, k[j], h[c][j])
+		}
+		for c := range t.nx {
+			both(t.nx+j, c, k[j], g[c][j])
+		}
+		val, r := times(k[j], q[j])
+		t.addC(t.nx+j, val, r)
+	}
+	for i := range t.m {
+		cols, vals := t.p.Rows.B.Row(i)
+		for e, j := range cols {
+			both(lambda+i, t.nx+j, new(big.Rat).Sub(w[i], k[j]), vals[e])
+		}
+		cols, vals = t.p.Rows.A.Row(i)
+		for e, c := range cols {
+			both(lambda+i, c, w[i], -vals[e])
+		}
+		val, r := times(w[i], t.p.Rows.Rhs[i])
+		t.addC(lambda+i, val, r)
+	}
+}
+
+// enclosure is an interval around a rational number.
+func enclosure(r *big.Rat) interval {
+	v, exact := r.Float64()
+	if exact {
+		return point(v)
+	}
+	return interval{math.Nextafter(v, math.Inf(-1)), math.Nextafter(v, math.Inf(1))}
+}
+
+// weights are k (len ny) and w (len m): what products with x say of them, and from these along the rows; what these determine up to a constant only is the least that is
+// not negative for y.
+func (t *treeModel) weights(g [][]float64) (k, w []*big.Rat) {
+	lambda := t.nx + t.ny
+	have := make([]*big.Rat, t.ny+t.m)
+	var queue []int
+	found := func(n int, v *big.Rat) {
+		if have[n] == nil {
+			have[n] = v
+			queue = append(queue, n)
+		}
+	}
+	// over is -(the coefficient of f)/coef.
+	over := func(i, j int, coef float64) *big.Rat {
+		v := new(big.Rat)
+		for _, e := range t.q[i] {
+			if e.col != j {
+				continue
+			}
+			if v = e.exact; v == nil {
+				v = rat(e.val.mid())
+			}
+		}
+		return new(big.Rat).Quo(new(big.Rat).Neg(v), rat(coef))
+	}
+	for j := range t.ny {
+		most := -1
+		for c := range t.nx {
+			if v := math.Abs(g[c][j]); v > 0 && (most < 0 || v > math.Abs(g[most][j])) {
+				most = c
+			}
+		}
+		if most >= 0 {
+			found(j, over(t.nx+j, most, g[most][j]))
+		}
+	}
+	for i := range t.m {
+		cols, vals := t.p.Rows.A.Row(i)
+		most := -1
+		for e, v := range vals {
+			if v != 0 && (most < 0 || math.Abs(v) > math.Abs(vals[most])) {
+				most = e
+			}
+		}
+		if most >= 0 {
+			found(t.ny+i, over(lambda+i, cols[most], -vals[most]))
+		}
+	}
+	b := t.p.Rows.B
+	bt := b.T()
+	for next, whole := 0, true; ; whole = false { // whole: all that x determines
+		least, reached := new(big.Rat), []int{}
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			reached = append(reached, n)
+			if n < t.ny {
+				if have[n].Cmp(least) < 0 {
+					least = have[n]
+				}
+				cols, vals := bt.Row(n)
+				for e, i := range cols {
+					if vals[e] != 0 { // w_i = k_j - f/B_ij
+						found(t.ny+i, new(big.Rat).Add(have[n], over(lambda+i, t.nx+n, vals[e])))
+					}
+				}
+				continue
+			}
+			i := n - t.ny
+			cols, vals := b.Row(i)
+			for e, j := range cols {
+				if vals[e] != 0 { // k_j = w_i + f/B_ij
+					found(j, new(big.Rat).Sub(have[n], over(lambda+i, t.nx+j, vals[e])))
+				}
+			}
+		}
+		for _, n := range reached {
+			if !whole {
+				have[n] = new(big.Rat).Sub(have[n], least)
+			}
+		}
+		for next < len(have) && have[next] != nil {
+			next++
+		}
+		if next == len(have) {
+			return have[:t.ny], have[t.ny:]
+		}
+		found(next, new(big.Rat))
+	}
+}

@@ -1,0 +1,166 @@
+package kkt
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+)
+
+// Weights are those with which products that vanish on the system are added to f: k_j of y_j times row j of the follower's stationarity, and w_i of lambda_i times the
+// slack of row i,
+//
+//	sum_j k_j y_j (H y + G x + q - B'lambda)_j + sum_i w_i lambda_i (b + B y - A x)_i.
+//
+// With one weight for all it is strong duality (Labbe, Marcotte and Savard 1998): the products of y and lambda cancel. Prices that are multipliers (dual() in f times an
+// answer) need weights that differ.
+type Weights struct {
+	Stationarity []float64 // k, len Ny
+	Rows         []float64 // w, len M
+}
+
+// cancels is what may be left of two products that cancel, relative to them: some roundings of differences of gradients.
+const cancels = 1e-13
+
+// strongDuality is f with weights such that the products of x and y, x and lambda, and y and lambda cancel:
+//
+//	f_(y_j x_c) + k_j G_jc = 0,   f_(lambda_i x_c) - w_i A_ic = 0,   f_(lambda_i y_j) + (w_i - k_j) B_ij = 0.
+//
+// Each equation determines a weight or the difference of two. nil where they contradict each other.
+func (s *System) strongDuality(o *Objective) *Quadratic {
+	if o.Hess == nil {
+		return nil
+	}
+	w := s.weights(o.Hess)
+	if w == nil {
+		return nil
+	}
+	out := &Quadratic{Lin: append([]float64(nil), o.Lin...), Const: o.Const, Weights: w}
+	entries := []sparse.Entry{}
+	add := func(i, j int, v float64) {
+		if v != 0 {
+			entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v}, sparse.Entry{Row: j, Col: i, Val: v})
+		}
+	}
+	lambda := s.Nx + s.Ny
+	for j, k := range w.Stationarity {
+		if k == 0 {
+			continue
+		}
+		cols, vals := s.H.Row(j)
+		for t, c := range cols {
+			add(s.Nx+j, s.Nx+c, k*vals[t])
+		}
+		cols, vals = s.G.Row(j)
+		for t, c := range cols {
+			add(s.Nx+j, c, k*vals[t])
+		}
+		out.Lin[s.Nx+j] += k * s.Q[j]
+	}
+	for i, weight := range w.Rows {
+		cols, vals := s.P.Rows.B.Row(i)
+		for t, j := range cols {
+			add(lambda+i, s.Nx+j, (weight-w.Stationarity[j])*vals[t])
+		}
+		cols, vals = s.P.Rows.A.Row(i)
+		for t, c := range cols {
+			add(lambda+i, c, -weight*vals[t])
+		}
+		out.Lin[lambda+i] += weight * s.P.Rows.Rhs[i]
+	}
+	added := sparse.FromEntries(s.N, s.N, entries)
+	out.Hess = sparse.Add(1, o.Hess, 1, added)
+	// What should cancel is set to 0, where rounding alone is left of it.
+	block := func(i int) int {
+		switch {
+		case i < s.Nx:
+			return 0
+		case i < lambda:
+			return 1
+		}
+		return 2
+	}
+	for i := range s.N {
+		cols, vals := out.Hess.Row(i)
+		for t, j := range cols {
+			if block(i) == block(j) || vals[t] == 0 {
+				continue
+			}
+			if math.Abs(vals[t]) > cancels*math.Max(math.Abs(o.Hess.At(i, j)), math.Abs(added.At(i, j))) {
+				return nil
+			}
+			vals[t] = 0
+		}
+	}
+	return out
+}
+
+// weights solves the equations of strongDuality for one weight after the other: first those that products with x determine, by the largest coefficient, then along the entries of B.
+// Those that are determined up to a constant only are the least that are not negative for y, so that y'H y stays convex. nil where all are 0.
+func (s *System) weights(hess *sparse.CSR) *Weights {
+	lambda := s.Nx + s.Ny
+	value, known := make([]float64, s.Ny+s.M), make([]bool, s.Ny+s.M)
+	var queue []int
+	set := func(n int, v float64) {
+		if !known[n] {
+			value[n], known[n] = v, true
+			queue = append(queue, n)
+		}
+	}
+	byX := func(n, at int, sign float64, coef *sparse.CSR, row int) {
+		most, v := 0.0, 0.0
+		cols, vals := coef.Row(row)
+		for t, c := range cols {
+			if c < s.Nx && math.Abs(vals[t]) > most {
+				most, v = math.Abs(vals[t]), sign*hess.At(at, c)/vals[t]
+			}
+		}
+		if most > 0 {
+			set(n, v)
+		}
+	}
+	for j := range s.Ny {
+		byX(j, s.Nx+j, -1, s.G, j)
+	}
+	for i := range s.M {
+		byX(s.Ny+i, lambda+i, 1, s.P.Rows.A, i)
+	}
+	b := s.P.Rows.B
+	bt := b.T()
+	spread := func() (least float64, reached []int) {
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			reached = append(reached, n)
+			if n < s.Ny {
+				least = math.Min(least, value[n])
+				cols, vals := bt.Row(n)
+				for t, i := range cols {
+					if vals[t] != 0 {
+						set(s.Ny+i, value[n]-hess.At(lambda+i, s.Nx+n)/vals[t])
+					}
+				}
+				continue
+			}
+			i := n - s.Ny
+			cols, vals := b.Row(i)
+			for t, j := range cols {
+				if vals[t] != 0 {
+					set(j, value[n]+hess.At(lambda+i, s.Nx+j)/vals[t])
+				}
+			}
+		}
+		return least, reached
+	}
+	spread()
+	for n := range known {
+		set(n, 0)
+		least, reached := spread()
+		for _, k := range reached {
+			value[k] -= least
+		}
+	}
+	if !nonzero(value) {
+		return nil
+	}
+	return &Weights{value[:s.Ny], value[s.Ny:]}
+}
