@@ -125,7 +125,9 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		d[j] = to[j] - at[j]
 		size = math.Max(size, math.Abs(d[j]))
 	}
-	blocked := func(rate, lo, hi float64) bool { return rate > 0 && !math.IsInf(hi, 1) || rate < 0 && !math.IsInf(lo, -1) }
+	blocked := func(rate, lo, hi float64) bool {
+		return rate > 0 && !math.IsInf(hi, 1) || rate < 0 && !math.IsInf(lo, -1)
+	}
 	slope, terms := 0.0, 0.0
 	for j, t := range d {
 		if blocked(t, v.bounds.Lo[j], v.bounds.Hi[j]) {
