@@ -23,6 +23,7 @@ import (
 	"bilevelc/internal/await"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -225,7 +226,7 @@ func (b *binder) errorf(code diag.Code, at diag.Span, format string, args ...any
 // and what is a number, a condition or a label are its findings, which binding
 // trusts: to meet one is a fault of the checker, and tests find it here.
 func (b *binder) unchecked(at diag.Span) {
-	b.errorf(diag.BindShapes, at, "`%s` %s", oneLine(at.Text()), slipped)
+	b.errorf(diag.BindShapes, at, "`%s` %s", elab.QuoteSpan(at), slipped)
 }
 
 // slipped ends the message of unchecked.

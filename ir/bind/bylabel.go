@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -17,7 +18,7 @@ func (b *binder) byLabel(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims []d
 	k := entry.Keyed
 	for i, t := range k.Texts {
 		if _, err := strconv.ParseFloat(t, 64); err != nil {
-			e := b.atKey(d, entry, i, diag.DataNotNumber, "%s of `%s` is the text `%s`, not a number", tupleText(k.Keys[i]), s.Name, oneLine(t))
+			e := b.atKey(d, entry, i, diag.DataNotNumber, "%s of `%s` is the text `%s`, not a number", tupleText(k.Keys[i]), s.Name, elab.OneLine(t))
 			e.Fix = asTexts(d)
 			return nil
 		}
@@ -138,7 +139,7 @@ func dimsText(t *lang.TypeExpr) string {
 		if i > 0 {
 			out += ", "
 		}
-		out += oneLine(e.Span().Text())
+		out += elab.Quote(e)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -89,22 +90,23 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 // readsVariable reports whether a variable is written in an expression, in the
 // lets that it names or in the functions that it calls.
 func (b *binder) readsVariable(x lang.Expr) bool {
-	found := false
-	lang.Walk(x, func(n lang.Expr) bool {
-		switch n := n.(type) {
-		case *lang.Name:
-			s := b.symbol(n.Name)
-			found = found || s != nil && (s.Kind == ir.VarSymbol || s.Deps != 0)
-		case *lang.Call:
-			if s := b.symbol(n.Fn.Name); s != nil && !found {
-				if fn, ok := s.Decl.(*lang.Fn); ok { // the checker refuses recursion
-					found = b.readsVariable(fn.Body)
-				}
-			}
-		}
-		return !found
-	})
-	return found
+	return b.reads(x, func(s *ir.Symbol) bool { return s.Kind == ir.VarSymbol || s.Deps != 0 })
+}
+
+// reads reports whether an expression leads to a name of the model that is one of those.
+func (b *binder) reads(x lang.Expr, one func(*ir.Symbol) bool) bool {
+	return elab.Reads(x, b.declaration, func(x lang.Expr, _ []*lang.Name) bool {
+		n, ok := x.(*lang.Name)
+		return ok && b.symbol(n.Name) != nil && one(b.symbol(n.Name))
+	}) != nil
+}
+
+// declaration is what a name of the model declares, or nil.
+func (b *binder) declaration(name string) lang.Node {
+	if s := b.symbol(name); s != nil {
+		return s.Decl
+	}
+	return nil
 }
 
 // formOf makes the affine form of a relation; false where it cannot.
@@ -132,24 +134,9 @@ func (r *rows) refuseCurved(rel *relation, bad *expr.Node, context diag.Span) {
 	if at.IsZero() {
 		at = rel.at
 	}
-	d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", oneLine(at.Text()))
+	d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", elab.QuoteSpan(at))
 	d.Context = context
 	d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.Op))
-}
-
-// maxQuote bounds model text in a message; the caret shows the rest.
-const maxQuote = 48
-
-// oneLine quotes model text on one line.
-func oneLine(s string) string {
-	if len(s) > 8*maxQuote { // a rune is at most 4 bytes; as much white space may go
-		s = strings.ToValidUTF8(s[:8*maxQuote], "")
-	}
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > maxQuote {
-		s = string(r[:maxQuote-3]) + "..."
-	}
-	return s
 }
 
 // article spells an operation: "a product", "exp".

@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -161,9 +162,9 @@ func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 		e.Detail = strings.TrimSpace(e.Detail + fmt.Sprintf(" %s has the columns %s.", t.entry.Origin, t.columnNames()))
 		switch near := diag.Suggest(s.Name, t.names()); {
 		case len(d.Type.Dims) > 1 && t.wideText() != "":
-			e.Fix = fmt.Sprintf("say which columns it is read from: `data %s: %s columns %s`", s.Name, oneLine(d.Type.Span().Text()), t.wideText())
+			e.Fix = fmt.Sprintf("say which columns it is read from: `data %s: %s columns %s`", s.Name, elab.Quote(d.Type), t.wideText())
 		case near != "":
-			e.Fix = fmt.Sprintf("say which column it is read from: `data %s: %s column %s`", s.Name, oneLine(d.Type.Span().Text()), columnText(near))
+			e.Fix = fmt.Sprintf("say which column it is read from: `data %s: %s column %s`", s.Name, elab.Quote(d.Type), columnText(near))
 		}
 	}
 }
@@ -188,7 +189,7 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 				b.bindParam(s, d, array, origin)
 				return true
 			}
-			if !b.ready(d.Default, nil) {
+			if !b.ready(d.Default) {
 				return false
 			}
 			b.defaultParam(s, d)
@@ -201,17 +202,17 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 		return array != nil
 	case *lang.Data:
 		for _, dim := range d.Type.Dims {
-			if !b.ready(dim, nil) {
+			if !b.ready(dim) {
 				return false
 			}
 		}
 		if b.set.Get(s.Name) == nil {
-			if d.Value != nil && !b.ready(d.Value, nil) {
+			if d.Value != nil && !b.ready(d.Value) {
 				return false
 			}
 			if d.Gen != nil {
 				for _, a := range d.Gen.Args {
-					if !b.ready(a, nil) {
+					if !b.ready(a) {
 						return false
 					}
 				}
@@ -223,37 +224,18 @@ func (b *binder) tryInput(s *ir.Symbol) bool {
 	return true
 }
 
-// ready reports whether every param and data that an expression is written in
-// is bound. busy guards lets that are defined by themselves.
-func (b *binder) ready(x lang.Expr, busy map[string]bool) bool {
-	ok := true
-	lang.Walk(x, func(n lang.Expr) bool {
-		name, isName := n.(*lang.Name)
-		if !isName {
-			return ok
-		}
-		s := b.symbol(name.Name)
-		if s == nil || busy[name.Name] {
-			return ok
-		}
+// ready reports whether every param, data and set that an expression leads to is bound.
+func (b *binder) ready(x lang.Expr) bool {
+	return !b.reads(x, func(s *ir.Symbol) bool {
 		switch s.Kind {
 		case ir.ParamSymbol, ir.DataSymbol:
-			_, known := b.known[name.Name]
-			ok = ok && known
+			_, known := b.known[s.Name]
+			return !known
 		case ir.SetSymbol:
-			ok = ok && b.sets[name.Name] != nil
-		case ir.LetSymbol:
-			if let, isLet := s.Decl.(*lang.Let); isLet {
-				inner := map[string]bool{name.Name: true}
-				for k := range busy {
-					inner[k] = true
-				}
-				ok = ok && b.ready(let.Value, inner)
-			}
+			return b.sets[s.Name] == nil
 		}
-		return ok
+		return false
 	})
-	return ok
 }
 
 // isNumber reports a default that is written as a number: other defaults say

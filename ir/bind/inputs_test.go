@@ -2,6 +2,7 @@ package bind
 
 import (
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -247,6 +248,31 @@ lower {
 		if len(list) != 1 || list[0].Code != diag.BindNotInteger || !strings.Contains(list[0].Summary, "overflows") ||
 			strings.Contains(list[0].Detail, "remainder") {
 			t.Errorf("%s: %v", first, list)
+		}
+	}
+}
+
+// Inputs are bound in the order in which they need each other, through lets, functions
+// and the sizes of parameters, however they are declared.
+func TestInputsInAnyOrder(t *testing.T) {
+	lines := []string{
+		"param first: real = scaled(2)", "fn scaled(u) = u * total(rates)", "fn total(v: vector[size]) = sum(v)",
+		"data rates: vector[size] = [base, 2 * base]", "let base = unit + 1", "param unit: real = 3", "param size: int = half * 2", "param half: int = 1",
+	}
+	for range 20 {
+		rand.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+		text := "model order\n" + strings.Join(lines, "\n") + `
+upper {
+  var x: real in box(0, first)
+  minimize x
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`
+		if prob := mustBind(t, compile(t, "order", text), nil); prob.X.Hi[0] != 24 {
+			t.Errorf("first is %v, not 24, in\n%s", prob.X.Hi[0], text)
 		}
 	}
 }

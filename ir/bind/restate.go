@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
@@ -202,7 +203,7 @@ func (s *restater) lay(level, levels int) bool {
 			f = f.broadcast(n.Shape.Len())
 			for j := range f.rest {
 				if !f.finite(j) {
-					s.b.errorf(diag.BindNotFinite, n.Span, "a part of `%s` is not finite", oneLine(n.Span.Text()))
+					s.b.errorf(diag.BindNotFinite, n.Span, "a part of `%s` is not finite", elab.QuoteSpan(n.Span))
 					return false
 				}
 			}
@@ -271,7 +272,7 @@ func (k *kink) units(dx int, mass []float64, levels int) []float64 {
 // hide makes the hidden variable of a kink, its rows and its term of the curve.
 func (s *restater) hide(k *kink, unit []float64) {
 	g, e, p, n, at := s.b.graph, s.b.top(), s.prob, k.n, k.n.Span
-	text := oneLine(at.Text())
+	text := elab.QuoteSpan(at)
 	hidden := g.Var(fmt.Sprintf("kink %d, `%s`", s.at-p.Restated.Declared+1, text), true, s.at, n.Shape, at)
 	p.Lower.Vars = append(p.Lower.Vars, ir.Variable{Name: hidden.Name, Shape: n.Shape, Offset: s.at, Span: at, Hidden: true})
 	p.Restated.Kinks = append(p.Restated.Kinks, ir.Kink{Variable: hidden, Text: text, Span: at})
@@ -312,7 +313,7 @@ func (s *restater) hide(k *kink, unit []float64) {
 // press adds the rows D/r - t <= 0 of one side of the hidden variable at s.at.
 func (s *restater) press(k *kink, f *form, unit []float64) {
 	p := s.prob
-	family := &ir.Family{Name: "`" + oneLine(k.n.Span.Text()) + "`", Shape: k.n.Shape, Span: k.n.Span, Sign: 1, Hidden: true}
+	family := &ir.Family{Name: "`" + elab.QuoteSpan(k.n.Span) + "`", Shape: k.n.Shape, Span: k.n.Span, Sign: 1, Hidden: true}
 	for i, r := range unit {
 		cols, vals := f.coef.Row(i)
 		for c, j := range cols {
@@ -331,10 +332,10 @@ func (s *restater) press(k *kink, f *form, unit []float64) {
 // refuse reports a kink whose argument is not linear.
 func (s *restater) refuse(n, bad *expr.Node) {
 	at := n.Span
-	d := s.b.errorf(diag.NonsmoothFunction, at, "`%s` has a kink, and its argument is not linear in the variables", oneLine(at.Text()))
-	what := "`" + oneLine(bad.Span.Text()) + "` is " + article(bad.Op) + " of variables"
+	d := s.b.errorf(diag.NonsmoothFunction, at, "`%s` has a kink, and its argument is not linear in the variables", elab.QuoteSpan(at))
+	what := "`" + elab.QuoteSpan(bad.Span) + "` is " + article(bad.Op) + " of variables"
 	if bad.Op == expr.Var {
-		what = "`" + oneLine(bad.Span.Text()) + "` is a multiplier"
+		what = "`" + elab.QuoteSpan(bad.Span) + "` is a multiplier"
 	}
 	d.Detail = what + "; a kink is restated by rows of the lower level, which are linear"
 	d.Fix = "use a smooth function such as smoothabs(u, eps), smoothmax(u, v, eps) or softplus(u); or, in the upper level and where it is to be small, " +

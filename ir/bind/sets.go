@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -146,7 +147,7 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 	}
 	if v := d.Value; v != nil && v.Binders != nil {
 		if entry := b.set.Get(s.Name); entry != nil {
-			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is `%s` and cannot be supplied (%s)", s.Name, oneLine(v.Span().Text()), entry.Origin)
+			b.errorf(diag.BindLabels, d.Name.Span(), "`%s` is `%s` and cannot be supplied (%s)", s.Name, elab.Quote(v), entry.Origin)
 			return true
 		}
 		return b.filteredSet(set, v)
@@ -172,7 +173,7 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 	case d.Value == nil:
 		return false
 	case d.Value.Lo != nil:
-		if !b.ready(d.Value.Lo, nil) || !b.ready(d.Value.Hi, nil) {
+		if !b.ready(d.Value.Lo) || !b.ready(d.Value.Hi) {
 			return false
 		}
 		b.numberedSet(set, d)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -28,7 +29,7 @@ func (t *tableReader) numbers(col int, keys []int, src *tableSource) (values []f
 		case cell.IsNumber:
 			continue
 		default:
-			d := t.fault(diag.DataNotNumber, k, col, "`%s` is `%s`, which is not a number", t.table.Columns[col].Name, oneLine(cell.Text))
+			d := t.fault(diag.DataNotNumber, k, col, "`%s` is `%s`, which is not a number", t.table.Columns[col].Name, elab.OneLine(cell.Text))
 			if k == 0 && !src.wide {
 				d.Fix = "if the column holds texts, " + asTexts(src.decl)
 			}
@@ -63,7 +64,7 @@ func (t *tableReader) noneMissing(col int, keys []int, isText bool) bool {
 	column := t.table.Columns[col].Name
 	d := t.fault(diag.DataNotNumber, rows[0], col, "`%s` has no value here", column)
 	if text := t.table.Columns[col].Cells[rows[0]].Text; text != "" {
-		d.Summary += fmt.Sprintf(" (`%s`)", oneLine(text))
+		d.Summary += fmt.Sprintf(" (`%s`)", elab.OneLine(text))
 	}
 	if len(rows) > 1 || len(keys) > 0 {
 		var labels []string
@@ -95,7 +96,7 @@ const maxListed = 8
 // notFinite spells a cell as its file does, where that has a text for it.
 func notFinite(cell data.Cell) string {
 	if cell.Text != "" {
-		return oneLine(cell.Text)
+		return elab.OneLine(cell.Text)
 	}
 	return fmt.Sprint(cell.Number)
 }

@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -227,7 +228,7 @@ func (t *tableReader) source(name string, d *lang.Data) (src tableSource, found,
 	}
 	if src.wide && leading == 0 && t.table.Rows != 1 {
 		t.at(-1, src.cols[0], "`%s` takes one row of columns, but %s has %d rows", name, t.entry.Origin, t.table.Rows).Fix =
-			fmt.Sprintf("declare it with a set for the rows: `data %s: [row, %s]`", name, oneLine(d.Type.Dims[0].Span().Text()))
+			fmt.Sprintf("declare it with a set for the rows: `data %s: [row, %s]`", name, elab.Quote(d.Type.Dims[0]))
 		return src, true, false
 	}
 	return src, true, true

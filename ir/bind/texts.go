@@ -8,6 +8,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -182,7 +183,7 @@ func (e *elaborator) elementsOfTexts(x lang.Expr, v value, set *boundSet) (eleme
 			out.pos[k] = 0
 			continue
 		}
-		d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", oneLine(x.Span().Text()), lang.LabelText(v.set.labels[i-1]), set.name)
+		d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", elab.Quote(x), lang.LabelText(v.set.labels[i-1]), set.name)
 		d.Detail = v.space.happens(k)
 		e.b.nearLabel(d, set, []string{v.set.labels[i-1]})
 		return elements{}, false
@@ -268,7 +269,7 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 		}
 		sets = append(sets, of)
 	}
-	if v.Cond != nil && !b.ready(v.Cond, nil) {
+	if v.Cond != nil && !b.ready(v.Cond) {
 		return false
 	}
 	// The positions of the elements of each set, which the indices may only give

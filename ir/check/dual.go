@@ -140,47 +140,18 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 // refuseDual reports a multiplier where only the leader may read it: it follows
 // from the lower level, which therefore cannot be stated by means of it.
 func (c *checker) refuseDual(e lang.Expr) {
-	call := c.findDual(e, map[lang.Node]bool{})
+	var call *lang.Call
+	elab.Reads(e, c.declaration, func(x lang.Expr, _ []*lang.Name) bool {
+		n, ok := x.(*lang.Call)
+		if ok = ok && n.Fn.Name == dualName && c.symbols[dualName] == nil; ok {
+			call = n
+		}
+		return ok
+	})
 	if call == nil {
 		return
 	}
 	d := c.errorf(c.global, diag.DualBelow, call.Span(), "the lower level reads its own multiplier `%s`", elab.Quote(call))
 	d.Detail = "multipliers follow from the lower level's solution; the upper level and the report may read them"
 	d.Context = e.Span()
-}
-
-// findDual finds a call of dual in an expression, in the lets that it names or in
-// the functions that it calls.
-func (c *checker) findDual(e lang.Expr, seen map[lang.Node]bool) *lang.Call {
-	var found *lang.Call
-	lang.Walk(e, func(n lang.Expr) bool {
-		if found != nil {
-			return false
-		}
-		var inner lang.Expr
-		switch n := n.(type) {
-		case *lang.Name:
-			if s := c.symbols[n.Name]; s != nil && !seen[s.symbol.Decl] {
-				if let, ok := s.symbol.Decl.(*lang.Let); ok {
-					seen[let], inner = true, let.Value
-				}
-			}
-		case *lang.Call:
-			s := c.symbols[n.Fn.Name]
-			if s == nil {
-				if n.Fn.Name == dualName {
-					found = n
-				}
-				break
-			}
-			if fn, ok := s.symbol.Decl.(*lang.Fn); ok && !seen[fn] {
-				seen[fn], inner = true, fn.Body
-			}
-		}
-		if inner != nil && found == nil {
-			found = c.findDual(inner, seen)
-		}
-		return found == nil
-	})
-	return found
 }

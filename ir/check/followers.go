@@ -381,45 +381,7 @@ func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
 // reads its own by them, so that a let of the model, which has none, is not its
 // own either.
 func (c *checker) foreign(e lang.Expr, own map[string]bool, indexed bool) []*lang.Name {
-	seen := map[lang.Node]bool{}
-	var in func(e lang.Expr, direct bool) []*lang.Name
-	in = func(e lang.Expr, direct bool) []*lang.Name {
-		var found []*lang.Name
-		lang.Walk(e, func(x lang.Expr) bool {
-			if found != nil {
-				return false
-			}
-			switch x := x.(type) {
-			case *lang.Name:
-				s := c.symbols[x.Name]
-				if s == nil || s.value.deps&expr.DependsY == 0 {
-					return true
-				}
-				if s.symbol.Kind == ir.VarSymbol {
-					if !own[x.Name] || indexed && !direct {
-						found = []*lang.Name{x}
-					}
-					return true
-				}
-				if let, ok := s.symbol.Decl.(*lang.Let); ok && !seen[let] {
-					seen[let] = true
-					if path := in(let.Value, false); path != nil {
-						found = append([]*lang.Name{x}, path...)
-					}
-				}
-			case *lang.Call:
-				if s := c.symbols[x.Fn.Name]; s != nil {
-					if fn, ok := s.symbol.Decl.(*lang.Fn); ok && !seen[fn] {
-						seen[fn] = true
-						if path := in(fn.Body, false); path != nil {
-							found = append([]*lang.Name{{At: x.Fn.At, Name: x.Fn.Name}}, path...)
-						}
-					}
-				}
-			}
-			return found == nil
-		})
-		return found
-	}
-	return in(e, true)
+	return elab.Reads(e, c.declaration, func(x lang.Expr, way []*lang.Name) bool {
+		return c.variableOf(x)&expr.DependsY != 0 && (!own[x.(*lang.Name).Name] || indexed && len(way) > 0)
+	})
 }

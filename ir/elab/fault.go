@@ -30,8 +30,11 @@ const maxQuote = 48
 func Quote(n lang.Node) string { return QuoteSpan(n.Span()) }
 
 // QuoteSpan is the text of a place as messages show it.
-func QuoteSpan(at diag.Span) string {
-	text, cut := at.Text(), false
+func QuoteSpan(at diag.Span) string { return OneLine(at.Text()) }
+
+// OneLine is a text as messages show it.
+func OneLine(text string) string {
+	cut := false
 	// A rune is at most 4 bytes, and as much white space again may go.
 	if limit := 8 * maxQuote; len(text) > limit {
 		text, cut = strings.ToValidUTF8(text[:limit], ""), true
