@@ -48,14 +48,18 @@ func (v value) typ() ir.Type {
 	case v.isScalar():
 		return elab.Real
 	case v.row:
-		return elab.Row(dim{n: v.item.Rows})
+		return elab.Row(v.dims()[0])
 	}
-	own := v.dims()
-	dims := make([]ir.Dim, len(own))
-	for k, d := range own {
-		dims[k] = d
+	return arrayOver(v.dims())
+}
+
+// arrayOver is the type of an array of the given dimensions.
+func arrayOver(dims []dim) ir.Type {
+	out := make([]ir.Dim, len(dims))
+	for k, d := range dims {
+		out[k] = d
 	}
-	return elab.Array(dims...)
+	return elab.Array(out...)
 }
 
 // shaped is a number of a type, without its node.

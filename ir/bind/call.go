@@ -4,6 +4,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -33,8 +34,8 @@ func (e *elaborator) callFn(x *lang.Call) value {
 	if v, ok := e.intrinsic(x, args); ok {
 		return v
 	}
-	if op, ok := primitive(x.Fn.Name, len(args)); ok {
-		return e.primitive(op, args, e.at(x))
+	if p := elab.Primitive(x.Fn.Name, len(args)); p != nil {
+		return e.primitive(p, x, args)
 	}
 	return e.unchecked(x)
 }
@@ -118,82 +119,61 @@ func (e *elaborator) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elabo
 	return e, true
 }
 
-// primitive finds the operation of a name and number of arguments: max of two
-// is entry by entry, max of one is of all entries.
-func primitive(name string, args int) (expr.Op, bool) {
-	for op := range expr.Primitives {
-		p := &expr.Primitives[op]
-		if p.Name != name {
-			continue
+func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) value {
+	switch at := e.at(x); p.Class {
+	case expr.Elementwise1:
+		return e.map1(p.Op, args[0], at)
+	case expr.Elementwise2:
+		if !args[0].isScalar() && !args[1].isScalar() {
+			if _, f := elab.Combined(x, args[0].typ(), args[1].typ()); f != nil {
+				return e.fault(f)
+			}
 		}
-		switch {
-		case args == 1 && (p.Class == expr.Elementwise1 || p.Class == expr.Reduction),
-			args == 2 && (p.Class == expr.Elementwise2 || p.Class == expr.Product):
-			return p.Op, true
+		return e.map2(p.Op, args[0], args[1], at)
+	default:
+		if p.Op == expr.Sum {
+			return e.itemSum(e.num(args[0]), at)
 		}
+		return e.itemReduce(p.Op, e.num(args[0]), at)
 	}
-	return 0, false
 }
 
-func (e *elaborator) primitive(op expr.Op, args []value, at diag.Span) value {
-	switch op.Info().Class {
-	case expr.Elementwise1:
-		return e.map1(op, args[0], at)
-	case expr.Elementwise2:
-		return e.map2(op, args[0], args[1], at)
-	case expr.Reduction:
-		v := e.num(args[0])
-		if op == expr.Sum {
-			return e.itemSum(v, at)
-		}
-		return e.itemReduce(op, v, at)
+// outer is the matrix u v'.
+func (e *elaborator) outer(x *lang.Call, u, v value) value {
+	if _, f := elab.Outer(x, u.typ(), v.typ()); f != nil {
+		return e.fault(f)
 	}
-	u, v := e.num(args[0]), e.num(args[1]) // outer
-	if u.item.Rank != 1 || v.item.Rank != 1 {
-		e.errorf(diag.BindShapes, at, "`outer` needs two vectors, not %s and %s", u.describe(), v.describe())
-		return value{}
-	}
-	u.row, v.row = false, true
-	return e.product(u, v, at)
+	v.row = true
+	return e.product(u, v, e.at(x))
 }
 
 // intrinsic elaborates a function that reads or makes shapes; ok is false for
 // other names.
 func (e *elaborator) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
-	switch {
-	case len(args) == 1:
-		switch x.Fn.Name {
-		case "length":
-			return e.extentOf(x, args[0], 1, 0), true
-		case "rows":
-			return e.extentOf(x, args[0], 2, 0), true
-		case "cols":
-			return e.extentOf(x, args[0], 2, 1), true
-		case "eye":
-			return e.eye(x), true
-		case "diag":
-			return e.diag(x, args[0]), true
-		}
-		fallthrough
-	case len(args) == 2:
-		switch x.Fn.Name {
-		case "ones":
-			return e.filled(x, 1), true
-		case "zeros":
-			return e.filled(x, 0), true
-		}
+	switch x.Fn.Name {
+	case "length", "rows", "cols":
+		return e.extentOf(x, args[0]), true
+	case "eye":
+		return e.eye(x), true
+	case "diag":
+		return e.diag(x, args[0]), true
+	case "ones":
+		return e.filled(x, 1), true
+	case "zeros":
+		return e.filled(x, 0), true
+	case "outer":
+		return e.outer(x, args[0], args[1]), true
 	}
 	return value{}, false
 }
 
-// extentOf is a dimension of a value of the given rank.
-func (e *elaborator) extentOf(x *lang.Call, v value, rank, dim int) value {
-	if v.item.Rank != rank {
-		what := [...]string{1: "a vector", 2: "a matrix"}[rank]
-		e.errorf(diag.BindShapes, e.at(x), "`%s` needs %s, not %s", x.Fn.Name, what, v.describe())
-		return value{}
+// extentOf is a dimension of a value.
+func (e *elaborator) extentOf(x *lang.Call, v value) value {
+	n, f := elab.Extent(x, v.typ())
+	if f != nil {
+		return e.fault(f)
 	}
-	return scalarInt([...]int{v.item.Rows, v.item.Cols}[dim])
+	return scalarInt(n.(dim).n)
 }
 
 func (e *elaborator) eye(x *lang.Call) value {
@@ -228,14 +208,16 @@ func (e *elaborator) filled(x *lang.Call, with float64) value {
 // diag is the diagonal matrix of a vector, or the diagonal of a matrix.
 func (e *elaborator) diag(x *lang.Call, arg value) value {
 	v, at := e.num(arg), e.at(x)
-	n := v.item.Rows
-	if v.item.Rank == 0 || v.item.Rank == 2 && v.item.Cols != n {
-		e.errorf(diag.BindShapes, at, "`diag` needs a vector or a square matrix, not %s", v.describe())
-		return value{}
+	t, f := elab.Diagonal(x, v.typ())
+	if f != nil {
+		return e.fault(f)
 	}
+	n := v.item.Rows
 	batch := v.space.size()
+	out := shaped(t, v.space)
 	if v.item.Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
-		return unbatched(e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(e.b.value(v.node).Values())), at))
+		out.node = e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(e.b.value(v.node).Values())), at)
+		return out
 	}
 	if v.item.Rank == 1 && !e.b.fits(at, "the diagonal matrix", batch, n, n) {
 		return value{}
@@ -246,12 +228,9 @@ func (e *elaborator) diag(x *lang.Call, arg value) value {
 			index = append(index, k*n*n+i*n+i)
 		}
 	}
-	out := value{kind: number, space: v.space}
 	if v.item.Rank == 2 {
-		out.item = expr.VectorShape(n)
 		out.node = e.gather(v.node, index, v.space.shape(out.item), at)
 	} else {
-		out.item = expr.MatrixShape(n, n)
 		out.node = e.must(e.b.graph.ScatterAdd(v.node, index, v.space.shape(out.item), at))
 	}
 	return out

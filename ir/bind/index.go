@@ -3,6 +3,8 @@ package bind
 import (
 	"fmt"
 
+	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -31,7 +33,7 @@ func (e *elaborator) index(x *lang.Index) value {
 		}
 		return value{}
 	}
-	sels, s, ok := e.selectors(x, v)
+	sels, s, ok := e.selectors(x, v.typ(), v.space)
 	if !ok {
 		return value{}
 	}
@@ -43,23 +45,23 @@ func (e *elaborator) index(x *lang.Index) value {
 	return e.take(v, sels, s, e.at(x))
 }
 
-// selectors evaluates the subscripts of an array, and gives the space of them all.
-func (e *elaborator) selectors(x *lang.Index, v value) ([]selector, *space, bool) {
-	dims := v.dims()
-	groups, fit := e.deal(x, dims)
-	if !fit {
-		e.errorf(diag.BindShapes, e.at(x), "%s takes %d subscripts, not %d", v.describe(), len(dims), len(x.Subs))
+// selectors evaluates the subscripts of an array of type t at space s, and gives the
+// space of them all.
+func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, *space, bool) {
+	groups, f := elab.Subscripts(x, t, tupleSet, e.rangesOverTuples)
+	if f != nil {
+		e.fault(f)
 		return nil, nil, false
 	}
 	sels := make([]selector, len(groups))
-	s, ok := v.space, true
+	ok := true
 	for k, subs := range groups {
 		var sel selector
 		var good bool
-		if dims[k].set != nil {
-			sel, good = e.along(subs, dims[k], x)
-		} else if sel, good = e.subscript(subs[0], dims[k].n); good {
-			good = e.inRange(sel, subs[0], x, dims[k])
+		if d := t.Dims[k].(dim); d.set != nil {
+			sel, good = e.along(subs, d, x)
+		} else if sel, good = e.subscript(subs[0], d.n); good {
+			good = e.inRange(sel, subs[0], x, d)
 		}
 		ok = ok && good
 		sels[k] = sel
@@ -196,18 +198,25 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 
 // remaining is what subscripts leave of a value, without its node.
 func remaining(v value, sels []selector, s *space) value {
-	var left []dim
+	sizes := make([]ir.Dim, len(sels))
 	for k, d := range v.dims() {
-		if !sels[k].single {
-			if !sels[k].all {
-				d = dim{n: sels[k].width}
-			}
-			left = append(left, d)
+		switch {
+		case sels[k].single:
+		case sels[k].all:
+			sizes[k] = d
+		default:
+			sizes[k] = dim{n: sels[k].width}
 		}
 	}
-	out := value{kind: number, space: s, item: shapeOf(sizesOf(left))}.over(left)
-	out.row = len(left) == 1 && (v.row || len(sels) == 2 && sels[0].single)
-	return out
+	return shaped(elab.Selection(v.typ(), sizes), s)
+}
+
+// tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
+func tupleSet(d ir.Dim) elab.TupleSet {
+	if set := d.(dim).set; set != nil {
+		return elab.TupleSet{Name: set.name, Labels: len(set.partSets())}
+	}
+	return elab.TupleSet{}
 }
 
 // unknownIndex stands for a selection by data that was not supplied. Of data

@@ -16,44 +16,10 @@ type elements struct {
 	pos   []int
 }
 
-// wholeTuple reports whether a subscript stands for all labels of an element of a
-// set of tuples at once.
-func (e *elaborator) wholeTuple(sub lang.Subscript) bool {
-	if sub.All {
-		return true
-	}
-	x := sub.Lo
-	for {
-		call, ok := x.(*lang.Call)
-		if !ok || len(call.Args) != 1 {
-			break
-		}
-		x = call.Args[0]
-	}
-	n, ok := x.(*lang.Name)
-	if !ok || sub.Hi != nil {
-		return false
-	}
-	v, ok := e.scope.find(n.Name)
+// rangesOverTuples reports an index over a set of tuples.
+func (e *elaborator) rangesOverTuples(name string) bool {
+	v, ok := e.scope.find(name)
 	return ok && v.set != nil && v.set.parts != nil
-}
-
-// deal gives each dimension its subscripts: one over a set of tuples takes one
-// for each label, unless it is given a whole element.
-func (e *elaborator) deal(x *lang.Index, dims []dim) ([][]lang.Subscript, bool) {
-	var out [][]lang.Subscript
-	subs := x.Subs
-	for _, d := range dims {
-		take := 1
-		if d.set != nil && d.set.parts != nil && len(subs) > 0 && !e.wholeTuple(subs[0]) {
-			take = len(d.set.parts)
-		}
-		if take > len(subs) {
-			return nil, false
-		}
-		out, subs = append(out, subs[:take]), subs[take:]
-	}
-	return out, len(subs) == 0
 }
 
 // along evaluates the subscripts of a dimension over a set.

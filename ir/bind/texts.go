@@ -138,7 +138,7 @@ func (e *elaborator) textsOf(x lang.Expr) *texts {
 
 // textEntry is split[r]: an element of the set of the values, one or one a tuple.
 func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
-	sels, s, ok := e.selectors(x, value{axes: t.dims})
+	sels, s, ok := e.selectors(x, arrayOver(t.dims), nil)
 	if !ok {
 		return value{}
 	}

@@ -23,60 +23,42 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 		}
 		return unknownOf(x)
 	}
-	groups, fit := c.axes(s, e, x.typ)
-	if want := len(x.typ.Dims); !fit || want == 0 {
-		d := c.errorf(s, diag.Subscripts, e.Span(), "`%s` is %s and cannot have %s", elab.Quote(e.X), elab.KindOf(x.typ), subscriptsText(len(e.Subs)))
-		switch {
-		case want == 2 && len(e.Subs) == 1:
-			at := elab.QuoteSpan(e.Subs[0].Span())
-			d.Fix = fmt.Sprintf("write `%s[%s, :]` for a row, `%s[:, %s]` for a column", elab.Quote(e.X), at, elab.Quote(e.X), at)
-		case want == 1:
-			d.Detail = "a vector takes one subscript"
-		}
-		if note := tupleNote(x.typ); note != "" {
-			d.Detail = note
-		}
+	groups, fault := elab.Subscripts(e, x.typ, tupleSet, s.rangesOverTuples)
+	if fault != nil {
+		c.fault(s, fault)
 		return unknownOf(x)
 	}
-	sizes := make([]*poly, len(groups)) // nil for a single index
+	sizes := make([]ir.Dim, len(groups)) // nil for a single index
 	for i, subs := range groups {
+		var n *poly
 		if set := setOf(dim(x.typ, i)); set != nil {
-			sizes[i] = c.alongSet(s, e, subs, set)
+			n = c.alongSet(s, e, subs, set)
 		} else {
-			sizes[i] = c.subscript(s, &subs[0], dim(x.typ, i))
+			n = c.subscript(s, &subs[0], dim(x.typ, i))
+		}
+		if n != nil {
+			sizes[i] = n
 		}
 	}
 	if texts {
 		return c.textEntry(s, e, sizes)
 	}
-	v := x.withType(elab.Real)
-	switch {
-	case len(sizes) > 2:
-		var left []ir.Dim
-		for _, n := range sizes {
-			if n != nil {
-				left = append(left, n)
-			}
-		}
-		v.typ = elab.Array(left...)
-	case len(sizes) == 1 && sizes[0] != nil:
-		v.typ = ir.Type{Kind: x.typ.Kind, Dims: []ir.Dim{sizes[0]}}
-	case len(sizes) == 1:
-	case sizes[0] != nil && sizes[1] != nil:
-		v.typ = elab.Matrix(sizes[0], sizes[1])
-	case sizes[0] != nil:
-		v.typ = elab.Vector(sizes[0])
-	case sizes[1] != nil:
-		v.typ = elab.Row(sizes[1])
-	}
-	return v
+	return x.withType(elab.Selection(x.typ, sizes))
 }
 
-func subscriptsText(n int) string {
-	if n == 1 {
-		return "a subscript"
+// rangesOverTuples reports an index over a set of tuples.
+func (s *scope) rangesOverTuples(name string) bool {
+	v := s.find(name)
+	return v != nil && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
+}
+
+// tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
+func tupleSet(d ir.Dim) elab.TupleSet {
+	set := setOf(d.(*poly))
+	if set == nil {
+		return elab.TupleSet{}
 	}
-	return fmt.Sprintf("%d subscripts", n)
+	return elab.TupleSet{Name: set.name, Labels: len(set.tuple())}
 }
 
 // subscript checks one subscript against the size n of its dimension (nil if
@@ -272,11 +254,9 @@ func (c *checker) hides(s *scope, index lang.Ident) {
 		c.errorf(s, diag.DeclaredTwice, index.Span(), "the index `%s` is declared twice", name)
 		return
 	}
-	for t := s.parent; t != nil; t = t.parent {
-		if _, ok := t.names[name]; ok {
-			c.warnf(diag.Hides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
-			return
-		}
+	if s.parent.find(name) != nil {
+		c.warnf(diag.Hides, index.Span(), "the index `%s` hides the `%s` around it", name, name)
+		return
 	}
 	if e := c.symbols[name]; e != nil && (s.frame == nil || !s.frame.library) {
 		d := c.warnf(diag.Hides, index.Span(), "the index `%s` hides the declared `%s`", name, name)

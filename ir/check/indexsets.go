@@ -32,8 +32,11 @@ func (s *indexSet) root() *indexSet {
 }
 
 // tuple lists the sets of an element's labels: the set itself unless its
-// elements are tuples.
+// elements are tuples, and none of no set.
 func (s *indexSet) tuple() []*indexSet {
+	if s == nil {
+		return nil
+	}
 	if r := s.root(); r.parts != nil {
 		return r.parts
 	}
@@ -58,10 +61,8 @@ func (c *checker) namedSet(s *scope, e lang.Expr) *indexSet {
 	if !ok || s.frame != nil && s.frame.library {
 		return nil
 	}
-	for t := s; t != nil; t = t.parent {
-		if _, hidden := t.names[n.Name]; hidden {
-			return nil
-		}
+	if s.find(n.Name) != nil {
+		return nil
 	}
 	entry := c.symbols[n.Name]
 	if entry == nil || entry.symbol.Kind != ir.SetSymbol {

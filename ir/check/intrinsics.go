@@ -18,15 +18,13 @@ import (
 // read or make shapes.
 type intrinsic struct {
 	min, max int // number of arguments
-	// typ types a structural function; ok is false after a reported error.
+	// typ types a structural function; ok is false after a reported error. nil for
+	// primitives.
 	typ func(c *checker, s *scope, e *lang.Call, args []value) (v value, ok bool)
 	// sizes says that the arguments are sizes or names, which typ checks itself.
 	sizes bool
 	// yields says that a name of the model goes before this one.
 	yields bool
-	// ops holds the primitives of that name by number of arguments; nil for
-	// structural functions.
-	ops map[int]*expr.Primitive
 	// uses holds what help says, one for each form.
 	uses []Builtin
 }
@@ -64,9 +62,9 @@ func init() {
 	}
 	structural(intrinsic{min: 1, max: 1, typ: typeLength},
 		Builtin{"length", "length(v)", "number of entries of a vector, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeRows},
+	structural(intrinsic{min: 1, max: 1, typ: typeLength},
 		Builtin{"rows", "rows(M)", "number of rows of a matrix, an int", "", true})
-	structural(intrinsic{min: 1, max: 1, typ: typeCols},
+	structural(intrinsic{min: 1, max: 1, typ: typeLength},
 		Builtin{"cols", "cols(M)", "number of columns of a matrix, an int", "", true})
 	structural(intrinsic{min: 1, max: 1, typ: typeEye, sizes: true},
 		Builtin{"eye", "eye(n)", "identity matrix of n rows and columns", "", true})
@@ -93,18 +91,18 @@ func init() {
 		Builtin{"prev", "prev(c)", "label before c in its set", "not the first label", true})
 	for i := range expr.Primitives {
 		p := &expr.Primitives[i]
-		arity := map[expr.Class]int{expr.Elementwise1: 1, expr.Elementwise2: 2, expr.Reduction: 1}[p.Class]
-		if p.Name == "" || arity == 0 {
-			continue
+		for arity := 1; arity <= 2; arity++ {
+			if elab.Primitive(p.Name, arity) != p {
+				continue
+			}
+			in := intrinsics[p.Name]
+			if in == nil {
+				in = &intrinsic{min: arity, max: arity}
+				intrinsics[p.Name] = in
+			}
+			in.min, in.max = min(in.min, arity), max(in.max, arity)
+			in.uses = append(in.uses, builtin(p))
 		}
-		in := intrinsics[p.Name]
-		if in == nil {
-			in = &intrinsic{min: arity, max: arity, ops: map[int]*expr.Primitive{}}
-			intrinsics[p.Name] = in
-		}
-		in.min, in.max = min(in.min, arity), max(in.max, arity)
-		in.ops[arity] = p
-		in.uses = append(in.uses, builtin(p))
 	}
 }
 
@@ -122,7 +120,7 @@ func (c *checker) apply(s *scope, e *lang.Call, in *intrinsic, args []value) val
 	if in.typ != nil {
 		v, ok = in.typ(c, s, e, args)
 	} else {
-		v, ok = c.numericCall(s, e, in.ops[len(args)], args)
+		v, ok = c.numericCall(s, e, elab.Primitive(e.Fn.Name, len(args)), args)
 	}
 	if !ok {
 		return unknownOf(args...)
@@ -140,11 +138,9 @@ func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []
 			t = elab.Int
 		}
 	case expr.Elementwise2:
-		var problem string
-		if t, problem = elab.Broadcast(args[0].typ, args[1].typ); problem != "" {
-			c.errorf(s, diag.ElementwiseShapes, e.Span(), "the arguments of `%s` have different shapes", p.Name).Detail =
-				elab.SizeOf(e.Args[0], args[0].typ) + ", " + elab.SizeOf(e.Args[1], args[1].typ) + problem
-			return value{}, false
+		var fault *elab.Fault
+		if t, fault = elab.Combined(e, args[0].typ, args[1].typ); fault != nil {
+			return c.faulty(s, fault)
 		}
 	case expr.Reduction:
 		t = elab.Real
@@ -190,32 +186,18 @@ func wholeNumber(op expr.Op, t ir.Type) bool {
 	return op == expr.Floor || op == expr.Sign || op == expr.Abs && t.Kind == ir.IntType
 }
 
-// argument reports an argument of the wrong kind.
-func (c *checker) argument(s *scope, e *lang.Call, i int, v value, want string) (value, bool) {
-	c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s, but `%s` is %s", e.Fn.Name, want, elab.Quote(e.Args[i]), elab.KindOf(v.typ))
+// faulty reports what is wrong with a call.
+func (c *checker) faulty(s *scope, f *elab.Fault) (value, bool) {
+	c.fault(s, f)
 	return value{}, false
 }
 
 func typeLength(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	t := args[0].typ
-	if t.Kind != ir.VectorType && t.Kind != ir.RowVectorType {
-		return c.argument(s, e, 0, args[0], "a vector")
+	n, fault := elab.Extent(e, args[0].typ)
+	if fault != nil {
+		return c.faulty(s, fault)
 	}
-	return sizeValue(dim(t, 0)), true
-}
-
-func typeRows(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	if args[0].typ.Kind != ir.MatrixType {
-		return c.argument(s, e, 0, args[0], "a matrix")
-	}
-	return sizeValue(dim(args[0].typ, 0)), true
-}
-
-func typeCols(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	if args[0].typ.Kind != ir.MatrixType {
-		return c.argument(s, e, 0, args[0], "a matrix")
-	}
-	return sizeValue(dim(args[0].typ, 1)), true
+	return sizeValue(n.(*poly)), true
 }
 
 // sizeValue is an int that is known before solving.
@@ -241,29 +223,20 @@ func typeFilled(c *checker, s *scope, e *lang.Call, args []value) (value, bool) 
 	return value{typ: elab.Matrix(m, c.size(s, e.Args[1]))}, true
 }
 
-// typeDiag types diag(v), the diagonal matrix, and diag(A), the diagonal.
 func typeDiag(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	t := args[0].typ
-	switch t.Kind {
-	case ir.VectorType:
-		return join(elab.Matrix(dim(t, 0), dim(t, 0)), args...), true
-	case ir.MatrixType:
-		if compare(dim(t, 0), dim(t, 1)) == elab.Differ {
-			c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`diag` of a matrix takes a square one").Detail = elab.SizeOf(e.Args[0], t)
-			return value{}, false
-		}
-		return join(elab.Vector(dim(t, 0)), args...), true
+	t, fault := elab.Diagonal(e, args[0].typ)
+	if fault != nil {
+		return c.faulty(s, fault)
 	}
-	return c.argument(s, e, 0, args[0], "a vector or a square matrix")
+	return join(t, args...), true
 }
 
 func typeOuter(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
-	for i, v := range args {
-		if v.typ.Kind != ir.VectorType {
-			return c.argument(s, e, i, v, "two vectors")
-		}
+	t, fault := elab.Outer(e, args[0].typ, args[1].typ)
+	if fault != nil {
+		return c.faulty(s, fault)
 	}
-	v := join(elab.Matrix(dim(args[0].typ, 0), dim(args[1].typ, 0)), args...)
+	v := join(t, args...)
 	if args[0].deps != 0 && args[1].deps != 0 {
 		v = v.bend(site{at: e.Span(), what: "*"})
 	}

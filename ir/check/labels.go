@@ -80,53 +80,6 @@ func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered boo
 	}
 }
 
-// axes deals the subscripts of an array out to its dimensions: a dimension
-// over a set of tuples takes one for each label, unless it is given a whole
-// element or `:`. fit is false where they do not come out even.
-func (c *checker) axes(s *scope, e *lang.Index, t ir.Type) (groups [][]lang.Subscript, fit bool) {
-	subs := e.Subs
-	for i := range t.Dims {
-		take := 1
-		if set := setOf(dim(t, i)); set != nil && len(subs) > 0 && !c.wholeElement(s, subs[0]) {
-			take = len(set.tuple())
-		}
-		if take > len(subs) {
-			return nil, false
-		}
-		groups, subs = append(groups, subs[:take:take]), subs[take:]
-	}
-	return groups, len(subs) == 0
-}
-
-// wholeElement reports whether a subscript is `:` or an index that ranges over
-// tuples.
-func (c *checker) wholeElement(s *scope, sub lang.Subscript) bool {
-	if sub.All {
-		return true
-	}
-	n, ok := sub.Lo.(*lang.Name)
-	if !ok || sub.Hi != nil {
-		call, isCall := sub.Lo.(*lang.Call)
-		return isCall && len(call.Args) == 1 && c.wholeElement(s, lang.Subscript{Lo: call.Args[0]})
-	}
-	for t := s; t != nil; t = t.parent {
-		if v, found := t.names[n.Name]; found {
-			return v.set != nil && v.typ.Kind == ir.LabelType && len(v.set.tuple()) > 1
-		}
-	}
-	return false
-}
-
-// tupleNote says how many subscripts the dimensions over sets of tuples take.
-func tupleNote(t ir.Type) string {
-	for i := range t.Dims {
-		if set := setOf(dim(t, i)); set != nil && len(set.tuple()) > 1 {
-			return fmt.Sprintf("the dimension over `%s` takes an element of it, or its %d labels one by one", set.name, len(set.tuple()))
-		}
-	}
-	return ""
-}
-
 // alongSet checks the subscripts of a dimension over a set and returns the
 // size that they select, nil for a single element.
 func (c *checker) alongSet(s *scope, e *lang.Index, subs []lang.Subscript, set *indexSet) *poly {
@@ -277,7 +230,7 @@ func typeCard(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	case isUnknown(v.typ):
 		return v, true
 	case v.typ.Kind != ir.SetType:
-		return c.argument(s, e, 0, v, "an index set")
+		return c.faulty(s, elab.Argument(e, 0, v.typ, "an index set"))
 	}
 	return sizeValue(v.set.size), true
 }
@@ -297,7 +250,7 @@ func typeNext(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 func (c *checker) indexArgument(s *scope, e *lang.Call) (value, bool) {
 	v := c.expr(s, e.Args[0])
 	if !isUnknown(v.typ) && (v.typ.Kind != ir.LabelType || v.set == nil) {
-		return c.argument(s, e, 0, v, "an index that ranges over a set of labels")
+		return c.faulty(s, elab.Argument(e, 0, v.typ, "an index that ranges over a set of labels"))
 	}
 	return v, true
 }

@@ -50,6 +50,16 @@ type frame struct {
 	failed  bool
 }
 
+// find is the value of a local name, or nil.
+func (s *scope) find(name string) *value {
+	for t := s; t != nil; t = t.parent {
+		if v, ok := t.names[name]; ok {
+			return &v
+		}
+	}
+	return nil
+}
+
 // child opens a scope inside s.
 func (c *checker) child(s *scope) *scope {
 	c.scopes++
@@ -181,10 +191,8 @@ const circleName = "pi"
 
 // name checks a name that is read as a value.
 func (c *checker) name(s *scope, e *lang.Name) value {
-	for t := s; t != nil; t = t.parent {
-		if v, ok := t.names[e.Name]; ok {
-			return v
-		}
+	if v := s.find(e.Name); v != nil {
+		return *v
 	}
 	if s.frame == nil || !s.frame.library {
 		if entry := c.symbols[e.Name]; entry != nil {

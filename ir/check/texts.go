@@ -55,7 +55,7 @@ func (c *checker) textDecl(e lang.Expr) *lang.Data {
 
 // textEntry is an entry of data of texts; sizes are what its subscripts select,
 // nil for one entry.
-func (c *checker) textEntry(s *scope, e *lang.Index, sizes []*poly) value {
+func (c *checker) textEntry(s *scope, e *lang.Index, sizes []ir.Dim) value {
 	for i, n := range sizes {
 		if n != nil {
 			c.errorf(s, diag.LabelAsNumber, e.Subs[min(i, len(e.Subs)-1)].Span(), "`%s` holds texts, which are read one by one", elab.Quote(e.X)).Fix = textFix(e.X)
