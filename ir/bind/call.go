@@ -79,44 +79,45 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	for k, p := range fn.Params {
 		body = body.with(p.Name.Name, args[k])
 	}
-	for k, p := range fn.Params {
-		if p.Type == nil {
+	for k := range fn.Params {
+		if args[k].isScalar() { // there are no sizes to bind or to compare
 			continue
 		}
-		if body, ok = body.bindDims(p.Type, args[k], e.at(x.Args[k])); !ok {
-			return value{}
+		if f := elab.Parameter(x, fn, k, args[k].typ(), body.ownSize, body.writtenSize); f != nil {
+			return e.fault(f)
 		}
 	}
-	return body.expr(fn.Body)
+	v := body.expr(fn.Body)
+	if !v.bad() && !v.isScalar() {
+		if f := elab.Result(fn, v.typ(), body.ownSize, body.writtenSize); f != nil {
+			return body.fault(f)
+		}
+	}
+	return v
 }
 
-// bindDims compares the written dimensions of a parameter with its argument
-// and binds the names that stand for sizes.
-func (e *elaborator) bindDims(t *lang.TypeExpr, arg value, at diag.Span) (*elaborator, bool) {
-	dims := []int{arg.item.Rows, arg.item.Cols}
-	for k, d := range t.Dims {
-		if k >= arg.item.Rank {
-			e.errorf(diag.BindShapes, at, "`%s` is needed, not %s", t.Span().Text(), arg.describe())
-			return e, false
-		}
-		if name, ok := d.(*lang.Name); ok {
-			_, local := e.scope.find(name.Name)
-			_, global := e.b.known[name.Name]
-			if !local && (!global || e.library) {
-				e = e.with(name.Name, scalarInt(dims[k]))
-				continue
-			}
-		}
-		n, ok := e.size(d, "a dimension")
-		if !ok {
-			return e, false
-		}
-		if n != dims[k] {
-			e.errorf(diag.BindShapes, at, "`%s` is needed, not %s: `%s` is %d", t.Span().Text(), arg.describe(), d.Span().Text(), n)
-			return e, false
-		}
+// ownSize binds a size in a function's types that is a name which nothing else
+// declares, for elab.Parameter.
+func (e *elaborator) ownSize(x lang.Expr, n ir.Dim) bool {
+	name, ok := x.(*lang.Name)
+	if !ok {
+		return false
 	}
-	return e, true
+	_, local := e.scope.find(name.Name)
+	_, global := e.b.known[name.Name]
+	if local || global && !e.library {
+		return false
+	}
+	e.scope = &scope{name.Name, scalarInt(n.(dim).n), e.scope}
+	return true
+}
+
+// writtenSize is any other size in them.
+func (e *elaborator) writtenSize(x lang.Expr) ir.Dim {
+	if n, ok := e.size(x, "a dimension"); ok {
+		return dim{n: n}
+	}
+	return nil
 }
 
 func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) value {

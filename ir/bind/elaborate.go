@@ -56,7 +56,7 @@ func (e *elaborator) fault(f *elab.Fault) value {
 		summary = fmt.Sprintf("`%s` does not take these arguments: %s", e.libraryCall().name, summary)
 	}
 	d := e.errorf(diag.BindShapes, e.at(f.At), "%s", summary)
-	d.Detail, d.Fix = f.Detail, f.Fix
+	d.Detail, d.Fix, d.Related = f.Detail, f.Fix, append(d.Related, f.Related...)
 	return value{}
 }
 

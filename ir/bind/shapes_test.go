@@ -18,6 +18,7 @@ data c: vector[m + 2] ~ normal(0, 1)
 data F: [m + 2, 3, 2] ~ normal(0, 1)
 data G: [2 * m, 3, 2] ~ normal(0, 1)
 fn weigh(u, v) = u' * v
+fn shift(u, v): vector[2 * m] = u + v[1]
 upper {
   var x: vector[2 * m] in box(0, 1)
   minimize sum(x)
@@ -35,6 +36,8 @@ lower {
 		{"sum([A, c])", "these blocks do not fit side by side", "A is 6 x 3, c is 5; 6 and 5 are different sizes"},
 		{"sum([A'; c'])", "these blocks do not fit below each other", "A' is 3 x 6, c' is 1 x 5; 6 and 5 are different sizes"},
 		{"weigh(c, y)", "`u'` cannot be multiplied by `v`", "u' is 1 x 5, v is 6; 5 and 6 are different sizes"},
+		{"dot(c, y)", "`dot` takes a vector[n] as `v`", "but `y` is a vector[6]"},
+		{"sum(shift(c, y))", "`shift` is declared to give a vector[2 * m]", "but its body is a vector[5]"},
 		{"sum(k in 1..2: k * (c' * y))", "`c'` cannot be multiplied by `y`", "c' is 1 x 5, y is 6; 5 and 6 are different sizes"},
 	} {
 		p := compile(t, "shapes", strings.Replace(model, "EXPR", c.expr, 1))

@@ -258,51 +258,32 @@ func (c *checker) body(in *scope, fn *lang.Fn) value {
 	c.active[fn] = true
 	v := c.operand(in, fn.Body)
 	delete(c.active, fn)
-	if fn.Result != nil && !isUnknown(v.typ) {
-		c.result(in, fn, v)
+	if !isUnknown(v.typ) {
+		own, size := c.sizesIn(in)
+		if f := elab.Result(fn, v.typ, own, size); f != nil {
+			c.fault(in, f)
+		}
 	}
 	return v
 }
 
-// result compares a function's declared result with its body.
-func (c *checker) result(s *scope, fn *lang.Fn, v value) {
-	want, ok := c.unify(s, fn.Result, v.typ)
-	if ok {
-		return
-	}
-	c.errorf(s, diag.DeclaredType, fn.Body.Span(), "`%s` is declared to give %s", fn.Name.Name, want).Detail =
-		"but its body is " + elab.KindOf(v.typ)
-}
-
-// unify fits a type to a written one, which may leave sizes out or name sizes
-// of the function's own; these are bound to what they meet first. It returns
-// the written type as text.
-func (c *checker) unify(s *scope, want *lang.TypeExpr, got ir.Type) (text string, ok bool) {
-	text = "a " + strings.Join(strings.Fields(want.Span().Text()), " ")
-	kinds := map[lang.TypeKind]ir.TypeKind{
-		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
-	}
-	switch {
-	case want.Kind == lang.KindBad: // the parser has reported it
-		return text, true
-	case want.Kind == lang.KindReal:
-		return text, elab.IsScalar(got)
-	case got.Kind != kinds[want.Kind]:
-		return text, false
-	}
-	for i, e := range want.Dims {
-		if i >= len(got.Dims) {
-			break
+// sizesIn are the sizes that a function's types write, for elab.Parameter: those that
+// are names of its own are bound in its scope.
+func (c *checker) sizesIn(in *scope) (own func(lang.Expr, ir.Dim) bool, size func(lang.Expr) ir.Dim) {
+	own = func(x lang.Expr, n ir.Dim) bool {
+		name, ok := c.ownSize(in, x)
+		if ok {
+			in.names[name] = value{typ: elab.Int, size: n.(*poly)}
 		}
-		if name, own := c.ownSize(s, e); own {
-			s.names[name] = value{typ: elab.Int, size: dim(got, i)}
-			continue
-		}
-		if p := c.integer(s, e, "a size"); p != nil && compare(p, dim(got, i)) == elab.Differ {
-			return text, false
-		}
+		return ok
 	}
-	return text, true
+	size = func(x lang.Expr) ir.Dim {
+		if p := c.integer(in, x, "a size"); p != nil {
+			return p
+		}
+		return nil
+	}
+	return own, size
 }
 
 // invoke checks a call of a function of the model or of the library.
@@ -330,12 +311,11 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		a.bends, a.kinks = nil, nil // they stay with the caller
 		in.names[fn.Params[i].Name.Name] = a
 	}
+	own, size := c.sizesIn(in)
 	for i := range fn.Params {
-		if p := &fn.Params[i]; p.Type != nil {
-			if want, ok := c.unify(in, p.Type, args[i].typ); !ok {
-				c.wrongArgument(s, e, fn, i, want, args[i].typ)
-				return unknownOf(args...)
-			}
+		if f := elab.Parameter(e, fn, i, args[i].typ, own, size); f != nil {
+			c.fault(s, f)
+			return unknownOf(args...)
 		}
 	}
 	key := memoKey(fn, args)
@@ -352,16 +332,6 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		}
 	}
 	return c.returned(raw, in.frame, args)
-}
-
-func (c *checker) wrongArgument(s *scope, e *lang.Call, fn *lang.Fn, i int, want string, got ir.Type) {
-	p := &fn.Params[i]
-	d := c.errorf(s, diag.ArgumentType, e.Args[i].Span(), "`%s` takes %s as `%s`", fn.Name.Name, want, p.Name.Name)
-	d.Detail = fmt.Sprintf("but `%s` is %s", elab.Quote(e.Args[i]), elab.KindOf(got))
-	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
-		d.Fix = fmt.Sprintf("did you mean `%s`?", elab.TransposedText(e.Args[i]))
-	}
-	d.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
 }
 
 // returned is the value of a call: the body's, with its sites as the caller

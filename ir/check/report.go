@@ -34,7 +34,7 @@ func (c *checker) errorf(s *scope, code diag.Code, at diag.Span, format string, 
 // fault reports a rule that an expression breaks.
 func (c *checker) fault(s *scope, f *elab.Fault) {
 	d := c.errorf(s, f.Code, f.At.Span(), "%s", f.Summary)
-	d.Detail, d.Fix = f.Detail, f.Fix
+	d.Detail, d.Fix, d.Related = f.Detail, f.Fix, append(d.Related, f.Related...)
 }
 
 // warnf reports a warning at a place, once.

@@ -16,6 +16,7 @@ type Fault struct {
 	Summary string
 	Detail  string
 	Fix     string
+	Related []diag.Related
 }
 
 func fault(code diag.Code, at lang.Node, format string, args ...any) *Fault {

@@ -1,0 +1,72 @@
+package elab
+
+import (
+	"fmt"
+	"strings"
+
+	"bilevelc/ir"
+	"bilevelc/lang"
+	"bilevelc/lang/diag"
+)
+
+// written spells a type that a function declares, as messages show it.
+func written(t *lang.TypeExpr) string { return "a " + strings.Join(strings.Fields(t.Span().Text()), " ") }
+
+// fitsWritten reports whether a type is the one that a function declares, which may
+// leave sizes out. own takes a written size that is a name of the function's own,
+// which is bound to what it meets first; size is the value of another, nil where it is
+// not known.
+func fitsWritten(want *lang.TypeExpr, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) bool {
+	kinds := map[lang.TypeKind]ir.TypeKind{
+		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
+	}
+	switch {
+	case want.Kind == lang.KindBad: // the parser has reported it
+		return true
+	case want.Kind == lang.KindReal:
+		return IsScalar(got)
+	case got.Kind != kinds[want.Kind]:
+		return false
+	}
+	for i, x := range want.Dims {
+		if i >= len(got.Dims) {
+			break
+		}
+		if own(x, got.Dims[i]) {
+			continue
+		}
+		if n := size(x); n != nil && compare(n, got.Dims[i]) == Differ {
+			return false
+		}
+	}
+	return true
+}
+
+// Parameter fits an argument of a call to what the function says of its i-th parameter;
+// own and size see to the sizes that are written there: own takes one that is a name of
+// the function's own, which is bound to what it meets first, and size is the value of
+// another, nil where it is not known.
+func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) *Fault {
+	p := &fn.Params[i]
+	if p.Type == nil || fitsWritten(p.Type, got, own, size) {
+		return nil
+	}
+	f := fault(diag.ArgumentType, e.Args[i], "`%s` takes %s as `%s`", fn.Name.Name, written(p.Type), p.Name.Name)
+	f.Detail = fmt.Sprintf("but `%s` is %s", Quote(e.Args[i]), KindOf(got))
+	if got.Kind == ir.RowVectorType && p.Type.Kind == lang.KindVector {
+		f.Fix = fmt.Sprintf("did you mean `%s`?", TransposedText(e.Args[i]))
+	}
+	f.Related = []diag.Related{{Span: p.Span(), Message: "the parameter is declared here"}}
+	return f
+}
+
+// Result compares what a function is declared to give with its body; own and size are
+// as of Parameter.
+func Result(fn *lang.Fn, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) *Fault {
+	if fn.Result == nil || fitsWritten(fn.Result, got, own, size) {
+		return nil
+	}
+	f := fault(diag.DeclaredType, fn.Body, "`%s` is declared to give %s", fn.Name.Name, written(fn.Result))
+	f.Detail = "but its body is " + KindOf(got)
+	return f
+}
