@@ -35,7 +35,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	case d.Value != nil:
 		if a = b.written(s, d, dims); a == nil {
 			if b.opts.Abstract && !b.list.HasErrors() {
-				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), at)).over(dims)
+				b.unknown(s, d, dims)
 			}
 			return
 		}
@@ -46,7 +46,7 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 		}
 		origin = fmt.Sprintf("generator (seed %d)", b.opts.Seed)
 	case b.opts.Abstract:
-		b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), at)).over(dims)
+		b.unknown(s, d, dims)
 		return
 	default:
 		b.noData(s, d)
@@ -61,6 +61,11 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	}
 	b.bind(s.Name, a, origin, v)
 	b.bound[s.Name].Axes = exported(axesOf(dims))
+}
+
+// unknown binds data that were not supplied, or follow from such (abstract binding).
+func (b *binder) unknown(s *ir.Symbol, d *lang.Data, dims []dim) {
+	b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span())).over(dims)
 }
 
 // given is a supplied array in the shape of its declaration; nil where it does
@@ -230,20 +235,14 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	}
 	var args [2]float64
 	for k, x := range d.Gen.Args {
-		e := b.top()
-		v := e.numeric(x)
-		vals, ok := e.constant(v, x.Span(), "an argument of a generator")
-		if !ok {
-			if !v.bad() && v.node.Opaque { // abstract: the value is not known
-				b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span())).over(dims)
-			}
+		v, known, ok := b.fixedNumber(x, "an argument of a generator")
+		if ok && !known {
+			b.unknown(s, d, dims)
+		}
+		if !known {
 			return nil
 		}
-		if !v.isScalar() {
-			b.unchecked(x.Span())
-			return nil
-		}
-		args[k] = vals[0]
+		args[k] = v
 	}
 	if !b.fits(d.Name.Span(), s.Name, sizesOf(dims)...) {
 		return nil

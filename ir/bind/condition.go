@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -246,8 +247,15 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	if c.unknown != nil {
 		mask := factor(c.unknown, c.space)
 		rest := e.map2(expr.Sub, scalarInt(1), mask, at)
-		yes := e.map2(expr.Mul, mask, e.expr(x.Then), at)
-		return e.map2(expr.Add, yes, e.map2(expr.Mul, rest, e.expr(x.Else), at), at)
+		u, v := e.numeric(x.Then), e.numeric(x.Else)
+		if u.bad() || v.bad() {
+			return value{}
+		}
+		if _, f := elab.Branches(x, u.typ(), v.typ()); f != nil {
+			return e.fault(f)
+		}
+		yes := e.map2(expr.Mul, mask, u, at)
+		return e.map2(expr.Add, yes, e.map2(expr.Mul, rest, v, at), at)
 	}
 	yes, no := 0, 0
 	for _, t := range c.bools {
@@ -270,15 +278,15 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	if u.item != v.item || u.row != v.row {
-		e.errorf(diag.BindShapes, at, "the branches differ in shape: %s and %s", u.describe(), v.describe())
-		return value{}
+	t, f := elab.Branches(x, u.typ(), v.typ())
+	if f != nil {
+		return e.fault(f)
 	}
 	u, v = e.lift(u, onYes, at), e.lift(v, onNo, at)
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	out := value{kind: number, item: u.item, row: u.row, space: e.space, axes: u.axes}
+	out := shaped(t, e.space)
 	out.node = e.must(e.b.graph.Binary(expr.Add, e.place(u, e.space, at), e.place(v, e.space, at), at))
 	return out
 }

@@ -352,6 +352,22 @@ func (e *elaborator) constant(v value, at diag.Span, what string) (vals []float6
 	return e.b.value(v.node).Values(), true
 }
 
+// fixedNumber is the value of an expression of the model that is a number before it is
+// solved. known is false after an error, and, without one, where ok.
+func (b *binder) fixedNumber(x lang.Expr, what string) (v float64, known, ok bool) {
+	e := b.top()
+	n := e.numeric(x)
+	switch vals, known := e.constant(n, x.Span(), what); {
+	case !known:
+		return 0, false, !n.bad() && n.node.Deps == 0
+	case !n.isScalar():
+		b.errorf(diag.BindShapes, x.Span(), "%s is a scalar, not %s", what, n.describe())
+		return 0, false, false
+	default:
+		return vals[0], true, true
+	}
+}
+
 // integers returns a value as integers, one or one a tuple of its space. An
 // unknown value (data not supplied) gives ok and a nil list.
 func (e *elaborator) integers(v value, at diag.Span, what string) (ints []int, ok bool) {

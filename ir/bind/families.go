@@ -62,6 +62,12 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		if op == lang.GreaterEq {
 			u, v, sign = v, u, -1
 		}
+		if !u.isScalar() && !v.isScalar() {
+			if _, f := elab.Relation(c, k, terms[k].typ(), terms[k+1].typ()); f != nil {
+				e.fault(f)
+				continue
+			}
+		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
 		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
 		if h.bad() {

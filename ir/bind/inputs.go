@@ -246,20 +246,10 @@ func isNumber(x lang.Expr) bool {
 }
 
 func (b *binder) defaultParam(s *ir.Symbol, d *lang.Param) {
-	e := b.top()
-	v := e.expr(d.Default)
-	if v.bad() {
-		return
-	}
-	if !v.isScalar() || v.kind == boolean {
-		b.unchecked(d.Default.Span())
-		return
-	}
-	vals, ok := e.constant(v, d.Default.Span(), "the default of `"+s.Name+"`")
-	switch {
-	case ok:
-		b.bindParam(s, d, data.Scalar(vals[0]), "default")
-	case b.opts.Abstract:
+	switch v, known, ok := b.fixedNumber(d.Default, "the default of `"+s.Name+"`"); {
+	case known:
+		b.bindParam(s, d, data.Scalar(v), "default")
+	case ok && b.opts.Abstract:
 		b.bindParam(s, d, data.Scalar(float64(b.filler())), "placeholder")
 	}
 }

@@ -20,7 +20,7 @@ func (r *rows) ends(decl *lang.Var, k int) {
 	}
 	between := func(lo, hi float64, at diag.Span) {
 		for j := range v.Shape.Len() {
-			from := origin{at: at, name: variableEntry(v, j), terms: math.Max(math.Abs(lo), math.Abs(hi))}
+			from := origin{at: at, name: v.EntryName(j), terms: math.Max(math.Abs(lo), math.Abs(hi))}
 			r.bound(v.Offset+j, -1, lo, false, from)
 			r.bound(v.Offset+j, 1, -hi, false, from)
 		}
@@ -32,18 +32,13 @@ func (r *rows) ends(decl *lang.Var, k int) {
 	if decl.Set == nil || len(decl.Set.Args) != 1 {
 		return
 	}
-	e, at := r.b.top(), decl.Set.Span()
-	arg := e.numeric(decl.Set.Args[0])
-	if arg.bad() || arg.node.Opaque || arg.node.Deps != 0 || !arg.isScalar() { // reported where the set is bound
-		return
-	}
-	size, ok := e.constant(arg, at, "the size of a set")
-	switch {
-	case !ok:
+	size, known, _ := r.b.fixedNumber(decl.Set.Args[0], "the size of a set")
+	switch at := decl.Set.Span(); {
+	case !known: // reported where the set is bound
 	case decl.Set.Name.Name == "simplex":
-		between(0, size[0], at)
+		between(0, size, at)
 	case decl.Set.Name.Name == "ball":
-		between(-size[0], size[0], at)
+		between(-size, size, at)
 	}
 }
 
@@ -69,12 +64,12 @@ func (r *rows) whole(decl *ir.LevelDecl) {
 			case x.Lo[j] > x.Hi[j]: // reported
 			case lo > hi:
 				d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no whole number satisfies the bounds: `%s` must be at least %v and at most %v",
-					variableEntry(v, i), x.Lo[j], x.Hi[j])
+					v.EntryName(i), x.Lo[j], x.Hi[j])
 				if r.hi[j].at != r.lo[j].at {
 					d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
 				}
 			case math.Max(-lo, hi) > largestWhole:
-				r.b.errorf(diag.BindIntegerEnds, r.lo[j].at, "the bounds of the integer variable `%s` are beyond 2^53", variableEntry(v, i)).Detail =
+				r.b.errorf(diag.BindIntegerEnds, r.lo[j].at, "the bounds of the integer variable `%s` are beyond 2^53", v.EntryName(i)).Detail =
 					"Not every whole number there is a double."
 			default:
 				x.Lo[j], x.Hi[j] = lo+0, hi+0
@@ -97,7 +92,7 @@ func (r *rows) endless(decl *lang.Var, v ir.Variable, i int) {
 	case !math.IsInf(x.Hi[j], 0):
 		what = "lower bound"
 	}
-	d := r.b.errorf(diag.BindIntegerEnds, at, "the integer variable `%s` has no %s", variableEntry(v, i), what)
+	d := r.b.errorf(diag.BindIntegerEnds, at, "the integer variable `%s` has no %s", v.EntryName(i), what)
 	d.Detail = "The search for the best whole numbers goes through those between two bounds."
 	d.Fix = "write `in box(lo, hi)` with finite bounds"
 }

@@ -202,7 +202,7 @@ func (b *binder) start(prob *ir.Problem) {
 				prob.Start[target.Offset+k] = vals[k]
 			}
 			if at := prob.Start[target.Offset+k]; target.Integer && at != math.Trunc(at) {
-				b.errorf(diag.BindNotInteger, item.Value.Span(), "`%s` takes whole numbers only, but starts at %v", variableEntry(*target, k), at)
+				b.errorf(diag.BindNotInteger, item.Value.Span(), "`%s` takes whole numbers only, but starts at %v", target.EntryName(k), at)
 				break
 			}
 		}
@@ -234,18 +234,10 @@ func (b *binder) settings(prob *ir.Problem) {
 				continue
 			}
 		}
-		e := b.top()
-		v := e.numeric(item.Value)
-		vals, ok := e.constant(v, item.Value.Span(), "the setting "+item.Name.Name)
-		if !ok {
-			continue
+		if v, known, _ := b.fixedNumber(item.Value, "the setting `"+item.Name.Name+"`"); known {
+			out.Value = v
+			prob.Settings = append(prob.Settings, out)
 		}
-		if !v.isScalar() {
-			b.errorf(diag.BindShapes, item.Value.Span(), "the setting `%s` must be a number or a word, not %s", item.Name.Name, v.describe())
-			continue
-		}
-		out.Value = vals[0]
-		prob.Settings = append(prob.Settings, out)
 	}
 }
 

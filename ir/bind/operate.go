@@ -111,7 +111,8 @@ func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 	return v
 }
 
-// map2 applies an elementwise operation of two arguments.
+// map2 applies an elementwise operation of two arguments, whose shapes have been
+// compared.
 func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 	if u.bad() || v.bad() {
 		return value{}
@@ -122,12 +123,6 @@ func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 		}
 	}
 	u, v = e.num(u), e.num(v)
-	if !u.isScalar() && !v.isScalar() {
-		if _, problem := elab.Broadcast(u.typ(), v.typ()); problem != "" {
-			e.errorf(diag.BindShapes, at, "the shapes differ: %s and %s", u.describe(), v.describe())
-			return value{}
-		}
-	}
 	out := value{kind: number, item: u.item, row: u.row, space: join(u.space, v.space)}
 	out.axes = u.axes
 	if u.isScalar() {

@@ -128,7 +128,7 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 		r.coincide(j)
 		if p.X.Lo[j] > p.X.Hi[j] {
 			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: `%s` must be at least %v and at most %v",
-				entryOf(p.Upper.Vars, j), p.X.Lo[j], p.X.Hi[j])
+				p.Upper.EntryName(j), p.X.Lo[j], p.X.Hi[j])
 			if r.hi[j].at != r.lo[j].at {
 				d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
 			}
@@ -294,24 +294,6 @@ func nonzero(cols []int, vals []float64) ([]int, []float64) {
 	return c, v
 }
 
-// entryOf names entry j of x: "toll[3]".
-func entryOf(vars []ir.Variable, j int) string {
-	for _, v := range vars {
-		if k := j - v.Offset; k >= 0 && k < v.Shape.Len() {
-			return variableEntry(v, k)
-		}
-	}
-	return fmt.Sprintf("x[%d]", j+1)
-}
-
-// variableEntry names entry k of a variable: "toll[3]", "flow["Rome", "Oslo"]".
-func variableEntry(v ir.Variable, k int) string {
-	if v.Axes != nil {
-		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
-	}
-	return rowNames(v.Name, value{item: v.Shape})(k)
-}
-
 // set lowers the set of a variable to relations; a ball is none.
 func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 	if decl.Set == nil {
@@ -386,7 +368,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 		a, c := lo[k%len(lo)], hi[k%len(hi)]
 		if !(a-c <= constantTolerance*(math.Abs(a)+math.Abs(c))) && !(a <= c) {
 			r.b.errorf(diag.BindEmptySet, decl.Set.Span(), "the box of `%s` is empty: from %v to %v",
-				variableEntry(v, k), a, c)
+				v.EntryName(k), a, c)
 			return false
 		}
 	}
@@ -398,22 +380,20 @@ func (r *rows) ball(decl *lang.Var, k int) {
 	if decl.Set == nil || decl.Set.Name.Name != "ball" || len(decl.Set.Args) != 1 {
 		return
 	}
-	at, e := decl.Set.Args[0].Span(), r.b.top()
-	v := e.numeric(decl.Set.Args[0])
-	radius, ok := e.constant(v, at, "the radius of a ball")
-	if !ok || !v.isScalar() { // the checker has seen to the type
+	radius, known, _ := r.b.fixedNumber(decl.Set.Args[0], "the radius of a ball")
+	if !known {
 		return
 	}
-	if !(radius[0] >= 0) {
-		r.b.errorf(diag.BindEmptySet, at, "the radius of a ball is at least 0, not %v", radius[0])
+	if !(radius >= 0) {
+		r.b.errorf(diag.BindEmptySet, decl.Set.Args[0].Span(), "the radius of a ball is at least 0, not %v", radius)
 		return
 	}
-	if radius[0] == 0 { // a point
+	if radius == 0 { // a point
 		v := r.prob.Upper.Vars[k]
 		for j := range v.Shape.Len() {
 			r.bound(v.Offset+j, 1, 0, true, origin{at: decl.Set.Span(), name: v.Name})
 		}
 		return
 	}
-	r.prob.X.Balls = append(r.prob.X.Balls, ir.Ball{Var: k, Radius: radius[0]})
+	r.prob.X.Balls = append(r.prob.X.Balls, ir.Ball{Var: k, Radius: radius})
 }

@@ -14,6 +14,7 @@ func TestShapesInNumbers(t *testing.T) {
 	const model = `model shapes
 param m: int = 2
 data A: matrix[2 * m, 3] ~ normal(0, 1)
+data M: matrix[2 * m, m + 2] ~ normal(0, 1)
 data c: vector[m + 2] ~ normal(0, 1)
 data F: [m + 2, 3, 2] ~ normal(0, 1)
 data G: [2 * m, 3, 2] ~ normal(0, 1)
@@ -36,6 +37,10 @@ lower {
 		{"sum([A, c])", "these blocks do not fit side by side", "A is 6 x 3, c is 5; 6 and 5 are different sizes"},
 		{"sum([A'; c'])", "these blocks do not fit below each other", "A' is 3 x 6, c' is 1 x 5; 6 and 5 are different sizes"},
 		{"weigh(c, y)", "`u'` cannot be multiplied by `v`", "u' is 1 x 5, v is 6; 5 and 6 are different sizes"},
+		{"sum(k in 1..2: sum(if k > 1 then c else y))", "the branches of `if` have different shapes", "c is 5, y is 6"},
+		{"sum(max(c, y))", "the arguments of `max` have different shapes", "c is 5, y is 6; 5 and 6 are different sizes"},
+		{"sum(diag(M))", "`diag` of a matrix takes a square one", "M is 6 x 5"},
+		{"0\n  subject to c <= y", "the sides of `<=` have different shapes", "c is 5, y is 6; 5 and 6 are different sizes"},
 		{"dot(c, y)", "`dot` takes a vector[n] as `v`", "but `y` is a vector[6]"},
 		{"sum(shift(c, y))", "`shift` is declared to give a vector[2 * m]", "but its body is a vector[5]"},
 		{"sum(k in 1..2: k * (c' * y))", "`c'` cannot be multiplied by `y`", "c' is 1 x 5, y is 6; 5 and 6 are different sizes"},

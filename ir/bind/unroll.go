@@ -2,6 +2,7 @@ package bind
 
 import (
 	"bilevelc/internal/sparse"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -85,7 +86,11 @@ func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
 		if v.bad() {
 			return value{}
 		}
-		items[k] = v
+		if items[k] = v; elab.Disagree(items[0].typ(), v.typ()) {
+			e.errorf(diag.BindShapes, at, "the terms of this sum have different sizes").Detail =
+				s.where(0) + ": " + items[0].describe() + ", " + s.where(k) + ": " + v.describe()
+			return value{}
+		}
 	}
 	// A balanced tree keeps the graph shallow and rounding small.
 	for len(items) > 1 {

@@ -176,19 +176,14 @@ func (c *checker) branch(s *scope, e *lang.IfExpr) value {
 	if isUnknown(a.typ) || isUnknown(b.typ) {
 		return unknownOf(a, b)
 	}
-	v := join(a.typ, a, b)
-	switch {
-	case elab.IsScalar(a.typ) && elab.IsScalar(b.typ):
-		if a.typ.Kind != b.typ.Kind {
-			v.typ = elab.Real
-		}
-		if v.typ.Kind == ir.IntType {
-			v.size = c.opaque(s, e.Span())
-		}
-	case a.typ.Kind != b.typ.Kind || elab.Disagree(a.typ, b.typ):
-		c.errorf(s, diag.BranchShapes, e.Span(), "the branches of `if` have different shapes").Detail =
-			elab.SizeOf(e.Then, a.typ) + ", " + elab.SizeOf(e.Else, b.typ)
+	t, fault := elab.Branches(e, a.typ, b.typ)
+	if fault != nil {
+		c.fault(s, fault)
 		return unknownOf(a, b)
+	}
+	v := join(t, a, b)
+	if t.Kind == ir.IntType {
+		v.size = c.opaque(s, e.Span())
 	}
 	return v
 }

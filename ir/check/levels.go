@@ -226,10 +226,8 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 			break
 		}
 		a, b := terms[i], terms[i+1]
-		if _, problem := elab.Broadcast(a.typ, b.typ); problem != "" {
-			at := r.Terms[i].Span().To(r.Terms[i+1].Span())
-			d := c.errorf(s, diag.RelationShapes, at, "the sides of `%s` have different shapes", op)
-			d.Detail = elab.SizeOf(r.Terms[i], a.typ) + ", " + elab.SizeOf(r.Terms[i+1], b.typ) + problem
+		if _, fault := elab.Relation(r, i, a.typ, b.typ); fault != nil {
+			c.fault(s, fault)
 			continue
 		}
 		switch {

@@ -172,3 +172,28 @@ func power(e *lang.Binary, x, y ir.Type, whole bool) (ir.Type, *Fault) {
 	}
 	return Real, nil
 }
+
+// Relation types the i-th relation of a constraint, lhs - rhs.
+func Relation(c *lang.Constraint, i int, x, y ir.Type) (ir.Type, *Fault) {
+	t, problem := Broadcast(x, y)
+	if problem == "" {
+		return t, nil
+	}
+	at := lang.At{Place: c.Terms[i].Span().To(c.Terms[i+1].Span())}
+	f := fault(diag.RelationShapes, at, "the sides of `%s` have different shapes", c.Ops[i])
+	f.Detail = SizeOf(c.Terms[i], x) + ", " + SizeOf(c.Terms[i+1], y) + problem
+	return Unknown, f
+}
+
+// Branches types `if c then x else y`.
+func Branches(e *lang.IfExpr, x, y ir.Type) (ir.Type, *Fault) {
+	switch {
+	case x.Kind == y.Kind && !Disagree(x, y):
+		return x, nil
+	case IsScalar(x) && IsScalar(y):
+		return Real, nil
+	}
+	f := fault(diag.BranchShapes, e, "the branches of `if` have different shapes")
+	f.Detail = SizeOf(e.Then, x) + ", " + SizeOf(e.Else, y)
+	return Unknown, f
+}

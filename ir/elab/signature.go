@@ -10,7 +10,9 @@ import (
 )
 
 // written spells a type that a function declares, as messages show it.
-func written(t *lang.TypeExpr) string { return "a " + strings.Join(strings.Fields(t.Span().Text()), " ") }
+func written(t *lang.TypeExpr) string {
+	return "a " + strings.Join(strings.Fields(t.Span().Text()), " ")
+}
 
 // fitsWritten reports whether a type is the one that a function declares, which may
 // leave sizes out. own takes a written size that is a name of the function's own,
