@@ -157,11 +157,12 @@ func quotient(e *lang.Binary, x, y ir.Type) (ir.Type, *Fault) {
 
 // power types `^`, whose sides are scalars.
 func power(e *lang.Binary, x, y ir.Type, whole bool) (ir.Type, *Fault) {
-	for _, o := range []Operand{{e.X, x}, {e.Y, y}} {
-		if IsScalar(o.Type) {
-			continue
+	if !IsScalar(x) || !IsScalar(y) {
+		at, t := e.X, x
+		if IsScalar(x) {
+			at, t = e.Y, y
 		}
-		f := fault(diag.NeedsScalar, o.X, "`^` is the power of a scalar, but `%s` is %s", Quote(o.X), KindOf(o.Type))
+		f := fault(diag.NeedsScalar, at, "`^` is the power of a scalar, but `%s` is %s", Quote(at), KindOf(t))
 		if _, p := Broadcast(x, y); p == "" {
 			f.Fix = fmt.Sprintf("write `%s .^ %s` to take powers entry by entry", OperandText(e.X), OperandText(e.Y))
 		}

@@ -6,10 +6,7 @@
 // that does not apply is a Fault, which the caller locates and reports.
 package elab
 
-import (
-	"bilevelc/ir"
-	"bilevelc/lang"
-)
+import "bilevelc/ir"
 
 // Size is a dimension of a type. The sizes of types that meet are of one kind.
 type Size interface {
@@ -115,12 +112,3 @@ func Transposed(t ir.Type) ir.Type {
 	}
 	return t
 }
-
-// An Operand is an expression and its type.
-type Operand struct {
-	X    lang.Expr
-	Type ir.Type
-}
-
-// size spells the operand's shape in the user's names: "A is dh x dy".
-func (o Operand) size() string { return SizeOf(o.X, o.Type) }
