@@ -2,13 +2,13 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
-	"bilevelc/lang/diag"
 )
 
 // A dim is one dimension of an array: how many entries it has, and the set that
@@ -86,22 +86,7 @@ func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
 		}
 		out[k] = dim{n: n}
 	}
-	if rank, fixed := rankOf(t.Kind); fixed && len(out) != rank {
-		b.errorf(diag.BindShapes, t.Span(), "%s needs %d dimensions", t.Kind, rank)
-		return nil, false
-	}
 	return out, true
-}
-
-// rankOf is the number of dimensions of a kind, where its word fixes it.
-func rankOf(k lang.TypeKind) (rank int, fixed bool) {
-	switch k {
-	case lang.KindVector:
-		return 1, true
-	case lang.KindMatrix:
-		return 2, true
-	}
-	return 0, k != lang.KindArray && k != lang.KindText
 }
 
 func sizesOf(dims []dim) []int {
@@ -167,19 +152,11 @@ func (v value) dims() []dim {
 // exported are the dimensions as the bound problem keeps them: nil where there
 // are no labels and the shape says it all.
 func exported(axes []dim) []ir.Axis {
-	labelled := len(axes) > 2
-	out := make([]ir.Axis, len(axes))
-	for k, d := range axes {
-		out[k].Size = d.n
-		if d.set != nil {
-			out[k] = d.set.axis()
-		}
-		labelled = labelled || out[k].Labels != nil
+	out := exportedAll(axes)
+	if len(axes) > 2 || slices.ContainsFunc(out, func(a ir.Axis) bool { return a.Labels != nil }) {
+		return out
 	}
-	if !labelled {
-		return nil
-	}
-	return out
+	return nil
 }
 
 // exportedAll is exported for names: with labels where there are some.

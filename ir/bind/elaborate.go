@@ -301,12 +301,6 @@ func (e *elaborator) unary(x *lang.Unary) value {
 	return e.map1(expr.Neg, v, e.at(x))
 }
 
-// elementwise maps the operators that act entry by entry.
-var elementwise = map[lang.BinaryOp]expr.Op{
-	lang.Add: expr.Add, lang.Sub: expr.Sub, lang.Div: expr.Div, lang.Pow: expr.Pow,
-	lang.ElemMul: expr.Mul, lang.ElemDiv: expr.Div, lang.ElemPow: expr.Pow,
-}
-
 func (e *elaborator) binary(x *lang.Binary) value {
 	if x.Op == lang.Eq || x.Op == lang.Ne {
 		if v, ok := e.compareLabels(x); ok {
@@ -330,7 +324,7 @@ func (e *elaborator) binary(x *lang.Binary) value {
 			return e.fault(f)
 		}
 	}
-	return e.map2(elementwise[x.Op], u, v, e.at(x))
+	return e.map2(elab.Operations[x.Op], u, v, e.at(x))
 }
 
 // constant returns the entries of a value that depends on data only. ok is

@@ -184,7 +184,7 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 				elements[k] = append(elements[k], lang.LabelOf(p))
 			}
 		}
-		b.fillSet(set, d, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
+		b.fillSet(set, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
 	}
 	return true
 }
@@ -222,7 +222,7 @@ func (b *binder) suppliedSet(set *boundSet, d *lang.IndexSet, entry *data.Entry)
 			"make its ends params and supply those"
 		return
 	}
-	b.fillSet(set, d, elements, entry.Origin, func(int) diag.Span { return d.Name.Span() })
+	b.fillSet(set, elements, entry.Origin, func(int) diag.Span { return d.Name.Span() })
 }
 
 func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
@@ -243,7 +243,7 @@ func (b *binder) numberedSet(set *boundSet, d *lang.IndexSet) {
 }
 
 // fillSet gives a set its elements, each a tuple of labels.
-func (b *binder) fillSet(set *boundSet, d *lang.IndexSet, elements [][]string, origin string, at func(k int) diag.Span) {
+func (b *binder) fillSet(set *boundSet, elements [][]string, origin string, at func(k int) diag.Span) {
 	arity := len(set.partSets())
 	seen := map[string]bool{}
 	fail := func(k int, format string, args ...any) *diag.Diagnostic {
@@ -256,7 +256,7 @@ func (b *binder) fillSet(set *boundSet, d *lang.IndexSet, elements [][]string, o
 			fail(k, "has %d labels where %d are needed", len(labels), arity)
 			return
 		}
-		if seen[key] {
+		if seen[key] && !set.fake {
 			fail(k, "is there twice")
 			return
 		}

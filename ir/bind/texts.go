@@ -2,7 +2,6 @@ package bind
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -304,29 +303,10 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 	for _, of := range sets {
 		set.fake = set.fake || of.fake
 	}
-	for _, l := range labels {
-		if set.within != nil {
-			set.up = append(set.up, set.within.find(l...))
-		}
-		if set.parts == nil {
-			set.labels = append(set.labels, l[0])
-			continue
-		}
-		tuple := make([]int, len(l))
-		for i := range l {
-			tuple[i] = set.parts[i].find(l[i])
-		}
-		set.tuples = append(set.tuples, tuple)
-	}
-	set.n = len(labels)
-	if slices.Contains(set.up, -1) {
-		b.unchecked(v.Span())
-		return true
-	}
+	b.fillSet(set, labels, origin, func(int) diag.Span { return v.Span() })
 	if set.n == 0 {
 		b.errorf(diag.BindLabels, v.Span(), "no element of %s is in `%s`", setNames(sets), set.name).Severity = diag.Warning
 	}
-	b.bindSet(set, origin)
 	return true
 }
 

@@ -87,6 +87,7 @@ type checker struct {
 	symbols  map[string]*entry // the model's names
 	ordered  []*entry          // in order of declaration
 	resolved []*entry          // the chain of symbols under way, for cycles
+	reading  int               // how many of them read a multiplier of the constraint at hand
 
 	reported map[string]bool
 	memo     map[string]value

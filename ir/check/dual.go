@@ -82,10 +82,12 @@ func (c *checker) constraintNames() []string {
 // rowsType is the type of one number a row of a constraint: that of its sides,
 // or for a family of scalar rows over ranges from 1 the array over them. Other
 // families get their shape when the model is bound. What is wrong in the
-// constraint is reported where the level is checked, not here.
+// constraint is reported here or where the level is checked, once, but for names that
+// read the multiplier: refuseDual does.
 func (c *checker) rowsType(r *lang.Constraint) ir.Type {
-	before := c.diags
-	defer func() { c.diags = before }()
+	outer := c.reading
+	c.reading = len(c.resolved)
+	defer func() { c.reading = outer }()
 	s := c.global
 	if len(r.Binders) > 0 {
 		s = c.binders(s, r.Binders, r.Cond != nil)

@@ -169,6 +169,9 @@ func (c *checker) cycle(e *entry) {
 	for start > 0 && c.resolved[start] != e {
 		start--
 	}
+	if start < c.reading {
+		return // through a multiplier, which is an error of its own
+	}
 	loop := c.resolved[start:]
 	names := make([]string, 0, len(loop)+1)
 	for _, m := range loop {

@@ -131,19 +131,7 @@ func (c *checker) fold(s *scope, e *lang.Binary, v *value, x, y value) {
 	if x.num == nil || y.num == nil {
 		return
 	}
-	var n float64
-	switch e.Op {
-	case lang.Add:
-		n = *x.num + *y.num
-	case lang.Sub:
-		n = *x.num - *y.num
-	case lang.Mul, lang.ElemMul:
-		n = *x.num * *y.num
-	case lang.Div, lang.ElemDiv:
-		n = *x.num / *y.num
-	case lang.Pow, lang.ElemPow:
-		n = math.Pow(*x.num, *y.num)
-	}
+	n := elab.Operations[e.Op].Info().Eval2(*x.num, *y.num)
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		c.errorf(s, diag.NotReal, e.Span(), "`%s` is not a real number", elab.Quote(e))
 		return

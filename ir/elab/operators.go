@@ -4,9 +4,16 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
+
+// Operations are the operations of arithmetic on numbers.
+var Operations = map[lang.BinaryOp]expr.Op{
+	lang.Add: expr.Add, lang.Sub: expr.Sub, lang.Mul: expr.Mul, lang.Div: expr.Div, lang.Pow: expr.Pow,
+	lang.ElemMul: expr.Mul, lang.ElemDiv: expr.Div, lang.ElemPow: expr.Pow,
+}
 
 // Arithmetic types x op y of numbers, without the relations. whole says of `^` that
 // the exponent is a natural number that the text fixes, to which an int is an int.
