@@ -77,6 +77,7 @@ type Result struct {
 	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
 	Seal        string               `json:"seal"`             // of all the rest of the document but its times; set when it is written
 	read        bool                 // from a document
+	endless     bool                 // the run on the KKT system found F to fall on and on: no other way finds more
 	broken      bool                 // its seal did not hold
 }
 

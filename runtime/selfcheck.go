@@ -2,14 +2,17 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 
 	"bilevelc/internal/await"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
+	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/status"
 )
 
@@ -27,6 +30,9 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 			short += "; " + r.Reason
 		}
 		r.Status, r.Reason = NumericalFailure, short
+	}
+	if r.Status == Unbounded {
+		return p.confirmUnbounded(ctx, r)
 	}
 	if r.Status != Solved {
 		return p.temper(ctx, r)
@@ -62,6 +68,74 @@ func (r *Result) cutShort(ctx context.Context, during string) (err error) {
 	}
 	r.Checkpoint, err = r.Rewind()
 	return err
+}
+
+// confirmUnbounded verifies the ray along which F falls without end; where there is none that holds, the run has failed to find out.
+func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
+	if !r.HasPoint() {
+		return nil
+	}
+	if err := p.findRay(ctx, r); err != nil {
+		return err
+	}
+	if err := p.temper(ctx, r); err != nil || r.Status != Unbounded {
+		return err
+	}
+	report, ended, err := p.examine(ctx, r)
+	switch {
+	case err != nil:
+		return err
+	case ended:
+		return r.cutShort(ctx, "the result was verified")
+	}
+	if failed := report.Failures(); len(failed) > 0 {
+		r.Status = NumericalFailure
+		r.Reason = "F falls on as far as it was followed, and nothing shows that it does so without end: " + failed[0].Problem()
+		r.Certificate.Ray = nil
+	}
+	return nil
+}
+
+// findRay gives a result whose F was seen to fall far out the ray that shows it, found on the KKT system; it moves the result to where the ray begins.
+func (p *Problem) findRay(ctx context.Context, r *Result) error {
+	if r.Certificate != nil && r.Certificate.Ray != nil || kkt.Applies(p.Numeric) != "" || p.ties != nil || p.units != nil ||
+		p.Numeric.Dx+p.Numeric.Dy+p.Numeric.Rows.Len() > largestSystem {
+		return nil
+	}
+	x, err := vectorOf(&p.IR.Upper, r.Upper.Variables)
+	if err != nil {
+		return err
+	}
+	s, err := kkt.New(p.Numeric)
+	if err != nil {
+		return nil // g is not convex in y: there is no system
+	}
+	solver, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		return err
+	}
+	var unbounded *pieces.Unbounded
+	if _, err := solver.From(ctx, x); !errors.As(err, &unbounded) {
+		return nil
+	}
+	pt := p.pointAt(s, unbounded.Z, nil)
+	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+		return err
+	}
+	p.describeCoupled(r, pt.Coupled, nil, nil)
+	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
+	r.Parameters = nil
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: rayOf(s, unbounded.Ray)}
+	return nil
+}
+
+// rayOf is the stable form of a ray.
+func rayOf(s *kkt.System, ray []float64) *certify.Ray {
+	out := &certify.Ray{X: unsigned(s.X(ray)), Y: unsigned(s.Y(ray)), Multipliers: unsigned(s.Lambda(ray))}
+	if !s.Objective.Quadratic {
+		out.Steps = certify.RaySteps
+	}
+	return out
 }
 
 // confirmInfeasible verifies that the violation of the upper constraints cannot be lowered near

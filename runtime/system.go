@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"bilevelc/lang/diag"
@@ -93,7 +92,8 @@ type systemRun struct {
 	notes  []string
 	near   bool // the first start is the solution of a problem like this one
 	trace  []TracePoint
-	err    error // why there is no better point
+	err    error     // why there is no better point
+	ray    []float64 // along which F falls without end from best; nil where none is known
 
 	tree     *tree.Result // nil before the search
 	globally *Global      // what it says; nil where there was none
@@ -178,7 +178,9 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		r.Starts = run.ends
 		r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
 	}
+	run.falls(err)
 	r.Status, r.Reason = run.status(ctx, err)
+	r.endless = r.Status == Unbounded || errors.Is(err, pieces.ErrEndless)
 	r.Global = run.globally
 	r.tree = run.proof
 	r.Phases.Bound = run.boundTimes
@@ -193,12 +195,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 			x = make([]float64, p.IR.Upper.Dim)
 		}
 		p.blank(r, x)
-		if r.Status == Unbounded && !strings.HasPrefix(r.Reason, "the lower level") {
-			r.Diagnostics.Errorf(diag.RunUnbounded, p.IR.Upper.Span, "%s", r.Reason).Fix =
-				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
-		} else {
-			p.explainFailure(r, err)
-		}
+		p.explainFailure(r, err)
 		r.Time = r.Phases.Total()
 		return r, nil
 	}
@@ -212,9 +209,29 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	if err := p.confirm(ctx, r); err != nil {
 		return nil, err
 	}
+	if r.Status == Unbounded {
+		p.explainFailure(r, nil)
+	}
 	r.Phases.Certify = watch.lap()
 	r.Time = r.Phases.Total()
 	return r, nil
+}
+
+// falls takes the point and the ray of a solve that found F to fall without end.
+func (run *systemRun) falls(err error) {
+	var unbounded *pieces.Unbounded
+	switch {
+	case errors.As(err, &unbounded):
+		run.ray = unbounded.Ray
+		run.best = &kkt.Point{Z: unbounded.Z}
+	case run.tree != nil && run.tree.Outcome == tree.Unbounded:
+		run.ray = run.tree.Ray
+		run.best = &kkt.Point{Z: run.tree.Best.Z}
+	default:
+		return
+	}
+	run.best.F = run.s.Value(run.best.Z)
+	run.best.Branch, run.best.Biactive = run.s.BranchAt(run.best.Z)
 }
 
 // local finds the local solutions from all starts.
@@ -502,11 +519,15 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun)
 	if best.Multipliers != nil || len(best.Leaves) > 0 {
 		r.Certificate = strong.make(&residual)
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = strongMeasure, Number(residual), 0
-	} else { // it ended before there was a certificate
+	} else { // F falls on from here, or it ended before there was a certificate
 		r.Certificate = &certify.Certificate{}
 		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
 	}
 	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
+	if run.ray != nil {
+		r.Certificate.Ray = rayOf(run.s, run.ray)
+		return nil
+	}
 	if best.SecondOrder == kkt.Fails {
 		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
 	}

@@ -93,6 +93,8 @@ type Document struct {
 	// Infeasible claims that no x satisfies the coupled constraints, as far as can be told
 	// at X: where their violation is least near by.
 	Infeasible bool
+	// Unbounded claims that F falls without end over X: it needs a ray.
+	Unbounded bool
 	// Strict claims strict complementarity at X.
 	Strict bool
 	// Tied says that g is convex in y and need not be strongly so: the follower may have other answers than Y, which its multipliers show to be one.
@@ -111,6 +113,8 @@ type Certificate struct {
 	Strong          *Strong          `json:"strong,omitempty"`
 	// Gradient are multipliers on the one branch of the follower's KKT system that the point lies inside, along which x moves freely: Bound is then the hypergradient.
 	Gradient *Multipliers `json:"gradient,omitempty"`
+	// Ray shows that F has no bound.
+	Ray *Ray `json:"ray,omitempty"`
 }
 
 // Finite reports that all numbers of the certificate are, so that JSON holds it.
@@ -137,7 +141,8 @@ func (c *Certificate) Finite() bool {
 	if m := c.GradientMapping; m != nil {
 		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
 	}
-	return isFinite(all) && (c.Strong == nil || c.Strong.finite()) && (c.Gradient == nil || c.Gradient.finite())
+	return isFinite(all) && (c.Strong == nil || c.Strong.finite()) && (c.Gradient == nil || c.Gradient.finite()) &&
+		(c.Ray == nil || isFinite(c.Ray.X) && isFinite(c.Ray.Y) && isFinite(c.Ray.Multipliers))
 }
 
 // Lower certifies that y is close to y*(x).

@@ -71,6 +71,12 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 	if c := doc.Certificate; c != nil && c.Strong != nil {
 		v.strong(c.Strong)
 	}
+	switch c := doc.Certificate; {
+	case c != nil && c.Ray != nil:
+		v.ray(c.Ray)
+	case doc.Unbounded:
+		v.fail(rayClaim, "there is no ray that shows it")
+	}
 	if c := doc.Certificate; c != nil && c.Gradient != nil {
 		v.gradientOfBranch(c.Gradient)
 	}

@@ -151,13 +151,21 @@ func (s *System) withoutDuality(m *Multipliers, w *Weights, z, slack []float64) 
 const duality = 0x1p-46
 
 // Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
-// entries of x, y and lambda, each entry over its own scale (ColScale).
+// entries of x, y and lambda, each entry over its own scale (ColScale). Terms of the gradient that cancel are told from it half way to 0.
 func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) {
-	grad := make([]float64, s.N)
+	grad, between := make([]float64, s.N), make([]float64, s.N)
+	half := make([]float64, s.N)
+	for j, t := range z {
+		half[j] = t / 2
+	}
 	_, _ = s.gradient(grad, z)
+	_, _ = s.gradient(between, half)
 	terms := make([]float64, s.N)
 	for j, g := range grad {
 		terms[j] = math.Abs(g)
+		if moved := 2 * math.Abs(g-between[j]); moved > terms[j] && !math.IsInf(moved, 0) { // not where it is NaN
+			terms[j] = moved
+		}
 	}
 	take := func(j int, v float64) {
 		grad[j] -= v

@@ -28,7 +28,7 @@ func (v *Solver) minimize(ctx context.Context, z []float64, branch []kkt.Fix) ([
 		v.warm = sol.Basis
 		return v.unscaled(sol.Z), nil
 	case activeset.Unbounded:
-		return nil, &Unbounded{z, v.unscaled(sol.Ray)}
+		return nil, &Unbounded{v.unscaled(sol.Z), v.unscaled(sol.Ray)}
 	}
 	return nil, fmt.Errorf("a branch that holds a point: %v", sol.Status)
 }
@@ -53,6 +53,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
 	}
+	last := math.Inf(1) // what the steps promise once f is flat
 	for range most {
 		grad, at := v.scaledGradient(z), v.scaled(z)
 		hess := v.curved(z, &v.bounds)
@@ -83,10 +84,18 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			slope += g * (sol.Z[j] - at[j])
 			size += math.Abs(g * (sol.Z[j] - at[j]))
 		}
-		if !(-slope > rounding*(math.Abs(f)+size)) {
-			return z, nil
-		}
 		step := v.unscaled(sol.Z)
+		if !(-slope > rounding*(math.Abs(f)+size)) {
+			// f no longer tells the points apart, to half of the digits of z; the slope does, as long as steps of Newton's make it smaller.
+			if !(-slope > 0) || !(-slope < last/2) {
+				return z, nil
+			}
+			if fn := s.Value(step); !(math.Abs(fn-f) <= 4*rounding*(math.Abs(f)+size)) {
+				return z, nil
+			}
+			z, last = step, -slope
+			continue
+		}
 		if ray := v.ray(at, sol.Z, grad); ray != nil {
 			return nil, &Unbounded{z, v.unscaled(ray)}
 		}
@@ -114,12 +123,9 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 // endless is how often the size of z may grow: by then steps of all lengths from rounding to the size of z have been taken.
 const endless = 1 / rounding
 
-// ray is the direction from a point to another where it leads on without end, in the relaxation's units, and the quadratic f falls along all of it; nil where it does not.
+// ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.
 // Entries that are rounding beside the largest and have an end in front of them are no part of it: f, whose gradient at the point is given, falls along the others.
 func (v *Solver) ray(at, to, grad []float64) []float64 {
-	if !v.s.Objective.Quadratic {
-		return nil
-	}
 	d, size := make([]float64, len(at)), 0.0
 	for j := range d {
 		d[j] = to[j] - at[j]
@@ -152,6 +158,12 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 			return nil
 		}
 	}
+	if !v.s.Objective.Quadratic {
+		if size < v.reach(v.unscaled(at))/2 || !v.fallsAlong(at, d) {
+			return nil
+		}
+		return d
+	}
 	if h := v.scaledHessian(v.unscaled(at)); h != nil {
 		curvature, terms := 0.0, 0.0
 		for i, t := range d {
@@ -165,6 +177,33 @@ func (v *Solver) ray(at, to, grad []float64) []float64 {
 		}
 	}
 	return d
+}
+
+// doublings of a distance, from a direction's own length on, show whether an f that is not quadratic goes on falling along it: through all that numbers of fifteen digits can tell, and as far again.
+const doublings = 100
+
+// fallsAlong reports whether f is less at each doubling of the way along d, and falls over the last ones by no less than over those before.
+func (v *Solver) fallsAlong(at, d []float64) bool {
+	z, t, most := make([]float64, len(at)), 1.0, 0.0
+	before := v.s.Value(v.unscaled(at))
+	for k := range doublings {
+		for j := range z {
+			z[j] = at[j] + t*d[j]
+		}
+		now := v.s.Value(v.unscaled(z))
+		fall := before - now
+		switch {
+		case math.IsInf(now, -1):
+			return true
+		case !(fall > 0), k > 3*doublings/4 && fall < most*(1-1e-6):
+			return false
+		}
+		if k > doublings/2 && k <= 3*doublings/4 {
+			most = math.Max(most, fall)
+		}
+		before, t = now, 2*t
+	}
+	return true
 }
 
 // reach is how far a step of sequential quadratic programming may go in the relaxation's units: where f's Hessian is not

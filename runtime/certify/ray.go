@@ -1,0 +1,321 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// Ray certifies that F has no bound over X: from the document's point on the follower's KKT system holds all along
+//
+//	(x, y, lambda) + t (X, Y, Multipliers),   t >= 0
+//
+// and f falls along it without end: f is quadratic, and has a negative slope and no positive curvature there; or else it is less at each of the distances 1, 2, 4, ... Steps times
+// the first one than before, and by no less as they grow.
+type Ray struct {
+	X           []float64 `json:"x"`           // len Dx
+	Y           []float64 `json:"y"`           // len Dy
+	Multipliers []float64 `json:"multipliers"` // len m
+	// Steps is how often the distance is doubled, of an f that is not quadratic; 0 else.
+	Steps int `json:"steps,omitempty"`
+}
+
+// RaySteps is how many doublings of the distance show an f that is not quadratic to fall without end: from rounding of the size of the point to a hundred
+// binary orders beyond what turns anywhere in numbers of fifteen digits.
+const RaySteps = 150
+
+const rayClaim = "F falls without end along a ray"
+
+// Rays are exact but for rounding of their own terms: of what is left of sums of some thousand of them.
+const rayRounding = 1e-12
+
+// ray checks a certificate that F falls without end.
+func (v *verification) ray(c *Ray) {
+	const name = rayClaim
+	p := v.p
+	if len(c.X) != p.Dx || len(c.Y) != p.Dy || len(c.Multipliers) != p.Rows.Len() || !isFinite(c.X) || !isFinite(c.Y) || !isFinite(c.Multipliers) {
+		v.fail(name, "its lengths are not those of the problem, or it is not finite")
+		return
+	}
+	if !p.Facts.JointlyQuadratic || len(p.X.Balls) > 0 || p.Coupled != nil && !p.Facts.AffineCoupled {
+		v.fail(name, "the follower's KKT system is not one of linear rows and pairs")
+		return
+	}
+	if maxAbs(c.X) == 0 && maxAbs(c.Y) == 0 && maxAbs(c.Multipliers) == 0 {
+		v.fail(name, "it leads nowhere")
+		return
+	}
+	for j, is := range p.Integer {
+		if is && c.X[j] != 0 {
+			v.fail(name, "entry %d of x takes whole numbers only", j)
+			return
+		}
+	}
+	if flaw := v.raySet(c); flaw != "" {
+		v.fail(name, "%s", flaw)
+		return
+	}
+	if flaw := v.rayRows(c); flaw != "" {
+		v.fail(name, "%s", flaw)
+		return
+	}
+	if flaw := v.rayForces(c); flaw != "" {
+		v.fail(name, "%s", flaw)
+		return
+	}
+	if p.Facts.DegreeF <= 2 {
+		flaw := v.rayFalls(c)
+		v.check(name, flaw == "" && c.Steps == 0, flaw)
+		return
+	}
+	flaw := v.rayCurve(c)
+	v.check(name, flaw == "", flaw)
+	v.Unchecked = append(v.Unchecked, "certificate.ray (f is not quadratic: that it goes on falling beyond the distances looked at)")
+}
+
+// raySet says what bound or row of X ends the ray; "" for none.
+func (v *verification) raySet(c *Ray) string {
+	p := v.p
+	for j, d := range c.X {
+		if d < 0 && !math.IsInf(p.X.Lo[j], -1) || d > 0 && !math.IsInf(p.X.Hi[j], 1) {
+			return fmt.Sprintf("entry %d of x has a bound on that side", j)
+		}
+	}
+	for i, kind := range p.X.Kind {
+		cols, vals := p.X.E.Row(i)
+		if rate, terms := rateOf(cols, vals, c.X); rate > rayRounding*terms || kind == problem.Equal && rate < -rayRounding*terms {
+			return fmt.Sprintf("row %d of X ends it", i)
+		}
+	}
+	if p.X.Extended.Len() > 0 {
+		// Kinks of X are positively homogeneous in what they restate: far out, what they exceed is what the ray makes of them.
+		scale := 0x1p100 * math.Max(1, maxAbs(v.doc.X)) / math.Max(maxAbs(c.X), 0x1p-900)
+		if maxAbs(c.X) > 0 {
+			out, flaw := make([]float64, p.Dx), ""
+			for j, d := range c.X {
+				out[j] = v.doc.X[j] + scale*d
+			}
+			p.X.Extended.Each(out, func(j int) float64 { return math.Abs(out[j]) }, func(i int, excess, terms float64) {
+				if excess > rayRounding*terms {
+					flaw = fmt.Sprintf("the constraint %s of X ends it", p.X.Extended.Name[i])
+				}
+			})
+			if flaw != "" {
+				return flaw
+			}
+		}
+	}
+	if p.Coupled == nil {
+		return ""
+	}
+	here := v.coupledValues()
+	rate, terms := make([]float64, len(here)), make([]float64, len(here))
+	for j, d := range v.rayAnswer(c) {
+		if d == 0 {
+			continue
+		}
+		for i, h := range column(p.Dx+p.AnswerLen(), j, func(z []float64) []float64 {
+			gx, ga := make([]float64, p.Dx), make([]float64, p.AnswerLen())
+			v.d.f.ValueGrad(gx, ga, z[:p.Dx], z[p.Dx:])
+			return p.CoupledPart(ga)
+		}) {
+			rate[i], terms[i] = rate[i]+h*d, terms[i]+math.Abs(h*d)
+		}
+	}
+	for i, kind := range p.Coupled.Kind {
+		if rate[i] > rayRounding*terms[i] || kind == problem.Equal && rate[i] < -rayRounding*terms[i] {
+			return fmt.Sprintf("constraint %d of the upper level ends it", i)
+		}
+		if over := math.Abs(here[i]); (here[i] > 0 && rate[i] >= 0 || kind == problem.Equal) && over > meets*math.Max(v.d.s.value, over) {
+			return fmt.Sprintf("constraint %d of the upper level does not hold along it", i)
+		}
+	}
+	return ""
+}
+
+// rateOf is the product of a sparse row with d, and the size of its terms.
+func rateOf(cols []int, vals, d []float64) (rate, terms float64) {
+	for t, j := range cols {
+		rate += vals[t] * d[j]
+		terms += math.Abs(vals[t] * d[j])
+	}
+	return rate, terms
+}
+
+// rayRows says which row of the follower, or which multiplier, ends the ray or is not complementary along it; "" for none.
+func (v *verification) rayRows(c *Ray) string {
+	p, at := v.p, v.pointOfSystem()
+	for i, kind := range p.Rows.Kind {
+		cols, vals := p.Rows.B.Row(i)
+		rate, terms := rateOf(cols, vals, c.Y)
+		cols, vals = p.Rows.A.Row(i)
+		left, more := rateOf(cols, vals, c.X)
+		rate, terms = rate-left, (terms+more)*rayRounding
+		switch l := c.Multipliers[i]; {
+		case kind == problem.Equal:
+			if math.Abs(rate) > terms {
+				return fmt.Sprintf("equality row %d does not hold along it", i)
+			}
+		case rate < -terms:
+			return fmt.Sprintf("row %d of the lower level ends it", i)
+		case l < 0:
+			return fmt.Sprintf("the multiplier of row %d turns negative along it", i)
+		case (l > 0 || at.mult[i] > meets) && (rate > terms || at.slack[i] > meets):
+			return fmt.Sprintf("row %d is not complementary along it", i)
+		}
+	}
+	return ""
+}
+
+// rayForces says where the follower's stationarity does not hold along the ray; "" for nowhere.
+func (v *verification) rayForces(c *Ray) string {
+	p := v.p
+	force, terms := make([]float64, p.Dy), make([]float64, p.Dy)
+	for j, d := range append(append([]float64(nil), c.X...), c.Y...) {
+		if d == 0 {
+			continue
+		}
+		for k, h := range column(p.Dx+p.Dy, j, func(z []float64) []float64 {
+			out := make([]float64, p.Dy)
+			v.d.g.GradY(out, z[:p.Dx], z[p.Dx:])
+			return out
+		}) {
+			force[k] += h * d
+			terms[k] += math.Abs(h * d)
+		}
+	}
+	for i, l := range c.Multipliers {
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			force[j] -= vals[t] * l
+			terms[j] += math.Abs(vals[t] * l)
+		}
+	}
+	for j, r := range force {
+		if !(math.Abs(r) <= rayRounding*terms[j]) {
+			return fmt.Sprintf("the follower's stationarity in entry %d of y does not hold along it: %.3g of %.3g", j, r, terms[j])
+		}
+	}
+	return ""
+}
+
+// column is column j of the matrix of an affine map of n variables, by its values at 0 and far out along the axis: a coefficient that is there hides the value at 0.
+func column(n, j int, eval func(z []float64) []float64) []float64 {
+	const far = 0x1p100
+	z := make([]float64, n)
+	at0 := eval(z)
+	z[j] = far
+	out := eval(z)
+	for i, t := range out {
+		if math.Abs(t) <= 2*math.Abs(at0[i]) { // none: the value at 0 is all there is
+			t -= at0[i]
+		}
+		out[i] = t / far
+	}
+	return out
+}
+
+// rayAnswer is the ray in what f reads: x, y, the multipliers among the duals, and 0 for weights.
+func (v *verification) rayAnswer(c *Ray) []float64 {
+	p := v.p
+	out := make([]float64, p.Dx+p.AnswerLen())
+	copy(out, c.X)
+	copy(out[p.Dx:], c.Y)
+	for k, i := range p.Duals {
+		out[p.Dx+p.Dy+k] = c.Multipliers[i]
+	}
+	return out
+}
+
+// rayFalls says why a quadratic f does not fall without end along the ray; "" where it does.
+func (v *verification) rayFalls(c *Ray) string {
+	p := v.p
+	d := v.rayAnswer(c)
+	point := append(append([]float64(nil), v.doc.X...), p.Answer(v.doc.Y, v.doc.Lambda)...)
+	grad := func(z []float64) []float64 {
+		gx, ga := make([]float64, p.Dx), make([]float64, p.AnswerLen())
+		v.d.f.ValueGrad(gx, ga, z[:p.Dx], z[p.Dx:])
+		return append(gx, ga...)
+	}
+	slope, terms := 0.0, 0.0
+	for j, g := range grad(point) {
+		slope, terms = slope+g*d[j], terms+math.Abs(g*d[j])
+	}
+	curvature, curved := 0.0, 0.0
+	for j, t := range d {
+		if t == 0 {
+			continue
+		}
+		for i, h := range column(len(d), j, grad) {
+			curvature, curved = curvature+t*h*d[i], curved+math.Abs(t*h*d[i])
+		}
+	}
+	switch {
+	case math.IsNaN(slope) || math.IsNaN(curvature) || math.IsInf(curved, 1):
+		return "f is not finite along it"
+	case curvature < -rayRounding*curved:
+		return "" // sooner or later
+	case curvature > rayRounding*curved:
+		return "f curves upward along it"
+	case !(slope < -raySlope*terms):
+		return fmt.Sprintf("its slope is %.3g, of terms of %.3g", slope, terms)
+	}
+	return ""
+}
+
+// raySlope is the least slope of f along a ray, relative to its terms: what is left of terms that cancel is the rounding of the ray.
+const raySlope = 1e-8
+
+// rayCurve says why an f that is not quadratic does not fall along the ray at growing distances; "" where it does.
+func (v *verification) rayCurve(c *Ray) string {
+	if c.Steps < RaySteps {
+		return fmt.Sprintf("%d distances are too few to tell", c.Steps)
+	}
+	p := v.p
+	d := v.rayAnswer(c)
+	point := append(append([]float64(nil), v.doc.X...), p.Answer(v.doc.Y, v.doc.Lambda)...)
+	return fallsAlong(func(t float64) float64 {
+		z := make([]float64, len(point))
+		for j := range z {
+			z[j] = point[j] + t*d[j]
+		}
+		return v.d.f.Value(z[:p.Dx], z[p.Dx:])
+	}, math.Max(1, maxAbs(point))/maxAbs(d))
+}
+
+// fallsAlong says why a function does not fall without end as its argument is doubled RaySteps times from 2^-50 times a size on; "" where it does: it is less at the end than anywhere before, and falls over the last
+// doublings by no less than over those before. One that leaves the range of numbers on its way down has fallen far enough.
+func fallsAlong(value func(t float64) float64, size float64) string {
+	var falls []float64
+	t := 0x1p-50 * size
+	before := value(t)
+	low := before
+	for range RaySteps {
+		t *= 2
+		now := value(t)
+		switch {
+		case math.IsInf(now, -1):
+			return ""
+		case math.IsNaN(now) || math.IsInf(now, 1):
+			return fmt.Sprintf("f is %v on the way", now)
+		}
+		falls = append(falls, before-now)
+		before, low = now, math.Min(low, now)
+	}
+	half := len(falls) / 2
+	last := falls[half+half/2:]
+	if before > low {
+		return "f rises on the way"
+	}
+	most := 0.0
+	for _, f := range falls[half : half+half/2] {
+		most = math.Max(most, f)
+	}
+	for _, f := range last {
+		if !(f > 0) || f < most*(1-1e-6) {
+			return "f falls by less and less"
+		}
+	}
+	return ""
+}

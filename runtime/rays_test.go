@@ -1,0 +1,186 @@
+package runtime_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// coneModel minimizes -(A'w)'x over A x <= b, with A square and regular: with w >= 0 the least value is -w'b, at A x = b; with w_i < 0 there is none, along A d = -e_i. The follower copies x, or
+// a part of it beyond a bound, and the leader's objective reads the copies.
+func coneModel(rng *rand.Rand, size float64, bounded bool) (text string, least float64) {
+	n := 2 + rng.IntN(3)
+	a := mat.NewDense(n, n, nil)
+	for {
+		for i := range n {
+			for j := range n {
+				a.Set(i, j, float64(rng.IntN(7)-3))
+			}
+		}
+		if math.Abs(mat.Det(a)) > 0.5 {
+			break
+		}
+	}
+	w, b := make([]float64, n), make([]float64, n)
+	for i := range w {
+		w[i], b[i] = 1+float64(rng.IntN(4)), size*float64(rng.IntN(9)-4)
+		least -= w[i] * b[i]
+	}
+	if !bounded {
+		w[rng.IntN(n)] = -1
+	}
+	rows := make([][]float64, n)
+	cost := make([]float64, n)
+	for i := range rows {
+		rows[i] = mat.Row(nil, i, a)
+		for j, v := range rows[i] {
+			cost[j] -= w[i] * v
+		}
+	}
+	return fmt.Sprintf(`model cone
+data A: matrix[%[1]d, %[1]d] = %[2]s
+data b: vector[%[1]d] = %[3]s
+data c: vector[%[1]d] = %[4]s
+upper {
+  var x: vector[%[1]d]
+  minimize c'*y
+  subject to A*x <= b
+}
+lower {
+  var y: vector[%[1]d]
+  var z: real in box(%[5]v, inf)
+  minimize sumsq(y - x) + (z - x[1])^2
+}
+`, n, table(rows), list(b), list(cost), -size), least
+}
+
+// Of linear programs with values from 1 to 1e15 the bounded ones are solved, and never called unbounded; those with a planted ray are called so, with a ray that verifies,
+// and with another that does not.
+func TestRaysArePlanted(t *testing.T) {
+	found := 0
+	for k := range members.Seeds(t, 120) {
+		rng := rand.New(rand.NewPCG(k, 31))
+		size := math.Pow(10, float64(rng.IntN(16)))
+		text, least := coneModel(rng, size, true)
+		r := solveText(t, text, runtime.Options{})
+		if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-least) > 1e-7*math.Max(size, math.Abs(least)) {
+			t.Fatalf("member %d: %s (%s), F %v, where the least value is %v\n%s", k, r.Status, r.Reason, r.Upper.Objective, least, text)
+		}
+		text, _ = coneModel(rng, size, false)
+		p := bindText(t, text)
+		if r = solveText(t, text, runtime.Options{}); r.Status != runtime.Unbounded || r.Certificate.Ray == nil {
+			t.Fatalf("member %d: %s (%s), along a planted ray\n%s", k, r.Status, r.Reason, text)
+		}
+		if report, err := p.Verify(r); err != nil || !report.OK() {
+			t.Fatalf("member %d: %v, %v\n%s", k, err, report.Failures(), text)
+		}
+		ray := r.Certificate.Ray
+		for name, forge := range map[string]func(){
+			"turned around": func() {
+				for _, part := range [][]float64{ray.X, ray.Y, ray.Multipliers} {
+					for j := range part {
+						part[j] = -part[j]
+					}
+				}
+			},
+			"of x alone": func() { clear(ray.Y) },
+			"beside":     func() { ray.Y[rng.IntN(len(ray.Y)-1)] += 1e-6 * norm(ray.X) },
+			"nowhere": func() {
+				clear(ray.X)
+				clear(ray.Y)
+				clear(ray.Multipliers)
+			},
+			"none": func() { r.Certificate.Ray = nil },
+		} {
+			kept := *ray
+			kept.X, kept.Y, kept.Multipliers = append([]float64(nil), ray.X...), append([]float64(nil), ray.Y...), append([]float64(nil), ray.Multipliers...)
+			forge()
+			if report, err := p.Verify(r); err == nil && report.OK() {
+				t.Errorf("member %d: a ray %s passes\n%s", k, name, text)
+			}
+			*ray = kept
+			r.Certificate.Ray = ray
+		}
+		found++
+	}
+	t.Logf("%d rays", found)
+}
+
+func norm(v []float64) (s float64) {
+	for _, t := range v {
+		s = math.Hypot(s, t)
+	}
+	return s
+}
+
+// No random direction passes for a ray of a bounded problem: not one along which f falls for a long way.
+func TestNoRayOfABoundedProblem(t *testing.T) {
+	for k := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(k, 32))
+		size := math.Pow(10, float64(rng.IntN(16)))
+		bounded := rand.New(rand.NewPCG(k, 33))
+		text, _ := coneModel(bounded, size, true)
+		p := bindText(t, text)
+		r := solveText(t, text, runtime.Options{})
+		n := r.Upper.Variables[0].Shape[0]
+		// The ray of the same problem with another objective: feasible, and f rises along it.
+		other, _ := coneModel(rand.New(rand.NewPCG(k, 33)), size, false)
+		q := solveText(t, other, runtime.Options{})
+		if q.Status != runtime.Unbounded {
+			t.Fatalf("member %d: %s\n%s", k, q.Status, other)
+		}
+		at, err := p.Eval(context.Background(), q.Upper.Variables, runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.Status, at.Certificate.Ray = runtime.Unbounded, q.Certificate.Ray
+		if report, err := p.Verify(at); err == nil && report.OK() {
+			t.Errorf("member %d: the ray of another objective passes\n%s", k, text)
+		}
+		ray := at.Certificate.Ray
+		for j := range n {
+			ray.X[j] = rng.NormFloat64()
+			ray.Y[j] = ray.X[j]
+		}
+		ray.Y[n] = math.Max(0, ray.X[0])
+		if report, err := p.Verify(at); err == nil && report.OK() {
+			t.Errorf("member %d: a random ray passes\n%s", k, text)
+		}
+	}
+}
+
+// Objectives that are not quadratic, at scales from 1 to 1e12: those with a least value are solved, however far away it is, and those without are told, with a ray.
+func TestRaysOfCurvedObjectives(t *testing.T) {
+	for k := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(k, 34))
+		size, c := math.Pow(10, float64(rng.IntN(13))), 0.1+0.8*rng.Float64()
+		model := func(sign string) string {
+			return fmt.Sprintf("model curved\nupper {\n  var x: real\n  minimize %slog1pexp(y/%g) - %s%g*y\n}\nlower {\n  var y: real\n  minimize (y - x)^2\n}\n", sign, size, sign, c/size)
+		}
+		r := solveText(t, model(""), runtime.Options{})
+		v := math.Log(c / (1 - c))
+		least := math.Log1p(math.Exp(v)) - c*v
+		if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-least) > 1e-7 {
+			t.Errorf("member %d: %s (%s), F %v, where the least value is %v\n%s", k, r.Status, r.Reason, r.Upper.Objective, least, model(""))
+		}
+		text := model("-")
+		if r = solveText(t, text, runtime.Options{}); r.Status != runtime.Unbounded {
+			t.Fatalf("member %d: %s (%s)\n%s", k, r.Status, r.Reason, text)
+		}
+		p := bindText(t, text)
+		if report, err := p.Verify(r); err != nil || !report.OK() {
+			t.Fatalf("member %d: %v, %v\n%s", k, err, report.Failures(), text)
+		}
+		r.Certificate.Ray.Steps = 20
+		if report, err := p.Verify(r); err == nil && report.OK() {
+			t.Errorf("member %d: a short way passes", k)
+		}
+	}
+}
