@@ -13,7 +13,7 @@ import (
 
 // starts checks that the returned point is that of one of the starts.
 func (c *claims) starts() {
-	if len(c.r.Starts) == 0 {
+	if len(c.r.Starts) == 0 || c.r.Status == Unbounded { // the point is then where a ray begins
 		return
 	}
 	_, sign := sense(&c.p.IR.Upper)
