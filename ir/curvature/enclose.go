@@ -21,7 +21,6 @@ import (
 type Slopes struct {
 	graph     *expr.Builder
 	root      *expr.Node
-	nodes     []*expr.Node
 	degrees   *facts.Degrees // in x and y
 	points    []*pointValues // the last one first
 	direction []float64
@@ -39,8 +38,7 @@ const keptPoints = 5
 
 // NewSlopes is for a scalar expression of a graph.
 func NewSlopes(graph *expr.Builder, root *expr.Node) *Slopes {
-	return &Slopes{graph: graph, root: root, nodes: expr.Reachable(root),
-		degrees: facts.NewDegrees(graph, expr.DependsX|expr.DependsY)}
+	return &Slopes{graph: graph, root: root, degrees: facts.NewDegrees(graph, expr.DependsX|expr.DependsY)}
 }
 
 // Along encloses the derivative at a point (x, y) along a direction (len y): the whole line where nothing is known,
@@ -52,21 +50,8 @@ func (s *Slopes) Along(direction, x, y []float64) Interval {
 	if s.same == nil || !slices.Equal(s.direction, direction) {
 		s.direction, s.same = slices.Clone(direction), map[*expr.Node][]Interval{}
 	}
-	t := &tangents{study: s.valuesAt(x, y), direction: direction, of: map[*expr.Node][]Interval{}}
-	for _, n := range s.nodes {
-		if !t.varies(n) {
-			continue
-		}
-		known, ok := s.same[n]
-		if !ok {
-			known = t.tangent(n)
-			if s.degrees.Affine(n) {
-				s.same[n] = known
-			}
-		}
-		t.of[n] = known
-	}
-	return t.of[s.root][0]
+	t := &tangents{study: s.valuesAt(x, y), Slopes: s, of: map[*expr.Node][]Interval{}}
+	return t.tangent(s.root)[0]
 }
 
 // valuesAt are those at a point, of which it keeps a copy.
@@ -87,81 +72,41 @@ func (s *Slopes) valuesAt(x, y []float64) *study {
 // tangents are the derivatives of the entries of nodes along a direction of y.
 type tangents struct {
 	*study
-	direction []float64
-	of        map[*expr.Node][]Interval
+	*Slopes
+	of map[*expr.Node][]Interval
 }
 
+// tangent is that of a node that y enters.
 func (t *tangents) tangent(n *expr.Node) []Interval {
+	kept := t.of
+	if t.Slopes.degrees.Affine(n) {
+		kept = t.same
+	}
+	if known := kept[n]; known != nil {
+		return known
+	}
 	out := make([]Interval, n.Shape.Len())
-	class := n.Op.Info().Class
-	switch {
-	case n.Op == expr.Var:
+	if n.Op == expr.Var {
 		for k := range out {
 			out[k] = point(t.direction[n.Offset+k])
 		}
-	case class == expr.Elementwise1 || class == expr.Elementwise2:
-		for k := range out {
-			out[k] = t.composite(n, func(a *expr.Node) jet {
-				if !t.varies(a) {
-					return constant(entry(t.rangeOf(a), k))
-				}
-				return jet{entry(t.rangeOf(a), k), entry(t.of[a], k), wholeLine()}
-			}).d1
+	} else if f := t.fused(n); f != nil {
+		leaf := t.tangent(f.leaf)
+		for k, j := range t.slopesOf(n) {
+			out[k] = j.d1.mul(entry(leaf, k))
 		}
-	case n.Op == expr.Dot || class == expr.Product:
-		// The product rule: a sum of the operation with one argument's tangents in its place.
-		for place, a := range n.Args {
-			if !t.varies(a) {
-				continue
-			}
-			part := make([]Interval, len(out))
-			t.enclosed(part, n, place, t.of[a])
-			for k := range out {
-				out[k] = out[k].add(part[k])
+	} else {
+		var of [2][]Interval
+		for i, a := range n.Args {
+			if t.varies(a) {
+				of[i] = t.tangent(a)
 			}
 		}
-	case n.Op == expr.Sum || class == expr.Structural:
-		t.enclosed(out, n, 0, t.of[n.Args[0]])
-	case n.Op == expr.Prod:
-		u, d := t.rangeOf(n.Args[0]), t.of[n.Args[0]]
-		for k := range u {
-			part := d[k]
-			for j, v := range u {
-				if j != k {
-					part = part.mul(v)
-				}
-			}
-			out[0] = out[0].add(part)
-		}
-	case n.Op == expr.LogSumExp:
-		d, whole := t.of[n.Args[0]], t.rangeOf(n)[0]
-		for k, u := range t.rangeOf(n.Args[0]) {
-			out[0] = out[0].add(unary(expr.Exp, u.sub(whole)).v.meet(Interval{0, 1}).mul(d[k]))
-		}
-	default: // a largest or smallest entry
-		fill(out, wholeLine())
+		t.partials(n, t.varies, func(e, arg, p int, d Interval) { out[e] = out[e].add(d.mul(of[arg][p])) })
 	}
 	for k := range out {
 		out[k] = out[k].sound()
 	}
+	kept[n] = out
 	return out
-}
-
-// enclosed sets out to what an operation that is linear in one of its arguments makes of other
-// entries in its place.
-func (t *tangents) enclosed(out []Interval, n *expr.Node, place int, entries []Interval) {
-	stand := *n.Args[place]
-	with := *n
-	with.Args = append([]*expr.Node(nil), n.Args...)
-	with.Args[place] = &stand
-	of := *t.study
-	findings := *t.findings
-	findings.values = map[*expr.Node][]Interval{&stand: entries}
-	for i, a := range n.Args {
-		if i != place && a.Deps != 0 { // data are not copied
-			findings.values[a] = t.rangeOf(a)
-		}
-	}
-	of.findings = &findings
-	rules[n.Op].enclose(&of, out, &with)
 }

@@ -270,3 +270,52 @@ func TestPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestSoftmax holds ranges of the softmax against its values within the box, whose ends may be
+// far apart or infinite, and asks that those of points are narrow, whatever their number.
+func TestSoftmax(t *testing.T) {
+	r := rand.New(rand.NewPCG(57, *seed))
+	for range 3000 {
+		u := make([]Interval, 1+r.IntN(5))
+		spread := math.Ldexp(1, r.IntN(14))
+		for k := range u {
+			u[k].Lo = spread * r.NormFloat64()
+			u[k].Hi = u[k].Lo + spread*r.ExpFloat64()*float64(r.IntN(2))
+			switch r.IntN(8) {
+			case 0:
+				u[k].Lo = math.Inf(-1)
+			case 1:
+				u[k].Hi = math.Inf(1)
+			}
+		}
+		p := softmaxRange(u)
+		for range 10 {
+			v := make([]float64, len(u))
+			for k, e := range u {
+				e = e.meet(Interval{-1e4, 1e4})
+				v[k] = []float64{e.Lo, e.Hi, e.Lo + r.Float64()*(e.Hi-e.Lo)}[r.IntN(3)]
+			}
+			for k := range v {
+				total := 1.0
+				for j := range v {
+					if j != k {
+						total += math.Exp(v[j] - v[k])
+					}
+				}
+				// The differences v_j - v_k that matter are below 750, and rounded to 2^-44.
+				if want := 1 / total; want < p[k].Lo*(1-1e-12)-1e-300 || want > p[k].Hi*(1+1e-12)+1e-300 {
+					t.Fatalf("entry %d at %v is %v, and over %v said to be in [%v, %v]", k, v, want, u, p[k].Lo, p[k].Hi)
+				}
+			}
+		}
+	}
+	long := make([]Interval, 1000)
+	for k := range long {
+		long[k] = point(r.NormFloat64())
+	}
+	for k, p := range softmaxRange(long) {
+		if !(p.Lo > 0 && p.Hi-p.Lo < 1e-11*p.Lo) {
+			t.Fatalf("entry %d of many numbers: [%v, %v]", k, p.Lo, p.Hi)
+		}
+	}
+}

@@ -187,6 +187,25 @@ func (s *study) picked(j *jacobian, index []int) *jacobian {
 	return out
 }
 
+// eachEntry visits the nonzero entries of a matrix.
+func eachEntry(m *data.Array, visit func(i, j int, a float64)) {
+	if m.Sparse != nil {
+		for i := range m.Sparse.Rows {
+			cols, vals := m.Sparse.Row(i)
+			for k, j := range cols {
+				visit(i, j, vals[k])
+			}
+		}
+		return
+	}
+	cols := m.Shape[1]
+	for k, a := range m.Dense {
+		if a != 0 {
+			visit(k/cols, k%cols, a)
+		}
+	}
+}
+
 // dataTimes is m J, or m' J with trans, for a data matrix m.
 func (s *study) dataTimes(m *data.Array, trans bool, j *jacobian) *jacobian {
 	rows, inner := m.Shape[0], m.Shape[1]

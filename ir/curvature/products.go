@@ -18,7 +18,7 @@ func (b *backward) visitDot(n *expr.Node, w Interval) {
 		for _, pair := range [][2]*expr.Node{{u, v}, {v, u}} {
 			if arg, m := pair[0], pair[1]; m.Op == expr.MatVec && m.Args[1] == arg && !b.varies(m.Args[0]) {
 				b.quadratic(n, arg, factor{m.Args[0], m.TransA}, w)
-				b.pushFactors(u, v, w)
+				b.pushBack(n, []Interval{w})
 				return
 			}
 		}
@@ -29,16 +29,6 @@ func (b *backward) visitDot(n *expr.Node, w Interval) {
 	for i := range b.out.terms[first:] {
 		t := &b.out.terms[first+i]
 		t.shared = !t.square() // u_k v_k all have the one weight of u'v
-	}
-}
-
-// pushFactors carries the weight of u'v on to u and v.
-func (b *backward) pushFactors(u, v *expr.Node, w Interval) {
-	for _, pair := range [][2]*expr.Node{{u, v}, {v, u}} {
-		if b.wants(pair[0]) {
-			r := b.rangeOf(pair[1])
-			b.push(pair[0], func(k int) Interval { return w.mul(r[k]) })
-		}
 	}
 }
 
@@ -200,76 +190,61 @@ func eachSymmetric(m *sparse.CSR, visit func(i, j int, lower, upper float64)) {
 	}
 }
 
-// visitProduct handles MatVec, MatMul and Outer: bilinear in their arguments.
-func (b *backward) visitProduct(n *expr.Node, w []Interval) {
-	u, v := n.Args[0], n.Args[1]
-	if n.Op == expr.MatVec && !b.varies(u) {
-		if m := b.known(u); m != nil {
-			if b.wants(v) {
-				back := make([]Interval, v.Shape.Len())
-				eachEntry(m, func(i, j int, a float64) {
-					if n.TransA {
-						i, j = j, i
-					}
-					back[j] = back[j].add(w[i].mul(point(a)))
-				})
-				b.push(v, func(k int) Interval { return back[k] })
-			}
-			return
-		}
-	}
-	if b.varies(u) && b.varies(v) {
-		b.out.terms = append(b.out.terms, term{node: n, rule: "a product of two expressions that both vary",
-			arg: u, other: v, w: w, pairs: func(visit func(i, j, k int)) { b.eachProduct(n, visit) }})
-	}
-	if b.wants(u) {
-		r, back := b.rangeOf(v), make([]Interval, u.Shape.Len())
-		b.eachProduct(n, func(i, j, k int) { back[i] = back[i].add(w[k].mul(r[j])) })
-		b.push(u, func(k int) Interval { return back[k] })
-	}
-	if b.wants(v) {
-		r, back := b.rangeOf(u), make([]Interval, v.Shape.Len())
-		b.eachProduct(n, func(i, j, k int) { back[j] = back[j].add(w[k].mul(r[i])) })
-		b.push(v, func(k int) Interval { return back[k] })
-	}
-}
-
-// visitLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
+// curveLogSumExp: with p = softmax(u), the second derivative diag(p) - p p' is
 // the variance under p, between 0 and (max v - min v)^2/4 <= |v|^2/2.
-func (b *backward) visitLogSumExp(n, u *expr.Node, w Interval) {
+func (b *backward) curveLogSumExp(n *expr.Node, w Interval) { b.curveSoftmax(n, n.Args[0], w) }
+
+func (b *backward) curveSoftmax(n, u *expr.Node, w Interval) {
 	b.bend(n, "log-sum-exp", u, []Interval{w.mul(Interval{0, 0.5})})
-	if b.wants(u) {
-		p := softmaxRange(b.rangeOf(u))
-		b.push(u, func(k int) Interval { return w.mul(p[k]) })
-	}
 }
 
 // softmaxRange: p_k = 1/(1 + sum of exp(u_j - u_k), j != k) is least where u_k
 // is least and the others greatest.
 func softmaxRange(u []Interval) []Interval {
-	out := make([]Interval, len(u))
-	share := func(k int, own, others func(Interval) float64) float64 {
-		total := 1.0
-		for j := range u {
-			if j != k {
-				total += math.Exp(others(u[j]) - own(u[k]))
-			}
-		}
-		return 1 / total
-	}
 	lo := func(e Interval) float64 { return e.Lo }
 	hi := func(e Interval) float64 { return e.Hi }
-	// Above this the quadratic cost matters more than the sharpness.
-	const sharp = 256
-	slack := float64(len(u)+ulps) * 0x1p-50
+	least, most := softmaxAt(u, lo, hi), softmaxAt(u, hi, lo)
+	size := 0.0
+	for _, e := range u {
+		for _, v := range [2]float64{e.Lo, e.Hi} {
+			if !math.IsInf(v, 0) {
+				size = max(size, math.Abs(v))
+			}
+		}
+	}
+	// The logarithm of each sum is made in as many steps as there are entries, of a few
+	// roundings of its size each.
+	slack := float64(len(u)+ulps) * 0x1p-50 * (1 + size)
+	out := fill(make([]Interval, len(u)), Interval{0, 1})
 	for k := range out {
-		out[k] = Interval{0, 1}
-		if len(u) > sharp {
-			continue
+		if slack < 0.5 && !math.IsNaN(least[k]) && !math.IsNaN(most[k]) {
+			out[k] = Interval{least[k] * (1 - slack), most[k] * (1 + slack)}.meet(out[k])
 		}
-		if least, most := share(k, lo, hi), share(k, hi, lo); !math.IsNaN(least) && !math.IsNaN(most) {
-			out[k] = Interval{least * (1 - slack), most * (1 + slack)}.meet(out[k])
+	}
+	return out
+}
+
+// softmaxAt are 1/(1 + sum of exp(others(u_j) - own(u_k)), j != k), by logarithms of the sums
+// on both sides of each k.
+func softmaxAt(u []Interval, own, others func(Interval) float64) []float64 {
+	add := func(a, b float64) float64 { // log(exp a + exp b)
+		top := max(a, b)
+		if math.IsInf(top, 0) {
+			return top
 		}
+		return top + math.Log1p(math.Exp(min(a, b)-top))
+	}
+	out, before, after := make([]float64, len(u)), math.Inf(-1), math.Inf(-1)
+	for k, e := range u {
+		out[k] = before
+		before = add(before, others(e))
+	}
+	for k := len(u) - 1; k >= 0; k-- {
+		total := add(out[k], after)
+		if out[k] = 1; !math.IsInf(total, -1) { // there are others
+			out[k] = 1 / (1 + math.Exp(total-own(u[k])))
+		}
+		after = add(after, others(u[k]))
 	}
 	return out
 }
@@ -278,32 +253,49 @@ func softmaxRange(u []Interval) []Interval {
 // entry: the cost is its cube.
 const prodFactors = 64
 
-func (b *backward) visitProd(n *expr.Node, w Interval) {
+func prodRange(u []Interval) Interval {
+	out := point(1)
+	for _, e := range u {
+		out = out.mul(e)
+	}
+	return out
+}
+
+// productOfOthers is that of all entries but i and j, times w.
+func productOfOthers(w Interval, u []Interval, i, j int) Interval {
+	for k, e := range u {
+		if k != i && k != j {
+			w = w.mul(e)
+		}
+	}
+	return w
+}
+
+func prodSlopes(u []Interval) []Interval {
+	out := fill(make([]Interval, len(u)), wholeLine())
+	if len(u) <= prodFactors {
+		for i := range u {
+			out[i] = productOfOthers(point(1), u, i, i)
+		}
+	}
+	return out
+}
+
+func (b *backward) curveProd(n *expr.Node, w Interval) {
 	u := n.Args[0]
 	m := u.Shape.Len()
 	if m > prodFactors {
 		b.bend(n, "a product of many entries", u, []Interval{wholeLine()})
-		b.push(u, func(int) Interval { return wholeLine() })
+		return
+	}
+	if m == 1 {
 		return
 	}
 	r := b.rangeOf(u)
-	others := func(i, j int) Interval {
-		p := w
-		for k := range r {
-			if k != i && k != j {
-				p = p.mul(r[k])
-			}
-		}
-		return p
-	}
-	if m == 1 {
-		b.push(u, func(int) Interval { return w })
-		return
-	}
 	mixed := make([]Interval, 0, m*m/2)
 	for i := range m {
 		for j := range i {
-			mixed = append(mixed, others(i, j))
+			mixed = append(mixed, productOfOthers(w, r, i, j))
 		}
 	}
 	b.out.terms = append(b.out.terms, term{node: n, rule: "a product of entries that all vary", arg: u, other: u, w: mixed,
@@ -316,9 +308,13 @@ func (b *backward) visitProd(n *expr.Node, w Interval) {
 				}
 			}
 		}})
-	if b.wants(u) {
-		b.push(u, func(k int) Interval { return others(k, k) })
-	}
+}
+
+// anyEntry is how the largest and the smallest entry depend on each: as one of them does.
+func anyEntry(u []Interval) []Interval { return fill(make([]Interval, len(u)), Interval{0, 1}) }
+
+func (b *backward) curveExtreme(n *expr.Node, _ Interval) {
+	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
 }
 
 // visitAtom recognizes the convex functions of several variables that the
@@ -329,7 +325,11 @@ func (b *backward) visitAtom(n *expr.Node, w []Interval) bool {
 	}
 	switch n.Op {
 	case expr.Log:
-		b.visitLogSumExp(n, n.Args[0].Args[0].Args[0], w[0])
+		u := n.Args[0].Args[0].Args[0]
+		if b.curveSoftmax(n, u, w[0]); b.wants(u) {
+			p := softmaxRange(b.rangeOf(u))
+			b.push(u, func(k int) Interval { return w[0].mul(p[k]) })
+		}
 	case expr.Sqrt: // r = sqrt(c + |u|^2): second derivative I/r - u u'/r^3, between c/r^3 and 1/r
 		c, u := b.splitNorm(n.Args[0])
 		r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})

@@ -39,6 +39,7 @@ type findings struct {
 	escape   *escape
 
 	values        map[*expr.Node][]Interval
+	summands      map[*expr.Node]expr.Terms
 	leaves        map[*expr.Node]*expr.Node
 	fusions       map[*expr.Node]*fusion
 	slopes        map[*expr.Node][]jet
@@ -78,7 +79,7 @@ func (b *budget) ended() bool {
 
 func newStudy(graph *expr.Builder, root *expr.Node, wrt expr.Deps, dom domain, work *budget) *study {
 	return &study{graph: graph, root: root, wrt: wrt, dom: dom, work: work, findings: &findings{
-		values: map[*expr.Node][]Interval{}, leaves: map[*expr.Node]*expr.Node{},
+		values: map[*expr.Node][]Interval{}, summands: map[*expr.Node]expr.Terms{}, leaves: map[*expr.Node]*expr.Node{},
 		fusions: map[*expr.Node]*fusion{}, slopes: map[*expr.Node][]jet{},
 		degrees: facts.NewDegrees(graph, wrt), elementwiseOf: map[*expr.Node]*expr.Node{}, jacs: map[*expr.Node]*jacobian{}, products: map[productKey]*jacobian{}}}
 }
@@ -162,7 +163,18 @@ func (s *study) computeRange(n *expr.Node) []Interval {
 		}
 		return out
 	}
-	rules[n.Op].enclose(s, out, n)
+	switch fold := rules[n.Op].fold; {
+	case n.Op == expr.Var:
+		from := s.dom.x
+		if n.Lower {
+			from = s.dom.y
+		}
+		copy(out, from[n.Offset:n.Offset+len(out)])
+	case fold != nil:
+		out[0] = fold(s.rangeOf(n.Args[0]))
+	default:
+		s.sumRange(out, n)
+	}
 	return out
 }
 
@@ -173,126 +185,118 @@ func fill(out []Interval, v Interval) []Interval {
 	return out
 }
 
-// dotRange knows that both factors may be the same vector.
-func (s *study) dotRange(n *expr.Node) Interval {
-	u := s.rangeOf(n.Args[0])
-	var total Interval
-	if n.Args[0] == n.Args[1] {
-		for _, e := range u {
-			total = total.add(e.sqr())
-		}
-		return total
+// termsOf lists the terms of the entries of n.
+func (s *study) termsOf(n *expr.Node) expr.Terms {
+	t, ok := s.summands[n]
+	if !ok {
+		t = s.graph.Terms(n)
+		s.summands[n] = t
 	}
-	v := s.rangeOf(n.Args[1])
-	for k := range u {
-		total = total.add(u[k].mul(v[k]))
-	}
-	return total
+	return t
 }
 
-// productRange encloses MatVec, MatMul and Outer entry by entry.
-func (s *study) productRange(out []Interval, n *expr.Node) {
-	if n.Op == expr.MatVec {
-		if m := s.known(n.Args[0]); m != nil { // do not copy large data
-			v := s.rangeOf(n.Args[1])
-			eachEntry(m, func(i, j int, a float64) {
-				if n.TransA {
-					i, j = j, i
-				}
-				out[i] = out[i].add(v[j].mul(point(a)))
-			})
+// factors are the ranges of the entries of the arguments of a sum of products; nil for
+// those that are data in the terms already.
+func (s *study) factors(n *expr.Node) (of [2][]Interval) {
+	t := s.termsOf(n)
+	for i, a := range n.Args {
+		if !t.Data[i] {
+			of[i] = s.rangeOf(a)
+		}
+	}
+	return of
+}
+
+// sumRange encloses the entries of a sum of products; both factors may be the same number.
+func (s *study) sumRange(out []Interval, n *expr.Node) {
+	t, of := s.termsOf(n), s.factors(n)
+	square := n.Op.Info().Bilinear && n.Args[0] == n.Args[1]
+	var total Interval
+	add := func(m expr.Summand) bool {
+		var v Interval
+		switch {
+		case square && m.P == m.Q:
+			v = of[0][m.P].sqr()
+		case m.P >= 0 && of[0] != nil:
+			v = multiple(of[0][m.P], m, of[1], m.Q)
+		default:
+			v = multiple(of[1][m.Q], m, nil, -1)
+		}
+		total = total.add(v)
+		return true
+	}
+	for e := range out {
+		if e%endedRows == 0 && s.work.ended() {
 			return
 		}
+		total = Interval{}
+		t.Each(e, add)
+		out[e] = total
 	}
-	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
-	s.eachProduct(n, func(i, j, k int) { out[k] = out[k].add(u[i].mul(v[j])) })
 }
 
-// eachProduct visits the scalar products that a MatVec, MatMul or Outer node
-// is made of: entry i of the first argument times entry j of the second is
-// added to entry k of the result. It ends early with the context; what is made
-// of the products must then not be used (see budget.ended).
-func (s *study) eachProduct(n *expr.Node, visit func(i, j, k int)) {
-	a, b := n.Args[0].Shape, n.Args[1].Shape
-	switch n.Op {
-	case expr.Outer:
-		for i := range a.Rows {
-			if s.work.ended() {
-				return
-			}
-			for j := range b.Rows {
-				visit(i, j, i*b.Rows+j)
-			}
+// multiple is u with the factor of a term and with entry k of another argument, where it has
+// one that is not in that factor.
+func multiple(u Interval, m expr.Summand, other []Interval, k int) Interval {
+	if k >= 0 && other != nil {
+		u = u.mul(other[k])
+	}
+	switch {
+	case m.A == 1:
+		return u
+	case m.A == -1:
+		return u.neg()
+	case math.IsInf(m.A, 0):
+		return wholeLine()
+	}
+	return u.mul(point(m.A))
+}
+
+// partials calls visit with the derivatives of the entries of an operation, entry after
+// entry: d is that of entry e in entry p of an argument that is wanted. It ends early with
+// the context; what is made of them must then not be used (see budget.ended).
+func (s *study) partials(n *expr.Node, wanted func(a *expr.Node) bool, visit func(e, arg, p int, d Interval)) {
+	var want [2]bool
+	for i, a := range n.Args {
+		want[i] = wanted(a)
+	}
+	one, info := point(1), n.Op.Info()
+	switch slopes := rules[n.Op].slopes; {
+	case slopes != nil:
+		for p, d := range slopes(s.rangeOf(n.Args[0])) {
+			visit(0, 0, p, d)
 		}
-	case expr.MatVec:
-		for i := range a.Rows {
-			if s.work.ended() {
+	case info.Linear || info.Bilinear:
+		t, of := s.termsOf(n), s.factors(n)
+		e := 0
+		add := func(m expr.Summand) bool {
+			if m.P >= 0 && want[0] {
+				visit(e, 0, m.P, multiple(one, m, of[1], m.Q))
+			}
+			if m.Q >= 0 && want[1] {
+				visit(e, 1, m.Q, multiple(one, m, of[0], m.P))
+			}
+			return true
+		}
+		for e = range n.Shape.Len() {
+			if e%endedRows == 0 && s.work.ended() {
 				return
 			}
-			for j := range a.Cols {
-				if n.TransA {
-					visit(i*a.Cols+j, i, j)
-				} else {
-					visit(i*a.Cols+j, j, i)
+			t.Each(e, add)
+		}
+	default: // entry by entry
+		for e := range n.Shape.Len() {
+			var u [2]jet
+			for i, a := range n.Args {
+				u[i] = constant(entry(s.rangeOf(a), e))
+			}
+			for i, a := range n.Args {
+				if want[i] {
+					v := u
+					v[i].d1 = one
+					visit(e, i, expr.Place(a, e), s.elementwise(n, v[0], v[1]).sound().d1)
 				}
 			}
-		}
-	case expr.MatMul:
-		inner := a.Cols
-		if n.TransA {
-			inner = a.Rows
-		}
-		for r := range n.Shape.Rows {
-			if s.work.ended() {
-				return
-			}
-			for c := range n.Shape.Cols {
-				for t := range inner {
-					i, j := r*a.Cols+t, t*b.Cols+c
-					if n.TransA {
-						i = t*a.Cols + r
-					}
-					if n.TransB {
-						j = c*b.Cols + t
-					}
-					visit(i, j, r*n.Shape.Cols+c)
-				}
-			}
-		}
-	}
-}
-
-// products is how many visits eachProduct makes.
-func products(n *expr.Node) float64 {
-	a := n.Args[0].Shape
-	switch n.Op {
-	case expr.Outer:
-		return float64(a.Rows) * float64(n.Args[1].Shape.Rows)
-	case expr.MatVec:
-		return float64(a.Rows) * float64(a.Cols)
-	}
-	inner := a.Cols
-	if n.TransA {
-		inner = a.Rows
-	}
-	return float64(n.Shape.Len()) * float64(inner)
-}
-
-// eachEntry visits the nonzero entries of a matrix.
-func eachEntry(m *data.Array, visit func(i, j int, a float64)) {
-	if m.Sparse != nil {
-		for i := range m.Sparse.Rows {
-			cols, vals := m.Sparse.Row(i)
-			for k, j := range cols {
-				visit(i, j, vals[k])
-			}
-		}
-		return
-	}
-	cols := m.Shape[1]
-	for k, a := range m.Dense {
-		if a != 0 {
-			visit(k/cols, k%cols, a)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // rule is what proofs need to know of an operation beside its row in the table of
-// package expr. A missing part ends the program when it starts (see require); a
+// package expr; of sums of products its terms say all (expr.Terms). A missing part ends the program when it starts (see require); a
 // part that returns NaN or an empty range has said nothing (see Interval.sound).
 type rule struct {
 	// jet encloses a function of one argument, and two derivatives, over a range of
@@ -15,12 +15,11 @@ type rule struct {
 	jet func(u Interval) jet
 	// pair is the same for two arguments, entry by entry.
 	pair func(s *study, n *expr.Node, a, b jet) jet
-	// enclose sets out to the ranges of the entries of a leaf or of an operation on
-	// whole arrays.
-	enclose func(s *study, out []Interval, n *expr.Node)
-	// back passes the weights of such a node on to its arguments, and records what
-	// curves.
-	back func(b *backward, n *expr.Node, w []Interval)
+	// fold encloses a reduction that is no sum, slopes its derivatives in the entries,
+	// and curve records its second derivative, times a weight.
+	fold   func(u []Interval) Interval
+	slopes func(u []Interval) []Interval
+	curve  func(b *backward, n *expr.Node, w Interval)
 	// obstacle says why an operation that is not smooth everywhere may not be so here.
 	obstacle func(s *study, n *expr.Node) (reason string, outcome Outcome)
 	// edge is how the argument of an operation with a domain lies to it.
@@ -116,121 +115,25 @@ func init() {
 	} {
 		rules[op].pair = pair
 	}
-	for op, enclose := range map[expr.Op]func(s *study, out []Interval, n *expr.Node){
-		expr.Var: func(s *study, out []Interval, n *expr.Node) {
-			from := s.dom.x
-			if n.Lower {
-				from = s.dom.y
+	for op, rule := range map[expr.Op]rule{
+		expr.Prod:      {fold: prodRange, slopes: prodSlopes, curve: (*backward).curveProd},
+		expr.LogSumExp: {fold: logSumExpRange, slopes: softmaxRange, curve: (*backward).curveLogSumExp},
+		expr.MaxAll: {slopes: anyEntry, curve: (*backward).curveExtreme, fold: func(u []Interval) Interval {
+			out := u[0]
+			for _, e := range u[1:] {
+				out = Interval{max(out.Lo, e.Lo), max(out.Hi, e.Hi)}
 			}
-			copy(out, from[n.Offset:n.Offset+len(out)])
-		},
-		expr.Sum: func(s *study, out []Interval, n *expr.Node) {
-			for _, e := range s.rangeOf(n.Args[0]) {
-				out[0] = out[0].add(e)
+			return out
+		}},
+		expr.MinAll: {slopes: anyEntry, curve: (*backward).curveExtreme, fold: func(u []Interval) Interval {
+			out := u[0]
+			for _, e := range u[1:] {
+				out = Interval{min(out.Lo, e.Lo), min(out.Hi, e.Hi)}
 			}
-		},
-		expr.Prod: func(s *study, out []Interval, n *expr.Node) {
-			out[0] = point(1)
-			for _, e := range s.rangeOf(n.Args[0]) {
-				out[0] = out[0].mul(e)
-			}
-		},
-		expr.LogSumExp: func(s *study, out []Interval, n *expr.Node) {
-			out[0] = logSumExpRange(s.rangeOf(n.Args[0]))
-		},
-		expr.MaxAll: func(s *study, out []Interval, n *expr.Node) {
-			out[0] = Interval{math.Inf(-1), math.Inf(-1)}
-			for _, e := range s.rangeOf(n.Args[0]) {
-				out[0] = Interval{max(out[0].Lo, e.Lo), max(out[0].Hi, e.Hi)}
-			}
-		},
-		expr.MinAll: func(s *study, out []Interval, n *expr.Node) {
-			out[0] = Interval{math.Inf(1), math.Inf(1)}
-			for _, e := range s.rangeOf(n.Args[0]) {
-				out[0] = Interval{min(out[0].Lo, e.Lo), min(out[0].Hi, e.Hi)}
-			}
-		},
-		expr.Dot: func(s *study, out []Interval, n *expr.Node) {
-			out[0] = s.dotRange(n)
-		},
-		expr.MatVec: (*study).productRange,
-		expr.MatMul: (*study).productRange,
-		expr.Outer:  (*study).productRange,
-		expr.Transpose: func(s *study, out []Interval, n *expr.Node) {
-			u := s.rangeOf(n.Args[0])
-			for i := range n.Shape.Rows {
-				for j := range n.Shape.Cols {
-					out[i*n.Shape.Cols+j] = u[j*n.Shape.Rows+i]
-				}
-			}
-		},
-		expr.Gather: func(s *study, out []Interval, n *expr.Node) {
-			u := s.rangeOf(n.Args[0])
-			for k, i := range n.Index {
-				if i >= 0 {
-					out[k] = u[i]
-				}
-			}
-		},
-		expr.ScatterAdd: func(s *study, out []Interval, n *expr.Node) {
-			u := s.rangeOf(n.Args[0])
-			for k, i := range n.Index {
-				if i >= 0 {
-					out[i] = out[i].add(u[k])
-				}
-			}
-		},
+			return out
+		}},
 	} {
-		rules[op].enclose = enclose
-	}
-	for op, back := range map[expr.Op]func(b *backward, n *expr.Node, w []Interval){
-		expr.Var: func(b *backward, n *expr.Node, w []Interval) {
-			if b.gradient {
-				for k, e := range w {
-					b.out.gradient[b.column(n)+k] = e
-				}
-			}
-		},
-		expr.Sum: func(b *backward, n *expr.Node, w []Interval) {
-			b.push(n.Args[0], func(int) Interval { return w[0] })
-		},
-		expr.Transpose: func(b *backward, n *expr.Node, w []Interval) {
-			rows, cols := n.Shape.Rows, n.Shape.Cols
-			b.push(n.Args[0], func(k int) Interval { return w[(k%rows)*cols+k/rows] })
-		},
-		expr.Gather: func(b *backward, n *expr.Node, w []Interval) {
-			back := make([]Interval, n.Args[0].Shape.Len())
-			for k, i := range n.Index {
-				if i >= 0 {
-					back[i] = back[i].add(w[k])
-				}
-			}
-			b.push(n.Args[0], func(k int) Interval { return back[k] })
-		},
-		expr.ScatterAdd: func(b *backward, n *expr.Node, w []Interval) {
-			b.push(n.Args[0], func(k int) Interval {
-				if n.Index[k] < 0 {
-					return Interval{}
-				}
-				return w[n.Index[k]]
-			})
-		},
-		expr.Dot: func(b *backward, n *expr.Node, w []Interval) {
-			b.visitDot(n, w[0])
-		},
-		expr.MatVec: (*backward).visitProduct,
-		expr.MatMul: (*backward).visitProduct,
-		expr.Outer:  (*backward).visitProduct,
-		expr.LogSumExp: func(b *backward, n *expr.Node, w []Interval) {
-			b.visitLogSumExp(n, n.Args[0], w[0])
-		},
-		expr.Prod: func(b *backward, n *expr.Node, w []Interval) {
-			b.visitProd(n, w[0])
-		},
-		expr.MaxAll: (*backward).visitExtreme,
-		expr.MinAll: (*backward).visitExtreme,
-	} {
-		rules[op].back = back
+		rules[op] = rule
 	}
 	for op, obstacle := range map[expr.Op]func(s *study, n *expr.Node) (string, Outcome){
 		expr.Log:  needsPositive,
@@ -278,15 +181,16 @@ func init() {
 func require() {
 	for op := range rules {
 		p, r := expr.Op(op).Info(), &rules[op]
-		arrays := p.Op == expr.Var || p.Class == expr.Reduction || p.Class == expr.Product || p.Class == expr.Structural
+		folds := p.Class == expr.Reduction && !p.Linear
 		for _, part := range []struct {
 			name       string
 			has, needs bool
 		}{
 			{"a range of its value and derivatives", r.jet != nil, p.Class == expr.Elementwise1 && p.Curves == nil},
 			{"a range of its value and derivatives", r.pair != nil, p.Class == expr.Elementwise2},
-			{"ranges of its entries", r.enclose != nil, arrays},
-			{"weights of its arguments", r.back != nil, arrays},
+			{"a range of its value", r.fold != nil, folds},
+			{"ranges of its derivatives", r.slopes != nil, folds},
+			{"its second derivative", r.curve != nil, folds},
 			{"a reason not to be smooth", r.obstacle != nil, !p.Smooth || p.Inside != nil},
 			{"an edge of its domain", r.edge != nil, p.Inside != nil},
 		} {

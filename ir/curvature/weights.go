@@ -131,17 +131,48 @@ func (b *backward) bend(node *expr.Node, rule string, arg *expr.Node, w []Interv
 }
 
 func (b *backward) visit(n *expr.Node, w []Interval) {
-	if back := rules[n.Op].back; back != nil {
-		back(b, n, w)
+	info := n.Op.Info()
+	switch curve := rules[n.Op].curve; {
+	case n.Op == expr.Var:
+		if b.gradient {
+			copy(b.out.gradient[b.column(n):], w)
+		}
 		return
+	case n.Op == expr.Dot:
+		b.visitDot(n, w[0])
+		return
+	case elementwise(n):
+		b.visitElementwise(n, w)
+		return
+	case curve != nil:
+		curve(b, n, w[0])
+	case info.Bilinear && b.varies(n.Args[0]) && b.varies(n.Args[1]):
+		b.cross(n, "a product of two expressions that both vary", w)
 	}
-	b.visitElementwise(n, w)
+	b.pushBack(n, w)
 }
 
-// visitExtreme is back of the largest and of the smallest entry.
-func (b *backward) visitExtreme(n *expr.Node, w []Interval) {
-	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
-	b.push(n.Args[0], func(int) Interval { return w[0].mul(Interval{0, 1}) })
+// pushBack passes the weights of an operation on to its arguments, times its derivatives.
+func (b *backward) pushBack(n *expr.Node, w []Interval) {
+	var back [2][]Interval
+	for i, a := range n.Args {
+		if b.wants(a) {
+			back[i] = make([]Interval, a.Shape.Len())
+		}
+	}
+	if back[0] == nil && back[1] == nil {
+		return
+	}
+	b.partials(n, b.wants, func(e, arg, p int, d Interval) {
+		if to := back[arg]; to != nil {
+			to[p] = to[p].add(w[e].mul(d))
+		}
+	})
+	for i, a := range n.Args {
+		if back[i] != nil {
+			b.push(a, func(k int) Interval { return back[i][k] })
+		}
+	}
 }
 
 func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
@@ -171,35 +202,18 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 	if n.Op.Info().Class == expr.Elementwise1 {
 		return // its argument does not vary: unreachable for a node that does
 	}
-	u, v := n.Args[0], n.Args[1]
-	weight := func(k int) Interval { return w[k] }
 	switch n.Op {
-	case expr.Add:
-		b.pushSum(u, len(w), weight)
-		b.pushSum(v, len(w), weight)
-	case expr.Sub:
-		b.pushSum(u, len(w), weight)
-		b.pushSum(v, len(w), func(k int) Interval { return w[k].neg() })
+	case expr.Add, expr.Sub:
 	case expr.Mul:
-		b.cross(n, "a product of two expressions that both vary", u, v, w)
-		if b.wants(u) {
-			vr := b.rangeOf(v)
-			b.pushSum(u, len(w), func(k int) Interval { return w[k].mul(entry(vr, k)) })
-		}
-		if b.wants(v) {
-			ur := b.rangeOf(u)
-			b.pushSum(v, len(w), func(k int) Interval { return w[k].mul(entry(ur, k)) })
-		}
+		b.cross(n, "a product of two expressions that both vary", w)
 	case expr.Div:
-		b.visitQuotient(n, w)
+		b.curveQuotient(n, w)
 	default: // Pow, Max, Min of two different expressions
-		open := []Interval{wholeLine()}
-		rule := "this operation on two expressions that both vary has no rule"
-		b.bend(n, rule, u, open)
-		b.bend(n, rule, v, open)
-		b.pushSum(u, len(w), func(int) Interval { return wholeLine() })
-		b.pushSum(v, len(w), func(int) Interval { return wholeLine() })
+		for _, a := range n.Args {
+			b.bend(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
+		}
 	}
+	b.pushBack(n, w)
 }
 
 // shareWeights notes on the term just recorded for n = q .* h(u), where q is a
@@ -233,20 +247,25 @@ func (b *backward) shareWeights(n *expr.Node, w []Interval) {
 	}
 }
 
-// cross records w (J_u' J_v + J_v' J_u) for an elementwise product in which a
-// scalar may broadcast.
-func (b *backward) cross(n *expr.Node, rule string, u, v *expr.Node, w []Interval) {
-	m, lu, lv := len(w), u.Shape.Len(), v.Shape.Len()
-	b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: u, other: v, w: w,
+// cross records w (J_u' J_v + J_v' J_u) for the entries u and v of the arguments that meet in
+// the terms of n.
+func (b *backward) cross(n *expr.Node, rule string, w []Interval) {
+	t := b.termsOf(n)
+	b.out.terms = append(b.out.terms, term{node: n, rule: rule, arg: n.Args[0], other: n.Args[1], w: w,
 		pairs: func(visit func(i, j, k int)) {
-			for k := range m {
-				visit(k%lu, k%lv, k)
+			k := 0
+			each := func(m expr.Summand) bool {
+				visit(m.P, m.Q, k)
+				return true
+			}
+			for k = range w {
+				t.Each(k, each)
 			}
 		}})
 }
 
-// visitQuotient: the second derivative of u/v is [0, -1/v^2; -1/v^2, 2u/v^3].
-func (b *backward) visitQuotient(n *expr.Node, w []Interval) {
+// curveQuotient: the second derivative of u/v is [0, -1/v^2; -1/v^2, 2u/v^3].
+func (b *backward) curveQuotient(n *expr.Node, w []Interval) {
 	u, v := n.Args[0], n.Args[1]
 	ur, vr := b.rangeOf(u), b.rangeOf(v)
 	mixed, own := make([]Interval, len(w)), make([]Interval, len(w))
@@ -255,15 +274,12 @@ func (b *backward) visitQuotient(n *expr.Node, w []Interval) {
 		mixed[k] = w[k].mul(r.d1)
 		own[k] = w[k].mul(r.d2).mul(entry(ur, k))
 	}
-	b.cross(n, "a quotient of two expressions that both vary", u, v, mixed)
+	const rule = "a quotient of two expressions that both vary"
+	b.cross(n, rule, mixed)
 	if v.Shape.Rank == 0 {
 		own = []Interval{sumOf(own)}
 	}
-	b.bend(n, "a quotient of two expressions that both vary", v, own)
-	b.pushSum(u, len(w), func(k int) Interval { return w[k].mul(entry(vr, k).recip()) })
-	b.pushSum(v, len(w), func(k int) Interval {
-		return w[k].mul(entry(ur, k)).mul(power(entry(vr, k), -1).d1)
-	})
+	b.bend(n, rule, v, own)
 }
 
 func sumOf(w []Interval) Interval {
