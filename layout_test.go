@@ -61,16 +61,18 @@ var layers = map[string][]string{
 	"runtime/chart":      {"lang/diag"},
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},
 	"runtime":            {"internal/extended", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
-	"internal/assist":    {"lang", "parser", "stdlib", "ir", "runtime"},
-	"internal/lsp":       {"internal/assist", "ir", "lang"},
-	"cmd/bilevelc":       {"internal/assist", "internal/atomicfile", "internal/await", "internal/jupyter", "internal/lsp", "internal/planted", "internal/serve", "internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
+	"cmd/bilevelc":       {"cmd/internal/assist", "internal/atomicfile", "internal/await", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":              {""},
-	// It speaks a protocol, and knows no language.
-	"internal/jupyter": {},
 
 	"internal/atomicfile": {},
-	"internal/serve":      {"internal/await", "internal/sparse", "ir", "lang", "runtime"},
-	"internal/sweep":      {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
+
+	// The front ends, above everything and imported by commands only; jupyter speaks a
+	// protocol, and knows no language.
+	"cmd/internal/assist":  {"lang", "parser", "stdlib", "ir", "runtime"},
+	"cmd/internal/lsp":     {"cmd/internal/assist", "ir", "lang"},
+	"cmd/internal/jupyter": {},
+	"cmd/internal/serve":   {"internal/await", "internal/sparse", "ir", "lang", "runtime"},
+	"cmd/internal/sweep":   {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it.
 	"bench/campaign/truth": {},
@@ -92,14 +94,14 @@ var onlyImporter = map[string]string{
 	"github.com/spf13/cobra":              "cmd/bilevelc",
 	"github.com/reeflective/readline":     "cmd/bilevelc",
 	"github.com/cpuguy83/go-md2man/v2":    "cmd/bilevelc",
-	"github.com/sourcegraph/jsonrpc2":     "internal/lsp",
-	"github.com/go-zeromq/zmq4":           "internal/jupyter",
+	"github.com/sourcegraph/jsonrpc2":     "cmd/internal/lsp",
+	"github.com/go-zeromq/zmq4":           "cmd/internal/jupyter",
 	"gonum.org/v1/plot":                   "bench",
 	"github.com/guptarohit/asciigraph":    "runtime/chart",
 
-	"github.com/nats-io/nats-server/v2":   "internal/sweep",
-	"github.com/nats-io/nats.go":          "internal/sweep",
-	"github.com/BurntSushi/toml":          "internal/sweep",
+	"github.com/nats-io/nats-server/v2":   "cmd/internal/sweep",
+	"github.com/nats-io/nats.go":          "cmd/internal/sweep",
+	"github.com/BurntSushi/toml":          "cmd/internal/sweep",
 	"github.com/vbauerster/mpb/v8":        "cmd/bilevelc",
 	"github.com/prometheus/client_golang": "examples",
 }

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/assist"
-	"bilevelc/internal/jupyter"
+	"bilevelc/cmd/internal/assist"
+	"bilevelc/cmd/internal/jupyter"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 	"bilevelc/runtime"

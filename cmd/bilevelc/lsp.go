@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/lsp"
+	"bilevelc/cmd/internal/lsp"
 )
 
 func (a *app) lspCommand() *cobra.Command {

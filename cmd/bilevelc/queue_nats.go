@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"bilevelc/internal/sweep"
-	"bilevelc/internal/sweep/queue"
+	"bilevelc/cmd/internal/sweep"
+	"bilevelc/cmd/internal/sweep/queue"
 	"bilevelc/runtime/status"
 )
 

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 )
 
 // hasQueue says that this program holds the queue of sweeps.

@@ -11,7 +11,7 @@ import (
 	"github.com/reeflective/readline"
 	"github.com/spf13/pflag"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"

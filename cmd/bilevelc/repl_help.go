@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 )

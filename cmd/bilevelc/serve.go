@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/serve"
+	"bilevelc/cmd/internal/serve"
 )
 
 func (a *app) serveCommand() *cobra.Command {

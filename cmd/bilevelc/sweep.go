@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/runtime/status"
 )
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/ir/datafile"
 )
 

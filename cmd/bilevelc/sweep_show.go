@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/internal/atomicfile"
-	"bilevelc/internal/sweep"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/runtime/status"
 )
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/internal/members"
-	"bilevelc/internal/sweep"
 	"bilevelc/runtime"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 )
 
 // natsFlags say where a queue is, and who asks.

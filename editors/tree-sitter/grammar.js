@@ -1,5 +1,5 @@
 // The grammar of the bilevelc modeling language for tree-sitter. The language's
-// reference, lang/spec.md, has it in EBNF (section 12); editors/editors_test.go
+// reference, lang/spec.md, has it in EBNF (section 12); cmd/internal/editors
 // parses all models of the project with it.
 //
 // A newline ends a statement where the statement can be over, and is white space

@@ -1,4 +1,4 @@
-; made by go test ./editors -update from the compiler's tables
+; made by go test ./cmd/internal/editors -update from the compiler's tables
 (comment) @comment
 (string) @string
 (number) @number

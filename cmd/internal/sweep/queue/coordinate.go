@@ -13,7 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/runtime"
 )
 

@@ -13,12 +13,22 @@ import (
 	"strings"
 	"testing"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 )
 
 var update = flag.Bool("update", false, "rewrite what is made from the compiler's tables")
+
+// Files are those of the folder editors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := os.Chdir("../../../editors"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
 
 // words are those of the language of some kinds, in order, each once.
 func words(kinds ...assist.WordKind) []string {
@@ -60,7 +70,7 @@ func textMate() map[string]any {
 	}
 	return map[string]any{
 		"$schema":   "https://raw.githubusercontent.com/martinring/tmlanguage/master/tmlanguage.json",
-		"comment":   "made by go test ./editors -update from the compiler's tables",
+		"comment":   "made by go test ./cmd/internal/editors -update from the compiler's tables",
 		"name":      "Bilevel model",
 		"scopeName": "source.blv",
 		"patterns": []any{
@@ -90,7 +100,7 @@ func textMate() map[string]any {
 // highlights are the colors of editors that use tree-sitter.
 func highlights() string {
 	quoted := func(list []string) string { return `"` + strings.Join(list, `" "`) + `"` }
-	return `; made by go test ./editors -update from the compiler's tables
+	return `; made by go test ./cmd/internal/editors -update from the compiler's tables
 (comment) @comment
 (string) @string
 (number) @number
@@ -132,7 +142,7 @@ func TestGenerated(t *testing.T) {
 			}
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != want {
-			t.Errorf("%s is not what the tables say (%v); go test ./editors -update", path, err)
+			t.Errorf("%s is not what the tables say (%v); go test ./cmd/internal/editors -update", path, err)
 		}
 	}
 }

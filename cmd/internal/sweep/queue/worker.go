@@ -12,7 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 )
 
 // Worker takes jobs from a queue and sends their results.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"bilevelc/internal/sweep"
-	"bilevelc/internal/sweep/queue"
+	"bilevelc/cmd/internal/sweep"
+	"bilevelc/cmd/internal/sweep/queue"
 )
 
 const model = `

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 )
 
 // maxPayload of a message, in the server that is started here: documents of models with

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/ir/check"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang"
@@ -22,7 +22,7 @@ import (
 func models(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for _, pattern := range []string{"../../examples/*/*.blv", "../../testdata/models/*.blv", "../../testdata/models/*/*.blv"} {
+	for _, pattern := range []string{"../../../examples/*/*.blv", "../../../testdata/models/*.blv", "../../../testdata/models/*/*.blv"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"bilevelc/internal/sweep"
+	"bilevelc/cmd/internal/sweep"
 	"bilevelc/ir/data"
 	"bilevelc/runtime"
 )

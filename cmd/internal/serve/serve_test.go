@@ -480,13 +480,13 @@ func littleEndian(v []float64) (raw []byte) {
 
 // Values over sets come with their labels, and data may be given by label and as a table.
 func TestLabels(t *testing.T) {
-	text, err := os.ReadFile("../../examples/transport/transport.blv")
+	text, err := os.ReadFile("../../../examples/transport/transport.blv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := connect(t)
 	call[object](c, "compile", object{"text": string(text)})
-	folder := "../../examples/transport/"
+	folder := "../../../examples/transport/"
 	b := call[struct {
 		Upper struct{ Variables []array }
 	}](c, "bind", object{"model": "m1", "files": []string{folder + "nodes.csv", folder + "roads.csv"}})

@@ -15,9 +15,9 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"bilevelc/cmd/internal/sweep"
+	"bilevelc/cmd/internal/sweep/queue"
 	"bilevelc/internal/members"
-	"bilevelc/internal/sweep"
-	"bilevelc/internal/sweep/queue"
 )
 
 // slowModel takes some tenths of a second with its starts.

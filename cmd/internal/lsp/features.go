@@ -9,7 +9,7 @@ import (
 
 	"github.com/sourcegraph/jsonrpc2"
 
-	"bilevelc/internal/assist"
+	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang/diag"
 )
 
