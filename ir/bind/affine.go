@@ -129,19 +129,10 @@ func (a *affine) step(n *expr.Node) (*form, error) {
 			}
 			return args[0].broadcast(size).scaled(inverse), nil
 		}
-	case expr.Sum:
-		return args[0].combine(ones(1, len(args[0].rest))), nil
-	case expr.Dot:
-		switch {
-		case args[0].constant():
-			return args[1].combine(sparse.FromDense(1, len(args[0].rest), args[0].rest)), nil
-		case args[1].constant():
-			return args[0].combine(sparse.FromDense(1, len(args[1].rest), args[1].rest)), nil
+	default:
+		if f := a.linear(n, args); f != nil {
+			return f, nil
 		}
-	case expr.MatVec, expr.MatMul, expr.Outer:
-		return a.product(n, args)
-	case expr.Transpose, expr.Gather, expr.ScatterAdd:
-		return args[0].combine(selection(n)), nil
 	}
 	if allConstant(n, args) {
 		return a.constantOp(n)
@@ -203,57 +194,39 @@ func (a *affine) variable(n *expr.Node) *form {
 	return &form{coef: m, rest: make([]float64, size)}
 }
 
-// product is a matrix-vector, matrix or outer product of which one factor is
-// constant.
-func (a *affine) product(n *expr.Node, args []*form) (*form, error) {
-	left, right := args[0].constant(), args[1].constant()
-	if !left && !right {
-		return nil, nil
+// linear is a sum of entries, or of products of them of which one factor is constant, by its
+// terms: a matrix times the form of the argument that varies. nil where it is not such a sum.
+func (a *affine) linear(n *expr.Node, args []*form) *form {
+	info, vary := n.Op.Info(), 0
+	switch {
+	case info.Linear && len(args) == 1:
+	case info.Bilinear && args[0].constant():
+		vary = 1
+	case info.Bilinear && args[1].constant():
+	default:
+		return nil
 	}
-	// out[i, j] = sum over l of u[i, l] v[l, j]: a linear map of the factor
-	// that varies, one coefficient for each (i, j, l).
-	rows, cols := n.Shape.Rows, n.Shape.Cols
-	u, v := n.Args[0].Shape, n.Args[1].Shape
-	inner := 1
-	if n.Op != expr.Outer {
-		inner = u.Cols
-		if n.TransA {
-			inner = u.Rows
-		}
-	}
-	place := func(s expr.Shape, trans bool, i, j int) int {
-		if trans {
-			i, j = j, i
-		}
-		return i*s.Cols + j
-	}
-	m := sparse.Empty(0)
-	m.Cols = len(args[0].rest)
-	if left {
-		m.Cols = len(args[1].rest)
-	}
-	for i := range rows {
-		for j := range cols {
-			var entries []sparse.Entry
-			for l := range inner {
-				p, q := place(u, n.TransA, i, l), place(v, n.TransB, l, j)
-				if n.Op == expr.Outer {
-					p, q = i, j
-				}
-				if left {
-					entries = append(entries, sparse.Entry{Col: q, Val: args[0].rest[p]})
-				} else {
-					entries = append(entries, sparse.Entry{Col: p, Val: args[1].rest[q]})
-				}
+	m := &sparse.CSR{Cols: len(args[vary].rest), Ptr: []int{0}}
+	add := func(t expr.Summand) bool {
+		col, v := t.P, t.A
+		if info.Bilinear {
+			at := t.Q
+			if vary == 1 {
+				at, col = t.P, t.Q
 			}
-			m.AppendAll(sparse.FromEntries(1, m.Cols, entries).Row(0))
-			m.EndRow()
+			v *= args[1-vary].rest[at]
 		}
+		if v != 0 {
+			m.Col, m.Val = append(m.Col, col), append(m.Val, v)
+		}
+		return true
 	}
-	if left {
-		return args[1].combine(m), nil
+	terms := n.Terms()
+	for e := range n.Shape.Len() {
+		terms.Each(e, add)
+		m.EndRow()
 	}
-	return args[0].combine(m), nil
+	return args[vary].combine(m)
 }
 
 // matrix is the value of a constant matrix, sparse where the data is.
@@ -270,33 +243,6 @@ func (a *affine) matrix(n *expr.Node, trans bool) (*sparse.CSR, error) {
 		m = m.T()
 	}
 	return m, nil
-}
-
-// selection is the 0-1 matrix of a node that moves entries.
-func selection(n *expr.Node) *sparse.CSR {
-	from := n.Args[0].Shape
-	var entries []sparse.Entry
-	switch n.Op {
-	case expr.Transpose:
-		for i := range n.Shape.Rows {
-			for j := range n.Shape.Cols {
-				entries = append(entries, sparse.Entry{Row: i*n.Shape.Cols + j, Col: j*from.Cols + i, Val: 1})
-			}
-		}
-	case expr.Gather:
-		for k, i := range n.Index {
-			if i >= 0 {
-				entries = append(entries, sparse.Entry{Row: k, Col: i, Val: 1})
-			}
-		}
-	case expr.ScatterAdd:
-		for k, i := range n.Index {
-			if i >= 0 {
-				entries = append(entries, sparse.Entry{Row: i, Col: k, Val: 1})
-			}
-		}
-	}
-	return sparse.FromEntries(n.Shape.Len(), from.Len(), entries)
 }
 
 // constant reports that no entry varies with z.
@@ -378,10 +324,6 @@ func (f *form) combine(m *sparse.CSR) *form {
 	out.size.rest = make([]float64, m.Rows)
 	abs.MulVec(out.size.rest, p)
 	return out.clean()
-}
-
-func ones(rows, cols int) *sparse.CSR {
-	return sparse.FromDense(rows, cols, slices.Repeat([]float64{1}, rows*cols))
 }
 
 // reads reports whether a row has a coefficient in column n or beyond it.

@@ -37,6 +37,9 @@ func Place(n *Node, e int) int {
 // Terms lists the terms of a node of the graph.
 func (b *Builder) Terms(n *Node) Terms { return termsOf(n, b.Known) }
 
+// Terms lists the terms of a node where the numbers of data do not matter.
+func (n *Node) Terms() Terms { return termsOf(n, func(*Node) *data.Array { return nil }) }
+
 // termsOf lists the terms of a node, with the data that known tells of.
 func termsOf(n *Node, known func(n *Node) *data.Array) Terms {
 	if rule, ok := terms[n.Op]; ok {

@@ -211,7 +211,7 @@ func behind(n *Node, k int, values map[*Node]*data.Array) (found []VarEntry, mor
 // first argument, then those of the second.
 func sources(n *Node, k int) []place {
 	var left, right []place
-	termsOf(n, func(*Node) *data.Array { return nil }).Each(k, func(t Summand) bool {
+	n.Terms().Each(k, func(t Summand) bool {
 		if t.P >= 0 {
 			left = append(left, place{n.Args[0], t.P})
 		}
