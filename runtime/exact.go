@@ -97,7 +97,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	if why := kkt.Applies(numeric); why != "" {
 		return nil, why, nil
 	}
-	if numeric.Dx+numeric.Dy+numeric.Rows.Len() > largestSystem {
+	if systemSize(numeric) > largestSystem {
 		return nil, "it is too large", nil
 	}
 	if _, err := kkt.New(numeric); err != nil {

@@ -24,7 +24,11 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 	none := Number(math.NaN())
 	ties := &Ties{Rule: p.exactTies, Exact: true, Optimistic: r.Upper.Objective, Pessimistic: none}
 	r.Lower.Ties = ties
-	follower := run.solver.Follower()
+	solver, err := run.whole()
+	if err != nil {
+		return err
+	}
+	follower := solver.Follower()
 	if ties.Unique = follower.Unique(ctx, run.best.Z); ties.Unique {
 		ties.Pessimistic = r.Upper.Objective
 		return nil
@@ -34,7 +38,7 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
-	if safe := run.solver.SafePoint(ctx, run.best); safe != nil {
+	if safe := solver.SafePoint(ctx, run.best); safe != nil {
 		ties.Safe = &SafePoint{Variables: variables(&p.IR.Upper, run.s.X(safe.Z), 1), Objective: Number(sign * safe.F), Distance: Number(safe.Distance)}
 	}
 	return nil

@@ -23,7 +23,7 @@ const (
 	SearchFully
 )
 
-// modestWork is the budget of a search that nobody asked for, in the tree's measure of work: about a second.
+// modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
 const modestWork = 1e9
 
 // Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.
@@ -60,7 +60,12 @@ func (run *systemRun) global(ctx context.Context) error {
 		opts.Gap = tree.DefaultGap
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work = max(modestWork, run.solver.Work()/4)
+		opts.Work = max(modestWork, run.local.Work()/4)
+	}
+	if run.s.Objective == nil { // read without f
+		run.globally = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(opts.Gap),
+			Why: fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d", systemSize(run.p.Numeric), largestSystem)}
+		return nil
 	}
 	if c := run.opts.Resume; c != nil && c.Search != nil && c.Search.Tree != nil {
 		opts.Resume = c.Search.Tree
@@ -106,7 +111,11 @@ func (run *systemRun) global(ctx context.Context) error {
 func (run *systemRun) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	whole := run.s.P.Integer
 	if whole == nil {
-		return run.solver.Improve(ctx, b.Z, b.Branch)
+		solver, err := run.whole()
+		if err != nil {
+			return nil, err
+		}
+		return solver.Improve(ctx, b.Z, b.Branch)
 	}
 	held, set := *run.s.P, *run.s.P.X
 	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)

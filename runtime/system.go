@@ -71,10 +71,13 @@ func (p *Problem) whyNot(opts Options) string {
 	if q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
 		return "the upper objective may not be smooth everywhere"
 	}
-	if n := q.Numeric; n.Dx+n.Dy+n.Rows.Len() > largestSystem {
-		return "it is too large"
+	if why := kkt.Applies(q.Numeric); why != "" {
+		return why
 	}
-	return kkt.Applies(q.Numeric)
+	if systemSize(q.Numeric) > largestSystem && oneAnswer(q.Numeric) != "" {
+		return "it is too large, and " + oneAnswer(q.Numeric)
+	}
+	return ""
 }
 
 // systemRun is one run on the KKT system.
@@ -82,7 +85,8 @@ type systemRun struct {
 	p      *Problem
 	opts   Options
 	s      *kkt.System
-	solver *pieces.Solver
+	local  localSolver
+	solver *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	best   *kkt.Point
 	first  *kkt.Point // of the first start
 	ends   []StartResult
@@ -143,18 +147,15 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	run := &systemRun{p: p, opts: opts}
 	r := p.newResult(opts)
 	r.Lower.Curvature = ""
-	if run.s, err = kkt.New(p.Numeric); err == nil {
-		run.solver, err = pieces.New(run.s, pieces.Options{Observer: run.observe})
-	}
-	switch {
+	switch err = run.prepare(); {
 	case err != nil:
 	case run.s.P.Integer != nil:
 		err = run.integers()
 	default:
-		err = run.local(ctx)
+		err = run.locally(ctx)
 	}
 	var usage *UsageError
-	if err == nil || run.best == nil && run.solver != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
+	if err == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
 		if failed := run.global(ctx); failed != nil || run.best != nil {
 			err = failed
 		}
@@ -234,8 +235,8 @@ func (run *systemRun) falls(err error) {
 	run.best.Branch, run.best.Biactive = run.s.BranchAt(run.best.Z)
 }
 
-// local finds the local solutions from all starts.
-func (run *systemRun) local(ctx context.Context) error {
+// locally finds the local solutions from all starts.
+func (run *systemRun) locally(ctx context.Context) error {
 	p := run.p
 	first, given, err := p.start(run.opts)
 	if err != nil {
@@ -252,7 +253,7 @@ func (run *systemRun) local(ctx context.Context) error {
 	n := run.opts.Starts
 	if run.opts.automatic {
 		n = 1
-		if tree.Applies(run.s) != "" {
+		if run.s.Objective == nil || tree.Applies(run.s) != "" {
 			n = outer.MostStarts
 		}
 	}
@@ -266,11 +267,18 @@ func (run *systemRun) local(ctx context.Context) error {
 		return x, projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
-	if run.opts.automatic {
-		next = seen.apart(ctx, run, next)
+	if run.opts.automatic && n > 1 && run.s.Objective != nil {
+		whole, err := run.whole()
+		if err != nil {
+			return err
+		}
+		next = seen.apart(ctx, run.s, whole.Follower(), next)
 	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
+		if k > 0 && run.s.Objective == nil && run.opts.automatic && run.local.Work() >= modestWork { // as with the search: no more than about a second that nobody asked for
+			break
+		}
 		x, err := next(k)
 		if err != nil {
 			return err
@@ -283,7 +291,7 @@ func (run *systemRun) local(ctx context.Context) error {
 				}
 			}
 		}
-		point, err := run.solver.From(ctx, x)
+		point, err := run.local.From(ctx, x)
 		end := StartResult{Objective: Number(math.NaN()), Status: Solved}
 		switch {
 		case ctx.Err() != nil:

@@ -40,18 +40,18 @@ const draws = 10
 
 // apart are starts on branches on which no start has begun or ended: the follower's answer to each draw says which one it lies on.
 // Where ten draws in a row lie on known ones, the last is taken.
-func (v *visited) apart(ctx context.Context, run *systemRun, draw func(k int) ([]float64, error)) func(k int) ([]float64, error) {
+func (v *visited) apart(ctx context.Context, s *kkt.System, follower *kkt.Follower, draw func(k int) ([]float64, error)) func(k int) ([]float64, error) {
 	return func(k int) ([]float64, error) {
 		for range draws {
 			x, err := draw(k)
 			if err != nil || k == 0 {
 				return x, err
 			}
-			z, status := run.solver.Follower().Solve(ctx, x)
+			z, status := follower.Solve(ctx, x)
 			if status != activeset.Optimal {
 				continue
 			}
-			if fix, _ := run.s.BranchAt(z); !v.branch(fix) {
+			if fix, _ := s.BranchAt(z); !v.branch(fix) {
 				return x, nil
 			}
 		}

@@ -109,6 +109,18 @@ func Applies(p *problem.Problem) string {
 
 // New reads the system off a problem: Dx + Dy + 1 gradients of g, and as many of f (and one an entry of what f reads beside) where f is quadratic.
 func New(p *problem.Problem) (*System, error) {
+	s, err := Read(p)
+	if err == nil {
+		s.Objective, err = newObjective(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Read is New without what it reads of f: Objective is nil.
+func Read(p *problem.Problem) (*System, error) {
 	if why := Applies(p); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrClass, why)
 	}
@@ -119,10 +131,6 @@ func New(p *problem.Problem) (*System, error) {
 	}
 	if !(p.Facts.StrongConvexity > 0) && !Semidefinite(s.H) {
 		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
-	}
-	var err error
-	if s.Objective, err = newObjective(s); err != nil {
-		return nil, err
 	}
 	s.assemble()
 	return s, nil

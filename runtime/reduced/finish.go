@@ -138,6 +138,15 @@ func (p *piece) fromStationarity(m *kkt.Multipliers, z []float64) {
 
 // lambdaOf is the multiplier of a row of the problem.
 func (p *piece) lambdaOf(i int) float64 {
+	v := p.ofRow(i, p.lambda)
+	if p.p.Rows.Kind[i] != problem.Equal {
+		v = math.Max(0, v)
+	}
+	return v
+}
+
+// ofRow is the entry of row i of the problem in signed multipliers, or rates of them.
+func (p *piece) ofRow(i int, lambda []float64) float64 {
 	o := p.f.of[i]
 	if o.row < 0 {
 		return 0
@@ -146,11 +155,7 @@ func (p *piece) lambdaOf(i int) float64 {
 	if !row.equal && (p.side[o.row] != sideOf(o.high) || p.inK[o.row]) {
 		return 0
 	}
-	v := sign(o.high) * p.lambda[o.row] * row.unit
-	if p.p.Rows.Kind[i] != problem.Equal {
-		v = math.Max(0, v)
-	}
-	return v
+	return sign(o.high) * lambda[o.row] * row.unit
 }
 
 // refine sets y and lambda of z to the answer on the piece, by steps of refinement on the follower's own equations:

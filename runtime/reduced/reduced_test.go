@@ -250,8 +250,20 @@ func TestUnboundedAndSaddle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{}); !errors.Is(err, reduced.ErrUnbounded) {
-		t.Errorf("a problem without bound: %v", err)
+	_, err = reduced.Solve(t.Context(), s, []float64{0, 0}, reduced.Options{})
+	var ray *reduced.Unbounded
+	if !errors.As(err, &ray) || !errors.Is(err, reduced.ErrUnbounded) {
+		t.Fatalf("a problem without bound: %v", err)
+	}
+	for _, length := range []float64{1, 1e3} { // points of the ray are answers, and f falls along it
+		z := append([]float64(nil), ray.Z...)
+		for j, d := range ray.Ray {
+			z[j] += length * d
+		}
+		at, value, ok := newTruth(t, s).at(s.X(z))
+		if !ok || math.Abs(at[2]-z[2]) > 1e-9*length || math.Abs(at[3]-z[3]) > 1e-9*length || value > s.Value(ray.Z)-length/2*math.Hypot(ray.Ray[0], ray.Ray[1]) {
+			t.Errorf("at %g of the ray: %v, not %v", length, at, z)
+		}
 	}
 	falls.G.(*smooth).m[8] = 0 // a linear follower
 	if s, err = kkt.New(falls); err != nil {

@@ -8,8 +8,35 @@ import (
 	"bilevelc/runtime/linalg"
 )
 
-// ErrUnbounded says that f falls along a ray of the system.
+// ErrUnbounded says that f falls along a ray of the system; it comes as an Unbounded.
 var ErrUnbounded = errors.New("the objective falls without bound along a ray")
+
+// ErrEndless says that an f that is not quadratic falls on and on, with no ray that shows it to have no bound.
+var ErrEndless = errors.New("the objective falls on along a direction that has no end")
+
+// Unbounded is a point of the system, and a ray from there along which a quadratic f falls without end (len N both).
+type Unbounded struct{ Z, Ray []float64 }
+
+func (*Unbounded) Error() string { return ErrUnbounded.Error() }
+
+// Unwrap makes it ErrUnbounded.
+func (*Unbounded) Unwrap() error { return ErrUnbounded }
+
+// unbounded is the point with the ray along q.
+func (p *piece) unbounded(q *rates) error {
+	s := p.f.sys
+	whole := func(w, y, lambda []float64) []float64 {
+		z := make([]float64, s.N)
+		copy(s.X(z), w)
+		copy(s.Y(z), y)
+		copy(z[s.Nx+s.Ny+s.M:], w[s.Nx:])
+		for i := range s.M {
+			s.Lambda(z)[i] = p.ofRow(i, lambda)
+		}
+		return z
+	}
+	return &Unbounded{whole(p.w, p.y, p.lambda), whole(q.move.w, q.move.y, q.lambda)}
+}
 
 // rates are the derivatives along a direction of w, on the piece as it is.
 type rates struct {
@@ -157,7 +184,7 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 				t = -slope / bend
 			}
 			if math.IsInf(t, 1) && math.IsInf(next.t, 1) {
-				return value, out, ErrUnbounded
+				return value, out, p.unbounded(q)
 			}
 			t = math.Min(t, next.t)
 			p.shift(q, t)
@@ -359,7 +386,7 @@ func (p *piece) line(q *rates, slope, value, most float64, g point) (float64, fl
 		t = (lo + hi) / 2
 	}
 	if math.IsInf(hi, 1) && math.IsInf(most, 1) {
-		return 0, value, ErrUnbounded
+		return 0, value, ErrEndless
 	}
 	v, _ := at(lo)
 	return lo, v, nil

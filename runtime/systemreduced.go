@@ -1,0 +1,182 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/reduced"
+	"bilevelc/runtime/tree"
+)
+
+// localSolver finds local solutions of a problem on its KKT system: package pieces on the whole system, or package reduced in the leader's
+// space, where the follower's answer is one.
+type localSolver interface {
+	// From is the local solution that x leads to, with errors as those of pieces.Solver.From.
+	From(ctx context.Context, x []float64) (*kkt.Point, error)
+	// Work counts what all solves so far have taken, in multiplications, roughly: the same on every machine.
+	Work() int64
+}
+
+// leaderSpace is a localSolver in the leader's space. Where it stalls and the system is small enough, its point is where the active-set method on the whole system goes on from.
+type leaderSpace struct {
+	s       *kkt.System
+	observe func(reduced.Step)
+	whole   func() (*pieces.Solver, error) // nil where the system is too large
+	work    int64
+}
+
+// wholeFirst is the active-set method on the whole system, and the leader's space where that fails.
+type wholeFirst struct {
+	*pieces.Solver
+	then *leaderSpace
+}
+
+// Work implements localSolver.
+func (l wholeFirst) Work() int64 { return l.Solver.Work() + l.then.work }
+
+// From implements localSolver.
+func (l wholeFirst) From(ctx context.Context, x []float64) (*kkt.Point, error) {
+	p, err := l.Solver.From(ctx, x)
+	var follower *pieces.FollowerError
+	var unbounded *pieces.Unbounded
+	if err == nil || ctx.Err() != nil || errors.As(err, &follower) || errors.As(err, &unbounded) || errors.Is(err, pieces.ErrEndless) {
+		return p, err
+	}
+	if q, failed := l.then.From(ctx, x); failed == nil || ctx.Err() != nil {
+		return q, failed
+	}
+	return p, err
+}
+
+// Work implements localSolver.
+func (l *leaderSpace) Work() int64 { return l.work }
+
+// From implements localSolver.
+func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error) {
+	r, err := reduced.Solve(ctx, l.s, x, reduced.Options{Observe: l.observe})
+	if r != nil {
+		l.work += r.Work.Operations
+	}
+	var unbounded *reduced.Unbounded
+	switch {
+	case errors.Is(err, reduced.ErrInfeasible):
+		return nil, fmt.Errorf("%w: %w", &pieces.FollowerError{Status: activeset.Infeasible}, err)
+	case errors.As(err, &unbounded):
+		return nil, &pieces.Unbounded{Z: unbounded.Z, Ray: unbounded.Ray}
+	case errors.Is(err, reduced.ErrEndless):
+		return nil, pieces.ErrEndless
+	case err != nil && l.whole != nil && ctx.Err() == nil:
+		whole, failed := l.whole()
+		if failed != nil {
+			return nil, err
+		}
+		return whole.From(ctx, x)
+	case err != nil:
+		return nil, err
+	case r.Status == reduced.Interrupted:
+		return r.Point, context.Cause(ctx)
+	case r.Status == reduced.Stationary:
+		return r.Point, nil
+	case l.whole != nil:
+		whole, err := l.whole()
+		if err != nil {
+			return nil, err
+		}
+		return whole.Improve(ctx, r.Point.Z, r.Point.Branch)
+	}
+	return r.Point, pieces.ErrStalled
+}
+
+// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Problems of which the Hessian in y is
+// known to be sparse are left to methods that keep it so.
+func oneAnswer(p *problem.Problem) string {
+	switch {
+	case !(p.Facts.StrongConvexity > 0):
+		return "g is not shown to be strongly convex in y"
+	case p.Integer != nil:
+		return "an upper variable takes whole numbers only"
+	case p.Facts.HessianPattern != nil:
+		return "the Hessian of g in y is sparse"
+	}
+	return ""
+}
+
+// decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for: where f gives it bounds, with a node for each of the
+// pairs at least, of a relaxation's factor each (tree.Solve).
+func decides(s *kkt.System) bool {
+	n := float64(s.Relaxation.N + s.Relaxation.A.Rows)
+	return tree.Applies(s) == "" && math.Pow(n, 3)/2*float64(len(s.Pairs)) <= modestWork
+}
+
+// prepare makes the system of a run and its local solver. The whole system's is taken where a search decides; elsewhere a local solution is all there will be, and that in the
+// leader's space takes less:
+//
+//	a factor of the whole system, of N + rows, at least nx + 2 ny + 2 m:              (N + rows)^3/2 multiplications
+//	the elimination of y, and some tens of factors of m rows on the path (m <= rows): ny^3/6 + ny^2 (nx + m), m^3/6 each
+//
+// With nx, ny and m about the same, n, these are 62 n^3 a branch, or a step on one where f is not quadratic, against about 8 n^3 in all; and the path looks past kinks with large F.
+func (run *systemRun) prepare() (err error) {
+	n := run.p.Numeric
+	small := systemSize(n) <= largestSystem
+	if small {
+		run.s, err = kkt.New(n)
+	} else {
+		run.s, err = kkt.Read(n)
+	}
+	if err != nil {
+		return err
+	}
+	then := &leaderSpace{s: run.s, observe: run.observeReduced}
+	switch {
+	case oneAnswer(n) != "":
+		run.local, err = run.whole()
+	case !small:
+		run.local = then
+	case !decides(run.s):
+		then.whole = run.whole
+		run.local = then
+	default:
+		var whole *pieces.Solver
+		whole, err = run.whole()
+		run.local = wholeFirst{whole, then}
+	}
+	return err
+}
+
+// whole is the active-set method on the whole system.
+func (run *systemRun) whole() (*pieces.Solver, error) {
+	if run.solver == nil {
+		var err error
+		if run.solver, err = pieces.New(run.s, pieces.Options{Observer: run.observe}); err != nil {
+			return nil, err
+		}
+	}
+	return run.solver, nil
+}
+
+// observeReduced passes a step in the leader's space on. F of the path is that of a follower who keeps off its rows: no value that the leader attains.
+func (run *systemRun) observeReduced(step reduced.Step) {
+	if step.Phase == reduced.OnPieces || step.Phase == reduced.Done {
+		run.observe(pieces.Step{Round: step.Iteration, F: step.F, Measure: step.Measure, Biactive: step.Biactive})
+		return
+	}
+	run.steps++
+	if run.opts.Observer != nil {
+		_, sign := sense(&run.p.IR.Upper)
+		best := math.NaN()
+		if run.best != nil {
+			best = sign * run.best.F
+		}
+		run.opts.Observer(Progress{Start: len(run.ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Iteration, Objective: sign * step.F, Best: best,
+			Measure: step.Measure, Calls: run.p.Numeric.Calls()})
+	}
+}
+
+// systemSize is the number of unknowns and multipliers of a problem's KKT system.
+func systemSize(n *problem.Problem) int { return n.Dx + n.Dy + n.Rows.Len() }
