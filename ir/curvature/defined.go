@@ -49,45 +49,57 @@ func (s *study) departure(n *expr.Node) *escape {
 			return &escape{node: a, reason: "its value is not finite"}
 		}
 	}
-	rule := rules[n.Op]
+	if rules[n.Op].edge == nil {
+		return nil
+	}
 	if !n.Op.Info().Smooth {
 		if !s.varies(n) {
 			return nil // its value alone matters
 		}
-		if reason, outcome := rule.obstacle(s, n); outcome != proved {
+		if reason, outcome := s.obstacle(n); outcome != proved {
 			return &escape{node: n, arg: n.Args[0], reason: reason}
 		}
 		return nil
 	}
-	if rule.edge == nil {
-		return nil
+	e := rules[n.Op].edge(s, n)
+	need := e.need
+	if e.between != "" {
+		need = e.between
 	}
-	e := rule.edge(s, n)
 	for k, u := range s.rangeOf(e.arg) {
 		switch e.of(u, k) {
+		case inside:
 		case atEdge:
 			if s.convexWhereDefined(n, e.arg) {
 				continue
 			}
 			fallthrough
-		case outside:
-			return &escape{node: n, arg: e.arg, pole: e.pole, reason: fmt.Sprintf("%s; its argument ranges over %s", e.need, u)}
+		default:
+			return &escape{node: n, arg: e.arg, pole: e.pole, reason: need + e.ranges(u, k)}
 		}
 	}
 	return nil
 }
 
-// position is how a range lies to the domain of an operation.
+// position is how a range lies to the set where an operation is smooth.
 type position uint8
 
 const (
 	inside position = iota // in its interior, or the operation is smooth up to its edge
 	atEdge                 // in its closure
 	outside
+	never // no point of the range is in the set
 )
 
-func positiveArgument(n *expr.Node) boundary {
-	return boundary{n.Args[0], n.Op.String() + " needs an argument above 0", false, func(u Interval, _ int) position { return aboveZero(u) }}
+func insideIf(ok bool) position {
+	if ok {
+		return inside
+	}
+	return outside
+}
+
+func positiveArgument(_ *study, n *expr.Node) boundary {
+	return boundary{arg: n.Args[0], need: n.Op.String() + " needs an argument above 0", of: func(u Interval, _ int) position { return aboveZero(u) }}
 }
 
 // aboveZero is the position of a range in the domain u > 0.
@@ -95,6 +107,8 @@ func aboveZero(u Interval) position {
 	switch {
 	case u.Lo > 0:
 		return inside
+	case u.Hi <= 0:
+		return never
 	case u.Lo == 0:
 		return atEdge
 	}
@@ -108,27 +122,80 @@ func besideZero(u Interval) position {
 	case u.Lo > 0 || u.Hi < 0:
 		return inside
 	case u.isZero():
-		return outside
+		return never
 	case u.Lo == 0 || u.Hi == 0:
 		return atEdge
 	}
 	return outside
 }
 
-// powerPosition is that of u in the domain of u^e, e in p: everything for whole
-// numbers e >= 0, u != 0 for other whole numbers, u > 0 else, where u^e is
-// continuously differentiable up to 0 if e >= 1.
-func powerPosition(u, p Interval) position {
-	whole := p.isPoint() && p.Lo == math.Trunc(p.Lo)
+// powerBoundary: u^p is continuously differentiable everywhere for whole numbers p
+// >= 0, for u other than 0 where p is another whole number, for u >= 0 where p >= 1, and for
+// u > 0 otherwise.
+func powerBoundary(s *study, n *expr.Node) boundary {
+	exponents := s.rangeOf(n.Args[1])
+	whole, least := true, math.Inf(1)
+	for _, p := range exponents {
+		whole, least = whole && isWhole(p), min(least, p.Lo)
+	}
+	out := boundary{arg: n.Args[0], need: "a power that is not a whole number needs a base above 0", between: "this power needs a base above 0",
+		of: func(u Interval, k int) position {
+			if n.Args[0].Shape.Rank > 0 {
+				return powerPosition(u, entry(exponents, k))
+			}
+			worst := inside // one base with every exponent
+			for _, p := range exponents {
+				worst = max(worst, powerPosition(u, p))
+			}
+			return worst
+		}}
 	switch {
-	case whole && p.Lo >= 0:
-		return inside
 	case whole:
-		return besideZero(u)
-	case p.Lo >= 1 && u.Lo >= 0:
+		out.need = "a negative power needs a base other than 0"
+	case least >= 1:
+		out.need = "a power that is not a whole number needs a base of at least 0"
+	}
+	if p, ok := s.exponent(n); ok && p < 0 && p == math.Trunc(p) {
+		out.between, out.pole = out.need, true
+	}
+	return out
+}
+
+func isWhole(p Interval) bool { return p.isPoint() && p.Lo == math.Trunc(p.Lo) }
+
+// powerPosition is that of u in the domain of u^e, e in p.
+func powerPosition(u, p Interval) position {
+	switch {
+	case isWhole(p) && p.Lo >= 0:
 		return inside
+	case isWhole(p):
+		return besideZero(u)
+	case p.Lo >= 1:
+		return insideIf(u.Lo >= 0)
 	}
 	return aboveZero(u)
+}
+
+func kink(_ *study, n *expr.Node) boundary {
+	return boundary{arg: n.Args[0], need: n.Op.String() + " has a kink at 0", of: func(u Interval, _ int) position { return insideIf(!u.contains(0)) }}
+}
+
+// crossing is where the two arguments of a max or min may be equal.
+func crossing(s *study, n *expr.Node) boundary {
+	u, v := s.rangeOf(n.Args[0]), s.rangeOf(n.Args[1])
+	return boundary{arg: n, need: n.Op.String() + " has a kink where its arguments are equal",
+		of: func(_ Interval, k int) position {
+			a, b := entry(u, k), entry(v, k)
+			return insideIf(a.Lo > b.Hi || b.Lo > a.Hi)
+		},
+		where: func(k int) string { return fmt.Sprintf("; they range over %s and %s", entry(u, k), entry(v, k)) }}
+}
+
+// tie is where two entries of an array may be its largest, or its smallest.
+func tie(_ *study, n *expr.Node) boundary {
+	return boundary{arg: n, need: n.Op.String() + " has kinks where two entries are equal",
+		of:    func(Interval, int) position { return insideIf(n.Args[0].Shape.Len() == 1) },
+		where: func(int) string { return "" }}
 }
 
 // convexWhereDefined reports that {z : arg(z) > 0} (or < 0) is convex, for an

@@ -20,19 +20,23 @@ type rule struct {
 	fold   func(u []Interval) Interval
 	slopes func(u []Interval) []Interval
 	curve  func(b *backward, n *expr.Node, w Interval)
-	// obstacle says why an operation that is not smooth everywhere may not be so here.
-	obstacle func(s *study, n *expr.Node) (reason string, outcome Outcome)
-	// edge is how the argument of an operation with a domain lies to it.
+	// edge is how the argument of an operation that is not smooth everywhere lies to where
+	// it is.
 	edge func(s *study, n *expr.Node) boundary
 }
 
-// boundary is the argument that has to be in a domain, and where a range of its entry k
-// lies; pole where the operation grows without bound at the end of its domain.
+// boundary is the argument that has to be in a set for an operation to be continuously
+// differentiable, and where a range of its entry k lies.
 type boundary struct {
 	arg  *expr.Node
-	need string
-	pole bool
+	need string // in words
 	of   func(u Interval, k int) position
+	pole bool // the operation grows without bound at the end of the set
+	// where tells of the range of an entry that is not inside; nil: that it is what the
+	// argument ranges over.
+	where func(k int) string
+	// between is what is needed between points of the box; "": need.
+	between string
 }
 
 var rules [len(expr.Primitives)]rule
@@ -135,44 +139,26 @@ func init() {
 	} {
 		rules[op] = rule
 	}
-	for op, obstacle := range map[expr.Op]func(s *study, n *expr.Node) (string, Outcome){
-		expr.Log:  needsPositive,
-		expr.Sqrt: needsPositive,
-		expr.Abs:  hasKink,
-		expr.Sign: hasKink,
-		expr.Floor: func(s *study, n *expr.Node) (string, Outcome) {
-			return s.every(n.Args[0], "floor jumps at integers", func(u Interval) Outcome {
-				return provedIf(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
-			})
-		},
-		expr.Div: func(s *study, n *expr.Node) (string, Outcome) {
-			return s.every(n.Args[1], "a quotient needs a divisor other than 0", not0)
-		},
-		expr.Pow:    (*study).powObstacle,
-		expr.Max:    mayCross,
-		expr.Min:    mayCross,
-		expr.MaxAll: mayTie,
-		expr.MinAll: mayTie,
-	} {
-		rules[op].obstacle = obstacle
-	}
-	for op, domain := range map[expr.Op]func(s *study, n *expr.Node) boundary{
-		expr.Log:  func(_ *study, n *expr.Node) boundary { return positiveArgument(n) },
-		expr.Sqrt: func(_ *study, n *expr.Node) boundary { return positiveArgument(n) },
+	for op, edge := range map[expr.Op]func(s *study, n *expr.Node) boundary{
+		expr.Log:  positiveArgument,
+		expr.Sqrt: positiveArgument,
 		expr.Div: func(_ *study, n *expr.Node) boundary {
-			return boundary{n.Args[1], "a quotient needs a divisor other than 0", true, func(u Interval, _ int) position { return besideZero(u) }}
+			return boundary{arg: n.Args[1], need: "a quotient needs a divisor other than 0", pole: true, of: func(u Interval, _ int) position { return besideZero(u) }}
 		},
-		expr.Pow: func(s *study, n *expr.Node) boundary {
-			exponents := s.rangeOf(n.Args[1])
-			out := boundary{n.Args[0], "this power needs a base above 0", false,
-				func(u Interval, k int) position { return powerPosition(u, entry(exponents, k)) }}
-			if p, ok := s.exponent(n); ok && p < 0 && p == math.Trunc(p) {
-				out.need, out.pole = "a negative power needs a base other than 0", true
-			}
-			return out
+		expr.Pow:  powerBoundary,
+		expr.Abs:  kink,
+		expr.Sign: kink,
+		expr.Floor: func(_ *study, n *expr.Node) boundary {
+			return boundary{arg: n.Args[0], need: "floor jumps at integers", of: func(u Interval, _ int) position {
+				return insideIf(math.Floor(u.Lo) == math.Floor(u.Hi) && u.Lo > math.Floor(u.Lo))
+			}}
 		},
+		expr.Max:    crossing,
+		expr.Min:    crossing,
+		expr.MaxAll: tie,
+		expr.MinAll: tie,
 	} {
-		rules[op].edge = domain
+		rules[op].edge = edge
 	}
 	require()
 }
@@ -191,8 +177,7 @@ func require() {
 			{"a range of its value", r.fold != nil, folds},
 			{"ranges of its derivatives", r.slopes != nil, folds},
 			{"its second derivative", r.curve != nil, folds},
-			{"a reason not to be smooth", r.obstacle != nil, !p.Smooth || p.Inside != nil},
-			{"an edge of its domain", r.edge != nil, p.Inside != nil},
+			{"where it is smooth", r.edge != nil, !p.Smooth || p.Inside != nil},
 		} {
 			if part.has != part.needs {
 				panic("curvature: " + p.Symbol + " (" + p.Signature + ") lacks, or has and does not need, " + part.name)
