@@ -193,7 +193,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			force[j] = math.Max(force[j], math.Abs(vals[t]*l))
 		}
 	}
-	largest, pushed := maxAbs(y), maxAbs(force)
+	largest, pushed := v.length(), maxAbs(force)
 	for i := range m {
 		reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
 		cols, vals := p.Rows.A.Row(i)
@@ -261,6 +261,14 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	for j := range hy {
 		ga[j] -= hy[j]
 	}
+	carried := 0.0 // what the multipliers of rows carry to x, as far as it counts (see gradientOfSystem)
+	for i, t := range m.Slack {
+		cols, vals := p.Rows.A.Row(i)
+		for k := range cols {
+			carried = math.Max(carried, math.Abs(vals[k]*t))
+		}
+	}
+	carried = math.Min(carried, cancelling*share(terms.value, maxAbs(x)))
 	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
 	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
 	for i, t := range m.Rows {
@@ -278,7 +286,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		read[i] += ga[p.Dy+k]
 	}
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
-	worst = share(maxAbs(gx), terms.x)
+	worst = share(maxAbs(gx), math.Max(terms.x, carried))
 	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), terms.y))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
 	left, size := 0.0, 0.0
@@ -467,16 +475,97 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, err error) {
 	return gx, gy, nil
 }
 
+// reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
+func (v *verification) reachOf(i int) float64 {
+	p := v.p
+	reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
+	cols, vals := p.Rows.A.Row(i)
+	for t, j := range cols {
+		reach += math.Abs(vals[t] * v.doc.X[j])
+	}
+	_, vals = p.Rows.B.Row(i)
+	for _, b := range vals {
+		steep = math.Max(steep, math.Abs(b))
+	}
+	return share(reach, steep)
+}
+
+// length is how long y is: where it vanishes, the row that is nearest to 0 and not there tells.
+func (v *verification) length() float64 {
+	length := math.Inf(1)
+	for i := range v.p.Rows.Kind {
+		if reach := v.reachOf(i); reach > 0 {
+			length = math.Min(length, reach)
+		}
+	}
+	if math.IsInf(length, 1) {
+		length = 0
+	}
+	return math.Max(maxAbs(v.doc.Y), length)
+}
+
+// steepness is the size of the terms of grad_y g, given, which may cancel. Those of x and y together are told from the gradient half way to 0, those of entries of y from
+// gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not.
+func (v *verification) steepness(grad []float64) float64 {
+	x, y := v.doc.X, v.doc.Y
+	size := maxAbs(grad)
+	there, at, from := make([]float64, len(y)), append([]float64(nil), y...), append([]float64(nil), x...)
+	look := func(by float64) {
+		v.d.g.GradY(there, from, at)
+		for j, t := range there {
+			if moved := by * math.Abs(grad[j]-t); moved > size && !math.IsInf(moved, 0) { // not where it is NaN
+				size = moved
+			}
+		}
+	}
+	for bit := 1; bit < len(y); bit *= 2 {
+		for j := range at {
+			if at[j] = y[j]; j&bit != 0 {
+				at[j] = -y[j]
+			}
+		}
+		look(0.5)
+	}
+	for j := range at {
+		at[j] = y[j] / 2
+	}
+	for j := range from {
+		from[j] = x[j] / 2
+	}
+	look(2)
+	return size
+}
+
 // tied checks that Y is an answer of a follower whose g is convex in y: for any feasible z, with r = grad_y g - B'lambda,
 //
 //	g(z) >= g(Y) + grad_y g'(z - Y) >= g(Y) + lambda'h(Y) + r'(z - Y),
 //
-// so that Y is within -lambda'h, and r times the size of y, of the best; both are to be rounding of the terms of g.
+// so that Y is within -lambda'h, and r times how far z is from Y, of the best: for each entry how far its bounds are, or the size of y; both are to be rounding of the
+// terms of g.
 func (v *verification) tied() {
 	p, x, y := v.p, v.doc.X, v.doc.Y
+	far := make([]float64, p.Dy) // how far y can go
+	below, above := make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range far {
+		below[j], above[j] = math.Inf(1), math.Inf(1)
+	}
+	for i := range p.Rows.Kind {
+		j, coef := p.Rows.Bound(i)
+		switch h := v.d.residual(i, x, y); {
+		case j >= 0 && coef > 0:
+			below[j] = math.Min(below[j], math.Abs(h/coef))
+		case j >= 0:
+			above[j] = math.Min(above[j], math.Abs(h/coef))
+		}
+	}
+	length := v.length()
+	for j := range far {
+		far[j] = math.Min(length, math.Max(below[j], above[j]))
+	}
 	grad := make([]float64, p.Dy)
 	v.d.g.GradY(grad, x, y)
-	terms := maxAbs(grad) * maxAbs(y)
+	steep := v.steepness(grad)
+	terms := steep * length
 	slack := 0.0
 	for i, kind := range p.Rows.Kind {
 		l := v.doc.Lambda[i]
@@ -492,7 +581,7 @@ func (v *verification) tied() {
 	}
 	loss := slack
 	for j, r := range grad {
-		loss += math.Abs(r) * math.Max(math.Abs(y[j]), maxAbs(y))
+		loss += math.Abs(r) * far[j]
 	}
 	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
 	c := v.doc.Certificate

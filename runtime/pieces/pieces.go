@@ -132,6 +132,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 		if err != nil {
 			return reached, err
 		}
+		next = v.refine(next)
 		p := &kkt.Point{Z: next, F: v.s.Value(next), Branch: branch, SecondOrder: kkt.NotChecked}
 		_, p.Biactive = v.s.BranchAt(next)
 		reached = p

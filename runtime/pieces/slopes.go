@@ -66,6 +66,7 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		switch {
 		case sol.Status == activeset.Infeasible:
 			return nil
+		case sol.Status == activeset.Unbounded && next(p.Biactive, fix) >= 0: // along a direction that no branch has, perhaps
 		case sol.Status != activeset.Optimal:
 			return fmt.Errorf("a slope: %v", sol.Status)
 		case best != nil && sol.Value >= best.F:
@@ -73,8 +74,11 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		}
 		worst, most := -1, kkt.Tolerance*size
 		var slackFirst bool
+		if sol.Status == activeset.Unbounded {
+			worst, most = next(p.Biactive, fix), math.Inf(1)
+		}
 		for _, k := range p.Biactive {
-			if fix[k] != kkt.Open {
+			if fix[k] != kkt.Open || math.IsInf(most, 1) {
 				continue
 			}
 			slack, mult := v.rate(s.Pairs[k].Slack, sol.Z), v.rate(s.Pairs[k].Mult, sol.Z)
@@ -109,6 +113,16 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 	}
 	err := search()
 	return best, err
+}
+
+// next is the first of the biactive pairs of which no side is chosen yet, -1 where there is none.
+func next(biactive []int, fix []kkt.Fix) int {
+	for _, k := range biactive {
+		if fix[k] == kkt.Open {
+			return k
+		}
+	}
+	return -1
 }
 
 // plainGradient is that of f itself at z, in the relaxation's units.

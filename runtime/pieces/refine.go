@@ -1,0 +1,113 @@
+package pieces
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/floats"
+)
+
+// settled is how near an entry has to come to a bound to be there: the rounding of some dozens of pivots.
+const settled = 0x1p-42
+
+// refine moves a point of the branch whose bounds are set onto its equations, to the rounding of their own terms where those vanish: entries that are at a bound but
+// for rounding are put there, and the others take the least change that the equations need, by conjugate gradients on the normal equations (Bjorck 1996, section 7.4).
+func (v *Solver) refine(z []float64) []float64 {
+	a, b := v.s.Relaxation.A, &v.bounds
+	at := v.scaled(z)
+	free := make([]bool, len(at))
+	for j, t := range at {
+		switch near := settled * math.Max(1, math.Abs(t)); {
+		case math.Abs(t-b.Lo[j]) <= near:
+			at[j] = b.Lo[j]
+		case math.Abs(t-b.Hi[j]) <= near:
+			at[j] = b.Hi[j]
+		default:
+			free[j] = true
+		}
+	}
+	holds, side := make([]bool, a.Rows), make([]float64, a.Rows)
+	for i := range holds {
+		value, terms := a.RowDot(i, at), 0.0
+		cols, vals := a.Row(i)
+		for k, j := range cols {
+			terms += math.Abs(vals[k] * at[j])
+		}
+		lo, hi := math.Abs(value-b.RowLo[i]), math.Abs(value-b.RowHi[i])
+		if side[i] = b.RowLo[i]; hi < lo {
+			side[i] = b.RowHi[i]
+		}
+		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= settled*terms
+	}
+	r := make([]float64, a.Rows)
+	residual := func(x []float64) (worst float64) {
+		for i := range r {
+			r[i] = 0
+			if holds[i] {
+				r[i] = side[i] - a.RowDot(i, x)
+			}
+			worst = math.Max(worst, math.Abs(r[i]))
+		}
+		return worst
+	}
+	before := residual(v.scaled(z))
+	best, least := at, residual(at)
+	if least > before { // what is at a bound was not
+		return z
+	}
+	n := len(at)
+	x := append([]float64(nil), at...)
+	for range 2 { // the second round takes what the rounding of the first has left
+		s, d, q := make([]float64, n), make([]float64, n), make([]float64, a.Rows)
+		gradient := func() float64 {
+			clear(s)
+			for i, t := range r {
+				if t != 0 {
+					a.AddRow(s, i, t)
+				}
+			}
+			for j := range s {
+				if !free[j] {
+					s[j] = 0
+				}
+			}
+			return floats.Dot(s, s)
+		}
+		residual(x)
+		gamma := gradient()
+		copy(d, s)
+		for range min(n, a.Rows) {
+			for i := range q {
+				q[i] = 0
+				if holds[i] {
+					q[i] = a.RowDot(i, d)
+				}
+			}
+			size := floats.Dot(q, q)
+			if !(gamma > 0) || !(size > 0) {
+				break
+			}
+			alpha := gamma / size
+			floats.AddScaled(x, alpha, d)
+			floats.AddScaled(r, -alpha, q)
+			next := gradient()
+			if next <= 0x1p-104*gamma { // a double's last place, squared
+				break
+			}
+			floats.Scale(next/gamma, d)
+			floats.Add(d, s)
+			gamma = next
+		}
+		for j := range x {
+			if math.Abs(x[j]) <= settled*math.Abs(best[j]) { // all of it was to go
+				x[j] = 0
+			}
+			x[j] = math.Min(math.Max(x[j], b.Lo[j]), b.Hi[j])
+		}
+		worst := residual(x)
+		if !(worst < least) {
+			break
+		}
+		best, least = append([]float64(nil), x...), worst
+	}
+	return v.unscaled(best)
+}
