@@ -28,6 +28,7 @@ type report struct {
 	Seed     uint64    `json:"seed"`
 	Family   string    `json:"family"`
 	Outcomes []string  `json:"outcomes"`
+	Seconds  float64   `json:"seconds,omitempty"` // of the solve of a system
 	Findings []finding `json:"findings,omitempty"`
 	Text     string    `json:"text,omitempty"`  // the last model asked about
 	Wrong    string    `json:"wrong,omitempty"` // the model of a false statement

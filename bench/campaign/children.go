@@ -102,7 +102,7 @@ func campaign(o options, s *summary, stop *atomic.Bool) error {
 // up to the one that ended the child.
 func block(self string, t task, o options, s *summary, end time.Time) uint64 {
 	from, n := t.from, t.n
-	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10), "-models", t.file, "-mutate", o.mutate)
+	cmd := exec.Command(self, "-worker", "-seed", strconv.FormatUint(from, 10), "-count", strconv.FormatUint(n, 10), "-models", t.file, "-mutate", o.mutate, fmt.Sprintf("-systems=%v", o.systems))
 	cmd.Env = append(os.Environ(), "GOGC=1600") // cases are small: a quarter of the time went into collections
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -152,6 +152,8 @@ func block(self string, t task, o options, s *summary, end time.Time) uint64 {
 			if files, err := modelTexts(o.mutate); err == nil {
 				r.Text = mutantOf(files, r.Seed)
 			}
+		} else if o.systems {
+			r.Text = drawSystem(r.Seed).text()
 		} else if t.file == "" {
 			r.Text = strings.Join(texts(from+done), "// in other units:\n")
 		} else {

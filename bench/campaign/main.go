@@ -35,6 +35,7 @@ type options struct {
 	out      string
 	models   string
 	mutate   string
+	systems  bool
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.out, "out", "", "directory for the models of false statements; empty for none")
 	flag.StringVar(&o.models, "models", "", "run all combinations over the models below this directory; in a worker, over this file")
 	flag.StringVar(&o.mutate, "mutate", "", "run mutants of the models below this directory; a case is one seed")
+	flag.BoolVar(&o.systems, "systems", false, "ask about systems: programs with a linear or convex quadratic follower, by enumeration of their pieces (system.go)")
 	flag.Parse()
 	if *worker {
 		work(os.Stdout, o)
@@ -91,6 +93,8 @@ func work(w io.Writer, o options) {
 			enc.Encode(tryMutant(texts, k))
 		} else if o.models != "" {
 			enc.Encode(tryCombination(o.models, int(k)))
+		} else if o.systems {
+			enc.Encode(examineSystem(k))
 		} else {
 			enc.Encode(examine(k))
 		}

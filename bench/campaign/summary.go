@@ -23,6 +23,8 @@ type summary struct {
 	Families map[string]int   `json:"families"`
 	Outcomes map[string]int   `json:"outcomes"`
 	Findings map[string]*kind `json:"findings"`
+	// Times are the seconds of the solves of each family of systems.
+	Times map[string][]float64 `json:"-"`
 }
 
 // kind is one kind of finding.
@@ -34,7 +36,7 @@ type kind struct {
 }
 
 func newSummary() *summary {
-	return &summary{began: time.Now(), Families: map[string]int{}, Outcomes: map[string]int{}, Findings: map[string]*kind{}}
+	return &summary{began: time.Now(), Families: map[string]int{}, Outcomes: map[string]int{}, Findings: map[string]*kind{}, Times: map[string][]float64{}}
 }
 
 // add counts a case, and stores the model of one with a false statement.
@@ -44,6 +46,9 @@ func (s *summary) add(r *report, out string) {
 	s.Cases++
 	s.Seconds = time.Since(s.began).Seconds()
 	s.Families[r.Family]++
+	if r.Seconds > 0 {
+		s.Times[r.Family] = append(s.Times[r.Family], r.Seconds)
+	}
 	for _, o := range r.Outcomes {
 		s.Outcomes[o]++
 	}
@@ -123,6 +128,13 @@ func (s *summary) print(w io.Writer) {
 		}
 	}
 	counts("programs", s.Families)
+	if len(s.Times) > 0 {
+		fmt.Fprintf(w, "\nmilliseconds a solve: median, most\n")
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Times)) {
+		t := slices.Sorted(slices.Values(s.Times[k]))
+		fmt.Fprintf(w, "  %7.2f %9.2f  %s\n", 1e3*t[len(t)/2], 1e3*t[len(t)-1], k)
+	}
 	counts("outcomes", s.Outcomes)
 	for _, soft := range []bool{false, true} {
 		title := "\nfalse"

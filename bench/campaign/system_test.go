@@ -1,0 +1,68 @@
+package main
+
+import (
+	"flag"
+	"slices"
+	"testing"
+
+	"bilevelc/internal/members"
+)
+
+// systemsAsked is how many systems TestSystems asks about in full: 0, 1, ...
+//
+//	BILEVELC_MEMBERS=full go test ./bench/campaign -run TestSystems -systems 2100
+var systemsAsked = flag.Int("systems", 420, "systems that TestSystems asks about in full")
+
+// open are seeds of which something is known to be false, or not answered, and not mended yet: units of 1e-6 to 1e6
+// in one model, in which the active-set method loses a follower's answer.
+var open = []uint64{199, 766, 934}
+
+// TestSystems asks about systems of all families by enumeration, and about those of every cause that was found so far: nothing that
+// the tool says is false, forgeries do not pass, and nearly all programs are solved.
+func TestSystems(t *testing.T) {
+	t.Parallel()
+	causes := []uint64{
+		398, 440, 524, 1112, // whole numbers beside an f that is not convex
+		1196,              // a ray of multipliers that are not unique
+		87, 821, 587, 980, // points off their branch by rounding
+		84, 273, 672, 546, // multipliers that cancel
+		708, 601, 559, 471, 458, 411, 1019, // what verification measured against nothing
+		2088, 2237, // F forged by a share of X
+		532, 2065, // slopes along directions that no branch has
+	}
+	var all []uint64
+	for seed := range uint64(*systemsAsked) {
+		if !slices.Contains(open, seed) {
+			all = append(all, seed)
+		}
+	}
+	outcomes := map[string]int{}
+	solved, failed := 0, 0
+	for _, seed := range append(members.Some(t, all, 60), causes...) {
+		r := &report{Seed: seed}
+		s := drawSystem(seed)
+		ask(r, s, seed)
+		for _, o := range r.Outcomes {
+			outcomes[o]++
+		}
+		for _, f := range r.Findings {
+			switch {
+			case !f.Soft:
+				t.Errorf("seed %d, %s: %s: %s\n%s", seed, s.family, f.Kind, f.Detail, r.Text)
+			case f.Kind == "no answer":
+				failed++
+				t.Logf("seed %d, %s: %s", seed, s.family, f.Detail)
+			}
+		}
+	}
+	solved = outcomes["solve solved"] + outcomes["solve infeasible"] + outcomes["solve unbounded"]
+	t.Logf("%v", outcomes)
+	if failed > members.Misses(failed+solved, 0.04) {
+		t.Errorf("%d of %d programs ended without an answer", failed, failed+solved)
+	}
+	for _, needed := range []string{"proved", "stationary", "forged F", "forged y", "forged x", "forged multiplier", "forged bound", "forged best", "eval solved"} {
+		if outcomes[needed] == 0 {
+			t.Errorf("no program shows %q", needed)
+		}
+	}
+}
