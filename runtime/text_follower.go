@@ -3,6 +3,7 @@ package runtime
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -67,75 +68,41 @@ func (t *textReport) same(a, b float64) bool {
 	return math.Abs(a-b) <= 10*float64(t.r.Lower.Ties.Tau)*math.Max(math.Abs(a), math.Abs(b))
 }
 
-// coupled lists the constraints of the upper level that are not part of X.
-func (t *textReport) coupled() {
-	if len(t.r.Upper.Residuals) == 0 {
+// constraints writes rows with their residuals and multipliers.
+func (t *textReport) constraints(title string, rows []ConstraintRow) {
+	if len(rows) == 0 {
 		return
 	}
-	t.b.WriteString("upper constraints\n")
+	t.b.WriteString(title + "\n")
 	t.table(func(row func(cells ...string)) {
 		row("  ", "residual", "multiplier")
-		for _, family := range t.r.Upper.Residuals {
-			multipliers, known := t.r.Upper.Multipliers.Get(family.Name)
-			for i, c := range family.Data {
-				if t.cut(i) {
-					row("  ...", fmt.Sprintf("%d rows in all", len(family.Data)), "")
-					break
-				}
-				multiplier := ""
-				if known {
-					multiplier = number(multipliers.Data[i])
-				}
-				row("  "+EntryName(family, i), brief(c), multiplier)
+		for i, r := range rows {
+			if t.cut(i) {
+				row("  ...", fmt.Sprintf("%d rows in all", len(rows)))
+				break
 			}
+			multiplier, state := "", ""
+			if !math.IsNaN(r.Multiplier) {
+				multiplier = number(r.Multiplier)
+			}
+			if r.Active() {
+				state = "active"
+			}
+			row("  "+r.Name, brief(r.Residual), multiplier, state)
 		}
 	})
 }
 
-// constraints lists each row of the lower level with its residual and
-// multiplier, active rows first where the table is cut.
-func (t *textReport) constraints() {
-	type line struct {
-		name      string
-		h, lambda float64
-		active    bool
-	}
-	active := map[string]bool{}
-	for _, name := range t.r.Lower.Active {
-		active[name] = true
-	}
-	var first, rest []line
-	for _, family := range t.r.Lower.Multipliers {
-		residual, _ := t.r.Residuals.Constraints.Get(family.Name)
-		for i, lambda := range family.Data {
-			name := EntryName(family, i)
-			l := line{name: name, lambda: lambda, active: active[name], h: math.NaN()}
-			if i < len(residual.Data) {
-				l.h = residual.Data[i]
-			}
-			if l.active {
-				first = append(first, l)
-			} else {
-				rest = append(rest, l)
-			}
+// activeFirst are rows in their order, but for active ones, which no cut takes away.
+func activeFirst(rows []ConstraintRow) []ConstraintRow {
+	slices.SortStableFunc(rows, func(a, b ConstraintRow) int {
+		switch {
+		case a.Active() && !b.Active():
+			return -1
+		case b.Active() && !a.Active():
+			return 1
 		}
-	}
-	if len(first)+len(rest) == 0 {
-		return
-	}
-	t.b.WriteString("constraints\n")
-	t.table(func(row func(cells ...string)) {
-		row("  ", "residual", "multiplier", "")
-		for i, l := range append(first, rest...) {
-			if t.cut(i) {
-				row("  ...", fmt.Sprintf("%d rows in all", len(first)+len(rest)), "", "")
-				break
-			}
-			state := ""
-			if l.active {
-				state = "active"
-			}
-			row("  "+l.name, brief(l.h), number(l.lambda), state)
-		}
+		return 0
 	})
+	return rows
 }

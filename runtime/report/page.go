@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -305,61 +306,41 @@ func valueOf(u runtime.Value, s *Structure, sides map[string]string) valueView {
 	return out
 }
 
-// rows are the rows that hold, those with the largest multipliers first.
+// rows are the rows that hold: biactive ones first, and then those with the largest
+// multipliers.
 func (v *view) rows(r *runtime.Result) {
-	states := r.Lower.States()
-	var sizes []float64
-	collect := func(into *[]rowView, residuals, multipliers runtime.Values, all bool) {
-		for _, family := range residuals {
-			m, known := multipliers.Get(family.Name)
-			for k, h := range family.Data {
-				name := runtime.EntryName(family, k)
-				if !all && states[name] == "" {
-					continue
-				}
-				row := rowView{Name: name, Residual: chart.Number(h, 3), State: states[name]}
-				if row.State == "weak" {
-					row.State = "biactive"
-				}
-				size := 0.0
-				if known && k < len(m.Data) {
-					row.Multiplier, size = chart.Number(m.Data[k], 10), math.Abs(m.Data[k])
-				}
-				*into, sizes = append(*into, row), append(sizes, size)
-			}
-		}
-	}
-	collect(&v.Rows, r.Residuals.Constraints, r.Lower.Multipliers, false)
-	for k := range v.Rows { // what multipliers are not, those rows are read for
-		if v.Rows[k].State == "biactive" {
-			sizes[k] = math.Inf(1)
-		}
-	}
-	order := make([]int, len(v.Rows))
-	for k := range order {
-		order[k] = k
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	holding := slices.DeleteFunc(r.LowerRows(), func(row runtime.ConstraintRow) bool { return row.State == "" })
+	weight := func(row runtime.ConstraintRow) float64 {
 		switch {
-		case sizes[a] > sizes[b]:
-			return -1
-		case sizes[a] < sizes[b]:
-			return 1
+		case row.State == "weak":
+			return math.Inf(1)
+		case math.IsNaN(row.Multiplier):
+			return 0
 		}
-		return 0
-	})
-	sorted := make([]rowView, len(order))
-	for k, at := range order {
-		sorted[k] = v.Rows[at]
+		return math.Abs(row.Multiplier)
 	}
-	v.Rows = sorted
-	if len(v.Rows) > mostActive {
-		v.RowsLeft = len(v.Rows) - mostActive
-		v.Rows = v.Rows[:mostActive]
-	}
-	collect(&v.Coupled, r.Upper.Residuals, r.Upper.Multipliers, true)
-	v.Coupled = v.Coupled[:min(len(v.Coupled), mostActive)]
+	slices.SortStableFunc(holding, func(a, b runtime.ConstraintRow) int { return cmp.Compare(weight(b), weight(a)) })
+	v.Rows, v.RowsLeft = rowViews(holding)
+	v.Coupled, _ = rowViews(r.UpperRows())
 	v.Weak, v.Dependent = r.Lower.Weak, r.Lower.Dependent
+}
+
+// rowViews are the first of many rows, and how many are left.
+func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
+	for k, r := range rows {
+		if k == mostActive {
+			return out, len(rows) - k
+		}
+		row := rowView{Name: r.Name, Residual: chart.Number(r.Residual, 3), State: r.State}
+		if r.State == "weak" {
+			row.State = "biactive"
+		}
+		if !math.IsNaN(r.Multiplier) {
+			row.Multiplier = chart.Number(r.Multiplier, 10)
+		}
+		out = append(out, row)
+	}
+	return out, 0
 }
 
 // course draws F and stationarity against calls and time.

@@ -57,10 +57,10 @@ func Tables(r *runtime.Result) []Table {
 		out = append(out, valueTable("report."+v.Name, v))
 	}
 	if r.HasPoint() {
-		out = append(out, rowsTable(r))
+		out = append(out, rowsTable("rows", r.LowerRows(), true))
 	}
-	if len(r.Upper.Residuals) > 0 {
-		out = append(out, coupledTable(r))
+	if rows := r.UpperRows(); len(rows) > 0 {
+		out = append(out, rowsTable("upper_rows", rows, false))
 	}
 	if len(r.Starts) > 0 {
 		t := Table{Name: "starts", Header: []string{"start", "F", "status", "reason"}}
@@ -175,34 +175,25 @@ func valueTable(name string, v runtime.Value) Table {
 	return t
 }
 
-func rowsTable(r *runtime.Result) Table {
-	t := Table{Name: "rows", Header: []string{"constraint", "row", "residual", "multiplier", "state"}}
-	states := r.Lower.States()
-	for _, family := range r.Lower.Multipliers {
-		residual, _ := r.Residuals.Constraints.Get(family.Name)
-		for k, lambda := range family.Data {
-			h := ""
-			if k < len(residual.Data) {
-				h = full(residual.Data[k])
-			}
-			name := runtime.EntryName(family, k)
-			t.Rows = append(t.Rows, []string{family.Name, name, h, full(lambda), states[name]})
-		}
+// rowsTable is a table of constraints, with a column more for the states of rows that
+// have them.
+func rowsTable(name string, rows []runtime.ConstraintRow, states bool) Table {
+	t := Table{Name: name, Header: []string{"constraint", "row", "residual", "multiplier"}}
+	if states {
+		t.Header = append(t.Header, "state")
 	}
-	return t
-}
-
-func coupledTable(r *runtime.Result) Table {
-	t := Table{Name: "upper_rows", Header: []string{"constraint", "row", "residual", "multiplier"}}
-	for _, family := range r.Upper.Residuals {
-		multipliers, known := r.Upper.Multipliers.Get(family.Name)
-		for k, h := range family.Data {
-			lambda := ""
-			if known {
-				lambda = full(multipliers.Data[k])
-			}
-			t.Rows = append(t.Rows, []string{family.Name, runtime.EntryName(family, k), full(h), lambda})
+	known := func(f float64) string {
+		if math.IsNaN(f) {
+			return ""
 		}
+		return full(f)
+	}
+	for _, r := range rows {
+		row := []string{r.Constraint, r.Name, known(r.Residual), known(r.Multiplier)}
+		if states {
+			row = append(row, r.State)
+		}
+		t.Rows = append(t.Rows, row)
 	}
 	return t
 }
