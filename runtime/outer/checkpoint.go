@@ -19,8 +19,7 @@ type Checkpoint struct {
 	Start       []float64       `json:"start"`
 	Iteration   int             `json:"iteration"`
 	Evaluations int             `json:"evaluations"`
-	Slope       float64         `json:"slope"` // the unit of gradients
-	Scoped      float64         `json:"scoped"`
+	Slope       float64         `json:"slope"`           // the unit of gradients
 	Width       float64         `json:"width,omitempty"` // the unit of x; absent: that of the start
 	Calls       problem.Calls   `json:"calls"`
 	Best        *Sample         `json:"best"`
@@ -66,7 +65,7 @@ func (s *snapshot) encode(name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("outer: state of %s: %w", name, err)
 	}
 	c := &Checkpoint{Method: name, State: state, Start: s.run.Start, Iteration: s.run.Iteration,
-		Evaluations: s.run.Evaluations, Slope: s.run.slope, Scoped: s.run.scoped, Width: s.run.width, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random, Seen: s.run.seen.all}
+		Evaluations: s.run.Evaluations, Slope: s.run.slope, Width: s.run.width, Calls: s.calls, Best: s.run.best, Trace: s.run.trace, Random: s.random, Seen: s.run.seen.all}
 	if p := s.run.bestPoint; p != nil {
 		if c.Point, err = oracle.EncodePoint(p); err != nil {
 			return nil, err
@@ -142,7 +141,7 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 			return fmt.Errorf("a gradient that it has seen: %w", err)
 		}
 	}
-	r.slope, r.scoped, r.width, r.trace, r.seen = c.Slope, c.Scoped, c.Width, c.Trace, history{all: c.Seen}
+	r.slope, r.width, r.trace, r.seen = c.Slope, c.Width, c.Trace, history{all: c.Seen}
 	if r.width == 0 {
 		r.width = r.widthAt(c.Start)
 	}

@@ -25,7 +25,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if err := m.notLower(); err != nil {
 		return "", err
 	}
-	run.learnWidth(&s.Center)
 	scale := run.size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
 		reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
@@ -60,12 +59,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	var end stuck
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
-	}
-	if err != nil && s.Around > 0 && !s.Resigned {
-		s.Resigned, s.Around = true, 0
-		if reason, err = m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X)); err != nil && !errors.As(err, &end) || err == nil && reason == "" {
-			return reason, err
-		}
 	}
 	if err != nil {
 		whole, failure := m.joint(ctx, run)
@@ -228,9 +221,6 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	}
 	s.Measure = c.epsilon()
 	if c.epsilon() <= m.target(run, s.Bundle...) {
-		if _, err := m.rely(ctx, run, c.epsilon(), math.Max(norm(s.Center.G), steepest(s.Bundle))); err != nil {
-			return "", err
-		}
 		if err := run.descending(ctx, c.X, s.Center.F, c.epsilon()); err != nil {
 			return "", err
 		}

@@ -60,7 +60,7 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 			return err
 		case err != nil || !(there.F < f-t*still*size):
 			continue
-		case f < 0 && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)): // the size of x at the start, not one found since (learnWidth)
+		case f < 0 && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)):
 			return unboundedError{}
 		}
 		return stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))

@@ -101,11 +101,6 @@ type goldsteinState struct {
 	Stagnated int // iterations since F last fell by more than rounding
 	// Joint says that the center is stationary over the rows of both levels; empty: not so.
 	Joint string
-	// Around is the size of gradients around a center whose certificate came to depend on
-	// that of the first one; 0 before. Resigned reports that no better certificate was found
-	// by the former, and the latter counts.
-	Around   float64
-	Resigned bool
 	// Taught reports that the curvature and the kinks are from a run nearby (learn): it
 	// is then taken at its word.
 	Taught bool
@@ -152,9 +147,6 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
 	if s.Joint != "" {
 		return s.Joint, nil
-	}
-	if err := run.scope(ctx, &s.Center); err != nil {
-		return "", err
 	}
 	if s.Hopping != nil {
 		return "", m.round(ctx, run)

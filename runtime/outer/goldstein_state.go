@@ -84,9 +84,6 @@ func (m *goldstein) valid(d dimensions) error {
 			return fmt.Errorf("its approach is at no stage")
 		}
 	}
-	if !(s.Around >= 0) || !finite(s.Around) {
-		return fmt.Errorf("it holds a size of gradients that is none")
-	}
 	if s.Sampled < 0 || s.Polled < 0 || s.Stagnated < 0 {
 		return fmt.Errorf("it counts fewer than no samples")
 	}

@@ -191,16 +191,9 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 }
 
 // target is the norm that the settings ask of the smallest element, given the
-// gradients that scale it. The first gradient of the run counts for no more than those
-// around the center are, once a certificate has come to depend on it (rely).
+// gradients that scale it: the largest of those, and a share of the first of the run.
 func (m *goldstein) target(run *Run, samples ...Sample) float64 {
-	s := &m.state
-	own := math.Max(norm(s.Center.G), steepest(samples))
-	first := run.slope
-	if s.Around > 0 {
-		first = math.Min(first, s.Around)
-	}
-	return m.Settings.Epsilon * math.Max(own, flat*first)
+	return m.Settings.Epsilon * math.Max(norm(m.state.Center.G), run.gradient(samples...))
 }
 
 // asked is target by the gradients of a hull.
@@ -212,23 +205,4 @@ func (m *goldstein) asked(run *Run) func(hull []Sample) float64 {
 // neither those of pieces further off nor of no piece, with which a verification compares nothing.
 func (m *goldstein) targetWithin(run *Run, delta float64) float64 {
 	return m.target(run, within(m.state.Bundle, m.state.Center.X, delta)...)
-}
-
-// rely reports that a measure at the center is within the target by the gradients at hand,
-// or by those around it: where it is so by the first gradient alone those around are looked
-// at, as F may have been far steeper where the run began.
-func (m *goldstein) rely(ctx context.Context, run *Run, measure, own float64) (bool, error) {
-	if ablation.Off("rely") {
-		return true, nil
-	}
-	s := &m.state
-	if measure <= m.Settings.Epsilon*own || s.Resigned {
-		return true, nil
-	}
-	around, _, err := run.around(ctx, &s.Center)
-	if err != nil {
-		return false, err
-	}
-	s.Around = around
-	return !(around > 0) || measure <= m.Settings.Epsilon*flat*around, nil
 }

@@ -160,9 +160,6 @@ func (m *goldstein) joint(ctx context.Context, run *Run) (string, error) {
 	if err != nil || n == nil || !(n.Norm <= math.Max(m.target(run), m.Settings.Epsilon*n.Terms)) {
 		return "", err
 	}
-	if good, err := m.rely(ctx, run, n.Norm, n.Terms); err != nil || !good {
-		return "", err
-	}
 	var end stuck
 	if err := run.descending(ctx, m.state.Center.X, m.state.Center.F, n.Norm); errors.As(err, &end) {
 		return "", nil

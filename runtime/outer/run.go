@@ -51,8 +51,7 @@ type Run struct {
 	limits    Limits
 	cost      float64 // of a call of f, see Cost
 	width     float64 // size of x over X, see Width
-	slope     float64 // size of the terms of the first gradient that has any, or see scope
-	scoped    float64 // size of the gradient where that was last looked at; 0: not yet
+	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample
 	bestPoint *oracle.Point // of best, where it is still at hand
 	seen      history

@@ -1,12 +1,10 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
 
-	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
 
@@ -68,23 +66,6 @@ const leastLength = 0x1p-511
 
 // widthAt is Width for the run's problem and a start.
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }
-
-// learnWidth takes the size of the point that a search has come to for that of x, where neither X
-// nor the model's start says anything, as one that was drawn does not: steps find their own
-// lengths, radii and certificates do not.
-func (r *Run) learnWidth(at *Sample) {
-	if ablation.Off("learnWidth") {
-		return
-	}
-	p, start := r.h.Problem(), make([]float64, len(at.X))
-	copy(start, p.Start)
-	if told(p.X, start) > 0 {
-		return
-	}
-	if length := told(nil, at.X); length > 0 {
-		r.width = length
-	}
-}
 
 // size is what lengths near x are relative to.
 func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
@@ -182,72 +163,6 @@ func (r *Run) unit(ctx context.Context) error {
 		if err != nil && !outside(err) {
 			return err
 		}
-	}
-	return nil
-}
-
-// around is the size of gradients around a sample: what they change by along a way of the
-// size of x, told from points at shares of it, the least and the middle one of what these
-// say. Where F is quadratic they say the same; where it grows as exp does gradients far off
-// say nothing of those near by, and where pieces of it meet, so that gradients change at
-// once, the ones near by say too much. What changes by no more than the gradients' errors, as
-// near a point of a plateau, says nothing. Both are 0 where no point around has a gradient that
-// says anything.
-func (r *Run) around(ctx context.Context, at *Sample) (least, middle float64, err error) {
-	var sizes []float64
-	size := r.size(at.X)
-	for _, share := range []float64{1, 0x1p-6, 0x1p-12} {
-		x, err := r.move(at.X, share*size)
-		var pt *oracle.Point
-		if err == nil {
-			// What is met here is no point of the search.
-			pt, err = r.point(ctx, x)
-		}
-		if err != nil {
-			if outside(err) {
-				continue
-			}
-			return 0, 0, err
-		}
-		if far := distance(pt.X, at.X); far > 0 && pt.Grad != nil && finite(norm(pt.Grad)) {
-			if change := distance(pt.Grad, at.G); change > at.GError+sampleOf(pt).GError {
-				sizes = append(sizes, change*size/far)
-			}
-		}
-	}
-	if len(sizes) == 0 {
-		return 0, 0, nil
-	}
-	slices.Sort(sizes)
-	return sizes[0], sizes[(len(sizes)-1)/2], nil
-}
-
-// steepless is how much less steep than the first gradient F has to become for the first
-// one to be doubted: a run on a quadratic comes there as well, and finds it confirmed.
-const steepless = 1e-3
-
-// scope lowers the size of the terms of gradients to that of those around a sample, where F
-// has become much less steep than that says: it may have grown as exp does where the run
-// began, and what is noise there is not so here.
-func (r *Run) scope(ctx context.Context, at *Sample) error {
-	if ablation.Off("scope") {
-		return nil
-	}
-	steep := norm(at.G)
-	if r.scoped == 0 {
-		r.scoped = r.slope
-	}
-	if !(steep > 0 && steep < steepless*r.scoped) {
-		return nil
-	}
-	r.scoped = steep
-	_, middle, err := r.around(ctx, at)
-	if err != nil {
-		return err
-	}
-	if middle > 0 {
-		r.slope = math.Min(r.slope, math.Max(middle, steep))
-		r.scoped = math.Min(r.scoped, r.slope)
 	}
 	return nil
 }
