@@ -235,7 +235,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target)
 	}
 	if why != "" {
-		return "", stuck(why + m.jump(ctx, run))
+		return "", stuck(why)
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
