@@ -5,10 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"bilevelc/internal/sparse"
-	"bilevelc/runtime/problem"
-	"bilevelc/runtime/qp"
 )
 
 // Rays of a certificate begin where the way along the path ended, where that is near, and lead to no point that is
@@ -38,47 +34,6 @@ func TestOffKinks(t *testing.T) {
 		}
 		if at.F != center.F || m.state.Arrival.F != center.F+1 {
 			t.Errorf("F is %g there, %g at the center", at.F, center.F)
-		}
-	}
-}
-
-// A point is beyond the hinges asked for and before the others, within the radius; where these contradict each other
-// there is none.
-func TestInsidePieces(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 10))
-	for trial := range 20 {
-		n := 8
-		set := &problem.Set{E: sparse.FromEntries(0, n, nil)}
-		for range n {
-			set.Lo, set.Hi = append(set.Lo, math.Inf(-1)), append(set.Hi, math.Inf(1))
-		}
-		rows := &problem.Rows{A: sparse.FromEntries(0, n, nil), B: sparse.FromEntries(0, 1, nil)}
-		run := &Run{projector: qp.NewProjector(set, rows, n, 1)}
-		m := &goldstein{}
-		m.state.Center = Sample{X: make([]float64, n), G: make([]float64, n)}
-		// Two hinges on one kink that bend on opposite sides: no point is beyond both, nor before both.
-		h := make([]float64, n)
-		for j := range h {
-			h[j] = rng.NormFloat64()
-		}
-		near := []qp.Affine{{Gradient: h}, {Gradient: plus(make([]float64, n), -1, h)}}
-		for _, c := range []struct {
-			bent []int
-			some bool
-		}{{nil, false}, {[]int{0, 1}, false}, {[]int{0}, true}, {[]int{1}, true}} {
-			x, err := m.inside(run, near, c.bent, 1e-3)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if (x != nil) != c.some {
-				t.Errorf("trial %d: %v beyond %v", trial, x, c.bent)
-			}
-			if x == nil {
-				continue
-			}
-			if distance(x, m.state.Center.X) > 1e-3 || (dot(x, h) > 0) != (c.bent[0] == 0) {
-				t.Errorf("trial %d: %v is not beyond %v", trial, x, c.bent)
-			}
 		}
 	}
 }

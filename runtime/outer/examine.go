@@ -200,11 +200,6 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	// What is asked is relative to gradients that the certificate can show; what will do, to all that are known.
 	if c.epsilon() > m.targetWithin(run, delta) {
 		// A piece within delta may be missing, or known from further away only.
-		corners, err := m.chain(ctx, run, delta)
-		if err != nil {
-			return "", err
-		}
-		s.Bundle = slices.Concat(s.Bundle, corners)
 		at, radius := m.offKinks(delta)
 		more, err := rays(ctx, run, at, s.Bundle, radius, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
