@@ -273,12 +273,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		s.Continued = "begun where a price on the follower's loss has led; its central path led nowhere lower"
 	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
-		arrival := s.Center
-		at := &arrival
-		if ablation.Off("arrival") {
-			at = nil
-		}
-		s.Approached, s.Arrival, s.Continued = true, at, "reached along the central path of the follower, from the start"
+		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 		if a.Descents != "" {
 			s.Continued = a.Descents
 		}

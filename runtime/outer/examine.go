@@ -69,14 +69,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return whole, nil
 		}
 	}
-	if err != nil && s.Arrival != nil {
-		if reason, err = m.endAtArrival(ctx, run, err); err == nil && reason != "" {
-			return reason + "; " + s.Continued, nil
-		}
-		if err == nil || !errors.As(err, &end) {
-			return "", err
-		}
-	}
 	if err != nil && s.Approached && s.Stuck == "" && !ablation.Off("stuck") {
 		// The way along the path may end where the pieces of F lie badly for a search
 		// that begins there: the run begins anew, without it.
@@ -124,9 +116,6 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	scale := run.size(s.Center.X)
 	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 	var end stuck
-	if errors.As(err, &end) && s.Arrival != nil {
-		reason, err = m.endAtArrival(ctx, run, err)
-	}
 	if errors.As(err, &end) {
 		return "", nil
 	}
@@ -138,32 +127,6 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	}
 	return reason + "; " + s.Continued, nil
 }
-
-// endAtArrival goes back to where the way along the path ended if that has a certificate: off the kinks it is easier to have
-// than at the lower point, by little, to which the bundle has led from there and at which there is none. Otherwise the
-// center stays, and the error.
-func (m *goldstein) endAtArrival(ctx context.Context, run *Run, none error) (string, error) {
-	s := &m.state
-	here, arrival := s.Center, s.Arrival
-	if s.Arrival = nil; arrival.F > here.F+arrivalLoss*run.noise(&here) {
-		return "", none
-	}
-	s.Center = *arrival
-	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
-	var end stuck
-	switch {
-	case errors.As(err, &end), err == nil && reason == "" && !(s.Center.F < here.F):
-		s.Center = here
-		return "", none
-	case err == nil && reason != "":
-		s.Settled = true
-	}
-	return reason, err
-}
-
-// arrivalLoss is how many times its noise F may be higher at the end of the way for a certificate there to be worth
-// more than a lower point without: a part of 1e-9.
-const arrivalLoss = 1e4
 
 // polled goes on from the point that a poll has found lower, and reports whether there is one.
 func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
@@ -182,7 +145,7 @@ func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, 
 // restart goes on from a lower point that may be far away.
 func (m *goldstein) restart(run *Run, lower *Sample) {
 	s := &m.state
-	s.Sampled, s.Stagnated, s.Bundle, s.Kinks, s.Settled = 0, 0, nil, nil, false
+	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
 	s.LastStep = distance(lower.X, s.Center.X)
 	s.Center = *lower
 	m.rescale(run)
@@ -200,8 +163,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	// What is asked is relative to gradients that the certificate can show; what will do, to all that are known.
 	if c.epsilon() > m.targetWithin(run, delta) {
 		// A piece within delta may be missing, or known from further away only.
-		at, radius := m.offKinks(delta)
-		more, err := rays(ctx, run, at, s.Bundle, radius, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
+		more, err := rays(ctx, run, &s.Center, s.Bundle, delta, m.asked(run), certifying*m.Settings.Samples+perEntry*run.Dim())
 		if err != nil {
 			return "", err
 		}
@@ -234,24 +196,6 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
-
-// offKinks is where rays begin for a certificate of radius delta at the center, and how far they may lead: the point at
-// which the way along the path ended, where that is near. The bundle's steps lead on to where kinks meet, and rays from
-// there run along these; a point of the path is off them, and rays cross them one by one. F counts as at the center.
-func (m *goldstein) offKinks(delta float64) (at *Sample, radius float64) {
-	s := &m.state
-	if s.Arrival != nil {
-		if off := distance(s.Arrival.X, s.Center.X); off <= nearArrival*delta {
-			arrival := *s.Arrival
-			arrival.F = s.Center.F
-			return &arrival, delta - off
-		}
-	}
-	return &s.Center, delta
-}
-
-// nearArrival is the part of the radius up to which the ball around the one point has most of that around the other.
-const nearArrival = 0.5
 
 // blurred says that rounding hides which rows hold y, where the curvatures of the follower differ so
 // much that it leaves y open by more than the radius of the default certificate; empty elsewhere.
@@ -360,13 +304,6 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 // Finish implements Method: the certificate of the best point.
 func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
-	if m.state.Settled && result.Status == status.Solved {
-		pt, err := run.point(ctx, m.state.Center.X)
-		if err != nil {
-			return err
-		}
-		result.Best = pt
-	}
 	delta := run.radius(m.Settings.Delta, result.Best.X)
 	if m.state.Joint != "" {
 		n, err := m.normal(ctx, run, result.Best.X)

@@ -93,12 +93,8 @@ type goldsteinState struct {
 	// kept the search from there from its end; empty before.
 	Approached bool
 	Arriving   int // steps since, up to certificateDelay
-	// Arrival is where it ended, off the kinks: nil where there was none. Settled reports that the run ends there,
-	// not at a lower point without a certificate.
-	Arrival   *Sample
-	Settled   bool
-	Stuck     string
-	Stagnated int // iterations since F last fell by more than rounding
+	Stuck      string
+	Stagnated  int // iterations since F last fell by more than rounding
 	// Joint says that the center is stationary over the rows of both levels; empty: not so.
 	Joint string
 	// Taught reports that the curvature and the kinks are from a run nearby (learn): it

@@ -8,9 +8,6 @@ func (m *goldstein) valid(d dimensions) error {
 		return fmt.Errorf("its center has no gradient")
 	}
 	samples := append([]Sample{s.Center}, s.Bundle...)
-	if s.Arrival != nil {
-		samples = append(samples, *s.Arrival)
-	}
 	for _, sample := range samples {
 		if err := sample.valid(d); err != nil {
 			return err
