@@ -69,20 +69,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return whole, nil
 		}
 	}
-	if err != nil && s.Approached && s.Stuck == "" && !ablation.Off("stuck") {
-		// The way along the path may end where the pieces of F lie badly for a search
-		// that begins there: the run begins anew, without it.
-		s.Stuck, s.Continued = end.Error(), ""
-		c, failure := run.Gradient(ctx, run.Start)
-		if failure != nil {
-			return "", failure
-		}
-		m.restart(run, c)
-		return "", nil
-	}
-	if s.Stuck != "" && run.best.F < s.Center.F-lowered*run.noise(&s.Center) {
-		return "", stuck(s.Stuck)
-	}
 	if m.Settings.Continuation && !ablation.Off("continuation") && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError

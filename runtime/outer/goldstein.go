@@ -93,7 +93,6 @@ type goldsteinState struct {
 	// kept the search from there from its end; empty before.
 	Approached bool
 	Arriving   int // steps since, up to certificateDelay
-	Stuck      string
 	Stagnated  int // iterations since F last fell by more than rounding
 	// Joint says that the center is stationary over the rows of both levels; empty: not so.
 	Joint string
