@@ -47,28 +47,6 @@ func TestGoldsteinOnPlantedKinks(t *testing.T) {
 	}
 }
 
-// Thirty kinks through one point of the plane, at a condition of 1e5: the pieces between them are
-// so narrow that only the insides of the wider ones are known from their gradients, and rays run
-// along the kinks. The optimum is found each time; which members have enough wide pieces within
-// delta is up to the draw.
-func TestRaysAlongKinks(t *testing.T) {
-	const members, least = 16, 8 // 6 where a ray that ends on a kink is taken again and again
-	solved := 0
-	for k := range uint64(members) {
-		in, _, r := solvePlanted(t, planted.Options{Family: planted.Convex, Dx: 2, Dy: 48, Links: 2, Floors: 40, Kinks: 30, Condition: 1e5, Seed: 439627646 + k})
-		if gap := math.Abs(r.Best.F-in.Optimum.F) / (1 + math.Abs(in.Optimum.F)); gap > 5e-11 {
-			t.Errorf("member %d: gap %.2e", k, gap)
-		}
-		if r.Status == status.Solved {
-			solved++
-			checkCertificate(t, fmt.Sprint("member ", k), r.Certificate)
-		}
-	}
-	if solved < least {
-		t.Errorf("%d of %d solved", solved, members)
-	}
-}
-
 // solvePlanted solves a planted problem by the project's own lower solver and default settings.
 func solvePlanted(t *testing.T, o planted.Options) (*planted.Instance, *oracle.Hyper, *Result) {
 	t.Helper()

@@ -1,7 +1,6 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
@@ -81,52 +80,10 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 		}
 		usable := within(found.Samples[len(found.Samples)-1:], at.X, radius)
 		if len(usable) == 0 {
-			last := found.Samples[len(found.Samples)-1].X
-			around, err := beside(ctx, run, at.X, last, v, radius, budget-len(r.Samples))
-			r.Samples = append(r.Samples, around...)
-			if err != nil || len(around) == 0 {
-				return r, err
-			}
-			if usable = within(around[len(around)-1:], at.X, radius); len(usable) == 0 {
-				return r, nil
-			}
+			return r, nil
 		}
 		hull = append(hull, usable...)
 	}
-}
-
-// beside looks for a gradient new to the hull around a point of a ray at which F has none that
-// counts. The smallest element of a hull is orthogonal to the differences of the gradients that
-// make it up, so that the ray runs along the kinks between their pieces, if these are straight,
-// and ends on them. The pieces beside a kink fall along it alike: what is new on it is new
-// beside it. It draws points within 1/64 to 1/2 of the radius of the ball from the ray, as pieces
-// may be narrow, and their gradients be known from their insides only. The last gradient is the
-// one found, if there is one.
-func beside(ctx context.Context, run *Run, center, x, v []float64, radius float64, budget int) ([]Sample, error) {
-	if ablation.Off("beside") {
-		return nil, nil
-	}
-	var out []Sample
-	for k := 0; len(out) < budget; k++ {
-		part := math.Ldexp(1, k%6-6)
-		turned, err := run.move(plus(center, 1-part, minus(x, center)), part*radius)
-		var s *Sample
-		if err == nil {
-			s, err = run.Gradient(ctx, turned)
-		}
-		if err != nil {
-			if outside(err) {
-				budget--
-				continue
-			}
-			return out, err
-		}
-		out = append(out, *s)
-		if len(within(out[len(out)-1:], center, radius)) > 0 && dot(s.G, v) <= rayNew*dot(v, v) {
-			break
-		}
-	}
-	return out, nil
 }
 
 // followed is what one ray has met.
