@@ -89,10 +89,6 @@ const (
 	// A stage is done when a step promises less than a part of what the one before has
 	// changed in F_mu; the first one, of what mu changes in F.
 	approachTolerance = 1e-8
-	// One that gains a thousandth of that over twenty steps creeps along where F_mu bends across its way far more than
-	// along it: what it would gain is less than the next mu changes. More than a thousandth, as a share of all that F has
-	// fallen by, left so much to the bundles that they took twice as long.
-	creepSteps, creepLeast = 20, 1e-3
 	// approachLeast is the radius with which a stage begins at least, relative to that of
 	// the first.
 	approachLeast = 1e-2
@@ -206,7 +202,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	m.path.Begin(a.Y, a.Scale)
 	reach := m.Settings.InitialStep * run.size(a.X)
 	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, approachLeast*reach),
-		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain), creep: creepLeast * a.Gain}
+		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain)}
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F

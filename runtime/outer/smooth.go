@@ -23,7 +23,6 @@ type smoothDescent struct {
 	radius float64 // of the trust region; it is taken over from the stage before
 	gain   float64 // a decrease of F_mu that does not matter
 
-	creep  float64  // a decrease over creepSteps steps with which it is given up
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
 	whole  bool     // the first second derivative is made a matrix at once
 	fold   float64  // a fall of F_mu after which retreatSteps are enough; 0: none
@@ -74,17 +73,14 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		}
 	}
 	if d.known != nil {
-		d.gain, d.creep = math.Max(d.gain, approachTolerance*math.Abs(c.F-*d.known)), creepLeast*math.Abs(c.F-*d.known)
+		d.gain = math.Max(d.gain, approachTolerance*math.Abs(c.F-*d.known))
 	}
-	creep := &creep{least: d.creep, before: c.F}
 	first := 0.0
 	d.at = nil
 	refused := 0
 	before := c.F
 	for range approachSteps {
-		if d.steps++; creep.at(c.F) {
-			break
-		}
+		d.steps++
 		if d.fell = !ablation.Off("retreat") && d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
 			break
 		}
@@ -147,26 +143,6 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	}
 	// The point of the path is that of the last trial.
 	return d.evaluate(ctx, c.X)
-}
-
-// creep tells that a descent gains less than that over creepSteps steps.
-type creep struct {
-	least  float64
-	before float64 // F_mu at the last multiple of creepSteps steps
-	steps  int
-}
-
-// at reports it at a step that begins at an F_mu.
-func (c *creep) at(f float64) bool {
-	if ablation.Off("creep") {
-		return false
-	}
-	if c.steps++; c.steps%creepSteps != 0 {
-		return false
-	}
-	gained := c.before - f
-	c.before = f
-	return gained < c.least
 }
 
 // mostRefused is how many steps in a row may be refused: the region is then a part of
