@@ -35,9 +35,6 @@ func (p *Problem) certificate(run *outer.Result, h *oracle.Hyper, errorY float64
 		c.Goldstein = &certify.Goldstein{Delta: g.Delta, Samples: samples, Normal: g.Normal,
 			Norm: g.Norm, GradientError: g.GradError, Epsilon: g.Norm + g.GradError}
 	}
-	if n := run.Joint; n != nil {
-		c.Joint = &certify.Joint{Delta: n.Radius, Multipliers: n.Lambda, Normal: n.Upper, Norm: n.Norm}
-	}
 	if smoothness, ok := run.Parameters["C_F"]; ok && smoothness > 0 && pt.Grad != nil {
 		next := make([]float64, len(pt.X))
 		for j := range next {

@@ -220,9 +220,9 @@ func (p *Problem) temper(ctx context.Context, r *Result) error {
 		r.Stationarity.Strict = false
 	}
 	r.Upper.Hypergradient = nil
-	if c := r.Certificate; c != nil && (c.Strong != nil || c.Goldstein != nil || c.Joint != nil || c.GradientMapping != nil) {
+	if c := r.Certificate; c != nil && (c.Strong != nil || c.Goldstein != nil || c.GradientMapping != nil) {
 		kept := *c
-		kept.Strong, kept.Goldstein, kept.Joint, kept.GradientMapping = nil, nil, nil, nil
+		kept.Strong, kept.Goldstein, kept.GradientMapping = nil, nil, nil
 		r.Certificate = &kept
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
 	}

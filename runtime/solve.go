@@ -222,10 +222,6 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	if r.Certificate, err = p.certificate(best, h, errorY); err != nil {
 		return nil, err
 	}
-	if best.Joint != nil && !r.Stationarity.Strict {
-		// So many pieces of F may meet there that none of them says anything.
-		r.Upper.Hypergradient = nil
-	}
 	if err := p.confirm(ctx, r); err != nil {
 		return nil, err
 	}

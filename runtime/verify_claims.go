@@ -121,7 +121,7 @@ func (c *claims) methods() {
 	opts := Options{Method: r.Method, Oracle: r.Oracle, Solver: r.Lower.Solver, Settings: r.Settings}
 	if r.Method == "" {
 		plain := r.Stationarity.Measure == "" && r.Iterations == 0 && len(r.Starts) == 0 && r.Budget == nil && len(r.Parameters) == 0 &&
-			(r.Certificate == nil || r.Certificate.Goldstein == nil && r.Certificate.Joint == nil && r.Certificate.GradientMapping == nil)
+			(r.Certificate == nil || r.Certificate.Goldstein == nil && r.Certificate.GradientMapping == nil)
 		c.check("an evaluation has no method, and nothing that one leaves", plain, "")
 		opts.Method = outer.Default(c.p.Numeric)
 	}
@@ -328,8 +328,6 @@ func (c *claims) stationarity() {
 		norm, words = cert.Strong.Residual, strongMeasure
 	case cert.Goldstein != nil:
 		norm, delta, words = cert.Goldstein.Norm, cert.Goldstein.Delta, outer.GoldsteinMeasure
-	case cert.Joint != nil:
-		norm, delta, words = cert.Joint.Norm, cert.Joint.Delta, outer.JointMeasure
 	case cert.GradientMapping != nil:
 		norm, words = cert.GradientMapping.Norm, outer.MappingMeasure
 		c.near("parameter C_F, by the certificate", float64(c.r.Parameters["C_F"]), cert.GradientMapping.Smoothness, 0)

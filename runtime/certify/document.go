@@ -108,7 +108,6 @@ type Document struct {
 type Certificate struct {
 	Lower           *Lower           `json:"lower,omitempty"`
 	Goldstein       *Goldstein       `json:"goldstein,omitempty"`
-	Joint           *Joint           `json:"joint,omitempty"`
 	GradientMapping *GradientMapping `json:"gradient_mapping,omitempty"`
 	Strong          *Strong          `json:"strong,omitempty"`
 	// Gradient are multipliers on the one branch of the follower's KKT system that the point lies inside, along which x moves freely: Bound is then the hypergradient.
@@ -134,9 +133,6 @@ func (c *Certificate) Finite() bool {
 		for _, s := range g.Samples {
 			all = append(append(append(all, s.Weight), s.Point...), s.Gradient...)
 		}
-	}
-	if j := c.Joint; j != nil {
-		all = append(append(append(all, j.Delta, j.Norm), j.Multipliers...), j.Normal...)
 	}
 	if m := c.GradientMapping; m != nil {
 		all = append(append(append(all, m.Smoothness, m.Norm, m.GradientError), m.Gradient...), m.Projected...)
@@ -166,14 +162,6 @@ type Bound struct {
 	Modulus  float64 `json:"modulus"`  // mu: g(x, .) is mu-strongly convex
 	Gap      float64 `json:"gap"`      // bounds g(x, y) - g(x, y*)
 	Distance float64 `json:"distance"` // bounds |y - y*|
-}
-
-// Joint certifies stationarity of f over the rows of both levels, next to y*(x).
-type Joint struct {
-	Delta       float64   `json:"delta"`
-	Multipliers []float64 `json:"multipliers"` // nu, one for each row of the lower level; negative where the row holds y whatever lambda is
-	Normal      []float64 `json:"normal"`      // n, len Dx: of the bounds and rows of X
-	Norm        float64   `json:"norm"`        // the measure, y in the unit of x that the rows give it
 }
 
 // Goldstein certifies (delta, epsilon)-stationarity.

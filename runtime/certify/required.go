@@ -15,15 +15,6 @@ func (v *verification) required() {
 	if v.doc.Tied && !v.doc.Stationary {
 		return
 	}
-	if c.Joint != nil && v.doc.Stationary && c.Goldstein == nil && c.GradientMapping == nil {
-		// It needs no gradient of F, of which there may be hundreds here. What is left
-		// of f's own counts with y in the unit in which it moves over X.
-		_, gy, terms := v.pulls(c.Joint)
-		v.within("solved: radius delta, by the size of x", c.Joint.Delta/v.d.s.x, v.tol.Radius)
-		v.measure("solved: measure over both levels' rows, by the size of gradients", math.Max(c.Joint.Norm, norm(gy)*v.d.s.response/v.d.s.x), terms)
-		v.descending(c.Joint.Norm)
-		return
-	}
 	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
 		return // an evaluation of F, which says nothing of a gradient
 	}
@@ -99,7 +90,7 @@ func (v *verification) rough() bool {
 	}
 	c := v.doc.Certificate
 	v.check("no gradient of F where the lower level is not solved",
-		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.Joint == nil && c.GradientMapping == nil), "")
+		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
 	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
 	return true
 }

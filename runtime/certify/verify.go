@@ -84,9 +84,6 @@ func verifyTo(doc *Document, p *problem.Problem, tol tolerances) *Report {
 		if c.Goldstein != nil {
 			v.goldstein(c.Goldstein)
 		}
-		if c.Joint != nil {
-			v.joint(c.Joint)
-		}
 		if c.GradientMapping != nil {
 			v.gradientMapping(c.GradientMapping)
 		}
@@ -159,10 +156,6 @@ func (v *verification) lengths() bool {
 			if g.Normal != nil {
 				check("normal vector", g.Normal, v.p.Dx)
 			}
-		}
-		if j := c.Joint; j != nil {
-			check("multipliers over both levels' rows", j.Multipliers, v.p.Rows.Len())
-			check("normal over both levels' rows", j.Normal, v.p.Dx)
 		}
 		if m := c.GradientMapping; m != nil {
 			check("gradient mapping: gradient", m.Gradient, v.p.Dx)

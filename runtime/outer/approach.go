@@ -41,8 +41,7 @@ type approach struct {
 	Gain     float64   // what is left between F_mu and F, or what the last stage has changed in F_mu
 	F        float64   // F_mu at its end
 	Scale    central.Barrier
-	Start    float64 // F at the run's start, or where the relaxation has led
-	Priced   bool    // it is the latter
+	Start    float64 // F at the run's start
 	Descents string  // what has led to where it begins (hopping); empty: the start
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
 	Gap      float64 // what F_mu was above F at the end of the last stage; 0: not known
@@ -108,7 +107,7 @@ const mostLearned = hopPrepare * hopRead
 func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
 // prepare makes the run begin with an approach from the start, where the lower level has a
-// path. Where the center is a lower point already the approach has to lead below that.
+// path.
 func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if ablation.Off("approach") {
 		return nil
@@ -150,7 +149,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	if g := m.guidance; g != nil {
 		scale, mu = g.scale, scoutShare*g.scale.Mu
 	}
-	s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Priced: s.Center.F < start.F, Recalled: recalled}
+	s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -265,9 +264,6 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	s.Approach = nil
 	s.Continued = "the central path of the follower led nowhere lower than the start"
-	if a.Priced {
-		s.Continued = "begun where a price on the follower's loss has led; its central path led nowhere lower"
-	}
 	if s.Center.F < a.Start-run.noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 		if a.Descents != "" {

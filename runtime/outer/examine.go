@@ -60,15 +60,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
-	if err != nil {
-		whole, failure := m.joint(ctx, run)
-		if failure != nil {
-			return "", failure
-		}
-		if s.Joint = whole; whole != "" {
-			return whole, nil
-		}
-	}
 	if m.Settings.Continuation && !ablation.Off("continuation") && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
@@ -291,17 +282,6 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
 	preferIterate(ctx, run, result, &m.state.Center)
 	delta := run.radius(m.Settings.Delta, result.Best.X)
-	if m.state.Joint != "" {
-		n, err := m.normal(ctx, run, result.Best.X)
-		if err != nil {
-			return err
-		}
-		if n != nil {
-			result.Joint = n
-			result.Measure = Measure{Name: JointMeasure, Value: n.Norm, Delta: n.Radius}
-			return nil
-		}
-	}
 	samples := m.state.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)

@@ -94,8 +94,6 @@ type goldsteinState struct {
 	Approached bool
 	Arriving   int // steps since, up to certificateDelay
 	Stagnated  int // iterations since F last fell by more than rounding
-	// Joint says that the center is stationary over the rows of both levels; empty: not so.
-	Joint string
 	// Taught reports that the curvature and the kinks are from a run nearby (learn): it
 	// is then taken at its word.
 	Taught bool
@@ -118,9 +116,6 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 	if err := m.recall(ctx, run); err != nil {
 		return err
 	}
-	if err := m.relax(ctx, run); err != nil || m.state.Joint != "" {
-		return err
-	}
 	return m.prepare(ctx, run, c)
 }
 
@@ -140,9 +135,6 @@ func (m *goldstein) rescale(run *Run) {
 // Step implements Method.
 func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	if s.Joint != "" {
-		return s.Joint, nil
-	}
 	if s.Hopping != nil {
 		return "", m.round(ctx, run)
 	}

@@ -30,7 +30,6 @@ type hopping struct {
 	X      []float64 // the lowest point; nil before there is one
 	F      float64   // there, by the program
 	First  float64   // where the first descent began
-	From   []float64 // a lower point than the start, where the run knew one; or nil
 	Read   float64   // numbers
 	Start  float64   // F where the run began
 }
@@ -94,9 +93,6 @@ func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
 		return false
 	}
 	s.Hopping = &hopping{Seed: run.Rand.Uint64(), F: f, First: f, Start: start.F}
-	if s.Center.F < start.F {
-		s.Hopping.From = clone(s.Center.X)
-	}
 	return true
 }
 
@@ -221,14 +217,11 @@ func (b *hopping) over() bool {
 	return vain >= max(hopLeast, b.Gained) && (b.Read >= hopEnough || vain >= hopMost) || b.Read >= hopRead
 }
 
-// next is where the next descent begins: at the start of the run, where that was a lower point then, and then a jump
-// away from the lowest point.
+// next is where the next descent begins: at the start of the run, and then a jump away from the lowest point.
 func (b *hopping) next(run *Run, rng *rand.Rand) []float64 {
 	switch {
 	case b.Tried == 0 || b.X == nil:
 		return clone(run.Start)
-	case b.Tried == 1 && b.From != nil:
-		return clone(b.From)
 	}
 	lo, hi := run.box()
 	free, away := 0.0, 0.0
@@ -254,11 +247,9 @@ func (b *hopping) next(run *Run, rng *rand.Rand) []float64 {
 }
 
 func (b *hopping) valid(d dimensions) error {
-	for _, x := range [][]float64{b.X, b.From} {
-		if x != nil {
-			if err := vectors(d.x, x); err != nil {
-				return err
-			}
+	if b.X != nil {
+		if err := vectors(d.x, b.X); err != nil {
+			return err
 		}
 	}
 	if b.Round < 0 || b.Gained < 0 || b.Tried < b.Gained || !(b.Read >= 0) || !(b.Apart >= 0) || !finite(b.F, b.First, b.Read, b.Start, b.Apart) {

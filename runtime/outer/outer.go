@@ -18,7 +18,6 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
-	"bilevelc/runtime/relaxation"
 	"bilevelc/runtime/status"
 )
 
@@ -94,9 +93,6 @@ type Result struct {
 	// one drawn at random over the iterates; nil otherwise.
 	Sampled     *oracle.Point
 	Certificate *Certificate // of Best; nil where it could not be made
-	// Joint is the certificate of Best over the rows of both levels, where the run ended
-	// by that; nil else, as Certificate is where it is there.
-	Joint       *relaxation.Normal
 	Measure     Measure
 	Iterations  int
 	Evaluations int
@@ -131,14 +127,13 @@ func (r *Result) State() (*Checkpoint, error) {
 const (
 	GoldsteinMeasure = "norm of the smallest element of the Goldstein subdifferential plus the normal cone"
 	MappingMeasure   = "norm of the gradient mapping"
-	JointMeasure     = "norm of the smallest element of the gradient of f plus the normal cone of both levels' rows"
 )
 
 // Measure is a method's stationarity measure at the best point.
 type Measure struct {
 	Name  string
 	Value float64
-	Delta float64 // radius of the Goldstein subdifferential, or of the normal cone; 0 where it has none
+	Delta float64 // radius of the Goldstein subdifferential; 0 where it has none
 }
 
 // String says what was measured.

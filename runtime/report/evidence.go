@@ -56,10 +56,6 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 				v.Samples = append(v.Samples, sampleView{strconv.Itoa(k + 1), chart.Number(s.Weight, 6), chart.Number(distance(s.Point, r.Upper.Variables), 3), chart.Number(size(s.Gradient), 6)})
 			}
 		}
-		if j := c.Joint; j != nil {
-			add("certificate over both levels' rows", fmt.Sprintf("the gradient of f, with a normal of the rows of both levels within %s of the point, has norm %s: f falls along no answer of the follower",
-				chart.Number(j.Delta, 3), chart.Number(j.Norm, 3)))
-		}
 		if m := c.GradientMapping; m != nil {
 			add("gradient mapping", fmt.Sprintf("norm %s with steps of 1/%s; error of the gradient %s", chart.Number(m.Norm, 3), chart.Number(m.Smoothness, 6), chart.Number(m.GradientError, 3)))
 		}
