@@ -30,8 +30,6 @@ type Checkpoint struct {
 	// Automatic says that Starts has room for the most starts that there may be, and
 	// that the run ends after as many as outer.MultiStart asks for.
 	Automatic bool `json:"automatic,omitempty"`
-	// Scouts says that a run from one start looks for lower points from others.
-	Scouts bool `json:"scouts,omitempty"`
 	// Search is how far the search for the global optimum has come, of a run on the KKT system; nil before it. What comes before it is done again: it takes little, and
 	// is the same.
 	Search *SearchState `json:"search,omitempty"`
@@ -46,7 +44,7 @@ type SearchState struct {
 }
 
 // checkpointSchema is the version of the checkpoint document.
-const checkpointSchema = 2
+const checkpointSchema = 3
 
 // envelope is the document of a checkpoint: its state, and the SHA-256 of the
 // state's text without blanks.

@@ -30,9 +30,7 @@ type Options struct {
 	// Starts is the number of starts, the first from Start. 0: the model's, or else one
 	// where a start or a method is given, or where the problem has an approach along the
 	// central path; and for all others as many as the stopping rule of Boender and
-	// Rinnooy Kan asks for, at most outer.MostStarts. The one along the central path takes
-	// first steps from a few other points, too, by half as many evaluations of F again: the
-	// result is of the lowest end, and a note says what was looked at.
+	// Rinnooy Kan asks for, at most outer.MostStarts.
 	Starts int
 	// FirstStart is the number of the first start, from 1, as a part of a run with more
 	// of them: each start is what it is there. 0: the first.
@@ -73,20 +71,18 @@ type Options struct {
 	learned   *outer.Near // the run that gave Near
 	automatic bool        // Starts is the most of them
 	gain      float64     // outer.Limits.Gain
-	scouts    bool        // a single run looks for lower points from other starts
 }
 
 // searching sets how many starts a run has that nobody has said anything of.
 func (p *Problem) searching(opts Options) Options {
 	if opts.Resume != nil {
-		opts.automatic, opts.scouts = opts.Resume.Automatic, opts.Resume.Scouts
+		opts.automatic = opts.Resume.Automatic
 		return opts
 	}
-	small := p.small()
 	// A point that somebody has chosen is where the search is to be.
 	open := opts.Starts == 0 && opts.FirstStart == 0 && opts.Start == nil && p.IR.Start == nil && opts.Method == "" &&
 		!slices.ContainsFunc(p.IR.Settings, func(s ir.Setting) bool { return s.Name == "method" || s.Name == "starts" })
-	opts.automatic, opts.scouts = small && open, !small && open && p.ties == nil && p.Numeric.Coupled == nil
+	opts.automatic = p.small() && open
 	return opts
 }
 

@@ -127,7 +127,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
-		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic, Scouts: opts.scouts}
+		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		var fault *outer.PanicError

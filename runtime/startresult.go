@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 )
 
@@ -20,9 +19,6 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 		}
 	}
 	_, sign := sense(&p.IR.Upper)
-	if runs.Scout != nil {
-		r.Notes = append(r.Notes, scoutNote(runs.Scout, sign))
-	}
 	if len(runs.Runs) == 1 {
 		return
 	}
@@ -40,18 +36,6 @@ func (p *Problem) describeStarts(r *Result, runs *startRuns, start []float64, gi
 		r.Starts = append(r.Starts, s)
 	}
 	r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
-}
-
-// scoutNote says what a run has looked at beside its own way.
-func scoutNote(s *outer.Scouting, sign float64) string {
-	looked := fmt.Sprintf("looked from %d other starts as well, %d of them to their end", s.Tried, s.Followed)
-	if s.Tried == 1 {
-		looked = strings.Replace(looked, "starts", "start", 1)
-	}
-	if s.Start == 0 {
-		return looked + ": none led lower"
-	}
-	return fmt.Sprintf("%s: the way from start %d leads here; from the first start the run ends at %s", looked, s.Start+1, number(sign*s.First))
 }
 
 // moved says where a start that was given lies outside X, or leaves the lower level

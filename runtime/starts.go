@@ -14,7 +14,6 @@ type startRuns struct {
 	Best  *outer.Result       // the one with the least F; the first where none has a point
 	Runs  []outer.StartResult // in order of starts; their Result is nil where a start was skipped
 	Calls problem.Calls       // of all of them
-	Scout *outer.Scouting     // what a single run has looked at besides; nil where it has not
 }
 
 // runStarts runs the method from each start. ctx holds them all to the time limit.
@@ -22,7 +21,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	var mu sync.Mutex
 	_, sign := sense(&p.IR.Upper)
 	multi := &outer.MultiStart{
-		Starts: opts.Starts, Automatic: opts.automatic, Scouts: opts.scouts, Linear: p.linearCost(), First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
+		Starts: opts.Starts, Automatic: opts.automatic, First: max(opts.FirstStart, 1) - 1, Threads: opts.Threads, Seed: opts.Seed, Set: p.Numeric.X, Name: c.method.Name,
 		New: func() (oracle.Hyperobjective, outer.Method, error) {
 			m, err := c.method.New(c.forMethod)
 			if err != nil {
@@ -55,10 +54,7 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 	if err != nil {
 		return nil, err
 	}
-	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result, Scout: multi.Scouted}
-	if multi.Scouted != nil {
-		runs.Calls = multi.Scouted.Calls
-	}
+	runs := &startRuns{Runs: results, Best: results[max(best, 0)].Result}
 	for k, r := range results {
 		switch {
 		case r.Result != nil:
@@ -79,19 +75,6 @@ func (p *Problem) callCost() outer.Cost {
 		return float64(arena+c.program.DataBytes()) / 8
 	}
 	return outer.Cost{F: of(p.f), G: of(p.g)}
-}
-
-// linearCost is how many numbers the linear algebra between two calls reads, about: the rows,
-// and the factors that general ones fill.
-func (p *Problem) linearCost() float64 {
-	rows := p.Numeric.Rows
-	general := 0
-	for i := range rows.Kind {
-		if rows.B.Ptr[i+1]-rows.B.Ptr[i] > 1 {
-			general++
-		}
-	}
-	return float64(rows.A.NNZ()+rows.B.NNZ()) + float64(general)*float64(general)/2
 }
 
 // startObserver passes the progress of one start on, one call at a time over

@@ -70,17 +70,6 @@ func newCondensed(rows *problem.Rows, n int, h, unit []float64) *condensed {
 	return z
 }
 
-// Work is about how many numbers the linear algebra reads for a call to f or g where systems
-// are condensed, else 0: a point of the path takes some eight calls, in which as many matrices
-// of the rows are factorized and as many products with H made.
-func (c *Path) Work() float64 {
-	if c.condensed == nil {
-		return 0
-	}
-	n, m := float64(c.n), float64(c.m)
-	return n*n + m*m*m/6
-}
-
 // factor factorizes M for z.own. Rows that depend on each other are told apart by a
 // diagonal that refinement undoes, as little of it as will do.
 func (z *condensed) factor() bool {

@@ -48,15 +48,6 @@ type approach struct {
 	Retreats int     // to a larger mu
 }
 
-// waypoint is where the stages down to scoutShare have come to.
-type waypoint struct {
-	Scale central.Barrier
-	F     float64 // F_mu at the end of the last
-	Work  float64 // see central.Path.Work
-	Reach float64 // how far from the run's start that is
-	Calls int64   // of all kinds up to there
-}
-
 // The stages. A stage that a few steps have ended shows that minimizers are followed well, and
 // mu then falls by more; one that took many, by less: where mu is too small for its start,
 // so that followers switch on the way, the trust region has to shrink, and that costs tens of
@@ -127,7 +118,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 	if p := h.Problem(); cube(p.Dy) <= mostLearned && (parametric.Applies(p) || central.Condenses(p)) {
 		h.Learn(pt) // which lower solves need not have done
 	}
-	if m.guidance == nil && m.hop(ctx, run, start) {
+	if m.hop(ctx, run, start) {
 		return nil
 	}
 	recalled := h.Recalls()
@@ -145,11 +136,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 			return ignoring(err)
 		}
 	}
-	mu := scale.Mu
-	if g := m.guidance; g != nil {
-		scale, mu = g.scale, scoutShare*g.scale.Mu
-	}
-	s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Approach = &approach{Mu: scale.Mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -245,19 +232,15 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	left := a.left()
 	rest := approachLeft * run.radius(m.Settings.Delta, s.Center.X)
-	way := scoutShare * a.Scale.Mu
-	if a.Mu == way && end != nil && s.Waypoint == nil {
-		s.Waypoint = &waypoint{Scale: a.Scale, F: a.F, Work: m.path.Work(), Reach: distance(a.X, run.Start), Calls: total(run.Calls())}
-	}
-	first := a.Stage == 0 && a.Mu > way
+	first := a.Stage == 0
 	a.learn(d)
 	if led && d.fell {
 		a.retreat()
 		s.Approach = &a
 		return nil
 	}
-	a.fall(d.steps, way)
-	if a.Mu >= leastMu*a.Scale.Mu && (led && (left > rest || a.Mu >= way) || first) {
+	a.fall(d.steps)
+	if a.Mu >= leastMu*a.Scale.Mu && (led && left > rest || first) {
 		a.Stage++
 		s.Approach = &a
 		return nil
@@ -289,20 +272,15 @@ func (a *approach) left() float64 {
 	return a.Moved * math.Sqrt(a.Mu) / (math.Sqrt(before) - math.Sqrt(a.Mu))
 }
 
-// fall sets the mu of the next stage, after one of some steps. None passes by that of the
-// waypoint, or ends next to it.
-func (a *approach) fall(steps int, way float64) {
+// fall sets the mu of the next stage, after one of some steps.
+func (a *approach) fall(steps int) {
 	switch {
 	case steps <= fewSteps:
 		a.Ratio = math.Max(approachRatio, math.Pow(a.Ratio, 1.5))
 	case steps > manySteps:
 		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
 	}
-	next := a.Ratio * a.Mu
-	if a.Mu > way && next < 2*way {
-		next = way
-	}
-	a.Older, a.Last, a.Mu = a.Last, a.Mu, next
+	a.Older, a.Last, a.Mu = a.Last, a.Mu, a.Ratio*a.Mu
 }
 
 // retreat sets a larger mu for the next stage, which begins where this one has come to as if it were the first.

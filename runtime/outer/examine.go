@@ -22,9 +22,6 @@ func (m *goldstein) radii() []float64 {
 // chance, then polls values further out. Where nothing helps the run is done.
 func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	if err := m.notLower(); err != nil {
-		return "", err
-	}
 	scale := run.size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
 		reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
@@ -87,9 +84,6 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 // finds nothing lower. Where there is none the search goes on from there.
 func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 	s := &m.state
-	if err := m.notLower(); err != nil {
-		return "", err
-	}
 	scale := run.size(s.Center.X)
 	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
 	var end stuck

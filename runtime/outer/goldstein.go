@@ -65,10 +65,9 @@ func init() {
 type goldstein struct {
 	Settings goldsteinSettings
 	keeps[goldsteinState]
-	learned   *lesson             // from a run nearby; nil: none
-	*guidance                     // of a scout; nil: none
-	path      *central.Path       // of the approach; what it holds between steps does not count
-	program   *parametric.Program // of the hops; likewise
+	learned *lesson             // from a run nearby; nil: none
+	path    *central.Path       // of the approach; what it holds between steps does not count
+	program *parametric.Program // of the hops; likewise
 }
 
 // goldsteinState is the state between iterations. Slices are not changed in
@@ -86,7 +85,6 @@ type goldsteinState struct {
 	Sampled   int       // sampling radii tried since the last descent
 	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
-	Waypoint  *waypoint // on the way; nil before it and where there is none
 	Approach  *approach // the way to where the bundle begins; nil once it is over
 	Hopping   *hopping  // another way there; nil once it is over, and where the lower level is no parametric program
 	// Approached reports that it led to a lower point than the start, and Stuck what

@@ -49,9 +49,6 @@ func (m *goldstein) valid(d dimensions) error {
 			}
 		}
 	}
-	if w := s.Waypoint; w != nil && !(w.Scale.Mu > 0 && w.Work >= 0 && w.Reach >= 0 && w.Calls >= 0 && finite(w.Scale.Mu, w.F, w.Work, w.Reach)) {
-		return fmt.Errorf("its way along the central path has no scale")
-	}
 	if b := s.Hopping; b != nil {
 		if err := b.valid(d); err != nil {
 			return err

@@ -1,7 +1,6 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
@@ -18,17 +17,13 @@ import (
 type MultiStart struct {
 	Starts int // 1 is the given start alone; the most of them where Automatic is set
 	// Automatic ends the run after as many starts as the rule of Boender and Rinnooy Kan
-	// asks for, or after a second or two of work. Linear is how many numbers the linear
-	// algebra between two calls reads.
+	// asks for, or after a second or two of work.
 	Automatic bool
-	Linear    float64
 	// First is how many starts go before these, and are left out: starts First to
 	// First + Starts - 1 of a longer run, each as it is there.
 	First   int
 	Threads int // starts that run at once; results do not depend on it
-	// Scouts has the run from a single start look for lower points from others.
-	Scouts bool
-	Seed   uint64
+	Seed    uint64
 	// New makes an independent hyperobjective and method for one start.
 	New func() (oracle.Hyperobjective, Method, error)
 	// Set bounds the sampled starts where it does; nil for no bounds.
@@ -42,8 +37,6 @@ type MultiStart struct {
 	Observer func(start int) Observer
 	// Resume, where not nil, says for each start how far it had come.
 	Resume []StartState
-	// Scouted is what they have found; nil where there were none.
-	Scouted *Scouting
 	// Keep, where not nil, is told how far each start has come: as Options.Keep, and
 	// when it has ended (running is false). It is called from several goroutines.
 	Keep func(start int, now StartState, running bool)
@@ -124,11 +117,6 @@ func (m *MultiStart) Solve(ctx context.Context) (results []StartResult, best int
 		}
 	}
 	best = bestOf(results)
-	if first := results[0].Result; m.Scouts && !ablation.Off("scouts") && n == 1 && m.First == 0 && best == 0 && first.way.ok && first.Status == status.Solved {
-		if results[0].Result, m.Scouted, err = m.scout(ctx, first, draw); err != nil {
-			return results, -1, err
-		}
-	}
 	if best >= 0 && results[best].Result.Best.Lower == nil {
 		return results, -1, errors.New("checkpoint: it does not hold the start that is the best one")
 	}
@@ -181,7 +169,7 @@ func (m *MultiStart) run(ctx context.Context, k int, start []float64) (*Result, 
 		}
 		opts.Resume = m.Resume[k].Run
 	}
-	r, err := m.begin(ctx, opts, nil)
+	r, err := m.begin(ctx, opts)
 	var fault *PanicError
 	if errors.As(err, &fault) && m.Starts > 1 {
 		fault.Start = k + 1
@@ -330,4 +318,13 @@ func Starts(first []float64, set *problem.Set, seed uint64) func(k int) []float6
 		}
 		return x
 	}
+}
+
+// begin runs from one start, or from a state, with a method of its own.
+func (m *MultiStart) begin(ctx context.Context, opts Options) (*Result, error) {
+	h, method, err := m.New()
+	if err != nil {
+		return nil, err
+	}
+	return Solve(ctx, h, m.Name, method, opts)
 }

@@ -76,10 +76,6 @@ type Options struct {
 	// goroutine and changes nothing of the run.
 	Keep  func(*Checkpoint)
 	Every time.Duration
-
-	// brief leaves out the measure where the run has not ended as solved: of a scout it is
-	// not looked at.
-	brief bool
 }
 
 // Result of a run.
@@ -106,11 +102,6 @@ type Result struct {
 	last  *snapshot
 	ended *Ended  // where that is all that is kept of the run
 	noise float64 // difference in F at Best that means nothing
-
-	way struct {
-		waypoint
-		ok bool
-	}
 }
 
 // State is the state of the run before its last iteration, the one that ended it

@@ -236,11 +236,7 @@ func (s *solving) end(ctx context.Context, why error) *Result {
 		finishing, cancel = context.WithTimeout(context.WithoutCancel(ctx), FinishGrace)
 		defer cancel()
 	}
-	if !s.opts.brief || r.Status == status.Solved {
-		finish(finishing, s.run, s.method, r)
-	} else {
-		r.Best, r.Measure = s.run.bestPoint, unmeasured()
-	}
+	finish(finishing, s.run, s.method, r)
 	s.doubt(finishing, r)
 	if finishing.Err() != nil {
 		// What its measure lacks is made when it goes on: it has not ended by itself.
