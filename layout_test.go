@@ -54,6 +54,7 @@ var layers = map[string][]string{
 	"runtime/lower":      {"internal/ablation", "internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
 	"runtime/oracle":     {"internal/ablation", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/parametric"},
 	"runtime/outer":      {"internal/ablation", "internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/parametric", "runtime/oracle", "runtime/status"},
+	"runtime/paper":      {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem"},
 	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},

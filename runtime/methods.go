@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	_ "bilevelc/runtime/paper" // registers the methods of the paper
 	"bilevelc/runtime/problem"
 )
 

@@ -12,7 +12,7 @@ import (
 // its first step where no curvature is known, relative to the size of x: numbers that
 // have changed in their third digit move a solution about so far.
 const (
-	following = "goldstein"
+	following = "bundle"
 	nearStep  = 1e-3
 )
 

@@ -276,11 +276,7 @@ func (r *Result) asked() float64 {
 		f, _ := number64(v)
 		return f
 	}
-	name := r.Method
-	if r.Certificate != nil && r.Certificate.Goldstein != nil {
-		name = "goldstein" // whichever method asked it to go on
-	}
-	spec, err := outer.Lookup(name)
+	spec, err := outer.Lookup(r.Method)
 	if err != nil {
 		return 0
 	}

@@ -134,7 +134,7 @@ func TestDual(t *testing.T) {
 	}
 }
 
-// goldstein ends at the planted optimum, and nothing ends below it.
+// bundle ends at the planted optimum, and nothing ends below it.
 func TestPlanted(t *testing.T) {
 	rows, err := measurePlanted(quick)
 	if err != nil {
@@ -144,8 +144,8 @@ func TestPlanted(t *testing.T) {
 		if r.gap < -1e-9 {
 			t.Errorf("%s, seed %d: F is %.2g below its global minimum", r.racer, r.seed, -r.gap)
 		}
-		if r.racer == "goldstein" && r.last && r.gap > 1e-9 {
-			t.Errorf("goldstein, seed %d: F - F* = %.2g after %d calls", r.seed, r.gap, r.calls)
+		if r.racer == "bundle" && r.last && r.gap > 1e-9 {
+			t.Errorf("bundle, seed %d: F - F* = %.2g after %d calls", r.seed, r.gap, r.calls)
 		}
 	}
 }

@@ -106,14 +106,14 @@ func TestLimitsInsideBegin(t *testing.T) {
 func TestPanicsOfStartsAreErrors(t *testing.T) {
 	c := oracletest.Toll()
 	made := 0
-	ms := &MultiStart{Starts: 4, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "goldstein", Options: Options{Start: c.Problem.Start},
+	ms := &MultiStart{Starts: 4, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bundle", Options: Options{Start: c.Problem.Start},
 		New: func() (oracle.Hyperobjective, Method, error) {
 			made++
 			h := &deaf{Hyperobjective: hyper(t, c.Problem.Clone()), left: 1 << 30, panic: true}
 			if made == 3 {
 				h.left = rand.IntN(10)
 			}
-			return h, &goldstein{Settings: *defaultGoldstein()}, nil
+			return h, &bundle{Settings: *defaultBundle()}, nil
 		}}
 	_, _, err := ms.Solve(context.Background())
 	var fault *PanicError

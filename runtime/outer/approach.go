@@ -99,11 +99,11 @@ func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path.
-func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error {
+func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if ablation.Off("approach") {
 		return nil
 	}
-	s := &m.state
+	s := &m.State
 	h, ok := run.h.(pathful)
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {
 		return nil
@@ -142,7 +142,7 @@ func (m *goldstein) prepare(ctx context.Context, run *Run, start *Sample) error 
 }
 
 // enter finds a point inside D near the start at which the path begins.
-func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
+func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *oracle.Point) (x, y []float64, scale central.Barrier, err error) {
 	if run.projector.Everywhere() {
 		return nil, nil, scale, nil
 	}
@@ -154,7 +154,7 @@ func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, fro
 		}
 		pt, err := run.h.Value(ctx, x)
 		if err != nil {
-			if outside(err) {
+			if Outside(err) {
 				continue
 			}
 			return nil, nil, scale, err
@@ -176,19 +176,19 @@ func (m *goldstein) enter(ctx context.Context, run *Run, path *central.Path, fro
 }
 
 // advance does one stage of the approach.
-func (m *goldstein) advance(ctx context.Context, run *Run) error {
-	s := &m.state
+func (m *bundle) advance(ctx context.Context, run *Run) error {
+	s := &m.State
 	a := *s.Approach
 	if h, ok := run.h.(pathful); ok && m.path == nil {
 		m.path = h.Central(a.Recalled)
 	}
 	if m.path == nil {
-		return stuck("the state is of a problem whose lower level has a central path")
+		return Stuck("the state is of a problem whose lower level has a central path")
 	}
 	m.path.Begin(a.Y, a.Scale)
-	reach := m.Settings.InitialStep * run.size(a.X)
+	reach := m.Settings.InitialStep * run.Size(a.X)
 	d := &smoothDescent{run: run, path: m.path, mu: a.Mu, radius: math.Max(a.Radius, approachLeast*reach),
-		gain: math.Max(run.noise(&s.Center), approachTolerance*a.Gain)}
+		gain: math.Max(run.Noise(&s.Center), approachTolerance*a.Gain)}
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F
@@ -220,7 +220,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 			now, err = run.Gradient(ctx, inside)
 		}
 		switch {
-		case err != nil && !outside(err):
+		case err != nil && !Outside(err):
 			return err
 		case err == nil && now.F < s.Center.F:
 			s.LastStep = distance(now.X, s.Center.X)
@@ -231,7 +231,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 		}
 	}
 	left := a.left()
-	rest := approachLeft * run.radius(m.Settings.Delta, s.Center.X)
+	rest := approachLeft * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
 	a.learn(d)
 	if led && d.fell {
@@ -247,7 +247,7 @@ func (m *goldstein) advance(ctx context.Context, run *Run) error {
 	}
 	s.Approach = nil
 	s.Continued = "the central path of the follower led nowhere lower than the start"
-	if s.Center.F < a.Start-run.noise(&s.Center) {
+	if s.Center.F < a.Start-run.Noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
 		if a.Descents != "" {
 			s.Continued = a.Descents

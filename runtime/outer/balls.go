@@ -16,19 +16,19 @@ import (
 // fall without bound: that of a model step of longest times the reach, beyond which
 // steps are cut off anyway. Without it the model of a piecewise linear F, whose
 // curvature is noise, would be a program that double precision cannot solve.
-func (m *goldstein) bend(run *Run) []float64 {
+func (m *bundle) bend(run *Run) []float64 {
 	d := make([]float64, run.Dim())
-	least := norm(m.state.Center.G) / (longest * m.state.Reach)
+	least := norm(m.State.Center.G) / (longest * m.State.Reach)
 	for j := range d {
 		d[j] = least
 	}
 	balls := run.projector.Balls()
-	if len(m.state.Balls) != len(balls) {
+	if len(m.State.Balls) != len(balls) {
 		return d
 	}
 	for k, b := range balls {
 		for j := b.Start; j < b.End; j++ {
-			d[j] += m.state.Balls[k]
+			d[j] += m.State.Balls[k]
 		}
 	}
 	return d
@@ -48,18 +48,18 @@ const (
 
 // learnBalls takes over the multipliers of a step, and reports whether they differ
 // from those that it was made with.
-func (m *goldstein) learnBalls(step *qp.Step) bool {
+func (m *bundle) learnBalls(step *qp.Step) bool {
 	if ablation.Off("balls") {
 		return false
 	}
 	changed := false
 	for k, theta := range step.Balls {
 		old := 0.0
-		if k < len(m.state.Balls) {
-			old = m.state.Balls[k]
+		if k < len(m.State.Balls) {
+			old = m.State.Balls[k]
 		}
 		changed = changed || math.Abs(theta-old) > settledBall*math.Max(theta, old)
 	}
-	m.state.Balls = step.Balls
+	m.State.Balls = step.Balls
 	return changed
 }

@@ -17,8 +17,8 @@ type bundleModel struct {
 
 // model collects the pieces and hinges for the step: the center, the bundle's
 // pieces extrapolated to it, and the kinks known row by row.
-func (m *goldstein) model() *bundleModel {
-	s := &m.state
+func (m *bundle) model() *bundleModel {
+	s := &m.State
 	model := &bundleModel{Model: qp.Model{Pieces: []qp.Affine{{Gradient: s.Center.G}}}}
 	for i, b := range s.Bundle {
 		if (b.Piece == s.Center.Piece && b.Piece != "") || m.explained(&b) {
@@ -62,8 +62,8 @@ type working struct {
 }
 
 // works keeps what held a step.
-func (m *goldstein) works(model *bundleModel, step *qp.Step) {
-	s, w := &m.state, step.Working
+func (m *bundle) works(model *bundleModel, step *qp.Step) {
+	s, w := &m.State, step.Working
 	k := &working{Lower: w.Lower, Upper: w.Upper, Rows: w.Rows, Joint: w.Joint}
 	for _, i := range w.Pieces {
 		if i == 0 {
@@ -83,16 +83,16 @@ func (m *goldstein) works(model *bundleModel, step *qp.Step) {
 
 // side is the row, or ^row where it is active at the center: a hinge that was bent on
 // one side of its kink is not on the other.
-func (m *goldstein) side(row int) int {
-	if _, active := slices.BinarySearch(m.state.Center.Active, row); active {
+func (m *bundle) side(row int) int {
+	if _, active := slices.BinarySearch(m.State.Center.Active, row); active {
 		return ^row
 	}
 	return row
 }
 
 // guess is what held the last step, in the numbers of a model; nil where there is none.
-func (m *goldstein) guess(model *bundleModel) *qp.Working {
-	s, w := &m.state, m.state.Working
+func (m *bundle) guess(model *bundleModel) *qp.Working {
+	s, w := &m.State, m.State.Working
 	if w == nil {
 		return nil
 	}
@@ -134,9 +134,9 @@ func (model *bundleModel) residual(step *qp.Step) float64 {
 // it is in the way, steps shrink at a point that is not stationary: kinks are then
 // flipped at the center itself, and pieces forgotten, as a trial that meets one
 // brings it back. It reports whether the model has changed.
-func (m *goldstein) renew(ctx context.Context, run *Run, model *bundleModel, step *qp.Step, length float64) (bool, error) {
-	s := &m.state
-	far := stale*length + 1e-15*run.size(s.Center.X)
+func (m *bundle) renew(ctx context.Context, run *Run, model *bundleModel, step *qp.Step, length float64) (bool, error) {
+	s := &m.State
+	far := stale*length + 1e-15*run.Size(s.Center.X)
 	forgotten := make([]bool, len(s.Bundle))
 	changed := false
 	for i, w := range step.Weights[1:] {
@@ -175,13 +175,13 @@ const stale = 10
 
 // informs reports that a trial adds to the model: it lies on another piece than
 // x, and the model at d lies clearly below what the piece shows there.
-func (m *goldstein) informs(trial *Sample, step *qp.Step) bool {
-	c := &m.state.Center
+func (m *bundle) informs(trial *Sample, step *qp.Step) bool {
+	c := &m.State.Center
 	if (trial.Piece == c.Piece && trial.Piece != "") || m.explained(trial) {
 		return false
 	}
 	away := minus(c.X, trial.X)
-	hs := m.state.H.multiply(away)
+	hs := m.State.H.multiply(away)
 	offset := trial.F + dot(trial.G, away) + dot(away, hs)/2 - c.F
 	if offset > concave*distance(trial.G, c.G)*norm(away) {
 		return false
@@ -192,8 +192,8 @@ func (m *goldstein) informs(trial *Sample, step *qp.Step) bool {
 
 // remember puts a sample into the bundle, unless it holds one of that piece that
 // is nearer to the center.
-func (m *goldstein) remember(sample *Sample) {
-	s := &m.state
+func (m *bundle) remember(sample *Sample) {
+	s := &m.State
 	away := distance(sample.X, s.Center.X)
 	for _, b := range s.Bundle {
 		if b.Piece == sample.Piece && b.Piece != "" && distance(b.X, s.Center.X) <= away {
@@ -204,8 +204,8 @@ func (m *goldstein) remember(sample *Sample) {
 }
 
 // replace puts a sample into the bundle, in place of the one of its piece.
-func (m *goldstein) replace(sample *Sample) {
-	s := &m.state
+func (m *bundle) replace(sample *Sample) {
+	s := &m.State
 	kept := make([]Sample, 0, len(s.Bundle)+1)
 	for _, b := range s.Bundle {
 		if b.Piece != sample.Piece || b.Piece == "" {

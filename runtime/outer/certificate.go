@@ -42,18 +42,18 @@ func (c *Certificate) epsilon() float64 {
 	return c.Norm + c.GradError
 }
 
-// errNoCertificate says that no gradient near a point may enter a certificate.
-var errNoCertificate = errors.New("no point near the best one at which strict complementarity holds")
+// ErrNoCertificate says that no gradient near a point may enter a certificate.
+var ErrNoCertificate = errors.New("no point near the best one at which strict complementarity holds")
 
-// certify makes the certificate of least norm at pt from the gradients of samples,
+// Certify makes the certificate of least norm at pt from the gradients of samples,
 // and pt's own, that were taken within delta of it and belong to pieces that F has
 // on an open set there; nil where there is none.
-func certify(ctx context.Context, run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
-	return certifySample(ctx, run, sampleOf(pt), samples, delta)
+func Certify(ctx context.Context, run *Run, pt *oracle.Point, samples []Sample, delta float64) (*Certificate, error) {
+	return CertifySample(ctx, run, sampleOf(pt), samples, delta)
 }
 
-// certifySample is certify at a sample.
-func certifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
+// CertifySample is Certify at a sample.
+func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, delta float64) (*Certificate, error) {
 	near := within(append([]Sample{*at}, samples...), at.X, delta)
 	if len(near) == 0 {
 		return nil, nil
@@ -143,30 +143,4 @@ func within(samples []Sample, x []float64, radius float64) []Sample {
 		}
 	}
 	return near
-}
-
-// sampleBall evaluates count gradients at points drawn from the ball of radius
-// delta around x, projected onto X and D. Points where F has no value are left
-// out.
-func sampleBall(ctx context.Context, run *Run, x []float64, delta float64, count int) ([]Sample, error) {
-	var out []Sample
-	direction, trial := make([]float64, len(x)), make([]float64, len(x))
-	for range count {
-		run.Direction(direction)
-		// Uniform in radius rather than in volume: near points matter most.
-		radius := delta * run.Rand.Float64()
-		err := run.Project(trial, plus(x, radius, direction))
-		var s *Sample
-		if err == nil {
-			s, err = run.Gradient(ctx, trial)
-		}
-		if err != nil {
-			if outside(err) {
-				continue
-			}
-			return out, err
-		}
-		out = append(out, *s)
-	}
-	return out, nil
 }

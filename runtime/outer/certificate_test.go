@@ -51,7 +51,7 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 		for range 1 + rng.IntN(6) {
 			samples = append(samples, sample(delta*2*rng.Float64()))
 		}
-		c, err := certifySample(context.Background(), run, &at, samples, delta)
+		c, err := CertifySample(context.Background(), run, &at, samples, delta)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,10 +30,10 @@ type Checkpoint struct {
 	Seen        []Seen          `json:"seen,omitempty"`  // of use to runs on problems nearby
 }
 
-// dimensions are what the state of a method is checked against.
-type dimensions struct {
-	x, rows int // entries of x, and rows that a face may name (problem.Problem.FaceLen)
-	y       int // entries of y, where the lower level has a central path; 0 where it has none
+// Dimensions are what the state of a method is checked against.
+type Dimensions struct {
+	X, Rows int // entries of x, and rows that a face may name (problem.Problem.FaceLen)
+	Y       int // entries of y, where the lower level has a central path; 0 where it has none
 }
 
 // snapshot is a checkpoint not yet encoded.
@@ -107,12 +107,12 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if err := r.h.Restore(c.Hyper); err != nil {
 		return err
 	}
-	d := dimensions{x: n, rows: r.h.Problem().FaceLen()}
+	d := Dimensions{X: n, Rows: r.h.Problem().FaceLen()}
 	if p, ok := r.h.(pathful); ok && p.Central(p.Recalls()) != nil {
-		d.y = p.Problem().Dy
+		d.Y = p.Problem().Dy
 	}
 	if c.Best != nil {
-		if err := c.Best.valid(d); err != nil {
+		if err := c.Best.Valid(d); err != nil {
 			return fmt.Errorf("its best point: %w", err)
 		}
 	}
@@ -132,12 +132,12 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	if err := m.Restore(c.State); err != nil {
 		return fmt.Errorf("the state of %s: %w", name, err)
 	}
-	if err := m.valid(d); err != nil {
+	if err := m.Valid(d); err != nil {
 		return fmt.Errorf("the state of %s: %w", name, err)
 	}
 	r.Start, r.Iteration, r.Evaluations, r.best, r.before = c.Start, c.Iteration, c.Evaluations, c.Best, c.Calls
 	for _, s := range c.Seen {
-		if err := vectors(n, s.X, s.G); err != nil {
+		if err := Vectors(n, s.X, s.G); err != nil {
 			return fmt.Errorf("a gradient that it has seen: %w", err)
 		}
 	}
@@ -148,14 +148,14 @@ func (c *Checkpoint) into(name string, r *Run, m Method) error {
 	return nil
 }
 
-// valid reports what keeps a sample from being one of a problem.
-func (s *Sample) valid(d dimensions) error {
-	if err := vectors(d.x, s.X); err != nil {
+// Valid reports what keeps a sample from being one of a problem.
+func (s *Sample) Valid(d Dimensions) error {
+	if err := Vectors(d.X, s.X); err != nil {
 		return err
 	}
 	for _, v := range [][]float64{s.G, s.At} {
 		if v != nil {
-			if err := vectors(d.x, v); err != nil {
+			if err := Vectors(d.X, v); err != nil {
 				return err
 			}
 		}
@@ -163,7 +163,7 @@ func (s *Sample) valid(d dimensions) error {
 	if !finite(s.F, s.GError) {
 		return fmt.Errorf("a value is not finite")
 	}
-	return indices(d.rows, slices.Concat(s.Active, s.Weak))
+	return indices(d.Rows, slices.Concat(s.Active, s.Weak))
 }
 
 // indices reports the first of some indices that is not of n things.
@@ -176,8 +176,8 @@ func indices(n int, all []int) error {
 	return nil
 }
 
-// vectors reports the first of some vectors that is not of length n.
-func vectors(n int, all ...[]float64) error {
+// Vectors reports the first of some vectors that is not of length n.
+func Vectors(n int, all ...[]float64) error {
 	for _, v := range all {
 		if len(v) != n {
 			return fmt.Errorf("a vector has %d entries, not %d", len(v), n)

@@ -26,7 +26,7 @@ const (
 // follows the minimizer of F with g + tau/2 |y|^2 in the place of g from the run's start
 // as tau goes to 0 and descends on F from where that leads. It returns nil where that
 // is nowhere lower.
-func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error) {
+func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 	h := run.h
 	pt, err := h.Value(ctx, run.Start)
 	if err != nil {
@@ -59,7 +59,7 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 	if before.Evaluations == 0 || limit < before.Evaluations {
 		run.limits.Evaluations = limit
 	}
-	end, err := m.follow(ctx, run, x, maxEnd, &m.state.Center)
+	end, err := m.follow(ctx, run, x, maxEnd, &m.State.Center)
 	run.limits = before
 	if end := run.check(ctx); end != nil { // cut short, it found nothing out
 		return nil, end
@@ -67,7 +67,7 @@ func (m *goldstein) continuation(ctx context.Context, run *Run) (*Sample, error)
 	if err != nil {
 		return nil, ignoring(err)
 	}
-	if end.F < m.state.Center.F-10*run.noise(&m.state.Center) {
+	if end.F < m.State.Center.F-10*run.Noise(&m.State.Center) {
 		return end, nil
 	}
 	return nil, nil
@@ -79,38 +79,38 @@ const maxEnd = 1000
 // follow descends from x on the run's F until that stalls, or for a number of steps, or
 // to a limit of the run, or to where the search around a known point has looked already, and
 // returns where it has come to.
-func (m *goldstein) follow(ctx context.Context, run *Run, x []float64, steps int, known *Sample) (*Sample, error) {
+func (m *bundle) follow(ctx context.Context, run *Run, x []float64, steps int, known *Sample) (*Sample, error) {
 	c, err := run.Gradient(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	d := &goldstein{Settings: m.Settings, keeps: keeps[goldsteinState]{goldsteinState{Center: *c, Measure: norm(c.G)}}}
+	d := &bundle{Settings: m.Settings, Keeps: Keeps[bundleState]{bundleState{Center: *c, Measure: norm(c.G)}}}
 	d.rescale(run)
 	for range steps {
-		before := d.state.Center
+		before := d.State.Center
 		moved, err := d.descend(ctx, run)
 		var limit *limitError
-		if errors.As(err, &limit) || err != nil && outside(err) {
+		if errors.As(err, &limit) || err != nil && Outside(err) {
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if !moved || before.F-d.state.Center.F <= run.noise(&before) {
+		if !moved || before.F-d.State.Center.F <= run.Noise(&before) {
 			break
 		}
-		if c := d.state.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= run.radius(m.radii()[0], known.X) {
+		if c := d.State.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= run.Radius(m.radii()[0], known.X) {
 			break
 		}
 	}
-	return &d.state.Center, nil
+	return &d.State.Center, nil
 }
 
 // ignoring is nil for what ends a continuation alone, and the error for what ends the
 // run.
 func ignoring(err error) error {
 	var limit *limitError
-	if errors.As(err, &limit) || outside(err) {
+	if errors.As(err, &limit) || Outside(err) {
 		return nil
 	}
 	return err

@@ -14,14 +14,14 @@ import (
 func TestLimitsInsideTheContinuation(t *testing.T) {
 	const cut, whole = "a limit ended the continuation", "found no lower one"
 	for _, c := range []oracletest.Case{oracletest.Quota(), oracletest.Toll(), oracletest.Bolib()[5], oracletest.Bolib()[7]} {
-		r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1})
+		r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1})
 		all := r.Evaluations
 		if r.Status != status.Solved || !strings.Contains(r.Reason, whole) {
 			t.Fatalf("%s: %v (%s)", c.Name, r.Status, r.Reason)
 		}
 		solved, cuts := false, 0
 		for k := 1; k <= all; k += 1 + all/40 {
-			r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1, Limits: Limits{Evaluations: k}})
+			r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1, Limits: Limits{Evaluations: k}})
 			if solved && r.Status != status.Solved {
 				t.Errorf("%s: a limit of %d: %v (%s), with fewer it was solved", c.Name, k, r.Status, r.Reason)
 			}

@@ -37,9 +37,9 @@ func TestContinuationLeavesLocalTraps(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
-			m := &goldstein{Settings: *defaultGoldstein()}
+			m := &bundle{Settings: *defaultBundle()}
 			m.Settings.Continuation = continued
-			r, err := Solve(context.Background(), h, "goldstein", m, Options{Start: []float64{0.3}, Seed: 1})
+			r, err := Solve(context.Background(), h, "bundle", m, Options{Start: []float64{0.3}, Seed: 1})
 			if err != nil || r.Best == nil || r.Status != status.Solved {
 				t.Fatalf("%v: %v", r, err)
 			}

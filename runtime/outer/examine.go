@@ -13,19 +13,19 @@ import (
 
 // radii are the sampling radii of an examination, as shares of the size of x (Run.radius). They
 // shrink to the certificate's own.
-func (m *goldstein) radii() []float64 {
+func (m *bundle) radii() []float64 {
 	return []float64{1e-2, 1e-4, m.Settings.Delta}
 }
 
 // examine looks at a point at which the model sees no descent. It samples
 // gradients in balls of shrinking radius, each round giving the model another
 // chance, then polls values further out. Where nothing helps the run is done.
-func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
-	scale := run.size(s.Center.X)
+func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
+	s := &m.State
+	scale := run.Size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
-		reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
-		var end stuck
+		reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
+		var end Stuck
 		if err == nil || !errors.As(err, &end) {
 			return reason, err
 		}
@@ -36,7 +36,7 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 		}
 	}
 	if radii := m.radii(); s.Sampled < len(radii) {
-		radius := run.radius(radii[s.Sampled], s.Center.X)
+		radius := run.Radius(radii[s.Sampled], s.Center.X)
 		s.Sampled++
 		s.Stagnated = 0
 		// Pieces known from further away may be what hides a descent.
@@ -52,8 +52,8 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 			return "", err
 		}
 	}
-	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
-	var end stuck
+	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
+	var end Stuck
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
@@ -82,11 +82,11 @@ func (m *goldstein) examine(ctx context.Context, run *Run) (string, error) {
 
 // arrive ends the run where the approach has come to, if there is a certificate and a poll
 // finds nothing lower. Where there is none the search goes on from there.
-func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
-	scale := run.size(s.Center.X)
-	reason, err := m.certifyCenter(ctx, run, run.radius(m.Settings.Delta, s.Center.X))
-	var end stuck
+func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
+	s := &m.State
+	scale := run.Size(s.Center.X)
+	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
+	var end Stuck
 	if errors.As(err, &end) {
 		return "", nil
 	}
@@ -100,7 +100,7 @@ func (m *goldstein) arrive(ctx context.Context, run *Run) (string, error) {
 }
 
 // polled goes on from the point that a poll has found lower, and reports whether there is one.
-func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
+func (m *bundle) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
 	if ablation.Off("poll") {
 		return false, nil
 	}
@@ -108,14 +108,14 @@ func (m *goldstein) polled(ctx context.Context, run *Run, scale float64) (bool, 
 	if err != nil || lower == nil {
 		return false, err
 	}
-	m.state.Polled++
+	m.State.Polled++
 	m.restart(run, lower)
 	return true, nil
 }
 
 // restart goes on from a lower point that may be far away.
-func (m *goldstein) restart(run *Run, lower *Sample) {
-	s := &m.state
+func (m *bundle) restart(run *Run, lower *Sample) {
+	s := &m.State
 	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
 	s.LastStep = distance(lower.X, s.Center.X)
 	s.Center = *lower
@@ -125,9 +125,9 @@ func (m *goldstein) restart(run *Run, lower *Sample) {
 // certifyCenter ends the run at the center: with a certificate within its target,
 // or because neither that nor a lower point is to be found. A lower point found on
 // the way lets the run go on from there.
-func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
-	s := &m.state
-	c, err := certifySample(ctx, run, &s.Center, s.Bundle, delta)
+func (m *bundle) certifyCenter(ctx context.Context, run *Run, delta float64) (string, error) {
+	s := &m.State
+	c, err := CertifySample(ctx, run, &s.Center, s.Bundle, delta)
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 			m.moveTo(more.Lower)
 			return "", nil
 		}
-		if c, err = certifySample(ctx, run, &s.Center, s.Bundle, delta); err != nil {
+		if c, err = CertifySample(ctx, run, &s.Center, s.Bundle, delta); err != nil {
 			return "", err
 		}
 	}
@@ -163,7 +163,7 @@ func (m *goldstein) certifyCenter(ctx context.Context, run *Run, delta float64) 
 		why = fmt.Sprintf("no descent found, at a Goldstein measure of %.2g; the gradients are known to %.2g, which is above the target %.2g", c.Norm, c.GradError, target)
 	}
 	if why != "" {
-		return "", stuck(why)
+		return "", Stuck(why)
 	}
 	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
 }
@@ -192,8 +192,8 @@ const certifying = 10
 const perEntry = 2
 
 // forget drops what the bundle knows from further than radius.
-func (m *goldstein) forget(radius float64) {
-	s := &m.state
+func (m *bundle) forget(radius float64) {
+	s := &m.State
 	var near []Sample
 	for _, b := range s.Bundle {
 		if distance(b.X, s.Center.X) <= radius {
@@ -212,11 +212,11 @@ func (m *goldstein) forget(radius float64) {
 
 // learn adds samples to the bundle, and the kinks between them and the center;
 // the lowest becomes the center where it is lower.
-func (m *goldstein) learn(ctx context.Context, run *Run, samples []Sample) error {
-	s := &m.state
+func (m *bundle) learn(ctx context.Context, run *Run, samples []Sample) error {
+	s := &m.State
 	best := -1
 	for i := range samples {
-		if samples[i].F < s.Center.F-run.noise(&s.Center) && (best < 0 || samples[i].F < samples[best].F) {
+		if samples[i].F < s.Center.F-run.Noise(&s.Center) && (best < 0 || samples[i].F < samples[best].F) {
 			best = i
 		}
 	}
@@ -240,8 +240,8 @@ func (m *goldstein) learn(ctx context.Context, run *Run, samples []Sample) error
 // poll looks for a lower value of F around the center: along the axes both ways
 // where x has few entries, in random directions otherwise, at radii over several
 // orders of magnitude.
-func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
-	c := &m.state.Center
+func (m *bundle) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
+	c := &m.State.Center
 	n := run.Dim()
 	direction, trial := make([]float64, n), make([]float64, n)
 	const few = 10 // entries of x up to which every axis is polled
@@ -259,12 +259,12 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 				v, err = run.Value(ctx, trial)
 			}
 			if err != nil {
-				if outside(err) {
+				if Outside(err) {
 					continue
 				}
 				return nil, err
 			}
-			if v.F < c.F-lowered*run.noise(c) {
+			if v.F < c.F-lowered*run.Noise(c) {
 				return run.Gradient(ctx, trial)
 			}
 		}
@@ -273,10 +273,10 @@ func (m *goldstein) poll(ctx context.Context, run *Run, scale float64) (*Sample,
 }
 
 // Finish implements Method: the certificate of the best point.
-func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error {
-	preferIterate(ctx, run, result, &m.state.Center)
-	delta := run.radius(m.Settings.Delta, result.Best.X)
-	samples := m.state.Bundle
+func (m *bundle) Finish(ctx context.Context, run *Run, result *Result) error {
+	PreferIterate(ctx, run, result, &m.State.Center)
+	delta := run.Radius(m.Settings.Delta, result.Best.X)
+	samples := m.State.Bundle
 	if result.Status != status.Solved {
 		best := sampleOf(result.Best)
 		more, err := rays(ctx, run, best, samples, delta, m.asked(run), min(m.Settings.Samples, run.Dim()+1))
@@ -285,18 +285,18 @@ func (m *goldstein) Finish(ctx context.Context, run *Run, result *Result) error 
 		}
 		samples = slices.Concat(samples, more.Samples)
 	}
-	samples = append(samples[:len(samples):len(samples)], m.state.Center)
-	c, err := certify(ctx, run, result.Best, samples, delta)
+	samples = append(samples[:len(samples):len(samples)], m.State.Center)
+	c, err := Certify(ctx, run, result.Best, samples, delta)
 	if err != nil {
 		return err
 	}
 	if c == nil {
-		return errNoCertificate
+		return ErrNoCertificate
 	}
 	if err := c.scale(ctx, run, within(samples, result.Best.X, delta), m.Settings.Epsilon); err != nil {
 		return err
 	}
 	result.Certificate = c
 	result.Measure = Measure{Name: GoldsteinMeasure, Value: c.Norm, Delta: delta}
-	return run.align(ctx, result.Best, c)
+	return run.Align(ctx, result.Best, c)
 }

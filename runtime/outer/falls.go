@@ -22,7 +22,7 @@ func (r *Run) falls(s *Sample) bool {
 	if ablation.Off("falls") {
 		return false
 	}
-	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.size(r.Start)) {
+	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.Size(r.Start)) {
 		return false
 	}
 	return dot(s.G, minus(s.X, r.Start)) < still*s.F
@@ -56,14 +56,14 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 			there, err = r.h.Value(ctx, on)
 		}
 		switch {
-		case err != nil && !outside(err):
+		case err != nil && !Outside(err):
 			return err
 		case err != nil || !(there.F < f-t*still*size):
 			continue
 		case f < 0 && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)):
 			return unboundedError{}
 		}
-		return stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))
+		return Stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))
 	}
 	return nil
 }

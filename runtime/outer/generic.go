@@ -37,11 +37,11 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 	source := rand.NewPCG(seed, stream)
 	run := &Run{Start: x, Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
 	run.width = run.widthAt(x)
-	pt, err := run.point(ctx, x)
+	pt, err := run.Point(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	if at := pt.At; at != nil && distance(at, x) > 4*lastMove*run.size(x) {
+	if at := pt.At; at != nil && distance(at, x) > 4*lastMove*run.Size(x) {
 		pt.Open = false
 	}
 	if !pt.Open {
@@ -55,7 +55,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 // strict complementarity. Where it finds none the gradient is that of the face at x
 // itself, which is not Open and says nothing of F.
 func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
-	scale := r.size(pt.X)
+	scale := r.Size(pt.X)
 	var fewest *oracle.Point // the nearest one with the fewest undecided rows
 	for radius := firstMove; radius <= lastMove; radius *= moveGrows {
 		x, err := r.move(pt.X, radius*scale)
@@ -69,7 +69,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 			break // no x to move to, though F may have a value at this one
 		}
 		if err != nil {
-			if !outside(err) {
+			if !Outside(err) {
 				return err
 			}
 			continue
@@ -94,7 +94,7 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 				return r.adopt(ctx, pt, fewest)
 			}
 		}
-		if err != nil && !outside(err) {
+		if err != nil && !Outside(err) {
 			return err
 		}
 	}
@@ -132,9 +132,9 @@ func (r *Run) adopt(ctx context.Context, pt, moved *oracle.Point) error {
 	return nil
 }
 
-// align makes the gradient of a point at which strict complementarity fails that of
+// Align makes the gradient of a point at which strict complementarity fails that of
 // the piece with the largest weight in its certificate, which says where F has it.
-func (r *Run) align(ctx context.Context, pt *oracle.Point, c *Certificate) error {
+func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error {
 	if ablation.Off("align") {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (r *Run) align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 		return err
 	}
 	if err := r.adopt(ctx, named, &oracle.Point{X: c.Points[largest], Face: c.Faces[largest]}); err != nil {
-		if outside(err) {
+		if Outside(err) {
 			return nil
 		}
 		return err
@@ -187,7 +187,7 @@ func (r *Run) exact(ctx context.Context, s *Sample) (*Sample, error) {
 		err = r.h.Complete(ctx, pt)
 	}
 	if err != nil {
-		if outside(err) {
+		if Outside(err) {
 			return nil, nil
 		}
 		return nil, err
@@ -239,7 +239,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 	for _, row := range pt.Undecided {
 		f, err := r.Flip(ctx, s, row, nil)
 		if err != nil {
-			if outside(err) {
+			if Outside(err) {
 				return false, nil
 			}
 			return false, err
@@ -309,7 +309,7 @@ func (r *Run) across(x, jump []float64) bool {
 	if ablation.Off("across") {
 		return false
 	}
-	radius := lastMove * r.size(x)
+	radius := lastMove * r.Size(x)
 	for range directions {
 		moved, err := r.move(x, radius)
 		if err != nil {

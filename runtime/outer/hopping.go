@@ -74,11 +74,11 @@ var jumps = [...]float64{1, 0.5, 0.25}
 
 // hop makes the run begin with hops from the start; false where the lower level is no parametric program, X more than
 // a box, or the program does not give F at the start.
-func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
+func (m *bundle) hop(ctx context.Context, run *Run, start *Sample) bool {
 	if ablation.Off("hopping") {
 		return false
 	}
-	s := &m.state
+	s := &m.State
 	p := run.h.Problem()
 	if run.limits.Gain > 0 || !hops(p) {
 		return false
@@ -89,7 +89,7 @@ func (m *goldstein) hop(ctx context.Context, run *Run, start *Sample) bool {
 	}
 	const same = 1e-6 // of what values of F are known to it may round more than a lower solve
 	f, ok := m.program.Evaluate(make([]float64, len(start.X)), start.X)
-	if !ok || math.Abs(f-start.F) > same*(math.Abs(start.F)+run.size(start.X)*norm(start.G)) {
+	if !ok || math.Abs(f-start.F) > same*(math.Abs(start.F)+run.Size(start.X)*norm(start.G)) {
 		return false
 	}
 	s.Hopping = &hopping{Seed: run.Rand.Uint64(), F: f, First: f, Start: start.F}
@@ -106,8 +106,8 @@ func hops(p *problem.Problem) bool {
 }
 
 // round is one round of descents.
-func (m *goldstein) round(ctx context.Context, run *Run) error {
-	s := &m.state
+func (m *bundle) round(ctx context.Context, run *Run) error {
+	s := &m.State
 	b := *s.Hopping
 	if h, ok := run.h.(pathful); ok && m.program == nil && hops(h.Problem()) {
 		m.program = h.Parametric(ctx, true)
@@ -116,7 +116,7 @@ func (m *goldstein) round(ctx context.Context, run *Run) error {
 		return context.Cause(ctx)
 	}
 	if m.program == nil {
-		return stuck("the state is of a problem whose lower level is a parametric program")
+		return Stuck("the state is of a problem whose lower level is a parametric program")
 	}
 	d := &descent{run: run, program: m.program}
 	d.program.Reset()
@@ -154,11 +154,11 @@ func (m *goldstein) round(ctx context.Context, run *Run) error {
 	}
 	m.rescale(run)
 	s.Continued = "no descent on the follower's parametric program led lower than the start"
-	if !(s.Center.F < b.Start-run.noise(&s.Center)) {
+	if !(s.Center.F < b.Start-run.Noise(&s.Center)) {
 		return nil
 	}
 	s.Approached, s.Continued = true, b.text()
-	s.Reach = math.Min(s.Reach, hopArrival*run.size(s.Center.X))
+	s.Reach = math.Min(s.Reach, hopArrival*run.Size(s.Center.X))
 	return m.settle(ctx, run, &b)
 }
 
@@ -169,8 +169,8 @@ func (b *hopping) text() string {
 
 // settle has the last stages of an approach along the central path lead from where hops have ended to the minimum
 // next to it: with hundreds of kinks around, bundles take longer.
-func (m *goldstein) settle(ctx context.Context, run *Run, b *hopping) error {
-	s := &m.state
+func (m *bundle) settle(ctx context.Context, run *Run, b *hopping) error {
+	s := &m.State
 	path := run.h.(pathful).Central(true)
 	pt, err := run.h.Value(ctx, s.Center.X)
 	if err != nil || path == nil {
@@ -179,7 +179,7 @@ func (m *goldstein) settle(ctx context.Context, run *Run, b *hopping) error {
 	scale := path.Of(pt.X, pt.Lower.Y, pt.Lower.Lambda)
 	path.Begin(pt.Lower.Y, scale)
 	if mu := hopMu * scale.Mu; mu > 0 && path.At(ctx, pt.X, mu) == nil {
-		length := hopArrival * run.size(pt.X)
+		length := hopArrival * run.Size(pt.X)
 		s.Approach = &approach{Mu: mu, Ratio: approachRatio, X: clone(pt.X), Y: clone(pt.Lower.Y), Moved: length, Radius: length,
 			Scale: scale, Start: b.Start, Descents: b.text(), Recalled: true}
 		m.path = path
@@ -188,7 +188,7 @@ func (m *goldstein) settle(ctx context.Context, run *Run, b *hopping) error {
 }
 
 // land evaluates F where a round has led, in full.
-func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
+func (m *bundle) land(ctx context.Context, run *Run, x []float64) error {
 	inside := make([]float64, len(x))
 	err := run.Project(inside, x)
 	var now *Sample
@@ -196,12 +196,12 @@ func (m *goldstein) land(ctx context.Context, run *Run, x []float64) error {
 		now, err = run.Gradient(ctx, inside)
 	}
 	if err != nil {
-		if outside(err) {
+		if Outside(err) {
 			return nil
 		}
 		return err
 	}
-	if s := &m.state; now.F < s.Center.F {
+	if s := &m.State; now.F < s.Center.F {
 		s.LastStep = distance(now.X, s.Center.X)
 		s.Center = *now
 	}
@@ -246,9 +246,9 @@ func (b *hopping) next(run *Run, rng *rand.Rand) []float64 {
 	return x
 }
 
-func (b *hopping) valid(d dimensions) error {
+func (b *hopping) Valid(d Dimensions) error {
 	if b.X != nil {
-		if err := vectors(d.x, b.X); err != nil {
+		if err := Vectors(d.X, b.X); err != nil {
 			return err
 		}
 	}

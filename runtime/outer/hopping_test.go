@@ -103,7 +103,7 @@ func TestHopsFindTheLowest(t *testing.T) {
 				least = math.Min(least, pt.F)
 			}
 		}
-		r, err := Solve(context.Background(), freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()}, Options{Start: p.Start, Seed: 1})
+		r, err := Solve(context.Background(), freshHyper(t, p), "bundle", &bundle{Settings: *defaultBundle()}, Options{Start: p.Start, Seed: 1})
 		if err != nil || r.Status != status.Solved || r.Certificate == nil {
 			t.Fatalf("problem %d: %v", k, err)
 		}
@@ -118,9 +118,9 @@ func TestHopsFindTheLowest(t *testing.T) {
 		if fall := math.Abs(r.Best.F) + math.Abs(least); r.Best.F > least+1e-9*fall {
 			t.Errorf("problem %d: F %.9g, and %.9g on a grid", k, r.Best.F, least)
 		}
-		local := *defaultGoldstein()
+		local := *defaultBundle()
 		local.Continuation = false
-		if r, err := Solve(context.Background(), freshHyper(t, p), "goldstein", &goldstein{Settings: local}, Options{Start: p.Start, Seed: 1}); err == nil &&
+		if r, err := Solve(context.Background(), freshHyper(t, p), "bundle", &bundle{Settings: local}, Options{Start: p.Start, Seed: 1}); err == nil &&
 			r.Best.F > least+1e-3*math.Abs(least) {
 			trapped++
 		}
@@ -136,7 +136,7 @@ func TestHopsFindTheLowest(t *testing.T) {
 func TestHopsResume(t *testing.T) {
 	p := parametricProblem(rand.New(rand.NewPCG(6, 6)), 20, 30, math.Inf(1))
 	run := func(ctx context.Context, o *stopper, resume *Checkpoint) *Result {
-		r, err := Solve(ctx, freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()},
+		r, err := Solve(ctx, freshHyper(t, p), "bundle", &bundle{Settings: *defaultBundle()},
 			Options{Start: p.Start, Seed: 5, Observer: o, Resume: resume, Cost: Cost{F: 2e5}})
 		if err != nil {
 			t.Fatal(err)
@@ -179,14 +179,14 @@ func TestHopsResume(t *testing.T) {
 // TestHopsEnd: limits and contexts end them.
 func TestHopsEnd(t *testing.T) {
 	p := parametricProblem(rand.New(rand.NewPCG(7, 7)), 20, 30, math.Inf(1))
-	r, err := Solve(context.Background(), freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()},
+	r, err := Solve(context.Background(), freshHyper(t, p), "bundle", &bundle{Settings: *defaultBundle()},
 		Options{Start: p.Start, Seed: 5, Limits: Limits{Evaluations: 200}})
 	if err != nil || r.Status != status.LimitReached || r.Evaluations > 210 {
 		t.Errorf("%v: %v after %d evaluations", err, r.Status, r.Evaluations)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	first := &stopper{at: 1, cancel: cancel}
-	if r, err = Solve(ctx, freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()},
+	if r, err = Solve(ctx, freshHyper(t, p), "bundle", &bundle{Settings: *defaultBundle()},
 		Options{Start: p.Start, Seed: 5, Observer: first}); err != nil || r.Status != status.Interrupted || len(first.seen) != 1 {
 		t.Errorf("%v: %v after %d iterations", err, r.Status, len(first.seen))
 	}
@@ -199,7 +199,7 @@ func TestHopsLearn(t *testing.T) {
 	if _, err := h.Value(context.Background(), p.Start); err != nil || h.Recalls() {
 		t.Fatalf("%v: a lower solve has measured the Hessian: %v", err, h.Recalls())
 	}
-	r, err := Solve(context.Background(), freshHyper(t, p), "goldstein", &goldstein{Settings: *defaultGoldstein()}, Options{Start: p.Start, Seed: 1})
+	r, err := Solve(context.Background(), freshHyper(t, p), "bundle", &bundle{Settings: *defaultBundle()}, Options{Start: p.Start, Seed: 1})
 	if err != nil || r.Status != status.Solved || !strings.Contains(r.Reason, "descents on the follower's parametric program") {
 		t.Errorf("%v: %+v", err, r)
 	}

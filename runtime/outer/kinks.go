@@ -25,11 +25,11 @@ type kink struct {
 // plus max(0, offset + gradient'd) where the kink is convex. The center's own
 // piece is the larger one on its side, so that an offset above zero is an error
 // of rounding or of the extrapolation.
-func (m *goldstein) hinge(k *kink) (a qp.Affine, convex bool) {
+func (m *bundle) hinge(k *kink) (a qp.Affine, convex bool) {
 	if k.Grad == nil || !k.Convex {
 		return a, false
 	}
-	c := &m.state.Center
+	c := &m.State.Center
 	if norm(k.Grad) <= jump*norm(c.G) {
 		return a, false // F does not feel the row
 	}
@@ -63,10 +63,10 @@ func changed(a, b *Sample) []int {
 }
 
 // known returns the kink of a row, or nil.
-func (m *goldstein) known(row int) *kink {
-	for i := range m.state.Kinks {
-		if m.state.Kinks[i].Row == row {
-			return &m.state.Kinks[i]
+func (m *bundle) known(row int) *kink {
+	for i := range m.State.Kinks {
+		if m.State.Kinks[i].Row == row {
+			return &m.State.Kinks[i]
 		}
 	}
 	return nil
@@ -74,8 +74,8 @@ func (m *goldstein) known(row int) *kink {
 
 // explained reports that a sample's piece differs from the center's only in rows
 // whose flips are known, so that hinges stand for it.
-func (m *goldstein) explained(b *Sample) bool {
-	rows := changed(b, &m.state.Center)
+func (m *bundle) explained(b *Sample) bool {
+	rows := changed(b, &m.State.Center)
 	for _, row := range rows {
 		if k := m.known(row); k == nil || k.Grad == nil {
 			return false
@@ -91,11 +91,11 @@ const maxFlips = 64
 // learnKinks flips, at the center, the rows whose state a trial has changed, or that
 // are about to change at it, and
 // reports whether the model has become another by it.
-func (m *goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
+func (m *bundle) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
 	if ablation.Off("kinks") {
 		return false, nil
 	}
-	c := &m.state.Center
+	c := &m.State.Center
 	rows := changed(trial, c)
 	for _, row := range slices.Concat(trial.Weak, c.Weak) {
 		if !slices.Contains(rows, row) {
@@ -120,15 +120,15 @@ func (m *goldstein) learnKinks(ctx context.Context, run *Run, trial *Sample) (bo
 }
 
 // flip measures a row's kink at the center, and reports whether it bends the model.
-func (m *goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
-	c := &m.state.Center
+func (m *bundle) flip(ctx context.Context, run *Run, row int) (convex bool, err error) {
+	c := &m.State.Center
 	k := kink{Row: row, X: c.X}
 	var nearby *oracle.Flip
-	if old := m.known(row); old != nil && old.Grad != nil && m.state.Taught {
+	if old := m.known(row); old != nil && old.Grad != nil && m.State.Taught {
 		nearby = &oracle.Flip{Grad: old.Grad, Convex: old.Convex}
 	}
 	switch f, err := run.Flip(ctx, c, row, nearby); {
-	case err != nil && !outside(err):
+	case err != nil && !Outside(err):
 		return false, err
 	case err == nil && f != nil:
 		k.Value, k.Grad, k.Convex = f.Value, f.Grad, f.Convex
@@ -139,8 +139,8 @@ func (m *goldstein) flip(ctx context.Context, run *Run, row int) (convex bool, e
 }
 
 // keep stores a kink in place of what was known of its row.
-func (m *goldstein) keep(k kink) {
-	s := &m.state
+func (m *bundle) keep(k kink) {
+	s := &m.State
 	kept := make([]kink, 0, len(s.Kinks)+1)
 	for _, old := range s.Kinks {
 		if old.Row != k.Row {
@@ -157,7 +157,7 @@ func (m *goldstein) keep(k kink) {
 // translate turns a sample's gradient into that of the piece with the given
 // active rows, by the jumps of the rows in between; nil where one is not known
 // from within radius.
-func (m *goldstein) translate(b *Sample, active []int, radius float64) []float64 {
+func (m *bundle) translate(b *Sample, active []int, radius float64) []float64 {
 	if b.Piece == "" {
 		return nil
 	}

@@ -21,7 +21,7 @@ type Near struct {
 
 // learner is a method that a run on a problem nearby can spare learning: study takes
 // what such a run says of F, before Begin. One of another method, or of other
-// dimensions, teaches what it can.
+// Dimensions, teaches what it can.
 type learner interface {
 	study(from *Near)
 }
@@ -50,12 +50,12 @@ type lesson struct {
 }
 
 // study implements learner.
-func (m *goldstein) study(from *Near) {
+func (m *bundle) study(from *Near) {
 	l := &lesson{}
 	m.learned = l
 	if run := from.Run; run != nil {
-		var old goldsteinState
-		if run.Method == "goldstein" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
+		var old bundleState
+		if run.Method == "bundle" && json.Unmarshal(run.State, &old) == nil && old.H.known() {
 			l.H = old.H
 		}
 		// A run that ended next to where it began has not seen the curvature itself.
@@ -105,10 +105,10 @@ func (q quasiNewton) known() bool {
 	return (q.H != nil || len(q.Pairs) > 0) && q.valid() == nil
 }
 
-// recall starts from what was learned elsewhere, where it is of F's dimensions: with
+// recall starts from what was learned elsewhere, where it is of F's Dimensions: with
 // that curvature, and with the kinks that held the solution there, measured here.
-func (m *goldstein) recall(ctx context.Context, run *Run) error {
-	s := &m.state
+func (m *bundle) recall(ctx context.Context, run *Run) error {
+	s := &m.State
 	if m.learned == nil {
 		return nil
 	}

@@ -194,7 +194,7 @@ func (e *Ended) valid(n int) error {
 	if e.X == nil {
 		return nil
 	}
-	if err := vectors(n, e.X); err != nil {
+	if err := Vectors(n, e.X); err != nil {
 		return fmt.Errorf("checkpoint: a start that ended: %w", err)
 	}
 	return nil

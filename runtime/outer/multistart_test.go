@@ -37,11 +37,11 @@ func TestMultiStartInterrupted(t *testing.T) {
 	c := oracletest.Toll()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	ms := &MultiStart{Starts: 5, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "goldstein",
+	ms := &MultiStart{Starts: 5, Threads: 1, Seed: 1, Set: c.Problem.X, Name: "bundle",
 		Options:  Options{Start: c.Problem.Start},
 		Observer: func(int) Observer { return &stopper{at: 2, cancel: cancel} },
 		New: func() (oracle.Hyperobjective, Method, error) {
-			return hyper(t, c.Problem.Clone()), &goldstein{Settings: *defaultGoldstein()}, nil
+			return hyper(t, c.Problem.Clone()), &bundle{Settings: *defaultBundle()}, nil
 		}}
 	results, best, err := ms.Solve(ctx)
 	if err != nil || best != 0 {

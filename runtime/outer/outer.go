@@ -161,12 +161,12 @@ type Method interface {
 	Step(ctx context.Context, run *Run) (reason string, err error)
 	// Iterate describes the state for observers.
 	Iterate() (x []float64, f, step, measure float64)
-	// Snapshot returns the state, and Restore sets it from its JSON form; see keeps.
+	// Snapshot returns the state, and Restore sets it from its JSON form; see Keeps.
 	Snapshot() any
 	Restore(state json.RawMessage) error
-	// valid reports what keeps a restored state from being one of a problem of these
-	// dimensions.
-	valid(d dimensions) error
+	// Valid reports what keeps a restored state from being one of a problem of these
+	// Dimensions.
+	Valid(d Dimensions) error
 	// Finish fills in what the method adds to a result whose Best is set:
 	// measure, certificate, sampled point. It is called once, at the end.
 	Finish(ctx context.Context, run *Run, result *Result) error
@@ -186,25 +186,25 @@ type Spec struct {
 
 var registry = method.Registry[Spec]{Kind: "outer method"}
 
-// register adds a method with settings of type S. build makes it from the defaults,
+// Register adds a method with settings of type S. build makes it from the defaults,
 // changed by those settings that were given.
-func register[S any](spec Spec, defaults *S, build func(settings S, given method.Values) (Method, error)) {
+func Register[S any](spec Spec, defaults *S, build func(settings S, given method.Values) (Method, error)) {
 	spec.Settings = method.Describe(defaults)
 	spec.New = method.Maker(defaults, build)
 	registry.Register(spec.Name, spec)
 }
 
-// keeps is embedded in a method: its state, which JSON holds, and no prediction.
-type keeps[S any] struct{ state S }
+// Keeps is embedded in a method: its state, which JSON holds, and no prediction.
+type Keeps[S any] struct{ State S }
 
 // Snapshot implements Method.
-func (k *keeps[S]) Snapshot() any { return k.state }
+func (k *Keeps[S]) Snapshot() any { return k.State }
 
 // Restore implements Method.
-func (k *keeps[S]) Restore(state json.RawMessage) error { return json.Unmarshal(state, &k.state) }
+func (k *Keeps[S]) Restore(state json.RawMessage) error { return json.Unmarshal(state, &k.State) }
 
 // Predict implements Method.
-func (k *keeps[S]) Predict(*Run) *Budget { return nil }
+func (k *Keeps[S]) Predict(*Run) *Budget { return nil }
 
 // Lookup returns the method of that name; its error names what was meant.
 func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
@@ -216,7 +216,7 @@ func All() []Spec { return registry.All() }
 // where F is smooth, gradient bundles where rows are inequalities.
 func Default(p *problem.Problem) string {
 	if p.HasInequalities() || p.Coupled != nil {
-		return "goldstein"
+		return "bundle"
 	}
 	return "pgd"
 }

@@ -2,77 +2,15 @@ package outer
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"math"
-	"reflect"
-	"strings"
 	"testing"
 	"time"
 
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
-	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
 )
-
-// accuracy that each method reaches on a problem of one global minimum, relative
-// to 1 + |optimum|, within a budget that suits tests, and how it ends: a method
-// whose theorem speaks of a random iterate never says that it solved anything.
-var accuracy = map[string]struct {
-	smooth, kinked float64
-	ends           status.Status
-	values         method.Values
-}{
-	"goldstein": {1e-9, 1e-9, status.Solved, nil},
-	"pgd":       {1e-12, math.Inf(1), status.Solved, nil},
-	"pigd":      {1e-3, 1e-2, status.BudgetSpent, nil},
-	"oigrm":     {2e-2, 2e-2, status.BudgetSpent, method.Values{"delta": 0.3, "epsilon": 0.3, "blocks": 20, "block": 100, "clip": 0.3, "rate": 0.01}},
-	"izo":       {5e-2, 5e-2, status.BudgetSpent, method.Values{"delta": 0.2, "epsilon": 0.3, "blocks": 20, "block": 200, "clip": 0.3, "rate": 0.003}},
-}
-
-// Every method on problems with known optima, from the registry, so that a new
-// method must state what it reaches.
-func TestConformance(t *testing.T) {
-	for _, spec := range All() {
-		want, ok := accuracy[spec.Name]
-		if !ok {
-			t.Errorf("no accuracy is stated for %s", spec.Name)
-			continue
-		}
-		for _, c := range []struct {
-			oracletest.Case
-			tolerance float64
-		}{
-			{oracletest.Quota(), want.smooth},
-			{oracletest.Toll(), want.kinked},
-			{oracletest.Kink(), want.kinked},
-		} {
-			if math.IsInf(c.tolerance, 1) {
-				continue
-			}
-			r := solve(t, c.Problem, spec.Name, want.values, Options{Seed: 3})
-			if r.Best == nil || r.Status != want.ends || want.ends == status.BudgetSpent && !strings.Contains(r.Reason, "measured at the best point") {
-				t.Errorf("%s on %s: %v: %s", spec.Name, c.Name, r.Status, r.Reason)
-				continue
-			}
-			gap := (r.Best.F - c.Optimum) / (1 + math.Abs(c.Optimum))
-			t.Logf("%s on %s: gap %.1e, %d iterations, %d evaluations; %s", spec.Name, c.Name, gap, r.Iterations, r.Evaluations, r.Reason)
-			if gap > c.tolerance || gap < -1e-8 {
-				t.Errorf("%s on %s: F = %.12g, known %.12g", spec.Name, c.Name, r.Best.F, c.Optimum)
-			}
-			if spec.Name == "pgd" && r.Measure.Value > defaultPGD().Epsilon {
-				t.Errorf("pgd on %s: measure %+v at the returned point", c.Name, r.Measure)
-			}
-			if !(r.Measure.Value >= 0) || r.Measure.Name == "" {
-				t.Errorf("%s on %s: measure %+v", spec.Name, c.Name, r.Measure)
-			}
-			checkCertificate(t, spec.Name+" on "+c.Name, r.Certificate)
-		}
-	}
-}
 
 // checkCertificate re-derives what a certificate claims of itself.
 func checkCertificate(t *testing.T, what string, c *Certificate) {
@@ -108,65 +46,10 @@ func (s *stopper) Observe(p Progress) {
 	}
 }
 
-// A run that is interrupted, encoded, decoded and resumed in a new process (a
-// new hyperobjective, a new method) equals the uninterrupted one bit for bit.
-func TestResumeIsExact(t *testing.T) {
-	for _, spec := range All() {
-		for _, c := range []oracletest.Case{oracletest.Toll(), oracletest.Bard1988(), oracletest.Bolib()[0]} {
-			run := func(ctx context.Context, o *stopper, resume *Checkpoint) *Result {
-				m, err := spec.New(nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r, err := Solve(ctx, hyper(t, c.Problem), spec.Name, m, Options{Start: c.Start, Seed: 5, Observer: o, Resume: resume,
-					Limits: Limits{Iterations: 25}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				return r
-			}
-			whole := &stopper{at: -1}
-			want := run(context.Background(), whole, nil)
-			for _, at := range []int{1, 3, 9} {
-				ctx, cancel := context.WithCancel(context.Background())
-				part := &stopper{at: at, cancel: cancel}
-				r := run(ctx, part, nil)
-				if len(whole.seen) <= at {
-					continue
-				}
-				if r.Status != status.Interrupted || state(t, r) == nil || r.Best == nil {
-					t.Fatalf("%s on %s: %v (%s)", spec.Name, c.Name, r.Status, r.Reason)
-				}
-				text, err := json.Marshal(state(t, r))
-				if err != nil {
-					t.Fatal(err)
-				}
-				var back Checkpoint
-				if err := json.Unmarshal(text, &back); err != nil {
-					t.Fatal(err)
-				}
-				rest := &stopper{at: -1}
-				got := run(context.Background(), rest, &back)
-				if got.Status != want.Status || got.Best.F != want.Best.F || !reflect.DeepEqual(got.Best.X, want.Best.X) ||
-					got.Iterations != want.Iterations || got.Evaluations != want.Evaluations {
-					t.Fatalf("%s on %s, resumed at %d: %v F %v after %d, whole %v F %v after %d", spec.Name, c.Name, at,
-						got.Status, got.Best.F, got.Evaluations, want.Status, want.Best.F, want.Evaluations)
-				}
-				for k, p := range rest.seen {
-					q := whole.seen[at+k]
-					if p.F != q.F || !reflect.DeepEqual(p.X, q.X) {
-						t.Fatalf("%s on %s, resumed at %d: iteration %d is %v, was %v", spec.Name, c.Name, at, p.Iteration, p.X, q.X)
-					}
-				}
-			}
-		}
-	}
-}
-
 func TestLimitsAndInterrupts(t *testing.T) {
 	c := oracletest.Toll()
 	for _, l := range []Limits{{Iterations: 3}, {Evaluations: 7}, {Calls: 200}, {Time: time.Nanosecond}} {
-		r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1, Limits: l})
+		r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1, Limits: l})
 		if r.Status != status.LimitReached || r.Reason == "" {
 			t.Errorf("limits %+v: %v (%s)", l, r.Status, r.Reason)
 		}
@@ -175,33 +58,6 @@ func TestLimitsAndInterrupts(t *testing.T) {
 		}
 		if l.Evaluations > 0 && r.Evaluations > l.Evaluations {
 			t.Errorf("%d evaluations, limit %d", r.Evaluations, l.Evaluations)
-		}
-	}
-}
-
-// Statuses of problems that have no solution.
-func TestStatuses(t *testing.T) {
-	falling := *oracletest.Kink().Problem
-	falling.X = oracletest.Free(1)
-	falling.F = oracletest.FromFormula(1, 1, func(x, _ []float64) float64 { return x[0] })
-	empty := *oracletest.Bard1988().Problem
-	empty.X = oracletest.Box(1, 8, 9)
-	lowerFalls := *oracletest.Kink().Problem
-	lowerFalls.G = oracletest.FromFormula(1, 1, func(_, y []float64) float64 { return -y[0] })
-	broken := *oracletest.Kink().Problem
-	broken.F = oracletest.FromFormula(1, 1, func(_, _ []float64) float64 { return math.NaN() })
-	for _, c := range []struct {
-		name string
-		p    *problem.Problem
-		want status.Status
-	}{{"F falls", &falling, status.Unbounded}, {"X outside D", &empty, status.Infeasible}, {"g falls", &lowerFalls, status.Unbounded}, {"f is NaN", &broken, status.NumericalFailure}} {
-		for _, spec := range All() {
-			if c.want == status.Unbounded && spec.Name != "goldstein" && spec.Name != "pgd" && c.name == "F falls" {
-				continue // the others take steps of a fixed length
-			}
-			if r := solve(t, c.p, spec.Name, nil, Options{Seed: 1, Limits: Limits{Iterations: 500}}); r.Status != c.want {
-				t.Errorf("%s, %s: %v (%s), want %v", c.name, spec.Name, r.Status, r.Reason, c.want)
-			}
 		}
 	}
 }
@@ -217,13 +73,13 @@ func TestMultiStart(t *testing.T) {
 		var first []StartResult
 		for _, threads := range []int{1, 2} {
 			p := c.Problem
-			ms := &MultiStart{Starts: 20, Threads: threads, Seed: 1, Set: p.X, Name: "goldstein", Options: Options{Start: p.Start},
+			ms := &MultiStart{Starts: 20, Threads: threads, Seed: 1, Set: p.X, Name: "bundle", Options: Options{Start: p.Start},
 				New: func() (oracle.Hyperobjective, Method, error) {
 					s, err := spec.New(nil)
 					if err != nil {
 						return nil, nil, err
 					}
-					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &goldstein{Settings: *defaultGoldstein()}, nil
+					return oracle.New(p.Clone(), s, &oracle.Face{Settings: *oracle.DefaultFace()}), &bundle{Settings: *defaultBundle()}, nil
 				}}
 			results, best, err := ms.Solve(context.Background())
 			if err != nil || best < 0 {
@@ -249,26 +105,6 @@ func TestMultiStart(t *testing.T) {
 				}
 			}
 			first = results
-		}
-	}
-}
-
-func TestSettingsAreChecked(t *testing.T) {
-	for _, spec := range All() {
-		if _, err := spec.New(method.Values{"no_such_setting": 1.0}); err == nil {
-			t.Errorf("%s accepts an unknown setting", spec.Name)
-		}
-		for _, s := range spec.Settings {
-			if s.Doc == "" {
-				t.Errorf("%s: setting %s has no documentation", spec.Name, s.Name)
-			}
-			if s.Type == "real" && !math.IsInf(s.Min, -1) {
-				_, err := spec.New(method.Values{s.Name: s.Min - 1})
-				var e *method.Error
-				if !errors.As(err, &e) {
-					t.Errorf("%s: %s = %v is accepted", spec.Name, s.Name, s.Min-1)
-				}
-			}
 		}
 	}
 }

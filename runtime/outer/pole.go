@@ -29,7 +29,7 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 	if r.Status == status.NumericalFailure || !(measure < math.Inf(1)) {
 		measure = norm(r.Best.Grad)
 	}
-	size := run.size(r.Best.X)
+	size := run.Size(r.Best.X)
 	reach := math.Max(r.Measure.Delta, 1e-6*size)
 	if falls := run.bottomless(ctx, r.Best, reach); falls != "" {
 		r.Status, r.Reason = status.NumericalFailure, falls
@@ -71,7 +71,7 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 // as over the one before, all by the same factor: a kink, a root or a narrow valley does not, nor a
 // jump. "" where it does not.
 func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) string {
-	steep, far := norm(at.Grad), r.room(at.X)
+	steep, far := norm(at.Grad), r.Room(at.X)
 	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more
 	// the slope makes F over the reach.
 	if !(steep*reach > math.Abs(at.F)/10) {

@@ -42,7 +42,7 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 		if err == nil {
 			s, err = run.Gradient(ctx, x)
 		}
-		if err != nil && !outside(err) {
+		if err != nil && !Outside(err) {
 			return r, err
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 	x := make([]float64, len(v))
 	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
 		if err = run.Project(x, plus(at.X, -t, v)); err != nil {
-			if outside(err) {
+			if Outside(err) {
 				err = nil
 			}
 			return f, err
@@ -119,7 +119,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		}
 		s, err := run.Gradient(ctx, x)
 		if err != nil {
-			if !outside(err) {
+			if !Outside(err) {
 				return f, err
 			}
 			hi = t
@@ -129,13 +129,13 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		f.Samples = append(f.Samples, *s)
 		falls := at.F-s.F >= rayDescent*promise
 		switch {
-		case falls && at.F-s.F > 10*run.noise(at):
+		case falls && at.F-s.F > 10*run.Noise(at):
 			f.Lower = s
 			return f, nil
 		case dot(s.G, moved) >= -rayNew*promise:
 			f.New = true
 			return f, nil
-		case promise <= run.noise(at):
+		case promise <= run.Noise(at):
 			return f, nil // values say nothing any more
 		case falls:
 			lo = t
@@ -149,17 +149,17 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 
 // target is the norm that the settings ask of the smallest element, given the
 // gradients that scale it: the largest of those, and a share of the first of the run.
-func (m *goldstein) target(run *Run, samples ...Sample) float64 {
-	return m.Settings.Epsilon * math.Max(norm(m.state.Center.G), run.gradient(samples...))
+func (m *bundle) target(run *Run, samples ...Sample) float64 {
+	return m.Settings.Epsilon * math.Max(norm(m.State.Center.G), run.Scale(samples...))
 }
 
 // asked is target by the gradients of a hull.
-func (m *goldstein) asked(run *Run) func(hull []Sample) float64 {
+func (m *bundle) asked(run *Run) func(hull []Sample) float64 {
 	return func(hull []Sample) float64 { return m.target(run, hull...) }
 }
 
 // targetWithin is target with the gradients alone that a certificate of radius delta at the center can show:
 // neither those of pieces further off nor of no piece, with which a verification compares nothing.
-func (m *goldstein) targetWithin(run *Run, delta float64) float64 {
-	return m.target(run, within(m.state.Bundle, m.state.Center.X, delta)...)
+func (m *bundle) targetWithin(run *Run, delta float64) float64 {
+	return m.target(run, within(m.State.Bundle, m.State.Center.X, delta)...)
 }

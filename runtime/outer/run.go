@@ -116,15 +116,15 @@ func (r *Run) Value(ctx context.Context, x []float64) (*Sample, error) {
 // Gradient evaluates F and its gradient at x, which it copies. Where strict
 // complementarity fails at x the gradient is that of a piece next to it.
 func (r *Run) Gradient(ctx context.Context, x []float64) (*Sample, error) {
-	pt, err := r.point(ctx, x)
+	pt, err := r.Point(ctx, x)
 	if err != nil {
 		return nil, err
 	}
 	return r.see(pt)
 }
 
-// point is Gradient in full.
-func (r *Run) point(ctx context.Context, x []float64) (*oracle.Point, error) {
+// Point is Gradient in full.
+func (r *Run) Point(ctx context.Context, x []float64) (*oracle.Point, error) {
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
@@ -195,10 +195,10 @@ func piece(pt *oracle.Point) string {
 	return string(b)
 }
 
-// outside reports an error that says that F has no usable value at the point
+// Outside reports an error that says that F has no usable value at the point
 // alone, or that the point could not be projected: a trial there has failed, the
 // run has not.
-func outside(err error) bool {
+func Outside(err error) bool {
 	var infeasible *oracle.InfeasibleError
 	var lower *oracle.LowerError
 	var stalled *qp.StalledError

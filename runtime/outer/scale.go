@@ -67,13 +67,13 @@ const leastLength = 0x1p-511
 // widthAt is Width for the run's problem and a start.
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }
 
-// size is what lengths near x are relative to.
-func (r *Run) size(x []float64) float64 { return r.width + norm(x) }
+// Size is what lengths near x are relative to.
+func (r *Run) Size(x []float64) float64 { return r.width + norm(x) }
 
-// radius is a share of the size of x, but for how far X is from 0, which says nothing of how far
+// Radius is a share of the size of x, but for how far X is from 0, which says nothing of how far
 // pieces of F reach: of years, or of prices in a narrow band, a share would be all of X. It is
 // no less than some roundings of x.
-func (r *Run) radius(share float64, x []float64) float64 {
+func (r *Run) Radius(share float64, x []float64) float64 {
 	const roundings = 64
 	from, set := clone(x), r.h.Problem().X
 	for j, v := range x {
@@ -84,9 +84,9 @@ func (r *Run) radius(share float64, x []float64) float64 {
 	return math.Max(share*(r.width+norm(from)), roundings*0x1p-52*norm(x))
 }
 
-// room is how far x can go from here: the half width of X, and in what has no bounds as far
+// Room is how far x can go from here: the half width of X, and in what has no bounds as far
 // again as x is. Unlike size it is the same wherever X is.
-func (r *Run) room(x []float64) float64 {
+func (r *Run) Room(x []float64) float64 {
 	far, held := clone(x), make([]bool, len(x))
 	set, radius := r.h.Problem().X, 0.0
 	for j := range x {
@@ -122,20 +122,20 @@ const (
 	firstTerms = 1e-6
 )
 
-// noise is the difference in F at a sample that means nothing: the accuracy of values
+// Noise is the difference in F at a sample that means nothing: the accuracy of values
 // times the size of F and of the terms that may cancel in it.
-func (r *Run) noise(at *Sample) float64 {
-	return rounding * (math.Abs(at.F) + r.size(at.X)*(localTerms*norm(at.G)+firstTerms*r.slope))
+func (r *Run) Noise(at *Sample) float64 {
+	return rounding * (math.Abs(at.F) + r.Size(at.X)*(localTerms*norm(at.G)+firstTerms*r.slope))
 }
 
 // lowered is how many times its noise F has to fall by for a search to go there, and
 // for a point that was met to be returned in the place of the one that was certified.
 const lowered = 10
 
-// gradient is what a measure of stationarity near samples is relative to: the largest
+// Scale is what a measure of stationarity near samples is relative to: the largest
 // of their gradients, and of a share of the first one, as they vanish where F is
 // smooth.
-func (r *Run) gradient(samples ...Sample) float64 {
+func (r *Run) Scale(samples ...Sample) float64 {
 	return math.Max(flat*r.slope, steepest(samples))
 }
 
@@ -156,11 +156,11 @@ func (r *Run) unit(ctx context.Context) error {
 		if r.slope > 0 {
 			return nil
 		}
-		x, err := r.move(r.Start, share*r.size(r.Start))
+		x, err := r.move(r.Start, share*r.Size(r.Start))
 		if err == nil {
 			_, err = r.Gradient(ctx, x)
 		}
-		if err != nil && !outside(err) {
+		if err != nil && !Outside(err) {
 			return err
 		}
 	}

@@ -106,7 +106,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			return nil, err
 		}
 		length := norm(step)
-		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.size(c.X) {
+		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.Size(c.X) {
 			break
 		}
 		next, err := d.evaluate(ctx, plus(c.X, 1, step))

@@ -28,9 +28,9 @@ const hold = 1e-12
 // faceAt finds the face on which a step down a gradient stays: what holds x, and where a
 // short such step is projected to.
 func (d *smoothDescent) faceAt(x, g []float64) *face {
-	near := hold * d.run.size(x)
+	near := hold * d.run.Size(x)
 	f := &face{fixed: make([]bool, len(x))}
-	z := plus(x, -math.Sqrt(hold)*d.run.size(x)/math.Max(norm(g), math.SmallestNonzeroFloat64), g)
+	z := plus(x, -math.Sqrt(hold)*d.run.Size(x)/math.Max(norm(g), math.SmallestNonzeroFloat64), g)
 	if d.run.projector.ProjectUpper(z, z) != nil {
 		copy(z, x) // all that holds x holds the step
 	}
@@ -98,7 +98,7 @@ func (d *smoothDescent) planes(x, z []float64, near float64) []plane {
 // hinder adds to the face what holds x and a step would cross, and reports whether there is
 // any.
 func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
-	near, any := hold*d.run.size(x), false
+	near, any := hold*d.run.Size(x), false
 	if d.set != nil && d.set.Lo != nil {
 		for j, v := range x {
 			if !f.fixed[j] && (v <= d.set.Lo[j]+near && w[j] < 0 || v >= d.set.Hi[j]-near && w[j] > 0) {

@@ -267,17 +267,17 @@ type done string
 
 func (d done) Error() string { return string(d) }
 
-// spent is the end of a method whose theorem promises something of an iterate
+// Spent is the end of a method whose theorem promises something of an iterate
 // drawn at random within a budget, not that any target is met: it says which
 // budget is used up.
-type spent string
+type Spent string
 
-func (s spent) Error() string { return string(s) }
+func (s Spent) Error() string { return string(s) }
 
-// stuck is the end of a method that cannot go on without having met its target.
-type stuck string
+// Stuck is the end of a method that cannot go on without having met its target.
+type Stuck string
 
-func (s stuck) Error() string { return string(s) }
+func (s Stuck) Error() string { return string(s) }
 
 // classify turns the end of a run into a status and a reason; found says whether a
 // point of F is known. That the problem has no point is a verdict on all of it: it
@@ -286,7 +286,7 @@ func (s stuck) Error() string { return string(s) }
 func classify(err error, found bool) (status.Status, string) {
 	var (
 		finished   done
-		budget     spent
+		budget     Spent
 		limit      *limitError
 		outside    status.Limit
 		empty      *qp.EmptySetError
@@ -323,7 +323,7 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 	run.projector.Attend(ctx)
 	result.Best = run.bestPoint
 	if result.Best == nil || result.Best.Grad == nil {
-		if pt, err := run.point(ctx, run.best.X); err == nil {
+		if pt, err := run.Point(ctx, run.best.X); err == nil {
 			result.Best = pt
 		}
 	}
@@ -341,17 +341,17 @@ func finish(ctx context.Context, run *Run, m Method, result *Result) {
 
 func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 
-// preferIterate makes a method's last iterate the best point where their values
+// PreferIterate makes a method's last iterate the best point where their values
 // differ by rounding alone: it is the one whose stationarity the method has seen.
-func preferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
-	lower := run.noise(iterate)
+func PreferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
+	lower := run.Noise(iterate)
 	if result.Status == status.Solved {
 		lower *= lowered // it has a certificate, and no search would leave it for less
 	}
 	if result.Best.F < iterate.F-lower || distance(result.Best.X, iterate.X) == 0 {
 		return
 	}
-	if pt, err := run.point(ctx, iterate.X); err == nil {
+	if pt, err := run.Point(ctx, iterate.X); err == nil {
 		result.Best = pt
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// The target of goldstein is epsilon times the largest gradient at hand, and a tenth of
+// The target of bundle is epsilon times the largest gradient at hand, and a tenth of
 // the terms of the first one where those at hand have vanished.
 func TestTarget(t *testing.T) {
 	for _, c := range []struct{ slope, center, other, want float64 }{
 		{1, 4, 0, 4e-5}, {1, 0, 3, 3e-5}, {1, 0, 0, 1e-6}, {1e-8, 1e-9, 0, 1e-14}, {1e9, 0, 1e3, 1e3},
 	} {
-		m := &goldstein{Settings: *defaultGoldstein()}
-		m.state.Center = Sample{G: []float64{0, c.center}}
+		m := &bundle{Settings: *defaultBundle()}
+		m.State.Center = Sample{G: []float64{0, c.center}}
 		run := &Run{slope: c.slope}
 		if got := m.target(run, Sample{G: []float64{c.other, 0}}); math.Abs(got-c.want) > 1e-9*c.want {
 			t.Errorf("first terms %g, gradients %g and %g: target %g, want %g", c.slope, c.center, c.other, got, c.want)
@@ -29,25 +29,25 @@ func TestCertificatesShowWhatTheyAreRelativeTo(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 71))
 		const delta = 1e-6
-		m := &goldstein{Settings: *defaultGoldstein()}
-		m.state.Center = Sample{X: []float64{1}, G: []float64{0}, Open: true}
+		m := &bundle{Settings: *defaultBundle()}
+		m.State.Center = Sample{X: []float64{1}, G: []float64{0}, Open: true}
 		c := &Certificate{Norm: math.Pow(10, 4*rng.Float64()-7), Gradients: [][]float64{{rng.Float64()}}, Points: [][]float64{{1}},
 			Faces: [][]int{{}}, Weights: []float64{1}}
 		for range rng.IntN(5) {
 			s := Sample{X: []float64{1 + 2*delta*rng.Float64()}, G: []float64{math.Pow(10, 4*rng.Float64())}, Open: rng.IntN(4) > 0}
-			m.state.Bundle = append(m.state.Bundle, s)
+			m.State.Bundle = append(m.State.Bundle, s)
 		}
-		m.state.Bundle = append(m.state.Bundle, Sample{X: []float64{1}, G: c.Gradients[0], Open: true})
+		m.State.Bundle = append(m.State.Bundle, Sample{X: []float64{1}, G: c.Gradients[0], Open: true})
 		run := &Run{}
 		small := c.epsilon() <= m.targetWithin(run, delta)
 		before := len(c.Gradients)
-		if err := c.scale(context.Background(), run, within(m.state.Bundle, m.state.Center.X, delta), m.Settings.Epsilon); err != nil {
+		if err := c.scale(context.Background(), run, within(m.State.Bundle, m.State.Center.X, delta), m.Settings.Epsilon); err != nil {
 			t.Fatal(err)
 		}
 		most, sum := 0.0, 0.0
 		for k, g := range c.Gradients {
 			most, sum = math.Max(most, norm(g)), sum+c.Weights[k]
-			if k >= before && (c.Weights[k] != 0 || distance(c.Points[k], m.state.Center.X) > delta) {
+			if k >= before && (c.Weights[k] != 0 || distance(c.Points[k], m.State.Center.X) > delta) {
 				t.Errorf("seed %d: a gradient from %v was added with weight %v", seed, c.Points[k], c.Weights[k])
 			}
 		}

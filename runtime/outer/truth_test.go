@@ -31,7 +31,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 			starts[1][j] = float64(rng.IntN(5)-2) / 2
 		}
 		for k, start := range starts {
-			for _, name := range []string{"goldstein", "pgd"} {
+			for _, name := range []string{"bundle", "pgd"} {
 				s, err := spec.New(nil)
 				if err != nil {
 					t.Fatal(err)
@@ -44,7 +44,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 				}
 				counts[name+": "+r.Status.String()]++
 				what := fmt.Sprintf("problem %d (%+v), %s from %v: %v (%s) at %v", number, p, name, start, r.Status, r.Reason, r.Best.X)
-				if name == "goldstein" && r.Status != status.Solved {
+				if name == "bundle" && r.Status != status.Solved {
 					t.Errorf("%s", what)
 				}
 				if r.Status == status.Solved {
@@ -109,7 +109,7 @@ func TestPiecewiseLinearEnds(t *testing.T) {
 		}
 		h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
 		const bound = 5000
-		r, err := Solve(context.Background(), h, "goldstein", &goldstein{Settings: *defaultGoldstein()},
+		r, err := Solve(context.Background(), h, "bundle", &bundle{Settings: *defaultBundle()},
 			Options{Start: make([]float64, p.dx), Seed: 1, Limits: Limits{Evaluations: bound}})
 		if err != nil {
 			t.Fatal(err)

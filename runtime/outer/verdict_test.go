@@ -37,7 +37,7 @@ func TestLargeIsNotUnbounded(t *testing.T) {
 	large := *oracletest.Kink().Problem
 	large.X = oracletest.Box(1, 1, 2)
 	large.F = oracletest.FromFormula(1, 1, func(x, _ []float64) float64 { return -1e25 * x[0] })
-	for _, name := range []string{"goldstein", "pgd"} {
+	for _, name := range []string{"bundle", "pgd"} {
 		r := solve(t, &large, name, nil, Options{Seed: 1, Limits: Limits{Iterations: 200}})
 		if r.Status != status.Solved || r.Best.X[0] != 2 {
 			t.Errorf("%s: %v (%s) at %v", name, r.Status, r.Reason, r.Best)

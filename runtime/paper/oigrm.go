@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"math"
 
@@ -25,13 +26,13 @@ type oigrmSettings struct {
 func defaultOIGRM() *oigrmSettings { return &oigrmSettings{Delta: 0.1, Epsilon: 0.1} }
 
 func init() {
-	register(Spec{
+	outer.Register(outer.Spec{
 		Name:      "oigrm",
 		Summary:   "online gradient descent on the steps, from inexact gradients at random points of each step",
 		Reference: "alg: OIGRM, thm:Lipschitz-min-with-inexact-grad-oracle",
 		Suits:     "a proved rate on inequality rows, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultOIGRM(), func(s oigrmSettings, _ method.Values) (Method, error) {
+	}, defaultOIGRM(), func(s oigrmSettings, _ method.Values) (outer.Method, error) {
 		return &oigrm{Settings: s}, nil
 	})
 }
@@ -41,7 +42,7 @@ func init() {
 // D = delta/M, eta = D/(G sqrt M).
 type oigrm struct {
 	Settings oigrmSettings
-	keeps[oigrmState]
+	outer.Keeps[oigrmState]
 }
 
 type oigrmState struct {
@@ -52,17 +53,17 @@ type oigrmState struct {
 	Constants constants
 }
 
-func (m *oigrm) valid(d dimensions) error {
-	return m.state.Online.valid(d)
+func (m *oigrm) Valid(d outer.Dimensions) error {
+	return m.State.Online.Valid(d)
 }
 
 // Iterate implements Method.
 func (m *oigrm) Iterate() (x []float64, f, step, measure float64) {
-	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
+	return m.State.Online.X, m.State.F, m.State.LastStep, m.State.GradNorm
 }
 
 // Begin implements Method.
-func (m *oigrm) Begin(ctx context.Context, run *Run) error {
+func (m *oigrm) Begin(ctx context.Context, run *outer.Run) error {
 	set := &m.Settings
 	c, err := estimate(ctx, run, set.Delta, set.Lipschitz, set.Gap)
 	if err != nil {
@@ -86,22 +87,22 @@ func (m *oigrm) Begin(ctx context.Context, run *Run) error {
 	if p.Eta == 0 {
 		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
 	}
-	m.state = oigrmState{Online: newOnline(run.Start, p), F: c.F0, Constants: *c}
+	m.State = oigrmState{Online: newOnline(run.Start, p), F: c.F0, Constants: *c}
 	return nil
 }
 
 // Predict is K M gradients.
-func (m *oigrm) Predict(*Run) *Budget {
-	p := m.state.Online.Plan
+func (m *oigrm) Predict(*outer.Run) *outer.Budget {
+	p := m.State.Online.Plan
 	t := float64(p.M) * float64(p.K)
-	return &Budget{Iterations: t, Evaluations: t,
+	return &outer.Budget{Iterations: t, Evaluations: t,
 		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis:  p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.state.Constants)}
+		Basis:  p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.State.Constants)}
 }
 
 // Step implements Method.
-func (m *oigrm) Step(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
+func (m *oigrm) Step(ctx context.Context, run *outer.Run) (string, error) {
+	s := &m.State
 	if s.Online.finished() {
 		return "", s.Online.spent()
 	}
@@ -119,7 +120,7 @@ func (m *oigrm) Step(ctx context.Context, run *Run) (string, error) {
 }
 
 // Finish implements Method.
-func (m *oigrm) Finish(ctx context.Context, run *Run, result *Result) error {
-	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
-	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta))
+func (m *oigrm) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+	result.Parameters = m.State.Online.Plan.parameters(m.State.Constants.parameters())
+	return finishSampled(ctx, run, result, m.State.Online.sampled(), m.State.Online.Plan.radius(m.Settings.Delta))
 }

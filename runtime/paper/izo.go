@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"math"
 
@@ -27,13 +28,13 @@ type izoSettings struct {
 func defaultIZO() *izoSettings { return &izoSettings{Delta: 0.1, Epsilon: 0.1, Alpha: 1e-8} }
 
 func init() {
-	register(Spec{
+	outer.Register(outer.Spec{
 		Name:      "izo",
 		Summary:   "the zeroth-order form of oigrm: two values of F along a random direction make a gradient of a smoothed F",
 		Reference: "alg: IZO, thm: Lipschitz-min-with-inexact-zero-oracle, thm:izo_complete_guarantees",
 		Suits:     "a proved rate without hypergradients, at moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultIZO(), func(s izoSettings, _ method.Values) (Method, error) {
+	}, defaultIZO(), func(s izoSettings, _ method.Values) (outer.Method, error) {
 		return &izo{Settings: s}, nil
 	})
 }
@@ -46,7 +47,7 @@ func init() {
 // distance between them.
 type izo struct {
 	Settings izoSettings
-	keeps[izoState]
+	outer.Keeps[izoState]
 }
 
 type izoState struct {
@@ -58,17 +59,17 @@ type izoState struct {
 	Constants constants
 }
 
-func (m *izo) valid(d dimensions) error {
-	return m.state.Online.valid(d)
+func (m *izo) Valid(d outer.Dimensions) error {
+	return m.State.Online.Valid(d)
 }
 
 // Iterate implements Method.
 func (m *izo) Iterate() (x []float64, f, step, measure float64) {
-	return m.state.Online.X, m.state.F, m.state.LastStep, m.state.GradNorm
+	return m.State.Online.X, m.State.F, m.State.LastStep, m.State.GradNorm
 }
 
 // Begin implements Method.
-func (m *izo) Begin(ctx context.Context, run *Run) error {
+func (m *izo) Begin(ctx context.Context, run *outer.Run) error {
 	set := &m.Settings
 	c, err := m.constants(ctx, run)
 	if err != nil {
@@ -98,13 +99,13 @@ func (m *izo) Begin(ctx context.Context, run *Run) error {
 	if p.Eta == 0 {
 		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
 	}
-	m.state = izoState{Online: newOnline(run.Start, p), Rho: rho, F: c.F0, Constants: *c}
+	m.State = izoState{Online: newOnline(run.Start, p), Rho: rho, F: c.F0, Constants: *c}
 	return nil
 }
 
 // constants is estimate with values of F alone: L from differences along random
 // directions, whose root mean square is |grad F| / sqrt(d).
-func (m *izo) constants(ctx context.Context, run *Run) (*constants, error) {
+func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error) {
 	set := &m.Settings
 	first, err := run.Value(ctx, run.Start)
 	if err != nil {
@@ -128,13 +129,13 @@ func (m *izo) constants(ctx context.Context, run *Run) (*constants, error) {
 		}
 	}
 	if c.Gap == 0 {
-		c.Gap = c.Lipschitz * run.size(run.Start)
+		c.Gap = c.Lipschitz * run.Size(run.Start)
 	}
 	return c, c.valid()
 }
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
-func (m *izo) slope(ctx context.Context, run *Run, z, w []float64, rho float64) (slope, f float64, err error) {
+func (m *izo) slope(ctx context.Context, run *outer.Run, z, w []float64, rho float64) (slope, f float64, err error) {
 	up, down := plus(z, rho, w), plus(z, -rho, w)
 	if err := run.Project(up, up); err != nil {
 		return 0, 0, err
@@ -158,17 +159,17 @@ func (m *izo) slope(ctx context.Context, run *Run, z, w []float64, rho float64) 
 }
 
 // Predict is 2 K M values.
-func (m *izo) Predict(*Run) *Budget {
-	p := m.state.Online.Plan
+func (m *izo) Predict(*outer.Run) *outer.Budget {
+	p := m.State.Online.Plan
 	t := float64(p.M) * float64(p.K)
-	return &Budget{Iterations: t, Evaluations: 2 * t,
+	return &outer.Budget{Iterations: t, Evaluations: 2 * t,
 		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis:  p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.state.Constants)}
+		Basis:  p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.State.Constants)}
 }
 
 // Step implements Method.
-func (m *izo) Step(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
+func (m *izo) Step(ctx context.Context, run *outer.Run) (string, error) {
+	s := &m.State
 	if s.Online.finished() {
 		return "", s.Online.spent()
 	}
@@ -189,8 +190,8 @@ func (m *izo) Step(ctx context.Context, run *Run) (string, error) {
 }
 
 // Finish implements Method.
-func (m *izo) Finish(ctx context.Context, run *Run, result *Result) error {
-	result.Parameters = m.state.Online.Plan.parameters(m.state.Constants.parameters())
-	result.Parameters["rho"] = m.state.Rho
-	return finishSampled(ctx, run, result, m.state.Online.sampled(), m.state.Online.Plan.radius(m.Settings.Delta-m.state.Rho)+m.state.Rho)
+func (m *izo) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+	result.Parameters = m.State.Online.Plan.parameters(m.State.Constants.parameters())
+	result.Parameters["rho"] = m.State.Rho
+	return finishSampled(ctx, run, result, m.State.Online.sampled(), m.State.Online.Plan.radius(m.Settings.Delta-m.State.Rho)+m.State.Rho)
 }

@@ -38,7 +38,7 @@ func solve(t testing.TB, p *problem.Problem, name string, values method.Values, 
 	return r
 }
 
-func TestGoldsteinFindsKnownOptima(t *testing.T) {
+func TestBundleFindsKnownOptima(t *testing.T) {
 	toy, ref, err := oracletest.Toy(filepath.Join("..", "..", "testdata", "models"), "toy_paper_s1")
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestGoldsteinFindsKnownOptima(t *testing.T) {
 	cases := append(oracletest.Bolib(), oracletest.Quota(), oracletest.Bard1988(), oracletest.Toll(), oracletest.Kink(),
 		oracletest.Case{Problem: toy, Optimum: ref.Optimum, Starts: 1, Tolerance: 1e-8})
 	for _, c := range cases {
-		r := solve(t, c.Problem, "goldstein", nil, Options{Seed: 1, Limits: Limits{Iterations: 2000}})
+		r := solve(t, c.Problem, "bundle", nil, Options{Seed: 1, Limits: Limits{Iterations: 2000}})
 		if r.Best == nil {
 			t.Errorf("%s: %v: %s", c.Name, r.Status, r.Reason)
 			continue
@@ -57,4 +57,17 @@ func TestGoldsteinFindsKnownOptima(t *testing.T) {
 			t.Errorf("%s: F = %.12g, known %.12g", c.Name, r.Best.F, c.Optimum)
 		}
 	}
+}
+
+func made(t testing.TB, name string, values method.Values) Method {
+	t.Helper()
+	spec, err := Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := spec.New(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

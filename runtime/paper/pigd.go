@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
@@ -27,13 +28,13 @@ func defaultPIGD() *pigdSettings {
 }
 
 func init() {
-	register(Spec{
+	outer.Register(outer.Spec{
 		Name:      "pigd",
 		Summary:   "gradient descent on F with the gradient taken at a randomly perturbed point; plain or Adam steps",
 		Reference: "alg: PIGD, thm:practical_Lipschitz-min-with-inexact-grad-oracle; Adam: Kingma and Ba 2014",
 		Suits:     "the paper's experiment; many cheap steps to moderate accuracy",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF, problem.SmoothF},
-	}, defaultPIGD(), func(s pigdSettings, given method.Values) (Method, error) {
+	}, defaultPIGD(), func(s pigdSettings, given method.Values) (outer.Method, error) {
 		if _, both := given["iterations"]; both && s.Epsilon > 0 {
 			return nil, &method.Error{Setting: "epsilon", Reason: "the theorem derives the budget from it, and iterations sets the budget: give one of them"}
 		}
@@ -49,7 +50,7 @@ func init() {
 // point and the step are projected onto X and D, the whole space in the paper.
 type pigd struct {
 	Settings pigdSettings
-	keeps[pigdState]
+	outer.Keeps[pigdState]
 }
 
 type pigdState struct {
@@ -65,35 +66,35 @@ type pigdState struct {
 	Constants     constants
 }
 
-func (m *pigd) valid(d dimensions) error {
-	s := &m.state
+func (m *pigd) Valid(d outer.Dimensions) error {
+	s := &m.State
 	if s.T < 0 || s.Budget < 1 || !(s.Rate > 0) {
 		return fmt.Errorf("step %d of %d, rate %v", s.T, s.Budget, s.Rate)
 	}
-	return vectors(d.x, s.X, s.First, s.Second, s.Kept)
+	return outer.Vectors(d.X, s.X, s.First, s.Second, s.Kept)
 }
 
 // Iterate implements Method.
 func (m *pigd) Iterate() (x []float64, f, step, measure float64) {
-	return m.state.X, m.state.F, m.state.LastStep, m.state.GradNorm
+	return m.State.X, m.State.F, m.State.LastStep, m.State.GradNorm
 }
 
 // Begin implements Method.
-func (m *pigd) Begin(ctx context.Context, run *Run) error {
+func (m *pigd) Begin(ctx context.Context, run *outer.Run) error {
 	n := run.Dim()
 	c, err := estimate(ctx, run, m.Settings.Delta, m.Settings.Lipschitz, m.Settings.Gap)
 	if err != nil {
 		return err
 	}
-	m.state = pigdState{X: run.Start, F: c.F0, First: make([]float64, n), Second: make([]float64, n), Kept: run.Start,
+	m.State = pigdState{X: run.Start, F: c.F0, First: make([]float64, n), Second: make([]float64, n), Kept: run.Start,
 		Constants: *c, Rate: m.Settings.Rate, Budget: m.Settings.Iterations}
 	if m.Settings.Epsilon > 0 {
-		m.state.Budget = count(m.work(n) / math.Pow(m.Settings.Epsilon, 4))
+		m.State.Budget = count(m.work(n) / math.Pow(m.Settings.Epsilon, 4))
 	}
-	if m.state.Rate == 0 {
-		m.state.Rate = 0.1
+	if m.State.Rate == 0 {
+		m.State.Rate = 0.1
 		if m.Settings.Steps == "plain" {
-			m.state.Rate = m.eta(n)
+			m.State.Rate = m.eta(n)
 		}
 	}
 	return nil
@@ -106,7 +107,7 @@ func (m *pigd) Begin(ctx context.Context, run *Run) error {
 // with the O() of its smoothness term as 1. eta = sqrt(A/(B T)) makes that
 // 2 sqrt(A B/T), which is epsilon^2 for T = 4 A B/epsilon^4.
 func (m *pigd) bound(n int) (a, b float64) {
-	c := &m.state.Constants
+	c := &m.State.Constants
 	delta := math.Max(m.Settings.Delta, 1e-12)
 	return c.Gap + delta*c.Lipschitz, c.Lipschitz * math.Sqrt(float64(n)) * math.Pow(c.Lipschitz+c.GradError, 2) / delta
 }
@@ -114,7 +115,7 @@ func (m *pigd) bound(n int) (a, b float64) {
 // eta is the step size of the theorem for the budget.
 func (m *pigd) eta(n int) float64 {
 	a, b := m.bound(n)
-	return math.Sqrt(a / (b * float64(m.state.Budget)))
+	return math.Sqrt(a / (b * float64(m.State.Budget)))
 }
 
 // work is T epsilon^4 of the theorem.
@@ -124,9 +125,9 @@ func (m *pigd) work(n int) float64 {
 }
 
 // Predict is the budget, with the accuracy that the theorem promises for it.
-func (m *pigd) Predict(run *Run) *Budget {
-	t := float64(m.state.Budget)
-	b := &Budget{Iterations: t, Evaluations: t, Chosen: m.Settings.Epsilon == 0}
+func (m *pigd) Predict(run *outer.Run) *outer.Budget {
+	t := float64(m.State.Budget)
+	b := &outer.Budget{Iterations: t, Evaluations: t, Chosen: m.Settings.Epsilon == 0}
 	switch {
 	case m.Settings.Steps != "plain":
 		b.Basis = "as set; the theorem is about plain steps"
@@ -134,16 +135,16 @@ func (m *pigd) Predict(run *Run) *Budget {
 		b.Basis = "with the rate set by hand: no theorem speaks of the outcome"
 	default:
 		b.Basis = fmt.Sprintf("thm:practical_Lipschitz-min-with-inexact-grad-oracle, which promises epsilon = %.3g for it, with %s",
-			math.Pow(m.work(run.Dim())/t, 0.25), &m.state.Constants)
+			math.Pow(m.work(run.Dim())/t, 0.25), &m.State.Constants)
 	}
 	return b
 }
 
 // Step implements Method.
-func (m *pigd) Step(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
+func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
+	s := &m.State
 	if s.T >= s.Budget {
-		return "", spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", s.Budget))
+		return "", outer.Spent(fmt.Sprintf("the budget of %d steps is used up, and the theorem speaks of an iterate drawn at random", s.Budget))
 	}
 	w := make([]float64, run.Dim())
 	run.Direction(w)
@@ -175,10 +176,10 @@ func (m *pigd) Step(ctx context.Context, run *Run) (string, error) {
 // geometrically over the budget, so that the last steps settle.
 func (m *pigd) adam(g []float64) []float64 {
 	const beta1, beta2, tiny = 0.9, 0.999, 1e-8
-	s := &m.state
+	s := &m.State
 	first, second, next := make([]float64, len(g)), make([]float64, len(g)), make([]float64, len(g))
 	t := float64(s.T)
-	rate := s.Rate * math.Pow(m.Settings.Decay, (t-1)/float64(m.state.Budget))
+	rate := s.Rate * math.Pow(m.Settings.Decay, (t-1)/float64(m.State.Budget))
 	for j, v := range g {
 		first[j] = beta1*s.First[j] + (1-beta1)*v
 		second[j] = beta2*s.Second[j] + (1-beta2)*v*v
@@ -191,12 +192,12 @@ func (m *pigd) adam(g []float64) []float64 {
 }
 
 // Finish implements Method.
-func (m *pigd) Finish(ctx context.Context, run *Run, result *Result) error {
-	result.Parameters = m.state.Constants.parameters()
-	result.Parameters["eta"], result.Parameters["delta"], result.Parameters["T"] = m.state.Rate, m.Settings.Delta, float64(m.state.Budget)
+func (m *pigd) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+	result.Parameters = m.State.Constants.parameters()
+	result.Parameters["eta"], result.Parameters["delta"], result.Parameters["T"] = m.State.Rate, m.Settings.Delta, float64(m.State.Budget)
 	// Values at unperturbed points have not been seen: the last may be the best.
-	if last, err := run.point(ctx, m.state.X); err == nil && last.F < result.Best.F {
+	if last, err := run.Point(ctx, m.State.X); err == nil && last.F < result.Best.F {
 		result.Best = last
 	}
-	return finishSampled(ctx, run, result, m.state.Kept, math.Max(m.Settings.Delta, 1e-12))
+	return finishSampled(ctx, run, result, m.State.Kept, math.Max(m.Settings.Delta, 1e-12))
 }

@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
@@ -31,7 +32,7 @@ func (c *constants) parameters() map[string]float64 {
 func (c *constants) valid() error {
 	for _, v := range []float64{c.Lipschitz, c.Gap, c.GradError} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return stuck(fmt.Sprintf("the theorem's constants are beyond double precision (%s)", c))
+			return outer.Stuck(fmt.Sprintf("the theorem's constants are beyond double precision (%s)", c))
 		}
 	}
 	return nil
@@ -40,7 +41,7 @@ func (c *constants) valid() error {
 // estimate finds L as the largest of a few gradients within delta of the start,
 // and the gap as the decrease that such a gradient suggests over a distance of
 // 1 + |x0|. Neither is a bound; values given by hand take their place.
-func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*constants, error) {
+func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64) (*constants, error) {
 	first, err := run.Gradient(ctx, run.Start)
 	if err != nil {
 		return nil, err
@@ -61,17 +62,17 @@ func estimate(ctx context.Context, run *Run, delta, lipschitz, gap float64) (*co
 		}
 	}
 	if gap == 0 {
-		c.Gap = c.Lipschitz * run.size(run.Start)
+		c.Gap = c.Lipschitz * run.Size(run.Start)
 	}
 	return c, c.valid()
 }
 
 // finishSampled evaluates the point that a theorem speaks of and certifies the
 // best one at radius delta.
-func finishSampled(ctx context.Context, run *Run, result *Result, sampled []float64, delta float64) error {
+func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sampled []float64, delta float64) error {
 	x := clone(sampled)
 	if err := run.Project(x, x); err == nil {
-		if pt, err := run.point(ctx, x); err == nil {
+		if pt, err := run.Point(ctx, x); err == nil {
 			result.Sampled = pt
 		}
 	}
@@ -80,13 +81,39 @@ func finishSampled(ctx context.Context, run *Run, result *Result, sampled []floa
 	if err != nil {
 		return err
 	}
-	if result.Certificate, err = certify(ctx, run, result.Best, samples, delta); err != nil {
+	if result.Certificate, err = outer.Certify(ctx, run, result.Best, samples, delta); err != nil {
 		return err
 	}
 	if result.Certificate == nil {
-		return errNoCertificate
+		return outer.ErrNoCertificate
 	}
-	result.Measure = Measure{Name: GoldsteinMeasure,
+	result.Measure = outer.Measure{Name: outer.GoldsteinMeasure,
 		Value: result.Certificate.Norm, Delta: delta}
 	return nil
+}
+
+// sampleBall evaluates count gradients at points drawn from the ball of radius
+// delta around x, projected onto X and D. Points where F has no value are left
+// out.
+func sampleBall(ctx context.Context, run *outer.Run, x []float64, delta float64, count int) ([]outer.Sample, error) {
+	var out []outer.Sample
+	direction, trial := make([]float64, len(x)), make([]float64, len(x))
+	for range count {
+		run.Direction(direction)
+		// Uniform in radius rather than in volume: near points matter most.
+		radius := delta * run.Rand.Float64()
+		err := run.Project(trial, plus(x, radius, direction))
+		var s *outer.Sample
+		if err == nil {
+			s, err = run.Gradient(ctx, trial)
+		}
+		if err != nil {
+			if outer.Outside(err) {
+				continue
+			}
+			return out, err
+		}
+		out = append(out, *s)
+	}
+	return out, nil
 }

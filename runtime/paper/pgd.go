@@ -1,10 +1,10 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
-	"slices"
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/method"
@@ -22,21 +22,17 @@ type pgdSettings struct {
 func defaultPGD() *pgdSettings { return &pgdSettings{Epsilon: 1e-7, Accelerate: true} }
 
 func init() {
-	register(Spec{
+	outer.Register(outer.Spec{
 		Name:      "pgd",
-		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls; where steps end at a kink of F, goldstein goes on",
+		Summary:   "projected gradient descent on F, with the step 1/C_F found by backtracking, and extrapolation while F falls",
 		Reference: "alg:LE-full-alg, pr:inexact-pgd, eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
-	}, defaultPGD(), func(s pgdSettings, given method.Values) (Method, error) {
+	}, defaultPGD(), func(s pgdSettings, given method.Values) (outer.Method, error) {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
 			s.Accelerate = false
 		}
-		known := knownByDefault
-		if _, set := given["epsilon"]; set {
-			known = s.Epsilon
-		}
-		return &pgd{Settings: s, known: known}, nil
+		return &pgd{Settings: s}, nil
 	})
 }
 
@@ -50,18 +46,11 @@ func init() {
 // and relaxes slowly, which is adaptive in regions of less curvature.
 type pgd struct {
 	Settings pgdSettings
-	known    float64 // how well gradients have to be known at the end, in the unit of Epsilon
-	keeps[pgdState]
-	rest *goldstein // goes on where gradient steps end; nil before
+	outer.Keeps[pgdState]
 }
 
-// knownByDefault is how well gradients have to be known where no accuracy is asked for: as well
-// as the stationarity that the method goldstein ends with. The default of epsilon itself is
-// what steps on a smooth F reach at little cost, which may be below what an oracle knows.
-const knownByDefault = 1e-5
-
 type pgdState struct {
-	Center    Sample // with its gradient
+	Center    outer.Sample // with its gradient
 	Previous  []float64
 	C         float64 // estimate of C_F
 	Momentum  float64 // t of Nesterov's sequence
@@ -69,73 +58,51 @@ type pgdState struct {
 	Mapping   float64 // |G_F| at Center
 	Least     float64 // least mapping at a gain, see maxIdle
 	Stagnated int
-	Lowest    []float64       `json:",omitempty"` // the lowest point seen, once the search has gone on from it
-	Rest      *goldsteinState `json:",omitempty"` // of a checkpoint, where goldstein goes on
 }
 
-func (m *pgd) valid(d dimensions) error {
-	s := &m.state
-	if err := s.Center.valid(d); err != nil {
+func (m *pgd) Valid(d outer.Dimensions) error {
+	s := &m.State
+	if err := s.Center.Valid(d); err != nil {
 		return err
 	}
 	if !(s.C > 0) || !(s.Momentum >= 1) || s.Stagnated < 0 {
 		return fmt.Errorf("C_F = %v, momentum %v, %d idle steps", s.C, s.Momentum, s.Stagnated)
 	}
-	if m.rest != nil {
-		if err := m.rest.valid(d); err != nil {
-			return err
-		}
-	}
-	if s.Lowest != nil {
-		if err := vectors(d.x, s.Lowest); err != nil {
-			return err
-		}
-	}
-	return vectors(d.x, s.Center.G, s.Previous)
+	return outer.Vectors(d.X, s.Center.G, s.Previous)
 }
 
 // Iterate implements Method.
 func (m *pgd) Iterate() (x []float64, f, step, measure float64) {
-	if m.rest != nil {
-		return m.rest.Iterate()
-	}
-	return m.state.Center.X, m.state.Center.F, m.state.LastStep, m.state.Mapping
+	return m.State.Center.X, m.State.Center.F, m.State.LastStep, m.State.Mapping
 }
 
 // Begin implements Method. The first C_F makes the first step 0.1 (1 + |x|)
 // long; backtracking corrects it.
-func (m *pgd) Begin(ctx context.Context, run *Run) error {
+func (m *pgd) Begin(ctx context.Context, run *outer.Run) error {
 	c, err := run.Gradient(ctx, run.Start)
 	if err != nil {
 		return err
 	}
-	m.state = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
-	if m.state.C > 0 {
+	m.State = pgdState{Center: *c, Previous: c.X, Momentum: 1, C: m.Settings.Smoothness}
+	if m.State.C > 0 {
 		return nil
 	}
 	steep := norm(c.G)
 	if steep == 0 {
-		// At a minimizer the first step has no length: any step will do that is short
-		// for gradients of the usual size.
-		if err := run.unit(ctx); err != nil {
-			return err
-		}
-		if steep = run.slope; steep == 0 {
-			steep = 1
-		}
+		steep = 1 // the first step has no length: any will do
 	}
-	m.state.C = steep / (0.1 * run.size(c.X))
+	m.State.C = steep / (0.1 * run.Size(c.X))
 	return nil
 }
 
 // smoothness is the C_F by which the gradient mapping is measured: no step is longer than X is wide. A smaller C_F, as
 // where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
-func (m *pgd) smoothness(run *Run, x, gradient []float64) float64 {
-	return math.Max(m.state.C, norm(gradient)/run.room(x))
+func (m *pgd) smoothness(run *outer.Run, x, gradient []float64) float64 {
+	return math.Max(m.State.C, norm(gradient)/run.Room(x))
 }
 
 // mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).
-func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
+func mapping(run *outer.Run, x, gradient []float64, c float64) (float64, error) {
 	next := plus(x, -1/c, gradient)
 	if err := run.Project(next, next); err != nil {
 		return 0, err
@@ -144,36 +111,20 @@ func mapping(run *Run, x, gradient []float64, c float64) (float64, error) {
 }
 
 // Step implements Method.
-func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
-	if m.rest != nil {
-		return m.rest.Step(ctx, run)
-	}
-	s := &m.state
+func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
+	s := &m.State
 	var err error
 	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
 		return "", err
 	}
-	if target := m.Settings.Epsilon * run.gradient(); s.Mapping <= target {
+	if target := m.Settings.Epsilon * run.Scale(); s.Mapping <= target {
 		switch {
-		case run.best.F < s.Center.F-lowered*run.noise(&s.Center) && !slices.Equal(run.best.X, s.Lowest):
-			// A lower point was seen on the way, as where the start is a maximum. F there may be
-			// higher when it is found again: the search goes on from it once.
-			s.Lowest = run.best.X
-			full, err := run.Gradient(ctx, s.Lowest)
-			if err != nil {
-				return "", err
-			}
-			s.Center, s.Previous, s.Momentum = *full, full.X, 1
-			return "", nil
 		case !s.Center.Open:
-			return m.goOn(ctx, run, "no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
-		case s.Mapping+s.Center.GError > max(target, m.known*run.gradient()):
+			return "", outer.Stuck("no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
+		case s.Mapping+s.Center.GError > target:
 			// Projections do not expand, so the true mapping is within the gradient's error.
-			return "", stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
+			return "", outer.Stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
 				"ask for a more accurate one, or for a larger epsilon", s.Mapping, target, s.Center.GError))
-		}
-		if s.Mapping+s.Center.GError > target {
-			return fmt.Sprintf("gradient mapping %.2g within its target %.2g, gradients known to %.2g", s.Mapping, target, s.Center.GError), nil
 		}
 		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, target), nil
 	}
@@ -185,7 +136,7 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 			return "", err
 		}
 		extrapolated, err := run.Gradient(ctx, v)
-		if err != nil && !outside(err) {
+		if err != nil && !outer.Outside(err) {
 			return "", err
 		}
 		if err == nil {
@@ -201,7 +152,7 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	flat := next != nil && m.flat(run, &from, next.X)
 	rises := next != nil && next.F > s.Center.F
 	if flat {
-		rises = next.F > s.Center.F+run.noise(&s.Center) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
+		rises = next.F > s.Center.F+run.Noise(&s.Center) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
 	}
 	if m.Settings.Smoothness > 0 && !m.Settings.Accelerate {
 		rises = false // the algorithm takes every step
@@ -209,7 +160,7 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
 		if distance(from.X, s.Center.X) == 0 {
-			return m.goOn(ctx, run, fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping))
+			return "", outer.Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping) + m.kink())
 		}
 		s.Momentum, s.Previous = 1, s.Center.X
 		return "", nil
@@ -218,10 +169,10 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if s.Center.F-full.F > run.noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
+	if s.Center.F-full.F > run.Noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
 		s.Stagnated, s.Least = 0, s.Mapping
 	} else if s.Stagnated++; s.Stagnated > maxIdle {
-		return m.goOn(ctx, run, fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping))
+		return "", outer.Stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping) + m.kink())
 	}
 	s.LastStep = distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
@@ -237,10 +188,10 @@ func (m *pgd) Step(ctx context.Context, run *Run) (string, error) {
 
 // kink explains an end without progress where F may not be smooth.
 func (m *pgd) kink() string {
-	if len(m.state.Center.Weak) == 0 {
+	if len(m.State.Center.Weak) == 0 {
 		return ""
 	}
-	return "; F may have a kink here, where gradient steps end: the method goldstein goes on from such points"
+	return "; F may have a kink here, where gradient steps end: the method goldstein looks for stationary points among kinks"
 }
 
 // maxIdle is how many steps may bring neither a lower F nor a gradient mapping
@@ -249,26 +200,26 @@ const maxIdle = 50
 
 // flat reports that a step from a sample to x gains no more than ten times the
 // rounding of F, where the descent lemma cannot be checked on values.
-func (m *pgd) flat(run *Run, from *Sample, x []float64) bool {
+func (m *pgd) flat(run *outer.Run, from *outer.Sample, x []float64) bool {
 	d := distance(x, from.X)
-	return m.state.C/2*d*d <= 10*run.noise(from)
+	return m.State.C/2*d*d <= 10*run.Noise(from)
 }
 
 // forward is the projected gradient step from a sample, with C_F raised until
 // the descent lemma holds; nil where no step is short enough.
-func (m *pgd) forward(ctx context.Context, run *Run, from *Sample) (*Sample, error) {
-	s := &m.state
+func (m *pgd) forward(ctx context.Context, run *outer.Run, from *outer.Sample) (*outer.Sample, error) {
+	s := &m.State
 	for range 100 {
 		next := plus(from.X, -1/s.C, from.G)
 		if err := run.Project(next, next); err != nil {
 			return nil, err
 		}
 		length := distance(next, from.X)
-		if length <= 1e-16*run.size(from.X) {
+		if length <= 1e-16*run.Size(from.X) {
 			return nil, nil
 		}
 		trial, err := run.Value(ctx, next)
-		if err != nil && !outside(err) {
+		if err != nil && !outer.Outside(err) {
 			return nil, err
 		}
 		if m.Settings.Smoothness > 0 {
@@ -276,7 +227,7 @@ func (m *pgd) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 		}
 		if err == nil {
 			bound := from.F + dot(from.G, minus(next, from.X)) + s.C/2*length*length
-			if trial.F <= bound+run.noise(from) || (m.flat(run, from, next) && trial.F <= from.F+10*run.noise(from)) {
+			if trial.F <= bound+run.Noise(from) || (m.flat(run, from, next) && trial.F <= from.F+10*run.Noise(from)) {
 				return trial, nil
 			}
 		}
@@ -286,17 +237,14 @@ func (m *pgd) forward(ctx context.Context, run *Run, from *Sample) (*Sample, err
 }
 
 // Finish implements Method.
-func (m *pgd) Finish(ctx context.Context, run *Run, result *Result) error {
-	if m.rest != nil {
-		return m.rest.Finish(ctx, run, result)
-	}
-	preferIterate(ctx, run, result, &m.state.Center)
+func (m *pgd) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+	outer.PreferIterate(ctx, run, result, &m.State.Center)
 	c := m.smoothness(run, result.Best.X, result.Best.Grad)
 	v, err := mapping(run, result.Best.X, result.Best.Grad, c)
 	if err != nil {
 		return err
 	}
-	result.Measure = Measure{Name: MappingMeasure, Value: v}
+	result.Measure = outer.Measure{Name: outer.MappingMeasure, Value: v}
 	result.Parameters = map[string]float64{"C_F": c}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 	"bilevelc/runtime/qp"
 )
 
-// goldsteinSettings are the settings of the method `goldstein`.
-type goldsteinSettings struct {
+// bundleSettings are the settings of the method `bundle`.
+type bundleSettings struct {
 	Delta        float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X plus its distance from where X is nearest to 0" min:"1e-14" max:"1"`
 	Epsilon      float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
 	Samples      int     `setting:"samples" doc:"most gradients sampled in a ball at a time; fewer are, if x has fewer entries" min:"1"`
@@ -25,24 +25,24 @@ type goldsteinSettings struct {
 	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
 
-// defaultGoldstein are the defaults.
-func defaultGoldstein() *goldsteinSettings {
-	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true, Search: true}
+// defaultBundle are the defaults.
+func defaultBundle() *bundleSettings {
+	return &bundleSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true, Search: true}
 }
 
 func init() {
-	register(Spec{
-		Name:      "goldstein",
+	Register(Spec{
+		Name:      "bundle",
 		Summary:   "quasi-Newton bundle of gradients, one for each smooth piece of F near x, completed by gradients sampled in a shrinking ball",
 		Reference: "gradient sampling (Burke, Lewis, Overton 2005; Kiwiel 2007) on def:GoldsteinDeltaEpsStationary; quasi-Newton steps after Lewis and Overton 2013, Curtis and Que 2015",
 		Suits:     "inequality rows: F has kinks where the active set changes, and its minimum is often at one",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
-	}, defaultGoldstein(), func(s goldsteinSettings, _ method.Values) (Method, error) {
-		return &goldstein{Settings: s}, nil
+	}, defaultBundle(), func(s bundleSettings, _ method.Values) (Method, error) {
+		return &bundle{Settings: s}, nil
 	})
 }
 
-// goldstein is the method `goldstein`. F is a continuous selection of smooth
+// bundle is the method `bundle`. F is a continuous selection of smooth
 // pieces, one for each active set of the lower level. An iteration at x
 //
 //  1. minimizes the model max_i (e_i + g_i'd) + sum_k max(0, c_k + h_k'd) + 1/2 d'Hd
@@ -62,17 +62,17 @@ func init() {
 // they add may reopen the descent. A point stationary for all of that is left
 // only if a poll of values around it finds a lower one, which at a minimizer
 // does not happen: it then ends the run.
-type goldstein struct {
-	Settings goldsteinSettings
-	keeps[goldsteinState]
+type bundle struct {
+	Settings bundleSettings
+	Keeps[bundleState]
 	learned *lesson             // from a run nearby; nil: none
 	path    *central.Path       // of the approach; what it holds between steps does not count
 	program *parametric.Program // of the hops; likewise
 }
 
-// goldsteinState is the state between iterations. Slices are not changed in
+// bundleState is the state between iterations. Slices are not changed in
 // place.
-type goldsteinState struct {
+type bundleState struct {
 	Center    Sample
 	Bundle    []Sample // other pieces, most recent last
 	Kinks     []kink   // rows whose change of state near x is known, most recent last
@@ -98,18 +98,18 @@ type goldsteinState struct {
 }
 
 // Iterate implements Method.
-func (m *goldstein) Iterate() (x []float64, f, step, measure float64) {
-	s := &m.state
+func (m *bundle) Iterate() (x []float64, f, step, measure float64) {
+	s := &m.State
 	return s.Center.X, s.Center.F, s.LastStep, s.Measure
 }
 
 // Begin implements Method.
-func (m *goldstein) Begin(ctx context.Context, run *Run) error {
+func (m *bundle) Begin(ctx context.Context, run *Run) error {
 	c, err := run.Gradient(ctx, run.Start)
 	if err != nil {
 		return err
 	}
-	m.state = goldsteinState{Center: *c, Measure: norm(c.G)}
+	m.State = bundleState{Center: *c, Measure: norm(c.G)}
 	m.rescale(run)
 	if err := m.recall(ctx, run); err != nil {
 		return err
@@ -118,21 +118,21 @@ func (m *goldstein) Begin(ctx context.Context, run *Run) error {
 }
 
 // rescale starts the curvature anew, from the gradient and the initial step.
-func (m *goldstein) rescale(run *Run) {
-	s := &m.state
-	length := m.Settings.InitialStep * run.size(s.Center.X)
+func (m *bundle) rescale(run *Run) {
+	s := &m.State
+	length := m.Settings.InitialStep * run.Size(s.Center.X)
 	curvature := norm(s.Center.G) / length
 	if curvature == 0 {
 		curvature = 1
 	}
 	s.H = newQuasiNewton(len(s.Center.X), curvature)
 	// Steps beyond this are shortened; it grows with steps that reach it.
-	s.Reach = 10 * run.size(s.Center.X)
+	s.Reach = 10 * run.Size(s.Center.X)
 }
 
 // Step implements Method.
-func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
-	s := &m.state
+func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.State
 	if s.Hopping != nil {
 		return "", m.round(ctx, run)
 	}
@@ -145,12 +145,12 @@ func (m *goldstein) Step(ctx context.Context, run *Run) (string, error) {
 		return "", err
 	}
 	if s.Approached && s.Arriving < certificateDelay {
-		if s.Arriving++; before.F-s.Center.F <= 10*run.noise(&before) || s.Arriving == certificateDelay {
+		if s.Arriving++; before.F-s.Center.F <= 10*run.Noise(&before) || s.Arriving == certificateDelay {
 			s.Arriving = certificateDelay
 			return m.arrive(ctx, run)
 		}
 	}
-	if moved && before.F-s.Center.F > run.noise(&before) {
+	if moved && before.F-s.Center.F > run.Noise(&before) {
 		s.Sampled, s.Stagnated = 0, 0
 		return "", nil
 	}
@@ -174,8 +174,8 @@ const maxStagnation = 3
 
 // descend takes one step to a lower point, with the null steps it needs. It
 // reports false where the model predicts no descent, or none is found.
-func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
-	s := &m.state
+func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
+	s := &m.State
 	maxNull := 10 + 2*min(run.Dim(), 100)
 	turns, fresh := 0, false
 	for null := 0; ; null++ {
@@ -183,7 +183,7 @@ func (m *goldstein) descend(ctx context.Context, run *Run) (bool, error) {
 		model.H = s.H.curvature(m.bend(run))
 		model.Guess = m.guess(model)
 		step, err := run.projector.Step(s.Center.X, &model.Model)
-		if err != nil && outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
+		if err != nil && Outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
 			// of F; a curvature made anew from the gradient is well conditioned.
 			if fresh {
@@ -263,21 +263,21 @@ const ascent = 0.1
 
 // stationary reports that the predicted decrease, or the step, is nothing: both
 // well below what values of F, and its argument, resolve.
-func (m *goldstein) stationary(run *Run, predicted, curvature, length float64) bool {
-	c := &m.state.Center
-	return predicted+curvature <= 1e-4*rounding*run.noise(c) || length <= 1e-15*run.size(c.X)
+func (m *bundle) stationary(run *Run, predicted, curvature, length float64) bool {
+	c := &m.State.Center
+	return predicted+curvature <= 1e-4*rounding*run.Noise(c) || length <= 1e-15*run.Size(c.X)
 }
 
 // try evaluates F and its gradient at the projection of x + t d; nil where F has
 // no value.
-func (m *goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
-	x := plus(m.state.Center.X, t, d)
+func (m *bundle) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
+	x := plus(m.State.Center.X, t, d)
 	err := run.Project(x, x)
 	var trial *Sample
 	if err == nil {
 		trial, err = run.Gradient(ctx, x)
 	}
-	if err != nil && outside(err) {
+	if err != nil && Outside(err) {
 		return nil, nil
 	}
 	return trial, err
@@ -286,12 +286,12 @@ func (m *goldstein) try(ctx context.Context, run *Run, d []float64, t float64) (
 // acceptable is Armijo's condition on the model's decrease. Where the decrease
 // is within the rounding of F, the slope at the trial decides instead (the
 // approximate condition of Hager and Zhang 2005).
-func (m *goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) bool {
-	c := &m.state.Center
+func (m *bundle) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) bool {
+	c := &m.State.Center
 	if trial.F <= c.F+m.Settings.Armijo*t*step.Value && trial.F < c.F {
 		return true
 	}
-	if trial.F > c.F+run.noise(c) || -t*step.Value > 10*run.noise(c) {
+	if trial.F > c.F+run.Noise(c) || -t*step.Value > 10*run.Noise(c) {
 		return false
 	}
 	return math.Abs(dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && norm(trial.G) <= 0.9*norm(c.G)
@@ -299,13 +299,13 @@ func (m *goldstein) acceptable(run *Run, trial *Sample, step *qp.Step, t float64
 
 // accept moves to a trial point, after longer steps along the same direction
 // where F still falls steeply there, and updates the curvature.
-func (m *goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
+func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
 	length := norm(step.D)
-	if t*length >= 0.5*m.state.Reach {
-		m.state.Reach *= 2
+	if t*length >= 0.5*m.State.Reach {
+		m.State.Reach *= 2
 	}
 	expansions := 20
-	if m.state.Taught && t == 1 {
+	if m.State.Taught && t == 1 {
 		// A full step of a curvature that was learned; what it misses the next one knows.
 		expansions = 0
 	}
@@ -327,7 +327,7 @@ func (m *goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 		}
 		m.remember(trial)
 		t, trial = 2*t, longer
-		m.state.Reach = math.Max(m.state.Reach, t*length)
+		m.State.Reach = math.Max(m.State.Reach, t*length)
 	}
 	m.moveTo(trial)
 	return true, nil
@@ -335,8 +335,8 @@ func (m *goldstein) accept(ctx context.Context, run *Run, step *qp.Step, t float
 
 // moveTo makes a sample the center. The curvature learns from the nearest
 // gradient of the same piece.
-func (m *goldstein) moveTo(next *Sample) {
-	s := &m.state
+func (m *bundle) moveTo(next *Sample) {
+	s := &m.State
 	old := s.Center
 	partner, near := -1, math.Inf(1)
 	candidates := append([]Sample{old}, s.Bundle...)
@@ -364,12 +364,12 @@ func (m *goldstein) moveTo(next *Sample) {
 
 // backtrack shortens the step until F falls. Each failure halves it; gradients
 // met on the way join the bundle.
-func (m *goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
-	s := &m.state
+func (m *bundle) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
+	s := &m.State
 	length := norm(step.D)
 	for range 60 {
 		t /= 2
-		if t*length <= 1e-15*run.size(s.Center.X) {
+		if t*length <= 1e-15*run.Size(s.Center.X) {
 			break
 		}
 		trial, err := m.try(ctx, run, step.D, t)
@@ -387,7 +387,7 @@ func (m *goldstein) backtrack(ctx context.Context, run *Run, step *qp.Step, t fl
 			return true, nil
 		}
 		m.remember(trial)
-		if -t*step.Value <= run.noise(&s.Center) {
+		if -t*step.Value <= run.Noise(&s.Center) {
 			break // what is left to gain is below the rounding of F
 		}
 	}

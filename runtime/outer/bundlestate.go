@@ -2,14 +2,14 @@ package outer
 
 import "fmt"
 
-func (m *goldstein) valid(d dimensions) error {
-	s := &m.state
+func (m *bundle) Valid(d Dimensions) error {
+	s := &m.State
 	if s.Center.G == nil {
 		return fmt.Errorf("its center has no gradient")
 	}
 	samples := append([]Sample{s.Center}, s.Bundle...)
 	for _, sample := range samples {
-		if err := sample.valid(d); err != nil {
+		if err := sample.Valid(d); err != nil {
 			return err
 		}
 		if sample.G == nil {
@@ -17,20 +17,20 @@ func (m *goldstein) valid(d dimensions) error {
 		}
 	}
 	for _, k := range s.Kinks {
-		if err := vectors(d.x, k.X); err != nil {
+		if err := Vectors(d.X, k.X); err != nil {
 			return err
 		}
 		if k.Grad != nil {
-			if err := vectors(d.x, k.Grad); err != nil {
+			if err := Vectors(d.X, k.Grad); err != nil {
 				return err
 			}
 		}
-		if err := indices(d.rows, []int{k.Row}); err != nil {
+		if err := indices(d.Rows, []int{k.Row}); err != nil {
 			return err
 		}
 	}
-	if s.H.N != d.x {
-		return fmt.Errorf("its curvature is not that of %d entries of x", d.x)
+	if s.H.N != d.X {
+		return fmt.Errorf("its curvature is not that of %d entries of x", d.X)
 	}
 	if err := s.H.valid(); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (m *goldstein) valid(d dimensions) error {
 	if w := s.Working; w != nil {
 		for _, fixed := range [][]int{w.Lower, w.Upper} {
 			for _, j := range fixed {
-				if j < 0 || j >= d.x {
+				if j < 0 || j >= d.X {
 					return fmt.Errorf("there is no entry %d of x", j+1)
 				}
 			}
@@ -50,27 +50,27 @@ func (m *goldstein) valid(d dimensions) error {
 		}
 	}
 	if b := s.Hopping; b != nil {
-		if err := b.valid(d); err != nil {
+		if err := b.Valid(d); err != nil {
 			return err
 		}
 	}
 	if a := s.Approach; a != nil {
-		if err := vectors(d.x, a.X); err != nil {
+		if err := Vectors(d.X, a.X); err != nil {
 			return err
 		}
-		if d.y == 0 {
+		if d.Y == 0 {
 			return fmt.Errorf("its lower level has no central path")
 		}
-		if err := vectors(d.y, a.Y); err != nil {
+		if err := Vectors(d.Y, a.Y); err != nil {
 			return err
 		}
 		if a.Before != nil {
-			if err := vectors(d.x, a.Before); err != nil {
+			if err := Vectors(d.X, a.Before); err != nil {
 				return err
 			}
 		}
 		if a.Scale.Floor > 0 {
-			if err := vectors(d.y, a.Scale.At); err != nil {
+			if err := Vectors(d.Y, a.Scale.At); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"fmt"
 	"math"
 	"strings"
@@ -62,20 +63,20 @@ func newOnline(x []float64, p plan) online {
 	return online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}
 }
 
-func (o *online) valid(d dimensions) error {
+func (o *online) Valid(d outer.Dimensions) error {
 	if p := o.Plan; o.T < 0 || o.Done < 0 || p.M < 1 || p.K < 1 || !(p.D > 0) || !(p.Eta > 0) {
 		return fmt.Errorf("step %d, %d blocks done, %+v", o.T, o.Done, p)
 	}
 	if o.Out != nil {
-		if err := vectors(d.x, o.Out); err != nil {
+		if err := outer.Vectors(d.X, o.Out); err != nil {
 			return err
 		}
 	}
-	return vectors(d.x, o.X, o.Delta, o.Block)
+	return outer.Vectors(d.X, o.X, o.Delta, o.Block)
 }
 
 // next draws s_t and returns x_t and z_t, projected.
-func (o *online) next(run *Run) (x, z []float64, err error) {
+func (o *online) next(run *outer.Run) (x, z []float64, err error) {
 	s := run.Rand.Float64()
 	x, z = plus(o.X, 1, o.Delta), plus(o.X, s, o.Delta)
 	if err := run.Project(x, x); err != nil {
@@ -88,7 +89,7 @@ func (o *online) next(run *Run) (x, z []float64, err error) {
 }
 
 // advance ends step t with the gradient estimate g at z.
-func (o *online) advance(run *Run, x, z, g []float64) {
+func (o *online) advance(run *outer.Run, x, z, g []float64) {
 	step := plus(minus(x, o.X), -o.Plan.Eta, g)
 	if n := norm(step); n > o.Plan.D {
 		step = plus(make([]float64, len(step)), o.Plan.D/n, step)
@@ -111,9 +112,9 @@ func (o *online) finished() bool { return o.Done >= o.Plan.K }
 // spent is the end of a run whose blocks are done.
 func (o *online) spent() error {
 	if o.Plan.ByHand != "" {
-		return spent(fmt.Sprintf("the budget of %d blocks of %d steps is used up; with %s set by hand no theorem speaks of the outcome", o.Plan.K, o.Plan.M, o.Plan.ByHand))
+		return outer.Spent(fmt.Sprintf("the budget of %d blocks of %d steps is used up; with %s set by hand no theorem speaks of the outcome", o.Plan.K, o.Plan.M, o.Plan.ByHand))
 	}
-	return spent(fmt.Sprintf("the theorem's budget of %d blocks of %d steps is used up, and it speaks of the mean of a block drawn at random", o.Plan.K, o.Plan.M))
+	return outer.Spent(fmt.Sprintf("the theorem's budget of %d blocks of %d steps is used up, and it speaks of the mean of a block drawn at random", o.Plan.K, o.Plan.M))
 }
 
 // sampled is the point of the theorem, or the iterate where no block is done.

@@ -1,0 +1,192 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/problem"
+)
+
+// goldsteinSettings are the settings of the method `goldstein`.
+type goldsteinSettings struct {
+	Delta   float64 `setting:"delta" doc:"radius of the Goldstein subdifferential in the certificate, relative to the size of x over X" min:"1e-14" max:"1"`
+	Epsilon float64 `setting:"epsilon" doc:"target for its smallest element, relative to the gradients" min:"0"`
+	Samples int     `setting:"samples" doc:"gradients sampled in the ball; 0 for twice the entries of x" min:"0"`
+	Radius  float64 `setting:"radius" doc:"the first sampling radius, relative to the size of x over X" min:"1e-14" max:"1"`
+	Shrink  float64 `setting:"shrink" doc:"by which radius and target fall where the smallest element meets the target" min:"1e-6" max:"0.99"`
+	Armijo  float64 `setting:"armijo" doc:"part of the decrease along the smallest element that a step must attain" min:"1e-12" max:"0.5"`
+	Budget  int     `setting:"iterations" doc:"steps after which it gives up" min:"1"`
+}
+
+// defaultGoldstein are the defaults: those of Burke, Lewis and Overton (2005, section 4) but for the last radius and target.
+func defaultGoldstein() *goldsteinSettings {
+	return &goldsteinSettings{Delta: 1e-6, Epsilon: 1e-5, Radius: 0.1, Shrink: 0.1, Armijo: 1e-4, Budget: 10000}
+}
+
+func init() {
+	outer.Register(outer.Spec{
+		Name:      "goldstein",
+		Summary:   "gradient sampling: steps along the smallest element of the hull of gradients in a ball that shrinks",
+		Reference: "def:GoldsteinDeltaEpsStationary; Goldstein 1977; Burke, Lewis, Overton 2005; Kiwiel 2007",
+		Suits:     "inequality rows and few upper variables: F has kinks where the active set changes",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.LipschitzF},
+	}, defaultGoldstein(), func(s goldsteinSettings, _ method.Values) (outer.Method, error) {
+		return &goldstein{Settings: s}, nil
+	})
+}
+
+// goldstein is the method `goldstein` (Kiwiel 2007, algorithm 2.1, with projections). At x, with radius delta_k and target epsilon_k:
+//
+//  1. gradients are taken at x and at points drawn from the ball of radius delta_k around it;
+//  2. v is the smallest element of their hull and the normal cone of X and D;
+//  3. where |v| <= epsilon_k both fall, and the run ends when they are the certificate's;
+//  4. otherwise x moves to the projection of x - t v for the first t = t_0, t_0/2, ... with
+//     F(x) - F(x+) >= armijo t |v|^2, and where t |v| has fallen below delta_k without one, delta_k falls.
+//
+// It asks for nothing but gradients, and knows nothing of why F has kinks.
+type goldstein struct {
+	Settings goldsteinSettings
+	outer.Keeps[goldsteinState]
+}
+
+type goldsteinState struct {
+	Center   outer.Sample // with its gradient
+	Radius   float64      // delta_k, relative to the size of x
+	Target   float64      // epsilon_k, relative to the gradients
+	Length   float64      // of the last step
+	Measure  float64      // |v|
+	Steps    int
+	Gathered []outer.Sample // the gradients of the last ball
+}
+
+// Valid implements outer.Method.
+func (m *goldstein) Valid(d outer.Dimensions) error {
+	s := &m.State
+	if !(s.Radius > 0) || !(s.Target >= 0) || !(s.Length >= 0) || s.Steps < 0 {
+		return fmt.Errorf("radius %v, target %v, a step of %v", s.Radius, s.Target, s.Length)
+	}
+	for _, g := range append([]outer.Sample{s.Center}, s.Gathered...) {
+		if err := g.Valid(d); err != nil {
+			return err
+		}
+		if g.G == nil {
+			return fmt.Errorf("a point of the ball has no gradient")
+		}
+	}
+	return nil
+}
+
+// Iterate implements outer.Method.
+func (m *goldstein) Iterate() (x []float64, f, step, measure float64) {
+	return m.State.Center.X, m.State.Center.F, m.State.Length, m.State.Measure
+}
+
+// Begin implements outer.Method.
+func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
+	c, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return err
+	}
+	set := &m.Settings
+	m.State = goldsteinState{Center: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Epsilon, set.Epsilon*set.Radius/set.Delta),
+		Length: set.Radius * run.Size(c.X), Measure: norm(c.G)}
+	return nil
+}
+
+// Step implements outer.Method.
+func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
+	s, set := &m.State, &m.Settings
+	if s.Steps++; s.Steps > set.Budget {
+		return "", outer.Spent(fmt.Sprintf("%d steps are used up, at a radius of %.2g and a measure of %.2g", set.Budget, s.Radius*run.Size(s.Center.X), s.Measure))
+	}
+	delta := run.Radius(s.Radius, s.Center.X)
+	count := set.Samples
+	if count == 0 {
+		count = 2 * run.Dim()
+	}
+	samples, err := sampleBall(ctx, run, s.Center.X, delta, count)
+	if err != nil {
+		return "", err
+	}
+	s.Gathered = samples
+	hull := []outer.Sample{s.Center}
+	for _, g := range samples {
+		if g.Open {
+			hull = append(hull, g)
+		}
+	}
+	if !s.Center.Open && len(hull) > 1 {
+		hull = hull[1:]
+	}
+	gradients := make([][]float64, len(hull))
+	for i, g := range hull {
+		gradients[i] = g.G
+	}
+	least, err := run.Projector().MinNorm(s.Center.X, gradients, delta, nil)
+	if err != nil {
+		return "", err
+	}
+	s.Measure = least.Norm
+	if s.Measure <= s.Target*run.Scale(hull...) {
+		return m.shrink(ctx, run)
+	}
+	v := clone(least.Normal)
+	for i, w := range least.Weights {
+		v = plus(v, w, gradients[i])
+	}
+	size := norm(v)
+	for t := math.Max(2*s.Length, delta) / size; t*size >= delta*set.Shrink; t /= 2 {
+		x := plus(s.Center.X, -t, v)
+		if err := run.Project(x, x); err != nil {
+			return "", err
+		}
+		next, err := run.Gradient(ctx, x)
+		if err != nil {
+			if outer.Outside(err) {
+				continue
+			}
+			return "", err
+		}
+		if s.Center.F-next.F >= set.Armijo*t*size*size && next.F < s.Center.F {
+			s.Length, s.Center = distance(next.X, s.Center.X), *next
+			return "", nil
+		}
+	}
+	return m.shrink(ctx, run)
+}
+
+// shrink ends the run at the certificate's radius and target, or makes them smaller. A line search that fails at the last radius shows a missing gradient, which
+// more samples may find: the step is taken again.
+func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) {
+	s, set := &m.State, &m.Settings
+	if s.Radius > set.Delta {
+		s.Radius = math.Max(set.Delta, set.Shrink*s.Radius)
+		s.Target = math.Max(set.Epsilon, set.Shrink*s.Target)
+		return "", nil
+	}
+	s.Target = set.Epsilon
+	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(set.Delta, s.Center.X))
+	if err != nil || c == nil || c.Norm+c.GradError > s.Target*run.Scale(append(s.Gathered, s.Center)...) {
+		return "", err
+	}
+	return fmt.Sprintf("Goldstein stationary within radius %.2g: measure %.2g", c.Delta, c.Norm), nil
+}
+
+// Finish implements outer.Method: the certificate of the best point.
+func (m *goldstein) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
+	outer.PreferIterate(ctx, run, result, &m.State.Center)
+	delta := run.Radius(m.Settings.Delta, result.Best.X)
+	c, err := outer.Certify(ctx, run, result.Best, append(m.State.Gathered[:len(m.State.Gathered):len(m.State.Gathered)], m.State.Center), delta)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		return outer.ErrNoCertificate
+	}
+	result.Certificate = c
+	result.Measure = outer.Measure{Name: outer.GoldsteinMeasure, Value: c.Norm, Delta: delta}
+	return run.Align(ctx, result.Best, c)
+}
