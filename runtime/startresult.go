@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 )
 

@@ -1,7 +1,6 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 
@@ -9,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 

@@ -1,9 +1,9 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 

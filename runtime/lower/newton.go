@@ -1,11 +1,11 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 

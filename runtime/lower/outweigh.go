@@ -1,11 +1,11 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"

@@ -1,12 +1,12 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )

@@ -1,10 +1,10 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 

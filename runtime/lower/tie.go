@@ -1,9 +1,10 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"slices"
+
+	"bilevelc/internal/ablation"
 )
 
 // tie finds a weak row where an equality row was let go because inequality rows hold what it holds,

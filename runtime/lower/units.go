@@ -1,11 +1,11 @@
 package lower
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )

@@ -1,10 +1,10 @@
 package oracle
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"

@@ -1,9 +1,9 @@
 package oracle
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 

@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // What a face leaves free of a row is the distance of the row from the span of the

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
+	"gonum.org/v1/gonum/mat"
+
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // PenaltySettings are the settings of the oracle `penalty`.

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
+
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
-
-	"gonum.org/v1/gonum/mat"
 )
 
 // answering is a random lower level with a known answer at x0: with u = exp(x/2),

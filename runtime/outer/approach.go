@@ -1,10 +1,10 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/parametric"

@@ -1,9 +1,9 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/qp"
 )
 

@@ -1,10 +1,10 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/parametric"

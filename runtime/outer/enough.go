@@ -1,11 +1,11 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/status"
 )
 

@@ -1,13 +1,13 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/status"
 )
 

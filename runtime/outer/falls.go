@@ -1,11 +1,11 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )

@@ -1,13 +1,13 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )

@@ -1,12 +1,12 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/parametric"
 	"bilevelc/runtime/problem"
 )

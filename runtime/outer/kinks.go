@@ -1,11 +1,11 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"math"
 	"slices"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )

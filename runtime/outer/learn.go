@@ -1,13 +1,13 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"sort"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 )
 

@@ -1,12 +1,12 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
 )

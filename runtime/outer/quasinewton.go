@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/runtime/qp"
-
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/qp"
 )
 
 // quasiNewton is a positive definite approximation of the curvature of F's pieces, by

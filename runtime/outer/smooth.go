@@ -1,11 +1,11 @@
 package outer
 
 import (
-	"bilevelc/internal/ablation"
 	"context"
 	"errors"
 	"math"
 
+	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/problem"
 )

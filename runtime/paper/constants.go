@@ -1,10 +1,11 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
+
+	"bilevelc/runtime/outer"
 )
 
 // constants are what the theorems ask to be known of F.

@@ -1,11 +1,11 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"context"
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 )
 

@@ -1,12 +1,12 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"math"
 	"math/rand/v2"
 	"testing"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
 )

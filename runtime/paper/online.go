@@ -1,10 +1,11 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"fmt"
 	"math"
 	"strings"
+
+	"bilevelc/runtime/outer"
 )
 
 // online is the online-to-nonconvex conversion that alg: IZO and alg: OIGRM

@@ -1,13 +1,13 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
 
 	"bilevelc/runtime/convex"
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 )
 

@@ -1,12 +1,12 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
 
 	"bilevelc/runtime/method"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 )
 

@@ -1,7 +1,6 @@
 package paper
 
 import (
-	"bilevelc/runtime/outer"
 	"context"
 	"maps"
 	"math"
@@ -13,6 +12,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/status"

@@ -96,7 +96,7 @@ func (p *Projector) assemble() {
 		}
 		both(cols, vals, p.set.Rhs[i], kind == problem.Equal, name, false)
 	}
-	p.unit = Unit(p.rows)
+	p.unit = unitOf(p.rows)
 	for i, kind := range p.rows.Kind {
 		cols, vals := p.rows.A.Row(i)
 		equal, name := kind == problem.Equal, p.rows.RowName(i)
@@ -131,9 +131,9 @@ func readsY(rows *problem.Rows, i int) bool {
 	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
 }
 
-// Unit is the median of |A_i| / |B_i| over the rows that involve both x and y; 1
+// unitOf is the median of |A_i| / |B_i| over the rows that involve both x and y; 1
 // where there are none. It goes with the units of x and y and not with those of rows.
-func Unit(rows *problem.Rows) float64 {
+func unitOf(rows *problem.Rows) float64 {
 	var ratios []float64
 	for i := range rows.Kind {
 		_, a := rows.A.Row(i)
