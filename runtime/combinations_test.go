@@ -36,9 +36,9 @@ func TestCombinations(t *testing.T) {
 	}
 	refused := 0
 	for name, text := range models {
-		for _, method := range []string{"pgd", "goldstein"} {
+		for _, method := range []string{"pgd", "goldstein", "bundle"} {
 			for _, oracle := range []string{"face", "difference", "penalty", "value"} {
-				if testing.Short() && method == "goldstein" && oracle != "value" {
+				if testing.Short() && method != "pgd" && oracle != "value" {
 					continue
 				}
 				problem := bindText(t, text)
@@ -49,7 +49,8 @@ func TestCombinations(t *testing.T) {
 					}
 					continue
 				}
-				if res.Status != runtime.Solved {
+				// The methods of the paper say where they end without having solved anything.
+				if res.Status != runtime.Solved && (method == "bundle" || res.Status != runtime.NumericalFailure && res.Status != runtime.BudgetSpent || !res.HasPoint()) {
 					t.Errorf("%s, %s, %s: %s: %s", name, method, oracle, res.Status, res.Reason)
 					continue
 				}

@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
+	_ "bilevelc/runtime/paper" // registers its methods
 	"bilevelc/runtime/status"
 )
 

@@ -71,8 +71,6 @@ func (s *Solution) assess(q *polyhedron, working workingSet, grad []float64, pul
 	}
 	if s.tie(q, working) {
 		s.settle(q, grad, rest)
-	} else {
-		s.spread(q, grad, rest)
 	}
 	sort.Ints(s.Active)
 	s.ErrorBound = errorBound(rest, s, q, known.Mu)

@@ -82,6 +82,9 @@ func Choose(p *problem.Problem) string {
 // faster ones: see bench/growth.
 const leastSparse = 64
 
+// unsolved is the share of the gradient that multipliers leave where none were found: far above the tolerance of solvers.
+const unsolved = 1e-6
+
 // Solve implements Solver.
 func (s *sparseSolver) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	if !sparsely(p, obj) {

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"bilevelc/runtime/linalg"
 	"math"
 	"slices"
 
@@ -85,4 +86,17 @@ func (q *polyhedron) pinned(i int) bool {
 		}
 	}
 	return false
+}
+
+// settle sets what follows from other multipliers and active rows.
+func (s *Solution) settle(q *polyhedron, grad, rest []float64) {
+	q.subtractPull(rest, grad, s.Lambda)
+	s.Residuals.Stationarity = linalg.NormInf(rest)
+	s.MinMultiplier, s.Residuals.Complementarity = math.Inf(1), 0
+	for _, i := range s.Active {
+		if !q.equal(i) {
+			s.MinMultiplier = math.Min(s.MinMultiplier, s.Lambda[i])
+			s.Residuals.Complementarity = math.Max(s.Residuals.Complementarity, math.Abs(s.Lambda[i]*q.slack(i, s.Y)*q.norm[i]))
+		}
+	}
 }
