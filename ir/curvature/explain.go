@@ -284,7 +284,7 @@ func (a *attempt) blame(pr *prover) *Blame {
 		return a.blameNode(e.node, e.reason)
 	}
 	if t := a.form.failed; t != nil {
-		if data := missing(t.node); data != "" {
+		if data := expr.Missing(t.node); data != "" {
 			return a.blameTerm(t, "its sign depends on data that is not supplied ("+data+")")
 		}
 		return a.blameTerm(t, "its second derivative has no lower bound over the ranges of x and y")
@@ -308,17 +308,4 @@ func (a *attempt) blame(pr *prover) *Blame {
 		reason = "its second derivative " + name + " is not shown to be positive"
 	}
 	return a.blameNode(pr.Lower.Objective, reason)
-}
-
-// missing names a data array below n that was not supplied.
-func missing(n *expr.Node) string {
-	if !n.Opaque {
-		return ""
-	}
-	for _, m := range expr.Reachable(n) {
-		if m.Op == expr.Const && m.Opaque {
-			return m.Name
-		}
-	}
-	return ""
 }

@@ -86,10 +86,30 @@ func (a Interval) add(b Interval) Interval {
 func (a Interval) sub(b Interval) Interval { return a.add(b.neg()) }
 
 func (a Interval) mul(b Interval) Interval {
+	switch one := point(1); {
+	case b == one:
+		return a
+	case a == one:
+		return b
+	case a.Lo >= 0 && b.Lo >= 0:
+		return Interval{mulDown(a.Lo, b.Lo), mulUp(a.Hi, b.Hi)}
+	case b.isPoint():
+		return a.times(b.Lo)
+	case a.isPoint():
+		return b.times(a.Lo)
+	}
 	return Interval{
 		min(mulDown(a.Lo, b.Lo), mulDown(a.Lo, b.Hi), mulDown(a.Hi, b.Lo), mulDown(a.Hi, b.Hi)),
 		max(mulUp(a.Lo, b.Lo), mulUp(a.Lo, b.Hi), mulUp(a.Hi, b.Lo), mulUp(a.Hi, b.Hi)),
 	}
+}
+
+// times is the range of c u.
+func (a Interval) times(c float64) Interval {
+	if c < 0 {
+		a.Lo, a.Hi = a.Hi, a.Lo
+	}
+	return Interval{mulDown(a.Lo, c), mulUp(a.Hi, c)}
 }
 
 // sqr is the range of u*u, which mul would not know to be one u.

@@ -169,45 +169,23 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			f.fail(p.term)
 			return
 		}
-		cols, mid, rad := p.a.row(k)
 		w := p.weight(k).mul(p.a.scaleOf(k).sqr())
 		d := w.Lo
-		if len(mid) == 0 || d == 0 {
+		if d == 0 {
 			continue
 		}
-		col := func(i int) int {
-			if cols == nil {
-				return i
-			}
-			return cols[i]
-		}
-		count, only := 0, 0
-		size, spread := 0.0, 0.0 // sums of |mid| and of rad
-		for i, m := range mid {
-			r := 0.0
-			if rad != nil {
-				r = rad[i]
-			}
-			if m == 0 && r == 0 {
-				continue
-			}
-			count, only = count+1, i
-			size, spread = addUp(size, math.Abs(m)), addUp(spread, r)
-		}
-		if count == 0 {
+		items, size, spread := p.a.items(s.left[:0], k)
+		s.left = items // room for the next
+		if len(items) == 0 {
 			continue
 		}
-		if count == 1 {
-			v := point(mid[only])
-			if rad != nil {
-				v = Interval{addDown(mid[only], -rad[only]), addUp(mid[only], rad[only])}
-			}
-			add := point(d).mul(v.sqr()).Lo
+		if len(items) == 1 {
+			add := point(d).mul(items[0].value().sqr()).Lo
 			if math.IsInf(add, -1) {
 				f.fail(p.term)
 				continue
 			}
-			c := col(only)
+			c := items[0].col
 			f.diag[c] = addDown(f.diag[c], add)
 			f.touched[c] = f.touched[c] || add != 0
 			continue
@@ -216,9 +194,9 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			f.fail(p.term)
 			continue
 		}
-		block := f.block[col(only)]
+		block := f.block[items[0].col]
 		dense := f.dense[block]
-		cost, full := rowCost(count, len(f.cols[block]))
+		cost, full := rowCost(len(items), len(f.cols[block]))
 		keep := dense != nil && spread <= thin*size && s.work.spend(cost)
 		if d > 0 && (!keep || math.IsInf(d, 1)) {
 			continue // positive semidefinite: at least 0
@@ -232,27 +210,24 @@ func (s *study) addSquares(f *form, p *signedTerm) {
 			}
 		}
 		root := math.Sqrt(ad)
-		for i, m := range mid {
-			r := 0.0
-			if rad != nil {
-				r = rad[i]
-			}
-			if m == 0 && r == 0 {
+		for _, it := range items {
+			c, am := it.col, math.Abs(it.mid)
+			f.touched[c] = true
+			f.loosen(c, mulUp(ad, addUp(mulUp(am, spread), mulUp(it.rad, addUp(size, spread)))))
+			entries := mulUp(ad, mulUp(am, size))
+			if !keep {
+				f.loosen(c, entries)
 				continue
 			}
-			c := col(i)
-			f.touched[c] = true
-			am := math.Abs(m)
-			f.loosen(c, mulUp(ad, addUp(mulUp(am, spread), mulUp(r, addUp(size, spread)))))
-			if entries := mulUp(ad, mulUp(am, size)); keep {
-				f.mass[c] = addUp(f.mass[c], entries)
-				if together != nil {
-					together[f.place[c]] = root * m
-				} else {
-					f.addRow(dense, c, d*m, cols, mid)
-				}
-			} else {
-				f.loosen(c, entries)
+			f.mass[c] = addUp(f.mass[c], entries)
+			if together != nil {
+				together[f.place[c]] = root * it.mid
+				continue
+			}
+			m := len(f.cols[block])
+			to := dense[f.place[c]*m : (f.place[c]+1)*m]
+			for _, other := range items {
+				to[f.place[other.col]] += d * it.mid * other.mid
 			}
 		}
 	}
@@ -288,23 +263,6 @@ func (s *study) addShared(f *form, p *signedTerm) bool {
 	return true
 }
 
-// addRow adds v times a row to the matrix row of column c.
-func (f *form) addRow(dense []float64, c int, v float64, cols []int, row []float64) {
-	m := len(f.cols[f.block[c]])
-	to := dense[f.place[c]*m : (f.place[c]+1)*m]
-	if cols == nil {
-		for i, e := range row {
-			if e != 0 {
-				to[f.place[i]] += v * e
-			}
-		}
-		return
-	}
-	for i, e := range row {
-		to[f.place[cols[i]]] += v * e
-	}
-}
-
 func (f *form) loosen(c int, by float64) { f.slack[c] = addUp(f.slack[c], by) }
 
 // item is an entry of a row of a Jacobian.
@@ -313,31 +271,35 @@ type item struct {
 	mid, rad float64
 }
 
+func (it item) value() Interval { return Interval{addDown(it.mid, -it.rad), addUp(it.mid, it.rad)} }
+
+// items appends the entries of row k that are not 0, without its scale; size and spread are
+// the sums of |mid| and of rad.
+func (j *jacobian) items(to []item, k int) (_ []item, size, spread float64) {
+	cols, mid, rad := j.row(k)
+	for n, m := range mid {
+		it := item{col: n, mid: m}
+		if cols != nil {
+			it.col = cols[n]
+		}
+		if rad != nil {
+			it.rad = rad[n]
+		}
+		if it.mid != 0 || it.rad != 0 {
+			to = append(to, it)
+			if size = addUp(size, math.Abs(m)); it.rad != 0 {
+				spread = addUp(spread, it.rad)
+			}
+		}
+	}
+	return to, size, spread
+}
+
 // addPair adds w (a_i b_j' + b_j a_i').
 func (s *study) addPair(f *form, p *signedTerm, i, j int, w Interval) {
 	w = w.mul(p.a.scaleOf(i)).mul(p.b.scaleOf(j))
-	gather := func(items []item, jac *jacobian, k int) (_ []item, size, spread float64) {
-		cols, mid, rad := jac.row(k)
-		for n, m := range mid {
-			it := item{col: n, mid: m}
-			if cols != nil {
-				it.col = cols[n]
-			}
-			if rad != nil {
-				it.rad = rad[n]
-			}
-			if it.mid != 0 || it.rad != 0 {
-				items = append(items, it)
-				size = addUp(size, math.Abs(m))
-				if it.rad != 0 {
-					spread = addUp(spread, it.rad)
-				}
-			}
-		}
-		return items, size, spread
-	}
-	a, sizeA, spreadA := gather(s.left[:0], p.a, i)
-	b, sizeB, spreadB := gather(s.right[:0], p.b, j)
+	a, sizeA, spreadA := p.a.items(s.left[:0], i)
+	b, sizeB, spreadB := p.b.items(s.right[:0], j)
 	s.left, s.right = a, b // room for the next
 	if len(a) == 0 || len(b) == 0 || w.isZero() {
 		return
@@ -347,10 +309,8 @@ func (s *study) addPair(f *form, p *signedTerm, i, j int, w Interval) {
 		return
 	}
 	if len(a) == 1 && len(b) == 1 && a[0].col == b[0].col {
-		va := Interval{addDown(a[0].mid, -a[0].rad), addUp(a[0].mid, a[0].rad)}
-		vb := Interval{addDown(b[0].mid, -b[0].rad), addUp(b[0].mid, b[0].rad)}
 		c := a[0].col
-		f.diag[c] = addDown(f.diag[c], w.mul(va).mul(vb).mul(point(2)).Lo)
+		f.diag[c] = addDown(f.diag[c], w.mul(a[0].value()).mul(b[0].value()).mul(point(2)).Lo)
 		f.touched[c] = true
 		return
 	}

@@ -249,7 +249,7 @@ func multiple(u Interval, m expr.Summand, other []Interval, k int) Interval {
 	case math.IsInf(m.A, 0):
 		return wholeLine()
 	}
-	return u.mul(point(m.A))
+	return u.times(m.A)
 }
 
 // partials calls visit with the derivatives of the entries of an operation, entry after

@@ -113,7 +113,7 @@ func (b *Builder) Value(n *Node) (*data.Array, error) {
 		return nil, fmt.Errorf("the value depends on variables")
 	}
 	if n.Opaque {
-		return nil, fmt.Errorf("the value depends on data that was not supplied (%s)", opaqueName(n))
+		return nil, fmt.Errorf("the value depends on data that was not supplied (%s)", Missing(n))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -146,7 +146,8 @@ func (b *Builder) known(n *Node) *data.Array {
 	return b.values[n]
 }
 
-func opaqueName(n *Node) string {
+// Missing names data below a node that was not supplied; "" where there is none.
+func Missing(n *Node) string {
 	for _, m := range Reachable(n) {
 		if m.Op == Const && m.Opaque {
 			return m.Name
