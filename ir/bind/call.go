@@ -80,10 +80,11 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		body = body.with(p.Name.Name, args[k])
 	}
 	for k := range fn.Params {
-		if args[k].isScalar() { // there are no sizes to bind or to compare
-			continue
+		t := args[k].typ()
+		if fn.Params[k].Type != nil && fn.Params[k].Type.Kind == lang.KindInt && elab.IsScalar(t) {
+			t = elab.Int // its value has been checked to be one
 		}
-		if f := elab.Parameter(x, fn, k, args[k].typ(), body.ownSize, body.writtenSize); f != nil {
+		if f := elab.Parameter(x, fn, k, t, body.ownSize, body.writtenSize); f != nil {
 			return e.fault(f)
 		}
 	}

@@ -28,8 +28,10 @@ func (e *elaborator) index(x *lang.Index) value {
 	}
 	v := e.numeric(x.X)
 	if v.bad() {
-		for _, s := range x.Subs {
-			e.subscript(s, 0)
+		for _, s := range x.Subs { // report what is wrong there too
+			if _, label := s.Lo.(*lang.Text); !label {
+				e.subscript(s, 0)
+			}
 		}
 		return value{}
 	}

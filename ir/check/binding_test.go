@@ -29,12 +29,43 @@ fn both(u, v) = u .* v + 1
 fn weigh(u: vector[k], A: matrix[j, k]) = A * u
 `
 
+// labelled are arrays over sets, for a writer that has them.
+const labelled = `set city = {"Rome", "Oslo", "Bern"}
+set good = {"oil", "rye"}
+set hour = 5..7
+set road within city * city = {("Rome", "Oslo"), ("Oslo", "Bern"), ("Rome", "Bern"), ("Bern", "Rome")}
+data W: matrix[city, good] ~ uniform(1, 2)
+data H: matrix[hour, city] ~ uniform(1, 2)
+data p: vector[city] ~ uniform(1, 2)
+data q: vector[road] ~ uniform(1, 2)
+data T: [city, good, hour] ~ uniform(1, 2)
+`
+
 // writer makes random expressions, most of them almost well typed.
-type writer struct{ *rand.Rand }
+type writer struct {
+	*rand.Rand
+	sets bool // with arrays over sets
+}
 
 func (w writer) pick(s ...string) string { return s[w.IntN(len(s))] }
 
+// overSets is an expression of arrays over sets.
+func (w writer) overSets(depth int) string {
+	if depth == 0 || w.IntN(3) == 0 {
+		return w.pick("W", "H", "p", "q", "T", "p", "W'", `W["Rome", :]`, `W[:, "oil"]`, "H[6, :]", "H[:, \"Bern\"]", `T["Oslo", :, :]`, `T[:, "rye", 7]`,
+			`q["Rome", "Oslo"]`, "[c in city, h in hour: ord(c) + h]", "[r in road: q[r]]", `p["Bern"]`, "card(city)")
+	}
+	e := func() string { return w.overSets(depth - 1) }
+	return w.pick("("+e()+w.pick(" + ", " .* ", " * ", " - ")+e()+")", "("+e()+")"+w.pick("", "'"), "("+e()+")["+w.pick(`"Rome"`, `"oil"`, "6", `"Rome", :`, `:, "oil"`, ":, 5", `"Rome", "Oslo"`)+"]",
+		"2 * "+e(), w.pick("sum", "exp", "diag", "rowsums", "colsums", "norm2")+"("+e()+")", "sum(c in city: p[c] * "+e()+")", "sum(c in city: ("+e()+")[c])",
+		"sum((i, j) in road: p[i] * "+e()+")", "sum(r in road: ("+e()+")[r])", "[h in hour: sum(c in city: H[h, c] * ("+e()+")[c])]", w.pick("both", "dot", "max")+"("+e()+", "+e()+")",
+		"[h in hour, c in city: ("+e()+")[h, c]]", "["+e()+w.pick("; ", ", ")+e()+"]", "(if card(good) > 1 then "+e()+" else "+e()+")")
+}
+
 func (w writer) expr(depth int) string {
+	if w.sets && w.IntN(8) > 0 {
+		return w.overSets(depth)
+	}
 	if depth == 0 || w.IntN(5) == 0 {
 		return w.pick("2", "0.5", "s", "c", "d", "M", "Q", "x", "y", "x", "y", "z", "n", "eye(3)", "ones(m)", "[1, 2, 3]",
 			"x[2]", "y[1]", "c[2..n]", "M[1, :]", "M[:, 2]", "Q[1..2, 2..3]", "x[m..n]")
@@ -76,11 +107,11 @@ func program(t *testing.T, text string) (*ir.Program, diag.List) {
 	return check.Check(file)
 }
 
-// The checker and the binder, which share no code for shapes, agree on random
-// expressions: what one accepts the other accepts, with the same shape. All
-// sizes are numbers by default, so nothing is left open.
+// The checker and the binder agree on random expressions: what one accepts the other
+// accepts, with the shape that the graph's builder finds for itself. All sizes are
+// numbers by default, so nothing is left open.
 func TestShapesAgreeWithBinding(t *testing.T) {
-	w := writer{rand.New(rand.NewPCG(3, 4))}
+	w := writer{Rand: rand.New(rand.NewPCG(3, 4))}
 	accepted := 0
 	const cases = 1500
 	for range cases {
@@ -89,9 +120,6 @@ func TestShapesAgreeWithBinding(t *testing.T) {
 			"lower {\n var y: vector[m]\n minimize sumsq(y)\n}\nreport {\n r = " + e + "\n}\n"
 		p, diags := program(t, text)
 		problem, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
-		if only(diags, "E0305") && !bound.HasErrors() {
-			continue // the binder leaves the kinds of arguments to the checker
-		}
 		if diags.HasErrors() != bound.HasErrors() {
 			t.Fatalf("%s\nchecked: %v\nbound: %v", e, errorsOf(diags), errorsOf(bound))
 		}
@@ -107,6 +135,39 @@ func TestShapesAgreeWithBinding(t *testing.T) {
 		_, deps, _ := check.Expr(p, p.Report.Items[0].Value)
 		if got.Node.Deps&^deps != 0 {
 			t.Fatalf("%s depends on %b, the checker says %b", e, got.Node.Deps, deps)
+		}
+	}
+	if accepted < cases/10 || accepted > cases*9/10 {
+		t.Errorf("%d of %d accepted: the test does not discriminate", accepted, cases)
+	}
+}
+
+// Of arrays over sets, the binder takes what the checker accepts, with that shape; it
+// leaves to the checker which sets go together.
+func TestSetShapesAgreeWithBinding(t *testing.T) {
+	w := writer{rand.New(rand.NewPCG(9, 10)), true}
+	accepted := 0
+	const cases = 2000
+	for range cases {
+		e := w.expr(3)
+		p, diags := program(t, head+labelled+"upper {\n var x: vector[n]\n var z: real\n minimize sumsq(x) + z^2\n}\n"+
+			"lower {\n var y: vector[m]\n minimize sumsq(y)\n}\nreport {\n r = "+e+"\n}\n")
+		if diags.HasErrors() {
+			continue
+		}
+		accepted++
+		typ := p.Types[p.Report.Items[0].Value]
+		problem, bound := bind.Bind(p, nil, bind.Options{Seed: 1})
+		if bound.HasErrors() {
+			for _, d := range bound { // whether data agree is found with numbers
+				if d.Code == diag.BindShapes && !strings.Contains(d.Detail, "different sizes") && !strings.Contains(d.Summary, " takes a ") || d.Code != diag.BindShapes && d.Code != diag.BindLabels && d.Code != diag.BindIndex {
+					t.Fatalf("%s is %s by the checker, and does not bind: %v", e, typ, d)
+				}
+			}
+			continue
+		}
+		if want := numeric(t, typ); problem.Report[0].Node.Shape != want {
+			t.Fatalf("%s is %s by the checker, %s by the binder", e, typ, problem.Report[0].Node.Shape)
 		}
 	}
 	if accepted < cases/10 || accepted > cases*9/10 {
@@ -150,15 +211,21 @@ func numeric(t *testing.T, typ ir.Type) expr.Shape {
 		return expr.ScalarShape()
 	case 1:
 		return expr.VectorShape(dims[0])
+	case 2:
+		return expr.MatrixShape(dims[0], dims[1])
 	}
-	return expr.MatrixShape(dims[0], dims[1])
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	return expr.VectorShape(n)
 }
 
 // A constraint that the checker takes for affine has rows; one that it
 // refuses is, but for rare cancellations, curved along some line through the
 // variables.
 func TestAffineAgreesWithBinding(t *testing.T) {
-	w := writer{rand.New(rand.NewPCG(5, 6))}
+	w := writer{Rand: rand.New(rand.NewPCG(5, 6))}
 	affine, refused, straight := 0, 0, 0
 	for affine+refused < 700 {
 		e := w.expr(3)
@@ -208,7 +275,7 @@ func TestAffineAgreesWithBinding(t *testing.T) {
 // kink of something that is not linear; one that is refused has an operation that is
 // not smooth, unless binding found it to be of no effect.
 func TestSmoothAgreesWithBinding(t *testing.T) {
-	w := writer{rand.New(rand.NewPCG(7, 8))}
+	w := writer{Rand: rand.New(rand.NewPCG(7, 8))}
 	smooth, refused, harmless := 0, 0, 0
 	for smooth+refused < 600 {
 		inner := w.pick("x", "y[1]", "c", "z", "(x - c)", "s", "i")
