@@ -87,9 +87,9 @@ func (a Interval) sub(b Interval) Interval { return a.add(b.neg()) }
 
 func (a Interval) mul(b Interval) Interval {
 	switch one := point(1); {
-	case b == one:
+	case b == one && a.Lo <= a.Hi:
 		return a
-	case a == one:
+	case a == one && b.Lo <= b.Hi:
 		return b
 	case a.Lo >= 0 && b.Lo >= 0:
 		return Interval{mulDown(a.Lo, b.Lo), mulUp(a.Hi, b.Hi)}
