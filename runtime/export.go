@@ -119,11 +119,7 @@ func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
 		return nil, err
 	}
 	out := numericProblem(&plain, f, g)
-	degrees := facts.NewDegrees(plain.Graph, expr.DependsX|expr.DependsY)
-	out.Facts.JointlyQuadratic = degrees.Of(plain.Lower.Objective).Deg <= 2
-	out.Facts.DegreeF = degrees.Of(plain.Upper.Objective).Deg
-	// f + w'c with further variables w is of degree two or less only where c is affine.
-	out.Facts.AffineCoupled = plain.Penalized == nil || degrees.Of(plain.Penalized).Deg <= 2
+	out.Facts.JointlyQuadratic = facts.NewDegrees(plain.Graph, expr.DependsX|expr.DependsY).Of(plain.Lower.Objective).Deg <= 2
 	out.Blocks = facts.Blocks(&plain)
 	return out, nil
 }

@@ -25,3 +25,36 @@ func (c Classes) Of(i int) int {
 
 // Join makes one class of those of i and j. What stands for that of i stands for it.
 func (c Classes) Join(i, j int) { c.up[c.Of(j)] = int32(c.Of(i)) }
+
+// Number numbers the classes of 0 to n-1 in the order of their first members: of[i] is that
+// of i.
+func (c Classes) Number(n int) (of []int, count int) {
+	of = make([]int, n)
+	number := make([]int, len(c.up)) // of what stands for a class, and one
+	for i := range of {
+		root := c.Of(i)
+		if number[root] == 0 {
+			count++
+			number[root] = count
+		}
+		of[i] = number[root] - 1
+	}
+	return of, count
+}
+
+// Members lists the classes of 0 to n-1, each ascending, in the order of their first members.
+func (c Classes) Members(n int) [][]int {
+	of, count := c.Number(n)
+	size, all := make([]int, count), make([]int, n)
+	for _, k := range of {
+		size[k]++
+	}
+	members := make([][]int, count)
+	for k, m := range size {
+		members[k], all = all[:0:m], all[m:]
+	}
+	for i, k := range of {
+		members[k] = append(members[k], i)
+	}
+	return members
+}

@@ -2,6 +2,7 @@ package sparse
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -28,6 +29,26 @@ func TestClasses(t *testing.T) {
 					t.Fatalf("%d stands for %d, not %d", c.Of(k), k, of[k])
 				}
 			}
+		}
+		seen := map[int]int{} // by what stands for a class, its number
+		members, first := c.Members(n), -1
+		for k := range of {
+			if _, known := seen[of[k]]; !known {
+				seen[of[k]] = len(seen)
+			}
+			if m := members[seen[of[k]]]; !slices.Contains(m, k) || !slices.IsSorted(m) {
+				t.Fatalf("%d is not in %v of %v", k, m, members)
+			}
+		}
+		total := 0
+		for _, m := range members {
+			if total += len(m); m[0] <= first {
+				t.Fatalf("%v: not in the order of their first members", members)
+			}
+			first = m[0]
+		}
+		if len(members) != len(seen) || total != n {
+			t.Fatalf("%v: %d classes of %d numbers", members, len(seen), n)
 		}
 	}
 }

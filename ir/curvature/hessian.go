@@ -87,24 +87,11 @@ func (f *form) partition(parts []signedTerm, coarse bool) {
 			}
 		}
 	}
-	number, sizes := make([]int, f.n), []int(nil) // of each root, its block and one; of each block
-	for c := range f.n {
-		root := classes.Of(c)
-		if number[root] == 0 {
-			sizes = append(sizes, 0)
-			number[root] = len(sizes)
+	f.cols = classes.Members(f.n)
+	for b, cols := range f.cols {
+		for place, c := range cols {
+			f.block[c], f.place[c] = b, place
 		}
-		b := number[root] - 1
-		f.block[c], f.place[c] = b, sizes[b]
-		sizes[b]++
-	}
-	all := make([]int, f.n)
-	f.cols = make([][]int, len(sizes))
-	for b, size := range sizes {
-		f.cols[b], all = all[:size:size], all[size:]
-	}
-	for c, b := range f.block {
-		f.cols[b][f.place[c]] = c
 	}
 	f.dense = make([][]float64, len(f.cols))
 	f.rows = make([]int, len(f.cols))

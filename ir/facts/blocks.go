@@ -1,8 +1,6 @@
 package facts
 
 import (
-	"slices"
-
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
@@ -26,7 +24,7 @@ func Blocks(p *ir.Problem) [][]int {
 	if a == nil {
 		return nil
 	}
-	return a.classes()
+	return a.class.Members(a.n)
 }
 
 // partition is what is known of every entry of the nodes that depend on y.
@@ -124,21 +122,4 @@ func (a *partition) join(i, j int) {
 	}
 	a.class.Join(i, j)
 	a.holding[i] = a.holding[i] || a.holding[j]
-}
-
-// classes lists the classes of the entries of y.
-func (a *partition) classes() [][]int {
-	number := map[int]int{}
-	var blocks [][]int
-	for j := range a.n {
-		root := a.class.Of(j)
-		k, seen := number[root]
-		if !seen {
-			k = len(blocks)
-			number[root] = k
-			blocks = append(blocks, nil)
-		}
-		blocks[k] = append(blocks[k], j)
-	}
-	return slices.Clip(blocks)
 }

@@ -43,18 +43,8 @@ func (c *Path) divide() {
 		}
 	}
 	d := &c.parts
-	d.of, d.row = make([]int, c.n), make([]int, c.m)
-	number := map[int]int{}
-	for j := range d.of {
-		class := classes.Of(j)
-		k, ok := number[class]
-		if !ok {
-			k = len(number)
-			number[class] = k
-		}
-		d.of[j] = k
-	}
-	d.count = len(number)
+	d.row = make([]int, c.m)
+	d.of, d.count = classes.Number(c.n)
 	for _, v := range []*[]float64{&d.off, &d.terms, &d.mean, &d.bounds, &d.target, &d.length, &d.force} {
 		*v = make([]float64, d.count+1)
 	}
