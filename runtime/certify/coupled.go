@@ -95,6 +95,18 @@ func (v *verification) coupled() {
 	if v.doc.Infeasible && v.at != nil {
 		v.infeasible(found)
 	}
+	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
+		half := &derived{x: scaledBy(v.doc.X, 0.5), y: scaledBy(v.doc.Y, 0.5), lambda: scaledBy(v.doc.Lambda, 0.5)}
+		between := v.d.coupled(half)
+		for i, c := range v.violations(found) {
+			size := math.Abs(found[i])
+			if moved := 2 * math.Abs(found[i]-between[i]); moved > size && !math.IsInf(moved, 0) { // not where it is NaN
+				size = moved
+			}
+			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), meets*size)
+		}
+		return
+	}
 	if !v.doc.Solved || !v.doc.Stationary || v.at == nil {
 		return
 	}
@@ -110,6 +122,14 @@ func (v *verification) coupled() {
 		}
 		v.within("solved: "+name+" holds", c, v.rounding(slope, sizes[i]))
 	}
+}
+
+func scaledBy(u []float64, by float64) []float64 {
+	out := make([]float64, len(u))
+	for j, t := range u {
+		out[j] = by * t
+	}
+	return out
 }
 
 // violations are the values of the constraints, for equations without their sign.

@@ -49,6 +49,10 @@ const (
 // sequential minimizes f on the branch whose bounds are set, from a point z of it, by Newton steps with a positive semidefinite Hessian.
 func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error) {
 	s := v.s
+	z, err := v.onBranch(ctx, z)
+	if err != nil {
+		return nil, err
+	}
 	f := s.Value(z)
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil, errNotFinite
@@ -118,6 +122,44 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		z, f = next, fn
 	}
 	return z, nil
+}
+
+// onBranch is z, where it is a point of the branch whose bounds are set, else the point of the branch nearest to it in the relaxation's units: the follower's answer to some x need not
+// keep the leader's rows, and minimizers along the way down are none where they do not hold.
+func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
+	at, a, b := v.scaled(z), v.s.Relaxation.A, &v.bounds
+	holds := func(value, lo, hi, terms float64) bool {
+		tolerance := kkt.Tolerance * math.Max(1, terms)
+		return value >= lo-tolerance && value <= hi+tolerance
+	}
+	ok := true
+	for j, t := range at {
+		ok = ok && holds(t, b.Lo[j], b.Hi[j], math.Abs(t))
+	}
+	for i := range b.RowLo {
+		cols, vals := a.Row(i)
+		terms := 0.0
+		for k, j := range cols {
+			terms += math.Abs(vals[k] * at[j])
+		}
+		ok = ok && holds(a.RowDot(i, at), b.RowLo[i], b.RowHi[i], terms)
+	}
+	if ok {
+		return z, nil
+	}
+	ones := make([]float64, len(at))
+	for j := range at {
+		ones[j], at[j] = 1, -at[j]
+	}
+	v.branch.SetObjective(sparse.Diagonal(ones), at)
+	sol, err := v.solve(ctx, v.branch, b, v.warm)
+	if err != nil {
+		return nil, err
+	}
+	if sol.Status != activeset.Optimal {
+		return nil, fmt.Errorf("the nearest point of a branch: %v", sol.Status)
+	}
+	return v.unscaled(sol.Z), nil
 }
 
 // endless is how often the size of z may grow: by then steps of all lengths from rounding to the size of z have been taken.
