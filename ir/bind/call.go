@@ -84,22 +84,21 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		if fn.Params[k].Type != nil && fn.Params[k].Type.Kind == lang.KindInt && elab.IsScalar(t) {
 			t = elab.Int // its value has been checked to be one
 		}
-		if f := elab.Parameter(x, fn, k, t, body.ownSize, body.writtenSize); f != nil {
+		if f := elab.Parameter(x, fn, k, t, body); f != nil {
 			return e.fault(f)
 		}
 	}
 	v := body.expr(fn.Body)
 	if !v.bad() && !v.isScalar() {
-		if f := elab.Result(fn, v.typ(), body.ownSize, body.writtenSize); f != nil {
+		if f := elab.Result(fn, v.typ(), body); f != nil {
 			return body.fault(f)
 		}
 	}
 	return v
 }
 
-// ownSize binds a size in a function's types that is a name which nothing else
-// declares, for elab.Parameter.
-func (e *elaborator) ownSize(x lang.Expr, n ir.Dim) bool {
+// Own implements elab.Sizes: a name which nothing else declares is the function's own.
+func (e *elaborator) Own(x lang.Expr, n ir.Dim) bool {
 	name, ok := x.(*lang.Name)
 	if !ok {
 		return false
@@ -113,8 +112,8 @@ func (e *elaborator) ownSize(x lang.Expr, n ir.Dim) bool {
 	return true
 }
 
-// writtenSize is any other size in them.
-func (e *elaborator) writtenSize(x lang.Expr) ir.Dim {
+// Written implements elab.Sizes.
+func (e *elaborator) Written(x lang.Expr) ir.Dim {
 	if n, ok := e.size(x, "a dimension"); ok {
 		return dim{n: n}
 	}

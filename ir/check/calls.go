@@ -259,31 +259,34 @@ func (c *checker) body(in *scope, fn *lang.Fn) value {
 	v := c.operand(in, fn.Body)
 	delete(c.active, fn)
 	if !isUnknown(v.typ) {
-		own, size := c.sizesIn(in)
-		if f := elab.Result(fn, v.typ, own, size); f != nil {
+		if f := elab.Result(fn, v.typ, sizesIn{c, in}); f != nil {
 			c.fault(in, f)
 		}
 	}
 	return v
 }
 
-// sizesIn are the sizes that a function's types write, for elab.Parameter: those that
-// are names of its own are bound in its scope.
-func (c *checker) sizesIn(in *scope) (own func(lang.Expr, ir.Dim) bool, size func(lang.Expr) ir.Dim) {
-	own = func(x lang.Expr, n ir.Dim) bool {
-		name, ok := c.ownSize(in, x)
-		if ok {
-			in.names[name] = value{typ: elab.Int, size: n.(*poly)}
-		}
-		return ok
+// sizesIn are the sizes of a function's types, in the scope of its body.
+type sizesIn struct {
+	c  *checker
+	in *scope
+}
+
+// Own implements elab.Sizes.
+func (s sizesIn) Own(x lang.Expr, n ir.Dim) bool {
+	name, own := s.c.ownSize(s.in, x)
+	if own {
+		s.in.names[name] = value{typ: elab.Int, size: n.(*poly)}
 	}
-	size = func(x lang.Expr) ir.Dim {
-		if p := c.integer(in, x, "a size"); p != nil {
-			return p
-		}
-		return nil
+	return own
+}
+
+// Written implements elab.Sizes.
+func (s sizesIn) Written(x lang.Expr) ir.Dim {
+	if p := s.c.integer(s.in, x, "a size"); p != nil {
+		return p
 	}
-	return own, size
+	return nil
 }
 
 // invoke checks a call of a function of the model or of the library.
@@ -311,9 +314,8 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 		a.bends, a.kinks = nil, nil // they stay with the caller
 		in.names[fn.Params[i].Name.Name] = a
 	}
-	own, size := c.sizesIn(in)
 	for i := range fn.Params {
-		if f := elab.Parameter(e, fn, i, args[i].typ, own, size); f != nil {
+		if f := elab.Parameter(e, fn, i, args[i].typ, sizesIn{c, in}); f != nil {
 			c.fault(s, f)
 			return unknownOf(args...)
 		}

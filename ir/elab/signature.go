@@ -14,11 +14,18 @@ func written(t *lang.TypeExpr) string {
 	return "a " + strings.Join(strings.Fields(t.Span().Text()), " ")
 }
 
+// Sizes sees to the sizes that the types of a function write.
+type Sizes interface {
+	// Own takes a size that is a name of the function's own, and binds it to n, which it
+	// meets first.
+	Own(x lang.Expr, n ir.Dim) bool
+	// Written is the value of another, or nil where it is not known.
+	Written(x lang.Expr) ir.Dim
+}
+
 // fitsWritten reports whether a type is the one that a function declares, which may
-// leave sizes out. own takes a written size that is a name of the function's own,
-// which is bound to what it meets first; size is the value of another, nil where it is
-// not known.
-func fitsWritten(want *lang.TypeExpr, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) bool {
+// leave sizes out.
+func fitsWritten(want *lang.TypeExpr, got ir.Type, sizes Sizes) bool {
 	kinds := map[lang.TypeKind]ir.TypeKind{
 		lang.KindInt: ir.IntType, lang.KindVector: ir.VectorType, lang.KindMatrix: ir.MatrixType,
 	}
@@ -34,23 +41,20 @@ func fitsWritten(want *lang.TypeExpr, got ir.Type, own func(x lang.Expr, n ir.Di
 		if i >= len(got.Dims) {
 			break
 		}
-		if own(x, got.Dims[i]) {
+		if sizes.Own(x, got.Dims[i]) {
 			continue
 		}
-		if n := size(x); n != nil && compare(n, got.Dims[i]) == Differ {
+		if n := sizes.Written(x); n != nil && compare(n, got.Dims[i]) == Differ {
 			return false
 		}
 	}
 	return true
 }
 
-// Parameter fits an argument of a call to what the function says of its i-th parameter;
-// own and size see to the sizes that are written there: own takes one that is a name of
-// the function's own, which is bound to what it meets first, and size is the value of
-// another, nil where it is not known.
-func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) *Fault {
+// Parameter fits an argument of a call to what the function says of its i-th parameter.
+func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, sizes Sizes) *Fault {
 	p := &fn.Params[i]
-	if p.Type == nil || fitsWritten(p.Type, got, own, size) {
+	if p.Type == nil || fitsWritten(p.Type, got, sizes) {
 		return nil
 	}
 	f := fault(diag.ArgumentType, e.Args[i], "`%s` takes %s as `%s`", fn.Name.Name, written(p.Type), p.Name.Name)
@@ -62,10 +66,9 @@ func Parameter(e *lang.Call, fn *lang.Fn, i int, got ir.Type, own func(x lang.Ex
 	return f
 }
 
-// Result compares what a function is declared to give with its body; own and size are
-// as of Parameter.
-func Result(fn *lang.Fn, got ir.Type, own func(x lang.Expr, n ir.Dim) bool, size func(x lang.Expr) ir.Dim) *Fault {
-	if fn.Result == nil || fitsWritten(fn.Result, got, own, size) {
+// Result compares what a function is declared to give with its body.
+func Result(fn *lang.Fn, got ir.Type, sizes Sizes) *Fault {
+	if fn.Result == nil || fitsWritten(fn.Result, got, sizes) {
 		return nil
 	}
 	f := fault(diag.DeclaredType, fn.Body, "`%s` is declared to give %s", fn.Name.Name, written(fn.Result))
