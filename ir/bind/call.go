@@ -214,25 +214,14 @@ func (e *elaborator) diag(x *lang.Call, arg value) value {
 		return e.fault(f)
 	}
 	n := v.item.Rows
-	batch := v.space.size()
 	out := shaped(t, v.space)
 	if v.item.Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
 		out.node = e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(e.b.value(v.node).Values())), at)
 		return out
 	}
-	if v.item.Rank == 1 && !e.b.fits(at, "the diagonal matrix", batch, n, n) {
-		return value{}
-	}
-	index := make([]int, 0, batch*n)
-	for k := range batch {
-		for i := range n {
-			index = append(index, k*n*n+i*n+i)
-		}
-	}
 	if v.item.Rank == 2 {
-		out.node = e.gather(v.node, index, v.space.shape(out.item), at)
-	} else {
-		out.node = e.must(e.b.graph.ScatterAdd(v.node, index, v.space.shape(out.item), at))
+		out.node = e.rearranged(v, out, func(i int) int { return i * (n + 1) }, at)
+		return out
 	}
-	return out
+	return e.assembled([]value{v}, out, func(_, i int) int { return i * (n + 1) }, at)
 }

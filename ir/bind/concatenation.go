@@ -10,7 +10,6 @@ import (
 // concatenation is [u; v] or [u, v]: every entry of a block goes to its place in
 // the whole.
 func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
-	at := e.at(x)
 	var s *space
 	types := make([]ir.Type, len(items))
 	for k, v := range items {
@@ -25,39 +24,20 @@ func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 	if t.Kind == ir.MatrixType {
 		cols = out.item.Cols
 	}
-	n, shape := s.size(), s.shape(out.item)
-	if !e.b.fits(at, "the array", n, out.item.Len()) {
-		return value{}
-	}
-	from := 0
-	for _, v := range items {
-		if v = e.lift(e.num(v), s, at); v.bad() {
-			return value{}
-		}
-		index := make([]int, 0, n*v.item.Len())
+	from := make([]int, len(items)+1) // where each begins, along the direction
+	for k, v := range items {
 		rows, width := extent(v)
-		for tuple := range n {
-			base := tuple * out.item.Len()
-			for j := range v.item.Len() {
-				if t.Kind == ir.MatrixType && !x.Below {
-					index = append(index, base+j/width*cols+from+j%width)
-				} else { // the rows of a block are whole rows
-					index = append(index, base+from*cols+j)
-				}
-			}
+		if !x.Below {
+			rows = width
 		}
-		if from += rows; !x.Below {
-			from += width - rows
-		}
-		if len(index) == 0 {
-			continue
-		}
-		out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
+		from[k+1] = from[k] + rows
 	}
-	if out.node == nil {
-		out.node = e.b.graph.Fill(0, shape, at)
-	}
-	return out
+	return e.assembled(items, out, func(k, j int) int {
+		if _, width := extent(items[k]); t.Kind == ir.MatrixType && !x.Below {
+			return j/width*cols + from[k] + j%width
+		}
+		return from[k]*cols + j // the rows of a block are whole rows
+	}, e.at(x))
 }
 
 // arrayOf is [i in 1..n, j in 1..m: e]: the body at all tuples, as an array over

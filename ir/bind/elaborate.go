@@ -256,36 +256,46 @@ func (e *elaborator) list(x *lang.ListLit) value {
 
 // stack puts equal items behind each other into one of the given shape.
 func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
-	out := value{kind: number, item: item}
+	var s *space
 	known := true
 	for _, v := range items {
-		out.space = join(out.space, v.space)
+		s = join(s, v.space)
 		known = known && v.node.Op == expr.Const && v.node.Value != nil && v.node.Value.Sparse == nil && v.space == nil
 	}
-	size := item.Len() / len(items)
-	if known {
-		vals := make([]float64, 0, item.Len())
-		for _, v := range items {
-			vals = append(vals, v.node.Value.Dense...)
-		}
-		out.node = e.b.graph.Const("", expr.NewArray(item, vals), at)
-		return out
+	if !known {
+		size := item.Len() / len(items)
+		return e.assembled(items, value{kind: number, item: item, space: s}, func(k, j int) int { return k*size + j }, at)
 	}
-	n, shape := out.space.size(), out.space.shape(item)
-	if !e.b.fits(at, "the list", n, item.Len()) {
+	vals := make([]float64, 0, item.Len())
+	for _, v := range items {
+		vals = append(vals, v.node.Value.Dense...)
+	}
+	return unbatched(e.b.graph.Const("", expr.NewArray(item, vals), at))
+}
+
+// assembled is out with the entries of its items, entry j of item k at a place of its own.
+func (e *elaborator) assembled(items []value, out value, place func(k, j int) int, at diag.Span) value {
+	n, shape := out.space.size(), out.space.shape(out.item)
+	if !e.b.fits(at, "the array", n, out.item.Len()) {
 		return value{}
 	}
 	for k, v := range items {
-		if v = e.lift(v, out.space, at); v.bad() {
+		if v = e.lift(e.num(v), out.space, at); v.bad() {
 			return value{}
 		}
+		size := v.item.Len()
 		index := make([]int, 0, n*size)
 		for t := range n {
 			for j := range size {
-				index = append(index, t*item.Len()+k*size+j)
+				index = append(index, t*out.item.Len()+place(k, j))
 			}
 		}
-		out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
+		if len(index) > 0 {
+			out.node = e.plus(out.node, e.must(e.b.graph.ScatterAdd(v.node, index, shape, at)), at)
+		}
+	}
+	if out.node == nil {
+		out.node = e.b.graph.Fill(0, shape, at)
 	}
 	return out
 }

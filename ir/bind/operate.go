@@ -60,15 +60,24 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 
 // spread repeats a batched scalar to a batched item.
 func (e *elaborator) spread(v value, item expr.Shape, at diag.Span) value {
-	size := item.Len()
-	if !e.b.fits(at, "the expanded expression", v.space.n, size) {
+	if !e.b.fits(at, "the expanded expression", v.space.n, item.Len()) {
 		return value{}
 	}
-	index := make([]int, v.space.n*size)
-	for k := range index {
-		index[k] = k / size
+	out := value{kind: number, item: item, space: v.space}
+	out.node = e.rearranged(v, out, func(int) int { return 0 }, at)
+	return out
+}
+
+// rearranged is the node of out, a value of v's space whose entry j is entry from(j) of v.
+func (e *elaborator) rearranged(v, out value, from func(j int) int, at diag.Span) *expr.Node {
+	n, size := v.space.size(), out.item.Len()
+	index := make([]int, 0, n*size)
+	for t := range n {
+		for j := range size {
+			index = append(index, t*v.item.Len()+from(j))
+		}
 	}
-	return value{kind: number, item: item, space: v.space, node: e.gather(v.node, index, v.space.shape(item), at)}
+	return e.gather(v.node, index, v.space.shape(out.item), at)
 }
 
 // gather is Builder.Gather for indices that are known to be in range.
@@ -241,15 +250,7 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 		return out
 	}
 	r, c := v.item.Rows, v.item.Cols
-	index := make([]int, 0, v.space.n*r*c)
-	for k := range v.space.n {
-		for j := range c {
-			for i := range r {
-				index = append(index, (k*r+i)*c+j)
-			}
-		}
-	}
-	out.node = e.gather(v.node, index, v.space.shape(out.item), at)
+	out.node = e.rearranged(v, out, func(k int) int { return k%r*c + k/r }, at)
 	return out
 }
 
