@@ -33,6 +33,10 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 		ties.Pessimistic = r.Upper.Objective
 		return nil
 	}
+	if _, err := follower.Extreme(ctx, run.best.Z, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
+		ties.Optimistic = none
+		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
+	}
 	if worst, err := follower.Extreme(ctx, run.best.Z, -1); err == nil {
 		ties.Pessimistic = Number(sign * run.s.Value(worst))
 	} else {

@@ -503,6 +503,9 @@ func (q *inquiry) evaluations() {
 			continue
 		}
 		own := q.Responds(x)
+		if own.Far {
+			continue // where rows meet at the end of space they may not
+		}
 		switch r.Status {
 		case runtime.Solved:
 			if !own.Feasible {

@@ -29,6 +29,7 @@ func TestSystems(t *testing.T) {
 		708, 601, 559, 471, 458, 411, 1019, // what verification measured against nothing
 		2088, 2237, // F forged by a share of X
 		11480, 12593, 17192, // leader's rows that the follower's answer at a start does not keep
+		16281, 16337, // best answers of an f that is not convex in y, which are not known
 		532, 2065, // slopes along directions that no branch has
 	}
 	var all []uint64
