@@ -37,6 +37,9 @@ func (q *inquiry) soft(kind, reason, format string, args ...any) {
 
 // examineSystem asks the tool about the system of a seed, and reduces what shows a false statement.
 func examineSystem(seed uint64) *report {
+	if seed%(uint64(len(families))+1) == uint64(len(families)) {
+		return examineSmooth(seed)
+	}
 	s := drawSystem(seed)
 	r := &report{Seed: seed, Family: s.family}
 	ask(r, s, seed)
