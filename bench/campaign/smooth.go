@@ -35,7 +35,9 @@ var phis = []struct {
 		return math.Cbrt(t/2+r) + math.Cbrt(t/2-r)
 	}},
 	{"(0.5 * %[1]s^2 + sqrt(1 + %[1]s^2))", func(t float64) float64 { return bisect(func(y float64) float64 { return y + y/math.Sqrt(1+y*y) - t }) }},
-	{"(0.1 * %[1]s^2 + log1pexp(%[1]s))", func(t float64) float64 { return bisect(func(y float64) float64 { return 0.2*y + 1/(1+math.Exp(-y)) - t }) }},
+	{"(0.1 * %[1]s^2 + log1pexp(%[1]s))", func(t float64) float64 {
+		return bisect(func(y float64) float64 { return 0.2*y + 1/(1+math.Exp(-y)) - t })
+	}},
 }
 
 // bisect is the root of a rising function.
