@@ -79,18 +79,21 @@ func (run *systemRun) global(ctx context.Context) error {
 		return err
 	}
 	run.tree = found
+	if found.Outcome == tree.NoBound && run.s.P.Integer != nil {
+		return run.p.continuous(found.Why)
+	}
 	claim := found.Claim()
 	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
 	run.course(found, sign)
 	if found.State != nil {
 		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
 	}
-	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F) {
+	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F || run.err != nil) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there.
 		switch point, err := run.polish(ctx, b); {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case point != nil && (run.best == nil || point.F < run.best.F):
+		case point != nil && (run.best == nil || point.F < run.best.F || err == nil && point.F <= run.best.F+kkt.Tolerance*math.Abs(run.best.F)):
 			run.best, run.err = point, err
 		case point == nil && run.best == nil:
 			return err

@@ -21,17 +21,59 @@ type treeProof struct {
 }
 
 // WriteProof writes a proof of the result's global bound (Global.Bound; of an infeasible problem, that nothing is feasible), which VerifyProof
-// reads. It solves the leaves of the search's tree again. The error says why there is none: results that were read from a document have no tree.
+// reads. It solves the leaves of the search's tree again, and verifies what it writes: where that shows less, by rounding, the result's bound becomes what it
+// shows. The error says why there is none: results that were read from a document have no tree.
 func (r *Result) WriteProof(ctx context.Context, w io.Writer) error {
 	switch t := r.tree; {
 	case t != nil && !math.IsInf(t.says.Bound, -1):
-		return tree.WriteProof(ctx, w, t.sys, t.state, t.says)
+		return r.proveWith(ctx, t, w)
 	case r.Global == nil:
 		return errors.New("nobody has looked for a bound on F over all x")
 	case r.Global.Why != "":
 		return fmt.Errorf("there is no bound to prove: %s", r.Global.Why)
 	}
 	return errors.New("the search's tree is not at hand")
+}
+
+// proveWith is WriteProof where there is a tree.
+func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error {
+	read, write := io.Pipe()
+	var shown *certify.TreeReport
+	verified := make(chan error, 1)
+	go func() {
+		var err error
+		shown, err = certify.VerifyTree(t.sys.P, read, t.says.Digest)
+		read.CloseWithError(err) // nil: what would be written behind its end is refused
+		verified <- err
+	}()
+	err := tree.WriteProof(ctx, io.MultiWriter(w, write), t.sys, t.state, t.says)
+	write.CloseWithError(err)
+	switch wrong := <-verified; {
+	case err == nil:
+		err = wrong
+	case wrong != nil && errors.Is(err, wrong):
+		err = fmt.Errorf("what was written does not verify: %w", wrong)
+	}
+	if err != nil {
+		return err
+	}
+	if shown.Bound < t.says.Bound {
+		sign := 1.0
+		if r.Upper.Sense == "maximize" {
+			sign = -1
+		}
+		f, was, g := sign*float64(r.Upper.Objective), t.says.Bound, r.Global
+		if d := f - was; d > 0 { // relative to what it was relative to
+			g.Gap *= Number((f - shown.Bound) / d)
+		} else {
+			g.Gap = Number(gapOf(f, shown.Bound, math.Abs(f)))
+		}
+		t.says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
+		for k := range g.Trace {
+			g.Trace[k].Bound = Number(sign * math.Min(sign*float64(g.Trace[k].Bound), shown.Bound))
+		}
+	}
+	return nil
 }
 
 // VerifyProof is Verify with the proof of the result's global bound, whose file has the name: the bound of every leaf is computed again, from the

@@ -155,7 +155,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		err = run.locally(ctx)
 	}
 	var usage *UsageError
-	if err == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
+	if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
 		if failed := run.global(ctx); failed != nil || run.best != nil {
 			err = failed
 		}
@@ -253,7 +253,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 	n := run.opts.Starts
 	if run.opts.automatic {
 		n = 1
-		if run.s.Objective == nil || tree.Applies(run.s) != "" {
+		if run.s.Objective == nil || tree.Applies(run.s) != "" || !run.s.Objective.Convex { // branches may have several minima
 			n = outer.MostStarts
 		}
 	}
@@ -536,7 +536,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun)
 		r.Certificate.Ray = rayOf(run.s, run.ray)
 		return nil
 	}
-	if best.SecondOrder == kkt.Fails {
+	if best.SecondOrder == kkt.Fails && (run.globally == nil || !run.globally.Proved) {
 		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
 	}
 	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)

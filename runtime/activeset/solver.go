@@ -61,10 +61,10 @@ func (s *Solver) SetObjective(q *sparse.CSR, c []float64) {
 	if err := checkObjective(s.program.N, q, c); err != nil {
 		panic(err)
 	}
-	was := s.q
+	was, same := s.q, q == s.program.Q
 	s.program.Q, s.program.C = q, c
 	s.q, s.c = s.scale.objective(q, c)
-	s.built = s.built && was == nil && s.q == nil
+	s.built = s.built && (was == nil && s.q == nil || same && q != nil)
 }
 
 // install scales the bounds and the units of tolerances. It returns the

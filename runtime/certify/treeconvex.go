@@ -60,6 +60,13 @@ func (t *treeModel) convexPart(part []int) error {
 	if exact && n <= most && semidefiniteExactly(mid, n) {
 		return nil
 	}
+	if t.plain != nil { // squares cancel what f has: their rounding is relative to that
+		for _, i := range part {
+			for _, e := range t.plain[i] {
+				trace = up(trace + e.val.size())
+			}
+		}
+	}
 	if !(trace > 0) || math.IsInf(trace, 1) {
 		return fmt.Errorf("the objective is not convex")
 	}
@@ -67,11 +74,6 @@ func (t *treeModel) convexPart(part []int) error {
 	for c := 16 * float64(n) * 0x1p-52 * trace; c <= 0x1p-30*trace; c *= 8 {
 		if !definite(mid, n, trace, radius, c) {
 			continue
-		}
-		for _, j := range part {
-			if math.IsInf(t.lo[j], 0) || math.IsInf(t.hi[j], 0) {
-				return fmt.Errorf("the objective is not shown to be convex: its Hessian lacks up to %.1g, next to %.1g, in an entry without bounds", c, trace)
-			}
 		}
 		if t.deficit == nil {
 			t.deficit = make([]interval, t.n)

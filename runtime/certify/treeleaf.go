@@ -27,6 +27,7 @@ type treeWeights struct {
 	Upper        *sparseVector `json:"upper,omitempty"`
 	Extended     *sparseVector `json:"extended,omitempty"`
 	Coupled      *sparseVector `json:"coupled,omitempty"`
+	Along        *sparseVector `json:"along,omitempty"` // of the ranges of directions: of any sign
 }
 
 // treeLeaf is what a branch holds, and the room to evaluate leaves.
@@ -34,9 +35,11 @@ type treeLeaf struct {
 	t      *treeModel
 	side   []int8 // of each row of the lower level: 0 open, 1 slack zero, 2 multiplier zero
 	lo, hi []float64
+	along  []interval // the range of each direction
 
 	empty bool
 	w     [treeKinds][]interval
+	v     []interval // weights of the ranges
 	z     []interval
 	d     []interval
 	shown []bool        // columns with d_j = 0 by a solution that is proved to exist
@@ -49,6 +52,10 @@ func newTreeLeaf(t *treeModel) *treeLeaf {
 	for k := range l.w {
 		l.w[k] = make([]interval, t.rows[k].Rows)
 	}
+	for k := range t.squares {
+		l.along = append(l.along, t.squares[k].over(t.lo, t.hi))
+	}
+	l.v = make([]interval, len(l.along))
 	return l
 }
 
@@ -85,6 +92,7 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 		clear(l.w[k])
 	}
 	clear(l.z)
+	clear(l.v)
 	clear(l.shown)
 	l.moved = l.moved[:0]
 	fill := func(what string, dst []interval, v *sparseVector) error {
@@ -106,6 +114,9 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 		if err := fill(kindWords[k], l.w[k], v); err != nil {
 			return err
 		}
+	}
+	if err := fill("along", l.v, w.Along); err != nil {
+		return err
 	}
 	if !empty {
 		if err := fill("z", l.z, w.Z); err != nil {
@@ -155,6 +166,18 @@ func (l *treeLeaf) reduce() {
 			}
 		}
 	}
+	for k, s := range l.t.squares {
+		v := l.v[k]
+		if !l.empty {
+			v = v.add(l.slope(k))
+		}
+		if v.zero() {
+			continue
+		}
+		for e, j := range s.Of.At {
+			l.d[j] = l.d[j].sub(v.mul(point(s.Of.Val[e])))
+		}
+	}
 	for j, is := range l.shown {
 		if is {
 			l.d[j] = interval{}
@@ -169,6 +192,19 @@ func (l *treeLeaf) fails(j int) bool {
 
 // bound is the lower bound of f on the leaf, rounded down; for an empty leaf it is +Inf.
 func (l *treeLeaf) bound() (float64, error) {
+	for j := range l.lo {
+		if l.lo[j] > l.hi[j] { // what rows say of boxes and the branches contradict each other
+			return math.Inf(1), nil
+		}
+	}
+	for k, r := range l.along {
+		if r.lo > r.hi {
+			return math.Inf(1), nil
+		}
+		if !l.empty && !r.finite() {
+			return 0, fmt.Errorf("direction %d has no range", k)
+		}
+	}
 	if err := l.complete(); err != nil {
 		return 0, err
 	}
@@ -198,6 +234,14 @@ func (l *treeLeaf) bound() (float64, error) {
 			sum = sum.sub(point(0.5).mul(lack.mul(square.mul(square))))
 		}
 	}
+	for k, s := range t.squares {
+		if !l.empty {
+			sum = sum.add(point(s.Weight).mul(point(l.along[k].lo).mul(point(l.along[k].hi))))
+		}
+		if !l.v[k].zero() {
+			sum = sum.add(l.v[k].mul(l.along[k]))
+		}
+	}
 	for k := range l.w {
 		for i, v := range l.w[k] {
 			if !v.zero() {
@@ -220,6 +264,11 @@ func (l *treeLeaf) bound() (float64, error) {
 		return 0, fmt.Errorf("the weights of an empty leaf prove %.3g > 0", sum.lo)
 	}
 	return math.Inf(1), nil
+}
+
+// slope is that of the secant of direction k: f has -slope w.
+func (l *treeLeaf) slope(k int) interval {
+	return point(l.t.squares[k].Weight).mul(point(l.along[k].lo).add(point(l.along[k].hi)))
 }
 
 // integer reports whether entry j of x takes whole numbers only.

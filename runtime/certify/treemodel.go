@@ -30,13 +30,46 @@ type treeModel struct {
 	rhs          [treeKinds][]float64
 	equal        [treeKinds][]bool
 	sense        [treeKinds]float64 // 1 for rows >= their sides, -1 for rows <=
-	lo, hi       []float64          // boxes: of x, of lambda, of y by rows that bound one entry alone
+	lo, hi       []float64          // boxes: of x, of lambda, and what rows make of them
 	c            []interval
 	exactC       []*big.Rat // c
 	konst        interval
 	q            [][]treeEntry // rows of Q
 	curved       []int         // rows of Q that are not empty
 	deficit      []interval    // >= 0: 1/2 z'(Q + diag(deficit))z is convex; nil: Q is positive semidefinite
+	squares      []treeSquare  // what Q has more than f, twice
+	plain        [][]treeEntry // of f, where Q has more
+}
+
+// treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
+type treeSquare struct {
+	Weight float64       `json:"weight"`
+	Of     *sparseVector `json:"of"`
+	Lo     *float64      `json:"lo"` // a range that holds that of w over the boxes; infinite where absent
+	Hi     *float64      `json:"hi"`
+}
+
+// of is w for z in boxes.
+func (s *treeSquare) of(lo, hi []float64) interval {
+	sum := interval{}
+	for k, j := range s.Of.At {
+		if s.Of.Val[k] != 0 {
+			sum = sum.add(point(s.Of.Val[k]).mul(interval{lo[j], hi[j]}))
+		}
+	}
+	return sum
+}
+
+// over is a range that holds w for z in boxes: the proof's, made larger where that is less.
+func (s *treeSquare) over(lo, hi []float64) interval {
+	sum, out := s.of(lo, hi), interval{math.Inf(-1), math.Inf(1)}
+	if s.Lo != nil {
+		out.lo = math.Min(*s.Lo, sum.lo)
+	}
+	if s.Hi != nil {
+		out.hi = math.Max(*s.Hi, sum.hi)
+	}
+	return out
 }
 
 type treeEntry struct {
@@ -59,8 +92,8 @@ const (
 // 2^46 times as large, and overflows for none that has a use.
 const far = 0x1p100
 
-// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not.
-func newTreeModel(p *problem.Problem, duality bool) (*treeModel, error) {
+// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not, and the squares of a proof.
+func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare) (*treeModel, error) {
 	switch {
 	case !p.Facts.JointlyQuadratic:
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
@@ -72,7 +105,7 @@ func newTreeModel(p *problem.Problem, duality bool) (*treeModel, error) {
 		return nil, fmt.Errorf("a constraint of the upper level is not affine")
 	}
 	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len()}
-	t.n = t.nx + t.ny + t.m + p.X.Extended.Extra()
+	t.n = treeColumns(p)
 	for k := range t.rows {
 		t.rows[k] = sparse.Empty(t.n)
 		t.sense[k] = -1
@@ -84,8 +117,12 @@ func newTreeModel(p *problem.Problem, duality bool) (*treeModel, error) {
 		return nil, err
 	}
 	t.boxes()
+	t.propagate()
 	if duality {
 		t.duality(h, g, q)
+	}
+	if err := t.addSquares(squares); err != nil {
+		return nil, err
 	}
 	for i, row := range t.q {
 		if len(row) > 0 {
@@ -95,16 +132,51 @@ func newTreeModel(p *problem.Problem, duality bool) (*treeModel, error) {
 	return t, t.convexity()
 }
 
-// longest is how many bytes a line of a proof of this model has at most: a place and a double, 40 bytes, for each row and each column, and the words.
-func (t *treeModel) longest() int {
-	n := t.n
-	for _, rows := range t.rows {
-		n += rows.Rows
+// treeColumns is the number of columns of the model of a problem.
+func treeColumns(p *problem.Problem) int { return p.Dx + p.Dy + p.Rows.Len() + p.X.Extended.Extra() }
+
+// longestLine is how many bytes a line of a proof of a problem has at most: a place and a double, 40 bytes, for each column, row and direction, and the words.
+func longestLine(p *problem.Problem) int {
+	n := 2*treeColumns(p) + p.Dy + p.Rows.Len() + len(p.X.Kind) + p.X.Extended.Len()
+	if p.Coupled != nil {
+		n += len(p.Coupled.Kind)
 	}
 	return 1<<10 + 40*n
 }
 
-// terms is the sum of the absolute terms of f at a point.
+// addSquares adds the squares to Q.
+func (t *treeModel) addSquares(squares []treeSquare) error {
+	if len(squares) == 0 {
+		return nil
+	}
+	t.squares, t.plain = squares, make([][]treeEntry, t.n)
+	for i, row := range t.q {
+		t.plain[i] = append([]treeEntry(nil), row...)
+	}
+	for k, s := range squares {
+		if !(s.Weight > 0) || math.IsInf(s.Weight, 1) || s.Of == nil || len(s.Of.At) != len(s.Of.Val) {
+			return fmt.Errorf("direction %d has the weight %v and no vector", k, s.Weight)
+		}
+		seen := map[int]bool{}
+		for e, j := range s.Of.At {
+			if v := s.Of.Val[e]; j < 0 || j >= t.n || seen[j] || math.IsNaN(v) || math.IsInf(v, 0) {
+				return fmt.Errorf("direction %d has the entry %v at place %d of %d", k, v, j, t.n)
+			}
+			seen[j] = true
+		}
+		twice := new(big.Rat).Add(rat(s.Weight), rat(s.Weight))
+		for a, i := range s.Of.At {
+			left := point(2 * s.Weight).mul(point(s.Of.Val[a]))
+			exact := new(big.Rat).Mul(twice, rat(s.Of.Val[a]))
+			for b, j := range s.Of.At {
+				t.addQ(i, j, left.mul(point(s.Of.Val[b])), new(big.Rat).Mul(exact, rat(s.Of.Val[b])))
+			}
+		}
+	}
+	return nil
+}
+
+// terms is the sum of the absolute terms of f at a point, and of its secants over all of their ranges; entries that are less than 1 taken for 1 in linear ones: 0 is a result of rounding, too.
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, x)
@@ -112,10 +184,19 @@ func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	copy(z[t.nx+t.ny:], lambda)
 	sum := t.konst.size()
 	for j, c := range t.c {
-		sum += c.size() * math.Abs(z[j])
+		sum += c.size() * math.Max(1, math.Abs(z[j]))
+	}
+	q := t.q
+	if t.plain != nil {
+		q = t.plain
+	}
+	for k := range t.squares {
+		if over := t.squares[k].of(t.lo, t.hi); over.finite() {
+			sum += t.squares[k].Weight * over.size() * over.size()
+		}
 	}
 	for _, i := range t.curved {
-		for _, e := range t.q[i] {
+		for _, e := range q[i] {
 			sum += 0.5 * e.val.size() * math.Abs(z[i]*z[e.col])
 		}
 	}
@@ -354,6 +435,48 @@ func (t *treeModel) boxes() {
 		}
 		if vals[0] < 0 || kind == problem.Equal {
 			t.hi[j] = math.Min(t.hi[j], signed(bound, vals[0]).hi)
+		}
+	}
+}
+
+// propagations is how often every row tightens boxes by those of its other columns: boxes of x reach y in one round where a row reads both, and those of y
+// others in the next (Savelsbergh 1994).
+const propagations = 3
+
+// propagate tightens boxes by rows: an end lets a reduced cost be off by rounding.
+func (t *treeModel) propagate() {
+	for range propagations {
+		for kind := range t.rows {
+			for i := range t.rows[kind].Rows {
+				rhs := interval{math.Inf(-1), math.Inf(1)}
+				if t.equal[kind][i] || t.sense[kind] > 0 {
+					rhs.lo = t.rhs[kind][i]
+				}
+				if t.equal[kind][i] || t.sense[kind] < 0 {
+					rhs.hi = t.rhs[kind][i]
+				}
+				cols, vals := t.rows[kind].Row(i)
+				after := make([]interval, len(cols)+1) // the sum of the columns behind each
+				term := func(k int) interval { return point(vals[k]).mul(interval{t.lo[cols[k]], t.hi[cols[k]]}) }
+				for k := len(cols) - 1; k >= 0; k-- {
+					after[k] = after[k+1].add(term(k))
+				}
+				before := interval{}
+				for k, j := range cols {
+					rest, own := rhs.sub(before.add(after[k+1])), term(k)
+					before = before.add(own)
+					if vals[k] == 0 {
+						continue
+					}
+					rest = signed(rest.over(math.Abs(vals[k])), vals[k])
+					if rest.lo > t.lo[j] && !math.IsInf(rest.lo, 1) {
+						t.lo[j] = rest.lo
+					}
+					if rest.hi < t.hi[j] && !math.IsInf(rest.hi, -1) {
+						t.hi[j] = rest.hi
+					}
+				}
+			}
 		}
 	}
 }

@@ -43,11 +43,16 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 // the digest being that of the model and data that the proof is of (it must be the one given, where that is not ""), and duality saying that the bounds are
 // those of f with its products of x, y and lambda cancelled by strong duality. All but the version may
-// be absent. The tree follows, a parent before its children and all of
+// be absent. Lines for the squares that make an f convex that is not may come next, and direction k is the k-th of them:
+//
+//	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
+//
+// The tree follows, a parent before its children and all of
 // the first child before the second:
 //
 //	{"pair": i}             row i of the lower level: first its slack is zero, then its multiplier
 //	{"entry": j, "at": v}   integer entry j of x: first x_j <= v, then x_j >= v + 1
+//	{"along": k, "at": v}   direction k: first w <= v, then w >= v
 //	{"bound": {..}}         a leaf, with weights that bound f there
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
 //
@@ -71,19 +76,29 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 	case digest != "" && head.Digest != digest:
 		return nil, in.wrong(fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest))
 	}
-	t, err := newTreeModel(p, head.Duality)
-	if err != nil {
-		return nil, in.wrong(err)
-	}
-	in.most = t.longest()
-	v := &treeVerification{report: TreeReport{Bound: math.Inf(1), Terms: t.terms}, leaf: newTreeLeaf(t), p: p}
+	in.most = longestLine(p)
+	v := &treeVerification{report: TreeReport{Bound: math.Inf(1)}, p: p}
+	var squares []treeSquare
 	for !v.done {
 		var next treeLine
 		err := in.next(&next)
 		if errors.Is(err, io.EOF) {
 			err = errors.New("the proof ends before its leaves cover everything")
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case next.Concave != nil && v.leaf == nil:
+			if squares = append(squares, *next.Concave); len(squares) > treeColumns(p) {
+				err = errors.New("more directions than columns")
+			}
+		default:
+			if v.leaf == nil {
+				var t *treeModel
+				if t, err = newTreeModel(p, head.Duality, squares); err != nil {
+					break
+				}
+				v.leaf, v.report.Terms = newTreeLeaf(t), t.terms
+			}
 			err = v.take(&next)
 		}
 		if err != nil {
@@ -148,9 +163,12 @@ func (r *treeReader) next(into any) error {
 type treeLine struct {
 	Pair  *int         `json:"pair"`
 	Entry *int         `json:"entry"`
+	Along *int         `json:"along"`
 	At    *float64     `json:"at"`
 	Bound *treeWeights `json:"bound"`
 	Empty *treeWeights `json:"empty"`
+	// Concave is a line before the tree.
+	Concave *treeSquare `json:"concave"`
 }
 
 // treeVerification is the place in a tree: the branches whose children are being read.
@@ -165,7 +183,8 @@ type treeVerification struct {
 // treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
 type treeBranch struct {
 	pair   int // row, or -1
-	entry  int
+	entry  int // integer entry of x, or -1
+	along  int // direction, where both are -1
 	at     float64
 	second bool // the second child is being read
 	col    int  // whose box changed, or -1
@@ -174,12 +193,12 @@ type treeBranch struct {
 
 func (v *treeVerification) take(next *treeLine) error {
 	count := 0
-	for _, is := range [...]bool{next.Pair != nil, next.Entry != nil, next.Bound != nil, next.Empty != nil} {
+	for _, is := range [...]bool{next.Pair != nil, next.Entry != nil, next.Along != nil, next.Bound != nil, next.Empty != nil} {
 		if is {
 			count++
 		}
 	}
-	if count != 1 || (next.At != nil) != (next.Entry != nil) {
+	if count != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {
@@ -197,11 +216,19 @@ func (v *treeVerification) take(next *treeLine) error {
 		if j < 0 || j >= v.p.Dx || !integer(v.p, j) {
 			return fmt.Errorf("entry %d of x is not integer", j)
 		}
-		at, lo, hi := *next.At, v.leaf.lo[j], v.leaf.hi[j]
-		if at != math.Floor(at) || !(math.Abs(at) < 1<<52) || at < lo || at >= hi { // at + 1 is exact, and boxes shrink
-			return fmt.Errorf("entry %d of [%v, %v] splits at %v", j, lo, hi, at)
+		if at := *next.At; at != math.Floor(at) || !(math.Abs(at) < 1<<52) { // at + 1 is exact
+			return fmt.Errorf("entry %d splits at %v", j, at)
 		}
 		v.enter(treeBranch{pair: -1, entry: j, at: *next.At})
+	case next.Along != nil:
+		k := *next.Along
+		if k < 0 || k >= len(v.leaf.t.squares) {
+			return fmt.Errorf("there is no direction %d", k)
+		}
+		if math.IsNaN(*next.At) || math.IsInf(*next.At, 0) {
+			return fmt.Errorf("direction %d splits at %v", k, *next.At)
+		}
+		v.enter(treeBranch{pair: -1, entry: -1, along: k, at: *next.At})
 	case next.Bound != nil:
 		v.report.Leaves++
 		return v.end(next.Bound, false)
@@ -231,6 +258,19 @@ func (v *treeVerification) hold(b *treeBranch) {
 		b.col, b.lo, b.hi = l.hold(b.pair, side)
 		return
 	}
+	if b.entry < 0 {
+		r := &l.along[b.along]
+		if !b.second { // what is kept is the range of the parent
+			b.lo, b.hi = r.lo, r.hi
+		}
+		if r.lo, r.hi = b.lo, b.hi; b.second {
+			r.lo = math.Max(r.lo, b.at)
+		} else {
+			r.hi = math.Min(r.hi, b.at)
+		}
+		b.col = -1
+		return
+	}
 	b.col, b.lo, b.hi = b.entry, l.lo[b.entry], l.hi[b.entry]
 	if b.second {
 		l.lo[b.entry] = math.Max(b.lo, b.at+1)
@@ -243,6 +283,9 @@ func (v *treeVerification) hold(b *treeBranch) {
 func (v *treeVerification) release(b *treeBranch) {
 	if b.pair >= 0 {
 		v.leaf.side[b.pair] = 0
+	}
+	if b.pair < 0 && b.entry < 0 {
+		v.leaf.along[b.along] = interval{b.lo, b.hi}
 	}
 	if b.col >= 0 {
 		v.leaf.lo[b.col], v.leaf.hi[b.col] = b.lo, b.hi

@@ -363,6 +363,16 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 		product := new(big.Rat)
 		if !l.empty {
 			sum.Set(l.t.exactC[j])
+			for k, s := range l.t.squares {
+				for e, at := range s.Of.At {
+					if at == j && known {
+						slope := rational(point(l.along[k].lo))
+						if slope.Add(slope, rational(point(l.along[k].hi))); known {
+							sum.Sub(sum, slope.Mul(slope, product.Mul(rational(point(s.Weight)), rational(point(s.Of.Val[e])))))
+						}
+					}
+				}
+			}
 			for _, e := range l.t.q[j] {
 				u := unknown{treeKinds, e.col}
 				if known = known && e.exact != nil; !known {
@@ -371,6 +381,14 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 				sum.Add(sum, product.Mul(e.exact, value(u)))
 				if c, ok := index[u]; ok {
 					coef[c] = e.exact
+				}
+			}
+		}
+		for k, s := range l.t.squares {
+			for e, at := range s.Of.At {
+				if at == j && !l.v[k].zero() {
+					r := rational(l.v[k])
+					sum.Sub(sum, product.Mul(r, rational(point(s.Of.Val[e]))))
 				}
 			}
 		}

@@ -41,7 +41,41 @@ func (p *plunger) options(n *node, z []float64) []option {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{down, 1 - down}})
 		}
 	}
+	if c := p.s.concave; c != nil {
+		lo, hi := p.ranges(n)
+		least := kkt.Tolerance * p.s.terms(&candidate{z: z})
+		for d := range c.V {
+			if t := c.lack(d, lo[d], hi[d], z); t > least {
+				all = append(all, option{k: len(n.fix) + len(p.s.whole) + d, distance: [2]float64{t, t}})
+			}
+		}
+	}
 	return all
+}
+
+// splits is where the range of direction d splits: at z, but no nearer to its ends than a fifth of it (Tawarmalani and Sahinidis 2004).
+func (p *plunger) splits(d int, lo, hi float64, z []float64) float64 {
+	at := lo + (hi-lo)/2
+	if z != nil {
+		at = p.s.concave.w(d, z)
+	}
+	return min(max(at, lo+0.2*(hi-lo)), hi-0.2*(hi-lo))
+}
+
+// widest is the direction whose secant may be furthest below f; -1 where all are as near as rounding.
+func (p *plunger) widest(n *node) int {
+	c := p.s.concave
+	if c == nil {
+		return -1
+	}
+	best, most := -1, 0.0
+	lo, hi := p.ranges(n)
+	for d := range c.V {
+		if t := c.Weight[d] * (hi[d] - lo[d]) * (hi[d] - lo[d]); t > most && hi[d]-lo[d] > beyond*(1+math.Abs(lo[d])+math.Abs(hi[d])) {
+			best, most = len(n.fix)+len(p.s.whole)+d, t
+		}
+	}
+	return best
 }
 
 // integral is how far from a whole number an entry may be that counts as one: what MIP solvers accept.
@@ -123,7 +157,10 @@ func product(a, b, least float64) float64 { return max(a, least) * max(b, least)
 // nearer is the side that is nearer to what z says.
 func (p *plunger) nearer(k int, z []float64) int {
 	if k >= len(p.s.sys.Pairs) {
-		j := p.s.whole[k-len(p.s.sys.Pairs)]
+		j, _ := p.s.entry(k)
+		if j < 0 {
+			return 0
+		}
 		if v := z[j] * p.s.sys.ColScale[j]; v-math.Floor(v) > 0.5 {
 			return 1
 		}

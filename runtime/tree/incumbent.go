@@ -13,10 +13,11 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	s := p.s
 	z := make([]float64, s.sys.N)
 	s.sys.Unscaled(z, sol.Z)
+	p.near = sol.Z
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
 		if p.allFixed(n.fix) {
-			p.keep(&candidate{z: sol.Z, fix: n.fix, f: sol.Value})
+			p.keep(&candidate{z: sol.Z, fix: n.fix, f: s.value(sol.Z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
@@ -24,6 +25,7 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	}
 	if s.opts.Improve != nil {
 		if found := s.opts.Improve(ctx, z, n.fix); found != nil && len(found.Branch) == len(n.fix) && p.allFixed(found.Branch) {
+			p.near = s.scaled(found.Z)
 			p.descend(ctx, found.Branch, p.wholeBox(found.Z))
 		}
 		return
@@ -89,6 +91,7 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 	if status != activeset.Optimal {
 		return
 	}
+	p.near = s.scaled(answer)
 	fix, _ := s.sys.BranchAt(answer)
 	p.descend(ctx, fix, p.wholeBox(answer))
 }
@@ -96,9 +99,14 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 // branch solves the problem of one branch.
 func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
 	p.nodeBounds(&node{fix: fix, box: box})
+	p.tried++
+	if p.s.concave != nil {
+		sol := p.convexConcave(ctx, p.solver(&p.pieces), p.near)
+		sol.Value += p.s.quad.Const
+		return sol
+	}
 	sol := p.solver(&p.pieces).Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
 	p.work += sol.Work
-	p.tried++
 	sol.Value += p.s.quad.Const
 	if sol.Basis != nil {
 		p.last = sol.Basis
@@ -123,6 +131,7 @@ func (p *plunger) descend(ctx context.Context, fix []kkt.Fix, box []change) {
 		if best == nil || sol.Value < best.f-kkt.Tolerance*math.Abs(best.f) {
 			clear(left)
 		}
+		p.near = sol.Z
 		if best == nil || sol.Value < best.f {
 			best = &candidate{z: sol.Z, fix: append([]kkt.Fix(nil), fix...), f: sol.Value}
 		}

@@ -10,8 +10,8 @@ import (
 // record is a node of the tree as it is kept.
 type record struct {
 	Kind recordKind
-	// Branch is what an inner node branches on: pair k, or entry -1-k of the integer entries. The first child of a pair has its slack
-	// at zero, the second its multiplier; of an integer entry x <= At, x >= At+1.
+	// Branch is what an inner node branches on: pair k, or -1-k for candidate k behind the pairs. The first child of a pair has its slack
+	// at zero, the second its multiplier; of an integer entry x <= At, x >= At+1; of a direction w <= At, w >= At.
 	Branch int32
 	At     float64
 	First  int32    // the children are First and First+1
@@ -32,7 +32,7 @@ const (
 type node struct {
 	id    int32 // of its record
 	fix   []kkt.Fix
-	box   []change // of integer entries
+	box   []change // of integer entries and directions
 	bound float64
 	basis *activeset.Basis // of its parent, or its own
 	depth int
@@ -41,7 +41,7 @@ type node struct {
 	from observation
 }
 
-// change of the bounds of entry x[Index], model's units.
+// change of the bounds of entry x[Index], model's units, or for a negative Index of the range of direction -1-Index.
 type change struct {
 	Index  int32
 	Lo, Hi float64
@@ -62,12 +62,12 @@ func (n *node) child(s *search, branch, side int, at float64, basis *activeset.B
 		c.fix[branch] = kkt.SlackZero + kkt.Fix(side)
 		return c
 	}
-	j := s.whole[branch-len(s.sys.Pairs)]
+	j, step := s.entry(branch)
 	lo, hi := n.limits(s, j)
 	if side == 0 {
 		hi = at
 	} else {
-		lo = at + 1
+		lo = at + step
 	}
 	c.box = make([]change, 0, len(n.box)+1)
 	for _, b := range n.box {
@@ -79,12 +79,24 @@ func (n *node) child(s *search, branch, side int, at float64, basis *activeset.B
 	return c
 }
 
-// limits are the bounds of the integer entry j at the node.
+// entry is what the changes of a node call a candidate behind the pairs, and how far apart the sides of a branch on it are.
+func (s *search) entry(branch int) (index int, step float64) {
+	k := branch - len(s.sys.Pairs)
+	if k < len(s.whole) {
+		return s.whole[k], 1
+	}
+	return s.index(k - len(s.whole)), 0
+}
+
+// limits are the bounds of the integer entry j at the node, or the range of direction -1-j.
 func (n *node) limits(s *search, j int) (lo, hi float64) {
 	for _, b := range n.box {
 		if int(b.Index) == j {
 			return b.Lo, b.Hi
 		}
+	}
+	if j < 0 {
+		return s.concave.Lo[-1-j], s.concave.Hi[-1-j]
 	}
 	return math.Ceil(s.sys.P.X.Lo[j]), math.Floor(s.sys.P.X.Hi[j])
 }

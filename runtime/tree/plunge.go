@@ -19,6 +19,7 @@ type plunger struct {
 	relax, pieces *activeset.Solver // of node relaxations; of branches for incumbents
 	follower      *kkt.Follower
 	last          *activeset.Basis // of pieces
+	near          []float64        // the point that the search for an incumbent is from, where f is not convex
 
 	// What it found.
 	records []record
@@ -62,7 +63,8 @@ func (p *plunger) solver(of **activeset.Solver) *activeset.Solver {
 func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *activeset.Solution {
 	p.nodeBounds(n)
 	solver := p.solver(&p.relax)
-	cut := activeset.Options{Cutoff: p.cutoff - p.s.quad.Const}
+	konst := p.s.quad.Const + p.secants(solver, n)
+	cut := activeset.Options{Cutoff: p.cutoff - konst}
 	sol := solver.Solve(ctx, &p.bounds, basis, cut)
 	p.work += sol.Work
 	if sol.Status == activeset.Failed {
@@ -70,13 +72,20 @@ func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *a
 		sol = solver.Solve(ctx, &p.bounds, nil, cut)
 		p.work += sol.Work
 	}
-	sol.Value += p.s.quad.Const
+	sol.Value += konst
 	return sol
 }
 
 func (p *plunger) nodeBounds(n *node) {
 	p.s.sys.Bounds(&p.bounds, n.fix)
+	if p.s.concave != nil {
+		lo, hi := p.ranges(n)
+		p.bounds.RowLo, p.bounds.RowHi = append(p.bounds.RowLo, lo...), append(p.bounds.RowHi, hi...)
+	}
 	for _, c := range n.box {
+		if c.Index < 0 {
+			continue
+		}
 		scale := p.s.sys.ColScale[c.Index]
 		p.bounds.Lo[c.Index], p.bounds.Hi[c.Index] = c.Lo/scale, c.Hi/scale
 	}
@@ -198,8 +207,11 @@ func (p *plunger) at(n *node, k int, z []float64) float64 {
 	if k < len(p.s.sys.Pairs) {
 		return 0
 	}
-	j := p.s.whole[k-len(p.s.sys.Pairs)]
+	j, _ := p.s.entry(k)
 	lo, hi := n.limits(p.s, j)
+	if j < 0 {
+		return p.splits(-1-j, lo, hi, z)
+	}
 	mid := math.Floor((lo + hi) / 2)
 	if z != nil {
 		mid = math.Floor(z[j] * p.s.sys.ColScale[j])
@@ -240,7 +252,10 @@ func (p *plunger) anyOpen(n *node, sol *activeset.Solution) int {
 			return len(p.s.sys.Pairs) + i
 		}
 	}
-	return -1
+	if sol.Status == activeset.Unbounded { // along its ray no w moves
+		return -1
+	}
+	return p.widest(n)
 }
 
 // outlook is what is known of a child before it is searched.

@@ -26,7 +26,7 @@ type Statement struct {
 // is one leaf. The memory it takes is that of the tree.
 func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, what Statement) error {
 	claim := what.Bound
-	s, err := newSearch(sys, Options{Gap: st.Gap, Resume: st})
+	s, _, err := newSearch(ctx, sys, Options{Gap: st.Gap, Resume: st})
 	if err != nil {
 		return err
 	}
@@ -44,6 +44,24 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 	}
 	if err := pw.line(head); err != nil {
 		return err
+	}
+	if c := s.concave; c != nil {
+		for k, v := range c.V {
+			var of *entries
+			for j, t := range v {
+				of = of.add(j, t/sys.ColScale[j])
+			}
+			square := map[string]any{"weight": c.Weight[k], "of": of}
+			if !math.IsInf(c.Lo[k], 0) {
+				square["lo"] = c.Lo[k]
+			}
+			if !math.IsInf(c.Hi[k], 0) {
+				square["hi"] = c.Hi[k]
+			}
+			if err := pw.line(map[string]any{"concave": square}); err != nil {
+				return err
+			}
+		}
 	}
 	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
 	stack := []*node{root}
@@ -78,7 +96,11 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 			branch["pair"] = sys.Pairs[k].Row
 		} else {
 			k = len(sys.Pairs) - 1 - k
-			branch["entry"], branch["at"] = s.whole[k-len(sys.Pairs)], r.At
+			if j, _ := s.entry(k); j < 0 {
+				branch["along"], branch["at"] = -1-j, r.At
+			} else {
+				branch["entry"], branch["at"] = j, r.At
+			}
 		}
 		if err := pw.line(branch); err != nil {
 			return err
@@ -164,6 +186,7 @@ type leafWeights struct {
 	Upper        *entries `json:"upper,omitempty"`
 	Extended     *entries `json:"extended,omitempty"`
 	Coupled      *entries `json:"coupled,omitempty"`
+	Along        *entries `json:"along,omitempty"`
 }
 
 // entries of a vector that are not zero.
@@ -231,6 +254,11 @@ func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
 			if v <= 0 || s.P.Coupled.Kind[o.Index] == problem.Equal {
 				w.Coupled = w.Coupled.add(o.Index, v)
 			}
+		}
+	}
+	for k, v := range row[len(s.Origin):] {
+		if math.Abs(v) > noise {
+			w.Along = w.Along.add(k, v)
 		}
 	}
 	for j, of := range pw.bounds {

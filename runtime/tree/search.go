@@ -6,6 +6,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 )
@@ -15,9 +16,12 @@ type search struct {
 	sys   *kkt.System
 	quad  *kkt.Quadratic // what relaxations minimize, model's units
 	prog  *activeset.Program
-	whole []int // integer entries of x
-	opts  Options
-	gap   float64
+	hess  *sparse.CSR // of quad, in the relaxation's units; prog.Q is that of its convex part
+	whole []int       // integer entries of x
+	// concave is what an f that is not convex has beside it; nil else.
+	concave *concave
+	opts    Options
+	gap     float64
 
 	records []record
 	open    queue
@@ -42,8 +46,9 @@ type candidate struct {
 	f   float64 // what relaxations minimize, which is f there
 }
 
-func newSearch(sys *kkt.System, opts Options) (*search, error) {
-	s := &search{sys: sys, quad: sys.Objective.Relaxed(), opts: opts, gap: opts.Gap, least: math.Inf(1)}
+// newSearch prepares a search; why is not "" where there is no bound.
+func newSearch(ctx context.Context, sys *kkt.System, opts Options) (s *search, why string, err error) {
+	s = &search{sys: sys, quad: sys.Objective.Relaxed(), opts: opts, gap: opts.Gap, least: math.Inf(1)}
 	if s.gap <= 0 {
 		s.gap = DefaultGap
 	}
@@ -53,15 +58,31 @@ func newSearch(sys *kkt.System, opts Options) (*search, error) {
 		}
 	}
 	prog := *sys.Relaxation
-	prog.Q, prog.C = sys.ScaledObjective(s.quad)
-	s.prog = &prog
-	s.costs = newCosts(len(sys.Pairs) + len(s.whole))
+	s.hess, prog.C = sys.ScaledObjective(s.quad)
+	prog.Q, s.prog = s.hess, &prog
 	if opts.Resume != nil {
-		return s, s.resume(opts.Resume)
+		if kept := opts.Resume.Concave; kept != nil || s.hess != nil && !sys.Objective.Convex {
+			if !kept.fits(sys.N) {
+				return nil, "", errNotThis
+			}
+			s.splitObjective(ctx, kept)
+		}
+		return s, "", s.resume(opts.Resume)
 	}
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
-	return s, nil
+	why = s.splitObjective(ctx, nil)
+	s.costs = newCosts(s.branches())
+	return s, why, nil
+}
+
+// branches is the number of candidates for branching: pairs, then integer entries, then directions in which f is concave.
+func (s *search) branches() int {
+	n := len(s.sys.Pairs) + len(s.whole)
+	if s.concave != nil {
+		n += len(s.concave.V)
+	}
+	return n
 }
 
 // Limits of a round. A plunge is a depth-first search below one node: it begins with the factors of a working set made from the data, which
@@ -70,6 +91,7 @@ func newSearch(sys *kkt.System, opts Options) (*search, error) {
 // between rounds, are kept about. A round takes as many nodes as several threads need to be busy, and only once the tree has that many that are
 // worth it.
 const (
+	nodeWork   = 3e4 // what a node takes beside linear algebra, some 30 microseconds, in the measure of work
 	plunge     = 64
 	plungeWork = 1e8
 	together   = 8
@@ -120,6 +142,7 @@ func (s *search) begin(ctx context.Context) {
 	p := s.newPlunger()
 	for _, given := range s.opts.Incumbents {
 		if given != nil && len(given.Branch) == len(s.sys.Pairs) && p.allFixed(given.Branch) {
+			p.near = s.scaled(given.Z)
 			p.descend(ctx, given.Branch, p.wholeBox(given.Z))
 		}
 	}
@@ -130,7 +153,7 @@ func (s *search) begin(ctx context.Context) {
 func (s *search) take(p *plunger) {
 	s.nodes += p.nodes
 	s.tried += p.tried
-	s.work += p.work
+	s.work += p.work + nodeWork*(p.nodes+p.tried)
 	for _, o := range p.learnt {
 		s.costs.note(o)
 	}
@@ -248,7 +271,11 @@ func (s *search) cutoff() float64 {
 
 // slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open, next to the terms of f.
 func (s *search) slack(c *candidate) float64 {
-	return max(s.gap*math.Abs(c.f), kkt.Tolerance*s.terms(c))
+	terms := s.terms(c)
+	if s.concave != nil {
+		terms = max(terms, s.concave.Terms)
+	}
+	return max(s.gap*math.Abs(c.f), kkt.Tolerance*terms)
 }
 
 // terms is the sum of the absolute terms of f.
@@ -257,7 +284,7 @@ func (s *search) terms(c *candidate) float64 {
 	for j, v := range s.prog.C {
 		terms += math.Abs(v * c.z[j])
 	}
-	if q := s.prog.Q; q != nil {
+	if q := s.hess; q != nil {
 		for i, t := range c.z {
 			if t != 0 {
 				terms += 0.5 * math.Abs(t*q.RowDot(i, c.z))
@@ -322,6 +349,9 @@ func (s *search) result(ctx context.Context) *Result {
 	for _, c := range s.prog.C {
 		r.terms = max(r.terms, math.Abs(c))
 	}
+	if c := s.concave; c != nil {
+		r.terms = max(r.terms, c.Terms)
+	}
 	if s.best != nil {
 		r.Gap, r.Scale = s.relative(), s.scale()
 		r.Best, r.terms = s.point(ctx, s.best), max(r.terms, s.terms(s.best))
@@ -344,6 +374,16 @@ func (s *search) result(ctx context.Context) *Result {
 	return r
 }
 
+// scaled is z in the relaxation's units.
+func (s *search) scaled(z []float64) []float64 {
+	if len(z) != s.sys.N {
+		return nil
+	}
+	out := make([]float64, s.sys.N)
+	s.sys.Scaled(out, z)
+	return out
+}
+
 // point is a candidate in the model's units, with its multipliers.
 func (s *search) point(ctx context.Context, c *candidate) *kkt.Point {
 	z := make([]float64, s.sys.N)
@@ -351,6 +391,7 @@ func (s *search) point(ctx context.Context, c *candidate) *kkt.Point {
 	p := &kkt.Point{Z: z, F: s.sys.Value(z), Branch: append([]kkt.Fix(nil), c.fix...)}
 	_, p.Biactive = s.sys.BranchAt(z)
 	w := s.newPlunger()
+	w.near = c.z
 	if sol := w.branch(ctx, c.fix, w.wholeBox(z)); sol.Status == activeset.Optimal {
 		p.Multipliers = s.sys.FromDuals(s.quad, z, sol.Row, sol.Bound)
 	}

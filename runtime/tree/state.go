@@ -24,6 +24,7 @@ type State struct {
 	Work    int64      `json:"work"`
 	Rounds  int64      `json:"rounds"`
 	Failed  bool       `json:"failed,omitempty"`
+	Concave *concave   `json:"concave,omitempty"`
 	// Trace is how bound and incumbent went, every Stride nodes.
 	Trace  []tracePoint `json:"trace,omitempty"`
 	Stride int64        `json:"stride,omitempty"`
@@ -88,9 +89,19 @@ func (v *infinite) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// knows reports whether the entries and directions of changes are there.
+func (s *search) knows(box []change) bool {
+	for _, b := range box {
+		if int(b.Index) >= s.sys.Nx || b.Index < 0 && (s.concave == nil || int(-1-b.Index) >= len(s.concave.V)) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *search) state() *State {
 	st := &State{Gap: s.gap, Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Trace: s.trace, Stride: s.stride}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Trace: s.trace, Stride: s.stride}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
 	}
@@ -100,13 +111,28 @@ func (s *search) state() *State {
 	return st
 }
 
+var errNotThis = errors.New("the state of the search is not one of this problem")
+
+// fits reports whether the directions are of vectors of length n.
+func (c *concave) fits(n int) bool {
+	if c == nil || len(c.Weight) != len(c.V) {
+		return false
+	}
+	for k, v := range c.V {
+		if len(v) != n || !(c.Weight[k] > 0) {
+			return false
+		}
+	}
+	return true
+}
+
 // resume takes a state over, or says why it is not one of this system.
 func (s *search) resume(st *State) error {
-	pairs, all := len(s.sys.Pairs), len(s.sys.Pairs)+len(s.whole)
+	pairs, all := len(s.sys.Pairs), s.branches()
 	fits := func(fix []kkt.Fix) bool { return len(fix) == pairs }
 	for side := range 2 {
 		if len(st.Costs.Sum[side]) != all || len(st.Costs.Count[side]) != all {
-			return errors.New("the state of the search is not one of this problem")
+			return errNotThis
 		}
 	}
 	if st.Gap != s.gap {
@@ -114,8 +140,8 @@ func (s *search) resume(st *State) error {
 	}
 	s.records = append([]record(nil), st.Records...)
 	for _, o := range st.Open {
-		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all {
-			return errors.New("the state of the search is not one of this problem")
+		if !fits(o.Fix) || int(o.ID) >= len(s.records) || o.ID < 0 || o.Branch >= all || !s.knows(o.Box) {
+			return errNotThis
 		}
 		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,
 			from: observation{o.Branch, o.Side, o.Length, float64(o.Parent)}})
@@ -123,7 +149,7 @@ func (s *search) resume(st *State) error {
 	s.costs = st.Costs.clone()
 	if b := st.Best; b != nil {
 		if len(b.Z) != s.sys.N || !fits(b.Fix) {
-			return errors.New("the state of the search is not one of this problem")
+			return errNotThis
 		}
 		s.best = &candidate{b.Z, b.Fix, b.F}
 	}

@@ -3,7 +3,8 @@
 // at zero, and its relaxation drops the products of the others: a convex quadratic program over a polyhedron, with no
 // constant that bounds a multiplier. Integer entries of x are branched on in the same tree.
 //
-// Input is a kkt.System whose Objective is convex, as f or after strong duality. Output is the best point found, a lower
+// Input is a kkt.System whose Objective is quadratic: convex, as f or after strong duality, or else split into a convex part and squares along directions, which
+// are branched on as well (concave). Output is the best point found, a lower
 // bound, and the tree itself, from which WriteProof makes a proof that package certify reads.
 //
 // A search goes in rounds. A round takes the nodes with the lowest bounds, searches below each depth first for a while, and adds
@@ -105,9 +106,13 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		nothing.Outcome, nothing.Why = LimitReached, "one relaxation takes more than the budget"
 		return nothing, nil
 	}
-	s, err := newSearch(sys, opts)
+	s, why, err := newSearch(ctx, sys, opts)
 	if err != nil {
 		return nil, err
+	}
+	if why != "" {
+		nothing.Outcome, nothing.Why, nothing.Work = NoBound, why, s.work
+		return nothing, nil
 	}
 	return s.run(ctx)
 }
@@ -117,8 +122,6 @@ func Applies(sys *kkt.System) string {
 	switch o := sys.Objective; {
 	case !o.Quadratic:
 		return "the upper objective is not quadratic"
-	case !o.Convex && o.Hess != nil:
-		return "the upper objective is not convex in all variables together, and strong duality does not make it so"
 	}
 	for j, whole := range sys.P.Integer {
 		if whole && (math.IsInf(sys.P.X.Lo[j], 0) || math.IsInf(sys.P.X.Hi[j], 0)) {

@@ -1,0 +1,354 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// concave splits an f that is not convex: with the eigenvectors V_k of its Hessian that have negative eigenvalues and w_k = V_k'z,
+//
+//	f(z) = convex(z) - sum of Weight_k w_k^2,
+//
+// and where w_k is in [l, u], -w_k^2 >= l u - (l + u) w_k: the secant is the convex envelope (Falk and Soland 1969; for the splitting, Rosen and Pardalos 1986). A node
+// branches on w_k, too, and its relaxation minimizes convex(z) plus the secants: of one node and another, bounds of rows and the linear part differ.
+// Vectors are in the relaxation's units.
+type concave struct {
+	Weight []float64   `json:"weight"`
+	V      [][]float64 `json:"v"`
+	Terms  float64     `json:"terms"` // of the secants at the root: what relaxations are accurate relative to
+	Lo, Hi []float64   `json:"-"`     // what the columns' boxes say of w; may be infinite
+	plain  *sparse.CSR // the Hessian of f
+}
+
+// newConcave splits the quadratic q; nil where it is convex.
+func newConcave(q *sparse.CSR, box *activeset.Bounds) *concave {
+	var at []int
+	for i := range q.Rows {
+		if _, vals := q.Row(i); anyOf(vals) {
+			at = append(at, i)
+		}
+	}
+	n := len(at)
+	dense := mat.NewSymDense(n, nil)
+	trace := 0.0
+	for a, i := range at {
+		for b, j := range at[:a+1] {
+			dense.SetSym(a, b, q.At(i, j))
+		}
+		trace = math.Max(trace, math.Abs(q.At(i, i)))
+	}
+	var eigen mat.EigenSym
+	if n == 0 || !eigen.Factorize(dense, true) {
+		return nil
+	}
+	values := eigen.Values(nil)
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	top := 0.0
+	for _, v := range values {
+		top = math.Max(top, math.Abs(v))
+	}
+	c := &concave{plain: q}
+	for k, value := range values {
+		if value > kkt.Tolerance*top {
+			break // in ascending order
+		}
+		v, free := make([]float64, q.Rows), false
+		for a, i := range at {
+			if t := vectors.At(a, k); math.Abs(t) > 0x1p-50 { // rounding of a unit vector
+				v[i] = t
+				free = free || math.IsInf(box.Lo[i], 0) || math.IsInf(box.Hi[i], 0)
+			}
+		}
+		// What is flat must be shown to be flat: a box does that for a proof, else the direction has a secant of its own.
+		if value >= -kkt.Tolerance*top && !free {
+			continue
+		}
+		// The convex part keeps a little curvature along v, that rounding does not make it concave.
+		c.Weight = append(c.Weight, (max(0, -value)+kkt.Tolerance*top)/2)
+		c.V = append(c.V, v)
+	}
+	c.boxes(box)
+	return c
+}
+
+// boxes sets what the columns' boxes say of each w.
+func (c *concave) boxes(box *activeset.Bounds) {
+	c.Lo, c.Hi = make([]float64, len(c.V)), make([]float64, len(c.V))
+	for k, v := range c.V {
+		for j, t := range v {
+			switch {
+			case t > 0:
+				c.Lo[k] += t * box.Lo[j]
+				c.Hi[k] += t * box.Hi[j]
+			case t < 0:
+				c.Lo[k] += t * box.Hi[j]
+				c.Hi[k] += t * box.Lo[j]
+			}
+		}
+	}
+}
+
+// convex is the Hessian of the convex part.
+func (c *concave) convex() *sparse.CSR {
+	entries := []sparse.Entry{}
+	for k, v := range c.V {
+		for i, a := range v {
+			if a == 0 {
+				continue
+			}
+			for j, b := range v {
+				if b != 0 {
+					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: 2 * c.Weight[k] * a * b})
+				}
+			}
+		}
+	}
+	return sparse.Add(1, c.plain, 1, sparse.FromEntries(c.plain.Rows, c.plain.Cols, entries))
+}
+
+// rows appends the rows V to those of a relaxation.
+func (c *concave) rows(p *activeset.Program) {
+	a := p.A.Clone()
+	for k, v := range c.V {
+		for j, t := range v {
+			if t != 0 {
+				a.Append(j, t)
+			}
+		}
+		a.EndRow()
+		p.RowLo = append(append([]float64(nil), p.RowLo...), c.Lo[k])
+		p.RowHi = append(append([]float64(nil), p.RowHi...), c.Hi[k])
+	}
+	p.A = a
+}
+
+// value is f without its constant.
+func (s *search) value(z []float64) float64 {
+	v := 0.0
+	for j, c := range s.prog.C {
+		v += c * z[j]
+	}
+	if q := s.hess; q != nil {
+		for i, t := range z {
+			if t != 0 {
+				v += 0.5 * t * q.RowDot(i, z)
+			}
+		}
+	}
+	return v
+}
+
+// w is V_k'z.
+func (c *concave) w(k int, z []float64) float64 {
+	sum := 0.0
+	for j, t := range c.V[k] {
+		sum += t * z[j]
+	}
+	return sum
+}
+
+// lack is by how much the secants of a box are below f at z, of direction k.
+func (c *concave) lack(k int, lo, hi float64, z []float64) float64 {
+	w := c.w(k, z)
+	return c.Weight[k] * max(0, w-lo) * max(0, hi-w)
+}
+
+// splitObjective prepares a search whose objective is not convex: it adds the rows V, tightens the range of each w by linear programs over the
+// relaxation (as records of branches with an empty side, which proofs have, too), or says why there is no bound.
+func (s *search) splitObjective(ctx context.Context, kept *concave) (why string) {
+	if s.hess == nil || s.sys.Objective.Convex {
+		return ""
+	}
+	if kept != nil {
+		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.hess}
+		s.concave.boxes(&s.prog.Bounds)
+	} else if s.concave = newConcave(s.hess, &s.prog.Bounds); s.concave == nil {
+		return "the eigenvalues of the Hessian of the upper objective were not found"
+	}
+	s.concave.rows(s.prog)
+	s.prog.Q = s.concave.convex()
+	if kept != nil {
+		return ""
+	}
+	return s.tighten(ctx)
+}
+
+// beyond is how far outside of the range that linear programs find for w a cut is made, relative to its ends: the other side must be empty by more than their
+// accuracy.
+const beyond = 1e3 * kkt.Tolerance
+
+// tighten finds the range of each w over the relaxation of the root, one linear program a side.
+func (s *search) tighten(ctx context.Context) string {
+	c, linear := s.concave, *s.prog
+	linear.Q = nil
+	solver, err := activeset.New(&linear)
+	if err != nil {
+		panic(err) // a system holds finite numbers
+	}
+	root := s.open[0]
+	for k := range c.V {
+		for side, sign := range [2]float64{1, -1} {
+			cost := make([]float64, len(linear.C))
+			for j, t := range c.V[k] {
+				cost[j] = sign * t
+			}
+			solver.SetObjective(nil, cost)
+			sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+			s.work += sol.Work
+			s.tried++
+			lo, hi := root.limits(s, s.index(k))
+			outer := [2]float64{lo, hi}[side]
+			switch sol.Status {
+			case activeset.Infeasible:
+				return "" // the root's relaxation says so
+			case activeset.Optimal:
+				end := sign * sol.Value
+				margin := beyond * max(1, math.Abs(end))
+				at := end - sign*margin
+				// A cut that takes less than a thousandth of the range is not worth a leaf.
+				if math.IsInf(outer, 0) || math.Abs(at-outer) > 1e-3*(hi-lo) && (side == 0) == (at > lo) {
+					s.cut(root, k, side, at)
+				}
+			}
+			lo, hi = root.limits(s, s.index(k))
+			if math.IsInf([2]float64{lo, hi}[side], 0) {
+				return fmt.Sprintf("the upper objective is not convex, and %s has no bound over the system without the products of its pairs", s.direction(k))
+			}
+		}
+		lo, hi := root.limits(s, s.index(k))
+		c.Terms += c.Weight[k] * max(lo*lo, hi*hi)
+	}
+	return ""
+}
+
+// direction names w_k by the largest of its entries.
+func (s *search) direction(k int) string {
+	most := 0
+	for j, t := range s.concave.V[k] {
+		if math.Abs(t) > math.Abs(s.concave.V[k][most]) {
+			most = j
+		}
+	}
+	switch sys := s.sys; {
+	case most < sys.Nx:
+		return fmt.Sprintf("a combination of variables along which it curves down (mostly entry %d of x)", most)
+	case most < sys.Nx+sys.Ny:
+		return fmt.Sprintf("a combination of variables along which it curves down (mostly entry %d of y)", most-sys.Nx)
+	}
+	return fmt.Sprintf("a combination of variables along which it curves down (mostly multiplier %d of the lower level)", most-s.sys.Nx-s.sys.Ny)
+}
+
+// cut records a branch of the root, the only open node, on w_k at a value beyond which nothing is feasible: side 0 keeps w >= at, side 1 w <= at.
+func (s *search) cut(root *node, k, side int, at float64) {
+	branch := len(s.sys.Pairs) + len(s.whole) + k
+	keep := 1 - side
+	first := int32(len(s.records))
+	s.records[root.id] = record{Kind: inner, Branch: int32(-1 - len(s.whole) - k), At: at, First: first, Bound: infinite(math.Inf(-1))}
+	for of := range 2 {
+		kind := empty
+		if of == keep {
+			kind = openNode
+		}
+		s.records = append(s.records, record{Kind: kind, Bound: infinite(math.Inf(-1))})
+	}
+	child := root.child(s, branch, keep, at, nil)
+	root.box, root.id = child.box, first+int32(keep)
+}
+
+// index is what the changes of a node call direction k: entries of x are their own.
+func (s *search) index(k int) int { return -1 - k }
+
+// ranges are those of w at a node.
+func (p *plunger) ranges(n *node) (lo, hi []float64) {
+	c := p.s.concave
+	lo, hi = append([]float64(nil), c.Lo...), append([]float64(nil), c.Hi...)
+	for _, b := range n.box {
+		if b.Index < 0 {
+			lo[-1-b.Index], hi[-1-b.Index] = b.Lo, b.Hi
+		}
+	}
+	return lo, hi
+}
+
+// secants gives a solver the objective of a node: it returns the constant that the secants add.
+func (p *plunger) secants(solver *activeset.Solver, n *node) float64 {
+	c := p.s.concave
+	if c == nil {
+		return 0
+	}
+	lo, hi := p.ranges(n)
+	slope, konst := make([]float64, len(lo)), 0.0
+	for k := range lo {
+		if math.IsInf(hi[k]-lo[k], 0) { // only where nothing is feasible
+			continue
+		}
+		slope[k] = lo[k] + hi[k]
+		konst += c.Weight[k] * lo[k] * hi[k]
+	}
+	p.linear(solver, slope)
+	return konst
+}
+
+// linear gives a solver the convex part less Weight_k slope_k w_k.
+func (p *plunger) linear(solver *activeset.Solver, slope []float64) {
+	c := p.s.concave
+	cost := append([]float64(nil), p.s.prog.C...)
+	for k, v := range c.V {
+		for j, t := range v {
+			cost[j] -= c.Weight[k] * slope[k] * t
+		}
+	}
+	solver.SetObjective(p.s.prog.Q, cost)
+}
+
+// convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point
+// until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there.
+func (p *plunger) convexConcave(ctx context.Context, solver *activeset.Solver, z []float64) *activeset.Solution {
+	c := p.s.concave
+	slope := make([]float64, len(c.V))
+	tangent := func(z []float64) {
+		for k := range slope {
+			slope[k] = 2 * c.w(k, z)
+		}
+	}
+	if z != nil {
+		tangent(z)
+	} else {
+		for k := range slope {
+			if t := c.Lo[k] + c.Hi[k]; !math.IsInf(t, 0) && !math.IsNaN(t) {
+				slope[k] = t
+			}
+		}
+	}
+	var best *activeset.Solution
+	for range tangents {
+		p.linear(solver, slope)
+		sol := solver.Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
+		p.work += sol.Work
+		if sol.Status != activeset.Optimal {
+			if best == nil {
+				return sol
+			}
+			return best
+		}
+		p.last = sol.Basis
+		sol.Value = p.s.value(sol.Z)
+		if best != nil && !(sol.Value < best.Value-kkt.Tolerance*p.s.terms(&candidate{z: sol.Z})) {
+			return best
+		}
+		best = sol
+		tangent(sol.Z)
+	}
+	return best
+}
+
+// tangents is the most of them: the steps converge linearly, and by then those that go on are no incumbents to wait for.
+const tangents = 30

@@ -1,0 +1,274 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// curvedDown is a random problem whose f has a Hessian with whole entries of any sign over x and y.
+func curvedDown(rng *rand.Rand, is features) *problem.Problem {
+	p := random(rng, is)
+	f := p.F.(*quadratic)
+	for i := range p.Dx + p.Dy {
+		for j := range i + 1 {
+			if rng.IntN(2) == 0 {
+				f.set(i, j, float64(rng.IntN(5)-2))
+			}
+		}
+	}
+	return p
+}
+
+// faces is the least value of f over all branches by their faces: on each branch, the equations leave a plane of few dimensions; a minimizer lies inside of a face of
+// the polytope there, where the gradient along the face is zero, or, where that has several solutions, inside of a smaller one too. ok is false where a plane has more than three dimensions.
+func faces(t *testing.T, sys *kkt.System) (best float64, ok bool) {
+	t.Helper()
+	quad := sys.Objective.Relaxed()
+	hess, cost := sys.ScaledObjective(quad)
+	dense := mat.NewSymDense(sys.N, nil)
+	for i := range sys.N {
+		for j := range i + 1 {
+			dense.SetSym(i, j, hess.At(i, j))
+		}
+	}
+	prog := sys.Relaxation
+	rows := prog.A.Rows + sys.N
+	row := func(r int) []float64 {
+		v := make([]float64, sys.N)
+		if r >= prog.A.Rows {
+			v[r-prog.A.Rows] = 1
+			return v
+		}
+		cols, vals := prog.A.Row(r)
+		for k, j := range cols {
+			v[j] += vals[k]
+		}
+		return v
+	}
+	best = math.Inf(1)
+	var bounds activeset.Bounds
+	fix := make([]kkt.Fix, len(sys.Pairs))
+	for code := range 1 << len(fix) {
+		for k := range fix {
+			fix[k] = kkt.SlackZero + kkt.Fix(code>>k&1)
+		}
+		sys.Bounds(&bounds, fix)
+		lo, hi := append(append([]float64(nil), bounds.RowLo...), bounds.Lo...), append(append([]float64(nil), bounds.RowHi...), bounds.Hi...)
+		var equations, sides [][]float64
+		var e, s []float64
+		empty := false
+		for r := range rows {
+			switch {
+			case lo[r] > hi[r]:
+				empty = true
+			case lo[r] == hi[r]:
+				equations, e = append(equations, row(r)), append(e, lo[r])
+			default:
+				if !math.IsInf(lo[r], 0) {
+					sides, s = append(sides, row(r)), append(s, lo[r])
+				}
+				if !math.IsInf(hi[r], 0) {
+					sides, s = append(sides, row(r)), append(s, hi[r])
+				}
+			}
+		}
+		if empty {
+			continue
+		}
+		inside := func(z []float64) bool {
+			for r := range rows {
+				v, size := 0.0, 1.0
+				for j, c := range row(r) {
+					v += c * z[j]
+					size += math.Abs(c * z[j])
+				}
+				if v < lo[r]-1e-8*size || v > hi[r]+1e-8*size {
+					return false
+				}
+			}
+			return true
+		}
+		var visit func(from int)
+		many := false
+		visit = func(from int) {
+			z, free := stationaryOn(dense, cost, equations, e)
+			if z != nil && inside(z) {
+				v := quad.Const
+				for j, c := range cost {
+					v += c * z[j]
+					for i := range z {
+						v += 0.5 * z[i] * dense.At(i, j) * z[j]
+					}
+				}
+				best = math.Min(best, v)
+			}
+			if len(e) == 0 || free > 3 {
+				many = many || free > 3
+				return
+			}
+			if free == 0 {
+				return
+			}
+			for k := from; k < len(s); k++ {
+				equations, e = append(equations, sides[k]), append(e, s[k])
+				visit(k + 1)
+				equations, e = equations[:len(equations)-1], e[:len(e)-1]
+			}
+		}
+		visit(0)
+		if many {
+			return 0, false
+		}
+	}
+	return best, true
+}
+
+// stationaryOn is a point of the plane E z = e at which the gradient of 1/2 z'Qz + c'z is normal to it, and the dimension of the plane; nil where there is none.
+func stationaryOn(q *mat.SymDense, c []float64, equations [][]float64, e []float64) (z []float64, free int) {
+	n := len(c)
+	a := mat.NewDense(max(1, len(equations)), n, nil)
+	for i, r := range equations {
+		a.SetRow(i, r)
+	}
+	var svd mat.SVD
+	if !svd.Factorize(a, mat.SVDFull) {
+		return nil, n
+	}
+	rank := svd.Rank(1e-9)
+	var u, v mat.Dense
+	svd.UTo(&u)
+	svd.VTo(&v)
+	values := svd.Values(nil)
+	z0 := mat.NewVecDense(n, nil)
+	for k := range rank {
+		d := 0.0
+		for i, t := range e {
+			d += u.At(i, k) * t
+		}
+		z0.AddScaledVec(z0, d/values[k], v.ColView(k))
+	}
+	for i, r := range equations {
+		got := mat.Dot(mat.NewVecDense(n, r), z0)
+		if math.Abs(got-e[i]) > 1e-7*(1+math.Abs(e[i])) {
+			return nil, 0 // the equations contradict each other
+		}
+	}
+	free = n - rank
+	if free == 0 {
+		return z0.RawVector().Data, 0
+	}
+	null := v.Slice(0, n, rank, n)
+	var reduced, half mat.Dense
+	half.Mul(q, null)
+	reduced.Mul(null.T(), &half)
+	grad, rhs := mat.NewVecDense(n, nil), mat.NewVecDense(free, nil)
+	grad.MulVec(q, z0)
+	grad.AddVec(grad, mat.NewVecDense(n, append([]float64(nil), c...)))
+	rhs.MulVec(null.T(), grad)
+	rhs.ScaleVec(-1, rhs)
+	var inner mat.SVD
+	if !inner.Factorize(&reduced, mat.SVDThin) || inner.Rank(1e-9) < free {
+		return nil, free
+	}
+	var step mat.Dense
+	inner.SolveTo(&step, rhs, free)
+	z0.AddVec(z0, matVec(null, step.ColView(0)))
+	return z0.RawVector().Data, free
+}
+
+func matVec(a mat.Matrix, v mat.Vector) *mat.VecDense {
+	var out mat.VecDense
+	out.MulVec(a, v)
+	return &out
+}
+
+// Where f is not convex, the optimum is that of all faces of all branches, and its proof shows it.
+func TestConcaveObjectivesAreProved(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 12))
+	proved, split, nodes, forged := 0, 0, int64(0), map[string]int{}
+	number := regexp.MustCompile(`-?\d+\.?\d*(e[+-]?\d+)?`)
+	for k := range 30 {
+		is := features{curved: true, equation: rng.IntN(4) == 0, upperRow: rng.IntN(2) == 0, coupled: rng.IntN(3) == 0, followers: rng.IntN(3) == 0}
+		p := curvedDown(rng, is)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sys.Objective.Convex {
+			continue
+		}
+		r, err := Solve(context.Background(), sys, Options{Nodes: 20000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, ok := faces(t, sys)
+		if !ok {
+			continue
+		}
+		split++
+		if r.Outcome == Infeasible && math.IsInf(want, 1) {
+			continue
+		}
+		if r.Outcome != Proved {
+			t.Errorf("case %d, %+v: %v, %s, least value %g", k, is, r.Outcome, r.Why, want)
+			continue
+		}
+		proved, nodes = proved+1, nodes+r.Nodes
+		if math.Abs(r.Best.F-want) > 2e-6*(1+math.Abs(want)) || r.Bound > want+1e-8*(1+math.Abs(want)) {
+			t.Errorf("case %d, %+v: F %.12g, bound %.12g, least value %.12g", k, is, r.Best.F, r.Bound, want)
+		}
+		text := proofOf(t, sys, r)
+		for range 10 {
+			// Another weight, vector or place of a branch: what is accepted is true.
+			lines := bytes.Split(text, []byte("\n"))
+			at := rng.IntN(min(len(lines)-1, 8))
+			places := number.FindAllIndex(lines[at], -1)
+			if len(places) == 0 {
+				continue
+			}
+			place := places[rng.IntN(len(places))]
+			lines[at] = append(append(append([]byte(nil), lines[at][:place[0]]...), fmt.Sprintf("%g", 2*rng.NormFloat64())...), lines[at][place[1]:]...)
+			report, err := certify.VerifyTree(p, bytes.NewReader(bytes.Join(lines, []byte("\n"))), "")
+			switch {
+			case err != nil:
+				forged["refused"]++
+			case report.Bound > want+1e-8*(1+math.Abs(want)):
+				t.Fatalf("proved %.17g, least value %.17g:\n%s", report.Bound, want, lines[at])
+			case report.Bound < r.Claim():
+				forged["shows less"]++
+			default:
+				forged["shows as much"]++
+			}
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader(text), "")
+		if err != nil {
+			t.Errorf("case %d, %+v: %v", k, is, err)
+			continue
+		}
+		if report.Bound < r.Claim() || report.Bound > want+1e-8*(1+math.Abs(want)) {
+			t.Errorf("case %d, %+v: claimed %.17g, proved %.17g, least value %.12g", k, is, r.Claim(), report.Bound, want)
+		}
+	}
+	t.Logf("forged: %v", forged)
+	if forged["refused"] == 0 {
+		t.Error("no forgery was refused")
+	}
+	t.Logf("%d with an f that is not convex, %d proved, %d nodes", split, proved, nodes)
+	if proved < 10 {
+		t.Errorf("only %d proved", proved)
+	}
+}
