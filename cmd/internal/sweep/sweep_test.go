@@ -358,7 +358,7 @@ lower {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := regexp.MustCompile(`"gap": *0\b`).ReplaceAll(text, []byte(`"gap": 0.25`))
+	told := regexp.MustCompile(`"gap": *[0-9.e+-]+`).ReplaceAll(text, []byte(`"gap": 0.25`))
 	if err := os.WriteFile(path, told, 0o666); err != nil {
 		t.Fatal(err)
 	}
