@@ -36,7 +36,7 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 	case err == nil:
 		p.ties, p.exact = t, exact
 		return p, nil
-	case exact != nil && s.ended() == nil:
+	case exact != nil && rule == optimistic && s.ended() == nil:
 		s.diags = s.diags[:found]
 		return exact, nil
 	}
@@ -66,7 +66,7 @@ func refused(bound *ir.Problem, text string) error {
 // exactly is the problem of a model with ties as it stands: its follower breaks them in the leader's favour by being part of the
 // leader's program, or against it. nil where its KKT system is not one of linear rows and pairs, with the reason.
 func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string, err error) {
-	if rule != optimistic && rule != pessimistic {
+	if rule == "" {
 		return nil, "", nil
 	}
 	degrees := facts.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)

@@ -40,7 +40,7 @@ type Layer struct {
 // model's `solve` block.
 func (p *Problem) Layer(opts Options) (*Layer, error) {
 	p = p.apart()
-	if q := p.evaluates(opts); q != nil {
+	if q := p.evaluates(opts); q != nil && q.exactTies != leastNorm {
 		if err := q.takes(opts); err != nil {
 			return nil, err
 		}

@@ -1,8 +1,10 @@
 package runtime
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
@@ -125,6 +127,9 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
 		Upper: Number(p.upperViolation(pt.X)), Constraints: residualValues(p.IR.Rows, h),
 	}
+	if note := p.withinTolerance(pt.X, s.Y, h); note != "" {
+		r.Notes = append(r.Notes, note)
+	}
 	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict
 	if err := p.byFollower(r, pt.X, p.units.leave(s.Y)); err != nil {
@@ -133,6 +138,69 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	var err error
 	r.Report, err = p.report(pt.X, p.Numeric.Answer(p.units.leave(s.Y), s.Lambda))
 	return err
+}
+
+// withinTolerance names the rows of both levels that hold at a point only within the tolerance of the solvers: that are violated by more than the rounding of their terms, with how far.
+func (p *Problem) withinTolerance(x, y, h []float64) string {
+	type short struct {
+		name string
+		over float64
+		part float64 // of the row's terms
+	}
+	var found []short
+	note := func(name string, kind problem.Kind, over, terms float64) {
+		if kind == problem.Equal {
+			over = math.Abs(over)
+		}
+		if over > residualTolerance*terms {
+			found = append(found, short{name, over, over / terms})
+		}
+	}
+	rows := p.Numeric.Rows
+	for i, kind := range rows.Kind {
+		if hidden(p.IR.Rows, i) {
+			continue
+		}
+		terms := math.Abs(rows.Rhs[i])
+		cols, vals := rows.B.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * y[j])
+		}
+		cols, vals = rows.A.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * x[j])
+		}
+		note(p.IR.Rows[i].Name, kind, h[i], terms)
+	}
+	set := p.Numeric.X
+	for i, kind := range set.Kind {
+		terms := math.Abs(set.Rhs[i])
+		cols, vals := set.E.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * x[j])
+		}
+		name := fmt.Sprintf("row %d of the upper level", i+1)
+		if i < len(p.IR.X.Rows) {
+			name = p.IR.X.Rows[i].Name
+		}
+		note(name, kind, set.E.RowDot(i, x)-set.Rhs[i], terms)
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	slices.SortStableFunc(found, func(a, b short) int { return cmp.Compare(b.part, a.part) })
+	text := ""
+	for k, s := range found {
+		if k == maxNamed {
+			text += fmt.Sprintf(", and %d more", len(found)-k)
+			break
+		}
+		if k > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, brief(s.over), brief(s.part))
+	}
+	return "held within the tolerance of the solvers only: " + text
 }
 
 // byFollower gives each follower that has a name its part of the result.

@@ -111,6 +111,9 @@ func (r Result) MarshalJSON() ([]byte, error) {
 
 // ReadResult reads a result document.
 func ReadResult(text []byte) (*Result, error) {
+	if err := once(json.NewDecoder(bytes.NewReader(text)), ""); err != nil {
+		return nil, fmt.Errorf("not a result document: %w", err)
+	}
 	d := &document{}
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, fmt.Errorf("not a result document: %w", err)
@@ -134,6 +137,36 @@ func ReadResult(text []byte) (*Result, error) {
 	}
 	d.read, d.broken = true, seal != d.Seal || times != d.Phases.Seal
 	return (*Result)(d), nil
+}
+
+// once reads one JSON value and refuses an object with two members of one name, of which other readers may take the other.
+func once(dec *json.Decoder, path string) error {
+	start, err := dec.Token()
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for k := 0; start == json.Delim('{') || start == json.Delim('['); k++ {
+		if !dec.More() {
+			_, err = dec.Token()
+			return err
+		}
+		at := fmt.Sprintf("%s[%d]", path, k)
+		if start == json.Delim('{') {
+			name, err := dec.Token()
+			if err != nil {
+				return err
+			}
+			if at = path + "." + fmt.Sprint(name); seen[fmt.Sprint(name)] {
+				return fmt.Errorf("it has two members %q", at[1:])
+			}
+			seen[fmt.Sprint(name)] = true
+		}
+		if err := once(dec, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Intact reports, of a result that was read from a document, that it is as it was

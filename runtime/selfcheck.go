@@ -272,16 +272,34 @@ func (r *Result) asked() float64 {
 	if r.Method == "" {
 		return 0
 	}
-	if v, ok := r.Settings["epsilon"]; ok {
+	return r.setting(r.Method, "epsilon")
+}
+
+// radius is the relative radius that a document's run was asked for; 0 where that is not known: of other methods than bundle radii are absolute.
+func (p *Problem) radius(r *Result) float64 {
+	if r.Method != "bundle" || len(p.Numeric.X.Lo) == 0 {
+		return 0
+	}
+	for j := range p.Numeric.X.Lo {
+		if math.IsInf(p.Numeric.X.Hi[j]-p.Numeric.X.Lo[j], 1) {
+			return 0 // the size of x is what a run has met
+		}
+	}
+	return r.setting(r.Method, "delta")
+}
+
+// setting is a document's setting of a method, or the method's default; 0 for none.
+func (r *Result) setting(method, name string) float64 {
+	if v, ok := r.Settings[name]; ok {
 		f, _ := number64(v)
 		return f
 	}
-	spec, err := outer.Lookup(r.Method)
+	spec, err := outer.Lookup(method)
 	if err != nil {
 		return 0
 	}
 	for _, s := range spec.Settings {
-		if s.Name == "epsilon" {
+		if s.Name == name {
 			f, _ := number64(s.Default)
 			return f
 		}

@@ -51,8 +51,8 @@ func (p *Problem) onSystem(opts Options) *Problem {
 	return p
 }
 
-// whyNot says what keeps a run from the KKT system: the options or the model name another method, or the system is not of this class; "" where nothing does.
-func (p *Problem) whyNot(opts Options) string {
+// otherMethod says which other method than that on the KKT system the options or the model name; "" for none.
+func (p *Problem) otherMethod(opts Options) string {
 	if opts.Method != "" && opts.Method != SystemMethod || opts.Oracle != "" || opts.Solver != "" || len(opts.Settings) > 0 || opts.offSystem ||
 		opts.Resume != nil && opts.Resume.Method != SystemMethod {
 		return "another method is asked for"
@@ -62,9 +62,17 @@ func (p *Problem) whyNot(opts Options) string {
 			return "the model asks for another method"
 		}
 	}
+	return ""
+}
+
+// whyNot says what keeps a run from the KKT system: the options or the model name another method, or the system is not of this class; "" where nothing does.
+func (p *Problem) whyNot(opts Options) string {
+	if why := p.otherMethod(opts); why != "" {
+		return why
+	}
 	q := p
 	if p.ties != nil {
-		if q = p.exact; q == nil {
+		if q = p.exact; q == nil || q.exactTies != optimistic {
 			return "the follower is not taken as it stands"
 		}
 	}

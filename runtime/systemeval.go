@@ -31,10 +31,16 @@ type systemPoint struct {
 
 // evaluates is the problem on whose KKT system evaluations with these options are made; nil where they take another way.
 func (p *Problem) evaluates(opts Options) *Problem {
-	switch q := p.exact; {
+	q := p.exact
+	switch {
 	case p.exactTies != "":
 		return p
-	case p.ties != nil && q != nil && p.whyNot(opts) == "":
+	case p.ties == nil || q == nil:
+	case q.exactTies == leastNorm:
+		if p.otherMethod(opts) == "" && len(q.IR.Duals) == 0 { // multipliers are not unique where answers are not
+			return q
+		}
+	case p.whyNot(opts) == "":
 		return q
 	}
 	return nil
@@ -80,11 +86,16 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 	}
 	out := &systemAnswer{unique: e.follower.Unique(ctx, z)}
 	if !out.unique {
-		sign := 1.0
-		if e.p.exactTies == pessimistic {
-			sign = -1
+		var end []float64
+		var err error
+		switch e.p.exactTies {
+		case pessimistic:
+			end, err = e.follower.Extreme(ctx, z, -1)
+		case leastNorm:
+			end, err = e.follower.LeastNorm(ctx, z)
+		default:
+			end, err = e.follower.Extreme(ctx, z, 1)
 		}
-		end, err := e.follower.Extreme(ctx, z, sign)
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
@@ -129,7 +140,8 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		return p.failed(r, x, err)
 	}
 	var m *kkt.Multipliers
-	if answer.short == nil {
+	function := answer.unique || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
+	if answer.short == nil && function {
 		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
 		}
@@ -150,6 +162,8 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	}
 	switch {
 	case answer.short != nil:
+	case !function:
+		r.Notes = append(r.Notes, "the follower has other answers: no hypergradient is given of F with the one of least norm")
 	case len(answer.Biactive) > 0 && p.exactTies == pessimistic:
 		r.Notes = append(r.Notes, "F may have a kink or a jump at this point: "+branchesWord(p, e.s, answer.Point))
 	case pt.Grad == nil && len(answer.Biactive) > 0:
@@ -157,7 +171,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	case pt.Grad == nil:
 		r.Notes = append(r.Notes, "the follower's answer is not a function of x next to this point: no hypergradient is given")
 	}
-	if answer.short == nil && (opts.Sensitivity || pt.Grad == nil && p.exactTies == optimistic) {
+	if answer.short == nil && function && (opts.Sensitivity || pt.Grad == nil && p.exactTies != pessimistic) {
 		if r.Sensitivity, err = e.sensitivities(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
 		}

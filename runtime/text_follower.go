@@ -49,6 +49,10 @@ func (t *textReport) exactTies(ties *Ties) {
 	if ties.Rule == pessimistic {
 		how, other, end = "against the leader", float64(ties.Optimistic), "best"
 	}
+	if ties.Rule == leastNorm {
+		fmt.Fprintf(&t.b, "follower: ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst\n", number(float64(ties.Optimistic)), number(float64(ties.Pessimistic)))
+		return
+	}
 	fmt.Fprintf(&t.b, "follower: ties are broken %s", how)
 	if !math.IsNaN(other) {
 		fmt.Fprintf(&t.b, "; F is %s with the answer %s for the leader", number(other), end)

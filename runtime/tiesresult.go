@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
@@ -48,6 +49,12 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 	r.Lower.Ties = out
 	value := t.g.Value(x, y)
 	r.Lower.Objective = Number(lowerSign*value + 0)
+	if p.exact != nil {
+		done, err := p.exact.answersTo(ctx, out, x, value)
+		if done || err != nil {
+			return err
+		}
+	}
 	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
 	if err != nil {
 		return err
@@ -99,6 +106,55 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 		}
 	}
 	return nil
+}
+
+// answersTo fills in what the follower's answers to x are worth, on the KKT system of its plain problem p: the loss of an answer with the given value of g, and F with the best and the worst one.
+// false where the follower has no answer there that the program of it finds.
+func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value float64) (bool, error) {
+	e, err := p.systemPoint()
+	if err != nil {
+		return false, err
+	}
+	z, status := e.follower.Solve(ctx, x)
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	if status != activeset.Optimal {
+		return false, nil
+	}
+	least := p.Numeric.G.Value(x, e.s.Y(z))
+	out.Exact, out.Loss = true, Number(math.Max(0, value-least))
+	if float64(out.Loss) <= 1e-12*math.Max(math.Abs(value), p.termsOfG(x, e.s.Y(z))) {
+		out.Loss = 0
+	}
+	out.Unique = e.follower.Unique(ctx, z)
+	if len(p.IR.Duals) > 0 {
+		return true, nil
+	}
+	_, sign := sense(&p.IR.Upper)
+	for _, end := range []struct {
+		sign float64
+		to   *Number
+	}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
+		answer := z
+		if !out.Unique {
+			if answer, err = e.follower.Extreme(ctx, z, end.sign); err != nil {
+				continue // f bends the wrong way for this end
+			}
+		}
+		*end.to = Number(sign*e.s.Value(answer) + 0)
+	}
+	return true, nil
+}
+
+// termsOfG is the size of the terms of g at a point: what its slopes make of y.
+func (p *Problem) termsOfG(x, y []float64) float64 {
+	grad, size := make([]float64, len(y)), 0.0
+	p.Numeric.G.GradY(grad, x, y)
+	for j, g := range grad {
+		size += math.Abs(g * y[j])
+	}
+	return size
 }
 
 func apart(a, b []float64) float64 {

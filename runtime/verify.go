@@ -90,7 +90,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	p = &counted
 	r = p.inOrder(r)
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
-		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(),
+		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(), Radius: p.radius(r),
 		Rough: r.rough(), Infeasible: r.Status == Infeasible, Unbounded: r.Status == Unbounded, Tied: p.exactTies != ""}
 	var err error
 	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {

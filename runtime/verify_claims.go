@@ -114,9 +114,17 @@ func (c *claims) identity() {
 func (c *claims) methods() {
 	r := c.r
 	if r.onSystem() {
+		cert := r.Certificate
+		c.check("the certificate is one that the method makes", cert == nil || cert.Goldstein == nil && cert.GradientMapping == nil, "it is not")
 		c.check("method, oracle, lower solver and settings exist and apply", (r.Method == SystemMethod || r.Method == "") && r.Oracle == systemOracle &&
 			len(r.Settings) == 0 && r.Lower.Curvature == "" && kkt.Applies(c.p.Numeric) == "", "they are not those of the KKT system, or it is not one of linear rows and pairs")
 		return
+	}
+	if cert := r.Certificate; r.Method != "" && cert != nil {
+		// Methods for smooth F measure a gradient mapping, and no method but that on the KKT system has its certificate.
+		spec, err := outer.Lookup(r.Method)
+		smooth := err == nil && slices.Contains(spec.Assumes, problem.SmoothF)
+		c.check("the certificate is one that the method makes", err == nil && cert.Strong == nil && cert.Gradient == nil && (smooth || cert.GradientMapping == nil), "it is not")
 	}
 	opts := Options{Method: r.Method, Oracle: r.Oracle, Solver: r.Lower.Solver, Settings: r.Settings}
 	if r.Method == "" {

@@ -145,6 +145,14 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		close(what, float64(end.claimed), of)
 	}
+	if c.p.exactTies == leastNorm && !unique {
+		if answer, err := follower.LeastNorm(ctx, z); err != nil {
+			c.check("ties: the answer has the least norm", false, "%v", err)
+		} else {
+			least, size := linalg.Distance(s.Y(answer), s.Y(z)), math.Max(linalg.Norm(c.doc.Y), c.termsOfRows())
+			c.check("ties: the answer has the least norm", least <= same*size, "one is %.3g away", least)
+		}
+	}
 	c.exactSlopes(ctx, e, z)
 	if safe := claimed.Safe; safe != nil {
 		x, err := vectorOf(&c.p.IR.Upper, safe.Variables)
@@ -213,4 +221,15 @@ func (c *claims) exactSlopes(ctx context.Context, e *systemPoint, z []float64) {
 			c.near("slope of F in "+entry.Entry+" to the "+side.word, float64(side.claim.Objective), float64(side.found.Objective), sensitivityTolerance*size)
 		}
 	}
+}
+
+// termsOfRows is the largest term of the rows, over the row's coefficients of y: what rounding of an answer is relative to.
+func (c *claims) termsOfRows() float64 {
+	top := 0.0
+	for i, size := range c.rowSizes() {
+		if l := c.lengthInY(i); l > 0 {
+			top = math.Max(top, size/l)
+		}
+	}
+	return top
 }

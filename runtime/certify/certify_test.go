@@ -396,7 +396,7 @@ func TestTamperedDocuments(t *testing.T) {
 			number := numbersOf(reflect.ValueOf(doc), "document")[k]
 			old := number.value.Float()
 			number.value.SetFloat(old + sign*1e-3*(1+math.Abs(old)))
-			if number.path == "document.Epsilon" {
+			if number.path == "document.Epsilon" || number.path == "document.Radius" {
 				continue // what was asked for counts where the document says that it is solved
 			}
 			// What is claimed more modestly stays true.

@@ -90,6 +90,8 @@ type Document struct {
 	// Epsilon is the accuracy asked for: of a gradient mapping, or of a Goldstein
 	// certificate relative to the gradients; 0 where it is not known.
 	Epsilon float64
+	// Radius is the radius asked for of a Goldstein certificate, relative to the size of x over X plus its distance from where X is nearest to 0; 0 where it is not known.
+	Radius float64
 	// Infeasible claims that no x satisfies the coupled constraints, as far as can be told
 	// at X: where their violation is least near by.
 	Infeasible bool

@@ -18,7 +18,7 @@ func (v *verification) required() {
 	if !v.doc.Stationary && v.doc.Hypergradient == nil && math.IsNaN(v.doc.GradientError) {
 		return // an evaluation of F, which says nothing of a gradient
 	}
-	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.gradient), v.tol.Share)
+	v.within("solved: error of the hypergradient, by the size of gradients", share(v.doc.GradientError, v.d.s.local), v.tol.Share)
 	if v.doc.Hypergradient == nil {
 		v.fail("solved", "there is no hypergradient")
 	}
@@ -29,42 +29,45 @@ func (v *verification) required() {
 	switch {
 	case c.Goldstein != nil:
 		g := c.Goldstein
-		largest := v.d.s.gradient
+		largest := v.d.s.local
 		for _, s := range g.Samples {
 			largest = math.Max(largest, norm(s.Gradient))
 		}
 		v.within("solved: radius delta, by the size of x", g.Delta/v.d.s.x, v.tol.Radius)
+		if v.doc.Radius > 0 {
+			v.within("solved: radius delta, by the one that was asked for", g.Delta, askedRadius*v.doc.Radius*(v.d.s.x+norm(v.fromX())))
+		}
 		v.measure("solved: Goldstein measure, by the size of gradients", g.Norm, largest)
 		v.within("solved: error of the gradients, by their size", share(g.GradientError, largest), v.tol.Share)
 		v.descending(g.Norm + g.GradientError)
 	case c.GradientMapping != nil:
 		m := c.GradientMapping
-		largest := math.Max(v.d.s.gradient, norm(m.Gradient))
+		largest := math.Max(v.d.s.local, norm(m.Gradient))
 		// One step goes no further than X is wide, wherever X is. With a smaller L the mapping is L times
 		// a way through all of X, small wherever it begins; with the one whose step is that long it is at
 		// most so much more, as a longer step goes no less far.
 		short := norm(m.Gradient) / (m.Smoothness * 2 * orOne(norm(v.d.s.width)))
 		v.measure("solved: gradient mapping, by the size of gradients", m.Norm*math.Max(1, short), largest)
-		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.gradient), v.tol.Share)
+		v.within("solved: error of the gradient, by its size", share(m.GradientError, v.d.s.local), v.tol.Share)
 	default:
 		v.fail("solved", "there is no certificate of stationarity")
 	}
 }
 
 // measure checks a measure of stationarity against the size of gradients: of those
-// near the point or, where that does not do, of F over X, as where F is flat near its
+// near the point or, where that does not do, of F on the way to it, as where F is flat near its
 // optimum and steep on the way there.
 func (v *verification) measure(claim string, norm, near float64) {
 	if share(norm, near) > v.asked(v.doc.Epsilon) {
-		near = math.Max(near, overX*v.d.gradientOverX(v.doc.X, v.doc.Y, v.active()))
+		near = math.Max(near, onWay*v.d.gradientOnWay(v.doc.X, v.doc.Y, v.active()))
 	}
 	v.within(claim, share(norm, near), v.asked(v.doc.Epsilon))
 }
 
-// overX is the share of the gradients over X that a measure of stationarity may be
+// onWay is the share of the gradients on the way that a measure of stationarity may be
 // relative to: twice the share of the first gradient that a run makes do with, which
 // may have started where F is that much steeper than at these points.
-const overX = 0.2
+const onWay = 0.2
 
 // share is a part of a whole; none of nothing is none.
 func share(part, whole float64) float64 {
@@ -93,4 +96,16 @@ func (v *verification) rough() bool {
 		v.doc.Hypergradient == nil && !v.doc.Strict && (c == nil || c.Goldstein == nil && c.GradientMapping == nil), "")
 	v.Unchecked = append(v.Unchecked, "lower.variables (the document says that the lower level was not solved to its tolerance; its residuals are checked)")
 	return true
+}
+
+// askedRadius is how much larger a radius may be than the one that was asked for, by which of the sizes of x it was taken: the largest half width, or the norm of all.
+const askedRadius = 2
+
+// fromX is the document's x from where X is nearest to 0.
+func (v *verification) fromX() []float64 {
+	out := append([]float64(nil), v.doc.X...)
+	for j := range out {
+		out[j] -= math.Max(v.p.X.Lo[j], math.Min(v.p.X.Hi[j], 0))
+	}
+	return out
 }

@@ -17,7 +17,8 @@ type scales struct {
 	y        float64   // size of the entries of y, or how far they move as x moves by its width
 	response float64   // how far y moves as x moves by x
 	force    float64   // size of the terms of grad_y g
-	gradient float64   // size of the terms of grad F
+	gradient float64   // size of the terms of grad F over X
+	local    float64   // the same at the point itself, told from it and half way to 0: what a claim about the gradient there is relative to, however wide X is
 	value    float64   // size of the terms of f
 	lower    float64   // size of the terms of g
 	rows     []float64 // of each row's terms A x, B y and b
@@ -120,6 +121,15 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 	value, lower := values(x, y)
 	s.gradient, s.value, s.lower = finite(terms(fx, pull)), finite(math.Abs(value)), finite(math.Abs(lower))
 	fx0, pull0 := slices.Clone(fx), slices.Clone(pull)
+	halfX, halfY, halfL := halved(x), halved(y), halved(lambda)
+	f.ValueGrad(fx, pull, halfX, p.Answer(halfY, halfL))
+	for j := range fx {
+		fx[j] -= fx0[j]
+	}
+	for j := range pull {
+		pull[j] -= pull0[j]
+	}
+	s.local = s.gradient + finite(2*terms(fx, pull))
 	shift, end := make([]float64, p.Dy), make([]float64, p.Dy)
 	for _, z := range points[1:] {
 		for j := range end {
@@ -146,9 +156,20 @@ func measure(p *problem.Problem, f, g problem.Function, x, y, lambda []float64, 
 		f.ValueGrad(fx, pull, x, p.Answer(y, lambda))
 		s.gradient = finite(norm(pull) * s.y / s.x)
 	}
+	if s.local = math.Min(s.local, s.gradient); s.local == 0 {
+		s.local = s.gradient
+	}
 	s.value = math.Max(s.value, s.gradient*s.x)
 	s.lower = math.Max(s.lower, s.force*s.y)
 	return s
+}
+
+func halved(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for j, t := range v {
+		out[j] = t / 2
+	}
+	return out
 }
 
 // exaggerated is how many times the size of y its response may be without a look at how
@@ -439,11 +460,21 @@ func orOne(v float64) float64 {
 	return v
 }
 
-// gradientOverX is the largest gradient of F where a run starts and at a few points of
-// X, as far as it can be derived there from y and the rows active at the document's
+// gradientOnWay is the largest gradient of F where a run starts and at a few points of
+// X that are no further from there than twice the point of the document, as far as it can be derived there from y and the rows active at the document's
 // point.
-func (d *deriver) gradientOverX(x, y []float64, active []int) (largest float64) {
-	for _, x := range d.around(x) {
+func (d *deriver) gradientOnWay(x, y []float64, active []int) (largest float64) {
+	around := d.around(x)
+	start, way := around[0], 0.0
+	for j, t := range start {
+		way = math.Max(way, math.Abs(x[j]-t))
+	}
+	for _, z := range around[1:] {
+		for j, t := range start {
+			z[j] = t + math.Max(-2*way, math.Min(2*way, z[j]-t))
+		}
+	}
+	for _, x := range around {
 		at, err := d.lower(x, y, active)
 		if err != nil {
 			continue // where y*(x) is out of reach from here F says nothing

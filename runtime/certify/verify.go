@@ -350,11 +350,11 @@ func (v *verification) gradient(claim string, claimed []float64, err float64, x 
 		return
 	}
 	// Below the smallest normal number errors and gradients have no digits to compare.
-	if err >= 0x1p-1022 && err > math.Max(v.d.s.gradient, norm(claimed)) {
-		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, v.d.s.gradient)
+	if err >= 0x1p-1022 && err > math.Max(v.d.s.local, norm(claimed)) {
+		v.fail(claim, "its claimed error %.3g is larger than the gradients, %.3g", err, v.d.s.local)
 		return
 	}
-	enough := err + v.tol.Gradient*v.d.s.gradient
+	enough := err + v.tol.Gradient*v.d.s.local
 	_, found, failure := v.d.gradientNear(x, v.at.y, hints, claimed, enough, v.radius())
 	if failure != nil {
 		if near := v.ofSample(claimed, enough); near != nil {

@@ -162,6 +162,31 @@ func (f *Follower) Extreme(ctx context.Context, z []float64, sign float64) ([]fl
 	return out, failure(status, err)
 }
 
+// LeastNorm is the one of the follower's answers at z's x whose y has the least norm, from z, one of them.
+func (f *Follower) LeastNorm(ctx context.Context, z []float64) ([]float64, error) {
+	s, program := f.s, f.face(z)
+	entries := make([]sparse.Entry, s.Ny)
+	for j := range entries {
+		c := s.ColScale[s.Nx+j]
+		entries[j] = sparse.Entry{Row: j, Col: j, Val: c * c}
+	}
+	program.Q = sparse.FromEntries(s.Ny, s.Ny, entries)
+	solver, err := activeset.New(program)
+	if err != nil {
+		return nil, err
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	f.Work += sol.Work
+	if sol.Status != activeset.Optimal {
+		return nil, failure(sol.Status, nil)
+	}
+	out := slices.Clone(z)
+	for j, v := range sol.Z {
+		out[s.Nx+j] = v * s.ColScale[s.Nx+j]
+	}
+	return out, nil
+}
+
 func failure(status activeset.Status, err error) error {
 	if err == nil && status != activeset.Optimal {
 		return fmt.Errorf("the follower's other answers: %v", status)

@@ -13,7 +13,7 @@ import (
 
 // pgdSettings are the settings of the method `pgd`.
 type pgdSettings struct {
-	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0"`
+	Epsilon    float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0" max:"1"`
 	Smoothness float64 `setting:"smoothness" doc:"C_F, the Lipschitz constant of grad F; 0 estimates it by backtracking" min:"0"`
 	Accelerate bool    `setting:"accelerate" doc:"extrapolate while F falls (monotone, with restarts); plain steps otherwise, and where smoothness is set and this is not"`
 }

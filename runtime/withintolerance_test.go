@@ -1,0 +1,65 @@
+package runtime_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// Two rows that contradict each other by a small part of their size are called infeasible, or the result says which of them holds only within a tolerance and how far it is off, which is what they
+// contradict each other by, together; of two that meet in one value nothing is said.
+func TestRowsWithinTolerance(t *testing.T) {
+	said, infeasible := 0, 0
+	for k := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(k, 51))
+		size, scale := math.Pow(10, float64(rng.IntN(7)-3)), math.Pow(2, float64(rng.IntN(9)-4))
+		part := 0.0
+		if k%4 > 0 {
+			part = math.Pow(10, -11+3*rng.Float64())
+		}
+		text := fmt.Sprintf(`model contra
+upper {
+  var x: real in box(0, %[1]v)
+  minimize (x - %[1]v/2)^2 + y[1]
+}
+lower {
+  var y: vector[2] in box(0, %[2]v)
+  minimize sumsq(y - x)
+  subject to
+    up: y[1] + y[2] <= %[1]v
+    down: %[3]v*y[1] + %[3]v*y[2] >= %[3]v*%[1]v*(1 + %[4]v)
+}
+`, size, 5*size, scale, part)
+		r := solveText(t, text, runtime.Options{})
+		if r.Status == runtime.Infeasible && part > 0 {
+			infeasible++
+			continue
+		}
+		note := ""
+		for _, n := range r.Notes {
+			if strings.HasPrefix(n, "held within the tolerance") {
+				note = n
+			}
+		}
+		if r.Status != runtime.Solved || (note != "") != (part > 0) {
+			t.Fatalf("member %d: %s (%s), notes %v, where rows contradict each other by %v\n%s", k, r.Status, r.Reason, r.Notes, part, text)
+		}
+		if part == 0 {
+			continue
+		}
+		said++
+		up, _ := r.Residuals.Constraints.Get("up")
+		down, _ := r.Residuals.Constraints.Get("down")
+		if off := math.Max(0, up.Data[0]) + math.Max(0, down.Data[0])/scale; math.Abs(off-part*size) > 0.01*part*size {
+			t.Errorf("member %d: rows are off by %v together, and contradict each other by %v", k, off, part*size)
+		}
+	}
+	if least := members.Count(60) / 6; said < least {
+		t.Errorf("%d said, %d infeasible: too few to tell", said, infeasible)
+	}
+}
