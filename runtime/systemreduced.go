@@ -69,7 +69,7 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 		return nil, fmt.Errorf("%w: %w", &pieces.FollowerError{Status: activeset.Infeasible}, err)
 	case errors.As(err, &unbounded):
 		return nil, &pieces.Unbounded{Z: unbounded.Z, Ray: unbounded.Ray}
-	case errors.Is(err, reduced.ErrEndless):
+	case errors.Is(err, reduced.ErrEndless) && l.whole == nil:
 		return nil, pieces.ErrEndless
 	case err != nil && l.whole != nil && ctx.Err() == nil:
 		whole, failed := l.whole()
@@ -138,7 +138,7 @@ func (run *systemRun) prepare() (err error) {
 		run.local, err = run.whole()
 	case !small:
 		run.local = then
-	case !decides(run.s):
+	case !decides(run.s) && run.s.Objective.Quadratic:
 		then.whole = run.whole
 		run.local = then
 	default:
