@@ -24,7 +24,6 @@ var targets = []target{
 		files: []string{"certificate.go", "solve.go", "examine.go", "rays.go", "multistart.go", "bundlemethod.go"}},
 	{dir: "runtime/paper", draw: 12, tests: []string{"bench/campaign"},
 		files: []string{"constants.go", "izo.go", "oigrm.go", "pigd.go", "pgd.go", "online.go", "goldstein.go"}},
-	{dir: "runtime/parametric", tests: []string{"runtime/outer"}},
 	{dir: "runtime/central"},
 	{dir: "runtime/qp", draw: 12, tests: []string{"runtime/lower", "runtime/outer"}},
 	{dir: "codegen", draw: 14, tests: []string{"runtime"},

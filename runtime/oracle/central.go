@@ -1,13 +1,9 @@
 package oracle
 
 import (
-	"context"
-
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/parametric"
-	"bilevelc/runtime/problem"
 )
 
 // Central is the path of the lower level's central points, along which F is smooth; nil
@@ -35,18 +31,4 @@ func (h *Hyper) Learn(pt *Point) {
 	if m := lower.Learn(h.p, pt.X, pt.Lower.Y, h.learned); m != nil {
 		h.learned = m
 	}
-}
-
-// Parametric is the lower level as a parametric quadratic program; nil where it is none, or lower solves have not
-// learned its Hessian. The calls of one that is made again, by a run that goes on from a checkpoint, are not counted.
-func (h *Hyper) Parametric(ctx context.Context, again bool) *parametric.Program {
-	if !h.Recalls() || !parametric.Applies(h.p) {
-		return nil
-	}
-	before := h.p.Calls().GradG
-	q := parametric.New(ctx, h.p, linalg.Unpack(h.learned.N, h.learned.Packed))
-	if g, ok := h.p.G.(*problem.Counted); ok && again {
-		g.Charge(0, before-h.p.Calls().GradG)
-	}
-	return q
 }

@@ -7,7 +7,6 @@ import (
 	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/oracle"
-	"bilevelc/runtime/parametric"
 	"bilevelc/runtime/problem"
 )
 
@@ -15,8 +14,6 @@ import (
 type pathful interface {
 	oracle.Hyperobjective
 	Central(recalled bool) *central.Path // nil where it has none
-	// Parametric is nil where the lower level is no parametric quadratic program.
-	Parametric(ctx context.Context, again bool) *parametric.Program
 	Recalls() bool
 	Learn(pt *oracle.Point) // see oracle.Hyper.Learn
 	Problem() *problem.Problem
@@ -42,7 +39,6 @@ type approach struct {
 	F        float64   // F_mu at its end
 	Scale    central.Barrier
 	Start    float64 // F at the run's start
-	Descents string  // what has led to where it begins (hopping); empty: the start
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
 	Gap      float64 // what F_mu was above F at the end of the last stage; 0: not known
 	Retreats int     // to a larger mu
@@ -92,8 +88,8 @@ const (
 const ApproachFrom = 64
 
 // mostLearned is how many numbers it may take to learn the Hessian of a dense lower level for an approach: Dy gradients
-// of Dy^2 numbers each, about a second, as it may take to make the program of hops.
-const mostLearned = hopPrepare * hopRead
+// of Dy^2 numbers each, about a second.
+const mostLearned = 4e9
 
 func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 
@@ -115,11 +111,8 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 	if err != nil {
 		return ignoring(err)
 	}
-	if p := h.Problem(); cube(p.Dy) <= mostLearned && (parametric.Applies(p) || central.Condenses(p)) {
+	if p := h.Problem(); cube(p.Dy) <= mostLearned && central.Condenses(p) {
 		h.Learn(pt) // which lower solves need not have done
-	}
-	if m.hop(ctx, run, start) {
-		return nil
 	}
 	recalled := h.Recalls()
 	path := h.Central(recalled)
@@ -249,9 +242,6 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	s.Continued = "the central path of the follower led nowhere lower than the start"
 	if s.Center.F < a.Start-run.Noise(&s.Center) {
 		s.Approached, s.Continued = true, "reached along the central path of the follower, from the start"
-		if a.Descents != "" {
-			s.Continued = a.Descents
-		}
 	}
 	// What is left of the way bounds the first steps. It says nothing of the curvature, which
 	// where kinks meet is that of the pieces: one that makes the first step so short outlasts

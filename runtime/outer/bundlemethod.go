@@ -7,7 +7,6 @@ import (
 	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/method"
-	"bilevelc/runtime/parametric"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 )
@@ -20,7 +19,7 @@ type bundleSettings struct {
 	Memory       int     `setting:"memory" doc:"gradients kept, of different pieces of F; 0 for twice the entries of x, and 40 at least" min:"0"`
 	InitialStep  float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
-	Continuation bool    `setting:"continuation" doc:"begin by descents from many points where the follower is a parametric quadratic program, else along its central path, on which F is smooth; where it has none, look once for a lower stationary point, from the start by way of followers that react less, for as long as the search before at most"`
+	Continuation bool    `setting:"continuation" doc:"begin along the central path of the follower, on which F is smooth; where it has none, look once for a lower stationary point, from the start by way of followers that react less, for as long as the search before at most"`
 	Search       bool    `setting:"search" doc:"look around a stationary point for a lower one before the run ends; without it, and without a continuation, the run follows a known solution to where it has moved"`
 	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
@@ -65,9 +64,8 @@ func init() {
 type bundle struct {
 	Settings bundleSettings
 	Keeps[bundleState]
-	learned *lesson             // from a run nearby; nil: none
-	path    *central.Path       // of the approach; what it holds between steps does not count
-	program *parametric.Program // of the hops; likewise
+	learned *lesson       // from a run nearby; nil: none
+	path    *central.Path // of the approach; what it holds between steps does not count
 }
 
 // bundleState is the state between iterations. Slices are not changed in
@@ -86,7 +84,6 @@ type bundleState struct {
 	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
 	Approach  *approach // the way to where the bundle begins; nil once it is over
-	Hopping   *hopping  // another way there; nil once it is over, and where the lower level is no parametric program
 	// Approached reports that it led to a lower point than the start, and Stuck what
 	// kept the search from there from its end; empty before.
 	Approached bool
@@ -133,9 +130,6 @@ func (m *bundle) rescale(run *Run) {
 // Step implements Method.
 func (m *bundle) Step(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
-	if s.Hopping != nil {
-		return "", m.round(ctx, run)
-	}
 	if s.Approach != nil {
 		return "", m.advance(ctx, run)
 	}

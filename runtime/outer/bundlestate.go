@@ -49,11 +49,6 @@ func (m *bundle) Valid(d Dimensions) error {
 			}
 		}
 	}
-	if b := s.Hopping; b != nil {
-		if err := b.Valid(d); err != nil {
-			return err
-		}
-	}
 	if a := s.Approach; a != nil {
 		if err := Vectors(d.X, a.X); err != nil {
 			return err

@@ -49,7 +49,6 @@ type Run struct {
 	projector *qp.Projector
 	source    *rand.PCG
 	limits    Limits
-	cost      float64 // of a call of f, see Cost
 	width     float64 // size of x over X, see Width
 	slope     float64 // size of the terms of the first gradient that has any
 	best      *Sample

@@ -42,7 +42,7 @@ func Solve(ctx context.Context, h oracle.Hyperobjective, name string, m Method, 
 		return nil, fmt.Errorf("outer: start has %d entries, x has %d", len(opts.Start), h.Dim())
 	}
 	s := &solving{method: m, name: name, opts: opts, result: &Result{name: name},
-		run: &Run{h: h, limits: opts.Limits, cost: math.Max(opts.Cost.F, leastCost), source: rand.NewPCG(opts.Seed, stream), projector: h.Projector(), published: &published{}}}
+		run: &Run{h: h, limits: opts.Limits, source: rand.NewPCG(opts.Seed, stream), projector: h.Projector(), published: &published{}}}
 	s.run.Rand = rand.New(s.run.source)
 	if opts.Limits.Time > 0 {
 		var cancel context.CancelFunc
