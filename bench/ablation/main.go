@@ -6,7 +6,7 @@
 //	go run ./bench/ablation -o after.jsonl DIR...
 //	go run ./bench/ablation -compare before.jsonl after.jsonl
 //
-// Each DIR holds models (*.blv); one that declares data is run with each NAME*.json beside it. Mechanisms that have a switch (internal/ablation) are left out by -without.
+// Each DIR holds models (*.blv); one that declares data is run with each NAME*.json beside it. README.md holds the table of what was measured so.
 package main
 
 import (
@@ -23,7 +23,6 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
 )
@@ -65,10 +64,8 @@ func main() {
 	only := flag.String("choices", "", "run these choices only, several apart by commas")
 	names := flag.String("models", "", "run models whose names contain one of these only, several apart by commas")
 	limit := flag.Duration("limit", 20*time.Second, "time limit of a run")
-	without := flag.String("without", "", "leave these mechanisms out, several apart by commas")
 	compare := flag.Bool("compare", false, "compare two files of runs")
 	flag.Parse()
-	ablation.Without(words(*without)...)
 	var err error
 	switch {
 	case *compare && flag.NArg() == 2:

@@ -93,7 +93,7 @@ var list = []named{
 	{"verify takes any x", "runtime/certify/verify.go", "(*verification).upperSet",
 		`v.atMost(what+" is in X", 0, worst,`, `v.atMost(what+" is in X", 0, 0*worst,`},
 	{"verify takes any F", "runtime/certify/verify.go", "(*verification).values",
-		`v.equal("upper objective", v.doc.Upper, v.d.f.Value(v.doc.X, v.p.Answer(v.doc.Y, v.doc.Lambda))`, `v.equal("upper objective", v.doc.Upper, v.doc.Upper`},
+		`v.equal("upper objective", v.doc.Upper, value, v.tol.Value, size)`, `v.equal("upper objective", v.doc.Upper, v.doc.Upper+0*value, v.tol.Value, size)`},
 	{"verify takes any strict complementarity", "runtime/certify/verify.go", "(*verification).derive",
 		`if weak := v.weakest(at); len(weak) > 0`, `if weak := v.weakest(at); len(weak) > 0 && false`},
 	{"verify takes any hypergradient", "runtime/certify/verify.go", "(*verification).derive",

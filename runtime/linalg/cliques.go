@@ -1,7 +1,6 @@
 package linalg
 
 import (
-	"bilevelc/internal/ablation"
 	"math"
 	"sync"
 
@@ -40,9 +39,6 @@ type cliques struct {
 
 // newCliques finds the cliques; nil where there are none.
 func newCliques(s *Symbolic, sign []int8) *cliques {
-	if ablation.Off("cliques") {
-		return nil
-	}
 	if s.n < leastClique || len(s.place) == 0 {
 		return nil
 	}

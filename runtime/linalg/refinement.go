@@ -1,7 +1,5 @@
 package linalg
 
-import "bilevelc/internal/ablation"
-
 // Refinement improves solutions of linear systems. The zero value is ready; it is not safe for
 // concurrent use.
 type Refinement struct{ rest, before []float64 }
@@ -18,7 +16,7 @@ func (f *Refinement) Refine(x []float64, solve, residual func(r, x []float64), s
 	r, before := f.rest[:len(x)], f.before[:len(x)]
 	residual(r, x)
 	least := NormInf(r)
-	for step := 0; step < steps && least > enough && !ablation.Off("refinement"); step++ {
+	for step := 0; step < steps && least > enough; step++ {
 		copy(before, x)
 		solve(r, r)
 		for i, d := range r {

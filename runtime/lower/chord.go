@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -23,9 +22,6 @@ const systems = 13
 // that conjugate gradients take for the systems of one evaluation, two for each of
 // sqrt(C/mu)/2 log(2/e) products, at a forcing e of 1e-3 in the middle.
 func (g *stage) chords(y []float64) bool {
-	if ablation.Off("chord") {
-		return false
-	}
 	w := &g.active
 	if !g.recycle || w.known.Quadratic || !(w.known.Mu > 0) || w.curvature.limit < w.n {
 		return false

@@ -8,7 +8,6 @@ import (
 	"gonum.org/v1/gonum/blas/blas64"
 	"gonum.org/v1/gonum/mat"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -19,9 +18,6 @@ import (
 // once. Where C is not known, the curvature along the gradient stands in for it, which
 // such a solve measures first anyhow; where mu is not, steep tells later.
 func (c *curvature) pays(known Curvature, y, grad []float64) bool {
-	if ablation.Off("pays") {
-		return false
-	}
 	if !(known.Mu > 0) || c.limit < c.n {
 		return false
 	}
@@ -44,9 +40,6 @@ func iterations(condition float64) float64 { return math.Sqrt(condition) / 2 * m
 // directions: the condition number of H on their span (by Rayleigh and Ritz) is one of
 // H from below. It looks at every sixteenth of the directions.
 func (c *curvature) steep() bool {
-	if ablation.Off("steep") {
-		return false
-	}
 	if c.k < c.looked+max(8, c.n/16) {
 		return false
 	}

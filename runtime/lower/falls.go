@@ -3,7 +3,6 @@ package lower
 import (
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -14,9 +13,6 @@ import (
 // long y is: from a start at 1, where y is about 1e9, all is slope. A y that rows hold at 0 is a
 // rounding that says nothing of how long the way of the others is, either.
 func (w *newton) falls(y []float64) bool {
-	if ablation.Off("lower falls") {
-		return false
-	}
 	slope := linalg.Dot(w.grad, w.d)
 	size := math.Max(w.face.poly.unit(y), 1)
 	for i, s := range w.face.poly.size {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"sort"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -95,9 +94,6 @@ const accuracy = 1e-6
 // leaves y open. The size of y is its own, or that of the way that the gradient asks
 // for where y is 0, or the length on which the gradient bends.
 func (s *Solution) doubt(q *polyhedron, grad, largest, mu float64) {
-	if ablation.Off("lower doubt") {
-		return
-	}
 	if s.Status != Solved || !(mu > 0) {
 		return
 	}

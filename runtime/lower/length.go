@@ -3,7 +3,6 @@ package lower
 import (
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -244,9 +243,6 @@ func (c *curvature) told(warm *Solution) {
 // outgrown forgets a length that was measured where y was longer by a step of the ladder:
 // it is at least that y, of which a start far away says nothing here.
 func (c *curvature) outgrown(size float64) bool {
-	if ablation.Off("outgrown") {
-		return false
-	}
 	if !(c.length > 0 && size < math.Ldexp(c.lengthAt, -ladderStep)) {
 		return false
 	}

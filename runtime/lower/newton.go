@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -303,9 +302,6 @@ func (w *newton) chordStep() bool {
 // secant takes the pair of a step from one point to another, with the gradient along the
 // face before it.
 func (w *newton) secant(from, y, before []float64) {
-	if ablation.Off("secant") {
-		return
-	}
 	step, change := slices.Clone(y), slices.Clone(w.grad)
 	linalg.Axpy(step, -1, from)
 	w.face.project(change)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -30,9 +29,6 @@ const aDigit = 8
 // them: the gradient, the pull of rows and what curvature, at least mu, makes of y: bend sets its
 // argument to H y, or reports that it is not known.
 func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu float64, bend func(bent []float64) bool) (large []float64, ok bool) {
-	if ablation.Off("outweigh") {
-		return nil, false
-	}
 	rest, forces := slices.Clone(grad), make([]float64, q.n)
 	for j, v := range grad {
 		forces[j] = math.Abs(v)

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -30,9 +29,6 @@ const blurred = weakness / 100
 // blurs reports that rounding of terms of the size of the largest curvature and force may leave y
 // open by more than that, and that refinement applies.
 func (s *Solution) blurs(w *newton, q *polyhedron) bool {
-	if ablation.Off("refine") {
-		return false
-	}
 	mu := w.known.Mu
 	if !w.known.Quadratic || !(mu > 0) || q.n > refinable || q.m > 8*refinable || !linalg.Finite(s.Y) {
 		return false

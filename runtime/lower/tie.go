@@ -4,8 +4,6 @@ import (
 	"bilevelc/runtime/linalg"
 	"math"
 	"slices"
-
-	"bilevelc/internal/ablation"
 )
 
 // tie finds a weak row where an equality row was let go because inequality rows hold what it holds,
@@ -15,9 +13,6 @@ import (
 // depends on equalities alone, which then tie x, or on rows that pin an entry of y wherever x is,
 // nothing gives way.
 func (s *Solution) tie(q *polyhedron, working workingSet) (exchanged bool) {
-	if ablation.Off("tie") {
-		return false
-	}
 	for _, i := range s.Dependent {
 		if !q.equal(i) || s.redundant(q, working, i) {
 			continue

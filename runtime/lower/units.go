@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -20,14 +19,14 @@ type inUnits struct{ Solver }
 // Solve implements Solver.
 func (u inUnits) Solve(ctx context.Context, p *problem.Problem, obj Objective, x []float64, warm *Solution) *Solution {
 	s := u.Solver.Solve(ctx, p, obj, x, warm)
-	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 && !ablation.Off("cold") {
+	if s.Status == Inaccurate && warm != nil && len(warm.Y) > 0 {
 		// Rows that held y elsewhere may still do, by less than the tolerance.
 		if t := u.Solver.Solve(ctx, p, obj, x, &Solution{Memory: warm.Memory, Lengths: warm.Lengths}); t.Status == Solved || t.ErrorBound < s.ErrorBound {
 			s = t
 		}
 	}
 	factor := unitFactor(ctx, obj, s)
-	if factor == 1 || ablation.Off("units") {
+	if factor == 1 {
 		return s
 	}
 	if warm != nil {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -63,9 +62,6 @@ const unmet = 1e-6
 // of an entry of y that is 0, as beside a pole, and hide all else; here the terms are measured
 // entry by entry of y, with a few gradients of g where the multipliers do not show them.
 func (h *Hyper) Unsolved(pt *Point) bool {
-	if ablation.Off("unsolved") {
-		return false
-	}
 	s := pt.Lower
 	pull := make([]float64, h.p.Dy)
 	h.p.Rows.B.AddMulVecT(pull, 1, s.Lambda)
@@ -81,9 +77,6 @@ func (h *Hyper) Unsolved(pt *Point) bool {
 // rough reports that a solution crosses inequalities, or is off stationarity, by well
 // more than rounding.
 func (h *Hyper) rough(x []float64, s *lower.Solution) bool {
-	if ablation.Off("rough") {
-		return false
-	}
 	if s.Status != lower.Solved && s.Status != lower.Inaccurate || h.terms == nil || !h.p.HasInequalities() {
 		return false
 	}

@@ -3,7 +3,6 @@ package oracle
 import (
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 )
 
@@ -61,9 +60,6 @@ const (
 // may have made is no defect but doubt: the same of what the roundings may hide. NaN
 // gradients, outside the domain, say nothing.
 func (d *differences) defect(v derivative, step, scale float64) (off, doubt float64) {
-	if ablation.Off("defect") {
-		return 0, 0
-	}
 	at, p, n := d.at, d.at.Problem, len(v.y)
 	speed := linalg.Norm(v.y)
 	if speed == 0 || math.IsInf(speed, 0) || math.IsNaN(speed) {

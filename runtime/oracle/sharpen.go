@@ -4,7 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/problem"
@@ -22,9 +21,6 @@ const half = 0.5
 // the slope of g along p, which is enclosed (problem.Rounded), and by the rows. It needs a follower that was solved
 // that way (lower.Solution.Blur), and reports whether it was. It takes two slopes of g a row.
 func (h *Hyper) sharpen(margins []float64, undecided []int, x []float64, s *lower.Solution, face []int) bool {
-	if ablation.Off("sharpen") {
-		return false
-	}
 	p := h.p
 	g, ok := p.G.(problem.Rounded)
 	if !ok || !(s.Blur > 0) || !p.Facts.FixedHessian || !h.learned.Complete() || h.learned.Near {

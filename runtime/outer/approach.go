@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -96,9 +95,6 @@ func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path.
 func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
-	if ablation.Off("approach") {
-		return nil
-	}
 	s := &m.State
 	h, ok := run.h.(pathful)
 	if !ok || !m.Settings.Continuation || len(run.projector.Balls()) > 0 {

@@ -3,7 +3,6 @@ package outer
 import (
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/qp"
 )
 
@@ -49,9 +48,6 @@ const (
 // learnBalls takes over the multipliers of a step, and reports whether they differ
 // from those that it was made with.
 func (m *bundle) learnBalls(step *qp.Step) bool {
-	if ablation.Off("balls") {
-		return false
-	}
 	changed := false
 	for k, theta := range step.Balls {
 		old := 0.0

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
@@ -198,7 +197,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 			continue
 		}
 		length := norm(step.D)
-		if null == 0 && !ablation.Off("renew") {
+		if null == 0 {
 			renewed, err := m.renew(ctx, run, model, step, length)
 			if err != nil {
 				return false, err

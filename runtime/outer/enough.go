@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/status"
 )
 
@@ -101,9 +100,6 @@ func (m *MultiStart) enough(results []StartResult) bool {
 // have no other if steps both ways along a direction are projected back to it: the
 // direction is then normal to all of the set, as one drawn at random is of a point alone.
 func (m *MultiStart) single() bool {
-	if ablation.Off("single") {
-		return false
-	}
 	h, _, err := m.New()
 	if err != nil {
 		return false

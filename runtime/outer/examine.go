@@ -7,7 +7,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/status"
 )
 
@@ -57,7 +56,7 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	if err != nil && !errors.As(err, &end) || err == nil && reason == "" {
 		return reason, err
 	}
-	if m.Settings.Continuation && !ablation.Off("continuation") && s.Continued == "" && run.limits.Gain == 0 {
+	if m.Settings.Continuation && s.Continued == "" && run.limits.Gain == 0 {
 		lower, failure := m.continuation(ctx, run)
 		var limit *limitError
 		var outside status.Limit
@@ -101,9 +100,6 @@ func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 
 // polled goes on from the point that a poll has found lower, and reports whether there is one.
 func (m *bundle) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
-	if ablation.Off("poll") {
-		return false, nil
-	}
 	lower, err := m.poll(ctx, run, scale)
 	if err != nil || lower == nil {
 		return false, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -19,9 +18,6 @@ const far = 1e10
 // nothing but a fall without bound is left: its slope there makes up a part of F
 // itself, which a limit of F would not leave it.
 func (r *Run) falls(s *Sample) bool {
-	if ablation.Off("falls") {
-		return false
-	}
 	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.Size(r.Start)) {
 		return false
 	}
@@ -33,9 +29,6 @@ func (r *Run) falls(s *Sample) bool {
 // small beside the gradients that the curvature makes of the start or of the radius. It is looked for where the measure lets
 // F fall by a part of itself over the length of the way. nil for others.
 func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) error {
-	if ablation.Off("descending") {
-		return nil
-	}
 	way := unbounded(r.h.Problem().X, minus(x, r.Start))
 	if !(measure*norm(way) > still*math.Abs(f)) {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
@@ -105,9 +104,6 @@ func (r *Run) generic(ctx context.Context, pt *oracle.Point) error {
 // slack there by a margin is active after it, or one that is active by a margin slack. Where
 // nothing tells the size of x moves are as long as for one of 1.
 func crosses(pt, moved *oracle.Point) bool {
-	if ablation.Off("crosses") {
-		return false
-	}
 	undecided := func(p *oracle.Point, row int) bool { return slices.Contains(p.Undecided, row) }
 	for _, row := range moved.Face {
 		if !slices.Contains(pt.Face, row) && !undecided(pt, row) && !undecided(moved, row) {
@@ -135,9 +131,6 @@ func (r *Run) adopt(ctx context.Context, pt, moved *oracle.Point) error {
 // Align makes the gradient of a point at which strict complementarity fails that of
 // the piece with the largest weight in its certificate, which says where F has it.
 func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error {
-	if ablation.Off("align") {
-		return nil
-	}
 	if pt.Strict {
 		return nil
 	}
@@ -229,9 +222,6 @@ const maxUndecided = 32
 // system of every face between, so that all pieces that may meet at x have the same
 // gradient.
 func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
-	if ablation.Off("unfelt") {
-		return false, nil
-	}
 	if math.IsInf(pt.GradError, 0) {
 		return false, nil
 	}
@@ -259,9 +249,6 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 // of its part in x, with the same combination taken out, x cannot move along. Two bounds of y that
 // meet at the one x that X is are such rows: whichever of them holds y, y*(x) is the same.
 func (r *Run) follows(pt *oracle.Point, row int) bool {
-	if ablation.Off("follows") {
-		return false
-	}
 	rows := r.h.Problem().Rows
 	if row >= rows.Len() || slices.Contains(pt.Face, row) {
 		return false
@@ -306,9 +293,6 @@ const (
 // across reports that x cannot move along a jump of the gradient, as where rows leave X and D no
 // inside: both pieces then are one function on them, and the jump is normal to them.
 func (r *Run) across(x, jump []float64) bool {
-	if ablation.Off("across") {
-		return false
-	}
 	radius := lastMove * r.Size(x)
 	for range directions {
 		moved, err := r.move(x, radius)

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
@@ -92,9 +91,6 @@ const maxFlips = 64
 // are about to change at it, and
 // reports whether the model has become another by it.
 func (m *bundle) learnKinks(ctx context.Context, run *Run, trial *Sample) (bool, error) {
-	if ablation.Off("kinks") {
-		return false, nil
-	}
 	c := &m.State.Center
 	rows := changed(trial, c)
 	for _, row := range slices.Concat(trial.Weak, c.Weak) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sort"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 )
 
@@ -115,7 +114,7 @@ func (m *bundle) recall(ctx context.Context, run *Run) error {
 	if h := m.learned.H; h.known() && h.N == len(s.Center.X) {
 		s.H, s.Taught = h, true
 	}
-	if ablation.Off("kinks") || len(m.learned.Kinks) > maxFlips {
+	if len(m.learned.Kinks) > maxFlips {
 		return nil
 	}
 	for _, k := range m.learned.Kinks {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
 )
@@ -19,9 +18,6 @@ const worthALook = 1e-6
 // bound, so that any point that is near enough would do; and it names the pole where it was what a
 // run failed at.
 func (s *solving) doubt(ctx context.Context, r *Result) {
-	if ablation.Off("doubt") {
-		return
-	}
 	if r.Status != status.Solved && r.Status != status.NumericalFailure || r.Best == nil || r.Best.Grad == nil || r.Measure.Value == 0 {
 		return
 	}

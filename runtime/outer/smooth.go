@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 
-	"bilevelc/internal/ablation"
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/problem"
 )
@@ -81,7 +80,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	before := c.F
 	for range approachSteps {
 		d.steps++
-		if d.fell = !ablation.Off("retreat") && d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
+		if d.fell = d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
 			break
 		}
 		held := d.faceAt(c.X, c.G)

@@ -46,6 +46,8 @@ func init() {
 //  4. otherwise x moves to the projection of x - t v for the first t = t_0, t_0/2, ... with
 //     F(x) - F(x+) >= armijo t |v|^2, and where t |v| has fallen below delta_k without one, delta_k falls.
 //
+// What is returned is the lowest point seen, and so that is what the last radius is asked about.
+//
 // It asks for nothing but gradients, and knows nothing of why F has kinks.
 type goldstein struct {
 	Settings goldsteinSettings
@@ -54,6 +56,7 @@ type goldstein struct {
 
 type goldsteinState struct {
 	Center   outer.Sample // with its gradient
+	Lowest   outer.Sample // of all that were met
 	Radius   float64      // delta_k, relative to the size of x
 	Target   float64      // epsilon_k, relative to the gradients
 	Length   float64      // of the last step
@@ -68,7 +71,7 @@ func (m *goldstein) Valid(d outer.Dimensions) error {
 	if !(s.Radius > 0) || !(s.Target >= 0) || !(s.Length >= 0) || s.Steps < 0 {
 		return fmt.Errorf("radius %v, target %v, a step of %v", s.Radius, s.Target, s.Length)
 	}
-	for _, g := range append([]outer.Sample{s.Center}, s.Gathered...) {
+	for _, g := range append([]outer.Sample{s.Center, s.Lowest}, s.Gathered...) {
 		if err := g.Valid(d); err != nil {
 			return err
 		}
@@ -91,7 +94,7 @@ func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
 		return err
 	}
 	set := &m.Settings
-	m.State = goldsteinState{Center: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Epsilon, set.Epsilon*set.Radius/set.Delta),
+	m.State = goldsteinState{Center: *c, Lowest: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Epsilon, set.Epsilon*set.Radius/set.Delta),
 		Length: set.Radius * run.Size(c.X), Measure: norm(c.G)}
 	return nil
 }
@@ -112,6 +115,11 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		return "", err
 	}
 	s.Gathered = samples
+	for _, g := range samples {
+		if g.F < s.Lowest.F {
+			s.Lowest = g
+		}
+	}
 	hull := []outer.Sample{s.Center}
 	for _, g := range samples {
 		if g.Open {
@@ -152,7 +160,13 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 		}
 		if s.Center.F-next.F >= set.Armijo*t*size*size && next.F < s.Center.F {
 			s.Length, s.Center = distance(next.X, s.Center.X), *next
+			if next.F < s.Lowest.F {
+				s.Lowest = *next
+			}
 			return "", nil
+		}
+		if next.F < s.Lowest.F {
+			s.Lowest = *next
 		}
 	}
 	return m.shrink(ctx, run)
@@ -168,6 +182,10 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 		return "", nil
 	}
 	s.Target = set.Epsilon
+	if s.Lowest.F < s.Center.F-10*run.Noise(&s.Center) {
+		s.Length, s.Center = distance(s.Lowest.X, s.Center.X), s.Lowest
+		return "", nil
+	}
 	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(set.Delta, s.Center.X))
 	if err != nil || c == nil || c.Norm+c.GradError > s.Target*run.Scale(append(s.Gathered, s.Center)...) {
 		return "", err

@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
 	"math"
@@ -31,14 +32,14 @@ func TestCertificatesAreTrue(t *testing.T) {
 			starts[1][j] = float64(rng.IntN(5)-2) / 2
 		}
 		for k, start := range starts {
-			for _, name := range []string{"bundle", "pgd"} {
+			for _, name := range []string{"bundle", "pgd", "goldstein"} {
 				s, err := spec.New(nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
 				m := made(t, name, nil)
-				r, err := Solve(context.Background(), h, name, m, Options{Start: start, Seed: uint64(number), Limits: Limits{Iterations: 2000}})
+				r, err := outer.Solve(context.Background(), h, name, m, outer.Options{Start: start, Seed: uint64(number), Limits: outer.Limits{Iterations: 2000}})
 				if err != nil || r.Best == nil {
 					t.Fatalf("problem %d, start %d, %s: %v %v", number, k, name, err, r)
 				}
@@ -57,7 +58,7 @@ func TestCertificatesAreTrue(t *testing.T) {
 }
 
 // check compares what a solved run says with the true pieces.
-func (p *follower) check(t *testing.T, what string, r *Result) {
+func (p *follower) check(t *testing.T, what string, r *outer.Result) {
 	t.Helper()
 	const near = 1e-6 // the certificates' radius, relative to 1 + |x|
 	radius := near * (1 + norm(r.Best.X))
@@ -109,8 +110,8 @@ func TestPiecewiseLinearEnds(t *testing.T) {
 		}
 		h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
 		const bound = 5000
-		r, err := Solve(context.Background(), h, "bundle", &bundle{Settings: *defaultBundle()},
-			Options{Start: make([]float64, p.dx), Seed: 1, Limits: Limits{Evaluations: bound}})
+		r, err := outer.Solve(context.Background(), h, "bundle", made(t, "bundle", nil),
+			outer.Options{Start: make([]float64, p.dx), Seed: 1, Limits: outer.Limits{Evaluations: bound}})
 		if err != nil {
 			t.Fatal(err)
 		}

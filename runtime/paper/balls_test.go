@@ -1,6 +1,7 @@
-package outer
+package paper
 
 import (
+	"bilevelc/runtime/outer"
 	"math"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestBalls(t *testing.T) {
 	for _, hi := range []float64{math.Inf(1), 0.01} {
 		p, want := onSphere(8, 1, hi)
 		for _, name := range []string{"bundle", "pgd"} {
-			r := solve(t, p, name, nil, Options{Seed: 1, Limits: Limits{Iterations: 3000}})
+			r := solve(t, p, name, nil, outer.Options{Seed: 1, Limits: outer.Limits{Iterations: 3000}})
 			if r.Best == nil {
 				t.Fatalf("%s: %v (%s)", name, r.Status, r.Reason)
 			}

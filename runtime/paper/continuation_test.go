@@ -1,4 +1,4 @@
-package outer
+package paper
 
 import (
 	"context"
@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 )
 
@@ -37,9 +39,7 @@ func TestContinuationLeavesLocalTraps(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := oracle.New(p.problem(), s, &oracle.Face{Settings: *oracle.DefaultFace()})
-			m := &bundle{Settings: *defaultBundle()}
-			m.Settings.Continuation = continued
-			r, err := Solve(context.Background(), h, "bundle", m, Options{Start: []float64{0.3}, Seed: 1})
+			r, err := outer.Solve(context.Background(), h, "bundle", made(t, "bundle", method.Values{"continuation": continued}), outer.Options{Start: []float64{0.3}, Seed: 1})
 			if err != nil || r.Best == nil || r.Status != status.Solved {
 				t.Fatalf("%v: %v", r, err)
 			}
