@@ -21,9 +21,9 @@ func (t *textReport) ties() {
 	if ties.Exact {
 		word = "exactly"
 	}
-	unique := "its answer is unique"
+	unique := "no other answer as good was found"
 	if !ties.Unique {
-		unique = "it has other answers as good"
+		unique = "it may have other answers as good"
 	}
 	fmt.Fprintf(&t.b, "follower: ties are broken %s, tau %s; it loses %s %s against its optimum; %s\n",
 		map[string]string{optimistic: "in the leader's favour", leastNorm: "by the least norm"}[ties.Rule],
