@@ -28,14 +28,15 @@ const modestWork = 1e9
 
 // Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.
 type Global struct {
-	// Proved says that no feasible point is better than the result's by more than the gap that was asked for.
+	// Proved says that no feasible point is better than the result's by more than Within.
 	Proved bool   `json:"proved"`
 	Bound  Number `json:"bound"` // no feasible point is better; infinite where nothing is known, and where nothing is feasible
 	Gap    Number `json:"gap"`   // of objective and bound, relative to the objective (where that is rounding of its terms, to these)
 	Nodes  int64  `json:"nodes"`
 	Why    string `json:"why,omitempty"` // in words, where nothing is proved
 
-	Within Number `json:"within,omitempty"` // the gap that was asked for
+	// Within is the gap that was asked for, or where something is proved and rounding of relaxations leaves a larger one, that.
+	Within Number `json:"within,omitempty"`
 	// Proof is the file that holds the proof of Bound, as its writer named it; "" where none was written. Result.WriteProof writes it.
 	Proof string `json:"proof,omitempty"`
 	// Trace is how bound and objective went with the nodes, as far as they were seen to; Phases.Bound has the times.
@@ -106,6 +107,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {
 		run.globally.Why = ""
+		run.globally.Within = max(run.globally.Within, run.globally.Gap)
 	}
 	return nil
 }
@@ -213,7 +215,7 @@ type TreeProgress struct {
 func (g *Global) text() string {
 	switch {
 	case g.Proved:
-		return fmt.Sprintf("proved within %s, %s", brief(math.Max(float64(g.Within), float64(g.Gap))), nodesWord(g.Nodes))
+		return fmt.Sprintf("proved within %s, %s", brief(float64(g.Within)), nodesWord(g.Nodes))
 	case math.IsInf(float64(g.Bound), 0) || math.IsNaN(float64(g.Bound)):
 		return "no bound: " + g.Why
 	case math.IsInf(float64(g.Gap), 0):
