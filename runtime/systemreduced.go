@@ -93,16 +93,16 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	return r.Point, pieces.ErrStalled
 }
 
-// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Problems of which the Hessian in y is
-// known to be sparse are left to methods that keep it so.
+// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where the Hessian in y is sparse, what is kept
+// of the follower is a few numbers for each entry of y and of the leader: no more than ny^1.5, what a sparse factor of a mesh takes (George 1973).
 func oneAnswer(p *problem.Problem) string {
 	switch {
 	case !(p.Facts.StrongConvexity > 0):
 		return "g is not shown to be strongly convex in y"
 	case p.Integer != nil:
 		return "an upper variable takes whole numbers only"
-	case p.Facts.HessianPattern != nil:
-		return "the Hessian of g in y is sparse"
+	case p.Facts.HessianPattern != nil && math.Pow(float64(p.Dx+p.X.Extended.Extra()), 2) > float64(p.Dy):
+		return "there are too many upper variables beside a follower with a sparse Hessian"
 	}
 	return ""
 }

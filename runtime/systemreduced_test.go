@@ -265,3 +265,78 @@ lower {
 		t.Error("no kinks")
 	}
 }
+
+// Followers with a sparse Hessian: a chain whose optimum is known, 0.125 at x = (0.25, 0.5, ...), from a start where all rows are biactive; and chains with random weights
+// and targets in which rows come to hold, next to whose solutions no point has a smaller F.
+func TestLeaderSpaceSparse(t *testing.T) {
+	p := bindText(t, `model chain
+param n: int = 500
+upper {
+  var x: vector[10] in box(0, 1)
+  minimize sumsq(y) / n + sumsq(x - 0.5)
+}
+lower {
+  var y: vector[n] in box(0, 1)
+  minimize sumsq(y - x[1]) + sum(i in 1..n - 1: (y[i] - y[i+1])^2)
+}
+`)
+	r, err := p.Solve(context.Background(), runtime.Options{})
+	if err != nil || r.Status != runtime.Solved || r.Method != runtime.SystemMethod || math.Abs(float64(r.Upper.Objective)-0.125) > 1e-9 || !verified(p, r) {
+		t.Errorf("a chain: %+v %v", r, err)
+	}
+	solved := 0
+	for seed := range members.SeedsOf(t, 5, 100) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		const n = 450
+		draw := func(n int) []float64 {
+			v := make([]float64, n)
+			for i := range v {
+				v[i] = rng.NormFloat64()
+			}
+			return v
+		}
+		link, rate := draw(n-1), [][]float64{draw(n), draw(n), draw(n), draw(n)}
+		for i := range link {
+			link[i] *= link[i]
+		}
+		p := bindData(t, `model chain
+param n: int
+data link: vector[n - 1]
+data rate: matrix[4, n]
+data target: vector[n]
+upper {
+  var x: vector[4] in box(-1, 1)
+  minimize sumsq(y - target) / n + 0.1 * sumsq(x)
+}
+lower {
+  var y: vector[n] in box(-0.5, 0.5)
+  minimize sumsq(y - rate' * x) + sum(i in 1..n - 1: link[i] * (y[i] - y[i+1])^2)
+  subject to
+    pair: y[1] + y[n] <= 0.1 + x[1]
+}
+`, runtime.Data{"n": n, "link": link, "rate": rate, "target": draw(n)})
+		r, err := p.Solve(context.Background(), runtime.Options{Starts: 1})
+		if err != nil || r.Status != runtime.Solved || !verified(p, r) {
+			t.Fatalf("seed %d: %v %v %v", seed, r.Status, r.Reason, err)
+		}
+		if r.Method != runtime.SystemMethod {
+			continue // too many pieces on the way
+		}
+		solved++
+		x, _ := r.Upper.Variables.Get("x")
+		for range 20 {
+			const h = 1e-4
+			w := append([]float64(nil), x.Data...)
+			for j := range w {
+				w[j] = math.Max(-1, math.Min(1, w[j]+h*rng.NormFloat64()))
+			}
+			at, err := p.Evaluate(context.Background(), w)
+			if err != nil || at.F < float64(r.Upper.Objective)-1e3*h*h {
+				t.Errorf("seed %d: F falls by %g, %v", seed, float64(r.Upper.Objective)-at.F, err)
+			}
+		}
+	}
+	if solved == 0 {
+		t.Error("none was solved in the leader's space")
+	}
+}

@@ -21,6 +21,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -224,9 +225,15 @@ func (s *System) Slack(dst, terms, z []float64) {
 	}
 }
 
-// readG finds H, G and q by gradients of g at the origin and along each axis.
+// readG finds H, G and q by gradients of g at the origin and along each axis; of a sparse H of known pattern, along groups of axes (linalg.Colour).
 func (s *System) readG() error {
-	at, found, err := readAffine(s.Nx+s.Ny, s.Ny, func(dst, v []float64) { s.P.G.GradY(dst, v[:s.Nx], v[s.Nx:]) })
+	n, grad := s.Nx+s.Ny, func(dst, v []float64) { s.P.G.GradY(dst, v[:s.Nx], v[s.Nx:]) }
+	pattern := s.P.Facts.HessianPattern
+	axes := n
+	if pattern != nil {
+		axes = s.Nx
+	}
+	at, found, err := readAffine(axes, n, s.Ny, grad)
 	if err != nil {
 		return fmt.Errorf("the gradient of g: %w", err)
 	}
@@ -244,7 +251,28 @@ func (s *System) readG() error {
 		}
 	}
 	s.G = sparse.FromEntries(s.Ny, s.Nx, g)
-	s.H = symmetric(sparse.FromEntries(s.Ny, s.Ny, h))
+	if pattern == nil {
+		s.H = symmetric(sparse.FromEntries(s.Ny, s.Ny, h))
+		return nil
+	}
+	groups := linalg.Colour(pattern)
+	s.H = &sparse.CSR{Rows: s.Ny, Cols: s.Ny, Ptr: pattern.Ptr, Col: pattern.Col, Val: make([]float64, pattern.NNZ())}
+	v, product, step := make([]float64, n), make([]float64, s.Ny), make([]float64, s.Ny)
+	for j := range step {
+		step[j] = far
+	}
+	for c := range groups.Colours {
+		for j, of := range groups.Of {
+			v[s.Nx+j] = 0
+			if int(of) == c {
+				v[s.Nx+j] = far
+			}
+		}
+		if err := along(product, v, at, grad); err != nil {
+			return fmt.Errorf("the gradient of g: %w, of the columns of group %d", err, c)
+		}
+		groups.Read(s.H.Val, c, product, step)
+	}
 	return nil
 }
 
@@ -255,9 +283,9 @@ func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()
 // large, and overflows for none that has a use. Shorter steps leave the rounding of a difference in every coefficient.
 const far = 0x1p100
 
-// readAffine reads the affine map that eval is off its values at 0 and far out along each of n axes: its value at 0 (len m) and its
+// readAffine reads the affine map that eval is off its values at 0 and far out along each of the first axes of n: its value at 0 (len m) and those
 // columns.
-func readAffine(n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
+func readAffine(axes, n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
 	v := make([]float64, n)
 	at = make([]float64, m)
 	eval(at, v)
@@ -266,22 +294,33 @@ func readAffine(n, m int, eval func(dst, v []float64)) (at []float64, columns []
 			return nil, nil, errors.New("not finite at 0")
 		}
 	}
-	columns = make([][]float64, n)
+	columns = make([][]float64, axes)
 	for j := range columns {
 		column := make([]float64, m)
 		v[j] = far
-		eval(column, v)
+		err := along(column, v, at, eval)
 		v[j] = 0
-		for i, t := range column {
-			if math.IsNaN(t) || math.IsInf(t, 0) {
-				return nil, nil, fmt.Errorf("not finite along entry %d", j)
-			}
-			if math.Abs(t) <= 2*math.Abs(at[i]) { // no coefficient: the value at 0 is all there is
-				t -= at[i]
-			}
-			column[i] = t / far
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w along entry %d", err, j)
+		}
+		for i := range column {
+			column[i] /= far
 		}
 		columns[j] = column
 	}
 	return at, columns, nil
+}
+
+// along sets dst to what an affine map, whose value at 0 is at, makes of v beyond that; entries of v are far, or 0.
+func along(dst, v, at []float64, eval func(dst, v []float64)) error {
+	eval(dst, v)
+	for i, t := range dst {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return errors.New("not finite")
+		}
+		if math.Abs(t) <= 2*math.Abs(at[i]) { // no coefficient: the value at 0 is all there is
+			dst[i] = t - at[i]
+		}
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 const near = 3
 
 // crossover goes from the end of the path onto a manifold of kinks next to it: the rows whose slack and multiplier are both at most tolerance become
-// biactive, and w moves by the least step that makes them so.
+// biactive, and w moves by the least step that makes them so; none where tolerance is 0.
 func (p *piece) crossover(st *State, tolerance float64) bool {
 	if !p.load(st) || !p.lower() {
 		p.seed(st)
@@ -26,7 +26,7 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 	for r := range f.rows {
 		row := &f.rows[r]
 		switch low := p.v[r] - row.lo; {
-		case row.equal:
+		case row.equal || tolerance == 0: // a row at its end may leave it: nothing says that F has a kink there
 		case p.side[r] != 0:
 			p.inK[r] = math.Abs(p.lambda[r]) <= tolerance
 		case math.Min(low, row.hi-p.v[r]) <= tolerance:
@@ -70,8 +70,9 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 	// Biactive rows that do not hold go back to the lower solve, with which others may come off their ends.
 	p.place()
 	for {
+		top := linalg.NormInf(p.lambda)
 		p.k = slices.DeleteFunc(p.k, func(r int) bool {
-			out := math.Abs(p.v[r]-f.end(r, p.side[r])) > p.slackError(r)
+			out := math.Abs(p.v[r]-f.end(r, p.side[r])) > p.slackError(r, top)
 			if out {
 				p.inK[r], p.side[r] = false, 0
 			}
@@ -88,8 +89,9 @@ func (p *piece) crossover(st *State, tolerance float64) bool {
 
 // holds reports whether all biactive rows are at their ends, and the point is inside X.
 func (p *piece) holds() bool {
+	top := linalg.NormInf(p.lambda)
 	for _, r := range p.k {
-		if math.Abs(p.v[r]-p.f.end(r, p.side[r])) > p.slackError(r) {
+		if math.Abs(p.v[r]-p.f.end(r, p.side[r])) > p.slackError(r, top) {
 			return false
 		}
 	}

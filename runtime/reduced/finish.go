@@ -190,8 +190,8 @@ func (p *piece) refine(z []float64) {
 		linalg.Axpy(y, 1, r)
 		for a, k := range rows {
 			p.lambda[k] += dl[a]
-			linalg.Axpy(y, dl[a], f.e[k*f.n:(k+1)*f.n])
 		}
+		f.addET(y, rows, func(a, _ int) float64 { return dl[a] })
 	}
 	for i := range lambda {
 		lambda[i] = p.lambdaOf(i)

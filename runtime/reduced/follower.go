@@ -45,6 +45,7 @@ type follower struct {
 	lo, hi  []float64
 	readsX  bool
 	coupled []coupledRow
+	sparse  *sparseFollower // instead of h, e and y, where H is known to be sparse
 }
 
 // place is where a row of the problem went.
@@ -73,13 +74,20 @@ type coupledRow struct {
 // newFollower eliminates y: three products of matrices and a Cholesky factor.
 func newFollower(s *kkt.System) (*follower, error) {
 	f := &follower{sys: s, nw: s.Nx + s.P.X.Extended.Extra(), n: s.Ny}
-	h := s.H.Dense()
-	var ok bool
-	if f.h, ok = linalg.NewCholesky(f.n, h); !ok {
-		return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
-	}
-	if kept := f.h.Kept(func(i int) float64 { return s.H.At(i, i) }); kept < singular {
-		return nil, fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
+	if s.P.Facts.HessianPattern != nil {
+		f.sparse = newSparseFollower(s.H, f.n)
+		if f.sparse.hessian.Raised > 0 {
+			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
+		}
+	} else {
+		h := s.H.Dense()
+		var ok bool
+		if f.h, ok = linalg.NewCholesky(f.n, h); !ok {
+			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
+		}
+		if kept := f.h.Kept(func(i int) float64 { return s.H.At(i, i) }); kept < singular {
+			return nil, fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
+		}
 	}
 	f.box()
 	f.group()
@@ -245,7 +253,20 @@ func (f *follower) products() {
 			f.j[i*nw+c] = -vals[t]
 		}
 	}
-	f.h.SolveInverse(f.j, nw)
+	if f.sparse == nil {
+		f.h.SolveInverse(f.j, nw)
+	} else {
+		column := make([]float64, n)
+		for c := range nw {
+			for i := range n {
+				column[i] = f.j[i*nw+c]
+			}
+			f.solveH(column)
+			for i, v := range column {
+				f.j[i*nw+c] = v
+			}
+		}
+	}
 	f.y0 = make([]float64, n)
 	for i, q := range s.Q {
 		f.y0[i] = -q
@@ -257,6 +278,16 @@ func (f *follower) products() {
 		b.AppendAll(cols, vals)
 		b.EndRow()
 	}
+	f.r = make([]float64, m*nw)
+	multiply(f.r, b, f.j, nw)
+	for r := range f.rows {
+		s.P.Rows.A.AddRow(f.r[r*nw:(r+1)*nw], f.rows[r].low, -1)
+		f.p0[r] = b.RowDot(r, f.y0)
+	}
+	if f.sparse != nil {
+		f.sparse.b = b
+		return
+	}
 	bt := b.T().Dense() // n x m
 	if m == 0 {
 		bt = nil
@@ -264,13 +295,8 @@ func (f *follower) products() {
 	f.h.SolveInverse(bt, m)
 	f.e = make([]float64, m*n)
 	transpose(f.e, bt, n, m)
-	f.r, f.y = make([]float64, m*nw), make([]float64, m*m)
-	multiply(f.r, b, f.j, nw)
+	f.y = make([]float64, m*m)
 	multiply(f.y, b, bt, m)
-	for r := range f.rows {
-		s.P.Rows.A.AddRow(f.r[r*nw:(r+1)*nw], f.rows[r].low, -1)
-		f.p0[r] = b.RowDot(r, f.y0)
-	}
 	for a := range m {
 		for c := range a {
 			v := (f.y[a*m+c] + f.y[c*m+a]) / 2
@@ -320,6 +346,10 @@ func transpose(dst, a []float64, m, n int) {
 
 // solveH overwrites v with H^-1 v.
 func (f *follower) solveH(v []float64) {
+	if f.sparse != nil {
+		f.sparse.solveH(v)
+		return
+	}
 	f.h.SolveT(v)
 	f.h.Solve(v)
 }
@@ -332,7 +362,7 @@ func (f *follower) normalize() error {
 		if w.lo > w.hi {
 			return fmt.Errorf("%w: two of its rows contradict each other", ErrInfeasible)
 		}
-		w.unit = 1 / math.Sqrt(f.y[r*m+r])
+		w.unit = 1 / f.length(r)
 		if !(w.unit > 0) || math.IsInf(w.unit, 0) {
 			return fmt.Errorf("%w: a row has no length in its metric", ErrClass)
 		}
@@ -340,8 +370,17 @@ func (f *follower) normalize() error {
 		w.hi *= w.unit
 		f.p0[r] *= w.unit
 		scale(f.r[r*f.nw:(r+1)*f.nw], w.unit)
-		scale(f.e[r*f.n:(r+1)*f.n], w.unit)
+		if f.sparse == nil {
+			scale(f.e[r*f.n:(r+1)*f.n], w.unit)
+		} else {
+			_, vals := f.sparse.b.Row(r)
+			scale(vals, w.unit)
+		}
 		f.readsX = f.readsX || linalg.NormInf(f.r[r*f.nw:(r+1)*f.nw]) > 0
+	}
+	if f.sparse != nil {
+		f.sparse.take(f.sparse.b)
+		return f.equalities()
 	}
 	for a := range m {
 		for c := range m {
@@ -350,6 +389,19 @@ func (f *follower) normalize() error {
 		f.y[a*m+a] = 1
 	}
 	return f.equalities()
+}
+
+// length is that of row r in the metric of H^-1; with sparse factors in that of the inverse of H's diagonal, which is of the same order where H is a sum of terms of few entries.
+func (f *follower) length(r int) float64 {
+	if f.sparse == nil {
+		return math.Sqrt(f.y[r*f.m+r])
+	}
+	square := 0.0
+	cols, vals := f.sparse.b.Row(r)
+	for t, j := range cols {
+		square += vals[t] * vals[t] / f.sys.H.At(j, j)
+	}
+	return math.Sqrt(square)
 }
 
 // equalities takes equality rows that depend on those before them out: what they ask of x is left as a wall. Their multipliers are not unique.

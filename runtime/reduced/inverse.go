@@ -15,6 +15,30 @@ type inverse struct {
 	// stride is the number of rows that there is room for.
 	stride int
 	work   int64
+	// dependent: a solve with sparse factors did not come to an end, since rows of S depend on each other.
+	dependent bool
+}
+
+// failed reports that sparse factors are of no more use.
+func (z *inverse) failed() bool { return z.f.sparse != nil && z.f.sparse.failed }
+
+// solve is of the system of S, for sparse factors: u is of S, l in its order.
+func (z *inverse) solve(a []float64, c []float64) (u []float64, l []float64) {
+	all := make([]float64, z.f.m)
+	for b, r := range z.rows {
+		if c != nil {
+			all[r] = c[b]
+		}
+	}
+	u, found, ok := z.f.sparse.solve(z.at, a, all)
+	if !ok {
+		z.dependent = true
+	}
+	l = make([]float64, len(z.rows))
+	for b, r := range z.rows {
+		l[b] = found[r]
+	}
+	return u, l
 }
 
 func (z *inverse) row(a int) []float64 { return z.z[a*z.stride : a*z.stride+len(z.rows)] }
@@ -38,6 +62,13 @@ func (z *inverse) grow() {
 
 // times sets dst to Z v.
 func (z *inverse) times(dst, v []float64) {
+	if z.f.sparse != nil {
+		if len(dst) > 0 {
+			_, l := z.solve(nil, v)
+			copy(dst, l)
+		}
+		return
+	}
 	for a := range z.rows {
 		dst[a] = linalg.Dot(z.row(a), v)
 	}
@@ -46,6 +77,15 @@ func (z *inverse) times(dst, v []float64) {
 
 // column is u = Z Y_Sj, by which the rows of S move with lambda_j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1.
 func (z *inverse) column(j int) (u []float64, pivot float64) {
+	if q := z.f.sparse; q != nil {
+		a := make([]float64, z.f.n)
+		q.b.AddRow(a, j, 1)
+		y, l := z.solve(a, nil)
+		for b := range l {
+			l[b] = -l[b]
+		}
+		return l, q.b.RowDot(j, y)
+	}
 	v := make([]float64, len(z.rows))
 	yj := z.f.y[j*z.f.m : (j+1)*z.f.m]
 	for a, r := range z.rows {
@@ -79,6 +119,10 @@ const doubtful = 1e-4
 
 // add takes row j into S, of which u and pivot are its column.
 func (z *inverse) add(j int, u []float64, pivot float64) {
+	if z.f.sparse != nil {
+		z.join(j)
+		return
+	}
 	z.grow()
 	for a, v := range u {
 		linalg.Axpy(z.row(a), v/pivot, u)
@@ -94,9 +138,24 @@ func (z *inverse) add(j int, u []float64, pivot float64) {
 	z.work += int64(k * k)
 }
 
+// join takes row j into S; sparse factors follow when they are used.
+func (z *inverse) join(j int) {
+	if z.at == nil {
+		z.at = make([]int, z.f.m)
+	}
+	z.rows = append(z.rows, j)
+	z.at[j] = len(z.rows)
+}
+
 // drop takes row j out of S.
 func (z *inverse) drop(j int) {
 	i, last := z.at[j]-1, len(z.rows)-1
+	if z.f.sparse != nil {
+		z.rows[i] = z.rows[last]
+		z.at[z.rows[i]], z.at[j] = i+1, 0
+		z.rows = z.rows[:last]
+		return
+	}
 	if i != last { // the last row takes its place
 		for a := range z.rows {
 			z.z[a*z.stride+i], z.z[a*z.stride+last] = z.z[a*z.stride+last], z.z[a*z.stride+i]
@@ -125,6 +184,27 @@ func (z *inverse) set(rows []int) bool {
 	clear(z.at)
 	z.rows = z.rows[:0]
 	if k == 0 {
+		return true
+	}
+	if z.f.sparse != nil {
+		for _, r := range rows {
+			z.join(r)
+		}
+		// A right side that is not in the range of dependent rows tells them.
+		z.dependent = false
+		one := make([]float64, k)
+		state := uint64(1)
+		for b := range one { // xorshift (Marsaglia 2003)
+			state ^= state << 13
+			state ^= state >> 7
+			state ^= state << 17
+			one[b] = float64(state>>11)/(1<<53) - 0.5
+		}
+		if z.solve(nil, one); z.dependent {
+			clear(z.at)
+			z.rows = z.rows[:0]
+			return false
+		}
 		return true
 	}
 	a := make([]float64, k*k)

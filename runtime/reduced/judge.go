@@ -61,6 +61,7 @@ func (p *piece) judge() *judged {
 
 // weaken makes rows biactive whose slack and multiplier are both zero to rounding, but which count as strong or inactive.
 func (p *piece) weaken() (found bool) {
+	top := linalg.NormInf(p.lambda)
 	for r := range p.f.rows {
 		row := &p.f.rows[r]
 		if row.equal || p.inK[r] {
@@ -70,7 +71,7 @@ func (p *piece) weaken() (found bool) {
 		if p.side[r] != 0 {
 			off = math.Abs(p.lambda[r])
 		}
-		if off > weak*p.slackError(r)/slackRounding {
+		if off > weak*p.slackError(r, top)/slackRounding {
 			continue
 		}
 		side := p.side[r]
@@ -106,14 +107,12 @@ func (p *piece) adjoint(j *judged) {
 		linalg.Axpy(gl, -mu, l)
 	}
 	j.slack, j.nu = make([]float64, f.m), gl
-	linalg.Gemv(j.nu, 1, f.e, f.m, f.n, false, gy)
+	f.addE(j.nu, 1, gy)
 	j.pulled = linalg.NormInf(j.nu)
 	for a, r := range p.k {
 		j.slack[r] = j.eq[a]
-		if j.eq[a] != 0 {
-			linalg.Axpy(j.nu, -j.eq[a], f.y[r*f.m:(r+1)*f.m])
-		}
 	}
+	f.addY(j.nu, p.k, func(a, _ int) float64 { return -j.eq[a] })
 	rows := p.z.rows
 	rhs, x := make([]float64, len(rows)), make([]float64, len(rows))
 	for range 2 { // the second time what rounding of the first has left
@@ -123,8 +122,8 @@ func (p *piece) adjoint(j *judged) {
 		p.z.times(x, rhs)
 		for a, r := range rows {
 			j.slack[r] += x[a]
-			linalg.Axpy(j.nu, -x[a], f.y[r*f.m:(r+1)*f.m])
 		}
+		f.addY(j.nu, rows, func(a, _ int) float64 { return -x[a] })
 	}
 	// grad_x f less what the rows and equations make of it is left to the bounds.
 	j.bound = append([]float64(nil), j.reduced...)
@@ -152,7 +151,16 @@ func (p *piece) subtractBiactive(dst, gamma []float64) {
 		}
 		linalg.Axpy(dst, -gamma[a], f.r[r*f.nw:(r+1)*f.nw])
 		for b, s := range p.tangent {
-			x[b] += gamma[a] * f.y[r*f.m+s]
+			if f.sparse == nil {
+				x[b] += gamma[a] * f.y[r*f.m+s]
+			}
+		}
+	}
+	if f.sparse != nil && len(p.k) > 0 {
+		all := make([]float64, f.m)
+		f.addY(all, p.k, func(a, _ int) float64 { return gamma[a] })
+		for b, s := range p.tangent {
+			x[b] = all[s]
 		}
 	}
 	linalg.Gemv(dst, 1, p.t, len(x), f.nw, true, x)

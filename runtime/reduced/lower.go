@@ -14,7 +14,7 @@ const patience = 10
 func (p *piece) lower() bool {
 	f := p.f
 	least, left := f.m+1, patience
-	for left >= 0 {
+	for left >= 0 && !p.z.failed() {
 		rows := p.strong()
 		if !p.z.set(rows) {
 			break
@@ -53,7 +53,8 @@ func (p *piece) strong() []int {
 // slackRounding decides on a slack, relative to the terms that it is the sum of, and on a multiplier, relative to the largest.
 const slackRounding = 1e-11
 
-func (p *piece) slackError(r int) float64 {
+// slackError is what decides on the slack of row r, top the largest multiplier.
+func (p *piece) slackError(r int, top float64) float64 {
 	row := &p.f.rows[r]
 	size := math.Abs(p.f.p0[r]) + math.Abs(p.v[r])
 	for _, b := range [2]float64{row.lo, row.hi} {
@@ -61,13 +62,14 @@ func (p *piece) slackError(r int) float64 {
 			size = math.Max(size, math.Abs(b))
 		}
 	}
-	return slackRounding * math.Max(size, linalg.NormInf(p.lambda))
+	return slackRounding * math.Max(size, top)
 }
 
 // wrong are the rows of S with a multiplier of the wrong sign, and those outside S that are beyond one of their ends.
 func (p *piece) wrong() []int {
 	var out []int
-	force := slackRounding * linalg.NormInf(p.lambda)
+	top := linalg.NormInf(p.lambda)
+	force := slackRounding * top
 	for r := range p.f.rows {
 		row := &p.f.rows[r]
 		switch {
@@ -76,7 +78,7 @@ func (p *piece) wrong() []int {
 			if float64(p.side[r])*p.lambda[r] < -force {
 				out = append(out, r)
 			}
-		case math.Max(row.lo-p.v[r], p.v[r]-row.hi) > p.slackError(r):
+		case math.Max(row.lo-p.v[r], p.v[r]-row.hi) > p.slackError(r, top):
 			out = append(out, r)
 		}
 	}
@@ -101,6 +103,9 @@ func (p *piece) dual() bool {
 		}
 	}
 	for {
+		if p.z.failed() {
+			return false
+		}
 		p.place()
 		fall := false
 		for _, r := range append([]int(nil), p.z.rows...) {
@@ -114,13 +119,16 @@ func (p *piece) dual() bool {
 		}
 	}
 	for range 100*f.m + 100 { // finite; each row a few times in practice
-		worst, at := 0.0, -1
+		if p.z.failed() {
+			return false
+		}
+		worst, at, top := 0.0, -1, linalg.NormInf(p.lambda)
 		for r := range f.rows {
 			row := &f.rows[r]
 			if row.equal || p.inK[r] || p.side[r] != 0 {
 				continue
 			}
-			if off := math.Max(row.lo-p.v[r], p.v[r]-row.hi); off > worst && off > p.slackError(r) {
+			if off := math.Max(row.lo-p.v[r], p.v[r]-row.hi); off > worst && off > p.slackError(r, top) {
 				worst, at = off, r
 			}
 		}
@@ -162,12 +170,12 @@ func (p *piece) push(j int) bool {
 			return false
 		}
 		t := sigma * best
-		linalg.Axpy(p.v, t, f.y[j*f.m:(j+1)*f.m])
+		f.addY(p.v, []int{j}, func(int, int) float64 { return t })
 		p.lambda[j] += t
 		for a, r := range p.z.rows {
 			p.lambda[r] -= t * u[a]
-			linalg.Axpy(p.v, -t*u[a], f.y[r*f.m:(r+1)*f.m])
 		}
+		f.addY(p.v, p.z.rows, func(a, _ int) float64 { return -t * u[a] })
 		p.work(len(u) * (len(u) + f.m))
 		if leaves < 0 {
 			p.side[j] = side

@@ -138,9 +138,7 @@ func (p *piece) place() {
 			p.lambda[r] = l[a]
 		}
 		v := slices.Clone(p.v)
-		for a, r := range p.z.rows {
-			linalg.Axpy(v, l[a], f.y[r*f.m:(r+1)*f.m])
-		}
+		f.addY(v, p.z.rows, func(a, _ int) float64 { return l[a] })
 		for a, r := range p.z.rows {
 			rhs[a] = f.end(r, p.side[r]) - v[r]
 		}
@@ -150,8 +148,8 @@ func (p *piece) place() {
 	}
 	for a, r := range p.z.rows {
 		p.lambda[r] = l[a]
-		linalg.Axpy(p.v, l[a], f.y[r*f.m:(r+1)*f.m])
 	}
+	f.addY(p.v, p.z.rows, func(a, _ int) float64 { return l[a] })
 	for _, r := range p.z.rows {
 		p.v[r] = f.end(r, p.side[r])
 	}
@@ -169,11 +167,7 @@ func (p *piece) answer(y, w, lambda []float64) {
 func (p *piece) respond(y, w, lambda []float64) {
 	f := p.f
 	linalg.Gemv(y, 1, f.j, f.n, f.nw, false, w)
-	for _, r := range p.z.rows {
-		if lambda[r] != 0 {
-			linalg.Axpy(y, lambda[r], f.e[r*f.n:(r+1)*f.n])
-		}
-	}
+	f.addET(y, p.z.rows, func(_, r int) float64 { return lambda[r] })
 }
 
 // duals sets dst to the multipliers that f reads, of signed multipliers of the rows.
@@ -223,6 +217,24 @@ func (p *piece) differentiate() {
 	p.t = linalg.Cleared(p.t, k*f.nw)
 	p.d = append(p.d[:0], f.j...)
 	if k == 0 {
+		return
+	}
+	if f.sparse != nil {
+		v, l := make([]float64, k), make([]float64, k)
+		for c := range f.nw { // a column each
+			for a, r := range rows {
+				v[a] = f.r[r*f.nw+c]
+			}
+			p.z.times(l, v)
+			y := make([]float64, f.n)
+			f.addET(y, rows, func(a, _ int) float64 { return -l[a] })
+			for a := range l {
+				p.t[a*f.nw+c] = l[a]
+			}
+			for i, t := range y {
+				p.d[i*f.nw+c] += t
+			}
+		}
 		return
 	}
 	rs, es, z := p.s2(&p.roomR, k*f.nw), p.s2(&p.roomE, k*f.n), make([]float64, k*k)

@@ -56,8 +56,8 @@ func (p *piece) rates(out *rates, d, r []float64) {
 	copy(out.v, r)
 	for a, s := range p.z.rows {
 		out.lambda[s] = l[a]
-		linalg.Axpy(out.v, l[a], f.y[s*f.m:(s+1)*f.m])
 	}
+	f.addY(out.v, p.z.rows, func(a, _ int) float64 { return l[a] })
 	for _, s := range p.z.rows {
 		out.v[s] = 0
 	}
@@ -162,6 +162,9 @@ func (p *piece) search(d []float64, value float64, g point, flat bool, crossed *
 	var out outcome
 	for range 4*f.m + 10 {
 		p.rates(q, d, r)
+		if p.z.failed() {
+			return value, out, ErrFactors
+		}
 		if out.kinks > 0 && p.strays(q) {
 			return value, out, nil // the biactive rows do not stay so along d on this piece
 		}

@@ -146,6 +146,7 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 	if opts.Tolerance == 0 {
 		opts.Tolerance = 1e-10
 	}
+	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
 	s := &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}
 	p := s.newPiece()
 	st := opts.Resume
@@ -163,6 +164,9 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 		}
 		before := s.counted()
 		end, err := p.step(st)
+		if p.z.failed() {
+			return nil, ErrFactors
+		}
 		if err != nil {
 			return nil, err
 		}

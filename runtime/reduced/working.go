@@ -37,10 +37,24 @@ func newWorking(p *piece) *working {
 	}
 	nk, ns := len(p.k), len(p.tangent)
 	q.rows = nk + len(q.walls) + len(q.couple)
+	if f.sparse != nil && math.Pow(float64(max(0, q.rows-f.nw)), 2) > math.Pow(float64(f.n), 1.5) { // more than all else takes
+		f.sparse.failed = true
+		p.k, nk = p.k[:0], 0
+		q.walls, q.couple, q.rows = nil, nil, 0
+	}
 	q.c = linalg.Cleared(p.roomC, q.rows*f.nw)
 	p.roomC = q.c
 	row := func(i int) []float64 { return q.c[i*f.nw : (i+1)*f.nw] }
-	if nk > 0 {
+	if f.sparse != nil {
+		for a, r := range p.k { // R_K - Y_KS T = B_K D - A_K, A_K = B_K J - R_K
+			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
+			cols, vals := f.sparse.b.Row(r)
+			for t, j := range cols {
+				linalg.Axpy(row(a), vals[t], p.d[j*f.nw:(j+1)*f.nw])
+				linalg.Axpy(row(a), -vals[t], f.j[j*f.nw:(j+1)*f.nw])
+			}
+		}
+	} else if nk > 0 {
 		y := make([]float64, nk*ns)
 		for a, r := range p.k {
 			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])

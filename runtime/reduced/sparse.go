@@ -1,0 +1,232 @@
+package reduced
+
+import (
+	"errors"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+)
+
+// sparseFollower takes the place of the dense H^-1, E, Y and Z of a follower whose Hessian is known to be sparse: products with them are solves with
+// sparse factors (linalg.LDL), of H and of
+//
+//	[ H    B_S' ]
+//	[ B_S  -r   ],
+//
+// r the regularization of quasi-definite systems (Vanderbei 1995), whose effect refinement takes out again. Rows that are not in S stay in the pattern, without
+// entries and with -1 on the diagonal, so that there is one symbolic factor.
+type sparseFollower struct {
+	h       *sparse.CSR // of the problem
+	b       *sparse.CSR // m x n, the rows in their units
+	n, m    int
+	hessian *linalg.LDL
+	joint   *linalg.LDL
+	values  []float64 // of joint: H's triangle, the diagonals of the rows, their entries by rows
+	upper   int       // entries of H's triangle
+	set     []bool    // the rows in S that joint holds
+	factors int
+	failed  bool
+	z, r    []float64
+}
+
+// regularization is the square root of the unit roundoff, beside rows of length 1: each step of refinement gains as many digits as a factor loses.
+const regularization = 0x1p-26
+
+// mostFactors bounds the factors of a run: the methods that take over where it ends have each a factor or more in a lower solve, and some hundred of those.
+const mostFactors = 300
+
+// ErrFactors says that the pieces of F are too many for a sparse factor each.
+var ErrFactors = errors.New("more pieces than sparse factors are made for")
+
+func newSparseFollower(h *sparse.CSR, n int) *sparseFollower {
+	q := &sparseFollower{h: h, n: n}
+	row, col := triangle(h)
+	q.hessian = linalg.NewLDL(linalg.Analyze(n, row, col), nil)
+	q.hessian.Factor(triangleValues(h), 0)
+	return q
+}
+
+func triangle(h *sparse.CSR) (row, col []int32) {
+	for i := range h.Rows {
+		cols, _ := h.Row(i)
+		for _, j := range cols {
+			if j <= i {
+				row, col = append(row, int32(i)), append(col, int32(j))
+			}
+		}
+	}
+	return row, col
+}
+
+func triangleValues(h *sparse.CSR) []float64 {
+	var out []float64
+	for i := range h.Rows {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			if j <= i {
+				out = append(out, vals[t])
+			}
+		}
+	}
+	return out
+}
+
+// take sets the rows, in their units.
+func (q *sparseFollower) take(b *sparse.CSR) {
+	q.b, q.m = b, b.Rows
+	row, col := triangle(q.h)
+	q.values = triangleValues(q.h)
+	q.upper = len(q.values)
+	for r := range q.m {
+		row, col, q.values = append(row, int32(q.n+r)), append(col, int32(q.n+r)), append(q.values, -1)
+	}
+	for r := range q.m {
+		cols, _ := b.Row(r)
+		for _, j := range cols {
+			row, col, q.values = append(row, int32(q.n+r)), append(col, int32(j)), append(q.values, 0)
+		}
+	}
+	q.joint = linalg.NewLDL(linalg.Analyze(q.n+q.m, row, col), func(i int) bool { return i >= q.n })
+	q.set = make([]bool, q.m)
+	q.z, q.r = make([]float64, q.n+q.m), make([]float64, q.n+q.m)
+	q.factors = 0
+	q.joint.Factor(q.values, 0)
+}
+
+// hold makes S the rows with at[r] > 0 in the factor.
+func (q *sparseFollower) hold(at []int) {
+	changed := false
+	for r := range q.set {
+		now := at != nil && at[r] > 0
+		if now == q.set[r] {
+			continue
+		}
+		changed, q.set[r] = true, now
+		diagonal, by := -1.0, 0.0
+		if now {
+			diagonal, by = -regularization, 1
+		}
+		q.values[q.upper+r] = diagonal
+		_, vals := q.b.Row(r)
+		first := q.upper + q.m + q.b.Ptr[r]
+		for t, v := range vals {
+			q.values[first+t] = by * v
+		}
+	}
+	if !changed {
+		return
+	}
+	if q.factors++; q.factors > mostFactors {
+		q.failed = true
+	}
+	if !q.failed && !q.joint.Factor(q.values, regularization*regularization) {
+		q.failed = true
+	}
+}
+
+// solve is u (len n) and l (len m, 0 but on S) with H u - B_S'l = a, B_S u = c (len m); it reports false where they are not found: rows of S depend on each other.
+func (q *sparseFollower) solve(at []int, a, c []float64) (u, l []float64, ok bool) {
+	q.hold(at)
+	u, l = make([]float64, q.n), make([]float64, q.m)
+	if q.failed {
+		return u, l, false
+	}
+	rhs := func(r, x []float64) {
+		copy(r, a)
+		if a == nil {
+			clear(r[:q.n])
+		}
+		for i := range q.n {
+			r[i] -= q.h.RowDot(i, x)
+		}
+		for i, in := range q.set {
+			r[q.n+i] = 0
+			if in {
+				q.b.AddRow(r[:q.n], i, -x[q.n+i])
+				if c != nil {
+					r[q.n+i] = c[i]
+				}
+				r[q.n+i] -= q.b.RowDot(i, x[:q.n])
+			}
+		}
+	}
+	clear(q.z)
+	rhs(q.r, q.z)
+	size := linalg.NormInf(q.r)
+	left := q.joint.Refine(q.z, rhs, refinements, 0x1p-50*size)
+	copy(u, q.z)
+	for i, in := range q.set {
+		if in {
+			l[i] = -q.z[q.n+i]
+		}
+	}
+	return u, l, left <= slackRounding*math.Max(size, linalg.NormInf(q.z))
+}
+
+// refinements are the most steps of one solve: each gains some digits, and one that does not ends it.
+const refinements = 12
+
+// solveH overwrites v with H^-1 v.
+func (q *sparseFollower) solveH(v []float64) {
+	b := append([]float64(nil), v...)
+	clear(v)
+	q.hessian.Refine(v, func(r, x []float64) {
+		copy(r, b)
+		for i := range r {
+			r[i] -= q.h.RowDot(i, x)
+		}
+	}, 2, 0)
+}
+
+// addE adds alpha E g to dst (len m).
+func (f *follower) addE(dst []float64, alpha float64, g []float64) {
+	if f.sparse == nil {
+		linalg.Gemv(dst, alpha, f.e, f.m, f.n, false, g)
+		return
+	}
+	t := append([]float64(nil), g...)
+	f.solveH(t)
+	for r := range dst {
+		dst[r] += alpha * f.sparse.b.RowDot(r, t)
+	}
+}
+
+// pushed is H^-1 B'lambda over the given rows.
+func (f *follower) pushed(rows []int, lambda func(a, r int) float64) []float64 {
+	t := make([]float64, f.n)
+	for a, r := range rows {
+		if v := lambda(a, r); v != 0 {
+			f.sparse.b.AddRow(t, r, v)
+		}
+	}
+	f.solveH(t)
+	return t
+}
+
+// addET adds E'lambda over the given rows to y.
+func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64) {
+	if f.sparse == nil {
+		for a, r := range rows {
+			if v := lambda(a, r); v != 0 {
+				linalg.Axpy(y, v, f.e[r*f.n:(r+1)*f.n])
+			}
+		}
+		return
+	}
+	linalg.Axpy(y, 1, f.pushed(rows, lambda))
+}
+
+// addY adds Y lambda over the given rows to dst (len m).
+func (f *follower) addY(dst []float64, rows []int, lambda func(a, r int) float64) {
+	if f.sparse == nil {
+		for a, r := range rows {
+			linalg.Axpy(dst, lambda(a, r), f.y[r*f.m:(r+1)*f.m])
+		}
+		return
+	}
+	t := f.pushed(rows, lambda)
+	for r := range dst {
+		dst[r] += f.sparse.b.RowDot(r, t)
+	}
+}
