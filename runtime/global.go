@@ -92,7 +92,13 @@ func (run *systemRun) global(ctx context.Context) error {
 	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F || run.err != nil) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there.
 		switch point, err := run.polish(ctx, b); {
-		case ctx.Err() != nil:
+		case ctx.Err() != nil: // the best point is that of the local solves, the bound stands
+			if run.best != nil {
+				run.globally.Gap = Number(gapOf(run.best.F, claim, math.Max(math.Abs(run.best.F), found.Scale)))
+			}
+			if run.globally.Why == "" {
+				run.globally.Why = "the run ended before the best point of the search was a local solution"
+			}
 			return context.Cause(ctx)
 		case point != nil && (run.best == nil || point.F < run.best.F || err == nil && point.F <= run.best.F+kkt.Tolerance*math.Abs(run.best.F)):
 			run.best, run.err = point, err
