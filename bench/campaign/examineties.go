@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/bench/campaign/truth"
+	"bilevelc/runtime"
+)
+
+// answers compares y with the follower's exact answers at x.
+func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms float64) {
+	own := q.Responds(x)
+	if !own.Feasible {
+		q.Outcomes = append(q.Outcomes, "x beside where the follower has an answer")
+		return
+	}
+	g := q.Follower()
+	w := append(append(slices.Clone(x), y...), make([]float64, len(q.Rows))...)
+	if v, size := g.Value(w); v-own.Value > exactly*(1+math.Max(size, own.Terms)) {
+		q.false(of+" follower", "g = %v at y = %v, the least is %v at y = %v; x = %v", v, y, own.Value, own.W[q.Dx:q.Dx+q.Dy], x)
+		return
+	}
+	best := q.Minimize(&q.F, truth.Region{X: x})
+	if q.Upper != nil || !best.Feasible { // at answers that the leader's rows may forbid
+		best = q.without().Minimize(&q.F, truth.Region{X: x})
+	}
+	if !best.Feasible {
+		q.Outcomes = append(q.Outcomes, "truth unknown")
+		return
+	}
+	if r.Lower.Ties == nil {
+		for j := range y {
+			if most := math.Max(math.Abs(best.Least[j]-y[j]), math.Abs(best.Most[j]-y[j])); q.strict() && most > 1e-6*(1+math.Abs(y[j])) {
+				q.false(of+" y", "y = %v, truly %v at x = %v", y, best.W[q.Dx:q.Dx+q.Dy], x)
+				return
+			}
+		}
+		return
+	}
+	t := r.Lower.Ties
+	minus := q.F
+	minus.Const, minus.C, minus.H = -minus.Const, times64(minus.C, -1), slices.Clone(minus.H)
+	for i := range minus.H {
+		minus.H[i] = times64(minus.H[i], -1)
+	}
+	worst := q.without().Minimize(&minus, truth.Region{X: x})
+	apart := 0.0
+	for j := range y {
+		apart = math.Max(apart, (best.Most[j]-best.Least[j])/(1+math.Abs(best.Most[j])))
+	}
+	switch {
+	case t.Unique && apart > 1e-6:
+		q.false(of+" unique", "y from %v to %v at x = %v", best.Least, best.Most, x)
+	case !t.Unique && apart < 1e-12:
+		q.soft(of+" not unique", "", "the only y is %v at x = %v", best.W[q.Dx:q.Dx+q.Dy], x)
+	}
+	if math.IsNaN(float64(t.Optimistic)) {
+		q.soft(of+" best not found", "", "%v at x = %v", best.Value, x)
+	} else if q.Upper == nil && math.Abs(q.ofF(t.Optimistic)-best.Value) > exactly*(1e-3+terms+best.Terms) && !best.Far {
+		q.false(of+" best", "%v, truly %v at x = %v", q.ofF(t.Optimistic), best.Value, x)
+	}
+	if math.IsNaN(float64(t.Pessimistic)) {
+		q.soft(of+" worst not found", "", "%v at x = %v", -worst.Value, x)
+	} else if math.Abs(q.ofF(t.Pessimistic)+worst.Value) > exactly*(1e-3+terms+worst.Terms) && !worst.Far {
+		q.false(of+" worst", "%v, truly %v at x = %v", q.ofF(t.Pessimistic), -worst.Value, x)
+	}
+	if q.Upper == nil && !math.IsNaN(float64(t.Optimistic)) && f-best.Value > exactly*(1e-3+terms+best.Terms) && !best.Far {
+		q.false(of+" not the best answer", "F = %v with y = %v, %v with the follower's best answer for the leader, at x = %v", f, y, best.Value, x)
+	}
+	if t.Safe != nil {
+		q.safe(t, x, of)
+	}
+}
+
+// safe checks the safe point: the follower's only answer there gives what is said.
+func (q *inquiry) safe(t *runtime.Ties, x []float64, of string) {
+	z := q.upperOf(t.Safe.Variables)
+	best := q.Minimize(&q.F, truth.Region{X: z})
+	if !best.Feasible {
+		q.false(of+" safe point infeasible", "x = %v", z)
+		return
+	}
+	apart := 0.0
+	for j := range best.Most {
+		apart = math.Max(apart, (best.Most[j]-best.Least[j])/(1+math.Abs(best.Most[j])))
+	}
+	if apart > 1e-6 {
+		q.false(of+" safe point with a choice", "y from %v to %v at x = %v", best.Least, best.Most, z)
+	}
+	if v := q.ofF(t.Safe.Objective); math.Abs(v-best.Value) > exactly*(1e-3+best.Terms) {
+		q.false(of+" F at the safe point", "%v, truly %v at x = %v", v, best.Value, z)
+	}
+	distance := 0.0
+	for j := range x {
+		distance = math.Max(distance, math.Abs(x[j]-z[j])*math.Pow10(at(q.ux, j)))
+		if z[j] < q.Lo[j] || z[j] > q.Hi[j] {
+			q.false(of+" safe point outside X", "x = %v", z)
+		}
+	}
+	if math.Abs(distance-float64(t.Safe.Distance)) > 1e-6*distance+1e-12 {
+		q.false(of+" distance of the safe point", "%v, truly %v", t.Safe.Distance, distance)
+	}
+}
+
+// without is the program without the leader's rows that read y, in which all of the follower's
+// answers at an x are.
+func (q *inquiry) without() *truth.System {
+	s := *q.System
+	s.Upper = nil
+	return &s
+}
+
+// evaluate asks for F and the follower's answers at x.
+func (q *inquiry) evaluate(x []float64) (*runtime.Result, error) {
+	values := runtime.Values{}
+	if q.vector {
+		values = runtime.Values{{Name: "x", Shape: []int{q.Dx}}}
+	}
+	for j := range x {
+		v := x[j] * math.Pow10(at(q.ux, j))
+		if q.vector {
+			values[0].Data = append(values[0].Data, v)
+		} else {
+			values = append(values, runtime.Value{Name: q.x(j), Data: []float64{v}})
+		}
+	}
+	return q.problem.Eval(context.Background(), values, runtime.Options{})
+}
+
+// evaluations asks for F and the follower's answers at points of X.
+func (q *inquiry) evaluations() {
+	for range 2 {
+		x := make([]float64, q.Dx)
+		for j := range x {
+			lo, hi := math.Max(q.Lo[j], -20), math.Min(q.Hi[j], 20)
+			x[j] = math.Min(math.Max(math.Round(lo+(hi-lo)*q.rng.Float64()), lo), hi)
+		}
+		r, err := q.evaluate(x)
+		if err != nil {
+			q.false("eval error", "%v at x = %v", firstLine(err), x)
+			continue
+		}
+		own := q.Responds(x)
+		if own.Far {
+			continue // where rows meet at the end of space they may not
+		}
+		switch r.Status {
+		case runtime.Solved:
+			if !own.Feasible {
+				q.false("eval without an answer", "no y satisfies the rows at x = %v; y = %v", x, q.lowerOf(r))
+				continue
+			}
+			q.Outcomes = append(q.Outcomes, "eval solved")
+			q.point(r, "eval")
+		case runtime.Infeasible:
+			if own.Feasible {
+				q.false("eval infeasible", "y = %v at x = %v: %s", own.W[q.Dx:q.Dx+q.Dy], x, r.Reason)
+			} else {
+				q.Outcomes = append(q.Outcomes, "eval infeasible")
+			}
+		default:
+			if own.Feasible && !own.Far {
+				q.soft("eval", r.Reason, "%s: %s at x = %v", r.Status, r.Reason, x)
+			}
+		}
+	}
+}

@@ -1,0 +1,183 @@
+package certify
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"bilevelc/runtime/problem"
+)
+
+// widths is the size of each entry of x over X: half its interval, or, where
+// that is not bounded, the largest number known of it.
+func widths(p *problem.Problem, x []float64) []float64 {
+	w := make([]float64, p.Dx)
+	for j := range w {
+		lo, hi := p.X.Lo[j], p.X.Hi[j]
+		if !math.IsInf(lo, -1) && !math.IsInf(hi, 1) {
+			w[j] = (hi - lo) / 2
+			continue
+		}
+		w[j] = math.Max(math.Abs(x[j]), math.Max(finite(math.Abs(lo)), finite(math.Abs(hi))))
+		if j < len(p.Start) {
+			w[j] = math.Max(w[j], math.Abs(p.Start[j]))
+		}
+	}
+	for _, b := range p.X.Balls {
+		for j := b.Start; j < b.End; j++ {
+			if b.Radius > 0 && (w[j] == 0 || b.Radius < w[j]) {
+				w[j] = b.Radius
+			}
+		}
+	}
+	if maxAbs(w) == 0 { // X is one point
+		for j := range w {
+			w[j] = math.Abs(x[j])
+		}
+	}
+	// What says nothing of its own size, being 0 or what rounding of the others leaves of it, is
+	// taken for as large as the others.
+	top := orOne(maxAbs(w))
+	const rounding = roundings * 0x1p-52
+	for j := range w {
+		if w[j] <= rounding*top && (math.IsInf(p.X.Lo[j], -1) || math.IsInf(p.X.Hi[j], 1)) {
+			w[j] = top
+		}
+	}
+	return w
+}
+
+// probe is a point at about a width from x, within the bounds of X: drawn from what they leave
+// of the interval, so that at a vertex of X, where steps out of it would all end where they
+// began, every entry that can move does.
+func (s *scales) probe(p *problem.Problem, x []float64, rng *rand.Rand) []float64 {
+	z := make([]float64, len(x))
+	for j := range z {
+		lo, hi := math.Max(p.X.Lo[j], x[j]-s.width[j]), math.Min(p.X.Hi[j], x[j]+s.width[j])
+		z[j] = lo + (hi-lo)*rng.Float64()
+		z[j] = math.Max(p.X.Lo[j], math.Min(p.X.Hi[j], z[j]))
+	}
+	return z
+}
+
+// between sets dst to the point at a share of the way from a to b.
+func between(dst, a, b []float64, share float64) []float64 {
+	for j := range dst {
+		dst[j] = a[j] + share*(b[j]-a[j])
+	}
+	return dst
+}
+
+// room is the largest distance that an entry of y can move between its bounds at x:
+// +Inf where one has none.
+func room(p *problem.Problem, x []float64) float64 {
+	lo, hi := boundsOfY(p, x)
+	most := 0.0
+	for j := range lo {
+		most = math.Max(most, hi[j]-lo[j])
+	}
+	return most
+}
+
+// boundsOfY are those of y at x, from rows of one entry.
+func boundsOfY(p *problem.Problem, x []float64) (lo, hi []float64) {
+	lo, hi = make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	for i, kind := range p.Rows.Kind {
+		j, coef := p.Rows.Bound(i)
+		if j < 0 {
+			continue
+		}
+		at := (p.Rows.A.RowDot(i, x) - p.Rows.Rhs[i]) / coef
+		if coef > 0 || kind == problem.Equal {
+			lo[j] = math.Max(lo[j], at)
+		}
+		if coef < 0 || kind == problem.Equal {
+			hi[j] = math.Min(hi[j], at)
+		}
+	}
+	return lo, hi
+}
+
+// reach is how far a force would move y along a random direction if nothing but the
+// bending of g held it: where the gradient has changed by as much, which a convex
+// function's does at one place, whatever the units. 0 where none is found.
+func reach(p *problem.Problem, g problem.Function, x, y, grad []float64, force float64, rng *rand.Rand) float64 {
+	v, z, at := make([]float64, p.Dy), make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range v {
+		v[j] = rng.NormFloat64()
+	}
+	length := norm(v)
+	if length == 0 || !(force > 0) {
+		return 0
+	}
+	change := func(far float64) float64 {
+		for j := range z {
+			z[j] = y[j] + far*v[j]/length
+		}
+		g.GradY(at, x, z)
+		for j := range at {
+			at[j] -= grad[j]
+		}
+		if !isFinite(at) { // norm would not see a NaN
+			return math.Inf(1)
+		}
+		return norm(at)
+	}
+	// By powers of 2^16 to an interval, then by its geometric mean. The range of doubles
+	// is 130 such powers; a guess that is right for a quadratic saves nearly all.
+	far := orOne(maxAbs(y))
+	if c := change(far); c > 0 && !math.IsInf(c, 1) {
+		far *= force / c
+	}
+	low, high := 0.0, math.Inf(1)
+	for range 160 {
+		if far == 0 || math.IsInf(far, 1) {
+			return 0
+		}
+		c := change(far)
+		if c > force/2 && c < 2*force {
+			return far
+		}
+		if c < force {
+			low = far
+		} else {
+			high = far
+		}
+		switch {
+		case low == 0:
+			far = high * 0x1p-16
+		case math.IsInf(high, 1):
+			far = low * 0x1p16
+		case high < 2*low: // the gradient steps, or its domain ends
+			return low
+		default:
+			far = math.Sqrt(low) * math.Sqrt(high)
+		}
+	}
+	return 0
+}
+
+// around is where a run starts, and a few points of X, the second opposite to the first: a follower that reacts on one
+// side of a kink is seen there.
+func (d *deriver) around(x []float64) [][]float64 {
+	rng := rand.New(rand.NewPCG(2, uint64(d.p.Dx)))
+	start := append([]float64(nil), x...)
+	for j := range start {
+		switch lo, hi := d.p.X.Lo[j], d.p.X.Hi[j]; {
+		case len(d.p.Start) == d.p.Dx:
+			start[j] = d.p.Start[j]
+		case hi-lo < math.Inf(1):
+			start[j] = (lo + hi) / 2
+		}
+	}
+	points := [][]float64{start}
+	for range probes {
+		points = append(points, d.s.probe(d.p, start, rng))
+	}
+	for j, v := range points[1] {
+		points[2][j] = math.Max(d.p.X.Lo[j], math.Min(d.p.X.Hi[j], 2*start[j]-v))
+	}
+	return points
+}

@@ -1,0 +1,204 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// residualRounding is by how much two computations of a residual may differ: a thousandth of what it may be, and a rounding for each entry of y, which an entry of grad_x is a sum over.
+func (v *verification) residualRounding() float64 {
+	return strongResidual*1e-3 + float64(v.p.Dy)*0x1p-52
+}
+
+// pointOfSystem is the document's point with what its slacks and multipliers are relative to.
+type pointOfSystem struct {
+	slack, mult []float64 // len m: s over the terms of its row, lambda over the forces on y; 0 where negative
+	reach, push []float64 // len m: these sizes, of s and of lambda
+}
+
+func (v *verification) pointOfSystem() *pointOfSystem {
+	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
+	m := p.Rows.Len()
+	at := &pointOfSystem{make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)}
+	grad := make([]float64, p.Dy)
+	v.d.g.GradY(grad, x, y)
+	force := make([]float64, p.Dy)
+	for j, g := range grad {
+		force[j] = math.Abs(g)
+	}
+	for i, l := range lambda {
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			force[j] = math.Max(force[j], math.Abs(vals[t]*l))
+		}
+	}
+	largest, pushed := v.length(), maxAbs(force)
+	for i := range m {
+		reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
+		cols, vals := p.Rows.A.Row(i)
+		for t, j := range cols {
+			reach += math.Abs(vals[t] * x[j])
+		}
+		cols, vals = p.Rows.B.Row(i)
+		for t := range cols {
+			steep = math.Max(steep, math.Abs(vals[t]))
+		}
+		reach = math.Max(reach, steep*largest)
+		at.reach[i], at.push[i] = reach, pushed
+		if steep > 0 {
+			at.push[i] = pushed / steep
+		}
+		at.slack[i] = share(math.Max(0, -v.d.residual(i, x, y)), reach)
+		at.mult[i] = share(math.Max(0, lambda[i]), at.push[i])
+	}
+	return at
+}
+
+// sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f.
+type sizesOfF struct{ x, y, value float64 }
+
+// gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and half way to 0:
+// they do not depend on how wide X is.
+func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms sizesOfF) {
+	q := v.p.Signed(m.Coupled)
+	x, y := v.doc.X, v.doc.Y
+	gx, ga = make([]float64, q.Dx), make([]float64, q.AnswerLen())
+	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
+	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
+	half := func(u []float64) []float64 {
+		out := make([]float64, len(u))
+		for j, t := range u {
+			out[j] = t / 2
+		}
+		return out
+	}
+	v.d.f.ValueGrad(hx, ha, half(x), q.Answer(half(y), half(v.doc.Lambda)))
+	moved := func(a, b []float64) float64 {
+		d := 0.0
+		for j := range a {
+			if t := 2 * math.Abs(a[j]-b[j]); !math.IsNaN(t) && !math.IsInf(t, 0) {
+				d = math.Max(d, t)
+			}
+		}
+		return d
+	}
+	terms.x = maxAbs(gx) + moved(gx, hx)
+	terms.y = maxAbs(ga[:q.Dy]) + moved(ga[:q.Dy], ha[:q.Dy])
+	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	// The adjoint carries what f feels of y to x. Multipliers that are large and cancel are no terms of f: what counts of them is limited.
+	for k := range signings {
+		if px, py, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
+			terms.x = math.Max(terms.x, math.Min(maxAbs(px), cancelling*share(own, maxAbs(x))))
+			terms.y = math.Max(terms.y, math.Min(maxAbs(py), cancelling*share(own, maxAbs(y))))
+		}
+	}
+	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	return gx, ga, terms
+}
+
+// signings are how many times the terms of a product are looked at with other signs. In a sum of terms that cancel a random half of the signs turned leaves at least the
+// largest term with probability 1/2.
+const signings = 8
+
+// turned is a with the signs of about half of its entries turned, which ones by k; a itself for k = 0. Its product with a matrix is no larger than the terms of a's.
+func turned(a []float64, k int) []float64 {
+	out := append([]float64(nil), a...)
+	rng := rand.New(rand.NewPCG(uint64(k), 0))
+	for j := range out {
+		if k > 0 && rng.Uint64()&1 == 1 {
+			out[j] = -out[j]
+		}
+	}
+	return out
+}
+
+// products are G'a and H a, the derivatives of grad g in x and in y along a, by a difference of gradients: exact but for rounding where g is
+// quadratic, which the certificate asks for.
+func (d *deriver) products(x, y, a []float64) (gx, gy []float64, err error) {
+	if !d.p.Facts.JointlyQuadratic {
+		return nil, nil, fmt.Errorf("g is not quadratic in x and y together, as the certificate needs")
+	}
+	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	size := maxAbs(a)
+	if size == 0 {
+		return gx, gy, nil
+	}
+	_, e := math.Frexp(math.Max(1, maxAbs(y)) / size)
+	t := math.Ldexp(1, e)
+	moved := make([]float64, len(y))
+	for j := range moved {
+		moved[j] = y[j] + t*a[j]
+	}
+	bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+	d.g.ValueGrad(bx, by, x, y)
+	d.g.ValueGrad(gx, gy, x, moved)
+	for j := range gx {
+		gx[j] = (gx[j] - bx[j]) / t
+	}
+	for j := range gy {
+		gy[j] = (gy[j] - by[j]) / t
+	}
+	return gx, gy, nil
+}
+
+// reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.
+func (v *verification) reachOf(i int) float64 {
+	p := v.p
+	reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
+	cols, vals := p.Rows.A.Row(i)
+	for t, j := range cols {
+		reach += math.Abs(vals[t] * v.doc.X[j])
+	}
+	_, vals = p.Rows.B.Row(i)
+	for _, b := range vals {
+		steep = math.Max(steep, math.Abs(b))
+	}
+	return share(reach, steep)
+}
+
+// length is how long y is: where it vanishes, the row that is nearest to 0 and not there tells.
+func (v *verification) length() float64 {
+	length := math.Inf(1)
+	for i := range v.p.Rows.Kind {
+		if reach := v.reachOf(i); reach > 0 {
+			length = math.Min(length, reach)
+		}
+	}
+	if math.IsInf(length, 1) {
+		length = 0
+	}
+	return math.Max(maxAbs(v.doc.Y), length)
+}
+
+// steepness is the size of the terms of grad_y g, given, which may cancel. Those of x and y together are told from the gradient half way to 0, those of entries of y from
+// gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not.
+func (v *verification) steepness(grad []float64) float64 {
+	x, y := v.doc.X, v.doc.Y
+	size := maxAbs(grad)
+	there, at, from := make([]float64, len(y)), append([]float64(nil), y...), append([]float64(nil), x...)
+	look := func(by float64) {
+		v.d.g.GradY(there, from, at)
+		for j, t := range there {
+			if moved := by * math.Abs(grad[j]-t); moved > size && !math.IsInf(moved, 0) { // not where it is NaN
+				size = moved
+			}
+		}
+	}
+	for bit := 1; bit < len(y); bit *= 2 {
+		for j := range at {
+			if at[j] = y[j]; j&bit != 0 {
+				at[j] = -y[j]
+			}
+		}
+		look(0.5)
+	}
+	for j := range at {
+		at[j] = y[j] / 2
+	}
+	for j := range from {
+		from[j] = x[j] / 2
+	}
+	look(2)
+	return size
+}

@@ -1,0 +1,125 @@
+package certify
+
+import (
+	"math"
+
+	"bilevelc/runtime/problem"
+)
+
+// tied checks that Y is an answer of a follower whose g is convex in y: for any feasible z, with r = grad_y g - B'lambda,
+//
+//	g(z) >= g(Y) + grad_y g'(z - Y) >= g(Y) + lambda'h(Y) + r'(z - Y),
+//
+// so that Y is within -lambda'h, and r times how far z is from Y, of the best: for each entry how far its bounds are, or the size of y; both are to be rounding of the
+// terms of g.
+func (v *verification) tied() {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	far := make([]float64, p.Dy) // how far y can go
+	below, above := make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range far {
+		below[j], above[j] = math.Inf(1), math.Inf(1)
+	}
+	for i := range p.Rows.Kind {
+		j, coef := p.Rows.Bound(i)
+		switch h := v.d.residual(i, x, y); {
+		case j >= 0 && coef > 0:
+			below[j] = math.Min(below[j], math.Abs(h/coef))
+		case j >= 0:
+			above[j] = math.Min(above[j], math.Abs(h/coef))
+		}
+	}
+	length := v.length()
+	for j := range far {
+		far[j] = math.Min(length, math.Max(below[j], above[j]))
+	}
+	grad := make([]float64, p.Dy)
+	v.d.g.GradY(grad, x, y)
+	steep := v.steepness(grad)
+	terms := steep * length
+	slack := 0.0
+	for i, kind := range p.Rows.Kind {
+		l := v.doc.Lambda[i]
+		p.Rows.B.AddRow(grad, i, -l)
+		if kind == problem.AtMost {
+			slack += math.Abs(l * v.d.residual(i, x, y))
+		}
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			terms = math.Max(terms, math.Abs(l*vals[t]*y[j]))
+		}
+		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
+	}
+	loss := slack
+	for j, r := range grad {
+		loss += math.Abs(r) * far[j]
+	}
+	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
+	c := v.doc.Certificate
+	if v.doc.Hypergradient != nil && (c == nil || c.Strong == nil && c.Gradient == nil || !v.doc.Strict) {
+		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
+	}
+	if v.doc.Strict {
+		at := v.pointOfSystem()
+		for i, kind := range p.Rows.Kind {
+			if kind != problem.Equal && at.slack[i] <= parted && at.mult[i] <= parted {
+				v.fail(StrictClaim, "slack and multiplier of row %d are both zero", i)
+				return
+			}
+		}
+		v.check(StrictClaim, true, "")
+	}
+}
+
+// gradientOfBranch checks multipliers that show the gradient of F at a point that lies inside one branch: a row with slack has none of s, one with a positive multiplier
+// none of lambda, and the leader's own constraints have none. That x moves freely along the branch they do not show.
+func (v *verification) gradientOfBranch(m *Multipliers) {
+	const name = "gradient along the branch"
+	at := v.pointOfSystem()
+	left, terms, ok := v.multipliersLeave(name, m, at)
+	if !ok {
+		return
+	}
+	counts := func(t, reach float64) bool { return math.Abs(t)*reach > strongResidual*terms.value }
+	for i, kind := range v.p.Rows.Kind {
+		if kind != problem.Equal && (counts(m.Slack[i], at.reach[i]) && at.slack[i] > meets || counts(m.Multiplier[i], at.push[i]) && at.mult[i] > meets) {
+			v.fail(name, "row %d has a multiplier of what is not 0", i)
+			return
+		}
+	}
+	if maxAbs(m.Rows) > 0 || maxAbs(m.Extended) > 0 || maxAbs(m.Coupled) > 0 {
+		v.fail(name, "constraints of the leader have multipliers: what is left is none of F")
+		return
+	}
+	v.within(name+": residual, by the terms of grad f", left, strongResidual)
+	if v.doc.Hypergradient == nil {
+		v.fail(name, "the document has no hypergradient")
+		return
+	}
+	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.gradient, maxAbs(m.Bound)))
+}
+
+// tiedLoss is what rounding leaves of a follower's optimality, relative to the terms of g: sums of some thousand terms.
+const tiedLoss = 1e-9
+
+// ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
+// make up.
+func (v *verification) ofMultipliers(c *Strong) {
+	found := append([]float64(nil), c.Bound...)
+	for i, t := range c.Rows {
+		v.p.X.E.AddRow(found, i, -t)
+	}
+	further := make([]float64, v.p.Dx+v.p.X.Extended.Extra())
+	for i, t := range c.Extended {
+		v.p.X.Extended.E.AddRow(further, i, -t)
+	}
+	for j := range found {
+		found[j] += further[j]
+	}
+	for _, t := range c.Coupled {
+		if t != 0 {
+			v.fail("hypergradient", "a constraint that reads the follower has a multiplier: what is left is none of F")
+			return
+		}
+	}
+	v.vector("hypergradient", v.doc.Hypergradient, found, v.doc.GradientError+strongResidual*v.d.s.gradient)
+}

@@ -1,0 +1,177 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+)
+
+// exactly settles, in rational numbers, the columns of `of` that are no equations of the system: their reduced costs at the solution are
+// zero, or of the right sign, or the leaf is not shown. before are the chosen unknowns before their change.
+func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []interval) error {
+	n := len(chosen)
+	if n > largest {
+		return fmt.Errorf("%d dependent equations are too many for rational numbers", n)
+	}
+	index := make(map[unknown]int, n)
+	for c, u := range chosen {
+		index[u] = c
+	}
+	known := true
+	rational := func(v interval) *big.Rat {
+		r := new(big.Rat)
+		known = known && v.exact() && v.finite()
+		if known {
+			r.SetFloat64(v.lo)
+		}
+		return r
+	}
+	value := func(u unknown) *big.Rat {
+		if c, ok := index[u]; ok {
+			return rational(before[c])
+		}
+		return rational(*l.value(u))
+	}
+	// cost is d_j before the change, with its derivatives in the unknowns.
+	cost := func(j int) (*big.Rat, []*big.Rat) {
+		sum, coef := new(big.Rat), make([]*big.Rat, n)
+		product := new(big.Rat)
+		if !l.empty {
+			sum.Set(l.t.exactC[j])
+			for k, s := range l.t.squares {
+				for e, at := range s.Of.At {
+					if at == j && known {
+						slope := rational(point(l.along[k].lo))
+						if slope.Add(slope, rational(point(l.along[k].hi))); known {
+							sum.Sub(sum, slope.Mul(slope, product.Mul(rational(point(s.Weight)), rational(point(s.Of.Val[e])))))
+						}
+					}
+				}
+			}
+			for _, e := range l.t.q[j] {
+				u := unknown{treeKinds, e.col}
+				if known = known && e.exact != nil; !known {
+					continue
+				}
+				sum.Add(sum, product.Mul(e.exact, value(u)))
+				if c, ok := index[u]; ok {
+					coef[c] = e.exact
+				}
+			}
+		}
+		for k, s := range l.t.squares {
+			for e, at := range s.Of.At {
+				if at == j && !l.v[k].zero() {
+					r := rational(l.v[k])
+					sum.Sub(sum, product.Mul(r, rational(point(s.Of.Val[e]))))
+				}
+			}
+		}
+		for k := range l.w {
+			for i := range l.w[k] {
+				u := unknown{k, i}
+				c, moves := index[u]
+				if l.w[k][i].zero() && !moves {
+					continue
+				}
+				v := l.t.rows[k].At(i, j)
+				if v == 0 {
+					continue
+				}
+				r := rational(point(-v))
+				sum.Add(sum, product.Mul(r, value(u)))
+				if moves {
+					coef[c] = r
+				}
+			}
+		}
+		return sum, coef
+	}
+	rows := make([][]*big.Rat, n)
+	for r, j := range equations {
+		sum, coef := cost(j)
+		rows[r] = make([]*big.Rat, n+1)
+		for c, v := range coef {
+			if rows[r][c] = new(big.Rat); v != nil {
+				rows[r][c].Set(v)
+			}
+		}
+		rows[r][n] = sum.Neg(sum)
+	}
+	if !known {
+		return fmt.Errorf("dependent equations with coefficients that are no doubles")
+	}
+	change := eliminate(rows)
+	if change == nil {
+		return fmt.Errorf("the system for the reduced costs is singular")
+	}
+	done := make(map[int]bool, n)
+	for _, j := range equations {
+		done[j] = true
+	}
+	product := new(big.Rat)
+	for _, j := range of {
+		if done[j] {
+			continue
+		}
+		sum, coef := cost(j)
+		for c, v := range coef {
+			if v != nil {
+				sum.Add(sum, product.Mul(v, change[c]))
+			}
+		}
+		if !known {
+			return fmt.Errorf("dependent equations with coefficients that are no doubles")
+		}
+		switch sign := sum.Sign(); {
+		case sign == 0:
+			l.shown[j], l.d[j] = true, interval{}
+		case sign > 0 && math.IsInf(l.lo[j], -1), sign < 0 && math.IsInf(l.hi[j], 1):
+			v, _ := sum.Float64()
+			return fmt.Errorf("column %s has no end, and exactly the reduced cost %.3g", l.column(j), v)
+		case sign > 0:
+			l.d[j].lo = math.Max(0, l.d[j].lo)
+		default:
+			l.d[j].hi = math.Min(0, l.d[j].hi)
+		}
+	}
+	return nil
+}
+
+// eliminate solves the n equations of n coefficients and a right side; nil where they are singular.
+func eliminate(rows [][]*big.Rat) []*big.Rat {
+	n := len(rows)
+	product, factor := new(big.Rat), new(big.Rat)
+	for k := range n {
+		p := -1
+		for i := k; i < n && p < 0; i++ {
+			if rows[i][k].Sign() != 0 {
+				p = i
+			}
+		}
+		if p < 0 {
+			return nil
+		}
+		rows[k], rows[p] = rows[p], rows[k]
+		for i := k + 1; i < n; i++ {
+			if rows[i][k].Sign() == 0 {
+				continue
+			}
+			factor.Quo(rows[i][k], rows[k][k])
+			for j := k; j <= n; j++ {
+				if rows[k][j].Sign() != 0 {
+					rows[i][j].Sub(rows[i][j], product.Mul(factor, rows[k][j]))
+				}
+			}
+		}
+	}
+	out := make([]*big.Rat, n)
+	for i := n - 1; i >= 0; i-- {
+		sum := new(big.Rat).Set(rows[i][n])
+		for j := i + 1; j < n; j++ {
+			sum.Sub(sum, product.Mul(rows[i][j], out[j]))
+		}
+		out[i] = sum.Quo(sum, rows[i][i])
+	}
+	return out
+}

@@ -1,0 +1,141 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/problem"
+)
+
+// stationary says in what sense a point is stationary.
+func stationary(p *kkt.Point) string {
+	return stationarityOf(p) + multipliersLooked(p)
+}
+
+// multipliersLooked says with how many of the follower's multipliers a point is stationary, where there are several.
+func multipliersLooked(p *kkt.Point) string {
+	switch {
+	case p.Vertices <= 1:
+		return ""
+	case p.AllVertices:
+		return fmt.Sprintf("; with each of the %d vertices of the follower's multipliers", p.Vertices)
+	}
+	return fmt.Sprintf("; with %d of the vertices of the follower's multipliers, which are more", p.Vertices)
+}
+
+func stationarityOf(p *kkt.Point) string {
+	switch {
+	case p.Multipliers == nil:
+		return fmt.Sprintf("B-stationary: no direction lowers F to first order, shown on %d parts of the branches of %s", len(p.Leaves), rowsWord(len(p.Biactive)))
+	case len(p.Biactive) == 0:
+		return "strongly stationary: no row is biactive"
+	}
+	return fmt.Sprintf("strongly stationary: the multipliers of %s have the signs of a minimum", rowsWord(len(p.Biactive)))
+}
+
+func rowsWord(n int) string {
+	if n == 1 {
+		return "1 biactive row"
+	}
+	return fmt.Sprintf("%d biactive rows", n)
+}
+
+// solutionAt is the lower level at a point of the system, as lower solvers describe it.
+func (p *Problem) solutionAt(s *kkt.System, z []float64) *lower.Solution {
+	n := p.Numeric
+	x, y, lambda := s.X(z), slices.Clone(s.Y(z)), slices.Clone(s.Lambda(z))
+	out := &lower.Solution{Status: lower.Solved, Y: y, Lambda: lambda, Value: n.G.Value(x, y),
+		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1), ErrorBound: math.Inf(1)}
+	signs := s.SignsAt(z)
+	h := make([]float64, s.M)
+	n.Rows.Residual(h, x, y)
+	grad := make([]float64, s.Ny)
+	n.G.GradY(grad, x, y)
+	gap := 0.0
+	for i, kind := range n.Rows.Kind {
+		switch {
+		case kind == problem.Equal:
+			out.Active = append(out.Active, i)
+			out.Residuals.Primal = math.Max(out.Residuals.Primal, math.Abs(h[i]))
+		case signs.Mult[i]:
+			out.Active = append(out.Active, i)
+			out.MinMultiplier = math.Min(out.MinMultiplier, lambda[i])
+		case signs.Slack[i]:
+			out.MinSlack = math.Min(out.MinSlack, -h[i])
+			lambda[i] = 0 // below what is told from 0
+		default:
+			out.Weak = append(out.Weak, i)
+			lambda[i] = 0
+		}
+		n.Rows.B.AddRow(grad, i, -lambda[i])
+		if kind == problem.AtMost {
+			out.Residuals.Primal = math.Max(out.Residuals.Primal, h[i])
+			out.Residuals.Complementarity = math.Max(out.Residuals.Complementarity, math.Abs(lambda[i]*h[i]))
+			gap += lambda[i] * math.Max(0, -h[i])
+		}
+	}
+	square := 0.0
+	for _, g := range grad {
+		out.Residuals.Stationarity = math.Max(out.Residuals.Stationarity, math.Abs(g))
+		square += g * g
+	}
+	if mu := n.Facts.StrongConvexity; mu > 0 {
+		out.ErrorBound = math.Sqrt(2 * (gap + square/(2*mu)) / mu)
+	}
+	return out
+}
+
+// pointAt is a point of the system as oracles describe it, with the hypergradient where it lies inside one branch.
+func (p *Problem) pointAt(s *kkt.System, z []float64, m *kkt.Multipliers) *oracle.Point {
+	sol := p.solutionAt(s, z)
+	out := &oracle.Point{X: slices.Clone(s.X(z)), Lower: sol, Face: sol.Active, Undecided: sol.Weak, Strict: len(sol.Weak) == 0, GradError: math.NaN()}
+	out.F = p.Numeric.F.Value(out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
+	if p.Numeric.Coupled != nil {
+		pull := make([]float64, p.Numeric.AnswerLen())
+		p.Numeric.F.ValueGradY(pull, out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
+		out.Coupled = slices.Clone(p.Numeric.CoupledPart(pull))
+	}
+	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
+		residual, size := s.Residual(m, z)
+		out.Grad, out.Open = s.Hypergradient(m), true
+		out.GradError = residual + kkt.Tolerance*size
+	}
+	return out
+}
+
+// describeSystem fills a result with the best point of a run on the system.
+func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun) error {
+	best := run.best
+	pt := p.pointAt(run.s, best.Z, best.Multipliers)
+	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+		return err
+	}
+	p.describeCoupled(r, pt.Coupled, nil, nil)
+	if best.Multipliers != nil && p.Numeric.Coupled != nil {
+		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
+	}
+	residual := 0.0
+	strong := &runCertificate{p: p, s: run.s, point: best}
+	if best.Multipliers != nil || len(best.Leaves) > 0 {
+		r.Certificate = strong.make(&residual)
+		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = strongMeasure, Number(residual), 0
+	} else { // F falls on from here, or it ended before there was a certificate
+		r.Certificate = &certify.Certificate{}
+		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
+	}
+	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
+	if run.ray != nil {
+		r.Certificate.Ray = rayOf(run.s, run.ray)
+		return nil
+	}
+	if best.SecondOrder == kkt.Fails && (run.globally == nil || !run.globally.Proved) {
+		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
+	}
+	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)
+}
