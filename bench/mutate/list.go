@@ -173,7 +173,7 @@ var list = []named{
 	{"izo without the factor d", "runtime/paper/izo.go", "(*izo).Step",
 		`float64(len(w))*slope`, `slope`},
 	{"s_t is 0", "runtime/paper/online.go", "(*online).next",
-		`plus(o.X, s, o.Delta)`, `plus(o.X, 0*s, o.Delta)`},
+		`linalg.Plus(o.X, s, o.Delta)`, `linalg.Plus(o.X, 0*s, o.Delta)`},
 	{"pigd keeps the last iterate", "runtime/paper/pigd.go", "(*pigd).Step",
 		`run.Rand.IntN(s.T) == 0`, `run.Rand.IntN(s.T) >= 0`},
 	{"pigd's step ten times as long", "runtime/paper/pigd.go", "(*pigd).Begin",

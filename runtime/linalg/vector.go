@@ -102,3 +102,18 @@ func Unpack(n int, packed []float64) []float64 {
 	}
 	return h
 }
+
+// Plus is a + t b.
+func Plus(a []float64, t float64, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for i, v := range a {
+		out[i] = v + t*b[i]
+	}
+	return out
+}
+
+// Minus is a - b.
+func Minus(a, b []float64) []float64 { return Plus(a, -1, b) }
+
+// Clone is a copy of a; nil where a is empty.
+func Clone(a []float64) []float64 { return append([]float64(nil), a...) }

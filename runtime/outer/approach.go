@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -125,7 +126,7 @@ func (m *bundle) prepare(ctx context.Context, run *Run, start *Sample) error {
 			return ignoring(err)
 		}
 	}
-	s.Approach = &approach{Mu: scale.Mu, Ratio: approachRatio, X: clone(x), Y: clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
+	s.Approach = &approach{Mu: scale.Mu, Ratio: approachRatio, X: linalg.Clone(x), Y: linalg.Clone(y), Scale: scale, Start: s.Center.F, Recalled: recalled}
 	m.path = path
 	return nil
 }
@@ -152,7 +153,7 @@ func (m *bundle) enter(ctx context.Context, run *Run, path *central.Path, from *
 		if y == nil {
 			continue
 		}
-		y = clone(y)
+		y = linalg.Clone(y)
 		if scale = path.Of(x, pt.Lower.Y, pt.Lower.Lambda); !(scale.Mu > 0) {
 			continue
 		}
@@ -196,8 +197,8 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 		if a.Last > 0 {
 			a.Gain = math.Abs(end.F - a.F)
 		}
-		a.F, a.Moved = end.F, distance(end.X, a.X)
-		a.Before, a.X, a.Y, a.Radius = a.X, end.X, clone(m.path.Y()), d.radius
+		a.F, a.Moved = end.F, linalg.Distance(end.X, a.X)
+		a.Before, a.X, a.Y, a.Radius = a.X, end.X, linalg.Clone(m.path.Y()), d.radius
 		if a.Last == 0 {
 			a.Before = nil
 		}
@@ -212,7 +213,7 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 		case err != nil && !Outside(err):
 			return err
 		case err == nil && now.F < s.Center.F:
-			s.LastStep = distance(now.X, s.Center.X)
+			s.LastStep = linalg.Distance(now.X, s.Center.X)
 			s.Center = *now
 		}
 		if led = err == nil; led {
@@ -298,5 +299,5 @@ func (a *approach) ahead() []float64 {
 	if a.Before == nil || a.Older == 0 || a.Moved == 0 {
 		return nil
 	}
-	return plus(a.X, (math.Sqrt(a.Last)-math.Sqrt(a.Mu))/(math.Sqrt(a.Older)-math.Sqrt(a.Last)), minus(a.X, a.Before))
+	return linalg.Plus(a.X, (math.Sqrt(a.Last)-math.Sqrt(a.Mu))/(math.Sqrt(a.Older)-math.Sqrt(a.Last)), linalg.Minus(a.X, a.Before))
 }

@@ -3,6 +3,7 @@ package outer
 import (
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -17,7 +18,7 @@ import (
 // curvature is noise, would be a program that double precision cannot solve.
 func (m *bundle) bend(run *Run) []float64 {
 	d := make([]float64, run.Dim())
-	least := norm(m.State.Center.G) / (longest * m.State.Reach)
+	least := linalg.Norm(m.State.Center.G) / (longest * m.State.Reach)
 	for j := range d {
 		d[j] = least
 	}

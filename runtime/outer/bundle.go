@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -24,14 +25,14 @@ func (m *bundle) model() *bundleModel {
 		if (b.Piece == s.Center.Piece && b.Piece != "") || m.explained(&b) {
 			continue
 		}
-		away := minus(s.Center.X, b.X)
+		away := linalg.Minus(s.Center.X, b.X)
 		hs := s.H.multiply(away)
 		// F_b and its gradient at x, had its piece the curvature H.
-		a := qp.Affine{Gradient: plus(b.G, 1, hs), Offset: b.F + dot(b.G, away) + dot(away, hs)/2 - s.Center.F}
+		a := qp.Affine{Gradient: linalg.Plus(b.G, 1, hs), Offset: b.F + linalg.Dot(b.G, away) + linalg.Dot(away, hs)/2 - s.Center.F}
 		// A piece above F at x is not one of a maximum there; if it is clearly
 		// above, by a part of what the gradients' difference can make, the kink is
 		// concave and the piece no obstacle to descent.
-		if a.Offset > concave*distance(b.G, s.Center.G)*norm(away) {
+		if a.Offset > concave*linalg.Distance(b.G, s.Center.G)*linalg.Norm(away) {
 			continue
 		}
 		a.Offset = math.Min(a.Offset, 0)
@@ -119,14 +120,14 @@ func (m *bundle) guess(model *bundleModel) *qp.Working {
 // residual is |sum_i w_i g_i + sum_k theta_k h_k + normal|, which at the model's
 // solution is |Hd|.
 func (model *bundleModel) residual(step *qp.Step) float64 {
-	r := clone(step.Normal)
+	r := linalg.Clone(step.Normal)
 	for i, a := range model.Pieces {
-		r = plus(r, step.Weights[i], a.Gradient)
+		r = linalg.Plus(r, step.Weights[i], a.Gradient)
 	}
 	for i, a := range model.Hinges {
-		r = plus(r, step.Slopes[i], a.Gradient)
+		r = linalg.Plus(r, step.Slopes[i], a.Gradient)
 	}
-	return norm(r)
+	return linalg.Norm(r)
 }
 
 // renew checks what binds a step against the step's own length. What is known from
@@ -141,7 +142,7 @@ func (m *bundle) renew(ctx context.Context, run *Run, model *bundleModel, step *
 	changed := false
 	for i, w := range step.Weights[1:] {
 		b := model.bundle[i]
-		if w > 0 && distance(s.Bundle[b].X, s.Center.X) > far {
+		if w > 0 && linalg.Distance(s.Bundle[b].X, s.Center.X) > far {
 			forgotten[b], changed = true, true
 		}
 	}
@@ -156,7 +157,7 @@ func (m *bundle) renew(ctx context.Context, run *Run, model *bundleModel, step *
 	}
 	var rows []int
 	for i, w := range step.Slopes {
-		if k := s.Kinks[model.kinks[i]]; w > 0 && distance(k.X, s.Center.X) > far {
+		if k := s.Kinks[model.kinks[i]]; w > 0 && linalg.Distance(k.X, s.Center.X) > far {
 			rows = append(rows, k.Row)
 		}
 	}
@@ -180,13 +181,13 @@ func (m *bundle) informs(trial *Sample, step *qp.Step) bool {
 	if (trial.Piece == c.Piece && trial.Piece != "") || m.explained(trial) {
 		return false
 	}
-	away := minus(c.X, trial.X)
+	away := linalg.Minus(c.X, trial.X)
 	hs := m.State.H.multiply(away)
-	offset := trial.F + dot(trial.G, away) + dot(away, hs)/2 - c.F
-	if offset > concave*distance(trial.G, c.G)*norm(away) {
+	offset := trial.F + linalg.Dot(trial.G, away) + linalg.Dot(away, hs)/2 - c.F
+	if offset > concave*linalg.Distance(trial.G, c.G)*linalg.Norm(away) {
 		return false
 	}
-	value := math.Min(offset, 0) + dot(plus(trial.G, 1, hs), step.D)
+	value := math.Min(offset, 0) + linalg.Dot(linalg.Plus(trial.G, 1, hs), step.D)
 	return value > step.Value+0.1*math.Abs(step.Value)
 }
 
@@ -194,9 +195,9 @@ func (m *bundle) informs(trial *Sample, step *qp.Step) bool {
 // is nearer to the center.
 func (m *bundle) remember(sample *Sample) {
 	s := &m.State
-	away := distance(sample.X, s.Center.X)
+	away := linalg.Distance(sample.X, s.Center.X)
 	for _, b := range s.Bundle {
-		if b.Piece == sample.Piece && b.Piece != "" && distance(b.X, s.Center.X) <= away {
+		if b.Piece == sample.Piece && b.Piece != "" && linalg.Distance(b.X, s.Center.X) <= away {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -105,7 +106,7 @@ func (m *bundle) Begin(ctx context.Context, run *Run) error {
 	if err != nil {
 		return err
 	}
-	m.State = bundleState{Center: *c, Measure: norm(c.G)}
+	m.State = bundleState{Center: *c, Measure: linalg.Norm(c.G)}
 	m.rescale(run)
 	if err := m.recall(ctx, run); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (m *bundle) Begin(ctx context.Context, run *Run) error {
 func (m *bundle) rescale(run *Run) {
 	s := &m.State
 	length := m.Settings.InitialStep * run.Size(s.Center.X)
-	curvature := norm(s.Center.G) / length
+	curvature := linalg.Norm(s.Center.G) / length
 	if curvature == 0 {
 		curvature = 1
 	}
@@ -176,7 +177,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 		model.H = s.H.curvature(m.bend(run))
 		model.Guess = m.guess(model)
 		step, err := run.projector.Step(s.Center.X, &model.Model)
-		if err != nil && Outside(err) || err == nil && step.Value > ascent*norm(s.Center.G)*norm(step.D) {
+		if err != nil && Outside(err) || err == nil && step.Value > ascent*linalg.Norm(s.Center.G)*linalg.Norm(step.D) {
 			// The program was not solved: a step of 0 has the value 0. It says nothing
 			// of F; a curvature made anew from the gradient is well conditioned.
 			if fresh {
@@ -196,7 +197,7 @@ func (m *bundle) descend(ctx context.Context, run *Run) (bool, error) {
 			null--
 			continue
 		}
-		length := norm(step.D)
+		length := linalg.Norm(step.D)
 		if null == 0 {
 			renewed, err := m.renew(ctx, run, model, step, length)
 			if err != nil {
@@ -264,7 +265,7 @@ func (m *bundle) stationary(run *Run, predicted, curvature, length float64) bool
 // try evaluates F and its gradient at the projection of x + t d; nil where F has
 // no value.
 func (m *bundle) try(ctx context.Context, run *Run, d []float64, t float64) (*Sample, error) {
-	x := plus(m.State.Center.X, t, d)
+	x := linalg.Plus(m.State.Center.X, t, d)
 	err := run.Project(x, x)
 	var trial *Sample
 	if err == nil {
@@ -287,13 +288,13 @@ func (m *bundle) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) b
 	if trial.F > c.F+run.Noise(c) || -t*step.Value > 10*run.Noise(c) {
 		return false
 	}
-	return math.Abs(dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && norm(trial.G) <= 0.9*norm(c.G)
+	return math.Abs(linalg.Dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && linalg.Norm(trial.G) <= 0.9*linalg.Norm(c.G)
 }
 
 // accept moves to a trial point, after longer steps along the same direction
 // where F still falls steeply there, and updates the curvature.
 func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64, trial *Sample) (bool, error) {
-	length := norm(step.D)
+	length := linalg.Norm(step.D)
 	if t*length >= 0.5*m.State.Reach {
 		m.State.Reach *= 2
 	}
@@ -305,7 +306,7 @@ func (m *bundle) accept(ctx context.Context, run *Run, step *qp.Step, t float64,
 	for range expansions {
 		// Still half as steep as predicted: the curvature is too large, or the
 		// step was shortened.
-		if dot(trial.G, step.D) > 0.5*step.Value {
+		if linalg.Dot(trial.G, step.D) > 0.5*step.Value {
 			break
 		}
 		longer, err := m.try(ctx, run, step.D, 2*t)
@@ -337,7 +338,7 @@ func (m *bundle) moveTo(next *Sample) {
 		if b.Piece != next.Piece || b.G == nil {
 			continue
 		}
-		if d := distance(b.X, next.X); d > 0 && d < near {
+		if d := linalg.Distance(b.X, next.X); d > 0 && d < near {
 			partner, near = i, d
 			if i == 0 {
 				break // the last center is the freshest pair
@@ -346,11 +347,11 @@ func (m *bundle) moveTo(next *Sample) {
 	}
 	if partner >= 0 {
 		b := candidates[partner]
-		s.H = s.H.update(minus(next.X, b.X), minus(next.G, b.G), next.GError+b.GError)
-	} else if g := m.translate(&old, next.Active, distance(old.X, next.X)); g != nil {
-		s.H = s.H.update(minus(next.X, old.X), minus(next.G, g), next.GError+old.GError)
+		s.H = s.H.update(linalg.Minus(next.X, b.X), linalg.Minus(next.G, b.G), next.GError+b.GError)
+	} else if g := m.translate(&old, next.Active, linalg.Distance(old.X, next.X)); g != nil {
+		s.H = s.H.update(linalg.Minus(next.X, old.X), linalg.Minus(next.G, g), next.GError+old.GError)
 	}
-	s.LastStep = distance(old.X, next.X)
+	s.LastStep = linalg.Distance(old.X, next.X)
 	s.Center = *next
 	m.remember(&old)
 }
@@ -359,7 +360,7 @@ func (m *bundle) moveTo(next *Sample) {
 // met on the way join the bundle.
 func (m *bundle) backtrack(ctx context.Context, run *Run, step *qp.Step, t float64) (bool, error) {
 	s := &m.State
-	length := norm(step.D)
+	length := linalg.Norm(step.D)
 	for range 60 {
 		t /= 2
 		if t*length <= 1e-15*run.Size(s.Center.X) {

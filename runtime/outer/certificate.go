@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
@@ -89,7 +90,7 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 			return nil, nil
 		}
 	}
-	c := &Certificate{X: clone(at.X), Delta: delta, Normal: hull.Normal, Norm: hull.Norm}
+	c := &Certificate{X: linalg.Clone(at.X), Delta: delta, Normal: hull.Normal, Norm: hull.Norm}
 	for i, w := range hull.Weights {
 		if w > 0 {
 			c.Points = append(c.Points, near[i].Where())
@@ -107,16 +108,16 @@ func CertifySample(ctx context.Context, run *Run, at *Sample, samples []Sample, 
 func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, epsilon float64) error {
 	own := 0.0
 	for _, g := range c.Gradients {
-		own = math.Max(own, norm(g))
+		own = math.Max(own, linalg.Norm(g))
 	}
 	if c.epsilon() <= epsilon*own {
 		return nil
 	}
 	steep := slices.Clone(samples)
-	slices.SortStableFunc(steep, func(a, b Sample) int { return cmp.Compare(norm(b.G), norm(a.G)) })
+	slices.SortStableFunc(steep, func(a, b Sample) int { return cmp.Compare(linalg.Norm(b.G), linalg.Norm(a.G)) })
 	for i := range steep {
 		s := &steep[i]
-		if norm(s.G) <= own || c.epsilon() > epsilon*norm(s.G) {
+		if linalg.Norm(s.G) <= own || c.epsilon() > epsilon*linalg.Norm(s.G) {
 			return nil
 		}
 		if s.At != nil {
@@ -138,7 +139,7 @@ func (c *Certificate) scale(ctx context.Context, run *Run, samples []Sample, eps
 func within(samples []Sample, x []float64, radius float64) []Sample {
 	var near []Sample
 	for _, s := range samples {
-		if s.Open && distance(s.Where(), x) <= radius {
+		if s.Open && linalg.Distance(s.Where(), x) <= radius {
 			near = append(near, s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle/oracletest"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -42,7 +43,7 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 				way[j], s.G[j] = rng.NormFloat64(), rng.NormFloat64()+0.3
 			}
 			for j := range way {
-				s.X[j] = math.Max(set.Lo[j], x[j]+far*way[j]/norm(way))
+				s.X[j] = math.Max(set.Lo[j], x[j]+far*way[j]/linalg.Norm(way))
 			}
 			return s
 		}
@@ -55,7 +56,7 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		open := slices.ContainsFunc(append(slices.Clone(samples), at), func(s Sample) bool { return s.Open && distance(s.X, x) <= delta })
+		open := slices.ContainsFunc(append(slices.Clone(samples), at), func(s Sample) bool { return s.Open && linalg.Distance(s.X, x) <= delta })
 		if (c != nil) != open {
 			t.Errorf("trial %d: an open sample is near: %v, a certificate: %v", trial, open, c != nil)
 		}
@@ -74,7 +75,7 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 		for i, w := range c.Weights {
 			k := slices.IndexFunc(append(slices.Clone(samples), at), func(s Sample) bool { return slices.Equal(s.G, c.Gradients[i]) })
 			s := append(slices.Clone(samples), at)[k]
-			if !s.Open || distance(s.X, x) > delta || !slices.Equal(s.X, c.Points[i]) || !slices.Equal(s.Active, c.Faces[i]) || w <= 0 {
+			if !s.Open || linalg.Distance(s.X, x) > delta || !slices.Equal(s.X, c.Points[i]) || !slices.Equal(s.Active, c.Faces[i]) || w <= 0 {
 				t.Errorf("trial %d: sample %d of weight %v", trial, k, w)
 			}
 			total += w
@@ -84,11 +85,11 @@ func TestCertificatesCoverTheErrors(t *testing.T) {
 			}
 		}
 		several += min(1, len(c.Weights)-1)
-		if math.Abs(total-1) > 1e-9 || math.Abs(norm(sum)-c.Norm) > 1e-9 {
-			t.Errorf("trial %d: weights of %v, norm %v for %v", trial, total, c.Norm, norm(sum))
+		if math.Abs(total-1) > 1e-9 || math.Abs(linalg.Norm(sum)-c.Norm) > 1e-9 {
+			t.Errorf("trial %d: weights of %v, norm %v for %v", trial, total, c.Norm, linalg.Norm(sum))
 		}
 		// The gradients' errors, all along the combination.
-		if worst := norm(sum) + errors; worst > c.epsilon()*(1+1e-9)+1e-12 || worst < c.epsilon()*(1-1e-9)-1e-9 {
+		if worst := linalg.Norm(sum) + errors; worst > c.epsilon()*(1+1e-9)+1e-12 || worst < c.epsilon()*(1-1e-9)-1e-9 {
 			t.Errorf("trial %d: the measure may be %v, the certificate supports %v", trial, worst, c.epsilon())
 		}
 	}

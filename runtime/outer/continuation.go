@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/runtime/linalg"
 	"context"
 	"errors"
 	"math"
@@ -84,7 +85,7 @@ func (m *bundle) follow(ctx context.Context, run *Run, x []float64, steps int, k
 	if err != nil {
 		return nil, err
 	}
-	d := &bundle{Settings: m.Settings, Keeps: Keeps[bundleState]{bundleState{Center: *c, Measure: norm(c.G)}}}
+	d := &bundle{Settings: m.Settings, Keeps: Keeps[bundleState]{bundleState{Center: *c, Measure: linalg.Norm(c.G)}}}
 	d.rescale(run)
 	for range steps {
 		before := d.State.Center
@@ -99,7 +100,7 @@ func (m *bundle) follow(ctx context.Context, run *Run, x []float64, steps int, k
 		if !moved || before.F-d.State.Center.F <= run.Noise(&before) {
 			break
 		}
-		if c := d.State.Center; known != nil && c.F >= known.F && distance(c.X, known.X) <= run.Radius(m.radii()[0], known.X) {
+		if c := d.State.Center; known != nil && c.F >= known.F && linalg.Distance(c.X, known.X) <= run.Radius(m.radii()[0], known.X) {
 			break
 		}
 	}

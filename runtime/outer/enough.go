@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
 )
 
@@ -110,12 +111,12 @@ func (m *MultiStart) single() bool {
 	}
 	draw := rand.New(rand.NewPCG(m.Seed, stream+2))
 	step := make([]float64, len(x))
-	size := Width(m.Set, x) + norm(x)
+	size := Width(m.Set, x) + linalg.Norm(x)
 	for j := range step {
 		step[j] = size * draw.NormFloat64()
 	}
 	for _, way := range []float64{1, -1} {
-		if h.Project(z, plus(x, way, step)) != nil || distance(z, x) > hold*size {
+		if h.Project(z, linalg.Plus(x, way, step)) != nil || linalg.Distance(z, x) > hold*size {
 			return false
 		}
 	}

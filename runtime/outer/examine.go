@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/status"
 )
 
@@ -113,7 +114,7 @@ func (m *bundle) polled(ctx context.Context, run *Run, scale float64) (bool, err
 func (m *bundle) restart(run *Run, lower *Sample) {
 	s := &m.State
 	s.Sampled, s.Stagnated, s.Bundle, s.Kinks = 0, 0, nil, nil
-	s.LastStep = distance(lower.X, s.Center.X)
+	s.LastStep = linalg.Distance(lower.X, s.Center.X)
 	s.Center = *lower
 	m.rescale(run)
 }
@@ -192,14 +193,14 @@ func (m *bundle) forget(radius float64) {
 	s := &m.State
 	var near []Sample
 	for _, b := range s.Bundle {
-		if distance(b.X, s.Center.X) <= radius {
+		if linalg.Distance(b.X, s.Center.X) <= radius {
 			near = append(near, b)
 		}
 	}
 	s.Bundle = near
 	var bends []kink
 	for _, k := range s.Kinks {
-		if distance(k.X, s.Center.X) <= radius {
+		if linalg.Distance(k.X, s.Center.X) <= radius {
 			bends = append(bends, k)
 		}
 	}
@@ -249,7 +250,7 @@ func (m *bundle) poll(ctx context.Context, run *Run, scale float64) (*Sample, er
 			} else {
 				run.Direction(direction)
 			}
-			err := run.Project(trial, plus(c.X, radius*scale, direction))
+			err := run.Project(trial, linalg.Plus(c.X, radius*scale, direction))
 			var v *Sample
 			if err == nil {
 				v, err = run.Value(ctx, trial)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -18,10 +19,10 @@ const far = 1e10
 // nothing but a fall without bound is left: its slope there makes up a part of F
 // itself, which a limit of F would not leave it.
 func (r *Run) falls(s *Sample) bool {
-	if s.G == nil || s.F >= 0 || !(distance(s.X, r.Start) > far*r.Size(r.Start)) {
+	if s.G == nil || s.F >= 0 || !(linalg.Distance(s.X, r.Start) > far*r.Size(r.Start)) {
 		return false
 	}
-	return dot(s.G, minus(s.X, r.Start)) < still*s.F
+	return linalg.Dot(s.G, linalg.Minus(s.X, r.Start)) < still*s.F
 }
 
 // descending is the end of a run at a point x from which F goes on falling along the way from the start, in the entries
@@ -29,8 +30,8 @@ func (r *Run) falls(s *Sample) bool {
 // small beside the gradients that the curvature makes of the start or of the radius. It is looked for where the measure lets
 // F fall by a part of itself over the length of the way. nil for others.
 func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) error {
-	way := unbounded(r.h.Problem().X, minus(x, r.Start))
-	if !(measure*norm(way) > still*math.Abs(f)) {
+	way := unbounded(r.h.Problem().X, linalg.Minus(x, r.Start))
+	if !(measure*linalg.Norm(way) > still*math.Abs(f)) {
 		return nil
 	}
 	from, err := r.h.Value(ctx, r.Start)
@@ -38,11 +39,11 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 		return ignoring(err)
 	}
 	size := math.Max(math.Abs(f), math.Abs(from.F-f))
-	if !(measure*norm(way) > still*size) {
+	if !(measure*linalg.Norm(way) > still*size) {
 		return nil
 	}
 	for t := 1.0; t >= nearest; t /= 10 {
-		on := plus(x, t, way)
+		on := linalg.Plus(x, t, way)
 		err := r.Project(on, on)
 		var there *oracle.Point
 		if err == nil {
@@ -53,7 +54,7 @@ func (r *Run) descending(ctx context.Context, x []float64, f, measure float64) e
 			return err
 		case err != nil || !(there.F < f-t*still*size):
 			continue
-		case f < 0 && norm(way) > far*(r.widthAt(r.Start)+norm(r.Start)):
+		case f < 0 && linalg.Norm(way) > far*(r.widthAt(r.Start)+linalg.Norm(r.Start)):
 			return unboundedError{}
 		}
 		return Stuck(fmt.Sprintf("F, %.2g, goes on falling along the way from the start, over which X is not bounded: by %.2g over %.2g of its length", f, f-there.F, t))
@@ -70,7 +71,7 @@ const still = 1e-3
 
 // unbounded are the entries of a direction along which the entry of x has no bound, 0 for the others.
 func unbounded(set *problem.Set, direction []float64) []float64 {
-	out := clone(direction)
+	out := linalg.Clone(direction)
 	for j, d := range direction {
 		if set != nil && set.Lo != nil && (d > 0 && !math.IsInf(set.Hi[j], 1) || d < 0 && !math.IsInf(set.Lo[j], -1)) {
 			out[j] = 0

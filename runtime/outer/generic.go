@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
@@ -40,7 +41,7 @@ func Gradient(ctx context.Context, h *oracle.Hyper, x []float64, seed uint64) (*
 	if err != nil {
 		return nil, err
 	}
-	if at := pt.At; at != nil && distance(at, x) > 4*lastMove*run.Size(x) {
+	if at := pt.At; at != nil && linalg.Distance(at, x) > 4*lastMove*run.Size(x) {
 		pt.Open = false
 	}
 	if !pt.Open {
@@ -140,7 +141,7 @@ func (r *Run) Align(ctx context.Context, pt *oracle.Point, c *Certificate) error
 			largest = i
 		}
 	}
-	if distance(c.Points[largest], pt.X) == 0 || c.Faces[largest] == nil {
+	if linalg.Distance(c.Points[largest], pt.X) == 0 || c.Faces[largest] == nil {
 		return nil
 	}
 	// What a solver has kept of its way to the point counts no more than in a run
@@ -194,16 +195,16 @@ func (r *Run) exact(ctx context.Context, s *Sample) (*Sample, error) {
 func (r *Run) move(x []float64, radius float64) ([]float64, error) {
 	w := make([]float64, len(x))
 	r.Direction(w)
-	z := plus(x, radius, w)
+	z := linalg.Plus(x, radius, w)
 	inside := make([]float64, len(x))
 	if err := r.Project(inside, z); err != nil {
 		return nil, err
 	}
-	if distance(inside, z) == 0 {
+	if linalg.Distance(inside, z) == 0 {
 		return inside, nil
 	}
 	// 2P - I does not increase distances, and x is its own image.
-	z = plus(inside, 1, minus(inside, z))
+	z = linalg.Plus(inside, 1, linalg.Minus(inside, z))
 	if err := r.Project(inside, z); err != nil {
 		return nil, err
 	}
@@ -237,7 +238,7 @@ func (r *Run) unfelt(ctx context.Context, pt *oracle.Point) (bool, error) {
 		if f == nil && r.follows(pt, row) {
 			continue
 		}
-		if f == nil || norm(f.Grad) > 4*pt.GradError+jump*norm(pt.Grad) && !r.across(pt.X, f.Grad) {
+		if f == nil || linalg.Norm(f.Grad) > 4*pt.GradError+jump*linalg.Norm(pt.Grad) && !r.across(pt.X, f.Grad) {
 			return false, nil
 		}
 	}
@@ -259,14 +260,14 @@ func (r *Run) follows(pt *oracle.Point, row int) bool {
 		of = pair{make([]float64, r.h.Problem().Dy), make([]float64, r.Dim())}
 		rows.B.AddRow(of.y, i, 1)
 		rows.A.AddRow(of.x, i, 1)
-		size = norm(of.y)
+		size = linalg.Norm(of.y)
 		for range 2 {
 			for _, b := range basis {
-				c := dot(of.y, b.y)
-				of.y, of.x = plus(of.y, -c, b.y), plus(of.x, -c, b.x)
+				c := linalg.Dot(of.y, b.y)
+				of.y, of.x = linalg.Plus(of.y, -c, b.y), linalg.Plus(of.x, -c, b.x)
 			}
 		}
-		return of, norm(of.y), size
+		return of, linalg.Norm(of.y), size
 	}
 	const dependent = 1e-10 // as in the lower solvers
 	var basis []pair
@@ -275,7 +276,7 @@ func (r *Run) follows(pt *oracle.Point, row int) bool {
 			continue
 		}
 		if of, rest, size := left(i, basis); rest > dependent*size {
-			basis = append(basis, pair{plus(make([]float64, len(of.y)), 1/rest, of.y), plus(make([]float64, len(of.x)), 1/rest, of.x)})
+			basis = append(basis, pair{linalg.Plus(make([]float64, len(of.y)), 1/rest, of.y), linalg.Plus(make([]float64, len(of.x)), 1/rest, of.x)})
 		}
 	}
 	of, rest, size := left(row, basis)
@@ -299,7 +300,7 @@ func (r *Run) across(x, jump []float64) bool {
 		if err != nil {
 			return false
 		}
-		if math.Abs(dot(jump, minus(moved, x))) > sideways*norm(jump)*radius {
+		if math.Abs(linalg.Dot(jump, linalg.Minus(moved, x))) > sideways*linalg.Norm(jump)*radius {
 			return false
 		}
 	}

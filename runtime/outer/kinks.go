@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 )
@@ -29,16 +30,16 @@ func (m *bundle) hinge(k *kink) (a qp.Affine, convex bool) {
 		return a, false
 	}
 	c := &m.State.Center
-	if norm(k.Grad) <= jump*norm(c.G) {
+	if linalg.Norm(k.Grad) <= jump*linalg.Norm(c.G) {
 		return a, false // F does not feel the row
 	}
 	sign := 1.0
 	if _, active := slices.BinarySearch(c.Active, k.Row); active {
 		sign = -1
 	}
-	away := minus(c.X, k.X)
-	offset := sign * (k.Value + dot(k.Grad, away))
-	return qp.Affine{Offset: math.Min(offset, 0), Gradient: plus(make([]float64, len(k.Grad)), sign, k.Grad)}, true
+	away := linalg.Minus(c.X, k.X)
+	offset := sign * (k.Value + linalg.Dot(k.Grad, away))
+	return qp.Affine{Offset: math.Min(offset, 0), Gradient: linalg.Plus(make([]float64, len(k.Grad)), sign, k.Grad)}, true
 }
 
 // jump is the jump of the gradient, relative to it, that counts as one: well
@@ -161,14 +162,14 @@ func (m *bundle) translate(b *Sample, active []int, radius float64) []float64 {
 	target := &Sample{Active: active}
 	for _, row := range changed(b, target) {
 		k := m.known(row)
-		if k == nil || k.Grad == nil || distance(k.X, b.X) > radius {
+		if k == nil || k.Grad == nil || linalg.Distance(k.X, b.X) > radius {
 			return nil
 		}
 		sign := -1.0
 		if _, gains := slices.BinarySearch(active, row); gains {
 			sign = 1
 		}
-		g = plus(g, sign, k.Grad)
+		g = linalg.Plus(g, sign, k.Grad)
 	}
 	return g
 }

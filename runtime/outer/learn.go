@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 )
 
@@ -87,7 +88,7 @@ func (c *Certificate) kinks() []kink {
 				if _, active := slices.BinarySearch(a, rows[0]); active {
 					sign = 1
 				}
-				jumps[rows[0]] = plus(make([]float64, len(c.Gradients[i])), sign, minus(c.Gradients[i], c.Gradients[j]))
+				jumps[rows[0]] = linalg.Plus(make([]float64, len(c.Gradients[i])), sign, linalg.Minus(c.Gradients[i], c.Gradients[j]))
 			}
 		}
 	}
@@ -183,14 +184,14 @@ func (h history) curvature(x []float64) quasiNewton {
 	var pairs []neighbors
 	for _, piece := range slices.Sorted(maps.Keys(byPiece)) {
 		samples := byPiece[piece]
-		sort.SliceStable(samples, func(i, j int) bool { return distance(samples[i].X, x) > distance(samples[j].X, x) })
+		sort.SliceStable(samples, func(i, j int) bool { return linalg.Distance(samples[i].X, x) > linalg.Distance(samples[j].X, x) })
 		for i := 1; i < len(samples); i++ {
-			pairs = append(pairs, neighbors{distance(samples[i-1].X, x), samples[i-1], samples[i]})
+			pairs = append(pairs, neighbors{linalg.Distance(samples[i-1].X, x), samples[i-1], samples[i]})
 		}
 	}
 	sort.SliceStable(pairs, func(i, j int) bool { return pairs[i].away > pairs[j].away })
 	for _, p := range pairs {
-		q = q.update(minus(p.b.X, p.a.X), minus(p.b.G, p.a.G), p.a.GError+p.b.GError)
+		q = q.update(linalg.Minus(p.b.X, p.a.X), linalg.Minus(p.b.G, p.a.G), p.a.GError+p.b.GError)
 	}
 	return q
 }

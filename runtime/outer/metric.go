@@ -69,14 +69,14 @@ func (d *smoothDescent) newton(ctx context.Context, h *bend, f *face, gradient, 
 	}
 	n := len(s)
 	w, hw = make([]float64, n), make([]float64, n)
-	r, z, p, hp := plus(w, -1, gradient), make([]float64, n), make([]float64, n), make([]float64, n)
+	r, z, p, hp := linalg.Plus(w, -1, gradient), make([]float64, n), make([]float64, n), make([]float64, n)
 	last := 0.0
 	for range max(1, n/2) {
 		if ctx.Err() != nil {
 			return nil, nil, context.Cause(ctx)
 		}
 		d.metric.solve(z, r)
-		rz := dot(r, z)
+		rz := linalg.Dot(r, z)
 		if !(rz > 0) {
 			return nil, nil, nil
 		}
@@ -87,13 +87,13 @@ func (d *smoothDescent) newton(ctx context.Context, h *bend, f *face, gradient, 
 		}
 		last = 1 / rz
 		h.Apply(hp, p)
-		curvature := dot(p, hp)
+		curvature := linalg.Dot(p, hp)
 		if !(curvature > 0) {
 			return nil, nil, nil
 		}
 		t := rz / curvature
-		w, hw = plus(w, t, p), plus(hw, t, hp)
-		if norm(plus(s, 1, w)) > d.radius {
+		w, hw = linalg.Plus(w, t, p), linalg.Plus(hw, t, hp)
+		if linalg.Norm(linalg.Plus(s, 1, w)) > d.radius {
 			return nil, nil, nil
 		}
 		copy(r, hw)
@@ -101,7 +101,7 @@ func (d *smoothDescent) newton(ctx context.Context, h *bend, f *face, gradient, 
 			r[j] = -gradient[j] - r[j]
 		}
 		f.project(r)
-		if norm(r) <= enough {
+		if linalg.Norm(r) <= enough {
 			return w, hw, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/planted"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
@@ -34,7 +35,7 @@ func TestBundleOnPlantedKinks(t *testing.T) {
 		in, h, r := solvePlanted(t, o)
 		gap := (r.Best.F - in.Optimum.F) / (1 + math.Abs(in.Optimum.F))
 		t.Logf("%s: %v, gap %.1e, distance %.1e, %d iterations, %d evaluations, %+v; %s", name, r.Status, gap,
-			distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
+			linalg.Distance(r.Best.X, in.Optimum.X), r.Iterations, r.Evaluations, h.Calls(), r.Reason)
 		// F is known to about 1e-13 of its terms; along the kinks, where it is smooth
 		// with a curvature of order 1, a gradient within its target of 1e-5 leaves the
 		// square of that.

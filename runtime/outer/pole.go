@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
 )
@@ -23,7 +24,7 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 	}
 	run, measure := s.run, r.Measure.Value
 	if r.Status == status.NumericalFailure || !(measure < math.Inf(1)) {
-		measure = norm(r.Best.Grad)
+		measure = linalg.Norm(r.Best.Grad)
 	}
 	size := run.Size(r.Best.X)
 	reach := math.Max(r.Measure.Delta, 1e-6*size)
@@ -39,8 +40,8 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 		return
 	}
 	// F at distances that fall a thousandfold: what has a limit at the edge changes by ever less.
-	way := minus(r.Best.X, edge)
-	length := norm(way)
+	way := linalg.Minus(r.Best.X, edge)
+	length := linalg.Norm(way)
 	var values [3]float64
 	for k := range values {
 		x, err := run.from(edge, way, size*math.Pow(10, -3*float64(k+1))/length)
@@ -67,7 +68,7 @@ func (s *solving) doubt(ctx context.Context, r *Result) {
 // as over the one before, all by the same factor: a kink, a root or a narrow valley does not, nor a
 // jump. "" where it does not.
 func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) string {
-	steep, far := norm(at.Grad), r.Room(at.X)
+	steep, far := linalg.Norm(at.Grad), r.Room(at.X)
 	// c/r^k is its slope times r/k: within reach of a pole of an order of a tenth or more
 	// the slope makes F over the reach.
 	if !(steep*reach > math.Abs(at.F)/10) {
@@ -90,7 +91,7 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 		return ""
 	}
 	const roundings = 1e3
-	least := roundings * 0x1p-53 * math.Max(norm(at.X), far)
+	least := roundings * 0x1p-53 * math.Max(linalg.Norm(at.X), far)
 	x, low := at.X, at.F
 	for step := reach; step > least/roundings; step /= 2 {
 		// Beside one pole two steps of a length are the most that lead down after those of twice the length did not.
@@ -103,7 +104,7 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 				break
 			}
 		}
-		if ctx.Err() != nil || distance(x, at.X) > 2*reach {
+		if ctx.Err() != nil || linalg.Distance(x, at.X) > 2*reach {
 			return ""
 		}
 	}
@@ -123,8 +124,8 @@ func (r *Run) bottomless(ctx context.Context, at *oracle.Point, reach float64) s
 
 // undefined is the point of X that a step of that length downhill ends at, if F is not defined there.
 func (r *Run) undefined(ctx context.Context, at *oracle.Point, reach float64) (edge []float64, why *oracle.LowerError) {
-	edge, err := r.from(at.X, at.Grad, -reach/norm(at.Grad))
-	if err != nil || distance(edge, at.X) == 0 {
+	edge, err := r.from(at.X, at.Grad, -reach/linalg.Norm(at.Grad))
+	if err != nil || linalg.Distance(edge, at.X) == 0 {
 		return nil, nil
 	}
 	if _, err = r.h.Value(ctx, edge); !errors.As(err, &why) {
@@ -135,6 +136,6 @@ func (r *Run) undefined(ctx context.Context, at *oracle.Point, reach float64) (e
 
 // from is the point of X and D nearest to x + step way.
 func (r *Run) from(x, way []float64, step float64) ([]float64, error) {
-	out := plus(x, step, way)
+	out := linalg.Plus(x, step, way)
 	return out, r.Project(out, out)
 }

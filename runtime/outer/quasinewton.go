@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -53,7 +54,7 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 	out := make([]float64, q.N)
 	if q.H != nil {
 		for i := range out {
-			out[i] = dot(q.H[i*q.N:(i+1)*q.N], v)
+			out[i] = linalg.Dot(q.H[i*q.N:(i+1)*q.N], v)
 		}
 		return out
 	}
@@ -62,7 +63,7 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 	}
 	c := make([]float64, len(q.basis))
 	for a, col := range q.basis {
-		c[a] = dot(col, v)
+		c[a] = linalg.Dot(col, v)
 	}
 	for a, col := range q.basis {
 		t := -q.Scale * c[a]
@@ -77,7 +78,7 @@ func (q quasiNewton) multiply(v []float64) []float64 {
 // curvature returns H, plus a diagonal (len N), for the step's quadratic program.
 func (q quasiNewton) curvature(diagonal []float64) *qp.Curvature {
 	if q.H != nil {
-		full := clone(q.H)
+		full := linalg.Clone(q.H)
 		for i, v := range diagonal {
 			full[i*q.N+i] += v
 		}
@@ -109,31 +110,31 @@ func (q quasiNewton) curvature(diagonal []float64) *qp.Curvature {
 // positive definite. A pair that noise could have made shows that there is no more
 // curvature along s than noise/|s|, and H learns that much of it, from above alone.
 func (q quasiNewton) update(s, y []float64, noise float64) quasiNewton {
-	ss, sy, yy := dot(s, s), dot(s, y), dot(y, y)
+	ss, sy, yy := linalg.Dot(s, s), linalg.Dot(s, y), linalg.Dot(y, y)
 	if ss == 0 || math.IsNaN(yy) || math.IsInf(yy, 0) {
 		return q
 	}
 	hs := q.multiply(s)
-	shs := dot(s, hs)
+	shs := linalg.Dot(s, hs)
 	if math.Sqrt(yy) <= 2*noise {
 		most := 2 * noise / math.Sqrt(ss)
 		if most*ss >= 0.2*shs {
 			return q
 		}
-		y = plus(make([]float64, q.N), most, s)
+		y = linalg.Plus(make([]float64, q.N), most, s)
 		sy = most * ss
 	} else if q.Updates == 0 && sy > 1e-8*math.Sqrt(ss*yy) {
 		// The first pair knows the scale better than the initial step
 		// (Nocedal and Wright, (6.20)).
 		q = newQuasiNewton(q.N, yy/sy)
 		hs = q.multiply(s)
-		shs = dot(s, hs)
+		shs = linalg.Dot(s, hs)
 	}
 	q.Updates++
 	if sy < 0.2*shs {
 		theta := 0.8 * shs / (shs - sy)
-		y = plus(hs, theta, minus(y, hs))
-		sy = dot(s, y)
+		y = linalg.Plus(hs, theta, linalg.Minus(y, hs))
+		sy = linalg.Dot(s, y)
 	}
 	if q.N > denseLimit {
 		return q.with(secant{s, y})
@@ -200,17 +201,17 @@ func (q *quasiNewton) compact() {
 
 // express returns the coordinates of v in Q, to which it adds what they lack.
 func (q *quasiNewton) express(v []float64) []float64 {
-	rest, size := clone(v), norm(v)
+	rest, size := linalg.Clone(v), linalg.Norm(v)
 	c := make([]float64, len(q.basis), len(q.basis)+1)
 	for range 2 { // twice is enough (Kahan)
 		for a, col := range q.basis {
-			t := dot(col, rest)
+			t := linalg.Dot(col, rest)
 			c[a] += t
 			floats.AddScaled(rest, -t, col)
 		}
 	}
 	// What rounding leaves of a vector in the span is no direction.
-	if left := norm(rest); left > 1e-14*size && len(q.basis) < q.N {
+	if left := linalg.Norm(rest); left > 1e-14*size && len(q.basis) < q.N {
 		floats.Scale(1/left, rest)
 		q.basis = append(q.basis, rest)
 		c = append(c, left)
@@ -237,7 +238,7 @@ func (q *quasiNewton) valid() error {
 		return fmt.Errorf("its curvature is not that of %d entries of x", q.N)
 	}
 	for _, p := range q.Pairs {
-		if len(p.S) != q.N || len(p.Y) != q.N || !finite(p.S...) || !finite(p.Y...) || !(dot(p.S, p.Y) > 0) {
+		if len(p.S) != q.N || len(p.Y) != q.N || !finite(p.S...) || !finite(p.Y...) || !(linalg.Dot(p.S, p.Y) > 0) {
 			return fmt.Errorf("its curvature has learned from something that is no step of %d entries of x", q.N)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/qp"
 )
 
@@ -68,9 +69,9 @@ func rays(ctx context.Context, run *Run, at *Sample, known []Sample, radius floa
 		if least.Norm <= target(hull) || len(r.Samples) >= budget {
 			return r, nil
 		}
-		v := clone(least.Normal)
+		v := linalg.Clone(least.Normal)
 		for i, w := range least.Weights {
-			v = plus(v, w, gradients[i])
+			v = linalg.Plus(v, w, gradients[i])
 		}
 		found, err := follow(ctx, run, at, v, radius, budget-len(r.Samples))
 		r.Samples = append(r.Samples, found.Samples...)
@@ -96,19 +97,19 @@ type followed struct {
 // follow evaluates F along -v, bisecting between a point where F has fallen too
 // little and the center until the gradient shows why.
 func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float64, budget int) (f followed, err error) {
-	size := norm(v)
+	size := linalg.Norm(v)
 	lo, hi := 0.0, inner*radius/size
 	x := make([]float64, len(v))
 	for t := hi; len(f.Samples) < budget && hi-lo > 1e-3*hi; {
-		if err = run.Project(x, plus(at.X, -t, v)); err != nil {
+		if err = run.Project(x, linalg.Plus(at.X, -t, v)); err != nil {
 			if Outside(err) {
 				err = nil
 			}
 			return f, err
 		}
-		moved := minus(x, at.X)
-		length := norm(moved)
-		promise := -dot(moved, v)
+		moved := linalg.Minus(x, at.X)
+		length := linalg.Norm(moved)
+		promise := -linalg.Dot(moved, v)
 		if promise < 0.5*size*length || length == 0 {
 			// The edge of X or D turns the ray: nearer it does not.
 			if hi = t; lo > 0 || t*size <= 1e-3*radius {
@@ -132,7 +133,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 		case falls && at.F-s.F > 10*run.Noise(at):
 			f.Lower = s
 			return f, nil
-		case dot(s.G, moved) >= -rayNew*promise:
+		case linalg.Dot(s.G, moved) >= -rayNew*promise:
 			f.New = true
 			return f, nil
 		case promise <= run.Noise(at):
@@ -150,7 +151,7 @@ func follow(ctx context.Context, run *Run, at *Sample, v []float64, radius float
 // target is the norm that the settings ask of the smallest element, given the
 // gradients that scale it: the largest of those, and a share of the first of the run.
 func (m *bundle) target(run *Run, samples ...Sample) float64 {
-	return m.Settings.Epsilon * math.Max(norm(m.State.Center.G), run.Scale(samples...))
+	return m.Settings.Epsilon * math.Max(linalg.Norm(m.State.Center.G), run.Scale(samples...))
 }
 
 // asked is target by the gradients of a hull.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -155,7 +156,7 @@ func (r *Run) Flip(ctx context.Context, at *Sample, row int, nearby *oracle.Flip
 func (r *Run) see(pt *oracle.Point) (*Sample, error) {
 	s := sampleOf(pt)
 	// What is below its own error says nothing of the size of gradients.
-	if size := math.Max(norm(s.G), pt.Terms); r.slope == 0 && s.G != nil && size > s.GError {
+	if size := math.Max(linalg.Norm(s.G), pt.Terms); r.slope == 0 && s.G != nil && size > s.GError {
 		r.slope = size
 	}
 	if r.best == nil || s.F < r.best.F || (s.F == r.best.F && r.best.G == nil) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -68,26 +69,26 @@ const leastLength = 0x1p-511
 func (r *Run) widthAt(start []float64) float64 { return Width(r.h.Problem().X, start) }
 
 // Size is what lengths near x are relative to.
-func (r *Run) Size(x []float64) float64 { return r.width + norm(x) }
+func (r *Run) Size(x []float64) float64 { return r.width + linalg.Norm(x) }
 
 // Radius is a share of the size of x, but for how far X is from 0, which says nothing of how far
 // pieces of F reach: of years, or of prices in a narrow band, a share would be all of X. It is
 // no less than some roundings of x.
 func (r *Run) Radius(share float64, x []float64) float64 {
 	const roundings = 64
-	from, set := clone(x), r.h.Problem().X
+	from, set := linalg.Clone(x), r.h.Problem().X
 	for j, v := range x {
 		if set != nil && set.Lo != nil {
 			from[j] = v - math.Max(set.Lo[j], math.Min(set.Hi[j], 0))
 		}
 	}
-	return math.Max(share*(r.width+norm(from)), roundings*0x1p-52*norm(x))
+	return math.Max(share*(r.width+linalg.Norm(from)), roundings*0x1p-52*linalg.Norm(x))
 }
 
 // Room is how far x can go from here: the half width of X, and in what has no bounds as far
 // again as x is. Unlike size it is the same wherever X is.
 func (r *Run) Room(x []float64) float64 {
-	far, held := clone(x), make([]bool, len(x))
+	far, held := linalg.Clone(x), make([]bool, len(x))
 	set, radius := r.h.Problem().X, 0.0
 	for j := range x {
 		if set == nil || set.Lo == nil {
@@ -107,7 +108,7 @@ func (r *Run) Room(x []float64) float64 {
 	if radius > 0 && !slices.Contains(held, false) {
 		return radius
 	}
-	return r.width + norm(far)
+	return r.width + linalg.Norm(far)
 }
 
 // rounding is the relative accuracy of a value of F: what a good lower solve
@@ -125,7 +126,7 @@ const (
 // Noise is the difference in F at a sample that means nothing: the accuracy of values
 // times the size of F and of the terms that may cancel in it.
 func (r *Run) Noise(at *Sample) float64 {
-	return rounding * (math.Abs(at.F) + r.Size(at.X)*(localTerms*norm(at.G)+firstTerms*r.slope))
+	return rounding * (math.Abs(at.F) + r.Size(at.X)*(localTerms*linalg.Norm(at.G)+firstTerms*r.slope))
 }
 
 // lowered is how many times its noise F has to fall by for a search to go there, and
@@ -143,7 +144,7 @@ func (r *Run) Scale(samples ...Sample) float64 {
 func steepest(samples []Sample) float64 {
 	scale := 0.0
 	for _, s := range samples {
-		scale = math.Max(scale, norm(s.G))
+		scale = math.Max(scale, linalg.Norm(s.G))
 	}
 	return scale
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -61,7 +62,7 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			return nil, err
 		}
 		if next == nil {
-			if next, err = d.evaluate(ctx, plus(x, 0.5, minus(ahead, x))); err != nil {
+			if next, err = d.evaluate(ctx, linalg.Plus(x, 0.5, linalg.Minus(ahead, x))); err != nil {
 				return nil, err
 			}
 		}
@@ -84,9 +85,9 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 			break
 		}
 		held := d.faceAt(c.X, c.G)
-		rest := clone(c.G)
+		rest := linalg.Clone(c.G)
 		held.project(rest)
-		slope := norm(rest)
+		slope := linalg.Norm(rest)
 		if first == 0 {
 			first = slope
 		}
@@ -104,11 +105,11 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 		if err != nil {
 			return nil, err
 		}
-		length := norm(step)
+		length := linalg.Norm(step)
 		if !(decrease > d.gain) && !edge || length <= 1e-15*d.run.Size(c.X) {
 			break
 		}
-		next, err := d.evaluate(ctx, plus(c.X, 1, step))
+		next, err := d.evaluate(ctx, linalg.Plus(c.X, 1, step))
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +155,7 @@ func (d *smoothDescent) evaluate(ctx context.Context, x []float64) (*Sample, err
 		return nil, err
 	}
 	d.run.Evaluations++
-	s := &Sample{X: clone(x), G: make([]float64, len(x))}
+	s := &Sample{X: linalg.Clone(x), G: make([]float64, len(x))}
 	var err error
 	if s.F, err = d.path.Evaluate(ctx, s.G, x, d.mu); err != nil {
 		if errors.Is(err, central.ErrOff) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/central"
+	"bilevelc/runtime/linalg"
 )
 
 // bend is the second derivative of F_mu at a point. Products are kept: after a step that is
@@ -32,13 +33,13 @@ func (h *bend) Apply(dst, v []float64) {
 		}
 		if len(h.made) < h.n {
 			h.second.Apply(dst, v)
-			h.made = append(h.made, product{clone(v), clone(dst)})
+			h.made = append(h.made, product{linalg.Clone(v), linalg.Clone(dst)})
 			return
 		}
 		h.form()
 	}
 	for i := range dst {
-		dst[i] = dot(h.full[i*h.n:(i+1)*h.n], v)
+		dst[i] = linalg.Dot(h.full[i*h.n:(i+1)*h.n], v)
 	}
 }
 

@@ -30,7 +30,7 @@ const hold = 1e-12
 func (d *smoothDescent) faceAt(x, g []float64) *face {
 	near := hold * d.run.Size(x)
 	f := &face{fixed: make([]bool, len(x))}
-	z := plus(x, -math.Sqrt(hold)*d.run.Size(x)/math.Max(norm(g), math.SmallestNonzeroFloat64), g)
+	z := linalg.Plus(x, -math.Sqrt(hold)*d.run.Size(x)/math.Max(linalg.Norm(g), math.SmallestNonzeroFloat64), g)
 	if d.run.projector.ProjectUpper(z, z) != nil {
 		copy(z, x) // all that holds x holds the step
 	}
@@ -56,7 +56,7 @@ func (d *smoothDescent) kinks(f *face, x, z []float64, near float64) {
 		if e.Of[i] >= 0 {
 			continue
 		}
-		if normal, value := e.Cut(i, x); -value > near*norm(normal) {
+		if normal, value := e.Cut(i, x); -value > near*linalg.Norm(normal) {
 			continue
 		}
 		low, high, ok := e.Ends(i, x, near)
@@ -77,14 +77,14 @@ func (d *smoothDescent) planes(x, z []float64, near float64) []plane {
 		return nil
 	}
 	add := func(normal []float64, slack float64, equal bool) {
-		if size := norm(normal); slack <= near*size {
-			out = append(out, plane{normal, size, equal || slack-dot(normal, z)+dot(normal, x) <= near*size})
+		if size := linalg.Norm(normal); slack <= near*size {
+			out = append(out, plane{normal, size, equal || slack-linalg.Dot(normal, z)+linalg.Dot(normal, x) <= near*size})
 		}
 	}
 	for i, kind := range d.set.Kind {
 		normal := make([]float64, len(x))
 		d.set.E.AddRow(normal, i, 1)
-		add(normal, d.set.Rhs[i]-dot(normal, x), kind == problem.Equal)
+		add(normal, d.set.Rhs[i]-linalg.Dot(normal, x), kind == problem.Equal)
 	}
 	for i := range d.set.Extended.Len() {
 		if d.set.Extended.Of[i] < 0 {
@@ -107,7 +107,7 @@ func (d *smoothDescent) hinder(f *face, x, w []float64) bool {
 		}
 	}
 	for i := range f.planes {
-		if p := &f.planes[i]; !p.held && dot(p.normal, w) > hold*p.size*norm(w) {
+		if p := &f.planes[i]; !p.held && linalg.Dot(p.normal, w) > hold*p.size*linalg.Norm(w) {
 			p.held, any = true, true
 		}
 	}
@@ -126,7 +126,7 @@ func (d *smoothDescent) span(f *face) {
 		if !p.held {
 			continue
 		}
-		row := clone(p.normal)
+		row := linalg.Clone(p.normal)
 		for j, fixed := range f.fixed {
 			if fixed {
 				row[j] = 0

@@ -14,17 +14,17 @@ import (
 func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part float64) (s []float64, decrease float64, edge bool, err error) {
 	n := len(c.X)
 	s = make([]float64, n)
-	g := clone(c.G) // of the model at s
+	g := linalg.Clone(c.G) // of the model at s
 	start, value := -1.0, 0.0
-	x := clone(c.X)
+	x := linalg.Clone(c.X)
 	for range smoothRounds {
 		face := d.faceAt(x, g)
-		rest := clone(g)
+		rest := linalg.Clone(g)
 		face.project(rest)
 		if start < 0 {
-			start = norm(rest)
+			start = linalg.Norm(rest)
 		}
-		if norm(rest) <= part*start {
+		if linalg.Norm(rest) <= part*start {
 			break
 		}
 		w, hw, err := d.newton(ctx, h, face, rest, s, part*start)
@@ -36,12 +36,12 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 		if err != nil {
 			return nil, 0, false, err
 		}
-		all := norm(rest)
+		all := linalg.Norm(rest)
 		for w != nil && d.hinder(face, x, w) {
 			// The curvature turns the step across what the gradient leaves. Where that makes
 			// up most of the gradient it is left first (Dostál 1997).
-			inner := clone(g)
-			if face.project(inner); norm(inner) < all/2 {
+			inner := linalg.Clone(g)
+			if face.project(inner); linalg.Norm(inner) < all/2 {
 				w = nil
 				break
 			}
@@ -55,25 +55,25 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 		// Along the projection of x + s + t w.
 		moved := false
 		for t := 1.0; t > 1e-10; t /= 4 {
-			ahead := plus(x, t, w)
-			z := clone(ahead)
+			ahead := linalg.Plus(x, t, w)
+			z := linalg.Clone(ahead)
 			if err := d.run.projector.ProjectUpper(z, z); err != nil {
 				return nil, 0, false, err
 			}
-			u, hu := minus(z, x), make([]float64, n)
+			u, hu := linalg.Minus(z, x), make([]float64, n)
 			if slices.Equal(z, ahead) {
-				u, hu = plus(hu, t, w), plus(hu, t, hw)
+				u, hu = linalg.Plus(hu, t, w), linalg.Plus(hu, t, hw)
 			} else {
 				h.Apply(hu, u)
 			}
-			change := dot(g, u) + dot(u, hu)/2
-			if change <= 1e-2*dot(g, u) && change < 0 {
+			change := linalg.Dot(g, u) + linalg.Dot(u, hu)/2
+			if change <= 1e-2*linalg.Dot(g, u) && change < 0 {
 				value += change
 				for j := range g {
 					g[j] += hu[j]
 				}
 				x = z
-				s = minus(x, c.X)
+				s = linalg.Minus(x, c.X)
 				moved = true
 				edge = at && t == 1
 				break
@@ -82,7 +82,7 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 		if !moved || edge {
 			break
 		}
-		if norm(s) >= 0.99*d.radius {
+		if linalg.Norm(s) >= 0.99*d.radius {
 			edge = true
 			break
 		}
@@ -95,14 +95,14 @@ func (d *smoothDescent) model(ctx context.Context, h *bend, c *Sample, part floa
 func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w, hw []float64, edge bool) {
 	hg := make([]float64, len(s))
 	h.Apply(hg, gradient)
-	a, b, q := dot(gradient, gradient), -dot(s, gradient), dot(s, s)-d.radius*d.radius
+	a, b, q := linalg.Dot(gradient, gradient), -linalg.Dot(s, gradient), linalg.Dot(s, s)-d.radius*d.radius
 	room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
 	t := room
-	if bend := dot(gradient, hg); bend > 0 {
+	if bend := linalg.Dot(gradient, hg); bend > 0 {
 		t = math.Min(t, a/bend)
 	}
 	zero := make([]float64, len(s))
-	return plus(zero, -t, gradient), plus(zero, -t, hg), t == room
+	return linalg.Plus(zero, -t, gradient), linalg.Plus(zero, -t, hg), t == room
 }
 
 // conjugate returns a step w on the face along which the model falls from s, its product with
@@ -110,7 +110,7 @@ func (d *smoothDescent) steepest(h *bend, gradient, s []float64) (w, hw []float6
 func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradient, s []float64, enough float64) (w, hw []float64, edge bool, err error) {
 	n := len(s)
 	w, hw = make([]float64, n), make([]float64, n)
-	cg := linalg.Conjugate{R: plus(w, -1, gradient), P: make([]float64, n)}
+	cg := linalg.Conjugate{R: linalg.Plus(w, -1, gradient), P: make([]float64, n)}
 	cg.Start()
 	p := cg.P
 	free := n - f.rows.Size()
@@ -119,7 +119,7 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 			free--
 		}
 	}
-	at := clone(s) // s + w
+	at := linalg.Clone(s) // s + w
 	hp, whole := make([]float64, n), make([]float64, n)
 	for range 2 * max(1, free) {
 		if ctx.Err() != nil {
@@ -128,27 +128,27 @@ func (d *smoothDescent) conjugate(ctx context.Context, h *bend, f *face, gradien
 		h.Apply(whole, p)
 		copy(hp, whole)
 		f.project(hp)
-		curvature := dot(p, hp)
+		curvature := linalg.Dot(p, hp)
 		t := math.Inf(1)
 		if curvature > 0 {
 			t = cg.RR / curvature
 		}
 		// To the edge of the region.
-		a, b, q := dot(p, p), dot(at, p), dot(at, at)-d.radius*d.radius
+		a, b, q := linalg.Dot(p, p), linalg.Dot(at, p), linalg.Dot(at, at)-d.radius*d.radius
 		if !(a > 0) || math.IsNaN(curvature) {
 			break
 		}
 		room := (-b + math.Sqrt(math.Max(0, b*b-a*q))) / a
 		if !(t < room) {
-			return plus(w, room, p), plus(hw, room, whole), true, nil
+			return linalg.Plus(w, room, p), linalg.Plus(hw, room, whole), true, nil
 		}
-		w, hw, at = plus(w, t, p), plus(hw, t, whole), plus(at, t, p)
+		w, hw, at = linalg.Plus(w, t, p), linalg.Plus(hw, t, whole), linalg.Plus(at, t, p)
 		linalg.Axpy(cg.R, -t, hp)
 		if cg.Turn(); math.Sqrt(cg.RR) <= enough {
 			break
 		}
 	}
-	if norm(w) == 0 {
+	if linalg.Norm(w) == 0 {
 		return nil, nil, false, nil
 	}
 	return w, hw, false, nil

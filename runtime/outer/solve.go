@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/status"
@@ -348,7 +349,7 @@ func PreferIterate(ctx context.Context, run *Run, result *Result, iterate *Sampl
 	if result.Status == status.Solved {
 		lower *= lowered // it has a certificate, and no search would leave it for less
 	}
-	if result.Best.F < iterate.F-lower || distance(result.Best.X, iterate.X) == 0 {
+	if result.Best.F < iterate.F-lower || linalg.Distance(result.Best.X, iterate.X) == 0 {
 		return
 	}
 	if pt, err := run.Point(ctx, iterate.X); err == nil {

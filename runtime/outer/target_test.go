@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"bilevelc/runtime/linalg"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -46,8 +47,8 @@ func TestCertificatesShowWhatTheyAreRelativeTo(t *testing.T) {
 		}
 		most, sum := 0.0, 0.0
 		for k, g := range c.Gradients {
-			most, sum = math.Max(most, norm(g)), sum+c.Weights[k]
-			if k >= before && (c.Weights[k] != 0 || distance(c.Points[k], m.State.Center.X) > delta) {
+			most, sum = math.Max(most, linalg.Norm(g)), sum+c.Weights[k]
+			if k >= before && (c.Weights[k] != 0 || linalg.Distance(c.Points[k], m.State.Center.X) > delta) {
 				t.Errorf("seed %d: a gradient from %v was added with weight %v", seed, c.Points[k], c.Weights[k])
 			}
 		}

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 	"math"
 	"testing"
@@ -32,7 +33,7 @@ func onSphere(n int, radius, hi float64) (*problem.Problem, []float64) {
 			}
 			return s
 		}),
-		G: oracletest.FromFormula(n, n, func(x, y []float64) float64 { d := distance(x, y); return d * d / 2 }),
+		G: oracletest.FromFormula(n, n, func(x, y []float64) float64 { d := linalg.Distance(x, y); return d * d / 2 }),
 		Rows: &problem.Rows{Kind: []problem.Kind{problem.AtMost}, A: sparse.FromDense(1, n, make([]float64, n)),
 			B: sparse.FromDense(1, n, b), Rhs: []float64{100}, Name: []string{"floor"}},
 		Facts: problem.Facts{StrongConvexity: 1, Smoothness: 1},
@@ -45,7 +46,7 @@ func onSphere(n int, radius, hi float64) (*problem.Problem, []float64) {
 		for j := range x {
 			x[j] = math.Min(w[j]*t[j]/(w[j]+theta), set.Hi[j])
 		}
-		if norm(x) > radius {
+		if linalg.Norm(x) > radius {
 			lo = theta
 		} else {
 			up = theta
@@ -64,8 +65,8 @@ func TestBalls(t *testing.T) {
 			if r.Best == nil {
 				t.Fatalf("%s: %v (%s)", name, r.Status, r.Reason)
 			}
-			t.Logf("%s, bound %g: %v after %d iterations, %d evaluations, distance %.1e; %s", name, hi, r.Status, r.Iterations, r.Evaluations, distance(r.Best.X, want), r.Reason)
-			if d := distance(r.Best.X, want); r.Status != status.Solved || d > 1e-6 {
+			t.Logf("%s, bound %g: %v after %d iterations, %d evaluations, distance %.1e; %s", name, hi, r.Status, r.Iterations, r.Evaluations, linalg.Distance(r.Best.X, want), r.Reason)
+			if d := linalg.Distance(r.Best.X, want); r.Status != status.Solved || d > 1e-6 {
 				t.Errorf("%s, bound %g: %v (%s), distance %.2e", name, hi, r.Status, r.Reason, d)
 			}
 			if name == "bundle" && r.Iterations > 40 {

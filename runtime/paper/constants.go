@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 )
 
@@ -49,13 +50,13 @@ func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64
 	}
 	c := &constants{F0: first.F, Lipschitz: lipschitz, Gap: gap, GradError: first.GError, Given: lipschitz > 0 && gap > 0}
 	if lipschitz == 0 {
-		c.Lipschitz = norm(first.G)
+		c.Lipschitz = linalg.Norm(first.G)
 		samples, err := sampleBall(ctx, run, run.Start, math.Max(delta, 1e-6), 3)
 		if err != nil {
 			return nil, err
 		}
 		for _, s := range samples {
-			c.Lipschitz = math.Max(c.Lipschitz, norm(s.G))
+			c.Lipschitz = math.Max(c.Lipschitz, linalg.Norm(s.G))
 			c.GradError = math.Max(c.GradError, s.GError)
 		}
 		if c.Lipschitz == 0 {
@@ -71,7 +72,7 @@ func estimate(ctx context.Context, run *outer.Run, delta, lipschitz, gap float64
 // finishSampled evaluates the point that a theorem speaks of and certifies the
 // best one at radius delta.
 func finishSampled(ctx context.Context, run *outer.Run, result *outer.Result, sampled []float64, delta float64) error {
-	x := clone(sampled)
+	x := linalg.Clone(sampled)
 	if err := run.Project(x, x); err == nil {
 		if pt, err := run.Point(ctx, x); err == nil {
 			result.Sampled = pt
@@ -103,7 +104,7 @@ func sampleBall(ctx context.Context, run *outer.Run, x []float64, delta float64,
 		run.Direction(direction)
 		// Uniform in radius rather than in volume: near points matter most.
 		radius := delta * run.Rand.Float64()
-		err := run.Project(trial, plus(x, radius, direction))
+		err := run.Project(trial, linalg.Plus(x, radius, direction))
 		var s *outer.Sample
 		if err == nil {
 			s, err = run.Gradient(ctx, trial)

@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle/oracletest"
 	"bilevelc/runtime/problem"
 )
@@ -294,7 +295,7 @@ func inscribed(a [][]float64, b []float64) float64 {
 	var rows [][]float64
 	var sides []float64
 	for i, row := range a {
-		size := norm(row)
+		size := linalg.Norm(row)
 		if size < 1e-12*math.Max(1, math.Abs(b[i])) || size < 1e-18 {
 			if b[i] < -1e-9 {
 				return -1
@@ -319,7 +320,7 @@ func inscribed(a [][]float64, b []float64) float64 {
 			return
 		}
 		for i, row := range rows {
-			if dot(row, z.RawVector().Data) > sides[i]+1e-9*(1+math.Abs(sides[i])) {
+			if linalg.Dot(row, z.RawVector().Data) > sides[i]+1e-9*(1+math.Abs(sides[i])) {
 				return
 			}
 		}
@@ -367,21 +368,21 @@ func leastElement(pieces []truePiece, x []float64, radius float64) float64 {
 	size := 1e-300
 	for i, p := range pieces {
 		w[i] = 1 / float64(len(w))
-		size += dot(p.grad, p.grad)
+		size += linalg.Dot(p.grad, p.grad)
 	}
-	z, momentum := clone(w), 1.0
+	z, momentum := linalg.Clone(w), 1.0
 	for range 3000 {
 		v := residual(z)
-		next := clone(z)
+		next := linalg.Clone(z)
 		for i, p := range pieces {
-			next[i] -= dot(p.grad, v) / size
+			next[i] -= linalg.Dot(p.grad, v) / size
 		}
 		toSimplex(next)
 		grown := (1 + math.Sqrt(1+4*momentum*momentum)) / 2
-		z = plus(next, (momentum-1)/grown, minus(next, w))
+		z = linalg.Plus(next, (momentum-1)/grown, linalg.Minus(next, w))
 		w, momentum = next, grown
 	}
-	return norm(residual(w))
+	return linalg.Norm(residual(w))
 }
 
 // toSimplex projects onto the unit simplex by bisection on the shift.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -95,7 +96,7 @@ func (m *goldstein) Begin(ctx context.Context, run *outer.Run) error {
 	}
 	set := &m.Settings
 	m.State = goldsteinState{Center: *c, Lowest: *c, Radius: math.Max(set.Radius, set.Delta), Target: math.Max(set.Epsilon, set.Epsilon*set.Radius/set.Delta),
-		Length: set.Radius * run.Size(c.X), Measure: norm(c.G)}
+		Length: set.Radius * run.Size(c.X), Measure: linalg.Norm(c.G)}
 	return nil
 }
 
@@ -141,13 +142,13 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if s.Measure <= s.Target*run.Scale(hull...) {
 		return m.shrink(ctx, run)
 	}
-	v := clone(least.Normal)
+	v := linalg.Clone(least.Normal)
 	for i, w := range least.Weights {
-		v = plus(v, w, gradients[i])
+		v = linalg.Plus(v, w, gradients[i])
 	}
-	size := norm(v)
+	size := linalg.Norm(v)
 	for t := math.Max(2*s.Length, delta) / size; t*size >= delta*set.Shrink; t /= 2 {
-		x := plus(s.Center.X, -t, v)
+		x := linalg.Plus(s.Center.X, -t, v)
 		if err := run.Project(x, x); err != nil {
 			return "", err
 		}
@@ -159,7 +160,7 @@ func (m *goldstein) Step(ctx context.Context, run *outer.Run) (string, error) {
 			return "", err
 		}
 		if s.Center.F-next.F >= set.Armijo*t*size*size && next.F < s.Center.F {
-			s.Length, s.Center = distance(next.X, s.Center.X), *next
+			s.Length, s.Center = linalg.Distance(next.X, s.Center.X), *next
 			if next.F < s.Lowest.F {
 				s.Lowest = *next
 			}
@@ -183,7 +184,7 @@ func (m *goldstein) shrink(ctx context.Context, run *outer.Run) (string, error) 
 	}
 	s.Target = set.Epsilon
 	if s.Lowest.F < s.Center.F-10*run.Noise(&s.Center) {
-		s.Length, s.Center = distance(s.Lowest.X, s.Center.X), s.Lowest
+		s.Length, s.Center = linalg.Distance(s.Lowest.X, s.Center.X), s.Lowest
 		return "", nil
 	}
 	c, err := outer.CertifySample(ctx, run, &s.Center, s.Gathered, run.Radius(set.Delta, s.Center.X))

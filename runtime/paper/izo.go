@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -136,14 +137,14 @@ func (m *izo) constants(ctx context.Context, run *outer.Run) (*constants, error)
 
 // slope is (F~(z + rho w) - F~(z - rho w)) / (2 rho) and the lower of the two.
 func (m *izo) slope(ctx context.Context, run *outer.Run, z, w []float64, rho float64) (slope, f float64, err error) {
-	up, down := plus(z, rho, w), plus(z, -rho, w)
+	up, down := linalg.Plus(z, rho, w), linalg.Plus(z, -rho, w)
 	if err := run.Project(up, up); err != nil {
 		return 0, 0, err
 	}
 	if err := run.Project(down, down); err != nil {
 		return 0, 0, err
 	}
-	apart := dot(minus(up, down), w)
+	apart := linalg.Dot(linalg.Minus(up, down), w)
 	above, err := run.Value(ctx, up)
 	if err != nil {
 		return 0, 0, err
@@ -183,8 +184,8 @@ func (m *izo) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g := plus(make([]float64, len(w)), float64(len(w))*slope, w)
-	s.F, s.GradNorm, s.LastStep = f, norm(g), distance(x, s.Online.X)
+	g := linalg.Plus(make([]float64, len(w)), float64(len(w))*slope, w)
+	s.F, s.GradNorm, s.LastStep = f, linalg.Norm(g), linalg.Distance(x, s.Online.X)
 	s.Online.advance(run, x, z, g)
 	return "", nil
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -46,11 +47,11 @@ func TestProjectedGradientWhereverXIs(t *testing.T) {
 			best[j] = math.Max(h.box.Lo[j], math.Min(h.box.Hi[j], to[j]))
 			largest = math.Hypot(largest, a[j]*math.Max(math.Abs(h.box.Lo[j]-to[j]), math.Abs(h.box.Hi[j]-to[j])))
 		}
-		diameter := distance(h.box.Lo, h.box.Hi)
+		diameter := linalg.Distance(h.box.Lo, h.box.Hi)
 		for _, epsilon := range []float64{1e-8, 1e-3} {
 			r := ran(t, h, "pgd", made(t, "pgd", method.Values{"epsilon": epsilon}), outer.Options{Start: start, Limits: outer.Limits{Iterations: 1000}})
 			// Values of F are known to its gradient times a rounding of x.
-			left, known := r.Best.F-h.value(best), largest*0x1p-50*norm(best)
+			left, known := r.Best.F-h.value(best), largest*0x1p-50*linalg.Norm(best)
 			if r.Status != status.Solved {
 				continue
 			}

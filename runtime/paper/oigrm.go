@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -114,7 +115,7 @@ func (m *oigrm) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.F, s.GradNorm, s.LastStep = g.F, norm(g.G), distance(x, s.Online.X)
+	s.F, s.GradNorm, s.LastStep = g.F, linalg.Norm(g.G), linalg.Distance(x, s.Online.X)
 	s.Online.advance(run, x, z, g.G)
 	return "", nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 )
 
@@ -79,7 +80,7 @@ func (o *online) Valid(d outer.Dimensions) error {
 // next draws s_t and returns x_t and z_t, projected.
 func (o *online) next(run *outer.Run) (x, z []float64, err error) {
 	s := run.Rand.Float64()
-	x, z = plus(o.X, 1, o.Delta), plus(o.X, s, o.Delta)
+	x, z = linalg.Plus(o.X, 1, o.Delta), linalg.Plus(o.X, s, o.Delta)
 	if err := run.Project(x, x); err != nil {
 		return nil, nil, err
 	}
@@ -91,13 +92,13 @@ func (o *online) next(run *outer.Run) (x, z []float64, err error) {
 
 // advance ends step t with the gradient estimate g at z.
 func (o *online) advance(run *outer.Run, x, z, g []float64) {
-	step := plus(minus(x, o.X), -o.Plan.Eta, g)
-	if n := norm(step); n > o.Plan.D {
-		step = plus(make([]float64, len(step)), o.Plan.D/n, step)
+	step := linalg.Plus(linalg.Minus(x, o.X), -o.Plan.Eta, g)
+	if n := linalg.Norm(step); n > o.Plan.D {
+		step = linalg.Plus(make([]float64, len(step)), o.Plan.D/n, step)
 	}
 	o.X, o.Delta = x, step
 	o.T++
-	o.Block = plus(o.Block, 1/float64(o.Plan.M), z)
+	o.Block = linalg.Plus(o.Block, 1/float64(o.Plan.M), z)
 	if o.T%o.Plan.M == 0 {
 		o.Done++
 		if run.Rand.IntN(o.Done) == 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
@@ -105,16 +106,16 @@ func checkCertificate(t *testing.T, what string, c *outer.Certificate) {
 	if c == nil {
 		return
 	}
-	sum, total := 0.0, clone(c.Normal)
+	sum, total := 0.0, linalg.Clone(c.Normal)
 	for i, w := range c.Weights {
 		sum += w
-		if w < 0 || distance(c.Points[i], c.X) > c.Delta*(1+1e-12) {
-			t.Errorf("%s: weight %g at distance %g of %g", what, w, distance(c.Points[i], c.X), c.Delta)
+		if w < 0 || linalg.Distance(c.Points[i], c.X) > c.Delta*(1+1e-12) {
+			t.Errorf("%s: weight %g at distance %g of %g", what, w, linalg.Distance(c.Points[i], c.X), c.Delta)
 		}
-		total = plus(total, w, c.Gradients[i])
+		total = linalg.Plus(total, w, c.Gradients[i])
 	}
-	if math.Abs(sum-1) > 1e-12 || math.Abs(norm(total)-c.Norm) > 1e-9*(1+norm(c.Gradients[0])) {
-		t.Errorf("%s: weights sum to %v, norm %g is stated as %g", what, sum, norm(total), c.Norm)
+	if math.Abs(sum-1) > 1e-12 || math.Abs(linalg.Norm(total)-c.Norm) > 1e-9*(1+linalg.Norm(c.Gradients[0])) {
+		t.Errorf("%s: weights sum to %v, norm %g is stated as %g", what, sum, linalg.Norm(total), c.Norm)
 	}
 }
 
@@ -126,7 +127,7 @@ type stopper struct {
 }
 
 func (s *stopper) Observe(p outer.Progress) {
-	p.X = clone(p.X)
+	p.X = linalg.Clone(p.X)
 	s.seen = append(s.seen, p)
 	if p.Iteration == s.at {
 		s.cancel()

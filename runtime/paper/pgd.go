@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -97,7 +98,7 @@ func (m *pgd) Begin(ctx context.Context, run *outer.Run) error {
 	if m.State.C > 0 {
 		return nil
 	}
-	steep := norm(c.G)
+	steep := linalg.Norm(c.G)
 	if steep == 0 {
 		steep = 1 // the first step has no length: any will do
 	}
@@ -108,16 +109,16 @@ func (m *pgd) Begin(ctx context.Context, run *outer.Run) error {
 // smoothness is the C_F by which the gradient mapping is measured: no step is longer than X is wide. A smaller C_F, as
 // where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
 func (m *pgd) smoothness(run *outer.Run, x, gradient []float64) float64 {
-	return math.Max(m.State.C, norm(gradient)/run.Room(x))
+	return math.Max(m.State.C, linalg.Norm(gradient)/run.Room(x))
 }
 
 // mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).
 func mapping(run *outer.Run, x, gradient []float64, c float64) (float64, error) {
-	next := plus(x, -1/c, gradient)
+	next := linalg.Plus(x, -1/c, gradient)
 	if err := run.Project(next, next); err != nil {
 		return 0, err
 	}
-	return c * distance(x, next), nil
+	return c * linalg.Distance(x, next), nil
 }
 
 // Step implements Method.
@@ -144,7 +145,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	from := s.Center
 	momentum, beta := convex.Weight(s.Momentum)
 	if m.Settings.Accelerate && beta > 0 {
-		v := plus(s.Center.X, beta, minus(s.Center.X, s.Previous))
+		v := linalg.Plus(s.Center.X, beta, linalg.Minus(s.Center.X, s.Previous))
 		if err := run.Project(v, v); err != nil {
 			return "", err
 		}
@@ -165,14 +166,14 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	flat := next != nil && m.flat(run, &from, next.X)
 	rises := next != nil && next.F > s.Center.F
 	if flat {
-		rises = next.F > s.Center.F+run.Noise(&s.Center) || dot(minus(from.X, next.X), minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
+		rises = next.F > s.Center.F+run.Noise(&s.Center) || linalg.Dot(linalg.Minus(from.X, next.X), linalg.Minus(next.X, s.Center.X)) > 0 && s.Momentum > 1
 	}
 	if m.Settings.Smoothness > 0 && !m.Settings.Accelerate {
 		rises = false // the algorithm takes every step
 	}
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
-		if distance(from.X, s.Center.X) == 0 {
+		if linalg.Distance(from.X, s.Center.X) == 0 {
 			return "", outer.Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping) + m.kink())
 		}
 		s.Momentum, s.Previous = 1, s.Center.X
@@ -187,12 +188,12 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	} else if s.Stagnated++; s.Stagnated > maxIdle {
 		return "", outer.Stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping) + m.kink())
 	}
-	s.LastStep = distance(full.X, s.Center.X)
+	s.LastStep = linalg.Distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
 	switch {
 	case m.Settings.Smoothness > 0:
 	case flat:
-		s.C = math.Max(s.C, distance(full.G, from.G)/math.Max(distance(full.X, from.X), 1e-300))
+		s.C = math.Max(s.C, linalg.Distance(full.G, from.G)/math.Max(linalg.Distance(full.X, from.X), 1e-300))
 	default:
 		s.C *= 0.9
 	}
@@ -214,7 +215,7 @@ const maxIdle = 50
 // flat reports that a step from a sample to x gains no more than ten times the
 // rounding of F, where the descent lemma cannot be checked on values.
 func (m *pgd) flat(run *outer.Run, from *outer.Sample, x []float64) bool {
-	d := distance(x, from.X)
+	d := linalg.Distance(x, from.X)
 	return m.State.C/2*d*d <= 10*run.Noise(from)
 }
 
@@ -223,11 +224,11 @@ func (m *pgd) flat(run *outer.Run, from *outer.Sample, x []float64) bool {
 func (m *pgd) forward(ctx context.Context, run *outer.Run, from *outer.Sample) (*outer.Sample, error) {
 	s := &m.State
 	for range 100 {
-		next := plus(from.X, -1/s.C, from.G)
+		next := linalg.Plus(from.X, -1/s.C, from.G)
 		if err := run.Project(next, next); err != nil {
 			return nil, err
 		}
-		length := distance(next, from.X)
+		length := linalg.Distance(next, from.X)
 		if length <= 1e-16*run.Size(from.X) {
 			return nil, nil
 		}
@@ -239,7 +240,7 @@ func (m *pgd) forward(ctx context.Context, run *outer.Run, from *outer.Sample) (
 			return trial, nil
 		}
 		if err == nil {
-			bound := from.F + dot(from.G, minus(next, from.X)) + s.C/2*length*length
+			bound := from.F + linalg.Dot(from.G, linalg.Minus(next, from.X)) + s.C/2*length*length
 			if trial.F <= bound+run.Noise(from) || (m.flat(run, from, next) && trial.F <= from.F+10*run.Noise(from)) {
 				return trial, nil
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -148,7 +149,7 @@ func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	}
 	w := make([]float64, run.Dim())
 	run.Direction(w)
-	z := plus(s.X, m.Settings.Delta, w)
+	z := linalg.Plus(s.X, m.Settings.Delta, w)
 	if err := run.Project(z, z); err != nil {
 		return "", err
 	}
@@ -157,7 +158,7 @@ func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
 		return "", err
 	}
 	s.T++
-	next := plus(s.X, -s.Rate, g.G)
+	next := linalg.Plus(s.X, -s.Rate, g.G)
 	if m.Settings.Steps == "adam" {
 		next = m.adam(g.G)
 	}
@@ -167,7 +168,7 @@ func (m *pigd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if run.Rand.IntN(s.T) == 0 {
 		s.Kept = s.X
 	}
-	s.LastStep, s.F, s.GradNorm = distance(next, s.X), g.F, norm(g.G)
+	s.LastStep, s.F, s.GradNorm = linalg.Distance(next, s.X), g.F, linalg.Norm(g.G)
 	s.X = next
 	return "", nil
 }

@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 	"context"
 	"math"
@@ -65,7 +66,7 @@ func TestUnits(t *testing.T) {
 }
 
 func scaledBy(v []float64, a float64) []float64 {
-	out := clone(v)
+	out := linalg.Clone(v)
 	for j := range out {
 		out[j] *= a
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/oracle"
@@ -65,8 +66,8 @@ func (f *formula) Flip(context.Context, *oracle.Point, int, *oracle.Flip) (*orac
 	return nil, oracle.ErrNoFlip
 }
 func (f *formula) at(x []float64) *oracle.Point {
-	f.seen = append(f.seen, clone(x))
-	return &oracle.Point{X: clone(x), F: f.value(x), Lower: &lower.Solution{}, Strict: true}
+	f.seen = append(f.seen, linalg.Clone(x))
+	return &oracle.Point{X: linalg.Clone(x), F: f.value(x), Lower: &lower.Solution{}, Strict: true}
 }
 
 func (f *formula) Value(_ context.Context, x []float64) (*oracle.Point, error) { return f.at(x), nil }
@@ -79,7 +80,7 @@ func (f *formula) Gradient(_ context.Context, x []float64) (*oracle.Point, error
 
 // linear is F(x) = c'x.
 func linear(c ...float64) *formula {
-	return &formula{n: len(c), value: func(x []float64) float64 { return dot(c, x) }, grad: func([]float64) []float64 { return clone(c) }}
+	return &formula{n: len(c), value: func(x []float64) float64 { return linalg.Dot(c, x) }, grad: func([]float64) []float64 { return linalg.Clone(c) }}
 }
 
 func (f *formula) Complete(_ context.Context, pt *oracle.Point) error {
@@ -184,7 +185,7 @@ func TestStepsOfTheAlgorithms(t *testing.T) {
 	var mean, square, least, most float64 = 0, 0, 1, 0
 	evaluated := h.seen[1 : steps+1] // the first is the value at the start
 	for k, z := range evaluated[1:] {
-		along := -dot(z, c) / 5 / 0.01
+		along := -linalg.Dot(z, c) / 5 / 0.01
 		s := along - float64(k)
 		if off := math.Hypot(z[0]+along*0.01*3/5, z[1]-along*0.01*4/5); off > 1e-9 || s < -1e-6 || s > 1+1e-6 {
 			t.Fatalf("step %d: gradient at %v, off the step by %g, s = %g", k+2, z, off, s)
@@ -200,7 +201,7 @@ func TestStepsOfTheAlgorithms(t *testing.T) {
 	// The first step of oigrm, not clipped.
 	m = made(t, "oigrm", method.Values{"lipschitz": 5.0, "gap": 1.0, "clip": 100.0, "rate": 0.3, "block": 2, "blocks": 1}).(*oigrm)
 	ran(t, linear(c...), "oigrm", m, outer.Options{Start: []float64{0, 0}, Seed: 3})
-	if want := []float64{-0.9, 1.2}; distance(m.State.Online.X, want) > 1e-12 {
+	if want := []float64{-0.9, 1.2}; linalg.Distance(m.State.Online.X, want) > 1e-12 {
 		t.Errorf("oigrm: after two steps at %v, not %v", m.State.Online.X, want)
 	}
 }
@@ -214,10 +215,10 @@ func TestZerothOrderEstimateIsUnbiased(t *testing.T) {
 	for k := range draws {
 		m := made(t, "izo", method.Values{"lipschitz": 4.0, "gap": 1.0, "clip": 1e9, "rate": 1.0, "block": 1, "blocks": 1}).(*izo)
 		ran(t, linear(c...), "izo", m, outer.Options{Start: make([]float64, len(c)), Seed: uint64(k), Limits: outer.Limits{Iterations: 1}})
-		mean = plus(mean, -1.0/draws, m.State.Online.Delta) // Delta_2 = -g
+		mean = linalg.Plus(mean, -1.0/draws, m.State.Online.Delta) // Delta_2 = -g
 	}
 	// The variance of an entry is below d |c|^2 = 71: standard deviation of the mean 0.13.
-	if d := distance(mean, c); d > 0.8 {
+	if d := linalg.Distance(mean, c); d > 0.8 {
 		t.Errorf("the mean of %d estimates is %.3f, the gradient %v", draws, mean, c)
 	}
 }
@@ -344,13 +345,13 @@ func TestProjectedGradientToTheLetter(t *testing.T) {
 	for _, smoothness := range []float64{10, 4} { // of the second F rises along the third entry
 		x := []float64{1, 1, 1}
 		m := made(t, "pgd", method.Values{"smoothness": smoothness}).(*pgd)
-		ran(t, h, "pgd", m, outer.Options{Start: clone(x), Limits: outer.Limits{Iterations: 9}})
+		ran(t, h, "pgd", m, outer.Options{Start: linalg.Clone(x), Limits: outer.Limits{Iterations: 9}})
 		for range 9 {
 			for j := range x {
 				x[j] -= curvature[j] * x[j] / smoothness
 			}
 		}
-		if d := distance(m.State.Center.X, x); d > 1e-12*norm(x) {
+		if d := linalg.Distance(m.State.Center.X, x); d > 1e-12*linalg.Norm(x) {
 			t.Errorf("C_F = %g: after 9 steps at %v, not %v", smoothness, m.State.Center.X, x)
 		}
 	}
@@ -360,7 +361,7 @@ func TestProjectedGradientToTheLetter(t *testing.T) {
 // beyond the target.
 func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 	for _, alpha := range []float64{0, 1e-9, 1e-3} {
-		h := &formula{n: 1, alpha: alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: clone}
+		h := &formula{n: 1, alpha: alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: linalg.Clone}
 		r := ran(t, h, "pgd", made(t, "pgd", nil), outer.Options{Start: []float64{1}})
 		if want := alpha < 1e-8; (r.Status == status.Solved) != want || !want && !strings.Contains(r.Reason, "0.001") {
 			t.Errorf("gradients to %g: %v (%s)", alpha, r.Status, r.Reason)
@@ -371,7 +372,7 @@ func TestMappingsAreNoBetterThanTheirGradients(t *testing.T) {
 		given method.Values
 		want  bool
 	}{{3e-7, nil, true}, {3e-7, method.Values{"epsilon": 1e-8}, false}, {3e-5, method.Values{"epsilon": 1e-3}, true}} {
-		h := &formula{n: 1, alpha: c.alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: clone}
+		h := &formula{n: 1, alpha: c.alpha, value: func(x []float64) float64 { return x[0] * x[0] / 2 }, grad: linalg.Clone}
 		if r := ran(t, h, "pgd", made(t, "pgd", c.given), outer.Options{Start: []float64{1}}); (r.Status == status.Solved) != c.want {
 			t.Errorf("gradients to %g, settings %v: %v (%s)", c.alpha, c.given, r.Status, r.Reason)
 		}

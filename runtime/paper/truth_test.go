@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/outer"
 	"context"
 	"fmt"
@@ -61,14 +62,14 @@ func TestCertificatesAreTrue(t *testing.T) {
 func (p *follower) check(t *testing.T, what string, r *outer.Result) {
 	t.Helper()
 	const near = 1e-6 // the certificates' radius, relative to 1 + |x|
-	radius := near * (1 + norm(r.Best.X))
+	radius := near * (1 + linalg.Norm(r.Best.X))
 	pieces, f := p.near(r.Best.X, radius)
 	if math.Abs(f-r.Best.F) > 1e-9*(1+math.Abs(f)) {
 		t.Errorf("%s: F is %.12g, not %.12g", what, f, r.Best.F)
 	}
 	largest := 1.0
 	for _, piece := range pieces {
-		largest = math.Max(largest, norm(piece.grad))
+		largest = math.Max(largest, linalg.Norm(piece.grad))
 	}
 	// The default targets are 1e-5 of the gradients and 1e-7; pieces curve by radius.
 	if d := leastElement(pieces, r.Best.X, radius); d > 1e-4*largest {
@@ -79,12 +80,12 @@ func (p *follower) check(t *testing.T, what string, r *outer.Result) {
 		return
 	}
 	for i, x := range c.Points {
-		if distance(x, r.Best.X) > c.Delta*(1+1e-9) {
-			t.Errorf("%s: a point of the certificate is %.3g away", what, distance(x, r.Best.X))
+		if linalg.Distance(x, r.Best.X) > c.Delta*(1+1e-9) {
+			t.Errorf("%s: a point of the certificate is %.3g away", what, linalg.Distance(x, r.Best.X))
 		}
 		off := math.Inf(1)
 		for _, piece := range pieces {
-			off = math.Min(off, distance(piece.grad, c.Gradients[i]))
+			off = math.Min(off, linalg.Distance(piece.grad, c.Gradients[i]))
 		}
 		if off > 1e-4*largest {
 			t.Errorf("%s: the gradient %v in the certificate is of none of %+v", what, c.Gradients[i], pieces)
