@@ -94,7 +94,7 @@ func (run *systemRun) global(ctx context.Context) error {
 		switch point, err := run.polish(ctx, b); {
 		case ctx.Err() != nil: // the best point is that of the local solves, the bound stands
 			if run.best != nil {
-				run.globally.Gap = Number(gapOf(run.best.F, claim, math.Max(math.Abs(run.best.F), found.Scale)))
+				run.globally.Gap = Number(gapOf(run.best.F, claim, gapScale(run.best.F, found)))
 			}
 			if run.globally.Why == "" {
 				run.globally.Why = "the run ended before the best point of the search was a local solution"
@@ -109,13 +109,21 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.best == nil {
 		return nil
 	}
-	run.globally.Gap = Number(gapOf(run.best.F, claim, math.Max(math.Abs(run.best.F), found.Scale)))
+	run.globally.Gap = Number(gapOf(run.best.F, claim, gapScale(run.best.F, found)))
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {
 		run.globally.Why = ""
 		run.globally.Within = max(run.globally.Within, run.globally.Gap)
 	}
 	return nil
+}
+
+// gapScale is what the gap of an f near that of a search's best point is relative to.
+func gapScale(f float64, found *tree.Result) float64 {
+	if found.Best == nil || found.Scale != math.Abs(found.Best.F) {
+		return math.Max(math.Abs(f), found.Scale)
+	}
+	return math.Abs(f)
 }
 
 // polish is the local solution that a point of the tree leads to, integer entries of x held.

@@ -68,6 +68,9 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 		} else {
 			g.Gap = Number(gapOf(f, shown.Bound, math.Abs(f)))
 		}
+		if g.Proved {
+			g.Within = max(g.Within, g.Gap)
+		}
 		t.says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
 		for k := range g.Trace {
 			g.Trace[k].Bound = Number(sign * math.Min(sign*float64(g.Trace[k].Bound), shown.Bound))
@@ -116,7 +119,9 @@ func (c *claims) global(proof *proofText) {
 		c.check("global: times of the trace", len(times) == len(g.Trace) && slices.IsSorted(times) && times[0] >= 0, "")
 	}
 	if c.r.HasPoint() {
-		// It is relative to F, or to the rounding of its terms where that is more, which the proof's model tells.
+		c.check("global: no bound is beyond F", bound <= f, "it is by %.3g", bound-f)
+		c.check("global: proved within the gap asked for", !g.Proved || gap <= within, "%.3g is more than %.3g", gap, within)
+		// It is relative to F, or where that is 0 to its terms, which the proof's model tells.
 		d := gapOf(f, bound, math.Abs(f))
 		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance), "it is %.3g", d)
 	}
@@ -146,16 +151,9 @@ func (c *claims) global(proof *proofText) {
 	if !c.r.HasPoint() {
 		return
 	}
-	// What a relaxation leaves open, and as much that the statement gives away for it.
-	rounding := 2 * kkt.Tolerance * math.Max(math.Abs(f), shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda))
-	least := gapOf(f, shown.Bound, math.Max(math.Abs(f), rounding/within))
+	least := gapOf(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda)))
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+reportTolerance),
 		Claimed: gap, Found: least})
-	if g.Proved {
-		allowed := within*math.Abs(f) + rounding
-		c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: proved within the gap asked for", OK: f-shown.Bound <= allowed,
-			Claimed: allowed, Found: f - shown.Bound})
-	}
 }
 
 // infeasible is the report on a result that claims that there is no point.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math"
@@ -114,6 +115,7 @@ func (q *inquiry) run() {
 	q.judge(result)
 	if result.Status == runtime.Solved {
 		q.verified(result, slices.ContainsFunc(q.Findings[before:], func(f finding) bool { return !f.Soft }))
+		q.proof(result)
 		q.forge(result)
 	}
 	q.evaluations()
@@ -354,6 +356,30 @@ func (q *inquiry) local(r *runtime.Result) {
 		q.false("not stationary", "%s; %s", report, r.Reason)
 	} else {
 		q.Outcomes = append(q.Outcomes, "stationary")
+	}
+}
+
+// proof asks for the proof of what is proved of all x, and verifies the document with it.
+func (q *inquiry) proof(r *runtime.Result) {
+	if r.Global == nil || !r.Global.Proved || q.Seed%4 > 0 { // of one in four: it takes as long as the search
+		return
+	}
+	with := *r
+	g := *r.Global
+	with.Global = &g
+	var text bytes.Buffer
+	if err := with.WriteProof(context.Background(), &text); err != nil {
+		q.soft("no proof", err.Error(), "%v", err)
+		return
+	}
+	report, err := q.problem.VerifyProof(&with, "proof", &text)
+	switch {
+	case err != nil:
+		q.false("proof error", "%v", firstLine(err))
+	case !report.OK():
+		q.false("proof rejected", "%s", report.Failures()[0])
+	default:
+		q.Outcomes = append(q.Outcomes, "proof verified")
 	}
 }
 

@@ -31,6 +31,7 @@ func TestSystems(t *testing.T) {
 		11480, 12593, 17192, // leader's rows that the follower's answer at a start does not keep
 		16281, 16337, // best answers of an f that is not convex in y, which are not known
 		532, 2065, // slopes along directions that no branch has
+		20006, 20009, 20062, 20363, // gaps beside an F of 0, all of whose terms are 0
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {

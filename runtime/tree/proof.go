@@ -119,7 +119,7 @@ func (r *Result) Claim() float64 {
 	if math.IsInf(r.Bound, 0) {
 		return r.Bound
 	}
-	return r.Bound - kkt.Tolerance*max(math.Abs(r.Bound), r.terms)
+	return r.Bound - max(kkt.Tolerance*math.Abs(r.Bound), r.open)
 }
 
 type proofWriter struct {

@@ -269,13 +269,49 @@ func (s *search) cutoff() float64 {
 	return s.best.f - s.slack(s.best)
 }
 
-// slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open, next to the terms of f.
-func (s *search) slack(c *candidate) float64 {
-	terms := s.terms(c)
+// slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open.
+func (s *search) slack(c *candidate) float64 { return max(s.gap*math.Abs(c.f), s.leaves(c)) }
+
+// leaves is what relaxations leave open next to the terms of f at a point; where none is known, at a unit of its variables.
+func (s *search) leaves(c *candidate) float64 {
+	terms := 0.0
+	if c != nil {
+		terms = s.terms(c)
+	} else {
+		for _, v := range s.prog.C {
+			terms = max(terms, math.Abs(v))
+		}
+	}
 	if s.concave != nil {
 		terms = max(terms, s.concave.Terms)
 	}
-	return max(s.gap*math.Abs(c.f), kkt.Tolerance*terms)
+	return kkt.Tolerance * terms
+}
+
+// size is what the gap of a point is relative to (GapScale).
+func (s *search) size(p *kkt.Point) float64 {
+	terms := math.Abs(s.quad.Const)
+	for j, v := range s.quad.Lin {
+		terms += math.Abs(v) * max(1, math.Abs(p.Z[j]))
+	}
+	if q := s.quad.Hess; q != nil {
+		for i, t := range p.Z {
+			cols, vals := q.Row(i)
+			for k, j := range cols {
+				terms += 0.5 * math.Abs(t*vals[k]*p.Z[j])
+			}
+		}
+	}
+	return GapScale(p.F, terms)
+}
+
+// GapScale is what the gap between a value of f and a bound is relative to: the value; where that is 0 up to the accuracy of relaxations next to its terms (with
+// variables of 1 at least), the part of these of which DefaultGap is that accuracy.
+func GapScale(f, terms float64) float64 {
+	if f = math.Abs(f); f > kkt.Tolerance*terms {
+		return f
+	}
+	return terms * (kkt.Tolerance / DefaultGap)
 }
 
 // terms is the sum of the absolute terms of f.
@@ -346,15 +382,11 @@ func (s *search) result(ctx context.Context) *Result {
 		s.sys.Unscaled(r.Ray, s.falls)
 		return r
 	}
-	for _, c := range s.prog.C {
-		r.terms = max(r.terms, math.Abs(c))
-	}
-	if c := s.concave; c != nil {
-		r.terms = max(r.terms, c.Terms)
-	}
+	r.open = s.leaves(s.best)
 	if s.best != nil {
-		r.Gap, r.Scale = s.relative(), s.scale()
-		r.Best, r.terms = s.point(ctx, s.best), max(r.terms, s.terms(s.best))
+		r.Best = s.point(ctx, s.best)
+		r.Scale = s.size(r.Best)
+		r.Gap = max(0, s.best.f-r.Bound) / r.Scale
 	}
 	switch {
 	case len(s.open) > 0 && ctx.Err() != nil:

@@ -79,7 +79,7 @@ type Result struct {
 	// nothing is feasible.
 	Bound float64
 	Gap   float64 // (Best.F - Bound) / Scale; +Inf where one of them is not known
-	Scale float64 // |Best.F|, or where that is more the rounding of its terms over the gap asked for
+	Scale float64 // GapScale of Best.F
 	Nodes int64   // relaxations solved for nodes
 	Tried int64   // and others: for the choice of branches, and of branches for incumbents
 	Work  int64
@@ -90,7 +90,7 @@ type Result struct {
 	Trace []Progress // nodes, bound and incumbent along the way; the last one is the end
 	State *State     // to resume from, and for WriteProof
 
-	terms float64 // of f at Best, or of a unit of a variable of the relaxation
+	open float64 // what relaxations leave open of Bound
 }
 
 // Solve searches for the least value of f over the system.
