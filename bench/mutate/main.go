@@ -152,17 +152,18 @@ func (o options) packages(list []*mutant) (out []string) {
 	return out
 }
 
+// projectRoot is where the workspace of the project's modules is.
 func projectRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(filepath.Join(d, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(d, "go.work")); err == nil {
 			return d, nil
 		}
 		if d == filepath.Dir(d) {
-			return "", fmt.Errorf("no go.mod above %s", dir)
+			return "", fmt.Errorf("no go.work above %s", dir)
 		}
 	}
 }
