@@ -7,6 +7,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
+	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
@@ -20,7 +21,8 @@ type Checked struct {
 	Abstract bool // no data were given: the proofs hold for any data
 	Warnings diag.List
 
-	ties *ties // nil for a strongly convex follower
+	ties *ties  // nil for a strongly convex follower, and where
+	rule string // breaks the ties of one that is taken as it stands; "" for none
 }
 
 // Check proves what it can about the model: with its data where set supplies
@@ -38,6 +40,18 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnings := func() diag.List { return append(append(diag.List(nil), m.Warnings...), s.diags...) }
+	rule, _, err := tiesOf(bound)
+	if err != nil {
+		return nil, err
+	}
+	if onlyExact(bound, rule) {
+		proof, err := s.standing(bound, rule, how.Abstract)
+		if err != nil {
+			return nil, err
+		}
+		return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, rule: rule, Warnings: warnings()}, nil
+	}
 	bound, t, err := s.breakTies(bound, how.Abstract)
 	if err != nil {
 		return nil, err
@@ -46,8 +60,22 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t,
-		Warnings: append(append(diag.List(nil), m.Warnings...), s.diags...)}, nil
+	return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t, Warnings: warnings()}, nil
+}
+
+// standing is what is proved of a problem whose follower is taken as it stands; with its data the error says why it cannot be.
+func (s *steps) standing(bound *ir.Problem, rule string, abstract bool) (*curvature.Proof, error) {
+	if abstract {
+		proof := curvature.Prove(bound, s.limits)
+		bound.Facts, bound.Blocks = proof.Facts(), facts.Blocks(bound)
+		return proof, s.ended()
+	}
+	p, err := s.asItStands(bound, rule)
+	if err != nil {
+		return nil, err
+	}
+	*bound = *p.IR
+	return p.Proof, nil
 }
 
 // Text is the check for people, with derivations where explain is set.
@@ -55,6 +83,9 @@ func (c *Checked) Text(explain bool) string {
 	var b strings.Builder
 	if c.ties != nil {
 		fmt.Fprintf(&b, "ties: %s, so g below is the follower's objective with a small strongly convex term (tau %g)\n", c.ties.rule, c.ties.tau)
+	}
+	if c.rule != "" {
+		fmt.Fprintf(&b, "ties: %s, on the follower's KKT system: g is taken as it stands, and need not be strongly convex\n", c.rule)
 	}
 	b.WriteString(c.Proof.Text(explain))
 	if note := followersNote(ownBlocks(c.Problem)); note != "" {

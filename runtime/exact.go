@@ -21,14 +21,12 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, why, err := s.exactly(bound, rule)
-	switch {
-	case err != nil:
+	if onlyExact(bound, rule) {
+		return s.asItStands(bound, rule)
+	}
+	exact, _, err := s.exactly(bound, rule)
+	if err != nil {
 		return nil, err
-	case rule == pessimistic && exact == nil:
-		return nil, refused(bound, "ties = pessimistic needs the follower's KKT system as it stands: "+why)
-	case rule == pessimistic:
-		return exact, nil
 	}
 	found := len(s.diags)
 	p, t, err := s.regularized(bound)
@@ -41,6 +39,25 @@ func (s *steps) withTies(bound *ir.Problem) (*Problem, error) {
 		return exact, nil
 	}
 	return nil, err
+}
+
+// onlyExact reports that a rule of the ties has no meaning but on the KKT system: what is worst for the leader is no minimum, and what f makes of multipliers cannot be added to
+// an objective of y.
+func onlyExact(bound *ir.Problem, rule string) bool {
+	return rule == pessimistic || rule == optimistic && len(bound.Duals) > 0
+}
+
+// asItStands is exactly, for a problem that is taken in no other way.
+func (s *steps) asItStands(bound *ir.Problem, rule string) (*Problem, error) {
+	exact, why, err := s.exactly(bound, rule)
+	if err == nil && exact == nil {
+		what := "ties = " + rule
+		if rule == optimistic {
+			what += " with an upper level that reads multipliers (`dual`)"
+		}
+		return nil, refused(bound, what+" needs the follower's KKT system as it stands: "+why)
+	}
+	return exact, err
 }
 
 // regularized is a bound problem whose follower breaks ties by what is added to its objective.

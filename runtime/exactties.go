@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/oracle"
 )
 
@@ -14,31 +15,50 @@ type SafePoint struct {
 	Distance  Number `json:"distance"`  // of x from the solution, in the max norm
 }
 
+// tieRule is how what the follower leaves open is decided where p is solved or evaluated on its KKT system: as the model says, or for multipliers that the upper level reads of a follower
+// with one answer, in the leader's favour, as they are variables of the system. "" where nothing is open, or the system is too large.
+func (p *Problem) tieRule() string {
+	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && systemSize(p.Numeric) <= largestSystem {
+		return optimistic
+	}
+	return p.exactTies
+}
+
+// tiesOn is what a result says of a follower as it stands that leaves this open, but for what F is then.
+func (p *Problem) tiesOn(c choice) *Ties {
+	t := &Ties{Rule: p.tieRule(), Exact: true, Unique: c.none()}
+	if len(p.IR.Duals) > 0 {
+		t.UniqueAnswer, t.UniqueMultipliers = &c.answer, &c.multipliers
+	}
+	return t
+}
+
 // describeExactTies says what the follower's other answers are worth: those at the result's x that are best and worst for the leader, whether there are any, and an x near by
 // where there are none.
 func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemRun, pt *oracle.Point) error {
-	if p.exactTies == "" {
+	if p.tieRule() == "" {
 		return nil
 	}
 	_, sign := sense(&p.IR.Upper)
 	none := Number(math.NaN())
-	ties := &Ties{Rule: p.exactTies, Exact: true, Optimistic: r.Upper.Objective, Pessimistic: none}
-	r.Lower.Ties = ties
 	solver, err := run.whole()
 	if err != nil {
 		return err
 	}
 	follower := solver.Follower()
-	if ties.Unique = follower.Unique(ctx, run.best.Z); ties.Unique {
+	ties := p.tiesOn(choiceAt(ctx, follower, run.best.Z))
+	ties.Optimistic, ties.Pessimistic = r.Upper.Objective, none
+	r.Lower.Ties = ties
+	if ties.Unique {
 		ties.Pessimistic = r.Upper.Objective
 		return nil
 	}
-	if _, err := follower.Extreme(ctx, run.best.Z, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
+	if _, _, err := extremeAnswer(ctx, run.s, follower, run.best.Z, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
 		ties.Optimistic = none
 		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
 	}
-	if worst, err := follower.Extreme(ctx, run.best.Z, -1); err == nil {
-		ties.Pessimistic = Number(sign * run.s.Value(worst))
+	if _, worst, err := extremeAnswer(ctx, run.s, follower, run.best.Z, -1); err == nil {
+		ties.Pessimistic = Number(sign * worst)
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}

@@ -109,6 +109,11 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.best == nil {
 		return nil
 	}
+	if !found.Proved {
+		if err := run.takeBestAnswer(ctx); err != nil {
+			return err
+		}
+	}
 	run.globally.Gap = Number(gapOf(run.best.F, claim, gapScale(run.best.F, found)))
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {

@@ -21,6 +21,8 @@ type Outlook struct {
 		Ties *struct {
 			Rule   string  `json:"rule"`
 			Unique bool    `json:"unique"`
+			Answer *bool   `json:"unique_answer"` // the parts of Unique; nil where the upper level reads no multipliers
+			Prices *bool   `json:"unique_multipliers"`
 			Best   *Number `json:"best"`
 			Worst  *Number `json:"worst"`
 			Safe   *struct {
@@ -134,6 +136,8 @@ func (o *Outlook) tieWords(r *Result, f string) string {
 		return "Tie: there is no answer of the follower."
 	case t == nil:
 		return "Tie: no; the follower's objective is taken to curve in all of its variables, so that it has one answer to each x."
+	case t.Unique && t.Prices != nil:
+		return "Tie: no; the follower has one answer at this x, and the multipliers that the upper level reads take one value."
 	case t.Unique:
 		return "Tie: no; the follower may have several answers that are as good for it, but has one at this x."
 	}
@@ -148,6 +152,13 @@ func (o *Outlook) tieWords(r *Result, f string) string {
 		ends = fmt.Sprintf(", with which F goes from %s to %s", best, worst)
 	} else if worst != "" {
 		ends = fmt.Sprintf(", with the worst of which F is %s", worst)
+	}
+	if t.Prices != nil && !*t.Prices {
+		what := "the multipliers that the upper level reads are not unique at this x"
+		if t.Answer != nil && !*t.Answer {
+			what = "the follower has other answers at this x that are as good for it, and multipliers that the upper level reads are not unique"
+		}
+		return fmt.Sprintf("Tie: yes; %s%s, and F = %s takes those that the rule (%s) picks.", what, ends, f, t.Rule)
 	}
 	return fmt.Sprintf("Tie: yes; the follower has other answers at this x that are as good for it%s, and F = %s takes the one that its rule (%s) picks.", ends, f, t.Rule)
 }

@@ -156,7 +156,9 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	case run.s.P.Integer != nil:
 		err = run.integers()
 	default:
-		err = run.locally(ctx)
+		if err = run.locally(ctx); err == nil {
+			err = run.takeBestAnswer(ctx)
+		}
 	}
 	var usage *UsageError
 	if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {

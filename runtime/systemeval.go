@@ -18,7 +18,7 @@ import (
 	"bilevelc/runtime/qp"
 )
 
-// Where the KKT system of a follower with ties can be kept, F at a given x is f at the follower's own answer that is best for the leader, or worst (ties = pessimistic):
+// Where the KKT system of a follower with ties, or with multipliers that the upper level reads, can be kept, F at a given x is f at the follower's own answer that is best for the leader, or worst (ties = pessimistic):
 // one program for an answer, and one over the set of all answers.
 
 // systemPoint evaluates a problem with ties on its KKT system. It is not safe for concurrent use.
@@ -33,7 +33,7 @@ type systemPoint struct {
 func (p *Problem) evaluates(opts Options) *Problem {
 	q := p.exact
 	switch {
-	case p.exactTies != "":
+	case p.exactTies != "" || p.tieRule() != "" && p.whyNot(opts) == "":
 		return p
 	case p.ties == nil || q == nil:
 	case q.exactTies == leastNorm:
@@ -61,7 +61,7 @@ func (p *Problem) systemPoint() (*systemPoint, error) {
 // systemAnswer is F at one x.
 type systemAnswer struct {
 	*kkt.Point
-	unique bool
+	choice choice
 	short  error // why Z is one of the answers, and not known to be the best or worst
 }
 
@@ -84,23 +84,25 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 	case status != activeset.Optimal:
 		return nil, &oracle.LowerError{X: slices.Clone(x), Reason: fmt.Sprintf("the program of its answer: %v", status)}
 	}
-	out := &systemAnswer{unique: e.follower.Unique(ctx, z)}
-	if !out.unique {
+	out := &systemAnswer{choice: choiceAt(ctx, e.follower, z)}
+	if !out.choice.none() {
 		var end []float64
 		var err error
-		switch e.p.exactTies {
+		switch e.p.tieRule() {
 		case pessimistic:
-			end, err = e.follower.Extreme(ctx, z, -1)
+			end, _, err = extremeAnswer(ctx, e.s, e.follower, z, -1)
 		case leastNorm:
 			end, err = e.follower.LeastNorm(ctx, z)
 		default:
-			end, err = e.follower.Extreme(ctx, z, 1)
+			end, _, err = extremeAnswer(ctx, e.s, e.follower, z, 1)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil:
 			out.short = err
+		case end == nil:
+			return nil, &oracle.LowerError{X: slices.Clone(x), Upper: true, Reason: "f has no end over the follower's answers and multipliers there"}
 		default:
 			z = end
 		}
@@ -140,7 +142,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		return p.failed(r, x, err)
 	}
 	var m *kkt.Multipliers
-	function := answer.unique || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
+	function := answer.choice.none() || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
 	if answer.short == nil && function {
 		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
@@ -197,7 +199,7 @@ func (p *Problem) takes(opts Options) error {
 		return err
 	}
 	if opts.Method != "" && opts.Method != SystemMethod || opts.Oracle != "" || opts.Solver != "" || len(opts.Settings) > 0 {
-		return &UsageError{Err: fmt.Errorf("ties = %s is evaluated on the follower's KKT system: it takes no method, oracle, solver or settings", p.exactTies)}
+		return &UsageError{Err: fmt.Errorf("ties = %s is evaluated on the follower's KKT system: it takes no method, oracle, solver or settings", p.tieRule())}
 	}
 	return nil
 }
@@ -221,8 +223,9 @@ func (e *systemPoint) near(ctx context.Context, x []float64) (*systemAnswer, err
 // answersAt says what the follower's other answers at a point are worth.
 func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answer *systemAnswer) *Ties {
 	_, sign := sense(&p.IR.Upper)
-	ties := &Ties{Rule: p.exactTies, Exact: true, Unique: answer.unique, Optimistic: r.Upper.Objective, Pessimistic: r.Upper.Objective}
-	if answer.unique {
+	ties := p.tiesOn(answer.choice)
+	ties.Optimistic, ties.Pessimistic = r.Upper.Objective, r.Upper.Objective
+	if ties.Unique {
 		return ties
 	}
 	for _, end := range []struct {
@@ -230,8 +233,8 @@ func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answ
 		word string
 		to   *Number
 	}{{1, "best", &ties.Optimistic}, {-1, "worst", &ties.Pessimistic}} {
-		if z, err := e.follower.Extreme(ctx, answer.Z, end.sign); err == nil {
-			*end.to = Number(sign*e.s.Value(z) + 0)
+		if _, f, err := extremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
+			*end.to = Number(sign*f + 0)
 		} else {
 			*end.to = Number(math.NaN())
 			r.Notes = append(r.Notes, fmt.Sprintf("F with the %s of the follower's answers is not known: %v", end.word, err))

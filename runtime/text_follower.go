@@ -42,7 +42,11 @@ func (t *textReport) ties() {
 // exactTies says what the follower may do otherwise, where nothing was added to its objective.
 func (t *textReport) exactTies(ties *Ties) {
 	if ties.Unique {
-		t.b.WriteString("follower: its answer is unique\n")
+		t.b.WriteString("follower: its answer is unique")
+		if ties.UniqueMultipliers != nil {
+			t.b.WriteString(", and so are the multipliers that the upper level reads")
+		}
+		t.b.WriteByte('\n')
 		return
 	}
 	how, other, end := "in the leader's favour", float64(ties.Pessimistic), "worst"
@@ -53,9 +57,17 @@ func (t *textReport) exactTies(ties *Ties) {
 		fmt.Fprintf(&t.b, "follower: ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst\n", number(float64(ties.Optimistic)), number(float64(ties.Pessimistic)))
 		return
 	}
-	fmt.Fprintf(&t.b, "follower: ties are broken %s", how)
+	what, of := "ties are broken", "answer"
+	switch m := ties.UniqueMultipliers; {
+	case m == nil || *m:
+	case *ties.UniqueAnswer:
+		what, of = "its answer is unique; the multipliers that the upper level reads are not, and are chosen", "values"
+	default:
+		what, of = "ties are broken, and multipliers that are not unique chosen,", "answer and multipliers"
+	}
+	fmt.Fprintf(&t.b, "follower: %s %s", what, how)
 	if !math.IsNaN(other) {
-		fmt.Fprintf(&t.b, "; F is %s with the answer %s for the leader", number(other), end)
+		fmt.Fprintf(&t.b, "; F is %s with the %s %s for the leader", number(other), of, end)
 	}
 	t.b.WriteByte('\n')
 	if s := ties.Safe; s != nil {

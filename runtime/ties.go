@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"bilevelc/ir"
-	"bilevelc/lang/diag"
 	"bilevelc/runtime/linalg"
 )
 
@@ -78,11 +77,6 @@ func tiesOf(p *ir.Problem) (rule string, tau float64, err error) {
 	}
 	if rule == pessimistic && given != nil {
 		return "", 0, located(given.Span, errors.New("tau belongs to `ties = optimistic` or `ties = least_norm`"))
-	}
-	if (rule == optimistic || rule == pessimistic) && len(p.Duals) > 0 {
-		var diags diag.List
-		diags.Errorf(diag.RunSetting, p.Upper.Span, "ties = %s needs an upper level that reads no multipliers (`dual`): use least_norm", rule)
-		return "", 0, diags
 	}
 	return rule, tau, nil
 }

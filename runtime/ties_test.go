@@ -123,7 +123,7 @@ func TestTiesAreRefused(t *testing.T) {
 		"ties takes":      {"ties = optimistic", "ties = kind"},
 		"tau is a number": {"ties = optimistic", "ties = optimistic; tau = 2"},
 		"tau belongs to":  {"ties = optimistic", "tau = 0.001"},
-		"least_norm":      {"maximize x * y[1]", "maximize dual(all) * x"},
+		"KKT system":      {"maximize x * y[1]\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize y[1]", "maximize x * y[1] + dual(all)\n}\nlower {\n  var y: vector[2] in nonneg\n  minimize y[1]^4"},
 		"not strongly":    {"minimize y[1] + x * y[2]", "minimize y[1] + x * y[2] - sumsq(y)"},
 	} {
 		source := strings.Replace(`model tied

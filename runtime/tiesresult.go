@@ -26,7 +26,10 @@ type Ties struct {
 	Exact bool   `json:"exact"`
 	// Unique says that the follower has no other answer at this x: shown by the signs of slacks and multipliers where nothing was added, else that tilting it in two
 	// opposite random directions gives the same answer.
-	Unique bool `json:"unique"`
+	// Where the upper level reads multipliers it says, too, that these take no other values; UniqueAnswer and UniqueMultipliers are then its two parts, nil else.
+	Unique            bool  `json:"unique"`
+	UniqueAnswer      *bool `json:"unique_answer,omitempty"`
+	UniqueMultipliers *bool `json:"unique_multipliers,omitempty"`
 	// Optimistic and Pessimistic are the upper objective at the follower's answers
 	// that are best and worst for the leader, NaN where they were not found.
 	Optimistic  Number `json:"best"`
@@ -136,13 +139,13 @@ func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value f
 		sign float64
 		to   *Number
 	}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
-		answer := z
+		f := e.s.Value(z)
 		if !out.Unique {
-			if answer, err = e.follower.Extreme(ctx, z, end.sign); err != nil {
-				continue // f bends the wrong way for this end
+			if _, f, err = extremeAnswer(ctx, e.s, e.follower, z, end.sign); err != nil {
+				continue
 			}
 		}
-		*end.to = Number(sign*e.s.Value(answer) + 0)
+		*end.to = Number(sign*f + 0)
 	}
 	return true, nil
 }

@@ -109,7 +109,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		c.check("ties", false, "the model breaks them, and the document does not say how")
 		return
 	}
-	c.check("rule of the ties", claimed.Rule == c.p.exactTies, "it is %s", c.p.exactTies)
+	c.check("rule of the ties", claimed.Rule == c.p.tieRule(), "it is %s", c.p.tieRule())
 	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
 	e, err := c.p.systemPoint()
 	if err != nil {
@@ -127,8 +127,17 @@ func (c *claims) exactTies(claimed *Ties) {
 	close := func(claim string, claimed, found float64) {
 		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
 	}
-	unique := follower.Unique(ctx, z)
+	again := c.p.tiesOn(choiceAt(ctx, follower, z))
+	unique := again.Unique
 	c.check("ties: the follower has one answer", claimed.Unique == unique, "")
+	for _, part := range []struct {
+		what           string
+		claimed, again *bool
+	}{{"answer", claimed.UniqueAnswer, again.UniqueAnswer}, {"value of the multipliers", claimed.UniqueMultipliers, again.UniqueMultipliers}} {
+		if part.claimed != nil || part.again != nil {
+			c.check("ties: the follower has one "+part.what, part.claimed != nil && part.again != nil && *part.claimed == *part.again, "")
+		}
+	}
 	for _, end := range []struct {
 		word, rule string
 		sign       float64
@@ -137,12 +146,12 @@ func (c *claims) exactTies(claimed *Ties) {
 		what := "ties: F at the answer " + end.word + " for the leader"
 		of := float64(c.r.Upper.Objective)
 		if !unique {
-			answer, err := follower.Extreme(ctx, z, end.sign)
+			_, f, err := extremeAnswer(ctx, s, follower, z, end.sign)
 			if err != nil { // then nothing is to be said
 				c.check(what, math.IsNaN(float64(end.claimed)), "%v", err)
 				continue
 			}
-			if of = sign * s.Value(answer); end.rule == c.p.exactTies {
+			if of = sign * f; end.rule == c.p.tieRule() {
 				close("ties: F is with the answer that the rule asks for", float64(c.r.Upper.Objective), of)
 			}
 		}
@@ -173,7 +182,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: safe point", false, "the follower has no answer there: %v", status)
 			return
 		}
-		c.check("ties: the follower has one answer at the safe point", follower.Unique(ctx, answer), "")
+		c.check("ties: the follower has one answer at the safe point", choiceAt(ctx, follower, answer).none(), "")
 		close("ties: F at the safe point", float64(safe.Objective), sign*s.Value(answer))
 	}
 }

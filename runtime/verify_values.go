@@ -99,7 +99,7 @@ func (c *claims) values() {
 // convex.
 func (c *claims) ties() {
 	t, claimed := c.p.ties, c.r.Lower.Ties
-	if c.p.exactTies != "" {
+	if c.p.exactTies != "" || c.r.onSystem() && c.p.tieRule() != "" {
 		c.exactTies(claimed)
 		return
 	}

@@ -142,6 +142,9 @@ func (f *Follower) join(x []float64, sol *activeset.Solution) []float64 {
 	return z
 }
 
+// ErrCurved is wrapped by the error of Extreme for an objective that is not convex over the follower's answers.
+var ErrCurved = errors.New("more than one of the follower's answers may be stationary")
+
 // Extreme minimizes sign times the leader's objective over the follower's optimal set at z's x, from z, a point of it. With any
 // dual solution lambda, y is optimal exactly where it is feasible, s_i = 0 for each lambda_i > 0, and H y is what it is at another optimal y.
 // Where sign is positive, the answer keeps the leader's rows that read the follower, if one of the set does.
@@ -281,7 +284,7 @@ func (f *Follower) extreme(ctx context.Context, program *activeset.Program, z []
 	for step := range newtonSteps {
 		hess := f.curvature(out, sign)
 		if !Semidefinite(hess) {
-			return nil, 0, fmt.Errorf("the leader's objective is not %s in y", map[bool]string{true: "convex", false: "concave"}[sign > 0])
+			return nil, 0, fmt.Errorf("%w: the leader's objective is not %s in y", ErrCurved, map[bool]string{true: "convex", false: "concave"}[sign > 0])
 		}
 		grad, at := make([]float64, s.N), f.scaled(out)
 		s.Gradient(grad, out)

@@ -67,6 +67,8 @@ const (
 	UpperRow
 	ExtendedRow
 	CoupledRow
+	// HeldForce: H y is what it is at all of the follower's answers (System.Answers).
+	HeldForce
 )
 
 // Side is one quantity that is to be nonnegative: how far a row's activity, or a variable, is above its lower, or below

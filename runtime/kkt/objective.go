@@ -147,6 +147,12 @@ func newObjective(s *System) (*Objective, error) {
 	if len(entries) > 0 {
 		o.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
 	}
+	s.convexify(o)
+	return o, nil
+}
+
+// convexify sets Dual and Convex of a quadratic objective.
+func (s *System) convexify(o *Objective) {
 	o.Convex = Semidefinite(o.Hess)
 	if !o.Convex {
 		if o.Dual = s.strongDuality(o); o.Dual != nil {
@@ -156,7 +162,6 @@ func newObjective(s *System) (*Objective, error) {
 			o.Dual = nil
 		}
 	}
-	return o, nil
 }
 
 // place2 is place for x as well.

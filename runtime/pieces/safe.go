@@ -3,13 +3,14 @@ package pieces
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 )
 
-// Safe is a point next to another at which the follower has one answer.
+// Safe is a point next to another at which the follower has one answer, and the multipliers that f reads one value.
 type Safe struct {
 	Z        []float64 // len N: x, the follower's only answer to it, its multipliers
 	F        float64
@@ -23,27 +24,44 @@ var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 const safeTries = 40
 
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
-// the solution as the distance makes it. nil where none was found.
+// the solution as the distance makes it. It begins with the branch on which no biactive row is used; one without an inside says which pair to turn over, and from one that x cannot enter, or
+// where the follower keeps a choice, it goes to each of its neighbours. nil where none was found.
 func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
-	fix := append([]kkt.Fix(nil), p.Branch...)
+	first := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
-		fix[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
+		first[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
 	}
-	var best *Safe
-	for range safeTries {
+	queue, seen := [][]kkt.Fix{first}, map[string]bool{}
+	turned := func(fix []kkt.Fix, k int) {
+		next := slices.Clone(fix)
+		next[k] = kkt.SlackZero + kkt.MultZero - next[k]
+		queue = append(queue, next)
+	}
+	for tried := 0; len(queue) > 0 && tried < safeTries; queue = queue[1:] {
+		fix := queue[0]
+		key := make([]byte, len(p.Biactive))
+		for t, k := range p.Biactive {
+			key[t] = byte(fix[k])
+		}
+		if seen[string(key)] {
+			continue
+		}
+		seen[string(key)] = true
+		tried++
 		inside, flip := v.interior(ctx, p, fix)
-		if inside != nil {
-			if s := v.approach(ctx, p, inside); s != nil && (best == nil || s.F < best.F) {
-				best = s
+		switch {
+		case inside == nil && flip >= 0:
+			turned(fix, flip)
+		case inside != nil:
+			if s := v.approach(ctx, p, inside); s != nil {
+				return s
 			}
-			return best
+			for _, k := range p.Biactive {
+				turned(fix, k)
+			}
 		}
-		if flip < 0 {
-			return nil
-		}
-		fix[flip] = kkt.SlackZero + kkt.MultZero - fix[flip]
 	}
-	return best
+	return nil
 }
 
 // interior is a point of a branch at which every open side is positive: where the least of them, over the sizes of slacks and of multipliers, is as large as it can be,
@@ -146,7 +164,7 @@ func (v *Solver) approach(ctx context.Context, p *kkt.Point, inside []float64) *
 			z[j] = p.Z[j] + t*(inside[j]-p.Z[j])
 		}
 		answer, status := v.follower.Solve(ctx, s.X(z))
-		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) {
+		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) || !v.follower.UniqueMultipliers(ctx, answer) {
 			continue
 		}
 		if _, biactive := s.BranchAt(answer); len(biactive) > 0 {

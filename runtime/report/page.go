@@ -243,12 +243,17 @@ func (v *view) values(r *runtime.Result, s *Structure, o *runtime.Outlook) {
 	for _, u := range r.Report {
 		v.Report = append(v.Report, valueOf(u, s, nil))
 	}
-	if t := r.Lower.Ties; t != nil {
+	if t := r.Lower.Ties; t != nil && t.UniqueMultipliers != nil && t.Unique {
+		v.Follower = "The follower's answer is unique, and so are the multipliers that the upper level reads."
+	} else if t != nil {
 		v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s with tau = %s: it loses %s against its optimum. F is %s with the answer best for the leader and %s with the worst.",
 			t.Rule, brief(t.Tau), brief(t.Loss), number(t.Optimistic), number(t.Pessimistic))
 		if t.Tau == 0 {
 			v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s. F is %s with the answer best for the leader and %s with the worst.",
 				t.Rule, number(t.Optimistic), number(t.Pessimistic))
+		}
+		if m := t.UniqueMultipliers; m != nil && !*m {
+			v.Follower += " Multipliers that the upper level reads are not unique, and are chosen by the same rule."
 		}
 	}
 	if t := o.Lower.Ties; t != nil && t.Safe != nil {

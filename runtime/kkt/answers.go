@@ -1,0 +1,112 @@
+package kkt
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+)
+
+// Answers is the system of all that the follower may do at z's x, for package tree: its points are z's x, the follower's optimal answers y and their multipliers lambda. The set of
+// such pairs is a product of two polyhedra, as any multipliers of a convex program go with any of its solutions:
+//
+//	{ y : s >= 0, s_i = 0 where lambda_i > 0 at z, H y = H y(z) }  x  { lambda : B'lambda = grad_y g, lambda_i >= 0, lambda_i = 0 where s_i > 0 at z },
+//
+// so that no pair is left to branch on (Pairs is empty). Objective is sign times f, with the products of y and lambda that vanish on the set taken out of it; Value is still f. With
+// coupled the leader's rows that read the follower hold, too.
+func (s *System) Answers(z []float64, sign float64, coupled bool) (*System, error) {
+	if !s.Objective.Quadratic {
+		return nil, errors.New("the leader's objective is not quadratic")
+	}
+	signs, relaxation := s.SignsAt(z), *s.Relaxation
+	out := *s
+	out.Pairs, out.Relaxation = nil, &relaxation
+	var b = &relaxation.Bounds
+	fix := make([]Fix, len(s.Pairs))
+	for k, p := range s.Pairs {
+		switch {
+		case signs.Mult[p.Row]:
+			fix[k] = SlackZero
+		case signs.Slack[p.Row]:
+			fix[k] = MultZero
+		}
+	}
+	*b = activeset.Bounds{}
+	s.Bounds(b, fix)
+	for j := range z {
+		if j < s.Nx || j >= s.Nx+s.Ny+s.M {
+			b.Lo[j] = z[j] / s.ColScale[j]
+			b.Hi[j] = b.Lo[j]
+		}
+	}
+	for r, o := range s.Origin {
+		if o.Kind == UpperRow || o.Kind == ExtendedRow || o.Kind == CoupledRow && !coupled {
+			b.RowLo[r], b.RowHi[r] = math.Inf(-1), math.Inf(1)
+		}
+	}
+	relaxation.A = relaxation.A.Clone()
+	out.Origin, out.RowScale = slices.Clone(s.Origin), slices.Clone(s.RowScale)
+	grad := slices.Clone(s.Q)
+	for j := range s.Ny {
+		cols, vals := s.H.Row(j)
+		force := 0.0
+		for t, i := range cols {
+			force += vals[t] * s.Y(z)[i]
+			relaxation.A.Append(s.Nx+i, vals[t]*s.RowScale[j]*s.ColScale[s.Nx+i])
+		}
+		grad[j] += force + s.G.RowDot(j, s.X(z))
+		if len(cols) == 0 {
+			continue
+		}
+		relaxation.A.EndRow()
+		b.RowLo, b.RowHi = append(b.RowLo, force*s.RowScale[j]), append(b.RowHi, force*s.RowScale[j])
+		out.Origin, out.RowScale = append(out.Origin, Origin{HeldForce, j}), append(out.RowScale, s.RowScale[j])
+	}
+	out.Objective = s.objectiveAt(z, sign, grad)
+	return &out, nil
+}
+
+// objectiveAt is sign times f at z's x, with what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.
+func (s *System) objectiveAt(z []float64, sign float64, grad []float64) *Objective {
+	o := &Objective{Quadratic: true, Lin: make([]float64, s.N), Const: sign * s.Objective.Const}
+	x := func(j int) bool { return j < s.Nx }
+	for j, c := range s.Objective.Lin {
+		if x(j) {
+			o.Const += sign * c * z[j]
+		} else {
+			o.Lin[j] = sign * c
+		}
+	}
+	if hess := s.Objective.Hess; hess != nil {
+		entries := []sparse.Entry{}
+		for i := range s.N {
+			cols, vals := hess.Row(i)
+			for t, j := range cols {
+				v := sign * vals[t]
+				switch {
+				case x(i) && x(j):
+					o.Const += 0.5 * v * z[i] * z[j]
+				case x(j):
+					o.Lin[i] += v * z[j]
+				case !x(i):
+					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+				}
+			}
+		}
+		if len(entries) > 0 {
+			o.Hess = sparse.FromEntries(s.N, s.N, entries)
+		}
+	}
+	// The system at this x, where the follower minimizes grad'y.
+	rows, p := *s.P.Rows, *s.P
+	rows.Rhs = make([]float64, s.M)
+	for i, v := range s.P.Rows.Rhs {
+		rows.Rhs[i] = v - s.P.Rows.A.RowDot(i, s.X(z))
+	}
+	rows.A, p.Rows = sparse.FromEntries(s.M, s.Nx, nil), &rows
+	held := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
+	held.convexify(o)
+	return o
+}

@@ -1,0 +1,102 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/tree"
+)
+
+// choice is what the follower leaves open at a point of its KKT system, of what f reads.
+type choice struct {
+	answer, multipliers bool // there are no others
+}
+
+// none reports that F is one number, whatever the follower prefers.
+func (c choice) none() bool { return c.answer && c.multipliers }
+
+func choiceAt(ctx context.Context, follower *kkt.Follower, z []float64) choice {
+	return choice{follower.Unique(ctx, z), follower.UniqueMultipliers(ctx, z)}
+}
+
+// answersWork is the budget of a search over the follower's answers at one x: a run makes five at least, two of them to verify itself, that are to take no more than a search that nobody asked for.
+const answersWork = modestWork / 5
+
+// extremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
+// set of all answers where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
+func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
+	if len(s.P.Duals) == 0 {
+		answer, err = follower.Extreme(ctx, z, sign)
+		if err == nil {
+			return answer, s.Value(answer), nil
+		}
+		if !errors.Is(err, kkt.ErrCurved) || !s.Objective.Quadratic {
+			return nil, 0, err
+		}
+	}
+	for _, coupled := range []bool{true, false} {
+		if coupled && (s.P.Coupled == nil || sign < 0) {
+			continue
+		}
+		set, err := s.Answers(z, sign, coupled)
+		if err != nil {
+			return nil, 0, err
+		}
+		found, err := tree.Solve(ctx, set, tree.Options{Gap: kkt.Tolerance, Work: answersWork})
+		switch {
+		case err != nil:
+			return nil, 0, err
+		case ctx.Err() != nil:
+			return nil, 0, context.Cause(ctx)
+		case found.Outcome == tree.Proved:
+			return found.Best.Z, s.Value(found.Best.Z), nil
+		case found.Outcome == tree.Unbounded:
+			return nil, math.Inf(-int(sign)), nil
+		case found.Outcome != tree.Infeasible || !coupled:
+			return nil, 0, fmt.Errorf("the search over the follower's answers: %s", found.Why)
+		}
+	}
+	return nil, 0, errors.New("the follower's answers were not found")
+}
+
+// takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
+// multiplier and an amount that belong to different rows.
+func (run *systemRun) takeBestAnswer(ctx context.Context) error {
+	if o := run.s.Objective; run.best == nil || run.p.tieRule() == "" || o == nil || o.Convex || !o.Quadratic {
+		return nil
+	}
+	solver, err := run.whole()
+	if err != nil {
+		return err
+	}
+	for { // each round lowers F by more than rounding, and ends at a local solution of another branch
+		z, f, err := extremeAnswer(ctx, run.s, solver.Follower(), run.best.Z, 1)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil || z == nil || !(f < run.best.F-kkt.Tolerance*run.termsOfF()) {
+			return nil // what is not known, or has no end, is said with the result
+		}
+		branch, _ := run.s.BranchAt(z)
+		point, err := run.polish(ctx, &kkt.Point{Z: z, Branch: branch})
+		if point == nil || !(point.F < run.best.F) {
+			return err
+		}
+		if run.best, run.err = point, err; err != nil {
+			return err
+		}
+	}
+}
+
+// termsOfF is the size of the terms of f at the best point: |f| and what its slopes make of the point.
+func (run *systemRun) termsOfF() float64 {
+	z, grad := run.best.Z, make([]float64, run.s.N)
+	size := math.Abs(run.s.Gradient(grad, z))
+	for j, g := range grad {
+		size += math.Abs(g * z[j])
+	}
+	return size
+}
