@@ -7,6 +7,7 @@ package sparse
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"gonum.org/v1/gonum/floats"
@@ -121,6 +122,26 @@ func (m *CSR) RowDot(i int, x []float64) float64 {
 		s += vals[k] * x[j]
 	}
 	return s
+}
+
+// RowTerms is the sum of the sizes of the terms of RowDot.
+func (m *CSR) RowTerms(i int, x []float64) float64 {
+	cols, vals := m.Row(i)
+	n, k := len(cols), 0
+	var s [4]float64
+	if n >= contiguous && cols[n-1]-cols[0] == n-1 {
+		for x := x[cols[0] : cols[n-1]+1]; k+4 <= n; k += 4 {
+			v, x := vals[k:k+4:k+4], x[k:k+4:k+4]
+			s[0] += math.Abs(v[0] * x[0])
+			s[1] += math.Abs(v[1] * x[1])
+			s[2] += math.Abs(v[2] * x[2])
+			s[3] += math.Abs(v[3] * x[3])
+		}
+	}
+	for ; k < n; k++ {
+		s[0] += math.Abs(vals[k] * x[cols[k]])
+	}
+	return (s[0] + s[1]) + (s[2] + s[3])
 }
 
 // contiguous is the length from which it pays to ask whether a row's entries stand

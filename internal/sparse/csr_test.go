@@ -155,3 +155,26 @@ func TestContiguousRows(t *testing.T) {
 		}
 	}
 }
+
+// TestRowTerms: of rows with entries side by side and apart.
+func TestRowTerms(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		n := 1 + rng.IntN(40)
+		m := Empty(n)
+		x, want := make([]float64, n), 0.0
+		gaps := rng.IntN(2) == 0
+		for j := range n {
+			x[j] = rng.NormFloat64()
+			if !gaps || rng.IntN(2) == 0 {
+				v := rng.NormFloat64()
+				m.Append(j, v)
+				want += math.Abs(v * x[j])
+			}
+		}
+		m.EndRow()
+		if got := m.RowTerms(0, x); math.Abs(got-want) > 1e-14*want {
+			t.Fatalf("%v, not %v", got, want)
+		}
+	}
+}

@@ -34,6 +34,11 @@ func Gemv(dst []float64, alpha float64, matrix []float64, m, n int, trans bool, 
 	kernel.Gemv(dst, alpha, matrix, m, n, trans, v)
 }
 
+// Symv adds alpha M v to dst (len n), of an n x n matrix M that is exactly symmetric: of a large one a triangle is read.
+func Symv(dst []float64, alpha float64, matrix []float64, n int, v []float64) {
+	kernel.Symv(dst, alpha, matrix, n, v)
+}
+
 // Cleared is a zero vector of n entries, in the place of v where that has room.
 func Cleared[T any](v []T, n int) []T {
 	if cap(v) < n {

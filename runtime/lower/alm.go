@@ -118,7 +118,7 @@ func (a *alm) recycled(y []float64) bool {
 	case !w.krylov.eager || !w.defined(y) || !w.curvature.pays(w.known, y, w.grad) || !w.curvature.columns():
 		return false
 	}
-	return a.factored()
+	return a.active.factored()
 }
 
 // chased is the chord method where that pays, and the polish behind it; stalled where

@@ -16,7 +16,7 @@ import (
 // does not show in results.
 type denseHessian struct {
 	n       int
-	h       []float64 // n x n
+	h       []float64 // n x n, symmetric
 	largest float64   // norm of its largest column
 	// factors of H, nil where it is not positive definite or singular to rounding:
 	// faces and their flat directions are then the iteration's affair.
@@ -72,7 +72,7 @@ func newDenseHessian(n int, h []float64) *denseHessian {
 // multiply sets dst to H p.
 func (w *denseHessian) multiply(dst, p []float64) {
 	clear(dst)
-	linalg.Gemv(dst, 1, w.h, w.n, w.n, false, p)
+	linalg.Symv(dst, 1, w.h, w.n, p)
 }
 
 // solve overwrites v with H^-1 v.
@@ -82,8 +82,17 @@ func (w *denseHessian) solve(v []float64) {
 }
 
 // newton sets dst to y - H^-1 grad, the minimizer without rows of a quadratic that has
-// the gradient at y, with one step of refinement.
+// the gradient at y.
 func (w *denseHessian) newton(dst, y, grad []float64) {
+	copy(dst, grad)
+	w.solve(dst)
+	for j, t := range y {
+		dst[j] = t - dst[j]
+	}
+}
+
+// refined is newton with one step of refinement.
+func (w *denseHessian) refined(dst, y, grad []float64) {
 	step, rest := slices.Clone(grad), make([]float64, w.n)
 	w.solve(step)
 	w.multiply(rest, step)

@@ -232,7 +232,7 @@ func (s *Solution) beyond(q *polyhedron) float64 {
 	var equations *face
 	for i := range q.m {
 		off := -q.slack(i, s.Y)
-		if q.equal(i) || q.norm[i] == 0 || !(off > q.rounding(i, s.Y)) {
+		if q.equal(i) || q.norm[i] == 0 || !(off > 0 && off > q.rounding(i, s.Y)) {
 			continue
 		}
 		if equations == nil {

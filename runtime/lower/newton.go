@@ -221,8 +221,8 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 		if norm <= math.Max(several*w.gradientRounding(y), relative*w.terms(y)) {
 			w.judge(y, norm, 2*roundingUnit)
 		}
-		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && norm > 0.1*previous {
-			return w.restoreBest(y, relative)
+		if floor := w.gradientRounding(y); norm <= floor || norm <= several*floor && (norm > 0.1*previous || w.known.Quadratic && w.factored()) {
+			return w.restoreBest(y, relative) // a direct step from there ends at rounding again
 		}
 		if norm > w.pace()*previous {
 			if !fresh && norm > relative*w.terms(y) {
@@ -236,8 +236,9 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 			}
 		}
 		end := reached
-		chord := !w.known.Quadratic && w.chordStep()
-		if !chord {
+		direct := w.chordStep()
+		chord := direct && !w.known.Quadratic
+		if !direct {
 			w.krylov.start(w.grad)
 			end, _ = w.krylov.run(w.forcing(norm, previous)*norm, nil)
 			copy(w.d, w.krylov.d)
@@ -278,11 +279,17 @@ func (w *newton) minimize(ctx context.Context, y []float64, relative float64) ou
 	return w.restoreBest(y, relative)
 }
 
+// factored reports whether the Hessian is known and positive definite.
+func (w *newton) factored() bool {
+	h := w.curvature.hessian
+	return h != nil && h.factors != nil
+}
+
 // chordStep sets d to the step along the face of a Hessian that is known and
-// factorized, as the secants correct it. It reports false where there is none.
+// factorized, as the secants correct it, of which a quadratic has none. It reports false where it is not known.
 func (w *newton) chordStep() bool {
 	h := w.curvature.hessian
-	if h == nil || h.factors == nil {
+	if !w.factored() {
 		return false
 	}
 	w.secants.on(w.face.rows(make([]int, 0, w.face.size())))

@@ -50,11 +50,7 @@ func (q *polyhedron) set(p *problem.Problem, x []float64, known *shape) {
 	q.x = x
 	for i := range q.rhs {
 		q.rhs[i] = q.rows.A.RowDot(i, x) - q.rows.Rhs[i]
-		q.size[i] = math.Abs(q.rows.Rhs[i])
-		cols, vals := q.rows.A.Row(i)
-		for k, j := range cols {
-			q.size[i] += math.Abs(vals[k] * x[j])
-		}
+		q.size[i] = math.Abs(q.rows.Rhs[i]) + q.rows.A.RowTerms(i, x)
 		if q.norm[i] > 0 {
 			q.size[i] /= q.norm[i]
 		}
@@ -142,11 +138,7 @@ func (q *polyhedron) rounding(i int, y []float64) float64 {
 	if j := q.bound[i]; j >= 0 {
 		return units * (math.Abs(y[j]) + q.size[i])
 	}
-	size := 0.0
-	cols, vals := q.rows.B.Row(i)
-	for k, j := range cols {
-		size += math.Abs(vals[k] * y[j])
-	}
+	size := q.rows.B.RowTerms(i, y)
 	if q.norm[i] > 0 {
 		size /= q.norm[i]
 	}

@@ -57,7 +57,7 @@ func (q *quadraticSolver) Solve(ctx context.Context, p *problem.Problem, obj Obj
 		return q.finish(ctx, s, notFinite, nil)
 	}
 	solve := q.polish
-	if q.factored() {
+	if q.active.factored() {
 		solve = q.exact
 	}
 	end, err := solve(ctx, s.Y, 1000+20*(q.poly.m+q.poly.n))

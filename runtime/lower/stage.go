@@ -185,12 +185,6 @@ func (g *stage) polish(ctx context.Context, y []float64, limit int) (outcome, er
 	return g.exact(ctx, y, limit)
 }
 
-// factored reports whether the Hessian is known and positive definite.
-func (g *stage) factored() bool {
-	w := g.active.curvature.hessian
-	return w != nil && w.factors != nil
-}
-
 // exact is polish where the Hessian is known: from the solution, to rounding, of the
 // quadratic program that it makes with one gradient.
 func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, error) {
@@ -199,7 +193,10 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 		return notFinite, nil
 	}
 	known := w.curvature.hessian
-	known.newton(w.z, y, w.grad)
+	if g.strict(ctx, y) {
+		return converged, nil
+	}
+	known.refined(w.z, y, w.grad)
 	// What is within a few roundings of the terms of y is 0.
 	level := 8 * roundingUnit * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
@@ -215,6 +212,43 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	// To the accuracy of the program; the polish puts y onto these rows.
 	g.guess = g.violated(g.guess, y)
 	return g.polish(ctx, y, limit)
+}
+
+// strict is exact where what is found leaves nothing to decide: every row has slack, or a multiplier, above rounding. It reports
+// false, and leaves y, its gradient and the guess alone, where that is not so.
+func (g *stage) strict(ctx context.Context, y []float64) bool {
+	w := &g.active
+	copy(w.base, y)
+	copy(w.baseGrad, w.grad)
+	value := w.value
+	known := w.curvature.hessian
+	known.newton(w.z, y, w.grad)
+	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
+		w.gather(rows)
+		if w.newton.minimize(ctx, y, w.relative) == converged && w.within(y) {
+			w.face.multipliers(w.lambda, w.grad)
+			copy(w.gz, w.grad)
+			if _, force := w.worst(w.lambda); force > w.dropLevel(w.bestNorm) {
+				return true
+			}
+		}
+	}
+	copy(y, w.base)
+	copy(w.grad, w.baseGrad)
+	w.value = value
+	return false
+}
+
+// within reports that y meets the rows outside the face to their rounding; of those that depend on the face it does not say so.
+func (w *activeSet) within(y []float64) bool {
+	for i, in := range w.face.in {
+		if !in && w.poly.norm[i] > 0 {
+			if s := w.poly.slack(i, y); w.poly.equal(i) || s < 0 && s < -w.poly.rounding(i, y) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // violated appends to rows the other inequalities that y violates

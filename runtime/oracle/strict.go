@@ -180,19 +180,9 @@ type rowState struct {
 }
 
 func stateOf(r *problem.Rows, i int, x, y []float64) rowState {
-	var h, size, length float64
-	cols, vals := r.A.Row(i)
-	for k, j := range cols {
-		t := vals[k] * x[j]
-		h += t
-		size += math.Abs(t)
-	}
-	cols, vals = r.B.Row(i)
-	for k, j := range cols {
-		t := vals[k] * y[j]
-		h -= t
-		size += math.Abs(t)
-	}
-	length = linalg.Norm(vals)
+	h := r.A.RowDot(i, x) - r.B.RowDot(i, y)
+	size := r.A.RowTerms(i, x) + r.B.RowTerms(i, y)
+	_, vals := r.B.Row(i)
+	length := linalg.Norm(vals)
 	return rowState{slack: r.Rhs[i] - h, error: roundings * unit * (size + math.Abs(r.Rhs[i])), length: length}
 }
