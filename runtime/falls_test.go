@@ -81,7 +81,7 @@ func TestFallingIsNotSolved(t *testing.T) {
 	for trial := range members.Seeds(t, full) {
 		draw := []func(*rand.Rand) string{fallingModel, pulledModel}[trial%2]
 		text := draw(rand.New(rand.NewPCG(trial, 903)))
-		r := solveText(t, text, runtime.Options{Seed: trial, TimeLimit: 20 * time.Second})
+		r := solveText(t, text, runtime.Options{Seed: trial, TimeLimit: 3 * time.Second})
 		ends[r.Status]++
 		if q := solveText(t, text, runtime.Options{Method: "pgd", Seed: trial, MaxIter: 100}); q.Status == runtime.Solved {
 			t.Errorf("trial %d: pgd: solved, %s, at F %v\n%s", trial, q.Reason, q.Upper.Objective, text)

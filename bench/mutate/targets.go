@@ -13,6 +13,10 @@ type target struct {
 
 var targets = []target{
 	{dir: "runtime/certify", draw: 24, tests: []string{"runtime/tree", "runtime"}},
+	{dir: "runtime/activeset", draw: 10, tests: []string{"runtime/pieces", "runtime/tree", "runtime"}},
+	{dir: "runtime/kkt", draw: 10, tests: []string{"runtime/pieces", "runtime/tree", "runtime/reduced", "runtime"}},
+	{dir: "runtime/pieces", draw: 12, tests: []string{"runtime"}},
+	{dir: "runtime/reduced", draw: 12, tests: []string{"runtime"}},
 	{dir: "runtime/tree", draw: 8, files: []string{"node.go", "search.go", "plunge.go", "proof.go"}},
 	{dir: "ir/curvature", draw: 24, tests: []string{"runtime"},
 		files: []string{"interval.go", "functions.go", "hessian.go", "fusion.go", "opposite.go", "products.go", "jacobian.go", "weights.go", "ranges.go", "domain.go", "spectrum.go", "prove.go", "rank.go"}},
