@@ -1,6 +1,10 @@
 package linalg
 
-import "gonum.org/v1/gonum/blas/blas64"
+import (
+	"slices"
+
+	"gonum.org/v1/gonum/blas/blas64"
+)
 
 // QR is a thin factorization G = QR of k columns of n entries each: Q has orthonormal
 // columns, R is upper triangular with a positive diagonal, k x k. Columns enter at the end,
@@ -11,6 +15,8 @@ type QR struct {
 	q    []float64 // column after column of Q
 	r    []float64 // the upper triangle of R, column after column
 	work []float64 // scratch of Drop
+
+	shared bool // q and r are read by others, too: they are copied before they are written
 }
 
 // Reset drops all columns; those to come have n entries.
@@ -21,14 +27,24 @@ func (f *QR) Reset(n int) {
 
 // Truncate keeps the first k columns.
 func (f *QR) Truncate(k int) {
-	f.k, f.q, f.r = k, f.q[:k*f.n], f.r[:k*(k+1)/2]
+	if f.k, f.q, f.r = k, f.q[:k*f.n], f.r[:k*(k+1)/2]; f.shared {
+		f.q, f.r = slices.Clip(f.q), slices.Clip(f.r) // what is behind is others'
+		f.shared = k > 0
+	}
 }
 
-// Take makes f the factorization of the first k columns of g.
+// Reserve makes room for k columns in all, n at most.
+func (f *QR) Reserve(k int) {
+	if k = min(k, f.n); k > f.k && cap(f.q) < k*f.n {
+		f.q, f.r, f.shared = append(make([]float64, 0, k*f.n), f.q...), append(make([]float64, 0, k*(k+1)/2), f.r...), false
+	}
+}
+
+// Take makes f the factorization of the first k columns of g, which the two share as long as neither drops one.
 func (f *QR) Take(g *QR, k int) {
 	f.n, f.k = g.n, k
-	f.q = append(f.q[:0], g.q[:k*g.n]...)
-	f.r = append(f.r[:0], g.r[:k*(k+1)/2]...)
+	f.q, f.r = slices.Clip(g.q[:k*g.n]), slices.Clip(g.r[:k*(k+1)/2])
+	f.shared, g.shared = true, true
 }
 
 // Size is k.
@@ -96,6 +112,9 @@ func (f *QR) Push(coef, rest []float64, norm float64) {
 
 // Drop removes column j and makes R a triangle again.
 func (f *QR) Drop(j int) {
+	if f.shared {
+		f.q, f.r, f.shared = slices.Clone(f.q), slices.Clone(f.r), false
+	}
 	if cap(f.work) < 2*f.k {
 		f.work = make([]float64, 4*f.k)
 	}

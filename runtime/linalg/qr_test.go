@@ -94,5 +94,26 @@ func TestQRFollowsItsColumns(t *testing.T) {
 		if other.Size() != f.Size() || !slices.Equal(other.q, f.q) || !slices.Equal(other.r, f.r) {
 			t.Fatal("Take and Truncate differ")
 		}
+		// What one does then is nothing to the other.
+		q, r := slices.Clone(f.q), slices.Clone(f.r)
+		for one, another := range map[*QR]*QR{&f: &other, &other: &f} {
+			for _, k := range []int{one.Size() - 1, 0} {
+				if k >= 0 && k < one.Size() {
+					one.Drop(0)
+					one.Truncate(k)
+				}
+				v, coef, rest := make([]float64, n), make([]float64, n), make([]float64, n)
+				for j := range v {
+					v[j] = rng.NormFloat64()
+				}
+				if left := one.Split(v, coef, rest); one.Size() < n {
+					one.Push(coef, rest, left)
+				}
+			}
+			if !slices.Equal(another.q, q) || !slices.Equal(another.r, r) {
+				t.Fatal("a factorization that was taken from another changes with it")
+			}
+			one.Take(another, another.Size())
+		}
 	}
 }

@@ -176,6 +176,9 @@ func (f *face) gather(poly *polyhedron, known *denseHessian, rows []int, depende
 		if known != nil && len(f.members) == 0 && poly.bound[i] < 0 && (t >= kinds[2] || kinds[2] == kinds[1]) {
 			known.recall(f, f.order[t:])
 		}
+		if poly.bound[i] < 0 && !f.in[i] {
+			f.qr.Reserve(len(f.members) + len(f.order) - t)
+		}
 		if !f.add(i) && dependent != nil {
 			dependent(i)
 		}
