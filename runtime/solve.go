@@ -51,7 +51,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way.
 		r, err := q.solveSystem(ctx, opts)
-		if err != nil || r.Status != NumericalFailure || r.endless || q != p || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
+		if err != nil || r.Status != NumericalFailure || r.endless || q != p || q.exactTies != "" || opts.Method == SystemMethod || opts.Resume != nil || ctx.Err() != nil || p.Numeric.Integer != nil {
 			return r, err
 		}
 	}

@@ -41,7 +41,7 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 		if coupled && (s.P.Coupled == nil || sign < 0) {
 			continue
 		}
-		set, err := s.Answers(z, sign, coupled)
+		set, err := s.Answers(ctx, z, sign, coupled)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -216,14 +216,20 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	for j := range hy {
 		ga[j] -= hy[j]
 	}
-	carried := 0.0 // what the multipliers of rows carry to x, as far as it counts (see gradientOfSystem)
+	// What the multipliers of rows carry to x and to y, as far as it counts (see gradientOfSystem): an f that reads multipliers alone has no terms in y of its own.
+	carried, carriedY := 0.0, 0.0
 	for i, t := range m.Slack {
-		cols, vals := p.Rows.A.Row(i)
-		for k := range cols {
-			carried = math.Max(carried, math.Abs(vals[k]*t))
+		_, vals := p.Rows.A.Row(i)
+		for _, a := range vals {
+			carried = math.Max(carried, math.Abs(a*t))
+		}
+		_, vals = p.Rows.B.Row(i)
+		for _, b := range vals {
+			carriedY = math.Max(carriedY, math.Abs(b*t))
 		}
 	}
 	carried = math.Min(carried, cancelling*share(terms.value, maxAbs(x)))
+	carriedY = math.Min(carriedY, cancelling*share(terms.value, maxAbs(y)))
 	p.Rows.A.AddMulVecT(gx, 1, m.Slack)
 	p.Rows.B.AddMulVecT(ga[:p.Dy], -1, m.Slack)
 	for i, t := range m.Rows {
@@ -242,7 +248,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	}
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
-	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), terms.y))
+	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY)))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {

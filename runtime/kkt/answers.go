@@ -1,6 +1,7 @@
 package kkt
 
 import (
+	"context"
 	"errors"
 	"math"
 	"slices"
@@ -16,7 +17,7 @@ import (
 //
 // so that no pair is left to branch on (Pairs is empty). Objective is sign times f, with the products of y and lambda that vanish on the set taken out of it; Value is still f. With
 // coupled the leader's rows that read the follower hold, too.
-func (s *System) Answers(z []float64, sign float64, coupled bool) (*System, error) {
+func (s *System) Answers(ctx context.Context, z []float64, sign float64, coupled bool) (*System, error) {
 	if !s.Objective.Quadratic {
 		return nil, errors.New("the leader's objective is not quadratic")
 	}
@@ -64,16 +65,52 @@ func (s *System) Answers(z []float64, sign float64, coupled bool) (*System, erro
 		b.RowLo, b.RowHi = append(b.RowLo, force*s.RowScale[j]), append(b.RowHi, force*s.RowScale[j])
 		out.Origin, out.RowScale = append(out.Origin, Origin{HeldForce, j}), append(out.RowScale, s.RowScale[j])
 	}
-	out.Objective = s.objectiveAt(z, sign, grad)
+	held := make([]bool, s.N)
+	for j := range s.Nx {
+		held[j] = true
+	}
+	if out.Objective = s.objectiveAt(z, held, sign, grad); out.Objective.Convex {
+		return &out, nil
+	}
+	// What is the same in all of them is a number, and its products are linear.
+	if err := out.hold(ctx, held); err != nil {
+		return nil, err
+	}
+	out.Objective = s.objectiveAt(z, held, sign, grad)
 	return &out, nil
 }
 
-// objectiveAt is sign times f at z's x, with what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.
-func (s *System) objectiveAt(z []float64, sign float64, grad []float64) *Objective {
+// hold marks the variables in products of the objective that take one value on the relaxation, to the accuracy of its programs.
+func (s *System) hold(ctx context.Context, held []bool) error {
+	program := *s.Relaxation
+	program.Q = nil
+	solver, err := activeset.New(&program)
+	if err != nil {
+		return err
+	}
+	for j := range s.N {
+		if _, vals := s.Objective.Hess.Row(j); held[j] || !nonzero(vals) {
+			continue
+		}
+		c, ends := make([]float64, s.N), [2]float64{}
+		for k, sign := range [2]float64{1, -1} {
+			c[j] = sign
+			solver.SetObjective(nil, c)
+			ends[k] = math.Inf(-int(sign))
+			if sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)}); sol.Status == activeset.Optimal {
+				ends[k] = sol.Z[j]
+			}
+		}
+		held[j] = ends[1]-ends[0] <= Tolerance*math.Max(1, math.Abs(ends[0]))
+	}
+	return ctx.Err()
+}
+
+// objectiveAt is sign times f with the held variables at z, x among them, and what strong duality takes out of it where the forces on y are those of grad, whichever of its answers the follower gives.
+func (s *System) objectiveAt(z []float64, held []bool, sign float64, grad []float64) *Objective {
 	o := &Objective{Quadratic: true, Lin: make([]float64, s.N), Const: sign * s.Objective.Const}
-	x := func(j int) bool { return j < s.Nx }
 	for j, c := range s.Objective.Lin {
-		if x(j) {
+		if held[j] {
 			o.Const += sign * c * z[j]
 		} else {
 			o.Lin[j] = sign * c
@@ -86,11 +123,11 @@ func (s *System) objectiveAt(z []float64, sign float64, grad []float64) *Objecti
 			for t, j := range cols {
 				v := sign * vals[t]
 				switch {
-				case x(i) && x(j):
+				case held[i] && held[j]:
 					o.Const += 0.5 * v * z[i] * z[j]
-				case x(j):
+				case held[j]:
 					o.Lin[i] += v * z[j]
-				case !x(i):
+				case !held[i]:
 					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
 				}
 			}
@@ -106,7 +143,7 @@ func (s *System) objectiveAt(z []float64, sign float64, grad []float64) *Objecti
 		rows.Rhs[i] = v - s.P.Rows.A.RowDot(i, s.X(z))
 	}
 	rows.A, p.Rows = sparse.FromEntries(s.M, s.Nx, nil), &rows
-	held := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
-	held.convexify(o)
+	at := &System{P: &p, Nx: s.Nx, Ny: s.Ny, M: s.M, N: s.N, H: sparse.FromEntries(s.Ny, s.Ny, nil), G: sparse.FromEntries(s.Ny, s.Nx, nil), Q: grad}
+	at.convexify(o)
 	return o
 }
