@@ -64,7 +64,7 @@ func command(args []string, out io.Writer) error {
 	b := &bench{}
 	flags.StringVar(&b.python, "python", "", "interpreter with the peers' packages; empty: no peers")
 	flags.IntVar(&b.repeat, "repeat", 5, "repetitions of what takes less than a second; a third of them, one at least, of what takes longer")
-	flags.DurationVar(&b.limit, "limit", 100*time.Second, "time after which a command is stopped")
+	flags.DurationVar(&b.limit, "limit", 5*time.Minute, "time after which a command is stopped")
 	only := flags.String("only", "", "sections whose names contain this")
 	if err := flags.Parse(args); err != nil {
 		return err

@@ -203,9 +203,12 @@ func hypergradients(b *bench) ([]row, error) {
 	if b.python == "" {
 		return nil, fmt.Errorf("left out: no -python")
 	}
-	for _, part := range [][]string{{"5", "50", "100", "200"}, {"3", "800"}, {"1", "1600"}} { // seeds, and sizes
-		args := append([]string{"bench/peers/run.py", "hypergradients", "--python", b.python, "--out", b.folder, "--seeds", part[0],
-			"--contestants", "Bilevelc", "HandWritten", "DaqpKKT", "Qpth", "--sizes"}, part[1:]...)
+	for _, part := range []struct {
+		seeds             string
+		contestants, size []string
+	}{{"5", []string{"DaqpKKT"}, []string{"50", "100", "200"}}, {"3", []string{"DaqpKKT", "Qpth"}, []string{"800"}}, {"1", nil, []string{"1600"}}} {
+		args := append([]string{"bench/peers/run.py", "hypergradients", "--python", b.python, "--out", b.folder, "--seeds", part.seeds, "--sizes"}, part.size...)
+		args = append(append(args, "--contestants", "Bilevelc", "HandWritten"), part.contestants...)
 		if said, _, _, err := b.once(b.python, args...); err != nil {
 			return nil, fmt.Errorf("%w: %s", err, said[max(0, len(said)-200):])
 		}

@@ -39,8 +39,11 @@ func (s *Solution) outweighed(q *polyhedron, obj Objective, grad []float64, mu f
 		}
 		cols, vals := q.rows.B.Row(i)
 		for k, j := range cols {
-			rest[j] -= l * vals[k]
-			forces[j] = math.Max(forces[j], math.Abs(l*vals[k]))
+			t := l * vals[k]
+			rest[j] -= t
+			if t = math.Abs(t); t > forces[j] {
+				forces[j] = t
+			}
 		}
 	}
 	off := s.offBounds(q)
