@@ -90,8 +90,8 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	switch {
 	case degrees.Of(bound.Lower.Objective).Deg > 2:
 		return nil, "g is not quadratic in x and y together", nil
-	case bound.Restated != nil:
-		return nil, "kinks were restated by hidden variables", nil
+	case bound.Restated != nil: // with a part of the curvature of y for the hidden variables, which a follower with ties does not have
+		return nil, "kinks are restated by hidden variables of a follower that curves; write, in the level of the kink, a variable that constraints keep above each of its pieces (`cost >= 30 * gas - 80`)", nil
 	}
 	plain := *bound
 	limits := s.limits

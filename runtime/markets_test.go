@@ -508,3 +508,68 @@ func TestEvaluationsOfLinearMarkets(t *testing.T) {
 		t.Errorf("prices were unique but for %d points", several)
 	}
 }
+
+// A safe point keeps the leader's whole numbers, and documents with others do not pass; F there is that of the units' own merit order.
+func TestSafePointsOfWholeNumbers(t *testing.T) {
+	safe := 0
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 34))
+		load := []float64{float64(40 + rng.IntN(50)), float64(40 + rng.IntN(50))}
+		coal, dear := float64(30+rng.IntN(20)), float64(25+rng.IntN(30))
+		p := bindText(t, fmt.Sprintf(`model unit
+data load: vector[2] = %s
+upper {
+  var build: vector[2] binary
+  var size: real in box(0, 25)
+  maximize sum(t in 1..2: (dual(balance)[t] - 12) * mine[t]) - 4 * size - 20 * sum(build)
+}
+lower {
+  var mine: vector[2] in nonneg
+  var coal: vector[2] in box(0, %v)
+  var gas: vector[2] in nonneg
+  minimize 12 * sum(mine) + 20 * sum(coal) + %v * sum(gas)
+  subject to
+    balance: load == mine + coal + gas
+    all: mine <= size
+    on: mine <= 25 * build
+}
+solve { ties = optimistic }
+`, text(load), coal, dear))
+		r, err := p.Solve(context.Background(), runtime.Options{Search: runtime.SearchFully})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || !verified(p, r) {
+			t.Fatalf("seed %d: %s: %s", seed, r.Status, r.Reason)
+		}
+		s := r.Lower.Ties.Safe
+		if s == nil {
+			continue
+		}
+		safe++
+		build, _ := s.Variables.Get("build")
+		size, _ := s.Variables.Get("size")
+		want := -4 * size.Data[0]
+		for h, at := range load {
+			if build.Data[h] != math.Round(build.Data[h]) {
+				t.Errorf("seed %d: build = %v at the safe point", seed, build.Data)
+			}
+			mine := size.Data[0] * build.Data[h]
+			price := 20.0
+			if at-mine > coal {
+				price = dear
+			}
+			want += (price-12)*min(mine, at) - 20*build.Data[h]
+		}
+		if !same(s.Objective, want) {
+			t.Errorf("seed %d: the safe point's F is %v, by merit order %v", seed, s.Objective, want)
+		}
+		build.Data[0] -= 1e-6
+		if verified(p, r) {
+			t.Errorf("seed %d: a broken number of the safe point passes", seed)
+		}
+	}
+	if safe < members.Part(8, 40) {
+		t.Errorf("%d safe points", safe)
+	}
+}

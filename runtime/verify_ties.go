@@ -174,6 +174,9 @@ func (c *claims) exactTies(claimed *Ties) {
 		}
 		moved := 0.0
 		for j, v := range x {
+			if whole := c.p.Numeric.Integer; whole != nil && whole[j] {
+				c.check("ties: whole numbers of the safe point", v == c.doc.X[j], "entry %d is %v", j, v)
+			}
 			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
 		}
 		c.near("ties: distance of the safe point", float64(safe.Distance), moved, same*moved)

@@ -24,14 +24,18 @@ var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 const safeTries = 40
 
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
-// the solution as the distance makes it. It begins with the branch on which no biactive row is used; one without an inside says which pair to turn over, and from one that x cannot enter, or
+// the solution as the distance makes it. It begins with the branch on which no biactive row is used, and that on which all have slack; one without an inside says which pair to turn over, and from one that x cannot enter, or
 // where the follower keeps a choice, it goes to each of its neighbours. nil where none was found.
 func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 	first := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
 		first[k] = kkt.SlackZero // a row that is used nowhere is to be unattractive
 	}
-	queue, seen := [][]kkt.Fix{first}, map[string]bool{}
+	second := append([]kkt.Fix(nil), p.Branch...)
+	for _, k := range p.Biactive {
+		second[k] = kkt.MultZero // or all stay as they are, and multipliers with them
+	}
+	queue, seen := [][]kkt.Fix{first, second}, map[string]bool{}
 	turned := func(fix []kkt.Fix, k int) {
 		next := slices.Clone(fix)
 		next[k] = kkt.SlackZero + kkt.MultZero - next[k]
@@ -76,6 +80,12 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	program := &activeset.Program{N: s.N + 1, C: make([]float64, s.N+1), Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi}}
 	at, size := v.scaled(p.Z), v.size(p.Z)
 	near := v.within(&b, at, size)
+	for j, whole := range s.P.Integer {
+		if whole {
+			near.Lo[j] = at[j]
+			near.Hi[j] = at[j]
+		}
+	}
 	program.Lo, program.Hi = append(near.Lo, 0), append(near.Hi, 1)
 	program.C[s.N] = -1
 	owner := map[int]int{}
