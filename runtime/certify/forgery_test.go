@@ -122,6 +122,11 @@ func TestForgeries(t *testing.T) {
 		{"active rows", func(doc *Document) {
 			at(doc, 0.5, 0.5, 0, &Lower{Active: []int{0}, Bound: &Bound{Modulus: 1}})
 		}},
+		{"active rows", func(doc *Document) { // a row with the multiplier 0.5 is left out
+			at(doc, -0.5, 0, 0.5, &Lower{Active: []int{}, Bound: &Bound{Modulus: 1}})
+		}},
+		{"sample 0: active rows", func(doc *Document) { samples(doc)[0].Active = []int{0} }},
+		{"sample 1: active rows", func(doc *Document) { samples(doc)[1].Active = []int{} }},
 	} {
 		doc := solvedKink()
 		c.lie(doc)
@@ -165,6 +170,23 @@ func TestEqualityIsMissed(t *testing.T) {
 		}
 		if !found["feasibility of y, each row by the size of its terms"] || found["claimed residual of feasibility"] {
 			t.Errorf("y = %v on the row y = 0.5: %v", y, found)
+		}
+	}
+}
+
+// An equation is an active row whatever its multiplier, 0 too.
+func TestEqualityIsActive(t *testing.T) {
+	for _, active := range [][]int{{0}, {}} {
+		p := kink()
+		p.Rows.Kind[0], p.Rows.Rhs[0] = problem.Equal, -0.5 // h = -y + 0.5
+		doc := &Document{X: []float64{0.5, 0}, Y: []float64{0.5}, Lambda: []float64{0}, Upper: 0.5,
+			Certificate: &Certificate{Lower: &Lower{Active: active, Bound: &Bound{Modulus: 1}}}}
+		missed := false
+		for _, failure := range Verify(doc, p).Failures() {
+			missed = missed || failure.Claim == "active rows"
+		}
+		if missed != (len(active) == 0) {
+			t.Errorf("the active rows %v: missed is %v", active, missed)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
@@ -115,4 +116,68 @@ func TestSolveAtTheEdge(t *testing.T) {
 		}
 	}
 	t.Log(count)
+}
+
+// Of random rows, the last of which is a combination of the others, no weights refute those that a y satisfies that is known, whatever their signs; where the weights of
+// inequalities are positive and the sides are moved until they contradict, they are a proof. A weight of an equation has any sign.
+func TestRefutedNeedsSigns(t *testing.T) {
+	wrong, proofs := 0, 0
+	for seed := range members.Seeds(t, 400) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		n := 2 + rng.IntN(5)
+		m := 2 + rng.IntN(n-1) // rows 1 to m-1 are independent, as random ones are
+		u := make([]float64, m)
+		rows := &problem.Rows{Kind: make([]problem.Kind, m), A: sparse.FromDense(m, 0, nil), Rhs: make([]float64, m)}
+		b, y := make([]float64, m*n), make([]float64, n)
+		for j := range y {
+			y[j] = rng.NormFloat64()
+		}
+		signed := true
+		for i := range u {
+			u[i] = (0.5 + rng.Float64()) * float64(1-2*rng.IntN(2))
+			rows.Kind[i] = problem.AtMost
+			if rng.IntN(3) == 0 {
+				rows.Kind[i] = problem.Equal
+			}
+			signed = signed && (u[i] > 0 || rows.Kind[i] == problem.Equal)
+			for j := range n {
+				if i < m-1 {
+					b[i*n+j] = rng.NormFloat64()
+					b[(m-1)*n+j] -= u[i] * b[i*n+j]
+				}
+			}
+		}
+		u[m-1] = math.Copysign(1, u[m-1])
+		weighted := 0.0
+		for i := range u {
+			for j := range n {
+				if i == m-1 {
+					b[i*n+j] *= u[i]
+				}
+				rows.Rhs[i] -= b[i*n+j] * y[j] // the row is -B y - b <= 0, tight at y
+			}
+			if rows.Kind[i] == problem.AtMost {
+				rows.Rhs[i] += rng.ExpFloat64()
+			}
+			weighted -= u[i] * rows.Rhs[i]
+		}
+		rows.B = sparse.FromDense(m, n, b)
+		if Refuted(rows, nil, u) {
+			t.Errorf("seed %d: refuted at a point that satisfies them: kinds %v, weights %v", seed, rows.Kind, u)
+		}
+		if !signed && weighted > 0.1 {
+			wrong++
+		}
+		if !signed {
+			continue
+		}
+		proofs++
+		rows.Rhs[0] -= (1 - weighted) / u[0] // their weighted sum is 1
+		if !Refuted(rows, nil, u) {
+			t.Errorf("seed %d: weights that prove a contradiction are refused: kinds %v, weights %v", seed, rows.Kind, u)
+		}
+	}
+	if wrong == 0 || proofs == 0 {
+		t.Errorf("%d weights that only their signs tell apart, and %d proofs", wrong, proofs)
+	}
 }
