@@ -194,6 +194,21 @@ func TestConsistentForgeries(t *testing.T) {
 		{"toll", "an F on the way that is better than the best", func(r *Result) {
 			r.Trace[len(r.Trace)/2].Objective = 1e6 // of a maximization
 		}},
+		{"toll", "a best F on the way that gets worse", func(r *Result) {
+			t := &r.Trace[len(r.Trace)-1]
+			t.Objective = r.Trace[0].Best - 1 // of a maximization
+			t.Best = t.Objective
+		}},
+		{"toll", "a multiplier of the wrong sign that is no dual residual", func(r *Result) {
+			for i := range r.Lower.Multipliers {
+				for k, v := range r.Lower.Multipliers[i].Data {
+					if v == 0 {
+						r.Lower.Multipliers[i].Data[k] = -1e-15
+						return
+					}
+				}
+			}
+		}},
 		{"toll", "a negative measure on the way", func(r *Result) { r.Trace[0].Measure = -1 }},
 		{"toll", "a gradient check of infinite differences", func(r *Result) {
 			inf := Number(math.Inf(1))
