@@ -142,7 +142,9 @@ func (b *bench) once(name string, args ...string) (said string, seconds, megabyt
 	ctx, cancel := context.WithTimeout(context.Background(), b.limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, name, args...)
-	c.WaitDelay = time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // what it starts is stopped with it
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGINT) }
+	c.WaitDelay = 10 * time.Second
 	out, err := c.CombinedOutput()
 	if c.ProcessState != nil {
 		seconds = (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds()
