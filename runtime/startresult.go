@@ -130,8 +130,11 @@ func startNotes(starts []StartResult, sign float64) []string {
 		if different > 1 {
 			note = fmt.Sprintf("%s ended at %d values of F, from %s to %s, %d of them at the best", what, different, number(sign*best), number(sign*worst), at)
 		}
-		if all := outer.Expected(len(values), different); !math.IsNaN(all) {
-			note += fmt.Sprintf("; if they are random draws of all starts, %.1f values are to be expected in all", all)
+		switch all := math.Round(outer.Expected(len(values), different)); {
+		case all == 1:
+			note += "; if they are random draws of all starts, this is likely the only one"
+		case !math.IsNaN(all):
+			note += fmt.Sprintf("; if they are random draws of all starts, about %.0f values are to be expected in all", all)
 		}
 		notes = append(notes, note)
 	}

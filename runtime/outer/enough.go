@@ -38,14 +38,22 @@ func (m *MultiStart) rounds(n int) []int {
 }
 
 // Expected is the Bayesian estimate of the number of minima after n starts that found w different ones,
-// w (n - 1)/(n - w - 2), NaN where n is too small for one (Boender and Rinnooy Kan 1987, Mathematical
-// Programming 37, 59-80). It takes starts to be independent draws, of which each ends at the minimum of the region
-// of attraction that it lies in, and all sizes of regions to be as likely before the first.
+// w (n - 1)/(n - w - 2) (Boender and Rinnooy Kan 1987, Mathematical Programming 37, 59-80). It takes starts to be
+// independent draws, of which each ends at the minimum of the region of attraction that it lies in, and all sizes of
+// regions to be as likely before the first. NaN where the standard deviation of that number, by the same paper the root of
+// w (w + 1)(n - 1)(n - 2)/((n - w - 2)^2 (n - w - 3)), is larger than the estimate, or none exists: nearly every start found
+// another minimum, which says no more than that there are many.
 func Expected(n, w int) float64 {
-	if n <= w+2 {
+	rest := float64(n - w - 2)
+	if rest <= 1 {
 		return math.NaN()
 	}
-	return float64(w) * float64(n-1) / float64(n-w-2)
+	wide, many := float64(w), float64(n)
+	mean := wide * (many - 1) / rest
+	if variance := wide * (wide + 1) * (many - 1) * (many - 2) / (rest * rest * (rest - 1)); variance > mean*mean {
+		return math.NaN()
+	}
+	return mean
 }
 
 // Enough reports whether n starts that found w different minima, the lowest of them `lowest` times, are as many as the rule of Boender and

@@ -1,6 +1,7 @@
 package outer
 
 import (
+	"math"
 	"math/big"
 	"testing"
 
@@ -72,6 +73,37 @@ func TestEnough(t *testing.T) {
 		m := &MultiStart{Automatic: true, Options: Options{Cost: Cost{G: c.cost}}}
 		if got := m.enough(ends(c.values...)); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// With all sizes of K regions equally likely, n starts end in w of them with probability C(K, w) C(n - 1, w - 1)/C(n + K - 1, n), and before the first every K is as likely: the sums over K are
+// the estimate and its variance.
+func TestExpected(t *testing.T) {
+	choose := func(n, k int) float64 {
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	for n := 2; n <= 30; n++ {
+		for w := 1; w <= n; w++ {
+			got := Expected(n, w)
+			if n-w < 8 { // the sums converge slowly, or not at all
+				if n-w <= 3 && !math.IsNaN(got) {
+					t.Errorf("n %d, w %d: %v, without a variance", n, w, got)
+				}
+				continue
+			}
+			total, first, second := 0.0, 0.0, 0.0
+			for k := w; k < 20000; k++ {
+				p := math.Exp(choose(k, w) + choose(n-1, w-1) - choose(n+k-1, n))
+				total, first, second = total+p, first+p*float64(k), second+p*float64(k)*float64(k)
+			}
+			mean := first / total
+			if !(math.Abs(got-mean) <= 1e-6*mean) || second/total-mean*mean > mean*mean {
+				t.Errorf("n %d, w %d: %v, by the sums %v with variance %v", n, w, got, mean, second/total-mean*mean)
+			}
 		}
 	}
 }

@@ -24,8 +24,8 @@ var safeSteps = []float64{1e-6, 1e-5, 1e-4, 1e-3, 1e-2}
 const safeTries = 40
 
 // SafePoint looks for an x near a local solution at which the follower has no choice: strictly inside a branch that meets there, where f is as near to that of
-// the solution as the distance makes it. It begins with the branch on which no biactive row is used, and that on which all have slack; one without an inside says which pair to turn over, and from one that x cannot enter, or
-// where the follower keeps a choice, it goes to each of its neighbours. nil where none was found.
+// the solution as the distance makes it. It begins with the branch on which no biactive row is used, and that on which all have slack, and goes on to the neighbours of those without an inside,
+// that x cannot enter, or where the follower keeps a choice: first to the one that an empty inside asks for. nil where none was found.
 func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 	first := append([]kkt.Fix(nil), p.Branch...)
 	for _, k := range p.Biactive {
@@ -53,16 +53,15 @@ func (v *Solver) SafePoint(ctx context.Context, p *kkt.Point) *Safe {
 		seen[string(key)] = true
 		tried++
 		inside, flip := v.interior(ctx, p, fix)
-		switch {
-		case inside == nil && flip >= 0:
-			turned(fix, flip)
-		case inside != nil:
+		if inside != nil {
 			if s := v.approach(ctx, p, inside); s != nil {
 				return s
 			}
-			for _, k := range p.Biactive {
-				turned(fix, k)
-			}
+		} else if flip >= 0 {
+			turned(fix, flip)
+		}
+		for _, k := range p.Biactive { // more than one may have to turn at once, as several hours that are just full
+			turned(fix, k)
 		}
 	}
 	return nil
@@ -175,9 +174,6 @@ func (v *Solver) approach(ctx context.Context, p *kkt.Point, inside []float64) *
 		}
 		answer, status := v.follower.Solve(ctx, s.X(z))
 		if status != activeset.Optimal || !v.follower.Unique(ctx, answer) || !v.follower.UniqueMultipliers(ctx, answer) {
-			continue
-		}
-		if _, biactive := s.BranchAt(answer); len(biactive) > 0 {
 			continue
 		}
 		return &Safe{Z: answer, F: s.Value(answer), Distance: t * way}
