@@ -277,6 +277,9 @@ func listWords(names []string) string {
 // noBranch is the reason of a direction without a slope.
 const noBranch = "no branch through this answer leads that way: the follower leaves it, so that F jumps, or has no answer there"
 
+// noEnd is the reason where there are branches, and no number.
+const noEnd = "to first order, and to rounding, F has no end along the answers and multipliers of the follower that go with the direction"
+
 // sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
 func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
 	p := e.p
@@ -310,8 +313,12 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 // rates are those of a slope along an entry of x, times sign.
 func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, sign float64) *Rates {
 	none := Number(math.NaN())
-	if slope == nil {
-		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: noBranch}
+	if slope == nil || slope.Dz == nil {
+		reason := noBranch
+		if slope != nil {
+			reason = noEnd
+		}
+		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: reason}
 	}
 	p, s := e.p, e.s
 	_, upper := sense(&p.IR.Upper)

@@ -98,6 +98,9 @@ func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, 
 	if slope == nil {
 		return nil, &KinkError{Rows: e.Kinks, Reason: noBranch}
 	}
+	if slope.Dz == nil {
+		return nil, &KinkError{Rows: e.Kinks, Reason: noEnd}
+	}
 	y, lambda := x.s.Y(slope.Dz), x.s.Lambda(slope.Dz)
 	return &Tangent{Y: y, Lambda: lambda, F: e.layer.sign * slope.F, AccuracyY: kkt.Tolerance * linalg.Norm(y), AccuracyLambda: kkt.Tolerance * linalg.Norm(lambda)}, nil
 }

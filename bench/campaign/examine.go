@@ -82,8 +82,6 @@ func (q *inquiry) run() {
 	problem, err := model.Bind(nil, runtime.BindOptions{})
 	if err != nil {
 		switch {
-		case strings.Contains(err.Error(), "E0910"): // as it says: ties and multipliers do not go together
-			q.Outcomes = append(q.Outcomes, "refused: multipliers of a follower with ties")
 		case !q.best.Feasible:
 			q.Outcomes = append(q.Outcomes, "refused at bind, and infeasible")
 		default:

@@ -50,10 +50,14 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 	for j := range y {
 		apart = math.Max(apart, (best.Most[j]-best.Least[j])/(1+math.Abs(best.Most[j])))
 	}
+	unique := t.Unique
+	if t.UniqueAnswer != nil { // beside the multipliers that F reads
+		unique = *t.UniqueAnswer
+	}
 	switch {
-	case t.Unique && apart > 1e-6:
+	case unique && apart > 1e-6:
 		q.false(of+" unique", "y from %v to %v at x = %v", best.Least, best.Most, x)
-	case !t.Unique && apart < 1e-12:
+	case !unique && apart < 1e-12:
 		q.soft(of+" not unique", "", "the only y is %v at x = %v", best.W[q.Dx:q.Dx+q.Dy], x)
 	}
 	if math.IsNaN(float64(t.Optimistic)) {

@@ -103,10 +103,11 @@ func (q *inquiry) forge(r *runtime.Result) {
 		if !t.Unique && !math.IsNaN(float64(t.Pessimistic)) && math.Abs(float64(t.Pessimistic-t.Optimistic)) > 1e-3*terms*math.Abs(float64(unit)) {
 			with("unique", func(t *runtime.Ties) { t.Unique = true })
 		}
-		if !math.IsNaN(float64(t.Optimistic)) {
+		finite := func(v runtime.Number) bool { return !math.IsNaN(float64(v)) && !math.IsInf(float64(v), 0) }
+		if finite(t.Optimistic) {
 			with("best", func(t *runtime.Ties) { t.Optimistic -= unit * runtime.Number(1e-3*terms) })
 		}
-		if !math.IsNaN(float64(t.Pessimistic)) {
+		if finite(t.Pessimistic) {
 			with("worst", func(t *runtime.Ties) { t.Pessimistic -= unit * runtime.Number(1e-3*terms) })
 		}
 		if t.Safe != nil {

@@ -12,8 +12,8 @@ import (
 
 // Slope is the derivative of f along a direction of x at a point of the system: the least over the branches that meet there.
 type Slope struct {
-	F      float64
-	Dz     []float64 // len N: how z moves along with it
+	F      float64   // -Inf where to first order f falls without end along the answers and multipliers that go with the direction
+	Dz     []float64 // len N: how z moves along with it; nil where F is infinite
 	Branch []kkt.Fix // that it is taken on (one entry a pair; no pair is Open)
 }
 
@@ -67,6 +67,9 @@ func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Sl
 		case sol.Status == activeset.Infeasible:
 			return nil
 		case sol.Status == activeset.Unbounded && next(p.Biactive, fix) >= 0: // along a direction that no branch has, perhaps
+		case sol.Status == activeset.Unbounded:
+			best = &Slope{F: math.Inf(-1), Branch: slices.Clone(fix)}
+			return nil
 		case sol.Status != activeset.Optimal:
 			return fmt.Errorf("a slope: %v", sol.Status)
 		case best != nil && sol.Value >= best.F:
@@ -260,7 +263,7 @@ func (v *Solver) Derivative(ctx context.Context, p *kkt.Point) (*kkt.Multipliers
 	}
 	dx := v.generic()
 	ahead, err := v.slopeFrom(ctx, p, dx)
-	if err != nil || ahead == nil {
+	if err != nil || ahead == nil || ahead.Dz == nil {
 		return nil, err
 	}
 	grad := make([]float64, v.s.N)
