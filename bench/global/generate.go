@@ -28,6 +28,9 @@ var classes = []class{
 // large are programs that other solvers take minutes for.
 var large = []class{{"ll", 40, 0, 3}, {"ql", 28, 0, 4}, {"ql", 40, 0, 4}, {"qq", 40, 0, 2}, {"pr", 80, 0, 2}, {"tl", 20, 4, 2}, {"tq", 20, 4, 2}}
 
+// discrete are programs whose leader decides on whole numbers.
+var discrete = []class{{"ki", 10, 3, 4}, {"ki", 20, 5, 4}, {"ni", 6, 2, 4}, {"ni", 10, 3, 4}, {"fl", 5, 4, 4}, {"fl", 8, 8, 4}, {"ce", 4, 4, 4}, {"ce", 6, 8, 4}, {"mi", 5, 5, 4}, {"mi", 10, 10, 4}}
+
 // generate writes random programs: linear leader and follower (ll), quadratic follower with a linear (ql) or a quadratic leader (qq), tolls on
 // networks without (tl) and with congestion (tq), prices of goods with quadratic demand (pr).
 func generate(dir string, seed uint64, classes []class) error {
@@ -191,6 +194,8 @@ func one(rng *rand.Rand, kind string, n, k int) *instance {
 		in.Lo, in.Hi = make([]float64, n), vector(n, func(int) float64 { return 8 })
 		in.B = matrix(m, n, func(int, int) float64 { return whole(0, 1) })
 		in.RB = vector(m, func(int) float64 { return to(2+4*rng.Float64(), 2) })
+	case "ki", "ni", "fl", "ce", "mi":
+		in.discrete(rng, kind, n, k)
 	default:
 		in.network(rng, kind == "tq", n, k, whole)
 	}
@@ -269,6 +274,17 @@ func (in *instance) write(dir string) error {
 			*to = append(*to, text)
 		}
 	}
+	domain, upper := "box(lo, hi)", ""
+	if in.whole {
+		domain = "integer in " + domain
+	} else {
+		domain = "in " + domain
+	}
+	if in.U != nil {
+		decl = append(decl, fmt.Sprintf("param h: int = %d\ndata U: matrix[h, nx]\ndata u: vector[h]", len(in.RU)))
+		data["U"], data["u"] = in.U, in.RU
+		upper = "  subject to\n    budget: U * x <= u\n"
+	}
 	term("c", in.C != nil, in.C, "vector[nx]", "c' * x", &f)
 	term("d", in.D != nil, in.D, "vector[ny]", "d' * y", &f)
 	term("T", in.T != nil, in.T, "matrix[nx, ny]", "x' * T * y", &f)
@@ -292,19 +308,25 @@ func (in *instance) write(dir string) error {
 	if in.E != nil {
 		decl = append(decl, fmt.Sprintf("param k: int = %d\ndata E: matrix[k, ny]\ndata e: vector[k]", len(in.RE)))
 		data["E"], data["e"] = in.E, in.RE
-		rows += "    eqs: E * y == e\n"
+		rows += "    eqs: "
+		if in.DX != nil {
+			decl = append(decl, "data D: matrix[k, nx]")
+			data["D"] = in.DX
+			rows += "D * x + "
+		}
+		rows += "E * y == e\n"
 	}
-	domain := ""
+	sign := ""
 	if in.nonneg {
-		domain = " in nonneg"
+		sign = " in nonneg"
 	}
 	ties := ""
 	if in.Q == nil {
 		ties = "solve { ties = optimistic }\n"
 	}
-	model := fmt.Sprintf("model %s\nparam nx: int = %d\nparam ny: int = %d\n%s\ndata lo: vector[nx]\ndata hi: vector[nx]\nupper {\n  var x: vector[nx] in box(lo, hi)\n  minimize %s\n}\n"+
+	model := fmt.Sprintf("model %s\nparam nx: int = %d\nparam ny: int = %d\n%s\ndata lo: vector[nx]\ndata hi: vector[nx]\nupper {\n  var x: vector[nx] %s\n  minimize %s\n%s}\n"+
 		"lower {\n  var y: vector[ny]%s\n  minimize %s\n  subject to\n%s}\n%s",
-		in.name, len(in.Lo), len(in.LQ), strings.Join(decl, "\n"), strings.Join(f, " + "), domain, strings.Join(g, " + "), rows, ties)
+		in.name, len(in.Lo), len(in.LQ), strings.Join(decl, "\n"), domain, strings.Join(f, " + "), upper, sign, strings.Join(g, " + "), rows, ties)
 	text, err := json.Marshal(data)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@
 //
 //	go run ./bench/global ../shared/global           programs NAME.json (with NAME.blv), optima in optima.json
 //	go run ./bench/global -make 1 DIR                writes 94 random programs to DIR
+//	go run ./bench/global -make 1 -discrete DIR      40 whose leader decides on whole numbers
 //	go run ./bench/global -scip DIR                  their optima by SCIP on the system with SOS1 pairs (bench/global/scip.py)
 package main
 
@@ -10,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"bilevelc/internal/sparse"
@@ -18,7 +20,7 @@ import (
 
 // instance is one program:
 //
-//	minimize c'x + d'y + x'Ty + 1/2 x'Rx + 1/2 y'Sy over x in [lo, hi],
+//	minimize c'x + d'y + x'Ty + 1/2 x'Rx + 1/2 y'Sy over x in [lo, hi], Ux <= u (and x whole),
 //	y minimizing 1/2 y'Qy + x'Py + q'y over Ax + By <= b, Dx + Ey = e (and y >= 0)
 type instance struct {
 	name   string
@@ -40,6 +42,10 @@ type instance struct {
 	E  [][]float64 `json:"E,omitempty"`
 	RE []float64   `json:"e,omitempty"`
 	DX [][]float64 `json:"Dx,omitempty"`
+	U  [][]float64 `json:"U,omitempty"`
+	RU []float64   `json:"u,omitempty"`
+
+	whole bool
 }
 
 // read loads DIR/NAME.json, and whether y is nonnegative from the model beside it.
@@ -54,7 +60,7 @@ func read(stem string) (*instance, error) {
 	}
 	in := &instance{name: stem[strings.LastIndex(stem, "/")+1:]}
 	for name, into := range map[string]any{"c": &in.C, "d": &in.D, "T": &in.T, "R": &in.R, "S": &in.S, "Q": &in.Q, "P": &in.P, "q": &in.LQ, "lo": &in.Lo, "hi": &in.Hi,
-		"B": &in.B, "b": &in.RB, "A": &in.A, "E": &in.E, "e": &in.RE, "D": &in.DX} {
+		"B": &in.B, "b": &in.RB, "A": &in.A, "E": &in.E, "e": &in.RE, "D": &in.DX, "U": &in.U, "u": &in.RU} {
 		if v, ok := raw[name]; ok {
 			if err := json.Unmarshal(v, into); err != nil {
 				return nil, fmt.Errorf("%s: %s: %w", stem, name, err)
@@ -66,6 +72,7 @@ func read(stem string) (*instance, error) {
 		return nil, err
 	}
 	in.nonneg = strings.Contains(string(model), "in nonneg")
+	in.whole = strings.Contains(string(model), "integer in box")
 	return in, nil
 }
 
@@ -179,6 +186,17 @@ func (in *instance) problem() *problem.Problem {
 	if in.T != nil || in.R != nil || in.S != nil {
 		degree = 2
 	}
-	return &problem.Problem{Name: in.name, Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: in.Lo, Hi: in.Hi},
+	p := &problem.Problem{Name: in.name, Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: &problem.Set{Lo: in.Lo, Hi: in.Hi},
 		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: degree}}
+	if in.U != nil {
+		p.X.E = sparse.FromDense(len(in.U), nx, slices.Concat(in.U...))
+		p.X.Kind, p.X.Rhs = make([]problem.Kind, len(in.U)), in.RU
+		for i := range p.X.Kind {
+			p.X.Kind[i] = problem.AtMost
+		}
+	}
+	if in.whole {
+		p.Integer = slices.Repeat([]bool{true}, nx)
+	}
+	return p
 }

@@ -22,6 +22,7 @@ import (
 func main() {
 	make := flag.Uint64("make", 0, "write random programs of this seed instead")
 	big := flag.Bool("large", false, "with -make: larger programs")
+	whole := flag.Bool("discrete", false, "with -make: programs with whole numbers")
 	nodes := flag.Int64("nodes", 200000, "node limit")
 	only := flag.String("only", "", "programs whose names begin so, several apart by commas")
 	proof := flag.Bool("proof", false, "write and verify the proof of each")
@@ -37,6 +38,9 @@ func main() {
 		all := classes
 		if *big {
 			all = large
+		}
+		if *whole {
+			all = discrete
 		}
 		err = generate(dir, *make, all)
 	} else {

@@ -12,7 +12,9 @@ def solve(path, limit=float(os.environ.get('SECONDS', 300))):
     nx, ny, m, k = len(p['lo']), len(p['q']), len(p.get('b', [])), len(p.get('e', []))
     at = lambda key, i, j: p[key][i][j] if key in p else 0
     M = Model(); M.hideOutput(); M.setParam('limits/gap', 1e-6); M.setParam('limits/time', limit)
-    x = [M.addVar(lb=p['lo'][j], ub=p['hi'][j]) for j in range(nx)]
+    kind = 'I' if 'integer in box' in open(path + '.blv').read() else 'C'
+    x = [M.addVar(lb=p['lo'][j], ub=p['hi'][j], vtype=kind) for j in range(nx)]
+    for row, side in zip(p.get('U', []), p.get('u', [])): M.addCons(quicksum(v * a for v, a in zip(row, x)) <= side)
     y = [M.addVar(lb=0 if nonneg else None) for j in range(ny)]
     s, l = [M.addVar(lb=0) for i in range(m)], [M.addVar(lb=0) for i in range(m)]
     w = [M.addVar(lb=0) for j in range(ny)] if nonneg else []

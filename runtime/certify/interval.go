@@ -99,10 +99,10 @@ func mulDown(a, b float64) float64 {
 // over is the quotient of a and a positive number, enclosed.
 func (a interval) over(b float64) interval {
 	lo, hi := a.lo/b, a.hi/b
-	if math.FMA(lo, b, -a.lo) != 0 || math.Abs(lo) < least {
+	if a.lo != 0 && (math.FMA(lo, b, -a.lo) != 0 || math.Abs(lo) < least) {
 		lo = math.Nextafter(lo, math.Inf(-1))
 	}
-	if math.FMA(hi, b, -a.hi) != 0 || math.Abs(hi) < least {
+	if a.hi != 0 && (math.FMA(hi, b, -a.hi) != 0 || math.Abs(hi) < least) {
 		hi = math.Nextafter(hi, math.Inf(1))
 	}
 	return interval{lo, hi}

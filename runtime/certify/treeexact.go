@@ -74,11 +74,11 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 				if l.w[k][i].zero() && !moves {
 					continue
 				}
-				v := l.t.rows[k].At(i, j)
-				if v == 0 {
+				at := l.t.at(k, i, j)
+				if at.zero() {
 					continue
 				}
-				r := rational(point(-v))
+				r := rational(at.neg())
 				sum.Add(sum, product.Mul(r, value(u)))
 				if moves {
 					coef[c] = r

@@ -27,6 +27,8 @@ type treeWeights struct {
 	Upper        *sparseVector `json:"upper,omitempty"`
 	Extended     *sparseVector `json:"extended,omitempty"`
 	Coupled      *sparseVector `json:"coupled,omitempty"`
+	Levels       *sparseVector `json:"levels,omitempty"`
+	Duality      *sparseVector `json:"duality,omitempty"`
 	Along        *sparseVector `json:"along,omitempty"` // of the ranges of directions: of any sign
 }
 
@@ -82,7 +84,8 @@ func (l *treeLeaf) hold(i int, side int8) (col int, lo, hi float64) {
 
 // free reports whether a row's weight may have any sign.
 func (l *treeLeaf) free(kind, i int) bool {
-	return l.t.equal[kind][i] || kind == treeLower && l.side[i] == 1
+	positive, negative := l.signsOf(kind, i)
+	return positive && negative
 }
 
 // load takes the weights of a leaf.
@@ -110,7 +113,8 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 		}
 		return nil
 	}
-	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled} {
+	l.products()
+	for k, v := range [...]*sparseVector{w.Stationarity, w.Lower, w.Upper, w.Extended, w.Coupled, w.Levels, w.Duality} {
 		if err := fill(kindWords[k], l.w[k], v); err != nil {
 			return err
 		}
@@ -126,13 +130,13 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 	return l.signs()
 }
 
-var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled"}
+var kindWords = [treeKinds]string{"stationarity", "lower", "upper", "extended", "coupled", "levels", "duality"}
 
 // signs checks those of the weights.
 func (l *treeLeaf) signs() error {
 	for k := range l.w {
 		for i, v := range l.w[k] {
-			if !v.zero() && !l.free(k, i) && !(signed(v, l.t.sense[k]).lo >= 0) {
+			if !v.zero() && l.wrong(k, i, v) {
 				return fmt.Errorf("the weight of %s row %d has the wrong sign", kindWords[k], i)
 			}
 		}
@@ -162,7 +166,7 @@ func (l *treeLeaf) reduce() {
 			}
 			cols, vals := t.rows[k].Row(i)
 			for s, j := range cols {
-				l.d[j] = l.d[j].sub(v.mul(point(vals[s])))
+				l.d[j] = l.d[j].sub(v.mul(t.coef(k, i, s, vals[s])))
 			}
 		}
 	}
@@ -245,7 +249,7 @@ func (l *treeLeaf) bound() (float64, error) {
 	for k := range l.w {
 		for i, v := range l.w[k] {
 			if !v.zero() {
-				sum = sum.add(v.mul(point(t.rhs[k][i])))
+				sum = sum.add(v.mul(t.sideOf(k, i)))
 			}
 		}
 	}

@@ -19,6 +19,7 @@ import (
 //	upper         E x                  <= e   (=)
 //	extended      rows of X in x and u <= their sides
 //	coupled       the leader's rows that read the follower <= 0 (=)
+//	levels, duality   of products that a proof adds (treelift.go), whose columns stand behind u
 //	lambda >= 0 on inequalities, x in its box
 //
 // Its numbers are those that the problem's functions have: a gradient far out along an axis is its column, exactly, whatever
@@ -39,6 +40,8 @@ type treeModel struct {
 	deficit      []interval    // >= 0: 1/2 z'(Q + diag(deficit))z is convex; nil: Q is positive semidefinite
 	squares      []treeSquare  // what Q has more than f, twice
 	plain        [][]treeEntry // of f, where Q has more
+	base         int           // columns without those of products
+	lift         *treeLift
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
@@ -85,6 +88,8 @@ const (
 	treeUpper
 	treeExtended
 	treeCoupled
+	treeLevels  // of products (treelift.go)
+	treeDuality // strong duality with products
 	treeKinds
 )
 
@@ -92,8 +97,8 @@ const (
 // 2^46 times as large, and overflows for none that has a use.
 const far = 0x1p100
 
-// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not, and the squares of a proof.
-func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare) (*treeModel, error) {
+// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not, and the squares, columns and rows of a proof.
+func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *treeLift) (*treeModel, error) {
 	switch {
 	case !p.Facts.JointlyQuadratic:
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
@@ -104,8 +109,8 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare) (*tree
 	case p.Coupled != nil && !p.Facts.AffineCoupled:
 		return nil, fmt.Errorf("a constraint of the upper level is not affine")
 	}
-	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len()}
-	t.n = treeColumns(p)
+	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), base: treeColumns(p), lift: lift}
+	t.n = t.base + len(lift.products)
 	for k := range t.rows {
 		t.rows[k] = sparse.Empty(t.n)
 		t.sense[k] = -1
@@ -118,6 +123,12 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare) (*tree
 	}
 	t.boxes()
 	t.propagate()
+	if err := t.addProducts(); err != nil {
+		return nil, err
+	}
+	if err := t.addStrong(h, g, q); err != nil {
+		return nil, err
+	}
 	if duality {
 		t.duality(h, g, q)
 	}
@@ -446,7 +457,7 @@ const propagations = 3
 // propagate tightens boxes by rows: an end lets a reduced cost be off by rounding.
 func (t *treeModel) propagate() {
 	for range propagations {
-		for kind := range t.rows {
+		for kind := range treeLevels {
 			for i := range t.rows[kind].Rows {
 				rhs := interval{math.Inf(-1), math.Inf(1)}
 				if t.equal[kind][i] || t.sense[kind] > 0 {

@@ -47,6 +47,14 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 //	{"concave": {"weight": s, "of": {..}, "lo": l, "hi": u}}   s > 0, and a vector v over the columns: with w = v'z in [l, u], -s w^2 >= s (l u - (l + u) w)
 //
+// So may lines for columns that are products, p = x_c t, of a multiplier or an entry of y, with rows p - v t for levels v, and rows of strong duality
+// with them:
+//
+//	{"product": {"entry": c, "multiplier": i, "levels": [..]}}              t = lambda_i
+//	{"product": {"entry": c, "answer": j, "above": l, "levels": [..]}}      t = y_j - l; with "below" u - y_j, with neither y_j
+//	{"strong": {"answer": j}}                                               of the part of the lower level with y_j, where g is linear in it
+//	{"strong": {"answer": j, "times": c}}                                   stationarity in y_j times x_c
+//
 // The tree follows, a parent before its children and all of
 // the first child before the second:
 //
@@ -79,6 +87,7 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 	in.most = longestLine(p)
 	v := &treeVerification{report: TreeReport{Bound: math.Inf(1)}, p: p}
 	var squares []treeSquare
+	lift := &treeLift{}
 	for !v.done {
 		var next treeLine
 		err := in.next(&next)
@@ -91,12 +100,21 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			if squares = append(squares, *next.Concave); len(squares) > treeColumns(p) {
 				err = errors.New("more directions than columns")
 			}
+		case next.Product != nil && v.leaf == nil:
+			if lift.products = append(lift.products, *next.Product); len(lift.products) > p.Dx*(p.Rows.Len()+p.Dy) {
+				err = errors.New("more products than pairs of factors")
+			}
+		case next.Strong != nil && v.leaf == nil:
+			if lift.strong = append(lift.strong, *next.Strong); len(lift.strong) > treeColumns(p)+p.Dx*p.Dy {
+				err = errors.New("more rows of strong duality than pairs of factors")
+			}
 		default:
 			if v.leaf == nil {
 				var t *treeModel
-				if t, err = newTreeModel(p, head.Duality, squares); err != nil {
+				if t, err = newTreeModel(p, head.Duality, squares, lift); err != nil {
 					break
 				}
+				in.most += 40 * lift.room()
 				v.leaf, v.report.Terms = newTreeLeaf(t), t.terms
 			}
 			err = v.take(&next)
@@ -167,8 +185,10 @@ type treeLine struct {
 	At    *float64     `json:"at"`
 	Bound *treeWeights `json:"bound"`
 	Empty *treeWeights `json:"empty"`
-	// Concave is a line before the tree.
-	Concave *treeSquare `json:"concave"`
+	// Lines before the tree.
+	Concave *treeSquare  `json:"concave"`
+	Product *treeProduct `json:"product"`
+	Strong  *treeStrong  `json:"strong"`
 }
 
 // treeVerification is the place in a tree: the branches whose children are being read.
@@ -198,7 +218,7 @@ func (v *treeVerification) take(next *treeLine) error {
 			count++
 		}
 	}
-	if count != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil {
+	if count != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil || next.Product != nil || next.Strong != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {

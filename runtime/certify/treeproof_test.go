@@ -37,6 +37,15 @@ func (a affine) ValueGrad(dx, dy, x, y []float64) float64 {
 }
 func (a affine) Clone() problem.Function { return a }
 
+// crossed is an affine function and x_0 y_0.
+type crossed struct{ affine }
+
+func (c crossed) GradY(dst, x, y []float64) {
+	c.affine.GradY(dst, x, y)
+	dst[0] += x[0]
+}
+func (c crossed) Clone() problem.Function { return c }
+
 // follower has y at x by the row x - y = 0 or <= 0 (coef -1), or y - x >= 0 (coef 1), and g = y^2/2; the leader minimizes price y, x in [0, 1].
 func follower(kind problem.Kind, coef, price float64) *problem.Problem {
 	return &problem.Problem{Dx: 1, Dy: 1, F: affine{[]float64{0}, []float64{price}, 0}, G: affine{[]float64{0}, []float64{0}, 1},
@@ -78,6 +87,59 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		case c.refuse == "" && (report.Bound > c.bound || report.Bound < c.bound-1e-9):
 			t.Errorf("%s: proved %v, not %v", c.name, report.Bound, c.bound)
+		case c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse)):
+			t.Errorf("%s: %v, and not %q", c.name, err, c.refuse)
+		}
+	}
+}
+
+// Lines that state products and strong duality are refused where they do not hold, and weights of their rows where the row has no such sign on the leaf. The follower's y is
+// the least y >= x with cost 1, x is 0 or 1, f = -y; the multiplier is 1, and so p = x.
+func TestTreeRefusesProductsThatShowNothing(t *testing.T) {
+	binary := func(change func(*problem.Problem)) *problem.Problem {
+		p := &problem.Problem{Dx: 1, Dy: 1, F: affine{[]float64{0}, []float64{-1}, 0}, G: affine{[]float64{0}, []float64{1}, 0},
+			Rows:    &problem.Rows{Kind: []problem.Kind{problem.AtMost}, A: sparse.FromDense(1, 1, []float64{1}), B: sparse.FromDense(1, 1, []float64{1}), Rhs: []float64{0}},
+			X:       &problem.Set{Lo: []float64{0}, Hi: []float64{1}},
+			Integer: []bool{true}, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
+		change(p)
+		return p
+	}
+	same := func(*problem.Problem) {}
+	const product = `{"product": {"entry": 0, "multiplier": 0, "levels": [1]}} `
+	const all = product + `{"strong": {"answer": 0}} {"strong": {"answer": 0, "times": 0}} `
+	for _, c := range []struct {
+		name   string
+		change func(*problem.Problem)
+		proof  string
+		refuse string
+	}{
+		{"-y = -p = -x by strong duality and stationarity times x, without a branch", same, all + `{"bound": {"duality": {"at": [0, 1], "val": [-1, -1]}}}`, ""},
+		{"strong duality is of a part in which g is linear", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0}} {"bound": {}}`, "curved"},
+		{"and so is stationarity times x", func(p *problem.Problem) { p.G = affine{[]float64{0}, []float64{1}, 1} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "curved"},
+		{"stationarity times x without its products", same, `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "there is no product"},
+		{"x without a box", func(p *problem.Problem) { p.X.Lo, p.X.Hi = []float64{0}, []float64{math.Inf(1)} }, `{"strong": {"answer": 0}} {"bound": {}}`, "nothing bounds"},
+		{"an equation's multiplier has no sign", func(p *problem.Problem) { p.Rows.Kind[0] = problem.Equal }, `{"strong": {"answer": 0}} {"bound": {}}`, "nothing bounds"},
+		{"strong duality by the box of x is no equation", same, `{"strong": {"answer": 0}} {"bound": {"duality": {"at": [0], "val": [1]}}}`, "wrong sign"},
+		{"p <= multiplier, not more", same, product + `{"bound": {"levels": {"at": [0], "val": [1]}}}`, "wrong sign"},
+		{"not on the branch x = 0 either", same, product + `{"entry": 0, "at": 0} {"bound": {"levels": {"at": [0], "val": [1]}}}`, "wrong sign"},
+		{"p is the multiplier where x = 1", same, product + `{"entry": 0, "at": 0} {"bound": {"stationarity": {"at": [0], "val": [-1]}}} {"bound": {"levels": {"at": [0], "val": [1]}}}`, "no end"},
+		{"above a level of x", func(p *problem.Problem) { p.X.Lo, p.X.Hi = []float64{1}, []float64{2} }, product + `{"bound": {"levels": {"at": [0], "val": [-1]}}}`, "wrong sign"},
+		{"y is not known to be above 1", same, `{"product": {"entry": 0, "answer": 0, "above": 1, "levels": [1]}} {"bound": {"levels": {"at": [0], "val": [-1]}}}`, "wrong sign"},
+		{"x times x is x where it is 0 or 1", func(p *problem.Problem) { p.G = crossed{p.G.(affine)} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "has no end"},
+		{"and not where it is 2", func(p *problem.Problem) { p.G, p.X.Hi = crossed{p.G.(affine)}, []float64{2} }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "nothing is known"},
+		{"and not where it is 1/2", func(p *problem.Problem) { p.G, p.Integer = crossed{p.G.(affine)}, nil }, product + `{"strong": {"answer": 0, "times": 0}} {"bound": {}}`, "nothing is known"},
+		{"a product twice", same, product + product + `{"bound": {}}`, "already"},
+		{"no such entry", same, `{"product": {"entry": 1, "multiplier": 0}} {"bound": {}}`, "no such entry of x"},
+		{"no such row", same, `{"product": {"entry": 0, "multiplier": 1}} {"bound": {}}`, "no such row"},
+		{"of two factors", same, `{"product": {"entry": 0, "multiplier": 0, "answer": 0}} {"bound": {}}`, "it is one of"},
+		{"behind the tree's first line", same, `{"entry": 0, "at": 0} ` + product, "neither a branch nor a leaf"},
+	} {
+		report, err := VerifyTree(binary(c.change), strings.NewReader(strings.ReplaceAll(`{"tree": 1} `+c.proof, "} {", "}\n{")), "")
+		switch {
+		case c.refuse == "" && err != nil:
+			t.Errorf("%s: %v", c.name, err)
+		case c.refuse == "" && (report.Bound > -1 || report.Bound < -1-1e-9):
+			t.Errorf("%s: proved %v", c.name, report.Bound)
 		case c.refuse != "" && (err == nil || !strings.Contains(err.Error(), c.refuse)):
 			t.Errorf("%s: %v, and not %q", c.name, err, c.refuse)
 		}

@@ -90,7 +90,7 @@ func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 	}
 	cols, vals := l.t.rows[u.kind].Row(u.index)
 	for s, j := range cols {
-		f(j, point(-vals[s]))
+		f(j, l.t.coef(u.kind, u.index, s, vals[s]).neg())
 	}
 }
 
@@ -178,7 +178,7 @@ type movedWeight struct {
 func (l *treeLeaf) drop() bool {
 	any := false
 	for k, m := range l.moved {
-		if m.u.kind == treeKinds || l.free(m.u.kind, m.u.index) || signed(*l.value(m.u), l.t.sense[m.u.kind]).lo >= 0 {
+		if m.u.kind == treeKinds || !l.wrong(m.u.kind, m.u.index, *l.value(m.u)) {
 			continue
 		}
 		l.moved[k].was, any = interval{}, true

@@ -24,11 +24,20 @@ type option struct {
 	known    [2]*outlook
 }
 
-// options are the pairs with two positive sides, and the integer entries that are not whole, at the solution z of the relaxation of n.
+// options are the pairs with two positive sides, the integer entries that are not whole, or whose products are not theirs, and the directions along
+// which secants are below f, at the solution z of the relaxation of n.
 func (p *plunger) options(n *node, z []float64) []option {
 	var all []option
+	var off map[int]bool
+	var settled []bool
+	if p.s.lift != nil {
+		off = p.s.lift.off(p.s, z)
+		if len(off) > 0 {
+			settled = p.s.lift.exact
+		}
+	}
 	for k, f := range n.fix {
-		if f != kkt.Open {
+		if f != kkt.Open || settled != nil && settled[k] {
 			continue
 		}
 		if a, b := p.s.sides(k, z); min(a, b) > kkt.Tolerance*(1+max(a, b)) {
@@ -39,6 +48,8 @@ func (p *plunger) options(n *node, z []float64) []option {
 		v := z[j] * p.s.sys.ColScale[j]
 		if down := v - math.Floor(v); min(down, 1-down) > integral {
 			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{down, 1 - down}})
+		} else if lo, hi := n.limits(p.s, j); off[j] && lo < hi { // its products are not those of its value
+			all = append(all, option{k: len(n.fix) + i, distance: [2]float64{0.5, 0.5}})
 		}
 	}
 	if c := p.s.concave; c != nil {
@@ -99,7 +110,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 	least := kkt.Tolerance * max(1, math.Abs(n.bound))
 	for i := range all {
 		o := &all[i]
-		o.score = product(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
+		o.score = scored(p.costs.of(o.k, 0, mean[0])*o.distance[0], p.costs.of(o.k, 1, mean[1])*o.distance[1], least)
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].score > all[j].score })
 	best, worse := -1, 0
@@ -123,7 +134,7 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 				best = i
 				break
 			}
-			o.score = product(o.known[0].bound-n.bound, o.known[1].bound-n.bound, least)
+			o.score = scored(o.known[0].bound-n.bound, o.known[1].bound-n.bound, least)
 		}
 		if best < 0 || o.score > all[best].score {
 			best, worse = i, 0
@@ -151,8 +162,8 @@ func (p *plunger) choose(ctx context.Context, n *node, sol *activeset.Solution) 
 	return true
 }
 
-// product is the score of two gains (Achterberg 2007).
-func product(a, b, least float64) float64 { return max(a, least) * max(b, least) }
+// scored is the score of two gains (Achterberg 2007).
+func scored(a, b, least float64) float64 { return max(a, least) * max(b, least) }
 
 // nearer is the side that is nearer to what z says.
 func (p *plunger) nearer(k int, z []float64) int {

@@ -137,7 +137,7 @@ func (s *search) value(z []float64) float64 {
 		v += c * z[j]
 	}
 	if q := s.hess; q != nil {
-		for i, t := range z {
+		for i, t := range z[:len(s.prog.C)] {
 			if t != 0 {
 				v += 0.5 * t * q.RowDot(i, z)
 			}
@@ -300,13 +300,17 @@ func (p *plunger) secants(solver *activeset.Solver, n *node) float64 {
 // linear gives a solver the convex part less Weight_k slope_k w_k.
 func (p *plunger) linear(solver *activeset.Solver, slope []float64) {
 	c := p.s.concave
-	cost := append([]float64(nil), p.s.prog.C...)
+	of := p.s.prog
+	if solver == p.relax {
+		of = p.s.relaxation()
+	}
+	cost := append([]float64(nil), of.C...)
 	for k, v := range c.V {
 		for j, t := range v {
 			cost[j] -= c.Weight[k] * slope[k] * t
 		}
 	}
-	solver.SetObjective(p.s.prog.Q, cost)
+	solver.SetObjective(of.Q, cost)
 }
 
 // convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point

@@ -17,7 +17,8 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
 		if p.allFixed(n.fix) {
-			p.keep(&candidate{z: sol.Z, fix: n.fix, f: s.value(sol.Z) + s.quad.Const})
+			z := sol.Z[:s.sys.N]
+			p.keep(&candidate{z: z, fix: n.fix, f: s.value(z) + s.quad.Const})
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
@@ -101,11 +102,11 @@ func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *acti
 	p.nodeBounds(&node{fix: fix, box: box})
 	p.tried++
 	if p.s.concave != nil {
-		sol := p.convexConcave(ctx, p.solver(&p.pieces), p.near)
+		sol := p.convexConcave(ctx, p.solver(&p.pieces, p.s.prog), p.near)
 		sol.Value += p.s.quad.Const
 		return sol
 	}
-	sol := p.solver(&p.pieces).Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
+	sol := p.solver(&p.pieces, p.s.prog).Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
 	p.work += sol.Work
 	sol.Value += p.s.quad.Const
 	if sol.Basis != nil {

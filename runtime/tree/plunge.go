@@ -48,9 +48,9 @@ func (s *search) newPlunger() *plunger {
 }
 
 // solver makes a solver of the relaxations. A fresh one for each plunge: what a solver returns depends on earlier solves by rounding.
-func (p *plunger) solver(of **activeset.Solver) *activeset.Solver {
+func (p *plunger) solver(of **activeset.Solver, program *activeset.Program) *activeset.Solver {
 	if *of == nil {
-		made, err := activeset.New(p.s.prog)
+		made, err := activeset.New(program)
 		if err != nil {
 			panic(err) // a system holds finite numbers
 		}
@@ -62,7 +62,10 @@ func (p *plunger) solver(of **activeset.Solver) *activeset.Solver {
 // solve solves the relaxation of a node.
 func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *activeset.Solution {
 	p.nodeBounds(n)
-	solver := p.solver(&p.relax)
+	if l := p.s.lift; l != nil {
+		l.bounds(p.s, &p.bounds)
+	}
+	solver := p.solver(&p.relax, p.s.relaxation())
 	konst := p.s.quad.Const + p.secants(solver, n)
 	cut := activeset.Options{Cutoff: p.cutoff - konst}
 	sol := solver.Solve(ctx, &p.bounds, basis, cut)
@@ -143,7 +146,7 @@ func (p *plunger) step(ctx context.Context, n *node) bool {
 		case k >= 0:
 			p.split(n, k, p.at(n, k, sol.Z), [2]*outlook{}, 0)
 		case sol.Status == activeset.Unbounded:
-			p.from, p.falls = &candidate{z: sol.Z, fix: n.fix, f: math.Inf(-1)}, sol.Ray
+			p.from, p.falls = &candidate{z: sol.Z[:p.s.sys.N], fix: n.fix, f: math.Inf(-1)}, sol.Ray
 		default:
 			p.failed = true
 			p.close(n, unresolved)

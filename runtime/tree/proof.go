@@ -63,6 +63,13 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 			}
 		}
 	}
+	if s.lift != nil {
+		for _, line := range s.lift.proofLines() {
+			if err := pw.line(line); err != nil {
+				return err
+			}
+		}
+	}
 	root := &node{fix: make([]kkt.Fix, len(sys.Pairs))}
 	stack := []*node{root}
 	for len(stack) > 0 {
@@ -186,6 +193,8 @@ type leafWeights struct {
 	Upper        *entries `json:"upper,omitempty"`
 	Extended     *entries `json:"extended,omitempty"`
 	Coupled      *entries `json:"coupled,omitempty"`
+	Levels       *entries `json:"levels,omitempty"`
+	Duality      *entries `json:"duality,omitempty"`
 	Along        *entries `json:"along,omitempty"`
 }
 
@@ -221,7 +230,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
 	}
 	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
 	if z != nil && pw.s.quad.Hess != nil {
-		for j, v := range z {
+		for j, v := range z[:s.N] {
 			if _, vals := pw.s.quad.Hess.Row(j); anyOf(vals) {
 				w.Z = w.Z.add(j, v*s.ColScale[j])
 			}
@@ -256,18 +265,29 @@ func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
 			}
 		}
 	}
-	for k, v := range row[len(s.Origin):] {
-		if math.Abs(v) > noise {
-			w.Along = w.Along.add(k, v)
+	rest := row[len(s.Origin):]
+	if c := pw.s.concave; c != nil {
+		for k, v := range rest[:len(c.V)] {
+			if math.Abs(v) > noise {
+				w.Along = w.Along.add(k, v)
+			}
 		}
+		rest = rest[len(c.V):]
+	}
+	if l := pw.s.lift; l != nil {
+		l.weights(w, pw, rest, noise)
 	}
 	for j, of := range pw.bounds {
 		v := bound[j] / s.ColScale[j]
 		if math.Abs(bound[j]) <= noise || of == [2]int{-1, -1} {
 			continue
 		}
-		if math.IsInf(v, 1) { // both bounds hold: the upper one less the lower one is positive
-			for side, sign := range [2]float64{-1, 1} {
+		if math.IsInf(v, 1) { // both bounds are to hold, and the upper one less the lower one is positive; or else they contradict each other as they are
+			apart := 1.0
+			if !held[of[0]] || !held[of[1]] {
+				apart = -1
+			}
+			for side, sign := range [2]float64{-apart, apart} {
 				_, coef := s.P.Rows.Bound(of[side])
 				lower[of[side]] = sign / coef
 			}

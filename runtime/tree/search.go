@@ -20,6 +20,7 @@ type search struct {
 	whole []int       // integer entries of x
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
+	lift    *lift // what relaxations have beside the system; nil for nothing
 	opts    Options
 	gap     float64
 
@@ -67,11 +68,13 @@ func newSearch(ctx context.Context, sys *kkt.System, opts Options) (s *search, w
 			}
 			s.splitObjective(ctx, kept)
 		}
+		s.lift = s.newLift()
 		return s, "", s.resume(opts.Resume)
 	}
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
 	why = s.splitObjective(ctx, nil)
+	s.lift = s.newLift()
 	s.costs = newCosts(s.branches())
 	return s, why, nil
 }
@@ -272,12 +275,13 @@ func (s *search) cutoff() float64 {
 // slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open.
 func (s *search) slack(c *candidate) float64 { return max(s.gap*math.Abs(c.f), s.leaves(c)) }
 
-// leaves is what relaxations leave open next to the terms of f at a point; where none is known, at a unit of its variables.
+// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, at a unit of its variables.
 func (s *search) leaves(c *candidate) float64 {
 	terms := 0.0
 	if c != nil {
 		terms = s.terms(c)
-	} else {
+	}
+	if terms == 0 {
 		for _, v := range s.prog.C {
 			terms = max(terms, math.Abs(v))
 		}
@@ -321,7 +325,7 @@ func (s *search) terms(c *candidate) float64 {
 		terms += math.Abs(v * c.z[j])
 	}
 	if q := s.hess; q != nil {
-		for i, t := range c.z {
+		for i, t := range c.z[:len(s.prog.C)] {
 			if t != 0 {
 				terms += 0.5 * math.Abs(t*q.RowDot(i, c.z))
 			}

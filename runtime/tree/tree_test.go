@@ -83,6 +83,8 @@ type features struct {
 	prices    bool // f has products of x, y and all multipliers that weights of strong duality cancel
 	followers bool // two followers
 	integer   bool // an entry of x is whole
+	discrete  bool // all are
+	flat      bool // g has no products of x and y
 	wide      bool // X is all of R^n
 }
 
@@ -94,6 +96,8 @@ func randomFeatures(rng *rand.Rand) features {
 	f.prices = !f.convex && !f.revenue && coin(0.5)
 	f.duals = f.duals && !f.prices
 	f.integer = f.integer && !f.wide
+	f.discrete = f.integer && coin(0.5)
+	f.flat = !f.revenue && coin(0.3)
 	return f
 }
 
@@ -176,6 +180,9 @@ func random(rng *rand.Rand, is features) *problem.Problem {
 	for i := range nx {
 		for j := range ny {
 			v := whole(2)
+			if is.flat {
+				v = 0
+			}
 			if is.revenue {
 				v *= 3
 			}
@@ -237,6 +244,12 @@ func random(rng *rand.Rand, is features) *problem.Problem {
 	if is.integer {
 		p.Integer = make([]bool, nx)
 		p.Integer[rng.IntN(nx)] = true
+		for j := range p.Integer {
+			p.Integer[j] = p.Integer[j] || is.discrete
+			if p.Integer[j] && rng.IntN(2) == 0 {
+				x.Lo[j], x.Hi[j] = 0, 1
+			}
+		}
 	}
 	if is.upperRow {
 		x.E = sparse.Empty(nx)

@@ -1,0 +1,349 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"bilevelc/runtime/problem"
+)
+
+// treeProduct is a column p = x_c t that a proof adds to the model: t is the multiplier of a row of the lower level, or y_j, or y_j - Above, or Below - y_j. With it
+// come the rows p - v t = (x_c - v) t, one for each of Levels: where the box of x_c is on one side of v and t has a sign, the row has one.
+type treeProduct struct {
+	Entry      int       `json:"entry"`
+	Multiplier *int      `json:"multiplier"`
+	Answer     *int      `json:"answer"`
+	Above      *float64  `json:"above"`
+	Below      *float64  `json:"below"`
+	Levels     []float64 `json:"levels"`
+
+	col        int // of t's variable
+	sign, from float64
+}
+
+// treeStrong is a row that a proof adds: strong duality of the part of the lower level with y_Answer,
+//
+//	y'Gx + q'y + b'lambda - lambda'A x = 0,
+//
+// where H = 0 there, with the products of the proof for its own; a term of lambda_i >= 0 and of entries of x that is no product of the proof is at
+// least what the box of x makes it.
+//
+// With Times it is the stationarity in y_Answer times that entry of x instead, where H = 0, by products of x_c and all multipliers in it; G x is 0 there, or
+// G_jc x_c of an x_c that is 0 or 1.
+type treeStrong struct {
+	Answer int  `json:"answer"`
+	Times  *int `json:"times"`
+}
+
+// treeLift is what a proof adds to the columns and rows of the model.
+type treeLift struct {
+	products []treeProduct
+	strong   []treeStrong
+	level    []treeLevel
+	wide     [][]interval // coefficients of the rows of strong duality, as they stand in their matrix
+	side     []interval   // of the levels' rows; those of strong duality are 0
+}
+
+// treeLevel is the product of a level row, and its v.
+type treeLevel struct {
+	of *treeProduct
+	v  float64
+}
+
+// room is how many numbers a line may have because of the lift.
+func (f *treeLift) room() int {
+	n := len(f.products) + len(f.strong)
+	for _, p := range f.products {
+		n += len(p.Levels)
+	}
+	return n
+}
+
+// addProducts checks products and makes their rows.
+func (t *treeModel) addProducts() error {
+	f := t.lift
+	seen := map[[3]int]bool{}
+	for k := range f.products {
+		p := &f.products[k]
+		fault := func(what string) error { return fmt.Errorf("product %d: %s", k, what) }
+		key := [3]int{p.Entry, -1, -1}
+		p.sign = 1
+		switch {
+		case p.Entry < 0 || p.Entry >= t.nx:
+			return fault("no such entry of x")
+		case (p.Multiplier != nil) == (p.Answer != nil), p.Multiplier != nil && (p.Above != nil || p.Below != nil), p.Above != nil && p.Below != nil:
+			return fault("it is one of a multiplier or of an entry of y")
+		case p.Multiplier != nil:
+			if key[1] = *p.Multiplier; key[1] < 0 || key[1] >= t.m {
+				return fault("no such row")
+			}
+			p.col = t.nx + t.ny + key[1]
+		default:
+			if key[2] = *p.Answer; key[2] < 0 || key[2] >= t.ny {
+				return fault("no such entry of y")
+			}
+			p.col = t.nx + key[2]
+			if p.Above != nil {
+				p.from = *p.Above
+			}
+			if p.Below != nil {
+				p.from, p.sign = *p.Below, -1
+			}
+		}
+		if seen[key] {
+			return fault("it is there already")
+		}
+		seen[key] = true
+		if !isFinite(append([]float64{p.from}, p.Levels...)) {
+			return fault("it has a number that is not finite")
+		}
+		for _, v := range p.Levels { // p - v sign (z - from)
+			t.put(treeLevels, p.col, -v*p.sign)
+			t.put(treeLevels, t.base+k, 1)
+			t.end(treeLevels, false, 0)
+			f.side = append(f.side, point(v).mul(point(-p.sign*p.from)))
+			f.level = append(f.level, treeLevel{p, v})
+		}
+	}
+	return nil
+}
+
+// part is that of the lower level with y_j: entries of y and rows, as rows and H link them.
+func (t *treeModel) part(h [][]float64, j int) (y, rows []int) {
+	bt := t.p.Rows.B.T()
+	inY, inRow := make([]bool, t.ny), make([]bool, t.m)
+	inY[j] = true
+	for left := []int{j}; len(left) > 0; {
+		k := left[0]
+		left, y = left[1:], append(y, k)
+		reach := func(c int) {
+			if !inY[c] {
+				inY[c] = true
+				left = append(left, c)
+			}
+		}
+		for c := range t.ny {
+			if h[c][k] != 0 || h[k][c] != 0 {
+				reach(c)
+			}
+		}
+		at, vals := bt.Row(k)
+		for e, i := range at {
+			if vals[e] == 0 || inRow[i] {
+				continue
+			}
+			inRow[i] = true
+			rows = append(rows, i)
+			cols, coef := t.p.Rows.B.Row(i)
+			for e, c := range cols {
+				if coef[e] != 0 {
+					reach(c)
+				}
+			}
+		}
+	}
+	slices.Sort(y)
+	slices.Sort(rows)
+	return y, rows
+}
+
+// addStrong makes the rows of strong duality.
+func (t *treeModel) addStrong(h, g [][]float64, q []float64) error {
+	products := map[[3]int]int{}
+	for k, p := range t.lift.products {
+		key := [3]int{p.Entry, -1, -1}
+		if p.Multiplier != nil {
+			key[1] = *p.Multiplier
+		} else {
+			key[2] = *p.Answer
+		}
+		products[key] = k
+	}
+	for k, s := range t.lift.strong {
+		if s.Answer < 0 || s.Answer >= t.ny {
+			return fmt.Errorf("strong duality %d: no such entry of y", k)
+		}
+		row := t.strongRow
+		if s.Times != nil {
+			row = t.timesRow
+		}
+		if err := row(&s, products, h, g, q); err != nil {
+			return fmt.Errorf("strong duality %d: %w", k, err)
+		}
+	}
+	return nil
+}
+
+func (t *treeModel) strongRow(s *treeStrong, products map[[3]int]int, h, g [][]float64, q []float64) error {
+	coef, equal := map[int]interval{}, true
+	add := func(j int, v interval) { coef[j] = coef[j].add(v) }
+	y, rows := t.part(h, s.Answer)
+	for _, j := range y {
+		add(t.nx+j, point(q[j]))
+		for _, c := range y {
+			if h[c][j] != 0 {
+				return fmt.Errorf("g is curved along y[%d]", j)
+			}
+		}
+	}
+	for _, i := range rows {
+		lambda := t.nx + t.ny + i
+		add(lambda, point(t.p.Rows.Rhs[i]))
+		cols, vals := t.p.Rows.A.Row(i)
+		for e, c := range cols {
+			if k, ok := products[[3]int{c, i, -1}]; ok {
+				add(t.base+k, point(-vals[e]))
+			} else if vals[e] != 0 {
+				lo, hi := math.Inf(-1), math.Inf(1)
+				if t.p.X.Lo != nil {
+					lo, hi = t.p.X.Lo[c], t.p.X.Hi[c]
+				}
+				most := point(vals[e]).mul(interval{lo, hi}).hi
+				if t.p.Rows.Kind[i] != problem.AtMost || math.IsInf(most, 0) || math.IsNaN(most) {
+					return fmt.Errorf("nothing bounds the product of x[%d] and multiplier %d", c, i)
+				}
+				add(lambda, point(-most))
+				equal = false
+			}
+		}
+	}
+	for _, j := range y {
+		for c := range t.nx {
+			v := g[c][j]
+			if v == 0 {
+				continue
+			}
+			k, ok := products[[3]int{c, -1, j}]
+			if !ok {
+				return fmt.Errorf("nothing bounds the product of x[%d] and y[%d]", c, j)
+			}
+			p := &t.lift.products[k] // x y = sign p + from x
+			add(t.base+k, point(p.sign*v))
+			add(c, point(v).mul(point(p.from)))
+		}
+	}
+	return t.putStrong(coef, equal)
+}
+
+// timesRow is B'p_c - (q_j + G_jc) x_c = 0.
+func (t *treeModel) timesRow(s *treeStrong, products map[[3]int]int, h, g [][]float64, q []float64) error {
+	j, c := s.Answer, *s.Times
+	if c < 0 || c >= t.nx {
+		return fmt.Errorf("no such entry of x")
+	}
+	for k := range t.ny {
+		if h[k][j] != 0 {
+			return fmt.Errorf("g is curved along y[%d]", j)
+		}
+	}
+	coef := map[int]interval{c: point(q[j]).neg()}
+	for d := range t.nx {
+		if g[d][j] == 0 {
+			continue
+		}
+		if d != c || !integer(t.p, c) || t.p.X.Lo == nil || t.p.X.Lo[c] < 0 || t.p.X.Hi[c] > 1 {
+			return fmt.Errorf("nothing is known of x[%d] x[%d]", c, d)
+		}
+		coef[c] = coef[c].sub(point(g[d][j]))
+	}
+	cols, vals := t.p.Rows.B.T().Row(j)
+	for e, i := range cols {
+		if vals[e] == 0 {
+			continue
+		}
+		k, ok := products[[3]int{c, i, -1}]
+		if !ok {
+			return fmt.Errorf("there is no product of x[%d] and multiplier %d", c, i)
+		}
+		coef[t.base+k] = coef[t.base+k].add(point(vals[e]))
+	}
+	return t.putStrong(coef, true)
+}
+
+// putStrong adds a row.
+func (t *treeModel) putStrong(coef map[int]interval, equal bool) error {
+	cols := make([]int, 0, len(coef))
+	for j, v := range coef {
+		if !v.finite() {
+			return fmt.Errorf("a coefficient is not finite")
+		}
+		if !v.zero() {
+			cols = append(cols, j)
+		}
+	}
+	sort.Ints(cols)
+	wide := make([]interval, len(cols))
+	for e, j := range cols {
+		wide[e] = coef[j]
+		t.rows[treeDuality].Append(j, coef[j].mid())
+	}
+	t.end(treeDuality, equal, 0)
+	t.lift.wide = append(t.lift.wide, wide)
+	return nil
+}
+
+// coef is the coefficient of row i at place e of its columns, where its matrix has v.
+func (t *treeModel) coef(kind, i, e int, v float64) interval {
+	if kind == treeDuality {
+		return t.lift.wide[i][e]
+	}
+	return point(v)
+}
+
+// at is the coefficient of row i and column j.
+func (t *treeModel) at(kind, i, j int) interval {
+	cols, vals := t.rows[kind].Row(i)
+	if e, ok := slices.BinarySearch(cols, j); ok && kind == treeDuality {
+		return t.coef(kind, i, e, vals[e])
+	}
+	return point(t.rows[kind].At(i, j))
+}
+
+// sideOf is the side of row i.
+func (t *treeModel) sideOf(kind, i int) interval {
+	if kind == treeLevels {
+		return t.lift.side[i]
+	}
+	return point(t.rhs[kind][i])
+}
+
+// signsOf are the signs that the weight of row i may have on the leaf.
+func (l *treeLeaf) signsOf(kind, i int) (positive, negative bool) {
+	t := l.t
+	switch {
+	case kind == treeLevels:
+		of := t.lift.level[i]
+		x, nonneg := of.of.Entry, l.factor(of.of).lo >= 0
+		fixed := l.lo[x] == of.v && l.hi[x] == of.v
+		return fixed || nonneg && l.lo[x] >= of.v, fixed || nonneg && l.hi[x] <= of.v
+	case t.equal[kind][i] || kind == treeLower && l.side[i] == 1:
+		return true, true
+	}
+	return t.sense[kind] > 0, t.sense[kind] < 0
+}
+
+// wrong reports whether a weight has a sign that it may not have.
+func (l *treeLeaf) wrong(kind, i int, v interval) bool {
+	positive, negative := l.signsOf(kind, i)
+	return !(positive || v.hi <= 0) || !(negative || v.lo >= 0)
+}
+
+// factor is the range of t of a product on the leaf.
+func (l *treeLeaf) factor(p *treeProduct) interval {
+	box := interval{l.lo[p.col], l.hi[p.col]}
+	if p.from != 0 {
+		box = box.sub(point(p.from))
+	}
+	return signed(box, p.sign)
+}
+
+// products sets the boxes of the products on the leaf.
+func (l *treeLeaf) products() {
+	for k := range l.t.lift.products {
+		p := &l.t.lift.products[k]
+		box := l.factor(p).mul(interval{l.lo[p.Entry], l.hi[p.Entry]})
+		l.lo[l.t.base+k], l.hi[l.t.base+k] = box.lo, box.hi
+	}
+}

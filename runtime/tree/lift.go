@@ -1,0 +1,234 @@
+package tree
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// lift is what relaxations have beside the system: columns p = x_c t for products of a binary entry of x and a multiplier or an entry of y, which
+// strong duality asks for,
+//
+//	y'Hy + y'Gx + q'y + b'lambda - lambda'A x = 0
+//
+// of each part of the lower level that shares no variable with others. With the products as columns it is a row: of parts where H = 0 it is linear in z and p. Where x_c is fixed, p is a multiple of t, and what is fixed entirely is complementary without branches on pairs: no
+// constant bounds a multiplier. A term of lambda_i >= 0 and of entries of x without a column is at least what the box of x says
+// (Kleinert, Labbe, Plein, Schmidt 2021).
+type lift struct {
+	cols   []product
+	levels []level
+	strong []strongRow
+	exact  []bool    // pairs of parts for which it is an equation
+	units  []float64 // by which rows of strong duality are divided
+	// program is the relaxation with these columns and rows behind its own.
+	program *activeset.Program
+}
+
+// product is the column x_Entry t: t is the multiplier of row Mult, or Sign (y_Answer - From) >= 0, or y_Answer where Sign is 0.
+type product struct {
+	Entry, Mult, Answer int // Mult or Answer is -1
+	Sign, From          float64
+	Levels              []float64
+	col                 int     // of z that t reads
+	scale               float64 // of the column
+	nonneg              bool    // t >= 0
+}
+
+// level is the row p - v t = (x_c - v) t.
+type level struct {
+	col int // of lift.cols
+	v   float64
+}
+
+// strongRow is strong duality of a part of the lower level, the one with y_Answer, where H = 0; or with Times >= 0 the follower's stationarity in y_Answer times that
+// binary entry of x, which says of the products of a column what x_c says of its multipliers (Sherali and Adams 1990).
+type strongRow struct{ Answer, Times int }
+
+// part of the lower level: entries of y and rows that are linked.
+type part struct {
+	y, rows []int
+	curved  bool
+}
+
+// parts are those of the lower level with at least one row and entry of y.
+func parts(s *kkt.System) []part {
+	classes := sparse.NewClasses(s.Ny + s.M)
+	for i := range s.M {
+		cols, vals := s.P.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				classes.Join(s.Ny+i, j)
+			}
+		}
+	}
+	for j := range s.Ny {
+		cols, vals := s.H.Row(j)
+		for t, c := range cols {
+			if vals[t] != 0 {
+				classes.Join(j, c)
+			}
+		}
+	}
+	var out []part
+	for _, members := range classes.Members(s.Ny + s.M) {
+		var p part
+		for _, k := range members {
+			if k >= s.Ny {
+				p.rows = append(p.rows, k-s.Ny)
+				continue
+			}
+			p.y = append(p.y, k)
+			_, vals := s.H.Row(k)
+			p.curved = p.curved || anyOf(vals)
+		}
+		if len(p.y) > 0 && len(p.rows) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// newLift finds the products of a system and its rows of strong duality; nil where there are none.
+func (s *search) newLift() *lift {
+	l := &lift{}
+	for _, p := range parts(s.sys) {
+		if cols, ok := s.productsOf(p); ok && len(cols) > 0 && !p.curved {
+			more, times := s.stationarityTimes(p, cols)
+			l.cols = append(append(l.cols, cols...), more...)
+			l.strong = append(append(l.strong, strongRow{p.y[0], -1}), times...)
+		}
+	}
+	if len(l.cols) == 0 {
+		return nil
+	}
+	for k := range l.cols {
+		for _, v := range l.cols[k].Levels {
+			l.levels = append(l.levels, level{k, v})
+		}
+	}
+	l.assemble(s)
+	return l
+}
+
+// productsOf are the products of integer entries in strong duality of a part; ok is false where other terms of it have no bound.
+func (s *search) productsOf(p part) (cols []product, ok bool) {
+	sys := s.sys
+	binary := map[int]bool{}
+	for _, j := range s.binary() {
+		binary[j] = true
+	}
+	add := func(of product) { cols = append(cols, s.product(of)) }
+	for _, i := range p.rows {
+		nonneg := sys.P.Rows.Kind[i] == problem.AtMost
+		at, vals := sys.P.Rows.A.Row(i)
+		for k, c := range at {
+			switch {
+			case vals[k] == 0:
+			case binary[c]:
+				add(product{Entry: c, Mult: i, Answer: -1, col: sys.Nx + sys.Ny + i, nonneg: nonneg})
+			case !nonneg || sys.P.X.Lo == nil || math.IsInf(sys.P.X.Lo[c], 0) || math.IsInf(sys.P.X.Hi[c], 0):
+				return nil, false
+			}
+		}
+	}
+	for _, j := range p.y {
+		at, vals := sys.G.Row(j)
+		col := sys.Nx + j
+		lo, hi := sys.Relaxation.Lo[col]*sys.ColScale[col], sys.Relaxation.Hi[col]*sys.ColScale[col]
+		for k, c := range at {
+			switch {
+			case vals[k] == 0:
+			case !binary[c]:
+				return nil, false
+			// A proof's bound is rounded the other way: it must hold this one.
+			case !math.IsInf(lo, -1):
+				add(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: 1, From: lo - 0x1p-50*math.Abs(lo), nonneg: true})
+			case !math.IsInf(hi, 1):
+				add(product{Entry: c, Mult: -1, Answer: j, col: col, Sign: -1, From: hi + 0x1p-50*math.Abs(hi), nonneg: true})
+			default:
+				add(product{Entry: c, Mult: -1, Answer: j, col: col})
+			}
+		}
+	}
+	return cols, true
+}
+
+// product completes a product. At the level 0 it has bounds of its own.
+func (s *search) product(of product) product {
+	of.Levels, of.scale = []float64{1}, s.sys.ColScale[of.col]
+	return of
+}
+
+// binary are the entries of x that are 0 or 1. Others would need a row p - v t for each of their values, which costs more time than it saves nodes.
+func (s *search) binary() (all []int) {
+	for _, j := range s.whole {
+		if math.Ceil(s.sys.P.X.Lo[j]) == 0 && math.Floor(s.sys.P.X.Hi[j]) == 1 {
+			all = append(all, j)
+		}
+	}
+	return all
+}
+
+// stationarityTimes are the rows of stationarity times integer entries, of those entries of y that share a row with the entry of x, and the
+// products for them that are not there yet.
+func (s *search) stationarityTimes(p part, have []product) (more []product, rows []strongRow) {
+	sys := s.sys
+	has, answers := map[[2]int]bool{}, map[int]map[int]bool{}
+	reach := func(c, j int) {
+		if answers[c] == nil {
+			answers[c] = map[int]bool{}
+		}
+		answers[c][j] = true
+	}
+	for _, of := range have {
+		if of.Mult < 0 {
+			reach(of.Entry, of.Answer)
+			continue
+		}
+		has[[2]int{of.Entry, of.Mult}] = true
+		cols, vals := sys.P.Rows.B.Row(of.Mult)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				reach(of.Entry, j)
+			}
+		}
+	}
+	bt := sys.P.Rows.B.T()
+	for _, c := range s.binary() {
+		for _, j := range p.y {
+			if !answers[c][j] {
+				continue
+			}
+			// G x times x_c is known where it is x_c^2 = x_c alone.
+			known := true
+			cols, vals := sys.G.Row(j)
+			for t, d := range cols {
+				known = known && (vals[t] == 0 || d == c)
+			}
+			if !known {
+				continue
+			}
+			rows = append(rows, strongRow{j, c})
+			at, coef := bt.Row(j)
+			for t, i := range at {
+				if key := [2]int{c, i}; coef[t] != 0 && !has[key] {
+					has[key] = true
+					more = append(more, s.product(product{Entry: c, Mult: i, Answer: -1, col: sys.Nx + sys.Ny + i, nonneg: sys.P.Rows.Kind[i] == problem.AtMost}))
+				}
+			}
+		}
+	}
+	return more, rows
+}
+
+// t is the other factor of a product, scaled z in the model's units.
+func (of *product) t(s *search, z []float64) float64 {
+	v := z[of.col] * s.sys.ColScale[of.col]
+	if of.Sign != 0 {
+		return of.Sign * (v - of.From)
+	}
+	return v
+}

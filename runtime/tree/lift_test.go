@@ -1,0 +1,255 @@
+package tree
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// binaries is a random program with n binary entries of x, a budget, and a linear follower whose rows and costs read them: rows of either sign, equations,
+// free and two-sided variables. With wide one entry of x is continuous and in a row.
+func binaries(rng *rand.Rand, n, ny int, wide bool) *problem.Problem {
+	nx := n
+	if wide {
+		nx++
+	}
+	whole := func(k int) float64 { return float64(rng.IntN(2*k+1) - k) }
+	f, g := newQuadratic(nx, ny), newQuadratic(nx, ny)
+	for i := range nx + ny {
+		f.l[i], g.l[i] = whole(8), whole(9)
+	}
+	for c := range n {
+		if rng.IntN(3) == 0 {
+			g.set(c, nx+rng.IntN(ny), whole(6))
+		}
+	}
+	rows := &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
+	end := func(kind problem.Kind, rhs float64) {
+		rows.A.EndRow()
+		rows.B.EndRow()
+		rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, rhs)
+	}
+	for j := range ny { // lower bounds, or a free variable that rows bound
+		if rng.IntN(4) > 0 {
+			rows.B.Append(j, 1)
+			end(problem.AtMost, float64(rng.IntN(3)))
+		}
+		rows.B.Append(j, 1)
+		end(problem.AtMost, 20)
+		rows.B.Append(j, -1)
+		if c := rng.IntN(2 * n); c < n {
+			rows.A.Append(c, float64(rng.IntN(4))) // an upper bound that x_c moves
+		}
+		end(problem.AtMost, 10)
+	}
+	for i := range 3 {
+		kind := problem.AtMost
+		if i == 2 && rng.IntN(2) == 0 {
+			kind = problem.Equal
+		}
+		for c := range nx {
+			if rng.IntN(2) == 0 && (c < n || kind == problem.AtMost) {
+				rows.A.Append(c, whole(3))
+			}
+		}
+		for j := range ny {
+			rows.B.Append(j, whole(3))
+		}
+		end(kind, whole(6))
+	}
+	p := &problem.Problem{Name: "binaries", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, Integer: make([]bool, nx),
+		X:     &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx), E: sparse.Empty(nx), Kind: []problem.Kind{problem.AtMost}, Rhs: []float64{float64(n/2 + 1)}},
+		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
+	for c := range nx {
+		p.X.Hi[c], p.Integer[c] = 1, c < n
+		if c < n {
+			p.X.E.Append(c, 1)
+		}
+	}
+	p.X.E.EndRow()
+	return p
+}
+
+// byFollower is the least f over all binary x and optimal answers of the follower, found by two linear programs in y for each x: what g is at least, and f where g
+// is no more.
+func byFollower(t *testing.T, p *problem.Problem) float64 {
+	t.Helper()
+	f, g := p.F.(*quadratic), p.G.(*quadratic)
+	best := math.Inf(1)
+	solve := func(prog *activeset.Program) *activeset.Solution {
+		solver, err := activeset.New(prog)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return solver.Solve(context.Background(), &prog.Bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+	}
+	for code := range 1 << p.Dx {
+		x, open := make([]float64, p.Dx), float64(0)
+		for c := range x {
+			x[c] = float64(code >> c & 1)
+			open += x[c]
+		}
+		if open > p.X.Rhs[0] {
+			continue
+		}
+		prog := &activeset.Program{N: p.Dy, C: make([]float64, p.Dy), A: p.Rows.B.Clone()}
+		for j := range p.Dy {
+			prog.Lo, prog.Hi = append(prog.Lo, math.Inf(-1)), append(prog.Hi, math.Inf(1))
+			prog.C[j] = g.l[p.Dx+j]
+			for c := range x {
+				prog.C[j] += g.m[(p.Dx+j)*g.n+c] * x[c]
+			}
+		}
+		for i, kind := range p.Rows.Kind {
+			lo := p.Rows.A.RowDot(i, x) - p.Rows.Rhs[i]
+			hi := math.Inf(1)
+			if kind == problem.Equal {
+				hi = lo
+			}
+			prog.RowLo, prog.RowHi = append(prog.RowLo, lo), append(prog.RowHi, hi)
+		}
+		first := solve(prog)
+		if first.Status == activeset.Infeasible {
+			continue
+		}
+		if first.Status != activeset.Optimal {
+			t.Fatalf("the follower is %v", first.Status)
+		}
+		cost := prog.C
+		for j, v := range cost {
+			prog.A.Append(j, v)
+		}
+		prog.A.EndRow()
+		prog.RowLo, prog.RowHi = append(prog.RowLo, math.Inf(-1)), append(prog.RowHi, first.Value+1e-10*(1+math.Abs(first.Value)))
+		prog.C = f.l[p.Dx:]
+		second := solve(prog)
+		if second.Status != activeset.Optimal {
+			t.Fatalf("the follower's answers are %v", second.Status)
+		}
+		v := second.Value
+		for c := range x {
+			v += f.l[c] * x[c]
+		}
+		best = min(best, v)
+	}
+	return best
+}
+
+// Binary leaders: the search finds what enumeration over x finds, its proof is accepted, and it takes no more nodes than the binary entries have branches.
+func TestBinaryLeadersByEnumeration(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 5))
+	const slack = 1e-5 // the second program's slack of 1e-10, times what multipliers make of it
+	feasible, products := 0, 0
+	for k := range 120 {
+		p := binaries(rng, 2+rng.IntN(4), 2+rng.IntN(3), false)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Solve(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := newSearch(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := int64(1)<<(p.Dx+1) - 1
+		if s.lift == nil {
+			most = math.MaxInt64
+		} else {
+			products++
+		}
+		want := byFollower(t, p)
+		switch {
+		case math.IsInf(want, 1):
+			if r.Outcome != Infeasible {
+				t.Errorf("case %d: %v, and nothing is feasible", k, r.Outcome)
+			}
+		case r.Outcome != Proved || math.Abs(r.Best.F-want) > slack*(1+math.Abs(want)) || r.Bound > want+slack*(1+math.Abs(want)):
+			t.Errorf("case %d: %v, %v, bound %.12g, and the least is %.12g", k, r.Outcome, r.Best, r.Bound, want)
+		case r.Nodes > most:
+			t.Errorf("case %d: %d nodes for %d binary entries", k, r.Nodes, p.Dx)
+		default:
+			feasible++
+		}
+		if r.Outcome != Proved && r.Outcome != Infeasible {
+			continue
+		}
+		report, err := certify.VerifyTree(p, bytes.NewReader(proofOf(t, sys, r)), "")
+		if err != nil || report.Bound < r.Claim() || report.Bound > want+slack*(1+math.Abs(want)) {
+			t.Errorf("case %d: %v, %+v, claimed %.12g, least %.12g", k, err, report, r.Claim(), want)
+		}
+	}
+	if feasible < 30 || products < 60 {
+		t.Errorf("%d with a solution, %d with products", feasible, products)
+	}
+}
+
+// A continuous entry beside binary ones leaves strong duality an inequality. At every point of the system, with its products, all rows hold.
+func TestRowsOfProductsHoldAtPoints(t *testing.T) {
+	rng := rand.New(rand.NewPCG(rand.Uint64(), 6))
+	checked := 0
+	for range 200 {
+		p := binaries(rng, 2+rng.IntN(3), 2+rng.IntN(3), rng.IntN(2) == 0)
+		sys, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := newSearch(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.lift == nil {
+			continue
+		}
+		follower, err := kkt.NewFollower(sys)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := make([]float64, p.Dx)
+		for c := range x {
+			x[c] = float64(rng.IntN(2))
+			if !p.Integer[c] {
+				x[c] = rng.Float64()
+			}
+		}
+		z, status := follower.Solve(context.Background(), x)
+		if status != activeset.Optimal {
+			continue
+		}
+		checked++
+		scaled := s.scaled(z)
+		for k := range s.lift.cols {
+			of := &s.lift.cols[k]
+			scaled = append(scaled, x[of.Entry]*of.t(s, scaled)/of.scale)
+		}
+		b := activeset.Bounds{}
+		sys.Bounds(&b, nil)
+		for c := range x {
+			if p.Integer[c] {
+				b.Lo[c], b.Hi[c] = x[c]/sys.ColScale[c], x[c]/sys.ColScale[c]
+			}
+		}
+		s.lift.bounds(s, &b)
+		for i := sys.Relaxation.A.Rows; i < len(b.RowLo); i++ {
+			v := s.lift.program.A.RowDot(i, scaled)
+			if tol := 1e-7 * (1 + math.Abs(v)); v < b.RowLo[i]-tol || v > b.RowHi[i]+tol {
+				t.Fatalf("row %d is %g, outside of [%g, %g]", i, v, b.RowLo[i], b.RowHi[i])
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d points", checked)
+	}
+}

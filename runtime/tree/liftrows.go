@@ -1,0 +1,262 @@
+package tree
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+)
+
+// assemble appends columns and rows to the program of s.
+func (l *lift) assemble(s *search) {
+	from := s.prog
+	n := from.N + len(l.cols)
+	inf := math.Inf(1)
+	prog := &activeset.Program{N: n, C: make([]float64, n), Q: wider(from.Q, n)}
+	copy(prog.C, from.C)
+	prog.A = from.A.Clone()
+	prog.A.Cols = n
+	b := &prog.Bounds
+	b.RowLo, b.RowHi = append(b.RowLo, from.RowLo...), append(b.RowHi, from.RowHi...)
+	b.Lo, b.Hi = append(b.Lo, from.Lo...), append(b.Hi, from.Hi...)
+	for range l.cols {
+		b.Lo, b.Hi = append(b.Lo, -inf), append(b.Hi, inf)
+	}
+	for _, v := range l.levels {
+		of := &l.cols[v.col]
+		sign := of.Sign
+		if sign == 0 {
+			sign = 1
+		}
+		if v.v != 0 {
+			prog.A.Append(of.col, -v.v*sign)
+		}
+		prog.A.Append(from.N+v.col, 1)
+		prog.A.EndRow()
+		b.RowLo, b.RowHi = append(b.RowLo, -inf), append(b.RowHi, inf)
+	}
+	all := parts(s.sys)
+	has := map[[3]int]int{}
+	for k, of := range l.cols {
+		has[[3]int{of.Entry, of.Mult, of.Answer}] = k
+	}
+	bt := s.sys.P.Rows.B.T()
+	for _, row := range l.strong {
+		var coef []float64
+		exact := true
+		if row.Times >= 0 {
+			coef = l.timesStationarity(s, bt, has, row.Answer, row.Times)
+		} else {
+			k := slices.IndexFunc(all, func(p part) bool { return p.y[0] == row.Answer })
+			if coef, exact = l.strongDuality(s, all[k], has); exact {
+				l.settle(s, all[k])
+			}
+		}
+		by := 0.0
+		for j, v := range coef {
+			if j < s.sys.N {
+				coef[j] = v * s.sys.ColScale[j]
+			} else {
+				coef[j] = v * l.cols[j-s.sys.N].scale
+			}
+			by = math.Max(by, math.Abs(coef[j]))
+		}
+		by = unit(by)
+		l.units = append(l.units, by)
+		for j, v := range coef {
+			if v != 0 {
+				prog.A.Append(j, v/by)
+			}
+		}
+		prog.A.EndRow()
+		lo := -inf
+		if exact {
+			lo = 0
+		}
+		b.RowLo, b.RowHi = append(b.RowLo, lo), append(b.RowHi, 0)
+	}
+	l.program = prog
+}
+
+// settle notes the pairs of a part whose strong duality is an equation.
+func (l *lift) settle(s *search, p part) {
+	if l.exact == nil {
+		l.exact = make([]bool, len(s.sys.Pairs))
+	}
+	for k, pair := range s.sys.Pairs {
+		l.exact[k] = l.exact[k] || slices.Contains(p.rows, pair.Row)
+	}
+}
+
+// unit is the power of two by which a row of strong duality with this largest coefficient is divided.
+func unit(most float64) float64 {
+	if most == 0 {
+		return 1
+	}
+	_, e := math.Frexp(most)
+	return math.Ldexp(1, e)
+}
+
+// strongDuality is the row coef z <= 0 of a part, = 0 where exact.
+func (l *lift) strongDuality(s *search, p part, has map[[3]int]int) (coef []float64, exact bool) {
+	sys := s.sys
+	coef, exact = make([]float64, sys.N+len(l.cols)), true
+	for _, j := range p.y {
+		coef[sys.Nx+j] += sys.Q[j]
+	}
+	for _, i := range p.rows {
+		lambda := sys.Nx + sys.Ny + i
+		coef[lambda] += sys.P.Rows.Rhs[i]
+		cols, vals := sys.P.Rows.A.Row(i)
+		for t, c := range cols {
+			if k, ok := has[[3]int{c, i, -1}]; ok {
+				coef[sys.N+k] -= vals[t]
+			} else if vals[t] != 0 {
+				coef[lambda] -= math.Max(vals[t]*sys.P.X.Lo[c], vals[t]*sys.P.X.Hi[c])
+				exact = false
+			}
+		}
+	}
+	for _, j := range p.y {
+		cols, vals := sys.G.Row(j)
+		for t, c := range cols {
+			if vals[t] == 0 {
+				continue
+			}
+			k := has[[3]int{c, -1, j}]
+			if of := &l.cols[k]; of.Sign == 0 {
+				coef[sys.N+k] += vals[t]
+			} else { // x_c y = From x_c + Sign p
+				coef[sys.N+k] += of.Sign * vals[t]
+				coef[c] += vals[t] * of.From
+			}
+		}
+	}
+	return coef, exact
+}
+
+// timesStationarity is the equation B'p_c - (q_j + G_jc) x_c = 0, x_c^2 being x_c where G_jc is not 0.
+func (l *lift) timesStationarity(s *search, bt *sparse.CSR, has map[[3]int]int, j, c int) []float64 {
+	coef := make([]float64, s.sys.N+len(l.cols))
+	coef[c] = -s.sys.Q[j] - s.sys.G.At(j, c)
+	cols, vals := bt.Row(j)
+	for t, i := range cols {
+		if vals[t] != 0 {
+			coef[s.sys.N+has[[3]int{c, i, -1}]] += vals[t]
+		}
+	}
+	return coef
+}
+
+// bounds appends the bounds of columns and rows of a node to those of its relaxation: x_c - v has a sign over the box of x_c there.
+func (l *lift) bounds(s *search, b *activeset.Bounds) {
+	inf := math.Inf(1)
+	x := func(c int) (lo, hi float64) { return b.Lo[c] * s.sys.ColScale[c], b.Hi[c] * s.sys.ColScale[c] }
+	sides := func(of *product, v float64) (lo, hi float64) {
+		lo, hi = -inf, inf
+		left, right := x(of.Entry)
+		if of.nonneg && left >= v || left == v && right == v {
+			lo = 0
+		}
+		if of.nonneg && right <= v || left == v && right == v {
+			hi = 0
+		}
+		return lo, hi
+	}
+	for k := range l.cols {
+		of := &l.cols[k]
+		lo, hi := sides(of, 0)
+		b.Lo, b.Hi = append(b.Lo, lo), append(b.Hi, hi)
+	}
+	for _, v := range l.levels {
+		of := &l.cols[v.col]
+		lo, hi := sides(of, v.v)
+		side := -v.v * of.Sign * of.From / of.scale // p - v Sign y against - v Sign From
+		b.RowLo, b.RowHi = append(b.RowLo, side+lo), append(b.RowHi, side+hi)
+	}
+	m := l.program.A.Rows
+	for r := m - len(l.strong); r < m; r++ {
+		b.RowLo, b.RowHi = append(b.RowLo, l.program.RowLo[r]), append(b.RowHi, l.program.RowHi[r])
+	}
+}
+
+// off reports, for each integer entry of x, whether a product with it is not what its factors say at the solution z of a relaxation.
+func (l *lift) off(s *search, z []float64) map[int]bool {
+	off := map[int]bool{}
+	for k := range l.cols {
+		of := &l.cols[k]
+		p, x, t := z[s.sys.N+k]*of.scale, z[of.Entry]*s.sys.ColScale[of.Entry], of.t(s, z)
+		if math.Abs(p-x*t) > integral*(of.scale+math.Abs(p)+math.Abs(x*t)) {
+			off[of.Entry] = true
+		}
+	}
+	return off
+}
+
+// relaxation is the program of nodes.
+func (s *search) relaxation() *activeset.Program {
+	if s.lift != nil {
+		return s.lift.program
+	}
+	return s.prog
+}
+
+// wider is a symmetric matrix with more rows and columns, which are empty.
+func wider(m *sparse.CSR, n int) *sparse.CSR {
+	if m == nil {
+		return nil
+	}
+	out := m.Clone()
+	for out.Cols = n; out.Rows < n; {
+		out.EndRow()
+	}
+	return out
+}
+
+// proofLines are the lines of a proof that state columns and rows.
+func (l *lift) proofLines() (lines []map[string]any) {
+	for _, of := range l.cols {
+		p := map[string]any{"entry": of.Entry, "levels": of.Levels}
+		if of.Mult >= 0 {
+			p["multiplier"] = of.Mult
+		} else {
+			p["answer"] = of.Answer
+		}
+		switch of.Sign {
+		case 1:
+			p["above"] = of.From
+		case -1:
+			p["below"] = of.From
+		}
+		lines = append(lines, map[string]any{"product": p})
+	}
+	for _, row := range l.strong {
+		p := map[string]any{"answer": row.Answer}
+		if row.Times >= 0 {
+			p["times"] = row.Times
+		}
+		lines = append(lines, map[string]any{"strong": p})
+	}
+	return lines
+}
+
+// weights adds the weights of the rows of l to those of a leaf, in the model's units.
+func (l *lift) weights(w *leafWeights, pw *proofWriter, row []float64, noise float64) {
+	b := &pw.p.bounds
+	from := len(b.RowLo) - len(row)
+	for k, v := range l.levels {
+		m := row[k]
+		if math.Abs(m) <= noise || m > 0 && math.IsInf(b.RowLo[from+k], -1) || m < 0 && math.IsInf(b.RowHi[from+k], 1) {
+			continue
+		}
+		w.Levels = w.Levels.add(k, m/l.cols[v.col].scale)
+	}
+	for k, m := range row[len(l.levels):] {
+		at := from + len(l.levels) + k
+		if math.Abs(m) <= noise || m > 0 && math.IsInf(b.RowLo[at], -1) {
+			continue
+		}
+		w.Duality = w.Duality.add(k, m/l.units[k])
+	}
+}
