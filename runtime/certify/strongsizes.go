@@ -172,7 +172,8 @@ func (v *verification) length() float64 {
 }
 
 // steepness is the size of the terms of grad_y g, given, which may cancel. Those of x and y together are told from the gradient half way to 0, those of entries of y from
-// gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not.
+// gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not, and for each there is one where it is turned and
+// x is not. (Entry j is turned where the number j + 1 has the bit; x, of number 0, never is.)
 func (v *verification) steepness(grad []float64) float64 {
 	x, y := v.doc.X, v.doc.Y
 	size := maxAbs(grad)
@@ -185,9 +186,9 @@ func (v *verification) steepness(grad []float64) float64 {
 			}
 		}
 	}
-	for bit := 1; bit < len(y); bit *= 2 {
+	for bit := 1; bit <= len(y); bit *= 2 {
 		for j := range at {
-			if at[j] = y[j]; j&bit != 0 {
+			if at[j] = y[j]; (j+1)&bit != 0 {
 				at[j] = -y[j]
 			}
 		}
