@@ -201,7 +201,7 @@ func (g *stage) exact(ctx context.Context, y []float64, limit int) (outcome, err
 	level := 8 * roundingUnit * math.Max(linalg.NormInf(y), linalg.NormInf(w.z))
 	if rows, ok := known.pivots(&g.poly, y, w.z, g.guess); ok {
 		g.guess = rows
-	} else if err := g.program(y); err != nil {
+	} else if err := g.program(known, y); err != nil {
 		return stalled, err
 	}
 	for j, t := range y {
@@ -266,17 +266,17 @@ func (g *stage) violated(rows []int, y []float64) []int {
 	return rows
 }
 
-// program solves 1/2 y'Hy + c'y over the rows, c = grad(y0) - H y0 from the
+// program solves 1/2 y'Hy + c'y over the rows, H as known, c = grad(y0) - H y0 from the
 // gradient at y0 = y, moves y to the solution and makes its active rows the
 // guess.
-func (g *stage) program(y []float64) error {
+func (g *stage) program(known *denseHessian, y []float64) error {
 	w := &g.active
 	g.linear = resize(g.linear, len(y))
-	w.curvature.hessian.multiply(g.linear, y)
+	known.multiply(g.linear, y)
 	for j, t := range w.grad {
 		g.linear[j] = t - g.linear[j]
 	}
-	active, err := g.projection.minimize(qp.Factored(w.curvature.hessian.factors), g.linear, y, g.guess)
+	active, err := g.projection.minimize(qp.Factored(known.factors), g.linear, y, g.guess)
 	g.guess = append(g.guess[:0], active...)
 	return err
 }
