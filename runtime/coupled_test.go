@@ -241,13 +241,13 @@ func TestCoupledResumes(t *testing.T) {
 
 func coupledResumes(t *testing.T, m *coupledModel, starts int) {
 	problem := bindText(t, m.text())
-	whole, err := problem.Solve(context.Background(), runtime.Options{Starts: starts})
+	whole, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{Starts: starts}))
 	if err != nil || whole.Status != runtime.Solved {
 		t.Fatalf("%v: %+v", err, whole)
 	}
 	stopped := 0
 	for limit := 1; limit < 12; limit++ {
-		part, err := problem.Solve(context.Background(), runtime.Options{Starts: starts, MaxIter: limit})
+		part, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{Starts: starts, MaxIter: limit}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ type MethodInfo struct {
 // Methods lists every outer method, oracle and lower solver.
 func Methods() []MethodInfo {
 	out := []MethodInfo{{Kind: "method", Name: SystemMethod,
-		Summary:   "active-set method on the follower's KKT system: exact at kinks and ties (the default where g is quadratic in x and y together)",
+		Summary:   "active-set method on the follower's KKT system: exact at kinks and ties (the default where g is quadratic in x and y together, and, on the system linearized again and again, where it is smooth and strongly convex)",
 		Reference: "Scheel and Scholtes 2000; Ralph and Dempe 1995"}}
 	for _, s := range outer.All() {
 		out = append(out, MethodInfo{"method", s.Name, s.Summary, s.Reference, s.Settings, s.Assumes})

@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/tree"
 )
@@ -24,7 +25,7 @@ import (
 //	pieces    a local solution from each (package pieces)
 //	certify   its multipliers, verified as `verify` would
 //
-// The result is the point itself, exact at kinks and ties.
+// The result is the point itself, exact at kinks and ties. One that is smooth but not linear is solved on systems that are linearized (systemsequential.go).
 
 // The names that a document has for what the system is solved with.
 const (
@@ -72,13 +73,16 @@ func (p *Problem) whyNot(opts Options) string {
 			return "the follower is not taken as it stands"
 		}
 	}
-	if q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
+	why, linear := q.systemOf()
+	if linear && q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
 		return "the upper objective may not be smooth everywhere"
 	}
-	if why := kkt.Applies(q.Numeric); why != "" {
+	if why != "" {
 		return why
 	}
-	if systemSize(q.Numeric) > largestSystem && oneAnswer(q.Numeric) != "" {
+	if n := systemSize(q.Numeric); n > largestSystem && !linear {
+		return "it is too large"
+	} else if n > largestSystem && oneAnswer(q.Numeric) != "" {
 		return "it is too large, and " + oneAnswer(q.Numeric)
 	}
 	return ""
@@ -90,7 +94,8 @@ type systemRun struct {
 	opts   Options
 	s      *kkt.System
 	local  localSolver
-	solver *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
+	smooth *sequential.Solver // the local solver where the system is not linear
+	solver *pieces.Solver     // on the whole system; nil until something needs it, and where that is too large
 	best   *kkt.Point
 	first  *kkt.Point // of the first start
 	ends   []StartResult
@@ -153,7 +158,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	r.Lower.Curvature = ""
 	switch err = run.prepare(); {
 	case err != nil:
-	case run.s.P.Integer != nil:
+	case p.Numeric.Integer != nil:
 		err = run.integers()
 	default:
 		if err = run.locally(ctx); err == nil {
@@ -161,7 +166,11 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		}
 	}
 	var usage *UsageError
-	if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
+	if run.smooth != nil {
+		if failed := run.linearized(); err == nil {
+			err = failed
+		}
+	} else if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
 		if failed := run.global(ctx); failed != nil || run.best != nil {
 			err = failed
 		}
@@ -259,7 +268,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 	n := run.opts.Starts
 	if run.opts.automatic {
 		n = 1
-		if run.s.Objective == nil || tree.Applies(run.s) != "" || !run.s.Objective.Convex { // branches may have several minima
+		if run.smooth != nil || run.s.Objective == nil || tree.Applies(run.s) != "" || !run.s.Objective.Convex { // branches may have several minima
 			n = outer.MostStarts
 		}
 	}
@@ -273,7 +282,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 		return x, projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
-	if run.opts.automatic && n > 1 && run.s.Objective != nil {
+	if run.opts.automatic && n > 1 && run.smooth == nil && run.s.Objective != nil {
 		whole, err := run.whole()
 		if err != nil {
 			return err
@@ -282,7 +291,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
-		if k > 0 && run.s.Objective == nil && run.opts.automatic && run.local.Work() >= modestWork { // as with the search: no more than about a second that nobody asked for
+		if k > 0 && (run.smooth != nil || run.s.Objective == nil) && run.opts.automatic && run.local.Work() >= modestWork { // as with the search: no more than about a second that nobody asked for
 			break
 		}
 		x, err := next(k)

@@ -5,6 +5,7 @@ import (
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/sequential"
 )
 
 // strongMeasure is what the stationarity of a point of the KKT system measures.
@@ -12,9 +13,10 @@ const strongMeasure = "what multipliers of the KKT system leave of grad f, by it
 
 // runCertificate makes the stable form of what shows that a point of the system is stationary.
 type runCertificate struct {
-	p     *Problem
-	s     *kkt.System
-	point *kkt.Point
+	p      *Problem
+	s      *kkt.System
+	smooth *sequential.Solver // nil where the system is linear
+	point  *kkt.Point
 }
 
 // make is the certificate; residual is set to the largest that its multipliers leave.
@@ -24,11 +26,11 @@ func (c *runCertificate) make(residual *float64) *certify.Certificate {
 		out.Biactive = append(out.Biactive, c.s.Pairs[k].Row)
 	}
 	if m := c.point.Multipliers; m != nil {
-		out.Multipliers = multipliersOfSystem(m)
+		out.Multipliers = multipliersOfSystem(m, len(c.p.Numeric.X.Balls))
 		*residual = c.share(m)
 	}
 	for _, leaf := range c.point.Leaves {
-		l := certify.StrongLeaf{Multipliers: multipliersOfSystem(leaf.Multipliers), SlackZero: []int{}, MultiplierZero: []int{}}
+		l := certify.StrongLeaf{Multipliers: multipliersOfSystem(leaf.Multipliers, len(c.p.Numeric.X.Balls)), SlackZero: []int{}, MultiplierZero: []int{}}
 		for _, k := range c.point.Biactive {
 			switch leaf.Fix[k] {
 			case kkt.SlackZero:
@@ -46,15 +48,30 @@ func (c *runCertificate) make(residual *float64) *certify.Certificate {
 
 func (c *runCertificate) share(m *kkt.Multipliers) float64 {
 	r, size := c.s.Residual(m, c.point.Z)
+	if c.smooth != nil {
+		s := c.s
+		gx, hy, e, err := c.smooth.Products(s.X(c.point.Z), s.Y(c.point.Z), m.Adjoint)
+		if err != nil {
+			return math.Inf(1)
+		}
+		most := 0.0
+		for _, t := range s.ColScale[:s.Nx+s.Ny] {
+			most = math.Max(most, t)
+		}
+		r, size = s.ResidualWith(m, c.point.Z, gx, hy)
+		r += e * most
+	}
 	if r == 0 {
 		return 0
 	}
 	return r / size
 }
 
-func multipliersOfSystem(m *kkt.Multipliers) certify.Multipliers {
-	return certify.Multipliers{Adjoint: unsigned(m.Adjoint), Slack: unsigned(m.Slack), Multiplier: unsigned(m.Lambda), Bound: unsigned(m.Bound),
-		Rows: unsigned(m.UpperRows), Extended: unsigned(m.Extended), Coupled: unsigned(m.Coupled)}
+// multipliersOfSystem are multipliers in their stable form. Those of X's balls come behind those of the coupled constraints (package sequential).
+func multipliersOfSystem(m *kkt.Multipliers, balls int) certify.Multipliers {
+	coupled := len(m.Coupled) - balls
+	return certify.Multipliers{Balls: unsigned(m.Coupled[coupled:]), Adjoint: unsigned(m.Adjoint), Slack: unsigned(m.Slack), Multiplier: unsigned(m.Lambda), Bound: unsigned(m.Bound),
+		Rows: unsigned(m.UpperRows), Extended: unsigned(m.Extended), Coupled: unsigned(m.Coupled[:coupled])}
 }
 
 // unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.

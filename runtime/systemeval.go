@@ -155,7 +155,7 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound)}
 	if pt.Grad != nil {
-		c := multipliersOfSystem(m)
+		c := multipliersOfSystem(m, 0) // the system is linear: X has no balls
 		r.Certificate.Gradient = &c
 	}
 	r.Lower.Ties = p.answersAt(ctx, r, e, answer)

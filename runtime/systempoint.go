@@ -121,7 +121,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun)
 		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
 	}
 	residual := 0.0
-	strong := &runCertificate{p: p, s: run.s, point: best}
+	strong := &runCertificate{p: p, s: run.s, smooth: run.smooth, point: best}
 	if best.Multipliers != nil || len(best.Leaves) > 0 {
 		r.Certificate = strong.make(&residual)
 		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = strongMeasure, Number(residual), 0

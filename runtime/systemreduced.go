@@ -122,6 +122,9 @@ func decides(s *kkt.System) bool {
 //
 // With nx, ny and m about the same, n, these are 62 n^3 a branch, or a step on one where f is not quadratic, against about 8 n^3 in all; and the path looks past kinks with large F.
 func (run *systemRun) prepare() (err error) {
+	if _, linear := run.p.systemOf(); !linear {
+		return run.prepareSmooth()
+	}
 	n := run.p.Numeric
 	small := systemSize(n) <= largestSystem
 	if small {

@@ -7,7 +7,6 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -116,8 +115,9 @@ func (c *claims) methods() {
 	if r.onSystem() {
 		cert := r.Certificate
 		c.check("the certificate is one that the method makes", cert == nil || cert.Goldstein == nil && cert.GradientMapping == nil, "it is not")
+		why, _ := c.p.systemOf()
 		c.check("method, oracle, lower solver and settings exist and apply", (r.Method == SystemMethod || r.Method == "") && r.Oracle == systemOracle &&
-			len(r.Settings) == 0 && r.Lower.Curvature == "" && kkt.Applies(c.p.Numeric) == "", "they are not those of the KKT system, or it is not one of linear rows and pairs")
+			len(r.Settings) == 0 && r.Lower.Curvature == "" && why == "", "they are not those of the KKT system, or it is not solved on: %s", why)
 		return
 	}
 	if cert := r.Certificate; r.Method != "" && cert != nil {

@@ -10,7 +10,7 @@ import (
 // Strong certifies that a point of the follower's KKT system is strongly stationary (Scheel and Scholtes 2000), or B-stationary: multipliers
 // that make up grad f at (x, y, lambda),
 //
-//	grad_x (f + Coupled'c)      =  G' Adjoint - A' Slack + Bound - E' Rows
+//	grad_x (f + Coupled'c)      =  G' Adjoint - A' Slack + Bound - E' Rows - (normals of balls)' Balls
 //	grad_y (f + Coupled'c)      =  H  Adjoint + B' Slack
 //	grad_lambda (f + Coupled'c) = -B  Adjoint + Multiplier
 //
@@ -36,6 +36,7 @@ type Multipliers struct {
 	Rows       []float64 `json:"rows,omitempty"`       // of the rows of X
 	Extended   []float64 `json:"extended,omitempty"`   // of the rows of its extended formulation
 	Coupled    []float64 `json:"coupled,omitempty"`    // of the coupled constraints
+	Balls      []float64 `json:"balls,omitempty"`      // of the balls of X, |x - center| <= radius: outward normals of length 1
 }
 
 // StrongLeaf are multipliers on the branches on which s = 0 for the rows in Slack and lambda = 0 for those in Multiplier, whatever
@@ -61,7 +62,7 @@ func (c *Strong) finite() bool {
 }
 
 func (m *Multipliers) finite() bool {
-	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled} {
+	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Multiplier, m.Bound, m.Rows, m.Extended, m.Coupled, m.Balls} {
 		if !isFinite(part) {
 			return false
 		}
@@ -98,16 +99,19 @@ func (v *verification) strong(c *Strong) {
 			return
 		}
 	}
+	blur := 0.0 // what differences of gradients leave open of a residual
 	if len(c.Leaves) == 0 {
-		residual := v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
-		v.atMost(name+": residual", c.Residual, residual, v.residualRounding(), "")
+		residual, e := v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
+		blur = e
+		v.atMost(name+": residual", c.Residual, residual, v.residualRounding()+blur, "")
 	} else {
 		worst := 0.0
 		for k := range c.Leaves {
 			leaf := &c.Leaves[k]
-			worst = math.Max(worst, v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero)))
+			residual, e := v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
+			worst, blur = math.Max(worst, residual), math.Max(blur, e)
 		}
-		v.atMost("B-stationarity: residual", c.Residual, worst, v.residualRounding(), "")
+		v.atMost("B-stationarity: residual", c.Residual, worst, v.residualRounding()+blur, "")
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
 	for j, is := range p.Integer {
@@ -115,7 +119,14 @@ func (v *verification) strong(c *Strong) {
 			v.fail(name, "entry %d of x takes whole numbers only, and is %v", j, v.doc.X[j])
 		}
 	}
-	v.within(name+": residual, by the terms of grad f", c.Residual, strongResidual)
+	if claimed := v.doc.Coupled; claimed != nil && len(c.Leaves) == 0 {
+		if len(claimed.Multipliers) != len(c.Coupled) {
+			v.fail(name, "the document has %d multipliers of upper constraints, its certificate %d", len(claimed.Multipliers), len(c.Coupled))
+		} else {
+			v.vector(name+": multipliers of the upper constraints", claimed.Multipliers, c.Coupled, 0)
+		}
+	}
+	v.within(name+": residual, by the terms of grad f, with the error of differences", c.Residual+blur, strongResidual)
 	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
 		v.ofMultipliers(c)
 	}
@@ -170,11 +181,12 @@ func covers(leaves []StrongLeaf, slack, mult map[int]bool) bool {
 	return covers(fits, with(slack), mult) && covers(fits, slack, with(mult))
 }
 
-// branchMultipliers checks the multipliers on the branches with s = 0 in slack and lambda = 0 in mult, and returns what they leave of grad f relative to its terms.
-func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) float64 {
-	left, terms, ok := v.multipliersLeave(name, m, at)
+// branchMultipliers checks the multipliers on the branches with s = 0 in slack and lambda = 0 in mult, and returns what they leave of grad f relative to its terms, and
+// the error with which that is known.
+func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointOfSystem, slack, mult map[int]bool) (left, blur float64) {
+	left, blur, terms, ok := v.multipliersLeave(name, m, at)
 	if !ok {
-		return math.Inf(1)
+		return math.Inf(1), 0
 	}
 	for i, kind := range v.p.Rows.Kind {
 		if kind != problem.Equal {
@@ -182,11 +194,11 @@ func (v *verification) branchMultipliers(name string, m *Multipliers, at *pointO
 		}
 	}
 	v.normalSigns(name, m, terms)
-	return left
+	return left, blur
 }
 
-// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs; false where they have not the shape of the problem.
-func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst float64, terms sizesOfF, ok bool) {
+// multipliersLeave is what multipliers leave of grad f, relative to its terms, whatever their signs, and its error; false where they have not the shape of the problem.
+func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOfSystem) (worst, blur float64, terms sizesOfF, ok bool) {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	coupled := 0
 	if p.Coupled != nil {
@@ -197,18 +209,18 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		have []float64
 		want int
 	}{{"adjoint", m.Adjoint, p.Dy}, {"slack", m.Slack, p.Rows.Len()}, {"multiplier", m.Multiplier, p.Rows.Len()}, {"bound", m.Bound, p.Dx},
-		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}} {
+		{"rows", m.Rows, len(p.X.Kind)}, {"extended", m.Extended, p.X.Extended.Len()}, {"coupled", m.Coupled, coupled}, {"balls", m.Balls, len(p.X.Balls)}} {
 		if len(part.have) != part.want {
 			v.fail(name, "%s has %d entries, the problem %d", part.what, len(part.have), part.want)
-			return 0, terms, false
+			return 0, 0, terms, false
 		}
 	}
 	gx, ga, terms := v.gradientOfSystem(m)
 	// G'Adjoint and H Adjoint are derivatives of grad g along it.
-	hx, hy, err := v.d.products(x, y, m.Adjoint)
+	hx, hy, errX, errY, err := v.d.products(x, y, m.Adjoint)
 	if err != nil {
 		v.fail(name, "%v", err)
-		return 0, terms, false
+		return 0, 0, terms, false
 	}
 	for j := range gx {
 		gx[j] -= hx[j] + m.Bound[j]
@@ -242,6 +254,12 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	for j := range gx {
 		gx[j] += further[j]
 	}
+	for k, t := range m.Balls {
+		offset, length := fromCenter(&p.X.Balls[k], x)
+		for j, u := range offset {
+			gx[p.X.Balls[k].Start+j] += share(t*u, length)
+		}
+	}
 	read := map[int]float64{} // grad_lambda f
 	for k, i := range p.Duals {
 		read[i] += ga[p.Dy+k]
@@ -250,6 +268,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
 	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY)))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	blur = math.Max(share(errX, terms.x), share(errY, terms.y))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		rest := read[i] + p.Rows.B.RowDot(i, m.Adjoint)
@@ -270,7 +289,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
-	return math.Max(worst, share(left, size)), terms, true
+	return math.Max(worst, share(left, size)), blur, terms, true
 }
 
 // pairSigns checks the two multipliers of a pair. Each counts where what it multiplies changes f by more than rounding as far as that reaches.
@@ -336,10 +355,25 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 			row("row of the extended X", i, false, t, e.E.RowDot(i, least)-e.Rhs[i], reach)
 		}
 	}
+	for k, t := range m.Balls {
+		_, length := fromCenter(&p.X.Balls[k], x)
+		row("ball of X", k, false, t, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius))
+	}
 	for i, t := range m.Coupled {
 		c := v.coupledValues()
 		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, c[i], math.Max(math.Abs(c[i]), terms.value))
 	}
+}
+
+// fromCenter is how far x is from the center of a ball, in its entries and in length.
+func fromCenter(b *problem.Ball, x []float64) (offset []float64, length float64) {
+	offset = append([]float64(nil), x[b.Start:b.End]...)
+	for k := range offset {
+		if b.Center != nil {
+			offset[k] -= b.Center[k]
+		}
+	}
+	return offset, norm(offset)
 }
 
 // coupledValues are those of the coupled constraints at the document's point: the derivatives of F in their weights.

@@ -86,13 +86,23 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 	terms.x = maxAbs(gx) + moved(gx, hx)
 	terms.y = maxAbs(ga[:q.Dy]) + moved(ga[:q.Dy], ha[:q.Dy])
 	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
-	// The adjoint carries what f feels of y to x. Multipliers that are large and cancel are no terms of f: what counts of them is limited.
+	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited. Where
+	// both vanish, since f is at its least in y, what they would carry is told from grad_y f itself: H^-1 of it is about its length over how long H makes it.
+	count := func(px, py []float64, by float64) {
+		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), cancelling*share(own, maxAbs(x))))
+		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), cancelling*share(own, maxAbs(y))))
+	}
 	for k := range signings {
-		if px, py, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
-			terms.x = math.Max(terms.x, math.Min(maxAbs(px), cancelling*share(own, maxAbs(x))))
-			terms.y = math.Max(terms.y, math.Min(maxAbs(py), cancelling*share(own, maxAbs(y))))
+		if px, py, _, _, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
+			count(px, py, 1)
 		}
 	}
+	if px, py, _, _, err := v.d.products(x, y, ga[:q.Dy]); err == nil && maxAbs(py) > 0 {
+		count(px, nil, terms.y/maxAbs(py))
+	}
+	px := make([]float64, q.Dx)
+	q.Rows.A.AddMulVecT(px, 1, m.Slack)
+	count(px, nil, 1)
 	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
 	return gx, ga, terms
 }
@@ -113,33 +123,104 @@ func turned(a []float64, k int) []float64 {
 	return out
 }
 
-// products are G'a and H a, the derivatives of grad g in x and in y along a, by a difference of gradients: exact but for rounding where g is
-// quadratic, which the certificate asks for.
-func (d *deriver) products(x, y, a []float64) (gx, gy []float64, err error) {
-	if !d.p.Facts.JointlyQuadratic {
-		return nil, nil, fmt.Errorf("g is not quadratic in x and y together, as the certificate needs")
-	}
+// products are G'a and H a, the derivatives of grad g in x and in y along a, with bounds of their errors: by one difference of gradients where g is quadratic in x
+// and y, which is exact but for rounding; else by central differences with two steps, of which one is half the other, extrapolated (Richardson): what they differ by
+// bounds the term that is taken out, and the rounding of gradients is that of their sizes.
+func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY float64, err error) {
 	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	size := maxAbs(a)
 	if size == 0 {
-		return gx, gy, nil
+		return gx, gy, 0, 0, nil
 	}
-	_, e := math.Frexp(math.Max(1, maxAbs(y)) / size)
-	t := math.Ldexp(1, e)
-	moved := make([]float64, len(y))
-	for j := range moved {
-		moved[j] = y[j] + t*a[j]
+	if d.p.Facts.JointlyQuadratic {
+		_, e := math.Frexp(math.Max(1, maxAbs(y)) / size)
+		t := math.Ldexp(1, e)
+		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
+		d.g.ValueGrad(bx, by, x, y)
+		d.g.ValueGrad(gx, gy, x, moved(y, t, a))
+		for j := range gx {
+			gx[j] = (gx[j] - bx[j]) / t
+		}
+		for j := range gy {
+			gy[j] = (gy[j] - by[j]) / t
+		}
+		return gx, gy, 0, 0, nil
 	}
+	// The longest step that no entry of y takes further than its own size, or a thousandth of the largest: then shorter ones, by the cube root of rounding at first.
+	reach, top := math.Inf(1), math.Max(maxAbs(y), d.s.y)
+	for j, t := range a {
+		if t != 0 {
+			reach = math.Min(reach, math.Max(math.Abs(y[j]), 1e-3*top)/math.Abs(t))
+		}
+	}
+	best := math.Inf(1)
+	for t := reach * extrapolated; t > 0x1p-40*reach; t /= 4 {
+		longX, longY, _, ok := d.central(x, y, a, t)
+		if !ok {
+			continue
+		}
+		halfX, halfY, noise, ok := d.central(x, y, a, t/2)
+		if !ok {
+			continue
+		}
+		apartX, apartY := apart(longX, halfX), apart(longY, halfY)
+		if e := math.Max(apartX[1], apartY[1]) + noise; e < best {
+			best = e
+			for j := range gx {
+				gx[j] = halfX[j] + (halfX[j]-longX[j])/3
+			}
+			for j := range gy {
+				gy[j] = halfY[j] + (halfY[j]-longY[j])/3
+			}
+			errX, errY = apartX[0]/3+noise*maxAbs(halfX), apartY[0]/3+noise*maxAbs(halfY)
+		}
+	}
+	if math.IsInf(best, 1) {
+		return nil, nil, 0, 0, fmt.Errorf("the gradient of g is not finite on both sides of y")
+	}
+	return gx, gy, errX, errY, nil
+}
+
+// extrapolated is the step at which rounding and what an extrapolated central difference leaves are in balance, relative to the length on which g varies: the fifth root of rounding.
+var extrapolated = math.Pow(0x1p-52, 0.2)
+
+// central is the central difference of grad g along t a, with the part of it that rounding may be.
+func (d *deriver) central(x, y, a []float64, t float64) (gx, gy []float64, noise float64, ok bool) {
+	gx, gy = make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 	bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
-	d.g.ValueGrad(bx, by, x, y)
-	d.g.ValueGrad(gx, gy, x, moved)
+	d.g.ValueGrad(gx, gy, x, moved(y, t, a))
+	d.g.ValueGrad(bx, by, x, moved(y, -t, a))
+	if !isFinite(gx) || !isFinite(gy) || !isFinite(bx) || !isFinite(by) {
+		return nil, nil, 0, false
+	}
+	terms, most := math.Max(d.s.force, math.Max(maxAbs(gx), maxAbs(gy))), 0.0
 	for j := range gx {
-		gx[j] = (gx[j] - bx[j]) / t
+		gx[j] = (gx[j] - bx[j]) / (2 * t)
+		most = math.Max(most, math.Abs(gx[j]))
 	}
 	for j := range gy {
-		gy[j] = (gy[j] - by[j]) / t
+		gy[j] = (gy[j] - by[j]) / (2 * t)
+		most = math.Max(most, math.Abs(gy[j]))
 	}
-	return gx, gy, nil
+	return gx, gy, share(0x1p-52*terms/t, most), true
+}
+
+// moved is y + t a.
+func moved(y []float64, t float64, a []float64) []float64 {
+	out := make([]float64, len(y))
+	for j := range out {
+		out[j] = y[j] + t*a[j]
+	}
+	return out
+}
+
+// apart is the largest difference of two vectors, and that over the largest entry of the second.
+func apart(a, b []float64) [2]float64 {
+	most := 0.0
+	for j := range a {
+		most = math.Max(most, math.Abs(a[j]-b[j]))
+	}
+	return [2]float64{most, share(most, maxAbs(b))}
 }
 
 // reachOf is how far from 0 row i is in y at the document's x, by the size of its other terms; 0 where it goes through 0, or does not read y.

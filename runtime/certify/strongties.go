@@ -75,7 +75,7 @@ func (v *verification) tied() {
 func (v *verification) gradientOfBranch(m *Multipliers) {
 	const name = "gradient along the branch"
 	at := v.pointOfSystem()
-	left, terms, ok := v.multipliersLeave(name, m, at)
+	left, blur, terms, ok := v.multipliersLeave(name, m, at)
 	if !ok {
 		return
 	}
@@ -86,11 +86,11 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 			return
 		}
 	}
-	if maxAbs(m.Rows) > 0 || maxAbs(m.Extended) > 0 || maxAbs(m.Coupled) > 0 {
+	if maxAbs(m.Rows) > 0 || maxAbs(m.Extended) > 0 || maxAbs(m.Coupled) > 0 || maxAbs(m.Balls) > 0 {
 		v.fail(name, "constraints of the leader have multipliers: what is left is none of F")
 		return
 	}
-	v.within(name+": residual, by the terms of grad f", left, strongResidual)
+	v.within(name+": residual, by the terms of grad f", left+blur, strongResidual)
 	if v.doc.Hypergradient == nil {
 		v.fail(name, "the document has no hypergradient")
 		return

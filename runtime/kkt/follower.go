@@ -62,15 +62,7 @@ func NewFollower(s *System) (*Follower, error) {
 		f.rowOf = append(f.rowOf, r)
 	}
 	f.program = &activeset.Program{N: s.Ny, C: make([]float64, s.Ny), A: a, Bounds: b}
-	if s.H.NNZ() > 0 {
-		f.program.Q = s.H.Clone()
-		for i := range s.Ny {
-			cols, vals := f.program.Q.Row(i)
-			for t, j := range cols {
-				vals[t] *= s.ColScale[s.Nx+i] * s.ColScale[s.Nx+j]
-			}
-		}
-	}
+	f.program.Q = f.scaledHessian(s.H)
 	var err error
 	f.solver, err = activeset.New(f.program)
 	return f, err
@@ -96,7 +88,37 @@ func (f *Follower) at(x []float64) (c []float64, b *activeset.Bounds) {
 // y is feasible, or g falls without bound.
 func (f *Follower) Solve(ctx context.Context, x []float64) (z []float64, status activeset.Status) {
 	c, b := f.at(x)
-	f.solver.SetObjective(f.program.Q, c)
+	return f.minimize(ctx, x, f.program.Q, c, b)
+}
+
+// Minimize is Solve with 1/2 y'H y + c'y in the place of g, in the model's units: H symmetric and positive semidefinite, len c is Ny.
+func (f *Follower) Minimize(ctx context.Context, x []float64, h *sparse.CSR, c []float64) (z []float64, status activeset.Status) {
+	cost := make([]float64, len(c))
+	for j, t := range c {
+		cost[j] = t * f.s.ColScale[f.s.Nx+j]
+	}
+	_, b := f.at(x)
+	return f.minimize(ctx, x, f.scaledHessian(h), cost, b)
+}
+
+// scaledHessian is a Hessian in y in the relaxation's units; nil for 0.
+func (f *Follower) scaledHessian(h *sparse.CSR) *sparse.CSR {
+	if h.NNZ() == 0 {
+		return nil
+	}
+	q := h.Clone()
+	for i := range f.s.Ny {
+		cols, vals := q.Row(i)
+		for t, j := range cols {
+			vals[t] *= f.s.ColScale[f.s.Nx+i] * f.s.ColScale[f.s.Nx+j]
+		}
+	}
+	return q
+}
+
+// minimize solves the program with another objective and other bounds.
+func (f *Follower) minimize(ctx context.Context, x []float64, h *sparse.CSR, c []float64, b *activeset.Bounds) (z []float64, status activeset.Status) {
+	f.solver.SetObjective(h, c)
 	sol := f.solver.Solve(ctx, b, f.last, activeset.Options{Cutoff: math.Inf(1)})
 	f.Work += sol.Work
 	f.refuted = nil
@@ -390,3 +412,6 @@ func (f *Follower) refutation(sol *activeset.Solution) []float64 {
 	}
 	return out
 }
+
+// Unit is the length of entry j of y in the relaxation's units.
+func (f *Follower) Unit(j int) float64 { return f.s.ColScale[f.s.Nx+j] }

@@ -215,33 +215,35 @@ func Semidefinite(m *sparse.CSR) bool {
 	return ok
 }
 
-// Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients with steps of the cube root of
-// rounding, relative to the size of z (Nocedal and Wright 2006, chapter 8).
+// Hessian is that of f at z: as it was read where f is quadratic, else by central differences of gradients.
 func (s *System) Hessian(z []float64) *sparse.CSR {
 	if s.Objective.Quadratic {
 		return s.Objective.Hess
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	at := append([]float64(nil), z...)
-	ahead, behind := make([]float64, s.N), make([]float64, s.N)
-	size := 0.0
-	for j, t := range z {
-		size = math.Max(size, math.Abs(t)/s.ColScale[j])
+	at := make([]float64, n)
+	for k := range at {
+		at[k] = z[s.place2(k)]
 	}
-	entries := []sparse.Entry{}
+	units := append(append(Units(at[:s.Nx]), Units(at[s.Nx:s.Nx+s.Ny])...), Units(at[s.Nx+s.Ny:])...)
+	moved, full := append([]float64(nil), z...), make([]float64, s.N)
+	d := NewDifferences(at, units, n, FirstStep, func(dst, v []float64) {
+		for k, t := range v {
+			moved[s.place2(k)] = t
+		}
+		s.Gradient(full, moved)
+		for k := range dst {
+			dst[k] = full[s.place2(k)]
+		}
+	})
+	entries, column := []sparse.Entry{}, make([]float64, n)
 	for k := range n {
-		j := s.place2(k)
-		h := 0x1p-17 * math.Max(1, size) * s.ColScale[j]
-		at[j] = z[j] + h
-		s.Gradient(ahead, at)
-		up := at[j]
-		at[j] = z[j] - h
-		s.Gradient(behind, at)
-		width := up - at[j]
-		at[j] = z[j]
-		for i := range s.N {
-			if v := (ahead[i] - behind[i]) / width; v != 0 && !math.IsNaN(v) {
-				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: v})
+		if d.Along(column, []int{k}, []float64{1}) != nil {
+			continue
+		}
+		for i, v := range column {
+			if v != 0 {
+				entries = append(entries, sparse.Entry{Row: s.place2(i), Col: s.place2(k), Val: v})
 			}
 		}
 	}

@@ -136,6 +136,57 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	return m
 }
 
+// Settle makes multipliers of what does not hold at z zero: those of a slack or multiplier that is positive, of a bound at which x is not, and of a row of the leader with slack. A program over a trust region
+// leaves there what its edge holds of a gradient that rounding keeps from 0, which is part of the residual.
+func (s *System) Settle(m *Multipliers, z []float64) {
+	signs := s.SignsAt(z)
+	for i := range s.M {
+		if signs.Slack[i] {
+			m.Slack[i] = 0
+		}
+		if signs.Mult[i] {
+			m.Lambda[i] = 0
+		}
+	}
+	for j, x := range s.X(z) {
+		bound := math.Inf(-1)
+		if m.Bound[j] < 0 {
+			bound = math.Inf(1)
+		}
+		if set := s.P.X; set.Lo != nil {
+			bound = set.Lo[j]
+			if m.Bound[j] < 0 {
+				bound = set.Hi[j]
+			}
+		}
+		if !(math.Abs(x-bound) <= Tolerance*math.Max(s.ColScale[j], math.Abs(bound))) {
+			m.Bound[j] = 0
+		}
+	}
+	scaled := make([]float64, s.N)
+	s.Scaled(scaled, z)
+	for r, o := range s.Origin {
+		at := m.UpperRows
+		switch o.Kind {
+		case UpperRow:
+		case CoupledRow:
+			at = m.Coupled
+		case ExtendedRow:
+			at = m.Extended
+		default:
+			continue
+		}
+		terms := math.Abs(s.Relaxation.RowHi[r])
+		cols, vals := s.Relaxation.A.Row(r)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * scaled[j])
+		}
+		if s.Relaxation.RowLo[r] != s.Relaxation.RowHi[r] && s.Relaxation.RowHi[r]-s.Relaxation.A.RowDot(r, scaled) > Tolerance*terms {
+			at[o.Index] = 0
+		}
+	}
+}
+
 // opposite is the slack of the pair's variable at its other bound; infinite where that is no pair.
 func (s *System) opposite(p Pair, slack []float64) float64 {
 	for _, o := range s.Pairs {
@@ -173,6 +224,11 @@ const duality = 0x1p-46
 // Residual is how much of the gradient of f at z the multipliers leave, and the size of the largest term, both in the max norm over
 // entries of x, y and lambda, each entry over its own scale (ColScale). Terms of the gradient that cancel are told from it half way to 0.
 func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) {
+	return s.ResidualWith(m, z, nil, nil)
+}
+
+// ResidualWith is Residual with G'Adjoint and H Adjoint as they are given (len Nx and Ny), of a system that is linearized with errors; nil: those of the system.
+func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint []float64) (residual, size float64) {
 	grad, between := make([]float64, s.N), make([]float64, s.N)
 	half := make([]float64, s.N)
 	for j, t := range z {
@@ -193,16 +249,24 @@ func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) 
 	}
 	lambda := s.Nx + s.Ny
 	bt := s.P.Rows.B.T()
+	for j, v := range gAdjoint {
+		take(j, v)
+	}
+	for j, v := range hAdjoint {
+		take(s.Nx+j, v)
+	}
 	for j, a := range m.Adjoint {
-		cols, vals := s.G.Row(j)
-		for t, c := range cols {
-			take(c, vals[t]*a)
+		if gAdjoint == nil {
+			cols, vals := s.G.Row(j)
+			for t, c := range cols {
+				take(c, vals[t]*a)
+			}
+			cols, vals = s.H.Row(j)
+			for t, c := range cols {
+				take(s.Nx+c, vals[t]*a)
+			}
 		}
-		cols, vals = s.H.Row(j)
-		for t, c := range cols {
-			take(s.Nx+c, vals[t]*a)
-		}
-		cols, vals = bt.Row(j)
+		cols, vals := bt.Row(j)
 		for t, c := range cols {
 			take(lambda+c, -vals[t]*a)
 		}

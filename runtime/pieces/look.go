@@ -60,7 +60,9 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 			out.measure = math.Max(0, fall)
 		}
 		if fall <= stationary {
-			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)})
+			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
+			s.Settle(m, p.Z)
+			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: m})
 			return nil
 		}
 		worst, most := -1, 0.0
@@ -130,4 +132,32 @@ func (v *Solver) secondOrder(p *kkt.Point, seen *looked) (away []float64) {
 		return v.along(p, direction)
 	}
 	return nil
+}
+
+// Examined is what Examine has found.
+type Examined struct {
+	Point   *kkt.Point // without multipliers where it is not stationary
+	Measure float64    // that of Step
+	Away    []float64  // a lower point along a direction of negative curvature, of f as the system has it; nil where there is none
+}
+
+// Examine looks at the point z of the system (len N, in the model's units) for what shows that it is stationary; it makes no move. A point is not where on a branch
+// that meets there, or with another vertex of the follower's multipliers, f falls to first order.
+func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
+	p := &kkt.Point{Z: z, F: v.s.Value(z), SecondOrder: kkt.NotChecked}
+	p.Branch, p.Biactive = v.s.BranchAt(z)
+	seen, err := v.look(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	out := &Examined{Point: p, Measure: seen.measure}
+	if seen.next != nil {
+		return out, nil
+	}
+	out.Away = v.secondOrder(p, seen)
+	other, _, err := v.elsewhere(ctx, p)
+	if err == nil && other != nil {
+		p.Multipliers, p.Leaves = nil, nil
+	}
+	return out, err
 }

@@ -1,0 +1,200 @@
+package sequential
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+)
+
+// lower is the follower's objective at a point to second order: grad_y g, H = d2g/dy2 and G = d2g/dydx.
+type lower struct {
+	grad []float64   // len Dy
+	h    *sparse.CSR // Dy x Dy, symmetric
+	g    *sparse.CSR // Dy x Dx; nil where only H was asked for
+}
+
+// followerAt differences grad_y g at (x, y), in y and, where mixed is set, in x; fine differences are extrapolated: their errors are those of rounding.
+func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
+	p := v.p
+	out := &lower{grad: make([]float64, p.Dy)}
+	p.G.GradY(out.grad, x, y)
+	if !finite(out.grad) {
+		return nil, errNotFinite
+	}
+	var err error
+	if out.h, err = v.jacobian(y, func(dst, at []float64) { p.G.GradY(dst, x, at) }, v.groups, fine); err != nil {
+		return nil, err
+	}
+	out.h = symmetric(out.h)
+	if mixed {
+		out.g, err = v.jacobian(x, func(dst, at []float64) { p.G.GradY(dst, at, y) }, nil, fine)
+	}
+	return out, err
+}
+
+// jacobian differences a map into Dy numbers at a point. The entries of a group move at once: entries of independent followers, whose rows do not mix.
+func (v *Solver) jacobian(at []float64, eval func(dst, at []float64), groups [][]int, fine bool) (*sparse.CSR, error) {
+	d := kkt.NewDifferences(at, kkt.Units(at), v.p.Dy, kkt.FirstStep, eval)
+	along := d.Along
+	if fine {
+		along = func(dst []float64, places []int, values []float64) error {
+			_, err := d.Extrapolated(dst, places, values)
+			return err
+		}
+	}
+	column, entries := make([]float64, v.p.Dy), []sparse.Entry{}
+	for j := range at {
+		if groups != nil {
+			break
+		}
+		if err := along(column, []int{j}, []float64{1}); err != nil {
+			return nil, err
+		}
+		for i, t := range column {
+			if t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+			}
+		}
+	}
+	for _, group := range groups {
+		steps := make([]float64, len(group))
+		for k, j := range group {
+			steps[k] = d.Unit[j]
+		}
+		if err := along(column, group, steps); err != nil {
+			return nil, err
+		}
+		for k, j := range group {
+			for _, i := range v.p.Blocks[v.owner[j]] {
+				if t := column[i]; t != 0 {
+					entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t / steps[k]})
+				}
+			}
+		}
+	}
+	return sparse.FromEntries(v.p.Dy, len(at), entries), nil
+}
+
+// groupsOf are sets of entries of y of which no two belong to one follower; nil where there is one follower.
+func groupsOf(blocks [][]int) (groups [][]int) {
+	if len(blocks) < 2 {
+		return nil
+	}
+	for _, block := range blocks {
+		for k, j := range block {
+			if k == len(groups) {
+				groups = append(groups, nil)
+			}
+			groups[k] = append(groups[k], j)
+		}
+	}
+	return groups
+}
+
+// weights are the multipliers that the Lagrangian of the leader's problem has at a point.
+type weights struct {
+	adjoint []float64 // len Dy: of the follower's stationarity
+	rows    []float64 // of the constraints
+	// Of what keeps x, where it is known: bounds (len Dx), rows of X and of its extended formulation; and the size of the largest, in units of x.
+	bound, upper, extended []float64
+	size                   float64
+}
+
+// gradients are the differences of the gradient of the Lagrangian
+//
+//	f - adjoint'grad_y g + rows'c
+//
+// in (x, y, the multipliers that f reads). grad_(x,y) (adjoint'grad_y g) is itself the derivative of grad g along the adjoint; failed says that one of those was not found.
+func (v *Solver) gradients(pt *point, w *weights) (d *kkt.Differences, failed *error) {
+	p := v.p
+	n := p.Dx + p.Dy + len(p.Duals)
+	at := make([]float64, n)
+	for j := range at {
+		at[j] = v.entry(pt, j)
+	}
+	units := append(append(kkt.Units(at[:p.Dx]), kkt.Units(at[p.Dx:p.Dx+p.Dy])...), kkt.Units(at[p.Dx+p.Dy:])...)
+	var places []int
+	var values []float64
+	for j, a := range w.adjoint {
+		if a != 0 && !p.Facts.JointlyQuadratic {
+			places, values = append(places, j), append(values, a)
+		}
+	}
+	mixed, answer := make([]float64, p.Dx+p.Dy), make([]float64, p.AnswerLen())
+	gx, ga := make([]float64, p.Dx), make([]float64, len(answer))
+	failed = new(error)
+	step := kkt.FirstStep
+	if len(places) > 0 {
+		step = kkt.SecondStep
+	}
+	return kkt.NewDifferences(at, units, n, step, func(dst, z []float64) {
+		x, y := z[:p.Dx], z[p.Dx:p.Dx+p.Dy]
+		copy(answer, z[p.Dx:])
+		copy(answer[p.Dy+len(p.Duals):], w.rows[:v.coupled])
+		p.F.ValueGrad(gx, ga, x, answer)
+		copy(dst, gx)
+		copy(dst[p.Dx:], ga[:p.Dy+len(p.Duals)])
+		v.ballGradient(dst, x, w.rows[v.coupled:])
+		if len(places) > 0 {
+			along := kkt.NewDifferences(y, units[p.Dx:p.Dx+p.Dy], len(mixed), kkt.SecondStep, func(dst, y []float64) {
+				p.G.ValueGrad(dst[:p.Dx], dst[p.Dx:], x, y)
+			})
+			if err := along.Along(mixed, places, values); err != nil {
+				*failed = err
+			}
+			for j, t := range mixed {
+				dst[j] -= t
+			}
+		}
+	}), failed
+}
+
+// lagrangian is the whole Hessian of the Lagrangian, entry by entry.
+func (v *Solver) lagrangian(pt *point, w *weights) (*sparse.CSR, error) {
+	d, failed := v.gradients(pt, w)
+	n := len(d.At)
+	column, entries := make([]float64, n), []sparse.Entry{}
+	for j := range n {
+		err := d.Along(column, []int{j}, []float64{1})
+		if err == nil {
+			err = *failed
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, t := range column {
+			if t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+			}
+		}
+	}
+	return symmetric(sparse.FromEntries(n, n, entries)), nil
+}
+
+// Products are G'a and H a at a point, and a bound of their errors: of the multipliers' residual, which H and G themselves would hide their own errors from.
+func (v *Solver) Products(x, y, a []float64) (gx, hy []float64, e float64, err error) {
+	p := v.p
+	both := make([]float64, p.Dx+p.Dy)
+	var places []int
+	var values []float64
+	for j, t := range a {
+		if t != 0 {
+			places, values = append(places, j), append(values, t)
+		}
+	}
+	d := kkt.NewDifferences(y, kkt.Units(y), len(both), kkt.FirstStep, func(dst, y []float64) { p.G.ValueGrad(dst[:p.Dx], dst[p.Dx:], x, y) })
+	e, err = d.Extrapolated(both, places, values)
+	return both[:p.Dx], both[p.Dx:], e, err
+}
+
+func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }
+
+func finite(v []float64) bool {
+	for _, t := range v {
+		if math.IsNaN(t) || math.IsInf(t, 0) {
+			return false
+		}
+	}
+	return true
+}

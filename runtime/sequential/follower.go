@@ -1,0 +1,210 @@
+package sequential
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+)
+
+// answers finds the follower's answers to one x after another, by sequential quadratic programming: g(x, .) is convex, its rows are linear, and each program is
+// one of package activeset. phi(y) = g + rho sum |violation of rows| falls along each step (Nocedal and Wright 2006, theorem 18.2).
+type answers struct {
+	v    *Solver
+	qp   *kkt.Follower
+	h    *sparse.CSR // the last Hessian in y, at where
+	at   []float64   // (x, y)
+	held *sparse.CSR // B'B of the equality rows; nil where there are none
+}
+
+// newAnswers prepares the follower's programs in the units in which its system at (x, y) is equilibrated, which are the answer's Hessian's.
+func (v *Solver) newAnswers(x, y []float64) (*answers, error) {
+	lo, err := v.followerAt(x, y, true, false)
+	if err != nil {
+		return nil, err
+	}
+	pt := &point{x: x, y: y, lambda: make([]float64, v.p.Rows.Len()), grad: make([]float64, v.p.Dx+v.p.Dy+len(v.p.Duals)), lower: lo}
+	only := *v
+	only.kinds = nil
+	s, err := kkt.New(only.model(pt, nil, nil, nil))
+	if err != nil {
+		return nil, err
+	}
+	a := &answers{v: v}
+	if a.qp, err = kkt.NewFollower(s); err != nil {
+		return nil, err
+	}
+	v.unit = s.ColScale[:s.Nx]
+	equal := sparse.Empty(v.p.Dy)
+	for i, kind := range v.p.Rows.Kind {
+		if kind == problem.Equal {
+			cols, vals := v.p.Rows.B.Row(i)
+			equal.AppendAll(cols, vals)
+			equal.EndRow()
+		}
+	}
+	if equal.Rows = len(equal.Ptr) - 1; equal.Rows > 0 {
+		a.held = sparse.Mul(equal.T(), equal)
+	}
+	return a, nil
+}
+
+const (
+	armijo = 1e-4 // Nocedal and Wright (3.4)
+	// roundings of a sum of some tens of terms.
+	roundings = 0x1p-48
+	// edge is the part of the way to the end of a domain that a step goes: where an interior-point method stops short of it (Nocedal and Wright 2006, section 19.3).
+	edge = 0.995
+	// near is how far (x, y) may move, relative to the sizes of their entries, for the Hessian to serve again: steps then still leave 1e-4 of the error.
+	near = 1e-4
+	// steps of Newton's method: some tens do, and near the end of a domain one for each half digit of the 300 that there are.
+	steps = 600
+)
+
+// solve is the follower's answer to x with its multipliers, from y, which need not be feasible but where grad_y g is to be finite.
+func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float64, err error) {
+	p := a.v.p
+	y = append([]float64(nil), y...)
+	grad, next := make([]float64, p.Dy), make([]float64, p.Dy)
+	rho, before := 0.0, math.Inf(1)
+	last := false // the value of phi tells no more
+	for range steps {
+		value := p.G.ValueGradY(grad, x, y)
+		if !finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
+			return nil, nil, errNotFinite
+		}
+		h, err := a.hessian(x, y)
+		if err != nil {
+			return nil, nil, err
+		}
+		c := make([]float64, p.Dy)
+		for j := range c {
+			c[j] = grad[j] - h.RowDot(j, y)
+		}
+		z, status := a.qp.Minimize(ctx, x, h, c)
+		switch {
+		case ctx.Err() != nil:
+			return nil, nil, context.Cause(ctx)
+		case status != activeset.Optimal:
+			return nil, nil, &pieces.FollowerError{Status: status}
+		}
+		lambda = z[p.Dx+p.Dy : p.Dx+p.Dy+p.Rows.Len()]
+		target := z[p.Dx : p.Dx+p.Dy]
+		slope, terms, length := 0.0, math.Abs(value), 0.0
+		for j, t := range target {
+			d := t - y[j]
+			slope += grad[j] * d
+			terms += math.Abs(grad[j]) * math.Max(math.Abs(y[j]), math.Abs(d))
+			length = math.Max(length, math.Abs(d)/a.qp.Unit(j))
+		}
+		for _, l := range lambda {
+			rho = math.Max(rho, 2*math.Abs(l)) // an exact penalty has more than the multipliers
+		}
+		off := a.violated(x, y)
+		slope -= rho * off
+		if length == 0 {
+			return y, lambda, nil
+		}
+		if last = last || !(-slope > roundings*terms); last {
+			// Newton steps go on as long as each is less than half of the one before. The last one belongs to the multipliers.
+			end := !(length < before/2)
+			before = length
+			if moved := p.G.ValueGradY(grad, x, target); math.IsNaN(moved) || !finite(grad) {
+				return y, lambda, nil
+			}
+			if copy(y, target); end {
+				return y, lambda, nil
+			}
+			continue
+		}
+		before = length
+		phi := value + rho*off
+		accepted := false
+		for t, full := 1.0, true; t > 0x1p-60; t /= 2 {
+			for j := range next {
+				next[j] = y[j] + t*(target[j]-y[j])
+			}
+			if t == 1 {
+				copy(next, target)
+			}
+			trial := p.G.ValueGradY(grad, x, next)
+			ok := finite(grad) && !math.IsNaN(trial) && !math.IsInf(trial, 0)
+			if ok && trial+rho*a.violated(x, next) <= phi+armijo*t*slope+roundings*terms {
+				accepted = true
+				break
+			}
+			if full && !ok { // the domain ends: almost there
+				full, t = false, 2*edge
+			}
+		}
+		if !accepted || slices.Equal(y, next) {
+			return y, lambda, nil
+		}
+		copy(y, next)
+	}
+	return y, lambda, nil
+}
+
+// violated is the sum of what y violates rows by.
+func (a *answers) violated(x, y []float64) (sum float64) {
+	rows := a.v.p.Rows
+	h := make([]float64, rows.Len())
+	rows.Residual(h, x, y)
+	for i, t := range h {
+		if rows.Kind[i] == problem.Equal {
+			t = math.Abs(t)
+		}
+		sum += math.Max(0, t)
+	}
+	return sum
+}
+
+// hessian is that of g in y at (x, y) or next to it, made positive semidefinite where it is so along the equality rows alone.
+func (a *answers) hessian(x, y []float64) (*sparse.CSR, error) {
+	here := append(append([]float64(nil), x...), y...)
+	if a.h != nil && a.v.p.Facts.QuadraticInY && a.v.p.Facts.FixedHessian {
+		return a.h, nil
+	}
+	if a.h != nil && beside(a.at, here) {
+		return a.h, nil
+	}
+	lo, err := a.v.followerAt(x, y, false, false)
+	if err != nil {
+		return nil, err
+	}
+	h := lo.h
+	if a.held != nil && !kkt.Semidefinite(h) {
+		// By Finsler's lemma a large multiple of B'B does where H is positive definite along the rows.
+		for weight := largest(h) / largest(a.held); ; weight *= 10 {
+			if with := sparse.Add(1, lo.h, weight, a.held); kkt.Semidefinite(with) || weight > largest(h)/largest(a.held)*1e8 { // which leaves H half of its digits
+				h = with
+				break
+			}
+		}
+	}
+	a.h, a.at = h, here
+	return h, nil
+}
+
+// beside reports that two points differ by less than near in every entry.
+func beside(a, b []float64) bool {
+	for j, t := range a {
+		if !(math.Abs(t-b[j]) <= near*math.Abs(t)) {
+			return false
+		}
+	}
+	return true
+}
+
+func largest(m *sparse.CSR) float64 {
+	top := 0.0
+	for _, t := range m.Val {
+		top = math.Max(top, math.Abs(t))
+	}
+	return top
+}

@@ -1,0 +1,290 @@
+package sequential
+
+import (
+	"math"
+	"slices"
+
+	"bilevelc/internal/extended"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// quadratic is value + grad'd + 1/2 d'Hd of the displacement d = v - at, v = (x, answer), and the weights at the end of the answer times affine functions.
+type quadratic struct {
+	at, grad []float64
+	value    float64
+	hess     *sparse.CSR // nil for an affine one
+	cols     int         // of x
+	// The constraints: their values at `at` and gradients, one row each; their weights are the last entries of the answer.
+	rows   *sparse.CSR
+	values []float64
+}
+
+// displacement is v - at, for the x and answer of a call, and the weights.
+func (q *quadratic) displacement(x, answer []float64) (d, weights []float64) {
+	d = make([]float64, len(q.at))
+	n := copy(d, x)
+	n += copy(d[n:], answer)
+	for j := range d {
+		d[j] -= q.at[j]
+	}
+	return d, answer[n-len(x):]
+}
+
+// ValueGrad implements problem.Function.
+func (q *quadratic) ValueGrad(dstX, dstY, x, answer []float64) float64 {
+	d, w := q.displacement(x, answer)
+	g := slices.Clone(q.grad)
+	value := q.value
+	for j, t := range d {
+		value += q.grad[j] * t
+		if q.hess != nil {
+			along := q.hess.RowDot(j, d)
+			g[j] += along
+			value += t * along / 2
+		}
+	}
+	for i, t := range w {
+		c := q.values[i] + q.rows.RowDot(i, d)
+		value += t * c
+		q.rows.AddRow(g, i, t)
+		if dstY != nil {
+			dstY[len(answer)-len(w)+i] = c
+		}
+	}
+	copy(dstX, g[:len(x)])
+	copy(dstY, g[len(x):])
+	return value
+}
+
+// Value implements problem.Function.
+func (q *quadratic) Value(x, answer []float64) float64 { return q.ValueGrad(nil, nil, x, answer) }
+
+// GradX implements problem.Function.
+func (q *quadratic) GradX(dst, x, answer []float64) { q.ValueGrad(dst, nil, x, answer) }
+
+// GradY implements problem.Function.
+func (q *quadratic) GradY(dst, x, answer []float64) { q.ValueGrad(nil, dst, x, answer) }
+
+// ValueGradY implements problem.Function.
+func (q *quadratic) ValueGradY(dst, x, answer []float64) float64 {
+	return q.ValueGrad(nil, dst, x, answer)
+}
+
+// Clone implements problem.Function: it holds nothing that a call changes.
+func (q *quadratic) Clone() problem.Function { return q }
+
+// follower is the model of g, of which grad_y is the linearization of the follower's: grad + H (y - at) + G (x - at).
+type follower struct {
+	x, y  []float64
+	model *lower
+}
+
+// GradY implements problem.Function.
+func (f *follower) GradY(dst, x, y []float64) {
+	dx, dy := minus(x[:len(f.x)], f.x), minus(y, f.y)
+	for i := range dst {
+		dst[i] = f.model.grad[i] + f.model.h.RowDot(i, dy) + f.model.g.RowDot(i, dx)
+	}
+}
+
+// GradX implements problem.Function.
+func (f *follower) GradX(dst, _, y []float64) {
+	clear(dst)
+	f.model.g.AddMulVecT(dst[:len(f.x)], 1, minus(y, f.y))
+}
+
+// ValueGrad implements problem.Function.
+func (f *follower) ValueGrad(dstX, dstY, x, y []float64) float64 {
+	f.GradX(dstX, x, y)
+	return f.ValueGradY(dstY, x, y)
+}
+
+// ValueGradY implements problem.Function.
+func (f *follower) ValueGradY(dst, x, y []float64) float64 {
+	f.GradY(dst, x, y)
+	return f.Value(x, y)
+}
+
+// Value implements problem.Function.
+func (f *follower) Value(x, y []float64) float64 {
+	dx, dy := minus(x[:len(f.x)], f.x), minus(y, f.y)
+	v := 0.0
+	for i, t := range dy {
+		v += t * (f.model.grad[i] + f.model.h.RowDot(i, dy)/2 + f.model.g.RowDot(i, dx))
+	}
+	return v
+}
+
+// Clone implements problem.Function.
+func (f *follower) Clone() problem.Function { return f }
+
+func minus(a, b []float64) []float64 {
+	out := make([]float64, len(a))
+	for j := range out {
+		out[j] = a[j] - b[j]
+	}
+	return out
+}
+
+// trust is the region of a subproblem: how far each entry of x may move, and the weight of half the square of how far y moves, where x alone does not bound it. nil: anywhere.
+type trust struct {
+	x    []float64
+	drag float64
+}
+
+// elastic are the weights of the violation of each constraint; nil: constraints are kept.
+type elastic []float64
+
+// model is the problem with f, its constraints and the follower's stationarity to the order that a subproblem has of them at a point, to be
+// minimized within a trust region.
+//
+// With penalties it has further entries of x behind the others: by how much each constraint is violated (an equation: in each direction).
+func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elastic) *problem.Problem {
+	p := v.p
+	q := *p
+	extra := 0
+	if penalty != nil {
+		extra = v.violations()
+	}
+	q.Dx = p.Dx + extra
+	n := q.Dx + p.Dy + len(p.Duals)
+	shift := func(j int) int { // of an entry of (x, y, duals)
+		if j >= p.Dx {
+			return j + extra
+		}
+		return j
+	}
+	f := &quadratic{at: make([]float64, n), grad: make([]float64, n), value: pt.f, values: pt.c, rows: sparse.Empty(n)}
+	copy(f.at, pt.x)
+	copy(f.at[q.Dx:], pt.y)
+	for k, i := range p.Duals {
+		f.at[q.Dx+p.Dy+k] = pt.lambda[i]
+	}
+	for j, t := range pt.grad {
+		f.grad[shift(j)] = t
+	}
+	if hess != nil && hess.NNZ() > 0 {
+		entries := make([]sparse.Entry, 0, hess.NNZ())
+		for i := range hess.Rows {
+			cols, vals := hess.Row(i)
+			for t, j := range cols {
+				entries = append(entries, sparse.Entry{Row: shift(i), Col: shift(j), Val: vals[t]})
+			}
+		}
+		f.hess = sparse.FromEntries(n, n, entries)
+	}
+	k := 0
+	for i, kind := range v.kinds {
+		for j, t := range pt.jac[i] {
+			if t != 0 {
+				f.rows.Append(shift(j), t)
+			}
+		}
+		if extra > 0 {
+			f.rows.Append(p.Dx+k, -1)
+			f.grad[p.Dx+k] = penalty[i]
+			if k++; kind == problem.Equal {
+				f.rows.Append(p.Dx+k, 1)
+				f.grad[p.Dx+k] = penalty[i]
+				k++
+			}
+		}
+		f.rows.EndRow()
+	}
+	q.F, q.G = f, &follower{pt.x, pt.y, pt.lower}
+	rows, set := *p.Rows, *p.X
+	rows.A = wider(p.Rows.A, q.Dx)
+	q.Rows = &rows
+	set.Balls = nil
+	if p.X.E != nil {
+		set.E = wider(p.X.E, q.Dx)
+	}
+	set.Lo, set.Hi = v.bounds(pt, region, extra)
+	if e := p.X.Extended; e.Len() > 0 {
+		set.Extended = extendedBehind(e, p.Dx, extra)
+	}
+	q.X = &set
+	q.Coupled = nil
+	if len(v.kinds) > 0 {
+		q.Coupled = &problem.Coupled{Kind: v.kinds, Name: v.names, Weight: make([]float64, len(v.kinds))}
+	}
+	q.Parts = nil
+	q.Facts = problem.Facts{StrongConvexity: p.Facts.StrongConvexity, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, EqualityOnly: p.Facts.EqualityOnly,
+		DegreeF: 2, AffineCoupled: true, HessianPattern: p.Facts.HessianPattern}
+	return &q
+}
+
+// violations is the number of entries that say by how much constraints are violated.
+func (v *Solver) violations() (n int) {
+	for _, kind := range v.kinds {
+		if n++; kind == problem.Equal {
+			n++
+		}
+	}
+	return n
+}
+
+// bounds are those of X within a trust region, and of the violations behind them.
+func (v *Solver) bounds(pt *point, region *trust, extra int) (lo, hi []float64) {
+	lo, hi = make([]float64, v.p.Dx+extra), make([]float64, v.p.Dx+extra)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+		switch {
+		case j >= v.p.Dx:
+			lo[j] = 0
+			continue
+		case v.p.X.Lo != nil:
+			lo[j], hi[j] = v.p.X.Lo[j], v.p.X.Hi[j]
+		}
+		if region != nil {
+			lo[j], hi[j] = math.Max(lo[j], math.Min(hi[j], pt.x[j]-region.x[j])), math.Min(hi[j], math.Max(lo[j], pt.x[j]+region.x[j]))
+		}
+	}
+	return lo, hi
+}
+
+// wider is a matrix with more columns.
+func wider(m *sparse.CSR, cols int) *sparse.CSR {
+	out := *m
+	out.Cols = cols
+	return &out
+}
+
+// extendedBehind are the rows of an extended formulation over dx entries with extra ones behind them.
+func extendedBehind(e *extended.Rows, dx, extra int) *extended.Rows {
+	out := *e
+	m := *e.E
+	m.Cols += extra
+	m.Col = slices.Clone(m.Col)
+	for t, j := range m.Col {
+		if j >= dx {
+			m.Col[t] = j + extra
+		}
+	}
+	out.E = &m
+	return &out
+}
+
+// start is the point of the model's system that pt is: no step, the violations as they are.
+func (v *Solver) start(s *kkt.System, pt *point) []float64 {
+	z := make([]float64, s.N)
+	copy(z, pt.x)
+	if s.Nx > v.p.Dx {
+		k := v.p.Dx
+		for i, kind := range v.kinds {
+			z[k] = math.Max(0, pt.c[i])
+			if k++; kind == problem.Equal {
+				z[k] = math.Max(0, -pt.c[i])
+				k++
+			}
+		}
+	}
+	copy(s.Y(z), pt.y)
+	copy(s.Lambda(z), pt.lambda)
+	if e := v.p.X.Extended; e.Extra() > 0 {
+		copy(z[s.Nx+s.Ny+s.M:], e.Least(pt.x)[v.p.Dx:])
+	}
+	return z
+}

@@ -1,0 +1,379 @@
+package sequential
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+)
+
+// Where the follower is strongly convex a branch makes z a function of x, with the tangents Z = dz/dx of
+//
+//	H dy + G dx - B_S' dlambda_S = 0,   B_S dy = A_S dx,   lambda_N = 0,
+//
+// and the Hessian of the Lagrangian counts along them alone: R = Z'W Z, of which the columns are differences of the gradient of L along those of Z. The subproblem has
+//
+//	1/2 theta d'P d + 1/2 d_x'(R - theta Z'P Z) d_x
+//
+// in the place of 1/2 d'W d, P the positive semidefinite part of the Hessian of f: on the branch both are the same function of x, on others P knows how f bends, and what is left in x
+// can be made positive semidefinite by its eigenvalues, where W cannot. theta is the largest of 1, 1/2, 1/4, ..., 0 with which R needs no more of that than for theta = 0.
+
+// tangents are the columns of dz/dx in (x, y, the multipliers that f reads), one a row of the result, on the branch with s = 0 for the given rows.
+func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64, bool) {
+	p := v.p
+	unit := s.ColScale[s.Nx : s.Nx+s.Ny]
+	var q linalg.QR
+	q.Reset(p.Dy)
+	var held []int
+	for i := range p.Rows.Kind {
+		if !strong[i] || q.Size() == p.Dy {
+			continue
+		}
+		row, size := make([]float64, p.Dy), 0.0
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			row[j] = vals[t] * unit[j]
+			size = math.Hypot(size, row[j])
+		}
+		coef, rest := make([]float64, q.Size()+1), make([]float64, p.Dy)
+		if left := q.Split(row, coef, rest); left > kkt.Tolerance*size {
+			q.Push(coef, rest, left)
+			held = append(held, i)
+		}
+	}
+	n, m := p.Dy, len(held)
+	a, b := mat.NewDense(n+m, n+m, nil), mat.NewDense(n+m, p.Dx, nil)
+	for i := range n {
+		cols, vals := pt.lower.h.Row(i)
+		for t, j := range cols {
+			a.Set(i, j, vals[t]*unit[i]*unit[j])
+		}
+		cols, vals = pt.lower.g.Row(i)
+		for t, j := range cols {
+			b.Set(i, j, -vals[t]*unit[i])
+		}
+	}
+	scale := make([]float64, m) // of rows, and the inverse of that of multipliers
+	for k, i := range held {
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			scale[k] = math.Max(scale[k], math.Abs(vals[t])*unit[j])
+		}
+		for t, j := range cols {
+			a.Set(n+k, j, vals[t]*unit[j]/scale[k])
+			a.Set(j, n+k, vals[t]*unit[j]/scale[k])
+		}
+		cols, vals = p.Rows.A.Row(i)
+		for t, j := range cols {
+			b.Set(n+k, j, vals[t]/scale[k])
+		}
+	}
+	var lu mat.LU
+	lu.Factorize(a)
+	var d mat.Dense
+	if n+m > 0 && lu.SolveTo(&d, false, b) != nil {
+		return nil, false
+	}
+	place := map[int]int{}
+	for k, i := range held {
+		place[i] = k
+	}
+	out := make([][]float64, p.Dx)
+	for c := range out {
+		row := make([]float64, p.Dx+p.Dy+len(p.Duals))
+		row[c] = 1
+		for j := range n {
+			row[p.Dx+j] = d.At(j, c) * unit[j]
+		}
+		for t, i := range p.Duals {
+			if k, is := place[i]; is {
+				row[p.Dx+p.Dy+t] = -d.At(n+k, c) / scale[k]
+			}
+		}
+		if !finite(row) {
+			return nil, false
+		}
+		out[c] = row
+	}
+	return out, true
+}
+
+// reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems; nil where it is not known.
+func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR) {
+	p := v.p
+	s, err := kkt.New(v.model(pt, nil, nil, nil))
+	if err != nil {
+		return nil, nil
+	}
+	at := v.start(s, pt)
+	z, ok := v.tangents(pt, s, s.Strong(at))
+	if !ok {
+		return nil, nil
+	}
+	d, failed := v.gradients(pt, w)
+	column := make([]float64, len(d.At))
+	r := make([]float64, p.Dx*p.Dx)
+	places := make([]int, len(d.At))
+	for j := range places {
+		places[j] = j
+	}
+	for c, along := range z {
+		if d.Along(column, places, along) != nil || *failed != nil {
+			return nil, nil
+		}
+		for k, other := range z {
+			for j, t := range column {
+				if t != 0 {
+					r[k*p.Dx+c] += t * other[j]
+				}
+			}
+		}
+	}
+	for i := range p.Dx {
+		for j := range i {
+			t := (r[i*p.Dx+j] + r[j*p.Dx+i]) / 2
+			r[i*p.Dx+j], r[j*p.Dx+i] = t, t
+		}
+	}
+	if !finite(r) {
+		return nil, nil
+	}
+	normals := v.normals(pt, w, s, at, z)
+	plain, least := v.convexified(r, normals)
+	part := v.convexPart(pt)
+	if part == nil {
+		return v.inX(r), v.inX(plain)
+	}
+	along := make([]float64, p.Dx*p.Dx) // Z'P Z
+	image := make([]float64, len(d.At))
+	for c, t := range z {
+		part.MulVec(image, t)
+		for k, other := range z {
+			for j, u := range image {
+				along[k*p.Dx+c] += u * other[j]
+			}
+		}
+	}
+	for theta := 1.0; theta > 1.0/64; theta /= 2 {
+		rest := make([]float64, len(r))
+		for i := range rest {
+			rest[i] = r[i] - theta*along[i]
+		}
+		if made, below := v.convexified(rest, normals); below >= math.Min(0, least) {
+			return v.inX(r), sparse.Add(1, v.inX(made), theta, part)
+		}
+	}
+	return v.inX(r), v.inX(plain)
+}
+
+// convexPart is the positive semidefinite part of the Hessian of f at a point; nil where that is 0 or not known.
+func (v *Solver) convexPart(pt *point) *sparse.CSR {
+	if v.p.Facts.DegreeF <= 2 && v.part != nil {
+		return v.part
+	}
+	d, _ := v.gradients(pt, &weights{adjoint: nil, rows: make([]float64, len(v.kinds))})
+	n := len(d.At)
+	column, dense, top := make([]float64, n), mat.NewSymDense(max(n, 1), nil), 0.0
+	for j := range n {
+		if d.Along(column, []int{j}, []float64{1}) != nil {
+			return nil
+		}
+		for i := range j + 1 {
+			dense.SetSym(i, j, column[i])
+			top = math.Max(top, math.Abs(column[i]))
+		}
+	}
+	var eigen mat.EigenSym
+	if top == 0 || math.IsInf(top, 0) || !eigen.Factorize(dense, true) {
+		return nil
+	}
+	values := eigen.Values(nil)
+	var vectors mat.Dense
+	eigen.VectorsTo(&vectors)
+	entries := []sparse.Entry{}
+	for i := range n {
+		for j := range n {
+			sum := 0.0
+			for k, t := range values {
+				if t > 0 {
+					sum += t * vectors.At(i, k) * vectors.At(j, k)
+				}
+			}
+			if math.Abs(sum) > 0x1p-50*top {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: sum})
+			}
+		}
+	}
+	v.part = sparse.FromEntries(n, n, entries)
+	return v.part
+}
+
+// normals are those, in x, of what holds at a point and the multipliers say is to hold on: bounds and rows of X, constraints, and the slacks of biactive rows.
+func (v *Solver) normals(pt *point, w *weights, s *kkt.System, at []float64, z [][]float64) (out [][]float64) {
+	p := v.p
+	through := func(row []float64) { // of a function of (x, y, the multipliers that f reads)
+		normal := make([]float64, p.Dx)
+		for c, along := range z {
+			for j, t := range row {
+				normal[c] += t * along[j]
+			}
+		}
+		out = append(out, normal)
+	}
+	counts := func(m, unit float64) bool { return math.Abs(m)*unit > kkt.Tolerance*w.size }
+	for j, m := range w.bound {
+		if counts(m, v.unit[j]) {
+			normal := make([]float64, p.Dx)
+			normal[j] = 1
+			out = append(out, normal)
+		}
+	}
+	further := make([]float64, p.Dx+p.X.Extended.Extra())
+	for i, m := range w.extended {
+		p.X.Extended.E.AddRow(further, i, m)
+	}
+	if len(w.extended) > 0 {
+		out = append(out, further[:p.Dx])
+	}
+	for i, m := range w.upper {
+		if m != 0 {
+			normal := make([]float64, p.Dx)
+			p.X.E.AddRow(normal, i, 1)
+			out = append(out, normal)
+		}
+	}
+	for i, m := range w.rows {
+		if m != 0 {
+			through(pt.jac[i])
+		}
+	}
+	_, biactive := s.BranchAt(at)
+	for _, k := range biactive {
+		i := s.Pairs[k].Row
+		row := make([]float64, p.Dx+p.Dy+len(p.Duals))
+		p.Rows.A.AddRow(row[:p.Dx], i, -1)
+		p.Rows.B.AddRow(row[p.Dx:p.Dx+p.Dy], i, 1)
+		through(row)
+	}
+	return out
+}
+
+// inX is a matrix over x as one over (x, y, the multipliers that f reads).
+func (v *Solver) inX(r []float64) *sparse.CSR {
+	n := v.p.Dx + v.p.Dy + len(v.p.Duals)
+	entries := []sparse.Entry{}
+	for i := range v.p.Dx {
+		for j := range v.p.Dx {
+			if t := r[i*v.p.Dx+j]; t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+			}
+		}
+	}
+	return sparse.FromEntries(n, n, entries)
+}
+
+const (
+	// noise is the relative size of a negative eigenvalue of differences of differences that means nothing: SecondStep leaves its square, of which R adds up some.
+	noise = 1e-6
+	// flat is the curvature, relative to the largest, that a direction has at least: where f does not feel a direction rounding would decide how far steps go along it. Its
+	// root is the relative length to which values of f determine x.
+	flat = 0x1p-26
+)
+
+// convexified is a positive semidefinite matrix that stands for R, in units of x: along the normals of what holds, and along the directions that keep it, each R with its negative
+// eigenvalues turned around, so that steps along negative curvature are as long as along positive (Nocedal and Wright 2006, section 3.4). Where R is positive semidefinite along
+// the latter, steps that keep what holds are Newton's.
+//
+// least is the least eigenvalue along the directions that keep what holds, over the largest; 0 for one that is noise.
+func (v *Solver) convexified(r []float64, normals [][]float64) (out []float64, least float64) {
+	n := v.p.Dx
+	a := mat.NewSymDense(n, nil)
+	for i := range n {
+		for j := i; j < n; j++ {
+			a.SetSym(i, j, r[i*n+j]*v.unit[i]*v.unit[j])
+		}
+	}
+	var eigen mat.EigenSym
+	if n == 0 || !eigen.Factorize(a, true) {
+		return make([]float64, n*n), 0
+	}
+	values := eigen.Values(nil)
+	most := math.Max(math.Abs(values[0]), math.Abs(values[n-1]))
+	out = make([]float64, n*n)
+	add := func(values []float64) {
+		var vectors mat.Dense
+		eigen.VectorsTo(&vectors)
+		for k, t := range values {
+			for i := range n {
+				for j := range n {
+					out[i*n+j] += math.Max(math.Abs(t), flat*most) * vectors.At(i, k) * vectors.At(j, k) / v.unit[i] / v.unit[j]
+				}
+			}
+		}
+	}
+	if values[0] >= -noise*most {
+		add(values)
+		return out, 0
+	}
+	var q linalg.QR
+	q.Reset(n)
+	for _, normal := range normals {
+		row, size := make([]float64, n), 0.0
+		for j, t := range normal {
+			row[j] = t * v.unit[j]
+			size = math.Hypot(size, row[j])
+		}
+		if q.Size() == n || size == 0 {
+			continue
+		}
+		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
+		if left := q.Split(row, coef, rest); left > kkt.Tolerance*size {
+			q.Push(coef, rest, left)
+		}
+	}
+	along := func(d []float64) { // the part of d in the span of the normals
+		c := make([]float64, q.Size())
+		q.Coordinates(c, d)
+		clear(d)
+		q.AddScaled(d, 1, c)
+	}
+	across := func(d []float64) {
+		c := make([]float64, q.Size())
+		q.Coordinates(c, d)
+		q.AddScaled(d, -1, c)
+	}
+	for _, project := range []func([]float64){along, across} {
+		part, column, image := mat.NewSymDense(n, nil), make([]float64, n), make([]float64, n)
+		for j := range n {
+			clear(column)
+			column[j] = 1
+			project(column)
+			for i := range n {
+				image[i] = 0
+				for k, t := range column {
+					image[i] += a.At(i, k) * t
+				}
+			}
+			project(image)
+			for i := 0; i <= j; i++ {
+				part.SetSym(i, j, image[i])
+			}
+		}
+		if !eigen.Factorize(part, true) {
+			return make([]float64, n*n), 0
+		}
+		values := eigen.Values(nil)
+		least = 0
+		if values[0] < -noise*most {
+			least = values[0] / most
+		}
+		add(values)
+	}
+	return out, least
+}
+
+// tied reports that x alone need not determine y.
+func (v *Solver) tied() bool { return !(v.p.Facts.StrongConvexity > 0) }

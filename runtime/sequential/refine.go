@@ -1,0 +1,112 @@
+package sequential
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
+)
+
+// refined is an answer of the follower with its multipliers, next to one that is exact to the tolerances of package activeset: which of the rows that are weakly active hold, within kkt.Tolerance, and what
+// all multipliers are, is decided by the program of the remainder, in units of what is left (iterative refinement; Gleixner, Steffy and Wolter 2016). Near a kink of F values are then exact to rounding.
+func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []float64) {
+	p := a.v.p
+	n := p.Dy
+	grad := make([]float64, n)
+	p.G.GradY(grad, x, y)
+	force, reach := 0.0, 0.0
+	for j, g := range grad { // the gradient itself may vanish: its terms are told from how it bends
+		terms := math.Abs(g)
+		cols, vals := a.h.Row(j)
+		for t, k := range cols {
+			terms += math.Abs(vals[t] * y[k])
+		}
+		force, reach = math.Max(force, terms*a.qp.Unit(j)), math.Max(reach, math.Abs(y[j])/a.qp.Unit(j))
+	}
+	h := make([]float64, p.Rows.Len())
+	p.Rows.Residual(h, x, y)
+	rows, weak := []int{}, 0
+	program := &activeset.Program{N: n, A: sparse.Empty(n), C: make([]float64, n)}
+	size := 0.0
+	for i, kind := range p.Rows.Kind {
+		cols, vals := p.Rows.B.Row(i)
+		steep := 0.0
+		for t, j := range cols {
+			steep = math.Max(steep, math.Abs(vals[t])*a.qp.Unit(j))
+		}
+		held := kind == problem.Equal || lambda[i]*steep > kkt.Tolerance*force
+		switch {
+		case steep == 0 || kind == problem.AtMost && -h[i] > kkt.Tolerance*steep*math.Max(1, reach):
+			if kind == problem.AtMost { // rounding may give the multiplier of one side of a variable to the other
+				lambda[i] = 0
+			}
+			continue
+		case held:
+			for t, j := range cols {
+				grad[j] -= vals[t] * lambda[i]
+			}
+		default:
+			weak++
+			size = math.Max(size, math.Abs(h[i])/steep)
+		}
+		for t, j := range cols {
+			program.A.Append(j, vals[t]*a.qp.Unit(j))
+		}
+		program.A.EndRow()
+		rows = append(rows, i)
+		hi := math.Inf(1)
+		if held {
+			hi = h[i]
+		}
+		program.RowLo, program.RowHi = append(program.RowLo, h[i]), append(program.RowHi, hi)
+	}
+	left := 0.0
+	for j, g := range grad {
+		left = math.Max(left, math.Abs(g)*a.qp.Unit(j))
+	}
+	if size = math.Max(size, left); size == 0 || weak == 0 && left <= roundings*force {
+		return y, lambda
+	}
+	for j := range n {
+		program.C[j] = grad[j] * a.qp.Unit(j) / size
+		program.Lo, program.Hi = append(program.Lo, math.Inf(-1)), append(program.Hi, math.Inf(1))
+	}
+	for k := range rows {
+		program.RowLo[k] /= size
+		program.RowHi[k] /= size
+	}
+	program.Q = a.h.Clone()
+	for i := range n {
+		cols, vals := program.Q.Row(i)
+		for t, j := range cols {
+			vals[t] *= a.qp.Unit(i) * a.qp.Unit(j)
+		}
+	}
+	solver, err := activeset.New(program)
+	if err != nil {
+		return y, lambda
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	a.qp.Work += sol.Work
+	if sol.Status != activeset.Optimal {
+		return y, lambda
+	}
+	next, with := append([]float64(nil), y...), append([]float64(nil), lambda...)
+	for j, d := range sol.Z {
+		next[j] += size * d * a.qp.Unit(j)
+	}
+	for k, i := range rows {
+		if program.RowLo[k] == program.RowHi[k] {
+			with[i] += size * sol.Row[k]
+		} else {
+			with[i] = size * math.Max(0, sol.Row[k])
+		}
+	}
+	if p.G.GradY(grad, x, next); !finite(grad) {
+		return y, lambda
+	}
+	return next, with
+}

@@ -1,0 +1,239 @@
+// Package sequential finds local solutions of bilevel problems whose KKT system (package kkt) is not one of linear rows: g is smooth and strongly convex in y,
+// constraints of the leader are smooth, X may have balls. It solves a sequence of quadratic programs with linear complementarity constraints (QPECs) within trust
+// regions (Luo, Pang and Ralph 1996, chapter 6; Fukushima, Luo and Pang 1998; Scholtes and Stohr 1999).
+//
+// At z_k = (x_k, y_k, lambda_k), a point of the system
+//
+//	r(z) = grad_y g(x, y) - B'lambda = 0,   s = b + B y - A x >= 0,   lambda >= 0,   s_i lambda_i = 0,   c(x, y, lambda) <= 0,
+//
+// r and c are linearized, with H = d2g/dy2 and G = d2g/dydx from differences of grad_y g; rows and pairs are linear as they stand. The Lagrangian of a branch is
+//
+//	L = f - a'r + nu'c + (rows and sides of pairs, linear),
+//
+// with the signs of kkt.Multipliers: a is the adjoint, the multiplier of r, nu that of c. The subproblem
+//
+//	minimize grad f'd + 1/2 d'W d    over the linearized system,  |d_x| <= Delta,  W = Hessian of f - a'grad_y g + nu'c,
+//
+// is a problem of package pieces, which solves it locally from d = 0. On a branch that it keeps this is Newton's method for the branch's KKT conditions: a step
+// leaves an error of second order, and convergence is quadratic where the branch satisfies the second-order conditions (Nocedal and Wright 2006, theorem 18.4).
+// First-order terms are exact and all branches that meet at z_k are in the subproblem, so that d = 0 is its solution only if z_k is B-stationary.
+//
+// A trial x is judged by the true problem: the follower is solved there exactly (follower.go), and
+//
+//	phi(x) = f(x, y*(x), lambda(x)) + sum rho_i max(0, c_i)
+//
+// has to fall by a part of what the model promised, else Delta shrinks (Nocedal and Wright 2006, algorithm 4.1). The violations are variables of the subproblem, so that it is
+// feasible at d = 0 (Fletcher 1987, section 14.4), and rho grows until they vanish. Where the fall of phi drowns in its rounding, Newton steps go on as long as they become shorter.
+//
+// The follower's rows hold at each trial x, since they are linear; values that are not finite, beyond the domain of f, g or c, shorten steps.
+//
+// At the end the point is examined on the system linearized there (pieces.Solver.Examine), whose stationarity is that of the problem: first-order terms are all that strong
+// stationarity and B-stationarity read, and the Hessian of the model is that of the Lagrangian, which the second-order condition reads.
+package sequential
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+)
+
+// errNotFinite says that a function, or its gradient, is not finite where it is needed.
+var errNotFinite = errors.New("a function is not finite")
+
+// ErrNoPoint says that no point was found at which the leader's constraints hold.
+var ErrNoPoint = errors.New("no point was found at which the constraints of the upper level hold: their violation is stationary")
+
+// Options of a solve.
+type Options struct {
+	// Observer, optional, is told of each step.
+	Observer func(pieces.Step)
+	// Begin, optional, finds an answer of the follower at x where nothing is known of it: y (len Dy), nil where there is none.
+	Begin func(ctx context.Context, x []float64) ([]float64, error)
+}
+
+// Solver holds what solves of one problem share. It is not safe for concurrent use.
+type Solver struct {
+	p        *problem.Problem
+	opts     Options
+	kinds    []problem.Kind // of the constraints: the coupled ones, then the balls of X
+	names    []string
+	coupled  int // of them
+	owner    []int
+	groups   [][]int
+	part     *sparse.CSR // of the Hessian of f, the last (convexPart)
+	exact    *lower      // grad_y g where it is affine: at 0
+	follower *answers
+	unit     []float64 // len Dx: lengths of x in which the system is equilibrated
+	work     int64
+}
+
+// Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
+func Applies(p *problem.Problem) string {
+	switch {
+	case p.Integer != nil:
+		return "the leader has variables that take whole numbers only"
+	case !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0):
+		return "g is not proved strongly convex in y"
+	case slices.ContainsFunc(p.X.Balls, func(b problem.Ball) bool { return b.Radius == 0 }):
+		return "X has a ball of radius 0"
+	}
+	return ""
+}
+
+// New prepares solves of p.
+func New(p *problem.Problem, opts Options) (*Solver, error) {
+	if why := Applies(p); why != "" {
+		return nil, errors.New(why)
+	}
+	v := &Solver{p: p, opts: opts, owner: make([]int, p.Dy), groups: groupsOf(p.Blocks)}
+	for b, block := range p.Blocks {
+		for _, j := range block {
+			v.owner[j] = b
+		}
+	}
+	if p.Coupled != nil {
+		v.kinds = append(v.kinds, p.Coupled.Kind...)
+		v.names = append(v.names, p.Coupled.Name...)
+	}
+	v.coupled = len(v.kinds)
+	for _, ball := range p.X.Balls {
+		v.kinds, v.names = append(v.kinds, problem.AtMost), append(v.names, ball.Name)
+	}
+	return v, nil
+}
+
+// point is a point of the system with the follower solved, and all functions there to first order.
+type point struct {
+	x, y, lambda []float64
+	f            float64
+	grad         []float64   // of f in (x, y, the multipliers that f reads)
+	c            []float64   // values of the constraints
+	jac          [][]float64 // their gradients, one row each
+	lower        *lower
+}
+
+// evaluate is the point at (x, y, lambda) to first order, without the follower's derivatives.
+func (v *Solver) evaluate(x, y, lambda []float64) (*point, error) {
+	p := v.p
+	n := p.Dx + p.Dy + len(p.Duals)
+	pt := &point{x: x, y: y, lambda: lambda, grad: make([]float64, n)}
+	answer := make([]float64, p.AnswerLen())
+	copy(answer, y)
+	for k, i := range p.Duals {
+		answer[p.Dy+k] = lambda[i]
+	}
+	gx, ga := make([]float64, p.Dx), make([]float64, len(answer))
+	pt.f = p.F.ValueGrad(gx, ga, x, answer)
+	copy(pt.grad, gx)
+	copy(pt.grad[p.Dx:], ga[:p.Dy+len(p.Duals)])
+	pt.c = append(pt.c, p.CoupledPart(ga)...)
+	weights := answer[p.Dy+len(p.Duals):]
+	for i := range v.coupled { // grad c_i is what its weight adds to the gradient of f
+		weights[i] = 1
+		p.F.ValueGrad(gx, ga, x, answer)
+		weights[i] = 0
+		row := make([]float64, n)
+		copy(row, gx)
+		copy(row[p.Dx:], ga[:p.Dy+len(p.Duals)])
+		for j := range row {
+			row[j] -= pt.grad[j]
+		}
+		pt.jac = append(pt.jac, row)
+	}
+	for k := range p.X.Balls {
+		one := make([]float64, len(p.X.Balls))
+		one[k] = 1
+		row := make([]float64, n)
+		v.ballGradient(row, x, one)
+		pt.c, pt.jac = append(pt.c, ballValue(&p.X.Balls[k], x)), append(pt.jac, row)
+	}
+	if !finite(pt.grad) || !finite(pt.c) || !finite([]float64{pt.f}) {
+		return nil, errNotFinite
+	}
+	for _, row := range pt.jac {
+		if !finite(row) {
+			return nil, errNotFinite
+		}
+	}
+	return pt, nil
+}
+
+// ballValue is (|x - center|^2 - radius^2)/(2 radius), which has slopes of length 1 at the surface.
+func ballValue(b *problem.Ball, x []float64) float64 {
+	sum := 0.0
+	for k, t := range x[b.Start:b.End] {
+		if b.Center != nil {
+			t -= b.Center[k]
+		}
+		sum += t * t
+	}
+	return (sum - b.Radius*b.Radius) / (2 * b.Radius)
+}
+
+// ballGradient adds to dst the gradients of the balls' constraints times weights.
+func (v *Solver) ballGradient(dst, x, weights []float64) {
+	for k, w := range weights {
+		b := &v.p.X.Balls[k]
+		for j := b.Start; j < b.End; j++ {
+			t := x[j]
+			if b.Center != nil {
+				t -= b.Center[j-b.Start]
+			}
+			dst[j] += w * t / b.Radius
+		}
+	}
+}
+
+// second gives a point the follower's derivatives, fine or not.
+func (v *Solver) second(pt *point, fine bool) error {
+	if !v.p.Facts.JointlyQuadratic {
+		var err error
+		pt.lower, err = v.followerAt(pt.x, pt.y, true, fine)
+		return err
+	}
+	if v.exact == nil {
+		lo, err := v.affine()
+		if err != nil {
+			return err
+		}
+		v.exact = lo
+	}
+	pt.lower = &lower{grad: make([]float64, v.p.Dy), h: v.exact.h, g: v.exact.g}
+	v.p.G.GradY(pt.lower.grad, pt.x, pt.y)
+	return nil
+}
+
+// affine reads H and G off a follower whose g is quadratic in x and y.
+func (v *Solver) affine() (*lower, error) {
+	q := *v.p
+	set := *q.X
+	set.Balls = nil
+	q.X, q.Coupled = &set, nil
+	q.F = &quadratic{at: make([]float64, q.Dx+q.Dy+len(q.Duals)), grad: make([]float64, q.Dx+q.Dy+len(q.Duals)), rows: sparse.Empty(0)}
+	q.Facts.DegreeF = 0
+	s, err := kkt.New(&q)
+	if err != nil {
+		return nil, err
+	}
+	return &lower{h: s.H, g: s.G}, nil
+}
+
+// violation is the weighted sum of what the constraints are violated by.
+func (v *Solver) violation(c []float64, penalty elastic) (sum float64) {
+	for i, t := range c {
+		if v.kinds[i] == problem.Equal {
+			t = math.Abs(t)
+		}
+		sum += penalty[i] * math.Max(0, t)
+	}
+	return sum
+}
+
+// Work is what all solves so far have taken (activeset.Solution.Work).
+func (v *Solver) Work() int64 { return v.work }

@@ -1,0 +1,288 @@
+package sequential_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"gonum.org/v1/gonum/mat"
+
+	"bilevelc/internal/kkttest"
+	"bilevelc/internal/members"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/sequential"
+)
+
+// truth finds the follower's answer to x by Newton's method on every set of rows that may hold with equality: the one whose point is feasible, with multipliers that are not negative.
+type truth struct {
+	p *problem.Problem
+	g *kkttest.Smooth
+}
+
+func truthOf(p *problem.Problem) *truth { return &truth{p, p.G.(*kkttest.Smooth)} }
+
+func (t *truth) answer(x []float64) (y []float64) {
+	m, best := t.p.Rows.Len(), math.Inf(1)
+	for set := range 1 << m {
+		var held []int
+		for i := range m {
+			if set>>i&1 == 1 {
+				held = append(held, i)
+			}
+		}
+		if len(held) > t.p.Dy {
+			continue
+		}
+		at, ok := t.on(x, held)
+		if ok {
+			if v := t.g.Value(x, at); v < best { // they are one point, but for rounding
+				best, y = v, at
+			}
+		}
+	}
+	return y
+}
+
+// on is the minimizer of g over the face on which some rows hold, where it is the follower's answer.
+func (t *truth) on(x []float64, held []int) ([]float64, bool) {
+	p, n, k := t.p, t.p.Dy, len(held)
+	y, lambda, grad := make([]float64, n), make([]float64, k), make([]float64, n)
+	left := math.Inf(1)
+	for range 60 {
+		t.g.GradY(grad, x, y)
+		h := t.g.HessY(x, y)
+		a, b := mat.NewDense(n+k, n+k, nil), mat.NewVecDense(n+k, nil)
+		for i := range n {
+			b.SetVec(i, -grad[i])
+			for j := range n {
+				a.Set(i, j, h[i*n+j])
+			}
+		}
+		residual := 0.0
+		for c, i := range held {
+			cols, vals := p.Rows.B.Row(i)
+			for s, j := range cols {
+				a.Set(j, n+c, -vals[s])
+				a.Set(n+c, j, vals[s])
+			}
+			s := p.Rows.Rhs[i] + p.Rows.B.RowDot(i, y) - p.Rows.A.RowDot(i, x)
+			b.SetVec(n+c, -s)
+		}
+		var d mat.VecDense
+		if d.SolveVec(a, b) != nil {
+			return nil, false
+		}
+		step := 1.0
+		for j := range n {
+			residual = math.Max(residual, math.Abs(d.AtVec(j)))
+		}
+		if residual > 1 {
+			step = 1 / residual
+		}
+		for j := range n {
+			y[j] += step * d.AtVec(j)
+		}
+		for c := range held {
+			lambda[c] = d.AtVec(n + c)
+		}
+		if left = residual; left < 1e-13 {
+			break
+		}
+	}
+	if left > 1e-9 {
+		return nil, false
+	}
+	for _, l := range lambda {
+		if l < -1e-9 {
+			return nil, false
+		}
+	}
+	for i := range p.Rows.Kind {
+		if p.Rows.Rhs[i]+p.Rows.B.RowDot(i, y)-p.Rows.A.RowDot(i, x) < -1e-9 {
+			return nil, false
+		}
+	}
+	return y, true
+}
+
+// at is F at x and by how much the worst of the leader's constraints is violated.
+func (t *truth) at(x []float64) (f, violated float64) {
+	y := append(t.answer(x), make([]float64, t.p.AnswerLen()-t.p.Dy)...)
+	grad := make([]float64, len(y))
+	f = t.p.F.ValueGradY(grad, x, y)
+	for _, c := range t.p.CoupledPart(grad) {
+		violated = math.Max(violated, c)
+	}
+	for _, ball := range t.p.X.Balls {
+		sum := 0.0
+		for k, v := range x[ball.Start:ball.End] {
+			if ball.Center != nil {
+				v -= ball.Center[k]
+			}
+			sum += v * v
+		}
+		violated = math.Max(violated, math.Sqrt(sum)-ball.Radius)
+	}
+	return f, violated
+}
+
+func solver(t *testing.T, p *problem.Problem) *sequential.Solver {
+	t.Helper()
+	s, err := sequential.New(p, sequential.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// judge compares a point with the truth: F there, that constraints hold, and that no direction leads to a lower F, to first order, and, where the second-order condition
+// was found to hold, near by at all.
+func judge(t *testing.T, rng *rand.Rand, p *problem.Problem, point *kkt.Point, label any) {
+	t.Helper()
+	tr := truthOf(p)
+	x := point.Z[:p.Dx]
+	f, violated := tr.at(x)
+	if math.Abs(f-point.F) > 1e-8*(1+math.Abs(f)) {
+		t.Errorf("%v: F is %v, not %v", label, f, point.F)
+	}
+	if violated > 1e-7 {
+		t.Errorf("%v: a constraint is violated by %v", label, violated)
+	}
+	if point.Multipliers == nil && len(point.Leaves) == 0 {
+		t.Errorf("%v: no multipliers", label)
+	}
+	for range 40 {
+		d, size := make([]float64, p.Dx), 0.0
+		for j := range d {
+			d[j] = rng.NormFloat64()
+			size = math.Max(size, math.Abs(d[j]))
+		}
+		for _, h := range []float64{1e-3, 1e-4} {
+			moved := make([]float64, p.Dx)
+			for j := range d {
+				moved[j] = math.Min(math.Max(x[j]+h*d[j]/size, p.X.Lo[j]), p.X.Hi[j])
+			}
+			there, off := tr.at(moved)
+			if off > 0 {
+				continue
+			}
+			// F is piecewise smooth: its terms of second order are of the size of some tens.
+			room := 100 * h * h
+			if point.SecondOrder == kkt.Holds && p.Coupled == nil && len(p.X.Balls) == 0 {
+				room = 1e-9
+			}
+			if there < f-room {
+				t.Errorf("%v: F falls from %v by %v over %v along %v", label, f, f-there, h, d)
+				return
+			}
+		}
+	}
+}
+
+// One variable of the leader: F on a grid, from an enumeration of all branches, is the truth. From the best point of the grid a solve does not end higher, and from others at a point from which
+// F does not fall.
+func TestOneVariableAgainstAGrid(t *testing.T) {
+	starts, stalled := 0, 0
+	for seed := range members.Seeds(t, 60) {
+		rng := rand.New(rand.NewPCG(seed, 11))
+		p := kkttest.RandomSmooth(rng, 1, 2, 2, 0, seed%2 == 0)
+		tr := truthOf(p)
+		best, at := math.Inf(1), 0.0
+		for k := range 81 {
+			x := -1 + float64(k)/40
+			if f, _ := tr.at([]float64{x}); f < best {
+				best, at = f, x
+			}
+		}
+		for _, start := range []float64{at, -0.9, 0.1, 0.8} {
+			starts++
+			point, err := solver(t, p).From(t.Context(), []float64{start})
+			if errors.Is(err, pieces.ErrStalled) { // which is said
+				stalled++
+				continue
+			}
+			if err != nil {
+				t.Errorf("seed %d from %v: %v", seed, start, err)
+				continue
+			}
+			judge(t, rng, p, point, seed)
+			if start == at && point.F > best+1e-9*(1+math.Abs(best)) {
+				t.Errorf("seed %d: from %v, where F is %v, to %v", seed, at, best, point.F)
+			}
+		}
+	}
+	if stalled > members.Misses(starts, 0.01) {
+		t.Errorf("%d of %d starts stalled", stalled, starts)
+	}
+}
+
+// More variables, with constraints of the leader that are not linear, and balls.
+func TestMoreVariables(t *testing.T) {
+	none, starts, stalled := 0, 0, 0
+	for seed := range members.Seeds(t, 80) {
+		rng := rand.New(rand.NewPCG(seed, 12))
+		p := kkttest.RandomSmooth(rng, 2+int(seed%2), 2, 2, int(seed%3), seed%4 != 0)
+		if seed%5 == 0 {
+			p.X.Balls = []problem.Ball{{Start: 0, End: 2, Center: []float64{0.2, 0}, Radius: 0.5, Name: "ball"}}
+		}
+		for range 2 {
+			x := make([]float64, p.Dx)
+			for j := range x {
+				x[j] = 2*rng.Float64() - 1
+			}
+			starts++
+			point, err := solver(t, p).From(t.Context(), x)
+			if errors.Is(err, pieces.ErrStalled) { // which is said
+				stalled++
+				continue
+			}
+			if errors.Is(err, sequential.ErrNoPoint) {
+				none++
+				continue
+			}
+			if err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+				continue
+			}
+			judge(t, rng, p, point, seed)
+		}
+	}
+	if stalled > members.Misses(starts, 0.01) {
+		t.Errorf("%d of %d starts stalled", stalled, starts)
+	}
+	t.Logf("%d starts ended where the constraints do not hold", none)
+}
+
+// Where a problem's system is linear, the point is that of package pieces.
+func TestLinearSystems(t *testing.T) {
+	for seed := range members.Seeds(t, 30) {
+		rng := rand.New(rand.NewPCG(seed, 13))
+		p := kkttest.Random(rng, 2, 3, 1, true, seed%2 == 0)
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		direct, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := []float64{0, 0}
+		want, err := direct.From(t.Context(), x)
+		if err != nil {
+			continue
+		}
+		p.Facts.StrongConvexity = 1
+		p.Facts.JointlyQuadratic = seed%3 == 0
+		got, err := solver(t, p).From(t.Context(), want.Z[:2])
+		if err != nil {
+			t.Errorf("seed %d: %v", seed, err)
+			continue
+		}
+		if got.F > want.F+1e-8*(1+math.Abs(want.F)) {
+			t.Errorf("seed %d: F = %v, from %v of the system itself", seed, got.F, want.F)
+		}
+	}
+}

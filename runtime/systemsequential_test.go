@@ -1,0 +1,190 @@
+package runtime_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// smoothModels have followers that are not quadratic, constraints of the leader that are not linear, and balls.
+var smoothModels = map[string]string{
+	"congestion": `model design
+data time: vector[3] = [2, 3, 1]
+data cap: vector[3] = [4, 3, 2]
+upper {
+  var widen: vector[3] in box(0, 4)
+  let room = cap + widen
+  minimize sum(time .* flow .* (1 + 0.15 * (flow ./ room) .^ 4)) + 0.3 * sum(widen)
+}
+lower {
+  var flow: vector[3] in nonneg
+  minimize sum(time .* flow + 0.03 * time .* flow .^ 5 ./ room .^ 4) + 0.02 * sumsq(flow)
+  subject to sum(flow) == 9
+}`,
+	"entropy": `model quantal
+data value: vector[4] = [9, 8, 4, 3]
+data loss: vector[4] = [5, 9, 3, 8]
+upper {
+  var guard: vector[4] in box(0, 1)
+  minimize loss' * ((1 - guard) .* attack)
+  subject to sum(guard) <= 1.5
+}
+lower {
+  var attack: vector[4] in simplex(1)
+  minimize -(value .* (1 - guard) - 4 * guard)' * attack - 0.8 * entropy(attack)
+}`,
+	"logistic": `model weights
+data u: matrix[5, 2] = [[1, 0.3], [-0.5, 1], [0.2, -1.2], [1.4, 0.8], [-1, -0.6]]
+data s: vector[5] = [1, -1, 1, 1, -1]
+upper {
+  var w: vector[5] in simplex(1)
+  minimize mean(log1pexp(-(s .* (u * theta)))) + sumsq(w)
+}
+lower {
+  var theta: vector[2] in box(-1, 1)
+  minimize sum(w .* log1pexp(-(s .* (u * theta)))) + 0.05 * sumsq(theta)
+}`,
+	"kink": `model kink
+upper {
+  var x: real in box(-3, 3)
+  maximize y[1] - 0.1 * x^2
+}
+lower {
+  var y: vector[2]
+  maximize -exp(y[1] - x) - exp(-y[1]) - y[2]^2
+  subject to y[1] + y[2] <= 0.5
+}`,
+	"disc": `model disc
+upper {
+  var x: vector[2] in ball(1)
+  minimize (x[1] - 2)^2 + (y[1] + 1)^2 + x[2] * y[2]
+  subject to y[1]^2 + x[2] <= 0.6
+}
+lower {
+  var y: vector[2] in box(0, 2)
+  minimize sum(exp(y - x)) + 0.5 * sumsq(y) - 2 * y[1]
+}`,
+}
+
+// Smooth problems are solved on the KKT system by default; evaluations of F by a solver of another kind find no direction in which it falls from there, and no number of the certificate can be changed.
+func TestSmoothSystems(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for name, text := range smoothModels {
+		problem := bindText(t, text)
+		r, err := problem.Solve(context.Background(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(problem, r) {
+			t.Errorf("%s: %s with %s (%s)", name, r.Status, r.Method, r.Reason)
+			continue
+		}
+		old, err := problem.Solve(context.Background(), runtime.OffSystem(runtime.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sign := 1.0
+		if r.Upper.Sense == "maximize" {
+			sign = -1
+		}
+		if f, g := sign*float64(r.Upper.Objective), sign*float64(old.Upper.Objective); f > g+1e-6*(1+math.Abs(g)) {
+			t.Errorf("%s: F = %v, %v with %s", name, f, g, old.Method)
+		}
+		if r.Upper.Residuals == nil { // without constraints that decide which points count
+			x := r.Upper.Variables[0]
+			for range 20 {
+				moved := x
+				moved.Data = append([]float64(nil), x.Data...)
+				for j := range moved.Data {
+					moved.Data[j] += 1e-4 * rng.NormFloat64()
+				}
+				e, err := problem.Eval(context.Background(), runtime.Values{moved}, runtime.Options{})
+				if err != nil || e.Residuals.Upper > 1e-12 {
+					continue // outside of X
+				}
+				if f, g := sign*float64(r.Upper.Objective), sign*float64(e.Upper.Objective); g < f-1e-6*(1+math.Abs(f)) {
+					t.Errorf("%s: F falls from %v to %v", name, f, g)
+				}
+			}
+		}
+		strong := r.Certificate.Strong
+		for _, part := range [][]float64{strong.Adjoint, strong.Slack, strong.Multiplier, strong.Bound, strong.Rows, strong.Coupled, strong.Balls} {
+			for i, was := range part {
+				for _, forged := range []float64{was + 0.01*(1+math.Abs(was)), -was - 1, math.NaN()} {
+					if part[i] = forged; verified(problem, r) {
+						t.Errorf("%s: a multiplier %v passed for %v", name, forged, was)
+					}
+				}
+				part[i] = was
+			}
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Random congestion games with a kink or two: by the closed form of the follower on two roads F has no better point on a grid near the solution.
+func TestTwoRoads(t *testing.T) {
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		free, slope, demand, wish := 1+rng.Float64(), 0.2+rng.Float64(), 1+2*rng.Float64(), 3*rng.Float64()
+		p := bindText(t, fmt.Sprintf(`model roads
+param free: real = %.17g
+param slope: real = %.17g
+param demand: real = %.17g
+param wish: real = %.17g
+upper {
+  var toll: real in box(0, 6)
+  minimize (flow[1] - wish)^2 + 0.01 * toll^2
+}
+lower {
+  var flow: vector[2] in nonneg
+  minimize (1 + toll) * flow[1] + 0.1 * flow[1]^5 + free * flow[2] + slope * flow[2]^3 + 0.05 * sumsq(flow)
+  subject to sum(flow) == demand
+}`, free, slope, demand, wish))
+		r, err := p.Solve(context.Background(), runtime.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || r.Method != runtime.SystemMethod || !verified(p, r) {
+			t.Errorf("seed %d: %s with %s (%s)", seed, r.Status, r.Method, r.Reason)
+			continue
+		}
+		// The flow on the first road is where the costs of both are the same, or at an end: by bisection.
+		at := func(toll float64) float64 {
+			gap := func(v float64) float64 {
+				w := demand - v
+				return 1 + toll + 0.5*math.Pow(v, 4) + 0.1*v - free - 3*slope*w*w - 0.1*w
+			}
+			lo, hi := 0.0, demand
+			if gap(lo) > 0 {
+				hi = lo
+			} else if gap(hi) < 0 {
+				lo = hi
+			}
+			for range 100 {
+				if mid := (lo + hi) / 2; gap(mid) < 0 {
+					lo = mid
+				} else {
+					hi = mid
+				}
+			}
+			return (lo-wish)*(lo-wish) + 0.01*toll*toll
+		}
+		best := math.Inf(1)
+		for k := range 6001 {
+			best = math.Min(best, at(float64(k)/1000))
+		}
+		toll, _ := r.Upper.Variables.Get("toll")
+		if f := at(toll.Data[0]); math.Abs(f-float64(r.Upper.Objective)) > 1e-8 || f > best+1e-9 {
+			t.Errorf("seed %d: F = %v, which is %v by bisection, %v on a grid", seed, r.Upper.Objective, f, best)
+		}
+	}
+}
