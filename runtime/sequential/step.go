@@ -136,11 +136,16 @@ func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
 	return v.evaluate(x, own(y), own(lambda))
 }
 
-// penalties are such that a unit of violation costs what f changes by along the way that changes a constraint by one.
+// penalties are such that a unit of violation costs what f changes by along the way that changes a constraint by one. The gradient of a constraint may vanish at a point: then that it changes by its
+// value over the size of the point tells; where a penalty is too small it grows (steered).
 func (v *Solver) penalties(pt *point) elastic {
-	out := make(elastic, len(v.kinds))
+	out, size := make(elastic, len(v.kinds)), math.Max(1, math.Max(norm(pt.x), norm(pt.y)))
 	for i, row := range pt.jac {
-		out[i] = math.Max(1, norm(pt.grad)/math.Max(norm(row), 0x1p-52*norm(pt.grad)))
+		steep := math.Max(norm(row), math.Abs(pt.c[i])/size)
+		if steep == 0 {
+			steep = 1
+		}
+		out[i] = math.Max(1, norm(pt.grad)/steep)
 	}
 	return out
 }
@@ -390,9 +395,6 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 			trial, err := v.try(ctx, st, q)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
-			}
-			if err == nil {
-			} else {
 			}
 			if !(seen.Measure < before/2) || seen.Measure == 0 || err != nil || trial.f+v.violation(trial.c, st.penalty) > phi+64*roundings*q.terms {
 				p := end.Point
