@@ -161,7 +161,7 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	case p.Numeric.Integer != nil:
 		err = run.integers()
 	default:
-		if err = run.locally(ctx); err == nil {
+		if err = run.locally(ctx); err == nil && run.smooth == nil {
 			err = run.takeBestAnswer(ctx)
 		}
 	}
