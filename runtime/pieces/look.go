@@ -60,9 +60,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 			out.measure = math.Max(0, fall)
 		}
 		if fall <= stationary {
-			m := s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)
-			s.Settle(m, p.Z)
-			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: m})
+			leaves = append(leaves, kkt.Leaf{Fix: append([]kkt.Fix(nil), fix...), Multipliers: s.FromDuals(v.dual(), p.Z, sol.Row, sol.Bound)})
 			return nil
 		}
 		worst, most := -1, 0.0
@@ -153,6 +151,12 @@ func (v *Solver) Examine(ctx context.Context, z []float64) (*Examined, error) {
 	out := &Examined{Point: p, Measure: seen.measure}
 	if seen.next != nil {
 		return out, nil
+	}
+	if p.Multipliers != nil {
+		v.s.Settle(p.Multipliers, z)
+	}
+	for _, leaf := range p.Leaves {
+		v.s.Settle(leaf.Multipliers, z)
 	}
 	out.Away = v.secondOrder(p, seen)
 	other, _, err := v.elsewhere(ctx, p)
