@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 )
 
 // residualRounding is by how much two computations of a residual may differ: a thousandth of what it may be, and a rounding for each entry of y, which an entry of grad_x is a sum over.
@@ -58,7 +59,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 // sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f.
 type sizesOfF struct{ x, y, value float64 }
 
-// gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and half way to 0:
+// gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and where entries are half way to 0:
 // they do not depend on how wide X is.
 func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms sizesOfF) {
 	q := v.p.Signed(m.Coupled)
@@ -66,14 +67,6 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 	gx, ga = make([]float64, q.Dx), make([]float64, q.AnswerLen())
 	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
 	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
-	half := func(u []float64) []float64 {
-		out := make([]float64, len(u))
-		for j, t := range u {
-			out[j] = t / 2
-		}
-		return out
-	}
-	v.d.f.ValueGrad(hx, ha, half(x), q.Answer(half(y), half(v.doc.Lambda)))
 	moved := func(a, b []float64) float64 {
 		d := 0.0
 		for j := range a {
@@ -83,8 +76,16 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 		}
 		return d
 	}
-	terms.x = maxAbs(gx) + moved(gx, hx)
-	terms.y = maxAbs(ga[:q.Dy]) + moved(ga[:q.Dy], ha[:q.Dy])
+	at := slices.Concat(x, q.Answer(y, v.doc.Lambda))
+	half := make([]float64, len(at))
+	for k := range signings {
+		for j, t := range turned(at, k) {
+			half[j] = at[j] - (at[j]+t)/4 // all entries half way for k = 0, then about half of them: terms that cancel together do not in part
+		}
+		v.d.f.ValueGrad(hx, ha, half[:q.Dx], half[q.Dx:])
+		terms.x = math.Max(terms.x, maxAbs(gx)+moved(gx, hx))
+		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+moved(ga[:q.Dy], ha[:q.Dy]))
+	}
 	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited. Where
 	// both vanish, since f is at its least in y, what they would carry is told from grad_y f itself: H^-1 of it is about its length over how long H makes it.
