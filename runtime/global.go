@@ -84,6 +84,9 @@ func (run *systemRun) global(ctx context.Context) error {
 		return run.p.continuous(found.Why)
 	}
 	claim := found.Claim()
+	if run.best != nil {
+		claim = min(claim, run.best.F) // it is no higher but for rounding
+	}
 	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
 	run.course(found, sign)
 	if found.State != nil {
@@ -114,7 +117,18 @@ func (run *systemRun) global(ctx context.Context) error {
 			return err
 		}
 	}
-	run.globally.Gap = Number(gapOf(run.best.F, claim, gapScale(run.best.F, found)))
+	if run.best.F < claim {
+		claim = run.best.F
+		run.globally.Bound = Number(sign * claim)
+		if run.proof != nil {
+			run.proof.says.Bound = claim
+		}
+	}
+	scale := gapScale(run.best.F, found)
+	run.globally.Gap = Number(gapOf(run.best.F, claim, scale))
+	if run.proof != nil {
+		run.proof.scale = scale
+	}
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {
 		run.globally.Why = ""

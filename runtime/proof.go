@@ -18,6 +18,7 @@ type treeProof struct {
 	sys   *kkt.System
 	state *tree.State
 	says  tree.Statement
+	scale float64 // what the gap is relative to
 }
 
 // WriteProof writes a proof of the result's global bound (Global.Bound; of an infeasible problem, that nothing is feasible), which VerifyProof
@@ -62,11 +63,9 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 		if r.Upper.Sense == "maximize" {
 			sign = -1
 		}
-		f, was, g := sign*float64(r.Upper.Objective), t.says.Bound, r.Global
-		if d := f - was; d > 0 { // relative to what it was relative to
-			g.Gap *= Number((f - shown.Bound) / d)
-		} else {
-			g.Gap = Number(gapOf(f, shown.Bound, math.Abs(f)))
+		f, g := sign*float64(r.Upper.Objective), r.Global
+		if r.HasPoint() {
+			g.Gap = Number(gapOf(f, shown.Bound, t.scale))
 		}
 		if g.Proved {
 			g.Within = max(g.Within, g.Gap)
