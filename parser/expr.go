@@ -305,12 +305,24 @@ func (p *exprParser) noRelation(c chain, t lexer.Token) error {
 			"a constraint needs a relation `<=`, `>=` or `==`")
 	case isName && t.Value == "forall":
 		return fail(fmt.Sprintf("write `%s: forall ...`", name.Name), "expected `:` after the name of a constraint, found `forall`")
+	case t.Value == ":" && indexed(c.terms) != "":
+		return fail(fmt.Sprintf("write `%s: forall ...`", indexed(c.terms)), "a family of constraints has one name, without indices, ahead of its `forall`")
 	case !t.EOF():
 		return fail("", "expected a relation `<=`, `>=` or `==`, found %s", p.s.describe(t))
 	}
 	at = c.terms[0].Span().To(c.terms[len(c.terms)-1].Span())
 	return fail("write a relation such as `... <= ...`; a relation that goes on to the next line ends its first line in an operator",
 		"a constraint needs a relation `<=`, `>=` or `==`")
+}
+
+// indexed is the name that the only one of some terms is an entry of; "" for others.
+func indexed(terms []lang.Expr) string {
+	if index, ok := terms[0].(*lang.Index); ok && len(terms) == 1 {
+		if name, ok := index.X.(*lang.Name); ok {
+			return name.Name
+		}
+	}
+	return ""
 }
 
 // list parses `@@ ("," @@)*` up to a closing bracket, which it consumes.

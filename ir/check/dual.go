@@ -22,8 +22,13 @@ func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
 	v := value{typ: elab.Unknown, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
 	name, isName := e.Args[0].(*lang.Name)
 	if !isName {
-		c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level").Fix =
-			"name the constraint, as in `balance: sum(y) == demand`, and write `dual(balance)`"
+		d := c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level")
+		d.Fix = "name the constraint, as in `balance: sum(y) == demand`, and write `dual(balance)`"
+		if index, ok := e.Args[0].(*lang.Index); ok {
+			if name, ok := index.X.(*lang.Name); ok && c.lowerConstraint(name.Name) != nil {
+				d.Fix = fmt.Sprintf("`dual(%s)` is all multipliers of the family: index those, as in `dual(%s)[...]`", name.Name, name.Name)
+			}
+		}
 		return v, true
 	}
 	r := c.lowerConstraint(name.Name)
