@@ -15,7 +15,6 @@ type quadratic struct {
 	at, grad []float64
 	value    float64
 	hess     *sparse.CSR // nil for an affine one
-	cols     int         // of x
 	// The constraints: their values at `at` and gradients, one row each; their weights are the last entries of the answer.
 	rows   *sparse.CSR
 	values []float64
@@ -128,10 +127,9 @@ func minus(a, b []float64) []float64 {
 	return out
 }
 
-// trust is the region of a subproblem: how far each entry of x may move, and the weight of half the square of how far y moves, where x alone does not bound it. nil: anywhere.
+// trust is the region of a subproblem: how far each entry of x may move; nil: anywhere.
 type trust struct {
-	x    []float64
-	drag float64
+	x []float64
 }
 
 // elastic are the weights of the violation of each constraint; nil: constraints are kept.
