@@ -5,7 +5,7 @@ package main
 var list = []named{
 	// What a verification looks at.
 	{"a proof's weights have no signs", "runtime/certify/treeleaf.go", "(*treeLeaf).signs",
-		`!(signed(v, l.t.sense[k]).lo >= 0)`, `signed(v, l.t.sense[k]).lo > math.MaxFloat64`},
+		`!v.zero() && l.wrong(k, i, v)`, `v.zero() && l.wrong(k, i, v)`},
 	{"a proof's linearization has the other sign", "runtime/certify/treeleaf.go", "(*treeLeaf).bound",
 		`sum.sub(point(0.5).mul(row.mul(l.z[i])))`, `sum.add(point(0.5).mul(row.mul(l.z[i])))`},
 	{"a column of a proof needs no upper end", "runtime/certify/treeleaf.go", "(*treeLeaf).bound",
