@@ -64,7 +64,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 		if !linalg.Finite(grad) || hess != nil && !linalg.Finite(hess.Val) {
 			return nil, errNotFinite
 		}
-		if v.size(z) > endless*v.from {
+		if v.sizeRead(z) > endless*v.from {
 			return nil, ErrEndless
 		}
 		c := append([]float64(nil), grad...)
@@ -162,7 +162,7 @@ func (v *Solver) onBranch(ctx context.Context, z []float64) ([]float64, error) {
 	return v.unscaled(sol.Z), nil
 }
 
-// endless is how often the size of z may grow: by then steps of all lengths from rounding to the size of z have been taken.
+// endless is how often the size of what f reads may grow: by then steps of all lengths from rounding to the size of z have been taken.
 const endless = 1 / rounding
 
 // ray is the direction from a point to another where it leads on without end, in the relaxation's units, and f falls along all of it; nil where it does not.

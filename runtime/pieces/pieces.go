@@ -124,7 +124,7 @@ func (v *Solver) Improve(ctx context.Context, z []float64, branch []kkt.Fix) (*k
 	last, flat, escapes := math.Inf(1), 0, 0
 	v.from = 1
 	if z != nil {
-		v.from = v.size(z)
+		v.from = v.sizeRead(z)
 	}
 	var reached *kkt.Point
 	for round := 1; ; round++ {
@@ -184,6 +184,19 @@ func (v *Solver) size(z []float64) float64 {
 	r := 1.0
 	for j, t := range z {
 		r = math.Max(r, math.Abs(t)/v.s.ColScale[j])
+	}
+	return r
+}
+
+// sizeRead is size over x, y and the multipliers that f reads: others that are not unique may be anywhere on a branch.
+func (v *Solver) sizeRead(z []float64) float64 {
+	s, r := v.s, 1.0
+	read := func(j int) { r = math.Max(r, math.Abs(z[j])/s.ColScale[j]) }
+	for j := range s.Nx + s.Ny {
+		read(j)
+	}
+	for _, i := range s.P.Duals {
+		read(s.Nx + s.Ny + i)
 	}
 	return r
 }
