@@ -50,6 +50,7 @@ var layers = map[string][]string{
 	"runtime/reduced":    {"internal/gram", "internal/sparse", "runtime/kkt", "runtime/linalg", "runtime/problem", "runtime/qp"},
 	"runtime/qp":         {"internal/extended", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/central":    {"internal/sparse", "runtime/linalg", "runtime/problem"},
+	"runtime/relaxation": {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem"},
 	"runtime/lower":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method"},
 	"runtime/oracle":     {"internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central"},
 	"runtime/outer":      {"internal/await", "internal/sparse", "runtime/linalg", "runtime/convex", "runtime/problem", "runtime/qp", "runtime/method", "runtime/lower", "runtime/central", "runtime/oracle", "runtime/status"},

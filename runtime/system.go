@@ -90,23 +90,24 @@ func (p *Problem) whyNot(opts Options) string {
 
 // systemRun is one run on the KKT system.
 type systemRun struct {
-	p      *Problem
-	opts   Options
-	s      *kkt.System
-	local  localSolver
-	smooth *sequential.Solver // the local solver where the system is not linear
-	solver *pieces.Solver     // on the whole system; nil until something needs it, and where that is too large
-	best   *kkt.Point
-	first  *kkt.Point // of the first start
-	ends   []StartResult
-	given  []float64 // the caller's start
-	start  []float64 // of the first, in X and where the follower has an answer
-	steps  int
-	notes  []string
-	near   bool // the first start is the solution of a problem like this one
-	trace  []TracePoint
-	err    error     // why there is no better point
-	ray    []float64 // along which F falls without end from best; nil where none is known
+	p        *Problem
+	opts     Options
+	s        *kkt.System
+	local    localSolver
+	smooth   *sequential.Solver // the local solver where the system is not linear
+	solver   *pieces.Solver     // on the whole system; nil until something needs it, and where that is too large
+	best     *kkt.Point
+	first    *kkt.Point // of the first start
+	ends     []StartResult
+	given    []float64 // the caller's start
+	start    []float64 // of the first, in X and where the follower has an answer
+	steps    int
+	notes    []string
+	noChoice bool // the first start's point is a minimizer of the high-point relaxation
+	near     bool // the first start is the solution of a problem like this one
+	trace    []TracePoint
+	err      error     // why there is no better point
+	ray      []float64 // along which F falls without end from best; nil where none is known
 
 	tree     *tree.Result // nil before the search
 	globally *Global      // what it says; nil where there was none
@@ -291,8 +292,8 @@ func (run *systemRun) locally(ctx context.Context) error {
 	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
-		if k > 0 && (run.smooth != nil || run.s.Objective == nil) && run.opts.automatic && run.local.Work() >= modestWork { // as with the search: no more than about a second that nobody asked for
-			break
+		if k > 0 && run.opts.automatic && ((run.smooth != nil || run.s.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && factorWork(run.s) >= modestWork) {
+			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)
 		if err != nil {
@@ -306,7 +307,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 				}
 			}
 		}
-		point, err := run.local.From(ctx, x)
+		point, err := run.from(ctx, k, x)
 		end := StartResult{Objective: Number(math.NaN()), Status: Solved}
 		switch {
 		case ctx.Err() != nil:

@@ -110,8 +110,12 @@ func oneAnswer(p *problem.Problem) string {
 // decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for: where f gives it bounds, with a node for each of the
 // pairs at least, of a relaxation's factor each (tree.Solve).
 func decides(s *kkt.System) bool {
-	n := float64(s.Relaxation.N + s.Relaxation.A.Rows)
-	return tree.Applies(s) == "" && math.Pow(n, 3)/2*float64(len(s.Pairs)) <= modestWork
+	return tree.Applies(s) == "" && factorWork(s)*float64(len(s.Pairs)) <= modestWork
+}
+
+// factorWork is what a factor of the whole system takes, in multiplications.
+func factorWork(s *kkt.System) float64 {
+	return math.Pow(float64(s.Relaxation.N+s.Relaxation.A.Rows), 3) / 2
 }
 
 // prepare makes the system of a run and its local solver. The whole system's is taken where a search decides; elsewhere a local solution is all there will be, and that in the

@@ -1,0 +1,113 @@
+// Package relaxation minimizes f over the rows of both levels, the follower's own objective left out: the high-point relaxation (Moore and Bard 1990),
+//
+//	minimize f(x, y) over x in X, A x - B y <= b, = b on equations.
+//
+// Where f is convex no x has an F below its minimum; where the y of a minimizer is the follower's answer to its x, as where the leader can leave the follower no choice, x is a global
+// minimizer of F, and the relaxation's multipliers are those that show it stationary: the adjoint is 0.
+//
+// Input is a problem.Problem and a point of the rows. f is touched through its gradients and differences of them.
+package relaxation
+
+import (
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/convex"
+	"bilevelc/runtime/problem"
+)
+
+// Relaxation holds the rows on z = (x, s), y = unit s, of one problem. It is not safe
+// for concurrent use.
+type Relaxation struct {
+	unit    float64 // what a change of y by 1 is worth in x (unit), by which lengths in both compare
+	p       *problem.Problem
+	n       int // Dx + Dy
+	lo, hi  []float64
+	rows    *sparse.CSR // rows z >= side, or = side: those of the lower level, then of X
+	side    []float64
+	equal   []bool
+	hessian *hessian
+	solver  *convex.Solver
+	gx, gy  []float64
+	y       []float64
+}
+
+// most is the number of entries of x and y up to which the Hessian of f, of unknown
+// pattern, is worth its gradients: as many as there are entries, once.
+const most = 4000
+
+// New prepares the relaxation of p; nil where it is none of these rows alone, because f
+// reads multipliers, or the upper level has balls or constraints that read y, or has too
+// many variables.
+func New(p *problem.Problem) *Relaxation {
+	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || p.Dx+p.Dy > most {
+		return nil
+	}
+	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: unit(p.Rows), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy), y: make([]float64, p.Dy)}
+	r.lo, r.hi = make([]float64, r.n), make([]float64, r.n)
+	for j := range r.lo {
+		r.lo[j], r.hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	if p.X.Lo != nil {
+		copy(r.lo, p.X.Lo)
+		copy(r.hi, p.X.Hi)
+	}
+	r.rows = sparse.Empty(r.n)
+	entry := func(j int, v float64) {
+		if v != 0 {
+			r.rows.Append(j, v)
+		}
+	}
+	end := func(side float64, kind problem.Kind) {
+		r.rows.EndRow()
+		r.side, r.equal = append(r.side, side), append(r.equal, kind == problem.Equal)
+	}
+	for i, kind := range p.Rows.Kind {
+		cols, vals := p.Rows.A.Row(i)
+		for t, j := range cols {
+			entry(j, -vals[t])
+		}
+		cols, vals = p.Rows.B.Row(i)
+		for t, j := range cols {
+			entry(p.Dx+j, vals[t]*r.unit)
+		}
+		end(-p.Rows.Rhs[i], kind)
+	}
+	for i, kind := range p.X.Kind {
+		cols, vals := p.X.E.Row(i)
+		for t, j := range cols {
+			entry(j, -vals[t])
+		}
+		end(-p.X.Rhs[i], kind)
+	}
+	return r
+}
+
+// join is (x, s).
+func (r *Relaxation) join(x, y []float64) []float64 {
+	z := make([]float64, r.n)
+	copy(z, x)
+	for j, v := range y {
+		z[r.p.Dx+j] = v / r.unit
+	}
+	return z
+}
+
+// split is (x, y); y is shared with r until its next use.
+func (r *Relaxation) split(z []float64) (x, y []float64) {
+	for j, v := range z[r.p.Dx:] {
+		r.y[j] = v * r.unit
+	}
+	return z[:r.p.Dx], r.y
+}
+
+// evaluate returns f at z, and its gradient in z in grad (len n).
+func (r *Relaxation) evaluate(grad, z []float64) float64 {
+	x, y := r.split(z)
+	v := r.p.F.ValueGrad(r.gx, r.gy, x, y)
+	copy(grad, r.gx)
+	for j, g := range r.gy {
+		grad[r.p.Dx+j] = g * r.unit
+	}
+	return v
+}
