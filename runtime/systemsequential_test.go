@@ -188,3 +188,44 @@ lower {
 		}
 	}
 }
+
+// Where the follower's answer, or what f feels of it, is 0, and the multipliers are rounding, neither says what it is to be compared with.
+func TestSmoothSystemsAtZero(t *testing.T) {
+	for want, text := range map[float64]string{
+		-2.25: `model unread
+upper {
+  var x: real in box(-3, 1)
+  minimize 3 * x + x^2
+}
+lower {
+  var y: real in box(-0.5, 1)
+  minimize 0.5 * y^2 + sqrt(1 + y^2) + 2 * x * y + 3 * y
+}`,
+		-3.5: `model edge
+upper {
+  var x: real in box(-2, 1.2)
+  minimize 2 * x + 0.5 * (x + 3)^2 + 2 * y
+}
+lower {
+  var y: real in box(-0.5, 1)
+  minimize exp(y) + 0.5 * x * y
+}`,
+		0.286980503752: `model shares // the value is from bisection for y, and a grid for x
+upper {
+  var x: real in box(-1, 1)
+  minimize (share - 0.5)^2 + 0.25 * (x + 1)
+}
+lower {
+  var share: real in nonneg
+  minimize 0.5 * share^2 + 2 * share * log(share / 3) + x * share
+}`,
+	} {
+		r, err := bindText(t, text).Solve(context.Background(), runtime.Options{Method: runtime.SystemMethod})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || math.Abs(float64(r.Upper.Objective)-want) > 1e-8 {
+			t.Errorf("%s: %v (%s), F %v, not %v", r.Model, r.Status, r.Reason, float64(r.Upper.Objective), want)
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 // variables through one node only, the leaf: entry k of the result is a
 // function of entry k of the leaf (of its only entry, if the leaf is a
 // scalar). Differentiating that function of one variable as a whole is what
-// makes u*log(u), sqrt(1 + u^2) or u^4 - u^2 come out with their true second
+// makes u*log(c*u), sqrt(1 + u^2) or u^4 - u^2 come out with their true second
 // derivative rather than with the sum of the worst of each operation.
 type fusion struct {
 	leaf  *expr.Node
@@ -179,15 +179,17 @@ func (s *study) run(f *fusion, slots []jet, k int, u Interval) jet {
 // the domain.
 func (s *study) composite(n *expr.Node, operand func(*expr.Node) jet) jet {
 	switch n.Op {
-	case expr.Mul: // a log a: derivative log a + 1, second derivative 1/a
+	case expr.Mul: // c a log(d a) = c/d v log v, v = d a: derivative of v log v: log v + 1, second derivative 1/v
 		a, l := n.Args[0], n.Args[1]
 		if a.Op == expr.Log {
 			a, l = l, a
 		}
-		if l.Op == expr.Log && l.Args[0] == a && s.varies(a) {
-			u := operand(a)
-			if v := positive(u.v); v.Lo >= 0 {
-				return u.then(jet{over(xlogx, v, xlogxTurn), unary(expr.Log, v).v.add(point(1)), v.recip()})
+		if l.Op == expr.Log && s.varies(l) {
+			c, base := s.multiple(a, operand)
+			d, same := s.multiple(l.Args[0], operand)
+			u := operand(l.Args[0])
+			if v := positive(u.v); base == same && v.Lo >= 0 && (d.Lo > 0 || d.Hi < 0) {
+				return u.then(jet{over(xlogx, v, xlogxTurn), unary(expr.Log, v).v.add(point(1)), v.recip()}).mul(constant(c.mul(d.recip())))
 			}
 		}
 	case expr.Sqrt: // sqrt(c + a^2), c > 0: derivative a/r, second derivative c/r^3
@@ -209,6 +211,25 @@ func (s *study) composite(n *expr.Node, operand func(*expr.Node) jet) jet {
 		return args[0].then(power(args[0].v, 2))
 	}
 	return s.elementwise(n, args[0], args[1])
+}
+
+// multiple takes the factors free of the variables off a node: it is c times base.
+func (s *study) multiple(n *expr.Node, operand func(*expr.Node) jet) (c Interval, base *expr.Node) {
+	c = point(1)
+	for {
+		switch {
+		case n.Op == expr.Neg:
+			c, n = c.neg(), n.Args[0]
+		case n.Op == expr.Mul && !s.varies(n.Args[0]):
+			c, n = c.mul(operand(n.Args[0]).v), n.Args[1]
+		case n.Op == expr.Mul && !s.varies(n.Args[1]):
+			c, n = c.mul(operand(n.Args[1]).v), n.Args[0]
+		case n.Op == expr.Div && !s.varies(n.Args[1]):
+			c, n = c.mul(operand(n.Args[1]).v.recip()), n.Args[0]
+		default:
+			return c, n
+		}
+	}
 }
 
 // splitSquare matches c + a^2 with c free of the variables, or returns nil.

@@ -205,8 +205,9 @@ func (m *model) grow(r *rand.Rand, pool []*expr.Node) *expr.Node {
 		case 0:
 			n, err = b.Unary(expr.Log, u, diag.Span{})
 		case 1:
-			if n, err = b.Unary(expr.Log, u, diag.Span{}); err == nil {
-				n = m.op(expr.Mul, u, n)
+			by := func() *expr.Node { return b.Number([]float64{1, 0.5, 3}[r.IntN(3)]) }
+			if n, err = b.Unary(expr.Log, m.op(expr.Mul, by(), u), diag.Span{}); err == nil {
+				n = m.op(expr.Mul, m.op(expr.Mul, by(), u), n)
 			}
 		default:
 			n = m.op(expr.Pow, u, b.Number([]float64{0.5, 1.5, -1, -2}[r.IntN(4)]))

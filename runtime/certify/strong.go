@@ -99,19 +99,17 @@ func (v *verification) strong(c *Strong) {
 			return
 		}
 	}
-	blur := 0.0 // what differences of gradients leave open of a residual
+	found, blur := 0.0, 0.0 // the largest residual, and what differences of gradients leave open of it
 	if len(c.Leaves) == 0 {
-		residual, e := v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
-		blur = e
-		v.atMost(name+": residual", c.Residual, residual, v.residualRounding()+blur, "")
+		found, blur = v.branchMultipliers(name, &c.Multipliers, at, nil, nil)
+		v.atMost(name+": residual", c.Residual, found, v.residualRounding()+blur, "")
 	} else {
-		worst := 0.0
 		for k := range c.Leaves {
 			leaf := &c.Leaves[k]
 			residual, e := v.branchMultipliers(fmt.Sprintf("B-stationarity, part %d", k), &leaf.Multipliers, at, set(leaf.SlackZero), set(leaf.MultiplierZero))
-			worst, blur = math.Max(worst, residual), math.Max(blur, e)
+			found, blur = math.Max(found, residual), math.Max(blur, e)
 		}
-		v.atMost("B-stationarity: residual", c.Residual, worst, v.residualRounding()+blur, "")
+		v.atMost("B-stationarity: residual", c.Residual, found, v.residualRounding()+blur, "")
 		v.check("B-stationarity: the parts are all branches that meet at the point", covers(c.Leaves, nil, nil), "")
 	}
 	for j, is := range p.Integer {
@@ -126,7 +124,7 @@ func (v *verification) strong(c *Strong) {
 			v.vector(name+": multipliers of the upper constraints", claimed.Multipliers, c.Coupled, 0)
 		}
 	}
-	v.within(name+": residual, by the terms of grad f, with the error of differences", c.Residual+blur, strongResidual)
+	v.within(name+": residual, by the terms of grad f, with the error of differences", found+blur, strongResidual)
 	if v.doc.Tied && v.doc.Hypergradient != nil && len(c.Leaves) == 0 {
 		v.ofMultipliers(c)
 	}
@@ -266,8 +264,8 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	}
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
-	worst = math.Max(worst, share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY)))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
 	blur = math.Max(share(errX, terms.x), share(errY, terms.y))
 	left, size := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
@@ -289,7 +287,38 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 		}
 		left = math.Max(left, math.Abs(rest-m.Multiplier[i]))
 	}
-	return math.Max(worst, share(left, size)), blur, terms, true
+	return math.Max(math.Max(worst, share(left, size)), math.Min(inY, v.byAdjoint(ga[:p.Dy], terms, size))), blur, terms, true
+}
+
+// byAdjoint is what a residual r of the multipliers in y is by the terms of grad f in x and of the rows' part: another adjoint, by H^-1 r, leaves none in y, and G'H^-1 r and B H^-1 r more of
+// those, H >= mu. Where f does not feel y, and the adjoint is rounding, r has no terms of its own to be compared with; then what the change of the rows' part makes of f as far as lambda reaches counts.
+func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) float64 {
+	p, x, y := v.p, v.doc.X, v.doc.Y
+	mu, reach, steep, ones := p.Facts.StrongConvexity, 0.0, 0.0, make([]float64, p.Dy)
+	if !(mu > 0) {
+		return math.Inf(1)
+	}
+	for j := range ones {
+		ones[j] = 1
+	}
+	for k := range signings { // |G'd| for entries of d of size 1
+		gx, _, _, _, err := v.d.products(x, y, turned(ones, k))
+		if err != nil {
+			return math.Inf(1)
+		}
+		reach = math.Max(reach, maxAbs(gx))
+	}
+	for i := range p.Rows.Kind {
+		_, vals := p.Rows.B.Row(i)
+		steep = math.Max(steep, norm(vals))
+	}
+	if steep > 0 {
+		grad := make([]float64, p.Dy)
+		v.d.g.GradY(grad, x, y)
+		rows = math.Max(rows, share(terms.value*steep, v.steepness(grad)))
+	}
+	step := norm(r) / mu
+	return math.Max(share(reach*step, terms.x), share(steep*step, rows))
 }
 
 // pairSigns checks the two multipliers of a pair. Each counts where what it multiplies changes f by more than rounding as far as that reaches.

@@ -113,14 +113,12 @@ func (d *Differences) difference(step float64, places []int, values []float64) (
 }
 
 // Units are the lengths on which the entries of a vector may be taken to vary: their sizes, no less than a thousandth of the largest, which
-// itself is 1 where all are 0: what is nearly zero does not say on which scale a map varies in it.
+// itself is taken to be 1 at least: what is nearly zero does not say on which scale a map varies in it. Where they are too long a difference shortens its step, and
+// where they are too short it is rounding.
 func Units(v []float64) []float64 {
-	top := 0.0
+	top := 1.0
 	for _, t := range v {
 		top = math.Max(top, math.Abs(t))
-	}
-	if top == 0 {
-		top = 1
 	}
 	out := make([]float64, len(v))
 	for j, t := range v {
