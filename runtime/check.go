@@ -50,6 +50,11 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		if err != nil {
 			return nil, err
 		}
+		if rule == optimistic {
+			if err := settingsOffSystem(bound, rule); err != nil {
+				return nil, err
+			}
+		}
 		return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, rule: rule, Warnings: warnings()}, nil
 	}
 	bound, t, err := s.breakTies(bound, how.Abstract)
@@ -98,23 +103,35 @@ func (c *Checked) Text(explain bool) string {
 	b.WriteString("methods\n")
 	numeric := numericProblem(c.Problem, nil, nil)
 	for _, m := range Methods() {
-		fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric))
+		if c.rule == "" || m.Name == SystemMethod {
+			fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric, c.rule))
+		}
+	}
+	if c.rule != "" {
+		b.WriteString("  the other methods, oracles and solvers do not apply: they need one answer and one multiplier of each row to each x\n")
 	}
 	return diag.ShownLines(b.String())
 }
 
 // Standing says whether a method applies to the problem, and what its theory assumes
 // there beyond what is proved.
-func (p *Problem) Standing(m MethodInfo) string { return m.standing(p.Numeric) }
+func (p *Problem) Standing(m MethodInfo) string { return m.standing(p.Numeric, p.exactTies) }
 
 // standing says whether a method applies to a problem, and what its theory assumes
-// there beyond what is proved.
-func (m *MethodInfo) standing(p *problem.Problem) string {
+// there beyond what is proved. tied is the rule of the ties of a follower that is taken
+// on its KKT system alone, or "".
+func (m *MethodInfo) standing(p *problem.Problem, tied string) string {
 	if m.Kind == "method" && m.Name == SystemMethod {
 		if why := kkt.Applies(p); why != "" {
 			return "does not apply: " + why
 		}
+		if tied == pessimistic {
+			return "evaluates F at a given x (`bilevelc eval`), and does not solve"
+		}
 		return "applies"
+	}
+	if tied != "" {
+		return "does not apply: it needs one answer and one multiplier of each row to each x"
 	}
 	if m.Kind == "solver" {
 		spec, err := lower.Lookup(m.Name)

@@ -48,6 +48,9 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		return nil, p.unsolved()
 	}
 	opts = p.searching(opts)
+	if err := p.onlyOnSystem(opts); err != nil {
+		return nil, err
+	}
 	if q := p.onSystem(opts); q != nil {
 		// What is too ill-conditioned for the signs of slacks and multipliers to be read off takes the other way, and so does where a system that is not linear leads nowhere.
 		r, err := q.solveSystem(ctx, opts)

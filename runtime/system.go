@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"bilevelc/ir"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -54,12 +55,57 @@ func (p *Problem) otherMethod(opts Options) string {
 		opts.Resume != nil && opts.Resume.Method != SystemMethod {
 		return "another method is asked for"
 	}
-	for _, s := range p.IR.Settings {
-		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
-			return "the model asks for another method"
-		}
+	if otherSetting(p.IR.Settings) != nil {
+		return "the model asks for another method"
 	}
 	return ""
+}
+
+// otherSetting is a setting of a `solve` block that names another method than that on the KKT system, or is one of its settings; nil where there is none.
+func otherSetting(settings []ir.Setting) *ir.Setting {
+	for i, s := range settings {
+		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+// onlyOnSystem refuses a run away from the KKT system of a follower that is taken in no other way (withTies): other methods need one answer and one multiplier of
+// each row to each x, and would follow whichever their lower solver ends at.
+func (p *Problem) onlyOnSystem(opts Options) error {
+	why := p.whyNot(opts)
+	if p.exactTies == "" || why == "" {
+		return nil
+	}
+	if err := settingsOffSystem(p.IR, p.exactTies); err != nil {
+		return err
+	}
+	what := solvedBy(p.IR, p.exactTies)
+	if p.otherMethod(opts) != "" {
+		return &UsageError{Err: fmt.Errorf("%s: it takes no other method, oracle, solver or settings; leave them out", what)}
+	}
+	return &UsageError{Err: fmt.Errorf("%s, which does not take this problem: %s", what, why)}
+}
+
+// settingsOffSystem refuses settings of the model's `solve` block that are of other methods than onlyOnSystem takes.
+func settingsOffSystem(p *ir.Problem, rule string) error {
+	s := otherSetting(p.Settings)
+	if s == nil {
+		return nil
+	}
+	var diags diag.List
+	diags.Errorf(diag.RunSetting, s.Span, "%s: it takes no `%s`", solvedBy(p, rule), s.Name).Fix = "leave it out"
+	return diags
+}
+
+// solvedBy says what a follower with a rule of the ties is solved with that is taken on its KKT system only.
+func solvedBy(p *ir.Problem, rule string) string {
+	reads := ""
+	if len(p.Duals) > 0 {
+		reads = " with an upper level that reads multipliers (`dual`)"
+	}
+	return fmt.Sprintf("ties = %s%s is solved on the follower's KKT system, by method %s alone", rule, reads, SystemMethod)
 }
 
 // whyNot says what keeps a run from the KKT system: the options or the model name another method, or the system is not of this class; "" where nothing does.

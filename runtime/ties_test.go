@@ -2,6 +2,7 @@ package runtime_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -216,6 +217,58 @@ lower {
 			if err != nil || checked.Abstract != (set != given) || !strings.Contains(checked.Text(false), "ties: "+rule) {
 				t.Errorf("%s, data %v: %v", rule, set == given, err)
 			}
+		}
+	}
+}
+
+// A follower that is taken on its KKT system alone is solved by no other method, named by the caller or by the model: these would follow whichever answer
+// and multipliers their lower solver ends at.
+func TestOtherMethodsOfTiesWithMultipliers(t *testing.T) {
+	const text = `model both
+upper {
+  var x: vector[2] in box(0, 10)
+  minimize sumsq(x - 1) + y[1] - dual(a)
+}
+lower {
+  var y: vector[2] in box(0, 20)
+  minimize sum(y)
+  subject to a: sum(x) + sum(y) >= 3
+}
+solve { ties = optimistic }
+`
+	problem := bindText(t, text)
+	for _, m := range runtime.Methods() {
+		opts := runtime.Options{}
+		*map[string]*string{"method": &opts.Method, "oracle": &opts.Oracle, "solver": &opts.Solver}[m.Kind] = m.Name
+		r, err := problem.Solve(context.Background(), opts)
+		if m.Name == runtime.SystemMethod {
+			// At x = (1, 1) the follower has 1 to give, to y[2], at the price 1; elsewhere the first term is positive, and the price is 1 at the most.
+			if err != nil || math.Abs(float64(r.Upper.Objective)+1) > 1e-9 {
+				t.Errorf("%s: %v, %v", m.Name, r, err)
+			}
+			continue
+		}
+		var usage *runtime.UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), "by method pieces alone") {
+			t.Errorf("%s %s: %v", m.Kind, m.Name, err)
+		}
+	}
+	named := strings.Replace(text, "optimistic", "optimistic; method = goldstein", 1)
+	if _, err := bindText(t, named).Solve(context.Background(), runtime.Options{}); err == nil || !strings.Contains(err.Error(), string(diag.RunSetting)) {
+		t.Errorf("a method that the model names: %v", err)
+	}
+	for source, refused := range map[string]bool{text: false, named: true} {
+		model, err := runtime.Compile("both.blv", source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checked, err := model.Check(nil, runtime.BindOptions{})
+		if refused {
+			if err == nil || !strings.Contains(err.Error(), string(diag.RunSetting)) {
+				t.Errorf("check of a method that the model names: %v", err)
+			}
+		} else if err != nil || !strings.Contains(checked.Text(false), "g strongly convex      no: g is linear in y") || !strings.Contains(checked.Text(false), "do not apply") {
+			t.Errorf("check: %v", err)
 		}
 	}
 }

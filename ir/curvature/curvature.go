@@ -124,6 +124,7 @@ type Convexity struct {
 	Outcome    Outcome
 	Modulus    float64 // mu_g, a lower bound; 0 unless proved
 	Scope      Scope
+	Linear     bool     `json:",omitempty"` // g is linear in y: convex, though not strongly
 	Blame      *Blame   `json:",omitempty"` // where unknown
 	Witness    *Witness `json:",omitempty"` // where refuted
 	Derivation *Step    `json:",omitempty"`

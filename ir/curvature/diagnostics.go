@@ -64,8 +64,13 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		if len(w.Ends) > 0 {
 			d.Fix = "bound the lower variable, or what is divided by, so that it stays on one side of the place where it is not defined"
 		}
-		if w.Flat {
-			d.Fix += fmt.Sprintf("; or, if it is %s, say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`", shape)
+		const choose = "say which of its best answers is meant: `solve { ties = optimistic }` or `least_norm`"
+		switch {
+		case c.Linear:
+			d.Detail = fmt.Sprintf("it is linear in %s: %s, but the best %s need not be unique", names, shape, names)
+			d.Fix = choose + "; or " + d.Fix
+		case w.Flat:
+			d.Fix += fmt.Sprintf("; or, if it is %s, %s", shape, choose)
 		}
 	case c.Outcome == unknown && (p.SmoothG.Outcome == refuted || p.open != nil): // said already
 	case c.Outcome == unknown && c.Blame != nil:
@@ -180,8 +185,10 @@ func (c Convexity) text() string {
 	switch {
 	case c.Outcome == proved:
 		return fmt.Sprintf("proved: mu = %s, %s and every x in X", number(c.Modulus), c.Scope)
+	case c.Linear:
+		return "no: g is linear in y, so convex but not strongly; several answers may be best, and `ties` says which one is meant"
 	case c.Outcome == refuted && c.Witness.Flat:
-		return strings.TrimSuffix(fmt.Sprintf("refuted: flat %s, at %s", c.Witness.Text, c.Witness.At), ", at ")
+		return strings.TrimSuffix(fmt.Sprintf("no: g is flat %s, at %s", c.Witness.Text, c.Witness.At), ", at ") + "; several answers may be best, and `ties` says which one is meant"
 	case c.Outcome == refuted:
 		return strings.TrimSuffix(fmt.Sprintf("refuted: second derivative %s %s, at %s", number(c.Witness.Curvature), c.Witness.Text, c.Witness.At), ", at ")
 	case c.Blame != nil:

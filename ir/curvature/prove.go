@@ -143,6 +143,12 @@ func (pr *prover) quadratic() Quadratic {
 	return Quadratic{InY: d.Deg <= 2, FixedHessian: d.Deg <= 2 && !d.Square, Jointly: pr.polynomial(g, expr.DependsX|expr.DependsY)}
 }
 
+// linear reports that g is linear in y for each x.
+func (pr *prover) linear() bool {
+	g := pr.Lower.Objective
+	return pr.study(g, expr.DependsY, pr.everywhere, &budget{}).degrees.Of(g).Deg <= 1
+}
+
 // regions lists the domains on which a claim is tried, weakest claim last.
 func (pr *prover) regions() []region {
 	out := []region{{everywhere, pr.everywhere}}
@@ -168,7 +174,7 @@ func (pr *prover) convexity(out *Proof) Convexity {
 		return Convexity{Outcome: proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
 	}
 	if w := pr.refute(); w != nil {
-		return Convexity{Outcome: refuted, Witness: w}
+		return Convexity{Outcome: refuted, Witness: w, Linear: pr.linear()}
 	}
 	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
 }
