@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,7 +28,18 @@ func TestForgedMembers(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(seed, 41))
 	refused := 0
-	for name, d := range documents(t) {
+	all := documents(t)
+	sampled, err := system.Solve(t.Context(), Options{Method: "goldstein"})
+	if err != nil || sampled.Status != Solved || sampled.Certificate.Goldstein == nil {
+		t.Fatalf("%v, %+v", err, sampled)
+	}
+	own := all["kinked"]
+	own.problem = system
+	if own.text, err = json.Marshal(sampled); err != nil {
+		t.Fatal(err)
+	}
+	all["goldstein"] = own
+	for name, d := range all {
 		if name == "spent" || name == "limit" {
 			continue
 		}
@@ -82,12 +95,19 @@ func TestForgedMembers(t *testing.T) {
 		})
 		forge("a radius that grew with the distance of x", func(r *Result) bool {
 			g := r.Certificate.Goldstein
-			if g == nil || r.Method != "bundle" {
+			if g == nil || r.Method != "bundle" && r.Method != "goldstein" {
 				return false
 			}
 			g.Delta *= 1e3 + 1e4*rng.Float64()
 			r.Stationarity.Delta = Number(g.Delta)
 			return true
+		})
+		forge("another x, with a radius that covers the samples", func(r *Result) bool {
+			g := r.Certificate.Goldstein
+			if g == nil || r.Method == "" {
+				return false
+			}
+			return moved(t, d.problem, r, 1e-2*rng.Float64()+1e-3)
 		})
 		// A member twice, of which this reader and others take different ones.
 		var members map[string]json.RawMessage
@@ -106,4 +126,28 @@ func TestForgedMembers(t *testing.T) {
 		}
 	}
 	t.Logf("%d refused", refused)
+}
+
+// moved makes a document one of an x that is moved by a share of x, with everything that an evaluation says there and the samples of the certificate as they were, within a larger radius.
+func moved(t *testing.T, p *Problem, r *Result, share float64) bool {
+	t.Helper()
+	at, way := r.Upper.Variables, 0.0
+	for i, v := range at {
+		v.Data = slices.Clone(v.Data)
+		for k, u := range v.Data {
+			v.Data[k] = u * (1 - share)
+			way = math.Hypot(way, u*share)
+		}
+		at[i] = v
+	}
+	there, err := p.Eval(t.Context(), at, Options{offSystem: true})
+	if err != nil || there.Status != Solved || there.Certificate.Lower == nil {
+		return false
+	}
+	g := r.Certificate.Goldstein
+	g.Delta += way
+	r.Stationarity.Delta = Number(g.Delta)
+	r.Upper, r.Lower, r.Residuals, r.Report = there.Upper, there.Lower, there.Residuals, there.Report
+	r.Certificate.Lower, r.Stationarity.Strict, r.Stationarity.GradientError = there.Certificate.Lower, there.Stationarity.Strict, there.Stationarity.GradientError
+	return true
 }

@@ -275,9 +275,9 @@ func (r *Result) asked() float64 {
 	return r.setting(r.Method, "epsilon")
 }
 
-// radius is the relative radius that a document's run was asked for; 0 where that is not known: of other methods than bundle radii are absolute.
+// radius is the relative radius that a document's run was asked for; 0 where that is not known: of other methods than these radii are absolute.
 func (p *Problem) radius(r *Result) float64 {
-	if r.Method != "bundle" || len(p.Numeric.X.Lo) == 0 {
+	if r.Method != "bundle" && r.Method != "goldstein" || len(p.Numeric.X.Lo) == 0 {
 		return 0
 	}
 	for j := range p.Numeric.X.Lo {
