@@ -356,7 +356,7 @@ func (n *namer) expr(s *nameScope, e Expr) {
 		case *Name:
 			n.use(s, Ident{At: e.At, Name: e.Name}, e)
 		case *Call:
-			return n.call(s, e)
+			return n.call(e)
 		case *Comprehension:
 			if e.Fn.Name != "" {
 				n.names.Free = append(n.names.Free, e.Fn)
@@ -372,7 +372,7 @@ func (n *namer) expr(s *nameScope, e Expr) {
 
 // call resolves the name of a function, and that of a constraint inside `dual`. It
 // reports whether the arguments are still to be walked.
-func (n *namer) call(s *nameScope, e *Call) bool {
+func (n *namer) call(e *Call) bool {
 	d := n.global[e.Fn.Name]
 	if d != nil && (d.Kind == FnName || !n.library(e.Fn.Name)) {
 		d.Uses = append(d.Uses, Use{e.Fn.Place, e})

@@ -155,15 +155,15 @@ ROWS
 // TestKinksInRowsRefused: rows whose points are not convex are refused, with the reason.
 func TestKinksInRowsRefused(t *testing.T) {
 	for row, want := range map[string]string{
-		"max(y[1], y[2]) >= 1":                 "bends the wrong way there",
-		"abs(y) >= x":                          "bends the wrong way there",
-		"0.5 <= abs(y[1]) <= 1":                "bends the wrong way there",
+		"max(y[1], y[2]) >= 1":                 "has the wrong curvature there",
+		"abs(y) >= x":                          "has the wrong curvature there",
+		"0.5 <= abs(y[1]) <= 1":                "has the wrong curvature there",
 		"norm1(y) == 1":                        "equality with a kink",
 		"x[1] * abs(y[1]) <= 1":                "both factors depend on variables",
 		"abs(y[1] * x[1]) <= 1":                "both factors depend on variables",
-		"max(y[1], -abs(y[2])) <= 1":           "bends the wrong way",
+		"max(y[1], -abs(y[2])) <= 1":           "has the wrong curvature",
 		"abs(y[1]) <= 1\n    abs(y[1]) >= 1":   "are not convex",
-		"y[1] <= min(x[1], y[2]) + max(y) - 3": "bends the wrong way there",
+		"y[1] <= min(x[1], y[2]) + max(y) - 3": "has the wrong curvature there",
 	} {
 		model := "model m\nupper {\n  var x: vector[2] in box(-1, 1)\n  minimize sum(y) + sumsq(x)\n}\nlower {\n  var y: vector[2]\n  minimize sumsq(y - x)\n" +
 			"  subject to\n    " + row + "\n}\n"

@@ -384,9 +384,9 @@ func TestKinksRefused(t *testing.T) {
 	}
 	const plain = "sumsq(y - x)"
 	for _, c := range []struct{ f, g, want string }{
-		{"sum(y)", plain + " - abs(y[1])", "bends the wrong way"},
-		{"sum(y)", plain + " + min(y[1], y[2])", "bends the wrong way"},
-		{"sum(y)", plain + " + max(y[1], -abs(y[2]))", "within `max(y[1], -abs(y[2]))` it bends the wrong way"},
+		{"sum(y)", plain + " - abs(y[1])", "has the wrong curvature"},
+		{"sum(y)", plain + " + min(y[1], y[2])", "has the wrong curvature"},
+		{"sum(y)", plain + " + max(y[1], -abs(y[2]))", "within `max(y[1], -abs(y[2]))` it has the wrong curvature"},
 		{"sum(y)", plain + " + x[1] * abs(y[1])", "not shown to rise"},
 		{"sum(y)", plain + " + abs(y[1]^2 - 1)", "is not linear"},
 		{"abs(dual(row))", plain, "is a multiplier"},

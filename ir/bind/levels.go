@@ -35,7 +35,7 @@ func (b *binder) levels(prob *ir.Problem) {
 	}
 	b.start(prob)
 	b.settings(prob)
-	b.report(prob)
+	b.report()
 	r.restate()
 	r.penalized()
 	r.unite()
@@ -242,7 +242,7 @@ func (b *binder) settings(prob *ir.Problem) {
 }
 
 // report binds the report's expressions.
-func (b *binder) report(prob *ir.Problem) {
+func (b *binder) report() {
 	if b.prog.Report == nil {
 		return
 	}

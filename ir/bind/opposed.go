@@ -19,7 +19,7 @@ const oppositeTolerance = 0x1p-49
 // unite makes one equality of each pair of lower-level inequalities that leave
 // no room between them: a box from a number to itself, y >= 0 beside y <= 0, a
 // row beside its negative. To the methods two such inequalities would be weakly
-// active everywhere, on pieces that F does not have. The first row of a pair
+// active everywhere, on branches that F does not have. The first row of a pair
 // stays, as an equality that knows of the other (ir.Row.Opposite). Rows that
 // dual() reads stay as they are.
 func (r *rows) unite() {

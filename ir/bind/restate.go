@@ -42,7 +42,7 @@ func (r *rows) restate() {
 	for i := range r.coupled {
 		roots = append(roots, &r.coupled[i])
 	}
-	for _, rows := range r.bent {
+	for _, rows := range r.kinked {
 		for i := range rows.of.values {
 			roots = append(roots, &rows.of.values[i])
 		}
@@ -73,7 +73,7 @@ func (r *rows) restate() {
 		*root = s.replaced(*root)
 	}
 	p.Lower.Dim, b.dy = s.dim, s.dim
-	s.straighten()
+	s.coefficients()
 	p.Restated.Curve = s.curve
 }
 

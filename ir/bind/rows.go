@@ -22,7 +22,7 @@ type rows struct {
 	upperLevel bool     // the constraints at hand are the upper level's
 	lo, hi     []origin // of the bounds of x
 	coupled    []*expr.Node
-	bent       []*bentRows
+	kinked     []*kinkedRows
 	folded     []diag.Span // of X.ExtendedRows
 }
 
@@ -57,7 +57,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 	emit := func(rel relation) {
 		r.b.remember(rel)
 		if rel.values != nil {
-			r.bend(rel)
+			r.placeKinked(rel)
 			return
 		}
 		reserve(p.A, p.B, rel.form)

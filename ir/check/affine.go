@@ -15,15 +15,15 @@ func (c *checker) degreeOf(e *lang.Binary, v, x, y value) value {
 	switch e.Op {
 	case lang.Mul, lang.ElemMul:
 		if x.deps != 0 && y.deps != 0 {
-			return v.bend(here)
+			return v.curve(here)
 		}
 	case lang.Div, lang.ElemDiv:
 		if y.deps != 0 {
-			return v.bend(here)
+			return v.curve(here)
 		}
 	case lang.Pow, lang.ElemPow:
 		if y.deps != 0 || y.num == nil || *y.num != 1 {
-			return v.bend(here)
+			return v.curve(here)
 		}
 	}
 	return v
@@ -34,25 +34,25 @@ func (c *checker) degreeOf(e *lang.Binary, v, x, y value) value {
 // them are convex is decided when coefficients are known, but no equality is.
 func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 	for i, v := range terms {
-		if v.degree < curved || len(v.bends) == 0 {
+		if v.degree < curved || len(v.curving) == 0 {
 			continue
 		}
 		if v.onlyKinks() {
 			if slices.Contains(r.Ops, lang.Equal) {
-				b := v.bends[0]
+				b := v.curving[0]
 				d := c.errorf(c.global, diag.NotAffine, b.at, "%s is an equality with a kink, `%s`", constraintText(r), elab.QuoteSpan(b.at))
 				d.Detail = "the points at which it holds are not convex: functions with kinks are restated in inequalities only"
 				d.Context, d.Related = r.Terms[i].Span(), b.related
 			}
 			continue
 		}
-		bends := slices.DeleteFunc(slices.Clone(v.bends), func(s site) bool { return restatable[s.what] })
-		b := bends[0]
+		places := slices.DeleteFunc(slices.Clone(v.curving), func(s site) bool { return restatable[s.what] })
+		b := places[0]
 		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), elab.QuoteSpan(b.at))
 		d.Detail = bendReason(b.what)
 		d.Context = r.Terms[i].Span()
 		d.Related = b.related
-		for _, other := range bends[1:] {
+		for _, other := range places[1:] {
 			d.Related = append(d.Related, relatedSite(other, "this part is not affine either"))
 		}
 	}

@@ -311,7 +311,7 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 	in.frame = &frame{fn: fn, library: library, call: e.Span(), caller: s.frame}
 	for i := range fn.Params {
 		a := args[i]
-		a.bends, a.kinks = nil, nil // they stay with the caller
+		a.curving, a.kinks = nil, nil // they stay with the caller
 		in.names[fn.Params[i].Name.Name] = a
 	}
 	for i := range fn.Params {
@@ -340,17 +340,17 @@ func (c *checker) invoke(s *scope, fn *lang.Fn, library bool, e *lang.Call, args
 // should see them, and those of the arguments.
 func (c *checker) returned(raw value, f *frame, args []value) value {
 	v := raw
-	v.bends, v.kinks = outside(raw.bends, f), outside(raw.kinks, f)
+	v.curving, v.kinks = outside(raw.curving, f), outside(raw.kinks, f)
 	if isUnknown(v.typ) {
 		return unknownOf(append([]value{v}, args...)...)
 	}
 	if v.deps == 0 {
-		v.bends, v.kinks = nil, nil
+		v.curving, v.kinks = nil, nil
 		return v
 	}
 	for _, a := range args {
 		if v.degree == curved {
-			v.bends = merge(v.bends, a.bends)
+			v.curving = merge(v.curving, a.curving)
 		}
 		v.kinks = merge(v.kinks, a.kinks)
 	}

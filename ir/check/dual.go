@@ -19,7 +19,7 @@ const dualName = "dual"
 // the lower level, in the shape in which reports show them. They are part of
 // the lower level's answer, as y is.
 func typeDual(c *checker, s *scope, e *lang.Call, _ []value) (value, bool) {
-	v := value{typ: elab.Unknown, deps: expr.DependsY}.bend(site{at: e.Span(), what: dualName})
+	v := value{typ: elab.Unknown, deps: expr.DependsY}.curve(site{at: e.Span(), what: dualName})
 	name, isName := e.Args[0].(*lang.Name)
 	if !isName {
 		d := c.errorf(s, diag.ArgumentType, e.Args[0].Span(), "`dual` takes the name of a constraint of the lower level")

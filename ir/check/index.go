@@ -303,7 +303,7 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 	}
 	here := site{at: e.Span(), what: fn}
 	if fn != "sum" {
-		v = v.bend(here)
+		v = v.curve(here)
 	}
 	if (fn == "max" || fn == "min") && v.deps != 0 {
 		v.kinks = merge(v.kinks, []site{here})

@@ -150,7 +150,7 @@ func (c *checker) numericCall(s *scope, e *lang.Call, p *expr.Primitive, args []
 		v.size = c.opaque(s, e.Span()) // inDomain knows better where it is a number
 	}
 	if p.Class != expr.Reduction || p.Op != expr.Sum {
-		v = v.bend(site{at: e.Span(), what: p.Name})
+		v = v.curve(site{at: e.Span(), what: p.Name})
 	}
 	if !p.Smooth && v.deps != 0 {
 		v.kinks = merge(v.kinks, []site{{at: e.Span(), what: p.Name}})
@@ -238,7 +238,7 @@ func typeOuter(c *checker, s *scope, e *lang.Call, args []value) (value, bool) {
 	}
 	v := join(t, args...)
 	if args[0].deps != 0 && args[1].deps != 0 {
-		v = v.bend(site{at: e.Span(), what: "*"})
+		v = v.curve(site{at: e.Span(), what: "*"})
 	}
 	return v, true
 }

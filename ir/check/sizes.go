@@ -110,7 +110,7 @@ func hasKind(p *poly, k atomKind) bool {
 	return false
 }
 
-// defaultsNote spells the defaults that two sizes hinge on: "dx is 100 and dy
+// defaultsNote spells the defaults that two sizes depend on: "dx is 100 and dy
 // is 200 by default", or "".
 func defaultsNote(ps ...*poly) string {
 	var parts []string

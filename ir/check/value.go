@@ -15,9 +15,9 @@ type value struct {
 	typ  ir.Type
 	deps expr.Deps
 	// degree is the structural degree in all variables jointly; where it is
-	// curved, bends are the innermost places that made it so.
-	degree degree
-	bends  []site
+	// curved, curving are the innermost places that made it so.
+	degree  degree
+	curving []site
 	// kinks are the places where a function that is not smooth is applied to
 	// something that depends on variables.
 	kinks []site
@@ -103,26 +103,26 @@ func join(t ir.Type, vs ...value) value {
 	for _, v := range vs {
 		out.deps |= v.deps
 		out.degree = max(out.degree, v.degree)
-		out.bends = merge(out.bends, v.bends)
+		out.curving = merge(out.curving, v.curving)
 		out.kinks = merge(out.kinks, v.kinks)
 	}
 	return out
 }
 
-// bend makes v curved at s, unless an operand was curved already: then the
+// curve makes v curved at s, unless an operand was curved already: then the
 // operand's own sites, further in, say why. Kinks that rows can restate say so of
 // themselves only: what is done with them is a site of its own.
-func (v value) bend(s site) value {
+func (v value) curve(s site) value {
 	if v.deps == 0 {
 		return v
 	}
 	if v.degree < curved || v.onlyKinks() && !restatable[s.what] {
-		v.degree, v.bends = curved, []site{s}
+		v.degree, v.curving = curved, []site{s}
 	}
 	return v
 }
 
 // onlyKinks reports that nothing but kinks that rows can restate makes v curved.
 func (v value) onlyKinks() bool {
-	return v.degree == curved && !slices.ContainsFunc(v.bends, func(s site) bool { return !restatable[s.what] })
+	return v.degree == curved && !slices.ContainsFunc(v.curving, func(s site) bool { return !restatable[s.what] })
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Second derivatives say something about a function only between points that
-// a segment inside its domain joins: u^(-2) bends upwards on both sides of its
+// a segment inside its domain joins: u^(-2) is curved upwards on both sides of its
 // pole and is not convex. This file finds the operations that are applied
 // where they are not defined, or not continuously differentiable, inside the
 // box of a study; a study with such an operation proves nothing.

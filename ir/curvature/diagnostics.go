@@ -48,7 +48,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 			d.Detail = w.Text + " it does not curve at all: its second derivative is 0"
 		}
 		if len(w.Ends) > 0 {
-			d.Detail = fmt.Sprintf("%s it bends the wrong way: its second difference is %s between two feasible points", w.Text, number(sign*w.Curvature))
+			d.Detail = fmt.Sprintf("%s it is not %s: its second difference is %s between two feasible points", w.Text, shape, number(sign*w.Curvature))
 		}
 		if w.Undefined {
 			d.Detail = w.Text + " it is not defined between two feasible points"

@@ -163,7 +163,7 @@ func (s *study) termSteps(terms []term) (steps []*Step) {
 		case w.Lo >= 0:
 			st.Claim = "adds a positive semidefinite part, weight " + w.String()
 		default:
-			st.Claim = "bends by between " + number(w.Lo) + " and " + number(w.Hi)
+			st.Claim = "has second derivatives between " + number(w.Lo) + " and " + number(w.Hi)
 		}
 		st.From = s.factorSteps(t)
 		steps = append(steps, st)
@@ -172,7 +172,7 @@ func (s *study) termSteps(terms []term) (steps []*Step) {
 }
 
 // direct reports that the rows of a term's Jacobian are single unit entries:
-// the term bends entries of y themselves.
+// the term is a function of entries of y themselves.
 func (s *study) direct(t *term) bool {
 	j, ok := s.jacs[t.arg]
 	if !ok || j.unknown || j.ptr == nil || j.scale != nil {

@@ -25,7 +25,7 @@ type form struct {
 	diag    []float64        // rounded down
 	slack   []float64        // rounded up: radii and rounding errors, by row sums (Gershgorin)
 	mass    []float64        // row sums of the absolute values that were added to the dense blocks
-	touched []bool           // columns that some term bends
+	touched []bool           // columns in which some term is curved
 	failed  *term            // a term without a finite lower bound, or nil
 	squares map[int]*squares // of blocks, what is not in the upper triangle of their matrix yet
 }

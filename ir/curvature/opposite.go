@@ -41,22 +41,22 @@ func opposites(p *ir.Problem) []int {
 		if !ok {
 			continue
 		}
-		list := waiting[key^flip(-sign)]
+		list := waiting[key^signBit(-sign)]
 		for k := 0; k < min(len(list), mateTries); k++ {
 			if j := list[k]; parallel(p.B, i, j) && apart(p, i, j) {
 				mates[i], mates[j] = j, i
-				waiting[key^flip(-sign)] = slices.Delete(list, k, k+1)
+				waiting[key^signBit(-sign)] = slices.Delete(list, k, k+1)
 				break
 			}
 		}
 		if mates[i] < 0 {
-			waiting[key^flip(sign)] = append(waiting[key^flip(sign)], i)
+			waiting[key^signBit(sign)] = append(waiting[key^signBit(sign)], i)
 		}
 	}
 	return mates
 }
 
-func flip(sign float64) uint64 {
+func signBit(sign float64) uint64 {
 	if sign < 0 {
 		return 1 << 63
 	}

@@ -90,7 +90,7 @@ func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
 			for _, e := range b.rangeOf(op.Args[0]) {
 				frobenius = frobenius.add(e.sqr())
 			}
-			b.bend(op, "sum of squares: a matrix times its transpose", u, []Interval{w.mul(Interval{0, mulUp(2, frobenius.Hi)})})
+			b.addSquare(op, "sum of squares: a matrix times its transpose", u, []Interval{w.mul(Interval{0, mulUp(2, frobenius.Hi)})})
 			return
 		}
 	case expr.ScatterAdd:
@@ -99,11 +99,11 @@ func (b *backward) quadratic(n, u *expr.Node, m factor, w Interval) {
 			for k, i := range op.Index {
 				d[i/size] = d[i/size].add(w.mul(diag[k]).mul(point(2)))
 			}
-			b.bend(op, "diagonal matrix", u, d)
+			b.addSquare(op, "diagonal matrix", u, d)
 			return
 		}
 	}
-	b.bend(m.node, "matrix bounded entry by entry", u, b.gershgorin(m.node, w))
+	b.addSquare(m.node, "matrix bounded entry by entry", u, b.gershgorin(m.node, w))
 }
 
 // gram reports A' A or A A'.
@@ -195,7 +195,7 @@ func eachSymmetric(m *sparse.CSR, visit func(i, j int, lower, upper float64)) {
 func (b *backward) curveLogSumExp(n *expr.Node, w Interval) { b.curveSoftmax(n, n.Args[0], w) }
 
 func (b *backward) curveSoftmax(n, u *expr.Node, w Interval) {
-	b.bend(n, "log-sum-exp", u, []Interval{w.mul(Interval{0, 0.5})})
+	b.addSquare(n, "log-sum-exp", u, []Interval{w.mul(Interval{0, 0.5})})
 }
 
 // softmaxRange: p_k = 1/(1 + sum of exp(u_j - u_k), j != k) is least where u_k
@@ -285,7 +285,7 @@ func (b *backward) curveProd(n *expr.Node, w Interval) {
 	u := n.Args[0]
 	m := u.Shape.Len()
 	if m > prodFactors {
-		b.bend(n, "a product of many entries", u, []Interval{wholeLine()})
+		b.addSquare(n, "a product of many entries", u, []Interval{wholeLine()})
 		return
 	}
 	if m == 1 {
@@ -314,7 +314,7 @@ func (b *backward) curveProd(n *expr.Node, w Interval) {
 func anyEntry(u []Interval) []Interval { return fill(make([]Interval, len(u)), Interval{0, 1}) }
 
 func (b *backward) curveExtreme(n *expr.Node, _ Interval) {
-	b.bend(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
+	b.addSquare(n, "a largest or smallest entry is not smooth", n.Args[0], []Interval{wholeLine()})
 }
 
 // visitAtom recognizes the convex functions of several variables that the
@@ -335,7 +335,7 @@ func (b *backward) visitAtom(n *expr.Node, w []Interval) bool {
 		r2 := b.rangeOf(n.Args[0])[0].meet(Interval{0, math.Inf(1)})
 		r := Interval{sqrtDown(max(r2.Lo, 0)), sqrtUp(r2.Hi)}
 		least := c.mul(r.mul(r2).recip()).Lo
-		b.bend(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
+		b.addSquare(n, "Euclidean norm", u, []Interval{w[0].mul(Interval{max(least, 0), r.recip().Hi})})
 		if b.wants(u) {
 			ur := b.rangeOf(u)
 			b.push(u, func(k int) Interval {

@@ -62,10 +62,10 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			}
 		},
 		func() {
-			out.SmoothnessG = e.bound(e.g, e.bendsY, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
+			out.SmoothnessG = e.bound(e.g, e.hessianY, func(p *Proof) Bound { return p.SmoothnessG }, func() Bound { return pr.hessianBound(g, expr.DependsY) })
 		},
 		func() {
-			out.SmoothnessF = e.bound(e.f, e.bendsF, func(p *Proof) Bound { return p.SmoothnessF }, func() Bound { return pr.hessianBound(f, expr.DependsX|expr.DependsY) })
+			out.SmoothnessF = e.bound(e.f, e.hessianF, func(p *Proof) Bound { return p.SmoothnessF }, func() Bound { return pr.hessianBound(f, expr.DependsX|expr.DependsY) })
 		},
 		func() {
 			out.LipschitzF = e.bound(e.f, false, func(p *Proof) Bound { return p.LipschitzF }, func() Bound { return pr.gradientBound(f) })
@@ -78,7 +78,7 @@ func Prove(p *ir.Problem, opts Options) *Proof {
 			}
 		},
 		func() {
-			if e.bendsY && e.Proof.pattern != nil {
+			if e.hessianY && e.Proof.pattern != nil {
 				out.pattern = e.Proof.pattern
 			} else {
 				out.pattern = facts.HessianPattern(opts.Context, p.Graph, g, p.Lower.Dim)

@@ -21,10 +21,10 @@ type Earlier struct {
 // renewal says which claims of an earlier proof hold again without being looked at.
 type renewal struct {
 	*Earlier
-	f, g   bool // an objective is the same, and so are its regions
-	bendsF bool // the second derivatives of f are the same, and so is X
-	bendsY bool // the second derivatives of g in y are the same, and so is X
-	rows   bool // what depends on the rows of the lower level alone is the same
+	f, g     bool // an objective is the same, and so are its regions
+	hessianF bool // the second derivatives of f are the same, and so is X
+	hessianY bool // the second derivatives of g in y are the same, and so is X
+	rows     bool // what depends on the rows of the lower level alone is the same
 }
 
 // compare finds what a problem has in common with an earlier one.
@@ -46,13 +46,13 @@ func (pr *prover) compare(e *Earlier) renewal {
 	}
 	regions := normals && slices.Equal(feasible.y, pr.feasible.y)
 	numbers := &expr.Comparison{}
-	bends := func(wrt expr.Deps, a, b *expr.Node) bool {
+	same := func(wrt expr.Deps, a, b *expr.Node) bool {
 		degrees := [2]*facts.Degrees{facts.NewDegrees(before.Graph, wrt), facts.NewDegrees(pr.Graph, wrt)}
-		return sameBends(numbers, degrees, a, b)
+		return sameHessian(numbers, degrees, a, b)
 	}
 	const both = expr.DependsX | expr.DependsY
-	r.bendsF = bends(both, before.Upper.Objective, pr.Upper.Objective)
-	r.bendsY = bends(expr.DependsY, before.Lower.Objective, pr.Lower.Objective)
+	r.hessianF = same(both, before.Upper.Objective, pr.Upper.Objective)
+	r.hessianY = same(expr.DependsY, before.Lower.Objective, pr.Lower.Objective)
 	r.f = regions && numbers.Same(before.Upper.Objective, pr.Upper.Objective)
 	r.g = regions && numbers.Same(before.Lower.Objective, pr.Lower.Objective)
 	return r
@@ -69,9 +69,9 @@ func sameRows(a, b []ir.Row) bool {
 	return slices.EqualFunc(a, b, func(u, v ir.Row) bool { return u.Equal == v.Equal })
 }
 
-// sameBends reports that two sums have the same second derivatives in the variables of
+// sameHessian reports that two sums have the same second derivatives in the variables of
 // the degrees, term by term: terms that are affine in them may differ.
-func sameBends(numbers *expr.Comparison, degrees [2]*facts.Degrees, a, b *expr.Node) bool {
+func sameHessian(numbers *expr.Comparison, degrees [2]*facts.Degrees, a, b *expr.Node) bool {
 	if degrees[0].Affine(a) && degrees[1].Affine(b) {
 		return true
 	}
@@ -81,7 +81,7 @@ func sameBends(numbers *expr.Comparison, degrees [2]*facts.Degrees, a, b *expr.N
 	switch a.Op {
 	case expr.Add, expr.Sub, expr.Neg:
 		for i := range a.Args {
-			if a.Args[i].Shape != b.Args[i].Shape || !sameBends(numbers, degrees, a.Args[i], b.Args[i]) {
+			if a.Args[i].Shape != b.Args[i].Shape || !sameHessian(numbers, degrees, a.Args[i], b.Args[i]) {
 				return false
 			}
 		}
@@ -93,9 +93,9 @@ func sameBends(numbers *expr.Comparison, degrees [2]*facts.Degrees, a, b *expr.N
 // bound takes a bound over where it holds again: it is of the same expression over the
 // same regions, or of second derivatives that are the same, and holds for every y.
 // Otherwise it is found anew.
-func (r renewal) bound(same, bends bool, of func(*Proof) Bound, anew func() Bound) Bound {
+func (r renewal) bound(same, hessian bool, of func(*Proof) Bound, anew func() Bound) Bound {
 	if r.Earlier != nil {
-		if b := of(r.Proof); b.Known && (same || bends && b.Scope == everywhere) {
+		if b := of(r.Proof); b.Known && (same || hessian && b.Scope == everywhere) {
 			return b
 		}
 	}
@@ -105,7 +105,7 @@ func (r renewal) bound(same, bends bool, of func(*Proof) Bound, anew func() Boun
 // convexity is a proof that holds again, or not one.
 func (r renewal) convexity() Convexity {
 	if r.Earlier != nil {
-		if c := r.Proof.Convexity; c.Outcome == proved && (r.g || r.bendsY && c.Scope == everywhere) {
+		if c := r.Proof.Convexity; c.Outcome == proved && (r.g || r.hessianY && c.Scope == everywhere) {
 			return c
 		}
 	}

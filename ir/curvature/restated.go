@@ -115,7 +115,7 @@ func (pr *prover) notRising() *Blame {
 		switch reads[j] = !slopes[j].isZero(); {
 		case slopes[j].Lo >= 0:
 		case slopes[j].Hi <= 0:
-			return blame(j, "it bends the wrong way here, so that no row can press a variable to it")
+			return blame(j, "it has the wrong curvature here: no row can hold a variable to it")
 		default:
 			return blame(j, "the lower objective is not shown to rise with it")
 		}
@@ -133,7 +133,7 @@ func (pr *prover) notRising() *Blame {
 			case row.Equal:
 				why = "it is an equality"
 			case vals[c] > 0:
-				why = "it bends the wrong way there"
+				why = "it has the wrong curvature there"
 			default:
 				continue
 			}
@@ -154,7 +154,7 @@ func (pr *prover) notRising() *Blame {
 				continue
 			}
 			if reads[j] = true; vals[c] > 0 {
-				return blame(j, "within `"+owner[cols[last]].Text+"` it bends the wrong way")
+				return blame(j, "within `"+owner[cols[last]].Text+"` it has the wrong curvature")
 			}
 		}
 	}

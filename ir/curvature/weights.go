@@ -117,8 +117,8 @@ func (b *backward) wants(n *expr.Node) bool {
 	return b.varies(n) && (b.gradient || !b.affine(n))
 }
 
-// bend records a square form over the rows of arg's Jacobian, unless it is 0.
-func (b *backward) bend(node *expr.Node, rule string, arg *expr.Node, w []Interval) {
+// addSquare records a square form over the rows of arg's Jacobian, unless it is 0.
+func (b *backward) addSquare(node *expr.Node, rule string, arg *expr.Node, w []Interval) {
 	for k, d := range w {
 		w[k] = d.sound()
 	}
@@ -193,7 +193,7 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 				}
 				d = []Interval{total}
 			}
-			b.bend(n, b.ruleOf(n, slopes), f.leaf, d)
+			b.addSquare(n, b.ruleOf(n, slopes), f.leaf, d)
 			b.shareWeights(n, w)
 		}
 		b.pushSum(f.leaf, len(w), func(k int) Interval { return w[k].mul(slopes[k].d1) })
@@ -210,7 +210,7 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 		b.curveQuotient(n, w)
 	default: // Pow, Max, Min of two different expressions
 		for _, a := range n.Args {
-			b.bend(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
+			b.addSquare(n, "this operation on two expressions that both vary has no rule", a, []Interval{wholeLine()})
 		}
 	}
 	b.pushBack(n, w)
@@ -279,7 +279,7 @@ func (b *backward) curveQuotient(n *expr.Node, w []Interval) {
 	if v.Shape.Rank == 0 {
 		own = []Interval{sumOf(own)}
 	}
-	b.bend(n, rule, v, own)
+	b.addSquare(n, rule, v, own)
 }
 
 func sumOf(w []Interval) Interval {

@@ -39,7 +39,7 @@ func (pr *prover) refute() *Witness {
 		if s.escapeOf() != nil {
 			continue // g has no second derivative here
 		}
-		w := pr.bendsDown(s)
+		w := pr.negativeCurvature(s)
 		if w == nil {
 			w = pr.flat(s)
 		}
@@ -84,9 +84,9 @@ func (pr *prover) definedSample(k int, x []float64, random *rand.Rand, work *bud
 // intervals takes some 250 ns an entry. The assembly does not count itself.
 const sampleWork = 200
 
-// bendsDown finds a direction of negative second derivative at the point of a
+// negativeCurvature finds a direction of negative second derivative at the point of a
 // study: v' H v <= -v' N v for the matrix N below -H.
-func (pr *prover) bendsDown(s *study) *Witness {
+func (pr *prover) negativeCurvature(s *study) *Witness {
 	terms := s.differentiate(false).terms
 	lower, negative := s.below(terms, false), s.below(terms, true)
 	if lower.failed != nil || negative.failed != nil {

@@ -77,23 +77,22 @@ func (p *jsonReader) quoted() (string, bool) {
 	return s, true
 }
 
-// label reads a text or an integer; fine is false where something else stands
-// there, which is reported.
-func (p *jsonReader) label(at entry) (s string, fine, ok bool) {
+// label reads a text or an integer; what else stands there is reported. ok is false where
+// reading cannot go on behind it.
+func (p *jsonReader) label(at entry) (s string, ok bool) {
 	if p.peek() == '"' {
-		s, ok = p.quoted()
-		return s, ok, ok
+		return p.quoted()
 	}
 	start := p.pos
 	v, fine, ok := p.number(at)
 	if !ok || !fine {
-		return "", false, ok
+		return "", ok
 	}
 	if v != math.Trunc(v) || math.Abs(v) >= 1<<53 {
 		p.errorAt(diag.DataNotNumber, start, p.pos, "%s is %v: a label is a text or an integer", at, v)
-		return "", false, true
+		return "", true
 	}
-	return strconv.FormatInt(int64(v), 10), true, true
+	return strconv.FormatInt(int64(v), 10), true
 }
 
 // elements reads the elements of a set.
@@ -102,13 +101,13 @@ func (p *jsonReader) labelList(name string) ([][]string, bool) {
 	before := p.errors
 	_, ok := p.elements(func(i int) bool {
 		if p.peek() != '[' {
-			s, _, ok := p.label(entry{name, i, -1})
+			s, ok := p.label(entry{name, i, -1})
 			out = append(out, []string{s})
 			return ok
 		}
 		var tuple []string
 		_, ok := p.elements(func(j int) bool {
-			s, _, ok := p.label(entry{name, i, j})
+			s, ok := p.label(entry{name, i, j})
 			tuple = append(tuple, s)
 			return ok
 		})

@@ -44,7 +44,7 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 	}
 	even := func(p float64) bool { return p > 0 && math.Mod(p, 2) == 0 }
 	above1 := func(p float64) bool { return p > 1 && !math.IsInf(p, 1) }
-	hinge := func(u *Node) *Node { return b.rebuild(PosPow, u, y, shape, at) }
+	positive := func(u *Node) *Node { return b.rebuild(PosPow, u, y, shape, at) }
 	negative := func(u *Node) *Node {
 		n, _ := b.Unary(Neg, u, at)
 		return n
@@ -56,11 +56,11 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 		case all(even):
 			return b.rebuild(Pow, u, y, shape, at)
 		case all(above1):
-			return b.rebuild(Add, hinge(u), hinge(negative(u)), shape, at)
+			return b.rebuild(Add, positive(u), positive(negative(u)), shape, at)
 		}
 	case Max:
 		if u := besideZero(x); u != nil && all(func(p float64) bool { return above1(p) && p != 2 }) {
-			return hinge(u)
+			return positive(u)
 		}
 	case Min:
 		u := besideZero(x)
@@ -69,9 +69,9 @@ func (b *Builder) smoothPower(x, y *Node, shape Shape, at diag.Span) *Node {
 		}
 		switch {
 		case all(even):
-			return hinge(negative(u))
+			return positive(negative(u))
 		case all(func(p float64) bool { return !even(p) }):
-			return negative(hinge(negative(u)))
+			return negative(positive(negative(u)))
 		}
 	case Sqrt:
 		if sumOfSquares(x.Args[0]) && all(func(p float64) bool { return p >= 2 }) {

@@ -37,7 +37,7 @@ type Primitive struct {
 	Doc       string
 	Domain    string // where it is defined; "" is everywhere
 	Smooth    bool   // continuously differentiable in the interior of its domain
-	Linear    bool   // in all its arguments together: it neither bends nor couples what it adds up
+	Linear    bool   // in all its arguments together: it is neither curved in nor couples what it adds up
 	Bilinear  bool   // its entries are sums of products of an entry of each of its two arguments (see Terms)
 
 	// The value, by class.

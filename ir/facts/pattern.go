@@ -28,7 +28,7 @@ func HessianPattern(ctx context.Context, graph *expr.Builder, root *expr.Node, n
 		}
 		h.backward(nil)
 		for _, m := range h.nodes {
-			if h.ended() || !h.bend(m) {
+			if h.ended() || !h.secondOrder(m) {
 				return nil
 			}
 		}
@@ -112,9 +112,9 @@ func (h *hessian) findColumns(n *node) *columns {
 	return c
 }
 
-// bend adds the places at which the second derivative of one operation can be
+// secondOrder adds the places at which the second derivative of one operation can be
 // nonzero; false where there are too many.
-func (h *hessian) bend(n *node) bool {
+func (h *hessian) secondOrder(n *node) bool {
 	if !h.enters(n) || n.Op == expr.Var || n.Op.Info().Linear {
 		return true
 	}

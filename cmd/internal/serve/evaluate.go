@@ -31,7 +31,7 @@ type evaluation struct {
 type product struct {
 	Value    []float64      `json:"value"`
 	Accuracy runtime.Number `json:"accuracy"`
-	// Kink is there where the value is of one of the pieces that meet.
+	// Kink is there where the value is of one of the branches that meet.
 	Kink string `json:"kink,omitempty"`
 }
 

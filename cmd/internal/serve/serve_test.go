@@ -256,7 +256,7 @@ func TestEvaluateAgainstDifferences(t *testing.T) {
 			return call[evaluation](c, "evaluate", params)
 		}
 		e := at(x, object{"gradient": true, "vjp": object{"y": w}, "jvp": d})
-		const h = 1e-5 // differences of pieces that are quadratic have no error of the second order
+		const h = 1e-5 // differences of branches that are quadratic have no error of the second order
 		near := func(x []float64, i int, step float64) evaluation {
 			moved := append([]float64{}, x...)
 			moved[i] += step

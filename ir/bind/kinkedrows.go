@@ -9,9 +9,9 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// bentRows are the rows of a relation of the lower level with kinks: they have their
+// kinkedRows are the rows of a relation of the lower level with kinks: they have their
 // places from the start, and coefficients once the kinks are restated.
-type bentRows struct {
+type kinkedRows struct {
 	of    relation
 	first int   // of the rows
 	kept  []int // their entries of h
@@ -25,10 +25,10 @@ func hasKink(op expr.Op) bool {
 	return false
 }
 
-// bend keeps places for the rows of a relation. Those of infinite bounds are left out.
-func (r *rows) bend(rel relation) {
+// placeKinked keeps places for the rows of a relation. Those of infinite bounds are left out.
+func (r *rows) placeKinked(rel relation) {
 	p := r.prob
-	rows := &bentRows{of: rel, first: len(p.Rows)}
+	rows := &kinkedRows{of: rel, first: len(p.Rows)}
 	k := 0
 	for _, h := range rel.values {
 		at0, err := expr.Eval(h, make([]float64, r.b.dx), make([]float64, r.b.dy))
@@ -51,19 +51,19 @@ func (r *rows) bend(rel relation) {
 			k++
 		}
 	}
-	r.bent = append(r.bent, rows)
+	r.kinked = append(r.kinked, rows)
 }
 
-// straighten gives the rows with kinks their coefficients, with the hidden variables in
+// coefficients gives the rows with kinks their coefficients, with the hidden variables in
 // the place of the kinks.
-func (s *restater) straighten() {
-	if len(s.bent) == 0 {
+func (s *restater) coefficients() {
+	if len(s.kinked) == 0 {
 		return
 	}
 	p, dx := s.prob, s.b.dx
 	affine := &affine{g: s.b.graph, dx: dx, dy: s.dim, forms: map[*expr.Node]*form{}}
 	forms, entry := make([]*form, len(p.Rows)), make([]int, len(p.Rows))
-	for _, rows := range s.bent {
+	for _, rows := range s.kinked {
 		var whole *form
 		for _, h := range rows.of.values {
 			f, bad, err := affine.of(h)
