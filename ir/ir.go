@@ -338,6 +338,7 @@ type BoundData struct {
 // curvature for the derivations. Zero values mean "not known".
 type Facts struct {
 	StrongConvexity float64
+	Convex          bool // g(x, .) is convex for every x in X
 	Smoothness      float64
 	LipschitzF      float64
 	SmoothnessF     float64

@@ -81,14 +81,15 @@ func refused(bound *ir.Problem, text string) error {
 }
 
 // exactly is the problem of a model with ties as it stands: its follower breaks them in the leader's favour by being part of the
-// leader's program, or against it. nil where its KKT system is not one of linear rows and pairs, with the reason.
+// leader's program, or against it. nil where its KKT system can not be kept, with the reason.
 func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string, err error) {
 	if rule == "" {
 		return nil, "", nil
 	}
 	degrees := facts.NewDegrees(bound.Graph, expr.DependsX|expr.DependsY)
+	quadratic := degrees.Of(bound.Lower.Objective).Deg <= 2
 	switch {
-	case degrees.Of(bound.Lower.Objective).Deg > 2:
+	case !quadratic && (rule != optimistic || onlyExact(bound, rule)): // the answers that are worst or shortest, or multipliers, are those of programs
 		return nil, "g is not quadratic in x and y together", nil
 	case bound.Restated != nil: // with a part of the curvature of y for the hidden variables, which a follower with ties does not have
 		return nil, "kinks are restated by hidden variables of a follower that curves; write, in the level of the kink, a variable that constraints keep above each of its pieces (`cost >= 30 * gas - 80`)", nil
@@ -111,16 +112,20 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	}
 	numeric := numericProblem(&plain, f, g)
 	numeric.Blocks = plain.Blocks
-	if why := kkt.Applies(numeric); why != "" {
+	out := &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}
+	why, linear := out.systemOf()
+	switch {
+	case why != "":
 		return nil, why, nil
-	}
-	if systemSize(numeric) > largestSystem {
+	case systemSize(numeric) > largestSystem:
 		return nil, "it is too large", nil
+	case !linear:
+		return out, "", nil
 	}
 	if _, err := kkt.New(numeric); err != nil {
 		return nil, err.Error(), nil
 	}
-	return &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}, "", nil
+	return out, "", nil
 }
 
 // objectiveOf is the leader's objective, with weights of the coupled constraints where there are any.

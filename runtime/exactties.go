@@ -41,29 +41,58 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 	}
 	_, sign := sense(&p.IR.Upper)
 	none := Number(math.NaN())
-	solver, err := run.whole()
-	if err != nil {
-		return err
+	var unique choice
+	var extreme func(sign float64) (float64, error)
+	var safe func() *SafePoint
+	if run.smooth != nil {
+		e, err := p.smoothPointAt(pt.X, pt.Lower.Y, pt.Lower.Lambda)
+		if err != nil {
+			return err
+		}
+		alone := e.unique(ctx)
+		unique = choice{alone, alone}
+		extreme = func(sign float64) (float64, error) { return e.extreme(ctx, sign) }
+		safe = func() *SafePoint {
+			at, distance := e.safe(ctx)
+			if at == nil {
+				return nil
+			}
+			return &SafePoint{Variables: variables(&p.IR.Upper, at.s.X(at.z), 1), Objective: Number(sign * at.s.Value(at.z)), Distance: Number(distance)}
+		}
+	} else {
+		solver, err := run.whole()
+		if err != nil {
+			return err
+		}
+		unique = choiceAt(ctx, solver.Follower(), run.best.Z)
+		extreme = func(sign float64) (float64, error) {
+			_, f, err := extremeAnswer(ctx, run.s, solver.Follower(), run.best.Z, sign)
+			return f, err
+		}
+		safe = func() *SafePoint {
+			at := solver.SafePoint(ctx, run.best)
+			if at == nil {
+				return nil
+			}
+			return &SafePoint{Variables: variables(&p.IR.Upper, run.s.X(at.Z), 1), Objective: Number(sign * at.F), Distance: Number(at.Distance)}
+		}
 	}
-	follower := solver.Follower()
-	ties := p.tiesOn(choiceAt(ctx, follower, run.best.Z))
+	ties := p.tiesOn(unique)
 	ties.Optimistic, ties.Pessimistic = r.Upper.Objective, none
 	r.Lower.Ties = ties
 	if ties.Unique {
 		ties.Pessimistic = r.Upper.Objective
 		return nil
 	}
-	if _, _, err := extremeAnswer(ctx, run.s, follower, run.best.Z, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
+	if _, err := extreme(1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
 		ties.Optimistic = none
 		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
 	}
-	if _, worst, err := extremeAnswer(ctx, run.s, follower, run.best.Z, -1); err == nil {
+	if worst, err := extreme(-1); err == nil {
 		ties.Pessimistic = Number(sign * worst)
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
-	if safe := solver.SafePoint(ctx, run.best); safe != nil {
-		ties.Safe = &SafePoint{Variables: variables(&p.IR.Upper, run.s.X(safe.Z), 1), Objective: Number(sign * safe.F), Distance: Number(safe.Distance)}
-	}
+	ties.Safe = safe()
 	return nil
 }

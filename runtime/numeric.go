@@ -22,7 +22,7 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		X:     &problem.Set{Lo: p.X.Lo, Hi: p.X.Hi, E: p.X.E, Rhs: p.X.Rhs, Extended: p.X.Extended},
 		Start: p.Start, Duals: p.Duals,
 		Facts: problem.Facts{
-			StrongConvexity: p.Facts.StrongConvexity, Smoothness: p.Facts.Smoothness,
+			StrongConvexity: p.Facts.StrongConvexity, Convex: p.Facts.Convex, Smoothness: p.Facts.Smoothness,
 			LipschitzF: p.Facts.LipschitzF, SmoothnessF: p.Facts.SmoothnessF,
 			QuadraticInY: p.Facts.QuadraticInY, FixedHessian: p.Facts.FixedHessian,
 			JointlyQuadratic: p.Facts.JointlyQuadratic,

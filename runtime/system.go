@@ -363,7 +363,9 @@ func (run *systemRun) locally(ctx context.Context) error {
 			return context.Cause(ctx)
 		case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
 			end.Status, end.Reason = NumericalFailure, err.Error()
-			run.err = err
+			if run.best == nil {
+				run.err = err
+			}
 			if errors.Is(err, pieces.ErrEndless) {
 				run.best = nil // nothing is known of a minimum
 				return err
@@ -382,7 +384,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 			if k == 0 {
 				run.first = point
 			}
-			if run.best == nil || point.F < run.best.F {
+			if run.lower(point, err) {
 				run.best, run.err = point, err
 			}
 			seen.note(point)
@@ -393,6 +395,21 @@ func (run *systemRun) locally(ctx context.Context) error {
 		}
 	}
 	return run.err
+}
+
+// lower reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.
+func (run *systemRun) lower(point *kkt.Point, err error) bool {
+	switch {
+	case run.best == nil:
+		return true
+	case (err == nil) == (run.err == nil):
+		return point.F < run.best.F
+	}
+	rounding := kkt.Tolerance * math.Max(math.Abs(point.F), math.Abs(run.best.F))
+	if err != nil {
+		return point.F < run.best.F-rounding
+	}
+	return point.F <= run.best.F+rounding
 }
 
 // checkpoint is where the run goes on from.

@@ -35,7 +35,7 @@ func (p *Problem) evaluates(opts Options) *Problem {
 	switch {
 	case p.exactTies != "" || p.tieRule() != "" && p.whyNot(opts) == "":
 		return p
-	case p.ties == nil || q == nil:
+	case p.ties == nil || q == nil || kkt.Applies(q.Numeric) != "":
 	case q.exactTies == leastNorm:
 		if p.otherMethod(opts) == "" && len(q.IR.Duals) == 0 { // multipliers are not unique where answers are not
 			return q
@@ -51,6 +51,10 @@ func (p *Problem) systemPoint() (*systemPoint, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newSystemPoint(p, s)
+}
+
+func newSystemPoint(p *Problem, s *kkt.System) (*systemPoint, error) {
 	solver, err := pieces.New(s, pieces.Options{})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -228,4 +229,90 @@ lower {
 			t.Errorf("%s: %v (%s), F %v, not %v", r.Model, r.Status, r.Reason, float64(r.Upper.Objective), want)
 		}
 	}
+}
+
+// Path flows over two stages of two parallel roads each, whose travel times are powers: the flows on roads are unique and found here by bisection; those on paths are a segment, so that the leader's
+// linear use of them is best and worst at its ends.
+func TestPathFlows(t *testing.T) {
+	solved, n := 0, 0
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 41))
+		power := 2 + rng.IntN(3) // of the travel time: g has the next one
+		free, bend, use := make([]float64, 4), make([]float64, 4), make([]float64, 4)
+		for i := range free {
+			free[i], bend[i], use[i] = 0.5+2*rng.Float64(), 0.1+rng.Float64(), float64(rng.IntN(3))*rng.Float64()
+		}
+		demand, weight := 1+3*rng.Float64(), 0.3+rng.Float64()
+		text := fmt.Sprintf(`model paths
+data on: matrix[4, 4] = [[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]]
+data free: vector[4] = %s
+data bend: vector[4] = %s
+data use: vector[4] = %s
+upper {
+  var toll: vector[4] in box(0, 3)
+  minimize sum(road .* (free + 0.5 * road)) - %v * toll' * road + 0.1 * sumsq(toll) + use' * path
+}
+lower {
+  var path: vector[4] in nonneg
+  let road = on' * path
+  minimize sum((free + toll) .* road + bend .* road .^ %d)
+  subject to sum(path) == %v
+}
+solve { ties = optimistic }`, array(free), array(bend), array(use), weight, power+1, demand)
+		r, err := bindText(t, text).Solve(context.Background(), runtime.Options{})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, text)
+		}
+		if n++; r.Status != runtime.Solved {
+			t.Logf("seed %d: %v: %s\n%s", seed, r.Status, r.Reason, text)
+			continue
+		}
+		solved++
+		toll := r.Upper.Variables[0].Data
+		road := make([]float64, 4)
+		for stage := range 2 {
+			a, b := 2*stage, 2*stage+1
+			time := func(i int, v float64) float64 {
+				return free[i] + toll[i] + float64(power+1)*bend[i]*math.Pow(v, float64(power))
+			}
+			lo, hi := 0.0, demand
+			for range 200 {
+				if v := (lo + hi) / 2; time(a, v) > time(b, demand-v) {
+					hi = v
+				} else {
+					lo = v
+				}
+			}
+			road[a], road[b] = lo, demand-lo
+		}
+		own := 0.0
+		for i, v := range road {
+			own += v*(free[i]+0.5*v) - weight*toll[i]*v + 0.1*toll[i]*toll[i]
+		}
+		best, worst := math.Inf(1), math.Inf(-1)
+		for _, first := range []float64{math.Max(0, road[0]+road[2]-demand), math.Min(road[0], road[2])} {
+			path := []float64{first, road[0] - first, road[2] - first, demand - road[0] - road[2] + first}
+			f := own
+			for i, v := range path {
+				f += use[i] * v
+			}
+			best, worst = math.Min(best, f), math.Max(worst, f)
+		}
+		size := 1e-7 * math.Max(1, math.Abs(best))
+		if f := float64(r.Upper.Objective); math.Abs(f-best) > size {
+			t.Errorf("seed %d: F is %v, with the best answer %v\n%s", seed, f, best, text)
+		}
+		ties := r.Lower.Ties
+		if w := float64(ties.Pessimistic); ties.Unique && worst-best > size || !math.IsNaN(w) && math.Abs(w-worst) > size {
+			t.Errorf("seed %d: unique %v, worst %v; the worst is %v, the best %v\n%s", seed, ties.Unique, w, worst, best, text)
+		}
+	}
+	if n-solved > members.Misses(n, 0.05) {
+		t.Errorf("%d of %d were not solved", n-solved, n)
+	}
+}
+
+func array(v []float64) string {
+	out := fmt.Sprint(v)
+	return strings.ReplaceAll(out, " ", ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
 )
@@ -52,7 +53,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 	r.Lower.Ties = out
 	value := t.g.Value(x, y)
 	r.Lower.Objective = Number(lowerSign*value + 0)
-	if p.exact != nil {
+	if p.exact != nil && kkt.Applies(p.exact.Numeric) == "" {
 		done, err := p.exact.answersTo(ctx, out, x, value)
 		if done || err != nil {
 			return err

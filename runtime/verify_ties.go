@@ -111,7 +111,16 @@ func (c *claims) exactTies(claimed *Ties) {
 	}
 	c.check("rule of the ties", claimed.Rule == c.p.tieRule(), "it is %s", c.p.tieRule())
 	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
-	e, err := c.p.systemPoint()
+	ctx := context.Background()
+	_, sign := sense(&c.p.IR.Upper)
+	var e *systemPoint
+	var beside *smoothPoint // where the system is not linear
+	var err error
+	if kkt.Applies(c.p.Numeric) == "" {
+		e, err = c.p.systemPoint()
+	} else if beside, err = c.p.smoothPointAt(c.doc.X, c.doc.Y, c.doc.Lambda); err == nil {
+		e = beside.systemPoint
+	}
 	if err != nil {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
@@ -121,8 +130,6 @@ func (c *claims) exactTies(claimed *Ties) {
 	copy(z, c.doc.X)
 	copy(s.Y(z), c.doc.Y)
 	copy(s.Lambda(z), c.doc.Lambda)
-	ctx := context.Background()
-	_, sign := sense(&c.p.IR.Upper)
 	const same = 1e-8 // the answers are exact but for rounding of the programs' terms
 	close := func(claim string, claimed, found float64) {
 		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
@@ -146,7 +153,12 @@ func (c *claims) exactTies(claimed *Ties) {
 		what := "ties: F at the answer " + end.word + " for the leader"
 		of := float64(c.r.Upper.Objective)
 		if !unique {
-			_, f, err := extremeAnswer(ctx, s, follower, z, end.sign)
+			var f float64
+			if beside != nil {
+				f, err = beside.extreme(ctx, end.sign)
+			} else {
+				_, f, err = extremeAnswer(ctx, s, follower, z, end.sign)
+			}
 			if err != nil { // then nothing is to be said
 				c.check(what, math.IsNaN(float64(end.claimed)), "%v", err)
 				continue
@@ -180,10 +192,20 @@ func (c *claims) exactTies(claimed *Ties) {
 			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
 		}
 		c.near("ties: distance of the safe point", float64(safe.Distance), moved, same*moved)
-		answer, status := follower.Solve(ctx, x)
-		if status != activeset.Optimal {
-			c.check("ties: safe point", false, "the follower has no answer there: %v", status)
-			return
+		var answer []float64
+		if beside != nil {
+			there, err := beside.to(ctx, x)
+			if err != nil {
+				c.check("ties: safe point", false, "the follower has no answer there: %v", err)
+				return
+			}
+			s, follower, answer = there.s, there.follower, there.z
+		} else {
+			var status activeset.Status
+			if answer, status = follower.Solve(ctx, x); status != activeset.Optimal {
+				c.check("ties: safe point", false, "the follower has no answer there: %v", status)
+				return
+			}
 		}
 		c.check("ties: the follower has one answer at the safe point", choiceAt(ctx, follower, answer).none(), "")
 		close("ties: F at the safe point", float64(safe.Objective), sign*s.Value(answer))

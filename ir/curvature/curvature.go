@@ -121,8 +121,10 @@ type Witness struct {
 
 // Convexity is the claim that g(x, .) is strongly convex for every x in X.
 type Convexity struct {
-	Outcome    Outcome
-	Modulus    float64 // mu_g, a lower bound; 0 unless proved
+	Outcome Outcome
+	Modulus float64 // mu_g, a lower bound; 0 unless proved
+	// Convex: the Hessian of g in y is shown to be positive semidefinite, where Outcome is not proved, or nothing is known of its modulus.
+	Convex     bool `json:",omitempty"`
 	Scope      Scope
 	Linear     bool     `json:",omitempty"` // g is linear in y: convex, though not strongly
 	Blame      *Blame   `json:",omitempty"` // where unknown
@@ -206,6 +208,7 @@ func (p *Proof) Facts() ir.Facts {
 	if p.Convexity.Outcome == proved {
 		facts.StrongConvexity = p.Convexity.Modulus
 	}
+	facts.Convex = p.Convexity.Convex || p.Convexity.Outcome == proved && p.Convexity.Scope != alongEqualities
 	for _, b := range []struct {
 		bound Bound
 		to    *float64

@@ -58,7 +58,7 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		}
 		d.Detail += fmt.Sprintf("; so the best %s need not be unique", names)
 		d.Fix = fmt.Sprintf("%s a strongly convex term, such as %s, over all entries of the lower variables", fix, p.quadraticTerm())
-		if !w.Flat && !w.Undefined {
+		if !w.Flat && !w.Undefined && !c.Convex {
 			d.Fix = fmt.Sprintf("is a sign wrong, or is it meant to be `%s`? Otherwise %s", other, d.Fix)
 		}
 		if len(w.Ends) > 0 {
@@ -69,6 +69,8 @@ func (p *Proof) Diagnostics(strict bool) diag.List {
 		case c.Linear:
 			d.Detail = fmt.Sprintf("it is linear in %s: %s, but the best %s need not be unique", names, shape, names)
 			d.Fix = choose + "; or " + d.Fix
+		case c.Convex:
+			d.Fix += fmt.Sprintf("; or, as it is %s, %s", shape, choose)
 		case w.Flat:
 			d.Fix += fmt.Sprintf("; or, if it is %s, %s", shape, choose)
 		}

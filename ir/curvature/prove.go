@@ -174,16 +174,20 @@ func (pr *prover) convexity(out *Proof) Convexity {
 		return Convexity{Outcome: proved, Modulus: a.modulus, Scope: a.scope, Derivation: a.derivation(pr)}
 	}
 	if w := pr.refute(); w != nil {
-		return Convexity{Outcome: refuted, Witness: w, Linear: pr.linear()}
+		return Convexity{Outcome: refuted, Witness: w, Linear: pr.linear(), Convex: last.convex}
 	}
-	return Convexity{Blame: last.blame(pr), Derivation: last.derivation(pr)}
+	return Convexity{Convex: last.convex, Blame: last.blame(pr), Derivation: last.derivation(pr)}
 }
 
 // proveConvex tries the scopes from the strongest on. a is nil where none is proved.
 func (pr *prover) proveConvex(g *expr.Node) (a, last *attempt) {
+	convex := false
 	for _, r := range pr.regions() {
 		for _, coarse := range []bool{true, false} {
-			last = better(pr.attempt(g, r, coarse), last)
+			next := pr.attempt(g, r, coarse)
+			convex = convex || next.modulus >= 0
+			last = better(next, last)
+			last.convex = convex
 		}
 		if last.modulus > 0 {
 			return last, last
@@ -203,6 +207,7 @@ type attempt struct {
 	form    *form
 	extreme extreme
 	modulus float64 // a lower bound of the Hessian's eigenvalues
+	convex  bool    // that, or that of an attempt before it, is at least 0
 }
 
 func (pr *prover) attempt(g *expr.Node, r region, coarse bool) *attempt {

@@ -98,8 +98,8 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 	v.vector("hypergradient", v.doc.Hypergradient, m.Bound, strongResidual*math.Max(v.d.s.gradient, maxAbs(m.Bound)))
 }
 
-// tiedLoss is what rounding leaves of a follower's optimality, relative to the terms of g: sums of some thousand terms.
-const tiedLoss = 1e-9
+// tiedLoss is what may be left of a follower's optimality, relative to the terms of g: as much as of the leader's. Package activeset tells multipliers from 0 to a tenth of it.
+const tiedLoss = strongResidual
 
 // ofMultipliers checks the hypergradient of a follower with other answers elsewhere: inside one branch it is what the multipliers of the leader's own constraints
 // make up.

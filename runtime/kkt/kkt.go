@@ -132,7 +132,7 @@ func Read(p *problem.Problem) (*System, error) {
 	if err := s.readG(); err != nil {
 		return nil, err
 	}
-	if !(p.Facts.StrongConvexity > 0) && !Semidefinite(s.H) {
+	if !(p.Facts.StrongConvexity > 0) && !p.Facts.Convex && !Semidefinite(s.H) {
 		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
 	}
 	s.assemble()

@@ -133,6 +133,7 @@ type Problem struct {
 // Facts are what the compiler proved; zero values mean "not known".
 type Facts struct {
 	StrongConvexity float64 // mu_g > 0: g(x, .) is mu_g-strongly convex for all x in X
+	Convex          bool    // g(x, .) is convex for all x in X
 	Smoothness      float64 // C_g
 	LipschitzF      float64 // L_f
 	SmoothnessF     float64 // C_f

@@ -1,10 +1,15 @@
 package sequential
 
 import (
+	"errors"
 	"math"
+
+	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
 )
 
 // lower is the follower's objective at a point to second order: grad_y g, H = d2g/dy2 and G = d2g/dydx.
@@ -27,10 +32,131 @@ func (v *Solver) followerAt(x, y []float64, mixed, fine bool) (*lower, error) {
 		return nil, err
 	}
 	out.h = symmetric(out.h)
+	if v.mayTie() {
+		out.h = told(out.h, out.grad, kkt.Units(y))
+	}
 	if mixed {
 		out.g, err = v.jacobian(x, func(dst, at []float64) { p.G.GradY(dst, at, y) }, nil, fine)
 	}
 	return out, err
+}
+
+// told is H without the entries that differences do not tell from 0: by the lengths on which entries of y vary, against the largest of them and the terms of grad_y g. Directions in which g does not
+// curve are to have none.
+func told(h *sparse.CSR, grad, unit []float64) *sparse.CSR {
+	top := stiffness(h, grad, unit)
+	entries := make([]sparse.Entry, 0, h.NNZ())
+	for i := range h.Rows {
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			if math.Abs(vals[t])*unit[i]*unit[j]*certain > top {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: vals[t]})
+			}
+		}
+	}
+	return sparse.FromEntries(h.Rows, h.Cols, entries)
+}
+
+// stiffness is the largest entry of H and of grad_y g, by the lengths on which entries of y vary.
+func stiffness(h *sparse.CSR, grad, unit []float64) (top float64) {
+	for i, g := range grad {
+		top = math.Max(top, math.Abs(g)*unit[i])
+		cols, vals := h.Row(i)
+		for t, j := range cols {
+			top = math.Max(top, math.Abs(vals[t])*unit[i]*unit[j])
+		}
+	}
+	return top
+}
+
+// errDecomposition says that the eigenvalues of a matrix were not found.
+var errDecomposition = errors.New("the eigenvalues of the follower's Hessian were not found")
+
+// ranked is H without what differences leave of it along the directions in which the follower's answers may go on: those that keep the rows that hold with a positive multiplier, and in which H is not told
+// from 0. They are kept to rounding then: H d = 0 says which they are, where rounding of H would leave none.
+func (v *Solver) ranked(pt *point, strong []bool) (*sparse.CSR, error) {
+	n, h := v.p.Dy, pt.lower.h
+	length := math.Max(1, norm(pt.y)) // one unit for all: with several, rounding of the one would be more than the other
+	unit := make([]float64, n)
+	for j := range unit {
+		unit[j] = length
+	}
+	least := 100 / certain * stiffness(h, pt.lower.grad, unit) / (length * length) // a margin of a hundred on what differences leave
+	var q linalg.QR                                                                // of the rows
+	q.Reset(n)
+	rows := v.p.Rows
+	for i, kind := range rows.Kind {
+		if kind != problem.Equal && !strong[i] || q.Size() == n {
+			continue
+		}
+		row, coef, rest := make([]float64, n), make([]float64, q.Size()+1), make([]float64, n)
+		rows.B.AddRow(row, i, 1)
+		if size := q.Split(row, coef, rest); size > kkt.Tolerance*linalg.Norm(row) {
+			q.Push(coef, rest, size)
+		}
+	}
+	across := func(d []float64) { // takes the part of d in the span of the rows out
+		c := make([]float64, q.Size())
+		q.Coordinates(c, d)
+		q.AddScaled(d, -1, c)
+	}
+	// P H P + top (I - P), P the projection onto what the rows leave.
+	a, top := mat.NewSymDense(max(n, 1), nil), 2*least*certain
+	image := make([]float64, n)
+	for j := range n {
+		axis := make([]float64, n)
+		axis[j] = 1
+		across(axis)
+		h.MulVec(image, axis)
+		across(image)
+		for i := range j + 1 {
+			t := image[i] - top*axis[i]
+			if i == j {
+				t += top
+			}
+			a.SetSym(i, j, t)
+		}
+	}
+	var eigen mat.EigenSym
+	var vectors mat.Dense
+	if !eigen.Factorize(a, true) {
+		return nil, errDecomposition
+	}
+	eigen.VectorsTo(&vectors)
+	out := h.Dense()
+	for k, t := range eigen.Values(nil) {
+		if t > least || n == 0 {
+			continue
+		}
+		d := make([]float64, n)
+		for i := range d {
+			d[i] = vectors.At(i, k)
+		}
+		across(d)
+		length := linalg.Norm(d)
+		for i := range d {
+			d[i] /= length
+		}
+		// (I - d d') H (I - d d')
+		for i := range n {
+			image[i] = linalg.Dot(out[i*n:(i+1)*n], d)
+		}
+		along := linalg.Dot(image, d)
+		for i := range n {
+			for j := range n {
+				out[i*n+j] += along*d[i]*d[j] - image[i]*d[j] - d[i]*image[j]
+			}
+		}
+	}
+	entries := []sparse.Entry{}
+	for i := range n {
+		for j := range n {
+			if t := out[i*n+j]; t != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: t})
+			}
+		}
+	}
+	return symmetric(sparse.FromEntries(n, n, entries)), nil
 }
 
 // jacobian differences a map into Dy numbers at a point. The entries of a group move at once: entries of independent followers, whose rows do not mix.

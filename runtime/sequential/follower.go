@@ -72,7 +72,9 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 	y = append([]float64(nil), y...)
 	grad, next := make([]float64, p.Dy), make([]float64, p.Dy)
 	rho, before := 0.0, math.Inf(1)
-	last := false // the value of phi tells no more
+	last := false      // the value of phi tells no more
+	var kept []float64 // the multipliers that belong to y, once it does not
+	left := 0.0        // of the stationarity conditions there
 	for range steps {
 		value := p.G.ValueGradY(grad, x, y)
 		if !finite(grad) || math.IsNaN(value) || math.IsInf(value, 0) {
@@ -81,6 +83,9 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 		h, err := a.hessian(x, y)
 		if err != nil {
 			return nil, nil, err
+		}
+		if !(p.Facts.StrongConvexity > 0) {
+			h = a.proximal(h, grad, y, before)
 		}
 		c := make([]float64, p.Dy)
 		for j := range c {
@@ -111,15 +116,20 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 			return y, lambda, nil
 		}
 		if last = last || !(-slope > roundings*terms); last {
-			// Newton steps go on as long as each is less than half of the one before. The last one belongs to the multipliers.
-			end := !(length < before/2)
-			before = length
+			// Newton steps go on as long as each leaves less than half of what the one before has left of the stationarity conditions.
 			if moved := p.G.ValueGradY(grad, x, target); math.IsNaN(moved) || !finite(grad) {
 				return y, lambda, nil
 			}
-			if copy(y, target); end {
+			p.Rows.B.AddMulVecT(grad, -1, lambda)
+			rest := a.size(grad)
+			if kept != nil && !(rest < left) {
+				return y, kept, nil
+			}
+			copy(y, target)
+			if kept != nil && !(rest < left/2) || rest == 0 {
 				return y, lambda, nil
 			}
+			before, left, kept = length, rest, slices.Clone(lambda)
 			continue
 		}
 		before = length
@@ -142,12 +152,36 @@ func (a *answers) solve(ctx context.Context, x, y []float64) (_, lambda []float6
 				full, t = false, 2*edge
 			}
 		}
-		if !accepted || slices.Equal(y, next) {
-			return y, lambda, nil
+		if last = !accepted || slices.Equal(y, next); last {
+			continue
 		}
 		copy(y, next)
 	}
 	return y, lambda, nil
+}
+
+// size is the largest entry of a gradient in y, in units of the program.
+func (a *answers) size(grad []float64) (most float64) {
+	for j, t := range grad {
+		most = math.Max(most, math.Abs(t)*a.qp.Unit(j))
+	}
+	return most
+}
+
+// proximal is H with a multiple of the identity, in the units of the program, that falls with the length of the steps: Newton's method for convex functions whose Hessian may be singular, which ends at a
+// best answer near the first point where there are several (Li, Fukushima, Qi and Yamashita 2004). before is the length of the last step, +Inf at the first.
+func (a *answers) proximal(h *sparse.CSR, grad, y []float64, before float64) *sparse.CSR {
+	size, force, length := 0.0, 0.0, 1.0 // of H, of grad, and of y
+	for j := range y {
+		u := a.qp.Unit(j)
+		size, force, length = math.Max(size, math.Abs(h.At(j, j))*u*u), math.Max(force, math.Abs(grad[j])*u), math.Max(length, math.Abs(y[j])/u)
+	}
+	weight := math.Max(size, force/length) * math.Min(1, math.Max(before/length, 1/certain))
+	entries := make([]sparse.Entry, 0, len(y))
+	for j := range y {
+		entries = append(entries, sparse.Entry{Row: j, Col: j, Val: math.Max(weight, 0x1p-1000) / (a.qp.Unit(j) * a.qp.Unit(j))})
+	}
+	return sparse.Add(1, h, 1, sparse.FromEntries(len(y), len(y), entries))
 }
 
 // violated is the sum of what y violates rows by.

@@ -209,7 +209,7 @@ func (v *Solver) model(pt *point, hess *sparse.CSR, region *trust, penalty elast
 		q.Coupled = &problem.Coupled{Kind: v.kinds, Name: v.names, Weight: make([]float64, len(v.kinds))}
 	}
 	q.Parts = nil
-	q.Facts = problem.Facts{StrongConvexity: p.Facts.StrongConvexity, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, EqualityOnly: p.Facts.EqualityOnly,
+	q.Facts = problem.Facts{StrongConvexity: p.Facts.StrongConvexity, Convex: p.Facts.Convex, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true, EqualityOnly: p.Facts.EqualityOnly,
 		DegreeF: 2, AffineCoupled: true, HessianPattern: p.Facts.HessianPattern}
 	return &q
 }

@@ -74,7 +74,7 @@ func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64,
 	var lu mat.LU
 	lu.Factorize(a)
 	var d mat.Dense
-	if n+m > 0 && lu.SolveTo(&d, false, b) != nil {
+	if n+m > 0 && (lu.SolveTo(&d, false, b) != nil || v.mayTie() && !(lu.Cond() < certain)) {
 		return nil, false
 	}
 	place := map[int]int{}
@@ -101,17 +101,18 @@ func (v *Solver) tangents(pt *point, s *kkt.System, strong []bool) ([][]float64,
 	return out, true
 }
 
-// reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems; nil where it is not known.
-func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR) {
+// reducedHessian is R at a point over (x, y, the multipliers that f reads), and what stands for W in subproblems; nil where it is not known;
+// single reports that y is a function of x on the branch.
+func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR, single bool) {
 	p := v.p
 	s, err := kkt.New(v.model(pt, nil, nil, nil))
 	if err != nil {
-		return nil, nil
+		return nil, nil, false
 	}
 	at := v.start(s, pt)
 	z, ok := v.tangents(pt, s, s.Strong(at))
 	if !ok {
-		return nil, nil
+		return nil, nil, false
 	}
 	d, failed := v.gradients(pt, w)
 	column := make([]float64, len(d.At))
@@ -122,7 +123,7 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 	}
 	for c, along := range z {
 		if d.Along(column, places, along) != nil || *failed != nil {
-			return nil, nil
+			return nil, nil, true
 		}
 		for k, other := range z {
 			for j, t := range column {
@@ -139,13 +140,13 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 		}
 	}
 	if !finite(r) {
-		return nil, nil
+		return nil, nil, true
 	}
 	normals := v.normals(pt, w, s, at, z)
 	plain, least := v.convexified(r, normals)
 	part := v.convexPart(pt)
 	if part == nil {
-		return v.inX(r), v.inX(plain)
+		return v.inX(r), v.inX(plain), true
 	}
 	along := make([]float64, p.Dx*p.Dx) // Z'P Z
 	image := make([]float64, len(d.At))
@@ -163,10 +164,10 @@ func (v *Solver) reducedHessian(pt *point, w *weights) (hess, convex *sparse.CSR
 			rest[i] = r[i] - theta*along[i]
 		}
 		if made, below := v.convexified(rest, normals); below >= math.Min(0, least) {
-			return v.inX(r), sparse.Add(1, v.inX(made), theta, part)
+			return v.inX(r), sparse.Add(1, v.inX(made), theta, part), true
 		}
 	}
-	return v.inX(r), v.inX(plain)
+	return v.inX(r), v.inX(plain), true
 }
 
 // convexPart is the positive semidefinite part of the Hessian of f at a point; nil where that is 0 or not known.
@@ -276,6 +277,8 @@ func (v *Solver) inX(r []float64) *sparse.CSR {
 }
 
 const (
+	// certain is the condition up to which a matrix of differences is not singular: they are exact to FirstStep squared.
+	certain = 0x1p33
 	// noise is the relative size of a negative eigenvalue of differences of differences that means nothing: SecondStep leaves its square, of which R adds up some.
 	noise = 1e-6
 	// flat is the curvature, relative to the largest, that a direction has at least: where f does not feel a direction rounding would decide how far steps go along it. Its
@@ -375,5 +378,5 @@ func (v *Solver) convexified(r []float64, normals [][]float64) (out []float64, l
 	return out, least
 }
 
-// tied reports that x alone need not determine y.
-func (v *Solver) tied() bool { return !(v.p.Facts.StrongConvexity > 0) }
+// mayTie reports that x alone need not determine y.
+func (v *Solver) mayTie() bool { return !(v.p.Facts.StrongConvexity > 0) }

@@ -39,7 +39,7 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 		}
 		held := kind == problem.Equal || lambda[i]*steep > kkt.Tolerance*force
 		switch {
-		case steep == 0 || kind == problem.AtMost && -h[i] > kkt.Tolerance*steep*math.Max(1, reach):
+		case steep == 0 || p.Facts.StrongConvexity > 0 && kind == problem.AtMost && -h[i] > kkt.Tolerance*steep*math.Max(1, reach): // else a step may be as long as y
 			if kind == problem.AtMost { // rounding may give the multiplier of one side of a variable to the other
 				lambda[i] = 0
 			}
@@ -48,6 +48,8 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 			for t, j := range cols {
 				grad[j] -= vals[t] * lambda[i]
 			}
+		case -h[i] > kkt.Tolerance*steep*math.Max(1, reach):
+			lambda[i] = 0
 		default:
 			weak++
 			size = math.Max(size, math.Abs(h[i])/steep)
@@ -79,6 +81,9 @@ func (a *answers) refined(ctx context.Context, x, y, lambda []float64) (_, _ []f
 		program.RowHi[k] /= size
 	}
 	program.Q = a.h.Clone()
+	if !(p.Facts.StrongConvexity > 0) {
+		program.Q = a.proximal(a.h, grad, y, 0)
+	}
 	for i := range n {
 		cols, vals := program.Q.Row(i)
 		for t, j := range cols {

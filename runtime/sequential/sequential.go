@@ -78,8 +78,8 @@ func Applies(p *problem.Problem) string {
 	switch {
 	case p.Integer != nil:
 		return "the leader has variables that take whole numbers only"
-	case !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0):
-		return "g is not proved strongly convex in y"
+	case !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0 || p.Facts.Convex):
+		return "g is not proved convex in y"
 	case slices.ContainsFunc(p.X.Balls, func(b problem.Ball) bool { return b.Radius == 0 }):
 		return "X has a ball of radius 0"
 	}

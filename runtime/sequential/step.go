@@ -35,6 +35,7 @@ type state struct {
 	fine    bool        // derivatives are to be as exact as they can be: the end is near
 	hess    *sparse.CSR // of the Lagrangian at pt; nil where it is not known
 	convex  *sparse.CSR // the one that stands for it in subproblems
+	tied    bool        // x alone does not determine y next to pt
 }
 
 // From is the local solution that the follower's answer to x leads to.
@@ -123,12 +124,29 @@ func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
 	y, lambda, err := v.follower.solve(ctx, x, y)
 	if err == nil {
 		y, lambda = v.follower.refined(ctx, x, y, lambda)
+		v.within(y)
 	}
 	v.work += v.follower.qp.Work - before
 	if err != nil {
 		return nil, err
 	}
 	return v.complete(x, y, lambda)
+}
+
+// within takes rounding beyond bounds off entries of y.
+func (v *Solver) within(y []float64) {
+	rows := v.p.Rows
+	for i := range rows.Kind {
+		j, coef := rows.Bound(i)
+		if _, read := rows.A.Row(i); j < 0 || len(read) > 0 {
+			continue
+		}
+		if end := -rows.Rhs[i] / coef; coef > 0 {
+			y[j] = math.Max(y[j], end)
+		} else {
+			y[j] = math.Min(y[j], end)
+		}
+	}
 }
 
 func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
@@ -210,7 +228,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, penalty elastic) (*s
 		region.x[j] = st.delta * v.unit[j]
 	}
 	hess := st.convex
-	if v.tied() && st.delta < st.first {
+	if st.tied && st.delta < st.first {
 		hess = v.dragged(st)
 	}
 	if len(v.kinds) == 0 {
@@ -306,13 +324,15 @@ func (v *Solver) linearize(st *state) error {
 		return err
 	}
 	st.hess, st.convex = nil, nil // where it is not known the model is one of first order: small steps do
-	if v.tied() {
+	if st.tied = v.mayTie(); !st.tied || !v.p.Facts.JointlyQuadratic {
+		hess, convex, single := v.reducedHessian(st.pt, &st.w)
+		st.hess, st.convex, st.tied = hess, convex, st.tied && !single
+	}
+	if st.tied {
 		if hess, err := v.lagrangian(st.pt, &st.w); err == nil && finite(hess.Val) {
 			st.hess, st.convex = hess, hess
 		}
-		return nil
 	}
-	st.hess, st.convex = v.reducedHessian(st.pt, &st.w)
 	return nil
 }
 
@@ -511,6 +531,48 @@ func (v *Solver) move(st *state, q *sub, trial *point) error {
 	return v.linearize(st)
 }
 
+// Linearized is the system linearized at a point of it, with the leader's own f and constraints, which own says; where these are not linear without them, and with f to first order.
+func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, err error) {
+	pt, err := v.complete(x, y, lambda)
+	if err == nil {
+		err = v.second(pt, true)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	only := *v
+	only.kinds = nil
+	p := only.model(pt, nil, nil, nil)
+	if own = v.p.Coupled == nil || v.p.Facts.AffineCoupled; own {
+		p.F, p.Coupled, p.Facts.DegreeF, p.Facts.AffineCoupled = v.p.F, v.p.Coupled, v.p.Facts.DegreeF, v.p.Facts.AffineCoupled
+	}
+	if s, err = kkt.New(p); err != nil || !v.mayTie() {
+		return s, own, err
+	}
+	z := v.start(s, pt)
+	lo := *pt.lower
+	if lo.h, err = v.ranked(pt, s.SignsAt(z).Mult); err != nil {
+		return nil, false, err
+	}
+	p.G = &follower{pt.x, pt.y, &lo}
+	s, err = kkt.New(p)
+	return s, own, err
+}
+
+// Answer is the follower's answer to x, with its multipliers, found from y.
+func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
+	if v.follower == nil {
+		if v.follower, err = v.newAnswers(x, y); err != nil {
+			return nil, nil, err
+		}
+	}
+	pt, err := v.answer(ctx, x, y)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pt.y, pt.lambda, nil
+}
+
 // At is the system linearized at a point that From has found, with the Hessian of the Lagrangian that its multipliers make up as that of f.
 func (v *Solver) At(p *kkt.Point) (*kkt.System, error) {
 	n := v.p
@@ -531,7 +593,7 @@ func (v *Solver) At(p *kkt.Point) (*kkt.System, error) {
 // away is a lower point on the way from st to a point of the model, or the opposite; nil where phi does not fall by what decides anything else.
 func (v *Solver) away(ctx context.Context, st *state, z []float64, phi float64) *point {
 	pt := st.pt
-	if v.tied() { // the way is one of x, which does not say what y does
+	if st.tied { // the way is one of x, which does not say what y does
 		return nil
 	}
 	if v.follower == nil {

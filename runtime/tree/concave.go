@@ -287,7 +287,7 @@ func (p *plunger) secants(solver *activeset.Solver, n *node) float64 {
 	lo, hi := p.ranges(n)
 	slope, konst := make([]float64, len(lo)), 0.0
 	for k := range lo {
-		if math.IsInf(hi[k]-lo[k], 0) { // only where nothing is feasible
+		if math.IsInf(lo[k], 0) || math.IsInf(hi[k], 0) { // only where nothing is feasible
 			continue
 		}
 		slope[k] = lo[k] + hi[k]
