@@ -105,7 +105,12 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
 		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X), Free: p.freeEntries(),
 	}
-	if pt.Grad != nil {
+	r.Stationarity.GradientError = Number(pt.GradError)
+	switch {
+	case pt.Grad == nil:
+	case math.IsInf(pt.GradError, 1): // the oracle vouches for none of its digits
+		r.Stationarity.GradientError = Number(math.NaN())
+	default:
 		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)
 	}
 	r.Lower = LowerResult{
@@ -130,7 +135,6 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	if note := p.withinTolerance(pt.X, s.Y, h); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
-	r.Stationarity.GradientError = Number(pt.GradError)
 	r.Stationarity.Strict = pt.Strict
 	if err := p.byFollower(r, pt.X, p.units.leave(s.Y)); err != nil {
 		return err

@@ -95,7 +95,7 @@ solve { ties = %s }
 			t.Errorf("parts of the ties are not checked: %v", report.Unchecked)
 		}
 	}
-	if apart == 0 {
+	if members.Full() && apart == 0 { // of few there may be none
 		t.Error("no follower had two answers")
 	}
 }

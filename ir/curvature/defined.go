@@ -205,13 +205,13 @@ func (s *study) convexWhereDefined(n, arg *expr.Node) bool {
 		return true
 	}
 	// A function of one affine variable that only rises or only falls is
-	// positive on an interval of it.
+	// positive on an interval of it; one that does neither may be 0 everywhere.
 	f := s.fused(arg)
 	if f == nil || !s.affine(f.leaf) {
 		return false
 	}
 	for _, j := range s.slopesOf(arg) {
-		if !(j.d1.Lo >= 0 || j.d1.Hi <= 0) {
+		if j.d1.isZero() || !(j.d1.Lo >= 0 || j.d1.Hi <= 0) {
 			return false
 		}
 	}

@@ -307,6 +307,7 @@ func TestDomains(t *testing.T) {
 		{"sum(y .^ (-2))", "0.5 <= y <= 4", []Outcome{proved}},
 		{"sum(y .^ (-2))", "y >= 0", []Outcome{proved}},
 		{"sum(y .^ (-2))", "y <= 0", []Outcome{proved}},
+		{"sum(log((y - y) .* (y - y)))", "", []Outcome{unknown, refuted}}, // 0 everywhere, in a range that ends at 0
 		{"sum((1 ./ y) .^ 2)", "y >= 0.5", []Outcome{proved}},
 		{"sum(exp(y .^ (-2)))", "y >= 0.5", []Outcome{proved}},
 		{"sum(1 ./ y .^ 2)", "0 <= y <= 2", []Outcome{proved, unknown}},
