@@ -73,7 +73,7 @@ func TestNative(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "run", "-overlay", file, "./zz")
+	cmd := exec.Command("go", "run", "-ldflags=-s -w", "-overlay", file, "./zz")
 	if out, err := cmd.CombinedOutput(); err != nil || strings.TrimSpace(string(out)) != "same" {
 		t.Fatalf("%v\n%s", err, out)
 	}

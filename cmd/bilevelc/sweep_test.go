@@ -105,7 +105,7 @@ func buildQueue(path string) error {
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	if text, err := exec.Command("go", "build", "-tags", "nats", "-o", path, ".").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "nats", "-o", path, ".").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, text)
 	}
 	return nil

@@ -24,22 +24,68 @@
 	VXORPD Y2, Y2, Y2 \
 	VXORPD Y3, Y3, Y3
 
+// What the two panel products share: their arguments after y and alpha, and the
+// numbers of columns in whole registers (R12) and in pairs of them (R14).
+#define PANELS \
+	MOVQ a+16(FP), AX      \
+	MOVQ lda+24(FP), R8    \
+	MOVQ panels+32(FP), R13 \
+	MOVQ n+40(FP), R9      \
+	MOVQ x+48(FP), SI      \
+	MOVQ mask+56(FP), R11  \
+	VMOVUPD (R11), Y14     \
+	SHLQ $3, R8            \
+	MOVQ R9, R12           \
+	ANDQ $-4, R12          \
+	MOVQ R9, R14           \
+	ANDQ $-8, R14
+
+// Y4..Y7 are alpha, in X15, times the four entries of x at a place, each in all
+// of its register.
+#define SCALED4(x0, x1, x2, x3) \
+	VMULSD x0, X15, X4   \
+	VMULSD x1, X15, X5   \
+	VMULSD x2, X15, X6   \
+	VMULSD x3, X15, X7   \
+	VBROADCASTSD X4, Y4  \
+	VBROADCASTSD X5, Y5  \
+	VBROADCASTSD X6, Y6  \
+	VBROADCASTSD X7, Y7
+
+// Y0..Y3 gain four columns of the rows times Y8.
+#define DOT4 \
+	VFMADD231PD (AX)(R10*8), Y8, Y0  \
+	VFMADD231PD (BX)(R10*8), Y8, Y1  \
+	VFMADD231PD (CX)(R10*8), Y8, Y2  \
+	VFMADD231PD (DX)(R10*8), Y8, Y3
+
+// The same with the columns in Y10..Y13.
+#define DOT4LOADED \
+	VFMADD231PD Y10, Y8, Y0  \
+	VFMADD231PD Y11, Y8, Y1  \
+	VFMADD231PD Y12, Y8, Y2  \
+	VFMADD231PD Y13, Y8, Y3
+
+// y gains Y10..Y13 times Y4..Y7.
+#define AXPY4LOADED(y) \
+	VFMADD231PD Y10, Y4, y  \
+	VFMADD231PD Y11, Y5, y  \
+	VFMADD231PD Y12, Y6, y  \
+	VFMADD231PD Y13, Y7, y
+
+// Y8 is the last columns of z, Y10..Y13 those of the rows.
+#define MASKED(z) \
+	VMASKMOVPD (z)(R10*8), Y14, Y8    \
+	VMASKMOVPD (AX)(R10*8), Y14, Y10  \
+	VMASKMOVPD (BX)(R10*8), Y14, Y11  \
+	VMASKMOVPD (CX)(R10*8), Y14, Y12  \
+	VMASKMOVPD (DX)(R10*8), Y14, Y13
+
 // func gemvAVX(y *float64, alpha float64, a *float64, lda, panels, n int, x *float64, mask *[4]int64)
 TEXT ·gemvAVX(SB), NOSPLIT, $0-64
 	MOVQ y+0(FP), DI
 	VBROADCASTSD alpha+8(FP), Y15
-	MOVQ a+16(FP), AX
-	MOVQ lda+24(FP), R8
-	MOVQ panels+32(FP), R13
-	MOVQ n+40(FP), R9
-	MOVQ x+48(FP), SI
-	MOVQ mask+56(FP), R11
-	VMOVUPD (R11), Y14
-	SHLQ $3, R8
-	MOVQ R9, R12
-	ANDQ $-4, R12  // columns in whole registers
-	MOVQ R9, R14
-	ANDQ $-8, R14  // columns in pairs of registers
+	PANELS
 
 gnPanel:
 	CMPQ R13, $0
@@ -57,10 +103,7 @@ gnPair:
 	JGE  gnOne
 	VMOVUPD (SI)(R10*8), Y8
 	VMOVUPD 32(SI)(R10*8), Y9
-	VFMADD231PD (AX)(R10*8), Y8, Y0
-	VFMADD231PD (BX)(R10*8), Y8, Y1
-	VFMADD231PD (CX)(R10*8), Y8, Y2
-	VFMADD231PD (DX)(R10*8), Y8, Y3
+	DOT4
 	VFMADD231PD 32(AX)(R10*8), Y9, Y4
 	VFMADD231PD 32(BX)(R10*8), Y9, Y5
 	VFMADD231PD 32(CX)(R10*8), Y9, Y6
@@ -72,24 +115,14 @@ gnOne:
 	CMPQ R10, R12
 	JGE  gnTail
 	VMOVUPD (SI)(R10*8), Y8
-	VFMADD231PD (AX)(R10*8), Y8, Y0
-	VFMADD231PD (BX)(R10*8), Y8, Y1
-	VFMADD231PD (CX)(R10*8), Y8, Y2
-	VFMADD231PD (DX)(R10*8), Y8, Y3
+	DOT4
 	ADDQ $4, R10
 
 gnTail:
 	CMPQ R10, R9
 	JGE  gnSum
-	VMASKMOVPD (SI)(R10*8), Y14, Y8
-	VMASKMOVPD (AX)(R10*8), Y14, Y10
-	VMASKMOVPD (BX)(R10*8), Y14, Y11
-	VMASKMOVPD (CX)(R10*8), Y14, Y12
-	VMASKMOVPD (DX)(R10*8), Y14, Y13
-	VFMADD231PD Y10, Y8, Y0
-	VFMADD231PD Y11, Y8, Y1
-	VFMADD231PD Y12, Y8, Y2
-	VFMADD231PD Y13, Y8, Y3
+	MASKED(SI)
+	DOT4LOADED
 
 gnSum:
 	VADDPD Y4, Y0, Y0
@@ -113,31 +146,13 @@ gnDone:
 TEXT ·gemvTAVX(SB), NOSPLIT, $0-64
 	MOVQ y+0(FP), DI
 	VMOVSD alpha+8(FP), X15
-	MOVQ a+16(FP), AX
-	MOVQ lda+24(FP), R8
-	MOVQ panels+32(FP), R13
-	MOVQ n+40(FP), R9
-	MOVQ x+48(FP), SI
-	MOVQ mask+56(FP), R11
-	VMOVUPD (R11), Y14
-	SHLQ $3, R8
-	MOVQ R9, R12
-	ANDQ $-4, R12
-	MOVQ R9, R14
-	ANDQ $-8, R14
+	PANELS
 
 gtPanel:
 	CMPQ R13, $0
 	JEQ  gtDone
 	ROWS
-	VMULSD (SI), X15, X4
-	VMULSD 8(SI), X15, X5
-	VMULSD 16(SI), X15, X6
-	VMULSD 24(SI), X15, X7
-	VBROADCASTSD X4, Y4
-	VBROADCASTSD X5, Y5
-	VBROADCASTSD X6, Y6
-	VBROADCASTSD X7, Y7
+	SCALED4((SI), 8(SI), 16(SI), 24(SI))
 	XORQ R10, R10
 
 gtPair:
@@ -172,15 +187,8 @@ gtOne:
 gtTail:
 	CMPQ R10, R9
 	JGE  gtNext
-	VMASKMOVPD (DI)(R10*8), Y14, Y8
-	VMASKMOVPD (AX)(R10*8), Y14, Y10
-	VMASKMOVPD (BX)(R10*8), Y14, Y11
-	VMASKMOVPD (CX)(R10*8), Y14, Y12
-	VMASKMOVPD (DX)(R10*8), Y14, Y13
-	VFMADD231PD Y10, Y4, Y8
-	VFMADD231PD Y11, Y5, Y8
-	VFMADD231PD Y12, Y6, Y8
-	VFMADD231PD Y13, Y7, Y8
+	MASKED(DI)
+	AXPY4LOADED(Y8)
 	VMASKMOVPD Y8, Y14, (DI)(R10*8)
 
 gtNext:
@@ -210,14 +218,7 @@ syPanel:
 	JEQ  syDone
 	ROWS
 	CLEAR4
-	VMULSD (SI)(R9*8), X15, X4
-	VMULSD 8(SI)(R9*8), X15, X5
-	VMULSD 16(SI)(R9*8), X15, X6
-	VMULSD 24(SI)(R9*8), X15, X7
-	VBROADCASTSD X4, Y4
-	VBROADCASTSD X5, Y5
-	VBROADCASTSD X6, Y6
-	VBROADCASTSD X7, Y7
+	SCALED4((SI)(R9*8), 8(SI)(R9*8), 16(SI)(R9*8), 24(SI)(R9*8))
 	XORQ R10, R10
 
 syColumn:
@@ -229,24 +230,15 @@ syColumn:
 	VMOVUPD (BX)(R10*8), Y11
 	VMOVUPD (CX)(R10*8), Y12
 	VMOVUPD (DX)(R10*8), Y13
-	VFMADD231PD Y10, Y8, Y0
-	VFMADD231PD Y11, Y8, Y1
-	VFMADD231PD Y12, Y8, Y2
-	VFMADD231PD Y13, Y8, Y3
-	VFMADD231PD Y10, Y4, Y9
-	VFMADD231PD Y11, Y5, Y9
-	VFMADD231PD Y12, Y6, Y9
-	VFMADD231PD Y13, Y7, Y9
+	DOT4LOADED
+	AXPY4LOADED(Y9)
 	VMOVUPD Y9, (DI)(R10*8)
 	ADDQ $4, R10
 	JMP  syColumn
 
 syDiagonal: // the whole 4 x 4 block, for its rows only
 	VMOVUPD (SI)(R10*8), Y8
-	VFMADD231PD (AX)(R10*8), Y8, Y0
-	VFMADD231PD (BX)(R10*8), Y8, Y1
-	VFMADD231PD (CX)(R10*8), Y8, Y2
-	VFMADD231PD (DX)(R10*8), Y8, Y3
+	DOT4
 	SUM4
 	VMOVUPD (DI)(R10*8), Y8
 	VFMADD231PD Y0, Y15, Y8

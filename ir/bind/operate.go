@@ -58,8 +58,8 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 	return v
 }
 
-// spread repeats a batched scalar to a batched item.
-func (e *elaborator) spread(v value, item expr.Shape, at diag.Span) value {
+// repeated copies a batched scalar to a batched item.
+func (e *elaborator) repeated(v value, item expr.Shape, at diag.Span) value {
 	if !e.b.fits(at, "the expanded expression", v.space.n, item.Len()) {
 		return value{}
 	}
@@ -176,7 +176,7 @@ func (e *elaborator) align(v, out value, at diag.Span) value {
 	}
 	v = e.lift(v, out.space, at)
 	if !v.bad() && v.isScalar() && !out.isScalar() {
-		v = e.spread(v, out.item, at)
+		v = e.repeated(v, out.item, at)
 	}
 	return v
 }

@@ -57,7 +57,7 @@ func (c *checker) followers() {
 		}
 		named[f.name] = *b.Name
 		if b.Binders != nil {
-			c.spread(f)
+			c.expand(f)
 		}
 	}
 }
@@ -71,8 +71,8 @@ func (c *checker) itemsOf(l *lang.Level) []lang.LevelItem {
 	return l.Items
 }
 
-// spread writes a block with indices out.
-func (c *checker) spread(f *follower) {
+// expand writes a block with indices out.
+func (c *checker) expand(f *follower) {
 	b := f.block
 	for i := range b.Binders {
 		d := c.followerDim(&b.Binders[i])
@@ -136,7 +136,7 @@ func (c *checker) spread(f *follower) {
 	for _, item := range b.Items {
 		switch item := item.(type) {
 		case *lang.Var:
-			v, more := c.spreadVar(f, item)
+			v, more := c.expandVar(f, item)
 			f.items = append(f.items, v)
 			if more != nil {
 				f.items = append(f.items, &lang.SubjectTo{At: item.At, Constraints: []*lang.Constraint{more}})
@@ -237,10 +237,10 @@ func (c *checker) followerDim(b *lang.Binder) lang.Expr {
 	return nil
 }
 
-// spreadVar gives a variable of a block with indices their dimensions. What
+// expandVar gives a variable of a block with indices their dimensions. What
 // its set says of one follower's variable has to hold for each: bounds that
 // depend on the index become arrays, and the sum of a simplex a constraint.
-func (c *checker) spreadVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constraint) {
+func (c *checker) expandVar(f *follower, v *lang.Var) (*lang.Var, *lang.Constraint) {
 	out := *v
 	if v.Type.Kind == lang.KindBad {
 		return &out, nil

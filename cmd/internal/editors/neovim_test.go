@@ -53,7 +53,7 @@ func TestNeovim(t *testing.T) {
 		t.Fatal("the documentation has no lines for Neovim")
 	}
 	dir := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "bin", "bilevelc"), "../cmd/bilevelc").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", filepath.Join(dir, "bin", "bilevelc"), "../cmd/bilevelc").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, text := range map[string]string{"nvim/init.lua": string(lines[1]), "probe.lua": probe, "shop.blv": `model shop

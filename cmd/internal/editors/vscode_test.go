@@ -43,7 +43,7 @@ func TestVSCode(t *testing.T) {
 		}
 	}
 	program := filepath.Join(dir, "real")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bilevelc").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../cmd/bilevelc").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// The program that the setting names is the real one, whose answers to anything but the editor a file keeps.

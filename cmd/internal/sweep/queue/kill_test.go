@@ -41,7 +41,7 @@ lower {
 // lost, none has two results that differ, and all are those of a run on one machine.
 func TestWorkersKilledWhileTheyWork(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "bilevelc")
-	if text, err := exec.Command("go", "build", "-tags", "nats", "-o", bin, "bilevelc/cmd/bilevelc").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-ldflags=-s -w", "-tags", "nats", "-o", bin, "bilevelc/cmd/bilevelc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	kills := 3
