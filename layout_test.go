@@ -71,7 +71,7 @@ var layers = map[string][]string{
 	"cmd/internal/assist":  {"lang", "parser", "stdlib", "ir", "runtime"},
 	"cmd/internal/lsp":     {"cmd/internal/assist", "ir", "lang"},
 	"cmd/internal/jupyter": {},
-	"cmd/internal/serve":   {"internal/await", "internal/sparse", "ir", "lang", "runtime"},
+	"cmd/internal/serve":   {"internal/atomicfile", "internal/await", "internal/sparse", "ir", "lang", "runtime"},
 	"cmd/internal/sweep":   {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"bilevelc/runtime/kkt"
@@ -22,6 +23,20 @@ const (
 	SearchNone
 	SearchFully
 )
+
+// searches are the names of the three ways.
+var searches = [...]string{SearchBudget: "budget", SearchNone: "local", SearchFully: "global"}
+
+// ParseSearch is the way of a name; "" is the first one.
+func ParseSearch(name string) (Search, error) {
+	if name == "" {
+		return SearchBudget, nil
+	}
+	if k := slices.Index(searches[:], name); k >= 0 {
+		return Search(k), nil
+	}
+	return SearchBudget, &UsageError{Err: fmt.Errorf("a search is %s, not %q", strings.Join(searches[:], ", "), name)}
+}
 
 // modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
 const modestWork = 1e9

@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -110,6 +111,9 @@ func (o *Options) validate() error {
 	}
 	if !(o.Gap >= 0) || math.IsInf(o.Gap, 1) || o.Nodes < 0 || o.Search > SearchFully {
 		return &UsageError{Err: fmt.Errorf("a gap of %v, %d nodes: they are positive, or 0 for the default", o.Gap, o.Nodes)}
+	}
+	if o.Search == SearchNone && (o.Gap > 0 || o.Nodes > 0) {
+		return &UsageError{Err: errors.New("a local solution only leaves out the search that a gap and nodes are about")}
 	}
 	if o.TimeLimit < 0 || o.KeepEvery < 0 {
 		return &UsageError{Err: fmt.Errorf("a time limit of %v, a state kept every %v: times are positive, or 0 for the default", o.TimeLimit, o.KeepEvery)}

@@ -26,7 +26,7 @@ var classes = []class{
 }
 
 // large are programs that other solvers take minutes for.
-var large = []class{{"ll", 40, 0, 3}, {"ql", 28, 0, 4}, {"ql", 40, 0, 4}, {"qq", 40, 0, 2}, {"pr", 80, 0, 2}, {"tl", 20, 4, 2}, {"tq", 20, 4, 2}}
+var large = []class{{"ll", 40, 0, 3}, {"ql", 28, 0, 4}, {"ql", 40, 0, 4}, {"qq", 40, 0, 2}, {"pr", 80, 0, 2}, {"tl", 20, 4, 2}, {"tq", 20, 4, 2}, {"ll", 80, 0, 2}, {"ql", 60, 0, 2}, {"ql", 80, 0, 3}}
 
 // discrete are programs whose leader decides on whole numbers.
 var discrete = []class{{"ki", 10, 3, 4}, {"ki", 20, 5, 4}, {"ni", 6, 2, 4}, {"ni", 10, 3, 4}, {"fl", 5, 4, 4}, {"fl", 8, 8, 4}, {"ce", 4, 4, 4}, {"ce", 6, 8, 4}, {"mi", 5, 5, 4}, {"mi", 10, 10, 4}}

@@ -199,17 +199,22 @@ class Model:
               seed: int = 1, method: Optional[str] = None, oracle: Optional[str] = None, solver: Optional[str] = None,
               options: Optional[Mapping[str, Any]] = None, start: Optional[Mapping[str, Any]] = None, starts: Optional[int] = None,
               max_iter: Optional[int] = None, time_limit: Optional[float] = None, threads: Optional[int] = None,
+              search: Optional[str] = None, gap: Optional[float] = None, max_nodes: Optional[int] = None, proof: Optional[FilePath] = None,
               check_gradient: bool = False, warm: bool = False, progress: _progress.Choice = None, **arrays: Any) -> "Result":
         """Solves the model with its data, and those that are given here (see ``bind``).
 
         ``warm`` follows the last solution to where new numbers have moved it, and does not
-        look for another one elsewhere. The other choices are those of the command. A run
-        without a solution raises; one that met a limit gives the best point, and warns."""
+        look for another one elsewhere. ``search`` is "global", until the optimum is proved
+        within ``gap`` or ``max_nodes`` are searched, "local", or "budget", the default; ``proof``
+        is a file that the proof of the bound is written to, for ``verify``. The other choices
+        are those of the command. A run without a solution raises; one that met a limit gives
+        the best point, and warns, as one that has no proof does."""
         self.bind(data, files=files, seed=seed if seed != 1 or "seed" in self._binding else None, **arrays)
         process, p = self._bound()
         params: Dict[str, Any] = {"problem": p.handle, "seed": seed, "check_gradient": check_gradient, "warm": warm}
         for key, value in {"method": method, "oracle": oracle, "solver": solver, "starts": starts, "max_iter": max_iter,
-                           "time_limit": time_limit, "threads": threads}.items():
+                           "time_limit": time_limit, "threads": threads, "search": search, "gap": gap, "nodes": max_nodes,
+                           "proof": None if proof is None else _absolute_path(proof)}.items():
             if value is not None:
                 params[key] = value
         if options:
@@ -221,6 +226,7 @@ class Model:
 
         def keep(answer: Dict[str, Any]) -> None:
             self.last = Result(self, p, answer["result"])
+            self.last._proof = (self.last.document.get("global") or {}).get("proof")
 
         try:
             answer = process.call("solve", params, shown, keep)
@@ -230,6 +236,8 @@ class Model:
         keep(answer)
         r = self.last
         assert r is not None
+        if answer.get("no_proof"):
+            warnings.warn(f"{self.name}: no proof was written: {answer['no_proof']}", SolveWarning, stacklevel=2)
         r._complain(answer["diagnostics_text"])
         return r
 
@@ -284,14 +292,20 @@ class Model:
         e._complain(kinks)
         return e
 
-    def verify(self, result: Optional["Result"] = None) -> Dict[str, Any]:
+    def verify(self, result: Optional["Result"] = None, *, proof: Optional[FilePath] = None) -> Dict[str, Any]:
         """Checks a result's claims again, by code that shares nothing with the solvers:
-        ``ok``, the ``checks``, and what is ``unchecked``."""
+        ``ok``, the ``checks``, and what is ``unchecked``. ``proof`` is the file with the proof
+        of the global bound, if not the one that this process has had written."""
         result = self.last if result is None else result
         if result is None:
             raise UsageError("there is no result to verify", code=2)
         process, p = self._bound()
-        return process.call("verify", {"problem": p.handle, "result": result.document})
+        params = {"problem": p.handle, "result": result.document}
+        if proof is None:
+            proof = result._proof
+        if proof is not None:
+            params["proof"] = _absolute_path(proof)
+        return process.call("verify", params)
 
     def torch(self, **choices: Any) -> Any:
         """The model as a function of torch tensors, which backpropagation goes through: see
@@ -303,12 +317,16 @@ class Model:
         return f"<bilevelc model {self.name}: {', '.join(f'{i.kind} {i.name}: {i.type}' for i in self.inputs.values()) or 'no data'}>"
 
 
+def _absolute_path(path: FilePath) -> str:
+    return os.path.abspath(os.path.expanduser(os.fspath(path)))
+
+
 def _absolute(spec: str) -> str:
     """A data file, or name=file, for a process whose working folder may be another one."""
     name, equals, path = spec.partition("=")
     if equals and name.isidentifier():
-        return name + "=" + os.path.abspath(os.path.expanduser(path))
-    return os.path.abspath(os.path.expanduser(spec))
+        return name + "=" + _absolute_path(path)
+    return _absolute_path(spec)
 
 
 class Result:
@@ -320,6 +338,7 @@ class Result:
     def __init__(self, model: Model, p: _Problem, document: Dict[str, Any]) -> None:
         self.model = model
         self.document = document
+        self._proof: Optional[FilePath] = None  # the file that its run has written
         self.status: str = document["status"]
         self.reason: str = document["reason"]
         self.seed: int = document["seed"]
@@ -376,9 +395,20 @@ class Result:
                 return values.layouts[name].labels()
         raise KeyError(name)
 
-    def verify(self) -> Dict[str, Any]:
+    @property
+    def bound(self) -> Optional[float]:
+        """What no feasible point is better than, where a search has a bound; else None."""
+        bound = (self.document.get("global") or {}).get("bound")
+        return None if bound is None else float(bound)
+
+    @property
+    def proved(self) -> bool:
+        """Whether the search has proved that no feasible point is better than within ``gap``."""
+        return bool((self.document.get("global") or {}).get("proved"))
+
+    def verify(self, *, proof: Optional[FilePath] = None) -> Dict[str, Any]:
         """Model.verify of this result."""
-        return self.model.verify(self)
+        return self.model.verify(self, proof=proof)
 
     def save(self, path: FilePath) -> None:
         """Writes the document, as ``bilevelc --json`` does, for ``report`` and ``verify``."""

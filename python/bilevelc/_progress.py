@@ -24,8 +24,12 @@ class Shown:
     def __call__(self, now: Dict[str, Any]) -> None:
         if now["seconds"] < PATIENCE:
             return
-        text = (f"start {now['start']} of {now['starts']}, iteration {now['iteration']}: F {float(now['best']):.10g}, "
-                f"stationarity {float(now['measure']):.2g}, {now['seconds']:.0f} s")
+        tree = now.get("tree")
+        if tree:
+            text = f"{tree['nodes']} nodes, {tree['open']} open: F {float(now['best']):.10g}, bound {float(tree['bound']):.10g}, {now['seconds']:.0f} s"
+        else:
+            text = (f"start {now['start']} of {now['starts']}, iteration {now['iteration']}: F {float(now['best']):.10g}, "
+                    f"stationarity {float(now['measure']):.2g}, {now['seconds']:.0f} s")
         if self._notebook:
             from IPython.display import display
             if self._handle is None:

@@ -85,6 +85,50 @@ def test_known_optimum(examples, tmp_path, command):
     assert not r.verify()["ok"]
 
 
+def sold(taste, cap, price):
+    """The answer of SHELF's follower: what it wants, less the price of a full shelf, by bisection."""
+    low, high = 0.0, max(0.0, (taste - price).max())
+    want = lambda full: np.maximum(0, taste - price - full)
+    if want(0).sum() <= cap:
+        return want(0)
+    for _ in range(60):
+        mid = (low + high) / 2
+        low, high = (mid, high) if want(mid).sum() > cap else (low, mid)
+    return want(high)
+
+
+def test_proofs_of_bounds(tmp_path, command):
+    """No price brings more than the bound that is proved; a proof shows its bound, and no better one."""
+    rng = np.random.default_rng(3)
+    m = bilevelc.Model(text=SHELF)
+    for k in range(6):
+        taste, cap = rng.uniform(1, 8, 3), rng.uniform(0.5, 6)
+        path = tmp_path / f"{k}.proof"
+        r = m.solve(cap=cap, taste=taste, search="global", gap=1e-5, proof=path)
+        assert r.proved and r.F <= r.bound <= r.F * (1 + 1e-5) and path.is_file()
+        for price in np.vstack([r["price"], rng.uniform(0, 6, (300, 3)), np.clip(r["price"] + rng.normal(scale=0.1, size=(300, 3)), 0, 6)]):
+            assert price @ sold(taste, cap, price) <= r.bound + 1e-9
+        checked = r.verify()
+        assert checked["ok"] and not any("global" in u for u in checked["unchecked"])
+        assert any("no feasible point has F above" in c["text"] for c in checked["checks"])
+        r.save(tmp_path / "r.json")
+        (tmp_path / "shelf.blv").write_text(SHELF)
+        data = [a for v in (f"cap={cap!r}", f"taste={taste.tolist()!r}") for a in ("--set", v)]
+        done = subprocess.run([command, "verify", str(tmp_path / "r.json"), "--model", str(tmp_path / "shelf.blv"), *data], capture_output=True, text=True)
+        assert done.returncode == 0 and "no feasible point has F above" in done.stdout, done.stderr + done.stdout
+        r.document["global"]["bound"] -= 0.01 * r.F
+        assert not r.verify()["ok"]
+        again = type(r)(m, m._bound()[1], r.document)  # a document opens no file by naming it
+        assert any("global" in u for u in again.verify()["unchecked"])
+    local = m.solve(search="local")
+    assert local.bound is None and not local.proved
+    with pytest.warns(bilevelc.SolveWarning, match="no proof was written"):
+        m.solve(start={"price": [1, 1, 1]}, method="pgd", proof=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+    with pytest.raises(bilevelc.UsageError):
+        m.solve(search="fast")
+
+
 def test_gap_is_that_of_the_document():
     m = bilevelc.Model(text=SHELF)
     r = m.solve(starts=1)
@@ -319,7 +363,7 @@ def test_progress(monkeypatch, capsys):
     assert seen and {"start", "starts", "iteration", "best", "measure", "seconds"} <= set(seen[0])
     m.solve(progress=True)
     err = capsys.readouterr().err
-    assert "stationarity" in err and err.endswith("\r")
+    assert "1 open" in err and "bound" in err and err.endswith("\r")
     m.solve()
     assert capsys.readouterr().err == ""  # nobody looks
 
@@ -344,7 +388,7 @@ def test_progress(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "IPython", IPython)
     monkeypatch.setitem(sys.modules, "IPython.display", Display)
     m.solve()
-    assert len(shown) > 1 and "iteration" in shown[0] and shown[-1] == ""
+    assert len(shown) > 1 and any("1 open" in text for text in shown) and shown[-1] == ""
 
 
 def test_without_pandas(monkeypatch):

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"time"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/internal/await"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
@@ -225,6 +228,10 @@ func (s *server) solve(t *task) (any, error) {
 		MaxIter       int            `json:"max_iter"`
 		TimeLimit     float64        `json:"time_limit"`
 		Threads       int            `json:"threads"`
+		Search        string         `json:"search"`
+		Gap           float64        `json:"gap"`
+		Nodes         int64          `json:"nodes"`
+		Proof         string         `json:"proof"`
 		CheckGradient bool           `json:"check_gradient"`
 		Warm          bool           `json:"warm"`
 		Progress      bool           `json:"progress"`
@@ -239,9 +246,16 @@ func (s *server) solve(t *task) (any, error) {
 	if p.TimeLimit < 0 || p.TimeLimit*float64(time.Second) >= math.MaxInt64 {
 		return nil, failure(wrongParams, "params: time_limit is a positive number of seconds that a clock can measure, not %v", p.TimeLimit)
 	}
+	search, err := runtime.ParseSearch(p.Search)
+	if err != nil {
+		return nil, failure(wrongParams, "params: %v", err)
+	}
+	if p.Proof != "" && search == runtime.SearchNone {
+		return nil, failure(wrongParams, "params: a local solution only leaves out the search that a proof is of")
+	}
 	opts := runtime.Options{Method: p.Method, Oracle: p.Oracle, Solver: p.Solver, Settings: p.Options, Start: p.Start,
 		Starts: p.Starts, Seed: 1, MaxIter: p.MaxIter, TimeLimit: time.Duration(p.TimeLimit * float64(time.Second)),
-		Threads: p.Threads, CheckGradient: p.CheckGradient}
+		Threads: p.Threads, CheckGradient: p.CheckGradient, Search: search, Gap: p.Gap, Nodes: p.Nodes}
 	if p.Seed != nil {
 		opts.Seed = *p.Seed
 	}
@@ -249,16 +263,20 @@ func (s *server) solve(t *task) (any, error) {
 		opts.Near = b.last
 	}
 	if p.Progress {
-		began, told := time.Now(), time.Time{}
+		began, told, searching := time.Now(), time.Time{}, false
 		opts.Observer = func(now runtime.Progress) {
-			if time.Since(told) < redraw {
+			if time.Since(told) < redraw && (now.Tree != nil) == searching {
 				return
 			}
-			told = time.Now()
-			s.write(response{Method: "progress", Params: map[string]any{"id": t.ID, "start": now.Start, "starts": now.Starts,
+			told, searching = time.Now(), now.Tree != nil
+			params := map[string]any{"id": t.ID, "start": now.Start, "starts": now.Starts,
 				"iteration": now.Iteration, "objective": runtime.Number(now.Objective), "best": runtime.Number(now.Best),
 				"step": runtime.Number(now.Step), "measure": runtime.Number(now.Measure), "calls": now.Calls,
-				"seconds": told.Sub(began).Seconds()}})
+				"seconds": told.Sub(began).Seconds()}
+			if n := now.Tree; n != nil {
+				params["tree"] = map[string]any{"nodes": n.Nodes, "open": n.Open, "bound": runtime.Number(n.Bound), "gap": runtime.Number(n.Gap)}
+			}
+			s.write(response{Method: "progress", Params: params})
 		}
 	}
 	r, err := b.Solve(t.ctx, opts)
@@ -270,13 +288,32 @@ func (s *server) solve(t *task) (any, error) {
 	}
 	inputs := b.inputs
 	r.Inputs = &inputs
-	return map[string]any{"result": r, "diagnostics": findings(r.Diagnostics), "diagnostics_text": textOf(r.Diagnostics)}, nil
+	answer := map[string]any{"result": r, "diagnostics": findings(r.Diagnostics), "diagnostics_text": textOf(r.Diagnostics)}
+	if p.Proof != "" {
+		if err := prove(t.ctx, r, p.Proof); err != nil {
+			answer["no_proof"] = err.Error()
+		}
+	}
+	return answer, nil
+}
+
+// prove writes the proof of a result's global bound to a file, and has the result say so. A time limit is of the run alone.
+func prove(ctx context.Context, r *runtime.Result, path string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) }); err != nil {
+		return err
+	}
+	r.Global.Proof = path
+	return nil
 }
 
 func (s *server) verify(t *task) (any, error) {
 	var p struct {
 		Problem string          `json:"problem"`
 		Result  json.RawMessage `json:"result"`
+		Proof   string          `json:"proof"`
 	}
 	if err := decode(t.Params, &p); err != nil {
 		return nil, err
@@ -289,7 +326,16 @@ func (s *server) verify(t *task) (any, error) {
 	if err != nil {
 		return nil, &runtime.UsageError{Err: err}
 	}
-	report, err := await.Do(t.ctx, func() (*certify.Report, error) { return b.Verify(r) })
+	check := func() (*certify.Report, error) { return b.Verify(r) }
+	if p.Proof != "" { // by the client, not by the document
+		f, err := os.Open(p.Proof)
+		if err != nil {
+			return nil, &runtime.UsageError{Err: err}
+		}
+		defer f.Close() // which ends what still reads it after a cancel
+		check = func() (*certify.Report, error) { return b.VerifyProof(r, p.Proof, f) }
+	}
+	report, err := await.Do(t.ctx, check)
 	if err != nil && !errors.Is(err, context.Cause(t.ctx)) {
 		return nil, &runtime.UsageError{Err: err}
 	}

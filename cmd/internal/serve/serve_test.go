@@ -12,6 +12,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -533,4 +535,98 @@ func FuzzServe(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A proof that a solve has written shows the document's bound, and no better one; nor does one that was changed.
+func TestProof(t *testing.T) {
+	c := connect(t)
+	call[object](c, "compile", object{"text": shelf})
+	call[object](c, "bind", object{"model": "m1"})
+	path := filepath.Join(t.TempDir(), "shelf.proof")
+	type proved struct {
+		solution
+		NoProof string `json:"no_proof"`
+	}
+	s := call[proved](c, "solve", object{"problem": "p1", "search": "global", "gap": 1e-4, "proof": path, "progress": true})
+	r := s.read(t)
+	if s.NoProof != "" || r.Global == nil || !r.Global.Proved || r.Global.Proof != path {
+		t.Fatalf("%q, %+v", s.NoProof, r.Global)
+	}
+	seen := false
+	for _, m := range c.seen {
+		seen = seen || bytes.Contains(m.Params, []byte(`"tree":{"bound":`))
+	}
+	if !seen {
+		t.Error("no progress of the search")
+	}
+	type verdict struct {
+		OK     bool
+		Checks []struct {
+			OK   bool
+			Text string
+		}
+		Unchecked []string
+	}
+	verify := func(document json.RawMessage, proof string) verdict {
+		return call[verdict](c, "verify", object{"problem": "p1", "result": document, "proof": proof})
+	}
+	shown := func(v verdict) bool {
+		for _, check := range v.Checks {
+			if strings.Contains(check.Text, "no feasible point has F above") {
+				return check.OK
+			}
+		}
+		return false
+	}
+	if v := verify(s.Result, path); !v.OK || !shown(v) || strings.Contains(strings.Join(v.Unchecked, "\n"), "global") {
+		t.Errorf("%+v", v)
+	}
+	if v := verify(s.Result, ""); !v.OK || shown(v) || !strings.Contains(strings.Join(v.Unchecked, "\n"), "global") {
+		t.Errorf("without the proof: %+v", v)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(text, []byte("\n"))
+	for k := range lines { // each line dropped
+		forged := filepath.Join(t.TempDir(), "forged")
+		if err := os.WriteFile(forged, bytes.Join(append(slices.Clone(lines[:k]), lines[k+1:]...), nil), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if len(lines[k]) > 0 && verify(s.Result, forged).OK {
+			t.Errorf("the proof holds without %s", lines[k])
+		}
+	}
+	better := *r
+	better.Global.Bound -= 0.1 // of a leader that maximizes
+	document, err := json.Marshal(&better)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(document, path); v.OK {
+		t.Error("a bound that the proof does not show passes")
+	}
+
+	if e := refuse(c, "verify", object{"problem": "p1", "result": s.Result, "proof": path + ".not"}); e.Code != 2 {
+		t.Errorf("%+v", e)
+	}
+	for _, wrong := range []object{{"search": "fast"}, {"search": "local", "proof": path}, {"search": "local", "gap": 0.1}, {"gap": -1}, {"nodes": -1}} {
+		wrong["problem"] = "p1"
+		if e := refuse(c, "solve", wrong); e.Code != wrongParams && e.Code != 2 {
+			t.Errorf("%v: %+v", wrong, e)
+		}
+	}
+	if s := call[solution](c, "solve", object{"problem": "p1", "search": "local"}).read(t); s.Global != nil {
+		t.Errorf("a search that was not asked for: %+v", s.Global)
+	}
+	call[object](c, "compile", object{"text": strings.Replace(shelf, "price' * amount\n}\nlower", "price' * amount + sin(price[1])\n}\nlower", 1)})
+	call[object](c, "bind", object{"model": "m2"})
+	none := filepath.Join(t.TempDir(), "none")
+	if s := call[proved](c, "solve", object{"problem": "p2", "proof": none, "starts": 1}); !strings.Contains(s.NoProof, "not quadratic") || s.read(t).Global.Proof != "" {
+		t.Errorf("%q", s.NoProof)
+	}
+	if _, err := os.Stat(none); !os.IsNotExist(err) {
+		t.Error("a file without a proof:", err)
+	}
 }
