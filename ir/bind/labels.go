@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -157,21 +158,19 @@ func (e *elaborator) notIn(x lang.Expr, set *boundSet) {
 
 // compareLabels is == or != of labels.
 func (e *elaborator) compareLabels(x *lang.Binary) (value, bool) {
-	u, v := e.labelSide(x.X), e.labelSide(x.Y)
+	left, right := elab.Bare(x.X), elab.Bare(x.Y)
+	u, v := e.labelSide(left), e.labelSide(right)
 	if u.set != nil && u.set.texts || v.set != nil && v.set.texts {
 		return e.compareTexts(x, u, v), true
 	}
-	set, of := u.set, x.X
+	set, of, other := u.set, left, right
 	if set == nil {
-		set, of = v.set, x.Y
+		set, of, other = v.set, right, left
 	}
 	if set == nil {
 		return value{}, false
 	}
-	root, other := set.root(), x.Y
-	if of == x.Y {
-		other = x.X
-	}
+	root := set.root()
 	a, ok := e.oneElement(of, root)
 	var c elements
 	switch other.(type) {
@@ -197,11 +196,9 @@ func (e *elaborator) compareLabels(x *lang.Binary) (value, bool) {
 	return out, true
 }
 
-// labelSide is a side of a comparison as far as it may be an index over a set.
+// labelSide is a side, bare, of a comparison as far as it may be an index over a set.
 func (e *elaborator) labelSide(x lang.Expr) value {
 	switch x := x.(type) {
-	case *lang.Paren:
-		return e.labelSide(x.X)
 	case *lang.Name:
 		v, _ := e.scope.find(x.Name)
 		return v

@@ -114,19 +114,8 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 
 // textsOf are the texts that an expression is an entry of, or nil.
 func (e *elaborator) textsOf(x lang.Expr) *texts {
-	for {
-		p, ok := x.(*lang.Paren)
-		if !ok {
-			break
-		}
-		x = p.X
-	}
-	index, ok := x.(*lang.Index)
-	if !ok || e.library {
-		return nil
-	}
-	n, ok := index.X.(*lang.Name)
-	if !ok {
+	n := elab.EntryOf(x)
+	if n == nil || e.library {
 		return nil
 	}
 	if _, local := e.scope.find(n.Name); local {
@@ -204,7 +193,7 @@ func (e *elaborator) compareTexts(x *lang.Binary, u, v value) value {
 		return value{kind: integer, ints: []int{1}, set: set}, true
 	}
 	side := func(y lang.Expr, own, other value) (value, bool) {
-		switch y := y.(type) {
+		switch y := elab.Bare(y).(type) {
 		case *lang.Text, *lang.Number:
 			return written(y, other)
 		}

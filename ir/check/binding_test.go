@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"bilevelc/ir/bind"
 	"bilevelc/ir/check"
 	"bilevelc/ir/expr"
+	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 )
@@ -360,4 +362,98 @@ func straightAlong(t *testing.T, rng *rand.Rand, n *expr.Node) bool {
 		}
 	}
 	return true
+}
+
+// bracketed is a model with brackets around each subscript and each side of a comparison
+// of its report.
+func bracketed(t *testing.T, text string) string {
+	t.Helper()
+	file, diags := parser.ParseFile(diag.NewSource("random.blv", text))
+	if diags.HasErrors() {
+		t.Fatalf("%v\n%s", diags, text)
+	}
+	open, shut := map[int]int{}, map[int]int{}
+	around := func(x lang.Expr) {
+		if x != nil {
+			open[x.Span().Start]++
+			shut[x.Span().End]++
+		}
+	}
+	lang.Inspect(file.Decls[len(file.Decls)-1], func(x lang.Expr) bool {
+		switch x := x.(type) {
+		case *lang.Index:
+			for _, s := range x.Subs {
+				if !s.All {
+					around(s.Lo)
+				}
+			}
+		case *lang.Binary:
+			if x.Op.Precedence() == lang.CompareLevel {
+				around(x.X)
+				around(x.Y)
+			}
+		}
+		return true
+	})
+	var out strings.Builder
+	for i := range len(text) + 1 {
+		out.WriteString(strings.Repeat(")", shut[i]) + strings.Repeat("(", open[i]))
+		if i < len(text) {
+			out.WriteByte(text[i])
+		}
+	}
+	return out.String()
+}
+
+// Brackets around subscripts and the sides of comparisons change nothing: neither what
+// is accepted, nor what it is worth.
+func TestBracketsChangeNothing(t *testing.T) {
+	const tables = labelled + `set row = 1..3
+set some within hour = {5, 7}
+data when: text[row] = ["5", "7", "5"]
+data place: text[row] = ["Rome", "Oslo", "Rome"]
+data two: vector[2] = [1, 3]
+`
+	expressions := []string{`sum(r in row: H[when[r], "Rome"])`, `sum(r in row if place[r] == "Rome": p[place[r]])`, `sum(r in row if when[r] != 5: 1)`,
+		`sum(k in some: H[k, "Bern"])`, `sum(k in some, r in row if when[r] == k: H[k, place[r]])`, `sum(c in city if c != "Bern": p[next(c)])`,
+		`sum(c in city, b in city if b == c: p[b])`, `x[two]`, `sum(i in 1..n if c[i] > 1.5: x[i])`, `sum((i, j) in road if i == "Rome": q[i, j])`, `x[n - 1]`,
+		`sum(r in road: q[r])`, `sum(r in row if place[r] == place[1]: 1)`, `p[1]`, `x["Rome"]`, `sum(c in city if c > "Bern": 1)`, `H[9, "Rome"]`, `sum(c in city if c == "Paris": 1)`}
+	w := writer{rand.New(rand.NewPCG(11, 12)), true}
+	for range 300 {
+		expressions = append(expressions, w.expr(3))
+	}
+	accepted := 0
+	for _, e := range expressions {
+		text := head + tables + "upper {\n var x: vector[n]\n var z: real\n minimize sumsq(x) + z^2\n}\n" +
+			"lower {\n var y: vector[m]\n minimize sumsq(y)\n}\nreport {\n r = " + e + "\n}\n"
+		var values [2][]float64
+		var codes [2][]diag.Code
+		for k, text := range []string{text, bracketed(t, text)} {
+			p, found := program(t, text)
+			if !found.HasErrors() {
+				var problem *ir.Problem
+				if problem, found = bind.Bind(p, nil, bind.Options{Seed: 1}); !found.HasErrors() {
+					v, err := expr.Eval(problem.Report[0].Node, []float64{1, 2, 4, 8}, []float64{3, 5})
+					if err != nil {
+						t.Fatal(err)
+					}
+					values[k] = v.Values()
+				}
+			}
+			for _, d := range found {
+				if d.Severity == diag.Error {
+					codes[k] = append(codes[k], d.Code)
+				}
+			}
+		}
+		if !slices.Equal(codes[0], codes[1]) || !expr.SameBits(values[0], values[1]) {
+			t.Errorf("%s\nis worth %v, with brackets %v; errors %v and %v", e, values[0], values[1], codes[0], codes[1])
+		}
+		if codes[0] == nil {
+			accepted++
+		}
+	}
+	if accepted < 20 || accepted > len(expressions)-20 {
+		t.Errorf("%d of %d accepted: the test does not discriminate", accepted, len(expressions))
+	}
 }

@@ -92,7 +92,7 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
 	var i *poly
 	switch e.(type) {
-	case *lang.Binary, *lang.Unary, *lang.Paren:
+	case *lang.Binary, *lang.Unary:
 		i = c.integer(s, e, "an index")
 	default:
 		v := c.expr(s, e)

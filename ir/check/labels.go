@@ -188,9 +188,9 @@ func (c *checker) compareLabels(s *scope, e *lang.Binary, x, y value) value {
 		c.errorf(s, diag.LabelAsNumber, e.Span(), "labels have no order").Fix = "compare their positions, with `ord(...)`"
 		return unknownValue
 	}
-	a, b, of, other := e.X, e.Y, x, y
+	a, b, of, other := elab.Bare(e.X), elab.Bare(e.Y), x, y
 	if of.set == nil {
-		a, b, of, other = e.Y, e.X, y, x
+		a, b, of, other = b, a, y, x
 	}
 	_, number := b.(*lang.Number)
 	switch {

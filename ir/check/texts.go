@@ -38,12 +38,8 @@ func (c *checker) texts(d *lang.Data) value {
 
 // textDecl is the data of texts that an expression is an entry of, or nil.
 func (c *checker) textDecl(e lang.Expr) *lang.Data {
-	x, ok := e.(*lang.Index)
-	if !ok {
-		return nil
-	}
-	n, ok := x.X.(*lang.Name)
-	if !ok || c.symbols[n.Name] == nil {
+	n := elab.EntryOf(e)
+	if n == nil || c.symbols[n.Name] == nil {
 		return nil
 	}
 	d, ok := c.symbols[n.Name].symbol.Decl.(*lang.Data)

@@ -2,11 +2,34 @@ package elab
 
 import (
 	"fmt"
+	"slices"
 
 	"bilevelc/ir"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
+
+// Bare is an expression without the brackets around it: what an element of a set, or an
+// entry of texts, is told by.
+func Bare(x lang.Expr) lang.Expr {
+	for {
+		p, ok := x.(*lang.Paren)
+		if !ok {
+			return x
+		}
+		x = p.X
+	}
+}
+
+// EntryOf is the name of the array that an expression is an entry of, or nil.
+func EntryOf(x lang.Expr) *lang.Name {
+	index, ok := Bare(x).(*lang.Index)
+	if !ok {
+		return nil
+	}
+	n, _ := index.X.(*lang.Name)
+	return n
+}
 
 // A TupleSet is an index set over which a dimension may be, as far as dealing out
 // subscripts needs it.
@@ -17,10 +40,13 @@ type TupleSet struct {
 
 // Subscripts deals the subscripts of an array of type t out to its dimensions. One over
 // a set of tuples takes a subscript for each label, unless it is given a whole element
-// or `:`. over is the set of a dimension, and tuple reports an index over tuples.
+// or `:`. The subscripts are bare. over is the set of a dimension, and tuple reports an index over tuples.
 func Subscripts(e *lang.Index, t ir.Type, over func(d ir.Dim) TupleSet, tuple func(name string) bool) ([][]lang.Subscript, *Fault) {
 	var groups [][]lang.Subscript
-	subs := e.Subs
+	subs := slices.Clone(e.Subs)
+	for i := range subs {
+		subs[i].Lo = Bare(subs[i].Lo)
+	}
 	for _, d := range t.Dims {
 		take := 1
 		if set := over(d); set.Labels > 1 && len(subs) > 0 && !wholeElement(subs[0], tuple) {
@@ -47,7 +73,7 @@ func wholeElement(sub lang.Subscript, tuple func(name string) bool) bool {
 			return sub.All || sub.Hi == nil && tuple(n.Name)
 		case *lang.Call:
 			if len(n.Args) == 1 {
-				x = n.Args[0]
+				x = Bare(n.Args[0])
 				continue
 			}
 		}
