@@ -96,14 +96,9 @@ func (v *verification) coupled() {
 		v.infeasible(found)
 	}
 	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
-		half := &derived{x: scaledBy(v.doc.X, 0.5), y: scaledBy(v.doc.Y, 0.5), lambda: scaledBy(v.doc.Lambda, 0.5)}
-		between := v.d.coupled(half)
+		sizes := v.coupledReach(found)
 		for i, c := range v.violations(found) {
-			size := math.Abs(found[i])
-			if moved := 2 * math.Abs(found[i]-between[i]); moved > size && !math.IsInf(moved, 0) { // not where it is NaN
-				size = moved
-			}
-			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), meets*size)
+			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), meets*sizes[i])
 		}
 		return
 	}

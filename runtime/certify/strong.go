@@ -321,10 +321,29 @@ func (v *verification) byAdjoint(r []float64, terms sizesOfF, rows float64) floa
 	return math.Max(share(reach*step, terms.x), share(steep*step, rows))
 }
 
-// pairSigns checks the two multipliers of a pair. Each counts where what it multiplies changes f by more than rounding as far as that reaches.
+// counts reports that a multiplier t is more than rounding: of what it carries to grad_x f and to grad_y f, per unit of it, by the terms of these, or of what it makes of f as far as the values reach that it
+// multiplies. At x = 0 and y = 0 nothing reaches anywhere.
+func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
+	t = math.Abs(t)
+	return t*perX > strongResidual*terms.x || t*perY > strongResidual*terms.y || terms.value > 0 && t*reach > strongResidual*terms.value
+}
+
+// pairSigns checks the two multipliers of a pair, those that count.
 func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
-	counts := func(t, reach float64) bool { return math.Abs(t)*reach > strongResidual*terms.value }
-	ofSlack, ofMult := counts(m.Slack[i], at.reach[i]), counts(m.Multiplier[i], at.push[i])
+	perX, perY, adjoint := 0.0, 0.0, 0.0
+	_, vals := v.p.Rows.A.Row(i)
+	for _, a := range vals {
+		perX = math.Max(perX, math.Abs(a))
+	}
+	cols, vals := v.p.Rows.B.Row(i)
+	for k, b := range vals {
+		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
+	}
+	ofSlack := terms.counts(m.Slack[i], perX, perY, at.reach[i])
+	ofMult := math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.value
+	if at.push[i] == 0 || terms.value == 0 {
+		ofMult = math.Abs(m.Multiplier[i]) > strongResidual*adjoint
+	}
 	switch {
 	case ofSlack && at.slack[i] > meets:
 		v.fail(name, "row %d is slack and has a multiplier", i)
@@ -345,7 +364,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		if p.Integer != nil && p.Integer[j] {
 			continue // stationarity is of the continuous part, at the whole numbers that x has
 		}
-		if math.Abs(t)*math.Max(size, math.Abs(x[j])) <= strongResidual*terms.value {
+		if !terms.counts(t, 1, 0, size) {
 			continue
 		}
 		bound := p.X.Lo[j]
@@ -356,9 +375,9 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
 		}
 	}
-	row := func(what string, i int, equal bool, t, value, reach float64) {
+	row := func(what string, i int, equal bool, t, perX, perY, value, reach float64) {
 		switch {
-		case math.Abs(t)*reach <= strongResidual*terms.value || equal:
+		case equal || !terms.counts(t, perX, perY, reach):
 		case t < 0:
 			v.fail(name, "%s %d has the negative multiplier %.3g", what, i, t)
 		case value < -meets*reach:
@@ -366,32 +385,64 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		}
 	}
 	for i, t := range m.Rows {
-		reach := math.Abs(p.X.Rhs[i])
+		reach, per := math.Abs(p.X.Rhs[i]), 0.0
 		cols, vals := p.X.E.Row(i)
 		for k, j := range cols {
-			reach += math.Abs(vals[k] * x[j])
+			reach, per = reach+math.Abs(vals[k]*x[j]), math.Max(per, math.Abs(vals[k]))
 		}
-		row("row of X", i, p.X.Kind[i] == problem.Equal, t, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach)
+		row("row of X", i, p.X.Kind[i] == problem.Equal, t, per, 0, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach)
 	}
 	if e := p.X.Extended; e.Len() > 0 {
 		least := e.Least(x)
 		for i, t := range m.Extended {
-			reach := math.Abs(e.Rhs[i])
+			reach, per := math.Abs(e.Rhs[i]), 0.0
 			cols, vals := e.E.Row(i)
 			for k, j := range cols {
-				reach += math.Abs(vals[k] * least[j])
+				reach, per = reach+math.Abs(vals[k]*least[j]), math.Max(per, math.Abs(vals[k]))
 			}
-			row("row of the extended X", i, false, t, e.E.RowDot(i, least)-e.Rhs[i], reach)
+			row("row of the extended X", i, false, t, per, 0, e.E.RowDot(i, least)-e.Rhs[i], reach)
 		}
 	}
 	for k, t := range m.Balls {
 		_, length := fromCenter(&p.X.Balls[k], x)
-		row("ball of X", k, false, t, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius))
+		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius))
 	}
+	if p.Coupled == nil {
+		return
+	}
+	c := v.coupledValues()
+	sizes := v.coupledReach(c)
 	for i, t := range m.Coupled {
-		c := v.coupledValues()
-		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, c[i], math.Max(math.Abs(c[i]), terms.value))
+		perX, perY := v.coupledSteepness(i)
+		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, perX, perY, c[i], sizes[i])
 	}
+}
+
+// coupledReach are the sizes of the coupled constraints' terms, told from their values c at the point and half way to 0.
+func (v *verification) coupledReach(c []float64) []float64 {
+	half := v.d.coupled(&derived{x: scaledBy(v.doc.X, 0.5), y: scaledBy(v.doc.Y, 0.5), lambda: scaledBy(v.doc.Lambda, 0.5)})
+	out := make([]float64, len(c))
+	for i, t := range c {
+		out[i] = math.Abs(t)
+		if moved := 2 * math.Abs(t-half[i]); moved > out[i] && !math.IsInf(moved, 0) { // not where it is NaN
+			out[i] = moved
+		}
+	}
+	return out
+}
+
+// coupledSteepness are the largest entries of the gradient of coupled constraint i at the point, in x and in y.
+func (v *verification) coupledSteepness(i int) (inX, inY float64) {
+	weights := make([]float64, len(v.p.Coupled.Kind))
+	at := func() (gx, gy []float64) {
+		gx, ga := make([]float64, v.p.Dx), make([]float64, v.p.AnswerLen())
+		v.d.f.ValueGrad(gx, ga, v.doc.X, v.p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
+		return gx, ga[:v.p.Dy]
+	}
+	x0, y0 := at()
+	weights[i] = 1
+	x1, y1 := at()
+	return apart(x0, x1)[0], apart(y0, y1)[0]
 }
 
 // fromCenter is how far x is from the center of a ball, in its entries and in length.
