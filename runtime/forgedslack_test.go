@@ -52,7 +52,8 @@ lower {
 		if report, err := p.Verify(r); err == nil && report.OK() {
 			t.Errorf("member %d: objective times %g, constraint times %g: x = %v passes, where F falls up to %v", k, unit, size, tight, edge)
 		}
-	}	if tried < members.Count(60)/2 {
+	}
+	if tried < members.Count(60)/2 {
 		t.Errorf("only %d members", tried)
 	}
 }
