@@ -21,8 +21,9 @@ type Checked struct {
 	Abstract bool // no data were given: the proofs hold for any data
 	Warnings diag.List
 
-	ties *ties  // nil for a strongly convex follower, and where
-	rule string // breaks the ties of one that is taken as it stands; "" for none
+	ties     *ties  // nil for a strongly convex follower, and where
+	rule     string // breaks the ties of one that is taken as it stands; "" for none
+	standing bool   // with ties: runs take the follower as it stands unless they name another method
 }
 
 // Check proves what it can about the model: with its data where set supplies
@@ -57,15 +58,27 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		}
 		return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, rule: rule, Warnings: warnings()}, nil
 	}
+	var exact *Problem // as withTies has it
+	if rule == optimistic && !how.Abstract {
+		if exact, _, err = s.exactly(bound, rule); err != nil {
+			return nil, err
+		}
+	}
+	found := len(s.diags)
 	bound, t, err := s.breakTies(bound, how.Abstract)
-	if err != nil {
-		return nil, err
+	var known *proven
+	if err == nil {
+		known, err = s.prove(bound)
 	}
-	known, err := s.prove(bound)
-	if err != nil {
-		return nil, err
+	switch {
+	case err == nil:
+		standing := exact != nil && exact.whyNot(Options{}) == ""
+		return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t, standing: standing, Warnings: warnings()}, nil
+	case exact != nil && s.ended() == nil:
+		s.diags = s.diags[:found]
+		return &Checked{Problem: exact.IR, Proof: exact.Proof, rule: rule, Warnings: warnings()}, nil
 	}
-	return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t, Warnings: warnings()}, nil
+	return nil, err
 }
 
 // standing is what is proved of a problem whose follower is taken as it stands; with its data the error says why it cannot be.
@@ -86,11 +99,14 @@ func (s *steps) standing(bound *ir.Problem, rule string, abstract bool) (*curvat
 // Text is the check for people, with derivations where explain is set.
 func (c *Checked) Text(explain bool) string {
 	var b strings.Builder
-	if c.ties != nil {
+	const system = "on the follower's KKT system: g is taken as it stands, and need not be strongly convex"
+	switch {
+	case c.standing:
+		fmt.Fprintf(&b, "ties: %s, %s\nfor methods by name, g below has a small strongly convex term more (tau %g)\n", c.ties.rule, system, c.ties.tau)
+	case c.ties != nil:
 		fmt.Fprintf(&b, "ties: %s, so g below is the follower's objective with a small strongly convex term (tau %g)\n", c.ties.rule, c.ties.tau)
-	}
-	if c.rule != "" {
-		fmt.Fprintf(&b, "ties: %s, on the follower's KKT system: g is taken as it stands, and need not be strongly convex\n", c.rule)
+	case c.rule != "":
+		fmt.Fprintf(&b, "ties: %s, %s\n", c.rule, system)
 	}
 	b.WriteString(c.Proof.Text(explain))
 	if note := followersNote(ownBlocks(c.Problem)); note != "" {

@@ -216,6 +216,19 @@ lower {
 			}
 			if err != nil || checked.Abstract != (set != given) || !strings.Contains(checked.Text(false), "ties: "+rule) {
 				t.Errorf("%s, data %v: %v", rule, set == given, err)
+				continue
+			}
+			if set != given {
+				continue
+			}
+			// What it is said to be solved with is what a run solves it with.
+			problem, err := model.BindSet(set, runtime.BindOptions{Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := problem.Solve(context.Background(), runtime.Options{Starts: 1})
+			if err != nil || (r.Method == runtime.SystemMethod) != strings.Contains(checked.Text(false), "on the follower's KKT system") {
+				t.Errorf("%s is solved by %v (%v):\n%s", rule, r, err, checked.Text(false))
 			}
 		}
 	}
