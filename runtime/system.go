@@ -338,7 +338,7 @@ func (run *systemRun) locally(ctx context.Context) error {
 	}
 	_, sign := sense(&p.IR.Upper)
 	for k := range n {
-		if k > 0 && run.opts.automatic && ((run.smooth != nil || run.s.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && factorWork(run.s) >= modestWork) {
+		if k > 0 && run.opts.automatic && ((run.smooth != nil || run.s.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && run.smooth == nil && factorWork(run.s) >= modestWork) {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)

@@ -2,52 +2,111 @@ package runtime
 
 import (
 	"context"
+	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/relaxation"
 )
 
-// from is the local solution that start k, x, leads to: of the first, the point where the leader leaves the follower no choice, if it is stationary.
+// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lower of what x and an x next to
+// one lead to.
 func (run *systemRun) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
-	if k == 0 {
-		p, err := run.relaxed(ctx, x)
-		if run.noChoice = p != nil; run.noChoice || err != nil {
-			return p, err
-		}
+	if k > 0 {
+		return run.local.From(ctx, x)
 	}
-	return run.local.From(ctx, x)
+	p, beside, err := run.relaxed(ctx, x)
+	if run.noChoice = p != nil; run.noChoice || err != nil {
+		return p, err
+	}
+	p, err = run.local.From(ctx, x)
+	if beside == nil || ctx.Err() != nil {
+		return p, err
+	}
+	if q, failed := run.local.From(ctx, beside); q != nil && failed == nil && (p == nil || err != nil || q.F < p.F) {
+		return q, nil
+	}
+	return p, err
 }
 
-// relaxed is the point of the system at the x of the high-point relaxation's minimizer, where it is stationary with the relaxation's multipliers: the follower's answer there is then the
-// relaxation's, and no point of the rows of both levels near it has a lower f. x is where the search begins; nil where the answer is another, or f is quadratic (package tree has bounds for it).
-func (run *systemRun) relaxed(ctx context.Context, x []float64) (*kkt.Point, error) {
-	if run.smooth != nil || run.s.Objective == nil || run.s.Objective.Quadratic {
-		return nil, nil
+// relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
+// y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported, beside). x is where the search begins; nil where
+// there is none, or f is quadratic and the system linear (package tree has bounds for it).
+func (run *systemRun) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
+	if run.smooth == nil && (run.s.Objective == nil || run.s.Objective.Quadratic) {
+		return nil, nil, nil
 	}
-	r := relaxation.New(run.s.P)
+	r := relaxation.New(run.p.Numeric)
 	if r == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	whole, err := run.whole()
-	if err != nil {
-		return nil, err
+	s, z, err := run.answered(ctx, x, nil)
+	if z == nil || err != nil {
+		return nil, nil, err
 	}
-	z, status := whole.Follower().Solve(ctx, x)
-	if status != activeset.Optimal {
-		return nil, nil
-	}
-	least, err := r.Minimize(ctx, x, run.s.Y(z))
+	least, err := r.Minimize(ctx, x, s.Y(z))
 	if err != nil || least == nil {
+		return nil, nil, err
+	}
+	if p, err = run.shown(ctx, least, least.X); p != nil || err != nil {
+		return p, nil, err
+	}
+	if beside = run.supported(ctx, least); beside == nil {
+		return nil, nil, ctx.Err()
+	}
+	p, err = run.shown(ctx, least, beside)
+	return p, beside, err
+}
+
+// answered is the follower's answer to x as a point of the system, or of the system linearized there; nil where there is none. y, optional, is where the search for it begins.
+func (run *systemRun) answered(ctx context.Context, x, y []float64) (*kkt.System, []float64, error) {
+	if run.smooth == nil {
+		whole, err := run.whole()
+		if err != nil {
+			return nil, nil, err
+		}
+		z, status := whole.Follower().Solve(ctx, x)
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
+		if status != activeset.Optimal {
+			z = nil
+		}
+		return run.s, z, nil
+	}
+	var lambda []float64
+	var err error
+	if y == nil {
+		y, lambda, err = run.smooth.Begin(ctx, x)
+	} else {
+		y, lambda, err = run.smooth.Answer(ctx, x, y)
+	}
+	if err != nil {
+		return nil, nil, ctx.Err() // a solve from there says why
+	}
+	s, _, err := run.smooth.Linearized(x, y, lambda)
+	if err != nil {
+		return nil, nil, nil
+	}
+	z := make([]float64, s.N)
+	copy(z, x)
+	copy(s.Y(z), y)
+	copy(s.Lambda(z), lambda)
+	return s, z, nil
+}
+
+// shown is the point of the system with the follower's answer to x, where the relaxation's multipliers show it stationary; nil where they do not.
+func (run *systemRun) shown(ctx context.Context, least *relaxation.Point, x []float64) (*kkt.Point, error) {
+	s, z, err := run.answered(ctx, x, least.Y)
+	if z == nil || err != nil {
 		return nil, err
 	}
-	if z, status = whole.Follower().Solve(ctx, least.X); status != activeset.Optimal {
-		return nil, nil
-	}
-	s := run.s
-	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: least.Lower, Lambda: make([]float64, s.M), Bound: least.Bound}
+	m := &kkt.Multipliers{Adjoint: make([]float64, s.Ny), Slack: append([]float64(nil), least.Lower...), Lambda: make([]float64, s.M), Bound: append([]float64(nil), least.Bound...)}
 	if len(least.Upper) > 0 {
-		m.UpperRows = least.Upper
+		m.UpperRows = append([]float64(nil), least.Upper...)
 	}
 	s.Settle(m, z)
 	if residual, size := s.Residual(m, z); !(residual <= kkt.Tolerance*size) {
@@ -56,4 +115,106 @@ func (run *systemRun) relaxed(ctx context.Context, x []float64) (*kkt.Point, err
 	p := &kkt.Point{Z: z, F: s.Value(z), Multipliers: m, SecondOrder: kkt.NotChecked}
 	p.Branch, p.Biactive = s.BranchAt(z)
 	return p, nil
+}
+
+// near is by how much of the largest force x may miss what supports y to be a start: where f does not tell y from others, as flows of several kinds from those with the same sums, another of them is met.
+const near = 0.01
+
+// supported is an x with the same entries as that of a minimizer of the relaxation where f feels them, and the same A x, for which there are multipliers of the follower with y,
+//
+//	grad_y g(x, y) = B'lambda,   lambda >= 0, = 0 on rows with slack,
+//
+// where grad_y g is affine in x next to it: tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least; nil where that is far.
+func (run *systemRun) supported(ctx context.Context, least *relaxation.Point) []float64 {
+	n := run.p.Numeric
+	s := run.s
+	if run.smooth != nil {
+		var err error
+		if s, _, err = run.smooth.Linearized(least.X, least.Y, make([]float64, n.Rows.Len())); err != nil {
+			return nil
+		}
+	}
+	z := make([]float64, s.N)
+	copy(z, least.X)
+	copy(s.Y(z), least.Y)
+	grad, fx, fy := make([]float64, n.Dy), make([]float64, n.Dx), make([]float64, n.AnswerLen())
+	n.G.GradY(grad, least.X, least.Y)
+	n.F.ValueGrad(fx, fy, least.X, least.Y)
+	// Variables: x - least.X, lambda, and by how much an entry of the forces is missed, in units of the largest.
+	last := n.Dx + n.Rows.Len()
+	q := &activeset.Program{N: last + 1, C: make([]float64, last+1), A: sparse.Empty(last + 1)}
+	q.C[last] = 1
+	for j, v := range least.X {
+		lo, hi := math.Inf(-1), math.Inf(1)
+		if n.X.Lo != nil {
+			lo, hi = math.Min(0, n.X.Lo[j]-v), math.Max(0, n.X.Hi[j]-v)
+		}
+		if fx[j] != 0 {
+			lo, hi = 0, 0
+		}
+		q.Lo, q.Hi = append(q.Lo, lo), append(q.Hi, hi)
+	}
+	slack, terms := make([]float64, s.M), make([]float64, s.M)
+	s.Slack(slack, terms, z)
+	for i, kind := range n.Rows.Kind {
+		lo, hi := 0.0, math.Inf(1)
+		switch {
+		case kind == problem.Equal:
+			lo = math.Inf(-1)
+		case slack[i] > math.Sqrt(kkt.Tolerance)*math.Max(terms[i], 1): // minimizers are found to half of the digits of f
+			hi = 0
+		}
+		q.Lo, q.Hi = append(q.Lo, lo), append(q.Hi, hi)
+	}
+	row := func(lo, hi float64) {
+		q.A.EndRow()
+		q.RowLo, q.RowHi = append(q.RowLo, lo), append(q.RowHi, hi)
+	}
+	q.Lo, q.Hi = append(q.Lo, 0), append(q.Hi, math.Inf(1))
+	down, force := n.Rows.B.T(), linalg.NormInf(grad)
+	for i, g := range grad {
+		for _, side := range []float64{1, -1} {
+			cols, vals := s.G.Row(i)
+			for t, j := range cols {
+				q.A.Append(j, side*vals[t])
+			}
+			cols, vals = down.Row(i)
+			for t, k := range cols {
+				q.A.Append(n.Dx+k, -side*vals[t])
+			}
+			q.A.Append(last, force)
+			row(-side*g, math.Inf(1))
+		}
+	}
+	for i := range n.Rows.Kind {
+		if cols, vals := n.Rows.A.Row(i); len(cols) > 0 {
+			q.A.AppendAll(cols, vals)
+			row(0, 0)
+		}
+	}
+	for i, kind := range n.X.Kind {
+		q.A.AppendAll(n.X.E.Row(i))
+		room := n.X.Rhs[i] - n.X.E.RowDot(i, least.X)
+		if kind == problem.Equal {
+			row(room, room)
+		} else {
+			row(math.Inf(-1), math.Max(0, room))
+		}
+	}
+	solver, err := activeset.New(q)
+	if err != nil {
+		return nil
+	}
+	sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+	if sol.Status != activeset.Optimal || sol.Z[last] > near {
+		return nil
+	}
+	x := append([]float64(nil), least.X...)
+	for j := range x {
+		x[j] += sol.Z[j]
+		if n.X.Lo != nil {
+			x[j] = math.Min(math.Max(x[j], n.X.Lo[j]), n.X.Hi[j])
+		}
+	}
+	return x
 }

@@ -91,3 +91,72 @@ lower {
 		t.Error("the follower always had a choice")
 	}
 }
+
+// TestTollsMakeTravellersBear has parallel roads that two kinds of travellers share, with travel times that are powers of the flow, and tolls without a limit that counts: total time then is the least of all
+// flows, which is found here where the marginal times of the roads in use are equal.
+func TestTollsMakeTravellersBear(t *testing.T) {
+	attained, n := 0, 0
+	for seed := range members.Seeds(t, 40) {
+		rng := rand.New(rand.NewPCG(seed, 72))
+		roads, power := 2+rng.IntN(4), 2+rng.IntN(3)
+		free, bend := make([]float64, roads), make([]float64, roads)
+		for i := range free {
+			free[i], bend[i] = 1+3*rng.Float64(), 0.05+0.5*rng.Float64()
+		}
+		demand := []float64{1 + 2*rng.Float64(), 1 + 2*rng.Float64()}
+		model := fmt.Sprintf(`model bear
+data free: vector[%[1]d] = %[2]s
+data bend: vector[%[1]d] = %[3]s
+data demand: vector[2] = %[4]s
+let road = flow[:, 1] + flow[:, 2]
+upper {
+  var toll: vector[%[1]d] in box(0, 1000)
+  minimize sum(road .* (free + bend .* road .^ %[5]d))
+}
+lower {
+  var flow: matrix[%[1]d, 2] in nonneg
+  minimize sum((free + toll) .* road + bend .* road .^ %[6]d) + 0.001 * sumsq(flow)
+  subject to
+    all: forall k in 1..2: sum(flow[:, k]) == demand[k]
+}
+`, roads, array(free), array(bend), array(demand), power, power+1)
+		// The marginal time of road i is free + (power + 1) bend v^power.
+		flows := func(price float64) (v []float64, sum float64) {
+			for i := range free {
+				f := math.Pow(math.Max(0, price-free[i])/(float64(power+1)*bend[i]), 1/float64(power))
+				v, sum = append(v, f), sum+f
+			}
+			return v, sum
+		}
+		lo, hi := 0.0, 1e6
+		for range 300 {
+			if _, sum := flows((lo + hi) / 2); sum > demand[0]+demand[1] {
+				hi = (lo + hi) / 2
+			} else {
+				lo = (lo + hi) / 2
+			}
+		}
+		least := 0.0
+		v, _ := flows(lo)
+		for i, f := range v {
+			least += f * (free[i] + bend[i]*math.Pow(f, float64(power)))
+		}
+		p := bindText(t, model)
+		r, err := p.Solve(context.Background(), runtime.Options{Starts: 1})
+		if err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, model)
+		}
+		n++
+		switch f := float64(r.Upper.Objective); {
+		case r.Status == runtime.Solved && f < least*(1-1e-9):
+			t.Errorf("seed %d: F is %v, and no flows take less than %v\n%s", seed, f, least, model)
+		case r.Status == runtime.Solved && f < least*(1+1e-7):
+			attained++
+		default:
+			t.Logf("seed %d: %v, F %v, least %v: %s", seed, r.Status, f, least, r.Reason)
+		}
+	}
+	if n-attained > members.Misses(n, 0.05) {
+		t.Errorf("%d of %d ended at the least time", attained, n)
+	}
+}

@@ -559,6 +559,15 @@ func (v *Solver) Linearized(x, y, lambda []float64) (s *kkt.System, own bool, er
 	return s, own, err
 }
 
+// Begin is the follower's answer to x, with its multipliers, where nothing is known of it.
+func (v *Solver) Begin(ctx context.Context, x []float64) (y, lambda []float64, err error) {
+	pt, err := v.begin(ctx, x)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pt.y, pt.lambda, nil
+}
+
 // Answer is the follower's answer to x, with its multipliers, found from y.
 func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
 	if v.follower == nil {
