@@ -108,16 +108,9 @@ func (run *systemRun) global(ctx context.Context) error {
 		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
 	}
 	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F || run.err != nil) {
-		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there.
-		switch point, err := run.polish(ctx, b); {
-		case ctx.Err() != nil: // the best point is that of the local solves, the bound stands
-			if run.best != nil {
-				run.globally.Gap = Number(gapOf(run.best.F, claim, gapScale(run.best.F, found)))
-			}
-			if run.globally.Why == "" {
-				run.globally.Why = "the run ended before the best point of the search was a local solution"
-			}
-			return context.Cause(ctx)
+		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
+		// as well: what it has found is not lost.
+		switch point, err := run.polish(context.WithoutCancel(ctx), b); {
 		case point != nil && (run.best == nil || point.F < run.best.F || err == nil && point.F <= run.best.F+kkt.Tolerance*math.Abs(run.best.F)):
 			run.best, run.err = point, err
 		case point == nil && run.best == nil:
@@ -125,9 +118,12 @@ func (run *systemRun) global(ctx context.Context) error {
 		}
 	}
 	if run.best == nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		return nil
 	}
-	if !found.Proved {
+	if !found.Proved && ctx.Err() == nil {
 		if err := run.takeBestAnswer(ctx); err != nil {
 			return err
 		}
@@ -148,6 +144,10 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.globally.Proved {
 		run.globally.Why = ""
 		run.globally.Within = max(run.globally.Within, run.globally.Gap)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return nil
 }

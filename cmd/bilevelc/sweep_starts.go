@@ -16,7 +16,7 @@ import (
 // solveBySweep is solve with its starts as the jobs of a sweep: each starts where it
 // would among the others, and the best is printed.
 func (a *app) solveBySweep(ctx context.Context, path string, f *solveFlags) error {
-	for _, name := range []string{"start", "resume", "checkpoint", "checkpoint-every", "trace", "proof", "check-gradient", "strict", "ignore-undeclared"} {
+	for _, name := range []string{"start", "resume", "checkpoint", "checkpoint-every", "trace", "proof", "global", "gap", "nodes", "check-gradient", "strict", "ignore-undeclared"} {
 		if flag := f.flags.Lookup(name); flag != nil && flag.Changed {
 			return usageError("--%s is of a run in one piece; --sweep makes a job of each start", name)
 		}

@@ -28,7 +28,8 @@ type search struct {
 	open    queue
 	costs   costs
 	best    *candidate
-	least   float64 // the lowest bound of a closed or unresolved node
+	late    *candidate // better than best, of a round that was interrupted: a search that goes on does that round again, as it was
+	least   float64    // the lowest bound of a closed or unresolved node
 	nodes   int64
 	tried   int64
 	work    int64
@@ -102,8 +103,7 @@ const (
 
 // run searches until the gap is closed or a limit is reached.
 func (s *search) run(ctx context.Context) (*Result, error) {
-	if s.rounds == 0 {
-		s.begin(ctx)
+	if len(s.trace) == 0 && s.begin(ctx) {
 		s.tell()
 	}
 	for len(s.open) > 0 && s.ray == nil && ctx.Err() == nil && !s.spent() {
@@ -140,8 +140,8 @@ func (s *search) tell() {
 // longestTrace is as many points as a chart of some hundred columns can show.
 const longestTrace = 200
 
-// begin finds the best points of the branches of the given incumbents.
-func (s *search) begin(ctx context.Context) {
+// begin finds the best points of the branches of the given incumbents. It reports false where it was interrupted, as round does.
+func (s *search) begin(ctx context.Context) bool {
 	p := s.newPlunger()
 	for _, given := range s.opts.Incumbents {
 		if given != nil && len(given.Branch) == len(s.sys.Pairs) && p.allFixed(given.Branch) {
@@ -149,7 +149,12 @@ func (s *search) begin(ctx context.Context) {
 			p.descend(ctx, given.Branch, p.wholeBox(given.Z))
 		}
 	}
+	if ctx.Err() != nil {
+		s.late = p.found
+		return false
+	}
 	s.take(p)
+	return true
 }
 
 // take adds what a plunge has found apart from nodes.
@@ -173,7 +178,7 @@ func (s *search) spent() bool {
 	return s.opts.Nodes > 0 && s.nodes >= s.opts.Nodes || s.opts.Work > 0 && s.work >= s.opts.Work
 }
 
-// round searches below the first open nodes. It reports false where it was interrupted: nothing has changed then but the incumbent.
+// round searches below the first open nodes. It reports false where it was interrupted: nothing has changed then, and late has the better incumbent, if there is one.
 func (s *search) round(ctx context.Context) bool {
 	many := 1
 	if s.rounds >= 2 { // the first two find incumbents and costs that the others need
@@ -212,8 +217,8 @@ func (s *search) round(ctx context.Context) bool {
 				heap.Push(&s.open, n)
 			}
 			for _, p := range plunges {
-				if p.found != nil && (s.best == nil || p.found.f < s.best.f) {
-					s.best = p.found
+				if p.found != nil && (s.best == nil || p.found.f < s.best.f) && (s.late == nil || p.found.f < s.late.f) {
+					s.late = p.found
 				}
 			}
 			return false
@@ -386,11 +391,18 @@ func (s *search) result(ctx context.Context) *Result {
 		s.sys.Unscaled(r.Ray, s.falls)
 		return r
 	}
-	r.open = s.leaves(s.best)
-	if s.best != nil {
-		r.Best = s.point(ctx, s.best)
+	best := s.best
+	if s.late != nil {
+		best = s.late
+		r.Bound = min(r.Bound, best.f)
+		end := &r.Trace[len(r.Trace)-1]
+		end.Bound, end.Incumbent = min(end.Bound, best.f), best.f
+	}
+	r.open = s.leaves(best)
+	if best != nil {
+		r.Best = s.point(ctx, best)
 		r.Scale = s.size(r.Best)
-		r.Gap = max(0, s.best.f-r.Bound) / r.Scale
+		r.Gap = max(0, best.f-r.Bound) / r.Scale
 	}
 	switch {
 	case len(s.open) > 0 && ctx.Err() != nil:

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"bilevelc/internal/sparse"
@@ -526,11 +527,105 @@ func stateText(t *testing.T, s *State) []byte {
 	return text
 }
 
+// searched are programs of some rounds: every other one has integer entries of x, binary ones with products beside the system, or more values.
+func searched(seed uint64) *problem.Problem {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	if seed%4 == 1 {
+		return binaries(rng, 9, 6, seed%8 == 1)
+	}
+	if seed%4 != 3 {
+		return larger(rng, 10, 12, 12)
+	}
+	p := larger(rng, 6, 8, 8)
+	p.Integer = make([]bool, p.Dx)
+	for j := range p.Integer {
+		p.Integer[j] = j%2 == 0
+	}
+	return p
+}
+
+// countdown is a context that ends when it has been asked for the given number of times.
+type countdown struct {
+	context.Context
+	left *atomic.Int64
+}
+
+func (c countdown) Err() error {
+	if c.left.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A search that is interrupted anywhere has a bound and a point that are true, the best ones so far, and goes on as if it had not been: to the same state.
+func TestInterruptedSearches(t *testing.T) {
+	stops, points, late := 0, 0, 0
+	for seed := range uint64(12) {
+		sys, err := kkt.New(searched(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := Solve(context.Background(), sys, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := stateText(t, whole.State)
+		rng := rand.New(rand.NewPCG(seed, 8))
+		var state *State
+		patience := int64(20)
+		before := math.Inf(-1)
+		for {
+			left := new(atomic.Int64)
+			left.Store(1 + rng.Int64N(patience))
+			r, err := Solve(countdown{context.Background(), left}, sys, Options{Resume: state, Threads: 1 + rng.IntN(3)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			state = new(State)
+			if err := json.Unmarshal(stateText(t, r.State), state); err != nil {
+				t.Fatal(err)
+			}
+			if r.Outcome != Interrupted {
+				break
+			}
+			stops++
+			patience += patience / 2 // a round takes longer than the first countdowns
+			if whole.Best == nil {
+				if r.Best != nil {
+					t.Fatalf("seed %d: a point, %v, where nothing is feasible", seed, r.Best.F)
+				}
+				continue
+			}
+			slack := 1e-9 * (1 + math.Abs(whole.Best.F))
+			if r.Bound > whole.Best.F+slack || r.Bound < before-slack {
+				t.Errorf("seed %d: the bound %v of an optimum of %v, after %v", seed, r.Bound, whole.Best.F, before)
+			}
+			before = r.Bound
+			if r.Best == nil {
+				continue
+			}
+			points++
+			if r.Best.F < whole.Best.F-DefaultGap*math.Abs(whole.Best.F)-slack || r.Gap != max(0, r.Best.F-r.Bound)/r.Scale && math.Abs(r.Gap*r.Scale-(r.Best.F-r.Bound)) > slack {
+				t.Errorf("seed %d: a point of %v, gap %v, bound %v; the optimum is %v", seed, r.Best.F, r.Gap, r.Bound, whole.Best.F)
+			}
+			if state.Best == nil || r.Best.F < state.Best.F-slack {
+				late++
+			}
+		}
+		if got := stateText(t, state); !bytes.Equal(want, got) {
+			t.Errorf("seed %d: went on to %d nodes, uninterrupted: %d", seed, state.Nodes, whole.Nodes)
+		}
+	}
+	if stops < 30 || points < 10 || late == 0 {
+		t.Errorf("%d interruptions, %d with a point, %d with one of the round that was interrupted: too few to tell", stops, points, late)
+	}
+}
+
 // A search is the same with any number of threads, and when it stops between rounds and goes on from what was written.
 func TestSearchIsTheSameWithThreadsAndAfterResume(t *testing.T) {
 	rounds := int64(0)
-	for seed := range uint64(6) {
-		sys, err := kkt.New(larger(rand.New(rand.NewPCG(seed, 7)), 10, 12, 12))
+	for seed := range uint64(12) {
+		sys, err := kkt.New(searched(seed))
 		if err != nil {
 			t.Fatal(err)
 		}
