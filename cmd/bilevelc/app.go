@@ -229,12 +229,12 @@ func (a *app) reportDiagnostics(diags diag.List) {
 			shown = append(shown, d)
 		}
 	}
-	// A stream that cannot be written to leaves nobody to tell.
+	// An error of writing to the stream of errors cannot be reported anywhere.
 	_ = diag.Render(a.io.err, shown.First(maxDiagnostics), diag.Style{Color: a.colored(a.io.err)})
 }
 
-// maxDiagnostics is how many diagnostics of one kind are shown: beyond some screens
-// nobody reads on, and a file of garbage has one on every line.
+// maxDiagnostics is how many diagnostics of one kind are shown: some screens; a file
+// of garbage has one on every line.
 const maxDiagnostics = 100
 
 // colored tells whether a stream gets color: --color, then NO_COLOR, then

@@ -47,7 +47,7 @@ func (a *app) meter(name string, done, total int) *meter {
 			defer m.mu.Unlock()
 			return " " + m.left() + m.note
 		})
-		if total <= 1 { // of one part nobody knows how far it is
+		if total <= 1 { // the progress within one part is not known
 			m.bar = m.bars.New(0, mpb.SpinnerStyle().PositionLeft(), mpb.BarRemoveOnComplete(), mpb.BarWidth(2),
 				mpb.PrependDecorators(decor.Name(name+" "), decor.Elapsed(decor.ET_STYLE_GO)), mpb.AppendDecorators(note))
 			break

@@ -52,7 +52,7 @@ func (p *parented) Read(b []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		go func() {
 			for os.Getppid() == p.parent {
-				time.Sleep(time.Second) // as long as nobody minds that it lives on
+				time.Sleep(time.Second)
 			}
 			p.stop()
 		}()

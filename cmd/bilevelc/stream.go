@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// output is the stream of results. It remembers the first write that failed, so that a
-// command whose output is lost, in part or as a whole, does not end as if all were
-// well, whoever wrote it.
+// output is the stream of results. It keeps the error of the first write that failed, so
+// that a command whose output is lost, in part or as a whole, ends with an error.
 type output struct {
 	io.Writer
 	lost error

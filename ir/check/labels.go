@@ -170,7 +170,7 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 // size.
 func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
 	if n == nil {
-		return // of something that is not known, of which an error has spoken
+		return // the array is not known, which has been reported
 	}
 	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", elab.Quote(e))
 	d.Detail = fmt.Sprintf("its size is %s, which is no set", n)

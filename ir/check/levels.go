@@ -245,7 +245,7 @@ func (c *checker) relation(s *scope, r *lang.Constraint, terms []value) {
 
 // forgottenIndex reports a side of a family's relation that is a whole array
 // and uses none of the family's indices, while the other side is a scalar:
-// each entry would be compared anew for each index, which nobody means.
+// each entry would be compared once for each index, which is an error of the model.
 func (c *checker) forgottenIndex(s *scope, r *lang.Constraint, side lang.Expr, t ir.Type) {
 	if len(r.Binders) == 0 || !elab.IsArray(t) {
 		return

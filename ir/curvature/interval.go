@@ -8,8 +8,9 @@ import (
 
 // Interval is the closed range [Lo, Hi] of the extended reals; it encloses a
 // quantity that is finite wherever it is defined, so 0 times an infinite end
-// is 0. Every operation returns a range that contains all exact results. Ends
-// that are not numbers, or are the wrong way round, say nothing: see sound.
+// is 0. Every operation returns a range that contains all exact results. An
+// interval with ends that are not numbers, or in the wrong order, is taken as the whole
+// line: see sound.
 type Interval struct{ Lo, Hi float64 }
 
 func point(v float64) Interval { return Interval{v, v} }

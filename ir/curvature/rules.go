@@ -8,7 +8,7 @@ import (
 
 // rule is what proofs need to know of an operation beside its row in the table of
 // package expr; of sums of products its terms say all (expr.Terms). A missing part ends the program when it starts (see require); a
-// part that returns NaN or an empty range has said nothing (see Interval.sound).
+// range with NaN, or an empty one, is taken as the whole line (see Interval.sound).
 type rule struct {
 	// jet encloses a function of one argument, and two derivatives, over a range of
 	// arguments; where the row has Curves, it has none.

@@ -144,7 +144,7 @@ func (k *kernel) answer(ctx context.Context, s zmq4.Socket) error {
 		}
 		m, err := k.sign.parse(received.Frames)
 		if err != nil {
-			continue // nobody whom we know has sent it
+			continue // malformed, or signed with another key
 		}
 		k.broadcast(m, "status", map[string]any{"execution_state": "busy"})
 		kind, content := k.reply(ctx, m)

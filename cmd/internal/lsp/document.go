@@ -18,8 +18,8 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// A document is an open text in one version. What is known of it is found once, by
-// whoever asks first.
+// A document is an open text in one version. What is known of it is computed once, at
+// the first request for it.
 type document struct {
 	uri     string
 	version int
