@@ -9,7 +9,7 @@ import (
 	"bilevelc/internal/members"
 )
 
-// At x = 0 and y = 0 nothing but the gradients has a size: multipliers of bounds that are not there, and of biactive rows with the sign of a descent direction, are refused there, too. F is u times
+// At x = 0 and y = 0 nothing but the gradients has a size: multipliers of bounds that are not there, and of biactive rows with the sign of a descent direction, are refused there, too, as is what multipliers leave of grad f. F is u times
 // an entry of y, which is x, or max(x, 0), so that it falls from 0 by u for each unit of x.
 func TestSignsAtTheOrigin(t *testing.T) {
 	for k := range members.Seeds(t, 40) {
@@ -18,12 +18,14 @@ func TestSignsAtTheOrigin(t *testing.T) {
 		for _, c := range []struct {
 			name, sense, y, limit string
 			// of F = y at 0, for H = 2, G = -2
-			adjoint, bound, slack, coupled float64
+			adjoint, bound, slack, coupled, residual float64
 		}{
-			{"a bound", "minimize", "", "", 0.5, 1, 0, 0},
-			{"a bound of a maximum", "maximize", "", "", -0.5, -1, 0, 0},
-			{"a biactive row", "maximize", " in nonneg", "", 0, 0, -1, 0},
-			{"a constraint of the wrong sign", "maximize", "", "limit: -y <= 0", 0, 0, 0, -1},
+			{"a bound", "minimize", "", "", 0.5, 1, 0, 0, 0},
+			{"a bound of a maximum", "maximize", "", "", -0.5, -1, 0, 0, 0},
+			{"a biactive row", "maximize", " in nonneg", "", 0, 0, -1, 0, 0},
+			{"a constraint of the wrong sign", "maximize", "", "limit: -y <= 0", 0, 0, 0, -1, 0},
+			{"a residual of all of grad f", "minimize", "", "", 0, 0, 0, 0, 1},
+			{"a residual of a part of it", "minimize", "", "", 0.5, 1 - 1e-4, 0, 0, 1e-4},
 		} {
 			p := mustBind(t, fmt.Sprintf("model origin\nupper {\n  var x: real in box(-%[1]g, %[1]g)\n  %[2]s %[3]g * y\n%[5]s}\nlower {\n  var y: real%[4]s\n  minimize (y - x)^2\n}\n",
 				size, c.sense, unit, c.y, map[bool]string{true: "  subject to\n    " + c.limit + "\n"}[c.limit != ""]))
@@ -36,7 +38,7 @@ func TestSignsAtTheOrigin(t *testing.T) {
 				t.Fatalf("member %d: %s: %v, %+v", k, c.name, err, at)
 			}
 			s := *r.Certificate.Strong
-			s.Leaves, s.Biactive, s.Residual, s.Adjoint, s.Bound = nil, nil, 0, []float64{unit * c.adjoint}, []float64{unit * c.bound}
+			s.Leaves, s.Biactive, s.Residual, s.Adjoint, s.Bound = nil, nil, c.residual, []float64{unit * c.adjoint}, []float64{unit * c.bound}
 			if c.slack != 0 {
 				s.Slack, s.Multiplier, s.Biactive = []float64{unit * c.slack}, []float64{0}, []int{0}
 			}
@@ -49,7 +51,7 @@ func TestSignsAtTheOrigin(t *testing.T) {
 			r.Lower.Solver, r.Lower.Curvature = systemSolver, ""
 			r.Upper.Hypergradient, r.Upper.Multipliers, r.Upper.Penalty = nil, multipliers, penalty
 			r.Certificate.Lower, r.Certificate.Strong = at.Certificate.Lower, &s
-			r.Stationarity.Value, r.Stationarity.GradientError, r.Stationarity.Strict = 0, at.Stationarity.GradientError, at.Stationarity.Strict
+			r.Stationarity.Value, r.Stationarity.GradientError, r.Stationarity.Strict = Number(c.residual), at.Stationarity.GradientError, at.Stationarity.Strict
 			report, err := p.Verify(r)
 			if err == nil && report.OK() {
 				t.Errorf("member %d: %s: x = 0 passes, F times %g", k, c.name, unit)
