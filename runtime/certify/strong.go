@@ -328,8 +328,8 @@ func (terms *sizesOfF) counts(t, perX, perY, reach float64) bool {
 	return t*perX > strongResidual*terms.x || t*perY > strongResidual*terms.y || terms.value > 0 && t*reach > strongResidual*terms.value
 }
 
-// pairSigns checks the two multipliers of a pair, those that count.
-func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
+// pairCounts reports whether the multipliers of slack i and of its multiplier count.
+func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, terms *sizesOfF) (ofSlack, ofMult bool) {
 	perX, perY, adjoint := 0.0, 0.0, 0.0
 	_, vals := v.p.Rows.A.Row(i)
 	for _, a := range vals {
@@ -339,11 +339,16 @@ func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOf
 	for k, b := range vals {
 		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
 	}
-	ofSlack := terms.counts(m.Slack[i], perX, perY, at.reach[i])
-	ofMult := math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.value
+	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.value
 	if at.push[i] == 0 || terms.value == 0 {
 		ofMult = math.Abs(m.Multiplier[i]) > strongResidual*adjoint
 	}
+	return terms.counts(m.Slack[i], perX, perY, at.reach[i]), ofMult
+}
+
+// pairSigns checks the two multipliers of a pair, those that count.
+func (v *verification) pairSigns(name string, i int, m *Multipliers, at *pointOfSystem, terms sizesOfF, slackZero, multZero bool) {
+	ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
 	switch {
 	case ofSlack && at.slack[i] > meets:
 		v.fail(name, "row %d is slack and has a multiplier", i)

@@ -79,9 +79,12 @@ func (v *verification) gradientOfBranch(m *Multipliers) {
 	if !ok {
 		return
 	}
-	counts := func(t, reach float64) bool { return math.Abs(t)*reach > strongResidual*terms.value }
 	for i, kind := range v.p.Rows.Kind {
-		if kind != problem.Equal && (counts(m.Slack[i], at.reach[i]) && at.slack[i] > meets || counts(m.Multiplier[i], at.push[i]) && at.mult[i] > meets) {
+		if kind == problem.Equal {
+			continue
+		}
+		ofSlack, ofMult := v.pairCounts(i, m, at, &terms)
+		if ofSlack && at.slack[i] > meets || ofMult && at.mult[i] > meets {
 			v.fail(name, "row %d has a multiplier of what is not 0", i)
 			return
 		}
