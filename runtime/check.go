@@ -9,9 +9,7 @@ import (
 	"bilevelc/ir/data"
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
-	"bilevelc/runtime/problem"
 )
 
 // Checked is what a check of a model found.
@@ -117,10 +115,10 @@ func (c *Checked) Text(explain bool) string {
 		return diag.ShownLines(b.String())
 	}
 	b.WriteString("methods\n")
-	numeric := numericProblem(c.Problem, nil, nil)
+	p := &Problem{IR: c.Problem, Proof: c.Proof, Numeric: numericProblem(c.Problem, nil, nil)}
 	for _, m := range Methods() {
 		if c.rule == "" || m.Name == SystemMethod {
-			fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(numeric, c.rule))
+			fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(p, c.rule))
 		}
 	}
 	if c.rule != "" {
@@ -131,18 +129,23 @@ func (c *Checked) Text(explain bool) string {
 
 // Standing says whether a method applies to the problem, and what its theory assumes
 // there beyond what is proved.
-func (p *Problem) Standing(m MethodInfo) string { return m.standing(p.Numeric, p.exactTies) }
+func (p *Problem) Standing(m MethodInfo) string { return m.standing(p, p.exactTies) }
 
 // standing says whether a method applies to a problem, and what its theory assumes
 // there beyond what is proved. tied is the rule of the ties of a follower that is taken
 // on its KKT system alone, or "".
-func (m *MethodInfo) standing(p *problem.Problem, tied string) string {
+func (m *MethodInfo) standing(of *Problem, tied string) string {
+	p := of.Numeric
 	if m.Kind == "method" && m.Name == SystemMethod {
-		if why := kkt.Applies(p); why != "" {
+		why, linear := of.systemOf()
+		if why != "" {
 			return "does not apply: " + why
 		}
 		if tied == pessimistic {
 			return "evaluates F at a given x (`bilevelc eval`), and does not solve"
+		}
+		if !linear {
+			return "applies, on the system linearized at one point after another"
 		}
 		return "applies"
 	}
