@@ -135,6 +135,8 @@ func startNotes(starts []StartResult, sign float64) []string {
 			note += "; if they are random draws of all starts, this is likely the only one"
 		case !math.IsNaN(all):
 			note += fmt.Sprintf("; if they are random draws of all starts, about %.0f values are to be expected in all", all)
+		case different > 1:
+			note += "; nearly each ended at another one, so that further ones are likely"
 		}
 		notes = append(notes, note)
 	}
