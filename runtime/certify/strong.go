@@ -380,12 +380,13 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 			v.fail(name, "entry %d of x has the multiplier %.3g of a bound at which it is not", j, t)
 		}
 	}
-	row := func(what string, i int, equal bool, t, perX, perY, value, reach float64) {
+	// A row of X holds within what a bound does: an entry of x that is 0 to rounding of the others makes none of its terms.
+	row := func(what string, i int, equal bool, t, perX, perY, value, reach, room float64) {
 		switch {
 		case equal || !terms.counts(t, perX, perY, reach):
 		case t < 0:
 			v.fail(name, "%s %d has the negative multiplier %.3g", what, i, t)
-		case value < -meets*reach:
+		case value < -meets*room:
 			v.fail(name, "%s %d has a multiplier and does not hold with equality", what, i)
 		}
 	}
@@ -395,7 +396,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		for k, j := range cols {
 			reach, per = reach+math.Abs(vals[k]*x[j]), math.Max(per, math.Abs(vals[k]))
 		}
-		row("row of X", i, p.X.Kind[i] == problem.Equal, t, per, 0, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach)
+		row("row of X", i, p.X.Kind[i] == problem.Equal, t, per, 0, p.X.E.RowDot(i, x)-p.X.Rhs[i], reach, math.Max(reach, per*size))
 	}
 	if e := p.X.Extended; e.Len() > 0 {
 		least := e.Least(x)
@@ -405,12 +406,12 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 			for k, j := range cols {
 				reach, per = reach+math.Abs(vals[k]*least[j]), math.Max(per, math.Abs(vals[k]))
 			}
-			row("row of the extended X", i, false, t, per, 0, e.E.RowDot(i, least)-e.Rhs[i], reach)
+			row("row of the extended X", i, false, t, per, 0, e.E.RowDot(i, least)-e.Rhs[i], reach, math.Max(reach, per*size))
 		}
 	}
 	for k, t := range m.Balls {
 		_, length := fromCenter(&p.X.Balls[k], x)
-		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius))
+		row("ball of X", k, false, t, 1, 0, length-p.X.Balls[k].Radius, math.Max(length, p.X.Balls[k].Radius), math.Max(length, p.X.Balls[k].Radius))
 	}
 	if p.Coupled == nil {
 		return
@@ -419,7 +420,7 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 	sizes := v.coupledReach(c)
 	for i, t := range m.Coupled {
 		perX, perY := v.coupledSteepness(i)
-		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, perX, perY, c[i], sizes[i])
+		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, perX, perY, c[i], sizes[i], sizes[i])
 	}
 }
 
