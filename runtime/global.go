@@ -103,7 +103,7 @@ func (run *systemRun) global(ctx context.Context) error {
 		claim = min(claim, run.best.F) // it is no higher but for rounding
 	}
 	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
-	run.course(found, sign)
+	run.course(found, claim, sign)
 	if found.State != nil {
 		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
 	}
@@ -224,12 +224,12 @@ func (run *systemRun) feasible(ctx context.Context) error {
 }
 
 // course notes how bound and objective went, and when, where the search has more than an end. The bound is at no time above what is claimed in the end.
-func (run *systemRun) course(found *tree.Result, sign float64) {
+func (run *systemRun) course(found *tree.Result, claim, sign float64) {
 	if len(found.Trace) < 2 {
 		return
 	}
 	for _, t := range found.Trace {
-		run.globally.Trace = append(run.globally.Trace, BoundPoint{t.Nodes, Number(sign * math.Min(t.Bound, found.Claim())), Number(sign * t.Incumbent)})
+		run.globally.Trace = append(run.globally.Trace, BoundPoint{t.Nodes, Number(sign * math.Min(t.Bound, claim)), Number(sign * t.Incumbent)})
 		if at, ok := run.times[t.Nodes]; ok {
 			run.boundTimes = append(run.boundTimes, at)
 		}

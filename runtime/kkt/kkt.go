@@ -48,6 +48,9 @@ type System struct {
 	Pairs []Pair
 
 	Objective *Objective
+
+	part  []int // of each entry of y: the part of those that rows and H connect
+	parts int
 }
 
 // Origin of a row of the relaxation: its kind, and the index there.
@@ -136,6 +139,7 @@ func Read(p *problem.Problem) (*System, error) {
 		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
 	}
 	s.assemble()
+	s.connect()
 	return s, nil
 }
 

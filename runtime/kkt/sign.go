@@ -16,38 +16,112 @@ type Signs struct {
 }
 
 // SignsAt reads the signs off z: s_i against the terms of its row and the largest entry of y, lambda_i against the largest force
-// on an entry of y, both in the relaxation's units: linear algebra leaves errors relative to the largest.
+// on an entry of y, of those that rows and H connect with it, in the relaxation's units: linear algebra leaves errors relative to the largest.
 func (s *System) SignsAt(z []float64) Signs {
 	out := Signs{make([]bool, s.M), make([]bool, s.M)}
 	slack, terms := make([]float64, s.M), make([]float64, s.M)
 	s.Slack(slack, terms, z)
-	answer, force := 0.0, 0.0
+	answer, force := make([]float64, s.parts), make([]float64, s.parts)
 	for j, y := range s.Y(z) {
-		answer = math.Max(answer, math.Abs(y)/s.ColScale[s.Nx+j])
+		raise(&answer[s.part[j]], math.Abs(y)/s.ColScale[s.Nx+j])
 	}
-	for j, v := range s.forces(z) {
-		force = math.Max(force, v*s.RowScale[j])
+	forces := s.forces(z)
+	for j, v := range forces {
+		raise(&force[s.part[j]], v*s.RowScale[j])
 	}
-	// What is left of terms that cancel is rounding of the largest of the whole system: an answer that is 0 in all its entries has no size of its own.
-	noise := force
+	// What is left of terms that cancel is rounding: an answer that is 0 in all its entries has no size of its own, but that of its rows' terms, and of the forces
+	// that H makes values of; and so have forces, of values that H makes forces of.
+	noise, pushNoise := make([]float64, s.parts), make([]float64, s.parts)
 	for i, t := range terms {
-		noise = math.Max(noise, t*s.rowUnit(i))
+		if k := s.partOf(i); k >= 0 {
+			raise(&noise[k], 0x1p-45*t*s.rowUnit(i))
+		}
 	}
-	noise *= 0x1p-45
+	for j := range forces {
+		cols, vals := s.H.Row(j)
+		for t, c := range cols {
+			k := s.part[c]
+			raise(&pushNoise[k], math.Abs(vals[t])*s.RowScale[j]*s.ColScale[s.Nx+c]*noise[k])
+		}
+	}
+	for j, v := range forces {
+		if h := math.Abs(s.H.At(j, j)); h > 0 {
+			raise(&noise[s.part[j]], 0x1p-45*v/h/s.ColScale[s.Nx+j])
+		}
+	}
 	for i, kind := range s.P.Rows.Kind {
+		k := s.partOf(i)
 		if kind == problem.Equal {
+			continue
+		}
+		if k < 0 { // a row of x alone
+			out.Slack[i] = slack[i] > Tolerance*terms[i]
 			continue
 		}
 		l, reach, push := s.Lambda(z)[i], terms[i], 0.0
 		cols, vals := s.P.Rows.B.Row(i)
 		for t, j := range cols {
-			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer)
+			reach = math.Max(reach, math.Abs(vals[t])*s.ColScale[s.Nx+j]*answer[k])
 			push = math.Max(push, math.Abs(vals[t]*l)*s.RowScale[j])
 		}
-		out.Slack[i] = slack[i] > Tolerance*reach && slack[i]*s.rowUnit(i) > noise
-		out.Mult[i] = push > Tolerance*force && push > noise
+		out.Slack[i] = slack[i] > Tolerance*reach && slack[i]*s.rowUnit(i) > noise[k]
+		out.Mult[i] = push > Tolerance*force[k] && push > pushNoise[k]
 	}
 	return out
+}
+
+func raise(v *float64, to float64) { *v = math.Max(*v, to) }
+
+// connect numbers the parts of the follower's variables that neither rows nor H connect.
+func (s *System) connect() {
+	s.part = make([]int, s.Ny)
+	for j := range s.part {
+		s.part[j] = j
+	}
+	root := func(j int) int {
+		for s.part[j] != j {
+			s.part[j] = s.part[s.part[j]]
+			j = s.part[j]
+		}
+		return j
+	}
+	join := func(cols []int) {
+		for _, j := range cols[min(1, len(cols)):] {
+			s.part[root(j)] = root(cols[0])
+		}
+	}
+	for i := range s.M {
+		cols, _ := s.P.Rows.B.Row(i)
+		join(cols)
+	}
+	for j := range s.Ny {
+		cols, vals := s.H.Row(j)
+		for t, c := range cols {
+			if vals[t] != 0 {
+				join([]int{j, c})
+			}
+		}
+	}
+	number := make([]int, s.Ny)
+	for j := range s.part {
+		if root(j) == j {
+			number[j] = s.parts
+			s.parts++
+		}
+	}
+	roots := make([]int, s.Ny)
+	for j := range roots {
+		roots[j] = number[root(j)]
+	}
+	s.part = roots
+}
+
+// partOf is the part of a lower row; -1 where it reads no y.
+func (s *System) partOf(i int) int {
+	if cols, _ := s.P.Rows.B.Row(i); len(cols) > 0 {
+		return s.part[cols[0]]
+	}
+	return -1
 }
 
 // rowUnit is what brings lower row i to the relaxation's units.

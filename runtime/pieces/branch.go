@@ -262,22 +262,15 @@ func (v *Solver) within(b *activeset.Bounds, at []float64, radius float64) *acti
 	return out
 }
 
-// curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else H + rho A'A, with A the
-// equations of the branch, along which that is H, so that steps are Newton's (Nocedal and Wright 2006, section 18.4), else H with its negative eigenvalues turned around.
+// curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else |PHP|, where P projects on the directions
+// that keep the equations of the branch: along these steps are Newton's where H curves up, and as long as they would be with its curvature turned around where it curves down (Nocedal and Wright 2006, section
+// 3.4).
 func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
 	h := v.scaledHessian(z)
 	if empty(h) || kkt.Semidefinite(h) {
 		return h
 	}
-	if held := v.equations(b); held != nil {
-		size := largest(h) / largest(held)
-		for _, rho := range weights {
-			if with := sparse.Add(1, h, rho*size, held); kkt.Semidefinite(with) {
-				return with
-			}
-		}
-	}
-	at, a := support(h)
+	a := v.projected(h, v.equations(b))
 	var eigen mat.EigenSym
 	if !eigen.Factorize(a, true) {
 		return nil
@@ -285,56 +278,44 @@ func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
 	values := eigen.Values(nil)
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
-	n := len(at)
-	entries := make([]sparse.Entry, 0, n*n)
+	n, top := len(values), math.Max(math.Abs(values[0]), math.Abs(values[len(values)-1]))
+	entries := make([]sparse.Entry, 0, n)
 	for i := range n {
 		for j := range n {
 			sum := 0.0
 			for k, l := range values {
-				sum += math.Abs(l) * vectors.At(i, k) * vectors.At(j, k)
+				if math.Abs(l) > rounding*float64(n)*top {
+					sum += math.Abs(l) * vectors.At(i, k) * vectors.At(j, k)
+				}
 			}
-			entries = append(entries, sparse.Entry{Row: at[i], Col: at[j], Val: sum})
+			if sum != 0 {
+				entries = append(entries, sparse.Entry{Row: i, Col: j, Val: sum})
+			}
 		}
 	}
-	return sparse.FromEntries(h.Rows, h.Cols, entries)
+	return sparse.FromEntries(n, n, entries)
 }
 
-// weights are the multiples of A'A that are tried, over the sizes of H and A'A: by Finsler's lemma a large one does where H is positive definite along the equations; one
-// of 1e8 leaves H half of the digits.
-var weights = []float64{1, 1e2, 1e4, 1e6, 1e8}
-
-// equations is A'A of the rows and variables that a branch holds at one value; nil where there are none.
-func (v *Solver) equations(b *activeset.Bounds) *sparse.CSR {
-	a := sparse.Empty(v.s.N)
-	rows := 0
+// equations are the normals of the rows and variables that a branch holds at one value.
+func (v *Solver) equations(b *activeset.Bounds) *linalg.QR {
+	var q linalg.QR
+	q.Reset(v.s.N)
+	normal := make([]float64, v.s.N)
 	for i := range b.RowLo {
 		if b.RowLo[i] == b.RowHi[i] {
-			cols, vals := v.s.Relaxation.A.Row(i)
-			a.AppendAll(cols, vals)
-			a.EndRow()
-			rows++
+			clear(normal)
+			v.s.Relaxation.A.AddRow(normal, i, 1)
+			span(&q, normal)
 		}
 	}
 	for j := range b.Lo {
 		if b.Lo[j] == b.Hi[j] {
-			a.Append(j, 1)
-			a.EndRow()
-			rows++
+			clear(normal)
+			normal[j] = 1
+			span(&q, normal)
 		}
 	}
-	if rows == 0 {
-		return nil
-	}
-	return sparse.Mul(a.T(), a)
-}
-
-// largest is the largest absolute entry of a matrix.
-func largest(m *sparse.CSR) float64 {
-	top := 0.0
-	for _, v := range m.Val {
-		top = math.Max(top, math.Abs(v))
-	}
-	return top
+	return &q
 }
 
 // scaledHessian is the Hessian of f at z in the relaxation's units.
@@ -351,26 +332,4 @@ func (v *Solver) scaledHessian(z []float64) *sparse.CSR {
 		}
 	}
 	return h
-}
-
-// support is a sparse symmetric matrix without its empty rows, as a dense one, and which rows these are.
-func support(h *sparse.CSR) (at []int, a *mat.SymDense) {
-	index := make([]int, h.Rows)
-	for i := range index {
-		index[i] = -1
-		if cols, _ := h.Row(i); len(cols) > 0 {
-			index[i] = len(at)
-			at = append(at, i)
-		}
-	}
-	a = mat.NewSymDense(len(at), nil)
-	for r, i := range at {
-		cols, vals := h.Row(i)
-		for t, j := range cols {
-			if index[j] >= r {
-				a.SetSym(r, index[j], vals[t])
-			}
-		}
-	}
-	return at, a
 }

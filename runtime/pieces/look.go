@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -26,8 +27,9 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	s := v.s
 	grad, at := v.scaledGradient(p.Z), v.scaled(p.Z)
 	radius := v.size(p.Z)
+	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
-	terms := v.gradientTerms(p.Z, grad) * radius
+	terms := slices.Max(each) * radius
 	here := 0.0
 	for j, g := range grad {
 		here += g * at[j]

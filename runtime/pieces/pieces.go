@@ -224,36 +224,47 @@ func (v *Solver) terms(z []float64) float64 {
 	return size
 }
 
-// gradientTerms is the size of the largest term of the gradient grad of f at z, in the relaxation's units: where it vanishes, what is left of them is rounding. Of an f that is not quadratic it is told
+// gradientTerms are the sizes of the terms of each entry of scaledGradient at z: where it vanishes, what is left of them is rounding. Of an f that is not quadratic they are told
 // from the gradient half way to 0.
-func (v *Solver) gradientTerms(z, grad []float64) float64 {
-	top := 0.0
+func (v *Solver) gradientTerms(z, grad []float64) []float64 {
 	if q := v.dual(); q != nil {
-		for j, c := range q.Lin {
-			t := math.Abs(c)
-			if q.Hess != nil {
-				cols, vals := q.Hess.Row(j)
-				for k, i := range cols {
-					t += math.Abs(vals[k] * z[i])
-				}
-			}
-			top = math.Max(top, t*v.s.ColScale[j])
-		}
-		return top
+		return v.quadraticTerms(q, z)
 	}
-	half := make([]float64, len(z))
+	return v.plainTerms(z, grad)
+}
+
+// quadraticTerms are the sizes of the terms of a quadratic's gradient, in the relaxation's units.
+func (v *Solver) quadraticTerms(q *kkt.Quadratic, z []float64) []float64 {
+	out := make([]float64, v.s.N)
+	for j, c := range q.Lin {
+		out[j] = math.Abs(c)
+		if q.Hess != nil {
+			cols, vals := q.Hess.Row(j)
+			for k, i := range cols {
+				out[j] += math.Abs(vals[k] * z[i])
+			}
+		}
+		out[j] *= v.s.ColScale[j]
+	}
+	return out
+}
+
+// plainTerms are the sizes of the terms of each entry of grad, the plain gradient of f itself.
+func (v *Solver) plainTerms(z, grad []float64) []float64 {
+	if o := v.s.Objective; o.Quadratic {
+		return v.quadraticTerms(&kkt.Quadratic{Lin: o.Lin, Hess: o.Hess}, z)
+	}
+	half, out := make([]float64, len(z)), make([]float64, len(z))
 	for j, t := range z {
 		half[j] = t / 2
 	}
-	for j, g := range v.scaledGradient(half) {
-		top = math.Max(top, math.Abs(grad[j]))
-		if moved := 2 * math.Abs(grad[j]-g); !math.IsInf(moved, 0) {
-			if moved > top { // not where it is NaN
-				top = moved
-			}
+	for j, g := range v.plainGradient(half) {
+		out[j] = math.Abs(grad[j])
+		if moved := 2 * math.Abs(grad[j]-g); moved > out[j] && !math.IsInf(moved, 0) { // not where it is NaN
+			out[j] = moved
 		}
 	}
-	return top
+	return out
 }
 
 // dual is the quadratic whose multipliers the programs of v give: nil where f is taken as it is.

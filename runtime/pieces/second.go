@@ -5,6 +5,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
@@ -34,9 +35,7 @@ func (v *Solver) leastCurvature(p *kkt.Point, sol *activeset.Solution) (least fl
 
 // reducedLeast is the least eigenvalue of h, over its largest entry, along the null space of the constraints at p: all that hold with equality, or those with a
 // multiplier. 0 stands for none that is negative beyond noise.
-func (v *Solver) reducedLeast(h interface {
-	RowDot(int, []float64) float64
-}, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
+func (v *Solver) reducedLeast(h *sparse.CSR, p *kkt.Point, sol *activeset.Solution, all bool) (float64, []float64) {
 	s, r := v.s, v.s.Relaxation
 	at := v.scaled(p.Z)
 	var b activeset.Bounds
@@ -44,21 +43,13 @@ func (v *Solver) reducedLeast(h interface {
 	var q linalg.QR
 	q.Reset(s.N)
 	normal := make([]float64, s.N)
-	take := func() {
-		before := linalg.Norm(normal)
-		coef := make([]float64, q.Size()+1)
-		rest := make([]float64, s.N)
-		if size := q.Split(normal, coef, rest); size > kkt.Tolerance*before {
-			q.Push(coef, rest, size)
-		}
-	}
 	for i := range b.RowLo {
 		value := r.A.RowDot(i, at)
 		holds := math.Min(value-b.RowLo[i], b.RowHi[i]-value) <= kkt.Tolerance*(1+math.Abs(value))
 		if b.RowLo[i] == b.RowHi[i] || holds && (all || math.Abs(sol.Row[i]) > kkt.Tolerance) {
 			clear(normal)
 			r.A.AddRow(normal, i, 1)
-			take()
+			span(&q, normal)
 		}
 	}
 	for j, t := range at {
@@ -66,30 +57,14 @@ func (v *Solver) reducedLeast(h interface {
 		if b.Lo[j] == b.Hi[j] || holds && (all || math.Abs(sol.Bound[j]) > kkt.Tolerance) {
 			clear(normal)
 			normal[j] = 1
-			take()
+			span(&q, normal)
 		}
 	}
-	n := s.N
-	project := func(d []float64) {
-		c := make([]float64, q.Size())
-		q.Coordinates(c, d)
-		q.AddScaled(d, -1, c)
-	}
-	// P h P, column by column.
-	a := mat.NewSymDense(n, nil)
-	e, he := make([]float64, n), make([]float64, n)
+	a := v.projected(h, &q)
 	top := 0.0
-	for j := range n {
-		clear(e)
-		e[j] = 1
-		project(e)
-		for i := range n {
-			he[i] = h.RowDot(i, e)
-		}
-		project(he)
-		for i := 0; i <= j; i++ {
-			a.SetSym(i, j, he[i])
-			top = math.Max(top, math.Abs(he[i]))
+	for i := range s.N {
+		for j := range i + 1 {
+			top = math.Max(top, math.Abs(a.At(i, j)))
 		}
 	}
 	var eigen mat.EigenSym
@@ -103,8 +78,42 @@ func (v *Solver) reducedLeast(h interface {
 	var vectors mat.Dense
 	eigen.VectorsTo(&vectors)
 	d := mat.Col(nil, 0, &vectors)
-	project(d)
+	project(&q, d)
 	return value / top, d
+}
+
+// span adds a normal to those that a factorization spans, unless it is one of them.
+func span(q *linalg.QR, normal []float64) {
+	before := linalg.Norm(normal)
+	coef, rest := make([]float64, q.Size()+1), make([]float64, len(normal))
+	if size := q.Split(normal, coef, rest); size > kkt.Tolerance*before {
+		q.Push(coef, rest, size)
+	}
+}
+
+// project takes out of d what the normals of q span.
+func project(q *linalg.QR, d []float64) {
+	c := make([]float64, q.Size())
+	q.Coordinates(c, d)
+	q.AddScaled(d, -1, c)
+}
+
+// projected is P h P, with P the projection on the directions that keep the normals of q, column by column.
+func (v *Solver) projected(h *sparse.CSR, q *linalg.QR) *mat.SymDense {
+	n := v.s.N
+	a := mat.NewSymDense(n, nil)
+	e, he := make([]float64, n), make([]float64, n)
+	for j := range n {
+		clear(e)
+		e[j] = 1
+		project(q, e)
+		h.MulVec(he, e)
+		project(q, he)
+		for i := 0; i <= j; i++ {
+			a.SetSym(i, j, he[i])
+		}
+	}
+	return a
 }
 
 // along is a point with a lower f than p along a direction or its opposite, as far as the branch goes; nil where f does not fall.
