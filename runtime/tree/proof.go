@@ -126,7 +126,7 @@ func (r *Result) Claim() float64 {
 	if math.IsInf(r.Bound, 0) {
 		return r.Bound
 	}
-	return r.Bound - max(kkt.Tolerance*math.Abs(r.Bound), r.open)
+	return r.Bound - max(kkt.Tolerance*max(math.Abs(r.Bound), r.Scale), r.open)
 }
 
 type proofWriter struct {
