@@ -218,24 +218,19 @@ func (c *cutting) make(n *node, own *expr.Node, place map[int]int) (*expr.Node, 
 	if err != nil {
 		return nil, err
 	}
+	var w *expr.Node
 	if len(n.Args) == 1 {
-		return b.Unary(n.Op, u, n.Span)
+		w, err = b.Unary(n.Op, u, n.Span)
+	} else if v, failed := c.operand(n, 1, right); failed != nil {
+		return nil, failed
+	} else {
+		w, err = b.Binary(n.Op, u, v, n.Span)
 	}
-	v, err := c.operand(n, 1, right)
-	if err != nil {
-		return nil, err
-	}
-	return c.binary(n, u, v, shape)
-}
-
-// binary applies an elementwise operation; two scalars that stand for a
-// vector of several entries become one.
-func (c *cutting) binary(n *node, u, v *expr.Node, shape expr.Shape) (*expr.Node, error) {
-	w, err := c.graph.Binary(n.Op, u, v, n.Span)
 	if err != nil || w.Shape == shape {
 		return w, err
 	}
-	return c.graph.Gather(w, make([]int, shape.Len()), shape, n.Span)
+	// Scalars stand for a vector, or a vector of one entry for a scalar.
+	return b.Gather(w, make([]int, shape.Len()), shape, n.Span)
 }
 
 // sums reports whether an entry of the operation is made of any number of
