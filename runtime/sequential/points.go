@@ -1,0 +1,201 @@
+package sequential
+
+import (
+	"context"
+	"math"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+)
+
+// begin is the point with the follower's answer to x.
+func (v *Solver) begin(ctx context.Context, x []float64) (*point, error) {
+	p := v.p
+	x = append([]float64(nil), x...)
+	if p.Facts.JointlyQuadratic {
+		pt := &point{x: x, y: make([]float64, p.Dy), lambda: make([]float64, p.Rows.Len()), grad: make([]float64, p.Dx+p.Dy+len(p.Duals))}
+		if err := v.second(pt, false); err != nil {
+			return nil, err
+		}
+		only := *v
+		only.kinds = nil
+		s, err := kkt.New(only.model(pt, nil, nil, nil))
+		if err != nil {
+			return nil, err
+		}
+		f, err := kkt.NewFollower(s)
+		if err != nil {
+			return nil, err
+		}
+		v.unit = s.ColScale[:s.Nx]
+		z, status := f.Solve(ctx, x)
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if status != activeset.Optimal {
+			return nil, &pieces.FollowerError{Status: status}
+		}
+		return v.complete(x, s.Y(z), s.Lambda(z))
+	}
+	starts := []func() ([]float64, error){func() ([]float64, error) { return make([]float64, p.Dy), nil }}
+	if v.opts.Begin != nil {
+		starts = append([]func() ([]float64, error){func() ([]float64, error) { return v.opts.Begin(ctx, x) }}, starts...)
+	}
+	err := errNotFinite
+	for _, start := range starts {
+		y, failed := start()
+		if failed != nil {
+			err = failed
+			break
+		}
+		if y == nil {
+			continue
+		}
+		if v.follower == nil {
+			a, failed := v.newAnswers(x, y)
+			if failed != nil {
+				err = failed
+				continue
+			}
+			v.follower = a
+		}
+		pt, failed := v.answer(ctx, x, y)
+		if failed == nil {
+			return pt, nil
+		}
+		err = failed
+		break
+	}
+	return nil, err
+}
+
+// Begin is the follower's answer to x, with its multipliers, where nothing is known of it.
+func (v *Solver) Begin(ctx context.Context, x []float64) (y, lambda []float64, err error) {
+	pt, err := v.begin(ctx, x)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pt.y, pt.lambda, nil
+}
+
+// answer is the point with the follower's answer to x, found from y.
+func (v *Solver) answer(ctx context.Context, x, y []float64) (*point, error) {
+	before := v.follower.qp.Work
+	y, lambda, err := v.follower.solve(ctx, x, y)
+	if err == nil {
+		y, lambda = v.follower.refined(ctx, x, y, lambda)
+		v.within(y)
+	}
+	v.work += v.follower.qp.Work - before
+	if err != nil {
+		return nil, err
+	}
+	return v.complete(x, y, lambda)
+}
+
+// Answer is the follower's answer to x, with its multipliers, found from y.
+func (v *Solver) Answer(ctx context.Context, x, y []float64) (answer, lambda []float64, err error) {
+	if v.follower == nil {
+		if v.follower, err = v.newAnswers(x, y); err != nil {
+			return nil, nil, err
+		}
+	}
+	pt, err := v.answer(ctx, x, y)
+	if err != nil {
+		return nil, nil, err
+	}
+	return pt.y, pt.lambda, nil
+}
+
+// within takes rounding beyond bounds off entries of y.
+func (v *Solver) within(y []float64) {
+	rows := v.p.Rows
+	for i := range rows.Kind {
+		j, coef := rows.Bound(i)
+		if _, read := rows.A.Row(i); j < 0 || len(read) > 0 {
+			continue
+		}
+		if end := -rows.Rhs[i] / coef; coef > 0 {
+			y[j] = math.Max(y[j], end)
+		} else {
+			y[j] = math.Min(y[j], end)
+		}
+	}
+}
+
+func (v *Solver) complete(x, y, lambda []float64) (*point, error) {
+	own := func(t []float64) []float64 { return append([]float64(nil), t...) }
+	return v.evaluate(x, own(y), own(lambda))
+}
+
+// violating reports that a constraint is violated by more than rows are kept to, relative to its terms.
+func (v *Solver) violating(pt *point) bool {
+	for i, c := range pt.c {
+		if v.kinds[i] == problem.Equal {
+			c = math.Abs(c)
+		}
+		if c > kkt.Tolerance*v.termsOf(pt, i) {
+			return true
+		}
+	}
+	return false
+}
+
+// termsOf is the size of the terms of constraint i at a point: its value, and what its slopes make of the point.
+func (v *Solver) termsOf(pt *point, i int) float64 {
+	size := math.Abs(pt.c[i])
+	for j, t := range pt.jac[i] {
+		size += math.Abs(t * v.entry(pt, j))
+	}
+	return size
+}
+
+// entry is entry j of (x, y, the multipliers that f reads).
+func (v *Solver) entry(pt *point, j int) float64 {
+	switch p := v.p; {
+	case j < p.Dx:
+		return pt.x[j]
+	case j < p.Dx+p.Dy:
+		return pt.y[j-p.Dx]
+	default:
+		return pt.lambda[p.Duals[j-p.Dx-p.Dy]]
+	}
+}
+
+// outside reports that x violates a row of X.
+func (v *Solver) outside(x []float64) bool {
+	for i, kind := range v.p.X.Kind {
+		r, terms := v.p.X.E.RowDot(i, x)-v.p.X.Rhs[i], math.Abs(v.p.X.Rhs[i])
+		cols, vals := v.p.X.E.Row(i)
+		for t, j := range cols {
+			terms += math.Abs(vals[t] * x[j])
+		}
+		if kind == problem.Equal {
+			r = math.Abs(r)
+		}
+		if r > kkt.Tolerance*terms {
+			return true
+		}
+	}
+	far := false
+	v.p.X.Extended.Each(x, func(int) float64 { return 0 }, func(_ int, excess, terms float64) { far = far || excess > kkt.Tolerance*terms })
+	return far
+}
+
+// distance of two points in x, in units of x.
+func (v *Solver) distance(a, b *point) (most float64) {
+	for j, t := range a.x {
+		most = math.Max(most, math.Abs(t-b.x[j])/v.unit[j])
+	}
+	return most
+}
+
+func norm(v []float64) float64 {
+	top := 0.0
+	for _, t := range v {
+		top = math.Max(top, math.Abs(t))
+	}
+	return top
+}

@@ -1,0 +1,124 @@
+package sequential
+
+import (
+	"context"
+	"errors"
+	"math"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+)
+
+// sub is a solved subproblem.
+type sub struct {
+	s       *kkt.System
+	p       *kkt.Point
+	promise float64 // by how much the model falls
+	terms   float64 // the size of the terms that f and the fall are sums of
+	length  float64 // of the step in x, in units of x
+	elastic float64 // the sum of violations that are left, by their penalties
+}
+
+// subproblem solves the QPEC at st.
+func (v *Solver) subproblem(ctx context.Context, st *state, penalty elastic) (*sub, error) {
+	pt := st.pt
+	region := &trust{x: make([]float64, len(pt.x))}
+	for j := range region.x {
+		region.x[j] = st.delta * v.unit[j]
+	}
+	hess := st.convex
+	if st.tied && st.delta < st.first {
+		hess = v.dragged(st)
+	}
+	if len(v.kinds) == 0 {
+		penalty = nil
+	}
+	s, err := kkt.New(v.model(pt, hess, region, penalty))
+	if err != nil {
+		return nil, err
+	}
+	solver, err := pieces.New(s, pieces.Options{})
+	if err != nil {
+		return nil, err
+	}
+	z := v.start(s, pt)
+	branch, _ := s.BranchAt(z)
+	out := &sub{s: s}
+	out.p, err = solver.Improve(ctx, z, branch)
+	v.work += solver.Work()
+	if out.p == nil || err != nil && !errors.Is(err, pieces.ErrStalled) {
+		if err == nil {
+			err = pieces.ErrStalled
+		}
+		return nil, err
+	}
+	here := s.Value(z)
+	out.promise, out.terms = here-out.p.F, math.Abs(here)
+	grad := make([]float64, s.N)
+	s.Gradient(grad, z)
+	for j, g := range grad {
+		out.terms += math.Abs(g) * math.Max(math.Abs(z[j]), math.Abs(out.p.Z[j]-z[j]))
+	}
+	for j, t := range pt.x {
+		out.length = math.Max(out.length, math.Abs(out.p.Z[j]-t)/v.unit[j])
+	}
+	if penalty != nil {
+		k := v.p.Dx
+		for i, kind := range v.kinds {
+			out.elastic += penalty[i] * out.p.Z[k]
+			if k++; kind == problem.Equal {
+				out.elastic += penalty[i] * out.p.Z[k]
+				k++
+			}
+		}
+	}
+	return out, nil
+}
+
+// dragged is the Hessian with a weight on how far y moves where x does not determine it: as if y had a trust region of its own, beyond which the weight costs more than f changes.
+func (v *Solver) dragged(st *state) *sparse.CSR {
+	p := v.p
+	n := p.Dx + p.Dy + len(p.Duals)
+	entries := make([]sparse.Entry, 0, p.Dy)
+	top := math.Max(1, norm(st.pt.y))
+	weight := norm(st.pt.grad) / (top * st.delta / st.first)
+	for j := range p.Dy {
+		entries = append(entries, sparse.Entry{Row: p.Dx + j, Col: p.Dx + j, Val: weight})
+	}
+	drag := sparse.FromEntries(n, n, entries)
+	if st.convex == nil {
+		return drag
+	}
+	return sparse.Add(1, st.convex, 1, drag)
+}
+
+// multipliers are those of the Lagrangian that a subproblem ended with.
+func (v *Solver) multipliers(q *sub) (w weights, ok bool) {
+	m := q.p.Multipliers
+	if m == nil && len(q.p.Leaves) > 0 {
+		m = q.p.Leaves[0].Multipliers
+	}
+	if m == nil {
+		return w, false
+	}
+	w.adjoint = append([]float64(nil), m.Adjoint...)
+	w.rows = append(make([]float64, 0, len(v.kinds)), m.Coupled...)
+	w.bound, w.upper, w.extended = append([]float64(nil), m.Bound[:v.p.Dx]...), m.UpperRows, m.Extended
+	for j, t := range w.bound {
+		x, lo, hi := q.p.Z[j], math.Inf(-1), math.Inf(1)
+		if v.p.X.Lo != nil {
+			lo, hi = v.p.X.Lo[j], v.p.X.Hi[j]
+		}
+		if x != lo && x != hi { // of the trust region
+			w.bound[j] = 0
+		}
+		w.size = math.Max(w.size, math.Abs(t)*v.unit[j])
+	}
+	return w, finite(w.adjoint) && finite(w.rows)
+}
+
+func (v *Solver) noWeights() weights {
+	return weights{adjoint: make([]float64, v.p.Dy), rows: make([]float64, len(v.kinds))}
+}
