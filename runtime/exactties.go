@@ -39,60 +39,45 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 	if p.tieRule() == "" {
 		return nil
 	}
+	var e *tiedPoint
+	var err error
+	if run.smooth != nil {
+		e, err = p.tiedAt(pt.X, pt.Lower.Y, pt.Lower.Lambda)
+	} else {
+		e, err = run.tied()
+	}
+	if err != nil {
+		return err
+	}
 	_, sign := sense(&p.IR.Upper)
 	none := Number(math.NaN())
-	var unique choice
-	var extreme func(sign float64) (float64, error)
-	var safe func() *SafePoint
-	if run.smooth != nil {
-		e, err := p.smoothPointAt(pt.X, pt.Lower.Y, pt.Lower.Lambda)
-		if err != nil {
-			return err
-		}
-		alone := e.unique(ctx)
-		unique = choice{alone, alone}
-		extreme = func(sign float64) (float64, error) { return e.extreme(ctx, sign) }
-		safe = func() *SafePoint {
-			at, distance := e.safe(ctx)
-			if at == nil {
-				return nil
-			}
-			return &SafePoint{Variables: variables(&p.IR.Upper, at.s.X(at.z), 1), Objective: Number(sign * at.s.Value(at.z)), Distance: Number(distance)}
-		}
-	} else {
-		solver, err := run.whole()
-		if err != nil {
-			return err
-		}
-		unique = choiceAt(ctx, solver.Follower(), run.best.Z)
-		extreme = func(sign float64) (float64, error) {
-			_, f, err := extremeAnswer(ctx, run.s, solver.Follower(), run.best.Z, sign)
-			return f, err
-		}
-		safe = func() *SafePoint {
-			at := solver.SafePoint(ctx, run.best)
-			if at == nil {
-				return nil
-			}
-			return &SafePoint{Variables: variables(&p.IR.Upper, run.s.X(at.Z), 1), Objective: Number(sign * at.F), Distance: Number(at.Distance)}
-		}
-	}
-	ties := p.tiesOn(unique)
+	ties := p.tiesOn(e.choice(ctx))
 	ties.Optimistic, ties.Pessimistic = r.Upper.Objective, none
 	r.Lower.Ties = ties
 	if ties.Unique {
 		ties.Pessimistic = r.Upper.Objective
 		return nil
 	}
-	if _, err := extreme(1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
+	if _, err := e.extreme(ctx, 1); err != nil { // stationary in the answer, too, which says nothing of answers far from it
 		ties.Optimistic = none
 		r.Notes = append(r.Notes, "F with the best of the follower's answers is not known: "+err.Error())
 	}
-	if worst, err := extreme(-1); err == nil {
+	if worst, err := e.extreme(ctx, -1); err == nil {
 		ties.Pessimistic = Number(sign * worst)
 	} else {
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
-	ties.Safe = safe()
+	if at, distance := e.safe(ctx); at != nil {
+		ties.Safe = &SafePoint{Variables: variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
+	}
 	return nil
+}
+
+// tied is the follower at the best point of a run on the system itself.
+func (run *systemRun) tied() (*tiedPoint, error) {
+	solver, err := run.whole()
+	if err != nil {
+		return nil, err
+	}
+	return &tiedPoint{systemPoint: &systemPoint{p: run.p, s: run.s, solver: solver, follower: solver.Follower()}, here: run.best, own: true}, nil
 }

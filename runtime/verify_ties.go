@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/activeset"
-	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -113,28 +111,16 @@ func (c *claims) exactTies(claimed *Ties) {
 	c.check("ties: nothing is added to the follower's objective", claimed.Tau == 0 && claimed.WeightF == 0 && claimed.WeightNorm == 0 && claimed.Loss == 0 && claimed.Exact, "")
 	ctx := context.Background()
 	_, sign := sense(&c.p.IR.Upper)
-	var e *systemPoint
-	var beside *smoothPoint // where the system is not linear
-	var err error
-	if kkt.Applies(c.p.Numeric) == "" {
-		e, err = c.p.systemPoint()
-	} else if beside, err = c.p.smoothPointAt(c.doc.X, c.doc.Y, c.doc.Lambda); err == nil {
-		e = beside.systemPoint
-	}
+	e, err := c.p.tiedAt(c.doc.X, c.doc.Y, c.doc.Lambda)
 	if err != nil {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
 	}
-	s, follower := e.s, e.follower
-	z := make([]float64, s.N)
-	copy(z, c.doc.X)
-	copy(s.Y(z), c.doc.Y)
-	copy(s.Lambda(z), c.doc.Lambda)
 	const same = 1e-8 // the answers are exact but for rounding of the programs' terms
 	close := func(claim string, claimed, found float64) {
 		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
 	}
-	again := c.p.tiesOn(choiceAt(ctx, follower, z))
+	again := c.p.tiesOn(e.choice(ctx))
 	unique := again.Unique
 	c.check("ties: the follower has one answer", claimed.Unique == unique, "")
 	for _, part := range []struct {
@@ -153,12 +139,7 @@ func (c *claims) exactTies(claimed *Ties) {
 		what := "ties: F at the answer " + end.word + " for the leader"
 		of := float64(c.r.Upper.Objective)
 		if !unique {
-			var f float64
-			if beside != nil {
-				f, err = beside.extreme(ctx, end.sign)
-			} else {
-				_, f, err = extremeAnswer(ctx, s, follower, z, end.sign)
-			}
+			f, err := e.extreme(ctx, end.sign)
 			if err != nil { // then nothing is to be said
 				c.check(what, math.IsNaN(float64(end.claimed)), "%v", err)
 				continue
@@ -170,14 +151,14 @@ func (c *claims) exactTies(claimed *Ties) {
 		close(what, float64(end.claimed), of)
 	}
 	if c.p.exactTies == leastNorm && !unique {
-		if answer, err := follower.LeastNorm(ctx, z); err != nil {
+		if answer, err := e.follower.LeastNorm(ctx, e.here.Z); err != nil {
 			c.check("ties: the answer has the least norm", false, "%v", err)
 		} else {
-			least, size := linalg.Distance(s.Y(answer), s.Y(z)), math.Max(linalg.Norm(c.doc.Y), c.termsOfRows())
+			least, size := linalg.Distance(e.s.Y(answer), c.doc.Y), math.Max(linalg.Norm(c.doc.Y), c.termsOfRows())
 			c.check("ties: the answer has the least norm", least <= same*size, "one is %.3g away", least)
 		}
 	}
-	c.exactSlopes(ctx, e, z)
+	c.exactSlopes(ctx, e)
 	if safe := claimed.Safe; safe != nil {
 		x, err := vectorOf(&c.p.IR.Upper, safe.Variables)
 		if err != nil {
@@ -192,35 +173,23 @@ func (c *claims) exactTies(claimed *Ties) {
 			moved = math.Max(moved, math.Abs(v-c.doc.X[j]))
 		}
 		c.near("ties: distance of the safe point", float64(safe.Distance), moved, same*moved)
-		var answer []float64
-		if beside != nil {
-			there, err := beside.to(ctx, x)
-			if err != nil {
-				c.check("ties: safe point", false, "the follower has no answer there: %v", err)
-				return
-			}
-			s, follower, answer = there.s, there.follower, there.z
-		} else {
-			var status activeset.Status
-			if answer, status = follower.Solve(ctx, x); status != activeset.Optimal {
-				c.check("ties: safe point", false, "the follower has no answer there: %v", status)
-				return
-			}
+		there, err := e.to(ctx, x)
+		if err != nil {
+			c.check("ties: safe point", false, "%v", err)
+			return
 		}
-		c.check("ties: the follower has one answer at the safe point", choiceAt(ctx, follower, answer).none(), "")
-		close("ties: F at the safe point", float64(safe.Objective), sign*s.Value(answer))
+		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).none(), "")
+		close("ties: F at the safe point", float64(safe.Objective), sign*there.here.F)
 	}
 }
 
 // exactSlopes derives the hypergradient of an evaluation, and its slopes in the entries of x, again from nothing but x, y and the multipliers.
-func (c *claims) exactSlopes(ctx context.Context, e *systemPoint, z []float64) {
+func (c *claims) exactSlopes(ctx context.Context, e *tiedPoint) {
 	if c.r.Method != "" {
 		return
 	}
-	at := &kkt.Point{Z: z, F: e.s.Value(z)}
-	at.Branch, at.Biactive = e.s.BranchAt(z)
 	if claimed := c.doc.Hypergradient; claimed != nil {
-		m, err := e.solver.Derivative(ctx, at)
+		m, err := e.solver.Derivative(ctx, e.here)
 		if err != nil || m == nil {
 			c.check("hypergradient along the one branch", false, "F has none that is shown: %v", orNothing(err))
 		} else {
@@ -232,7 +201,7 @@ func (c *claims) exactSlopes(ctx context.Context, e *systemPoint, z []float64) {
 	if len(c.r.Sensitivity) == 0 {
 		return
 	}
-	again, err := e.sensitivities(ctx, at)
+	again, err := e.sensitivities(ctx, e.here)
 	if err != nil || len(again) != len(c.r.Sensitivity) {
 		c.check("slopes of F", false, "%v", orNothing(err))
 		return

@@ -1,0 +1,115 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/sequential"
+)
+
+// tiedPoint is a follower that may have other answers, at one of its answers: on its KKT system, or on that linearized at the answer. The answers to one x of a follower whose g is convex in y, but neither
+// quadratic nor strongly convex, all have the same grad_y g (Mangasarian 1988), so that they are among the answers of the follower with g to second order at one of them: H (z - y) = 0 along the way from y to
+// another one, z. Where the latter has no other answer, neither has the follower itself, and an answer of the latter that is best or worst for the leader is that of the follower itself where g is no larger there.
+type tiedPoint struct {
+	*systemPoint
+	here   *kkt.Point
+	smooth *sequential.Solver // nil where the system is not linearized
+	own    bool               // f is the leader's own, and so are its constraints
+}
+
+// tiedAt is the follower of p at its answer y to x, with the multipliers lambda.
+func (p *Problem) tiedAt(x, y, lambda []float64) (*tiedPoint, error) {
+	if kkt.Applies(p.Numeric) == "" {
+		e, err := p.systemPoint()
+		if err != nil {
+			return nil, err
+		}
+		return e.tied(slices.Concat(x, y, lambda)), nil
+	}
+	solver, err := sequential.New(p.Numeric, sequential.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return p.linearizedAt(solver, x, y, lambda)
+}
+
+func (p *Problem) linearizedAt(solver *sequential.Solver, x, y, lambda []float64) (*tiedPoint, error) {
+	s, own, err := solver.Linearized(x, y, lambda)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newSystemPoint(p, s)
+	if err != nil {
+		return nil, err
+	}
+	out := e.tied(slices.Concat(x, y, lambda))
+	out.smooth, out.own = solver, own
+	return out, nil
+}
+
+// tied is the follower at z = (x, y, lambda) of the system; what the system has beyond them, of X alone, may be missing.
+func (e *systemPoint) tied(z []float64) *tiedPoint {
+	z = append(slices.Clone(z), make([]float64, e.s.N-len(z))...)
+	here := &kkt.Point{Z: z, F: e.s.Value(z)}
+	here.Branch, here.Biactive = e.s.BranchAt(z)
+	return &tiedPoint{systemPoint: e, here: here, own: true}
+}
+
+// to goes on to the answer to another x.
+func (e *tiedPoint) to(ctx context.Context, x []float64) (*tiedPoint, error) {
+	if e.smooth != nil {
+		y, lambda, err := e.smooth.Answer(ctx, x, e.s.Y(e.here.Z))
+		if err != nil {
+			return nil, err
+		}
+		return e.p.linearizedAt(e.smooth, x, y, lambda)
+	}
+	z, status := e.follower.Solve(ctx, x)
+	if status != activeset.Optimal {
+		return nil, fmt.Errorf("the follower has no answer there: %v", status)
+	}
+	return e.tied(z), nil
+}
+
+// choice is what the follower may choose at this x.
+func (e *tiedPoint) choice(ctx context.Context) choice { return choiceAt(ctx, e.follower, e.here.Z) }
+
+var errOtherAnswers = errors.New("they are not told from f to first order, and g to second")
+
+// extreme is f at the answer that is best (sign 1) or worst (sign -1) for the leader.
+func (e *tiedPoint) extreme(ctx context.Context, sign float64) (float64, error) {
+	if !e.own {
+		return 0, errOtherAnswers
+	}
+	z, f, err := extremeAnswer(ctx, e.s, e.follower, e.here.Z, sign)
+	if err != nil || e.smooth == nil {
+		return f, err
+	}
+	g, x, y := e.p.Numeric.G, e.s.X(e.here.Z), e.s.Y(e.here.Z)
+	least := g.Value(x, y)
+	if z == nil || !(g.Value(x, e.s.Y(z))-least <= 1e-12*math.Max(math.Abs(least), e.p.termsOfG(x, y))) { // what rounding is of g, as in answersTo
+		return 0, errOtherAnswers
+	}
+	return f, nil
+}
+
+// safe is an x near by at which the follower has one answer, with that; nil where none is found.
+func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) {
+	if !e.own {
+		return nil, 0
+	}
+	found := e.solver.SafePoint(ctx, e.here)
+	if found == nil {
+		return nil, 0
+	}
+	at, err := e.to(ctx, e.s.X(found.Z))
+	if err != nil || !at.choice(ctx).none() {
+		return nil, 0
+	}
+	return at, found.Distance
+}
