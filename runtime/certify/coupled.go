@@ -96,7 +96,7 @@ func (v *verification) coupled() {
 		v.infeasible(found)
 	}
 	if c := v.doc.Certificate; v.doc.Solved && c != nil && c.Strong != nil { // at the point itself, as its rows do
-		sizes := v.coupledReach(found)
+		sizes, _ := v.termsOfCoupled(found)
 		for i, c := range v.violations(found) {
 			v.within("solved: "+v.p.Coupled.Name[i]+" holds", math.Max(0, c), meets*sizes[i])
 		}
@@ -117,14 +117,6 @@ func (v *verification) coupled() {
 		}
 		v.within("solved: "+name+" holds", c, v.rounding(slope, sizes[i]))
 	}
-}
-
-func scaledBy(u []float64, by float64) []float64 {
-	out := make([]float64, len(u))
-	for j, t := range u {
-		out[j] = by * t
-	}
-	return out
 }
 
 // violations are the values of the constraints, for equations without their sign.

@@ -417,38 +417,38 @@ func (v *verification) normalSigns(name string, m *Multipliers, terms sizesOfF) 
 		return
 	}
 	c := v.coupledValues()
-	sizes := v.coupledReach(c)
+	sizes, steep := v.termsOfCoupled(c)
 	for i, t := range m.Coupled {
-		perX, perY := v.coupledSteepness(i)
-		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, perX, perY, c[i], sizes[i], sizes[i])
+		row("constraint", i, p.Coupled.Kind[i] == problem.Equal, t, steep[i][0], steep[i][1], c[i], sizes[i], sizes[i])
 	}
 }
 
-// coupledReach are the sizes of the coupled constraints' terms, told from their values c at the point and half way to 0.
-func (v *verification) coupledReach(c []float64) []float64 {
-	half := v.d.coupled(&derived{x: scaledBy(v.doc.X, 0.5), y: scaledBy(v.doc.Y, 0.5), lambda: scaledBy(v.doc.Lambda, 0.5)})
-	out := make([]float64, len(c))
-	for i, t := range c {
-		out[i] = math.Abs(t)
-		if moved := 2 * math.Abs(t-half[i]); moved > out[i] && !math.IsInf(moved, 0) { // not where it is NaN
-			out[i] = moved
+// termsOfCoupled are the sizes of the terms of the coupled constraints at the document's point: of their values c, and of what their slopes make of its entries; steep are the largest slopes in x and in y.
+func (v *verification) termsOfCoupled(c []float64) (sizes []float64, steep [][2]float64) {
+	p, x := v.p, v.doc.X
+	answer := p.Answer(v.doc.Y, v.doc.Lambda)
+	weights := make([]float64, len(c))
+	at := func() (gx, ga []float64) {
+		gx, ga = make([]float64, p.Dx), make([]float64, p.AnswerLen())
+		v.d.f.ValueGrad(gx, ga, x, p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
+		return gx, ga[:p.Dy+len(p.Duals)]
+	}
+	x0, a0 := at()
+	sizes, steep = make([]float64, len(c)), make([][2]float64, len(c))
+	for i := range c {
+		weights[i] = 1
+		x1, a1 := at()
+		weights[i] = 0
+		sizes[i] = math.Abs(c[i])
+		for j := range x1 {
+			sizes[i] += math.Abs((x1[j] - x0[j]) * x[j])
 		}
+		for j := range a1 {
+			sizes[i] += math.Abs((a1[j] - a0[j]) * answer[j])
+		}
+		steep[i] = [2]float64{apart(x0, x1)[0], apart(a0[:p.Dy], a1[:p.Dy])[0]}
 	}
-	return out
-}
-
-// coupledSteepness are the largest entries of the gradient of coupled constraint i at the point, in x and in y.
-func (v *verification) coupledSteepness(i int) (inX, inY float64) {
-	weights := make([]float64, len(v.p.Coupled.Kind))
-	at := func() (gx, gy []float64) {
-		gx, ga := make([]float64, v.p.Dx), make([]float64, v.p.AnswerLen())
-		v.d.f.ValueGrad(gx, ga, v.doc.X, v.p.Signed(weights).Answer(v.doc.Y, v.doc.Lambda))
-		return gx, ga[:v.p.Dy]
-	}
-	x0, y0 := at()
-	weights[i] = 1
-	x1, y1 := at()
-	return apart(x0, x1)[0], apart(y0, y1)[0]
+	return sizes, steep
 }
 
 // fromCenter is how far x is from the center of a ball, in its entries and in length.
