@@ -25,6 +25,7 @@ type sweepFlags struct {
 	jobs       int
 	shard      string
 	retry      bool
+	proofs     bool
 	emit       string
 	shards     int
 	image      string
@@ -62,15 +63,17 @@ numbers, or a list. A plan is a file:
   seed = 7
 
 or, in the place of over and draw, a [[job]] for each job. It may set seed, method,
-oracle, solver, starts, max_iter, time_limit and options for all.
+oracle, solver, starts, max_iter, time_limit, options, and global, local, gap, nodes and
+proof (as of solve's flags) for all. With a proof, each job writes that of its bound to
+results/KEY.proof; 'bilevelc sweep verify DIR' checks results and proofs again.
 
 Where it runs: on this machine, --jobs at a time; as the i-th of n processes that share
 the disk (--shard; --emit writes the script for a cluster); or on workers that take jobs
 from a queue (--serve, or --nats; see 'bilevelc worker --help'). Results do not depend on
 where, but for what a --time-limit ends.
 
-The folder holds plan.json, inputs/, results/KEY.json, failed/KEY.json and journal/. Two
-documents are the same where their "seal" is, which is of all but the times.
+The folder holds plan.json, inputs/, results/KEY.json and KEY.proof, failed/KEY.json and
+journal/. Two documents are the same where their "seal" is, which is of all but the times.
 
 Exit codes: 0 all jobs have a result (look at 'bilevelc sweep status DIR' for how they
 ended), 1 some failed, 130 interrupted.`,
@@ -80,6 +83,7 @@ ended), 1 some failed, 130 interrupted.`,
   bilevelc sweep status toll.sweep
   bilevelc sweep table toll.sweep -o toll.parquet
   bilevelc sweep report toll.sweep -o toll.html
+  bilevelc sweep toll.blv --over cap=1:10:1 --proof && bilevelc sweep verify toll.sweep
   bilevelc sweep toll.sweep --emit slurm --shards 32 > toll.sh
   bilevelc sweep toll.sweep --serve --listen 127.0.0.1:4222`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -116,7 +120,12 @@ ended), 1 some failed, 130 interrupted.`,
 	fs.IntVar(&f.starts, "starts", 0, "number of starts of each job; for one job a start, --over start=1..N")
 	fs.IntVar(&f.maxIter, "max-iter", 0, "outer iterations of each start")
 	fs.DurationVar(&f.timeLimit, "time-limit", 0, "of each job")
-	cmd.AddCommand(a.sweepStatusCommand(), a.sweepTableCommand(), a.sweepReportCommand())
+	fs.Float64Var(&f.gap, "gap", 0, "relative gap of objective and bound at which each search for the global optimum ends (0: 1e-6)")
+	fs.Int64Var(&f.nodes, "nodes", 0, "most nodes of each search for the global optimum; 0: about a second of work, or a quarter of the local solve's")
+	fs.BoolVar(&f.global, "global", false, "search for each global optimum until it is proved or a limit is met")
+	fs.BoolVar(&f.local, "local", false, "do not search for global optima: local solutions only")
+	fs.BoolVar(&f.proofs, "proof", false, "write the proof of each bound beside its result, for 'bilevelc sweep verify'")
+	cmd.AddCommand(a.sweepStatusCommand(), a.sweepTableCommand(), a.sweepReportCommand(), a.sweepVerifyCommand())
 	return cmd
 }
 
@@ -177,9 +186,12 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 		total = len(shard.Pick(folder.Plan, folder.Plan.Jobs))
 	}
 	bar := a.meter("sweep", total-len(jobs), total)
-	failed := 0
+	failed, unproved, why := 0, 0, ""
 	watch := func(o sweep.Outcome) {
 		note := ""
+		if o.Unproved != "" {
+			unproved, why = unproved+1, o.Unproved
+		}
 		if o.Err != nil {
 			failed++
 			note = "; " + clipped(o.Err.Error())
@@ -207,6 +219,9 @@ func (a *app) sweep(ctx context.Context, arg string, f *sweepFlags) error {
 	}
 	if !a.quiet {
 		a.tell("%d of %d jobs have a result in %s", total-len(shard.Pick(folder.Plan, folder.Missing(true))), total, folder.Path)
+	}
+	if unproved > 0 && !a.quiet {
+		a.tell("%d of them have no proof of their bound: %s", unproved, clipped(why))
 	}
 	if failed > 0 {
 		return &exitError{Code: exitInternal, Err: fmt.Errorf("%d jobs could not be run; see 'bilevelc sweep status %s'", failed, folder.Path)}

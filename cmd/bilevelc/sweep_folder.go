@@ -16,7 +16,7 @@ import (
 // sweepFolder opens the sweep that the argument names, or makes it.
 func (a *app) sweepFolder(ctx context.Context, arg string, f *sweepFlags) (*sweep.Folder, error) {
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
-		for _, name := range []string{"over", "draw", "draws", "dir", "data", "set", "seed", "method", "oracle", "solver", "option", "starts", "max-iter", "time-limit"} {
+		for _, name := range []string{"over", "draw", "draws", "dir", "data", "set", "seed", "method", "oracle", "solver", "option", "starts", "max-iter", "time-limit", "global", "local", "gap", "nodes", "proof"} {
 			if f.flags.Changed(name) {
 				return nil, usageError("%s is a sweep with a plan of its own: --%s belongs to a new one", arg, name)
 			}
@@ -154,6 +154,21 @@ func (f *sweepFlags) overlay(fixed *sweep.Fixed, space *sweep.Space) error {
 		}
 		fixed.Limit = f.timeLimit
 	}
+	if f.flags.Changed("gap") {
+		fixed.Gap = f.gap
+	}
+	if f.flags.Changed("nodes") {
+		fixed.Nodes = f.nodes
+	}
+	switch {
+	case f.global && f.local:
+		return usageError("--global and --local exclude each other")
+	case f.global:
+		fixed.Search = sweep.Global
+	case f.local:
+		fixed.Search = sweep.Local
+	}
+	fixed.Proof = fixed.Proof || f.proofs
 	fixed.Set = append(fixed.Set, f.set...)
 	for _, text := range f.over {
 		axis, err := sweep.ParseAxis(text)

@@ -41,7 +41,8 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 				return &exitError{Code: exitData, Err: err}
 			}
 			if asJSON {
-				text, err := json.Marshal(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus})
+				text, err := json.Marshal(map[string]any{"jobs": c.Jobs, "done": c.Done, "failed": c.Failed, "missing": c.Jobs - c.Done - c.Failed, "status": c.ByStatus,
+					"proofs": c.Proofs, "unproved": c.Unproved})
 				if err != nil {
 					return err
 				}
@@ -57,6 +58,9 @@ func (a *app) sweepStatusCommand() *cobra.Command {
 			sort.Strings(words)
 			for _, word := range words {
 				fmt.Fprintf(w, "  %s\t%d\n", word, c.ByStatus[word])
+			}
+			if c.Proofs+c.Unproved > 0 {
+				fmt.Fprintf(w, "with a proof\t%d\nwithout one\t%d\n", c.Proofs, c.Unproved)
 			}
 			fmt.Fprintf(w, "failed\t%d\nmissing\t%d\n", c.Failed, c.Jobs-c.Done-c.Failed)
 			if err := w.Flush(); err != nil {
@@ -81,13 +85,7 @@ func (a *app) failures(folder *sweep.Folder) error {
 		if n++; n > shown {
 			continue
 		}
-		var at []string
-		for k, axis := range folder.Plan.Axes {
-			if j.At[k] != "" {
-				at = append(at, axis+"="+j.At[k])
-			}
-		}
-		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", diag.Shown(strings.Join(at, " ")), diag.Shown(clipped(why))); err != nil {
+		if _, err := fmt.Fprintf(a.io.out, "failed: %s: %s\n", diag.Shown(folder.Plan.Place(j)), diag.Shown(clipped(why))); err != nil {
 			return err
 		}
 	}
@@ -105,8 +103,8 @@ func (a *app) sweepTableCommand() *cobra.Command {
 		Use:   "table DIR",
 		Short: "A table with a row for each job: CSV or Parquet",
 		Long: `table has a row for each job: its key, its place on the axes, status, objective,
-stationarity, the gap to the global optimum where it is known, seed, calls, time, and
-every entry of the variables of both levels and of the report; with --brief, only those
+stationarity, the gap to the global optimum where it is known, calls, time, seed, the file
+of its proof, and every entry of the variables of both levels and of the report; with --brief, only those
 that have one entry.`,
 		Example: `  bilevelc sweep table toll.sweep > toll.csv
   bilevelc sweep table toll.sweep -o toll.parquet`,

@@ -16,6 +16,7 @@ import (
 //	set = {n = 5}
 //	seed = 1                      # of all jobs, unless it is varied
 //	method = "goldstein"          # and oracle, solver, starts, max_iter, time_limit
+//	proof = true                  # and global, local, gap, nodes
 //	options = {epsilon = 1e-6}
 //
 //	[over]                        # a grid: every combination
@@ -45,6 +46,11 @@ type File struct {
 	Starts    int            `toml:"starts"`
 	MaxIter   int            `toml:"max_iter"`
 	TimeLimit string         `toml:"time_limit"`
+	Gap       float64        `toml:"gap"`
+	Nodes     int64          `toml:"nodes"`
+	Global    bool           `toml:"global"`
+	Local     bool           `toml:"local"`
+	Proof     bool           `toml:"proof"`
 	Options   map[string]any `toml:"options"`
 	Over      map[string]any `toml:"over"`
 	Draw      map[string]any `toml:"draw"`
@@ -80,6 +86,15 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 	fixed = Fixed{Seed: 1, Method: f.Method, Oracle: f.Oracle, Solver: f.Solver, Starts: f.Starts, MaxIter: f.MaxIter, Options: options(f.Options)}
 	if f.Seed != nil {
 		fixed.Seed = *f.Seed
+	}
+	fixed.Gap, fixed.Nodes, fixed.Proof = f.Gap, f.Nodes, f.Proof
+	switch {
+	case f.Global && f.Local:
+		return wrong(fmt.Errorf("global and local exclude each other"))
+	case f.Global:
+		fixed.Search = Global
+	case f.Local:
+		fixed.Search = Local
 	}
 	if f.Starts < 0 || f.MaxIter < 0 {
 		return wrong(fmt.Errorf("starts and max_iter are at least 1"))

@@ -156,6 +156,29 @@ func (f *Folder) resultPath(key string) string {
 	return filepath.Join(f.Path, resultsName, filepath.Base(key)+".json")
 }
 
+// proofName is the file with a job's proof, beside its document, where verify looks for it.
+func (j Job) proofName() string { return filepath.Base(j.Key) + ".proof" }
+
+func (f *Folder) proofPath(job Job) string {
+	return filepath.Join(f.Path, resultsName, job.proofName())
+}
+
+// ProofDraft is this process's own file for a job's proof, until it has its place.
+func (f *Folder) ProofDraft(job Job) string { return f.unfinished(job.proofName()) }
+
+// unfinished is this process's own file for what will have a name in results.
+func (f *Folder) unfinished(name string) string {
+	return filepath.Join(f.Path, unfinishedName, name+"."+fileName(f.who))
+}
+
+// putProof gives a job's proof its place. Processes that do the same job at a time have the same proof.
+func (f *Folder) putProof(job Job, file string) error {
+	if err := os.Rename(file, f.proofPath(job)); err != nil {
+		return err
+	}
+	return atomicfile.SyncFolder(filepath.Join(f.Path, resultsName))
+}
+
 func (f *Folder) failedPath(key string) string {
 	return filepath.Join(f.Path, failedName, filepath.Base(key)+".json")
 }
@@ -206,7 +229,7 @@ func (f *Folder) Put(key string, document []byte) (same bool, err error) {
 	if sealOf(document) == "" {
 		return false, fmt.Errorf("sweep: what was given for job %s is no result document", key)
 	}
-	switch err := atomicfile.Create(path, document, filepath.Join(f.Path, unfinishedName, filepath.Base(key)+"."+fileName(f.who))); {
+	switch err := atomicfile.Create(path, document, f.unfinished(filepath.Base(key))); {
 	case errors.Is(err, fs.ErrExist):
 		return f.Put(key, document)
 	case err != nil:
@@ -286,7 +309,9 @@ type Event struct {
 	Status  string    `json:"status,omitempty"`
 	Seconds float64   `json:"seconds,omitempty"`
 	Seal    string    `json:"seal,omitempty"`
-	Error   string    `json:"error,omitempty"`
+	// Unproved is why a job has no proof that it was to have.
+	Unproved string `json:"unproved,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // note adds an event to the journal of this process.

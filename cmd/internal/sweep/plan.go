@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -30,7 +32,31 @@ type Fixed struct {
 	Start   int            `json:"start,omitempty"` // the one of the starts that is meant, from 1; 0: all
 	MaxIter int            `json:"max_iter,omitempty"`
 	Limit   time.Duration  `json:"time_limit,omitempty"` // of one job; what it ends is not the same twice
+	Gap     float64        `json:"gap,omitempty"`        // these four are of the search for the global optimum, as of solve's flags
+	Nodes   int64          `json:"nodes,omitempty"`
+	Search  string         `json:"search,omitempty"` // Global, Local, or "" for the default
+	Proof   bool           `json:"proof,omitempty"`  // a proof of the bound beside each result
 	Options map[string]any `json:"options,omitempty"`
+}
+
+// How far a job searches for the global optimum, where Fixed says: until it is proved, or not at all.
+const (
+	Global = "global"
+	Local  = "local"
+)
+
+// searches reports what is asked of the search for the global optimum that no job can do.
+func (f Fixed) searches(axes []string) error {
+	asks := f.Gap != 0 || f.Nodes != 0 || f.Proof || f.Search == Global
+	switch {
+	case !(f.Gap >= 0) || math.IsInf(f.Gap, 1) || f.Nodes < 0:
+		return fmt.Errorf("a gap and a number of nodes are above 0")
+	case f.Search == Local && asks:
+		return fmt.Errorf("local leaves out the search that gap, nodes and proof are about")
+	case asks && slices.Contains(axes, "start"):
+		return fmt.Errorf("one start of a run finds no bound on F: global, gap, nodes and proof go without the axis `start`")
+	}
+	return nil
 }
 
 // Job is one run. Key is the SHA-256 of Fixed, so that a job is what it computes,
@@ -144,6 +170,9 @@ func NewPlan(fixed Fixed, over Space) (*Plan, error) {
 			points = append(points, point)
 		}
 	}
+	if err := fixed.searches(p.Axes); err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
 	for _, at := range points {
 		job, err := fixed.at(p.Axes, at, over.Data)
@@ -214,6 +243,17 @@ func (f Fixed) key() string {
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16])
+}
+
+// Place is where a job stands on the axes: "cap=1 seed=2".
+func (p *Plan) Place(j Job) string {
+	var at []string
+	for k, axis := range p.Axes {
+		if j.At[k] != "" {
+			at = append(at, axis+"="+j.At[k])
+		}
+	}
+	return strings.Join(at, " ")
 }
 
 // Find returns the job of a key.

@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
+	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 )
 
@@ -18,13 +22,23 @@ type Outcome struct {
 	Seconds float64
 	Worker  string
 	Err     error // a *FaultError, or nil
+	// Proof is the file with the proof that the job asks for, not yet in its place;
+	// where there is none, Unproved says why.
+	Proof, Unproved string
 }
 
-// Do runs a job and returns its document.
-func (r *Runner) Do(ctx context.Context, job Job) (document []byte, outcome Outcome, err error) {
+// Do runs a job and returns its document. A proof that it asks for goes into the file
+// proof, which the caller removes if it does not keep it.
+func (r *Runner) Do(ctx context.Context, job Job, proof string) (document []byte, outcome Outcome, err error) {
 	began := time.Now()
 	result, err := r.Run(ctx, job)
-	outcome = Outcome{Job: job, Seconds: time.Since(began).Seconds()}
+	if err == nil && job.Proof {
+		outcome.Proof, outcome.Unproved, err = prove(ctx, result, proof)
+		if outcome.Proof != "" {
+			result.Global.Proof = job.proofName()
+		}
+	}
+	outcome.Job, outcome.Seconds = job, time.Since(began).Seconds()
 	if err != nil {
 		outcome.Err = err
 		return nil, outcome, err
@@ -34,8 +48,25 @@ func (r *Runner) Do(ctx context.Context, job Job) (document []byte, outcome Outc
 	return append(document, '\n'), outcome, err
 }
 
+// prove writes the proof of a result's bound to a file. The error is one of the file, or
+// the cause of ctx.
+func prove(ctx context.Context, r *runtime.Result, path string) (proof, why string, err error) {
+	err = atomicfile.Stream(path, func(w io.Writer) error { return r.WriteProof(ctx, w) })
+	var file *fs.PathError
+	switch {
+	case err == nil:
+		return path, "", nil
+	case ctx.Err() != nil:
+		return "", "", context.Cause(ctx)
+	case errors.As(err, &file):
+		return "", "", err
+	}
+	return "", err.Error(), nil
+}
+
 // Keep writes what a job ended with into the folder, and into its journal: a document,
-// or, where that is nil, the fault in the outcome.
+// or, where that is nil, the fault in the outcome. A proof comes into its place before the
+// document that names it.
 func (f *Folder) Keep(document []byte, o Outcome) error {
 	e := Event{Key: o.Job.Key, Worker: o.Worker, Seconds: o.Seconds}
 	if document == nil {
@@ -46,11 +77,16 @@ func (f *Folder) Keep(document []byte, o Outcome) error {
 		return f.note(e)
 	}
 	again := f.Has(o.Job.Key)
+	if o.Proof != "" && !again {
+		if err := f.putProof(o.Job, o.Proof); err != nil {
+			return err
+		}
+	}
 	same, err := f.Put(o.Job.Key, document)
 	if err != nil {
 		return err
 	}
-	e.Event, e.Status, e.Seal = "done", o.Status.String(), sealOf(document)
+	e.Event, e.Status, e.Seal, e.Unproved = "done", o.Status.String(), sealOf(document), o.Unproved
 	switch {
 	case !same:
 		e.Event = "differs"
@@ -79,11 +115,14 @@ func (f *Folder) Run(ctx context.Context, jobs []Job, workers int, watch func(Ou
 	for range max(1, min(workers, len(jobs))) {
 		wait.Go(func() {
 			for job := range next {
-				document, outcome, err := runner.Do(ctx, job)
+				document, outcome, err := runner.Do(ctx, job, f.ProofDraft(job))
 				outcome.Worker = f.who
 				var fault *FaultError
 				if err == nil || errors.As(err, &fault) {
 					err = f.Keep(document, outcome)
+				}
+				if outcome.Proof != "" { // of a job that another process did
+					_ = os.Remove(outcome.Proof)
 				}
 				if err != nil {
 					stop(err)

@@ -55,6 +55,13 @@ func (r *Runner) Run(ctx context.Context, job Job) (*runtime.Result, error) {
 	}
 	opts := runtime.Options{Method: job.Method, Oracle: job.Oracle, Solver: job.Solver, Settings: job.Options,
 		Seed: job.Seed, Starts: job.Starts, MaxIter: job.MaxIter, TimeLimit: job.Limit}
+	opts.Gap, opts.Nodes = job.Gap, job.Nodes
+	switch job.Search {
+	case Global:
+		opts.Search = runtime.SearchFully
+	case Local:
+		opts.Search = runtime.SearchNone
+	}
 	if job.Start > 0 {
 		opts.Starts, opts.FirstStart = 1, job.Start
 	}

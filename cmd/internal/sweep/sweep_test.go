@@ -512,7 +512,11 @@ seed = 9
 		fmt.Sprint(s.Axes) != "[{cap [1 2 3]} {method [pgd goldstein]} {slope [2]}]" || s.Draws != 3 || s.Seed != 9 || len(s.Draw) != 1 {
 		t.Errorf("%+v, %+v, %v", f, s, err)
 	}
-	for _, text := range []string{"", "model = 3", "model = \"a\"\nmodle = 1", "model = \"a\"\n[over]\ncap = \"1:0:1\"", "model = \"a\"\ntime_limit = \"5\"",
+	_, f, _, err = sweep.ParseFile("plan.toml", "model = \"a\"\nproof = true\nglobal = true\ngap = 1e-3\nnodes = 7")
+	if err != nil || !f.Proof || f.Search != sweep.Global || f.Gap != 1e-3 || f.Nodes != 7 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	for _, text := range []string{"", "model = 3", "model = \"a\"\nglobal = true\nlocal = true", "model = \"a\"\nmodle = 1", "model = \"a\"\n[over]\ncap = \"1:0:1\"", "model = \"a\"\ntime_limit = \"5\"",
 		"model = \"a\"\nstarts = -1", "model = \"a\"\n[draw]\nk = 3", "model = \"a\"\n[over]\nseed = [1, 1]", "model = \"a"} {
 		if _, _, _, err := sweep.ParseFile("plan.toml", text); err == nil || !strings.Contains(err.Error(), "plan.toml") {
 			t.Errorf("%q: %v", text, err)

@@ -1,10 +1,9 @@
 package sweep
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -16,6 +15,7 @@ import (
 type Counts struct {
 	Jobs, Done, Failed int
 	ByStatus           map[string]int // of those that are done
+	Proofs, Unproved   int            // of those that are done and were to have a proof: with one, without one
 }
 
 // Counts reads the folder.
@@ -29,6 +29,13 @@ func (f *Folder) Counts() (Counts, error) {
 		case r != nil:
 			c.Done++
 			c.ByStatus[r.Status.String()]++
+			switch {
+			case !j.Proof:
+			case r.Global != nil && r.Global.Proof != "":
+				c.Proofs++
+			default:
+				c.Unproved++
+			}
 		case f.Failure(j.Key) != "":
 			c.Failed++
 		}
@@ -36,29 +43,13 @@ func (f *Folder) Counts() (Counts, error) {
 	return c, nil
 }
 
-// gap is how far F may be from the global optimum, as a document has it; NaN where it has
-// no bound on that.
-func (f *Folder) gap(key string) (float64, error) {
-	text, err := os.ReadFile(f.resultPath(key))
-	if err != nil {
-		return 0, err
-	}
-	var document struct {
-		Global *struct {
-			Gap *runtime.Number `json:"gap"`
-		} `json:"global"`
-	}
-	if err := json.Unmarshal(text, &document); err != nil {
-		return 0, fmt.Errorf("%s: %w", f.resultPath(key), err)
-	}
-	if document.Global == nil || document.Global.Gap == nil {
-		return math.NaN(), nil
-	}
-	return float64(*document.Global.Gap), nil
+// proofs reports that jobs are to have proofs.
+func (f *Folder) proofs() bool {
+	return slices.ContainsFunc(f.Plan.Jobs, func(j Job) bool { return j.Proof })
 }
 
 // Table has a row for each job: its key, its place on the axes, how it ended, F,
-// stationarity and the gap where one is known, the cost, the seed, and the values of the model: every
+// stationarity and the gap where one is known, the cost, the seed, the file of its proof, and the values of the model: every
 // entry of the variables of both levels and of the report, or, with brief, those of one
 // entry. What is called like a column before it is "value of" that. A job without a result
 // has its place and the fault.
@@ -71,11 +62,14 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 		t.Columns = append(t.Columns, data.Column{Name: name, Cells: make([]data.Cell, t.Rows)})
 		return len(t.Columns) - 1
 	}
-	for _, name := range append([]string{"key"}, f.Plan.Axes...) {
-		column(name)
+	own := []string{"status", "objective", "lower_objective", "stationarity", "gap", "iterations",
+		"calls_f", "calls_grad_f", "calls_g", "calls_grad_g", "time", "seed", "proof", "reason"}
+	for _, name := range slices.Concat([]string{"key"}, f.Plan.Axes, own) {
+		if name != "proof" || f.proofs() {
+			column(name)
+		}
 	}
-	own := []string{"key", "seed", "status", "reason", "objective", "lower_objective", "stationarity", "gap", "iterations",
-		"calls_f", "calls_grad_f", "calls_g", "calls_grad_g", "time"}
+	own = append(own, "key")
 	for i, j := range f.Plan.Jobs {
 		text := func(name, v string) {
 			t.Columns[column(name)].Cells[i] = cellOf(v)
@@ -101,14 +95,11 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 			continue
 		}
 		text("status", r.Status.String())
-		text("reason", r.Reason)
 		number("objective", float64(r.Upper.Objective))
 		number("lower_objective", float64(r.Lower.Objective))
 		number("stationarity", float64(r.Stationarity.Value))
-		if gap, err := f.gap(j.Key); err != nil {
-			return nil, err
-		} else if !math.IsNaN(gap) {
-			number("gap", gap)
+		if r.Global != nil {
+			number("gap", float64(r.Global.Gap))
 		}
 		number("iterations", float64(r.Iterations))
 		for _, c := range []struct {
@@ -120,6 +111,10 @@ func (f *Folder) Table(brief bool) (*data.Table, error) {
 		number("time", r.Time)
 		if !slices.Contains(f.Plan.Axes, "seed") {
 			number("seed", float64(r.Seed))
+		}
+		text("reason", r.Reason)
+		if r.Global != nil && r.Global.Proof != "" {
+			text("proof", filepath.Join(resultsName, j.proofName()))
 		}
 		for _, vs := range []runtime.Values{r.Upper.Variables, r.Lower.Variables, r.Report} {
 			for _, v := range vs {

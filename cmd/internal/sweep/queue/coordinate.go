@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"bilevelc/cmd/internal/sweep"
+	"bilevelc/internal/atomicfile"
 	"bilevelc/runtime"
 )
 
@@ -176,7 +179,8 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 	outcome := sweep.Outcome{Job: job, Worker: h.Get(headerWorker)}
 	outcome.Seconds, _ = strconv.ParseFloat(h.Get(headerSeconds), 64)
 	document := bytes.Clone(m.Data())
-	large := h.Get(headerLarge)
+	outcome.Unproved = h.Get(headerNoProof)
+	large, proof := h.Get(headerLarge), h.Get(headerProof)
 	switch {
 	case h.Get(headerFault) != "":
 		document, outcome.Err = nil, &sweep.FaultError{Err: errors.New(h.Get(headerFault))}
@@ -189,6 +193,15 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 			return m.Ack() // it was taken before
 		}
 		if err != nil {
+			return nil // it comes again
+		}
+	}
+	if proof != "" && !c.Folder.Has(key) {
+		outcome.Proof = c.Folder.ProofDraft(job)
+		var file *fs.PathError
+		if err := c.load(ctx, proof, outcome.Proof); errors.As(err, &file) {
+			return err
+		} else if err != nil {
 			return nil // it comes again
 		}
 	}
@@ -206,9 +219,12 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 		return err
 	}
 	_ = m.Ack() // one that is lost brings the result again, which is there then
-	if large != "" {
+	for _, name := range []string{large, proof} {
+		if name == "" {
+			continue
+		}
 		if store, err := c.js.ObjectStore(ctx, largeBucket); err == nil {
-			_ = store.Delete(ctx, large)
+			_ = store.Delete(ctx, name)
 		}
 	}
 	if _, missing := c.open[key]; missing {
@@ -218,6 +234,23 @@ func (c *Coordinator) take(ctx context.Context, m jetstream.Msg) error {
 		}
 	}
 	return nil
+}
+
+// load writes what the bucket of what is large has under a name into a file.
+func (c *Coordinator) load(ctx context.Context, name, path string) error {
+	store, err := c.js.ObjectStore(ctx, largeBucket)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Stream(path, func(w io.Writer) error {
+		from, err := store.Get(ctx, name)
+		if err != nil {
+			return err
+		}
+		defer from.Close()
+		_, err = io.Copy(w, from) // its end is an error where the digest is another
+		return err
+	})
 }
 
 // idle reports that no worker has a job, and none waits for one.

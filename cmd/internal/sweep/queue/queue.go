@@ -7,7 +7,7 @@
 //	                         a worker has its result in the stream of results
 //	stream BILEVELC_RESULTS  bilevelc.results.SWEEP.KEY: gone when the folder has it
 //	bucket bilevelc-inputs   models and data by their SHA-256
-//	bucket bilevelc-large    results that are too large for a message
+//	bucket bilevelc-large    results that are too large for a message, and proofs
 //
 // A job is delivered at least once: a worker that gives no sign of life loses its job
 // to another. Its result is kept exactly once.
@@ -38,6 +38,8 @@ const (
 	headerStatus  = "Bilevelc-Status"
 	headerFault   = "Bilevelc-Fault" // why there is none
 	headerLarge   = "Bilevelc-Large" // the document is in the bucket, under this name
+	headerProof   = "Bilevelc-Proof" // and the proof under this one
+	headerNoProof = "Bilevelc-Unproved"
 )
 
 // deliveries bounds how often a job is given to workers: one that ends this many of

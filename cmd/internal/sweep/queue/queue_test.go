@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -36,7 +37,7 @@ func folder(t *testing.T) *sweep.Folder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := sweep.NewPlan(sweep.Fixed{Model: sweep.Input{Name: "shelf.blv", Hash: hash}, Seed: 1}, sweep.Space{Axes: []sweep.Axis{axis}})
+	plan, err := sweep.NewPlan(sweep.Fixed{Model: sweep.Input{Name: "shelf.blv", Hash: hash}, Seed: 1, Proof: true}, sweep.Space{Axes: []sweep.Axis{axis}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,13 +101,21 @@ func TestQueueInOneProcess(t *testing.T) {
 		if err != nil || a == nil {
 			t.Fatalf("%s: %v", j.Key, err)
 		}
+		proof, err := os.ReadFile(filepath.Join(f.Path, "results", j.Key+".proof"))
+		want, failed := os.ReadFile(filepath.Join(alone.Path, "results", j.Key+".proof"))
+		if err != nil || failed != nil || len(proof) == 0 || !bytes.Equal(proof, want) {
+			t.Errorf("%s: another proof than the pool's (%v, %v)", j.Key, err, failed)
+		}
 		b, err := alone.Result(j.Key)
 		if err != nil || a.Seal == "" || a.Seal != b.Seal {
 			t.Errorf("%s: another result than the pool's (%v)", j.Key, err)
 		}
 	}
+	if left, err := os.ReadDir(filepath.Join(f.Path, "unfinished")); err != nil || len(left) != 0 {
+		t.Errorf("%d files are left over (%v)", len(left), err)
+	}
 	entries, err := os.ReadDir(filepath.Join(f.Path, "results"))
-	if err != nil || len(entries) != len(f.Plan.Jobs) || seen != len(f.Plan.Jobs) {
+	if err != nil || len(entries) != 2*len(f.Plan.Jobs) || seen != len(f.Plan.Jobs) {
 		t.Errorf("%d results, %d ends, for %d jobs (%v)", len(entries), seen, len(f.Plan.Jobs), err)
 	}
 }

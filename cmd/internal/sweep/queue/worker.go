@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -118,7 +120,15 @@ func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, 
 			}
 		}
 	})
-	document, outcome, err := runner.Do(ctx, task.Job)
+	drafts, err := w.drafts(task.Job)
+	if err != nil {
+		close(alive)
+		wait.Wait()
+		_ = m.Nak()
+		return err
+	}
+	defer os.RemoveAll(drafts)
+	document, outcome, err := runner.Do(ctx, task.Job, filepath.Join(drafts, "proof"))
 	outcome.Worker = w.Name
 	var fault *sweep.FaultError
 	if err != nil && !errors.As(err, &fault) {
@@ -148,6 +158,14 @@ func (w *Worker) do(ctx context.Context, runner *sweep.Runner, m jetstream.Msg, 
 	return nil
 }
 
+// drafts makes a folder for the proof that a job asks for; "" where it asks for none.
+func (w *Worker) drafts(job sweep.Job) (string, error) {
+	if !job.Proof {
+		return "", nil
+	}
+	return os.MkdirTemp("", "bilevelc-")
+}
+
 // send gives a result to the queue, however long the server is away.
 func (w *Worker) send(ctx context.Context, task message, document []byte, outcome sweep.Outcome) error {
 	m := nats.NewMsg(resultSubject(task.Sweep, task.Job.Key))
@@ -158,6 +176,16 @@ func (w *Worker) send(ctx context.Context, task message, document []byte, outcom
 	} else {
 		m.Header.Set(headerStatus, outcome.Status.String())
 		m.Data = document
+	}
+	if outcome.Unproved != "" {
+		m.Header.Set(headerNoProof, oneLine(outcome.Unproved))
+	}
+	if outcome.Proof != "" {
+		name := task.Sweep + "." + task.Job.Key + ".proof." + nats.NewInbox()
+		if err := w.sendFile(ctx, name, outcome.Proof); err != nil {
+			return err
+		}
+		m.Header.Set(headerProof, name)
 	}
 	return persist(ctx, func(ctx context.Context) error {
 		// What a message may hold, less its headers.
@@ -174,6 +202,23 @@ func (w *Worker) send(ctx context.Context, task message, document []byte, outcom
 			m.Data = nil
 		}
 		_, err := w.js.PublishMsg(ctx, m)
+		return err
+	})
+}
+
+// sendFile puts a file into the bucket of what is large.
+func (w *Worker) sendFile(ctx context.Context, name, path string) error {
+	return persist(ctx, func(ctx context.Context) error {
+		store, err := w.js.ObjectStore(ctx, largeBucket)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return &permanentError{err}
+		}
+		defer f.Close()
+		_, err = store.Put(ctx, jetstream.ObjectMeta{Name: name}, f)
 		return err
 	})
 }
