@@ -1,8 +1,6 @@
 package bind
 
 import (
-	"slices"
-
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -62,23 +60,14 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 		return nil, false // the parser has reported it
 	}
 	cur := *e
-	var all []binding // of the binders so far, at cur.space
-	move := func(up []int) {
-		for j := range all {
-			all[j].ints = pick(all[j].ints, up)
-		}
-	}
+	var made []*space // one a binder
 	for k := range binders {
-		next, own, ok := cur.extend(&binders[k])
+		next, ok := cur.extend(&binders[k])
 		if !ok {
 			return nil, false
 		}
-		move(next.up)
-		all = append(all, own...)
-		cur = *cur.within(next)
-		for _, i := range all {
-			cur = *cur.with(i.name, i.at(next))
-		}
+		made = append(made, next)
+		cur = *cur.within(next).withIndices(next)
 	}
 	if cond != nil {
 		c := cur.condition(cond)
@@ -88,32 +77,31 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 		if c.unknown != nil {
 			cur.space.mask = e.lift(factor(c.unknown, c.space), cur.space, e.at(cond)).node
 		} else {
-			part := subspace(cur.space, liftBools(c, cur.space), true)
-			move(part.up)
-			cur = *cur.within(part)
+			cur = *cur.within(subspace(cur.space, liftBools(c, cur.space), true))
 		}
+	}
+	if cur.space.parent == e.space { // one binder, no condition
+		return &cur, true
 	}
 	// One level below the outer space, with the indices at hand.
 	s := &space{parent: e.space, depth: e.space.level() + 1, n: cur.space.n, up: cur.space.to(e.space), mask: cur.space.mask}
-	inner := e.within(s)
-	for _, i := range all {
-		s.names, s.at, s.sets = append(s.names, i.name), append(s.at, i.ints), append(s.sets, i.set)
-		inner = inner.with(i.name, i.at(s))
+	for _, m := range made {
+		at := cur.space.to(m)
+		for k, name := range m.names {
+			s.names, s.at, s.sets = append(s.names, name), append(s.at, pick(m.at[k], at)), append(s.sets, m.setAt(k))
+		}
 	}
-	return inner, true
+	return e.within(s).withIndices(s), true
 }
 
-// binding is a name that ranges over a space, with its value at each tuple.
-type binding struct {
-	name string
-	ints []int
-	set  *boundSet // nil for numbers
-}
-
-func (i binding) at(s *space) value {
-	v := intsAt(i.ints, s)
-	v.set = i.set
-	return v
+// withIndices declares the indices of s, which is e's space.
+func (e *elaborator) withIndices(s *space) *elaborator {
+	for k, name := range s.names {
+		v := intsAt(s.at[k], s)
+		v.set = s.setAt(k)
+		e = e.with(name, v)
+	}
+	return e
 }
 
 func intsAt(ints []int, s *space) value {
@@ -128,16 +116,12 @@ func pick(list, at []int) []int {
 	return out
 }
 
-// extend makes the space of one more binder below the current one, and the
+// extend makes the space of one more binder below the current one, with the
 // indices that it declares.
-func (e *elaborator) extend(bd *lang.Binder) (*space, []binding, bool) {
+func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 	set := e.setOf(bd.Lo)
 	if bd.Hi != nil || set == nil {
-		out, ok := e.extendInts(bd, nil)
-		if !ok {
-			return nil, nil, false
-		}
-		return out, []binding{{name: bd.Name.Name, ints: out.at[0]}}, true
+		return e.extendInts(bd, nil)
 	}
 	first := 1
 	if set.number {
@@ -145,23 +129,22 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, []binding, bool) {
 	}
 	out, ok := e.extendInts(bd, count(first, set.n))
 	if !ok {
-		return nil, nil, false
+		return nil, false
 	}
 	if bd.Tuple == nil {
-		own := binding{name: bd.Name.Name, ints: out.at[0], set: set}
+		out.sets = []*boundSet{set}
 		if set.number {
-			own.set = nil
+			out.sets[0] = nil
 		}
-		out.sets = []*boundSet{own.set}
-		return out, []binding{own}, true
+		return out, true
 	}
 	whole := intsAt(out.at[0], out)
-	var own []binding
+	out.names, out.at = nil, nil
 	for i, n := range bd.Tuple {
 		v := component(set, i, whole)
-		own = append(own, binding{name: n.Name, ints: v.ints, set: v.set})
+		out.names, out.at, out.sets = append(out.names, n.Name), append(out.at, v.ints), append(out.sets, v.set)
 	}
-	return out, own, true
+	return out, true
 }
 
 // extendInts makes the space of a binder over given values, or over the range
@@ -169,56 +152,50 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, []binding, bool) {
 func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	parents := e.space.size()
 	out := &space{parent: e.space, depth: e.space.level() + 1, names: []string{bd.Name.Name}, at: make([][]int, 1)}
-	add := func(t int, values []int) {
-		for _, i := range values {
-			e.b.meter.Step()
-			out.up = append(out.up, t)
-			out.at[0] = append(out.at[0], i)
-		}
-		out.n += len(values)
+	add := func(t, i int) {
+		e.b.meter.Step()
+		out.up = append(out.up, t)
+		out.at[0] = append(out.at[0], i)
+		out.n++
 	}
 	grow := func(n int) { out.up, out.at[0] = make([]int, 0, n), make([]int, 0, n) }
+	if given == nil && bd.Hi == nil {
+		v := e.expr(bd.Lo)
+		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
+			e.errorf(diag.BindShapes, e.at(bd.Lo), "`%s` ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
+			return nil, false
+		}
+		var ok bool
+		if given, ok = e.integers(v, e.at(bd.Lo), "an index"); !ok {
+			return nil, false
+		}
+		if given == nil { // not supplied
+			given = count(1, v.item.Rows)
+		}
+	}
 	if given != nil {
 		if !e.roomWithin(bd, parents*len(given)) {
 			return nil, false
 		}
 		grow(parents * len(given))
 		for t := range parents {
-			add(t, given)
+			for _, i := range given {
+				add(t, i)
+			}
 		}
 		return out, true
 	}
-	if bd.Hi == nil {
-		v := e.expr(bd.Lo)
-		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
-			e.errorf(diag.BindShapes, e.at(bd.Lo), "`%s` ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
-			return nil, false
-		}
-		set, ok := e.integers(v, e.at(bd.Lo), "an index")
-		if !ok {
-			return nil, false
-		}
-		if set == nil { // not supplied
-			set = count(1, v.item.Rows)
-		}
-		if !e.roomWithin(bd, parents*len(set)) {
-			return nil, false
-		}
-		grow(parents * len(set))
-		for t := range parents {
-			add(t, set)
-		}
-		return out, true
-	}
-	los, ok := e.bound(bd.Lo, parents)
-	his, ok2 := e.bound(bd.Hi, parents)
+	los, ok := e.bound(bd.Lo)
+	his, ok2 := e.bound(bd.Hi)
 	if !ok || !ok2 {
 		return nil, false
 	}
+	ends := func(t int) (lo, hi int) { return los[min(t, len(los)-1)], his[min(t, len(his)-1)] }
 	total := 0
 	for t := range parents {
 		// Each length is below 2^54, and the sum stops at the limit.
-		if total += max(his[t]-los[t]+1, 0); total > e.b.tuples {
+		lo, hi := ends(t)
+		if total += max(hi-lo+1, 0); total > e.b.tuples {
 			break
 		}
 	}
@@ -227,7 +204,9 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	}
 	grow(total)
 	for t := range parents {
-		add(t, count(los[t], max(his[t]-los[t]+1, 0)))
+		for i, hi := ends(t); i <= hi; i++ {
+			add(t, i)
+		}
 	}
 	return out, true
 }
@@ -250,8 +229,9 @@ func (e *elaborator) roomWithin(bd *lang.Binder, n int) bool {
 	return true
 }
 
-// bound evaluates an end of a range for each tuple of the current space.
-func (e *elaborator) bound(x lang.Expr, parents int) ([]int, bool) {
+// bound evaluates an end of a range: one number for each tuple of the current
+// space, or one for all.
+func (e *elaborator) bound(x lang.Expr) ([]int, bool) {
 	v := e.expr(x)
 	if !v.bad() && !v.isScalar() {
 		e.errorf(diag.BindShapes, e.at(x), "the end of a range is an integer, not %s", v.describe())
@@ -265,14 +245,9 @@ func (e *elaborator) bound(x lang.Expr, parents int) ([]int, bool) {
 		ints, v.space = []int{e.b.filler()}, nil
 	}
 	if v.space == nil {
-		return slices.Repeat(ints[:1], parents), true
+		return ints[:1], true
 	}
-	out := make([]int, parents)
-	at := e.space.to(v.space)
-	for t := range out {
-		out[t] = ints[at[t]]
-	}
-	return out, true
+	return pick(ints, e.space.to(v.space)), true
 }
 
 // sumOver sums the instances of a value of the inner space into the outer one

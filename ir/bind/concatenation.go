@@ -91,8 +91,8 @@ func (e *elaborator) binderDim(b *lang.Binder, tuples int) (dim, bool) {
 		v := e.expr(b.Lo)
 		return dim{n: v.item.Len()}, !v.bad()
 	}
-	lo, ok := e.bound(b.Lo, tuples)
-	hi, ok2 := e.bound(b.Hi, tuples)
+	lo, ok := e.bound(b.Lo)
+	hi, ok2 := e.bound(b.Hi)
 	if !ok || !ok2 || tuples == 0 {
 		return dim{}, ok && ok2
 	}
