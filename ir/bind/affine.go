@@ -64,6 +64,22 @@ func (a *affine) of(root *expr.Node) (f *form, bad *notAffine, err error) {
 	return forms[root], nil, nil
 }
 
+// all is the form of the entries of nodes, those of one below those of another.
+func (a *affine) all(nodes []*expr.Node) (whole *form, bad *notAffine, err error) {
+	for k, n := range nodes {
+		f, bad, err := a.of(n)
+		if bad != nil || err != nil {
+			return nil, bad, err
+		}
+		if k == 0 {
+			whole = f
+		} else {
+			whole = whole.below(f)
+		}
+	}
+	return whole, nil, nil
+}
+
 // step makes the form of one node from those of its arguments, or nil where
 // the operation is not affine.
 func (a *affine) step(n *expr.Node) (*form, error) {
@@ -190,7 +206,7 @@ func (a *affine) variable(n *expr.Node) *form {
 	if n.Lower {
 		at += a.dx
 	}
-	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: count(0, size+1), Col: count(at, size), Val: slices.Repeat([]float64{1}, size)}
+	m := &sparse.CSR{Rows: size, Cols: a.dx + a.dy, Ptr: expr.Sequence(0, size+1), Col: expr.Sequence(at, size), Val: slices.Repeat([]float64{1}, size)}
 	return &form{coef: m, rest: make([]float64, size)}
 }
 
@@ -260,7 +276,7 @@ func (f *form) broadcast(size int) *form {
 	if len(f.rest) == size {
 		return f
 	}
-	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: count(0, size+1), Col: make([]int, size), Val: slices.Repeat([]float64{1}, size)}
+	m := &sparse.CSR{Rows: size, Cols: 1, Ptr: expr.Sequence(0, size+1), Col: make([]int, size), Val: slices.Repeat([]float64{1}, size)}
 	return f.combine(m)
 }
 

@@ -127,7 +127,7 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 	if set.number {
 		first = set.lo
 	}
-	out, ok := e.extendInts(bd, count(first, set.n))
+	out, ok := e.extendInts(bd, expr.Sequence(first, set.n))
 	if !ok {
 		return nil, false
 	}
@@ -170,7 +170,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 			return nil, false
 		}
 		if given == nil { // not supplied
-			given = count(1, v.item.Rows)
+			given = expr.Sequence(1, v.item.Rows)
 		}
 	}
 	if given != nil {
@@ -278,12 +278,7 @@ func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 	case v.isScalar():
 		out.node = e.segmentSums(v.node, inner.up, outer.n, at)
 	default:
-		size := v.item.Len()
-		index := make([]int, inner.n*size)
-		for k := range index {
-			index[k] = inner.up[k/size]*size + k%size
-		}
-		out.node = e.must(g.ScatterAdd(v.node, index, outer.shape(v.item), at))
+		out.node = e.must(g.ScatterAdd(v.node, instances(inner.up, v.item.Len()), outer.shape(v.item), at))
 	}
 	return out
 }

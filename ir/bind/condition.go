@@ -293,12 +293,5 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 
 // place puts the instances of a part back into its parent, zeros elsewhere.
 func (e *elaborator) place(v value, s *space, at diag.Span) *expr.Node {
-	size := v.item.Len()
-	up, index := v.space.to(s), make([]int, v.space.n*size)
-	for k, t := range up {
-		for j := range size {
-			index[k*size+j] = t*size + j
-		}
-	}
-	return e.must(e.b.graph.ScatterAdd(v.node, index, s.shape(v.item), at))
+	return e.must(e.b.graph.ScatterAdd(v.node, instances(v.space.to(s), v.item.Len()), s.shape(v.item), at))
 }

@@ -33,7 +33,7 @@ func (e *elaborator) dual(x *lang.Call) value {
 	size := family.Shape.Len()
 	for _, unbound := range b.prob.Unbound {
 		if unbound == family { // abstract binding: the rows are not known, their number is
-			rows, places = slices.Repeat([]int{-1}, size), count(0, size)
+			rows, places = slices.Repeat([]int{-1}, size), expr.Sequence(0, size)
 		}
 	}
 	shape := family.Shape

@@ -53,7 +53,7 @@ func (f *folding) kink(n *expr.Node, args []*form) *form {
 	if n.Op == expr.Abs {
 		args = append(args, args[0].scaled(slices.Repeat([]float64{-1}, size)))
 	}
-	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: count(0, size+1), Col: count(f.dx+len(f.sides), size), Val: slices.Repeat([]float64{sign}, size)}
+	out.coef = &sparse.CSR{Rows: size, Cols: f.dx + f.dy, Ptr: expr.Sequence(0, size+1), Col: expr.Sequence(f.dx+len(f.sides), size), Val: slices.Repeat([]float64{sign}, size)}
 	for k := range size {
 		var sides []sideOf
 		for _, u := range args {
@@ -89,17 +89,9 @@ func (r *rows) fold(rel relation, keep func(rel *relation, k int, cols []int, va
 	}
 	f := &folding{affine: affine{g: r.b.graph, dx: r.b.dx, dy: extra, forms: map[*expr.Node]*form{}, meter: r.b.meter}}
 	f.affine.fold = f.kink
-	var whole *form
-	for _, h := range rel.values {
-		next, bad, err := f.of(h)
-		if bad != nil || err != nil {
-			return false
-		}
-		if whole == nil {
-			whole = next
-		} else {
-			whole = whole.below(next)
-		}
+	whole, bad, err := f.all(rel.values)
+	if bad != nil || err != nil {
+		return false
 	}
 	var kept []int
 	uses := map[int][]int{}

@@ -75,7 +75,7 @@ func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, 
 // subscript evaluates one subscript along a dimension.
 func (e *elaborator) subscript(sub lang.Subscript, dim int) (selector, bool) {
 	if sub.All {
-		return selector{width: dim, all: true, pos: count(0, dim)}, true
+		return selector{width: dim, all: true, pos: expr.Sequence(0, dim)}, true
 	}
 	lo := e.expr(sub.Lo)
 	if sub.Hi != nil {
@@ -127,7 +127,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, boo
 		if !e.b.fits(e.at(sub), "the range", len(los), width) {
 			return selector{}, false
 		}
-		sel.pos = append(sel.pos, count(los[k]-1, width)...)
+		sel.pos = append(sel.pos, expr.Sequence(los[k]-1, width)...)
 	}
 	return sel, true
 }
@@ -245,15 +245,6 @@ func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *sp
 		out.node = e.gather(out.node, []int{0}, shape, at)
 	} else if shape.Rank == 2 {
 		out.node = e.reshape(out.node, shape, at)
-	}
-	return out
-}
-
-// count is lo, lo+1, ... of the given length.
-func count(lo, length int) []int {
-	out := make([]int, length)
-	for k := range out {
-		out[k] = lo + k
 	}
 	return out
 }

@@ -63,11 +63,7 @@ func (r *rows) whole(decl *ir.LevelDecl) {
 			switch {
 			case x.Lo[j] > x.Hi[j]: // reported
 			case lo > hi:
-				d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no whole number satisfies the bounds: `%s` must be at least %v and at most %v",
-					v.EntryName(i), x.Lo[j], x.Hi[j])
-				if r.hi[j].at != r.lo[j].at {
-					d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
-				}
+				r.noneBetween("whole number", j)
 			case math.Max(-lo, hi) > largestWhole:
 				r.b.errorf(diag.BindIntegerEnds, r.lo[j].at, "the bounds of the integer variable `%s` are beyond 2^53", v.EntryName(i)).Detail =
 					"Not every whole number there is a double."

@@ -43,10 +43,7 @@ func (r *rows) placeKinked(rel relation) {
 					return
 				}
 				rows.kept = append(rows.kept, k)
-				p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
-				p.Rhs = append(p.Rhs, 0)
-				p.A.EndRow()
-				p.B.EndRow()
+				r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0)
 			}
 			k++
 		}
@@ -64,21 +61,12 @@ func (s *restater) coefficients() {
 	affine := &affine{g: s.b.graph, dx: dx, dy: s.dim, forms: map[*expr.Node]*form{}}
 	forms, entry := make([]*form, len(p.Rows)), make([]int, len(p.Rows))
 	for _, rows := range s.kinked {
-		var whole *form
-		for _, h := range rows.of.values {
-			f, bad, err := affine.of(h)
-			if bad != nil {
-				s.refuseCurved(&rows.of, bad.node, rows.of.at)
-				return
-			}
-			if err != nil { // the values were known when the rows were placed
-				return
-			}
-			if whole == nil {
-				whole = f
-			} else {
-				whole = whole.below(f)
-			}
+		whole, bad, err := affine.all(rows.of.values)
+		if bad != nil {
+			s.refuseCurved(&rows.of, bad.node, rows.of.at)
+		}
+		if bad != nil || err != nil { // the values were known when the rows were placed
+			return
 		}
 		for i, k := range rows.kept {
 			forms[rows.first+i], entry[rows.first+i] = whole, k

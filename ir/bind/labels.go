@@ -27,7 +27,7 @@ func (e *elaborator) rangesOverTuples(name string) bool {
 func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selector, bool) {
 	set := d.set
 	if len(subs) == 1 && subs[0].All {
-		return selector{width: d.n, all: true, pos: count(0, d.n)}, true
+		return selector{width: d.n, all: true, pos: expr.Sequence(0, d.n)}, true
 	}
 	if set.number {
 		if v, ok := e.labelIndex(subs[0].Lo); (!ok || v.set == nil) && e.textsOf(subs[0].Lo) == nil {
@@ -113,6 +113,7 @@ func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 		return elements{pos: []int{k}}, true
 	}
 	v := e.expr(x)
+	isText := v.kind == integer && v.set != nil && v.set.texts
 	switch {
 	case v.bad():
 		return elements{}, false
@@ -129,22 +130,32 @@ func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 			}
 		}
 		return out, true
-	case v.kind == integer && v.set != nil && v.set.texts:
-		return e.elementsOfTexts(x, v, set)
+	case isText:
 	case v.kind != integer || v.set == nil || v.set.root() != set.root():
 		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
 		return elements{}, false
 	}
 	out := elements{space: v.space, pos: make([]int, len(v.ints))}
 	for k, i := range v.ints {
-		if out.pos[k] = v.set.in(set, i-1); out.pos[k] >= 0 {
-			continue
+		labels := v.set.element(i - 1)
+		if isText {
+			out.pos[k] = set.find(labels...)
+		} else {
+			out.pos[k] = v.set.in(set, i-1)
 		}
-		if set.fake || v.set.fake {
+		switch {
+		case out.pos[k] >= 0:
+			continue
+		case set.fake || v.set.fake:
 			out.pos[k] = 0
 			continue
+		case isText:
+			d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", elab.Quote(x), tupleText(labels), set.name)
+			d.Detail = v.space.happens(k)
+			e.b.nearLabel(d, set, labels)
+		default:
+			e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(labels), set.name).Detail = v.space.happens(k)
 		}
-		e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(v.set.element(i-1)), set.name).Detail = v.space.happens(k)
 		return elements{}, false
 	}
 	return out, true

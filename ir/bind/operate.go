@@ -47,15 +47,20 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 	if !e.b.fits(at, "the expanded expression", s.n, size) {
 		return value{}
 	}
-	up, index := s.to(v.space), make([]int, s.n*size)
-	for k, t := range up {
+	v.node = e.gather(v.node, instances(s.to(v.space), size), s.shape(v.item), at)
+	v.space, v.product = s, nil
+	return v
+}
+
+// instances are the places of the entries of instances of a size, one behind the other.
+func instances(list []int, size int) []int {
+	index := make([]int, len(list)*size)
+	for k, t := range list {
 		for j := range size {
 			index[k*size+j] = t*size + j
 		}
 	}
-	v.node = e.gather(v.node, index, s.shape(v.item), at)
-	v.space, v.product = s, nil
-	return v
+	return index
 }
 
 // repeated copies a batched scalar to a batched item.
@@ -256,5 +261,5 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 
 // reshape gives a node's entries, in row-major order, another shape.
 func (e *elaborator) reshape(n *expr.Node, out expr.Shape, at diag.Span) *expr.Node {
-	return e.gather(n, count(0, out.Len()), out, at)
+	return e.gather(n, expr.Sequence(0, out.Len()), out, at)
 }

@@ -126,7 +126,7 @@ func (s *restater) find(roots []**expr.Node) (levels int) {
 func (s *restater) tree(n *expr.Node, at diag.Span) *expr.Node {
 	e, g := s.b.top(), s.b.graph
 	part := func(n *expr.Node, from, size int) *expr.Node {
-		return e.must(g.Gather(n, count(from, size), expr.VectorShape(size), at))
+		return e.must(g.Gather(n, expr.Sequence(from, size), expr.VectorShape(size), at))
 	}
 	entry := func(n *expr.Node, k int) *expr.Node {
 		return e.must(g.Gather(n, []int{k}, expr.ScalarShape(), at))
@@ -322,10 +322,7 @@ func (s *restater) press(k *kink, f *form, unit []float64) {
 			}
 		}
 		p.B.Append(s.at+i, 1)
-		p.A.EndRow()
-		p.B.EndRow()
-		p.Rhs = append(p.Rhs, 0-f.rest[i]/r)
-		p.Rows = append(p.Rows, ir.Row{Family: family, Index: i, Name: family.Name})
+		s.endRow(ir.Row{Family: family, Index: i, Name: family.Name}, 0-f.rest[i]/r)
 	}
 }
 

@@ -63,10 +63,7 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 		reserve(p.A, p.B, rel.form)
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			split(p.A, p.B, cols, vals)
-			p.A.EndRow()
-			p.B.EndRow()
-			p.Rhs = append(p.Rhs, 0-rest)
-			p.Rows = append(p.Rows, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0-rest)
 		})
 	}
 	for k, v := range decl.Vars {
@@ -81,6 +78,14 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 			emit(rel)
 		}
 	}
+}
+
+// endRow ends the open row of A and B.
+func (r *rows) endRow(row ir.Row, rhs float64) {
+	p := r.prob
+	p.A.EndRow()
+	p.B.EndRow()
+	p.Rhs, p.Rows = append(p.Rhs, rhs), append(p.Rows, row)
 }
 
 // upper fills X: rows on a single entry become bounds, the tightest wins.
@@ -127,14 +132,20 @@ func (r *rows) upper(decl *ir.LevelDecl) {
 	for j := range n {
 		r.coincide(j)
 		if p.X.Lo[j] > p.X.Hi[j] {
-			d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no x satisfies the bounds: `%s` must be at least %v and at most %v",
-				p.Upper.EntryName(j), p.X.Lo[j], p.X.Hi[j])
-			if r.hi[j].at != r.lo[j].at {
-				d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
-			}
+			r.noneBetween("x", j)
 		}
 	}
 	r.whole(decl)
+}
+
+// noneBetween reports bounds of entry j of x between which nothing lies.
+func (r *rows) noneBetween(what string, j int) {
+	x := &r.prob.X
+	d := r.b.errorf(diag.BindEmptySet, r.lo[j].at, "no %s satisfies the bounds: `%s` must be at least %v and at most %v",
+		what, r.prob.Upper.EntryName(j), x.Lo[j], x.Hi[j])
+	if r.hi[j].at != r.lo[j].at {
+		d.Related = []diag.Related{{Span: r.hi[j].at, Message: "the other bound is here"}}
+	}
 }
 
 // couple keeps a relation that is not part of X.

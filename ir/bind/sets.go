@@ -152,19 +152,11 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 		}
 		return b.filteredSet(set, v)
 	}
-	for _, w := range d.Within {
-		of := b.sets[w.Name]
-		if of == nil {
-			return false
-		}
-		if len(d.Within) == 1 {
-			set.within, set.parts = of, of.parts
-			if len(d.Keys) == 0 && of.parts != nil {
-				set.keys = of.keys
-			}
-		} else {
-			set.parts = append(set.parts, of)
-		}
+	if !b.declaredWithin(set, d) {
+		return false
+	}
+	if of := set.within; of != nil && len(d.Keys) == 0 && of.parts != nil {
+		set.keys = of.keys
 	}
 	entry := b.set.Get(s.Name)
 	switch {
@@ -185,6 +177,23 @@ func (b *binder) trySet(s *ir.Symbol, d *lang.IndexSet) bool {
 			}
 		}
 		b.fillSet(set, elements, "the model", func(k int) diag.Span { return d.Value.Elems[k].Span() })
+	}
+	return true
+}
+
+// declaredWithin says of a set what it is a part of, or what its tuples are made of; false
+// where that is not bound yet.
+func (b *binder) declaredWithin(set *boundSet, d *lang.IndexSet) bool {
+	for _, w := range d.Within {
+		of := b.sets[w.Name]
+		if of == nil {
+			return false
+		}
+		if len(d.Within) == 1 {
+			set.within, set.parts = of, of.parts
+		} else {
+			set.parts = append(set.parts, of)
+		}
 	}
 	return true
 }
@@ -321,20 +330,11 @@ func (b *binder) fillPlaceholder(all []*ir.Symbol, tried map[*ir.Symbol]bool) bo
 			continue
 		}
 		set := &boundSet{name: s.Name, fake: true, n: b.filler()}
-		known := true
-		for _, w := range d.Within {
-			of := b.sets[w.Name]
-			if known = known && of != nil; !known {
-				break
-			}
-			if len(d.Within) == 1 {
-				set.within, set.parts, set.n = of, of.parts, max(of.n/2, 1)
-			} else {
-				set.parts = append(set.parts, of)
-			}
-		}
-		if !known {
+		if !b.declaredWithin(set, d) {
 			continue
+		}
+		if set.within != nil {
+			set.n = max(set.within.n/2, 1)
 		}
 		set.placeholders()
 		tried[s] = true

@@ -166,7 +166,7 @@ func source(n *expr.Node) gathered {
 	if n.Op == expr.Gather {
 		return gathered{n.Args[0], n.Index}
 	}
-	return gathered{n, count(0, n.Shape.Rows)}
+	return gathered{n, expr.Sequence(0, n.Shape.Rows)}
 }
 
 // matrix is a node, or its transpose.

@@ -160,25 +160,6 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 	return out
 }
 
-// elementsOfTexts are texts as the elements of a set.
-func (e *elaborator) elementsOfTexts(x lang.Expr, v value, set *boundSet) (elements, bool) {
-	out := elements{space: v.space, pos: make([]int, len(v.ints))}
-	for k, i := range v.ints {
-		if out.pos[k] = set.find(v.set.labels[i-1]); out.pos[k] >= 0 {
-			continue
-		}
-		if set.fake || v.set.fake {
-			out.pos[k] = 0
-			continue
-		}
-		d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", elab.Quote(x), lang.LabelText(v.set.labels[i-1]), set.name)
-		d.Detail = v.space.happens(k)
-		e.b.nearLabel(d, set, []string{v.set.labels[i-1]})
-		return elements{}, false
-	}
-	return out, true
-}
-
 // compareTexts is == or != where a side, u of x.X or v of x.Y, is a text.
 func (e *elaborator) compareTexts(x *lang.Binary, u, v value) value {
 	written := func(y lang.Expr, other value) (side value, ok bool) {
@@ -267,16 +248,7 @@ func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 		return true
 	}
 	s := inner.space
-	labels := make([][]string, s.n)
-	for k := range labels {
-		for j := range s.at {
-			if of := s.sets[j]; of != nil {
-				labels[k] = append(labels[k], of.element(s.at[j][k]-1)...)
-			} else {
-				labels[k] = append(labels[k], strconv.Itoa(s.at[j][k]))
-			}
-		}
-	}
+	labels := indexAxis(s).Labels
 	if len(sets) == 1 {
 		set.within, set.parts = sets[0], sets[0].parts
 	} else {

@@ -165,7 +165,7 @@ func join(s, t *space) *space {
 // to returns, for each tuple of s, the tuple of its ancestor t it belongs to; both
 // are nil outside all comprehensions, where there is one instance.
 func (s *space) to(t *space) []int {
-	out := count(0, s.size())
+	out := expr.Sequence(0, s.size())
 	for ; s != t; s = s.parent {
 		for k, i := range out {
 			out[k] = s.up[i]

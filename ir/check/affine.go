@@ -49,7 +49,7 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 		places := slices.DeleteFunc(slices.Clone(v.curving), func(s site) bool { return restatable[s.what] })
 		b := places[0]
 		d := c.errorf(c.global, diag.NotAffine, b.at, "%s is not affine: `%s`", constraintText(r), elab.QuoteSpan(b.at))
-		d.Detail = bendReason(b.what)
+		d.Detail = curvedReason(b.what)
 		d.Context = r.Terms[i].Span()
 		d.Related = b.related
 		for _, other := range places[1:] {
@@ -58,8 +58,8 @@ func (c *checker) affineRelation(r *lang.Constraint, terms []value) {
 	}
 }
 
-// bendReason explains why an operation on variables is not affine.
-func bendReason(what string) string {
+// curvedReason explains why an operation on variables is not affine.
+func curvedReason(what string) string {
 	switch what {
 	case "*", ".*":
 		return "both factors depend on variables; a constraint may multiply variables by data only"

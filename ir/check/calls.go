@@ -113,7 +113,7 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 	if most > least {
 		want = fmt.Sprintf("%d or %d", least, most)
 	}
-	d := c.errorf(s, diag.Arity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, plural(most), n)
+	d := c.errorf(s, diag.Arity, e.Span(), "`%s` takes %s argument%s, but is given %d", e.Fn.Name, want, diag.Plural(most), n)
 	d.Detail = "it is `" + signature + "`"
 	if name := e.Fn.Name; n > most && (name == "max" || name == "min") {
 		d.Fix = "write `" + name + "([a, b, c])`, which takes any number"
@@ -121,13 +121,6 @@ func (c *checker) arity(s *scope, e *lang.Call, least, most int, signature strin
 		d.Fix = "write `rowsums(A)` for the sum of each row, `colsums(A)` for that of each column"
 	}
 	return false
-}
-
-func plural(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }
 
 // notFunction reports a call of something that has a value.

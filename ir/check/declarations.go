@@ -75,16 +75,22 @@ func (c *checker) data(e *entry, d *lang.Data) value {
 	if d.Value == nil {
 		return value{typ: t}
 	}
-	v := c.operand(c.global, d.Value)
-	what := "the value of `" + d.Name.Name + "`"
+	c.fitting(d.Value, t, "the value of `"+d.Name.Name+"`", false)
+	return value{typ: t}
+}
+
+// fitting checks what is known before solving and has a type, or, where one number may stand
+// for all entries, is a scalar.
+func (c *checker) fitting(e lang.Expr, t ir.Type, what string, scalar bool) value {
+	v := c.operand(c.global, e)
 	switch {
 	case isUnknown(v.typ) || isUnknown(t):
 	case v.deps != 0:
-		c.unfixed(d.Value, v, what)
-	case !elab.Fits(t, v.typ):
-		c.misfit(d.Value, v.typ, t, what)
+		c.unfixed(e, v, what)
+	case !elab.Fits(t, v.typ) && !(scalar && elab.IsScalar(v.typ)):
+		c.misfit(e, v.typ, t, what)
 	}
-	return value{typ: t}
+	return v
 }
 
 func (c *checker) misfit(e lang.Expr, got, want ir.Type, what string) {

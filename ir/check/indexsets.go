@@ -98,10 +98,7 @@ func (c *checker) declaredSet(d *lang.IndexSet) value {
 			set.parts = append(set.parts, of)
 		}
 	}
-	if n := len(set.tuple()); len(d.Keys) > 0 && len(d.Keys) != n {
-		c.errorf(c.global, diag.IndexSet, d.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
-			len(d.Keys), partsText(n))
-	}
+	c.keys(set)
 	if d.Value != nil {
 		if d.Value.Lo != nil {
 			c.numberSet(set, a)
@@ -110,6 +107,13 @@ func (c *checker) declaredSet(d *lang.IndexSet) value {
 		}
 	}
 	return value{typ: ir.Type{Kind: ir.SetType, Dims: []ir.Dim{set.size}}, set: set}
+}
+
+// keys checks the names that a declaration gives to the labels of its elements.
+func (c *checker) keys(set *indexSet) {
+	if keys, n := set.decl.Keys, len(set.tuple()); len(keys) > 0 && len(keys) != n {
+		c.errorf(c.global, diag.IndexSet, keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name, len(keys), partsText(n))
+	}
 }
 
 func partsText(n int) string {

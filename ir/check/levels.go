@@ -68,7 +68,7 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 	}
 	if len(set.Args) != len(names) {
 		c.errorf(c.global, diag.Arity, set.Span(), "`%s` takes %d argument%s, but is given %d",
-			name, len(names), plural(len(names)), len(set.Args)).Fix = setExample[name]
+			name, len(names), diag.Plural(len(names)), len(set.Args)).Fix = setExample[name]
 		return
 	}
 	if name == "ball" && lower {
@@ -86,27 +86,13 @@ func (c *checker) set(d *lang.Var, t ir.Type, lower bool) {
 		what := fmt.Sprintf("the %s of `%s`", names[i], name)
 		if name == "box" {
 			c.bounds = true
-			vs[i] = c.bound(a, t, what)
+			vs[i] = c.fitting(a, t, what, true)
 			c.bounds = false
 		} else {
 			vs[i] = c.fixedScalar(a, what)
 		}
 	}
 	c.nonempty(set, vs)
-}
-
-// bound checks an end of a box: a scalar, or as many entries as the variable
-// has.
-func (c *checker) bound(e lang.Expr, t ir.Type, what string) value {
-	v := c.operand(c.global, e)
-	switch {
-	case isUnknown(v.typ) || isUnknown(t):
-	case v.deps != 0:
-		c.unfixed(e, v, what)
-	case !elab.IsScalar(v.typ) && !elab.Fits(t, v.typ):
-		c.misfit(e, v.typ, t, what)
-	}
-	return v
 }
 
 // cross is the relative amount by which bounds that the text computes may cross

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"bilevelc/ir"
-	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -45,10 +44,10 @@ func (c *checker) solve() {
 
 // start checks `start x = e`.
 func (c *checker) start(item *lang.SolveItem) {
-	v := c.operand(c.global, item.Value)
 	name := item.Name.Name
 	e := c.symbols[name]
 	if e == nil || e.symbol.Kind != ir.VarSymbol || e.symbol.Lower {
+		c.operand(c.global, item.Value)
 		d := c.errorf(c.global, diag.NoSuchStart, item.Name.Span(), "`%s` is not an upper variable", name)
 		d.Detail = "a start is a point of the upper level; the lower level is solved from it"
 		var upper []string
@@ -60,15 +59,7 @@ func (c *checker) start(item *lang.SolveItem) {
 		d.Fix = suggest(name, upper)
 		return
 	}
-	t := c.resolve(e).typ
-	what := "the start of `" + name + "`"
-	switch {
-	case isUnknown(v.typ) || isUnknown(t):
-	case v.deps != 0:
-		c.unfixed(item.Value, v, what)
-	case !elab.IsScalar(v.typ) && !elab.Fits(t, v.typ):
-		c.misfit(item.Value, v.typ, t, what)
-	}
+	c.fitting(item.Value, c.resolve(e).typ, "the start of `"+name+"`", true)
 }
 
 // report checks the named expressions of the report, which may use anything.

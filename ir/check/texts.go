@@ -181,10 +181,7 @@ func (c *checker) filteredSet(set *indexSet) bool {
 				"leave `within` out: what stands in the braces says it"
 		}
 	}
-	if n := len(set.tuple()); len(set.decl.Keys) > 0 && len(set.decl.Keys) != n {
-		c.errorf(c.global, diag.IndexSet, set.decl.Keys[0].Span(), "`%s` has %d names for its parts, but its elements have %s", set.name,
-			len(set.decl.Keys), partsText(n))
-	}
+	c.keys(set)
 	in := c.binders(c.global, v.Binders, v.Cond != nil)
 	if v.Cond != nil {
 		c.condition(in, v.Cond)

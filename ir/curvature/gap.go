@@ -67,7 +67,7 @@ func (pr *prover) between(x, p, q []float64) *Witness {
 	}
 	words := func(a, m, b spot, curvature float64, undefined bool) *Witness {
 		return &Witness{Y: m.y, Ends: [][]float64{a.y, b.y}, Direction: direction, Curvature: curvature, Undefined: undefined,
-			Text: pr.directionText(extreme{vector: direction, cols: indices(len(p))})}
+			Text: pr.directionText(extreme{vector: direction, cols: expr.Sequence(0, len(p))})}
 	}
 	// enclosed holds the value of g at the point of the line itself, which m.y is by rounding.
 	enclosed := func(m spot) Interval {

@@ -29,7 +29,7 @@ func (pr *prover) directionText(e extreme) string {
 	if e.vector == nil {
 		return ""
 	}
-	order := indices(len(e.vector))
+	order := expr.Sequence(0, len(e.vector))
 	slices.SortStableFunc(order, func(a, b int) int {
 		switch x, y := math.Abs(e.vector[a]), math.Abs(e.vector[b]); {
 		case x > y:

@@ -3,9 +3,6 @@ package curvature
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/blas"
-	"gonum.org/v1/gonum/blas/blas64"
 )
 
 // effort says how near to the least eigenvalue of a block of several columns a bound
@@ -42,10 +39,7 @@ func recheck(a []float64, n int, e effort, cols []int, work *budget) (out extrem
 		start = e.before.vector
 	}
 	out.cols = cols
-	out.estimate, out.vector, _ = lanczos(n, recheckSteps, start, func(dst, v []float64) {
-		blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
-			blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: dst})
-	})
+	out.estimate, out.vector, _ = lanczos(n, recheckSteps, start, productWith(a, n))
 	if !finiteNumber(out.estimate) || out.estimate == 0 {
 		return out, false
 	}

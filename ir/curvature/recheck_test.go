@@ -9,6 +9,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"bilevelc/internal/sparse"
+	"bilevelc/ir/expr"
 )
 
 // spectral is a random symmetric matrix with the given eigenvalues.
@@ -59,7 +60,7 @@ func TestRecheck(t *testing.T) {
 				values[k] = spectrum(k, n) * (1 + 0.1*r.Float64())
 			}
 			a := spectral(r, values)
-			cols := indices(n)
+			cols := expr.Sequence(0, n)
 			before := leastEigenvalue(a, n, &budget{left: 1e12}, 0)
 			before.cols = cols
 			switch round % 4 {
@@ -147,7 +148,7 @@ func TestIndependentRows(t *testing.T) {
 		}
 		least := svd.Values(nil)[m-1]
 		rows := newRows(sparse.FromEntries(m, n, entries), nil, &budget{left: 1e12})
-		if rows.independent(indices(m)) {
+		if rows.independent(expr.Sequence(0, m)) {
 			if yes++; least < pivotTolerance {
 				t.Errorf("least singular value %v, and the rows are said to be independent", least)
 			}

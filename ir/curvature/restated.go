@@ -214,16 +214,16 @@ func (p *Proof) restatedText() string {
 	if more := len(places) - maxSteps; more > 0 {
 		places = append(places[:maxSteps], fmt.Sprintf("%d more", more))
 	}
-	return fmt.Sprintf("%s: by %d hidden lower variable%s and %d rows", strings.Join(places, ", "), entries, ending(entries), 2*entries)
+	return fmt.Sprintf("%s: by %d hidden lower variable%s and %d rows", strings.Join(places, ", "), entries, diag.Plural(entries), 2*entries)
 }
 
 // foldedText is what `check` says of constraints on x alone with kinks.
 func (p *Proof) foldedText() string {
 	var parts []string
 	for _, f := range p.folded {
-		text := fmt.Sprintf("`%s`: %d row%s of X", f.Family.Name, f.Rows, ending(f.Rows))
+		text := fmt.Sprintf("`%s`: %d row%s of X", f.Family.Name, f.Rows, diag.Plural(f.Rows))
 		if f.Extra > 0 {
-			text += fmt.Sprintf(" with %d further variable%s", f.Extra, ending(f.Extra))
+			text += fmt.Sprintf(" with %d further variable%s", f.Extra, diag.Plural(f.Extra))
 		}
 		parts = append(parts, text)
 	}
@@ -231,11 +231,4 @@ func (p *Proof) foldedText() string {
 		parts = append(parts[:maxSteps], fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func ending(n int) string {
-	if n == 1 {
-		return ""
-	}
-	return "s"
 }

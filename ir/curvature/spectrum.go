@@ -66,10 +66,7 @@ func leastEigenvalue(a []float64, n int, work *budget, give float64) extreme {
 		if !work.spend(2 * lanczosSteps * float64(n) * float64(n+2*lanczosSteps)) {
 			return out
 		}
-		out.estimate, out.vector, open = lanczos(n, lanczosSteps, nil, func(dst, v []float64) {
-			blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
-				blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: dst})
-		})
+		out.estimate, out.vector, open = lanczos(n, lanczosSteps, nil, productWith(a, n))
 	}
 	// Steps below the estimate, from what rounding and the recurrence leave open to
 	// the scale of the matrix; the first success is improved by inverse iteration.
@@ -219,13 +216,20 @@ func inverseIteration(a []float64, n int, factor blas64.Triangular, v []float64)
 		lapack64.Potrs(factor, blas64.General{Rows: n, Cols: 1, Stride: 1, Data: dst})
 	})
 	w := make([]float64, n)
-	blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
-		blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: w})
+	productWith(a, n)(w, v)
 	estimate = floats.Dot(v, w)
 	for i, t := range v {
 		w[i] -= estimate * t
 	}
 	return estimate, v, math.Sqrt(floats.Dot(w, w))
+}
+
+// productWith is the product of the n x n matrix a with a vector.
+func productWith(a []float64, n int) func(dst, v []float64) {
+	return func(dst, v []float64) {
+		blas64.Gemv(blas.NoTrans, 1, blas64.General{Rows: n, Cols: n, Stride: n, Data: a},
+			blas64.Vector{N: n, Inc: 1, Data: v}, 0, blas64.Vector{N: n, Inc: 1, Data: dst})
+	}
 }
 
 func normalize(v []float64) {

@@ -187,11 +187,7 @@ func (b *backward) visitElementwise(n *expr.Node, w []Interval) {
 				d[k] = w[k].mul(slopes[k].d2)
 			}
 			if f.leaf.Shape.Rank == 0 && len(d) > 1 { // broadcast: all rows are the leaf's one
-				var total Interval
-				for _, e := range d {
-					total = total.add(e)
-				}
-				d = []Interval{total}
+				d = []Interval{sumOf(d)}
 			}
 			b.addSquare(n, b.ruleOf(n, slopes), f.leaf, d)
 			b.shareWeights(n, w)

@@ -161,13 +161,5 @@ func (pr *prover) flat(s *study) *Witness {
 	if v == nil {
 		return nil
 	}
-	return &Witness{Direction: v, Flat: true, Text: pr.directionText(extreme{vector: v, cols: indices(n)})}
-}
-
-func indices(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
+	return &Witness{Direction: v, Flat: true, Text: pr.directionText(extreme{vector: v, cols: expr.Sequence(0, n)})}
 }

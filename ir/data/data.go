@@ -59,6 +59,14 @@ func (a *Array) Values() []float64 {
 	return a.Dense
 }
 
+// At is entry k, row-major.
+func (a *Array) At(k int) float64 {
+	if a.Sparse != nil {
+		return a.Sparse.At(k/a.Shape[1], k%a.Shape[1])
+	}
+	return a.Dense[k]
+}
+
 // Entry is one named array, or the labels of a set, and where it came from. At
 // least one of Array, Labels, Keyed and Table is there; a file with a header may
 // be both an Array and a Table, and the model decides which is meant.

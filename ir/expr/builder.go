@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"sync"
 
 	"bilevelc/internal/await"
@@ -59,11 +60,7 @@ func (b *Builder) Number(v float64) *Node {
 
 // Fill is an unnamed constant of shape s whose entries are all v.
 func (b *Builder) Fill(v float64, s Shape, at diag.Span) *Node {
-	vals := make([]float64, s.Len())
-	for i := range vals {
-		vals[i] = v
-	}
-	return b.Const("", NewArray(s, vals), at)
+	return b.Const("", NewArray(s, slices.Repeat([]float64{v}, s.Len())), at)
 }
 
 // Var is a whole declared variable, which starts at entry offset of x, or of
@@ -308,22 +305,7 @@ func flag(set bool, bit uint) uint64 {
 }
 
 func equal(m, n *Node) bool {
-	if m.Op != n.Op || m.Shape != n.Shape || m.Name != n.Name || m.Lower != n.Lower || m.Offset != n.Offset ||
-		m.TransA != n.TransA || m.TransB != n.TransB || m.Opaque != n.Opaque ||
-		len(m.Args) != len(n.Args) || len(m.Index) != len(n.Index) {
-		return false
-	}
-	for i := range m.Args {
-		if m.Args[i] != n.Args[i] {
-			return false
-		}
-	}
-	for i := range m.Index {
-		if m.Index[i] != n.Index[i] {
-			return false
-		}
-	}
-	return sameArray(m.Value, n.Value)
+	return m.sameOperation(n) && m.Name == n.Name && m.Opaque == n.Opaque && slices.Equal(m.Args, n.Args) && sameArray(m.Value, n.Value)
 }
 
 func sameArray(a, c *data.Array) bool {
@@ -336,12 +318,7 @@ func sameArray(a, c *data.Array) bool {
 	if len(a.Dense) > sharedEntries {
 		return &a.Dense[0] == &c.Dense[0]
 	}
-	for i := range a.Dense {
-		if math.Float64bits(a.Dense[i]) != math.Float64bits(c.Dense[i]) {
-			return false
-		}
-	}
-	return true
+	return SameBits(a.Dense, c.Dense)
 }
 
 func transposed(s Shape, trans bool) (rows, cols int) {
@@ -356,6 +333,15 @@ func mark(trans bool) string {
 		return "'"
 	}
 	return ""
+}
+
+// Sequence lists lo, lo+1, ...: n of them.
+func Sequence(lo, n int) []int {
+	out := make([]int, n)
+	for k := range out {
+		out[k] = lo + k
+	}
+	return out
 }
 
 func isIdentity(index []int) bool {

@@ -51,36 +51,19 @@ func scaleEntries(m *sparse.CSR, a *data.Array) *data.Array {
 	out.Val = make([]float64, len(m.Val))
 	for i := 0; i < m.Rows; i++ {
 		for k := m.Ptr[i]; k < m.Ptr[i+1]; k++ {
-			out.Val[k] = m.Val[k] * entry(a, i, m.Col[k])
+			out.Val[k] = m.Val[k] * a.At(i*m.Cols+m.Col[k])
 		}
 	}
 	return data.SparseMatrix(&out)
 }
 
-// entry is a[i, j] of a matrix.
-func entry(a *data.Array, i, j int) float64 {
-	if a.Sparse != nil {
-		return a.Sparse.At(i, j)
-	}
-	return a.Dense[i*a.Shape[1]+j]
-}
-
 // gather evaluates Gather. A matrix taken from a sparse matrix stays sparse.
 func gather(n *Node, u *data.Array) *data.Array {
-	if u.Sparse == nil {
+	if u.Sparse == nil || n.Shape.Rank != 2 {
 		out := make([]float64, len(n.Index))
 		for k, i := range n.Index {
 			if i >= 0 {
-				out[k] = u.Dense[i]
-			}
-		}
-		return NewArray(n.Shape, out)
-	}
-	if n.Shape.Rank != 2 {
-		out := make([]float64, len(n.Index))
-		for k, i := range n.Index {
-			if i >= 0 {
-				out[k] = entry(u, i/u.Shape[1], i%u.Shape[1])
+				out[k] = u.At(i)
 			}
 		}
 		return NewArray(n.Shape, out)
@@ -90,7 +73,7 @@ func gather(n *Node, u *data.Array) *data.Array {
 		if i < 0 {
 			continue
 		}
-		if v := entry(u, i/u.Shape[1], i%u.Shape[1]); v != 0 {
+		if v := u.At(i); v != 0 {
 			entries = append(entries, sparse.Entry{Row: k / n.Shape.Cols, Col: k % n.Shape.Cols, Val: v})
 		}
 	}

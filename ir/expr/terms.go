@@ -172,13 +172,10 @@ func (b *Builder) Known(n *Node) *data.Array {
 // factor tells the entries of an argument that is known data; those of others count as 1.
 func (a reader) factor(n *Node) (entry func(k int) float64, is bool) {
 	value := a.known(n)
-	switch {
-	case value == nil:
+	if value == nil {
 		return func(int) float64 { return 1 }, false
-	case value.Sparse != nil:
-		return func(k int) float64 { return value.Sparse.At(k/value.Sparse.Cols, k%value.Sparse.Cols) }, true
 	}
-	return func(k int) float64 { return value.Dense[k] }, true
+	return value.At, true
 }
 
 // products are terms of one entry of each argument: count of them for each entry.

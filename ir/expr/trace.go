@@ -101,13 +101,10 @@ func newFault(n *Node, k int, value float64, args []*data.Array, slope bool, val
 
 // at is entry k of an array, or the only one of a scalar.
 func at(a *data.Array, k int) float64 {
-	switch {
-	case a.Rank() == 0:
+	if a.Rank() == 0 {
 		return a.Dense[0]
-	case a.Sparse != nil:
-		return a.Sparse.At(k/a.Shape[1], k%a.Shape[1])
 	}
-	return a.Dense[k]
+	return a.At(k)
 }
 
 // Error is one line, such as "log of -0.2 at model.blv:12:9, where y[3] = -0.2".

@@ -1,9 +1,6 @@
 package facts
 
-import (
-	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
-)
+import "bilevelc/ir/expr"
 
 // dependence is what is known of an entry of a node: each says less than the one before.
 type dependence uint8
@@ -78,20 +75,12 @@ func (f *flow) dataNode(n *expr.Node) *node {
 	value := f.graph.Known(n)
 	for k := range n.Shape.Len() {
 		d := fixed
-		if value != nil && entry(value, k) == 0 {
+		if value != nil && value.At(k) == 0 {
 			d, made.zeros = zero, true
 		}
 		f.depends = append(f.depends, d)
 	}
 	return made
-}
-
-// entry is entry k of an array, row-major.
-func entry(a *data.Array, k int) float64 {
-	if a.Sparse != nil {
-		return a.Sparse.At(k/a.Sparse.Cols, k%a.Sparse.Cols)
-	}
-	return a.Dense[k]
 }
 
 // of is how entry k of a node depends on the variables.

@@ -272,7 +272,7 @@ func (c *cutting) sum(n *node, terms []term, shape expr.Shape) (*expr.Node, erro
 			return nil, err
 		}
 	}
-	if slices.Equal(rows, sequence(shape.Len())) { // one term a row
+	if slices.Equal(rows, expr.Sequence(0, shape.Len())) { // one term a row
 		return b.Gather(u, rows, shape, n.Span)
 	}
 	return b.ScatterAdd(u, rows, shape, n.Span)

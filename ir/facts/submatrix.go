@@ -69,7 +69,7 @@ func (c *cutting) matrixMatrix(n *node, terms []term) (*expr.Node, error) {
 		if err != nil {
 			return nil, false, err
 		}
-		v, err = c.graph.Gather(v, sequence(len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span)
+		v, err = c.graph.Gather(v, expr.Sequence(0, len(index)), expr.MatrixShape(len(rows), len(cols)), n.Span)
 		return v, false, err
 	}
 	u, ta, err := factor(0, n.TransA, rows, inner)
@@ -100,7 +100,7 @@ func (c *cutting) submatrix(m *expr.Node, trans bool, rows, cols []int) (*expr.N
 	if trans {
 		height, width = width, height
 	}
-	if slices.Equal(rows, sequence(height)) && slices.Equal(cols, sequence(width)) {
+	if slices.Equal(rows, expr.Sequence(0, height)) && slices.Equal(cols, expr.Sequence(0, width)) {
 		return m, trans, nil
 	}
 	value := c.graph.Known(m)
@@ -151,13 +151,4 @@ func positions(m *expr.Node, trans bool, rows, cols []int) []int {
 func distinct(v []int) []int {
 	slices.Sort(v)
 	return slices.Compact(v)
-}
-
-// sequence is 0, 1, ..., n-1.
-func sequence(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }

@@ -240,3 +240,11 @@ func (l List) First(n int) List {
 	}
 	return out
 }
+
+// Plural is what ends a word that counts n things.
+func Plural(n int) string {
+	if n == 1 {
+		return ""
+	}
+	return "s"
+}
