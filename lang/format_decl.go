@@ -124,12 +124,7 @@ func (p *printer) indexSet(d *IndexSet) {
 		p.binders(v.Binders, v.Cond)
 	}
 	for i, e := range v.Elems {
-		space := ""
-		if i > 0 {
-			p.word(",")
-			space = " "
-		}
-		p.gap(e.Place.Start, space)
+		p.entry(i, ",", e.Place.Start)
 		if len(e.Parts) == 1 {
 			p.expr(e.Parts[0], OrLevel)
 		} else {
@@ -177,12 +172,7 @@ func (p *printer) fn(d *Fn) {
 	p.word("fn " + d.Name.Name)
 	p.open("(")
 	for i, param := range d.Params {
-		space := ""
-		if i > 0 {
-			p.word(",")
-			space = " "
-		}
-		p.gap(param.Place.Start, space)
+		p.entry(i, ",", param.Place.Start)
 		p.word(param.Name.Name)
 		if param.Type != nil {
 			p.word(": ")

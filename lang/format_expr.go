@@ -129,15 +129,20 @@ func (p *printer) bracketed(open string, elems []Expr, shut string, end int) {
 	p.separated(open, elems, shut, end, ",")
 }
 
+// entry begins entry i of a list, which stands at an offset of the source.
+func (p *printer) entry(i int, between string, at int) {
+	if i == 0 {
+		p.gap(at, "")
+		return
+	}
+	p.word(between)
+	p.gap(at, " ")
+}
+
 func (p *printer) separated(open string, elems []Expr, shut string, end int, between string) {
 	p.open(open)
 	for i, e := range elems {
-		space := ""
-		if i > 0 {
-			p.word(between)
-			space = " "
-		}
-		p.gap(start(e), space)
+		p.entry(i, between, start(e))
 		p.expr(e, OrLevel)
 	}
 	p.closingGap(end)
@@ -147,12 +152,7 @@ func (p *printer) separated(open string, elems []Expr, shut string, end int, bet
 func (p *printer) subscripts(x *Index) {
 	p.open("[")
 	for i, s := range x.Subs {
-		space := ""
-		if i > 0 {
-			p.word(",")
-			space = " "
-		}
-		p.gap(start(s), space)
+		p.entry(i, ",", start(s))
 		if s.All {
 			p.word(":")
 			continue

@@ -289,34 +289,35 @@ func (s *session) constraint(subject *lang.SubjectTo) {
 
 // solve reads solve { start x = e; name = e }.
 func (s *session) solve(f *lang.File) {
-	word, brace := s.openBlock(nil)
-	block := &lang.Solve{At: lang.At{Place: s.tokenSpan(word)}}
+	block := &lang.Solve{}
 	f.Decls = append(f.Decls, block)
-	for !s.closeBlock(brace) {
-		if s.strayBrace() || s.strayWord("solve", "NAME = VALUE") {
-			continue
-		}
-		if item, ok := s.solveNode(s.statement()); ok {
+	block.At = s.lines("solve", "NAME = VALUE", func(c cut) {
+		if item, ok := s.solveNode(c); ok {
 			block.Items = append(block.Items, item)
 		}
-	}
-	block.At = s.at(word.Pos.Offset, s.blockEnd(word))
+	})
 }
 
 // report reads report { name = e }.
 func (s *session) report(f *lang.File) {
-	word, brace := s.openBlock(nil)
-	block := &lang.Report{At: lang.At{Place: s.tokenSpan(word)}}
+	block := &lang.Report{}
 	f.Decls = append(f.Decls, block)
-	for !s.closeBlock(brace) {
-		if s.strayBrace() || s.strayWord("report", "NAME = EXPRESSION") {
-			continue
-		}
-		if item := s.reportNode(s.statement()); item != nil {
+	block.At = s.lines("report", "NAME = EXPRESSION", func(c cut) {
+		if item := s.reportNode(c); item != nil {
 			block.Items = append(block.Items, item)
 		}
+	})
+}
+
+// lines reads a block whose lines have one form, and returns its place.
+func (s *session) lines(block, form string, line func(c cut)) lang.At {
+	word, brace := s.openBlock(nil)
+	for !s.closeBlock(brace) {
+		if !s.strayBrace() && !s.strayWord(block, form) {
+			line(s.statement())
+		}
 	}
-	block.At = s.at(word.Pos.Offset, s.blockEnd(word))
+	return s.at(word.Pos.Offset, s.blockEnd(word))
 }
 
 // strayWord reports a statement word inside solve { } or report { }.

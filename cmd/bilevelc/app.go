@@ -157,23 +157,14 @@ func (a *app) readData(ctx context.Context, in inputs) (*data.Set, error) {
 	began := time.Now()
 	defer func() { a.reading += time.Since(began) }()
 	return during(ctx, "reading the data", func() (*data.Set, error) {
-		all := &data.Set{}
-		var diags diag.List
+		var all datafile.Sum
 		for _, spec := range in.data {
-			set, more := datafile.Load(spec, a.io.in)
-			diags = append(diags, more...)
-			if set != nil {
-				all.Entries = append(all.Entries, set.Entries...)
-			}
+			all.Add(datafile.Load(spec, a.io.in))
 		}
 		for _, spec := range in.set {
-			set, more := datafile.ParseSet(spec)
-			diags = append(diags, more...)
-			if set != nil {
-				all.Entries = append(all.Entries, set.Entries...)
-			}
+			all.Add(datafile.ParseSet(spec))
 		}
-		return all, diags.Err()
+		return &all.Set, all.Diagnostics.Err()
 	})
 }
 

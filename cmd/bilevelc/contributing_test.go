@@ -34,7 +34,7 @@ func TestContributing(t *testing.T) {
 	if marked := strings.Count(text, "<!-- "); len(blocks) != marked || marked == 0 {
 		t.Fatalf("%d blocks are marked, %d can be read", marked, len(blocks))
 	}
-	changed := map[string]string{} // path to text
+	changed, used := map[string]string{}, map[string]bool{} // path to text; those that a test is of
 	tests := map[string]bool{}
 	for _, b := range blocks {
 		how, path, line, test, code := b[1], b[2], b[3], b[4], b[5]
@@ -63,28 +63,39 @@ func TestContributing(t *testing.T) {
 	if len(tests) < 3 {
 		t.Fatalf("only %d tests are named", len(tests))
 	}
-	dir, replace := t.TempDir(), map[string]string{}
-	for path, text := range changed {
-		at := filepath.Join(dir, strings.ReplaceAll(path, "/", "__"))
-		if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+	for test := range tests {
+		// What is added to other packages would have all that depends on them compiled again.
+		of, _, _ := strings.Cut(strings.TrimPrefix(test, "./"), " ")
+		dir, replace := t.TempDir(), map[string]string{}
+		for path, text := range changed {
+			if filepath.Dir(path) != of {
+				continue
+			}
+			at := filepath.Join(dir, filepath.Base(path))
+			if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			replace[filepath.Join(root, path)] = at
+			used[path] = true
+		}
+		list, err := json.Marshal(map[string]any{"Replace": replace})
+		if err != nil {
 			t.Fatal(err)
 		}
-		replace[filepath.Join(root, path)] = at
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(overlay, list, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for test := range tests {
+		overlay := filepath.Join(dir, "overlay.json")
+		if err := os.WriteFile(overlay, list, 0o644); err != nil {
+			t.Fatal(err)
+		}
 		cmd := exec.Command("go", append([]string{"test", "-v", "-overlay", overlay}, strings.Fields(test)...)...)
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "--- PASS") {
 			t.Errorf("go test %s: %v\n%s", test, err, out)
+		}
+	}
+	for path := range changed {
+		if !used[path] {
+			t.Errorf("no test is of what is added to %s", path)
 		}
 	}
 }

@@ -63,6 +63,20 @@ func Holds(file string) bool {
 	return ok
 }
 
+// Sum is what several files and texts give together.
+type Sum struct {
+	Set         data.Set
+	Diagnostics diag.List
+}
+
+// Add adds what one of them gives.
+func (s *Sum) Add(set *data.Set, found diag.List) {
+	s.Diagnostics = append(s.Diagnostics, found...)
+	if set != nil {
+		s.Set.Entries = append(s.Set.Entries, set.Entries...)
+	}
+}
+
 // Load reads what `--data spec` names: a file, or name=file to bind one array
 // under that name. The file `-` is stdin, read as JSON unless its content
 // shows another format. The list holds errors where the set is not to be

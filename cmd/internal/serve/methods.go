@@ -16,7 +16,6 @@ import (
 	"bilevelc/internal/await"
 	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
-	"bilevelc/lang/diag"
 	"bilevelc/runtime"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/method"
@@ -182,25 +181,17 @@ func (s *server) update(t *task) (any, error) {
 
 // read makes a set of what a client supplies. The error is a diag.List.
 func (p *supplied) read() (*data.Set, error) {
-	all := &data.Set{}
-	var diags diag.List
-	add := func(set *data.Set, found diag.List) {
-		diags = append(diags, found...)
-		if set != nil {
-			all.Entries = append(all.Entries, set.Entries...)
-		}
-	}
+	var all datafile.Sum
 	for _, spec := range p.Files {
-		add(datafile.Load(spec, nil))
+		all.Add(datafile.Load(spec, nil))
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.Data)) {
-		set, found := entry(name, p.Data[name])
-		add(set, found)
+		all.Add(entry(name, p.Data[name]))
 	}
 	for _, spec := range p.Set {
-		add(datafile.ParseSet(spec))
+		all.Add(datafile.ParseSet(spec))
 	}
-	return all, diags.Err()
+	return &all.Set, all.Diagnostics.Err()
 }
 
 func (s *server) problem(handle string) (*bound, error) {

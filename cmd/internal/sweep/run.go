@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"bilevelc/ir/data"
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
@@ -105,29 +104,22 @@ func (r *Runner) problem(ctx context.Context, job Job) (*runtime.Problem, error)
 	if err != nil {
 		return nil, err
 	}
-	set := &data.Set{}
-	var diags diag.List
-	add := func(more *data.Set, found diag.List) {
-		diags = append(diags, found...)
-		if more != nil {
-			set.Entries = append(set.Entries, more.Entries...)
-		}
-	}
+	var all datafile.Sum
 	for _, input := range job.Data {
 		text, err := r.Inputs.Input(ctx, input.Hash)
 		if err != nil {
 			return nil, err
 		}
 		name, file := splitName(input.Name)
-		add(datafile.Read(datafile.Auto, file, string(text), name))
+		all.Add(datafile.Read(datafile.Auto, file, string(text), name))
 	}
 	for _, spec := range job.Set {
-		add(datafile.ParseSet(spec))
+		all.Add(datafile.ParseSet(spec))
 	}
-	if err := diags.Err(); err != nil {
+	if err := all.Diagnostics.Err(); err != nil {
 		return nil, &FaultError{err}
 	}
-	problem, err := model.BindSet(set, runtime.BindOptions{Seed: job.Seed, Context: ctx})
+	problem, err := model.BindSet(&all.Set, runtime.BindOptions{Seed: job.Seed, Context: ctx})
 	if err != nil {
 		return nil, fault(err)
 	}
