@@ -67,7 +67,7 @@ func (v *Solver) penalties(pt *point) elastic {
 
 // steered solves the subproblem with penalties that are large enough: they grow as long as that lowers the violation which the subproblem leaves.
 func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
-	q, err := v.subproblem(ctx, st, st.penalty)
+	q, err := v.subproblem(ctx, st, st.pt, st.penalty)
 	if err != nil || len(v.kinds) == 0 {
 		return q, err
 	}
@@ -79,7 +79,7 @@ func (v *Solver) steered(ctx context.Context, st *state) (*sub, error) {
 		if math.IsInf(norm(more), 0) {
 			return q, nil
 		}
-		next, err := v.subproblem(ctx, st, more)
+		next, err := v.subproblem(ctx, st, st.pt, more)
 		if err != nil {
 			return nil, err
 		}
@@ -170,9 +170,10 @@ func (v *Solver) descend(ctx context.Context, st *state) (*kkt.Point, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		if trial == nil || ratio < poor {
-			if corrected, better := v.corrected(ctx, st, q, trial, phi); better > ratio {
-				trial, ratio = corrected, better
+		for corrects := ratio < poor; corrects; { // each leaves about the part of an error by which the derivatives have changed
+			next, better := v.corrected(ctx, st, q, trial, phi)
+			if corrects = better > ratio && better < good; better > ratio {
+				trial, ratio = next, better
 			}
 		}
 		reached := q.length >= st.delta*(1-0x1p-20)
@@ -209,9 +210,10 @@ func (v *Solver) judged(ctx context.Context, st *state, q *sub, phi float64) (*p
 	return trial, (phi - trial.f - v.violation(trial.c, st.penalty) + noise) / (q.promise + noise)
 }
 
-// corrected tries a second-order correction: the subproblem with the constraints' values at the rejected trial point (Fletcher 1982; Nocedal and Wright 2006, section 18.3).
+// corrected tries a second-order correction: the subproblem with the values at the rejected trial point of what it has linearized, the constraints and the follower's stationarity (Fletcher 1982; Nocedal
+// and Wright 2006, section 18.3). Without it steps along curved kinks of F would leave them by the square of their length, and F would rise by as much (the Maratos effect).
 func (v *Solver) corrected(ctx context.Context, st *state, q *sub, trial *point, phi float64) (*point, float64) {
-	if trial == nil || len(v.kinds) == 0 {
+	if trial == nil || len(v.kinds) == 0 && v.p.Facts.JointlyQuadratic {
 		return nil, -1
 	}
 	shifted := *st.pt
@@ -222,9 +224,17 @@ func (v *Solver) corrected(ctx context.Context, st *state, q *sub, trial *point,
 			shifted.c[i] -= t * (v.entry(trial, j) - v.entry(st.pt, j))
 		}
 	}
+	lo := *st.pt.lower
+	lo.grad = make([]float64, v.p.Dy)
+	v.p.G.GradY(lo.grad, trial.x, trial.y)
+	dx, dy := minus(trial.x, st.pt.x), minus(trial.y, st.pt.y)
+	for i := range lo.grad {
+		lo.grad[i] -= lo.h.RowDot(i, dy) + lo.g.RowDot(i, dx)
+	}
+	shifted.lower = &lo
 	moved := *st
 	moved.pt = &shifted
-	next, err := v.subproblem(ctx, &moved, st.penalty)
+	next, err := v.subproblem(ctx, &moved, trial, st.penalty)
 	if err != nil {
 		return nil, -1
 	}

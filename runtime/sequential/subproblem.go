@@ -21,8 +21,8 @@ type sub struct {
 	elastic float64 // the sum of violations that are left, by their penalties
 }
 
-// subproblem solves the QPEC at st.
-func (v *Solver) subproblem(ctx context.Context, st *state, penalty elastic) (*sub, error) {
+// subproblem solves the QPEC at st, from a point of its system.
+func (v *Solver) subproblem(ctx context.Context, st *state, from *point, penalty elastic) (*sub, error) {
 	pt := st.pt
 	region := &trust{x: make([]float64, len(pt.x))}
 	for j := range region.x {
@@ -43,7 +43,7 @@ func (v *Solver) subproblem(ctx context.Context, st *state, penalty elastic) (*s
 	if err != nil {
 		return nil, err
 	}
-	z := v.start(s, pt)
+	z := v.start(s, from)
 	branch, _ := s.BranchAt(z)
 	out := &sub{s: s}
 	out.p, err = solver.Improve(ctx, z, branch)
