@@ -93,7 +93,7 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	return r.Point, pieces.ErrStalled
 }
 
-// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where the Hessian in y is sparse, what is kept
+// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where it is taken with sparse factors, what is kept
 // of the follower is a few numbers for each entry of y and of the leader: no more than ny^1.5, what a sparse factor of a mesh takes (George 1973).
 func oneAnswer(p *problem.Problem) string {
 	switch {
@@ -101,7 +101,7 @@ func oneAnswer(p *problem.Problem) string {
 		return "g is not shown to be strongly convex in y"
 	case p.Integer != nil:
 		return "an upper variable takes whole numbers only"
-	case p.Facts.HessianPattern != nil && math.Pow(float64(p.Dx+p.X.Extended.Extra()), 2) > float64(p.Dy):
+	case reduced.Sparse(p) && math.Pow(float64(p.Dx+p.X.Extended.Extra()), 2) > float64(p.Dy):
 		return "there are too many upper variables beside a follower with a sparse Hessian"
 	}
 	return ""

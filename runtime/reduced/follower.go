@@ -30,22 +30,23 @@ type row struct {
 //
 //	y = y0 + J w + E'lambda,   v = p0 + R w + Y lambda,   lo <= v <= hi,
 //
-// J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major. Slacks and multipliers are then both lengths in the metric of H.
+// J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major, E and Y block by block. Slacks and multipliers are then both lengths in the metric of H.
 type follower struct {
 	sys     *kkt.System
 	nw, n   int // len w: x and the further variables of X; len y
 	m       int
 	rows    []row
 	of      []place // of each row of the problem
-	h       *linalg.Cholesky
-	j, e    []float64 // n x nw, m x n
-	r, y    []float64 // m x nw, m x m
+	blocks  []block
+	owner   []int     // the block of each row
+	within  []int     // the place of each entry of y in its block
+	j, r    []float64 // n x nw, m x nw
 	p0, y0  []float64
 	walls   []wall // of the leader
 	lo, hi  []float64
 	readsX  bool
 	coupled []coupledRow
-	sparse  *sparseFollower // instead of h, e and y, where H is known to be sparse
+	sparse  *sparseFollower // instead of the blocks' matrices, where H is known to be sparse and they are large
 }
 
 // place is where a row of the problem went.
@@ -74,23 +75,17 @@ type coupledRow struct {
 // newFollower eliminates y: three products of matrices and a Cholesky factor.
 func newFollower(s *kkt.System) (*follower, error) {
 	f := &follower{sys: s, nw: s.Nx + s.P.X.Extended.Extra(), n: s.Ny}
-	if s.P.Facts.HessianPattern != nil {
+	if Sparse(s.P) {
 		f.sparse = newSparseFollower(s.H, f.n)
 		if f.sparse.hessian.Raised > 0 {
 			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
 		}
-	} else {
-		h := s.H.Dense()
-		var ok bool
-		if f.h, ok = linalg.NewCholesky(f.n, h); !ok {
-			return nil, fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
-		}
-		if kept := f.h.Kept(func(i int) float64 { return s.H.At(i, i) }); kept < singular {
-			return nil, fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
-		}
 	}
 	f.box()
 	f.group()
+	if err := f.divide(); err != nil {
+		return nil, err
+	}
 	f.upperWalls()
 	f.products()
 	if err := f.normalize(); err != nil {
@@ -254,7 +249,12 @@ func (f *follower) products() {
 		}
 	}
 	if f.sparse == nil {
-		f.h.SolveInverse(f.j, nw)
+		for k := range f.blocks {
+			b := &f.blocks[k]
+			part := b.gatherRows(f.j, nw)
+			b.h.SolveInverse(part, nw)
+			b.scatterRows(f.j, part, nw)
+		}
 	} else {
 		column := make([]float64, n)
 		for c := range nw {
@@ -288,21 +288,7 @@ func (f *follower) products() {
 		f.sparse.b = b
 		return
 	}
-	bt := b.T().Dense() // n x m
-	if m == 0 {
-		bt = nil
-	}
-	f.h.SolveInverse(bt, m)
-	f.e = make([]float64, m*n)
-	transpose(f.e, bt, n, m)
-	f.y = make([]float64, m*m)
-	multiply(f.y, b, bt, m)
-	for a := range m {
-		for c := range a {
-			v := (f.y[a*m+c] + f.y[c*m+a]) / 2
-			f.y[a*m+c], f.y[c*m+a] = v, v
-		}
-	}
+	f.matrices(b)
 }
 
 // sparseShare is the part of a matrix below which its products take less time entry by entry than in dense blocks, which are about eight
@@ -324,10 +310,10 @@ func multiply(out []float64, b *sparse.CSR, c []float64, k int) {
 		}
 		return
 	}
-	gram.Subtract(block(out, b.Rows, k), block(b.Negated().Dense(), b.Rows, b.Cols), false, block(c, b.Cols, k))
+	gram.Subtract(matrix(out, b.Rows, k), matrix(b.Negated().Dense(), b.Rows, b.Cols), false, matrix(c, b.Cols, k))
 }
 
-func block(a []float64, rows, cols int) gram.Block {
+func matrix(a []float64, rows, cols int) gram.Block {
 	return gram.Block{Data: a, Rows: rows, Cols: cols, Stride: cols}
 }
 
@@ -350,13 +336,17 @@ func (f *follower) solveH(v []float64) {
 		f.sparse.solveH(v)
 		return
 	}
-	f.h.SolveT(v)
-	f.h.Solve(v)
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		part := b.gather(v)
+		b.h.SolveT(part)
+		b.h.Solve(part)
+		b.scatter(v, part)
+	}
 }
 
 // normalize puts rows into their units, and moves what depends on equality rows before it out of the rows.
 func (f *follower) normalize() error {
-	m := f.m
 	for r := range f.rows {
 		w := &f.rows[r]
 		if w.lo > w.hi {
@@ -371,7 +361,7 @@ func (f *follower) normalize() error {
 		f.p0[r] *= w.unit
 		scale(f.r[r*f.nw:(r+1)*f.nw], w.unit)
 		if f.sparse == nil {
-			scale(f.e[r*f.n:(r+1)*f.n], w.unit)
+			scale(f.blockOf(r).rowE(r), w.unit)
 		} else {
 			_, vals := f.sparse.b.Row(r)
 			scale(vals, w.unit)
@@ -382,31 +372,21 @@ func (f *follower) normalize() error {
 		f.sparse.take(f.sparse.b)
 		return f.equalities()
 	}
-	for a := range m {
-		for c := range m {
-			f.y[a*m+c] *= f.rows[a].unit * f.rows[c].unit
+	for r := range f.rows {
+		b := f.blockOf(r)
+		y := b.rowY(r)
+		for c := range y {
+			y[c] *= f.rows[r].unit * f.rows[b.first+c].unit
 		}
-		f.y[a*m+a] = 1
+		y[r-b.first] = 1
 	}
 	return f.equalities()
-}
-
-// length is that of row r in the metric of H^-1; with sparse factors in that of the inverse of H's diagonal, which is of the same order where H is a sum of terms of few entries.
-func (f *follower) length(r int) float64 {
-	if f.sparse == nil {
-		return math.Sqrt(f.y[r*f.m+r])
-	}
-	square := 0.0
-	cols, vals := f.sparse.b.Row(r)
-	for t, j := range cols {
-		square += vals[t] * vals[t] / f.sys.H.At(j, j)
-	}
-	return math.Sqrt(square)
 }
 
 // equalities takes equality rows that depend on those before them out: what they ask of x is left as a wall. Their multipliers are not unique.
 func (f *follower) equalities() error {
 	z := inverse{f: f}
+	z.begin()
 	for r := range f.rows {
 		w := &f.rows[r]
 		if !w.equal {

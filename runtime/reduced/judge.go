@@ -144,26 +144,15 @@ func (p *piece) adjoint(j *judged) {
 // subtractBiactive takes C'gamma from dst, C of the biactive rows with all entries of w: C = R_K - Y_KS T.
 func (p *piece) subtractBiactive(dst, gamma []float64) {
 	f := p.f
-	x := make([]float64, len(p.tangent))
+	if len(p.k) == 0 {
+		return
+	}
 	for a, r := range p.k {
-		if gamma[a] == 0 {
-			continue
-		}
 		linalg.Axpy(dst, -gamma[a], f.r[r*f.nw:(r+1)*f.nw])
-		for b, s := range p.tangent {
-			if f.sparse == nil {
-				x[b] += gamma[a] * f.y[r*f.m+s]
-			}
-		}
 	}
-	if f.sparse != nil && len(p.k) > 0 {
-		all := make([]float64, f.m)
-		f.addY(all, p.k, func(a, _ int) float64 { return gamma[a] })
-		for b, s := range p.tangent {
-			x[b] = all[s]
-		}
-	}
-	linalg.Gemv(dst, 1, p.t, len(x), f.nw, true, x)
+	y := make([]float64, f.m)
+	f.addY(y, p.k, func(a, _ int) float64 { return gamma[a] })
+	p.pullT(dst, 1, y)
 }
 
 // restore moves w by the least step that makes the equations hold, as rounding leaves them off; false where they hold already.

@@ -105,7 +105,7 @@ func (s *solver) projectX(dst, w []float64) error {
 func (p *piece) face(w, g []float64) *working {
 	f := p.f
 	p.k = p.k[:0]
-	p.tangent, p.t = p.tangent[:0], p.t[:0]
+	p.tangents = nil // no row of the follower is kept
 	for i := range f.walls {
 		wall := &f.walls[i]
 		p.wallOn[i] = wall.equal || wall.rhs-linalg.Dot(wall.vec, w) <= tight*(math.Abs(wall.rhs)+wall.length*linalg.Norm(w))

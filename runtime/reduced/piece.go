@@ -3,7 +3,6 @@ package reduced
 import (
 	"slices"
 
-	"bilevelc/internal/gram"
 	"bilevelc/runtime/linalg"
 )
 
@@ -27,9 +26,9 @@ type piece struct {
 
 	w, y, lambda, v []float64 // at the point; lambda and v of all rows
 
-	// derivatives: lambda_S' = -T, y' = D; of the rows in tangent
-	tangent []int
-	t, d    []float64
+	// derivatives: lambda_S' = -T, y' = D
+	tangents []tangent // of each block; nil: of none
+	d        []float64
 }
 
 func (s *solver) newPiece() *piece {
@@ -37,6 +36,7 @@ func (s *solver) newPiece() *piece {
 	p := &piece{solver: s, side: make([]int8, f.m), inK: make([]bool, f.m), fixed: make([]int8, f.nw), wallOn: make([]bool, len(f.walls)),
 		coupleOn: make([]bool, len(f.coupled)), w: make([]float64, f.nw), y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m)}
 	p.z.f = f
+	p.z.begin()
 	return p
 }
 
@@ -205,48 +205,52 @@ func (p *piece) pull(dst, dual []float64) {
 	}
 }
 
-// differentiate sets T and D, unless S is that of the last time.
+// differentiate sets T and D, of the blocks whose S is not that of the last time.
 func (p *piece) differentiate() {
-	f, rows := p.f, p.z.rows
-	p.work(len(rows) * f.nw * (len(rows) + f.n)) // as if it were not kept, for a run that is resumed
-	if p.d != nil && slices.Equal(rows, p.tangent) {
-		return
+	f := p.f
+	for k := range f.blocks { // as if nothing were kept, for a run that is resumed
+		rows := p.z.parts[k].rows
+		p.work(len(rows) * f.nw * (len(rows) + len(f.blocks[k].ys)))
 	}
-	k := len(rows)
-	p.tangent = append(p.tangent[:0], rows...)
-	p.t = linalg.Cleared(p.t, k*f.nw)
+	if p.tangents == nil {
+		p.tangents, p.d = make([]tangent, len(f.blocks)), append(p.d[:0], f.j...)
+	}
+	for k := range f.blocks {
+		z := &p.z.parts[k]
+		switch {
+		case slices.Equal(z.rows, p.tangents[k].rows):
+		case f.sparse != nil:
+			p.differentiateSparse(z.rows)
+		default:
+			p.differentiateBlock(k, z)
+		}
+	}
+}
+
+// differentiateSparse sets T and D with sparse factors, a column each.
+func (p *piece) differentiateSparse(rows []int) {
+	f, q, k := p.f, &p.tangents[0], len(rows)
+	q.rows = append(q.rows[:0], rows...)
+	q.t = linalg.Cleared(q.t, k*f.nw)
 	p.d = append(p.d[:0], f.j...)
 	if k == 0 {
 		return
 	}
-	if f.sparse != nil {
-		v, l := make([]float64, k), make([]float64, k)
-		for c := range f.nw { // a column each
-			for a, r := range rows {
-				v[a] = f.r[r*f.nw+c]
-			}
-			p.z.times(l, v)
-			y := make([]float64, f.n)
-			f.addET(y, rows, func(a, _ int) float64 { return -l[a] })
-			for a := range l {
-				p.t[a*f.nw+c] = l[a]
-			}
-			for i, t := range y {
-				p.d[i*f.nw+c] += t
-			}
+	v, l := make([]float64, k), make([]float64, k)
+	for c := range f.nw {
+		for a, r := range rows {
+			v[a] = f.r[r*f.nw+c]
 		}
-		return
-	}
-	rs, es, z := p.s2(&p.roomR, k*f.nw), p.s2(&p.roomE, k*f.n), make([]float64, k*k)
-	for a, r := range rows {
-		copy(rs[a*f.nw:(a+1)*f.nw], f.r[r*f.nw:(r+1)*f.nw])
-		copy(es[a*f.n:(a+1)*f.n], f.e[r*f.n:(r+1)*f.n])
-		for b, v := range p.z.row(a) {
-			z[a*k+b] = -v
+		p.z.times(l, v)
+		y := make([]float64, f.n)
+		f.addET(y, rows, func(a, _ int) float64 { return -l[a] })
+		for a := range l {
+			q.t[a*f.nw+c] = l[a]
+		}
+		for i, t := range y {
+			p.d[i*f.nw+c] += t
 		}
 	}
-	gram.Subtract(block(p.t, k, f.nw), block(z, k, k), false, block(rs, k, f.nw))
-	gram.Subtract(block(p.d, f.n, f.nw), block(es, k, f.n), true, block(p.t, k, f.nw))
 }
 
 // s2 is room for n numbers that is kept.
@@ -263,12 +267,9 @@ func (p *piece) reduced(dst []float64, g point) {
 	copy(dst, g.w)
 	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, g.y)
 	if len(p.p.Duals) > 0 {
-		l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
+		l := make([]float64, f.m)
 		p.pull(l, g.dual)
-		for a, r := range p.tangent {
-			ls[a] = l[r]
-		}
-		linalg.Gemv(dst, -1, p.t, len(ls), f.nw, true, ls)
+		p.pullT(dst, -1, l)
 	}
 	p.work(f.n * f.nw)
 }
@@ -280,11 +281,8 @@ func (p *piece) forward(dst point, w []float64) {
 	clear(dst.y)
 	linalg.Gemv(dst.y, 1, p.d, f.n, f.nw, false, w)
 	if len(p.p.Duals) > 0 {
-		l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
-		linalg.Gemv(ls, -1, p.t, len(ls), f.nw, false, w)
-		for a, r := range p.tangent {
-			l[r] = ls[a]
-		}
+		l := make([]float64, f.m)
+		p.pushT(l, -1, w)
 		p.duals(dst.dual, l)
 	}
 	p.work(f.n * f.nw)
@@ -301,12 +299,9 @@ func (p *piece) coupling(dst []float64, c *coupledRow) {
 	f := p.f
 	copy(dst, c.x)
 	linalg.Gemv(dst, 1, p.d, f.n, f.nw, true, c.y)
-	l, ls := make([]float64, f.m), make([]float64, len(p.tangent))
+	l := make([]float64, f.m)
 	p.signed(l, c.l)
-	for a, r := range p.tangent {
-		ls[a] = l[r]
-	}
-	linalg.Gemv(dst, -1, p.t, len(ls), f.nw, true, ls)
+	p.pullT(dst, -1, l)
 }
 
 // signed sets dst (len m) to the gradient in the signed multipliers, of one in the problem's (len M).

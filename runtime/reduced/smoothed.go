@@ -34,7 +34,7 @@ type smoothed struct {
 	free      []float64 // multipliers of equality rows
 	at        *Central
 	dinv, t   []float64
-	factor    *linalg.Cholesky
+	factor    []*linalg.Cholesky // of each block
 }
 
 // has says whether row r has an end, 0 for lo and 1 for hi.
@@ -98,12 +98,12 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 			}
 		}
 		copy(c.v, q)
-		linalg.Gemv(c.v, 1, f.y, f.m, f.m, false, c.lambda)
+		f.timesY(c.v, 1, c.lambda)
 		central, off := c.measure()
 		if central <= centred && off <= landed {
 			copy(c.y, f.y0)
 			linalg.Gemv(c.y, 1, f.j, f.n, f.nw, false, w)
-			linalg.Gemv(c.y, 1, f.e, f.m, f.n, true, c.lambda)
+			f.timesET(c.y, 1, c.lambda)
 			return c
 		}
 		if !c.factorize() {
@@ -129,7 +129,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		}
 		c.apply(step, g)
 		clear(dv)
-		linalg.Gemv(dv, 1, f.y, f.m, f.m, false, step)
+		f.timesY(dv, 1, step)
 		t := 1.0
 		var ds, dl [2][]float64
 		for end := range 2 {
@@ -157,7 +157,7 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 				c.free[r] += t * step[r]
 			}
 		}
-		s.work(2 * f.m * f.m)
+		s.work(2 * f.square())
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (c *smoothed) measure() (central, off float64) {
 
 // factorize sets D^-1, T and the factor of N.
 func (c *smoothed) factorize() bool {
-	f, m := c.f, c.f.m
+	f := c.f
 	for r := range f.rows {
 		row := &f.rows[r]
 		if row.equal {
@@ -216,24 +216,30 @@ func (c *smoothed) factorize() bool {
 		}
 		c.dinv[r], c.t[r] = 1/d, math.Sqrt(d/(1+d))
 	}
-	if m == 0 {
-		return true
-	}
-	n := make([]float64, m*m)
-	for a := range m {
-		ya := f.y[a*m : (a+1)*m]
-		na := n[a*m : (a+1)*m]
-		ta := c.t[a]
-		for b := a; b < m; b++ {
-			na[b] = ta * ya[b] * c.t[b]
+	c.factor = make([]*linalg.Cholesky, len(f.blocks))
+	for k := range f.blocks {
+		o := &f.blocks[k]
+		m := o.m
+		n, t := make([]float64, m*m), o.rows(c.t)
+		for a := range m {
+			ya := o.y[a*m : (a+1)*m]
+			na := n[a*m : (a+1)*m]
+			ta := t[a]
+			for b := a; b < m; b++ {
+				na[b] = ta * ya[b] * t[b]
+			}
+			na[a] = 1 // Y_aa is 1
 		}
-		na[a] = 1 // Y_aa is 1
+		var ok bool
+		if c.factor[k], ok = linalg.NewCholesky(m, n); !ok {
+			return false
+		}
+		c.work(m * m / 6 * m)
 	}
-	var ok bool
-	c.factor, ok = linalg.NewCholesky(m, n)
-	c.factors++
-	c.work(m * m / 6 * m)
-	return ok
+	if f.m > 0 {
+		c.factors++
+	}
+	return true
 }
 
 // apply sets dst to S v.
@@ -241,14 +247,15 @@ func (c *smoothed) apply(dst, v []float64) {
 	for r, t := range c.t {
 		dst[r] = t * v[r]
 	}
-	if len(dst) > 0 {
-		c.factor.SolveT(dst)
-		c.factor.Solve(dst)
+	for k := range c.f.blocks {
+		part := c.f.blocks[k].rows(dst)
+		c.factor[k].SolveT(part)
+		c.factor[k].Solve(part)
+		c.work(len(part) * len(part))
 	}
 	for r, t := range c.t {
 		dst[r] *= t
 	}
-	c.work(len(dst) * len(dst))
 }
 
 // adjoint holds what products with the second derivative of F_mu need.
@@ -292,7 +299,7 @@ func index(high bool) int {
 func (c *smoothed) pull(b []float64, g point) (own []float64) {
 	f := c.f
 	clear(b)
-	linalg.Gemv(b, 1, f.e, f.m, f.n, false, g.y)
+	f.addE(b, 1, g.y)
 	own = make([]float64, f.m)
 	for k, i := range c.p.Duals {
 		o := f.of[i]
@@ -327,8 +334,8 @@ func (c *smoothed) differentiate() *adjoint {
 	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
-	linalg.Gemv(eg, 1, f.e, f.m, f.n, false, g.y)
-	linalg.Gemv(eg, -1, f.y, f.m, f.m, false, kappa)
+	f.addE(eg, 1, g.y)
+	f.timesY(eg, -1, kappa)
 	for r := range f.rows {
 		a.bend[r] = own[r]
 		for end := range 2 {
@@ -338,7 +345,7 @@ func (c *smoothed) differentiate() *adjoint {
 			}
 		}
 	}
-	c.work(f.nw*(f.n+f.m) + f.m*(2*f.n+f.m))
+	c.work(f.nw*(f.n+f.m) + 3*f.square())
 	return a
 }
 
@@ -360,7 +367,7 @@ func (a *adjoint) product(dst, d []float64) {
 	move, out := newPoint(f.nw, f.n, len(a.p.Duals)), newPoint(f.nw, f.n, len(a.p.Duals))
 	copy(move.w, d)
 	linalg.Gemv(move.y, 1, f.j, f.n, f.nw, false, d)
-	linalg.Gemv(move.y, -1, f.e, f.m, f.n, true, l)
+	f.timesET(move.y, -1, l)
 	for k, i := range a.p.Duals {
 		o := f.of[i]
 		if o.row < 0 {
@@ -388,6 +395,6 @@ func (a *adjoint) product(dst, d []float64) {
 	copy(dst, out.w)
 	linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, out.y)
 	linalg.Gemv(dst, 1, f.r, f.m, f.nw, true, kappa)
-	a.work(2*f.nw*(f.n+f.m) + 2*f.m*f.n)
+	a.work(2*f.nw*(f.n+f.m) + 2*f.square())
 	a.products++
 }

@@ -182,7 +182,10 @@ func (q *sparseFollower) solveH(v []float64) {
 // addE adds alpha E g to dst (len m).
 func (f *follower) addE(dst []float64, alpha float64, g []float64) {
 	if f.sparse == nil {
-		linalg.Gemv(dst, alpha, f.e, f.m, f.n, false, g)
+		for k := range f.blocks {
+			b := &f.blocks[k]
+			linalg.Gemv(b.rows(dst), alpha, b.e, b.m, len(b.ys), false, b.gather(g))
+		}
 		return
 	}
 	t := append([]float64(nil), g...)
@@ -209,7 +212,7 @@ func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64)
 	if f.sparse == nil {
 		for a, r := range rows {
 			if v := lambda(a, r); v != 0 {
-				linalg.Axpy(y, v, f.e[r*f.n:(r+1)*f.n])
+				f.blockOf(r).axpy(y, v, r)
 			}
 		}
 		return
@@ -221,7 +224,8 @@ func (f *follower) addET(y []float64, rows []int, lambda func(a, r int) float64)
 func (f *follower) addY(dst []float64, rows []int, lambda func(a, r int) float64) {
 	if f.sparse == nil {
 		for a, r := range rows {
-			linalg.Axpy(dst, lambda(a, r), f.y[r*f.m:(r+1)*f.m])
+			b := f.blockOf(r)
+			linalg.Axpy(b.rows(dst), lambda(a, r), b.rowY(r))
 		}
 		return
 	}

@@ -35,7 +35,7 @@ func newWorking(p *piece) *working {
 			q.couple = append(q.couple, i)
 		}
 	}
-	nk, ns := len(p.k), len(p.tangent)
+	nk := len(p.k)
 	q.rows = nk + len(q.walls) + len(q.couple)
 	if f.sparse != nil && math.Pow(float64(max(0, q.rows-f.nw)), 2) > math.Pow(float64(f.n), 1.5) { // more than all else takes
 		f.sparse.failed = true
@@ -55,18 +55,24 @@ func newWorking(p *piece) *working {
 			}
 		}
 	} else if nk > 0 {
-		y := make([]float64, nk*ns)
-		for a, r := range p.k {
-			copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
-			yr := f.y[r*f.m : (r+1)*f.m]
-			for b, s := range p.tangent {
-				y[a*ns+b] = yr[s]
+		for a := 0; a < nk; { // a block each: K is ascending, and so are the rows of blocks
+			k := f.owner[p.k[a]]
+			b, t := &f.blocks[k], &p.tangents[k]
+			ns, from := len(t.rows), a
+			var y []float64
+			for ; a < nk && f.owner[p.k[a]] == k; a++ {
+				r := p.k[a]
+				copy(row(a), f.r[r*f.nw:(r+1)*f.nw])
+				yr := b.rowY(r)
+				for _, s := range t.rows {
+					y = append(y, yr[s-b.first])
+				}
 			}
+			if ns > 0 {
+				gram.Subtract(matrix(q.c[from*f.nw:], a-from, f.nw), matrix(y, a-from, ns), false, matrix(t.t, ns, f.nw))
+			}
+			p.work((a - from) * ns * f.nw)
 		}
-		if ns > 0 {
-			gram.Subtract(block(q.c, nk, f.nw), block(y, nk, ns), false, block(p.t, ns, f.nw))
-		}
-		p.work(nk * ns * f.nw)
 	}
 	for a, i := range q.walls {
 		copy(row(nk+a), f.walls[i].vec)

@@ -1,0 +1,460 @@
+package reduced
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/internal/gram"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
+)
+
+// block is one of the followers that share nothing but x (problem.Problem.Blocks): H, Y and Z have a dense block for each, so that what they cost is a sum over the blocks.
+// A follower with sparse factors is one block without matrices.
+type block struct {
+	ys       []int // its entries of y, ascending
+	from     int   // the first of them where they are next to each other; -1
+	first, m int   // its rows
+	h        *linalg.Cholesky
+	e, y     []float64 // m x len(ys), m x m
+}
+
+// Several followers are held in dense blocks, though their Hessian is known to be sparse, where none has more than mostDense entries of y and rows, for which a dense factor takes no longer than what goes with a
+// sparse one; all have at most mostRows, in whose square a way through the pieces grows; and their derivatives in x are at most mostHeld numbers, a gigabyte.
+const (
+	mostDense = 300
+	mostRows  = 20000
+	mostHeld  = 1 << 27
+)
+
+// Sparse reports whether the follower of a problem is taken with sparse factors.
+func Sparse(p *problem.Problem) bool {
+	if p.Facts.HessianPattern == nil {
+		return false
+	}
+	if all := p.Dy + p.Rows.Len(); len(p.Blocks) < 2 || all > mostRows || all*(p.Dx+p.X.Extended.Extra()) > mostHeld {
+		return true
+	}
+	size := make([]int, len(p.Blocks))
+	owner := owners(p)
+	for _, b := range owner {
+		size[b]++
+	}
+	for i := range p.Rows.Kind {
+		if cols, _ := p.Rows.B.Row(i); len(cols) > 0 {
+			size[owner[cols[0]]]++
+		}
+	}
+	return slices.Max(size) > mostDense
+}
+
+// owners are the blocks of the entries of y.
+func owners(p *problem.Problem) []int {
+	owner := make([]int, p.Dy)
+	for b, ys := range p.Blocks {
+		for _, j := range ys {
+			owner[j] = b
+		}
+	}
+	return owner
+}
+
+// divide makes the blocks, puts the rows of each next to each other, and factorizes H.
+func (f *follower) divide() error {
+	owner := owners(f.sys.P)
+	f.blocks = make([]block, max(1, len(f.sys.P.Blocks)))
+	if f.sparse != nil {
+		clear(owner)
+		f.blocks = f.blocks[:1]
+	}
+	for j, b := range owner {
+		f.blocks[b].ys = append(f.blocks[b].ys, j)
+	}
+	of := func(r int) int {
+		cols, vals := f.sys.P.Rows.B.Row(f.rows[r].low)
+		for t, v := range vals {
+			if v != 0 {
+				return owner[cols[t]]
+			}
+		}
+		return 0
+	}
+	order := make([]int, f.m)
+	for r := range order {
+		order[r] = r
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return of(a) - of(b) })
+	rows, place := make([]row, f.m), make([]int, f.m)
+	f.owner = make([]int, f.m)
+	for now, r := range order {
+		rows[now], place[r], f.owner[now] = f.rows[r], now, of(r)
+		f.blocks[f.owner[now]].m++
+	}
+	f.rows = rows
+	for i := range f.of {
+		if o := &f.of[i]; o.row >= 0 {
+			o.row = place[o.row]
+		}
+	}
+	first := 0
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		b.first, b.from = first, -1
+		first += b.m
+		if n := len(b.ys); n > 0 && b.ys[n-1]-b.ys[0] == n-1 {
+			b.from = b.ys[0]
+		}
+	}
+	if f.sparse != nil {
+		return nil
+	}
+	within := make([]int, f.n) // the places of entries of y in their blocks
+	for k := range f.blocks {
+		for a, j := range f.blocks[k].ys {
+			within[j] = a
+		}
+	}
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		n := len(b.ys)
+		h := make([]float64, n*n)
+		for a, i := range b.ys {
+			cols, vals := f.sys.H.Row(i)
+			for t, j := range cols {
+				h[a*n+within[j]] += vals[t]
+			}
+		}
+		var ok bool
+		if b.h, ok = linalg.NewCholesky(n, h); !ok {
+			return fmt.Errorf("%w: its Hessian is not positive definite", ErrClass)
+		}
+		if kept := b.h.Kept(func(a int) float64 { return f.sys.H.At(b.ys[a], b.ys[a]) }); kept < singular {
+			return fmt.Errorf("%w: its Hessian is singular to rounding", ErrClass)
+		}
+	}
+	f.within = within
+	return nil
+}
+
+// gather is the block's part of v (len n), which shares its memory where it can.
+func (b *block) gather(v []float64) []float64 {
+	if b.from >= 0 {
+		return v[b.from : b.from+len(b.ys)]
+	}
+	out := make([]float64, len(b.ys))
+	for a, j := range b.ys {
+		out[a] = v[j]
+	}
+	return out
+}
+
+// scatter writes a part that gather has made back.
+func (b *block) scatter(v, part []float64) {
+	if b.from >= 0 {
+		return
+	}
+	for a, j := range b.ys {
+		v[j] = part[a]
+	}
+}
+
+// gatherRows is the block's part of a matrix with n rows of nw entries, which shares its memory where it can.
+func (b *block) gatherRows(m []float64, nw int) []float64 {
+	if b.from >= 0 {
+		return m[b.from*nw : (b.from+len(b.ys))*nw]
+	}
+	out := make([]float64, len(b.ys)*nw)
+	for a, j := range b.ys {
+		copy(out[a*nw:(a+1)*nw], m[j*nw:(j+1)*nw])
+	}
+	return out
+}
+
+// scatterRows writes a part that gatherRows has made back.
+func (b *block) scatterRows(m, part []float64, nw int) {
+	if b.from >= 0 {
+		return
+	}
+	for a, j := range b.ys {
+		copy(m[j*nw:(j+1)*nw], part[a*nw:(a+1)*nw])
+	}
+}
+
+// rows is the block's part of v (len m); it shares its memory.
+func (b *block) rows(v []float64) []float64 { return v[b.first : b.first+b.m] }
+
+// rowE and rowY are row r of E, over the block's entries of y, and of Y, over its rows.
+func (b *block) rowE(r int) []float64 {
+	n := len(b.ys)
+	return b.e[(r-b.first)*n : (r-b.first+1)*n]
+}
+
+func (b *block) rowY(r int) []float64 { return b.y[(r-b.first)*b.m : (r-b.first+1)*b.m] }
+
+// axpy adds alpha times row r of E to y.
+func (b *block) axpy(y []float64, alpha float64, r int) {
+	if b.from >= 0 {
+		linalg.Axpy(y[b.from:b.from+len(b.ys)], alpha, b.rowE(r))
+		return
+	}
+	for a, v := range b.rowE(r) {
+		y[b.ys[a]] += alpha * v
+	}
+}
+
+// blockOf is that of row r.
+func (f *follower) blockOf(r int) *block { return &f.blocks[f.owner[r]] }
+
+// matrices sets E and Y of all blocks, b the rows' coefficients, of rows without units yet.
+func (f *follower) matrices(b *sparse.CSR) {
+	for k := range f.blocks {
+		o := &f.blocks[k]
+		n, m := len(o.ys), o.m
+		own := sparse.Empty(n)
+		for r := o.first; r < o.first+m; r++ {
+			cols, vals := b.Row(r)
+			for t, j := range cols {
+				own.Append(f.within[j], vals[t])
+			}
+			own.EndRow()
+		}
+		bt := own.T().Dense() // n x m
+		if m == 0 {
+			bt = nil
+		}
+		o.h.SolveInverse(bt, m)
+		o.e = make([]float64, m*n)
+		transpose(o.e, bt, n, m)
+		o.y = make([]float64, m*m)
+		multiply(o.y, own, bt, m)
+		for a := range m {
+			for c := range a {
+				v := (o.y[a*m+c] + o.y[c*m+a]) / 2
+				o.y[a*m+c], o.y[c*m+a] = v, v
+			}
+		}
+	}
+}
+
+// timesY adds alpha Y l to dst, and timesET alpha E'l to y, over all rows.
+func (f *follower) timesY(dst []float64, alpha float64, l []float64) {
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		linalg.Gemv(b.rows(dst), alpha, b.y, b.m, b.m, false, b.rows(l))
+	}
+}
+
+func (f *follower) timesET(y []float64, alpha float64, l []float64) {
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		part := b.gather(y)
+		linalg.Gemv(part, alpha, b.e, b.m, len(b.ys), true, b.rows(l))
+		b.scatter(y, part)
+	}
+}
+
+// square is what a product with E or Y of all blocks takes, the larger.
+func (f *follower) square() (n int) {
+	for k := range f.blocks {
+		b := &f.blocks[k]
+		n += b.m * max(b.m, len(b.ys))
+	}
+	return n
+}
+
+// tangent is how the multipliers of a block's rows in S move with w: lambda_S' = -T.
+type tangent struct {
+	rows []int
+	t    []float64 // len(rows) x nw
+}
+
+// differentiateBlock sets T and D of a block, S its given rows, of which z is the inverse.
+func (p *piece) differentiateBlock(k int, z *part) {
+	f, b, t := p.f, &p.f.blocks[k], &p.tangents[k]
+	nw, n, count := f.nw, len(b.ys), len(z.rows)
+	t.rows = append(t.rows[:0], z.rows...)
+	t.t = linalg.Cleared(t.t, count*nw)
+	for _, j := range b.ys {
+		copy(p.d[j*nw:(j+1)*nw], f.j[j*nw:(j+1)*nw])
+	}
+	if count == 0 {
+		return
+	}
+	rs, es, minus := p.s2(&p.roomR, count*nw), p.s2(&p.roomE, count*n), make([]float64, count*count)
+	for a, r := range z.rows {
+		copy(rs[a*nw:(a+1)*nw], f.r[r*nw:(r+1)*nw])
+		copy(es[a*n:(a+1)*n], b.rowE(r))
+		for c, v := range z.row(a) {
+			minus[a*count+c] = -v
+		}
+	}
+	gram.Subtract(matrix(t.t, count, nw), matrix(minus, count, count), false, matrix(rs, count, nw))
+	d := b.gatherRows(p.d, nw)
+	gram.Subtract(matrix(d, n, nw), matrix(es, count, n), true, matrix(t.t, count, nw))
+	b.scatterRows(p.d, d, nw)
+}
+
+// pullT adds alpha T'l to dst (len nw), l of all rows; pushT adds alpha T w to l.
+func (p *piece) pullT(dst []float64, alpha float64, l []float64) {
+	for k := range p.tangents {
+		t := &p.tangents[k]
+		own, zero := make([]float64, len(t.rows)), true
+		for a, r := range t.rows {
+			own[a] = l[r]
+			zero = zero && own[a] == 0
+		}
+		if !zero {
+			linalg.Gemv(dst, alpha, t.t, len(own), p.f.nw, true, own)
+		}
+	}
+}
+
+func (p *piece) pushT(l []float64, alpha float64, w []float64) {
+	for k := range p.tangents {
+		t := &p.tangents[k]
+		own := make([]float64, len(t.rows))
+		linalg.Gemv(own, alpha, t.t, len(own), p.f.nw, false, w)
+		for a, r := range t.rows {
+			l[r] += own[a]
+		}
+	}
+}
+
+// part is the inverse of Y_SS of the rows of a block in S, dense and symmetric.
+type part struct {
+	b      *block
+	rows   []int     // in S
+	z      []float64 // stride x stride
+	stride int       // the number of rows that there is room for
+}
+
+func (z *part) row(a int) []float64 { return z.z[a*z.stride : a*z.stride+len(z.rows)] }
+
+func (z *part) grow() {
+	if len(z.rows) < z.stride {
+		return
+	}
+	stride := max(16, 2*z.stride)
+	next := make([]float64, stride*stride)
+	for a := range z.rows {
+		copy(next[a*stride:], z.row(a))
+	}
+	z.z, z.stride = next, stride
+}
+
+// times sets dst to Z v.
+func (z *part) times(dst, v []float64) {
+	for a := range z.rows {
+		dst[a] = linalg.Dot(z.row(a), v)
+	}
+}
+
+// column sets u to Z Y_Sj, and returns the pivot.
+func (z *part) column(u []float64, j int) (pivot float64) {
+	v := make([]float64, len(z.rows))
+	yj, first := z.b.rowY(j), z.b.first
+	for a, r := range z.rows {
+		v[a] = yj[r-first]
+	}
+	z.times(u, v)
+	if pivot = yj[j-first] - linalg.Dot(v, u); pivot > doubtful {
+		return pivot
+	}
+	// Y_jj - 2 u'Y_Sj + u'Y_SS u has the error of u squared, after a step of refinement.
+	rest, step := make([]float64, len(u)), make([]float64, len(u))
+	for range 2 {
+		pivot = yj[j-first] - linalg.Dot(v, u)
+		for a, r := range z.rows {
+			yr := z.b.rowY(r)
+			rest[a] = v[a]
+			for b, s := range z.rows {
+				rest[a] -= yr[s-first] * u[b]
+			}
+		}
+		pivot -= linalg.Dot(rest, u)
+		z.times(step, rest)
+		linalg.Axpy(u, 1, step)
+	}
+	return pivot
+}
+
+// add takes row j in, of which u and pivot are the column.
+func (z *part) add(j int, u []float64, pivot float64) {
+	z.grow()
+	for a, v := range u {
+		linalg.Axpy(z.row(a), v/pivot, u)
+	}
+	k := len(z.rows)
+	z.rows = append(z.rows, j)
+	for a, v := range u {
+		z.z[a*z.stride+k] = -v / pivot
+		z.z[k*z.stride+a] = -v / pivot
+	}
+	z.z[k*z.stride+k] = 1 / pivot
+}
+
+// drop takes the row at place i out; the last one takes its place.
+func (z *part) drop(i int) {
+	last := len(z.rows) - 1
+	if i != last {
+		for a := range z.rows {
+			z.z[a*z.stride+i], z.z[a*z.stride+last] = z.z[a*z.stride+last], z.z[a*z.stride+i]
+		}
+		for a := range z.rows {
+			z.z[i*z.stride+a], z.z[last*z.stride+a] = z.z[last*z.stride+a], z.z[i*z.stride+a]
+		}
+		z.rows[i] = z.rows[last]
+	}
+	v := slices.Clone(z.row(last))
+	z.rows = z.rows[:last]
+	for a := range z.rows {
+		linalg.Axpy(z.row(a), -v[a]/v[last], v[:last])
+	}
+}
+
+// set makes the rows the given ones, by a Cholesky factor; it reports false where they depend on each other.
+func (z *part) set(rows []int) bool {
+	k, first := len(rows), z.b.first
+	z.rows = append(z.rows[:0], rows...)
+	if k == 0 {
+		return true
+	}
+	a := make([]float64, k*k)
+	for p, r := range rows {
+		yr := z.b.rowY(r)
+		for q := p; q < k; q++ {
+			a[p*k+q] = yr[rows[q]-first]
+		}
+	}
+	c, ok := linalg.NewCholesky(k, a)
+	if !ok || !(c.Kept(func(int) float64 { return 1 }) > singular) {
+		return false
+	}
+	z.z, z.stride = linalg.Cleared(z.z, k*k), k
+	for p := range k {
+		z.z[p*k+p] = 1
+	}
+	c.SolveInverse(z.z, k)
+	for p := range k {
+		for q := range p {
+			v := (z.z[p*k+q] + z.z[q*k+p]) / 2
+			z.z[p*k+q], z.z[q*k+p] = v, v
+		}
+	}
+	return true
+}
+
+// length is that of row r in the metric of H^-1; with sparse factors in that of the inverse of H's diagonal, which is of the same order where H is a sum of terms of few entries.
+func (f *follower) length(r int) float64 {
+	if f.sparse == nil {
+		return math.Sqrt(f.blockOf(r).rowY(r)[r-f.blockOf(r).first])
+	}
+	square := 0.0
+	cols, vals := f.sparse.b.Row(r)
+	for t, j := range cols {
+		square += vals[t] * vals[t] / f.sys.H.At(j, j)
+	}
+	return math.Sqrt(square)
+}
