@@ -44,9 +44,9 @@ func TestAuction(t *testing.T) {
 		}
 		// The parabola through the ends and the middle has its top here.
 		mid := (lo + hi) / 2
-		bend := (profit(lo) - 2*profit(mid) + profit(hi)) / (mid * mid * (hi/mid - 1) * (hi/mid - 1))
-		if bend < 0 {
-			top := mid - (profit(hi)-profit(lo))/(hi-lo)/bend
+		second := (profit(lo) - 2*profit(mid) + profit(hi)) / (mid * mid * (hi/mid - 1) * (hi/mid - 1))
+		if second < 0 {
+			top := mid - (profit(hi)-profit(lo))/(hi-lo)/second
 			try(min(max(top, lo), hi))
 		}
 	}

@@ -150,8 +150,8 @@ func (fn *convexFunctions) sumTargets(i int, x []float64) float64 {
 	return sum
 }
 
-// spread is s_i, the sum of 1/d_j over the group of row i.
-func (fn *convexFunctions) spread(i int) float64 {
+// compliance is s_i, the sum of 1/d_j over the group of row i.
+func (fn *convexFunctions) compliance(i int) float64 {
 	sum := 0.0
 	for _, j := range fn.groups[i] {
 		sum += 1 / fn.d[j]
@@ -187,7 +187,7 @@ func (fn *convexFunctions) solve(x []float64) (u, r []float64) {
 			continue
 		}
 		for _, j := range group {
-			u[j] += r[i] / (fn.spread(i) * fn.d[j])
+			u[j] += r[i] / (fn.compliance(i) * fn.d[j])
 		}
 	}
 	return u, r
@@ -201,7 +201,7 @@ func (fn *convexFunctions) exact(x []float64) Exact {
 	for i := range r {
 		if fn.rows.activity[i] == link || r[i] > 0 {
 			_, slope := fn.phi(r[i]) // of groups of one, where phi is not quadratic
-			lambda[i] = slope / fn.spread(i)
+			lambda[i] = slope / fn.compliance(i)
 			theta[i] = 1
 		}
 	}
@@ -246,14 +246,14 @@ func (fn *convexFunctions) gradient(x, u, theta []float64) []float64 {
 		if theta[i] == 0 {
 			continue
 		}
-		pull := 0.0
+		mean := 0.0 // of the weights of the group, in the metric of d
 		for _, j := range group {
-			pull += weight[j] / (fn.spread(i) * fn.d[j])
+			mean += weight[j] / (fn.compliance(i) * fn.d[j])
 		}
-		pull *= theta[i]
-		fn.rows.left.AddRow(grad, i, pull)
+		mean *= theta[i]
+		fn.rows.left.AddRow(grad, i, mean)
 		for _, j := range group {
-			weight[j] -= pull
+			weight[j] -= mean
 		}
 	}
 	fn.m.AddMulVecT(grad, 1, weight)

@@ -47,8 +47,8 @@
 // hold, g is strongly convex, so y*(x*) = y*, the floors with pi_i > 0 are
 // tight and F(x*) = F*. Equality needs x = x* (rho > 0), so x* is unique.
 // Elsewhere F has the kinks of y*(x) and need not be convex. At x* a row with
-// lambda* = 0 and slack 0 makes a hinge: F rises steeply on the side where
-// the row lets go.
+// lambda* = 0 and slack 0, a biactive one, makes a kink: F rises steeply on the
+// side where the row is inactive.
 package planted
 
 import (

@@ -262,9 +262,9 @@ func TestKinks(t *testing.T) {
 		}
 		const step = 1e-5
 		v := normals(rng, o.Dx)
-		bend := (value(step, v) - 2*in.Optimum.F + value(-step, v)) / step
-		if kinked := bend > 1e-3; kinked != (o.Kinks > 0) {
-			t.Errorf("%+v: second difference over step is %g", o, bend)
+		second := (value(step, v) - 2*in.Optimum.F + value(-step, v)) / step
+		if kinked := second > 1e-3; kinked != (o.Kinks > 0) {
+			t.Errorf("%+v: second difference over step is %g", o, second)
 		}
 	}
 }

@@ -277,7 +277,7 @@ class Model:
 
         ``vjp``, of the length of y, asks for its product with dy*/dx, and ``jvp`` for the
         derivatives along a direction. ``kinks`` says what to do where a derivative is of one
-        of several pieces: "ignore", "warn" or "raise"."""
+        of several branches: "ignore", "warn" or "raise"."""
         vector = self.vector(x, **variables)
         process, p = self._bound()
         params: Dict[str, Any] = {"problem": p.handle, "x": packed(vector), "gradient": gradient}

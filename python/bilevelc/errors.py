@@ -61,7 +61,7 @@ class SolveWarning(BilevelcWarning):
 
 
 class KinkWarning(BilevelcWarning):
-    """A derivative at a kink: it is of one of the pieces that meet there."""
+    """A derivative at a kink: it is of one of the branches that meet there."""
 
 
 # The codes are the exit codes of the command; negative ones are those of JSON-RPC.

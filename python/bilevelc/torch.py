@@ -44,7 +44,7 @@ class Layer(torch.nn.Module):
     F(x), whose gradient is the hypergradient. Leading dimensions of x are a batch.
 
     Numbers are doubles on the way, and come back in the type of x. ``kinks`` is that of
-    Model.evaluate: at a kink the gradient is that of one of the pieces that meet there.
+    Model.evaluate: at a kink the gradient is that of one of the branches that meet there.
     """
 
     def __init__(self, model: Model, kinks: str = "ignore") -> None:
