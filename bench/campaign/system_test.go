@@ -2,9 +2,11 @@ package main
 
 import (
 	"flag"
+	"math"
 	"slices"
 	"testing"
 
+	"bilevelc/bench/campaign/truth"
 	"bilevelc/internal/members"
 )
 
@@ -70,4 +72,59 @@ func TestSystems(t *testing.T) {
 			t.Errorf("no program shows %q", needed)
 		}
 	}
+}
+
+// TestPointsOfTheTruth holds the points that the enumeration finds to the program's rows, signs of multipliers and bounds, those of programs in
+// which a pivot in doubles is rounding of 0, too.
+func TestPointsOfTheTruth(t *testing.T) {
+	t.Parallel()
+	seeds := []uint64{21524, 22205, 990368, 7000730, 22742}
+	for seed := range uint64(420) {
+		seeds = append(seeds, 3000000+seed)
+	}
+	for _, seed := range append(members.Some(t, seeds[5:], 40), seeds[:5]...) {
+		s := drawSystem(seed)
+		a := s.Minimize(&s.F, truth.Region{})
+		if !a.Feasible || a.Far {
+			continue
+		}
+		beyond := func(what string, v, size float64) {
+			if v > 1e-9*size {
+				t.Errorf("seed %d: %s by %g of %g at %v", seed, what, v, size, a.W)
+			}
+		}
+		x, y, lambda := a.W[:s.Dx], a.W[s.Dx:s.Dx+s.Dy], a.W[s.Dx+s.Dy:]
+		for j, v := range x {
+			beyond("above x", v-s.Hi[j], math.Abs(s.Hi[j]))
+			beyond("below x", s.Lo[j]-v, math.Abs(s.Lo[j]))
+		}
+		for i, r := range append(slices.Clone(s.Rows), s.Upper...) {
+			v, size := dot(r.A, x)+dot(r.C, y)-r.Rhs, sizes(r.A, x)+sizes(r.C, y)+math.Abs(r.Rhs)
+			if r.Equal {
+				v = math.Abs(v)
+			}
+			beyond("a row", v, size)
+			if i < len(s.Rows) && !r.Equal {
+				beyond("a negative multiplier", -lambda[i], 0)
+				beyond("a multiplier of slack", math.Abs(v*lambda[i]), size*lambda[i])
+			}
+		}
+		for j := range s.Dy {
+			v, size := s.Linear[j]+dot(s.Q[j], y), math.Abs(s.Linear[j])+sizes(s.Q[j], y)
+			for i, xi := range x {
+				v, size = v+s.P[i][j]*xi, size+math.Abs(s.P[i][j]*xi)
+			}
+			for i, r := range s.Rows {
+				v, size = v+r.C[j]*lambda[i], size+math.Abs(r.C[j]*lambda[i])
+			}
+			beyond("the gradient of the Lagrangian", math.Abs(v), size)
+		}
+	}
+}
+
+func sizes(a, b []float64) (sum float64) {
+	for i := range a {
+		sum += math.Abs(a[i] * b[i])
+	}
+	return sum
 }

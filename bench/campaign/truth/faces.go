@@ -1,12 +1,28 @@
 package truth
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // flat is an affine set: w0 and directions z. size is what went into w0, by whose
-// rounding it is known.
+// rounding it is known. free and on are what it was made of: the entries that began as directions, and the planes.
 type flat struct {
 	w0, size []float64
 	z        [][]float64
+	free     []int
+	on       []plane
+}
+
+// origin is the point 0 of n entries.
+func origin(n int) flat { return flat{w0: make([]float64, n), size: make([]float64, n)} }
+
+// with adds the direction of entry i.
+func (f flat) with(i int) flat {
+	z := make([]float64, len(f.w0))
+	z[i] = 1
+	f.z, f.free = append(slices.Clip(f.z), z), append(slices.Clip(f.free), i)
+	return f
 }
 
 // restrict is the part of a flat where a'w = b; dependent says that it is all of it, and
@@ -32,7 +48,9 @@ func (f flat) restrict(p plane) (out flat, dependent, ok bool) {
 			best, most = r, v
 		}
 	}
+	out.free, out.on = f.free, append(slices.Clip(f.on), p)
 	if best < 0 || most <= loose*scale {
+		f.on = out.on
 		return f, true, math.Abs(h) <= loose*sum
 	}
 	zb := f.z[best]
@@ -70,10 +88,11 @@ func (f flat) restrict(p plane) (out flat, dependent, ok bool) {
 // faces calls visit with every vertex of the polyhedron that planes cut from the flat,
 // and with the minimizer of q on every other face on which q is strictly convex and
 // has one. So the least value is among them, where it is met: a polyhedron without lines
-// meets it where q is strictly convex along the face, or on the face's border.
-func (f flat) faces(q *Quadratic, planes []plane, from int, visit func(w []float64)) {
+// meets it where q is strictly convex along the face, or on the face's border. The points are told in doubles, where a
+// pivot that is rounding of 0 makes points of no face: visit is given the flat, too, to make the point exact.
+func (f flat) faces(q *Quadratic, planes []plane, from int, visit func(f flat, w []float64)) {
 	if w := f.least(q); w != nil && inside(w, f.size, planes) {
-		visit(w)
+		visit(f, w)
 	}
 	if len(f.z) == 0 {
 		return

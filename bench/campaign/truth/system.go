@@ -49,6 +49,9 @@ const farAway = 1e11
 // loose is what sums may miss by rounding, relative to the sizes that went into them.
 const loose = 1e-11
 
+// rounding is that of a few operations.
+const rounding = 1e-14
+
 // Dim is the length of w.
 func (s *System) Dim() int { return s.Dx + s.Dy + len(s.Rows) }
 
@@ -141,6 +144,32 @@ type Answer struct {
 	Most     []float64
 }
 
+// over goes through the faces that planes cut from a flat. A point counts as computed exactly, from planes whose numbers
+// are decimals, and where it keeps all planes so.
+func (a *Answer) over(s *System, f flat, q *Quadratic, planes []plane) {
+	f.faces(q, planes, 0, func(f flat, w []float64) {
+		if a.improves(s, q, w) {
+			if w = f.exactly(q, planes); w != nil && a.improves(s, q, w) {
+				a.meet(s, q, w)
+			}
+		}
+	})
+}
+
+// improves reports whether a point is below all others, or extends the range of y, by more than rounding.
+func (a *Answer) improves(s *System, q *Quadratic, w []float64) bool {
+	v, terms := q.Value(w)
+	if !a.Feasible || v < a.Value-rounding*(terms+a.Terms) {
+		return true
+	}
+	for j, y := range w[s.Dx : s.Dx+s.Dy] {
+		if d := rounding * math.Abs(y); y < a.Least[j]-d || y > a.Most[j]+d {
+			return true
+		}
+	}
+	return false
+}
+
 func (a *Answer) meet(s *System, q *Quadratic, w []float64) {
 	v, terms := q.Value(w)
 	if a.Least == nil {
@@ -210,12 +239,9 @@ func (s *System) whole(in Region, do func([]float64)) {
 
 // pieces goes through the sets of rows that may have multipliers.
 func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
-	n := s.Dim()
-	start := flat{w0: make([]float64, n), size: make([]float64, n)}
+	start := origin(s.Dim())
 	for i := range s.Dx + s.Dy {
-		z := make([]float64, n)
-		z[i] = 1
-		start.z = append(start.z, z)
+		start = start.with(i)
 	}
 	ok := true
 	impose := func(p plane) {
@@ -327,11 +353,8 @@ func (s *System) bounded(j int, sign float64) bool {
 func (s *System) piece(q *Quadratic, from flat, held []plane, rows []int, out *Answer) {
 	n, at := s.Dim(), s.Dx+s.Dy
 	f := from
-	f.z = slices.Clone(f.z)
 	for _, i := range rows {
-		z := make([]float64, n)
-		z[at+i] = 1
-		f.z = append(f.z, z)
+		f = f.with(at + i)
 	}
 	ok := true
 	for _, i := range rows {
@@ -357,21 +380,18 @@ func (s *System) piece(q *Quadratic, from flat, held []plane, rows []int, out *A
 			return
 		}
 	}
-	f.faces(q, held, 0, func(w []float64) { out.meet(s, q, w) })
+	out.over(s, f, q, held)
 }
 
 // Responds is the least g over the follower's rows at x: whether there is such a y, and
 // whether g falls without bound there.
 func (s *System) Responds(x []float64) *Answer {
-	n := s.Dim()
-	f := flat{w0: make([]float64, n), size: make([]float64, n)}
-	for i, v := range x {
-		f.w0[i], f.size[i] = v, math.Abs(v)
+	f := origin(s.Dim())
+	for i := range s.Dx + s.Dy {
+		f = f.with(i)
 	}
-	for j := range s.Dy {
-		z := make([]float64, n)
-		z[s.Dx+j] = 1
-		f.z = append(f.z, z)
+	for i, v := range x {
+		f, _, _ = f.restrict(s.entry(i, 1, v))
 	}
 	out := &Answer{}
 	var held []plane
@@ -393,7 +413,7 @@ func (s *System) Responds(x []float64) *Answer {
 		}
 	}
 	g := s.Follower()
-	f.faces(g, held, 0, func(w []float64) { out.meet(s, g, w) })
+	out.over(s, f, g, held)
 	out.Far = distant(out.W, farAway)
 	return out
 }

@@ -1,0 +1,127 @@
+package truth
+
+import (
+	"math/big"
+	"strconv"
+)
+
+// exactly is the minimizer of q on a flat computed in rational arithmetic; nil where its planes have no point in common, or the point
+// is beyond one of the others by more than loose of the plane's own terms (x may be given in doubles).
+func (f flat) exactly(q *Quadratic, planes []plane) []float64 {
+	n := len(f.w0)
+	e := exactFlat{w0: Zeros(n)}
+	for _, i := range f.free {
+		z := Zeros(n)
+		z[i] = Rat(1, 1)
+		e.z = append(e.z, z)
+	}
+	for _, p := range f.on {
+		if !e.restrict(exactPlane(p)) {
+			return nil
+		}
+	}
+	h, c := make([][]*big.Rat, n), rationals(q.C)
+	for i, row := range q.H {
+		h[i] = rationals(row)
+	}
+	for _, z := range e.z { // z'(H w + c) = 0; planes of other directions may come to hold at once
+		p := rationalPlane{a: Zeros(n), b: new(big.Rat).Neg(dotRat(c, z))}
+		for i, v := range z {
+			if v.Sign() != 0 {
+				addRat(p.a, v, h[i])
+			}
+		}
+		if !e.restrict(p) {
+			return nil
+		}
+	}
+	for _, p := range planes {
+		if v, size := exactPlane(p).beyond(e.w0); v.Sign() > 0 && v.Cmp(size.Mul(size, rational(loose))) > 0 {
+			return nil
+		}
+	}
+	w := make([]float64, n)
+	for i, v := range e.w0 {
+		w[i], _ = v.Float64()
+	}
+	return w
+}
+
+// exactFlat is a flat in rational numbers.
+type exactFlat struct {
+	w0 []*big.Rat
+	z  [][]*big.Rat
+}
+
+type rationalPlane struct {
+	a []*big.Rat
+	b *big.Rat
+}
+
+func exactPlane(p plane) rationalPlane { return rationalPlane{rationals(p.a), rational(p.b)} }
+
+// rational is the decimal that a double was read from.
+func rational(v float64) *big.Rat {
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(v, 'g', 15, 64))
+	return r
+}
+
+func rationals(v []float64) []*big.Rat {
+	out := make([]*big.Rat, len(v))
+	for i, t := range v {
+		out[i] = rational(t)
+	}
+	return out
+}
+
+// addRat adds t b to a.
+func addRat(a []*big.Rat, t *big.Rat, b []*big.Rat) {
+	for i, v := range b {
+		if v.Sign() != 0 {
+			a[i] = new(big.Rat).Add(a[i], new(big.Rat).Mul(t, v))
+		}
+	}
+}
+
+// beyond is a'w - b, and the sum of the sizes of its terms.
+func (p rationalPlane) beyond(w []*big.Rat) (v, size *big.Rat) {
+	v, size = new(big.Rat).Neg(p.b), new(big.Rat).Abs(p.b)
+	for i, a := range p.a {
+		if a.Sign() != 0 {
+			t := new(big.Rat).Mul(a, w[i])
+			v.Add(v, t)
+			size.Add(size, t.Abs(t))
+		}
+	}
+	return v, size
+}
+
+// restrict is flat.restrict without rounding; false where nothing is left.
+func (e *exactFlat) restrict(p rationalPlane) bool {
+	h, size := p.beyond(e.w0)
+	best := -1
+	g := make([]*big.Rat, len(e.z))
+	for r, z := range e.z {
+		if g[r] = dotRat(p.a, z); g[r].Sign() != 0 {
+			best = r
+		}
+	}
+	if best < 0 {
+		return h.Abs(h).Cmp(size.Mul(size, rational(loose))) <= 0
+	}
+	zb := e.z[best]
+	inverse := new(big.Rat).Inv(g[best])
+	addRat(e.w0, h.Neg(h).Mul(h, inverse), zb)
+	var rest [][]*big.Rat
+	for r, z := range e.z {
+		if r == best {
+			continue
+		}
+		if g[r].Sign() != 0 {
+			addRat(z, g[r].Neg(g[r]).Mul(g[r], inverse), zb)
+		}
+		rest = append(rest, z)
+	}
+	e.z = rest
+	return true
+}
