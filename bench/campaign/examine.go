@@ -19,6 +19,9 @@ import (
 // that they are sums of, and what a point may miss a row by.
 const exactly = 1e-8
 
+// resolved is what values of F at points that are known to rounding may differ by, relative to their terms.
+const resolved = 1e-11
+
 // inquiry is one system under the eyes of the truth.
 type inquiry struct {
 	*report
@@ -317,7 +320,8 @@ func (q *inquiry) ofAll(r *runtime.Result) {
 }
 
 // local looks for lower values near a point that is said to be stationary: the fall within
-// a distance is at most of its square.
+// a distance is at most of its square. Beside entries of 1e6 a distance may lead out of the
+// piece of others: a fall to first order is one within all distances that doubles resolve.
 func (q *inquiry) local(r *runtime.Result) {
 	x, y := q.upperOf(r.Upper.Variables), q.lowerOf(r)
 	w := append(append(slices.Clone(x), y...), q.multipliersOf(r)...)
@@ -345,9 +349,9 @@ func (q *inquiry) local(r *runtime.Result) {
 	}
 	falls := true
 	report := ""
-	for _, radius := range []float64{1e-3 * size, 1e-4 * size} {
+	for radius, k := 1e-3*size, 0; falls && k < 6 && (k < 2 || 3e-3*radius*slope > resolved*terms); radius, k = radius/10, k+1 {
 		near := q.Minimize(&q.F, truth.Region{Around: around, Radius: radius})
-		falls = falls && near.Feasible && f-near.Value > 3e-3*radius*slope && f-near.Value > 10*exactly*terms
+		falls = near.Feasible && f-near.Value > 3e-3*radius*slope && f-near.Value > resolved*terms
 		report = fmt.Sprintf("F falls by %.3g from %v within %.3g, to w = %v", f-near.Value, f, radius, near.W)
 	}
 	if falls {
