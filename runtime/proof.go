@@ -58,6 +58,9 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 	if err != nil {
 		return err
 	}
+	if math.IsInf(shown.Bound, -1) { // what is convex but for the rounding of its numbers has a bound within bounds of its variables alone
+		return errors.New("what was written shows no bound: the upper objective is convex to rounding only, and variables that it reads have no bounds")
+	}
 	if shown.Bound < t.says.Bound {
 		sign := 1.0
 		if r.Upper.Sense == "maximize" {
