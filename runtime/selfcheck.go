@@ -48,6 +48,9 @@ func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if len(failed) > 0 && failed[0].Claim == certify.StrictClaim {
 		// The solver took a row for decided that is not: F may have a kink here.
 		r.Stationarity.Strict = false
+		if p.exactTies != "" {
+			r.Upper.Hypergradient = nil
+		}
 		failed = failed[1:]
 	}
 	if len(failed) > 0 {

@@ -213,7 +213,7 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 			return 0, 0, terms, false
 		}
 	}
-	gx, ga, terms := v.gradientOfSystem(m)
+	gx, ga, terms := v.gradientOfSystem(m, at.length)
 	// G'Adjoint and H Adjoint are derivatives of grad g along it.
 	hx, hy, errX, errY, err := v.d.products(x, y, m.Adjoint)
 	if err != nil {
@@ -339,8 +339,8 @@ func (v *verification) pairCounts(i int, m *Multipliers, at *pointOfSystem, term
 	for k, b := range vals {
 		perY, adjoint = math.Max(perY, math.Abs(b)), math.Max(adjoint, math.Abs(b*m.Adjoint[cols[k]]))
 	}
-	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.value
-	if at.push[i] == 0 || terms.value == 0 {
+	ofMult = math.Abs(m.Multiplier[i])*at.push[i] > strongResidual*terms.sum
+	if at.push[i] == 0 || terms.sum == 0 {
 		ofMult = math.Abs(m.Multiplier[i]) > strongResidual*adjoint
 	}
 	return terms.counts(m.Slack[i], perX, perY, at.reach[i]), ofMult

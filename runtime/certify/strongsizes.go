@@ -13,66 +13,97 @@ func (v *verification) residualRounding() float64 {
 	return strongResidual + float64(v.p.Dy)*0x1p-52
 }
 
-// pointOfSystem is the document's point with what its slacks and multipliers are relative to.
+// pointOfSystem is the document's point with what its slacks and multipliers are relative to. Each is measured by what it is a sum of or is set against itself, whatever units other
+// entries of y are in; what rounding of the others may make of it is 0.
 type pointOfSystem struct {
-	slack, mult []float64 // len m: s over the terms of its row, lambda over the forces on y; 0 where negative
+	slack, mult []float64 // len m: s over the terms of its row, lambda over the largest that forces on its entries of y make it; 0 where negative, or rounding
 	reach, push []float64 // len m: these sizes, of s and of lambda
+	length      []float64 // len Dy: of y_j, or how far from 0 rows set it
+	force       []float64 // len Dy: the largest term of the follower's stationarity in y_j
+	brought     []float64 // len Dy: the rounding that multipliers of rows bring to it
 }
+
+// carries is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
+const carries = 0x1p-45
 
 func (v *verification) pointOfSystem() *pointOfSystem {
 	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
 	m := p.Rows.Len()
-	at := &pointOfSystem{make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)}
+	at := &pointOfSystem{}
+	for _, f := range []*[]float64{&at.slack, &at.mult, &at.reach, &at.push} {
+		*f = make([]float64, m)
+	}
 	grad := make([]float64, p.Dy)
 	v.d.g.GradY(grad, x, y)
-	force := make([]float64, p.Dy)
-	for j, g := range grad {
-		force[j] = math.Abs(g)
-	}
+	at.force = v.forces(grad)
 	for i, l := range lambda {
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
-			force[j] = math.Max(force[j], math.Abs(vals[t]*l))
+			at.force[j] = math.Max(at.force[j], math.Abs(vals[t]*l))
 		}
 	}
-	largest, pushed := v.length(), maxAbs(force)
+	far, length := make([]float64, p.Dy), v.length() // how far from 0 an entry of y may be, of which it has the rounding
+	at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range far {
+		far[j], at.length[j] = length, math.Abs(y[j])
+	}
 	for i := range m {
-		reach, steep := math.Abs(p.Rows.Rhs[i]), 0.0
+		at.reach[i] = math.Abs(p.Rows.Rhs[i])
 		cols, vals := p.Rows.A.Row(i)
 		for t, j := range cols {
-			reach += math.Abs(vals[t] * x[j])
+			at.reach[i] += math.Abs(vals[t] * x[j])
 		}
 		cols, vals = p.Rows.B.Row(i)
-		for t := range cols {
-			steep = math.Max(steep, math.Abs(vals[t]))
+		for t, j := range cols {
+			if vals[t] != 0 {
+				at.length[j] = math.Max(at.length[j], at.reach[i]/math.Abs(vals[t]))
+				at.push[i] = math.Max(at.push[i], at.force[j]/math.Abs(vals[t]))
+			}
 		}
-		reach = math.Max(reach, steep*largest)
-		at.reach[i], at.push[i] = reach, pushed
-		if steep > 0 {
-			at.push[i] = pushed / steep
+		for t, j := range cols {
+			at.reach[i] += math.Abs(vals[t] * y[j])
 		}
-		at.slack[i] = share(math.Max(0, -v.d.residual(i, x, y)), reach)
-		at.mult[i] = share(math.Max(0, lambda[i]), at.push[i])
+		for t, j := range cols {
+			if vals[t] != 0 {
+				far[j] = math.Max(far[j], at.reach[i]/math.Abs(vals[t]))
+			}
+			at.brought[j] = math.Max(at.brought[j], carries*math.Abs(vals[t])*at.push[i])
+		}
+	}
+	for i := range m {
+		noise, pushed := 0.0, 0.0
+		cols, vals := p.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				noise = math.Max(noise, carries*math.Abs(vals[t])*far[j])
+				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
+			}
+		}
+		at.slack[i] = share(math.Max(0, -v.d.residual(i, x, y)-noise), at.reach[i])
+		at.mult[i] = share(math.Max(0, lambda[i]-pushed), at.push[i])
 	}
 	return at
 }
 
-// sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f.
-type sizesOfF struct{ x, y, value float64 }
+// sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f; sum is that of what each makes of f on its own, which is the
+// same in all units of x and y.
+type sizesOfF struct{ x, y, value, sum float64 }
 
 // gradientOfSystem is the gradient of f + Coupled'c in x and in the answer, with the sizes of its terms. These are told from f at the point itself and where entries are half way to 0:
 // they do not depend on how wide X is.
-func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms sizesOfF) {
+func (v *verification) gradientOfSystem(m *Multipliers, lengths []float64) (gx, ga []float64, terms sizesOfF) {
 	q := v.p.Signed(m.Coupled)
 	x, y := v.doc.X, v.doc.Y
 	gx, ga = make([]float64, q.Dx), make([]float64, q.AnswerLen())
 	hx, ha := make([]float64, q.Dx), make([]float64, q.AnswerLen())
 	v.d.f.ValueGrad(gx, ga, x, q.Answer(y, v.doc.Lambda))
-	moved := func(a, b []float64) float64 {
+	eachX, eachY := make([]float64, q.Dx), make([]float64, q.Dy)
+	moved := func(each, a, b []float64) float64 {
 		d := 0.0
-		for j := range a {
+		for j := range each {
+			each[j] = math.Max(each[j], math.Abs(a[j]))
 			if t := 2 * math.Abs(a[j]-b[j]); !math.IsNaN(t) && !math.IsInf(t, 0) {
-				d = math.Max(d, t)
+				d, each[j] = math.Max(d, t), math.Max(each[j], t)
 			}
 		}
 		return d
@@ -84,15 +115,29 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 			half[j] = at[j] - (at[j]+t)/4 // all entries half way for k = 0, then about half of them: terms that cancel together do not in part
 		}
 		v.d.f.ValueGrad(hx, ha, half[:q.Dx], half[q.Dx:])
-		terms.x = math.Max(terms.x, maxAbs(gx)+moved(gx, hx))
-		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+moved(ga[:q.Dy], ha[:q.Dy]))
+		terms.x = math.Max(terms.x, maxAbs(gx)+moved(eachX, gx, hx))
+		terms.y = math.Max(terms.y, maxAbs(ga[:q.Dy])+moved(eachY, ga, ha))
 	}
-	own := terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	own, sum := terms.x*maxAbs(x)+terms.y*maxAbs(y), 0.0
+	for j, t := range eachX {
+		sum += math.Abs(t * x[j])
+	}
+	for j, t := range eachY {
+		sum += t * lengths[j]
+	}
 	// The adjoint and the multipliers of slacks carry what f feels of y to x. Those that are large and cancel are no terms of f: what counts of them is limited. Where
 	// both vanish, since f is at its least in y, what they would carry is told from grad_y f itself: H^-1 of it is about its length over how long H makes it.
 	count := func(px, py []float64, by float64) {
 		terms.x = math.Max(terms.x, math.Min(by*maxAbs(px), cancelling*share(own, maxAbs(x))))
 		terms.y = math.Max(terms.y, math.Min(by*maxAbs(py), cancelling*share(own, maxAbs(y))))
+		carried := 0.0
+		for j, t := range px {
+			carried += by * math.Abs(t*x[j])
+		}
+		for j, t := range py {
+			carried += by * math.Abs(t) * lengths[j]
+		}
+		terms.sum = math.Max(terms.sum, math.Min(sum+carried, cancelling*sum))
 	}
 	for k := range signings {
 		if px, py, _, _, err := v.d.products(x, y, turned(m.Adjoint, k)); err == nil {
@@ -106,6 +151,7 @@ func (v *verification) gradientOfSystem(m *Multipliers) (gx, ga []float64, terms
 	q.Rows.A.AddMulVecT(px, 1, m.Slack)
 	count(px, nil, 1)
 	terms.value = terms.x*maxAbs(x) + terms.y*maxAbs(y)
+	terms.sum = math.Max(terms.sum, sum)
 	return gx, ga, terms
 }
 
@@ -254,18 +300,24 @@ func (v *verification) length() float64 {
 	return math.Max(maxAbs(v.doc.Y), length)
 }
 
-// steepness is the size of the terms of grad_y g, given, which may cancel. Those of x and y together are told from the gradient half way to 0, those of entries of y from
+// steepness is the size of the terms of grad_y g, given, which may cancel.
+func (v *verification) steepness(grad []float64) float64 { return maxAbs(v.forces(grad)) }
+
+// forces are the sizes of the terms of each entry of grad_y g, given. Those of x and y together are told from the gradient half way to 0, those of entries of y from
 // gradients at y with the signs of some turned around: for any two entries there is one where the one is turned and the other is not, and for each there is one where it is turned and
 // x is not. (Entry j is turned where the number j + 1 has the bit; x, of number 0, never is.)
-func (v *verification) steepness(grad []float64) float64 {
+func (v *verification) forces(grad []float64) []float64 {
 	x, y := v.doc.X, v.doc.Y
-	size := maxAbs(grad)
+	sizes := make([]float64, len(grad))
+	for j, g := range grad {
+		sizes[j] = math.Abs(g)
+	}
 	there, at, from := make([]float64, len(y)), append([]float64(nil), y...), append([]float64(nil), x...)
 	look := func(by float64) {
 		v.d.g.GradY(there, from, at)
 		for j, t := range there {
-			if moved := by * math.Abs(grad[j]-t); moved > size && !math.IsInf(moved, 0) { // not where it is NaN
-				size = moved
+			if moved := by * math.Abs(grad[j]-t); moved > sizes[j] && !math.IsInf(moved, 0) { // not where it is NaN
+				sizes[j] = moved
 			}
 		}
 	}
@@ -284,5 +336,5 @@ func (v *verification) steepness(grad []float64) float64 {
 		from[j] = x[j] / 2
 	}
 	look(2)
-	return size
+	return sizes
 }

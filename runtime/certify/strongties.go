@@ -10,8 +10,8 @@ import (
 //
 //	g(z) >= g(Y) + grad_y g'(z - Y) >= g(Y) + lambda'h(Y) + r'(z - Y),
 //
-// so that Y is within -lambda'h, and r times how far z is from Y, of the best: for each entry how far its bounds are, or the size of y; both are to be rounding of the
-// terms of g.
+// so that Y is within -lambda'h, and r times how far z is from Y, of the best: for each entry how far its bounds are, or the size of y_j; both are to be rounding of the
+// terms of g, each a product of one entry of y and the forces on it, so that the units of other entries do not count.
 func (v *verification) tied() {
 	p, x, y := v.p, v.doc.X, v.doc.Y
 	far := make([]float64, p.Dy) // how far y can go
@@ -28,30 +28,29 @@ func (v *verification) tied() {
 			above[j] = math.Min(above[j], math.Abs(h/coef))
 		}
 	}
-	length := v.length()
-	for j := range far {
-		far[j] = math.Min(length, math.Max(below[j], above[j]))
-	}
+	at := v.pointOfSystem()
 	grad := make([]float64, p.Dy)
 	v.d.g.GradY(grad, x, y)
-	steep := v.steepness(grad)
-	terms := steep * length
-	slack := 0.0
+	slack, terms := 0.0, 0.0
 	for i, kind := range p.Rows.Kind {
 		l := v.doc.Lambda[i]
 		p.Rows.B.AddRow(grad, i, -l)
 		if kind == problem.AtMost {
 			slack += math.Abs(l * v.d.residual(i, x, y))
 		}
-		cols, vals := p.Rows.B.Row(i)
-		for t, j := range cols {
-			terms = math.Max(terms, math.Abs(l*vals[t]*y[j]))
-		}
 		terms = math.Max(terms, math.Abs(l*p.Rows.Rhs[i]))
 	}
 	loss := slack
 	for j, r := range grad {
-		loss += math.Abs(r) * far[j]
+		terms = math.Max(terms, at.force[j]*at.length[j])
+		r = math.Abs(r) - at.brought[j]
+		switch room := math.Max(below[j], above[j]); {
+		case r <= 0 || room == 0:
+		case at.length[j] > 0:
+			loss += r * math.Min(at.length[j], room)
+		case r > tiedLoss*at.force[j]: // an entry that is 0 and that nothing sets elsewhere has no length, and its forces are to balance
+			loss = math.Inf(1)
+		}
 	}
 	v.atMost("loss of the follower against its best answer, by the terms of g", 0, share(loss, terms), tiedLoss, "")
 	c := v.doc.Certificate
@@ -59,7 +58,6 @@ func (v *verification) tied() {
 		v.fail("hypergradient", "a follower with other answers has one where its certificate shows it alone")
 	}
 	if v.doc.Strict {
-		at := v.pointOfSystem()
 		for i, kind := range p.Rows.Kind {
 			if kind != problem.Equal && at.slack[i] <= parted && at.mult[i] <= parted {
 				v.fail(StrictClaim, "slack and multiplier of row %d are both zero", i)

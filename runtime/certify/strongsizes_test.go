@@ -1,0 +1,78 @@
+package certify
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// turning is a follower with answers y_1 in [0, u_1], y_2 = 0: g = (1 - x/u_0) c_1 y_1/u_1 + c_2 y_2/u_2 over 0 <= y_j <= u_j, and F's
+// f = slope x/u_0 - b y_1/u_1 - d y_2/u_2. At x = u_0 it has a choice of y_1, and takes u_1; beyond it has none, and before it takes 0.
+type turning struct {
+	slope, b, d, c1, c2 float64
+	u                   [3]float64
+}
+
+func (f turning) follower(dx, dy, x, y []float64) float64 {
+	force := (1 - x[0]/f.u[0]) * f.c1 / f.u[1]
+	dx[0] = -f.c1 / f.u[0] / f.u[1] * y[0]
+	dy[0], dy[1] = force, f.c2/f.u[2]
+	return force*y[0] + dy[1]*y[1]
+}
+
+func (f turning) leader(dx, dy, x, y []float64) float64 {
+	dx[0], dy[0], dy[1] = f.slope/f.u[0], -f.b/f.u[1], -f.d/f.u[2]
+	return dx[0]*x[0] + dy[0]*y[0] + dy[1]*y[1]
+}
+
+// problem has the rows 0 <= y_1, y_1 <= u_1, 0 <= y_2, y_2 <= u_2.
+func (f turning) problem() *problem.Problem {
+	p := &problem.Problem{Name: "turning", Dx: 1, Dy: 2, G: formula(f.follower), F: formula(f.leader), Start: []float64{0},
+		X: &problem.Set{Lo: []float64{0}, Hi: []float64{2 * f.u[0]}, E: sparse.FromEntries(0, 1, nil)},
+		Rows: &problem.Rows{Kind: make([]problem.Kind, 4), A: sparse.FromEntries(4, 1, nil), Rhs: []float64{0, f.u[1], 0, f.u[2]},
+			B: sparse.FromEntries(4, 2, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 1, Col: 0, Val: -1}, {Row: 2, Col: 1, Val: 1}, {Row: 3, Col: 1, Val: -1}})},
+		Facts: problem.Facts{Convex: true, QuadraticInY: true, FixedHessian: true, JointlyQuadratic: true}}
+	return p
+}
+
+// document claims that x = u_0 with the best answer is strongly stationary, with the only multipliers that leave nothing of grad f.
+func (f turning) document() *Document {
+	adjoint := -f.slope * f.u[1] / f.c1
+	strong := &Strong{Biactive: []int{1}, Curvature: "holds", Multipliers: Multipliers{Adjoint: []float64{adjoint, 0},
+		Slack: []float64{0, f.b / f.u[1], -f.d / f.u[2], 0}, Multiplier: []float64{adjoint, -adjoint, 0, 0}, Bound: []float64{0}}}
+	return &Document{X: []float64{f.u[0]}, Y: []float64{f.u[1], 0}, Lambda: []float64{0, 0, f.c2 / f.u[2], 0}, Upper: f.slope - f.b, Tied: true, Solved: true, Stationary: true,
+		Certificate: &Certificate{Lower: &Lower{Active: []int{2}}, Strong: strong}}
+}
+
+// Where F rises beyond x = u_0 the point is a local minimum, and where it falls none, in whatever units x and the entries of y are; a follower's multiplier counts beside the
+// forces on its own entries of y.
+func TestMultipliersInMixedUnits(t *testing.T) {
+	rng := members.Rand(t, 7)
+	unit := func() float64 { return math.Pow(10, float64(rng.IntN(17)-8)) }
+	number := func() float64 { return 0.5 + 1.5*rng.Float64() }
+	for range members.Of(100, 2000) {
+		f := turning{number(), number(), number(), number(), number(), [3]float64{unit(), unit(), unit()}}
+		if rng.IntN(2) == 0 {
+			f.slope = -f.slope
+		}
+		report := Verify(f.document(), f.problem())
+		failed := slices.ContainsFunc(report.Failures(), func(c Check) bool { return strings.Contains(c.Problem(), "the multiplier") })
+		if f.slope > 0 && !report.OK() {
+			t.Errorf("%+v: an honest document is refused: %v", f, report.Failures())
+		}
+		if f.slope < 0 && !failed {
+			t.Errorf("%+v: F falls beyond the point: %v", f, report.Failures())
+		}
+		// Without its multiplier of y_2 the follower has a choice that it has not.
+		tie := f.document()
+		tie.Lambda[2] = 0
+		if report := Verify(tie, f.problem()); !slices.ContainsFunc(report.Failures(), func(c Check) bool { return strings.HasPrefix(c.Claim, "loss of the follower") }) {
+			t.Errorf("%+v: a follower is taken to be without a force: %v", f, report.Failures())
+		}
+	}
+}
