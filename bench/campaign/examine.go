@@ -242,6 +242,7 @@ func (q *inquiry) point(r *runtime.Result, of string) {
 			q.false(of+" outside X", "x = %v", x)
 		}
 	}
+	known := q.known(x, y)
 	for k, rows := range [][]truth.Linear{q.Rows, q.Upper} {
 		for i, row := range rows {
 			if of == "eval" && k == 1 {
@@ -254,7 +255,11 @@ func (q *inquiry) point(r *runtime.Result, of string) {
 			for j, c := range row.C {
 				v, terms = v+c*y[j], terms+math.Abs(c*y[j])
 			}
-			if v > exactly*(1+terms) || row.Equal && v < -exactly*(1+terms) {
+			tolerance := exactly * (1 + terms)
+			for j, c := range row.C {
+				tolerance = math.Max(tolerance, math.Abs(c)*known[j])
+			}
+			if v > tolerance || row.Equal && v < -tolerance {
 				q.false(of+" row violated", "row %d of level %d by %.3g of %.3g at x = %v, y = %v", i+1, k, v, terms, x, y)
 			}
 		}
@@ -265,6 +270,23 @@ func (q *inquiry) point(r *runtime.Result, of string) {
 		q.false(of+" F", "F = %v, f at its x, y and multipliers is %v (terms of %.3g) at w = %v", claimed, f, terms, w)
 	}
 	q.answers(r, of, x, y, f, terms)
+}
+
+// known is to what each entry of y is known that rows set far from where x is: to rounding of their terms.
+func (q *inquiry) known(x, y []float64) []float64 {
+	out := make([]float64, len(y))
+	for _, row := range q.Rows {
+		terms := math.Abs(row.Rhs)
+		for j, a := range row.A {
+			terms += math.Abs(a * x[j])
+		}
+		for j, c := range row.C {
+			if c != 0 {
+				out[j] = math.Max(out[j], 0x1p-50*terms/math.Abs(c))
+			}
+		}
+	}
+	return out
 }
 
 func times64(v []float64, by float64) []float64 {

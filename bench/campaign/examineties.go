@@ -18,7 +18,11 @@ func (q *inquiry) answers(r *runtime.Result, of string, x, y []float64, f, terms
 	}
 	g := q.Follower()
 	w := append(append(slices.Clone(x), y...), make([]float64, len(q.Rows))...)
-	if v, size := g.Value(w); v-own.Value > exactly*(1+math.Max(size, own.Terms)) {
+	rounding := 0.0
+	for j, d := range q.known(x, y) {
+		rounding += math.Abs(g.Slope(w)[q.Dx+j]) * d
+	}
+	if v, size := g.Value(w); v-own.Value > exactly*(1+math.Max(size, own.Terms))+rounding {
 		q.false(of+" follower", "g = %v at y = %v, the least is %v at y = %v; x = %v", v, y, own.Value, own.W[q.Dx:q.Dx+q.Dy], x)
 		return
 	}

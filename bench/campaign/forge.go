@@ -166,7 +166,14 @@ func (q *inquiry) elsewhere(r *runtime.Result, f, terms float64) {
 	for range 3 {
 		x := make([]float64, q.Dx)
 		for j := range x {
-			x[j] = math.Round((q.Lo[j]+(q.Hi[j]-q.Lo[j])*q.rng.Float64())*8) / 8
+			lo, hi := q.Lo[j], q.Hi[j]
+			if math.IsInf(lo, -1) {
+				lo = math.Min(hi, 20) - 40
+			}
+			if math.IsInf(hi, 1) {
+				hi = math.Max(lo, -20) + 40
+			}
+			x[j] = math.Round((lo+(hi-lo)*q.rng.Float64())*8) / 8
 			if q.Whole[j] {
 				x[j] = math.Round(x[j])
 			}

@@ -17,7 +17,7 @@ var systemsAsked = flag.Int("systems", 420, "systems that TestSystems asks about
 
 // open are seeds of which something is known to be false, or not answered, and not mended yet: units of 1e-6 to 1e6
 // in one model, in which the active-set method loses a follower's answer.
-var open = []uint64{766, 934}
+var open = []uint64{934}
 
 // TestSystems asks about systems of all families by enumeration, and about those of every cause that was found so far: nothing that
 // the tool says is false, forgeries do not pass, and nearly all programs are solved.
@@ -36,6 +36,8 @@ func TestSystems(t *testing.T) {
 		199, 17818, 18847, 20632, // forces measured against values, and of parts of a follower that nothing connects
 		12834,                      // a bilinear f that is linear along a branch
 		20006, 20009, 20062, 20363, // gaps beside an F of 0, all of whose terms are 0
+		8202148, 8101448, // an f that is convex to rounding, of variables without bounds
+		766, 14983, 4400434, 4400623, 7001032, 20394, 8201812, 8100130, 8100844, // followers whose entries have forces, or lengths, of other sizes
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {
@@ -44,25 +46,30 @@ func TestSystems(t *testing.T) {
 		}
 	}
 	outcomes := map[string]int{}
-	solved, failed := 0, 0
-	for _, seed := range append(members.Some(t, all, 60), causes...) {
+	solved, failed := 0, 0 // of the sample: some causes have no answer
+	sample := members.Some(t, all, 60)
+	for k, seed := range append(slices.Clone(sample), causes...) {
 		r := &report{Seed: seed}
 		s := drawSystem(seed)
 		ask(r, s, seed)
 		for _, o := range r.Outcomes {
 			outcomes[o]++
+			if k < len(sample) && slices.Contains([]string{"solve solved", "solve infeasible", "solve unbounded"}, o) {
+				solved++
+			}
 		}
 		for _, f := range r.Findings {
 			switch {
 			case !f.Soft:
 				t.Errorf("seed %d, %s: %s: %s\n%s", seed, s.family, f.Kind, f.Detail, r.Text)
 			case f.Kind == "no answer":
-				failed++
+				if k < len(sample) {
+					failed++
+				}
 				t.Logf("seed %d, %s: %s", seed, s.family, f.Detail)
 			}
 		}
 	}
-	solved = outcomes["solve solved"] + outcomes["solve infeasible"] + outcomes["solve unbounded"]
 	t.Logf("%v", outcomes)
 	if failed > members.Misses(failed+solved, 0.04) {
 		t.Errorf("%d of %d programs ended without an answer", failed, failed+solved)
