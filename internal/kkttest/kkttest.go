@@ -3,6 +3,7 @@ package kkttest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -80,32 +81,7 @@ func Random(rng *rand.Rand, nx, ny, m int, curved, revenue bool) *problem.Proble
 			f.M[i*n+i] = float64(rng.IntN(3))
 		}
 	}
-	rows := &problem.Rows{}
-	a, b := sparse.Empty(nx), sparse.Empty(ny)
-	add := func(kind problem.Kind, ca, cb []float64, side float64) {
-		for j, v := range ca {
-			if v != 0 {
-				a.Append(j, v)
-			}
-		}
-		for j, v := range cb {
-			if v != 0 {
-				b.Append(j, v)
-			}
-		}
-		a.EndRow()
-		b.EndRow()
-		rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, side)
-	}
-	unit := func(j int, v float64) []float64 {
-		e := make([]float64, ny)
-		e[j] = v
-		return e
-	}
-	for j := range ny {
-		add(problem.AtMost, make([]float64, nx), unit(j, 1), 0)  // -y_j <= 0
-		add(problem.AtMost, make([]float64, nx), unit(j, -1), 4) // y_j - 4 <= 0
-	}
+	rows := inequalities(nx, ny, 0, 4)
 	for range m {
 		ca, cb := make([]float64, nx), make([]float64, ny)
 		for j := range ca {
@@ -116,12 +92,40 @@ func Random(rng *rand.Rand, nx, ny, m int, curved, revenue bool) *problem.Proble
 		for j := range cb {
 			cb[j] = whole(3)
 		}
-		add(problem.AtMost, ca, cb, 2+float64(rng.IntN(6)))
+		add(rows, ca, cb, 2+float64(rng.IntN(6)))
 	}
-	rows.A, rows.B = a, b
-	x := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
-	for j := range x.Hi {
-		x.Lo[j], x.Hi[j] = -3, 3
+	return &problem.Problem{Name: "random", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: box(nx, 3), Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+}
+
+// inequalities are the rows lo <= y_j <= hi, to which add adds others.
+func inequalities(nx, ny int, lo, hi float64) *problem.Rows {
+	rows := &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
+	for j := range ny {
+		unit := make([]float64, ny)
+		unit[j] = 1
+		add(rows, nil, unit, 0-lo)
+		unit[j] = -1
+		add(rows, nil, unit, hi)
 	}
-	return &problem.Problem{Name: "random", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 2}}
+	return rows
+}
+
+// add adds the row ca'x - cb'y <= side.
+func add(rows *problem.Rows, ca, cb []float64, side float64) {
+	row := func(m *sparse.CSR, coef []float64) {
+		for j, v := range coef {
+			if v != 0 {
+				m.Append(j, v)
+			}
+		}
+		m.EndRow()
+	}
+	row(rows.A, ca)
+	row(rows.B, cb)
+	rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, side)
+}
+
+// box is |x_j| <= radius.
+func box(nx int, radius float64) *problem.Set {
+	return &problem.Set{Lo: slices.Repeat([]float64{-radius}, nx), Hi: slices.Repeat([]float64{radius}, nx)}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -123,42 +122,16 @@ func RandomSmooth(rng *rand.Rand, nx, ny, m, constraints int, convex bool) *prob
 	}
 	f := &Smooth{Quadratic: *curved(rng, nx, ny, convex)}
 	f.W, f.Q, f.P = []float64{0.3}, []float64{0}, [][]float64{randoms(n, 0.7, normal)}
-	rows := &problem.Rows{}
-	a, b := sparse.Empty(nx), sparse.Empty(ny)
-	add := func(ca, cb []float64, side float64) {
-		for j, v := range ca {
-			a.Append(j, v)
-		}
-		for j, v := range cb {
-			if v != 0 {
-				b.Append(j, v)
-			}
-		}
-		a.EndRow()
-		b.EndRow()
-		rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, side)
-	}
-	for j := range ny {
-		for _, sign := range []float64{1, -1} {
-			unit := make([]float64, ny)
-			unit[j] = sign
-			add(nil, unit, 1)
-		}
-	}
+	rows := inequalities(nx, ny, -1, 1)
 	for range m {
 		ca := randoms(nx, 0.5, normal)
 		side := 0.1
 		for _, v := range ca {
 			side += math.Abs(v)
 		}
-		add(ca, randoms(ny, 1, normal), side)
+		add(rows, ca, randoms(ny, 1, normal), side)
 	}
-	rows.A, rows.B = a, b
-	set := &problem.Set{Lo: make([]float64, nx), Hi: make([]float64, nx)}
-	for j := range nx {
-		set.Lo[j], set.Hi[j] = -1, 1
-	}
-	p := &problem.Problem{Name: "smooth", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: set, Facts: problem.Facts{StrongConvexity: 0.5, DegreeF: 3}}
+	p := &problem.Problem{Name: "smooth", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: box(nx, 1), Facts: problem.Facts{StrongConvexity: 0.5, DegreeF: 3}}
 	for range constraints {
 		c := curved(rng, nx, ny, true)
 		c.K = -0.3 - rng.Float64()
