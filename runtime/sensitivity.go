@@ -22,6 +22,16 @@ type EntrySensitivity struct {
 	Left  *Rates `json:"left,omitempty"`
 }
 
+// Slopes are dF/dx as the entry falls and as it rises; what is rounding beside the other is 0.
+func (e EntrySensitivity) Slopes() (left, right float64) {
+	right = float64(e.Right.Objective)
+	if e.Left == nil {
+		return right, right
+	}
+	both := Value{Data: []float64{float64(e.Left.Objective), right}}.Rounded().Data
+	return both[0], both[1]
+}
+
 // Rates are derivatives along an entry of x: dF/dx in the user's sense, dy*/dx,
 // dlambda*/dx. Where there are none Reason says why, and the rest is empty.
 type Rates struct {

@@ -221,21 +221,22 @@ func (t *textReport) sensitivity() {
 			fmt.Fprintf(&t.b, "... sensitivity to %d entries in all\n", len(t.r.Sensitivity))
 			return
 		}
-		right := "sensitivity to " + e.Entry
+		title := "sensitivity to " + e.Entry
+		falls, rises := e.Slopes()
 		if e.Left != nil {
-			t.rates(right+", from the left", e.Left)
-			right += ", from the right"
+			t.rates(title+", from the left", e.Left, falls)
+			title += ", from the right"
 		}
-		t.rates(right, e.Right)
+		t.rates(title, e.Right, rises)
 	}
 }
 
-func (t *textReport) rates(title string, r *Rates) {
+func (t *textReport) rates(title string, r *Rates, slope float64) {
 	if r.Reason != "" {
 		fmt.Fprintf(&t.b, "%s: none; %s\n", title, r.Reason)
 		return
 	}
-	all := Values{{Name: "F", Data: []float64{float64(r.Objective)}}}
+	all := Values{{Name: "F", Data: []float64{slope}}}
 	all = append(all, r.Variables...)
 	for _, v := range r.Multipliers {
 		v.Name = "multiplier " + v.Name

@@ -65,7 +65,7 @@ func writeSlopes(w io.Writer, at *runtime.Result) bool {
 	for _, name := range at.Lower.Weak {
 		weak[name] = true
 	}
-	branch := func(rates *runtime.Rates) string { // the biactive rows that bind on a side
+	branch := func(rates *runtime.Rates, slope float64) string { // the biactive rows that bind on a side
 		if rates.Reason != "" {
 			return "none: " + rates.Reason
 		}
@@ -95,7 +95,7 @@ func writeSlopes(w io.Writer, at *runtime.Result) bool {
 				where += " bind"
 			}
 		}
-		return fmt.Sprintf("%.10g  (%s)", float64(rates.Objective), where)
+		return fmt.Sprintf("%.10g  (%s)", slope, where)
 	}
 	rows := at.Lower.Weak
 	more := ""
@@ -118,7 +118,8 @@ func writeSlopes(w io.Writer, at *runtime.Result) bool {
 		if left == nil {
 			left = e.Right
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Entry, branch(left), branch(e.Right))
+		falls, rises := e.Slopes()
+		fmt.Fprintf(t, "%s\t%s\t%s\n", e.Entry, branch(left, falls), branch(e.Right, rises))
 	}
 	t.Flush()
 	return true

@@ -157,7 +157,14 @@ func (b *binder) noData(s *ir.Symbol, d *lang.Data) {
 		}
 	}
 	e.Detail = strings.TrimSpace(e.Detail)
-	e.Fix = fmt.Sprintf("give it with --data: a JSON object with the name `%s`, a table with a column `%s`, or a file of its own, `--data %s=FILE`", s.Name, s.Name, s.Name)
+	column := fmt.Sprintf("a column `%s`", s.Name)
+	switch {
+	case len(d.Columns) > 0:
+		column = "the columns that it names"
+	case d.Column != nil:
+		column = "the column that it names"
+	}
+	e.Fix = fmt.Sprintf("give it with --data: a JSON object with the name `%s`, a table with %s, or a file of its own, `--data %s=FILE`", s.Name, column, s.Name)
 	for _, t := range b.readers {
 		e.Detail = strings.TrimSpace(e.Detail + fmt.Sprintf(" %s has the columns %s.", t.entry.Origin, t.columnNames()))
 		switch near := diag.Suggest(s.Name, t.names()); {

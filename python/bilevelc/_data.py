@@ -133,9 +133,9 @@ def _frame(f: Any, declared: Optional[Input]) -> Any:
         # A table. An index that only counts the rows says nothing.
         if not (getattr(f.index, "nlevels", 1) == 1 and f.index.name is None and f.index.tolist() == list(range(len(f)))):
             f = f.reset_index()
-        names = [_label(c) for c in f.columns]
-        columns = [_missing(f.iloc[:, i]) for i in range(len(names))]
-        return [dict(zip(names, row)) for row in zip(*columns)]
+        heads = [_label(c) for c in f.columns]
+        cells = [_missing(f.iloc[:, i]) for i in range(len(heads))]
+        return [dict(zip(heads, row)) for row in zip(*cells)]
     _no_gaps(declared, f.isna().to_numpy(), lambda at: (f.index[at[0]], f.columns[at[1]]))
     if not declared.labelled:
         return packed(f.to_numpy(dtype=float))

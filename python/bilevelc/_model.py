@@ -113,11 +113,11 @@ class Model:
     # The process.
 
     @property
-    def _process(self) -> _process.Process:
+    def _peer(self) -> _process.Process:
         return self._own if self._own is not None else _process.shared()
 
     def _compile(self) -> None:
-        process = self._process
+        process = self._peer
         answer = process.call("compile", self._source)
         self._used, self._handle = process, answer["model"]
         #: the name that the model gives itself
@@ -305,7 +305,8 @@ class Model:
             proof = result._proof
         if proof is not None:
             params["proof"] = _absolute_path(proof)
-        return process.call("verify", params)
+        report: Dict[str, Any] = process.call("verify", params)
+        return report
 
     def torch(self, **choices: Any) -> Any:
         """The model as a function of torch tensors, which backpropagation goes through: see

@@ -32,8 +32,9 @@ class Shown:
                     f"stationarity {float(now['measure']):.2g}, {now['seconds']:.0f} s")
         if self._notebook:
             from IPython.display import display
+            show: Any = display  # which is not typed
             if self._handle is None:
-                self._handle = display({"text/plain": text}, raw=True, display_id=True)
+                self._handle = show({"text/plain": text}, raw=True, display_id=True)
             else:
                 self._handle.update({"text/plain": text}, raw=True)
             return

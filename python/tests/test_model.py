@@ -309,7 +309,7 @@ def test_interrupt():
 
 def test_a_process_that_dies_is_replaced():
     m = bilevelc.Model(text=SHELF).bind(cap=3)
-    child = m._process._child  # the next look at it may start another one
+    child = m._peer._child  # the next look at it may start another one
     child.kill()
     child.wait()
     assert m.solve().F == pytest.approx(9.5)  # with its data
