@@ -108,6 +108,22 @@ func Number(v float64, digits int) string {
 	return strconv.FormatFloat(v+0, 'g', digits, 64)
 }
 
+// numbers are values as an axis names them: with as many digits as tell each from the next.
+func numbers(ticks []float64) []string {
+	out := make([]string, len(ticks))
+	for digits := 4; digits <= 17; digits++ {
+		told := true
+		for i, v := range ticks {
+			out[i] = Number(v, digits)
+			told = told && (i == 0 || out[i] != out[i-1])
+		}
+		if told {
+			break
+		}
+	}
+	return out
+}
+
 // short is a value next to a mark.
 func short(v float64) string { return Number(v, 4) }
 

@@ -81,18 +81,19 @@ func (l *Lines) SVG() template.HTML {
 	}
 	ys := newScale(y0, y1, bottom, top, l.LogY, true)
 	yticks := ys.ticks(5)
+	names := numbers(yticks)
 	left := 24.0
-	for _, v := range yticks {
-		left = math.Max(left, 14+width(short(v)))
+	for _, name := range names {
+		left = math.Max(left, 14+width(name))
 	}
 	xs := newScale(x0, x1, left, linesWidth-16, false, false)
 	c.text("strong", "start", 0, 14, l.Title)
 	if l.YTitle != "" {
 		c.text("soft", "end", linesWidth, 14, l.YTitle)
 	}
-	for _, v := range yticks {
+	for k, v := range yticks {
 		c.line("rule", left, ys.at(v), linesWidth-16, ys.at(v))
-		c.text("soft", "end", left-6, ys.at(v)+4, short(v))
+		c.text("soft", "end", left-6, ys.at(v)+4, names[k])
 	}
 	l.xaxis(c, xs, bottom)
 	if finite(l.Mark) && l.Mark >= x0 && l.Mark <= x1 {
@@ -147,9 +148,10 @@ func (l *Lines) xaxis(c *canvas, xs scale, bottom float64) {
 		}
 	} else {
 		ticks := xs.ticks(8)
-		for _, v := range ticks {
+		names := numbers(ticks)
+		for k, v := range ticks {
 			c.line("axis", xs.at(v), bottom, xs.at(v), bottom+4)
-			label := Number(v, 6)
+			label := names[k]
 			c.text("soft", "middle", math.Min(xs.at(v), linesWidth-width(label)/2), bottom+16, label)
 		}
 	}

@@ -351,8 +351,8 @@ func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
 // course draws F and stationarity against calls and time.
 func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
 	if len(r.Trace) < 2 {
-		if r.Method != "" && r.Iterations > 0 {
-			v.CourseNote = "The document holds no course of the run: it ended before its second iteration, or was written by an earlier version."
+		if r.Method != "" && r.Iterations > 1 {
+			v.CourseNote = "The document holds no course of the run: it was interrupted early, or written by an earlier version."
 		}
 		return
 	}
@@ -406,12 +406,25 @@ func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
 	}
 }
 
-// search draws how bound and best F of the search for the global optimum came together.
+// search draws how bound and best F of the search for the global optimum came together,
+// where that took more than one step.
 func (v *view) search(r *runtime.Result) {
-	if r.Global == nil || len(r.Global.Trace) < 2 {
+	if r.Global == nil {
 		return
 	}
-	trace := r.Global.Trace
+	var trace []runtime.BoundPoint
+	var seconds []float64
+	for k, t := range r.Global.Trace {
+		if math.IsInf(float64(t.Bound), 0) || math.IsInf(float64(t.Best), 0) {
+			continue
+		}
+		if trace = append(trace, t); len(r.Phases.Bound) == len(r.Global.Trace) {
+			seconds = append(seconds, r.Phases.Bound[k])
+		}
+	}
+	if len(trace) < 2 {
+		return
+	}
 	n := len(trace)
 	nodes, bound, best, gap := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
 	for k, t := range trace {
@@ -426,8 +439,8 @@ func (v *view) search(r *runtime.Result) {
 				Series: []chart.Series{{Name: "gap", X: x, Y: gap}}}).SVG())
 	}
 	draw(nodes, "nodes")
-	if len(r.Phases.Bound) == n {
-		draw(r.Phases.Bound, "seconds")
+	if len(seconds) == n {
+		draw(seconds, "seconds")
 	}
 }
 

@@ -121,7 +121,9 @@ func entriesOf(p *runtime.Problem, v *ir.Variable) [][]coefficient {
 }
 
 // follows reports that most entries of a variable are joined to the next one, along
-// the last dimension, by a row that has them with opposite signs.
+// the last dimension, by a row that has them with opposite signs, and hardly any to
+// others, as the angles of a meshed network are: a last one to the first, where there
+// are more than three.
 func follows(p *runtime.Problem, v *ir.Variable, columns [][]coefficient) bool {
 	last := v.Shape.Cols
 	if v.Axes != nil {
@@ -129,23 +131,38 @@ func follows(p *runtime.Problem, v *ir.Variable, columns [][]coefficient) bool {
 	} else if v.Shape.Rank < 2 {
 		last = v.Shape.Len()
 	}
-	joined, pairs := 0, 0
-	for k := 0; k+1 < len(columns); k++ {
-		if (k+1)%last == 0 {
+	if last < 2 {
+		return false
+	}
+	rows := map[int][]coefficient{} // the entries in a row, by number
+	for k, column := range columns {
+		for _, c := range column {
+			rows[c.row] = append(rows[c.row], coefficient{k, c.value})
+		}
+	}
+	next, other := map[int]bool{}, map[[2]int]bool{}
+	for _, row := range rows {
+		if len(row) > 2 { // joins many, in no order
 			continue
 		}
-		pairs++
-	search:
-		for _, a := range columns[k] {
-			for _, b := range columns[k+1] {
-				if a.row == b.row && a.value*b.value < 0 {
-					joined++
-					break search
+		for i, a := range row {
+			for _, b := range row[i+1:] {
+				switch {
+				case a.value*b.value >= 0:
+				case b.row == a.row+1 && b.row%last != 0:
+					next[a.row] = true
+				case a.row/last == b.row/last:
+					other[[2]int{a.row, b.row}] = true
 				}
 			}
 		}
 	}
-	return pairs > 1 && 10*joined >= 8*pairs
+	lists := len(columns) / last
+	pairs, ends := lists*(last-1), 0
+	if last > 3 {
+		ends = lists
+	}
+	return pairs > 1 && 10*len(next) >= 8*pairs && len(other) <= ends
 }
 
 // graphOf is the graph on whose arcs a variable flows; nil where there is none. A

@@ -39,8 +39,15 @@ func answer(r *runtime.Result) []string {
 		if s.Delta > 0 {
 			where = fmt.Sprintf("over all points within %s of it", brief(s.Delta))
 		}
-		say("Stationarity was measured %s: the %s is %s.", where, s.Measure, brief(s.Value))
-		say("That is a local statement: F may be better elsewhere.")
+		say("Its stationarity is %s (%s), measured %s.", brief(s.Value), s.Measure, where)
+		switch g := r.Global; {
+		case g != nil && g.Proved:
+			say("It is a global optimum: branch and bound has shown that no other point has an F better by more than %s of it.", brief(g.Within))
+		case g != nil && !math.IsInf(float64(g.Bound), 0):
+			say("Stationarity is a local statement: F may be better elsewhere, but not beyond %s, which branch and bound has shown.", number(g.Bound))
+		default:
+			say("That is a local statement: F may be better elsewhere.")
+		}
 	}
 	if !s.Strict {
 		say("F may have a kink at this point: rows of the lower level meet it with neither slack nor multiplier beyond their errors.")
