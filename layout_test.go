@@ -22,6 +22,7 @@ var layers = map[string][]string{
 	"internal/exact":     {},
 	"internal/members":   {},
 	"internal/await":     {},
+	"internal/jsonfault": {},
 	"lang/diag":          {},
 	"lang":               {"lang/diag"},
 	"parser":             {"internal/await", "lang"},
@@ -60,7 +61,7 @@ var layers = map[string][]string{
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {"lang/diag"},
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},
-	"runtime":            {"internal/extended", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
+	"runtime":            {"internal/extended", "internal/jsonfault", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"cmd/bilevelc":       {"cmd/internal/assist", "internal/atomicfile", "internal/await", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":              {""},
 
@@ -69,10 +70,10 @@ var layers = map[string][]string{
 	// The front ends, above everything and imported by commands only; jupyter speaks a
 	// protocol, and knows no language.
 	"cmd/internal/assist":  {"lang", "parser", "stdlib", "ir", "runtime"},
-	"cmd/internal/lsp":     {"cmd/internal/assist", "ir", "lang"},
-	"cmd/internal/jupyter": {},
-	"cmd/internal/serve":   {"internal/atomicfile", "internal/await", "internal/sparse", "ir", "lang", "runtime"},
-	"cmd/internal/sweep":   {"internal/atomicfile", "ir/data", "ir/datafile", "lang/diag", "runtime"},
+	"cmd/internal/lsp":     {"cmd/internal/assist", "internal/jsonfault", "ir", "lang"},
+	"cmd/internal/jupyter": {"internal/jsonfault"},
+	"cmd/internal/serve":   {"internal/atomicfile", "internal/await", "internal/jsonfault", "internal/sparse", "ir", "lang", "runtime"},
+	"cmd/internal/sweep":   {"internal/atomicfile", "internal/jsonfault", "ir/data", "ir/datafile", "lang/diag", "runtime"},
 
 	// What judges the project imports nothing of it.
 	"bench/campaign/truth": {},

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 
+	"bilevelc/internal/jsonfault"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/tree"
 )
@@ -95,7 +96,7 @@ func (c *Checkpoint) UnmarshalJSON(text []byte) error {
 func strictly(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
-	return d.Decode(into)
+	return jsonfault.Plain(d.Decode(into))
 }
 
 // ReadCheckpoint reads a checkpoint.

@@ -13,6 +13,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"bilevelc/internal/jsonfault"
 )
 
 // The seal of a result document is the SHA-256 of all the rest of it: of its
@@ -116,7 +118,7 @@ func ReadResult(text []byte) (*Result, error) {
 	}
 	d := &document{}
 	if err := json.Unmarshal(text, d); err != nil {
-		return nil, fmt.Errorf("not a result document: %w", err)
+		return nil, fmt.Errorf("not a result document: %w", jsonfault.Plain(err))
 	}
 	if d.Schema != SchemaVersion {
 		if d.Schema == 0 {

@@ -23,6 +23,9 @@ func TestLSPFrames(t *testing.T) {
 		func() string { return framed(`{"jsonrpc":"2.0","id":7000,"method":[1]}`, 0) },
 		func() string { return framed(`[`, 0) },
 		func() string { return framed(`[]`, 0) },
+		func() string { return framed(`[1,2]`, 0) },
+		func() string { return framed(`{"jsonrpc":"2.0","id":-1,"method":"nosuch"}`, 0) },
+		func() string { return framed(`{"jsonrpc":"2.0","id":1.5,"method":"nosuch"}`, 0) },
 		func() string { return framed(`{}`, 0) },
 		func() string { return framed(`5`, 0) },
 		func() string { return framed("{\"id\":1,\xff}", 0) },
@@ -74,6 +77,11 @@ func TestLSPFrames(t *testing.T) {
 				t.Fatalf("%v: %q", err, rest[:n])
 			}
 			answers[string(m.ID)]++
+			for _, word := range []string{"Go ", "struct", "unmarshal"} {
+				if strings.Contains(rest[:n], word) {
+					t.Errorf("an answer in words of the program: %s", rest[:n])
+				}
+			}
 			rest = rest[n:]
 		}
 		for id := 1; id <= asked; id++ {

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-zeromq/zmq4"
+
+	"bilevelc/internal/jsonfault"
 )
 
 // Language is what a kernel runs.
@@ -63,7 +65,7 @@ func Serve(ctx context.Context, connectionFile string, about About, language Lan
 	}
 	var c connection
 	if err := json.Unmarshal(text, &c); err != nil {
-		return fmt.Errorf("%s: %w", connectionFile, err)
+		return fmt.Errorf("%s: %w", connectionFile, jsonfault.Plain(err))
 	}
 	if c.Transport != "tcp" {
 		return fmt.Errorf("%s: transport %q; this kernel speaks tcp", connectionFile, c.Transport)

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"bilevelc/internal/jsonfault"
 )
 
 // The limits of a message: the text of a model has at most 16 MB (the command line's
@@ -182,8 +184,18 @@ func (f *frames) accept(body []byte, v any) error {
 	}
 	err := json.Unmarshal(body, &m)
 	id := m.ID
-	if err == nil && len(id) > 0 && id[0] != '"' && id[0] != '-' && (id[0] < '0' || id[0] > '9') {
+	switch {
+	case err != nil && bytes.TrimSpace(body)[0] == '[':
+		err = errors.New("requests come one by one, not in a list")
+	case err != nil:
+		err = errors.New("a message is an object")
+	case len(id) == 0 || id[0] == '"' || string(id) == "null":
+	case id[0] != '-' && (id[0] < '0' || id[0] > '9'):
 		id, err = nil, errors.New("an id is a number or a text")
+	default: // the library keeps it in 64 bits, and would answer another one
+		if _, wrong := strconv.ParseInt(string(id), 10, 64); wrong != nil || id[0] == '-' {
+			err = errors.New("an id that is a number is a whole number from 0 to 2^63 - 1")
+		}
 	}
 	if err == nil && len(m.Method) > 0 && m.Method[0] != '"' {
 		err = errors.New("a method is a text")
@@ -192,7 +204,7 @@ func (f *frames) accept(body []byte, v any) error {
 		err = json.Unmarshal(body, v)
 	}
 	if err != nil {
-		f.refuse(id, jsonrpc2.CodeInvalidRequest, err.Error())
+		f.refuse(id, jsonrpc2.CodeInvalidRequest, jsonfault.Plain(err).Error())
 	}
 	return err
 }

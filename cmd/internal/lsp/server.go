@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
+
+	"bilevelc/internal/jsonfault"
 )
 
 // settle is how long a text is left alone before it is read again: about the pause
@@ -109,7 +111,7 @@ func with[P any](answer func(s *server, ctx context.Context, conn *jsonrpc2.Conn
 	return func(s *server, ctx context.Context, conn *jsonrpc2.Conn, raw json.RawMessage) (any, error) {
 		params := new(P)
 		if err := json.Unmarshal(raw, params); err != nil {
-			return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: err.Error()}
+			return nil, &jsonrpc2.Error{Code: jsonrpc2.CodeInvalidParams, Message: "params: " + jsonfault.Plain(err).Error()}
 		}
 		return answer(s, ctx, conn, params)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"bilevelc/internal/jsonfault"
 	"bilevelc/runtime/status"
 )
 
@@ -156,7 +157,7 @@ func (s *server) accept(ctx context.Context, line []byte, long error) {
 		if !json.Valid(line) {
 			code = notJSON
 		}
-		s.answer(null, nil, failure(code, "not a request: %v", err))
+		s.answer(null, nil, failure(code, "not a request: %v", jsonfault.Plain(err)))
 		return
 	}
 	id := r.ID
@@ -287,7 +288,7 @@ func decode(params json.RawMessage, into any) *Error {
 	d := json.NewDecoder(bytes.NewReader(params))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		return failure(wrongParams, "params: %s", strings.TrimPrefix(err.Error(), "json: "))
+		return failure(wrongParams, "params: %v", jsonfault.Plain(err))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ type File struct {
 	Model     string         `toml:"model"`
 	Data      []string       `toml:"data"`
 	Set       map[string]any `toml:"set"`
-	Seed      *uint64        `toml:"seed"`
+	Seed      *int64         `toml:"seed"`
 	Method    string         `toml:"method"`
 	Oracle    string         `toml:"oracle"`
 	Solver    string         `toml:"solver"`
@@ -55,8 +55,8 @@ type File struct {
 	Over      map[string]any `toml:"over"`
 	Draw      map[string]any `toml:"draw"`
 	Draws     struct {
-		Count int    `toml:"count"`
-		Seed  uint64 `toml:"seed"`
+		Count int   `toml:"count"`
+		Seed  int64 `toml:"seed"`
 	} `toml:"draws"`
 	Job []map[string]any `toml:"job"`
 }
@@ -71,8 +71,12 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 		if e, ok := err.(toml.ParseError); ok {
 			return nil, fixed, space, fmt.Errorf("%s:%d: %s", name, e.Position.Line, e.Message)
 		}
-		err = fmt.Errorf("%s: %w", name, err)
-		return nil, fixed, space, err
+		return nil, fixed, space, fmt.Errorf("%s: %s", name, plainTOML.Replace(err.Error()))
+	}
+	for _, table := range []string{"set", "over", "draw", "draws", "options"} {
+		if kind := meta.Type(table); kind != "" && kind != "Hash" {
+			return nil, fixed, space, fmt.Errorf("%s: %s is a table of names and values", name, table)
+		}
 	}
 	for _, key := range meta.Undecoded() {
 		return nil, fixed, space, fmt.Errorf("%s: a plan has no %s; see 'bilevelc sweep --help'", name, key)
@@ -85,7 +89,10 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 	}
 	fixed = Fixed{Seed: 1, Method: f.Method, Oracle: f.Oracle, Solver: f.Solver, Starts: f.Starts, MaxIter: f.MaxIter, Options: options(f.Options)}
 	if f.Seed != nil {
-		fixed.Seed = *f.Seed
+		fixed.Seed = uint64(*f.Seed)
+		if *f.Seed < 0 {
+			return wrong(fmt.Errorf("seed is a whole number from 0"))
+		}
 	}
 	fixed.Gap, fixed.Nodes, fixed.Proof = f.Gap, f.Nodes, f.Proof
 	switch {
@@ -132,7 +139,10 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 		}
 		space.Draw = append(space.Draw, d)
 	}
-	space.Draws, space.Seed = f.Draws.Count, f.Draws.Seed
+	if f.Draws.Seed < 0 {
+		return wrong(fmt.Errorf("draws.seed is a whole number from 0"))
+	}
+	space.Draws, space.Seed = f.Draws.Count, uint64(f.Draws.Seed)
 	for _, entry := range f.Job {
 		point := map[string]string{}
 		for key, v := range entry {
@@ -142,6 +152,10 @@ func ParseFile(name, text string) (*File, Fixed, Space, error) {
 	}
 	return f, fixed, space, nil
 }
+
+// plainTOML tells a value of another kind than is asked for without the types of this program.
+var plainTOML = strings.NewReplacer("toml: ", "", "incompatible types: TOML value has type ", "it is ", "; destination has type ", ", where this is expected: ",
+	"uint64", "a whole number from 0", "int64", "a whole number", "integer", "a whole number", "float64", "a number", "string", "a text", "boolean", "true or false", "bool", "true or false", "slice", "a list", "map", "a table")
 
 // ordered are the keys of a table in the order of the file.
 func ordered(meta toml.MetaData, table string, m map[string]any) []string {

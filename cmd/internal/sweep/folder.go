@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"bilevelc/internal/atomicfile"
+	"bilevelc/internal/jsonfault"
 	"bilevelc/runtime"
 )
 
@@ -118,7 +119,7 @@ func Open(path, who string) (*Folder, error) {
 	plan := &Plan{}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if err := dec.Decode(plan); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Join(path, planName), err)
+		return nil, fmt.Errorf("%s: %w", filepath.Join(path, planName), jsonfault.Plain(err))
 	}
 	if plan.Schema != schema || plan.ID == "" {
 		return nil, fmt.Errorf("%s: a plan of schema %d; this version reads %d", path, plan.Schema, schema)
@@ -295,7 +296,7 @@ func (f *Folder) Result(key string) (*runtime.Result, error) {
 	}
 	r := &runtime.Result{}
 	if err := json.Unmarshal(text, r); err != nil {
-		return nil, fmt.Errorf("%s: %w", f.resultPath(key), err)
+		return nil, fmt.Errorf("%s: %w", f.resultPath(key), jsonfault.Plain(err))
 	}
 	return r, nil
 }
