@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"bilevelc/lang/diag"
+	"bilevelc/parser"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
 )
@@ -263,9 +264,16 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 	}
 	r.entered = append(r.entered, text)
 	r.inputs++
-	reply, err := r.session.Enter(fmt.Sprintf("input %d", r.inputs), text)
+	name := fmt.Sprintf("input %d", r.inputs)
+	reply, err := r.session.Enter(name, text)
 	if err != nil {
 		return false, err
+	}
+	if reply.Incomplete { // and nothing more is to come
+		if _, diags := parser.ParseREPL(diag.NewSource(name, text)); diags.HasErrors() {
+			return false, diags
+		}
+		return false, usageError("the input ends before it is whole")
 	}
 	if reply.Value != nil {
 		writeAnswer(r.app.io.out, reply)
