@@ -268,6 +268,8 @@ type Row struct {
 	// Opposite is set on an equality that stands for two inequalities without
 	// room between them: this row, and the opposite one; nil on others.
 	Opposite *Opposite
+	// Degree is that of a row of Coupled as a polynomial in x, y and multipliers: 0, 1, 2, or 3 for anything else.
+	Degree int
 }
 
 // Opposite is the inequality h' = -Ratio h <= 0 that was united with an

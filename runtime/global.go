@@ -65,6 +65,19 @@ type BoundPoint struct {
 	Best  Number `json:"best"` // infinite where no point was known
 }
 
+// noBound says of a result with a point that nothing is known of the global optimum, and why: the search takes the KKT system of linear rows and pairs only.
+func (p *Problem) noBound(r *Result, opts Options, why string) {
+	if r.Global != nil || opts.Search == SearchNone || opts.FirstStart > 0 || !r.HasPoint() || r.Status == Unbounded {
+		return
+	}
+	_, sign := sense(&p.IR.Upper)
+	within := opts.Gap
+	if within == 0 {
+		within = tree.DefaultGap
+	}
+	r.Global = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(within), Why: why}
+}
+
 // global searches for the global optimum, and for a first point where the local solves have found none.
 func (run *systemRun) global(ctx context.Context) error {
 	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
@@ -123,7 +136,7 @@ func (run *systemRun) global(ctx context.Context) error {
 		}
 		return nil
 	}
-	if !found.Proved && ctx.Err() == nil {
+	if !found.Proved && ctx.Err() == nil && run.smooth == nil {
 		if err := run.takeBestAnswer(ctx); err != nil {
 			return err
 		}
@@ -163,6 +176,9 @@ func gapScale(f float64, found *tree.Result) float64 {
 // polish is the local solution that a point of the tree leads to, integer entries of x held.
 func (run *systemRun) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	whole := run.s.P.Integer
+	if run.smooth != nil {
+		return run.smooth.From(ctx, run.s.X(b.Z))
+	}
 	if whole == nil {
 		solver, err := run.whole()
 		if err != nil {

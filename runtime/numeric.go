@@ -57,6 +57,7 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 		for _, row := range p.Coupled {
 			out.Coupled.Kind = append(out.Coupled.Kind, rowKind(row))
 			out.Coupled.Name = append(out.Coupled.Name, row.Name)
+			out.Facts.DegreeCoupled = append(out.Facts.DegreeCoupled, row.Degree)
 		}
 	}
 	for _, row := range p.X.Rows {

@@ -65,8 +65,17 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 	if opts.Method == SystemMethod {
 		return nil, &UsageError{Err: fmt.Errorf("method %s does not take this problem: %s", SystemMethod, p.whyNot(opts))}
 	}
+	why := p.whyNot(opts)
+	if p.otherMethod(opts) != "" { // nobody has looked
+		opts.Search = SearchNone
+	} else if why == "" {
+		why = "the solve on the KKT system failed"
+	}
 	r, followed, err := p.follow(ctx, opts)
 	if err != nil || r != nil {
+		if r != nil {
+			p.noBound(r, opts, why)
+		}
 		return r, err
 	}
 	opts, spent, err := p.descend(ctx, opts)
@@ -89,6 +98,7 @@ func (p *Problem) Solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 	}
 	r.Calls = r.Calls.Add(spent)
+	p.noBound(r, opts, why)
 	return r, nil
 }
 

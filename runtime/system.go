@@ -141,7 +141,9 @@ type systemRun struct {
 	s        *kkt.System
 	local    localSolver
 	smooth   *sequential.Solver // the local solver where the system is not linear
-	solver   *pieces.Solver     // on the whole system; nil until something needs it, and where that is too large
+	curved   *kkt.System        // for the search where only constraints of the leader are not; nil where there is none, and why says why
+	why      string
+	solver   *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
 	best     *kkt.Point
 	first    *kkt.Point // of the first start
 	ends     []StartResult
@@ -213,18 +215,24 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 		}
 	}
 	var usage *UsageError
-	if run.smooth != nil {
-		if failed := run.linearized(); err == nil {
-			err = failed
-		}
+	search := run.smooth == nil
+	if run.curved != nil {
+		run.s, search = run.curved, true
+	}
+	if !search {
 	} else if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
 		if failed := run.global(ctx); failed != nil || run.best != nil {
 			err = failed
 		}
-		if err != nil && run.best == nil && ctx.Err() == nil && run.tree != nil && run.tree.Outcome == tree.NoBound {
+		if err != nil && run.best == nil && ctx.Err() == nil && p.Numeric.Integer == nil && run.tree != nil && run.tree.Outcome == tree.NoBound {
 			if failed := run.feasible(ctx); failed != nil || run.best != nil {
 				err = failed
 			}
+		}
+	}
+	if run.smooth != nil {
+		if failed := run.linearized(); err == nil {
+			err = failed
 		}
 	}
 	var faults diag.List
@@ -244,7 +252,9 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	run.falls(err)
 	r.Status, r.Reason = run.status(ctx, err)
 	r.endless = r.Status == Unbounded || errors.Is(err, pieces.ErrEndless)
-	r.Global = run.globally
+	if r.Global = run.globally; r.Global == nil && run.smooth != nil && run.curved == nil && run.best != nil && r.Status != Unbounded {
+		p.noBound(r, opts, run.why)
+	}
 	r.tree = run.proof
 	r.Phases.Bound = run.boundTimes
 	r.rewind = func() (*Checkpoint, error) { return run.checkpoint(), nil }
@@ -315,7 +325,11 @@ func (run *systemRun) locally(ctx context.Context) error {
 	n := run.opts.Starts
 	if run.opts.automatic {
 		n = 1
-		if run.smooth != nil || run.s.Objective == nil || tree.Applies(run.s) != "" || !run.s.Objective.Convex { // branches may have several minima
+		of := run.s
+		if run.smooth != nil {
+			of = run.curved
+		}
+		if of == nil || of.Objective == nil || tree.Applies(of) != "" || !of.Objective.Convex { // branches may have several minima
 			n = outer.MostStarts
 		}
 	}

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"bilevelc/ir/expr"
@@ -10,6 +11,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tree"
 )
 
 // A problem whose KKT system is smooth but not linear is solved on systems linearized at one point after another (package sequential).
@@ -57,7 +59,32 @@ func (run *systemRun) prepareSmooth() error {
 		}
 	}})
 	run.local = run.smooth
+	if err == nil {
+		run.prepareCurved()
+	}
 	return err
+}
+
+// prepareCurved reads the system for the search where only the leader's constraints are not linear.
+func (run *systemRun) prepareCurved() {
+	p := run.p.Numeric
+	if run.why = kkt.AppliesCurved(p); run.why != "" || run.opts.Search == SearchNone || run.opts.FirstStart > 0 {
+		return
+	}
+	if n := systemSize(p); n > largestSystem {
+		run.why = fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d", n, largestSystem)
+		return
+	}
+	s, why, err := kkt.NewCurved(p)
+	if err != nil {
+		why = err.Error()
+	}
+	if why == "" {
+		why = tree.Applies(s)
+	}
+	if run.why = why; why == "" {
+		run.curved = s
+	}
 }
 
 // linearized gives a run the system linearized at its best point, which its document is about.
@@ -66,6 +93,5 @@ func (run *systemRun) linearized() (err error) {
 		return nil
 	}
 	run.s, err = run.smooth.At(run.best)
-	run.globally = nil
 	return err
 }

@@ -25,7 +25,8 @@ func (c *claims) starts() {
 		}
 		here = here || s.Objective == c.r.Upper.Objective
 	}
-	here = here || c.r.Global != nil // the search for the global optimum has points of its own
+	_, linear := c.p.systemOf()
+	here = here || c.r.Global != nil && c.r.onSystem() && linear // the search for the global optimum has points of its own
 	// Of starts that tie to rounding a solved one is returned.
 	const ties = 1e-6
 	c.check("the best of the starts", here && c.doc.Upper <= best+ties*math.Max(math.Abs(best), math.Abs(c.doc.Upper)), "the best is %.10g", sign*best)

@@ -8,6 +8,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
+	"bilevelc/ir/facts"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -153,8 +154,9 @@ func (r *rows) couple(rel relation) {
 	k := 0
 	for _, h := range rel.values {
 		r.coupled = append(r.coupled, h)
+		degree := facts.NewDegrees(r.b.graph, expr.DependsX|expr.DependsY).Of(h).Deg
 		for range h.Shape.Len() {
-			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)})
+			r.prob.Coupled = append(r.prob.Coupled, ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k), Degree: degree})
 			k++
 		}
 	}

@@ -8,9 +8,9 @@ import (
 )
 
 // convexity shows that Q is positive semidefinite, one connected part at a time, or else finds the deficit of parts whose entries all
-// have finite boxes.
-func (t *treeModel) convexity() error {
-	seen := make([]bool, t.n)
+// have finite boxes. Where Q has squares that a proof adds, plain is Q without them.
+func (t *treeObjective) convexity(plain [][]treeEntry) error {
+	seen := make([]bool, len(t.q))
 	for _, start := range t.curved {
 		if seen[start] {
 			continue
@@ -26,7 +26,7 @@ func (t *treeModel) convexity() error {
 			}
 		}
 		slices.Sort(part)
-		if err := t.convexPart(part); err != nil {
+		if err := t.convexPart(part, plain); err != nil {
 			return err
 		}
 	}
@@ -36,7 +36,7 @@ func (t *treeModel) convexity() error {
 // most is the largest part whose semidefiniteness is decided in rational numbers, whose digits grow with the size.
 const most = 160
 
-func (t *treeModel) convexPart(part []int) error {
+func (t *treeObjective) convexPart(part []int, plain [][]treeEntry) error {
 	n := len(part)
 	at := make(map[int]int, n)
 	for k, j := range part {
@@ -60,9 +60,9 @@ func (t *treeModel) convexPart(part []int) error {
 	if exact && n <= most && semidefiniteExactly(mid, n) {
 		return nil
 	}
-	if t.plain != nil { // squares cancel what f has: their rounding is relative to that
+	if plain != nil { // squares cancel what f has: their rounding is relative to that
 		for _, i := range part {
-			for _, e := range t.plain[i] {
+			for _, e := range plain[i] {
 				trace = up(trace + e.val.size())
 			}
 		}
@@ -76,7 +76,7 @@ func (t *treeModel) convexPart(part []int) error {
 			continue
 		}
 		if t.deficit == nil {
-			t.deficit = make([]interval, t.n)
+			t.deficit = make([]interval, len(t.q))
 		}
 		for _, j := range part {
 			t.deficit[j] = interval{0, c}

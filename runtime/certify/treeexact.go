@@ -36,8 +36,8 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 	cost := func(j int) (*big.Rat, []*big.Rat) {
 		sum, coef := new(big.Rat), make([]*big.Rat, n)
 		product := new(big.Rat)
+		sum.Set(l.of.exactC[j])
 		if !l.empty {
-			sum.Set(l.t.exactC[j])
 			for k, s := range l.t.squares {
 				for e, at := range s.Of.At {
 					if at == j && known {
@@ -48,15 +48,15 @@ func (l *treeLeaf) exactly(of, equations []int, chosen []unknown, before []inter
 					}
 				}
 			}
-			for _, e := range l.t.q[j] {
-				u := unknown{treeKinds, e.col}
-				if known = known && e.exact != nil; !known {
-					continue
-				}
-				sum.Add(sum, product.Mul(e.exact, value(u)))
-				if c, ok := index[u]; ok {
-					coef[c] = e.exact
-				}
+		}
+		for _, e := range l.of.q[j] {
+			u := unknown{treeKinds, e.col}
+			if known = known && e.exact != nil; !known {
+				continue
+			}
+			sum.Add(sum, product.Mul(e.exact, value(u)))
+			if c, ok := index[u]; ok {
+				coef[c] = e.exact
 			}
 		}
 		for k, s := range l.t.squares {

@@ -30,6 +30,8 @@ type treeWeights struct {
 	Levels       *sparseVector `json:"levels,omitempty"`
 	Duality      *sparseVector `json:"duality,omitempty"`
 	Along        *sparseVector `json:"along,omitempty"` // of the ranges of directions: of any sign
+	// Curved are multiples >= 0 of the leader's quadratic constraints c <= 0 that f has in addition on this leaf: coupled ones, then balls of X.
+	Curved *sparseVector `json:"curved,omitempty"`
 }
 
 // treeLeaf is what a branch holds, and the room to evaluate leaves.
@@ -39,18 +41,20 @@ type treeLeaf struct {
 	lo, hi []float64
 	along  []interval // the range of each direction
 
-	empty bool
-	w     [treeKinds][]interval
-	v     []interval // weights of the ranges
-	z     []interval
-	d     []interval
-	shown []bool        // columns with d_j = 0 by a solution that is proved to exist
-	moved []movedWeight // by that solution
+	empty   bool
+	of      *treeObjective // of the leaf
+	nothing *treeObjective
+	w       [treeKinds][]interval
+	v       []interval // weights of the ranges
+	z       []interval
+	d       []interval
+	shown   []bool        // columns with d_j = 0 by a solution that is proved to exist
+	moved   []movedWeight // by that solution
 }
 
 func newTreeLeaf(t *treeModel) *treeLeaf {
 	l := &treeLeaf{t: t, side: make([]int8, t.m), lo: append([]float64(nil), t.lo...), hi: append([]float64(nil), t.hi...),
-		z: make([]interval, t.n), d: make([]interval, t.n), shown: make([]bool, t.n)}
+		z: make([]interval, t.n), d: make([]interval, t.n), shown: make([]bool, t.n), nothing: newTreeObjective(t.n)}
 	for k := range l.w {
 		l.w[k] = make([]interval, t.rows[k].Rows)
 	}
@@ -122,7 +126,10 @@ func (l *treeLeaf) load(w *treeWeights, empty bool) error {
 	if err := fill("along", l.v, w.Along); err != nil {
 		return err
 	}
-	if !empty {
+	if err := l.withCurved(w.Curved); err != nil {
+		return err
+	}
+	if !empty || len(l.of.curved) > 0 {
 		if err := fill("z", l.z, w.Z); err != nil {
 			return err
 		}
@@ -147,15 +154,11 @@ func (l *treeLeaf) signs() error {
 // reduce sets d.
 func (l *treeLeaf) reduce() {
 	t := l.t
-	if l.empty {
-		clear(l.d)
-	} else {
-		copy(l.d, t.c)
-		for _, i := range t.curved {
-			for _, e := range t.q[i] {
-				if !l.z[e.col].zero() {
-					l.d[i] = l.d[i].add(e.val.mul(l.z[e.col]))
-				}
+	copy(l.d, l.of.c)
+	for _, i := range l.of.curved {
+		for _, e := range l.of.q[i] {
+			if !l.z[e.col].zero() {
+				l.d[i] = l.d[i].add(e.val.mul(l.z[e.col]))
 			}
 		}
 	}
@@ -216,27 +219,24 @@ func (l *treeLeaf) bound() (float64, error) {
 		return 0, err
 	}
 	t := l.t
-	sum := interval{}
-	if !l.empty {
-		sum = t.konst
-		for _, i := range t.curved {
-			if l.z[i].zero() {
-				continue
-			}
-			row := interval{}
-			for _, e := range t.q[i] {
-				row = row.add(e.val.mul(l.z[e.col]))
-			}
-			sum = sum.sub(point(0.5).mul(row.mul(l.z[i])))
+	sum := l.of.konst
+	for _, i := range l.of.curved {
+		if l.z[i].zero() {
+			continue
 		}
-		for j, lack := range t.deficit {
-			if lack.zero() {
-				continue
-			}
-			away := interval{l.lo[j], l.hi[j]}.sub(l.z[j])
-			square := point(away.size())
-			sum = sum.sub(point(0.5).mul(lack.mul(square.mul(square))))
+		row := interval{}
+		for _, e := range l.of.q[i] {
+			row = row.add(e.val.mul(l.z[e.col]))
 		}
+		sum = sum.sub(point(0.5).mul(row.mul(l.z[i])))
+	}
+	for j, lack := range l.of.deficit {
+		if lack.zero() {
+			continue
+		}
+		away := interval{l.lo[j], l.hi[j]}.sub(l.z[j])
+		square := point(away.size())
+		sum = sum.sub(point(0.5).mul(lack.mul(square.mul(square))))
 	}
 	for k, s := range t.squares {
 		if !l.empty {

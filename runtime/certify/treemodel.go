@@ -32,16 +32,12 @@ type treeModel struct {
 	equal        [treeKinds][]bool
 	sense        [treeKinds]float64 // 1 for rows >= their sides, -1 for rows <=
 	lo, hi       []float64          // boxes: of x, of lambda, and what rows make of them
-	c            []interval
-	exactC       []*big.Rat // c
-	konst        interval
-	q            [][]treeEntry // rows of Q
-	curved       []int         // rows of Q that are not empty
-	deficit      []interval    // >= 0: 1/2 z'(Q + diag(deficit))z is convex; nil: Q is positive semidefinite
-	squares      []treeSquare  // what Q has more than f, twice
-	plain        [][]treeEntry // of f, where Q has more
-	base         int           // columns without those of products
-	lift         *treeLift
+	treeObjective
+	constraints []*treeObjective // of the leader, convex: coupled ones (nil where they are rows), then the balls of X
+	squares     []treeSquare     // what Q has more than f, twice
+	plain       [][]treeEntry    // of f, where Q has more
+	base        int              // columns without those of products
+	lift        *treeLift
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
@@ -104,10 +100,9 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
 	case p.Facts.DegreeF > 2:
 		return nil, fmt.Errorf("f is not quadratic")
-	case len(p.X.Balls) > 0:
-		return nil, fmt.Errorf("the leader's set has a ball")
-	case p.Coupled != nil && !p.Facts.AffineCoupled:
-		return nil, fmt.Errorf("a constraint of the upper level is not affine")
+	}
+	if err := curvedClass(p); err != nil {
+		return nil, err
 	}
 	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), base: treeColumns(p), lift: lift}
 	t.n = t.base + len(lift.products)
@@ -135,12 +130,17 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *
 	if err := t.addSquares(squares); err != nil {
 		return nil, err
 	}
-	for i, row := range t.q {
-		if len(row) > 0 {
-			t.curved = append(t.curved, i)
+	t.bent()
+	for _, c := range t.constraints {
+		if c == nil {
+			continue
+		}
+		c.bent()
+		if err := c.convexity(nil); err != nil {
+			return nil, fmt.Errorf("of a constraint of the upper level: %w", err)
 		}
 	}
-	return t, t.convexity()
+	return t, t.convexity(t.plain)
 }
 
 // treeColumns is the number of columns of the model of a problem.
@@ -150,8 +150,9 @@ func treeColumns(p *problem.Problem) int { return p.Dx + p.Dy + p.Rows.Len() + p
 func longestLine(p *problem.Problem) int {
 	n := 2*treeColumns(p) + p.Dy + p.Rows.Len() + len(p.X.Kind) + p.X.Extended.Len()
 	if p.Coupled != nil {
-		n += len(p.Coupled.Kind)
+		n += 2 * len(p.Coupled.Kind)
 	}
+	n += len(p.X.Balls)
 	return 1<<10 + 40*n
 }
 
@@ -337,11 +338,8 @@ func (t *treeModel) readLeader() error {
 	if !isFinite(append(append([]float64{value}, constant...), sides...)) {
 		return fmt.Errorf("f is not finite at 0")
 	}
+	t.treeObjective = *newTreeObjective(t.n)
 	t.konst = point(value)
-	t.c, t.exactC = make([]interval, t.n), make([]*big.Rat, t.n)
-	for j := range t.exactC {
-		t.exactC[j] = new(big.Rat)
-	}
 	for k, v := range constant {
 		t.addC(place[k], point(v), rat(v))
 	}
@@ -361,7 +359,6 @@ func (t *treeModel) readLeader() error {
 			rows[k][i] = (coupled[i] - tiny(coupled[i], sides[i])) / far
 		}
 	}
-	t.q = make([][]treeEntry, t.n)
 	for i := range n {
 		for j := range n {
 			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
@@ -375,6 +372,27 @@ func (t *treeModel) readLeader() error {
 	}
 	if count > 0 {
 		for i, kind := range p.Coupled.Kind {
+			if quadraticRow(p, i) { // an empty row keeps its place
+				t.end(treeCoupled, false, 0)
+				weight := &answer[p.Dy+len(p.Duals)+i]
+				*weight = far
+				err := t.readCurved(sides[i], place, constant, hess, func(k int) ([]float64, error) {
+					if k >= 0 {
+						*at(k) = far
+						defer func() { *at(k) = 0 }()
+					}
+					_, grad, _ := read()
+					if !isFinite(grad) {
+						return nil, fmt.Errorf("a constraint of the upper level is not finite")
+					}
+					return grad, nil
+				})
+				if *weight = 0; err != nil {
+					return err
+				}
+				continue
+			}
+			t.constraints = append(t.constraints, nil)
 			full := make([]float64, t.n)
 			for k := range n {
 				full[place[k]] += rows[k][i]
@@ -385,6 +403,7 @@ func (t *treeModel) readLeader() error {
 			t.end(treeCoupled, kind == problem.Equal, -sides[i])
 		}
 	}
+	t.balls()
 	return nil
 }
 
@@ -392,13 +411,13 @@ func (t *treeModel) readLeader() error {
 func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
 
 // addC adds to an entry of c.
-func (t *treeModel) addC(j int, v interval, exact *big.Rat) {
+func (t *treeObjective) addC(j int, v interval, exact *big.Rat) {
 	t.c[j] = t.c[j].add(v)
 	t.exactC[j] = new(big.Rat).Add(t.exactC[j], exact)
 }
 
 // addQ adds to an entry of Q; exact is nil where v is not one number.
-func (t *treeModel) addQ(i, j int, v interval, exact *big.Rat) {
+func (t *treeObjective) addQ(i, j int, v interval, exact *big.Rat) {
 	row := t.q[i]
 	k := sort.Search(len(row), func(k int) bool { return row[k].col >= j })
 	if k == len(row) || row[k].col != j {
@@ -431,6 +450,13 @@ func (t *treeModel) boxes() {
 	if t.p.X.Lo != nil {
 		copy(t.lo, t.p.X.Lo)
 		copy(t.hi, t.p.X.Hi)
+	}
+	for k := range t.p.X.Balls {
+		b := &t.p.X.Balls[k]
+		for j := b.Start; j < b.End; j++ {
+			c := point(b.At(j))
+			t.lo[j], t.hi[j] = math.Max(t.lo[j], c.sub(point(b.Radius)).lo), math.Min(t.hi[j], c.add(point(b.Radius)).hi)
+		}
 	}
 	for i, kind := range t.p.Rows.Kind {
 		if kind == problem.AtMost {

@@ -64,6 +64,8 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //	{"bound": {..}}         a leaf, with weights that bound f there
 //	{"empty": {..}}         a leaf, with weights that show that it has no point
 //
+// A leaf may have multiples >= 0 of the leader's convex quadratic constraints beside f ("curved").
+//
 // Every point of the system is in a leaf, since the children of a branch cover it. The memory it takes does not depend on the
 // number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not. What is wrong with a proof is a
 // *TreeError.

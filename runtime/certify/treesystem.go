@@ -72,10 +72,8 @@ func (l *treeLeaf) candidates() []unknown {
 			}
 		}
 	}
-	if !l.empty {
-		for _, i := range l.t.curved {
-			all = append(all, unknown{treeKinds, i})
-		}
+	for _, i := range l.of.curved {
+		all = append(all, unknown{treeKinds, i})
 	}
 	return all
 }
@@ -83,7 +81,7 @@ func (l *treeLeaf) candidates() []unknown {
 // derivative calls f with d d_j / d u for the columns where it is not 0.
 func (l *treeLeaf) derivative(u unknown, f func(j int, v interval)) {
 	if u.kind == treeKinds {
-		for _, e := range l.t.q[u.index] {
+		for _, e := range l.of.q[u.index] {
 			f(e.col, e.val)
 		}
 		return

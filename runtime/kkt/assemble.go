@@ -118,6 +118,9 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 		at = make([]float64, len(s.P.Coupled.Kind)) // an affine function is finite: f alone is not, and the run says so
 	}
 	for i, kind := range s.P.Coupled.Kind {
+		if s.curvedRow(i) {
+			continue
+		}
 		row := make([]float64, s.N)
 		for k, column := range columns {
 			row[s.place2(k)] = column[i]

@@ -48,6 +48,8 @@ type System struct {
 	Pairs []Pair
 
 	Objective *Objective
+	// Curved are the leader's constraints that are no rows of the relaxation (NewCurved).
+	Curved []Curved
 
 	part  []int // of each entry of y: the part of those that rows and H connect
 	parts int
@@ -130,6 +132,10 @@ func Read(p *problem.Problem) (*System, error) {
 	if why := Applies(p); why != "" {
 		return nil, fmt.Errorf("%w: %s", ErrClass, why)
 	}
+	return read(p)
+}
+
+func read(p *problem.Problem) (*System, error) {
 	s := &System{P: p, Nx: p.Dx, Ny: p.Dy, M: p.Rows.Len()}
 	s.N = s.Nx + s.Ny + s.M + p.X.Extended.Extra()
 	if err := s.readG(); err != nil {

@@ -132,8 +132,26 @@ func (s *System) FromDuals(q *Quadratic, z, row, bound []float64) *Multipliers {
 	}
 	if q != nil && q.Weights != nil {
 		s.withoutDuality(m, q.Weights, z, slack)
+		if s.flat(z) {
+			m.clear()
+		}
 	}
 	return m
+}
+
+// flat reports that the gradient of a quadratic f is 0 at z. Strong duality adds multiples of rows that may depend on each other: what is left of these then makes up nothing, but for its
+// rounding, beside which f has no terms.
+func (s *System) flat(z []float64) bool {
+	grad := make([]float64, s.N)
+	(&Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}).Gradient(grad, z)
+	return !nonzero(grad)
+}
+
+// clear sets all multipliers to 0.
+func (m *Multipliers) clear() {
+	for _, part := range [][]float64{m.Adjoint, m.Slack, m.Lambda, m.Bound, m.UpperRows, m.Extended, m.Coupled} {
+		clear(part)
+	}
 }
 
 // Settle makes multipliers of what does not hold at z zero: those of a slack or multiplier that is positive, of a bound at which x is not, and of a row of the leader with slack. A program over a trust region

@@ -101,6 +101,14 @@ type Ball struct {
 	Name       string
 }
 
+// At is the entry of the center that belongs to x_j.
+func (b *Ball) At(j int) float64 {
+	if b.Center == nil {
+		return 0
+	}
+	return b.Center[j-b.Start]
+}
+
 // Problem is one bound bilevel problem. F is always minimized: a model's
 // `maximize` is a sign that only reports undo.
 type Problem struct {
@@ -144,9 +152,10 @@ type Facts struct {
 	JointlyQuadratic bool
 	EqualityOnly     bool // every row is an equality, so F is smooth
 	// DegreeF is the degree of f as a polynomial in all that it reads (x, y and multipliers): 0, 1, 2, or 3 for
-	// anything else. AffineCoupled: so that each coupled constraint is affine in them.
+	// anything else. AffineCoupled: so that each coupled constraint is affine in them; DegreeCoupled are their degrees, nil where they are not known.
 	DegreeF       int
 	AffineCoupled bool
+	DegreeCoupled []int
 	// HessianPattern holds the places where the Hessian of g in y may be nonzero at
 	// some (x, y): Dy x Dy, symmetric, both triangles and the whole diagonal, the
 	// values unused. nil: not known, as where it would be dense.

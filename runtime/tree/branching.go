@@ -188,7 +188,7 @@ func (p *plunger) try(ctx context.Context, n *node, o *option, sol *activeset.So
 	at := p.at(n, o.k, sol.Z)
 	for side := range 2 {
 		c := n.child(p.s, o.k, side, at, n.basis)
-		r := p.solve(ctx, c, n.basis)
+		r, _ := p.once(ctx, c, n.basis)
 		if r.Status == activeset.Stopped {
 			return false
 		}

@@ -278,14 +278,14 @@ func (p *plunger) ranges(n *node) (lo, hi []float64) {
 	return lo, hi
 }
 
-// secants gives a solver the objective of a node: it returns the constant that the secants add.
-func (p *plunger) secants(solver *activeset.Solver, n *node) float64 {
+// secants gives a solver the objective of a node's relaxation `of`: it returns its linear part, and the constant that the secants add.
+func (p *plunger) secants(solver *activeset.Solver, n *node, of *activeset.Program) (cost []float64, konst float64) {
 	c := p.s.concave
 	if c == nil {
-		return 0
+		return of.C, 0
 	}
 	lo, hi := p.ranges(n)
-	slope, konst := make([]float64, len(lo)), 0.0
+	slope := make([]float64, len(lo))
 	for k := range lo {
 		if math.IsInf(lo[k], 0) || math.IsInf(hi[k], 0) { // only where nothing is feasible
 			continue
@@ -293,29 +293,25 @@ func (p *plunger) secants(solver *activeset.Solver, n *node) float64 {
 		slope[k] = lo[k] + hi[k]
 		konst += c.Weight[k] * lo[k] * hi[k]
 	}
-	p.linear(solver, slope)
-	return konst
+	return p.linear(solver, of, slope), konst
 }
 
-// linear gives a solver the convex part less Weight_k slope_k w_k.
-func (p *plunger) linear(solver *activeset.Solver, slope []float64) {
+// linear gives a solver of a program the convex part less Weight_k slope_k w_k, whose linear part it returns.
+func (p *plunger) linear(solver *activeset.Solver, of *activeset.Program, slope []float64) (cost []float64) {
 	c := p.s.concave
-	of := p.s.prog
-	if solver == p.relax {
-		of = p.s.relaxation()
-	}
-	cost := append([]float64(nil), of.C...)
+	cost = append([]float64(nil), of.C...)
 	for k, v := range c.V {
 		for j, t := range v {
 			cost[j] -= c.Weight[k] * slope[k] * t
 		}
 	}
 	solver.SetObjective(of.Q, cost)
+	return cost
 }
 
 // convexConcave minimizes f on a branch from z, or from the middle of the ranges of w where z is nil: the concave part is replaced by its tangent at the last point
 // until f no longer falls (Yuille and Rangarajan 2003). Its end is stationary on the branch, with the multipliers of the solution, whose value is f there.
-func (p *plunger) convexConcave(ctx context.Context, solver *activeset.Solver, z []float64) *activeset.Solution {
+func (p *plunger) convexConcave(ctx context.Context, z []float64) *activeset.Solution {
 	c := p.s.concave
 	slope := make([]float64, len(c.V))
 	tangent := func(z []float64) {
@@ -334,16 +330,14 @@ func (p *plunger) convexConcave(ctx context.Context, solver *activeset.Solver, z
 	}
 	var best *activeset.Solution
 	for range tangents {
-		p.linear(solver, slope)
-		sol := solver.Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
-		p.work += sol.Work
+		p.linear(p.pieces.ready(p, p.s.prog), p.s.prog, slope)
+		sol := p.onBranch(ctx)
 		if sol.Status != activeset.Optimal {
 			if best == nil {
 				return sol
 			}
 			return best
 		}
-		p.last = sol.Basis
 		sol.Value = p.s.value(sol.Z)
 		if best != nil && !(sol.Value < best.Value-kkt.Tolerance*p.s.terms(&candidate{z: sol.Z})) {
 			return best

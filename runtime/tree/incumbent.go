@@ -16,7 +16,7 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 	p.near = sol.Z
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
-		if p.allFixed(n.fix) {
+		if p.allFixed(n.fix) && len(p.s.violated(sol.Z)) == 0 {
 			z := sol.Z[:s.sys.N]
 			p.keep(&candidate{z: z, fix: n.fix, f: s.value(z) + s.quad.Const})
 		}
@@ -101,14 +101,32 @@ func (p *plunger) byFollower(ctx context.Context, z []float64) {
 func (p *plunger) branch(ctx context.Context, fix []kkt.Fix, box []change) *activeset.Solution {
 	p.nodeBounds(&node{fix: fix, box: box})
 	p.tried++
-	if p.s.concave != nil {
-		sol := p.convexConcave(ctx, p.solver(&p.pieces, p.s.prog), p.near)
+	for round := 0; ; round++ {
+		var sol *activeset.Solution
+		var cost []float64
+		if p.s.concave != nil {
+			sol = p.convexConcave(ctx, p.near)
+		} else {
+			p.pieces.ready(p, p.s.prog)
+			sol, cost = p.onBranch(ctx), p.s.prog.C
+		}
+		if len(p.s.curved) > 0 {
+			if round < allRounds && p.refine(ctx, &p.pieces, sol, cost) {
+				continue
+			} else if round == allRounds && sol.Status == activeset.Optimal {
+				sol.Status = activeset.Failed
+			}
+		}
 		sol.Value += p.s.quad.Const
 		return sol
 	}
-	sol := p.solver(&p.pieces, p.s.prog).Solve(ctx, &p.bounds, p.last, activeset.Options{Cutoff: math.Inf(1)})
+}
+
+// onBranch solves the program of pieces in the bounds of p.
+func (p *plunger) onBranch(ctx context.Context) *activeset.Solution {
+	b := p.pieces.bounds(&p.bounds)
+	sol := p.pieces.solver.Solve(ctx, b, fits(p.last, len(b.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
 	p.work += sol.Work
-	sol.Value += p.s.quad.Const
 	if sol.Basis != nil {
 		p.last = sol.Basis
 	}

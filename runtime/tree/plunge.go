@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"math"
+	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -16,7 +17,11 @@ type plunger struct {
 	level  float64 // bound up to which siblings are searched at once
 	bounds activeset.Bounds
 
-	relax, pieces *activeset.Solver // of node relaxations; of branches for incumbents
+	relax, pieces cutting // of node relaxations; of branches for incumbents
+	cuts          []tangent
+	shared        int     // how many of cuts are those of the search
+	thorough      bool    // node relaxations are refined until their bound is enough
+	enough        float64 // for that
 	follower      *kkt.Follower
 	last          *activeset.Basis // of pieces
 	near          []float64        // the point that the search for an incumbent is from, where f is not convex
@@ -40,7 +45,7 @@ type plunger struct {
 const quarter = 0.25
 
 func (s *search) newPlunger() *plunger {
-	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1)}
+	p := &plunger{s: s, costs: s.costs.clone(), cutoff: s.cutoff(), level: math.Inf(-1), cuts: slices.Clip(s.cuts), shared: len(s.cuts)}
 	if low := s.bound(); s.best != nil && !math.IsInf(low, -1) {
 		p.level = low + quarter*(p.cutoff-low)
 	}
@@ -59,24 +64,45 @@ func (p *plunger) solver(of **activeset.Solver, program *activeset.Program) *act
 	return *of
 }
 
-// solve solves the relaxation of a node.
+// solve solves the relaxation of a node, with tangents of the constraints that have them.
 func (p *plunger) solve(ctx context.Context, n *node, basis *activeset.Basis) *activeset.Solution {
+	for round := 0; ; round++ {
+		sol, cost := p.once(ctx, n, basis)
+		switch {
+		case len(p.s.curved) == 0 || round >= allRounds:
+			return sol
+		case p.thorough && sol.Status == activeset.Optimal && sol.Value >= p.enough:
+			return sol
+		case !p.thorough && round >= someRounds && sol.Status == activeset.Optimal && len(p.options(n, sol.Z)) > 0:
+			return sol
+		case !p.refine(ctx, &p.relax, sol, cost):
+			return sol
+		}
+		basis = sol.Basis
+	}
+}
+
+// once solves the relaxation of a node with the tangents known so far; cost is the linear part of its objective.
+func (p *plunger) once(ctx context.Context, n *node, basis *activeset.Basis) (_ *activeset.Solution, cost []float64) {
 	p.nodeBounds(n)
 	if l := p.s.lift; l != nil {
 		l.bounds(p.s, &p.bounds)
 	}
-	solver := p.solver(&p.relax, p.s.relaxation())
-	konst := p.s.quad.Const + p.secants(solver, n)
+	of := p.s.relaxation()
+	solver := p.relax.ready(p, of)
+	cost, konst := p.secants(solver, n, of)
+	konst += p.s.quad.Const
 	cut := activeset.Options{Cutoff: p.cutoff - konst}
-	sol := solver.Solve(ctx, &p.bounds, basis, cut)
+	b := p.relax.bounds(&p.bounds)
+	sol := solver.Solve(ctx, b, fits(basis, len(b.RowHi)), cut)
 	p.work += sol.Work
 	if sol.Status == activeset.Failed {
 		solver.Forget()
-		sol = solver.Solve(ctx, &p.bounds, nil, cut)
+		sol = solver.Solve(ctx, b, nil, cut)
 		p.work += sol.Work
 	}
 	sol.Value += konst
-	return sol
+	return sol, cost
 }
 
 func (p *plunger) nodeBounds(n *node) {
@@ -113,6 +139,10 @@ func (p *plunger) run(ctx context.Context, n *node) {
 		if !p.step(ctx, top) {
 			p.stopped = true
 			return
+		}
+		if len(p.cuts)-p.shared > mostTangents {
+			p.cuts = append(p.cuts[:p.shared:p.shared], p.thin(p.cuts[:p.shared])...)
+			p.relax, p.pieces, p.last = cutting{}, cutting{}, nil
 		}
 	}
 }

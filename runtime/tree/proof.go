@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -34,7 +35,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		return errors.New("there is no bound to prove")
 	}
 	pw := &proofWriter{s: s, p: s.newPlunger(), claim: claim, out: bufio.NewWriter(w), bounds: boundRows(sys)}
-	pw.p.cutoff = math.Inf(1)
+	pw.p.cutoff, pw.p.thorough, pw.p.enough = math.Inf(1), true, claim
 	head := map[string]any{"tree": 1}
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
@@ -152,24 +153,67 @@ func (pw *proofWriter) line(v any) error {
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
+	if len(pw.p.cuts)-pw.p.shared > mostTangents {
+		pw.p.cuts, pw.p.relax, pw.last = pw.p.cuts[:pw.p.shared:pw.p.shared], cutting{}, nil
+	}
 	sol := pw.p.solve(ctx, n, pw.last) // from nothing where that fails
+	z, row, bound := sol.Z, sol.Row, sol.Bound
 	switch sol.Status {
 	case activeset.Optimal:
 		n.basis, pw.last = sol.Basis, sol.Basis
-		if sol.Value < pw.claim {
-			return false, nil
-		}
-		return true, pw.line(map[string]any{"bound": pw.weights(n, sol.Z, sol.Row, sol.Bound)})
 	case activeset.Infeasible:
-		row, bound := sol.FarkasRow, sol.FarkasBound
+		z, row, bound = nil, sol.FarkasRow, sol.FarkasBound
 		if row == nil {
 			row, bound = pw.crossed()
 		}
-		return true, pw.line(map[string]any{"empty": pw.weights(n, nil, row, bound)})
 	case activeset.Stopped:
 		return false, ctx.Err()
+	default:
+		return false, nil
 	}
-	return false, nil
+	kind := "bound"
+	if z == nil {
+		kind = "empty"
+	}
+	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-len(pw.s.relaxation().RowHi))] // those that the relaxation had
+	if weights := pw.s.weightsOf(row, cuts); weights != nil {
+		return pw.curvedLeaf(ctx, n, weights, kind)
+	}
+	if z != nil && sol.Value < pw.claim {
+		return false, nil
+	}
+	return true, pw.line(map[string]any{kind: pw.weights(n, z, row[:len(row)-len(cuts)], bound, nil)})
+}
+
+// curvedLeaf writes n as a leaf of a kind, with multiples of the leader's constraints that are not affine in the objective, and in the place of their tangents: near the best multiples the bound that
+// they show varies to second order.
+func (pw *proofWriter) curvedLeaf(ctx context.Context, n *node, weights []float64, kind string) (bool, error) {
+	s, of := pw.s, pw.s.relaxation()
+	cost, konst, need := make([]float64, of.N), 0.0, 0.0
+	var q *sparse.CSR
+	if kind == "bound" {
+		cost, konst = pw.p.secants(pw.p.relax.solver, n, of)
+		konst, need, q = konst+s.quad.Const, pw.claim, of.Q
+	}
+	for k, w := range weights {
+		konst += w * s.curved[k].konst
+	}
+	plain := *of
+	plain.Q, plain.C = s.lagrangian(q, cost, weights)
+	solver, err := activeset.New(&plain)
+	if err != nil {
+		return false, err
+	}
+	sol := solver.Solve(ctx, &pw.p.bounds, nil, activeset.Options{Cutoff: math.Inf(1)})
+	switch value := sol.Value + konst; {
+	case sol.Status == activeset.Stopped:
+		return false, ctx.Err()
+	case sol.Status == activeset.Infeasible && sol.FarkasRow != nil: // without the constraints
+		return true, pw.line(map[string]any{"empty": pw.weights(n, nil, sol.FarkasRow, sol.FarkasBound, nil)})
+	case sol.Status != activeset.Optimal || !(value >= need) || kind == "empty" && value == 0:
+		return false, nil
+	}
+	return true, pw.line(map[string]any{kind: pw.weights(n, sol.Z, sol.Row, sol.Bound, weights)})
 }
 
 // crossed are weights for the two bounds of a variable that are both to hold, but are not one.
@@ -196,6 +240,20 @@ type leafWeights struct {
 	Levels       *entries `json:"levels,omitempty"`
 	Duality      *entries `json:"duality,omitempty"`
 	Along        *entries `json:"along,omitempty"`
+	Curved       *entries `json:"curved,omitempty"`
+}
+
+// curvedIndex is the place of constraint k in a proof: coupled constraints, then balls of X.
+func (pw *proofWriter) curvedIndex(k int) int {
+	c := &pw.s.sys.Curved[k]
+	if c.Coupled >= 0 {
+		return c.Coupled
+	}
+	n := c.Ball
+	if coupled := pw.s.sys.P.Coupled; coupled != nil {
+		n += len(coupled.Kind)
+	}
+	return n
 }
 
 // entries of a vector that are not zero.
@@ -217,7 +275,7 @@ func (e *entries) add(at int, v float64) *entries {
 
 // weights turns the multipliers of a relaxation, or weights that refute it, into those of the model's rows. The bounds of an entry of y are
 // rows there. Signs that rounding has left wrong become zero, and so does what is rounding next to the largest: zeros are exact.
-func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
+func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWeights {
 	s := pw.s.sys
 	w := &leafWeights{}
 	noise := 0.0
@@ -229,9 +287,25 @@ func (pw *proofWriter) weights(n *node, z, row, bound []float64) *leafWeights {
 		}
 	}
 	noise *= 0x1p-52 * float64(len(row)+len(bound)) // a rounding of each
-	if z != nil && pw.s.quad.Hess != nil {
+	reads := make([]bool, s.N)
+	bends := func(of *sparse.CSR) {
+		for j := range reads {
+			if of != nil {
+				_, vals := of.Row(j)
+				reads[j] = reads[j] || anyOf(vals)
+			}
+		}
+	}
+	bends(pw.s.quad.Hess)
+	for k, t := range curved {
+		if t > 0 {
+			w.Curved = w.Curved.add(pw.curvedIndex(k), t)
+			bends(s.Curved[k].Hess)
+		}
+	}
+	if z != nil {
 		for j, v := range z[:s.N] {
-			if _, vals := pw.s.quad.Hess.Row(j); anyOf(vals) {
+			if reads[j] {
 				w.Z = w.Z.add(j, v*s.ColScale[j])
 			}
 		}

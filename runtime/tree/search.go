@@ -20,7 +20,9 @@ type search struct {
 	whole []int       // integer entries of x
 	// concave is what an f that is not convex has beside it; nil else.
 	concave *concave
-	lift    *lift // what relaxations have beside the system; nil for nothing
+	curved  []curved
+	cuts    []tangent // of curved, for relaxations
+	lift    *lift     // what relaxations have beside the system; nil for nothing
 	opts    Options
 	gap     float64
 
@@ -61,7 +63,7 @@ func newSearch(ctx context.Context, sys *kkt.System, opts Options) (s *search, w
 	}
 	prog := *sys.Relaxation
 	s.hess, prog.C = sys.ScaledObjective(s.quad)
-	prog.Q, s.prog = s.hess, &prog
+	prog.Q, s.prog, s.curved = s.hess, &prog, newCurved(sys)
 	if opts.Resume != nil {
 		if kept := opts.Resume.Concave; kept != nil || s.hess != nil && !sys.Objective.Convex {
 			if !kept.fits(sys.N) {
@@ -234,6 +236,9 @@ func (s *search) round(ctx context.Context) bool {
 // merge adds the records and open nodes of a plunge below n.
 func (s *search) merge(n *node, p *plunger) {
 	s.take(p)
+	if len(s.curved) > 0 {
+		s.cuts = append(s.cuts, p.thin(s.cuts)...)
+	}
 	shift := int32(len(s.records)) - 1 // record 0 of the plunge is n, the others follow
 	place := func(id int32) int32 {
 		if id == 0 {
@@ -440,6 +445,9 @@ func (s *search) point(ctx context.Context, c *candidate) *kkt.Point {
 	_, p.Biactive = s.sys.BranchAt(z)
 	w := s.newPlunger()
 	w.near = c.z
+	if len(s.curved) > 0 { // their multipliers are in none of its rows
+		return p
+	}
 	if sol := w.branch(ctx, c.fix, w.wholeBox(z)); sol.Status == activeset.Optimal {
 		p.Multipliers = s.sys.FromDuals(s.quad, z, sol.Row, sol.Bound)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"bilevelc/runtime/activeset"
@@ -25,6 +26,7 @@ type State struct {
 	Rounds  int64      `json:"rounds"`
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
+	Cuts    []tangent  `json:"cuts,omitempty"`
 	// Trace is how bound and incumbent went, every Stride nodes.
 	Trace  []tracePoint `json:"trace,omitempty"`
 	Stride int64        `json:"stride,omitempty"`
@@ -101,7 +103,7 @@ func (s *search) knows(box []change) bool {
 
 func (s *search) state() *State {
 	st := &State{Gap: s.gap, Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Trace: s.trace, Stride: s.stride}
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Cuts: s.cuts, Trace: s.trace, Stride: s.stride}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
 	}
@@ -146,6 +148,12 @@ func (s *search) resume(st *State) error {
 		s.open = append(s.open, &node{id: o.ID, fix: o.Fix, box: o.Box, bound: float64(o.Bound), basis: o.Basis, depth: o.Depth,
 			from: observation{o.Branch, o.Side, o.Length, float64(o.Parent)}})
 	}
+	for _, t := range st.Cuts {
+		if t.Of < 0 || t.Of >= len(s.curved) || len(t.At) != s.sys.N {
+			return errNotThis
+		}
+	}
+	s.cuts = slices.Clone(st.Cuts)
 	s.costs = st.Costs.clone()
 	if b := st.Best; b != nil {
 		if len(b.Z) != s.sys.N || !fits(b.Fix) {

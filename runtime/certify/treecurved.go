@@ -1,0 +1,179 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+
+	"bilevelc/runtime/problem"
+)
+
+// treeObjective is 1/2 z'Qz + c'z + k: f, or a constraint of the leader that is quadratic, <= 0.
+type treeObjective struct {
+	c       []interval
+	exactC  []*big.Rat
+	konst   interval
+	q       [][]treeEntry // rows of Q
+	curved  []int         // rows of Q that are not empty
+	deficit []interval    // >= 0: 1/2 z'(Q + diag(deficit))z is convex; nil: Q is positive semidefinite
+}
+
+func newTreeObjective(n int) *treeObjective {
+	o := &treeObjective{c: make([]interval, n), exactC: make([]*big.Rat, n), q: make([][]treeEntry, n)}
+	for j := range o.exactC {
+		o.exactC[j] = new(big.Rat)
+	}
+	return o
+}
+
+// bent notes which rows of Q are not empty.
+func (o *treeObjective) bent() {
+	o.curved = o.curved[:0]
+	for i, row := range o.q {
+		if len(row) > 0 {
+			o.curved = append(o.curved, i)
+		}
+	}
+}
+
+// plus is o with w >= 0 times another, which lacks w times as much to be convex.
+func (o *treeObjective) plus(w float64, of *treeObjective) *treeObjective {
+	out := newTreeObjective(len(o.c))
+	for j := range o.c {
+		out.addC(j, o.c[j], o.exactC[j])
+		out.addC(j, point(w).mul(of.c[j]), new(big.Rat).Mul(rat(w), of.exactC[j]))
+	}
+	out.konst = o.konst.add(point(w).mul(of.konst))
+	for i := range o.q {
+		out.q[i] = append([]treeEntry(nil), o.q[i]...)
+	}
+	for _, i := range of.curved {
+		for _, e := range of.q[i] {
+			exact := e.exact
+			if exact != nil {
+				exact = new(big.Rat).Mul(rat(w), exact)
+			}
+			out.addQ(i, e.col, point(w).mul(e.val), exact)
+		}
+	}
+	if o.deficit != nil || of.deficit != nil {
+		out.deficit = make([]interval, len(o.c))
+		for j := range out.deficit {
+			if o.deficit != nil {
+				out.deficit[j] = o.deficit[j]
+			}
+			if of.deficit != nil {
+				out.deficit[j] = out.deficit[j].add(point(w).mul(of.deficit[j]))
+			}
+		}
+	}
+	out.bent()
+	return out
+}
+
+// quadraticRow reports that coupled constraint i is one of degree two.
+func quadraticRow(p *problem.Problem, i int) bool {
+	f := &p.Facts
+	return !f.AffineCoupled && i < len(f.DegreeCoupled) && f.DegreeCoupled[i] == 2
+}
+
+// curvedClass says what keeps the leader's constraints that are not affine out of a proof.
+func curvedClass(p *problem.Problem) error {
+	if p.Coupled == nil || p.Facts.AffineCoupled {
+		return nil
+	}
+	for i, kind := range p.Coupled.Kind {
+		if i >= len(p.Facts.DegreeCoupled) || p.Facts.DegreeCoupled[i] > 2 {
+			return fmt.Errorf("a constraint of the upper level is not quadratic")
+		}
+		if p.Facts.DegreeCoupled[i] == 2 && kind == problem.Equal {
+			return fmt.Errorf("an equation of the upper level is not affine")
+		}
+	}
+	return nil
+}
+
+// readCurved reads coupled constraint i off the gradient in (x, answer) of f plus the constraint so large a number of times that f is rounding beside it. Where the
+// constraint has no term that is all there is, no more than 4 times f's coefficient: free (those of f, by columns) and constant tell it.
+func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(k int) ([]float64, error)) error {
+	o := newTreeObjective(t.n)
+	o.konst = point(side)
+	of := func(v, f float64) float64 {
+		if v /= far; math.Abs(v) <= 4*math.Abs(f)/far {
+			return 0
+		}
+		return v
+	}
+	at, err := read(-1)
+	if err != nil {
+		return err
+	}
+	for k, v := range at {
+		v = of(v, constant[k])
+		o.addC(place[k], point(v), rat(v))
+	}
+	hess := make([][]float64, len(place))
+	for k := range place {
+		grad, err := read(k)
+		if err != nil {
+			return err
+		}
+		hess[k] = make([]float64, len(place))
+		for i, v := range grad {
+			hess[k][i] = of((v-tiny(v, at[i]))/far, free[k][i])
+		}
+	}
+	for i := range place {
+		for j := range place {
+			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
+				exact := rat(a)
+				if a != b {
+					exact = nil
+				}
+				o.addQ(place[i], place[j], point(a).hull(point(b)), exact)
+			}
+		}
+	}
+	t.constraints = append(t.constraints, o)
+	return nil
+}
+
+// balls appends |x - center|^2 - radius^2 <= 0 of the balls of X.
+func (t *treeModel) balls() {
+	for k := range t.p.X.Balls {
+		b := &t.p.X.Balls[k]
+		o := newTreeObjective(t.n)
+		o.konst = point(b.Radius).mul(point(b.Radius)).neg()
+		for j := b.Start; j < b.End; j++ {
+			c := b.At(j)
+			o.addQ(j, j, point(2), rat(2))
+			o.addC(j, point(-2*c), rat(-2*c))
+			o.konst = o.konst.add(point(c).mul(point(c)))
+		}
+		t.constraints = append(t.constraints, o)
+	}
+}
+
+// withCurved sets the objective of a leaf: f, where it is not empty, with multiples of constraints that are not affine.
+func (l *treeLeaf) withCurved(v *sparseVector) error {
+	t := l.t
+	l.of = &t.treeObjective
+	if l.empty {
+		l.of = l.nothing
+	}
+	if v == nil {
+		return nil
+	}
+	if len(v.At) != len(v.Val) {
+		return fmt.Errorf("curved: %d places for %d numbers", len(v.At), len(v.Val))
+	}
+	seen := map[int]bool{}
+	for k, i := range v.At {
+		if w := v.Val[k]; i < 0 || i >= len(t.constraints) || t.constraints[i] == nil || seen[i] || !(w >= 0) || math.IsInf(w, 1) {
+			return fmt.Errorf("curved: %v at place %d of %d", w, i, len(t.constraints))
+		}
+		seen[i] = true
+		l.of = l.of.plus(v.Val[k], t.constraints[i])
+	}
+	return nil
+}

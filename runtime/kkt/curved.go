@@ -1,0 +1,174 @@
+package kkt
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/problem"
+)
+
+// Curved is a convex quadratic constraint of the leader, 1/2 z'Hess z + Lin'z + Const <= 0 in the model's units: constraint Coupled of
+// problem.Coupled, or |x - center|^2 <= radius^2 of ball Ball of X; the other is -1.
+type Curved struct {
+	Coupled, Ball int
+	Quadratic
+}
+
+// AppliesCurved is Applies where convex quadratic constraints of the leader are allowed.
+func AppliesCurved(p *problem.Problem) string {
+	switch {
+	case !p.Facts.JointlyQuadratic:
+		return "g is not quadratic in x and y together"
+	case p.Coupled == nil || p.Facts.AffineCoupled:
+		return ""
+	}
+	for i, kind := range p.Coupled.Kind {
+		switch {
+		case i >= len(p.Facts.DegreeCoupled) || p.Facts.DegreeCoupled[i] > 2:
+			return "a constraint of the upper level is not quadratic"
+		case p.Facts.DegreeCoupled[i] == 2 && kind == problem.Equal:
+			return "an equation of the upper level is not affine"
+		}
+	}
+	return ""
+}
+
+// NewCurved is New for a problem whose leader has convex quadratic constraints: they are no rows of the relaxation, but Curved. The box of an entry of x in a ball is that of the
+// ball. why says, in words, what keeps the problem out.
+func NewCurved(p *problem.Problem) (s *System, why string, err error) {
+	if why := AppliesCurved(p); why != "" {
+		return nil, why, nil
+	}
+	own, set := *p, *p.X
+	own.X = &set
+	if set.Lo == nil {
+		set.Lo, set.Hi = slices.Repeat([]float64{math.Inf(-1)}, p.Dx), slices.Repeat([]float64{math.Inf(1)}, p.Dx)
+	}
+	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
+	for _, b := range set.Balls {
+		for j := b.Start; j < b.End; j++ {
+			c := b.At(j)
+			set.Lo[j], set.Hi[j] = math.Max(set.Lo[j], c-b.Radius), math.Min(set.Hi[j], c+b.Radius)
+		}
+	}
+	if s, err = read(&own); err != nil {
+		return nil, "", err
+	}
+	if s.Objective, err = newObjective(s); err != nil {
+		return nil, "", err
+	}
+	if !s.Objective.Quadratic {
+		return s, "", nil
+	}
+	if err := s.readCurved(); err != nil {
+		return nil, "", err
+	}
+	for _, c := range s.Curved {
+		if !Semidefinite(c.Hess) {
+			return nil, "a constraint of the upper level is not convex", nil
+		}
+		s.shorten(&c)
+	}
+	return s, "", nil
+}
+
+// shorten makes the units of the columns that a constraint bends in no longer than where its terms are alike: its tangents are rows next to which those of the relaxation may be small.
+func (s *System) shorten(c *Curved) {
+	r := s.Relaxation
+	for j, a := range c.Lin {
+		h := c.Hess.At(j, j)
+		if h == 0 {
+			continue
+		}
+		_, e := math.Frexp(math.Sqrt(math.Max(math.Abs(c.Const), a*a/h) / h))
+		by := math.Ldexp(1, e) / s.ColScale[j]
+		if !(by < 1) || by == 0 {
+			continue
+		}
+		s.ColScale[j] *= by
+		r.Lo[j], r.Hi[j] = r.Lo[j]/by, r.Hi[j]/by
+		for k, col := range r.A.Col {
+			if col == j {
+				r.A.Val[k] *= by
+			}
+		}
+	}
+}
+
+// curvedRow reports that coupled constraint i is no row of the relaxation.
+func (s *System) curvedRow(i int) bool {
+	f := &s.P.Facts
+	return !f.AffineCoupled && i < len(f.DegreeCoupled) && f.DegreeCoupled[i] == 2
+}
+
+// readCurved reads the quadratic constraints off gradients of f plus a constraint so large a number of times that f is rounding beside it; where the constraint has no term, f's is all there is.
+func (s *System) readCurved() error {
+	n := s.Nx + s.Ny + len(s.P.Duals)
+	_, sides := s.gradient(make([]float64, s.N), make([]float64, s.N))
+	for i := range sides {
+		if !s.curvedRow(i) {
+			continue
+		}
+		z, full := make([]float64, s.N), make([]float64, s.N)
+		at, columns, err := readAffine(n, n, n, func(dst, v []float64) {
+			for k, t := range v {
+				z[s.place2(k)] = t
+			}
+			answer := s.answer(z)
+			answer[s.Ny+len(s.P.Duals)+i] = far
+			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
+			s.P.F.ValueGrad(gx, ga, s.X(z), answer)
+			copy(full, gx)
+			for k, g := range ga {
+				if j := s.place(s.Nx + k); j >= 0 {
+					full[j] = g
+				}
+			}
+			for k := range dst {
+				dst[k] = full[s.place2(k)] / far
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
+		}
+		of := func(v, f float64) float64 {
+			if math.Abs(v) <= 4*math.Abs(f)/far {
+				return 0
+			}
+			return v
+		}
+		c := Curved{Coupled: i, Ball: -1, Quadratic: Quadratic{Lin: make([]float64, s.N), Const: sides[i]}}
+		for k, v := range at {
+			c.Lin[s.place2(k)] = of(v, s.Objective.Lin[s.place2(k)])
+		}
+		var entries []sparse.Entry
+		for k, column := range columns {
+			for j, v := range column {
+				row, col := s.place2(j), s.place2(k)
+				if s.Objective.Hess != nil {
+					v = of(v, s.Objective.Hess.At(row, col))
+				}
+				if v != 0 {
+					entries = append(entries, sparse.Entry{Row: row, Col: col, Val: v})
+				}
+			}
+		}
+		c.Hess = symmetric(sparse.FromEntries(s.N, s.N, entries))
+		s.Curved = append(s.Curved, c)
+	}
+	for k, b := range s.P.X.Balls {
+		c := Curved{Coupled: -1, Ball: k, Quadratic: Quadratic{Lin: make([]float64, s.N), Const: -b.Radius * b.Radius}}
+		var entries []sparse.Entry
+		for j := b.Start; j < b.End; j++ {
+			center := b.At(j)
+			entries = append(entries, sparse.Entry{Row: j, Col: j, Val: 2})
+			c.Lin[j] = -2 * center
+			c.Const += center * center
+		}
+		c.Hess = sparse.FromEntries(s.N, s.N, entries)
+		s.Curved = append(s.Curved, c)
+	}
+	return nil
+}

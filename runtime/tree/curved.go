@@ -1,0 +1,319 @@
+package tree
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+)
+
+// curved is a convex quadratic constraint of the leader in the relaxation's units, c(z) = 1/2 z'hess z + lin'z + konst <= 0. Relaxations have tangents of it as rows,
+//
+//	0 >= c(z) >= c(t) + grad c(t)'(z - t),
+//
+// at points t where they were violated (Kelley 1960), and where an active set with the curvature of the constraints leads from there: at the solution of a node's convex
+// program they make its relaxation exact (Duran and Grossmann 1986). A proof needs none of them: the sum of a constraint's multipliers, and the convex program with
+// that multiple of it in the objective, bound f at least as well (weak duality).
+type curved struct {
+	hess  *sparse.CSR
+	lin   []float64
+	konst float64
+}
+
+// tangent is that of constraint Of at the point At (len N), in the relaxation's units.
+type tangent struct {
+	Of int       `json:"of"`
+	At []float64 `json:"at"`
+}
+
+// newCurved are the constraints of a system.
+func newCurved(sys *kkt.System) (all []curved) {
+	for k := range sys.Curved {
+		c := curved{konst: sys.Curved[k].Const}
+		c.hess, c.lin = sys.ScaledObjective(&sys.Curved[k].Quadratic)
+		all = append(all, c)
+	}
+	return all
+}
+
+// value is c at z, and the sum of its absolute terms.
+func (c *curved) value(z []float64) (v, terms float64) {
+	v, terms = c.konst, math.Abs(c.konst)
+	for j, a := range c.lin {
+		v, terms = v+a*z[j], terms+math.Abs(a*z[j])
+	}
+	for i := range c.hess.Rows {
+		cols, vals := c.hess.Row(i)
+		for k, j := range cols {
+			t := 0.5 * z[i] * vals[k] * z[j]
+			v, terms = v+t, terms+math.Abs(t)
+		}
+	}
+	return v, terms
+}
+
+// row is the tangent at t: grad'z <= side, divided by a unit such that the largest entry is about 1.
+func (c *curved) row(t []float64) (grad []float64, side, by float64) {
+	grad = make([]float64, len(c.lin))
+	square, most := 0.0, 0.0
+	for j, a := range c.lin {
+		g := c.hess.RowDot(j, t)
+		square += t[j] * g
+		grad[j] = a + g
+		most = math.Max(most, math.Abs(grad[j]))
+	}
+	by = unit(most)
+	for j := range grad {
+		grad[j] /= by
+	}
+	return grad, (0.5*square - c.konst) / by, by
+}
+
+// holds is the violation, relative to a constraint's terms and the unit of its tangent, that is none: solutions keep tangents, as all rows, to kkt.Tolerance, and several that meet at an angle add up.
+const holds = 4 * kkt.Tolerance
+
+// violated are tangents at z of the constraints that do not hold there.
+func (s *search) violated(z []float64) (cuts []tangent) {
+	for k := range s.curved {
+		v, terms := s.curved[k].value(z)
+		if v <= 0 {
+			continue
+		}
+		if _, _, by := s.curved[k].row(z); v > holds*(terms+by) {
+			cuts = append(cuts, tangent{k, slices.Clone(z[:s.sys.N])})
+		}
+	}
+	return cuts
+}
+
+// endless are tangents that cut off a ray from z along which constraints do not hold without end.
+func (s *search) endless(z, ray []float64) (cuts []tangent) {
+	size := 0.0
+	for _, v := range ray[:s.sys.N] {
+		size = math.Max(size, math.Abs(v))
+	}
+	for k := range s.curved {
+		c := &s.curved[k]
+		bend := 0.0
+		for j := range c.lin {
+			bend += ray[j] * c.hess.RowDot(j, ray)
+		}
+		grad, _, by := c.row(z)
+		slope := 0.0
+		for j, g := range grad {
+			slope += g * ray[j]
+		}
+		if bend <= kkt.Tolerance*by*size*size && slope <= kkt.Tolerance*size {
+			continue
+		}
+		for t := 1 / size; t < 1e12/size; t *= 4 {
+			at := slices.Clone(z[:s.sys.N])
+			for j := range at {
+				at[j] += t * ray[j]
+			}
+			if v, terms := c.value(at); v > holds*terms {
+				cuts = append(cuts, tangent{k, at})
+				break
+			}
+		}
+	}
+	return cuts
+}
+
+// withTangents is a program with tangents behind its rows.
+func (s *search) withTangents(of *activeset.Program, cuts []tangent) *activeset.Program {
+	if len(cuts) == 0 {
+		return of
+	}
+	p := *of
+	p.A = of.A.Clone()
+	p.RowLo, p.RowHi = slices.Clone(of.RowLo), slices.Clone(of.RowHi)
+	for _, t := range cuts {
+		grad, side, _ := s.curved[t.Of].row(t.At)
+		for j, v := range grad {
+			if v != 0 {
+				p.A.Append(j, v)
+			}
+		}
+		p.A.EndRow()
+		p.RowLo, p.RowHi = append(p.RowLo, math.Inf(-1)), append(p.RowHi, side)
+	}
+	return &p
+}
+
+// cutting is a solver's program with the tangents known so far, and the solver.
+type cutting struct {
+	of      *activeset.Program
+	program *activeset.Program
+	count   int
+	solver  *activeset.Solver
+}
+
+// ready is the solver with all tangents of p as rows.
+func (t *cutting) ready(p *plunger, of *activeset.Program) *activeset.Solver {
+	if t.solver == nil || t.of != of || t.count != len(p.cuts) {
+		t.of, t.count, t.program, t.solver = of, len(p.cuts), p.s.withTangents(of, p.cuts), nil
+	}
+	return p.solver(&t.solver, t.program)
+}
+
+// bounds are those of a node with the rows of tangents behind the others.
+func (t *cutting) bounds(b *activeset.Bounds) *activeset.Bounds {
+	if t.count == 0 {
+		return b
+	}
+	out, from := *b, len(t.program.RowHi)-t.count
+	out.RowLo = append(slices.Clip(b.RowLo), t.program.RowLo[from:]...)
+	out.RowHi = append(slices.Clip(b.RowHi), t.program.RowHi[from:]...)
+	return &out
+}
+
+// fits is a basis for as many rows: tangents that came later are inactive.
+func fits(b *activeset.Basis, rows int) *activeset.Basis {
+	if b == nil || len(b.Row) >= rows {
+		return b
+	}
+	return &activeset.Basis{Var: b.Var, Row: append(slices.Clip(b.Row), make([]activeset.State, rows-len(b.Row))...)}
+}
+
+// Limits of the rounds in which tangents are added: at a node that is branched on further its bound is to be good, at one whose pairs are decided its solution is to hold.
+const (
+	someRounds = 4
+	allRounds  = 200
+)
+
+// refine adds the tangents that sol violates, with those at the solution of the program whose objective has the constraints' curvature, by their multipliers in sol, around it; cost is the linear part of
+// sol's, nil to leave that out. It reports whether there were any.
+func (p *plunger) refine(ctx context.Context, t *cutting, sol *activeset.Solution, cost []float64) bool {
+	s := p.s
+	switch sol.Status {
+	case activeset.Optimal:
+		cuts := s.violated(sol.Z)
+		if len(cuts) == 0 {
+			return false
+		}
+		weights := s.weightsOf(sol.Row, p.cuts)
+		p.cuts = append(p.cuts, cuts...)
+		if next := p.newton(ctx, t, sol, cost, weights); next != nil {
+			p.cuts = append(p.cuts, s.violated(next)...)
+		}
+		return true
+	case activeset.Unbounded:
+		cuts := append(s.violated(sol.Z), s.endless(sol.Z, sol.Ray)...)
+		p.cuts = append(p.cuts, cuts...)
+		return len(cuts) > 0
+	}
+	return false
+}
+
+// weightsOf are the multipliers of constraints in the sum of those of their tangents, which are the last of row; nil where all are 0.
+func (s *search) weightsOf(row []float64, cuts []tangent) (weights []float64) {
+	for k, t := range cuts {
+		if m := -row[len(row)-len(cuts)+k]; m > 0 {
+			if weights == nil {
+				weights = make([]float64, len(s.curved))
+			}
+			_, _, by := s.curved[t.Of].row(t.At)
+			weights[t.Of] += m / by
+		}
+	}
+	return weights
+}
+
+// newton is where the bounds of the last solve lead from sol with the curvature of the constraints in the objective.
+func (p *plunger) newton(ctx context.Context, t *cutting, sol *activeset.Solution, cost, weights []float64) []float64 {
+	if weights == nil || cost == nil {
+		return nil
+	}
+	of, at := t.of, sol.Z
+	solver := t.ready(p, of)
+	q, moved := p.s.lagrangian(of.Q, cost, weights)
+	// The curvature is around the point: 1/2 (z - at)'H(z - at).
+	for k, w := range weights {
+		c := &p.s.curved[k]
+		for j := range c.lin {
+			if w > 0 {
+				moved[j] -= w * (c.lin[j] + c.hess.RowDot(j, at))
+			}
+		}
+	}
+	solver.SetObjective(q, moved)
+	next := solver.Solve(ctx, t.bounds(&p.bounds), fits(sol.Basis, len(t.program.RowHi)), activeset.Options{Cutoff: math.Inf(1)})
+	solver.SetObjective(of.Q, cost)
+	p.work += next.Work
+	p.tried++
+	if next.Status != activeset.Optimal {
+		return nil
+	}
+	return next.Z
+}
+
+// lagrangian is an objective with multiples of the constraints, but for their constants.
+func (s *search) lagrangian(q *sparse.CSR, cost, weights []float64) (*sparse.CSR, []float64) {
+	cost = slices.Clone(cost)
+	n := len(cost)
+	for k, w := range weights {
+		if w == 0 {
+			continue
+		}
+		c := &s.curved[k]
+		for j, v := range c.lin {
+			cost[j] += w * v
+		}
+		h := wider(c.hess, n)
+		if q == nil {
+			q = sparse.Add(w, h, 0, h)
+		} else {
+			q = sparse.Add(1, q, w, h)
+		}
+	}
+	return q, cost
+}
+
+// mostTangents are those that a plunge adds before it looks which ones it needs: a program with more takes longer than finding some again.
+const mostTangents = 64
+
+// thin keeps those of a plunge's own tangents that are active in a node that is to be searched, and moves their rows in the bases behind those of before.
+func (p *plunger) thin(before []tangent) (own []tangent) {
+	shared, base := p.shared, len(p.s.relaxation().RowHi)
+	used := make([]bool, len(p.cuts))
+	for _, n := range p.stack {
+		if n.basis != nil {
+			for k, state := range n.basis.Row[min(base, len(n.basis.Row)):] {
+				used[k] = used[k] || state != activeset.Inactive
+			}
+		}
+	}
+	place := make([]int, len(p.cuts))
+	for k := range p.cuts {
+		switch {
+		case k < shared:
+			place[k] = k
+		case used[k]:
+			place[k] = len(before) + len(own)
+			own = append(own, p.cuts[k])
+		}
+	}
+	moved := map[*activeset.Basis]*activeset.Basis{}
+	for _, n := range p.stack {
+		b := n.basis
+		if b == nil || len(b.Row) <= base+shared {
+			continue
+		}
+		if moved[b] == nil {
+			m := &activeset.Basis{Var: b.Var, Row: make([]activeset.State, base+len(before)+len(own))}
+			copy(m.Row, b.Row[:base+shared])
+			for k, state := range b.Row[base+shared:] {
+				if state != activeset.Inactive {
+					m.Row[base+place[shared+k]] = state
+				}
+			}
+			moved[b] = m
+		}
+		n.basis = moved[b]
+	}
+	return own
+}
