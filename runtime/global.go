@@ -103,6 +103,7 @@ func (run *systemRun) global(ctx context.Context) error {
 		opts.Incumbents = []*kkt.Point{run.best}
 	}
 	run.searching = time.Now()
+	opts.Keep = run.keep(run.searching)
 	found, err := tree.Solve(ctx, run.s, opts)
 	if err != nil {
 		return err
@@ -163,6 +164,27 @@ func (run *systemRun) global(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	return nil
+}
+
+// keep gives the caller the state of a search that goes on, every so often; nil where nobody wants it.
+func (run *systemRun) keep(last time.Time) func(state func() *tree.State) {
+	o := &run.opts
+	if o.Keep == nil {
+		return nil
+	}
+	every := o.KeepEvery
+	if every == 0 {
+		every = defaultEvery
+	}
+	return func(state func() *tree.State) {
+		if time.Since(last) < every {
+			return
+		}
+		c := run.checkpoint()
+		c.Search.Tree = state()
+		o.Keep(c)
+		last = time.Now()
+	}
 }
 
 // gapScale is what the gap of an f near that of a search's best point is relative to.

@@ -41,8 +41,8 @@ lower {
 solve { ties = optimistic }
 `
 
-// A search that is interrupted keeps its bound and the best point that it has found, and goes on from its checkpoint, on another number of threads, to the document
-// of a search that was let be.
+// A search that is interrupted keeps its bound and the best point that it has found, and one that is killed what its last checkpoint holds; both go on from there, on another number of threads, to
+// the document of a search that was let be.
 func TestInterruptedSearch(t *testing.T) {
 	program, err := exec.LookPath("bilevelc") // set up by testscript.Main
 	if err != nil {
@@ -102,12 +102,16 @@ func TestInterruptedSearch(t *testing.T) {
 		t.Fatalf("%+v", end)
 	}
 	slack := 1e-6 * optimum
-	args, nodes, points, stops := []string{"--checkpoint", "c.json"}, int64(0), 0, 0
+	args, nodes, points, stops, kills := []string{"--checkpoint", "c.json"}, int64(0), 0, 0, 0
 	for round := range 100 {
 		if _, err := os.Stat(filepath.Join(dir, "c.json")); err == nil {
 			args = append(args[:2:2], "--resume", "c.json")
 		}
-		cmd := command(append([]string{"--threads", []string{"1", "2"}[round%2], "--trace", "t.csv"}, args...)...)
+		with, how := "1h", syscall.SIGINT
+		if round%2 == 1 {
+			with, how = "1ns", syscall.SIGKILL
+		}
+		cmd := command(append([]string{"--threads", []string{"1", "2"}[round/2%2], "--trace", "t.csv", "--checkpoint-every", with}, args...)...)
 		var out bytes.Buffer
 		cmd.Stdout = &out
 		_ = os.Remove(filepath.Join(dir, "t.csv"))
@@ -116,11 +120,15 @@ func TestInterruptedSearch(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		err := interruptSoon(cmd, ended, filepath.Join(dir, "t.csv"))
+		err := interruptSoon(cmd, ended, filepath.Join(dir, "t.csv"), how)
+		if how == syscall.SIGKILL && out.Len() == 0 {
+			kills++
+			continue
+		}
 		r := read(out.Bytes())
 		if r.Status != "interrupted" {
 			if got := document(t, out.Bytes(), err); !reflect.DeepEqual(got, want) {
-				t.Errorf("after %d interruptions%s", stops, differences(got, want, ""))
+				t.Errorf("after %d interruptions and %d kills%s", stops, kills, differences(got, want, ""))
 			}
 			break
 		}
@@ -139,14 +147,14 @@ func TestInterruptedSearch(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d nodes, %d interruptions, %d with a point", end.Global.Nodes, stops, points)
-	if stops == 0 || points == 0 {
-		t.Errorf("%d interruptions, %d with a point", stops, points)
+	t.Logf("%d nodes, %d interruptions, %d with a point, killed %d times", end.Global.Nodes, stops, points, kills)
+	if stops == 0 || points == 0 || kills == 0 {
+		t.Errorf("%d interruptions, %d with a point, killed %d times", stops, points, kills)
 	}
 }
 
-// interruptSoon interrupts a run once it has written of some ten rounds, and waits for its end.
-func interruptSoon(cmd *exec.Cmd, ended <-chan error, file string) error {
+// interruptSoon sends a run a signal once it has written of some ten rounds, and waits for its end.
+func interruptSoon(cmd *exec.Cmd, ended <-chan error, file string, how os.Signal) error {
 	for {
 		select {
 		case err := <-ended:
@@ -154,7 +162,7 @@ func interruptSoon(cmd *exec.Cmd, ended <-chan error, file string) error {
 		default:
 		}
 		if info, err := os.Stat(file); err == nil && info.Size() > 6000 {
-			_ = cmd.Process.Signal(syscall.SIGINT) // it may have ended
+			_ = cmd.Process.Signal(how) // it may have ended
 			return <-ended
 		}
 	}

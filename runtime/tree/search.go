@@ -137,6 +137,9 @@ func (s *search) tell() {
 	if s.opts.Observe != nil {
 		s.opts.Observe(now)
 	}
+	if s.opts.Keep != nil {
+		s.opts.Keep(s.state)
+	}
 }
 
 // longestTrace is as many points as a chart of some hundred columns can show.

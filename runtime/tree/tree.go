@@ -41,6 +41,8 @@ type Options struct {
 	Threads int
 	// Observe is called once before the first round and after each; nil for nobody.
 	Observe func(Progress)
+	// Keep is given the state of the search, made when asked for, at the same times; nil for nobody. It must be done with the state before it returns.
+	Keep func(state func() *State)
 	// Resume is where an earlier search of the same system with the same Gap stopped.
 	Resume *State
 }
