@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"golang.org/x/term"
@@ -97,6 +98,9 @@ func (a *app) compile(ctx context.Context, path string) (*runtime.Model, error) 
 func (a *app) auxiliary(ctx context.Context, path string) (name, text string, err error) {
 	if name = a.aux; name == "" {
 		name = runtime.AuxPath(path)
+		if older := strings.TrimSuffix(name, ".aux") + ".txt"; !there(name) && there(older) { // so in MibS's own collection
+			name = older
+		}
 	}
 	read, err := a.readFile(ctx, name, maxModel)
 	if err != nil {
@@ -107,6 +111,12 @@ func (a *app) auxiliary(ctx context.Context, path string) (name, text string, er
 		return "", "", a.unreadable(name, err, exitUsage)
 	}
 	return name, string(read), nil
+}
+
+// there reports that a path names something.
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // compileText compiles a model that has been read.

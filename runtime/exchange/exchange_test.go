@@ -533,7 +533,15 @@ func TestReadAux(t *testing.T) {
 	if list.HasErrors() {
 		t.Fatal(list)
 	}
-	for _, b := range []*Bilevel{named, placed} {
+	byName, list := read("N 1\nM 1\nLC y\nLR need\nLO -4\nOS -1\n")
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	mixed, list := read("N 1\nM 1\nOS -1\n@VARSBEGIN\ny -4\n@CONSTSBEGIN\nneed\n")
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	for _, b := range []*Bilevel{named, placed, byName, mixed} {
 		if fmt.Sprint(b.Lower, b.LowerRow, b.Goal) != "[false false false true] [false true] [0 0 0 4]" {
 			t.Errorf("%v %v %v", b.Lower, b.LowerRow, b.Goal)
 		}
@@ -543,11 +551,13 @@ func TestReadAux(t *testing.T) {
 		{"LC 4\n", "4 columns, counted from 0"},
 		{"LC 0\nLO 1\n", "`k` is integer"},
 		{"LC 3\nLC 3\n", "listed twice"},
-		{"LC 3\nIC 2\n", "`IC` is no key"},
+		{"LC 9\nIC 2\n", "`IC` is of an interdiction problem"},
+		{"LC 3\nXY 2\n", "`XY` is no key"},
 		{"@VARSBEGIN\nz 1\n", "no column `z`"},
 		{"@CONSTRSBEGIN\ncost\n", "no row `cost`"},
 		{"", "each level needs one"},
-		{"LC x\n", "no whole number"},
+		{"LC w\n", "none with the name `w`"},
+		{"N x\n", "no whole number"},
 	} {
 		if _, list := read(c.aux); !list.HasErrors() || !strings.Contains(list[0].Summary, c.want) || list[0].Subject.Source == nil {
 			t.Errorf("%q: %v", c.aux, list)

@@ -67,15 +67,27 @@ func (r *auxReader) fault(at diag.Span, format string, args ...any) {
 }
 
 // read takes both forms: sections that begin with @ and name columns and rows, and the older one with a key a line (N, M, LC, LR, LO, OS)
-// and places that count from 0.
+// and places that count from 0, or names. Files with keys and sections in one are among those of MibS, too.
 func (r *auxReader) read() {
 	tag := ""
 	r.sense = 1
+	fieldsOf(r.src, "#", func(f []field, _ bool) bool {
+		if key := f[0].text; key == "IC" || key == "IB" {
+			r.fault(f[0].at, "`%s` is of an interdiction problem, of which the MPS file holds the follower alone: that form is not read", key)
+		}
+		return !strings.HasPrefix(f[0].text, "@") && !r.list.HasErrors()
+	})
+	if r.list.HasErrors() {
+		return
+	}
 	fieldsOf(r.src, "#", func(f []field, _ bool) bool {
 		key := f[0].text
 		switch {
 		case strings.HasPrefix(key, "@"):
 			tag = strings.ToUpper(key)
+			if tag == "@CONSTSBEGIN" || tag == "@CONSTSEND" { // so in some
+				tag = "@CONSTR" + tag[len("@CONST"):]
+			}
 			if !strings.Contains(" @NUMVARS @NUMCONSTRS @VARSBEGIN @VARSEND @CONSTRSBEGIN @CONSTRSEND @NAME @MPS @LP ", " "+tag+" ") {
 				r.fault(f[0].at, "a section `%s` that auxiliary files of bilevel programs do not have", key)
 			}
@@ -91,7 +103,7 @@ func (r *auxReader) read() {
 			}
 			r.take(f[0], j)
 			if len(f) > 1 {
-				r.b.Goal[j] = r.number(f[1])
+				r.b.Goal[j] = r.sense * r.number(f[1])
 			}
 		case tag == "@CONSTRSBEGIN":
 			i, ok := r.row[key]
@@ -138,16 +150,12 @@ func (r *auxReader) keyed(f []field) {
 	case "N", "M":
 		r.count[f[0].text] = int(r.whole(f[1]))
 	case "LC":
-		if j := int(r.whole(f[1])); j >= 0 && j < len(r.b.Columns) {
+		if j, ok := r.place(f[1], r.column, len(r.b.Columns), "columns"); ok {
 			r.take(f[1], j)
-		} else {
-			r.fault(f[1].at, "the MPS file has %d columns, counted from 0", len(r.b.Columns))
 		}
 	case "LR":
-		if i := int(r.whole(f[1])); i >= 0 && i < len(r.b.Rows) {
+		if i, ok := r.place(f[1], r.row, len(r.b.Rows), "rows"); ok {
 			r.takeRow(f[1], i)
-		} else {
-			r.fault(f[1].at, "the MPS file has %d rows, counted from 0", len(r.b.Rows))
 		}
 	case "LO":
 		r.costs = append(r.costs, r.number(f[1]))
@@ -158,6 +166,17 @@ func (r *auxReader) keyed(f []field) {
 	default:
 		r.fault(f[0].at, "`%s` is no key of a bilevel program: N, M, LC, LR, LO or OS", f[0].text)
 	}
+}
+
+// place is a column or row by its place, or by its name.
+func (r *auxReader) place(f field, named map[string]int, n int, what string) (at int, ok bool) {
+	if v, err := strconv.ParseInt(f.text, 10, 32); err == nil && v >= 0 && v < int64(n) {
+		return int(v), true
+	}
+	if at, ok = named[f.text]; !ok {
+		r.fault(f.at, "the MPS file has %d %s, counted from 0, and none with the name `%s`", n, what, f.text)
+	}
+	return at, ok
 }
 
 func (r *auxReader) take(f field, j int) {
