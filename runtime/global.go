@@ -54,6 +54,8 @@ type Global struct {
 	Within Number `json:"within,omitempty"`
 	// Proof is the file that holds the proof of Bound, as its writer named it; "" where none was written. Result.WriteProof writes it.
 	Proof string `json:"proof,omitempty"`
+	// ProofSeal is the SHA-256 sum of the proof that Result.WriteProof wrote, in hexadecimal digits.
+	ProofSeal string `json:"proof_seal,omitempty"`
 	// Trace is how bound and objective went with the nodes, as far as they were seen to; Phases.Bound has the times.
 	Trace []BoundPoint `json:"trace,omitempty"`
 }
@@ -119,7 +121,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	run.globally = &Global{Bound: Number(sign * claim), Gap: Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: Number(opts.Gap)}
 	run.course(found, claim, sign)
 	if found.State != nil {
-		run.proof = &treeProof{sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
+		run.proof = &treeProof{p: run.p.Numeric, sys: run.s, state: found.State, says: tree.Statement{Bound: claim, Model: run.p.IR.Name, Digest: run.p.Digest()}}
 	}
 	if b := found.Best; b != nil && (run.best == nil || b.F < run.best.F || run.err != nil) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps

@@ -147,6 +147,9 @@ func TestProofsOfResults(t *testing.T) {
 		if err != nil || !report.OK() {
 			t.Fatalf("%v, %v", err, report.Failures())
 		}
+		if report, err := p.VerifyProof(r, "p", bytes.NewReader(append(proof.Bytes(), '\n'))); err != nil || report.OK() {
+			t.Errorf("%v; a proof that was changed was accepted", err)
+		}
 		if r.Global.Proved {
 			proved++
 		} else {

@@ -2,6 +2,8 @@ package runtime
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -10,12 +12,14 @@ import (
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/tree"
 )
 
 // treeProof is what the proof of a bound is written from.
 type treeProof struct {
-	sys   *kkt.System
+	p     *problem.Problem
+	sys   *kkt.System // of p
 	state *tree.State
 	says  tree.Statement
 	scale float64 // what the gap is relative to
@@ -27,7 +31,12 @@ type treeProof struct {
 func (r *Result) WriteProof(ctx context.Context, w io.Writer) error {
 	switch t := r.tree; {
 	case t != nil && !math.IsInf(t.says.Bound, -1):
-		return r.proveWith(ctx, t, w)
+		sum := sha256.New()
+		err := r.proveWith(ctx, t, io.MultiWriter(w, sum))
+		if err == nil && r.Global != nil {
+			r.Global.ProofSeal = hex.EncodeToString(sum.Sum(nil))
+		}
+		return err
 	case r.Global == nil:
 		return errors.New("nobody has looked for a bound on F over all x")
 	case r.Global.Why != "":
@@ -43,7 +52,7 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 	verified := make(chan error, 1)
 	go func() {
 		var err error
-		shown, err = certify.VerifyTree(t.sys.P, read, t.says.Digest)
+		shown, err = certify.VerifyTree(t.p, read, t.says.Digest)
 		read.CloseWithError(err) // nil: what would be written behind its end is refused
 		verified <- err
 	}()
@@ -138,7 +147,8 @@ func (c *claims) global(proof *proofText) {
 	if math.IsInf(bound, 1) {
 		says = "global: nothing is feasible"
 	}
-	shown, err := certify.VerifyTree(c.p.Numeric, proof.text, c.p.Digest())
+	sum := sha256.New()
+	shown, err := certify.VerifyTree(c.p.Numeric, io.TeeReader(proof.text, sum), c.p.Digest())
 	var fault *certify.TreeError
 	switch {
 	case errors.As(err, &fault):
@@ -147,6 +157,9 @@ func (c *claims) global(proof *proofText) {
 	case err != nil:
 		c.check(says, false, "%s: %v", proof.name, err)
 		return
+	}
+	if g.ProofSeal != "" { // also of changes after which it still shows the bound
+		c.check("global: the proof is the one that was written", g.ProofSeal == hex.EncodeToString(sum.Sum(nil)), "%s was changed since", proof.name)
 	}
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: says, OK: shown.Bound >= bound, Claimed: float64(g.Bound), Found: sign * shown.Bound,
 		Detail: fmt.Sprintf("%d branches, %d leaves with a bound and %d without a point", shown.Branches, shown.Leaves, shown.Empty)})
