@@ -120,6 +120,7 @@ func (p *Problem) continuous(why string) error {
 // solve is Solve for one problem.
 func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	watch := stopwatch{last: time.Now()}
+	named := p.otherMethod(opts) != ""
 	opts, c, h, err := p.choose(opts)
 	if err != nil {
 		return nil, err
@@ -139,9 +140,14 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		ctx, cancel = context.WithTimeoutCause(ctx, opts.TimeLimit, ErrTimeLimit)
 		defer cancel()
 	}
+	var followed Calls
+	ahead := p.looksAhead(opts, named)
+	if ahead {
+		start, followed = p.ahead(ctx, start)
+	}
 	r := p.newResult(opts)
 	head := Checkpoint{Model: r.Model, Digest: r.Digest, Method: opts.Method, Oracle: opts.Oracle, Solver: opts.Solver,
-		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic}
+		Seed: opts.Seed, Settings: settings, Start: given, Automatic: opts.automatic, Ahead: ahead}
 	runs, j, coupled, err := p.minimize(ctx, c, opts, start, head)
 	if err != nil {
 		var fault *outer.PanicError
@@ -162,7 +168,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 		}
 	}
 	r.Settings = settings
-	r.Calls = runs.Calls
+	r.Calls = runs.Calls.Add(followed)
 	r.rewind = func() (*Checkpoint, error) { return j.final(runs.Runs) }
 	if r.Status != Solved && r.Status != BudgetSpent || unfinished(runs.Runs) > 0 {
 		if r.Checkpoint, err = r.rewind(); err != nil {

@@ -32,21 +32,22 @@ type row struct {
 //
 // J = -H^-1 G, E = B H^-1, R = B J - A and Y = B H^-1 B', all dense and row-major, E and Y block by block. Slacks and multipliers are then both lengths in the metric of H.
 type follower struct {
-	sys     *kkt.System
-	nw, n   int // len w: x and the further variables of X; len y
-	m       int
-	rows    []row
-	of      []place // of each row of the problem
-	blocks  []block
-	owner   []int     // the block of each row
-	within  []int     // the place of each entry of y in its block
-	j, r    []float64 // n x nw, m x nw
-	p0, y0  []float64
-	walls   []wall // of the leader
-	lo, hi  []float64
-	readsX  bool
-	coupled []coupledRow
-	sparse  *sparseFollower // instead of the blocks' matrices, where H is known to be sparse and they are large
+	sys          *kkt.System
+	nw, n        int // len w: x and the further variables of X; len y
+	m            int
+	rows         []row
+	of           []place // of each row of the problem
+	blocks       []block
+	owner        []int     // the block of each row
+	within       []int     // the place of each entry of y in its block
+	j, r         []float64 // n x nw, m x nw
+	p0, y0       []float64
+	coefficients *sparse.CSR // m x n, of the rows without units
+	walls        []wall      // of the leader
+	lo, hi       []float64
+	readsX       bool
+	coupled      []coupledRow
+	sparse       *sparseFollower // instead of the blocks' matrices, where H is known to be sparse and they are large
 }
 
 // place is where a row of the problem went.
@@ -240,10 +241,36 @@ func (f *follower) upperWalls() {
 
 // products sets J, E, R, Y, p0 and y0, of rows without units yet.
 func (f *follower) products() {
-	s, n, m, nw := f.sys, f.n, f.m, f.nw
-	f.j = make([]float64, n*nw)
+	s := f.sys
+	b := sparse.Empty(f.n) // the rows' coefficients
+	for r := range f.rows {
+		cols, vals := s.P.Rows.B.Row(f.rows[r].low)
+		b.AppendAll(cols, vals)
+		b.EndRow()
+	}
+	f.coefficients = b
+	f.slopes(s.G)
+	f.y0 = make([]float64, f.n)
+	for i, q := range s.Q {
+		f.y0[i] = -q
+	}
+	f.solveH(f.y0)
+	for r := range f.rows {
+		f.p0[r] = b.RowDot(r, f.y0)
+	}
+	if f.sparse != nil {
+		f.sparse.b = b.Clone()
+		return
+	}
+	f.matrices(b)
+}
+
+// slopes sets J and R, of rows without units, for a G.
+func (f *follower) slopes(g *sparse.CSR) {
+	n, m, nw := f.n, f.m, f.nw
+	f.j = linalg.Cleared(f.j, n*nw)
 	for i := range n {
-		cols, vals := s.G.Row(i)
+		cols, vals := g.Row(i)
 		for t, c := range cols {
 			f.j[i*nw+c] = -vals[t]
 		}
@@ -267,28 +294,11 @@ func (f *follower) products() {
 			}
 		}
 	}
-	f.y0 = make([]float64, n)
-	for i, q := range s.Q {
-		f.y0[i] = -q
-	}
-	f.solveH(f.y0)
-	b := sparse.Empty(n) // the rows' coefficients
+	f.r = linalg.Cleared(f.r, m*nw)
+	multiply(f.r, f.coefficients, f.j, nw)
 	for r := range f.rows {
-		cols, vals := s.P.Rows.B.Row(f.rows[r].low)
-		b.AppendAll(cols, vals)
-		b.EndRow()
+		f.sys.P.Rows.A.AddRow(f.r[r*nw:(r+1)*nw], f.rows[r].low, -1)
 	}
-	f.r = make([]float64, m*nw)
-	multiply(f.r, b, f.j, nw)
-	for r := range f.rows {
-		s.P.Rows.A.AddRow(f.r[r*nw:(r+1)*nw], f.rows[r].low, -1)
-		f.p0[r] = b.RowDot(r, f.y0)
-	}
-	if f.sparse != nil {
-		f.sparse.b = b
-		return
-	}
-	f.matrices(b)
 }
 
 // sparseShare is the part of a matrix below which its products take less time entry by entry than in dense blocks, which are about eight

@@ -87,8 +87,8 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 	f := s.f
 	c := &smoothed{solver: s, mu: mu, w: w, y: make([]float64, f.n), lambda: make([]float64, f.m), v: make([]float64, f.m), at: from.clone(), free: append([]float64(nil), equal...),
 		dinv: make([]float64, f.m), t: make([]float64, f.m)}
-	q := append([]float64(nil), f.p0...)
-	linalg.Gemv(q, 1, f.r, f.m, f.nw, false, w)
+	q := make([]float64, f.m)
+	s.free(c.y, q, w)
 	g, step, dv := make([]float64, f.m), make([]float64, f.m), make([]float64, f.m)
 	for range 30 { // more than Newton's method takes where it converges
 		for r := range f.rows {
@@ -101,8 +101,6 @@ func (s *solver) center(w []float64, mu float64, from *Central, equal []float64)
 		f.timesY(c.v, 1, c.lambda)
 		central, off := c.measure()
 		if central <= centred && off <= landed {
-			copy(c.y, f.y0)
-			linalg.Gemv(c.y, 1, f.j, f.n, f.nw, false, w)
 			f.timesET(c.y, 1, c.lambda)
 			return c
 		}
@@ -261,9 +259,10 @@ func (c *smoothed) apply(dst, v []float64) {
 // adjoint holds what products with the second derivative of F_mu need.
 type adjoint struct {
 	*smoothed
-	value float64
-	grad  []float64 // len nw
-	bend  []float64 // len m: the coefficient of v_r'^2
+	value  float64
+	grad   []float64 // len nw
+	bend   []float64 // len m: the coefficient of v_r'^2
+	pulled []float64 // len n: what q counts in F_mu, of a curved follower: H^-1 (g_y - B'kappa)
 }
 
 // point is what f reads.
@@ -332,6 +331,11 @@ func (c *smoothed) differentiate() *adjoint {
 	copy(a.grad, g.w)
 	linalg.Gemv(a.grad, 1, f.j, f.n, f.nw, true, g.y)
 	linalg.Gemv(a.grad, -1, f.r, f.m, f.nw, true, kappa)
+	if c.curve != nil {
+		a.pulled = append([]float64(nil), g.y...)
+		f.solveH(a.pulled)
+		f.timesET(a.pulled, -1, kappa)
+	}
 	// phi''_r (E g_y - Y kappa)_r + own, phi = lambda as a function of v.
 	eg := make([]float64, f.m)
 	f.addE(eg, 1, g.y)
@@ -396,5 +400,10 @@ func (a *adjoint) product(dst, d []float64) {
 	linalg.Gemv(dst, 1, f.j, f.n, f.nw, true, out.y)
 	linalg.Gemv(dst, 1, f.r, f.m, f.nw, true, kappa)
 	a.work(2*f.nw*(f.n+f.m) + 2*f.square())
+	if a.curve != nil {
+		more := make([]float64, f.sys.Nx)
+		a.curve.Bend(more, a.w[:f.sys.Nx], a.pulled, d[:f.sys.Nx])
+		linalg.Axpy(dst[:f.sys.Nx], -1, more)
+	}
 	a.products++
 }

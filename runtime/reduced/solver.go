@@ -130,6 +130,7 @@ type solver struct {
 	calc      *calculus
 	opts      Options
 	projector *qp.Projector
+	curve     Curved // nil where q is affine
 
 	ops, factors, products, crossings int
 	roomR, roomE, roomC               []float64
@@ -139,15 +140,10 @@ func (s *solver) work(n int) { s.ops += n }
 
 // Solve runs the three phases from x0, which X and the follower's rows should allow.
 func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*Result, error) {
-	f, err := newFollower(sys)
+	s, err := newSolver(sys, opts)
 	if err != nil {
 		return nil, err
 	}
-	if opts.Tolerance == 0 {
-		opts.Tolerance = 1e-10
-	}
-	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
-	s := &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}
 	p := s.newPiece()
 	st := opts.Resume
 	if st == nil {
@@ -183,6 +179,18 @@ func Solve(ctx context.Context, sys *kkt.System, x0 []float64, opts Options) (*R
 		}
 	}
 	return p.finish(st, Stationary)
+}
+
+func newSolver(sys *kkt.System, opts Options) (*solver, error) {
+	f, err := newFollower(sys)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Tolerance == 0 {
+		opts.Tolerance = 1e-10
+	}
+	opts.NoPath = opts.NoPath || f.sparse != nil // the path has a factor of all rows at each step
+	return &solver{f: f, p: sys.P, opts: opts, calc: newCalculus(sys.P, f.nw)}, nil
 }
 
 func (s *solver) counted() Work {

@@ -19,10 +19,16 @@ import (
 // truth finds the follower's answer to x by Newton's method on every set of rows that may hold with equality: the one whose point is feasible, with multipliers that are not negative.
 type truth struct {
 	p *problem.Problem
-	g *kkttest.Smooth
+	g bent
 }
 
-func truthOf(p *problem.Problem) *truth { return &truth{p, p.G.(*kkttest.Smooth)} }
+// bent is a function with its Hessian in y, row by row.
+type bent interface {
+	problem.Function
+	HessY(x, y []float64) []float64
+}
+
+func truthOf(p *problem.Problem) *truth { return &truth{p, p.G.(bent)} }
 
 func (t *truth) answer(x []float64) (y []float64) {
 	m, best := t.p.Rows.Len(), math.Inf(1)
