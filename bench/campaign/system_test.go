@@ -15,9 +15,10 @@ import (
 //	BILEVELC_MEMBERS=full go test ./bench/campaign -run TestSystems -systems 2100
 var systemsAsked = flag.Int("systems", 420, "systems that TestSystems asks about in full")
 
-// open are seeds of which something is known to be false, or not answered, and not mended yet: units of 1e-6 to 1e6
-// in one model, in which the active-set method loses a follower's answer.
-var open = []uint64{934}
+// answered are seeds of causes of numerical failures: they are to have an answer.
+var answered = []uint64{
+	934, 2299, 13429, 22081, 7000150, 7000496, // rows of the system whose own scale the multiplier of a bound hid
+}
 
 // TestSystems asks about systems of all families by enumeration, and about those of every cause that was found so far: nothing that
 // the tool says is false, forgeries do not pass, and nearly all programs are solved.
@@ -41,14 +42,12 @@ func TestSystems(t *testing.T) {
 	}
 	var all []uint64
 	for seed := range uint64(*systemsAsked) {
-		if !slices.Contains(open, seed) {
-			all = append(all, seed)
-		}
+		all = append(all, seed)
 	}
 	outcomes := map[string]int{}
 	solved, failed := 0, 0 // of the sample: some causes have no answer
 	sample := members.Some(t, all, 60)
-	for k, seed := range append(slices.Clone(sample), causes...) {
+	for k, seed := range slices.Concat(sample, causes, answered) {
 		r := &report{Seed: seed}
 		s := drawSystem(seed)
 		ask(r, s, seed)
@@ -62,6 +61,8 @@ func TestSystems(t *testing.T) {
 			switch {
 			case !f.Soft:
 				t.Errorf("seed %d, %s: %s: %s\n%s", seed, s.family, f.Kind, f.Detail, r.Text)
+			case f.Kind == "no answer" && slices.Contains(answered, seed):
+				t.Errorf("seed %d, %s: %s\n%s", seed, s.family, f.Detail, r.Text)
 			case f.Kind == "no answer":
 				if k < len(sample) {
 					failed++

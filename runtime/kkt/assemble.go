@@ -142,7 +142,8 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 const rounds = 4
 
 // equilibrate divides columns and multiplies rows by powers of two such that the largest entries of both are about 1
-// (Ruiz 2001), and applies them to the relaxation.
+// (Ruiz 2001), and applies them to the relaxation. A column of one entry, as that of a bound's multiplier, has a unit of its own that makes its entry 1: it has no say in the unit
+// of its row, whose other entries would be nothing beside it.
 func (s *System) equilibrate() {
 	r := s.Relaxation
 	col, row := make([]float64, s.N), make([]float64, r.A.Rows)
@@ -152,14 +153,26 @@ func (s *System) equilibrate() {
 	for i := range row {
 		row[i] = 1
 	}
+	count := make([]int, s.N)
+	for _, j := range r.A.Col {
+		count[j]++
+	}
 	for range rounds {
 		most := make([]float64, s.N)
 		for i := range row {
 			cols, vals := r.A.Row(i)
-			top := 0.0
+			top, alone := 0.0, 0.0
 			for t, j := range cols {
 				v := math.Abs(vals[t]) * row[i] * col[j]
-				top, most[j] = math.Max(top, v), math.Max(most[j], v)
+				most[j] = math.Max(most[j], v)
+				if count[j] > 1 {
+					top = math.Max(top, v)
+				} else {
+					alone = math.Max(alone, v)
+				}
+			}
+			if top == 0 {
+				top = alone
 			}
 			row[i] /= rootPower(top)
 		}

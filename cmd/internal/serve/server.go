@@ -65,8 +65,8 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) err
 		t, more := s.next()
 		if t != nil {
 			s.do(t)
-			if s.broken != nil {
-				return s.broken
+			if err := s.gone(); err != nil {
+				return err
 			}
 			continue
 		}
@@ -79,6 +79,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string) err
 			return nil
 		}
 	}
+}
+
+// gone is the error of a write: the reader of requests writes, too.
+func (s *server) gone() error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.broken
 }
 
 // tell wakes the loop of Serve.
