@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
@@ -117,8 +118,9 @@ func (c *claims) exactTies(claimed *Ties) {
 		return
 	}
 	const same = 1e-8 // the answers are exact but for rounding of the programs' terms
+	rounding := c.roundingOfAnswers()
 	close := func(claim string, claimed, found float64) {
-		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective))))
+		c.near(claim, claimed, found, same*math.Max(math.Abs(found), math.Abs(float64(c.r.Upper.Objective)))+rounding)
 	}
 	again := c.p.tiesOn(e.choice(ctx))
 	unique := again.Unique
@@ -227,6 +229,27 @@ func (c *claims) exactSlopes(ctx context.Context, e *tiedPoint) {
 			c.near("slope of F in "+entry.Entry+" to the "+side.word, float64(side.claim.Objective), float64(side.found.Objective), sensitivityTolerance*size)
 		}
 	}
+}
+
+// roundingOfAnswers is what f makes of the rounding of an answer, some units in the last place of the terms that cancel in the rows that hold at it.
+func (c *claims) roundingOfAnswers() float64 {
+	n := c.p.Numeric
+	reach, sizes := make([]float64, n.Dy), c.rowSizes()
+	for i, size := range sizes {
+		if math.Abs(c.h[i]) > kkt.Tolerance*size {
+			continue
+		}
+		cols, vals := n.Rows.B.Row(i)
+		for t, j := range cols {
+			reach[j] = math.Max(reach[j], size/math.Abs(vals[t]))
+		}
+	}
+	slope, sum := make([]float64, n.AnswerLen()), 0.0
+	n.F.ValueGradY(slope, c.doc.X, n.Answer(c.doc.Y, c.doc.Lambda))
+	for j, r := range reach {
+		sum += math.Abs(slope[j]) * r
+	}
+	return 0x1p-50 * sum
 }
 
 // termsOfRows is the largest term of the rows, over the row's coefficients of y: what rounding of an answer is relative to.
