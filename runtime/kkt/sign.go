@@ -138,6 +138,30 @@ func (s *System) rowUnit(i int) float64 {
 	return 1 / unit
 }
 
+// Forces are the sizes of the follower's forces on each entry of y at z, and of the multiplier of each row the largest that those on its entries make it: it may be more only where others
+// cancel it. Where there is no force they are those of the relaxation's units.
+func (s *System) Forces(z []float64) (force, mult []float64) {
+	force, mult = s.forces(z), make([]float64, s.M)
+	for j, v := range force {
+		if v == 0 {
+			force[j] = 1 / s.RowScale[j]
+		}
+	}
+	for i := range mult {
+		mult[i] = math.Inf(1)
+		cols, vals := s.P.Rows.B.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				mult[i] = math.Min(mult[i], force[j]/math.Abs(vals[t]))
+			}
+		}
+		if math.IsInf(mult[i], 1) {
+			mult[i] = s.ColScale[s.Nx+s.Ny+i]
+		}
+	}
+	return force, mult
+}
+
 // forces are the sizes of the terms of each stationarity row at z.
 func (s *System) forces(z []float64) []float64 {
 	force := make([]float64, s.Ny)

@@ -74,7 +74,7 @@ func (v *Solver) sequential(ctx context.Context, z []float64) ([]float64, error)
 			}
 		}
 		v.branch.SetObjective(hess, c)
-		bounds := v.within(&v.bounds, at, v.reach(z))
+		bounds := v.within(&v.bounds, at, v.reach(z), v.reach(z))
 		sol, err := v.solve(ctx, v.branch, bounds, v.warm)
 		if err != nil {
 			return nil, err
@@ -252,12 +252,16 @@ func (v *Solver) fallsAlong(at, d []float64) bool {
 // definite a step would have no end.
 func (v *Solver) reach(z []float64) float64 { return 8 * v.size(z) }
 
-// within are bounds cut to a box around a point.
-func (v *Solver) within(b *activeset.Bounds, at []float64, radius float64) *activeset.Bounds {
+// within are bounds cut to a box around a point: of x and y by radius, of what comes after them by far.
+func (v *Solver) within(b *activeset.Bounds, at []float64, radius, far float64) *activeset.Bounds {
 	out := &activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi, Lo: make([]float64, len(at)), Hi: make([]float64, len(at))}
 	for j, t := range at {
-		out.Lo[j] = math.Max(b.Lo[j], math.Min(t-radius, b.Hi[j]))
-		out.Hi[j] = math.Min(b.Hi[j], math.Max(t+radius, b.Lo[j]))
+		r := radius
+		if j >= v.s.Nx+v.s.Ny {
+			r = far
+		}
+		out.Lo[j] = math.Max(b.Lo[j], math.Min(t-r, b.Hi[j]))
+		out.Hi[j] = math.Min(b.Hi[j], math.Max(t+r, b.Lo[j]))
 	}
 	return out
 }

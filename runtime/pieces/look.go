@@ -26,7 +26,11 @@ const stationary = kkt.Tolerance
 func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	s := v.s
 	grad, at := v.scaledGradient(p.Z), v.scaled(p.Z)
-	radius := v.size(p.Z)
+	// Multipliers that f does not read may be of any size, and have a trust region of their own.
+	radius, far := v.size(p.Z), v.size(p.Z)
+	if len(s.P.Duals) == 0 {
+		radius = v.sizeRead(p.Z)
+	}
 	each := v.gradientTerms(p.Z, grad)
 	v.linear.SetObjective(nil, grad)
 	terms := slices.Max(each) * radius
@@ -44,7 +48,7 @@ func (v *Solver) look(ctx context.Context, p *kkt.Point) (*looked, error) {
 	search = func(warm *activeset.Basis) error {
 		var b activeset.Bounds
 		s.Bounds(&b, fix)
-		sol, err := v.solve(ctx, v.linear, v.within(&b, at, radius), warm)
+		sol, err := v.solve(ctx, v.linear, v.within(&b, at, radius, far), warm)
 		if err != nil {
 			return err
 		}

@@ -78,7 +78,7 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	a.Cols = s.N + 1
 	program := &activeset.Program{N: s.N + 1, C: make([]float64, s.N+1), Bounds: activeset.Bounds{RowLo: b.RowLo, RowHi: b.RowHi}}
 	at, size := v.scaled(p.Z), v.size(p.Z)
-	near := v.within(&b, at, size)
+	near := v.within(&b, at, size, size)
 	for j, whole := range s.P.Integer {
 		if whole {
 			near.Lo[j] = at[j]

@@ -36,12 +36,13 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	if n == 0 {
 		return nil, true
 	}
-	// Columns are the normals of the rows that hold, in the relaxation's units.
+	// Columns are the normals of the rows that hold, in units in which the forces on entries of y, and what they make multipliers, are 1.
+	force, unit := s.Forces(z)
 	b := mat.NewDense(s.Ny, n, nil)
 	for c, i := range held {
 		cols, vals := rows.B.Row(i)
 		for t, j := range cols {
-			b.Set(j, c, vals[t]*s.RowScale[j]*s.ColScale[s.Nx+s.Ny+i])
+			b.Set(j, c, vals[t]*unit[i]/force[j])
 		}
 	}
 	null := nullSpace(b)
@@ -50,16 +51,12 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	}
 	start := make([]float64, n)
 	for c, i := range held {
-		start[c] = s.Lambda(z)[i] / s.ColScale[s.Nx+s.Ny+i]
-	}
-	size := 1.0
-	for _, l := range start {
-		size = math.Max(size, math.Abs(l))
+		start[c] = s.Lambda(z)[i] / unit[i]
 	}
 	bounded := func(c int) bool { return rows.Kind[held[c]] == problem.AtMost }
 	tight := func(l []float64) (at []int) {
 		for c, t := range l {
-			if bounded(c) && t <= kkt.Tolerance*size {
+			if bounded(c) && t <= kkt.Tolerance {
 				at = append(at, c)
 			}
 		}
@@ -96,13 +93,13 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 				}
 			}
 		}
-		if last < 0 || !(step > kkt.Tolerance*size) {
+		if last < 0 || !(step > kkt.Tolerance) {
 			return nil
 		}
 		next := make([]float64, n)
 		for c := range l {
 			next[c] = l[c] + step*sign*d[c]
-			if bounded(c) && next[c] <= kkt.Tolerance*size {
+			if bounded(c) && next[c] <= kkt.Tolerance {
 				next[c] = 0
 			}
 		}
@@ -110,7 +107,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	}
 	same := func(a, b []float64) bool {
 		for c := range a {
-			if math.Abs(a[c]-b[c]) > 1e3*kkt.Tolerance*size {
+			if math.Abs(a[c]-b[c]) > 1e3*kkt.Tolerance {
 				return false
 			}
 		}
@@ -119,7 +116,7 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	queue := [][]float64{start}
 	for q := 0; q < len(queue); q++ {
 		if len(queue) > mostVertices {
-			return v.asPoints(z, held, queue[1:]), false
+			return v.asPoints(z, held, unit, queue[1:]), false
 		}
 		l := queue[q]
 		for _, d := range edges(tight(l)) {
@@ -131,15 +128,15 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 			}
 		}
 	}
-	return v.asPoints(z, held, queue[1:]), all
+	return v.asPoints(z, held, unit, queue[1:]), all
 }
 
-// asPoints are z with other multipliers.
-func (v *Solver) asPoints(z []float64, held []int, all [][]float64) (out [][]float64) {
+// asPoints are z with other multipliers, given in units of each.
+func (v *Solver) asPoints(z []float64, held []int, unit []float64, all [][]float64) (out [][]float64) {
 	for _, l := range all {
 		point := slices.Clone(z)
 		for c, i := range held {
-			v.s.Lambda(point)[i] = l[c] * v.s.ColScale[v.s.Nx+v.s.Ny+i]
+			v.s.Lambda(point)[i] = l[c] * unit[i]
 		}
 		out = append(out, point)
 	}

@@ -1,0 +1,47 @@
+package pieces_test
+
+import (
+	"math"
+	"testing"
+
+	"bilevelc/internal/kkttest"
+	drawn "bilevelc/internal/members"
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+)
+
+// At x = 0 the rows y_1 >= 0 and y_1 >= k x of a follower who minimizes c_1 y_1 - c_2 y_2 over them and y_2 <= 0 are one: either has the multiplier. With the second of them F = -a y_1
+// falls to x = 1, whatever sizes c_1, c_2, k and a are of.
+func TestVerticesOfMultipliersOfAnySize(t *testing.T) {
+	rng := drawn.Rand(t, 5)
+	size := func() float64 { return (0.5 + rng.Float64()) * math.Pow(10, float64(rng.IntN(11)-5)) }
+	for k := range drawn.Of(100, 2000) {
+		c1, c2, steep, a := size(), size(), size(), size()
+		linear := func(c ...float64) *kkttest.Quadratic {
+			return &kkttest.Quadratic{Nx: 1, Ny: 2, M: make([]float64, 9), C: c}
+		}
+		p := &problem.Problem{Name: "vertices", Dx: 1, Dy: 2, F: linear(0, -a, 0), G: linear(0, c1, -c2), Start: []float64{0},
+			X: &problem.Set{Lo: []float64{0}, Hi: []float64{1}, E: sparse.FromEntries(0, 1, nil)},
+			Rows: &problem.Rows{Kind: make([]problem.Kind, 3), A: sparse.FromEntries(3, 1, []sparse.Entry{{Row: 1, Col: 0, Val: steep}}), Rhs: make([]float64, 3),
+				B: sparse.FromEntries(3, 2, []sparse.Entry{{Row: 0, Col: 0, Val: 1}, {Row: 1, Col: 0, Val: 1}, {Row: 2, Col: 1, Val: -1}})},
+			Facts: problem.Facts{JointlyQuadratic: true, Convex: true, DegreeF: 1}}
+		s, err := kkt.New(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := pieces.New(s, pieces.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The vertex with the multiplier of y_1 >= 0.
+		z := make([]float64, s.N)
+		copy(s.Lambda(z), []float64{c1, 0, c2})
+		branch, _ := s.BranchAt(z)
+		point, err := v.Improve(t.Context(), z, branch)
+		if err != nil || math.Abs(point.F+a*steep) > 1e-9*a*steep {
+			t.Errorf("case %d, c = %g, %g, k = %g, a = %g: F = %v for %v (%v)", k, c1, c2, steep, a, point.F, -a*steep, err)
+		}
+	}
+}
