@@ -266,15 +266,15 @@ func (v *Solver) within(b *activeset.Bounds, at []float64, radius, far float64) 
 	return out
 }
 
-// curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else |PHP|, where P projects on the directions
-// that keep the equations of the branch: along these steps are Newton's where H curves up, and as long as they would be with its curvature turned around where it curves down (Nocedal and Wright 2006, section
-// 3.4).
+// curved is a positive semidefinite matrix that stands for the Hessian H of f at z on the branch with bounds b, in the relaxation's units: H itself, else |PHP + QHQ|, where P projects on the directions
+// that keep the equations of the branch and Q = 1 - P: along the former steps are Newton's where H curves up, and as long as they would be with its curvature turned around where it curves down (Nocedal and
+// Wright 2006, section 3.4). Steps that keep the equations do not see QHQ; those of equations that are dependent to rounding, which a step keeps to its tolerance only, do.
 func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
 	h := v.scaledHessian(z)
 	if empty(h) || kkt.Semidefinite(h) {
 		return h
 	}
-	a := v.projected(h, v.equations(b))
+	a := v.split(h, v.equations(b))
 	var eigen mat.EigenSym
 	if !eigen.Factorize(a, true) {
 		return nil
@@ -298,6 +298,31 @@ func (v *Solver) curved(z []float64, b *activeset.Bounds) *sparse.CSR {
 		}
 	}
 	return sparse.FromEntries(n, n, entries)
+}
+
+// split is PhP + QhQ, with P the projection on the directions that keep the normals of q, and Q = 1 - P.
+func (v *Solver) split(h *sparse.CSR, q *linalg.QR) *mat.SymDense {
+	n := v.s.N
+	a := v.projected(h, q)
+	e, he, in := make([]float64, n), make([]float64, n), make([]float64, n)
+	off := func(d []float64) { // Q d
+		copy(in, d)
+		project(q, in)
+		for i := range d {
+			d[i] -= in[i]
+		}
+	}
+	for j := range n {
+		clear(e)
+		e[j] = 1
+		off(e)
+		h.MulVec(he, e)
+		off(he)
+		for i := range j + 1 {
+			a.SetSym(i, j, a.At(i, j)+he[i])
+		}
+	}
+	return a
 }
 
 // equations are the normals of the rows and variables that a branch holds at one value.
