@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,9 +55,48 @@ func FuzzBind(f *testing.F) {
 	})
 }
 
-// FuzzMutations exchanges tokens of good models: far more of them pass the
-// checker than of mutated bytes.
-func FuzzMutations(f *testing.F) {
+// mutable are the tokens of a text that mutations exchange.
+var mutable = regexp.MustCompile(`[A-Za-z_]\w*|\d+(\.\d+)?|\.[*/^]|\.\.|[-+*/^'\[\](),:<>=]`)
+
+// mutated is a text in which some tokens have been exchanged, mostly names, numbers and operators for others of their kind in the same text: the grammar takes most of
+// these, so that what stands behind it is asked.
+func mutated(text string, seed uint64, times int) string {
+	const names, numbers, operators, others = 0, 1, 2, 3
+	words := append(parser.Keywords(), "vector", "matrix", "real", "int", "box", "nonneg", "simplex", "ball", "set", "within")
+	kind := func(token string) int {
+		switch c := token[0]; {
+		case c == '_' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z':
+			if slices.Contains(words, token) {
+				return others
+			}
+			return names
+		case c >= '0' && c <= '9':
+			return numbers
+		case strings.Contains(" + - * / ^ .* ./ .^ ", " "+token+" "):
+			return operators
+		}
+		return others
+	}
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for range times {
+		tokens := map[int][][]int{}
+		all := mutable.FindAllStringIndex(text, -1)
+		for _, t := range all {
+			k := kind(text[t[0]:t[1]])
+			tokens[k] = append(tokens[k], t)
+		}
+		places, from := all, all
+		if of := tokens[rng.IntN(others)]; rng.IntN(8) > 0 && len(of) > 0 {
+			places, from = of, of
+		}
+		at, by := places[rng.IntN(len(places))], from[rng.IntN(len(from))]
+		text = text[:at[0]] + text[by[0]:by[1]] + text[at[1]:]
+	}
+	return text
+}
+
+// mutationBases are good models of many kinds.
+func mutationBases() []string {
 	bases := []string{inputsModel, scaleModel, rowsHead + rowsLower + "  subject to\n    lim: -1 <= y <= 2\n" +
 		"    stock: forall t in 1..n: sum(y[1..t]) >= w[t] - x[t]\n    k: forall i in 1..n, j in i..n if i != j: y[i] + w[i]*y[j] <= 9\n}\n"}
 	files, _ := filepath.Glob(models + "*.blv")
@@ -73,29 +113,56 @@ func FuzzMutations(f *testing.F) {
 		}
 		bases = append(bases, text+"}\n")
 	}
+	return bases
+}
+
+// FuzzMutations exchanges tokens of good models: far more of them pass the
+// checker than of mutated bytes.
+func FuzzMutations(f *testing.F) {
+	bases := mutationBases()
 	for k := range bases {
 		f.Add(uint64(k), uint8(k), uint8(1+k%3))
 	}
-	word := regexp.MustCompile(`[A-Za-z_]\w*|\d+(\.\d+)?|\.[*/^]|\.\.|[-+*/^'\[\](),:<>=]`)
 	f.Fuzz(func(t *testing.T, seed uint64, base, count uint8) {
-		text := bases[int(base)%len(bases)]
-		rng := rand.New(rand.NewPCG(seed, 1))
-		for range 1 + int(count)%4 {
-			tokens := word.FindAllStringIndex(text, -1)
-			at, from := tokens[rng.IntN(len(tokens))], tokens[rng.IntN(len(tokens))]
-			text = text[:at[0]] + text[from[0]:from[1]] + text[at[1]:]
-		}
-		file, list := parser.ParseFile(diag.NewSource("fuzz.blv", text))
-		if list.HasErrors() {
-			return
-		}
-		p, list := check.Check(file)
-		if list.HasErrors() {
-			return
-		}
-		bindHostile(t, p, &data.Set{})
+		mutation(t, mutated(bases[int(base)%len(bases)], seed, 1+int(count)%4))
 	})
 }
+
+// mutation takes a text as far as it goes, and tells the stage that it ended at.
+func mutation(t *testing.T, text string) string {
+	t.Helper()
+	file, list := parser.ParseFile(diag.NewSource("fuzz.blv", text))
+	if list.HasErrors() {
+		return "parser"
+	}
+	p, list := check.Check(file)
+	if list.HasErrors() {
+		return "check"
+	}
+	bindHostile(t, p, &data.Set{})
+	return "bind"
+}
+
+// A range that is empty for every index takes nothing.
+func TestEmptySelection(t *testing.T) {
+	if at := mutation(t, inputsEmpty); at != "bind" {
+		t.Errorf("it ends at the %s", at)
+	}
+}
+
+const inputsEmpty = `model rows
+param n: int = 4
+upper {
+  var x: vector[n] in box(0, 5)
+  minimize sumsq(x) + sum(y)
+}
+lower {
+  var y: vector[n]
+  minimize sumsq(y - x)
+  subject to
+    stock: forall t in 1..n: sum(y[5..t]) >= t - x[t]
+}
+`
 
 // bindHostile binds what passed the checker and checks what must hold of any
 // outcome.

@@ -186,7 +186,7 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 			pos := sel.pos[ats[d][t]*sel.width : (ats[d][t]+1)*sel.width]
 			above := len(index) - from
 			index = append(index, make([]int, above*max(len(pos)-1, 0))...)[:from+above*len(pos)]
-			for i := above - 1; i >= 0; i-- {
+			for i := above - 1; i >= 0 && len(pos) > 0; i-- { // an empty range takes nothing
 				base := index[from+i] * dims[d].n
 				for j := len(pos) - 1; j >= 0; j-- {
 					index[from+i*len(pos)+j] = base + pos[j]
