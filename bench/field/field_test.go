@@ -78,7 +78,7 @@ func TestBolib(t *testing.T) {
 	others := map[string]string{
 		// The follower's Hessian is singular at the answer, which is not known to better
 		// than four digits; each start costs millions of gradients.
-		"Colson2002BIPA1": "", "GumusFloudas2001Ex1": "", "ShimizuEtal1997b": "",
+		"GumusFloudas2001Ex1": "", "ShimizuEtal1997b": "",
 		"NetworkDesignP1": "numerical failure", // the best x is at a pole of g
 		"TuyEtal2007Ex3":  "unbounded",         // along a ray whose answers an exact solver confirms
 	}
