@@ -117,7 +117,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	switch {
 	case why != "":
 		return nil, why, nil
-	case systemSize(numeric) > largestSystem:
+	case tooLarge(numeric, linear):
 		return nil, "it is too large", nil
 	case !linear:
 		return out, "", nil

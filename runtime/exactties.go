@@ -18,7 +18,7 @@ type SafePoint struct {
 // tieRule is how what the follower leaves open is decided where p is solved or evaluated on its KKT system: as the model says, or for multipliers that the upper level reads of a follower
 // with one answer, in the leader's favour, as they are variables of the system. "" where nothing is open, or the system is too large.
 func (p *Problem) tieRule() string {
-	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && systemSize(p.Numeric) <= largestSystem {
+	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && !tooLarge(p.Numeric, true) {
 		return optimistic
 	}
 	return p.exactTies

@@ -92,6 +92,9 @@ func (run *systemRun) global(ctx context.Context) error {
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
 		opts.Work = max(modestWork, run.local.Work()/4)
+		if run.local == localSolver(run.solver) && factorWork(run.s) > float64(opts.Work) {
+			opts.Work, opts.Nodes = 0, 1 // no larger than what the local solve has solved several of, from the same data
+		}
 	}
 	if run.s.Objective == nil { // read without f
 		run.globally = &Global{Bound: Number(math.Inf(-int(sign))), Gap: Number(math.Inf(1)), Within: Number(opts.Gap),

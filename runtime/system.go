@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/status"
@@ -37,6 +38,18 @@ const (
 
 // largestSystem is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
 const largestSystem = 1200
+
+// largestTied is that number where the system is linear and there is no other way to be exact: the follower may have several answers, or x whole entries. Its tableau, of some 8000 unknowns and rows, is
+// a quarter of a gigabyte.
+const largestTied = 3000
+
+// tooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
+func tooLarge(p *problem.Problem, linear bool) bool {
+	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
+		return systemSize(p) > largestTied
+	}
+	return systemSize(p) > largestSystem
+}
 
 // onSystem is the problem that a run with these options solves on its KKT system; nil where it takes another way (whyNot).
 func (p *Problem) onSystem(opts Options) *Problem {
@@ -126,10 +139,14 @@ func (p *Problem) whyNot(opts Options) string {
 	if why != "" {
 		return why
 	}
-	if n := systemSize(q.Numeric); n > largestSystem && !linear {
+	if !tooLarge(q.Numeric, linear) {
+		return ""
+	}
+	if !linear {
 		return "it is too large"
-	} else if n > largestSystem && oneAnswer(q.Numeric) != "" {
-		return "it is too large, and " + oneAnswer(q.Numeric)
+	}
+	if why := oneAnswer(q.Numeric); why != "" {
+		return "it is too large, and " + why
 	}
 	return ""
 }

@@ -130,7 +130,7 @@ func (run *systemRun) prepare() (err error) {
 		return run.prepareSmooth()
 	}
 	n := run.p.Numeric
-	small := systemSize(n) <= largestSystem
+	small := !tooLarge(n, true)
 	if small {
 		run.s, err = kkt.New(n)
 	} else {
