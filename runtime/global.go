@@ -157,7 +157,7 @@ func (run *systemRun) global(ctx context.Context) error {
 	scale := gapScale(run.best.F, found)
 	run.globally.Gap = Number(gapOf(run.best.F, claim, scale))
 	if run.proof != nil {
-		run.proof.scale = scale
+		run.proof.scale, run.proof.local = scale, stationary(run.best)
 	}
 	run.globally.Proved = found.Proved
 	if run.globally.Proved {
@@ -300,6 +300,11 @@ func (run *systemRun) observeTree(now tree.Progress) {
 type TreeProgress struct {
 	Nodes, Open int64
 	Bound, Gap  float64
+}
+
+// reason is why a result whose optimum is proved is solved.
+func (g *Global) reason() string {
+	return fmt.Sprintf("global optimum, proved within %s by %s", brief(float64(g.Within)), nodesWord(g.Nodes))
 }
 
 // text says what is known of the global optimum in one line.

@@ -167,3 +167,69 @@ func TestProofsOfResults(t *testing.T) {
 		t.Errorf("%d proved, %d cut short", proved, short)
 	}
 }
+
+// What is said to be proved is so relative to F, in whatever units variables are, with the bound of the search and with the one that its proof shows. The terms of f are between -1 and 1 times
+// numbers of size 1 in all units.
+func TestProvedInAllUnits(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 11))
+	proved := 0
+	for range 12 {
+		const n = 4 // x[1], y[1], y[2], y[3]
+		unit, entry := make([]float64, n), make([]string, n)
+		for j := range unit {
+			unit[j] = math.Pow(10, float64(rng.IntN(11)-5))
+			entry[j] = fmt.Sprintf("(y[%d] / %g)", j, unit[j])
+		}
+		entry[0] = fmt.Sprintf("(x / %g)", unit[0])
+		var f, g strings.Builder
+		for i := range n {
+			fmt.Fprintf(&f, " + %.2f * %s", rng.NormFloat64(), entry[i])
+			for j := range i + 1 {
+				fmt.Fprintf(&f, " + %.2f * %s * %s", rng.NormFloat64(), entry[i], entry[j])
+			}
+			if i > 0 {
+				fmt.Fprintf(&g, " + (%.2f * %s + %.2f) * %s", rng.NormFloat64(), entry[0], rng.NormFloat64(), entry[i])
+			}
+		}
+		text := fmt.Sprintf("model units\nupper {\n  var x: real in box(0, %g)\n  minimize 0%s\n}\nlower {\n  var y: vector[3] in box(0, [%g, %g, %g])\n  minimize 0%s\n  subject to\n    %s + %s + %s <= 1.5 + 0.5 * %s\n}\nsolve { ties = optimistic }\n",
+			unit[0], f.String(), unit[1], unit[2], unit[3], g.String(), entry[1], entry[2], entry[3], entry[0])
+		model, err := Compile("units.blv", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := p.Solve(context.Background(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		honest := func(of string) {
+			F, bound := float64(r.Upper.Objective), float64(r.Global.Bound)
+			if r.Global.Proved && !(F-bound <= 1e-5*max(1, math.Abs(F))) {
+				t.Errorf("%s: F %v is said to be proved, with the bound %v, gap %v within %v, by the %s", text, F, bound, r.Global.Gap, r.Global.Within, of)
+			}
+		}
+		if r.Global == nil {
+			t.Fatalf("%s: no bound: %s", text, r.Reason)
+		}
+		honest("search")
+		if r.Global.Proved {
+			proved++
+		}
+		var proof bytes.Buffer
+		if err := r.WriteProof(context.Background(), &proof); err != nil {
+			continue
+		}
+		honest("proof")
+		if report, err := p.VerifyProof(r, "p", bytes.NewReader(proof.Bytes())); err != nil || !report.OK() {
+			t.Errorf("%s: %v, %v", text, err, report.Failures())
+		}
+	}
+	if proved == 0 {
+		t.Error("nothing was proved")
+	}
+}

@@ -23,6 +23,7 @@ type treeProof struct {
 	state *tree.State
 	says  tree.Statement
 	scale float64 // what the gap is relative to
+	local string  // in what sense the result is stationary, whatever the search shows
 }
 
 // WriteProof writes a proof of the result's global bound (Global.Bound; of an infeasible problem, that nothing is feasible), which VerifyProof
@@ -79,8 +80,11 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 		if r.HasPoint() {
 			g.Gap = Number(gapOf(f, shown.Bound, t.scale))
 		}
-		if g.Proved {
+		if g.Proved && g.Gap > 2*max(g.Within, tree.DefaultGap) { // as much again as the search leaves open to rounding
+			g.Proved, g.Why, r.Reason = false, "rounding in the proof leaves more open than the gap", t.local
+		} else if g.Proved {
 			g.Within = max(g.Within, g.Gap)
+			r.Reason = g.reason()
 		}
 		t.says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
 		for k := range g.Trace {

@@ -520,7 +520,7 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 		return NumericalFailure, run.err.Error()
 	}
 	if g := run.globally; g != nil && g.Proved {
-		return Solved, fmt.Sprintf("global optimum, proved within %s by %s", brief(float64(g.Within)), nodesWord(g.Nodes))
+		return Solved, g.reason()
 	}
 	return Solved, stationary(run.best)
 }

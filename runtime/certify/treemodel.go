@@ -188,24 +188,25 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 	return nil
 }
 
-// terms is the sum of the absolute terms of f at a point, and of its secants over all of their ranges; entries that are less than 1 taken for 1 in linear ones: 0 is a result of rounding, too.
+// terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units) taken for that in linear ones: 0 is a result of rounding, too.
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, x)
 	copy(z[t.nx:], y)
 	copy(z[t.nx+t.ny:], lambda)
+	unitX, unitY := t.p.Units()
+	unit := append(unitX, unitY...)
 	sum := t.konst.size()
 	for j, c := range t.c {
-		sum += c.size() * math.Max(1, math.Abs(z[j]))
+		u := 1.0
+		if j < len(unit) {
+			u = unit[j]
+		}
+		sum += c.size() * math.Max(u, math.Abs(z[j]))
 	}
 	q := t.q
 	if t.plain != nil {
 		q = t.plain
-	}
-	for k := range t.squares {
-		if over := t.squares[k].of(t.lo, t.hi); over.finite() {
-			sum += t.squares[k].Weight * over.size() * over.size()
-		}
 	}
 	for _, i := range t.curved {
 		for _, e := range q[i] {

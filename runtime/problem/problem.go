@@ -9,6 +9,9 @@
 package problem
 
 import (
+	"math"
+	"slices"
+
 	"bilevelc/internal/extended"
 	"bilevelc/internal/sparse"
 )
@@ -72,6 +75,42 @@ func (r *Rows) Bound(i int) (j int, coef float64) {
 		j, coef = cols[k], v
 	}
 	return j, coef
+}
+
+// Units are lengths of the entries of x and y beside which a value of them is small: 1, or the width of the box that their bounds leave where that is less.
+func (p *Problem) Units() (x, y []float64) {
+	unit := func(lo, hi float64) float64 {
+		if width := hi - lo; width > 0 && width < 1 {
+			return width
+		}
+		return 1
+	}
+	x, y = make([]float64, p.Dx), make([]float64, p.Dy)
+	for j := range x {
+		x[j] = 1
+		if p.X.Lo != nil {
+			x[j] = unit(p.X.Lo[j], p.X.Hi[j])
+		}
+	}
+	lo, hi := make([]float64, p.Dy), make([]float64, p.Dy)
+	for j := range lo {
+		lo[j], hi[j] = math.Inf(-1), math.Inf(1)
+	}
+	for i, kind := range p.Rows.Kind {
+		j, coef := p.Rows.Bound(i)
+		if _, a := p.Rows.A.Row(i); j < 0 || kind == Equal || slices.ContainsFunc(a, func(t float64) bool { return t != 0 }) {
+			continue
+		}
+		if end := -p.Rows.Rhs[i] / coef; coef > 0 { // coef y_j >= -b_i
+			lo[j] = math.Max(lo[j], end)
+		} else {
+			hi[j] = math.Min(hi[j], end)
+		}
+	}
+	for j := range y {
+		y[j] = unit(lo[j], hi[j])
+	}
+	return x, y
 }
 
 // Residual sets dst (len m) to h(x, y).

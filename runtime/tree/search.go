@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"math"
+	"slices"
 	"sync"
 
 	"bilevelc/internal/sparse"
@@ -307,9 +308,15 @@ func (s *search) leaves(c *candidate) float64 {
 
 // size is what the gap of a point is relative to (GapScale).
 func (s *search) size(p *kkt.Point) float64 {
+	x, y := s.sys.P.Units()
+	unit := slices.Concat(x, y)
 	terms := math.Abs(s.quad.Const)
 	for j, v := range s.quad.Lin {
-		terms += math.Abs(v) * max(1, math.Abs(p.Z[j]))
+		u := 1.0
+		if j < len(unit) {
+			u = unit[j]
+		}
+		terms += math.Abs(v) * max(u, math.Abs(p.Z[j]))
 	}
 	if q := s.quad.Hess; q != nil {
 		for i, t := range p.Z {
@@ -323,7 +330,7 @@ func (s *search) size(p *kkt.Point) float64 {
 }
 
 // GapScale is what the gap between a value of f and a bound is relative to: the value; where that is 0 up to the accuracy of relaxations next to its terms (with
-// variables of 1 at least), the part of these of which DefaultGap is that accuracy.
+// variables of a unit at least, problem.Units), the part of these of which DefaultGap is that accuracy.
 func GapScale(f, terms float64) float64 {
 	if f = math.Abs(f); f > kkt.Tolerance*terms {
 		return f
@@ -420,6 +427,8 @@ func (s *search) result(ctx context.Context) *Result {
 		if math.IsInf(r.Bound, -1) {
 			r.Why = "the budget is spent, and relaxations are unbounded so far"
 		}
+	case s.best != nil && s.bound() >= s.cutoff() && r.open > max(s.gap, DefaultGap)*r.Scale*(1+0x1p-20):
+		r.Outcome, r.Why = LimitReached, "rounding of the relaxations' terms, next to which F is small, leaves more open than the gap"
 	case s.best != nil && s.bound() >= s.cutoff():
 		r.Outcome, r.Proved = Proved, true
 	case s.failed:
