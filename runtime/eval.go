@@ -94,7 +94,12 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 		r.Notes = append(r.Notes, "the lower level is not solved to its tolerance here, so that F has no gradient that is known: it is left out")
 	}
 	if opts.Sensitivity {
-		if r.Sensitivity, err = p.sensitivities(ctx, h, pt); err != nil {
+		if e := p.branching(pt.X, pt.Lower.Y, pt.Lower.Lambda); e != nil {
+			r.Sensitivity, err = e.sensitivities(ctx, e.here)
+		} else {
+			r.Sensitivity, err = p.sensitivities(ctx, h, pt)
+		}
+		if err != nil {
 			return p.failed(r, x, err)
 		}
 	}

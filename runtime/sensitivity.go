@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/runtime/oracle"
-
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/oracle"
 )
 
 // EntrySensitivity is how F and the follower's answer react to one entry of x. Right
@@ -73,6 +73,19 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 		}
 	}
 	return out, nil
+}
+
+// branching is the follower at a point where branches meet, or it has several multipliers: which of them a direction of x takes, the KKT system tells. nil where the answer is differentiable, or there is
+// no such system.
+func (p *Problem) branching(x, y, lambda []float64) *tiedPoint {
+	if kkt.Applies(p.Numeric) != "" || p.units != nil || tooLarge(p.Numeric, true) {
+		return nil
+	}
+	e, err := p.tiedAt(x, y, lambda)
+	if err != nil || e.solver.Smooth(e.here) {
+		return nil
+	}
+	return e
 }
 
 // rates is the derivative along dx, times sign.
@@ -157,6 +170,11 @@ func (c *claims) sensitivity() {
 				c.near(fmt.Sprintf("sensitivity of F to %s, by the hypergradient", e.Entry), float64(e.Right.Objective), g, tolerance)
 			}
 			j++
+		}
+	}
+	if c.p.tieRule() == "" {
+		if e := c.p.branching(c.doc.X, c.doc.Y, c.doc.Lambda); e != nil {
+			c.slopes(context.Background(), e)
 		}
 	}
 }

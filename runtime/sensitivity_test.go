@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"bilevelc/internal/members"
@@ -227,6 +228,74 @@ lower { var y: real
 		if s.Left != nil {
 			holds("from the left", s.Left, "above", c.aboveLeft)
 			holds("from the left", s.Left, "below", c.belowLeft)
+		}
+	}
+}
+
+// Slopes of F are those of both sides, by differences of evaluations, where more rows hold than y has entries: the follower has several multipliers, and each direction of x takes others.
+func TestSensitivityWithDependentRows(t *testing.T) {
+	ctx := context.Background()
+	for seed := range members.Known(t, 24) {
+		rng := rand.New(rand.NewPCG(seed, 29))
+		const nx, ny, rows = 2, 2, 4
+		var text strings.Builder
+		fmt.Fprintf(&text, "model dependent\nupper {\n  var x: vector[2]\n  minimize %.3f * y[1] + %.3f * y[2] + y[1] * x[2]\n}\n", rng.NormFloat64(), rng.NormFloat64())
+		// At x = 0 all rows hold at y = (1, 1), and y is optimal: grad g = -sum of lambda_i B_i there.
+		curve, pull := [2]float64{1 + rng.Float64(), 1 + rng.Float64()}, [2]float64{}
+		var list []string
+		for i := range rows {
+			b, a := [ny]float64{rng.NormFloat64(), rng.NormFloat64()}, [nx]float64{rng.NormFloat64(), rng.NormFloat64()}
+			lambda := max(0, rng.NormFloat64())
+			for j := range b {
+				b[j] = math.Round(100*b[j]) / 100
+				pull[j] += lambda * b[j]
+			}
+			list = append(list, fmt.Sprintf("    r%d: %.2f * y[1] + %.2f * y[2] <= %.17g + %.2f * x[1] + %.2f * x[2]\n", i, b[0], b[1], b[0]+b[1], a[0], a[1]))
+		}
+		fmt.Fprintf(&text, "lower {\n  var y: vector[2]\n  minimize 0.5 * %.17g * (y[1] - 1)^2 + 0.5 * %.17g * (y[2] - 1)^2 - %.17g * (y[1] - 1) - %.17g * (y[2] - 1) + 0.3 * x[1] * y[2]\n  subject to\n%s}\n",
+			curve[0], curve[1], pull[0], pull[1], strings.Join(list, ""))
+		model, err := runtime.Compile("dependent.blv", text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := model.Bind(nil, runtime.BindOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eval := func(x []float64, opts runtime.Options) *runtime.Result {
+			r, err := p.Eval(ctx, runtime.Values{{Name: "x", Shape: []int{2}, Data: x}}, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		r := eval(make([]float64, nx), runtime.Options{Sensitivity: true})
+		if len(r.Sensitivity) != nx {
+			t.Fatalf("seed %d: %+v", seed, r.Sensitivity)
+		}
+		if report, err := p.Verify(r); err != nil || !report.OK() {
+			t.Errorf("seed %d: %v", seed, report.Failures())
+		}
+		for j, e := range r.Sensitivity {
+			for side, rates := range map[float64]*runtime.Rates{1: e.Right, -1: e.Left} {
+				if rates == nil {
+					rates = e.Right // F is differentiable
+				}
+				const h = 1e-5
+				x := make([]float64, nx)
+				x[j] = side * h
+				there := eval(x, runtime.Options{})
+				if there.Status != runtime.Solved { // the follower has no answer there
+					if rates.Reason == "" && there.Status == runtime.Infeasible {
+						t.Errorf("seed %d: a slope %v in x[%d] to the side %v, where there is no answer", seed, rates.Objective, j+1, side)
+					}
+					continue
+				}
+				want := side * float64(there.Upper.Objective-r.Upper.Objective) / h
+				if got := float64(rates.Objective); !(math.Abs(got-want) <= 1e-3*(1+math.Abs(want))) {
+					t.Errorf("seed %d: slope %v (%s) in x[%d] to the side %v, differences %v\n%s", seed, got, rates.Reason, j+1, side, want, text.String())
+				}
+			}
 		}
 	}
 }

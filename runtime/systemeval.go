@@ -286,7 +286,7 @@ const noEnd = "to first order, and to rounding, F has no end along the answers a
 
 // sensitivities are the slopes of F, and of the follower's answer, in each entry of x, on both sides of a kink.
 func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]EntrySensitivity, error) {
-	p := e.p
+	p, smooth := e.p, e.solver.Smooth(at)
 	var out []EntrySensitivity
 	dx := make([]float64, e.s.Nx)
 	for _, v := range variables(&p.IR.Upper, e.s.X(at.Z), 1) {
@@ -304,7 +304,7 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 				}
 				*side.to = e.rates(at, slope, side.sign)
 			}
-			if len(at.Biactive) == 0 && entry.Right.Reason == "" {
+			if smooth && entry.Right.Reason == "" {
 				entry.Left = nil
 			}
 			dx[j] = 0

@@ -39,6 +39,15 @@ func (v *Solver) Slope(ctx context.Context, p *kkt.Point, dx []float64) (*Slope,
 	return best, nil
 }
 
+// Smooth reports that the follower's answer is differentiable at p as far as signs tell: no row is biactive, and the follower has no other multipliers, of which other directions of x take others.
+func (v *Solver) Smooth(p *kkt.Point) bool {
+	if len(p.Biactive) > 0 {
+		return false
+	}
+	others, all := v.vertices(p.Z)
+	return len(others) == 0 && all
+}
+
 // slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound.
 func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
 	s := v.s
