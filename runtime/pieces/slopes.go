@@ -2,12 +2,14 @@ package pieces
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
 )
 
 // Slope is the derivative of f along a direction of x at a point of the system: the least over the branches that meet there.
@@ -51,7 +53,11 @@ func (v *Solver) Smooth(p *kkt.Point) bool {
 // slopeFrom is Slope with p's own multipliers: the program with complementarity constraints over the directions along which the system holds to first order, by branch and bound.
 func (v *Solver) slopeFrom(ctx context.Context, p *kkt.Point, dx []float64) (*Slope, error) {
 	s := v.s
-	v.linear.SetObjective(nil, v.plainGradient(p.Z))
+	grad := v.plainGradient(p.Z)
+	if !linalg.Finite(grad) {
+		return nil, errors.New("a slope: the gradient of f is not finite there")
+	}
+	v.linear.SetObjective(nil, grad)
 	size := 0.0
 	for j, d := range dx {
 		size = math.Max(size, math.Abs(d)/s.ColScale[j])
