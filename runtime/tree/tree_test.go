@@ -401,7 +401,7 @@ func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	count := map[Outcome]int{}
+	count, small := map[Outcome]int{}, 0
 	for k := range 400 {
 		is := randomFeatures(rng)
 		sys, err := kkt.New(random(rng, is))
@@ -433,14 +433,21 @@ func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
 			if !math.IsInf(want, -1) {
 				t.Fatalf("case %d, %+v: unbounded, and the least value is %g", k, is, want)
 			}
-		case Proved:
+		default:
+			// Nothing is open but rounding of the terms of an f that is small beside them.
+			if r.Outcome == LimitReached && r.Gap <= DefaultGap && r.open > DefaultGap*math.Abs(want) {
+				small++
+			} else if r.Outcome != Proved {
+				t.Fatalf("case %d, %+v: %v: %s", k, is, r.Outcome, r.Why)
+			}
 			if math.Abs(r.Best.F-want) > 1e-5*size || r.Bound > want+1e-8*size {
 				t.Fatalf("case %d, %+v: %g with the bound %g, and the least value is %.12g", k, is, r.Best.F, r.Bound, want)
 			}
 			feasible(t, sys, r.Best)
-		default:
-			t.Fatalf("case %d, %+v: %v: %s", k, is, r.Outcome, r.Why)
 		}
+	}
+	if small > 4 {
+		t.Errorf("%d of 400 are small beside their terms", small)
 	}
 	for o := Proved; o <= Unbounded; o++ {
 		if count[o] == 0 {
