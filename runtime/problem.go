@@ -132,7 +132,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
 		Upper: Number(p.upperViolation(pt.X)), Constraints: residualValues(p.IR.Rows, h),
 	}
-	if note := p.withinTolerance(pt.X, s.Y, h); note != "" {
+	if note := p.withinTolerance(pt, h); note != "" {
 		r.Notes = append(r.Notes, note)
 	}
 	r.Stationarity.Strict = pt.Strict
@@ -145,7 +145,8 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 }
 
 // withinTolerance names the rows of both levels that hold at a point only within the tolerance of the solvers: that are violated by more than the rounding of their terms, with how far.
-func (p *Problem) withinTolerance(x, y, h []float64) string {
+func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
+	x, y := pt.X, pt.Lower.Y
 	type short struct {
 		name string
 		over float64
@@ -189,6 +190,11 @@ func (p *Problem) withinTolerance(x, y, h []float64) string {
 		}
 		note(name, kind, set.E.RowDot(i, x)-set.Rhs[i], terms)
 	}
+	for i, c := range pt.Coupled {
+		if kind := p.Numeric.Coupled.Kind[i]; c > 0 || kind == problem.Equal && c != 0 {
+			note(p.Numeric.Coupled.Name[i], kind, c, p.termsOfCoupled(i, c, pt))
+		}
+	}
 	if len(found) == 0 {
 		return ""
 	}
@@ -205,6 +211,24 @@ func (p *Problem) withinTolerance(x, y, h []float64) string {
 		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, brief(s.over), brief(s.part))
 	}
 	return "held within the tolerance of the solvers only: " + text
+}
+
+// termsOfCoupled is the size of the terms of a constraint with the value c that reads the follower: that, and what its slopes make of the entries of a point.
+func (p *Problem) termsOfCoupled(i int, c float64, pt *oracle.Point) float64 {
+	n := p.Numeric
+	weights := make([]float64, len(n.Coupled.Kind))
+	slopes := func() []float64 {
+		gx, ga := make([]float64, n.Dx), make([]float64, n.AnswerLen())
+		n.F.ValueGrad(gx, ga, pt.X, n.Signed(weights).Answer(pt.Lower.Y, pt.Lower.Lambda))
+		return append(gx, ga[:n.Dy+len(n.Duals)]...)
+	}
+	without := slopes()
+	weights[i] = 1
+	terms, at := math.Abs(c), slices.Concat(pt.X, n.Answer(pt.Lower.Y, pt.Lower.Lambda))
+	for j, t := range slopes() {
+		terms += math.Abs((t - without[j]) * at[j])
+	}
+	return terms
 }
 
 // byFollower gives each follower that has a name its part of the result.

@@ -72,6 +72,9 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 	if float64(out.Loss) <= 1e-12*t.cost*t.reach {
 		out.Loss = 0
 	}
+	if out.Loss > 0 {
+		r.Notes = append(r.Notes, "F is with an answer that is a little worse for the follower than its best ones: there may be no x at which these attain it")
+	}
 	out.Unique = true
 	small, err := t.problem(0, t.tau*leastCurvature*t.cost/t.reach)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"bilevelc/runtime"
 )
 
-// Two rows that contradict each other by a small part of their size are called infeasible, or the result says which of them holds only within a tolerance and how far it is off, which is what they
+// Two rows of either level that contradict each other by a small part of their size are called infeasible, or the result says which of them holds only within a tolerance and how far it is off, which is what they
 // contradict each other by, together; of two that meet in one value nothing is said.
 func TestRowsWithinTolerance(t *testing.T) {
 	said, infeasible := 0, 0
@@ -22,19 +22,21 @@ func TestRowsWithinTolerance(t *testing.T) {
 		if k%4 > 0 {
 			part = math.Pow(10, -11+3*rng.Float64())
 		}
+		rows := fmt.Sprintf("  subject to\n    up: y[1] + y[2] <= %[1]v\n    down: %[2]v*y[1] + %[2]v*y[2] >= %[2]v*%[1]v*(1 + %[3]v)\n", size, scale, part)
+		upper, lower := "", rows
+		if k%3 == 2 {
+			upper, lower = rows, ""
+		}
 		text := fmt.Sprintf(`model contra
 upper {
   var x: real in box(0, %[1]v)
   minimize (x - %[1]v/2)^2 + y[1]
-}
+%[3]s}
 lower {
   var y: vector[2] in box(0, %[2]v)
   minimize sumsq(y - x)
-  subject to
-    up: y[1] + y[2] <= %[1]v
-    down: %[3]v*y[1] + %[3]v*y[2] >= %[3]v*%[1]v*(1 + %[4]v)
-}
-`, size, 5*size, scale, part)
+%[4]s}
+`, size, 5*size, upper, lower)
 		r := solveText(t, text, runtime.Options{})
 		if r.Status == runtime.Infeasible && part > 0 {
 			infeasible++
@@ -53,8 +55,12 @@ lower {
 			continue
 		}
 		said++
-		up, _ := r.Residuals.Constraints.Get("up")
-		down, _ := r.Residuals.Constraints.Get("down")
+		residuals := r.Residuals.Constraints
+		if upper != "" {
+			residuals = r.Upper.Residuals
+		}
+		up, _ := residuals.Get("up")
+		down, _ := residuals.Get("down")
 		if off := math.Max(0, up.Data[0]) + math.Max(0, down.Data[0])/scale; math.Abs(off-part*size) > 0.01*part*size {
 			t.Errorf("member %d: rows are off by %v together, and contradict each other by %v", k, off, part*size)
 		}
