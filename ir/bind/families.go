@@ -85,8 +85,11 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
 			rel.form = nil
 		}
-		if r.upperLevel && (rel.form == nil || rel.form.reads(r.b.dx)) && !r.b.opts.Abstract {
-			rel.form, rel.values = nil, []*expr.Node{h.node}
+		if r.upperLevel && (rel.form == nil || rel.form.reads(r.b.dx)) {
+			rel.form = nil
+			if !r.b.opts.Abstract {
+				rel.values = []*expr.Node{h.node}
+			}
 		}
 		out = append(out, rel)
 	}

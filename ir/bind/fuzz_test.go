@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/ir"
 	"bilevelc/ir/check"
 	"bilevelc/ir/data"
@@ -143,26 +144,27 @@ func mutation(t *testing.T, text string) string {
 	return "bind"
 }
 
-// A range that is empty for every index takes nothing.
-func TestEmptySelection(t *testing.T) {
-	if at := mutation(t, inputsEmpty); at != "bind" {
-		t.Errorf("it ends at the %s", at)
+// Random mutations of each run: hardly more than a third end at the parser.
+func TestMutations(t *testing.T) {
+	bases := mutationBases()
+	ends, n := map[string]int{}, 0
+	for seed := range members.SeedsOf(t, 300, 20000) {
+		text := mutated(bases[seed%uint64(len(bases))], seed, 1+int(seed/7%3))
+		func() {
+			defer func() {
+				if r := recover(); r != nil {
+					t.Fatalf("seed %d: %v\n%s", seed, r, text)
+				}
+			}()
+			ends[mutation(t, text)]++
+		}()
+		n++
+	}
+	t.Logf("%v", ends)
+	if ends["parser"] > n/2 || ends["bind"] < n/20 {
+		t.Errorf("of %d mutations %v: too few get far", n, ends)
 	}
 }
-
-const inputsEmpty = `model rows
-param n: int = 4
-upper {
-  var x: vector[n] in box(0, 5)
-  minimize sumsq(x) + sum(y)
-}
-lower {
-  var y: vector[n]
-  minimize sumsq(y - x)
-  subject to
-    stock: forall t in 1..n: sum(y[5..t]) >= t - x[t]
-}
-`
 
 // bindHostile binds what passed the checker and checks what must hold of any
 // outcome.
