@@ -22,7 +22,7 @@ var list = []named{
 		`if kind == problem.AtMost {`, `if kind == problem.AtMost || kind == problem.Equal {`},
 	{"strong duality has the other sign", "runtime/certify/treeduality.go", "(*treeModel).duality",
 		`times(w[i], t.p.Rows.Rhs[i])`, `times(w[i], -t.p.Rows.Rhs[i])`},
-	{"any objective is convex", "runtime/certify/treeconvex.go", "(*treeModel).convexPart",
+	{"any objective is convex", "runtime/certify/treeconvex.go", "(*treeObjective).convexPart",
 		`exact && n <= most && semidefiniteExactly(mid, n)`, `exact && n <= most`},
 	{"an enclosure has no width", "runtime/certify/treesystem.go", "enclose",
 		`interval{-r, r}`, `interval{-0 * r, 0 * r}`},

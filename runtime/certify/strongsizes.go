@@ -79,10 +79,29 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
 			}
 		}
-		at.slack[i] = share(math.Max(0, -v.d.residual(i, x, y)-noise), at.reach[i])
+		slack := -v.d.residual(i, x, y)
+		if mu := p.Facts.StrongConvexity; mu > 0 {
+			for t, j := range cols { // what H makes of the rounding of forces that cancel
+				if of := carries * math.Abs(vals[t]) * at.force[j]; slack > noise && slack <= of/mu {
+					noise = math.Max(noise, share(of, v.curvature(j)))
+				}
+			}
+		}
+		at.slack[i] = share(math.Max(0, slack-noise), at.reach[i])
 		at.mult[i] = share(math.Max(0, lambda[i]-pushed), at.push[i])
 	}
 	return at
+}
+
+// curvature is the second derivative of g in entry j of y; +Inf where it is not known.
+func (v *verification) curvature(j int) float64 {
+	e := make([]float64, v.p.Dy)
+	e[j] = 1
+	_, hy, _, _, err := v.d.products(v.doc.X, v.doc.Y, e)
+	if err != nil || !(hy[j] > 0) {
+		return math.Inf(1)
+	}
+	return hy[j]
 }
 
 // sizesOfF are sizes of the terms of grad f at a point: of entries in x and in y, and of what they make of f; sum is that of what each makes of f on its own, which is the
@@ -336,5 +355,10 @@ func (v *verification) forces(grad []float64) []float64 {
 		from[j] = x[j] / 2
 	}
 	look(2)
+	copy(at, y)
+	for k := 1; k < signings; k++ { // terms of x that cancel do not in part
+		copy(from, turned(x, k))
+		look(0.5)
+	}
 	return sizes
 }
