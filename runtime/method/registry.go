@@ -12,7 +12,8 @@ import (
 // Registry holds the methods of one kind by name. It is filled in init
 // functions and fixed afterwards.
 type Registry[S any] struct {
-	Kind  string // "lower solver", for messages
+	Kind  string   // "lower solver", for messages
+	Also  []string // names that others than the registered methods have, for messages
 	specs map[string]S
 }
 
@@ -46,9 +47,10 @@ func (r *Registry[S]) Lookup(name string) (S, error) {
 		return s, nil
 	}
 	var none S
-	hint := diag.DidYouMean(name, r.names())
+	names := slices.Sorted(slices.Values(append(r.names(), r.Also...)))
+	hint := diag.DidYouMean(name, names)
 	if hint == "" {
-		hint = "; there are " + strings.Join(r.names(), ", ")
+		hint = "; there are " + strings.Join(names, ", ")
 	}
 	return none, fmt.Errorf("no %s is called %q%s", r.Kind, name, hint)
 }

@@ -184,7 +184,7 @@ type Spec struct {
 	New func(values method.Values) (Method, error)
 }
 
-var registry = method.Registry[Spec]{Kind: "outer method"}
+var registry = method.Registry[Spec]{Kind: "outer method", Also: []string{"pieces"}} // on the KKT system, by package runtime itself
 
 // Register adds a method with settings of type S. build makes it from the defaults,
 // changed by those settings that were given.
