@@ -265,6 +265,9 @@ func (v *verification) multipliersLeave(name string, m *Multipliers, at *pointOf
 	// Entries of y and of lambda count in the units in which they move with x: per entry of grad f the largest term.
 	worst = share(maxAbs(gx), math.Max(terms.x, carried))
 	worst = math.Max(worst, share(maxAbs(further[p.Dx:]), terms.x))
+	if terms.y == 0 { // f reads multipliers alone, and those of slacks may be all rounding: what they make of f as far as y reaches
+		carriedY = math.Max(carriedY, share(terms.value, v.length()))
+	}
 	inY := share(maxAbs(ga[:p.Dy]), math.Max(terms.y, carriedY))
 	blur = math.Max(share(errX, terms.x), share(errY, terms.y))
 	left, size := 0.0, 0.0
