@@ -159,7 +159,10 @@ func (run *systemRun) global(ctx context.Context) error {
 	if run.proof != nil {
 		run.proof.scale, run.proof.local = scale, stationary(run.best)
 	}
-	run.globally.Proved = found.Proved
+	run.globally.Proved = found.Proved && !moreThanRounding(run.globally)
+	if found.Proved && !run.globally.Proved {
+		run.globally.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
+	}
 	if run.globally.Proved {
 		run.globally.Why = ""
 		run.globally.Within = max(run.globally.Within, run.globally.Gap)
@@ -190,6 +193,11 @@ func (run *systemRun) keep(last time.Time) func(state func() *tree.State) {
 		o.Keep(c)
 		last = time.Now()
 	}
+}
+
+// moreThanRounding reports that a gap is more than the one asked for, and as much again that the search leaves open to rounding.
+func moreThanRounding(g *Global) bool {
+	return float64(g.Gap) > 2*math.Max(float64(g.Within), tree.DefaultGap)
 }
 
 // gapScale is what the gap of an f near that of a search's best point is relative to.

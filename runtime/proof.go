@@ -80,7 +80,7 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 		if r.HasPoint() {
 			g.Gap = Number(gapOf(f, shown.Bound, t.scale))
 		}
-		if g.Proved && g.Gap > 2*max(g.Within, tree.DefaultGap) { // as much again as the search leaves open to rounding
+		if g.Proved && moreThanRounding(g) {
 			g.Proved, g.Why, r.Reason = false, "rounding in the proof leaves more open than the gap", t.local
 		} else if g.Proved {
 			g.Within = max(g.Within, g.Gap)
