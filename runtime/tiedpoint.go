@@ -107,7 +107,13 @@ func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) 
 	if found == nil {
 		return nil, 0
 	}
-	at, err := e.to(ctx, e.s.X(found.Z))
+	x, set := slices.Clone(e.s.X(found.Z)), e.p.Numeric.X
+	for j, t := range x { // rounding beyond bounds
+		if set.Lo != nil {
+			x[j] = math.Min(math.Max(t, set.Lo[j]), set.Hi[j])
+		}
+	}
+	at, err := e.to(ctx, x)
 	if err != nil || !at.choice(ctx).none() {
 		return nil, 0
 	}

@@ -167,6 +167,8 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: safe point", false, "%v", err)
 			return
 		}
+		outside := c.p.upperViolation(x)
+		c.check("ties: the safe point is in X", outside <= same*linalg.NormInf(x), "it is outside by %.3g", outside)
 		moved := 0.0
 		for j, v := range x {
 			if whole := c.p.Numeric.Integer; whole != nil && whole[j] {
