@@ -182,7 +182,7 @@ func nonzero(vals []float64) bool {
 }
 
 // Semidefinite reports whether a symmetric matrix is positive semidefinite to rounding: whether it has a Cholesky factor with as much on
-// its diagonal as rounding of one may take off, n roundings of the largest entry some times (Higham 2002, Theorem 10.3).
+// its diagonal as rounding of one may take off, n roundings of each entry of it some times (Higham 2002, Theorem 10.3), whatever units entries are in. Rows that are rounding of the largest entry are none.
 func Semidefinite(m *sparse.CSR) bool {
 	if m == nil {
 		return true
@@ -208,8 +208,17 @@ func Semidefinite(m *sparse.CSR) bool {
 			}
 		}
 	}
+	rounding := 16 * float64(n) * 0x1p-52
 	for i := range n {
-		a[i*n+i] += 16 * float64(n) * 0x1p-52 * top
+		largest := 0.0
+		for _, t := range a[i*n : (i+1)*n] {
+			largest = math.Max(largest, math.Abs(t))
+		}
+		if largest <= rounding*top {
+			a[i*n+i] += 2 * rounding * top
+		} else {
+			a[i*n+i] *= 1 + rounding
+		}
 	}
 	_, ok := linalg.NewCholesky(n, a)
 	return ok
