@@ -29,6 +29,7 @@ func TestSemidefiniteInAllUnits(t *testing.T) {
 		for _, ij := range [][2]int{{0, 2}, {2, 0}} {
 			entries = append(entries, sparse.Entry{Row: ij[0], Col: ij[1], Val: r * unit[0] * unit[2]})
 		}
+		// A product that is rounding beside the largest entry is not told.
 		if got := Semidefinite(sparse.FromEntries(3, 3, entries)); got != (r < 1) && unit[0]*unit[2] > 0x1p-40*max(unit[0]*unit[0], unit[1]*unit[1], unit[2]*unit[2]) {
 			t.Errorf("units %v, r = %v: semidefinite %v", unit, r, got)
 		}

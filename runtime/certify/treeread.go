@@ -1,0 +1,236 @@
+package certify
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"sort"
+
+	"bilevelc/runtime/problem"
+)
+
+// readFollower is H (ny x ny) and G (ny x nx) by columns, and q.
+func (t *treeModel) readFollower() (h, g [][]float64, q []float64) {
+	x, y := make([]float64, t.nx), make([]float64, t.ny)
+	read := func() []float64 {
+		v := make([]float64, t.ny)
+		t.p.G.GradY(v, x, y)
+		return v
+	}
+	q = read()
+	column := func(at *float64) []float64 {
+		*at = far
+		v := read()
+		*at = 0
+		for i := range v {
+			if v[i] -= tiny(v[i], q[i]); v[i] != 0 {
+				v[i] /= far
+			}
+		}
+		return v
+	}
+	for j := range t.nx {
+		g = append(g, column(&x[j]))
+	}
+	for j := range t.ny {
+		h = append(h, column(&y[j]))
+	}
+	return h, g, q
+}
+
+// tiny is the constant part where a value far out is nothing else, and 0 otherwise: there it is lost in rounding.
+func tiny(value, constant float64) float64 {
+	if math.Abs(value) <= 2*math.Abs(constant) {
+		return constant
+	}
+	return 0
+}
+
+func (t *treeModel) end(kind int, equal bool, rhs float64) {
+	t.rows[kind].EndRow()
+	t.rhs[kind] = append(t.rhs[kind], rhs)
+	t.equal[kind] = append(t.equal[kind], equal)
+}
+
+func (t *treeModel) put(kind, col int, v float64) {
+	if v != 0 {
+		t.rows[kind].Append(col, v)
+	}
+}
+
+func (t *treeModel) readRows(h, g [][]float64, q []float64) {
+	p, lambda := t.p, t.nx+t.ny
+	bt := p.Rows.B.T()
+	for i := range t.ny {
+		for j := range t.nx {
+			t.put(treeStationarity, j, g[j][i])
+		}
+		for j := range t.ny {
+			t.put(treeStationarity, t.nx+j, h[j][i])
+		}
+		cols, vals := bt.Row(i)
+		for k, j := range cols {
+			t.put(treeStationarity, lambda+j, -vals[k])
+		}
+		t.end(treeStationarity, true, -q[i])
+	}
+	for i, kind := range p.Rows.Kind {
+		cols, vals := p.Rows.A.Row(i)
+		for k, j := range cols {
+			t.put(treeLower, j, -vals[k])
+		}
+		cols, vals = p.Rows.B.Row(i)
+		for k, j := range cols {
+			t.put(treeLower, t.nx+j, vals[k])
+		}
+		t.end(treeLower, kind == problem.Equal, -p.Rows.Rhs[i])
+	}
+	for i, kind := range p.X.Kind {
+		cols, vals := p.X.E.Row(i)
+		for k, j := range cols {
+			t.put(treeUpper, j, vals[k])
+		}
+		t.end(treeUpper, kind == problem.Equal, p.X.Rhs[i])
+	}
+	for i := range p.X.Extended.Len() {
+		cols, vals := p.X.Extended.E.Row(i)
+		for k, j := range cols {
+			if j >= t.nx {
+				j += t.ny + t.m
+			}
+			t.put(treeExtended, j, vals[k])
+		}
+		t.end(treeExtended, false, p.X.Extended.Rhs[i])
+	}
+}
+
+// readLeader reads f and the coupled rows.
+func (t *treeModel) readLeader() error {
+	p := t.p
+	count := p.AnswerLen() - p.Dy - len(p.Duals)
+	n := t.nx + t.ny + len(p.Duals)
+	place := make([]int, n)
+	for k := range place {
+		place[k] = k
+		if d := k - t.nx - t.ny; d >= 0 {
+			place[k] = t.nx + t.ny + p.Duals[d]
+		}
+	}
+	x, answer := make([]float64, t.nx), make([]float64, p.AnswerLen())
+	at := func(k int) *float64 {
+		if k < t.nx {
+			return &x[k]
+		}
+		return &answer[k-t.nx]
+	}
+	read := func() (value float64, grad, coupled []float64) {
+		gx, ga := make([]float64, t.nx), make([]float64, p.AnswerLen())
+		value = p.F.ValueGrad(gx, ga, x, answer)
+		return value, append(gx, ga[:p.Dy+len(p.Duals)]...), ga[p.Dy+len(p.Duals):]
+	}
+	value, constant, sides := read()
+	if !isFinite(append(append([]float64{value}, constant...), sides...)) {
+		return fmt.Errorf("f is not finite at 0")
+	}
+	t.treeObjective = *newTreeObjective(t.n)
+	t.konst = point(value)
+	for k, v := range constant {
+		t.addC(place[k], point(v), rat(v))
+	}
+	hess, rows := make([][]float64, n), make([][]float64, n) // by columns
+	for k := range n {
+		*at(k) = far
+		_, grad, coupled := read()
+		*at(k) = 0
+		if !isFinite(append(append([]float64(nil), grad...), coupled...)) {
+			return fmt.Errorf("f is not finite along entry %d", k)
+		}
+		hess[k], rows[k] = make([]float64, n), make([]float64, count)
+		for i := range n {
+			hess[k][i] = (grad[i] - tiny(grad[i], constant[i])) / far
+		}
+		for i := range count {
+			rows[k][i] = (coupled[i] - tiny(coupled[i], sides[i])) / far
+		}
+	}
+	for i := range n {
+		for j := range n {
+			if a, b := hess[j][i], hess[i][j]; a != 0 || b != 0 {
+				exact := rat(a)
+				if a != b {
+					exact = nil
+				}
+				t.addQ(place[i], place[j], point(a).hull(point(b)), exact)
+			}
+		}
+	}
+	if count > 0 {
+		for i, kind := range p.Coupled.Kind {
+			if quadraticRow(p, i) { // an empty row keeps its place
+				t.end(treeCoupled, false, 0)
+				weight := &answer[p.Dy+len(p.Duals)+i]
+				*weight = far
+				err := t.readCurved(sides[i], place, constant, hess, func(k int) ([]float64, error) {
+					if k >= 0 {
+						*at(k) = far
+						defer func() { *at(k) = 0 }()
+					}
+					_, grad, _ := read()
+					if !isFinite(grad) {
+						return nil, fmt.Errorf("a constraint of the upper level is not finite")
+					}
+					return grad, nil
+				})
+				if *weight = 0; err != nil {
+					return err
+				}
+				continue
+			}
+			t.constraints = append(t.constraints, nil)
+			full := make([]float64, t.n)
+			for k := range n {
+				full[place[k]] += rows[k][i]
+			}
+			for j, v := range full {
+				t.put(treeCoupled, j, v)
+			}
+			t.end(treeCoupled, kind == problem.Equal, -sides[i])
+		}
+	}
+	t.balls()
+	return nil
+}
+
+// rat is a double as a rational number.
+func rat(v float64) *big.Rat { return new(big.Rat).SetFloat64(v) }
+
+// addC adds to an entry of c.
+func (t *treeObjective) addC(j int, v interval, exact *big.Rat) {
+	t.c[j] = t.c[j].add(v)
+	t.exactC[j] = new(big.Rat).Add(t.exactC[j], exact)
+}
+
+// addQ adds to an entry of Q; exact is nil where v is not one number.
+func (t *treeObjective) addQ(i, j int, v interval, exact *big.Rat) {
+	row := t.q[i]
+	k := sort.Search(len(row), func(k int) bool { return row[k].col >= j })
+	if k == len(row) || row[k].col != j {
+		if v.zero() {
+			return
+		}
+		row = append(row, treeEntry{})
+		copy(row[k+1:], row[k:])
+		row[k] = treeEntry{j, v, exact}
+		t.q[i] = row
+		return
+	}
+	e := &row[k]
+	if e.val = e.val.add(v); e.exact == nil || exact == nil {
+		e.exact = nil
+	} else {
+		e.exact = new(big.Rat).Add(e.exact, exact)
+	}
+	if e.val.zero() || e.exact != nil && e.exact.Sign() == 0 {
+		t.q[i] = append(row[:k], row[k+1:]...)
+	}
+}

@@ -1,0 +1,125 @@
+package runtime
+
+import (
+	"fmt"
+	"slices"
+
+	"bilevelc/ir"
+	"bilevelc/lang/diag"
+	"bilevelc/runtime/problem"
+)
+
+// largestSystem is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
+const largestSystem = 1200
+
+// largestTied is that number where the system is linear and there is no other way to be exact: the follower may have several answers, or x whole entries. Its tableau, of some 8000 unknowns and rows, is
+// a quarter of a gigabyte.
+const largestTied = 3000
+
+// tooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
+func tooLarge(p *problem.Problem, linear bool) bool {
+	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
+		return systemSize(p) > largestTied
+	}
+	return systemSize(p) > largestSystem
+}
+
+// onSystem is the problem that a run with these options solves on its KKT system; nil where it takes another way (whyNot).
+func (p *Problem) onSystem(opts Options) *Problem {
+	if p.whyNot(opts) != "" {
+		return nil
+	}
+	if p.ties != nil {
+		return p.exact
+	}
+	return p
+}
+
+// otherMethod says which other method than that on the KKT system the options or the model name; "" for none.
+func (p *Problem) otherMethod(opts Options) string {
+	if opts.Method != "" && opts.Method != SystemMethod || opts.Oracle != "" || opts.Solver != "" || len(opts.Settings) > 0 || opts.offSystem ||
+		opts.Resume != nil && opts.Resume.Method != SystemMethod {
+		return "another method is asked for"
+	}
+	if otherSetting(p.IR.Settings) != nil {
+		return "the model asks for another method"
+	}
+	return ""
+}
+
+// otherSetting is a setting of a `solve` block that names another method than that on the KKT system, or is one of its settings; nil where there is none.
+func otherSetting(settings []ir.Setting) *ir.Setting {
+	for i, s := range settings {
+		if !slices.Contains([]string{"starts", "max_iter", "time_limit", "ties"}, s.Name) && !(s.Name == "method" && s.Word == SystemMethod) {
+			return &settings[i]
+		}
+	}
+	return nil
+}
+
+// onlyOnSystem refuses a run away from the KKT system of a follower that is taken in no other way (withTies): other methods need one answer and one multiplier of
+// each row to each x, and would follow whichever their lower solver ends at.
+func (p *Problem) onlyOnSystem(opts Options) error {
+	why := p.whyNot(opts)
+	if p.exactTies == "" || why == "" {
+		return nil
+	}
+	if err := settingsOffSystem(p.IR, p.exactTies); err != nil {
+		return err
+	}
+	what := solvedBy(p.IR, p.exactTies)
+	if p.otherMethod(opts) != "" {
+		return &UsageError{Err: fmt.Errorf("%s: it takes no other method, oracle, solver or settings; leave them out", what)}
+	}
+	return &UsageError{Err: fmt.Errorf("%s, which does not take this problem: %s", what, why)}
+}
+
+// settingsOffSystem refuses settings of the model's `solve` block that are of other methods than onlyOnSystem takes.
+func settingsOffSystem(p *ir.Problem, rule string) error {
+	s := otherSetting(p.Settings)
+	if s == nil {
+		return nil
+	}
+	var diags diag.List
+	diags.Errorf(diag.RunSetting, s.Span, "%s: it takes no `%s`", solvedBy(p, rule), s.Name).Fix = "leave it out"
+	return diags
+}
+
+// solvedBy says what a follower with a rule of the ties is solved with that is taken on its KKT system only.
+func solvedBy(p *ir.Problem, rule string) string {
+	reads := ""
+	if len(p.Duals) > 0 {
+		reads = " with an upper level that reads multipliers (`dual`)"
+	}
+	return fmt.Sprintf("ties = %s%s is solved on the follower's KKT system, by method %s alone", rule, reads, SystemMethod)
+}
+
+// whyNot says what keeps a run from the KKT system: the options or the model name another method, or the system is not of this class; "" where nothing does.
+func (p *Problem) whyNot(opts Options) string {
+	if why := p.otherMethod(opts); why != "" {
+		return why
+	}
+	q := p
+	if p.ties != nil {
+		if q = p.exact; q == nil || q.exactTies != optimistic {
+			return "the follower is not taken as it stands"
+		}
+	}
+	why, linear := q.systemOf()
+	if linear && q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
+		return "the upper objective may not be smooth everywhere"
+	}
+	if why != "" {
+		return why
+	}
+	if !tooLarge(q.Numeric, linear) {
+		return ""
+	}
+	if !linear {
+		return "it is too large"
+	}
+	if why := oneAnswer(q.Numeric); why != "" {
+		return "it is too large, and " + why
+	}
+	return ""
+}
