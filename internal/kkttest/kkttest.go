@@ -112,17 +112,32 @@ func inequalities(nx, ny int, lo, hi float64) *problem.Rows {
 
 // add adds the row ca'x - cb'y <= side.
 func add(rows *problem.Rows, ca, cb []float64, side float64) {
-	row := func(m *sparse.CSR, coef []float64) {
-		for j, v := range coef {
-			if v != 0 {
-				m.Append(j, v)
-			}
-		}
-		m.EndRow()
+	all := make([]int, len(cb))
+	for j := range all {
+		all[j] = j
 	}
-	row(rows.A, ca)
-	row(rows.B, cb)
-	rows.Kind, rows.Rhs = append(rows.Kind, problem.AtMost), append(rows.Rhs, side)
+	AddRow(rows, problem.AtMost, ca, all, cb, side)
+}
+
+// AddRow adds the row a'x - b'y <= side, or = side, b being the coefficients of the entries of y in cols.
+func AddRow(rows *problem.Rows, kind problem.Kind, a []float64, cols []int, b []float64, side float64) {
+	for j, v := range a {
+		if v != 0 {
+			rows.A.Append(j, v)
+		}
+	}
+	rows.A.EndRow()
+	full := make([]float64, rows.B.Cols)
+	for t, j := range cols {
+		full[j] = b[t]
+	}
+	for j, v := range full {
+		if v != 0 {
+			rows.B.Append(j, v)
+		}
+	}
+	rows.B.EndRow()
+	rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, side)
 }
 
 // box is |x_j| <= radius.

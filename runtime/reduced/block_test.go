@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
@@ -38,21 +39,7 @@ func followersApart(rng *rand.Rand) *problem.Problem {
 	}
 	rows := &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
 	add := func(kind problem.Kind, a []float64, cols []int, b []float64, rhs float64) {
-		for j, v := range a {
-			rows.A.Append(j, v)
-		}
-		rows.A.EndRow()
-		full := make([]float64, ny)
-		for t, j := range cols {
-			full[j] = b[t]
-		}
-		for j, v := range full {
-			if v != 0 {
-				rows.B.Append(j, v)
-			}
-		}
-		rows.B.EndRow()
-		rows.Kind, rows.Rhs = append(rows.Kind, kind), append(rows.Rhs, rhs)
+		kkttest.AddRow(rows, kind, a, cols, b, rhs)
 	}
 	for _, own := range blocks {
 		for a := range own {

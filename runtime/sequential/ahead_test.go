@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/kkttest"
 	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -90,21 +91,8 @@ func pricedFollowers(rng *rand.Rand) *problem.Problem {
 	}
 	rows := &problem.Rows{A: sparse.Empty(nx), B: sparse.Empty(ny)}
 	add := func(a []float64, cols []int, b []float64, rhs float64) {
-		for j, v := range a {
-			rows.A.Append(j, v)
-		}
-		rows.A.EndRow()
-		full := make([]float64, ny)
-		for t, j := range cols {
-			full[j] = b[t]
-		}
-		for j, v := range full {
-			if v != 0 {
-				rows.B.Append(j, v)
-			}
-		}
-		rows.B.EndRow()
-		rows.Kind, rows.Rhs, rows.Name = append(rows.Kind, problem.AtMost), append(rows.Rhs, rhs), append(rows.Name, "row")
+		kkttest.AddRow(rows, problem.AtMost, a, cols, b, rhs)
+		rows.Name = append(rows.Name, "row")
 	}
 	next := 0
 	for _, own := range blocks {
