@@ -61,6 +61,7 @@ var layers = map[string][]string{
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {"lang/diag"},
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},
+	"runtime/session":    {"lang", "parser", "ir", "internal/await", "runtime"},
 	"runtime":            {"internal/extended", "internal/jsonfault", "internal/sparse", "internal/await", "lang", "parser", "stdlib", "ir", "autodiff", "codegen", "runtime"},
 	"cmd/bilevelc":       {"cmd/internal/assist", "internal/atomicfile", "internal/await", "cmd/internal/jupyter", "cmd/internal/lsp", "internal/planted", "cmd/internal/serve", "cmd/internal/sweep", "lang", "parser", "stdlib", "ir", "codegen", "runtime"},
 	"bench":              {""},

@@ -32,6 +32,11 @@ func axisSizes(axes []Axis) []int {
 	return out
 }
 
+// NewValue is an array under a name, over axes where there are some.
+func NewValue(name string, a *data.Array, axes []Axis) Value {
+	return Value{Name: name, Shape: a.Shape, Data: a.Values()}.over(axes)
+}
+
 // over is v with axes, where there are some.
 func (v Value) over(axes []Axis) Value {
 	if axes != nil {

@@ -16,6 +16,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 )
 
 // consequences are the codes that the examples of some codes cannot be
@@ -114,7 +115,7 @@ func pipeline(entry diag.Entry) (diag.List, error) {
 
 // enter types an example into a session, a line at a time.
 func enter(example string) (diag.List, error) {
-	session := &runtime.Session{}
+	session := &session.Session{}
 	for line := range strings.Lines(example) {
 		if _, err := session.Enter("input", line); err != nil {
 			return listOf(err)

@@ -17,8 +17,8 @@ import (
 	"bilevelc/parser"
 )
 
-// The story of a model. Compile, Bind, Check and sessions are all told here, each
-// as far as it goes:
+// The story of a model. Compile, Bind and Check are all told here, each as far as
+// it goes:
 //
 //	parse    a text is a syntax tree          package parser
 //	check    the tree is a program            names, shapes, levels: ir/check

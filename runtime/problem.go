@@ -8,7 +8,6 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
-	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/oracle"
@@ -243,7 +242,7 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 		if err != nil {
 			return fmt.Errorf("the objective of %s: %w", f.Name, err)
 		}
-		out.Objective = Values{valueOf(f.Name, a).over(f.Objective.Axes)}
+		out.Objective = Values{NewValue(f.Name, a, f.Objective.Axes)}
 		for _, name := range f.Vars {
 			if v, ok := r.Lower.Variables.Get(name); ok {
 				out.Variables = append(out.Variables, v)
@@ -326,13 +325,9 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("report %s: %w", item.Name, err)
 		}
-		out = append(out, valueOf(item.Name, a).over(item.Axes))
+		out = append(out, NewValue(item.Name, a, item.Axes))
 	}
 	return out, nil
-}
-
-func valueOf(name string, a *data.Array) Value {
-	return Value{Name: name, Shape: a.Shape, Data: a.Values()}
 }
 
 // upperPoint reads the upper variables by name into x.

@@ -14,8 +14,8 @@ import (
 	"bilevelc/cmd/internal/jupyter"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
-	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
+	"bilevelc/runtime/session"
 )
 
 func (a *app) jupyterCommand() *cobra.Command {
@@ -54,7 +54,7 @@ expressions and commands, one a line, such as ":solve". Plots are shown inline.`
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := jupyter.About{Name: "bilevelc", Version: version, Extension: ".blv", MIME: "text/x-blv",
 				Banner: "bilevelc " + version + ": cells are inputs of the prompt; :help lists the commands"}
-			if err := jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &runtime.Session{Seed: 1}}},
+			if err := jupyter.Serve(cmd.Context(), args[0], about, &notebook{app: a, repl: &repl{app: a, session: &session.Session{Seed: 1}}},
 				func(text string) { a.tell("warning: %s", text) }); err != nil {
 				return &exitError{Code: exitUsage, Err: err}
 			}
@@ -125,7 +125,7 @@ func cellInputs(cell string) []string {
 		// Line by line, as they would be typed.
 		part := ""
 		for _, line := range strings.Split(text, "\n") {
-			if part = join(part, line); strings.TrimSpace(part) != "" && runtime.Incomplete(part) {
+			if part = join(part, line); strings.TrimSpace(part) != "" && session.Incomplete(part) {
 				continue
 			}
 			if strings.TrimSpace(part) != "" {
@@ -139,7 +139,7 @@ func cellInputs(cell string) []string {
 	}
 	for _, line := range strings.Split(cell, "\n") {
 		word := strings.TrimSpace(line)
-		open := len(pending) > 0 && runtime.Incomplete(strings.Join(pending, "\n"))
+		open := len(pending) > 0 && session.Incomplete(strings.Join(pending, "\n"))
 		if !open && (strings.HasPrefix(word, ":") || strings.HasPrefix(word, "?") || word == "help" || strings.HasPrefix(word, "help ") || word == "grad F") {
 			flush()
 			out = append(out, word)
@@ -180,5 +180,5 @@ func (n *notebook) Inspect(cell string, at int) string {
 // Incomplete implements jupyter.Language.
 func (n *notebook) Incomplete(cell string) bool {
 	inputs := cellInputs(cell)
-	return len(inputs) > 0 && !strings.HasPrefix(inputs[len(inputs)-1], ":") && runtime.Incomplete(inputs[len(inputs)-1])
+	return len(inputs) > 0 && !strings.HasPrefix(inputs[len(inputs)-1], ":") && session.Incomplete(inputs[len(inputs)-1])
 }

@@ -20,6 +20,7 @@ import (
 	"bilevelc/parser"
 	"bilevelc/runtime"
 	"bilevelc/runtime/chart"
+	"bilevelc/runtime/session"
 )
 
 func (a *app) replCommand() *cobra.Command {
@@ -42,7 +43,7 @@ Tab completes. It works at a terminal and with input from a pipe.`,
 	}
 	in.register(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		r := &repl{app: a, session: &runtime.Session{Seed: in.seed}}
+		r := &repl{app: a, session: &session.Session{Seed: in.seed}}
 		if len(args) == 1 {
 			if err := r.load(cmd.Context(), args[0]); err != nil {
 				return err
@@ -64,7 +65,7 @@ Tab completes. It works at a terminal and with input from a pipe.`,
 // repl is one session at a prompt or on a pipe.
 type repl struct {
 	app     *app
-	session *runtime.Session
+	session *session.Session
 	inputs  int // numbers the inputs, which name them in messages
 	quit    bool
 
@@ -150,7 +151,7 @@ func (r *repl) terminal() error {
 	shell.Prompt.Secondary(func() string { return "...> " })
 	shell.AcceptMultiline = func(line []rune) bool {
 		text := string(line)
-		if strings.HasPrefix(strings.TrimSpace(text), ":") || !runtime.Incomplete(text) {
+		if strings.HasPrefix(strings.TrimSpace(text), ":") || !session.Incomplete(text) {
 			return true
 		}
 		r.roomBelow()
@@ -212,7 +213,7 @@ func historyFile() (string, bool) {
 // step is the session before an input that changed it, or after it.
 type step struct {
 	input   string
-	session *runtime.Session
+	session *session.Session
 }
 
 // enter works on one input, and keeps the session before it where it changes the model or
@@ -259,7 +260,7 @@ func (r *repl) handle(ctx context.Context, text string, last bool) (more bool, e
 		}
 		return false, r.command(ctx, trimmed[1:])
 	}
-	if !last && runtime.Incomplete(text) {
+	if !last && session.Incomplete(text) {
 		return true, nil
 	}
 	r.entered = append(r.entered, text)
@@ -290,7 +291,7 @@ func (r *repl) report(err error) {
 	r.app.exitCode(err)
 }
 
-func writeAnswer(w io.Writer, reply *runtime.Reply) {
+func writeAnswer(w io.Writer, reply *session.Reply) {
 	v := *reply.Value
 	if v.Axes != nil {
 		v.Name = ""

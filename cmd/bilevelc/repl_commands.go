@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 )
 
 // replCommand is one command of the prompt.
@@ -55,7 +56,7 @@ func replCommands() []replCommand {
 			return r.move(&r.future, &r.past, "done again")
 		}},
 		{"reset", "", "forget everything", func(r *repl, _ context.Context, _ []string) error {
-			r.session, r.solutions = &runtime.Session{Seed: r.session.Seed}, nil
+			r.session, r.solutions = &session.Session{Seed: r.session.Seed}, nil
 			return nil
 		}},
 		{"explain", "[CODE]", "what the words of the last result mean for it, or a diagnostic's code", func(r *repl, _ context.Context, args []string) error {

@@ -15,6 +15,7 @@ import (
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 )
 
 // candidate is one way to go on at the prompt.
@@ -115,7 +116,7 @@ func (r *repl) words(before string) ([]candidate, int) {
 		for _, name := range r.session.Reported() {
 			list = append(list, candidate{text: name, doc: "of the report"})
 		}
-		for _, w := range runtime.AnswerWords() {
+		for _, w := range session.AnswerWords() {
 			name, _, call := strings.Cut(w[0], "(")
 			if doc.Names.Lookup(name, lang.LetName, lang.VarName, lang.DataName, lang.ParamName) == nil && name != "dual" {
 				list = append(list, candidate{text: name, doc: w[1]})

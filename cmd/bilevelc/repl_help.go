@@ -11,6 +11,7 @@ import (
 	"bilevelc/cmd/internal/assist"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 )
 
 // bareCommand is the command that an input without a colon means: help, ?, quit and
@@ -40,7 +41,7 @@ func (r *repl) help() {
 	fmt.Fprintln(w, "Type declarations (param, data, let, fn, upper { }, lower { }, report { }), items of the level")
 	fmt.Fprintln(w, "entered last (var, minimize, subject to ...), or an expression to evaluate. It may read a solution:")
 	fmt.Fprintf(w, "  %-24s %s\n", "NAME", "a variable, a let, or what the report names")
-	for _, word := range runtime.AnswerWords() {
+	for _, word := range session.AnswerWords() {
 		fmt.Fprintf(w, "  %-24s %s\n", word[0], word[1])
 	}
 	fmt.Fprintln(w, "Tab completes names, functions, files, flags and commands. Commands, which may be cut short:")
@@ -89,7 +90,7 @@ func (r *repl) helpOn(_ context.Context, args []string) error {
 			writeWord(w, word)
 		}
 	}
-	for _, word := range runtime.AnswerWords() {
+	for _, word := range session.AnswerWords() {
 		if bare, _, _ := strings.Cut(word[0], "("); bare == name {
 			found = true
 			fmt.Fprintf(w, "%s\n    %s\n", word[0], word[1])

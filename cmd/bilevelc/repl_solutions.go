@@ -15,6 +15,7 @@ import (
 
 	"bilevelc/runtime"
 	"bilevelc/runtime/report"
+	"bilevelc/runtime/session"
 )
 
 // solution is the last result, or the error that there is none.
@@ -51,7 +52,7 @@ func (r *repl) gradient(ctx context.Context, _ []string) error {
 	}
 	for _, v := range last.Upper.Hypergradient {
 		fmt.Fprintf(r.app.io.out, "%s  ", v.Name)
-		writeAnswer(r.app.io.out, &runtime.Reply{Value: &v, Type: "dF/d" + v.Name})
+		writeAnswer(r.app.io.out, &session.Reply{Value: &v, Type: "dF/d" + v.Name})
 	}
 	return nil
 }

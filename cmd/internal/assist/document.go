@@ -20,6 +20,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 	"bilevelc/stdlib"
 )
 
@@ -124,7 +125,7 @@ func (d *Document) Value(expression string, set *data.Set) string {
 			}
 		}
 	}
-	s := &runtime.Session{Seed: 1}
+	s := &session.Session{Seed: 1}
 	if _, err := s.Load(d.Source.Name, d.Source.Text); err != nil {
 		return ""
 	}

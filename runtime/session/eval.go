@@ -1,4 +1,4 @@
-package runtime
+package session
 
 import (
 	"slices"
@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime"
 )
 
 // evaluate gives the value of an expression: over data alone, or at the last
@@ -100,7 +101,7 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 		diags.Errorf(diag.RunNotFinite, e.Span(), "%v", err)
 		return nil, diags
 	}
-	v := valueOf(answer, a).over(bound.Report[0].Axes)
+	v := runtime.NewValue(answer, a, bound.Report[0].Axes)
 	return &Reply{Value: &v, Type: typ.String()}, nil
 }
 
@@ -140,7 +141,7 @@ func withoutTables(program *ir.Program, set *data.Set) *data.Set {
 // answer names an expression's value.
 const answer = "it"
 
-func flatten(vs Values) []float64 {
+func flatten(vs runtime.Values) []float64 {
 	var out []float64
 	for _, v := range vs {
 		out = append(out, v.Data...)

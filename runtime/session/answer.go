@@ -1,4 +1,4 @@
-package runtime
+package session
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime"
 )
 
 // AnswerWords are the words by which a session's expressions read the last solution, besides
@@ -50,13 +51,13 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 			}
 		}
 	}
-	solution := func(at lang.Node, what string) *Result {
+	solution := func(at lang.Node, what string) *runtime.Result {
 		if s.last == nil {
 			diags.Errorf(diag.SessionNoSolution, at.Span(), "%s is of a solution, and the model as it stands has not been solved", what)
 		}
 		return s.last
 	}
-	give := func(at lang.Node, what string, v Value, found bool, names string) lang.Expr {
+	give := func(at lang.Node, what string, v runtime.Value, found bool, names string) lang.Expr {
 		if !found {
 			diags.Errorf(diag.UnknownName, at.Span(), "the last solution has no %s", what).Detail = names
 			return &lang.Bad{At: lang.At{Place: at.Span()}}
@@ -82,7 +83,7 @@ func (s *Session) answered(e lang.Expr) (lang.Expr, diag.List) {
 			if x.Name == "g" {
 				v = r.Lower.Objective
 			}
-			return give(x, x.Name, Value{Data: []float64{float64(v)}}, true, "")
+			return give(x, x.Name, runtime.Value{Data: []float64{float64(v)}}, true, "")
 		case *lang.Call:
 			name, single := argumentName(x)
 			if declared[x.Fn.Name] || !single {
@@ -132,7 +133,7 @@ func argumentName(x *lang.Call) (string, bool) {
 	return n.Name, true
 }
 
-func namesOf(lists ...Values) string {
+func namesOf(lists ...runtime.Values) string {
 	text := ""
 	for _, list := range lists {
 		for _, v := range list {
@@ -149,7 +150,7 @@ func namesOf(lists ...Values) string {
 }
 
 // literal writes a value as the language does.
-func literal(at lang.At, v Value) (lang.Expr, error) {
+func literal(at lang.At, v runtime.Value) (lang.Expr, error) {
 	if len(v.Shape) > 2 {
 		return nil, fmt.Errorf("an array of more than two dimensions cannot be written as a list")
 	}

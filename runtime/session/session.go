@@ -1,4 +1,6 @@
-package runtime
+// Package session is a model that is written one input at a time, as at the prompt, in a
+// notebook's cells or behind an editor's hints: declarations, data, expressions, solutions.
+package session
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
+	"bilevelc/runtime"
 )
 
 // Session is a model under construction, one input at a time: declarations
@@ -26,18 +29,18 @@ type Session struct {
 	data  data.Set
 	level bool // a level was entered last; bare items go to it
 	lower bool // which one
-	last  *Result
-	near  *Result // on the same model with other numbers; nil: none
+	last  *runtime.Result
+	near  *runtime.Result // on the same model with other numbers; nil: none
 
 	pending map[string]bool // errors that wait for another input, as told
 }
 
 // Reply is what an input led to.
 type Reply struct {
-	Incomplete bool     // more lines are needed
-	Defined    []string // what was declared, in words: "data c", "lower: objective"
-	Value      *Value   // of an expression
-	Type       string   // of an expression, in the user's names
+	Incomplete bool           // more lines are needed
+	Defined    []string       // what was declared, in words: "data c", "lower: objective"
+	Value      *runtime.Value // of an expression
+	Type       string         // of an expression, in the user's names
 	Warnings   diag.List
 }
 
@@ -174,23 +177,23 @@ func (s *Session) Names() []string {
 }
 
 // Last is the result of the last Solve of the model as it stands, or nil.
-func (s *Session) Last() *Result { return s.last }
+func (s *Session) Last() *runtime.Result { return s.last }
 
-// checkedModel is the session's model, checked; what warnings there are were told when the
+// checked is the session's model, checked; what warnings there are were told when the
 // inputs were entered.
-func (s *Session) checkedModel() (*Model, error) {
-	model, err := checked(context.Background(), s.file(), nil)
-	if err != nil {
+func (s *Session) checked() (*runtime.Model, error) {
+	program, found := check.Check(s.file())
+	found.Sort()
+	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	model.Warnings = nil
-	return model, nil
+	return &runtime.Model{Program: program}, nil
 }
 
 // Bind compiles the session's model and binds it to the session's data. Data
 // that the model does not declare are left aside.
-func (s *Session) Bind(opts BindOptions) (*Problem, error) {
-	model, err := s.checkedModel()
+func (s *Session) Bind(opts runtime.BindOptions) (*runtime.Problem, error) {
+	model, err := s.checked()
 	if err != nil {
 		return nil, err
 	}
@@ -199,12 +202,12 @@ func (s *Session) Bind(opts BindOptions) (*Problem, error) {
 }
 
 // Check proves what it can about the model with the session's data.
-func (s *Session) Check() (*Checked, error) {
-	model, err := s.checkedModel()
+func (s *Session) Check() (*runtime.Checked, error) {
+	model, err := s.checked()
 	if err != nil {
 		return nil, err
 	}
-	return model.Check(s.declared(model.Program), BindOptions{Seed: s.Seed})
+	return model.Check(s.declared(model.Program), runtime.BindOptions{Seed: s.Seed})
 }
 
 // Incomplete reports whether an input goes on in the next line.
@@ -214,23 +217,23 @@ func Incomplete(text string) bool {
 }
 
 // BindContext is Bind, given up when ctx ends: the error is then its cause.
-func (s *Session) BindContext(ctx context.Context, opts BindOptions) (*Problem, error) {
+func (s *Session) BindContext(ctx context.Context, opts runtime.BindOptions) (*runtime.Problem, error) {
 	copied := s.copy() // what is given up goes on for a while, and the session with it
 	opts.Context = ctx
-	return await.Do(ctx, func() (*Problem, error) { return copied.Bind(opts) })
+	return await.Do(ctx, func() (*runtime.Problem, error) { return copied.Bind(opts) })
 }
 
 // Near is the last result of a model that differs from this one in numbers at most,
 // for Options.Near; nil where there is none.
-func (s *Session) Near() *Result { return s.near }
+func (s *Session) Near() *runtime.Result { return s.near }
 
 // Solve solves the model; the result serves later expressions.
-func (s *Session) Solve(ctx context.Context, opts Options) (*Result, error) {
-	return s.SolveBound(ctx, BindOptions{}, opts)
+func (s *Session) Solve(ctx context.Context, opts runtime.Options) (*runtime.Result, error) {
+	return s.SolveBound(ctx, runtime.BindOptions{}, opts)
 }
 
 // SolveBound is Solve with choices of binding.
-func (s *Session) SolveBound(ctx context.Context, binding BindOptions, opts Options) (*Result, error) {
+func (s *Session) SolveBound(ctx context.Context, binding runtime.BindOptions, opts runtime.Options) (*runtime.Result, error) {
 	p, err := s.BindContext(ctx, binding)
 	if err != nil {
 		return nil, err

@@ -1,23 +1,25 @@
-package runtime_test
+package session_test
 
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
 	"bilevelc/ir/datafile"
 	"bilevelc/runtime"
+	"bilevelc/runtime/session"
 )
 
 func TestSession(t *testing.T) {
-	s := &runtime.Session{Seed: 1}
+	s := &session.Session{Seed: 1}
 	inputs := 0 // each has a name of its own, as at the prompt
-	send := func(text string) (*runtime.Reply, error) {
+	send := func(text string) (*session.Reply, error) {
 		inputs++
 		return s.Enter(fmt.Sprintf("input %d", inputs), text)
 	}
-	enter := func(text string) *runtime.Reply {
+	enter := func(text string) *session.Reply {
 		t.Helper()
 		reply, err := send(text)
 		if err != nil {
@@ -37,7 +39,7 @@ func TestSession(t *testing.T) {
 	}
 	value := func(text string, want float64) {
 		t.Helper()
-		if v := enter(text).Value; v == nil || len(v.Data) != 1 || abs(v.Data[0]-want) > 1e-6 {
+		if v := enter(text).Value; v == nil || len(v.Data) != 1 || math.Abs(v.Data[0]-want) > 1e-6 {
 			t.Errorf("%s = %+v, not %v", text, v, want)
 		}
 	}
@@ -77,7 +79,7 @@ func TestSession(t *testing.T) {
 	value("x", 0.75) // 4 (x - 1) + 1 = 0
 
 	for text, want := range map[string]bool{"let a = (": true, "upper {": true, "let a = 1 +": true, "let a = 1": false, "a)": false, "": false} {
-		if runtime.Incomplete(text) != want {
+		if session.Incomplete(text) != want {
 			t.Errorf("Incomplete(%q) is not %v", text, want)
 		}
 	}
@@ -86,8 +88,8 @@ func TestSession(t *testing.T) {
 // TestSessionPart: an expression is bound with what it reads, and nothing else of the
 // model has to be there or to be right.
 func TestSessionPart(t *testing.T) {
-	s := &runtime.Session{Seed: 1}
-	enter := func(text string) (*runtime.Reply, error) { return s.Enter(text, text) }
+	s := &session.Session{Seed: 1}
+	enter := func(text string) (*session.Reply, error) { return s.Enter(text, text) }
 	for _, text := range []string{"data c: vector[3] = [1, 2, 4]", "data never: vector[7]",
 		"upper { var x: vector[3] in box(0, 1) }", "let scaled = 2 * c"} {
 		if _, err := enter(text); err != nil {
@@ -126,7 +128,7 @@ func TestSessionPart(t *testing.T) {
 	for k := range x.Data {
 		want += multipliers.Data[k] - x.Data[k]
 	}
-	if err != nil || abs(reply.Value.Data[0]-want) > 1e-12 {
+	if err != nil || math.Abs(reply.Value.Data[0]-want) > 1e-12 {
 		t.Errorf("%+v is not %g: %v", reply, want, err)
 	}
 }
@@ -134,7 +136,7 @@ func TestSessionPart(t *testing.T) {
 // TestSessionReport: expressions read what the report names, by label where it has labels; a
 // declaration of the same name goes first.
 func TestSessionReport(t *testing.T) {
-	s := &runtime.Session{Seed: 1}
+	s := &session.Session{Seed: 1}
 	if _, err := s.Load("shop.blv", `model shop
 set kind = {"rye", "oat"}
 data taste: [kind] = [6, 9]
@@ -172,7 +174,7 @@ report {
 			continue
 		}
 		for k := range want {
-			if abs(reply.Value.Data[k]-want[k]) > 1e-4 { // F is quadratic: solved to 1e-5 and better in x
+			if math.Abs(reply.Value.Data[k]-want[k]) > 1e-4 { // F is quadratic: solved to 1e-5 and better in x
 				t.Errorf("%s is %v, not %v", text, reply.Value.Data, want)
 			}
 		}
@@ -188,19 +190,12 @@ report {
 	}
 }
 
-func abs(v float64) float64 {
-	if v < 0 {
-		return -v
-	}
-	return v
-}
-
 // What was solved stays while nothing that it hangs on changes, and serves the next
 // run where only numbers have changed.
 func TestSessionKeepsWhatHolds(t *testing.T) {
-	s := &runtime.Session{Seed: 1}
+	s := &session.Session{Seed: 1}
 	n := 0
-	enter := func(text string) *runtime.Reply {
+	enter := func(text string) *session.Reply {
 		t.Helper()
 		n++
 		reply, err := s.Enter(fmt.Sprintf("input %d", n), text)
@@ -260,7 +255,7 @@ func TestSessionKeepsWhatHolds(t *testing.T) {
 			t.Fatalf("%s is %v, want %v", text, v, want)
 		}
 		for i := range want {
-			if abs(v.Data[i]-want[i]) > 1e-12*(1+abs(want[i])) {
+			if math.Abs(v.Data[i]-want[i]) > 1e-12*(1+math.Abs(want[i])) {
 				t.Errorf("%s is %v, want %v", text, v.Data, want)
 			}
 		}
