@@ -58,6 +58,7 @@ var layers = map[string][]string{
 	"runtime/paper":      {"runtime/convex", "runtime/linalg", "runtime/method", "runtime/outer", "runtime/problem"},
 	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
+	"runtime/document":   {"internal/jsonfault", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},
 	"internal/planted":   {"internal/sparse", "runtime/problem", "ir/data"},
 	"runtime/chart":      {"lang/diag"},
 	"runtime/report":     {"lang", "parser", "ir", "runtime"},

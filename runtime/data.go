@@ -213,7 +213,8 @@ func write(b *strings.Builder, v reflect.Value, depth int) (bad string) {
 	case v.CanUint() && numeric(v.Type()):
 		b.WriteString(strconv.FormatUint(v.Uint(), 10))
 	case numeric(v.Type()):
-		b.Write(Value{Data: []float64{v.Float()}}.json())
+		text, _ := Number(v.Float()).MarshalJSON()
+		b.Write(text)
 	case v.Kind() == reflect.Bool:
 		b.WriteString(strconv.FormatBool(v.Bool()))
 	case v.Kind() == reflect.String:

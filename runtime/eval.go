@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
@@ -119,8 +120,8 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 }
 
 func (p *Problem) newResult(opts Options) *Result {
-	r := &Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
-		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}
+	r := &Result{Result: document.Result{Schema: SchemaVersion, Model: p.IR.Name, Seed: opts.Seed, Method: opts.Method,
+		Oracle: opts.Oracle, Version: Version, Digest: p.Digest()}}
 	r.Lower.Solver, r.Lower.Curvature = opts.Solver, p.curvatureKept(opts)
 	// Hidden variables may be solved apart of one follower that is not: no word of them.
 	if note, n := followersNote(ownBlocks(p.IR)), len(p.Numeric.Parts); n > 0 && note != "" {
@@ -184,12 +185,9 @@ func (p *Problem) failed(r *Result, x []float64, err error) (*Result, error) {
 func (p *Problem) blank(r *Result, x []float64) {
 	upperSense, _ := sense(&p.IR.Upper)
 	lowerSense, _ := sense(&p.IR.Lower)
-	none := Number(math.NaN())
-	r.Upper = UpperResult{Objective: none, Sense: upperSense, Variables: variables(&p.IR.Upper, x, 1)}
-	r.Lower.Objective, r.Lower.Sense, r.Lower.Status = none, lowerSense, noPoint
-	r.Lower.MinMultiplier, r.Lower.MinSlack, r.Lower.ErrorBound = none, none, none
-	r.Residuals = Residuals{none, none, none, none, none, nil}
-	r.Stationarity.Value, r.Stationarity.GradientError = none, none
+	r.Upper = UpperResult{Sense: upperSense, Variables: variables(&p.IR.Upper, x, 1)}
+	r.Lower.Sense = lowerSense
+	r.NoPoint()
 }
 
 // checkGradient compares the oracle's gradient with central differences of F.

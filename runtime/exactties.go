@@ -8,13 +8,6 @@ import (
 	"bilevelc/runtime/oracle"
 )
 
-// SafePoint is an x near the solution at which the follower has one answer only.
-type SafePoint struct {
-	Variables Values `json:"variables"` // of the upper level
-	Objective Number `json:"objective"` // F there
-	Distance  Number `json:"distance"`  // of x from the solution, in the max norm
-}
-
 // tieRule is how what the follower leaves open is decided where p is solved or evaluated on its KKT system: as the model says, or for multipliers that the upper level reads of a follower
 // with one answer, in the leader's favour, as they are variables of the system. "" where nothing is open, or the system is too large.
 func (p *Problem) tieRule() string {

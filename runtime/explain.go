@@ -78,11 +78,11 @@ func dumpRows(w io.Writer, p *Problem) error {
 	for j, name := range xs {
 		lo, hi := p.IR.X.Lo[j], p.IR.X.Hi[j]
 		if !math.IsInf(lo, -1) || !math.IsInf(hi, 1) {
-			fmt.Fprintf(w, "  %s <= %s <= %s\n", number(lo), name, number(hi))
+			fmt.Fprintf(w, "  %s <= %s <= %s\n", Number(lo).Text(), name, Number(hi).Text())
 		}
 	}
 	for i, row := range p.IR.X.Rows {
-		fmt.Fprintf(w, "  %s: %s %s %s\n", row.Name, terms(p.IR.X.E, i, xs, 1), relation(row), number(p.IR.X.Rhs[i]))
+		fmt.Fprintf(w, "  %s: %s %s %s\n", row.Name, terms(p.IR.X.E, i, xs, 1), relation(row), Number(p.IR.X.Rhs[i]).Text())
 	}
 	if e := p.IR.X.Extended; e != nil {
 		us := append(slices.Clone(xs), make([]string, e.Dim)...)
@@ -95,17 +95,17 @@ func dumpRows(w io.Writer, p *Problem) error {
 			if of >= 0 {
 				name = us[len(xs)+of]
 			}
-			fmt.Fprintf(w, "  %s: %s <= %s\n", name, terms(e.E, i, us, 1), number(e.Rhs[i]))
+			fmt.Fprintf(w, "  %s: %s <= %s\n", name, terms(e.E, i, us, 1), Number(e.Rhs[i]).Text())
 		}
 	}
 	for _, ball := range p.IR.X.Balls {
-		fmt.Fprintf(w, "  |%s| <= %s\n", p.IR.Upper.Vars[ball.Var].Name, number(ball.Radius))
+		fmt.Fprintf(w, "  |%s| <= %s\n", p.IR.Upper.Vars[ball.Var].Name, Number(ball.Radius).Text())
 	}
 	fmt.Fprintf(w, "lower level, %d variables, %d rows: A x - B y - b, A with %d and B with %d entries\n",
 		len(ys), len(p.IR.Rows), p.IR.A.NNZ(), p.IR.B.NNZ())
 	for i, row := range p.IR.Rows {
 		left := strings.TrimPrefix(terms(p.IR.A, i, xs, 1)+terms(p.IR.B, i, ys, -1), " + ")
-		fmt.Fprintf(w, "  %s: %s - (%s) %s 0\n", row.Name, left, number(p.IR.Rhs[i]), relation(row))
+		fmt.Fprintf(w, "  %s: %s - (%s) %s 0\n", row.Name, left, Number(p.IR.Rhs[i]).Text(), relation(row))
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func terms(m *sparse.CSR, i int, names []string, sign float64) string {
 		}
 		b.WriteString(op)
 		if v != 1 {
-			b.WriteString(number(v) + " ")
+			b.WriteString(Number(v).Text() + " ")
 		}
 		b.WriteString(names[j])
 	}

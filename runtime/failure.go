@@ -3,6 +3,7 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -92,7 +93,7 @@ func (p *Problem) infeasible(r *Result) {
 	copy(q.Lo, p.IR.X.Lo)
 	copy(q.Hi, p.IR.X.Hi)
 	for j := dx; j < n; j++ {
-		q.Lo[j], q.Hi[j] = negInf, posInf
+		q.Lo[j], q.Hi[j] = math.Inf(-1), math.Inf(1)
 	}
 	for i, row := range rows {
 		q.Equal[i] = rowKind(row) == problem.Equal

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
@@ -195,7 +196,7 @@ func edits(path string, value any, set func(any)) []edit {
 
 // canonicalText is a document in one layout, for comparison.
 func canonicalText(t *testing.T, text []byte) []byte {
-	seal, times, err := sealOf(text)
+	seal, times, err := document.SealOf(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"bilevelc/internal/members"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/document"
 )
 
 // Every leaf of a document matters. Changed without a new seal it is noticed, and
@@ -70,7 +71,7 @@ func TestEveryLeafIsNoticed(t *testing.T) {
 			}
 			same := bytes.Equal(canonicalText(t, stale), before)
 			seal, phases := tree["seal"], tree["phases"]
-			if fresh, times, err := sealOf(stale); err == nil && !strings.Contains(e.path, "seal") {
+			if fresh, times, err := document.SealOf(stale); err == nil && !strings.Contains(e.path, "seal") {
 				tree["seal"] = fresh
 				if own, ok := phases.(map[string]any); ok {
 					own = maps.Clone(own)
@@ -93,7 +94,7 @@ func TestEveryLeafIsNoticed(t *testing.T) {
 				continue
 			}
 			count++
-			if r, err := ReadResult(stale); err == nil && r.sealed() == "" {
+			if r, err := ReadResult(stale); err == nil && r.Intact() == nil {
 				t.Errorf("%s: %s: not noticed", name, e.path)
 			}
 			switch {

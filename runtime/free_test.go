@@ -73,39 +73,3 @@ lower {
 		}
 	}
 }
-
-// Notes that name entries have as many as fit into a line, and say how many there are; on a
-// screen no line of words is longer than it.
-func TestNotesFitTheScreen(t *testing.T) {
-	r := &runtime.Result{Model: "m", Oracle: "face", Method: "goldstein", Status: runtime.Solved,
-		Reason: strings.Repeat("for a reason that takes many words to say ", 6)}
-	for k := range 40 {
-		r.Upper.AtBounds = append(r.Upper.AtBounds, fmt.Sprintf("toll[\"city %d\", \"Zürich\"] lower", k))
-		r.Lower.Dependent = append(r.Lower.Dependent, fmt.Sprintf("balance[%d]", k))
-		r.Upper.Free = append(r.Upper.Free, fmt.Sprintf("x[%d]", k))
-	}
-	r.Stationarity.Measure = "norm of the smallest element of the Goldstein subdifferential plus the normal cone"
-	r.Notes = []string{strings.Repeat("a note ", 40), strings.Repeat("x", 150) + " and more"}
-	for _, width := range []int{40, 80, 120} {
-		var b strings.Builder
-		if err := r.WriteText(&b, runtime.TextOptions{MaxEntries: 12, Width: width}); err != nil {
-			t.Fatal(err)
-		}
-		words, _, _ := strings.Cut(b.String(), "\nmethod goldstein")
-		for _, line := range strings.Split(words, "\n") {
-			if n := len([]rune(line)); n > width && !strings.Contains(line, "xxx") {
-				t.Errorf("%d characters in %d columns: %s", n, width, line)
-			}
-		}
-		all := strings.Join(strings.Fields(b.String()), " ")
-		for _, want := range []string{"and 39 more", "balance[3],", "(balance[0]", "x[5]", "and more", strings.TrimSpace(r.Reason)} {
-			if !strings.Contains(all, want) {
-				t.Errorf("lacks %q:\n%s", want, b.String())
-			}
-		}
-	}
-	var b strings.Builder
-	if err := r.WriteText(&b, runtime.TextOptions{Phases: true}); err != nil || !strings.Contains(b.String(), "balance[39]") || !strings.Contains(b.String(), "city 39") {
-		t.Errorf("%v: with -v all are named:\n%s", err, b.String())
-	}
-}

@@ -41,32 +41,6 @@ func ParseSearch(name string) (Search, error) {
 // modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
 const modestWork = 1e9
 
-// Global is a bound on the objective over all x, found by branch and bound on the KKT system (package tree), in the user's own sense.
-type Global struct {
-	// Proved says that no feasible point is better than the result's by more than Within.
-	Proved bool   `json:"proved"`
-	Bound  Number `json:"bound"` // no feasible point is better; infinite where nothing is known, and where nothing is feasible
-	Gap    Number `json:"gap"`   // of objective and bound, relative to the objective (where that is rounding of its terms, to these)
-	Nodes  int64  `json:"nodes"`
-	Why    string `json:"why,omitempty"` // in words, where nothing is proved
-
-	// Within is the gap that was asked for, or where something is proved and rounding of relaxations leaves a larger one, that.
-	Within Number `json:"within,omitempty"`
-	// Proof is the file that holds the proof of Bound, as its writer named it; "" where none was written. Result.WriteProof writes it.
-	Proof string `json:"proof,omitempty"`
-	// ProofSeal is the SHA-256 sum of the proof that Result.WriteProof wrote, in hexadecimal digits.
-	ProofSeal string `json:"proof_seal,omitempty"`
-	// Trace is how bound and objective went with the nodes, as far as they were seen to; Phases.Bound has the times.
-	Trace []BoundPoint `json:"trace,omitempty"`
-}
-
-// BoundPoint is a search at some number of nodes.
-type BoundPoint struct {
-	Nodes int64  `json:"nodes"`
-	Bound Number `json:"bound"`
-	Best  Number `json:"best"` // infinite where no point was known
-}
-
 // noBound says of a result with a point that nothing is known of the global optimum, and why: the search takes the KKT system of linear rows and pairs only.
 func (p *Problem) noBound(r *Result, opts Options, why string) {
 	if r.Global != nil || opts.Search == SearchNone || opts.FirstStart > 0 || !r.HasPoint() || r.Status == Unbounded {
@@ -280,7 +254,7 @@ func (run *systemRun) course(found *tree.Result, claim, sign float64) {
 		return
 	}
 	for _, t := range found.Trace {
-		run.globally.Trace = append(run.globally.Trace, BoundPoint{t.Nodes, Number(sign * math.Min(t.Bound, claim)), Number(sign * t.Incumbent)})
+		run.globally.Trace = append(run.globally.Trace, BoundPoint{Nodes: t.Nodes, Bound: Number(sign * math.Min(t.Bound, claim)), Best: Number(sign * t.Incumbent)})
 		if at, ok := run.times[t.Nodes]; ok {
 			run.boundTimes = append(run.boundTimes, at)
 		}
@@ -308,29 +282,4 @@ func (run *systemRun) observeTree(now tree.Progress) {
 type TreeProgress struct {
 	Nodes, Open int64
 	Bound, Gap  float64
-}
-
-// reason is why a result whose optimum is proved is solved.
-func (g *Global) reason() string {
-	return fmt.Sprintf("global optimum, proved within %s by %s", brief(float64(g.Within)), nodesWord(g.Nodes))
-}
-
-// text says what is known of the global optimum in one line.
-func (g *Global) text() string {
-	switch {
-	case g.Proved:
-		return fmt.Sprintf("proved within %s, %s", brief(float64(g.Within)), nodesWord(g.Nodes))
-	case math.IsInf(float64(g.Bound), 0) || math.IsNaN(float64(g.Bound)):
-		return "no bound: " + g.Why
-	case math.IsInf(float64(g.Gap), 0):
-		return fmt.Sprintf("bound %s, %s", number(float64(g.Bound)), nodesWord(g.Nodes))
-	}
-	return fmt.Sprintf("bound %s, gap %s %%, %s; more with --nodes or --global", number(float64(g.Bound)), brief(100*float64(g.Gap)), nodesWord(g.Nodes))
-}
-
-func nodesWord(n int64) string {
-	if n == 1 {
-		return "1 node"
-	}
-	return fmt.Sprintf("%d nodes", n)
 }

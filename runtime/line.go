@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
@@ -225,7 +226,7 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 	var names []string
 	found := -1
 	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.over(decl.Axes)
+		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.Over(decl.Axes)
 		for k := range decl.Shape.Len() {
 			entry := EntryName(v, k)
 			if entry == text {
@@ -244,14 +245,14 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 		return found, name, nil
 	}
 	if v := findVariable(&p.IR.Upper, want); v != nil {
-		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.over(v.Axes), 0)
-		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, shapeWords(v.Shape.Dims()), example)
+		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), 0)
+		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, document.ShapeWords(v.Shape.Dims()), example)
 	}
 	base, _, _ := strings.Cut(want, "[")
 	if v := findVariable(&p.IR.Upper, base); v != nil {
 		own := names[:0]
 		for k := range v.Shape.Len() {
-			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.over(v.Axes), k))
+			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), k))
 		}
 		const few = 6 // name a line's worth
 		if len(own) > few {

@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -50,7 +51,7 @@ func variables(level *ir.Level, v []float64, sign float64) Values {
 		for k := range value.Data {
 			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
 		}
-		out = append(out, value.over(decl.Axes))
+		out = append(out, value.Over(decl.Axes))
 	}
 	return out
 }
@@ -69,7 +70,7 @@ func families(rows []ir.Row, v []float64) Values {
 			k = len(out)
 			place[row.Family] = k
 			out = append(out, Value{Name: row.Family.Name, Shape: row.Family.Shape.Dims(),
-				Data: make([]float64, row.Family.Shape.Len())}.over(row.Family.Axes))
+				Data: make([]float64, row.Family.Shape.Len())}.Over(row.Family.Axes))
 		}
 		out[k].Data[row.Index] = v[i] + 0
 	}
@@ -207,7 +208,7 @@ func (p *Problem) withinTolerance(pt *oracle.Point, h []float64) string {
 		if k > 0 {
 			text += ", "
 		}
-		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, brief(s.over), brief(s.part))
+		text += fmt.Sprintf("%s by %s (%s of its terms)", s.name, Number(s.over).Brief(), Number(s.part).Brief())
 	}
 	return "held within the tolerance of the solvers only: " + text
 }
@@ -242,7 +243,7 @@ func (p *Problem) byFollower(r *Result, x, y []float64) error {
 		if err != nil {
 			return fmt.Errorf("the objective of %s: %w", f.Name, err)
 		}
-		out.Objective = Values{NewValue(f.Name, a, f.Objective.Axes)}
+		out.Objective = Values{document.NewValue(f.Name, a, f.Objective.Axes)}
 		for _, name := range f.Vars {
 			if v, ok := r.Lower.Variables.Get(name); ok {
 				out.Variables = append(out.Variables, v)
@@ -325,7 +326,7 @@ func (p *Problem) report(x, y []float64) (Values, error) {
 		if err != nil {
 			return nil, fmt.Errorf("report %s: %w", item.Name, err)
 		}
-		out = append(out, NewValue(item.Name, a, item.Axes))
+		out = append(out, document.NewValue(item.Name, a, item.Axes))
 	}
 	return out, nil
 }
@@ -346,7 +347,7 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 			return nil, fmt.Errorf("%s is given twice", v.Name)
 		}
 		given[v.Name] = true
-		v, err := v.fit(decl.Shape.Dims(), decl.Axes)
+		v, err := v.Fit(decl.Shape.Dims(), decl.Axes)
 		if err != nil {
 			return nil, err
 		}
@@ -383,17 +384,4 @@ func findVariable(level *ir.Level, name string) *ir.Variable {
 		}
 	}
 	return nil
-}
-
-func shapeWords(shape []int) string {
-	switch len(shape) {
-	case 0:
-		return "a number"
-	case 1:
-		return fmt.Sprintf("vector[%d]", shape[0])
-	case 2:
-	default:
-		return fmt.Sprintf("an array of shape %v", shape)
-	}
-	return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
 }

@@ -84,7 +84,7 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 			g.Proved, g.Why, r.Reason = false, "rounding in the proof leaves more open than the gap", t.local
 		} else if g.Proved {
 			g.Within = max(g.Within, g.Gap)
-			r.Reason = g.reason()
+			r.Reason = g.Reason()
 		}
 		t.says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
 		for k := range g.Trace {
@@ -144,9 +144,9 @@ func (c *claims) global(proof *proofText) {
 		c.report.Unchecked = append(c.report.Unchecked, "global (what branch and bound found; a proof shows it: --proof)")
 		return
 	}
-	says := fmt.Sprintf("global: no feasible point has F below %s", number(float64(g.Bound)))
+	says := fmt.Sprintf("global: no feasible point has F below %s", g.Bound.Text())
 	if sign < 0 {
-		says = fmt.Sprintf("global: no feasible point has F above %s", number(float64(g.Bound)))
+		says = fmt.Sprintf("global: no feasible point has F above %s", g.Bound.Text())
 	}
 	if math.IsInf(bound, 1) {
 		says = "global: nothing is feasible"

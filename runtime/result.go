@@ -1,17 +1,15 @@
 package runtime
 
 import (
-	"strings"
-
+	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/certify"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
 )
 
-// SchemaVersion is the version of the result document. It grows when a field
-// changes its meaning or goes away; new fields do not change it.
-const SchemaVersion = 1
+// SchemaVersion is the version of the result document.
+const SchemaVersion = document.SchemaVersion
 
 // Status tells why a run ended, apart from what its point is worth.
 type Status = status.Status
@@ -28,57 +26,57 @@ const (
 	Interrupted      = status.Interrupted
 )
 
-// Result is the result document: everything known about a solved, or
-// evaluated, model, under the model's own names and in the user's own sense
-// of each objective. Its JSON form is versioned and stable.
+// The parts of a result document: package document says what each holds.
+type (
+	Value            = document.Value
+	Values           = document.Values
+	Axis             = document.Axis
+	Number           = document.Number
+	UpperResult      = document.UpperResult
+	LowerResult      = document.LowerResult
+	FollowerResult   = document.FollowerResult
+	Ties             = document.Ties
+	SafePoint        = document.SafePoint
+	Global           = document.Global
+	BoundPoint       = document.BoundPoint
+	Residuals        = document.Residuals
+	Stationarity     = document.Stationarity
+	Budget           = document.Budget
+	StartResult      = document.StartResult
+	TracePoint       = document.TracePoint
+	GradientCheck    = document.GradientCheck
+	EntrySensitivity = document.EntrySensitivity
+	Rates            = document.Rates
+	Phases           = document.Phases
+	Inputs           = document.Inputs
+	ConstraintRow    = document.ConstraintRow
+	TextOptions      = document.TextOptions
+
+	// Calls to the oracles of f and g over a whole run.
+	Calls = problem.Calls
+)
+
+// Result is the result document with what a run knows beyond it.
 type Result struct {
-	Schema int    `json:"schema"`
-	Model  string `json:"model"`
-	Status Status `json:"status"`
-	Reason string `json:"reason"`
-	Seed   uint64 `json:"seed"`
-	Method string `json:"method,omitempty"` // outer method; empty for an evaluation
-	Oracle string `json:"oracle"`
-
-	Upper UpperResult `json:"upper"`
-	Lower LowerResult `json:"lower"`
-
-	// Global is what is known of the global optimum; nil where nobody has looked.
-	Global *Global `json:"global,omitempty"`
-
-	Residuals    Residuals    `json:"residuals"`
-	Stationarity Stationarity `json:"stationarity"`
-	Calls        Calls        `json:"calls"`
-	// Verification are the calls with which a run checked its own result, beyond Calls.
-	Verification *Calls `json:"verification,omitempty"`
-	Report       Values `json:"report"`
-
-	Starts     []StartResult     `json:"starts,omitempty"`
-	Trace      []TracePoint      `json:"trace,omitempty"` // of the start that is returned; its times are in Phases
-	Settings   map[string]any    `json:"settings,omitempty"`
-	Parameters map[string]Number `json:"parameters,omitempty"` // what the method derived from its targets
-	Budget     *Budget           `json:"budget,omitempty"`
+	document.Result
 	// Checkpoint is where to go on from; nil where the run, every start of it, came
 	// to its end, or where its state cannot be written down, which a note says.
 	Checkpoint *Checkpoint `json:"-"`
-	rewind     func() (*Checkpoint, error)
-	tree       *treeProof // for WriteProof; nil where there is none
 	// Diagnostics say where in the model the cause of a failure is.
-	Diagnostics diag.List            `json:"-"`
-	Notes       []string             `json:"notes,omitempty"`
-	Certificate *certify.Certificate `json:"certificate,omitempty"`
-	Check       *GradientCheck       `json:"gradient_check,omitempty"`
-	Sensitivity []EntrySensitivity   `json:"sensitivity,omitempty"` // of an evaluation, where it was asked for
-	Iterations  int                  `json:"iterations"`
-	Time        float64              `json:"time"` // seconds, of all phases
-	Phases      Phases               `json:"phases"`
-	Version     string               `json:"version"`
-	Digest      string               `json:"digest"`           // SHA-256 of the model\'s text and its data
-	Inputs      *Inputs              `json:"inputs,omitempty"` // where they came from
-	Seal        string               `json:"seal"`             // of all the rest of the document but its times; set when it is written
-	read        bool                 // from a document
-	endless     bool                 // the run on the KKT system found F to fall on and on: no other way finds more
-	broken      bool                 // its seal did not hold
+	Diagnostics diag.List `json:"-"`
+
+	rewind  func() (*Checkpoint, error)
+	tree    *treeProof // for WriteProof; nil where there is none
+	endless bool       // the run on the KKT system found F to fall on and on: no other way finds more
+}
+
+// ReadResult reads a result document.
+func ReadResult(text []byte) (*Result, error) {
+	d, err := document.Read(text)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Result: *d}, nil
 }
 
 // Rewind is the state of a run before its last iterations, whether or not it came
@@ -91,184 +89,10 @@ func (r *Result) Rewind() (*Checkpoint, error) {
 	return r.rewind()
 }
 
-// noPoint is the lower status of a result without a point of F.
-const noPoint = "none"
+// EntryName is the name of entry k (from 0, row-major) of a value, as rows are named: travel,
+// cap[3], flow[2, 1], flow["Rome", "Oslo"].
+func EntryName(v Value, k int) string { return document.EntryName(v, k) }
 
-// HasPoint reports whether the result holds a point of F: an upper point with
-// the lower level solved at it.
-func (r *Result) HasPoint() bool { return r.Lower.Status != noPoint }
-
-// UpperResult is the leader's side.
-type UpperResult struct {
-	Objective     Number `json:"objective"`
-	Sense         string `json:"sense"` // minimize or maximize; Objective and Hypergradient are in it
-	Variables     Values `json:"variables"`
-	Hypergradient Values `json:"hypergradient"`
-	// AtBounds are the entries of the variables at a bound of X: "toll[2] lower".
-	// Where both bounds are one number the entry is "fixed".
-	AtBounds []string `json:"at_bounds,omitempty"`
-	// Free are the entries that no objective and no constraint depends on: their values
-	// mean nothing.
-	Free []string `json:"free,omitempty"`
-	// Residuals of the constraints that are not part of X, because they read the
-	// lower level or are curved: c <= 0 or = 0, positive is violated. Multipliers are
-	// of the Lagrangian of the minimized objective, >= 0 on inequalities, as the
-	// certificate shows them, and Penalty the weights of the exact penalty under
-	// which the run ended. Absent without such constraints.
-	Residuals   Values `json:"residuals,omitempty"`
-	Multipliers Values `json:"multipliers,omitempty"`
-	Penalty     Values `json:"penalty,omitempty"`
-}
-
-// FollowerResult is the part of one follower by name: of one for each
-// combination of its indices, where it has some. Objective has one value, called
-// like the follower.
-type FollowerResult struct {
-	Name        string `json:"name"`
-	Sense       string `json:"sense"` // minimize or maximize; Objective is in it
-	Objective   Values `json:"objective"`
-	Variables   Values `json:"variables"`
-	Multipliers Values `json:"multipliers"`
-}
-
-// Sides are the entries of AtBounds with their sides: lower, upper or fixed.
-func (u *UpperResult) Sides() map[string]string {
-	out := map[string]string{}
-	for _, at := range u.AtBounds {
-		if k := strings.LastIndexByte(at, ' '); k >= 0 {
-			out[at[:k]] = at[k+1:]
-		}
-	}
-	return out
-}
-
-// LowerResult is the follower's side at the upper point. Multipliers are >= 0
-// on inequalities in the user's direction, of either sense.
-type LowerResult struct {
-	Objective Number `json:"objective"`
-	Sense     string `json:"sense"`
-	Solver    string `json:"solver"`
-	// Curvature says that gradient differences of g were kept between solves
-	// and used as its Hessian in y, which was proved not to move: "recycled" by
-	// alm (setting recycle), "recovered" by quadratic. Empty where every solve
-	// stood alone.
-	Curvature string `json:"curvature,omitempty"`
-	Status    string `json:"status"`
-	// Ties is there where the follower is not strongly convex; Objective is then its
-	// own, without what was added to it.
-	Ties      *Ties  `json:"ties,omitempty"`
-	Variables Values `json:"variables"`
-	// Units are powers of two by which y is divided where it is solved for: in them its
-	// entries curve g alike. ErrorBound, the modulus and the distance of the certificate, and
-	// the stationarity among the residuals are then about y over them. Left out where all are 1.
-	Units       Values `json:"units,omitempty"`
-	Multipliers Values `json:"multipliers"`
-	// Followers are the followers that have names, each with its part of the
-	// above; Objective is then the sum of theirs.
-	Followers []FollowerResult `json:"followers,omitempty"`
-	// Active are rows that hold with equality and a positive multiplier, and all
-	// equalities; two inequalities without room between them, as of a box from a
-	// number to itself, are one equality, under the name of the first.
-	Active []string `json:"active"`
-	Weak   []string `json:"weak"` // rows with slack and multiplier both zero: F may have a kink here
-	// Dependent are active rows whose gradients depend on those of the others: their multipliers are not unique.
-	Dependent []string `json:"dependent,omitempty"`
-	// MinMultiplier and MinSlack are the margin of strict complementarity.
-	MinMultiplier Number `json:"min_multiplier"`
-	MinSlack      Number `json:"min_slack"`
-	ErrorBound    Number `json:"error_bound"` // certified |y - y*| over Units, Infinity where no modulus is proved
-}
-
-// States are the rows that hold, by name: active, weak or dependent.
-func (l *LowerResult) States() map[string]string {
-	out := map[string]string{}
-	for _, list := range []struct {
-		state string
-		rows  []string
-	}{{"active", l.Active}, {"weak", l.Weak}, {"dependent", l.Dependent}} {
-		for _, name := range list.rows {
-			out[name] = list.state
-		}
-	}
-	return out
-}
-
-// Residuals are the document's form of problem.Residuals, with those of x in X
-// and of each constraint (h <= 0 or = 0; positive is violated) by name.
-type Residuals struct {
-	Stationarity    Number `json:"stationarity"`
-	Primal          Number `json:"primal"`
-	Dual            Number `json:"dual"`
-	Complementarity Number `json:"complementarity"`
-	Upper           Number `json:"upper"`
-	Constraints     Values `json:"constraints"`
-}
-
-// Stationarity is the outer method's measure at the returned point.
-type Stationarity struct {
-	Measure string `json:"measure"` // what Value is
-	Value   Number `json:"value"`
-	Delta   Number `json:"delta,omitempty"` // radius of the Goldstein subdifferential
-	// GradientError is the oracle's own estimate of its error.
-	GradientError Number `json:"gradient_error"`
-	Strict        bool   `json:"strict_complementarity"`
-}
-
-// Calls to the oracles of f and g over the whole run.
-type Calls = problem.Calls
-
-// Budget is what the method's theorem predicted before the run, and what the
-// run took.
-type Budget struct {
-	Iterations  Number `json:"iterations"`
-	Evaluations Number `json:"evaluations"` // of F or its gradient
-	Basis       string `json:"basis"`       // the theorem and the constants used
-	Actual      int    `json:"actual_evaluations"`
-}
-
-// StartResult is one of several starts.
-type StartResult struct {
-	Objective Number `json:"objective"`
-	Status    Status `json:"status"`
-	Reason    string `json:"reason"`
-}
-
-// TracePoint is how far a run had come after an iteration: all of them for a short
-// run, evenly spaced ones for a long one. Objectives are in the user's sense. Where
-// upper constraints are not part of X they hold the penalty of the last round, and
-// where a run has stages the trace is of the last one.
-type TracePoint struct {
-	Iteration int    `json:"iteration"`
-	Objective Number `json:"objective"` // at the iterate
-	Best      Number `json:"best"`
-	Step      Number `json:"step"`    // length of the last step
-	Measure   Number `json:"measure"` // the method's stationarity measure, or an estimate of it
-	Calls     int64  `json:"calls"`   // to f, grad f, g and grad g together
-}
-
-// GradientCheck compares the oracle's hypergradient with finite differences
-// of F.
-type GradientCheck struct {
-	Difference Values `json:"difference"` // finite-difference gradient
-	Error      Number `json:"error"`      // |oracle - difference|
-	Relative   Number `json:"relative"`
-}
-
-// Number is a float64 whose JSON form can be NaN or infinite (as a string).
-type Number float64
-
-// MarshalJSON writes a number, or a string for what JSON lacks.
-func (n Number) MarshalJSON() ([]byte, error) {
-	return Value{Data: []float64{float64(n)}}.json(), nil
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *Number) UnmarshalJSON(text []byte) error {
-	var raw any
-	if err := unmarshalNumber(text, &raw); err != nil {
-		return err
-	}
-	f, err := readFloat(raw)
-	*n = Number(f)
-	return err
-}
+// ByLabel is a value that is given by label, as in JSON {"Rome": {"Oslo": 3}}; it takes its
+// shape where it meets its declaration.
+func ByLabel(name string, k *data.Keyed) Value { return document.ByLabel(name, k) }

@@ -25,7 +25,7 @@ import (
 func (p *Problem) confirm(ctx context.Context, r *Result) error {
 	if (r.Status == Solved || r.Status == NumericalFailure) && r.rough() {
 		short := fmt.Sprintf("the lower solver %s stopped short of its tolerance here, at a stationarity residual of %s; "+
-			"other settings or another solver may reach it", r.Lower.Solver, brief(float64(r.Residuals.Stationarity)))
+			"other settings or another solver may reach it", r.Lower.Solver, r.Residuals.Stationarity.Brief())
 		if r.Status == NumericalFailure { // for whatever else that has led to
 			short += "; " + r.Reason
 		}

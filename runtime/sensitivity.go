@@ -13,37 +13,6 @@ import (
 	"bilevelc/runtime/oracle"
 )
 
-// EntrySensitivity is how F and the follower's answer react to one entry of x. Right
-// is the derivative as the entry rises. Left is there only where the answer is not
-// differentiable: the derivative, for a unit that the entry rises, as it falls.
-type EntrySensitivity struct {
-	Entry string `json:"entry"`
-	Right *Rates `json:"right"`
-	Left  *Rates `json:"left,omitempty"`
-}
-
-// Slopes are dF/dx as the entry falls and as it rises; what is rounding beside the other is 0.
-func (e EntrySensitivity) Slopes() (left, right float64) {
-	right = float64(e.Right.Objective)
-	if e.Left == nil {
-		return right, right
-	}
-	both := Value{Data: []float64{float64(e.Left.Objective), right}}.Rounded().Data
-	return both[0], both[1]
-}
-
-// Rates are derivatives along an entry of x: dF/dx in the user's sense, dy*/dx,
-// dlambda*/dx. Where there are none Reason says why, and the rest is empty.
-type Rates struct {
-	Objective   Number `json:"objective"`
-	Variables   Values `json:"variables"`   // of the lower level
-	Multipliers Values `json:"multipliers"` // in the user's sign
-	// Estimates of errors, in the Euclidean norm.
-	ErrorVariables   Number `json:"error_variables"`
-	ErrorMultipliers Number `json:"error_multipliers"`
-	Reason           string `json:"reason,omitempty"`
-}
-
 // sensitivities are those of every entry of x at a point.
 func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle.Point) ([]EntrySensitivity, error) {
 	s, err := h.Sensitivity(ctx, pt)

@@ -237,7 +237,7 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	if best.Sampled != nil {
 		r.Notes = append(r.Notes, fmt.Sprintf("the point drawn at random has F = %s; the best point seen is returned",
-			number(sign*(best.Sampled.F-best.Sampled.Penalty))))
+			Number(sign*(best.Sampled.F-best.Sampled.Penalty)).Text()))
 	}
 	if r.Certificate, err = p.certificate(best, h, errorY); err != nil {
 		return nil, err

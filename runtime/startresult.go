@@ -49,14 +49,14 @@ func (p *Problem) moved(from, to []float64) string {
 	const rounding = 1e-14
 	count, entry := 0, ""
 	for _, decl := range p.IR.Upper.Vars {
-		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.over(decl.Axes)
+		v := Value{Name: decl.Name, Shape: decl.Shape.Dims()}.Over(decl.Axes)
 		for k := range decl.Shape.Len() {
 			a, b := from[decl.Offset+k], to[decl.Offset+k]
 			if math.Abs(a-b) <= rounding*(math.Abs(a)+math.Abs(b)) {
 				continue
 			}
 			if count++; count == 1 {
-				entry = fmt.Sprintf("%s from %s to %s", EntryName(v, k), number(a), number(b))
+				entry = fmt.Sprintf("%s from %s to %s", EntryName(v, k), Number(a).Text(), Number(b).Text())
 			}
 		}
 	}
@@ -126,9 +126,9 @@ func startNotes(starts []StartResult, sign float64) []string {
 		if len(values) < len(starts) {
 			what = fmt.Sprintf("the %d starts that did", len(values))
 		}
-		note := fmt.Sprintf("%s ended at one value of F, %s", what, number(sign*best))
+		note := fmt.Sprintf("%s ended at one value of F, %s", what, Number(sign*best).Text())
 		if different > 1 {
-			note = fmt.Sprintf("%s ended at %d values of F, from %s to %s, %d of them at the best", what, different, number(sign*best), number(sign*worst), at)
+			note = fmt.Sprintf("%s ended at %d values of F, from %s to %s, %d of them at the best", what, different, Number(sign*best).Text(), Number(sign*worst).Text(), at)
 		}
 		switch all := math.Round(outer.Expected(len(values), different)); {
 		case all == 1:

@@ -12,7 +12,9 @@ import (
 // The notes count the starts that failed, with the reason most had, and say how the
 // values of the others differ.
 func TestStartNotes(t *testing.T) {
-	at := func(s Status, f float64, why string) StartResult { return StartResult{Number(f), s, why} }
+	at := func(s Status, f float64, why string) StartResult {
+		return StartResult{Objective: Number(f), Status: s, Reason: why}
+	}
 	for _, c := range []struct {
 		starts []StartResult
 		sign   float64
@@ -57,8 +59,9 @@ func TestWordsInAnyUnits(t *testing.T) {
 		if len(got) != 1 || !strings.HasPrefix(got[0], "3 starts ended at 2 values of F") || !strings.Contains(got[0], "2 of them at the best") {
 			t.Errorf("in units of %g: %v", unit, got)
 		}
-		r := &Result{Oracle: "face", Upper: UpperResult{Objective: Number(2 * unit)},
-			Lower: LowerResult{Ties: &Ties{Rule: optimistic, Tau: 1e-5, Optimistic: Number((2 + 1e-6) * unit), Pessimistic: Number(1.9 * unit)}}}
+		r := &Result{}
+		r.Oracle, r.Upper.Objective = "face", Number(2*unit)
+		r.Lower.Ties = &Ties{Rule: optimistic, Tau: 1e-5, Optimistic: Number((2 + 1e-6) * unit), Pessimistic: Number(1.9 * unit)}
 		var words strings.Builder
 		if err := r.WriteText(&words, TextOptions{}); err != nil {
 			t.Fatal(err)

@@ -402,7 +402,7 @@ func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
 		return NumericalFailure, run.err.Error()
 	}
 	if g := run.globally; g != nil && g.Proved {
-		return Solved, g.reason()
+		return Solved, g.Reason()
 	}
 	return Solved, stationary(run.best)
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bilevelc/ir"
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 )
 
@@ -25,10 +26,10 @@ import (
 
 // The words of `ties`.
 const (
-	optimistic = "optimistic"
-	leastNorm  = "least_norm"
+	optimistic = document.Optimistic
+	leastNorm  = document.LeastNorm
 	// pessimistic, the worst for the leader, is evaluated at a given x (systemeval.go), and not solved.
-	pessimistic = "pessimistic"
+	pessimistic = document.Pessimistic
 )
 
 const (

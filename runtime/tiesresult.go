@@ -11,34 +11,6 @@ import (
 	"bilevelc/runtime/lower"
 )
 
-// Ties is what a result says of a follower that is not strongly convex.
-type Ties struct {
-	Rule string `json:"rule"` // optimistic or least_norm
-	// Tau is the last regularization; WeightF and WeightNorm are a and b in
-	// g + a f + b/2 |y|^2, both objectives minimized.
-	// All are 0 where nothing was added, and the follower's own answer is the one of the system.
-	Tau        Number `json:"tau"`
-	WeightF    Number `json:"weight_f"`
-	WeightNorm Number `json:"weight_norm"`
-	// Loss is what the follower loses against its true optimum at this x, found by
-	// the proximal point method (Rockafellar 1976): exact where Exact is set, as it
-	// ends after finitely many steps where g is linear, and at least that otherwise.
-	Loss  Number `json:"loss"`
-	Exact bool   `json:"exact"`
-	// Unique says that the follower has no other answer at this x: shown by the signs of slacks and multipliers where nothing was added, else that tilting it in two
-	// opposite random directions gives the same answer.
-	// Where the upper level reads multipliers it says, too, that these take no other values; UniqueAnswer and UniqueMultipliers are then its two parts, nil else.
-	Unique            bool  `json:"unique"`
-	UniqueAnswer      *bool `json:"unique_answer,omitempty"`
-	UniqueMultipliers *bool `json:"unique_multipliers,omitempty"`
-	// Optimistic and Pessimistic are the upper objective at the follower's answers
-	// that are best and worst for the leader, NaN where they were not found.
-	Optimistic  Number `json:"best"`
-	Pessimistic Number `json:"worst"`
-	// Safe is an x next to this one at which the follower has one answer; nil where that is so here, or none was found.
-	Safe *SafePoint `json:"safe,omitempty"`
-}
-
 // describeTies adds what the regularization has done to a result at x and y.
 func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) error {
 	t := p.ties

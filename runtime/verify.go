@@ -12,15 +12,6 @@ import (
 	"bilevelc/runtime/certify"
 )
 
-// Inputs tell what a result is about, so that it can be verified later.
-type Inputs struct {
-	Model    string   `json:"model"`          // path
-	Data     []string `json:"data,omitempty"` // as given: file or name=file
-	Set      []string `json:"set,omitempty"`
-	DataSeed uint64   `json:"data_seed"`
-	Ignore   bool     `json:"ignore_undeclared,omitempty"` // what the model does not declare was left out
-}
-
 // Digest identifies the model's text and the data it was bound to.
 func (p *Problem) Digest() string {
 	p.shared.once.Do(func() {
@@ -168,7 +159,7 @@ func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
 		if !ok {
 			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
 		}
-		v, err := v.fit(decl.Shape.Dims(), decl.Axes)
+		v, err := v.Fit(decl.Shape.Dims(), decl.Axes)
 		if err != nil {
 			return nil, err
 		}
@@ -192,7 +183,7 @@ func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
 				return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
 			}
 			var err error
-			if v, err = found.fit(row.Family.Shape.Dims(), row.Family.Axes); err != nil {
+			if v, err = found.Fit(row.Family.Shape.Dims(), row.Family.Axes); err != nil {
 				return nil, err
 			}
 			fitted[row.Family] = v

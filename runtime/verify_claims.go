@@ -96,8 +96,9 @@ func (c *claims) all() {
 func (c *claims) identity() {
 	c.check("the document is about this model and data", c.r.Digest == c.p.Digest(), "")
 	c.check("name of the model", c.r.Model == c.p.IR.Name, "it is %s", c.p.IR.Name)
-	if flaw := c.r.sealed(); c.r.read {
-		c.check("the document is as it was written", flaw == "", "%s", flaw)
+	if c.r.Stored() {
+		err := c.r.Intact()
+		c.check("the document is as it was written", err == nil, "%v", err)
 	}
 	for _, level := range []struct {
 		name, claim string
@@ -399,7 +400,7 @@ func (c *claims) spent() {
 	for _, t := range []float64{phases.Read, phases.Compile, phases.Bind, phases.Prove, phases.Solve, phases.Certify} {
 		positive = positive && t >= 0 && !math.IsInf(t, 1)
 	}
-	if !c.r.read {
+	if !c.r.Stored() {
 		return // a run is confirmed before it has ended
 	}
 	c.check("times", positive && phases.Total() <= c.r.Time*(1+1e-9) && !math.IsInf(c.r.Time, 1), "")

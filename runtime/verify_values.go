@@ -120,7 +120,8 @@ func (c *claims) ties() {
 // followers checks the parts of the followers that have names against what they
 // are parts of.
 func (c *claims) followers() {
-	fresh := &Result{Lower: LowerResult{Variables: c.r.Lower.Variables, Multipliers: c.r.Lower.Multipliers}}
+	fresh := &Result{}
+	fresh.Lower.Variables, fresh.Lower.Multipliers = c.r.Lower.Variables, c.r.Lower.Multipliers
 	if err := c.p.byFollower(fresh, c.doc.X, c.p.units.leave(c.doc.Y)); err != nil {
 		c.check("followers", false, "%v", err)
 		return

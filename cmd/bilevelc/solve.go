@@ -377,11 +377,7 @@ func (a *app) show(r *runtime.Result, f runFlags) error {
 
 // explainResult says what the words of a result mean for it.
 func (a *app) explainResult(r *runtime.Result) error {
-	sentences, err := r.Words()
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.io.out, "\n%s\n", strings.Join(sentences, "\n"))
+	_, err := fmt.Fprintf(a.io.out, "\n%s\n", strings.Join(r.Words(), "\n"))
 	return err
 }
 

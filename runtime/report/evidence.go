@@ -29,9 +29,9 @@ func (v *view) proofs(p *runtime.Problem, r *runtime.Result) {
 func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 	add := func(name, value string) { v.Certificate = append(v.Certificate, pair{name, value}) }
 	if r.HasPoint() {
-		add("KKT residuals of the follower", fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", brief(r.Residuals.Stationarity),
-			brief(r.Residuals.Primal), brief(r.Residuals.Dual), brief(r.Residuals.Complementarity)))
-		add("x outside its set by", brief(r.Residuals.Upper))
+		add("KKT residuals of the follower", fmt.Sprintf("stationarity %s, primal %s, dual %s, complementarity %s", r.Residuals.Stationarity.Brief(),
+			r.Residuals.Primal.Brief(), r.Residuals.Dual.Brief(), r.Residuals.Complementarity.Brief()))
+		add("x outside its set by", r.Residuals.Upper.Brief())
 	}
 	if c := r.Certificate; c != nil {
 		if c.Lower != nil && c.Lower.Bound != nil {
@@ -61,10 +61,10 @@ func (v *view) certificate(r *runtime.Result, report *certify.Report) {
 		}
 	}
 	if g := r.Check; g != nil {
-		add("gradient check", fmt.Sprintf("hypergradient and differences of F differ by %s, %s of its size", brief(g.Error), brief(g.Relative)))
+		add("gradient check", fmt.Sprintf("hypergradient and differences of F differ by %s, %s of its size", g.Error.Brief(), g.Relative.Brief()))
 	}
 	if b := r.Budget; b != nil {
-		add("budget", fmt.Sprintf("the theorem predicts %s evaluations of F (%s); the run took %d", brief(b.Evaluations), b.Basis, b.Actual))
+		add("budget", fmt.Sprintf("the theorem predicts %s evaluations of F (%s); the run took %d", b.Evaluations.Brief(), b.Basis, b.Actual))
 	}
 	if report == nil {
 		return

@@ -13,12 +13,12 @@ import (
 // gap, over calls; the safe point with its values; biactive rows before the others. Values
 // that are rounding beside the largest are 0, months and days of the week are lines.
 func TestPageOfBoundsAndTies(t *testing.T) {
-	var o runtime.Outlook
+	r := &runtime.Result{}
 	if err := json.Unmarshal([]byte(`{"global": {"proved": false, "bound": 10, "gap": 0.25, "nodes": 7}, "lower": {"ties": {"rule": "optimistic", "unique": false,
-		"safe": {"variables": {"price": [1, 2]}, "objective": 7.9, "distance": 0.125}}}}`), &o); err != nil {
+		"safe": {"variables": {"price": [1, 2]}, "objective": 7.9, "distance": 0.125}}}}`), r); err != nil {
 		t.Fatal(err)
 	}
-	r := &runtime.Result{Method: "goldstein", Oracle: "face", Status: runtime.Solved}
+	r.Method, r.Oracle, r.Status = "goldstein", "face", runtime.Solved
 	r.Upper.Sense, r.Lower.Status = "maximize", "solved"
 	for k := range 4 {
 		r.Trace = append(r.Trace, runtime.TracePoint{Iteration: k, Calls: int64(10 * k), Objective: runtime.Number(5 + k), Best: runtime.Number(5 + k), Measure: 1})
@@ -27,12 +27,11 @@ func TestPageOfBoundsAndTies(t *testing.T) {
 	r.Residuals.Constraints = runtime.Values{row("cap", 0), row("shelf", 0)}
 	r.Lower.Multipliers = runtime.Values{row("cap", 4), row("shelf", 0)}
 	r.Lower.Active, r.Lower.Weak = []string{"cap"}, []string{"shelf"}
-	r.Lower.Ties = &runtime.Ties{Rule: "optimistic"}
 	v := &view{}
-	v.figures(r, &o)
-	v.values(r, nil, &o)
+	v.figures(r)
+	v.values(r, nil)
 	v.rows(r)
-	v.course(r, &o)
+	v.course(r)
 	figures := map[string]string{}
 	for _, p := range v.Figures {
 		figures[p.Name] = p.Value
@@ -50,8 +49,8 @@ func TestPageOfBoundsAndTies(t *testing.T) {
 		t.Errorf("%d charts: %v", len(v.Course), v.Course)
 	}
 	// Without a bound there is neither.
-	v = &view{}
-	v.course(r, &runtime.Outlook{})
+	v, r.Global = &view{}, nil
+	v.course(r)
 	if len(v.Course) != 2 || strings.Contains(string(v.Course[0]), "bound on F") {
 		t.Errorf("%d charts without a bound", len(v.Course))
 	}
@@ -72,7 +71,8 @@ func TestPageOfBoundsAndTies(t *testing.T) {
 
 // The search for the global optimum is drawn over nodes, and over seconds where there are as many.
 func TestSearchIsDrawn(t *testing.T) {
-	r := &runtime.Result{Global: &runtime.Global{Nodes: 9, Trace: []runtime.BoundPoint{{Nodes: 0, Bound: runtime.Number(math.Inf(-1)), Best: 5}, {Nodes: 4, Bound: 3, Best: 4}, {Nodes: 9, Bound: 4, Best: 4}}}}
+	r := &runtime.Result{}
+	r.Global = &runtime.Global{Nodes: 9, Trace: []runtime.BoundPoint{{Nodes: 0, Bound: runtime.Number(math.Inf(-1)), Best: 5}, {Nodes: 4, Bound: 3, Best: 4}, {Nodes: 9, Bound: 4, Best: 4}}}
 	v := &view{}
 	if v.search(r); len(v.Search) != 2 || !strings.Contains(string(v.Search[0]), "bound on F") || !strings.Contains(string(v.Search[0]), "nodes") {
 		t.Errorf("%v", v.Search)
@@ -82,8 +82,8 @@ func TestSearchIsDrawn(t *testing.T) {
 	if v.search(r); len(v.Search) != 4 || !strings.Contains(string(v.Search[3]), "seconds") {
 		t.Errorf("%d charts", len(v.Search))
 	}
-	v = &view{}
-	if v.search(&runtime.Result{Global: &runtime.Global{Trace: r.Global.Trace[:1]}}); len(v.Search) != 0 {
+	v, r.Global.Trace = &view{}, r.Global.Trace[:1]
+	if v.search(r); len(v.Search) != 0 {
 		t.Error("one point is drawn")
 	}
 }

@@ -127,10 +127,6 @@ const (
 
 func (p *Page) view() *view {
 	r := p.Result
-	outlook, err := r.Outlook()
-	if err != nil {
-		outlook = &runtime.Outlook{}
-	}
 	v := &view{Style: template.CSS(pageStyle + chart.Style), Title: r.Model, Status: r.Status.String(), Tone: tone(r),
 		Answer: answer(r), Notes: r.Notes, HasPoint: r.HasPoint(), Evaluation: r.Method == "" && r.Oracle != ""}
 	if err := r.Intact(); err != nil {
@@ -141,9 +137,9 @@ func (p *Page) view() *view {
 			v.Warnings = append(v.Warnings, fmt.Sprintf("%d of %d claims of the document do not hold when they are derived again: see the certificate.", n, len(p.Verified.Checks)))
 		}
 	}
-	v.figures(r, outlook)
+	v.figures(r)
 	if r.HasPoint() && r.Oracle != "" {
-		v.Words, _ = r.Words() // its document was read above
+		v.Words = r.Words()
 	}
 	var s *Structure
 	if p.Problem != nil {
@@ -153,20 +149,20 @@ func (p *Page) view() *view {
 	} else if len(r.Diagnostics) > 0 && r.Diagnostics[0].Subject.Source != nil {
 		v.model(r.Diagnostics[0].Subject.Source, r) // it was never bound
 	}
-	v.values(r, s, outlook)
+	v.values(r, s)
 	if r.HasPoint() {
 		v.rows(r)
 	}
-	v.course(r, outlook)
+	v.course(r)
 	v.search(r)
 	v.starts(r)
 	for _, e := range r.Sensitivity {
 		if len(v.Sensitivity) == mostValues {
 			break
 		}
-		row := sensitivityView{Entry: e.Entry, Right: number(e.Right.Objective), Reason: e.Right.Reason}
+		row := sensitivityView{Entry: e.Entry, Right: e.Right.Objective.Text(), Reason: e.Right.Reason}
 		if e.Left != nil {
-			row.Left = number(e.Left.Objective)
+			row.Left = e.Left.Objective.Text()
 			row.Reason = strings.TrimSpace(row.Reason + " " + e.Left.Reason)
 		}
 		v.Sensitivity = append(v.Sensitivity, row)
@@ -187,19 +183,19 @@ func tone(r *runtime.Result) string {
 	return "poor"
 }
 
-func (v *view) figures(r *runtime.Result, o *runtime.Outlook) {
+func (v *view) figures(r *runtime.Result) {
 	add := func(name, value string) { v.Figures = append(v.Figures, pair{name, value}) }
 	if r.HasPoint() {
-		add("F, to "+r.Upper.Sense, number(r.Upper.Objective))
-		add("g, to "+r.Lower.Sense, number(r.Lower.Objective))
+		add("F, to "+r.Upper.Sense, r.Upper.Objective.Text())
+		add("g, to "+r.Lower.Sense, r.Lower.Objective.Text())
 	}
-	if g := o.Global; g != nil {
-		add("bound on F", number(g.Bound))
-		add("gap", brief(g.Gap))
+	if g := r.Global; g != nil {
+		add("bound on F", g.Bound.Text())
+		add("gap", g.Gap.Brief())
 		add("nodes", strconv.FormatInt(g.Nodes, 10))
 	}
 	if s := float64(r.Stationarity.Value); !math.IsNaN(s) {
-		add("stationarity", brief(r.Stationarity.Value))
+		add("stationarity", r.Stationarity.Value.Brief())
 	}
 	if r.Method != "" {
 		add("iterations", strconv.Itoa(r.Iterations))
@@ -213,7 +209,7 @@ func (v *view) figures(r *runtime.Result, o *runtime.Outlook) {
 	add("seconds", chart.Number(r.Time, 3))
 }
 
-func (v *view) values(r *runtime.Result, s *Structure, o *runtime.Outlook) {
+func (v *view) values(r *runtime.Result, s *Structure) {
 	sides := r.Upper.Sides()
 	for _, name := range r.Upper.Free {
 		sides[name] = "free"
@@ -247,17 +243,17 @@ func (v *view) values(r *runtime.Result, s *Structure, o *runtime.Outlook) {
 		v.Follower = "The follower's answer is unique, and so are the multipliers that the upper level reads."
 	} else if t != nil {
 		v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s with tau = %s: it loses %s against its optimum. F is %s with the answer best for the leader and %s with the worst.",
-			t.Rule, brief(t.Tau), brief(t.Loss), number(t.Optimistic), number(t.Pessimistic))
+			t.Rule, t.Tau.Brief(), t.Loss.Brief(), t.Optimistic.Text(), t.Pessimistic.Text())
 		if t.Tau == 0 {
 			v.Follower = fmt.Sprintf("The follower has ties, which are broken by the rule %s. F is %s with the answer best for the leader and %s with the worst.",
-				t.Rule, number(t.Optimistic), number(t.Pessimistic))
+				t.Rule, t.Optimistic.Text(), t.Pessimistic.Text())
 		}
 		if m := t.UniqueMultipliers; m != nil && !*m {
 			v.Follower += " Multipliers that the upper level reads are not unique, and are chosen by the same rule."
 		}
 	}
-	if t := o.Lower.Ties; t != nil && t.Safe != nil {
-		v.SafeNote = fmt.Sprintf("Next to the solution, moved by %s at most, the follower has one answer, and F is %s whatever it prefers.", brief(t.Safe.Distance), number(t.Safe.Objective))
+	if t := r.Lower.Ties; t != nil && t.Safe != nil {
+		v.SafeNote = fmt.Sprintf("Next to the solution, moved by %s at most, the follower has one answer, and F is %s whatever it prefers.", t.Safe.Distance.Brief(), t.Safe.Objective.Text())
 		for _, u := range t.Safe.Variables {
 			v.Safe = append(v.Safe, valueOf(u, s, nil))
 		}
@@ -349,7 +345,7 @@ func rowViews(rows []runtime.ConstraintRow) (out []rowView, left int) {
 }
 
 // course draws F and stationarity against calls and time.
-func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
+func (v *view) course(r *runtime.Result) {
 	if len(r.Trace) < 2 {
 		if r.Method != "" && r.Iterations > 1 {
 			v.CourseNote = "The document holds no course of the run: it was interrupted early, or written by an earlier version."
@@ -372,8 +368,8 @@ func (v *view) course(r *runtime.Result, o *runtime.Outlook) {
 	draw := func(x []float64, xTitle string) {
 		series := []chart.Series{{Name: "F at the iterate", X: x, Y: f}, {Name: "best F seen", X: x, Y: best, Dash: true}}
 		bound := math.NaN()
-		if o.Global != nil && !math.IsInf(float64(o.Global.Bound), 0) {
-			bound = float64(o.Global.Bound)
+		if r.Global != nil && !math.IsInf(float64(r.Global.Bound), 0) {
+			bound = float64(r.Global.Bound)
 		}
 		if !math.IsNaN(bound) {
 			series = append(series, chart.Series{Name: "bound on F", X: []float64{x[0], x[n-1]}, Y: []float64{bound, bound}})
@@ -451,7 +447,7 @@ func (v *view) starts(r *runtime.Result) {
 	var x, y []float64
 	for k, s := range r.Starts {
 		if k < mostStarts {
-			v.StartRows = append(v.StartRows, startView{strconv.Itoa(k + 1), number(s.Objective), s.Status.String(), s.Reason})
+			v.StartRows = append(v.StartRows, startView{strconv.Itoa(k + 1), s.Objective.Text(), s.Status.String(), s.Reason})
 		}
 		x, y = append(x, float64(k+1)), append(y, float64(s.Objective))
 	}

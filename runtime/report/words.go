@@ -22,12 +22,12 @@ func answer(r *runtime.Result) []string {
 		return append(out, meaningOf(r.Status))
 	case r.Method == "":
 		say("This is an evaluation at a given upper point; the upper level was not solved. There F = %s (the leader wants to %s it), and the follower's objective is %s (to %s).",
-			number(r.Upper.Objective), r.Upper.Sense, number(r.Lower.Objective), r.Lower.Sense)
+			r.Upper.Objective.Text(), r.Upper.Sense, r.Lower.Objective.Text(), r.Lower.Sense)
 	case r.Status == runtime.Solved:
 		say("The leader %ss F. The point below has F = %s; the follower's objective there is %s (to %s).",
-			r.Upper.Sense, number(r.Upper.Objective), number(r.Lower.Objective), r.Lower.Sense)
+			r.Upper.Sense, r.Upper.Objective.Text(), r.Lower.Objective.Text(), r.Lower.Sense)
 	default:
-		say("The run did not come to a solution: %s. The best point that it found has F = %s (to %s).", r.Status, number(r.Upper.Objective), r.Upper.Sense)
+		say("The run did not come to a solution: %s. The best point that it found has F = %s (to %s).", r.Status, r.Upper.Objective.Text(), r.Upper.Sense)
 		if r.Reason != "" {
 			say("The reason given: %s.", r.Reason)
 		}
@@ -37,14 +37,14 @@ func answer(r *runtime.Result) []string {
 	if s.Measure != "" && s.Measure != "none" && !math.IsNaN(float64(s.Value)) {
 		where := "at the point"
 		if s.Delta > 0 {
-			where = fmt.Sprintf("over all points within %s of it", brief(s.Delta))
+			where = fmt.Sprintf("over all points within %s of it", s.Delta.Brief())
 		}
-		say("Its stationarity is %s (%s), measured %s.", brief(s.Value), s.Measure, where)
+		say("Its stationarity is %s (%s), measured %s.", s.Value.Brief(), s.Measure, where)
 		switch g := r.Global; {
 		case g != nil && g.Proved:
-			say("It is a global optimum: branch and bound has shown that no other point has an F better by more than %s of it.", brief(g.Within))
+			say("It is a global optimum: branch and bound has shown that no other point has an F better by more than %s of it.", g.Within.Brief())
 		case g != nil && !math.IsInf(float64(g.Bound), 0):
-			say("Stationarity is a local statement: F may be better elsewhere, but not beyond %s, which branch and bound has shown.", number(g.Bound))
+			say("Stationarity is a local statement: F may be better elsewhere, but not beyond %s, which branch and bound has shown.", g.Bound.Text())
 		default:
 			say("That is a local statement: F may be better elsewhere.")
 		}
@@ -66,7 +66,7 @@ func answer(r *runtime.Result) []string {
 				bound = " and is within rounding of the exact answer, by a bound that was proved"
 			}
 		}
-		to := "to " + brief(worst(r.Residuals))
+		to := "to " + worst(r.Residuals).Brief()
 		if worst(r.Residuals) == 0 {
 			to = "to the last digit of double precision"
 		}
@@ -132,10 +132,6 @@ func are(n int) string {
 	}
 	return "are"
 }
-
-// number prints an answer, brief an order of magnitude.
-func number(f runtime.Number) string { return chart.Number(float64(f), 10) }
-func brief(f runtime.Number) string  { return chart.Number(float64(f), 3) }
 
 // shellWord quotes a word of a command where a shell asks for it.
 func shellWord(s string) string {

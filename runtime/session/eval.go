@@ -11,6 +11,7 @@ import (
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/runtime"
+	"bilevelc/runtime/document"
 )
 
 // evaluate gives the value of an expression: over data alone, or at the last
@@ -101,7 +102,7 @@ func (s *Session) evaluateNames(e lang.Expr) (*Reply, error) {
 		diags.Errorf(diag.RunNotFinite, e.Span(), "%v", err)
 		return nil, diags
 	}
-	v := runtime.NewValue(answer, a, bound.Report[0].Axes)
+	v := document.NewValue(answer, a, bound.Report[0].Axes)
 	return &Reply{Value: &v, Type: typ.String()}, nil
 }
 

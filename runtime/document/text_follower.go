@@ -1,4 +1,4 @@
-package runtime
+package document
 
 import (
 	"fmt"
@@ -26,15 +26,15 @@ func (t *textReport) ties() {
 		unique = "it may have other answers as good"
 	}
 	fmt.Fprintf(&t.b, "follower: ties are broken %s, tau %s; it loses %s %s against its optimum; %s\n",
-		map[string]string{optimistic: "in the leader's favour", leastNorm: "by the least norm"}[ties.Rule],
-		brief(float64(ties.Tau)), word, brief(float64(ties.Loss)), unique)
+		map[string]string{Optimistic: "in the leader's favour", LeastNorm: "by the least norm"}[ties.Rule],
+		ties.Tau.Brief(), word, ties.Loss.Brief(), unique)
 	f := float64(t.r.Upper.Objective)
 	for _, end := range []struct {
 		which string
 		value float64
 	}{{"best", float64(ties.Optimistic)}, {"worst", float64(ties.Pessimistic)}} {
 		if !math.IsNaN(end.value) && !t.same(end.value, f) {
-			fmt.Fprintf(&t.b, "  F is %s with the answer %s for the leader\n", number(end.value), end.which)
+			fmt.Fprintf(&t.b, "  F is %s with the answer %s for the leader\n", Number(end.value).Text(), end.which)
 		}
 	}
 }
@@ -50,11 +50,11 @@ func (t *textReport) exactTies(ties *Ties) {
 		return
 	}
 	how, other, end := "in the leader's favour", float64(ties.Pessimistic), "worst"
-	if ties.Rule == pessimistic {
+	if ties.Rule == Pessimistic {
 		how, other, end = "against the leader", float64(ties.Optimistic), "best"
 	}
-	if ties.Rule == leastNorm {
-		fmt.Fprintf(&t.b, "follower: ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst\n", number(float64(ties.Optimistic)), number(float64(ties.Pessimistic)))
+	if ties.Rule == LeastNorm {
+		fmt.Fprintf(&t.b, "follower: ties are broken by the least norm; F is %s with the answer best for the leader, %s with the worst\n", ties.Optimistic.Text(), ties.Pessimistic.Text())
 		return
 	}
 	what, of := "ties are broken", "answer"
@@ -67,7 +67,7 @@ func (t *textReport) exactTies(ties *Ties) {
 	}
 	fmt.Fprintf(&t.b, "follower: %s %s", what, how)
 	if !math.IsNaN(other) {
-		fmt.Fprintf(&t.b, "; F is %s with the %s %s for the leader", number(other), of, end)
+		fmt.Fprintf(&t.b, "; F is %s with the %s %s for the leader", Number(other).Text(), of, end)
 	}
 	t.b.WriteByte('\n')
 	if s := ties.Safe; s != nil {
@@ -75,7 +75,7 @@ func (t *textReport) exactTies(ties *Ties) {
 		for _, v := range s.Variables {
 			parts = append(parts, v.Name+" = "+t.list(v.Rounded().Data, func(int) string { return "" }))
 		}
-		fmt.Fprintf(&t.b, "  if ties may go against you: %s, F = %s (moved by %s)\n", strings.Join(parts, ", "), number(float64(s.Objective)), brief(float64(s.Distance)))
+		fmt.Fprintf(&t.b, "  if ties may go against you: %s, F = %s (moved by %s)\n", strings.Join(parts, ", "), s.Objective.Text(), s.Distance.Brief())
 	}
 }
 
@@ -99,12 +99,12 @@ func (t *textReport) constraints(title string, rows []ConstraintRow) {
 			}
 			multiplier, state := "", ""
 			if !math.IsNaN(r.Multiplier) {
-				multiplier = number(r.Multiplier)
+				multiplier = Number(r.Multiplier).Text()
 			}
 			if r.Active() {
 				state = "active"
 			}
-			row("  "+r.Name, brief(r.Residual), multiplier, state)
+			row("  "+r.Name, Number(r.Residual).Brief(), multiplier, state)
 		}
 	})
 }

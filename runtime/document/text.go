@@ -1,4 +1,4 @@
-package runtime
+package document
 
 import (
 	"fmt"
@@ -10,10 +10,8 @@ import (
 	"text/tabwriter"
 	"unicode/utf8"
 
-	"bilevelc/ir"
-	"bilevelc/ir/data"
-	"bilevelc/lang"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/status"
 )
 
 // TextOptions shape the report for people.
@@ -34,7 +32,7 @@ func (r *Result) WriteText(w io.Writer, opts TextOptions) error {
 		_, err := io.WriteString(w, diag.ShownLines(fmt.Sprintf("%s: %s (%s)\n", r.Model, r.Status, r.Reason)))
 		return err
 	}
-	if r.Status == Infeasible && !r.HasPoint() { // there is no x and no F to show
+	if r.Status == status.Infeasible && !r.HasPoint() { // there is no x and no F to show
 		t.status()
 		fmt.Fprintf(&t.b, "seed %d, %.3g s\n", r.Seed, r.Time)
 		_, err := io.WriteString(w, diag.ShownLines(t.b.String()))
@@ -83,14 +81,14 @@ func (t *textReport) heading() {
 	r := t.r
 	t.status()
 	t.table(func(row func(cells ...string)) {
-		row("  F", number(float64(r.Upper.Objective)), r.Upper.Sense)
-		row("  g", number(float64(r.Lower.Objective)), r.Lower.Sense)
+		row("  F", r.Upper.Objective.Text(), r.Upper.Sense)
+		row("  g", r.Lower.Objective.Text(), r.Lower.Sense)
 		if r.Stationarity.Measure != "" {
-			row("  stationarity", brief(float64(r.Stationarity.Value)), t.measure())
+			row("  stationarity", r.Stationarity.Value.Brief(), t.measure())
 		}
 	})
 	if r.Global != nil {
-		fmt.Fprintf(&t.b, "  global: %s\n", r.Global.text())
+		fmt.Fprintf(&t.b, "  global: %s\n", r.Global.Text())
 	}
 	t.meaning()
 	if len(r.Lower.Dependent) > 0 {
@@ -105,7 +103,7 @@ func (t *textReport) heading() {
 // and where the gradient is exactly 0.
 func (t *textReport) meaning() {
 	r := t.r
-	if r.Status == Solved && r.Method != "" && (r.Global == nil || !r.Global.Proved && math.IsInf(float64(r.Global.Gap), 1)) {
+	if r.Status == status.Solved && r.Method != "" && (r.Global == nil || !r.Global.Proved && math.IsInf(float64(r.Global.Gap), 1)) {
 		more := "; --starts looks from more points"
 		if len(r.Starts) > 1 {
 			more = ""
@@ -182,7 +180,7 @@ func (t *textReport) measure() string {
 	s := t.r.Stationarity
 	text := s.Measure
 	if s.Delta > 0 {
-		text += ", delta " + brief(float64(s.Delta))
+		text += ", delta " + s.Delta.Brief()
 	}
 	if !s.Strict {
 		text += "; strict complementarity fails: F may have a kink here"
@@ -198,7 +196,7 @@ func (t *textReport) hypergradient() {
 	if !t.evaluation() {
 		return
 	}
-	title := "hypergradient, error " + brief(float64(r.Stationarity.GradientError))
+	title := "hypergradient, error " + r.Stationarity.GradientError.Brief()
 	if !r.Stationarity.Strict {
 		title += "; strict complementarity fails: F may have a kink here"
 	}
@@ -287,24 +285,6 @@ func (t *textReport) marked(title string, vs Values, marks map[string]string) {
 	})
 }
 
-// Rounded is the array without entries that are rounding beside its largest, which are 0: a
-// solve leaves a part in 10^13 of it. Documents and tables have all digits.
-func (v Value) Rounded() Value {
-	size := 0.0
-	for _, f := range v.Data {
-		if a := math.Abs(f); a > size && !math.IsInf(a, 1) {
-			size = a
-		}
-	}
-	v.Data = slices.Clone(v.Data)
-	for i, f := range v.Data {
-		if math.Abs(f) <= 1e-13*size {
-			v.Data[i] = 0
-		}
-	}
-	return v
-}
-
 // lower writes the lower variables, by follower where they have names.
 func (t *textReport) lower() {
 	if e := float64(t.r.Lower.ErrorBound); len(t.r.Lower.Units) == 0 && e > 0 && !math.IsInf(e, 1) {
@@ -367,15 +347,15 @@ func (t *textReport) footer() {
 		fmt.Fprintf(&t.b, "calls to verify the result: %s\n", v.Text())
 	}
 	if r.Budget != nil {
-		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", brief(float64(r.Budget.Evaluations)), r.Budget.Basis, r.Budget.Actual)
+		fmt.Fprintf(&t.b, "budget: predicted %s evaluations of F (%s), took %d\n", r.Budget.Evaluations.Brief(), r.Budget.Basis, r.Budget.Actual)
 	}
 	if r.Check != nil {
 		fmt.Fprintf(&t.b, "gradient check: the oracle and finite differences of F differ by %s (%s relative)\n",
-			brief(float64(r.Check.Error)), brief(float64(r.Check.Relative)))
+			r.Check.Error.Brief(), r.Check.Relative.Brief())
 	}
 	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
-		r.Lower.Status, brief(float64(r.Residuals.Stationarity)), brief(float64(r.Residuals.Primal)),
-		brief(float64(r.Residuals.Dual)), brief(float64(r.Residuals.Complementarity)))
+		r.Lower.Status, r.Residuals.Stationarity.Brief(), r.Residuals.Primal.Brief(),
+		r.Residuals.Dual.Brief(), r.Residuals.Complementarity.Brief())
 }
 
 func (t *textReport) table(fill func(row func(cells ...string))) {
@@ -384,18 +364,6 @@ func (t *textReport) table(fill func(row func(cells ...string))) {
 		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t "))
 	})
 	w.Flush()
-}
-
-// EntryName is the name of entry k (from 0, row-major) of a value, as rows
-// are named: travel, cap[3], flow[2, 1], flow["Rome", "Oslo"].
-func EntryName(v Value, k int) string {
-	if v.Axes != nil {
-		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
-	}
-	if v.keys != nil {
-		return v.Name + "[" + lang.TupleText(v.keys[k]) + "]"
-	}
-	return data.EntryName(v.Name, v.Shape, k)
 }
 
 // number prints as many digits as the error of what is written supports, ten at most. Three
@@ -409,9 +377,3 @@ func (t *textReport) number(f float64) string {
 	}
 	return strconv.FormatFloat(f+0, 'g', digits, 64)
 }
-
-// number prints ten significant digits, which is what answers are good for.
-func number(f float64) string { return strconv.FormatFloat(f+0, 'g', 10, 64) }
-
-// brief prints an order of magnitude.
-func brief(f float64) string { return strconv.FormatFloat(f+0, 'g', 3, 64) }

@@ -1,6 +1,8 @@
-package runtime
+package document
 
 import (
+	"bilevelc/runtime/status"
+	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -10,7 +12,7 @@ import (
 // The five sentences say what the fields of a document say, and name sections that the
 // documentation has.
 func TestWordsOfAResult(t *testing.T) {
-	text, err := os.ReadFile("../docs/results.md")
+	text, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -18,13 +20,13 @@ func TestWordsOfAResult(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(string(text), -1) {
 		anchors[strings.ReplaceAll(regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-")] = true
 	}
-	solved := &Result{Model: "m", Method: "goldstein", Oracle: "face", Status: Solved}
+	solved := &Result{Model: "m", Method: "goldstein", Oracle: "face", Status: status.Solved}
 	solved.Upper.Objective, solved.Upper.Sense, solved.Lower.Status = 7.5, "maximize", "solved"
 	solved.Stationarity.Value, solved.Stationarity.Delta = 1e-9, 1e-5
 	one := *solved
 	one.Lower.Weak = []string{"cap[3]"}
 	two := *solved
-	two.Lower.Weak, two.Status, two.Upper.Sense = []string{"cap[3]", "shelf"}, LimitReached, "minimize"
+	two.Lower.Weak, two.Status, two.Upper.Sense = []string{"cap[3]", "shelf"}, status.LimitReached, "minimize"
 	for _, c := range []struct {
 		r        *Result
 		document string
@@ -41,11 +43,11 @@ func TestWordsOfAResult(t *testing.T) {
 		{&two, `{"global": {"proved": false, "bound": "-Infinity", "gap": "Infinity", "nodes": 0, "why": "F has no bound"}, "lower": {"ties": {"rule": "optimistic", "unique": false, "worst": "NaN"}}}`,
 			[5]string{"Solved: no", "there is no bound on F", "2 rows", "other answers at this x that are as good for it, and F = 7.5", "none was found"}},
 	} {
-		o, err := outlookOf([]byte(c.document))
-		if err != nil {
+		r := *c.r
+		if err := json.Unmarshal([]byte(c.document), &r); err != nil {
 			t.Fatal(err)
 		}
-		for i, s := range c.r.words(o) {
+		for i, s := range r.Words() {
 			if !strings.Contains(s, c.want[i]) {
 				t.Errorf("%s\nsays %s\nwant %s", c.document, s, c.want[i])
 			}

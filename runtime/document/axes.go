@@ -1,4 +1,4 @@
-package runtime
+package document
 
 import (
 	"bytes"
@@ -34,11 +34,11 @@ func axisSizes(axes []Axis) []int {
 
 // NewValue is an array under a name, over axes where there are some.
 func NewValue(name string, a *data.Array, axes []Axis) Value {
-	return Value{Name: name, Shape: a.Shape, Data: a.Values()}.over(axes)
+	return Value{Name: name, Shape: a.Shape, Data: a.Values()}.Over(axes)
 }
 
-// over is v with axes, where there are some.
-func (v Value) over(axes []Axis) Value {
+// Over is v with axes, where there are some.
+func (v Value) Over(axes []Axis) Value {
 	if axes != nil {
 		v.Axes, v.Shape = axes, axisSizes(axes)
 	}
@@ -268,22 +268,22 @@ func ByLabel(name string, k *data.Keyed) Value {
 	return Value{Name: name, Data: k.Values, keys: k.Keys}
 }
 
-// fit brings a value to a declared shape: one that is given by label to the
+// Fit brings a value to a declared shape: one that is given by label to the
 // order of the labels. The error says what does not fit.
-func (v Value) fit(shape []int, axes []Axis) (Value, error) {
+func (v Value) Fit(shape []int, axes []Axis) (Value, error) {
 	if axes != nil {
 		shape = axisSizes(axes)
 	}
 	if v.keys == nil {
 		if !slices.Equal(v.Shape, shape) {
-			return v, fmt.Errorf("%s is declared as %s but given as %s", v.Name, shapeWords(shape), shapeWords(v.Shape))
+			return v, fmt.Errorf("%s is declared as %s but given as %s", v.Name, ShapeWords(shape), ShapeWords(v.Shape))
 		}
-		return v.over(axes), nil
+		return v.Over(axes), nil
 	}
 	if !labelled(axes) {
-		return v, fmt.Errorf("%s is declared as %s but given by label", v.Name, shapeWords(shape))
+		return v, fmt.Errorf("%s is declared as %s but given by label", v.Name, ShapeWords(shape))
 	}
-	out := Value{Name: v.Name}.over(axes)
+	out := Value{Name: v.Name}.Over(axes)
 	size := 1
 	for _, n := range shape {
 		size *= n
@@ -310,82 +310,14 @@ func (v Value) fit(shape []int, axes []Axis) (Value, error) {
 	return out, nil
 }
 
-// inOrder is a result whose values by label, as they are read from JSON, are in
-// the order of the model's sets; those that do not fit stay as they are.
-func (p *Problem) inOrder(r *Result) *Result {
-	out := *r
-	arrange := func(vs Values, shape func(name string) ([]int, []Axis, bool)) Values {
-		list := slices.Clone(vs)
-		for i, v := range list {
-			if dims, axes, known := shape(v.Name); known {
-				if fitted, err := v.fit(dims, axes); err == nil {
-					list[i] = fitted
-				}
-			}
-		}
-		return list
+// EntryName is the name of entry k (from 0, row-major) of a value, as rows
+// are named: travel, cap[3], flow[2, 1], flow["Rome", "Oslo"].
+func EntryName(v Value, k int) string {
+	if v.Axes != nil {
+		return v.Name + "[" + ir.Place(v.Axes, k) + "]"
 	}
-	variable := func(level *ir.Level) func(string) ([]int, []Axis, bool) {
-		return func(name string) ([]int, []Axis, bool) {
-			v := findVariable(level, name)
-			if v == nil {
-				return nil, nil, false
-			}
-			return v.Shape.Dims(), v.Axes, true
-		}
+	if v.keys != nil {
+		return v.Name + "[" + lang.TupleText(v.keys[k]) + "]"
 	}
-	family := func(rows []ir.Row) func(string) ([]int, []Axis, bool) {
-		return func(name string) ([]int, []Axis, bool) {
-			for _, row := range rows {
-				if row.Family.Name == name {
-					return row.Family.Shape.Dims(), row.Family.Axes, true
-				}
-			}
-			return nil, nil, false
-		}
-	}
-	reported := func(name string) ([]int, []Axis, bool) {
-		for _, item := range p.IR.Report {
-			if item.Name == name {
-				return item.Node.Shape.Dims(), item.Axes, true
-			}
-		}
-		return nil, nil, false
-	}
-	out.Upper.Variables = arrange(r.Upper.Variables, variable(&p.IR.Upper))
-	out.Upper.Hypergradient = arrange(r.Upper.Hypergradient, variable(&p.IR.Upper))
-	out.Upper.Residuals = arrange(r.Upper.Residuals, family(p.IR.Coupled))
-	out.Upper.Multipliers = arrange(r.Upper.Multipliers, family(p.IR.Coupled))
-	out.Upper.Penalty = arrange(r.Upper.Penalty, family(p.IR.Coupled))
-	out.Lower.Variables = arrange(r.Lower.Variables, variable(&p.IR.Lower))
-	out.Lower.Units = arrange(r.Lower.Units, variable(&p.IR.Lower))
-	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
-	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
-	out.Report = arrange(r.Report, reported)
-	out.Sensitivity = slices.Clone(r.Sensitivity)
-	for i := range out.Sensitivity {
-		for _, side := range []**Rates{&out.Sensitivity[i].Right, &out.Sensitivity[i].Left} {
-			if *side != nil {
-				rates := **side
-				rates.Variables = arrange(rates.Variables, variable(&p.IR.Lower))
-				rates.Multipliers = arrange(rates.Multipliers, family(p.IR.Rows))
-				*side = &rates
-			}
-		}
-	}
-	out.Lower.Followers = slices.Clone(r.Lower.Followers)
-	for i := range out.Lower.Followers {
-		f := &out.Lower.Followers[i]
-		f.Variables = arrange(f.Variables, variable(&p.IR.Lower))
-		f.Multipliers = arrange(f.Multipliers, family(p.IR.Rows))
-		f.Objective = arrange(f.Objective, func(name string) ([]int, []Axis, bool) {
-			for _, b := range p.IR.Followers {
-				if b.Name == name {
-					return b.Objective.Node.Shape.Dims(), b.Objective.Axes, true
-				}
-			}
-			return nil, nil, false
-		})
-	}
-	return &out
+	return data.EntryName(v.Name, v.Shape, k)
 }

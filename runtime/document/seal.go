@@ -1,4 +1,4 @@
-package runtime
+package document
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ import (
 // times have a seal of their own, so that runs that differ in nothing else have
 // the same one.
 
-// sealOf is the seal of a document in JSON, and that of its times.
-func sealOf(text []byte) (seal, times string, err error) {
+// SealOf is the seal of a document in JSON, and that of its times.
+func SealOf(text []byte) (seal, times string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	var document map[string]any
@@ -79,14 +79,14 @@ func canonical(h hash.Hash, value any) {
 	}
 }
 
-// document is a Result without its methods.
-type document Result
+// plain is a Result without its methods.
+type plain Result
 
 // MarshalJSON writes the document with its seal. Numbers that are not finite are
 // strings; a certificate that holds one is left out, with a note, since its form
 // has no place for it.
 func (r Result) MarshalJSON() ([]byte, error) {
-	d := document(r)
+	d := plain(r)
 	if c := d.Certificate; c != nil && !c.Finite() {
 		d.Certificate = nil
 		d.Notes = append(append([]string(nil), d.Notes...), "the certificate holds numbers beyond the range of doubles and is left out")
@@ -105,18 +105,18 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.Seal, d.Phases.Seal, err = sealOf(text); err != nil {
+	if d.Seal, d.Phases.Seal, err = SealOf(text); err != nil {
 		return nil, err
 	}
 	return json.Marshal(d)
 }
 
-// ReadResult reads a result document.
-func ReadResult(text []byte) (*Result, error) {
+// Read reads a result document.
+func Read(text []byte) (*Result, error) {
 	if err := once(json.NewDecoder(bytes.NewReader(text)), ""); err != nil {
 		return nil, fmt.Errorf("not a result document: %w", err)
 	}
-	d := &document{}
+	d := &plain{}
 	if err := json.Unmarshal(text, d); err != nil {
 		return nil, fmt.Errorf("not a result document: %w", jsonfault.Plain(err))
 	}
@@ -133,7 +133,7 @@ func ReadResult(text []byte) (*Result, error) {
 			}
 		}
 	}
-	seal, times, err := sealOf(text)
+	seal, times, err := SealOf(text)
 	if err != nil {
 		return nil, fmt.Errorf("not a result document: %w", err)
 	}
@@ -171,34 +171,28 @@ func once(dec *json.Decoder, path string) error {
 	return nil
 }
 
+// Stored reports that the result was read from a document.
+func (r *Result) Stored() bool { return r.read }
+
 // Intact reports, of a result that was read from a document, that it is as it was
 // written: an error says what is wrong with its seal. A result that was never a
 // document is intact. A seal is no signature; see Verify for what the document claims.
 func (r *Result) Intact() error {
-	if flaw := r.sealed(); flaw != "" {
-		return errors.New(flaw)
-	}
-	return nil
-}
-
-// sealed reports what is wrong with the seal of a result that was read; "" where
-// it holds, or the result was never a document.
-func (r *Result) sealed() string {
 	switch {
 	case !r.read:
-		return ""
+		return nil
 	case r.Seal == "":
-		return "the document has no seal"
+		return errors.New("the document has no seal")
 	case r.broken:
-		return "the document was changed after it was written"
+		return errors.New("the document was changed after it was written")
 	}
 	text, err := json.Marshal(r)
 	if err != nil {
-		return err.Error()
+		return err
 	}
-	again := &document{}
+	again := &plain{}
 	if err := json.Unmarshal(text, again); err != nil || again.Seal != r.Seal || again.Phases.Seal != r.Phases.Seal {
-		return "the result was changed after it was read"
+		return errors.New("the result was changed after it was read")
 	}
-	return ""
+	return nil
 }

@@ -1,4 +1,4 @@
-package runtime
+package document
 
 import (
 	"bytes"
@@ -41,6 +41,24 @@ func (v Value) Rows() [][]float64 {
 	return rows
 }
 
+// Rounded is the array without entries that are rounding beside its largest, which are 0: a
+// solve leaves a part in 10^13 of it. Documents and tables have all digits.
+func (v Value) Rounded() Value {
+	size := 0.0
+	for _, f := range v.Data {
+		if a := math.Abs(f); a > size && !math.IsInf(a, 1) {
+			size = a
+		}
+	}
+	v.Data = slices.Clone(v.Data)
+	for i, f := range v.Data {
+		if math.Abs(f) <= 1e-13*size {
+			v.Data[i] = 0
+		}
+	}
+	return v
+}
+
 // Values is an ordered set of named values. In JSON it is an object whose
 // members keep the order of the model: a number, a list, or a list of rows, and,
 // for arrays over sets of labels, an object by label, with one level for each
@@ -77,19 +95,6 @@ func (vs Values) MarshalJSON() ([]byte, error) {
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
-}
-
-func (v Value) json() []byte {
-	var b bytes.Buffer
-	writeValue(&b, v)
-	return b.Bytes()
-}
-
-// unmarshalNumber decodes keeping numbers exact.
-func unmarshalNumber(text []byte, into *any) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	return dec.Decode(into)
 }
 
 func writeValue(b *bytes.Buffer, v Value) {
@@ -213,4 +218,16 @@ func readFloat(raw any) (float64, error) {
 	return 0, fmt.Errorf("expected a number, found %v", raw)
 }
 
-var negInf, posInf = math.Inf(-1), math.Inf(1)
+// ShapeWords is a shape in the words of messages.
+func ShapeWords(shape []int) string {
+	switch len(shape) {
+	case 0:
+		return "a number"
+	case 1:
+		return fmt.Sprintf("vector[%d]", shape[0])
+	case 2:
+	default:
+		return fmt.Sprintf("an array of shape %v", shape)
+	}
+	return fmt.Sprintf("matrix[%d, %d]", shape[0], shape[1])
+}
