@@ -9,6 +9,7 @@ import (
 	"bilevelc/ir/data"
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/lower"
 )
 
@@ -115,7 +116,7 @@ func (c *Checked) Text(explain bool) string {
 		return diag.ShownLines(b.String())
 	}
 	b.WriteString("methods\n")
-	p := &Problem{IR: c.Problem, Proof: c.Proof, Numeric: numericProblem(c.Problem, nil, nil)}
+	p := &Problem{IR: c.Problem, Proof: c.Proof, Numeric: compile.Problem(c.Problem, nil, nil)}
 	for _, m := range Methods() {
 		if c.rule == "" || m.Name == SystemMethod {
 			fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(p, c.rule))

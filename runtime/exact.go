@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/kkt"
 )
 
@@ -102,15 +103,15 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 		return nil, "", err
 	}
 	plain.Facts, plain.Blocks = proof.Facts(), facts.Blocks(&plain)
-	f, err := compileFunction(&plain, objectiveOf(&plain), nil)
+	f, err := compile.Objective(&plain, objectiveOf(&plain), nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("compiling the upper objective: %w", err)
 	}
-	g, err := compileFunction(&plain, plain.Lower.Objective, nil)
+	g, err := compile.Objective(&plain, plain.Lower.Objective, nil)
 	if err != nil {
 		return nil, "", fmt.Errorf("compiling the lower objective: %w", err)
 	}
-	numeric := numericProblem(&plain, f, g)
+	numeric := compile.Problem(&plain, f, g)
 	numeric.Blocks = plain.Blocks
 	out := &Problem{IR: &plain, Proof: proof, Numeric: numeric, Warnings: s.diags, f: f, g: g, phases: s.phases, shared: &shared{}, exactTies: rule}
 	why, linear := out.systemOf()

@@ -12,6 +12,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
+	"bilevelc/runtime/compile"
 )
 
 // Stage is one form of a model on its way through the compiler.
@@ -60,10 +61,10 @@ func dumpGradients(w io.Writer, p *Problem) error {
 func dumpPrograms(w io.Writer, p *Problem) error {
 	for _, part := range []struct {
 		name string
-		fn   *compiled
+		fn   *compile.Function
 	}{{"f", p.f}, {"g", p.g}} {
 		fmt.Fprintf(w, "program of %s\n", part.name)
-		if err := part.fn.program.Dump(w); err != nil {
+		if err := part.fn.Program().Dump(w); err != nil {
 			return err
 		}
 		fmt.Fprintln(w)

@@ -9,6 +9,7 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/ir/facts"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/exchange"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/problem"
@@ -110,15 +111,15 @@ func (p *Problem) plainNumeric(bound *ir.Problem) (*problem.Problem, error) {
 	if plain.Penalized != nil {
 		objective = plain.Penalized
 	}
-	f, err := compileFunction(&plain, objective, nil)
+	f, err := compile.Objective(&plain, objective, nil)
 	if err != nil {
 		return nil, err
 	}
-	g, err := compileFunction(&plain, plain.Lower.Objective, nil)
+	g, err := compile.Objective(&plain, plain.Lower.Objective, nil)
 	if err != nil {
 		return nil, err
 	}
-	out := numericProblem(&plain, f, g)
+	out := compile.Problem(&plain, f, g)
 	out.Facts.JointlyQuadratic = facts.NewDegrees(plain.Graph, expr.DependsX|expr.DependsY).Of(plain.Lower.Objective).Deg <= 2
 	out.Blocks = facts.Blocks(&plain)
 	return out, nil

@@ -11,6 +11,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/qp"
@@ -38,8 +39,8 @@ func (p *Problem) explainFailure(r *Result, err error) {
 				"bound the upper variables: var x: real in box(lo, hi), or constraints under `subject to`"
 		}
 	case NumericalFailure:
-		for _, fn := range []*compiled{p.g, p.f} {
-			if fault := fn.trace(); fault != nil {
+		for _, fn := range []*compile.Function{p.g, p.f} {
+			if fault := fn.Trace(); fault != nil {
 				p.label(fault)
 				r.Reason += ": " + fault.Error()
 				d := r.Diagnostics.Errorf(diag.RunNotFinite, fault.Node.Span, "%s", fault.Error())
@@ -96,7 +97,7 @@ func (p *Problem) infeasible(r *Result) {
 		q.Lo[j], q.Hi[j] = math.Inf(-1), math.Inf(1)
 	}
 	for i, row := range rows {
-		q.Equal[i] = rowKind(row) == problem.Equal
+		q.Equal[i] = compile.Kind(row) == problem.Equal
 		if i < upper {
 			add(p.IR.X.E, i, i, 0, 1)
 			q.B[i] = p.IR.X.Rhs[i]

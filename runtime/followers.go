@@ -5,65 +5,7 @@ import (
 	"slices"
 
 	"bilevelc/ir"
-	"bilevelc/ir/facts"
-	"bilevelc/runtime/problem"
 )
-
-// How followers are dealt out to parts that are solved apart. Each part has a
-// compiled program and a solve of its own, which cost more than a small part
-// saves: on the machine of bench/README.md a lower level in parts is the
-// faster one from about minPart entries a part.
-const (
-	minPart  = 16 // entries
-	maxParts = 16
-)
-
-// divide compiles the parts of g in which the lower level is solved, groups of
-// the model's independent followers; none where they are too few or too small.
-func divide(p *ir.Problem, to *problem.Problem, before *Problem) error {
-	groups := deal(p.Blocks, min(maxParts, p.Lower.Dim/minPart))
-	if len(groups) < 2 {
-		return nil
-	}
-	roots, err := facts.Split(p, groups)
-	if err != nil {
-		return nil // too large to be written out: g is solved as a whole
-	}
-	parts := make([]problem.Function, len(roots))
-	for k, root := range roots {
-		if parts[k], err = compileObjective(p, root, len(groups[k]), before.compiledPart(groups, k)); err != nil {
-			return fmt.Errorf("follower %d: %w", k+1, err)
-		}
-	}
-	to.Blocks, to.Parts = groups, parts
-	return nil
-}
-
-// deal puts blocks into at most n groups of about one size: each block, the
-// largest first, into the group with the fewest entries. Groups are ascending.
-func deal(blocks [][]int, n int) [][]int {
-	n = min(n, len(blocks))
-	if n < 2 {
-		return nil
-	}
-	order := slices.Clone(blocks)
-	slices.SortStableFunc(order, func(a, b []int) int { return len(b) - len(a) })
-	groups := make([][]int, n)
-	for _, block := range order {
-		least := 0
-		for k := range groups {
-			if len(groups[k]) < len(groups[least]) {
-				least = k
-			}
-		}
-		groups[least] = append(groups[least], block...)
-	}
-	for _, g := range groups {
-		slices.Sort(g)
-	}
-	slices.SortFunc(groups, func(a, b []int) int { return a[0] - b[0] })
-	return groups
-}
 
 // ownBlocks are the independent followers without the hidden variables that restate
 // kinks (ir.Restated).

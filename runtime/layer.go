@@ -118,7 +118,7 @@ func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) 
 		return nil, outcome(ctx, err)
 	}
 	_, dy, rows := l.p.Dims()
-	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: l.p.units.leave(pt.Lower.Y)[:dy:dy], Lambda: pt.Lower.Lambda[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
+	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: l.p.units.Leave(pt.Lower.Y)[:dy:dy], Lambda: pt.Lower.Lambda[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
 	for _, i := range pt.Undecided {
 		if i < l.p.Numeric.Rows.Len() {
 			e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(i))
@@ -184,7 +184,7 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 		return nil, 0, err
 	}
 	product = make([]float64, dx)
-	accuracy, err = s.Reverse(ctx, product, e.layer.p.units.leave(padded(dy, e.layer.p.Numeric.Dy)), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
+	accuracy, err = s.Reverse(ctx, product, e.layer.p.units.Leave(padded(dy, e.layer.p.Numeric.Dy)), padded(dlambda, e.layer.p.Numeric.Rows.Len()))
 	var kink *KinkError
 	if err != nil && !errors.As(err, &kink) {
 		return nil, 0, outcome(ctx, err)
@@ -222,7 +222,7 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
 		return nil, outcome(ctx, err)
 	}
 	_, ny, rows := e.layer.Dims()
-	return &Tangent{Y: e.layer.p.units.leave(t.Y)[:ny:ny], Lambda: t.Lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.leaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
+	return &Tangent{Y: e.layer.p.units.Leave(t.Y)[:ny:ny], Lambda: t.Lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.LeaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
 }
 
 // sensitivity is made when a derivative is first asked for.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -156,7 +157,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
 			}
 			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*pt.Lower.Value+0), pt.Strict
-			out.Variables = variables(&p.IR.Lower, units.leave(pt.Lower.Y), 1)
+			out.Variables = variables(&p.IR.Lower, units.Leave(pt.Lower.Y), 1)
 			out.Multipliers = multiplierValues(p.IR.Rows, pt.Lower.Lambda)
 			active, _ := pt.Rows()
 			out.Active = rowNames(p.IR.Rows, active)
@@ -172,7 +173,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 }
 
 // alongLine is what evaluates F on a line, in units of y, and counts the calls.
-func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64) (*oracle.Point, units, error), calls func() Calls, err error) {
+func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64) (*oracle.Point, compile.Units, error), calls func() Calls, err error) {
 	if q := p.evaluates(opts); q != nil {
 		if err := q.takes(opts); err != nil {
 			return nil, nil, err
@@ -183,7 +184,7 @@ func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context, x []float64) (*oracle.Point, units, error) {
+		return func(ctx context.Context, x []float64) (*oracle.Point, compile.Units, error) {
 			at, err := e.at(ctx, x)
 			if err != nil {
 				return nil, nil, err
@@ -195,7 +196,7 @@ func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64
 	if err != nil {
 		return nil, nil, err
 	}
-	return func(ctx context.Context, x []float64) (*oracle.Point, units, error) {
+	return func(ctx context.Context, x []float64) (*oracle.Point, compile.Units, error) {
 		pt, err := h.Value(ctx, x)
 		if err == nil {
 			pt, err = h.WithoutPenalty(ctx, pt)

@@ -23,6 +23,7 @@ import (
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
+	"bilevelc/runtime/input"
 )
 
 // Model is a checked model, not yet bound to data.
@@ -69,6 +70,13 @@ func CompileFile(path string) (*Model, error) {
 	return Compile(path, string(text))
 }
 
+// Data gives numbers to a model by name, and Sparse a matrix by its entries: package input
+// says which Go values serve.
+type (
+	Data   = input.Data
+	Sparse = input.Sparse
+)
+
 // BindOptions are the choices of binding.
 type BindOptions struct {
 	Seed uint64 // of generated data
@@ -95,7 +103,7 @@ var bindProofs = curvature.Options{MaxWork: curvature.Defaults().MaxWork / 10,
 
 // Bind gives the model its data and compiles it. The error is a diag.List.
 func (m *Model) Bind(d Data, opts BindOptions) (*Problem, error) {
-	set, err := d.set()
+	set, err := d.Set()
 	if err != nil {
 		return nil, err
 	}

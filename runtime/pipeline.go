@@ -15,6 +15,7 @@ import (
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 	"bilevelc/parser"
+	"bilevelc/runtime/compile"
 )
 
 // The story of a model. Compile, Bind and Check are all told here, each as far as
@@ -125,7 +126,7 @@ func (s *steps) breakTies(bound *ir.Problem, abstract bool) (*ir.Problem, *ties,
 type proven struct {
 	proof *curvature.Proof
 	in    *ir.Problem
-	units units
+	units compile.Units
 }
 
 // prove finds what is true of a problem, and notes it there, with the followers
@@ -137,7 +138,7 @@ func (s *steps) prove(bound *ir.Problem) (*proven, error) {
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	in, u := s.inUnits(bound, proof, limits)
+	in, u := compile.InUnits(bound, proof, limits)
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
@@ -161,24 +162,24 @@ func (s *steps) compile(bound *ir.Problem, known *proven) (*Problem, error) {
 	if before == nil {
 		before = &Problem{}
 	}
-	f, err := compileFunction(in, objective, before.f)
+	f, err := compile.Objective(in, objective, before.f)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the upper objective: %w", err)
 	}
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	g, err := compileFunction(in, in.Lower.Objective, before.g)
+	g, err := compile.Objective(in, in.Lower.Objective, before.g)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	if err := s.ended(); err != nil {
 		return nil, err
 	}
-	f.explains(own, known.units)
-	g.explains(bound.Lower.Objective, known.units)
-	numeric := numericProblem(in, f, g)
-	if err := divide(in, numeric, s.before); err != nil {
+	f.Explain(own, known.units)
+	g.Explain(bound.Lower.Objective, known.units)
+	numeric := compile.Problem(in, f, g)
+	if err := compile.Divide(in, numeric, before.Numeric); err != nil {
 		return nil, fmt.Errorf("compiling the lower objective: %w", err)
 	}
 	s.phases.Compile += s.watch.lap()

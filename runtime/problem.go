@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
@@ -25,9 +26,9 @@ type Problem struct {
 	// Warnings are the diagnostics that did not stop the binding.
 	Warnings diag.List
 
-	f, g  *compiled
-	units units // of y
-	ties  *ties // nil for a strongly convex follower
+	f, g  *compile.Function
+	units compile.Units // of y
+	ties  *ties         // nil for a strongly convex follower
 	// exact is the problem with the follower as it stands, where its KKT system can be kept (exactly); nil else. exactTies is the rule that such a
 	// problem has.
 	exact     *Problem
@@ -38,7 +39,12 @@ type Problem struct {
 }
 
 // Units are what y is divided by, entry by entry, for the y of Numeric: powers of two. nil where all are 1.
-func (p *Problem) Units() Values { return p.units.values(&p.IR.Lower) }
+func (p *Problem) Units() Values {
+	if p.units == nil {
+		return nil
+	}
+	return variables(&p.IR.Lower, p.units, 1)
+}
 
 // variables cuts a vector over a level's variables into named values.
 func variables(level *ir.Level, v []float64, sign float64) Values {
@@ -116,7 +122,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	r.Lower = LowerResult{
 		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
-		Variables:   variables(&p.IR.Lower, p.units.leave(s.Y), 1),
+		Variables:   variables(&p.IR.Lower, p.units.Leave(s.Y), 1),
 		Units:       p.Units(),
 		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
 		Active:      rowNames(p.IR.Rows, active), Weak: rowNames(p.IR.Rows, weak),
@@ -136,11 +142,11 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		r.Notes = append(r.Notes, note)
 	}
 	r.Stationarity.Strict = pt.Strict
-	if err := p.byFollower(r, pt.X, p.units.leave(s.Y)); err != nil {
+	if err := p.byFollower(r, pt.X, p.units.Leave(s.Y)); err != nil {
 		return err
 	}
 	var err error
-	r.Report, err = p.report(pt.X, p.Numeric.Answer(p.units.leave(s.Y), s.Lambda))
+	r.Report, err = p.report(pt.X, p.Numeric.Answer(p.units.Leave(s.Y), s.Lambda))
 	return err
 }
 

@@ -70,9 +70,9 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 	_, upperSign := sense(&p.IR.Upper)
 	return &Rates{
 		Objective:      Number(upperSign*sign*t.F + 0),
-		Variables:      variables(&p.IR.Lower, p.units.leave(t.Y), sign),
+		Variables:      variables(&p.IR.Lower, p.units.Leave(t.Y), sign),
 		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, t.Lambda, sign),
-		ErrorVariables: Number(p.units.leaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
+		ErrorVariables: Number(p.units.LeaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
 	}, nil
 }
 

@@ -28,8 +28,8 @@ func (p *Problem) borrow(ctx context.Context) (own *Problem, done func()) {
 	}
 	return own, func() {
 		if ctx.Err() == nil {
-			own.f.trace() // the next one does not hear of faults of this one
-			own.g.trace()
+			own.f.Trace() // the next one does not hear of faults of this one
+			own.g.Trace()
 			p.shared.idle.Put(own)
 		}
 	}
@@ -38,24 +38,17 @@ func (p *Problem) borrow(ctx context.Context) (own *Problem, done func()) {
 // apart is the problem with evaluators, and faults found by them, of its own.
 func (p *Problem) apart() *Problem {
 	own := *p
-	own.f, own.g = p.f.apart(), p.g.apart()
+	own.f, own.g = p.f.Apart(), p.g.Apart()
 	numeric := p.Numeric.Clone()
 	numeric.F, numeric.G = own.f, own.g
 	own.Numeric = numeric
 	if p.ties != nil {
 		t := *p.ties
-		t.g = t.g.apart()
+		t.g = t.g.Apart()
 		own.ties = &t
 	}
 	if p.exact != nil {
 		own.exact = p.exact.apart()
 	}
 	return &own
-}
-
-// apart is Clone with faults of its own.
-func (c *compiled) apart() *compiled {
-	d := *c
-	d.Evaluator, d.faults = c.Evaluator.Clone(), &faults{}
-	return &d
 }

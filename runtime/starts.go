@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -70,9 +71,9 @@ func (p *Problem) runStarts(ctx context.Context, c *chosen, opts Options, start 
 
 // callCost is how many numbers a call of f, and one of g, reads, about.
 func (p *Problem) callCost() outer.Cost {
-	of := func(c *compiled) float64 {
-		arena, _ := c.program.ArenaBytes()
-		return float64(arena+c.program.DataBytes()) / 8
+	of := func(c *compile.Function) float64 {
+		arena, _ := c.Program().ArenaBytes()
+		return float64(arena+c.Program().DataBytes()) / 8
 	}
 	return outer.Cost{F: of(p.f), G: of(p.g)}
 }

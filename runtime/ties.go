@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"bilevelc/ir"
+	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 )
@@ -46,10 +47,10 @@ const (
 type ties struct {
 	rule         string
 	tau          float64
-	plain        *ir.Problem // with the objective as the user wrote it
-	g            *compiled   // that objective
-	cost, profit float64     // sizes of the gradients of g and f in y
-	reach        float64     // of y: the distance of the rows from 0
+	plain        *ir.Problem       // with the objective as the user wrote it
+	g            *compile.Function // that objective
+	cost, profit float64           // sizes of the gradients of g and f in y
+	reach        float64           // of y: the distance of the rows from 0
 	// building guards the graph of plain while it grows: regularizations are made
 	// during a run.
 	building *sync.Mutex
@@ -100,11 +101,11 @@ func (t *ties) at(tau float64) (*ir.Problem, error) {
 // ball of the reach of the rows.
 func (t *ties) measure() error {
 	p := t.plain
-	f, err := compileFunction(p, p.Upper.Objective, nil)
+	f, err := compile.Objective(p, p.Upper.Objective, nil)
 	if err != nil {
 		return err
 	}
-	if t.g, err = compileObjective(p, p.Lower.Objective, p.Lower.Dim, nil); err != nil {
+	if t.g, err = compile.Scalar(p, p.Lower.Objective, p.Lower.Dim, nil); err != nil {
 		return err
 	}
 	t.cost, t.profit, t.reach = 0, 0, 0
@@ -157,7 +158,7 @@ func (t *ties) measure() error {
 			y[j] = t.reach * math.Abs(sign) / math.Sqrt(float64(p.Lower.Dim))
 		}
 	}
-	t.g.trace() // points outside of a domain were only tried
+	t.g.Trace() // points outside of a domain were only tried
 	if t.cost == 0 {
 		t.cost = 1
 	}

@@ -3,13 +3,10 @@ package runtime
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"bilevelc/codegen"
 	"bilevelc/ir"
 	"bilevelc/ir/curvature"
 	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
 )
 
 // origin is what a problem was bound from, for Update.
@@ -35,7 +32,7 @@ type origin struct {
 // The error is a diag.List for data that the model refuses, and a *UsageError for data
 // that change the shape of x, y or the rows: those need Bind.
 func (p *Problem) Update(d Data) (*Problem, error) {
-	changed, err := d.set()
+	changed, err := d.Set()
 	if err != nil {
 		return nil, err
 	}
@@ -76,45 +73,10 @@ func sameShapes(before, after *ir.Problem) error {
 	return nil
 }
 
-// again is a compiled function for another expression of the same operations, without
-// differentiating it; nil where it is not one, or c is nil.
-func (c *compiled) again(p *ir.Problem, root *expr.Node) (*compiled, error) {
-	if c == nil {
-		return nil, nil
-	}
-	counterpart, ok := expr.Correspond(c.root, root)
-	if !ok {
-		return nil, nil
-	}
-	graph, ok := c.graph.Rebound(p.Graph, counterpart)
-	if !ok {
-		return nil, nil
-	}
-	next := &compiled{program: c.program, graph: graph, root: root, faults: &faults{}}
-	if numbers := (&expr.Comparison{}); !numbers.Same(c.root, root) {
-		var err error
-		if next.program, err = codegen.Compile(graph, codegen.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	next.Evaluator = next.program.NewEvaluator()
-	return next, nil
-}
-
 // earlier is what proofs may take over from a problem; nil from none.
 func (p *Problem) earlier() *curvature.Earlier {
 	if p == nil {
 		return nil
 	}
 	return &curvature.Earlier{Problem: p.IR, Proof: p.Proof}
-}
-
-// compiledPart is the compiled part k of g in a problem that is divided into the same groups;
-// nil in another.
-func (p *Problem) compiledPart(groups [][]int, k int) *compiled {
-	if p == nil || !slices.EqualFunc(p.Numeric.Blocks, groups, slices.Equal[[]int]) {
-		return nil
-	}
-	c, _ := p.Numeric.Parts[k].(*compiled)
-	return c
 }

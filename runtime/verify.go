@@ -90,7 +90,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	if doc.Y, err = vectorOf(&p.IR.Lower, r.Lower.Variables); err != nil {
 		return nil, err
 	}
-	doc.Y = p.units.enter(doc.Y)
+	doc.Y = p.units.Enter(doc.Y)
 	if doc.Lambda, err = multipliersOf(p.IR.Rows, r.Lower.Multipliers); err != nil {
 		return nil, err
 	}

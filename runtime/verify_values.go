@@ -55,7 +55,7 @@ func (c *claims) values() {
 		}
 		c.check("names and shapes of "+vs.name, ok, "")
 	}
-	c.check("lower.units", slices.EqualFunc(c.r.Lower.Units, c.p.units.values(&c.p.IR.Lower), func(a, b Value) bool {
+	c.check("lower.units", slices.EqualFunc(c.r.Lower.Units, c.p.Units(), func(a, b Value) bool {
 		return a.Name == b.Name && slices.Equal(a.Data, b.Data)
 	}), "")
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
@@ -72,7 +72,7 @@ func (c *claims) values() {
 			}
 		}
 	}
-	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.p.units.leave(c.doc.Y), c.doc.Lambda))
+	again, err := c.p.report(c.doc.X, c.p.Numeric.Answer(c.p.units.Leave(c.doc.Y), c.doc.Lambda))
 	if err != nil {
 		c.check("report", false, "%v", err)
 		return
@@ -122,7 +122,7 @@ func (c *claims) ties() {
 func (c *claims) followers() {
 	fresh := &Result{}
 	fresh.Lower.Variables, fresh.Lower.Multipliers = c.r.Lower.Variables, c.r.Lower.Multipliers
-	if err := c.p.byFollower(fresh, c.doc.X, c.p.units.leave(c.doc.Y)); err != nil {
+	if err := c.p.byFollower(fresh, c.doc.X, c.p.units.Leave(c.doc.Y)); err != nil {
 		c.check("followers", false, "%v", err)
 		return
 	}

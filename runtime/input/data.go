@@ -1,4 +1,5 @@
-package runtime
+// Package input makes arrays of the Go values that a program gives to a model by name.
+package input
 
 import (
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 
+	"bilevelc/runtime/document"
 	"bilevelc/runtime/linalg"
 )
 
@@ -42,8 +44,8 @@ type Sparse struct {
 	V          []float64
 }
 
-// set converts the map. The error is a diag.List with what is wrong in all of it.
-func (d Data) set() (*data.Set, error) {
+// Set converts the map. The error is a diag.List with what is wrong in all of it.
+func (d Data) Set() (*data.Set, error) {
 	s := &data.Set{}
 	var diags diag.List
 	for _, name := range slices.Sorted(maps.Keys(d)) {
@@ -213,7 +215,7 @@ func write(b *strings.Builder, v reflect.Value, depth int) (bad string) {
 	case v.CanUint() && numeric(v.Type()):
 		b.WriteString(strconv.FormatUint(v.Uint(), 10))
 	case numeric(v.Type()):
-		text, _ := Number(v.Float()).MarshalJSON()
+		text, _ := document.Number(v.Float()).MarshalJSON()
 		b.Write(text)
 	case v.Kind() == reflect.Bool:
 		b.WriteString(strconv.FormatBool(v.Bool()))

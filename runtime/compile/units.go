@@ -1,4 +1,4 @@
-package runtime
+package compile
 
 import (
 	"math"
@@ -8,19 +8,19 @@ import (
 	"bilevelc/ir/expr"
 )
 
-// units are those in which the lower level is solved: y = units times z, entry by entry, and z
+// Units are those in which the lower level is solved: y = units times z, entry by entry, and z
 // is what Numeric, with its solvers and its verification, sees. nil stands for units of 1.
 //
 // Where entries of y curve g by very different amounts, because one is in grams and another in
 // megatons, or a coefficient is 1e150, no rounding is small beside all of them: in units in
 // which they curve alike it is. They are powers of two, so that going there and back again
 // rounds nothing.
-type units []float64
+type Units []float64
 
-// inUnits is the problem in units for y, with its proof, where that is better solved than as
+// InUnits is the problem in units for y, with its proof, where that is better solved than as
 // it stands; else the problem itself. What the proof of the problem leaves unknown is then
 // taken from there.
-func (s *steps) inUnits(bound *ir.Problem, proof *curvature.Proof, limits curvature.Options) (*ir.Problem, units) {
+func InUnits(bound *ir.Problem, proof *curvature.Proof, limits curvature.Options) (*ir.Problem, Units) {
 	if bound.Plain != nil || bound.Restated != nil || len(bound.Unbound) > 0 || !proof.IllConditioned() {
 		return bound, nil // followers with ties or kinks have terms of their own units
 	}
@@ -41,8 +41,8 @@ func (s *steps) inUnits(bound *ir.Problem, proof *curvature.Proof, limits curvat
 	return in, u
 }
 
-// leave is y of a z; a slice of its own where there are units.
-func (u units) leave(z []float64) []float64 {
+// Leave is y of a z; a slice of its own where there are units.
+func (u Units) Leave(z []float64) []float64 {
 	if u == nil {
 		return z
 	}
@@ -53,8 +53,8 @@ func (u units) leave(z []float64) []float64 {
 	return y
 }
 
-// enter is z of a y.
-func (u units) enter(y []float64) []float64 {
+// Enter is z of a y.
+func (u Units) Enter(y []float64) []float64 {
 	if u == nil {
 		return y
 	}
@@ -65,8 +65,8 @@ func (u units) enter(y []float64) []float64 {
 	return z
 }
 
-// leaveError bounds the error of y for one of z.
-func (u units) leaveError(of float64) float64 {
+// LeaveError bounds the error of y for one of z.
+func (u Units) LeaveError(of float64) float64 {
 	largest := 1.0
 	for j, v := range u {
 		if j == 0 || v > largest {
@@ -79,19 +79,11 @@ func (u units) leaveError(of float64) float64 {
 	return largest * of
 }
 
-// values are the units under the names of the lower variables; none where they are 1.
-func (u units) values(level *ir.Level) Values {
-	if u == nil {
-		return nil
-	}
-	return variables(level, u, 1)
-}
-
 // trace explains the first value or gradient of the model's own expression that was not finite.
-func (u units) trace(root *expr.Node, x, z []float64) *expr.Fault {
+func (u Units) trace(root *expr.Node, x, z []float64) *expr.Fault {
 	y := z
 	if u != nil { // multipliers and weights may follow z
-		y = append(u.leave(z[:len(u)]), z[len(u):]...)
+		y = append(u.Leave(z[:len(u)]), z[len(u):]...)
 	}
 	if f := expr.Trace(root, x, y); f != nil {
 		return f

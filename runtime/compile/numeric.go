@@ -1,4 +1,6 @@
-package runtime
+// Package compile makes the numeric problem, as solvers see it, of a bound one: f and g and
+// what parts g falls into as compiled functions, in units for y, with rows and facts.
+package compile
 
 import (
 	"math"
@@ -14,8 +16,8 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// numericProblem hands the compiled f and g and the rows over to the solvers.
-func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
+// Problem hands the compiled f and g and the rows over to the solvers.
+func Problem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	out := &problem.Problem{
 		Name: p.Name, Dx: p.Upper.Dim, Dy: p.Lower.Dim, F: f, G: g,
 		Rows:  &problem.Rows{A: p.A, B: p.B, Rhs: p.Rhs},
@@ -45,7 +47,7 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	// Penalized is f + w'c with further variables w: of degree two or less only where c is affine.
 	out.Facts.AffineCoupled = p.Penalized == nil || degrees.Of(p.Penalized).Deg <= 2
 	for _, row := range p.Rows {
-		kind := rowKind(row)
+		kind := Kind(row)
 		out.Rows.Kind = append(out.Rows.Kind, kind)
 		out.Rows.Name = append(out.Rows.Name, row.Name)
 		if kind == problem.AtMost {
@@ -55,13 +57,13 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	if len(p.Coupled) > 0 {
 		out.Coupled = &problem.Coupled{Weight: make([]float64, len(p.Coupled))}
 		for _, row := range p.Coupled {
-			out.Coupled.Kind = append(out.Coupled.Kind, rowKind(row))
+			out.Coupled.Kind = append(out.Coupled.Kind, Kind(row))
 			out.Coupled.Name = append(out.Coupled.Name, row.Name)
 			out.Facts.DegreeCoupled = append(out.Facts.DegreeCoupled, row.Degree)
 		}
 	}
 	for _, row := range p.X.Rows {
-		out.X.Kind = append(out.X.Kind, rowKind(row))
+		out.X.Kind = append(out.X.Kind, Kind(row))
 		out.X.Name = append(out.X.Name, row.Name)
 	}
 	for _, ball := range p.X.Balls {
@@ -73,27 +75,28 @@ func numericProblem(p *ir.Problem, f, g problem.Function) *problem.Problem {
 	return out
 }
 
-func rowKind(row ir.Row) problem.Kind {
+// Kind is that of a row.
+func Kind(row ir.Row) problem.Kind {
 	if row.Equal {
 		return problem.Equal
 	}
 	return problem.AtMost
 }
 
-// compileFunction turns a scalar expression into a compiled function of
+// Objective turns a scalar expression into a compiled function of
 // (x, y) with its gradients; in the upper objective multipliers and the weights of
 // coupled constraints follow y.
-func compileFunction(p *ir.Problem, root *expr.Node, before *compiled) (*compiled, error) {
+func Objective(p *ir.Problem, root *expr.Node, before *Function) (*Function, error) {
 	dy := p.Lower.Dim
 	if root != p.Lower.Objective {
 		dy += len(p.Duals) + len(p.Coupled)
 	}
-	return compileObjective(p, root, dy, before)
+	return Scalar(p, root, dy, before)
 }
 
-// compileObjective is compileFunction where the lower variables in root are dy
+// Scalar is Objective where the lower variables in root are dy
 // entries. before is another one, of the same operations perhaps, or nil.
-func compileObjective(p *ir.Problem, root *expr.Node, dy int, before *compiled) (*compiled, error) {
+func Scalar(p *ir.Problem, root *expr.Node, dy int, before *Function) (*Function, error) {
 	if again, err := before.again(p, root); again != nil || err != nil {
 		return again, err
 	}
@@ -105,19 +108,19 @@ func compileObjective(p *ir.Problem, root *expr.Node, dy int, before *compiled) 
 	if err != nil {
 		return nil, err
 	}
-	return &compiled{Evaluator: program.NewEvaluator(), program: program, graph: graph, root: root, faults: &faults{}}, nil
+	return &Function{Evaluator: program.NewEvaluator(), program: program, graph: graph, root: root, faults: &faults{}}, nil
 }
 
-// compiled is an evaluator as the solvers' Function. It remembers the first
+// Function is an evaluator as the solvers' Function. It remembers the first
 // point at which a value or a gradient was not finite, so that a failure can be traced to
 // the subexpression that made it.
-type compiled struct {
+type Function struct {
 	*codegen.Evaluator
 	program *codegen.Program
 	graph   *autodiff.Graph // what it was compiled from, for Update
 	root    *expr.Node
 	own     *expr.Node // as the model says it, in whose y faults are explained; nil: root
-	units   units
+	units   Units
 	faults  *faults // shared by clones
 
 	slopes *curvature.Slopes // nil until one is asked for
@@ -129,7 +132,7 @@ type faults struct {
 	x, y []float64
 }
 
-func (c *compiled) note(v float64, x, y []float64) float64 {
+func (c *Function) note(v float64, x, y []float64) float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		c.faults.mu.Lock()
 		if c.faults.x == nil {
@@ -141,15 +144,15 @@ func (c *compiled) note(v float64, x, y []float64) float64 {
 }
 
 // Value implements problem.Function.
-func (c *compiled) Value(x, y []float64) float64 { return c.note(c.Evaluator.Value(x, y), x, y) }
+func (c *Function) Value(x, y []float64) float64 { return c.note(c.Evaluator.Value(x, y), x, y) }
 
 // ValueGradY implements problem.Function.
-func (c *compiled) ValueGradY(dst, x, y []float64) float64 {
+func (c *Function) ValueGradY(dst, x, y []float64) float64 {
 	return c.note(c.Evaluator.ValueGradY(dst, x, y), x, y)
 }
 
 // ValueGrad implements problem.Function.
-func (c *compiled) ValueGrad(dstX, dstY, x, y []float64) float64 {
+func (c *Function) ValueGrad(dstX, dstY, x, y []float64) float64 {
 	v := c.note(c.Evaluator.ValueGrad(dstX, dstY, x, y), x, y)
 	c.noteSlope(dstX, x, y)
 	c.noteSlope(dstY, x, y)
@@ -157,14 +160,14 @@ func (c *compiled) ValueGrad(dstX, dstY, x, y []float64) float64 {
 }
 
 // GradX implements problem.Function.
-func (c *compiled) GradX(dst, x, y []float64) {
+func (c *Function) GradX(dst, x, y []float64) {
 	c.Evaluator.GradX(dst, x, y)
 	c.noteSlope(dst, x, y)
 }
 
 // SlopeY implements problem.Rounded: by interval arithmetic on the expression that was compiled,
 // which shares nothing with the compiled function.
-func (c *compiled) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
+func (c *Function) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
 	if c.slopes == nil {
 		c.slopes = curvature.NewSlopes(c.graph.Builder(), c.root)
 	}
@@ -173,7 +176,7 @@ func (c *compiled) SlopeY(direction, x, y []float64) (lo, hi float64, ok bool) {
 }
 
 // noteSlope notes a gradient that is not finite.
-func (c *compiled) noteSlope(grad, x, y []float64) {
+func (c *Function) noteSlope(grad, x, y []float64) {
 	s := 0.0
 	for _, v := range grad {
 		s += v * 0
@@ -181,16 +184,19 @@ func (c *compiled) noteSlope(grad, x, y []float64) {
 	c.note(s, x, y)
 }
 
+// Program is what an evaluator runs.
+func (c *Function) Program() *codegen.Program { return c.program }
+
 // Clone returns an independent evaluator of the same program.
-func (c *compiled) Clone() problem.Function {
+func (c *Function) Clone() problem.Function {
 	d := *c
 	d.Evaluator, d.slopes = c.Evaluator.Clone(), nil
 	return &d
 }
 
-// trace explains the first value or gradient that was not finite, and forgets it;
+// Trace explains the first value or gradient that was not finite, and forgets it;
 // nil where all were finite.
-func (c *compiled) trace() *expr.Fault {
+func (c *Function) Trace() *expr.Fault {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()
 	if c.faults.x == nil {
@@ -204,6 +210,47 @@ func (c *compiled) trace() *expr.Fault {
 	return c.units.trace(c.own, x, y)
 }
 
-// explains makes faults those of the model's own expression, where the function is of y in
+// Explain makes faults those of the model's own expression, where the function is of y in
 // other units.
-func (c *compiled) explains(own *expr.Node, u units) { c.own, c.units = own, u }
+func (c *Function) Explain(own *expr.Node, u Units) { c.own, c.units = own, u }
+
+// Apart is Clone with faults of its own.
+func (c *Function) Apart() *Function {
+	d := *c
+	d.Evaluator, d.faults = c.Evaluator.Clone(), &faults{}
+	return &d
+}
+
+// again is a compiled function for another expression of the same operations, without
+// differentiating it; nil where it is not one, or c is nil.
+func (c *Function) again(p *ir.Problem, root *expr.Node) (*Function, error) {
+	if c == nil {
+		return nil, nil
+	}
+	counterpart, ok := expr.Correspond(c.root, root)
+	if !ok {
+		return nil, nil
+	}
+	graph, ok := c.graph.Rebound(p.Graph, counterpart)
+	if !ok {
+		return nil, nil
+	}
+	next := &Function{program: c.program, graph: graph, root: root, faults: &faults{}}
+	if numbers := (&expr.Comparison{}); !numbers.Same(c.root, root) {
+		var err error
+		if next.program, err = codegen.Compile(graph, codegen.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	next.Evaluator = next.program.NewEvaluator()
+	return next, nil
+}
+
+// Specialize takes native code in place of the interpreter, and reports whether it fits.
+func (c *Function) Specialize(n *codegen.Native) bool {
+	if n == nil || !c.program.Specialize(n) {
+		return false
+	}
+	c.Evaluator = c.program.NewEvaluator()
+	return true
+}
