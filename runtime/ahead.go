@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/system"
 )
 
 // looksAhead reports that a run begins at the end of the path of F: where its system is too large for the method on it, nobody has chosen the method or a start, and the follower has such a path.
@@ -12,7 +13,7 @@ func (p *Problem) looksAhead(opts Options, named bool) bool {
 	case opts.Resume != nil && !opts.Resume.Ahead, opts.Resume == nil && (named || opts.Start != nil || p.IR.Start != nil), p.ties != nil:
 		return false
 	}
-	return systemSize(p.Numeric) > largestSystem && sequential.AheadApplies(p.Numeric) == ""
+	return system.Size(p.Numeric) > system.Largest && sequential.AheadApplies(p.Numeric) == ""
 }
 
 // ahead is the end of the path of F from a start, and what it took; the start itself where F is no lower there, or it was not reached.

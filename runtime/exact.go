@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/facts"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/system"
 )
 
 // Where g is quadratic in x and y together, the follower is its KKT system, whatever it does at ties (package kkt), and nothing has to be added to its
@@ -118,7 +119,7 @@ func (s *steps) exactly(bound *ir.Problem, rule string) (p *Problem, why string,
 	switch {
 	case why != "":
 		return nil, why, nil
-	case tooLarge(numeric, linear):
+	case system.TooLarge(numeric, linear):
 		return nil, "it is too large", nil
 	case !linear:
 		return out, "", nil

@@ -6,38 +6,39 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/system"
 )
 
 // tieRule is how what the follower leaves open is decided where p is solved or evaluated on its KKT system: as the model says, or for multipliers that the upper level reads of a follower
 // with one answer, in the leader's favour, as they are variables of the system. "" where nothing is open, or the system is too large.
 func (p *Problem) tieRule() string {
-	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && !tooLarge(p.Numeric, true) {
+	if p.exactTies == "" && p.ties == nil && len(p.IR.Duals) > 0 && kkt.Applies(p.Numeric) == "" && !system.TooLarge(p.Numeric, true) {
 		return optimistic
 	}
 	return p.exactTies
 }
 
 // tiesOn is what a result says of a follower as it stands that leaves this open, but for what F is then.
-func (p *Problem) tiesOn(c choice) *Ties {
-	t := &Ties{Rule: p.tieRule(), Exact: true, Unique: c.none()}
+func (p *Problem) tiesOn(c system.Choice) *Ties {
+	t := &Ties{Rule: p.tieRule(), Exact: true, Unique: c.None()}
 	if len(p.IR.Duals) > 0 {
-		t.UniqueAnswer, t.UniqueMultipliers = &c.answer, &c.multipliers
+		t.UniqueAnswer, t.UniqueMultipliers = &c.Answer, &c.Multipliers
 	}
 	return t
 }
 
 // describeExactTies says what the follower's other answers are worth: those at the result's x that are best and worst for the leader, whether there are any, and an x near by
 // where there are none.
-func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemRun, pt *oracle.Point) error {
+func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *system.Run, pt *oracle.Point) error {
 	if p.tieRule() == "" {
 		return nil
 	}
 	var e *tiedPoint
 	var err error
-	if run.smooth != nil {
+	if run.Smooth != nil {
 		e, err = p.tiedAt(pt.X, pt.Lower.Y, pt.Lower.Lambda)
 	} else {
-		e, err = run.tied()
+		e, err = p.tied(run)
 	}
 	if err != nil {
 		return err
@@ -67,10 +68,10 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *systemR
 }
 
 // tied is the follower at the best point of a run on the system itself.
-func (run *systemRun) tied() (*tiedPoint, error) {
-	solver, err := run.whole()
+func (p *Problem) tied(run *system.Run) (*tiedPoint, error) {
+	solver, err := run.Whole()
 	if err != nil {
 		return nil, err
 	}
-	return &tiedPoint{systemPoint: &systemPoint{p: run.p, s: run.s, solver: solver, follower: solver.Follower()}, here: run.best, own: true}, nil
+	return &tiedPoint{systemPoint: &systemPoint{p: p, s: run.System, solver: solver, follower: solver.Follower()}, here: run.Best, own: true}, nil
 }

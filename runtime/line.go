@@ -15,6 +15,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/system"
 )
 
 // Along is a line of upper points: one entry of x takes values from From to To, Step
@@ -189,7 +190,7 @@ func (p *Problem) alongLine(opts Options) (value func(context.Context, []float64
 			if err != nil {
 				return nil, nil, err
 			}
-			return counted.pointAt(e.s, at.Z, nil), nil, nil
+			return system.PointAt(counted.Numeric, e.s, at.Z, nil), nil, nil
 		}, counted.Numeric.Calls, nil
 	}
 	_, _, h, err := p.choose(opts)

@@ -11,27 +11,16 @@ import (
 	"slices"
 
 	"bilevelc/runtime/certify"
-	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/problem"
+	"bilevelc/runtime/system"
 	"bilevelc/runtime/tree"
 )
-
-// treeProof is what the proof of a bound is written from.
-type treeProof struct {
-	p     *problem.Problem
-	sys   *kkt.System // of p
-	state *tree.State
-	says  tree.Statement
-	scale float64 // what the gap is relative to
-	local string  // in what sense the result is stationary, whatever the search shows
-}
 
 // WriteProof writes a proof of the result's global bound (Global.Bound; of an infeasible problem, that nothing is feasible), which VerifyProof
 // reads. It solves the leaves of the search's tree again, and verifies what it writes: where that shows less, by rounding, the result's bound becomes what it
 // shows. The error says why there is none: results that were read from a document have no tree.
 func (r *Result) WriteProof(ctx context.Context, w io.Writer) error {
 	switch t := r.tree; {
-	case t != nil && !math.IsInf(t.says.Bound, -1):
+	case t != nil && !math.IsInf(t.Says.Bound, -1):
 		sum := sha256.New()
 		err := r.proveWith(ctx, t, io.MultiWriter(w, sum))
 		if err == nil && r.Global != nil {
@@ -47,17 +36,17 @@ func (r *Result) WriteProof(ctx context.Context, w io.Writer) error {
 }
 
 // proveWith is WriteProof where there is a tree.
-func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error {
+func (r *Result) proveWith(ctx context.Context, t *system.Proof, w io.Writer) error {
 	read, write := io.Pipe()
 	var shown *certify.TreeReport
 	verified := make(chan error, 1)
 	go func() {
 		var err error
-		shown, err = certify.VerifyTree(t.p, read, t.says.Digest)
+		shown, err = certify.VerifyTree(t.Problem, read, t.Says.Digest)
 		read.CloseWithError(err) // nil: what would be written behind its end is refused
 		verified <- err
 	}()
-	err := tree.WriteProof(ctx, io.MultiWriter(w, write), t.sys, t.state, t.says)
+	err := tree.WriteProof(ctx, io.MultiWriter(w, write), t.System, t.State, t.Says)
 	write.CloseWithError(err)
 	switch wrong := <-verified; {
 	case err == nil:
@@ -71,22 +60,22 @@ func (r *Result) proveWith(ctx context.Context, t *treeProof, w io.Writer) error
 	if math.IsInf(shown.Bound, -1) { // what is convex but for the rounding of its numbers has a bound within bounds of its variables alone
 		return errors.New("what was written shows no bound: the upper objective is convex to rounding only, and variables that it reads have no bounds")
 	}
-	if shown.Bound < t.says.Bound {
+	if shown.Bound < t.Says.Bound {
 		sign := 1.0
 		if r.Upper.Sense == "maximize" {
 			sign = -1
 		}
 		f, g := sign*float64(r.Upper.Objective), r.Global
 		if r.HasPoint() {
-			g.Gap = Number(gapOf(f, shown.Bound, t.scale))
+			g.Gap = Number(system.Gap(f, shown.Bound, t.Scale))
 		}
-		if g.Proved && moreThanRounding(g) {
-			g.Proved, g.Why, r.Reason = false, "rounding in the proof leaves more open than the gap", t.local
+		if g.Proved && system.MoreThanRounding(g) {
+			g.Proved, g.Why, r.Reason = false, "rounding in the proof leaves more open than the gap", t.Local
 		} else if g.Proved {
 			g.Within = max(g.Within, g.Gap)
 			r.Reason = g.Reason()
 		}
-		t.says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
+		t.Says.Bound, g.Bound = shown.Bound, Number(sign*shown.Bound)
 		for k := range g.Trace {
 			g.Trace[k].Bound = Number(sign * math.Min(sign*float64(g.Trace[k].Bound), shown.Bound))
 		}
@@ -137,7 +126,7 @@ func (c *claims) global(proof *proofText) {
 		c.check("global: no bound is beyond F", bound <= f, "it is by %.3g", bound-f)
 		c.check("global: proved within the gap asked for", !g.Proved || gap <= within, "%.3g is more than %.3g", gap, within)
 		// It is relative to F, or where that is 0 to its terms, which the proof's model tells.
-		d := gapOf(f, bound, math.Abs(f))
+		d := system.Gap(f, bound, math.Abs(f))
 		c.check("global: the gap is that of F and the bound", gap >= 0 && gap <= d*(1+reportTolerance), "it is %.3g", d)
 	}
 	if proof == nil {
@@ -170,7 +159,7 @@ func (c *claims) global(proof *proofText) {
 	if !c.r.HasPoint() {
 		return
 	}
-	least := gapOf(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda)))
+	least := system.Gap(f, shown.Bound, tree.GapScale(f, shown.Terms(c.doc.X, c.doc.Y, c.doc.Lambda)))
 	c.report.Checks = append(c.report.Checks, certify.Check{Claim: "global: the gap that the proof shows", OK: least <= gap*(1+reportTolerance),
 		Claimed: gap, Found: least})
 }
@@ -180,16 +169,4 @@ func (c *claims) infeasible(proof *proofText) {
 	c.identity()
 	c.check("status", c.r.Status == Infeasible && c.r.Global != nil && math.IsInf(float64(c.r.Global.Bound), 0), "%s, without a point", c.r.Status)
 	c.global(proof)
-}
-
-// gapOf is the distance of an objective and a bound, to be minimized, relative to a size.
-func gapOf(f, bound, size float64) float64 {
-	switch d := f - bound; {
-	case d <= 0:
-		return 0
-	case math.IsInf(d, 1):
-		return d
-	default:
-		return d / size
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/system"
 )
 
 // SchemaVersion is the version of the result document.
@@ -66,8 +67,8 @@ type Result struct {
 	Diagnostics diag.List `json:"-"`
 
 	rewind  func() (*Checkpoint, error)
-	tree    *treeProof // for WriteProof; nil where there is none
-	endless bool       // the run on the KKT system found F to fall on and on: no other way finds more
+	tree    *system.Proof // for WriteProof; nil where there is none
+	endless bool          // the run on the KKT system found F to fall on and on: no other way finds more
 }
 
 // ReadResult reads a result document.

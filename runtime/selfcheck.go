@@ -14,6 +14,7 @@ import (
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/system"
 )
 
 // confirm verifies a result that is to say solved, as the command verify would.
@@ -102,7 +103,7 @@ func (p *Problem) confirmUnbounded(ctx context.Context, r *Result) error {
 // findRay gives a result whose F was seen to fall far out the ray that shows it, found on the KKT system; it moves the result to where the ray begins.
 func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	if r.Certificate != nil && r.Certificate.Ray != nil || kkt.Applies(p.Numeric) != "" || p.ties != nil || p.units != nil ||
-		p.Numeric.Dx+p.Numeric.Dy+p.Numeric.Rows.Len() > largestSystem {
+		p.Numeric.Dx+p.Numeric.Dy+p.Numeric.Rows.Len() > system.Largest {
 		return nil
 	}
 	x, err := vectorOf(&p.IR.Upper, r.Upper.Variables)
@@ -121,7 +122,7 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	if _, err := solver.From(ctx, x); !errors.As(err, &unbounded) {
 		return nil
 	}
-	pt := p.pointAt(s, unbounded.Z, nil)
+	pt := system.PointAt(p.Numeric, s, unbounded.Z, nil)
 	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 
 // rayOf is the stable form of a ray.
 func rayOf(s *kkt.System, ray []float64) *certify.Ray {
-	out := &certify.Ray{X: unsigned(s.X(ray)), Y: unsigned(s.Y(ray)), Multipliers: unsigned(s.Lambda(ray))}
+	out := &certify.Ray{X: system.Unsigned(s.X(ray)), Y: system.Unsigned(s.Y(ray)), Multipliers: system.Unsigned(s.Lambda(ray))}
 	if !s.Objective.Quadratic {
 		out.Steps = certify.RaySteps
 	}

@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/system"
 )
 
 // sensitivities are those of every entry of x at a point.
@@ -47,7 +48,7 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 // branching is the follower at a point where branches meet, or it has several multipliers: which of them a direction of x takes, the KKT system tells. nil where the answer is differentiable, or there is
 // no such system.
 func (p *Problem) branching(x, y, lambda []float64) *tiedPoint {
-	if kkt.Applies(p.Numeric) != "" || p.units != nil || tooLarge(p.Numeric, true) {
+	if kkt.Applies(p.Numeric) != "" || p.units != nil || system.TooLarge(p.Numeric, true) {
 		return nil
 	}
 	e, err := p.tiedAt(x, y, lambda)

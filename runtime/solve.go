@@ -9,21 +9,15 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
+	"bilevelc/runtime/system"
 )
 
-// Progress is one iteration of one start, as an Observer sees it. Objective
-// and Best are in the user's own sense.
-type Progress struct {
-	Start     int // from 1
-	Starts    int
-	Iteration int
-	Objective float64
-	Best      float64 // of this start
-	Step      float64 // length of the last step
-	Measure   float64 // stationarity, or an estimate of it
-	Calls     Calls
-	Tree      *TreeProgress // of the search for the global optimum; nil before it
-}
+// Progress is one iteration of one start, as an Observer sees it, and TreeProgress how far
+// the search for the global optimum has come.
+type (
+	Progress     = system.Progress
+	TreeProgress = system.TreeProgress
+)
 
 // Observer is told about every iteration, one call at a time.
 type Observer func(Progress)

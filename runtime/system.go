@@ -1,79 +1,26 @@
 package runtime
 
 import (
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/system"
+	"bilevelc/runtime/tree"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"time"
-
-	"bilevelc/lang/diag"
-	"bilevelc/runtime/activeset"
-	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/outer"
-	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/qp"
-	"bilevelc/runtime/sequential"
-	"bilevelc/runtime/status"
-	"bilevelc/runtime/tree"
 )
-
-// A problem whose KKT system is one of linear rows and pairs is solved on that system by default:
-//
-//	start     the caller's, the model's, or X's point next to 0, and further ones where f is not convex
-//	pieces    a local solution from each (package pieces)
-//	certify   its multipliers, verified as `verify` would
-//
-// The result is the point itself, exact at kinks and ties. One that is smooth but not linear is solved on systems that are linearized (systemsequential.go).
 
 // The names that a document has for what the system is solved with.
 const (
-	SystemMethod = "pieces"
-	systemOracle = "adjoint"
-	systemSolver = "activeset"
+	SystemMethod = system.Method
+	systemOracle = system.Oracle
+	systemSolver = system.Solver
 )
 
-// systemRun is one run on the KKT system.
-type systemRun struct {
-	p        *Problem
-	opts     Options
-	s        *kkt.System
-	local    localSolver
-	smooth   *sequential.Solver // the local solver where the system is not linear
-	curved   *kkt.System        // for the search where only constraints of the leader are not; nil where there is none, and why says why
-	why      string
-	solver   *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
-	best     *kkt.Point
-	first    *kkt.Point // of the first start
-	ends     []StartResult
-	given    []float64 // the caller's start
-	start    []float64 // of the first, in X and where the follower has an answer
-	steps    int
-	notes    []string
-	noChoice bool // the first start's point is a minimizer of the high-point relaxation
-	near     bool // the first start is the solution of a problem like this one
-	trace    []TracePoint
-	err      error     // why there is no better point
-	ray      []float64 // along which F falls without end from best; nil where none is known
-
-	tree     *tree.Result // nil before the search
-	globally *Global      // what it says; nil where there was none
-	proof    *treeProof   // of its bound
-
-	searching  time.Time
-	times      map[int64]float64 // seconds of the search, by its nodes
-	boundTimes []float64
-}
-
-// searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
-// at which the follower has no answer.
-func (run *systemRun) searchable(err error) bool {
-	var unbounded *pieces.Unbounded
-	var empty *qp.EmptySetError
-	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
-}
-
-// solveSystem is Solve on the KKT system of p.
+// solveSystem is Solve on the KKT system of p. The result is the point itself, exact at kinks and ties.
 func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error) {
 	watch := stopwatch{last: time.Now()}
 	var err error
@@ -101,77 +48,88 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()
 	p = &counted
-	run := &systemRun{p: p, opts: opts}
-	r := p.newResult(opts)
-	r.Lower.Curvature = ""
-	switch err = run.prepare(); {
-	case err != nil:
-	case p.Numeric.Integer != nil:
-		err = run.integers()
-	default:
-		if err = run.locally(ctx); err == nil && run.smooth == nil {
-			err = run.takeBestAnswer(ctx)
-		}
+	var first, given []float64 // where the first start is, and where the caller said
+	near := false              // it is the solution of a problem like this one
+	checkpoint := func(state *tree.State) *Checkpoint {
+		return &Checkpoint{Model: p.IR.Name, Digest: p.Digest(), Method: SystemMethod, Oracle: systemOracle, Solver: systemSolver, Seed: opts.Seed,
+			Settings: map[string]any{}, Start: given, Starts: make([]outer.StartState, max(1, opts.Starts)), Automatic: opts.automatic,
+			Search: &SearchState{Gap: opts.Gap, Nodes: opts.Nodes, Kind: opts.Search, Tree: state}}
 	}
-	var usage *UsageError
-	search := run.smooth == nil
-	if run.curved != nil {
-		run.s, search = run.curved, true
-	}
-	if !search {
-	} else if err == nil || run.best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.best == nil && run.local != nil && ctx.Err() == nil && !errors.As(err, &usage) && run.searchable(err) {
-		if failed := run.global(ctx); failed != nil || run.best != nil {
-			err = failed
+	_, sign := sense(&p.IR.Upper)
+	_, linear := p.systemOf()
+	choices := system.Options{Linear: linear, Favour: p.tieRule() != "", Sign: sign, Starts: opts.Starts, Automatic: opts.automatic, FirstStart: opts.FirstStart,
+		Seed: opts.Seed, Threads: opts.Threads, Search: opts.Search, Gap: opts.Gap, Nodes: opts.Nodes, Model: p.IR.Name, Digest: p.Digest(), Observer: opts.Observer}
+	choices.Begin = func() ([]float64, error) {
+		if first, given, err = p.start(opts); err != nil {
+			return nil, err
 		}
-		if err != nil && run.best == nil && ctx.Err() == nil && p.Numeric.Integer == nil && run.tree != nil && run.tree.Outcome == tree.NoBound {
-			if failed := run.feasible(ctx); failed != nil || run.best != nil {
-				err = failed
+		if r := opts.Near; r != nil && opts.Resume == nil && r.HasPoint() {
+			if x, err := p.upperPoint(r.Upper.Variables); err == nil {
+				first, near = x, true
 			}
 		}
+		return first, nil
 	}
-	if run.smooth != nil {
-		if failed := run.linearized(); err == nil {
-			err = failed
+	if c := opts.Resume; c != nil && c.Search != nil {
+		choices.Resume = c.Search.Tree
+	}
+	if opts.Keep != nil {
+		choices.Keep = func(state *tree.State) { opts.Keep(checkpoint(state)) }
+		if choices.KeepEvery = opts.KeepEvery; choices.KeepEvery == 0 {
+			choices.KeepEvery = defaultEvery
 		}
 	}
-	var faults diag.List
-	if errors.As(err, &usage) || errors.As(err, &faults) {
+	r := p.newResult(opts)
+	r.Lower.Curvature = ""
+	run, err := system.Solve(ctx, p.Numeric, choices)
+	var whole *system.WholeNumbers
+	if errors.As(err, &whole) {
+		err = p.continuous(whole.Why)
+	}
+	if err != nil {
 		return nil, err
 	}
 	r.Settings = map[string]any{}
 	r.Phases = p.phases
 	r.Phases.Solve = watch.lap()
-	r.Trace, r.Iterations = run.trace, run.steps
-	r.Notes = append(r.Notes, run.notes...)
-	if len(run.ends) > 1 {
-		_, sign := sense(&p.IR.Upper)
-		r.Starts = run.ends
+	r.Trace, r.Iterations = run.Trace, run.Steps
+	if run.Start != nil && (given != nil || p.IR.Start != nil) {
+		if note := p.moved(first, run.Start); note != "" {
+			r.Notes = append(r.Notes, note)
+		}
+	}
+	if len(run.Ends) > 1 {
+		r.Starts = run.Ends
 		r.Notes = append(r.Notes, startNotes(r.Starts, sign)...)
 	}
-	run.falls(err)
-	r.Status, r.Reason = run.status(ctx, err)
-	r.endless = r.Status == Unbounded || errors.Is(err, pieces.ErrEndless)
-	if r.Global = run.globally; r.Global == nil && run.smooth != nil && run.curved == nil && run.best != nil && r.Status != Unbounded {
-		p.noBound(r, opts, run.why)
+	r.Status, r.Reason, r.endless = run.Status, run.Reason, run.Endless
+	if r.Global = run.Global; r.Global == nil && run.Smooth != nil && run.Curved == nil && run.Best != nil && r.Status != Unbounded {
+		p.noBound(r, opts, run.Why)
 	}
-	r.tree = run.proof
-	r.Phases.Bound = run.boundTimes
-	r.rewind = func() (*Checkpoint, error) { return run.checkpoint(), nil }
+	r.tree = run.Proof
+	r.Phases.Bound = run.BoundTimes
+	end := func() *Checkpoint {
+		if run.Tree == nil {
+			return checkpoint(nil)
+		}
+		return checkpoint(run.Tree.State)
+	}
+	r.rewind = func() (*Checkpoint, error) { return end(), nil }
 	if r.Status == Interrupted || r.Status == LimitReached {
-		r.Checkpoint = run.checkpoint()
+		r.Checkpoint = end()
 	}
 	r.Calls = p.Numeric.Calls()
-	if run.best == nil {
-		x := run.start
+	if run.Best == nil {
+		x := run.Start
 		if x == nil {
 			x = make([]float64, p.IR.Upper.Dim)
 		}
 		p.blank(r, x)
-		p.explainFailure(r, err)
+		p.explainFailure(r, run.Err)
 		r.Time = r.Phases.Total()
 		return r, nil
 	}
-	if run.near && run.globally == nil || run.near && run.best == run.first {
+	if near && run.Global == nil || near && run.Best == run.First {
 		r.Notes = append(r.Notes, followed)
 	}
 	if err := p.describeSystem(ctx, r, run); err != nil {
@@ -187,154 +145,6 @@ func (p *Problem) solveSystem(ctx context.Context, opts Options) (*Result, error
 	r.Phases.Certify = watch.lap()
 	r.Time = r.Phases.Total()
 	return r, nil
-}
-
-// falls takes the point and the ray of a solve that found F to fall without end.
-func (run *systemRun) falls(err error) {
-	var unbounded *pieces.Unbounded
-	switch {
-	case errors.As(err, &unbounded):
-		run.ray = unbounded.Ray
-		run.best = &kkt.Point{Z: unbounded.Z}
-	case run.tree != nil && run.tree.Outcome == tree.Unbounded:
-		run.ray = run.tree.Ray
-		run.best = &kkt.Point{Z: run.tree.Best.Z}
-	default:
-		return
-	}
-	run.best.F = run.s.Value(run.best.Z)
-	run.best.Branch, run.best.Biactive = run.s.BranchAt(run.best.Z)
-}
-
-// locally finds the local solutions from all starts.
-func (run *systemRun) locally(ctx context.Context) error {
-	p := run.p
-	first, given, err := p.start(run.opts)
-	if err != nil {
-		return err
-	}
-	run.given = given
-	if near := run.opts.Near; near != nil && run.opts.Resume == nil && near.HasPoint() {
-		if x, err := p.upperPoint(near.Upper.Variables); err == nil {
-			first, run.near = x, true
-		}
-	}
-	projector := qp.NewProjector(p.Numeric.X, p.Numeric.Rows, p.Numeric.Dx, p.Numeric.Dy)
-	projector.Attend(ctx)
-	n := run.opts.Starts
-	if run.opts.automatic {
-		n = 1
-		of := run.s
-		if run.smooth != nil {
-			of = run.curved
-		}
-		if of == nil || of.Objective == nil || tree.Applies(of) != "" || !of.Objective.Convex { // branches may have several minima
-			n = outer.MostStarts
-		}
-	}
-	draw := outer.Starts(first, p.Numeric.X, run.opts.Seed)
-	skipped := max(run.opts.FirstStart, 1) - 1
-	for k := range skipped {
-		draw(k)
-	}
-	next := func(k int) ([]float64, error) {
-		x := make([]float64, len(first))
-		return x, projector.Project(x, draw(skipped+k))
-	}
-	var seen visited
-	if run.opts.automatic && n > 1 && run.smooth == nil && run.s.Objective != nil {
-		whole, err := run.whole()
-		if err != nil {
-			return err
-		}
-		next = seen.apart(ctx, run.s, whole.Follower(), next)
-	}
-	_, sign := sense(&p.IR.Upper)
-	for k := range n {
-		if k > 0 && run.opts.automatic && ((run.smooth != nil || run.s.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && run.smooth == nil && factorWork(run.s) >= modestWork) {
-			break // as with the search: no more than about a second that nobody asked for
-		}
-		x, err := next(k)
-		if err != nil {
-			return err
-		}
-		if k == 0 {
-			run.start = x
-			if given != nil || p.IR.Start != nil {
-				if note := p.moved(first, x); note != "" {
-					run.notes = append(run.notes, note)
-				}
-			}
-		}
-		point, err := run.from(ctx, k, x)
-		end := StartResult{Objective: Number(math.NaN()), Status: Solved}
-		switch {
-		case ctx.Err() != nil:
-			if point != nil && run.best == nil {
-				run.best = point
-			}
-			return context.Cause(ctx)
-		case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
-			end.Status, end.Reason = NumericalFailure, err.Error()
-			if run.best == nil {
-				run.err = err
-			}
-			if errors.Is(err, pieces.ErrEndless) {
-				run.best = nil // nothing is known of a minimum
-				return err
-			}
-			var unbounded *pieces.Unbounded
-			if errors.As(err, &unbounded) {
-				end.Status = Unbounded
-				run.ends = append(run.ends, end)
-				return err
-			}
-		default:
-			end.Objective, end.Reason = Number(sign*point.F), stationary(point)
-			if err != nil {
-				end.Status, end.Reason = NumericalFailure, err.Error()
-			}
-			if k == 0 {
-				run.first = point
-			}
-			if run.lower(point, err) {
-				run.best, run.err = point, err
-			}
-			seen.note(point)
-		}
-		run.ends = append(run.ends, end)
-		if run.opts.automatic && n > 1 && seen.enough(len(run.ends)) {
-			break
-		}
-	}
-	return run.err
-}
-
-// lower reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.
-func (run *systemRun) lower(point *kkt.Point, err error) bool {
-	switch {
-	case run.best == nil:
-		return true
-	case (err == nil) == (run.err == nil):
-		return point.F < run.best.F
-	}
-	rounding := kkt.Tolerance * math.Max(math.Abs(point.F), math.Abs(run.best.F))
-	if err != nil {
-		return point.F < run.best.F-rounding
-	}
-	return point.F <= run.best.F+rounding
-}
-
-// checkpoint is where the run goes on from.
-func (run *systemRun) checkpoint() *Checkpoint {
-	o := &run.opts
-	c := &Checkpoint{Model: run.p.IR.Name, Digest: run.p.Digest(), Method: SystemMethod, Oracle: systemOracle, Solver: systemSolver, Seed: o.Seed,
-		Settings: map[string]any{}, Start: run.given, Starts: make([]outer.StartState, max(1, o.Starts)), Automatic: o.automatic,
-		Search: &SearchState{Gap: o.Gap, Nodes: o.Nodes, Kind: o.Search}}
-	if run.tree != nil && run.tree.State != nil {
-		c.Search.Tree = run.tree.State
-	}
-	return c
 }
 
 // fitsSystem reports a difference that would make a resumed run on the system another one.
@@ -354,57 +164,34 @@ func (c *Checkpoint) fitsSystem(p *Problem, opts Options) error {
 	return nil
 }
 
-// observe passes a step on.
-func (run *systemRun) observe(step pieces.Step) {
-	_, sign := sense(&run.p.IR.Upper)
-	run.steps++
-	best := step.F
-	if run.best != nil {
-		best = math.Min(best, run.best.F)
+// describeSystem fills a result with the best point of a run on the system.
+func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run) error {
+	best := run.Best
+	pt := system.PointAt(p.Numeric, run.System, best.Z, best.Multipliers)
+	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
+		return err
 	}
-	calls := run.p.Numeric.Calls()
-	now := TracePoint{Iteration: run.steps, Objective: Number(sign*step.F + 0), Best: Number(sign*best + 0), Measure: Number(step.Measure), Calls: calls.Total()}
-	if n := len(run.trace); n == 0 || sign*float64(now.Best) <= sign*float64(run.trace[n-1].Best) {
-		run.trace = append(run.trace, now)
+	p.describeCoupled(r, pt.Coupled, nil, nil)
+	if best.Multipliers != nil && p.Numeric.Coupled != nil {
+		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
 	}
-	if run.opts.Observer != nil {
-		run.opts.Observer(Progress{Start: len(run.ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Round, Objective: sign * step.F, Best: sign * best,
-			Measure: step.Measure, Calls: calls})
+	if best.Multipliers != nil || len(best.Leaves) > 0 {
+		var residual float64
+		r.Certificate, residual = run.Certificate()
+		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = system.Measure, Number(residual), 0
+	} else { // F falls on from here, or it ended before there was a certificate
+		r.Certificate = &certify.Certificate{}
+		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
 	}
-}
-
-// status is how the run ended.
-func (run *systemRun) status(ctx context.Context, err error) (Status, string) {
-	var unbounded *pieces.Unbounded
-	var empty *qp.EmptySetError
-	var follower *pieces.FollowerError
-	switch {
-	case status.LimitOf(ctx) != "":
-		return LimitReached, string(status.LimitOf(ctx))
-	case ctx.Err() != nil:
-		return Interrupted, "interrupted"
-	case errors.As(err, &unbounded), run.tree != nil && run.tree.Outcome == tree.Unbounded:
-		if run.p.IR.Upper.Maximize {
-			return Unbounded, "F rises without bound over the upper level's set"
-		}
-		return Unbounded, "F falls without bound over the upper level's set"
-	case run.best == nil && run.tree != nil && run.tree.Outcome == tree.Infeasible:
-		return Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
-	case run.best == nil && errors.As(err, &empty):
-		return Infeasible, err.Error()
-	case run.best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
-		return Unbounded, "the lower level falls without bound"
-	case run.best == nil && err == nil:
-		return LimitReached, "no point was found within the budget of the search"
-	case run.best == nil:
-		return NumericalFailure, err.Error()
-	case errors.Is(run.err, pieces.ErrStalled):
-		return NumericalFailure, run.err.Error()
+	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
+	if run.Ray != nil {
+		r.Certificate.Ray = rayOf(run.System, run.Ray)
+		return nil
 	}
-	if g := run.globally; g != nil && g.Proved {
-		return Solved, g.Reason()
+	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {
+		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
 	}
-	return Solved, stationary(run.best)
+	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)
 }
 
 // onSystem reports that a result was made on the KKT system.

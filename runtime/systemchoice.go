@@ -5,23 +5,34 @@ import (
 	"slices"
 
 	"bilevelc/ir"
+	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
-	"bilevelc/runtime/problem"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/system"
 )
 
-// largestSystem is the number of unknowns and multipliers up to which a system is solved with dense factors of them all: what package activeset is made for.
-const largestSystem = 1200
-
-// largestTied is that number where the system is linear and there is no other way to be exact: the follower may have several answers, or x whole entries. Its tableau, of some 8000 unknowns and rows, is
-// a quarter of a gigabyte.
-const largestTied = 3000
-
-// tooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
-func tooLarge(p *problem.Problem, linear bool) bool {
-	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
-		return systemSize(p) > largestTied
+// systemOf says, in words, why a problem is not solved on its KKT system: that is neither one of linear rows and pairs nor a smooth one; "" where it is, and linear says which.
+func (p *Problem) systemOf() (why string, linear bool) {
+	if why = kkt.Applies(p.Numeric); why == "" {
+		return "", true
 	}
-	return systemSize(p) > largestSystem
+	switch other := sequential.Applies(p.Numeric); {
+	case other != "":
+		return why + ", and " + other, false
+	case !twice(p.IR.Lower.Objective):
+		return "g may not be twice continuously differentiable", false
+	case p.Proof.SmoothF.Outcome.String() != "proved" || p.IR.Penalized != nil && !p.IR.Penalized.Smooth():
+		return "the upper level may not be smooth everywhere", false
+	}
+	return "", false
+}
+
+// twice reports that no operation of an expression on variables has a kink, or a derivative with one.
+func twice(n *expr.Node) bool {
+	return !slices.ContainsFunc(expr.Reachable(n), func(m *expr.Node) bool {
+		return m.Deps != 0 && (!m.Op.Info().Smooth || m.Op == expr.PosPow)
+	})
 }
 
 // onSystem is the problem that a run with these options solves on its KKT system; nil where it takes another way (whyNot).
@@ -112,13 +123,13 @@ func (p *Problem) whyNot(opts Options) string {
 	if why != "" {
 		return why
 	}
-	if !tooLarge(q.Numeric, linear) {
+	if !system.TooLarge(q.Numeric, linear) {
 		return ""
 	}
 	if !linear {
 		return "it is too large"
 	}
-	if why := oneAnswer(q.Numeric); why != "" {
+	if why := system.OneAnswer(q.Numeric); why != "" {
 		return "it is too large, and " + why
 	}
 	return ""

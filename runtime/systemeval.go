@@ -16,6 +16,7 @@ import (
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/qp"
+	"bilevelc/runtime/system"
 )
 
 // Where the KKT system of a follower with ties, or with multipliers that the upper level reads, can be kept, F at a given x is f at the follower's own answer that is best for the leader, or worst (ties = pessimistic):
@@ -65,7 +66,7 @@ func newSystemPoint(p *Problem, s *kkt.System) (*systemPoint, error) {
 // systemAnswer is F at one x.
 type systemAnswer struct {
 	*kkt.Point
-	choice choice
+	choice system.Choice
 	short  error // why Z is one of the answers, and not known to be the best or worst
 }
 
@@ -88,17 +89,17 @@ func (e *systemPoint) at(ctx context.Context, x []float64) (*systemAnswer, error
 	case status != activeset.Optimal:
 		return nil, &oracle.LowerError{X: slices.Clone(x), Reason: fmt.Sprintf("the program of its answer: %v", status)}
 	}
-	out := &systemAnswer{choice: choiceAt(ctx, e.follower, z)}
-	if !out.choice.none() {
+	out := &systemAnswer{choice: system.ChoiceAt(ctx, e.follower, z)}
+	if !out.choice.None() {
 		var end []float64
 		var err error
 		switch e.p.tieRule() {
 		case pessimistic:
-			end, _, err = extremeAnswer(ctx, e.s, e.follower, z, -1)
+			end, _, err = system.ExtremeAnswer(ctx, e.s, e.follower, z, -1)
 		case leastNorm:
 			end, err = e.follower.LeastNorm(ctx, z)
 		default:
-			end, _, err = extremeAnswer(ctx, e.s, e.follower, z, 1)
+			end, _, err = system.ExtremeAnswer(ctx, e.s, e.follower, z, 1)
 		}
 		switch {
 		case ctx.Err() != nil:
@@ -146,20 +147,20 @@ func (p *Problem) evalSystem(ctx context.Context, at Values, opts Options) (*Res
 		return p.failed(r, x, err)
 	}
 	var m *kkt.Multipliers
-	function := answer.choice.none() || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
+	function := answer.choice.None() || p.exactTies != leastNorm // of the follower's answers that of least norm is one of no branch
 	if answer.short == nil && function {
 		if m, err = e.solver.Derivative(ctx, answer.Point); err != nil {
 			return p.failed(r, x, err)
 		}
 	}
-	pt := p.pointAt(e.s, answer.Z, m)
+	pt := system.PointAt(p.Numeric, e.s, answer.Z, m)
 	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
 		return nil, err
 	}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound)}
 	if pt.Grad != nil {
-		c := multipliersOfSystem(m, 0) // the system is linear: X has no balls
+		c := system.Multipliers(m, 0) // the system is linear: X has no balls
 		r.Certificate.Gradient = &c
 	}
 	r.Lower.Ties = p.answersAt(ctx, r, e, answer)
@@ -237,7 +238,7 @@ func (p *Problem) answersAt(ctx context.Context, r *Result, e *systemPoint, answ
 		word string
 		to   *Number
 	}{{1, "best", &ties.Optimistic}, {-1, "worst", &ties.Pessimistic}} {
-		if _, f, err := extremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
+		if _, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, answer.Z, end.sign); err == nil {
 			*end.to = Number(sign*f + 0)
 		} else {
 			*end.to = Number(math.NaN())

@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/system"
 )
 
 // tiedPoint is a follower that may have other answers, at one of its answers: on its KKT system, or on that linearized at the answer. The answers to one x of a follower whose g is convex in y, but neither
@@ -77,7 +78,9 @@ func (e *tiedPoint) to(ctx context.Context, x []float64) (*tiedPoint, error) {
 }
 
 // choice is what the follower may choose at this x.
-func (e *tiedPoint) choice(ctx context.Context) choice { return choiceAt(ctx, e.follower, e.here.Z) }
+func (e *tiedPoint) choice(ctx context.Context) system.Choice {
+	return system.ChoiceAt(ctx, e.follower, e.here.Z)
+}
 
 var errOtherAnswers = errors.New("they are not told from f to first order, and g to second")
 
@@ -86,7 +89,7 @@ func (e *tiedPoint) extreme(ctx context.Context, sign float64) (float64, error) 
 	if !e.own {
 		return 0, errOtherAnswers
 	}
-	z, f, err := extremeAnswer(ctx, e.s, e.follower, e.here.Z, sign)
+	z, f, err := system.ExtremeAnswer(ctx, e.s, e.follower, e.here.Z, sign)
 	if err != nil || e.smooth == nil {
 		return f, err
 	}
@@ -114,7 +117,7 @@ func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) 
 		}
 	}
 	at, err := e.to(ctx, x)
-	if err != nil || !at.choice(ctx).none() {
+	if err != nil || !at.choice(ctx).None() {
 		return nil, 0
 	}
 	return at, found.Distance

@@ -9,6 +9,7 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/system"
 )
 
 // describeTies adds what the regularization has done to a result at x and y.
@@ -117,7 +118,7 @@ func (p *Problem) answersTo(ctx context.Context, out *Ties, x []float64, value f
 	}{{1, &out.Optimistic}, {-1, &out.Pessimistic}} {
 		f := e.s.Value(z)
 		if !out.Unique {
-			if _, f, err = extremeAnswer(ctx, e.s, e.follower, z, end.sign); err != nil {
+			if _, f, err = system.ExtremeAnswer(ctx, e.s, e.follower, z, end.sign); err != nil {
 				continue
 			}
 		}

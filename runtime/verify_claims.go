@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
+	"bilevelc/runtime/system"
 
 	"bilevelc/runtime/linalg"
 )
@@ -334,7 +335,7 @@ func (c *claims) stationarity() {
 		c.check("stationarity", math.IsNaN(float64(s.Value)) && s.Measure == "", "an evaluation measures none")
 		return
 	case cert.Strong != nil:
-		norm, words = cert.Strong.Residual, strongMeasure
+		norm, words = cert.Strong.Residual, system.Measure
 	case cert.Goldstein != nil:
 		norm, delta, words = cert.Goldstein.Norm, cert.Goldstein.Delta, outer.GoldsteinMeasure
 	case cert.GradientMapping != nil:

@@ -182,7 +182,7 @@ func (c *claims) exactTies(claimed *Ties) {
 			c.check("ties: safe point", false, "%v", err)
 			return
 		}
-		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).none(), "")
+		c.check("ties: the follower has one answer at the safe point", there.choice(ctx).None(), "")
 		close("ties: F at the safe point", float64(safe.Objective), sign*there.here.F)
 	}
 }

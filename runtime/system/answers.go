@@ -1,4 +1,4 @@
-package runtime
+package system
 
 import (
 	"context"
@@ -10,24 +10,24 @@ import (
 	"bilevelc/runtime/tree"
 )
 
-// choice is what the follower leaves open at a point of its KKT system, of what f reads.
-type choice struct {
-	answer, multipliers bool // there are no others
+// Choice is what the follower leaves open at a point of its KKT system, of what f reads.
+type Choice struct {
+	Answer, Multipliers bool // there are no others
 }
 
-// none reports that F is one number, whatever the follower prefers.
-func (c choice) none() bool { return c.answer && c.multipliers }
+// None reports that F is one number, whatever the follower prefers.
+func (c Choice) None() bool { return c.Answer && c.Multipliers }
 
-func choiceAt(ctx context.Context, follower *kkt.Follower, z []float64) choice {
-	return choice{follower.Unique(ctx, z), follower.UniqueMultipliers(ctx, z)}
+func ChoiceAt(ctx context.Context, follower *kkt.Follower, z []float64) Choice {
+	return Choice{follower.Unique(ctx, z), follower.UniqueMultipliers(ctx, z)}
 }
 
 // answersWork is the budget of a search over the follower's answers at one x: a run makes five at least, two of them to verify itself, that are to take no more than a search that nobody asked for.
 const answersWork = modestWork / 5
 
-// extremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
+// ExtremeAnswer is the answer of the follower at z's x, with multipliers, that has the least (sign 1) or the largest (sign -1) f, and that f: one convex program, or a search over the
 // set of all answers where f is not convex there. f is infinite, and the answer nil, where the set has no end along which f has one.
-func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
+func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z []float64, sign float64) (answer []float64, f float64, err error) {
 	if len(s.P.Duals) == 0 {
 		answer, err = follower.Extreme(ctx, z, sign)
 		if err == nil {
@@ -64,37 +64,37 @@ func extremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
 // multiplier and an amount that belong to different rows.
-func (run *systemRun) takeBestAnswer(ctx context.Context) error {
-	if o := run.s.Objective; run.best == nil || run.p.tieRule() == "" || o == nil || o.Convex || !o.Quadratic {
+func (run *Run) takeBestAnswer(ctx context.Context) error {
+	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || o == nil || o.Convex || !o.Quadratic {
 		return nil
 	}
-	solver, err := run.whole()
+	solver, err := run.Whole()
 	if err != nil {
 		return err
 	}
 	for { // each round lowers F by more than rounding, and ends at a local solution of another branch
-		z, f, err := extremeAnswer(ctx, run.s, solver.Follower(), run.best.Z, 1)
+		z, f, err := ExtremeAnswer(ctx, run.System, solver.Follower(), run.Best.Z, 1)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err != nil || z == nil || !(f < run.best.F-kkt.Tolerance*run.termsOfF()) {
+		if err != nil || z == nil || !(f < run.Best.F-kkt.Tolerance*run.termsOfF()) {
 			return nil // what is not known, or has no end, is said with the result
 		}
-		branch, _ := run.s.BranchAt(z)
+		branch, _ := run.System.BranchAt(z)
 		point, err := run.polish(ctx, &kkt.Point{Z: z, Branch: branch})
-		if point == nil || !(point.F < run.best.F) {
+		if point == nil || !(point.F < run.Best.F) {
 			return err
 		}
-		if run.best, run.err = point, err; err != nil {
+		if run.Best, run.err = point, err; err != nil {
 			return err
 		}
 	}
 }
 
 // termsOfF is the size of the terms of f at the best point: |f| and what its slopes make of the point.
-func (run *systemRun) termsOfF() float64 {
-	z, grad := run.best.Z, make([]float64, run.s.N)
-	size := math.Abs(run.s.Gradient(grad, z))
+func (run *Run) termsOfF() float64 {
+	z, grad := run.Best.Z, make([]float64, run.System.N)
+	size := math.Abs(run.System.Gradient(grad, z))
 	for j, g := range grad {
 		size += math.Abs(g * z[j])
 	}

@@ -1,12 +1,10 @@
-package runtime
+package system
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 
-	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
@@ -47,8 +45,7 @@ func rowsWord(n int) string {
 }
 
 // solutionAt is the lower level at a point of the system, as lower solvers describe it.
-func (p *Problem) solutionAt(s *kkt.System, z []float64) *lower.Solution {
-	n := p.Numeric
+func solutionAt(n *problem.Problem, s *kkt.System, z []float64) *lower.Solution {
 	x, y, lambda := s.X(z), slices.Clone(s.Y(z)), slices.Clone(s.Lambda(z))
 	out := &lower.Solution{Status: lower.Solved, Y: y, Lambda: lambda, Value: n.G.Value(x, y),
 		MinMultiplier: math.Inf(1), MinSlack: math.Inf(1), ErrorBound: math.Inf(1)}
@@ -91,15 +88,15 @@ func (p *Problem) solutionAt(s *kkt.System, z []float64) *lower.Solution {
 	return out
 }
 
-// pointAt is a point of the system as oracles describe it, with the hypergradient where it lies inside one branch.
-func (p *Problem) pointAt(s *kkt.System, z []float64, m *kkt.Multipliers) *oracle.Point {
-	sol := p.solutionAt(s, z)
+// PointAt is a point of the system as oracles describe it, with the hypergradient where it lies inside one branch.
+func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers) *oracle.Point {
+	sol := solutionAt(n, s, z)
 	out := &oracle.Point{X: slices.Clone(s.X(z)), Lower: sol, Face: sol.Active, Undecided: sol.Weak, Strict: len(sol.Weak) == 0, GradError: math.NaN()}
-	out.F = p.Numeric.F.Value(out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
-	if p.Numeric.Coupled != nil {
-		pull := make([]float64, p.Numeric.AnswerLen())
-		p.Numeric.F.ValueGradY(pull, out.X, p.Numeric.Answer(sol.Y, sol.Lambda))
-		out.Coupled = slices.Clone(p.Numeric.CoupledPart(pull))
+	out.F = n.F.Value(out.X, n.Answer(sol.Y, sol.Lambda))
+	if n.Coupled != nil {
+		pull := make([]float64, n.AnswerLen())
+		n.F.ValueGradY(pull, out.X, n.Answer(sol.Y, sol.Lambda))
+		out.Coupled = slices.Clone(n.CoupledPart(pull))
 	}
 	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
 		residual, size := s.Residual(m, z)
@@ -107,35 +104,4 @@ func (p *Problem) pointAt(s *kkt.System, z []float64, m *kkt.Multipliers) *oracl
 		out.GradError = residual + kkt.Tolerance*size
 	}
 	return out
-}
-
-// describeSystem fills a result with the best point of a run on the system.
-func (p *Problem) describeSystem(ctx context.Context, r *Result, run *systemRun) error {
-	best := run.best
-	pt := p.pointAt(run.s, best.Z, best.Multipliers)
-	if err := p.describe(r, pt, pt.Lower.ErrorBound); err != nil {
-		return err
-	}
-	p.describeCoupled(r, pt.Coupled, nil, nil)
-	if best.Multipliers != nil && p.Numeric.Coupled != nil {
-		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
-	}
-	residual := 0.0
-	strong := &runCertificate{p: p, s: run.s, smooth: run.smooth, point: best}
-	if best.Multipliers != nil || len(best.Leaves) > 0 {
-		r.Certificate = strong.make(&residual)
-		r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = strongMeasure, Number(residual), 0
-	} else { // F falls on from here, or it ended before there was a certificate
-		r.Certificate = &certify.Certificate{}
-		r.Stationarity.Measure, r.Stationarity.Value = "none", Number(math.NaN())
-	}
-	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
-	if run.ray != nil {
-		r.Certificate.Ray = rayOf(run.s, run.ray)
-		return nil
-	}
-	if best.SecondOrder == kkt.Fails && (run.globally == nil || !run.globally.Proved) {
-		r.Notes = append(r.Notes, "curvature along the branch is negative at this point, and no lower point was found along it")
-	}
-	return p.describeExactTies(context.WithoutCancel(ctx), r, run, pt)
 }

@@ -1,4 +1,4 @@
-package runtime
+package system
 
 import (
 	"context"
@@ -93,9 +93,9 @@ func (l *leaderSpace) From(ctx context.Context, x []float64) (*kkt.Point, error)
 	return r.Point, pieces.ErrStalled
 }
 
-// oneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where it is taken with sparse factors, what is kept
+// OneAnswer says what keeps the leader's space from being where a problem is solved, whatever its size; "" where nothing does. Where it is taken with sparse factors, what is kept
 // of the follower is a few numbers for each entry of y and of the leader: no more than ny^1.5, what a sparse factor of a mesh takes (George 1973).
-func oneAnswer(p *problem.Problem) string {
+func OneAnswer(p *problem.Problem) string {
 	switch {
 	case !(p.Facts.StrongConvexity > 0):
 		return "g is not shown to be strongly convex in y"
@@ -125,42 +125,42 @@ func factorWork(s *kkt.System) float64 {
 //	the elimination of y, and some tens of factors of m rows on the path (m <= rows): ny^3/6 + ny^2 (nx + m), m^3/6 each
 //
 // With nx, ny and m about the same, n, these are 62 n^3 a branch, or a step on one where f is not quadratic, against about 8 n^3 in all; and the path looks past kinks with large F.
-func (run *systemRun) prepare() (err error) {
-	if _, linear := run.p.systemOf(); !linear {
+func (run *Run) prepare() (err error) {
+	if !run.opts.Linear {
 		return run.prepareSmooth()
 	}
-	n := run.p.Numeric
-	small := !tooLarge(n, true)
+	n := run.n
+	small := !TooLarge(n, true)
 	if small {
-		run.s, err = kkt.New(n)
+		run.System, err = kkt.New(n)
 	} else {
-		run.s, err = kkt.Read(n)
+		run.System, err = kkt.Read(n)
 	}
 	if err != nil {
 		return err
 	}
-	then := &leaderSpace{s: run.s, observe: run.observeReduced}
+	then := &leaderSpace{s: run.System, observe: run.observeReduced}
 	switch {
-	case oneAnswer(n) != "":
-		run.local, err = run.whole()
+	case OneAnswer(n) != "":
+		run.local, err = run.Whole()
 	case !small:
 		run.local = then
-	case !decides(run.s) && run.s.Objective.Quadratic:
-		then.whole = run.whole
+	case !decides(run.System) && run.System.Objective.Quadratic:
+		then.whole = run.Whole
 		run.local = then
 	default:
 		var whole *pieces.Solver
-		whole, err = run.whole()
+		whole, err = run.Whole()
 		run.local = wholeFirst{whole, then}
 	}
 	return err
 }
 
-// whole is the active-set method on the whole system.
-func (run *systemRun) whole() (*pieces.Solver, error) {
+// Whole is the active-set method on the whole system.
+func (run *Run) Whole() (*pieces.Solver, error) {
 	if run.solver == nil {
 		var err error
-		if run.solver, err = pieces.New(run.s, pieces.Options{Observer: run.observe}); err != nil {
+		if run.solver, err = pieces.New(run.System, pieces.Options{Observer: run.observe}); err != nil {
 			return nil, err
 		}
 	}
@@ -168,22 +168,22 @@ func (run *systemRun) whole() (*pieces.Solver, error) {
 }
 
 // observeReduced passes a step in the leader's space on. F of the path is that of a follower who keeps off its rows: no value that the leader attains.
-func (run *systemRun) observeReduced(step reduced.Step) {
+func (run *Run) observeReduced(step reduced.Step) {
 	if step.Phase == reduced.OnPieces || step.Phase == reduced.Done {
 		run.observe(pieces.Step{Round: step.Iteration, F: step.F, Measure: step.Measure, Biactive: step.Biactive})
 		return
 	}
-	run.steps++
+	run.Steps++
 	if run.opts.Observer != nil {
-		_, sign := sense(&run.p.IR.Upper)
+		sign := run.opts.Sign
 		best := math.NaN()
-		if run.best != nil {
-			best = sign * run.best.F
+		if run.Best != nil {
+			best = sign * run.Best.F
 		}
-		run.opts.Observer(Progress{Start: len(run.ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Iteration, Objective: sign * step.F, Best: best,
-			Measure: step.Measure, Calls: run.p.Numeric.Calls()})
+		run.opts.Observer(Progress{Start: len(run.Ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Iteration, Objective: sign * step.F, Best: best,
+			Measure: step.Measure, Calls: run.n.Calls()})
 	}
 }
 
-// systemSize is the number of unknowns and multipliers of a problem's KKT system.
-func systemSize(n *problem.Problem) int { return n.Dx + n.Dy + n.Rows.Len() }
+// Size is the number of unknowns and multipliers of a problem's KKT system.
+func Size(n *problem.Problem) int { return n.Dx + n.Dy + n.Rows.Len() }

@@ -1,22 +1,29 @@
-package runtime
+package system
 
 import (
 	"math"
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
 )
 
-// strongMeasure is what the stationarity of a point of the KKT system measures.
-const strongMeasure = "what multipliers of the KKT system leave of grad f, by its terms"
+// Measure is what the stationarity of a point of the KKT system measures.
+const Measure = "what multipliers of the KKT system leave of grad f, by its terms"
 
 // runCertificate makes the stable form of what shows that a point of the system is stationary.
 type runCertificate struct {
-	p      *Problem
+	n      *problem.Problem
 	s      *kkt.System
 	smooth *sequential.Solver // nil where the system is linear
 	point  *kkt.Point
+}
+
+// Certificate is the stable form of what shows that the best point is stationary, and the largest residual that its multipliers leave.
+func (run *Run) Certificate() (c *certify.Certificate, residual float64) {
+	c = (&runCertificate{n: run.n, s: run.System, smooth: run.Smooth, point: run.Best}).make(&residual)
+	return c, residual
 }
 
 // make is the certificate; residual is set to the largest that its multipliers leave.
@@ -26,11 +33,11 @@ func (c *runCertificate) make(residual *float64) *certify.Certificate {
 		out.Biactive = append(out.Biactive, c.s.Pairs[k].Row)
 	}
 	if m := c.point.Multipliers; m != nil {
-		out.Multipliers = multipliersOfSystem(m, len(c.p.Numeric.X.Balls))
+		out.Multipliers = Multipliers(m, len(c.n.X.Balls))
 		*residual = c.share(m)
 	}
 	for _, leaf := range c.point.Leaves {
-		l := certify.StrongLeaf{Multipliers: multipliersOfSystem(leaf.Multipliers, len(c.p.Numeric.X.Balls)), SlackZero: []int{}, MultiplierZero: []int{}}
+		l := certify.StrongLeaf{Multipliers: Multipliers(leaf.Multipliers, len(c.n.X.Balls)), SlackZero: []int{}, MultiplierZero: []int{}}
 		for _, k := range c.point.Biactive {
 			switch leaf.Fix[k] {
 			case kkt.SlackZero:
@@ -67,15 +74,15 @@ func (c *runCertificate) share(m *kkt.Multipliers) float64 {
 	return r / size
 }
 
-// multipliersOfSystem are multipliers in their stable form. Those of X's balls come behind those of the coupled constraints (package sequential).
-func multipliersOfSystem(m *kkt.Multipliers, balls int) certify.Multipliers {
+// Multipliers are multipliers in their stable form. Those of X's balls come behind those of the coupled constraints (package sequential).
+func Multipliers(m *kkt.Multipliers, balls int) certify.Multipliers {
 	coupled := len(m.Coupled) - balls
-	return certify.Multipliers{Balls: unsigned(m.Coupled[coupled:]), Adjoint: unsigned(m.Adjoint), Slack: unsigned(m.Slack), Multiplier: unsigned(m.Lambda), Bound: unsigned(m.Bound),
-		Rows: unsigned(m.UpperRows), Extended: unsigned(m.Extended), Coupled: unsigned(m.Coupled[:coupled])}
+	return certify.Multipliers{Balls: Unsigned(m.Coupled[coupled:]), Adjoint: Unsigned(m.Adjoint), Slack: Unsigned(m.Slack), Multiplier: Unsigned(m.Lambda), Bound: Unsigned(m.Bound),
+		Rows: Unsigned(m.UpperRows), Extended: Unsigned(m.Extended), Coupled: Unsigned(m.Coupled[:coupled])}
 }
 
-// unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.
-func unsigned(v []float64) []float64 {
+// Unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.
+func Unsigned(v []float64) []float64 {
 	if v == nil {
 		return nil
 	}

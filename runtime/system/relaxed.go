@@ -1,4 +1,4 @@
-package runtime
+package system
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lower of what x and an x next to
 // one lead to.
-func (run *systemRun) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
+func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
 	}
@@ -35,11 +35,11 @@ func (run *systemRun) from(ctx context.Context, k int, x []float64) (*kkt.Point,
 // relaxed is a point of the system at a minimizer (x, y) of the high-point relaxation, where it is stationary with the relaxation's multipliers: no point of the rows of both levels near it has a lower f.
 // y has to be the follower's answer to x: to the x of the minimizer that was found, or to another one that f does not tell from it (supported, beside). x is where the search begins; nil where
 // there is none, or f is quadratic and the system linear (package tree has bounds for it).
-func (run *systemRun) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
-	if run.smooth == nil && (run.s.Objective == nil || run.s.Objective.Quadratic) {
+func (run *Run) relaxed(ctx context.Context, x []float64) (p *kkt.Point, beside []float64, err error) {
+	if run.Smooth == nil && (run.System.Objective == nil || run.System.Objective.Quadratic) {
 		return nil, nil, nil
 	}
-	r := relaxation.New(run.p.Numeric)
+	r := relaxation.New(run.n)
 	if r == nil {
 		return nil, nil, nil
 	}
@@ -62,9 +62,9 @@ func (run *systemRun) relaxed(ctx context.Context, x []float64) (p *kkt.Point, b
 }
 
 // answered is the follower's answer to x as a point of the system, or of the system linearized there; nil where there is none. y, optional, is where the search for it begins.
-func (run *systemRun) answered(ctx context.Context, x, y []float64) (*kkt.System, []float64, error) {
-	if run.smooth == nil {
-		whole, err := run.whole()
+func (run *Run) answered(ctx context.Context, x, y []float64) (*kkt.System, []float64, error) {
+	if run.Smooth == nil {
+		whole, err := run.Whole()
 		if err != nil {
 			return nil, nil, err
 		}
@@ -75,19 +75,19 @@ func (run *systemRun) answered(ctx context.Context, x, y []float64) (*kkt.System
 		if status != activeset.Optimal {
 			z = nil
 		}
-		return run.s, z, nil
+		return run.System, z, nil
 	}
 	var lambda []float64
 	var err error
 	if y == nil {
-		y, lambda, err = run.smooth.Begin(ctx, x)
+		y, lambda, err = run.Smooth.Begin(ctx, x)
 	} else {
-		y, lambda, err = run.smooth.Answer(ctx, x, y)
+		y, lambda, err = run.Smooth.Answer(ctx, x, y)
 	}
 	if err != nil {
 		return nil, nil, ctx.Err() // a solve from there says why
 	}
-	s, _, err := run.smooth.Linearized(x, y, lambda)
+	s, _, err := run.Smooth.Linearized(x, y, lambda)
 	if err != nil {
 		return nil, nil, nil
 	}
@@ -99,7 +99,7 @@ func (run *systemRun) answered(ctx context.Context, x, y []float64) (*kkt.System
 }
 
 // shown is the point of the system with the follower's answer to x, where the relaxation's multipliers show it stationary; nil where they do not.
-func (run *systemRun) shown(ctx context.Context, least *relaxation.Point, x []float64) (*kkt.Point, error) {
+func (run *Run) shown(ctx context.Context, least *relaxation.Point, x []float64) (*kkt.Point, error) {
 	s, z, err := run.answered(ctx, x, least.Y)
 	if z == nil || err != nil {
 		return nil, err
@@ -125,12 +125,12 @@ const near = 0.01
 //	grad_y g(x, y) = B'lambda,   lambda >= 0, = 0 on rows with slack,
 //
 // where grad_y g is affine in x next to it: tolls that make the flows of least cost the travellers' own (Hearn and Ramana 1998). Where there is none it is one that misses by least; nil where that is far.
-func (run *systemRun) supported(ctx context.Context, least *relaxation.Point) []float64 {
-	n := run.p.Numeric
-	s := run.s
-	if run.smooth != nil {
+func (run *Run) supported(ctx context.Context, least *relaxation.Point) []float64 {
+	n := run.n
+	s := run.System
+	if run.Smooth != nil {
 		var err error
-		if s, _, err = run.smooth.Linearized(least.X, least.Y, make([]float64, n.Rows.Len())); err != nil {
+		if s, _, err = run.Smooth.Linearized(least.X, least.Y, make([]float64, n.Rows.Len())); err != nil {
 			return nil
 		}
 	}

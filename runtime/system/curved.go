@@ -1,0 +1,72 @@
+package system
+
+import (
+	"context"
+	"fmt"
+
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/lower"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/tree"
+)
+
+// A problem whose KKT system is smooth but not linear is solved on systems linearized at one point after another (package sequential).
+
+// prepareSmooth makes the local solver of a run whose system is not linear.
+func (run *Run) prepareSmooth() error {
+	p := run.n
+	first, err := lower.New(lower.Choose(p), nil, p, 1)
+	if err != nil {
+		return err
+	}
+	run.Smooth, err = sequential.New(p, sequential.Options{Observer: run.observe, Begin: func(ctx context.Context, x []float64) ([]float64, error) {
+		switch sol := first.Solve(ctx, p, lower.G(p, x), x, nil); sol.Status {
+		case lower.Infeasible, lower.Dependent:
+			return nil, &pieces.FollowerError{Status: activeset.Infeasible}
+		case lower.Unbounded:
+			return nil, &pieces.FollowerError{Status: activeset.Unbounded}
+		case lower.Stopped:
+			return nil, context.Cause(ctx)
+		default:
+			return sol.Y, nil
+		}
+	}})
+	run.local = run.Smooth
+	if err == nil {
+		run.prepareCurved()
+	}
+	return err
+}
+
+// prepareCurved reads the system for the search where only the leader's constraints are not linear.
+func (run *Run) prepareCurved() {
+	p := run.n
+	if run.Why = kkt.AppliesCurved(p); run.Why != "" || run.opts.Search == SearchNone || run.opts.FirstStart > 0 {
+		return
+	}
+	if n := Size(p); n > Largest {
+		run.Why = fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d", n, Largest)
+		return
+	}
+	s, why, err := kkt.NewCurved(p)
+	if err != nil {
+		why = err.Error()
+	}
+	if why == "" {
+		why = tree.Applies(s)
+	}
+	if run.Why = why; why == "" {
+		run.Curved = s
+	}
+}
+
+// linearized gives a run the system linearized at its best point, which its document is about.
+func (run *Run) linearized() (err error) {
+	if run.Best == nil {
+		return nil
+	}
+	run.System, err = run.Smooth.At(run.Best)
+	return err
+}

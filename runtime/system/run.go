@@ -1,0 +1,361 @@
+// Package system solves a problem on its follower's KKT system, where that is one of linear rows and pairs:
+//
+//	start     where the caller says, and further starts where f is not convex
+//	pieces    a local solution from each (package pieces; in the leader's space package reduced)
+//	search    a bound, a proof or a better point (package tree)
+//
+// One that is smooth but not linear is solved on systems that are linearized at one point after another (package sequential).
+package system
+
+import (
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/document"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/qp"
+	"bilevelc/runtime/sequential"
+	"bilevelc/runtime/status"
+	"bilevelc/runtime/tree"
+	"context"
+	"errors"
+	"math"
+	"time"
+)
+
+// The names that a document has for what the system is solved with.
+const (
+	Method = "pieces"
+	Oracle = "adjoint"
+	Solver = "activeset"
+)
+
+// Options are the choices of a run.
+type Options struct {
+	Linear bool    // the system is one of linear rows and pairs (kkt.Applies); else one that sequential.Applies to
+	Favour bool    // what the follower leaves open is decided in the leader's favour
+	Sign   float64 // of F in the user's own sense: -1 where it is maximized
+	// Begin is where the first start is. An error of it is the run's.
+	Begin      func() ([]float64, error)
+	Starts     int
+	Automatic  bool // as many starts as the stopping rule asks for, Starts at most
+	FirstStart int  // as runtime.Options has it
+	Seed       uint64
+	Threads    int
+
+	Search        Search
+	Gap           float64 // 0: tree.DefaultGap
+	Nodes         int64
+	Resume        *tree.State // of the search
+	Model, Digest string      // of the problem, for the statement of a proof
+
+	Observer  func(Progress)
+	Keep      func(*tree.State) // is given the state of a search that goes on, every so often
+	KeepEvery time.Duration
+}
+
+// WholeNumbers is the error of a run with integer variables that the search cannot take, and of which it is the only way.
+type WholeNumbers struct{ Why string }
+
+func (e *WholeNumbers) Error() string { return e.Why }
+
+// Run is what one run on the KKT system has come to. Values of F are minimized, but for those of the documents' types, which are in the user's own sense.
+type Run struct {
+	// System is that of the problem; where it is not linear, the one of the search, and in the end the one linearized at Best.
+	System *kkt.System
+	Smooth *sequential.Solver // the local solver where the system is not linear
+	Curved *kkt.System        // for the search where only constraints of the leader are not; nil where there is none, and Why says why
+	Why    string
+	Best   *kkt.Point
+	First  *kkt.Point // of the first start
+	Ends   []document.StartResult
+	Start  []float64 // of the first, in X and where the follower has an answer
+	Steps  int
+	Trace  []document.TracePoint
+	Ray    []float64 // along which F falls without end from Best; nil where none is known
+
+	Tree       *tree.Result     // nil before the search
+	Global     *document.Global // what it says; nil where there was none
+	Proof      *Proof           // of its bound
+	BoundTimes []float64        // seconds to each point of Global.Trace
+
+	Err     error // what ended the run before there was a certificate; nil where nothing did
+	Status  status.Status
+	Reason  string
+	Endless bool // F was found to fall on and on: no other way finds more
+
+	n         *problem.Problem
+	opts      Options
+	local     localSolver
+	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
+	noChoice  bool           // the first start's point is a minimizer of the high-point relaxation
+	err       error          // why there is no better point
+	refused   error          // by Begin
+	searching time.Time
+	times     map[int64]float64 // seconds of the search, by its nodes
+}
+
+// Proof is what the proof of a bound is written from.
+type Proof struct {
+	Problem *problem.Problem
+	System  *kkt.System // of Problem
+	State   *tree.State
+	Says    tree.Statement
+	Scale   float64 // what the gap is relative to
+	Local   string  // in what sense the result is stationary, whatever the search shows
+}
+
+// Solve solves a problem whose calls are counted. The error is one of Begin, or a *WholeNumbers.
+func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) {
+	run := &Run{n: n, opts: opts}
+	var err error
+	switch err = run.prepare(); {
+	case err != nil:
+	case n.Integer != nil:
+		err = run.integers()
+	default:
+		if err = run.locally(ctx); err == nil && run.Smooth == nil {
+			err = run.takeBestAnswer(ctx)
+		}
+	}
+	if run.refused != nil {
+		return nil, run.refused
+	}
+	search := run.Smooth == nil
+	if run.Curved != nil {
+		run.System, search = run.Curved, true
+	}
+	if !search {
+	} else if err == nil || run.Best != nil && errors.Is(err, pieces.ErrStalled) && ctx.Err() == nil || run.Best == nil && run.local != nil && ctx.Err() == nil && run.searchable(err) {
+		if failed := run.global(ctx); failed != nil || run.Best != nil {
+			err = failed
+		}
+		if err != nil && run.Best == nil && ctx.Err() == nil && n.Integer == nil && run.Tree != nil && run.Tree.Outcome == tree.NoBound {
+			if failed := run.feasible(ctx); failed != nil || run.Best != nil {
+				err = failed
+			}
+		}
+	}
+	if run.Smooth != nil {
+		if failed := run.linearized(); err == nil {
+			err = failed
+		}
+	}
+	var whole *WholeNumbers
+	if errors.As(err, &whole) {
+		return nil, err
+	}
+	run.falls(err)
+	run.Err = err
+	run.Status, run.Reason = run.status(ctx, err)
+	run.Endless = run.Status == status.Unbounded || errors.Is(err, pieces.ErrEndless)
+	return run, nil
+}
+
+// searchable reports that a search may find a point where local solves have found none: a branch that the leader's constraints leave empty, a start
+// at which the follower has no answer.
+func (run *Run) searchable(err error) bool {
+	var unbounded *pieces.Unbounded
+	var empty *qp.EmptySetError
+	return !errors.As(err, &unbounded) && !errors.As(err, &empty) && !errors.Is(err, pieces.ErrEndless)
+}
+
+// falls takes the point and the ray of a solve that found F to fall without end.
+func (run *Run) falls(err error) {
+	var unbounded *pieces.Unbounded
+	switch {
+	case errors.As(err, &unbounded):
+		run.Ray = unbounded.Ray
+		run.Best = &kkt.Point{Z: unbounded.Z}
+	case run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
+		run.Ray = run.Tree.Ray
+		run.Best = &kkt.Point{Z: run.Tree.Best.Z}
+	default:
+		return
+	}
+	run.Best.F = run.System.Value(run.Best.Z)
+	run.Best.Branch, run.Best.Biactive = run.System.BranchAt(run.Best.Z)
+}
+
+// locally finds the local solutions from all starts.
+func (run *Run) locally(ctx context.Context) error {
+	first, err := run.opts.Begin()
+	if err != nil {
+		run.refused = err
+		return err
+	}
+	n := run.n
+	projector := qp.NewProjector(n.X, n.Rows, n.Dx, n.Dy)
+	projector.Attend(ctx)
+	most := run.opts.Starts
+	if run.opts.Automatic {
+		most = 1
+		of := run.System
+		if run.Smooth != nil {
+			of = run.Curved
+		}
+		if of == nil || of.Objective == nil || tree.Applies(of) != "" || !of.Objective.Convex { // branches may have several minima
+			most = outer.MostStarts
+		}
+	}
+	draw := outer.Starts(first, n.X, run.opts.Seed)
+	skipped := max(run.opts.FirstStart, 1) - 1
+	for k := range skipped {
+		draw(k)
+	}
+	next := func(k int) ([]float64, error) {
+		x := make([]float64, len(first))
+		return x, projector.Project(x, draw(skipped+k))
+	}
+	var seen visited
+	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil {
+		whole, err := run.Whole()
+		if err != nil {
+			return err
+		}
+		next = seen.apart(ctx, run.System, whole.Follower(), next)
+	}
+	sign := run.opts.Sign
+	for k := range most {
+		if k > 0 && run.opts.Automatic && ((run.Smooth != nil || run.System.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
+			break // as with the search: no more than about a second that nobody asked for
+		}
+		x, err := next(k)
+		if err != nil {
+			return err
+		}
+		if k == 0 {
+			run.Start = x
+		}
+		point, err := run.from(ctx, k, x)
+		end := document.StartResult{Objective: document.Number(math.NaN()), Status: status.Solved}
+		switch {
+		case ctx.Err() != nil:
+			if point != nil && run.Best == nil {
+				run.Best = point
+			}
+			return context.Cause(ctx)
+		case point == nil || err != nil && !errors.Is(err, pieces.ErrStalled):
+			end.Status, end.Reason = status.NumericalFailure, err.Error()
+			if run.Best == nil {
+				run.err = err
+			}
+			if errors.Is(err, pieces.ErrEndless) {
+				run.Best = nil // nothing is known of a minimum
+				return err
+			}
+			var unbounded *pieces.Unbounded
+			if errors.As(err, &unbounded) {
+				end.Status = status.Unbounded
+				run.Ends = append(run.Ends, end)
+				return err
+			}
+		default:
+			end.Objective, end.Reason = document.Number(sign*point.F), stationary(point)
+			if err != nil {
+				end.Status, end.Reason = status.NumericalFailure, err.Error()
+			}
+			if k == 0 {
+				run.First = point
+			}
+			if run.lower(point, err) {
+				run.Best, run.err = point, err
+			}
+			seen.note(point)
+		}
+		run.Ends = append(run.Ends, end)
+		if run.opts.Automatic && most > 1 && seen.enough(len(run.Ends)) {
+			break
+		}
+	}
+	return run.err
+}
+
+// lower reports that a point, with what kept it from a certificate, takes the place of the best one: it has a lower F, and one without a certificate one that is lower by more than rounding.
+func (run *Run) lower(point *kkt.Point, err error) bool {
+	switch {
+	case run.Best == nil:
+		return true
+	case (err == nil) == (run.err == nil):
+		return point.F < run.Best.F
+	}
+	rounding := kkt.Tolerance * math.Max(math.Abs(point.F), math.Abs(run.Best.F))
+	if err != nil {
+		return point.F < run.Best.F-rounding
+	}
+	return point.F <= run.Best.F+rounding
+}
+
+// observe passes a step on.
+func (run *Run) observe(step pieces.Step) {
+	sign := run.opts.Sign
+	run.Steps++
+	best := step.F
+	if run.Best != nil {
+		best = math.Min(best, run.Best.F)
+	}
+	calls := run.n.Calls()
+	now := document.TracePoint{Iteration: run.Steps, Objective: document.Number(sign*step.F + 0), Best: document.Number(sign*best + 0), Measure: document.Number(step.Measure), Calls: calls.Total()}
+	if n := len(run.Trace); n == 0 || sign*float64(now.Best) <= sign*float64(run.Trace[n-1].Best) {
+		run.Trace = append(run.Trace, now)
+	}
+	if run.opts.Observer != nil {
+		run.opts.Observer(Progress{Start: len(run.Ends) + 1, Starts: max(1, run.opts.Starts), Iteration: step.Round, Objective: sign * step.F, Best: sign * best,
+			Measure: step.Measure, Calls: calls})
+	}
+}
+
+// status is how the run ended.
+func (run *Run) status(ctx context.Context, err error) (status.Status, string) {
+	var unbounded *pieces.Unbounded
+	var empty *qp.EmptySetError
+	var follower *pieces.FollowerError
+	switch {
+	case status.LimitOf(ctx) != "":
+		return status.LimitReached, string(status.LimitOf(ctx))
+	case ctx.Err() != nil:
+		return status.Interrupted, "interrupted"
+	case errors.As(err, &unbounded), run.Tree != nil && run.Tree.Outcome == tree.Unbounded:
+		if run.opts.Sign < 0 {
+			return status.Unbounded, "F rises without bound over the upper level's set"
+		}
+		return status.Unbounded, "F falls without bound over the upper level's set"
+	case run.Best == nil && run.Tree != nil && run.Tree.Outcome == tree.Infeasible:
+		return status.Infeasible, "no x leaves the follower an answer with which the constraints of the upper level hold"
+	case run.Best == nil && errors.As(err, &empty):
+		return status.Infeasible, err.Error()
+	case run.Best == nil && errors.As(err, &follower) && follower.Status == activeset.Unbounded:
+		return status.Unbounded, "the lower level falls without bound"
+	case run.Best == nil && err == nil:
+		return status.LimitReached, "no point was found within the budget of the search"
+	case run.Best == nil:
+		return status.NumericalFailure, err.Error()
+	case errors.Is(run.err, pieces.ErrStalled):
+		return status.NumericalFailure, run.err.Error()
+	}
+	if g := run.Global; g != nil && g.Proved {
+		return status.Solved, g.Reason()
+	}
+	return status.Solved, stationary(run.Best)
+}
+
+// Progress is one iteration of one start, as an Observer sees it. Objective
+// and Best are in the user's own sense.
+type Progress struct {
+	Start     int // from 1
+	Starts    int
+	Iteration int
+	Objective float64
+	Best      float64 // of this start
+	Step      float64 // length of the last step
+	Measure   float64 // stationarity, or an estimate of it
+	Calls     problem.Calls
+	Tree      *TreeProgress // of the search for the global optimum; nil before it
+}
+
+// TreeProgress is how far the search for the global optimum has come; Bound is in the user's own sense.
+type TreeProgress struct {
+	Nodes, Open int64
+	Bound, Gap  float64
+}

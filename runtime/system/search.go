@@ -1,0 +1,254 @@
+package system
+
+import (
+	"bilevelc/runtime/document"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tree"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Search says how long the global optimum is searched for.
+type Search uint8
+
+// The three ways: for about a second of work, or a quarter of what the local solve took, whichever is more; not at all; until the gap is closed.
+const (
+	SearchBudget Search = iota
+	SearchNone
+	SearchFully
+)
+
+// modestWork is the budget of a search, or of further starts, that nobody asked for, in multiplications: about a second.
+const modestWork = 1e9
+
+// global searches for the global optimum, and for a first point where the local solves have found none.
+func (run *Run) global(ctx context.Context) error {
+	if run.opts.Search == SearchNone || run.opts.FirstStart > 0 { // a part of the starts of a run
+		return nil
+	}
+	sign := run.opts.Sign
+	opts := tree.Options{Gap: run.opts.Gap, Nodes: run.opts.Nodes, Threads: run.opts.Threads, Resume: run.opts.Resume, Observe: run.observeTree}
+	if opts.Gap == 0 {
+		opts.Gap = tree.DefaultGap
+	}
+	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
+		opts.Work = max(modestWork, run.local.Work()/4)
+		if run.local == localSolver(run.solver) && factorWork(run.System) > float64(opts.Work) {
+			opts.Work, opts.Nodes = 0, 1 // no larger than what the local solve has solved several of, from the same data
+		}
+	}
+	if run.System.Objective == nil { // read without f
+		run.Global = &document.Global{Bound: document.Number(math.Inf(-int(sign))), Gap: document.Number(math.Inf(1)), Within: document.Number(opts.Gap),
+			Why: fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d", Size(run.n), Largest)}
+		return nil
+	}
+	if run.Best != nil {
+		opts.Incumbents = []*kkt.Point{run.Best}
+	}
+	run.searching = time.Now()
+	opts.Keep = run.keep(run.searching)
+	found, err := tree.Solve(ctx, run.System, opts)
+	if err != nil {
+		return err
+	}
+	run.Tree = found
+	if found.Outcome == tree.NoBound && run.System.P.Integer != nil {
+		return &WholeNumbers{found.Why}
+	}
+	claim := found.Claim()
+	if run.Best != nil {
+		claim = min(claim, run.Best.F) // it is no higher but for rounding
+	}
+	run.Global = &document.Global{Bound: document.Number(sign * claim), Gap: document.Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: document.Number(opts.Gap)}
+	run.course(found, claim, sign)
+	if found.State != nil {
+		run.Proof = &Proof{Problem: run.n, System: run.System, State: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
+	}
+	if b := found.Best; b != nil && (run.Best == nil || b.F < run.Best.F || run.err != nil) {
+		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
+		// as well: what it has found is not lost.
+		switch point, err := run.polish(context.WithoutCancel(ctx), b); {
+		case point != nil && (run.Best == nil || point.F < run.Best.F || err == nil && point.F <= run.Best.F+kkt.Tolerance*math.Abs(run.Best.F)):
+			run.Best, run.err = point, err
+		case point == nil && run.Best == nil:
+			return err
+		}
+	}
+	if run.Best == nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return nil
+	}
+	if !found.Proved && ctx.Err() == nil && run.Smooth == nil {
+		if err := run.takeBestAnswer(ctx); err != nil {
+			return err
+		}
+	}
+	if run.Best.F < claim {
+		claim = run.Best.F
+		run.Global.Bound = document.Number(sign * claim)
+		if run.Proof != nil {
+			run.Proof.Says.Bound = claim
+		}
+	}
+	scale := gapScale(run.Best.F, found)
+	run.Global.Gap = document.Number(Gap(run.Best.F, claim, scale))
+	if run.Proof != nil {
+		run.Proof.Scale, run.Proof.Local = scale, stationary(run.Best)
+	}
+	run.Global.Proved = found.Proved && !MoreThanRounding(run.Global)
+	if found.Proved && !run.Global.Proved {
+		run.Global.Why = "the search's best point, which is proved, could not be followed to one with a certificate"
+	}
+	if run.Global.Proved {
+		run.Global.Why = ""
+		run.Global.Within = max(run.Global.Within, run.Global.Gap)
+		return nil
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// keep gives the caller the state of a search that goes on, every so often; nil where nobody wants it.
+func (run *Run) keep(last time.Time) func(state func() *tree.State) {
+	o := &run.opts
+	if o.Keep == nil {
+		return nil
+	}
+	return func(state func() *tree.State) {
+		if time.Since(last) < o.KeepEvery {
+			return
+		}
+		o.Keep(state())
+		last = time.Now()
+	}
+}
+
+// MoreThanRounding reports that a gap is more than the one asked for, and as much again that the search leaves open to rounding.
+func MoreThanRounding(g *document.Global) bool {
+	return float64(g.Gap) > 2*math.Max(float64(g.Within), tree.DefaultGap)
+}
+
+// gapScale is what the gap of an f near that of a search's best point is relative to.
+func gapScale(f float64, found *tree.Result) float64 {
+	if found.Best == nil || found.Scale != math.Abs(found.Best.F) {
+		return math.Max(math.Abs(f), found.Scale)
+	}
+	return math.Abs(f)
+}
+
+// polish is the local solution that a point of the tree leads to, integer entries of x held.
+func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
+	whole := run.System.P.Integer
+	if run.Smooth != nil {
+		return run.Smooth.From(ctx, run.System.X(b.Z))
+	}
+	if whole == nil {
+		solver, err := run.Whole()
+		if err != nil {
+			return nil, err
+		}
+		return solver.Improve(ctx, b.Z, b.Branch)
+	}
+	held, set := *run.System.P, *run.System.P.X
+	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
+	z := slices.Clone(b.Z)
+	for j, is := range whole {
+		if is {
+			z[j] = math.Round(z[j])
+			set.Lo[j], set.Hi[j] = z[j], z[j]
+		}
+	}
+	held.X = &set
+	s, err := kkt.New(&held)
+	if err != nil {
+		return nil, err
+	}
+	solver, err := pieces.New(s, pieces.Options{Observer: run.observe})
+	if err != nil {
+		return nil, err
+	}
+	return solver.Improve(ctx, z, b.Branch)
+}
+
+// integers prepares a run with integer variables of the leader: the search finds its first point, and there is no other way.
+func (run *Run) integers() error {
+	why := tree.Applies(run.System)
+	if run.opts.Search == SearchNone {
+		why = "no search was asked for"
+	}
+	if why == "" {
+		return nil
+	}
+	return &WholeNumbers{why}
+}
+
+// feasible finds a point of the system where f itself gives no bound to search by: the first point that branch and bound meets without an objective.
+func (run *Run) feasible(ctx context.Context) error {
+	flat := *run.System
+	flat.Objective = &kkt.Objective{Quadratic: true, Convex: true, Lin: make([]float64, run.System.N)}
+	found, err := tree.Solve(ctx, &flat, tree.Options{Gap: 1, Work: modestWork, Threads: run.opts.Threads})
+	if err != nil {
+		return err
+	}
+	run.Tree = found
+	if found.Best == nil {
+		return nil
+	}
+	run.Best, run.err = run.polish(ctx, &kkt.Point{Z: found.Best.Z, Branch: found.Best.Branch})
+	var unbounded *pieces.Unbounded
+	if errors.As(run.err, &unbounded) {
+		return run.err
+	}
+	return nil
+}
+
+// course notes how bound and objective went, and when, where the search has more than an end. The bound is at no time above what is claimed in the end.
+func (run *Run) course(found *tree.Result, claim, sign float64) {
+	if len(found.Trace) < 2 {
+		return
+	}
+	for _, t := range found.Trace {
+		run.Global.Trace = append(run.Global.Trace, document.BoundPoint{Nodes: t.Nodes, Bound: document.Number(sign * math.Min(t.Bound, claim)), Best: document.Number(sign * t.Incumbent)})
+		if at, ok := run.times[t.Nodes]; ok {
+			run.BoundTimes = append(run.BoundTimes, at)
+		}
+	}
+	if len(run.BoundTimes) < len(found.Trace) { // a run that went on from a checkpoint
+		run.BoundTimes = nil
+	}
+}
+
+// observeTree passes the progress of the search on.
+func (run *Run) observeTree(now tree.Progress) {
+	if run.times == nil {
+		run.times = map[int64]float64{}
+	}
+	run.times[now.Nodes] = time.Since(run.searching).Seconds()
+	if run.opts.Observer == nil {
+		return
+	}
+	sign := run.opts.Sign
+	run.opts.Observer(Progress{Start: 1, Starts: 1, Iteration: int(now.Nodes), Objective: sign * now.Incumbent, Best: sign * now.Incumbent,
+		Measure: now.Gap, Calls: run.n.Calls(), Tree: &TreeProgress{Nodes: now.Nodes, Open: now.Open, Bound: sign * now.Bound, Gap: now.Gap}})
+}
+
+// Gap is the distance of an objective and a bound, to be minimized, relative to a size.
+func Gap(f, bound, size float64) float64 {
+	switch d := f - bound; {
+	case d <= 0:
+		return 0
+	case math.IsInf(d, 1):
+		return d
+	default:
+		return d / size
+	}
+}
