@@ -1,8 +1,9 @@
 package runtime
 
 import (
-	"bilevelc/ir"
 	"slices"
+
+	"bilevelc/ir"
 )
 
 // inOrder is a result whose values by label, as they are read from JSON, are in

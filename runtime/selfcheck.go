@@ -129,17 +129,8 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	r.Stationarity.Measure, r.Stationarity.Value, r.Stationarity.Delta = "none", Number(math.NaN()), 0
 	r.Parameters = nil
-	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: rayOf(s, unbounded.Ray)}
+	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, pt.Lower.ErrorBound), Ray: system.Ray(s, unbounded.Ray)}
 	return nil
-}
-
-// rayOf is the stable form of a ray.
-func rayOf(s *kkt.System, ray []float64) *certify.Ray {
-	out := &certify.Ray{X: system.Unsigned(s.X(ray)), Y: system.Unsigned(s.Y(ray)), Multipliers: system.Unsigned(s.Lambda(ray))}
-	if !s.Objective.Quadratic {
-		out.Steps = certify.RaySteps
-	}
-	return out
 }
 
 // confirmInfeasible verifies that the violation of the upper constraints cannot be lowered near

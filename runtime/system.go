@@ -1,16 +1,17 @@
 package runtime
 
 import (
-	"bilevelc/runtime/certify"
-	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/outer"
-	"bilevelc/runtime/system"
-	"bilevelc/runtime/tree"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"time"
+
+	"bilevelc/runtime/certify"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/outer"
+	"bilevelc/runtime/system"
+	"bilevelc/runtime/tree"
 )
 
 // The names that a document has for what the system is solved with.
@@ -185,7 +186,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	}
 	r.Certificate.Lower = p.lowerCertificate(pt, pt.Lower.ErrorBound)
 	if run.Ray != nil {
-		r.Certificate.Ray = rayOf(run.System, run.Ray)
+		r.Certificate.Ray = system.Ray(run.System, run.Ray)
 		return nil
 	}
 	if best.SecondOrder == kkt.Fails && (run.Global == nil || !run.Global.Proved) {

@@ -1,11 +1,12 @@
 package compile
 
 import (
+	"fmt"
+	"slices"
+
 	"bilevelc/ir"
 	"bilevelc/ir/facts"
 	"bilevelc/runtime/problem"
-	"fmt"
-	"slices"
 )
 
 // How followers are dealt out to parts that are solved apart. Each part has a

@@ -1,13 +1,14 @@
 package document
 
 import (
-	"bilevelc/internal/members"
-	"bilevelc/runtime/problem"
-	"bilevelc/runtime/status"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime/problem"
+	"bilevelc/runtime/status"
 )
 
 // What the text says is what the result holds, for random results: each number is in the

@@ -1,10 +1,11 @@
 package document
 
 import (
-	"bilevelc/runtime/status"
 	"fmt"
 	"math"
 	"strings"
+
+	"bilevelc/runtime/status"
 )
 
 // Words says what "solved", "proved", "biactive", "tie" and "safe point" mean for this

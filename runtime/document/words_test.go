@@ -1,12 +1,13 @@
 package document
 
 import (
-	"bilevelc/runtime/status"
 	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"bilevelc/runtime/status"
 )
 
 // The five sentences say what the fields of a document say, and name sections that the

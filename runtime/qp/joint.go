@@ -96,7 +96,7 @@ func (p *Projector) assemble() {
 		}
 		both(cols, vals, p.set.Rhs[i], kind == problem.Equal, name, false)
 	}
-	p.unit = unitOf(p.rows)
+	p.unit = linalg.RowRatio(p.rows.A, p.rows.B)
 	for i, kind := range p.rows.Kind {
 		cols, vals := p.rows.A.Row(i)
 		equal, name := kind == problem.Equal, p.rows.RowName(i)
@@ -129,24 +129,6 @@ func (p *Projector) assemble() {
 func readsY(rows *problem.Rows, i int) bool {
 	_, vals := rows.B.Row(i)
 	return slices.ContainsFunc(vals, func(v float64) bool { return v != 0 })
-}
-
-// unitOf is the median of |A_i| / |B_i| over the rows that involve both x and y; 1
-// where there are none. It goes with the units of x and y and not with those of rows.
-func unitOf(rows *problem.Rows) float64 {
-	var ratios []float64
-	for i := range rows.Kind {
-		_, a := rows.A.Row(i)
-		_, b := rows.B.Row(i)
-		if u, v := linalg.Norm(a), linalg.Norm(b); u > 0 && v > 0 {
-			ratios = append(ratios, u/v)
-		}
-	}
-	if len(ratios) == 0 {
-		return 1
-	}
-	slices.Sort(ratios)
-	return ratios[len(ratios)/2]
 }
 
 // nearness is the weight of the distance in s, from where it was, beside that in

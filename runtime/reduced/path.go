@@ -220,21 +220,25 @@ func (p *piece) nextMu(st *State, c *smoothed) (done bool) {
 
 // direction is the truncated Newton step of F_mu along the face of X.
 func (a *adjoint) direction(q *working) []float64 {
-	nw := a.f.nw
-	d, r, h := make([]float64, nw), append([]float64(nil), a.grad...), make([]float64, nw)
+	r := append([]float64(nil), a.grad...)
 	scale(r, -1)
 	q.project(r)
-	v := append([]float64(nil), r...)
-	rr := linalg.Dot(r, r)
-	first := rr
-	for range min(nw, 60) {
-		if rr == 0 {
-			break
-		}
+	return conjugate(r, min(a.f.nw, 60), forcing, func(h, v []float64) {
 		a.product(h, v)
 		q.project(h)
+	}, func(h, v []float64) float64 { return flat * linalg.Norm(v) * linalg.Norm(h) })
+}
+
+// conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. By Steihaug's rule it ends where the curvature
+// v'H v is no more than least, at the first direction if that is where it begins.
+func conjugate(r []float64, steps int, part float64, product func(h, v []float64), least func(h, v []float64) float64) []float64 {
+	d, h, v := make([]float64, len(r)), make([]float64, len(r)), append([]float64(nil), r...)
+	rr := linalg.Dot(r, r)
+	first := rr
+	for range steps {
+		product(h, v)
 		c := linalg.Dot(v, h)
-		if c <= flat*linalg.Norm(v)*linalg.Norm(h) {
+		if c <= least(h, v) {
 			if linalg.Norm(d) == 0 {
 				copy(d, v)
 			}
@@ -244,7 +248,7 @@ func (a *adjoint) direction(q *working) []float64 {
 		linalg.Axpy(d, t, v)
 		linalg.Axpy(r, -t, h)
 		next := linalg.Dot(r, r)
-		if next <= forcing*forcing*first {
+		if next <= part*part*first {
 			break
 		}
 		scale(v, next/rr)

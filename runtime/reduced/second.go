@@ -12,37 +12,15 @@ import (
 // newton is a direction of the Newton step along the equations by conjugate gradients (Steihaug's rule at negative curvature), of accuracy newtonPart.
 func (p *piece) newton(j *judged) []float64 {
 	nw := p.f.nw
-	d := make([]float64, nw)
-	r := append([]float64(nil), j.step...)
-	v := append([]float64(nil), r...)
-	h := make([]float64, nw)
 	move, curve := newPoint(nw, p.f.n, len(p.p.Duals)), newPoint(nw, p.f.n, len(p.p.Duals))
-	rr := linalg.Dot(r, r)
-	first := rr
-	for range 10*nw + 10 { // exact arithmetic takes nw; rounding some times that
+	// Exact arithmetic takes nw steps; rounding some times that.
+	d := conjugate(append([]float64(nil), j.step...), 10*nw+10, newtonPart, func(h, v []float64) {
 		p.forward(move, v)
 		p.calc.product(curve, move)
 		p.reduced(h, curve)
 		j.project(h)
-		c := linalg.Dot(v, h)
 		p.products++
-		if c <= flat*linalg.Dot(v, v)*j.curvature(h, v) {
-			if linalg.Norm(d) == 0 {
-				copy(d, v)
-			}
-			break
-		}
-		a := rr / c
-		linalg.Axpy(d, a, v)
-		linalg.Axpy(r, -a, h)
-		next := linalg.Dot(r, r)
-		if next <= newtonPart*newtonPart*first {
-			break
-		}
-		scale(v, next/rr)
-		linalg.Axpy(v, 1, r)
-		rr = next
-	}
+	}, func(h, v []float64) float64 { return flat * linalg.Dot(v, v) * j.curvature(h, v) })
 	j.project(d)
 	return d
 }

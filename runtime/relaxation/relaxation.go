@@ -13,6 +13,7 @@ import (
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/convex"
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -43,7 +44,7 @@ func New(p *problem.Problem) *Relaxation {
 	if len(p.Duals) > 0 || p.Coupled != nil || len(p.X.Balls) > 0 || p.X.Extended != nil || p.Dx+p.Dy > most {
 		return nil
 	}
-	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: unit(p.Rows), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy), y: make([]float64, p.Dy)}
+	r := &Relaxation{p: p, n: p.Dx + p.Dy, unit: linalg.RowRatio(p.Rows.A, p.Rows.B), gx: make([]float64, p.Dx), gy: make([]float64, p.Dy), y: make([]float64, p.Dy)}
 	r.lo, r.hi = make([]float64, r.n), make([]float64, r.n)
 	for j := range r.lo {
 		r.lo[j], r.hi[j] = math.Inf(-1), math.Inf(1)

@@ -77,18 +77,27 @@ func (c *runCertificate) share(m *kkt.Multipliers) float64 {
 // Multipliers are multipliers in their stable form. Those of X's balls come behind those of the coupled constraints (package sequential).
 func Multipliers(m *kkt.Multipliers, balls int) certify.Multipliers {
 	coupled := len(m.Coupled) - balls
-	return certify.Multipliers{Balls: Unsigned(m.Coupled[coupled:]), Adjoint: Unsigned(m.Adjoint), Slack: Unsigned(m.Slack), Multiplier: Unsigned(m.Lambda), Bound: Unsigned(m.Bound),
-		Rows: Unsigned(m.UpperRows), Extended: Unsigned(m.Extended), Coupled: Unsigned(m.Coupled[:coupled])}
+	return certify.Multipliers{Balls: unsigned(m.Coupled[coupled:]), Adjoint: unsigned(m.Adjoint), Slack: unsigned(m.Slack), Multiplier: unsigned(m.Lambda), Bound: unsigned(m.Bound),
+		Rows: unsigned(m.UpperRows), Extended: unsigned(m.Extended), Coupled: unsigned(m.Coupled[:coupled])}
 }
 
-// Unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.
-func Unsigned(v []float64) []float64 {
+// unsigned is a copy with 0 in the place of -0, which not every reader of JSON keeps.
+func unsigned(v []float64) []float64 {
 	if v == nil {
 		return nil
 	}
 	out := make([]float64, len(v))
 	for j, t := range v {
 		out[j] = t + 0
+	}
+	return out
+}
+
+// Ray is the stable form of a ray.
+func Ray(s *kkt.System, ray []float64) *certify.Ray {
+	out := &certify.Ray{X: unsigned(s.X(ray)), Y: unsigned(s.Y(ray)), Multipliers: unsigned(s.Lambda(ray))}
+	if !s.Objective.Quadratic {
+		out.Steps = certify.RaySteps
 	}
 	return out
 }

@@ -8,6 +8,11 @@
 package system
 
 import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/kkt"
@@ -18,10 +23,6 @@ import (
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/tree"
-	"context"
-	"errors"
-	"math"
-	"time"
 )
 
 // The names that a document has for what the system is solved with.
@@ -94,16 +95,6 @@ type Run struct {
 	refused   error          // by Begin
 	searching time.Time
 	times     map[int64]float64 // seconds of the search, by its nodes
-}
-
-// Proof is what the proof of a bound is written from.
-type Proof struct {
-	Problem *problem.Problem
-	System  *kkt.System // of Problem
-	State   *tree.State
-	Says    tree.Statement
-	Scale   float64 // what the gap is relative to
-	Local   string  // in what sense the result is stationary, whatever the search shows
 }
 
 // Solve solves a problem whose calls are counted. The error is one of Begin, or a *WholeNumbers.

@@ -1,16 +1,17 @@
 package system
 
 import (
-	"bilevelc/runtime/document"
-	"bilevelc/runtime/kkt"
-	"bilevelc/runtime/pieces"
-	"bilevelc/runtime/tree"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"time"
+
+	"bilevelc/runtime/document"
+	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/tree"
 )
 
 // Search says how long the global optimum is searched for.
@@ -67,7 +68,7 @@ func (run *Run) global(ctx context.Context) error {
 	run.Global = &document.Global{Bound: document.Number(sign * claim), Gap: document.Number(math.Inf(1)), Nodes: found.Nodes, Why: found.Why, Within: document.Number(opts.Gap)}
 	run.course(found, claim, sign)
 	if found.State != nil {
-		run.Proof = &Proof{Problem: run.n, System: run.System, State: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
+		run.Proof = &Proof{problem: run.n, system: run.System, state: found.State, Says: tree.Statement{Bound: claim, Model: run.opts.Model, Digest: run.opts.Digest}}
 	}
 	if b := found.Best; b != nil && (run.Best == nil || b.F < run.Best.F || run.err != nil) {
 		// The tree's point is the best of its branch; the local solve gives it its multipliers, or goes on from there. A run that is ended takes these few steps
