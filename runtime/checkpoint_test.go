@@ -220,7 +220,7 @@ func TestForgedCheckpointsDoNotPanic(t *testing.T) {
 		everyLeaf(t, document["state"], rng, share, func(path string, doc any) {
 			state, _ := json.Marshal(doc)
 			sum := sha256.Sum256(state)
-			text, _ := json.Marshal(map[string]any{"schema": 3, "sha256": hex.EncodeToString(sum[:]), "state": json.RawMessage(state)})
+			text, _ := json.Marshal(map[string]any{"schema": document["schema"], "sha256": hex.EncodeToString(sum[:]), "state": json.RawMessage(state)})
 			if _, err := resumed(t, name+path, string(text), 6); err != nil {
 				refused++
 			} else {

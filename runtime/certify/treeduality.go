@@ -25,6 +25,9 @@ func (t *treeModel) duality(h, g [][]float64, q []float64) {
 	}
 	lambda := t.nx + t.ny
 	for j := range t.ny {
+		if k[j].Sign() == 0 {
+			continue
+		}
 		for c := range t.ny {
 			both(t.nx+j, t.nx+c, k[j], h[c][j])
 		}

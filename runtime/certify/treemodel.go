@@ -37,6 +37,9 @@ type treeModel struct {
 	plain       [][]treeEntry    // of f, where Q has more
 	base        int              // columns without those of products
 	lift        *treeLift
+	// The follower's H and G by columns, and q.
+	h, g    [][]float64
+	linearG []float64
 }
 
 // treeSquare is a multiple of the square of w = v'z that a proof adds to f, and takes away again as the secant over the range of w.
@@ -92,8 +95,8 @@ const (
 // 2^46 times as large, and overflows for none that has a use.
 const far = 0x1p100
 
-// newTreeModel reads the model off the problem, with the products of f cancelled by strong duality or not, and the squares, columns and rows of a proof.
-func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *treeLift) (*treeModel, error) {
+// newTreeModel reads the model off the problem.
+func newTreeModel(p *problem.Problem) (*treeModel, error) {
 	switch {
 	case !p.Facts.JointlyQuadratic:
 		return nil, fmt.Errorf("g is not quadratic in x and y together")
@@ -103,33 +106,20 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *
 	if err := curvedClass(p); err != nil {
 		return nil, err
 	}
-	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), base: treeColumns(p), lift: lift}
-	t.n = t.base + len(lift.products)
+	n := treeColumns(p)
+	t := &treeModel{p: p, nx: p.Dx, ny: p.Dy, m: p.Rows.Len(), n: n, base: n}
 	for k := range t.rows {
 		t.rows[k] = sparse.Empty(t.n)
 		t.sense[k] = -1
 	}
 	t.sense[treeStationarity], t.sense[treeLower] = 1, 1
-	h, g, q := t.readFollower()
-	t.readRows(h, g, q)
+	t.h, t.g, t.linearG = t.readFollower()
+	t.readRows(t.h, t.g, t.linearG)
 	if err := t.readLeader(); err != nil {
 		return nil, err
 	}
 	t.boxes()
 	t.propagate()
-	if err := t.addProducts(); err != nil {
-		return nil, err
-	}
-	if err := t.addStrong(h, g, q); err != nil {
-		return nil, err
-	}
-	if duality {
-		t.duality(h, g, q)
-	}
-	if err := t.addSquares(squares); err != nil {
-		return nil, err
-	}
-	t.bent()
 	for _, c := range t.constraints {
 		if c == nil {
 			continue
@@ -139,7 +129,87 @@ func newTreeModel(p *problem.Problem, duality bool, squares []treeSquare, lift *
 			return nil, fmt.Errorf("of a constraint of the upper level: %w", err)
 		}
 	}
-	return t, t.convexity(t.plain)
+	return t, nil
+}
+
+// treePart is the part of f that a tree of a proof bounds.
+type treePart struct {
+	Columns []int `json:"columns"` // of z, of which f has no products with others
+	Duality bool  `json:"duality"` // with its products of x, y and lambda cancelled by strong duality
+	first   bool  // f's constant is its
+}
+
+// of is the model with a part of f (nil: all of it), and the squares, columns and rows of a proof. All rows stay: f is the sum of its parts at each point.
+func (t *treeModel) of(part *treePart, duality bool, squares []treeSquare, lift *treeLift) (*treeModel, error) {
+	out := *t
+	out.lift, out.n = lift, t.base+len(lift.products)
+	for _, k := range [...]int{treeLevels, treeDuality} {
+		out.rows[k] = sparse.Empty(out.n)
+	}
+	f, err := t.restricted(part, out.n)
+	if err != nil {
+		return nil, err
+	}
+	out.treeObjective, out.constraints = *f, nil
+	for _, c := range t.constraints {
+		if c != nil {
+			if c, err = c.restricted(nil, out.n); err != nil {
+				return nil, err
+			}
+		}
+		out.constraints = append(out.constraints, c)
+	}
+	out.lo, out.hi = append([]float64(nil), t.lo...), append([]float64(nil), t.hi...)
+	for range lift.products {
+		out.lo, out.hi = append(out.lo, math.Inf(-1)), append(out.hi, math.Inf(1))
+	}
+	if err := out.addProducts(); err != nil {
+		return nil, err
+	}
+	if err := out.addStrong(t.h, t.g, t.linearG); err != nil {
+		return nil, err
+	}
+	if duality {
+		out.duality(t.h, t.g, t.linearG)
+	}
+	if err := out.addSquares(squares); err != nil {
+		return nil, err
+	}
+	out.bent()
+	return &out, out.convexity(out.plain)
+}
+
+// restricted is the objective over n columns, of those of a part alone.
+func (o *treeObjective) restricted(part *treePart, n int) (*treeObjective, error) {
+	out, in := newTreeObjective(n), make([]bool, len(o.c))
+	for j := range in {
+		in[j] = part == nil
+	}
+	if part == nil || part.first {
+		out.konst = o.konst
+	}
+	if part != nil {
+		for _, j := range part.Columns {
+			in[j] = true
+		}
+	}
+	for j, is := range in {
+		if !is {
+			continue
+		}
+		out.addC(j, o.c[j], o.exactC[j])
+		for _, e := range o.q[j] {
+			if !in[e.col] {
+				return nil, fmt.Errorf("f has a product of column %d, of one part, and %d, of another", j, e.col)
+			}
+		}
+		out.q[j] = append(out.q[j], o.q[j]...)
+	}
+	if o.deficit != nil {
+		out.deficit = append(append(out.deficit, o.deficit...), make([]interval, n-len(o.c))...)
+	}
+	out.bent()
+	return out, nil
 }
 
 // treeColumns is the number of columns of the model of a problem.

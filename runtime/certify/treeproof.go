@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 
 	"bilevelc/runtime/problem"
@@ -66,7 +67,13 @@ func (e *TreeError) Unwrap() error { return e.Err }
 //
 // A leaf may have multiples >= 0 of the leader's convex quadratic constraints beside f ("curved").
 //
-// Every point of the system is in a leaf, since the children of a branch cover it. The memory it takes does not depend on the
+// Where f is a sum, there may be a tree for each of its parts, each behind a line of its own and with squares, products and rows of its own behind that. Every column is in one of the parts, and
+// f has no products of columns of different ones, so that it is the sum of its terms in each (its constant is the first one's), and at least the sum of their bounds; or one of the trees shows that
+// nothing is feasible.
+//
+//	{"part": {"columns": [..], "duality": true}}
+//
+// Every point of the system is in a leaf of a tree, since the children of a branch cover it. The memory it takes does not depend on the
 // number of lines. Followers have linear rows, so their answers satisfy the system, whether g is convex or not. What is wrong with a proof is a
 // *TreeError.
 func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, error) {
@@ -87,37 +94,29 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 		return nil, in.wrong(fmt.Errorf("the proof is of another model, or of other data (model `%s`, digest %.12s)", head.Model, head.Digest))
 	}
 	in.most = longestLine(p)
-	v := &treeVerification{report: TreeReport{Bound: math.Inf(1)}, p: p}
-	var squares []treeSquare
-	lift := &treeLift{}
-	for !v.done {
+	v := &treeVerification{p: p, owned: make([]bool, treeColumns(p))}
+	v.begin(nil, head.Duality)
+	for {
 		var next treeLine
 		err := in.next(&next)
-		if errors.Is(err, io.EOF) {
-			err = errors.New("the proof ends before its leaves cover everything")
-		}
 		switch {
+		case errors.Is(err, io.EOF) && v.complete():
+			return &v.report, nil
+		case errors.Is(err, io.EOF):
+			err = errors.New("the proof ends before its leaves cover everything")
 		case err != nil:
-		case next.Concave != nil && v.leaf == nil:
-			if squares = append(squares, *next.Concave); len(squares) > treeColumns(p) {
-				err = errors.New("more directions than columns")
-			}
-		case next.Product != nil && v.leaf == nil:
-			if lift.products = append(lift.products, *next.Product); len(lift.products) > p.Dx*(p.Rows.Len()+p.Dy) {
-				err = errors.New("more products than pairs of factors")
-			}
-		case next.Strong != nil && v.leaf == nil:
-			if lift.strong = append(lift.strong, *next.Strong); len(lift.strong) > treeColumns(p)+p.Dx*p.Dy {
-				err = errors.New("more rows of strong duality than pairs of factors")
-			}
+		case next.Part != nil:
+			err = v.beginPart(&next)
+		case v.done:
+			err = errors.New("the proof goes on after its leaves cover everything")
+		case v.leaf == nil && (next.Concave != nil || next.Product != nil || next.Strong != nil):
+			err = v.add(&next)
 		default:
 			if v.leaf == nil {
-				var t *treeModel
-				if t, err = newTreeModel(p, head.Duality, squares, lift); err != nil {
+				if err = v.open(); err != nil {
 					break
 				}
-				in.most += 40 * lift.room()
-				v.leaf, v.report.Terms = newTreeLeaf(t), t.terms
+				in.most = longestLine(p) + 40*v.lift.room()
 			}
 			err = v.take(&next)
 		}
@@ -125,13 +124,85 @@ func VerifyTree(p *problem.Problem, r io.Reader, digest string) (*TreeReport, er
 			return nil, in.wrong(err)
 		}
 	}
-	switch err := in.next(new(json.RawMessage)); {
-	case err == nil:
-		return nil, in.wrong(errors.New("the proof goes on after its leaves cover everything"))
-	case !errors.Is(err, io.EOF):
-		return nil, in.wrong(err)
+}
+
+// begin makes ready for the tree of a part of f, or of all of it.
+func (v *treeVerification) begin(part *treePart, duality bool) {
+	v.part, v.dual, v.leaf, v.squares, v.lift, v.done, v.shown = part, duality, nil, nil, &treeLift{}, false, math.Inf(1)
+}
+
+// beginPart begins with a part of f that is named.
+func (v *treeVerification) beginPart(next *treeLine) error {
+	part := next.Part
+	switch {
+	case next.count() > 1:
+		return errors.New("neither a part nor a branch")
+	case v.part == nil && (v.leaf != nil || v.dual || len(v.squares)+len(v.lift.products)+len(v.lift.strong) > 0), v.part != nil && !v.done:
+		return errors.New("a part of f within a tree")
+	case len(part.Columns) == 0:
+		return errors.New("a part of f without columns")
 	}
-	return &v.report, nil
+	for _, j := range part.Columns {
+		if j < 0 || j >= len(v.owned) || v.owned[j] {
+			return fmt.Errorf("column %d is none, or in two places", j)
+		}
+		v.owned[j] = true
+	}
+	part.first = v.part == nil
+	v.begin(part, part.Duality)
+	return nil
+}
+
+// complete reports that the trees that were read are a proof.
+func (v *treeVerification) complete() bool {
+	return v.done && (v.part == nil || math.IsInf(v.report.Bound, 1) || !slices.Contains(v.owned, false))
+}
+
+// add takes what a tree adds to the model.
+func (v *treeVerification) add(next *treeLine) error {
+	p := v.p
+	switch {
+	case next.count() != 1:
+		return errors.New("neither a branch nor a leaf")
+	case next.Concave != nil:
+		if v.squares = append(v.squares, *next.Concave); len(v.squares) > treeColumns(p) {
+			return errors.New("more directions than columns")
+		}
+	case next.Product != nil:
+		if v.lift.products = append(v.lift.products, *next.Product); len(v.lift.products) > p.Dx*(p.Rows.Len()+p.Dy) {
+			return errors.New("more products than pairs of factors")
+		}
+	default:
+		if v.lift.strong = append(v.lift.strong, *next.Strong); len(v.lift.strong) > treeColumns(p)+p.Dx*p.Dy {
+			return errors.New("more rows of strong duality than pairs of factors")
+		}
+	}
+	return nil
+}
+
+// open makes the model of a tree.
+func (v *treeVerification) open() error {
+	if v.model == nil {
+		t, err := newTreeModel(v.p)
+		if err != nil {
+			return err
+		}
+		v.model = t
+	}
+	t, err := v.model.of(v.part, v.dual, v.squares, v.lift)
+	if err != nil {
+		return err
+	}
+	v.leaf = newTreeLeaf(t)
+	others := v.report.Terms
+	v.report.Terms = func(x, y, lambda []float64) float64 {
+		sum := t.terms(x, y, lambda)
+		if others != nil {
+			sum += others(x, y, lambda)
+		}
+		return sum
+	}
+	return nil
 }
 
 // treeReader reads a proof line by line.
@@ -187,19 +258,39 @@ type treeLine struct {
 	At    *float64     `json:"at"`
 	Bound *treeWeights `json:"bound"`
 	Empty *treeWeights `json:"empty"`
-	// Lines before the tree.
+	// Lines before a tree.
+	Part    *treePart    `json:"part"`
 	Concave *treeSquare  `json:"concave"`
 	Product *treeProduct `json:"product"`
 	Strong  *treeStrong  `json:"strong"`
 }
 
-// treeVerification is the place in a tree: the branches whose children are being read.
+// count is how many things the line says.
+func (l *treeLine) count() (n int) {
+	for _, is := range [...]bool{l.Pair != nil, l.Entry != nil, l.Along != nil, l.Bound != nil, l.Empty != nil, l.Part != nil, l.Concave != nil, l.Product != nil, l.Strong != nil} {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+// treeVerification is the place in a proof: the part of f whose tree is being read, and in that the branches whose children are.
 type treeVerification struct {
 	p      *problem.Problem
 	report TreeReport
-	leaf   *treeLeaf
-	stack  []treeBranch
-	done   bool
+	model  *treeModel // nil before the first tree
+	owned  []bool     // columns of parts so far
+	some   bool       // a tree has ended
+
+	part    *treePart // nil: all of f
+	dual    bool
+	squares []treeSquare
+	lift    *treeLift
+	leaf    *treeLeaf // nil before the tree
+	stack   []treeBranch
+	shown   float64 // the least bound of its leaves
+	done    bool
 }
 
 // treeBranch is a branch on the way to the present place; undo is what to restore when its child ends.
@@ -214,13 +305,7 @@ type treeBranch struct {
 }
 
 func (v *treeVerification) take(next *treeLine) error {
-	count := 0
-	for _, is := range [...]bool{next.Pair != nil, next.Entry != nil, next.Along != nil, next.Bound != nil, next.Empty != nil} {
-		if is {
-			count++
-		}
-	}
-	if count != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil || next.Product != nil || next.Strong != nil {
+	if next.count() != 1 || (next.At != nil) != (next.Entry != nil || next.Along != nil) || next.Concave != nil || next.Product != nil || next.Strong != nil {
 		return fmt.Errorf("neither a branch nor a leaf")
 	}
 	switch {
@@ -323,7 +408,7 @@ func (v *treeVerification) end(w *treeWeights, empty bool) error {
 	if err != nil {
 		return err
 	}
-	v.report.Bound = math.Min(v.report.Bound, bound)
+	v.shown = math.Min(v.shown, bound)
 	for len(v.stack) > 0 {
 		b := &v.stack[len(v.stack)-1]
 		v.release(b)
@@ -333,6 +418,14 @@ func (v *treeVerification) end(w *treeWeights, empty bool) error {
 			return nil
 		}
 		v.stack = v.stack[:len(v.stack)-1]
+	}
+	switch total := &v.report.Bound; {
+	case !v.some:
+		*total, v.some = v.shown, true
+	case math.IsInf(*total, 1) || math.IsInf(v.shown, 1):
+		*total = math.Inf(1)
+	default:
+		*total = point(*total).add(point(v.shown)).lo
 	}
 	v.done = true
 	return nil

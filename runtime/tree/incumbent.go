@@ -11,8 +11,7 @@ import (
 // points looks for a point of the system from the solution of a node's relaxation.
 func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) {
 	s := p.s
-	z := make([]float64, s.sys.N)
-	s.sys.Unscaled(z, sol.Z)
+	z := s.unscaled(sol.Z)
 	p.near = sol.Z
 	if open := len(p.options(n, sol.Z)); open == 0 {
 		// The solution is complementary itself.
@@ -22,13 +21,6 @@ func (p *plunger) points(ctx context.Context, n *node, sol *activeset.Solution) 
 		}
 		p.descend(ctx, p.rounded(n, sol.Z), p.wholeBox(z))
 	} else if p.nodes > 1 && open > few && n.depth%often != 0 {
-		return
-	}
-	if s.opts.Improve != nil {
-		if found := s.opts.Improve(ctx, z, n.fix); found != nil && len(found.Branch) == len(n.fix) && p.allFixed(found.Branch) {
-			p.near = s.scaled(found.Z)
-			p.descend(ctx, found.Branch, p.wholeBox(found.Z))
-		}
 		return
 	}
 	p.byFollower(ctx, z)

@@ -160,7 +160,7 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), sys, Options{})
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, DefaultGap, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +206,7 @@ func TestRowsOfProductsHoldAtPoints(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := newSearch(context.Background(), sys, Options{})
+		s, _, err := newSearch(context.Background(), kkt.Part{System: sys}, DefaultGap, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

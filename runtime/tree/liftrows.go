@@ -215,13 +215,13 @@ func wider(m *sparse.CSR, n int) *sparse.CSR {
 }
 
 // proofLines are the lines of a proof that state columns and rows.
-func (l *lift) proofLines() (lines []map[string]any) {
+func (l *lift) proofLines(pw *proofWriter) (lines []map[string]any) {
 	for _, of := range l.cols {
-		p := map[string]any{"entry": of.Entry, "levels": of.Levels}
+		p := map[string]any{"entry": pw.s.part.Cols[of.Entry], "levels": of.Levels}
 		if of.Mult >= 0 {
-			p["multiplier"] = of.Mult
+			p["multiplier"] = pw.row(of.Mult)
 		} else {
-			p["answer"] = of.Answer
+			p["answer"] = pw.answer(of.Answer)
 		}
 		switch of.Sign {
 		case 1:
@@ -232,9 +232,9 @@ func (l *lift) proofLines() (lines []map[string]any) {
 		lines = append(lines, map[string]any{"product": p})
 	}
 	for _, row := range l.strong {
-		p := map[string]any{"answer": row.Answer}
+		p := map[string]any{"answer": pw.answer(row.Answer)}
 		if row.Times >= 0 {
-			p["times"] = row.Times
+			p["times"] = pw.s.part.Cols[row.Times]
 		}
 		lines = append(lines, map[string]any{"strong": p})
 	}

@@ -22,35 +22,80 @@ type Statement struct {
 	Model, Digest string
 }
 
-// WriteProof writes what shows a statement by the tree of a search, as JSON objects, one a line (the format is
+// WriteProof writes what shows a statement by the trees of a search, as JSON objects, one a line (the format is
 // that of certify.VerifyTree). Leaves are solved again for their weights, and a subtree whose relaxation alone shows the statement
-// is one leaf. The memory it takes is that of the tree.
+// is one leaf. The memory it takes is that of the trees.
 func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, what Statement) error {
-	claim := what.Bound
-	s, _, err := newSearch(ctx, sys, Options{Gap: st.Gap, Resume: st})
+	f, _, err := newForest(ctx, sys, sys.Parts(), Options{Gap: st.Gap, Resume: st})
 	if err != nil {
 		return err
 	}
-	if math.IsInf(claim, -1) {
+	if math.IsInf(what.Bound, -1) {
 		return errors.New("there is no bound to prove")
 	}
-	pw := &proofWriter{s: s, p: s.newPlunger(), claim: claim, out: bufio.NewWriter(w), bounds: boundRows(sys)}
-	pw.p.cutoff, pw.p.thorough, pw.p.enough = math.Inf(1), true, claim
+	out := bufio.NewWriter(w)
 	head := map[string]any{"tree": 1}
 	if what.Digest != "" {
 		head["model"], head["digest"] = what.Model, what.Digest
 	}
-	if s.quad.Weights != nil {
+	if len(f.parts) == 1 && f.parts[0].quad.Weights != nil {
 		head["duality"] = true
 	}
-	if err := pw.line(head); err != nil {
+	if err := writeLine(out, head); err != nil {
 		return err
 	}
+	claims := f.claims(what.Bound)
+	for k, s := range f.parts {
+		if math.IsInf(claims[k], -1) { // another part shows that nothing is feasible
+			continue
+		}
+		pw := &proofWriter{of: sys, s: s, p: s.newPlunger(), claim: claims[k], out: out, bounds: boundRows(s.sys)}
+		pw.p.cutoff, pw.p.thorough, pw.p.enough = math.Inf(1), true, pw.claim
+		if len(f.parts) > 1 {
+			of := map[string]any{"columns": s.part.Cols}
+			if s.quad.Weights != nil {
+				of["duality"] = true
+			}
+			if err := pw.line(map[string]any{"part": of}); err != nil {
+				return err
+			}
+		}
+		if err := pw.tree(ctx); err != nil {
+			return err
+		}
+	}
+	return out.Flush()
+}
+
+// claims are what the trees are to show of their parts, for a bound of the sum; -Inf is nothing.
+func (f *forest) claims(bound float64) []float64 {
+	out := make([]float64, len(f.parts))
+	less, leaves := f.bound()-bound, f.leaves()
+	for k, s := range f.parts {
+		switch b := s.bound(); {
+		case len(f.parts) == 1:
+			out[k] = bound
+		case math.IsInf(bound, 1) && !math.IsInf(b, 1):
+			out[k] = math.Inf(-1)
+		case math.IsInf(bound, 1):
+			out[k] = b
+		case leaves > 0:
+			out[k] = b - less*(s.leaves(s.latest())/leaves)
+		default:
+			out[k] = b - less/float64(len(f.parts))
+		}
+	}
+	return out
+}
+
+// tree writes the tree of a part, behind what it adds to the model.
+func (pw *proofWriter) tree(ctx context.Context) error {
+	s, sys, claim := pw.s, pw.s.sys, pw.claim
 	if c := s.concave; c != nil {
 		for k, v := range c.V {
 			var of *entries
 			for j, t := range v {
-				of = of.add(j, t/sys.ColScale[j])
+				of = of.add(s.part.Cols[j], t/sys.ColScale[j])
 			}
 			square := map[string]any{"weight": c.Weight[k], "of": of}
 			if !math.IsInf(c.Lo[k], 0) {
@@ -65,7 +110,7 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		}
 	}
 	if s.lift != nil {
-		for _, line := range s.lift.proofLines() {
+		for _, line := range s.lift.proofLines(pw) {
 			if err := pw.line(line); err != nil {
 				return err
 			}
@@ -101,13 +146,13 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 		k := int(r.Branch)
 		branch := map[string]any{}
 		if k >= 0 {
-			branch["pair"] = sys.Pairs[k].Row
+			branch["pair"] = pw.row(sys.Pairs[k].Row)
 		} else {
 			k = len(sys.Pairs) - 1 - k
 			if j, _ := s.entry(k); j < 0 {
 				branch["along"], branch["at"] = -1-j, r.At
 			} else {
-				branch["entry"], branch["at"] = j, r.At
+				branch["entry"], branch["at"] = s.part.Cols[j], r.At
 			}
 		}
 		if err := pw.line(branch); err != nil {
@@ -119,8 +164,16 @@ func WriteProof(ctx context.Context, w io.Writer, sys *kkt.System, st *State, wh
 			stack = append(stack, c)
 		}
 	}
-	return pw.out.Flush()
+	return nil
 }
+
+// row is the number of a row of the part's lower level in the whole, answer that of an entry of y.
+func (pw *proofWriter) row(i int) int {
+	s := pw.s
+	return s.part.Cols[s.sys.Nx+s.sys.Ny+i] - pw.of.Nx - pw.of.Ny
+}
+
+func (pw *proofWriter) answer(j int) int { return pw.s.part.Cols[pw.s.sys.Nx+j] - pw.of.Nx }
 
 // Claim is the bound that a proof is written for: the search's, less what relaxations leave open.
 func (r *Result) Claim() float64 {
@@ -131,7 +184,8 @@ func (r *Result) Claim() float64 {
 }
 
 type proofWriter struct {
-	s     *search
+	of    *kkt.System // whose numbers a proof has
+	s     *search     // of a part
 	p     *plunger
 	claim float64
 	out   *bufio.Writer
@@ -140,15 +194,17 @@ type proofWriter struct {
 	bounds [][2]int
 }
 
-func (pw *proofWriter) line(v any) error {
+func (pw *proofWriter) line(v any) error { return writeLine(pw.out, v) }
+
+func writeLine(out *bufio.Writer, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	if _, err := pw.out.Write(text); err != nil {
+	if _, err := out.Write(text); err != nil {
 		return err
 	}
-	return pw.out.WriteByte('\n')
+	return out.WriteByte('\n')
 }
 
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
@@ -306,7 +362,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 	if z != nil {
 		for j, v := range z[:s.N] {
 			if reads[j] {
-				w.Z = w.Z.add(j, v*s.ColScale[j])
+				w.Z = w.Z.add(pw.s.part.Cols[j], v*s.ColScale[j])
 			}
 		}
 	}
@@ -322,7 +378,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 		}
 		switch o.Kind {
 		case kkt.Stationarity:
-			w.Stationarity = w.Stationarity.add(o.Index, v)
+			w.Stationarity = w.Stationarity.add(pw.answer(o.Index), v)
 		case kkt.LowerRow:
 			if v >= 0 || held[o.Index] || s.P.Rows.Kind[o.Index] == problem.Equal {
 				lower[o.Index] = v
@@ -380,7 +436,7 @@ func (pw *proofWriter) weights(n *node, z, row, bound, curved []float64) *leafWe
 		}
 	}
 	for i, v := range lower {
-		w.Lower = w.Lower.add(i, v)
+		w.Lower = w.Lower.add(pw.row(i), v)
 	}
 	return w
 }

@@ -12,9 +12,10 @@ import (
 	"bilevelc/runtime/kkt"
 )
 
-// search is the state of a search between rounds, and what it never changes.
+// search is the search of one part of a system (kkt.Parts) between rounds, and what it never changes.
 type search struct {
-	sys   *kkt.System
+	part  kkt.Part
+	sys   *kkt.System    // the part's
 	quad  *kkt.Quadratic // what relaxations minimize, model's units
 	prog  *activeset.Program
 	hess  *sparse.CSR // of quad, in the relaxation's units; prog.Q is that of its convex part
@@ -24,8 +25,8 @@ type search struct {
 	curved  []curved
 	cuts    []tangent // of curved, for relaxations
 	lift    *lift     // what relaxations have beside the system; nil for nothing
-	opts    Options
-	gap     float64
+	gap     float64   // relative to f of the part, which is less than what is left of it where there are others:
+	rest    float64   // the absolute gap that is closed enough beside other parts; NaN where there are none
 
 	records []record
 	open    queue
@@ -40,8 +41,6 @@ type search struct {
 	failed  bool // some node is unresolved
 	ray     *candidate
 	falls   []float64
-	trace   []tracePoint
-	stride  int64 // nodes between points of the trace
 }
 
 // candidate is a point of the system, in the relaxation's units.
@@ -51,12 +50,10 @@ type candidate struct {
 	f   float64 // what relaxations minimize, which is f there
 }
 
-// newSearch prepares a search; why is not "" where there is no bound.
-func newSearch(ctx context.Context, sys *kkt.System, opts Options) (s *search, why string, err error) {
-	s = &search{sys: sys, quad: sys.Objective.Relaxed(), opts: opts, gap: opts.Gap, least: math.Inf(1)}
-	if s.gap <= 0 {
-		s.gap = DefaultGap
-	}
+// newSearch prepares the search of a part, or goes on with one; why is not "" where there is no bound.
+func newSearch(ctx context.Context, part kkt.Part, gap float64, kept *partState) (s *search, why string, err error) {
+	sys := part.System
+	s = &search{part: part, sys: sys, quad: sys.Objective.Relaxed(), gap: gap, rest: math.NaN(), least: math.Inf(1)}
 	for j, is := range sys.P.Integer {
 		if is {
 			s.whole = append(s.whole, j)
@@ -65,15 +62,15 @@ func newSearch(ctx context.Context, sys *kkt.System, opts Options) (s *search, w
 	prog := *sys.Relaxation
 	s.hess, prog.C = sys.ScaledObjective(s.quad)
 	prog.Q, s.prog, s.curved = s.hess, &prog, newCurved(sys)
-	if opts.Resume != nil {
-		if kept := opts.Resume.Concave; kept != nil || s.hess != nil && !sys.Objective.Convex {
+	if kept != nil {
+		if kept := kept.Concave; kept != nil || s.hess != nil && !sys.Objective.Convex {
 			if !kept.fits(sys.N) {
 				return nil, "", errNotThis
 			}
 			s.splitObjective(ctx, kept)
 		}
 		s.lift = s.newLift()
-		return s, "", s.resume(opts.Resume)
+		return s, "", s.resume(kept)
 	}
 	s.records = []record{{Kind: openNode, Bound: infinite(math.Inf(-1))}}
 	s.open = queue{{fix: make([]kkt.Fix, len(sys.Pairs)), bound: math.Inf(-1), from: observation{branch: -1}}}
@@ -104,65 +101,6 @@ const (
 	together   = 8
 )
 
-// run searches until the gap is closed or a limit is reached.
-func (s *search) run(ctx context.Context) (*Result, error) {
-	if len(s.trace) == 0 && s.begin(ctx) {
-		s.tell()
-	}
-	for len(s.open) > 0 && s.ray == nil && ctx.Err() == nil && !s.spent() {
-		if s.best != nil && s.open[0].bound >= s.cutoff() {
-			s.closeAll()
-			break
-		}
-		if !s.round(ctx) {
-			break
-		}
-		s.tell()
-	}
-	return s.result(ctx), nil
-}
-
-// tell is for what a round has changed.
-func (s *search) tell() {
-	now := s.progress()
-	if n := len(s.trace); n == 0 || now.Nodes >= s.trace[n-1].Nodes+s.stride {
-		s.trace = append(s.trace, tracePoint{now.Nodes, infinite(now.Bound), infinite(now.Incumbent)})
-	}
-	if len(s.trace) > longestTrace {
-		kept := s.trace[:0:0]
-		for k := 0; k < len(s.trace); k += 2 {
-			kept = append(kept, s.trace[k])
-		}
-		s.trace, s.stride = kept, max(1, 2*s.stride)
-	}
-	if s.opts.Observe != nil {
-		s.opts.Observe(now)
-	}
-	if s.opts.Keep != nil {
-		s.opts.Keep(s.state)
-	}
-}
-
-// longestTrace is as many points as a chart of some hundred columns can show.
-const longestTrace = 200
-
-// begin finds the best points of the branches of the given incumbents. It reports false where it was interrupted, as round does.
-func (s *search) begin(ctx context.Context) bool {
-	p := s.newPlunger()
-	for _, given := range s.opts.Incumbents {
-		if given != nil && len(given.Branch) == len(s.sys.Pairs) && p.allFixed(given.Branch) {
-			p.near = s.scaled(given.Z)
-			p.descend(ctx, given.Branch, p.wholeBox(given.Z))
-		}
-	}
-	if ctx.Err() != nil {
-		s.late = p.found
-		return false
-	}
-	s.take(p)
-	return true
-}
-
 // take adds what a plunge has found apart from nodes.
 func (s *search) take(p *plunger) {
 	s.nodes += p.nodes
@@ -180,12 +118,8 @@ func (s *search) take(p *plunger) {
 	}
 }
 
-func (s *search) spent() bool {
-	return s.opts.Nodes > 0 && s.nodes >= s.opts.Nodes || s.opts.Work > 0 && s.work >= s.opts.Work
-}
-
 // round searches below the first open nodes. It reports false where it was interrupted: nothing has changed then, and late has the better incumbent, if there is one.
-func (s *search) round(ctx context.Context) bool {
+func (s *search) round(ctx context.Context, threads int) bool {
 	many := 1
 	if s.rounds >= 2 { // the first two find incumbents and costs that the others need
 		many = min(together, 1+len(s.open)/together)
@@ -198,7 +132,7 @@ func (s *search) round(ctx context.Context) bool {
 	var next sync.Mutex
 	at := 0
 	var wait sync.WaitGroup
-	for range min(max(1, s.opts.Threads), len(start)) {
+	for range min(max(1, threads), len(start)) {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
@@ -287,7 +221,20 @@ func (s *search) cutoff() float64 {
 }
 
 // slack is the absolute gap that is closed enough: the relative one, or what relaxations leave open.
-func (s *search) slack(c *candidate) float64 { return max(s.gap*math.Abs(c.f), s.leaves(c)) }
+func (s *search) slack(c *candidate) float64 {
+	if math.IsNaN(s.rest) {
+		return max(s.gap*math.Abs(c.f), s.leaves(c))
+	}
+	return max(s.rest, s.leaves(c))
+}
+
+// done reports that no round is left to do; nodes that are as good as the incumbent are closed.
+func (s *search) done() bool {
+	if len(s.open) > 0 && s.best != nil && s.open[0].bound >= s.cutoff() {
+		s.closeAll()
+	}
+	return len(s.open) == 0 || s.ray != nil
+}
 
 // leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, at a unit of its variables.
 func (s *search) leaves(c *candidate) float64 {
@@ -306,8 +253,8 @@ func (s *search) leaves(c *candidate) float64 {
 	return kkt.Tolerance * terms
 }
 
-// size is what the gap of a point is relative to (GapScale).
-func (s *search) size(p *kkt.Point) float64 {
+// sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
+func (s *search) sizes(z []float64) float64 {
 	x, y := s.sys.P.Units()
 	unit := slices.Concat(x, y)
 	terms := math.Abs(s.quad.Const)
@@ -316,17 +263,17 @@ func (s *search) size(p *kkt.Point) float64 {
 		if j < len(unit) {
 			u = unit[j]
 		}
-		terms += math.Abs(v) * max(u, math.Abs(p.Z[j]))
+		terms += math.Abs(v) * max(u, math.Abs(z[j]))
 	}
 	if q := s.quad.Hess; q != nil {
-		for i, t := range p.Z {
+		for i, t := range z {
 			cols, vals := q.Row(i)
 			for k, j := range cols {
-				terms += 0.5 * math.Abs(t*vals[k]*p.Z[j])
+				terms += 0.5 * math.Abs(t*vals[k]*z[j])
 			}
 		}
 	}
-	return GapScale(p.F, terms)
+	return terms
 }
 
 // GapScale is what the gap between a value of f and a bound is relative to: the value; where that is 0 up to the accuracy of relaxations next to its terms (with
@@ -354,6 +301,14 @@ func (s *search) terms(c *candidate) float64 {
 	return terms
 }
 
+// latest is the best point, also of a round that was interrupted.
+func (s *search) latest() *candidate {
+	if s.late != nil {
+		return s.late
+	}
+	return s.best
+}
+
 // bound is the lowest that f can be.
 func (s *search) bound() float64 {
 	b := s.least
@@ -367,101 +322,16 @@ func (s *search) bound() float64 {
 	return b
 }
 
-func (s *search) progress() Progress {
-	p := Progress{Nodes: s.nodes, Open: int64(len(s.open)), Bound: s.bound(), Incumbent: math.Inf(1), Gap: math.Inf(1), Work: s.work}
-	if s.best != nil {
-		p.Incumbent, p.Gap = s.best.f, s.relative()
-	}
-	return p
-}
-
-// relative is the gap that is left, relative to f.
-func (s *search) relative() float64 {
-	d := s.best.f - s.bound()
-	if d <= 0 {
-		return 0
-	}
-	return d / s.scale()
-}
-
-// scale is what gaps are relative to.
-func (s *search) scale() float64 { return max(math.Abs(s.best.f), s.slack(s.best)/s.gap) }
-
-// result says what the search has found.
-func (s *search) result(ctx context.Context) *Result {
-	r := &Result{Bound: s.bound(), Gap: math.Inf(1), Nodes: s.nodes, Tried: s.tried, Work: s.work, State: s.state()}
-	for _, t := range s.trace {
-		r.Trace = append(r.Trace, Progress{Nodes: t.Nodes, Bound: float64(t.Bound), Incumbent: float64(t.Incumbent)})
-	}
-	if now := s.progress(); len(r.Trace) == 0 || now.Nodes > r.Trace[len(r.Trace)-1].Nodes {
-		r.Trace = append(r.Trace, now)
-	} else {
-		r.Trace[len(r.Trace)-1] = now
-	}
-	if s.ray != nil {
-		r.Outcome, r.Bound = Unbounded, math.Inf(-1)
-		r.Why = "the upper objective falls without end on a branch of the system"
-		r.Best = s.point(ctx, s.ray)
-		r.Ray = make([]float64, s.sys.N)
-		s.sys.Unscaled(r.Ray, s.falls)
-		return r
-	}
-	best := s.best
-	if s.late != nil {
-		best = s.late
-		r.Bound = min(r.Bound, best.f)
-		end := &r.Trace[len(r.Trace)-1]
-		end.Bound, end.Incumbent = min(end.Bound, best.f), best.f
-	}
-	r.open = s.leaves(best)
-	if best != nil {
-		r.Best = s.point(ctx, best)
-		r.Scale = s.size(r.Best)
-		r.Gap = max(0, best.f-r.Bound) / r.Scale
-	}
-	switch {
-	case len(s.open) > 0 && ctx.Err() != nil:
-		r.Outcome, r.Why = Interrupted, "interrupted"
-	case len(s.open) > 0:
-		r.Outcome, r.Why = LimitReached, "the budget is spent"
-		if math.IsInf(r.Bound, -1) {
-			r.Why = "the budget is spent, and relaxations are unbounded so far"
-		}
-	case s.best != nil && s.bound() >= s.cutoff() && r.open > max(s.gap, DefaultGap)*r.Scale*(1+0x1p-20):
-		r.Outcome, r.Why = LimitReached, "rounding of the relaxations' terms, next to which F is small, leaves more open than the gap"
-	case s.best != nil && s.bound() >= s.cutoff():
-		r.Outcome, r.Proved = Proved, true
-	case s.failed:
-		r.Outcome, r.Why = LimitReached, "relaxations of some nodes could not be solved to the accuracy needed"
-	case s.best == nil:
-		r.Outcome, r.Why = Infeasible, "no x has an answer of the follower that the upper level's constraints admit"
-	}
-	return r
-}
-
 // scaled is z in the relaxation's units.
 func (s *search) scaled(z []float64) []float64 {
-	if len(z) != s.sys.N {
-		return nil
-	}
 	out := make([]float64, s.sys.N)
 	s.sys.Scaled(out, z)
 	return out
 }
 
-// point is a candidate in the model's units, with its multipliers.
-func (s *search) point(ctx context.Context, c *candidate) *kkt.Point {
-	z := make([]float64, s.sys.N)
-	s.sys.Unscaled(z, c.z)
-	p := &kkt.Point{Z: z, F: s.sys.Value(z), Branch: append([]kkt.Fix(nil), c.fix...)}
-	_, p.Biactive = s.sys.BranchAt(z)
-	w := s.newPlunger()
-	w.near = c.z
-	if len(s.curved) > 0 { // their multipliers are in none of its rows
-		return p
-	}
-	if sol := w.branch(ctx, c.fix, w.wholeBox(z)); sol.Status == activeset.Optimal {
-		p.Multipliers = s.sys.FromDuals(s.quad, z, sol.Row, sol.Bound)
-	}
-	return p
+// unscaled is z in the model's units.
+func (s *search) unscaled(z []float64) []float64 {
+	out := make([]float64, s.sys.N)
+	s.sys.Unscaled(out, z)
+	return out
 }

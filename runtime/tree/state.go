@@ -14,7 +14,15 @@ import (
 // State is a search between two rounds, for checkpoints: a search that resumes from it goes on as if it had not stopped. It shares
 // memory with the search and must not be changed.
 type State struct {
-	Gap     float64    `json:"gap"`
+	Gap   float64     `json:"gap"`
+	Parts []partState `json:"parts"`
+	// Trace is how bound and incumbent went, every Stride nodes.
+	Trace  []tracePoint `json:"trace,omitempty"`
+	Stride int64        `json:"stride,omitempty"`
+}
+
+// partState is the tree of a part.
+type partState struct {
 	Records []record   `json:"records"`
 	Open    []openNow  `json:"open"`
 	Costs   costs      `json:"costs"`
@@ -27,9 +35,6 @@ type State struct {
 	Failed  bool       `json:"failed,omitempty"`
 	Concave *concave   `json:"concave,omitempty"`
 	Cuts    []tangent  `json:"cuts,omitempty"`
-	// Trace is how bound and incumbent went, every Stride nodes.
-	Trace  []tracePoint `json:"trace,omitempty"`
-	Stride int64        `json:"stride,omitempty"`
 }
 
 type tracePoint struct {
@@ -101,9 +106,17 @@ func (s *search) knows(box []change) bool {
 	return true
 }
 
-func (s *search) state() *State {
-	st := &State{Gap: s.gap, Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
-		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Cuts: s.cuts, Trace: s.trace, Stride: s.stride}
+func (f *forest) state() *State {
+	st := &State{Gap: f.gap, Trace: f.trace, Stride: f.stride}
+	for _, s := range f.parts {
+		st.Parts = append(st.Parts, s.state())
+	}
+	return st
+}
+
+func (s *search) state() partState {
+	st := partState{Records: s.records, Costs: s.costs.clone(), Least: infinite(s.least), Nodes: s.nodes, Tried: s.tried,
+		Work: s.work, Rounds: s.rounds, Failed: s.failed, Concave: s.concave, Cuts: s.cuts}
 	for _, n := range s.open {
 		st.Open = append(st.Open, openNow{n.id, n.fix, n.box, infinite(n.bound), n.basis, n.depth, n.from.branch, n.from.side, n.from.distance, infinite(n.from.parent)})
 	}
@@ -128,17 +141,25 @@ func (c *concave) fits(n int) bool {
 	return true
 }
 
-// resume takes a state over, or says why it is not one of this system.
-func (s *search) resume(st *State) error {
+// fits says why a state is not one of a search of so many parts to a gap.
+func (st *State) fits(gap float64, parts int) error {
+	if st.Gap != gap {
+		return fmt.Errorf("the search was one to the gap %g, not %g", st.Gap, gap)
+	}
+	if len(st.Parts) != parts {
+		return errNotThis
+	}
+	return nil
+}
+
+// resume takes a state over, or says why it is not one of this part.
+func (s *search) resume(st *partState) error {
 	pairs, all := len(s.sys.Pairs), s.branches()
 	fits := func(fix []kkt.Fix) bool { return len(fix) == pairs }
 	for side := range 2 {
 		if len(st.Costs.Sum[side]) != all || len(st.Costs.Count[side]) != all {
 			return errNotThis
 		}
-	}
-	if st.Gap != s.gap {
-		return fmt.Errorf("the search was one to the gap %g, not %g", st.Gap, s.gap)
 	}
 	s.records = append([]record(nil), st.Records...)
 	for _, o := range st.Open {
@@ -162,6 +183,5 @@ func (s *search) resume(st *State) error {
 		s.best = &candidate{b.Z, b.Fix, b.F}
 	}
 	s.least, s.nodes, s.tried, s.work, s.rounds, s.failed = float64(st.Least), st.Nodes, st.Tried, st.Work, st.Rounds, st.Failed
-	s.trace, s.stride = append([]tracePoint(nil), st.Trace...), st.Stride
 	return nil
 }

@@ -7,6 +7,8 @@
 // are branched on as well (concave). Output is the best point found, a lower
 // bound, and the tree itself, from which WriteProof makes a proof that package certify reads.
 //
+// A system that falls into parts has a tree for each of them, and bounds and points add up (forest).
+//
 // A search goes in rounds. A round takes the nodes with the lowest bounds, searches below each depth first for a while, and adds
 // what it found in their order. The number of nodes a round takes depends on the tree alone, and
 // everything that rounds share is read at their start: results do not depend on the number of threads, and a search that is
@@ -33,10 +35,6 @@ type Options struct {
 	Work  int64 // numbers that linear algebra reads or writes, a billion about a second
 	// Incumbents are points to begin with. Only their branches count: the best point of each is found anew.
 	Incumbents []*kkt.Point
-	// Improve finds a point of the system from z, the solution of a relaxation (model's units), of a node with the given sides fixed; nil
-	// result: none. It must not depend on anything but its arguments, and is called by several goroutines where Threads > 1. nil: the search
-	// descends from branch to branch itself.
-	Improve func(ctx context.Context, z []float64, fix []kkt.Fix) *kkt.Point
 	// Threads that search at a time; 0 for one.
 	Threads int
 	// Observe is called once before the first round and after each; nil for nobody.
@@ -102,21 +100,28 @@ func Solve(ctx context.Context, sys *kkt.System, opts Options) (*Result, error) 
 		nothing.Outcome = NoBound
 		return nothing, nil
 	}
-	// Factors of a relaxation: its rows and columns in a dense matrix, a pivot each.
-	n := float64(sys.Relaxation.N + sys.Relaxation.A.Rows)
-	if opts.Work > 0 && n*n*n/2 > float64(opts.Work) {
-		nothing.Outcome, nothing.Why = LimitReached, "one relaxation takes more than the budget"
+	parts := sys.Parts()
+	work := 0.0 // of factors of the parts' relaxations: rows and columns in a dense matrix, a pivot each
+	for _, p := range parts {
+		n := float64(p.Relaxation.N + p.Relaxation.A.Rows)
+		work += n * n * n / 2
+	}
+	if opts.Work > 0 && work > float64(opts.Work) {
+		nothing.Outcome, nothing.Why = LimitReached, "relaxations take more than the budget"
+		if len(parts) == 1 {
+			nothing.Why = "one relaxation takes more than the budget"
+		}
 		return nothing, nil
 	}
-	s, why, err := newSearch(ctx, sys, opts)
+	f, why, err := newForest(ctx, sys, parts, opts)
 	if err != nil {
 		return nil, err
 	}
 	if why != "" {
-		nothing.Outcome, nothing.Why, nothing.Work = NoBound, why, s.work
+		nothing.Outcome, nothing.Why, nothing.Work = NoBound, why, f.work()
 		return nothing, nil
 	}
-	return s.run(ctx)
+	return f.run(ctx)
 }
 
 // Applies says, in words, why the method has no bound for a system; "" where it has.

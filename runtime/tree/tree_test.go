@@ -525,6 +525,19 @@ func larger(rng *rand.Rand, nx, ny, m int) *problem.Problem {
 	return &problem.Problem{Name: "larger", Dx: nx, Dy: ny, F: f, G: g, Rows: rows, X: x, Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
 }
 
+// kept is what a state says of its trees together.
+func kept(s *State) (nodes, rounds int64, best float64) {
+	for _, p := range s.Parts {
+		nodes, rounds = nodes+p.Nodes, rounds+p.Rounds
+		if p.Best == nil {
+			best = math.Inf(1)
+		} else {
+			best += p.Best.F
+		}
+	}
+	return nodes, rounds, best
+}
+
 func stateText(t *testing.T, s *State) []byte {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -534,11 +547,14 @@ func stateText(t *testing.T, s *State) []byte {
 	return text
 }
 
-// searched are programs of some rounds: every other one has integer entries of x, binary ones with products beside the system, or more values.
+// searched are programs of some rounds: most have integer entries of x, binary ones with products beside the system, or more values; some fall into parts.
 func searched(seed uint64) *problem.Problem {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	if seed%4 == 1 {
 		return binaries(rng, 9, 6, seed%8 == 1)
+	}
+	if seed%4 == 2 { // in parts
+		return join(rng, []*problem.Problem{larger(rng, 6, 8, 8), larger(rng, 5, 7, 7), binaries(rng, 4, 4, false)})
 	}
 	if seed%4 != 3 {
 		return larger(rng, 10, 12, 12)
@@ -615,12 +631,13 @@ func TestInterruptedSearches(t *testing.T) {
 			if r.Best.F < whole.Best.F-DefaultGap*math.Abs(whole.Best.F)-slack || r.Gap != max(0, r.Best.F-r.Bound)/r.Scale && math.Abs(r.Gap*r.Scale-(r.Best.F-r.Bound)) > slack {
 				t.Errorf("seed %d: a point of %v, gap %v, bound %v; the optimum is %v", seed, r.Best.F, r.Gap, r.Bound, whole.Best.F)
 			}
-			if state.Best == nil || r.Best.F < state.Best.F-slack {
+			if _, _, best := kept(state); r.Best.F < best-slack {
 				late++
 			}
 		}
 		if got := stateText(t, state); !bytes.Equal(want, got) {
-			t.Errorf("seed %d: went on to %d nodes, uninterrupted: %d", seed, state.Nodes, whole.Nodes)
+			nodes, _, _ := kept(state)
+			t.Errorf("seed %d: went on to %d nodes, uninterrupted: %d", seed, nodes, whole.Nodes)
 		}
 	}
 	if stops < 30 || points < 10 || late == 0 {
@@ -641,7 +658,8 @@ func TestSearchIsTheSameWithThreadsAndAfterResume(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := stateText(t, whole.State)
-		rounds += whole.State.Rounds
+		_, more, _ := kept(whole.State)
+		rounds += more
 		parallel, err := Solve(context.Background(), sys, Options{Threads: 4})
 		if err != nil {
 			t.Fatal(err)
@@ -653,7 +671,8 @@ func TestSearchIsTheSameWithThreadsAndAfterResume(t *testing.T) {
 		for range 1000 {
 			limit := int64(1)
 			if state != nil {
-				limit = state.Nodes + 1
+				nodes, _, _ := kept(state)
+				limit = nodes + 1
 			}
 			r, err := Solve(context.Background(), sys, Options{Nodes: limit, Resume: state})
 			if err != nil {
@@ -668,7 +687,8 @@ func TestSearchIsTheSameWithThreadsAndAfterResume(t *testing.T) {
 			}
 		}
 		if !bytes.Equal(want, stateText(t, state)) {
-			t.Errorf("seed %d: resumed: %d nodes, uninterrupted: %d", seed, state.Nodes, whole.Nodes)
+			nodes, _, _ := kept(state)
+			t.Errorf("seed %d: resumed: %d nodes, uninterrupted: %d", seed, nodes, whole.Nodes)
 		}
 	}
 	if rounds < 20 {

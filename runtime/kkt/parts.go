@@ -1,0 +1,242 @@
+package kkt
+
+import (
+	"slices"
+
+	"bilevelc/internal/sparse"
+	"bilevelc/runtime/activeset"
+	"bilevelc/runtime/problem"
+)
+
+// Part is one of the parts that a system falls into: a system of its own, and what f is there. P holds what its rows and boxes are made from, without f and g; rows of X, of its
+// extended formulation and coupled constraints keep their numbers in the whole, as their Origin has them.
+type Part struct {
+	*System
+	// Cols are the columns of the whole, ascending: entries of x, of y, multipliers of rows of the lower level, further variables of X.
+	Cols   []int
+	PairAt []int // the numbers of its pairs in the whole
+}
+
+// Parts are the parts of a system whose f is quadratic: classes of columns that rows, products of f and curved constraints of the leader join, so that the system's set is the product of
+// those of its parts, and f the sum of theirs; its constant is that of the first. Columns on which nothing is branched, those without pairs and whole numbers where f is convex, belong to the first of the others. A system that is in one piece is its only part itself.
+func (s *System) Parts() []Part {
+	classes := sparse.NewClasses(s.N + 1) // the last stands for columns without branches
+	join := func(m *sparse.CSR, i, to int) {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				if to < 0 {
+					to = j
+				}
+				classes.Join(to, j)
+			}
+		}
+	}
+	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
+		join(s.Relaxation.A, r, s.anchor(o))
+	}
+	if h := s.Objective.Hess; h != nil {
+		for i := range s.N {
+			join(h, i, i)
+		}
+	}
+	bends := make([]int, len(s.Curved)) // a column of each; 0 where it reads none
+	for k := range s.Curved {
+		c, to := &s.Curved[k], -1
+		for j, v := range c.Lin {
+			if _, vals := c.Hess.Row(j); v != 0 || nonzero(vals) {
+				if to < 0 {
+					to = j
+				}
+				classes.Join(to, j)
+				join(c.Hess, j, to)
+			}
+		}
+		bends[k] = max(0, to)
+	}
+	branched := make([]bool, s.N+1)
+	for _, p := range s.Pairs {
+		branched[classes.Of(p.Mult.Var)] = true
+	}
+	for j := range s.N {
+		if h := s.Objective.Hess; h != nil && !s.Objective.Convex {
+			_, vals := h.Row(j)
+			branched[classes.Of(j)] = branched[classes.Of(j)] || nonzero(vals)
+		}
+		if j < len(s.P.Integer) && s.P.Integer[j] {
+			branched[classes.Of(j)] = true
+		}
+	}
+	for j := range s.N {
+		if of := classes.Of(j); branched[of] && !branched[classes.Of(s.N)] {
+			classes.Join(of, s.N)
+		}
+	}
+	for j := range s.N {
+		if !branched[classes.Of(j)] {
+			classes.Join(s.N, j)
+		}
+	}
+	var out []Part
+	for _, members := range classes.Members(s.N) {
+		out = append(out, Part{Cols: members})
+	}
+	if len(out) == 1 {
+		pairs := make([]int, len(s.Pairs))
+		for k := range pairs {
+			pairs[k] = k
+		}
+		out[0].System, out[0].PairAt = s, pairs
+		return out
+	}
+	of, _ := classes.Number(s.N)
+	for k := range out {
+		s.restrict(&out[k], k, of, bends)
+	}
+	return out
+}
+
+// anchor is the column that a row of the relaxation is of; -1 where it is of those that it reads alone.
+func (s *System) anchor(o Origin) int {
+	switch o.Kind {
+	case Stationarity, HeldForce:
+		return s.Nx + o.Index
+	case LowerRow:
+		return s.Nx + s.Ny + o.Index
+	}
+	return -1
+}
+
+// restrict makes part k of the system; of is the part of each column, and bends a column of each curved constraint.
+func (s *System) restrict(p *Part, k int, of, bends []int) {
+	place := make([]int, s.N) // of the part's columns among themselves
+	for j := range place {
+		place[j] = -1
+	}
+	lambda := s.Nx + s.Ny
+	var x, y, rows []int
+	for at, j := range p.Cols {
+		place[j] = at
+		switch {
+		case j < s.Nx:
+			x = append(x, j)
+		case j < lambda:
+			y = append(y, j-s.Nx)
+		case j < lambda+s.M:
+			rows = append(rows, j-lambda)
+		}
+	}
+	out := &System{Nx: len(x), Ny: len(y), M: len(rows), N: len(p.Cols), ColScale: pick(s.ColScale, p.Cols), Q: pick(s.Q, y)}
+	p.System = out
+	placeY, placeX := shifted(place[s.Nx:lambda], out.Nx), place[:s.Nx]
+	out.H, out.G = submatrix(s.H, y, placeY, out.Ny), submatrix(s.G, y, placeX, out.Nx)
+
+	var kept []int // rows of the relaxation
+	rowAt := make([]int, len(s.Origin))
+	for r, o := range s.Origin {
+		at := s.anchor(o)
+		if cols, vals := s.Relaxation.A.Row(r); at < 0 {
+			at = slices.IndexFunc(vals, func(v float64) bool { return v != 0 })
+			if at >= 0 {
+				at = cols[at]
+			}
+		}
+		if at >= 0 && of[at] != k || at < 0 && k > 0 { // a row without entries is the first part's
+			continue
+		}
+		rowAt[r] = len(kept)
+		kept = append(kept, r)
+		switch o.Kind {
+		case Stationarity, HeldForce:
+			o.Index = placeY[o.Index]
+		case LowerRow:
+			o.Index = place[lambda+o.Index] - out.Nx - out.Ny
+		}
+		out.Origin = append(out.Origin, o)
+	}
+	from := s.Relaxation
+	out.RowScale = pick(s.RowScale, kept)
+	out.Relaxation = &activeset.Program{N: out.N, C: make([]float64, out.N), A: submatrix(from.A, kept, place, out.N), Bounds: activeset.Bounds{
+		RowLo: pick(from.RowLo, kept), RowHi: pick(from.RowHi, kept), Lo: pick(from.Lo, p.Cols), Hi: pick(from.Hi, p.Cols)}}
+	side := func(d Side) Side {
+		if d.Var >= 0 {
+			d.Var = place[d.Var]
+		} else {
+			d.Row = rowAt[d.Row]
+		}
+		return d
+	}
+	for n, pair := range s.Pairs {
+		if of[pair.Mult.Var] == k {
+			p.PairAt = append(p.PairAt, n)
+			out.Pairs = append(out.Pairs, Pair{place[lambda+pair.Row] - out.Nx - out.Ny, side(pair.Slack), side(pair.Mult)})
+		}
+	}
+	quadratic := func(q *Quadratic) Quadratic {
+		r := Quadratic{Lin: pick(q.Lin, p.Cols), Const: q.Const}
+		if q.Hess != nil {
+			r.Hess = submatrix(q.Hess, p.Cols, place, out.N)
+		}
+		return r
+	}
+	for n, c := range s.Curved {
+		if of[bends[n]] == k {
+			c.Quadratic = quadratic(&c.Quadratic)
+			out.Curved = append(out.Curved, c)
+		}
+	}
+	// What relaxations do not say: rows of the lower level, the box of x, and which of its entries are whole.
+	whole := s.P
+	set := problem.Set{Lo: whole.X.Lo, Hi: whole.X.Hi, Kind: whole.X.Kind}
+	out.P = &problem.Problem{Name: whole.Name, Dx: out.Nx, Dy: out.Ny, X: &set, Coupled: whole.Coupled, Facts: whole.Facts, Rows: &problem.Rows{
+		Kind: pick(whole.Rows.Kind, rows), A: submatrix(whole.Rows.A, rows, placeX, out.Nx), B: submatrix(whole.Rows.B, rows, placeY, out.Ny), Rhs: pick(whole.Rows.Rhs, rows)}}
+	if set.Lo != nil {
+		set.Lo, set.Hi = pick(set.Lo, x), pick(set.Hi, x)
+	}
+	if whole.Integer != nil {
+		out.P.Integer = pick(whole.Integer, x)
+	}
+	out.connect()
+	f := Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}
+	if k == 0 {
+		f.Const = s.Objective.Const
+	}
+	if f = quadratic(&f); f.Hess != nil && f.Hess.NNZ() == 0 {
+		f.Hess = nil
+	}
+	out.Objective = &Objective{Quadratic: true, Hess: f.Hess, Lin: f.Lin, Const: f.Const}
+	out.convexify(out.Objective)
+}
+
+// shifted is the places less n; those that are none stay so.
+func shifted(places []int, n int) []int {
+	out := slices.Clone(places)
+	for j, at := range out {
+		out[j] = max(-1, at-n)
+	}
+	return out
+}
+
+// pick is the entries of v that are listed.
+func pick[T any](v []T, at []int) []T {
+	out := make([]T, len(at))
+	for k, j := range at {
+		out[k] = v[j]
+	}
+	return out
+}
+
+// submatrix is the rows of m that are listed, their columns at their places among n; those without a place hold zeros.
+func submatrix(m *sparse.CSR, rows, place []int, n int) *sparse.CSR {
+	out := sparse.Empty(n)
+	for _, i := range rows {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				out.Append(place[j], vals[t])
+			}
+		}
+		out.EndRow()
+	}
+	return out
+}
