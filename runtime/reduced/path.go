@@ -232,28 +232,24 @@ func (a *adjoint) direction(q *working) []float64 {
 // conjugate solves H d = r to the part of r by conjugate gradients, in a number of steps at most, and takes r for its own. By Steihaug's rule it ends where the curvature
 // v'H v is no more than least, at the first direction if that is where it begins.
 func conjugate(r []float64, steps int, part float64, product func(h, v []float64), least func(h, v []float64) float64) []float64 {
-	d, h, v := make([]float64, len(r)), make([]float64, len(r)), append([]float64(nil), r...)
-	rr := linalg.Dot(r, r)
-	first := rr
+	cg := linalg.Conjugate{R: r, P: make([]float64, len(r))}
+	cg.Start()
+	d, h, first := make([]float64, len(r)), make([]float64, len(r)), cg.RR
 	for range steps {
-		product(h, v)
-		c := linalg.Dot(v, h)
-		if c <= least(h, v) {
+		product(h, cg.P)
+		c := linalg.Dot(cg.P, h)
+		if c <= least(h, cg.P) {
 			if linalg.Norm(d) == 0 {
-				copy(d, v)
+				copy(d, cg.P)
 			}
 			break
 		}
-		t := rr / c
-		linalg.Axpy(d, t, v)
+		t := cg.RR / c
+		linalg.Axpy(d, t, cg.P)
 		linalg.Axpy(r, -t, h)
-		next := linalg.Dot(r, r)
-		if next <= part*part*first {
+		if cg.Turn(); cg.RR <= part*part*first {
 			break
 		}
-		scale(v, next/rr)
-		linalg.Axpy(v, 1, r)
-		rr = next
 	}
 	return d
 }
