@@ -52,22 +52,14 @@ type izo struct {
 }
 
 type izoState struct {
-	Online    online
-	Rho       float64
-	F         float64
-	LastStep  float64
-	GradNorm  float64
-	Constants constants
+	onlineRun
+	Rho float64
 }
 
-func (m *izo) Valid(d outer.Dimensions) error {
-	return m.State.Online.Valid(d)
-}
+func (m *izo) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
 
 // Iterate implements Method.
-func (m *izo) Iterate() (x []float64, f, step, measure float64) {
-	return m.State.Online.X, m.State.F, m.State.LastStep, m.State.GradNorm
-}
+func (m *izo) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
 func (m *izo) Begin(ctx context.Context, run *outer.Run) error {
@@ -85,22 +77,8 @@ func (m *izo) Begin(ctx context.Context, run *outer.Run) error {
 	g := math.Hypot(set.Alpha*d/rho, l*math.Sqrt(d))
 	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
 		ByHand: given([]string{"smoothing", "clip", "rate", "block", "blocks"}, set.Smoothing, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
-	if p.M == 0 && p.D > 0 {
-		p.M = max(1, int(math.Min(nu/p.D, 1<<52))) // of the algorithm: the points of a block are within nu
-	}
-	if p.M == 0 {
-		p.M = count(9 / (set.Epsilon * set.Epsilon) * math.Max(math.Pow(set.Alpha*d/rho, 2), l*l*d))
-	}
-	if p.K == 0 {
-		p.K = count(3 * c.Gap / (nu * set.Epsilon))
-	}
-	if p.D == 0 {
-		p.D = nu / float64(p.M)
-	}
-	if p.Eta == 0 {
-		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
-	}
-	m.State = izoState{Online: newOnline(run.Start, p), Rho: rho, F: c.F0, Constants: *c}
+	p = p.filled(nu, 9/(set.Epsilon*set.Epsilon)*math.Max(math.Pow(set.Alpha*d/rho, 2), l*l*d), 3*c.Gap/(nu*set.Epsilon), g)
+	m.State = izoState{newOnline(run.Start, p, c), rho}
 	return nil
 }
 
@@ -161,33 +139,17 @@ func (m *izo) slope(ctx context.Context, run *outer.Run, z, w []float64, rho flo
 
 // Predict is 2 K M values.
 func (m *izo) Predict(*outer.Run) *outer.Budget {
-	p := m.State.Online.Plan
-	t := float64(p.M) * float64(p.K)
-	return &outer.Budget{Iterations: t, Evaluations: 2 * t,
-		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis:  p.basis("thm: Lipschitz-min-with-inexact-zero-oracle", &m.State.Constants)}
+	return m.State.predict(2, "thm: Lipschitz-min-with-inexact-zero-oracle", m.Settings.Block > 0 && m.Settings.Blocks > 0)
 }
 
 // Step implements Method.
 func (m *izo) Step(ctx context.Context, run *outer.Run) (string, error) {
-	s := &m.State
-	if s.Online.finished() {
-		return "", s.Online.spent()
-	}
-	x, z, err := s.Online.next(run)
-	if err != nil {
-		return "", err
-	}
-	w := make([]float64, run.Dim())
-	run.Direction(w)
-	slope, f, err := m.slope(ctx, run, z, w, s.Rho)
-	if err != nil {
-		return "", err
-	}
-	g := linalg.Plus(make([]float64, len(w)), float64(len(w))*slope, w)
-	s.F, s.GradNorm, s.LastStep = f, linalg.Norm(g), linalg.Distance(x, s.Online.X)
-	s.Online.advance(run, x, z, g)
-	return "", nil
+	return "", m.State.step(run, func(z []float64) ([]float64, float64, error) {
+		w := make([]float64, run.Dim())
+		run.Direction(w)
+		slope, f, err := m.slope(ctx, run, z, w, m.State.Rho)
+		return linalg.Plus(make([]float64, len(w)), float64(len(w))*slope, w), f, err
+	})
 }
 
 // Finish implements Method.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"math"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/method"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -43,25 +42,13 @@ func init() {
 // D = delta/M, eta = D/(G sqrt M).
 type oigrm struct {
 	Settings oigrmSettings
-	outer.Keeps[oigrmState]
+	outer.Keeps[onlineRun]
 }
 
-type oigrmState struct {
-	Online    online
-	F         float64
-	LastStep  float64
-	GradNorm  float64
-	Constants constants
-}
-
-func (m *oigrm) Valid(d outer.Dimensions) error {
-	return m.State.Online.Valid(d)
-}
+func (m *oigrm) Valid(d outer.Dimensions) error { return m.State.Online.Valid(d) }
 
 // Iterate implements Method.
-func (m *oigrm) Iterate() (x []float64, f, step, measure float64) {
-	return m.State.Online.X, m.State.F, m.State.LastStep, m.State.GradNorm
-}
+func (m *oigrm) Iterate() (x []float64, f, step, measure float64) { return m.State.iterate() }
 
 // Begin implements Method.
 func (m *oigrm) Begin(ctx context.Context, run *outer.Run) error {
@@ -73,51 +60,25 @@ func (m *oigrm) Begin(ctx context.Context, run *outer.Run) error {
 	g := math.Hypot(c.Lipschitz, c.GradError)
 	p := plan{D: set.Clip, Eta: set.Rate, M: set.Block, K: set.Blocks,
 		ByHand: given([]string{"clip", "rate", "block", "blocks"}, set.Clip, set.Rate, float64(set.Block), float64(set.Blocks))}
-	if p.M == 0 && p.D > 0 {
-		p.M = max(1, int(math.Min(set.Delta/p.D, 1<<52))) // of the algorithm: the points of a block are within delta
-	}
-	if p.M == 0 {
-		p.M = count(4 * g * g / (set.Epsilon * set.Epsilon))
-	}
-	if p.K == 0 {
-		p.K = count(2 * c.Gap / (set.Delta * set.Epsilon))
-	}
-	if p.D == 0 {
-		p.D = set.Delta / float64(p.M)
-	}
-	if p.Eta == 0 {
-		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
-	}
-	m.State = oigrmState{Online: newOnline(run.Start, p), F: c.F0, Constants: *c}
+	p = p.filled(set.Delta, 4*g*g/(set.Epsilon*set.Epsilon), 2*c.Gap/(set.Delta*set.Epsilon), g)
+	m.State = newOnline(run.Start, p, c)
 	return nil
 }
 
 // Predict is K M gradients.
 func (m *oigrm) Predict(*outer.Run) *outer.Budget {
-	p := m.State.Online.Plan
-	t := float64(p.M) * float64(p.K)
-	return &outer.Budget{Iterations: t, Evaluations: t,
-		Chosen: m.Settings.Block > 0 && m.Settings.Blocks > 0,
-		Basis:  p.basis("thm:Lipschitz-min-with-inexact-grad-oracle", &m.State.Constants)}
+	return m.State.predict(1, "thm:Lipschitz-min-with-inexact-grad-oracle", m.Settings.Block > 0 && m.Settings.Blocks > 0)
 }
 
 // Step implements Method.
 func (m *oigrm) Step(ctx context.Context, run *outer.Run) (string, error) {
-	s := &m.State
-	if s.Online.finished() {
-		return "", s.Online.spent()
-	}
-	x, z, err := s.Online.next(run)
-	if err != nil {
-		return "", err
-	}
-	g, err := run.Gradient(ctx, z)
-	if err != nil {
-		return "", err
-	}
-	s.F, s.GradNorm, s.LastStep = g.F, linalg.Norm(g.G), linalg.Distance(x, s.Online.X)
-	s.Online.advance(run, x, z, g.G)
-	return "", nil
+	return "", m.State.step(run, func(z []float64) ([]float64, float64, error) {
+		g, err := run.Gradient(ctx, z)
+		if err != nil {
+			return nil, 0, err
+		}
+		return g.G, g.F, nil
+	})
 }
 
 // Finish implements Method.

@@ -61,8 +61,66 @@ func given(names []string, values ...float64) string {
 	return strings.Join(set, ", ")
 }
 
-func newOnline(x []float64, p plan) online {
-	return online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}
+// filled derives what nobody has set: M points of a block, which are within nu of each other, K blocks, D = nu/M and eta = D/(g sqrt M).
+func (p plan) filled(nu, m, k, g float64) plan {
+	if p.M == 0 && p.D > 0 {
+		p.M = max(1, int(math.Min(nu/p.D, 1<<52)))
+	}
+	if p.M == 0 {
+		p.M = count(m)
+	}
+	if p.K == 0 {
+		p.K = count(k)
+	}
+	if p.D == 0 {
+		p.D = nu / float64(p.M)
+	}
+	if p.Eta == 0 {
+		p.Eta = p.D / (g * math.Sqrt(float64(p.M)))
+	}
+	return p
+}
+
+// onlineRun is the state of a run of either algorithm.
+type onlineRun struct {
+	Online    online
+	F         float64
+	LastStep  float64
+	GradNorm  float64
+	Constants constants
+}
+
+func newOnline(x []float64, p plan, c *constants) onlineRun {
+	return onlineRun{Online: online{X: x, Delta: make([]float64, len(x)), Block: make([]float64, len(x)), Plan: p}, F: c.F0, Constants: *c}
+}
+
+func (r *onlineRun) iterate() (x []float64, f, step, measure float64) {
+	return r.Online.X, r.F, r.LastStep, r.GradNorm
+}
+
+// predict is the budget of K M steps of so many evaluations each.
+func (r *onlineRun) predict(each float64, theorem string, chosen bool) *outer.Budget {
+	p := r.Online.Plan
+	t := float64(p.M) * float64(p.K)
+	return &outer.Budget{Iterations: t, Evaluations: each * t, Chosen: chosen, Basis: p.basis(theorem, &r.Constants)}
+}
+
+// step is step t; gradient estimates that at z, with a value of F.
+func (r *onlineRun) step(run *outer.Run, gradient func(z []float64) (g []float64, f float64, err error)) error {
+	if r.Online.finished() {
+		return r.Online.spent()
+	}
+	x, z, err := r.Online.next(run)
+	if err != nil {
+		return err
+	}
+	g, f, err := gradient(z)
+	if err != nil {
+		return err
+	}
+	r.F, r.GradNorm, r.LastStep = f, linalg.Norm(g), linalg.Distance(x, r.Online.X)
+	r.Online.advance(run, x, z, g)
+	return nil
 }
 
 func (o *online) Valid(d outer.Dimensions) error {
