@@ -32,7 +32,7 @@ var large = []class{{"ll", 40, 0, 3}, {"ql", 28, 0, 4}, {"ql", 40, 0, 4}, {"qq",
 var discrete = []class{{"ki", 10, 3, 4}, {"ki", 20, 5, 4}, {"ni", 6, 2, 4}, {"ni", 10, 3, 4}, {"fl", 5, 4, 4}, {"fl", 8, 8, 4}, {"ce", 4, 4, 4}, {"ce", 6, 8, 4}, {"mi", 5, 5, 4}, {"mi", 10, 10, 4}}
 
 // generate writes random programs: linear leader and follower (ll), quadratic follower with a linear (ql) or a quadratic leader (qq), tolls on
-// networks without (tl) and with congestion (tq), prices of goods with quadratic demand (pr).
+// networks without (tl) and with congestion (tq), prices of goods with quadratic demand (pr), those of discrete and blocks.
 func generate(dir string, seed uint64, classes []class) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -196,6 +196,8 @@ func one(rng *rand.Rand, kind string, n, k int) *instance {
 		in.RB = vector(m, func(int) float64 { return to(2+4*rng.Float64(), 2) })
 	case "ki", "ni", "fl", "ce", "mi":
 		in.discrete(rng, kind, n, k)
+	case "bl", "bu":
+		in.blocked(rng, n, kind == "bu")
 	default:
 		in.network(rng, kind == "tq", n, k, whole)
 	}

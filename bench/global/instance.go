@@ -4,6 +4,7 @@
 //	go run ./bench/global ../shared/global           programs NAME.json (with NAME.blv), optima in optima.json
 //	go run ./bench/global -make 1 DIR                writes 94 random programs to DIR
 //	go run ./bench/global -make 1 -discrete DIR      40 whose leader decides on whole numbers
+//	go run ./bench/global -make 1 -blocks DIR        24 of independent blocks, some with a budget for all
 //	go run ./bench/global -scip DIR                  their optima by SCIP on the system with SOS1 pairs (bench/global/scip.py)
 package main
 

@@ -23,6 +23,7 @@ func main() {
 	make := flag.Uint64("make", 0, "write random programs of this seed instead")
 	big := flag.Bool("large", false, "with -make: larger programs")
 	whole := flag.Bool("discrete", false, "with -make: programs with whole numbers")
+	apart := flag.Bool("blocks", false, "with -make: programs of independent blocks")
 	nodes := flag.Int64("nodes", 200000, "node limit")
 	only := flag.String("only", "", "programs whose names begin so, several apart by commas")
 	proof := flag.Bool("proof", false, "write and verify the proof of each")
@@ -41,6 +42,9 @@ func main() {
 		}
 		if *whole {
 			all = discrete
+		}
+		if *apart {
+			all = blocks
 		}
 		err = generate(dir, *make, all)
 	} else {
