@@ -107,6 +107,9 @@ func (c *Checked) Text(explain bool) string {
 	case c.rule != "":
 		fmt.Fprintf(&b, "ties: %s, %s\n", c.rule, system)
 	}
+	if c.Problem.Transformed != nil {
+		b.WriteString("g: the follower's objective is an increasing function of a simpler one with the same best answers, which is minimized in its place, and is g below\n")
+	}
 	b.WriteString(c.Proof.Text(explain))
 	if note := followersNote(ownBlocks(c.Problem)); note != "" {
 		fmt.Fprintf(&b, "lower level: %s\n", note)

@@ -38,6 +38,9 @@ func Stages() []Stage {
 
 func dumpIR(w io.Writer, p *Problem) error {
 	fmt.Fprintf(w, "f (minimized)\n%s\ng (minimized)\n%s", expr.Format(p.IR.Upper.Objective), expr.Format(p.IR.Lower.Objective))
+	if t := p.IR.Transformed; t != nil {
+		fmt.Fprintf(w, "\nthe model's own objective, an increasing function of g\n%s", expr.Format(t.Objective))
+	}
 	for _, item := range p.IR.Report {
 		fmt.Fprintf(w, "\nreport %s\n%s", item.Name, expr.Format(item.Node))
 	}

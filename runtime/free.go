@@ -10,6 +10,9 @@ func (p *Problem) freeEntries() []string {
 		facts.Reads(p.IR.Graph, p.IR.Upper.Objective, false, used)
 		facts.Reads(p.IR.Graph, p.IR.Lower.Objective, false, used)
 		facts.Reads(p.IR.Graph, p.IR.Plain, false, used)
+		if t := p.IR.Transformed; t != nil {
+			facts.Reads(p.IR.Graph, t.Objective, false, used)
+		}
 		facts.Reads(p.IR.Graph, p.IR.Penalized, false, used)
 		if p.IR.A != nil {
 			for _, j := range p.IR.A.Col {

@@ -56,6 +56,9 @@ func (p *Problem) inOrder(r *Result) *Result {
 	out.Lower.Variables = arrange(r.Lower.Variables, variable(&p.IR.Lower))
 	out.Lower.Units = arrange(r.Lower.Units, variable(&p.IR.Lower))
 	out.Lower.Multipliers = arrange(r.Lower.Multipliers, family(p.IR.Rows))
+	if e := r.Lower.Equivalent; e != nil {
+		out.Lower.Equivalent = &Equivalent{Objective: e.Objective, Multipliers: arrange(e.Multipliers, family(p.IR.Rows))}
+	}
 	out.Residuals.Constraints = arrange(r.Residuals.Constraints, family(p.IR.Rows))
 	out.Report = arrange(r.Report, reported)
 	out.Sensitivity = slices.Clone(r.Sensitivity)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"sync"
 
+	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/oracle"
 )
 
@@ -118,7 +119,8 @@ func (l *Layer) Evaluate(ctx context.Context, x []float64) (*Evaluation, error) 
 		return nil, outcome(ctx, err)
 	}
 	_, dy, rows := l.p.Dims()
-	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: l.p.units.Leave(pt.Lower.Y)[:dy:dy], Lambda: pt.Lower.Lambda[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
+	y := l.p.units.Leave(pt.Lower.Y)
+	e := &Evaluation{X: pt.X, F: l.sign * pt.F, Y: y[:dy:dy], Lambda: l.p.ownMultipliers(pt.X, y, pt.Lower.Lambda)[:rows:rows], Accuracy: pt.FError, layer: l, point: pt}
 	for _, i := range pt.Undecided {
 		if i < l.p.Numeric.Rows.Len() {
 			e.Kinks = append(e.Kinks, l.p.Numeric.Rows.RowName(i))
@@ -173,6 +175,15 @@ func (e *Evaluation) VJP(ctx context.Context, dy, dlambda []float64) (product []
 	}
 	e.layer.mu.Lock()
 	defer e.layer.mu.Unlock()
+	dy, dlambda, own, err := e.layer.p.pulled(e.X, e.Y, e.minimized(), dy, dlambda, len(e.Kinks) > 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if product != nil && own != nil {
+			product = linalg.Plus(product, 1, own)
+		}
+	}()
 	if x := e.layer.exact; x != nil {
 		c := make([]float64, x.s.N)
 		copy(x.s.Y(c), dy)
@@ -222,7 +233,20 @@ func (e *Evaluation) JVP(ctx context.Context, dx []float64) (*Tangent, error) {
 		return nil, outcome(ctx, err)
 	}
 	_, ny, rows := e.layer.Dims()
-	return &Tangent{Y: e.layer.p.units.Leave(t.Y)[:ny:ny], Lambda: t.Lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.LeaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
+	y := e.layer.p.units.Leave(t.Y)
+	lambda, err := e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, t.Lambda)
+	if err != nil {
+		return nil, err
+	}
+	return &Tangent{Y: y[:ny:ny], Lambda: lambda[:rows:rows], F: e.layer.sign * t.F, AccuracyY: e.layer.p.units.LeaveError(t.ErrorY), AccuracyLambda: t.ErrorLambda}, nil
+}
+
+// minimized are the multipliers of what was minimized, of which Lambda are a part or multiples.
+func (e *Evaluation) minimized() []float64 {
+	if x := e.layer.exact; x != nil {
+		return x.s.Lambda(e.answer.Z)
+	}
+	return e.point.Lower.Lambda
 }
 
 // sensitivity is made when a derivative is first asked for.

@@ -157,9 +157,9 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 			if pt.Lower.Status != lower.Solved {
 				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
 			}
-			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*pt.Lower.Value+0), pt.Strict
+			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*p.ownValue(pt.Lower.Value, pt.X, units.Leave(pt.Lower.Y))+0), pt.Strict
 			out.Variables = variables(&p.IR.Lower, units.Leave(pt.Lower.Y), 1)
-			out.Multipliers = multiplierValues(p.IR.Rows, pt.Lower.Lambda)
+			out.Multipliers = multiplierValues(p.IR.Rows, p.ownMultipliers(pt.X, units.Leave(pt.Lower.Y), pt.Lower.Lambda))
 			active, _ := pt.Rows()
 			out.Active = rowNames(p.IR.Rows, active)
 		default:

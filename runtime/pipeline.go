@@ -24,6 +24,7 @@ import (
 //	parse    a text is a syntax tree          package parser
 //	check    the tree is a program            names, shapes, levels: ir/check
 //	bind     with data it is a problem        one graph, rows of numbers: ir/bind
+//	simplify g gives way to an h with the same best answers: transformed.go, ir/curvature
 //	ties     a follower with many best answers takes one of them: ties.go
 //	prove    what is true of the problem      smoothness, moduli, ranks: ir/curvature
 //	split    followers that do not meet       ir/facts
@@ -83,12 +84,16 @@ func (s *steps) report(found diag.List) error {
 	return s.diags.Err()
 }
 
-// bind gives a program its data.
+// bind gives a program its data, and its follower the simplest objective.
 func (s *steps) bind(program *ir.Program, set *data.Set, opts bind.Options) (*ir.Problem, error) {
 	bound, found, err := bind.BindContext(s.limits.Context, program, set, opts)
 	s.phases.Bind += s.watch.lap()
 	if err == nil {
 		err = s.report(found)
+	}
+	if err == nil {
+		bound, err = s.untransformed(bound)
+		s.phases.Prove += s.watch.lap()
 	}
 	return bound, err
 }

@@ -107,6 +107,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	active, weak := pt.Rows()
 	upperSense, upperSign := sense(&p.IR.Upper)
 	lowerSense, lowerSign := sense(&p.IR.Lower)
+	y := p.units.Leave(s.Y)
 	r.Upper = UpperResult{
 		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
 		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X), Free: p.freeEntries(),
@@ -120,14 +121,17 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)
 	}
 	r.Lower = LowerResult{
-		Objective: Number(lowerSign*s.Value + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
+		Objective: Number(lowerSign*p.ownValue(s.Value, pt.X, y) + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
-		Variables:   variables(&p.IR.Lower, p.units.Leave(s.Y), 1),
+		Variables:   variables(&p.IR.Lower, y, 1),
 		Units:       p.Units(),
-		Multipliers: multiplierValues(p.IR.Rows, s.Lambda),
+		Multipliers: multiplierValues(p.IR.Rows, p.ownMultipliers(pt.X, y, s.Lambda)),
 		Active:      rowNames(p.IR.Rows, active), Weak: rowNames(p.IR.Rows, weak),
 		Dependent:  rowNames(p.IR.Rows, s.Dependent),
 		ErrorBound: Number(errorY),
+	}
+	if p.IR.Transformed != nil {
+		r.Lower.Equivalent = &Equivalent{Objective: Number(s.Value + 0), Multipliers: multiplierValues(p.IR.Rows, s.Lambda)}
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
@@ -142,11 +146,11 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 		r.Notes = append(r.Notes, note)
 	}
 	r.Stationarity.Strict = pt.Strict
-	if err := p.byFollower(r, pt.X, p.units.Leave(s.Y)); err != nil {
+	if err := p.byFollower(r, pt.X, y); err != nil {
 		return err
 	}
 	var err error
-	r.Report, err = p.report(pt.X, p.Numeric.Answer(p.units.Leave(s.Y), s.Lambda))
+	r.Report, err = p.report(pt.X, p.Numeric.Answer(y, s.Lambda))
 	return err
 }
 

@@ -36,6 +36,7 @@ type (
 	UpperResult      = document.UpperResult
 	LowerResult      = document.LowerResult
 	FollowerResult   = document.FollowerResult
+	Equivalent       = document.Equivalent
 	Ties             = document.Ties
 	SafePoint        = document.SafePoint
 	Global           = document.Global

@@ -69,10 +69,14 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: err.Error()}, nil
 	}
 	_, upperSign := sense(&p.IR.Upper)
+	lambda, err := p.ownRates(pt.X, p.units.Leave(pt.Lower.Y), pt.Lower.Lambda, dx, p.units.Leave(t.Y), t.Lambda)
+	if err != nil {
+		return nil, err
+	}
 	return &Rates{
 		Objective:      Number(upperSign*sign*t.F + 0),
 		Variables:      variables(&p.IR.Lower, p.units.Leave(t.Y), sign),
-		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, t.Lambda, sign),
+		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, lambda, sign),
 		ErrorVariables: Number(p.units.LeaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
 	}, nil
 }

@@ -3,6 +3,8 @@ package runtime
 import (
 	"context"
 	"sync"
+
+	"bilevelc/runtime/compile"
 )
 
 // shared is what all goroutines that use one problem have in common.
@@ -15,6 +17,10 @@ type shared struct {
 	free     []string  // see freeEntries
 
 	layers sync.Pool // of *Layer, see Evaluate
+
+	slopes   sync.Once         // of slope
+	slope    *compile.Function // see pull
+	slopeErr error
 }
 
 // borrow is the problem with evaluators of its own, for one call, from those that

@@ -303,7 +303,9 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 				if err != nil {
 					return nil, err
 				}
-				*side.to = e.rates(at, slope, side.sign)
+				if *side.to, err = e.rates(at, slope, dx, side.sign); err != nil {
+					return nil, err
+				}
 			}
 			if smooth && entry.Right.Reason == "" {
 				entry.Left = nil
@@ -315,22 +317,26 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 	return out, nil
 }
 
-// rates are those of a slope along an entry of x, times sign.
-func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, sign float64) *Rates {
+// rates are those of a slope along dx, times sign.
+func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, dx []float64, sign float64) (*Rates, error) {
 	none := Number(math.NaN())
 	if slope == nil || slope.Dz == nil {
 		reason := noBranch
 		if slope != nil {
 			reason = noEnd
 		}
-		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: reason}
+		return &Rates{Objective: none, ErrorVariables: none, ErrorMultipliers: none, Reason: reason}, nil
 	}
 	p, s := e.p, e.s
 	_, upper := sense(&p.IR.Upper)
 	y, lambda := s.Y(slope.Dz), s.Lambda(slope.Dz)
+	own, err := p.ownRates(s.X(at.Z), s.Y(at.Z), s.Lambda(at.Z), dx, y, lambda)
+	if err != nil {
+		return nil, err
+	}
 	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: variables(&p.IR.Lower, y, sign),
-		Multipliers:    multiplierRates(p.IR.Rows, s.Lambda(at.Z), lambda, sign),
-		ErrorVariables: Number(kkt.Tolerance * linalg.Norm(y)), ErrorMultipliers: Number(kkt.Tolerance * linalg.Norm(lambda))}
+		Multipliers:    multiplierRates(p.IR.Rows, s.Lambda(at.Z), own, sign),
+		ErrorVariables: Number(kkt.Tolerance * linalg.Norm(y)), ErrorMultipliers: Number(kkt.Tolerance * linalg.Norm(own))}, nil
 }
 
 // checkGradient compares a gradient with central differences of F, at steps of the cube root of rounding.

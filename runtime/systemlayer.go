@@ -23,7 +23,7 @@ func (l *Layer) evaluateExact(ctx context.Context, x []float64) (*Evaluation, er
 		return nil, outcome(ctx, err)
 	}
 	s := l.exact.s
-	e := &Evaluation{X: s.X(at.Z), F: l.sign * at.F, Y: s.Y(at.Z), Lambda: s.Lambda(at.Z), layer: l, answer: at}
+	e := &Evaluation{X: s.X(at.Z), F: l.sign * at.F, Y: s.Y(at.Z), Lambda: l.p.ownMultipliers(s.X(at.Z), s.Y(at.Z), s.Lambda(at.Z)), layer: l, answer: at}
 	size := 0.0
 	grad := make([]float64, s.N)
 	s.Gradient(grad, at.Z)
@@ -101,6 +101,10 @@ func (e *Evaluation) tangentExact(ctx context.Context, dx []float64) (*Tangent, 
 	if slope.Dz == nil {
 		return nil, &KinkError{Rows: e.Kinks, Reason: noEnd}
 	}
-	y, lambda := x.s.Y(slope.Dz), x.s.Lambda(slope.Dz)
+	y := x.s.Y(slope.Dz)
+	lambda, err := e.layer.p.ownRates(e.X, e.Y, e.minimized(), dx, y, x.s.Lambda(slope.Dz))
+	if err != nil {
+		return nil, err
+	}
 	return &Tangent{Y: y, Lambda: lambda, F: e.layer.sign * slope.F, AccuracyY: kkt.Tolerance * linalg.Norm(y), AccuracyLambda: kkt.Tolerance * linalg.Norm(lambda)}, nil
 }

@@ -25,7 +25,10 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 		Optimistic: Number(math.NaN()), Pessimistic: Number(math.NaN())}
 	r.Lower.Ties = out
 	value := t.g.Value(x, y)
-	r.Lower.Objective = Number(lowerSign*value + 0)
+	r.Lower.Objective = Number(lowerSign*p.ownValue(value, x, p.units.Leave(y)) + 0)
+	if r.Lower.Equivalent != nil {
+		r.Lower.Equivalent.Objective = Number(value + 0)
+	}
 	if p.exact != nil && kkt.Applies(p.exact.Numeric) == "" {
 		done, err := p.exact.answersTo(ctx, out, x, value)
 		if done || err != nil {

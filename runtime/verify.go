@@ -91,7 +91,15 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		return nil, err
 	}
 	doc.Y = p.units.Enter(doc.Y)
-	if doc.Lambda, err = multipliersOf(p.IR.Rows, r.Lower.Multipliers); err != nil {
+	multipliers, lower := r.Lower.Multipliers, r.Lower.Objective
+	if p.IR.Transformed != nil {
+		e := r.Lower.Equivalent
+		if e == nil {
+			return nil, fmt.Errorf("the result lacks the multipliers of what was minimized in the place of the lower objective")
+		}
+		multipliers, lower = e.Multipliers, e.Objective
+	}
+	if doc.Lambda, err = multipliersOf(p.IR.Rows, multipliers); err != nil {
 		return nil, err
 	}
 	if err := p.restore(doc); err != nil {
@@ -99,7 +107,9 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	}
 	_, upperSign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
-	doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), lowerSign*float64(r.Lower.Objective)
+	if doc.Upper, doc.Lower = upperSign*float64(r.Upper.Objective), float64(lower); p.IR.Transformed == nil {
+		doc.Lower *= lowerSign
+	}
 	if len(r.Upper.Hypergradient) > 0 {
 		if doc.Hypergradient, err = vectorOf(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
 			return nil, err

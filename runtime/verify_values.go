@@ -91,6 +91,7 @@ func (c *claims) values() {
 		}
 		c.check("report "+v.Name, worst <= reportTolerance*linalg.NormInf(v.Data) || worst == 0, "%s", detail)
 	}
+	c.transformed()
 	c.ties()
 	c.followers()
 	c.gradientCheck()

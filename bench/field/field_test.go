@@ -76,9 +76,6 @@ func TestTable(t *testing.T) {
 // and no worse than published, but for those that are named.
 func TestBolib(t *testing.T) {
 	others := map[string]string{
-		// The follower's Hessian is singular at the answer, which is not known to better
-		// than four digits; each start costs millions of gradients.
-		"GumusFloudas2001Ex1": "", "ShimizuEtal1997b": "",
 		"NetworkDesignP1": "numerical failure", // the best x is at a pole of g
 		"TuyEtal2007Ex3":  "unbounded",         // along a ray whose answers an exact solver confirms
 	}
@@ -90,9 +87,6 @@ func TestBolib(t *testing.T) {
 		t.Errorf("%d problems", len(list))
 	}
 	for _, in := range members.Some(t, list, 12) {
-		if other, ok := others[in.name]; ok && other == "" {
-			continue
-		}
 		row, _, err := measure(in, time.Minute)
 		if err != nil {
 			t.Errorf("%s: %v", in.name, err)

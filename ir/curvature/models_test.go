@@ -39,6 +39,19 @@ func bound(t testing.TB, name, text string, set *data.Set, opts bind.Options) *i
 	return p
 }
 
+// programOf compiles a model; nil where it has errors.
+func programOf(text string) *ir.Program {
+	file, list := parser.ParseFile(diag.NewSource("m.blv", text))
+	if list.HasErrors() {
+		return nil
+	}
+	prog, list := check.Check(file)
+	if list.HasErrors() {
+		return nil
+	}
+	return prog
+}
+
 // random arrays for a model that ships without data.
 type source struct{ r *rand.Rand }
 

@@ -56,6 +56,8 @@ type Primitive struct {
 	// Go is the value in Go, with %s for the argument. It imports math, or
 	// kernel of package codegen, and rounds as Eval1 does.
 	Go string
+	// Increasing: strictly, wherever it is defined.
+	Increasing bool
 	// Curves are the value and two derivatives for proofs. nil: package
 	// curvature has a rule of its own, as for poles and periods.
 	Curves *Curves
@@ -69,18 +71,18 @@ var Primitives = [...]Primitive{
 	Neg: {Linear: true, Symbol: "-", Class: Elementwise1, Smooth: true, Signature: "-u", Doc: "negation",
 		Eval1: func(u float64) float64 { return -u }, Go: "-%s",
 		Slope: func(a Algebra, _, _ Term) Term { return a.Number(-1) }},
-	Exp: {Name: "exp", Symbol: "exp", Class: Elementwise1, Smooth: true, Signature: "exp(u)",
+	Exp: {Name: "exp", Symbol: "exp", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "exp(u)",
 		Doc: "exponential, entry by entry", Eval1: math.Exp, Go: "math.Exp(%s)",
 		Slope: func(_ Algebra, _, z Term) Term { return z }},
-	Log: {Name: "log", Symbol: "log", Class: Elementwise1, Smooth: true, Signature: "log(u)",
+	Log: {Name: "log", Symbol: "log", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "log(u)",
 		Doc: "natural logarithm, entry by entry", Domain: "u > 0", Eval1: math.Log,
 		Inside: func(u, _ float64) bool { return u > 0 }, Go: "math.Log(%s)",
 		Slope: func(a Algebra, u, _ Term) Term { return a.Div(a.Number(1), u) }},
-	Sqrt: {Name: "sqrt", Symbol: "sqrt", Class: Elementwise1, Smooth: true, Signature: "sqrt(u)",
+	Sqrt: {Name: "sqrt", Symbol: "sqrt", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "sqrt(u)",
 		Doc: "square root, entry by entry; differentiable where u > 0", Domain: "u >= 0", Eval1: math.Sqrt,
 		Inside: func(u, _ float64) bool { return u >= 0 }, Go: "math.Sqrt(%s)",
 		Slope: func(a Algebra, _, z Term) Term { return a.Div(a.Number(0.5), z) }},
-	Tanh: {Name: "tanh", Symbol: "tanh", Class: Elementwise1, Smooth: true, Signature: "tanh(u)",
+	Tanh: {Name: "tanh", Symbol: "tanh", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "tanh(u)",
 		Doc: "hyperbolic tangent, entry by entry", Eval1: math.Tanh, Go: "math.Tanh(%s)", Curves: tanhCurves,
 		Slope: func(a Algebra, _, z Term) Term { return a.Sub(a.Number(1), a.Mul(z, z)) }},
 	Sin: {Name: "sin", Symbol: "sin", Class: Elementwise1, Smooth: true, Signature: "sin(u)",
@@ -89,21 +91,21 @@ var Primitives = [...]Primitive{
 	Cos: {Name: "cos", Symbol: "cos", Class: Elementwise1, Smooth: true, Signature: "cos(u)",
 		Doc: "cosine of radians, entry by entry", Eval1: math.Cos, Go: "math.Cos(%s)",
 		Slope: func(a Algebra, u, _ Term) Term { return a.Apply(Neg, a.Apply(Sin, u)) }},
-	Log1pExp: {Name: "log1pexp", Symbol: "log1pexp", Class: Elementwise1, Smooth: true, Signature: "log1pexp(u)",
+	Log1pExp: {Name: "log1pexp", Symbol: "log1pexp", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "log1pexp(u)",
 		Doc: "log(1 + exp(u)), entry by entry, without overflow", Eval1: log1pExp, Go: "kernel.Log1pExpOf(%s)", Curves: log1pExpCurves,
 		Slope: func(a Algebra, u, _ Term) Term { return a.Apply(Sigmoid, u) }},
-	Sigmoid: {Name: "sigmoid", Symbol: "sigmoid", Class: Elementwise1, Smooth: true, Signature: "sigmoid(u)",
+	Sigmoid: {Name: "sigmoid", Symbol: "sigmoid", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "sigmoid(u)",
 		Doc: "1 / (1 + exp(-u)), entry by entry, without overflow", Eval1: sigmoid, Go: "kernel.SigmoidOf(%s)", Curves: sigmoidCurves,
 		Slope: func(a Algebra, _, z Term) Term { return a.Sub(z, a.Mul(z, z)) }},
-	Atan: {Name: "atan", Symbol: "atan", Class: Elementwise1, Smooth: true, Signature: "atan(u)",
+	Atan: {Name: "atan", Symbol: "atan", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "atan(u)",
 		Doc: "inverse tangent in radians, entry by entry", Eval1: math.Atan, Go: "math.Atan(%s)", Curves: atanCurves,
 		Slope: func(a Algebra, u, _ Term) Term { return a.Div(a.Number(1), a.Add(a.Number(1), a.Mul(u, u))) }},
-	Erf: {Name: "erf", Symbol: "erf", Class: Elementwise1, Smooth: true, Signature: "erf(u)",
+	Erf: {Name: "erf", Symbol: "erf", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "erf(u)",
 		Doc: "error function, entry by entry", Eval1: math.Erf, Go: "math.Erf(%s)", Curves: erfCurves,
 		Slope: func(a Algebra, u, _ Term) Term {
 			return a.Mul(a.Number(2/math.Sqrt(math.Pi)), a.Apply(Exp, a.Apply(Neg, a.Mul(u, u))))
 		}},
-	NormalCDF: {Name: "normal_cdf", Symbol: "normal_cdf", Class: Elementwise1, Smooth: true, Signature: "normal_cdf(u)",
+	NormalCDF: {Name: "normal_cdf", Symbol: "normal_cdf", Class: Elementwise1, Smooth: true, Increasing: true, Signature: "normal_cdf(u)",
 		Doc: "distribution function of the standard normal distribution, entry by entry", Eval1: normalCDF,
 		Go: "0.5 * math.Erfc(-%s/math.Sqrt2)", Curves: normalCurves,
 		Slope: func(a Algebra, u, _ Term) Term {

@@ -120,6 +120,12 @@ func (u *UpperResult) Sides() map[string]string {
 	return out
 }
 
+// Equivalent is the objective that was minimized in the place of the follower's own, at the result's point.
+type Equivalent struct {
+	Objective   Number `json:"objective"` // minimized
+	Multipliers Values `json:"multipliers"`
+}
+
 // LowerResult is the follower's side at the upper point. Multipliers are >= 0
 // on inequalities in the user's direction, of either sense.
 type LowerResult struct {
@@ -141,6 +147,9 @@ type LowerResult struct {
 	// the stationarity among the residuals are then about y over them. Left out where all are 1.
 	Units       Values `json:"units,omitempty"`
 	Multipliers Values `json:"multipliers"`
+	// Equivalent is there where the objective is an increasing function of a simpler one, which was minimized in its place: it has the same best answers. The certificate,
+	// the residuals, MinMultiplier, ErrorBound and Ties' loss are then about that one.
+	Equivalent *Equivalent `json:"equivalent,omitempty"`
 	// Followers are the followers that have names, each with its part of the
 	// above; Objective is then the sum of theirs.
 	Followers []FollowerResult `json:"followers,omitempty"`

@@ -353,6 +353,9 @@ func (t *textReport) footer() {
 		fmt.Fprintf(&t.b, "gradient check: the oracle and finite differences of F differ by %s (%s relative)\n",
 			r.Check.Error.Brief(), r.Check.Relative.Brief())
 	}
+	if t.r.Lower.Equivalent != nil {
+		t.b.WriteString("lower level: g is an increasing function of a simpler objective, which was minimized in its place; residuals are about that one\n")
+	}
 	fmt.Fprintf(&t.b, "lower level: %s; KKT residuals: stationarity %s, primal %s, dual %s, complementarity %s\n",
 		r.Lower.Status, r.Residuals.Stationarity.Brief(), r.Residuals.Primal.Brief(),
 		r.Residuals.Dual.Brief(), r.Residuals.Complementarity.Brief())
