@@ -84,7 +84,7 @@ func (p *Problem) Eval(ctx context.Context, at Values, opts Options) (*Result, e
 	}
 	r.Certificate = &certify.Certificate{Lower: p.lowerCertificate(pt, errorY)}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
-	if err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
+	if _, err := p.describeTies(ctx, r, pt.X, pt.Lower.Y); err != nil {
 		return nil, err
 	}
 	if pt.Lower.Status != lower.Solved {

@@ -206,13 +206,17 @@ func (p *Problem) solve(ctx context.Context, opts Options) (*Result, error) {
 	}
 	looking, cancel := withGrace(ctx)
 	defer cancel()
-	if err := p.describeTies(looking, r, plain.X, plain.Lower.Y); err != nil {
+	attained, err := p.describeTies(looking, r, plain.X, plain.Lower.Y)
+	if err != nil {
 		r.Notes = append(r.Notes, "what the follower's regularization has done is not known: "+err.Error())
 	}
 	if looking.Err() != nil && r.Status == Solved && p.ties != nil {
 		if err := r.cutShort(ctx, "the follower's other answers were looked for"); err != nil {
 			return nil, err
 		}
+	}
+	if p.ties != nil && p.ties.rule == optimistic && r.Status == Solved && !named {
+		p.within(r, plain, attained)
 	}
 	switch {
 	case coupled != nil && coupled.unmet != nil:

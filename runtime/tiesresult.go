@@ -9,14 +9,16 @@ import (
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 )
 
-// describeTies adds what the regularization has done to a result at x and y.
-func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) error {
+// describeTies adds what the regularization has done to a result at x and y. attained is F, minimized, with an answer of the follower's own at x: of those known the best for the leader, NaN where none is.
+func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) (attained float64, err error) {
 	t := p.ties
+	attained = math.NaN()
 	if t == nil {
-		return nil
+		return attained, nil
 	}
 	_, lowerSign := sense(&p.IR.Lower)
 	_, upperSign := sense(&p.IR.Upper)
@@ -32,16 +34,23 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 	if p.exact != nil && kkt.Applies(p.exact.Numeric) == "" {
 		done, err := p.exact.answersTo(ctx, out, x, value)
 		if done || err != nil {
-			return err
+			return upperSign * float64(out.Optimistic), err
 		}
 	}
 	near, err := t.problem(0, proxCurvature*t.cost/t.reach)
 	if err != nil {
-		return err
+		return attained, err
 	}
 	best, exact, err := near.best(ctx, x, y)
 	if err != nil {
-		return err
+		return attained, err
+	}
+	if exact {
+		at := best
+		if apart(best, y) <= attainedTolerance*t.reach { // y is that answer
+			at = y
+		}
+		attained = p.f.Value(x, p.Numeric.Signed(nil).Answer(at, nil))
 	}
 	// Rounding of g is no loss.
 	out.Exact, out.Loss = exact, Number(math.Max(0, value-t.g.Value(x, best)))
@@ -54,7 +63,7 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 	out.Unique = true
 	small, err := t.problem(0, t.tau*leastCurvature*t.cost/t.reach)
 	if err != nil {
-		return err
+		return attained, err
 	}
 	direction := make([]float64, len(y))
 	for j := range direction { // no particular direction
@@ -88,7 +97,39 @@ func (p *Problem) describeTies(ctx context.Context, r *Result, x, y []float64) e
 			}
 		}
 	}
-	return nil
+	return attained, nil
+}
+
+// within takes back that a result is solved where no answer of the follower's own is known that gives the leader F there: a leader with a regularized follower gets more than there is beside jumps of F, and where the
+// follower's objective has no curvature at its best answer.
+func (p *Problem) within(r *Result, pt *oracle.Point, attained float64) {
+	if attained <= pt.F+attainedTolerance*p.termsOfF(pt) {
+		return
+	}
+	r.Status = NumericalFailure
+	reason := fmt.Sprintf("F is with the answer of a regularized follower (tau %s), which is none of its own", r.Lower.Ties.Tau.Brief())
+	if !math.IsNaN(attained) {
+		_, sign := sense(&p.IR.Upper)
+		reason += fmt.Sprintf(": with one of these it is %.10g at this point", sign*attained+0)
+	}
+	r.Reason = reason + "; " + r.Reason
+}
+
+// attainedTolerance is by how much of its terms F may be better than with the follower's own answer, and of the reach of the rows y may differ from that.
+const attainedTolerance = 1e-8
+
+// termsOfF is the size of the terms of F at a point: its value, and what its slopes make of the entries.
+func (p *Problem) termsOfF(pt *oracle.Point) float64 {
+	n := p.Numeric
+	gx, ga, size := make([]float64, n.Dx), make([]float64, n.AnswerLen()), math.Abs(pt.F)
+	n.F.ValueGrad(gx, ga, pt.X, n.Signed(nil).Answer(pt.Lower.Y, pt.Lower.Lambda))
+	for j, g := range gx {
+		size += math.Abs(g * pt.X[j])
+	}
+	for j, v := range pt.Lower.Y {
+		size += math.Abs(ga[j] * v)
+	}
+	return size
 }
 
 // answersTo fills in what the follower's answers to x are worth, on the KKT system of its plain problem p: the loss of an answer with the given value of g, and F with the best and the worst one.

@@ -17,7 +17,7 @@ func (c *claims) answers(claimed *Ties) {
 	t := c.p.ties
 	fresh := &Result{}
 	fresh.Lower.Variables = c.r.Lower.Variables
-	if err := c.p.describeTies(context.Background(), fresh, c.doc.X, c.doc.Y); err != nil {
+	if _, err := c.p.describeTies(context.Background(), fresh, c.doc.X, c.doc.Y); err != nil {
 		c.check("ties: answers of the follower", false, "%v", err)
 		return
 	}
