@@ -79,10 +79,12 @@ func (f *forest) claims(bound float64) []float64 {
 			out[k] = math.Inf(-1)
 		case math.IsInf(bound, 1):
 			out[k] = b
-		case leaves > 0:
-			out[k] = b - less*(s.leaves(s.latest())/leaves)
-		default:
-			out[k] = b - less/float64(len(f.parts))
+		default: // by what is left open of it, and as much to each: a part whose terms are 0 has rounding, too
+			share := 1 / float64(len(f.parts))
+			if leaves > 0 {
+				share = (share + s.leaves(s.latest())/leaves) / 2
+			}
+			out[k] = b - less*share
 		}
 	}
 	return out
