@@ -23,6 +23,7 @@ type Checked struct {
 	ties     *ties  // nil for a strongly convex follower, and where
 	rule     string // breaks the ties of one that is taken as it stands; "" for none
 	standing bool   // with ties: runs take the follower as it stands unless they name another method
+	why      string // they do not, where that is known
 }
 
 // Check proves what it can about the model: with its data where set supplies
@@ -58,8 +59,9 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 		return &Checked{Problem: bound, Proof: proof, Abstract: how.Abstract, rule: rule, Warnings: warnings()}, nil
 	}
 	var exact *Problem // as withTies has it
+	var why string
 	if rule == optimistic && !how.Abstract {
-		if exact, _, err = s.exactly(bound, rule); err != nil {
+		if exact, why, err = s.exactly(bound, rule); err != nil {
 			return nil, err
 		}
 	}
@@ -71,8 +73,10 @@ func (m *Model) Check(set *data.Set, opts BindOptions) (*Checked, error) {
 	}
 	switch {
 	case err == nil:
-		standing := exact != nil && exact.whyNot(Options{}) == ""
-		return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t, standing: standing, Warnings: warnings()}, nil
+		if exact != nil {
+			why = exact.whyNot(Options{})
+		}
+		return &Checked{Problem: bound, Proof: known.proof, Abstract: how.Abstract, ties: t, standing: exact != nil && why == "", why: why, Warnings: warnings()}, nil
 	case exact != nil && s.ended() == nil:
 		s.diags = s.diags[:found]
 		return &Checked{Problem: exact.IR, Proof: exact.Proof, rule: rule, Warnings: warnings()}, nil
@@ -121,7 +125,14 @@ func (c *Checked) Text(explain bool) string {
 	b.WriteString("methods\n")
 	p := &Problem{IR: c.Problem, Proof: c.Proof, Numeric: compile.Problem(c.Problem, nil, nil)}
 	for _, m := range Methods() {
-		if c.rule == "" || m.Name == SystemMethod {
+		switch {
+		case c.ties != nil && !c.standing && m.Kind == "method" && m.Name == SystemMethod: // as a run has it
+			fmt.Fprintf(&b, "  %-6s %-10s does not apply: the follower is not taken as it stands", m.Kind, m.Name)
+			if c.why != "" {
+				b.WriteString(": " + c.why)
+			}
+			b.WriteByte('\n')
+		case c.rule == "" || m.Name == SystemMethod:
 			fmt.Fprintf(&b, "  %-6s %-10s %s\n", m.Kind, m.Name, m.standing(p, c.rule))
 		}
 	}
