@@ -59,6 +59,7 @@ var layers = map[string][]string{
 	"runtime/system":     {"internal/sparse", "runtime/activeset", "runtime/certify", "runtime/document", "runtime/kkt", "runtime/linalg", "runtime/lower", "runtime/oracle", "runtime/outer", "runtime/pieces", "runtime/problem", "runtime/qp", "runtime/reduced", "runtime/relaxation", "runtime/sequential", "runtime/status", "runtime/tree"},
 	"runtime/exchange":   {"internal/sparse", "ir/data", "lang/diag", "runtime/kkt"},
 	"runtime/certify":    {"internal/extended", "internal/sparse", "runtime/problem"},
+	"runtime/named":      {"ir", "runtime/document", "runtime/linalg"},
 	"runtime/compile":    {"autodiff", "codegen", "ir", "runtime/problem"},
 	"runtime/input":      {"internal/sparse", "ir/data", "ir/datafile", "lang/diag", "runtime/document", "runtime/linalg"},
 	"runtime/document":   {"internal/jsonfault", "ir", "lang", "runtime/certify", "runtime/problem", "runtime/status"},

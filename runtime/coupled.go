@@ -10,6 +10,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
@@ -277,13 +278,13 @@ func (p *Problem) describeCoupled(r *Result, values []float64, k *coupling, c *o
 	if p.Numeric.Coupled == nil {
 		return
 	}
-	r.Upper.Residuals = families(p.IR.Coupled, values)
+	r.Upper.Residuals = named.Families(p.IR.Coupled, values)
 	if k == nil {
 		return
 	}
-	r.Upper.Penalty = families(p.IR.Coupled, k.Weight)
+	r.Upper.Penalty = named.Families(p.IR.Coupled, k.Weight)
 	if m := k.multipliers(p, c); m != nil {
-		r.Upper.Multipliers = families(p.IR.Coupled, m)
+		r.Upper.Multipliers = named.Families(p.IR.Coupled, m)
 	}
 }
 
@@ -312,16 +313,16 @@ func (p *Problem) coupledClaims(r *Result) (*certify.Coupled, error) {
 	}
 	c := &certify.Coupled{}
 	var err error
-	if c.Values, err = rowValues(p.IR.Coupled, r.Upper.Residuals); err != nil {
+	if c.Values, err = named.Rows(p.IR.Coupled, r.Upper.Residuals); err != nil {
 		return nil, err
 	}
 	if len(r.Upper.Penalty) > 0 {
-		if c.Penalty, err = rowValues(p.IR.Coupled, r.Upper.Penalty); err != nil {
+		if c.Penalty, err = named.Rows(p.IR.Coupled, r.Upper.Penalty); err != nil {
 			return nil, err
 		}
 	}
 	if len(r.Upper.Multipliers) > 0 {
-		c.Multipliers, err = rowValues(p.IR.Coupled, r.Upper.Multipliers)
+		c.Multipliers, err = named.Rows(p.IR.Coupled, r.Upper.Multipliers)
 	}
 	return c, err
 }

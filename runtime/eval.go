@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 
@@ -185,7 +186,7 @@ func (p *Problem) failed(r *Result, x []float64, err error) (*Result, error) {
 func (p *Problem) blank(r *Result, x []float64) {
 	upperSense, _ := sense(&p.IR.Upper)
 	lowerSense, _ := sense(&p.IR.Lower)
-	r.Upper = UpperResult{Sense: upperSense, Variables: variables(&p.IR.Upper, x, 1)}
+	r.Upper = UpperResult{Sense: upperSense, Variables: named.Variables(&p.IR.Upper, x, 1)}
 	r.Lower.Sense = lowerSense
 	r.NoPoint()
 }
@@ -197,6 +198,6 @@ func (p *Problem) checkGradient(ctx context.Context, h *oracle.Hyper, pt *oracle
 		return nil, err
 	}
 	_, sign := sense(&p.IR.Upper)
-	return &GradientCheck{Difference: variables(&p.IR.Upper, check.Difference, sign),
+	return &GradientCheck{Difference: named.Variables(&p.IR.Upper, check.Difference, sign),
 		Error: Number(check.Error), Relative: Number(check.Relative)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 )
@@ -62,7 +63,7 @@ func (p *Problem) describeExactTies(ctx context.Context, r *Result, run *system.
 		r.Notes = append(r.Notes, "F with the worst of the follower's answers is not known: "+err.Error())
 	}
 	if at, distance := e.safe(ctx); at != nil {
-		ties.Safe = &SafePoint{Variables: variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
+		ties.Safe = &SafePoint{Variables: named.Variables(&p.IR.Upper, at.s.X(at.here.Z), 1), Objective: Number(sign * at.here.F), Distance: Number(distance)}
 	}
 	return nil
 }

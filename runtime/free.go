@@ -1,6 +1,9 @@
 package runtime
 
-import "bilevelc/ir/facts"
+import (
+	"bilevelc/ir/facts"
+	"bilevelc/runtime/named"
+)
 
 // freeEntries names the leader's variables that nothing depends on: neither objective, no
 // row of either level. Any value within their bounds is as good as another.
@@ -29,7 +32,7 @@ func (p *Problem) freeEntries() []string {
 			return // what these bind is not looked at
 		}
 		j := 0
-		for _, v := range variables(&p.IR.Upper, make([]float64, len(used)), 1) {
+		for _, v := range named.Variables(&p.IR.Upper, make([]float64, len(used)), 1) {
 			for k := range v.Data {
 				if !used[j] && set.Lo[j] < set.Hi[j] {
 					p.shared.free = append(p.shared.free, EntryName(v, k))

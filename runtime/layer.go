@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 )
 
@@ -309,7 +310,7 @@ func (p *Problem) Vector(upper Values) ([]float64, error) {
 // Named gives what an Evaluation has by the names of the model, multipliers in the
 // user's own direction.
 func (p *Problem) Named(e *Evaluation) (upper, lower, multipliers Values) {
-	return variables(&p.IR.Upper, e.X, 1), variables(&p.IR.Lower, e.Y, 1), multiplierValues(p.IR.Rows, e.Lambda)
+	return named.Variables(&p.IR.Upper, e.X, 1), named.Variables(&p.IR.Lower, e.Y, 1), named.Multipliers(p.IR.Rows, e.Lambda)
 }
 
 // vector checks an argument.

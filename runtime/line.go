@@ -13,6 +13,7 @@ import (
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/system"
@@ -128,7 +129,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 		return nil, &UsageError{Err: err}
 	}
 	a.Entry = name
-	if v := findVariable(&p.IR.Upper, name); v != nil { // without an index: a number
+	if v := named.Find(&p.IR.Upper, name); v != nil { // without an index: a number
 		if _, given := at.Get(name); !given {
 			at = append(at[:len(at):len(at)], Value{Name: name, Data: []float64{a.From}})
 		}
@@ -143,7 +144,7 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 	}
 	word, sign := sense(&p.IR.Upper)
 	_, lowerSign := sense(&p.IR.Lower)
-	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: variables(&p.IR.Upper, x, 1), Digest: p.Digest()}
+	line := &Line{Schema: SchemaVersion, Model: p.IR.Name, Along: a, Sense: word, Upper: named.Variables(&p.IR.Upper, x, 1), Digest: p.Digest()}
 	defer func() { line.Calls, line.Time = calls(), watch.lap() }()
 	for _, t := range places {
 		x[j] = t
@@ -158,10 +159,10 @@ func (p *Problem) Along(ctx context.Context, at Values, a Along, opts Options) (
 				out.Status, out.Reason = NumericalFailure, pt.Lower.Reason
 			}
 			out.Objective, out.Lower, out.Strict = Number(sign*pt.F+0), Number(lowerSign*p.ownValue(pt.Lower.Value, pt.X, units.Leave(pt.Lower.Y))+0), pt.Strict
-			out.Variables = variables(&p.IR.Lower, units.Leave(pt.Lower.Y), 1)
-			out.Multipliers = multiplierValues(p.IR.Rows, p.ownMultipliers(pt.X, units.Leave(pt.Lower.Y), pt.Lower.Lambda))
+			out.Variables = named.Variables(&p.IR.Lower, units.Leave(pt.Lower.Y), 1)
+			out.Multipliers = named.Multipliers(p.IR.Rows, p.ownMultipliers(pt.X, units.Leave(pt.Lower.Y), pt.Lower.Lambda))
 			active, _ := pt.Rows()
-			out.Active = rowNames(p.IR.Rows, active)
+			out.Active = named.RowNames(p.IR.Rows, active)
 		default:
 			if out.Status = statusAt(err); out.Status == status.Running {
 				return line, err
@@ -246,12 +247,12 @@ func (p *Problem) upperEntry(text string) (j int, name string, err error) {
 	if found >= 0 {
 		return found, name, nil
 	}
-	if v := findVariable(&p.IR.Upper, want); v != nil {
+	if v := named.Find(&p.IR.Upper, want); v != nil {
 		example := EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), 0)
 		return 0, "", fmt.Errorf("%s is %s: name one entry of it, as in %s", want, document.ShapeWords(v.Shape.Dims()), example)
 	}
 	base, _, _ := strings.Cut(want, "[")
-	if v := findVariable(&p.IR.Upper, base); v != nil {
+	if v := named.Find(&p.IR.Upper, base); v != nil {
 		own := names[:0]
 		for k := range v.Shape.Len() {
 			own = append(own, EntryName(Value{Name: v.Name, Shape: v.Shape.Dims()}.Over(v.Axes), k))

@@ -12,6 +12,7 @@ import (
 	"bilevelc/lang/diag"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/document"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/problem"
 )
@@ -43,54 +44,7 @@ func (p *Problem) Units() Values {
 	if p.units == nil {
 		return nil
 	}
-	return variables(&p.IR.Lower, p.units, 1)
-}
-
-// variables cuts a vector over a level's variables into named values.
-func variables(level *ir.Level, v []float64, sign float64) Values {
-	var out Values
-	for _, decl := range level.Vars {
-		if decl.Hidden {
-			continue
-		}
-		value := Value{Name: decl.Name, Shape: decl.Shape.Dims(), Data: make([]float64, decl.Shape.Len())}
-		for k := range value.Data {
-			value.Data[k] = sign*v[decl.Offset+k] + 0 // + 0 turns -0 into 0
-		}
-		out = append(out, value.Over(decl.Axes))
-	}
-	return out
-}
-
-// families arranges one number a row by the constraints the user wrote. Rows
-// that hold for every (x, y) were dropped by the compiler: they are 0.
-func families(rows []ir.Row, v []float64) Values {
-	var out Values
-	place := map[*ir.Family]int{}
-	for i, row := range rows {
-		if row.Family.Hidden {
-			continue
-		}
-		k, seen := place[row.Family]
-		if !seen {
-			k = len(out)
-			place[row.Family] = k
-			out = append(out, Value{Name: row.Family.Name, Shape: row.Family.Shape.Dims(),
-				Data: make([]float64, row.Family.Shape.Len())}.Over(row.Family.Axes))
-		}
-		out[k].Data[row.Index] = v[i] + 0
-	}
-	return out
-}
-
-func rowNames(rows []ir.Row, indices []int) []string {
-	names := make([]string, 0, len(indices))
-	for _, i := range indices {
-		if !hidden(rows, i) {
-			names = append(names, rows[i].Name)
-		}
-	}
-	return names
+	return named.Variables(&p.IR.Lower, p.units, 1)
 }
 
 func sense(level *ir.Level) (word string, sign float64) {
@@ -110,7 +64,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	y := p.units.Leave(s.Y)
 	r.Upper = UpperResult{
 		Objective: Number(upperSign*pt.F + 0), Sense: upperSense,
-		Variables: variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X), Free: p.freeEntries(),
+		Variables: named.Variables(&p.IR.Upper, pt.X, 1), AtBounds: p.atBounds(pt.X), Free: p.freeEntries(),
 	}
 	r.Stationarity.GradientError = Number(pt.GradError)
 	switch {
@@ -118,20 +72,20 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	case math.IsInf(pt.GradError, 1): // the oracle vouches for none of its digits
 		r.Stationarity.GradientError = Number(math.NaN())
 	default:
-		r.Upper.Hypergradient = variables(&p.IR.Upper, pt.Grad, upperSign)
+		r.Upper.Hypergradient = named.Variables(&p.IR.Upper, pt.Grad, upperSign)
 	}
 	r.Lower = LowerResult{
 		Objective: Number(lowerSign*p.ownValue(s.Value, pt.X, y) + 0), Sense: lowerSense, Status: s.Status.String(), Solver: r.Lower.Solver,
 		Curvature:   r.Lower.Curvature,
-		Variables:   variables(&p.IR.Lower, y, 1),
+		Variables:   named.Variables(&p.IR.Lower, y, 1),
 		Units:       p.Units(),
-		Multipliers: multiplierValues(p.IR.Rows, p.ownMultipliers(pt.X, y, s.Lambda)),
-		Active:      rowNames(p.IR.Rows, active), Weak: rowNames(p.IR.Rows, weak),
-		Dependent:  rowNames(p.IR.Rows, s.Dependent),
+		Multipliers: named.Multipliers(p.IR.Rows, p.ownMultipliers(pt.X, y, s.Lambda)),
+		Active:      named.RowNames(p.IR.Rows, active), Weak: named.RowNames(p.IR.Rows, weak),
+		Dependent:  named.RowNames(p.IR.Rows, s.Dependent),
 		ErrorBound: Number(errorY),
 	}
 	if p.IR.Transformed != nil {
-		r.Lower.Equivalent = &Equivalent{Objective: Number(s.Value + 0), Multipliers: multiplierValues(p.IR.Rows, s.Lambda)}
+		r.Lower.Equivalent = &Equivalent{Objective: Number(s.Value + 0), Multipliers: named.Multipliers(p.IR.Rows, s.Lambda)}
 	}
 	h := make([]float64, p.Numeric.Rows.Len())
 	p.Numeric.Rows.Residual(h, pt.X, s.Y)
@@ -140,7 +94,7 @@ func (p *Problem) describe(r *Result, pt *oracle.Point, errorY float64) error {
 	r.Residuals = Residuals{
 		Stationarity: Number(s.Residuals.Stationarity), Primal: Number(s.Residuals.Primal),
 		Dual: Number(s.Residuals.Dual), Complementarity: Number(s.Residuals.Complementarity),
-		Upper: Number(p.upperViolation(pt.X)), Constraints: residualValues(p.IR.Rows, h),
+		Upper: Number(p.upperViolation(pt.X)), Constraints: named.Residuals(p.IR.Rows, h),
 	}
 	if note := p.withinTolerance(pt, h); note != "" {
 		r.Notes = append(r.Notes, note)
@@ -275,7 +229,7 @@ func (p *Problem) atBounds(x []float64) []string {
 	const rounding = 1e-12
 	var names []string
 	j := -1
-	for _, v := range variables(&p.IR.Upper, x, 1) {
+	for _, v := range named.Variables(&p.IR.Upper, x, 1) {
 		for k := range v.Data {
 			j++
 			lo, hi := p.Numeric.X.Lo[j], p.Numeric.X.Hi[j]
@@ -346,9 +300,9 @@ func (p *Problem) upperPoint(at Values) ([]float64, error) {
 	x := make([]float64, p.IR.Upper.Dim)
 	given := map[string]bool{}
 	for _, v := range at {
-		decl := findVariable(&p.IR.Upper, v.Name)
+		decl := named.Find(&p.IR.Upper, v.Name)
 		if decl == nil {
-			if findVariable(&p.IR.Lower, v.Name) != nil {
+			if named.Find(&p.IR.Lower, v.Name) != nil {
 				return nil, fmt.Errorf("%s is a variable of the lower level, which follows from the upper one", v.Name)
 			}
 			return nil, fmt.Errorf("the upper level has no variable %s%s", v.Name, p.didYouMean(v.Name))
@@ -385,13 +339,4 @@ func (p *Problem) didYouMean(name string) string {
 		names = append(names, v.Name)
 	}
 	return diag.DidYouMean(name, names)
-}
-
-func findVariable(level *ir.Level, name string) *ir.Variable {
-	for i := range level.Vars {
-		if level.Vars[i].Name == name {
-			return &level.Vars[i]
-		}
-	}
-	return nil
 }

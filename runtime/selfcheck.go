@@ -11,6 +11,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/status"
@@ -106,7 +107,7 @@ func (p *Problem) findRay(ctx context.Context, r *Result) error {
 		p.Numeric.Dx+p.Numeric.Dy+p.Numeric.Rows.Len() > system.Largest {
 		return nil
 	}
-	x, err := vectorOf(&p.IR.Upper, r.Upper.Variables)
+	x, err := named.Vector(&p.IR.Upper, r.Upper.Variables)
 	if err != nil {
 		return err
 	}

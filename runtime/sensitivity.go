@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 
-	"bilevelc/ir"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/system"
 )
@@ -20,11 +20,11 @@ func (p *Problem) sensitivities(ctx context.Context, h *oracle.Hyper, pt *oracle
 	if err != nil {
 		return nil, err
 	}
-	sided := len(s.Undecided) > 0 || unpressed(p.IR.Rows, pt.Lower.Lambda)
+	sided := len(s.Undecided) > 0 || named.Unpressed(p.IR.Rows, pt.Lower.Lambda)
 	n := len(pt.X)
 	out := make([]EntrySensitivity, 0, n)
 	dx := make([]float64, n)
-	for _, v := range variables(&p.IR.Upper, pt.X, 1) {
+	for _, v := range named.Variables(&p.IR.Upper, pt.X, 1) {
 		for k := range v.Data {
 			j := len(out)
 			e := EntrySensitivity{Entry: EntryName(v, k)}
@@ -75,49 +75,10 @@ func (p *Problem) rates(ctx context.Context, s *oracle.Sensitivity, pt *oracle.P
 	}
 	return &Rates{
 		Objective:      Number(upperSign*sign*t.F + 0),
-		Variables:      variables(&p.IR.Lower, p.units.Leave(t.Y), sign),
-		Multipliers:    multiplierRates(p.IR.Rows, pt.Lower.Lambda, lambda, sign),
+		Variables:      named.Variables(&p.IR.Lower, p.units.Leave(t.Y), sign),
+		Multipliers:    named.MultiplierRates(p.IR.Rows, pt.Lower.Lambda, lambda, sign),
 		ErrorVariables: Number(p.units.LeaveError(t.ErrorY)), ErrorMultipliers: Number(t.ErrorLambda),
 	}, nil
-}
-
-// unpressed reports that one of two inequalities that became one equality is about to
-// take over from the other: the multiplier of the equality passes through 0, and those
-// of the inequalities, of which one is 0 on each side, have a kink.
-func unpressed(rows []ir.Row, lambda []float64) bool {
-	const rounding = 1e-12 // of a multiplier, relative to the others
-	most := linalg.NormInf(lambda)
-	for i, row := range rows {
-		if row.Opposite != nil && math.Abs(lambda[i]) <= rounding*most {
-			return true
-		}
-	}
-	return false
-}
-
-// multiplierRates arranges derivatives of multipliers as multiplierValues does the
-// multipliers: of two inequalities that became one equality the one that presses has
-// it, at a multiplier of 0 the one that begins to.
-func multiplierRates(rows []ir.Row, lambda, rate []float64, sign float64) Values {
-	zero := 1e-12 * linalg.NormInf(lambda) // as in unpressed
-	presses := func(i int) float64 {
-		if math.Abs(lambda[i]) > zero {
-			return lambda[i]
-		}
-		return rate[i]
-	}
-	own := make([]float64, len(rate))
-	for i, v := range rate {
-		if rows[i].Opposite == nil || presses(i) > 0 {
-			own[i] = sign * v
-		}
-	}
-	return withOpposites(families(rows, own), rows, func(i int, ratio float64) float64 {
-		if presses(i) < 0 {
-			return -sign * rate[i] / ratio
-		}
-		return 0
-	})
 }
 
 // sensitivity checks the derivatives of F against the hypergradient, which is derived

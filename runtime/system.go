@@ -9,6 +9,7 @@ import (
 
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/system"
 	"bilevelc/runtime/tree"
@@ -174,7 +175,7 @@ func (p *Problem) describeSystem(ctx context.Context, r *Result, run *system.Run
 	}
 	p.describeCoupled(r, pt.Coupled, nil, nil)
 	if best.Multipliers != nil && p.Numeric.Coupled != nil {
-		r.Upper.Multipliers = families(p.IR.Coupled, best.Multipliers.Coupled)
+		r.Upper.Multipliers = named.Families(p.IR.Coupled, best.Multipliers.Coupled)
 	}
 	if best.Multipliers != nil || len(best.Leaves) > 0 {
 		var residual float64

@@ -12,6 +12,7 @@ import (
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
@@ -257,7 +258,7 @@ func branchesWord(p *Problem, s *kkt.System, at *kkt.Point) string {
 	for _, k := range at.Biactive {
 		rows = append(rows, s.Pairs[k].Row)
 	}
-	names := rowNames(p.IR.Rows, rows)
+	names := named.RowNames(p.IR.Rows, rows)
 	if n := len(names); n > maxNamed {
 		names = append(names[:maxNamed:maxNamed], fmt.Sprintf("%d more", n-maxNamed))
 	}
@@ -290,7 +291,7 @@ func (e *systemPoint) sensitivities(ctx context.Context, at *kkt.Point) ([]Entry
 	p, smooth := e.p, e.solver.Smooth(at)
 	var out []EntrySensitivity
 	dx := make([]float64, e.s.Nx)
-	for _, v := range variables(&p.IR.Upper, e.s.X(at.Z), 1) {
+	for _, v := range named.Variables(&p.IR.Upper, e.s.X(at.Z), 1) {
 		for k := range v.Data {
 			j := len(out)
 			entry := EntrySensitivity{Entry: EntryName(v, k)}
@@ -334,8 +335,8 @@ func (e *systemPoint) rates(at *kkt.Point, slope *pieces.Slope, dx []float64, si
 	if err != nil {
 		return nil, err
 	}
-	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: variables(&p.IR.Lower, y, sign),
-		Multipliers:    multiplierRates(p.IR.Rows, s.Lambda(at.Z), own, sign),
+	return &Rates{Objective: Number(upper*sign*slope.F + 0), Variables: named.Variables(&p.IR.Lower, y, sign),
+		Multipliers:    named.MultiplierRates(p.IR.Rows, s.Lambda(at.Z), own, sign),
 		ErrorVariables: Number(kkt.Tolerance * linalg.Norm(y)), ErrorMultipliers: Number(kkt.Tolerance * linalg.Norm(own))}, nil
 }
 
@@ -359,7 +360,7 @@ func (e *systemPoint) checkGradient(ctx context.Context, at *kkt.Point, grad []f
 	}
 	_, sign := sense(&e.p.IR.Upper)
 	wrong := linalg.Distance(difference, grad)
-	return &GradientCheck{Difference: variables(&e.p.IR.Upper, difference, sign), Error: Number(wrong), Relative: Number(wrong / (1e-300 + linalg.Norm(difference)))}, nil
+	return &GradientCheck{Difference: named.Variables(&e.p.IR.Upper, difference, sign), Error: Number(wrong), Relative: Number(wrong / (1e-300 + linalg.Norm(difference)))}, nil
 }
 
 // unsolved is the error of a solve with ties = pessimistic.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 )
 
@@ -68,7 +69,7 @@ func (p *Problem) descend(ctx context.Context, opts Options) (Options, Calls, er
 		if len(ends) > 0 {
 			best, calls := next.lowest(ctx, stage, first, ends)
 			spent = spent.Add(calls)
-			opts.Start, opts.Starts, opts.FirstStart = variables(&p.IR.Upper, best, 1), 1, 0
+			opts.Start, opts.Starts, opts.FirstStart = named.Variables(&p.IR.Upper, best, 1), 1, 0
 		}
 		if ctx.Err() != nil {
 			break

@@ -10,6 +10,7 @@ import (
 	"bilevelc/ir/expr"
 	"bilevelc/runtime/compile"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 )
 
 // Where the follower's objective g is an increasing function of a simpler one, that one is
@@ -192,7 +193,7 @@ func (c *claims) transformed() {
 	}
 	_, sign := sense(&c.p.IR.Lower)
 	c.near("lower.objective", sign*float64(c.r.Lower.Objective), want[0], size[0])
-	have, err := multipliersOf(c.p.IR.Rows, c.r.Lower.Multipliers)
+	have, err := named.ReadMultipliers(c.p.IR.Rows, c.r.Lower.Multipliers)
 	if err != nil {
 		c.check("lower.multipliers", false, "%v", err)
 		return

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"math"
 
-	"bilevelc/ir"
 	"bilevelc/runtime/certify"
+	"bilevelc/runtime/named"
 )
 
 // Digest identifies the model's text and the data it was bound to.
@@ -79,15 +79,17 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 	counted := *p
 	counted.Numeric = p.Numeric.Counted()
 	p = &counted
-	r = p.inOrder(r)
+	ordered := *r
+	ordered.Result = *named.InOrder(p.IR, &r.Result)
+	r = &ordered
 	doc := &certify.Document{GradientError: float64(r.Stationarity.GradientError), Certificate: r.Certificate,
 		Solved: r.Status == Solved, Stationary: r.Method != "", Strict: r.Stationarity.Strict, Epsilon: r.asked(), Radius: p.radius(r),
 		Rough: r.rough(), Infeasible: r.Status == Infeasible, Unbounded: r.Status == Unbounded, Tied: p.exactTies != ""}
 	var err error
-	if doc.X, err = vectorOf(&p.IR.Upper, r.Upper.Variables); err != nil {
+	if doc.X, err = named.Vector(&p.IR.Upper, r.Upper.Variables); err != nil {
 		return nil, err
 	}
-	if doc.Y, err = vectorOf(&p.IR.Lower, r.Lower.Variables); err != nil {
+	if doc.Y, err = named.Vector(&p.IR.Lower, r.Lower.Variables); err != nil {
 		return nil, err
 	}
 	doc.Y = p.units.Enter(doc.Y)
@@ -99,7 +101,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		}
 		multipliers, lower = e.Multipliers, e.Objective
 	}
-	if doc.Lambda, err = multipliersOf(p.IR.Rows, multipliers); err != nil {
+	if doc.Lambda, err = named.ReadMultipliers(p.IR.Rows, multipliers); err != nil {
 		return nil, err
 	}
 	if err := p.restore(doc); err != nil {
@@ -111,7 +113,7 @@ func (p *Problem) verifyWith(r *Result, proof *proofText) (*certify.Report, erro
 		doc.Lower *= lowerSign
 	}
 	if len(r.Upper.Hypergradient) > 0 {
-		if doc.Hypergradient, err = vectorOf(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
+		if doc.Hypergradient, err = named.Vector(&p.IR.Upper, r.Upper.Hypergradient); err != nil {
 			return nil, err
 		}
 		for j := range doc.Hypergradient {
@@ -156,49 +158,4 @@ func worstDifference(a, b []float64) (at int, worst float64) {
 		}
 	}
 	return at, worst
-}
-
-// vectorOf puts named values together into the level's vector.
-func vectorOf(level *ir.Level, vs Values) ([]float64, error) {
-	out := make([]float64, level.Dim)
-	for _, decl := range level.Vars {
-		if decl.Hidden {
-			continue
-		}
-		v, ok := vs.Get(decl.Name)
-		if !ok {
-			return nil, fmt.Errorf("the result has no variable %s", decl.Name)
-		}
-		v, err := v.Fit(decl.Shape.Dims(), decl.Axes)
-		if err != nil {
-			return nil, err
-		}
-		copy(out[decl.Offset:], v.Data)
-	}
-	return out, nil
-}
-
-// rowValues is the inverse of families.
-func rowValues(rows []ir.Row, vs Values) ([]float64, error) {
-	out := make([]float64, len(rows))
-	fitted := map[*ir.Family]Value{}
-	for i, row := range rows {
-		if row.Family.Hidden {
-			continue
-		}
-		v, known := fitted[row.Family]
-		if !known {
-			found, ok := vs.Get(row.Family.Name)
-			if !ok {
-				return nil, fmt.Errorf("the result has no constraint %s", row.Family.Name)
-			}
-			var err error
-			if v, err = found.Fit(row.Family.Shape.Dims(), row.Family.Axes); err != nil {
-				return nil, err
-			}
-			fitted[row.Family] = v
-		}
-		out[i] = v.Data[row.Index]
-	}
-	return out, nil
 }

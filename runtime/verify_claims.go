@@ -8,6 +8,7 @@ import (
 	"bilevelc/ir"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/problem"
 	"bilevelc/runtime/system"
@@ -198,7 +199,7 @@ func (c *claims) residuals() {
 	c.near("residual: complementarity", float64(c.r.Residuals.Complementarity), found.Complementarity, residualTolerance*top*linalg.NormInf(c.doc.Lambda))
 	upper := c.p.upperViolation(c.doc.X)
 	c.near("residual: upper", float64(c.r.Residuals.Upper), upper, residualTolerance*linalg.NormInf(c.doc.X))
-	claimed, err := residualsOf(c.p.IR.Rows, c.r.Residuals.Constraints)
+	claimed, err := named.ReadResiduals(c.p.IR.Rows, c.r.Residuals.Constraints, reportTolerance)
 	if err != nil {
 		c.check("residuals by constraint", false, "%v", err)
 		return
@@ -248,7 +249,7 @@ func (c *claims) rows() {
 		for _, i := range cert.Lower.Active {
 			ok = ok && i >= 0 && i < len(c.p.IR.Rows)
 		}
-		c.check("active rows by name", ok && slices.Equal(l.Active, rowNames(c.p.IR.Rows, cert.Lower.Active)), "")
+		c.check("active rows by name", ok && slices.Equal(l.Active, named.RowNames(c.p.IR.Rows, cert.Lower.Active)), "")
 		bound := math.Inf(1)
 		if b := cert.Lower.Bound; b != nil {
 			bound = b.Distance

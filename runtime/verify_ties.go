@@ -6,6 +6,7 @@ import (
 
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 	"bilevelc/runtime/problem"
 )
 
@@ -162,7 +163,7 @@ func (c *claims) exactTies(claimed *Ties) {
 	}
 	c.exactSlopes(ctx, e)
 	if safe := claimed.Safe; safe != nil {
-		x, err := vectorOf(&c.p.IR.Upper, safe.Variables)
+		x, err := named.Vector(&c.p.IR.Upper, safe.Variables)
 		if err != nil {
 			c.check("ties: safe point", false, "%v", err)
 			return

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/named"
 )
 
 // The claims about values: of the starts, the report, ties, followers by name and
@@ -39,11 +40,11 @@ func (c *claims) values() {
 		name       string
 		have, want Values
 	}{
-		{"upper.variables", c.r.Upper.Variables, variables(&c.p.IR.Upper, c.doc.X, 1)},
-		{"upper.hypergradient", c.r.Upper.Hypergradient, variables(&c.p.IR.Upper, c.doc.X, 1)},
-		{"lower.variables", c.r.Lower.Variables, variables(&c.p.IR.Lower, c.doc.Y, 1)},
-		{"lower.multipliers", c.r.Lower.Multipliers, multiplierValues(c.p.IR.Rows, c.h)},
-		{"residuals.constraints", c.r.Residuals.Constraints, residualValues(c.p.IR.Rows, c.h)},
+		{"upper.variables", c.r.Upper.Variables, named.Variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"upper.hypergradient", c.r.Upper.Hypergradient, named.Variables(&c.p.IR.Upper, c.doc.X, 1)},
+		{"lower.variables", c.r.Lower.Variables, named.Variables(&c.p.IR.Lower, c.doc.Y, 1)},
+		{"lower.multipliers", c.r.Lower.Multipliers, named.Multipliers(c.p.IR.Rows, c.h)},
+		{"residuals.constraints", c.r.Residuals.Constraints, named.Residuals(c.p.IR.Rows, c.h)},
 	} {
 		if len(vs.have) == 0 && vs.name == "upper.hypergradient" {
 			continue
@@ -61,7 +62,7 @@ func (c *claims) values() {
 	c.check("entries at bounds", slices.Equal(c.r.Upper.AtBounds, c.p.atBounds(c.doc.X)), "")
 	c.check("free entries", slices.Equal(c.r.Upper.Free, c.p.freeEntries()), "")
 	// Rows that the compiler dropped have no multiplier and no residual.
-	kept := residualValues(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
+	kept := named.Residuals(c.p.IR.Rows, ones(len(c.p.IR.Rows)))
 	for _, vs := range []Values{c.r.Lower.Multipliers, c.r.Residuals.Constraints} {
 		for _, family := range kept {
 			v, _ := vs.Get(family.Name)
@@ -167,7 +168,7 @@ func (c *claims) gradientCheck() {
 		// piece that the result shows.
 		return
 	}
-	difference, err := vectorOf(&c.p.IR.Upper, check.Difference)
+	difference, err := named.Vector(&c.p.IR.Upper, check.Difference)
 	if err != nil || c.doc.Hypergradient == nil {
 		c.check("gradient check", false, "%v", orNothing(err))
 		return
