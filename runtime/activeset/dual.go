@@ -127,19 +127,17 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 		}
 		col := t.first
 		t.column(col, p)
-		d := -col[p]
-		noise := t.curvatureNoise(col)
-		if d <= noise {
-			d = 0
-		}
+		raw := -col[p]
+		noise := t.curvature(p, col)
+		d := max(-col[p], 0)
 		left := sign * (target - st.v[p])
 		q, step, flips, full := s.dualRatio(col, sign, d, left)
 		proved := false
 		if !full && q < 0 && left > st.tolV[p] {
 			// No multiplier ends it and no curvature beyond the bound of its
 			// rounding: it is infeasible, or that bound is too careful.
-			if proved = s.farkas(p, sign, col); !proved && -col[p] > negligible*noise {
-				d = -col[p]
+			if proved = s.farkas(p, sign, col); !proved && raw > negligible*noise {
+				d, col[p] = raw, -raw
 				q, step, flips, full = s.dualRatio(col, sign, d, left)
 			}
 		}
@@ -189,7 +187,7 @@ func (s *Solver) enter(p int) (rise float64, o outcome) {
 		st.shiftTo(q, 0)
 		cq := t.second
 		t.column(cq, q)
-		if cq[q] > t.curvatureNoise(cq) {
+		if t.curvature(q, cq); cq[q] > 0 {
 			t.pivot1(q, cq)
 			st.side[q] = Inactive
 			continue
@@ -454,7 +452,7 @@ func (s *Solver) unshift() {
 			return
 		}
 		t.column(t.first, p)
-		if -t.first[p] <= t.curvatureNoise(t.first) {
+		if t.curvature(p, t.first); t.first[p] >= 0 {
 			return // the rest is for the phase that follows
 		}
 		st.side[p] = AtLower

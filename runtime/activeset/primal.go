@@ -76,10 +76,8 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 		}
 		col := t.first
 		t.column(col, q)
-		curvature := col[q]
-		if curvature <= t.curvatureNoise(col) {
-			curvature = 0
-		}
+		t.curvature(q, col)
+		curvature := max(col[q], 0)
 		wrong := max(-sign*st.m[q], 0)
 		var own float64
 		if sign > 0 {
@@ -126,7 +124,7 @@ func (s *Solver) release(q int) (fall float64, o outcome) {
 		}
 		cp := t.second
 		t.column(cp, p)
-		if -cp[p] > t.curvatureNoise(cp) {
+		if t.curvature(p, cp); cp[p] < 0 {
 			t.pivot1(p, cp)
 			st.side[p], st.m[p] = at, 0
 			// onto its side, from which the tolerance of the ratio test or

@@ -173,9 +173,9 @@ func (s *Solver) endless(q int, sign float64, col []float64) bool {
 			cols, vals := s.q.Row(i)
 			for k, j := range cols {
 				sum += vals[k] * ray[j]
-				terms += math.Abs(vals[k] * ray[j])
+				terms += math.Abs(vals[k]) * (feasible*math.Abs(ray[j]) + accurate)
 			}
-			if math.Abs(sum) > zeroCurvature*max(terms, 1) {
+			if math.Abs(sum) > terms {
 				return false
 			}
 		}

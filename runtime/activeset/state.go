@@ -18,8 +18,6 @@ const (
 	exact = 1e-15
 	// accurate is what solutions promise of their equations, next to their terms.
 	accurate = 1e-13
-	// zeroCurvature is what is left of Q ray, of a ray of unit length.
-	zeroCurvature = feasible
 )
 
 // state holds the values and multipliers of all constraints, of the scaled

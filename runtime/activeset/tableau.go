@@ -22,6 +22,7 @@ type tableau struct {
 	n, vars int
 	s       []float64 // lower triangle, row by row
 	active  []bool
+	q       *sparse.CSR
 	linear  bool    // Q = 0: both diagonal blocks stay exactly 0
 	largest float64 // entry of [Q A'; A 0]
 	pivots  int     // since the matrix was built from the data
@@ -39,7 +40,7 @@ func newTableau(n, vars int) *tableau {
 // build sets the tableau of no rows and all variables.
 func (t *tableau) build(q, a *sparse.CSR) {
 	clear(t.s)
-	t.linear, t.largest, t.pivots = true, 0, 0
+	t.q, t.linear, t.largest, t.pivots = q, true, 0, 0
 	put := func(m *sparse.CSR, shift int) {
 		for i := 0; i < m.Rows; i++ {
 			row := t.row(shift + i)
@@ -89,21 +90,56 @@ func (t *tableau) column(dst []float64, k int) {
 	t.work += int64(t.n)
 }
 
-// curvatureNoise bounds what rounding leaves of a diagonal entry that is 0 in
-// exact arithmetic, given its column: entries of the KKT matrix, times twice
-// the entries of the column, whose errors are of some hundreds of units in the
-// last place after the pivots between two factorizations.
-func (t *tableau) curvatureNoise(col []float64) float64 {
+// curvature makes the diagonal entry k of col, which is column k, 0 where it may be
+// rounding of one that is 0 in exact arithmetic, and returns a bound of that. It is
+// far from it where it is beyond entries of the KKT matrix times twice those of the
+// column, whose errors are of some hundreds of units in the last place after the
+// pivots between two factorizations. Else it is d'Qd, where d are the rates of the
+// variables, right to the tolerance that values are kept to: entries of Q for those
+// that d leaves where they are then count by the square of that.
+func (t *tableau) curvature(k int, col []float64) (noise float64) {
 	if t.linear {
+		col[k] = 0
 		return math.Inf(1)
 	}
 	most := 0.0
-	for k, v := range col {
-		if t.inKKT(k) {
+	for i, v := range col {
+		if t.inKKT(i) {
 			most = max(most, math.Abs(v))
 		}
 	}
-	return 1e-12 * t.largest * (1 + most) * (1 + most)
+	if noise = 1e-12 * t.largest * (1 + most) * (1 + most); col[k] > noise || -col[k] > noise {
+		return noise
+	}
+	rate := func(j int) float64 {
+		switch {
+		case !t.active[j]:
+			return col[j]
+		case j == k:
+			return 1
+		}
+		return 0
+	}
+	t.work += int64(t.n + len(t.q.Val))
+	value, blur := 0.0, feasible*(1+most)
+	noise = 0
+	for i := range t.vars {
+		d := rate(i)
+		for e := t.q.Ptr[i]; e < t.q.Ptr[i+1]; e++ {
+			v, other := t.q.Val[e], rate(t.q.Col[e])
+			value += d * v * other
+			noise += math.Abs(v) * (blur*math.Abs(d) + blur*blur)
+		}
+	}
+	switch {
+	case value <= noise:
+		col[k] = 0
+	case t.active[k]:
+		col[k] = value
+	default:
+		col[k] = -value
+	}
+	return noise
 }
 
 // pivot1 exchanges constraint k, whose column is col.
@@ -250,6 +286,7 @@ func (t *tableau) moveTo(want []bool) {
 			}
 		}
 		t.column(cp, k)
+		t.work += int64(len(open))
 		other, size := -1, 0.0
 		for rounds := 0; ; rounds++ {
 			other, size = -1, 0
@@ -258,10 +295,8 @@ func (t *tableau) moveTo(want []bool) {
 					other, size = j, v
 				}
 			}
+			t.curvature(k, cp)
 			one := math.Abs(cp[k])
-			if t.linear || one <= t.curvatureNoise(cp) {
-				one = 0
-			}
 			if one > 0 && one >= alpha*size || other < 0 {
 				if one == 0 {
 					size = 0
@@ -270,6 +305,7 @@ func (t *tableau) moveTo(want []bool) {
 				break
 			}
 			t.column(cq, other)
+			t.work += int64(2 * len(open))
 			next, largest := -1, size
 			for _, j := range open {
 				if v := math.Abs(cq[j]); j != other && j != k && v > largest {
@@ -277,7 +313,8 @@ func (t *tableau) moveTo(want []bool) {
 				}
 			}
 			if next < 0 || rounds > len(open) {
-				if d := math.Abs(cq[other]); d >= alpha*largest && d > t.curvatureNoise(cq) {
+				t.curvature(other, cq)
+				if d := math.Abs(cq[other]); d > 0 && d >= alpha*largest {
 					k, other = other, -1
 					cp, cq = cq, cp
 				}
@@ -289,7 +326,7 @@ func (t *tableau) moveTo(want []bool) {
 		switch {
 		case other >= 0 && size > leastPivot:
 			t.pivot2(k, other, cp, cq)
-		case other < 0 && math.Abs(cp[k]) > t.curvatureNoise(cp):
+		case other < 0 && cp[k] != 0:
 			t.pivot1(k, cp)
 		}
 		keep := open[:0] // the pivots are done; what has none depends on others
