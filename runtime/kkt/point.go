@@ -247,14 +247,41 @@ func (s *System) Residual(m *Multipliers, z []float64) (residual, size float64) 
 
 // ResidualWith is Residual with G'Adjoint and H Adjoint as they are given (len Nx and Ny), of a system that is linearized with errors; nil: those of the system.
 func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint []float64) (residual, size float64) {
-	grad, between := make([]float64, s.N), make([]float64, s.N)
-	half := make([]float64, s.N)
+	grad, terms := s.left(m, z, gAdjoint, hAdjoint)
+	return s.inUnits(grad), s.inUnits(terms)
+}
+
+// inUnits is the largest entry of a gradient in z, each over its own scale.
+func (s *System) inUnits(grad []float64) float64 {
+	most := 0.0
+	for j, g := range grad {
+		most = math.Max(most, math.Abs(g)*s.ColScale[j])
+	}
+	return most
+}
+
+// HypergradientError is the largest error of an entry of Hypergradient: what the multipliers leave of grad f in it, and the part of its terms that they leave of the largest of all.
+func (s *System) HypergradientError(m *Multipliers, z []float64) float64 {
+	grad, terms := s.left(m, z, nil, nil)
+	part, most := Tolerance, 0.0
+	if r := s.inUnits(grad); r > 0 {
+		part += r / s.inUnits(terms)
+	}
+	for j := range s.Nx {
+		most = math.Max(most, math.Abs(grad[j])+part*terms[j])
+	}
+	return most
+}
+
+// left is what the multipliers leave of the gradient of f at z, and the largest term of each entry.
+func (s *System) left(m *Multipliers, z, gAdjoint, hAdjoint []float64) (grad, terms []float64) {
+	grad, terms = make([]float64, s.N), make([]float64, s.N)
+	half, between := make([]float64, s.N), make([]float64, s.N)
 	for j, t := range z {
 		half[j] = t / 2
 	}
 	_, _ = s.gradient(grad, z)
 	_, _ = s.gradient(between, half)
-	terms := make([]float64, s.N)
 	for j, g := range grad {
 		terms[j] = math.Abs(g)
 		if moved := 2 * math.Abs(g-between[j]); moved > terms[j] && !math.IsInf(moved, 0) { // not where it is NaN
@@ -320,11 +347,7 @@ func (s *System) ResidualWith(m *Multipliers, z, gAdjoint, hAdjoint []float64) (
 			}
 		}
 	}
-	for j := range grad {
-		residual = math.Max(residual, math.Abs(grad[j])*s.ColScale[j])
-		size = math.Max(size, terms[j]*s.ColScale[j])
-	}
-	return residual, size
+	return grad, terms
 }
 
 // Hypergradient is grad F where the point lies inside one branch and no multiplier of a coupled constraint counts (len Nx): what the leader's own constraints make

@@ -84,7 +84,7 @@ func TestCurvedKink(t *testing.T) {
 				t.Errorf("case %d: x[%d] is %g from the optimum", k, j, d)
 			}
 		}
-		if steps > 40 {
+		if steps > 60 {
 			t.Errorf("case %d, kink of %.0f: %d steps", k, steep, steps)
 		}
 	}

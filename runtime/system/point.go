@@ -99,9 +99,7 @@ func PointAt(n *problem.Problem, s *kkt.System, z []float64, m *kkt.Multipliers)
 		out.Coupled = slices.Clone(n.CoupledPart(pull))
 	}
 	if out.Strict && m != nil && !slices.ContainsFunc(m.Coupled, func(t float64) bool { return t != 0 }) {
-		residual, size := s.Residual(m, z)
-		out.Grad, out.Open = s.Hypergradient(m), true
-		out.GradError = residual + kkt.Tolerance*size
+		out.Grad, out.Open, out.GradError = s.Hypergradient(m), true, s.HypergradientError(m, z)
 	}
 	return out
 }

@@ -1,0 +1,136 @@
+package kkt
+
+import "math"
+
+// sweeps of equilibration at most, of each of its three kinds: each halves what is left of the spread of logarithms, which is 2^11 at most, until less is left than what
+// the next power of two differs by.
+const sweeps = 12
+
+// equilibrate divides columns and multiplies rows of the relaxation by powers of two such that the terms of rows at solutions are about 1, whatever units the model is in. First
+// the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares (Curtis and Reid 1972), by means of rows and columns in turn: that is the
+// same in all units. Then entries below 1 count by their size: what is nothing beside others of its row and column has no say. At last the largest of each row and column
+// becomes about 1, and no unit of a variable is above all values within its bounds.
+// A column of one entry, as that of a bound's multiplier, fits any unit of its row: it has no say in it where there is anything else.
+func (s *System) equilibrate() {
+	a, b := s.Relaxation.A, &s.Relaxation.Bounds
+	row, col := make([]float64, a.Rows), make([]float64, s.N) // logarithms
+	limit, count := make([]float64, s.N), make([]int, s.N)
+	for j := range limit {
+		limit[j] = math.Inf(1)
+		if v := math.Max(math.Abs(b.Lo[j]), math.Abs(b.Hi[j])); v > 0 {
+			limit[j] = math.Log2(v)
+		}
+	}
+	for _, j := range a.Col {
+		count[j]++
+	}
+	logs := make([]float64, len(a.Val))
+	for t, v := range a.Val {
+		logs[t] = math.Log2(math.Abs(v))
+	}
+	for kind, sweep := 0, 0; kind < 3; sweep++ {
+		middle, changed := (*tally).mean, 0.0
+		if kind == 2 {
+			middle = (*tally).largest
+		}
+		weight := func(v float64) float64 {
+			if kind != 1 || v >= 0 {
+				return 1
+			}
+			return math.Exp2(v)
+		}
+		columns := make([]tally, s.N)
+		for i := range row {
+			var several, bounded, alone tally
+			side := func(v float64) {
+				if v = math.Log2(math.Abs(v)); !math.IsInf(v, 1) {
+					several.add(v, weight(v+row[i]))
+				}
+			}
+			if side(b.RowLo[i]); b.RowHi[i] != b.RowLo[i] {
+				side(b.RowHi[i])
+			}
+			for t := a.Ptr[i]; t < a.Ptr[i+1]; t++ {
+				switch j := a.Col[t]; {
+				case count[j] > 1:
+					several.add(logs[t]+col[j], weight(logs[t]+col[j]+row[i]))
+				case !math.IsInf(limit[j], 1):
+					bounded.add(logs[t]+limit[j], 1)
+				default:
+					alone.add(logs[t], 1)
+				}
+			}
+			for _, of := range [...]tally{several, bounded, alone} {
+				if of.n > 0 {
+					changed = math.Max(changed, math.Abs(row[i]+middle(&of)))
+					row[i] = -middle(&of)
+					break
+				}
+			}
+			for t := a.Ptr[i]; t < a.Ptr[i+1]; t++ {
+				j := a.Col[t]
+				columns[j].add(logs[t]+row[i], weight(logs[t]+row[i]+col[j]))
+			}
+		}
+		for j := range columns {
+			to := -middle(&columns[j])
+			if kind == 2 && columns[j].n > 0 {
+				to = math.Min(to, limit[j])
+			}
+			changed = math.Max(changed, math.Abs(to-col[j]))
+			col[j] = to
+		}
+		if changed < 0.5 || sweep == sweeps {
+			kind, sweep = kind+1, 0
+		}
+	}
+	s.ColScale, s.RowScale = powers(col), powers(row)
+	for i, by := range s.RowScale {
+		cols, vals := a.Row(i)
+		for t, j := range cols {
+			vals[t] *= by * s.ColScale[j]
+		}
+		b.RowLo[i] *= by
+		b.RowHi[i] *= by
+	}
+	for j, by := range s.ColScale {
+		b.Lo[j] /= by
+		b.Hi[j] /= by
+	}
+}
+
+// tally is of logarithms: their weighted sum, the sum of the weights, and the largest. That of 0 is none.
+type tally struct {
+	sum, weights, most float64
+	n                  int
+}
+
+func (t *tally) add(v, weight float64) {
+	if math.IsInf(v, -1) {
+		return
+	}
+	if t.n == 0 || v > t.most {
+		t.most = v
+	}
+	t.sum += weight * v
+	t.weights += weight
+	t.n++
+}
+
+func (t *tally) largest() float64 { return t.most }
+
+func (t *tally) mean() float64 {
+	if t.weights == 0 {
+		return t.most
+	}
+	return t.sum / t.weights
+}
+
+// powers are the powers of two next to 2^v. Products of two of them are doubles.
+func powers(v []float64) []float64 {
+	out := make([]float64, len(v))
+	for i, e := range v {
+		out[i] = math.Ldexp(1, int(math.Round(math.Min(math.Max(e, -500), 500))))
+	}
+	return out
+}
