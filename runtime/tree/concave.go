@@ -27,22 +27,26 @@ type concave struct {
 	plain  *sparse.CSR // the Hessian of f
 }
 
-// newConcave splits the quadratic q; nil where it is convex.
-func newConcave(q *sparse.CSR, box *activeset.Bounds) *concave {
-	var at []int
+// columns are those that a quadratic reads.
+func columns(q *sparse.CSR) (at []int) {
 	for i := range q.Rows {
 		if _, vals := q.Row(i); anyOf(vals) {
 			at = append(at, i)
 		}
 	}
+	return at
+}
+
+// newConcave splits the quadratic q, by the eigenvectors of it in units of `length`, one for each of its columns; nil where they are not found. A secant lacks the
+// square of its direction's range, to which columns are to add alike: eigenvectors that add one of range 1 to one of range 1000 would have the range of the second for both.
+func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave {
+	at := columns(q)
 	n := len(at)
 	dense := mat.NewSymDense(n, nil)
-	trace := 0.0
 	for a, i := range at {
 		for b, j := range at[:a+1] {
-			dense.SetSym(a, b, q.At(i, j))
+			dense.SetSym(a, b, q.At(i, j)*length[a]*length[b])
 		}
-		trace = math.Max(trace, math.Abs(q.At(i, i)))
 	}
 	var eigen mat.EigenSym
 	if n == 0 || !eigen.Factorize(dense, true) {
@@ -63,7 +67,7 @@ func newConcave(q *sparse.CSR, box *activeset.Bounds) *concave {
 		v, free := make([]float64, q.Rows), false
 		for a, i := range at {
 			if t := vectors.At(a, k); math.Abs(t) > 0x1p-50 { // rounding of a unit vector
-				v[i] = t
+				v[i] = t / length[a]
 				free = free || math.IsInf(box.Lo[i], 0) || math.IsInf(box.Hi[i], 0)
 			}
 		}
@@ -170,7 +174,7 @@ func (s *search) splitObjective(ctx context.Context, kept *concave) (why string)
 	if kept != nil {
 		s.concave = &concave{Weight: kept.Weight, V: kept.V, Terms: kept.Terms, plain: s.hess}
 		s.concave.boxes(&s.prog.Bounds)
-	} else if s.concave = newConcave(s.hess, &s.prog.Bounds); s.concave == nil {
+	} else if s.concave = newConcave(s.hess, &s.prog.Bounds, s.lengths(ctx, columns(s.hess))); s.concave == nil {
 		return "the eigenvalues of the Hessian of the upper objective were not found"
 	}
 	s.concave.rows(s.prog)
@@ -179,6 +183,43 @@ func (s *search) splitObjective(ctx context.Context, kept *concave) (why string)
 		return ""
 	}
 	return s.tighten(ctx)
+}
+
+// lengths are powers of two next to the ranges of columns: those of their boxes, or where these have no end those over the relaxation; 1 where there is none, or nothing but their accuracy,
+// and at most: a range of many units is one that rows leave, and has the rounding of rows in those units.
+func (s *search) lengths(ctx context.Context, at []int) []float64 {
+	linear := *s.prog
+	linear.Q = nil
+	var solver *activeset.Solver
+	out := make([]float64, len(at))
+	for k, j := range at {
+		ends := [2]float64{linear.Lo[j], linear.Hi[j]}
+		for side, sign := range [2]float64{1, -1} {
+			if !math.IsInf(ends[side], 0) {
+				continue
+			}
+			if solver == nil {
+				var err error
+				if solver, err = activeset.New(&linear); err != nil {
+					panic(err) // a system holds finite numbers
+				}
+			}
+			cost := make([]float64, len(linear.C))
+			cost[j] = sign
+			solver.SetObjective(nil, cost)
+			sol := solver.Solve(ctx, nil, nil, activeset.Options{Cutoff: math.Inf(1)})
+			s.work += sol.Work
+			if sol.Status == activeset.Optimal {
+				ends[side] = sol.Z[j]
+			}
+		}
+		out[k] = 1
+		if width := ends[1] - ends[0]; width > kkt.Tolerance*max(1, math.Abs(ends[0])) && !math.IsInf(width, 1) {
+			_, e := math.Frexp(min(width, 0.5))
+			out[k] = math.Ldexp(1, e)
+		}
+	}
+	return out
 }
 
 // beyond is how far outside of the range that linear programs find for w a cut is made, relative to its ends: the other side must be empty by more than their

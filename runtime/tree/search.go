@@ -236,16 +236,14 @@ func (s *search) done() bool {
 	return len(s.open) == 0 || s.ray != nil
 }
 
-// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, at a unit of its variables.
+// leaves is what relaxations leave open next to the terms of f at a point; where none is known, or they are 0, next to those that GapScale has.
 func (s *search) leaves(c *candidate) float64 {
 	terms := 0.0
 	if c != nil {
 		terms = s.terms(c)
 	}
 	if terms == 0 {
-		for _, v := range s.prog.C {
-			terms = max(terms, math.Abs(v))
-		}
+		terms = s.sizes(make([]float64, s.sys.N))
 	}
 	if s.concave != nil {
 		terms = max(terms, s.concave.Terms)
