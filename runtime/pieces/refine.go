@@ -26,17 +26,20 @@ func (v *Solver) refine(z []float64) []float64 {
 		}
 	}
 	holds, side := make([]bool, a.Rows), make([]float64, a.Rows)
-	for i := range holds {
-		value, terms := a.RowDot(i, at), 0.0
+	terms := func(i int, x []float64) (sum float64) {
 		cols, vals := a.Row(i)
 		for k, j := range cols {
-			terms += math.Abs(vals[k] * at[j])
+			sum += math.Abs(vals[k] * x[j])
 		}
+		return sum
+	}
+	for i := range holds {
+		value := a.RowDot(i, at)
 		lo, hi := math.Abs(value-b.RowLo[i]), math.Abs(value-b.RowHi[i])
 		if side[i] = b.RowLo[i]; hi < lo {
 			side[i] = b.RowHi[i]
 		}
-		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= settled*terms
+		holds[i] = b.RowLo[i] == b.RowHi[i] || math.Min(lo, hi) <= settled*terms(i, at)
 	}
 	r := make([]float64, a.Rows)
 	residual := func(x []float64) (worst float64) {
@@ -44,6 +47,9 @@ func (v *Solver) refine(z []float64) []float64 {
 			r[i] = 0
 			if holds[i] {
 				r[i] = side[i] - a.RowDot(i, x)
+				if math.Abs(r[i]) <= float64(a.Ptr[i+1]-a.Ptr[i]+1)*0x1p-53*terms(i, x) {
+					r[i] = 0 // rounding of the sum, which a long way along directions that hardly change any row would lower, too
+				}
 			}
 			worst = math.Max(worst, math.Abs(r[i]))
 		}
