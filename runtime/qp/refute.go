@@ -2,8 +2,8 @@ package qp
 
 import (
 	"math"
+	"slices"
 
-	"bilevelc/runtime/linalg"
 	"bilevelc/runtime/problem"
 )
 
@@ -14,8 +14,8 @@ import (
 const inconsistency = 1e-9
 
 // reach is how far out, in units of the constraints' own scale (the largest
-// distance of one of their hyperplanes from 0), points are excluded by a proof
-// of infeasibility. Weights in double precision combine the normals to about
+// distance of one of their hyperplanes from 0, see lengths), points are excluded by
+// a proof of infeasibility. Weights in double precision combine the normals to about
 // 1e-15 and not to 0, so that a proof holds up to some distance only.
 const reach = 1e6
 
@@ -25,14 +25,20 @@ const reach = 1e6
 // k units of rounding of the sum of their absolute values (Higham, Accuracy and
 // Stability of Numerical Algorithms, section 3.1).
 type evidence struct {
-	normal   []float64 // sum_i weight_i a_i
-	size     []float64 // sum_i |weight_i a_i|, entry by entry
-	side     float64   // sum_i weight_i b_i
-	terms    float64   // sum_i |weight_i| times the size of b_i's terms
-	distance float64   // the largest distance of a hyperplane from 0
-	total    float64   // sum_i |weight_i| |a_i|
-	count    int       // of constraints
-	longest  int       // of the sums within one
+	normal  []float64 // sum_i weight_i a_i
+	size    []float64 // sum_i |weight_i a_i|, entry by entry
+	side    float64   // sum_i weight_i b_i
+	terms   float64   // sum_i |weight_i| times the size of b_i's terms
+	planes  []plane
+	longest int // of the sums within one
+}
+
+// plane is a constraint's: its weight, its normal's entries, and the size of its side's terms.
+type plane struct {
+	weight float64
+	cols   []int
+	vals   []float64
+	terms  float64
 }
 
 func newEvidence(n int) *evidence {
@@ -42,18 +48,13 @@ func newEvidence(n int) *evidence {
 // add counts the constraint a'z <= b, with the entries of a given, whose b is a
 // sum of terms of the given size (at least |b|).
 func (e *evidence) add(weight float64, cols []int, vals []float64, b, terms float64) {
-	norm := linalg.Norm(vals)
 	for k, j := range cols {
 		e.normal[j] += weight * vals[k]
 		e.size[j] += math.Abs(weight * vals[k])
 	}
 	e.side += weight * b
 	e.terms += math.Abs(weight) * terms
-	e.total += math.Abs(weight) * norm
-	if norm > 0 {
-		e.distance = math.Max(e.distance, terms/norm)
-	}
-	e.count++
+	e.planes = append(e.planes, plane{math.Abs(weight), slices.Clone(cols), slices.Clone(vals), terms})
 	e.longest = max(e.longest, len(vals))
 }
 
@@ -70,19 +71,75 @@ func (e *evidence) bound(j int, lo, hi, terms float64) {
 	e.side += v * at
 	terms = math.Max(terms, math.Abs(at))
 	e.terms += math.Abs(v) * terms
-	e.total += math.Abs(v)
-	e.distance = math.Max(e.distance, terms)
+	e.planes = append(e.planes, plane{math.Abs(v), []int{j}, []float64{1}, terms})
 	e.normal[j] = 0
+}
+
+// lengths are how far out each entry of z is where constraints cut its axis nearest to 0, or those that do not go through 0 by way of others; the longest for entries of
+// constraints that all go through 0. They are in the units of z, whatever these are.
+func (e *evidence) lengths() []float64 {
+	out := make([]float64, len(e.normal))
+	for j := range out {
+		out[j] = math.Inf(1)
+	}
+	for changed, far := true, false; changed || !far; {
+		far = far || !changed
+		changed = false
+		next := slices.Clone(out)
+		for _, p := range e.planes {
+			terms := p.terms
+			if far { // as far as the other entries take it
+				for k, j := range p.cols {
+					if !math.IsInf(out[j], 1) {
+						terms = math.Max(terms, math.Abs(p.vals[k])*out[j])
+					}
+				}
+			}
+			for k, j := range p.cols {
+				if at := terms / math.Abs(p.vals[k]); terms > 0 && at < next[j] && (!far || math.IsInf(out[j], 1)) {
+					next[j], changed = at, true
+				}
+			}
+		}
+		out = next
+	}
+	most := 0.0
+	for _, t := range out {
+		if !math.IsInf(t, 1) {
+			most = math.Max(most, t)
+		}
+	}
+	for j, t := range out {
+		if math.IsInf(t, 1) {
+			out[j] = most
+		}
+	}
+	return out
 }
 
 // proves reports that no z within reach satisfies the constraints, even if each
 // is widened by `inconsistency` times its terms and its norm times their scale.
 func (e *evidence) proves() bool {
-	rounding := float64(e.count+e.longest+8) * 0x1p-53
-	margin := (inconsistency + rounding) * (e.terms + e.total*e.distance)
+	length, distance := e.lengths(), 0.0
+	norm := func(p *plane) (size float64) {
+		for k, j := range p.cols {
+			size = math.Hypot(size, p.vals[k]*length[j])
+		}
+		return size
+	}
+	total := 0.0
+	for i := range e.planes {
+		p := &e.planes[i]
+		if size := norm(p); size > 0 {
+			distance = math.Max(distance, p.terms/size)
+			total += p.weight * size
+		}
+	}
+	rounding := float64(len(e.planes)+e.longest+8) * 0x1p-53
+	margin := (inconsistency + rounding) * (e.terms + total*distance)
 	for j, v := range e.normal {
 		if v != 0 || e.size[j] != 0 {
-			margin += (math.Abs(v) + rounding*e.size[j]) * reach * e.distance
+			margin += (math.Abs(v) + rounding*e.size[j]) * reach * distance * length[j]
 		}
 	}
 	return -e.side > margin && !math.IsInf(margin, 0)

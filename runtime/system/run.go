@@ -213,6 +213,10 @@ func (run *Run) locally(ctx context.Context) error {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)
+		if stalled := (*qp.StalledError)(nil); k > 0 && errors.As(err, &stalled) {
+			run.Ends = append(run.Ends, document.StartResult{Objective: document.Number(math.NaN()), Status: status.NumericalFailure, Reason: err.Error()})
+			continue
+		}
 		if err != nil {
 			return err
 		}
