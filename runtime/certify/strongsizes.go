@@ -42,10 +42,10 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 			at.force[j] = math.Max(at.force[j], math.Abs(vals[t]*l))
 		}
 	}
-	far, length := make([]float64, p.Dy), v.length() // how far from 0 an entry of y may be, of which it has the rounding
+	far := make([]float64, p.Dy) // how far from 0 an entry of y may be, of which it has the rounding
 	at.length, at.brought = make([]float64, p.Dy), make([]float64, p.Dy)
 	for j := range far {
-		far[j], at.length[j] = length, math.Abs(y[j])
+		far[j], at.length[j] = math.Abs(y[j]), math.Abs(y[j])
 	}
 	for i := range m {
 		at.reach[i] = math.Abs(p.Rows.Rhs[i])
@@ -200,7 +200,13 @@ func (d *deriver) products(x, y, a []float64) (gx, gy []float64, errX, errY floa
 		return gx, gy, 0, 0, nil
 	}
 	if d.p.Facts.JointlyQuadratic {
-		_, e := math.Frexp(math.Max(1, maxAbs(y)) / size)
+		far := math.Max(1, maxAbs(y)) / size // no entry of y is more than what is added to it: its rounding would be, too
+		for j, v := range a {
+			if v != 0 {
+				far = math.Max(far, math.Abs(y[j]/v))
+			}
+		}
+		_, e := math.Frexp(math.Min(far, 0x1p400/size))
 		t := math.Ldexp(1, e)
 		bx, by := make([]float64, d.p.Dx), make([]float64, d.p.Dy)
 		d.g.ValueGrad(bx, by, x, y)
