@@ -2,6 +2,7 @@ package expr
 
 import (
 	"math"
+	"slices"
 
 	"bilevelc/ir/data"
 	"bilevelc/lang/diag"
@@ -55,10 +56,68 @@ func (b *Builder) fold(n *Node) *Node {
 }
 
 func (b *Builder) simplifyUnary(op Op, x *Node) *Node {
-	if op == Neg && x.Op == Neg {
+	switch {
+	case op == Neg && x.Op == Neg:
 		return x.Args[0]
+	case op == Log && x.Deps != 0:
+		return b.logOf(x)
 	}
 	return nil
+}
+
+// logOf is log x where x is made of exponentials, so that it is known to be positive, without them: of e^u and of positive numbers, their sums, products and quotients. It overflows nowhere, and is convex in what
+// the exponents are affine in. nil for others.
+func (b *Builder) logOf(x *Node) *Node {
+	var made *Node
+	var err error
+	switch x.Op {
+	case Const:
+		if x.Value == nil || x.Value.Sparse != nil || slices.ContainsFunc(x.Value.Dense, func(c float64) bool { return !(c > 0) }) {
+			return nil
+		}
+		if c, ok := x.Number(); ok {
+			return b.Number(math.Log(c))
+		}
+		made = b.make(&Node{Op: Log, Args: []*Node{x}, Shape: x.Shape, Span: x.Span})
+	case Exp:
+		made = x.Args[0]
+	case Sum:
+		if u := b.logOf(x.Args[0]); u != nil {
+			made, err = b.Reduce(LogSumExp, u, x.Span)
+		}
+	case Dot:
+		u, v := b.logOf(x.Args[0]), b.logOf(x.Args[1])
+		if u == nil || v == nil {
+			return nil
+		}
+		if u, err = b.Binary(Add, u, v, x.Span); err == nil {
+			made, err = b.Reduce(LogSumExp, u, x.Span)
+		}
+	case Add, Mul, Div:
+		u, v := b.logOf(x.Args[0]), b.logOf(x.Args[1])
+		switch {
+		case u == nil || v == nil:
+			return nil
+		case x.Op == Mul:
+			made, err = b.Binary(Add, u, v, x.Span)
+		case x.Op == Div:
+			made, err = b.Binary(Sub, u, v, x.Span)
+		default: // log(e^u + e^v) = v + log(1 + e^(u - v)), which is convex where u is and v is affine
+			if _, one := x.Args[0].Number(); one || x.Args[0].Op == Exp && x.Args[1].Op != Exp {
+				u, v = v, u
+			}
+			var d *Node
+			if d, err = b.Binary(Sub, u, v, x.Span); err == nil {
+				if d, err = b.Unary(Log1pExp, d, x.Span); err == nil {
+					made, err = b.Binary(Add, d, v, x.Span)
+				}
+			}
+		}
+	}
+	if err != nil || made == nil || made.Shape != x.Shape {
+		return nil
+	}
+	return made
 }
 
 func (b *Builder) simplifyBinary(op Op, x, y *Node, shape Shape, at diag.Span) *Node {
