@@ -14,9 +14,8 @@ import (
 // next x, too (Solution.Memory).
 
 // systems is the number of Newton systems that one evaluation of F with its gradient
-// solves: about five of the lower level, two for each of the four perturbed ones of the
-// oracle `face`.
-const systems = 13
+// solves: about five of the lower level, and that of its derivative (FaceSolver.Rates).
+const systems = 6
 
 // chords reports whether n gradients for a Hessian are expected to be less than those
 // that conjugate gradients take for the systems of one evaluation, two for each of

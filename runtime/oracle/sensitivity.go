@@ -165,6 +165,20 @@ func (s *Sensitivity) along(ctx context.Context, held []int, cross []float64, cr
 	if d.slope == 0 {
 		return t, nil
 	}
+	if r := d.face.Rates(ctx, p, at.X, held, at.Lower, cross, v.w); r != nil {
+		off := r.Left / d.slope
+		if r.Before > 0 {
+			off = math.Max(off, linalg.Norm(r.Change)/r.Before*r.Left/math.Max(linalg.Norm(r.Y), math.SmallestNonzeroFloat64))
+		}
+		if off <= small {
+			off += crossError / d.slope
+			t.Y, t.ErrorY, t.ErrorLambda = r.Y, off*linalg.Norm(r.Y), off*linalg.Norm(r.Lambda)
+			for _, i := range held { // others have none
+				t.Lambda[i] = r.Lambda[i]
+			}
+			return t, nil
+		}
+	}
 	d.perturb = func(step float64) lower.Objective {
 		slope := make([]float64, p.Dy)
 		linalg.Axpy(slope, step, cross)
@@ -336,61 +350,15 @@ func (s *Sensitivity) cross(dx []float64) (v []float64, err float64) {
 	default:
 		step, side = math.Min(step, backward), -1
 	}
-	base, plus, minus, z := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, len(x))
+	z := make([]float64, len(x))
 	grad := func(dst []float64, t float64) {
 		copy(z, x)
-		linalg.Axpy(z, t, dx)
+		linalg.Axpy(z, side*t, dx)
 		p.G.GradY(dst, z, y)
 	}
-	if !central {
-		grad(base, 0)
-	}
-	difference := func(t float64) (d []float64, rounding float64) {
-		d = make([]float64, n)
-		grad(plus, side*t)
-		other, width := base, side*t
-		if central {
-			grad(minus, -t)
-			other, width = minus, 2*t
-		}
-		for j := range d {
-			d[j] = (plus[j] - other[j]) / width
-		}
-		return d, roundings * unit * (linalg.Norm(plus) + linalg.Norm(other)) / math.Abs(width)
-	}
-	ratio := 2.0 // the error's next power of the step
-	if central {
-		ratio = 4
-	}
-	const rows = 10
-	var last [][]float64
-	err = math.Inf(1)
-	for k := range rows {
-		d, rounding := difference(step)
-		step /= 2
-		if bad := linalg.Dot(d, d); math.IsNaN(bad) || math.IsInf(bad, 0) {
-			last, step = nil, step/8 // out of the domain of g
-			continue
-		}
-		row := [][]float64{d}
-		factor := ratio
-		for i, before := range last {
-			better := make([]float64, n)
-			for j := range better {
-				better[j] = (factor*row[i][j] - before[j]) / (factor - 1)
-			}
-			e := math.Max(linalg.Distance(better, row[i]), linalg.Distance(better, before))
-			if e += rounding; e < err {
-				err = e
-				copy(v, better)
-			}
-			row = append(row, better)
-			factor *= ratio
-		}
-		if err <= 2*rounding || k > 1 && len(last) > 0 && linalg.Distance(row[len(row)-1], last[len(last)-1]) > 2*err {
-			break
-		}
-		last = row
+	err = linalg.Derivative(v, grad, step, central)
+	for j := range v {
+		v[j] *= side
 	}
 	return v, err
 }
