@@ -212,11 +212,11 @@ func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
 // All lists the methods, sorted by name.
 func All() []Spec { return registry.All() }
 
-// Default is the method for a problem where none is named: projected gradients
+// Default is the method for a problem where none is named: quasi-Newton steps
 // where F is smooth, gradient bundles where rows are inequalities.
 func Default(p *problem.Problem) string {
 	if p.HasInequalities() || p.Coupled != nil {
 		return "bundle"
 	}
-	return "pgd"
+	return "bfgs"
 }

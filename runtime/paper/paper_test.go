@@ -51,6 +51,7 @@ var accuracy = map[string]struct {
 	ends           status.Status
 	values         method.Values
 }{
+	"bfgs":      {1e-12, math.Inf(1), status.Solved, nil},
 	"bundle":    {1e-9, 1e-9, status.Solved, nil},
 	"goldstein": {1e-7, 2e-5, status.Solved, nil}, // within a radius of 1e-5 of a kink, F is within as much times its slope
 	"pgd":       {1e-12, math.Inf(1), status.Solved, nil},

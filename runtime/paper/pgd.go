@@ -33,7 +33,7 @@ func init() {
 		if _, set := given["accelerate"]; !set && s.Smoothness > 0 {
 			s.Accelerate = false
 		}
-		known := knownByDefault
+		known := outer.KnownByDefault
 		if _, set := given["epsilon"]; set {
 			known = s.Epsilon
 		}
@@ -54,11 +54,6 @@ type pgd struct {
 	known    float64 // how well gradients have to be known at the end, in the unit of Epsilon
 	outer.Keeps[pgdState]
 }
-
-// knownByDefault is how well gradients have to be known where no accuracy is asked for: as well as the stationarity that
-// certificates of kinks end with. The default of epsilon itself is what steps on a smooth F reach at little cost, which may be below
-// what an oracle knows.
-const knownByDefault = 1e-5
 
 type pgdState struct {
 	Center    outer.Sample // with its gradient
@@ -112,35 +107,15 @@ func (m *pgd) smoothness(run *outer.Run, x, gradient []float64) float64 {
 	return math.Max(m.State.C, linalg.Norm(gradient)/run.Room(x))
 }
 
-// mapping is G_F = C (x - proj(x - grad/C)) at a sample (eq:gradient-mapping).
-func mapping(run *outer.Run, x, gradient []float64, c float64) (float64, error) {
-	next := linalg.Plus(x, -1/c, gradient)
-	if err := run.Project(next, next); err != nil {
-		return 0, err
-	}
-	return c * linalg.Distance(x, next), nil
-}
-
 // Step implements Method.
 func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	s := &m.State
 	var err error
-	if s.Mapping, err = mapping(run, s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
+	if s.Mapping, err = run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
 		return "", err
 	}
 	if target := m.Settings.Epsilon * run.Scale(); s.Mapping <= target {
-		switch {
-		case !s.Center.Open:
-			return "", outer.Stuck("no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
-		case s.Mapping+s.Center.GError > max(target, m.known*run.Scale()):
-			// Projections do not expand, so the true mapping is within the gradient's error.
-			return "", outer.Stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
-				"ask for a more accurate one, or for a larger epsilon", s.Mapping, target, s.Center.GError))
-		}
-		if s.Mapping+s.Center.GError > target {
-			return fmt.Sprintf("gradient mapping %.2g within its target %.2g, gradients known to %.2g", s.Mapping, target, s.Center.GError), nil
-		}
-		return fmt.Sprintf("gradient mapping %.2g within its target %.2g", s.Mapping, target), nil
+		return run.MappingMet(&s.Center, s.Mapping, target, m.known*run.Scale())
 	}
 	from := s.Center
 	momentum, beta := convex.Weight(s.Momentum)
@@ -174,7 +149,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if next == nil || rises {
 		// A restart: a plain step from the center, which cannot rise.
 		if linalg.Distance(from.X, s.Center.X) == 0 {
-			return "", outer.Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping) + m.kink())
+			return "", outer.Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Mapping) + outer.Kinked(&s.Center))
 		}
 		s.Momentum, s.Previous = 1, s.Center.X
 		return "", nil
@@ -186,7 +161,7 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 	if s.Center.F-full.F > run.Noise(full) || s.Mapping < 0.9*s.Least || s.Least == 0 {
 		s.Stagnated, s.Least = 0, s.Mapping
 	} else if s.Stagnated++; s.Stagnated > maxIdle {
-		return "", outer.Stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping) + m.kink())
+		return "", outer.Stuck(fmt.Sprintf("neither F nor the gradient mapping falls beyond rounding, at a gradient mapping of %.2g", s.Mapping) + outer.Kinked(&s.Center))
 	}
 	s.LastStep = linalg.Distance(full.X, s.Center.X)
 	s.Previous, s.Center, s.Momentum = s.Center.X, *full, momentum
@@ -198,14 +173,6 @@ func (m *pgd) Step(ctx context.Context, run *outer.Run) (string, error) {
 		s.C *= 0.9
 	}
 	return "", nil
-}
-
-// kink explains an end without progress where F may not be smooth.
-func (m *pgd) kink() string {
-	if len(m.State.Center.Weak) == 0 {
-		return ""
-	}
-	return "; F may have a kink here, where gradient steps end: the method goldstein looks for stationary points among kinks"
 }
 
 // maxIdle is how many steps may bring neither a lower F nor a gradient mapping
@@ -253,12 +220,5 @@ func (m *pgd) forward(ctx context.Context, run *outer.Run, from *outer.Sample) (
 // Finish implements Method.
 func (m *pgd) Finish(ctx context.Context, run *outer.Run, result *outer.Result) error {
 	outer.PreferIterate(ctx, run, result, &m.State.Center)
-	c := m.smoothness(run, result.Best.X, result.Best.Grad)
-	v, err := mapping(run, result.Best.X, result.Best.Grad, c)
-	if err != nil {
-		return err
-	}
-	result.Measure = outer.Measure{Name: outer.MappingMeasure, Value: v}
-	result.Parameters = map[string]float64{"C_F": c}
-	return nil
+	return run.MeasureMapping(result, m.smoothness(run, result.Best.X, result.Best.Grad))
 }

@@ -1,0 +1,149 @@
+package outer
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/method"
+	"bilevelc/runtime/problem"
+)
+
+// bfgsSettings are the settings of the method `bfgs`.
+type bfgsSettings struct {
+	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0" max:"1"`
+	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
+	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
+}
+
+func init() {
+	Register(Spec{
+		Name:      "bfgs",
+		Summary:   "quasi-Newton steps on F over X, each the minimizer of a quadratic model",
+		Reference: "damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
+		Suits:     "equality rows: F is smooth",
+		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
+	}, &bfgsSettings{Epsilon: 1e-7, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, given method.Values) (Method, error) {
+		known := KnownByDefault
+		if _, set := given["epsilon"]; set {
+			known = s.Epsilon
+		}
+		return &bfgs{bundle{Settings: bundleSettings{Epsilon: s.Epsilon, InitialStep: s.InitialStep, Armijo: s.Armijo}}, known}, nil
+	})
+}
+
+// bfgs is the method `bfgs`: the steps of `bundle` where F has one piece.
+type bfgs struct {
+	bundle
+	known float64 // how well gradients have to be known at the end, in the unit of Epsilon
+}
+
+// KnownByDefault is how well gradients have to be known where no accuracy is asked for, relative to a tenth of the first gradient's terms: as well as the stationarity that
+// certificates of kinks end with. The default of epsilon itself is what steps on a smooth F reach at little cost, which may be below
+// what an oracle knows.
+const KnownByDefault = 1e-5
+
+// Begin implements Method.
+func (m *bfgs) Begin(ctx context.Context, run *Run) error {
+	c, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return err
+	}
+	m.State = bundleState{Center: *c}
+	m.rescale(run)
+	return nil
+}
+
+// Step implements Method.
+func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
+	s := &m.State
+	var err error
+	if s.Measure, err = run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
+		return "", err
+	}
+	if target := m.Settings.Epsilon * run.Scale(); s.Measure <= target {
+		return run.MappingMet(&s.Center, s.Measure, target, m.known*run.Scale())
+	}
+	before := s.Center
+	measure := s.Measure
+	moved, err := m.descend(ctx, run)
+	s.Measure = measure // not that of the model
+	switch {
+	case err != nil:
+		return "", err
+	case moved && before.F-s.Center.F > run.Noise(&before):
+		s.Stagnated = 0
+		return "", nil
+	}
+	if s.Stagnated++; moved && s.Stagnated <= maxStagnation {
+		return "", nil
+	}
+	if !moved && s.Stagnated <= 1 { // the curvature anew
+		m.rescale(run)
+		return "", nil
+	}
+	return "", Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Measure) + Kinked(&s.Center))
+}
+
+// smoothness is the C_F by which the gradient mapping is measured: the curvature of F along the last step. No step is longer than X is wide: a smaller C_F, as
+// where F is flat or concave for a while, makes the mapping C_F times a way through all of X, which is small wherever it begins.
+func (m *bfgs) smoothness(run *Run, x, gradient []float64) float64 {
+	h := &m.State.H
+	d := linalg.Clone(gradient)
+	size := linalg.Norm(d)
+	c := h.Scale
+	if size > 0 && h.Updates > 0 {
+		c = linalg.Norm(h.multiply(d)) / size
+	}
+	return math.Max(c, size/run.Room(x))
+}
+
+// Finish implements Method.
+func (m *bfgs) Finish(ctx context.Context, run *Run, result *Result) error {
+	PreferIterate(ctx, run, result, &m.State.Center)
+	return run.MeasureMapping(result, m.smoothness(run, result.Best.X, result.Best.Grad))
+}
+
+// Mapping is the length of the gradient mapping G_F = C (x - proj(x - grad/C)) (eq:gradient-mapping).
+func (r *Run) Mapping(x, gradient []float64, c float64) (float64, error) {
+	next := linalg.Plus(x, -1/c, gradient)
+	if err := r.Project(next, next); err != nil {
+		return 0, err
+	}
+	return c * linalg.Distance(x, next), nil
+}
+
+// MappingMet is the end of a run whose gradient mapping is within its target at a sample; known is how well gradients have to be known then.
+func (r *Run) MappingMet(at *Sample, mapping, target, known float64) (string, error) {
+	switch {
+	case !at.Open:
+		return "", Stuck("no point near x at which strict complementarity holds: the gradient mapping says nothing of F there")
+	case mapping+at.GError > max(target, known):
+		// Projections do not expand, so the true mapping is within the gradient's error.
+		return "", Stuck(fmt.Sprintf("the gradient mapping %.2g is within its target %.2g, but the oracle's gradient is only known to %.2g: "+
+			"ask for a more accurate one, or for a larger epsilon", mapping, target, at.GError))
+	case mapping+at.GError > target:
+		return fmt.Sprintf("gradient mapping %.2g within its target %.2g, gradients known to %.2g", mapping, target, at.GError), nil
+	}
+	return fmt.Sprintf("gradient mapping %.2g within its target %.2g", mapping, target), nil
+}
+
+// MeasureMapping fills in the measure of a result.
+func (r *Run) MeasureMapping(result *Result, c float64) error {
+	v, err := r.Mapping(result.Best.X, result.Best.Grad, c)
+	if err != nil {
+		return err
+	}
+	result.Measure = Measure{Name: MappingMeasure, Value: v}
+	result.Parameters = map[string]float64{"C_F": c}
+	return nil
+}
+
+// Kinked explains an end without progress where F may not be smooth.
+func Kinked(at *Sample) string {
+	if len(at.Weak) == 0 {
+		return ""
+	}
+	return "; F may have a kink here, where gradient steps end: the methods bundle and goldstein look for stationary points among kinks"
+}
