@@ -12,7 +12,7 @@ import (
 
 // bfgsSettings are the settings of the method `bfgs`.
 type bfgsSettings struct {
-	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms" min:"0" max:"1"`
+	Epsilon     float64 `setting:"epsilon" doc:"target for the norm of the gradient mapping, relative to a tenth of the first gradient's terms; steps go on to a hundredth of it where they get there" min:"0" max:"1"`
 	InitialStep float64 `setting:"initial_step" doc:"length of the first step, relative to the size of x over X plus |x|" min:"1e-12"`
 	Armijo      float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 }
@@ -24,25 +24,16 @@ func init() {
 		Reference: "damped BFGS (Powell 1978), over polyhedra as in sequential quadratic programming (Nocedal and Wright 2006, chapter 18); eq:gradient-mapping",
 		Suits:     "equality rows: F is smooth",
 		Assumes:   []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.LipschitzF, problem.SmoothF, problem.EqualityRows},
-	}, &bfgsSettings{Epsilon: 1e-7, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, given method.Values) (Method, error) {
-		known := KnownByDefault
-		if _, set := given["epsilon"]; set {
-			known = s.Epsilon
-		}
-		return &bfgs{bundle{Settings: bundleSettings{Epsilon: s.Epsilon, InitialStep: s.InitialStep, Armijo: s.Armijo}}, known}, nil
+	}, &bfgsSettings{Epsilon: 1e-5, InitialStep: 0.1, Armijo: 1e-4}, func(s bfgsSettings, _ method.Values) (Method, error) {
+		return &bfgs{bundle{Settings: bundleSettings{Epsilon: s.Epsilon, InitialStep: s.InitialStep, Armijo: s.Armijo}}}, nil
 	})
 }
 
 // bfgs is the method `bfgs`: the steps of `bundle` where F has one piece.
-type bfgs struct {
-	bundle
-	known float64 // how well gradients have to be known at the end, in the unit of Epsilon
-}
+type bfgs struct{ bundle }
 
-// KnownByDefault is how well gradients have to be known where no accuracy is asked for, relative to a tenth of the first gradient's terms: as well as the stationarity that
-// certificates of kinks end with. The default of epsilon itself is what steps on a smooth F reach at little cost, which may be below
-// what an oracle knows.
-const KnownByDefault = 1e-5
+// further is the part of its target to which steps go on: near a minimizer the last one or two gain as many digits as there are.
+const further = 1e-2
 
 // Begin implements Method.
 func (m *bfgs) Begin(ctx context.Context, run *Run) error {
@@ -62,8 +53,9 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 	if s.Measure, err = run.Mapping(s.Center.X, s.Center.G, m.smoothness(run, s.Center.X, s.Center.G)); err != nil {
 		return "", err
 	}
-	if target := m.Settings.Epsilon * run.Scale(); s.Measure <= target {
-		return run.MappingMet(&s.Center, s.Measure, target, m.known*run.Scale())
+	target := m.Settings.Epsilon * run.Scale()
+	if s.Measure <= further*target {
+		return run.MappingMet(&s.Center, s.Measure, target, target)
 	}
 	before := s.Center
 	measure := s.Measure
@@ -82,6 +74,9 @@ func (m *bfgs) Step(ctx context.Context, run *Run) (string, error) {
 	if !moved && s.Stagnated <= 1 { // the curvature anew
 		m.rescale(run)
 		return "", nil
+	}
+	if s.Measure <= target {
+		return run.MappingMet(&s.Center, s.Measure, target, target)
 	}
 	return "", Stuck(fmt.Sprintf("no descent found, at a gradient mapping of %.2g", s.Measure) + Kinked(&s.Center))
 }

@@ -288,7 +288,14 @@ func (m *bundle) acceptable(run *Run, trial *Sample, step *qp.Step, t float64) b
 	if trial.F > c.F+run.Noise(c) || -t*step.Value > 10*run.Noise(c) {
 		return false
 	}
-	return math.Abs(linalg.Dot(trial.G, step.D)) <= 0.9*math.Abs(step.Value) && linalg.Norm(trial.G) <= 0.9*linalg.Norm(c.G)
+	if math.Abs(linalg.Dot(trial.G, step.D)) > 0.9*math.Abs(step.Value) {
+		return false
+	}
+	// Gradients are compared by their mappings, to which what X holds them by does not count.
+	curvature := 2 * math.Abs(step.Value) / linalg.Dot(step.D, step.D)
+	here, err := run.Mapping(c.X, c.G, curvature)
+	there, failed := run.Mapping(trial.X, trial.G, curvature)
+	return err == nil && failed == nil && there <= 0.9*here
 }
 
 // accept moves to a trial point, after longer steps along the same direction
