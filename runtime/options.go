@@ -87,6 +87,9 @@ func (p *Problem) searching(opts Options) Options {
 	return opts
 }
 
+// smoothF reports that f is proved to be smooth.
+func (p *Problem) smoothF() bool { return p.Proof.SmoothF.Outcome.String() == "proved" }
+
 // small reports that a search in full costs little.
 func (p *Problem) small() bool { return p.IR.Upper.Dim+p.IR.Lower.Dim < outer.ApproachFrom }
 
@@ -142,7 +145,7 @@ func (p *Problem) resolve(opts Options) (Options, error) {
 		}
 	}
 	if opts.Method == "" {
-		opts.Method = outer.Default(p.Numeric)
+		opts.Method = outer.Default(p.Numeric, p.smoothF())
 	}
 	if opts.Oracle == "" {
 		opts.Oracle = oracle.Default

@@ -22,7 +22,7 @@ func (p *Problem) systemOf() (why string, linear bool) {
 		return why + ", and " + other, false
 	case !twice(p.IR.Lower.Objective):
 		return "g may not be twice continuously differentiable", false
-	case p.Proof.SmoothF.Outcome.String() != "proved" || p.IR.Penalized != nil && !p.IR.Penalized.Smooth():
+	case !p.smoothF() || p.IR.Penalized != nil && !p.IR.Penalized.Smooth():
 		return "the upper level may not be smooth everywhere", false
 	}
 	return "", false
@@ -117,7 +117,7 @@ func (p *Problem) whyNot(opts Options) string {
 		}
 	}
 	why, linear := q.systemOf()
-	if linear && q.Numeric.Facts.DegreeF > 2 && q.Proof.SmoothF.Outcome.String() != "proved" {
+	if linear && q.Numeric.Facts.DegreeF > 2 && !q.smoothF() {
 		return "the upper objective may not be smooth everywhere"
 	}
 	if why != "" {

@@ -134,7 +134,7 @@ func (c *claims) methods() {
 		plain := r.Stationarity.Measure == "" && r.Iterations == 0 && len(r.Starts) == 0 && r.Budget == nil && len(r.Parameters) == 0 &&
 			(r.Certificate == nil || r.Certificate.Goldstein == nil && r.Certificate.GradientMapping == nil)
 		c.check("an evaluation has no method, and nothing that one leaves", plain, "")
-		opts.Method = outer.Default(c.p.Numeric)
+		opts.Method = outer.Default(c.p.Numeric, c.p.smoothF())
 	}
 	chosen, err := opts.split(r.Settings)
 	if err == nil {

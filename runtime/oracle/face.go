@@ -86,11 +86,13 @@ func (o *Face) add(ctx context.Context, dst []float64, at *At, v *pull) (float64
 		at.Terms = d.terms(direct, linalg.Norm(part))
 		return d.noise(part) + rounding*linalg.Norm(dst), nil
 	}
-	if off := d.linear(ctx, part); off <= small*linalg.Norm(part) {
+	off, size := d.linear(ctx, part)
+	switch {
+	case off <= small*size:
 		linalg.Axpy(dst, 1, part)
 		at.Terms = d.terms(direct, linalg.Norm(part))
 		return off + rounding*linalg.Norm(dst), nil
-	} else if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return 0, context.Cause(ctx)
 	}
 	truncation, err := o.extrapolate(ctx, part, d, d.stepFor(o.Settings.Reach*scale, force), scale)

@@ -325,14 +325,14 @@ func (d *differences) curvature(force []float64, h float64) float64 {
 func usable(curvature float64) bool { return curvature > 0 && !math.IsInf(curvature, 0) }
 
 // linear sets v to d/dt grad_x [g(x, y_t) + lambda_t'h(x, .)] at t = 0 by the equations of (y', lambda') themselves (lower.Rates), and differences of grad_x g
-// along y', and returns an estimate of its error; +Inf where these do not tell.
-func (d *differences) linear(ctx context.Context, v []float64) float64 {
+// along y', and returns an estimate of its error, +Inf where these do not tell, and the size of what forces as large as the perturbation's make of v, which is 0 at a minimizer for this one alone.
+func (d *differences) linear(ctx context.Context, v []float64) (off, size float64) {
 	at := d.at
 	r := d.face.Rates(ctx, at.Problem, at.X, at.held(), at.Lower, d.pull.q, d.pull.w)
 	if r == nil {
-		return math.Inf(1)
+		return math.Inf(1), 0
 	}
-	off := d.mixed(v, r.Y)
+	off = d.mixed(v, r.Y)
 	// What a residual makes of v: what the first, the force, has made of it, or that of the last correction.
 	change := make([]float64, len(v))
 	moves := linalg.Norm(v) / d.slope
@@ -343,7 +343,7 @@ func (d *differences) linear(ctx context.Context, v []float64) float64 {
 	rows := make([]float64, len(v))
 	at.Problem.Rows.A.AddMulVecT(rows, 1, r.Lambda)
 	linalg.Axpy(v, 1, rows)
-	return off + moves*r.Left
+	return off + moves*r.Left, moves * d.slope
 }
 
 // mixed sets dst to the product of d2g/dxdy at y* with a direction of y, by differences of grad_x g, and returns an estimate of its error; +Inf outside the domain of g.

@@ -213,9 +213,9 @@ func Lookup(name string) (Spec, error) { return registry.Lookup(name) }
 func All() []Spec { return registry.All() }
 
 // Default is the method for a problem where none is named: quasi-Newton steps
-// where F is smooth, gradient bundles where rows are inequalities.
-func Default(p *problem.Problem) string {
-	if p.HasInequalities() || p.Coupled != nil {
+// where F is smooth, as f is and rows are equations, gradient bundles elsewhere.
+func Default(p *problem.Problem, smooth bool) string {
+	if p.HasInequalities() || p.Coupled != nil || !smooth {
 		return "bundle"
 	}
 	return "bfgs"
