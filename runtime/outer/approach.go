@@ -3,6 +3,7 @@ package outer
 import (
 	"context"
 	"math"
+	"math/rand/v2"
 
 	"bilevelc/runtime/central"
 	"bilevelc/runtime/linalg"
@@ -92,6 +93,44 @@ const ApproachFrom = 64
 const mostLearned = 4e9
 
 func cube(n int) float64 { return float64(n) * float64(n) * float64(n) }
+
+// Path is a start for a search on F that has looked past poor kinks on the way from another one: where F is lowest at the ends of the stages of its path (advance), or, where the follower has no central path, what a
+// continuation over followers that react less leads to. nil where that is nowhere lower.
+func Path(ctx context.Context, h oracle.Hyperobjective, start []float64, seed uint64) ([]float64, error) {
+	source := rand.NewPCG(seed, stream)
+	run := &Run{Rand: rand.New(source), source: source, h: h, projector: h.Projector(), published: &published{}}
+	run.projector.Attend(ctx)
+	run.Start = make([]float64, run.Dim())
+	if err := h.Project(run.Start, start); err != nil {
+		return nil, ignoring(err)
+	}
+	run.width = run.widthAt(run.Start)
+	c, err := run.Gradient(ctx, run.Start)
+	if err != nil {
+		return nil, ignoring(err)
+	}
+	m := &bundle{Settings: *defaultBundle(), Keeps: Keeps[bundleState]{bundleState{Center: *c}}}
+	m.rescale(run)
+	if err := m.prepare(ctx, run, c); err != nil {
+		return nil, err
+	}
+	if m.State.Approach == nil {
+		end, err := m.continuation(ctx, run)
+		if end == nil {
+			return nil, err
+		}
+		return end.X, nil
+	}
+	for m.State.Approach != nil {
+		if err := m.advance(ctx, run); err != nil {
+			return nil, ignoring(err)
+		}
+	}
+	if m.State.Center.F < c.F-run.Noise(c) {
+		return m.State.Center.X, nil
+	}
+	return nil, nil
+}
 
 // prepare makes the run begin with an approach from the start, where the lower level has a
 // path.

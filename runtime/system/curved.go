@@ -7,6 +7,8 @@ import (
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/lower"
+	"bilevelc/runtime/oracle"
+	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/tree"
@@ -38,6 +40,27 @@ func (run *Run) prepareSmooth() error {
 		run.prepareCurved()
 	}
 	return err
+}
+
+// ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere.
+func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
+	p := run.n
+	if run.Smooth == nil || !run.opts.Open || !p.HasInequalities() || !(p.Facts.StrongConvexity > 0) || p.Coupled != nil || p.Dx+p.Dy < outer.ApproachFrom {
+		return nil, nil
+	}
+	solver, err := lower.New(lower.Choose(p), nil, p, run.opts.Threads)
+	if err != nil {
+		return nil, err
+	}
+	of, err := oracle.Lookup(oracle.Default)
+	if err != nil {
+		return nil, err
+	}
+	o, err := of.New(nil)
+	if err != nil {
+		return nil, err
+	}
+	return outer.Path(ctx, oracle.New(p, solver, o), x, run.opts.Seed)
 }
 
 // prepareCurved reads the system for the search where only the leader's constraints are not linear.

@@ -12,8 +12,8 @@ import (
 	"bilevelc/runtime/relaxation"
 )
 
-// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lower of what x and an x next to
-// one lead to.
+// from is the local solution that start k, x, leads to: of the first, a minimizer of the high-point relaxation that the follower answers with, where there is one, or the lowest of what x, an x next to
+// one and the end of the path of F lead to.
 func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error) {
 	if k > 0 {
 		return run.local.From(ctx, x)
@@ -23,11 +23,20 @@ func (run *Run) from(ctx context.Context, k int, x []float64) (*kkt.Point, error
 		return p, err
 	}
 	p, err = run.local.From(ctx, x)
-	if beside == nil || ctx.Err() != nil {
-		return p, err
-	}
-	if q, failed := run.local.From(ctx, beside); q != nil && failed == nil && (p == nil || err != nil || q.F < p.F) {
-		return q, nil
+	for _, other := range []func() ([]float64, error){
+		func() ([]float64, error) { return beside, nil },
+		func() ([]float64, error) { return run.ahead(ctx, x) },
+	} {
+		if ctx.Err() != nil {
+			return p, err
+		}
+		at, failed := other()
+		if at == nil || failed != nil {
+			continue
+		}
+		if q, failed := run.local.From(ctx, at); q != nil && failed == nil && (p == nil || err != nil || q.F < p.F) {
+			p, err = q, nil
+		}
 	}
 	return p, err
 }

@@ -39,6 +39,7 @@ type Options struct {
 	Sign   float64 // of F in the user's own sense: -1 where it is maximized
 	// Begin is where the first start is. An error of it is the run's.
 	Begin      func() ([]float64, error)
+	Open       bool // nobody has chosen it
 	Starts     int
 	Automatic  bool // as many starts as the stopping rule asks for, Starts at most
 	FirstStart int  // as runtime.Options has it
