@@ -94,6 +94,9 @@ func (v *verification) strong(c *Strong) {
 			v.fail(name, "row %d cannot be biactive", i)
 			return
 		}
+		if at.rounded[i] { // no other row is said to be so: biactive rows have the signs of both multipliers to keep
+			at.slack[i] = 0
+		}
 		if at.slack[i] > meets || at.mult[i] > meets {
 			v.fail(name, "row %d is not biactive: slack %.3g, multiplier %.3g, by the size of their terms", i, at.slack[i], at.mult[i])
 			return

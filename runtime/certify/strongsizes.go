@@ -21,6 +21,7 @@ type pointOfSystem struct {
 	length      []float64 // len Dy: of y_j, or how far from 0 rows set it
 	force       []float64 // len Dy: the largest term of the follower's stationarity in y_j
 	brought     []float64 // len Dy: the rounding that multipliers of rows bring to it
+	rounded     []bool    // len m: all that the row adds up is what elimination leaves of the longest entry of y, so that s is 0 to that
 }
 
 // carries is the rounding of a few operations on numbers that are found by elimination, relative to the largest of the sizes that rows bring to them.
@@ -29,7 +30,8 @@ const carries = 0x1p-45
 func (v *verification) pointOfSystem() *pointOfSystem {
 	p, x, y, lambda := v.p, v.doc.X, v.doc.Y, v.doc.Lambda
 	m := p.Rows.Len()
-	at := &pointOfSystem{}
+	at := &pointOfSystem{rounded: make([]bool, m)}
+	length := v.length()
 	for _, f := range []*[]float64{&at.slack, &at.mult, &at.reach, &at.push} {
 		*f = make([]float64, m)
 	}
@@ -71,10 +73,11 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 		}
 	}
 	for i := range m {
-		noise, pushed := 0.0, 0.0
+		noise, pushed, whole := 0.0, 0.0, 0.0
 		cols, vals := p.Rows.B.Row(i)
 		for t, j := range cols {
 			if vals[t] != 0 {
+				whole = math.Max(whole, carries*math.Abs(vals[t])*length)
 				noise = math.Max(noise, carries*math.Abs(vals[t])*far[j])
 				pushed = math.Max(pushed, at.brought[j]/math.Abs(vals[t]))
 			}
@@ -87,6 +90,7 @@ func (v *verification) pointOfSystem() *pointOfSystem {
 				}
 			}
 		}
+		at.rounded[i] = at.reach[i] <= 2*whole && slack <= whole
 		at.slack[i] = share(math.Max(0, slack-noise), at.reach[i])
 		at.mult[i] = share(math.Max(0, lambda[i]-pushed), at.push[i])
 	}

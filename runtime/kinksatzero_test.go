@@ -1,0 +1,60 @@
+package runtime_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"bilevelc/internal/members"
+	"bilevelc/runtime"
+)
+
+// Where x is held at 0 by a kink of its own, all that the rows of the kink add up is rounding: the point is stationary all the same, and verified. The follower is
+// y_i = max(0, c_i + P_i x), so that F is known at every x.
+func TestKinksAtZero(t *testing.T) {
+	for seed := range members.SeedsOf(t, 40, 400) {
+		rng := rand.New(rand.NewPCG(seed, 71))
+		n := 3 + rng.IntN(5)
+		number := func() float64 { return math.Round(rng.NormFloat64()*64) / 64 }
+		c, p := make([]float64, n), make([][]float64, n)
+		for i := range p {
+			c[i], p[i] = number()+1, []float64{number() / 4, number()}
+		}
+		weight := 0.5 + rng.Float64()
+		f := func(x []float64) float64 {
+			most, least := math.Inf(-1), math.Inf(1)
+			for i := range p {
+				y := math.Max(0, c[i]+p[i][0]*x[0]+p[i][1]*x[1])
+				most, least = math.Max(most, y), math.Min(least, y)
+			}
+			return most - 0.5*least + weight*(math.Abs(x[0])+math.Abs(x[1]))
+		}
+		text := fmt.Sprintf(`model zero
+data c: vector[%d] = %s
+data P: matrix[%d, 2] = %s
+upper { var x: vector[2] in box(-2, 2)
+  minimize max(y) - 0.5 * min(y) + %v * norm1(x) }
+lower { var y: vector[%d] in nonneg
+  minimize 0.5 * sumsq(y) - (c + P * x)' * y }
+`, n, list(c), n, table(p), weight, n)
+		problem := bindText(t, text)
+		r, err := problem.Solve(t.Context(), runtime.Options{Method: "pieces"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Status != runtime.Solved || !verified(problem, r) {
+			t.Errorf("seed %d: %v (%s)\n%s", seed, r.Status, r.Reason, text)
+			continue
+		}
+		least := math.Inf(1)
+		for a := -200; a <= 200; a++ {
+			for b := -200; b <= 200; b++ {
+				least = math.Min(least, f([]float64{float64(a) / 100, float64(b) / 100}))
+			}
+		}
+		if got := float64(r.Upper.Objective); got > least+1e-9 || math.Abs(got-f(r.Upper.Variables[0].Data)) > 1e-9 {
+			t.Errorf("seed %d: F = %v; on a grid %v, by hand there %v\n%s", seed, got, least, f(r.Upper.Variables[0].Data), text)
+		}
+	}
+}
