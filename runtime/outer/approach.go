@@ -41,8 +41,6 @@ type approach struct {
 	Scale    central.Barrier
 	Start    float64 // F at the run's start
 	Recalled bool    // the path has its Hessian from lower solves, see oracle.Hyper.Central
-	Gap      float64 // what F_mu was above F at the end of the last stage; 0: not known
-	Retreats int     // to a larger mu
 }
 
 // The stages. A stage that a few steps have ended shows that minimizers are followed well, and
@@ -62,14 +60,6 @@ const (
 	manySteps     = 50
 	leastMu       = 1e-17 // of the first
 	approachSteps = 400   // of one stage: what one of a few hundred variables took at first
-	// A minimizer of F_mu that ends as mu falls, at a fold, leaves a long way down, along which small mu have sharp
-	// valleys: a stage that has fallen by foldGaps times what F_mu was above F and still goes on after retreatSteps is
-	// gone on with at the mu of some stages before, from where it has come to. Minimizers that are followed take a few
-	// steps, some tens where followers switch, and F_mu falls by less than it is above F.
-	retreatSteps = 100
-	foldGaps     = 10
-	retreat      = 100 // times its mu
-	mostRetreats = 5
 
 	approachLeft = 0.01 // of the certificate's radius
 	arrivalReach = 10   // of what is left of the way, as at a start of the initial step
@@ -221,8 +211,6 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 	d.whole = a.Whole > 0
 	if a.Last == 0 {
 		d.known = &s.Center.F
-	} else if a.Retreats < mostRetreats {
-		d.fold = foldGaps * a.Gap
 	}
 	if a.Moved == 0 {
 		d.radius = reach
@@ -255,19 +243,12 @@ func (m *bundle) advance(ctx context.Context, run *Run) error {
 			s.LastStep = linalg.Distance(now.X, s.Center.X)
 			s.Center = *now
 		}
-		if led = err == nil; led {
-			a.Gap = math.Max(0, a.F-now.F)
-		}
+		led = err == nil
 	}
 	left := a.left()
 	rest := approachLeft * run.Radius(m.Settings.Delta, s.Center.X)
 	first := a.Stage == 0
 	a.learn(d)
-	if led && d.fell {
-		a.retreat()
-		s.Approach = &a
-		return nil
-	}
 	a.fall(d.steps)
 	if a.Mu >= leastMu*a.Scale.Mu && (led && left > rest || first) {
 		a.Stage++
@@ -307,14 +288,6 @@ func (a *approach) fall(steps int) {
 		a.Ratio = math.Min(mostRatio, math.Sqrt(a.Ratio))
 	}
 	a.Older, a.Last, a.Mu = a.Last, a.Mu, a.Ratio*a.Mu
-}
-
-// retreat sets a larger mu for the next stage, which begins where this one has come to as if it were the first.
-func (a *approach) retreat() {
-	a.Retreats++
-	a.Stage++
-	a.Mu = math.Min(retreat*a.Mu, a.Scale.Mu)
-	a.Last, a.Older, a.Before, a.Moved = 0, 0, nil, 0
 }
 
 // learn says of the next stages whether they make a matrix of a second derivative at once:

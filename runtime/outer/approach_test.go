@@ -1,7 +1,6 @@
 package outer
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -46,24 +45,5 @@ func TestStagesThatBeginWithAMatrix(t *testing.T) {
 	a = &approach{Wholes: 4}
 	if a.learn(&smoothDescent{}); a.Whole != 0 || a.Wholes != 0 {
 		t.Errorf("%d of %d stages to come begin with a matrix that the last did not need", a.Whole, a.Wholes)
-	}
-}
-
-// A retreat goes back to a larger mu, at most that of the first stage, and begins as that does: nothing is known of
-// where minimizers move to.
-func TestRetreat(t *testing.T) {
-	rng := rand.New(rand.NewPCG(9, 10))
-	for range 100 {
-		scale := 0.1 + rng.Float64()
-		a := &approach{Mu: scale * math.Pow(10, -6*rng.Float64()), Ratio: approachRatio, Scale: central.Barrier{Mu: scale},
-			X: []float64{1}, Before: []float64{2}, Moved: 1, Last: 1, Older: 2, Stage: 7}
-		before := *a
-		a.retreat()
-		if a.Mu != math.Min(retreat*before.Mu, scale) || !(a.Mu >= before.Mu) {
-			t.Errorf("from mu %g to %g of %g", before.Mu, a.Mu, scale)
-		}
-		if a.ahead() != nil || a.Last != 0 || a.Moved != 0 || a.X[0] != 1 || a.Retreats != 1 || a.Stage != 8 {
-			t.Errorf("%+v", a)
-		}
 	}
 }

@@ -21,12 +21,11 @@ type bundleSettings struct {
 	Armijo       float64 `setting:"armijo" doc:"part of the predicted decrease that a step must attain" min:"1e-12" max:"0.5"`
 	Continuation bool    `setting:"continuation" doc:"begin along the central path of the follower, on which F is smooth; where it has none, look once for a lower stationary point, from the start by way of followers that react less, for as long as the search before at most"`
 	Search       bool    `setting:"search" doc:"look around a stationary point for a lower one before the run ends; without it, and without a continuation, the run follows a known solution to where it has moved"`
-	Polls        int     `setting:"polls" doc:"how many times a stationary point may be left for a lower one found near it" min:"0"`
 }
 
 // defaultBundle are the defaults.
 func defaultBundle() *bundleSettings {
-	return &bundleSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Polls: 10, Continuation: true, Search: true}
+	return &bundleSettings{Delta: 1e-6, Epsilon: 1e-5, Samples: 20, InitialStep: 0.1, Armijo: 1e-4, Continuation: true, Search: true}
 }
 
 func init() {
@@ -58,9 +57,7 @@ func init() {
 // At a minimizer on a kink the model is accurate to second order, so that steps
 // converge fast there too. Where the model sees no descent, gradients are
 // sampled in balls of shrinking radius around x, as in gradient sampling; what
-// they add may reopen the descent. A point stationary for all of that is left
-// only if a poll of values around it finds a lower one, which at a minimizer
-// does not happen: it then ends the run.
+// they add may reopen the descent. A point stationary for all of that ends the run.
 type bundle struct {
 	Settings bundleSettings
 	Keeps[bundleState]
@@ -81,7 +78,6 @@ type bundleState struct {
 	Reach     float64   // length of the longest step allowed
 	Balls     []float64 // multipliers of the balls of X, at the last step
 	Sampled   int       // sampling radii tried since the last descent
-	Polled    int       // times a poll has found a lower point
 	Continued string    // what the continuation has come to; empty before
 	Approach  *approach // the way to where the bundle begins; nil once it is over
 	// Approached reports that it led to a lower point than the start, and Stuck what

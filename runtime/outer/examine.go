@@ -19,10 +19,9 @@ func (m *bundle) radii() []float64 {
 
 // examine looks at a point at which the model sees no descent. It samples
 // gradients in balls of shrinking radius, each round giving the model another
-// chance, then polls values further out. Where nothing helps the run is done.
+// chance. Where nothing helps the run is done.
 func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
-	scale := run.Size(s.Center.X)
 	if !m.Settings.Search && s.Sampled == 0 {
 		reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
 		var end Stuck
@@ -39,18 +38,11 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 		radius := run.Radius(radii[s.Sampled], s.Center.X)
 		s.Sampled++
 		s.Stagnated = 0
-		// Pieces known from further away may be what hides a descent.
-		m.forget(radius)
 		near, err := rays(ctx, run, &s.Center, s.Bundle, radius, func([]Sample) float64 { return m.target(run) }, min(m.Settings.Samples, run.Dim()+1))
 		if err != nil {
 			return "", err
 		}
 		return "", m.learn(ctx, run, near.Samples)
-	}
-	if s.Polled < m.Settings.Polls {
-		if lower, err := m.polled(ctx, run, scale); lower || err != nil {
-			return "", err
-		}
 	}
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
 	var end Stuck
@@ -80,11 +72,9 @@ func (m *bundle) examine(ctx context.Context, run *Run) (string, error) {
 	return reason, err
 }
 
-// arrive ends the run where the approach has come to, if there is a certificate and a poll
-// finds nothing lower. Where there is none the search goes on from there.
+// arrive ends the run where the approach has come to, if there is a certificate. Where there is none the search goes on from there.
 func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 	s := &m.State
-	scale := run.Size(s.Center.X)
 	reason, err := m.certifyCenter(ctx, run, run.Radius(m.Settings.Delta, s.Center.X))
 	var end Stuck
 	if errors.As(err, &end) {
@@ -93,21 +83,7 @@ func (m *bundle) arrive(ctx context.Context, run *Run) (string, error) {
 	if err != nil || reason == "" {
 		return "", err
 	}
-	if lower, err := m.polled(ctx, run, scale); lower || err != nil {
-		return "", err
-	}
 	return reason + "; " + s.Continued, nil
-}
-
-// polled goes on from the point that a poll has found lower, and reports whether there is one.
-func (m *bundle) polled(ctx context.Context, run *Run, scale float64) (bool, error) {
-	lower, err := m.poll(ctx, run, scale)
-	if err != nil || lower == nil {
-		return false, err
-	}
-	m.State.Polled++
-	m.restart(run, lower)
-	return true, nil
 }
 
 // restart goes on from a lower point that may be far away.
@@ -188,25 +164,6 @@ const certifying = 10
 // perEntry is how many more it may take for each entry of x, all of which may have kinks of their own.
 const perEntry = 2
 
-// forget drops what the bundle knows from further than radius.
-func (m *bundle) forget(radius float64) {
-	s := &m.State
-	var near []Sample
-	for _, b := range s.Bundle {
-		if linalg.Distance(b.X, s.Center.X) <= radius {
-			near = append(near, b)
-		}
-	}
-	s.Bundle = near
-	var bends []kink
-	for _, k := range s.Kinks {
-		if linalg.Distance(k.X, s.Center.X) <= radius {
-			bends = append(bends, k)
-		}
-	}
-	s.Kinks = bends
-}
-
 // learn adds samples to the bundle, and the kinks between them and the center;
 // the lowest becomes the center where it is lower.
 func (m *bundle) learn(ctx context.Context, run *Run, samples []Sample) error {
@@ -232,41 +189,6 @@ func (m *bundle) learn(ctx context.Context, run *Run, samples []Sample) error {
 		}
 	}
 	return nil
-}
-
-// poll looks for a lower value of F around the center: along the axes both ways
-// where x has few entries, in random directions otherwise, at radii over several
-// orders of magnitude.
-func (m *bundle) poll(ctx context.Context, run *Run, scale float64) (*Sample, error) {
-	c := &m.State.Center
-	n := run.Dim()
-	direction, trial := make([]float64, n), make([]float64, n)
-	const few = 10 // entries of x up to which every axis is polled
-	for _, radius := range []float64{1e-1, 1e-3, 1e-5} {
-		for k := range 2 * min(n, few) {
-			if n <= few {
-				clear(direction)
-				direction[k/2] = 1 - 2*float64(k%2)
-			} else {
-				run.Direction(direction)
-			}
-			err := run.Project(trial, linalg.Plus(c.X, radius*scale, direction))
-			var v *Sample
-			if err == nil {
-				v, err = run.Value(ctx, trial)
-			}
-			if err != nil {
-				if Outside(err) {
-					continue
-				}
-				return nil, err
-			}
-			if v.F < c.F-lowered*run.Noise(c) {
-				return run.Gradient(ctx, trial)
-			}
-		}
-	}
-	return nil, nil
 }
 
 // Finish implements Method: the certificate of the best point.

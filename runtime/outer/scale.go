@@ -129,8 +129,7 @@ func (r *Run) Noise(at *Sample) float64 {
 	return rounding * (math.Abs(at.F) + r.Size(at.X)*(localTerms*linalg.Norm(at.G)+firstTerms*r.slope))
 }
 
-// lowered is how many times its noise F has to fall by for a search to go there, and
-// for a point that was met to be returned in the place of the one that was certified.
+// lowered is how many times its noise F has to fall by for a point that was met to be returned in the place of the one that was certified.
 const lowered = 10
 
 // Scale is what a measure of stationarity near samples is relative to: the largest

@@ -25,8 +25,6 @@ type smoothDescent struct {
 
 	known  *float64 // F where the descent begins, from which gain then follows; nil: gain is all
 	whole  bool     // the first second derivative is made a matrix at once
-	fold   float64  // a fall of F_mu after which retreatSteps are enough; 0: none
-	fell   bool     // it has ended so
 	steps  int      // taken or refused
 	metric *metric  // nil before there is one
 
@@ -78,12 +76,8 @@ func (d *smoothDescent) minimize(ctx context.Context, ahead, x []float64) (*Samp
 	first := 0.0
 	d.at = nil
 	refused := 0
-	before := c.F
 	for range approachSteps {
 		d.steps++
-		if d.fell = d.fold > 0 && d.steps == retreatSteps && before-c.F > d.fold; d.fell {
-			break
-		}
 		held := d.faceAt(c.X, c.G)
 		rest := linalg.Clone(c.G)
 		held.project(rest)

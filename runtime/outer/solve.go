@@ -347,7 +347,7 @@ func unmeasured() Measure { return Measure{Name: "none", Value: math.NaN()} }
 func PreferIterate(ctx context.Context, run *Run, result *Result, iterate *Sample) {
 	lower := run.Noise(iterate)
 	if result.Status == status.Solved {
-		lower *= lowered // it has a certificate, and no search would leave it for less
+		lower *= lowered // it has a certificate
 	}
 	if result.Best.F < iterate.F-lower || linalg.Distance(result.Best.X, iterate.X) == 0 {
 		return

@@ -393,22 +393,6 @@ func TestProjectedGradientFromAMaximum(t *testing.T) {
 	}
 }
 
-// A stationary point is left for a lower one near it as often as the setting says, and no more.
-func TestPollsAreCounted(t *testing.T) {
-	h := &formula{n: 1, alpha: 1e-12,
-		value: func(x []float64) float64 { return x[0]*x[0]/2 + 0.004*(1-math.Cos(400*x[0])) },
-		grad:  func(x []float64) []float64 { return []float64{x[0] + 1.6*math.Sin(400*x[0])} }}
-	last := math.Inf(1)
-	for _, polls := range []int{0, 1, 3} {
-		m := made(t, "bundle", method.Values{"polls": float64(polls), "continuation": false, "initial_step": 1e-3})
-		r := ran(t, h, "bundle", m, outer.Options{Start: []float64{1}})
-		if !(r.Best.F < last) {
-			t.Errorf("%d polls: F = %g (%g with fewer): %v (%s)", polls, r.Best.F, last, r.Status, r.Reason)
-		}
-		last = r.Best.F
-	}
-}
-
 // Where it is not given, L is estimated by the largest gradient met, that at the start among
 // them: near the top of a ridge all others are smaller.
 func TestEstimatesCountTheStart(t *testing.T) {
