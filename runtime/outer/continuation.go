@@ -46,8 +46,12 @@ func (m *bundle) continuation(ctx context.Context, run *Run) (*Sample, error) {
 		if smooth == nil {
 			return nil, nil
 		}
+		most := max(stageFew, int(stageShare*float64(spent)))
+		if all := run.limits.Evaluations; all > 0 {
+			most = min(most, all-run.Evaluations)
+		}
 		part := &Run{Start: x, Rand: run.Rand, h: smooth, projector: run.projector, source: run.source, width: run.width,
-			limits: Limits{Evaluations: max(stageFew, int(stageShare*float64(spent)))}, published: &published{}}
+			limits: Limits{Evaluations: most}, published: &published{}}
 		end, err := m.follow(ctx, part, x, stageSteps, nil)
 		run.Evaluations += part.Evaluations
 		if err != nil {
