@@ -150,7 +150,7 @@ func TestForgedProofsShowNothingFalse(t *testing.T) {
 			switch {
 			case err != nil:
 				refused[how]++
-			case never:
+			case never && !math.IsInf(want, 1): // that nothing is feasible shows without what a part is
 				t.Fatalf("%s, and accepted:\n%s\nfrom\n%s", how, forged, text)
 			case report.Bound > want+1e-8*(1+math.Abs(want)):
 				t.Fatalf("%s: proved %.17g, and the least value is %.17g:\n%s", how, report.Bound, want, forged)
