@@ -25,7 +25,7 @@ func init() {
 		Name:        "face",
 		Summary:     "freezes the active rows as equalities, tilts g by the gradient of f, and differences the Lagrangians; exact to rounding where g is quadratic in y",
 		Reference:   "eq:part-hypergrad-approx-lin-eq on the active face; the idea of FFOLayer (arXiv 2512.02494)",
-		Cost:        "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else two or four",
+		Cost:        "one equality solve on the active face where g is quadratic in y with a fixed Hessian, two where the Hessian moves with x, else one linear system on it, with products of the Hessian by differences, or two or four solves where the follower is sparse or that tells too little",
 		Assumes:     []problem.Assumption{problem.StronglyConvexG, problem.SmoothG, problem.StrictComplementarity},
 		Multipliers: true,
 	}, DefaultFace(), func(s FaceSettings) Oracle { return &Face{Settings: s} })
@@ -40,7 +40,9 @@ func init() {
 // lem:lineq-finitediff-equals-gradf, on the face). The perturbation is linear in
 // y, not f itself: the limit is the same, f is not called again, and for a
 // quadratic g the path y_t is a straight line, so that a difference is exact at
-// any t.
+// any t. For others the derivative of (y_t, lambda_t) at 0 solves linear equations
+// (lower.Rates); perturbed solves take their place where the follower is sparse, or
+// differences of gradients leave too much of these equations open.
 type Face struct{ Settings FaceSettings }
 
 // Gradient implements Oracle.

@@ -52,15 +52,7 @@ func (run *Run) ahead(ctx context.Context, x []float64) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, err := oracle.Lookup(oracle.Default)
-	if err != nil {
-		return nil, err
-	}
-	o, err := of.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	return outer.Path(ctx, oracle.New(p, solver, o), x, run.opts.Seed)
+	return outer.Path(ctx, oracle.New(p, solver, &oracle.Face{Settings: *oracle.DefaultFace()}), x, run.opts.Seed)
 }
 
 // prepareCurved reads the system for the search where only the leader's constraints are not linear.
