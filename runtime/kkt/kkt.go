@@ -51,8 +51,9 @@ type System struct {
 	// Curved are the leader's constraints that are no rows of the relaxation (NewCurved).
 	Curved []Curved
 
-	part  []int // of each entry of y: the part of those that rows and H connect
-	parts int
+	blocks  []Block
+	part    []int // of each entry of y: the number of its block
+	inBlock []int // and its place there
 }
 
 // Origin of a row of the relaxation: its kind, and the index there.

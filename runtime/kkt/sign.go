@@ -3,6 +3,7 @@ package kkt
 import (
 	"math"
 
+	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
 )
 
@@ -21,7 +22,7 @@ func (s *System) SignsAt(z []float64) Signs {
 	out := Signs{make([]bool, s.M), make([]bool, s.M)}
 	slack, terms := make([]float64, s.M), make([]float64, s.M)
 	s.Slack(slack, terms, z)
-	answer, force := make([]float64, s.parts), make([]float64, s.parts)
+	answer, force := make([]float64, len(s.blocks)), make([]float64, len(s.blocks))
 	for j, y := range s.Y(z) {
 		raise(&answer[s.part[j]], math.Abs(y)/s.ColScale[s.Nx+j])
 	}
@@ -31,7 +32,7 @@ func (s *System) SignsAt(z []float64) Signs {
 	}
 	// What is left of terms that cancel is rounding: an answer that is 0 in all its entries has no size of its own, but that of its rows' terms, and of the forces
 	// that H makes values of; and so have forces, of values that H makes forces of.
-	noise, pushNoise := make([]float64, s.parts), make([]float64, s.parts)
+	noise, pushNoise := make([]float64, len(s.blocks)), make([]float64, len(s.blocks))
 	for i, t := range terms {
 		if k := s.partOf(i); k >= 0 {
 			raise(&noise[k], 0x1p-45*t*s.rowUnit(i))
@@ -73,48 +74,42 @@ func (s *System) SignsAt(z []float64) Signs {
 
 func raise(v *float64, to float64) { *v = math.Max(*v, to) }
 
-// connect numbers the parts of the follower's variables that neither rows nor H connect.
+// Block is a part of the follower's variables that neither rows nor H join to others: its entries of y, and the lower rows on them, both ascending.
+type Block struct{ Y, Rows []int }
+
+// Blocks are the blocks of the follower's variables; rows that read no y are in none.
+func (s *System) Blocks() []Block { return s.blocks }
+
+// connect finds the blocks, and of each entry of y its block and its place there.
 func (s *System) connect() {
-	s.part = make([]int, s.Ny)
-	for j := range s.part {
-		s.part[j] = j
-	}
-	root := func(j int) int {
-		for s.part[j] != j {
-			s.part[j] = s.part[s.part[j]]
-			j = s.part[j]
-		}
-		return j
-	}
-	join := func(cols []int) {
-		for _, j := range cols[min(1, len(cols)):] {
-			s.part[root(j)] = root(cols[0])
-		}
-	}
+	classes := sparse.NewClasses(s.Ny)
 	for i := range s.M {
 		cols, _ := s.P.Rows.B.Row(i)
-		join(cols)
+		for _, j := range cols {
+			classes.Join(cols[0], j)
+		}
 	}
 	for j := range s.Ny {
 		cols, vals := s.H.Row(j)
 		for t, c := range cols {
 			if vals[t] != 0 {
-				join([]int{j, c})
+				classes.Join(j, c)
 			}
 		}
 	}
-	number := make([]int, s.Ny)
-	for j := range s.part {
-		if root(j) == j {
-			number[j] = s.parts
-			s.parts++
+	s.part, _ = classes.Number(s.Ny)
+	s.inBlock = make([]int, s.Ny)
+	for _, entries := range classes.Members(s.Ny) {
+		s.blocks = append(s.blocks, Block{Y: entries})
+		for t, j := range entries {
+			s.inBlock[j] = t
 		}
 	}
-	roots := make([]int, s.Ny)
-	for j := range roots {
-		roots[j] = number[root(j)]
+	for i := range s.M {
+		if k := s.partOf(i); k >= 0 {
+			s.blocks[k].Rows = append(s.blocks[k].Rows, i)
+		}
 	}
-	s.part = roots
 }
 
 // partOf is the part of a lower row; -1 where it reads no y.

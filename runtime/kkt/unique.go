@@ -18,76 +18,86 @@ import (
 // There is none where the rows of B_strong and H have the rank Ny; or where those of B_biactive complete it to Ny and a linear program shows
 // that B_biactive d = 0 for all such d.
 func (f *Follower) Unique(ctx context.Context, z []float64) bool {
-	s := f.s
-	signs := s.SignsAt(z)
+	signs := f.s.SignsAt(z)
+	for _, b := range f.s.blocks {
+		if !f.uniqueIn(ctx, b, signs) {
+			return false
+		}
+	}
+	return true
+}
+
+// uniqueIn is Unique for one block, whose d is apart from that of others.
+func (f *Follower) uniqueIn(ctx context.Context, block Block, signs Signs) bool {
+	s, n := f.s, len(block.Y)
 	var q linalg.QR
-	q.Reset(s.Ny)
+	q.Reset(n)
 	span := func(m *sparse.CSR, i int) {
-		row, before := make([]float64, s.Ny), 0.0
+		row, before := make([]float64, n), 0.0
 		cols, vals := m.Row(i)
 		for t, j := range cols {
-			row[j] = vals[t] * s.ColScale[s.Nx+j]
-			before = math.Hypot(before, row[j])
+			if vals[t] != 0 {
+				row[s.inBlock[j]] = vals[t] * s.ColScale[s.Nx+j]
+				before = math.Hypot(before, row[s.inBlock[j]])
+			}
 		}
-		if before == 0 || q.Size() == s.Ny {
+		if before == 0 || q.Size() == n {
 			return
 		}
-		coef, rest := make([]float64, q.Size()+1), make([]float64, s.Ny)
+		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
 		if size := q.Split(row, coef, rest); size > Tolerance*before {
 			q.Push(coef, rest, size)
 		}
 	}
-	var biactive []int
-	for i, kind := range s.P.Rows.Kind {
+	var strong, biactive []int
+	for _, i := range block.Rows {
 		switch {
-		case kind == problem.Equal || signs.Mult[i]:
+		case s.P.Rows.Kind[i] == problem.Equal || signs.Mult[i]:
+			strong = append(strong, i)
 			span(s.P.Rows.B, i)
 		case !signs.Slack[i]:
 			biactive = append(biactive, i)
 		}
 	}
-	for j := range s.Ny {
+	for _, j := range block.Y {
 		span(s.H, j)
 	}
-	if q.Size() == s.Ny {
+	if q.Size() == n {
 		return true
 	}
-	strong := q.Size()
+	rank := q.Size()
 	for _, i := range biactive {
 		span(s.P.Rows.B, i)
 	}
-	if q.Size() < s.Ny || strong == q.Size() {
+	if q.Size() < n || rank == q.Size() {
 		return false
 	}
 	// Maximize the sum of B_biactive d, at most 1.
-	a, p := sparse.Empty(s.Ny), &activeset.Program{N: s.Ny, C: make([]float64, s.Ny)}
-	row := func(m *sparse.CSR, i int, lo, hi float64) {
+	p := &activeset.Program{N: n, C: make([]float64, n), A: sparse.Empty(n)}
+	row := func(m *sparse.CSR, i int, hi, price float64) {
 		cols, vals := m.Row(i)
 		for t, j := range cols {
-			a.Append(j, vals[t]*s.ColScale[s.Nx+j])
+			if vals[t] != 0 {
+				v := vals[t] * s.ColScale[s.Nx+j]
+				p.A.Append(s.inBlock[j], v)
+				p.C[s.inBlock[j]] -= price * v
+			}
 		}
-		a.EndRow()
-		p.RowLo, p.RowHi = append(p.RowLo, lo), append(p.RowHi, hi)
+		p.A.EndRow()
+		p.RowLo, p.RowHi = append(p.RowLo, 0), append(p.RowHi, hi)
 	}
-	for i, kind := range s.P.Rows.Kind {
-		if kind == problem.Equal || signs.Mult[i] {
-			row(s.P.Rows.B, i, 0, 0)
-		}
+	for _, i := range strong {
+		row(s.P.Rows.B, i, 0, 0)
 	}
-	for j := range s.Ny {
+	for _, j := range block.Y {
 		row(s.H, j, 0, 0)
 	}
 	for _, i := range biactive {
-		row(s.P.Rows.B, i, 0, 1)
-		cols, vals := s.P.Rows.B.Row(i)
-		for t, j := range cols {
-			p.C[j] -= vals[t] * s.ColScale[s.Nx+j]
-		}
+		row(s.P.Rows.B, i, 1, 1)
 	}
-	for range s.Ny {
+	for range n {
 		p.Lo, p.Hi = append(p.Lo, math.Inf(-1)), append(p.Hi, math.Inf(1))
 	}
-	p.A = a
 	solver, err := activeset.New(p)
 	if err != nil {
 		return false

@@ -41,14 +41,15 @@ func (f *Follower) UniqueMultipliers(ctx context.Context, z []float64) bool {
 	return ok && !s.move(read, append(free, rising...))
 }
 
-// normal is the row of B that multiplier i weighs, as a column in the relaxation's units: len Ny.
-func (s *System) normal(i int) []float64 {
-	out := make([]float64, s.Ny)
-	cols, vals := s.P.Rows.B.Row(i)
-	for t, j := range cols {
-		out[j] = vals[t] * s.RowScale[j] * s.ColScale[s.Nx+s.Ny+i]
+// normal is the row of B that multiplier i weighs, as a column in the relaxation's units: entries of y and values there.
+func (s *System) normal(i int) (cols []int, vals []float64) {
+	at, b := s.P.Rows.B.Row(i)
+	for t, j := range at {
+		if b[t] != 0 {
+			cols, vals = append(cols, j), append(vals, b[t]*s.RowScale[j]*s.ColScale[s.Nx+s.Ny+i])
+		}
 	}
-	return out
+	return cols, vals
 }
 
 // read are the rows whose multipliers f, or a constraint of the leader, reads: of those in Duals, which are whole families of rows.
@@ -80,24 +81,39 @@ func (s *System) read() map[int]bool {
 
 // move reports whether some combination of the normals of rows that is 0 has a weight on one that is read.
 func (s *System) move(read map[int]bool, rows []int) bool {
-	var q linalg.QR
-	q.Reset(s.Ny)
-	var independent []int
+	spans := make([]struct {
+		linalg.QR
+		rows []int // independent ones
+	}, len(s.blocks))
 	for _, i := range rows {
-		v := s.normal(i)
-		size := linalg.Norm(v)
-		coef, rest := make([]float64, q.Size()+1), make([]float64, s.Ny)
-		if left := q.Split(v, coef, rest); left > Tolerance*size {
+		k := s.partOf(i)
+		if k < 0 { // a normal of 0
+			if read[i] {
+				return true
+			}
+			continue
+		}
+		q, n := &spans[k], len(s.blocks[k].Y)
+		if q.Size() == 0 {
+			q.Reset(n)
+		}
+		v := make([]float64, n)
+		cols, vals := s.normal(i)
+		for t, j := range cols {
+			v[s.inBlock[j]] = vals[t]
+		}
+		coef, rest := make([]float64, q.Size()+1), make([]float64, n)
+		if left := q.Split(v, coef, rest); left > Tolerance*linalg.Norm(v) {
 			q.Push(coef, rest, left)
-			independent = append(independent, i)
+			q.rows = append(q.rows, i)
 			continue
 		}
 		if read[i] {
 			return true
 		}
 		q.Solve(coef[:q.Size()])
-		for k, weight := range coef[:q.Size()] {
-			if read[independent[k]] && math.Abs(weight) > Tolerance {
+		for t, weight := range coef[:q.Size()] {
+			if read[q.rows[t]] && math.Abs(weight) > Tolerance {
 				return true
 			}
 		}
@@ -117,10 +133,9 @@ func (f *Follower) rising(ctx context.Context, free, zero []int) ([]int, bool) {
 	p := &activeset.Program{N: n + len(zero), C: make([]float64, n+len(zero))}
 	entries := []sparse.Entry{}
 	for c, i := range rows {
-		for j, v := range s.normal(i) {
-			if v != 0 {
-				entries = append(entries, sparse.Entry{Row: j, Col: c, Val: v})
-			}
+		cols, vals := s.normal(i)
+		for t, j := range cols {
+			entries = append(entries, sparse.Entry{Row: j, Col: c, Val: vals[t]})
 		}
 		p.Lo, p.Hi = append(p.Lo, math.Inf(-1)), append(p.Hi, math.Inf(1))
 	}

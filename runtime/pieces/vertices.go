@@ -36,16 +36,8 @@ func (v *Solver) vertices(z []float64) (out [][]float64, all bool) {
 	if n == 0 {
 		return nil, true
 	}
-	// Columns are the normals of the rows that hold, in units in which the forces on entries of y, and what they make multipliers, are 1.
 	force, unit := s.Forces(z)
-	b := mat.NewDense(s.Ny, n, nil)
-	for c, i := range held {
-		cols, vals := rows.B.Row(i)
-		for t, j := range cols {
-			b.Set(j, c, vals[t]*unit[i]/force[j])
-		}
-	}
-	null := nullSpace(b)
+	null := v.dependence(held, force, unit)
 	if null == nil {
 		return nil, true
 	}
@@ -139,6 +131,51 @@ func (v *Solver) asPoints(z []float64, held []int, unit []float64, all [][]float
 			v.s.Lambda(point)[i] = l[c] * unit[i]
 		}
 		out = append(out, point)
+	}
+	return out
+}
+
+// dependence is a basis, one a column, of the combinations of the normals of rows that are 0, of each block of the follower's variables apart; nil where there is none. Normals are in
+// units in which the forces on entries of y, and what they make multipliers, are 1.
+func (v *Solver) dependence(rows []int, force, unit []float64) *mat.Dense {
+	s := v.s
+	at := make([]int, s.M) // of a row: its place in rows, and one
+	for c, i := range rows {
+		at[i] = c + 1
+	}
+	var basis [][]float64
+	for _, block := range s.Blocks() {
+		held := slices.DeleteFunc(slices.Clone(block.Rows), func(i int) bool { return at[i] == 0 })
+		if len(held) == 0 {
+			continue
+		}
+		b := mat.NewDense(len(block.Y), len(held), nil)
+		for c, i := range held {
+			cols, vals := s.P.Rows.B.Row(i)
+			for t, j := range cols {
+				k, _ := slices.BinarySearch(block.Y, j)
+				b.Set(k, c, vals[t]*unit[i]/force[j])
+			}
+		}
+		null := nullSpace(b)
+		if null == nil {
+			continue
+		}
+		_, k := null.Dims()
+		for w := range k {
+			d := make([]float64, len(rows))
+			for c, i := range held {
+				d[at[i]-1] = null.At(c, w)
+			}
+			basis = append(basis, d)
+		}
+	}
+	if basis == nil {
+		return nil
+	}
+	out := mat.NewDense(len(rows), len(basis), nil)
+	for w, d := range basis {
+		out.SetCol(w, d)
 	}
 	return out
 }
