@@ -14,11 +14,8 @@ import (
 // and the expressions and spaces they split. A condition on data that was not
 // supplied (abstract binding) is a factor that is 0 or 1, unknown which.
 
-func (e *elaborator) compare(x *lang.Binary) value {
-	u, v := e.operand(x.X), e.operand(x.Y)
-	if u.bad() || v.bad() {
-		return value{}
-	}
+// compare is a comparison of numbers, u of x.X and v of x.Y.
+func (e *elaborator) compare(x *lang.Binary, u, v value) value {
 	if !u.isScalar() || !v.isScalar() {
 		return e.unchecked(x)
 	}

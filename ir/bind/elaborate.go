@@ -161,17 +161,17 @@ func (e *elaborator) expr(x lang.Expr) value {
 	case *lang.IfExpr:
 		return e.ifExpr(x)
 	case *lang.Text:
-		return e.unchecked(x)
+		return written(x.Value)
 	case *lang.Bad, nil:
 		return value{} // the parser has reported it
 	}
 	panic(fmt.Sprintf("bind: no meaning for %T", x))
 }
 
-// operand elaborates an expression that is not a condition.
+// operand elaborates an expression that is not a condition, nor a label that is written out.
 func (e *elaborator) operand(x lang.Expr) value {
 	v := e.expr(x)
-	if v.kind == boolean {
+	if v.kind == boolean || v.set != nil && v.set.written() {
 		return e.unchecked(x)
 	}
 	return v
@@ -312,22 +312,22 @@ func (e *elaborator) unary(x *lang.Unary) value {
 }
 
 func (e *elaborator) binary(x *lang.Binary) value {
-	if x.Op == lang.Eq || x.Op == lang.Ne {
-		if v, ok := e.compareLabels(x); ok {
-			return v
-		}
-	}
 	switch x.Op {
 	case lang.Mul:
 		return e.chain(x)
-	case lang.Lt, lang.Le, lang.Gt, lang.Ge, lang.Eq, lang.Ne:
-		return e.compare(x)
 	case lang.And, lang.Or:
 		return e.logic(x)
 	}
-	u, v := e.operand(x.X), e.operand(x.Y)
-	if u.bad() || v.bad() {
+	u, v := e.expr(x.X), e.expr(x.Y)
+	switch {
+	case u.bad() || v.bad():
 		return value{}
+	case u.kind == boolean || v.kind == boolean:
+		return e.unchecked(x)
+	case x.Op.Precedence() == lang.CompareLevel && (u.set != nil || v.set != nil):
+		return e.compareLabels(x, u, v)
+	case x.Op.Precedence() == lang.CompareLevel:
+		return e.compare(x, u, v)
 	}
 	if !u.isScalar() || !v.isScalar() {
 		if _, f := elab.Arithmetic(x, u.typ(), v.typ(), false); f != nil {

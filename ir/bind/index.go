@@ -29,9 +29,8 @@ func (e *elaborator) index(x *lang.Index) value {
 	v := e.numeric(x.X)
 	if v.bad() {
 		for _, s := range x.Subs { // report what is wrong there too
-			if _, label := s.Lo.(*lang.Text); !label {
-				e.subscript(s, 0)
-			}
+			e.expr(s.Lo)
+			e.expr(s.Hi)
 		}
 		return value{}
 	}
@@ -62,7 +61,7 @@ func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, 
 		var good bool
 		if d := t.Dims[k].(dim); d.set != nil {
 			sel, good = e.along(subs, d, x)
-		} else if sel, good = e.subscript(subs[0], d.n); good {
+		} else if sel, good = e.subscript(subs[0], e.expr(subs[0].Lo), d.n); good {
 			good = e.inRange(sel, subs[0], x, d)
 		}
 		ok = ok && good
@@ -72,12 +71,11 @@ func (e *elaborator) selectors(x *lang.Index, t ir.Type, s *space) ([]selector, 
 	return sels, s, ok
 }
 
-// subscript evaluates one subscript along a dimension.
-func (e *elaborator) subscript(sub lang.Subscript, dim int) (selector, bool) {
+// subscript evaluates one subscript, which begins with lo, along a dimension.
+func (e *elaborator) subscript(sub lang.Subscript, lo value, dim int) (selector, bool) {
 	if sub.All {
 		return selector{width: dim, all: true, pos: expr.Sequence(0, dim)}, true
 	}
-	lo := e.expr(sub.Lo)
 	if sub.Hi != nil {
 		return e.rangeSubscript(sub, lo)
 	}

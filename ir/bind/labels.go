@@ -1,6 +1,8 @@
 package bind
 
 import (
+	"strconv"
+
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
@@ -29,19 +31,18 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 	if len(subs) == 1 && subs[0].All {
 		return selector{width: d.n, all: true, pos: expr.Sequence(0, d.n)}, true
 	}
-	if set.number {
-		if v, ok := e.labelIndex(subs[0].Lo); (!ok || v.set == nil) && e.textsOf(subs[0].Lo) == nil {
-			return e.alongNumbers(subs[0], d, x)
-		}
-	}
 	if len(subs) == 1 {
-		el, ok := e.oneElement(subs[0].Lo, set)
+		v := e.expr(subs[0].Lo)
+		if set.number && v.set == nil {
+			return e.alongNumbers(subs[0], v, d, x)
+		}
+		el, ok := e.oneElement(subs[0].Lo, v, set)
 		return selector{single: true, width: 1, space: el.space, pos: el.pos}, ok
 	}
 	parts := make([]elements, len(subs))
 	var s *space
 	for i := range subs {
-		el, ok := e.oneElement(subs[i].Lo, set.parts[i])
+		el, ok := e.oneElement(subs[i].Lo, e.expr(subs[i].Lo), set.parts[i])
 		if !ok {
 			return selector{}, false
 		}
@@ -72,19 +73,26 @@ func (e *elaborator) along(subs []lang.Subscript, d dim, x *lang.Index) (selecto
 	return sel, true
 }
 
-// labelIndex is the value of an index that is read by name; ok is false for
-// other expressions.
-func (e *elaborator) labelIndex(x lang.Expr) (value, bool) {
-	n, ok := x.(*lang.Name)
-	if !ok {
-		return value{}, false
-	}
-	return e.scope.find(n.Name)
+// written is a label that is written out, as an element of a set of its own.
+func written(label string) value {
+	return element(1, &boundSet{labels: []string{label}, n: 1, texts: true})
 }
 
-// alongNumbers evaluates a subscript of a dimension over a set of numbers.
-func (e *elaborator) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (selector, bool) {
-	sel, ok := e.subscript(sub, d.n)
+// written reports the set of a label that is written out.
+func (s *boundSet) written() bool { return s.name == "" }
+
+// asLabel is v, the value of x, where labels are expected: a number is one.
+func asLabel(x lang.Expr, v value) value {
+	if n, ok := elab.Bare(x).(*lang.Number); ok {
+		return written(n.Text)
+	}
+	return v
+}
+
+// alongNumbers evaluates a subscript, which begins with lo, of a dimension over a set of
+// numbers.
+func (e *elaborator) alongNumbers(sub lang.Subscript, lo value, d dim, x *lang.Index) (selector, bool) {
+	sel, ok := e.subscript(sub, lo, d.n)
 	if !ok {
 		return sel, false
 	}
@@ -98,23 +106,9 @@ func (e *elaborator) alongNumbers(sub lang.Subscript, d dim, x *lang.Index) (sel
 	return sel, e.inRange(sel, sub, x, d)
 }
 
-// oneElement evaluates an expression that must be an element of a set.
-func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
-	switch x.(type) {
-	case *lang.Text, *lang.Number:
-		k := set.find(lang.LabelOf(x))
-		if k < 0 && set.fake {
-			k = 0
-		}
-		if k < 0 {
-			e.notIn(x, set)
-			return elements{}, false
-		}
-		return elements{pos: []int{k}}, true
-	}
-	v := e.expr(x)
-	isText := v.kind == integer && v.set != nil && v.set.texts
-	switch {
+// oneElement is the place of v, the value of x, which must be an element of a set.
+func (e *elaborator) oneElement(x lang.Expr, v value, set *boundSet) (elements, bool) {
+	switch v = asLabel(x, v); {
 	case v.bad():
 		return elements{}, false
 	case v.set == nil && set.number:
@@ -130,15 +124,14 @@ func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 			}
 		}
 		return out, true
-	case isText:
-	case v.kind != integer || v.set == nil || v.set.root() != set.root():
+	case v.set == nil || !v.set.texts && v.set.root() != set.root():
 		e.errorf(diag.BindShapes, e.at(x), "an element of `%s` is needed, not %s", set.name, v.describe())
 		return elements{}, false
 	}
 	out := elements{space: v.space, pos: make([]int, len(v.ints))}
 	for k, i := range v.ints {
 		labels := v.set.element(i - 1)
-		if isText {
+		if v.set.texts {
 			out.pos[k] = set.find(labels...)
 		} else {
 			out.pos[k] = v.set.in(set, i-1)
@@ -149,80 +142,84 @@ func (e *elaborator) oneElement(x lang.Expr, set *boundSet) (elements, bool) {
 		case set.fake || v.set.fake:
 			out.pos[k] = 0
 			continue
-		case isText:
-			d := e.errorf(diag.BindLabels, e.at(x), "`%s` is %s, which is not in `%s`", elab.Quote(x), tupleText(labels), set.name)
-			d.Detail = v.space.happens(k)
+		}
+		what := tupleText(labels)
+		switch {
+		case v.set.written():
+			what = "`" + what + "`"
+		case v.set.texts:
+			what = "`" + elab.Quote(x) + "` is " + what + ", which"
+		}
+		d := e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", what, set.name)
+		if d.Detail = v.space.happens(k); v.set.texts {
 			e.b.nearLabel(d, set, labels)
-		default:
-			e.errorf(diag.BindLabels, e.at(x), "%s is not in `%s`", tupleText(labels), set.name).Detail = v.space.happens(k)
 		}
 		return elements{}, false
 	}
 	return out, true
 }
 
-// notIn reports a label that a set does not have.
-func (e *elaborator) notIn(x lang.Expr, set *boundSet) {
-	label := lang.LabelOf(x)
-	e.b.nearLabel(e.errorf(diag.BindLabels, e.at(x), "`%s` is not in `%s`", lang.LabelText(label), set.name), set, []string{label})
-}
-
-// compareLabels is == or != of labels.
-func (e *elaborator) compareLabels(x *lang.Binary) (value, bool) {
-	left, right := elab.Bare(x.X), elab.Bare(x.Y)
-	u, v := e.labelSide(left), e.labelSide(right)
-	if u.set != nil && u.set.texts || v.set != nil && v.set.texts {
-		return e.compareTexts(x, u, v), true
+// compareLabels is == or != of labels, u of x.X and v of x.Y.
+func (e *elaborator) compareLabels(x *lang.Binary, u, v value) value {
+	u, ok := e.among(x.X, u, v)
+	v, ok2 := e.among(x.Y, v, u)
+	if !ok || !ok2 {
+		return value{}
 	}
-	set, of, other := u.set, left, right
-	if set == nil {
-		set, of, other = v.set, right, left
+	out := value{kind: boolean, space: join(u.space, v.space)}
+	if u.unknownText() || v.unknownText() {
+		return e.unknownCondition(x, out.space)
 	}
-	if set == nil {
-		return value{}, false
+	same := func(i, j int) bool { return word(u.set, i) == word(v.set, j) }
+	if u.set != nil && v.set != nil && u.set.root() == v.set.root() {
+		root := u.set.root()
+		same = func(i, j int) bool { return u.set.in(root, i-1) == v.set.in(root, j-1) }
 	}
-	root := set.root()
-	a, ok := e.oneElement(of, root)
-	var c elements
-	switch other.(type) {
-	case *lang.Text, *lang.Number:
-		if c = (elements{pos: []int{root.find(lang.LabelOf(other))}}); c.pos[0] < 0 && !root.fake {
-			e.notIn(other, root)
-			return value{}, true
-		}
-	default:
-		var fine bool
-		c, fine = e.oneElement(other, root)
-		ok = ok && fine
-	}
-	if !ok {
-		return value{}, true
-	}
-	out := value{kind: boolean, space: join(a.space, c.space)}
-	at, ct := out.space.to(a.space), out.space.to(c.space)
+	at, to := out.space.to(u.space), out.space.to(v.space)
 	out.bools = make([]bool, len(at))
 	for k := range at {
-		out.bools[k] = (a.pos[at[k]] == c.pos[ct[k]]) == (x.Op == lang.Eq)
+		out.bools[k] = same(u.ints[at[k]], v.ints[to[k]]) == (x.Op == lang.Eq)
 	}
-	return out, true
+	return out
 }
 
-// labelSide is a side, bare, of a comparison as far as it may be an index over a set.
-func (e *elaborator) labelSide(x lang.Expr) value {
-	switch x := x.(type) {
-	case *lang.Name:
-		v, _ := e.scope.find(x.Name)
-		return v
-	case *lang.Index:
-		if e.textsOf(x) != nil {
-			return e.expr(x)
-		}
-	case *lang.Call:
-		if x.Fn.Name == "next" || x.Fn.Name == "prev" {
-			return e.expr(x)
-		}
+// among is v, the value of a side y of a comparison, as an element of a set or an
+// integer; where it is a label that is written out, it is one of those of the other side.
+func (e *elaborator) among(y lang.Expr, v, other value) (value, bool) {
+	if v = asLabel(y, v); v.set == nil {
+		ints, ok := e.integers(v, e.at(y), "what is compared with a text")
+		return e.asInt(v, ints), ok
 	}
-	return value{}
+	if !v.set.written() {
+		return v, true
+	}
+	root, label := other.set.root(), v.set.labels[0]
+	k := root.find(label)
+	if k < 0 && !root.fake {
+		what, detail := "`"+lang.LabelText(label)+"` is not in `"+root.name+"`", ""
+		if root.texts {
+			what = "no entry of `" + root.name + "` is " + lang.LabelText(label)
+			detail = "it holds " + some(root.labels)
+		}
+		d := e.errorf(diag.BindLabels, e.at(elab.Bare(y)), "%s", what)
+		d.Detail = detail
+		e.b.nearLabel(d, root, []string{label})
+		return value{}, false
+	}
+	return element(k+1, root), true
+}
+
+// unknownText reports a text, or an integer, of data that were not supplied.
+func (v value) unknownText() bool {
+	return v.ints == nil || v.set != nil && v.set.texts && v.set.fake
+}
+
+// word is an element of a set as a text, or an integer where there is no set.
+func word(set *boundSet, i int) string {
+	if set == nil {
+		return strconv.Itoa(i)
+	}
+	return set.element(i - 1)[0]
 }
 
 // ofSet elaborates card, ord, next and prev; ok is false for other names.

@@ -27,7 +27,7 @@ type boundSet struct {
 	within *boundSet   // the set that this is a part of, or nil
 	up     []int       // and the position of each element in it
 	fake   bool        // stands for elements that were not supplied
-	texts  bool        // the values of data of texts, which no array is over
+	texts  bool        // the values of data of texts, or a label that is written out: no array is over them
 
 	place map[string]int // positions by label, made when first asked for
 	down  map[int]int    // positions by that in the root, made likewise

@@ -7,7 +7,6 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
-	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -112,10 +111,10 @@ func (b *binder) givenTexts(s *ir.Symbol, d *lang.Data, entry *data.Entry, dims 
 	return out
 }
 
-// textsOf are the texts that an expression is an entry of, or nil.
-func (e *elaborator) textsOf(x lang.Expr) *texts {
-	n := elab.EntryOf(x)
-	if n == nil || e.library {
+// textsOf are the texts that x is an entry of, or nil.
+func (e *elaborator) textsOf(x *lang.Index) *texts {
+	n, ok := x.X.(*lang.Name)
+	if !ok || e.library {
 		return nil
 	}
 	if _, local := e.scope.find(n.Name); local {
@@ -156,55 +155,6 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 	}
 	for k, p := range place {
 		out.ints[k] = t.codes[p] + 1
-	}
-	return out
-}
-
-// compareTexts is == or != where a side, u of x.X or v of x.Y, is a text.
-func (e *elaborator) compareTexts(x *lang.Binary, u, v value) value {
-	written := func(y lang.Expr, other value) (side value, ok bool) {
-		label := lang.LabelOf(y)
-		set := &boundSet{labels: []string{label}, n: 1}
-		if other.set.find(label) < 0 && !other.set.fake {
-			d := e.errorf(diag.BindLabels, e.at(y), "no entry of `%s` is %s", other.set.name, lang.LabelText(label))
-			d.Detail = "it holds " + some(other.set.labels)
-			e.b.nearLabel(d, other.set, []string{label})
-			return value{}, false
-		}
-		return value{kind: integer, ints: []int{1}, set: set}, true
-	}
-	side := func(y lang.Expr, own, other value) (value, bool) {
-		switch y := elab.Bare(y).(type) {
-		case *lang.Text, *lang.Number:
-			return written(y, other)
-		}
-		if own.set == nil {
-			own = e.expr(y)
-		}
-		if own.bad() || own.kind != integer {
-			return value{}, false
-		}
-		return own, true
-	}
-	a, ok := side(x.X, u, v)
-	c, ok2 := side(x.Y, v, u)
-	if !ok || !ok2 {
-		return value{}
-	}
-	out := value{kind: boolean, space: join(a.space, c.space)}
-	if a.set != nil && a.set.fake || c.set != nil && c.set.fake {
-		return e.unknownCondition(x, out.space)
-	}
-	word := func(s value, i int) string {
-		if s.set == nil {
-			return strconv.Itoa(i)
-		}
-		return s.set.element(i - 1)[0]
-	}
-	at, ct := out.space.to(a.space), out.space.to(c.space)
-	out.bools = make([]bool, len(at))
-	for k := range at {
-		out.bools[k] = (word(a, a.ints[at[k]]) == word(c, c.ints[ct[k]])) == (x.Op == lang.Eq)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	}
 	if isUnknown(x.typ) {
 		for i := range e.Subs {
-			c.subscript(s, &e.Subs[i], nil)
+			c.subscript(s, e, &e.Subs[i], nil)
 		}
 		return unknownOf(x)
 	}
@@ -31,10 +31,10 @@ func (c *checker) index(s *scope, e *lang.Index) value {
 	sizes := make([]ir.Dim, len(groups)) // nil for a single index
 	for i, subs := range groups {
 		var n *poly
-		if set := setOf(dim(x.typ, i)); set != nil {
+		if set := setOf(dim(x.typ, i)); set != nil && set.lo == nil {
 			n = c.alongSet(s, e, subs, set)
 		} else {
-			n = c.subscript(s, &subs[0], dim(x.typ, i))
+			n = c.subscript(s, e, &subs[0], dim(x.typ, i))
 		}
 		if n != nil {
 			sizes[i] = n
@@ -62,8 +62,10 @@ func tupleSet(d ir.Dim) elab.TupleSet {
 }
 
 // subscript checks one subscript against the size n of its dimension (nil if
-// unknown) and returns the size it selects, nil for a single index.
-func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
+// unknown), which may be a set of numbers, and returns the size it selects, nil for a
+// single index. What is out of range of numbers that do not start at 1 is found when
+// the model is bound.
+func (c *checker) subscript(s *scope, e *lang.Index, sub *lang.Subscript, n *poly) *poly {
 	if sub.All {
 		if n == nil {
 			return c.unknownSize()
@@ -71,15 +73,17 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 		return n
 	}
 	if sub.Hi == nil {
-		return c.single(s, sub.Lo, n)
+		return c.single(s, e, sub.Lo, n)
 	}
 	lo := c.integer(s, sub.Lo, "the start of a range")
 	hi := c.integer(s, sub.Hi, "the end of a range")
 	if lo == nil || hi == nil {
 		return c.unknownSize()
 	}
-	c.inRange(s, sub.Lo.Span(), lo, nil)
-	c.inRange(s, sub.Hi.Span(), hi, n)
+	if places(n) {
+		c.inRange(s, sub.Lo.Span(), lo, nil)
+		c.inRange(s, sub.Hi.Span(), hi, n)
+	}
 	size := hi.sub(lo).plus(1)
 	if k, ok := size.constant(); ok && k.Sign() < 0 {
 		c.errorf(s, diag.IndexRange, sub.Span(), "the range `%s` ends before it starts", elab.QuoteSpan(sub.Span()))
@@ -89,26 +93,45 @@ func (c *checker) subscript(s *scope, sub *lang.Subscript, n *poly) *poly {
 
 // single checks a subscript without a range: an index, or a vector of indices
 // known before solving, which selects as many entries.
-func (c *checker) single(s *scope, e lang.Expr, n *poly) *poly {
-	var i *poly
-	switch e.(type) {
-	case *lang.Binary, *lang.Unary:
-		i = c.integer(s, e, "an index")
-	default:
-		v := c.expr(s, e)
-		if v.typ.Kind == ir.VectorType && v.deps == 0 {
-			return dim(v.typ, 0)
+func (c *checker) single(s *scope, e *lang.Index, x lang.Expr, n *poly) *poly {
+	if operates(x) && places(n) {
+		if i := c.integer(s, x, "an index"); i != nil {
+			c.inRange(s, x.Span(), i, n)
 		}
-		if v.typ.Kind == ir.LabelType {
-			c.labelOfPlain(s, e, v, n)
-			return nil
-		}
-		i = c.asInteger(s, e, v, "an index")
+		return nil
 	}
-	if i != nil {
-		c.inRange(s, e.Span(), i, n)
+	switch v := c.expr(s, x); {
+	case v.typ.Kind == ir.VectorType && v.deps == 0:
+		return dim(v.typ, 0)
+	case v.typ.Kind == ir.LabelType && setOf(n) != nil && (v.set != nil || v.text):
+		c.elementOf(s, e, x, v, setOf(n))
+	case v.typ.Kind == ir.LabelType:
+		c.labelOfPlain(s, x, v, n)
+	default:
+		if i := c.asInteger(s, x, v, "an index"); i != nil && places(n) {
+			c.inRange(s, x.Span(), i, n)
+		}
 	}
 	return nil
+}
+
+func operates(x lang.Expr) bool {
+	switch x.(type) {
+	case *lang.Binary, *lang.Unary:
+		return true
+	}
+	return false
+}
+
+// places reports a dimension whose subscripts count from 1, as all do but those over
+// other numbers.
+func places(n *poly) bool {
+	set := setOf(n)
+	if set == nil || set.lo == nil {
+		return true
+	}
+	first, ok := set.lo.constant()
+	return ok && first.Cmp(big.NewRat(1, 1)) == 0
 }
 
 // inRange reports an index that certainly falls outside 1..n, for the indices

@@ -80,20 +80,16 @@ func (c *checker) elements(s *scope, b *lang.Binder, set *indexSet, filtered boo
 	}
 }
 
-// alongSet checks the subscripts of a dimension over a set and returns the
+// alongSet checks the subscripts of a dimension over a set of labels and returns the
 // size that they select, nil for a single element.
 func (c *checker) alongSet(s *scope, e *lang.Index, subs []lang.Subscript, set *indexSet) *poly {
 	if len(subs) == 1 && subs[0].All {
 		return set.size
 	}
-	tuple := set.tuple()
-	if len(tuple) == 1 && set.lo != nil {
-		return c.alongNumbers(s, e, &subs[0], set)
-	}
 	for i := range subs {
 		of := set
 		if len(subs) > 1 {
-			of = tuple[i]
+			of = set.tuple()[i]
 		}
 		if subs[i].Hi != nil || subs[i].All {
 			c.errorf(s, diag.WrongSet, subs[i].Span(), "a dimension over `%s` takes one label, or `:` for all", set.name).Fix =
@@ -103,42 +99,6 @@ func (c *checker) alongSet(s *scope, e *lang.Index, subs []lang.Subscript, set *
 		c.element(s, e, subs[i].Lo, of)
 	}
 	return nil
-}
-
-// alongNumbers checks a subscript of a dimension over a set of numbers.
-func (c *checker) alongNumbers(s *scope, e *lang.Index, sub *lang.Subscript, set *indexSet) *poly {
-	if n, ok := sub.Lo.(*lang.Name); ok && sub.Hi == nil {
-		if v := c.name(s, n); v.typ.Kind == ir.LabelType {
-			c.element(s, e, sub.Lo, set)
-			return nil
-		}
-	}
-	if sub.Hi == nil && c.textDecl(sub.Lo) != nil {
-		c.element(s, e, sub.Lo, set)
-		return nil
-	}
-	if first, ok := set.lo.constant(); ok && first.IsInt() && first.Num().IsInt64() && first.Num().Int64() == 1 {
-		return c.subscript(s, sub, set.size)
-	}
-	return c.shifted(s, sub)
-}
-
-// shifted checks a subscript of a set of numbers that does not start at 1:
-// what is out of range is found when the model is bound.
-func (c *checker) shifted(s *scope, sub *lang.Subscript) *poly {
-	if sub.Hi == nil {
-		if v := c.expr(s, sub.Lo); v.typ.Kind == ir.VectorType && v.deps == 0 {
-			return dim(v.typ, 0)
-		}
-		c.integer(s, sub.Lo, "an index")
-		return nil
-	}
-	lo := c.integer(s, sub.Lo, "the start of a range")
-	hi := c.integer(s, sub.Hi, "the end of a range")
-	if lo == nil || hi == nil {
-		return c.unknownSize()
-	}
-	return c.bounded(s, hi.sub(lo).plus(1), sub.Span())
 }
 
 // element checks a subscript that must be an element of a set.
@@ -152,7 +112,11 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 			return
 		}
 	}
-	v := c.expr(s, x)
+	c.elementOf(s, e, x, c.expr(s, x), set)
+}
+
+// elementOf is element of an expression with a value.
+func (c *checker) elementOf(s *scope, e *lang.Index, x lang.Expr, v value, set *indexSet) {
 	switch {
 	case isUnknown(v.typ) || v.text:
 	case v.typ.Kind == ir.LabelType && v.set != nil && related(v.set, set):
@@ -167,13 +131,15 @@ func (c *checker) element(s *scope, e *lang.Index, x lang.Expr, set *indexSet) {
 }
 
 // labelOfPlain reports a label as the index of a dimension that is a plain
-// size.
+// size or a set of numbers.
 func (c *checker) labelOfPlain(s *scope, e lang.Expr, v value, n *poly) {
 	if n == nil {
 		return // the array is not known, which has been reported
 	}
 	d := c.errorf(s, diag.WrongSet, e.Span(), "`%s` is a label, but this dimension is indexed by numbers", elab.Quote(e))
-	d.Detail = fmt.Sprintf("its size is %s, which is no set", n)
+	if d.Detail = fmt.Sprintf("its size is %s, which is no set", n); setOf(n) != nil {
+		d.Detail = fmt.Sprintf("`%s` is a set of numbers", n)
+	}
 	if v.set != nil {
 		d.Fix = fmt.Sprintf("declare it over `%s`, or write `ord(%s)`", v.set.name, elab.Quote(e))
 	}

@@ -36,19 +36,6 @@ func (c *checker) texts(d *lang.Data) value {
 	return value{typ: t}
 }
 
-// textDecl is the data of texts that an expression is an entry of, or nil.
-func (c *checker) textDecl(e lang.Expr) *lang.Data {
-	n := elab.EntryOf(e)
-	if n == nil || c.symbols[n.Name] == nil {
-		return nil
-	}
-	d, ok := c.symbols[n.Name].symbol.Decl.(*lang.Data)
-	if !ok || d.Type.Kind != lang.KindText {
-		return nil
-	}
-	return d
-}
-
 // textEntry is an entry of data of texts; sizes are what its subscripts select,
 // nil for one entry.
 func (c *checker) textEntry(s *scope, e *lang.Index, sizes []ir.Dim) value {

@@ -21,16 +21,6 @@ func Bare(x lang.Expr) lang.Expr {
 	}
 }
 
-// EntryOf is the name of the array that an expression is an entry of, or nil.
-func EntryOf(x lang.Expr) *lang.Name {
-	index, ok := Bare(x).(*lang.Index)
-	if !ok {
-		return nil
-	}
-	n, _ := index.X.(*lang.Name)
-	return n
-}
-
 // A TupleSet is an index set over which a dimension may be, as far as dealing out
 // subscripts needs it.
 type TupleSet struct {
