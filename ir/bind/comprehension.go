@@ -90,6 +90,11 @@ func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator
 		for k, name := range m.names {
 			s.names, s.at, s.sets = append(s.names, name), append(s.at, pick(m.at[k], at)), append(s.sets, m.setAt(k))
 		}
+		own := m.spans[0]
+		if own.values = s.at[len(s.at)-1]; len(m.names) > 1 {
+			own.values = pick(m.spans[0].values, at)
+		}
+		s.spans = append(s.spans, own)
 	}
 	return e.within(s).withIndices(s), true
 }
@@ -131,7 +136,8 @@ func (e *elaborator) extend(bd *lang.Binder) (*space, bool) {
 	if !ok {
 		return nil, false
 	}
-	if bd.Tuple == nil {
+	out.spans[0].set, out.spans[0].first = set, first
+	if bd.Tuple == nil || set.parts == nil {
 		out.sets = []*boundSet{set}
 		if set.number {
 			out.sets[0] = nil
@@ -183,6 +189,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 				add(t, i)
 			}
 		}
+		out.spans = []span{{dim: dim{n: len(given)}, values: out.at[0]}}
 		return out, true
 	}
 	los, ok := e.bound(bd.Lo)
@@ -203,11 +210,22 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 		return nil, false
 	}
 	grow(total)
+	var own span
 	for t := range parents {
-		for i, hi := ends(t); i <= hi; i++ {
+		lo, hi := ends(t)
+		for i := lo; i <= hi; i++ {
 			add(t, i)
 		}
+		if n := max(hi-lo+1, 0); t == 0 {
+			own.n = n
+		} else if n != own.n {
+			own.n = -1
+		}
 	}
+	if own.values = out.at[0]; len(los) == 1 {
+		own.first = los[0]
+	}
+	out.spans = []span{own}
 	return out, true
 }
 

@@ -56,20 +56,13 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 		e.errorf(diag.BindShapes, e.at(x.Body), "the entries of an array are scalars, not %s", body.describe())
 		return value{}
 	}
-	tuples := e.space.size()
 	var dims []dim
-	total := tuples
-	for k := range x.Binders {
-		d, ok := e.binderDim(&x.Binders[k], tuples)
-		if !ok {
+	for _, d := range inner.space.spans {
+		if d.n < 0 {
+			e.errorf(diag.BindVaryingSize, at, "the ranges of these indices move with each other, so that this is no array")
 			return value{}
 		}
-		dims = append(dims, d)
-		total *= d.n
-	}
-	if total != inner.space.n {
-		e.errorf(diag.BindVaryingSize, at, "the ranges of these indices move with each other, so that this is no array")
-		return value{}
+		dims = append(dims, d.dim)
 	}
 	body = e.lift(body, inner.space, at)
 	out := value{kind: number, item: shapeOf(sizesOf(dims)), space: e.space}.over(dims)
@@ -79,22 +72,4 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 		out.node = e.reshape(out.node, shape, at)
 	}
 	return out
-}
-
-// binderDim is the dimension that an index spans: as many entries as it takes
-// values at the first tuple of the space around it.
-func (e *elaborator) binderDim(b *lang.Binder, tuples int) (dim, bool) {
-	if set := e.setOf(b.Lo); b.Hi == nil && set != nil {
-		return dim{set.n, set}, true
-	}
-	if b.Hi == nil {
-		v := e.expr(b.Lo)
-		return dim{n: v.item.Len()}, !v.bad()
-	}
-	lo, ok := e.bound(b.Lo)
-	hi, ok2 := e.bound(b.Hi)
-	if !ok || !ok2 || tuples == 0 {
-		return dim{}, ok && ok2
-	}
-	return dim{n: max(hi[0]-lo[0]+1, 0)}, true
 }

@@ -91,27 +91,14 @@ func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
 	var out indexed
 	places := make([]int, s.n)
 	total := 1
-	for i := range c.Binders {
-		b := &c.Binders[i]
-		at := s.at[slices.Index(s.names, b.Name.Name)]
-		d := dim{set: e.b.top().setOf(b.Lo)}
-		first := 1
-		switch {
-		case b.Hi == nil && d.set != nil:
-			if d.n = d.set.n; d.set.number {
-				first = d.set.lo
-			}
-		case b.Hi != nil && c.Cond == nil:
-			for _, v := range at {
-				d.n = max(d.n, v)
-			}
-		default:
+	for _, d := range s.spans {
+		if d.set == nil && (c.Cond != nil || d.first != 1 || d.n < 0) {
 			return indexed{}
 		}
-		for k, v := range at {
-			places[k] = places[k]*d.n + v - first
+		for k, v := range d.values {
+			places[k] = places[k]*d.n + v - d.first
 		}
-		out.dims, total = append(out.dims, d), total*d.n
+		out.dims, total = append(out.dims, d.dim), total*d.n
 	}
 	if c.Cond == nil && total != s.n || axesOf(out.dims) == nil {
 		return indexed{}

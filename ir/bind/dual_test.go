@@ -16,17 +16,20 @@ func TestDualOfConditionedFamily(t *testing.T) {
 set city = {"Rome", "Oslo", "Riga"}
 set hour = 0..2
 set road(from, to) within city * city = {("Rome", "Oslo"), ("Oslo", "Riga"), ("Riga", "Rome")}
+set way within city * city = {("Riga", "Oslo"), ("Rome", "Riga"), ("Riga", "Rome"), ("Oslo", "Riga")}
 upper {
   var x: real in box(1, 2)
-  minimize x^2 + sum(dual(cap)) + sum(dual(tie))
+  minimize x^2 + sum(dual(cap)) + sum(dual(tie)) + sum(dual(lane))
 }
 lower {
   var y: [city, hour]
   var flow: [road]
-  minimize sumsq(y - x) + sumsq(flow)
+  var load: [way]
+  minimize sumsq(y - x) + sumsq(flow) + sumsq(load)
   subject to
     cap: forall c in city, h in hour if h > 0 and c != "Oslo": y[c, h] <= 0
     tie: forall (i, j) in road if i != "Rome": flow[i, j] <= 0
+    lane: forall (i, j) in way if i != "Rome": load[i, j] <= 0
 }
 report {
   all = dual(cap)
@@ -34,6 +37,7 @@ report {
   out = dual(cap)["Oslo", 2]
   road = dual(tie)["Riga", "Rome"]
   ties = [dual(tie)["Rome", "Oslo"], dual(tie)["Oslo", "Riga"]]
+  lanes = dual(lane)
   late = sum(c in city, h in hour if h > 0: h * dual(cap)[c, h])
 }
 `
@@ -42,7 +46,7 @@ report {
 	for k := range p.Duals {
 		y[p.Lower.Dim+k] = float64(k + 1)
 	}
-	want := map[string][]float64{"all": {0, 1, 2, 0, 0, 0, 0, 3, 4}, "one": {3}, "out": {0}, "road": {6}, "ties": {0, 5}, "late": {1 + 2*2 + 3 + 2*4}}
+	want := map[string][]float64{"all": {0, 1, 2, 0, 0, 0, 0, 3, 4}, "one": {3}, "out": {0}, "road": {6}, "ties": {0, 5}, "lanes": {7, 0, 8, 9}, "late": {1 + 2*2 + 3 + 2*4}}
 	for _, item := range p.Report {
 		a, err := expr.Eval(item.Node, []float64{1}, y)
 		if err != nil {

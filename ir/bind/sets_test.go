@@ -487,3 +487,26 @@ func TestAbstractSets(t *testing.T) {
 		t.Errorf("%d entries of flow", prob.Lower.Dim)
 	}
 }
+
+// Brackets around one index change nothing.
+func TestOneIndexInBrackets(t *testing.T) {
+	p := mustBind(t, compile(t, "one", `model one
+set node = {"a", "b", "c"}
+set hour = 5..7
+data w: [node] = [1, 2, 4]
+upper {
+  var x: real in box(0, 1)
+  minimize x^2
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+report {
+  r = sum((i) in node: ord(i) * w[i]) + sum((h) in hour: h)
+}
+`), &data.Set{})
+	if got, err := expr.Scalar(p.Report[0].Node, []float64{0}, []float64{0}); err != nil || got != 1+4+12+5+6+7 {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -88,9 +88,18 @@ type space struct {
 	up     []int // tuple of the parent each tuple belongs to, ascending; zeros without parent
 	depth  int
 	mask   *expr.Node  // 0 or 1 a tuple, where a condition is on data that was not supplied
-	names  []string    // the binders, for messages
-	at     [][]int     // their values, one list a binder
+	names  []string    // the indices, for messages
+	at     [][]int     // their values, one list an index
 	sets   []*boundSet // the sets that they are elements of; nil for numbers
+	spans  []span      // of the binders that declare them
+}
+
+// span is what the indices of a binder run over, as a dimension, whose n is -1 where that
+// differs from tuple to tuple of the indices around it.
+type span struct {
+	dim
+	first  int   // value of the first place; 0 of a vector, and where it differs likewise
+	values []int // for each tuple of the space; of elements of a set their positions from first
 }
 
 // size is the number of tuples: 1 outside all comprehensions, where s is nil.

@@ -64,6 +64,28 @@ func TestCarelessModel(t *testing.T) {
 	}
 }
 
+// Lists and arrays within each other are looked at once each, however deep they are.
+func TestNestedListsInLinearTime(t *testing.T) {
+	const depth = 60 // twice as many steps a level would not end
+	lists := strings.Repeat("[", depth) + "x" + strings.Repeat("; x]", depth)
+	arrays := strings.Repeat("[i in ", depth) + "[1, 2]" + strings.Repeat(": 1]", depth)
+	_, diags := checkText(t, "nested.blv", fmt.Sprintf(`model nested
+upper {
+  var x: vector[2]
+  minimize sumsq(x) + sum(%s) + sum(%s)
+}
+lower {
+  var y: vector[2]
+  minimize sumsq(y - x)
+}
+`, lists, arrays))
+	for _, d := range diags {
+		if d.Code != diag.Hides {
+			t.Error(d)
+		}
+	}
+}
+
 // Definitions come after what they need, whatever the order of the file.
 func TestOrder(t *testing.T) {
 	p, diags := checkText(t, "order.blv", `model order

@@ -2,7 +2,6 @@ package check
 
 import (
 	"fmt"
-	"math/big"
 
 	"bilevelc/ir"
 	"bilevelc/ir/elab"
@@ -120,26 +119,11 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 		return elab.Unknown
 	}
 	var dims []ir.Dim
-	for i := range r.Binders {
-		if set := c.namedSet(c.global, r.Binders[i].Lo); r.Binders[i].Hi == nil && set != nil {
-			dims = append(dims, set.size)
-			continue
-		}
-		if r.Cond != nil {
+	for _, d := range s.spans {
+		if !d.set && (r.Cond != nil || d.lo == nil || d.lo.key() != constPoly(1).key() || hasKind(d.size, indexAtom)) {
 			return elab.Unknown
 		}
-		v := s.names[r.Binders[i].Name.Name]
-		if v.size == nil {
-			return elab.Unknown
-		}
-		a := s.names[r.Binders[i].Name.Name].size.atoms()[0]
-		if a.lo == nil || a.hi == nil || hasKind(a.hi, indexAtom) {
-			return elab.Unknown
-		}
-		if lo, fixed := a.lo.constant(); !fixed || lo.Cmp(big.NewRat(1, 1)) != 0 {
-			return elab.Unknown
-		}
-		dims = append(dims, a.hi)
+		dims = append(dims, d.size)
 	}
 	return elab.Array(dims...)
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strconv"
 
 	"bilevelc/ir"
@@ -90,7 +91,8 @@ func (c *checker) number(e *lang.Number) value {
 	return v
 }
 
-// list checks [a, b, c]: scalars make a vector, lists a matrix.
+// list checks [a, b, c]: scalars make a vector, lists a matrix, and arrays are put
+// together.
 func (c *checker) list(s *scope, e *lang.ListLit) value {
 	if len(e.Elems) == 0 {
 		c.errorf(s, diag.RaggedList, e.Span(), "an empty list has no shape").Fix = "write `zeros(0)` for a vector without entries"
@@ -99,36 +101,37 @@ func (c *checker) list(s *scope, e *lang.ListLit) value {
 	if elab.IsMatrix(e) {
 		return c.rows(s, e)
 	}
-	if vals := c.blocks(s, e); vals != nil {
-		return c.concatenation(s, e, vals)
+	v, types := c.entries(s, e)
+	if slices.ContainsFunc(types, elab.IsArray) {
+		t, fault := elab.Concatenation(e, types, constPoly(1))
+		if fault != nil {
+			c.fault(s, fault)
+		}
+		for i := range t.Dims {
+			t.Dims[i] = c.bounded(s, dim(t, i), e.Span())
+		}
+		return join(t, v)
 	}
-	v, ok := c.entries(s, e)
-	if !ok {
+	if slices.ContainsFunc(types, isUnknown) {
 		return unknownOf(v)
 	}
-	v.typ = elab.Vector(constPoly(int64(len(e.Elems))))
-	return v
+	return join(elab.Vector(constPoly(int64(len(e.Elems)))), v)
 }
 
-// entries checks the scalars of one list. Numbers are not recorded one by
-// one: a literal may hold very many.
-func (c *checker) entries(s *scope, e *lang.ListLit) (value, bool) {
-	out, ok := value{}, true
-	for _, x := range e.Elems {
+// entries checks the entries of one list: what they contribute to it, and their types, nil
+// where all are numbers. Those are not looked at one by one: a literal may hold very many.
+func (c *checker) entries(s *scope, e *lang.ListLit) (out value, types []ir.Type) {
+	for i, x := range e.Elems {
 		if _, plain := x.(*lang.Number); plain {
 			continue
 		}
 		v := c.operand(s, x)
-		switch {
-		case isUnknown(v.typ):
-			ok = false
-		case !elab.IsScalar(v.typ):
-			c.errorf(s, diag.RaggedList, x.Span(), "the entries of a list are scalars, but `%s` is %s", elab.Quote(x), elab.KindOf(v.typ))
-			ok = false
+		if types == nil {
+			types = slices.Repeat([]ir.Type{elab.Real}, len(e.Elems))
 		}
-		out = join(out.typ, out, v)
+		types[i], out = v.typ, join(out.typ, out, v)
 	}
-	return out, ok
+	return out, types
 }
 
 // rows checks a list of lists.
@@ -142,8 +145,13 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 				"a list of lists is a matrix, row by row"
 			return unknownValue
 		}
-		v, rowOK := c.entries(s, row)
-		out, ok = join(out.typ, out, v), ok && rowOK
+		v, types := c.entries(s, row)
+		out = join(out.typ, out, v)
+		for k, t := range types {
+			if ok = ok && elab.IsScalar(t); elab.IsArray(t) {
+				c.errorf(s, diag.RaggedList, row.Elems[k].Span(), "the entries of a list are scalars, but `%s` is %s", elab.Quote(row.Elems[k]), elab.KindOf(t))
+			}
+		}
 		if width < 0 {
 			width = len(row.Elems)
 		}
@@ -156,8 +164,7 @@ func (c *checker) rows(s *scope, e *lang.ListLit) value {
 	if !ok {
 		return unknownOf(out)
 	}
-	out.typ = elab.Matrix(constPoly(int64(len(e.Elems))), constPoly(int64(width)))
-	return out
+	return join(elab.Matrix(constPoly(int64(len(e.Elems))), constPoly(int64(width))), out)
 }
 
 func entriesText(n int) string {

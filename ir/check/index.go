@@ -224,6 +224,14 @@ func emptyRange(a *atom) bool {
 	return ok && v.Sign() < 0
 }
 
+// A span is how many values an index takes, or the indices of a tuple together; of a
+// range it tells where that starts. size is nil where it is not known.
+type span struct {
+	size *poly
+	lo   *poly
+	set  bool // the values are the elements of an index set
+}
+
 // binders opens a scope with the indices of a comprehension or family. A
 // later range may use earlier indices. filtered: a condition follows.
 func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
@@ -233,28 +241,36 @@ func (c *checker) binders(s *scope, bs []lang.Binder, filtered bool) *scope {
 		if b.Hi == nil {
 			if set, v := c.rangedSet(in, b); set != nil {
 				c.elements(in, b, set, filtered)
+				in.spans = append(in.spans, span{size: set.size, set: true})
 				continue
 			} else if b.Tuple != nil {
 				c.tupleOf(in, b, v)
+				in.spans = append(in.spans, span{})
 				continue
 			}
 		}
 		a := c.newAtom(b.Name.Name, indexAtom)
 		a.filtered = filtered
+		var own span
 		if b.Hi == nil {
-			c.indexSet(in, b)
+			own.size = c.indexSet(in, b)
 		} else {
 			a.lo = c.integer(in, b.Lo, "the start of a range")
 			a.hi = c.integer(in, b.Hi, "the end of a range")
+			if a.lo != nil && a.hi != nil {
+				own = span{size: a.hi.sub(a.lo).plus(1), lo: a.lo}
+			}
 		}
+		in.spans = append(in.spans, own)
 		c.hides(in, b.Name)
 		in.names[b.Name.Name] = value{typ: elab.Int, size: atomPoly(a)}
 	}
 	return in
 }
 
-// indexSet checks S in `i in S`: a vector of integers known before solving.
-func (c *checker) indexSet(s *scope, b *lang.Binder) {
+// indexSet checks S in `i in S`, a vector of integers known before solving, and gives its
+// length, nil after an error.
+func (c *checker) indexSet(s *scope, b *lang.Binder) *poly {
 	v := c.operand(s, b.Lo)
 	switch {
 	case isUnknown(v.typ):
@@ -266,7 +282,10 @@ func (c *checker) indexSet(s *scope, b *lang.Binder) {
 		}
 	case v.deps != 0:
 		c.errorf(s, diag.NotFixed, b.Lo.Span(), "the values of the index `%s` depend on %s", b.Name.Name, c.readText(s, b.Lo, v.deps))
+	default:
+		return dim(v.typ, 0)
 	}
+	return nil
 }
 
 // hides warns of an index that hides another name, and reports one that is
@@ -332,6 +351,37 @@ func (c *checker) comprehension(s *scope, e *lang.Comprehension) value {
 		v.kinks = merge(v.kinks, []site{here})
 	}
 	return v
+}
+
+// arrayOf types [i in 1..n, j in 1..m: e]: one entry for each combination of
+// the indices, whose ranges do not depend on each other.
+func (c *checker) arrayOf(s *scope, e *lang.Comprehension) value {
+	in := c.binders(s, e.Binders, e.Cond != nil)
+	if e.Cond != nil {
+		c.errorf(s, diag.VaryingSize, e.Cond.Span(), "an array has an entry for each combination of its indices, without a condition").Fix =
+			"write the cases with `if c then a else b`"
+	}
+	body := c.operand(in, e.Body)
+	if isUnknown(body.typ) {
+		return unknownOf(body)
+	}
+	if !elab.IsScalar(body.typ) {
+		c.errorf(s, diag.NeedsScalar, e.Body.Span(), "the entries of an array are scalars, but `%s` is %s", elab.Quote(e.Body), elab.KindOf(body.typ))
+		return unknownOf(body)
+	}
+	var dims []ir.Dim
+	for i, d := range in.spans {
+		b := &e.Binders[i]
+		switch {
+		case d.size == nil:
+			return unknownOf(body)
+		case mentions(d.size, in):
+			c.errorf(s, diag.VaryingSize, b.Span(), "the range of `%s` moves with another index, so that this is no array", b.Name.Name)
+			return unknownOf(body)
+		}
+		dims = append(dims, c.bounded(s, d.size, b.Span()))
+	}
+	return join(elab.Array(dims...), body)
 }
 
 // mentions reports whether a size moves with an index of the scope.

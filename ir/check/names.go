@@ -34,6 +34,7 @@ const (
 type scope struct {
 	parent *scope
 	names  map[string]value
+	spans  []span // of the indices that the scope declares, binder by binder
 	frame  *frame // nil outside function bodies
 	id     int
 	// guarded says that a condition decides whether this is evaluated, so
