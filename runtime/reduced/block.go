@@ -204,6 +204,9 @@ func (b *block) axpy(y []float64, alpha float64, r int) {
 	}
 }
 
+// rounding is what w'Y w has of it, per w'w: entries of Y are products of n terms of rows of length 1 (Higham, sec. 3.5).
+func (b *block) rounding() float64 { return float64(len(b.ys)) * 0x1p-53 }
+
 // blockOf is that of row r.
 func (f *follower) blockOf(r int) *block { return &f.blocks[f.owner[r]] }
 
@@ -441,6 +444,12 @@ func (z *part) set(rows []int) bool {
 		for q := range p {
 			v := (z.z[p*k+q] + z.z[q*k+p]) / 2
 			z.z[p*k+q], z.z[q*k+p] = v, v
+		}
+	}
+	// 1/Z_pp is what row p has beyond the others, and column p of Z over Z_pp their weights.
+	for p := range k {
+		if row := z.row(p); !(row[p] > z.b.rounding()*linalg.Dot(row, row)) {
+			return false
 		}
 	}
 	return true

@@ -1,5 +1,7 @@
 package reduced
 
+import "bilevelc/runtime/linalg"
+
 // inverse is Z = (Y_SS)^-1 of the rows S that hold, a dense block for each block of the follower, brought up to date by bordering as rows come and go.
 type inverse struct {
 	f     *follower
@@ -82,8 +84,17 @@ func (z *inverse) times(dst, v []float64) {
 	}
 }
 
-// column is u = Z Y_Sj, by which the rows of S move with lambda_j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1.
+// column is u = Z Y_Sj, by which the rows of S move with lambda_j, and the pivot Y_jj - Y_jS u: what row j has beyond them, between 0 and 1, and 0 where
+// rounding may be all of it: it is w'Y w of the weights w = (1, -u).
 func (z *inverse) column(j int) (u []float64, pivot float64) {
+	u, pivot = z.computedColumn(j)
+	if !(pivot > 4*z.f.blockOf(j).rounding()*(1+linalg.Dot(u, u))) { // four times, so that rows that were found independent in one order are so in others
+		pivot = 0
+	}
+	return u, pivot
+}
+
+func (z *inverse) computedColumn(j int) (u []float64, pivot float64) {
 	if q := z.f.sparse; q != nil {
 		a := make([]float64, z.f.n)
 		q.b.AddRow(a, j, 1)
