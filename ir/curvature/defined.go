@@ -66,11 +66,15 @@ func (s *study) departure(n *expr.Node) *escape {
 	if e.between != "" {
 		need = e.between
 	}
+	var there []Interval // the argument at one point
 	for k, u := range s.rangeOf(e.arg) {
 		switch e.of(u, k) {
 		case inside:
 		case atEdge:
-			if s.convexWhereDefined(n, e.arg) {
+			if there == nil {
+				there = s.onePoint(e.arg)
+			}
+			if (s.varies(e.arg) || !there[k].contains(0)) && s.convexWhereDefined(n, e.arg) {
 				continue
 			}
 			fallthrough
@@ -79,6 +83,28 @@ func (s *study) departure(n *expr.Node) *escape {
 		}
 	}
 	return nil
+}
+
+// onePoint is the range of an argument at one point of the box. One that does not vary within the study is fixed where its set is not to be empty: it may be 0
+// everywhere, in a range that ends there, as (x - x)^2 is; one that is not 0 at a point is so almost nowhere, for what is composed of smooth operations is analytic.
+func (s *study) onePoint(arg *expr.Node) []Interval {
+	inner := func(box []Interval) []float64 {
+		p := make([]float64, len(box))
+		for i, u := range box {
+			switch lo, hi := !math.IsInf(u.Lo, 0), !math.IsInf(u.Hi, 0); {
+			case lo && hi:
+				p[i] = u.Lo + 0.618*(u.Hi-u.Lo) // no symmetric place
+			case lo:
+				p[i] = u.Lo + 1
+			case hi:
+				p[i] = u.Hi - 1
+			default:
+				p[i] = 0.618
+			}
+		}
+		return p
+	}
+	return newStudy(s.graph, arg, s.wrt, at(inner(s.dom.x), inner(s.dom.y)), s.work).rangeOf(arg)
 }
 
 // position is how a range lies to the set where an operation is smooth.

@@ -319,6 +319,7 @@ func TestDomains(t *testing.T) {
 		{"-sum(sqrt(1 + y))", "", []Outcome{unknown}},
 		{"1 / (x[1] + 0.5)", "", []Outcome{unknown, refuted}},
 		{"1 / (x[1] + 1.5)", "", []Outcome{proved}},
+		{"1 / ((x[1] - x[1]) * (x[1] - x[1]))", "", []Outcome{unknown, refuted}},
 		{"-10 * sum((y - x) .^ 0.1)", "x + 3 <= y <= x + 4", []Outcome{proved}},
 		{"10 * sum((y - x) .^ 0.1)", "x <= y <= x + 4", []Outcome{unknown, refuted}},
 	} {
