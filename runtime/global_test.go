@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"bilevelc/internal/members"
 )
 
 // searched is a linear bilevel program that takes a search of some nodes.
@@ -41,9 +43,7 @@ func searched(t *testing.T, rng *rand.Rand, n int) *Problem {
 
 // The document of a search says how bound and objective went, verify checks it, and observers are told the same; times are not in the seal.
 func TestCourseOfASearch(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 9))
+	rng := members.Rand(t, 9)
 	traced := 0
 	for range 12 {
 		p := searched(t, rng, 10)
@@ -122,9 +122,7 @@ func sealIn(t *testing.T, text []byte) string {
 
 // WriteProof and VerifyProof are the command's --proof for programs, and a search that was cut short has a proof of its bound, too.
 func TestProofsOfResults(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 10))
+	rng := members.Rand(t, 10)
 	proved, short := 0, 0
 	for k := 0; k < 12 || short == 0 && k < 200; k++ {
 		p := searched(t, rng, 9)
@@ -171,9 +169,7 @@ func TestProofsOfResults(t *testing.T) {
 // What is said to be proved is so relative to F, in whatever units variables are, with the bound of the search and with the one that its proof shows. The terms of f are between -1 and 1 times
 // numbers of size 1 in all units.
 func TestProvedInAllUnits(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 11))
+	rng := members.Rand(t, 11)
 	proved := 0
 	for range 12 {
 		const n = 4 // x[1], y[1], y[2], y[3]

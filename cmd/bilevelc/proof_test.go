@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -76,9 +77,7 @@ func firstFailure(out string) string {
 // twice, a file cut, a proof of another model, a higher bound with a seal of its own. A weight that is changed is refused, or leaves
 // a bound that is as high.
 func TestProofsByTheCommand(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 7))
+	rng := members.Rand(t, 7)
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
 	previous := ""

@@ -3,16 +3,15 @@ package certify
 import (
 	"math"
 	"math/big"
-	"math/rand/v2"
 	"testing"
+
+	"bilevelc/internal/members"
 )
 
 // Intervals hold the exact result of every operation on numbers of any size, are no wider than rounding makes them, and are a point where
 // the result is a double.
 func TestIntervalsHoldExactResults(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := members.Rand(t, 1)
 	number := func() float64 {
 		if rng.IntN(3) == 0 {
 			return float64(rng.IntN(41) - 20)

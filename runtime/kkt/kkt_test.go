@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"bilevelc/internal/kkttest"
+	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 )
 
 // f reads as what it is, matrices are those of g, and strong duality adds nothing to f at the follower's answers.
 func TestSystemIsThatOfTheProblem(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := members.Rand(t, 1)
 	answered := 0
 	for k := range 60 {
 		p := kkttest.Random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)
@@ -88,9 +87,7 @@ func TestApplies(t *testing.T) {
 
 // A branch problem's multipliers make up the gradient of f, strong duality taken out of them again, with the signs of each kind of row.
 func TestMultipliersMakeUpTheGradient(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := members.Rand(t, 2)
 	solved := 0
 	for k := range 60 {
 		p := kkttest.Random(rng, 3, 4, 2, k%2 == 0, k%3 == 0)

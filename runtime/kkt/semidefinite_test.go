@@ -2,17 +2,15 @@ package kkt
 
 import (
 	"math"
-	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 )
 
 // Whether a matrix is semidefinite does not depend on the units of its variables: one of the diagonal 1 and one other pair of entries r is so where |r| <= 1.
 func TestSemidefiniteInAllUnits(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := members.Rand(t, 1)
 	for range 200 {
 		r := 0.9
 		if rng.IntN(2) == 0 {

@@ -3,17 +3,17 @@ package pieces_test
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"bilevelc/internal/kkttest"
+	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
 )
 
-// members is how many random problems a test draws.
-const members = 300
+// draws is how many random problems a test makes.
+const draws = 300
 
 // least is the minimum of f over all branches that hold a pair of each list on either side, those of fixed on their own: by enumeration.
 func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
@@ -48,11 +48,9 @@ func least(t *testing.T, s *kkt.System, fixed []kkt.Fix, open []int) float64 {
 // A local solution is a minimum over all branches that meet at it, by enumeration of them; it is feasible, no higher than its start, and its multipliers make up
 // the gradient of f with the signs of strong stationarity.
 func TestLocalSolutions(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := members.Rand(t, 1)
 	solved, kinks := 0, 0
-	for k := range members {
+	for k := range draws {
 		p := kkttest.Random(rng, 3, 3, 2, k%2 == 0, k%3 == 0)
 		s, err := kkt.New(p)
 		if err != nil {
@@ -114,19 +112,17 @@ func TestLocalSolutions(t *testing.T) {
 			}
 		}
 	}
-	if solved < members/3 || kinks < members/10 {
-		t.Errorf("%d of %d solved, %d of them at a kink: that says too little", solved, members, kinks)
+	if solved < draws/3 || kinks < draws/10 {
+		t.Errorf("%d of %d solved, %d of them at a kink: that says too little", solved, draws, kinks)
 	}
 }
 
 // No direction of x lowers F to first order at a local solution, by differences of F itself, and away from kinks the hypergradient is what these differences are.
 func TestSlopesByDifferences(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := members.Rand(t, 2)
 	const h = 1e-6
 	looked, several := 0, 0
-	for k := range members {
+	for k := range draws {
 		p := kkttest.Random(rng, 3, 3, 2, true, k%3 == 0)
 		p.Facts.StrongConvexity = 1 // each entry of y curves g by at least that
 		s, err := kkt.New(p)
@@ -170,7 +166,7 @@ func TestSlopesByDifferences(t *testing.T) {
 			}
 		}
 	}
-	if looked < members || several == 0 {
+	if looked < draws || several == 0 {
 		t.Errorf("%d looks, %d points with several multipliers: that says too little", looked, several)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"bilevelc/internal/kkttest"
-	drawn "bilevelc/internal/members"
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/pieces"
@@ -15,9 +15,9 @@ import (
 // At x = 0 the rows y_1 >= 0 and y_1 >= k x of a follower who minimizes c_1 y_1 - c_2 y_2 over them and y_2 <= 0 are one: either has the multiplier. With the second of them F = -a y_1
 // falls to x = 1, whatever sizes c_1, c_2, k and a are of.
 func TestVerticesOfMultipliersOfAnySize(t *testing.T) {
-	rng := drawn.Rand(t, 5)
+	rng := members.Rand(t, 5)
 	size := func() float64 { return (0.5 + rng.Float64()) * math.Pow(10, float64(rng.IntN(11)-5)) }
-	for k := range drawn.Of(100, 2000) {
+	for k := range members.Of(100, 2000) {
 		c1, c2, steep, a := size(), size(), size(), size()
 		linear := func(c ...float64) *kkttest.Quadratic {
 			return &kkttest.Quadratic{Nx: 1, Ny: 2, M: make([]float64, 9), C: c}

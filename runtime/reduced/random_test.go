@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -320,9 +321,7 @@ func sameButFor(s *kkt.System, p *kkt.Point, z []float64) bool {
 // No point next to one that is returned has a smaller F, F is that of the follower's exact answer, the multipliers are those of a strongly stationary point, and, where f
 // is convex, the point minimizes f on each branch that meets there.
 func TestRandom(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := members.Rand(t, 3)
 	stationary, kinks, branches := 0, 0, 0
 	const cases = 400
 	for c := range cases {

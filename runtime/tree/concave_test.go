@@ -11,6 +11,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
@@ -196,9 +197,7 @@ func matVec(a mat.Matrix, v mat.Vector) *mat.VecDense {
 
 // Where f is not convex, the optimum is that of all faces of all branches, and its proof shows it.
 func TestConcaveObjectivesAreProved(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 12))
+	rng := members.Rand(t, 12)
 	proved, open, short, split, nodes, forged := 0, 0, 0, 0, int64(0), map[string]int{}
 	number := regexp.MustCompile(`-?\d+\.?\d*(e[+-]?\d+)?`)
 	for k := range 30 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
@@ -172,9 +173,7 @@ func sums(t *testing.T, rng *rand.Rand, parts int) (*problem.Problem, float64) {
 
 // What a search by parts says is what all branches of each part say, with a proof that certify reads.
 func TestPartsAddUp(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 9))
+	rng := members.Rand(t, 9)
 	count, parts := map[Outcome]int{}, 0
 	for k := range 150 {
 		p, want := sums(t, rng, 2+rng.IntN(3))
@@ -326,9 +325,7 @@ func TestPartsHaveNoProductInCommon(t *testing.T) {
 
 // What links two problems makes one part of theirs: a product of f, a row of X, a constraint of the leader, a row or a product of the follower.
 func TestWhatLinksPartsIsSearchedTogether(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 10))
+	rng := members.Rand(t, 10)
 	for k := range 60 {
 		p := join(rng, []*problem.Problem{apart(rng), apart(rng)})
 		f, g := p.F.(*joined), p.G.(*joined)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/certify"
@@ -145,9 +146,7 @@ func byFollower(t *testing.T, p *problem.Problem) float64 {
 
 // Binary leaders: the search finds what enumeration over x finds, its proof is accepted, and it takes no more nodes than the binary entries have branches.
 func TestBinaryLeadersByEnumeration(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 5))
+	rng := members.Rand(t, 5)
 	const slack = 1e-5 // the second program's slack of 1e-10, times what multipliers make of it
 	feasible, products := 0, 0
 	for k := range 120 {
@@ -198,7 +197,7 @@ func TestBinaryLeadersByEnumeration(t *testing.T) {
 
 // A continuous entry beside binary ones leaves strong duality an inequality. At every point of the system, with its products, all rows hold.
 func TestRowsOfProductsHoldAtPoints(t *testing.T) {
-	rng := rand.New(rand.NewPCG(rand.Uint64(), 6))
+	rng := members.Rand(t, 6)
 	checked := 0
 	for range 200 {
 		p := binaries(rng, 2+rng.IntN(3), 2+rng.IntN(3), rng.IntN(2) == 0)

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime/certify"
 	"bilevelc/runtime/kkt"
 )
@@ -26,9 +27,7 @@ func proofOf(t *testing.T, sys *kkt.System, r *Result) []byte {
 
 // What a search claims is proved, and what is proved is true.
 func TestProofsAreAcceptedAndTrue(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 2))
+	rng := members.Rand(t, 2)
 	count, leaves := map[Outcome]int{}, int64(0)
 	for k := range 300 {
 		is := randomFeatures(rng)
@@ -126,9 +125,7 @@ func forge(rng *rand.Rand, text []byte) (forged []byte, how string, never bool) 
 
 // A forged proof is refused, or shows what is true all the same; none shows more.
 func TestForgedProofsShowNothingFalse(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 3))
+	rng := members.Rand(t, 3)
 	refused, less, true_ := map[string]int{}, map[string]int{}, map[string]int{}
 	for range 150 {
 		p := random(rng, randomFeatures(rng))
@@ -171,9 +168,7 @@ func TestForgedProofsShowNothingFalse(t *testing.T) {
 
 // A bound above the truth has no proof: the writer says so, or what it writes does not show it.
 func TestRaisedBoundsHaveNoProof(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 4))
+	rng := members.Rand(t, 4)
 	tried := 0
 	for range 100 {
 		p := random(rng, randomFeatures(rng))

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
@@ -398,9 +399,7 @@ func refute(t *testing.T, p *activeset.Program, b *activeset.Bounds, sol *active
 
 // What a search says is what all branches say.
 func TestSearchFindsTheLeastOfAllBranches(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
+	rng := members.Rand(t, 1)
 	count, small := map[Outcome]int{}, 0
 	for k := range 400 {
 		is := randomFeatures(rng)
