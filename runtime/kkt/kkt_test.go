@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"bilevelc/internal/kkttest"
@@ -37,6 +38,16 @@ func TestSystemIsThatOfTheProblem(t *testing.T) {
 		}
 		if !s.Objective.Convex || (s.Objective.Dual != nil) != (k%3 == 0) {
 			t.Fatalf("case %d: convex %v, strong duality %v", k, s.Objective.Convex, s.Objective.Dual != nil)
+		}
+		if k%3 == 0 { // concave in x besides: strong duality does not make it convex, and is left out
+			bent := *p
+			f := *p.F.(*kkttest.Quadratic)
+			f.M = slices.Clone(f.M)
+			f.M[0] -= 1
+			bent.F = &f
+			if concave, err := kkt.New(&bent); err != nil || concave.Objective.Convex || concave.Objective.Dual != nil {
+				t.Fatalf("case %d: %v, an objective that is not convex: convex %v, strong duality %v", k, err, concave.Objective.Convex, concave.Objective.Dual != nil)
+			}
 		}
 		follower, err := kkt.NewFollower(s)
 		if err != nil {
