@@ -148,7 +148,7 @@ func random(r *rand.Rand, k kind) *activeset.Program {
 }
 
 // spoil changes a side of a row or variable by a random amount, which often
-// makes the program infeasible, sometimes by a little.
+// makes the program infeasible, sometimes by a little, sometimes since the two sides cross.
 func spoil(r *rand.Rand, b *activeset.Bounds) {
 	lo, hi := b.Lo, b.Hi
 	if len(b.RowLo) > 0 && r.IntN(2) == 0 {
@@ -159,7 +159,9 @@ func spoil(r *rand.Rand, b *activeset.Bounds) {
 	switch {
 	case !math.IsInf(lo[k], 0):
 		lo[k] += by
-		hi[k] = max(hi[k], lo[k])
+		if r.IntN(3) > 0 {
+			hi[k] = max(hi[k], lo[k])
+		}
 	case !math.IsInf(hi[k], 0):
 		hi[k] -= by
 	}

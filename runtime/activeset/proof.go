@@ -22,7 +22,7 @@ func (s *Solver) farkas(p int, sign float64, col []float64) bool {
 func (s *Solver) refineWeights(w []float64, p int) bool {
 	t, st, n := s.tab, s.st, s.program.N
 	for range 3 { // each gains the digits that the tableau has
-		s.transposed(st.g, st.gt, w)
+		s.transposed(st.g, nil, w)
 		clear(st.din)
 		for j := 0; j < n; j++ {
 			if !t.active[j] && j != p {
@@ -39,17 +39,19 @@ func (s *Solver) refineWeights(w []float64, p int) bool {
 	return finite(w)
 }
 
-// transposed sets g to A'w and gt to its absolute terms.
+// transposed sets g to A'w and adds its absolute terms to gt, if that is not nil.
 func (s *Solver) transposed(g, gt, w []float64) {
 	clear(g)
-	clear(gt)
 	for i, v := range w {
 		if v == 0 {
 			continue
 		}
 		for k := s.a.Ptr[i]; k < s.a.Ptr[i+1]; k++ {
-			g[s.a.Col[k]] += v * s.a.Val[k]
-			gt[s.a.Col[k]] += math.Abs(v * s.a.Val[k])
+			term := v * s.a.Val[k]
+			g[s.a.Col[k]] += term
+			if gt != nil {
+				gt[s.a.Col[k]] += math.Abs(term)
+			}
 		}
 	}
 }
