@@ -77,11 +77,11 @@ const (
 	HeldForce
 )
 
-// Side is one quantity that is to be nonnegative: how far a row's activity, or a variable, is above its lower, or below
-// its upper bound in the relaxation.
+// Side is one quantity that is to be nonnegative: how far a row's activity, or a variable, is above its lower bound, or a variable is below
+// its upper one, in the relaxation.
 type Side struct {
-	Row, Var int // the one that it is about; the other is -1
-	Upper    bool
+	Row, Var int  // the one that it is about; the other is -1
+	Upper    bool // of a variable
 }
 
 // Pair is s_i and lambda_i of lower row Row.
@@ -180,8 +180,6 @@ func (s *System) Bounds(dst *activeset.Bounds, fix []Fix) {
 // are sides and both are to be zero, they cross.
 func (d Side) hold(b, from *activeset.Bounds) {
 	switch {
-	case d.Row >= 0 && d.Upper:
-		b.RowLo[d.Row] = from.RowHi[d.Row]
 	case d.Row >= 0:
 		b.RowHi[d.Row] = from.RowLo[d.Row]
 	case d.Upper:
@@ -194,8 +192,6 @@ func (d Side) hold(b, from *activeset.Bounds) {
 // Above is how far the side's quantity is above zero at a point in the relaxation's units.
 func (d Side) Above(r *activeset.Program, scaled []float64) float64 {
 	switch {
-	case d.Row >= 0 && d.Upper:
-		return r.RowHi[d.Row] - r.A.RowDot(d.Row, scaled)
 	case d.Row >= 0:
 		return r.A.RowDot(d.Row, scaled) - r.RowLo[d.Row]
 	case d.Upper:

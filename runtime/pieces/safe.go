@@ -91,17 +91,11 @@ func (v *Solver) interior(ctx context.Context, p *kkt.Point, fix []kkt.Fix) (z [
 	margin := func(k int, side kkt.Side) {
 		// The side's quantity is at least the last variable.
 		from := len(program.RowLo)
-		sign, bound := 1.0, 0.0
+		bound := 0.0
 		switch {
 		case side.Row >= 0:
-			cols, vals := r.A.Row(side.Row)
 			bound = r.RowLo[side.Row]
-			if side.Upper {
-				sign, bound = -1, -r.RowHi[side.Row]
-			}
-			for t, j := range cols {
-				a.Append(j, sign*vals[t])
-			}
+			a.AppendAll(r.A.Row(side.Row))
 		case side.Upper:
 			a.Append(side.Var, -1)
 			bound = -r.Hi[side.Var]

@@ -219,20 +219,7 @@ func (p *plunger) learn(branch, side int, unit float64) {
 // sides are s and lambda of pair k at z, in the relaxation's units.
 func (s *search) sides(k int, z []float64) (slack, mult float64) {
 	pair := &s.sys.Pairs[k]
-	return s.side(pair.Slack, z), s.side(pair.Mult, z)
-}
-
-func (s *search) side(d kkt.Side, z []float64) float64 {
-	r := s.prog
-	switch {
-	case d.Row >= 0 && d.Upper:
-		return r.RowHi[d.Row] - r.A.RowDot(d.Row, z)
-	case d.Row >= 0:
-		return r.A.RowDot(d.Row, z) - r.RowLo[d.Row]
-	case d.Upper:
-		return r.Hi[d.Var] - z[d.Var]
-	}
-	return z[d.Var] - r.Lo[d.Var]
+	return pair.Slack.Above(s.prog, z), pair.Mult.Above(s.prog, z)
 }
 
 // at is where an integer entry splits.
