@@ -11,6 +11,7 @@ import (
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/problem"
 )
 
 // A step keeps equations that are dependent to rounding to its tolerance only: the curvature along what they hold together is no less than f's, and along directions that
@@ -73,4 +74,40 @@ func inSpan(q *linalg.QR, d []float64) []float64 {
 	off := append([]float64(nil), d...)
 	project(q, off)
 	return linalg.Minus(d, off)
+}
+
+// curve is a function of x alone.
+type curve func(x float64) float64
+
+func (f curve) Value(x, _ []float64) float64           { return f(x[0]) }
+func (f curve) GradX(dst, _, _ []float64)              { clear(dst) }
+func (f curve) GradY(dst, _, _ []float64)              { clear(dst) }
+func (f curve) ValueGrad(_, _, x, _ []float64) float64 { return f(x[0]) }
+func (f curve) ValueGradY(_, x, _ []float64) float64   { return f(x[0]) }
+func (f curve) Clone() problem.Function                { return f }
+
+// What falls without end along a direction does so by at least as much at each doubling of the way; what falls towards a limit, however slowly, does not.
+func TestWhatFallsTowardsALimit(t *testing.T) {
+	rng := members.Rand(t, 11)
+	for range members.Of(100, 2000) {
+		size, start, power := math.Pow(10, 6*rng.Float64()-3), 1+rng.Float64(), 0.02+2*rng.Float64()
+		limit := float64(rng.IntN(3) - 1)
+		for _, f := range []struct {
+			name    string
+			at      curve
+			without bool
+		}{
+			{"a power", func(x float64) float64 { return -size * math.Pow(x, power) }, true},
+			{"a logarithm", func(x float64) float64 { return limit - size*math.Log(x) }, true},
+			{"a line", func(x float64) float64 { return limit - size*(x-math.Sin(x)/2) }, true},
+			{"a power of the inverse", func(x float64) float64 { return limit + size*math.Pow(x, -power) }, false},
+			{"the inverse of a logarithm", func(x float64) float64 { return size / math.Log(2+x) }, false},
+			{"a parabola", func(x float64) float64 { return size * (x*x - 1e6*x) }, false},
+		} {
+			v := &Solver{s: &kkt.System{N: 1, Nx: 1, ColScale: []float64{1}, P: &problem.Problem{Dx: 1, F: f.at}}}
+			if got := v.fallsAlong([]float64{start}, []float64{size}); got != f.without {
+				t.Errorf("%s, %g, power %g, from %g: falls without end is %v", f.name, size, power, start, got)
+			}
+		}
+	}
 }
