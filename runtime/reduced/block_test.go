@@ -144,3 +144,22 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("%d solved, %d of them to another point", solved, elsewhere)
 	}
 }
+
+// One follower whose Hessian is known to be sparse has sparse factors, and several have dense blocks, while none is large.
+func TestSparseFactorsAreForOneFollower(t *testing.T) {
+	rng := members.Rand(t, 32)
+	for range members.Count(100) {
+		p := followersApart(rng)
+		if reduced.Sparse(p) {
+			t.Error("sparse factors without a pattern")
+		}
+		p.Facts.HessianPattern = sparse.Empty(p.Dy)
+		if reduced.Sparse(p) {
+			t.Errorf("sparse factors for %d small followers", len(p.Blocks))
+		}
+		p.Blocks = p.Blocks[:1]
+		if !reduced.Sparse(p) {
+			t.Error("no sparse factors for one follower")
+		}
+	}
+}
