@@ -2,13 +2,87 @@ package outer
 
 import (
 	"context"
+	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/oracle/oracletest"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/status"
 )
+
+// Starts lie in X: evenly in a box, and next to an end that is alone, or none, within 2 units of 1, 10 and 100 times the size of the first one's distance from it, in turn, and over all of that.
+func TestStartsFillTheirSet(t *testing.T) {
+	rng := members.Rand(t, 5)
+	const count = 600
+	for range members.Of(20, 200) {
+		center, inf := 10*rng.NormFloat64(), math.Inf(1)
+		below, above := center-10*rng.Float64(), center+10*rng.Float64()
+		set := &problem.Set{Lo: []float64{below, below, -inf, -inf}, Hi: []float64{above, inf, above, inf}}
+		draw := Starts([]float64{center, center, center, center}, set, rng.Uint64())
+		if x := draw(0); x[0] != center {
+			t.Errorf("the first start is %v, not %v", x[0], center)
+		}
+		var reach [3][4]float64 // the farthest of each scale, over what it may be
+		for k := 1; k <= count; k++ {
+			x, turn := draw(k), (k-1)%3
+			scale := math.Pow(10, float64(turn))
+			for j, share := range []float64{(x[0] - below) / (above - below), (x[1] - below) / (2 * scale * (1 + center - below)), (above - x[2]) / (2 * scale * (1 + above - center)),
+				math.Abs(x[3]-center) / (scale * (1 + math.Abs(center)))} {
+				if share < 0 || share > 1+1e-12 {
+					t.Errorf("entry %d of start %d is %v: %v of its way", j, k, x[j], share)
+				}
+				reach[turn][j] = math.Max(reach[turn][j], share)
+			}
+		}
+		for turn, far := range reach {
+			for j, share := range far {
+				if share < 0.9 { // 200 draws that all keep to 9/10 of the way: one in 1e9
+					t.Errorf("entry %d comes no farther than %v of its way, with the factor %v", j, share, math.Pow(10, float64(turn)))
+				}
+			}
+		}
+	}
+}
+
+// A start that ended is the same to a run that goes on from what was kept of it; one that does not say how it ended, or whose point is another problem's, is refused.
+func TestStartsThatEndedAreKept(t *testing.T) {
+	rng := members.Rand(t, 6)
+	for k := range 12 {
+		e := &Ended{Status: status.Solved, Reason: "stationary", F: rng.NormFloat64(), Penalty: rng.Float64(), Iterations: rng.IntN(100), Evaluations: rng.IntN(100), Calls: problem.Calls{F: 3, GradG: 7}}
+		if k%3 > 0 {
+			e.X = []float64{rng.NormFloat64(), rng.NormFloat64()}
+		}
+		text, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Ended
+		if err := json.Unmarshal(text, &read); err != nil {
+			t.Fatal(err)
+		}
+		if err := read.valid(2); err != nil {
+			t.Error(err)
+		}
+		r := read.result()
+		if (r.Best == nil) != (e.X == nil) || r.Status != e.Status || r.Reason != e.Reason || r.Iterations != e.Iterations || r.Evaluations != e.Evaluations || r.Calls != e.Calls {
+			t.Errorf("%+v is read as %+v", e, r)
+		}
+		if e.X != nil && (!slices.Equal(r.Best.X, e.X) || r.Best.F != e.F || r.Best.Penalty != e.Penalty) {
+			t.Errorf("%+v is read as the point %+v", e, r.Best)
+		}
+		if err := read.valid(3); (err == nil) != (e.X == nil) {
+			t.Errorf("a point of 2 entries for 3: %v", err)
+		}
+		read.Status = status.Running
+		if read.valid(2) == nil {
+			t.Error("a start that ended is running")
+		}
+	}
+}
 
 // Of values that tie to rounding a certified one is preferred; of others the least.
 func TestBestOfStarts(t *testing.T) {
