@@ -312,6 +312,110 @@ func TestParametersByHandAreNotTheTheorems(t *testing.T) {
 	}
 }
 
+// Constants that were estimated are not called given: not where one of the two was.
+func TestConstantsThatAreEstimatedSaySo(t *testing.T) {
+	for _, name := range []string{"oigrm", "izo", "pigd"} {
+		for k, given := range []method.Values{{}, {"lipschitz": 2.0}, {"gap": 3.0}, {"lipschitz": 2.0, "gap": 3.0}} {
+			values := method.Values{"delta": 0.5, "epsilon": 0.5}
+			if name == "pigd" {
+				values["steps"] = "plain"
+			}
+			maps.Copy(values, given)
+			r := ran(t, linear(1, -1), name, made(t, name, values), outer.Options{Start: []float64{0, 0}, Seed: 1, Limits: outer.Limits{Iterations: 3}})
+			want := "estimated at the start"
+			if k == 3 {
+				want = "as given"
+			}
+			if !strings.Contains(r.Predicted.Basis, want) {
+				t.Errorf("%s with %v: %s", name, given, r.Predicted.Basis)
+			}
+		}
+	}
+}
+
+// A state of a checkpoint that no run has is refused: lengths and radii that are not positive, no number, counts below 0, vectors of another length, samples without gradients.
+func TestStatesThatNoRunHas(t *testing.T) {
+	d := outer.Dimensions{X: 2}
+	sample := func() outer.Sample { return outer.Sample{X: []float64{1, 2}, F: 3, G: []float64{4, 5}} }
+	sampling := func() *goldstein {
+		m := &goldstein{}
+		m.State = goldsteinState{Center: sample(), Lowest: sample(), Radius: 0.1, Target: 0, Length: 0, Gathered: []outer.Sample{sample()}}
+		return m
+	}
+	inexact := func() *pigd {
+		m := &pigd{}
+		m.State = pigdState{X: []float64{1, 2}, First: []float64{0, 0}, Second: []float64{0, 0}, Kept: []float64{1, 2}, Rate: 0.1, Budget: 1}
+		return m
+	}
+	if err := sampling().Valid(d); err != nil {
+		t.Error(err)
+	}
+	if err := inexact().Valid(d); err != nil {
+		t.Error(err)
+	}
+	for k, spoil := range []func(s *goldsteinState){
+		func(s *goldsteinState) { s.Radius = 0 },
+		func(s *goldsteinState) { s.Radius = math.NaN() },
+		func(s *goldsteinState) { s.Target = -1 },
+		func(s *goldsteinState) { s.Target = math.NaN() },
+		func(s *goldsteinState) { s.Length = -1 },
+		func(s *goldsteinState) { s.Steps = -1 },
+		func(s *goldsteinState) { s.Lowest.X = []float64{1} },
+		func(s *goldsteinState) { s.Gathered[0].G = nil },
+	} {
+		m := sampling()
+		if spoil(&m.State); m.Valid(d) == nil {
+			t.Errorf("goldstein: state %d is taken", k)
+		}
+	}
+	for k, spoil := range []func(s *pigdState){
+		func(s *pigdState) { s.T = -1 },
+		func(s *pigdState) { s.Budget = 0 },
+		func(s *pigdState) { s.Rate = 0 },
+		func(s *pigdState) { s.Rate = math.NaN() },
+		func(s *pigdState) { s.Kept = []float64{1} },
+	} {
+		m := inexact()
+		if spoil(&m.State); m.Valid(d) == nil {
+			t.Errorf("pigd: state %d is taken", k)
+		}
+	}
+}
+
+// The line search of goldstein halves its step until F falls by its share (Kiwiel 2007): on L x^2 from 1, in a ball that is nothing beside that, the first step, of twice the length of the one before, is far too long.
+func TestGoldsteinHalvesItsSteps(t *testing.T) {
+	const l, delta = 1e3, 1e-9
+	h := &formula{n: 1, value: func(x []float64) float64 { return l * x[0] * x[0] }, grad: func(x []float64) []float64 { return []float64{2 * l * x[0]} }}
+	m := made(t, "goldstein", method.Values{"delta": delta, "radius": delta, "samples": 1}).(*goldstein)
+	ran(t, h, "goldstein", &longer{goldstein: m, length: 100}, outer.Options{Start: []float64{1}, Seed: 1, Limits: outer.Limits{Iterations: 1}})
+	var lengths []float64
+	for _, x := range h.seen {
+		if far := math.Abs(x[0] - 1); far > 1e-2 {
+			lengths = append(lengths, far)
+		}
+	}
+	if len(lengths) < 4 {
+		t.Fatalf("steps of %v", lengths)
+	}
+	for k, v := range lengths[1:] {
+		if math.Abs(v/lengths[k]-0.5) > 1e-9 {
+			t.Errorf("a step of %v after one of %v", v, lengths[k])
+		}
+	}
+}
+
+// longer is goldstein after a step of some length.
+type longer struct {
+	*goldstein
+	length float64
+}
+
+func (m *longer) Begin(ctx context.Context, run *outer.Run) error {
+	err := m.goldstein.Begin(ctx, run)
+	m.State.Length = m.length
+	return err
+}
+
 // A budget that nobody waits for ends before it begins, with its numbers, unless it
 // was set by hand or the run has a limit.
 func TestBudgetsOutOfReach(t *testing.T) {
