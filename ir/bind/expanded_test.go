@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir/data"
+	"bilevelc/ir/datafile"
 	"bilevelc/lang/diag"
 )
 
@@ -80,5 +82,58 @@ func TestExpandedTerms(t *testing.T) {
 	}
 	if refused < 5 || taken < 5 {
 		t.Errorf("%d refused, %d taken: this decides little", refused, taken)
+	}
+}
+
+// A matrix that is the same for all tuples multiplies what differs from one to the next in one product, on either side, which takes no more than its factors and its result.
+func TestOneMatrixForAllTuples(t *testing.T) {
+	const most = 1000 // entries: 15 tuples of 20, a matrix of 400, and not their 6,000 products
+	for _, c := range []struct {
+		product string
+		fits    bool
+	}{
+		{"A * M[i, :]'", true},
+		{"M[i, :] * A", true},
+		{"(A * x[1]) * M[i, :]'", true},
+		{"(A + i * A) * M[i, :]'", false}, // another matrix for each
+	} {
+		text := "model products\ndata A: matrix[20, 20] ~ normal(0, 1)\ndata M: matrix[15, 20] ~ normal(0, 1)\nupper {\n var x: vector[2] in box(0, 1)\n minimize sum(i in 1..15: sumsq(" +
+			c.product + "))\n}\nlower {\n var y: real\n minimize (y - x[1])^2\n}\n"
+		_, errs := run(compile(t, "products", text), &data.Set{}, Options{Seed: 1}, 0, most)
+		switch {
+		case c.fits && errs.HasErrors():
+			t.Errorf("%s: %v", c.product, errs)
+		case !c.fits && (!errs.HasErrors() || errs[0].Code != diag.BindTooLarge):
+			t.Errorf("%s is no larger than %d entries: %v", c.product, most, errs)
+		}
+	}
+}
+
+// An index that is outside of an array at one of the tuples says at which.
+func TestWhereAnIndexIsOutside(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 11))
+	for range 20 {
+		n, by := 2+rng.IntN(5), 1+rng.IntN(3)
+		set, list := datafile.Read(datafile.JSON, "sizes.json", fmt.Sprintf(`{"n": %d, "by": %d}`, n, by), "")
+		if list.HasErrors() {
+			t.Fatal(list)
+		}
+		bound := func(term string) diag.List {
+			text := "model m\nparam n: int\nparam by: int\ndata v: vector[n] ~ normal(0, 1)\nupper {\n var x: real in box(0, 1)\n minimize x + " + term + "\n}\nlower {\n var y: real\n minimize (y - x)^2\n}\n"
+			_, errs := Bind(compile(t, "m", text), set, Options{Seed: 1})
+			return errs
+		}
+		errs := bound("sum(i in 1..n: v[i + by])")
+		first := n - by + 1 // the first i for which i + by is beyond n
+		if first < 1 {
+			first = 1
+		}
+		if want := fmt.Sprintf("This happens where i = %d.", first); len(errs) == 0 || errs[0].Code != diag.BindIndex || !strings.Contains(errs[0].Detail, want) {
+			t.Errorf("%v: %q, not %q", errs, errs[0].Detail, want)
+		}
+		errs = bound("v[n + by]")
+		if want := fmt.Sprintf("`v` has %d entries along this dimension.", n); len(errs) == 0 || errs[0].Detail != want {
+			t.Errorf("%v: %q, not %q", errs, errs[0].Detail, want)
+		}
 	}
 }
