@@ -140,6 +140,12 @@ func TestEvaluationsOfTies(t *testing.T) {
 	for k := range members.Seeds(t, 150) {
 		rng := rand.New(rand.NewPCG(k, 21))
 		q := drawChooser(rng)
+		unit := []float64{1, 1e-6, 1e6}[k%3] // of F
+		for _, v := range [][]float64{q.w, q.a} {
+			for j := range v {
+				v[j] *= unit
+			}
+		}
 		problems := map[string]*runtime.Problem{"optimistic": bindText(t, q.text("optimistic")), "pessimistic": bindText(t, q.text("pessimistic")),
 			"least_norm": bindText(t, q.text("least_norm"))}
 		for range 4 {
@@ -176,7 +182,7 @@ func TestEvaluationsOfTies(t *testing.T) {
 						continue
 					}
 				}
-				near := func(a runtime.Number, b float64) bool { return math.Abs(float64(a)-b) <= 1e-8*(1+math.Abs(b)) }
+				near := func(a runtime.Number, b float64) bool { return math.Abs(float64(a)-b) <= 1e-8*(unit+math.Abs(b)) }
 				ties := r.Lower.Ties
 				if r.Status != runtime.Solved || !near(r.Upper.Objective, want) || !near(ties.Optimistic, best) || !near(ties.Pessimistic, worst) || ties.Unique != (count == 1) {
 					fail("%s, F %v, %+v; vertices say best %v, worst %v, %d answers", r.Status, r.Upper.Objective, ties, best, worst, count)
@@ -185,9 +191,9 @@ func TestEvaluationsOfTies(t *testing.T) {
 					fail("does not verify: %v, %v", err, report.Failures())
 				}
 				for name, forge := range map[string]func(r *runtime.Result) bool{
-					"F":      func(r *runtime.Result) bool { r.Upper.Objective += 1e-4; return true },
-					"best":   func(r *runtime.Result) bool { r.Lower.Ties.Optimistic -= 1e-4; return true },
-					"worst":  func(r *runtime.Result) bool { r.Lower.Ties.Pessimistic += 1e-4; return true },
+					"F":      func(r *runtime.Result) bool { r.Upper.Objective += runtime.Number(1e-4 * unit); return true },
+					"best":   func(r *runtime.Result) bool { r.Lower.Ties.Optimistic -= runtime.Number(1e-4 * unit); return true },
+					"worst":  func(r *runtime.Result) bool { r.Lower.Ties.Pessimistic += runtime.Number(1e-4 * unit); return true },
 					"unique": func(r *runtime.Result) bool { r.Lower.Ties.Unique = !r.Lower.Ties.Unique; return true },
 					"gradient": func(r *runtime.Result) bool {
 						if len(r.Upper.Hypergradient) == 0 {
@@ -195,14 +201,14 @@ func TestEvaluationsOfTies(t *testing.T) {
 							r.Stationarity.Strict = true
 							return true
 						}
-						r.Upper.Hypergradient[0].Data[0] += 1e-3
+						r.Upper.Hypergradient[0].Data[0] += 1e-3 * unit
 						return true
 					},
 					"slope": func(r *runtime.Result) bool {
 						if len(r.Sensitivity) == 0 || r.Sensitivity[0].Right.Reason != "" {
 							return false
 						}
-						r.Sensitivity[0].Right.Objective += 1e-3
+						r.Sensitivity[0].Right.Objective += runtime.Number(1e-3 * unit)
 						return true
 					},
 				} {
@@ -232,14 +238,14 @@ func TestEvaluationsOfTies(t *testing.T) {
 						}
 						f[i] = (value - best) / h
 					}
-					return f[0], math.Abs(f[0]-f[1]) < 1e-6
+					return f[0], math.Abs(f[0]-f[1]) < 1e-6*unit
 				}
 				if g, ok := r.Upper.Hypergradient.Get("x"); ok {
 					smooth++
 					for j := range x {
 						right, one := slope(j, 1)
 						left, two := slope(j, -1)
-						if !one || !two || math.Abs(right+left) > 1e-6 || math.Abs(right-g.Data[j]) > 1e-6 {
+						if !one || !two || math.Abs(right+left) > 1e-6*unit || math.Abs(right-g.Data[j]) > 1e-6*unit {
 							fail("hypergradient %v; differences in entry %d %v, %v", g.Data, j, right, -left)
 						}
 					}
@@ -253,7 +259,7 @@ func TestEvaluationsOfTies(t *testing.T) {
 						s, continuous := slope(j, sign)
 						switch {
 						case side == nil:
-						case continuous && (side.Reason != "" || math.Abs(sign*float64(side.Objective)-s) > 1e-6):
+						case continuous && (side.Reason != "" || math.Abs(sign*float64(side.Objective)-s) > 1e-6*unit):
 							fail("slope of %s to the side %v: %+v; differences say %v", e.Entry, sign, side, sign*s)
 						case !continuous && side.Reason == "":
 							fail("slope of %s to the side %v: %+v, where F jumps", e.Entry, sign, side)
