@@ -76,3 +76,45 @@ func TestMultipliersInMixedUnits(t *testing.T) {
 		}
 	}
 }
+
+// A multiplier counts where it is more than strongResidual of the terms of grad_x f, of grad_y f or of f, whatever the others are.
+func TestWhichMultipliersCount(t *testing.T) {
+	rng := members.Rand(t, 8)
+	size := func() float64 { return math.Pow(10, 16*rng.Float64()-8) }
+	for range members.Of(100, 2000) {
+		terms, per := sizesOfF{x: size(), y: size(), value: size()}, size()
+		for k, of := range []float64{terms.x, terms.y, terms.value} {
+			var carried [3]float64
+			carried[k] = per
+			for _, share := range []float64{0.5, 2} {
+				for _, sign := range []float64{-1, 1} {
+					multiplier := sign * share * strongResidual * of / per
+					if terms.counts(multiplier, carried[0], carried[1], carried[2]) != (share > 1) {
+						t.Errorf("%g, which carries %v, beside %+v: counts is %v", multiplier, carried, terms, share < 1)
+					}
+				}
+			}
+		}
+	}
+}
+
+// An entry of y that its bounds fix has no other answer, whatever forces there are on it that no multiplier balances.
+func TestEntriesThatBoundsFixLoseNothing(t *testing.T) {
+	rng := members.Rand(t, 9)
+	unit := func() float64 { return math.Pow(10, float64(rng.IntN(17)-8)) }
+	number := func() float64 { return 0.5 + 1.5*rng.Float64() }
+	for range members.Of(100, 2000) {
+		f := turning{number(), number(), number(), number(), number(), [3]float64{unit(), unit(), unit()}}
+		for _, fixed := range []bool{true, false} {
+			p, doc := f.problem(), f.document()
+			doc.Lambda[2] = 0
+			if fixed {
+				p.Rows.Rhs[3] = 0
+			}
+			loses := slices.ContainsFunc(Verify(doc, p).Failures(), func(c Check) bool { return strings.HasPrefix(c.Claim, "loss of the follower") })
+			if loses == fixed {
+				t.Errorf("%+v, fixed %v: the follower loses: %v", f, fixed, loses)
+			}
+		}
+	}
+}

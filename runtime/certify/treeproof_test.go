@@ -54,6 +54,12 @@ func follower(kind problem.Kind, coef, price float64) *problem.Problem {
 		Facts: problem.Facts{JointlyQuadratic: true, DegreeF: 1}}
 }
 
+// cubic says of a problem that its f is of degree 3.
+func cubic(p *problem.Problem) *problem.Problem {
+	p.Facts.DegreeF = 3
+	return p
+}
+
 // Each rule of a leaf refuses weights that would show something false without it, or finds weights next to them that show what is true.
 func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 	for _, c := range []struct {
@@ -71,6 +77,7 @@ func TestTreeRefusesWeightsThatShowNothing(t *testing.T) {
 		{"which it has not where the slack is zero", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
 		{"the second child has no such row", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "wrong sign", 0},
 		{"a multiplier is a column where its slack is zero", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"stationarity": {"at": [0], "val": [-1]}}} {"bound": {"stationarity": {"at": [0], "val": [-1]}}}`, "", -1},
+		{"f is of degree 3", cubic(follower(problem.Equal, 1, -1)), `{"bound": {"lower": {"at": [0], "val": [-1]}}}`, "f is not quadratic", 0},
 		{"a column without weights", follower(problem.AtMost, 1, -1), `{"bound": {}}`, "has no end", 0},
 		{"nothing is empty", follower(problem.AtMost, 1, -1), `{"empty": {}}`, "prove 0 > 0", 0},
 		{"a leaf is missing", follower(problem.AtMost, 1, -1), `{"pair": 0} {"bound": {"lower": {"at": [0], "val": [-1]}}}`, "ends before", 0},

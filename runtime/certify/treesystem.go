@@ -117,9 +117,6 @@ func (l *treeLeaf) solve(of []int) error {
 		return 1
 	})
 	size := len(rows)
-	if size == 0 {
-		return fmt.Errorf("column %s has no end, and no weight that moves its reduced cost", l.column(of[0]))
-	}
 	// matrix of the rows and columns chosen, its approximate inverse, and the residual.
 	mat := make([]interval, size*size)
 	place := make(map[int]int, size)
