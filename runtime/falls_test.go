@@ -95,3 +95,33 @@ func TestFallingIsNotSolved(t *testing.T) {
 	}
 	t.Log(ends)
 }
+
+// A ray may go along a constraint of the leader that reads the follower, where what it makes of x and of the answer is the same but for rounding; one that ends it bounds F there.
+func TestRaysAlongTheLeadersRows(t *testing.T) {
+	along, ended := 0, 0
+	for trial := range members.Seeds(t, 100) {
+		rng := rand.New(rand.NewPCG(trial, 905))
+		steep, weight, unit := 0.1+rng.Float64(), 0.1+rng.Float64(), math.Pow(10, float64(rng.IntN(9)-4))
+		for _, ends := range []bool{false, true} {
+			of := weight * steep
+			if ends {
+				of *= 1.01
+			}
+			// y = steep x, so that the row is (of - weight steep) x + z <= side.
+			text := fmt.Sprintf("model along\nupper {\n  var x: real in box(0, inf)\n  var z: real in box(0, 1)\n  minimize %g * (z^2 - x)\n  subject to\n    kept: %.17g * x - %.17g * y + z <= %g\n}\n"+
+				"lower {\n  var y: real\n  minimize (y - %.17g * x)^2\n}\n", unit, of, weight, 1+rng.Float64(), steep)
+			r := solveText(t, text, runtime.Options{Seed: trial})
+			switch {
+			case !ends && r.Status == runtime.Unbounded:
+				along++
+			case ends && r.Status == runtime.Solved:
+				ended++
+			default:
+				t.Errorf("trial %d, the row ends it %v: %s: %s\n%s", trial, ends, r.Status, r.Reason, text)
+			}
+		}
+	}
+	if along == 0 || ended == 0 {
+		t.Errorf("%d rays, %d that a row ends", along, ended)
+	}
+}
