@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"bilevelc/lang/diag"
+	"bilevelc/runtime/kkt"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/status"
 	"bilevelc/runtime/system"
@@ -104,7 +105,10 @@ func (p *Problem) continuous(why string) error {
 			var diags diag.List
 			d := diags.Errorf(diag.RunInteger, v.Span, "`%s` takes whole numbers only, and this run has no global search: %s", v.Name, why)
 			d.Detail = "A local solve moves the leader's variables continuously; rounding what it ends at proves nothing."
-			d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
+			d.Fix = "make a param of it, and `bilevelc sweep` solves the model for each of its values"
+			if kkt.Applies(p.Numeric) == "" {
+				d.Fix = "`bilevelc export` writes the model for a mixed-integer solver"
+			}
 			return diags
 		}
 	}

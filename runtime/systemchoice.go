@@ -17,6 +17,9 @@ func (p *Problem) systemOf() (why string, linear bool) {
 	if why = kkt.Applies(p.Numeric); why == "" {
 		return "", true
 	}
+	if p.Numeric.Integer != nil { // only a search finds whole numbers
+		return kkt.AppliesCurved(p.Numeric), false
+	}
 	switch other := sequential.Applies(p.Numeric); {
 	case other != "":
 		return why + ", and " + other, false

@@ -9,6 +9,8 @@ import (
 
 	"bilevelc/runtime/activeset"
 	"bilevelc/runtime/kkt"
+	"bilevelc/runtime/linalg"
+	"bilevelc/runtime/qp"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/system"
 )
@@ -116,9 +118,22 @@ func (e *tiedPoint) safe(ctx context.Context) (at *tiedPoint, distance float64) 
 			x[j] = math.Min(math.Max(t, set.Lo[j]), set.Hi[j])
 		}
 	}
+	distance = found.Distance
+	if len(set.Balls) > 0 { // which the system linearized at the point does not have
+		inside := slices.Clone(x)
+		if qp.NewProjector(set, e.p.Numeric.Rows, e.p.Numeric.Dx, e.p.Numeric.Dy).Project(inside, x) != nil {
+			return nil, 0
+		}
+		for j, whole := range e.p.Numeric.Integer {
+			if whole && inside[j] != x[j] {
+				return nil, 0
+			}
+		}
+		x, distance = inside, linalg.NormInf(linalg.Minus(inside, e.s.X(e.here.Z)))
+	}
 	at, err := e.to(ctx, x)
 	if err != nil || !at.choice(ctx).None() {
 		return nil, 0
 	}
-	return at, found.Distance
+	return at, distance
 }

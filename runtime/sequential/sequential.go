@@ -76,8 +76,6 @@ type Solver struct {
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
 func Applies(p *problem.Problem) string {
 	switch {
-	case p.Integer != nil:
-		return "the leader has variables that take whole numbers only"
 	case !p.Facts.JointlyQuadratic && !(p.Facts.StrongConvexity > 0 || p.Facts.Convex):
 		return "g is not proved convex in y"
 	case slices.ContainsFunc(p.X.Balls, func(b problem.Ball) bool { return b.Radius == 0 }):

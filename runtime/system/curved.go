@@ -10,6 +10,7 @@ import (
 	"bilevelc/runtime/oracle"
 	"bilevelc/runtime/outer"
 	"bilevelc/runtime/pieces"
+	"bilevelc/runtime/problem"
 	"bilevelc/runtime/sequential"
 	"bilevelc/runtime/tree"
 )
@@ -17,13 +18,27 @@ import (
 // A problem whose KKT system is smooth but not linear is solved on systems linearized at one point after another (package sequential).
 
 // prepareSmooth makes the local solver of a run whose system is not linear.
-func (run *Run) prepareSmooth() error {
+func (run *Run) prepareSmooth() (err error) {
 	p := run.n
-	first, err := lower.New(lower.Choose(p), nil, p, 1)
-	if err != nil {
+	if p.Integer != nil { // the search finds the first whole numbers (polish)
+		run.prepareCurved()
+		return nil
+	}
+	if run.Smooth, err = run.smooth(p); err != nil {
 		return err
 	}
-	run.Smooth, err = sequential.New(p, sequential.Options{Observer: run.observe, Begin: func(ctx context.Context, x []float64) ([]float64, error) {
+	run.local = run.Smooth
+	run.prepareCurved()
+	return nil
+}
+
+// smooth is the local solver of a problem whose system is not linear.
+func (run *Run) smooth(p *problem.Problem) (*sequential.Solver, error) {
+	first, err := lower.New(lower.Choose(p), nil, p, 1)
+	if err != nil {
+		return nil, err
+	}
+	return sequential.New(p, sequential.Options{Observer: run.observe, Begin: func(ctx context.Context, x []float64) ([]float64, error) {
 		switch sol := first.Solve(ctx, p, lower.G(p, x), x, nil); sol.Status {
 		case lower.Infeasible, lower.Dependent:
 			return nil, &pieces.FollowerError{Status: activeset.Infeasible}
@@ -35,11 +50,6 @@ func (run *Run) prepareSmooth() error {
 			return sol.Y, nil
 		}
 	}})
-	run.local = run.Smooth
-	if err == nil {
-		run.prepareCurved()
-	}
-	return err
 }
 
 // ahead is where the path of F from x leads (outer.Path), where nobody has said where to start and there are kinks to look past; nil where that is nowhere.

@@ -38,8 +38,11 @@ func (run *Run) global(ctx context.Context) error {
 		opts.Gap = tree.DefaultGap
 	}
 	if run.opts.Search == SearchBudget && run.opts.Nodes == 0 {
-		opts.Work = max(modestWork, run.local.Work()/4)
-		if run.local == localSolver(run.solver) && factorWork(run.System) > float64(opts.Work) {
+		opts.Work = modestWork
+		if run.local != nil {
+			opts.Work = max(opts.Work, run.local.Work()/4)
+		}
+		if run.solver != nil && run.local == localSolver(run.solver) && factorWork(run.System) > float64(opts.Work) {
 			opts.Work, opts.Nodes = 0, 1 // no larger than what the local solve has solved several of, from the same data
 		}
 	}
@@ -149,18 +152,19 @@ func gapScale(f float64, found *tree.Result) float64 {
 
 // polish is the local solution that a point of the tree leads to, integer entries of x held.
 func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
-	whole := run.System.P.Integer
-	if run.Smooth != nil {
+	whole := run.n.Integer
+	switch {
+	case whole != nil:
+	case run.Smooth != nil:
 		return run.Smooth.From(ctx, run.System.X(b.Z))
-	}
-	if whole == nil {
+	default:
 		solver, err := run.Whole()
 		if err != nil {
 			return nil, err
 		}
 		return solver.Improve(ctx, b.Z, b.Branch)
 	}
-	held, set := *run.System.P, *run.System.P.X
+	held, set := *run.n, *run.n.X
 	set.Lo, set.Hi = slices.Clone(set.Lo), slices.Clone(set.Hi)
 	z := slices.Clone(b.Z)
 	for j, is := range whole {
@@ -170,6 +174,15 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 		}
 	}
 	held.X = &set
+	if run.Curved != nil {
+		held.Integer = nil
+		smooth, err := run.smooth(&held)
+		if err != nil {
+			return nil, err
+		}
+		run.Smooth = smooth
+		return smooth.From(ctx, z[:held.Dx])
+	}
 	s, err := kkt.New(&held)
 	if err != nil {
 		return nil, err
@@ -183,7 +196,10 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 
 // integers prepares a run with integer variables of the leader: the search finds its first point, and there is no other way.
 func (run *Run) integers() error {
-	why := tree.Applies(run.System)
+	why := run.Why // of a system that is not linear: it has a bound, or none is known
+	if run.opts.Linear {
+		why = tree.Applies(run.System)
+	}
 	if run.opts.Search == SearchNone {
 		why = "no search was asked for"
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -209,6 +210,10 @@ func writeLine(out *bufio.Writer, v any) error {
 	return out.WriteByte('\n')
 }
 
+// closer is how often multiples of constraints whose bound falls short are found again, from tangents at the solution itself. What they lack is as the square of how far the tangents' points are
+// from it: where constraints hold within their tolerance (holds), the points may be half of its digits away, and one step more leaves rounding.
+const closer = 2
+
 // leaf writes n as a leaf; it reports false where its relaxation does not show the claim.
 func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	if len(pw.p.cuts)-pw.p.shared > mostTangents {
@@ -235,7 +240,23 @@ func (pw *proofWriter) leaf(ctx context.Context, n *node) (bool, error) {
 	}
 	cuts := pw.p.cuts[:min(len(pw.p.cuts), len(row)-len(pw.s.relaxation().RowHi))] // those that the relaxation had
 	if weights := pw.s.weightsOf(row, cuts); weights != nil {
-		return pw.curvedLeaf(ctx, n, weights, kind)
+		done, err := pw.curvedLeaf(ctx, n, weights, kind)
+		for round := 0; !done && err == nil && z != nil && round < closer; round++ {
+			for k, w := range weights {
+				if w > 0 {
+					pw.p.cuts = append(pw.p.cuts, tangent{k, slices.Clone(z[:pw.s.sys.N])})
+				}
+			}
+			if sol, _ = pw.p.once(ctx, n, sol.Basis); sol.Status != activeset.Optimal {
+				break
+			}
+			z = sol.Z
+			if weights = pw.s.weightsOf(sol.Row, pw.p.cuts); weights == nil {
+				break
+			}
+			done, err = pw.curvedLeaf(ctx, n, weights, kind)
+		}
+		return done, err
 	}
 	if z != nil && sol.Value < pw.claim {
 		return false, nil
