@@ -120,12 +120,18 @@ func Applies(p *problem.Problem) string {
 func New(p *problem.Problem) (*System, error) {
 	s, err := Read(p)
 	if err == nil {
-		s.Objective, err = newObjective(s)
+		err = s.ReadObjective()
 	}
 	if err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// ReadObjective reads what New does of f, behind Read.
+func (s *System) ReadObjective() (err error) {
+	s.Objective, err = newObjective(s)
+	return err
 }
 
 // Read is New without what it reads of f: Objective is nil.

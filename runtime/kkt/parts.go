@@ -8,7 +8,7 @@ import (
 	"bilevelc/runtime/problem"
 )
 
-// Part is one of the parts that a system falls into: a system of its own, and what f is there. P holds what its rows and boxes are made from, without f and g; rows of X, of its
+// Part is one of the parts that a system falls into: a system of its own, and what f is there. P holds what its rows and boxes are made from, and f, without g; rows of X, of its
 // extended formulation and coupled constraints keep their numbers in the whole, as their Origin has them.
 type Part struct {
 	*System
@@ -20,40 +20,7 @@ type Part struct {
 // Parts are the parts of a system whose f is quadratic: classes of columns that rows, products of f and curved constraints of the leader join, so that the system's set is the product of
 // those of its parts, and f the sum of theirs; its constant is that of the first. Columns on which nothing is branched, those without pairs and whole numbers where f is convex, belong to the first of the others. A system that is in one piece is its only part itself.
 func (s *System) Parts() []Part {
-	classes := sparse.NewClasses(s.N + 1) // the last stands for columns without branches
-	join := func(m *sparse.CSR, i, to int) {
-		cols, vals := m.Row(i)
-		for t, j := range cols {
-			if vals[t] != 0 {
-				if to < 0 {
-					to = j
-				}
-				classes.Join(to, j)
-			}
-		}
-	}
-	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
-		join(s.Relaxation.A, r, s.anchor(o))
-	}
-	if h := s.Objective.Hess; h != nil {
-		for i := range s.N {
-			join(h, i, i)
-		}
-	}
-	bends := make([]int, len(s.Curved)) // a column of each; 0 where it reads none
-	for k := range s.Curved {
-		c, to := &s.Curved[k], -1
-		for j, v := range c.Lin {
-			if _, vals := c.Hess.Row(j); v != 0 || nonzero(vals) {
-				if to < 0 {
-					to = j
-				}
-				classes.Join(to, j)
-				join(c.Hess, j, to)
-			}
-		}
-		bends[k] = max(0, to)
-	}
+	classes, bends := s.joined()
 	branched := make([]bool, s.N+1)
 	for _, p := range s.Pairs {
 		branched[classes.Of(p.Mult.Var)] = true
@@ -94,6 +61,55 @@ func (s *System) Parts() []Part {
 		s.restrict(&out[k], k, of, bends)
 	}
 	return out
+}
+
+// joined are the classes of columns that rows, products of f where it was read, and curved constraints join, with one more for columns without branches; bends is a column of each curved constraint, 0 where it
+// reads none.
+func (s *System) joined() (classes sparse.Classes, bends []int) {
+	classes = sparse.NewClasses(s.N + 1) // the last stands for columns without branches
+	join := func(m *sparse.CSR, i, to int) {
+		cols, vals := m.Row(i)
+		for t, j := range cols {
+			if vals[t] != 0 {
+				if to < 0 {
+					to = j
+				}
+				classes.Join(to, j)
+			}
+		}
+	}
+	for r, o := range s.Origin { // the stationarity row of an entry of y has the multipliers of its bounds
+		join(s.Relaxation.A, r, s.anchor(o))
+	}
+	if o := s.Objective; o != nil && o.Hess != nil {
+		for i := range s.N {
+			join(o.Hess, i, i)
+		}
+	}
+	bends = make([]int, len(s.Curved))
+	for k := range s.Curved {
+		c, to := &s.Curved[k], -1
+		for j, v := range c.Lin {
+			if _, vals := c.Hess.Row(j); v != 0 || nonzero(vals) {
+				if to < 0 {
+					to = j
+				}
+				classes.Join(to, j)
+				join(c.Hess, j, to)
+			}
+		}
+		bends[k] = max(0, to)
+	}
+	return classes, bends
+}
+
+// Widest is the size of the largest class of unknowns and multipliers that rows, and products of f where it was read, join.
+func (s *System) Widest() (most int) {
+	classes, _ := s.joined()
+	for _, members := range classes.Members(s.N) {
+		most = max(most, len(members))
+	}
+	return most
 }
 
 // anchor is the column that a row of the relaxation is of; -1 where it is of those that it reads alone.
@@ -196,6 +212,11 @@ func (s *System) restrict(p *Part, k int, of, bends []int) {
 	if whole.Integer != nil {
 		out.P.Integer = pick(whole.Integer, x)
 	}
+	for _, i := range whole.Duals {
+		if at := place[lambda+i]; at >= 0 {
+			out.P.Duals = append(out.P.Duals, at-out.Nx-out.Ny)
+		}
+	}
 	out.connect()
 	f := Quadratic{Hess: s.Objective.Hess, Lin: s.Objective.Lin}
 	if k == 0 {
@@ -206,6 +227,7 @@ func (s *System) restrict(p *Part, k int, of, bends []int) {
 	}
 	out.Objective = &Objective{Quadratic: true, Hess: f.Hess, Lin: f.Lin, Const: f.Const}
 	out.convexify(out.Objective)
+	out.P.F = &partObjective{out, f}
 }
 
 // shifted is the places less n; those that are none stay so.

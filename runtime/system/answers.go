@@ -65,7 +65,7 @@ func ExtremeAnswer(ctx context.Context, s *kkt.System, follower *kkt.Follower, z
 // takeBestAnswer goes on from the follower's answer to the best point's x that is best for the leader: a local solution need not be it where f is not convex over the answers, as the product of a
 // multiplier and an amount that belong to different rows.
 func (run *Run) takeBestAnswer(ctx context.Context) error {
-	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || o == nil || o.Convex || !o.Quadratic {
+	if o := run.System.Objective; run.Best == nil || !run.opts.Favour || run.parted != nil || o == nil || o.Convex || !o.Quadratic {
 		return nil
 	}
 	solver, err := run.Whole()

@@ -108,14 +108,29 @@ func OneAnswer(p *problem.Problem) string {
 }
 
 // decides reports whether a search for the global optimum can be expected to end within the work of one that nobody asked for: where f gives it bounds, with a node for each of the
-// pairs at least, of a relaxation's factor each (tree.Solve).
-func decides(s *kkt.System) bool {
-	return tree.Applies(s) == "" && factorWork(s)*float64(len(s.Pairs)) <= modestWork
+// pairs of these parts at least, of a factor of the part's relaxation each (tree.Solve).
+func decides(s *kkt.System, parts ...kkt.Part) bool {
+	sum := 0.0
+	for _, p := range parts {
+		sum += factorWork(p.System) * float64(len(p.Pairs))
+	}
+	return tree.Applies(s) == "" && sum <= modestWork
 }
 
-// factorWork is what a factor of the whole system takes, in multiplications.
+// factorWork is what a factor of a system takes, in multiplications.
 func factorWork(s *kkt.System) float64 {
 	return math.Pow(float64(s.Relaxation.N+s.Relaxation.A.Rows), 3) / 2
+}
+
+// searchWork is what factors of the relaxations take that a search has: those of the parts.
+func searchWork(s *kkt.System) (sum float64) {
+	if s.Objective == nil || !s.Objective.Quadratic {
+		return factorWork(s)
+	}
+	for _, p := range s.Parts() {
+		sum += factorWork(p.System)
+	}
+	return sum
 }
 
 // prepare makes the system of a run and its local solver. The whole system's is taken where a search decides; elsewhere a local solution is all there will be, and that in the
@@ -145,13 +160,42 @@ func (run *Run) prepare() (err error) {
 		run.local, err = run.Whole()
 	case !small:
 		run.local = then
-	case !decides(run.System) && run.System.Objective.Quadratic:
+		err = run.prepareParts()
+	case run.System.Objective.Quadratic && !decides(run.System, kkt.Part{System: run.System}):
+		if parts := run.System.Parts(); len(parts) > 1 && decides(run.System, parts...) && n.X.Extended.Extra() == 0 {
+			run.parted, err = newParted(run.System, parts, run.observe)
+			run.local = run.parted
+			break
+		}
 		then.whole = run.Whole
 		run.local = then
 	default:
 		var whole *pieces.Solver
 		whole, err = run.Whole()
 		run.local = wholeFirst{whole, then}
+	}
+	return err
+}
+
+// prepareParts makes the local solver of a system that is too large as a whole, but falls into parts that are not, and reads f for the search; it leaves all as it was where there are none.
+func (run *Run) prepareParts() error {
+	s := run.System
+	if s.P.Facts.DegreeF > 2 || s.P.X.Extended.Extra() > 0 || s.Nx+s.Ny > mostRead || s.Widest() > Largest {
+		return nil
+	}
+	if err := s.ReadObjective(); err != nil {
+		return err
+	}
+	parts := s.Parts()
+	for _, p := range parts {
+		if p.N > Largest {
+			s.Objective = nil
+			return nil
+		}
+	}
+	solver, err := newParted(s, parts, run.observe)
+	if err == nil {
+		run.parted, run.local = solver, solver
 	}
 	return err
 }

@@ -1,7 +1,7 @@
 // Package system solves a problem on its follower's KKT system, where that is one of linear rows and pairs:
 //
 //	start     where the caller says, and further starts where f is not convex
-//	pieces    a local solution from each (package pieces; in the leader's space package reduced)
+//	pieces    a local solution from each (package pieces, part by part where the whole is large; in the leader's space package reduced)
 //	search    a bound, a proof or a better point (package tree)
 //
 // One that is smooth but not linear is solved on systems that are linearized at one point after another (package sequential).
@@ -91,6 +91,7 @@ type Run struct {
 	opts      Options
 	local     localSolver
 	solver    *pieces.Solver // on the whole system; nil until something needs it, and where that is too large
+	parted    *parted        // the local solver of a system that is too large as a whole; nil where it is another one
 	noChoice  bool           // the first start's point is a minimizer of the high-point relaxation
 	err       error          // why there is no better point
 	refused   error          // by Begin
@@ -201,7 +202,7 @@ func (run *Run) locally(ctx context.Context) error {
 		return x, projector.Project(x, draw(skipped+k))
 	}
 	var seen visited
-	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil {
+	if run.opts.Automatic && most > 1 && run.Smooth == nil && run.System.Objective != nil && run.parted == nil {
 		whole, err := run.Whole()
 		if err != nil {
 			return err
@@ -210,7 +211,7 @@ func (run *Run) locally(ctx context.Context) error {
 	}
 	sign := run.opts.Sign
 	for k := range most {
-		if k > 0 && run.opts.Automatic && ((run.Smooth != nil || run.System.Objective == nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
+		if k > 0 && run.opts.Automatic && ((run.Smooth != nil || run.System.Objective == nil || run.parted != nil) && run.local.Work() >= modestWork || run.noChoice && run.Smooth == nil && factorWork(run.System) >= modestWork) {
 			break // as with the search: no more than about a second that nobody asked for
 		}
 		x, err := next(k)

@@ -42,13 +42,13 @@ func (run *Run) global(ctx context.Context) error {
 		if run.local != nil {
 			opts.Work = max(opts.Work, run.local.Work()/4)
 		}
-		if run.solver != nil && run.local == localSolver(run.solver) && factorWork(run.System) > float64(opts.Work) {
+		if run.solver != nil && run.local == localSolver(run.solver) && searchWork(run.System) > float64(opts.Work) {
 			opts.Work, opts.Nodes = 0, 1 // no larger than what the local solve has solved several of, from the same data
 		}
 	}
 	if run.System.Objective == nil { // read without f
 		run.Global = &document.Global{Bound: document.Number(math.Inf(-int(sign))), Gap: document.Number(math.Inf(1)), Within: document.Number(opts.Gap),
-			Why: fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d", Size(run.n), Largest)}
+			Why: fmt.Sprintf("the system has %d unknowns and multipliers, and the search takes at most %d that rows and products join", Size(run.n), Largest)}
 		return nil
 	}
 	if run.Best != nil {
@@ -157,6 +157,8 @@ func (run *Run) polish(ctx context.Context, b *kkt.Point) (*kkt.Point, error) {
 	case whole != nil:
 	case run.Smooth != nil:
 		return run.Smooth.From(ctx, run.System.X(b.Z))
+	case run.parted != nil:
+		return run.parted.improve(ctx, b.Z, b.Branch)
 	default:
 		solver, err := run.Whole()
 		if err != nil {

@@ -9,6 +9,9 @@ const Largest = 1200
 // a quarter of a gigabyte.
 const largestTied = 3000
 
+// mostRead is the number of variables up to which f is read for a search that takes a system part by part: its gradients along as many axes are kept dense, in less than a tenth of a gigabyte.
+const mostRead = 3000
+
 // TooLarge says that a system is not solved as a whole; linear says that it is one of linear rows and pairs.
 func TooLarge(p *problem.Problem, linear bool) bool {
 	if linear && (!(p.Facts.StrongConvexity > 0) || p.Integer != nil) {
