@@ -45,7 +45,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	if c.Redeliver == 0 {
 		c.Redeliver = sweep.DefaultRedeliver
 	}
-	if err := persist(ctx, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
+	if err := persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
 		return err
 	}
 	c.open = map[string]sweep.Job{}
@@ -100,7 +100,7 @@ func (c *Coordinator) upload(ctx context.Context, jobs []sweep.Job) error {
 		if err != nil {
 			return err
 		}
-		return persist(ctx, func(ctx context.Context) error {
+		return persist(ctx, c.Conn, func(ctx context.Context) error {
 			store, err := c.js.ObjectStore(ctx, inputsBucket)
 			if err != nil {
 				return err
@@ -131,7 +131,7 @@ func (c *Coordinator) publish(ctx context.Context, j sweep.Job) error {
 	if err != nil {
 		return err
 	}
-	return persist(ctx, func(ctx context.Context) error {
+	return persist(ctx, c.Conn, func(ctx context.Context) error {
 		_, err := c.js.Publish(ctx, jobSubject(c.Folder.Plan.ID, j.Key), text)
 		var refused *jetstream.APIError
 		if errors.As(err, &refused) && strings.Contains(refused.Description, "per subject") {
@@ -147,7 +147,7 @@ func (c *Coordinator) receive(ctx context.Context) (n int, err error) {
 	const wait, most = 2 * time.Second, 64
 	name := "folder-" + c.Folder.Plan.ID
 	var batch jetstream.MessageBatch
-	err = persist(ctx, func(ctx context.Context) error {
+	err = persist(ctx, c.Conn, func(ctx context.Context) error {
 		consumer, err := c.js.CreateOrUpdateConsumer(ctx, resultsStream, jetstream.ConsumerConfig{Durable: name,
 			FilterSubject: resultSubject(c.Folder.Plan.ID, "*"), AckPolicy: jetstream.AckExplicitPolicy, AckWait: 10 * time.Second})
 		if err != nil {
@@ -269,12 +269,12 @@ func (c *Coordinator) idle(ctx context.Context) bool {
 // the queue have been delivered too often, and are given up; the others were lost with
 // a part of the queue, and are put into it again.
 func (c *Coordinator) revive(ctx context.Context) error {
-	if err := persist(ctx, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
+	if err := persist(ctx, c.Conn, func(ctx context.Context) error { return setup(ctx, c.js, c.Redeliver) }); err != nil {
 		return err
 	}
 	for key, job := range c.open {
 		exhausted := false
-		err := persist(ctx, func(ctx context.Context) error {
+		err := persist(ctx, c.Conn, func(ctx context.Context) error {
 			stream, err := c.js.Stream(ctx, jobsStream)
 			if err != nil {
 				return err

@@ -198,6 +198,30 @@ func TestQueueIsClosed(t *testing.T) {
 		} else if string(text) != first {
 			t.Error("a server that is started again has another token")
 		}
+		// A worker and a sweep that show another token end with an error, and do not wait, or say that nothing was to be done.
+		wrong := filepath.Join(t.TempDir(), "wrong.token")
+		if err := os.WriteFile(wrong, []byte(strings.Repeat("known to all ", 4)+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, by := range []sweep.Security{{}, {Token: wrong}} {
+			for who, run := range map[string]func(conn *queue.Conn) error{
+				"worker": func(conn *queue.Conn) error {
+					return (&queue.Worker{Conn: conn, Name: "stranger", Idle: time.Hour}).Run(t.Context())
+				},
+				"sweep": func(conn *queue.Conn) error {
+					return (&queue.Coordinator{Conn: conn, Folder: f}).Run(t.Context())
+				},
+			} {
+				conn, err := queue.Connect(url, who, by)
+				if err != nil {
+					continue // told at once
+				}
+				if err := run(conn); !errors.Is(err, nats.ErrAuthorization) {
+					t.Errorf("a %s with the token %q ends with %v", who, by.Token, err)
+				}
+				conn.Close()
+			}
+		}
 		for _, with := range [][]nats.Option{nil, {nats.Token("known to all")}, {nats.Token("")}, {nats.UserInfo("admin", "admin")}} {
 			if conn, err := nats.Connect(url, with...); err == nil {
 				conn.Close()

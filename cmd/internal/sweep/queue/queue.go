@@ -108,9 +108,22 @@ func setup(ctx context.Context, js jetstream.JetStream, redeliver time.Duration)
 	return nil
 }
 
+// refusal is why the server does not let this process in: a client that is refused each time
+// closes its connection. nil while the connection is there, or may come back.
+func refusal(conn *nats.Conn) error {
+	if !conn.IsClosed() {
+		return nil
+	}
+	err := conn.LastError()
+	if err == nil {
+		err = nats.ErrConnectionClosed
+	}
+	return fmt.Errorf("the queue refuses %q: %w", conn.Opts.Name, err)
+}
+
 // persist repeats what needs the server until it succeeds or ctx ends: the server may
 // be away for a while.
-func persist(ctx context.Context, what func(context.Context) error) error {
+func persist(ctx context.Context, conn *nats.Conn, what func(context.Context) error) error {
 	const (
 		patience = 10 * time.Second // for one answer
 		pause    = 300 * time.Millisecond
@@ -125,6 +138,9 @@ func persist(ctx context.Context, what func(context.Context) error) error {
 		var refused *permanentError
 		if errors.As(err, &refused) {
 			return refused.err
+		}
+		if closed := refusal(conn); closed != nil {
+			return closed
 		}
 		select {
 		case <-ctx.Done():

@@ -31,15 +31,15 @@ type Worker struct {
 	last time.Time
 }
 
-// Run ends with the cause of ctx, when the jobs under way have been given back, or with
-// nil after a time without jobs.
+// Run ends with the cause of ctx, when the jobs under way have been given back, with an error where the
+// server does not let the worker in, or with nil after a time without jobs.
 func (w *Worker) Run(ctx context.Context) error {
 	var err error
 	if w.js, err = jetstream.New(w.Conn); err != nil {
 		return err
 	}
 	w.last = time.Now()
-	runner := &sweep.Runner{Inputs: &inputs{js: w.js}}
+	runner := &sweep.Runner{Inputs: &inputs{conn: w.Conn, js: w.js}}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var wait sync.WaitGroup
@@ -80,6 +80,9 @@ func (w *Worker) next(ctx context.Context, runner *sweep.Runner) (done bool, err
 			}
 			err = batch.Error()
 		}
+	}
+	if refused := refusal(w.Conn); err != nil && ctx.Err() == nil && refused != nil {
+		return false, refused
 	}
 	if err != nil && ctx.Err() == nil { // the server is away, or has no sweep yet
 		select {
@@ -187,7 +190,7 @@ func (w *Worker) send(ctx context.Context, task message, document []byte, outcom
 		}
 		m.Header.Set(headerProof, name)
 	}
-	return persist(ctx, func(ctx context.Context) error {
+	return persist(ctx, w.Conn, func(ctx context.Context) error {
 		// What a message may hold, less its headers.
 		if limit := int(w.Conn.MaxPayload()) - 4096; limit > 0 && len(document) > limit {
 			store, err := w.js.ObjectStore(ctx, largeBucket)
@@ -208,7 +211,7 @@ func (w *Worker) send(ctx context.Context, task message, document []byte, outcom
 
 // sendFile puts a file into the bucket of what is large.
 func (w *Worker) sendFile(ctx context.Context, name, path string) error {
-	return persist(ctx, func(ctx context.Context) error {
+	return persist(ctx, w.Conn, func(ctx context.Context) error {
 		store, err := w.js.ObjectStore(ctx, largeBucket)
 		if err != nil {
 			return err
@@ -240,6 +243,7 @@ func oneLine(s string) string {
 
 // inputs reads what jobs need from the queue's bucket, each once.
 type inputs struct {
+	conn *nats.Conn
 	js   jetstream.JetStream
 	mu   sync.Mutex
 	have map[string][]byte
@@ -252,7 +256,7 @@ func (in *inputs) Input(ctx context.Context, hash string) (text []byte, err erro
 	if text := in.have[hash]; text != nil {
 		return text, nil
 	}
-	err = persist(ctx, func(ctx context.Context) error {
+	err = persist(ctx, in.conn, func(ctx context.Context) error {
 		store, err := in.js.ObjectStore(ctx, inputsBucket)
 		if err != nil {
 			return err
