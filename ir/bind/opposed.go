@@ -66,7 +66,7 @@ func (r *rows) unite() {
 		like.last = k + 1
 	}
 	united := false
-	var members []member
+	members := make([]member, 0, len(p.Rows))
 	visit := func(l *list) {
 		members = members[:0]
 		for i := l.first; i != 0; i = next[i-1] {

@@ -62,6 +62,9 @@ func (r *rows) lower(decl *ir.LevelDecl) {
 			return
 		}
 		reserve(p.A, p.B, rel.form)
+		if rel.form != nil {
+			p.Rhs, p.Rows = slices.Grow(p.Rhs, len(rel.form.rest)), slices.Grow(p.Rows, len(rel.form.rest))
+		}
 		r.each(rel, func(k int, cols []int, vals []float64, rest float64) {
 			split(p.A, p.B, cols, vals)
 			r.endRow(ir.Row{Equal: rel.equal, Family: rel.family, Index: k, Name: rel.name(k)}, 0-rest)
@@ -223,6 +226,7 @@ func reserve(a, b *sparse.CSR, f *form) {
 	a.Col, a.Val = slices.Grow(a.Col, left), slices.Grow(a.Val, left)
 	right := f.coef.NNZ() - left
 	b.Col, b.Val = slices.Grow(b.Col, right), slices.Grow(b.Val, right)
+	a.Ptr, b.Ptr = slices.Grow(a.Ptr, len(f.rest)), slices.Grow(b.Ptr, len(f.rest))
 }
 
 // split adds coefficients in (x, y) to the open rows of A and B, the second negated.

@@ -137,9 +137,11 @@ func lowerBox(p *ir.Problem, x, free []Interval) []Interval {
 	}
 	least := make([]float64, len(p.Rows)) // of A x, over the box
 	most := make([]float64, len(p.Rows))
+	var total Interval
+	add := func(j int, coef float64) { total = total.add(x[j].mul(point(coef))) }
 	for i := range p.Rows {
-		var total Interval
-		visitRow(p.A, i, 1, func(j int, coef float64) { total = total.add(x[j].mul(point(coef))) })
+		total = Interval{}
+		visitRow(p.A, i, 1, add)
 		least[i], most[i] = total.Lo, total.Hi
 	}
 	m := len(p.Rows)
@@ -180,13 +182,12 @@ func tighten(box []Interval, rows int, row func(i int, visit func(j int, coef fl
 	z := append([]Interval(nil), box...)
 	var cols []int
 	var coefs, terms []float64
+	take := func(j int, coef float64) { cols, coefs = append(cols, j), append(coefs, coef) }
 	for range tightenRounds {
 		changed := false
 		for i := range rows {
 			cols, coefs = cols[:0], coefs[:0]
-			rest, equal := row(i, func(j int, coef float64) {
-				cols, coefs = append(cols, j), append(coefs, coef)
-			})
+			rest, equal := row(i, take)
 			if terms = terms[:0]; math.IsInf(rest, 1) && !equal {
 				continue
 			}
