@@ -146,6 +146,10 @@ lower { var y: vector[6] in box(-1.5, 1.5)
 // point; nearly always it is what a run that looks everywhere finds.
 func TestNearOverKinds(t *testing.T) {
 	const draws, changes = 3, 3
+	seeds := []uint64{0, 1, 2}
+	if !members.Full() {
+		seeds = seeds[members.Rand(t, 3).IntN(draws):][:1]
+	}
 	found, all := 0, 0
 	for _, kind := range members.Some(t, nearKinds, 3) {
 		t.Run(kind.name, func(t *testing.T) {
@@ -155,7 +159,7 @@ func TestNearOverKinds(t *testing.T) {
 			}
 			first, warm := 0, 0
 			var coldTime, warmTime float64
-			for seed := range uint64(draws) {
+			for _, seed := range seeds {
 				rng := rand.New(rand.NewPCG(seed, 77))
 				data := kind.draw(rng)
 				solve := func(p *runtime.Problem, near *runtime.Result) *runtime.Result {
@@ -171,15 +175,14 @@ func TestNearOverKinds(t *testing.T) {
 					t.Fatal(err)
 				}
 				old := solve(p, nil)
-				for range changes {
+				for change := range changes {
 					v := append([]float64(nil), data[kind.datum].([]float64)...)
 					v[rng.IntN(len(v))] *= 1 + 0.04*(rng.Float64()-0.5)
 					q, err := p.Update(runtime.Data{kind.datum: v})
 					if err != nil {
 						t.Fatal(err)
 					}
-					followed, anew := solve(q, old), solve(q, nil)
-
+					followed := solve(q, old)
 					first, warm = first+total(old.Calls), warm+total(followed.Calls)
 					coldTime, warmTime = coldTime+old.Phases.Solve, warmTime+followed.Phases.Solve
 					if report, err := q.Verify(followed); err != nil || !report.OK() {
@@ -193,10 +196,14 @@ func TestNearOverKinds(t *testing.T) {
 					if followed.Upper.Sense == "maximize" {
 						sign = -1
 					}
-					size := 1 + math.Abs(float64(anew.Upper.Objective))
+					size := 1 + math.Abs(float64(at.Upper.Objective))
 					if worse := sign * float64(followed.Upper.Objective-at.Upper.Objective); worse > 1e-9*size {
 						t.Errorf("seed %d: %g worse than where it began", seed, worse)
 					}
+					if !members.Full() && change < changes-1 {
+						continue
+					}
+					anew := solve(q, nil)
 					all++
 					if sign*float64(followed.Upper.Objective-anew.Upper.Objective) <= 1e-8*size {
 						found++

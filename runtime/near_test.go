@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/internal/members"
 	"bilevelc/runtime"
 )
 
@@ -60,13 +61,17 @@ func TestNear(t *testing.T) {
 		spent := 0
 		for k := range changes {
 			data := vary(test.base)
-			warm, cold := solve(data, last), solve(data, nil)
-			t.Logf("%s, change %d: %d calls at first, %d anew, %d followed", test.path, k, total(first.Calls), total(cold.Calls), total(warm.Calls))
+			warm := solve(data, last)
+			t.Logf("%s, change %d: %d calls at first, %d followed", test.path, k, total(first.Calls), total(warm.Calls))
 			spent += total(warm.Calls)
+			last = warm
+			if !members.Full() && k < changes-1 {
+				continue // what is followed wrongly once is followed on from there
+			}
+			cold := solve(data, nil)
 			if gap := math.Abs(float64(warm.Upper.Objective - cold.Upper.Objective)); gap > 1e-6*(1+math.Abs(float64(cold.Upper.Objective))) {
 				t.Errorf("%s: followed to %v, found anew %v", test.path, warm.Upper.Objective, cold.Upper.Objective)
 			}
-			last = warm
 		}
 		if spent*test.times > changes*total(first.Calls) {
 			t.Errorf("%s: following takes %d calls for %d changes, the first run %d", test.path, spent, changes, total(first.Calls))
