@@ -44,7 +44,7 @@ lower {
 				t.Fatal(err)
 			}
 			if r.Status != runtime.Solved {
-				t.Fatalf("%s in units of %g, oracle %s: %v: %s", bend, unit, oracle, r.Status, r.Reason)
+				t.Fatalf("member %d, x = %v, pull = %v: %s in units of %g, oracle %s: %v: %s", k, x, pull, bend, unit, oracle, r.Status, r.Reason)
 			}
 			return r.Upper.Hypergradient[0].Data[0]
 		}

@@ -168,7 +168,7 @@ func (w *activeSet) minimize(ctx context.Context, y []float64, limit int) outcom
 		if measure < w.bestNorm {
 			w.keep(y, measure)
 		}
-		if measure <= w.gradientRounding(y) {
+		if measure <= math.Max(w.gradientRounding(y), w.relative*w.terms(y)) {
 			if w.judge(y, measure, 2*roundingUnit); measure <= w.gradientRounding(y) {
 				return converged
 			}
