@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"bilevelc/bench/clock"
 	"bilevelc/bench/campaign/truth"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
@@ -36,11 +37,12 @@ func (g *generator) oddOptions(opts *runtime.Options) {
 
 // solve solves the program and checks the status and every number.
 func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint float64) *runtime.Result {
-	began := time.Now()
+	began, worked := time.Now(), clock.Process()
 	ctx, cancel := context.WithTimeout(context.Background(), 3*timeLimit)
 	defer cancel()
 	r, err := p.Solve(ctx, opts)
 	took := time.Since(began)
+	worked = clock.Process() - worked
 	how := "default"
 	if opts.Method+opts.Oracle+opts.Solver != "" {
 		how = opts.Method + "/" + opts.Oracle + "/" + opts.Solver
@@ -58,7 +60,8 @@ func (e *examination) solve(p *runtime.Problem, opts runtime.Options, joint floa
 	} else {
 		e.outcome("combination %s", r.Status)
 	}
-	if took > opts.TimeLimit+5*time.Second {
+	// On a machine that does other work a limit is met late: what counts is the time that this process had, and of one that waits, ten times the limit.
+	if late := opts.TimeLimit + 5*time.Second; took > late && (worked > late || took > 10*late) {
 		e.false("beyond the time limit", "%s: %v for a limit of %v", how, took, opts.TimeLimit)
 	}
 	var at []float64

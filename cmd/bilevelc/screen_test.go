@@ -36,15 +36,29 @@ func TestPromptOnAFullScreen(t *testing.T) {
 	run("new-session", "-d", "-s", "r", "-x", "120", "-y", "50", program+" repl")
 	defer exec.Command(tmux, "-S", socket, "kill-server").Run()
 	screen := func() string { return run("capture-pane", "-t", "r", "-p") }
-	shows := func(text string) {
+	until := func(what string, there func(now string) bool) {
 		t.Helper()
-		for range 600 { // until the program has written it, or has hung
-			if strings.Contains(screen(), text) {
+		last := ""
+		for still := 0; still < 1200; still++ { // a program that writes nothing for a minute, however slow the machine is, has hung
+			now := screen()
+			if there(now) {
 				return
+			}
+			if now != last {
+				last, still = now, 0
 			}
 			time.Sleep(50 * time.Millisecond)
 		}
-		t.Fatalf("the screen does not show %q:\n%s", text, screen())
+		t.Fatalf("the screen does not show %s:\n%s", what, screen())
+	}
+	shows := func(text string) {
+		t.Helper()
+		until(fmt.Sprintf("%q", text), func(now string) bool { return strings.Contains(now, text) })
+	}
+	// prompts waits for the prompt on the last line: what is typed before the program reads is shown twice.
+	prompts := func() {
+		t.Helper()
+		until("the prompt", func(now string) bool { return strings.HasSuffix(strings.TrimRight(now, " \n"), "\nblv>") })
 	}
 	enter := func(line string) {
 		run("send-keys", "-t", "r", "-l", line)
@@ -53,20 +67,24 @@ func TestPromptOnAFullScreen(t *testing.T) {
 	shows("blv>")
 	enter(":help solve") // fills the screen
 	shows("--starts")
+	prompts()
 	want := ""
 	for k := 1; k <= 8; k++ {
 		enter(fmt.Sprintf("%d + 1000", k))
 		answer := fmt.Sprintf("%d\n  : int\n", k+1000)
 		shows(answer)
+		prompts()
 		want += fmt.Sprintf("blv> %d + 1000\n%s", k, answer)
 	}
-	for _, line := range []string{"let a = [1,", "2,", "3,", "4,", "5]"} {
+	for _, line := range []string{"let a = [1,", "2,", "3,", "4,", "5]"} { // one input, in one editor
 		enter(line)
 	}
 	shows("let a\n")
+	prompts()
 	long := "1" + strings.Repeat(" + 1", 80)
 	enter("5 + " + long)
 	shows("86\n  : int\n")
+	prompts()
 	enter("7 + 1")
 	shows("8\n  : int\nblv>")
 	got := screen()
