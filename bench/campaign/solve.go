@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"bilevelc/bench/clock"
 	"bilevelc/bench/campaign/truth"
+	"bilevelc/bench/clock"
 	"bilevelc/runtime"
 	"bilevelc/runtime/lower"
 	"bilevelc/runtime/oracle"
