@@ -87,11 +87,16 @@ func (run *Run) prepareCurved() {
 	}
 }
 
-// linearized gives a run the system linearized at its best point, which its document is about.
-func (run *Run) linearized() (err error) {
+// linearized gives a run the system linearized at its best point, which its document is about. A point at which there is none is no end of a run.
+func (run *Run) linearized() error {
 	if run.Best == nil {
 		return nil
 	}
-	run.System, err = run.Smooth.At(run.Best)
-	return err
+	s, err := run.Smooth.At(run.Best)
+	if err != nil {
+		run.Best = nil
+		return fmt.Errorf("the system at the best point: %w", err)
+	}
+	run.System = s
+	return nil
 }
