@@ -26,7 +26,8 @@ import (
 	"bilevelc/internal/sparse"
 )
 
-// Program is a convex quadratic program, or a linear one.
+// Program is a convex quadratic program, or a linear one. Solves fail where a
+// number of it is not finite, or is not in the program's own units.
 type Program struct {
 	N int         // variables
 	Q *sparse.CSR // N x N, symmetric, both triangles, positive semidefinite; nil for a linear program
@@ -116,7 +117,7 @@ const (
 	Held
 )
 
-// check refuses programs of wrong shape, or with numbers that are not finite.
+// check refuses programs of wrong shape, and bounds that are no numbers.
 func (p *Program) check() error {
 	m := p.rows()
 	switch {
@@ -128,9 +129,6 @@ func (p *Program) check() error {
 	if err := checkObjective(p.N, p.Q, p.C); err != nil {
 		return err
 	}
-	if p.A != nil && !finite(p.A.Val) {
-		return fmt.Errorf("activeset: a coefficient of a row is not finite")
-	}
 	return p.Bounds.check(p.N, m)
 }
 
@@ -140,8 +138,6 @@ func checkObjective(n int, q *sparse.CSR, c []float64) error {
 		return fmt.Errorf("activeset: %d variables and a cost of length %d", n, len(c))
 	case q != nil && (q.Rows != n || q.Cols != n):
 		return fmt.Errorf("activeset: Q is %d x %d for %d variables", q.Rows, q.Cols, n)
-	case !finite(c) || q != nil && !finite(q.Val):
-		return fmt.Errorf("activeset: a coefficient of the objective is not finite")
 	}
 	return nil
 }

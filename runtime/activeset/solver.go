@@ -19,6 +19,8 @@ type Solver struct {
 	tab     *tableau
 	st      *state
 	built   bool // tab holds a working set of the present q and a
+	broken  bool // a number of the scaled program, or of the objective, is not finite
+	lost    bool // a side of the present bounds is not finite in its units
 
 	cutoff     float64 // scaled
 	limit      int
@@ -37,7 +39,7 @@ type Solver struct {
 }
 
 // New prepares a program, which must not change afterwards. An error means
-// that its shapes do not fit or that a number is not finite.
+// that its shapes do not fit.
 func New(p *Program) (*Solver, error) {
 	if err := p.check(); err != nil {
 		return nil, err
@@ -46,6 +48,7 @@ func New(p *Program) (*Solver, error) {
 	s.scale = equilibrate(p.N, p.Q, p.A)
 	s.a = s.scale.rows(p.A)
 	s.q, s.c = s.scale.objective(p.Q, p.C)
+	s.broken = !s.whole()
 	n := p.N + p.rows()
 	s.tab, s.st = newTableau(n, p.N), newState(n, p.N)
 	return s, nil
@@ -56,7 +59,7 @@ func (s *Solver) Forget() { s.built = false }
 
 // SetObjective replaces the objective by 1/2 z'qz + c'z, q nil for a linear
 // one. The next solve may start from a basis of the old objective. A wrong
-// shape, or a number that is not finite, panics: it is a bug of the caller.
+// shape panics: it is a bug of the caller.
 func (s *Solver) SetObjective(q *sparse.CSR, c []float64) {
 	if err := checkObjective(s.program.N, q, c); err != nil {
 		panic(err)
@@ -64,21 +67,35 @@ func (s *Solver) SetObjective(q *sparse.CSR, c []float64) {
 	was, same := s.q, q == s.program.Q
 	s.program.Q, s.program.C = q, c
 	s.q, s.c = s.scale.objective(q, c)
+	s.broken = !s.whole()
 	s.built = s.built && (was == nil && s.q == nil || same && q != nil)
 }
 
+// whole reports that all numbers of the scaled program are finite: sizes that
+// are too far apart for the exponents of doubles are not.
+func (s *Solver) whole() bool {
+	return finite(s.c) && (s.q == nil || finite(s.q.Val)) && (s.a == nil || finite(s.a.Val))
+}
+
 // install scales the bounds and the units of tolerances. It returns the
-// constraint whose sides contradict each other, -1 where none do.
+// constraint whose sides contradict each other, -1 where none do. The solver is
+// lost where a side that is finite is not so in its units.
 func (s *Solver) install(b *Bounds) int {
 	st, n := s.st, s.program.N
+	s.lost = false
+	scaled := func(side, by float64) float64 {
+		v := side * by
+		s.lost = s.lost || math.IsInf(v, 0) && !math.IsInf(side, 0)
+		return v
+	}
 	for j := 0; j < n; j++ {
 		d := s.scale.d[j]
-		st.lo[j], st.hi[j] = b.Lo[j]/d, b.Hi[j]/d
+		st.lo[j], st.hi[j] = scaled(b.Lo[j], 1/d), scaled(b.Hi[j], 1/d)
 		st.unit[j], st.unitM[j] = min(1, 1/d), min(1, s.scale.sigma*d)
 	}
 	for i := range b.RowLo {
 		r := s.scale.r[i]
-		st.lo[n+i], st.hi[n+i] = b.RowLo[i]*r, b.RowHi[i]*r
+		st.lo[n+i], st.hi[n+i] = scaled(b.RowLo[i], r), scaled(b.RowHi[i], r)
 		st.unit[n+i], st.unitM[n+i] = min(1, r), min(1, s.scale.sigma/r)
 	}
 	for k := range st.lo {
@@ -177,7 +194,11 @@ func (s *Solver) Solve(ctx context.Context, b *Bounds, warm *Basis, opts Options
 	if s.limit = opts.MaxIter; s.limit <= 0 {
 		s.limit = 1000 + 50*t.n // simplex methods take 2 to 3 (N+M) (Dantzig), twenty times as many where it is degenerate
 	}
-	if s.install(b) >= 0 {
+	crossed := s.install(b)
+	if s.broken || s.lost {
+		return &Solution{Status: Failed, Basis: warm}
+	}
+	if crossed >= 0 {
 		return &Solution{Status: Infeasible, Basis: warm}
 	}
 	s.start(warm)

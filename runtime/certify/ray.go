@@ -124,7 +124,7 @@ func (v *verification) raySet(c *Ray) string {
 		}
 	}
 	for i, kind := range p.Coupled.Kind {
-		if rate[i] > rayRounding*terms[i] || kind == problem.Equal && rate[i] < -rayRounding*terms[i] {
+		if !(rate[i] <= rayRounding*terms[i]) || kind == problem.Equal && rate[i] < -rayRounding*terms[i] {
 			return fmt.Sprintf("constraint %d of the upper level ends it", i)
 		}
 		if over := math.Abs(here[i]); (here[i] > 0 && rate[i] >= 0 || kind == problem.Equal) && over > meets*math.Max(v.d.s.value, over) {
@@ -200,18 +200,16 @@ func (v *verification) rayForces(c *Ray) string {
 	return ""
 }
 
-// column is column j of the matrix of an affine map of n variables, by its values at 0 and far out along the axis: a coefficient that is there hides the value at 0.
+// column is column j of the matrix of an affine map of n variables; NaN where that is not finite.
 func column(n, j int, eval func(z []float64) []float64) []float64 {
-	const far = 0x1p100
 	z := make([]float64, n)
-	at0 := eval(z)
-	z[j] = far
-	out := eval(z)
-	for i, t := range out {
-		if math.Abs(t) <= 2*math.Abs(at0[i]) { // none: the value at 0 is all there is
-			t -= at0[i]
+	at := eval(z)
+	z[j] = 1
+	out := make([]float64, len(at))
+	if err := problem.Along(out, z, at, func(dst, z []float64) { copy(dst, eval(z)) }); err != nil {
+		for i := range out {
+			out[i] = math.NaN()
 		}
-		out[i] = t / far
 	}
 	return out
 }

@@ -93,34 +93,40 @@ func curvedClass(p *problem.Problem) error {
 	return nil
 }
 
-// readCurved reads coupled constraint i off the gradient in (x, answer) of f plus the constraint so large a number of times that f is rounding beside it. Where the
+// curvedTimes is how many times a constraint of the leader counts in readCurved.
+const curvedTimes = 0x1p500
+
+// readCurved reads a coupled constraint off the gradient of f plus the constraint curvedTimes, so large a number that f is rounding beside it. Where the
 // constraint has no term that is all there is, no more than 4 times f's coefficient: free (those of f, by columns) and constant tell it.
-func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(k int) ([]float64, error)) error {
+func (t *treeModel) readCurved(side float64, place []int, constant []float64, free [][]float64, read func(dst, z []float64)) error {
 	o := newTreeObjective(t.n)
 	o.konst = point(side)
 	of := func(v, f float64) float64 {
-		if v /= far; math.Abs(v) <= 4*math.Abs(f)/far {
+		if v /= curvedTimes; math.Abs(v) <= 4*math.Abs(f)/curvedTimes {
 			return 0
 		}
 		return v
 	}
-	at, err := read(-1)
-	if err != nil {
-		return err
+	z := make([]float64, len(place))
+	at := make([]float64, t.nx+t.p.AnswerLen())
+	if read(at, z); !isFinite(at) {
+		return fmt.Errorf("a constraint of the upper level is not finite")
 	}
-	for k, v := range at {
-		v = of(v, constant[k])
+	for k, c := range constant {
+		v := of(at[k], c)
 		o.addC(place[k], point(v), rat(v))
 	}
 	hess := make([][]float64, len(place))
 	for k := range place {
-		grad, err := read(k)
-		if err != nil {
-			return err
+		column := make([]float64, len(at))
+		z[k] = 1
+		err := problem.Along(column, z, at, read)
+		if z[k] = 0; err != nil {
+			return fmt.Errorf("a constraint of the upper level is %w", err)
 		}
-		hess[k] = make([]float64, len(place))
-		for i, v := range grad {
-			hess[k][i] = of((v-tiny(v, at[i]))/far, free[k][i])
+		hess[k] = column[:len(place)]
+		for i := range hess[k] {
+			hess[k][i] = of(hess[k][i], free[k][i])
 		}
 	}
 	for i := range place {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/problem"
@@ -22,7 +23,7 @@ import (
 //	lambda >= 0 on inequalities, x in its box
 //
 // Its numbers are those that the problem's functions have: a gradient far out along an axis is its column, exactly, whatever
-// the constant part is, which is the gradient at 0.
+// the constant part is, which is the gradient at 0 (problem.Along).
 type treeModel struct {
 	p            *problem.Problem
 	nx, ny, m, n int
@@ -91,10 +92,6 @@ const (
 	treeKinds
 )
 
-// far is the length along an axis at which gradients are read: 2^100 times a coefficient hides a constant that is up to
-// 2^46 times as large, and overflows for none that has a use.
-const far = 0x1p100
-
 // newTreeModel reads the model off the problem.
 func newTreeModel(p *problem.Problem) (*treeModel, error) {
 	switch {
@@ -113,7 +110,10 @@ func newTreeModel(p *problem.Problem) (*treeModel, error) {
 		t.sense[k] = -1
 	}
 	t.sense[treeStationarity], t.sense[treeLower] = 1, 1
-	t.h, t.g, t.linearG = t.readFollower()
+	var err error
+	if t.h, t.g, t.linearG, err = t.readFollower(); err != nil {
+		return nil, err
+	}
 	t.readRows(t.h, t.g, t.linearG)
 	if err := t.readLeader(); err != nil {
 		return nil, err
@@ -257,14 +257,24 @@ func (t *treeModel) addSquares(squares []treeSquare) error {
 	return nil
 }
 
-// terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units) taken for that in linear ones: 0 is a result of rounding, too.
+// terms is the sum of the absolute terms of f at a point; entries that are less than a unit (problem.Units, MultiplierUnits) taken for that in linear ones: 0 is a result of rounding, too.
 func (t *treeModel) terms(x, y, lambda []float64) float64 {
 	z := make([]float64, t.n)
 	copy(z, x)
 	copy(z[t.nx:], y)
 	copy(z[t.nx+t.ny:], lambda)
 	unitX, unitY := t.p.Units()
-	unit := append(unitX, unitY...)
+	forces := make([]float64, t.ny)
+	for j := range forces {
+		forces[j] = math.Abs(t.linearG[j])
+		for k, u := range unitX {
+			forces[j] += math.Abs(t.g[k][j]) * u
+		}
+		for k, u := range unitY {
+			forces[j] += math.Abs(t.h[k][j]) * u
+		}
+	}
+	unit := slices.Concat(unitX, unitY, t.p.MultiplierUnits(forces))
 	sum := t.konst.size()
 	for j, c := range t.c {
 		u := 1.0

@@ -2,7 +2,6 @@ package certify
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"sort"
 
@@ -10,40 +9,27 @@ import (
 )
 
 // readFollower is H (ny x ny) and G (ny x nx) by columns, and q.
-func (t *treeModel) readFollower() (h, g [][]float64, q []float64) {
-	x, y := make([]float64, t.nx), make([]float64, t.ny)
-	read := func() []float64 {
-		v := make([]float64, t.ny)
-		t.p.G.GradY(v, x, y)
-		return v
-	}
-	q = read()
-	column := func(at *float64) []float64 {
-		*at = far
-		v := read()
-		*at = 0
-		for i := range v {
-			if v[i] -= tiny(v[i], q[i]); v[i] != 0 {
-				v[i] /= far
-			}
+func (t *treeModel) readFollower() (h, g [][]float64, q []float64, err error) {
+	q = make([]float64, t.ny)
+	of := problem.Probe(t.p.G)
+	read := func(dst, z []float64) { of.GradY(dst, z[:t.nx], z[t.nx:]) }
+	z := make([]float64, t.nx+t.ny)
+	read(q, z)
+	for j := range z {
+		z[j] = 1
+		column := make([]float64, t.ny)
+		err := problem.Along(column, z, q, read)
+		z[j] = 0
+		switch {
+		case err != nil:
+			return nil, nil, nil, fmt.Errorf("the gradient of g is %w along entry %d", err, j)
+		case j < t.nx:
+			g = append(g, column)
+		default:
+			h = append(h, column)
 		}
-		return v
 	}
-	for j := range t.nx {
-		g = append(g, column(&x[j]))
-	}
-	for j := range t.ny {
-		h = append(h, column(&y[j]))
-	}
-	return h, g, q
-}
-
-// tiny is the constant part where a value far out is nothing else, and 0 otherwise: there it is lost in rounding.
-func tiny(value, constant float64) float64 {
-	if math.Abs(value) <= 2*math.Abs(constant) {
-		return constant
-	}
-	return 0
+	return h, g, q, nil
 }
 
 func (t *treeModel) end(kind int, equal bool, rhs float64) {
@@ -116,20 +102,18 @@ func (t *treeModel) readLeader() error {
 			place[k] = t.nx + t.ny + p.Duals[d]
 		}
 	}
-	x, answer := make([]float64, t.nx), make([]float64, p.AnswerLen())
-	at := func(k int) *float64 {
-		if k < t.nx {
-			return &x[k]
-		}
-		return &answer[k-t.nx]
+	f, value := problem.Probe(p.F), 0.0
+	answer := make([]float64, p.AnswerLen())
+	read := func(dst, z []float64) { // the gradient of f in z, and the coupled constraints
+		gx, ga := make([]float64, t.nx), make([]float64, len(answer))
+		copy(answer, z[t.nx:])
+		value = f.ValueGrad(gx, ga, z[:t.nx], answer)
+		copy(dst[copy(dst, gx):], ga)
 	}
-	read := func() (value float64, grad, coupled []float64) {
-		gx, ga := make([]float64, t.nx), make([]float64, p.AnswerLen())
-		value = p.F.ValueGrad(gx, ga, x, answer)
-		return value, append(gx, ga[:p.Dy+len(p.Duals)]...), ga[p.Dy+len(p.Duals):]
-	}
-	value, constant, sides := read()
-	if !isFinite(append(append([]float64{value}, constant...), sides...)) {
+	z, at := make([]float64, n), make([]float64, n+count)
+	read(at, z)
+	constant, sides := at[:n], at[n:]
+	if !isFinite(append([]float64{value}, at...)) {
 		return fmt.Errorf("f is not finite at 0")
 	}
 	t.treeObjective = *newTreeObjective(t.n)
@@ -139,19 +123,13 @@ func (t *treeModel) readLeader() error {
 	}
 	hess, rows := make([][]float64, n), make([][]float64, n) // by columns
 	for k := range n {
-		*at(k) = far
-		_, grad, coupled := read()
-		*at(k) = 0
-		if !isFinite(append(append([]float64(nil), grad...), coupled...)) {
-			return fmt.Errorf("f is not finite along entry %d", k)
+		column := make([]float64, n+count)
+		z[k] = 1
+		err := problem.Along(column, z, at, read)
+		if z[k] = 0; err != nil {
+			return fmt.Errorf("f is %w along entry %d", err, k)
 		}
-		hess[k], rows[k] = make([]float64, n), make([]float64, count)
-		for i := range n {
-			hess[k][i] = (grad[i] - tiny(grad[i], constant[i])) / far
-		}
-		for i := range count {
-			rows[k][i] = (coupled[i] - tiny(coupled[i], sides[i])) / far
-		}
+		hess[k], rows[k] = column[:n], column[n:]
 	}
 	for i := range n {
 		for j := range n {
@@ -169,18 +147,8 @@ func (t *treeModel) readLeader() error {
 			if quadraticRow(p, i) { // an empty row keeps its place
 				t.end(treeCoupled, false, 0)
 				weight := &answer[p.Dy+len(p.Duals)+i]
-				*weight = far
-				err := t.readCurved(sides[i], place, constant, hess, func(k int) ([]float64, error) {
-					if k >= 0 {
-						*at(k) = far
-						defer func() { *at(k) = 0 }()
-					}
-					_, grad, _ := read()
-					if !isFinite(grad) {
-						return nil, fmt.Errorf("a constraint of the upper level is not finite")
-					}
-					return grad, nil
-				})
+				*weight = curvedTimes
+				err := t.readCurved(sides[i], place, constant, hess, read)
 				if *weight = 0; err != nil {
 					return err
 				}

@@ -222,6 +222,9 @@ func (c *Function) Apart() *Function {
 	return &d
 }
 
+// Probe is Apart for problem.Probe.
+func (c *Function) Probe() problem.Function { return c.Apart() }
+
 // again is a compiled function for another expression of the same operations, without
 // differentiating it; nil where it is not one, or c is nil.
 func (c *Function) again(p *ir.Problem, root *expr.Node) (*Function, error) {

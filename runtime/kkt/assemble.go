@@ -9,8 +9,8 @@ import (
 )
 
 // assemble makes the relaxation and the pairs: rows of the lower level that bound one entry of y alone become bounds of
-// that variable, as far as it has none on that side yet.
-func (s *System) assemble() {
+// that variable, as far as it has none on that side yet. It reports whether all numbers are finite in the units of the relaxation.
+func (s *System) assemble() bool {
 	inf := math.Inf(1)
 	p := s.P
 	lambda := s.Nx + s.Ny
@@ -87,7 +87,7 @@ func (s *System) assemble() {
 	}
 	s.coupledRows(m, end)
 	s.Relaxation = &activeset.Program{N: s.N, C: make([]float64, s.N), A: m, Bounds: b}
-	s.equilibrate()
+	return s.equilibrate()
 }
 
 // appendRow appends factor times row i of from to the row that is being written, columns from at on.
@@ -106,12 +106,12 @@ func (s *System) coupledRows(m *sparse.CSR, end func(OriginKind, int, float64, f
 		return
 	}
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	z, full := make([]float64, s.N), make([]float64, s.N)
+	z, full, probe := make([]float64, s.N), make([]float64, s.N), s.probing()
 	at, columns, err := readAffine(n, n, len(s.P.Coupled.Kind), func(dst, v []float64) {
 		for k, t := range v {
 			z[s.place2(k)] = t
 		}
-		_, c := s.gradient(full, z)
+		_, c := probe.gradient(full, z)
 		copy(dst, c)
 	})
 	if err != nil {

@@ -105,6 +105,8 @@ func (s *System) curvedRow(i int) bool {
 
 // readCurved reads the quadratic constraints off gradients of f plus a constraint so large a number of times that f is rounding beside it; where the constraint has no term, f's is all there is.
 func (s *System) readCurved() error {
+	const times = 0x1p500
+	probe := s.probing()
 	n := s.Nx + s.Ny + len(s.P.Duals)
 	_, sides := s.gradient(make([]float64, s.N), make([]float64, s.N))
 	for i := range sides {
@@ -117,9 +119,9 @@ func (s *System) readCurved() error {
 				z[s.place2(k)] = t
 			}
 			answer := s.answer(z)
-			answer[s.Ny+len(s.P.Duals)+i] = far
+			answer[s.Ny+len(s.P.Duals)+i] = times
 			gx, ga := make([]float64, s.Nx), make([]float64, len(answer))
-			s.P.F.ValueGrad(gx, ga, s.X(z), answer)
+			probe.P.F.ValueGrad(gx, ga, s.X(z), answer)
 			copy(full, gx)
 			for k, g := range ga {
 				if j := s.place(s.Nx + k); j >= 0 {
@@ -127,14 +129,14 @@ func (s *System) readCurved() error {
 				}
 			}
 			for k := range dst {
-				dst[k] = full[s.place2(k)] / far
+				dst[k] = full[s.place2(k)] / times
 			}
 		})
 		if err != nil {
 			return fmt.Errorf("the gradient of %s: %w", s.P.Coupled.Name[i], err)
 		}
 		of := func(v, f float64) float64 {
-			if math.Abs(v) <= 4*math.Abs(f)/far {
+			if math.Abs(v) <= 4*math.Abs(f)/times {
 				return 0
 			}
 			return v

@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"bilevelc/internal/sparse"
 	"bilevelc/runtime/activeset"
@@ -103,6 +104,9 @@ const (
 // ErrClass is wrapped by the errors of New for problems outside the class.
 var ErrClass = errors.New("the KKT system is not one of linear rows and pairs")
 
+// ErrRange is wrapped by the errors of New for problems whose numbers are of sizes that are too far apart for the exponents of doubles.
+var ErrRange = errors.New("the numbers of the model are too large, or too far apart, for double precision")
+
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
 func Applies(p *problem.Problem) string {
 	switch {
@@ -130,8 +134,18 @@ func New(p *problem.Problem) (*System, error) {
 
 // ReadObjective reads what New does of f, behind Read.
 func (s *System) ReadObjective() (err error) {
-	s.Objective, err = newObjective(s)
-	return err
+	if s.Objective, err = newObjective(s); err != nil {
+		return err
+	}
+	hess, lin := s.ScaledObjective(s.Objective.Relaxed())
+	if !finite(lin) || hess != nil && !finite(hess.Val) {
+		return fmt.Errorf("%w: f is not finite in the units of the system", ErrRange)
+	}
+	return nil
+}
+
+func finite(v []float64) bool {
+	return !slices.ContainsFunc(v, func(t float64) bool { return math.IsNaN(t) || math.IsInf(t, 0) })
 }
 
 // Read is New without what it reads of f: Objective is nil.
@@ -148,10 +162,17 @@ func read(p *problem.Problem) (*System, error) {
 	if err := s.readG(); err != nil {
 		return nil, err
 	}
+	for j := range s.Ny {
+		if s.H.At(j, j) < p.Facts.StrongConvexity/2 {
+			return nil, fmt.Errorf("%w: g curves by %.3g at least, and nothing of it shows in its gradients", ErrRange, p.Facts.StrongConvexity)
+		}
+	}
 	if !(p.Facts.StrongConvexity > 0) && !p.Facts.Convex && !Semidefinite(s.H) {
 		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
 	}
-	s.assemble()
+	if !s.assemble() {
+		return nil, fmt.Errorf("%w: a row or a bound is not finite in the units of the system", ErrRange)
+	}
 	s.connect()
 	return s, nil
 }
@@ -242,7 +263,8 @@ func (s *System) Slack(dst, terms, z []float64) {
 
 // readG finds H, G and q by gradients of g at the origin and along each axis; of a sparse H of known pattern, along groups of axes (linalg.Colour).
 func (s *System) readG() error {
-	n, grad := s.Nx+s.Ny, func(dst, v []float64) { s.P.G.GradY(dst, v[:s.Nx], v[s.Nx:]) }
+	n, g := s.Nx+s.Ny, problem.Probe(s.P.G)
+	grad := func(dst, v []float64) { g.GradY(dst, v[:s.Nx], v[s.Nx:]) }
 	pattern := s.P.Facts.HessianPattern
 	axes := n
 	if pattern != nil {
@@ -253,37 +275,37 @@ func (s *System) readG() error {
 		return fmt.Errorf("the gradient of g: %w", err)
 	}
 	s.Q = at
-	h, g := []sparse.Entry{}, []sparse.Entry{}
+	inY, inX := []sparse.Entry{}, []sparse.Entry{}
 	for j, column := range found {
 		for i, v := range column {
 			switch {
 			case v == 0:
 			case j < s.Nx:
-				g = append(g, sparse.Entry{Row: i, Col: j, Val: v})
+				inX = append(inX, sparse.Entry{Row: i, Col: j, Val: v})
 			default:
-				h = append(h, sparse.Entry{Row: i, Col: j - s.Nx, Val: v})
+				inY = append(inY, sparse.Entry{Row: i, Col: j - s.Nx, Val: v})
 			}
 		}
 	}
-	s.G = sparse.FromEntries(s.Ny, s.Nx, g)
+	s.G = sparse.FromEntries(s.Ny, s.Nx, inX)
 	if pattern == nil {
-		s.H = symmetric(sparse.FromEntries(s.Ny, s.Ny, h))
+		s.H = symmetric(sparse.FromEntries(s.Ny, s.Ny, inY))
 		return nil
 	}
 	groups := linalg.Colour(pattern)
 	s.H = &sparse.CSR{Rows: s.Ny, Cols: s.Ny, Ptr: pattern.Ptr, Col: pattern.Col, Val: make([]float64, pattern.NNZ())}
 	v, product, step := make([]float64, n), make([]float64, s.Ny), make([]float64, s.Ny)
 	for j := range step {
-		step[j] = far
+		step[j] = 1
 	}
 	for c := range groups.Colours {
 		for j, of := range groups.Of {
 			v[s.Nx+j] = 0
 			if int(of) == c {
-				v[s.Nx+j] = far
+				v[s.Nx+j] = 1
 			}
 		}
-		if err := along(product, v, at, grad); err != nil {
+		if err := problem.Along(product, v, at, grad); err != nil {
 			return fmt.Errorf("the gradient of g: %w, of the columns of group %d", err, c)
 		}
 		groups.Read(s.H.Val, c, product, step)
@@ -294,11 +316,15 @@ func (s *System) readG() error {
 // symmetric is (m + m')/2, which differ by rounding of differences alone.
 func symmetric(m *sparse.CSR) *sparse.CSR { return sparse.Add(0.5, m, 0.5, m.T()) }
 
-// far is the length of the steps that readAffine takes: 2^100 times a coefficient hides the value at 0, unless that is more than 2^46 times as
-// large, and overflows for none that has a use. Shorter steps leave the rounding of a difference in every coefficient.
-const far = 0x1p100
+// probing is the system with an f for points that far out.
+func (s *System) probing() *System {
+	q, p := *s, *s.P
+	p.F = problem.Probe(p.F)
+	q.P = &p
+	return &q
+}
 
-// readAffine reads the affine map that eval is off its values at 0 and far out along each of the first axes of n: its value at 0 (len m) and those
+// readAffine reads the affine map that eval is off its values at 0 and along each of the first axes of n (problem.Along): its value at 0 (len m) and those
 // columns.
 func readAffine(axes, n, m int, eval func(dst, v []float64)) (at []float64, columns [][]float64, err error) {
 	v := make([]float64, n)
@@ -311,31 +337,13 @@ func readAffine(axes, n, m int, eval func(dst, v []float64)) (at []float64, colu
 	}
 	columns = make([][]float64, axes)
 	for j := range columns {
-		column := make([]float64, m)
-		v[j] = far
-		err := along(column, v, at, eval)
+		columns[j] = make([]float64, m)
+		v[j] = 1
+		err := problem.Along(columns[j], v, at, eval)
 		v[j] = 0
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w along entry %d", err, j)
 		}
-		for i := range column {
-			column[i] /= far
-		}
-		columns[j] = column
 	}
 	return at, columns, nil
-}
-
-// along sets dst to what an affine map, whose value at 0 is at, makes of v beyond that; entries of v are far, or 0.
-func along(dst, v, at []float64, eval func(dst, v []float64)) error {
-	eval(dst, v)
-	for i, t := range dst {
-		if math.IsNaN(t) || math.IsInf(t, 0) {
-			return errors.New("not finite")
-		}
-		if math.Abs(t) <= 2*math.Abs(at[i]) { // no coefficient: the value at 0 is all there is
-			dst[i] = t - at[i]
-		}
-	}
-	return nil
 }

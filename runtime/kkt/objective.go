@@ -118,13 +118,13 @@ func newObjective(s *System) (*Objective, error) {
 	}
 	o.Quadratic = true
 	n := s.Nx + s.Ny + len(s.P.Duals)
-	z := make([]float64, s.N)
+	z, probe := make([]float64, s.N), s.probing()
 	at, columns, err := readAffine(n, n, n, func(dst, v []float64) {
 		for k, t := range v {
 			z[s.place2(k)] = t
 		}
 		full := make([]float64, s.N)
-		s.gradient(full, z)
+		probe.gradient(full, z)
 		for k := range dst {
 			dst[k] = full[s.place2(k)]
 		}

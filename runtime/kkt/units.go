@@ -9,9 +9,9 @@ const sweeps = 12
 // equilibrate divides columns and multiplies rows of the relaxation by powers of two such that the terms of rows at solutions are about 1, whatever units the model is in. First
 // the logarithms of the entries, and of the sides of rows, come as near to 0 as they can in least squares (Curtis and Reid 1972), by means of rows and columns in turn: that is the
 // same in all units. Then entries below 1 count by their size: what is nothing beside others of its row and column has no say. At last the largest of each row and column
-// becomes about 1, and no unit of a variable is above all values within its bounds.
+// becomes about 1, and no unit of a variable is above all values within its bounds. It reports whether all numbers that are finite stay so, and all that are not 0.
 // A column of one entry, as that of a bound's multiplier, fits any unit of its row: it has no say in it where there is anything else.
-func (s *System) equilibrate() {
+func (s *System) equilibrate() bool {
 	a, b := s.Relaxation.A, &s.Relaxation.Bounds
 	row, col := make([]float64, a.Rows), make([]float64, s.N) // logarithms
 	limit, count := make([]float64, s.N), make([]int, s.N)
@@ -74,7 +74,10 @@ func (s *System) equilibrate() {
 		}
 		for j := range columns {
 			to := -middle(&columns[j])
-			if kind == 2 && columns[j].n > 0 {
+			switch {
+			case columns[j].n == 0 && !math.IsInf(limit[j], 1):
+				to = limit[j] // nothing but its bounds says what its unit is
+			case kind == 2 && columns[j].n > 0:
 				to = math.Min(to, limit[j])
 			}
 			changed = math.Max(changed, math.Abs(to-col[j]))
@@ -85,18 +88,25 @@ func (s *System) equilibrate() {
 		}
 	}
 	s.ColScale, s.RowScale = powers(col), powers(row)
+	ok := true
+	scale := func(v *float64, by float64) {
+		was := *v
+		*v *= by
+		ok = ok && (math.IsInf(was, 0) || !math.IsInf(*v, 0)) && (was == 0 || *v != 0)
+	}
 	for i, by := range s.RowScale {
 		cols, vals := a.Row(i)
 		for t, j := range cols {
-			vals[t] *= by * s.ColScale[j]
+			scale(&vals[t], by*s.ColScale[j])
 		}
-		b.RowLo[i] *= by
-		b.RowHi[i] *= by
+		scale(&b.RowLo[i], by)
+		scale(&b.RowHi[i], by)
 	}
 	for j, by := range s.ColScale {
-		b.Lo[j] /= by
-		b.Hi[j] /= by
+		scale(&b.Lo[j], 1/by)
+		scale(&b.Hi[j], 1/by)
 	}
+	return ok
 }
 
 // tally is of logarithms: their weighted sum, the sum of the weights, and the largest. That of 0 is none.

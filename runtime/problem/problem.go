@@ -113,6 +113,22 @@ func (p *Problem) Units() (x, y []float64) {
 	return x, y
 }
 
+// MultiplierUnits are lengths of the multipliers beside which a value of them is small: 1, or what balances the forces (len Dy: sizes of the terms of grad_y g where x and y are as
+// long as their units) where that is less.
+func (p *Problem) MultiplierUnits(forces []float64) []float64 {
+	out := make([]float64, p.Rows.Len())
+	for i := range out {
+		out[i] = 1
+		cols, vals := p.Rows.B.Row(i)
+		for k, j := range cols {
+			if t := forces[j] / math.Abs(vals[k]); t > 0 {
+				out[i] = math.Min(out[i], t)
+			}
+		}
+	}
+	return out
+}
+
 // Residual sets dst (len m) to h(x, y).
 func (r *Rows) Residual(dst, x, y []float64) {
 	for i := range dst[:r.Len()] {

@@ -102,15 +102,15 @@ type Run struct {
 // Solve solves a problem whose calls are counted. The error is one of Begin, or a *WholeNumbers.
 func Solve(ctx context.Context, n *problem.Problem, opts Options) (*Run, error) {
 	run := &Run{n: n, opts: opts}
-	var err error
-	switch err = run.prepare(); {
-	case err != nil:
-	case n.Integer != nil:
+	err := run.prepare()
+	if err != nil {
+		run.Err, run.Status, run.Reason = err, status.NumericalFailure, err.Error()
+		return run, nil
+	}
+	if n.Integer != nil {
 		err = run.integers()
-	default:
-		if err = run.locally(ctx); err == nil && run.Smooth == nil {
-			err = run.takeBestAnswer(ctx)
-		}
+	} else if err = run.locally(ctx); err == nil && run.Smooth == nil {
+		err = run.takeBestAnswer(ctx)
 	}
 	if run.refused != nil {
 		return nil, run.refused

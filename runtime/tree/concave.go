@@ -42,6 +42,9 @@ func columns(q *sparse.CSR) (at []int) {
 func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave {
 	at := columns(q)
 	n := len(at)
+	if n == 0 { // what it has is below all numbers in these units
+		return nil
+	}
 	dense := mat.NewSymDense(n, nil)
 	for a, i := range at {
 		for b, j := range at[:a+1] {
@@ -49,7 +52,7 @@ func newConcave(q *sparse.CSR, box *activeset.Bounds, length []float64) *concave
 		}
 	}
 	var eigen mat.EigenSym
-	if n == 0 || !eigen.Factorize(dense, true) {
+	if !eigen.Factorize(dense, true) {
 		return nil
 	}
 	values := eigen.Values(nil)

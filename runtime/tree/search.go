@@ -254,7 +254,11 @@ func (s *search) leaves(c *candidate) float64 {
 // sizes is the sum of the absolute terms of what relaxations minimize at z (model's units), with variables of a unit at least.
 func (s *search) sizes(z []float64) float64 {
 	x, y := s.sys.P.Units()
-	unit := slices.Concat(x, y)
+	forces := make([]float64, s.sys.Ny)
+	for j := range forces {
+		forces[j] = math.Abs(s.sys.Q[j]) + reach(s.sys.G, j, x) + reach(s.sys.H, j, y)
+	}
+	unit := slices.Concat(x, y, s.sys.P.MultiplierUnits(forces))
 	terms := math.Abs(s.quad.Const)
 	for j, v := range s.quad.Lin {
 		u := 1.0
@@ -272,6 +276,15 @@ func (s *search) sizes(z []float64) float64 {
 		}
 	}
 	return terms
+}
+
+// reach is the size of row i of a at entries of these lengths.
+func reach(a *sparse.CSR, i int, lengths []float64) (sum float64) {
+	cols, vals := a.Row(i)
+	for t, j := range cols {
+		sum += math.Abs(vals[t]) * lengths[j]
+	}
+	return sum
 }
 
 // GapScale is what the gap between a value of f and a bound is relative to: the value; where that is 0 up to the accuracy of relaxations next to its terms (with

@@ -256,12 +256,18 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 	}
 	var held, bounds []plane // what holds on every piece, and what may be tight
 	var independent [][]float64
-	lambda := []int{}
+	lambda, reads := []int{}, false
+	for i := range s.Rows {
+		reads = reads || s.Reads(i)
+	}
 	for i, r := range s.Rows {
 		if r.Equal {
 			impose(s.over(r))
-			if rank(append(independent, r.C)) > len(independent) {
+			switch {
+			case rank(append(independent, r.C)) > len(independent):
 				independent, lambda = append(independent, r.C), append(lambda, i)
+			case reads: // what dependent equations have together is anyone's
+				lambda = append(lambda, i)
 			}
 			continue
 		}
@@ -308,14 +314,13 @@ func (s *System) pieces(q *Quadratic, fixed []float64, in Region, out *Answer) {
 	// Where F reads multipliers that are not unique it may fall along a ray of them: one
 	// dependent row more, and an end.
 	more := 0
-	for i := range s.Rows {
-		if s.Reads(i) {
-			more = 1
-		}
-	}
-	if more > 0 {
-		for i := range s.Rows {
+	if reads {
+		more = 1
+		for i, r := range s.Rows {
 			bounds = append(bounds, s.entry(s.Dx+s.Dy+i, 1, in.end))
+			if r.Equal {
+				bounds = append(bounds, s.entry(s.Dx+s.Dy+i, -1, in.end))
+			}
 		}
 	}
 	var choose func(i int, rows [][]float64, chosen []int)

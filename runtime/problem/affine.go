@@ -1,0 +1,51 @@
+package problem
+
+import (
+	"errors"
+	"math"
+)
+
+// far are the lengths of the steps of Along, the next one where the map is not finite: a step of 2^900 times a coefficient hides the value at 0, and leaves no rounding of a
+// difference, but for one that is 2^847 times as large, beside which the coefficient says nothing of any double.
+var far = [...]float64{0x1p900, 0x1p500, 0x1p100, 1}
+
+// Along sets dst to the product of v, of entries 0 and 1, with the matrix of an affine map, whose value at 0 is at.
+func Along(dst, v, at []float64, eval func(dst, v []float64)) error {
+	for i := range dst {
+		dst[i] = math.NaN()
+	}
+	stepped, value := make([]float64, len(v)), make([]float64, len(dst))
+	for _, step := range far {
+		for j, t := range v {
+			stepped[j] = step * t
+		}
+		eval(value, stepped)
+		whole := true
+		for i, t := range value {
+			if math.IsNaN(dst[i]) {
+				dst[i] = (t - at[i]) / step
+				if math.IsInf(dst[i], 0) {
+					dst[i] = math.NaN()
+				}
+			}
+			whole = whole && !math.IsNaN(dst[i])
+		}
+		if whole {
+			return nil
+		}
+	}
+	return errors.New("not finite")
+}
+
+// Probe is an evaluator for points so far out that values need not be finite there, which is no fault of the model. Calls count as those of fn.
+func Probe(fn Function) Function {
+	switch f := fn.(type) {
+	case *Counted:
+		d := &Counted{fn: Probe(f.fn)}
+		f.clones = append(f.clones, d)
+		return d
+	case interface{ Probe() Function }:
+		return f.Probe()
+	}
+	return fn
+}
