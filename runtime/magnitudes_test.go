@@ -135,7 +135,7 @@ func (m *magnitudes) answers(x *big.Rat, slack float64) (ends []*big.Rat, terms 
 		}
 	}
 	if u != nil && u.Cmp(l) < 0 {
-		if gap, _ := plus(l, product(big.NewRat(-1, 1), u)).Float64(); !(gap <= slack*terms) {
+		if gap, _ := plus(l, product(big.NewRat(-1, 1), u)).Float64(); slack == 0 || !(gap <= slack*terms) {
 			return nil, terms
 		}
 		u = l
@@ -322,9 +322,6 @@ func TestMagnitudes(t *testing.T) {
 			continue
 		}
 		statuses[fmt.Sprintf("%d %s", most, r.Status)]++
-		if r.Status == runtime.NumericalFailure && most <= 20 {
-			t.Logf("FAILS %d (%d): %s\n%s", k, most, r.Reason, text)
-		}
 		if wrong := m.judge(r); wrong != "" {
 			t.Errorf("%d (1e%d): %s: %s\n%s", k, most, wrong, r.Reason, text)
 			continue
