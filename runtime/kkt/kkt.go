@@ -104,8 +104,8 @@ const (
 // ErrClass is wrapped by the errors of New for problems outside the class.
 var ErrClass = errors.New("the KKT system is not one of linear rows and pairs")
 
-// ErrRange is wrapped by the errors of New for problems whose numbers are of sizes that are too far apart for the exponents of doubles.
-var ErrRange = errors.New("the numbers of the model are too large, or too far apart, for double precision")
+// errRange is wrapped by the errors of New for problems whose numbers are of sizes that are too far apart for the exponents of doubles.
+var errRange = errors.New("the numbers of the model are too large, or too far apart, for double precision")
 
 // Applies reports, in words, what keeps a problem out of the class; "" where nothing does.
 func Applies(p *problem.Problem) string {
@@ -139,7 +139,7 @@ func (s *System) ReadObjective() (err error) {
 	}
 	hess, lin := s.ScaledObjective(s.Objective.Relaxed())
 	if !finite(lin) || hess != nil && !finite(hess.Val) {
-		return fmt.Errorf("%w: f is not finite in the units of the system", ErrRange)
+		return fmt.Errorf("%w: f is not finite in the units of the system", errRange)
 	}
 	return nil
 }
@@ -164,14 +164,14 @@ func read(p *problem.Problem) (*System, error) {
 	}
 	for j := range s.Ny {
 		if s.H.At(j, j) < p.Facts.StrongConvexity/2 {
-			return nil, fmt.Errorf("%w: g curves by %.3g at least, and nothing of it shows in its gradients", ErrRange, p.Facts.StrongConvexity)
+			return nil, fmt.Errorf("%w: g curves by %.3g at least, and nothing of it shows in its gradients", errRange, p.Facts.StrongConvexity)
 		}
 	}
 	if !(p.Facts.StrongConvexity > 0) && !p.Facts.Convex && !Semidefinite(s.H) {
 		return nil, fmt.Errorf("%w: g is not convex in y", ErrClass)
 	}
 	if !s.assemble() {
-		return nil, fmt.Errorf("%w: a row or a bound is not finite in the units of the system", ErrRange)
+		return nil, fmt.Errorf("%w: a row or a bound is not finite in the units of the system", errRange)
 	}
 	s.connect()
 	return s, nil
