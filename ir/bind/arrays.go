@@ -55,17 +55,17 @@ func (b *binder) bindData(s *ir.Symbol, d *lang.Data) {
 	if !b.checkEntries(s, d, a, origin) {
 		return
 	}
-	v := unbatched(b.graph.Const(s.Name, a, at)).over(dims)
+	v := array(b.graph.Const(s.Name, a, at), dims)
 	if d.Type.Kind == lang.KindInt {
 		v = scalarInt(int(a.Dense[0]))
 	}
 	b.bind(s.Name, a, origin, v)
-	b.bound[s.Name].Axes = exported(axesOf(dims))
+	b.bound[s.Name].Axes = exported(dims)
 }
 
 // unknown binds data that were not supplied, or follow from such (abstract binding).
 func (b *binder) unknown(s *ir.Symbol, d *lang.Data, dims []dim) {
-	b.known[s.Name] = unbatched(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span())).over(dims)
+	b.known[s.Name] = array(b.graph.Opaque(s.Name, shapeOf(sizesOf(dims)), d.Name.Span()), dims)
 }
 
 // given is a supplied array in the shape of its declaration; nil where it does
@@ -201,7 +201,7 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 	if v.bad() {
 		return nil
 	}
-	if want := shapeOf(sizesOf(dims)); v.item != want || v.row {
+	if want := shapeOf(sizesOf(dims)); v.item() != want || v.isRow() {
 		diagnostic := b.errorf(diag.BindShape, d.Value.Span(), "`%s` is %s, but is declared %s", s.Name, v.describe(), d.Type.Span().Text())
 		for _, dim := range d.Type.Dims {
 			if name, ok := dim.(*lang.Name); ok && b.bound[name.Name] != nil {

@@ -38,21 +38,6 @@ func (d dim) Difference(other ir.Dim) string {
 // Plus implements elab.Size.
 func (d dim) Plus(other ir.Dim) ir.Dim { return dim{n: d.n + other.(dim).n} }
 
-// typ is the type of a value, whose sizes are numbers.
-func (v value) typ() ir.Type {
-	switch {
-	case v.kind == boolean:
-		return elab.Bool
-	case v.kind == integer && v.isScalar():
-		return elab.Int
-	case v.isScalar():
-		return elab.Real
-	case v.row:
-		return elab.Row(v.dims()[0])
-	}
-	return arrayOver(v.dims())
-}
-
 // arrayOver is the type of an array of the given dimensions.
 func arrayOver(dims []dim) ir.Type {
 	out := make([]ir.Dim, len(dims))
@@ -62,14 +47,17 @@ func arrayOver(dims []dim) ir.Type {
 	return elab.Array(out...)
 }
 
-// shaped is a number of a type, without its node.
-func shaped(t ir.Type, s *space) value {
-	dims := make([]dim, len(t.Dims))
-	for k, d := range t.Dims {
-		dims[k] = d.(dim)
+// plain are dimensions of the given sizes, over no sets.
+func plain(sizes []int) []dim {
+	out := make([]dim, len(sizes))
+	for k, n := range sizes {
+		out[k].n = n
 	}
-	return value{kind: number, item: shapeOf(sizesOf(dims)), row: t.Kind == ir.RowVectorType, space: s}.over(dims)
+	return out
 }
+
+// shaped is a number of a type, without its node.
+func shaped(t ir.Type, s *space) value { return value{typ: elab.AsReal(t), space: s} }
 
 // dims evaluates the written dimensions of a type.
 func (b *binder) dims(t *lang.TypeExpr, name string) ([]dim, bool) {
@@ -115,38 +103,18 @@ func shapeOf(dims []int) expr.Shape {
 	return expr.VectorShape(n)
 }
 
-// axesOf are the dimensions as a value carries them: nil where its shape says
-// it all.
-func axesOf(dims []dim) []dim {
-	if len(dims) > 2 {
-		return dims
-	}
-	for _, d := range dims {
-		if d.set != nil {
-			return dims
-		}
-	}
-	return nil
-}
-
-// over is v with the given dimensions.
-func (v value) over(dims []dim) value {
-	v.axes = axesOf(dims)
-	return v
+// overSets reports dimensions of which some are over sets.
+func overSets(dims []dim) bool {
+	return slices.ContainsFunc(dims, func(d dim) bool { return d.set != nil })
 }
 
 // dims lists the dimensions of a value.
 func (v value) dims() []dim {
-	if v.axes != nil {
-		return v.axes
+	out := make([]dim, len(v.typ.Dims))
+	for k, d := range v.typ.Dims {
+		out[k] = d.(dim)
 	}
-	switch v.item.Rank {
-	case 1:
-		return []dim{{n: v.item.Rows}}
-	case 2:
-		return []dim{{n: v.item.Rows}, {n: v.item.Cols}}
-	}
-	return nil
+	return out
 }
 
 // exported are the dimensions as the bound problem keeps them: nil where there

@@ -80,7 +80,7 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 		body = body.with(p.Name.Name, args[k])
 	}
 	for k := range fn.Params {
-		t := args[k].typ()
+		t := args[k].typ
 		if fn.Params[k].Type != nil && fn.Params[k].Type.Kind == lang.KindInt && elab.IsScalar(t) {
 			t = elab.Int // its value has been checked to be one
 		}
@@ -90,7 +90,7 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	}
 	v := body.expr(fn.Body)
 	if !v.bad() && !v.isScalar() {
-		if f := elab.Result(fn, v.typ(), body); f != nil {
+		if f := elab.Result(fn, v.typ, body); f != nil {
 			return body.fault(f)
 		}
 	}
@@ -126,7 +126,7 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 		return e.map1(p.Op, args[0], at)
 	case expr.Elementwise2:
 		if !args[0].isScalar() && !args[1].isScalar() {
-			if _, f := elab.Combined(x, args[0].typ(), args[1].typ()); f != nil {
+			if _, f := elab.Combined(x, args[0].typ, args[1].typ); f != nil {
 				return e.fault(f)
 			}
 		}
@@ -141,10 +141,10 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 
 // outer is the matrix u v'.
 func (e *elaborator) outer(x *lang.Call, u, v value) value {
-	if _, f := elab.Outer(x, u.typ(), v.typ()); f != nil {
+	if _, f := elab.Outer(x, u.typ, v.typ); f != nil {
 		return e.fault(f)
 	}
-	v.row = true
+	v.typ = elab.Transposed(v.typ)
 	return e.product(u, v, e.at(x))
 }
 
@@ -170,7 +170,7 @@ func (e *elaborator) intrinsic(x *lang.Call, args []value) (v value, ok bool) {
 
 // extentOf is a dimension of a value.
 func (e *elaborator) extentOf(x *lang.Call, v value) value {
-	n, f := elab.Extent(x, v.typ())
+	n, f := elab.Extent(x, v.typ)
 	if f != nil {
 		return e.fault(f)
 	}
@@ -209,17 +209,17 @@ func (e *elaborator) filled(x *lang.Call, with float64) value {
 // diag is the diagonal matrix of a vector, or the diagonal of a matrix.
 func (e *elaborator) diag(x *lang.Call, arg value) value {
 	v, at := e.num(arg), e.at(x)
-	t, f := elab.Diagonal(x, v.typ())
+	t, f := elab.Diagonal(x, v.typ)
 	if f != nil {
 		return e.fault(f)
 	}
-	n := v.item.Rows
+	n := v.item().Rows
 	out := shaped(t, v.space)
-	if v.item.Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
+	if v.item().Rank == 1 && v.space == nil && v.node.Deps == 0 && !v.node.Opaque {
 		out.node = e.b.graph.Const("", data.SparseMatrix(sparse.Diagonal(e.b.value(v.node).Values())), at)
 		return out
 	}
-	if v.item.Rank == 2 {
+	if v.item().Rank == 2 {
 		out.node = e.rearranged(v, out, func(i int) int { return i * (n + 1) }, at)
 		return out
 	}

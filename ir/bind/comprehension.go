@@ -2,6 +2,7 @@ package bind
 
 import (
 	"bilevelc/ir/data"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -110,7 +111,7 @@ func (e *elaborator) withIndices(s *space) *elaborator {
 }
 
 func intsAt(ints []int, s *space) value {
-	return value{kind: integer, item: expr.ScalarShape(), space: s, ints: ints}
+	return value{typ: elab.Int, space: s, ints: ints}
 }
 
 func pick(list, at []int) []int {
@@ -167,7 +168,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 	grow := func(n int) { out.up, out.at[0] = make([]int, 0, n), make([]int, 0, n) }
 	if given == nil && bd.Hi == nil {
 		v := e.expr(bd.Lo)
-		if !v.bad() && (v.item.Rank != 1 || v.space != nil) {
+		if !v.bad() && (v.item().Rank != 1 || v.space != nil) {
 			e.errorf(diag.BindShapes, e.at(bd.Lo), "`%s` ranges over a vector of integers, not %s", bd.Name.Name, v.describe())
 			return nil, false
 		}
@@ -176,7 +177,7 @@ func (e *elaborator) extendInts(bd *lang.Binder, given []int) (*space, bool) {
 			return nil, false
 		}
 		if given == nil { // not supplied
-			given = expr.Sequence(1, v.item.Rows)
+			given = expr.Sequence(1, v.item().Rows)
 		}
 	}
 	if given != nil {
@@ -275,7 +276,7 @@ func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 		return e.map2(expr.Mul, e.tupleCount(inner, outer), v, at)
 	}
 	g := e.b.graph
-	out := value{kind: number, item: v.item, row: v.row, space: outer, axes: v.axes}
+	out := shaped(v.typ, outer)
 	switch {
 	case outer == nil && v.isScalar():
 		out.node = e.sumEntries(v.node, at)
@@ -286,17 +287,17 @@ func (e *elaborator) sumOver(v value, inner, outer *space, at diag.Span) value {
 			break
 		}
 		flat := v.node
-		if v.item.Rank == 2 {
-			flat = e.reshape(flat, expr.MatrixShape(inner.n, v.item.Len()), at)
+		if v.item().Rank == 2 {
+			flat = e.reshape(flat, expr.MatrixShape(inner.n, v.item().Len()), at)
 		}
 		out.node = e.must(g.MatVec(flat, true, e.ones(inner.n), at))
-		if v.item.Rank == 2 {
-			out.node = e.reshape(out.node, v.item, at)
+		if v.item().Rank == 2 {
+			out.node = e.reshape(out.node, v.item(), at)
 		}
 	case v.isScalar():
 		out.node = e.segmentSums(v.node, inner.up, outer.n, at)
 	default:
-		out.node = e.must(g.ScatterAdd(v.node, instances(inner.up, v.item.Len()), outer.shape(v.item), at))
+		out.node = e.must(g.ScatterAdd(v.node, instances(inner.up, v.item().Len()), outer.shape(v.item()), at))
 	}
 	return out
 }
@@ -315,14 +316,14 @@ func (e *elaborator) tupleCount(inner, outer *space) value {
 
 // scalarTimesVectors recognises a batched scalar times a vector.
 func scalarTimesVectors(v value) (scalar, vector value, ok bool) {
-	if v.product == nil || v.item.Rank != 1 {
+	if v.product == nil || v.item().Rank != 1 {
 		return value{}, value{}, false
 	}
 	u, w := v.product[0], v.product[1]
 	if w.isScalar() {
 		u, w = w, u
 	}
-	return u, w, u.isScalar() && w.item.Rank == 1
+	return u, w, u.isScalar() && w.item().Rank == 1
 }
 
 // itemSum sums the entries of each instance.
@@ -330,19 +331,20 @@ func (e *elaborator) itemSum(v value, at diag.Span) value {
 	if v.bad() || v.isScalar() {
 		return v
 	}
-	out := value{kind: number, item: expr.ScalarShape(), space: v.space}
+	out := value{typ: elab.Real, space: v.space}
 	if v.space == nil {
 		out.node = e.sumEntries(v.node, at)
 		return out
 	}
-	if p := v.product; p != nil && v.item.Rank == 1 && p[0].item == p[1].item && (p[0].space == nil || p[1].space == nil) {
+	if p := v.product; p != nil && v.item().Rank == 1 && p[0].item() == p[1].item() && (p[0].space == nil || p[1].space == nil) {
 		u, w := p[0], p[1] // sum(u .* w) with one of them fixed: a matrix times a vector
-		u.row, w.row = true, false
+		n := dim{n: u.item().Rows}
+		u.typ, w.typ = elab.Row(n), elab.Vector(n)
 		return e.product(u, w, at)
 	}
-	size := v.item.Len()
+	size := v.item().Len()
 	flat := v.node
-	if v.item.Rank == 2 {
+	if v.item().Rank == 2 {
 		flat = e.reshape(flat, expr.MatrixShape(v.space.n, size), at)
 	}
 	out.node = e.must(e.b.graph.MatVec(flat, false, e.ones(size), at))
@@ -370,9 +372,9 @@ func (e *elaborator) itemReduce(op expr.Op, v value, at diag.Span) value {
 	case v.space == nil:
 		return e.reduceNode(op, v.node, at)
 	}
-	seg := make([]int, v.space.n*v.item.Len())
+	seg := make([]int, v.space.n*v.item().Len())
 	for k := range seg {
-		seg[k] = k / v.item.Len()
+		seg[k] = k / v.item().Len()
 	}
 	return e.segments(op, v.node, seg, v.space, at)
 }
@@ -394,7 +396,7 @@ func (e *elaborator) segments(op expr.Op, n *expr.Node, seg []int, outer *space,
 	for k, t := range seg {
 		members[t] = append(members[t], k)
 	}
-	out := value{kind: number, item: expr.ScalarShape(), space: outer}
+	out := value{typ: elab.Real, space: outer}
 	g := e.b.graph
 	var known []float64
 	if n.Deps == 0 && !n.Opaque {

@@ -13,7 +13,7 @@ func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 	var s *space
 	types := make([]ir.Type, len(items))
 	for k, v := range items {
-		s, types[k] = join(s, v.space), v.typ()
+		s, types[k] = join(s, v.space), v.typ
 	}
 	t, f := elab.Concatenation(x, types, dim{n: 1})
 	if f != nil {
@@ -22,7 +22,7 @@ func (e *elaborator) concatenation(items []value, x *lang.ListLit) value {
 	out := shaped(t, s)
 	cols := 1 // of the whole, row by row
 	if t.Kind == ir.MatrixType {
-		cols = out.item.Cols
+		cols = out.item().Cols
 	}
 	from := make([]int, len(items)+1) // where each begins, along the direction
 	for k, v := range items {
@@ -65,8 +65,8 @@ func (e *elaborator) arrayOf(x *lang.Comprehension) value {
 		dims = append(dims, d.dim)
 	}
 	body = e.lift(body, inner.space, at)
-	out := value{kind: number, item: shapeOf(sizesOf(dims)), space: e.space}.over(dims)
-	shape := e.space.shape(out.item)
+	out := shaped(arrayOver(dims), e.space)
+	shape := e.space.shape(out.item())
 	out.node = body.node
 	if out.node.Shape != shape {
 		out.node = e.reshape(out.node, shape, at)

@@ -19,9 +19,9 @@ func (e *elaborator) compare(x *lang.Binary, u, v value) value {
 	if !u.isScalar() || !v.isScalar() {
 		return e.unchecked(x)
 	}
-	out := value{kind: boolean, space: join(u.space, v.space)}
+	out := value{typ: elab.Bool, space: join(u.space, v.space)}
 	u, v = e.lift(u, out.space, e.at(x)), e.lift(v, out.space, e.at(x))
-	if u.kind == integer && v.kind == integer {
+	if u.isInt() && v.isInt() {
 		for k, a := range u.ints {
 			out.bools = append(out.bools, holds(x.Op, float64(a), float64(v.ints[k])))
 		}
@@ -68,14 +68,14 @@ func (e *elaborator) judged(op lang.BinaryOp, u, v value, s *space, at diag.Span
 			out = not(out)
 		}
 	}
-	return value{kind: boolean, space: s, unknown: out.node}
+	return value{typ: elab.Bool, space: s, unknown: out.node}
 }
 
 // reported is the value of an item of the report: of a condition, 1 or 0.
 func (e *elaborator) reported(x lang.Expr) value {
 	v := e.expr(x)
 	switch {
-	case v.kind != boolean:
+	case !v.isCondition():
 		return e.num(v)
 	case v.unknown != nil:
 		return unbatched(v.unknown)
@@ -107,7 +107,7 @@ func (e *elaborator) unknownCondition(x lang.Node, s *space) value {
 	g, at := e.b.graph, e.at(x)
 	name := fmt.Sprintf("(condition at %s, %d)", x.Span(), len(g.Nodes()))
 	most := e.must(g.Binary(expr.Min, g.Opaque(name, s.shape(expr.ScalarShape()), at), g.Number(1), at))
-	return value{kind: boolean, space: s, unknown: e.must(g.Binary(expr.Max, most, g.Number(0), at))}
+	return value{typ: elab.Bool, space: s, unknown: e.must(g.Binary(expr.Max, most, g.Number(0), at))}
 }
 
 func (e *elaborator) not(v value, at diag.Span) value {
@@ -173,7 +173,7 @@ func (e *elaborator) logic(x *lang.Binary) value {
 	for k, t := range part.up {
 		bools[t] = decided[k]
 	}
-	return value{kind: boolean, space: e.space, bools: bools}
+	return value{typ: elab.Bool, space: e.space, bools: bools}
 }
 
 // joined is `and` and `or` in the report, where a condition may depend on
@@ -199,7 +199,7 @@ func (e *elaborator) joined(x *lang.Binary, u, v value) value {
 		op = expr.Max
 	}
 	out := e.map2(op, known(u), known(v), e.at(x))
-	return value{kind: boolean, space: out.space, unknown: out.node}
+	return value{typ: elab.Bool, space: out.space, unknown: out.node}
 }
 
 // liftBools copies a known condition to a deeper space.
@@ -215,7 +215,7 @@ func liftBools(v value, s *space) []bool {
 // condition elaborates an expression that must be a condition.
 func (e *elaborator) condition(x lang.Expr) value {
 	v := e.expr(x)
-	if !v.bad() && v.kind != boolean {
+	if !v.bad() && !v.isCondition() {
 		return e.unchecked(x)
 	}
 	return v
@@ -248,7 +248,7 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 		if u.bad() || v.bad() {
 			return value{}
 		}
-		if _, f := elab.Branches(x, u.typ(), v.typ()); f != nil {
+		if _, f := elab.Branches(x, u.typ, v.typ); f != nil {
 			return e.fault(f)
 		}
 		yes := e.map2(expr.Mul, mask, u, at)
@@ -275,7 +275,7 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	t, f := elab.Branches(x, u.typ(), v.typ())
+	t, f := elab.Branches(x, u.typ, v.typ)
 	if f != nil {
 		return e.fault(f)
 	}
@@ -290,5 +290,5 @@ func (e *elaborator) ifExpr(x *lang.IfExpr) value {
 
 // place puts the instances of a part back into its parent, zeros elsewhere.
 func (e *elaborator) place(v value, s *space, at diag.Span) *expr.Node {
-	return e.must(e.b.graph.ScatterAdd(v.node, instances(v.space.to(s), v.item.Len()), s.shape(v.item), at))
+	return e.must(e.b.graph.ScatterAdd(v.node, instances(v.space.to(s), v.item().Len()), s.shape(v.item()), at))
 }

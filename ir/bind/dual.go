@@ -55,12 +55,11 @@ func (e *elaborator) dual(x *lang.Call) value {
 		want := shapeOf(sizesOf(over.dims))
 		if over.places != nil {
 			node = e.must(b.graph.ScatterAdd(node, over.places, expr.VectorShape(want.Len()), e.at(x)))
-			v = unbatched(node)
 		}
 		if want != node.Shape {
-			v = unbatched(e.reshape(node, want, e.at(x)))
+			node = e.reshape(node, want, e.at(x))
 		}
-		v = v.over(over.dims)
+		v = array(node, over.dims)
 	}
 	b.duals[name.Name] = v
 	return v
@@ -83,7 +82,8 @@ type indexed struct {
 
 // indexDims are the dimensions that the indices of a family span: sets, and, where it has
 // all of their combinations, ranges from 1 beside them. Of a family with a condition all
-// are sets. No dims for others, and where no set is among them.
+// are sets. No dims for others, and where no set is among one or two, whose shape says
+// it all.
 func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
 	if s == nil {
 		return indexed{}
@@ -100,7 +100,7 @@ func (e *elaborator) indexDims(c *lang.Constraint, s *space) indexed {
 		}
 		out.dims, total = append(out.dims, d.dim), total*d.n
 	}
-	if c.Cond == nil && total != s.n || axesOf(out.dims) == nil {
+	if c.Cond == nil && total != s.n || len(out.dims) < 3 && !overSets(out.dims) {
 		return indexed{}
 	}
 	if c.Cond != nil {

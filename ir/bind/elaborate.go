@@ -171,7 +171,7 @@ func (e *elaborator) expr(x lang.Expr) value {
 // operand elaborates an expression that is not a condition, nor a label that is written out.
 func (e *elaborator) operand(x lang.Expr) value {
 	v := e.expr(x)
-	if v.kind == boolean || v.set != nil && v.set.written() {
+	if v.isCondition() || v.set != nil && v.set.written() {
 		return e.unchecked(x)
 	}
 	return v
@@ -246,7 +246,7 @@ func (e *elaborator) list(x *lang.ListLit) value {
 		return value{}
 	}
 	if elab.IsMatrix(x) {
-		return e.stack(items, expr.MatrixShape(len(items), items[0].item.Rows), e.at(x))
+		return e.stack(items, expr.MatrixShape(len(items), items[0].item().Rows), e.at(x))
 	}
 	if slices.ContainsFunc(items, func(v value) bool { return !v.isScalar() }) {
 		return e.concatenation(items, x)
@@ -264,7 +264,7 @@ func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
 	}
 	if !known {
 		size := item.Len() / len(items)
-		return e.assembled(items, value{kind: number, item: item, space: s}, func(k, j int) int { return k*size + j }, at)
+		return e.assembled(items, shaped(arrayOver(plain(item.Dims())), s), func(k, j int) int { return k*size + j }, at)
 	}
 	vals := make([]float64, 0, item.Len())
 	for _, v := range items {
@@ -275,19 +275,19 @@ func (e *elaborator) stack(items []value, item expr.Shape, at diag.Span) value {
 
 // assembled is out with the entries of its items, entry j of item k at a place of its own.
 func (e *elaborator) assembled(items []value, out value, place func(k, j int) int, at diag.Span) value {
-	n, shape := out.space.size(), out.space.shape(out.item)
-	if !e.b.fits(at, "the array", n, out.item.Len()) {
+	n, shape := out.space.size(), out.space.shape(out.item())
+	if !e.b.fits(at, "the array", n, out.item().Len()) {
 		return value{}
 	}
 	for k, v := range items {
 		if v = e.lift(e.num(v), out.space, at); v.bad() {
 			return value{}
 		}
-		size := v.item.Len()
+		size := v.item().Len()
 		index := make([]int, 0, n*size)
 		for t := range n {
 			for j := range size {
-				index = append(index, t*out.item.Len()+place(k, j))
+				index = append(index, t*out.item().Len()+place(k, j))
 			}
 		}
 		if len(index) > 0 {
@@ -322,7 +322,7 @@ func (e *elaborator) binary(x *lang.Binary) value {
 	switch {
 	case u.bad() || v.bad():
 		return value{}
-	case u.kind == boolean || v.kind == boolean:
+	case u.isCondition() || v.isCondition():
 		return e.unchecked(x)
 	case x.Op.Precedence() == lang.CompareLevel && (u.set != nil || v.set != nil):
 		return e.compareLabels(x, u, v)
@@ -330,7 +330,7 @@ func (e *elaborator) binary(x *lang.Binary) value {
 		return e.compare(x, u, v)
 	}
 	if !u.isScalar() || !v.isScalar() {
-		if _, f := elab.Arithmetic(x, u.typ(), v.typ(), false); f != nil {
+		if _, f := elab.Arithmetic(x, u.typ, v.typ, false); f != nil {
 			return e.fault(f)
 		}
 	}
@@ -378,10 +378,10 @@ func (e *elaborator) integers(v value, at diag.Span, what string) (ints []int, o
 	if v.bad() {
 		return nil, false
 	}
-	if v.kind == integer {
+	if v.isInt() {
 		return v.ints, true
 	}
-	if v.kind == boolean || !v.isScalar() && v.space != nil {
+	if v.isCondition() || !v.isScalar() && v.space != nil {
 		e.errorf(diag.BindShapes, at, "%s must be an integer, not %s", what, v.describe())
 		return nil, false
 	}

@@ -63,7 +63,7 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 			u, v, sign = v, u, -1
 		}
 		if !u.isScalar() && !v.isScalar() {
-			if _, f := elab.Relation(c, k, terms[k].typ(), terms[k+1].typ()); f != nil {
+			if _, f := elab.Relation(c, k, terms[k].typ, terms[k+1].typ); f != nil {
 				e.fault(f)
 				continue
 			}
@@ -76,9 +76,9 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		name, named := r.nameOf(c, k)
 		f := &ir.Family{Name: name, Named: named, Span: c.Span(), Sign: sign}
 		f.Shape, f.Axes = familyShape(h)
-		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h), dims: h.axes}
+		rel := relation{family: f, equal: op == lang.Equal, idle: idle, at: at, name: rowNames(name, h), dims: h.dims()}
 		if h.space == nil {
-			rel.over.dims = h.axes
+			rel.over.dims = h.dims()
 		} else if h.isScalar() {
 			rel.over = e.indexDims(c, h.space)
 		}
@@ -189,14 +189,14 @@ func (r *rows) nameOf(c *lang.Constraint, k int) (name string, named bool) {
 // or a dimension has labels, the family has one axis for all of its indices.
 func familyShape(h value) (expr.Shape, []ir.Axis) {
 	if h.space == nil {
-		return h.item, exported(h.axes)
+		return h.item(), exported(h.dims())
 	}
 	if labelled(h) {
 		dims := append([]ir.Axis{indexAxis(h.space)}, exportedAll(h.dims())...)
-		return shapeOf([]int{h.space.n, h.item.Len()}[:min(len(dims), 2)]), dims
+		return shapeOf([]int{h.space.n, h.item().Len()}[:min(len(dims), 2)]), dims
 	}
-	if h.item.Rank > 0 {
-		return h.space.shape(h.item), nil
+	if h.item().Rank > 0 {
+		return h.space.shape(h.item()), nil
 	}
 	if m, n, ok := rectangle(h.space); ok {
 		return expr.MatrixShape(m, n), nil
@@ -206,7 +206,7 @@ func familyShape(h value) (expr.Shape, []ir.Axis) {
 
 // labelled reports whether the rows of a family have labels in their names.
 func labelled(h value) bool {
-	if exported(h.axes) != nil {
+	if exported(h.dims()) != nil {
 		return true
 	}
 	for k := range h.space.at {
@@ -254,7 +254,7 @@ func rectangle(s *space) (m, n int, ok bool) {
 // place within the item.
 func rowNames(name string, h value) func(k int) string {
 	return func(k int) string {
-		size := h.item.Len()
+		size := h.item().Len()
 		var parts []string
 		if h.space != nil {
 			for i := range h.space.at {

@@ -34,7 +34,7 @@ func (e *elaborator) index(x *lang.Index) value {
 		}
 		return value{}
 	}
-	sels, s, ok := e.selectors(x, v.typ(), v.space)
+	sels, s, ok := e.selectors(x, v.typ, v.space)
 	if !ok {
 		return value{}
 	}
@@ -85,7 +85,7 @@ func (e *elaborator) subscript(sub lang.Subscript, lo value, dim int) (selector,
 	}
 	sel := selector{single: lo.isScalar(), width: 1, space: lo.space}
 	if !sel.single {
-		sel.width = lo.item.Len()
+		sel.width = lo.item().Len()
 	}
 	if ints == nil {
 		sel.opaque = e.num(lo).node
@@ -132,7 +132,7 @@ func (e *elaborator) rangeSubscript(sub lang.Subscript, lo value) (selector, boo
 
 // asInt is v as an integer value with the given numbers.
 func (e *elaborator) asInt(v value, ints []int) value {
-	return value{kind: integer, item: v.item, space: v.space, ints: ints}
+	return value{typ: elab.Int, space: v.space, ints: ints}
 }
 
 // inRange checks the positions against the dimension.
@@ -165,8 +165,8 @@ func (e *elaborator) inRange(sel selector, sub lang.Subscript, x *lang.Index, al
 // take gathers the selected entries.
 func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) value {
 	out := remaining(v, sels, s)
-	n, shape := s.size(), s.shape(out.item)
-	if !e.b.fits(at, "the selection", n, out.item.Len()) {
+	n, shape := s.size(), s.shape(out.item())
+	if !e.b.fits(at, "the selection", n, out.item().Len()) {
 		return value{}
 	}
 	dims := v.dims()
@@ -175,7 +175,7 @@ func (e *elaborator) take(v value, sels []selector, s *space, at diag.Span) valu
 	for d, sel := range sels {
 		ats[d] = s.to(sel.space)
 	}
-	index := make([]int, 0, n*out.item.Len())
+	index := make([]int, 0, n*out.item().Len())
 	for t := range n {
 		// The places along the first dimensions, then those below each.
 		from := len(index)
@@ -208,7 +208,7 @@ func remaining(v value, sels []selector, s *space) value {
 			sizes[k] = dim{n: sels[k].width}
 		}
 	}
-	return shaped(elab.Selection(v.typ(), sizes), s)
+	return shaped(elab.Selection(v.typ, sizes), s)
 }
 
 // tupleSet is the set that a dimension is over, as the dealing of subscripts sees it.
@@ -223,7 +223,7 @@ func tupleSet(d ir.Dim) elab.TupleSet {
 // it is unknown data; of variables it is an unknown linear map of all entries.
 func (e *elaborator) unknownIndex(x *lang.Index, v value, sels []selector, s *space) value {
 	out := remaining(v, sels, s)
-	shape := s.shape(out.item)
+	shape := s.shape(out.item())
 	at, g := e.at(x), e.b.graph
 	name := fmt.Sprintf("(selection at %s, %d)", x.Span(), len(g.Nodes()))
 	if v.node.Deps == 0 {

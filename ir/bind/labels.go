@@ -166,7 +166,7 @@ func (e *elaborator) compareLabels(x *lang.Binary, u, v value) value {
 	if !ok || !ok2 {
 		return value{}
 	}
-	out := value{kind: boolean, space: join(u.space, v.space)}
+	out := value{typ: elab.Bool, space: join(u.space, v.space)}
 	if u.unknownText() || v.unknownText() {
 		return e.unknownCondition(x, out.space)
 	}
@@ -271,7 +271,7 @@ func component(set *boundSet, i int, v value) value {
 	for k, t := range v.ints {
 		ints[k] = set.tuples[t-1][i] + 1
 	}
-	out := value{kind: integer, item: expr.ScalarShape(), space: v.space, ints: ints, set: part}
+	out := value{typ: elab.Int, space: v.space, ints: ints, set: part}
 	if part.number {
 		for k := range ints {
 			ints[k] += part.lo - 1

@@ -65,12 +65,12 @@ func (b *binder) variables(l *ir.Level, decl *ir.LevelDecl, lower bool) bool {
 		}
 		shape := shapeOf(sizesOf(dims))
 		l.Vars = append(l.Vars, ir.Variable{Name: v.Name.Name, Shape: shape, Offset: l.Dim, Span: v.Name.Span(),
-			Axes: exported(axesOf(dims)), Integer: v.Kind != lang.ContinuousVar && !lower})
+			Axes: exported(dims), Integer: v.Kind != lang.ContinuousVar && !lower})
 		node := b.graph.Var(v.Name.Name, lower, l.Dim, shape, v.Name.Span())
 		if shape.Len() == 0 { // nothing to decide
 			node = b.graph.Fill(0, shape, v.Name.Span())
 		}
-		b.vars[v.Name.Name] = unbatched(node).over(dims)
+		b.vars[v.Name.Name] = array(node, dims)
 		l.Dim += shape.Len()
 	}
 	if ok && l.Dim == 0 {
@@ -89,11 +89,11 @@ func (b *binder) objective(l *ir.Level, decl *ir.LevelDecl) {
 			continue
 		}
 		v := b.let(s)
-		if v.bad() || v.kind == boolean {
+		if v.bad() || v.isCondition() {
 			continue
 		}
-		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.row, Span: let.Value.Span(),
-			Axes: exported(v.axes)})
+		l.Lets = append(l.Lets, ir.NamedNode{Name: s.Name, Node: b.top().num(v).node, Row: v.isRow(), Span: let.Value.Span(),
+			Axes: exported(v.dims())})
 	}
 	if decl.Objective == nil {
 		b.unchecked(decl.Block.Span())
@@ -185,7 +185,7 @@ func (b *binder) start(prob *ir.Problem) {
 		if !ok {
 			continue
 		}
-		if !v.isScalar() && v.item != target.Shape {
+		if !v.isScalar() && v.item() != target.Shape {
 			b.errorf(diag.BindShapes, item.Value.Span(), "`%s` is %s, but its start is %s", target.Name, target.Shape, v.describe())
 			continue
 		}
@@ -259,6 +259,6 @@ func (b *binder) reportItem(item ir.NamedNode, x lang.Expr) {
 	if v.bad() {
 		return
 	}
-	item.Node, item.Row, item.Axes = v.node, v.row, exported(v.axes)
+	item.Node, item.Row, item.Axes = v.node, v.isRow(), exported(v.dims())
 	b.prob.Report = append(b.prob.Report, item)
 }

@@ -3,6 +3,7 @@ package bind
 import (
 	"math"
 
+	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
@@ -14,7 +15,7 @@ import (
 
 // num turns an integer value into a number.
 func (e *elaborator) num(v value) value {
-	if v.kind != integer {
+	if !v.isInt() {
 		return v
 	}
 	if v.space == nil {
@@ -26,7 +27,7 @@ func (e *elaborator) num(v value) value {
 		}
 		v.node = e.b.graph.Const("", data.Vector(vals), diag.Span{})
 	}
-	v.kind, v.ints = number, nil
+	v.typ, v.ints = elab.Real, nil
 	return v
 }
 
@@ -35,7 +36,7 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 	if v.space == s || v.bad() {
 		return v
 	}
-	if v.kind == integer {
+	if v.isInt() {
 		up, ints := s.to(v.space), make([]int, s.n)
 		for k := range ints {
 			ints[k] = v.ints[up[k]]
@@ -43,11 +44,11 @@ func (e *elaborator) lift(v value, s *space, at diag.Span) value {
 		v.ints, v.space = ints, s
 		return v
 	}
-	size := v.item.Len()
+	size := v.item().Len()
 	if !e.b.fits(at, "the expanded expression", s.n, size) {
 		return value{}
 	}
-	v.node = e.gather(v.node, instances(s.to(v.space), size), s.shape(v.item), at)
+	v.node = e.gather(v.node, instances(s.to(v.space), size), s.shape(v.item()), at)
 	v.space, v.product = s, nil
 	return v
 }
@@ -64,25 +65,25 @@ func instances(list []int, size int) []int {
 }
 
 // repeated copies a batched scalar to a batched item.
-func (e *elaborator) repeated(v value, item expr.Shape, at diag.Span) value {
-	if !e.b.fits(at, "the expanded expression", v.space.n, item.Len()) {
+func (e *elaborator) repeated(v value, item ir.Type, at diag.Span) value {
+	out := shaped(item, v.space)
+	if !e.b.fits(at, "the expanded expression", v.space.n, out.item().Len()) {
 		return value{}
 	}
-	out := value{kind: number, item: item, space: v.space}
 	out.node = e.rearranged(v, out, func(int) int { return 0 }, at)
 	return out
 }
 
 // rearranged is the node of out, a value of v's space whose entry j is entry from(j) of v.
 func (e *elaborator) rearranged(v, out value, from func(j int) int, at diag.Span) *expr.Node {
-	n, size := v.space.size(), out.item.Len()
+	n, size := v.space.size(), out.item().Len()
 	index := make([]int, 0, n*size)
 	for t := range n {
 		for j := range size {
-			index = append(index, t*v.item.Len()+from(j))
+			index = append(index, t*v.item().Len()+from(j))
 		}
 	}
-	return e.gather(v.node, index, v.space.shape(out.item), at)
+	return e.gather(v.node, index, v.space.shape(out.item()), at)
 }
 
 // gather is Builder.Gather for indices that are known to be in range.
@@ -111,7 +112,7 @@ func (e *elaborator) map1(op expr.Op, v value, at diag.Span) value {
 	if v.bad() {
 		return v
 	}
-	if op == expr.Neg && v.kind == integer {
+	if op == expr.Neg && v.isInt() {
 		ints := make([]int, len(v.ints))
 		for k, i := range v.ints {
 			ints[k] = -i // -minInt cannot occur: literals and arithmetic stay within 2^53
@@ -131,25 +132,22 @@ func (e *elaborator) map2(op expr.Op, u, v value, at diag.Span) value {
 	if u.bad() || v.bad() {
 		return value{}
 	}
-	if u.kind == integer && v.kind == integer {
+	if u.isInt() && v.isInt() {
 		if w, ok := e.intMap2(op, u, v); ok {
 			return w
 		}
 	}
 	u, v = e.num(u), e.num(v)
-	out := value{kind: number, item: u.item, row: u.row, space: join(u.space, v.space)}
-	out.axes = u.axes
-	if u.isScalar() {
-		out.item, out.row, out.axes = v.item, v.row, v.axes
-	} else if out.axes == nil && !v.isScalar() {
-		out.axes = v.axes
+	out := shaped(u.typ, join(u.space, v.space))
+	if u.isScalar() || !overSets(u.dims()) && !v.isScalar() {
+		out.typ = v.typ
 	}
 	if op == expr.Mul {
 		out.product = &[2]value{u, v}
 	}
 	if out.space != nil {
 		if s, w, ok := scaledVector(u, v); ok && op == expr.Mul {
-			if !e.b.fits(at, "the expanded expression", s.space.n, w.item.Len()) {
+			if !e.b.fits(at, "the expanded expression", s.space.n, w.item().Len()) {
 				return value{}
 			}
 			out.node = e.must(e.b.graph.Outer(s.node, w.node, at))
@@ -170,7 +168,7 @@ func scaledVector(u, v value) (scalar, vector value, ok bool) {
 	if u.isScalar() {
 		u, v = v, u
 	}
-	return v, u, v.isScalar() && v.space != nil && u.item.Rank == 1 && u.space == nil
+	return v, u, v.isScalar() && v.space != nil && u.item().Rank == 1 && u.space == nil
 }
 
 // align brings an operand to the space and item of the result; an unbatched
@@ -181,7 +179,7 @@ func (e *elaborator) align(v, out value, at diag.Span) value {
 	}
 	v = e.lift(v, out.space, at)
 	if !v.bad() && v.isScalar() && !out.isScalar() {
-		v = e.repeated(v, out.item, at)
+		v = e.repeated(v, out.typ, at)
 	}
 	return v
 }
@@ -195,7 +193,7 @@ const exactInt = 1 << 53
 func (e *elaborator) intMap2(op expr.Op, u, v value) (value, bool) {
 	s := join(u.space, v.space)
 	u, v = e.lift(u, s, diag.Span{}), e.lift(v, s, diag.Span{})
-	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, len(u.ints))}
+	out := value{typ: elab.Int, space: s, ints: make([]int, len(u.ints))}
 	for k, a := range u.ints {
 		w, ok := intOp(op, a, v.ints[k])
 		if !ok {
@@ -245,16 +243,16 @@ func (e *elaborator) transposed(v value, at diag.Span) value {
 	switch {
 	case v.bad() || v.isScalar():
 		return v
-	case v.item.Rank == 1:
-		v.row, v.product = !v.row, nil
+	case len(v.typ.Dims) == 1:
+		v.typ, v.product = elab.Transposed(v.typ), nil
 		return v
 	}
-	out := shaped(elab.Transposed(v.typ()), v.space)
+	out := shaped(elab.Transposed(v.typ), v.space)
 	if v.space == nil {
 		out.node = e.must(e.b.graph.Transpose(v.node, at))
 		return out
 	}
-	r, c := v.item.Rows, v.item.Cols
+	r, c := v.item().Rows, v.item().Cols
 	out.node = e.rearranged(v, out, func(k int) int { return k%r*c + k/r }, at)
 	return out
 }

@@ -28,7 +28,7 @@ func (e *elaborator) chain(x *lang.Binary) value {
 	var run []value // the open stretch
 	var acc ir.Type // of its product
 	scaleBy := func(v value) {
-		if scale.kind == bad {
+		if scale.bad() {
 			scale = v
 		} else {
 			scale = e.map2(expr.Mul, scale, v, e.at(x))
@@ -47,10 +47,10 @@ func (e *elaborator) chain(x *lang.Binary) value {
 			scaleBy(v)
 			continue
 		case len(run) == 0:
-			run, acc = []value{v}, v.typ()
+			run, acc = []value{v}, v.typ
 			continue
 		}
-		t, f := elab.Arithmetic(list[k-1], acc, v.typ(), false)
+		t, f := elab.Arithmetic(list[k-1], acc, v.typ, false)
 		if f != nil {
 			return e.fault(f)
 		}
@@ -63,7 +63,7 @@ func (e *elaborator) chain(x *lang.Binary) value {
 		return scale
 	}
 	v := e.cheapest(run, e.at(x))
-	if scale.kind != bad {
+	if !scale.bad() {
 		v = e.map2(expr.Mul, scale, v, e.at(x))
 	}
 	return v
@@ -77,14 +77,14 @@ func factorOf(list []*lang.Binary, k int) lang.Expr {
 	return list[k-1].Y
 }
 
-func isColumn(v value) bool { return v.item.Rank == 1 && !v.row }
+func isColumn(v value) bool { return v.typ.Kind == ir.VectorType }
 
 // extent is the number of rows and columns of a vector, row or matrix.
 func extent(v value) (rows, cols int) {
-	if v.row {
-		return 1, v.item.Rows
+	if v.isRow() {
+		return 1, v.item().Rows
 	}
-	return v.item.Rows, v.item.Cols
+	return v.item().Rows, v.item().Cols
 }
 
 // weight is the relative cost of an operation by how often it runs: once, for
@@ -150,9 +150,9 @@ func (e *elaborator) product(u, v value, at diag.Span) value {
 	if u.isScalar() || v.isScalar() {
 		return e.map2(expr.Mul, u, v, at)
 	}
-	t, _ := elab.Multiply(u.typ(), v.typ()) // has been checked
+	t, _ := elab.Multiply(u.typ, v.typ) // has been checked
 	out := shaped(t, join(u.space, v.space))
-	if !e.roomFor(out.item, out.space, u, v, at) {
+	if !e.roomFor(out.item(), out.space, u, v, at) {
 		return value{}
 	}
 	if out.space != nil {
@@ -160,13 +160,13 @@ func (e *elaborator) product(u, v value, at diag.Span) value {
 	}
 	g := e.b.graph
 	switch {
-	case u.row && isColumn(v):
+	case u.isRow() && isColumn(v):
 		out.node = e.must(g.Dot(u.node, v.node, at))
 	case isColumn(u):
 		out.node = e.must(g.Outer(u.node, v.node, at))
 	case isColumn(v):
 		out.node = e.must(g.MatVec(u.node, false, v.node, at))
-	case u.row:
+	case u.isRow():
 		out.node = e.must(g.MatVec(v.node, true, u.node, at))
 	default:
 		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
@@ -204,26 +204,26 @@ func staysSparse(n *expr.Node) bool {
 func (e *elaborator) batchedProduct(out, u, v value, at diag.Span) value {
 	g, s := e.b.graph, out.space
 	switch {
-	case u.row && isColumn(v) && v.space == nil:
+	case u.isRow() && isColumn(v) && v.space == nil:
 		u = e.lift(u, s, at)
 		out.node = e.must(g.MatVec(u.node, false, v.node, at))
-	case u.row && isColumn(v) && u.space == nil:
+	case u.isRow() && isColumn(v) && u.space == nil:
 		v = e.lift(v, s, at)
 		out.node = e.must(g.MatVec(v.node, false, u.node, at))
-	case u.row && isColumn(v):
-		v.row = true
+	case u.isRow() && isColumn(v):
+		v.typ = elab.Transposed(v.typ)
 		return e.itemSum(e.map2(expr.Mul, u, v, at), at)
-	case u.space == nil && u.item.Rank == 2 && isColumn(v):
+	case u.space == nil && u.item().Rank == 2 && isColumn(v):
 		v = e.lift(v, s, at)
 		out.node = e.must(g.MatMul(v.node, false, u.node, true, at))
-	case u.row && v.space == nil:
+	case u.isRow() && v.space == nil:
 		u = e.lift(u, s, at)
 		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
-	case u.item.Rank == 2 && v.space == nil && isColumn(v):
+	case u.item().Rank == 2 && v.space == nil && isColumn(v):
 		u = e.lift(u, s, at)
 		flat := e.must(g.MatVec(u.node, false, v.node, at))
-		out.node = e.reshape(flat, s.shape(out.item), at)
-	case u.item.Rank == 2 && v.space == nil:
+		out.node = e.reshape(flat, s.shape(out.item()), at)
+	case u.item().Rank == 2 && v.space == nil:
 		u = e.lift(u, s, at)
 		out.node = e.must(g.MatMul(u.node, false, v.node, false, at))
 	default:
@@ -261,7 +261,7 @@ func (e *elaborator) contract(out, u, v value, at diag.Span) value {
 	shape := expr.MatrixShape(s.n*rows*cols, inner)
 	prod := e.must(e.b.graph.Binary(expr.Mul, e.gather(u.node, left, shape, at), e.gather(v.node, right, shape, at), at))
 	flat := e.must(e.b.graph.MatVec(prod, false, e.ones(inner), at))
-	out.node = e.reshape(flat, s.shape(out.item), at)
+	out.node = e.reshape(flat, s.shape(out.item()), at)
 	return out
 }
 

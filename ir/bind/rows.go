@@ -327,17 +327,16 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			r.b.errorf(diag.NotFixed, a.Span(), "the set of `%s` depends on variables", v.Name)
 			return nil
 		}
-		if !args[k].isScalar() && args[k].item != v.Shape {
+		if !args[k].isScalar() && args[k].item() != v.Shape {
 			r.b.errorf(diag.BindShapes, a.Span(), "`%s` is %s, but this bound is %s", v.Name, v.Shape, args[k].describe())
 			return nil
 		}
 	}
 	relate := func(what string, sign float64, h value, equal bool) relation {
-		h.axes = x.axes
-		if h.isScalar() {
-			h.axes = nil
+		if !h.isScalar() {
+			h.typ = x.typ
 		}
-		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item, Axes: exported(h.axes)}
+		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item(), Axes: exported(h.dims())}
 		rel := relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
 		r.formOf(&rel, h.node, decl)
 		return rel

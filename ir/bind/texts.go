@@ -7,7 +7,7 @@ import (
 
 	"bilevelc/ir"
 	"bilevelc/ir/data"
-	"bilevelc/ir/expr"
+	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
 )
@@ -73,7 +73,7 @@ func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 			t.codes = append(t.codes, k)
 		}
 		t.values.n = len(place)
-		b.bound[s.Name] = &ir.BoundData{Name: s.Name, Texts: list, Origin: origin, Axes: exported(axesOf(dims))}
+		b.bound[s.Name] = &ir.BoundData{Name: s.Name, Texts: list, Origin: origin, Axes: exported(dims)}
 	}
 	b.texts[s.Name], b.known[s.Name] = t, value{}
 }
@@ -130,7 +130,7 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 		return value{}
 	}
 	n := s.size()
-	out := value{kind: integer, item: expr.ScalarShape(), space: s, ints: make([]int, n), set: t.values}
+	out := value{typ: elab.Int, space: s, ints: make([]int, n), set: t.values}
 	for k := range out.ints {
 		out.ints[k] = 1
 	}

@@ -86,7 +86,7 @@ func (e *elaborator) unroll(x *lang.Comprehension, op expr.Op, s *space) value {
 		if v.bad() {
 			return value{}
 		}
-		if items[k] = v; elab.Disagree(items[0].typ(), v.typ()) {
+		if items[k] = v; elab.Disagree(items[0].typ, v.typ) {
 			e.errorf(diag.BindShapes, at, "the terms of this sum have different sizes").Detail =
 				s.where(0) + ": " + items[0].describe() + ", " + s.where(k) + ": " + v.describe()
 			return value{}
@@ -118,14 +118,14 @@ func (r *rows) unrolled(c *lang.Constraint, s *space) []relation {
 		}
 		for i, l := range links {
 			if k == 0 {
-				item = value{item: l.family.Shape, space: s, axes: l.dims}
+				item = shaped(arrayOver(l.dims), s)
 				l.name = rowNames(l.family.Name, item)
 				out = append(out, l)
 				continue
 			}
-			if l.family.Shape != item.item {
+			if l.family.Shape != item.item() {
 				r.b.errorf(diag.BindShapes, l.at, "the rows for %s are %s, those for %s are %s",
-					s.where(0), item.item, s.where(k), l.family.Shape)
+					s.where(0), item.item(), s.where(k), l.family.Shape)
 				return nil
 			}
 			if out[i].values != nil && l.values != nil {

@@ -5,17 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"bilevelc/ir"
+	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
-)
-
-// kind of a value.
-type kind uint8
-
-const (
-	bad     kind = iota // an error was reported
-	number              // a node of the graph
-	integer             // known integers: indices, sizes, and arithmetic on them
-	boolean             // a condition
 )
 
 // value is what an expression elaborates to. Inside a comprehension a value
@@ -29,56 +21,59 @@ const (
 // with n the number of tuples. A value whose space is nil is the same for all
 // tuples, and its node has the item's shape.
 type value struct {
-	kind  kind
-	item  expr.Shape
-	row   bool // a row vector
+	typ   ir.Type // of the item, its sizes dims; AnyType where an error was reported
 	space *space
 
-	node    *expr.Node // number
-	ints    []int      // integer: one, or one a tuple
-	bools   []bool     // boolean: one, or one a tuple
-	unknown *expr.Node // boolean on data that was not supplied: a factor that is 0 or 1
+	node    *expr.Node // of reals and arrays
+	ints    []int      // of an int, which is known: an index, a size, or arithmetic on them; one, or one a tuple
+	bools   []bool     // of a condition: one, or one a tuple
+	unknown *expr.Node // of one on data that was not supplied: a factor that is 0 or 1
 
-	set  *boundSet // integer: whose elements these are, by position from 1; nil for numbers
-	axes []dim     // the item's dimensions, where they are over sets or more than two
+	set *boundSet // of an int: whose elements these are, by position from 1; nil for numbers
 
 	// product holds the operands of the elementwise product that this value
 	// is, so that a sum over it can become a product of the linear algebra.
 	product *[2]value
 }
 
-func (v value) bad() bool { return v.kind == bad }
+func (v value) bad() bool { return v.typ.Kind == ir.AnyType }
 
-func scalarInt(i int) value {
-	return value{kind: integer, item: expr.ScalarShape(), ints: []int{i}}
-}
+func (v value) isInt() bool { return v.typ.Kind == ir.IntType }
+
+func (v value) isCondition() bool { return v.typ.Kind == ir.BoolType }
+
+// isScalar reports a number without dimensions.
+func (v value) isScalar() bool { return len(v.typ.Dims) == 0 }
+
+func (v value) isRow() bool { return v.typ.Kind == ir.RowVectorType }
+
+// item is the shape of the node that holds one instance.
+func (v value) item() expr.Shape { return shapeOf(sizesOf(v.dims())) }
+
+func scalarInt(i int) value { return element(i, nil) }
 
 func element(i int, set *boundSet) value {
-	return value{kind: integer, item: expr.ScalarShape(), ints: []int{i}, set: set}
+	return value{typ: elab.Int, ints: []int{i}, set: set}
 }
 
-func unbatched(n *expr.Node) value {
-	return value{kind: number, item: n.Shape, node: n}
-}
+func unbatched(n *expr.Node) value { return array(n, plain(n.Shape.Dims())) }
 
-// isScalar reports a number or integer without dimensions.
-func (v value) isScalar() bool { return v.item.Rank == 0 }
+// array is an array of the given dimensions.
+func array(n *expr.Node, dims []dim) value { return value{typ: arrayOver(dims), node: n} }
 
 // describe is the type of a value in messages: "vector[5]", "row vector[5]".
 func (v value) describe() string {
 	switch {
-	case v.kind == boolean:
+	case v.isCondition():
 		return "a condition"
-	case v.row:
-		return "row " + v.item.String()
+	case v.isRow():
+		return "row " + v.item().String()
 	}
-	return v.item.String()
+	return v.item().String()
 }
 
 // factor is a condition that is not known yet as a number: 0 or 1, one or one a tuple.
-func factor(n *expr.Node, s *space) value {
-	return value{kind: number, item: expr.ScalarShape(), space: s, node: n}
-}
+func factor(n *expr.Node, s *space) value { return value{typ: elab.Real, space: s, node: n} }
 
 // space is an iteration space: the index tuples of a comprehension or family,
 // enumerated, or the part of another space in which a condition holds.
