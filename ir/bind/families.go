@@ -104,18 +104,7 @@ func (b *binder) readsVariable(x lang.Expr) bool {
 
 // reads reports whether an expression leads to a name of the model that is one of those.
 func (b *binder) reads(x lang.Expr, one func(*ir.Symbol) bool) bool {
-	return elab.Reads(x, b.declaration, func(x lang.Expr, _ []*lang.Name) bool {
-		n, ok := x.(*lang.Name)
-		return ok && b.symbol(n.Name) != nil && one(b.symbol(n.Name))
-	}) != nil
-}
-
-// declaration is what a name of the model declares, or nil.
-func (b *binder) declaration(name string) lang.Node {
-	if s := b.symbol(name); s != nil {
-		return s.Decl
-	}
-	return nil
+	return elab.Reads(x, b.prog, func(_ lang.Expr, s *ir.Symbol, _ []*lang.Name) bool { return s != nil && one(s) }) != nil
 }
 
 // formOf makes the affine form of a relation; false where it cannot.

@@ -132,7 +132,7 @@ func (c *checker) rowsType(r *lang.Constraint) ir.Type {
 // from the lower level, which therefore cannot be stated by means of it.
 func (c *checker) refuseDual(e lang.Expr) {
 	var call *lang.Call
-	elab.Reads(e, c.declaration, func(x lang.Expr, _ []*lang.Name) bool {
+	elab.Reads(e, c.program, func(x lang.Expr, _ *ir.Symbol, _ []*lang.Name) bool {
 		n, ok := x.(*lang.Call)
 		if ok = ok && n.Fn.Name == dualName && c.symbols[dualName] == nil; ok {
 			call = n

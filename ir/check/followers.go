@@ -381,7 +381,7 @@ func (c *checker) equilibrium(f *ir.Follower, e lang.Expr, path []*lang.Name) {
 // reads its own by them, so that a let of the model, which has none, is not its
 // own either.
 func (c *checker) foreign(e lang.Expr, own map[string]bool, indexed bool) []*lang.Name {
-	return elab.Reads(e, c.declaration, func(x lang.Expr, way []*lang.Name) bool {
-		return c.variableOf(x)&expr.DependsY != 0 && (!own[x.(*lang.Name).Name] || indexed && len(way) > 0)
+	return elab.Reads(e, c.program, func(_ lang.Expr, s *ir.Symbol, way []*lang.Name) bool {
+		return variable(s)&expr.DependsY != 0 && (!own[s.Name] || indexed && len(way) > 0)
 	})
 }

@@ -13,7 +13,7 @@ func (c *checker) readText(s *scope, e lang.Expr, deps expr.Deps) string {
 	if s.frame != nil {
 		return "a variable"
 	}
-	way := elab.Reads(e, c.declaration, func(x lang.Expr, _ []*lang.Name) bool { return c.variableOf(x)&deps != 0 })
+	way := elab.Reads(e, c.program, func(_ lang.Expr, s *ir.Symbol, _ []*lang.Name) bool { return variable(s)&deps != 0 })
 	switch len(way) {
 	case 0:
 		return "a variable"
@@ -23,20 +23,10 @@ func (c *checker) readText(s *scope, e lang.Expr, deps expr.Deps) string {
 	return "the variable `" + way[len(way)-1].Name + "` through `" + way[0].Name + "`"
 }
 
-// declaration is what a name of the model declares, or nil.
-func (c *checker) declaration(name string) lang.Node {
-	if s := c.symbols[name]; s != nil {
-		return s.symbol.Decl
+// variable is the level whose variable a symbol is; 0 for others.
+func variable(s *ir.Symbol) expr.Deps {
+	if s == nil || s.Kind != ir.VarSymbol {
+		return 0
 	}
-	return nil
-}
-
-// variableOf is the level whose variable an expression names; 0 for others.
-func (c *checker) variableOf(x lang.Expr) expr.Deps {
-	if n, ok := x.(*lang.Name); ok {
-		if s := c.symbols[n.Name]; s != nil && s.symbol.Kind == ir.VarSymbol {
-			return s.value.deps
-		}
-	}
-	return 0
+	return s.Deps
 }

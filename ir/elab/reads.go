@@ -3,25 +3,26 @@ package elab
 import (
 	"slices"
 
+	"bilevelc/ir"
 	"bilevelc/lang"
 )
 
 // Reads looks for what an expression reads: in it, and in the lets and functions of the
 // model that it leads to, each once. It returns the names that lead to the first name or
-// call that found accepts, that one last, or nil. decl is what a name of the model
-// declares, or nil; way are the names that lead to x, none where x stands in the
+// call that found accepts, that one last, or nil. s is what the model declares by a name,
+// nil where x is a call; way are the names that lead to x, none where x stands in the
 // expression itself.
-func Reads(e lang.Expr, decl func(name string) lang.Node, found func(x lang.Expr, way []*lang.Name) bool) []*lang.Name {
-	r := reader{decl: decl, found: found, seen: map[lang.Node]bool{}}
+func Reads(e lang.Expr, p *ir.Program, found func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool) []*lang.Name {
+	r := reader{program: p, found: found, seen: map[lang.Node]bool{}}
 	r.look(e, nil, nil)
 	return r.result
 }
 
 type reader struct {
-	decl   func(name string) lang.Node
-	found  func(x lang.Expr, way []*lang.Name) bool
-	seen   map[lang.Node]bool // lets and functions
-	result []*lang.Name
+	program *ir.Program
+	found   func(x lang.Expr, s *ir.Symbol, way []*lang.Name) bool
+	seen    map[lang.Node]bool // lets and functions
+	result  []*lang.Name
 }
 
 // look goes through an expression in which local names hide those of the model.
@@ -58,18 +59,27 @@ func (r *reader) look(e lang.Expr, way []*lang.Name, hidden []string) {
 // lead follows a name of the model.
 func (r *reader) lead(x lang.Expr, name *lang.Name, way []*lang.Name) {
 	to := append(way[:len(way):len(way)], name)
-	if r.found(x, way) {
+	s := r.program.Symbols[name.Name]
+	_, call := x.(*lang.Call)
+	read := s
+	if call {
+		read = nil
+	}
+	if r.found(x, read, way) {
 		r.result = to
 		return
 	}
-	switch d := r.decl(name.Name).(type) {
+	if s == nil || r.seen[s.Decl] {
+		return
+	}
+	switch d := s.Decl.(type) {
 	case *lang.Let:
-		if _, call := x.(*lang.Call); !call && !r.seen[d] {
+		if !call {
 			r.seen[d] = true
 			r.look(d.Value, to, nil)
 		}
 	case *lang.Fn:
-		if _, call := x.(*lang.Call); call && !r.seen[d] {
+		if call {
 			r.seen[d] = true
 			var params []string
 			for i := range d.Params {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"bilevelc/ir"
 	"bilevelc/ir/elab"
 	"bilevelc/lang"
 	"bilevelc/lang/diag"
@@ -37,13 +38,13 @@ let k = j + k // k j h target
 	if list.HasErrors() {
 		t.Fatal(list)
 	}
-	decls := map[string]lang.Node{}
+	program := &ir.Program{Symbols: map[string]*ir.Symbol{}}
 	for _, d := range file.Decls {
 		switch d := d.(type) {
 		case *lang.Let:
-			decls[d.Name.Name] = d
+			program.Symbols[d.Name.Name] = &ir.Symbol{Decl: d}
 		case *lang.Fn:
-			decls[d.Name.Name] = d
+			program.Symbols[d.Name.Name] = &ir.Symbol{Decl: d}
 		}
 	}
 	for _, line := range strings.Split(text, "\n") {
@@ -51,8 +52,8 @@ let k = j + k // k j h target
 		if !ok {
 			continue
 		}
-		let := decls[strings.Fields(code)[1]].(*lang.Let)
-		way := elab.Reads(&lang.Name{Name: let.Name.Name}, func(name string) lang.Node { return decls[name] }, func(x lang.Expr, way []*lang.Name) bool {
+		let := program.Symbols[strings.Fields(code)[1]].Decl.(*lang.Let)
+		way := elab.Reads(&lang.Name{Name: let.Name.Name}, program, func(x lang.Expr, _ *ir.Symbol, way []*lang.Name) bool {
 			n, ok := x.(*lang.Name)
 			return ok && n.Name == "target"
 		})
