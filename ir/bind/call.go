@@ -104,7 +104,7 @@ func (e *elaborator) Own(x lang.Expr, n ir.Dim) bool {
 		return false
 	}
 	_, local := e.scope.find(name.Name)
-	_, global := e.b.known[name.Name]
+	global := e.b.symbol(name.Name) != nil
 	if local || global && !e.library {
 		return false
 	}

@@ -18,7 +18,9 @@ data M: matrix[2 * m, m + 2] ~ normal(0, 1)
 data c: vector[m + 2] ~ normal(0, 1)
 data F: [m + 2, 3, 2] ~ normal(0, 1)
 data G: [2 * m, 3, 2] ~ normal(0, 1)
+let long = length(c)
 fn weigh(u, v) = u' * v
+fn total(u: vector[long]) = sum(u) + long
 fn shift(u, v): vector[2 * m] = u + v[1]
 upper {
   var x: vector[2 * m] in box(0, 1)
@@ -42,6 +44,7 @@ lower {
 		{"sum(diag(M))", "`diag` of a matrix takes a square one", "M is 6 x 5"},
 		{"0\n  subject to c <= y", "the sides of `<=` have different shapes", "c is 5, y is 6; 5 and 6 are different sizes"},
 		{"dot(c, y)", "`dot` takes a vector[n] as `v`", "but `y` is a vector[6]"},
+		{"total(y)", "`total` takes a vector[long] as `u`", "but `y` is a vector[6]"},
 		{"sum(shift(c, y))", "`shift` is declared to give a vector[2 * m]", "but its body is a vector[5]"},
 		{"sum(k in 1..2: k * (c' * y))", "`c'` cannot be multiplied by `y`", "c' is 1 x 5, y is 6; 5 and 6 are different sizes"},
 	} {
