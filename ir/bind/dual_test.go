@@ -1,9 +1,12 @@
 package bind
 
 import (
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
+	"bilevelc/ir"
 	"bilevelc/ir/data"
 	"bilevelc/ir/expr"
 )
@@ -58,5 +61,74 @@ report {
 		if got := a.Values(); !slices.Equal(got, want[item.Name]) {
 			t.Errorf("%s is %v, not %v", item.Name, got, want[item.Name])
 		}
+	}
+}
+
+// TestDualsOfRandomFamilies: what dual gives at a label is the multiplier of the row of
+// that name, and 0 where there is none; families are over random sets and ranges, with and
+// without conditions.
+func TestDualsOfRandomFamilies(t *testing.T) {
+	binders := []struct{ text, cond string }{
+		{"c in city", `c != "Oslo"`}, {"h in hour", "h > 4"}, {"k in 1..3", "k != 2"}, {"r in way", "ord(r) > 2"},
+		{"(i, j) in way", `i != "Rome"`}, {"(p, q) in duty", "q < 5"}, {"(l) in late", `l == "Riga"`}, {"g in 1..card(city)", "g == 1"},
+	}
+	rng := rand.New(rand.NewPCG(21, 4))
+	placed := 0
+	for range 300 {
+		order := rng.Perm(len(binders))[:1+rng.IntN(3)]
+		var over, conds []string
+		for _, k := range order {
+			over = append(over, binders[k].text)
+			if rng.IntN(3) == 0 {
+				conds = append(conds, binders[k].cond)
+			}
+		}
+		family := "forall " + strings.Join(over, ", ")
+		if len(conds) > 0 {
+			family += " if " + strings.Join(conds, " and ")
+		}
+		p := mustBind(t, compile(t, "random", `model random
+set city = {"Rome", "Oslo", "Riga"}
+set late within city = {"Riga", "Oslo"}
+set hour = 3..5
+set way within city * city = {("Riga", "Oslo"), ("Rome", "Riga"), ("Riga", "Rome"), ("Oslo", "Riga")}
+set duty within city * hour = {("Oslo", 5), ("Rome", 3), ("Oslo", 4)}
+upper {
+  var x: real in box(1, 2)
+  minimize x^2 + sum(dual(cap))
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+  subject to
+    cap: `+family+`: y <= 3
+}
+report {
+  all = dual(cap)
+}
+`), &data.Set{})
+		z := make([]float64, p.Lower.Dim+len(p.Duals))
+		of := map[string]float64{}
+		for k, i := range p.Duals {
+			z[p.Lower.Dim+k] = float64(k + 1)
+			of[p.Rows[i].Name] = float64(k + 1)
+		}
+		item := p.Report[0]
+		a, err := expr.Eval(item.Node, []float64{1}, z)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if item.Axes == nil {
+			continue
+		}
+		for k, v := range a.Values() {
+			name := "cap[" + ir.Place(item.Axes, k) + "]"
+			if placed++; v != of[name] {
+				t.Fatalf("%s: %s is %v, its row has %v", family, name, v, of[name])
+			}
+		}
+	}
+	if placed < 1000 {
+		t.Errorf("%d places: the families have no labels", placed)
 	}
 }
