@@ -42,6 +42,8 @@ type Symbol struct {
 	Type  Type
 	Lower bool      // variables and level lets: which block declares it
 	Deps  expr.Deps // which variables its value depends on
+	// Labels is how many an element of a set has.
+	Labels int
 }
 
 // SymbolKind tells what a name stands for.

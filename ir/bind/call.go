@@ -125,10 +125,8 @@ func (e *elaborator) primitive(p *expr.Primitive, x *lang.Call, args []value) va
 	case expr.Elementwise1:
 		return e.map1(p.Op, args[0], at)
 	case expr.Elementwise2:
-		if !args[0].isScalar() && !args[1].isScalar() {
-			if _, f := elab.Combined(x, args[0].typ, args[1].typ); f != nil {
-				return e.fault(f)
-			}
+		if _, f := elab.Combined(x, args[0].typ, args[1].typ); f != nil {
+			return e.fault(f)
 		}
 		return e.map2(p.Op, args[0], args[1], at)
 	default:

@@ -329,10 +329,8 @@ func (e *elaborator) binary(x *lang.Binary) value {
 	case x.Op.Precedence() == lang.CompareLevel:
 		return e.compare(x, u, v)
 	}
-	if !u.isScalar() || !v.isScalar() {
-		if _, f := elab.Arithmetic(x, u.typ, v.typ, false); f != nil {
-			return e.fault(f)
-		}
+	if _, f := elab.Arithmetic(x, u.typ, v.typ, false); f != nil {
+		return e.fault(f)
 	}
 	return e.map2(elab.Operations[x.Op], u, v, e.at(x))
 }

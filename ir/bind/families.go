@@ -3,7 +3,6 @@ package bind
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"bilevelc/ir"
@@ -62,11 +61,9 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		if op == lang.GreaterEq {
 			u, v, sign = v, u, -1
 		}
-		if !u.isScalar() && !v.isScalar() {
-			if _, f := elab.Relation(c, k, terms[k].typ, terms[k+1].typ); f != nil {
-				e.fault(f)
-				continue
-			}
+		if _, f := elab.Relation(c, k, terms[k].typ, terms[k+1].typ); f != nil {
+			e.fault(f)
+			continue
 		}
 		at := c.Terms[k].Span().To(c.Terms[k+1].Span())
 		h := e.lift(e.map2(expr.Sub, u, v, at), e.space, at)
@@ -210,13 +207,7 @@ func labelled(h value) bool {
 func indexAxis(s *space) ir.Axis {
 	a := ir.Axis{Size: s.n, Labels: make([][]string, s.n)}
 	for t := range a.Labels {
-		for k := range s.at {
-			if set := s.setAt(k); set != nil {
-				a.Labels[t] = append(a.Labels[t], set.element(s.at[k][t]-1)...)
-			} else {
-				a.Labels[t] = append(a.Labels[t], strconv.Itoa(s.at[k][t]))
-			}
-		}
+		a.Labels[t] = s.labels(t)
 	}
 	return a
 }
@@ -246,13 +237,7 @@ func rowNames(name string, h value) func(k int) string {
 		size := h.item().Len()
 		var parts []string
 		if h.space != nil {
-			for i := range h.space.at {
-				if set := h.space.setAt(i); set != nil {
-					parts = append(parts, lang.TupleText(set.element(h.space.at[i][k/size]-1)))
-				} else {
-					parts = append(parts, strconv.Itoa(h.space.at[i][k/size]))
-				}
-			}
+			parts = append(parts, lang.TupleText(h.space.labels(k/size)))
 			k %= size
 		}
 		if axes := exportedAll(h.dims()); len(axes) > 0 {

@@ -8,9 +8,6 @@ import (
 	"bilevelc/lang/diag"
 )
 
-// largestWhole bounds integer variables: beyond 2^53 the doubles are no longer all whole numbers.
-const largestWhole = 1 << 53
-
 // ends takes as bounds what the set of a variable of whole numbers says of single entries beside a box: 0 and 1 of a
 // binary one, the sum of a simplex, the radius of a ball.
 func (r *rows) ends(decl *lang.Var, k int) {
@@ -64,7 +61,7 @@ func (r *rows) whole(decl *ir.LevelDecl) {
 			case x.Lo[j] > x.Hi[j]: // reported
 			case lo > hi:
 				r.noneBetween("whole number", j)
-			case math.Max(-lo, hi) > largestWhole:
+			case math.Max(-lo, hi) > exactInt:
 				r.b.errorf(diag.BindIntegerEnds, r.lo[j].at, "the bounds of the integer variable `%s` are beyond 2^53", v.EntryName(i)).Detail =
 					"Not every whole number there is a double."
 			default:

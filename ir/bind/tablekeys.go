@@ -33,22 +33,6 @@ func (t *tableReader) setAlone() []*ir.Symbol {
 	return nil
 }
 
-// arity is the number of labels of an element of a set.
-func (b *binder) arity(s *ir.Symbol) int {
-	for range b.prog.Symbols { // a chain of parts is no longer than that
-		d := s.Decl.(*lang.IndexSet)
-		if len(d.Within) != 1 {
-			return max(len(d.Within), 1)
-		}
-		next := b.symbol(d.Within[0].Name)
-		if next == nil || next.Kind != ir.SetSymbol {
-			return 1
-		}
-		s = next
-	}
-	return 1
-}
-
 // keys finds the columns that hold the labels of the given sets.
 func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 	var out []int
@@ -65,7 +49,7 @@ func (t *tableReader) keys(sets []*ir.Symbol) ([]int, bool) {
 	}
 	for _, s := range sets {
 		d := s.Decl.(*lang.IndexSet)
-		switch n := t.b.arity(s); {
+		switch n := s.Labels; {
 		case len(d.Keys) == n:
 			for _, k := range d.Keys {
 				if find(k.Name); t.table.Column(k.Name) < 0 {
@@ -126,7 +110,7 @@ func (t *tableReader) unclear(sets []*ir.Symbol, free []int) bool {
 	d := t.at(-1, 0, "the columns with the labels of %s are not clear in %s", strings.Join(names, " and "), t.entry.Origin)
 	d.Detail = "its columns are " + t.columnNames()
 	d.Fix = "name them in the model, as in `set arc(from, to) within node * node`, or call the column like its set"
-	if len(sets) == 1 && t.b.arity(sets[0]) == 1 {
+	if len(sets) == 1 && sets[0].Labels == 1 {
 		d.Fix = "name the column in the model, as in `set " + sets[0].Name + "(id)`"
 		for _, k := range free {
 			if t.distinct(k) {
@@ -151,7 +135,7 @@ func columnText(name string) string {
 func (t *tableReader) offer(sets []*ir.Symbol, keys []int, offer func(set string, elements [][]string, own bool)) {
 	at := 0
 	for _, s := range sets {
-		n := t.b.arity(s)
+		n := s.Labels
 		cols := keys[at : at+n]
 		at += n
 		offer(s.Name, t.labels(cols), len(sets) == 1)

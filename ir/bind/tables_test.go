@@ -148,3 +148,29 @@ func TestIgnoreUndeclared(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// The labels of a set that is a part of a set of tuples are as many as those of a tuple.
+func TestTableOverAPartOfTuples(t *testing.T) {
+	set, list := datafile.Read(datafile.Auto, "tolls.csv", "from,to,toll\nOslo,Riga,5\nRome,Riga,7\n", "")
+	if list.HasErrors() {
+		t.Fatal(list)
+	}
+	prob := mustBind(t, compile(t, "part", `model part
+set node = {"Rome", "Oslo", "Riga"}
+set road within node * node = {("Rome", "Oslo"), ("Oslo", "Riga"), ("Rome", "Riga")}
+data far: [road] = [1, 2, 3]
+set long = {(i, j) in road if far[i, j] > 1}
+data toll: [long]
+upper {
+  var x: real in box(0, 1)
+  minimize x^2 + sum(toll)
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`), set)
+	if got := prob.Data[len(prob.Data)-1]; !reflect.DeepEqual(got.Array.Values(), []float64{5, 7}) {
+		t.Errorf("%s is %v", got.Name, got.Array.Values())
+	}
+}

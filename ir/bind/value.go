@@ -126,6 +126,18 @@ func (s *space) text(k, tuple int) string {
 	return strconv.Itoa(s.at[k][tuple])
 }
 
+// labels lists those of all indices at a tuple; a number is one.
+func (s *space) labels(tuple int) (out []string) {
+	for k, values := range s.at {
+		if set := s.setAt(k); set != nil {
+			out = append(out, set.element(values[tuple]-1)...)
+		} else {
+			out = append(out, strconv.Itoa(values[tuple]))
+		}
+	}
+	return out
+}
+
 func (s *space) setAt(k int) *boundSet {
 	if k < len(s.sets) {
 		return s.sets[k]
