@@ -7,13 +7,8 @@ import (
 	"bilevelc/ir/elab"
 	"bilevelc/ir/expr"
 	"bilevelc/lang"
-	"bilevelc/lang/diag"
 	"slices"
 )
-
-// maxCalls bounds the depth of inlined calls; the checker refuses recursion,
-// so that only a chain of that many functions meets it.
-const maxCalls = 256
 
 // callFn elaborates a call: a function of the model or the library is inlined,
 // anything else is a primitive or an intrinsic.
@@ -59,16 +54,8 @@ func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
 	if len(x.Args) != len(fn.Params) {
 		return e.unchecked(x)
 	}
-	depth := 1
-	if e.calls != nil {
-		depth = e.calls.depth + 1
-	}
-	if depth > maxCalls {
-		e.b.errorf(diag.Recursion, e.at(x), "calls are nested deeper than %d", maxCalls)
-		return value{}
-	}
 	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
-		calls: &call{fn.Name.Name, e.at(x), e.calls, depth}}
+		calls: &call{fn.Name.Name, e.at(x), e.calls}}
 	if library && !e.library {
 		body.call = x.Span()
 	}

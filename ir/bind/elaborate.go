@@ -33,7 +33,6 @@ type call struct {
 	name   string
 	at     diag.Span
 	caller *call
-	depth  int
 }
 
 // errorf reports an error; inside the body of a function it shows the calls

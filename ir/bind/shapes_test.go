@@ -1,10 +1,12 @@
 package bind
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"bilevelc/ir/data"
+	"bilevelc/ir/expr"
 	"bilevelc/lang/diag"
 )
 
@@ -95,5 +97,28 @@ report {
 				t.Errorf("%s has the axes %v", prob.Report[k].Name, axes)
 			}
 		}
+	}
+}
+
+// A chain of functions as long as the checker takes it is bound.
+func TestLongChainOfFunctions(t *testing.T) {
+	const length = 1000
+	var chain strings.Builder
+	for k := range length {
+		fmt.Fprintf(&chain, "fn f%d(u) = f%d(u) + 1\n", k+1, k)
+	}
+	p := mustBind(t, compile(t, "chain", fmt.Sprintf(`model chain
+fn f0(u) = u
+%supper {
+  var x: real in box(0, 1)
+  minimize f%d(x)
+}
+lower {
+  var y: real
+  minimize (y - x)^2
+}
+`, chain.String(), length)), nil)
+	if v, err := expr.Scalar(p.Upper.Objective, []float64{0.5}, []float64{0}); err != nil || v != length+0.5 {
+		t.Errorf("%v, %v", v, err)
 	}
 }
