@@ -211,10 +211,6 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		}
 		return nil
 	}
-	if v.node.Deps != 0 {
-		b.unchecked(d.Value.Span())
-		return nil
-	}
 	if v.node.Opaque {
 		return nil
 	}
@@ -229,10 +225,6 @@ func (b *binder) written(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 // generate draws the entries row by row from a generator of its own, keyed by
 // the seed and the data's name: other declarations do not change it.
 func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
-	if len(d.Gen.Args) != 2 {
-		b.unchecked(d.Gen.Span())
-		return nil
-	}
 	var args [2]float64
 	for k, x := range d.Gen.Args {
 		v, known, ok := b.fixedNumber(x, "an argument of a generator")
@@ -268,9 +260,6 @@ func (b *binder) generate(s *ir.Symbol, d *lang.Data, dims []dim) *data.Array {
 		for k := range vals {
 			vals[k] = args[0] + (args[1]-args[0])*rng.Float64()
 		}
-	default:
-		b.unchecked(d.Gen.Name.Span())
-		return nil
 	}
 	return expr.NewArray(shapeOf(sizesOf(dims)), vals)
 }

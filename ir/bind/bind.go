@@ -136,7 +136,7 @@ func newBinder(p *ir.Program, set *data.Set, opts Options, step, limit int) *bin
 		blamed:     map[*ir.BoundData]*diag.Diagnostic{},
 		owned:      map[lang.Node][]*ir.Family{},
 		vars:       map[string]value{},
-		lets:       map[*ir.Symbol]*letState{},
+		lets:       map[*ir.Symbol]value{},
 		families:   map[string]*ir.Family{},
 		familyDims: map[*ir.Family]indexed{},
 		duals:      map[string]value{},
@@ -196,19 +196,13 @@ type binder struct {
 	setOrigins map[string]string
 	eyes       map[int]value // identity matrices by size
 	vars       map[string]value
-	lets       map[*ir.Symbol]*letState
+	lets       map[*ir.Symbol]value
 	dx, dy     int
 	prob       *ir.Problem
 	families   map[string]*ir.Family  // named constraints of the lower level
 	familyDims map[*ir.Family]indexed // their rows as arrays over sets
 	duals      map[string]value       // their multipliers, where they were asked for
 	fillers    int                    // placeholders given
-}
-
-// letState is a let that is being elaborated or has been.
-type letState struct {
-	value value
-	done  bool
 }
 
 // errorf reports an error once: an inlined function body gives the same one

@@ -51,9 +51,6 @@ func (e *elaborator) function(name string) (fn *lang.Fn, library bool) {
 // arguments. Names of dimensions in the parameters' types that nothing else
 // declares stand for the arguments' sizes.
 func (e *elaborator) inline(x *lang.Call, fn *lang.Fn, library bool) value {
-	if len(x.Args) != len(fn.Params) {
-		return e.unchecked(x)
-	}
 	body := &elaborator{b: e.b, space: e.space, floor: e.floor, library: e.library || library, call: e.call,
 		calls: &call{fn.Name.Name, e.at(x), e.calls}}
 	if library && !e.library {

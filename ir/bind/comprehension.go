@@ -20,10 +20,7 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 	if x.Fn.Name == "" {
 		return e.arrayOf(x)
 	}
-	op, ok := reductions[x.Fn.Name]
-	if !ok {
-		return e.unchecked(x)
-	}
+	op := reductions[x.Fn.Name]
 	inner, ok := e.iterate(x.Binders, x.Cond)
 	if !ok {
 		return value{}
@@ -57,9 +54,6 @@ func (e *elaborator) comprehension(x *lang.Comprehension) value {
 // iterate enumerates the tuples of binders under a condition, as one space
 // below the current one, and returns the elaborator of the body.
 func (e *elaborator) iterate(binders []lang.Binder, cond lang.Expr) (*elaborator, bool) {
-	if len(binders) == 0 {
-		return nil, false // the parser has reported it
-	}
 	cur := *e
 	var made []*space // one a binder
 	for k := range binders {

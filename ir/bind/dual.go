@@ -12,10 +12,7 @@ import (
 // variables behind those of y (ir.Problem.Duals); those of rows that were left
 // out, because no variable takes part in them, are 0.
 func (e *elaborator) dual(x *lang.Call) value {
-	name, ok := x.Args[0].(*lang.Name)
-	if !ok {
-		return value{} // the checker has reported it
-	}
+	name := x.Args[0].(*lang.Name)
 	b := e.b
 	if v, made := b.duals[name.Name]; made {
 		return v

@@ -218,21 +218,12 @@ func (e *elaborator) name(x *lang.Name) value {
 
 // let elaborates a let once, in the scope of the model.
 func (b *binder) let(s *ir.Symbol) value {
-	if st := b.lets[s]; st != nil {
-		if !st.done {
-			b.unchecked(s.Decl.Span()) // defined by itself
-		}
-		return st.value
+	v, done := b.lets[s]
+	if !done {
+		v = b.top().expr(s.Decl.(*lang.Let).Value)
+		b.lets[s] = v
 	}
-	st := &letState{}
-	b.lets[s] = st
-	decl, ok := s.Decl.(*lang.Let)
-	if !ok {
-		return value{}
-	}
-	st.value = b.top().expr(decl.Value)
-	st.done = true
-	return st.value
+	return v
 }
 
 // list is a literal: of numbers a vector, of rows a matrix.
@@ -361,9 +352,6 @@ func (b *binder) fixedNumber(x lang.Expr, what string) (v float64, known, ok boo
 	switch vals, known := e.constant(n, x.Span(), what); {
 	case !known:
 		return 0, false, !n.bad() && n.node.Deps == 0
-	case !n.isScalar():
-		b.errorf(diag.BindShapes, x.Span(), "%s is a scalar, not %s", what, n.describe())
-		return 0, false, false
 	default:
 		return vals[0], true, true
 	}

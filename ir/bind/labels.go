@@ -229,9 +229,6 @@ func (e *elaborator) ofSet(x *lang.Call) (v value, ok bool) {
 	default:
 		return value{}, false
 	}
-	if len(x.Args) != 1 {
-		return value{}, false
-	}
 	if x.Fn.Name == "card" {
 		if s := e.setOf(x.Args[0]); s != nil {
 			return scalarInt(s.n), true

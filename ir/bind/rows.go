@@ -323,10 +323,6 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 		if args[k] = e.numeric(a); args[k].bad() {
 			return nil
 		}
-		if args[k].node.Deps != 0 {
-			r.b.errorf(diag.NotFixed, a.Span(), "the set of `%s` depends on variables", v.Name)
-			return nil
-		}
 		if !args[k].isScalar() && args[k].item() != v.Shape {
 			r.b.errorf(diag.BindShapes, a.Span(), "`%s` is %s, but this bound is %s", v.Name, v.Shape, args[k].describe())
 			return nil
@@ -346,7 +342,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 	case "nonneg":
 		return []relation{nonneg()}
 	case "box":
-		if len(args) != 2 || !r.boxHolds(decl, v, args) {
+		if !r.boxHolds(decl, v, args) {
 			return nil
 		}
 		return []relation{
@@ -354,9 +350,6 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 			relate("upper", 1, e.map2(expr.Sub, x, args[1], at), false),
 		}
 	case "simplex":
-		if len(args) != 1 || !args[0].isScalar() {
-			return nil
-		}
 		if !args[0].node.Opaque {
 			if s, ok := e.constant(args[0], at, "the sum of a simplex"); ok && !(s[0] >= 0) {
 				r.b.errorf(diag.BindEmptySet, at, "no `%s` is in this simplex: nonnegative numbers do not sum to %v", v.Name, s[0])
@@ -393,7 +386,7 @@ func (r *rows) boxHolds(decl *lang.Var, v ir.Variable, args []value) bool {
 
 // ball adds the ball of an upper variable to X.
 func (r *rows) ball(decl *lang.Var, k int) {
-	if decl.Set == nil || decl.Set.Name.Name != "ball" || len(decl.Set.Args) != 1 {
+	if decl.Set == nil || decl.Set.Name.Name != "ball" {
 		return
 	}
 	radius, known, _ := r.b.fixedNumber(decl.Set.Args[0], "the radius of a ball")

@@ -41,12 +41,7 @@ func (b *binder) bindTexts(s *ir.Symbol, d *lang.Data, dims []dim) {
 			return
 		}
 	case d.Value != nil:
-		lit, ok := d.Value.(*lang.ListLit)
-		if !ok {
-			b.unchecked(d.Value.Span())
-			return
-		}
-		for _, x := range lit.Elems {
+		for _, x := range d.Value.(*lang.ListLit).Elems {
 			list = append(list, lang.LabelOf(x))
 		}
 	case b.opts.Abstract:
@@ -139,9 +134,6 @@ func (e *elaborator) textEntry(x *lang.Index, t *texts) value {
 	}
 	place := make([]int, n)
 	for d, sel := range sels {
-		if !sel.single {
-			return e.unchecked(x)
-		}
 		if sel.opaque != nil {
 			unknown := *t.values
 			unknown.fake = true
@@ -177,12 +169,7 @@ func some(labels []string) string {
 func (b *binder) filteredSet(set *boundSet, v *lang.SetLiteral) bool {
 	var sets []*boundSet
 	for i := range v.Binders {
-		n, ok := v.Binders[i].Lo.(*lang.Name)
-		if !ok {
-			b.unchecked(v.Binders[i].Span())
-			return true
-		}
-		of := b.sets[n.Name]
+		of := b.sets[v.Binders[i].Lo.(*lang.Name).Name]
 		if of == nil {
 			return false
 		}
