@@ -79,7 +79,7 @@ func (r *rows) links(e *elaborator, c *lang.Constraint) []relation {
 		} else if h.isScalar() {
 			rel.over = e.indexDims(c, h.space)
 		}
-		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node, c) {
+		if e.space != nil && e.space.mask != nil || !r.formOf(&rel, h.node) {
 			rel.form = nil
 		}
 		if r.upperLevel && (rel.form == nil || rel.form.reads(r.b.dx)) {
@@ -105,7 +105,7 @@ func (b *binder) reads(x lang.Expr, one func(*ir.Symbol) bool) bool {
 }
 
 // formOf makes the affine form of a relation; false where it cannot.
-func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
+func (r *rows) formOf(rel *relation, n *expr.Node) bool {
 	f, bad, err := r.affine.of(n)
 	switch {
 	case err != nil: // data was not supplied
@@ -116,22 +116,11 @@ func (r *rows) formOf(rel *relation, n *expr.Node, context lang.Node) bool {
 		rel.values = []*expr.Node{n}
 		return false
 	case bad != nil:
-		r.refuseCurved(rel, bad.node, context.Span())
+		r.b.unchecked(rel.at)
 		return false
 	}
 	rel.form = f
 	return true
-}
-
-// refuseCurved reports the part of a relation that is not affine.
-func (r *rows) refuseCurved(rel *relation, bad *expr.Node, context diag.Span) {
-	at := bad.Span
-	if at.IsZero() {
-		at = rel.at
-	}
-	d := r.b.errorf(diag.NotAffine, at, "`%s` is not affine in the variables", elab.QuoteSpan(at))
-	d.Context = context
-	d.Detail = fmt.Sprintf("`%s` must be affine in x and y jointly, but this part is %s of variables.", rel.family.Name, article(bad.Op))
 }
 
 // article spells an operation: "a product", "exp".

@@ -63,7 +63,7 @@ func (s *restater) coefficients() {
 	for _, rows := range s.kinked {
 		whole, bad, err := affine.all(rows.of.values)
 		if bad != nil {
-			s.refuseCurved(&rows.of, bad.node, rows.of.at)
+			s.b.unchecked(rows.of.at)
 		}
 		if bad != nil || err != nil { // the values were known when the rows were placed
 			return

@@ -334,7 +334,7 @@ func (r *rows) set(decl *lang.Var, v ir.Variable) []relation {
 		}
 		f := &ir.Family{Name: v.Name + "." + what, Span: at, Sign: sign, Shape: h.item(), Axes: exported(h.dims())}
 		rel := relation{family: f, equal: equal, at: at, name: rowNames(f.Name, h)}
-		r.formOf(&rel, h.node, decl)
+		r.formOf(&rel, h.node)
 		return rel
 	}
 	nonneg := func() relation { return relate("nonneg", -1, e.map1(expr.Neg, x, at), false) }
